@@ -1,0 +1,9 @@
+// Package decode holds the one vocabulary that every telemetry format becomes: [Report], [Hop], [FlowKey] and [Error].
+//
+// The packages below it read one format each and fill a Report; decode/demux picks among them. Everything here and
+// below is pure: no I/O, no clock, no goroutine, no logger. A decoder never allocates once its Batch has grown to
+// the size of the traffic.
+//
+// Values stay raw as on the wire. Units belong to the exporter's profile ([Units]) and are applied once, where values
+// enter the sketches.
+package decode

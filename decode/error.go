@@ -1,0 +1,58 @@
+package decode
+
+import "strconv"
+
+// Reason says why bytes were rejected. It is an error by itself, so that callers can test a decoding error with
+// errors.Is(err, decode.Short).
+type Reason uint8
+
+// The closed list of reasons; String gives the spelling used in output and metrics.
+const (
+	_             Reason = iota
+	Short                // less than a fixed header is there
+	BadLength            // a length field disagrees with what encloses it
+	BadVersion           // a version that is not known here, or that the header before it excludes
+	BadType              // a type or protocol number outside of its list
+	BadWidth             // the width of a hop's block disagrees with the instruction bitmap
+	BadStack             // the stack is no multiple of a hop's block
+	BadCount             // a counter disagrees with what it counts
+	BadDigest            // a digest with bits outside of its lanes
+	UnknownDomain        // domain specific words whose size nobody configured
+	Unsupported          // legal, and not read here (fragments, IPv4 options where the format forbids them)
+	reasonEnd
+)
+
+// NumReasons is one more than the largest Reason: the size of an array with an entry for each.
+const NumReasons = int(reasonEnd)
+
+var reasonNames = [NumReasons]string{
+	"", "short", "bad-length", "bad-version", "bad-type", "bad-width", "bad-stack", "bad-count", "bad-digest",
+	"unknown-domain", "unsupported",
+}
+
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "reason(" + strconv.Itoa(int(r)) + ")"
+}
+
+// Error makes a Reason usable as the target of errors.Is.
+func (r Reason) Error() string { return r.String() }
+
+// Error says which field of which format was rejected, and where. It lives inside a [Report] and is valid as long as
+// the report is; copy the value to keep it.
+type Error struct {
+	Format Format // the format whose header was rejected, which can be inside another's
+	Field  string // a name from the format's tables: "report_length", "hop_ml"
+	Offset int    // of the field, in bytes from the first byte that was handed to the outermost decoder
+	Reason Reason
+}
+
+// Error gives, for example, "int-md: hop_ml at byte 86: bad-width".
+func (e *Error) Error() string {
+	return e.Format.String() + ": " + e.Field + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Reason.String()
+}
+
+// Unwrap gives the reason.
+func (e *Error) Unwrap() error { return e.Reason }

@@ -1,0 +1,96 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"strconv"
+)
+
+// Addr is an IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d.
+type Addr [16]byte
+
+// AddrFrom4 maps four bytes in network order.
+func AddrFrom4(b []byte) (a Addr) {
+	_ = b[3]
+	a[10], a[11] = 0xff, 0xff
+	copy(a[12:], b[:4])
+	return a
+}
+
+// AddrFrom converts the standard library's address; a zone is dropped.
+func AddrFrom(ip netip.Addr) Addr { return ip.As16() }
+
+// Netip converts to the standard library's address, IPv4 unmapped.
+func (a Addr) Netip() netip.Addr { return netip.AddrFrom16(a).Unmap() }
+
+// String is the dotted form for IPv4 and the short form of RFC 5952 for IPv6.
+func (a Addr) String() string { return a.Netip().String() }
+
+// FlowKey identifies a flow by its 5-tuple, as the network saw the packet without any telemetry header.
+// It is comparable and holds no pointer.
+type FlowKey struct {
+	Src, Dst         Addr
+	SrcPort, DstPort uint16 // 0 where the protocol has none, or the packet was cut before them
+	Proto            uint8  // IP protocol; for IPv6 that of the upper layer
+	IPVersion        uint8  // 4 or 6; 0 in a key that stands for no flow
+	_                uint16
+}
+
+// Hash mixes the key with seed. Collectors draw the seed at random, so that traffic cannot be made to collide.
+func (k *FlowKey) Hash(seed uint64) uint64 {
+	le := binary.LittleEndian
+	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
+	last := uint64(k.SrcPort)<<48 | uint64(k.DstPort)<<32 | uint64(k.Proto)<<8 | uint64(k.IPVersion)
+	a := mix(le.Uint64(k.Src[:])^m0, le.Uint64(k.Src[8:])^seed)
+	b := mix(le.Uint64(k.Dst[:])^m1, le.Uint64(k.Dst[8:])^seed)
+	return mix(a^last^m2, b^bits.RotateLeft64(seed, 32))
+}
+
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// SrcString and DstString give the addresses as the packet's IP version writes them.
+func (k *FlowKey) SrcString() string { return k.addr(k.Src).String() }
+
+// DstString is SrcString for the destination.
+func (k *FlowKey) DstString() string { return k.addr(k.Dst).String() }
+
+func (k *FlowKey) addr(a Addr) netip.Addr {
+	if k.IPVersion == 6 {
+		return netip.AddrFrom16(a)
+	}
+	return a.Netip()
+}
+
+// SrcAddr and DstAddr give the addresses as the packet's IP version has them.
+func (k *FlowKey) SrcAddr() netip.Addr { return k.addr(k.Src) }
+
+// DstAddr is SrcAddr for the destination.
+func (k *FlowKey) DstAddr() netip.Addr { return k.addr(k.Dst) }
+
+// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp".
+func (k FlowKey) String() string {
+	if k.IPVersion == 0 {
+		return "no flow"
+	}
+	b := netip.AddrPortFrom(k.SrcAddr(), k.SrcPort).AppendTo(nil)
+	b = append(b, " > "...)
+	b = netip.AddrPortFrom(k.DstAddr(), k.DstPort).AppendTo(b)
+	b = append(b, ' ')
+	switch k.Proto {
+	case 1:
+		b = append(b, "icmp"...)
+	case 6:
+		b = append(b, "tcp"...)
+	case 17:
+		b = append(b, "udp"...)
+	case 58:
+		b = append(b, "icmp6"...)
+	default:
+		b = strconv.AppendUint(append(b, "proto "...), uint64(k.Proto), 10)
+	}
+	return string(b)
+}

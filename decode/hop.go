@@ -1,0 +1,54 @@
+package decode
+
+// HopField is a set of the values that a [Hop] can hold.
+type HopField uint32
+
+// One bit for each value of a Hop. Names and meanings are those of INT v2.1 §4.7; the last ones come from
+// source-routed probes and from drop reports.
+const (
+	HopNodeID HopField = 1 << iota
+	HopIngressIf
+	HopEgressIf
+	HopLatency
+	HopQueueID
+	HopQueueOccupancy
+	HopIngressTime
+	HopEgressTime
+	HopL2IngressIf
+	HopL2EgressIf
+	HopTxUtilization
+	HopBufferID
+	HopBufferOccupancy
+	HopQueueCongestion
+	HopEnqTime
+	HopQueueDelay
+	HopDeqOccupancy
+)
+
+// Hop is what one device said about one packet: a presence mask and raw wire values. A value whose bit in Has is not
+// set is zero and means nothing; that is also how a value which the device marked invalid appears.
+type Hop struct {
+	Has             HopField
+	NodeID          uint32
+	IngressIf       uint16 // level 1 interfaces
+	EgressIf        uint16
+	Latency         uint32 // time inside the device
+	QueueOccupancy  uint32 // 24 bits in INT; at enqueue in probes
+	BufferOccupancy uint32 // 24 bits
+	TxUtilization   uint32 // of the egress interface
+	QueueCongestion uint32 // 24 bits, INT 0.5 only
+	L2IngressIf     uint32
+	L2EgressIf      uint32
+	IngressTime     uint64 // device clock, TimeBits wide
+	EgressTime      uint64
+	EnqTime         uint32 // device clock when the packet entered its queue (probes)
+	QueueDelay      uint32 // time spent in the queue (probes)
+	DeqOccupancy    uint32 // queue occupancy when the packet left it (probes)
+	QueueID         uint8
+	BufferID        uint8
+	TimeBits        uint8 // width of IngressTime and EgressTime on the wire: 32, 48 or 64; 0 without times
+	_               uint8
+}
+
+// Set reports whether all values of f are present.
+func (h *Hop) Set(f HopField) bool { return h.Has&f == f }

@@ -1,0 +1,262 @@
+package decode
+
+// Format names the family that a report came in.
+type Format uint8
+
+// The closed list of formats; String gives the spelling used in output and metrics.
+const (
+	_               Format = iota
+	TelemetryReport        // P4.org telemetry report, with whatever is inside
+	INTMD                  // INT-MD in the network, without a report
+	INTMX                  // INT-MX in the network: instructions only
+	INTPath                // source-routed probes of INT-path
+	INTProbe               // source-routed probes of INT-Probe
+	IOAM
+	IFA
+	PINT
+	formatEnd
+)
+
+// NumFormats is the size of an array with an entry for each Format.
+const NumFormats = int(formatEnd)
+
+var formatNames = [NumFormats]string{"", "telemetry-report", "int-md", "int-mx", "int-path", "int-probe", "ioam", "ifa", "pint"}
+
+func (f Format) String() string {
+	if int(f) < len(formatNames) {
+		return formatNames[f]
+	}
+	return "format?"
+}
+
+// Kind says what a report is about.
+type Kind uint8
+
+// The closed list of kinds; String gives the spelling used in output and metrics.
+const (
+	_ Kind = iota
+	KindStack
+	KindPostcard
+	KindDrop
+	KindQueue
+	KindInstruction
+	KindTrace
+	KindProof
+	KindEdge
+	KindExport
+	KindProbe
+	KindDigest
+	kindEnd
+)
+
+// NumKinds is the size of an array with an entry for each Kind.
+const NumKinds = int(kindEnd)
+
+var kindNames = [NumKinds]string{"", "int-stack", "postcard", "drop", "queue", "instruction", "trace", "proof", "edge", "export", "probe", "digest"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "kind?"
+}
+
+// Version is a format's version with its dot left out: 5 is 0.5, 10 is 1.0, 21 is 2.1. 0 means none was read.
+type Version uint8
+
+// Versions of the telemetry report and of INT.
+const (
+	V05 Version = 5
+	V10 Version = 10
+	V20 Version = 20
+	V21 Version = 21
+)
+
+func (v Version) String() string {
+	if v == 0 {
+		return ""
+	}
+	return string([]byte{'0' + byte(v/10), '.', '0' + byte(v%10)})
+}
+
+// Flags is a set of one-bit statements about a packet, a report or its reading.
+type Flags uint16
+
+// Report flags (D, Q, F, I), INT flags (E, M, C, D) and how far the reading went.
+const (
+	Dropped   Flags = 1 << iota // report D
+	Congested                   // report Q
+	Tracked                     // report F
+	Transit                     // report I
+	HopLimit                    // INT E: a node was refused by the remaining hop count
+	MTU                         // INT M: a node could not add its block
+	Copy                        // INT C (0.5, 1.0)
+	Discard                     // INT D (2.x): the sink node discards the packet
+	Truncated                   // telemetry ends because the packet or the capture was cut; not an error
+)
+
+var flagNames = []string{"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated"}
+
+// AppendNames appends the names of the flags in f.
+func (f Flags) AppendNames(dst []string) []string {
+	for i, name := range flagNames {
+		if f&(1<<i) != 0 {
+			dst = append(dst, name)
+		}
+	}
+	return dst
+}
+
+// Field is a set of the optional values of a [Report].
+type Field uint32
+
+// One bit for each optional value of a Report.
+const (
+	HasExporter Field = 1 << iota
+	HasNodeID
+	HasHWID
+	HasSeq
+	HasHeaderTime
+	HasFlow
+	HasPorts // Flow's ports were read from the packet
+	HasPacketID
+	HasFlowID
+	HasDomainID
+	HasInstructions
+	HasRemainingHops
+	HasSourceSeq
+	HasSourceMetadata
+	HasDropReason
+	HasGap // GapTime and Lost
+	HasActionID
+	HasSRList
+	HasSRPorts
+	HasTTL
+)
+
+// Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
+// Has says which of the optional values are there; the others are zero.
+//
+// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops keeps its memory
+// when a report is reused.
+type Report struct {
+	Time     int64 // receive time, ns since 1970
+	Format   Format
+	Kind     Kind    // 0 when the outermost header was rejected
+	Version  Version // of the report header, or of INT in the network
+	INT      Version // of INT inside a report
+	Flags    Flags
+	Has      Field
+	Exporter Addr // source address of the datagram
+
+	NodeID uint32 // reporting node
+	HWID   uint8  // subsystem of the reporting node
+	// SeqBits is the width of Seq: 32, or 22 for telemetry report 2.0. FirstOfGroup is set on the report that a
+	// sequence number is to be counted with: 2.0 numbers datagrams, which can hold several reports.
+	SeqBits      uint8
+	FirstOfGroup bool
+	Seq          uint32
+	HeaderTime   uint32 // ingress timestamp of the report header 0.5 and 1.0
+
+	Flow     FlowKey
+	PacketID uint16 // IPv4 identification
+	TTL      uint8  // of the IP header that Flow was read from; falls along the path
+
+	DropReason    uint8
+	RemainingHops uint8
+	DomainID      uint16
+	Instructions  uint16 // bitmap as on the wire
+	FlowID        uint32
+	SourceSeq     uint32
+	GapTime, Lost uint32
+	ActionID      uint32
+
+	SourceMetadata []byte // INT-MX source-inserted words
+	SRList         []byte // INT-path: the 64 bytes of the route
+	SRPorts        []byte // INT-Probe: route entries, 2 bytes each, next first
+	Unknown        []byte // domain specific words, or the contents of a report type that is not defined
+
+	Units *Units // of the exporter's profile; never nil after demux
+	Err   Error  // Err.Reason is 0 for a report that was read to its end
+
+	Hops []Hop // first hop of the path first
+}
+
+// Reset makes r an empty report that keeps the memory of its hops.
+func (r *Report) Reset() {
+	hops := r.Hops[:0]
+	*r = Report{}
+	r.Hops = hops
+}
+
+// AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.
+func (r *Report) AddHop() *Hop {
+	if n := len(r.Hops); n < cap(r.Hops) {
+		r.Hops = r.Hops[:n+1]
+		r.Hops[n] = Hop{}
+	} else {
+		r.Hops = append(r.Hops, Hop{})
+	}
+	return &r.Hops[len(r.Hops)-1]
+}
+
+// Fail records why reading stopped. The first failure wins.
+func (r *Report) Fail(format Format, field string, offset int, reason Reason) {
+	if r.Err.Reason == 0 {
+		r.Err = Error{Format: format, Field: field, Offset: offset, Reason: reason}
+	}
+}
+
+// Error gives the failure as an error, or nil.
+func (r *Report) Error() error {
+	if r.Err.Reason == 0 {
+		return nil
+	}
+	return &r.Err
+}
+
+// Batch is a reusable list of reports. It grows to the largest number of reports that it ever held and allocates
+// nothing after that.
+type Batch struct {
+	Reports []*Report // valid until Reset
+	spare   []*Report
+}
+
+// Next appends an empty report and returns it.
+func (b *Batch) Next() *Report {
+	var r *Report
+	if n := len(b.spare); n > 0 {
+		r = b.spare[n-1]
+		b.spare = b.spare[:n-1]
+		r.Reset()
+	} else {
+		r = &Report{Hops: make([]Hop, 0, 8)}
+	}
+	b.Reports = append(b.Reports, r)
+	return r
+}
+
+// Reset empties the batch. The reports that were in it will be handed out again.
+func (b *Batch) Reset() {
+	b.spare = append(b.spare, b.Reports...)
+	b.Reports = b.Reports[:0]
+}
+
+// Scatter hands every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
+// Spare reports of the receiving batches come back in exchange, so that neither side runs dry. A report for which
+// pick gives nil stays in b as a spare.
+func (b *Batch) Scatter(pick func(*Report) *Batch) {
+	for _, r := range b.Reports {
+		dst := pick(r)
+		if dst == nil {
+			b.spare = append(b.spare, r)
+			continue
+		}
+		if n := len(dst.spare); n > 0 {
+			b.spare = append(b.spare, dst.spare[n-1])
+			dst.spare = dst.spare[:n-1]
+		}
+		dst.Reports = append(dst.Reports, r)
+	}
+	b.Reports = b.Reports[:0]
+}

@@ -1,0 +1,59 @@
+package decode
+
+// Units says what a device's raw numbers mean. Nothing on the wire tells (INT v2.1 §4), so they belong to the
+// exporter's profile in the configuration.
+type Units struct {
+	LatencyNS    uint64 // nanoseconds in one unit of hop latency and queue delay
+	TimeNS       uint64 // nanoseconds in one unit of the timestamps
+	QueueBytes   uint64 // bytes in one unit of queue occupancy: a cell's size, or 1
+	TxFullScale  uint64 // raw utilisation that means a full link: 100, 1000, 10000
+	LatencyCalc  bool   // where no hop latency is reported, take the difference of the two timestamps
+	HeaderTimeNS uint64 // nanoseconds in one unit of the report header's time
+}
+
+// DefaultUnits are those of the specifications' examples: nanoseconds, bytes, and hundredths of a percent.
+var DefaultUnits = Units{LatencyNS: 1, TimeNS: 1, QueueBytes: 1, TxFullScale: 10000, LatencyCalc: true, HeaderTimeNS: 1}
+
+// Latency is the time that the packet spent in h's device, in nanoseconds. If the device did not report it, it is the
+// difference of egress and ingress time modulo the width of the clock, or for probes the way to the queue and the
+// time in it.
+func (u *Units) Latency(h *Hop) (ns uint64, ok bool) {
+	switch {
+	case h.Has&HopLatency != 0:
+		return uint64(h.Latency) * u.LatencyNS, true
+	case !u.LatencyCalc:
+		return 0, false
+	case h.Has&(HopIngressTime|HopEgressTime) == HopIngressTime|HopEgressTime:
+		d := h.EgressTime - h.IngressTime
+		if h.TimeBits < 64 {
+			d &= 1<<h.TimeBits - 1
+		}
+		// A difference in the upper half of the clock's range is a clock that went backwards, not a packet that
+		// stayed for half the clock's lifetime.
+		if d>>(max(h.TimeBits, 1)-1) != 0 {
+			return 0, false
+		}
+		return d * u.TimeNS, true
+	case h.Has&(HopQueueDelay|HopEnqTime|HopIngressTime) == HopQueueDelay|HopEnqTime|HopIngressTime:
+		return uint64(h.EnqTime-uint32(h.IngressTime)+h.QueueDelay) * u.TimeNS, true
+	case h.Has&HopQueueDelay != 0:
+		return uint64(h.QueueDelay) * u.LatencyNS, true
+	}
+	return 0, false
+}
+
+// Queue is the queue occupancy in bytes (or in the device's own unit where the profile knows no size).
+func (u *Units) Queue(h *Hop) (bytes uint64, ok bool) {
+	if h.Has&HopQueueOccupancy == 0 {
+		return 0, false
+	}
+	return uint64(h.QueueOccupancy) * u.QueueBytes, true
+}
+
+// Utilization is the share of the egress interface in use, 0 to 1.
+func (u *Units) Utilization(h *Hop) (ratio float64, ok bool) {
+	if h.Has&HopTxUtilization == 0 || u.TxFullScale == 0 {
+		return 0, false
+	}
+	return float64(h.TxUtilization) / float64(u.TxFullScale), true
+}

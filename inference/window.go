@@ -1,0 +1,98 @@
+package inference
+
+import "github.com/hopscope/hopscope/decode"
+
+// Window is what was seen between Start and End, merged over all shards: the input of the detectors and of the stored
+// series. Latencies are nanoseconds, queues bytes, utilisation a ratio.
+type Window struct {
+	Start, End int64 // ns since 1970; End is excluded
+	Reports    uint64
+
+	Hops      []HopStats      // ordered by node and egress interface
+	Flows     []FlowStats     // the busiest flows of the window, busiest first
+	Paths     []PathChange    // in the order in which they were seen
+	Drops     []DropStats     // ordered by node and reason
+	Exporters []ExporterStats // ordered by address, node and hardware id
+
+	OtherHops  uint64 // hop records folded into the hop "other" because the hop table was full
+	OtherPaths uint64 // path changes that were counted and not listed
+	FlowCount  int    // flows in the tables at the end of the window
+}
+
+// HopKey is a place in the network: a node and the interface by which packets left it.
+type HopKey struct {
+	Node     uint32
+	EgressIf uint32 // 0 where the device did not say
+	Other    bool   // stands for all hops that had no place in the table
+}
+
+// Summary is what is kept of a distribution. Quantiles are within the relative error that sketches/doc.go states; Max
+// is within the same.
+type Summary struct {
+	Count              uint64
+	P50, P90, P99, Max uint64
+}
+
+// HopStats is one hop in one window.
+type HopStats struct {
+	HopKey
+	Count          uint64 // hop records
+	Latency, Queue Summary
+	Utilization    float64 // largest
+	HasUtilization bool
+}
+
+// FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it.
+type FlowStats struct {
+	Key     decode.FlowKey
+	Packets uint64
+	PathID  uint64 // hash of the hops' nodes and interfaces; 0 while no path is known
+	Changes uint32 // of the path, since the flow was first seen
+	Last    int64  // time of the last report
+	Hops    []FlowHop
+}
+
+// FlowHop is one hop of a flow, in path order.
+type FlowHop struct {
+	HopKey
+	Latency, Queue Summary
+}
+
+// PathChange is a flow that took another path than before.
+type PathChange struct {
+	Time     int64
+	Flow     decode.FlowKey
+	From, To []HopKey
+	PathID   uint64
+	Changes  uint32
+	Packets  uint64 // reports of the flow on the path that it left
+}
+
+// DropStats counts drop reports of one node and reason.
+type DropStats struct {
+	Node   uint32
+	Reason uint8
+	Count  uint64
+	Flow   decode.FlowKey // of the last of them
+}
+
+// ExporterKey names a sequence number space.
+type ExporterKey struct {
+	Addr decode.Addr
+	Node uint32
+	HWID uint8
+}
+
+// ExporterStats is one exporter in one window. Lost can shrink in a later window when late reports fill a gap, so
+// it is signed.
+type ExporterStats struct {
+	ExporterKey
+	Reports    uint64
+	Lost       int64
+	Duplicated uint64
+	Reordered  uint64
+	Restarts   uint64
+	Malformed  uint64
+	Last       int64 // time of the last report, also when that is before the window
+	Sequenced  bool  // false for exporters that do not count (the same number in every report)
+}

@@ -1,0 +1,32 @@
+package ingest
+
+import "net/netip"
+
+// Link types, as numbered by the registry of pcap (LINKTYPE_ values), and one of our own.
+const (
+	LinkEthernet  uint16 = 1
+	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkLinuxSLL  uint16 = 113
+	LinkIPv4      uint16 = 228
+	LinkIPv6      uint16 = 229
+	LinkLinuxSLL2 uint16 = 276
+
+	// LinkUDP marks a frame that is a UDP payload, as a socket gives it: Src and DstPort say what the kernel took off.
+	LinkUDP uint16 = 0xffff
+)
+
+// Frame is one captured frame or one datagram.
+type Frame struct {
+	Data    []byte // belongs to the batch, valid until it is released
+	Time    int64  // when it arrived, ns since 1970: the kernel's time of receipt, or the capture's
+	Number  uint64 // of the frame in its file, from 1; 0 for live sources
+	Length  int    // bytes on the wire; more than len(Data) when the capture was cut
+	Link    uint16
+	DstPort uint16         // LinkUDP only
+	Src     netip.AddrPort // LinkUDP only; IPv4 addresses are unmapped
+}
+
+// Batch is a reusable list of frames whose bytes it owns.
+type Batch struct {
+	Frames []Frame
+}

@@ -1,0 +1,184 @@
+package sink
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Stage is a place where a report can be, or where it ended.
+type Stage uint8
+
+// The stages, in the order in which a report passes them. Up to Window they are common to all sinks; behind it every
+// sink has its own.
+const (
+	Ring       Stage = iota // received, not yet decoded
+	ShardQueue              // decoded, waiting for its shard
+	Window                  // counted in a window that is still open
+	SinkQueue               // in memory, waiting for a store
+	SpoolQueue              // on disk, waiting for a store
+
+	Stored // acknowledged by the store
+
+	DroppedKernel     // lost in the socket buffer
+	DroppedRing       // lost in a packet ring, or cut on receipt
+	DroppedMalformed  // rejected by a decoder; by reason in the decoder's own counters
+	DroppedForeign    // no telemetry (captures only), or of a kind that no statistics are kept of
+	DroppedShardQueue // the shard's queue was full
+	DroppedSinkQueue  // the sink's queue was full
+	DroppedSpool      // evicted from a full spool, or the disk refused
+	DroppedRejected   // the store refused the points
+
+	numStages
+)
+
+var stageNames = [numStages]string{
+	"ring", "shard-queue", "window", "sink-queue", "spool", "stored",
+	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "rejected",
+}
+
+// String is the stage's name. In-flight and dropped stages of the same place share it.
+func (s Stage) String() string { return stageNames[s] }
+
+// InFlight reports whether a report in this stage can still be stored.
+func (s Stage) InFlight() bool { return s < Stored }
+
+// Dropped reports whether this stage is an end without storage.
+func (s Stage) Dropped() bool { return s > Stored }
+
+// Ledger knows where every report is: received = stored + in flight + dropped, at every moment and for every sink.
+// It is moved in batches, so its lock is taken a few thousand times a second, never per report.
+type Ledger struct {
+	mu       sync.Mutex
+	received uint64
+	carried  map[string]uint64 // reports that a sink found in its spool at the start
+	head     [Stored]int64     // Ring..Window in flight
+	drops    [numStages]uint64 // common drops
+	passed   uint64            // reports that left Window
+	tails    map[string]*[numStages]int64
+}
+
+// NewLedger makes an empty ledger for the named sinks.
+func NewLedger(sinks ...string) *Ledger {
+	l := &Ledger{carried: map[string]uint64{}, tails: map[string]*[numStages]int64{}}
+	for _, s := range sinks {
+		l.tails[s] = new([numStages]int64)
+	}
+	return l
+}
+
+// Receive counts n new reports that are now at stage s (a common one; DroppedKernel for losses that the kernel told).
+func (l *Ledger) Receive(s Stage, n uint64) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.received += n
+	l.add(s, int64(n))
+}
+
+// Move takes n reports from one common stage to another.
+func (l *Ledger) Move(from, to Stage, n uint64) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(from, -int64(n))
+	l.add(to, int64(n))
+}
+
+func (l *Ledger) add(s Stage, n int64) {
+	if s.InFlight() {
+		l.head[s] += n
+	} else {
+		l.drops[s] += uint64(n)
+	}
+}
+
+// Close takes n reports out of the open window and hands them to every sink's queue.
+func (l *Ledger) Close(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head[Window] -= int64(n)
+	l.passed += n
+	for _, t := range l.tails {
+		t[SinkQueue] += int64(n)
+	}
+}
+
+// MoveIn takes n reports of one sink from a stage behind the window to another.
+func (l *Ledger) MoveIn(sink string, from, to Stage, n uint64) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tails[sink]
+	t[from] -= int64(n)
+	t[to] += int64(n)
+}
+
+// Carry counts n reports that a sink's spool still held from an earlier run.
+func (l *Ledger) Carry(sink string, n uint64) {
+	if n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.carried[sink] += n
+	l.tails[sink][SpoolQueue] += int64(n)
+}
+
+// Balance is the ledger from one sink's point of view.
+type Balance struct {
+	Sink      string           `json:"sink"`
+	Received  uint64           `json:"received"` // Carried among them
+	Carried   uint64           `json:"carried"`  // from the spool of an earlier run
+	Stored    uint64           `json:"stored"`
+	InFlight  map[string]int64 `json:"in_flight"` // by stage
+	Dropped   map[string]int64 `json:"dropped"`   // by stage
+	Unsettled int64            `json:"unsettled"` // received - stored - in flight - dropped: 0, or a defect
+}
+
+// Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
+// left the window counts as stored.
+func (l *Ledger) Snapshot() []Balance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.tails) == 0 {
+		var tail [numStages]int64
+		tail[Stored] = int64(l.passed)
+		return []Balance{l.balance("", &tail)}
+	}
+	var out []Balance
+	for _, name := range slices.Sorted(maps.Keys(l.tails)) {
+		out = append(out, l.balance(name, l.tails[name]))
+	}
+	return out
+}
+
+func (l *Ledger) balance(name string, tail *[numStages]int64) Balance {
+	b := Balance{
+		Sink: name, Received: l.received + l.carried[name], Carried: l.carried[name], Stored: uint64(tail[Stored]),
+		InFlight: map[string]int64{}, Dropped: map[string]int64{},
+	}
+	rest := int64(b.Received) - tail[Stored]
+	for s := range numStages {
+		n := tail[s]
+		switch {
+		case s == Stored:
+			continue
+		case s.InFlight():
+			n += l.head[s]
+			b.InFlight[s.String()] = n
+		default:
+			n += int64(l.drops[s])
+			b.Dropped[s.String()] += n
+		}
+		rest -= n
+	}
+	b.Unsettled = rest
+	return b
+}
