@@ -1,0 +1,228 @@
+package settings
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Print writes the settings struct of points to as a YAML file that [Load] reads back, each key under a comment with its
+// meaning and range.
+func Print(w io.Writer, of any) error {
+	var b bytes.Buffer
+	printStruct(&b, reflect.ValueOf(of).Elem(), "")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func printStruct(b *bytes.Buffer, v reflect.Value, indent string) {
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		key := f.Tag.Get("yaml")
+		if key == "" {
+			continue
+		}
+		if doc := f.Tag.Get("doc"); doc != "" {
+			for _, line := range wrap(doc+limits(f.Tag), 100-len(indent)) {
+				fmt.Fprintf(b, "%s# %s\n", indent, line)
+			}
+		}
+		printValue(b, v.FieldByIndex(f.Index), indent, key)
+	}
+}
+
+func printValue(b *bytes.Buffer, v reflect.Value, indent, key string) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			fmt.Fprintf(b, "%s%s:\n", indent, key)
+			return
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		fmt.Fprintf(b, "%s%s:\n", indent, key)
+		printStruct(b, v, indent+"  ")
+	case reflect.Slice:
+		if v.Len() == 0 {
+			fmt.Fprintf(b, "%s%s: []\n", indent, key)
+			return
+		}
+		fmt.Fprintf(b, "%s%s:\n", indent, key)
+		for i := range v.Len() {
+			e := v.Index(i)
+			if e.Kind() != reflect.Struct {
+				fmt.Fprintf(b, "%s  - %s\n", indent, format(e))
+				continue
+			}
+			var inner bytes.Buffer
+			printStruct(&inner, e, indent+"    ")
+			s := inner.String()
+			fmt.Fprintf(b, "%s  -\n%s", indent, s)
+		}
+	default:
+		fmt.Fprintf(b, "%s%s: %s\n", indent, key, format(v))
+	}
+}
+
+func format(v reflect.Value) string {
+	switch {
+	case v.Type() == durationType:
+		return shortDuration(time.Duration(v.Int()))
+	case v.Kind() == reflect.String:
+		out, err := yaml.Marshal(v.String())
+		if err != nil {
+			return strconv.Quote(v.String())
+		}
+		return strings.TrimSpace(string(out))
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+// shortDuration is time.Duration.String without "0s" and "0m" at its end: 10m, not 10m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+func limits(tag reflect.StructTag) string {
+	if r := tag.Get("range"); r != "" {
+		return " Range: " + r + "."
+	}
+	if o := tag.Get("oneof"); o != "" {
+		var names []string
+		for _, n := range strings.Split(o, "|") {
+			if n == "" {
+				n = `""`
+			}
+			names = append(names, n)
+		}
+		return " One of: " + strings.Join(names, ", ") + "."
+	}
+	return ""
+}
+
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+func describe(t reflect.Type) string {
+	switch {
+	case t == durationType:
+		return "a duration such as 10s"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.String:
+		return "a text"
+	case t.Kind() == reflect.Float64:
+		return "a number"
+	default:
+		return "a whole number"
+	}
+}
+
+// Reference writes a Markdown table of every key with its type, default and range.
+func Reference(w io.Writer, of any) error {
+	var b bytes.Buffer
+	reference(&b, reflect.ValueOf(of).Elem(), "")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func reference(b *bytes.Buffer, v reflect.Value, path string) {
+	var nested []reflect.StructField
+	header := false
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		key := f.Tag.Get("yaml")
+		if key == "" {
+			continue
+		}
+		t := f.Type
+		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct {
+			nested = append(nested, f)
+			continue
+		}
+		if !header {
+			b.WriteString("| key | default | allowed | meaning |\n| --- | --- | --- | --- |\n")
+			header = true
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, defaultCell(v.FieldByIndex(f.Index)), allowedCell(f), strings.ReplaceAll(f.Tag.Get("doc"), "|", "\\|"))
+	}
+	if header {
+		b.WriteString("\n")
+	}
+	for _, f := range nested {
+		at := join(path, f.Tag.Get("yaml"))
+		fv := v.FieldByIndex(f.Index)
+		title := at
+		switch fv.Kind() {
+		case reflect.Slice:
+			title += "[]"
+			fv = reflect.New(fv.Type().Elem()).Elem()
+		case reflect.Pointer:
+			fv = reflect.New(fv.Type().Elem()).Elem()
+		}
+		fmt.Fprintf(b, "%s `%s`\n\n", strings.Repeat("#", 2+strings.Count(at, ".")), title)
+		if doc := f.Tag.Get("doc"); doc != "" {
+			fmt.Fprintf(b, "%s\n\n", doc)
+		}
+		reference(b, fv, at)
+	}
+}
+
+func defaultCell(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Slice && v.Len() == 0:
+		return "empty"
+	case v.Kind() == reflect.Slice:
+		var items []string
+		for i := range v.Len() {
+			items = append(items, "`"+format(v.Index(i))+"`")
+		}
+		return strings.Join(items, ", ")
+	case v.Kind() == reflect.String && v.Len() == 0:
+		return "empty"
+	}
+	return "`" + format(v) + "`"
+}
+
+func allowedCell(f reflect.StructField) string {
+	t := f.Type
+	list := ""
+	if t.Kind() == reflect.Slice {
+		t, list = t.Elem(), "list of: "
+	}
+	switch {
+	case f.Tag.Get("range") != "":
+		return list + f.Tag.Get("range")
+	case f.Tag.Get("oneof") != "":
+		return list + strings.ReplaceAll(f.Tag.Get("oneof"), "|", ", ")
+	}
+	return list + describe(t)
+}
