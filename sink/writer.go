@@ -1,6 +1,10 @@
 package sink
 
-import "context"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
 // Batch is what is written at once: the points of one window or a part of it.
 type Batch struct {
@@ -29,3 +33,34 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the store's own error.
 func (e *PermanentError) Unwrap() error { return e.Err }
+
+// Permanent reports whether err, or what it wraps, is a [PermanentError].
+func Permanent(err error) bool {
+	_, ok := errors.AsType[*PermanentError](err)
+	return ok
+}
+
+// RetryError wraps an error that may pass, with what the store let us know about it.
+type RetryError struct {
+	Err   error
+	After time.Duration // the store asked not to be tried sooner; 0 where it did not say
+	// Config says that the cause is in our settings or in the store's: a wrong token, organisation or bucket. Trying
+	// again helps only after somebody has mended it, and somebody should be told.
+	Config bool
+}
+
+func (e *RetryError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the store's own error.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// Encoder is a Writer whose batches can be kept as bytes, in memory or in a spool, and written later, possibly by
+// another process.
+type Encoder interface {
+	Writer
+	// Encode appends b to dst. What cannot be encoded is left out and counted by the Writer. It is safe for use
+	// beside WriteEncoded.
+	Encode(dst []byte, b *Batch) []byte
+	// WriteEncoded stores what Encode made, with the same promises and errors as Write.
+	WriteEncoded(ctx context.Context, payload []byte) error
+}
