@@ -1,0 +1,204 @@
+package exporter
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+const testWindow, testGap = 256, 1 << 16
+
+// track feeds numbers to a fresh sequence of the given width.
+func track(width uint8, numbers ...uint32) *sequence {
+	s := &sequence{width: width}
+	seen := make([]uint64, testWindow/64)
+	for _, n := range numbers {
+		s.observe(n, seen, testGap)
+	}
+	return s
+}
+
+// span gives from, from+1, ... until before to.
+func span(from, to uint32) (n []uint32) {
+	for ; from != to; from++ {
+		n = append(n, from)
+	}
+	return n
+}
+
+func TestSequence(t *testing.T) {
+	const top = 1<<22 - 1
+	tests := []struct {
+		name      string
+		width     uint8
+		in        []uint32
+		want      counts
+		unclaimed bool // the exporter is not sequenced
+	}{
+		{name: "in order", width: 32, in: span(5, 50)},
+		{name: "one missing", width: 32, in: []uint32{1, 2, 4, 5}, want: counts{lost: 1}},
+		{name: "late one fills its gap", width: 32, in: []uint32{1, 2, 4, 5, 3}, want: counts{reordered: 1}},
+		{name: "late one came twice", width: 32, in: []uint32{1, 2, 4, 5, 3, 3}, want: counts{reordered: 1, duplicated: 1}},
+		{name: "newest came twice", width: 32, in: []uint32{1, 2, 2, 3}, want: counts{duplicated: 1}},
+		{name: "first came twice", width: 32, in: []uint32{7, 7, 8}, want: counts{duplicated: 1}},
+		{name: "late one before the first", width: 32, in: []uint32{5, 6, 3, 4}, want: counts{reordered: 2}},
+		{name: "late one before the first leaves a gap", width: 32, in: []uint32{5, 6, 2}, want: counts{lost: 2, reordered: 1}},
+		{name: "wrap of 32 bits", width: 32, in: span(^uint32(0)-9, 10)},
+		{name: "wrap of 22 bits", width: 22, in: append(span(top-9, top+1), span(0, 10)...)},
+		{name: "loss across the wrap of 22 bits", width: 22, in: []uint32{top - 1, top, 3, 4}, want: counts{lost: 3}},
+		{name: "late across the wrap of 22 bits", width: 22, in: []uint32{top - 1, 0, 1, top}, want: counts{reordered: 1}},
+		{name: "bits above the width do not count", width: 22, in: []uint32{1, 1<<22 | 2, 3}},
+		{name: "constant", width: 32, in: make([]uint32, 1000), unclaimed: true},
+		{name: "one report", width: 32, in: []uint32{77}, unclaimed: true},
+		{name: "constant, then counts", width: 32, in: append(make([]uint32, 1000), 1, 2, 3)},
+		{name: "counts, then constant", width: 32, in: append(span(1, 100), slices.Repeat([]uint32{100}, 200)...), unclaimed: true},
+		{name: "noise", width: 32, in: []uint32{1 << 30, 5, 1 << 20, 3 << 30, 77 << 12, 1 << 27}, unclaimed: true},
+		{name: "restart at 0", width: 32, in: append(span(100000, 100100), span(0, 50)...), want: counts{restarts: 1}},
+		{name: "restart backward by more than half the range", width: 32,
+			in: append(span(3000000000, 3000000100), span(0, 50)...), want: counts{restarts: 1}},
+		{name: "restart with loss and reordering at its start", width: 32,
+			in: append(span(100000, 100100), 0, 3, 2, 5, 6, 7), want: counts{restarts: 1, lost: 2, reordered: 1}},
+		{name: "single very late one is no restart", width: 32,
+			in: append(span(100000, 101000), append([]uint32{100003}, span(101000, 102000)...)...), want: counts{reordered: 1}},
+		{name: "three very late ones are no restart", width: 32,
+			in: append(span(100000, 101000), append([]uint32{100003, 100004, 100005}, span(101000, 102000)...)...), want: counts{reordered: 3}},
+		{name: "single far one is no loss", width: 32,
+			in: append(span(1000, 1100), append([]uint32{30000}, span(1100, 1200)...)...), want: counts{reordered: 1}},
+		{name: "loss larger than the window", width: 32, in: append(span(1000, 1100), span(11100, 11200)...), want: counts{lost: 10000}},
+		{name: "gap larger than the window is filled from its end", width: 32,
+			in: append(append(span(1000, 1100), span(11100, 11200)...), 11099, 11098), want: counts{lost: 9998, reordered: 2}},
+		{name: "jump ahead beyond the largest gap is a restart", width: 32,
+			in: append(span(1000, 1100), span(1000+2*testGap, 1100+2*testGap)...), want: counts{restarts: 1}},
+		{name: "restart inside the window", width: 32, in: append(span(0, 200), span(0, 200)...), want: counts{restarts: 1}},
+		{name: "everything twice is no restart", width: 32,
+			in: func() (n []uint32) {
+				for i := range uint32(500) {
+					n = append(n, i, i)
+				}
+				return n
+			}(), want: counts{duplicated: 500}},
+		{name: "a burst of late ones is no restart", width: 32,
+			in: append(append(span(0, 100), span(200, 210)...), span(100, 200)...), want: counts{reordered: 100}},
+		{name: "restart after restart", width: 22,
+			in: append(append(span(1<<20, 1<<20+9), span(0, 9)...), span(1<<21, 1<<21+9)...), want: counts{restarts: 2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := track(tt.width, tt.in...)
+			if s.counts != tt.want || s.sequenced == tt.unclaimed {
+				t.Errorf("counts %+v, sequenced %v, want %+v, %v", s.counts, s.sequenced, tt.want, !tt.unclaimed)
+			}
+		})
+	}
+}
+
+// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, and compares with
+// what really happened, counted by a map over numbers that never wrap.
+func TestSequenceTruth(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		width := []uint8{22, 32}[rng.IntN(2)]
+		delay := 1 + rng.IntN(startSlack-1)
+		loss, dup, late := rng.Float64()*0.3, rng.Float64()*0.2, rng.Float64()*0.5
+
+		s := &sequence{width: width}
+		seen := make([]uint64, testWindow/64)
+		var want counts
+		start := rng.Uint64N(1 << width)
+		for epoch := range 1 + rng.IntN(4) {
+			if epoch > 0 { // restarts at a number that cannot be mistaken for loss or for something late
+				start = (uint64(s.head) + testGap + 1000 + rng.Uint64N(1<<(width-1))) % (1 << width)
+				want.restarts++
+			}
+			arrivals := network(rng, start, 200+rng.IntN(5000), delay, loss, dup, late, epoch > 0)
+			truth(&want, arrivals)
+			for _, n := range arrivals {
+				s.observe(uint32(n), seen, testGap)
+			}
+		}
+		if s.counts != want || !s.sequenced {
+			t.Fatalf("seed %d (width %d, delay %d, loss %.2f): %+v, sequenced %v, want %+v", seed, width, delay, loss, s.counts, s.sequenced, want)
+		}
+	}
+}
+
+// network gives the numbers start..start+n in the order in which they arrive. A clean epoch begins and ends with a few
+// reports in order, so that a restart is there to be seen; every epoch ends with all delayed ones delivered.
+func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64, clean bool) []uint64 {
+	type packet struct {
+		at float64
+		n  uint64
+	}
+	var ps []packet
+	for i := range n {
+		at := float64(i)
+		if (!clean || i >= 2*delay+confirmations) && i < n-2*delay {
+			if rng.Float64() < loss {
+				continue
+			}
+			if rng.Float64() < dup {
+				ps = append(ps, packet{at + rng.Float64()*float64(delay), start + uint64(i)})
+			}
+			if rng.Float64() < late {
+				at += rng.Float64() * float64(delay)
+			}
+		}
+		ps = append(ps, packet{at, start + uint64(i)})
+	}
+	slices.SortStableFunc(ps, func(a, b packet) int {
+		if a.at < b.at {
+			return -1
+		}
+		if a.at > b.at {
+			return 1
+		}
+		return 0
+	})
+	out := make([]uint64, len(ps))
+	for i, p := range ps {
+		out[i] = p.n
+	}
+	return out
+}
+
+// truth adds what happened in one epoch.
+func truth(c *counts, arrivals []uint64) {
+	seen := map[uint64]bool{}
+	lo, hi := arrivals[0], arrivals[0]
+	for i, n := range arrivals {
+		switch {
+		case seen[n]:
+			c.duplicated++
+		case i > 0 && n < hi:
+			c.reordered++
+		}
+		seen[n] = true
+		lo, hi = min(lo, n), max(hi, n)
+	}
+	c.lost += int64(hi-lo+1) - int64(len(seen))
+}
+
+func FuzzSequence(f *testing.F) {
+	f.Add(uint8(22), []byte{1, 2, 3, 250, 0, 0, 0, 5})
+	f.Add(uint8(32), []byte{0, 0, 0, 128, 128, 1, 1, 1, 1})
+	f.Fuzz(func(t *testing.T, width uint8, steps []byte) {
+		s := &sequence{width: width%32 + 1}
+		if s.width < 10 { // the narrowest number that the window fits in
+			s.width = 22
+		}
+		seen := make([]uint64, testWindow/64)
+		var n uint32
+		for i, b := range steps { // small steps either way, and now and then a large one
+			step := uint32(int32(int8(b)))
+			if b%7 == 0 {
+				step *= 1 << (uint(i) % 24)
+			}
+			n += step
+			s.observe(n, seen, testGap)
+			total := s.lost + int64(s.duplicated) + int64(s.reordered)
+			if s.span > testWindow || s.duplicated > uint64(len(steps)) || s.reordered > uint64(len(steps)) || total < 0 {
+				t.Fatalf("after %d numbers of width %d: %+v", i+1, s.width, s)
+			}
+		}
+	})
+}
