@@ -1,0 +1,146 @@
+package srint
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// pathHas are the values of a whole INT-path label. All ones in it are values.
+const pathHas = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopIngressTime |
+	decode.HopEnqTime | decode.HopQueueOccupancy | decode.HopQueueDelay | decode.HopDeqOccupancy
+
+// DecodePath reads an INT-path probe and adds route, action id and hops to r, whose flow the caller has read from the
+// headers before it. The caller has also rejected fragments and IPv4 options ("fragment", "options": switches that
+// forward these probes look at fixed places).
+//
+// The bytes in udp begin with the UDP header and end where the capture ends or earlier; length is how many the IP
+// header leaves for UDP, which is more than len(udp) when the capture was cut. Offsets of errors count from base, the
+// place of udp[0] in the frame. What r keeps aliases udp.
+//
+// A UDP length that is no multiple of labels is an error, unless lenient is set: the reference receiver ignores up to
+// 21 bytes behind the last whole label and reads the action id there, and so does DecodePath then.
+func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
+	r.Format, r.Kind = decode.INTPath, decode.KindProbe
+	reject := func(why decode.Reason) { r.Fail(decode.INTPath, "udp_length", base+4, why) }
+	if len(udp) < 6 {
+		if length < udpHeader {
+			reject(decode.Short)
+		} else {
+			r.Flags |= decode.Truncated
+		}
+		return
+	}
+	size := int(binary.BigEndian.Uint16(udp[4:]))
+	labels := (size - pathFixed) / labelLen
+	switch {
+	case size > length:
+		reject(decode.BadLength)
+		return
+	case size < pathFixed:
+		reject(decode.Short)
+		return
+	case (size-pathFixed)%labelLen != 0 && !lenient:
+		reject(decode.BadLength)
+		return
+	case labels > MaxPathHops:
+		reject(decode.BadCount)
+		return
+	}
+	const first = udpHeader + srListLen
+	action := first + labels*labelLen
+	udp = udp[:min(len(udp), action+actionIDLen)]
+	if len(udp) < action+actionIDLen {
+		r.Flags |= decode.Truncated
+	} else {
+		r.ActionID = binary.BigEndian.Uint32(udp[action:])
+		r.Has |= decode.HasActionID
+	}
+	if len(udp) < first {
+		return
+	}
+	if list := udp[udpHeader:first:first]; !zero(list) {
+		r.SRList = list
+		r.Has |= decode.HasSRList
+	}
+	// Newest label first on the wire, so the first hop is the last one. A cut takes away the first hops.
+	stack := udp[first:min(len(udp), action)]
+	whole := len(stack) / labelLen
+	if rest := stack[whole*labelLen:]; len(rest) > 0 {
+		var b [labelLen]byte
+		copy(b[:], rest)
+		h := r.AddHop()
+		readLabel(h, &b)
+		keep(h, pathEnds[:], len(rest)*8)
+	}
+	for i := whole - 1; i >= 0; i-- {
+		readLabel(r.AddHop(), (*[labelLen]byte)(stack[i*labelLen:]))
+	}
+}
+
+// readLabel reads a label: device 8 bits, ingress port 9, egress port 9, ingress time 48, enqueue time 32, depth at
+// enqueue 19, time in the queue 32, depth at dequeue 19. The times are the switch's own.
+func readLabel(h *decode.Hop, b *[labelLen]byte) {
+	be := binary.BigEndian
+	w0, w1, w2 := be.Uint64(b[0:]), be.Uint64(b[8:]), be.Uint64(b[14:]) // bits 0 to 63, 64 to 127, 112 to 175
+	h.Has, h.TimeBits = pathHas, 48
+	h.NodeID = uint32(w0 >> 56)
+	h.IngressIf = uint16(w0 >> 47 & 0x1ff)
+	h.EgressIf = uint16(w0 >> 38 & 0x1ff)
+	h.IngressTime = w0<<10&(1<<48-1) | w1>>54
+	h.EnqTime = uint32(w1 >> 22)
+	h.QueueOccupancy = uint32(w1 >> 3 & 0x7ffff)
+	h.QueueDelay = uint32(w1)<<29 | uint32(w2>>19)&(1<<29-1)
+	h.DeqOccupancy = uint32(w2 & 0x7ffff)
+}
+
+// end says at which bit of a label a value ends.
+type end struct {
+	bit   int
+	field decode.HopField
+}
+
+var pathEnds = [...]end{
+	{8, decode.HopNodeID}, {17, decode.HopIngressIf}, {26, decode.HopEgressIf}, {74, decode.HopIngressTime},
+	{106, decode.HopEnqTime}, {125, decode.HopQueueOccupancy}, {157, decode.HopQueueDelay}, {176, decode.HopDeqOccupancy},
+}
+
+// keep takes the values out of h that end behind bit n of a label that was cut there.
+func keep(h *decode.Hop, ends []end, n int) {
+	for _, e := range ends {
+		if e.bit <= n {
+			continue
+		}
+		h.Has &^= e.field
+		switch e.field {
+		case decode.HopIngressIf:
+			h.IngressIf = 0
+		case decode.HopEgressIf:
+			h.EgressIf = 0
+		case decode.HopIngressTime:
+			h.IngressTime = 0
+		case decode.HopEgressTime:
+			h.EgressTime = 0
+		case decode.HopEnqTime:
+			h.EnqTime = 0
+		case decode.HopQueueOccupancy:
+			h.QueueOccupancy = 0
+		case decode.HopQueueDelay:
+			h.QueueDelay = 0
+		case decode.HopDeqOccupancy:
+			h.DeqOccupancy = 0
+		}
+	}
+	if h.Has&(decode.HopIngressTime|decode.HopEgressTime) == 0 {
+		h.TimeBits = 0
+	}
+}
+
+// zero reports whether all 64 bytes of a route are 0.
+func zero(list []byte) bool {
+	var or uint64
+	for ; len(list) >= 8; list = list[8:] {
+		or |= binary.NativeEndian.Uint64(list)
+	}
+	return or == 0
+}
