@@ -1,0 +1,167 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Values of [Config].Steering.
+const (
+	SteerHash   = "hash"
+	SteerSpread = "spread"
+)
+
+// maxAutoWorkers is how many workers are started when the configuration does not say; receiving stops getting faster
+// well before that, and decoding shards want CPUs too.
+const maxAutoWorkers = 8
+
+// drainTime bounds how long a stopping worker hands over what its sockets still hold. Only a receiver that is far too
+// slow needs it all; what is left then is counted as dropped.
+const drainTime = 2 * time.Second
+
+// Config says where to receive and with what means.
+type Config struct {
+	Listen             []string      `yaml:"listen" doc:"UDP addresses to receive on, IP:port or [IPv6]:port. [::]:port takes IPv4 as well unless 0.0.0.0 with the same port is listed too."`
+	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets for each address, each read by its own worker. 0 starts one for every CPU, at most 8."`
+	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"How the kernel picks a worker: hash keeps the datagrams of one exporter with one worker and in order, spread picks at random, so that one loud exporter is shared by all."`
+	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of each socket. Above net.core.rmem_max it needs CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
+	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`
+	BatchSize          int           `yaml:"batch_size" range:"1..1024" doc:"Datagrams taken with one system call."`
+	Nap                time.Duration `yaml:"nap" range:"0s..10ms" doc:"Pause between batches under load; 0 waits for the next datagram instead, which loses more in a flood."`
+	AllowSources       []string      `yaml:"allow_sources" doc:"Prefixes (192.0.2.0/24, 2001:db8::/32) or addresses from which datagrams are taken; others are counted and dropped. Empty takes all."`
+}
+
+// DefaultConfig receives telemetry reports for this machine alone.
+func DefaultConfig() Config {
+	return Config{
+		Listen:             []string{"127.0.0.1:32766"},
+		Steering:           SteerHash,
+		ReceiveBufferBytes: 16 << 20,
+		MaxDatagramBytes:   9216,
+		BatchSize:          64,
+		Nap:                100 * time.Microsecond,
+	}
+}
+
+// Validate gives every problem that ranges do not show, all at once.
+func (c *Config) Validate() error {
+	_, err := c.addresses()
+	_, perr := c.prefixes()
+	return errors.Join(err, perr)
+}
+
+// ranges guards New against a configuration that nobody checked against the ranges of its tags.
+func (c *Config) ranges() error {
+	var errs []error
+	if c.Steering != SteerHash && c.Steering != SteerSpread {
+		errs = append(errs, fmt.Errorf("steering: %q is neither %q nor %q", c.Steering, SteerHash, SteerSpread))
+	}
+	for _, n := range []struct {
+		key         string
+		v, min, max int
+	}{
+		{"workers", c.Workers, 0, 256},
+		{"receive_buffer_bytes", c.ReceiveBufferBytes, 4096, 1<<30 - 1},
+		{"max_datagram_bytes", c.MaxDatagramBytes, 64, 65535},
+		{"batch_size", c.BatchSize, 1, 1024},
+		{"nap", int(c.Nap), 0, int(10 * time.Millisecond)},
+	} {
+		if n.v < n.min || n.v > n.max {
+			errs = append(errs, fmt.Errorf("%s: %d is outside %d..%d", n.key, n.v, n.min, n.max))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// addresses parses Listen.
+func (c *Config) addresses() ([]netip.AddrPort, error) {
+	if len(c.Listen) == 0 {
+		return nil, errors.New("listen: no address given; 127.0.0.1:32766 receives from this machine, [::]:32766 from everywhere")
+	}
+	var (
+		out  []netip.AddrPort
+		errs []error
+	)
+	for _, s := range c.Listen {
+		a, err := parseListen(s)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("listen: %w", err))
+		case a.Port() != 0 && slices.Contains(out, a):
+			errs = append(errs, fmt.Errorf("listen: %s is listed twice", s))
+		default:
+			out = append(out, a)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func parseListen(s string) (netip.AddrPort, error) {
+	a, err := netip.ParseAddrPort(s)
+	if err == nil {
+		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), nil
+	}
+	switch host, port, ok := strings.Cut(s, ":"); {
+	case ok && host == "" && !strings.Contains(port, ":"):
+		return a, fmt.Errorf("%q has no address: write \"[::]:%s\" for all addresses of this machine", s, port)
+	case !ok:
+		return a, fmt.Errorf("%q has no port: write \"%s:32766\", with an IPv6 address in brackets", s, s)
+	}
+	return a, fmt.Errorf("%q is not IP:port or [IPv6]:port (names are not looked up)", s)
+}
+
+// prefixes parses AllowSources.
+func (c *Config) prefixes() ([]netip.Prefix, error) {
+	var (
+		out  []netip.Prefix
+		errs []error
+	)
+	for _, s := range c.AllowSources {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			var a netip.Addr
+			if a, err = netip.ParseAddr(s); err == nil {
+				a = a.Unmap().WithZone("")
+				p = netip.PrefixFrom(a, a.BitLen())
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("allow_sources: %q is neither a prefix such as 192.0.2.0/24 nor an address", s))
+			continue
+		}
+		out = append(out, p.Masked())
+	}
+	return out, errors.Join(errs...)
+}
+
+// workers is the number of workers that the configuration stands for.
+func (c *Config) workers() int {
+	if c.Workers > 0 {
+		return c.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
+}
+
+// admission decides which sources are heard. It remembers its last answer, since exporters send in runs.
+// It belongs to one worker.
+type admission struct {
+	prefixes []netip.Prefix
+	last     netip.Addr
+	lastOK   bool
+}
+
+func (a *admission) admits(src netip.Addr) bool {
+	if a.prefixes == nil {
+		return true
+	}
+	if src != a.last {
+		a.last = src
+		a.lastOK = slices.ContainsFunc(a.prefixes, func(p netip.Prefix) bool { return p.Contains(src) })
+	}
+	return a.lastOK
+}

@@ -1,0 +1,147 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// Source receives on all configured addresses. It implements [ingest.Source].
+type Source struct {
+	workers []*worker
+	addrs   []netip.AddrPort
+	notices []string
+	stop    int         // eventfd, readable once the source is to stop
+	started atomic.Bool // Run was called
+	stopped atomic.Bool
+
+	mu     sync.Mutex // guards the sockets against being closed while Stats asks them
+	closed bool
+}
+
+var _ ingest.Source = (*Source)(nil)
+
+// New opens all sockets, or none when one of them fails; the error then names every address that failed, and why.
+// Nothing is read, and no goroutine runs, before Run. A source that will not run needs Close.
+func New(cfg Config) (*Source, error) {
+	if err := errors.Join(cfg.ranges(), cfg.Validate()); err != nil {
+		return nil, err
+	}
+	addrs, _ := cfg.addresses()
+	prefixes, _ := cfg.prefixes()
+	stop, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("udp: eventfd: %w", err)
+	}
+	s := &Source{stop: stop}
+	for i := range cfg.workers() {
+		s.workers = append(s.workers, newWorker(i, &cfg, prefixes))
+	}
+	var errs []error
+	for _, a := range addrs {
+		group, err := openGroup(a, addrs, len(s.workers), &cfg)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.addrs = append(s.addrs, group[0].addr)
+		for i, k := range group {
+			s.workers[i].sockets = append(s.workers[i].sockets, k)
+		}
+		if n := bufferNotice(group[0], cfg.ReceiveBufferBytes); n != "" {
+			s.notices = append(s.notices, n)
+		}
+	}
+	if len(errs) > 0 {
+		s.Close()
+		return nil, errors.Join(errs...)
+	}
+	return s, nil
+}
+
+// Addrs is where the source listens, with the ports that the kernel picked for port 0.
+func (s *Source) Addrs() []netip.AddrPort { return s.addrs }
+
+// Notices is what whoever runs this should know although it works, one sentence each.
+func (s *Source) Notices() []string { return s.notices }
+
+// Workers is the number of goroutines that call handle.
+func (s *Source) Workers() int { return len(s.workers) }
+
+// Run reads until ctx ends or a socket fails. It returns after everything that reached the sockets was handed over or
+// counted, and they are closed. A source runs once.
+func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batch)) error {
+	if s.started.Swap(true) {
+		return errors.New("udp: a source runs only once")
+	}
+	woken := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() { s.wake(); close(woken) })
+	var wg sync.WaitGroup
+	errs := make([]error, len(s.workers))
+	for i, w := range s.workers {
+		wg.Go(func() {
+			if errs[i] = w.run(s, handle); errs[i] != nil {
+				s.wake() // one deaf worker among others would be a silent loss
+			}
+		})
+	}
+	wg.Wait()
+	if !cancel() {
+		<-woken // it writes to the eventfd that Close gives back
+	}
+	return errors.Join(append(errs, s.Close())...)
+}
+
+func (s *Source) wake() {
+	s.stopped.Store(true)
+	one := [8]byte{0: 1, 7: 1} // not zero in either byte order
+	// A full counter is readable as well, so there is no error that matters.
+	_, _ = unix.Write(s.stop, one[:])
+}
+
+// Close gives the sockets back. Run does so itself.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	for _, w := range s.workers {
+		for _, k := range w.sockets {
+			k.observeDrops()
+			errs = append(errs, unix.Close(k.fd))
+		}
+	}
+	errs = append(errs, unix.Close(s.stop))
+	return errors.Join(errs...)
+}
+
+// Stats adds up all sockets. Kernel drops are current, not those of the last datagram.
+func (s *Source) Stats() ingest.Stats { return sum(s.Sockets()) }
+
+// Sockets gives the statistics of every socket, by worker and address.
+func (s *Source) Sockets() []SocketStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []SocketStats
+	for _, w := range s.workers {
+		for _, k := range w.sockets {
+			st := SocketStats{Addr: k.addr, Worker: w.id, BufferBytes: k.granted}
+			if !s.closed {
+				st.BufferedBytes = k.observeDrops()
+			}
+			st.Stats = k.count.stats()
+			out = append(out, st)
+		}
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package udp
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// SocketStats is one socket's part of the statistics: who is overrun, and how full it is.
+type SocketStats struct {
+	ingest.Stats
+	Addr          netip.AddrPort
+	Worker        int
+	BufferBytes   int // receive buffer as granted, in the unit of the configuration
+	BufferedBytes int // memory that waiting datagrams hold now, of 2 * BufferBytes; 0 where the system does not tell
+}
+
+// counters are written by one worker and read by anybody.
+type counters struct {
+	frames, bytes, truncated, refused atomic.Uint64
+	left                              atomic.Uint64 // still in the socket when draining took too long
+	drops                             dropCounter
+	_                                 [64]byte // the next socket's counters belong to another CPU
+}
+
+func (c *counters) stats() ingest.Stats {
+	return ingest.Stats{
+		Frames:        c.frames.Load(),
+		Bytes:         c.bytes.Load(),
+		KernelDropped: c.drops.total.Load() + c.left.Load(),
+		Truncated:     c.truncated.Load(),
+		Refused:       c.refused.Load(),
+	}
+}
+
+func sum(sockets []SocketStats) ingest.Stats {
+	var t ingest.Stats
+	for i := range sockets {
+		t.Frames += sockets[i].Frames
+		t.Bytes += sockets[i].Bytes
+		t.KernelDropped += sockets[i].KernelDropped
+		t.Truncated += sockets[i].Truncated
+		t.Refused += sockets[i].Refused
+	}
+	return t
+}
+
+// dropCounter extends a 32-bit counter of the kernel to 64 bits: its low half is the kernel's value. Samples come from
+// two places and can arrive out of order, so one that is behind by less than half the range is old, not a wrap.
+type dropCounter struct {
+	total atomic.Uint64
+}
+
+func (d *dropCounter) observe(kernel uint32) {
+	for {
+		old := d.total.Load()
+		ahead := int32(kernel - uint32(old))
+		if ahead <= 0 || d.total.CompareAndSwap(old, old+uint64(ahead)) {
+			return
+		}
+	}
+}
+
+// add counts one batch.
+func (c *counters) add(frames, bytes, truncated, refused int) {
+	c.frames.Add(uint64(frames))
+	c.bytes.Add(uint64(bytes))
+	if truncated > 0 {
+		c.truncated.Add(uint64(truncated))
+	}
+	if refused > 0 {
+		c.refused.Add(uint64(refused))
+	}
+}
