@@ -1,0 +1,84 @@
+// Package exact keeps everything and answers exactly: the oracle that the tests of the other sketches compare with, and
+// the right choice where the number of values is small and bounded. Memory grows with the input.
+package exact
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Values are the values of a stream. The zero value is empty and ready. Definitions are those of all sketches here:
+// a rank counts the values that are not larger, a quantile is always one of the values.
+type Values[T cmp.Ordered] struct {
+	v      []T
+	sorted bool
+}
+
+// Update adds values.
+func (s *Values[T]) Update(v ...T) {
+	s.v = append(s.v, v...)
+	s.sorted = false
+}
+
+// Merge adds the values of o.
+func (s *Values[T]) Merge(o *Values[T]) { s.Update(o.v...) }
+
+// Count is the number of values.
+func (s *Values[T]) Count() int { return len(s.v) }
+
+// Sorted gives the values in ascending order. The slice is s's own, until the next Update.
+func (s *Values[T]) Sorted() []T {
+	if !s.sorted {
+		slices.Sort(s.v)
+		s.sorted = true
+	}
+	return s.v
+}
+
+// Quantile gives the smallest value whose rank is at least q: 0 for the smallest, 1 for the largest. It is zero if
+// there is no value.
+func (s *Values[T]) Quantile(q float64) (v T) {
+	if len(s.v) == 0 {
+		return v
+	}
+	i := int(math.Ceil(q*float64(len(s.v)))) - 1
+	return s.Sorted()[min(max(i, 0), len(s.v)-1)]
+}
+
+// Rank gives the share of values that are not larger than v.
+func (s *Values[T]) Rank(v T) float64 {
+	if len(s.v) == 0 {
+		return 0
+	}
+	_, n := s.Ranks(v)
+	return float64(n) / float64(len(s.v))
+}
+
+// Ranks gives how many values are smaller than v, and how many are not larger. With equal values in the stream, any
+// rank between the two is a right answer for v.
+func (s *Values[T]) Ranks(v T) (less, notMore int) {
+	a := s.Sorted()
+	less, _ = slices.BinarySearch(a, v)
+	notMore, _ = slices.BinarySearchFunc(a, v, func(e, t T) int {
+		if e <= t {
+			return -1
+		}
+		return 1
+	})
+	return less, notMore
+}
+
+// Counts counts keys.
+type Counts[K comparable] map[K]uint64
+
+// Add counts key n times.
+func (c Counts[K]) Add(key K, n uint64) { c[key] += n }
+
+// Total is the sum of all counts.
+func (c Counts[K]) Total() (n uint64) {
+	for _, k := range c {
+		n += k
+	}
+	return n
+}

@@ -1,0 +1,322 @@
+// Package flowtable is a hash table in a fixed amount of memory, made for one entry a flow, with one owner.
+//
+// Entries lie in one flat slice and never move, so a slot number stays good until the entry is evicted. If neither key
+// nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
+// (see internal/slotindex): a look-up reads one cache line of it and then the entry.
+//
+// The table never grows. What has not been seen for the idle time is evicted by [Table.Sweep], a few slots a call;
+// when a new key comes and there is no room, the least recently seen of a few entries makes place: pressure. Either
+// way the owner hears of it before the entry is gone. Sampling a few entries instead of keeping all in order of use is
+// what Redis does for the same reason: an exact order costs two more cache misses a packet, and a flood of one-packet
+// flows evicts mostly itself, because whatever is in use was seen later.
+//
+// With a million flows a look-up is two cache misses, and a loop of look-ups waits for each. [Table.FindAll] takes a
+// batch and makes all index reads, then all entry reads, so that the misses overlap.
+package flowtable
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+	"unsafe"
+
+	"github.com/hopscope/hopscope/sketches/internal/slotindex"
+)
+
+// None is no slot.
+const None = slotindex.None
+
+// Config bounds a table.
+type Config struct {
+	MemoryBytes int           `yaml:"memory_bytes" doc:"Memory of one flow table, index included; as many entries as fit are kept." range:"65536..1099511627776"`
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"A flow that was not seen for this long is evicted." range:"1s..24h"`
+}
+
+// DefaultConfig gives 256 MiB and one minute.
+func DefaultConfig() Config { return Config{MemoryBytes: 256 << 20, IdleTimeout: time.Minute} }
+
+// Validate reports what the tags of the fields cannot say.
+func (c *Config) Validate() error {
+	if c.MemoryBytes <= 0 || c.IdleTimeout <= 0 {
+		return errors.New("flow table: memory_bytes and idle_timeout must be above 0")
+	}
+	return nil
+}
+
+// Reason says why an entry left the table.
+type Reason uint8
+
+// The reasons.
+const (
+	Idle     Reason = iota // not seen for the idle timeout
+	Pressure               // the table was full
+	Deleted                // the owner asked
+)
+
+func (r Reason) String() string { return [...]string{"idle", "pressure", "deleted"}[min(r, Deleted)] }
+
+// Stats are running totals, but for Entries.
+type Stats struct {
+	Entries, Capacity int
+	Inserted          uint64
+	Idle, Pressure    uint64 // evictions by reason
+	Refused           uint64 // keys without a place because a single batch used all entries
+}
+
+// Entry is one slot.
+type Entry[K comparable, V any] struct {
+	Key   K
+	Seen  int64 // time of the last look-up that found it
+	tag   uint32
+	link  uint32 // of a live entry: the batch that used it last; of a free one: the next free slot
+	Value V
+}
+
+// free is the Seen of a slot without entry. No clock shows it.
+const free = math.MinInt64
+
+// Table maps keys to values. The hash of a key is the caller's: 64 well-mixed bits, the same for equal keys. The table
+// uses the upper 32; use the lower ones to choose between tables. It is not safe for concurrent use.
+type Table[K comparable, V any] struct {
+	entries []Entry[K, V]
+	index   slotindex.Index
+	evict   func(slot uint32, e *Entry[K, V], why Reason)
+	idle    int64
+	batch   uint32
+	used    uint32 // slots that were ever in use: the rest is memory that was never touched
+	freed   uint32 // first of the list of free slots below used
+	live    int
+	sweep   uint32 // next slot to look at for idle eviction
+	hand    uint32 // next slot to look at for pressure eviction
+	touched uint32 // sum of what prefetching loads read, so that they are not optimised away
+	stats   Stats
+}
+
+// New makes an empty table. evict, unless nil, is called before an entry leaves; it must not change the table.
+// All memory is taken at once but only used as entries come, because the system gives it page by page.
+func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V], why Reason)) (*Table[K, V], error) {
+	n := capacity(cfg.MemoryBytes, int(unsafe.Sizeof(Entry[K, V]{})))
+	if n < 1 {
+		return nil, fmt.Errorf("flow table: %d bytes hold no entry of %d bytes", cfg.MemoryBytes, unsafe.Sizeof(Entry[K, V]{}))
+	}
+	if evict == nil {
+		evict = func(uint32, *Entry[K, V], Reason) {}
+	}
+	return &Table[K, V]{
+		entries: make([]Entry[K, V], n),
+		index:   slotindex.New(n),
+		evict:   evict,
+		idle:    int64(cfg.IdleTimeout),
+		freed:   None,
+	}, nil
+}
+
+// capacity is the largest number of entries whose memory, with the index, stays within bytes.
+func capacity(bytes, entry int) int {
+	n := (bytes - 64) / (entry + 12)
+	for n > 0 && n*entry+8*slotindex.Cells(n) > bytes {
+		n--
+	}
+	return min(n, math.MaxInt32)
+}
+
+// Bytes is the memory of entries and index.
+func (t *Table[K, V]) Bytes() int {
+	return len(t.entries)*int(unsafe.Sizeof(Entry[K, V]{})) + 8*slotindex.Cells(len(t.entries))
+}
+
+// Len is the number of entries, Cap the number that there is room for.
+func (t *Table[K, V]) Len() int { return t.live }
+
+// Cap is the number of entries that there is room for.
+func (t *Table[K, V]) Cap() int { return len(t.entries) }
+
+// Stats gives what was counted.
+func (t *Table[K, V]) Stats() Stats {
+	s := t.stats
+	s.Entries, s.Capacity = t.live, len(t.entries)
+	return s
+}
+
+// At gives the entry of a slot that the table handed out. Its Key must not change.
+func (t *Table[K, V]) At(slot uint32) *Entry[K, V] { return &t.entries[slot] }
+
+// Get finds key without marking it as seen; None if it is not there.
+func (t *Table[K, V]) Get(hash uint64, key *K) uint32 {
+	tag := slotindex.Tag(hash)
+	pos, slot := t.index.Find(tag, -1)
+	for slot != None && t.entries[slot].Key != *key {
+		pos, slot = t.index.Find(tag, pos)
+	}
+	return slot
+}
+
+// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. Only a table
+// whose every entry is in use by the current batch refuses, with None; that never happens to a single key.
+func (t *Table[K, V]) Find(hash uint64, key *K, now int64) (slot uint32, inserted bool) {
+	t.batch++
+	return t.find(hash, key, now)
+}
+
+func (t *Table[K, V]) find(hash uint64, key *K, now int64) (slot uint32, inserted bool) {
+	if slot = t.Get(hash, key); slot != None {
+		t.use(slot, now)
+		return slot, false
+	}
+	slot = t.insert(hash, key, now)
+	return slot, slot != None
+}
+
+func (t *Table[K, V]) use(slot uint32, now int64) {
+	e := &t.entries[slot]
+	e.Seen = max(e.Seen, now)
+	e.link = t.batch
+}
+
+// FindAll is Find for a batch: slots[i] becomes the slot of keys[i]. No entry of the batch is evicted for another one,
+// so all slots are good when FindAll returns; a key that finds no place for that reason gets None and is counted as
+// refused. created, unless nil, is called for each new entry.
+func (t *Table[K, V]) FindAll(hashes []uint64, keys []K, now int64, slots []uint32, created func(i int, slot uint32)) {
+	t.batch++
+	n := len(hashes)
+	keys, slots = keys[:n], slots[:n]
+	for i, h := range hashes {
+		_, slots[i] = t.index.Find(slotindex.Tag(h), -1)
+	}
+	var sum uint32
+	for _, s := range slots {
+		if s != None {
+			sum += t.entries[s].tag
+		}
+	}
+	t.touched = sum
+	// Mark what is there before anything is evicted for what is not.
+	missing := 0
+	for i, s := range slots {
+		if s == None || t.entries[s].Key != keys[i] {
+			if s = t.Get(hashes[i], &keys[i]); s == None {
+				slots[i] = None
+				missing++
+				continue
+			}
+			slots[i] = s
+		}
+		t.use(s, now)
+	}
+	if missing == 0 {
+		return
+	}
+	for i, s := range slots {
+		if s != None {
+			continue
+		}
+		var isNew bool
+		if slots[i], isNew = t.find(hashes[i], &keys[i], now); isNew && created != nil {
+			created(i, slots[i])
+		}
+	}
+}
+
+// insert makes an entry for a key that has none.
+func (t *Table[K, V]) insert(hash uint64, key *K, now int64) uint32 {
+	slot := t.freed
+	switch {
+	case slot != None:
+		t.freed = t.entries[slot].link
+	case int(t.used) < len(t.entries):
+		slot = t.used
+		t.used++
+	default:
+		if slot = t.victim(); slot == None {
+			t.stats.Refused++
+			return None
+		}
+		t.stats.Pressure++
+		t.remove(slot, Pressure)
+		t.freed = t.entries[slot].link
+	}
+	e := &t.entries[slot]
+	*e = Entry[K, V]{Key: *key, Seen: now, tag: slotindex.Tag(hash), link: t.batch}
+	t.index.Insert(e.tag, slot)
+	t.live++
+	t.stats.Inserted++
+	return slot
+}
+
+// sample is how many entries pressure eviction compares. Eight misses overlap, so more than one costs little.
+const sample = 8
+
+// victim gives the least recently seen of the next few entries that the current batch does not use. All slots are
+// live when it is called.
+func (t *Table[K, V]) victim() uint32 {
+	best, oldest := None, int64(math.MaxInt64)
+	seen := 0
+	for range t.entries {
+		slot := t.hand
+		if t.hand++; int(t.hand) == len(t.entries) {
+			t.hand = 0
+		}
+		e := &t.entries[slot]
+		if e.link == t.batch {
+			continue
+		}
+		if e.Seen < oldest {
+			best, oldest = slot, e.Seen
+		}
+		if seen++; seen == sample {
+			break
+		}
+	}
+	return best
+}
+
+// Delete evicts a live slot.
+func (t *Table[K, V]) Delete(slot uint32) {
+	if t.Live(slot) {
+		t.remove(slot, Deleted)
+	}
+}
+
+func (t *Table[K, V]) remove(slot uint32, why Reason) {
+	e := &t.entries[slot]
+	t.evict(slot, e, why)
+	t.index.Delete(e.tag, slot)
+	e.Seen, e.link = free, t.freed
+	t.freed = slot
+	t.live--
+}
+
+// Live reports whether a slot holds an entry.
+func (t *Table[K, V]) Live(slot uint32) bool {
+	return slot < t.used && t.entries[slot].Seen != free
+}
+
+// Sweep looks at the next n slots, round and round, and evicts what was last seen more than the idle timeout before
+// now. It gives the number of evictions. A call with Len()/10 slots ten times an idle timeout keeps the table tidy.
+func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
+	for range min(n, int(t.used)) {
+		if t.sweep >= t.used {
+			t.sweep = 0
+		}
+		if e := &t.entries[t.sweep]; e.Seen != free && e.Seen < now-t.idle {
+			t.remove(t.sweep, Idle)
+			t.stats.Idle++
+			evicted++
+		}
+		t.sweep++
+	}
+	return evicted
+}
+
+// All gives the live entries in slot order. The entry at hand may be deleted meanwhile.
+func (t *Table[K, V]) All() iter.Seq2[uint32, *Entry[K, V]] {
+	return func(yield func(uint32, *Entry[K, V]) bool) {
+		for slot := range t.used {
+			if e := &t.entries[slot]; e.Seen != free && !yield(slot, e) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// Package slotindex finds table slots by hash: the part that a flow table and a top-k list have in common.
+//
+// It is open addressing with linear probing over 8-byte cells that hold a 32-bit tag and a slot number. The tag is the
+// upper half of the hash and decides both the home cell and, but for one chance in 2³² a cell, whether the slot is
+// the right one, so that a look-up reads one cache line of the index and nothing of the entries that it does not want.
+// Deletion shifts back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and no look-up
+// slows down with age.
+package slotindex
+
+import "math/bits"
+
+// None is no slot.
+const None = ^uint32(0)
+
+// Index maps hashes to slots. The caller compares keys.
+type Index struct {
+	cells []cell
+}
+
+// cell is tag<<32 | slot+1, or 0 where nothing is.
+type cell uint64
+
+func (c cell) tag() uint32  { return uint32(c >> 32) }
+func (c cell) slot() uint32 { return uint32(c) - 1 }
+
+// New returns an index for at most n slots.
+func New(n int) Index { return Index{cells: make([]cell, Cells(n))} }
+
+// Cells is the number of 8-byte cells that an index for n slots needs: a third stays empty, so that a look-up
+// passes 2 cells on average where there is the slot, and 5 where there is none.
+func Cells(n int) int { return n + n/2 + 8 }
+
+// Tag is what an index keeps of a hash.
+func Tag(hash uint64) uint32 { return uint32(hash >> 32) }
+
+func (x *Index) home(tag uint32) int {
+	hi, _ := bits.Mul64(uint64(tag)<<32, uint64(len(x.cells)))
+	return int(hi)
+}
+
+// Find gives the position of the first cell with the tag, at or behind position at, and its slot; None if there is no
+// more. Start with at = -1.
+func (x *Index) Find(tag uint32, at int) (pos int, slot uint32) {
+	cells := x.cells
+	i := at + 1
+	if at < 0 {
+		i = x.home(tag)
+	}
+	for {
+		if i >= len(cells) {
+			i = 0
+		}
+		switch c := cells[i]; {
+		case c == 0:
+			return i, None
+		case c.tag() == tag:
+			return i, c.slot()
+		}
+		i++
+	}
+}
+
+// Insert adds a slot under a tag. There must be room.
+func (x *Index) Insert(tag, slot uint32) {
+	i := x.home(tag)
+	for x.cells[i] != 0 {
+		if i++; i == len(x.cells) {
+			i = 0
+		}
+	}
+	x.cells[i] = cell(tag)<<32 | cell(slot+1)
+}
+
+// Delete removes a slot that was inserted under the tag.
+func (x *Index) Delete(tag, slot uint32) {
+	n := len(x.cells)
+	i := x.home(tag)
+	for want := cell(tag)<<32 | cell(slot+1); x.cells[i] != want; {
+		if x.cells[i] == 0 {
+			return
+		}
+		if i++; i == n {
+			i = 0
+		}
+	}
+	for j := i; ; {
+		if j++; j == n {
+			j = 0
+		}
+		c := x.cells[j]
+		if c == 0 {
+			break
+		}
+		// c may fill the hole at i unless its home lies behind i, cyclically in (i, j].
+		if h := x.home(c.tag()); (i < h && h <= j) || (j < i && (i < h || h <= j)) {
+			continue
+		}
+		x.cells[i] = c
+		i = j
+	}
+	x.cells[i] = 0
+}
+
+// Clear removes everything.
+func (x *Index) Clear() { clear(x.cells) }

@@ -1,0 +1,16 @@
+// Package kll estimates ranks and quantiles of a stream in bounded memory: the sketch of Karnin, Lang and Liberty,
+// "Optimal Quantile Approximation in Streams", FOCS 2016.
+package kll
+
+import "math/bits"
+
+// Rand is a source of random bits: the wyrand generator, one multiplication a draw. Any value is a good seed. It is
+// meant for coin flips inside sketches and not for secrets.
+type Rand uint64
+
+// Next gives the next 64 random bits.
+func (r *Rand) Next() uint64 {
+	*r += 0xa0761d6478bd642f
+	hi, lo := bits.Mul64(uint64(*r), uint64(*r)^0xe7037ed1a0b428db)
+	return hi ^ lo
+}

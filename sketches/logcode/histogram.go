@@ -1,0 +1,172 @@
+package logcode
+
+import (
+	"iter"
+	"math"
+	"unsafe"
+)
+
+const pageCodes = 1 << denseMantissa // counters of one octave
+
+// Histogram counts dense codes: every quantile within [DenseRelativeError], whatever the number of values. The zero
+// value is empty and ready.
+//
+// Counters come in pages of one octave, 128 bytes, and only octaves that were seen have one: some 1 to 2 KB for the
+// latencies of a device, 7.8 KB if values are spread over all of uint64. A counter stops at 2³²-1.
+// It is not safe for concurrent use.
+type Histogram struct {
+	count uint64
+	// 1 + the largest code, and DenseCodes - the smallest: both grow from zero, so that Add needs no branch for the
+	// first value.
+	top, bottom uint16
+	page        [DenseCodes / pageCodes]uint8 // by octave: 1 + its page in counts, 0 for none
+	counts      []uint32
+}
+
+// Add counts one value with the dense code c.
+func (h *Histogram) Add(c uint16) {
+	c = min(c, DenseCodes-1)
+	h.count++
+	h.top = max(h.top, c+1)
+	h.bottom = max(h.bottom, DenseCodes-c)
+	p := uint(h.page[c/pageCodes])
+	if p == 0 {
+		p = h.grow(c / pageCodes)
+	}
+	n := &h.counts[(p-1)*pageCodes+uint(c%pageCodes)]
+	if *n != math.MaxUint32 {
+		*n++
+	}
+}
+
+// AddValue counts v.
+func (h *Histogram) AddValue(v uint64) { h.Add(EncodeDense(v)) }
+
+// AddN counts n values with the dense code c.
+func (h *Histogram) AddN(c uint16, n uint64) {
+	if n == 0 {
+		return
+	}
+	h.Add(c)
+	c = min(c, DenseCodes-1)
+	h.count += n - 1
+	x := &h.counts[(uint(h.page[c/pageCodes])-1)*pageCodes+uint(c%pageCodes)]
+	*x = uint32(min(uint64(*x)+min(n-1, math.MaxUint32), math.MaxUint32))
+}
+
+// grow gives octave o a page of counters.
+func (h *Histogram) grow(o uint16) uint {
+	n := len(h.counts)
+	if cap(h.counts) < n+pageCodes {
+		// Four octaves at first, because values of one kind span a few; then two at a time, not twice as many.
+		c := make([]uint32, n, max(4*pageCodes, n+2*pageCodes))
+		copy(c, h.counts)
+		h.counts = c
+	}
+	h.counts = h.counts[:n+pageCodes]
+	h.page[o] = uint8(n/pageCodes + 1)
+	return uint(h.page[o])
+}
+
+// Merge adds what o counted.
+func (h *Histogram) Merge(o *Histogram) {
+	total := h.count + o.count
+	for c, n := range o.All() {
+		h.AddN(c, uint64(n))
+	}
+	h.count = total // also where a counter of o had stopped
+}
+
+// Reset empties h and keeps its memory.
+func (h *Histogram) Reset() {
+	if h.count == 0 {
+		return
+	}
+	for o := (DenseCodes - h.bottom) / pageCodes; o <= (h.top-1)/pageCodes; o++ {
+		if p := int(h.page[o]); p != 0 {
+			clear(h.counts[(p-1)*pageCodes : p*pageCodes])
+		}
+	}
+	h.count, h.top, h.bottom = 0, 0, 0
+}
+
+// All gives the codes that were counted, in ascending order, with their counts.
+func (h *Histogram) All() iter.Seq2[uint16, uint32] {
+	return func(yield func(uint16, uint32) bool) {
+		if h.count == 0 {
+			return
+		}
+		lo, hi := DenseCodes-h.bottom, h.top-1
+		for o := lo / pageCodes; o <= hi/pageCodes; o++ {
+			p := int(h.page[o])
+			if p == 0 {
+				continue
+			}
+			for i, n := range h.counts[(p-1)*pageCodes : p*pageCodes] {
+				if n != 0 && !yield(o*pageCodes+uint16(i), n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Count is the number of values.
+func (h *Histogram) Count() uint64 { return h.count }
+
+// Min gives the smallest value, within the relative error; 0 if there is none.
+func (h *Histogram) Min() uint64 {
+	if h.count == 0 {
+		return 0
+	}
+	return DecodeDense(DenseCodes - h.bottom)
+}
+
+// Max gives the largest value, within the relative error; 0 if there is none.
+func (h *Histogram) Max() uint64 {
+	if h.count == 0 {
+		return 0
+	}
+	return DecodeDense(h.top - 1)
+}
+
+// Quantile gives the smallest value that at least the share q of all values does not exceed, within the relative
+// error: 0 for the smallest, 1 for the largest. It is 0 if there is no value.
+func (h *Histogram) Quantile(q float64) uint64 {
+	var v [1]uint64
+	h.Quantiles(v[:0], q)
+	return v[0]
+}
+
+// Quantiles appends the quantiles qs, which must ascend, to dst, in one pass.
+func (h *Histogram) Quantiles(dst []uint64, qs ...float64) []uint64 {
+	n := len(dst)
+	var sum uint64
+	for c, k := range h.All() {
+		sum += uint64(k)
+		for len(dst)-n < len(qs) && sum >= rank(qs[len(dst)-n], h.count) {
+			dst = append(dst, DecodeDense(c))
+		}
+		if len(dst)-n == len(qs) {
+			return dst
+		}
+	}
+	for len(dst)-n < len(qs) { // nothing was counted, or a counter stopped
+		dst = append(dst, h.Max())
+	}
+	return dst
+}
+
+// rank is the number of values, of n, that the quantile q does not fall short of: at least 1, at most n.
+func rank(q float64, n uint64) uint64 {
+	switch {
+	case !(q > 0):
+		return 1
+	case q >= 1:
+		return n
+	}
+	return min(max(uint64(math.Ceil(q*float64(n))), 1), n)
+}
+
+// SizeBytes is the memory that h holds.
+func (h *Histogram) SizeBytes() int { return int(unsafe.Sizeof(*h)) + 4*cap(h.counts) }

@@ -1,0 +1,87 @@
+// Package logcode compresses 64-bit values to small codes that keep their order.
+//
+// A code is log-linear, like a floating-point number without sign: values below a threshold are exact, and above it
+// every octave [2ⁱ, 2ⁱ⁺¹) is cut into equal cells, a fixed number of mantissa bits. [Decode] gives the middle of a
+// cell. Two resolutions cover all of uint64:
+//
+//	            mantissa bits   codes   exact below   relative error
+//	Encode      10              56320   2048          ≤ 1/2048 (0.049 %)
+//	EncodeDense 5                1920     64          ≤ 1/64   (1.56 %)
+//
+// The first is the finest that fits 16 bits and feeds the quantile sketches; the second is small enough to count every
+// code, which is what [Histogram] does. Only shifts and a leading-zero count are used, no floating point, so codes are
+// the same on every machine and can be stored.
+//
+// Order is kept: a ≤ b implies Encode(a) ≤ Encode(b), so ranks and quantiles of codes are those of the values, up to
+// the relative error.
+package logcode
+
+import "math/bits"
+
+const (
+	mantissa      = 10
+	denseMantissa = 5
+
+	// Codes and DenseCodes are the numbers of codes: every code is below.
+	Codes      = (65 - mantissa) << mantissa
+	DenseCodes = (65 - denseMantissa) << denseMantissa
+
+	// RelativeError and DenseRelativeError bound |Decode(Encode(v)) - v| / v.
+	RelativeError      = 1.0 / (2 << mantissa)
+	DenseRelativeError = 1.0 / (2 << denseMantissa)
+)
+
+// Encode gives the code of v, below [Codes].
+func Encode(v uint64) uint16 {
+	e := uint(bits.Len64(v|1<<mantissa)) - (mantissa + 1)
+	return uint16(e<<mantissa + uint(v>>(e&63)))
+}
+
+// Decode gives the middle of the values that have code c. A code that [Encode] never gives stands for the largest.
+func Decode(c uint16) uint64 {
+	lo, width := cell(min(c, Codes-1), mantissa)
+	return lo + (width-1)/2
+}
+
+// Bounds gives the smallest and the largest value with code c.
+func Bounds(c uint16) (lo, hi uint64) {
+	lo, width := cell(min(c, Codes-1), mantissa)
+	return lo, lo + (width - 1)
+}
+
+// EncodeDense gives the dense code of v, below [DenseCodes].
+func EncodeDense(v uint64) uint16 {
+	e := uint(bits.Len64(v|1<<denseMantissa)) - (denseMantissa + 1)
+	return uint16(e<<denseMantissa + uint(v>>(e&63)))
+}
+
+// DecodeDense gives the middle of the values that have dense code c.
+func DecodeDense(c uint16) uint64 {
+	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
+	return lo + (width-1)/2
+}
+
+// DenseBounds gives the smallest and the largest value with dense code c.
+func DenseBounds(c uint16) (lo, hi uint64) {
+	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
+	return lo, lo + (width - 1)
+}
+
+// Dense turns a code of [Encode] into the one that [EncodeDense] gives for the same value.
+func Dense(c uint16) uint16 {
+	const shift = mantissa - denseMantissa
+	if c < 1<<mantissa {
+		return EncodeDense(uint64(c)) // the octaves that are exact in c, but not all in the dense code
+	}
+	return uint16((uint32(c) + shift<<mantissa) >> shift)
+}
+
+// cell gives the smallest value with code c, and how many values share it.
+func cell(c uint16, m uint) (lo, width uint64) {
+	e := uint(c) >> m
+	if e < 2 {
+		return uint64(c), 1
+	}
+	e--
+	return (uint64(c) - uint64(e)<<m) << e, 1 << e
+}
