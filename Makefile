@@ -1,0 +1,61 @@
+# Every target says what it does: make help.
+GO      ?= go
+CACHE   := .cache
+BIN     := bin/hopscope
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race bench fuzz lint web web-check influxdb python docs docs-check check screenshots clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+build: ## build bin/hopscope
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
+
+demo: build ## start an emulated network, the collector and its page; no other service needed
+	$(BIN) demo
+
+influxdb: ## build the InfluxDB servers that the tests run against (kept in .cache)
+	.ci/influxdb.sh
+
+python: ## install pyarrow and DuckDB for the Parquet tests (kept in .cache)
+	.ci/python.sh
+
+browser:
+	@.ci/browser.sh
+
+test: influxdb python browser ## install what the tests need and run them all
+	$(GO) test ./...
+
+race: influxdb python browser ## the tests under the race detector
+	$(GO) test -race -short ./...
+
+bench: build ## measure; RESULTS.md in bench/ says how to read it
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz target for FUZZTIME
+	.ci/fuzz.sh $(FUZZTIME)
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+web: ## build the page into sink/web/dist (needs node and npm)
+	cd sink/web/ui && npm ci --no-audit --no-fund && npm run build
+
+web-check: web ## the committed page is what its sources give
+	git diff --exit-code -- sink/web/dist
+	@test -z "$$(git status --porcelain -- sink/web/dist)" || { echo "sink/web/dist holds files that are not committed"; exit 1; }
+
+docs: build ## write the generated pages of docs/ and deploy/hopscope.yaml
+	$(BIN) config reference > docs/configuration.md
+	$(BIN) config print > deploy/hopscope.yaml
+
+check: lint web-check test race fuzz ## exactly what CI runs
+
+clean: ## remove what was built (not .cache)
+	rm -rf bin
