@@ -1,0 +1,64 @@
+package influx
+
+import (
+	"bytes"
+	"testing"
+
+	influxwrite "github.com/influxdata/influxdb-client-go/v2/api/write"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// One window of 1000 hops, by both encoders. client+convert is what a collector that uses the client's encoder pays:
+// it has to make the client's points first.
+func BenchmarkEncode(b *testing.B) {
+	const n = 1000
+	points := make([]sink.Point, n)
+	converted := make([]*influxwrite.Point, n)
+	for i := range points {
+		points[i] = hopPoint(i)
+		converted[i] = clientPoint(&points[i])
+	}
+	perPoint := func(b *testing.B) {
+		b.ReportAllocs()
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/point")
+	}
+	b.Run("ours", func(b *testing.B) {
+		var buf []byte
+		for b.Loop() {
+			buf = buf[:0]
+			for i := range points {
+				buf, _ = AppendPoint(buf, &points[i])
+			}
+		}
+		b.SetBytes(int64(len(buf)))
+		perPoint(b)
+	})
+	encode := func(buf *bytes.Buffer, points []*influxwrite.Point) {
+		buf.Reset()
+		e := clientEncoder(buf)
+		for _, p := range points {
+			e.Encode(p)
+		}
+	}
+	b.Run("client", func(b *testing.B) {
+		var buf bytes.Buffer
+		for b.Loop() {
+			encode(&buf, converted)
+		}
+		b.SetBytes(int64(buf.Len()))
+		perPoint(b)
+	})
+	b.Run("client+convert", func(b *testing.B) {
+		var buf bytes.Buffer
+		made := make([]*influxwrite.Point, n)
+		for b.Loop() {
+			for i := range points {
+				made[i] = clientPoint(&points[i])
+			}
+			encode(&buf, made)
+		}
+		b.SetBytes(int64(buf.Len()))
+		perPoint(b)
+	})
+}

@@ -1,0 +1,216 @@
+package influx
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Line protocol: measurement[,tag=value]... field=value[,field=value]... time. Reference: InfluxDB 2.7, "Line
+// protocol", "Special characters", and what models/points.go of 1.8.10 and 2.7.12 really does:
+//
+//   - comma, equals sign and space in names and tag values are escaped by a backslash (in a measurement the equals
+//     sign needs none, and an escape before it would stay);
+//   - a backslash itself cannot be escaped there. In front of a special character, or at the end, it would swallow the
+//     separator; such a backslash is written as a slash;
+//   - a line break ends the point, so it is written as \n in names; other control characters as U+FFFD;
+//   - text in fields is quoted, quote and backslash are escaped, line breaks and tabs stay, other control
+//     characters become U+FFFD as well;
+//   - a quote in a field key opens a text for some readers, so it is written as an apostrophe;
+//   - a tag with an empty value is the same as no tag;
+//   - NaN and the infinities have no spelling.
+const (
+	nameSpecial  = 1 << iota // to be looked at in a measurement
+	tagSpecial               // in tag keys and tag values
+	fieldSpecial             // in field keys
+	textSpecial              // in text
+)
+
+var special = func() (t [256]uint8) {
+	for c := range 256 {
+		if c < ' ' || c == 0x7f || c >= 0x80 || c == ' ' || c == ',' || c == '\\' {
+			t[c] |= nameSpecial | tagSpecial | fieldSpecial
+		}
+		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f || c == '"' || c == '\\' {
+			t[c] |= textSpecial
+		}
+	}
+	t['='] |= tagSpecial | fieldSpecial
+	t['"'] |= fieldSpecial
+	return t
+}()
+
+// AppendPoint appends p and a line break to dst. Fields whose value is not finite are left out; dropped counts them. A
+// point of which nothing is left (no measurement, no field) appends nothing.
+func AppendPoint(dst []byte, p *sink.Point) (line []byte, dropped int) {
+	start := len(dst)
+	if p.Measurement == "" || p.Measurement[0] == '#' { // a line that begins with # is a comment
+		return dst, 0
+	}
+	dst = appendName(dst, p.Measurement, nameSpecial)
+	for i := range p.Tags {
+		t := &p.Tags[i]
+		if t.Key == "" || t.Value == "" {
+			continue
+		}
+		dst = append(dst, ',')
+		dst = appendName(dst, t.Key, tagSpecial)
+		dst = append(dst, '=')
+		dst = appendName(dst, t.Value, tagSpecial)
+	}
+	sep := byte(' ')
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		if f.Key == "" {
+			continue
+		}
+		if f.Kind == sink.Float && (math.IsNaN(f.Float) || math.IsInf(f.Float, 0)) {
+			dropped++
+			continue
+		}
+		dst = append(dst, sep)
+		sep = ','
+		dst = appendName(dst, f.Key, fieldSpecial)
+		dst = append(dst, '=')
+		switch f.Kind {
+		case sink.Int:
+			dst = strconv.AppendInt(dst, f.Int, 10)
+			dst = append(dst, 'i')
+		case sink.Float:
+			dst = strconv.AppendFloat(dst, f.Float, 'g', -1, 64)
+		default:
+			dst = appendText(dst, f.Str)
+		}
+	}
+	if sep == ' ' {
+		return dst[:start], dropped
+	}
+	dst = append(dst, ' ')
+	dst = strconv.AppendInt(dst, p.Time, 10)
+	return append(dst, '\n'), dropped
+}
+
+// appendName appends a measurement, key or tag value.
+func appendName(dst []byte, s string, class uint8) []byte {
+	for i := range len(s) {
+		if special[s[i]]&class != 0 {
+			return appendNameSlow(dst, s, i, class)
+		}
+	}
+	return append(dst, s...)
+}
+
+// appendNameSlow continues at the first special character of s.
+func appendNameSlow(dst []byte, s string, i int, class uint8) []byte {
+	dst = append(dst, s[:i]...)
+	for i < len(s) {
+		c := s[i]
+		switch {
+		case special[c]&class == 0:
+			dst = append(dst, c)
+		case c == '\\':
+			// A whole run is decided by what follows it.
+			end := i + len(s[i:]) - len(strings.TrimLeft(s[i:], `\`))
+			if end == len(s) || s[end] == ',' || s[end] == ' ' || s[end] == '=' {
+				c = '/'
+			}
+			for ; i < end; i++ {
+				dst = append(dst, c)
+			}
+			continue
+		case c == ',' || c == ' ' || c == '=':
+			dst = append(dst, '\\', c)
+		case c == '"':
+			dst = append(dst, '\'')
+		case c == '\n':
+			dst = append(dst, `\n`...)
+		case c == '\r':
+			dst = append(dst, `\r`...)
+		case c == '\t':
+			dst = append(dst, `\t`...)
+		case c < utf8.RuneSelf:
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:]) // RuneError of width 1 where s is not UTF-8
+			dst = utf8.AppendRune(dst, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return dst
+}
+
+// appendText appends a quoted text.
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case special[c]&textSpecial == 0:
+			n := i + 1
+			for n < len(s) && special[s[n]]&textSpecial == 0 {
+				n++
+			}
+			dst = append(dst, s[i:n]...)
+			i = n
+			continue
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < utf8.RuneSelf:
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return append(dst, '"')
+}
+
+// nextLine cuts the first point off payload, line break included. It knows quotes, so that a line break inside a text
+// does not end the point. What has no line break at its end is the last line.
+func nextLine(payload []byte) (line, rest []byte) {
+	i, n := 0, len(payload)
+	for ; i < n && payload[i] != ' ' && payload[i] != '\n'; i++ {
+		if payload[i] == '\\' {
+			i++
+		}
+	}
+	for quoted := false; i < n; i++ {
+		switch payload[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case '\n':
+			if !quoted {
+				return payload[:i+1], payload[i+1:]
+			}
+		}
+	}
+	return payload, nil
+}
+
+// countLines is the number of points in payload.
+func countLines(payload []byte) (n int) {
+	for len(payload) > 0 {
+		_, payload = nextLine(payload)
+		n++
+	}
+	return n
+}
+
+// split cuts payload after its first n points.
+func split(payload []byte, n int) (head, tail []byte) {
+	rest := payload
+	for ; n > 0 && len(rest) > 0; n-- {
+		_, rest = nextLine(rest)
+	}
+	return payload[:len(payload)-len(rest)], rest
+}
