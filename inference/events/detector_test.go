@@ -1,0 +1,313 @@
+package events
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+func flow(n uint32) decode.FlowKey {
+	return decode.FlowKey{
+		Src: decode.AddrFrom4(binary.BigEndian.AppendUint32(nil, 10<<24|n)), Dst: decode.AddrFrom4([]byte{10, 9, 9, 9}),
+		SrcPort: 1000, DstPort: 80, Proto: 6, IPVersion: 4,
+	}
+}
+
+// told runs windows through a detector and writes down what it tells: "window kind severity state".
+func told(t *testing.T, d *Detector, windows ...*inference.Window) []string {
+	t.Helper()
+	var out []string
+	open := map[uint64]inference.Severity{}
+	for i, w := range windows {
+		w.End = int64(i + 1)
+		for _, f := range d.Step(w) {
+			state := "started"
+			old, known := open[f.ID]
+			switch {
+			case f.End != 0:
+				state = "ended"
+				delete(open, f.ID)
+				if !known || f.End != w.End {
+					t.Errorf("window %d: %+v ends what was not open, or not now", i+1, f)
+				}
+			case known:
+				state = "escalated"
+				if f.Severity <= old {
+					t.Errorf("window %d: %+v told without being more severe", i+1, f)
+				}
+			default:
+				if f.Start != w.End {
+					t.Errorf("window %d: %+v starts in another window", i+1, f)
+				}
+			}
+			if f.End == 0 {
+				open[f.ID] = f.Severity
+			}
+			if f.Text == "" {
+				t.Errorf("window %d: %+v has no text", i+1, f)
+			}
+			out = append(out, fmt.Sprintf("%d %s %s %s", i+1, f.Kind, f.Severity, state))
+		}
+		if got := d.Open(); len(got) != len(open) || d.Stats().Open != len(open) {
+			t.Errorf("window %d: %d open findings, want %d", i+1, len(got), len(open))
+		}
+	}
+	return out
+}
+
+func windows(n int, make func(i int) *inference.Window) (ws []*inference.Window) {
+	for i := range n {
+		ws = append(ws, make(i))
+	}
+	return ws
+}
+
+// sequence makes windows from one letter each.
+func sequence(letters string, make func(c byte) *inference.Window) []*inference.Window {
+	return windows(len(letters), func(i int) *inference.Window { return make(letters[i]) })
+}
+
+func TestLifecycle(t *testing.T) {
+	latency := func(c byte) *inference.Window { // the letter is the p99 in 10 µs; "_" is a window with few packets
+		switch c {
+		case '_':
+			return hopWindow(0, 1e9, 0, 3)
+		case ' ':
+			return &inference.Window{}
+		}
+		return hopWindow(0, 10000*uint64(c-'0'), 0, 100)
+	}
+	warm := strings.Repeat("1", 30)
+	drop := func(c byte) *inference.Window {
+		if c == '.' {
+			return &inference.Window{}
+		}
+		n := map[byte]uint64{'1': 1, 'M': 5000}[c]
+		return &inference.Window{Drops: []inference.DropStats{{Node: 4, Reason: 80, Count: n, Flow: flow(1)}}}
+	}
+	path := func(c byte) *inference.Window {
+		w := &inference.Window{}
+		if c == 'c' || c == 'C' {
+			w.Paths = append(w.Paths, inference.PathChange{Flow: flow(1),
+				From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 1, EgressIf: 3}, {Node: 4}}})
+		}
+		if c == 'o' || c == 'C' {
+			w.OtherPaths = 7
+		}
+		return w
+	}
+	export := func(c byte) *inference.Window {
+		s := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 5}, Reports: 1000, Sequenced: true}
+		switch c {
+		case 'l':
+			s.Lost = 10
+		case 'L':
+			s.Lost = 500
+		case 'f': // fills ten gaps of the window before
+			s.Lost = -10
+		case '_':
+			s.Reports = 0
+		case ' ':
+			return &inference.Window{}
+		}
+		return &inference.Window{Exporters: []inference.ExporterStats{s}}
+	}
+	tests := []struct {
+		name    string
+		windows []*inference.Window
+		want    []string
+	}{
+		{"latency steps and comes back", sequence(warm+"12221112", latency), []string{"33 high-latency warning started", "37 high-latency warning ended"}},
+		{"one window above the limit is nothing", sequence(warm+"1911191", latency), nil},
+		{"noise at the floor is nothing", sequence(warm+strings.Repeat("1", 50), latency), nil},
+		{"latency escalates once", sequence(warm+"29922999111", latency),
+			[]string{"32 high-latency critical started", "41 high-latency critical ended"}},
+		{"latency escalates later", sequence(warm+"2299111", latency),
+			[]string{"32 high-latency warning started", "33 high-latency critical escalated", "37 high-latency critical ended"}},
+		{"what is between keeps it open", sequence(warm+"99", latency), []string{"32 high-latency critical started"}},
+		{"windows with few packets say nothing", sequence(warm+"_2_2_1", latency), []string{"34 high-latency warning started"}},
+		{"no packets any more", sequence(warm+"22_ _", latency), []string{"32 high-latency warning started", "35 high-latency warning ended"}},
+		{"no judgement before the warm-up", sequence("11111999", latency), nil},
+		{"new normal is learnt", sequence(warm+strings.Repeat("3", 200), latency),
+			[]string{"32 high-latency critical started", "157 high-latency critical ended"}},
+
+		{"one drop", sequence("..1.....", drop), []string{"3 drops warning started", "6 drops warning ended"}},
+		{"drops go on and grow", sequence("1.11M1...", drop),
+			[]string{"1 drops warning started", "5 drops critical escalated", "9 drops critical ended"}},
+		{"drops come again", sequence("1...1...", drop), []string{"1 drops warning started", "4 drops warning ended", "5 drops warning started", "8 drops warning ended"}},
+
+		{"path changes once", sequence(".c....", path), []string{"2 path-change info started", "5 path-change info ended"}},
+		{"path flaps", sequence("cccccc...", path), []string{"1 path-change info started", "4 path-change warning escalated", "9 path-change warning ended"}},
+		{"many paths change", sequence("C...", path),
+			[]string{"1 path-change info started", "1 path-change warning started", "4 path-change warning ended", "4 path-change info ended"}},
+
+		{"loss is judged a window later", sequence("..l.....", export), []string{"4 exporter-loss warning started", "7 exporter-loss warning ended"}},
+		{"a gap that is filled in the next window is nothing", sequence("..lf....", export), nil},
+		{"severe loss", sequence(".lL...", export), []string{"3 exporter-loss warning started", "4 exporter-loss critical escalated"}},
+		{"exporter falls silent", sequence("......____..", export), []string{"9 exporter-silence warning started", "11 exporter-silence warning ended"}},
+		{"exporter stays silent", sequence("......"+strings.Repeat("_", 40), export),
+			[]string{"9 exporter-silence warning started", "36 exporter-silence critical escalated"}},
+		{"exporter is forgotten", sequence("......____ ", export), []string{"9 exporter-silence warning started", "11 exporter-silence warning ended"}},
+		{"exporter that spoke rarely", sequence("..______", export), nil},
+		{"exporter that pauses", sequence(strings.Repeat(".__", 30)+strings.Repeat(".____", 2), export),
+			[]string{"95 exporter-silence warning started", "96 exporter-silence warning ended"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := told(t, New(DefaultConfig()), tt.windows...); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("told %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTexts(t *testing.T) {
+	d := New(DefaultConfig())
+	var got []string
+	step := func(w *inference.Window) {
+		for _, f := range d.Step(w) {
+			got = append(got, f.Text)
+		}
+	}
+	for range 30 {
+		step(hopWindow(0, 12000, 0, 500))
+	}
+	step(hopWindow(0, 84000, 64, 500))
+	step(hopWindow(0, 84000, 64, 500))
+	exporters := []inference.ExporterStats{{ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 5, HWID: 2},
+		Lost: 3, Reports: 997}}
+	step(&inference.Window{
+		Exporters: exporters,
+		Drops: []inference.DropStats{{Node: 4, Reason: 80, Count: 12, Flow: flow(1)}},
+		Paths: []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 4}}, Packets: 99}},
+	})
+	step(&inference.Window{Exporters: exporters})
+	want := []string{
+		"latency of node 7 interface 3: p99 84µs over 500 packets, usually 12µs, limit 18µs",
+		"queue of node 7 interface 3: p99 64 B over 500 packets, usually 0 B, limit 24 B",
+		"10.0.0.1:1000 > 10.9.9.9:80 tcp left 1:2-3 for 4 after 99 packets",
+		"node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
+		"exporter 10.0.0.1 node 5 hardware 2: 3 numbers missing beside 997 reports, 0.3 %",
+	}
+	for i := range got {
+		if i >= len(want) || got[i] != want[i] {
+			t.Errorf("text %d: %q", i, got[i])
+		}
+	}
+	if len(got) < len(want) {
+		t.Errorf("%d texts, want %d", len(got), len(want))
+	}
+}
+
+func TestBounds(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.MaxHops, cfg.MaxFlows, cfg.MaxDrops, cfg.ForgetAfter = 10, 3, 5, 2
+	d := New(cfg)
+	w := &inference.Window{End: 1, OtherPaths: 1}
+	for i := range uint32(20) {
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: i}})
+		w.Paths = append(w.Paths, inference.PathChange{Flow: flow(i)})
+		w.Drops = append(w.Drops, inference.DropStats{Node: i, Count: 1})
+	}
+	w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Other: true}})
+	got := d.Step(w)
+	if len(got) != cfg.MaxFlows+1+cfg.MaxDrops || got[cfg.MaxFlows].Value != 20-3+1 {
+		t.Errorf("%d findings, want %d: %+v", len(got), cfg.MaxFlows+1+cfg.MaxDrops, got)
+	}
+	if s := d.Stats(); s.Hops != 10 || s.HopsRefused != 10 || s.DropsRefused != 15 {
+		t.Errorf("stats %+v", s)
+	}
+	for i := range 10 {
+		d.Step(&inference.Window{End: int64(i + 2)})
+	}
+	if s := d.Stats(); s.Hops != 0 || s.Open != 0 || len(d.paths)+len(d.drops)+len(d.exporters) != 0 {
+		t.Errorf("after silence: %+v, %d paths, %d drops", s, len(d.paths), len(d.drops))
+	}
+}
+
+// TestDeterministic replays random windows and wants the same findings.
+func TestDeterministic(t *testing.T) {
+	run := func(seed uint64) (all []inference.Finding) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		d := New(DefaultConfig())
+		for i := range 300 {
+			w := &inference.Window{End: int64(i)}
+			for n := range uint32(20) {
+				if rng.IntN(4) == 0 {
+					w.Drops = append(w.Drops, inference.DropStats{Node: n, Count: rng.Uint64N(2000)})
+				}
+				if rng.IntN(4) == 0 {
+					w.Paths = append(w.Paths, inference.PathChange{Flow: flow(n)})
+				}
+				if rng.IntN(50) != 0 {
+					w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n},
+						Lost: rng.Int64N(3) - 1, Reports: rng.Uint64N(3) * 100})
+				}
+				if rng.IntN(10) != 0 {
+					v := 1000 + rng.Uint64N(1000)
+					if i/20%3 == 2 {
+						v *= 1 + rng.Uint64N(20)
+					}
+					w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n},
+						Latency: inference.Summary{Count: 100, P99: v}, Queue: inference.Summary{Count: 100, P99: v}})
+				}
+			}
+			all = append(all, d.Step(w)...)
+		}
+		return append(all, d.Open()...)
+	}
+	for seed := range uint64(5) {
+		a, b := run(seed), run(seed)
+		if !reflect.DeepEqual(a, b) {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+		kinds := map[inference.Kind]bool{}
+		for _, f := range a {
+			kinds[f.Kind] = true
+		}
+		if len(kinds) != 6 {
+			t.Errorf("seed %d: findings of %d kinds, want all 6", seed, len(kinds))
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	cfg := DefaultConfig()
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("default: %v", err)
+	}
+	cfg.Warmup, cfg.LossSevere, cfg.SilentSevere = 100, 0, 1
+	if err := cfg.Validate(); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v, want three problems", err)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	const hops = 1000
+	rng := rand.New(rand.NewPCG(1, 1))
+	ws := windows(64, func(int) *inference.Window {
+		w := &inference.Window{}
+		for n := range uint32(hops) {
+			s := inference.Summary{Count: 1000, P99: 1000 + rng.Uint64N(1000)}
+			w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n}, Count: 1000, Latency: s, Queue: s})
+		}
+		return w
+	})
+	d := New(DefaultConfig())
+	for _, w := range ws {
+		d.Step(w)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		d.Step(ws[i%64])
+		i++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hops, "ns/hop")
+}
