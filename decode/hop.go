@@ -52,3 +52,38 @@ type Hop struct {
 
 // Set reports whether all values of f are present.
 func (h *Hop) Set(f HopField) bool { return h.Has&f == f }
+
+// Merge gives h the values of o that h has not got itself.
+func (h *Hop) Merge(o *Hop) {
+	add := o.Has &^ h.Has
+	if add == 0 {
+		return
+	}
+	take(add&HopNodeID, &h.NodeID, o.NodeID)
+	take(add&HopIngressIf, &h.IngressIf, o.IngressIf)
+	take(add&HopEgressIf, &h.EgressIf, o.EgressIf)
+	take(add&HopLatency, &h.Latency, o.Latency)
+	take(add&HopQueueID, &h.QueueID, o.QueueID)
+	take(add&HopQueueOccupancy, &h.QueueOccupancy, o.QueueOccupancy)
+	take(add&HopIngressTime, &h.IngressTime, o.IngressTime)
+	take(add&HopEgressTime, &h.EgressTime, o.EgressTime)
+	take(add&HopL2IngressIf, &h.L2IngressIf, o.L2IngressIf)
+	take(add&HopL2EgressIf, &h.L2EgressIf, o.L2EgressIf)
+	take(add&HopTxUtilization, &h.TxUtilization, o.TxUtilization)
+	take(add&HopBufferID, &h.BufferID, o.BufferID)
+	take(add&HopBufferOccupancy, &h.BufferOccupancy, o.BufferOccupancy)
+	take(add&HopQueueCongestion, &h.QueueCongestion, o.QueueCongestion)
+	take(add&HopEnqTime, &h.EnqTime, o.EnqTime)
+	take(add&HopQueueDelay, &h.QueueDelay, o.QueueDelay)
+	take(add&HopDeqOccupancy, &h.DeqOccupancy, o.DeqOccupancy)
+	if add&(HopIngressTime|HopEgressTime) != 0 && (h.TimeBits == 0 || o.TimeBits < h.TimeBits) {
+		h.TimeBits = o.TimeBits // of two times with different widths, only the common bits can be compared
+	}
+	h.Has |= add
+}
+
+func take[T uint8 | uint16 | uint32 | uint64](have HopField, to *T, v T) {
+	if have != 0 {
+		*to = v
+	}
+}

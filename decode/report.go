@@ -1,5 +1,7 @@
 package decode
 
+import "slices"
+
 // Format names the family that a report came in.
 type Format uint8
 
@@ -200,6 +202,14 @@ func (r *Report) AddHop() *Hop {
 	return &r.Hops[len(r.Hops)-1]
 }
 
+// Grow lengthens Hops by n and returns all of it. What the new hops hold is left over from earlier reports: the caller
+// overwrites every one of them.
+func (r *Report) Grow(n int) []Hop {
+	r.Hops = slices.Grow(r.Hops, n)
+	r.Hops = r.Hops[:len(r.Hops)+n]
+	return r.Hops
+}
+
 // Fail records why reading stopped. The first failure wins.
 func (r *Report) Fail(format Format, field string, offset int, reason Reason) {
 	if r.Err.Reason == 0 {
@@ -234,6 +244,13 @@ func (b *Batch) Next() *Report {
 	}
 	b.Reports = append(b.Reports, r)
 	return r
+}
+
+// Cancel takes back the report that Next gave last.
+func (b *Batch) Cancel() {
+	n := len(b.Reports) - 1
+	b.spare = append(b.spare, b.Reports[n])
+	b.Reports = b.Reports[:n]
 }
 
 // Reset empties the batch. The reports that were in it will be handed out again.

@@ -1,0 +1,164 @@
+package demux
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+const (
+	portVXLANGPE = 4790
+	portGeneve   = 6081
+
+	classINT  = 0x0103 // Geneve option class
+	nextINT21 = 0x82   // VXLAN-GPE next protocol, INT 2.1
+	nextINT20 = 0x80   // INT 2.0
+)
+
+func contains(ports []uint16, port uint16) bool {
+	for _, p := range ports {
+		if p == port {
+			return true
+		}
+	}
+	return false
+}
+
+// dstPort needs 4 bytes at p.L4.
+func dstPort(p *packet.Packet, data []byte) uint16 {
+	return binary.BigEndian.Uint16(data[p.L4+2:])
+}
+
+// udpEnd is where the UDP datagram of p ends, by its own length as far as the IP packet has room. A length of 0
+// (RFC 2675) says nothing.
+func udpEnd(p *packet.Packet, data []byte) int {
+	if len(data)-p.L4 < 6 {
+		return p.End
+	}
+	n := int(binary.BigEndian.Uint16(data[p.L4+4:]))
+	if n == 0 {
+		return p.End
+	}
+	return min(p.L4+n, p.End)
+}
+
+// find looks for the mark of INT in p, and says where the shim is. A marked packet without room for a shim has no INT.
+func (d *Decoder) find(p *packet.Packet, data []byte) (intmd.Place, bool) {
+	if p.L4 == 0 || p.Fragment {
+		return intmd.Place{}, false
+	}
+	place := intmd.Place{At: p.L4, IPEnd: p.End, End: p.End}
+	c := &d.profile
+	marked := c.DSCPMask != 0 && (p.DSCP()^c.DSCP)&c.DSCPMask == 0
+	switch p.Proto {
+	case packet.ProtoUDP:
+		place.At += 8
+		place.End = udpEnd(p, data)
+		if len(data)-p.L4 >= 4 {
+			port := dstPort(p, data)
+			switch {
+			case contains(c.INTPorts, port), c.TailPort != 0 && port == c.TailPort:
+				place.ByPort, marked = true, true
+			case c.Tunnels && (port == portVXLANGPE || port == portGeneve):
+				if tunnelled(&place, port, data) {
+					return place, place.At+4 <= place.End
+				}
+			}
+		}
+	case packet.ProtoTCP:
+		place.At += 20
+		if c.BehindOptions && len(data)-p.L4 > 12 {
+			place.At = p.L4 + 4*int(data[p.L4+12]>>4)
+		}
+	case packet.ProtoGRE:
+		return place, c.GREProtocol != 0 && gre(&place, c.GREProtocol, data) && place.At+4 <= place.End
+	default:
+		return place, false
+	}
+	if c.ProbeMarker != 0 && len(data)-place.At >= 8 && binary.BigEndian.Uint64(data[place.At:]) == c.ProbeMarker {
+		place.At += 8
+		marked = true
+	}
+	return place, marked && place.At+4 <= p.End
+}
+
+// always is where INT is in the packets of Intel's reports. The lengths of its IP and UDP headers are those before the
+// sink changed the packet, so that only the report bounds it.
+func (d *Decoder) always(p *packet.Packet, in telemetry.Inner) (intmd.Place, bool) {
+	place := intmd.Place{At: p.L4, IPEnd: in.End, End: in.End, SinkReport: true}
+	switch {
+	case p.L4 == 0 || p.Fragment:
+		return place, false
+	case p.Proto == packet.ProtoUDP:
+		place.At += 8
+	case p.Proto == packet.ProtoTCP:
+		place.At += 20
+	default:
+		return place, false
+	}
+	return place, place.At+4 <= in.End
+}
+
+// tunnelled looks for INT in the VXLAN-GPE or Geneve header at place.At.
+func tunnelled(place *intmd.Place, port uint16, data []byte) bool {
+	at := place.At
+	if len(data)-at < 8 {
+		return false
+	}
+	h := data[at : at+8 : at+8]
+	if port == portVXLANGPE {
+		const nextProtocolBit = 0x04
+		if h[0]&nextProtocolBit == 0 || h[3] != nextINT21 && h[3] != nextINT20 {
+			return false
+		}
+		place.Carrier, place.At = intmd.VXLANGPE, at+8
+		return true
+	}
+	if h[0]>>6 != 0 { // Geneve version
+		return false
+	}
+	at += 8
+	end := min(at+4*int(h[0]&0x3f), place.End)
+	for end-at >= 4 && len(data)-at >= 4 {
+		if binary.BigEndian.Uint16(data[at:]) == classINT {
+			place.Carrier, place.At, place.End = intmd.Geneve, at, end
+			return true
+		}
+		at += 4 + 4*int(data[at+3]&0x1f)
+	}
+	return false
+}
+
+// gre looks for INT behind the GRE header (RFC 2784, RFC 2890) at place.At.
+func gre(place *intmd.Place, protocol uint16, data []byte) bool {
+	at := place.At
+	if len(data)-at < 4 || binary.BigEndian.Uint16(data[at+2:]) != protocol || data[at+1]&7 != 0 {
+		return false
+	}
+	place.Carrier, place.At = intmd.GRE, at+4
+	for _, bit := range [...]byte{0x80, 0x20, 0x10} { // checksum, key, sequence number
+		if data[at]&bit != 0 {
+			place.At += 4
+		}
+	}
+	return true
+}
+
+// shimType is the type that the shim at place announces. A shim that was not captured counts as that of a stack.
+func shimType(data []byte, place intmd.Place) uint8 {
+	if len(data)-place.At < 4 {
+		return intmd.TypeMD
+	}
+	s := data[place.At : place.At+4]
+	switch {
+	case place.Carrier == intmd.Geneve && (s[2] == intmd.TypeMX || s[2] == intmd.TypeDestination):
+		return s[2]
+	case place.Carrier != intmd.Geneve && (s[0]>>4 == intmd.TypeMX || s[0]>>4 == intmd.TypeDestination):
+		return s[0] >> 4
+	case s[0] == intmd.TypeDestination:
+		return s[0]
+	}
+	return intmd.TypeMD
+}

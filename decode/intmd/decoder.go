@@ -1,0 +1,194 @@
+package intmd
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/wire"
+)
+
+const format = decode.INTMD
+
+// Decoder reads INT of one domain. It is for one goroutine.
+type Decoder struct {
+	opts  Options
+	plans wire.Cache
+}
+
+// New makes a decoder.
+func New(opts Options) *Decoder { return &Decoder{opts: opts} }
+
+// Decode reads the INT part at p.At of data into r. Hops that r holds already are those of the reporting node and stay
+// behind the hops of the stack. Offsets of errors count from data[0]. Less data than the lengths claim is no error:
+// what is there is read, and r is marked as truncated. After an error r is as before but for the error.
+//
+// At least the four bytes of the shim must lie before p.IPEnd.
+func (d *Decoder) Decode(r *decode.Report, data []byte, p Place) Result {
+	if len(data)-p.At < 4 {
+		r.Flags |= decode.Truncated
+		return Result{}
+	}
+	s := data[p.At : p.At+4 : p.At+4]
+	if p.Carrier == Geneve {
+		return d.decode2(r, data, p, s[2], 4*int(s[3]&0x1f))
+	}
+	if s[0] >= 0x10 {
+		return d.decode2(r, data, p, s[0]>>4, 4*int(s[1]))
+	}
+	return d.decode1(r, data, p, s[0], 4*int(s[2]))
+}
+
+// decode1 reads what has the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
+func (d *Decoder) decode1(r *decode.Report, data []byte, p Place, typ uint8, length int) Result {
+	host := typ == 3 && d.opts.HostINT
+	if typ != TypeMD && typ != TypeDestination && !host || p.Carrier != TCPUDP || d.opts.Versions&(V05|V10) == 0 {
+		r.Fail(format, "type", p.At, decode.BadType)
+		return Result{}
+	}
+	if typ == TypeDestination {
+		return d.destination(r, data, p, decode.V10, length-4)
+	}
+	if length < 12 {
+		r.Fail(format, "length", p.At+2, decode.BadLength)
+		return Result{}
+	}
+	if len(data)-p.At < 5 { // the version cannot be read, nor the bound that belongs to it
+		if p.At+length > p.IPEnd && !p.SinkReport {
+			r.Fail(format, "length", p.At+2, decode.BadLength)
+			return Result{}
+		}
+		r.Flags |= decode.Truncated
+		return Result{}
+	}
+	ver := data[p.At+4] >> 4
+	v10 := ver == 1 || ver == 0 && d.opts.Version0
+	switch {
+	case host && ver == 0, ver == 0 && !d.opts.Version0 && d.opts.Versions&V05 != 0:
+		return d.decode05(r, data, p, host, length)
+	case v10 && !host && d.opts.Versions&V10 != 0:
+		return d.decode10(r, data, p, length)
+	}
+	r.Fail(format, "version", p.At+4, decode.BadVersion)
+	return Result{}
+}
+
+// decode05 reads version 0.5. Behind the stack is a tail of 4 bytes, and with Intel's shim a sequence number before.
+func (d *Decoder) decode05(r *decode.Report, data []byte, p Place, host bool, length int) Result {
+	be := binary.BigEndian
+	around := 4 + 8 + 4 // shim, header, and the tail or, in Intel's reports, the sequence number
+	if host && !p.SinkReport {
+		around += 4
+	}
+	if length < around || !p.SinkReport && p.At+length > p.IPEnd {
+		r.Fail(format, "length", p.At+2, decode.BadLength)
+		return Result{}
+	}
+	if len(data)-p.At < 12 {
+		r.Flags |= decode.Truncated
+		return Result{}
+	}
+	h := data[p.At+4 : p.At+12 : p.At+12]
+	bitmap := be.Uint16(h[4:])
+	words, limit, total := int(h[1]&0x1f), h[2], h[3]
+	switch {
+	case words == 0 || words != bits.OnesCount16(bitmap):
+		r.Fail(format, "ins_cnt", p.At+5, decode.BadWidth)
+		return Result{}
+	case total > limit:
+		r.Fail(format, "total_hop_cnt", p.At+7, decode.BadCount)
+		return Result{}
+	case length-around != 4*words*int(total):
+		r.Fail(format, "length", p.At+2, decode.BadLength)
+		return Result{}
+	}
+	r.Instructions = bitmap
+	r.Has |= decode.HasInstructions
+	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit
+	d.stack(r, data[p.At+12:], int(total), d.plans.Plan(wire.INT05, bitmap), 4*words)
+	if at := p.At + 12 + 4*words*int(total); host && len(data)-at >= 4 {
+		r.SourceSeq = be.Uint32(data[at:])
+		r.Has |= decode.HasSourceSeq
+	}
+	return accept(r, data, Result{Version: decode.V05, Type: TypeMD, Next: p.At + length})
+}
+
+// decode10 reads version 1.0.
+func (d *Decoder) decode10(r *decode.Report, data []byte, p Place, length int) Result {
+	be := binary.BigEndian
+	if p.At+length > p.End {
+		r.Fail(format, "length", p.At+2, decode.BadLength)
+		return Result{}
+	}
+	if len(data)-p.At < 12 {
+		r.Flags |= decode.Truncated
+		return Result{}
+	}
+	h := data[p.At+4 : p.At+12 : p.At+12]
+	bitmap, stride, stack := be.Uint16(h[4:]), 4*int(h[2]&0x1f), length-12
+	layout := wire.INT10
+	if d.opts.WideTimes {
+		layout = wire.INT10Wide
+		if bitmap&0xf000 == 0x3000 {
+			r.Fail(format, "instructions", p.At+8, decode.BadWidth)
+			return Result{}
+		}
+	}
+	plan := d.plans.Plan(layout, bitmap)
+	if stride != 4*plan.Words || stride == 0 && stack != 0 {
+		r.Fail(format, "hop_ml", p.At+6, decode.BadWidth)
+		return Result{}
+	}
+	hops := 0
+	if stride != 0 {
+		if hops = stack / stride; hops*stride != stack {
+			r.Fail(format, "length", p.At+2, decode.BadStack)
+			return Result{}
+		}
+	}
+	r.Instructions, r.RemainingHops = bitmap, h[3]
+	r.Has |= decode.HasInstructions | decode.HasRemainingHops
+	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit | decode.Flags(h[1]>>7)*decode.MTU
+	if d.opts.WideTimes {
+		r.SourceSeq = uint32(be.Uint16(h[6:]))
+		r.Has |= decode.HasSourceSeq
+	}
+	d.stack(r, data[p.At+12:], hops, plan, stride)
+	return accept(r, data, Result{Version: decode.V10, Type: TypeMD, Next: p.At + length})
+}
+
+// destination skips a type 2 header of length bytes behind the shim and keeps what is in it.
+func (d *Decoder) destination(r *decode.Report, data []byte, p Place, v decode.Version, length int) Result {
+	at := p.At + 4
+	if length < 0 || at+length > p.End {
+		field := p.At + 2
+		if v == decode.V21 {
+			field = p.At + 1
+		}
+		r.Fail(format, "length", field, decode.BadLength)
+		return Result{}
+	}
+	r.Unknown = data[at:min(at+length, len(data))]
+	return accept(r, data, Result{Version: v, Type: TypeDestination, Next: at + length})
+}
+
+// accept marks r if the INT part goes on behind the captured bytes.
+func accept(r *decode.Report, data []byte, res Result) Result {
+	if res.Next > len(data) {
+		r.Flags |= decode.Truncated
+	}
+	return res
+}
+
+// stack reads n blocks from b, newest first, or as many as were captured, the last one in part.
+func (d *Decoder) stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
+	if n > 0 && len(b) < n*stride {
+		n = (len(b) + stride - 1) / stride
+	}
+	local := len(r.Hops)
+	hops := r.Grow(n)
+	if local > 0 {
+		copy(hops[n:], hops[:local])
+	}
+	plan.Stack(hops[:n], b, stride)
+}

@@ -1,0 +1,16 @@
+// Package intmd reads INT that rides in packets: the INT-MD headers and stacks of the dataplane specifications 0.5
+// (2017-12-11), 1.0 (2018-04-20), 2.0 (2020-02-14) and 2.1 (2020-11-11), and the INT-MX header of 2.1.
+//
+// Which packets carry INT, and where in them, is for the caller to know: marks differ by domain. What is read is one
+// shim, the header behind it and the stack, which becomes the hops of a report with the first hop of the path first.
+//
+// Readings taken where the specifications leave a choice:
+//
+//   - 2.0 and 2.1 share a version number and, for INT-MD, the layout; both are [decode.V21].
+//   - Domain specific words are only walked over if [Options.Domains] says how many belong to the source alone.
+//     Otherwise the stack is rejected: guessing the number from a remainder turns words into hops.
+//   - A destination header (type 2) has no defined contents. It is skipped by its length and its bytes are kept.
+//   - A checksum complement may have any value in all of its 32 bits.
+//
+// Programs that deviate are read by switching on an [Options] field; nothing is guessed.
+package intmd

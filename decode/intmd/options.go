@@ -1,0 +1,86 @@
+package intmd
+
+import "github.com/hopscope/hopscope/decode"
+
+// Versions is a set of INT versions.
+type Versions uint8
+
+// The versions, as members of a set.
+const (
+	V05 Versions = 1 << iota
+	V10
+	V21         // and 2.0
+	AllVersions = V05 | V10 | V21
+)
+
+// Options choose the versions that are accepted, and the deviations of known programs.
+type Options struct {
+	Versions Versions
+
+	// WideTimes: 1.0 with 64-bit times and level 2 ports of 16 + 16 bits, and the source's sequence number in the last
+	// two bytes of the header. Bitmaps that ask for latency and queue but for neither node nor ports are rejected:
+	// the program writes another width than it announces (GEANT).
+	WideTimes bool
+	// Version0: the 1.0 layout under version nibble 0 (ONOS). 0.5 cannot be read with it.
+	Version0 bool
+	// HostINT: 0.5 with shim type 3, which has 4 bytes of source sequence number behind the stack (Intel host INT).
+	HostINT bool
+	// LeastFirst: 2.x with the bitmap numbered from the least significant bit, and a flow number in the last field of
+	// the header, where no domain is named (elavinal/p4-int).
+	LeastFirst bool
+	// SwapNPT2: the original IP protocol in the third byte of the 2.x shim instead of the fourth.
+	SwapNPT2 bool
+
+	// Domains are the domain specific ids of 2.x that are understood.
+	Domains []Domain
+}
+
+// Domain describes the domain specific metadata of one id. The words that every hop adds need no description: they
+// are what Hop ML has above the baseline.
+type Domain struct {
+	ID uint16
+	// SourceWords is how many words the source alone adds for each bit of the DS instruction, from bit 0, the most
+	// significant one.
+	SourceWords [16]uint8
+}
+
+// Carrier is what the shim is part of.
+type Carrier uint8
+
+// The carriers. INT 0.5 and 1.0 are read behind TCP and UDP only.
+const (
+	TCPUDP Carrier = iota
+	GRE
+	VXLANGPE
+	Geneve // the shim is the option header
+)
+
+// Place is where a packet has its INT.
+type Place struct {
+	Carrier Carrier
+	At      int // of the shim
+	// IPEnd and End are where the packet ends by the IP header, and by the innermost length (UDP, or Geneve's
+	// options). INT 0.5 is bounded by IPEnd alone, because its sources need not update the UDP length.
+	IPEnd, End int
+	ByPort     bool // recognised by UDP destination port: the only way to a next protocol type other than 0
+	// SinkReport: inside a report of Intel host INT, whose sink took the tail away.
+	SinkReport bool
+}
+
+// Result is what the caller needs to go on behind the INT part. Version is 0 if the headers were rejected or cut.
+type Result struct {
+	Version decode.Version
+	Type    uint8 // TypeMD, TypeDestination, TypeMX
+	// NPT and Original tell what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the
+	// original IP protocol, whose header starts at Next.
+	NPT      uint8
+	Original uint16
+	Next     int // offset behind the stack, and the tail
+}
+
+// The types of a shim.
+const (
+	TypeMD          = 1 // 1.0: hop by hop
+	TypeDestination = 2
+	TypeMX          = 3
+)

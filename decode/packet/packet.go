@@ -1,0 +1,255 @@
+// Package packet finds its way down the layers of a packet: Ethernet with any number of VLAN tags, Linux cooked
+// captures, IPv4 with options and IPv6 with extension headers, to the offset of the transport header.
+//
+// It copies nothing and allocates nothing: a [Packet] holds offsets into the bytes it was read from. What a length
+// field claims and what the capture holds are kept apart. A packet that was cut by the capture is read as far as it
+// goes; every offset may lie beyond the captured bytes, so whoever reads there checks first.
+package packet
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Link types, as numbered by the registry of pcap (LINKTYPE_ values).
+const (
+	LinkEthernet  uint16 = 1
+	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkLinuxSLL  uint16 = 113
+	LinkIPv4      uint16 = 228
+	LinkIPv6      uint16 = 229
+	LinkLinuxSLL2 uint16 = 276
+)
+
+// EtherTypes.
+const (
+	EtherIPv4 uint16 = 0x0800
+	EtherIPv6 uint16 = 0x86dd
+
+	etherVLAN   uint16 = 0x8100 // IEEE 802.1Q
+	etherQinQ   uint16 = 0x88a8 // IEEE 802.1ad
+	etherQinQ91 uint16 = 0x9100 // the same before it was standardised
+)
+
+// IP protocol numbers of the headers that are walked over, and of those that have ports.
+const (
+	ProtoTCP uint8 = 6
+	ProtoUDP uint8 = 17
+	ProtoGRE uint8 = 47
+
+	protoHopByHop    uint8 = 0
+	protoRouting     uint8 = 43
+	protoFragment    uint8 = 44
+	protoAH          uint8 = 51
+	protoDestination uint8 = 60
+)
+
+// Limits on what a hostile packet can make us walk.
+const (
+	maxTags       = 8
+	maxExtensions = 16
+)
+
+// Packet says where the layers of one packet are. Offsets count from the first byte of the data that was read.
+type Packet struct {
+	L3        int    // the IP header, or what stands in its place
+	L4        int    // the header above IP; 0 if there is none: a later fragment, or no whole IP header
+	End       int    // where the packet ends by the IP header's own length, or else the frame; can be beyond the data
+	EtherType uint16 // of what L3 points at; 0 if the link says nothing
+	ID        uint16 // IPv4 identification
+	FragAt    int    // where the fragment fields are, when Fragment is set
+	IP        uint8  // 4 or 6; 0 if no whole fixed IP header was captured
+	Proto     uint8  // of the header at L4; for IPv6 that of the upper layer
+	TOS       uint8  // IPv4 type of service, IPv6 traffic class
+	TTL       uint8  // IPv6: hop limit
+	Fragment  bool   // part of a fragmented packet, the first part included
+}
+
+// DSCP is the upper six bits of the traffic class.
+func (p *Packet) DSCP() uint8 { return p.TOS >> 2 }
+
+// HasPorts reports whether the header at L4 starts with two ports.
+func (p *Packet) HasPorts() bool {
+	return p.L4 != 0 && (p.Proto == ProtoUDP || p.Proto == ProtoTCP)
+}
+
+// Frame reads a captured frame. Length is that on the wire; it bounds the packet where the IP header has no length.
+func (p *Packet) Frame(link uint16, data []byte, length int) {
+	length = max(length, len(data))
+	switch link {
+	case LinkEthernet:
+		p.Ethernet(data, 0, length)
+	case LinkLinuxSLL:
+		p.cooked(data, 14, 16, length)
+	case LinkLinuxSLL2:
+		p.cooked(data, 0, 20, length)
+	case LinkRaw, LinkIPv4, LinkIPv6:
+		*p = Packet{}
+		if len(data) == 0 {
+			return
+		}
+		switch v := data[0] >> 4; {
+		case v == 4 && link != LinkIPv6:
+			p.EtherType = EtherIPv4
+			p.ipv4(data, 0, length)
+		case v == 6 && link != LinkIPv4:
+			p.EtherType = EtherIPv6
+			p.ipv6(data, 0, length)
+		}
+	default:
+		*p = Packet{}
+	}
+}
+
+// Ethernet reads a frame that starts at data[at] and ends at end by what encloses it.
+func (p *Packet) Ethernet(data []byte, at, end int) {
+	*p = Packet{}
+	if len(data)-at < 14 {
+		return
+	}
+	p.network(data, binary.BigEndian.Uint16(data[at+12:]), at+14, end)
+}
+
+// cooked reads a Linux cooked header of size bytes with its protocol at typeAt.
+func (p *Packet) cooked(data []byte, typeAt, size, end int) {
+	*p = Packet{}
+	if len(data) < size {
+		return
+	}
+	p.network(data, binary.BigEndian.Uint16(data[typeAt:]), size, end)
+}
+
+// IPv4 reads a packet whose IP header is at data[at], and which ends at end by what encloses it.
+func (p *Packet) IPv4(data []byte, at, end int) {
+	*p = Packet{EtherType: EtherIPv4}
+	p.ipv4(data, at, end)
+}
+
+// IPv6 is IPv4 for version 6.
+func (p *Packet) IPv6(data []byte, at, end int) {
+	*p = Packet{EtherType: EtherIPv6}
+	p.ipv6(data, at, end)
+}
+
+func (p *Packet) network(data []byte, ether uint16, at, end int) {
+	for n := 0; (ether == etherVLAN || ether == etherQinQ || ether == etherQinQ91) && n < maxTags; n++ {
+		if len(data)-at < 4 {
+			break
+		}
+		ether = binary.BigEndian.Uint16(data[at+2:])
+		at += 4
+	}
+	p.EtherType, p.L3, p.End = ether, at, end
+	switch ether {
+	case EtherIPv4:
+		p.ipv4(data, at, end)
+	case EtherIPv6:
+		p.ipv6(data, at, end)
+	}
+}
+
+// ipv4 reads the header of RFC 791. A total length of 0 (segmentation offload, stand-in headers) leaves the end to
+// what encloses the packet.
+func (p *Packet) ipv4(data []byte, at, end int) {
+	p.L3, p.End = at, end
+	if at < 0 || len(data)-at < 20 {
+		return
+	}
+	h := data[at : at+20 : at+20]
+	size := int(h[0]&0x0f) * 4
+	if h[0]>>4 != 4 || size < 20 {
+		return
+	}
+	p.IP, p.TOS, p.TTL, p.Proto = 4, h[1], h[8], h[9]
+	p.ID = binary.BigEndian.Uint16(h[4:])
+	if n := int(binary.BigEndian.Uint16(h[2:])); n != 0 {
+		p.End = at + n
+	}
+	p.L4 = at + size
+	if f := binary.BigEndian.Uint16(h[6:]) & 0x3fff; f != 0 { // more fragments, or an offset
+		p.Fragment, p.FragAt = true, at+6
+		if f&0x1fff != 0 {
+			p.L4 = 0
+		}
+	}
+}
+
+// ipv6 reads the header of RFC 8200 and the extension headers behind it.
+func (p *Packet) ipv6(data []byte, at, end int) {
+	p.L3, p.End = at, end
+	if at < 0 || len(data)-at < 40 || data[at]>>4 != 6 {
+		return
+	}
+	h := data[at : at+40 : at+40]
+	p.IP, p.TTL, p.Proto = 6, h[7], h[6]
+	p.TOS = h[0]<<4 | h[1]>>4
+	if n := int(binary.BigEndian.Uint16(h[4:])); n != 0 { // 0: jumbogram
+		p.End = at + 40 + n
+	}
+	at += 40
+	for range maxExtensions {
+		switch p.Proto {
+		case protoHopByHop, protoRouting, protoDestination, protoFragment, protoAH:
+		default:
+			p.L4 = at
+			return
+		}
+		if len(data)-at < 8 {
+			return
+		}
+		x := data[at : at+8 : at+8]
+		size := (int(x[1]) + 1) * 8
+		switch p.Proto {
+		case protoFragment:
+			size = 8
+			f := binary.BigEndian.Uint16(x[2:])
+			if f&0xfff9 != 0 { // an offset, or more fragments; an atomic fragment (RFC 6946) has neither
+				p.Fragment, p.FragAt = true, at+2
+			}
+			if f&0xfff8 != 0 {
+				p.Proto = x[0]
+				return
+			}
+		case protoAH:
+			size = (int(x[1]) + 2) * 4
+		}
+		p.Proto = x[0]
+		at += size
+	}
+}
+
+// Flow writes the packet's flow key to k, and reports whether it has ports: those of TCP or UDP, when their four
+// bytes were captured. It must not be called when p.IP is 0; data is what p was read from.
+func (p *Packet) Flow(k *decode.FlowKey, data []byte) (ports bool) {
+	le, be := binary.LittleEndian, binary.BigEndian
+	if p.IP == 4 {
+		h := data[p.L3 : p.L3+20 : p.L3+20]
+		// ::ffff:a.b.c.d, written as two words
+		le.PutUint64(k.Src[:], 0)
+		le.PutUint64(k.Src[8:], uint64(le.Uint32(h[12:]))<<32|0xffff0000)
+		le.PutUint64(k.Dst[:], 0)
+		le.PutUint64(k.Dst[8:], uint64(le.Uint32(h[16:]))<<32|0xffff0000)
+	} else {
+		h := data[p.L3 : p.L3+40 : p.L3+40]
+		copy(k.Src[:], h[8:24])
+		copy(k.Dst[:], h[24:40])
+	}
+	k.IPVersion, k.Proto = p.IP, p.Proto
+	k.SrcPort, k.DstPort = 0, 0
+	if !p.HasPorts() || len(data)-p.L4 < 4 {
+		return false
+	}
+	v := be.Uint32(data[p.L4:])
+	k.SrcPort, k.DstPort = uint16(v>>16), uint16(v)
+	return true
+}
+
+// Src is the source address. It must not be called when p.IP is 0.
+func (p *Packet) Src(data []byte) (a decode.Addr) {
+	if p.IP == 4 {
+		return decode.AddrFrom4(data[p.L3+12:])
+	}
+	copy(a[:], data[p.L3+8:p.L3+24])
+	return a
+}

@@ -1,0 +1,37 @@
+package telemetry
+
+// Versions is a set of report versions.
+type Versions uint8
+
+// The versions, as members of a set.
+const (
+	V05 Versions = 1 << iota
+	V10
+	V20
+	AllVersions = V05 | V10 | V20
+)
+
+// Options choose the versions that are accepted, and the deviations of known programs.
+type Options struct {
+	Versions Versions
+
+	// FlagsFirst: 1.0 with D, Q, F before the six reserved bits instead of behind them (ONOS and what derives from it).
+	FlagsFirst bool
+	// Postcard: the 1.0 first word and 40 bytes of header whatever its length says, with a flow number in the place
+	// of the timestamp (Braine).
+	Postcard bool
+	// HostINT: 0.5 with NProto 3, a loss summary, and NProto 4, an IPv4 packet with INT (Intel host INT).
+	HostINT bool
+	// NoSinkID: HostINT without the 4 bytes of sink node id that follow the fixed header under NProto 4.
+	NoSinkID bool
+	// ZeroToEnd: a Report Length of 0 in 2.0 means up to the end of the datagram (laofan13/P4-INT).
+	ZeroToEnd bool
+	// ShortToEnd: accept a Report Length of 0xFF in 2.0 with less than 255 words left.
+	ShortToEnd bool
+	// NoSequence: the sequence number is constant and counts nothing (ONOS, Braine).
+	NoSequence bool
+}
+
+// MaxReports is how many reports of one datagram are read. More than fit into a jumbo frame with anything in them are
+// an attempt to exhaust memory.
+const MaxReports = 1024

@@ -1,0 +1,302 @@
+package telemetry
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/wire"
+)
+
+// InnerType says what the inside of a report starts with.
+type InnerType uint8
+
+// The kinds of inside.
+const (
+	InnerNone InnerType = iota
+	InnerEthernet
+	InnerIPv4
+	InnerIPv6
+)
+
+// Inner says where the packet is that a report is about.
+type Inner struct {
+	Type    InnerType
+	INT     bool // it carries INT whatever its markers say (Intel NProto 4)
+	StandIn bool // its header was made up: only the flow key counts, and nothing is inside
+	At, End int  // by the report's lengths; End can be beyond what was captured
+}
+
+// Reader reads the reports of one datagram, one Next each. It is for one goroutine and can be started again and again.
+type Reader struct {
+	opts     *Options
+	data     []byte
+	pos, end int
+	count    int
+	plans    wire.Cache
+
+	// group header of 2.0
+	node uint32
+	seq  uint32
+	hwID uint8
+}
+
+const format = decode.TelemetryReport
+
+// Start begins with the payload data[at:end]. End comes from the lengths of the headers around it; a capture that was
+// cut has less data. Offsets of errors count from data[0]. The reports alias data.
+func (rd *Reader) Start(opts *Options, data []byte, at, end int) {
+	rd.opts, rd.data, rd.pos, rd.end, rd.count = opts, data, at, end, 0
+}
+
+// Next reads the next report into r, which must be empty, and says in in what is inside. It reports whether there is
+// another one to read. What the header says of the reporting node itself becomes the only hop of r.
+func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
+	*in = Inner{}
+	r.Format = format
+	if rd.count > 0 {
+		return rd.individual(r, in)
+	}
+	at := rd.pos
+	if rd.end-at < 1 {
+		r.Fail(format, "version", at, decode.Short)
+		return false
+	}
+	if len(rd.data)-at < 1 {
+		r.Flags |= decode.Truncated
+		return false
+	}
+	switch b := rd.data[at]; b >> 4 {
+	case 0:
+		if rd.opts.Versions&V05 != 0 {
+			rd.report05(r, in)
+			return false
+		}
+	case 1:
+		switch low := b & 0x0f; {
+		case low <= 2 && rd.opts.Versions&V05 != 0:
+			rd.report05(r, in)
+			return false
+		case low >= 4 && rd.opts.Versions&V10 != 0:
+			rd.report10(r, in)
+			return false
+		}
+	case 2:
+		if rd.opts.Versions&V20 != 0 {
+			return rd.group(r, in)
+		}
+	}
+	r.Fail(format, "version", at, decode.BadVersion)
+	return false
+}
+
+// have reports whether n bytes at data[at] are there. If the payload ends before, r fails at field; if only the
+// capture does, r is marked.
+func (rd *Reader) have(r *decode.Report, at, n int, field string) bool {
+	if rd.end-at < n {
+		r.Fail(format, field, at, decode.Short)
+		return false
+	}
+	if len(rd.data)-at < n {
+		r.Flags |= decode.Truncated
+		return false
+	}
+	return true
+}
+
+func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
+	r.Seq = seq
+	r.Has |= decode.HasSeq
+	if !rd.opts.NoSequence {
+		r.SeqBits, r.FirstOfGroup = bits, true
+	}
+}
+
+func kind(f decode.Flags) decode.Kind {
+	switch {
+	case f&decode.Dropped != 0:
+		return decode.KindDrop
+	case f&decode.Congested != 0:
+		return decode.KindQueue
+	}
+	return decode.KindPostcard
+}
+
+// local adds the reporting node's own hop.
+func local(r *decode.Report) *decode.Hop {
+	h := r.AddHop()
+	h.NodeID = r.NodeID
+	h.Has = decode.HopNodeID
+	return h
+}
+
+func setTime32(h *decode.Hop, f decode.HopField, to *uint64, v uint32) {
+	if v != math.MaxUint32 {
+		*to = uint64(v)
+		h.Has |= f
+		h.TimeBits = 32
+	}
+}
+
+// report05 reads report 0.5 §3.
+func (rd *Reader) report05(r *decode.Report, in *Inner) {
+	be, at, nproto := binary.BigEndian, rd.pos, rd.data[rd.pos]&0x0f
+	if nproto > 2 && !(rd.opts.HostINT && nproto <= 4) {
+		r.Fail(format, "nproto", at, decode.BadType)
+		return
+	}
+	if !rd.have(r, at, 12, "version") {
+		return
+	}
+	extra := [...]int{0, 12, 16, 24, 4}[nproto]
+	if nproto == 4 && rd.opts.NoSinkID {
+		extra = 0
+	}
+	if !rd.have(r, at+12, extra, "nproto") {
+		return
+	}
+	h := rd.data[at : at+12 : at+12]
+	x := rd.data[at+12 : at+12+extra : at+12+extra]
+	r.Version = decode.V05
+	r.HWID = h[3] & 0x3f
+	rd.sequence(r, be.Uint32(h[4:]), 32)
+	r.HeaderTime = be.Uint32(h[8:])
+	r.Has |= decode.HasHWID | decode.HasHeaderTime
+	r.Flags |= decode.Flags(h[1]>>7)*decode.Dropped | decode.Flags(h[1]>>6&1)*decode.Congested | decode.Flags(h[1]>>5&1)*decode.Tracked
+	r.Kind = kind(r.Flags)
+	*in = Inner{Type: InnerEthernet, At: at + 12 + extra, End: rd.end}
+	switch nproto {
+	case 1, 2:
+		r.NodeID = be.Uint32(x)
+		r.Has |= decode.HasNodeID
+		hop := local(r)
+		setTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+		wire.SetInterfaces(hop, be.Uint32(x[4:]))
+		if nproto == 1 {
+			wire.SetQueueID(hop, x[8])
+			r.DropReason = x[9]
+			r.Has |= decode.HasDropReason
+			return
+		}
+		wire.SetQueue(hop, be.Uint32(x[8:]))
+		setTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+	case 3:
+		rd.loss(r, in, x)
+	case 4:
+		in.Type, in.INT = InnerIPv4, true
+		if extra != 0 {
+			r.NodeID = be.Uint32(x)
+			r.Has |= decode.HasNodeID
+		}
+	}
+}
+
+// loss reads the loss summary of Intel host INT: two hops, the source with the interface that the packets left by and
+// the sink with the one that they should have come in by.
+func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
+	be := binary.BigEndian
+	in.Type, in.StandIn = InnerIPv4, true
+	source := r.AddHop()
+	source.NodeID, source.Has = be.Uint32(x), decode.HopNodeID
+	if v := be.Uint16(x[8:]); v != math.MaxUint16 {
+		source.EgressIf = v
+		source.Has |= decode.HopEgressIf
+	}
+	r.NodeID = be.Uint32(x[4:])
+	sink := local(r)
+	if v := be.Uint16(x[10:]); v != math.MaxUint16 {
+		sink.IngressIf = v
+		sink.Has |= decode.HopIngressIf
+	}
+	r.GapTime, r.SourceSeq, r.Lost = be.Uint32(x[12:]), be.Uint32(x[16:]), be.Uint32(x[20:])
+	r.Has |= decode.HasNodeID | decode.HasGap | decode.HasSourceSeq
+}
+
+// report10 reads report 1.0 §3.
+func (rd *Reader) report10(r *decode.Report, in *Inner) {
+	be, at := binary.BigEndian, rd.pos
+	if !rd.have(r, at, 16, "version") {
+		return
+	}
+	h := rd.data[at : at+16 : at+16]
+	word := be.Uint32(h)
+	length, nprot, md := int(word>>24&0x0f), word>>21&7, word>>15&0x3f
+	flags := word >> 6 & 7 // D, Q, F
+	if rd.opts.FlagsFirst {
+		flags = word >> 12 & 7
+	}
+	if nprot > 2 {
+		r.Fail(format, "nprot", at+1, decode.BadType)
+		return
+	}
+	words := 0
+	for m := md; m != 0; m &= m - 1 {
+		words++
+	}
+	if length != 4+words || rd.end-at < 4*length {
+		r.Fail(format, "length", at, decode.BadLength)
+		return
+	}
+	size := 4 * length
+	if rd.opts.Postcard {
+		size = 40
+	}
+	if !rd.have(r, at, size, "length") {
+		return
+	}
+	r.Version = decode.V10
+	r.HWID = h[3] & 0x3f
+	r.NodeID = be.Uint32(h[4:])
+	rd.sequence(r, be.Uint32(h[8:]), 32)
+	r.Has |= decode.HasHWID | decode.HasNodeID
+	r.Flags |= decode.Flags(flags>>2)*decode.Dropped | decode.Flags(flags>>1&1)*decode.Congested | decode.Flags(flags&1)*decode.Tracked
+	r.Kind = kind(r.Flags)
+	*in = Inner{Type: InnerEthernet + InnerType(nprot), At: at + size, End: rd.end}
+	x := rd.data[at+16 : at+size : at+size]
+	if rd.opts.Postcard {
+		r.FlowID = be.Uint32(h[12:])
+		r.Has |= decode.HasFlowID
+		hop := local(r)
+		wire.SetWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
+		wire.SetQueue(hop, be.Uint32(x[4:]))
+		setTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
+		setTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+		wire.SetInterfaces(hop, be.Uint32(x[16:]))
+		wire.SetWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[20:]))
+		return
+	}
+	r.HeaderTime = be.Uint32(h[12:])
+	r.Has |= decode.HasHeaderTime
+	if md != 0 {
+		metadata10(r, md, x)
+	}
+}
+
+// metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.
+func metadata10(r *decode.Report, md uint32, x []byte) {
+	be, hop := binary.BigEndian, local(r)
+	setTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+	for bit := uint32(0x20); bit != 0; bit >>= 1 {
+		if md&bit == 0 {
+			continue
+		}
+		v := be.Uint32(x)
+		x = x[4:]
+		switch bit {
+		case 0x20:
+			wire.SetInterfaces(hop, v)
+		case 0x10:
+			wire.SetWord(hop, decode.HopLatency, &hop.Latency, v)
+		case 0x08:
+			wire.SetQueue(hop, v)
+		case 0x04:
+			setTime32(hop, decode.HopEgressTime, &hop.EgressTime, v)
+		case 0x02:
+			wire.SetQueueID(hop, uint8(v>>24))
+			r.DropReason = uint8(v >> 16)
+			r.Has |= decode.HasDropReason
+		case 0x01:
+			wire.SetWord(hop, decode.HopTxUtilization, &hop.TxUtilization, v)
+		}
+	}
+}

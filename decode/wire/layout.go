@@ -1,0 +1,92 @@
+// Package wire compiles instruction bitmaps into decode plans: what one node's block of metadata holds, and where.
+//
+// A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
+// is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry
+// report 2.0 uses the table of INT 2.x for its own metadata.
+package wire
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Layout says what the bits of a bitmap stand for, and how wide each item is.
+type Layout uint8
+
+// The layouts. Bit 0 is the most significant bit of a bitmap.
+const (
+	// INT2 is INT 2.0 and 2.1 (§4.7 and §5.7 of 2.1): 64-bit times, level 2 interfaces of 32 + 32 bits, buffer at bit 8.
+	INT2 Layout = iota
+	// INT10 is INT 1.0: 32-bit times, level 2 ports of 32 + 32 bits.
+	INT10
+	// INT10Wide is INT 1.0 as the GEANT program writes it: 64-bit times, level 2 ports of 16 + 16 bits.
+	INT10Wide
+	// INT05 is INT 0.5: every item has 4 bytes, bit 6 is queue id and congestion status.
+	INT05
+	// INT2Reversed is INT2 with the bitmap numbered from the least significant bit; the order and the widths of the
+	// items are the same.
+	INT2Reversed
+	numLayouts
+)
+
+// item is what a bit stands for. An item is one or two values of a Hop.
+type item uint8
+
+const (
+	reserved item = iota // 4 bytes that nobody defined, and the checksum complement
+	nodeID
+	interfaces
+	latency
+	queue
+	ingressTime
+	egressTime
+	ingressTime64
+	egressTime64
+	l2Interfaces
+	l2Interfaces16
+	txUtilization
+	buffer
+	congestion
+	numItems
+)
+
+var itemWords = [numItems]uint8{
+	reserved: 1, nodeID: 1, interfaces: 1, latency: 1, queue: 1, ingressTime: 1, egressTime: 1,
+	ingressTime64: 2, egressTime64: 2, l2Interfaces: 2, l2Interfaces16: 1, txUtilization: 1, buffer: 1, congestion: 1,
+}
+
+var itemFields = [numItems]decode.HopField{
+	nodeID:         decode.HopNodeID,
+	interfaces:     decode.HopIngressIf | decode.HopEgressIf,
+	latency:        decode.HopLatency,
+	queue:          decode.HopQueueID | decode.HopQueueOccupancy,
+	ingressTime:    decode.HopIngressTime,
+	egressTime:     decode.HopEgressTime,
+	ingressTime64:  decode.HopIngressTime,
+	egressTime64:   decode.HopEgressTime,
+	l2Interfaces:   decode.HopL2IngressIf | decode.HopL2EgressIf,
+	l2Interfaces16: decode.HopL2IngressIf | decode.HopL2EgressIf,
+	txUtilization:  decode.HopTxUtilization,
+	buffer:         decode.HopBufferID | decode.HopBufferOccupancy,
+	congestion:     decode.HopQueueID | decode.HopQueueCongestion,
+}
+
+// items gives the meaning of the bits of each layout, from bit 0. Bits beyond are reserved.
+var items = [numLayouts][9]item{
+	INT2:      {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces, txUtilization, buffer},
+	INT10:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, l2Interfaces, txUtilization},
+	INT10Wide: {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces16, txUtilization},
+	INT05:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, congestion, txUtilization},
+}
+
+// doubled are the bits of each layout that stand for 8 bytes instead of 4.
+var doubled = [numLayouts]uint16{INT2: 0x0e00, INT10: 0x0200, INT10Wide: 0x0c00}
+
+// Words is the size of the block that bitmap announces, in words of 4 bytes.
+func Words(l Layout, bitmap uint16) int {
+	if l == INT2Reversed {
+		l, bitmap = INT2, bits.Reverse16(bitmap)
+	}
+	return bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&doubled[l])
+}
