@@ -1,0 +1,33 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config says where the spool is and how much it may hold.
+type Config struct {
+	Dir          string        `yaml:"dir" doc:"Directory of the spool; it is made when missing and belongs to one sink of one process."`
+	MaxBytes     int64         `yaml:"max_bytes" doc:"Most bytes on disk. When they are reached the oldest segment is evicted." range:"65536..17592186044416"`
+	SegmentBytes int64         `yaml:"segment_bytes" doc:"Size of one segment, which is also what is evicted at once and what bounds one record." range:"4096..1073741824"`
+	Sync         string        `yaml:"sync" doc:"When written records are forced to the disk: each (safe from a crash of the machine, slow), interval, or never." oneof:"each|interval|never"`
+	SyncInterval time.Duration `yaml:"sync_interval" doc:"With sync: interval, the longest time that a record is not yet forced to the disk." range:"10ms..10m"`
+}
+
+// DefaultConfig holds a gibibyte: a day of a hundred hops and a thousand flows in windows of ten seconds.
+func DefaultConfig() Config {
+	return Config{MaxBytes: 1 << 30, SegmentBytes: 8 << 20, Sync: "interval", SyncInterval: time.Second}
+}
+
+// Validate finds what is wrong with c beyond the ranges of single values.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Dir == "" {
+		errs = append(errs, errors.New("dir: is missing"))
+	}
+	if c.SegmentBytes > c.MaxBytes/4 {
+		errs = append(errs, fmt.Errorf("segment_bytes: %d is more than a quarter of max_bytes %d, so that eviction would take too much at once", c.SegmentBytes, c.MaxBytes))
+	}
+	return errors.Join(errs...)
+}
