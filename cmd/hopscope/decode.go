@@ -1,7 +1,199 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/jsonl"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/pcapfile"
+)
 
 func decodeCommand() *cobra.Command {
-	return &cobra.Command{Use: "decode FILE", Short: "Print a capture's reports as JSON lines"}
+	var o struct {
+		profile, format string
+		ports           []uint
+		all             bool
+	}
+	c := &cobra.Command{
+		Use:   "decode FILE",
+		Short: "Print a capture's reports as JSON lines",
+		Long: `Print every report in a capture (pcap, pcapng, also compressed with gzip; "-" is
+standard input) as one JSON object a line, in the order of the frames. Numbers are
+raw wire values. Frames that are no telemetry for the profile print nothing.
+
+A report that cannot be read to its end is printed with what was valid and an
+"error" that names the byte of the frame. It does not stop the output and does not
+change the exit status. The status is 1 if the capture itself cannot be read to its
+end; everything before that place is printed.`,
+		Example: `  hopscope decode fabric.pcap --profile fabric-tna
+  tcpdump -i eth1 -U -w - udp port 8090 | hopscope decode - --profile geant
+  hopscope decode reports.pcap --format table`,
+		Args: exactArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.profile, "profile", "auto", "dialect of the capture: "+strings.Join(demux.Profiles(), ", "))
+	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
+	f.BoolVar(&o.all, "all", false, "count frames without telemetry in the summary")
+	f.StringVar(&o.format, "format", "json", "table or json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkFormat(o.format); err != nil {
+			return err
+		}
+		profile, err := lookupProfile(o.profile, o.ports)
+		if err != nil {
+			return err
+		}
+		if args[0] == "-" && term.IsTerminal(int(os.Stdin.Fd())) {
+			return usagef("standard input is a terminal; pipe a capture into it")
+		}
+		r, err := pcapfile.OpenContext(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+
+		// A reader that goes away ends the output, not the program.
+		signal.Ignore(syscall.SIGPIPE)
+		p := printer{append: appendJSON, w: c.OutOrStdout()}
+		if o.format == "table" {
+			p.append, p.buf = appendRow, appendHeading(nil)
+		}
+		stop := func() {}
+		if out, ok := p.w.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
+			stop = showProgress(c.ErrOrStderr(), "decoding", func() string { return progress(r.Progress()) })
+		}
+		err = p.print(c.Context(), r, demux.New(profile))
+		stop()
+		switch {
+		case errors.Is(err, syscall.EPIPE):
+			return nil
+		case c.Context().Err() != nil && args[0] == "-":
+			err = nil // stopping is how one ends the decoding of what never ends
+		}
+		name := args[0]
+		if name == "-" {
+			name = "standard input"
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, p.summary(o.all))
+		return err
+	}
+	return c
+}
+
+// printer writes reports, and counts what it saw.
+type printer struct {
+	w      io.Writer
+	append func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
+	buf    []byte
+
+	frames, reports, malformed, without uint64
+	foreign                             map[uint16]uint64 // frames by link type, where no decoder can walk it
+}
+
+// print writes all reports of r. What belongs to one read of the input leaves in one write, so that a live input shows
+// at once and a file costs few calls.
+func (p *printer) print(ctx context.Context, r *pcapfile.Reader, d *demux.Decoder) error {
+	const limit = 256
+	var in ingest.Batch
+	var out decode.Batch
+	for {
+		if err := r.ReadBatch(&in, limit); err != nil {
+			if flushErr := p.flush(); flushErr != nil || err == io.EOF {
+				return flushErr
+			}
+			if ctx.Err() != nil {
+				return p.interrupted()
+			}
+			return err
+		}
+		for i := range in.Frames {
+			f := &in.Frames[i]
+			p.frame(f, d.Frame(&out, f.Link, f.Data, f.Length, f.Time))
+			for _, report := range out.Reports {
+				if report.Err.Reason != 0 {
+					p.malformed++
+				}
+				p.buf = p.append(p.buf, f.Number, report)
+			}
+			out.Reset()
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return p.interrupted()
+		}
+	}
+}
+
+func (p *printer) frame(f *ingest.Frame, reports int) {
+	p.frames++
+	p.reports += uint64(reports)
+	if reports == 0 {
+		p.without++
+	}
+	if !pcapfile.Known(f.Link) {
+		if p.foreign == nil {
+			p.foreign = map[uint16]uint64{}
+		}
+		p.foreign[f.Link]++
+	}
+}
+
+func (p *printer) flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	_, err := p.w.Write(p.buf)
+	p.buf = p.buf[:0]
+	// The path says nothing that the operation does not.
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if err != nil {
+		return fmt.Errorf("write the reports: %w", err)
+	}
+	return nil
+}
+
+func (p *printer) interrupted() error {
+	return fmt.Errorf("interrupted after frame %d", p.frames)
+}
+
+// summary gives "6331 frames, 278 reports, 0 errors".
+func (p *printer) summary(all bool) string {
+	s := fmt.Sprintf("%d frame%s, %d report%s, %d error%s", p.frames, plural(int(p.frames)), p.reports, plural(int(p.reports)), p.malformed, plural(int(p.malformed)))
+	if all {
+		s += fmt.Sprintf(", %d without telemetry", p.without)
+	}
+	for _, link := range slices.Sorted(maps.Keys(p.foreign)) {
+		s += fmt.Sprintf("; %d of link type %d, which is not read", p.foreign[link], link)
+	}
+	return s
+}
+
+func progress(read, size int64) string {
+	if size <= 0 {
+		return fmt.Sprintf("%d MB", read>>20)
+	}
+	return fmt.Sprintf("%d %% of %d MB", read*100/size, size>>20)
+}
+
+func appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
+	return append(jsonl.AppendReport(dst, frame, r), '\n')
 }

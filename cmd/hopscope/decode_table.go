@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// The columns of decode --format table. Rows are written as they come, so the widths are those of what usually stands
+// there, and a longer value pushes the rest of its row to the right.
+const rowFormat = "%-27s  %-15s  %-11s  %-45s  %s\n"
+
+func appendHeading(dst []byte) []byte {
+	return fmt.Appendf(dst, rowFormat, "TIME", "EXPORTER", "KIND", "FLOW", "PATH (NODE LATENCY, FIRST HOP FIRST)")
+}
+
+// appendRow appends a report as a row for people: times and latencies in their units, and a path that reads from left
+// to right.
+func appendRow(dst []byte, _ uint64, r *decode.Report) []byte {
+	exporter, kind, flow := "-", "-", "-"
+	if r.Has&decode.HasExporter != 0 {
+		exporter = r.Exporter.String()
+	}
+	if r.Kind != 0 {
+		kind = r.Kind.String()
+	}
+	if r.Has&decode.HasFlow != 0 {
+		flow = r.Flow.String()
+	}
+	at := time.Unix(0, r.Time).UTC().Format("2006-01-02T15:04:05.000000Z")
+	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, path(r))
+}
+
+// path gives "101 5.42ms > 7 5.295ms > 65538", and behind it what else is worth knowing.
+func path(r *decode.Report) string {
+	var hops, notes []string
+	for i := range r.Hops {
+		h := &r.Hops[i]
+		s := "?"
+		if h.Set(decode.HopNodeID) {
+			s = strconv.FormatUint(uint64(h.NodeID), 10)
+		}
+		if ns, ok := r.Units.Latency(h); ok {
+			s += " " + time.Duration(ns).String()
+		}
+		hops = append(hops, s)
+	}
+	if len(hops) == 0 && r.Has&decode.HasNodeID != 0 {
+		hops = append(hops, strconv.FormatUint(uint64(r.NodeID), 10))
+	}
+	notes = r.Flags.AppendNames(notes)
+	if r.Has&decode.HasDropReason != 0 {
+		notes = append(notes, "reason "+strconv.Itoa(int(r.DropReason)))
+	}
+	if r.Has&decode.HasGap != 0 {
+		notes = append(notes, strconv.FormatUint(uint64(r.Lost), 10)+" lost")
+	}
+	s := strings.Join(hops, " > ")
+	if len(notes) > 0 {
+		s += " [" + strings.Join(notes, ", ") + "]"
+	}
+	if err := r.Error(); err != nil {
+		s += " error: " + err.Error()
+	}
+	return strings.TrimSpace(s)
+}
