@@ -42,8 +42,14 @@ func (s *Values[T]) Quantile(q float64) (v T) {
 	if len(s.v) == 0 {
 		return v
 	}
-	i := int(math.Ceil(q*float64(len(s.v)))) - 1
-	return s.Sorted()[min(max(i, 0), len(s.v)-1)]
+	a := s.Sorted()
+	switch {
+	case !(q > 0):
+		return a[0]
+	case q >= 1:
+		return a[len(a)-1]
+	}
+	return a[min(max(int(math.Ceil(q*float64(len(a))))-1, 0), len(a)-1)]
 }
 
 // Rank gives the share of values that are not larger than v.

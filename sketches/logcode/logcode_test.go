@@ -1,0 +1,181 @@
+package logcode
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hopscope/hopscope/sketches/exact"
+)
+
+// codecs are the two resolutions under one name.
+var codecs = []struct {
+	name   string
+	encode func(uint64) uint16
+	decode func(uint16) uint64
+	bounds func(uint16) (uint64, uint64)
+	codes  int
+	exact  uint64
+	err    float64
+}{
+	{"fine", Encode, Decode, Bounds, Codes, 2048, RelativeError},
+	{"dense", EncodeDense, DecodeDense, DenseBounds, DenseCodes, 64, DenseRelativeError},
+}
+
+// Every code: cells follow each other without a gap from 0 to 2⁶⁴-1, and the middle is near enough to both ends.
+func TestCellsTileAllValues(t *testing.T) {
+	for _, c := range codecs {
+		t.Run(c.name, func(t *testing.T) {
+			next := uint64(0)
+			for code := range c.codes {
+				lo, hi := c.bounds(uint16(code))
+				if lo != next || hi < lo {
+					t.Fatalf("code %d covers %d to %d, want it to begin at %d", code, lo, hi, next)
+				}
+				mid := c.decode(uint16(code))
+				for _, v := range []uint64{lo, mid, hi} {
+					if got := c.encode(v); int(got) != code {
+						t.Fatalf("encode(%d) = %d, want %d", v, got, code)
+					}
+					if d := math.Abs(float64(mid) - float64(v)); d > c.err*float64(v) {
+						t.Fatalf("decode(encode(%d)) = %d: off by %g, want at most %g", v, mid, d/float64(v), c.err)
+					}
+				}
+				if lo < c.exact && lo != hi {
+					t.Fatalf("code %d covers %d to %d, want one value below %d", code, lo, hi, c.exact)
+				}
+				next = hi + 1
+			}
+			if next != 0 {
+				t.Fatalf("the last code ends at %d, want 2⁶⁴-1", next-1)
+			}
+			for code := c.codes; code < 1<<16; code++ { // codes that do not exist stand for the last
+				if got, want := c.decode(uint16(code)), c.decode(uint16(c.codes-1)); got != want {
+					t.Fatalf("decode(%d) = %d, want %d", code, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1_000_000 {
+		a, b := r.Uint64()>>r.IntN(64), r.Uint64()>>r.IntN(64)
+		if a > b {
+			a, b = b, a
+		}
+		for _, c := range codecs {
+			if c.encode(a) > c.encode(b) {
+				t.Fatalf("%s: encode(%d) = %d > encode(%d) = %d", c.name, a, c.encode(a), b, c.encode(b))
+			}
+		}
+	}
+}
+
+// The dense code of a fine code is that of its values, at both ends of every cell.
+func TestDenseOfFine(t *testing.T) {
+	for code := range Codes {
+		lo, hi := Bounds(uint16(code))
+		if got := Dense(uint16(code)); got != EncodeDense(lo) || got != EncodeDense(hi) {
+			t.Fatalf("Dense(%d) = %d, want %d to %d", code, got, EncodeDense(lo), EncodeDense(hi))
+		}
+	}
+}
+
+func TestHistogramQuantiles(t *testing.T) {
+	qs := []float64{math.Inf(-1), 0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1, 2}
+	var h, part Histogram
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		var want exact.Values[uint64]
+		h.Reset()
+		n, top := 1+r.IntN(5000), 1+r.IntN(63)
+		for range n {
+			v := r.Uint64() >> (63 - r.IntN(top))
+			want.Update(v)
+			if part.AddValue(v); r.IntN(500) == 0 {
+				h.Merge(&part)
+				part.Reset()
+			}
+		}
+		h.Merge(&part)
+		part.Reset()
+		if h.Count() != uint64(n) {
+			t.Fatalf("seed %d: Count() = %d, want %d", seed, h.Count(), n)
+		}
+		got := h.Quantiles(nil, qs...)
+		for i, q := range qs {
+			w := want.Quantile(q)
+			if d := math.Abs(float64(got[i]) - float64(w)); d > DenseRelativeError*float64(w) {
+				t.Errorf("seed %d: Quantile(%g) = %d, want %d within %g", seed, q, got[i], w, DenseRelativeError)
+			}
+			if one := h.Quantile(q); one != got[i] {
+				t.Errorf("seed %d: Quantile(%g) = %d, Quantiles gives %d", seed, q, one, got[i])
+			}
+		}
+		if h.Min() != got[1] || h.Max() != got[8] {
+			t.Errorf("seed %d: Min, Max = %d, %d, want %d, %d", seed, h.Min(), h.Max(), got[1], got[8])
+		}
+		if h.Quantile(math.NaN()) != h.Min() {
+			t.Errorf("seed %d: Quantile(NaN) = %d, want the smallest", seed, h.Quantile(math.NaN()))
+		}
+	}
+	if max := 96 + 4*DenseCodes + 4*2*pageCodes; h.SizeBytes() > max {
+		t.Errorf("SizeBytes() = %d, want at most %d", h.SizeBytes(), max)
+	}
+}
+
+// A window of device latencies: what it takes in memory, and that a reset window allocates nothing.
+func TestHistogramMemory(t *testing.T) {
+	var h Histogram
+	window := func() {
+		h.Reset()
+		for v := uint64(500); v < 60_000; v += 7 { // 0.5 to 60 µs: seven octaves
+			h.AddValue(v)
+		}
+	}
+	window()
+	if got := h.SizeBytes(); got > 96+10*128 {
+		t.Errorf("SizeBytes() = %d, want at most %d", got, 96+10*128)
+	}
+	if n := testing.AllocsPerRun(10, window); n != 0 {
+		t.Errorf("%v allocations a window, want 0", n)
+	}
+}
+
+func TestHistogramEmpty(t *testing.T) {
+	var h, o Histogram
+	h.Reset()
+	h.Merge(&o)
+	for range h.All() {
+		t.Error("All() of an empty histogram yields")
+	}
+	if h.Count() != 0 || h.Min() != 0 || h.Max() != 0 || h.Quantile(0.5) != 0 {
+		t.Errorf("an empty histogram gives %d, %d, %d, %d, want 0", h.Count(), h.Min(), h.Max(), h.Quantile(0.5))
+	}
+}
+
+// A counter stops at its largest value; the count does not.
+func TestHistogramSaturates(t *testing.T) {
+	var h, o Histogram
+	h.AddN(100, math.MaxUint32-1)
+	for range 3 {
+		h.Add(100)
+	}
+	o.AddN(100, math.MaxUint64>>8)
+	o.AddN(100, 0)
+	o.AddN(math.MaxUint16, 1)
+	h.Merge(&o)
+	if want := uint64(math.MaxUint32+2) + math.MaxUint64>>8 + 1; h.Count() != want {
+		t.Errorf("Count() = %d, want %d", h.Count(), want)
+	}
+	for c, n := range h.All() {
+		if c == 100 && n != math.MaxUint32 || c != 100 && (c != DenseCodes-1 || n != 1) {
+			t.Errorf("code %d counted %d times", c, n)
+		}
+	}
+	if h.Quantile(0.5) != DecodeDense(DenseCodes-1) { // more than half of the values are not in any counter
+		t.Errorf("Quantile(0.5) = %d, want the largest", h.Quantile(0.5))
+	}
+}
