@@ -1,0 +1,226 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// routes maps every path. Answers are JSON; times are milliseconds since 1970, latencies nanoseconds, queues bytes,
+// utilisation a ratio; a value that nobody reported is null.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for path, h := range map[string]func(http.ResponseWriter, *http.Request){
+		"/api/status":    s.serveStatus,
+		"/api/windows":   s.serveWindows,
+		"/api/hops":      s.serveHops,
+		"/api/hop":       s.serveHop,
+		"/api/flows":     s.serveFlows,
+		"/api/flow":      s.serveFlow,
+		"/api/findings":  s.serveFindings,
+		"/api/exporters": s.serveExporters,
+		"/api/ledger":    s.serveLedger,
+		"/api/events":    s.serveEvents,
+		"/login":         s.serveLogin,
+	} {
+		mux.HandleFunc(path, h)
+	}
+	for path, h := range map[string]http.Handler{"/metrics": s.deps.Metrics, "/healthz": s.deps.Health, "/readyz": s.deps.Ready} {
+		if h != nil {
+			mux.Handle(path, h)
+		}
+	}
+	mux.Handle("/", s.assets)
+	return mux
+}
+
+// value is a number that may be absent.
+type value float32
+
+// MarshalJSON gives null for what is absent.
+func (v value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
+
+// append writes v with at most four digits behind the point; large values are whole numbers.
+func (v value) append(b []byte) []byte {
+	f := float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...)
+	}
+	if f >= 16 {
+		return strconv.AppendInt(b, int64(math.Round(f)), 10)
+	}
+	return strconv.AppendFloat(b, math.Round(f*1e4)/1e4, 'f', -1, 64)
+}
+
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+// answer sends v as JSON.
+func (s *Server) answer(w http.ResponseWriter, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		s.counters.serverErrors.Add(1)
+		problem(w, http.StatusInternalServerError, "the answer could not be written")
+		return
+	}
+	send(w, http.StatusOK, data)
+}
+
+func send(w http.ResponseWriter, status int, data []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // the client may be gone
+}
+
+// problem is the answer to what cannot be answered.
+func problem(w http.ResponseWriter, status int, text string) {
+	data, err := json.Marshal(map[string]string{"error": text})
+	if err != nil {
+		data = []byte(`{"error":"unknown"}`)
+	}
+	send(w, status, data)
+}
+
+// intParam reads a number between min and max from the query, or def where the query has none.
+func intParam(q url.Values, name string, def, min, max int64) (int64, error) {
+	t := q.Get(name)
+	if t == "" {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || n < min || n > max {
+		return 0, fmt.Errorf("%s: %.40q is outside %d..%d", name, t, min, max)
+	}
+	return n, nil
+}
+
+// pageParams reads limit and offset.
+func pageParams(q url.Values) (offset, limit int, err error) {
+	l, err := intParam(q, "limit", 20, 1, 200)
+	if err != nil {
+		return 0, 0, err
+	}
+	o, err := intParam(q, "offset", 0, 0, 1<<31)
+	return int(o), int(l), err
+}
+
+func metricParam(q url.Values, name string, def metric) (metric, error) {
+	t := q.Get(name)
+	if t == "" {
+		return def, nil
+	}
+	m, ok := metricByName(t)
+	if !ok {
+		return 0, fmt.Errorf("%s: %.40q is not one of %v", name, t, metricNames)
+	}
+	return m, nil
+}
+
+// worstSeverity is that of the open findings, "" when there are none.
+type findingCount struct {
+	Open  int    `json:"open"`
+	Worst string `json:"worst,omitempty"`
+}
+
+func (s *Server) countFindings() findingCount {
+	open, _ := s.findings.list()
+	c := findingCount{Open: len(open)}
+	if len(open) > 0 {
+		c.Worst = open[0].Severity
+	}
+	return c
+}
+
+func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	st := s.deps.Status()
+	h := s.history
+	h.mu.RLock()
+	windows := h.newest + 1 - h.oldest()
+	kept := map[string]int{"hops": len(h.hops.all), "flows": len(h.flows.all), "exporters": len(h.exporters.all)}
+	refused := h.hops.refused + h.flows.refused + h.exporters.refused
+	h.mu.RUnlock()
+	if st.Sources == nil {
+		st.Sources = []Source{}
+	}
+	if st.Settings == nil {
+		st.Settings = []Setting{}
+	}
+	s.answer(w, struct {
+		Version          string         `json:"version"`
+		NowMS            int64          `json:"now_ms"`
+		StartMS          int64          `json:"start_ms"`
+		WindowMS         int64          `json:"window_ms"`
+		ReportsPerSecond float64        `json:"reports_per_second"`
+		Sources          []Source       `json:"sources"`
+		Settings         []Setting      `json:"settings"`
+		Windows          uint64         `json:"windows"`
+		HistoryWindows   int            `json:"history_windows"`
+		Kept             map[string]int `json:"kept"`
+		Refused          uint64         `json:"refused"`
+		Findings         findingCount   `json:"findings"`
+	}{
+		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), finite(st.ReportsPerSecond),
+		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(),
+	})
+}
+
+func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
+	open, ended := s.findings.list()
+	s.answer(w, map[string][]finding{"open": open, "ended": ended})
+}
+
+// ledgerEvent is what changes every second.
+type ledgerEvent struct {
+	NowMS            int64          `json:"now_ms"`
+	ReportsPerSecond float64        `json:"reports_per_second"`
+	Balances         []sink.Balance `json:"balances"`
+}
+
+func (s *Server) ledger() ledgerEvent {
+	e := ledgerEvent{time.Now().UnixMilli(), finite(s.deps.Status().ReportsPerSecond), s.deps.Ledger()}
+	if e.Balances == nil {
+		e.Balances = []sink.Balance{}
+	}
+	return e
+}
+
+func (s *Server) serveLedger(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.ledger()) }
+
+// windowEvent says that there is something new to ask for.
+type windowEvent struct {
+	EndMS   int64  `json:"end_ms"`
+	Reports uint64 `json:"reports"`
+	Hops    int    `json:"hops"`
+}
+
+func (s *Server) windowEvent() windowEvent {
+	h := s.history
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.newest == 0 {
+		return windowEvent{}
+	}
+	return windowEvent{h.ms(h.newest), h.window(h.newest).reports, len(h.hops.all)}
+}
+
+func (s *Server) serveExporters(w http.ResponseWriter, r *http.Request) {
+	offset, limit, err := pageParams(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.answer(w, s.history.listExporters(offset, limit))
+}

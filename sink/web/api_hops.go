@@ -1,0 +1,235 @@
+package web
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
+// With since=MS only the windows that end later. The body is built by hand; at 4096 hops and 180 windows it has 700 000
+// numbers.
+func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	m, err := metricParam(q, "metric", latencyP99)
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	since, err := intParam(q, "since", -1, -1, math.MaxInt64)
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	send(w, http.StatusOK, s.history.appendMatrix(nil, m, since))
+}
+
+func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	from, to := h.after(since), h.newest
+	b = append(b, `{"metric":"`...)
+	b = append(b, metricNames[m]...)
+	b = append(b, `","unit":"`...)
+	b = append(b, m.unit()...)
+	b = append(b, `","windows":[`...)
+	for n := from; n <= to; n++ {
+		b = strconv.AppendInt(comma(b), h.ms(n), 10)
+	}
+	b = append(b, `],"reports":[`...)
+	for n := from; n <= to; n++ {
+		b = strconv.AppendUint(comma(b), h.window(n).reports, 10)
+	}
+	b = append(b, `],"hops":[`...)
+	for _, s := range h.sortedHops() {
+		b = append(comma(b), `{"id":`...)
+		b = strconv.AppendUint(b, s.id, 10)
+		b = append(b, `,"node":`...)
+		b = appendString(b, s.node)
+		b = append(b, `,"egress_if":`...)
+		b = appendString(b, s.egressIf)
+		b = append(b, `,"values":[`...)
+		for n := from; n <= to; n++ {
+			b = value(h.value(s, n, m)).append(comma(b))
+		}
+		b = append(b, "]}"...)
+	}
+	return append(b, "]}"...)
+}
+
+// comma separates what follows from what stands before it in an array.
+func comma(b []byte) []byte {
+	if len(b) > 0 && b[len(b)-1] != '[' {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// appendString writes s as a JSON string. s is valid UTF-8; what HTML would take for markup is escaped as
+// encoding/json does.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < 0x20 || r == '<' || r == '>' || r == '&' || r == 0x2028 || r == 0x2029:
+			b = append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		default:
+			b = append(b, string(r)...)
+		}
+	}
+	return append(b, '"')
+}
+
+// sortedHops lists the hops by node and egress interface.
+func (h *history) sortedHops() []*hopSeries {
+	list := make([]*hopSeries, 0, len(h.hops.all))
+	for _, s := range h.hops.all {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *hopSeries) int {
+		return cmp.Or(compareNames(a.node, b.node), compareNames(a.egressIf, b.egressIf))
+	})
+	return list
+}
+
+// compareNames orders numbers by value and before all other names.
+func compareNames(a, b string) int {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+type latencyValues struct {
+	P50 value `json:"p50"`
+	P90 value `json:"p90"`
+	P99 value `json:"p99"`
+	Max value `json:"max"`
+}
+
+type queueValues struct {
+	P50 value `json:"p50"`
+	P99 value `json:"p99"`
+	Max value `json:"max"`
+}
+
+// hopRow is a hop in its last window.
+type hopRow struct {
+	ID          uint64        `json:"id"`
+	Node        string        `json:"node"`
+	EgressIf    string        `json:"egress_if"`
+	LastMS      int64         `json:"last_ms"` // end of the window that the values are of
+	Count       value         `json:"count"`
+	Latency     latencyValues `json:"latency_ns"`
+	Queue       queueValues   `json:"queue_bytes"`
+	Utilization value         `json:"tx_utilization"`
+	Worst       value         `json:"worst"` // of the metric that the list is sorted by, in the recent windows
+	Trend       []value       `json:"trend"` // of the same metric, the kept windows, oldest first
+}
+
+// serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node).
+func (s *Server) serveHops(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	offset, limit, err := pageParams(q)
+	byName := q.Get("sort") == "node"
+	if byName {
+		q.Del("sort")
+	}
+	m, merr := metricParam(q, "sort", latencyP99)
+	if err = cmp.Or(err, merr); err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	rows, total := s.history.listHops(m, byName, offset, limit)
+	s.answer(w, struct {
+		Sort          string   `json:"sort"`
+		Total         int      `json:"total"`
+		RecentWindows int      `json:"recent_windows"`
+		Hops          []hopRow `json:"hops"`
+	}{metricNames[m], total, recentWindows, rows})
+}
+
+func (h *history) listHops(m metric, byName bool, offset, limit int) ([]hopRow, int) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	list := h.sortedHops()
+	if !byName {
+		worst := make(map[*hopSeries]float32, len(list))
+		for _, s := range list {
+			w := h.worst(s, m)
+			if w != w {
+				w = -1 // below everything that was reported
+			}
+			worst[s] = w
+		}
+		slices.SortStableFunc(list, func(a, b *hopSeries) int { return cmp.Compare(worst[b], worst[a]) })
+	}
+	rows := []hopRow{}
+	for _, s := range list[min(offset, len(list)):min(offset+limit, len(list))] {
+		rows = append(rows, h.hopRow(s, m))
+	}
+	return rows, len(list)
+}
+
+func (h *history) hopRow(s *hopSeries, m metric) hopRow {
+	row := hopRow{ID: s.id, Node: s.node, EgressIf: s.egressIf, Worst: value(h.worst(s, m)), Trend: []value{}}
+	var v [numMetrics]float32
+	for i := range v {
+		v[i] = absent
+	}
+	if s.last >= h.oldest() {
+		if c := h.at(s, s.last); c != nil {
+			v, row.LastMS = c.v, h.ms(s.last)
+		}
+	}
+	row.Count, row.Utilization = value(v[count]), value(v[utilizationMax])
+	row.Latency = latencyValues{value(v[latencyP50]), value(v[latencyP90]), value(v[latencyP99]), value(v[latencyMax])}
+	row.Queue = queueValues{value(v[queueP50]), value(v[queueP99]), value(v[queueMax])}
+	for n := h.oldest(); n <= h.newest; n++ {
+		row.Trend = append(row.Trend, value(h.value(s, n, m)))
+	}
+	return row
+}
+
+// serveHop answers all metrics of one hop (node=, egress_if=) over the kept windows.
+func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	k := hopKey{q.Get("node"), q.Get("egress_if")}
+	if k.node == "" {
+		problem(w, http.StatusBadRequest, "node: required")
+		return
+	}
+	h := s.history
+	h.mu.RLock()
+	series, ok := h.hops.get(k)
+	if !ok {
+		h.mu.RUnlock()
+		problem(w, http.StatusNotFound, "no such hop in the kept windows")
+		return
+	}
+	out := struct {
+		Row     hopRow             `json:"hop"`
+		Windows []int64            `json:"windows"`
+		Series  map[string][]value `json:"series"`
+	}{h.hopRow(series, latencyP99), []int64{}, map[string][]value{}}
+	for n := h.oldest(); n <= h.newest; n++ {
+		out.Windows = append(out.Windows, h.ms(n))
+		for m := range numMetrics {
+			out.Series[metricNames[m]] = append(out.Series[metricNames[m]], value(h.value(series, n, m)))
+		}
+	}
+	h.mu.RUnlock()
+	s.answer(w, out)
+}

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says where the page is served, to whom, and how much of the past it shows.
+type Config struct {
+	Listen         string   `yaml:"listen" doc:"Address and port of the page and its API. Empty switches both off."`
+	TokenFile      string   `yaml:"token_file" doc:"File with the access token (16 characters or more). Required unless listen is a loopback address."`
+	TLSCertFile    string   `yaml:"tls_cert_file" doc:"PEM file with the server's certificate chain. Empty serves plain HTTP."`
+	TLSKeyFile     string   `yaml:"tls_key_file" doc:"PEM file with the key of the certificate."`
+	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
+	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
+	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page. One costs 40 bytes a window." range:"16..65536"`
+	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 8 bytes a window and 16 more for each of its hops." range:"16..16384"`
+	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 32 bytes a window." range:"16..65536"`
+	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
+	MaxConnections int      `yaml:"max_connections" doc:"Open connections to the page and its API. More wait until one is closed." range:"8..65536"`
+	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams: one for every open page. More are told to come back later." range:"1..4096"`
+
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" doc:"How long requests may take to end after the order to stop." range:"100ms..1m"`
+}
+
+// DefaultConfig serves on loopback and keeps a quarter of an hour of 5 s windows.
+func DefaultConfig() Config {
+	return Config{
+		Listen:          "127.0.0.1:8080",
+		HistoryWindows:  180,
+		MaxHops:         4096,
+		MaxFlows:        512,
+		MaxExporters:    1024,
+		MaxFindings:     500,
+		MaxConnections:  256,
+		MaxStreams:      64,
+		ShutdownTimeout: 5 * time.Second,
+	}
+}
+
+// Validate names all problems between the fields at once.
+func (c *Config) Validate() error {
+	if c.Listen == "" {
+		return nil
+	}
+	var errs []error
+	loopback, err := isLoopback(c.Listen)
+	switch {
+	case err != nil:
+		errs = append(errs, fmt.Errorf("listen: %w", err))
+	case !loopback && c.TokenFile == "":
+		errs = append(errs, fmt.Errorf("token_file: required because %s is not a loopback address; "+
+			"write 16 or more random characters to a file (openssl rand -hex 24) or listen on 127.0.0.1", c.Listen))
+	}
+	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
+		errs = append(errs, errors.New("tls_cert_file, tls_key_file: both or neither"))
+	}
+	for i, h := range c.AllowedHosts {
+		if h == "" || strings.ContainsAny(h, ":/ *") {
+			errs = append(errs, fmt.Errorf("allowed_hosts[%d]: %q is not a host name (no scheme, no port)", i, h))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isLoopback tells whether only this machine can reach the address. A host name other than localhost may resolve to
+// anything, so it counts as reachable.
+func isLoopback(listen string) (bool, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false, fmt.Errorf("%q is not host:port", listen)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false, fmt.Errorf("port %q is outside 0..65535", port)
+	} else if n == 0 && port != "0" {
+		return false, fmt.Errorf("port %q is not a plain number", port)
+	}
+	if host == "localhost" {
+		return true, nil
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback(), nil
+}
+
+// Bounds of a token: shorter ones can be guessed, and no header carries longer ones.
+const (
+	minToken = 16
+	maxToken = 1024
+)
+
+// readToken reads the token file; white space around the token is not part of it.
+func readToken(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	t := strings.TrimSpace(string(b))
+	if len(t) < minToken || len(t) > maxToken {
+		return "", fmt.Errorf("token in %s has %d characters, outside %d..%d", path, len(t), minToken, maxToken)
+	}
+	for i := range len(t) {
+		if t[i] <= ' ' || t[i] >= 0x7f {
+			return "", fmt.Errorf("token in %s: character %d is not printable ASCII", path, i+1)
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,230 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// scene makes up the points of a small network: a fat tree of 20 switches with one link that congests, one switch that
+// goes silent for a while, a flow that changes its path. The same seed gives the same points.
+type scene struct {
+	rng    *rand.Rand
+	hops   []sceneHop
+	flows  []sceneFlow
+	length time.Duration
+}
+
+type sceneHop struct {
+	node, egressIf int
+	base, load     float64
+}
+
+type sceneFlow struct {
+	key   string
+	path  []int // hops by index
+	other []int
+	rate  float64
+}
+
+// Where the scene's faults are, by window of the scene.
+const (
+	sceneHot      = 14 // the hop that congests, by index
+	sceneSilent   = 9  // the node that reports nothing for a while
+	sceneWindows  = 170
+	sceneHotFrom  = 128
+	sceneGapFrom  = 60
+	sceneGapTo    = 84
+	sceneChangeAt = 131
+)
+
+func newScene(seed uint64, nodes, ports int) *scene {
+	s := &scene{rng: rand.New(rand.NewPCG(seed, 1)), length: 5 * time.Second}
+	for n := range nodes {
+		for p := range ports {
+			s.hops = append(s.hops, sceneHop{n + 1, p + 1, 2500 * math.Exp(s.rng.NormFloat64()*0.35), 0.1 + 0.4*s.rng.Float64()})
+		}
+	}
+	for i := range 26 {
+		f := sceneFlow{
+			key: fmt.Sprintf("10.%d.%d.2:%d > 10.%d.%d.3:%d %s", i%4, i%2, 32768+97*i, (i+2)%4, (i+1)%2, []int{443, 5201, 9000, 53}[i%4],
+				[]string{"tcp", "tcp", "udp"}[i%3]),
+			rate: 90000 / math.Pow(float64(i+1), 0.9),
+		}
+		for range []int{3, 5, 5}[i%3] {
+			f.path = append(f.path, s.rng.IntN(len(s.hops)))
+		}
+		if i%2 == 1 {
+			f.path[1] = sceneHot
+		}
+		f.other = append([]int(nil), f.path...)
+		f.other[len(f.other)/2] = (f.other[len(f.other)/2] + 11) % len(s.hops)
+		s.flows = append(s.flows, f)
+	}
+	return s
+}
+
+// batch makes the points of window i, which ends at end.
+func (s *scene) batch(i int, end time.Time) *sink.Batch {
+	b := &sink.Batch{}
+	at := end.UnixNano()
+	wave := 1 + 0.35*math.Sin(float64(i)/17)
+	for k, h := range s.hops {
+		if h.node == sceneSilent && i >= sceneGapFrom && i < sceneGapTo {
+			continue
+		}
+		heat := 1.0
+		if k == sceneHot && i >= sceneHotFrom {
+			heat = 9 + 30*(1-math.Exp(-float64(i-sceneHotFrom)/9))
+		} else if k%13 == 5 && i%47 > 42 {
+			heat = 3.5
+		}
+		p50 := h.base * wave * (1 + 0.1*s.rng.NormFloat64()) * math.Sqrt(heat)
+		p99 := p50 * (2.1 + 0.5*s.rng.Float64()) * math.Sqrt(heat)
+		queue := 1500 * h.load * wave * heat * heat * (0.5 + s.rng.Float64())
+		reports := 800 + s.rng.IntN(400)
+		b.Reports += uint64(reports)
+		fields := []sink.Field{sink.IntField("count", int64(reports))}
+		for _, f := range []struct {
+			key string
+			v   float64
+		}{
+			{"latency_p50", p50}, {"latency_p90", p50 + (p99-p50)*0.6}, {"latency_p99", p99}, {"latency_max", p99 * 1.4},
+			{"queue_p50", max(0, queue*0.3-100)}, {"queue_p99", queue}, {"queue_max", queue * 1.3},
+		} {
+			fields = append(fields, sink.IntField(f.key, int64(f.v)))
+		}
+		fields = append(fields, sink.FloatField("tx_utilization_max", min(1, h.load*wave*math.Sqrt(heat))))
+		b.Points = append(b.Points, sink.Point{
+			Measurement: "hop", Time: at, Fields: fields,
+			Tags: []sink.Tag{{Key: "egress_if", Value: strconv.Itoa(h.egressIf)}, {Key: "node", Value: strconv.Itoa(h.node)}},
+		})
+	}
+	for k, f := range s.flows {
+		path := f.path
+		if k == 1 && i >= sceneChangeAt {
+			path = f.other
+		}
+		for pos, hop := range path {
+			h := s.hops[hop]
+			p99 := h.base * wave * 2.3
+			if hop == sceneHot && i >= sceneHotFrom {
+				p99 *= 30
+			}
+			b.Points = append(b.Points, sink.Point{
+				Measurement: "flow", Time: at, Tags: []sink.Tag{{Key: "flow", Value: f.key}, {Key: "hop", Value: strconv.Itoa(pos)}},
+				Fields: []sink.Field{
+					sink.IntField("packets", int64(f.rate*(0.9+0.2*s.rng.Float64()))), sink.StringField("node", strconv.Itoa(h.node)),
+					sink.IntField("egress_if", int64(h.egressIf)), sink.StringField("path", "00000000000000a1"),
+					sink.IntField("latency_p50", int64(p99/2.3)), sink.IntField("latency_p99", int64(p99)), sink.IntField("queue_p99", int64(p99/3)),
+				},
+			})
+		}
+		if k == 1 && i == sceneChangeAt {
+			b.Points = append(b.Points, sink.Point{
+				Measurement: "path", Time: at, Tags: []sink.Tag{{Key: "flow", Value: f.key}},
+				Fields: []sink.Field{
+					sink.IntField("hops", int64(len(path))), sink.IntField("changes", 1), sink.IntField("packets", 412_000),
+					sink.StringField("before", s.pathNodes(f.path)), sink.StringField("nodes", s.pathNodes(f.other)),
+				},
+			})
+		}
+	}
+	for n := 1; n <= min(20, s.hops[len(s.hops)-1].node); n++ {
+		if n == sceneSilent && i >= sceneGapFrom && i < sceneGapTo || n == 17 && i > sceneWindows-8 {
+			continue
+		}
+		lost := int64(0)
+		if n == 5 && i > 100 {
+			lost = int64(s.rng.IntN(60))
+		}
+		b.Points = append(b.Points, sink.Point{
+			Measurement: "exporter", Time: at,
+			Tags: []sink.Tag{{Key: "address", Value: fmt.Sprintf("192.0.2.%d", n)}, {Key: "hw_id", Value: "0"}, {Key: "node", Value: strconv.Itoa(n)}},
+			Fields: []sink.Field{
+				sink.IntField("reports", int64(4000+s.rng.IntN(500))), sink.IntField("lost", lost), sink.IntField("duplicated", 0),
+				sink.IntField("reordered", int64(s.rng.IntN(3))), sink.IntField("restarts", 0), sink.IntField("malformed", 0),
+			},
+		})
+	}
+	return b
+}
+
+func (s *scene) pathNodes(path []int) string {
+	out := ""
+	for i, h := range path {
+		if i > 0 {
+			out += " > "
+		}
+		out += strconv.Itoa(s.hops[h].node)
+	}
+	return out
+}
+
+// fill writes all windows of the scene, the last of which ends at now.
+func (s *scene) fill(srv *Server, windows int, now time.Time) {
+	for i := range windows {
+		if err := srv.Write(nil, s.batch(sceneWindows-windows+i, now.Add(-time.Duration(windows-1-i)*s.length))); err != nil { //nolint:staticcheck // no context is looked at
+			panic(err)
+		}
+	}
+}
+
+// findings of the scene: two open ones, and some that ended.
+func (s *scene) findings(now time.Time) []inference.Finding {
+	at := func(window int) int64 { return now.Add(-time.Duration(sceneWindows-1-window) * s.length).UnixNano() }
+	hot := s.hops[sceneHot]
+	key := decode.FlowKey{
+		Src: decode.AddrFrom(netip.MustParseAddr("10.1.1.2")), Dst: decode.AddrFrom(netip.MustParseAddr("10.3.0.3")),
+		SrcPort: 32865, DstPort: 5201, Proto: 6, IPVersion: 4,
+	}
+	return []inference.Finding{
+		{ID: 11, Kind: inference.HighLatency, Severity: inference.Critical, Start: at(sceneHotFrom + 1), Updated: at(169), Node: uint32(hot.node), EgressIf: uint32(hot.egressIf),
+			Value: 412000, Baseline: 6100, Text: "p99 latency is 412 µs, 67 times the median of the last 120 windows (6.1 µs)."},
+		{ID: 12, Kind: inference.HighQueue, Severity: inference.Warning, Start: at(sceneHotFrom + 3), Updated: at(169), Node: uint32(hot.node), EgressIf: uint32(hot.egressIf),
+			Value: 1.2e6, Baseline: 900, Text: "Queue occupancy p99 is 1.2 MB; the usual range ends at 2.1 KB."},
+		{ID: 13, Kind: inference.ExporterSilence, Severity: inference.Warning, Start: at(164), Updated: at(164), Node: 17,
+			Exporter: decode.AddrFrom(netip.MustParseAddr("192.0.2.17")), Text: "No report for 30 s; it used to send 860 a second."},
+		{ID: 9, Kind: inference.PathChanged, Severity: inference.Info, Start: at(sceneChangeAt), Updated: at(sceneChangeAt), End: at(sceneChangeAt + 1), Flow: key,
+			Text: "The flow left node 13 for node 16 after 412 000 reports."},
+		{ID: 5, Kind: inference.ExporterSilence, Severity: inference.Critical, Start: at(sceneGapFrom + 2), Updated: at(sceneGapTo), End: at(sceneGapTo), Node: sceneSilent,
+			Exporter: decode.AddrFrom(netip.MustParseAddr("192.0.2.9")), Text: "No report for 2 minutes."},
+		{ID: 4, Kind: inference.HighLatency, Severity: inference.Warning, Start: at(43), Updated: at(46), End: at(47), Node: uint32(s.hops[5].node), EgressIf: uint32(s.hops[5].egressIf),
+			Value: 31000, Baseline: 8000, Text: "p99 latency is 31 µs, 3.9 times the median of the last 120 windows (8.0 µs)."},
+	}
+}
+
+// sceneDeps answer for the collector.
+func sceneDeps(now time.Time) Deps {
+	text := func(s string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(s)) })
+	}
+	return Deps{
+		Status: func() Status {
+			return Status{
+				Version: "v0.1.0", Start: now.Add(-26 * time.Hour), Window: 5 * time.Second, ReportsPerSecond: 16214.4,
+				Sources: []Source{{Kind: "udp", Address: "127.0.0.1:32766", Detail: "telemetry report 0.5, 1.0 and 2.0", Frames: 12431009}},
+				Settings: []Setting{
+					{"Window", "5 s"}, {"Flow memory", "256 MB"}, {"Stores", "influx, parquet, web"}, {"Profile", "auto"},
+				},
+			}
+		},
+		Ledger: func() []sink.Balance {
+			flight := map[string]int64{"ring": 0, "shard-queue": 128, "window": 61350, "sink-queue": 0, "spool": 0}
+			drops := map[string]int64{"kernel": 0, "ring": 0, "malformed": 17, "foreign": 0, "shard-queue": 0, "sink-queue": 0, "spool": 0, "rejected": 0}
+			return []sink.Balance{
+				{Sink: "influx", Received: 12431009, Stored: 12369514, InFlight: flight, Dropped: drops},
+				{Sink: "web", Received: 12431009, Stored: 12369514, InFlight: flight, Dropped: drops},
+			}
+		},
+		Metrics: text("hopscope_up 1\n"), Health: text("ok\n"), Ready: text("ok\n"),
+	}
+}

@@ -1,0 +1,303 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Deps are what the page shows and does not know itself. All functions are called from several goroutines.
+type Deps struct {
+	Status func() Status         // required
+	Ledger func() []sink.Balance // required
+
+	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
+}
+
+// Status is what the collector says about itself.
+type Status struct {
+	Version          string
+	Start            time.Time
+	Window           time.Duration // length of a window
+	ReportsPerSecond float64
+	Sources          []Source
+	Settings         []Setting // what is configured, in words, for the page's foot and its empty state
+}
+
+// Source is a place from which reports come.
+type Source struct {
+	Kind    string `json:"kind"`              // "udp", "pcap"
+	Address string `json:"address"`           // "0.0.0.0:32766", a file's name
+	Detail  string `json:"detail,omitempty"`  // "telemetry report 0.5, 1.0, 2.0"
+	Problem string `json:"problem,omitempty"` // what is wrong with it and what to do, in a sentence
+	Frames  uint64 `json:"frames"`            // received
+}
+
+// Setting is a thing that was configured, and how.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Stats counts what the server did.
+type Stats struct {
+	Points          uint64 // kept
+	PointsLate      uint64 // older than the oldest kept window
+	PointsInvalid   uint64 // without the tags of their series, or with names longer than 256 bytes
+	PointsUnknown   uint64 // of other measurements
+	SeriesRefused   uint64 // points of new series for which there was no room
+	SeriesEvicted   uint64
+	FindingsEvicted uint64
+
+	Requests       uint64
+	HostsRefused   uint64 // by the check against DNS rebinding
+	Unauthorized   uint64 // without the token, or with a wrong one
+	Streams        int    // event streams that are open
+	StreamsRefused uint64 // because too many were open
+	StreamsDropped uint64 // because the client was too slow
+	ServerErrors   uint64 // messages of the HTTP server: failed handshakes and the like
+}
+
+// Server serves the page and is the sink that feeds it. New starts nothing; Serve runs until its context ends.
+type Server struct {
+	cfg         Config
+	deps        Deps
+	gate        *gate
+	assets      assets
+	tls         *tls.Config
+	history     *history
+	findings    findings
+	ring        *ring
+	handler     http.Handler
+	listener    net.Listener
+	stopping    chan struct{} // closed when Serve ends
+	dirty       chan struct{} // a batch was written
+	streamSlots chan struct{}
+	started     atomic.Bool
+
+	counters struct {
+		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors atomic.Uint64
+	}
+}
+
+var _ sink.Writer = (*Server)(nil)
+
+// New checks the configuration and reads the token and the certificate.
+func New(cfg Config, deps Deps) (*Server, error) {
+	if cfg.Listen == "" {
+		return nil, errors.New("web: listen is empty")
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if cfg.HistoryWindows < 1 || cfg.MaxHops < 1 || cfg.MaxFlows < 1 || cfg.MaxExporters < 1 || cfg.MaxFindings < 1 ||
+		cfg.MaxConnections < 1 || cfg.MaxStreams < 1 {
+		return nil, errors.New("web: a bound is zero; begin with DefaultConfig")
+	}
+	if deps.Status == nil || deps.Ledger == nil {
+		return nil, errors.New("web: Deps without Status or Ledger")
+	}
+	s := &Server{
+		cfg: cfg, deps: deps, history: newHistory(&cfg), ring: newRing(),
+		findings: findings{max: cfg.MaxFindings, all: map[uint64]finding{}},
+		stopping: make(chan struct{}), dirty: make(chan struct{}, 1), streamSlots: make(chan struct{}, cfg.MaxStreams),
+	}
+	token := ""
+	var err error
+	if cfg.TokenFile != "" {
+		if token, err = readToken(cfg.TokenFile); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+	}
+	s.gate = newGate(&cfg, token)
+	if cfg.TLSCertFile != "" {
+		cert, err := tls.LoadX509KeyPair(cfg.TLSCertFile, cfg.TLSKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("web: read certificate: %w", err)
+		}
+		s.tls = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	}
+	if s.assets, err = loadAssets(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	s.handler = s.guard(s.routes())
+	return s, nil
+}
+
+// Name is the sink's name.
+func (s *Server) Name() string { return "web" }
+
+// Write keeps the points for the page. It never fails and never waits for a client.
+func (s *Server) Write(_ context.Context, b *sink.Batch) error {
+	s.history.add(b)
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Close does nothing: the page stays as long as Serve runs, and memory needs no closing.
+func (s *Server) Close() error { return nil }
+
+// Findings takes the latest state of findings and tells it to every open page. It may be called from any goroutine.
+func (s *Server) Findings(list []inference.Finding) {
+	for i := range list {
+		f := newFinding(&list[i])
+		s.findings.put(f)
+		s.ring.publish("finding", s.marshal(f))
+	}
+}
+
+// Handler is everything the server answers, without a socket.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Listen binds the address, so that a port in use is told before anything runs. Serve does it otherwise.
+func (s *Server) Listen() error {
+	l, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("web: %w", err)
+	}
+	s.listener = l
+	return nil
+}
+
+// URL is the address of the page. It is known after Listen.
+func (s *Server) URL() string {
+	scheme, addr := "http", s.cfg.Listen
+	if s.tls != nil {
+		scheme = "https"
+	}
+	if s.listener != nil {
+		addr = s.listener.Addr().String()
+	}
+	return scheme + "://" + addr + "/"
+}
+
+// Serve answers requests until ctx ends, then lets event streams say goodbye and waits for the requests under way, at
+// most the configured time. It returns nil after an orderly end. It can be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	if !s.started.CompareAndSwap(false, true) {
+		return errors.New("web: Serve was called twice")
+	}
+	if s.listener == nil {
+		if err := s.Listen(); err != nil {
+			return err
+		}
+	}
+	l := netutil.LimitListener(s.listener, s.cfg.MaxConnections)
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second, // event streams set their own
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(countWriter{&s.counters.serverErrors}, "", 0),
+	}
+	var wg sync.WaitGroup
+	wg.Go(s.tell)
+	failed := make(chan error, 1)
+	wg.Go(func() { failed <- srv.Serve(l) })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(s.stopping)
+	end, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	if e := srv.Shutdown(end); e != nil {
+		_ = srv.Close() // the requests still under way have had their time
+	}
+	wg.Wait()
+	if err != nil {
+		return fmt.Errorf("web: %w", err)
+	}
+	return nil
+}
+
+// How often the page is told of news that come all the time.
+const (
+	settle      = 150 * time.Millisecond // a window may come in several batches
+	ledgerEvery = time.Second
+)
+
+// tell publishes windows and the ledger until the server stops.
+func (s *Server) tell() {
+	tick := time.NewTicker(ledgerEvery)
+	defer tick.Stop()
+	var last []byte
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-tick.C:
+			if data := s.marshal(s.ledger()); string(data) != string(last) {
+				s.ring.publish("ledger", data)
+				last = data
+			}
+		case <-s.dirty:
+			select {
+			case <-s.stopping:
+				return
+			case <-time.After(settle):
+			}
+			s.ring.publish("window", s.marshal(s.windowEvent()))
+		}
+	}
+}
+
+// marshal is json.Marshal for what always can be: structs of strings and finite numbers. Should that ever be wrong the
+// event says nothing, and the error is counted.
+func (s *Server) marshal(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		s.counters.serverErrors.Add(1)
+		return nil
+	}
+	return data
+}
+
+// Stats is a snapshot of the counters.
+func (s *Server) Stats() Stats {
+	h := s.history
+	h.mu.RLock()
+	st := Stats{
+		Points: h.points, PointsLate: h.late, PointsInvalid: h.invalid, PointsUnknown: h.unknown,
+		SeriesRefused: h.hops.refused + h.flows.refused + h.exporters.refused,
+		SeriesEvicted: h.hops.evicted + h.flows.evicted + h.exporters.evicted,
+	}
+	h.mu.RUnlock()
+	s.findings.mu.RLock()
+	st.FindingsEvicted = s.findings.evicted
+	s.findings.mu.RUnlock()
+	st.Requests, st.HostsRefused, st.Unauthorized = s.counters.requests.Load(), s.counters.hostsRefused.Load(), s.counters.unauthorized.Load()
+	st.Streams, st.StreamsRefused, st.StreamsDropped = len(s.streamSlots), s.counters.streamsRefused.Load(), s.counters.streamsDropped.Load()
+	st.ServerErrors = s.counters.serverErrors.Load()
+	return st
+}
+
+// countWriter counts messages and forgets them.
+type countWriter struct{ n *atomic.Uint64 }
+
+func (c countWriter) Write(p []byte) (int, error) {
+	c.n.Add(1)
+	return len(p), nil
+}

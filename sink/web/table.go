@@ -1,0 +1,54 @@
+package web
+
+// series is what a table holds: something that knows the number of the last window in which it was seen.
+type series interface{ lastSeen() uint64 }
+
+// table is a map of bounded size. When it is full, the entries that were silent longest make room, all of the same
+// age at once, so that a flood of new keys costs one scan per age and not one per key.
+type table[K comparable, V series] struct {
+	max     int
+	all     map[K]V
+	refused uint64 // new keys for which there was no room
+	evicted uint64
+	fullIn  uint64 // window in which every entry was seen: no room before the next
+}
+
+func newTable[K comparable, V series](max int) table[K, V] {
+	return table[K, V]{max: max, all: map[K]V{}}
+}
+
+func (t *table[K, V]) get(k K) (V, bool) {
+	v, ok := t.all[k]
+	return v, ok
+}
+
+// put adds what build makes, if there is or can be room for it in window n.
+func (t *table[K, V]) put(k K, n uint64, build func() V) (V, bool) {
+	if len(t.all) >= t.max && (t.fullIn == n || !t.makeRoom(n)) {
+		t.fullIn = n
+		t.refused++
+		var zero V
+		return zero, false
+	}
+	v := build()
+	t.all[k] = v
+	return v, true
+}
+
+// makeRoom removes the entries with the oldest last window, unless that is window n.
+func (t *table[K, V]) makeRoom(n uint64) bool {
+	oldest := n
+	for _, v := range t.all {
+		oldest = min(oldest, v.lastSeen())
+	}
+	if oldest >= n {
+		return false
+	}
+	for k, v := range t.all {
+		if v.lastSeen() == oldest {
+			delete(t.all, k)
+			t.evicted++
+		}
+	}
+	return true
+}

@@ -1,0 +1,140 @@
+// What the server answers. Times are milliseconds since 1970, latencies nanoseconds, queues bytes; null is "not reported".
+
+export type Maybe = number | null;
+
+export interface Source { kind: string; address: string; detail?: string; problem?: string; frames: number }
+
+export interface Status {
+  version: string;
+  now_ms: number;
+  start_ms: number;
+  window_ms: number;
+  reports_per_second: number;
+  sources: Source[];
+  settings: { name: string; value: string }[];
+  windows: number;
+  history_windows: number;
+  kept: { hops: number; flows: number; exporters: number };
+  refused: number;
+}
+
+export interface Matrix {
+  metric: string;
+  unit: string;
+  windows: number[];
+  reports: number[];
+  hops: { id: number; node: string; egress_if: string; values: Maybe[] }[];
+}
+
+export interface HopRow {
+  id: number;
+  node: string;
+  egress_if: string;
+  last_ms: number;
+  count: Maybe;
+  latency_ns: { p50: Maybe; p90: Maybe; p99: Maybe; max: Maybe };
+  queue_bytes: { p50: Maybe; p99: Maybe; max: Maybe };
+  tx_utilization: Maybe;
+  worst: Maybe;
+  trend: Maybe[];
+}
+
+export interface HopList { sort: string; total: number; recent_windows: number; hops: HopRow[] }
+
+export interface HopSeries { hop: HopRow; windows: number[]; series: Record<string, Maybe[]> }
+
+export interface FlowHop {
+  node: string;
+  egress_if?: string;
+  latency_p50_ns: Maybe;
+  latency_p99_ns: Maybe;
+  queue_p99_bytes: Maybe;
+}
+
+export interface FlowRow {
+  key: string;
+  packets: number;
+  last_ms: number;
+  changes: number;
+  changed_ms: number;
+  before?: string[];
+  path: FlowHop[];
+  trend: Maybe[];
+}
+
+export interface FlowList { total: number; recent_windows: number; flows: FlowRow[] }
+
+export interface FlowSeries {
+  flow: FlowRow;
+  windows: number[];
+  packets: Maybe[];
+  positions: { node: string; latency_p50_ns: Maybe[]; latency_p99_ns: Maybe[]; queue_p99_bytes: Maybe[] }[];
+  changes: { ms: number; from: string[] | null; to: string[] | null; packets: number }[];
+}
+
+export type Severity = "info" | "warning" | "critical";
+
+export interface Finding {
+  id: string;
+  kind: string;
+  severity: Severity;
+  start_ms: number;
+  updated_ms: number;
+  end_ms: number;
+  node?: string;
+  egress_if?: string;
+  flow?: string;
+  exporter?: string;
+  hw_id?: string;
+  value: number;
+  baseline: number;
+  text: string;
+}
+
+export interface FindingList { open: Finding[]; ended: Finding[] }
+
+export interface ExporterRow {
+  address: string;
+  node: string;
+  hw_id: string;
+  reports: number;
+  lost: number;
+  duplicated: number;
+  reordered: number;
+  restarts: number;
+  malformed: number;
+  recent_reports: number;
+  recent_lost: number;
+  last_ms: number;
+  silent: boolean;
+  trend: Maybe[];
+}
+
+export interface ExporterList { total: number; recent_windows: number; silent_windows: number; exporters: ExporterRow[] }
+
+export interface Balance {
+  sink: string;
+  received: number;
+  carried: number;
+  stored: number;
+  in_flight: Record<string, number>;
+  dropped: Record<string, number>;
+  unsettled: number;
+}
+
+export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[] }
+
+// NotSignedIn is thrown when the token is missing or was changed.
+export class NotSignedIn extends Error {}
+
+// NotFound is thrown for what the server no longer keeps.
+export class NotFound extends Error {}
+
+export async function ask<T>(path: string, query: Record<string, string | number> = {}): Promise<T> {
+  const q = new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])).toString();
+  const answer = await fetch(`/api/${path}${q ? `?${q}` : ""}`, { headers: { Accept: "application/json" }, credentials: "same-origin" });
+  if (answer.status === 401) throw new NotSignedIn();
+  if (answer.status === 404) throw new NotFound();
+  if (!answer.ok) throw new Error(`${path}: the collector answered ${answer.status}`);
+  return (await answer.json()) as T;
+}

@@ -1,0 +1,476 @@
+// The network as a picture: a row per hop, a column per window, colour for how much. It draws the rows that are in
+// sight and nothing else, so thousands of hops scroll like ten.
+
+import type { Finding } from "./api";
+import { el, setHidden, setText } from "./dom";
+import { clock, hopName, hopWords, inUnit } from "./format";
+import { Marks, kindName, rank, severityName } from "./marks";
+import { Matrix, Row, worst } from "./matrix";
+import { Scale, colors, css, fit } from "./palette";
+import { fitCanvas } from "./spark";
+
+export type Order = "worst" | "node";
+
+const gutter = 112; // for the names
+const edge = 2; // right of the last column
+const axisHeight = 22;
+const fewest = 60; // columns are never wider than if there were so many windows
+const resortEvery = 20_000; // ms
+
+interface Cursor { id: number; end: number }
+
+export interface BitmapEvents {
+  open(row: Row): void;
+  announce(text: string): void;
+  scaled(scale: Scale): void;
+}
+
+export class Bitmap {
+  order: Order = "worst";
+  dense = false;
+  capacity = 180;
+  windowMS = 0;
+
+  private matrix = new Matrix("latency_p99");
+  private marks = new Marks([]);
+  private sorted: Row[] = [];
+  private sortedAt = 0;
+  private scale: Scale | null = null;
+  private title = "";
+  private cursor: Cursor | null = null;
+  private hover: { row: number; column: number } | null = null;
+  private selected: number | null = null;
+  private frame = 0;
+
+  private readonly scroller = el("div", {
+    class: "bitmap-scroller", tabindex: 0, role: "application", "aria-roledescription": "heat map",
+    "aria-label": "Network status: a row for every hop, a column for every window. Arrow keys move, Enter opens the hop. The tables below give the same values as text.",
+  });
+  private readonly spacer = el("div", { class: "bitmap-spacer" });
+  private readonly canvas = el("canvas", { class: "bitmap-canvas", "aria-hidden": "true" });
+  private readonly axis = el("canvas", { class: "bitmap-axis", "aria-hidden": "true" });
+
+  constructor(root: HTMLElement, private readonly tooltip: HTMLElement, private readonly events: BitmapEvents) {
+    this.spacer.append(this.canvas);
+    this.scroller.append(this.spacer);
+    root.append(this.scroller, this.axis);
+    this.scroller.addEventListener("scroll", () => {
+      this.hide();
+      this.draw();
+    }, { passive: true });
+    this.scroller.addEventListener("pointermove", (e) => this.point(e));
+    this.scroller.addEventListener("pointerleave", () => this.hide());
+    this.scroller.addEventListener("click", (e) => this.click(e));
+    this.scroller.addEventListener("keydown", (e) => this.key(e));
+    this.scroller.addEventListener("focus", () => this.focused());
+    this.scroller.addEventListener("blur", () => {
+      this.hide();
+      this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+  }
+
+  // set shows a matrix. title names the metric.
+  set(matrix: Matrix, title: string): void {
+    const other = matrix.metric !== this.matrix.metric;
+    const rows = matrix.rows.length !== this.sorted.length;
+    this.matrix = matrix;
+    this.title = title;
+    if (other) this.scale = null;
+    this.scale = fit(matrix.values(), this.scale, matrix.unit === "ratio" ? 0.001 : matrix.unit === "ns" ? 100 : 64);
+    this.events.scaled(this.scale);
+    // Rows stay where they are while somebody reads them.
+    const busy = this.hover !== null || document.activeElement === this.scroller;
+    if (other || rows || (!busy && Date.now() - this.sortedAt > resortEvery)) this.sort();
+    this.draw();
+  }
+
+  mark(findings: Iterable<Finding>): void {
+    this.marks = new Marks(findings);
+    if (this.hover === null && document.activeElement !== this.scroller) this.sort();
+    this.draw();
+  }
+
+  select(row: Row | undefined): void {
+    this.selected = row?.id ?? null;
+    this.draw();
+  }
+
+  // first is the row at the top.
+  first(): Row | undefined {
+    return this.sorted[0];
+  }
+
+  sort(): void {
+    this.sortedAt = Date.now();
+    this.sorted = this.matrix.rows.slice();
+    if (this.order === "worst") {
+      const key = new Map(this.sorted.map((r) => [r, [this.marks.level(r.node, r.egressIf), worst(r)] as const]));
+      const at = (r: Row): readonly [number, number] => key.get(r) ?? [0, -1];
+      this.sorted.sort((a, b) => at(b)[0] - at(a)[0] || at(b)[1] - at(a)[1]);
+    }
+  }
+
+  draw(): void {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.paint();
+    });
+  }
+
+  private rowHeight(): number {
+    const height = this.scroller.clientHeight, n = Math.max(1, this.sorted.length);
+    const [least, most] = this.dense ? [5, 12] : [18, 26];
+    if (n * most <= height) return most;
+    // Whole rows fill the height, so that none is cut at the bottom.
+    return height / Math.max(1, Math.min(n, Math.floor(height / least)));
+  }
+
+  private slots(): number {
+    return Math.max(1, Math.min(this.capacity, Math.max(fewest, this.matrix.windows.length)));
+  }
+
+  // x is the left edge of a column; the newest column is always at the right.
+  private x(column: number): number {
+    const slots = this.slots();
+    const width = this.scroller.clientWidth - gutter - edge;
+    return gutter + Math.round(((column + slots - this.matrix.windows.length) * width) / slots);
+  }
+
+  private paint(): void {
+    const { clientWidth: width, clientHeight: height, scrollTop } = this.scroller;
+    const c = fitCanvas(this.canvas, width, height);
+    if (!c || !this.scale || width === 0) return;
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    const rowHeight = this.rowHeight();
+    this.spacer.style.height = `${Math.max(height, this.sorted.length * rowHeight)}px`;
+    const first = Math.floor(scrollTop / rowHeight);
+    const last = Math.min(this.sorted.length, Math.ceil((scrollTop + height) / rowHeight));
+    const n = this.matrix.windows.length;
+    const xs = Array.from({ length: n + 1 }, (_, i) => this.x(i));
+    const left = xs[0] ?? gutter, right = xs[n] ?? gutter;
+    const gap = (right - left) / Math.max(1, n) >= 5 ? 1 : 0;
+    const line = rowHeight >= 8 ? 1 : 0;
+    const palette = colors();
+    const hatch = this.hatch(c);
+    const at = this.cursorPlace();
+
+    c.clearRect(0, 0, width, height);
+    c.font = `500 11px ${css("--font")}`;
+    c.textBaseline = "middle";
+    let nodeAbove = "";
+    for (let r = first; r < last; r++) {
+      const row = this.sorted[r];
+      if (!row) continue;
+      const y = Math.round(r * rowHeight - scrollTop), h = Math.round((r + 1) * rowHeight - scrollTop) - y - line;
+      if (r === this.hover?.row || row.id === this.selected) {
+        c.fillStyle = css(row.id === this.selected ? "--select" : "--hover");
+        c.fillRect(0, y, gutter - 4, h);
+      }
+      c.fillStyle = hatch;
+      c.fillRect(left, y, right - left, h);
+      for (let i = 0; i < n; i++) {
+        const v = row.values[i] ?? null;
+        if (v === null) continue;
+        const x = xs[i] ?? 0;
+        c.fillStyle = palette[this.scale.index(v)] ?? "";
+        c.fillRect(x, y, (xs[i + 1] ?? x) - x - gap, h);
+      }
+      this.paintMarks(c, row, xs, y, h);
+      if (rowHeight >= 11 || row.node !== nodeAbove) {
+        this.paintName(c, row, y, h, rowHeight >= 11);
+        nodeAbove = row.node;
+      }
+    }
+    if (this.hover) {
+      const x = xs[this.hover.column];
+      if (x !== undefined) {
+        c.fillStyle = css("--crosshair");
+        c.fillRect(x, 0, Math.max(1, (xs[this.hover.column + 1] ?? x) - x - gap), Math.min(height, this.sorted.length * rowHeight));
+      }
+    }
+    if (at && document.activeElement === this.scroller) {
+      const x = xs[at.column] ?? 0, w = (xs[at.column + 1] ?? x) - x - gap;
+      c.lineWidth = 2;
+      c.strokeStyle = css("--cursor-outer");
+      const y = Math.round(at.row * rowHeight - scrollTop), h = Math.round((at.row + 1) * rowHeight - scrollTop) - y - line;
+      c.strokeRect(x - 2, y - 2, w + 4, h + 4);
+      c.strokeStyle = css("--cursor");
+      c.strokeRect(x - 1, y - 1, w + 2, h + 2);
+    }
+    this.paintAxis(xs);
+  }
+
+  private paintName(c: CanvasRenderingContext2D, row: Row, y: number, h: number, whole: boolean): void {
+    const level = this.marks.level(row.node, row.egressIf);
+    c.fillStyle = css(level || row.id === this.selected ? "--text" : "--text-2");
+    const name = whole ? hopName(row.node, row.egressIf) : row.node;
+    const room = gutter - 32;
+    let text = name;
+    while (text.length > 1 && c.measureText(text).width > room) text = `${text.replace(/…$/, "").slice(0, -1)}…`;
+    if (whole || h >= 5) c.fillText(text, 22, y + h / 2 + 0.5);
+  }
+
+  // paintMarks draws a finding's symbol beside the name, and a line under the windows in which it lasted.
+  private paintMarks(c: CanvasRenderingContext2D, row: Row, xs: number[], y: number, h: number): void {
+    const found = this.marks.of(row.node, row.egressIf);
+    if (found.length === 0) return;
+    const ends = this.matrix.windows;
+    for (const f of found.slice().sort((a, b) => rank[a.severity] - rank[b.severity])) {
+      const from = ends.findIndex((e) => e >= f.start_ms);
+      if (from < 0) continue;
+      let to = f.end_ms === 0 ? ends.length - 1 : ends.findIndex((e) => e >= f.end_ms);
+      if (to < 0) to = ends.length - 1;
+      const x = xs[from] ?? 0;
+      const thick = h >= 10 ? 3 : 1;
+      c.fillStyle = css(`--${f.severity}`);
+      c.fillRect(x, y + h - thick, Math.max(2, (xs[to + 1] ?? x) - x), thick);
+    }
+    const level = this.marks.level(row.node, row.egressIf);
+    if (level === 0) return;
+    const severity = level === 3 ? "critical" : level === 2 ? "warning" : "info";
+    const s = Math.min(6, h / 2), cx = 10, cy = y + h / 2;
+    c.fillStyle = css(`--${severity}`);
+    c.beginPath();
+    if (level === 3) {
+      c.moveTo(cx, cy - s);
+      c.lineTo(cx + s, cy);
+      c.lineTo(cx, cy + s);
+      c.lineTo(cx - s, cy);
+    } else if (level === 2) {
+      c.moveTo(cx, cy - s);
+      c.lineTo(cx + s, cy + s * 0.8);
+      c.lineTo(cx - s, cy + s * 0.8);
+    } else c.arc(cx, cy, s * 0.7, 0, 2 * Math.PI);
+    c.fill();
+  }
+
+  private paintAxis(xs: number[]): void {
+    const width = this.scroller.clientWidth;
+    const c = fitCanvas(this.axis, width, axisHeight);
+    if (!c) return;
+    this.axis.style.width = `${width}px`;
+    this.axis.style.height = `${axisHeight}px`;
+    c.clearRect(0, 0, width, axisHeight);
+    const ends = this.matrix.windows;
+    const n = ends.length;
+    if (n === 0) return;
+    c.font = `11px ${css("--font")}`;
+    c.textBaseline = "alphabetic";
+    c.fillStyle = css("--text-3");
+    const perPixel = ((ends[n - 1] ?? 0) - (ends[0] ?? 0)) / Math.max(1, (xs[n] ?? 0) - (xs[0] ?? 0));
+    const every = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200].map((s) => s * 1000).find((s) => s / perPixel > 78) ?? 86_400_000;
+    const nowText = `now ${clock(ends[n - 1] ?? 0)}`;
+    const nowWidth = c.measureText(nowText).width;
+    c.textAlign = "right";
+    c.fillText(nowText, width - edge, 16);
+    c.textAlign = "center";
+    for (let i = 1; i < n; i++) {
+      const a = ends[i - 1] ?? 0, b = ends[i] ?? 0;
+      const x = xs[i] ?? 0;
+      if (this.windowMS > 0 && b - a > this.windowMS * 1.5) { // nothing was collected in between
+        c.fillRect(x - 0.5, 0, 1, 8);
+        continue;
+      }
+      const t = Math.floor(b / every) * every;
+      if (a < t && t <= b && x > gutter + 12 && x < width - nowWidth - 34) {
+        c.fillRect(x - 0.5, 0, 1, 4);
+        c.fillText(every % 60_000 === 0 ? clock(t).slice(0, 5) : clock(t), x, 16);
+      }
+    }
+  }
+
+  // hatch is the ground on which values lie: what shows through was not reported.
+  private hatch(c: CanvasRenderingContext2D): CanvasPattern | string {
+    const tile = document.createElement("canvas");
+    const ratio = window.devicePixelRatio || 1;
+    tile.width = tile.height = Math.round(6 * ratio);
+    const t = tile.getContext("2d");
+    if (!t) return css("--hatch-ground");
+    t.scale(ratio, ratio);
+    t.fillStyle = css("--hatch-ground");
+    t.fillRect(0, 0, 6, 6);
+    t.strokeStyle = css("--hatch");
+    t.lineWidth = 1;
+    t.beginPath();
+    for (const o of [-6, 0, 6]) {
+      t.moveTo(o - 1, 7);
+      t.lineTo(o + 7, -1);
+    }
+    t.stroke();
+    const p = c.createPattern(tile, "repeat");
+    p?.setTransform(new DOMMatrix().scale(1 / ratio));
+    return p ?? css("--hatch-ground");
+  }
+
+  private place(e: MouseEvent): { row: number; column: number } | null {
+    const box = this.canvas.getBoundingClientRect();
+    const x = e.clientX - box.left, y = e.clientY - box.top + this.scroller.scrollTop;
+    const row = Math.floor(y / this.rowHeight());
+    if (row < 0 || row >= this.sorted.length) return null;
+    const n = this.matrix.windows.length;
+    let column = -1;
+    if (x >= this.x(0)) for (column = 0; column < n - 1 && x >= this.x(column + 1); column++);
+    return { row, column };
+  }
+
+  private point(e: PointerEvent): void {
+    const at = this.place(e);
+    if (at?.row === this.hover?.row && at?.column === this.hover?.column) {
+      if (at) this.moveTooltip(e.clientX, e.clientY);
+      return;
+    }
+    this.hover = at;
+    if (at) {
+      this.fillTooltip(at.row, at.column);
+      this.moveTooltip(e.clientX, e.clientY);
+    } else setHidden(this.tooltip, true);
+    this.draw();
+  }
+
+  private hide(): void {
+    if (this.hover) {
+      this.hover = null;
+      this.draw();
+    }
+    setHidden(this.tooltip, true);
+  }
+
+  private click(e: MouseEvent): void {
+    const at = this.place(e);
+    const row = at && this.sorted[at.row];
+    if (!row) return;
+    if (at.column >= 0) this.cursor = { id: row.id, end: this.matrix.windows[at.column] ?? 0 };
+    this.events.open(row);
+  }
+
+  private describe(row: Row, column: number): { what: string; when: string; value: string; found: Finding[] } {
+    const end = this.matrix.windows[column] ?? 0;
+    const begin = this.windowMS ? end - this.windowMS : (this.matrix.windows[column - 1] ?? end);
+    const v = row.values[column] ?? null;
+    return {
+      what: hopWords(row.node, row.egressIf),
+      when: `${clock(begin)} – ${clock(end)}`,
+      value: v === null ? "no report in this window" : `${this.title} ${inUnit(this.matrix.unit, v)}`,
+      found: this.marks.of(row.node, row.egressIf).filter((f) => f.start_ms <= end && (f.end_ms === 0 || f.end_ms >= end)),
+    };
+  }
+
+  private fillTooltip(r: number, column: number): void {
+    const row = this.sorted[r];
+    if (!row) return;
+    this.tooltip.replaceChildren(el("strong", {}, hopWords(row.node, row.egressIf)));
+    if (column >= 0) {
+      const d = this.describe(row, column);
+      this.tooltip.append(el("span", { class: "tooltip-value" }, d.value), el("span", { class: "tooltip-when" }, d.when));
+      for (const f of d.found.slice(0, 3)) {
+        this.tooltip.append(el("span", { class: `tooltip-finding ${f.severity}` }, `${severityName(f.severity)}: ${kindName(f.kind).toLowerCase()}`));
+      }
+    }
+    setHidden(this.tooltip, false);
+  }
+
+  private moveTooltip(x: number, y: number): void {
+    const { offsetWidth: w, offsetHeight: h } = this.tooltip;
+    const left = x + 16 + w > window.innerWidth - 8 ? x - w - 12 : x + 16;
+    const top = Math.min(y + 14, window.innerHeight - h - 8);
+    this.tooltip.style.transform = `translate(${Math.max(8, left)}px, ${Math.max(8, top)}px)`;
+  }
+
+  // cursorPlace finds where the cell under the cursor is now; rows get sorted anew and columns move to the left.
+  private cursorPlace(): { row: number; column: number } | null {
+    if (!this.cursor || this.sorted.length === 0) return null;
+    const { id, end } = this.cursor;
+    const row = this.sorted.findIndex((r) => r.id === id);
+    const column = this.matrix.windows.findIndex((w) => w >= end);
+    if (row < 0) return null;
+    return { row, column: column < 0 ? this.matrix.windows.length - 1 : column };
+  }
+
+  private focused(): void {
+    if (!this.cursorPlace()) {
+      const row = this.sorted[Math.ceil(this.scroller.scrollTop / this.rowHeight())] ?? this.sorted[0];
+      const end = this.matrix.windows.at(-1);
+      if (row && end !== undefined) this.cursor = { id: row.id, end };
+    }
+    // A click sets the focus too; only the keyboard asks to be told where it is.
+    if (this.scroller.matches(":focus-visible")) this.showCursor();
+    else this.draw();
+  }
+
+  private key(e: KeyboardEvent): void {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = this.cursorPlace();
+    if (!at) return;
+    const lastRow = this.sorted.length - 1, lastColumn = this.matrix.windows.length - 1;
+    const pageful = Math.max(1, Math.floor(this.scroller.clientHeight / this.rowHeight()) - 1);
+    switch (e.key) {
+      case "ArrowUp": at.row--; break;
+      case "ArrowDown": at.row++; break;
+      case "ArrowLeft": at.column--; break;
+      case "ArrowRight": at.column++; break;
+      case "PageUp": at.row -= pageful; break;
+      case "PageDown": at.row += pageful; break;
+      case "Home": if (e.shiftKey) at.row = 0; else at.column = 0; break;
+      case "End": if (e.shiftKey) at.row = lastRow; else at.column = lastColumn; break;
+      case "Enter": {
+        const row = this.sorted[at.row];
+        if (row) this.events.open(row);
+        e.preventDefault();
+        return;
+      }
+      case "Escape": setHidden(this.tooltip, true); return;
+      default: return;
+    }
+    e.preventDefault();
+    const row = this.sorted[Math.max(0, Math.min(at.row, lastRow))];
+    const end = this.matrix.windows[Math.max(0, Math.min(at.column, lastColumn))];
+    if (row && end !== undefined) this.cursor = { id: row.id, end };
+    this.showCursor();
+  }
+
+  // showCursor brings the cursor's cell into sight and says what is there.
+  private showCursor(): void {
+    const at = this.cursorPlace();
+    const row = at && this.sorted[at.row];
+    if (!row) return;
+    const h = this.rowHeight(), top = at.row * h;
+    const s = this.scroller;
+    if (top < s.scrollTop) s.scrollTop = top;
+    else if (top + h > s.scrollTop + s.clientHeight) s.scrollTop = top + h - s.clientHeight;
+    this.fillTooltip(at.row, at.column);
+    const box = s.getBoundingClientRect();
+    this.moveTooltip(box.left + this.x(at.column), box.top + top + h - s.scrollTop);
+    const d = this.describe(row, at.column);
+    this.events.announce([d.what, d.value, d.when, ...d.found.map((f) => `${f.severity}: ${kindName(f.kind)}`)].join(", "));
+    this.draw();
+  }
+}
+
+// drawLegend shows what the colours mean.
+export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title: string): void {
+  const palette = colors();
+  let bar = root.querySelector<HTMLElement>(".legend-bar");
+  if (!bar) {
+    root.replaceChildren(
+      el("span", { class: "legend-title" }),
+      el("span", { class: "legend-scale" }, el("span", { class: "legend-bar" }), el("span", { class: "legend-ticks" })),
+      el("span", { class: "legend-key" }, el("i", { class: "swatch hatch" }), "no report"),
+      el("span", { class: "legend-key" }, el("i", { class: "swatch marked" }), "finding"),
+    );
+    bar = root.querySelector<HTMLElement>(".legend-bar");
+  }
+  const titleElement = root.querySelector(".legend-title"), ticks = root.querySelector(".legend-ticks");
+  if (!bar || !titleElement || !ticks) return;
+  setText(titleElement, title);
+  bar.style.backgroundImage = `linear-gradient(to right, ${palette.join(",")})`;
+  ticks.replaceChildren(
+    ...scale.ticks(Math.max(2, Math.floor(bar.clientWidth / 50))).map((v) => {
+      const t = el("span", {}, inUnit(unit, v));
+      t.style.left = `${scale.place(v) * 100}%`;
+      return t;
+    }),
+  );
+}

@@ -1,0 +1,83 @@
+// Who sends reports, and what of it got lost on the way.
+
+import type { ExporterList, ExporterRow } from "./api";
+import { Keyed, Pager, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
+import { moment, percent, plural, short, span } from "./format";
+import { drawSpark } from "./spark";
+
+const columns: [string, string, string][] = [
+  ["State", "", "Over the recent windows"],
+  ["Exporter", "", "Source address of the datagrams"],
+  ["Node", "", "Node ID in the report header"],
+  ["HW", "num", "Hardware ID: subsystem of the node with its own sequence numbers"],
+  ["Reports", "num", "Received since the start"],
+  ["Trend", "trend", "Reports by window"],
+  ["Lost", "num", "Sequence numbers that never came"],
+  ["Loss", "num", "Lost of all that were sent"],
+  ["Duplicated", "num", "Reports received twice"],
+  ["Reordered", "num", "Reports received late"],
+  ["Restarts", "num", "Times that the exporter began to count anew"],
+  ["Malformed", "num", "Reports that could not be decoded"],
+  ["Last seen", "num", "End of the last window with a report"],
+];
+
+const ratio = (lost: number, reports: number): number => (lost <= 0 ? 0 : lost / (lost + reports));
+
+export class ExportersView {
+  private readonly rows: Keyed<ExporterRow, HTMLTableRowElement>;
+  private readonly pager: Pager;
+  private readonly none = el("p", { class: "placeholder" }, "No exporter in the kept windows.");
+  private now = 0;
+
+  constructor(changed: () => void) {
+    const body = el("tbody");
+    byId("exporters-table").append(
+      el("table", { class: "data exporters-data" },
+        el("caption", { class: "hidden" }, "Exporters with their losses"),
+        el("thead", {}, el("tr", {}, ...columns.map(([text, cls, title]) => el("th", { scope: "col", class: cls, title }, text)))),
+        body), this.none);
+    this.pager = new Pager(byId("exporters-pager"), 15, "exporters", changed);
+    this.rows = new Keyed(body, (e) => `${e.address}\n${e.node}\n${e.hw_id}`, () => this.make(), (e, x) => this.update(e, x));
+  }
+
+  get query(): Record<string, string | number> {
+    return { limit: this.pager.limit, offset: this.pager.offset };
+  }
+
+  set(list: ExporterList, windowMS: number, now: number): void {
+    this.now = now;
+    this.rows.set(list.exporters);
+    this.pager.set(list.total);
+    setHidden(this.none, list.total > 0);
+    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; silent after ${plural(list.silent_windows, "window")} without a report` : "");
+  }
+
+  private make(): HTMLTableRowElement {
+    const row = el("tr");
+    columns.forEach(([name, cls], i) => {
+      row.append(el(i === 1 ? "th" : "td", i === 1 ? { scope: "row" } : { class: i === 0 ? "state" : cls }));
+      if (name === "Trend") row.cells[i]?.append(el("canvas", { class: "spark", "aria-hidden": "true" }));
+    });
+    return row;
+  }
+
+  private update(row: HTMLTableRowElement, x: ExporterRow): void {
+    const recent = ratio(x.recent_lost, x.recent_reports);
+    const [level, word] = x.silent ? ["critical", "Silent"] : recent > 0 ? ["warning", `Losing ${percent(recent)}`] : ["ok", "Receiving"];
+    const state = row.cells[0];
+    if (state && state.textContent !== word) state.replaceChildren(icon(level ?? "ok"), word ?? "");
+    setAttribute(row, "data-level", level ?? null);
+    const texts: Record<number, string> = {
+      1: x.address, 2: x.node, 3: x.hw_id, 4: short(x.reports), 6: short(x.lost), 7: percent(ratio(x.lost, x.reports)), 8: short(x.duplicated),
+      9: short(x.reordered), 10: short(x.restarts), 11: short(x.malformed), 12: x.last_ms ? moment(x.last_ms, this.now) : "never",
+    };
+    for (const [i, text] of Object.entries(texts)) {
+      const cell = row.cells[Number(i)];
+      if (!cell) continue;
+      setText(cell, text);
+      if (Number(i) >= 6 && Number(i) <= 11) cell.classList.toggle("zero", text === "0" || text.startsWith("0\u202f"));
+    }
+    const canvas = row.querySelector("canvas");
+    if (canvas) drawSpark(canvas, x.trend.slice(-60), Math.min(60, Math.max(20, x.trend.length)));
+  }
+}

@@ -1,0 +1,164 @@
+// The busiest flows and the way they take through the network.
+
+import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
+import { Chart } from "./chart";
+import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
+import { clock, moment, nanoseconds, hopWords, plural, short, span } from "./format";
+import { drawSpark } from "./spark";
+
+const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
+
+export class FlowsView {
+  private readonly pager: Pager;
+  private readonly rows: Keyed<FlowRow, HTMLTableSectionElement>;
+  private readonly filter = byId<HTMLInputElement>("flows-filter");
+  private readonly none = el("p", { class: "placeholder" });
+  private readonly chart = new Chart("Latency p99 by hop", "ns", "flow", 150);
+  private readonly changes = el("div", { class: "flow-changes" });
+  private readonly detail = el("tr", { class: "flow-detail" }, el("td", { colspan: 5 }, el("div", { class: "flow-detail-body" }, this.chart.element, this.changes)));
+  private opened = "";
+  private wait = 0;
+
+  constructor(private readonly openHop: (node: string, egressIf: string) => void, private readonly changed: () => void) {
+    this.pager = new Pager(byId("flows-pager"), 10, "flows", changed);
+    const table = el("table", { class: "data flows-data" },
+      el("caption", { class: "hidden" }, "Busiest flows with the nodes of their path"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Flow"), el("th", { scope: "col", class: "num" }, "Reports"), el("th", { scope: "col", class: "trend" }, "Trend"),
+        el("th", { scope: "col" }, "Path, with latency p99 in each node"), el("th", { scope: "col" }, "Path changes"))));
+    byId("flows-table").append(table, this.none);
+    this.rows = new Keyed(table, (f) => f.key, (f) => this.make(f), (e, f) => this.update(e, f), table.tHead);
+    this.filter.addEventListener("input", () => {
+      clearTimeout(this.wait);
+      this.wait = window.setTimeout(() => {
+        this.pager.first();
+        this.changed();
+      }, 200);
+    });
+  }
+
+  get query(): Record<string, string | number> {
+    return { limit: this.pager.limit, offset: this.pager.offset, q: this.filter.value.trim() };
+  }
+
+  set(list: FlowList, windowMS: number): void {
+    this.rows.set(list.flows);
+    this.pager.set(list.total);
+    setText(byId("flows-note"), list.total ? `busiest of the last ${span(list.recent_windows * windowMS)}` : "");
+    setHidden(this.none, list.flows.length > 0);
+    setText(this.none, this.filter.value ? `No flow matches “${this.filter.value.trim()}”.` : "No flow in the kept windows. Reports without a flow (queue reports, probes) do not show here.");
+    if (this.opened && !list.flows.some((f) => f.key === this.opened)) this.close();
+  }
+
+  // load fetches what the opened flow shows.
+  async load(now: number): Promise<void> {
+    const key = this.opened;
+    if (!key) return;
+    let s: FlowSeries;
+    try {
+      s = await ask<FlowSeries>("flow", { key });
+    } catch (e) {
+      if (e instanceof NotFound) this.close();
+      else throw e;
+      return;
+    }
+    if (key !== this.opened) return;
+    this.chart.set({
+      windows: s.windows, findings: [], marks: s.changes.map((c) => c.ms),
+      lines: s.positions.slice(0, lineColors.length).map((p, i) => ({
+        label: `${i + 1}. node ${p.node}`, color: lineColors[i] ?? "--line-1", values: p.latency_p99_ns, ...(i % 2 ? { dash: [5, 3] } : {}),
+      })),
+    });
+    const more = s.positions.length - lineColors.length;
+    this.changes.replaceChildren(
+      el("h3", {}, s.changes.length ? "Path changes, latest first" : "No path change in the kept time"),
+      el("ol", {}, ...s.changes.toReversed().slice(0, 8).map((c) => el("li", {}, el("span", { class: "quiet" }, moment(c.ms, now)), " ",
+        c.from?.length ? el("s", {}, c.from.join(" › ")) : "", " ", el("span", {}, (c.to ?? []).join(" › "))))),
+      more > 0 ? el("p", { class: "quiet" }, `The first ${lineColors.length} of ${s.positions.length} hops are drawn.`) : "",
+    );
+  }
+
+  restyle(): void {
+    if (this.opened) this.chart.restyle();
+  }
+
+  focusFilter(): void {
+    this.filter.focus();
+  }
+
+  find(text: string): void {
+    this.filter.value = text;
+    this.pager.first();
+    this.changed();
+  }
+
+  private close(): void {
+    this.detail.parentElement?.querySelector("button")?.setAttribute("aria-expanded", "false");
+    this.detail.remove();
+    this.opened = "";
+  }
+
+  private toggle(body: HTMLElement, key: string): void {
+    const same = this.opened === key;
+    this.close();
+    if (same) return;
+    this.opened = key;
+    body.append(this.detail);
+    body.querySelector("button")?.setAttribute("aria-expanded", "true");
+    this.changed();
+  }
+
+  private make(f: FlowRow): HTMLTableSectionElement {
+    const [ends, proto] = splitKey(f.key);
+    const body = el("tbody");
+    body.append(
+      el("tr", {},
+        el("th", { scope: "row" }, el("button", { type: "button", class: "flow-key", "aria-expanded": "false", title: "Show this flow over time", click: () => this.toggle(body, f.key) },
+          el("span", { class: "flow-end" }, ends[0] ?? ""), ends[1] ? el("span", { class: "flow-end" }, el("i", { "aria-label": "to" }, "→"), ends[1]) : "", proto ? el("span", { class: "proto" }, proto) : "")),
+        el("td", { class: "num" }),
+        el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })),
+        el("td", {}, el("ol", { class: "path" })),
+        el("td", { class: "changes" })));
+    return body;
+  }
+
+  private update(body: HTMLTableSectionElement, f: FlowRow): void {
+    const cells = body.rows[0]?.cells;
+    const path = body.querySelector("ol");
+    const canvas = body.querySelector<HTMLCanvasElement>("canvas.spark");
+    if (!cells?.[1] || !cells[4] || !path) return;
+    setText(cells[1], short(f.packets));
+    if (canvas) drawSpark(canvas, f.trend.slice(-60), Math.min(60, Math.max(20, f.trend.length)));
+    this.updatePath(path, f.path);
+    const changes = cells[4];
+    setText(changes, f.changes === 0 ? "none" : `${plural(f.changes, "change")}${f.changed_ms ? `, last ${clock(f.changed_ms)}` : ""}`);
+    setAttribute(changes, "class", f.changes === 0 ? "changes zero" : "changes changed");
+    setAttribute(changes, "title", f.before?.length ? `before: ${f.before.join(" › ")}` : null);
+    setAttribute(body, "class", f.changes > 0 ? "has-changes" : null);
+  }
+
+  private updatePath(list: HTMLOListElement, path: FlowHop[]): void {
+    while (list.children.length > path.length) list.lastElementChild?.remove();
+    while (list.children.length < path.length) {
+      const li = el("li", {}, el("button", { type: "button", class: "node", click: () => this.openHop(li.dataset.node ?? "", li.dataset.if ?? "") }), el("span", { class: "node-latency" }));
+      list.append(li);
+    }
+    // One hop stands out when it alone makes most of the way's time.
+    const total = path.reduce((sum, p) => sum + (p.latency_p99_ns ?? 0), 0);
+    path.forEach((p, i) => {
+      const li = list.children[i];
+      if (!(li instanceof HTMLLIElement) || !li.children[0] || !li.children[1]) return;
+      li.dataset.node = p.node;
+      li.dataset.if = p.egress_if ?? "";
+      setText(li.children[0], p.node || "?");
+      setAttribute(li.children[0], "title", hopWords(p.node, p.egress_if));
+      setText(li.children[1], nanoseconds(p.latency_p99_ns));
+      setAttribute(li, "class", path.length > 1 && total > 0 && (p.latency_p99_ns ?? 0) > 0.6 * total ? "slowest" : null);
+    });
+  }
+}
+
+// splitKey takes "10.0.0.1:80 > 10.0.0.2:5001 tcp" apart; another text stays whole.
+function splitKey(key: string): [string[], string] {
+  const m = /^(\S+) > (\S+) (.+)$/.exec(key);
+  return m ? [[m[1] ?? "", m[2] ?? ""], m[3] ?? ""] : [[key], ""];
+}

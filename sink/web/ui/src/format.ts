@@ -1,0 +1,103 @@
+// Numbers as people read them: three digits that matter, a unit, and an en dash for what was not reported.
+
+import type { Maybe } from "./api";
+
+export const none = "–";
+
+function digits(v: number): string {
+  if (v >= 99.95 || Number.isInteger(v)) return String(Math.round(v));
+  if (v >= 9.995) return v.toFixed(1);
+  return v.toFixed(2);
+}
+
+// scaled writes v with the largest of the units that keeps it at 1 or more.
+function scaled(v: number, base: number, units: string[]): string {
+  let i = 0;
+  while (i < units.length - 1 && v >= base * 0.9995) {
+    v /= base;
+    i++;
+  }
+  return `${digits(v)}\u202f${units[i]}`;
+}
+
+export function nanoseconds(v: Maybe): string {
+  return v === null ? none : scaled(v, 1000, ["ns", "µs", "ms", "s"]);
+}
+
+export function bytes(v: Maybe): string {
+  return v === null ? none : scaled(v, 1000, ["B", "KB", "MB", "GB"]);
+}
+
+export function percent(ratio: Maybe): string {
+  if (ratio === null) return none;
+  const p = ratio * 100;
+  if (p === 0) return "0\u202f%";
+  if (p < 0.01) return "<0.01\u202f%";
+  return `${p >= 99.95 ? Math.round(p) : p >= 9.995 ? p.toFixed(1) : p.toFixed(2)}\u202f%`;
+}
+
+// inUnit writes a value of a metric in the unit that the server names.
+export function inUnit(unit: string, v: Maybe): string {
+  switch (unit) {
+    case "ns": return nanoseconds(v);
+    case "B": return bytes(v);
+    case "ratio": return percent(v);
+  }
+  return whole(v);
+}
+
+const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export function whole(v: Maybe): string {
+  return v === null ? none : grouped.format(v);
+}
+
+// short is for figures that must not grow wide: 1,234 · 12.3 k · 4.56 M.
+export function short(v: Maybe): string {
+  if (v === null) return none;
+  if (Math.abs(v) < 10_000) return grouped.format(v);
+  const sign = v < 0 ? "-" : "";
+  return sign + scaled(Math.abs(v), 1000, ["", "k", "M", "G", "T"]);
+}
+
+const two = (n: number): string => String(n).padStart(2, "0");
+
+export function clock(ms: number): string {
+  const d = new Date(ms);
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+// moment is the clock, with the day when that is not today's.
+export function moment(ms: number, now: number): string {
+  const d = new Date(ms);
+  if (d.toDateString() === new Date(now).toDateString()) return clock(ms);
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${clock(ms)}`;
+}
+
+// span is a length of time in at most two units.
+export function span(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (ms > 0 && ms < 1000) return `${Math.round(ms)}\u202fms`;
+  if (s < 60) return `${s}\u202fs`;
+  const m = Math.floor(s / 60);
+  if (m < 60) return s % 60 && m < 10 ? `${m}\u202fmin ${s % 60}\u202fs` : `${m}\u202fmin`;
+  const h = Math.floor(m / 60);
+  if (h < 24) return m % 60 ? `${h}\u202fh ${m % 60}\u202fmin` : `${h}\u202fh`;
+  const d = Math.floor(h / 24);
+  return h % 24 ? `${d}\u202fd ${h % 24}\u202fh` : `${d}\u202fd`;
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${grouped.format(n)} ${n === 1 ? one : many}`;
+}
+
+// hopName names a hop; interface 0 means that the device did not say.
+export function hopName(node: string, egressIf: string | undefined): string {
+  if (node === "other") return "other hops";
+  return egressIf && egressIf !== "0" ? `${node} → ${egressIf}` : node;
+}
+
+export function hopWords(node: string, egressIf: string | undefined): string {
+  if (node === "other") return "All hops that had no place in the table";
+  return egressIf && egressIf !== "0" ? `Node ${node}, egress interface ${egressIf}` : `Node ${node}`;
+}

@@ -1,0 +1,150 @@
+// The slowest hops, and one hop over time.
+
+import { NotFound, ask, type Finding, type HopList, type HopRow, type HopSeries, type Maybe } from "./api";
+import { Chart } from "./chart";
+import { Keyed, Pager, byId, el, press, segmented, setAttribute, setHidden, setText } from "./dom";
+import { bytes, hopName, hopWords, moment, nanoseconds, percent, plural, short, span } from "./format";
+import { Marks } from "./marks";
+import { drawSpark } from "./spark";
+
+const orders = [
+  { value: "latency_p99", text: "p99", title: "Slowest by 99th percentile of latency" },
+  { value: "latency_p50", text: "p50", title: "Slowest by median latency" },
+  { value: "latency_max", text: "Max", title: "Slowest by largest latency" },
+  { value: "queue_p99", text: "Queue", title: "Longest queue, 99th percentile" },
+  { value: "tx_utilization_max", text: "Link use", title: "Busiest link" },
+];
+
+export class HopsView {
+  private sort = "latency_p99";
+  private readonly controls = segmented("Sort hops by", orders, this.sort, (v) => {
+    this.sort = v;
+    press(this.controls, v);
+    this.pager.first();
+    this.changed();
+  });
+  private readonly pager: Pager;
+  private readonly rows: Keyed<HopRow, HTMLTableRowElement>;
+  private chosen = "";
+  private marks = new Marks([]);
+
+  constructor(private readonly open: (node: string, egressIf: string) => void, private readonly changed: () => void) {
+    byId("hops-controls").append(this.controls);
+    this.pager = new Pager(byId("hops-pager"), 8, "hops", changed);
+    const body = el("tbody");
+    const head = (text: string, cls = "num", title = text): HTMLElement => el("th", { scope: "col", class: cls, title }, text);
+    byId("hops-table").append(
+      el("table", { class: "data hops-data" },
+        el("caption", { class: "hidden" }, "Slowest hops with latency, queue and link use in the last window"),
+        el("thead", {}, el("tr", {}, head("Hop", "", "Node and egress interface"), head("p50", "num", "Latency, median"), head("p90", "num", "Latency, 90th percentile"),
+          head("p99", "num", "Latency, 99th percentile"), head("Max", "num", "Latency, largest"), head("Queue p99", "num", "Queue occupancy, 99th percentile"),
+          head("Link", "num", "Use of the egress link, largest"), head("Trend", "trend", "Of the value that the list is sorted by"))),
+        body));
+    this.rows = new Keyed(body, (h) => String(h.id), (h) => this.make(h), (e, h) => this.update(e, h));
+  }
+
+  get query(): Record<string, string | number> {
+    return { sort: this.sort, limit: this.pager.limit, offset: this.pager.offset };
+  }
+
+  set(list: HopList, windowMS: number): void {
+    this.rows.set(list.hops);
+    this.pager.set(list.total);
+    setText(byId("hops-note"), list.total ? `worst of the last ${span(list.recent_windows * windowMS)} first` : "");
+  }
+
+  mark(findings: Iterable<Finding>): void {
+    this.marks = new Marks(findings);
+  }
+
+  choose(node: string, egressIf: string): void {
+    this.chosen = `${node}/${egressIf}`;
+    for (const r of document.querySelectorAll<HTMLElement>(".hops-data tbody tr")) setAttribute(r, "aria-selected", String(r.dataset.hop === this.chosen));
+  }
+
+  private make(h: HopRow): HTMLTableRowElement {
+    const row = el("tr", { "data-hop": `${h.node}/${h.egress_if}`, click: () => this.open(h.node, h.egress_if) },
+      el("th", { scope: "row" }, el("span", { class: "mark", "aria-hidden": "true" }), el("button", { type: "button", class: "link", title: hopWords(h.node, h.egress_if) }, hopName(h.node, h.egress_if))));
+    for (let i = 0; i < 6; i++) row.append(el("td", { class: "num" }));
+    row.append(el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })));
+    return row;
+  }
+
+  private update(e: HTMLTableRowElement, h: HopRow): void {
+    const values = [nanoseconds(h.latency_ns.p50), nanoseconds(h.latency_ns.p90), nanoseconds(h.latency_ns.p99), nanoseconds(h.latency_ns.max), bytes(h.queue_bytes.p99), percent(h.tx_utilization)];
+    values.forEach((v, i) => {
+      const cell = e.cells[i + 1];
+      if (cell) setText(cell, v);
+    });
+    setAttribute(e, "aria-selected", String(e.dataset.hop === this.chosen));
+    const level = ["", "info", "warning", "critical"][this.marks.level(h.node, h.egress_if)] ?? "";
+    setAttribute(e, "data-level", level || null);
+    const canvas = e.querySelector("canvas");
+    if (canvas) drawSpark(canvas, h.trend.slice(-90), Math.min(90, Math.max(30, h.trend.length)));
+  }
+}
+
+// HopView is the panel of one hop.
+export class HopView {
+  node = "";
+  egressIf = "";
+  private readonly latency = new Chart("Latency", "ns", "hop", 178);
+  private readonly queue = new Chart("Queue occupancy", "B", "hop", 158);
+  private readonly none = el("p", { class: "placeholder" }, "Choose a hop in the picture or in the list.");
+  private readonly charts = el("div", { class: "charts" }, this.latency.element, this.queue.element);
+  private readonly body = byId("hop-body");
+
+  constructor() {
+    this.body.append(this.none, this.charts);
+    setHidden(this.charts, true);
+  }
+
+  choose(node: string, egressIf: string): void {
+    this.node = node;
+    this.egressIf = egressIf;
+  }
+
+  restyle(): void {
+    if (this.charts.hidden) return;
+    this.latency.restyle();
+    this.queue.restyle();
+  }
+
+  async load(findings: Iterable<Finding>, now: number): Promise<void> {
+    if (this.node === "") return;
+    const { node, egressIf } = this;
+    let s: HopSeries;
+    try {
+      s = await ask<HopSeries>("hop", { node, egress_if: egressIf });
+    } catch (e) {
+      if (!(e instanceof NotFound)) throw e;
+      setText(byId("hop-note"), "not seen in the kept windows");
+      return;
+    }
+    if (node !== this.node || egressIf !== this.egressIf) return; // another was chosen meanwhile
+    setHidden(this.none, true);
+    setHidden(this.charts, false);
+    setText(byId("hop-title"), `Hop ${hopName(node, egressIf)}`);
+    const use = s.hop.tx_utilization === null ? "" : ` · link ${percent(s.hop.tx_utilization)}`;
+    setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · last seen ${moment(s.hop.last_ms, now)}`);
+    const found = new Marks(findings).of(node, egressIf);
+    const line = (key: string): Maybe[] => s.series[key] ?? [];
+    this.latency.set({
+      windows: s.windows, findings: found.filter((f) => f.kind !== "high-queue"),
+      lines: [
+        { label: "p50", color: "--line-1", values: line("latency_p50") },
+        { label: "p90", color: "--line-2", dash: [5, 3], values: line("latency_p90") },
+        { label: "p99", color: "--line-3", width: 2, values: line("latency_p99") },
+      ],
+    });
+    this.queue.set({
+      windows: s.windows, findings: found.filter((f) => f.kind !== "high-latency"),
+      lines: [
+        { label: "p50", color: "--line-1", values: line("queue_p50") },
+        { label: "p99", color: "--line-3", width: 2, values: line("queue_p99") },
+        { label: "max", color: "--line-4", dash: [2, 3], values: line("queue_max") },
+      ],
+    });
+    setAttribute(byId("hop"), "data-windows", plural(s.windows.length, "window"));
+  }
+}

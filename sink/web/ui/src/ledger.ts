@@ -1,0 +1,109 @@
+// Where every report is: received = stored + in flight + dropped.
+
+import type { Balance } from "./api";
+import { byId, el, setAttribute, setText } from "./dom";
+import { percent, whole } from "./format";
+
+const sum = (o: Record<string, number>): number => Object.values(o).reduce((a, b) => a + b, 0);
+
+export const droppedOf = (b: Balance): number => sum(b.dropped);
+
+const flying: Record<string, string> = {
+  ring: "Received, not yet decoded",
+  "shard-queue": "Decoded, waiting for a worker",
+  window: "In the open window",
+  "sink-queue": "In memory, waiting for the store",
+  spool: "On disk, waiting for the store",
+};
+
+const dropping: Record<string, string> = {
+  kernel: "Socket buffer full (kernel)",
+  ring: "Packet ring full, or cut on receipt",
+  malformed: "Malformed",
+  foreign: "No telemetry",
+  "shard-queue": "Worker's queue full",
+  "sink-queue": "Store's queue full",
+  spool: "Disk queue full, or the disk refused",
+  rejected: "Refused by the store",
+};
+
+// worstBalance is the one to show when there is room for one: of the sink that lost most.
+export function worstBalance(list: Balance[]): Balance | undefined {
+  return list.toSorted((a, b) => Math.abs(b.unsettled) - Math.abs(a.unsettled) || droppedOf(b) - droppedOf(a))[0];
+}
+
+// topDrop names the stage at which most was dropped.
+export function topDrop(b: Balance): string {
+  const top = Object.entries(b.dropped).sort((x, y) => y[1] - x[1])[0];
+  return top && top[1] > 0 ? (dropping[top[0]] ?? top[0]) : "";
+}
+
+export class LedgerView {
+  private readonly line = byId("ledger-line");
+  private readonly table = byId("ledger-table");
+  private readonly details = byId<HTMLDetailsElement>("ledger");
+  private list: Balance[] = [];
+
+  constructor() {
+    this.details.addEventListener("toggle", () => this.fill());
+  }
+
+  set(list: Balance[]): void {
+    this.list = list;
+    const b = worstBalance(list);
+    if (!b) return;
+    const dropped = droppedOf(b);
+    const parts: [string, string][] = [
+      [whole(b.received), "received ="],
+      [whole(b.stored), "stored +"],
+      [whole(sum(b.in_flight)), "in flight +"],
+      [whole(dropped), dropped > 0 ? `dropped (${percent(dropped / Math.max(1, b.received))})` : "dropped"],
+    ];
+    const was = this.line.textContent;
+    const text = parts.map(([n, w]) => `${n} ${w}`).join(" ") + (list.length > 1 && b.sink ? ` · ${b.sink}` : "");
+    if (text !== was) {
+      this.line.replaceChildren();
+      for (const [n, w] of parts) this.line.append(el("b", {}, n), ` ${w} `);
+      if (b.unsettled !== 0) this.line.append(el("span", { class: "bad" }, `${whole(b.unsettled)} unaccounted for `));
+      if (list.length > 1 && b.sink) this.line.append(el("span", { class: "quiet" }, `· ${b.sink}`));
+    }
+    if (this.details.open) this.fill();
+  }
+
+  // fill writes the whole table: stages down, sinks across.
+  private fill(): void {
+    if (!this.details.open || this.list.length === 0) return;
+    const rows: [string, string, (b: Balance) => number][] = [["total", "Received", (b) => b.received]];
+    if (this.list.some((b) => b.carried > 0)) rows.push(["part", "of these from the disk queue of an earlier run", (b) => b.carried]);
+    rows.push(["total", "Stored", (b) => b.stored], ["total", "In flight", (b) => sum(b.in_flight)]);
+    for (const [k, name] of Object.entries(flying)) rows.push(["part", name, (b) => b.in_flight[k] ?? 0]);
+    rows.push(["total", "Dropped", droppedOf]);
+    for (const [k, name] of Object.entries(dropping)) rows.push(["part", name, (b) => b.dropped[k] ?? 0]);
+    rows.push(["total", "Unaccounted for", (b) => b.unsettled]);
+
+    const shape = `${this.list.map((b) => b.sink).join()}|${rows.length}`;
+    if (this.table.dataset.shape !== shape) {
+      this.table.dataset.shape = shape;
+      this.table.replaceChildren(
+        el("table", { class: "data ledger-data" },
+          el("caption", { class: "hidden" }, "Loss ledger, by stage and store"),
+          el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Stage"), ...this.list.map((b) => el("th", { scope: "col", class: "num" }, b.sink || "reports")))),
+          el("tbody", {}, ...rows.map(([kind, name]) => el("tr", { class: kind }, el("th", { scope: "row" }, name), ...this.list.map(() => el("td", { class: "num" }))))),
+        ),
+      );
+    }
+    const cells = this.table.querySelectorAll("tbody td");
+    rows.forEach(([kind, name, value], r) => {
+      this.list.forEach((b, i) => {
+        const cell = cells[r * this.list.length + i];
+        if (!cell) return;
+        const v = value(b);
+        setText(cell, whole(v));
+        const bad = v !== 0 && (name === "Dropped" || name === "Unaccounted for" || (kind === "part" && name in invertedDrops));
+        setAttribute(cell, "class", `num${bad ? " bad" : v === 0 ? " zero" : ""}`);
+      });
+    });
+  }
+}
+
+const invertedDrops: Record<string, true> = Object.fromEntries(Object.values(dropping).map((v) => [v, true as const]));

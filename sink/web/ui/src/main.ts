@@ -1,0 +1,245 @@
+// The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
+
+import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FlowList, type HopList, type Ledger, type Status } from "./api";
+import { byId, el, setAttribute, setHidden, setText } from "./dom";
+import { EmptyView } from "./empty";
+import { ExportersView } from "./exporters";
+import { FindingsView } from "./findings";
+import { FlowsView } from "./flows";
+import { clock, span } from "./format";
+import { bindKeys } from "./help";
+import { HopView, HopsView } from "./hops";
+import { LedgerView } from "./ledger";
+import { Live } from "./live";
+import { Network } from "./network";
+import { darkMode } from "./palette";
+import { Verdict } from "./verdict";
+
+let status: Status | null = null;
+let ledger: Ledger | null = null;
+let skew = 0; // the server's clock minus ours, ms
+let lastData = 0; // our clock
+
+const announcer = byId("announce");
+const announce = (text: string): void => setText(announcer, text);
+const now = (): number => Date.now() + skew;
+
+const verdict = new Verdict();
+const ledgerView = new LedgerView();
+const empty = new EmptyView();
+const hop = new HopView();
+const findings = new FindingsView(announce, showFinding, () => skew);
+const network = new Network((row) => openHop(row.node, row.egressIf, true), (text) => setText(byId("announce-cell"), text), refresh);
+const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
+const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
+const exporters = new ExportersView(refresh);
+
+// refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page that nobody
+// sees waits until somebody does.
+let running = false, again = false, full = true;
+
+function refresh(): void {
+  if (running || document.hidden) {
+    again = true;
+    return;
+  }
+  running = true;
+  again = false;
+  load().catch(failed).finally(() => {
+    running = false;
+    if (again) refresh();
+  });
+}
+
+function failed(e: unknown): void {
+  if (e instanceof NotSignedIn) window.location.assign("/login");
+  else if (!(e instanceof TypeError)) console.warn(e); // a TypeError is the network's; the stream says so itself
+}
+
+async function load(): Promise<void> {
+  const everything = full;
+  full = false;
+  try {
+    if (everything || !status || !ledger) {
+      const [s, l, f] = await Promise.all([ask<Status>("status"), ask<Ledger>("ledger"), ask<FindingList>("findings")]);
+      setStatus(s);
+      network.reset();
+      findings.reload(f);
+      setLedger(l);
+      foot(s);
+    } else setStatus(await ask<Status>("status"));
+    const [, h, f, x] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query)]);
+    lastData = Date.now();
+    const window = status?.window_ms ?? 0;
+    mark();
+    hops.set(h, window);
+    flows.set(f, window);
+    exporters.set(x, window, now());
+    if (hop.node === "") chooseFirst();
+    select();
+    draw();
+    await Promise.all([hop.load(findings.every, now()), flows.load(now())]);
+  } catch (e) {
+    full = full || everything;
+    throw e;
+  }
+}
+
+function setStatus(s: Status): void {
+  status = s;
+  skew = s.now_ms - Date.now();
+  network.configure(s.history_windows, s.window_ms);
+}
+
+function setLedger(l: Ledger): void {
+  ledger = l;
+  ledgerView.set(l.balances);
+  draw();
+}
+
+function draw(): void {
+  if (!status || !ledger) return;
+  const nothing = network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0;
+  verdict.set(status, ledger, findings.open, network.trend, !nothing);
+  empty.set(status, ledger, nothing);
+}
+
+function mark(): void {
+  network.mark(findings.every);
+  hops.mark(findings.every);
+}
+
+// chooseFirst opens what the address names, or else the hop at the top of the picture.
+function chooseFirst(): void {
+  const named = /^#hop=([^/]*)\/(.*)$/.exec(window.location.hash);
+  if (named) {
+    try {
+      hop.choose(decodeURIComponent(named[1] ?? ""), decodeURIComponent(named[2] ?? ""));
+      return;
+    } catch {
+      // not an address of ours
+    }
+  }
+  const top = network.top();
+  if (top) hop.choose(top.node, top.egressIf);
+}
+
+function select(): void {
+  network.select(network.find(hop.node, hop.egressIf));
+  hops.choose(hop.node, hop.egressIf);
+}
+
+function openHop(node: string, egressIf: string, jump: boolean): void {
+  if (node === "") return;
+  // A flow may know only the node; then its first interface will do.
+  const row = network.find(node, egressIf) ?? network.rows.find((r) => r.node === node);
+  hop.choose(row?.node ?? node, row?.egressIf ?? egressIf);
+  history.replaceState(null, "", `#hop=${encodeURIComponent(hop.node)}/${encodeURIComponent(hop.egressIf)}`);
+  select();
+  hop.load(findings.every, now()).catch(failed);
+  if (jump) jumpTo("hop");
+}
+
+function showFinding(f: Finding): void {
+  if (f.exporter) jumpTo("exporters");
+  else if (f.flow && !f.egress_if) {
+    flows.find(f.flow);
+    jumpTo("flows");
+  } else if (f.node) openHop(f.node, f.egress_if ?? "", true);
+}
+
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+function jumpTo(id: string): void {
+  const e = byId(id);
+  e.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: id === "hop" ? "nearest" : "start" });
+  e.focus({ preventScroll: true });
+}
+
+function foot(s: Status): void {
+  const parts = [`hopscope ${s.version}`, `up since ${clock(s.start_ms)}`, `windows of ${span(s.window_ms)}`, ...s.sources.map((x) => `${x.kind} ${x.address}`)];
+  byId("foot").replaceChildren(
+    ...parts.map((p) => el("span", {}, p)),
+    ...s.sources.filter((x) => x.problem).map((x) => el("span", { class: "bad" }, `${x.kind} ${x.address}: ${x.problem}`)),
+    el("a", { href: "/LICENSES.txt" }, "Licences"),
+  );
+}
+
+const banner = byId("banner");
+let lostAt = 0;
+let lostWhy = "";
+
+const live = new Live({
+  reload: () => {
+    full = true;
+    refresh();
+  },
+  window: refresh,
+  ledger: (l) => setLedger(l),
+  finding: (f) => {
+    findings.put(f);
+    mark();
+    draw();
+  },
+  connected: () => {
+    lostAt = 0;
+    setHidden(banner, true);
+    setAttribute(document.body, "data-connection", "live");
+    setText(byId("live-text"), "Live");
+  },
+  lost: (reason, retryAt) => {
+    lostAt ||= Date.now();
+    lostWhy = reason === "stopped" ? "The collector was stopped" : "The connection to the collector was lost";
+    setAttribute(document.body, "data-connection", "lost");
+    setText(byId("live-text"), "Not connected");
+    setText(byId("banner-text"), `${lostWhy} at ${clock(lostAt)}. What you see is from ${lastData ? clock(lastData) : "before"}; trying again ${retryAt - Date.now() > 1500 ? `in ${span(retryAt - Date.now())}` : "now"}.`);
+    // A short break mends itself before anybody has read about it.
+    setTimeout(() => setHidden(banner, lostAt === 0), 1500);
+    // A stream says nothing of the reason. When it is the token, the page must be signed in again.
+    ask<Status>("status").catch((e: unknown) => {
+      if (e instanceof NotSignedIn) failed(e);
+    });
+  },
+});
+
+byId("banner-retry").addEventListener("click", () => live.connect());
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && again) refresh();
+});
+window.addEventListener("hashchange", () => {
+  if (window.location.hash.startsWith("#hop=")) {
+    chooseFirst();
+    select();
+    hop.load(findings.every, now()).catch(failed);
+  }
+});
+darkMode.addEventListener("change", () => {
+  network.restyle();
+  hop.restyle();
+  flows.restyle();
+  refresh();
+});
+window.addEventListener("resize", draw);
+
+bindKeys([
+  { keys: ["1"], text: "Network status", run: () => {
+    jumpTo("network");
+    byId("bitmap").querySelector<HTMLElement>("[tabindex]")?.focus({ preventScroll: true });
+  } },
+  { keys: ["2"], text: "Findings", run: () => jumpTo("findings") },
+  { keys: ["3"], text: "Slowest hops", run: () => jumpTo("hops") },
+  { keys: ["4"], text: "Flows", run: () => jumpTo("flows") },
+  { keys: ["5"], text: "Exporters", run: () => jumpTo("exporters") },
+  { keys: ["l"], text: "Colour by latency", run: () => network.choose("latency") },
+  { keys: ["q"], text: "Colour by queue", run: () => network.choose("queue") },
+  { keys: ["u"], text: "Colour by link use", run: () => network.choose("link") },
+  { keys: ["p"], text: "Next statistic: p50, p90, p99, max", run: () => network.nextStatistic() },
+  { keys: ["s"], text: "Rows: worst first, or by node", run: () => network.toggleOrder() },
+  { keys: ["d"], text: "Dense rows", run: () => network.toggleDense() },
+  { keys: ["/"], text: "Filter flows", run: () => {
+    jumpTo("flows");
+    flows.focusFilter();
+  } },
+]);
+
+live.connect();

@@ -1,0 +1,87 @@
+// Sequential colours that stay ordered in every kind of colour blindness and in grey: viridis (matplotlib, CC0) on dark
+// ground, where bright means much, and ColorBrewer's YlGnBu on light ground, where dark means much.
+
+const viridis = ["440154", "482475", "414487", "355f8d", "2a788e", "21918c", "22a884", "44bf70", "7ad151", "bddf26", "fde725"];
+const ylGnBu = ["edf8d9", "d5efc0", "b5e2bb", "7fcdbb", "56bfc4", "41a6c4", "1d86bb", "225ea8", "253494", "14256f", "081d58"];
+
+const steps = 128;
+
+function table(stops: string[]): string[] {
+  const rgb = stops.map((s) => [0, 2, 4].map((i) => parseInt(s.slice(i, i + 2), 16)));
+  return Array.from({ length: steps }, (_, i) => {
+    const x = (i / (steps - 1)) * (rgb.length - 1);
+    const k = Math.min(Math.floor(x), rgb.length - 2);
+    const a = rgb[k] ?? [], b = rgb[k + 1] ?? [];
+    const mixed = [0, 1, 2].map((c) => Math.round((a[c] ?? 0) + ((b[c] ?? 0) - (a[c] ?? 0)) * (x - k)));
+    return `rgb(${mixed.join(",")})`;
+  });
+}
+
+const onDark = table(viridis);
+const onLight = table(ylGnBu);
+
+export const darkMode = window.matchMedia("(prefers-color-scheme: dark)");
+
+export function colors(): string[] {
+  return darkMode.matches ? onDark : onLight;
+}
+
+// Scale maps values to places between 0 and 1, by their logarithm: what matters spans decades. Zero is at the bottom.
+export class Scale {
+  private readonly logLow: number;
+  private readonly logHigh: number;
+
+  constructor(readonly low: number, readonly high: number) {
+    this.logLow = Math.log(low);
+    this.logHigh = Math.log(high);
+  }
+
+  place(v: number): number {
+    if (v <= this.low) return 0;
+    if (v >= this.high) return 1;
+    return (Math.log(v) - this.logLow) / (this.logHigh - this.logLow);
+  }
+
+  index(v: number): number {
+    return Math.round(this.place(v) * (steps - 1));
+  }
+
+  // ticks are round values from low to high, at most about n of them.
+  ticks(n: number): number[] {
+    for (const digits of [[1, 2, 5], [1, 3], [1]]) {
+      const out: number[] = [];
+      for (let e = Math.floor(Math.log10(this.low)); e <= Math.ceil(Math.log10(this.high)); e++) {
+        for (const d of digits) {
+          const v = d * 10 ** e;
+          if (v >= this.low * 0.999 && v <= this.high * 1.001) out.push(v);
+        }
+      }
+      if (out.length <= n || digits.length === 1) return out;
+    }
+    return [];
+  }
+}
+
+// fit chooses a scale for values, and keeps the one it had as long as that is not far off, so that colours do not
+// change their meaning under the reader's eyes.
+export function fit(values: Iterable<number>, had: Scale | null, floor: number): Scale {
+  const sorted = Float64Array.from(values).sort();
+  const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+  const high = Math.max(at(1), floor * 10);
+  const low = Math.max(floor, Math.min(at(0.02), high / 10));
+  if (had && high <= had.high && high > had.high / 5 && low >= had.low / 2 && low <= had.low * 4) return had;
+  return new Scale(round(low, Math.floor), round(high, Math.ceil));
+}
+
+function round(v: number, to: (x: number) => number): number {
+  const e = 10 ** Math.floor(Math.log10(v));
+  const steps = [1, 2, 5, 10];
+  const m = v / e;
+  const s = to === Math.floor ? steps.findLast((x) => x <= m * 1.0001) : steps.find((x) => x >= m * 0.9999);
+  return (s ?? 1) * e;
+}
+
+// css reads a colour of the style sheet.
+export function css(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

@@ -1,0 +1,70 @@
+// The answer to "is anything wrong, and where" in one line at the top, with the figures beside it.
+
+import type { Balance, Finding, Ledger, Status } from "./api";
+import { byId, icon, setAttribute, setText } from "./dom";
+import { clock, hopName, percent, plural, short, span } from "./format";
+import { droppedOf, topDrop, worstBalance } from "./ledger";
+import { kindName, rank } from "./marks";
+import { drawSpark } from "./spark";
+
+export class Verdict {
+  private readonly box = byId("verdict");
+  private readonly symbol = byId("verdict-icon");
+  private readonly title = byId("verdict-title");
+  private readonly detail = byId("verdict-detail");
+  private shown = "";
+  private dropsSeen: { at: number; dropped: number }[] = [];
+
+  // losing tells whether reports were dropped in the last minute.
+  private losing(now: number, b: Balance | undefined): number {
+    const dropped = b ? droppedOf(b) : 0;
+    this.dropsSeen.push({ at: now, dropped });
+    while (this.dropsSeen.length > 1 && (this.dropsSeen[0]?.at ?? now) < now - 60_000) this.dropsSeen.shift();
+    return Math.max(0, dropped - (this.dropsSeen[0]?.dropped ?? dropped));
+  }
+
+  set(status: Status, ledger: Ledger, open: Finding[], trend: number[], hasData: boolean): void {
+    const balance = worstBalance(ledger.balances);
+    const now = ledger.now_ms;
+    const lost = this.losing(now, balance);
+    const worst = open.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
+    let level = "ok", title = "All quiet", detail = `Nothing stands out. Watching ${plural(status.kept.hops, "hop")} and ${plural(status.kept.flows, "flow")} since ${clock(status.start_ms)}.`;
+    if (!hasData) {
+      level = "info";
+      title = ledger.balances.some((b) => b.received > 0) ? "Nothing decoded yet" : "Waiting for the first report";
+      detail = `Started ${span(now - status.start_ms)} ago.`;
+    }
+    if (worst) {
+      level = worst.severity;
+      title = `${plural(open.length, "finding")} open, worst: ${worst.severity}`;
+      detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${open.length > 1 ? `, and ${open.length - 1} more` : ""}.`;
+    } else if (lost > 0 && balance) {
+      level = "warning";
+      title = "The collector is losing reports";
+      detail = `${short(lost)} dropped in the last minute. ${topDrop(balance)}.`;
+    }
+    if (level !== this.shown) {
+      this.shown = level;
+      this.symbol.replaceChildren(icon(level));
+      setAttribute(this.box, "data-level", level);
+    }
+    setText(this.title, title);
+    setText(this.detail, detail);
+    const prefix = open.length > 0 ? `(${open.length}${level === "critical" ? "!" : ""}) ` : "";
+    if (document.title !== `${prefix}hopscope`) document.title = `${prefix}hopscope`;
+
+    setText(byId("rate"), short(Math.round(ledger.reports_per_second)));
+    setText(byId("figure-hops"), short(status.kept.hops));
+    setText(byId("figure-flows"), short(status.kept.flows));
+    const dropped = balance ? droppedOf(balance) : 0;
+    setText(byId("figure-dropped"), dropped === 0 ? "0" : percent(dropped / Math.max(1, balance?.received ?? 1)));
+    setAttribute(byId("figure-dropped"), "class", lost > 0 ? "bad" : null);
+    drawSpark(byId<HTMLCanvasElement>("rate-trend"), trend.slice(-60), 60);
+  }
+}
+
+function where(f: Finding): string {
+  if (f.flow) return ` for ${f.flow}`;
+  if (f.exporter) return ` from exporter ${f.exporter}`;
+  return f.node ? ` at ${f.egress_if ? `hop ${hopName(f.node, f.egress_if)}` : `node ${f.node}`}` : "";
+}
