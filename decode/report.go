@@ -228,52 +228,50 @@ func (r *Report) Error() error {
 // Batch is a reusable list of reports. It grows to the largest number of reports that it ever held and allocates
 // nothing after that.
 type Batch struct {
-	Reports []*Report // valid until Reset
-	spare   []*Report
+	// Reports are valid until Reset. What the slice has room for behind its end are reports to be used again, or nil.
+	Reports []*Report
 }
 
 // Next appends an empty report and returns it.
 func (b *Batch) Next() *Report {
-	var r *Report
-	if n := len(b.spare); n > 0 {
-		r = b.spare[n-1]
-		b.spare = b.spare[:n-1]
-		r.Reset()
-	} else {
-		r = &Report{Hops: make([]Hop, 0, 8)}
+	n := len(b.Reports)
+	if n == cap(b.Reports) {
+		b.Reports = slices.Grow(b.Reports, 1)
+		clear(b.Reports[n:cap(b.Reports)])
 	}
-	b.Reports = append(b.Reports, r)
+	b.Reports = b.Reports[:n+1]
+	r := b.Reports[n]
+	if r == nil {
+		r = &Report{Hops: make([]Hop, 0, 8)}
+		b.Reports[n] = r
+		return r
+	}
+	r.Reset()
 	return r
 }
 
 // Cancel takes back the report that Next gave last.
-func (b *Batch) Cancel() {
-	n := len(b.Reports) - 1
-	b.spare = append(b.spare, b.Reports[n])
-	b.Reports = b.Reports[:n]
-}
+func (b *Batch) Cancel() { b.Reports = b.Reports[:len(b.Reports)-1] }
 
 // Reset empties the batch. The reports that were in it will be handed out again.
-func (b *Batch) Reset() {
-	b.spare = append(b.spare, b.Reports...)
-	b.Reports = b.Reports[:0]
-}
+func (b *Batch) Reset() { b.Reports = b.Reports[:0] }
 
 // Scatter hands every report of b to the batch that pick chooses, in order and without copying, and leaves b empty.
-// Spare reports of the receiving batches come back in exchange, so that neither side runs dry. A report for which
-// pick gives nil stays in b as a spare.
+// The batches give unused reports in exchange, so that neither side runs dry. A report for which pick gives nil stays
+// in b, to be used again.
 func (b *Batch) Scatter(pick func(*Report) *Batch) {
-	for _, r := range b.Reports {
+	for i, r := range b.Reports {
 		dst := pick(r)
 		if dst == nil {
-			b.spare = append(b.spare, r)
 			continue
 		}
-		if n := len(dst.spare); n > 0 {
-			b.spare = append(b.spare, dst.spare[n-1])
-			dst.spare = dst.spare[:n-1]
+		n := len(dst.Reports)
+		if n == cap(dst.Reports) {
+			dst.Reports = slices.Grow(dst.Reports, 1)
+			clear(dst.Reports[n:cap(dst.Reports)])
 		}
-		dst.Reports = append(dst.Reports, r)
+		dst.Reports = dst.Reports[:n+1]
+		b.Reports[i], dst.Reports[n] = dst.Reports[n], r
 	}
 	b.Reports = b.Reports[:0]
 }

@@ -21,6 +21,8 @@ type Decoder struct {
 	intmd   *intmd.Decoder
 	outer   packet.Packet // of the frame
 	inner   packet.Packet // of the packet inside a report
+	in      telemetry.Inner
+	place   intmd.Place
 }
 
 // New makes a decoder for p.
@@ -62,8 +64,8 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 			return d.path(b, p, data, time)
 		}
 	}
-	place, ok := d.find(p, data)
-	if !ok {
+	place := &d.place
+	if !d.find(place, p, data) {
 		return 0
 	}
 	r := d.next(b, time)
@@ -72,9 +74,9 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 	if shimType(data, place) == intmd.TypeMX {
 		r.Format, r.Kind = decode.INTMX, decode.KindInstruction
 	}
-	res := d.intmd.Decode(r, data, place)
-	r.Version = res.Version
-	d.restoreFlow(r, p, data, res)
+	if r.Version = d.intmd.Decode(r, data, place); r.Version != 0 {
+		d.restoreFlow(r, data, r.Version)
+	}
 	return 1
 }
 
@@ -92,18 +94,17 @@ func (d *Decoder) reports(b *decode.Batch, src decode.Addr, data []byte, at, end
 		r := d.next(b, time)
 		r.Exporter = src
 		r.Has |= decode.HasExporter
-		var in telemetry.Inner
-		more = d.reader.Next(r, &in)
-		if in.Type != telemetry.InnerNone {
-			d.inside(r, data[:min(in.End, len(data))], in)
+		more = d.reader.Next(r, &d.in)
+		if d.in.Type != telemetry.InnerNone {
+			d.inside(r, data[:min(d.in.End, len(data))])
 		}
 	}
 	return n
 }
 
-// inside reads the packet that r is about, and the INT in it.
-func (d *Decoder) inside(r *decode.Report, data []byte, in telemetry.Inner) {
-	p := &d.inner
+// inside reads the packet that r is about, which d.in describes, and the INT in it.
+func (d *Decoder) inside(r *decode.Report, data []byte) {
+	p, in, place := &d.inner, &d.in, &d.place
 	switch in.Type {
 	case telemetry.InnerEthernet:
 		p.Ethernet(data, in.At, in.End)
@@ -126,22 +127,17 @@ func (d *Decoder) inside(r *decode.Report, data []byte, in telemetry.Inner) {
 	if r.Flags&decode.Tracked == 0 && !in.INT {
 		return
 	}
-	place, ok := d.find(p, data)
-	if in.INT {
-		place, ok = d.always(p, in)
-	}
-	if !ok {
+	if in.INT && !always(place, p, in.End) || !in.INT && !d.find(place, p, data) {
 		return
 	}
 	local := len(r.Hops)
 	if r.Kind == decode.KindPostcard && shimType(data, place) == intmd.TypeMD {
 		r.Kind = decode.KindStack
 	}
-	res := d.intmd.Decode(r, data, place)
-	if r.INT = res.Version; r.INT == 0 {
+	if r.INT = d.intmd.Decode(r, data, place); r.INT == 0 {
 		return
 	}
-	d.restoreFlow(r, p, data, res)
+	d.restoreFlow(r, data, r.INT)
 	// The reporting node's own hop stands behind the stack. If the stack has a block of that node already, as its
 	// newest, the two are one visit.
 	if n := len(r.Hops); local == 1 && n > 1 {
@@ -166,18 +162,19 @@ func (d *Decoder) setFlow(r *decode.Report, p *packet.Packet, data []byte) {
 	}
 }
 
-// restoreFlow undoes what INT did to the flow key.
-func (d *Decoder) restoreFlow(r *decode.Report, p *packet.Packet, data []byte, res intmd.Result) {
+// restoreFlow undoes what the INT at d.place did to the flow key.
+func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
+	place := &d.place
 	switch {
-	case res.NPT == 1:
-		r.Flow.DstPort = res.Original
-	case res.NPT == 2:
-		r.Flow.Proto = uint8(res.Original)
-		setPorts(r, data, res.Next)
-	case d.profile.TailPort != 0 && res.Version == decode.V05 && p.Proto == packet.ProtoUDP && r.Flow.DstPort == d.profile.TailPort:
-		if tail := res.Next - 4; tail < len(data) {
+	case place.NPT == 1:
+		r.Flow.DstPort = place.Original
+	case place.NPT == 2:
+		r.Flow.Proto = uint8(place.Original)
+		setPorts(r, data, place.Next)
+	case v == decode.V05 && place.ByPort && r.Flow.DstPort == d.profile.TailPort:
+		if tail := place.Next - 4; tail < len(data) && !place.SinkReport {
 			r.Flow.Proto = data[tail]
-			setPorts(r, data, res.Next)
+			setPorts(r, data, place.Next)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
 const (
@@ -44,12 +43,14 @@ func udpEnd(p *packet.Packet, data []byte) int {
 	return min(p.L4+n, p.End)
 }
 
-// find looks for the mark of INT in p, and says where the shim is. A marked packet without room for a shim has no INT.
-func (d *Decoder) find(p *packet.Packet, data []byte) (intmd.Place, bool) {
+// find looks for the mark of INT in p, and says in place where the shim is. A marked packet without room for a shim has
+// no INT.
+func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	if p.L4 == 0 || p.Fragment {
-		return intmd.Place{}, false
+		return false
 	}
-	place := intmd.Place{At: p.L4, IPEnd: p.End, End: p.End}
+	*place = intmd.Place{}
+	place.At, place.IPEnd, place.End = p.L4, p.End, p.End
 	c := &d.profile
 	marked := c.DSCPMask != 0 && (p.DSCP()^c.DSCP)&c.DSCPMask == 0
 	switch p.Proto {
@@ -62,8 +63,8 @@ func (d *Decoder) find(p *packet.Packet, data []byte) (intmd.Place, bool) {
 			case contains(c.INTPorts, port), c.TailPort != 0 && port == c.TailPort:
 				place.ByPort, marked = true, true
 			case c.Tunnels && (port == portVXLANGPE || port == portGeneve):
-				if tunnelled(&place, port, data) {
-					return place, place.At+4 <= place.End
+				if tunnelled(place, port, data) {
+					return place.At+4 <= place.End
 				}
 			}
 		}
@@ -73,32 +74,34 @@ func (d *Decoder) find(p *packet.Packet, data []byte) (intmd.Place, bool) {
 			place.At = p.L4 + 4*int(data[p.L4+12]>>4)
 		}
 	case packet.ProtoGRE:
-		return place, c.GREProtocol != 0 && gre(&place, c.GREProtocol, data) && place.At+4 <= place.End
+		return c.GREProtocol != 0 && gre(place, c.GREProtocol, data) && place.At+4 <= place.End
 	default:
-		return place, false
+		return false
 	}
 	if c.ProbeMarker != 0 && len(data)-place.At >= 8 && binary.BigEndian.Uint64(data[place.At:]) == c.ProbeMarker {
 		place.At += 8
 		marked = true
 	}
-	return place, marked && place.At+4 <= p.End
+	return marked && place.At+4 <= p.End
 }
 
-// always is where INT is in the packets of Intel's reports. The lengths of its IP and UDP headers are those before the
-// sink changed the packet, so that only the report bounds it.
-func (d *Decoder) always(p *packet.Packet, in telemetry.Inner) (intmd.Place, bool) {
-	place := intmd.Place{At: p.L4, IPEnd: in.End, End: in.End, SinkReport: true}
-	switch {
-	case p.L4 == 0 || p.Fragment:
-		return place, false
-	case p.Proto == packet.ProtoUDP:
-		place.At += 8
-	case p.Proto == packet.ProtoTCP:
-		place.At += 20
-	default:
-		return place, false
+// always says where INT is in the packets of Intel's reports. The lengths of its IP and UDP headers are those before
+// the sink changed the packet, so that only the report's end bounds it.
+func always(place *intmd.Place, p *packet.Packet, end int) bool {
+	if p.L4 == 0 || p.Fragment {
+		return false
 	}
-	return place, place.At+4 <= in.End
+	*place = intmd.Place{}
+	place.IPEnd, place.End, place.SinkReport = end, end, true
+	switch p.Proto {
+	case packet.ProtoUDP:
+		place.At = p.L4 + 8
+	case packet.ProtoTCP:
+		place.At = p.L4 + 20
+	default:
+		return false
+	}
+	return place.At+4 <= end
 }
 
 // tunnelled looks for INT in the VXLAN-GPE or Geneve header at place.At.
@@ -147,7 +150,7 @@ func gre(place *intmd.Place, protocol uint16, data []byte) bool {
 }
 
 // shimType is the type that the shim at place announces. A shim that was not captured counts as that of a stack.
-func shimType(data []byte, place intmd.Place) uint8 {
+func shimType(data []byte, place *intmd.Place) uint8 {
 	if len(data)-place.At < 4 {
 		return intmd.TypeMD
 	}

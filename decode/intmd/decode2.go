@@ -11,21 +11,12 @@ import (
 const headerLen = 12
 
 // decode2 reads what has a shim of 2.x: a 4-bit type (Geneve: 8), and a length in bytes that excludes the shim.
-func (d *Decoder) decode2(r *decode.Report, data []byte, p Place, typ uint8, length int) Result {
+func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, typ uint8, length int) decode.Version {
 	s := data[p.At : p.At+4 : p.At+4]
-	lengthAt := p.At + 1
-	res := Result{Type: typ, Next: p.At + 4 + length}
+	lengthAt, npt := p.At+1, uint8(0)
 	switch p.Carrier {
 	case TCPUDP:
-		res.NPT = s[0] >> 2 & 3
-		switch {
-		case res.NPT == 1:
-			res.Original = binary.BigEndian.Uint16(s[2:])
-		case res.NPT == 2 && d.opts.SwapNPT2:
-			res.Original = uint16(s[2])
-		case res.NPT == 2:
-			res.Original = uint16(s[3])
-		}
+		npt = s[0] >> 2 & 3
 	case VXLANGPE:
 		if s[0]&0x0f != 0 { // the type is 8 bits wide in this carrier
 			typ = 0
@@ -36,30 +27,29 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p Place, typ uint8, len
 	switch {
 	case typ < TypeMD || typ > TypeMX || d.opts.Versions&V21 == 0:
 		r.Fail(format, "type", p.At, decode.BadType)
-		return Result{}
-	case res.NPT == 3 || res.NPT != 0 && !p.ByPort:
+		return 0
+	case npt == 3 || npt != 0 && !p.ByPort:
 		r.Fail(format, "npt", p.At, decode.BadType)
-		return Result{}
+		return 0
 	}
 	if typ == TypeDestination {
-		res.Version = d.destination(r, data, p, decode.V21, length).Version
-		return res
+		return d.destination(r, data, p, decode.V21, length)
 	}
 	if length < headerLen {
 		r.Fail(format, "length", lengthAt, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	if len(data)-p.At > 4 && data[p.At+4]>>4 != 2 {
 		r.Fail(format, "version", p.At+4, decode.BadVersion)
-		return Result{}
+		return 0
 	}
-	if res.Next > p.End {
+	if p.At+4+length > p.End {
 		r.Fail(format, "length", lengthAt, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	if len(data)-p.At < 4+headerLen {
 		r.Flags |= decode.Truncated
-		return Result{}
+		return 0
 	}
 	h := data[p.At+4 : p.At+4+headerLen : p.At+4+headerLen]
 	ok := false
@@ -69,10 +59,20 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p Place, typ uint8, len
 		ok = d.metadata(r, data, h, p.At+4, length-headerLen, lengthAt)
 	}
 	if !ok {
-		return Result{}
+		return 0
 	}
-	res.Version = decode.V21
-	return accept(r, data, res)
+	if npt != 0 {
+		p.NPT = npt
+		switch {
+		case npt == 1:
+			p.Original = binary.BigEndian.Uint16(s[2:])
+		case d.opts.SwapNPT2:
+			p.Original = uint16(s[2])
+		default:
+			p.Original = uint16(s[3])
+		}
+	}
+	return accept(r, data, p, 4+length, decode.V21)
 }
 
 // metadata reads an INT-MD header h, which is at data[at], and the stack behind it.

@@ -23,11 +23,12 @@ func New(opts Options) *Decoder { return &Decoder{opts: opts} }
 // behind the hops of the stack. Offsets of errors count from data[0]. Less data than the lengths claim is no error:
 // what is there is read, and r is marked as truncated. After an error r is as before but for the error.
 //
-// At least the four bytes of the shim must lie before p.IPEnd.
-func (d *Decoder) Decode(r *decode.Report, data []byte, p Place) Result {
+// It gives the version of the headers, or 0 if they were rejected or cut. At least the four bytes of the shim must lie
+// before p.IPEnd.
+func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version {
 	if len(data)-p.At < 4 {
 		r.Flags |= decode.Truncated
-		return Result{}
+		return 0
 	}
 	s := data[p.At : p.At+4 : p.At+4]
 	if p.Carrier == Geneve {
@@ -40,26 +41,26 @@ func (d *Decoder) Decode(r *decode.Report, data []byte, p Place) Result {
 }
 
 // decode1 reads what has the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
-func (d *Decoder) decode1(r *decode.Report, data []byte, p Place, typ uint8, length int) Result {
+func (d *Decoder) decode1(r *decode.Report, data []byte, p *Place, typ uint8, length int) decode.Version {
 	host := typ == 3 && d.opts.HostINT
 	if typ != TypeMD && typ != TypeDestination && !host || p.Carrier != TCPUDP || d.opts.Versions&(V05|V10) == 0 {
 		r.Fail(format, "type", p.At, decode.BadType)
-		return Result{}
+		return 0
 	}
 	if typ == TypeDestination {
 		return d.destination(r, data, p, decode.V10, length-4)
 	}
 	if length < 12 {
 		r.Fail(format, "length", p.At+2, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	if len(data)-p.At < 5 { // the version cannot be read, nor the bound that belongs to it
 		if p.At+length > p.IPEnd && !p.SinkReport {
 			r.Fail(format, "length", p.At+2, decode.BadLength)
-			return Result{}
+			return 0
 		}
 		r.Flags |= decode.Truncated
-		return Result{}
+		return 0
 	}
 	ver := data[p.At+4] >> 4
 	v10 := ver == 1 || ver == 0 && d.opts.Version0
@@ -70,11 +71,11 @@ func (d *Decoder) decode1(r *decode.Report, data []byte, p Place, typ uint8, len
 		return d.decode10(r, data, p, length)
 	}
 	r.Fail(format, "version", p.At+4, decode.BadVersion)
-	return Result{}
+	return 0
 }
 
 // decode05 reads version 0.5. Behind the stack is a tail of 4 bytes, and with Intel's shim a sequence number before.
-func (d *Decoder) decode05(r *decode.Report, data []byte, p Place, host bool, length int) Result {
+func (d *Decoder) decode05(r *decode.Report, data []byte, p *Place, host bool, length int) decode.Version {
 	be := binary.BigEndian
 	around := 4 + 8 + 4 // shim, header, and the tail or, in Intel's reports, the sequence number
 	if host && !p.SinkReport {
@@ -82,11 +83,11 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p Place, host bool, le
 	}
 	if length < around || !p.SinkReport && p.At+length > p.IPEnd {
 		r.Fail(format, "length", p.At+2, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	if len(data)-p.At < 12 {
 		r.Flags |= decode.Truncated
-		return Result{}
+		return 0
 	}
 	h := data[p.At+4 : p.At+12 : p.At+12]
 	bitmap := be.Uint16(h[4:])
@@ -94,13 +95,13 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p Place, host bool, le
 	switch {
 	case words == 0 || words != bits.OnesCount16(bitmap):
 		r.Fail(format, "ins_cnt", p.At+5, decode.BadWidth)
-		return Result{}
+		return 0
 	case total > limit:
 		r.Fail(format, "total_hop_cnt", p.At+7, decode.BadCount)
-		return Result{}
+		return 0
 	case length-around != 4*words*int(total):
 		r.Fail(format, "length", p.At+2, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	r.Instructions = bitmap
 	r.Has |= decode.HasInstructions
@@ -110,19 +111,19 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p Place, host bool, le
 		r.SourceSeq = be.Uint32(data[at:])
 		r.Has |= decode.HasSourceSeq
 	}
-	return accept(r, data, Result{Version: decode.V05, Type: TypeMD, Next: p.At + length})
+	return accept(r, data, p, length, decode.V05)
 }
 
 // decode10 reads version 1.0.
-func (d *Decoder) decode10(r *decode.Report, data []byte, p Place, length int) Result {
+func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) decode.Version {
 	be := binary.BigEndian
 	if p.At+length > p.End {
 		r.Fail(format, "length", p.At+2, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	if len(data)-p.At < 12 {
 		r.Flags |= decode.Truncated
-		return Result{}
+		return 0
 	}
 	h := data[p.At+4 : p.At+12 : p.At+12]
 	bitmap, stride, stack := be.Uint16(h[4:]), 4*int(h[2]&0x1f), length-12
@@ -131,19 +132,19 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p Place, length int) R
 		layout = wire.INT10Wide
 		if bitmap&0xf000 == 0x3000 {
 			r.Fail(format, "instructions", p.At+8, decode.BadWidth)
-			return Result{}
+			return 0
 		}
 	}
 	plan := d.plans.Plan(layout, bitmap)
 	if stride != 4*plan.Words || stride == 0 && stack != 0 {
 		r.Fail(format, "hop_ml", p.At+6, decode.BadWidth)
-		return Result{}
+		return 0
 	}
 	hops := 0
 	if stride != 0 {
 		if hops = stack / stride; hops*stride != stack {
 			r.Fail(format, "length", p.At+2, decode.BadStack)
-			return Result{}
+			return 0
 		}
 	}
 	r.Instructions, r.RemainingHops = bitmap, h[3]
@@ -154,11 +155,11 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p Place, length int) R
 		r.Has |= decode.HasSourceSeq
 	}
 	d.stack(r, data[p.At+12:], hops, plan, stride)
-	return accept(r, data, Result{Version: decode.V10, Type: TypeMD, Next: p.At + length})
+	return accept(r, data, p, length, decode.V10)
 }
 
 // destination skips a type 2 header of length bytes behind the shim and keeps what is in it.
-func (d *Decoder) destination(r *decode.Report, data []byte, p Place, v decode.Version, length int) Result {
+func (d *Decoder) destination(r *decode.Report, data []byte, p *Place, v decode.Version, length int) decode.Version {
 	at := p.At + 4
 	if length < 0 || at+length > p.End {
 		field := p.At + 2
@@ -166,18 +167,19 @@ func (d *Decoder) destination(r *decode.Report, data []byte, p Place, v decode.V
 			field = p.At + 1
 		}
 		r.Fail(format, "length", field, decode.BadLength)
-		return Result{}
+		return 0
 	}
 	r.Unknown = data[at:min(at+length, len(data))]
-	return accept(r, data, Result{Version: v, Type: TypeDestination, Next: at + length})
+	return accept(r, data, p, 4+length, v)
 }
 
-// accept marks r if the INT part goes on behind the captured bytes.
-func accept(r *decode.Report, data []byte, res Result) Result {
-	if res.Next > len(data) {
+// accept notes where an INT part of length bytes ends, and marks r if that is behind the captured bytes.
+func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Version) decode.Version {
+	p.Next = p.At + length
+	if p.Next > len(data) {
 		r.Flags |= decode.Truncated
 	}
-	return res
+	return v
 }
 
 // stack reads n blocks from b, newest first, or as many as were captured, the last one in part.

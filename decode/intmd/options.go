@@ -1,7 +1,5 @@
 package intmd
 
-import "github.com/hopscope/hopscope/decode"
-
 // Versions is a set of INT versions.
 type Versions uint8
 
@@ -55,7 +53,7 @@ const (
 	Geneve // the shim is the option header
 )
 
-// Place is where a packet has its INT.
+// Place is where a packet has its INT, and what is found there.
 type Place struct {
 	Carrier Carrier
 	At      int // of the shim
@@ -65,12 +63,9 @@ type Place struct {
 	ByPort     bool // recognised by UDP destination port: the only way to a next protocol type other than 0
 	// SinkReport: inside a report of Intel host INT, whose sink took the tail away.
 	SinkReport bool
-}
 
-// Result is what the caller needs to go on behind the INT part. Version is 0 if the headers were rejected or cut.
-type Result struct {
-	Version decode.Version
-	Type    uint8 // TypeMD, TypeDestination, TypeMX
+	// Decode fills in the rest, for headers that it accepts.
+
 	// NPT and Original tell what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the
 	// original IP protocol, whose header starts at Next.
 	NPT      uint8

@@ -130,14 +130,6 @@ func local(r *decode.Report) *decode.Hop {
 	return h
 }
 
-func setTime32(h *decode.Hop, f decode.HopField, to *uint64, v uint32) {
-	if v != math.MaxUint32 {
-		*to = uint64(v)
-		h.Has |= f
-		h.TimeBits = 32
-	}
-}
-
 // report05 reads report 0.5 §3.
 func (rd *Reader) report05(r *decode.Report, in *Inner) {
 	be, at, nproto := binary.BigEndian, rd.pos, rd.data[rd.pos]&0x0f
@@ -170,16 +162,16 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 		r.NodeID = be.Uint32(x)
 		r.Has |= decode.HasNodeID
 		hop := local(r)
-		setTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
-		wire.SetInterfaces(hop, be.Uint32(x[4:]))
+		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+		wire.AddInterfaces(hop, be.Uint32(x[4:]))
 		if nproto == 1 {
-			wire.SetQueueID(hop, x[8])
+			wire.AddQueueID(hop, x[8])
 			r.DropReason = x[9]
 			r.Has |= decode.HasDropReason
 			return
 		}
-		wire.SetQueue(hop, be.Uint32(x[8:]))
-		setTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+		wire.AddQueue(hop, be.Uint32(x[8:]))
+		wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
 	case 3:
 		rd.loss(r, in, x)
 	case 4:
@@ -257,12 +249,12 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 		r.FlowID = be.Uint32(h[12:])
 		r.Has |= decode.HasFlowID
 		hop := local(r)
-		wire.SetWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
-		wire.SetQueue(hop, be.Uint32(x[4:]))
-		setTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
-		setTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
-		wire.SetInterfaces(hop, be.Uint32(x[16:]))
-		wire.SetWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[20:]))
+		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
+		wire.AddQueue(hop, be.Uint32(x[4:]))
+		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
+		wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint32(x[12:]))
+		wire.AddInterfaces(hop, be.Uint32(x[16:]))
+		wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[20:]))
 		return
 	}
 	r.HeaderTime = be.Uint32(h[12:])
@@ -275,7 +267,7 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 // metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.
 func metadata10(r *decode.Report, md uint32, x []byte) {
 	be, hop := binary.BigEndian, local(r)
-	setTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
+	wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 	for bit := uint32(0x20); bit != 0; bit >>= 1 {
 		if md&bit == 0 {
 			continue
@@ -284,19 +276,19 @@ func metadata10(r *decode.Report, md uint32, x []byte) {
 		x = x[4:]
 		switch bit {
 		case 0x20:
-			wire.SetInterfaces(hop, v)
+			wire.AddInterfaces(hop, v)
 		case 0x10:
-			wire.SetWord(hop, decode.HopLatency, &hop.Latency, v)
+			wire.AddWord(hop, decode.HopLatency, &hop.Latency, v)
 		case 0x08:
-			wire.SetQueue(hop, v)
+			wire.AddQueue(hop, v)
 		case 0x04:
-			setTime32(hop, decode.HopEgressTime, &hop.EgressTime, v)
+			wire.AddTime32(hop, decode.HopEgressTime, &hop.EgressTime, v)
 		case 0x02:
-			wire.SetQueueID(hop, uint8(v>>24))
+			wire.AddQueueID(hop, uint8(v>>24))
 			r.DropReason = uint8(v >> 16)
 			r.Has |= decode.HasDropReason
 		case 0x01:
-			wire.SetWord(hop, decode.HopTxUtilization, &hop.TxUtilization, v)
+			wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, v)
 		}
 	}
 }

@@ -141,13 +141,14 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	if md == 0 {
 		return at + 8 + mdLength
 	}
-	hop := r.AddHop()
-	rd.plans.Plan(wire.INT2, md&mdINT).Hop(hop, x)
+	hops := r.Grow(1)
+	hop := &hops[len(hops)-1]
+	rd.plans.Plan(wire.INT2, md&mdINT).Stack(hops[len(hops)-1:], x, 0)
 	hop.NodeID = r.NodeID
 	hop.Has |= decode.HopNodeID
 	if md&mdDrop != 0 {
 		v := be.Uint32(x[base-4:])
-		wire.SetQueueID(hop, uint8(v>>24))
+		wire.AddQueueID(hop, uint8(v>>24))
 		r.DropReason = uint8(v >> 16)
 		r.Has |= decode.HasDropReason
 	}

@@ -48,12 +48,14 @@ const (
 	txUtilization
 	buffer
 	congestion
+	congestionAfterQueue // the same where the queue id was announced before
 	numItems
 )
 
 var itemWords = [numItems]uint8{
 	reserved: 1, nodeID: 1, interfaces: 1, latency: 1, queue: 1, ingressTime: 1, egressTime: 1,
 	ingressTime64: 2, egressTime64: 2, l2Interfaces: 2, l2Interfaces16: 1, txUtilization: 1, buffer: 1, congestion: 1,
+	congestionAfterQueue: 1,
 }
 
 var itemFields = [numItems]decode.HopField{
@@ -70,6 +72,8 @@ var itemFields = [numItems]decode.HopField{
 	txUtilization:  decode.HopTxUtilization,
 	buffer:         decode.HopBufferID | decode.HopBufferOccupancy,
 	congestion:     decode.HopQueueID | decode.HopQueueCongestion,
+
+	congestionAfterQueue: decode.HopQueueCongestion,
 }
 
 // items gives the meaning of the bits of each layout, from bit 0. Bits beyond are reserved.

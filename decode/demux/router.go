@@ -1,0 +1,109 @@
+package demux
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+)
+
+// Route gives the exporters of one prefix a profile.
+type Route struct {
+	Prefix  netip.Prefix // IPv4 or IPv6; host bits are ignored
+	Profile Profile
+}
+
+// Router is a Decoder that chooses the profile by the source address of a packet: that of the longest prefix, or a
+// fallback. It is for one goroutine.
+type Router struct {
+	fallback *Decoder
+	routes   []route // longest prefix first
+	// recent remembers the choice for addresses seen lately, so that a packet of a known exporter costs one
+	// comparison whatever the number of routes.
+	recent [recentSlots]struct {
+		addr decode.Addr
+		dec  *Decoder
+	}
+	outer packet.Packet
+}
+
+const recentSlots = 256 // a power of two
+
+type route struct {
+	hi, lo         uint64 // the prefix
+	maskHi, maskLo uint64
+	bits           int
+	dec            *Decoder
+}
+
+// NewRouter makes a router. Of two routes with the same prefix the first counts.
+func NewRouter(fallback Profile, routes []Route) *Router {
+	rt := &Router{fallback: New(fallback)}
+	for _, r := range routes {
+		n := r.Prefix.Bits()
+		if r.Prefix.Addr().Is4() {
+			n += 96
+		}
+		x := route{bits: n, dec: New(r.Profile), maskHi: mask(n), maskLo: mask(n - 64)}
+		hi, lo := halves(decode.AddrFrom(r.Prefix.Addr()))
+		x.hi, x.lo = hi&x.maskHi, lo&x.maskLo
+		rt.routes = append(rt.routes, x)
+	}
+	slices.SortStableFunc(rt.routes, func(a, b route) int { return cmp.Compare(b.bits, a.bits) })
+	return rt
+}
+
+// mask has n leading ones, for any n.
+func mask(n int) uint64 {
+	switch {
+	case n <= 0:
+		return 0
+	case n >= 64:
+		return ^uint64(0)
+	}
+	return ^uint64(0) << (64 - n)
+}
+
+func halves(a decode.Addr) (hi, lo uint64) {
+	return binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(a[8:])
+}
+
+// Frame is [Decoder.Frame] of the decoder for the frame's source address. A frame without an IP header goes to the
+// fallback.
+func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
+	rt.outer.Frame(link, data, length)
+	dec := rt.fallback
+	if rt.outer.IP != 0 {
+		dec = rt.pick(rt.outer.Src(data))
+	}
+	return dec.packet(b, &rt.outer, data, time)
+}
+
+// Datagram is [Decoder.Datagram] of the decoder for src.
+func (rt *Router) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
+	return rt.pick(src).Datagram(b, src, payload, time)
+}
+
+func (rt *Router) pick(src decode.Addr) *Decoder {
+	if len(rt.routes) == 0 {
+		return rt.fallback
+	}
+	hi, lo := halves(src)
+	s := &rt.recent[(hi^lo)*0x9e3779b97f4a7c15>>(64-8)]
+	if s.dec == nil || s.addr != src {
+		s.addr, s.dec = src, rt.search(hi, lo)
+	}
+	return s.dec
+}
+
+func (rt *Router) search(hi, lo uint64) *Decoder {
+	for i := range rt.routes {
+		if r := &rt.routes[i]; hi&r.maskHi == r.hi && lo&r.maskLo == r.lo {
+			return r.dec
+		}
+	}
+	return rt.fallback
+}
