@@ -16,5 +16,6 @@
 // into frames.
 //
 // Own reader over gopacket/pcapgo, because it hands out slices of a large buffer instead of copying every packet, and
-// because a hostile pcapng option makes pcapgo panic. The tests hold both against each other.
+// because a hostile pcapng option makes pcapgo panic. The tests hold both against each other. Reads over a mapped file:
+// 28 ns a frame of 200 bytes instead of 21, but a mapped file that somebody truncates kills the process.
 package pcapfile
