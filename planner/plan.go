@@ -1,0 +1,20 @@
+package planner
+
+// Probe is one path of a plan: a walk through the network.
+type Probe struct {
+	ID        string   `json:"id"`
+	Nodes     []string `json:"nodes"`               // in walking order
+	Links     []string `json:"links,omitempty"`     // names of the links walked, one less than nodes
+	Ports     []int    `json:"ports,omitempty"`     // egress port of every node but the last
+	Agent     string   `json:"agent,omitempty"`     // node whose agent sends the probe
+	Collector string   `json:"collector,omitempty"` // node whose agent receives it
+}
+
+// Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be
+// below it. Optimal means that the objective is proven to be the best there is.
+type Stats struct {
+	Objective  float64 `json:"objective"`
+	LowerBound float64 `json:"lower_bound"`
+	Optimal    bool    `json:"optimal"`
+	Seconds    float64 `json:"seconds"` // time taken, filled in by who has a clock
+}
