@@ -16,6 +16,7 @@ type Window struct {
 
 	OtherHops  uint64 // hop records folded into the hop "other" because the hop table was full
 	OtherPaths uint64 // path changes that were counted and not listed
+	OtherDrops uint64 // drop reports of nodes and reasons that were not listed one by one
 	FlowCount  int    // flows in the tables at the end of the window
 }
 

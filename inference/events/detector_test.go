@@ -184,8 +184,8 @@ func TestTexts(t *testing.T) {
 		Lost: 3, Reports: 997}}
 	step(&inference.Window{
 		Exporters: exporters,
-		Drops: []inference.DropStats{{Node: 4, Reason: 80, Count: 12, Flow: flow(1)}},
-		Paths: []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 4}}, Packets: 99}},
+		Drops:     []inference.DropStats{{Node: 4, Reason: 80, Count: 12, Flow: flow(1)}},
+		Paths:     []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 4}}, Packets: 99}},
 	})
 	step(&inference.Window{Exporters: exporters})
 	want := []string{

@@ -1,0 +1,97 @@
+package shard
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/flowtable"
+)
+
+const (
+	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
+	inline = 8
+	// bufferCodes is the length of a flow's buffer: 17 reports of five hops.
+	bufferCodes = 176
+	// absent marks a value that a hop did not have. It is no code of package logcode.
+	absent = 0xffff
+)
+
+// flow is what the table keeps of a flow, behind its key. With them it is eight cache lines: a report usually reads
+// and writes the first two and the one where its codes go.
+type flow struct {
+	pathID uint64 // of the reports in the buffer; 0 while no path is known
+
+	last     int64
+	packets  uint64
+	onPath   uint32 // reports since the path is the same, at most 2³²-1
+	changes  uint32
+	window   uint32         // the window that inWindow and fresh belong to
+	inWindow uint32         // reports in it
+	batch    uint32         // the batch that used the flow last
+	gen      uint32         // generation of refs
+	top      uint16         // place among the busiest flows of the window, +1
+	refs     [inline]uint16 // of the hops, into the hop table
+	hops     uint8          // length of the path, at most the maximum that is kept
+	blocks   uint8          // blocks in use: those of the path, then some of former paths
+	buffered uint8          // reports in the buffer
+	fresh    uint8          // of those, how many belong to the window
+	flags    flowFlags
+	_        [1]byte
+
+	block [inline]uint32 // the rest is linked from the last of them
+
+	// codes are the latency and queue codes of the hops, report after report, until there is no room for one more.
+	codes [bufferCodes]uint16
+}
+
+type flowFlags uint8
+
+const (
+	postcards flowFlags = 1 << iota // the path is put together from reports of one hop each
+	flatTTL                         // the hops of the path do not differ in TTL
+)
+
+type (
+	entry = flowtable.Entry[decode.FlowKey, flow]
+	table = flowtable.Table[decode.FlowKey, flow]
+)
+
+// pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0.
+func pathID(hops []decode.Hop) uint64 {
+	const step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db
+	id, k := uint64(len(hops)), uint64(step)
+	for i := range hops {
+		h := &hops[i]
+		x := uint64(h.NodeID)<<32 | uint64(h.IngressIf)<<16 | uint64(h.EgressIf)
+		y := uint64(h.L2IngressIf)<<32 | uint64(h.L2EgressIf)
+		hi, lo := bits.Mul64(x^k, y^mul)
+		id += hi ^ lo // terms do not wait for each other
+		k += step
+	}
+	return max(id, 1)
+}
+
+// hopKey is the place that a hop record is about.
+func hopKey(h *decode.Hop) inference.HopKey {
+	k := inference.HopKey{Node: h.NodeID, EgressIf: uint32(h.EgressIf)}
+	if h.Has&decode.HopEgressIf == 0 {
+		k.EgressIf = h.L2EgressIf
+	}
+	return k
+}
+
+// isPath reports whether the hops of r are the whole path of its packet.
+func isPath(r *decode.Report) bool {
+	const partial = decode.Truncated | decode.HopLimit | decode.MTU | decode.Transit | decode.Dropped
+	if r.Flags&partial != 0 || len(r.Hops) == 0 {
+		return false
+	}
+	switch r.Kind {
+	case decode.KindStack, decode.KindProbe, decode.KindTrace:
+		return true
+	case decode.KindQueue: // with or without a stack
+		return r.INT != 0
+	}
+	return false
+}

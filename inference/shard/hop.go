@@ -1,0 +1,98 @@
+package shard
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// other is the reference of all hops that have no place in the table.
+const other = 0
+
+// hopWindow is one hop in one window.
+type hopWindow struct {
+	count          uint64
+	latency, queue logcode.Histogram
+	utilization    float64
+	hasUtilization bool
+}
+
+func (w *hopWindow) reset() {
+	w.latency.Reset()
+	w.queue.Reset()
+	w.count, w.utilization, w.hasUtilization = 0, 0, false
+}
+
+// hopTable numbers the hops. References stay good as long as the generation does.
+type hopTable struct {
+	keys  []inference.HopKey // by reference; the first is Other
+	seen  []int64            // by reference: end of the last window with records
+	cells []hopCell          // open addressing, linear probing, at most half full
+	seed  uint64
+	gen   uint32
+}
+
+type hopCell struct {
+	key uint64 // node<<32 | egress interface
+	ref uint16 // 0 is an empty cell
+}
+
+func newHopTable(n int, seed uint64) hopTable {
+	return hopTable{
+		keys:  append(make([]inference.HopKey, 0, n+1), inference.HopKey{Other: true}),
+		seen:  make([]int64, 1, n+1),
+		cells: make([]hopCell, 1<<bits.Len(uint(2*n))),
+		seed:  seed,
+	}
+}
+
+// find gives the reference of a hop, a new one if it is not known, or other if there is no place.
+func (t *hopTable) find(k inference.HopKey) uint16 {
+	key := uint64(k.Node)<<32 | uint64(k.EgressIf)
+	c := t.cell(key)
+	if c.ref == 0 {
+		if len(t.keys) == cap(t.keys) {
+			return other
+		}
+		*c = hopCell{key, uint16(len(t.keys))}
+		t.keys = append(t.keys, k)
+		t.seen = append(t.seen, 0)
+	}
+	return c.ref
+}
+
+func (t *hopTable) cell(key uint64) *hopCell {
+	hi, lo := bits.Mul64(key^0xa0761d6478bd642f, t.seed|1)
+	hi, lo = bits.Mul64(hi^lo, 0xe7037ed1a0b428db)
+	mask := len(t.cells) - 1
+	for i := int(hi^lo) & mask; ; i = (i + 1) & mask {
+		if c := &t.cells[i]; c.ref == 0 || c.key == key {
+			return c
+		}
+	}
+}
+
+// crowded reports whether three quarters of the table are in use.
+func (t *hopTable) crowded() bool { return len(t.keys)-1 >= cap(t.keys)*3/4 }
+
+// forget drops the hops without records since before, and starts a generation if there were any.
+func (t *hopTable) forget(before int64) {
+	n := 1
+	for i := 1; i < len(t.keys); i++ {
+		if t.seen[i] >= before {
+			t.keys[n], t.seen[n] = t.keys[i], t.seen[i]
+			n++
+		}
+	}
+	if n == len(t.keys) {
+		return
+	}
+	t.keys, t.seen = t.keys[:n], t.seen[:n]
+	clear(t.cells)
+	for i := 1; i < n; i++ {
+		key := uint64(t.keys[i].Node)<<32 | uint64(t.keys[i].EgressIf)
+		*t.cell(key) = hopCell{key, uint16(i)}
+	}
+	t.gen++
+}

@@ -1,0 +1,84 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// Flows gives the n flows with most packets over their whole life in the table, busiest first. It changes nothing, but
+// reads the whole table: it is for summaries and questions of people.
+func (s *State) Flows(n int) []inference.FlowStats {
+	type candidate struct {
+		packets uint64
+		e       *entry
+	}
+	if n <= 0 {
+		return nil
+	}
+	var best []candidate
+	trim := func() {
+		slices.SortFunc(best, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(b.packets, a.packets), compareFlows(&a.e.Key, &b.e.Key))
+		})
+		best = best[:min(n, len(best))]
+	}
+	for _, e := range s.flows.All() {
+		if best = append(best, candidate{e.Value.packets, e}); len(best) >= 2*n+64 {
+			trim()
+		}
+	}
+	trim()
+	out := make([]inference.FlowStats, 0, len(best))
+	for _, c := range best {
+		out = append(out, s.flowStats(c.e))
+	}
+	return out
+}
+
+// Flow gives one flow, if it is in the table.
+func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
+	slot := s.flows.Get(tableHash(&key, s.seed), &key)
+	if slot == flowtable.None {
+		return inference.FlowStats{}, false
+	}
+	return s.flowStats(s.flows.At(slot)), true
+}
+
+func (s *State) flowStats(e *entry) inference.FlowStats {
+	f := &e.Value
+	out := inference.FlowStats{Key: e.Key, Packets: f.packets, PathID: f.pathID, Changes: f.changes, Last: f.last}
+	var space [maxBlocks]uint32
+	for i, b := range s.slab.chain(&space, f)[:f.hops] {
+		p := &s.slab.blocks[b]
+		latency, queue, rng := p.latency, p.queue, s.rng // copies: a look must not change what comes later
+		for j := range int(f.buffered) {
+			at := 2 * (j*int(f.hops) + i)
+			if c := f.codes[at]; c != absent {
+				latency.Update(c, &rng)
+			}
+			if c := f.codes[at+1]; c != absent {
+				queue.Update(c, &rng)
+			}
+		}
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency), Queue: tinySummary(&queue)})
+	}
+	return out
+}
+
+// tinySummary reads the quantiles of a sketch of codes.
+func tinySummary(t *kll.Tiny) inference.Summary {
+	if t.Count() == 0 {
+		return inference.Summary{}
+	}
+	var q [3]uint16
+	t.Quantiles(q[:0], 0.5, 0.9, 0.99)
+	return inference.Summary{
+		Count: t.Count(), P50: logcode.Decode(q[0]), P90: logcode.Decode(q[1]), P99: logcode.Decode(q[2]), Max: logcode.Decode(t.Max()),
+	}
+}

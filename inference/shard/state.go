@@ -1,0 +1,410 @@
+package shard
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// batchSize is how many reports are looked up together, so that their cache misses overlap.
+const batchSize = 64
+
+// State is what one shard knows. It has one owner and takes no lock.
+type State struct {
+	cfg    Config
+	seed   uint64
+	rng    kll.Rand
+	flows  *table
+	slab   slab
+	hops   hopTable
+	win    []hopWindow // of the open window, by reference
+	top    topFlows
+	cut    *Cut // the open window
+	spare  *Cut
+	window uint32 // number of the open window
+	batch  uint32
+	stats  Stats
+	hand   uint32 // next flow to look at when blocks run out
+	swept  int64  // time of the last look for idle flows
+
+	hashes  [batchSize]uint64
+	keys    [batchSize]decode.FlowKey
+	slots   [batchSize]uint32
+	reports [batchSize]*decode.Report
+	touched uint64 // sum of what was read ahead, so that the reads are not optimised away
+}
+
+// Stats is the state of a shard and what it counted since New.
+type Stats struct {
+	Flows           int    // in the table
+	Capacity        int    // flows that there is room for
+	Hops            int    // in the table of hops
+	MemoryBytes     int64  // taken for flows and their sketches, whether in use or not
+	EvictedIdle     uint64 // flows not seen for the idle timeout
+	EvictedPressure uint64 // flows that made place for others
+	OtherHops       uint64 // hop records folded into the hop "other"
+	NoFlow          uint64 // reports that name no flow, counted for their hops alone
+	Refused         uint64 // reports of flows that found no place, counted for their hops alone
+	LongPaths       uint64 // hop records beyond the maximum path length, counted for their hops alone
+	Unsketched      uint64 // hop records that no memory was left for in the sketches of their flow
+	Partial         uint64 // hop records of incomplete stacks that are on no known path of their flow
+}
+
+// New takes the memory of a shard. cfg must be valid. The seed makes the hashes of flows unpredictable and draws the
+// coins of the sketches.
+func New(cfg Config, seed uint64) *State {
+	per := int64(cfg.flowBytes())
+	n := cfg.MemoryBytes / per
+	s := &State{
+		cfg: cfg, seed: seed, rng: kll.Rand(seed),
+		hops: newHopTable(cfg.MaxHops, seed),
+		top:  newTopFlows(cfg.TopFlows),
+	}
+	var err error
+	s.flows, err = flowtable.New(flowtable.Config{
+		MemoryBytes: int(n * (int64(unsafe.Sizeof(entry{})) + 12)), IdleTimeout: cfg.IdleTimeout,
+	}, s.evicted)
+	if err != nil {
+		panic(fmt.Sprintf("shard.New with a configuration that does not validate: %v", err))
+	}
+	s.slab = newSlab(int((cfg.MemoryBytes - int64(s.flows.Bytes())) / int64(unsafe.Sizeof(block{}))))
+	s.cut = s.newCut()
+	s.win = s.cut.windows
+	return s
+}
+
+// Update counts reports that were read to their end. It keeps nothing of them.
+func (s *State) Update(reports []*decode.Report) {
+	for len(reports) > 0 {
+		n := 0
+		for n < len(s.reports) && len(reports) > 0 {
+			r := reports[0]
+			reports = reports[1:]
+			s.cut.reports++
+			if r.Has&decode.HasFlow == 0 {
+				s.stats.NoFlow++
+				s.countAlone(r)
+				continue
+			}
+			s.reports[n], s.keys[n] = r, r.Flow
+			n++
+		}
+		if n > 0 {
+			s.update(n)
+		}
+	}
+}
+
+// update counts the first n reports of s.reports, in four passes that each read another place of memory.
+func (s *State) update(n int) {
+	reports, slots := s.reports[:n], s.slots[:n]
+	for i := range reports {
+		s.hashes[i] = tableHash(&s.keys[i], s.seed)
+	}
+	now := reports[n-1].Time
+	s.flows.FindAll(s.hashes[:n], s.keys[:n], now, slots, nil)
+	s.batch++
+	s.readAhead(slots)
+	for i, slot := range slots {
+		if slot == flowtable.None {
+			s.stats.Refused++
+			s.countAlone(reports[i])
+			continue
+		}
+		s.count(reports[i], slot)
+	}
+	s.sweep(now)
+}
+
+// tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
+// the upper half too.
+func tableHash(k *decode.FlowKey, seed uint64) uint64 { return bits.RotateLeft64(k.Hash(seed), 32) }
+
+// readAhead reads the lines that counting will need, independently of each other.
+func (s *State) readAhead(slots []uint32) {
+	var sum uint64
+	for _, slot := range slots {
+		if slot == flowtable.None {
+			continue
+		}
+		f := &s.flows.At(slot).Value
+		f.batch = s.batch
+		at := 2 * int(f.buffered) * int(f.hops)
+		sum += uint64(f.codes[min(at, bufferCodes-1)])
+		if f.full(1) {
+			for _, b := range f.block[:min(f.hops, inline)] {
+				p := &s.slab.blocks[b]
+				sum += uint64(p.node) + p.latency.Count() + p.queue.Count()
+			}
+		}
+	}
+	s.touched = sum
+}
+
+// full reports whether there is no room for another report behind the next n.
+func (f *flow) full(n int) bool {
+	return (int(f.buffered)+n+1)*2*int(f.hops) > bufferCodes
+}
+
+// count counts a report for its flow and its hops.
+func (s *State) count(r *decode.Report, slot uint32) {
+	f := &s.flows.At(slot).Value
+	f.packets++
+	f.last = max(f.last, r.Time)
+	if f.window != s.window {
+		f.window, f.inWindow, f.fresh = s.window, 0, 0
+	}
+	f.inWindow++
+	if f.inWindow > s.top.threshold && f.top == 0 {
+		s.admit(f, slot)
+	}
+	switch {
+	case isPath(r):
+		if id := pathID(r.Hops); id != f.pathID || f.gen != s.hops.gen || f.flags&postcards != 0 {
+			s.setPath(f, slot, r, id)
+		}
+		if f.onPath != ^uint32(0) {
+			f.onPath++
+		}
+		s.countStack(f, r)
+	case r.Kind == decode.KindDrop:
+		s.countDrop(r)
+		s.countPartial(f, r)
+	case len(r.Hops) == 1 && r.INT == 0:
+		s.countPostcard(f, slot, r)
+	default:
+		s.countPartial(f, r)
+	}
+}
+
+// countStack counts a report whose path is that of the flow.
+func (s *State) countStack(f *flow, r *decode.Report) {
+	u := units(r)
+	kept := int(f.hops)
+	at := 2 * int(f.buffered) * kept
+	codes := f.codes[at : at+2*kept]
+	var link uint32
+	for i := range r.Hops {
+		h := &r.Hops[i]
+		var ref uint16
+		switch {
+		case i >= kept:
+			ref = s.hops.find(hopKey(h))
+			s.skipped(i)
+		case i < inline:
+			ref = f.refs[i]
+		default: // long paths go from block to block
+			if i == inline {
+				link = f.block[inline-1]
+			}
+			link = s.slab.blocks[link].next
+			ref = s.slab.blocks[link].ref
+		}
+		latency, queue := s.countHop(&s.win[ref], u, h)
+		if i < kept {
+			codes[2*i], codes[2*i+1] = latency, queue
+		}
+	}
+	f.buffered++
+	f.fresh++
+	if f.full(0) {
+		s.flush(f)
+	}
+}
+
+// skipped counts a hop record, the i-th of its path, that has no sketch in its flow.
+func (s *State) skipped(i int) {
+	if i < s.cfg.MaxPathLength {
+		s.stats.Unsketched++
+	} else {
+		s.stats.LongPaths++
+	}
+}
+
+// countHop counts one hop record in its window and gives the codes of latency and queue.
+func (s *State) countHop(w *hopWindow, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
+	latency, queue = absent, absent
+	w.count++
+	ns, ok := uint64(h.Latency)*u.LatencyNS, true
+	if h.Has&decode.HopLatency == 0 {
+		ns, ok = u.Latency(h)
+	}
+	if ok {
+		latency = logcode.Encode(ns)
+		w.latency.Add(logcode.Dense(latency))
+	}
+	if h.Has&decode.HopQueueOccupancy != 0 {
+		queue = logcode.Encode(uint64(h.QueueOccupancy) * u.QueueBytes)
+		w.queue.Add(logcode.Dense(queue))
+	}
+	if h.Has&decode.HopTxUtilization != 0 {
+		if v, ok := u.Utilization(h); ok {
+			w.utilization, w.hasUtilization = max(w.utilization, v), true
+		}
+	}
+	return latency, queue
+}
+
+// countAlone counts the hops of a report without a flow.
+func (s *State) countAlone(r *decode.Report) {
+	u := units(r)
+	for i := range r.Hops {
+		s.countHop(&s.win[s.hops.find(hopKey(&r.Hops[i]))], u, &r.Hops[i])
+	}
+	if r.Kind == decode.KindDrop {
+		s.countDrop(r)
+	}
+}
+
+// countPartial counts the hops of a report that does not tell a path. What belongs to hops on the known path of the
+// flow counts there too.
+func (s *State) countPartial(f *flow, r *decode.Report) {
+	u := units(r)
+	var space [maxBlocks]uint32
+	chain := s.slab.chain(&space, f)[:f.hops]
+	for i := range r.Hops {
+		h := &r.Hops[i]
+		k := hopKey(h)
+		latency, queue := s.countHop(&s.win[s.hops.find(k)], u, h)
+		known := false
+		for _, b := range chain {
+			if p := &s.slab.blocks[b]; p.node == k.Node && p.egress == k.EgressIf {
+				s.add(f, p, latency, queue)
+				known = true
+				break
+			}
+		}
+		if !known {
+			s.stats.Partial++
+		}
+	}
+}
+
+// add counts codes in the sketches of a hop without going through the flow's buffer.
+func (s *State) add(f *flow, b *block, latency, queue uint16) {
+	var t *topHop
+	if f.top != 0 {
+		t = s.top.hop(f, b.key())
+	}
+	if latency != absent {
+		b.latency.Update(latency, &s.rng)
+		if t != nil {
+			t.latency.Add(logcode.Dense(latency))
+		}
+	}
+	if queue != absent {
+		b.queue.Update(queue, &s.rng)
+		if t != nil {
+			t.queue.Add(logcode.Dense(queue))
+		}
+	}
+}
+
+// flush moves the codes in the buffer to the sketches of the hops.
+func (s *State) flush(f *flow) {
+	n, hops := int(f.buffered), int(f.hops)
+	if n == 0 {
+		return
+	}
+	fresh := 0
+	if f.window == s.window {
+		fresh = int(f.fresh)
+	}
+	f.buffered, f.fresh = 0, 0
+	var space [maxBlocks]uint32
+	var latency, queue [bufferCodes / 2]uint16
+	for i, b := range s.slab.chain(&space, f)[:hops] {
+		l, q := 0, 0
+		late, lateQueue := 0, 0 // how many of them are of earlier windows
+		for j, at := 0, 2*i; j < n; j, at = j+1, at+2*hops {
+			if j == n-fresh {
+				late, lateQueue = l, q
+			}
+			latency[l], queue[q] = f.codes[at], f.codes[at+1]
+			if latency[l] != absent {
+				l++
+			}
+			if queue[q] != absent {
+				q++
+			}
+		}
+		if fresh == 0 {
+			late, lateQueue = l, q
+		}
+		p := &s.slab.blocks[b]
+		p.latency.Add(latency[:l], &s.rng)
+		p.queue.Add(queue[:q], &s.rng)
+		if f.top != 0 {
+			t := s.top.hop(f, p.key())
+			for _, c := range latency[late:l] {
+				t.latency.Add(logcode.Dense(c))
+			}
+			for _, c := range queue[lateQueue:q] {
+				t.queue.Add(logcode.Dense(c))
+			}
+		}
+	}
+}
+
+// sweep forgets idle flows, at a pace that looks at each four times an idle timeout.
+func (s *State) sweep(now int64) {
+	d := now - s.swept
+	if s.swept == 0 || d < 0 {
+		s.swept = now
+		return
+	}
+	step := int64(s.cfg.IdleTimeout) / 4 / int64(s.flows.Len()+1)
+	if d <= step {
+		return
+	}
+	n := d / max(step, 1)
+	s.swept = now
+	s.flows.Sweep(now, int(min(n, int64(s.flows.Cap()))))
+}
+
+// evicted gives back what a flow holds.
+func (s *State) evicted(_ uint32, e *entry, why flowtable.Reason) {
+	f := &e.Value
+	if f.top != 0 {
+		s.top.release(f)
+	}
+	var space [maxBlocks]uint32
+	for _, b := range s.slab.chain(&space, f) {
+		s.slab.give(b)
+	}
+	if why == flowtable.Deleted {
+		s.stats.EvictedPressure++
+	}
+}
+
+func units(r *decode.Report) *decode.Units {
+	if r.Units == nil {
+		return &decode.DefaultUnits
+	}
+	return r.Units
+}
+
+// Stats tells the state of the shard.
+func (s *State) Stats() Stats {
+	st, t := s.stats, s.flows.Stats()
+	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
+	st.EvictedIdle, st.EvictedPressure = t.Idle, st.EvictedPressure+t.Pressure
+	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
+	st.OtherHops += s.win[other].count
+	return st
+}
+
+// hopKeys appends the places of the path of f.
+func (s *State) hopKeys(dst []inference.HopKey, f *flow) []inference.HopKey {
+	var space [maxBlocks]uint32
+	for _, b := range s.slab.chain(&space, f)[:f.hops] {
+		dst = append(dst, s.slab.blocks[b].key())
+	}
+	return dst
+}
