@@ -1,5 +1,3 @@
-// Package kll estimates ranks and quantiles of a stream in bounded memory: the sketch of Karnin, Lang and Liberty,
-// "Optimal Quantile Approximation in Streams", FOCS 2016.
 package kll
 
 import "math/bits"

@@ -263,21 +263,10 @@ func (t *Tiny) Quantile(q float64) uint16 {
 
 // Quantiles appends the quantiles qs, which must ascend, to dst.
 func (t *Tiny) Quantiles(dst []uint16, qs ...float64) []uint16 {
-	var sorted [tinyItems]uint32 // code, level
-	start := t.start()
-	i, n := start, 0
-	var total uint64
-	for h, k := range t.size {
-		for _, c := range t.items[i : i+int(k)] {
-			sorted[n] = uint32(c)<<8 | uint32(h)
-			n++
-		}
-		total += uint64(k) << h
-		i += int(k)
-	}
-	slices.Sort(sorted[:n])
+	var sorted [tinyItems]uint32
+	n, total := t.sort(&sorted)
 	var below uint64
-	i = 0
+	i := 0
 	for _, q := range qs {
 		switch {
 		case !(q > 0) || n == 0:
@@ -295,4 +284,19 @@ func (t *Tiny) Quantiles(dst []uint16, qs ...float64) []uint16 {
 		dst = append(dst, min(max(uint16(sorted[i]>>8), t.min), t.max))
 	}
 	return dst
+}
+
+// sort fills dst with code<<8 | level of all items, in order, and gives their number and the sum of their weights.
+func (t *Tiny) sort(dst *[tinyItems]uint32) (n int, total uint64) {
+	i := t.start()
+	for h, k := range t.size {
+		for _, c := range t.items[i : i+int(k)] {
+			dst[n] = uint32(c)<<8 | uint32(h)
+			n++
+		}
+		total += uint64(k) << h
+		i += int(k)
+	}
+	slices.Sort(dst[:n])
+	return n, total
 }

@@ -1,0 +1,204 @@
+package kll
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+)
+
+// Number is what a [Sketch] can hold: values with an order and a fixed size. NaN has no place in an order and is left
+// out, not even counted.
+type Number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int | ~uint | ~float32 | ~float64
+}
+
+// MinK and MaxK bound the accuracy parameter k.
+const (
+	MinK = 8
+	MaxK = 4096
+)
+
+// ErrorBound is the rank error that a sketch with parameter k keeps with 99 % confidence, for all ranks at once. After
+// a merge, k is the smaller one of the two.
+func ErrorBound(k int) float64 { return 2.296 / math.Pow(float64(k), 0.9723) }
+
+const (
+	bufItems  = 16
+	maxLevels = 16
+)
+
+// Sketch is a quantile sketch. Make one with [New], or with [Sketch.Init] where it lies inside another struct. It is
+// not safe for concurrent use, and a plain copy shares memory: see [Sketch.CopyFrom].
+type Sketch[T Number] struct {
+	items    []T // free space, then the levels, lightest first, each in ascending order
+	count    uint64
+	rng      Rand
+	skip     uint64            // values to leave out before the next one is taken
+	used     uint16            // items on the levels
+	coin     uint16            // by level: which half the last compaction kept
+	flip     uint16            // by level: set if the next compaction keeps the other half
+	k        uint16            // accuracy parameter
+	size     [maxLevels]uint16 // items by level; one on level i weighs 2^(base+i)
+	base     uint8
+	top      uint8 // heaviest level in use
+	buffered uint8 // values in buf
+	min, max T
+	buf      [bufItems]T // values of weight 2^base, in order of arrival
+}
+
+// New returns an empty sketch with accuracy parameter k, clamped to [MinK, MaxK].
+func New[T Number](k int, seed uint64) *Sketch[T] {
+	s := new(Sketch[T])
+	s.Init(k, seed)
+	return s
+}
+
+// Init makes s an empty sketch without memory of its own.
+func (s *Sketch[T]) Init(k int, seed uint64) {
+	*s = Sketch[T]{k: uint16(min(max(k, MinK), MaxK)), rng: Rand(seed)}
+}
+
+// Reset empties s and keeps its memory and the state of its generator.
+func (s *Sketch[T]) Reset() { *s = Sketch[T]{items: s.items, rng: s.rng, k: s.k} }
+
+// CopyFrom makes s an independent copy of o, in the memory of s where that is enough.
+func (s *Sketch[T]) CopyFrom(o *Sketch[T]) {
+	items := s.items
+	if len(items) < int(o.used) {
+		items = make([]T, len(o.items))
+	}
+	copy(items[len(items)-int(o.used):], o.items[len(o.items)-int(o.used):])
+	*s = *o
+	s.items = items
+}
+
+// K is the accuracy parameter.
+func (s *Sketch[T]) K() int { return int(s.k) }
+
+// Count is the number of values.
+func (s *Sketch[T]) Count() uint64 { return s.count }
+
+// Min is the smallest value, exactly; zero if there is none.
+func (s *Sketch[T]) Min() T { return s.min }
+
+// Max is the largest value, exactly; zero if there is none.
+func (s *Sketch[T]) Max() T { return s.max }
+
+// SizeBytes is the memory that s holds, itself included.
+func (s *Sketch[T]) SizeBytes() int {
+	var t T
+	return int(unsafe.Sizeof(*s)) + cap(s.items)*int(unsafe.Sizeof(t))
+}
+
+// Update adds one value.
+func (s *Sketch[T]) Update(v T) {
+	if s.count == 0 {
+		if v != v {
+			return
+		}
+		s.min, s.max = v, v
+	} else if v < s.min {
+		s.min = v
+	} else if v > s.max {
+		s.max = v
+	}
+	if s.skip != 0 {
+		if v == v {
+			s.count++
+			s.skip--
+		}
+		return
+	}
+	if v != v {
+		return
+	}
+	s.count++
+	s.buf[s.buffered%bufItems] = v
+	s.buffered++
+	if s.base != 0 {
+		s.draw()
+	}
+	if s.buffered == bufItems {
+		s.flush()
+	}
+}
+
+// draw chooses the next value to take: any one of the next 2^base, counted from a multiple of that.
+func (s *Sketch[T]) draw() {
+	mask := uint64(1)<<s.base - 1
+	s.skip = -s.count&mask + s.rng.Next()&mask
+}
+
+// flush moves the buffer to level 0.
+func (s *Sketch[T]) flush() {
+	base := s.base
+	sort16(&s.buf)
+	s.room(bufItems)
+	if s.base != base {
+		return // the buffer was halved
+	}
+	s.insert(0, s.buf[:])
+	s.buffered = 0
+}
+
+// Merge adds what o has seen. o stays as it is; it may be s.
+func (s *Sketch[T]) Merge(o *Sketch[T]) {
+	if o.count == 0 {
+		return
+	}
+	if s == o {
+		var c Sketch[T]
+		c.CopyFrom(o)
+		o = &c
+	}
+	if s.count == 0 {
+		s.min, s.max = o.min, o.max
+	}
+	s.min, s.max = min(s.min, o.min), max(s.max, o.max)
+	s.count += o.count
+	end := len(o.items)
+	for i := int(o.top); i >= 0; i-- { // heavy first, so that base has risen before the light ones come
+		n := int(o.size[i])
+		s.add(o.items[end-n:end], o.base+uint8(i))
+		end -= n
+	}
+	buf := o.buf
+	sortSmall(buf[:o.buffered])
+	s.add(buf[:o.buffered], o.base)
+}
+
+// add puts values in ascending order, each of weight 2^w, on the levels.
+func (s *Sketch[T]) add(run []T, w uint8) {
+	var chunk [2 * bufItems]T
+	for len(run) > 0 {
+		for int(w) >= int(s.base)+s.levels() {
+			s.raise()
+		}
+		base := s.base
+		free := s.room(min(len(run), bufItems))
+		if s.base != base {
+			continue
+		}
+		if w >= base {
+			n := min(len(run), free)
+			s.insert(int(w-base), run[:n])
+			run = run[n:]
+			continue
+		}
+		// Too light: of each 2^d neighbours one is taken.
+		n, d := 0, base-w
+		for len(run) > 0 && n < min(len(chunk), free) {
+			block := run[:min(uint64(len(run)), 1<<min(d, 62))]
+			if r := s.rng.Next() & (1<<d - 1); r < uint64(len(block)) {
+				chunk[n] = block[r]
+				n++
+			}
+			run = run[len(block):]
+		}
+		s.insert(0, chunk[:n])
+	}
+}
+
+// levels is the number of levels before base rises. Sampling at base adds to the variance of the estimates what
+// one more level would whose share is a single value; 16 k times lighter than the heaviest level, that is 3 %.
+func (s *Sketch[T]) levels() int { return min(bits.Len16(s.k)+4, maxLevels) }
