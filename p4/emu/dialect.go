@@ -1,0 +1,81 @@
+package emu
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Dialect is how a switch takes part in telemetry.
+type Dialect uint8
+
+// The dialects. A packet is marked by the switch that its host is attached to; switches further on add to it if they
+// speak the same dialect, and forward it untouched if not. The last switch always takes out what is in the packet.
+const (
+	MD21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
+	MD10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0
+	MX21                   // INT-MX 2.1: instructions in the packet, a report 2.0 from every node
+	XD20                   // INT-XD: nothing in the packet, a report 2.0 (postcard) from every node
+	Local05                // nothing in the packet, a report 0.5 with local header from every node
+	Off                    // forwards only
+	numDialects
+)
+
+var dialectNames = [numDialects]string{"int-md-2.1", "int-md-1.0", "int-mx-2.1", "int-xd-2.0", "local-0.5", "off"}
+
+func (d Dialect) String() string {
+	if d < numDialects {
+		return dialectNames[d]
+	}
+	return fmt.Sprintf("dialect(%d)", uint8(d))
+}
+
+// MarshalText gives the name.
+func (d Dialect) MarshalText() ([]byte, error) {
+	if d >= numDialects {
+		return nil, fmt.Errorf("no such dialect: %d", d)
+	}
+	return []byte(dialectNames[d]), nil
+}
+
+// UnmarshalText reads the name.
+func (d *Dialect) UnmarshalText(b []byte) error {
+	i := slices.Index(dialectNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("%q is no dialect; want one of %v", b, dialectNames)
+	}
+	*d = Dialect(i)
+	return nil
+}
+
+// embeds reports whether the dialect puts a header into packets.
+func (d Dialect) embeds() bool { return d <= MX21 }
+
+// Marker is how packets that carry INT 2.1 are told from others. INT 1.0 knows DSCP only.
+type Marker uint8
+
+// The markers.
+const (
+	MarkDSCP Marker = iota // DSCP 0x17 over UDP and TCP; the original value goes into the shim
+	MarkPort               // UDP destination port 17768; TCP gets a UDP header in front (NPT 2)
+)
+
+const (
+	markDSCP = 0x17
+	markPort = 17768
+)
+
+// Bits of the instruction bitmap (INT v2.1 §4.7; RepMdBits of telemetry report 2.0 have the same places).
+const (
+	insNodeID     = 0x8000
+	insLevel1     = 0x4000
+	insLatency    = 0x2000
+	insQueue      = 0x1000
+	insIngress    = 0x0800
+	insEgress     = 0x0400
+	insLevel2     = 0x0200
+	insTx         = 0x0100
+	insBuffer     = 0x0080
+	insReserved   = 0x007e
+	insComplement = 0x0001 // in a report: the drop reason
+	insDrop       = 0x0001
+)

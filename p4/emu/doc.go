@@ -1,0 +1,33 @@
+// Package emu is a small network in one process: a fabric of switches with queues, hosts that send flows across it, and
+// the telemetry that the switches write, byte by byte. It is the twin in Go of what P4 programs do on a switch, and the
+// source of traffic for the demo, the tests and the benchmarks.
+//
+// # What is emulated
+//
+// A discrete-event simulation in virtual nanoseconds. Hosts emit packets (Poisson or paced); switches route them on
+// shortest paths, choosing among equal ones by a hash of the 5-tuple that each switch salts differently; every
+// interface has a queue of bounded bytes that is served at a rate, first come first served, with tail drop. Hop
+// latency and queue occupancy are therefore consequences of load. A script of faults changes rates, links, routes,
+// access lists, switches and the delivery of reports.
+//
+// Packets are real: Ethernet, IPv4 or IPv6, UDP or TCP, with correct lengths and checksums after every hop. The source
+// node inserts the INT shim and header, each node pushes its block, the sink node reports and restores the packet.
+// Payload is a counter followed by zeros; only its first bytes are held in memory, which checksums cannot notice.
+//
+// # What a switch does to a packet
+//
+// The ingress time is taken when the last bit has arrived. A pipeline of fixed delay and small jitter leads to the egress
+// queue; the occupancy reported is what the packet finds there, in bytes, without itself. The egress time is taken when
+// the packet leaves the queue, so hop latency = pipeline + wait, without its own transmission. Blocks are written then.
+//
+// # What is left out
+//
+// No Ethernet learning, no ARP, no TCP dynamics: senders do not slow down when packets are lost. Reports travel outside
+// the emulated network and arrive when they are sent.
+//
+// # Repeatability
+//
+// The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic and report delivery draw
+// from generators of their own, so that reports which get lost do not change the packets. A Network is not safe for
+// concurrent use, and reads neither the clock nor the network; only [Network.Play] does.
+package emu

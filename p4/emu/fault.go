@@ -1,0 +1,296 @@
+package emu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// FaultKind is what goes wrong.
+type FaultKind uint8
+
+// The kinds of faults.
+const (
+	CutRate          FaultKind = iota // the direction Node to Peer keeps the share Value of its rate
+	CrossTraffic                      // other traffic takes the share Value of the direction Node to Peer; a Poisson process
+	LinkDown                          // the link between Node and Peer fails, both ways
+	DenyFlows                         // an access list of Node drops the share Value of all flows
+	WithdrawRoute                     // Node has no route to the hosts of Peer
+	SlowSwitch                        // the pipeline of Node takes Delay longer
+	LoseReports                       // each datagram of Node is lost with probability Value
+	DuplicateReports                  // each datagram of Node arrives twice with probability Value
+	ReorderReports                    // each datagram of Node is passed by the next one with probability Value
+	SilenceReports                    // Node writes no reports, and numbers none
+	RestartReports                    // the sequence numbers of Node begin again at 0, at once
+	numFaults
+)
+
+var faultNames = [numFaults]string{
+	"cut-rate", "cross-traffic", "link-down", "deny-flows", "withdraw-route", "slow-switch", "lose-reports",
+	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports",
+}
+
+func (k FaultKind) String() string {
+	if k < numFaults {
+		return faultNames[k]
+	}
+	return fmt.Sprintf("fault(%d)", uint8(k))
+}
+
+// Fault is one line of the script.
+type Fault struct {
+	Kind       FaultKind
+	At, For    time.Duration // from the beginning of the script; it lasts from At until At + For
+	Node, Peer string        // switches by name
+	Value      float64
+	Delay      time.Duration
+}
+
+// String gives, for example, "cut-rate agg-0-0 to core-0, 0.3".
+func (f Fault) String() string {
+	s := f.Kind.String() + " " + f.Node
+	if f.Kind.hasPeer() {
+		s += " to " + f.Peer
+	}
+	switch {
+	case f.Kind == SlowSwitch:
+		s += fmt.Sprintf(", %v", f.Delay)
+	case f.Kind.hasValue():
+		s += fmt.Sprintf(", %g", f.Value)
+	}
+	return s
+}
+
+func (k FaultKind) onLink() bool  { return k <= LinkDown }
+func (k FaultKind) hasPeer() bool { return k.onLink() || k == WithdrawRoute }
+func (k FaultKind) hasValue() bool {
+	switch k {
+	case LinkDown, WithdrawRoute, SlowSwitch, SilenceReports, RestartReports:
+		return false
+	}
+	return true
+}
+
+// fault is the state of one line of the script.
+type fault struct {
+	Fault
+	node   int
+	iface  int // of Node, towards Peer
+	edge   int32
+	begin  int32 // timers
+	end    int32
+	cross  int32
+	active bool
+	armed  bool // a packet of cross traffic is scheduled
+}
+
+// crossBytes is the size of packets of cross traffic.
+const crossBytes = 1000
+
+// maxCross bounds cross traffic to a few times a line's rate.
+const maxCross = 4
+
+func (n *Network) buildScript() error {
+	var errs []error
+	n.script = make([]fault, len(n.cfg.Script))
+	for i, f := range n.cfg.Script {
+		s := &n.script[i]
+		*s = fault{Fault: f, iface: -1, edge: -1}
+		if err := n.checkFault(s); err != nil {
+			errs = append(errs, fmt.Errorf("script, line %d (%v): %w", i, f, err))
+			continue
+		}
+		s.begin, s.end, s.cross = n.timer(timerBegin, i), n.timer(timerEnd, i), n.timer(timerCross, i)
+		n.events.add(int64(f.At), s.begin)
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Network) checkFault(s *fault) error {
+	var ok bool
+	if s.node, ok = n.graph.Lookup(s.Node); !ok {
+		return fmt.Errorf("there is no switch %q", s.Node)
+	}
+	if s.Kind.hasPeer() {
+		peer, ok := n.graph.Lookup(s.Peer)
+		if !ok {
+			return fmt.Errorf("there is no switch %q", s.Peer)
+		}
+		if s.Kind == WithdrawRoute {
+			for e, node := range n.routes.edges {
+				if node == peer {
+					s.edge = int32(e)
+				}
+			}
+			if s.edge < 0 {
+				return fmt.Errorf("switch %s has no hosts", s.Peer)
+			}
+		} else if s.iface = n.graph.Between(s.node, peer); s.iface < 0 {
+			return fmt.Errorf("there is no link between %s and %s", s.Node, s.Peer)
+		}
+	}
+	top := 1.0
+	if s.Kind == CrossTraffic {
+		top = maxCross
+	}
+	switch {
+	case s.Kind >= numFaults:
+		return fmt.Errorf("no such kind")
+	case s.At < 0 || s.For <= 0:
+		return fmt.Errorf("from %v for %v", s.At, s.For)
+	case n.cfg.Repeat > 0 && s.At+s.For > n.cfg.Repeat:
+		return fmt.Errorf("ends at %v, after the script repeats at %v", s.At+s.For, n.cfg.Repeat)
+	case s.Kind.hasValue() && !(s.Value > 0 && s.Value <= top):
+		return fmt.Errorf("value %v is outside 0..%v", s.Value, top)
+	case s.Kind == SlowSwitch && (s.Delay <= 0 || s.Delay > time.Minute):
+		return fmt.Errorf("delay %v", s.Delay)
+	}
+	return nil
+}
+
+// turn begins or ends a fault.
+func (n *Network) turn(i int, begins bool) {
+	s := &n.script[i]
+	s.active = begins
+	if begins {
+		n.events.add(n.now+int64(s.For), s.end)
+	} else if n.cfg.Repeat > 0 {
+		n.events.add(n.now-int64(s.For)+int64(n.cfg.Repeat), s.begin)
+	}
+	switch s.Kind {
+	case CutRate:
+		n.applyRate(s.iface)
+	case CrossTraffic:
+		if begins && !s.armed {
+			s.armed = true
+			n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), s.cross)
+		}
+	case LinkDown:
+		n.applyLink(s.iface)
+	case RestartReports:
+		if begins {
+			d := &n.switches[s.node]
+			for hw := range d.seq {
+				n.flush(d, hw)
+				d.seq[hw] = 0
+			}
+		}
+	default:
+		n.applySwitch(s.node)
+	}
+	if n.cfg.OnFault != nil {
+		n.cfg.OnFault(time.Duration(n.now), s.Fault, begins)
+	}
+}
+
+// applyRate sets the rate of a line from all faults that are active on it.
+func (n *Network) applyRate(iface int) {
+	share := 1.0
+	for i := range n.script {
+		if s := &n.script[i]; s.active && s.Kind == CutRate && s.iface == iface {
+			share *= s.Value
+		}
+	}
+	q := &n.queues[iface]
+	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	q.lastDue = 0
+	for i := range q.size {
+		if s := q.at(i); s.start <= n.now && s.pkt >= 0 {
+			q.lastDue = n.packets[s.pkt].due
+		}
+	}
+	ps := int64(min(math.Round(float64(q.base)/share), 1e12))
+	q.retime(n.now, ps, func(s *sending) {
+		if s.pkt < 0 {
+			return
+		}
+		p := &n.packets[s.pkt]
+		p.start = s.start
+		if p.waiting {
+			p.due = s.start
+			p.live = n.events.add(p.due, s.pkt)
+			return
+		}
+		n.schedule(s.pkt, p, q, s.done)
+	})
+}
+
+// applyLink takes a link down or up. Packets in its queues and on its lines are lost; routes follow later.
+func (n *Network) applyLink(iface int) {
+	down := false
+	for i := range n.script {
+		s := &n.script[i]
+		down = down || s.active && s.Kind == LinkDown && n.graph.Link(s.iface) == n.graph.Link(iface)
+	}
+	for _, i := range []int{iface, n.graph.Peer(iface)} {
+		q := &n.queues[i]
+		n.stats.CrossDelivered += uint64(q.drain(n.now))
+		q.up = !down
+		if down {
+			q.clear(n.now, func(s *sending) {
+				if s.pkt < 0 {
+					n.stats.CrossDropped++
+				} else {
+					n.drop(s.pkt, &n.packets[s.pkt], LinkFailed)
+				}
+			})
+		}
+	}
+	n.events.add(n.now+int64(n.cfg.Convergence), n.reroute)
+}
+
+// applySwitch sets the state of a switch from all faults that are active on it.
+func (n *Network) applySwitch(node int) {
+	d := &n.switches[node]
+	d.extra, d.acl, d.noRoute = 0, 0, d.noRoute[:0]
+	d.silent, d.loss, d.duplicate, d.reorder = false, 0, 0, 0
+	for i := range n.script {
+		s := &n.script[i]
+		if !s.active || s.node != node {
+			continue
+		}
+		switch s.Kind {
+		case DenyFlows:
+			d.acl = max(d.acl, uint64(min(s.Value, 1-0x1p-53)*(1<<64)))
+		case WithdrawRoute:
+			d.noRoute = append(d.noRoute, s.edge)
+		case SlowSwitch:
+			d.extra += int64(s.Delay)
+		case LoseReports:
+			d.loss = max(d.loss, s.Value)
+		case DuplicateReports:
+			d.duplicate = max(d.duplicate, s.Value)
+		case ReorderReports:
+			d.reorder = max(d.reorder, s.Value)
+		case SilenceReports:
+			d.silent = true
+		}
+	}
+	if d.reorder == 0 {
+		n.release(d)
+	}
+}
+
+// crossRate is the number of packets of cross traffic a second.
+func (n *Network) crossRate(s *fault) float64 {
+	return s.Value * float64(n.cfg.LinkRate) / (8 * crossBytes)
+}
+
+func (n *Network) sendCross(timer int32, i int) {
+	s := &n.script[i]
+	s.armed = s.active
+	if !s.active {
+		return
+	}
+	n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
+	q := &n.queues[s.iface]
+	n.stats.CrossSent++
+	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	if q.up {
+		if _, _, ok := q.accept(n.now, crossBytes, -1); ok {
+			return
+		}
+	}
+	n.stats.CrossDropped++
+}

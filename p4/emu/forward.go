@@ -1,0 +1,165 @@
+package emu
+
+import (
+	"slices"
+	"time"
+)
+
+// packetEvent happens when a packet reaches the egress queue of the switch that it was on the way to, or the host.
+// First the egress of the switch that it came from is made up for: what was written there became certain only when
+// the packet had left.
+func (n *Network) packetEvent(i int32, p *packet) {
+	if p.waiting {
+		n.probeLeaves(i, p)
+		return
+	}
+	if p.out >= 0 {
+		last := n.ifPeer[p.out] < 0
+		n.egress(p, last)
+		if last {
+			n.deliver(i, p)
+			return
+		}
+		p.in = n.ifPeer[p.out]
+		p.node = n.ifNode[p.in]
+		p.out = -1
+	}
+	p.arrived = p.next
+	n.ingress(i, p)
+}
+
+// ingress decides what becomes of a packet, and queues it.
+func (n *Network) ingress(i int32, p *packet) {
+	d := &n.switches[p.node]
+	if p.kind == sourceRouted {
+		n.queueProbe(i, p, d)
+		return
+	}
+	dst := &n.hosts[p.dst]
+	if p.sampled && n.ifHost[p.in] >= 0 {
+		n.source(p, d)
+	}
+	if d.acl != 0 && mix(p.hash^d.salt^aclSalt) < d.acl {
+		n.drop(i, p, Denied)
+		return
+	}
+	if !p.decrementTTL() {
+		n.drop(i, p, Expired)
+		return
+	}
+	switch {
+	case dst.node == p.node:
+		p.out = dst.iface
+	case slices.Contains(d.noRoute, dst.edge):
+	default:
+		p.out = n.routes.next(p.node, d.salt, dst.edge, len(n.switches), p.hash)
+	}
+	if p.out < 0 {
+		n.drop(i, p, NoRoute)
+		return
+	}
+	n.enqueue(i, p, d)
+}
+
+const aclSalt = 0x61636c
+
+// enqueue puts a packet into the queue of p.out.
+func (n *Network) enqueue(i int32, p *packet, d *device) {
+	q := &n.queues[p.out]
+	if !q.up {
+		n.drop(i, p, LinkFailed)
+		return
+	}
+	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	p.found = q.bytes
+	start, done, ok := q.accept(n.now, int64(p.size+n.growth(p, d)), i)
+	if !ok {
+		n.drop(i, p, QueueFull)
+		return
+	}
+	p.queued, p.start = n.now, start
+	p.delay = 0
+	if peer := n.ifPeer[p.out]; peer >= 0 {
+		p.delay = n.pipeline(n.ifNode[peer])
+	}
+	if p.kind == sourceRouted {
+		n.probeWaits(i, p, q)
+		return
+	}
+	n.schedule(i, p, q, done)
+}
+
+// schedule sets when a packet whose sending ends at done reaches the queue of the next switch. Packets of one line do
+// not pass each other.
+func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
+	p.next = done + int64(n.cfg.LinkDelay)
+	p.due = max(p.next+p.delay, q.lastDue)
+	q.lastDue = p.due
+	p.live = n.events.add(p.due, i)
+}
+
+// egress is what the switch does to a packet that leaves its queue. last says that a host comes next.
+func (n *Network) egress(p *packet, last bool) {
+	d := &n.switches[p.node]
+	p.hops = append(p.hops, Hop{
+		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ifPort[p.in]), EgressPort: uint16(n.ifPort[p.out]),
+		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
+		QueueBytes: uint32(p.found), Utilization: n.queues[p.out].utilization,
+	})
+	h := &p.hops[len(p.hops)-1]
+	if p.kind == sourceRouted {
+		n.pushLabel(p, d, h)
+		return
+	}
+	to, kind := int(n.ifHost[p.out]), byte(macHost)
+	if !last {
+		to, kind = int(n.ifNode[n.ifPeer[p.out]]), macSwitch
+	}
+	p.readdress(int(p.node), kind, to)
+	if p.sampled {
+		n.telemetry(p, d, h, last)
+	}
+}
+
+func (n *Network) deliver(i int32, p *packet) {
+	if p.kind == sourceRouted {
+		if n.receiveProbe(p) {
+			n.stats.ProbesDelivered++
+			n.observe(p, Delivered)
+		} else {
+			n.stats.ProbesDropped++
+			n.observe(p, Spoilt)
+		}
+	} else {
+		n.stats.Delivered++
+		n.observe(p, Delivered)
+	}
+	n.free(i)
+}
+
+// drop ends a packet's journey in the switch that it is in.
+func (n *Network) drop(i int32, p *packet, why Outcome) {
+	if p.kind == sourceRouted {
+		n.stats.ProbesDropped++
+		n.observe(p, why)
+		n.free(i)
+		return
+	}
+	n.stats.Dropped[why]++
+	if n.cfg.DropReports {
+		n.reportDrop(p, &n.switches[p.node], why)
+	}
+	n.observe(p, why)
+	n.free(i)
+}
+
+func (n *Network) observe(p *packet, why Outcome) {
+	if n.cfg.Observe == nil {
+		return
+	}
+	n.journey = Journey{
+		Flow: int(p.flow), Probe: p.kind == sourceRouted, Key: p.key, PacketID: p.id, Sampled: p.sampled, Outcome: why,
+		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.buf, Length: p.size,
+	}
+	n.cfg.Observe(&n.journey)
+}

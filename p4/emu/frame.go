@@ -1,0 +1,247 @@
+package emu
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+var be = binary.BigEndian
+
+const (
+	ethLen = 14
+	tcp    = 6
+	udp    = 17
+)
+
+// sum adds the 16-bit words of b (of even length) as the Internet checksum does (RFC 1071). 32 bits are added at a
+// time: 2^16 is 1 modulo 2^16-1, so folding gives the same.
+func sum(b []byte) (s uint64) {
+	for len(b) >= 4 {
+		s += uint64(be.Uint32(b))
+		b = b[4:]
+	}
+	if len(b) >= 2 {
+		s += uint64(be.Uint16(b))
+	}
+	return s
+}
+
+// fold brings a sum down to 16 bits.
+func fold(s uint64) uint16 {
+	s = s>>32 + s&0xffffffff
+	s = s>>32 + s&0xffffffff
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	return uint16(s)
+}
+
+// update changes the checksum in b for words that were taken out and put in (RFC 1624, equation 3).
+func update(b []byte, out, in uint64) {
+	be.PutUint16(b, ^fold(uint64(^be.Uint16(b))+uint64(^fold(out))+in))
+}
+
+// mac is a locally administered address.
+func appendMAC(b []byte, kind byte, n int) []byte {
+	return append(b, 0x02, kind, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+// Kinds of MAC addresses.
+const (
+	macSwitch = 0x10
+	macHost   = 0x20
+)
+
+// hostAddr4 gives host k (from 0) of the e-th switch with hosts the address 10.e.e.k+1.
+func hostAddr4(e, k int) [4]byte { return [4]byte{10, byte(e >> 8), byte(e), byte(k + 1)} }
+
+// hostAddr6 gives the same host fd00::e:k+1.
+func hostAddr6(e, k int) (a [16]byte) {
+	a[0], a[12], a[13], a[15] = 0xfd, byte(e>>8), byte(e), byte(k+1)
+	return a
+}
+
+// flow is the state of one flow. It holds no pointer, so that a million of them cost the garbage collector nothing.
+type flow struct {
+	hash             uint64
+	src, dst         int32 // hosts
+	srcPort, dstPort uint16
+	proto            uint8
+	v6, options      bool
+	dscp             uint8
+	id               uint16 // of the next IP packet
+	size             uint16 // of every packet; 0 for random sizes
+	sent             uint32
+	bytes            uint32 // TCP sequence number
+	left             uint32 // packets until the flow ends; 0 for never
+}
+
+func (n *Network) key(f *flow) (k decode.FlowKey) {
+	src, dst := &n.hosts[f.src], &n.hosts[f.dst]
+	k = decode.FlowKey{SrcPort: f.srcPort, DstPort: f.dstPort, Proto: f.proto, IPVersion: 4}
+	if f.v6 {
+		k.IPVersion, k.Src, k.Dst = 6, src.v6, dst.v6
+	} else {
+		k.Src, k.Dst = decode.AddrFrom4(src.v4[:]), decode.AddrFrom4(dst.v4[:])
+	}
+	return k
+}
+
+// payloadKept is how much of the payload is held in memory; the rest is zeros that nobody has to store.
+const payloadKept = 16
+
+// tcpOptions are two fillers and a timestamp option with constant values.
+var tcpOptions = [12]byte{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1}
+
+// build writes the headers and the first bytes of a packet of flow f, size bytes long from the Ethernet header on.
+func (n *Network) build(p *packet, index int, f *flow, size int) {
+	src, dst := &n.hosts[f.src], &n.hosts[f.dst]
+	b := appendMAC(p.buf[:0], macSwitch, int(src.node))
+	b = appendMAC(b, macHost, int(f.src))
+	p.l3 = ethLen
+	ip := size - ethLen
+	var pseudo uint64
+	if f.v6 {
+		b = append(b, 0x86, 0xdd, 0x60|f.dscp>>2, f.dscp<<6, 0, 0, byte((ip-40)>>8), byte(ip-40), f.proto, 64)
+		b = append(append(b, src.v6[:]...), dst.v6[:]...)
+		pseudo = sum(b[ethLen+8 : ethLen+40])
+		p.l4 = ethLen + 40
+	} else {
+		b = append(b, 0x08, 0x00, 0x45, f.dscp<<2, byte(ip>>8), byte(ip), byte(f.id>>8), byte(f.id), 0, 0, 64, f.proto, 0, 0)
+		b = append(append(b, src.v4[:]...), dst.v4[:]...)
+		be.PutUint16(b[ethLen+10:], ^fold(sum(b[ethLen:ethLen+20])))
+		pseudo = sum(b[ethLen+12 : ethLen+20])
+		p.l4 = ethLen + 20
+	}
+	l4 := size - p.l4
+	pseudo += uint64(f.proto) + uint64(l4)
+	check := p.l4 + 6
+	b = be.AppendUint32(b, uint32(f.srcPort)<<16|uint32(f.dstPort))
+	if f.proto == udp {
+		b = be.AppendUint32(b, uint32(l4)<<16)
+	} else {
+		check = p.l4 + 16
+		words := byte(5)
+		if f.options {
+			words = 8
+		}
+		b = be.AppendUint32(b, f.bytes)
+		b = append(b, 0, 0, 0, 1, words<<4, 0x18, 0xff, 0xff, 0, 0, 0, 0)
+		if f.options {
+			b = append(b, tcpOptions[:]...)
+		}
+		f.bytes += uint32(size - len(b))
+	}
+	b = be.AppendUint32(b, uint32(index))
+	b = be.AppendUint32(b, f.sent)
+	b = append(b, make([]byte, payloadKept-8)...) // Validate demands packets that are long enough
+	c := ^fold(pseudo + sum(b[p.l4:]))
+	if c == 0 && f.proto == udp {
+		c = 0xffff // 0 means that there is no checksum (RFC 768)
+	}
+	be.PutUint16(b[check:], c)
+	p.buf, p.size, p.v6, p.proto, p.id = b, size, f.v6, f.proto, f.id
+	f.id++
+	f.sent++
+}
+
+// insert makes room for k bytes at off. The room holds whatever was there.
+func (p *packet) insert(off, k int) []byte {
+	old := len(p.buf)
+	p.buf = slices.Grow(p.buf, k)[:old+k]
+	copy(p.buf[off+k:], p.buf[off:old])
+	p.size += k
+	return p.buf[off : off+k]
+}
+
+// remove takes out k bytes at off.
+func (p *packet) remove(off, k int) {
+	p.buf = append(p.buf[:off], p.buf[off+k:]...)
+	p.size -= k
+}
+
+// resizeIP adds delta to the length field of the IP header.
+func (p *packet) resizeIP(delta int) {
+	h := p.buf[p.l3:]
+	if p.v6 {
+		be.PutUint16(h[4:], uint16(int(be.Uint16(h[4:]))+delta))
+		return
+	}
+	old := be.Uint16(h[2:])
+	be.PutUint16(h[2:], uint16(int(old)+delta))
+	update(h[10:12], uint64(old), uint64(be.Uint16(h[2:])))
+}
+
+// dscp reads the DSCP of the IP header, and setDSCP writes it.
+func (p *packet) dscp() uint8 {
+	h := p.buf[p.l3:]
+	if p.v6 {
+		return h[0]<<2&0x3c | h[1]>>6
+	}
+	return h[1] >> 2
+}
+
+func (p *packet) setDSCP(v uint8) {
+	h := p.buf[p.l3:]
+	if p.v6 {
+		h[0], h[1] = h[0]&0xf0|v>>2, h[1]&0x3f|v<<6
+		return
+	}
+	old := be.Uint16(h)
+	h[1] = v<<2 | h[1]&3
+	update(h[10:12], uint64(old), uint64(be.Uint16(h)))
+}
+
+// setProto writes the IP protocol, or the next header.
+func (p *packet) setProto(v uint8) {
+	h := p.buf[p.l3:]
+	if p.v6 {
+		h[6] = v
+		return
+	}
+	old := be.Uint16(h[8:])
+	h[9] = v
+	update(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
+}
+
+// readdress writes the MAC addresses of the line that the packet leaves by.
+func (p *packet) readdress(from int, toKind byte, to int) {
+	appendMAC(appendMAC(p.buf[:0], toKind, to), macSwitch, from)
+}
+
+// decrementTTL does what every router does, and gives false when the TTL is used up.
+func (p *packet) decrementTTL() bool {
+	h := p.buf[p.l3:]
+	if p.v6 {
+		if h[7] <= 1 {
+			return false
+		}
+		h[7]--
+		return true
+	}
+	if h[8] <= 1 {
+		return false
+	}
+	old := be.Uint16(h[8:])
+	h[8]--
+	update(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
+	return true
+}
+
+// mix spreads the bits of a hash (Stafford's variant 13 of the finaliser of MurmurHash3).
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// pick maps a hash to 0..n-1.
+func pick(hash uint64, n int) int {
+	hi, _ := bits.Mul64(hash, uint64(n))
+	return int(hi)
+}

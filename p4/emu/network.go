@@ -1,0 +1,308 @@
+package emu
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// Network is the emulated network. It is not safe for concurrent use.
+type Network struct {
+	cfg   Config
+	graph *topo.Graph // with one interface for every host
+	now   int64       // virtual ns
+	epoch int64       // device time at virtual 0
+
+	ifNode, ifPeer, ifPort []int32 // of the graph, flat
+	ifHost                 []int32 // host behind an interface, or -1
+	queues                 []queue // by interface
+	switches               []device
+	hosts                  []host
+
+	routes routes
+	flows  []flow
+	extra  []extraFlow // state of Config.ExtraFlows
+	alias  alias       // which flow the next Poisson packet belongs to
+	probes []probe
+
+	packets []packet
+	spare   []int32
+	events  events
+	timers  []timer
+	reroute int32 // timer that rebuilds the routes
+	script  []fault
+
+	traffic, jitter, crossing, delivery *rand.Rand
+
+	emit    func(Datagram)
+	stats   Stats
+	journey Journey
+}
+
+// device is one switch.
+type device struct {
+	dialect Dialect
+	id      uint32
+	clock   int64 // device time at virtual 0
+	salt    uint64
+	extra   int64 // pipeline delay added by a fault
+	acl     uint64
+	noRoute []int32 // destinations (indexes of switches with hosts) withdrawn by a fault
+	exporter
+}
+
+// host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind
+// stops offering packets.
+type host struct {
+	node  int32 // switch
+	iface int32 // of the switch, towards the host
+	edge  int32 // index among switches with hosts
+	free  int64
+	v4    [4]byte
+	v6    [16]byte
+	addr  netip.Addr // as seen by the collector
+}
+
+const hostBacklog = 10e6
+
+// packet is one packet in the network.
+type packet struct {
+	live    uint32 // number of its event; other events with this packet are stale
+	kind    uint8
+	carries Dialect // Off if no INT
+	v6      bool
+	// sampled packets are reported on.
+	sampled bool
+	proto   uint8 // of the outermost L4 header
+	id      uint16
+	l3, l4  int
+	shim    int    // offset of the INT shim
+	size    int    // on the wire; buf holds the first bytes
+	cut     int    // offset of what the source node put in, at or before the shim
+	added   int    // bytes between cut and the end of the stack
+	owed    change // for the L4 checksum; the block of the source node settles it
+	flow    int32
+	dst     int32 // host
+	hash    uint64
+	node    int32 // switch that it is on the way to, or in
+	in, out int32 // interfaces of that switch; out is -1 before it is known
+
+	arrived int64 // at node
+	queued  int64
+	found   int64 // bytes in the queue
+	start   int64 // of sending
+	next    int64 // arrival at the next node
+	delay   int64 // of the pipeline there
+	due     int64 // time of its event
+
+	depth, depthAfter uint32         // packets in the queue when a probe entered and left it
+	waiting           bool           // a probe in its queue; its next event is leaving it
+	key               decode.FlowKey // kept only for an observer
+
+	buf  []byte
+	hops []Hop
+}
+
+// Kinds of packets.
+const (
+	data uint8 = iota
+	sourceRouted
+)
+
+type timer struct {
+	kind uint8
+	arg  int32
+}
+
+// Kinds of timers.
+const (
+	timerPoisson uint8 = iota
+	timerExtra         // arg: index of the flow
+	timerProbe         // arg: index of the probe
+	timerBegin         // arg: index of the fault
+	timerEnd           // arg: index of the fault
+	timerRoutes        //
+	timerCross         // arg: index of the fault
+	timerReports       // arg: switch * 64 + hardware id
+)
+
+// New builds the network. Nothing runs before Run or Play.
+func New(cfg Config, seed uint64) (*Network, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("emulated network: %w", err)
+	}
+	source := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+	n := &Network{
+		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
+		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
+	}
+	if err := n.buildGraph(source(5)); err != nil {
+		return nil, fmt.Errorf("emulated network: %w", err)
+	}
+	n.buildQueues()
+	n.reroute = n.timer(timerRoutes, 0)
+	n.routes.rebuild(n)
+	var errs []error
+	errs = append(errs, n.buildFlows(), n.buildProbes(), n.buildScript())
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("emulated network: %w", err)
+	}
+	return n, nil
+}
+
+// buildGraph attaches the hosts to the edge switches, at their lowest free ports.
+func (n *Network) buildGraph(r *rand.Rand) error {
+	plain, err := topo.Parse(n.cfg.Topology)
+	if err != nil {
+		return err
+	}
+	tiers := false
+	for i := range plain.NumNodes() {
+		tiers = tiers || plain.Tier(i) == topo.Edge
+	}
+	b := plain.Extend()
+	n.switches = make([]device, plain.NumNodes())
+	var edges []int
+	for i := range n.switches {
+		d := &n.switches[i]
+		*d = device{dialect: n.cfg.Dialect, id: n.cfg.FirstNode + uint32(i), salt: r.Uint64(), clock: n.epoch}
+		if s := int64(n.cfg.ClockSkew); s > 0 {
+			d.clock += r.Int64N(2*s+1) - s
+		}
+		d.exporter.init(&n.cfg, i)
+		if !tiers || plain.Tier(i) == topo.Edge {
+			edges = append(edges, i)
+			for range n.cfg.HostsPerEdge {
+				b.AddInterface(topo.LinkEnd{Node: i})
+			}
+		}
+	}
+	if len(edges) > 1<<16 || len(edges)*n.cfg.HostsPerEdge > 1<<16 {
+		return fmt.Errorf("topology %s: %d hosts; at most %d have addresses", n.cfg.Topology, len(edges)*n.cfg.HostsPerEdge, 1<<16)
+	}
+	for name, d := range n.cfg.Dialects {
+		i, ok := plain.Lookup(name)
+		if !ok {
+			return fmt.Errorf("dialects: topology %s has no switch %q", n.cfg.Topology, name)
+		}
+		n.switches[i].dialect = d
+	}
+	if n.graph, err = b.Build(); err != nil {
+		return err
+	}
+	g := n.graph
+	n.ifHost = make([]int32, g.NumInterfaces())
+	for i := range g.NumInterfaces() {
+		n.ifNode = append(n.ifNode, int32(g.Node(i)))
+		n.ifPeer = append(n.ifPeer, int32(g.Peer(i)))
+		n.ifPort = append(n.ifPort, int32(g.Port(i)))
+		n.ifHost[i] = -1
+	}
+	for e, node := range edges {
+		lo, hi := g.Interfaces(node)
+		k := 0
+		for i := lo; i < hi; i++ {
+			if g.Peer(i) < 0 {
+				n.ifHost[i] = int32(len(n.hosts))
+				n.hosts = append(n.hosts, host{
+					node: int32(node), iface: int32(i), edge: int32(e), v4: hostAddr4(e, k), v6: hostAddr6(e, k),
+					addr: offsetAddr(n.cfg.Exporters, 1<<16+len(n.hosts)),
+				})
+				k++
+			}
+		}
+	}
+	n.routes.edges = edges
+	return nil
+}
+
+func (n *Network) buildQueues() {
+	n.queues = make([]queue, n.graph.NumInterfaces())
+	ps := max(1, 8e12/n.cfg.LinkRate)
+	for i := range n.queues {
+		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62}
+	}
+}
+
+func (n *Network) timer(kind uint8, arg int) (id int32) {
+	n.timers = append(n.timers, timer{kind, int32(arg)})
+	return ^int32(len(n.timers) - 1)
+}
+
+// Now is the virtual time.
+func (n *Network) Now() time.Duration { return time.Duration(n.now) }
+
+// Graph is the topology; its interfaces include those towards the hosts.
+func (n *Network) Graph() *topo.Graph { return n.graph }
+
+// NodeID is the id by which switch i of the graph reports.
+func (n *Network) NodeID(i int) uint32 { return n.switches[i].id }
+
+// Hosts is the number of hosts.
+func (n *Network) Hosts() int { return len(n.hosts) }
+
+// Run lets virtual time pass until the given moment. Reports and received probes are handed to emit in the order of
+// their times; their payload is valid during the call.
+func (n *Network) Run(until time.Duration, emit func(Datagram)) {
+	n.emit = emit
+	end := int64(until)
+	for len(n.events.heap) > 0 && n.events.heap[0].at <= end {
+		e := n.events.next()
+		n.now = e.at
+		n.stats.Events++
+		if e.id >= 0 {
+			if p := &n.packets[e.id]; p.live == e.seq {
+				n.packetEvent(e.id, p)
+			}
+			continue
+		}
+		n.timerEvent(e.id)
+	}
+	n.now = max(n.now, end)
+	n.emit = nil
+}
+
+func (n *Network) timerEvent(id int32) {
+	t := n.timers[^id]
+	switch t.kind {
+	case timerPoisson:
+		n.sendPoisson(id)
+	case timerExtra:
+		n.sendExtra(id, int(t.arg))
+	case timerProbe:
+		n.sendProbe(id, int(t.arg))
+	case timerBegin, timerEnd:
+		n.turn(int(t.arg), t.kind == timerBegin)
+	case timerRoutes:
+		n.routes.rebuild(n)
+	case timerCross:
+		n.sendCross(id, int(t.arg))
+	case timerReports:
+		n.holdEnds(int(t.arg>>6), int(t.arg&63))
+	}
+}
+
+// newPacket gives an unused packet. It may move all packets.
+func (n *Network) newPacket() (int32, *packet) {
+	var i int32
+	if k := len(n.spare); k > 0 {
+		i = n.spare[k-1]
+		n.spare = n.spare[:k-1]
+	} else {
+		i = int32(len(n.packets))
+		n.packets = append(n.packets, packet{buf: make([]byte, 0, 512), hops: make([]Hop, 0, 8)})
+	}
+	p := &n.packets[i]
+	*p = packet{buf: p.buf[:0], hops: p.hops[:0], in: -1, out: -1, flow: -1, carries: Off}
+	return i, p
+}
+
+func (n *Network) free(i int32) {
+	n.packets[i].live = 0
+	n.spare = append(n.spare, i)
+}

@@ -1,0 +1,164 @@
+package emu
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/srint"
+)
+
+// probe is the state of one of Config.Probes.
+type probe struct {
+	from, to int32 // hosts
+	ports    []int
+	every    int64
+	round    uint32
+	id       uint16
+}
+
+// buildProbes follows every probe's ports through the graph, and refuses those that do not end at a host.
+func (n *Network) buildProbes() error {
+	var errs []error
+	for i, c := range n.cfg.Probes {
+		p, err := n.followProbe(&c)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("probe %d: %w", i, err))
+			continue
+		}
+		n.probes = append(n.probes, p)
+		n.events.add(p.every*int64(i)/int64(len(n.cfg.Probes)), n.timer(timerProbe, i))
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Network) followProbe(c *Probe) (p probe, err error) {
+	at, ok := n.graph.Lookup(c.From)
+	switch {
+	case !ok:
+		return p, fmt.Errorf("there is no switch %q", c.From)
+	case c.Every < time.Millisecond:
+		return p, fmt.Errorf("sent every %v; at most once a millisecond", c.Every)
+	case n.cfg.FirstNode+uint32(len(n.switches)) > 256:
+		return p, fmt.Errorf("labels have 8 bits for the device; node ids go up to %d", n.cfg.FirstNode+uint32(len(n.switches))-1)
+	case n.cfg.ProbePort != srint.PathPort:
+		return p, fmt.Errorf("probe_port %d: switches know probes by port %d", n.cfg.ProbePort, srint.PathPort)
+	}
+	if _, err := srint.AppendPath(nil, c.Ports, 0); err != nil {
+		return p, err
+	}
+	p = probe{from: -1, to: -1, ports: c.Ports, every: int64(c.Every)}
+	lo, hi := n.graph.Interfaces(at)
+	for i := lo; i < hi && p.from < 0; i++ {
+		p.from = n.ifHost[i]
+	}
+	if p.from < 0 {
+		return p, fmt.Errorf("switch %s has no host that could send", c.From)
+	}
+	for k, port := range c.Ports {
+		if p.to >= 0 {
+			return p, fmt.Errorf("the probe reaches a host after %d of its %d hops", k, len(c.Ports))
+		}
+		i := n.graph.ByPort(at, port)
+		if i < 0 {
+			return p, fmt.Errorf("hop %d: switch %s has no port %d", k+1, n.graph.NodeName(at), port)
+		}
+		p.to = n.ifHost[i]
+		at = n.graph.Neighbor(i)
+	}
+	if p.to < 0 {
+		return p, fmt.Errorf("after its %d hops the probe is on the way to switch %s, not at a host", len(c.Ports), n.graph.NodeName(at))
+	}
+	return p, nil
+}
+
+// probeHeaders is what comes before the route.
+const probeHeaders = ethLen + 20 + udpLen
+
+// sendProbe lets the host send one probe; the action id counts them.
+func (n *Network) sendProbe(timer int32, index int) {
+	c := &n.probes[index]
+	n.events.add(n.now+c.every, timer)
+	i, p := n.newPacket()
+	src, dst := &n.hosts[c.from], &n.hosts[c.to]
+	b := appendMAC(p.buf, macSwitch, int(src.node))
+	b = appendMAC(b, macHost, int(c.from))
+	b = append(b, 8, 0, 0x45, 0, 0, 0, byte(c.id>>8), byte(c.id), 0, 0, 64, udp, 0, 0)
+	b = append(append(b, src.v4[:]...), dst.v4[:]...)
+	b = be.AppendUint16(b, sourcePort)
+	b = be.AppendUint16(b, n.cfg.ProbePort)
+	b = append(b, 0, 0, 0, 0) // the first switch clears the checksum anyhow
+	b, err := srint.AppendPath(b, c.ports, uint64(c.round))
+	if err != nil {
+		n.free(i) // followProbe has tried the same route
+		return
+	}
+	be.PutUint16(b[ethLen+2:], uint16(len(b)-ethLen))
+	be.PutUint16(b[probeHeaders-4:], uint16(len(b)-ethLen-20))
+	be.PutUint16(b[ethLen+10:], ^fold(sum(b[ethLen:ethLen+20])))
+	c.round++
+	c.id++
+	p.buf, p.size, p.l3, p.l4 = b, len(b), ethLen, ethLen+20
+	p.kind, p.flow, p.dst = sourceRouted, c.from, c.to
+	n.leaveHost(i, p, src)
+	n.stats.ProbesSent++
+}
+
+// queueProbe takes the next port off the route.
+func (n *Network) queueProbe(i int32, p *packet, d *device) {
+	port, err := srint.TakePort(p.buf, p.l3)
+	if err == nil {
+		p.out = int32(n.graph.ByPort(int(p.node), port))
+	}
+	if p.out < 0 {
+		n.drop(i, p, NoRoute)
+		return
+	}
+	n.enqueue(i, p, d)
+}
+
+// labelLen is what a switch adds to a probe.
+const labelLen = 22
+
+// probeWaits and probeLeaves split a probe's hop in two events: the depth of the queue at its end is only known then.
+func (n *Network) probeWaits(i int32, p *packet, q *queue) {
+	p.depth = uint32(q.size - 1)
+	p.waiting = true
+	p.due = p.start
+	p.live = n.events.add(p.due, i)
+}
+
+func (n *Network) probeLeaves(i int32, p *packet) {
+	q := &n.queues[p.out]
+	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	p.waiting = false
+	p.depthAfter = uint32(q.size - 1) // without the probe itself, which is on the line
+	n.schedule(i, p, q, q.at(0).done)
+}
+
+// pushLabel writes the label of switch d. Times are microseconds since virtual time 0, as a software switch counts
+// from its start.
+func (n *Network) pushLabel(p *packet, d *device, h *Hop) {
+	b, err := srint.PushLabel(p.buf, p.l3, &decode.Hop{
+		NodeID: d.id, IngressIf: h.IngressPort, EgressIf: h.EgressPort, IngressTime: uint64(h.Ingress / 1000),
+		EnqTime: uint32(h.Queued / 1000), QueueOccupancy: p.depth, QueueDelay: uint32((h.Egress - h.Queued) / 1000), DeqOccupancy: p.depthAfter,
+	})
+	if err == nil { // else the probe goes on without
+		p.buf, p.size = b, p.size+labelLen
+	}
+}
+
+// receiveProbe hands a probe to the collector as the host's socket gets it: from the host that sent it. A probe whose
+// IPv4 checksum the switches have spoilt is dropped, as every kernel does.
+func (n *Network) receiveProbe(p *packet) bool {
+	if fold(sum(p.buf[ethLen:ethLen+20])) != 0xffff {
+		return false
+	}
+	n.emit(Datagram{
+		At: time.Duration(n.now), From: netip.AddrPortFrom(n.hosts[p.flow].addr, sourcePort), Port: n.cfg.ProbePort,
+		Payload: p.buf[probeHeaders:], probe: true,
+	})
+	return true
+}

@@ -1,0 +1,120 @@
+package emu
+
+// queue is the egress queue of one interface and the line behind it. Packets are served in order at the line's rate.
+// When a packet is accepted its times are known, unless the rate changes or the link fails, so a packet costs one event
+// a hop; what has been sent is taken out whenever the queue is looked at.
+type queue struct {
+	up        bool
+	limit     int64 // bytes, including the packet on the line
+	psPerByte int64
+	base      int64 // psPerByte without faults
+	free      int64 // when the line is idle again
+	lastDue   int64 // arrival of the last packet at the next pipeline; the line keeps the order
+	bytes     int64
+
+	ring       []sending // a ring; its length is a power of two
+	head, size int
+
+	windowEnd   int64 // utilisation is that of the last whole window
+	windowBytes int64
+	utilization uint32 // hundredths of a percent
+
+	reported int64 // time of the last queue report
+}
+
+// sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1).
+type sending struct {
+	start, done int64
+	pkt         int32
+	bytes       int32
+}
+
+// utilizationWindow is the time over which switches measure the use of their lines.
+const utilizationWindow = 100e6
+
+// transmission is the time that a packet is on the line, in ns and at least 1.
+func (q *queue) transmission(bytes int64) int64 { return max(1, bytes*q.psPerByte/1000) }
+
+func (q *queue) at(i int) *sending { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+
+// drain takes out what has been sent by now. It gives the number of packets of cross traffic among that.
+func (q *queue) drain(now int64) (cross int) {
+	for q.size > 0 {
+		s := &q.ring[q.head]
+		if s.done > now {
+			break
+		}
+		q.roll(s.done)
+		q.windowBytes += int64(s.bytes)
+		q.bytes -= int64(s.bytes)
+		q.head = (q.head + 1) & (len(q.ring) - 1)
+		q.size--
+		if s.pkt < 0 {
+			cross++
+		}
+	}
+	q.roll(now)
+	return cross
+}
+
+// roll closes the window that ended before now.
+func (q *queue) roll(now int64) {
+	if now < q.windowEnd {
+		return
+	}
+	q.utilization = 0
+	if now < q.windowEnd+utilizationWindow {
+		q.utilization = uint32(min(q.windowBytes*q.psPerByte*10/utilizationWindow, 10000))
+	}
+	q.windowBytes = 0
+	q.windowEnd = now - now%utilizationWindow + utilizationWindow
+}
+
+// accept puts a packet into the queue, or gives ok = false if there is no room. The queue must have been drained.
+func (q *queue) accept(now, bytes int64, pkt int32) (start, done int64, ok bool) {
+	if q.bytes+bytes > q.limit {
+		return 0, 0, false
+	}
+	start = max(now, q.free)
+	done = start + q.transmission(bytes)
+	q.free = done
+	q.bytes += bytes
+	if q.size == len(q.ring) {
+		q.grow()
+	}
+	q.size++
+	*q.at(q.size - 1) = sending{start, done, pkt, int32(bytes)}
+	return start, done, true
+}
+
+func (q *queue) grow() {
+	ring := make([]sending, max(16, 2*len(q.ring)))
+	for i := range q.size {
+		ring[i] = *q.at(i)
+	}
+	q.ring, q.head = ring, 0
+}
+
+// retime serves what waits at a new rate; the packet on the line keeps its own. moved is told of every packet whose
+// times changed.
+func (q *queue) retime(now, psPerByte int64, moved func(*sending)) {
+	q.psPerByte = psPerByte
+	q.free = now
+	for i := range q.size {
+		s := q.at(i)
+		if s.start > now {
+			s.start = q.free
+			s.done = s.start + q.transmission(int64(s.bytes))
+			moved(s)
+		}
+		q.free = s.done
+	}
+}
+
+// clear throws away what waits and what is on the line.
+func (q *queue) clear(now int64, lost func(*sending)) {
+	for i := range q.size {
+		lost(q.at(i))
+	}
+	q.head, q.size, q.bytes, q.free, q.lastDue = 0, 0, 0, now, now
+}

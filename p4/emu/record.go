@@ -1,0 +1,111 @@
+package emu
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Recording is a sequence of datagrams in one piece of memory, to be replayed faster than they can be made.
+type Recording struct {
+	data    []byte
+	list    []recorded
+	streams []stream
+}
+
+type recorded struct {
+	at       int64
+	off, end int
+	from     netip.AddrPort
+	port     uint16
+	stream   int32 // -1 for probes
+}
+
+// stream is the sequence of one exporter and hardware id.
+type stream struct {
+	first, span uint32
+	mask        uint32
+}
+
+type streamKey struct {
+	from netip.AddrPort
+	hw   uint8
+}
+
+// recordLimit bounds the virtual time that Record waits for datagrams.
+const recordLimit = time.Hour
+
+// Record runs the network until count datagrams are there.
+func Record(n *Network, count int) (*Recording, error) {
+	r := &Recording{list: make([]recorded, 0, count)}
+	streams := make(map[streamKey]int32)
+	end := n.Now() + recordLimit
+	for len(r.list) < count {
+		if n.Now() >= end || len(n.events.heap) == 0 {
+			return nil, fmt.Errorf("record: %d of %d datagrams in %v of virtual time", len(r.list), count, n.Now())
+		}
+		n.Run(n.Now()+time.Millisecond, func(d Datagram) {
+			if len(r.list) == count {
+				return
+			}
+			e := recorded{at: int64(d.At), off: len(r.data), end: len(r.data) + len(d.Payload), from: d.From, port: d.Port, stream: -1}
+			r.data = append(r.data, d.Payload...)
+			if at, mask, hw := sequence(d.Payload); !d.probe {
+				k := streamKey{d.From, hw}
+				v := be.Uint32(d.Payload[at:]) & mask
+				i, ok := streams[k]
+				if !ok {
+					i = int32(len(r.streams))
+					streams[k] = i
+					r.streams = append(r.streams, stream{first: v, mask: mask})
+				}
+				s := &r.streams[i]
+				if past := (v - s.first) & mask; past < mask/2 {
+					s.span = max(s.span, past+1)
+				}
+				e.stream = i
+			}
+			r.list = append(r.list, e)
+		})
+	}
+	return r, nil
+}
+
+// sequence gives the place and width of a report's sequence number, and the hardware id.
+func sequence(b []byte) (at int, mask uint32, hw uint8) {
+	switch b[0] >> 4 {
+	case 2:
+		return 0, 1<<22 - 1, b[0]<<2&0x3c | b[1]>>6
+	case 1:
+		return 8, 1<<32 - 1, b[3] & 0x3f
+	}
+	return 4, 1<<32 - 1, b[3] & 0x3f
+}
+
+// Len is the number of datagrams.
+func (r *Recording) Len() int { return len(r.list) }
+
+// Bytes is the number of bytes in all payloads.
+func (r *Recording) Bytes() int { return len(r.data) }
+
+// At gives datagram i. Its payload belongs to the recording.
+func (r *Recording) At(i int) Datagram {
+	e := &r.list[i]
+	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], probe: e.stream < 0}
+}
+
+// Renumber raises every sequence number to what it would be if the same datagrams came again after the last one, so
+// that a recording can be sent over and over without looking like duplicates.
+func (r *Recording) Renumber() {
+	for i := range r.list {
+		e := &r.list[i]
+		if e.stream < 0 {
+			continue
+		}
+		s := &r.streams[e.stream]
+		b := r.data[e.off:e.end]
+		at, mask, _ := sequence(b)
+		v := be.Uint32(b[at:])
+		be.PutUint32(b[at:], v&^mask|(v+s.span)&mask)
+	}
+}

@@ -1,0 +1,405 @@
+package emu
+
+import (
+	"math/bits"
+	"net/netip"
+	"time"
+)
+
+// Datagram is one UDP datagram to the collector.
+type Datagram struct {
+	At      time.Duration  // virtual time of sending
+	From    netip.AddrPort // the switch, or for probes the host that sent them
+	Port    uint16         // destination: that of reports or that of probes
+	Payload []byte         // valid during the call of emit
+
+	probe bool
+}
+
+// sourcePort is the port that datagrams come from, unless real sockets choose.
+const sourcePort = 49152
+
+// exporter is the part of a switch that sends reports.
+type exporter struct {
+	addr   netip.AddrPort
+	seq    []uint32 // of the next datagram, by hardware id
+	groups []group  // by hardware id
+	truth  Exporter
+
+	silent                   bool
+	loss, duplicate, reorder float64
+	held                     []byte // a datagram that the next one passes; empty if none
+}
+
+// group is a datagram that is being filled with reports 2.0. The first 8 bytes are for the group header.
+type group struct {
+	buf      []byte
+	count    int
+	deadline int64
+	timer    int32
+	armed    bool
+}
+
+// largestDatagram is where a group ends for being full.
+const largestDatagram = 1400
+
+// Exporter is the truth about the reports of one switch.
+type Exporter struct {
+	Addr   netip.AddrPort
+	Node   int
+	NodeID uint32
+	ReportStats
+	BySubsystem []Subsystem // by hardware id
+}
+
+// Subsystem counts datagrams of one hardware id.
+type Subsystem struct {
+	Datagrams, Lost uint64
+	Sequence        uint32 // the next one
+}
+
+// offsetAddr gives the address k after a.
+func offsetAddr(a netip.Addr, k int) netip.Addr {
+	b := a.As4()
+	v := be.Uint32(b[:]) + uint32(k)
+	be.PutUint32(b[:], v)
+	return netip.AddrFrom4(b)
+}
+
+func (x *exporter) init(cfg *Config, node int) {
+	x.addr = netip.AddrPortFrom(offsetAddr(cfg.Exporters, node), sourcePort)
+	x.seq = make([]uint32, cfg.HardwareIDs)
+	x.groups = make([]group, cfg.HardwareIDs)
+	x.truth = Exporter{Addr: x.addr, Node: node, NodeID: cfg.FirstNode + uint32(node), BySubsystem: make([]Subsystem, cfg.HardwareIDs)}
+	for i := range x.seq {
+		x.seq[i] = cfg.FirstSequence
+	}
+}
+
+// Exporter gives the truth about the reports of switch i of the graph.
+func (n *Network) Exporter(i int) Exporter {
+	x := &n.switches[i].exporter
+	t := x.truth
+	t.BySubsystem = append([]Subsystem(nil), t.BySubsystem...)
+	for hw := range t.BySubsystem {
+		t.BySubsystem[hw].Sequence = x.seq[hw]
+	}
+	return t
+}
+
+// subject is what a report is about.
+type subject struct {
+	hop     Hop
+	local   bool // the report header holds the hop's values
+	drop    bool
+	reason  uint8
+	full    bool // dropped at a queue: egress and occupancy are known
+	transit bool // sent by a transit node, for a packet that carries INT-MD
+}
+
+// telemetry is what a switch's egress does to a sampled packet, after everything else.
+func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
+	stack := p.carries == MD21 || p.carries == MD10
+	pushed := false
+	if stack && p.carries == d.dialect && !(last && n.cfg.SinkInHeader) {
+		n.push(p, d, h)
+		pushed = true
+	}
+	switch {
+	case d.dialect == XD20 || d.dialect == Local05, d.dialect == MX21 && p.carries == MX21:
+		n.report(p, d, &subject{hop: *h, local: true})
+	case d.dialect == Off || !stack:
+	case last:
+		n.report(p, d, &subject{hop: *h, local: !pushed})
+	case n.congested(h.QueueBytes):
+		if q := &n.queues[p.out]; n.now >= q.reported+int64(n.cfg.QueueReportGap) {
+			q.reported = n.now
+			n.report(p, d, &subject{hop: *h, local: true, transit: true})
+		}
+	}
+	if last && p.carries != Off {
+		p.strip()
+	}
+}
+
+func (n *Network) congested(occupancy uint32) bool {
+	return n.cfg.QueueReportBytes > 0 && int(occupancy) >= n.cfg.QueueReportBytes
+}
+
+// reportDrop reports a packet that is dropped in switch d before it left.
+func (n *Network) reportDrop(p *packet, d *device, why Outcome) {
+	if d.dialect == Off {
+		return
+	}
+	s := subject{local: true, drop: true, reason: why.Reason(), full: p.out >= 0}
+	s.hop = Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ifPort[p.in]), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
+	if s.full {
+		s.hop.EgressPort = uint16(n.ifPort[p.out])
+		s.hop.QueueBytes = uint32(p.found)
+	}
+	n.report(p, d, &s)
+}
+
+// report writes one report about packet p as it is now.
+func (n *Network) report(p *packet, d *device, s *subject) {
+	if d.silent {
+		n.stats.Reports.Suppressed++
+		d.truth.Suppressed++
+		return
+	}
+	n.stats.Reports.Written++
+	d.truth.Written++
+	if s.drop {
+		n.stats.Reports.Drops++
+		d.truth.Drops++
+	}
+	hw := (int(s.hop.IngressPort) - 1) % len(d.seq)
+	switch d.dialect {
+	case MD10:
+		n.report10(p, d, s, hw)
+	case Local05:
+		n.report05(p, d, s, hw)
+	default:
+		n.report20(p, d, s, hw)
+	}
+}
+
+// flags gives D, Q and F in the three lowest bits.
+func (n *Network) flags(s *subject) byte {
+	f := byte(1)
+	if s.drop {
+		f |= 4
+	} else if n.congested(s.hop.QueueBytes) {
+		f |= 2
+	}
+	return f
+}
+
+// inner gives where the embedded packet begins, and how long it is: headers, telemetry, and the configured part of the
+// payload, as far as the packet goes.
+func (n *Network) inner(p *packet, ethernet bool) (from, length int) {
+	if !ethernet {
+		from = p.l3
+	}
+	end := p.l4 + p.added
+	switch {
+	case p.added > 0 && p.cut == p.l4: // NPT 2: the TCP header stands behind the stack
+		end += int(p.buf[end+12] >> 4 * 4)
+	case p.proto == tcp:
+		end += int(p.buf[p.l4+12] >> 4 * 4)
+	default:
+		end += udpLen
+	}
+	return from, min(end+n.cfg.InnerBytes, p.size) - from
+}
+
+// appendInner appends length bytes of p from the given offset. What lies behind the bytes kept is zeros, be they
+// payload or padding.
+func (p *packet) appendInner(b []byte, from, length int) []byte {
+	have := min(length, len(p.buf)-from)
+	b = append(b, p.buf[from:from+have]...)
+	return append(b, make([]byte, length-have)...)
+}
+
+// report20 adds to the group of the subsystem (telemetry report v2.0 §3).
+func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
+	g := &d.groups[hw]
+	bitmap := uint16(0)
+	switch {
+	case s.full:
+		bitmap = insLevel1 | insQueue | insIngress | insDrop
+	case s.drop:
+		bitmap = insLevel1 | insIngress | insDrop
+	case s.local:
+		bitmap = n.cfg.Instructions &^ (insNodeID | insComplement)
+	}
+	ethernet := !n.cfg.IPReports
+	inType := byte(3)
+	switch {
+	case ethernet:
+	case p.v6:
+		inType = 5
+	default:
+		inType = 4
+	}
+	from, length := n.inner(p, ethernet)
+	length = (length + 3) &^ 3
+	md := bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&(insIngress|insEgress|insLevel2))
+	words := 2 + md + length/4
+	if g.count > 0 && len(g.buf)+4+4*words > largestDatagram {
+		n.flush(d, hw)
+	}
+	if g.count == 0 {
+		g.buf = append(g.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
+		g.deadline = n.now + int64(n.cfg.ReportHold)
+	}
+	flags := n.flags(s) << 5
+	if s.transit {
+		flags |= 0x10
+	}
+	b := append(g.buf, 1<<4|inType, byte(min(words, 0xff)), byte(md), flags)
+	b = be.AppendUint16(b, bitmap)
+	b = append(b, 0, 0, 0, 0, 0, 0)
+	b = n.block(b, bitmap&^insDrop, false, d, &s.hop)
+	if s.drop {
+		b = append(b, 0, s.reason, 0, 0)
+	}
+	g.buf = p.appendInner(b, from, length)
+	g.count++
+	switch {
+	case g.count >= n.cfg.ReportsPerDatagram || words >= 0xff: // 0xff means: to the end of the datagram
+		n.flush(d, hw)
+	case !g.armed:
+		if g.timer == 0 {
+			g.timer = n.timer(timerReports, int(s.hop.Node)<<6|hw)
+		}
+		g.armed = true
+		n.events.add(g.deadline, g.timer)
+	}
+}
+
+// holdEnds sends a group whose time is up.
+func (n *Network) holdEnds(node, hw int) {
+	d := &n.switches[node]
+	g := &d.groups[hw]
+	g.armed = false
+	switch {
+	case g.count == 0:
+	case n.now < g.deadline: // the timer was set for an earlier group
+		g.armed = true
+		n.events.add(g.deadline, g.timer)
+	default:
+		n.flush(d, hw)
+	}
+}
+
+// flush numbers a group and sends it.
+func (n *Network) flush(d *device, hw int) {
+	g := &d.groups[hw]
+	if g.count == 0 {
+		return
+	}
+	be.PutUint32(g.buf, 2<<28|uint32(hw)<<22|n.number(d, hw)&(1<<22-1))
+	be.PutUint32(g.buf[4:], d.id)
+	n.deliverReport(d, hw, g.buf, g.count)
+	g.count = 0
+}
+
+// number takes the next sequence number of a subsystem.
+func (n *Network) number(d *device, hw int) uint32 {
+	v := d.seq[hw]
+	d.seq[hw]++
+	return v
+}
+
+// report10 writes and sends one report 1.0 (telemetry report v1.0 §3).
+func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
+	const ports, latency, queue, egress, drop, tx = 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
+	bitmap := uint32(0)
+	switch ins := n.cfg.Instructions; {
+	case s.drop:
+		bitmap = ports | drop
+	case s.local:
+		for i, bit := range [...]uint16{insLevel1, insLatency, insQueue, insEgress, 0, insTx} {
+			if ins&bit != 0 {
+				bitmap |= ports >> i
+			}
+		}
+	}
+	proto := uint32(0)
+	if n.cfg.IPReports {
+		proto = 1
+		if p.v6 {
+			proto = 2
+		}
+	}
+	g := &d.groups[hw]
+	b := be.AppendUint32(g.buf[:0], 1<<28|uint32(4+bits.OnesCount32(bitmap))<<24|proto<<21|bitmap<<15|uint32(n.flags(s))<<6|uint32(hw))
+	b = be.AppendUint32(b, d.id)
+	b = be.AppendUint32(b, n.number(d, hw))
+	b = d.appendTime(b, int64(s.hop.Ingress), true)
+	if bitmap&ports != 0 {
+		b = be.AppendUint32(b, uint32(s.hop.IngressPort)<<16|uint32(s.hop.EgressPort))
+	}
+	if bitmap&latency != 0 {
+		b = be.AppendUint32(b, uint32(s.hop.Latency()))
+	}
+	if bitmap&queue != 0 {
+		b = be.AppendUint32(b, s.hop.QueueBytes)
+	}
+	if bitmap&egress != 0 {
+		b = d.appendTime(b, int64(s.hop.Egress), true)
+	}
+	if bitmap&drop != 0 {
+		b = append(b, 0, s.reason, 0, 0)
+	}
+	if bitmap&tx != 0 {
+		b = be.AppendUint32(b, s.hop.Utilization)
+	}
+	from, length := n.inner(p, !n.cfg.IPReports)
+	g.buf = p.appendInner(b, from, length)
+	n.deliverReport(d, hw, g.buf, 1)
+}
+
+// report05 writes and sends one report 0.5 with a drop header or a local header (telemetry report v0.5 §3).
+func (n *Network) report05(p *packet, d *device, s *subject, hw int) {
+	g := &d.groups[hw]
+	proto := byte(2)
+	if s.drop {
+		proto = 1
+	}
+	b := append(g.buf[:0], proto, n.flags(s)<<5, 0, byte(hw))
+	b = be.AppendUint32(b, n.number(d, hw))
+	b = d.appendTime(b, int64(s.hop.Ingress), true)
+	b = be.AppendUint32(b, d.id)
+	b = be.AppendUint32(b, uint32(s.hop.IngressPort)<<16|uint32(s.hop.EgressPort))
+	if s.drop {
+		b = append(b, 0, s.reason, 0, 0)
+	} else {
+		b = be.AppendUint32(b, s.hop.QueueBytes)
+		b = d.appendTime(b, int64(s.hop.Egress), true)
+	}
+	from, length := n.inner(p, true)
+	g.buf = p.appendInner(b, from, length)
+	n.deliverReport(d, hw, g.buf, 1)
+}
+
+// deliverReport hands a numbered datagram to the collector, or lets what the script says happen to it.
+func (n *Network) deliverReport(d *device, hw int, b []byte, inside int) {
+	st := &n.stats.Reports
+	st.Datagrams++
+	d.truth.Datagrams++
+	d.truth.BySubsystem[hw].Datagrams++
+	if d.loss > 0 && n.delivery.Float64() < d.loss {
+		st.Lost++
+		st.LostInside += uint64(inside)
+		d.truth.Lost++
+		d.truth.LostInside += uint64(inside)
+		d.truth.BySubsystem[hw].Lost++
+		return
+	}
+	st.Delivered++
+	d.truth.Delivered++
+	if len(d.held) == 0 && d.reorder > 0 && n.delivery.Float64() < d.reorder {
+		d.held = append(d.held, b...)
+		st.Reordered++
+		d.truth.Reordered++
+		return
+	}
+	out := Datagram{At: time.Duration(n.now), From: d.addr, Port: n.cfg.ReportPort, Payload: b}
+	n.emit(out)
+	if d.duplicate > 0 && n.delivery.Float64() < d.duplicate {
+		st.Duplicated++
+		d.truth.Duplicated++
+		n.emit(out)
+	}
+	n.release(d)
+}
+
+// release hands over a datagram that was held back.
+func (n *Network) release(d *device) {
+	if len(d.held) > 0 {
+		n.emit(Datagram{At: time.Duration(n.now), From: d.addr, Port: n.cfg.ReportPort, Payload: d.held})
+		d.held = d.held[:0]
+	}
+}

@@ -1,0 +1,132 @@
+package emu
+
+import (
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Outcome is how a packet's journey ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Delivered  Outcome = iota
+	QueueFull          // tail drop
+	LinkFailed         // in the queue or on the line when the link failed, or sent to a failed link
+	Denied             // access list
+	NoRoute            // no way to the destination
+	Expired            // TTL
+	Spoilt             // a probe whose IPv4 checksum the receiver refuses
+	numOutcomes
+)
+
+var outcomeNames = [numOutcomes]string{"delivered", "queue full", "link failed", "denied", "no route", "ttl expired", "checksum"}
+
+func (o Outcome) String() string {
+	if o < numOutcomes {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// Reason is the drop reason in reports. The numbers are those of fabric-tna, where it has one.
+func (o Outcome) Reason() uint8 {
+	return [numOutcomes]uint8{QueueFull: ReasonTrafficManager, LinkFailed: ReasonTrafficManager, Denied: ReasonACL, NoRoute: ReasonNoRoute, Expired: ReasonTTL}[o]
+}
+
+// Drop reasons on the wire.
+const (
+	ReasonTTL            = 26
+	ReasonNoRoute        = 29
+	ReasonTrafficManager = 71
+	ReasonACL            = 80
+)
+
+// Hop is what truly happened to a packet in one switch. Times are virtual.
+type Hop struct {
+	Node        int // in the graph
+	NodeID      uint32
+	IngressPort uint16
+	EgressPort  uint16
+	Ingress     time.Duration // arrival of the last bit
+	Queued      time.Duration // at the egress queue
+	Egress      time.Duration // out of the queue
+	QueueBytes  uint32        // found in the queue
+	Utilization uint32        // of the egress line, hundredths of a percent
+	Recorded    bool          // the node added its block to the packet
+}
+
+// Latency is the time that the packet spent in the switch, as reported.
+func (h *Hop) Latency() time.Duration { return h.Egress - h.Ingress }
+
+// Journey is the truth about one packet of a flow, or about one probe.
+type Journey struct {
+	Flow     int // for a probe, the host that sent it
+	Probe    bool
+	Key      decode.FlowKey // zero for a probe
+	PacketID uint16         // IPv4 identification
+	Sampled  bool           // switches were to report on it
+	Outcome  Outcome
+	At       time.Duration // of delivery or drop
+	Node     int           // that dropped it, or that its receiver is attached to
+	Hops     []Hop         // switches that it left
+	Frame    []byte        // as delivered or dropped, without the zeros at its end
+	Length   int           // of the whole frame
+}
+
+// Stats counts since the network was built. At every moment Sent = Delivered + the sum of Dropped + InFlight, and
+// CrossSent = CrossDelivered + CrossDropped + CrossQueued.
+type Stats struct {
+	Events uint64
+
+	Sent        uint64 // packets of flows
+	Delivered   uint64
+	Dropped     [numOutcomes]uint64 // by Outcome; the entry of Delivered is 0
+	InFlight    uint64              // on lines, in pipelines and in queues
+	HostRefused uint64              // never sent, because the host's own line was behind
+
+	ProbesSent, ProbesDelivered, ProbesDropped, ProbesInFlight uint64
+
+	CrossSent, CrossDelivered, CrossDropped, CrossQueued uint64
+
+	Reports ReportStats
+}
+
+// ReportStats counts reports and the datagrams that they leave in.
+type ReportStats struct {
+	Written    uint64 // reports of every kind
+	Drops      uint64 // among them, about dropped packets
+	Suppressed uint64 // not written, because the exporter was silent
+	Datagrams  uint64 // numbered, whether delivered or not
+	Delivered  uint64 // handed to emit; duplicates are not counted
+	Lost       uint64 // datagrams lost on the way
+	LostInside uint64 // reports in those
+	Duplicated uint64
+	Reordered  uint64
+}
+
+// Stats gives the counters.
+func (n *Network) Stats() Stats {
+	s := n.stats
+	for i := range n.queues {
+		q := &n.queues[i]
+		s.CrossDelivered += uint64(q.drain(n.now))
+		for k := range q.size {
+			if q.at(k).pkt < 0 {
+				s.CrossQueued++
+			}
+		}
+	}
+	n.stats.CrossDelivered = s.CrossDelivered
+	for i := range n.packets {
+		switch p := &n.packets[i]; {
+		case p.live == 0:
+		case p.kind == data:
+			s.InFlight++
+		default:
+			s.ProbesInFlight++
+		}
+	}
+	return s
+}
