@@ -32,7 +32,7 @@ type Config struct {
 	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of each socket. Above net.core.rmem_max it needs CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
 	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`
 	BatchSize          int           `yaml:"batch_size" range:"1..1024" doc:"Datagrams taken with one system call."`
-	Nap                time.Duration `yaml:"nap" range:"0s..10ms" doc:"Pause between batches under load; 0 waits for the next datagram instead, which loses more in a flood."`
+	Nap                time.Duration `yaml:"nap" range:"0s..100ms" doc:"Pause after a batch that was not full; shorter than 1ms has little effect. 0 waits for the next datagram instead, which costs more and loses more in a flood."`
 	AllowSources       []string      `yaml:"allow_sources" doc:"Prefixes (192.0.2.0/24, 2001:db8::/32) or addresses from which datagrams are taken; others are counted and dropped. Empty takes all."`
 }
 
@@ -44,7 +44,7 @@ func DefaultConfig() Config {
 		ReceiveBufferBytes: 16 << 20,
 		MaxDatagramBytes:   9216,
 		BatchSize:          64,
-		Nap:                100 * time.Microsecond,
+		Nap:                time.Millisecond,
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *Config) ranges() error {
 		{"receive_buffer_bytes", c.ReceiveBufferBytes, 4096, 1<<30 - 1},
 		{"max_datagram_bytes", c.MaxDatagramBytes, 64, 65535},
 		{"batch_size", c.BatchSize, 1, 1024},
-		{"nap", int(c.Nap), 0, int(10 * time.Millisecond)},
+		{"nap", int(c.Nap), 0, int(100 * time.Millisecond)},
 	} {
 		if n.v < n.min || n.v > n.max {
 			errs = append(errs, fmt.Errorf("%s: %d is outside %d..%d", n.key, n.v, n.min, n.max))

@@ -9,8 +9,9 @@
 // for [Config].Nap instead of waiting for the next datagram. The faster they come, the more each wake-up finds.
 // When a call finds nothing, the worker blocks in ppoll until something arrives: an idle source costs no CPU.
 //
-// A nap is a nanosleep rather than a time.Sleep, because the runtime's timers wait whole milliseconds when nothing else
-// runs (epoll_wait's unit), and in a millisecond a flood fills a small socket buffer.
+// A nap is of a millisecond. With naps of 100 µs (nanosleep, timerfd) a worker that receives 20 000 datagrams a second used
+// 13 µs of CPU for each of them, nearly all for waking up; with 1 ms it is 3 µs, and at 100 000 a second 1.8 instead
+// of 3.4 µs. What a nap costs is buffer space: a worker does not nap while a nap would fill more than a quarter of it.
 //
 // # What is lost, and how it is known
 //

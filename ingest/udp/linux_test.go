@@ -296,6 +296,22 @@ func TestReceiveAllocs(t *testing.T) {
 	}
 }
 
+// A worker does not nap when the last nap filled more than a quarter of some buffer.
+func TestMayNap(t *testing.T) {
+	const quarter = 16 << 20 * 2 / 768 / 4
+	a, b := &socket{granted: 16 << 20}, &socket{granted: 212992}
+	w := worker{sockets: []*socket{a, b}}
+	for _, tt := range []struct {
+		a, b int
+		want bool
+	}{{0, 0, true}, {quarter, 138, true}, {quarter + 1, 0, false}, {0, 139, false}, {quarter + 1, 139, false}} {
+		a.taken, b.taken = tt.a, tt.b
+		if got := w.mayNap(); got != tt.want || a.taken+b.taken != 0 {
+			t.Errorf("mayNap after %d and %d datagrams = %v, want %v; %d are left counted", tt.a, tt.b, got, tt.want, a.taken+b.taken)
+		}
+	}
+}
+
 // Slots of the ring stay clear of multiples of the page size and hold what was asked.
 func TestRing(t *testing.T) {
 	for _, size := range []int{64, 65, 1500, 4032, 4096, 8192, 9216, 65535} {

@@ -16,6 +16,7 @@ type socket struct {
 	fd      int
 	addr    netip.AddrPort
 	granted int // receive buffer in the unit of the configuration, half of what the kernel counts
+	taken   int // datagrams since the worker's last nap
 	count   counters
 }
 

@@ -115,12 +115,16 @@ func (r *running) wait(t *testing.T, n int) {
 
 func dial(t *testing.T, to netip.AddrPort) *net.UDPConn {
 	t.Helper()
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	c, err := dialAddr(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+func dialAddr(to netip.AddrPort) (*net.UDPConn, error) {
+	return net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 }
 
 func write(t *testing.T, c *net.UDPConn, b []byte) {

@@ -44,7 +44,9 @@ func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
 			return err
 		case most == cap(w.batch.Frames): // there is more
 		case most > 0 && w.nap > 0:
-			w.sleep()
+			if w.mayNap() {
+				time.Sleep(w.nap)
+			}
 		default:
 			if _, err := unix.Ppoll(fds, nil, nil); err != nil && err != unix.EINTR {
 				return fmt.Errorf("udp: ppoll: %w", err)
@@ -54,11 +56,20 @@ func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
 	return w.drain(handle)
 }
 
-// sleep naps. A signal may end a nap early, which does no harm.
-func (w *worker) sleep() {
-	ts := unix.NsecToTimespec(int64(w.nap))
-	_ = unix.Nanosleep(&ts, nil)
+// mayNap reports whether every buffer can take another nap like the last: what came since then, which is what was read
+// now, must be a small part of what fits.
+func (w *worker) mayNap() bool {
+	ok := true
+	for _, k := range w.sockets {
+		ok = ok && k.taken <= k.granted/napShare
+		k.taken = 0
+	}
+	return ok
 }
+
+// napShare is the granted buffer a datagram needs (768 bytes of twice the buffer for one of up to about 300 bytes), times
+// four: a nap may fill a quarter.
+const napShare = 4 * 768 / 2
 
 // round takes one batch from every socket and gives the size of the largest.
 func (w *worker) round(handle func(int, *ingest.Batch)) (most int, err error) {
@@ -124,6 +135,7 @@ func (w *worker) receive(k *socket) (int, error) {
 	if hasDrops {
 		k.count.drops.observe(drops)
 	}
+	k.taken += n
 	k.count.add(kept, bytes, truncated, refused)
 	return n, nil
 }
