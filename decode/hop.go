@@ -46,7 +46,7 @@ type Hop struct {
 	DeqOccupancy    uint32 // queue occupancy when the packet left it (probes)
 	QueueID         uint8
 	BufferID        uint8
-	TimeBits        uint8 // width of IngressTime and EgressTime on the wire: 32, 48 or 64; 0 without times
+	TimeBits        uint8 // width of IngressTime and EgressTime on the wire: 32, 48 or 64; 0 if neither was asked for
 	_               uint8
 }
 
