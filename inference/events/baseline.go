@@ -23,6 +23,10 @@ type history struct {
 }
 
 func (h *history) add(v float64, size int) {
+	if len(h.values) > size { // the settings changed: the oldest go
+		h.values = append(slices.Clone(h.values[h.next:]), h.values[:h.next]...)[len(h.values)-size:]
+		h.next = 0
+	}
 	if len(h.values) < size {
 		h.values = append(h.values, v)
 		return

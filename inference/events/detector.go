@@ -47,6 +47,12 @@ func New(cfg Config) *Detector {
 	}
 }
 
+// Configure replaces the settings from the next window on; what was learnt is kept. cfg must be valid.
+func (d *Detector) Configure(cfg Config) {
+	d.cfg = cfg
+	d.scratch = make([]float64, cfg.History)
+}
+
 // Step takes the next window and returns the findings that started, became more severe or ended with it, valid until
 // the next call. It does not keep w.
 func (d *Detector) Step(w *inference.Window) []inference.Finding {
