@@ -61,6 +61,7 @@ var AllSeries = []Series{
 			FieldSpec{"packets", Int, "", "reports of the flow in the window, the same on all its hops"},
 			FieldSpec{"path", String, "", "path identifier, 16 hexadecimal digits"},
 			FieldSpec{"node", String, "", "node ID of the hop"},
+			FieldSpec{"egress_if", Int, "", "egress interface of the hop"},
 		),
 	},
 	{
@@ -72,6 +73,7 @@ var AllSeries = []Series{
 			{"changes", Int, "", "path changes since the flow was first seen"},
 			{"packets", Int, "", "reports of the flow on the path that it left"},
 			{"nodes", String, "", "node IDs of the new path, first hop first"},
+			{"before", String, "", "node IDs of the path that it left, first hop first"},
 			{"path", String, "", "path identifier, 16 hexadecimal digits"},
 		},
 	},
@@ -90,6 +92,7 @@ var AllSeries = []Series{
 			{"flow", String, "", "the flow's key as text, empty where no flow is meant"},
 			{"text", String, "", "the evidence in one sentence"},
 			{"id", String, "", "the finding; the same from its start to its end"},
+			{"start", Int, "ns", "end of the window in which the cause was first seen, since 1970"},
 			{"end", Int, "ns", "when the cause ended, since 1970; 0 as long as it lasts"},
 		},
 	},

@@ -64,3 +64,15 @@ type Encoder interface {
 	// WriteEncoded stores what Encode made, with the same promises and errors as Write.
 	WriteEncoded(ctx context.Context, payload []byte) error
 }
+
+// Stager is a Writer that gathers batches and stores many of them at once, as one that writes files does. Its Write
+// returns nil when it took the batch over; the batch is stored later, in the order of the writes.
+type Stager interface {
+	Writer
+	// Stored is the number of batches, of all that Write took, that are stored for good.
+	Stored() uint64
+	// Tick stores what is due at now. It is called about every second, between writes.
+	Tick(ctx context.Context, now time.Time) error
+	// Flush stores everything.
+	Flush(ctx context.Context) error
+}

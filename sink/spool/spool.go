@@ -229,6 +229,27 @@ func (s *Spool) evict(n int64) {
 	}
 }
 
+// Room reports whether a record of n bytes can be appended without evicting one that is not stored.
+func (s *Spool) Room(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := int64(n + headerLen + len(magic))
+	for i := range s.segments {
+		total += s.segments[i].size
+	}
+	for i := range s.segments {
+		seg := &s.segments[i]
+		if total <= s.conf.MaxBytes {
+			return true
+		}
+		if seg.records > 0 || len(s.taken) > 0 && s.taken[0].end.segment <= seg.number {
+			return false
+		}
+		total -= seg.size
+	}
+	return total <= s.conf.MaxBytes
+}
+
 // drop removes the oldest segment.
 func (s *Spool) drop() {
 	seg := s.segments[0]

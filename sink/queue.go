@@ -1,0 +1,326 @@
+package sink
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// QueueConfig bounds a queue and its patience.
+type QueueConfig struct {
+	MaxBytes   int           `yaml:"max_bytes" doc:"Most memory of waiting batches, in their encoded form." range:"65536..17179869184"`
+	MaxBatches int           `yaml:"max_batches" doc:"Most waiting batches." range:"1..1000000"`
+	RetryMin   time.Duration `yaml:"retry_min" doc:"Upper bound of the wait after the first failed write; it doubles with each further one. The wait itself is random below the bound." range:"1ms..1h"`
+	RetryMax   time.Duration `yaml:"retry_max" doc:"Where the doubling ends." range:"1ms..1h"`
+}
+
+// DefaultQueueConfig holds 64 MiB.
+func DefaultQueueConfig() QueueConfig {
+	return QueueConfig{MaxBytes: 64 << 20, MaxBatches: 10_000, RetryMin: 500 * time.Millisecond, RetryMax: 30 * time.Second}
+}
+
+// Validate finds what is wrong with c beyond the ranges of single values.
+func (c *QueueConfig) Validate() error {
+	if c.RetryMin > c.RetryMax {
+		return fmt.Errorf("retry_min: %v is more than retry_max %v", c.RetryMin, c.RetryMax)
+	}
+	return nil
+}
+
+// Policy is a queue's answer to a batch that finds no room.
+type Policy uint8
+
+const (
+	// Drop gives up the oldest waiting batches and counts them: for live sources, which nobody can slow down.
+	Drop Policy = iota
+	// Block lets Put wait: for replays. A spool behind the queue then fills up and never evicts.
+	Block
+)
+
+// QueueOptions are a queue's surroundings. All of them may be left out.
+type QueueOptions struct {
+	Policy Policy
+	// Spool is put between memory and store: every batch goes through it. The queue closes it.
+	Spool *spool.Spool
+	// Ledger is kept under the writer's name.
+	Ledger *Ledger
+	// Observe is told of every write: how long it took and what came of it.
+	Observe func(d time.Duration, err error)
+	// Rand gives numbers of [0, 1) for the waits between retries.
+	Rand func() float64
+}
+
+// Queue stands in front of a Writer so that a slow store costs memory, then disk, then the oldest batches, and never
+// stops capture. Batches are encoded when they come and written in order by one goroutine; with a spool a second one
+// carries them from memory to disk, so that they are safe from a crash within moments, whatever the store does.
+//
+// When the disk refuses a batch, the batch is offered to the store directly once the spool is empty, and waits in memory
+// until either takes it.
+type Queue struct {
+	name   string
+	writer Encoder
+	stager Stager // nil for writers that store at once
+	conf   QueueConfig
+	opt    QueueOptions
+
+	mu      sync.Mutex
+	waiting []item
+	bytes   int
+	closed  bool
+	space   chan struct{} // closed and replaced when room was made
+	stats   QueueStats
+	failing bool // the last write
+	// tickFailing is the same for a Stager's Tick.
+	tickFailing bool
+
+	arrived chan struct{} // something is in waiting
+	direct  chan item     // from the spooling goroutine to the delivering one
+	closing chan struct{} // closed by Close
+	spooled chan struct{} // closed when the spooling goroutine has ended
+	done    chan struct{} // closed when the delivering goroutine has ended
+	cancel  context.CancelFunc
+	staged  []staged
+	settled uint64 // of the staged
+}
+
+// item is one record: the number of points, and what the encoder made of them.
+type item struct {
+	record  []byte
+	reports uint64
+	end     spool.Position
+	onDisk  bool
+}
+
+type staged struct {
+	item
+	points  uint64
+	refused bool
+}
+
+// QueueStats says how a queue is doing.
+type QueueStats struct {
+	Batches, Bytes int // waiting in memory
+
+	Writes         uint64 // requests to the writer that ended well
+	Retries        uint64 // writes that failed and were tried again
+	PointsWritten  uint64
+	PointsRejected uint64
+	PointsDropped  uint64 // in memory, for want of room or time
+	BatchesDropped uint64
+
+	Failing       bool   // the last write failed and is being tried again
+	Config        bool   // and somebody has to mend the settings
+	LastError     string // of a write
+	LastErrorTime time.Time
+
+	Spool *spool.Stats // nil without one
+}
+
+// NewQueue prepares a queue. Nothing runs before Start.
+func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
+	q := &Queue{
+		name: w.Name(), conf: conf, opt: opt,
+		space: make(chan struct{}), arrived: make(chan struct{}, 1), direct: make(chan item),
+		closing: make(chan struct{}), spooled: make(chan struct{}), done: make(chan struct{}),
+	}
+	q.stager, _ = w.(Stager)
+	var ok bool
+	if q.writer, ok = w.(Encoder); !ok {
+		q.writer = &encoded{Writer: w}
+	}
+	if q.opt.Rand == nil {
+		q.opt.Rand = rand.Float64
+	}
+	return q
+}
+
+// Name is the writer's.
+func (q *Queue) Name() string { return q.name }
+
+// Start begins to write, first what an earlier process left in the spool. Close ends it.
+func (q *Queue) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	q.cancel = cancel
+	if q.opt.Spool == nil {
+		close(q.spooled)
+	} else {
+		if q.opt.Ledger != nil {
+			q.opt.Ledger.Carry(q.name, q.opt.Spool.Stats().Reports)
+		}
+		go q.toSpool(ctx)
+	}
+	go q.deliver(ctx)
+}
+
+const (
+	// recordPoints is the number of points at which a batch is cut into records. A record is what one retry repeats.
+	recordPoints = 4096
+	// recordBytes is about the most bytes of a record where no spool says less.
+	recordBytes = 4 << 20
+)
+
+// ErrClosed is returned by Put after Close.
+var ErrClosed = errors.New("sink: queue is closed")
+
+// Put hands over a batch, which may be reused afterwards. With policy Drop it does not wait for anything.
+func (q *Queue) Put(ctx context.Context, b *Batch) error {
+	limit := recordBytes
+	if q.opt.Spool != nil {
+		limit = min(limit, q.opt.Spool.MaxRecord())
+	}
+	rest := b.Points
+	for first := true; first || len(rest) > 0; first = false {
+		part := rest[:min(len(rest), recordPoints)]
+		record := q.encode(part)
+		for len(record) > limit && len(part) > 1 {
+			part = part[:len(part)/2]
+			record = q.encode(part)
+		}
+		rest = rest[len(part):]
+		it := item{record: record}
+		if len(rest) == 0 {
+			it.reports = b.Reports
+		}
+		if err := q.push(ctx, it); err != nil {
+			q.move(SinkQueue, DroppedSinkQueue, b.Reports)
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) encode(points []Point) []byte {
+	record := binary.AppendUvarint(nil, uint64(len(points)))
+	return q.writer.Encode(record, &Batch{Points: points})
+}
+
+func (it *item) points() uint64 {
+	n, _ := binary.Uvarint(it.record)
+	return n
+}
+
+func (it *item) payload() []byte {
+	_, n := binary.Uvarint(it.record)
+	return it.record[max(n, 0):]
+}
+
+func (q *Queue) push(ctx context.Context, it item) error {
+	q.mu.Lock()
+	for !q.closed && len(q.waiting) > 0 && (len(q.waiting) >= q.conf.MaxBatches || q.bytes+len(it.record) > q.conf.MaxBytes) {
+		if q.opt.Policy == Drop {
+			old := q.takeLocked()
+			q.stats.BatchesDropped++
+			q.stats.PointsDropped += old.points()
+			q.move(SinkQueue, DroppedSinkQueue, old.reports)
+			continue
+		}
+		space := q.space
+		q.mu.Unlock()
+		select {
+		case <-space:
+		case <-q.closing:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		q.mu.Lock()
+	}
+	defer q.mu.Unlock()
+	if q.closed {
+		return ErrClosed
+	}
+	q.waiting = append(q.waiting, it)
+	q.bytes += len(it.record)
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// takeLocked removes the oldest waiting item, which has to be there.
+func (q *Queue) takeLocked() item {
+	it := q.waiting[0]
+	q.waiting[0] = item{}
+	q.waiting = q.waiting[1:]
+	q.bytes -= len(it.record)
+	close(q.space)
+	q.space = make(chan struct{})
+	return it
+}
+
+func (q *Queue) take() (it item, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return item{}, false
+	}
+	return q.takeLocked(), true
+}
+
+// move moves n reports in the ledger.
+func (q *Queue) move(from, to Stage, n uint64) {
+	if q.opt.Ledger != nil {
+		q.opt.Ledger.MoveIn(q.name, from, to, n)
+	}
+}
+
+// Stats may be called at any time.
+func (q *Queue) Stats() QueueStats {
+	q.mu.Lock()
+	s := q.stats
+	s.Batches, s.Bytes, s.Failing = len(q.waiting), q.bytes, q.failing || q.tickFailing
+	q.mu.Unlock()
+	if q.opt.Spool != nil {
+		st := q.opt.Spool.Stats()
+		s.Spool = &st
+	}
+	return s
+}
+
+// Close takes no more batches and writes those that wait, until ctx ends. What is not stored by then stays in the spool;
+// without one it is dropped and counted. A store that is failing is not waited for when there is a spool. Close ends
+// what Start began and closes writer and spool.
+func (q *Queue) Close(ctx context.Context) error {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return ErrClosed
+	}
+	q.closed = true
+	q.mu.Unlock()
+	close(q.closing)
+	if q.cancel != nil {
+		stop := context.AfterFunc(ctx, q.cancel)
+		<-q.spooled
+		<-q.done
+		stop()
+		q.cancel()
+	}
+	to := DroppedSinkQueue
+	if q.opt.Spool != nil {
+		to = DroppedSpool
+	}
+	for it, ok := q.take(); ok; it, ok = q.take() {
+		q.dropped(it.points(), to, it.reports)
+	}
+	var err error
+	if q.opt.Spool != nil {
+		err = q.opt.Spool.Close()
+	}
+	return errors.Join(q.writer.Close(), err)
+}
+
+// dropped counts a batch that was in memory.
+func (q *Queue) dropped(points uint64, to Stage, reports uint64) {
+	q.mu.Lock()
+	q.stats.BatchesDropped++
+	q.stats.PointsDropped += points
+	q.mu.Unlock()
+	q.move(SinkQueue, to, reports)
+}

@@ -1,0 +1,648 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// scripted is a Writer that does what a test says and remembers what it stored.
+type scripted struct {
+	mu     sync.Mutex
+	answer func(n int, b *Batch) error // n counts the writes from 1; nil means success
+	writes []time.Time
+	stored []int64 // the times of the points
+	closed bool
+}
+
+func (s *scripted) Name() string { return "scripted" }
+func (s *scripted) Close() error { s.closed = true; return nil }
+
+func (s *scripted) Write(ctx context.Context, b *Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, time.Now())
+	if s.answer != nil {
+		if err := s.answer(len(s.writes), b); err != nil {
+			return err
+		}
+	}
+	for _, p := range b.Points {
+		s.stored = append(s.stored, p.Time)
+	}
+	return nil
+}
+
+// numbered is a batch of one point with a time of n, that stands for n reports.
+func numbered(n int) *Batch {
+	return &Batch{Points: []Point{{Measurement: "m", Fields: []Field{IntField("v", int64(n))}, Time: int64(n)}}, Reports: uint64(n)}
+}
+
+func upTo(from, to int64) (out []int64) {
+	for i := from; i <= to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// harness is a queue with its ledger.
+type harness struct {
+	t      *testing.T
+	q      *Queue
+	ledger *Ledger
+	spool  *spool.Spool
+}
+
+func newHarness(t *testing.T, w Writer, conf QueueConfig, policy Policy, spoolDir string, change func(*spool.Config)) *harness {
+	t.Helper()
+	h := &harness{t: t, ledger: NewLedger(w.Name())}
+	opt := QueueOptions{Policy: policy, Ledger: h.ledger, Rand: func() float64 { return 1 }}
+	if spoolDir != "" {
+		sc := spool.DefaultConfig()
+		sc.Dir = spoolDir
+		if change != nil {
+			change(&sc)
+		}
+		s, err := spool.Open(sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.spool, opt.Spool = s, s
+	}
+	h.q = NewQueue(w, conf, opt)
+	h.q.Start()
+	return h
+}
+
+// put hands over batches numbered from..to, as the collector does: reports received, counted in a window, window closed.
+func (h *harness) put(from, to int) {
+	h.t.Helper()
+	for i := from; i <= to; i++ {
+		h.ledger.Receive(Window, uint64(i))
+		h.ledger.Close(uint64(i))
+		if err := h.q.Put(h.t.Context(), numbered(i)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (h *harness) close(timeout time.Duration) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := h.q.Close(ctx); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// balance checks the ledger against the reports expected in each stage.
+func (h *harness) balance(want map[Stage]int64) {
+	h.t.Helper()
+	b := h.ledger.Snapshot()[0]
+	if b.Unsettled != 0 {
+		h.t.Errorf("the ledger is %d off: %+v", b.Unsettled, b)
+	}
+	for s := SinkQueue; s < numStages; s++ {
+		var got int64
+		switch {
+		case s == Stored:
+			got = int64(b.Stored)
+		case s.InFlight():
+			got = b.InFlight[s.String()]
+		default:
+			got = b.Dropped[s.String()]
+		}
+		if got != want[s] {
+			h.t.Errorf("%d reports in stage %d (%v), want %d", got, s, s, want[s])
+		}
+	}
+}
+
+func sum(from, to int) (n int64) {
+	for i := from; i <= to; i++ {
+		n += int64(i)
+	}
+	return n
+}
+
+// withAndWithoutSpool runs a test in both forms.
+func withAndWithoutSpool(t *testing.T, f func(t *testing.T, dir string)) {
+	for _, with := range []bool{false, true} {
+		t.Run(fmt.Sprintf("spool=%t", with), func(t *testing.T) {
+			dir := ""
+			if with {
+				dir = t.TempDir()
+			}
+			synctest.Test(t, func(t *testing.T) { f(t, dir) })
+		})
+	}
+}
+
+func TestQueueStoresInOrder(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		w := &scripted{}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(1, 100)
+		h.close(time.Minute)
+		if !slices.Equal(w.stored, upTo(1, 100)) || !w.closed {
+			t.Errorf("stored %v, closed %t", w.stored, w.closed)
+		}
+		h.balance(map[Stage]int64{Stored: sum(1, 100)})
+		if st := h.q.Stats(); st.Writes != 100 || st.PointsWritten != 100 || st.Retries != 0 || st.Failing || st.Batches != 0 || st.Bytes != 0 {
+			t.Errorf("Stats = %+v", st)
+		}
+		if err := h.q.Put(t.Context(), numbered(1)); !errors.Is(err, ErrClosed) {
+			t.Errorf("Put after Close = %v", err)
+		}
+		if err := h.q.Close(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("second Close = %v", err)
+		}
+	})
+}
+
+// A batch of many points is cut into records; its reports go with the last, and none is counted twice.
+func TestQueueCutsBatches(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		w := &scripted{}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.SegmentBytes = 4096 })
+		b := &Batch{Reports: 5}
+		for i := range int64(10_000) {
+			b.Points = append(b.Points, Point{Measurement: "m", Fields: []Field{StringField("v", fmt.Sprint("value ", i))}, Time: i})
+		}
+		h.ledger.Receive(Window, 12)
+		h.ledger.Close(12)
+		if err := h.q.Put(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.q.Put(t.Context(), &Batch{Reports: 7}); err != nil { // a window without points
+			t.Fatal(err)
+		}
+		h.close(time.Minute)
+		if !slices.Equal(w.stored, upTo(0, 9999)) {
+			t.Errorf("%d points stored", len(w.stored))
+		}
+		h.balance(map[Stage]int64{Stored: 12})
+	})
+}
+
+func TestQueueRetries(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		down := errors.New("connection refused")
+		w := &scripted{answer: func(n int, _ *Batch) error {
+			switch {
+			case n <= 8:
+				return down
+			case n == 9:
+				return &RetryError{Err: errors.New("busy"), After: 2 * time.Minute, Config: true}
+			}
+			return nil
+		}}
+		conf := DefaultQueueConfig()
+		h := newHarness(t, w, conf, Drop, dir, nil)
+		start := time.Now()
+		h.put(1, 2)
+		time.Sleep(time.Second)
+		if st := h.q.Stats(); !st.Failing || st.Config || st.LastError != "connection refused" || st.LastErrorTime.IsZero() {
+			t.Errorf("Stats while failing = %+v", st)
+		}
+		time.Sleep(3 * time.Minute)
+		if st := h.q.Stats(); !st.Failing || !st.Config || st.Retries != 9 {
+			t.Errorf("Stats while misconfigured = %+v", st)
+		}
+		time.Sleep(time.Hour)
+		// With Rand at its upper end the waits are the bounds: doubling from RetryMin to RetryMax, then what the
+		// store asked for.
+		var at time.Duration
+		want := []time.Duration{0}
+		for _, d := range []time.Duration{500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 120000} {
+			at += d * time.Millisecond
+			want = append(want, at)
+		}
+		want = append(want, at) // the second batch
+		var got []time.Duration
+		for _, w := range w.writes {
+			got = append(got, w.Sub(start))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("writes at %v, want %v", got, want)
+		}
+		if st := h.q.Stats(); st.Failing || st.Config || st.Retries != 9 {
+			t.Errorf("Stats = %+v", st)
+		}
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: 3})
+	})
+}
+
+func TestQueueFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := make(chan struct{})
+		w := &scripted{answer: func(n int, _ *Batch) error {
+			if n == 1 {
+				<-up
+			}
+			return nil
+		}}
+		conf := DefaultQueueConfig()
+		conf.MaxBatches = 10
+		h := newHarness(t, w, conf, Drop, "", nil)
+		h.put(1, 1)
+		synctest.Wait() // it is being written
+		h.put(2, 100)
+		h.balance(map[Stage]int64{SinkQueue: 1 + sum(91, 100), DroppedSinkQueue: sum(2, 90)})
+		close(up)
+		h.close(time.Minute)
+		if want := append([]int64{1}, upTo(91, 100)...); !slices.Equal(w.stored, want) {
+			t.Errorf("stored %v, want %v", w.stored, want)
+		}
+		h.balance(map[Stage]int64{Stored: 1 + sum(91, 100), DroppedSinkQueue: sum(2, 90)})
+		if st := h.q.Stats(); st.BatchesDropped != 89 || st.PointsDropped != 89 {
+			t.Errorf("Stats = %+v", st)
+		}
+	})
+}
+
+func TestQueueBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := make(chan struct{})
+		w := &scripted{answer: func(int, *Batch) error { <-up; return nil }}
+		conf := DefaultQueueConfig()
+		conf.MaxBytes = 64 << 10
+		h := newHarness(t, w, conf, Drop, "", nil)
+		big := numbered(1)
+		big.Points[0].Fields[0] = StringField("v", strings.Repeat("x", 10_000))
+		for range 50 {
+			h.ledger.Receive(Window, 1)
+			h.ledger.Close(1)
+			if err := h.q.Put(t.Context(), big); err != nil {
+				t.Fatal(err)
+			}
+			if n := h.q.Stats().Bytes; n > conf.MaxBytes {
+				t.Fatalf("%d bytes are waiting", n)
+			}
+			synctest.Wait()
+		}
+		close(up)
+		h.close(time.Minute)
+		if n := len(w.stored); n != 7 { // one was being written, six fit
+			t.Errorf("%d batches stored", n)
+		}
+		h.balance(map[Stage]int64{Stored: 7, DroppedSinkQueue: 43})
+	})
+}
+
+func TestQueueBlocks(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		w := &scripted{answer: func(int, *Batch) error { time.Sleep(time.Second); return nil }}
+		conf := DefaultQueueConfig()
+		conf.MaxBatches = 3
+		h := newHarness(t, w, conf, Block, dir, func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 16384, 4096 })
+		h.put(1, 1000)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		full := false
+		for i := range 1000 { // a spool that has been filled takes no more either
+			h.ledger.Receive(Window, 1)
+			h.ledger.Close(1)
+			if err := h.q.Put(ctx, numbered(1)); err != nil {
+				full = errors.Is(err, context.DeadlineExceeded)
+				h.balance(map[Stage]int64{
+					Stored: h.ledgerAt(Stored), SinkQueue: h.ledgerAt(SinkQueue), SpoolQueue: h.ledgerAt(SpoolQueue), DroppedSinkQueue: 1,
+				})
+				h.close(time.Hour)
+				h.balance(map[Stage]int64{Stored: sum(1, 1000) + int64(i), DroppedSinkQueue: 1})
+				break
+			}
+		}
+		if !full {
+			t.Error("Put never found the queue full")
+		}
+	})
+}
+
+func (h *harness) ledgerAt(s Stage) int64 {
+	b := h.ledger.Snapshot()[0]
+	if s == Stored {
+		return int64(b.Stored)
+	}
+	return b.InFlight[s.String()]
+}
+
+func TestQueueRefusals(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		w := &scripted{answer: func(n int, _ *Batch) error {
+			switch n {
+			case 1:
+				return &PermanentError{Err: errors.New("1 of 3 refused"), Rejected: 1}
+			case 2:
+				return fmt.Errorf("wrapped: %w", &PermanentError{Err: errors.New("all refused")})
+			}
+			return nil
+		}}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
+		for _, n := range []int{3, 4, 5} {
+			b := &Batch{Reports: uint64(n)}
+			for range n {
+				b.Points = append(b.Points, numbered(n).Points...)
+			}
+			h.ledger.Receive(Window, uint64(n))
+			h.ledger.Close(uint64(n))
+			if err := h.q.Put(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: 3 + 5, DroppedRejected: 4})
+		if st := h.q.Stats(); st.PointsRejected != 1+4 || st.PointsWritten != 2+5 || st.Retries != 0 || st.Writes != 1 || st.Failing {
+			t.Errorf("Stats = %+v", st)
+		}
+	})
+}
+
+// A store that is away when the process ends: without a spool what waits is lost and counted, with one it is stored by
+// the next process.
+func TestQueueCloseWhileDown(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		w := &scripted{answer: func(int, *Batch) error { return errors.New("down") }}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(1, 20)
+		time.Sleep(10 * time.Minute)
+		start := time.Now()
+		h.close(20 * time.Second)
+		took := time.Since(start)
+		if dir == "" {
+			if took != 20*time.Second {
+				t.Errorf("Close took %v, want all of its time", took)
+			}
+			h.balance(map[Stage]int64{DroppedSinkQueue: sum(1, 20)})
+			return
+		}
+		if took > time.Second {
+			t.Errorf("Close took %v, though everything is on disk", took)
+		}
+		h.balance(map[Stage]int64{SpoolQueue: sum(1, 20)})
+
+		w = &scripted{}
+		h = newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(21, 30)
+		h.close(time.Minute)
+		if !slices.Equal(w.stored, upTo(1, 30)) {
+			t.Errorf("stored %v", w.stored)
+		}
+		h.balance(map[Stage]int64{Stored: sum(1, 30)})
+		if b := h.ledger.Snapshot()[0]; b.Carried != uint64(sum(1, 20)) {
+			t.Errorf("carried %d", b.Carried)
+		}
+	})
+}
+
+// A store that is back when the process ends is not missed for a long wait between retries.
+func TestQueueCloseHurries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := time.Now().Add(time.Hour + 3*time.Second)
+		w := &scripted{answer: func(int, *Batch) error {
+			if time.Now().Before(end) {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		conf := DefaultQueueConfig()
+		conf.RetryMax = time.Hour
+		h := newHarness(t, w, conf, Drop, "", nil)
+		h.put(1, 3)
+		time.Sleep(time.Hour)
+		h.close(20 * time.Second)
+		h.balance(map[Stage]int64{Stored: 6})
+	})
+}
+
+// An hour without a store costs disk, not data.
+func TestQueueOutage(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		back := time.Now().Add(time.Hour)
+		w := &scripted{answer: func(int, *Batch) error {
+			if time.Now().Before(back) {
+				return &RetryError{Err: errors.New("down")}
+			}
+			return nil
+		}}
+		conf := DefaultQueueConfig()
+		conf.MaxBatches = 2
+		h := newHarness(t, w, conf, Drop, dir, nil)
+		for i := range 360 {
+			h.put(i+1, i+1)
+			synctest.Wait()
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 360)})
+		h.close(time.Minute)
+		if !slices.Equal(w.stored, upTo(1, 360)) {
+			t.Errorf("%d stored", len(w.stored))
+		}
+	})
+}
+
+// A spool that overflows loses the oldest batches, and the ledger knows how many reports.
+func TestQueueSpoolOverflows(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		down := true
+		w := &scripted{answer: func(int, *Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 16384, 4096 })
+		h.put(1, 2000)
+		synctest.Wait()
+		lost := h.q.Stats().Spool.EvictedReports
+		if lost == 0 {
+			t.Fatal("nothing was evicted")
+		}
+		h.balance(map[Stage]int64{SpoolQueue: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		if last := w.stored[len(w.stored)-1]; last != 2000 || !slices.IsSorted(w.stored) {
+			t.Errorf("stored %v", w.stored)
+		}
+	})
+}
+
+// What no segment holds is dropped alone.
+func TestQueueTooLargeForSpool(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &scripted{}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 65536, 4096 })
+		b := &Batch{Reports: 9}
+		for i := range 9 {
+			p := numbered(i).Points[0]
+			if i == 4 {
+				p.Fields[0] = StringField("v", strings.Repeat("x", 5000))
+			}
+			b.Points = append(b.Points, p)
+		}
+		h.ledger.Receive(Window, 9)
+		h.ledger.Close(9)
+		if err := h.q.Put(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		h.close(time.Minute)
+		if want := []int64{0, 1, 2, 3, 5, 6, 7, 8}; !slices.Equal(w.stored, want) {
+			t.Errorf("stored %v, want %v", w.stored, want)
+		}
+		h.balance(map[Stage]int64{Stored: 9})
+		if st := h.q.Stats(); st.PointsDropped != 1 {
+			t.Errorf("Stats = %+v", st)
+		}
+	})
+}
+
+// gatherer is a Stager that stores when Tick or Flush says so, or every fifth batch.
+type gatherer struct {
+	scripted
+	held   []int64
+	batch  []int // points of each held batch
+	count  uint64
+	broken bool
+}
+
+func (g *gatherer) Write(_ context.Context, b *Batch) error {
+	for _, p := range b.Points {
+		g.held = append(g.held, p.Time)
+	}
+	g.batch = append(g.batch, len(b.Points))
+	if len(g.batch) == 5 {
+		g.store()
+	}
+	return nil
+}
+
+func (g *gatherer) store() {
+	g.stored = append(g.stored, g.held...)
+	g.count += uint64(len(g.batch))
+	g.held, g.batch = nil, nil
+}
+
+func (g *gatherer) Stored() uint64 { return g.count }
+
+func (g *gatherer) Tick(_ context.Context, now time.Time) error {
+	if g.broken {
+		return errors.New("no space")
+	}
+	if now.Second() == 30 {
+		g.store()
+	}
+	return nil
+}
+
+func (g *gatherer) Flush(context.Context) error {
+	if g.broken {
+		return errors.New("no space")
+	}
+	g.store()
+	return nil
+}
+
+func TestQueueStager(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		g := &gatherer{}
+		h := newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		where := SinkQueue
+		if dir != "" {
+			where = SpoolQueue
+		}
+		h.put(1, 7)
+		synctest.Wait()
+		h.balance(map[Stage]int64{Stored: sum(1, 5), where: 6 + 7})
+		time.Sleep(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 7)})
+		h.put(8, 9)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 9)})
+		if !slices.Equal(g.stored, upTo(1, 9)) {
+			t.Errorf("stored %v", g.stored)
+		}
+	})
+}
+
+func TestQueueStagerBreaks(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		g := &gatherer{broken: true}
+		h := newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(1, 3)
+		time.Sleep(time.Minute)
+		if st := h.q.Stats(); !st.Failing || st.LastError != "no space" {
+			t.Errorf("Stats = %+v", st)
+		}
+		h.close(time.Minute)
+		if dir == "" {
+			h.balance(map[Stage]int64{DroppedSinkQueue: 6})
+			if st := h.q.Stats(); st.PointsDropped != 3 || st.PointsWritten != 0 {
+				t.Errorf("Stats = %+v", st)
+			}
+			return
+		}
+		h.balance(map[Stage]int64{SpoolQueue: 6})
+		g = &gatherer{}
+		h = newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: 6})
+	})
+}
+
+func TestQueueObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &scripted{answer: func(n int, _ *Batch) error {
+			time.Sleep(time.Duration(n) * time.Second)
+			if n == 1 {
+				return errors.New("once")
+			}
+			return nil
+		}}
+		var got []string
+		q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Observe: func(d time.Duration, err error) { got = append(got, fmt.Sprint(d, err)) }})
+		q.Start()
+		q.Put(t.Context(), numbered(1))
+		time.Sleep(time.Minute)
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"1s once", "2s <nil>"}; !slices.Equal(got, want) {
+			t.Errorf("observed %v, want %v", got, want)
+		}
+	})
+}
+
+func TestQueueNeverStarted(t *testing.T) {
+	w := &scripted{}
+	l := NewLedger("scripted")
+	q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Ledger: l})
+	l.Receive(Window, 1)
+	l.Close(1)
+	q.Put(t.Context(), numbered(1))
+	if err := q.Close(t.Context()); err != nil || !w.closed {
+		t.Errorf("Close = %v", err)
+	}
+	if b := l.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["sink-queue"] != 1 {
+		t.Errorf("balance = %+v", b)
+	}
+}
