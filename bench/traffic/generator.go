@@ -44,6 +44,10 @@ const (
 	ipv4Postcard = ipv4Stack + postcardLen
 	stackAt      = ipv4Stack + ipv4Len + udpLen + shimLen + mdLen
 
+	// A network of the size of a fat-tree with k = 8: switches at each distance from the exporter, interfaces of a switch.
+	nodesPerHop = 16
+	interfaces  = 8
+
 	seqMask = 1<<22 - 1
 	dscpINT = 0x17 // marks INT over UDP (INT v2.1 §4.6.1 gives this as its example)
 )
@@ -89,6 +93,8 @@ type Generator struct {
 	rng      uint64
 	tail     [1024]uint32 // quantiles of an exponential distribution with mean 1000
 }
+
+var _ Datagrams = (*Generator)(nil)
 
 // New makes a generator whose exporters begin at sequence number 0.
 func New(cfg Config) (*Generator, error) {
@@ -220,7 +226,7 @@ func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
 // the flow's hop h; what is above it comes from the low 20 bits of random.
 func (g *Generator) values(b []byte, h, random uint64) {
 	be := binary.BigEndian
-	be.PutUint32(b[0:], uint32(h>>8&31+1)<<16|uint32(h>>16&31+1))
+	be.PutUint32(b[0:], uint32(h>>8%interfaces+1)<<16|uint32(h>>16%interfaces+1))
 	be.PutUint32(b[4:], 500+uint32(h>>32&1023)+g.tail[random&1023])
 	be.PutUint32(b[8:], uint32(h>>24&7)<<24|g.tail[random>>10&1023]/64)
 }
@@ -235,7 +241,7 @@ func node(exporter, hop int, h uint64) uint32 {
 	if hop == 0 {
 		return uint32(exporter + 1)
 	}
-	return MaxExporters + uint32(hop)<<8 + uint32(h&63)
+	return MaxExporters + uint32(hop)<<8 + uint32(h%nodesPerHop)
 }
 
 // Flow is what a receiver must find in the reports about one flow.

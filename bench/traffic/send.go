@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+// Datagrams is what [Send] sends: datagrams of one size, from a number of exporters. [Generator] is one.
+type Datagrams interface {
+	Exporters() int
+	Bytes() int
+	// NextFrom writes the next datagram of an exporter into buf, which has room for it, and gives the part written.
+	NextFrom(exporter int, buf []byte) []byte
+}
+
 // SendConfig says where to send, how fast and how long.
 type SendConfig struct {
 	To       netip.AddrPort
@@ -69,7 +77,7 @@ func (r Result) Rate() float64 {
 
 // Send sends datagrams of g until the count, the duration or ctx ends, whichever is first; none of these is an error.
 // It locks a thread while it runs.
-func Send(ctx context.Context, cfg SendConfig, g *Generator) (Result, error) {
+func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}

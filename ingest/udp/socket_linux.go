@@ -32,7 +32,7 @@ func openGroup(a netip.AddrPort, all []netip.AddrPort, n int, cfg *Config) ([]*s
 	dual := a.Addr() == netip.IPv6Unspecified() &&
 		!slices.Contains(all, netip.AddrPortFrom(netip.IPv4Unspecified(), a.Port()))
 	for i := range n {
-		k, err := open(a, dual, i > 0, cfg.ReceiveBufferBytes)
+		k, err := open(a, dual, cfg.ReceiveBufferBytes, i > 0, n > 1)
 		if err != nil {
 			return fail(err)
 		}
@@ -47,8 +47,8 @@ func openGroup(a netip.AddrPort, all []netip.AddrPort, n int, cfg *Config) ([]*s
 	return group, nil
 }
 
-// open binds one socket. The first of a group must find the address free; later ones join.
-func open(a netip.AddrPort, dual, join bool, bufferBytes int) (_ *socket, err error) {
+// open binds one socket. The first of a group must find the address free; later ones join, if it is shared.
+func open(a netip.AddrPort, dual bool, bufferBytes int, join, share bool) (_ *socket, err error) {
 	family := unix.AF_INET
 	if a.Addr().Is6() {
 		family = unix.AF_INET6
@@ -95,7 +95,9 @@ func open(a netip.AddrPort, dual, join bool, bufferBytes int) (_ *socket, err er
 	if err = unix.Bind(fd, sa); err != nil {
 		return nil, err
 	}
-	set("SO_REUSEPORT", unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) // after bind: see the package comment
+	if share { // after bind: see the package comment
+		set("SO_REUSEPORT", unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/shard"
+)
+
+// Config says what is measured.
+type Config struct {
+	Flows   int    // distinct ones, chosen at random for every report
+	Ports   int    // of the switches of the fat-tree, even
+	Batch   int    // datagrams that are decoded together
+	Warmup  int    // reports before the measurement
+	Reports int    // measured
+	Window  int    // reports of a window
+	Seed    uint64 // of the traffic
+	Shard   shard.Config
+}
+
+// DefaultConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
+// had some 60 reports: its sketches are full by then.
+func DefaultConfig(n int) Config {
+	cfg := Config{Flows: n, Ports: 8, Batch: 64, Warmup: 60 * n, Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
+	cfg.Shard.IdleTimeout = 24 * time.Hour
+	cfg.Shard.MemoryBytes = max(cfg.Shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
+	return cfg
+}
+
+// Result is what was measured: processor time of one thread by stage. Reading the clock is subtracted.
+type Result struct {
+	Reports                          int
+	Decode, Exporters, Shard, Window time.Duration // Window: cut, merge, detectors
+	LongestWindow                    time.Duration // the longest of these interruptions
+	Flows, Findings                  int
+	MemoryBytes                      int64 // of the flow table and the sketches
+}
+
+// Total is the time of all stages.
+func (r *Result) Total() time.Duration { return r.Decode + r.Exporters + r.Shard + r.Window }
+
+// Rate is reports a second.
+func (r *Result) Rate() float64 { return float64(r.Reports) / r.Total().Seconds() }
+
+// Print writes the result as one line.
+func (r *Result) Print(w io.Writer) error {
+	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(r.Reports) }
+	_, err := fmt.Fprintf(w, "%8d flows  %5.2f M reports/s  %5.0f ns: decode %.0f, exporters %.0f, flows and hops %.0f, windows %.1f (longest %v)  %.0f B a flow\n",
+		r.Flows, r.Rate()/1e6, each(r.Total()), each(r.Decode), each(r.Exporters), each(r.Shard), each(r.Window), r.LongestWindow.Round(time.Microsecond),
+		float64(r.MemoryBytes)/float64(r.Flows))
+	return err
+}
+
+// Run measures on the calling goroutine. It fails if a report is not read as it was written.
+func Run(cfg Config) (Result, error) {
+	profile, ok := demux.Lookup("auto")
+	if !ok {
+		return Result{}, fmt.Errorf("no profile called auto")
+	}
+	p := &run{
+		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
+		tracker: exporter.New(exporter.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
+		clock: newCPUClock(), topFlows: cfg.Shard.TopFlows, src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
+	}
+	defer p.clock.close()
+	for done, next := 0, cfg.Window; done < cfg.Warmup+cfg.Reports; {
+		n := min(cfg.Batch, cfg.Warmup+cfg.Reports-done)
+		if done < cfg.Warmup {
+			n = min(n, cfg.Warmup-done)
+		}
+		if err := p.batch(n, int64(done)); err != nil {
+			return Result{}, err
+		}
+		if done += n; done >= next {
+			p.window(int64(done))
+			next += cfg.Window
+		}
+		if done == cfg.Warmup {
+			p.res = Result{}
+		}
+	}
+	st := p.state.Stats()
+	p.res.Reports, p.res.Flows = cfg.Reports, st.Flows
+	p.res.MemoryBytes = st.MemoryBytes * int64(st.Flows) / int64(st.Capacity)
+	return p.res, nil
+}
+
+type run struct {
+	gen       *generator
+	dec       *demux.Decoder
+	tracker   *exporter.Tracker
+	state     *shard.State
+	detector  *events.Detector
+	ring      []byte
+	reports   decode.Batch
+	cuts      [1]*shard.Cut
+	exporters []inference.ExporterStats
+	topFlows  int
+	src       decode.Addr
+	clock     *cpuClock
+	res       Result
+}
+
+func (p *run) batch(n int, now int64) error {
+	for i := range n {
+		p.gen.write(p.ring[i*size : (i+1)*size])
+	}
+	t0 := p.clock.now()
+	p.reports.Reset()
+	for i := range n {
+		p.dec.Datagram(&p.reports, p.src, p.ring[i*size:(i+1)*size], now+int64(i))
+	}
+	t1 := p.clock.now()
+	for _, r := range p.reports.Reports {
+		p.tracker.Observe(r)
+	}
+	t2 := p.clock.now()
+	p.state.Update(p.reports.Reports)
+	t3 := p.clock.now()
+	p.res.Decode += t1 - t0 - p.clock.cost
+	p.res.Exporters += t2 - t1 - p.clock.cost
+	p.res.Shard += t3 - t2 - p.clock.cost
+	if len(p.reports.Reports) != n {
+		return fmt.Errorf("%d reports of %d datagrams", len(p.reports.Reports), n)
+	}
+	if r := p.reports.Reports[0]; r.Err.Reason != 0 || len(r.Hops) != pathHops {
+		return fmt.Errorf("report of %d hops, want %d: %v", len(r.Hops), pathHops, r.Error())
+	}
+	return nil
+}
+
+func (p *run) window(end int64) {
+	t0 := p.clock.now()
+	p.cuts[0] = p.state.Cut(end)
+	w := shard.Merge(p.cuts[:], p.topFlows)
+	p.exporters = p.tracker.Cut(p.exporters[:0], end)
+	w.End, w.Exporters = end, p.exporters
+	p.res.Findings += len(p.detector.Step(&w))
+	p.state.Recycle(p.cuts[0])
+	d := p.clock.now() - t0 - p.clock.cost
+	p.res.Window += d
+	p.res.LongestWindow = max(p.res.LongestWindow, d)
+}

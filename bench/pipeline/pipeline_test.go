@@ -1,0 +1,40 @@
+package pipeline
+
+import (
+	"os"
+	"testing"
+)
+
+// TestRun runs a little traffic through everything and wants what was sent.
+func TestRun(t *testing.T) {
+	cfg := DefaultConfig(100)
+	cfg.Warmup, cfg.Reports, cfg.Window = 1000, 5000, 500
+	cfg.Shard.MemoryBytes = 4 << 20
+	r, err := Run(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Reports != 5000 || r.Flows != 100 || r.Findings != 0 || r.Decode <= 0 || r.Shard <= 0 || r.Window <= 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func benchmark(b *testing.B, flows int) {
+	cfg := DefaultConfig(flows)
+	for b.Loop() {
+		r, err := Run(cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Print(os.Stderr); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(r.Rate(), "reports/s")
+		b.ReportMetric(float64(r.Total().Nanoseconds())/float64(r.Reports), "ns/report")
+		b.ReportMetric(float64(r.MemoryBytes)/float64(r.Flows), "B/flow")
+	}
+}
+
+func BenchmarkPipeline10k(b *testing.B) { benchmark(b, 10_000) }
+
+func BenchmarkPipeline1M(b *testing.B) { benchmark(b, 1_000_000) }

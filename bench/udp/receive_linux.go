@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/udp"
+)
+
+// receiver is one way to receive. It counts what it received until its process ends.
+type receiver struct {
+	name, text string
+	run        func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error
+}
+
+// receiverOptions go from the sender's process to the receiver's.
+type receiverOptions struct {
+	Name       string
+	UDP        udp.Config
+	FlowBytes  int64 // memory of the flow table
+	CPUProfile string
+}
+
+var receivers = []receiver{
+	{"plain", "net.UDPConn, a datagram a call", runPlain},
+	{"batch", "x/net ReadBatch", runReadBatch},
+	{"discard", "ingest/udp", runSource(newDiscard, one)},
+	{"spread", "ingest/udp, 4 sockets, steering spread", runSource(newDiscard, four)},
+	{"decode", "ingest/udp and decoders", runSource(newDecoder, one)},
+	{"pipeline", "ingest/udp, decoders, exporters, flows, sketches, windows", runSource(newPipeline, one)},
+}
+
+func one(c *udp.Config) { c.Workers = 1 }
+
+func four(c *udp.Config) { c.Workers, c.Steering = 4, udp.SteerSpread }
+
+func newDiscard(receiverOptions) (func(*ingest.Batch), error) { return func(*ingest.Batch) {}, nil }
+
+func lookupReceiver(name string) (receiver, error) {
+	for _, r := range receivers {
+		if r.name == name {
+			return r, nil
+		}
+	}
+	return receiver{}, fmt.Errorf("no receiver %q", name)
+}
+
+// serve is the receiver's process. It reads its options as JSON from standard input and says where it listens; after
+// that it answers every further line with the number of datagrams that it received, until there is no line.
+func serve() error {
+	in := bufio.NewReader(os.Stdin)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var o receiverOptions
+	if err := json.Unmarshal(line, &o); err != nil {
+		return err
+	}
+	r, err := lookupReceiver(o.Name)
+	if err != nil {
+		return err
+	}
+	stop, err := startProfile(o.CPUProfile)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var count atomic.Uint64
+	done := make(chan error, 1)
+	go func() { done <- r.run(ctx, o, &count, func(a netip.AddrPort) { fmt.Println(a) }) }()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for {
+			if _, err := in.ReadBytes('\n'); err != nil {
+				return
+			}
+			asked <- struct{}{}
+		}
+	}()
+	for {
+		select {
+		case _, ok := <-asked:
+			if ok {
+				fmt.Println(count.Load())
+				continue
+			}
+			cancel()
+			err = <-done
+		case err = <-done: // nobody counts any more; the parent sees that the process ended
+		}
+		stop()
+		return err
+	}
+}
+
+// runSource makes a receiver of ingest/udp and what is to happen with a batch.
+func runSource(build func(receiverOptions) (func(*ingest.Batch), error), change func(*udp.Config)) func(context.Context, receiverOptions, *atomic.Uint64, func(netip.AddrPort)) error {
+	return func(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
+		change(&o.UDP)
+		s, err := udp.New(o.UDP)
+		if err != nil {
+			return err
+		}
+		for _, n := range s.Notices() {
+			fmt.Fprintln(os.Stderr, n)
+		}
+		handle, err := build(o)
+		if err != nil {
+			return err
+		}
+		listening(s.Addrs()[0])
+		return s.Run(ctx, func(_ int, b *ingest.Batch) {
+			handle(b)
+			count.Add(uint64(len(b.Frames)))
+		})
+	}
+}
+
+// listen opens a socket of package net with the same buffer that ingest/udp has.
+func listen(ctx context.Context, o receiverOptions, listening func(netip.AddrPort)) (*net.UDPConn, error) {
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		cerr := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, o.UDP.ReceiveBufferBytes)
+		})
+		if cerr != nil {
+			return cerr
+		}
+		return err
+	}}
+	p, err := lc.ListenPacket(ctx, "udp4", o.UDP.Listen[0])
+	if err != nil {
+		return nil, err
+	}
+	c := p.(*net.UDPConn)
+	context.AfterFunc(ctx, func() { c.Close() })
+	listening(c.LocalAddr().(*net.UDPAddr).AddrPort())
+	return c, nil
+}
+
+func runPlain(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
+	c, err := listen(ctx, o, listening)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, o.UDP.MaxDatagramBytes)
+	for {
+		if _, _, err := c.ReadFromUDPAddrPort(buf); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		count.Add(1)
+	}
+}
+
+func runReadBatch(ctx context.Context, o receiverOptions, count *atomic.Uint64, listening func(netip.AddrPort)) error {
+	c, err := listen(ctx, o, listening)
+	if err != nil {
+		return err
+	}
+	p := ipv4.NewPacketConn(c)
+	ms := make([]ipv4.Message, o.UDP.BatchSize)
+	for i := range ms {
+		ms[i].Buffers = [][]byte{make([]byte, o.UDP.MaxDatagramBytes)}
+	}
+	for {
+		n, err := p.ReadBatch(ms, 0)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		count.Add(uint64(n))
+	}
+}
