@@ -89,6 +89,7 @@ type ExporterKey struct {
 type ExporterStats struct {
 	ExporterKey
 	Reports    uint64
+	Events     uint64 // of the reports, those that only an event brings forth: drops and queues
 	Lost       int64
 	Duplicated uint64
 	Reordered  uint64

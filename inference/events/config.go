@@ -25,6 +25,7 @@ type Config struct {
 	LearnAfter    int           `yaml:"learn_after" doc:"Windows in a row above the limit after which they are learnt as the new normal." range:"1..100000"`
 	ForgetAfter   int           `yaml:"forget_after" doc:"Windows without records after which the history of a hop is forgotten." range:"1..1000000"`
 
+	PathGroup   int `yaml:"path_group" doc:"Flows that leave the same hop in one window and share one finding." range:"2..1000000"`
 	PathStable  int `yaml:"path_stable" doc:"Windows without a change that end the finding of a flow's path." range:"1..1000"`
 	PathFlaps   int `yaml:"path_flaps" doc:"Changes during one finding that make it a warning." range:"2..1000000"`
 	DropsSevere int `yaml:"drops_severe" doc:"Drop reports of one node and reason in one window that are critical." range:"1..1000000000"`
@@ -42,7 +43,7 @@ func DefaultConfig() Config {
 		History: 60, Warmup: 30, MinRecords: 20, Threshold: 7, RelativeFloor: 0.5,
 		LatencyFloor: time.Microsecond, QueueFloor: 24, Critical: 4,
 		StartAfter: 2, EndAfter: 3, LearnAfter: 120, ForgetAfter: 3600,
-		PathStable: 3, PathFlaps: 4, DropsSevere: 1000,
+		PathGroup: 5, PathStable: 3, PathFlaps: 4, DropsSevere: 1000,
 		LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilentSevere: 30,
 	}
 }

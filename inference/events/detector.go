@@ -19,6 +19,7 @@ type Detector struct {
 
 	hops      map[inference.HopKey]*hop
 	paths     map[decode.FlowKey]*path
+	groups    map[inference.HopKey]*group
 	morePaths path // of flows that have no finding of their own
 	drops     map[dropKey]*drops
 	exporters map[inference.ExporterKey]*exporter
@@ -41,6 +42,7 @@ func New(cfg Config) *Detector {
 		open:      map[uint64]*inference.Finding{},
 		hops:      map[inference.HopKey]*hop{},
 		paths:     map[decode.FlowKey]*path{},
+		groups:    map[inference.HopKey]*group{},
 		drops:     map[dropKey]*drops{},
 		exporters: map[inference.ExporterKey]*exporter{},
 		scratch:   make([]float64, cfg.History),

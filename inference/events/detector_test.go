@@ -311,3 +311,59 @@ func BenchmarkStep(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hops, "ns/hop")
 }
+
+// TestPathGroup: a failed link moves many flows at once. They share one finding that names the hop they left; a flow
+// that moved for its own reason keeps its own.
+func TestPathGroup(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.PathGroup, cfg.PathStable = 5, 2
+	d := New(cfg)
+	hop := func(node, egress uint32) inference.HopKey { return inference.HopKey{Node: node, EgressIf: egress} }
+	var w inference.Window
+	for i := range uint16(7) {
+		c := inference.PathChange{From: []inference.HopKey{hop(1, uint32(i)), hop(2, 3), hop(9, 1)}, To: []inference.HopKey{hop(1, 20), hop(4, 1), hop(9, 1)}}
+		c.Flow.SrcPort, c.Flow.IPVersion = i, 4
+		w.Paths = append(w.Paths, c)
+	}
+	alone := inference.PathChange{From: []inference.HopKey{hop(7, 1), hop(8, 1)}, To: []inference.HopKey{hop(7, 2), hop(6, 1)}}
+	alone.Flow.SrcPort, alone.Flow.IPVersion = 99, 4
+	w.Paths = append(w.Paths, alone)
+	w.End = 1
+	got := append([]inference.Finding(nil), d.Step(&w)...)
+	if len(got) != 2 || got[0].Node != 2 || got[0].EgressIf != 3 || got[0].Value != 7 || got[1].Flow != alone.Flow {
+		t.Fatalf("Step = %+v, want one finding for node 2 interface 3 with 7 flows and one for the flow", got)
+	}
+	ended := 0
+	for end := int64(2); end < 5; end++ {
+		for _, f := range d.Step(&inference.Window{End: end}) {
+			if f.End == 0 {
+				t.Errorf("%+v does not end", f)
+			}
+			ended++
+		}
+	}
+	if ended != 2 || len(d.Open()) != 0 {
+		t.Errorf("%d findings ended, %d are open", ended, len(d.Open()))
+	}
+}
+
+// TestEventsAreNoRhythm: an exporter that spoke only of drops and queues is not silent when these end.
+func TestEventsAreNoRhythm(t *testing.T) {
+	for _, events := range []bool{true, false} {
+		d := New(DefaultConfig())
+		found := 0
+		for i := range int64(40) {
+			s := inference.ExporterStats{Sequenced: true}
+			if i < 20 {
+				s.Reports = 5
+				if events {
+					s.Events = 5
+				}
+			}
+			found += len(d.Step(&inference.Window{End: i + 1, Exporters: []inference.ExporterStats{s}}))
+		}
+		if (found == 0) != events {
+			t.Errorf("events %v: %d findings", events, found)
+		}
+	}
+}

@@ -99,14 +99,16 @@ func (d *Detector) judgeSilence(e *exporter, s *inference.ExporterStats) {
 	if s.Reports+s.Malformed > 0 {
 		if e.silence != nil {
 			e.silence.Value = float64(e.quiet)
-			d.end(e.silence, fmt.Sprintf("%s reports again after %d silent windows", exporterText(s.ExporterKey), e.quiet))
+			d.end(e.silence, fmt.Sprintf("%s reports again after %s", exporterText(s.ExporterKey), plural(uint64(e.quiet), "silent window")))
 			e.silence = nil
 		}
 		if e.quiet > 0 {
 			e.usual = max(e.quiet, e.usual*7/8)
 		}
 		e.quiet = 0
-		e.active = min(e.active+1, regular)
+		if s.Reports+s.Malformed > s.Events { // reports about events alone promise no others
+			e.active = min(e.active+1, regular)
+		}
 		return
 	}
 	e.quiet++
@@ -118,7 +120,7 @@ func (d *Detector) judgeSilence(e *exporter, s *inference.ExporterStats) {
 	if e.quiet >= d.cfg.SilentSevere {
 		severity = inference.Critical
 	}
-	text := fmt.Sprintf("%s sent nothing in %d windows, it usually pauses for at most %d", exporterText(s.ExporterKey), e.quiet, e.usual)
+	text := fmt.Sprintf("%s sent nothing in %d windows, its longest pause lately was %d", exporterText(s.ExporterKey), e.quiet, e.usual)
 	if e.silence == nil {
 		e.silence = d.start(exporterFinding(inference.ExporterSilence, severity, s.ExporterKey, float64(e.quiet), float64(e.usual), text))
 		return

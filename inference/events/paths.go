@@ -19,8 +19,9 @@ type path struct {
 
 func (d *Detector) stepPaths(w *inference.Window) {
 	more := w.OtherPaths
-	for i := range w.Paths {
-		c := &w.Paths[i]
+	changes := d.groupPaths(w.Paths)
+	for i := range changes {
+		c := &changes[i]
 		p := d.paths[c.Flow]
 		if p == nil {
 			if len(d.paths) >= d.cfg.MaxFlows {
@@ -53,12 +54,13 @@ func (d *Detector) stepPaths(w *inference.Window) {
 		d.end(p.finding, fmt.Sprintf("no more changes of path after %d in flows that are not listed one by one", p.changes))
 		*p = path{}
 	}
+	d.endGroups()
 	if len(d.paths) == 0 {
 		return
 	}
 	for _, key := range ordered(d.paths, compareFlows) {
 		if p := d.paths[key]; d.windows-p.last >= uint64(d.cfg.PathStable) {
-			d.end(p.finding, fmt.Sprintf("path of %s is stable after %d changes", key, p.changes))
+			d.end(p.finding, fmt.Sprintf("path of %s is stable after %s", key, plural(p.changes, "change")))
 			delete(d.paths, key)
 		}
 	}

@@ -70,6 +70,7 @@ type entry struct {
 	alias     bool  // reports that name no node count here; if the space is anonymous, no node is known yet
 	times     uint8 // reports ever, up to 2
 	reports   uint64
+	events    uint64
 	malformed uint64
 	last      int64
 }
@@ -118,6 +119,9 @@ func (t *Tracker) Observe(r *decode.Report) {
 	e.last = r.Time
 	if r.Err.Reason == 0 {
 		e.reports++
+		if r.Kind == decode.KindDrop || r.Kind == decode.KindQueue {
+			e.events++
+		}
 	} else {
 		e.malformed++
 	}
@@ -192,10 +196,10 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		}
 		dst = append(dst, inference.ExporterStats{
 			ExporterKey: e.key(),
-			Reports:     e.reports, Malformed: e.malformed, Last: e.last, Sequenced: e.sequenced,
+			Reports:     e.reports, Events: e.events, Malformed: e.malformed, Last: e.last, Sequenced: e.sequenced,
 			Lost: e.lost, Duplicated: e.duplicated, Reordered: e.reordered, Restarts: e.restarts,
 		})
-		e.counts, e.reports, e.malformed = counts{}, 0, 0
+		e.counts, e.reports, e.events, e.malformed = counts{}, 0, 0, 0
 		if k := i - forgotten; k != i {
 			t.entries[k] = *e
 			copy(t.window(k), t.window(i))
@@ -255,6 +259,7 @@ func merge(s []inference.ExporterStats, n int) []inference.ExporterStats {
 		}
 		p := &s[k-1]
 		p.Reports += x.Reports
+		p.Events += x.Events
 		p.Malformed += x.Malformed
 		p.Lost += x.Lost
 		p.Duplicated += x.Duplicated
