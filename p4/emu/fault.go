@@ -207,11 +207,6 @@ func (n *Network) applyRate(iface int) {
 		}
 		p := &n.packets[s.pkt]
 		p.start = s.start
-		if p.waiting {
-			p.due = s.start
-			p.live = n.events.add(p.due, s.pkt)
-			return
-		}
 		n.schedule(s.pkt, p, q, s.done)
 	})
 }

@@ -83,19 +83,22 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 		p.delay = n.pipeline(n.ifNode[peer])
 	}
 	if p.kind == sourceRouted {
-		n.probeWaits(i, p, q)
-		return
+		p.depth, p.waiting = uint32(q.size-1), true
 	}
 	n.schedule(i, p, q, done)
 }
 
 // schedule sets when a packet whose sending ends at done reaches the queue of the next switch. Packets of one line do
-// not pass each other.
+// not pass each other. A probe that waits in its queue has an event of its own before that.
 func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
 	p.next = done + int64(n.cfg.LinkDelay)
 	p.due = max(p.next+p.delay, q.lastDue)
 	q.lastDue = p.due
-	p.live = n.events.add(p.due, i)
+	at := p.due
+	if p.waiting {
+		at = p.start
+	}
+	p.live = n.events.add(at, i)
 }
 
 // egress is what the switch does to a packet that leaves its queue. last says that a host comes next.

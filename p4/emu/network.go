@@ -98,7 +98,7 @@ type packet struct {
 	start   int64 // of sending
 	next    int64 // arrival at the next node
 	delay   int64 // of the pipeline there
-	due     int64 // time of its event
+	due     int64 // when it has passed that pipeline
 
 	depth, depthAfter uint32         // packets in the queue when a probe entered and left it
 	waiting           bool           // a probe in its queue; its next event is leaving it

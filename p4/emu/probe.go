@@ -122,20 +122,13 @@ func (n *Network) queueProbe(i int32, p *packet, d *device) {
 // labelLen is what a switch adds to a probe.
 const labelLen = 22
 
-// probeWaits and probeLeaves split a probe's hop in two events: the depth of the queue at its end is only known then.
-func (n *Network) probeWaits(i int32, p *packet, q *queue) {
-	p.depth = uint32(q.size - 1)
-	p.waiting = true
-	p.due = p.start
-	p.live = n.events.add(p.due, i)
-}
-
+// probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.
 func (n *Network) probeLeaves(i int32, p *packet) {
 	q := &n.queues[p.out]
 	n.stats.CrossDelivered += uint64(q.drain(n.now))
 	p.waiting = false
 	p.depthAfter = uint32(q.size - 1) // without the probe itself, which is on the line
-	n.schedule(i, p, q, q.at(0).done)
+	p.live = n.events.add(p.due, i)
 }
 
 // pushLabel writes the label of switch d. Times are microseconds since virtual time 0, as a software switch counts
