@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+func planCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Plan probes, their loads, their detail and their delivery",
+		Long: `Turn a topology, or an instance in JSON, into a plan on standard output. Every
+plan is checked by code that knows nothing of how it was made, and says how far it
+can be from the best there is.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q for %q (see %s --help)", args[0], c.CommandPath(), c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand()
+	return c
+}
+
+// planFlags are the flags that all plan commands share.
+type planFlags struct {
+	topology, instance, method, format, svg string
+	seed                                    uint64
+	timeLimit                               time.Duration
+}
+
+// addPlanFlags adds the shared flags to c. A command takes a topology, an instance, or either.
+func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method string) *planFlags {
+	o := new(planFlags)
+	f := c.Flags()
+	if topology {
+		f.StringVar(&o.topology, "topology", "", "file ("+load.Formats+") or generator ("+topo.Generators+")")
+	}
+	if instance {
+		f.StringVar(&o.instance, "instance", "", `JSON file with the whole problem ("-" is standard input)`)
+	}
+	if methods != "" {
+		f.StringVar(&o.method, "method", method, methods)
+	}
+	f.Uint64Var(&o.seed, "seed", 1, "start of the random numbers: the same seed gives the same plan")
+	f.DurationVar(&o.timeLimit, "time-limit", 2*time.Second, "when to stop improving the plan")
+	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.svg, "svg", "", "also draw the plan into this file")
+	return o
+}
+
+// check says what is wrong with the shared flags.
+func (o *planFlags) check() error {
+	if o.timeLimit <= 0 {
+		return usagef("--time-limit %v is not above 0s", o.timeLimit)
+	}
+	return checkFormat(o.format)
+}
+
+// stop starts the clock and gives the function that tells an algorithm when its time is over, which is also when the
+// command is interrupted.
+func (o *planFlags) stop(c *cobra.Command) func() bool {
+	end := time.Now().Add(o.timeLimit)
+	ctx := c.Context()
+	return func() bool { return ctx.Err() != nil || time.Now().After(end) }
+}
+
+// openInstance opens the file of --instance.
+func (o *planFlags) openInstance(c *cobra.Command) (io.ReadCloser, error) {
+	if o.instance == "-" {
+		return io.NopCloser(c.InOrStdin()), nil
+	}
+	f, err := os.Open(o.instance)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// writeJSON writes a plan as one JSON object.
+func writeJSON(w io.Writer, plan any) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(plan); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// writeSVG draws into the file of --svg, if there is one.
+func (o *planFlags) writeSVG(draw func(io.Writer) error) error {
+	if o.svg == "" {
+		return nil
+	}
+	f, err := os.Create(o.svg)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(f)
+	err = draw(b)
+	if err == nil {
+		err = b.Flush()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", o.svg, err)
+	}
+	return nil
+}
