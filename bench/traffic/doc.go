@@ -7,5 +7,7 @@
 // everything sees no gap, no duplicate and no reordering. What changes from datagram to datagram is what changes in
 // a network: flow, packet ID, latencies and queues. A flow's path never changes. A seed gives the same bytes each time.
 //
+// [Noise] is the opposite: what must be counted as malformed and harm nothing.
+//
 // [Send] refuses any destination but a loopback address: it is a load generator and must not be pointed at anybody.
 package traffic

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Datagrams is what [Send] sends: datagrams of one size, from a number of exporters. [Generator] is one.
+// Datagrams is what [Send] sends: datagrams from a number of exporters. [Generator] is one.
 type Datagrams interface {
 	Exporters() int
+	// Bytes is the length of the longest datagram.
 	Bytes() int
 	// NextFrom writes the next datagram of an exporter into buf, which has room for it, and gives the part written.
 	NextFrom(exporter int, buf []byte) []byte
@@ -29,7 +30,8 @@ type SendConfig struct {
 	// comes from one exporter.
 	Burst int
 	// Segment lets the kernel cut one large buffer into datagrams (UDP_SEGMENT). It costs the sender far less, and the
-	// receiver too: it is for floods, not for measuring what receiving costs. Linux only.
+	// receiver too: it is for floods, not for measuring what receiving costs. Linux only, and only for datagrams of one
+	// length.
 	Segment bool
 }
 
@@ -62,7 +64,7 @@ func (c *SendConfig) validate() error {
 // Result says what was sent.
 type Result struct {
 	Sent    uint64 // datagrams that the kernel took
-	Bytes   uint64 // of payload in those
+	Bytes   uint64 // of their payload
 	Refused uint64 // times that the kernel said nobody listens there
 	Elapsed time.Duration
 }
@@ -125,7 +127,13 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 			break
 		}
 		for i := range n {
-			g.NextFrom(e, out.slot(i))
+			size := len(g.NextFrom(e, out.slot(i)))
+			if cfg.Segment && size != g.Bytes() {
+				r.Elapsed = time.Since(start)
+				return r, fmt.Errorf("traffic: a datagram of %d bytes among segments of %d", size, g.Bytes())
+			}
+			out.setLen(i, size)
+			r.Bytes += uint64(size)
 		}
 		refused, err := out.send(e%sockets, n)
 		r.Refused += refused
@@ -138,7 +146,6 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 			e = 0
 		}
 	}
-	r.Bytes = r.Sent * uint64(g.Bytes())
 	r.Elapsed = time.Since(start)
 	return r, nil
 }

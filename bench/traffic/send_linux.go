@@ -86,6 +86,9 @@ func (s *sender) closeSockets() {
 // slot is the memory of datagram i of the burst.
 func (s *sender) slot(i int) []byte { return s.data[i*s.size : (i+1)*s.size : (i+1)*s.size] }
 
+// setLen says how much of slot i is to be sent.
+func (s *sender) setLen(i, n int) { s.iovs[i].SetLen(n) }
+
 // send sends the first n slots through one socket. An error that tells of an earlier datagram is counted, and
 // sending goes on.
 func (s *sender) send(socket, n int) (refused uint64, err error) {

@@ -14,6 +14,7 @@ import (
 type sender struct {
 	conns []*net.UDPConn
 	data  []byte
+	lens  []int
 	size  int
 }
 
@@ -21,7 +22,7 @@ func newSender(to netip.AddrPort, sockets, burst, size int, gso bool) (*sender, 
 	if gso {
 		return nil, errors.New("UDP_SEGMENT: only Linux has it")
 	}
-	s := &sender{data: make([]byte, burst*size), size: size}
+	s := &sender{data: make([]byte, burst*size), lens: make([]int, burst), size: size}
 	for range sockets {
 		c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 		if err != nil {
@@ -41,10 +42,12 @@ func (s *sender) close() {
 
 func (s *sender) slot(i int) []byte { return s.data[i*s.size : (i+1)*s.size : (i+1)*s.size] }
 
+func (s *sender) setLen(i, n int) { s.lens[i] = n }
+
 func (s *sender) send(socket, n int) (refused uint64, err error) {
 	for i := range n {
 		for {
-			_, err := s.conns[socket].Write(s.slot(i))
+			_, err := s.conns[socket].Write(s.slot(i)[:s.lens[i]])
 			if errors.Is(err, syscall.ECONNREFUSED) {
 				refused++
 				continue

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +14,6 @@ const (
 	SteerHash   = "hash"
 	SteerSpread = "spread"
 )
-
-// maxAutoWorkers is how many workers are started when the configuration does not say; receiving stops getting faster
-// well before that, and decoding shards want CPUs too.
-const maxAutoWorkers = 8
 
 // drainTime bounds how long a stopping worker hands over what its sockets still hold. Only a receiver that is far too
 // slow needs it all; what is left then is counted as dropped.
@@ -137,14 +132,6 @@ func (c *Config) prefixes() ([]netip.Prefix, error) {
 		out = append(out, p.Masked())
 	}
 	return out, errors.Join(errs...)
-}
-
-// workers is the number of workers that the configuration stands for.
-func (c *Config) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
 }
 
 // admission decides which sources are heard. It remembers its last answer, since exporters send in runs.
