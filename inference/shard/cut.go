@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // Cut is what one shard saw in one window. It belongs to the caller of [State.Cut] until it is recycled.
 type Cut struct {
 	reports    uint64
-	keys       []inference.HopKey // of the windows
-	windows    []hopWindow        // those without records are empty
+	keys       []inference.HopKey // by reference
+	hops       hopSet
+	otherHops  uint64
 	flows      []inference.FlowStats
 	flowHops   []inference.FlowHop // memory of flows
 	paths      []inference.PathChange
@@ -25,43 +25,39 @@ type Cut struct {
 }
 
 func (s *State) newCut() *Cut {
-	return &Cut{windows: make([]hopWindow, s.cfg.MaxHops+1), dropIndex: map[dropKey]int{}}
+	return &Cut{hops: newHopSet(s.cfg.MaxHops + 1), dropIndex: map[dropKey]int{}}
 }
 
 // Cut ends the open window at end, in ns since 1970, and starts the next one. It takes new memory for that unless an
 // earlier cut was recycled.
 func (s *State) Cut(end int64) *Cut {
 	c := s.cut
+	s.countHops()
 	s.cutTop(c)
 	c.flowCount = s.flows.Len()
 	c.keys = append(c.keys[:0], s.hops.keys...)
 	for i := range c.keys {
-		if c.windows[i].count > 0 {
+		if c.hops.hops[i].used {
 			s.hops.seen[i] = end
 		}
 	}
-	s.stats.OtherHops += c.windows[other].count
+	s.stats.OtherHops += c.otherHops
 	if s.hops.crowded() {
 		s.hops.forget(end - int64(s.cfg.IdleTimeout))
 	}
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
 	}
-	s.win = s.cut.windows
 	s.window++
 	return c
 }
 
 // Recycle takes a cut of this shard back, to use its memory for a later window.
 func (s *State) Recycle(c *Cut) {
-	for i := range c.keys {
-		if w := &c.windows[i]; w.count > 0 {
-			w.reset()
-		}
-	}
+	c.hops.reset(len(c.keys))
 	clear(c.dropIndex)
 	*c = Cut{
-		keys: c.keys[:0], windows: c.windows, flows: c.flows[:0], flowHops: c.flowHops[:0], paths: c.paths[:0],
+		keys: c.keys[:0], hops: c.hops, flows: c.flows[:0], flowHops: c.flowHops[:0], paths: c.paths[:0],
 		pathHops: c.pathHops[:0], drops: c.drops[:0], dropIndex: c.dropIndex,
 	}
 	s.spare = c
@@ -76,7 +72,7 @@ func Merge(cuts []*Cut, topFlows int) inference.Window {
 	flows, hops, paths := 0, 0, 0
 	for _, c := range cuts {
 		w.Reports += c.reports
-		w.OtherHops += c.windows[other].count
+		w.OtherHops += c.otherHops
 		w.OtherPaths += c.otherPaths
 		w.OtherDrops += c.otherDrops
 		w.FlowCount += c.flowCount
@@ -146,76 +142,49 @@ func compareHops(a, b inference.HopKey) int {
 // place is a hop in one of several cuts.
 type place struct {
 	key inference.HopKey
-	w   *hopWindow
+	cut *Cut
+	ref int
 }
 
 func mergeHops(cuts []*Cut) []inference.HopStats {
 	var all []place
 	for _, c := range cuts {
 		for i, k := range c.keys {
-			if w := &c.windows[i]; w.count > 0 {
-				all = append(all, place{k, w})
+			if c.hops.hops[i].used {
+				all = append(all, place{k, c, i})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b place) int { return compareHops(a.key, b.key) })
 	out := make([]inference.HopStats, 0, len(all))
-	var latency, queue logcode.Histogram
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && all[n].key == all[0].key {
-			n++
+	var sum hopSum
+	for i, p := range all {
+		sum.add(&p.cut.hops, &p.cut.hops.hops[p.ref])
+		if i+1 == len(all) || all[i+1].key != p.key {
+			out = append(out, sum.stats(p.key))
+			sum.reset()
 		}
-		if n == 1 {
-			out = append(out, all[0].w.stats(all[0].key))
-		} else {
-			latency.Reset()
-			queue.Reset()
-			sum := hopWindow{latency: latency, queue: queue}
-			for _, p := range all[:n] {
-				sum.merge(p.w)
-			}
-			out = append(out, sum.stats(all[0].key))
-			latency, queue = sum.latency, sum.queue
-		}
-		all = all[n:]
 	}
 	return out
-}
-
-func (w *hopWindow) merge(o *hopWindow) {
-	w.count += o.count
-	w.latency.Merge(&o.latency)
-	w.queue.Merge(&o.queue)
-	if o.hasUtilization {
-		w.utilization, w.hasUtilization = max(w.utilization, o.utilization), true
-	}
-}
-
-func (w *hopWindow) stats(k inference.HopKey) inference.HopStats {
-	return inference.HopStats{
-		HopKey: k, Count: w.count, Latency: summary(&w.latency), Queue: summary(&w.queue),
-		Utilization: w.utilization, HasUtilization: w.hasUtilization,
-	}
 }
 
 // Totals adds up the hops of many windows, for the summary of a run.
 type Totals struct {
 	max  int
-	hops map[inference.HopKey]*hopWindow
+	hops map[inference.HopKey]*hopSum
 }
 
 // NewTotals returns empty totals for at most maxHops hops; further ones are folded into the hop "other".
 func NewTotals(maxHops int) *Totals {
-	return &Totals{max: maxHops, hops: map[inference.HopKey]*hopWindow{}}
+	return &Totals{max: maxHops, hops: map[inference.HopKey]*hopSum{}}
 }
 
 // Add adds the cuts of a window. It keeps nothing of them.
 func (t *Totals) Add(cuts []*Cut) {
 	for _, c := range cuts {
 		for i, k := range c.keys {
-			w := &c.windows[i]
-			if w.count == 0 {
+			h := &c.hops.hops[i]
+			if !h.used {
 				continue
 			}
 			sum := t.hops[k]
@@ -224,11 +193,11 @@ func (t *Totals) Add(cuts []*Cut) {
 					k = inference.HopKey{Other: true}
 				}
 				if sum = t.hops[k]; sum == nil {
-					sum = &hopWindow{}
+					sum = &hopSum{}
 					t.hops[k] = sum
 				}
 			}
-			sum.merge(w)
+			sum.add(&c.hops, h)
 		}
 	}
 }

@@ -49,6 +49,7 @@ type flowFlags uint8
 
 const (
 	postcards flowFlags = 1 << iota // the path is put together from reports of one hop each
+	gaps                            // some codes in the buffer are absent
 	flatTTL                         // the hops of the path do not differ in TTL
 )
 

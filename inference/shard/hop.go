@@ -4,25 +4,10 @@ import (
 	"math/bits"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // other is the reference of all hops that have no place in the table.
 const other = 0
-
-// hopWindow is one hop in one window.
-type hopWindow struct {
-	count          uint64
-	latency, queue logcode.Histogram
-	utilization    float64
-	hasUtilization bool
-}
-
-func (w *hopWindow) reset() {
-	w.latency.Reset()
-	w.queue.Reset()
-	w.count, w.utilization, w.hasUtilization = 0, 0, false
-}
 
 // hopTable numbers the hops. References stay good as long as the generation does.
 type hopTable struct {

@@ -3,6 +3,7 @@ package shard
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
@@ -23,7 +24,6 @@ type State struct {
 	flows  *table
 	slab   slab
 	hops   hopTable
-	win    []hopWindow // of the open window, by reference
 	top    topFlows
 	cut    *Cut // the open window
 	spare  *Cut
@@ -37,7 +37,8 @@ type State struct {
 	keys    [batchSize]decode.FlowKey
 	slots   [batchSize]uint32
 	reports [batchSize]*decode.Report
-	touched uint64 // sum of what was read ahead, so that the reads are not optimised away
+	counts  []uint32 // counters of the open window that are still to be counted
+	touched uint64   // sum of what was read ahead, so that the reads are not optimised away
 }
 
 // Stats is the state of a shard and what it counted since New.
@@ -63,8 +64,9 @@ func New(cfg Config, seed uint64) *State {
 	n := cfg.MemoryBytes / per
 	s := &State{
 		cfg: cfg, seed: seed, rng: kll.Rand(seed),
-		hops: newHopTable(cfg.MaxHops, seed),
-		top:  newTopFlows(cfg.TopFlows),
+		hops:   newHopTable(cfg.MaxHops, seed),
+		top:    newTopFlows(cfg.TopFlows),
+		counts: make([]uint32, 0, maxCounts),
 	}
 	var err error
 	s.flows, err = flowtable.New(flowtable.Config{
@@ -73,9 +75,8 @@ func New(cfg Config, seed uint64) *State {
 	if err != nil {
 		panic(fmt.Sprintf("shard.New with a configuration that does not validate: %v", err))
 	}
-	s.slab = newSlab(int((cfg.MemoryBytes - int64(s.flows.Bytes())) / int64(unsafe.Sizeof(block{}))))
+	s.slab = newSlab(int((cfg.MemoryBytes-int64(s.flows.Bytes()))/int64(unsafe.Sizeof(block{}))) - 1)
 	s.cut = s.newCut()
-	s.win = s.cut.windows
 	return s
 }
 
@@ -119,7 +120,17 @@ func (s *State) update(n int) {
 		}
 		s.count(reports[i], slot)
 	}
+	s.countHops()
 	s.sweep(now)
+}
+
+// maxCounts is how many counters are counted together.
+const maxCounts = 2 * batchSize * 8
+
+// countHops counts what waits for it.
+func (s *State) countHops() {
+	s.cut.hops.count(s.counts)
+	s.counts = s.counts[:0]
 }
 
 // tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
@@ -166,7 +177,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	}
 	switch {
 	case isPath(r):
-		if id := pathID(r.Hops); id != f.pathID || f.gen != s.hops.gen || f.flags&postcards != 0 {
+		id := pathID(r.Hops)
+		short := int(f.hops) < len(r.Hops) && int(f.hops) < s.cfg.MaxPathLength // for want of memory
+		if id != f.pathID || f.gen != s.hops.gen || short || f.flags&postcards != 0 {
 			s.setPath(f, slot, r, id)
 		}
 		if f.onPath != ^uint32(0) {
@@ -206,9 +219,12 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 			link = s.slab.blocks[link].next
 			ref = s.slab.blocks[link].ref
 		}
-		latency, queue := s.countHop(&s.win[ref], u, h)
+		latency, queue := s.countHop(ref, u, h)
 		if i < kept {
 			codes[2*i], codes[2*i+1] = latency, queue
+			if latency == absent || queue == absent {
+				f.flags |= gaps
+			}
 		}
 	}
 	f.buffered++
@@ -227,26 +243,47 @@ func (s *State) skipped(i int) {
 	}
 }
 
-// countHop counts one hop record in its window and gives the codes of latency and queue.
-func (s *State) countHop(w *hopWindow, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
+// countHop counts one hop record in the window and gives the codes of latency and queue.
+func (s *State) countHop(ref uint16, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
+	if len(s.counts)+2 > cap(s.counts) {
+		s.countHops()
+	}
+	set := &s.cut.hops
+	w := &set.hops[ref]
 	latency, queue = absent, absent
-	w.count++
 	ns, ok := uint64(h.Latency)*u.LatencyNS, true
 	if h.Has&decode.HopLatency == 0 {
 		ns, ok = u.Latency(h)
 	}
 	if ok {
 		latency = logcode.Encode(ns)
-		w.latency.Add(logcode.Dense(latency))
+		c := logcode.Dense(latency)
+		page := w.latency[c/pageCounters]
+		if page == 0 {
+			page = set.grow(&w.latency[c/pageCounters])
+			w.used = true
+		}
+		s.counts = append(s.counts, page+uint32(c%pageCounters))
+	} else {
+		w.noLatency++
+		w.used = true
 	}
 	if h.Has&decode.HopQueueOccupancy != 0 {
 		queue = logcode.Encode(uint64(h.QueueOccupancy) * u.QueueBytes)
-		w.queue.Add(logcode.Dense(queue))
+		c := logcode.Dense(queue)
+		page := w.queue[c/pageCounters]
+		if page == 0 {
+			page = set.grow(&w.queue[c/pageCounters])
+		}
+		s.counts = append(s.counts, page+uint32(c%pageCounters))
 	}
 	if h.Has&decode.HopTxUtilization != 0 {
 		if v, ok := u.Utilization(h); ok {
 			w.utilization, w.hasUtilization = max(w.utilization, v), true
 		}
+	}
+	if ref == other {
+		s.cut.otherHops++
 	}
 	return latency, queue
 }
@@ -255,7 +292,7 @@ func (s *State) countHop(w *hopWindow, u *decode.Units, h *decode.Hop) (latency,
 func (s *State) countAlone(r *decode.Report) {
 	u := units(r)
 	for i := range r.Hops {
-		s.countHop(&s.win[s.hops.find(hopKey(&r.Hops[i]))], u, &r.Hops[i])
+		s.countHop(s.hops.find(hopKey(&r.Hops[i])), u, &r.Hops[i])
 	}
 	if r.Kind == decode.KindDrop {
 		s.countDrop(r)
@@ -271,7 +308,7 @@ func (s *State) countPartial(f *flow, r *decode.Report) {
 	for i := range r.Hops {
 		h := &r.Hops[i]
 		k := hopKey(h)
-		latency, queue := s.countHop(&s.win[s.hops.find(k)], u, h)
+		latency, queue := s.countHop(s.hops.find(k), u, h)
 		known := false
 		for _, b := range chain {
 			if p := &s.slab.blocks[b]; p.node == k.Node && p.egress == k.EgressIf {
@@ -308,46 +345,49 @@ func (s *State) add(f *flow, b *block, latency, queue uint16) {
 
 // flush moves the codes in the buffer to the sketches of the hops.
 func (s *State) flush(f *flow) {
-	n, hops := int(f.buffered), int(f.hops)
+	n, stride := int(f.buffered), 2*int(f.hops)
 	if n == 0 {
 		return
 	}
-	fresh := 0
+	old := n // how many of the reports are of earlier windows
 	if f.window == s.window {
-		fresh = int(f.fresh)
+		old -= int(f.fresh)
 	}
 	f.buffered, f.fresh = 0, 0
 	var space [maxBlocks]uint32
 	var latency, queue [bufferCodes / 2]uint16
-	for i, b := range s.slab.chain(&space, f)[:hops] {
-		l, q := 0, 0
-		late, lateQueue := 0, 0 // how many of them are of earlier windows
-		for j, at := 0, 2*i; j < n; j, at = j+1, at+2*hops {
-			if j == n-fresh {
-				late, lateQueue = l, q
-			}
-			latency[l], queue[q] = f.codes[at], f.codes[at+1]
-			if latency[l] != absent {
-				l++
-			}
-			if queue[q] != absent {
-				q++
-			}
-		}
-		if fresh == 0 {
-			late, lateQueue = l, q
+	codes := f.codes[:n*stride]
+	for i, b := range s.slab.chain(&space, f)[:f.hops] {
+		k := 0
+		for at := 2*i + 1; at < len(codes) && k < len(queue); at += stride {
+			latency[k], queue[k] = codes[at-1], codes[at]
+			k++
 		}
 		p := &s.slab.blocks[b]
-		p.latency.Add(latency[:l], &s.rng)
-		p.queue.Add(queue[:q], &s.rng)
 		if f.top != 0 {
 			t := s.top.hop(f, p.key())
-			for _, c := range latency[late:l] {
-				t.latency.Add(logcode.Dense(c))
-			}
-			for _, c := range queue[lateQueue:q] {
-				t.queue.Add(logcode.Dense(c))
-			}
+			addDense(&t.latency, latency[old:k])
+			addDense(&t.queue, queue[old:k])
+		}
+		l, q := latency[:k], queue[:k]
+		if f.flags&gaps != 0 {
+			l, q = present(l), present(q)
+		}
+		p.latency.Add(l, &s.rng)
+		p.queue.Add(q, &s.rng)
+	}
+	f.flags &^= gaps
+}
+
+// present moves the codes that are there to the front.
+func present(codes []uint16) []uint16 {
+	return slices.DeleteFunc(codes, func(c uint16) bool { return c == absent })
+}
+
+func addDense(h *logcode.Histogram, codes []uint16) {
+	for _, c := range codes {
+		if c != absent {
+			h.Add(logcode.Dense(c))
 		}
 	}
 }
@@ -396,7 +436,7 @@ func (s *State) Stats() Stats {
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
 	st.EvictedIdle, st.EvictedPressure = t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
-	st.OtherHops += s.win[other].count
+	st.OtherHops += s.cut.otherHops
 	return st
 }
 

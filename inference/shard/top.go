@@ -189,13 +189,6 @@ func (s *State) appendTopHops(dst []inference.FlowHop, p *topFlow) []inference.F
 	return dst
 }
 
-// summary reads the quantiles of a histogram.
-func summary(h *logcode.Histogram) inference.Summary {
-	var q [3]uint64
-	h.Quantiles(q[:0], 0.5, 0.9, 0.99)
-	return inference.Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max()}
-}
-
 func compareFlows(a, b *decode.FlowKey) int {
 	if c := bytes.Compare(a.Src[:], b.Src[:]); c != 0 {
 		return c

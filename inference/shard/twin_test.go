@@ -349,13 +349,52 @@ func testConfig() Config {
 	return cfg
 }
 
+// shards is a set of states that share the flows as a collector shares them out.
+type shards []*State
+
+func newShards(n int, cfg Config, seed uint64) (s shards) {
+	for range n {
+		s = append(s, New(cfg, seed))
+	}
+	return s
+}
+
+func (s shards) update(seed uint64, reports []*decode.Report) {
+	parts := make([][]*decode.Report, len(s))
+	for _, r := range reports {
+		i := (r.Flow.Hash(seed) >> 32) * uint64(len(s)) >> 32
+		parts[i] = append(parts[i], r)
+	}
+	for i, st := range s {
+		st.Update(parts[i])
+	}
+}
+
+// cut merges the cuts of all shards, in the order of perm.
+func (s shards) cut(end int64, topFlows int, perm []int) inference.Window {
+	cuts := make([]*Cut, len(s))
+	for i, j := range perm {
+		cuts[i] = s[j].Cut(end)
+	}
+	w := Merge(cuts, topFlows)
+	for i, j := range perm {
+		s[j].Recycle(cuts[i])
+	}
+	return w
+}
+
+// TestTwin compares with the twin over random traffic, for one shard and for several.
 func TestTwin(t *testing.T) {
 	for seed := range uint64(30) {
 		cfg := testConfig()
 		g := &traffic{rng: rand.New(rand.NewPCG(seed, 1)), paths: map[int][]decode.Hop{}, flows: 1 + int(seed)*20, long: seed%2 == 1, now: 1}
 		cfg.MaxPathLength = []int{32, 10, 5}[seed%3]
-		cfg.MaxPathChanges = []int{1000, 20}[seed%2]
-		s, tw := New(cfg, seed), newTwin(cfg)
+		cfg.MaxPathChanges = []int{1000, 20}[seed/4%2]
+		n := 1 + int(seed)%4
+		if n > 1 {
+			cfg.MaxPathChanges = 100000 // each shard has its own list
+		}
+		s, tw := newShards(n, cfg, seed), newTwin(cfg)
 		for range 4 {
 			var batch []*decode.Report
 			for range 2000 + g.rng.IntN(3000) {
@@ -363,21 +402,30 @@ func TestTwin(t *testing.T) {
 				batch = append(batch, r)
 				tw.update(r)
 				if g.rng.IntN(100) == 0 {
-					s.Update(batch)
+					s.update(seed, batch)
 					batch = batch[:0]
 				}
 			}
-			s.Update(batch)
-			c := s.Cut(g.now)
-			w := Merge([]*Cut{c}, cfg.TopFlows)
-			s.Recycle(c)
-			t.Logf("seed %d", seed)
+			s.update(seed, batch)
+			w := s.cut(g.now, cfg.TopFlows, g.rng.Perm(n))
+			if n > 1 { // drops of one node and reason from several shards: any of them is the last
+				for i := range w.Drops {
+					d := &w.Drops[i]
+					d.Flow = tw.drops[dropKey{d.Node, d.Reason}].Flow
+				}
+			}
+			t.Logf("seed %d, %d shards", seed, n)
 			tw.check(t, &w, cfg.TopFlows)
 			tw.clearWindow()
 		}
-		tw.checkFlows(t, s.Flows(10000))
-		if st := s.Stats(); st.EvictedIdle+st.EvictedPressure+st.Refused+st.Unsketched+st.OtherHops != 0 || st.Flows != len(tw.flows) {
-			t.Errorf("seed %d: stats %+v", seed, st)
+		var flows []inference.FlowStats
+		for _, st := range s {
+			flows = append(flows, st.Flows(10000)...)
+			if x := st.Stats(); x.EvictedIdle+x.EvictedPressure+x.Refused+x.Unsketched+x.OtherHops != 0 {
+				t.Errorf("seed %d: stats %+v", seed, x)
+			}
 		}
+		slices.SortStableFunc(flows, func(a, b inference.FlowStats) int { return cmp.Compare(b.Packets, a.Packets) })
+		tw.checkFlows(t, flows)
 	}
 }
