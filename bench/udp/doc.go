@@ -18,7 +18,7 @@
 //
 // The loopback interface delivers on the CPU of the sender. To have the kernel's work on the receiver's CPU, as with a
 // network card whose interrupts go there, the benchmark makes a network namespace of its own and turns on receive packet
-// steering (RPS) in it. That takes root, or user namespaces. Nothing outside the namespace is changed.
+// steering (RPS) in it. That takes root. Nothing outside the namespace is changed.
 //
 // Lost is sent minus received; it is checked against the kernel's own counters (drops of the socket, and of the CPU's
 // backlog queue in /proc/net/softnet_stat).

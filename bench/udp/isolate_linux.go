@@ -15,6 +15,9 @@ import (
 // runIsolated runs this program again, with the same arguments, in network and mount namespaces of its own and on the
 // sender's CPU.
 func runIsolated(senderCPU int) error {
+	if os.Geteuid() != 0 {
+		return errors.New("needs root: only root may turn on receive packet steering, even in a namespace of its own")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -23,13 +26,8 @@ func runIsolated(senderCPU int) error {
 	cmd.Env = append(os.Environ(), roleEnv+"="+roleSender)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-	if uid := os.Geteuid(); uid != 0 {
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
-	}
 	if err := startOn(cmd, senderCPU); err != nil {
-		return fmt.Errorf("start in a network namespace (needs root or user namespaces): %w", err)
+		return fmt.Errorf("start in a network namespace: %w", err)
 	}
 	return cmd.Wait()
 }
