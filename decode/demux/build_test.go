@@ -111,6 +111,9 @@ func int10(bitmap uint16, n int) []byte {
 
 // blocks writes a stack, node n first.
 func blocks(bitmap uint16, n int, wide func(bit int) bool) (stack []byte, words int) {
+	if n == 0 {
+		_, words = blocks(bitmap, 1, wide)
+	}
 	for ; n > 0; n-- {
 		at := len(stack)
 		for bit := range 16 {

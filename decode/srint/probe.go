@@ -25,7 +25,7 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 		at = n
 	}
 	if length < at+2 {
-		r.Fail(decode.INTProbe, "int_num", base+at+1, decode.Short)
+		r.Fail(decode.INTProbe, "int_num", base+min(at+1, length), decode.Short)
 		return true
 	}
 	if len(data) < at+2 {
@@ -63,7 +63,7 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 // because IPv4 follows.
 func readRoute(r *decode.Report, data []byte, length, base int) (n int, probe bool) {
 	if length < 4 {
-		r.Fail(decode.INTProbe, "sr_length", base+1, decode.Short)
+		r.Fail(decode.INTProbe, "sr_length", base+min(1, length), decode.Short)
 		return 0, true
 	}
 	if len(data) < 2 {

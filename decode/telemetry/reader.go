@@ -58,8 +58,8 @@ func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 		return rd.individual(r, in)
 	}
 	at := rd.pos
-	if rd.end-at < 1 {
-		r.Fail(format, "version", at, decode.Short)
+	if rd.end-at < 1 { // by a lying length it can even end before it begins, where nothing was captured
+		r.Fail(format, "version", min(at, len(rd.data)), decode.Short)
 		return false
 	}
 	if len(rd.data)-at < 1 {
