@@ -17,18 +17,30 @@ func (s *Sketch[T]) limit() int {
 	return n
 }
 
+// full reports whether something must be compacted before another buffer fits.
+func (s *Sketch[T]) full() bool { return s.grown && len(s.items)-int(s.used) < bufItems }
+
 // room makes room for n ≤ bufItems more items and gives the number of free places. Base may rise.
 func (s *Sketch[T]) room(n int) int {
 	for len(s.items)-int(s.used) < n {
-		if full := s.limit(); len(s.items) < full {
-			items := make([]T, min(max(2*len(s.items), 2*bufItems), full))
-			copy(items[len(items)-int(s.used):], s.items[len(s.items)-int(s.used):])
-			s.items = items
-			continue
+		if s.grown {
+			s.compress()
+		} else {
+			s.grow()
 		}
-		s.compress()
 	}
 	return len(s.items) - int(s.used)
+}
+
+// grow doubles the memory for items, up to the limit.
+func (s *Sketch[T]) grow() {
+	limit := s.limit()
+	if s.grown = len(s.items) >= limit; s.grown {
+		return
+	}
+	items := make([]T, min(max(2*len(s.items), 2*bufItems), limit))
+	copy(items[len(items)-int(s.used):], s.items[len(s.items)-int(s.used):])
+	s.items = items
 }
 
 // compress compacts the lightest level that has its share.
@@ -49,9 +61,18 @@ func (s *Sketch[T]) compress() {
 
 // compact halves level h, whose items begin at lo.
 func (s *Sketch[T]) compact(h, lo int) {
-	items, start := s.items, len(s.items)-int(s.used)
 	n := int(s.size[h])
-	half, hi := n/2, lo+n
+	start := len(s.items) - int(s.used)
+	halve(s.items[start:lo+n+int(s.size[h+1])], lo-start, n, s.toss(h))
+	s.size[h] = uint16(n & 1)
+	s.size[h+1] += uint16(n / 2)
+	s.used -= uint16(n / 2)
+	s.top = max(s.top, uint8(h+1))
+}
+
+// toss says whether a compaction of level h keeps what is on even (0) or odd (1) places: a coin the first time, the
+// other side of it the second time, and so on.
+func (s *Sketch[T]) toss(h int) int {
 	bit := uint16(1) << h
 	if s.flip&bit == 0 {
 		s.coin = s.coin&^bit | uint16(s.rng.Next())&bit
@@ -59,20 +80,7 @@ func (s *Sketch[T]) compact(h, lo int) {
 		s.coin ^= bit
 	}
 	s.flip ^= bit
-	// The kept half moves to the front of the level, then merges with the level above into the room behind:
-	// what is written never reaches what is still to be read.
-	kept := items[lo:hi:hi]
-	from := int(s.coin >> h & 1)
-	for i := range half {
-		kept[i] = kept[2*i+from]
-	}
-	copy(kept[half:], kept[2*half:]) // the odd one
-	merge(items[hi-half:hi+int(s.size[h+1])], kept[:half])
-	copy(items[start+half:], items[start:lo])
-	s.size[h] = uint16(n & 1)
-	s.size[h+1] += uint16(half)
-	s.used -= uint16(half)
-	s.top = max(s.top, uint8(h+1))
+	return int(s.coin >> h & 1)
 }
 
 // raise doubles the weight of level 0: its items move up with what was level 1, the odd one with even chance, and so
@@ -108,41 +116,12 @@ func (s *Sketch[T]) raise() {
 
 // insert puts values in ascending order on a level. There must be room.
 func (s *Sketch[T]) insert(level int, run []T) {
-	n, start := len(run), len(s.items)-int(s.used)
-	lo := start
-	for _, k := range s.size[:level] {
-		lo += int(k)
+	start, lighter := len(s.items)-int(s.used), 0
+	for _, n := range s.size[:level] {
+		lighter += int(n)
 	}
-	copy(s.items[start-n:], s.items[start:lo])
-	merge(s.items[lo-n:lo+int(s.size[level])], run)
-	s.size[level] += uint16(n)
-	s.used += uint16(n)
+	place(s.items[start-len(run):start+lighter+int(s.size[level])], lighter, run)
+	s.size[level] += uint16(len(run))
+	s.used += uint16(len(run))
 	s.top = max(s.top, uint8(level))
-}
-
-// merge merges a into dst, whose last len(dst)-len(a) items are in order and whose first len(a) are free.
-func merge[T Number](dst, a []T) {
-	w, b := 0, len(a)
-	for len(a) > 0 {
-		if b < len(dst) && dst[b] < a[0] {
-			dst[w] = dst[b]
-			b++
-		} else {
-			dst[w] = a[0]
-			a = a[1:]
-		}
-		w++
-	}
-}
-
-func sort16[T Number](a *[bufItems]T) { sortSmall(a[:]) }
-
-func sortSmall[T Number](a []T) {
-	for i := 1; i < len(a); i++ {
-		v, j := a[i], i
-		for ; j > 0 && v < a[j-1]; j-- {
-			a[j] = a[j-1]
-		}
-		a[j] = v
-	}
 }

@@ -30,20 +30,23 @@ const (
 // Sketch is a quantile sketch. Make one with [New], or with [Sketch.Init] where it lies inside another struct. It is
 // not safe for concurrent use, and a plain copy shares memory: see [Sketch.CopyFrom].
 type Sketch[T Number] struct {
-	items    []T // free space, then the levels, lightest first, each in ascending order
+	// What most updates touch comes first: with 16-bit values it is one cache line.
 	count    uint64
-	rng      Rand
-	skip     uint64            // values to leave out before the next one is taken
-	used     uint16            // items on the levels
-	coin     uint16            // by level: which half the last compaction kept
-	flip     uint16            // by level: set if the next compaction keeps the other half
-	k        uint16            // accuracy parameter
-	size     [maxLevels]uint16 // items by level; one on level i weighs 2^(base+i)
+	skip     uint64 // values to leave out before the next one is taken
 	base     uint8
-	top      uint8 // heaviest level in use
-	buffered uint8 // values in buf
+	buffered uint8  // values in buf
+	k        uint16 // accuracy parameter
 	min, max T
 	buf      [bufItems]T // values of weight 2^base, in order of arrival
+
+	items []T               // free space, then the levels, lightest first, each in ascending order
+	used  uint16            // items on the levels
+	coin  uint16            // by level: which half the last compaction kept
+	flip  uint16            // by level: set if the next compaction keeps the other half
+	top   uint8             // heaviest level in use
+	grown bool              // items has reached its limit
+	size  [maxLevels]uint16 // items by level; one on level i weighs 2^(base+i)
+	rng   Rand
 }
 
 // New returns an empty sketch with accuracy parameter k, clamped to [MinK, MaxK].
@@ -59,7 +62,7 @@ func (s *Sketch[T]) Init(k int, seed uint64) {
 }
 
 // Reset empties s and keeps its memory and the state of its generator.
-func (s *Sketch[T]) Reset() { *s = Sketch[T]{items: s.items, rng: s.rng, k: s.k} }
+func (s *Sketch[T]) Reset() { *s = Sketch[T]{items: s.items, grown: s.grown, rng: s.rng, k: s.k} }
 
 // CopyFrom makes s an independent copy of o, in the memory of s where that is enough.
 func (s *Sketch[T]) CopyFrom(o *Sketch[T]) {
@@ -69,7 +72,7 @@ func (s *Sketch[T]) CopyFrom(o *Sketch[T]) {
 	}
 	copy(items[len(items)-int(o.used):], o.items[len(o.items)-int(o.used):])
 	*s = *o
-	s.items = items
+	s.items, s.grown = items, false
 }
 
 // K is the accuracy parameter.
@@ -92,33 +95,30 @@ func (s *Sketch[T]) SizeBytes() int {
 
 // Update adds one value.
 func (s *Sketch[T]) Update(v T) {
-	if s.count == 0 {
-		if v != v {
-			return
-		}
-		s.min, s.max = v, v
-	} else if v < s.min {
-		s.min = v
-	} else if v > s.max {
-		s.max = v
-	}
-	if s.skip != 0 {
-		if v == v {
-			s.count++
-			s.skip--
-		}
-		return
-	}
 	if v != v {
 		return
 	}
+	if s.count == 0 {
+		s.min, s.max = v, v
+	}
 	s.count++
-	s.buf[s.buffered%bufItems] = v
-	s.buffered++
+	if v < s.min {
+		s.min = v
+	}
+	if v > s.max {
+		s.max = v
+	}
+	if s.skip != 0 {
+		s.skip--
+		return
+	}
+	n := s.buffered
+	s.buf[n%bufItems] = v
+	s.buffered = n + 1
 	if s.base != 0 {
 		s.draw()
 	}
-	if s.buffered == bufItems {
+	if n == bufItems-1 {
 		s.flush()
 	}
 }
@@ -133,12 +133,23 @@ func (s *Sketch[T]) draw() {
 func (s *Sketch[T]) flush() {
 	base := s.base
 	sort16(&s.buf)
-	s.room(bufItems)
-	if s.base != base {
-		return // the buffer was halved
+	if s.size[0] == 0 && s.top != 0 && s.full() {
+		// Level 0 would be compacted at once, so the buffer is in its stead.
+		var kept [bufItems / 2]T
+		from := s.toss(0)
+		for i := range kept {
+			kept[i] = s.buf[2*i+from]
+		}
+		if s.room(len(kept)); s.base == base {
+			s.insert(1, kept[:])
+			s.buffered = 0
+		}
+		return
 	}
-	s.insert(0, s.buf[:])
-	s.buffered = 0
+	if s.room(bufItems); s.base == base { // otherwise the buffer was halved
+		s.insert(0, s.buf[:])
+		s.buffered = 0
+	}
 }
 
 // Merge adds what o has seen. o stays as it is; it may be s.

@@ -1,0 +1,129 @@
+package sketches
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	ddlib "github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/apache/datasketches-go/common"
+	datasketches "github.com/apache/datasketches-go/kll"
+
+	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+const many = 100_000
+
+func codes() (v [8192]uint16) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range v {
+		v[i] = logcode.Encode(uint64(8000 + r.ExpFloat64()*4000))
+	}
+	return v
+}
+
+func permutation() []int { return rand.New(rand.NewPCG(2, 2)).Perm(many) }
+
+// sketch is what the contestants have in common. Calls through it cost all of them the same.
+type sketch interface{ Update(v uint16) }
+
+type theirs struct {
+	s *datasketches.ItemsSketch[int64]
+}
+
+func (t theirs) Update(v uint16) { t.s.Update(int64(v)) }
+
+type datadog struct{ s *ddlib.DDSketch }
+
+func (d datadog) Update(v uint16) { _ = d.s.Add(float64(v) + 1) }
+
+var contestants = []struct {
+	name string
+	new  func(seed int) sketch
+}{
+	{"hopscope-kll", func(seed int) sketch { return kll.New[uint16](200, uint64(seed)) }},
+	{"hopscope-tiny", func(seed int) sketch { return &tiny{rng: kll.Rand(seed)} }},
+	{"datasketches-kll", func(int) sketch {
+		s, err := datasketches.NewKllItemsSketchWithDefault[int64](common.ItemSketchLongComparator(false), common.ItemSketchLongSerDe{})
+		if err != nil {
+			panic(err)
+		}
+		return theirs{s}
+	}},
+	{"ddsketch", func(int) sketch {
+		s, err := ddlib.NewDefaultDDSketch(0.01)
+		if err != nil {
+			panic(err)
+		}
+		return datadog{s}
+	}},
+	{"ddsketch-cubic", func(int) sketch {
+		m, err := mapping.NewCubicallyInterpolatedMapping(0.01)
+		if err != nil {
+			panic(err)
+		}
+		return datadog{ddlib.NewDDSketch(m, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048))}
+	}},
+}
+
+type tiny struct {
+	kll.Tiny
+	rng kll.Rand
+}
+
+func (t *tiny) Update(v uint16) { t.Tiny.Update(v, &t.rng) }
+
+func BenchmarkUpdate(b *testing.B) {
+	v := codes()
+	for _, c := range contestants {
+		b.Run("hot/"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			s, i := c.new(1), 0
+			for b.Loop() {
+				s.Update(v[i&8191])
+				i++
+			}
+		})
+	}
+	for _, c := range contestants {
+		b.Run("hot/first=10000/"+c.name, func(b *testing.B) {
+			s, i := c.new(1), 0
+			for b.Loop() {
+				if i == 10_000 {
+					s, i = c.new(1), 0
+				}
+				s.Update(v[i&8191])
+				i++
+			}
+		})
+	}
+	for _, c := range contestants {
+		b.Run(fmt.Sprintf("many=%d/%s", many, c.name), func(b *testing.B) {
+			order := permutation()
+			ss := make([]sketch, many)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for i := range ss {
+				ss[i] = c.new(i)
+				for j := range 2000 + i%16 {
+					ss[i].Update(v[(i+j)&8191])
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			i := 0
+			for b.Loop() {
+				ss[order[i]].Update(v[i&8191])
+				if i++; i == many {
+					i = 0
+				}
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/many, "B/sketch")
+		})
+	}
+}
