@@ -48,8 +48,10 @@ func search(start, step float64, try func(rate float64) (trial, error)) (best tr
 			bad = rate
 			break
 		}
-		good, best = rate, t
-		if t.limited() {
+		if good = rate; t.Sent > best.Sent {
+			best = t
+		}
+		if t.limited() && t.Sent < 0.6*rate { // further away will not be nearer
 			return best, nil
 		}
 	}
