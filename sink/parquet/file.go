@@ -1,0 +1,230 @@
+package parquet
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/apache/arrow/go/v15/parquet/metadata"
+)
+
+// hourOf is the hour that a time in ns since 1970 belongs to, as file names have it.
+func hourOf(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15") }
+
+// folder is the directory of the datasets.
+type folder struct {
+	dir  string
+	lock io.Closer
+	next map[string]int // number of the next part, by dataset and hour
+	// create makes a file; tests put a disk that fills up in its place.
+	create func(path string) (diskFile, error)
+}
+
+type diskFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// openFolder makes the directory and locks it.
+func openFolder(dir, lock string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	l, err := os.OpenFile(filepath.Join(dir, lock), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		l.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s is in use by another process", dir)
+		}
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	create := func(path string) (diskFile, error) {
+		return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	}
+	return &folder{dir: dir, lock: l, next: map[string]int{}, create: create}, nil
+}
+
+// removeLeftovers removes the files of a dataset that an earlier process could not finish.
+func (f *folder) removeLeftovers(set string) (n int, err error) {
+	old, err := filepath.Glob(filepath.Join(f.dir, set, ".*.parquet.tmp"))
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range old {
+		if err := os.Remove(name); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// part finds the number of the next part.
+func (f *folder) part(set, hour string) (int, error) {
+	key := set + "/" + hour
+	if n, ok := f.next[key]; ok {
+		return n, nil
+	}
+	entries, err := os.ReadDir(filepath.Join(f.dir, set))
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), hour+"-")
+		digits, ok2 := strings.CutSuffix(rest, ".parquet")
+		if i, err := strconv.Atoi(digits); ok && ok2 && err == nil {
+			n = max(n, i+1)
+		}
+	}
+	if len(f.next) > 1000 { // hours of long ago
+		clear(f.next)
+	}
+	f.next[key] = n
+	return n, nil
+}
+
+// write writes t as the next part of its dataset and hour. Only a whole file gets its final name.
+func (f *folder) write(t *table, hour string, rowGroup int) (bytes int64, err error) {
+	set := t.set.name
+	dir := filepath.Join(f.dir, set)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	number, err := f.part(set, hour)
+	if err != nil {
+		return 0, err
+	}
+	name := fmt.Sprintf("%s-%03d.parquet", hour, number)
+	tmp := filepath.Join(dir, "."+name+".tmp")
+	out, err := f.create(tmp)
+	if err != nil {
+		return 0, err
+	}
+	sink := &latch{w: bufio.NewWriterSize(out, 256<<10)}
+	err = writeTable(sink, t, rowGroup)
+	if err = errors.Join(err, sink.flush()); err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(tmp, filepath.Join(dir, name))
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(tmp))
+	}
+	f.next[set+"/"+hour]++
+	return sink.n, syncDir(dir)
+}
+
+// syncDir makes a rename survive a crash of the machine.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	// Not every file system can do it, and none that cannot is made worse by it.
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		d.Close()
+		return err
+	}
+	return d.Close()
+}
+
+// latch remembers the first error instead of returning it: the Parquet writer panics when its first bytes cannot be
+// written, and loses errors later.
+type latch struct {
+	w   *bufio.Writer
+	n   int64
+	err error
+}
+
+func (l *latch) Write(p []byte) (int, error) {
+	if l.err == nil {
+		_, l.err = l.w.Write(p)
+		l.n += int64(len(p))
+	}
+	return len(p), nil
+}
+
+func (l *latch) flush() error {
+	if l.err == nil {
+		l.err = l.w.Flush()
+	}
+	return l.err
+}
+
+// writeTable writes a whole Parquet file.
+func writeTable(sink *latch, t *table, rowGroup int) error {
+	sc, err := t.set.schema()
+	if err != nil {
+		return err
+	}
+	props := parquet.NewWriterProperties(
+		parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithVersion(parquet.V2_6), // nanoseconds
+		parquet.WithMaxRowGroupLength(int64(rowGroup)),
+		parquet.WithCreatedBy("hopscope"),
+	)
+	meta := metadata.NewKeyValueMetadata()
+	for _, kv := range [][2]string{{"hopscope.schema_version", SchemaVersion}, {"hopscope.dataset", t.set.name}} {
+		if err := meta.Append(kv[0], kv[1]); err != nil {
+			return err
+		}
+	}
+	w := file.NewParquetWriter(sink, sc, file.WithWriterProps(props), file.WithWriteMetadata(meta))
+	at := make([]int, len(t.columns)) // values written of each column
+	for row := 0; row < t.rows && sink.err == nil; row += rowGroup {
+		end := min(row+rowGroup, t.rows)
+		g := w.AppendRowGroup()
+		for i := range t.columns {
+			c, err := g.NextColumn()
+			if err == nil {
+				at[i], err = writeColumn(c, &t.columns[i], at[i], row, end)
+			}
+			if err != nil {
+				return fmt.Errorf("column %s: %w", t.set.columns[i].name, err)
+			}
+		}
+		if err := g.Close(); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// writeColumn writes the rows row..end of one column, whose values begin at from, and returns where the next begin.
+func writeColumn(c file.ColumnChunkWriter, v *values, from, row, end int) (to int, err error) {
+	to = from + end - row
+	var defs []int16
+	if v.defs != nil {
+		defs = v.defs[row:end]
+		to = from
+		for _, d := range defs {
+			to += int(d)
+		}
+	}
+	switch c := c.(type) {
+	case *file.Int64ColumnChunkWriter:
+		_, err = c.WriteBatch(v.ints[from:to], defs, nil)
+	case *file.Float64ColumnChunkWriter:
+		_, err = c.WriteBatch(v.floats[from:to], defs, nil)
+	case *file.ByteArrayColumnChunkWriter:
+		_, err = c.WriteBatch(v.texts[from:to], defs, nil)
+	default:
+		err = fmt.Errorf("no values for a %T", c)
+	}
+	return to, err
+}

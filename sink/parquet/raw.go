@@ -1,0 +1,378 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Raw keeps the raw stream: one row a hop of every report, and one row for a report without hops, in the dataset raw.
+// Values are as on the wire, in the device's units; what a device did not report, or marked invalid, is null.
+//
+// Reports are appended to one table while another is being written. Rows are in memory until then and in no spool: a
+// killed process loses up to Config.RotateInterval of them. The loss ledger, which follows the series, does not count
+// them; [RawStats] does.
+type Raw struct {
+	conf   Config
+	policy sink.Policy
+	folder *folder
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond // ready became nil, or the end
+	active  *table
+	hour    string
+	hourEnd int64 // ns since 1970
+	began   time.Time
+	ready   *part // to be written
+	spare   *table
+	closed  bool
+	addrs   map[addrKey]string
+	stats   RawStats
+	wake    chan struct{}
+}
+
+// RawStats are totals since the start.
+type RawStats struct {
+	Reports       uint64 // taken
+	Dropped       uint64 // reports for which there was no room
+	RowsLost      uint64 // taken, but the disk refused them until the end
+	Rows          uint64 // in files
+	Files         uint64
+	Bytes         uint64
+	WaitingRows   int // now in memory
+	Leftovers     int // unfinished files of an earlier process that were removed at the start
+	LastError     string
+	LastErrorTime time.Time
+}
+
+// Columns of the raw dataset. The order is that of the constants below.
+var rawSet = newDataset("raw", []column{
+	{"time", moment, true}, {"exporter", text, true}, {"node_id", integer, false}, {"hw_id", integer, false}, {"seq", integer, false},
+	{"format", text, true}, {"kind", text, true}, {"version", text, true}, {"flags", text, false}, {"error", text, false},
+	{"src", text, false}, {"dst", text, false}, {"proto", integer, false}, {"src_port", integer, false}, {"dst_port", integer, false},
+	{"packet_id", integer, false}, {"drop_reason", integer, false}, {"hops", integer, false}, {"hop", integer, false},
+	{"hop_node_id", integer, false}, {"ingress_if", integer, false}, {"egress_if", integer, false}, {"latency", integer, false},
+	{"queue_id", integer, false}, {"queue_occupancy", integer, false}, {"ingress_time", integer, false}, {"egress_time", integer, false},
+	{"l2_ingress_if", integer, false}, {"l2_egress_if", integer, false}, {"tx_utilization", integer, false}, {"buffer_id", integer, false},
+	{"buffer_occupancy", integer, false}, {"queue_congestion", integer, false}, {"enq_time", integer, false}, {"queue_delay", integer, false},
+	{"deq_occupancy", integer, false},
+})
+
+const (
+	rawTime = iota
+	rawExporter
+	rawNodeID
+	rawHWID
+	rawSeq
+	rawFormat
+	rawKind
+	rawVersion
+	rawFlags
+	rawError
+	rawSrc
+	rawDst
+	rawProto
+	rawSrcPort
+	rawDstPort
+	rawPacketID
+	rawDropReason
+	rawHops
+	rawHop
+	rawFirstHopValue
+)
+
+// NewRaw opens the directory. Nothing runs before Start. With [sink.Drop] a report that finds no room is dropped and
+// counted, with [sink.Block] AppendReports waits.
+func NewRaw(conf Config, policy sink.Policy) (*Raw, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	f, err := openFolder(conf.Dir, "lock-raw")
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
+	r := &Raw{
+		conf: conf, policy: policy, folder: f, active: newTable(rawSet), spare: newTable(rawSet),
+		addrs: map[addrKey]string{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	r.changed.L = &r.mu
+	if r.stats.Leftovers, err = f.removeLeftovers(rawSet.name); err != nil {
+		f.lock.Close()
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
+	return r, nil
+}
+
+// Start begins to write files. Close ends it.
+func (r *Raw) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go r.run(ctx)
+}
+
+// AppendReport is AppendReports for one.
+func (r *Raw) AppendReport(report *decode.Report) { r.AppendReports([]*decode.Report{report}) }
+
+// AppendReports copies reports. It may be called by several goroutines; a batch takes the lock once.
+func (r *Raw) AppendReports(reports []*decode.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, report := range reports {
+		if !r.room(report.Time) {
+			r.stats.Dropped++
+			continue
+		}
+		r.append(report)
+		r.stats.Reports++
+	}
+}
+
+// room makes sure that the active table takes a row of time ns.
+func (r *Raw) room(ns int64) bool {
+	for {
+		switch {
+		case r.closed:
+			return false
+		case r.active.rows == 0:
+			r.hour, r.began = hourOf(ns), time.Now()
+			r.hourEnd = time.Unix(0, ns).UTC().Truncate(time.Hour).Add(time.Hour).UnixNano()
+			return true
+		case r.active.bytes < r.conf.RawMemoryBytes && ns < r.hourEnd && ns >= r.hourEnd-int64(time.Hour):
+			return true
+		case r.handOver():
+		case r.policy == sink.Drop:
+			return false
+		default:
+			r.changed.Wait()
+		}
+	}
+}
+
+// handOver gives the active table to the writing goroutine, if that has none.
+func (r *Raw) handOver() bool {
+	if r.ready != nil || r.spare == nil || r.active.rows == 0 {
+		return false
+	}
+	r.ready = &part{table: r.active, hour: r.hour}
+	r.active, r.spare = r.spare, nil
+	clear(r.addrs)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// addrKey is an address as its packet has it: an IPv6 packet may carry a mapped IPv4 address.
+type addrKey struct {
+	addr decode.Addr
+	ipv6 bool
+}
+
+func (r *Raw) addr(a decode.Addr, ipv6 bool) string {
+	s, ok := r.addrs[addrKey{a, ipv6}]
+	if !ok {
+		key := decode.FlowKey{Src: a}
+		if ipv6 {
+			key.IPVersion = 6
+		}
+		s = key.SrcString()
+		r.addrs[addrKey{a, ipv6}] = s
+		r.active.bytes += 64
+	}
+	return s
+}
+
+func (r *Raw) append(report *decode.Report) {
+	hops := len(report.Hops)
+	r.row(report, nil, 0)
+	for i := 1; i < hops; i++ {
+		r.row(report, &report.Hops[i], i)
+	}
+}
+
+// row appends one row. For the first one hop is nil and looked up, since a report may have none.
+func (r *Raw) row(report *decode.Report, hop *decode.Hop, position int) {
+	t := r.active
+	t.setInt(rawTime, report.Time)
+	t.setText(rawExporter, r.addr(report.Exporter, false))
+	set := func(f decode.Field, col int, v int64) {
+		if report.Has&f != 0 {
+			t.setInt(col, v)
+		}
+	}
+	set(decode.HasNodeID, rawNodeID, int64(report.NodeID))
+	set(decode.HasHWID, rawHWID, int64(report.HWID))
+	set(decode.HasSeq, rawSeq, int64(report.Seq))
+	set(decode.HasPacketID, rawPacketID, int64(report.PacketID))
+	set(decode.HasDropReason, rawDropReason, int64(report.DropReason))
+	t.setText(rawFormat, report.Format.String())
+	t.setText(rawKind, report.Kind.String())
+	t.setText(rawVersion, report.Version.String())
+	if report.Flags != 0 {
+		t.setText(rawFlags, flagsText(report.Flags))
+	}
+	if err := report.Error(); err != nil {
+		t.setText(rawError, err.Error())
+	}
+	if report.Has&decode.HasFlow != 0 {
+		t.setText(rawSrc, r.addr(report.Flow.Src, report.Flow.IPVersion == 6))
+		t.setText(rawDst, r.addr(report.Flow.Dst, report.Flow.IPVersion == 6))
+		t.setInt(rawProto, int64(report.Flow.Proto))
+	}
+	if report.Has&decode.HasPorts != 0 {
+		t.setInt(rawSrcPort, int64(report.Flow.SrcPort))
+		t.setInt(rawDstPort, int64(report.Flow.DstPort))
+	}
+	t.setInt(rawHops, int64(len(report.Hops)))
+	if hop == nil && len(report.Hops) > 0 {
+		hop = &report.Hops[0]
+	}
+	if hop != nil {
+		t.setInt(rawHop, int64(position))
+		col := rawFirstHopValue
+		value := func(f decode.HopField, v int64) {
+			if hop.Has&f != 0 {
+				t.setInt(col, v)
+			}
+			col++
+		}
+		value(decode.HopNodeID, int64(hop.NodeID))
+		value(decode.HopIngressIf, int64(hop.IngressIf))
+		value(decode.HopEgressIf, int64(hop.EgressIf))
+		value(decode.HopLatency, int64(hop.Latency))
+		value(decode.HopQueueID, int64(hop.QueueID))
+		value(decode.HopQueueOccupancy, int64(hop.QueueOccupancy))
+		value(decode.HopIngressTime, int64(hop.IngressTime))
+		value(decode.HopEgressTime, int64(hop.EgressTime))
+		value(decode.HopL2IngressIf, int64(hop.L2IngressIf))
+		value(decode.HopL2EgressIf, int64(hop.L2EgressIf))
+		value(decode.HopTxUtilization, int64(hop.TxUtilization))
+		value(decode.HopBufferID, int64(hop.BufferID))
+		value(decode.HopBufferOccupancy, int64(hop.BufferOccupancy))
+		value(decode.HopQueueCongestion, int64(hop.QueueCongestion))
+		value(decode.HopEnqTime, int64(hop.EnqTime))
+		value(decode.HopQueueDelay, int64(hop.QueueDelay))
+		value(decode.HopDeqOccupancy, int64(hop.DeqOccupancy))
+	}
+	t.endRow()
+}
+
+func flagsText(f decode.Flags) string {
+	var names [16]string
+	s := ""
+	for i, n := range f.AppendNames(names[:0]) {
+		if i > 0 {
+			s += ","
+		}
+		s += n
+	}
+	return s
+}
+
+// run writes the tables that are handed over, and every Config.RotateInterval what there is.
+func (r *Raw) run(ctx context.Context) {
+	defer close(r.done)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		r.mu.Lock()
+		if r.active.rows > 0 && (r.closed || time.Since(r.began) >= r.conf.RotateInterval) {
+			r.handOver()
+		}
+		p, closed := r.ready, r.closed
+		r.mu.Unlock()
+		if p != nil {
+			r.write(p)
+		} else if closed {
+			return
+		}
+		if p == nil || r.failing(p) {
+			select {
+			case <-r.wake:
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (r *Raw) failing(p *part) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ready == p
+}
+
+// write writes one table and makes it the spare one. If it fails the table stays ready.
+func (r *Raw) write(p *part) {
+	bytes, err := r.folder.write(p.table, p.hour, r.conf.RowGroupRows)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.stats.LastError, r.stats.LastErrorTime = err.Error(), time.Now()
+		if bytes == 0 {
+			return
+		}
+	}
+	r.stats.Files++
+	r.stats.Rows += uint64(p.rows)
+	r.stats.Bytes += uint64(bytes)
+	p.clear()
+	r.ready, r.spare = nil, p.table
+	r.changed.Broadcast()
+}
+
+// Stats may be called at any time.
+func (r *Raw) Stats() RawStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.WaitingRows = r.active.rows
+	if r.ready != nil {
+		s.WaitingRows += r.ready.rows
+	}
+	return s
+}
+
+// Close takes no more reports, writes what is left until ctx ends, and gives up the directory. Rows that the disk
+// refused until then are lost and counted.
+func (r *Raw) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return errors.New("parquet: closed twice")
+	}
+	r.closed = true
+	r.changed.Broadcast()
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	if r.cancel != nil {
+		stop := context.AfterFunc(ctx, r.cancel)
+		<-r.done
+		stop()
+		r.cancel()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lost := r.active.rows
+	if r.ready != nil {
+		lost += r.ready.rows
+	}
+	r.stats.RowsLost += uint64(lost)
+	err := r.folder.lock.Close()
+	if lost > 0 {
+		err = errors.Join(err, fmt.Errorf("parquet: %d raw rows were not written: %s", lost, r.stats.LastError))
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// maxParts bounds the parts that are open at once: points of a capture with wrong clocks could be of any hour.
+const maxParts = 64
+
+// Writer gathers points and writes them as files. It is a [sink.Stager].
+type Writer struct {
+	conf   Config
+	folder *folder
+	sets   map[string]*dataset
+	parts  map[partKey]*part
+	taken  uint64 // batches
+
+	mu    sync.Mutex // of what follows
+	stats Stats
+}
+
+type partKey struct{ set, hour string }
+
+// part is a file to be.
+type part struct {
+	*table
+	hour  string
+	first uint64 // the batch that its first row came with
+	began time.Time
+}
+
+// Stats are totals since the start, except where they say otherwise.
+type Stats struct {
+	Files        uint64
+	Rows         uint64 // in Files
+	Bytes        uint64 // of Files
+	WaitingRows  int    // now in memory
+	WaitingBytes int    // their memory, about
+	Refused      uint64 // points of a measurement that has no dataset
+	FieldsLost   uint64 // fields that the dataset does not know, or of another kind
+	Leftovers    int    // unfinished files of an earlier process that were removed at the start
+}
+
+// New opens the directory and removes unfinished files.
+func New(conf Config) (*Writer, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	f, err := openFolder(conf.Dir, "lock")
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
+	w := &Writer{conf: conf, folder: f, sets: map[string]*dataset{}, parts: map[partKey]*part{}}
+	for i := range sink.AllSeries {
+		d := datasetOf(&sink.AllSeries[i])
+		w.sets[d.name] = d
+		n, err := f.removeLeftovers(d.name)
+		if err != nil {
+			f.lock.Close()
+			return nil, fmt.Errorf("parquet: %w", err)
+		}
+		w.stats.Leftovers += n
+	}
+	return w, nil
+}
+
+// Name is "parquet".
+func (w *Writer) Name() string { return "parquet" }
+
+// Write takes the points of b over. It returns an error that may pass, and takes nothing, when memory is used up and the
+// disk takes no files.
+func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+	now := time.Now()
+	if err := w.rotate(ctx, now); err != nil {
+		return &sink.RetryError{Err: err}
+	}
+	refused := 0
+	var fieldsLost uint64
+	for i := range b.Points {
+		p := &b.Points[i]
+		d := w.sets[p.Measurement]
+		if d == nil {
+			refused++
+			continue
+		}
+		fieldsLost += w.part(d, p.Time, now).add(p)
+	}
+	if refused == 0 || refused < len(b.Points) {
+		w.taken++
+	}
+	w.mu.Lock()
+	w.stats.Refused += uint64(refused)
+	w.stats.FieldsLost += fieldsLost
+	w.mu.Unlock()
+	w.countWaiting()
+	if refused > 0 {
+		return &sink.PermanentError{Err: fmt.Errorf("parquet: %d points of measurements without a dataset", refused), Rejected: refused}
+	}
+	return nil
+}
+
+func (w *Writer) part(d *dataset, ns int64, now time.Time) *part {
+	key := partKey{d.name, hourOf(ns)}
+	p := w.parts[key]
+	if p == nil {
+		p = &part{table: newTable(d), hour: key.hour, first: w.taken, began: now}
+		w.parts[key] = p
+	}
+	return p
+}
+
+// add appends a row and returns the number of fields that have no column.
+func (p *part) add(pt *sink.Point) (lost uint64) {
+	p.setInt(0, pt.Time)
+	for _, t := range pt.Tags {
+		if i, ok := p.set.index[t.Key]; ok && p.set.columns[i].kind == text {
+			p.setText(i, t.Value)
+		} else {
+			lost++
+		}
+	}
+	for i := range pt.Fields {
+		f := &pt.Fields[i]
+		col, ok := p.set.index[f.Key]
+		if !ok || p.set.columns[col].kind != kindOf(f.Kind) {
+			lost++
+			continue
+		}
+		switch f.Kind {
+		case sink.Int:
+			p.setInt(col, f.Int)
+		case sink.Float:
+			p.setFloat(col, f.Float)
+		default:
+			p.setText(col, f.Str)
+		}
+	}
+	p.endRow()
+	return lost
+}
+
+func (w *Writer) waiting() (rows, bytes int) {
+	for _, p := range w.parts {
+		rows += p.rows
+		bytes += p.bytes
+	}
+	return rows, bytes
+}
+
+func (w *Writer) countWaiting() {
+	rows, bytes := w.waiting()
+	w.mu.Lock()
+	w.stats.WaitingRows, w.stats.WaitingBytes = rows, bytes
+	w.mu.Unlock()
+}
+
+// rotate writes the parts whose time has come, or all of them when there is too much in memory. It returns an error
+// only when there still is.
+func (w *Writer) rotate(ctx context.Context, now time.Time) error {
+	full := func() bool {
+		_, bytes := w.waiting()
+		return bytes >= w.conf.MemoryBytes || len(w.parts) >= maxParts
+	}
+	all := full()
+	err := w.writeParts(ctx, func(p *part) bool { return all || now.Sub(p.began) >= w.conf.RotateInterval })
+	if full() {
+		return err
+	}
+	return nil
+}
+
+// writeParts writes the parts that due picks. One that cannot be written stays.
+func (w *Writer) writeParts(ctx context.Context, due func(*part) bool) error {
+	var errs []error
+	for key, p := range w.parts {
+		if !due(p) {
+			continue
+		}
+		if ctx.Err() != nil {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
+		bytes, err := w.folder.write(p.table, p.hour, w.conf.RowGroupRows)
+		if err != nil && bytes == 0 {
+			errs = append(errs, fmt.Errorf("parquet: write %s %s: %w", key.set, key.hour, err))
+			continue
+		}
+		delete(w.parts, key)
+		w.mu.Lock()
+		w.stats.Files++
+		w.stats.Rows += uint64(p.rows)
+		w.stats.Bytes += uint64(bytes)
+		w.mu.Unlock()
+	}
+	w.countWaiting()
+	return errors.Join(errs...)
+}
+
+// Stored is the number of batches all of whose rows are in files.
+func (w *Writer) Stored() uint64 {
+	n := w.taken
+	for _, p := range w.parts {
+		n = min(n, p.first)
+	}
+	return n
+}
+
+// Tick writes the parts whose time has come.
+func (w *Writer) Tick(ctx context.Context, now time.Time) error {
+	return w.writeParts(ctx, func(p *part) bool { return now.Sub(p.began) >= w.conf.RotateInterval })
+}
+
+// Flush writes all parts.
+func (w *Writer) Flush(ctx context.Context) error {
+	return w.writeParts(ctx, func(*part) bool { return true })
+}
+
+// Stats may be called at any time.
+func (w *Writer) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stats
+}
+
+// Close writes what is left and gives up the directory.
+func (w *Writer) Close() error {
+	if w.folder.lock == nil {
+		return os.ErrClosed
+	}
+	err := errors.Join(w.Flush(context.Background()), w.folder.lock.Close())
+	w.folder.lock = nil
+	return err
+}
