@@ -7,7 +7,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race bench fuzz lint web web-check influxdb python docs docs-check check screenshots clean
+.PHONY: help build demo test race bench fuzz lint web web-check influxdb python browser docs check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,9 +51,8 @@ web-check: web ## the committed page is what its sources give
 	git diff --exit-code -- sink/web/dist
 	@test -z "$$(git status --porcelain -- sink/web/dist)" || { echo "sink/web/dist holds files that are not committed"; exit 1; }
 
-docs: build ## write the generated pages of docs/ and deploy/hopscope.yaml
-	$(BIN) config reference > docs/configuration.md
-	$(BIN) config print > deploy/hopscope.yaml
+docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
+	$(GO) test ./cmd/collector -run TestPages -update
 
 check: lint web-check test race fuzz ## exactly what CI runs
 

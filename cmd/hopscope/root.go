@@ -31,7 +31,7 @@ Start with "hopscope demo".`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
-	root.AddCommand(decodeCommand())
+	root.AddCommand(demoCommand(), collectCommand(), replayCommand(), decodeCommand(), topCommand(), flowCommand(), selftestCommand(), configCommand())
 	return root
 }
 

@@ -175,3 +175,17 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestDiff(t *testing.T) {
+	a, b := defaults(), defaults()
+	if d := Diff(&a, &b); d != nil {
+		t.Errorf("Diff of equals = %v", d)
+	}
+	b.Window, b.Listen, b.Store = time.Second, nil, &inner{}
+	if d, want := Diff(&a, &b), []string{"window", "listen", "store"}; !reflect.DeepEqual(d, want) {
+		t.Errorf("Diff = %v, want %v", d, want)
+	}
+	if !Below("exporters.profiles", "exporters") || Below("exporters2", "exporters") {
+		t.Error("Below mistakes a prefix for a parent")
+	}
+}

@@ -1,0 +1,359 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"reflect"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// soak is how long the long tests run: HOPSCOPE_SOAK, or a few seconds.
+func soak(t *testing.T) time.Duration {
+	d, err := time.ParseDuration(os.Getenv("HOPSCOPE_SOAK"))
+	if err != nil {
+		d = 3 * time.Second
+	}
+	t.Logf("for %s (HOPSCOPE_SOAK)", d)
+	return d
+}
+
+func testConfig() Config {
+	cfg := DefaultConfig()
+	cfg.Window = 100 * time.Millisecond
+	cfg.Shards = 3
+	cfg.UDP.Listen = []string{"127.0.0.1:0", "[::1]:0"}
+	cfg.UDP.Workers = 2
+	cfg.Web.Listen = ""
+	cfg.Flows.MemoryBytes = 32 << 20
+	return cfg
+}
+
+// running is a collector that runs until stop.
+type running struct {
+	*Collector
+	t      *testing.T
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func start(t *testing.T, cfg Config) *running {
+	t.Helper()
+	c, err := New(cfg, Options{Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{c, t, cancel, make(chan error, 1)}
+	go func() { r.done <- c.Run(ctx) }()
+	t.Cleanup(func() { cancel() })
+	return r
+}
+
+func (r *running) stop() Summary {
+	r.t.Helper()
+	r.cancel()
+	if err := <-r.done; err != nil {
+		r.t.Fatal(err)
+	}
+	return r.Summary(1000, 1000)
+}
+
+// waitFor polls until the condition holds, for a minute at most.
+func (r *running) waitFor(what string, holds func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// TestLedgerAtEveryMoment loads a collector beyond what its queues hold and looks at the ledger all the time.
+func TestLedgerAtEveryMoment(t *testing.T) {
+	cfg := testConfig()
+	cfg.ShardQueueBatches = 1
+	cfg.UDP.ReceiveBufferBytes = 65536
+	r := start(t, cfg)
+	watching, stopWatching := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	looks := 0
+	watch.Go(func() {
+		for watching.Err() == nil {
+			looks++
+			for _, b := range r.ledger.Snapshot() {
+				if b.Unsettled != 0 {
+					t.Errorf("ledger does not balance: %s", LedgerLine(&b))
+					return
+				}
+			}
+			runtime.Gosched()
+		}
+	})
+	gen, err := traffic.New(traffic.Config{Seed: 1, Flows: 1000, Hops: 5, Exporters: 8, Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := uint64(0)
+	for _, to := range r.Addrs() {
+		res, err := traffic.Send(t.Context(), traffic.SendConfig{To: to, Count: 100_000}, gen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += res.Sent
+	}
+	s := r.stop()
+	stopWatching()
+	watch.Wait()
+	b := s.Ledger.Balance
+	t.Logf("%d looks; %s", looks, LedgerLine(&b))
+	if b.Received != sent || b.Unsettled != 0 {
+		t.Errorf("%d reports sent, %s", sent, LedgerLine(&b))
+	}
+	for stage, n := range b.InFlight {
+		if n != 0 {
+			t.Errorf("%d still in flight at %s after the end", n, stage)
+		}
+	}
+	// What the ledger says was lost, the exporters' sequence numbers say too: but for losses at either end of the run,
+	// where no neighbour tells. Reports that a full shard queue dropped were seen by the tracking.
+	lost := int64(0)
+	for _, e := range s.Exporters {
+		lost += e.Lost
+	}
+	if kernel := b.Dropped["kernel"]; lost > kernel {
+		t.Errorf("tracking says %d lost, the kernel dropped only %d", lost, kernel)
+	}
+}
+
+// TestNothingLost is the same without overload: every report of every flow is counted once.
+func TestNothingLost(t *testing.T) {
+	r := start(t, testConfig())
+	load := traffic.Config{Seed: 2, Flows: 300, Hops: 4, Exporters: 5, Bytes: 200}
+	gen, err := traffic.New(load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20_000
+	if _, err := traffic.Send(t.Context(), traffic.SendConfig{To: r.Addrs()[0], Rate: 20_000, Count: n}, gen); err != nil {
+		t.Fatal(err)
+	}
+	s := r.stop()
+	if s.Reports != n || s.Malformed != 0 || s.Ledger.Stored != n {
+		t.Fatalf("%d sent; %d reports, %d malformed; %s", n, s.Reports, s.Malformed, LedgerLine(&s.Ledger.Balance))
+	}
+	packets := uint64(0)
+	for _, f := range s.Flows {
+		packets += f.Packets
+		if len(f.Path.NodeIDs) != load.Hops || !f.Path.Complete {
+			t.Fatalf("flow %v has path %v, want %d hops", f.Flow, f.Path, load.Hops)
+		}
+	}
+	if packets != n || s.FlowCount != load.Flows {
+		t.Errorf("%d packets of %d flows, want %d of %d", packets, s.FlowCount, n, load.Flows)
+	}
+	records := uint64(0)
+	for _, h := range s.Hops {
+		records += h.Reports
+	}
+	if records != n*uint64(load.Hops) {
+		t.Errorf("%d hop records, want %d", records, n*load.Hops)
+	}
+	for _, e := range s.Exporters {
+		if e.Lost != 0 || e.Duplicated != 0 || e.Restarts != 0 {
+			t.Errorf("exporter %+v, want no loss", e)
+		}
+	}
+}
+
+// TestRandomBytes throws noise at the report port: the process stays, memory stays flat, every datagram is counted.
+func TestRandomBytes(t *testing.T) {
+	r := start(t, testConfig())
+	conn, err := net.Dial("udp", r.Addrs()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var before uint64
+	sent := uint64(0)
+	buf := make([]byte, 1500)
+	begin, warm := time.Now(), false
+	for length := soak(t); time.Since(begin) < length; {
+		for range 100 {
+			b := buf[:rng.IntN(len(buf))]
+			for i := range b {
+				b[i] = byte(rng.Uint32())
+			}
+			if len(b) > 4 && rng.IntN(2) == 0 { // half of them begin like a report
+				b[0] = []byte{0x00, 0x01, 0x02, 0x12, 0x14, 0x17, 0x20, 0x21}[rng.IntN(8)]
+			}
+			if _, err := conn.Write(b); err != nil {
+				t.Fatal(err)
+			}
+			sent++
+		}
+		if time.Sleep(time.Millisecond); !warm && time.Since(begin) > length/3 {
+			before, warm = heap(), true
+		}
+	}
+	after := heap()
+	s := r.stop()
+	b := s.Ledger.Balance
+	t.Logf("%d datagrams, heap %d to %d kB; %s", sent, before>>10, after>>10, LedgerLine(&b))
+	if after > before+16<<20 {
+		t.Errorf("seed %d: heap grew from %d to %d bytes", seed, before, after)
+	}
+	datagrams := r.udp.Stats().Frames + r.udp.Stats().KernelDropped
+	if datagrams != sent || b.Unsettled != 0 {
+		t.Errorf("seed %d: %d datagrams sent, %d counted; %s", seed, sent, datagrams, LedgerLine(&b))
+	}
+	reasons := uint64(0)
+	for _, n := range s.MalformedReasons {
+		reasons += n
+	}
+	if int64(reasons) != b.Dropped["malformed"] || reasons+s.Reports+uint64(b.Dropped["kernel"])+uint64(b.Dropped["foreign"]) != b.Received {
+		t.Errorf("seed %d: %d by reason, %d reports; %s", seed, reasons, s.Reports, LedgerLine(&b))
+	}
+}
+
+// TestDemoNetwork plays the emulated network and wants each of its faults found, and ended.
+func TestDemoNetwork(t *testing.T) {
+	network, err := emu.Demo(1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := testConfig()
+	cfg.Events.Warmup = 15
+	r := start(t, cfg)
+	// Ten times as fast, with windows of a tenth of a second: what the demo shows in three minutes.
+	if _, err := network.Play(t.Context(), emu.PlayConfig{Reports: r.Addrs()[0], Speed: 10, Until: 170 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.stop()
+	started, ended := map[string]int{}, map[string]int{}
+	for _, f := range s.Findings {
+		started[f.Kind]++
+		if f.End != 0 {
+			ended[f.Kind]++
+		}
+	}
+	t.Logf("findings %v, ended %v", started, ended)
+	for _, k := range []inference.Kind{inference.PathChanged, inference.PacketDrops, inference.ExporterLoss, inference.ExporterSilence, inference.HighLatency, inference.HighQueue} {
+		if started[k.String()] == 0 || ended[k.String()] == 0 {
+			t.Errorf("no finding of kind %s, or none that ended", k)
+		}
+	}
+}
+
+// TestPointsMatchSeries holds what is written against the list of stored series.
+func TestPointsMatchSeries(t *testing.T) {
+	sum := inference.Summary{Count: 1, P50: 1, P90: 2, P99: 3, Max: 4}
+	hop := inference.HopKey{Node: 1, EgressIf: 2}
+	w := inference.Window{
+		End:       1e18,
+		Hops:      []inference.HopStats{{HopKey: hop, Count: 1, Latency: sum, Queue: sum, Utilization: .5, HasUtilization: true}, {HopKey: inference.HopKey{Other: true}}},
+		Flows:     []inference.FlowStats{{Packets: 1, Hops: []inference.FlowHop{{HopKey: hop, Latency: sum, Queue: sum}}}},
+		Paths:     []inference.PathChange{{Time: 1e18, From: []inference.HopKey{hop}, To: []inference.HopKey{hop}}},
+		Exporters: []inference.ExporterStats{{Reports: 1}},
+	}
+	seen := map[string]map[string]bool{}
+	for _, p := range points(&w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}}) {
+		spec := sink.FindSeries(p.Measurement)
+		if spec == nil {
+			t.Errorf("measurement %q is not in the list of series", p.Measurement)
+			continue
+		}
+		var tags, want []string
+		for _, tag := range p.Tags {
+			tags = append(tags, tag.Key)
+		}
+		for _, tag := range spec.Tags {
+			want = append(want, tag.Key)
+		}
+		if !reflect.DeepEqual(tags, want) {
+			t.Errorf("%s has tags %v, the list says %v", p.Measurement, tags, want)
+		}
+		kinds := map[string]sink.FieldKind{}
+		for _, f := range spec.Fields {
+			kinds[f.Key] = f.Kind
+		}
+		if seen[p.Measurement] == nil {
+			seen[p.Measurement] = map[string]bool{}
+		}
+		for _, f := range p.Fields {
+			seen[p.Measurement][f.Key] = true
+			if kind, ok := kinds[f.Key]; !ok || kind != f.Kind {
+				t.Errorf("%s.%s is a %s, the list says %v, %v", p.Measurement, f.Key, f.Kind, kind, ok)
+			}
+		}
+	}
+	for _, spec := range sink.AllSeries {
+		for _, f := range spec.Fields {
+			if !seen[spec.Measurement][f.Key] {
+				t.Errorf("%s.%s is in the list and never written", spec.Measurement, f.Key)
+			}
+		}
+	}
+}
+
+// TestReload applies what can change and names what cannot.
+func TestReload(t *testing.T) {
+	r := start(t, testConfig())
+	next := r.cfg
+	next.Exporters.Profile = "onos"
+	next.Events.Threshold = 9
+	next.Window = time.Second
+	next.UDP.Workers = 7
+	ignored, err := r.Reload(next)
+	if want := []string{"window", "udp.workers"}; err != nil || !reflect.DeepEqual(ignored, want) {
+		t.Errorf("Reload = %v, %v, want %v", ignored, err, want)
+	}
+	next.Exporters.Profile = "nobody"
+	if _, err := r.Reload(next); err == nil {
+		t.Error("Reload takes a dialect that does not exist")
+	}
+	r.stop()
+}
+
+func TestLedgerLine(t *testing.T) {
+	b := sink.Balance{Sink: "influx", Received: 10, Stored: 7, InFlight: map[string]int64{"window": 1}, Dropped: map[string]int64{"kernel": 2, "spool": 0}}
+	want := "influx: 10 received = 7 stored + 1 in flight (window 1) + 2 dropped (kernel 2)"
+	if got := LedgerLine(&b); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func ExampleSummary_WriteTo() {
+	s := Summary{Reports: 1234567, Seconds: 2, ReportsPerSecond: 617283, ByFormat: map[string]uint64{"telemetry-report 2.0": 1234567}}
+	s.Ledger.Received, s.Ledger.Stored = 1234567, 1234567
+	if _, err := s.WriteTo(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 1 234 567 reports in 2s (617 283/s), 0 malformed
+	//
+	// By format
+	//   telemetry-report 2.0  1 234 567
+	//
+	// Loss ledger: received = stored + in flight + dropped
+	//   windows: 1234567 received = 1234567 stored + 0 in flight + 0 dropped
+}

@@ -1,0 +1,71 @@
+package collector
+
+import (
+	"sync/atomic"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// decodeCounts counts what one worker decoded. The worker writes, anybody reads.
+type decodeCounts struct {
+	reports   [decode.NumFormats][decode.NumKinds]atomic.Uint64
+	versions  [decode.NumFormats][32]atomic.Uint64 // by report or INT version, well-formed or not
+	malformed [decode.NumFormats][decode.NumReasons]atomic.Uint64
+	foreign   atomic.Uint64
+	_         [64]byte // workers do not share the last cache line
+}
+
+func (c *decodeCounts) add(r *decode.Report) {
+	bump(&c.versions[r.Format][r.Version&31])
+	if r.Err.Reason != 0 {
+		bump(&c.malformed[r.Err.Format][r.Err.Reason])
+		return
+	}
+	bump(&c.reports[r.Format][r.Kind])
+}
+
+// bump adds one where only one goroutine writes: a load and a store are a fifth of a locked add.
+func bump(n *atomic.Uint64) { n.Store(n.Load() + 1) }
+
+// DecodeTotals sums the counters of all workers.
+type DecodeTotals struct {
+	ByKind    map[string]uint64 // "telemetry-report int-stack"
+	ByFormat  map[string]uint64 // "telemetry-report 2.0", malformed ones included
+	Malformed map[string]uint64 // "int-md bad-width"
+	Reports   uint64            // well-formed
+	Bad       uint64
+	Foreign   uint64
+}
+
+func (p *pipeline) totals() DecodeTotals {
+	t := DecodeTotals{ByKind: map[string]uint64{}, ByFormat: map[string]uint64{}, Malformed: map[string]uint64{}}
+	for _, w := range p.workers {
+		c := &w.counts
+		t.Foreign += c.foreign.Load()
+		for f := range decode.NumFormats {
+			name := decode.Format(f).String()
+			for k := range decode.NumKinds {
+				if n := c.reports[f][k].Load(); n > 0 {
+					t.ByKind[name+" "+decode.Kind(k).String()] += n
+					t.Reports += n
+				}
+			}
+			for v := range 32 {
+				if n := c.versions[f][v].Load(); n > 0 {
+					key := name
+					if v > 0 {
+						key += " " + decode.Version(v).String()
+					}
+					t.ByFormat[key] += n
+				}
+			}
+			for r := range decode.NumReasons {
+				if n := c.malformed[f][r].Load(); n > 0 {
+					t.Malformed[name+" "+decode.Reason(r).String()] += n
+					t.Bad += n
+				}
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,77 @@
+package collector
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hopscope/hopscope/cmd/settings"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// WriteSettingsPage writes docs/configuration.md.
+func WriteSettingsPage(w io.Writer) error {
+	fmt.Fprint(w, `# Settings
+
+One YAML file, given with `+"`hopscope collect --config FILE`"+`. What the file leaves out keeps its default; unknown
+keys are refused. `+"`hopscope config print`"+` writes a complete file, `+"`hopscope config check FILE`"+` names all problems of one
+at once. Durations are written as `+"`10s`"+` or `+"`1m30s`"+`, sizes in the unit that the key names. Secrets are never in this
+file: a key that ends in `+"`_file`"+` names the file that holds one.
+
+This page is written by `+"`make docs`"+` from the program.
+
+`)
+	cfg := DefaultConfig()
+	return settings.Reference(w, &cfg)
+}
+
+// WriteMetricsPage writes docs/metrics.md.
+func WriteMetricsPage(w io.Writer) error {
+	fmt.Fprint(w, `# Metrics
+
+What the collector says of itself at `+"`/metrics`"+` on the page's port, in the format of Prometheus, beside the usual
+`+"`go_`"+` and `+"`process_`"+` metrics. What it says of the network are [series](series.md). This page is written by `+"`make docs`"+`.
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	for _, m := range Metrics() {
+		kind := "gauge"
+		if m.Counter {
+			kind = "counter"
+		}
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, kind, strings.Join(m.Labels, ", "), m.Help)
+	}
+	_, err := fmt.Fprintf(w, "| `%s` | histogram | sink, ok | %s |\n", writeSecondsName, writeSecondsHelp)
+	return err
+}
+
+// WriteSeriesPage writes docs/series.md.
+func WriteSeriesPage(w io.Writer) error {
+	fmt.Fprint(w, `# Stored series
+
+What InfluxDB and the Parquet files hold. A point is identified by its measurement, its tags and its time, which is the end
+of its window, so that a window written twice is there once. Cardinality is bounded by `+"`flows.max_hops`, `flows.top_flows`"+`
+and `+"`exporters.tracking.max_exporters`"+`; what falls outside is folded into `+"`other`"+` or counted. A field whose value nobody
+reported is absent, never zero. This page is written by `+"`make docs`"+`.
+`)
+	for i := range sink.AllSeries {
+		s := &sink.AllSeries[i]
+		fmt.Fprintf(w, "\n## `%s`\n\n%s\n\n| tag | meaning |\n| --- | --- |\n", s.Measurement, s.Doc)
+		for _, t := range s.Tags {
+			fmt.Fprintf(w, "| `%s` | %s |\n", t.Key, t.Doc)
+		}
+		fmt.Fprint(w, "\n| field | type | unit | meaning |\n| --- | --- | --- | --- |\n")
+		for _, f := range s.Fields {
+			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", f.Key, f.Kind, f.Unit, f.Doc)
+		}
+	}
+	return nil
+}
+
+// WriteExampleSettings writes deploy/hopscope.yaml: the defaults, to be edited.
+func WriteExampleSettings(w io.Writer) error {
+	fmt.Fprint(w, "# Settings of hopscope collect: every key with its meaning, range and default.\n# Written by \"hopscope config print\"; what is left out keeps its default.\n\n")
+	cfg := DefaultConfig()
+	return settings.Print(w, &cfg)
+}

@@ -1,0 +1,37 @@
+package collector
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the generated pages anew")
+
+// TestPages holds the generated pages against the program.
+func TestPages(t *testing.T) {
+	for name, write := range map[string]func(io.Writer) error{
+		"docs/configuration.md": WriteSettingsPage,
+		"docs/metrics.md":       WriteMetricsPage,
+		"docs/series.md":        WriteSeriesPage,
+		"deploy/hopscope.yaml":  WriteExampleSettings,
+	} {
+		var want bytes.Buffer
+		if err := write(&want); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("..", "..", filepath.FromSlash(name))
+		if *update {
+			if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("%s differs from what the program says (%v); write it with: make docs", name, err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/parquet/file"
+	"github.com/apache/arrow/go/v15/parquet/pqarrow"
+
+	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/sink/influx/influxtest"
+)
+
+// TestStoreAwayAndKilled takes InfluxDB away while reports keep coming, and kills it with SIGKILL in the middle of
+// writes. When it is back, every window's point is there exactly once: what it holds is what the Parquet files hold.
+// The outage lasts as long as HOPSCOPE_SOAK says.
+func TestStoreAwayAndKilled(t *testing.T) {
+	outage := soak(t)
+	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
+		t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
+		cfg := testConfig()
+		cfg.Influx.Enabled = true
+		cfg.Influx.URL, cfg.Influx.Org, cfg.Influx.Bucket = server.URL, server.Org, server.Bucket
+		if server.Token != "" {
+			cfg.Influx.TokenEnv = "HOPSCOPE_TEST_TOKEN"
+		}
+		cfg.Influx.Queue.RetryMin, cfg.Influx.Queue.RetryMax = 10*time.Millisecond, 300*time.Millisecond
+		cfg.Influx.Spool.Dir = filepath.Join(t.TempDir(), "influx")
+		cfg.Parquet.Enabled = true
+		cfg.Parquet.Dir = t.TempDir()
+		cfg.Parquet.Spool.Dir = filepath.Join(t.TempDir(), "parquet")
+		r := start(t, cfg)
+
+		gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 200, Hops: 5, Exporters: 4, Bytes: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sending, stopSending := context.WithCancel(t.Context())
+		sent := make(chan error, 1)
+		go func() {
+			_, err := traffic.Send(sending, traffic.SendConfig{To: r.Addrs()[0], Rate: 2000}, gen)
+			sent <- err
+		}()
+		seed := rand.Uint64()
+		rng := rand.New(rand.NewPCG(seed, 0))
+		// Windows end every 100 ms, so kills at random moments hit the server before, during and after writes.
+		for range 5 {
+			time.Sleep(time.Duration(200+rng.IntN(300)) * time.Millisecond)
+			server.Kill()
+			server.Start()
+		}
+		server.Stop()
+		time.Sleep(outage)
+		server.Start()
+		r.waitFor("the spool to be empty", func() bool { return r.ledger.Snapshot()[0].InFlight["spool"] == 0 })
+		stopSending()
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		s := r.stop()
+		for _, b := range s.Ledger.Sinks {
+			if t.Log(LedgerLine(&b)); b.Stored != b.Received || b.Unsettled != 0 {
+				t.Errorf("seed %d: not everything is stored: %s", seed, LedgerLine(&b))
+			}
+		}
+
+		want := parquetHops(t, cfg.Parquet.Dir)
+		got := map[string]int64{}
+		rows := server.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => r._measurement == "hop" and r._field == "count")`, server.Bucket))
+		for _, row := range rows {
+			key := fmt.Sprintf("%d %v %v", row["_time"].(time.Time).UnixNano(), row["node"], row["egress_if"])
+			if _, twice := got[key]; twice {
+				t.Errorf("point %s is there twice", key)
+			}
+			got[key] = row["_value"].(int64)
+		}
+		if len(want) == 0 || len(got) != len(want) {
+			t.Errorf("seed %d: InfluxDB holds %d hop points, the Parquet files %d", seed, len(got), len(want))
+		}
+		for key, n := range want {
+			if got[key] != n {
+				t.Fatalf("seed %d: point %s is %d in InfluxDB, %d in the Parquet files", seed, key, got[key], n)
+			}
+		}
+		t.Logf("%d hop points, each once in both stores", len(got))
+	})
+}
+
+// parquetHops reads count of all rows of the hop dataset, by time and tags, and wants each row once.
+func parquetHops(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "hop", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Parquet files in %s: %v", dir, err)
+	}
+	out := map[string]int64{}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		pr, err := file.NewParquetReader(f)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ar, err := pqarrow.NewFileReader(pr, pqarrow.ArrowReadProperties{BatchSize: 1 << 16}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rr, err := ar.GetRecordReader(t.Context(), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rr.Next() {
+			rec := rr.Record()
+			column := func(name string) int { return rec.Schema().FieldIndices(name)[0] }
+			times := rec.Column(column("time")).(*array.Timestamp)
+			node, egress := rec.Column(column("node")), rec.Column(column("egress_if"))
+			counts := rec.Column(column("count")).(*array.Int64)
+			for i := range int(rec.NumRows()) {
+				key := fmt.Sprintf("%d %s %s", int64(times.Value(i)), node.ValueStr(i), egress.ValueStr(i))
+				if _, twice := out[key]; twice {
+					t.Errorf("row %s is in the Parquet files twice", key)
+				}
+				out[key] = counts.Value(i)
+			}
+		}
+		if err := rr.Err(); err != nil && err.Error() != "EOF" {
+			t.Fatal(err)
+		}
+		rr.Release()
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package collector
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Summary tells what the run saw so far, with the given numbers of flows and hops. After the end of the run it is
+// exact; before it, the open window is missing.
+func (c *Collector) Summary(flows, hops int) Summary {
+	t := c.pipeline.totals()
+	s := Summary{
+		Reports: t.Reports, Malformed: t.Bad, ByFormat: t.ByFormat, ByKind: t.ByKind, MalformedReasons: t.Malformed,
+		Flows: []FlowSummary{}, Hops: []HopSummary{}, Findings: []FindingSummary{},
+	}
+	if len(t.Malformed) == 0 {
+		s.MalformedReasons = nil
+	}
+	var busiest []inference.FlowStats
+	for _, q := range c.pipeline.shards {
+		busiest = append(busiest, q.state.Flows(flows)...)
+		s.FlowCount += q.state.Stats().Flows
+	}
+	slices.SortStableFunc(busiest, func(a, b inference.FlowStats) int { return cmp.Compare(b.Packets, a.Packets) })
+	for i := range busiest[:min(flows, len(busiest))] {
+		s.Flows = append(s.Flows, flowSummary(&busiest[i]))
+	}
+
+	c.stateMu.Lock()
+	defer c.stateMu.Unlock()
+	all := c.totals.Hops()
+	s.HopCount = len(all)
+	slices.SortStableFunc(all, func(a, b inference.HopStats) int {
+		return cmp.Or(cmp.Compare(b.Latency.P99, a.Latency.P99), cmp.Compare(b.Queue.P99, a.Queue.P99))
+	})
+	for i := range all[:min(hops, len(all))] {
+		h := &all[i]
+		s.Hops = append(s.Hops, HopSummary{NodeID: h.Node, EgressIf: h.EgressIf, Other: h.Other, Reports: h.Count,
+			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
+	}
+	s.Exporters = c.exporters.list()
+	for _, f := range c.findings {
+		s.Findings = append(s.Findings, findingSummary(&f))
+	}
+	slices.SortFunc(s.Findings, func(a, b FindingSummary) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+	})
+	balances := c.ledger.Snapshot()
+	s.Ledger.Balance = balances[0]
+	if len(balances) > 1 {
+		s.Ledger.Sinks = balances
+	}
+	s.Seconds = time.Since(c.start).Seconds()
+	if s.Seconds > 0 {
+		s.ReportsPerSecond = float64(s.Reports) / s.Seconds
+	}
+	return s
+}

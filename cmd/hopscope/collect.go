@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/cmd/settings"
+)
+
+func collectCommand() *cobra.Command {
+	var o struct {
+		config, format string
+	}
+	c := &cobra.Command{
+		Use:   "collect",
+		Short: "Collect reports from the network until told to stop",
+		Long: `Receive report datagrams, decode them, keep statistics per flow and per hop, watch
+them, and write series to the stores that the settings name.
+
+SIGINT or SIGTERM ends it: sockets close, what was received is worked off in order
+and written, within drain_timeout. SIGHUP reads the settings again and applies what
+can change while running: dialects of exporters and thresholds of findings.`,
+		Example: `  hopscope config print > hopscope.yaml
+  hopscope config check hopscope.yaml
+  hopscope collect --config hopscope.yaml`,
+		Args: exactArgs(0),
+	}
+	c.Flags().StringVar(&o.config, "config", "", "settings file (default: all defaults, see \"hopscope config print\")")
+	c.Flags().StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkFormat(o.format); err != nil {
+			return err
+		}
+		cfg, err := loadConfig(o.config)
+		if err != nil {
+			return err
+		}
+		if err := settings.Check(&cfg); err != nil {
+			return usageError{err}
+		}
+		log := collector.NewLogger(cfg.Log, c.ErrOrStderr())
+		col, err := collector.New(cfg, collector.Options{Version: version(), Log: log, Seed: randomSeed()})
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(c.Context())
+		defer cancel()
+		go reloadOnHangup(ctx, col, o.config, log)
+		err = col.Run(ctx)
+		s := col.Summary(10, 10)
+		if werr := writeSummary(c.OutOrStdout(), &s, o.format); err == nil {
+			err = werr
+		}
+		return err
+	}
+	return c
+}
+
+// reloadOnHangup reads the settings again at every SIGHUP.
+func reloadOnHangup(ctx context.Context, col *collector.Collector, path string, log *slog.Logger) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		}
+		if path == "" {
+			log.Warn("nothing to reload: started without --config")
+			continue
+		}
+		cfg, err := loadConfig(path)
+		if err != nil {
+			log.Error("settings not reloaded", "error", err.Error())
+			continue
+		}
+		ignored, err := col.Reload(cfg)
+		if err != nil {
+			log.Error("settings not reloaded", "error", err.Error())
+			continue
+		}
+		log.Info("settings reloaded", "file", path)
+		if len(ignored) > 0 {
+			log.Warn("changed settings that need a restart", "keys", fmt.Sprint(strings.Join(ignored, ", ")))
+		}
+	}
+}

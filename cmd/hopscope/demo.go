@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+func demoCommand() *cobra.Command {
+	var o struct {
+		listen, data, format string
+		seed                 uint64
+		duration             time.Duration
+	}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Show everything at once on an emulated network; no other service needed",
+		Long: `Emulate a fat-tree of 20 switches whose links congest, fail and drop, send its real
+report datagrams over loopback to a collector, and serve the page. Series go to
+Parquet files below --data.
+
+Faults come one after the other and repeat: a congested link, a path change, drops,
+an exporter that loses reports, one that falls silent.`,
+		Args: exactArgs(0),
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the page; port 0 takes a free one")
+	f.StringVar(&o.data, "data", "", "directory for Parquet files, kept (default: a temporary one, removed at the end)")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
+	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
+	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if err := checkFormat(o.format); err != nil {
+			return err
+		}
+		data := o.data
+		if data == "" {
+			if data, err = os.MkdirTemp("", "hopscope-demo-"); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+		}
+		cfg := demoConfig(o.listen, data)
+		network, err := emu.Demo(o.seed, time.Now())
+		if err != nil {
+			return err
+		}
+		col, err := collector.New(cfg, collector.Options{Version: version(), Log: collector.NewLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed})
+		if err != nil {
+			var op *net.OpError
+			if errors.As(err, &op) && op.Op == "listen" {
+				return fmt.Errorf("%w; another address: hopscope demo --listen 127.0.0.1:0", err)
+			}
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(c.Context())
+		defer cancel(nil)
+		if o.duration > 0 {
+			time.AfterFunc(o.duration, func() { cancel(nil) })
+		}
+		w := c.OutOrStdout()
+		if o.format == "json" {
+			w = c.ErrOrStderr()
+		}
+		fmt.Fprintf(w, `
+  The page:     %s
+  The network:  fat-tree of 20 switches, seed %d; reports go to udp %s
+  The files:    %s (Parquet)
+
+  Watch for about three minutes: a link congests, a path changes, packets are
+  dropped, one exporter loses reports, another falls silent, and it all recovers.
+
+  Try next, in another terminal:
+    bin/hopscope top
+    bin/hopscope config print > hopscope.yaml
+    bin/hopscope selftest
+
+  Ctrl-C ends it with a summary.
+
+`, col.URL(), o.seed, col.Addrs()[0], data)
+		played := make(chan struct{})
+		go func() {
+			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Speed: 1})
+			if err != nil {
+				cancel(fmt.Errorf("emulated network: %w", err))
+			}
+			close(played)
+		}()
+		err = col.Run(ctx)
+		cancel(nil)
+		<-played
+		if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+			err = cause
+		}
+		s := col.Summary(10, 10)
+		return errors.Join(err, writeSummary(c.OutOrStdout(), &s, o.format))
+	}
+	return c
+}
+
+// demoConfig is the default collector with short windows, a free report port, and Parquet files.
+func demoConfig(listen, data string) collector.Config {
+	cfg := collector.DefaultConfig()
+	cfg.Window = time.Second
+	cfg.UDP.Listen = []string{"127.0.0.1:0"}
+	cfg.Web.Listen = listen
+	cfg.Web.HistoryWindows = 600
+	cfg.Flows.MemoryBytes = 64 << 20
+	cfg.Parquet.Enabled = true
+	cfg.Parquet.Dir = filepath.Join(data, "parquet")
+	cfg.Parquet.Spool.Dir = filepath.Join(data, "spool")
+	cfg.Events.Warmup = 15
+	cfg.Log.Level = "warn"
+	return cfg
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/ingest/pcapfile"
+)
+
+func replayCommand() *cobra.Command {
+	var o struct {
+		config, profile, format string
+		ports                   []uint
+		flows, hops             int
+		speed                   float64
+		seed                    uint64
+	}
+	c := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Push a capture through the whole pipeline, then print a summary",
+		Long: `Push a capture (pcap, pcapng; "-" is standard input) through the whole pipeline and
+print a summary: reports by format, busiest flows with their paths, slowest hops,
+exporters with losses, findings, and where every report went.
+
+Windows follow the capture's clock. Nothing is stored unless --config names stores.`,
+		Example: `  hopscope replay fabric.pcap --profile fabric-tna
+  hopscope replay reports.pcap --format json --flows 100`,
+		Args: exactArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "settings file; its stores are written, its sockets are not opened")
+	f.StringVar(&o.profile, "profile", "", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+" (default: that of the settings)")
+	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
+	f.IntVar(&o.flows, "flows", 10, "busiest flows to print")
+	f.IntVar(&o.hops, "hops", 10, "slowest hops to print")
+	f.Float64Var(&o.speed, "speed", 0, "0 as fast as possible, 1 as recorded, 2 twice as fast")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all randomness")
+	f.StringVar(&o.format, "format", "table", "table or json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkFormat(o.format); err != nil {
+			return err
+		}
+		if o.flows < 0 || o.hops < 0 || o.speed < 0 {
+			return usagef("--flows, --hops and --speed cannot be negative")
+		}
+		cfg, err := loadConfig(o.config)
+		if err != nil {
+			return err
+		}
+		if o.profile != "" {
+			cfg.Exporters.Profile = o.profile
+		}
+		profile, err := lookupProfile(cfg.Exporters.Profile, o.ports)
+		if err != nil {
+			return err
+		}
+		log := slog.New(slog.DiscardHandler)
+		if o.config != "" {
+			log = collector.NewLogger(cfg.Log, c.ErrOrStderr())
+		}
+		col, err := collector.NewReplay(cfg, collector.Options{Version: version(), Log: log, Seed: o.seed}, profile)
+		if err != nil {
+			return err
+		}
+		pc := pcapfile.DefaultConfig()
+		pc.Speed = o.speed
+		src := pcapfile.NewSource(pc, args[0])
+		stop := showProgress(c.ErrOrStderr(), "replaying", func() string {
+			st := src.Stats()
+			return fmt.Sprintf("%d frames, %d MB", st.Frames, st.Bytes>>20)
+		})
+		runErr := col.Replay(c.Context(), src)
+		stop()
+		// What was read before the error is worth its summary.
+		s := col.Summary(o.flows, o.hops)
+		if err := writeSummary(c.OutOrStdout(), &s, o.format); err != nil {
+			return err
+		}
+		return runErr
+	}
+	return c
+}
+
+func writeSummary(w io.Writer, s *collector.Summary, format string) error {
+	if format == "json" {
+		return json.NewEncoder(w).Encode(s)
+	}
+	_, err := s.WriteTo(w)
+	return err
+}
+
+// randomSeed draws a seed for a live collector.
+func randomSeed() uint64 { return rand.Uint64() }

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// selftestStep is what became of one load.
+type selftestStep struct {
+	Asked    float64          `json:"asked_per_second"` // 0: as fast as possible
+	Sent     uint64           `json:"sent"`
+	Rate     float64          `json:"sent_per_second"`
+	Stored   uint64           `json:"counted"` // reports that reached a window
+	Dropped  map[string]int64 `json:"dropped"`
+	Lost     int64            `json:"lost_by_sequence"` // as the exporter tracking saw it
+	Missing  int64            `json:"missing"`          // sent and found nowhere: 0, or the ledger lies
+	Verdict  string           `json:"verdict"`
+	KeepsUp  bool             `json:"keeps_up"`
+	balanced bool
+}
+
+func selftestCommand() *cobra.Command {
+	var o struct {
+		config, format       string
+		rate                 float64
+		duration             time.Duration
+		flows, hops, size    int
+		exporters, maxRounds int
+	}
+	c := &cobra.Command{
+		Use:   "selftest",
+		Short: "Send a load to itself and say what this machine keeps up with",
+		Long: `Start a collector on a free loopback port, send it reports (telemetry report 2.0 with
+an INT-MD 2.1 stack) at a rate, and compare what was sent with what the collector
+counted, by stage of the loss ledger.
+
+Without --rate it looks for the highest rate that loses nothing. Sender and collector
+share the machine's CPUs, so a network card would leave room for more.
+
+Exit status 1 when the given rate loses reports, or when a report is found nowhere.`,
+		Example: `  hopscope selftest
+  hopscope selftest --rate 200000 --duration 10s`,
+		Args: exactArgs(0),
+	}
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "settings file; its stores and its page stay closed, udp.listen is replaced")
+	f.Float64Var(&o.rate, "rate", 0, "reports a second; 0 looks for the highest")
+	f.DurationVar(&o.duration, "duration", 3*time.Second, "of each load")
+	f.IntVar(&o.flows, "flows", 10_000, "flows in the load")
+	f.IntVar(&o.hops, "hops", 5, "hops in every report; 0 sends postcards")
+	f.IntVar(&o.size, "bytes", 200, "bytes of every datagram")
+	f.IntVar(&o.exporters, "exporters", 16, "exporters in the load")
+	f.StringVar(&o.format, "format", "table", "table or json")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkFormat(o.format); err != nil {
+			return err
+		}
+		if !(o.rate >= 0 && o.rate <= 1e8) {
+			return usagef("--rate %g is outside 0..1e8", o.rate)
+		}
+		if o.duration < 100*time.Millisecond || o.duration > time.Hour {
+			return usagef("--duration %s is outside 100ms..1h", o.duration)
+		}
+		load := traffic.Config{Seed: 1, Flows: o.flows, Hops: o.hops, Exporters: o.exporters, Bytes: o.size}
+		if err := load.Validate(); err != nil {
+			return usageError{err}
+		}
+		cfg, err := loadConfig(o.config)
+		if err != nil {
+			return err
+		}
+		cfg.UDP.Listen = []string{"127.0.0.1:0"}
+		cfg.UDP.AllowSources = nil
+		cfg.Web.Listen, cfg.Influx.Enabled, cfg.Parquet.Enabled = "", false, false
+		cfg.Exporters = collector.Exporters{Profile: "auto", Tracking: cfg.Exporters.Tracking}
+
+		out, format := c.OutOrStdout(), o.format
+		table := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
+		if format == "table" {
+			fmt.Fprintf(out, "%d CPUs, %d flows, %d hops, %d bytes, %s each\n", runtime.GOMAXPROCS(0), o.flows, o.hops, o.size, o.duration)
+			fmt.Fprintln(table, "asked/s\tsent/s\tcounted\tkernel\tshard-queue\tmalformed\tverdict\t")
+		}
+		try := func(rate float64) (selftestStep, error) {
+			s, err := selftestOnce(c.Context(), cfg, load, rate, o.duration)
+			if err != nil {
+				return s, err
+			}
+			if format == "table" {
+				asked := "most"
+				if rate > 0 {
+					asked = fmt.Sprintf("%.0f", rate)
+				}
+				fmt.Fprintf(table, "%s\t%.0f\t%d\t%d\t%d\t%d\t%s\t\n", asked, s.Rate, s.Stored, s.Dropped["kernel"], s.Dropped["shard-queue"], s.Dropped["malformed"], s.Verdict)
+				table.Flush()
+			}
+			if !s.balanced {
+				return s, fmt.Errorf("%d of %d reports sent are found nowhere in the loss ledger; please report this", s.Missing, s.Sent)
+			}
+			return s, nil
+		}
+		var steps []selftestStep
+		best, err := search(o.rate, func(rate float64) (selftestStep, error) {
+			s, err := try(rate)
+			steps = append(steps, s)
+			return s, err
+		})
+		if werr := writeSelftest(out, format, steps, best); err == nil {
+			err = werr
+		}
+		if err == nil && o.rate > 0 && !steps[0].KeepsUp {
+			err = fmt.Errorf("does not keep up with %.0f reports/s", o.rate)
+		}
+		return err
+	}
+	return c
+}
+
+// search tries the one rate, or looks for the highest that loses nothing: twice as much until something is lost, then
+// halves the interval to within a tenth.
+func search(rate float64, try func(float64) (selftestStep, error)) (best selftestStep, err error) {
+	if rate > 0 {
+		s, err := try(rate)
+		if s.KeepsUp {
+			best = s
+		}
+		return best, err
+	}
+	low, high := 0.0, 0.0
+	for next := 100_000.0; ; {
+		s, err := try(next)
+		if err != nil {
+			return best, err
+		}
+		// A sender that cannot reach the rate says nothing about the collector beyond what it did send.
+		reached := s.Rate > 0.95*next
+		if s.KeepsUp {
+			low = next
+			if s.Rate > best.Rate {
+				best = s
+			}
+		}
+		if !s.KeepsUp || !reached {
+			high = next
+		}
+		switch {
+		case high == 0:
+			next *= 2
+		case high-low <= high/10 || high < 1000:
+			return best, nil
+		default:
+			next = (low + high) / 2
+		}
+	}
+}
+
+func writeSelftest(w io.Writer, format string, steps []selftestStep, best selftestStep) error {
+	if format == "json" {
+		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate})
+	}
+	if best.KeepsUp {
+		_, err := fmt.Fprintf(w, "This machine keeps up with %.0f reports/s, sending them included.\n", best.Rate)
+		return err
+	}
+	_, err := fmt.Fprintln(w, "This machine kept up with none of these rates.")
+	return err
+}
+
+// selftestOnce runs a fresh collector under one load.
+func selftestOnce(ctx context.Context, cfg collector.Config, load traffic.Config, rate float64, duration time.Duration) (s selftestStep, err error) {
+	s.Asked = rate
+	col, err := collector.New(cfg, collector.Options{Version: version(), Log: slog.New(slog.DiscardHandler), Seed: load.Seed})
+	if err != nil {
+		return s, err
+	}
+	gen, err := traffic.New(load)
+	if err != nil {
+		return s, errors.Join(err, col.Close())
+	}
+	runCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	ran := make(chan error, 1)
+	go func() { ran <- col.Run(runCtx) }()
+	res, err := traffic.Send(ctx, traffic.SendConfig{To: col.Addrs()[0], Rate: rate, Duration: duration}, gen)
+	stop() // the collector takes what is in its sockets before it ends
+	if err = errors.Join(err, <-ran, context.Cause(ctx)); err != nil {
+		return s, err
+	}
+	sum := col.Summary(0, 0)
+	s.Sent, s.Rate = res.Sent, res.Rate()
+	s.Stored, s.Dropped = sum.Ledger.Stored, sum.Ledger.Dropped
+	for _, e := range sum.Exporters {
+		s.Lost += e.Lost
+	}
+	s.judge(&sum.Ledger.Balance)
+	return s, nil
+}
+
+// judge compares what was sent with what the ledger knows.
+func (s *selftestStep) judge(b *sink.Balance) {
+	dropped := int64(0)
+	for _, n := range b.Dropped {
+		dropped += n
+	}
+	s.Missing = int64(s.Sent) - int64(b.Received)
+	s.balanced = s.Missing == 0 && b.Unsettled == 0
+	s.KeepsUp = s.balanced && dropped == 0 && s.Lost == 0
+	switch {
+	case !s.balanced:
+		s.Verdict = "ledger wrong"
+	case s.KeepsUp:
+		s.Verdict = "keeps up"
+	default:
+		s.Verdict = fmt.Sprintf("loses %.2g %%", 100*float64(dropped)/float64(max(s.Sent, 1)))
+	}
+}
