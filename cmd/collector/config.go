@@ -87,11 +87,24 @@ func DefaultConfig() Config {
 		UDP:               udp.DefaultConfig(),
 		Flows:             shard.DefaultConfig(),
 		Events:            events.DefaultConfig(),
-		Influx:            InfluxSink{Config: influx.DefaultConfig(), Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}},
-		Parquet:           ParquetSink{Config: parquet.DefaultConfig(), Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}},
+		Influx:            InfluxSink{Config: influx.DefaultConfig(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("influx")},
+		Parquet:           ParquetSink{Config: defaultParquet(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("parquet")},
 		Web:               web.DefaultConfig(),
 		Log:               Log{Level: "info", Format: "auto"},
 	}
+}
+
+// Directories are relative, so that a service is told where they are by its working directory.
+func defaultSpool(sink string) SpoolConfig {
+	c := SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}
+	c.Dir = "spool/" + sink
+	return c
+}
+
+func defaultParquet() parquet.Config {
+	c := parquet.DefaultConfig()
+	c.Dir = "series"
+	return c
 }
 
 func (c *Config) shards() int {

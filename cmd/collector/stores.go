@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,12 +74,7 @@ func (c *Collector) addStore(w sink.Writer, target string, conf sink.QueueConfig
 		opt.Policy = sink.Block
 	}
 	if sc.Enabled {
-		sp := sc.Config
-		// Two sinks share no spool, so the default directory gets a part for each.
-		if sp.Dir == spool.DefaultConfig().Dir {
-			sp.Dir = filepath.Join(sp.Dir, name)
-		}
-		s, err := spool.Open(sp)
+		s, err := spool.Open(sc.Config)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", name, err), w.Close())
 		}

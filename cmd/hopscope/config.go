@@ -15,7 +15,7 @@ func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Print or check settings",
-		Args:  cobra.NoArgs,
+		Args:  exactArgs(0),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{

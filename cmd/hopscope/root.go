@@ -27,6 +27,13 @@ Start with "hopscope demo".`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("no command %q; hopscope --help lists them", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
