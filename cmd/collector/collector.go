@@ -18,6 +18,7 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -42,6 +43,7 @@ type Collector struct {
 	replay       bool
 	writeSeconds *prometheus.HistogramVec
 	sinks        []*store
+	raw          *parquet.Raw // nil without a raw stream
 	web          *web.Server
 	udp          *udp.Source
 	start        time.Time
@@ -86,6 +88,7 @@ func build(cfg Config, opt Options, live bool) (_ *Collector, err error) {
 		workers = c.udp.Workers()
 	}
 	c.pipeline = newPipeline(&cfg, workers, router, opt.Seed, c.ledger, !live)
+	c.pipeline.raw = c.raw
 	if live && cfg.Web.Listen != "" {
 		if c.web, err = c.newWeb(); err != nil {
 			return nil, err
@@ -105,6 +108,9 @@ func (c *Collector) closeAll() {
 	cancel()
 	for _, s := range c.sinks {
 		s.queue.Close(ended)
+	}
+	if c.raw != nil {
+		c.raw.Close(ended)
 	}
 }
 

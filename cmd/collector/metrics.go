@@ -30,6 +30,7 @@ var (
 	mBytes      = Metric{"hopscope_udp_bytes_total", "Bytes in those.", nil, true}
 	mKernel     = Metric{"hopscope_udp_kernel_dropped_total", "Datagrams that the kernel dropped because the socket buffer was full.", nil, true}
 	mTruncated  = Metric{"hopscope_udp_truncated_total", "Datagrams longer than udp.max_datagram_bytes.", nil, true}
+	mRefused    = Metric{"hopscope_udp_refused_total", "Datagrams from sources that udp.allow_sources does not name.", nil, true}
 	mFlows      = Metric{"hopscope_flows", "Flows in the tables.", nil, false}
 	mFlowBytes  = Metric{"hopscope_flow_table_bytes", "Memory of the flow tables.", nil, false}
 	mEvicted    = Metric{"hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", []string{"cause"}, true}
@@ -39,6 +40,7 @@ var (
 	mSinkQueue  = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, false}
 	mSpool      = Metric{"hopscope_sink_spool_bytes", "Bytes on disk waiting for the sink.", []string{"sink"}, false}
 	mPoints     = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, true}
+	mRaw        = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, true}
 	mRetries    = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, true}
 )
 
@@ -51,7 +53,7 @@ const (
 // Metrics lists every metric but that histogram.
 func Metrics() []Metric {
 	return []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFrames, mBytes, mKernel,
-		mTruncated, mFlows, mFlowBytes, mEvicted, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries}
+		mTruncated, mFlows, mFlowBytes, mEvicted, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mRefused}
 }
 
 // registry makes a registry that reads the collector when it is scraped.
@@ -115,6 +117,7 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		emit(mBytes, float64(u.Bytes))
 		emit(mKernel, float64(u.KernelDropped))
 		emit(mTruncated, float64(u.Truncated))
+		emit(mRefused, float64(u.Refused))
 	}
 	var sum shard.Stats
 	for i, q := range c.pipeline.shards {

@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/parquet"
 )
 
 // work is what crosses a shard's queue: a batch of reports, or the request to end a window.
@@ -32,6 +33,8 @@ type pipeline struct {
 
 	trackerMu sync.Mutex
 	tracker   *exporter.Tracker
+
+	raw *parquet.Raw // nil without a raw stream
 
 	start     int64 // of the open window; 0 before the first
 	cuts      []*shard.Cut
@@ -166,6 +169,9 @@ func (p *pipeline) deliver(w *worker) {
 		p.tracker.Observe(r)
 	}
 	p.trackerMu.Unlock()
+	if p.raw != nil {
+		p.raw.AppendReports(reports)
+	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
 	w.in.Scatter(func(r *decode.Report) *decode.Batch {

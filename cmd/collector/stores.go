@@ -58,6 +58,11 @@ func (c *Collector) openStores() error {
 		if err := c.addStore(w, cfg.Parquet.Dir, cfg.Parquet.Queue, cfg.Parquet.Spool); err != nil {
 			return err
 		}
+		if cfg.Parquet.Raw {
+			if c.raw, err = parquet.NewRaw(cfg.Parquet.Config, c.policy()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -65,13 +70,10 @@ func (c *Collector) openStores() error {
 func (c *Collector) addStore(w sink.Writer, target string, conf sink.QueueConfig, sc SpoolConfig) error {
 	name := w.Name()
 	opt := sink.QueueOptions{
-		Policy: sink.Drop, Ledger: c.ledger,
+		Policy: c.policy(), Ledger: c.ledger,
 		Observe: func(d time.Duration, err error) {
 			c.writeSeconds.WithLabelValues(name, fmt.Sprint(err == nil)).Observe(d.Seconds())
 		},
-	}
-	if c.replay {
-		opt.Policy = sink.Block
 	}
 	if sc.Enabled {
 		s, err := spool.Open(sc.Config)
@@ -84,7 +86,18 @@ func (c *Collector) addStore(w sink.Writer, target string, conf sink.QueueConfig
 	return nil
 }
 
+// policy is what full queues do: a live source cannot be slowed down, a capture can.
+func (c *Collector) policy() sink.Policy {
+	if c.replay {
+		return sink.Block
+	}
+	return sink.Drop
+}
+
 func (c *Collector) startStores() {
+	if c.raw != nil {
+		c.raw.Start()
+	}
 	for _, s := range c.sinks {
 		s.queue.Start()
 		if st := s.queue.Stats(); st.Spool != nil && st.Spool.Reports > 0 {
@@ -110,6 +123,9 @@ func (c *Collector) closeStores(ctx context.Context) error {
 		go func() { errs <- s.queue.Close(ctx) }()
 	}
 	var err error
+	if c.raw != nil {
+		err = c.raw.Close(ctx)
+	}
 	for range c.sinks {
 		err = errors.Join(err, <-errs)
 	}
@@ -158,6 +174,11 @@ func (s *store) problem() string {
 }
 
 func (c *Collector) collectSinks(emit func(m Metric, v float64, labels ...string)) {
+	if c.raw != nil {
+		st := c.raw.Stats()
+		emit(mRaw, float64(st.Reports), "taken")
+		emit(mRaw, float64(st.Dropped), "dropped")
+	}
 	for _, s := range c.sinks {
 		st := s.queue.Stats()
 		emit(mSinkQueue, float64(st.Bytes), s.name)
