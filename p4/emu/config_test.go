@@ -46,6 +46,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 		{"range", func(c *Config) { c.SampleEvery = 0 }, "outside of its range"},
 		{"topology", func(c *Config) { c.Topology = "fat-tree:5" }, "must be even"},
 		{"hosts", func(c *Config) { c.Topology = "leaf-spine:1,1000"; c.HostsPerEdge = 250 }, "250000 hosts; at most 65536"},
+		{"routes", func(c *Config) { c.Topology = "fat-tree:64" }, "routes to 2048 switches over 262144 interfaces are too many"},
 		{"one switch", func(c *Config) { c.Topology = "random:1,0,1" }, "hosts on fewer than two switches"},
 		{"no such switch", func(c *Config) { c.Dialects = map[string]Dialect{"spine-0": XD20} }, `no switch "spine-0"`},
 		{"flow hosts", flow(func(f *Flow) { f.To = 99 }), "flow 0: from host 0 to host 99; there are 16 hosts"},

@@ -59,16 +59,20 @@ type device struct {
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind
 // stops offering packets.
 type host struct {
-	node  int32 // switch
-	iface int32 // of the switch, towards the host
-	edge  int32 // index among switches with hosts
-	free  int64
-	v4    [4]byte
-	v6    [16]byte
-	addr  netip.Addr // as seen by the collector
+	node    int32 // switch
+	iface   int32 // of the switch, towards the host
+	edge    int32 // index among switches with hosts
+	free    int64
+	lastDue int64 // as in queue
+	v4      [4]byte
+	v6      [16]byte
+	addr    netip.Addr // as seen by the collector
 }
 
 const hostBacklog = 10e6
+
+// maxRoutes bounds the memory of the routes: 256 MB, were every switch to use all its interfaces towards all others.
+const maxRoutes = 1 << 26
 
 // packet is one packet in the network.
 type packet struct {
@@ -184,6 +188,10 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 	}
 	if len(edges) > 1<<16 || len(edges)*n.cfg.HostsPerEdge > 1<<16 {
 		return fmt.Errorf("topology %s: %d hosts; at most %d have addresses", n.cfg.Topology, len(edges)*n.cfg.HostsPerEdge, 1<<16)
+	}
+	if most := len(edges) * plain.NumInterfaces(); most > maxRoutes {
+		return fmt.Errorf("topology %s: routes to %d switches over %d interfaces are too many to hold; at most %d together",
+			n.cfg.Topology, len(edges), plain.NumInterfaces(), maxRoutes)
 	}
 	for name, d := range n.cfg.Dialects {
 		i, ok := plain.Lookup(name)

@@ -79,7 +79,7 @@ func TestPacketsInReportsAreRight(t *testing.T) {
 					}
 					proto, l4 := checkPacket(t, b[:min(len(b), total)], total)
 					if proto == udp && be.Uint16(l4[2:]) == markPort && l4[8]>>2&3 == 2 { // the TCP packet behind NPT 2
-						ip := bytes.Clone(b[:len(b)])[:20]
+						ip := bytes.Clone(b[:20])
 						if b[0]>>4 == 6 {
 							ip = bytes.Clone(b[:40])
 						}

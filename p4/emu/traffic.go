@@ -143,7 +143,8 @@ func (n *Network) leaveHost(i int32, p *packet, h *host) {
 	p.node, p.in = h.node, h.iface
 	p.next = done + int64(n.cfg.LinkDelay)
 	p.delay = n.pipeline(h.node)
-	p.due = p.next + p.delay
+	p.due = max(p.next+p.delay, h.lastDue)
+	h.lastDue = p.due
 	p.live = n.events.add(p.due, i)
 }
 
