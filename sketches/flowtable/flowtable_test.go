@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/sketches/exact"
+	"github.com/hopscope/hopscope/sketches/internal/slotindex"
 )
 
 func hash(k uint64) uint64 { k *= 0x9e3779b97f4a7c15; k ^= k >> 32; return k * 0xd6e8feb86659fd93 }
@@ -81,6 +82,170 @@ func TestMatchesMap(t *testing.T) {
 			if slot := tab.Get(hash(k)&(0x7<<61|0xffff), &k); slot != w.slot {
 				t.Errorf("seed %d: key %d at slot %d, want %d", seed, k, slot, w.slot)
 			}
+		}
+	}
+}
+
+func newTable[V any](t testing.TB, memory int, evict func(uint32, *Entry[uint64, V], Reason)) *Table[uint64, V] {
+	tab, err := New(Config{MemoryBytes: memory, IdleTimeout: 100}, evict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+// For any budget and entry size: what is allocated stays within the budget, and one entry more would not.
+func TestMemoryBudget(t *testing.T) {
+	for budget := 64; budget < 1<<20; budget += 1 + budget/7 {
+		for _, size := range []int{8, 24, 64, 1200} {
+			n := capacity(budget, size)
+			if n < 0 || n > 0 && n*size+8*slotindex.Cells(n) > budget {
+				t.Fatalf("capacity(%d, %d) = %d takes %d bytes", budget, size, n, n*size+8*slotindex.Cells(n))
+			}
+			if more := n + 1; more*size+8*slotindex.Cells(more) <= budget-64 {
+				t.Fatalf("capacity(%d, %d) = %d, but %d fit", budget, size, n, more)
+			}
+		}
+	}
+	if _, err := New[uint64, [4096]byte](Config{MemoryBytes: 4096, IdleTimeout: 1}, nil); err == nil {
+		t.Error("a table without room for one entry is accepted")
+	}
+	tab := newTable[[100]byte](t, 1<<20, nil)
+	before := testing.AllocsPerRun(1, func() {})
+	n := testing.AllocsPerRun(20_000, func() { // fills, and then evicts
+		k := tab.Stats().Inserted
+		tab.Find(hash(k), &k, int64(k))
+	})
+	if n != before || tab.Stats().Pressure == 0 {
+		t.Errorf("%v allocations a new key, %+v", n, tab.Stats())
+	}
+}
+
+// Keys of one batch do not evict each other, whatever their times; what finds no place is refused and counted.
+func TestBatchKeepsItsEntries(t *testing.T) {
+	tab := newTable[int](t, 4000, nil)
+	n := tab.Cap()
+	keys, hashes, slots := make([]uint64, 2*n), make([]uint64, 2*n), make([]uint32, 2*n)
+	for round := range 5 {
+		for i := range keys {
+			keys[i] = uint64(round*n/2 + i)
+			hashes[i] = hash(keys[i])
+		}
+		half := n / 2
+		tab.FindAll(hashes[:half], keys[:half], int64(-round), slots[:half], nil) // time runs backwards
+		seen := map[uint32]bool{}
+		for i, s := range slots[:half] {
+			if s == None || seen[s] || tab.At(s).Key != keys[i] {
+				t.Fatalf("round %d: key %d at slot %d", round, keys[i], s)
+			}
+			seen[s] = true
+		}
+	}
+	refused := tab.Stats().Refused
+	created := 0
+	tab.FindAll(hashes, keys, 1, slots, func(i int, slot uint32) { created++ })
+	none := 0
+	for i, s := range slots {
+		if s == None {
+			none++
+		} else if tab.At(s).Key != keys[i] {
+			t.Fatalf("key %d at slot %d, where %d is", keys[i], s, tab.At(s).Key)
+		}
+	}
+	if got := tab.Stats().Refused - refused; refused != 0 || none != n || got != uint64(none) || tab.Len() != n {
+		t.Errorf("%d keys in a table of %d: %d without a slot, %d refused, %d before", 2*n, n, none, got, refused)
+	}
+	if created > n {
+		t.Errorf("%d created", created)
+	}
+}
+
+// The same key twice in a batch, new and known, gives the same slot.
+func TestBatchWithRepeatedKeys(t *testing.T) {
+	tab := newTable[int](t, 4000, nil)
+	keys := []uint64{1, 2, 1, 1, 3, 2}
+	hashes := make([]uint64, len(keys))
+	for i, k := range keys {
+		hashes[i] = hash(k)
+	}
+	slots := make([]uint32, len(keys))
+	for range 2 {
+		created := 0
+		tab.FindAll(hashes, keys, 1, slots, func(i int, slot uint32) { created++ })
+		if slots[0] != slots[2] || slots[0] != slots[3] || slots[1] != slots[5] || slots[0] == slots[1] {
+			t.Errorf("slots of %v are %v", keys, slots)
+		}
+		if tab.Len() != 3 || created != 0 && created != 3 {
+			t.Errorf("%d entries, %d created, want 3", tab.Len(), created)
+		}
+	}
+}
+
+// A flood of keys that come once evicts its own and leaves those in use.
+func TestPressureSparesWhatIsInUse(t *testing.T) {
+	tab := newTable[int](t, 64<<10, nil)
+	used := tab.Cap() / 4
+	now, next := int64(0), uint64(1<<32)
+	for range 40 * tab.Cap() {
+		now++
+		if now%2 == 0 {
+			k := uint64(now/2) % uint64(used)
+			tab.Find(hash(k), &k, now)
+		} else {
+			next++
+			tab.Find(hash(next), &next, now)
+		}
+	}
+	kept := 0
+	for k := range uint64(used) {
+		if s := tab.Get(hash(k), &k); s != None && tab.At(s).Seen > now-int64(3*used) {
+			kept++
+		}
+	}
+	// Each of them is seen every 2·used steps. The hand passes an entry every Cap/8 new keys, that is Cap/4 = used steps,
+	// and takes the oldest of eight.
+	if kept < used*98/100 {
+		t.Errorf("%d of %d flows in use are in the table", kept, used)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	var gone []uint64
+	tab := newTable(t, 64<<10, func(slot uint32, e *Entry[uint64, int], why Reason) {
+		if why != Idle {
+			t.Errorf("evicted by %v", why)
+		}
+		gone = append(gone, e.Key)
+	})
+	for k := range uint64(100) {
+		tab.Find(hash(k), &k, int64(k))
+	}
+	for range 10 { // ten slots a call: one round
+		tab.Sweep(150, 10)
+	}
+	if len(gone) != 50 || gone[0] != 0 || gone[49] != 49 || tab.Len() != 50 {
+		t.Errorf("swept %v", gone)
+	}
+	if n := tab.Sweep(1000, 1000); n != 50 || tab.Len() != 0 || tab.Stats().Idle != 100 {
+		t.Errorf("swept %d, %+v", n, tab.Stats())
+	}
+	for range tab.All() {
+		t.Error("an empty table has entries")
+	}
+	k := uint64(7)
+	if s, inserted := tab.Find(hash(k), &k, 0); !inserted || *tab.At(s) != (Entry[uint64, int]{Key: 7, tag: tab.At(s).tag, link: tab.At(s).link}) {
+		t.Errorf("a slot that was used before holds %+v", *tab.At(s))
+	}
+}
+
+func TestConfig(t *testing.T) {
+	c := DefaultConfig()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []Config{{}, {MemoryBytes: 1 << 20}, {IdleTimeout: 1}} {
+		if c.Validate() == nil {
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 }

@@ -1,0 +1,61 @@
+package slotindex
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// The twin is a map from tag to its slots. Few different tags, all in one corner, make long clusters that wrap around.
+func TestMatchesMap(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		const n = 200
+		x := New(n)
+		shift := r.IntN(32) // from all over the index to all at its end
+		where, tags := map[uint32]map[uint32]bool{}, make([]uint32, n)
+		var free, used []uint32
+		for s := range uint32(n) {
+			free = append(free, s)
+		}
+		for range 20_000 {
+			if r.IntN(2) == 0 && len(free) > 0 {
+				s := free[len(free)-1]
+				free = free[:len(free)-1]
+				used = append(used, s)
+				tag := ^(r.Uint32() >> shift)
+				tags[s] = tag
+				if where[tag] == nil {
+					where[tag] = map[uint32]bool{}
+				}
+				where[tag][s] = true
+				x.Insert(tag, s)
+			} else if len(used) > 0 {
+				i := r.IntN(len(used))
+				s := used[i]
+				used[i] = used[len(used)-1]
+				used = used[:len(used)-1]
+				free = append(free, s)
+				delete(where[tags[s]], s)
+				x.Delete(tags[s], s)
+				x.Delete(tags[s], s) // nothing more happens
+			}
+			tag := ^(r.Uint32() >> shift)
+			found := 0
+			for pos, s := x.Find(tag, -1); s != None; pos, s = x.Find(tag, pos) {
+				if !where[tag][s] {
+					t.Fatalf("seed %d: slot %d is found under tag %x", seed, s, tag)
+				}
+				found++
+			}
+			if found != len(where[tag]) {
+				t.Fatalf("seed %d: tag %x has %d slots, want %d", seed, tag, found, len(where[tag]))
+			}
+		}
+		x.Clear()
+		for _, s := range used {
+			if _, got := x.Find(tags[s], -1); got != None {
+				t.Fatalf("seed %d: slot %d is found after Clear", seed, got)
+			}
+		}
+	}
+}
