@@ -50,7 +50,7 @@ func loadAssets() (assets, error) {
 		}
 		if e.Name() == "login.html" {
 			// The same form, with one sentence more.
-			failed := bytes.Replace(body, []byte(" hidden>"), []byte(">"), 1)
+			failed := bytes.Replace(body, []byte(`role="alert" hidden>`), []byte(`role="alert">`), 1)
 			a["login-failed.html"] = newAsset(failed, kind)
 		}
 		a[e.Name()] = newAsset(body, kind)

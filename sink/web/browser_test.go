@@ -49,31 +49,43 @@ type browser struct {
 	foreign    []string
 }
 
-func openBrowser(t *testing.T, srv *Server) *browser {
+// startBrowser starts one that ends with the test, with a profile of its own.
+func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path := findChromium(t)
-	u, err := url.Parse(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 800), chromedp.Flag("disable-component-update", true))
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // the sandbox refuses root
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	alloc, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
-	alloc, cancel := chromedp.NewExecAllocator(ctx, opts...)
+	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)
-	tab, cancel := chromedp.NewContext(alloc)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	return ctx
+}
+
+// openTab opens a tab that shares nothing with others, for pages of srv.
+func openTab(t *testing.T, parent context.Context, srv *Server) *browser {
+	t.Helper()
+	u, err := url.Parse(srv.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, cancel := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{ctx: tab, host: u.Host}
 	if err := chromedp.Listen(tab, b.listen); err != nil {
-		t.Fatalf("start %s: %v", path, err)
+		t.Fatal(err)
 	}
 	call(t, b, network.Enable, network.EnableParams{})
 	call(t, b, log.Enable, cdp.Empty{})
 	call(t, b, runtime.Enable, cdp.Empty{})
+	b.size(t, 1280, 800)
+	b.scheme(t, "dark")
 	return b
 }
 
@@ -139,15 +151,19 @@ func eval[T any](t *testing.T, b *browser, js string) T {
 	return v
 }
 
-// wait waits until a JavaScript condition holds.
+// wait waits until a JavaScript condition holds, also beyond the end of the page that it is first asked on.
 func (b *browser) wait(t *testing.T, condition string) {
 	t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("!!("+condition+")", chromedp.WithPollingTimeout(20*time.Second)))
-	if err != nil {
-		body, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 1500)`)) // for the message
-		b.check(t)
-		t.Fatalf("waiting for %s: %v\npage: %s", condition, err, body)
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var ok bool
+		if ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")")); ok {
+			return
+		}
 	}
+	body, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 1500)`)) // for the message
+	b.check(t)
+	t.Fatalf("waiting for %s: %v\npage: %s", condition, err, body)
 }
 
 // scheme emulates the reader's colour scheme.
@@ -156,6 +172,20 @@ func (b *browser) scheme(t *testing.T, name string) {
 	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	})
+}
+
+// text is the text of an element as it is shown.
+func (b *browser) text(t *testing.T, selector string) string {
+	t.Helper()
+	return eval[string](t, b, fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? "(no such element)").replaceAll("\u202f", " ")`, selector))
+}
+
+// press sends keys to the page.
+func (b *browser) press(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		b.do(t, chromedp.KeyEvent(k))
+	}
 }
 
 // size makes the window as large as that.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/hopscope/hopscope/decode"
@@ -45,7 +44,7 @@ func newFinding(f *inference.Finding) finding {
 	if len(out.Text) > maxText {
 		out.Text = out.Text[:maxText] + "…"
 	}
-	out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")
+	out.Text = clean(out.Text)
 	if f.Flow.IPVersion != 0 {
 		out.Flow = f.Flow.String()
 	}

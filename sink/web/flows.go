@@ -158,11 +158,8 @@ func (h *history) addPath(n uint64, p *sink.Point) {
 	if i := len(f.history) - 1; i >= 0 && f.history[i].At == c.At && slices.Equal(f.history[i].To, c.To) {
 		return // the same point again
 	}
-	if c.From == nil {
+	if c.From == nil && !slices.Equal(f.nodes, c.To) {
 		c.From = f.nodes
-	}
-	if c.From == nil {
-		c.From = f.chain()
 	}
 	f.cells[h.slot(n)].changed = true
 	if f.nodes = c.To; len(f.history) == maxChanges {
@@ -227,5 +224,5 @@ func text(f *sink.Field) string {
 	if len(s) > maxName*maxPositions {
 		s = s[:maxName*maxPositions]
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return clean(s)
 }

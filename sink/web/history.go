@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/hopscope/hopscope/sink"
 )
@@ -272,11 +273,22 @@ func (h *history) worst(s *hopSeries, m metric) float32 {
 	return w
 }
 
-// tag gives the value of a tag as valid UTF-8, "" if p has none.
+// clean makes a text from the network fit to be shown: valid UTF-8 without control characters and without the invisible
+// ones that turn the direction of what follows.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// tag gives the value of a tag, cleaned, "" if p has none.
 func tag(p *sink.Point, key string) string {
 	for i := range p.Tags {
 		if p.Tags[i].Key == key {
-			return strings.ToValidUTF8(p.Tags[i].Value, "\uFFFD")
+			return clean(p.Tags[i].Value)
 		}
 	}
 	return ""

@@ -1,13 +1,15 @@
 package web
 
 import (
+	"cmp"
 	"crypto/rand"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// ringEvents is how many events a client may miss and still resume.
+// ringEvents is how many findings a client may miss and still resume.
 const ringEvents = 1024
 
 // event is one server-sent event.
@@ -17,51 +19,72 @@ type event struct {
 	data   []byte // one line of JSON
 }
 
-// state tells whether an event is overtaken by the next of its kind, so that a client that catches up needs only the
-// last of them.
-func (e *event) state() bool { return e.kind != "finding" }
-
-// ring keeps the last events. Readers come with a cursor of their own, so nothing is queued for a slow one and none
-// can hold up the writer.
+// ring keeps the last findings, and of every state (windows, the ledger) the latest event, because that overtakes the
+// ones before. Readers come with a cursor of their own, so nothing is queued for a slow one and none can hold up the
+// writer.
 type ring struct {
 	epoch string // differs from one process to the next
 
-	mu      sync.Mutex
-	events  [ringEvents]event
-	last    uint64        // number of the last event
-	changed chan struct{} // closed by the next publish
+	mu       sync.Mutex
+	findings [ringEvents]event
+	count    uint64 // findings ever published
+	states   map[string]event
+	last     uint64        // number of the last event
+	changed  chan struct{} // closed by the next publish
 }
 
 func newRing() *ring {
-	return &ring{epoch: rand.Text()[:10], changed: make(chan struct{})}
+	return &ring{epoch: rand.Text()[:10], states: map[string]event{}, changed: make(chan struct{})}
 }
 
-func (r *ring) publish(kind string, data []byte) {
+// publishFinding keeps an event until ringEvents others have come.
+func (r *ring) publishFinding(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last++
-	r.events[r.last%ringEvents] = event{r.last, kind, data}
+	r.findings[r.count%ringEvents] = event{r.last, "finding", data}
+	r.count++
+	r.wake()
+}
+
+// publishState keeps an event until the next of its kind.
+func (r *ring) publishState(kind string, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	r.states[kind] = event{r.last, kind, data}
+	r.wake()
+}
+
+func (r *ring) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// after appends the events behind cursor to dst, without those that a later one overtakes, and gives the new cursor
-// and a channel that is closed when there is more. It is false when events behind cursor are no longer kept.
+// after appends the events behind cursor to dst in their order, and gives the new cursor and a channel that is closed
+// when there is more. It is false when a finding behind cursor is no longer kept.
 func (r *ring) after(cursor uint64, dst []event) (out []event, next uint64, changed <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cursor > r.last || r.last-cursor > ringEvents {
+	oldest := r.count - min(r.count, ringEvents)
+	// All events between two findings are states, so a lost finding shows in the number of the oldest kept one.
+	if cursor > r.last || oldest > 0 && cursor < r.findings[oldest%ringEvents].number-1 {
 		return dst, r.last, r.changed, false
 	}
-	latest := map[string]uint64{}
-	for n := cursor + 1; n <= r.last; n++ {
-		latest[r.events[n%ringEvents].kind] = n
+	n := r.count
+	for n > oldest && r.findings[(n-1)%ringEvents].number > cursor {
+		n--
 	}
-	for n := cursor + 1; n <= r.last; n++ {
-		if e := &r.events[n%ringEvents]; !e.state() || latest[e.kind] == n {
-			dst = append(dst, *e)
+	first := len(dst)
+	for ; n < r.count; n++ {
+		dst = append(dst, r.findings[n%ringEvents])
+	}
+	for _, e := range r.states {
+		if e.number > cursor {
+			dst = append(dst, e)
 		}
 	}
+	slices.SortFunc(dst[first:], func(a, b event) int { return cmp.Compare(a.number, b.number) })
 	return dst, r.last, r.changed, true
 }
 

@@ -35,6 +35,9 @@ type sceneFlow struct {
 	rate  float64
 }
 
+// sceneTime is a fixed end of the scene, for tests that show no clock.
+var sceneTime = time.Unix(1_800_000_000, 0)
+
 // Where the scene's faults are, by window of the scene.
 const (
 	sceneHot      = 14 // the hop that congests, by index

@@ -158,7 +158,7 @@ func (s *Server) Findings(list []inference.Finding) {
 	for i := range list {
 		f := newFinding(&list[i])
 		s.findings.put(f)
-		s.ring.publish("finding", s.marshal(f))
+		s.ring.publishFinding(s.marshal(f))
 	}
 }
 
@@ -243,15 +243,18 @@ const (
 func (s *Server) tell() {
 	tick := time.NewTicker(ledgerEvery)
 	defer tick.Stop()
-	var last []byte
+	var last []byte // without the time
 	for {
 		select {
 		case <-s.stopping:
 			return
 		case <-tick.C:
-			if data := s.marshal(s.ledger()); string(data) != string(last) {
-				s.ring.publish("ledger", data)
-				last = data
+			e := s.ledger()
+			timeless := e
+			timeless.NowMS = 0
+			if b := s.marshal(timeless); string(b) != string(last) {
+				last = b
+				s.ring.publishState("ledger", s.marshal(e))
 			}
 		case <-s.dirty:
 			select {
@@ -259,7 +262,11 @@ func (s *Server) tell() {
 				return
 			case <-time.After(settle):
 			}
-			s.ring.publish("window", s.marshal(s.windowEvent()))
+			select { // what came meanwhile is in this event too
+			case <-s.dirty:
+			default:
+			}
+			s.ring.publishState("window", s.marshal(s.windowEvent()))
 		}
 	}
 }

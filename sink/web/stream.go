@@ -1,7 +1,9 @@
 package web
 
 import (
+	"errors"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -52,7 +54,13 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	timer := time.NewTimer(heartbeat)
 	defer timer.Stop()
-	for out.flush() == nil {
+	for {
+		if err := out.flush(); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.counters.streamsDropped.Add(1)
+			}
+			return
+		}
 		cursor = next
 		select {
 		case <-r.Context().Done():
@@ -74,9 +82,6 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		timer.Reset(heartbeat)
-	}
-	if r.Context().Err() == nil {
-		s.counters.streamsDropped.Add(1)
 	}
 }
 

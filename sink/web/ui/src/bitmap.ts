@@ -14,7 +14,7 @@ export type Order = "worst" | "node";
 const gutter = 112; // for the names
 const edge = 2; // right of the last column
 const axisHeight = 22;
-const fewest = 60; // columns are never wider than if there were so many windows
+const fewest = 30; // columns are never wider than if there were so many windows
 const resortEvery = 20_000; // ms
 
 interface Cursor { id: number; end: number }
@@ -55,7 +55,7 @@ export class Bitmap {
     this.scroller.append(this.spacer);
     root.append(this.scroller, this.axis);
     this.scroller.addEventListener("scroll", () => {
-      this.hide();
+      if (this.hover) this.hide();
       this.draw();
     }, { passive: true });
     this.scroller.addEventListener("pointermove", (e) => this.point(e));
@@ -67,6 +67,10 @@ export class Bitmap {
       this.hide();
       this.draw();
     });
+    window.addEventListener("scroll", () => {
+      if (this.hover) this.hide();
+      else if (!this.tooltip.hidden) this.follow();
+    }, { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
@@ -400,6 +404,14 @@ export class Bitmap {
     else this.draw();
   }
 
+  // follow puts the tooltip beside the cursor's cell.
+  private follow(): void {
+    const at = this.cursorPlace();
+    if (!at) return;
+    const box = this.scroller.getBoundingClientRect();
+    this.moveTooltip(box.left + this.x(at.column), box.top + (at.row + 1) * this.rowHeight() - this.scroller.scrollTop);
+  }
+
   private key(e: KeyboardEvent): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const at = this.cursorPlace();
@@ -441,8 +453,7 @@ export class Bitmap {
     if (top < s.scrollTop) s.scrollTop = top;
     else if (top + h > s.scrollTop + s.clientHeight) s.scrollTop = top + h - s.clientHeight;
     this.fillTooltip(at.row, at.column);
-    const box = s.getBoundingClientRect();
-    this.moveTooltip(box.left + this.x(at.column), box.top + top + h - s.scrollTop);
+    this.follow();
     const d = this.describe(row, at.column);
     this.events.announce([d.what, d.value, d.when, ...d.found.map((f) => `${f.severity}: ${kindName(f.kind)}`)].join(", "));
     this.draw();

@@ -6,6 +6,16 @@ import { el, setText } from "./dom";
 import { clock, inUnit, none } from "./format";
 import { css } from "./palette";
 
+const shortest = 60; // seconds on the time axis, at least
+
+// lonely picks the values without a neighbour: no line shows them.
+const lonely: uPlot.Series.Points.Filter = (u, series) => {
+  const values = u.data[series] ?? [];
+  const out: number[] = [];
+  for (let i = 0; i < values.length; i++) if (values[i] != null && values[i - 1] == null && values[i + 1] == null) out.push(i);
+  return out;
+};
+
 export interface Line { label: string; color: string; dash?: number[]; width?: number; values: Maybe[] }
 
 export interface ChartData { windows: number[]; lines: Line[]; findings: Finding[]; marks?: number[] }
@@ -78,7 +88,7 @@ export class Chart {
       padding: [8, 10, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, sync: { key: this.sync }, drag: { x: false, y: false } },
-      scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+      scales: { x: { time: true, range: (_u, min, max) => [Math.min(min, max - shortest), max] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
         { ...axis, size: 26, space: 70, values: (_u, ticks) => ticks.map((t) => clock(t * 1000)) },
         { ...axis, size: 62, space: 28, values: (_u, ticks) => ticks.map((t) => inUnit(this.unit, t)) },
@@ -86,7 +96,7 @@ export class Chart {
       series: [
         {},
         ...this.data.lines.map((l): uPlot.Series => ({
-          label: l.label, stroke: css(l.color), width: l.width ?? 1.5, points: { show: false }, spanGaps: false,
+          label: l.label, stroke: css(l.color), width: l.width ?? 1.5, points: { show: true, size: 5, fill: css(l.color), filter: lonely }, spanGaps: false,
           ...(l.dash ? { dash: l.dash } : {}),
         })),
       ],

@@ -16,7 +16,7 @@ function port(status: Status): string {
 // host is where switches should send to, as far as this page can know.
 function host(): string {
   const h = window.location.hostname;
-  return /^(localhost|127\.|\[?::1)/.test(h) ? "<address of this machine>" : h;
+  return /^(localhost|127\.|\[?::1)/.test(h) ? "ADDRESS-OF-THIS-MACHINE" : h;
 }
 
 export class EmptyView {
@@ -49,13 +49,15 @@ export class EmptyView {
             ? el("ul", { class: "sources" }, ...status.sources.map((s) => el("li", {}, el("span", { class: "chip" }, s.kind.toUpperCase()), el("code", {}, s.address),
               s.detail ? el("span", { class: "quiet" }, s.detail) : "", s.problem ? el("span", { class: "bad" }, s.problem) : "")))
             : el("p", { class: "bad" }, "No source is configured. Add one under “sources” in the configuration file and start again."),
-          el("p", { class: "quiet" }, "A firewall on the way must let UDP to that port pass.")),
+          status.sources.some((s) => s.kind === "udp" && /^(127\.|\[::1\]|localhost)/.test(s.address))
+            ? el("p", {}, "That is a loopback address: only programs on this machine reach it. Listen on 0.0.0.0 to hear switches.")
+            : el("p", { class: "quiet" }, "A firewall on the way must let UDP to that port pass.")),
         el("li", {}, el("h3", {}, "Point a switch at it"),
           el("p", {}, "Set the report destination of your INT sink nodes to this machine. With ONOS:"),
-          code(`curl -u onos:rocks -X POST -H 'Content-Type: application/json' \\\n  http://<onos>:8181/onos/v1/network/configuration -d '{"apps":\n  {"org.onosproject.inbandtelemetry": {"report": {\n    "collectorIp": "${host()}",\n    "collectorPort": ${p},\n    "minFlowHopLatencyChangeNs": 256}}}}'`),
+          code(`curl -u USER:PASSWORD -X POST \\\n  -H 'Content-Type: application/json' \\\n  http://ONOS:8181/onos/v1/network/configuration \\\n  -d '{"apps": {"org.onosproject.inbandtelemetry": {\n    "report": {"collectorIp": "${host()}",\n      "collectorPort": ${p},\n      "minFlowHopLatencyChangeNs": 256}}}}'`),
           el("p", { class: "quiet" }, `Other devices call it collector, telemetry or report server. Protocol UDP, port ${p}.`)),
         el("li", {}, el("h3", {}, "Or look at something now"),
-          code(`hopscope demo              # an emulated network with faults\nhopscope replay FILE.pcap  # a capture, through the same pipeline`),
+          code(`# an emulated network with faults\nhopscope demo\n\n# a capture, through the same pipeline\nhopscope replay FILE.pcap`),
           el("p", { class: "quiet" }, "See whether datagrams reach this machine at all:"),
           code(`tcpdump -ni any -c 5 udp port ${p}`))),
       status.settings.length

@@ -72,7 +72,7 @@ export class FlowsView {
     this.changes.replaceChildren(
       el("h3", {}, s.changes.length ? "Path changes, latest first" : "No path change in the kept time"),
       el("ol", {}, ...s.changes.toReversed().slice(0, 8).map((c) => el("li", {}, el("span", { class: "quiet" }, moment(c.ms, now)), " ",
-        c.from?.length ? el("s", {}, c.from.join(" › ")) : "", " ", el("span", {}, (c.to ?? []).join(" › "))))),
+        c.from?.length ? el("s", {}, c.from.join(" › ")) : "", c.from?.length ? " → " : "", el("span", {}, (c.to ?? []).join(" › "))))),
       more > 0 ? el("p", { class: "quiet" }, `The first ${lineColors.length} of ${s.positions.length} hops are drawn.`) : "",
     );
   }

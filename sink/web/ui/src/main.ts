@@ -98,9 +98,9 @@ function setLedger(l: Ledger): void {
 }
 
 function draw(): void {
-  if (!status || !ledger) return;
+  if (!status || !ledger || !byId("banner").hidden) return;
   const nothing = network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0;
-  verdict.set(status, ledger, findings.open, network.trend, !nothing);
+  verdict.set(status, ledger, findings.open, network.trend, !nothing, now());
   empty.set(status, ledger, nothing);
 }
 
@@ -152,7 +152,7 @@ const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 function jumpTo(id: string): void {
   const e = byId(id);
-  e.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: id === "hop" ? "nearest" : "start" });
+  e.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: id === "hop" || id === "network" ? "nearest" : "start" });
   e.focus({ preventScroll: true });
 }
 
@@ -186,6 +186,7 @@ const live = new Live({
     setHidden(banner, true);
     setAttribute(document.body, "data-connection", "live");
     setText(byId("live-text"), "Live");
+    draw();
   },
   lost: (reason, retryAt) => {
     lostAt ||= Date.now();
@@ -194,7 +195,10 @@ const live = new Live({
     setText(byId("live-text"), "Not connected");
     setText(byId("banner-text"), `${lostWhy} at ${clock(lostAt)}. What you see is from ${lastData ? clock(lastData) : "before"}; trying again ${retryAt - Date.now() > 1500 ? `in ${span(retryAt - Date.now())}` : "now"}.`);
     // A short break mends itself before anybody has read about it.
-    setTimeout(() => setHidden(banner, lostAt === 0), 1500);
+    setTimeout(() => {
+      setHidden(banner, lostAt === 0);
+      if (lostAt) verdict.lost(lostAt);
+    }, 1500);
     // A stream says nothing of the reason. When it is the token, the page must be signed in again.
     ask<Status>("status").catch((e: unknown) => {
       if (e instanceof NotSignedIn) failed(e);
@@ -220,6 +224,7 @@ darkMode.addEventListener("change", () => {
   refresh();
 });
 window.addEventListener("resize", draw);
+setInterval(draw, 5000); // what was lost a minute ago is no news any more
 
 bindKeys([
   { keys: ["1"], text: "Network status", run: () => {

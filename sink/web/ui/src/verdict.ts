@@ -13,6 +13,7 @@ export class Verdict {
   private readonly title = byId("verdict-title");
   private readonly detail = byId("verdict-detail");
   private shown = "";
+  private known = "";
   private dropsSeen: { at: number; dropped: number }[] = [];
 
   // losing tells whether reports were dropped in the last minute.
@@ -23,9 +24,26 @@ export class Verdict {
     return Math.max(0, dropped - (this.dropsSeen[0]?.dropped ?? dropped));
   }
 
-  set(status: Status, ledger: Ledger, open: Finding[], trend: number[], hasData: boolean): void {
+  // lost says that nothing is known any more, and what was known last.
+  lost(since: number): void {
+    if (this.shown !== "lost") {
+      this.known = this.title.textContent ?? "";
+      this.show("lost", "warning");
+    }
+    setText(this.title, "Status unknown");
+    setText(this.detail, `No connection to the collector since ${clock(since)}. Before that: ${this.known.charAt(0).toLowerCase()}${this.known.slice(1)}.`);
+    document.title = "(?) hopscope";
+  }
+
+  private show(level: string, symbol = level): void {
+    if (level === this.shown) return;
+    this.shown = level;
+    this.symbol.replaceChildren(icon(symbol));
+    setAttribute(this.box, "data-level", level);
+  }
+
+  set(status: Status, ledger: Ledger, open: Finding[], trend: number[], hasData: boolean, now: number): void {
     const balance = worstBalance(ledger.balances);
-    const now = ledger.now_ms;
     const lost = this.losing(now, balance);
     const worst = open.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
     let level = "ok", title = "All quiet", detail = `Nothing stands out. Watching ${plural(status.kept.hops, "hop")} and ${plural(status.kept.flows, "flow")} since ${clock(status.start_ms)}.`;
@@ -43,11 +61,7 @@ export class Verdict {
       title = "The collector is losing reports";
       detail = `${short(lost)} dropped in the last minute. ${topDrop(balance)}.`;
     }
-    if (level !== this.shown) {
-      this.shown = level;
-      this.symbol.replaceChildren(icon(level));
-      setAttribute(this.box, "data-level", level);
-    }
+    this.show(level);
     setText(this.title, title);
     setText(this.detail, detail);
     const prefix = open.length > 0 ? `(${open.length}${level === "critical" ? "!" : ""}) ` : "";

@@ -1,0 +1,365 @@
+package web
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// newSceneServer has the scene in memory and no socket.
+func newSceneServer(t *testing.T) *Server {
+	t.Helper()
+	srv, err := New(DefaultConfig(), sceneDeps(sceneTime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScene(7, 20, 4)
+	s.fill(srv, sceneWindows, sceneTime)
+	srv.Findings(s.findings(sceneTime))
+	return srv
+}
+
+// request asks the handler without a socket.
+func request(srv *Server, method, target string, change ...func(*http.Request)) *http.Response {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:8080"
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	srv.Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+// get asks for a path and reads the answer's JSON into v.
+func get(t *testing.T, srv *Server, path string, v any) {
+	t.Helper()
+	res := request(srv, http.MethodGet, path)
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("GET %s: %s %v\n%.300s", path, res.Status, res.Header, body)
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		t.Fatalf("GET %s: %v\n%.300s", path, err, body)
+	}
+}
+
+func TestAPI(t *testing.T) {
+	srv := newSceneServer(t)
+
+	var status struct {
+		Version  string         `json:"version"`
+		WindowMS int64          `json:"window_ms"`
+		Windows  int            `json:"windows"`
+		Sources  []Source       `json:"sources"`
+		Kept     map[string]int `json:"kept"`
+		Findings findingCount   `json:"findings"`
+	}
+	get(t, srv, "/api/status", &status)
+	if status.Version != "v0.1.0" || status.WindowMS != 5000 || status.Windows != sceneWindows || status.Kept["hops"] != 80 || status.Kept["flows"] != 26 ||
+		status.Kept["exporters"] != 20 || status.Findings != (findingCount{3, "critical"}) || len(status.Sources) != 1 || status.Sources[0].Address != "127.0.0.1:32766" {
+		t.Errorf("status: %+v", status)
+	}
+
+	type matrix struct {
+		Metric, Unit string
+		Windows      []int64
+		Reports      []uint64
+		Hops         []struct {
+			ID       uint64
+			Node     string
+			EgressIf string `json:"egress_if"`
+			Values   []*float64
+		}
+	}
+	var m matrix
+	get(t, srv, "/api/windows?metric=queue_p99", &m)
+	if m.Metric != "queue_p99" || m.Unit != "B" || len(m.Windows) != sceneWindows || len(m.Reports) != sceneWindows || len(m.Hops) != 80 {
+		t.Fatalf("matrix: %s %s, %d windows, %d hops", m.Metric, m.Unit, len(m.Windows), len(m.Hops))
+	}
+	if last := m.Windows[sceneWindows-1]; last != sceneTime.UnixMilli() || !slices.IsSorted(m.Windows) {
+		t.Errorf("last window ends at %d, want %d", last, sceneTime.UnixMilli())
+	}
+	for i, h := range m.Hops {
+		if len(h.Values) != sceneWindows {
+			t.Fatalf("hop %s→%s has %d values", h.Node, h.EgressIf, len(h.Values))
+		}
+		if i > 0 && compareNames(m.Hops[i-1].Node, h.Node) > 0 {
+			t.Errorf("hop %s before %s", m.Hops[i-1].Node, h.Node)
+		}
+		for w, v := range h.Values {
+			if gone := h.Node == "9" && w >= sceneGapFrom && w < sceneGapTo; (v == nil) != gone {
+				t.Errorf("hop %s→%s, window %d: %v", h.Node, h.EgressIf, w, v)
+			}
+		}
+	}
+	var tail matrix
+	get(t, srv, "/api/windows?metric=queue_p99&since="+jsonNumber(m.Windows[sceneWindows-3]), &tail)
+	if !slices.Equal(tail.Windows, m.Windows[sceneWindows-2:]) || *tail.Hops[5].Values[1] != *m.Hops[5].Values[sceneWindows-1] || tail.Hops[5].ID != m.Hops[5].ID {
+		t.Errorf("since the third last: windows %v", tail.Windows)
+	}
+
+	var hops struct {
+		Total int
+		Hops  []struct {
+			Node      string
+			EgressIf  string  `json:"egress_if"`
+			Worst     float64 `json:"worst"`
+			LatencyNS struct{ P50, P90, P99, Max float64 }
+			Trend     []*float64
+		}
+	}
+	get(t, srv, "/api/hops?limit=7&offset=2&sort=latency_p50", &hops)
+	if hops.Total != 80 || len(hops.Hops) != 7 || len(hops.Hops[0].Trend) != sceneWindows {
+		t.Errorf("hops: %d of %d", len(hops.Hops), hops.Total)
+	}
+	if !slices.IsSortedFunc(hops.Hops, func(a, b struct {
+		Node      string
+		EgressIf  string  `json:"egress_if"`
+		Worst     float64 `json:"worst"`
+		LatencyNS struct{ P50, P90, P99, Max float64 }
+		Trend     []*float64
+	}) int {
+		return int(b.Worst - a.Worst)
+	}) {
+		t.Error("hops are not sorted by the worst median")
+	}
+	get(t, srv, "/api/hops?limit=1", &hops)
+	if h := hops.Hops[0]; h.Node != "4" || h.EgressIf != "3" {
+		t.Errorf("slowest hop is %s→%s, want 4→3", h.Node, h.EgressIf)
+	}
+
+	var hop struct {
+		Windows []int64
+		Series  map[string][]*float64
+	}
+	get(t, srv, "/api/hop?node=4&egress_if=3", &hop)
+	if len(hop.Series) != int(numMetrics) || len(hop.Series["latency_p99"]) != len(hop.Windows) || *hop.Series["tx_utilization_max"][0] > 1 {
+		t.Errorf("hop: %d series", len(hop.Series))
+	}
+
+	var flows struct {
+		Total int
+		Flows []flowRowJSON
+	}
+	get(t, srv, "/api/flows?limit=3", &flows)
+	if flows.Total != 26 || len(flows.Flows) != 3 || flows.Flows[0].Packets < flows.Flows[1].Packets {
+		t.Errorf("flows: %+v", flows)
+	}
+	var flow struct {
+		Positions []struct{ Node string }
+		Changes   []pathChange
+	}
+	get(t, srv, "/api/flow?key="+url.QueryEscape(flows.Flows[1].Key), &flow)
+	if len(flow.Positions) != 5 || len(flow.Changes) != 1 {
+		t.Errorf("flow: %+v", flow)
+	}
+
+	var found struct{ Open, Ended []finding }
+	get(t, srv, "/api/findings", &found)
+	if len(found.Open) != 3 || len(found.Ended) != 3 || found.Open[0].Severity != "critical" || found.Open[0].ID != "11" || found.Ended[0].Kind != "path-change" {
+		t.Errorf("findings: %+v", found)
+	}
+
+	var exporters exporterList
+	get(t, srv, "/api/exporters?limit=2", &exporters)
+	if exporters.Total != 20 || len(exporters.Exporters) != 2 || exporters.Exporters[0].Node != "17" || !exporters.Exporters[0].Silent || exporters.Exporters[1].Node != "5" {
+		t.Errorf("exporters: %+v", exporters)
+	}
+
+	var l ledgerEvent
+	get(t, srv, "/api/ledger", &l)
+	if len(l.Balances) != 2 || l.Balances[0].Dropped["malformed"] != 17 {
+		t.Errorf("ledger: %+v", l)
+	}
+}
+
+type flowRowJSON struct {
+	Key     string
+	Packets float64
+}
+
+func jsonNumber(n int64) string {
+	b, err := json.Marshal(n)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// An empty collector answers lists, never null.
+func TestAPIEmpty(t *testing.T) {
+	srv, err := New(DefaultConfig(), Deps{Status: func() Status { return Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/api/windows":   `{"metric":"latency_p99","unit":"ns","windows":[],"reports":[],"hops":[]}`,
+		"/api/hops":      `{"sort":"latency_p99","total":0,"recent_windows":12,"hops":[]}`,
+		"/api/flows":     `{"total":0,"recent_windows":12,"flows":[]}`,
+		"/api/exporters": `{"total":0,"recent_windows":12,"silent_windows":3,"exporters":[]}`,
+		"/api/findings":  `{"ended":[],"open":[]}`,
+	} {
+		res := request(srv, http.MethodGet, path)
+		body, _ := io.ReadAll(res.Body) // of a recorder
+		if string(body) != want {
+			t.Errorf("GET %s: %s\nwant %s", path, body, want)
+		}
+	}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		if res := request(srv, http.MethodGet, path); res.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s without a handler: %s", path, res.Status)
+		}
+	}
+	for _, path := range []string{"/api/status", "/api/ledger"} {
+		body, _ := io.ReadAll(request(srv, http.MethodGet, path).Body) // of a recorder
+		if strings.Contains(string(body), "null") {
+			t.Errorf("GET %s: %s", path, body)
+		}
+	}
+}
+
+func TestAPIRefuses(t *testing.T) {
+	srv := newSceneServer(t)
+	for path, want := range map[string]int{
+		"/api/windows?metric=latency":             400,
+		"/api/windows?since=x":                    400,
+		"/api/windows?since=99999999999999999999": 400,
+		"/api/windows?since=9223372036854775807":  200,
+		"/api/hops?limit=0":                       400,
+		"/api/hops?limit=201":                     400,
+		"/api/hops?offset=-1":                     400,
+		"/api/hops?offset=1000":                   200,
+		"/api/hops?sort=%00":                      400,
+		"/api/hop":                                400,
+		"/api/hop?node=99&egress_if=1":            404,
+		"/api/flow":                               400,
+		"/api/flow?key=none":                      404,
+		"/api/exporters?limit=x":                  400,
+		"/api/nothing":                            404,
+		"/login.html":                             404,
+		"/login-failed.html":                      404,
+		"/dist/app.js":                            404,
+		"/app.js":                                 200,
+	} {
+		res := request(srv, http.MethodGet, path)
+		if res.StatusCode != want {
+			t.Errorf("GET %s: %s, want %d", path, res.Status, want)
+		}
+		if want >= 400 {
+			var e struct{ Error string }
+			if err := json.NewDecoder(res.Body).Decode(&e); err != nil || e.Error == "" {
+				t.Errorf("GET %s: no reason given (%v)", path, err)
+			}
+		}
+	}
+}
+
+func TestMountedHandlers(t *testing.T) {
+	srv := newSceneServer(t)
+	for path, want := range map[string]string{"/metrics": "hopscope_up 1\n", "/healthz": "ok\n", "/readyz": "ok\n"} {
+		body, _ := io.ReadAll(request(srv, http.MethodGet, path).Body) // of a recorder
+		if string(body) != want {
+			t.Errorf("GET %s: %q, want %q", path, body, want)
+		}
+	}
+}
+
+// The hand-written JSON must be what encoding/json reads back, whatever is in a name.
+func FuzzAppendString(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = clean(s)
+		b := appendString(nil, s)
+		var got string
+		if err := json.Unmarshal(b, &got); err != nil || got != s {
+			t.Fatalf("appendString(%q) = %s, read back as %q, %v", s, b, got, err)
+		}
+		if strings.ContainsAny(string(b), "<>&\u2028\u2029") {
+			t.Fatalf("appendString(%q) = %s: markup is not escaped", s, b)
+		}
+	})
+}
+
+// Hostile names pass through the API as they are, only their invisible characters are replaced.
+func TestHostileNames(t *testing.T) {
+	srv, err := New(DefaultConfig(), sceneDeps(sceneTime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b sink.Batch
+	for _, h := range hostile {
+		b.Points = append(b.Points, hopPoint(h, h, second, sink.IntField("latency_p99", 5)))
+	}
+	if err := srv.Write(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		Hops []struct {
+			Node     string
+			EgressIf string `json:"egress_if"`
+		}
+	}
+	get(t, srv, "/api/windows", &m)
+	if len(m.Hops) != len(hostile) {
+		t.Fatalf("%d hops, want %d", len(m.Hops), len(hostile))
+	}
+	var hop struct{ Hop struct{ Node string } }
+	for _, h := range m.Hops {
+		get(t, srv, "/api/hop?"+url.Values{"node": {h.Node}, "egress_if": {h.EgressIf}}.Encode(), &hop)
+		if hop.Hop.Node != h.Node {
+			t.Errorf("asked for %q, got %q", h.Node, hop.Hop.Node)
+		}
+	}
+}
+
+func TestFindingNames(t *testing.T) {
+	f := newFinding(&inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
+		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Text: strings.Repeat("é", maxText)})
+	if f.ID != "18446744073709551615" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
+		t.Errorf("%+v", f)
+	}
+	if len(f.Text) > maxText+8 || !strings.HasSuffix(f.Text, "…") {
+		t.Errorf("text has %d bytes, want about %d", len(f.Text), maxText)
+	}
+	if f := newFinding(&inference.Finding{Kind: inference.HighLatency, Node: 0, EgressIf: 0}); f.Node != "0" || f.EgressIf != "0" {
+		t.Errorf("hop 0 of node 0: %+v", f)
+	}
+}
+
+func TestFindingsBound(t *testing.T) {
+	fs := findings{max: 4, all: map[uint64]finding{}}
+	put := func(id uint64, sev inference.Severity, start, end int64) {
+		fs.put(newFinding(&inference.Finding{ID: id, Kind: inference.HighQueue, Severity: sev, Start: start * second, End: end * second}))
+	}
+	put(1, inference.Critical, 1, 0)
+	put(2, inference.Info, 2, 0)
+	put(3, inference.Critical, 3, 9)
+	put(4, inference.Critical, 4, 8)
+	put(5, inference.Warning, 5, 0) // 4 ended first
+	put(6, inference.Warning, 6, 0) // 3 ended
+	put(7, inference.Info, 7, 0)    // 2 is the least severe and oldest
+	put(7, inference.Critical, 7, 0)
+	open, ended := fs.list()
+	var ids []string
+	for _, f := range open {
+		ids = append(ids, f.ID)
+	}
+	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 {
+		t.Errorf("open %s, %d ended, %d evicted; want 7 1 6 5, 0, 3", got, len(ended), fs.evicted)
+	}
+}
