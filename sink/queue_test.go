@@ -227,6 +227,7 @@ func TestQueueRetries(t *testing.T) {
 			want = append(want, at)
 		}
 		want = append(want, at) // the second batch
+		h.close(time.Minute)
 		var got []time.Duration
 		for _, w := range w.writes {
 			got = append(got, w.Sub(start))
@@ -237,7 +238,6 @@ func TestQueueRetries(t *testing.T) {
 		if st := h.q.Stats(); st.Failing || st.Config || st.Retries != 9 {
 			t.Errorf("Stats = %+v", st)
 		}
-		h.close(time.Minute)
 		h.balance(map[Stage]int64{Stored: 3})
 	})
 }

@@ -69,7 +69,8 @@ type Encoder interface {
 // returns nil when it took the batch over; the batch is stored later, in the order of the writes.
 type Stager interface {
 	Writer
-	// Stored is the number of batches, of all that Write took, that are stored for good.
+	// Stored is the number of batches, of all that Write took, that are stored for good. A batch of which Write
+	// refused only some points counts as taken, one of which it refused all does not.
 	Stored() uint64
 	// Tick stores what is due at now. It is called about every second, between writes.
 	Tick(ctx context.Context, now time.Time) error

@@ -18,14 +18,26 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 )
 
-// hourOf is the hour that a time in ns since 1970 belongs to, as file names have it.
-func hourOf(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15") }
+// An hour is a number of hours since 1970.
+type hour int64
+
+// hourOf is the hour that a time in ns since 1970 belongs to.
+func hourOf(ns int64) hour {
+	h := ns / int64(time.Hour)
+	if ns%int64(time.Hour) < 0 {
+		h--
+	}
+	return hour(h)
+}
+
+// String is the hour in UTC, as file names have it.
+func (h hour) String() string { return time.Unix(int64(h)*3600, 0).UTC().Format("2006-01-02T15") }
 
 // folder is the directory of the datasets.
 type folder struct {
 	dir  string
 	lock io.Closer
-	next map[string]int // number of the next part, by dataset and hour
+	next map[partKey]int // number of the next part
 	// create makes a file; tests put a disk that fills up in its place.
 	create func(path string) (diskFile, error)
 }
@@ -54,7 +66,7 @@ func openFolder(dir, lock string) (*folder, error) {
 	create := func(path string) (diskFile, error) {
 		return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	}
-	return &folder{dir: dir, lock: l, next: map[string]int{}, create: create}, nil
+	return &folder{dir: dir, lock: l, next: map[partKey]int{}, create: create}, nil
 }
 
 // removeLeftovers removes the files of a dataset that an earlier process could not finish.
@@ -73,18 +85,17 @@ func (f *folder) removeLeftovers(set string) (n int, err error) {
 }
 
 // part finds the number of the next part.
-func (f *folder) part(set, hour string) (int, error) {
-	key := set + "/" + hour
+func (f *folder) part(key partKey) (int, error) {
 	if n, ok := f.next[key]; ok {
 		return n, nil
 	}
-	entries, err := os.ReadDir(filepath.Join(f.dir, set))
+	entries, err := os.ReadDir(filepath.Join(f.dir, key.set))
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), hour+"-")
+		rest, ok := strings.CutPrefix(e.Name(), key.hour.String()+"-")
 		digits, ok2 := strings.CutSuffix(rest, ".parquet")
 		if i, err := strconv.Atoi(digits); ok && ok2 && err == nil {
 			n = max(n, i+1)
@@ -98,17 +109,17 @@ func (f *folder) part(set, hour string) (int, error) {
 }
 
 // write writes t as the next part of its dataset and hour. Only a whole file gets its final name.
-func (f *folder) write(t *table, hour string, rowGroup int) (bytes int64, err error) {
-	set := t.set.name
-	dir := filepath.Join(f.dir, set)
+func (f *folder) write(t *table, h hour, rowGroup int) (bytes int64, err error) {
+	key := partKey{t.set.name, h}
+	dir := filepath.Join(f.dir, key.set)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
 	}
-	number, err := f.part(set, hour)
+	number, err := f.part(key)
 	if err != nil {
 		return 0, err
 	}
-	name := fmt.Sprintf("%s-%03d.parquet", hour, number)
+	name := fmt.Sprintf("%v-%03d.parquet", h, number)
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	out, err := f.create(tmp)
 	if err != nil {
@@ -125,7 +136,7 @@ func (f *folder) write(t *table, hour string, rowGroup int) (bytes int64, err er
 	if err != nil {
 		return 0, errors.Join(err, os.Remove(tmp))
 	}
-	f.next[set+"/"+hour]++
+	f.next[key]++
 	return sink.n, syncDir(dir)
 }
 
@@ -172,12 +183,19 @@ func writeTable(sink *latch, t *table, rowGroup int) error {
 	if err != nil {
 		return err
 	}
-	props := parquet.NewWriterProperties(
+	options := []parquet.WriterProperty{
 		parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithVersion(parquet.V2_6), // nanoseconds
 		parquet.WithMaxRowGroupLength(int64(rowGroup)),
 		parquet.WithCreatedBy("hopscope"),
-	)
+		parquet.WithDictionaryDefault(false),
+	}
+	for _, c := range t.set.columns {
+		if c.kind == text {
+			options = append(options, parquet.WithDictionaryFor(c.name, true))
+		}
+	}
+	props := parquet.NewWriterProperties(options...)
 	meta := metadata.NewKeyValueMetadata()
 	for _, kv := range [][2]string{{"hopscope.schema_version", SchemaVersion}, {"hopscope.dataset", t.set.name}} {
 		if err := meta.Append(kv[0], kv[1]); err != nil {

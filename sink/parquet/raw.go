@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/apache/arrow/go/v15/parquet"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/sink"
@@ -27,13 +30,13 @@ type Raw struct {
 	mu      sync.Mutex
 	changed sync.Cond // ready became nil, or the end
 	active  *table
-	hour    string
-	hourEnd int64 // ns since 1970
+	hour    hour
 	began   time.Time
 	ready   *part // to be written
 	spare   *table
 	closed  bool
 	addrs   map[addrKey]string
+	flags   map[decode.Flags]string
 	stats   RawStats
 	wake    chan struct{}
 }
@@ -100,7 +103,7 @@ func NewRaw(conf Config, policy sink.Policy) (*Raw, error) {
 	}
 	r := &Raw{
 		conf: conf, policy: policy, folder: f, active: newTable(rawSet), spare: newTable(rawSet),
-		addrs: map[addrKey]string{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		addrs: map[addrKey]string{}, flags: map[decode.Flags]string{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
 	if r.stats.Leftovers, err = f.removeLeftovers(rawSet.name); err != nil {
@@ -142,9 +145,8 @@ func (r *Raw) room(ns int64) bool {
 			return false
 		case r.active.rows == 0:
 			r.hour, r.began = hourOf(ns), time.Now()
-			r.hourEnd = time.Unix(0, ns).UTC().Truncate(time.Hour).Add(time.Hour).UnixNano()
 			return true
-		case r.active.bytes < r.conf.RawMemoryBytes && ns < r.hourEnd && ns >= r.hourEnd-int64(time.Hour):
+		case r.active.bytes < r.conf.RawMemoryBytes && hourOf(ns) == r.hour:
 			return true
 		case r.handOver():
 		case r.policy == sink.Drop:
@@ -190,19 +192,44 @@ func (r *Raw) addr(a decode.Addr, ipv6 bool) string {
 	return s
 }
 
+// append appends the rows of one report. What is the same in all of them is looked up once.
 func (r *Raw) append(report *decode.Report) {
-	hops := len(report.Hops)
-	r.row(report, nil, 0)
-	for i := 1; i < hops; i++ {
-		r.row(report, &report.Hops[i], i)
+	t := r.active
+	common := rawTexts{
+		exporter: t.intern(r.addr(report.Exporter, false)),
+		format:   t.intern(report.Format.String()),
+		kind:     t.intern(report.Kind.String()),
+		version:  t.intern(report.Version.String()),
+	}
+	if report.Flags != 0 {
+		common.flags = t.intern(r.flagsText(report.Flags))
+	}
+	if err := report.Error(); err != nil {
+		common.err = t.intern(err.Error())
+	}
+	if report.Has&decode.HasFlow != 0 {
+		ipv6 := report.Flow.IPVersion == 6
+		common.src, common.dst = t.intern(r.addr(report.Flow.Src, ipv6)), t.intern(r.addr(report.Flow.Dst, ipv6))
+	}
+	for i := range report.Hops {
+		t.appendReport(report, &common)
+		t.appendHop(&report.Hops[i], i)
+		t.endRow()
+	}
+	if len(report.Hops) == 0 {
+		t.appendReport(report, &common)
+		t.endRow()
 	}
 }
 
-// row appends one row. For the first one hop is nil and looked up, since a report may have none.
-func (r *Raw) row(report *decode.Report, hop *decode.Hop, position int) {
-	t := r.active
+// rawTexts are the texts of a report; nil is null.
+type rawTexts struct {
+	exporter, format, kind, version, flags, err, src, dst parquet.ByteArray
+}
+
+func (t *table) appendReport(report *decode.Report, common *rawTexts) {
 	t.setInt(rawTime, report.Time)
-	t.setText(rawExporter, r.addr(report.Exporter, false))
+	t.setBytes(rawExporter, common.exporter)
 	set := func(f decode.Field, col int, v int64) {
 		if report.Has&f != 0 {
 			t.setInt(col, v)
@@ -211,68 +238,59 @@ func (r *Raw) row(report *decode.Report, hop *decode.Hop, position int) {
 	set(decode.HasNodeID, rawNodeID, int64(report.NodeID))
 	set(decode.HasHWID, rawHWID, int64(report.HWID))
 	set(decode.HasSeq, rawSeq, int64(report.Seq))
+	t.setBytes(rawFormat, common.format)
+	t.setBytes(rawKind, common.kind)
+	t.setBytes(rawVersion, common.version)
+	optional := func(col int, b parquet.ByteArray) {
+		if b != nil {
+			t.setBytes(col, b)
+		}
+	}
+	optional(rawFlags, common.flags)
+	optional(rawError, common.err)
+	optional(rawSrc, common.src)
+	optional(rawDst, common.dst)
+	set(decode.HasFlow, rawProto, int64(report.Flow.Proto))
+	set(decode.HasPorts, rawSrcPort, int64(report.Flow.SrcPort))
+	set(decode.HasPorts, rawDstPort, int64(report.Flow.DstPort))
 	set(decode.HasPacketID, rawPacketID, int64(report.PacketID))
 	set(decode.HasDropReason, rawDropReason, int64(report.DropReason))
-	t.setText(rawFormat, report.Format.String())
-	t.setText(rawKind, report.Kind.String())
-	t.setText(rawVersion, report.Version.String())
-	if report.Flags != 0 {
-		t.setText(rawFlags, flagsText(report.Flags))
-	}
-	if err := report.Error(); err != nil {
-		t.setText(rawError, err.Error())
-	}
-	if report.Has&decode.HasFlow != 0 {
-		t.setText(rawSrc, r.addr(report.Flow.Src, report.Flow.IPVersion == 6))
-		t.setText(rawDst, r.addr(report.Flow.Dst, report.Flow.IPVersion == 6))
-		t.setInt(rawProto, int64(report.Flow.Proto))
-	}
-	if report.Has&decode.HasPorts != 0 {
-		t.setInt(rawSrcPort, int64(report.Flow.SrcPort))
-		t.setInt(rawDstPort, int64(report.Flow.DstPort))
-	}
 	t.setInt(rawHops, int64(len(report.Hops)))
-	if hop == nil && len(report.Hops) > 0 {
-		hop = &report.Hops[0]
-	}
-	if hop != nil {
-		t.setInt(rawHop, int64(position))
-		col := rawFirstHopValue
-		value := func(f decode.HopField, v int64) {
-			if hop.Has&f != 0 {
-				t.setInt(col, v)
-			}
-			col++
-		}
-		value(decode.HopNodeID, int64(hop.NodeID))
-		value(decode.HopIngressIf, int64(hop.IngressIf))
-		value(decode.HopEgressIf, int64(hop.EgressIf))
-		value(decode.HopLatency, int64(hop.Latency))
-		value(decode.HopQueueID, int64(hop.QueueID))
-		value(decode.HopQueueOccupancy, int64(hop.QueueOccupancy))
-		value(decode.HopIngressTime, int64(hop.IngressTime))
-		value(decode.HopEgressTime, int64(hop.EgressTime))
-		value(decode.HopL2IngressIf, int64(hop.L2IngressIf))
-		value(decode.HopL2EgressIf, int64(hop.L2EgressIf))
-		value(decode.HopTxUtilization, int64(hop.TxUtilization))
-		value(decode.HopBufferID, int64(hop.BufferID))
-		value(decode.HopBufferOccupancy, int64(hop.BufferOccupancy))
-		value(decode.HopQueueCongestion, int64(hop.QueueCongestion))
-		value(decode.HopEnqTime, int64(hop.EnqTime))
-		value(decode.HopQueueDelay, int64(hop.QueueDelay))
-		value(decode.HopDeqOccupancy, int64(hop.DeqOccupancy))
-	}
-	t.endRow()
 }
 
-func flagsText(f decode.Flags) string {
-	var names [16]string
-	s := ""
-	for i, n := range f.AppendNames(names[:0]) {
-		if i > 0 {
-			s += ","
+func (t *table) appendHop(hop *decode.Hop, position int) {
+	t.setInt(rawHop, int64(position))
+	col := rawFirstHopValue
+	value := func(f decode.HopField, v int64) {
+		if hop.Has&f != 0 {
+			t.setInt(col, v)
 		}
-		s += n
+		col++
+	}
+	value(decode.HopNodeID, int64(hop.NodeID))
+	value(decode.HopIngressIf, int64(hop.IngressIf))
+	value(decode.HopEgressIf, int64(hop.EgressIf))
+	value(decode.HopLatency, int64(hop.Latency))
+	value(decode.HopQueueID, int64(hop.QueueID))
+	value(decode.HopQueueOccupancy, int64(hop.QueueOccupancy))
+	value(decode.HopIngressTime, int64(hop.IngressTime))
+	value(decode.HopEgressTime, int64(hop.EgressTime))
+	value(decode.HopL2IngressIf, int64(hop.L2IngressIf))
+	value(decode.HopL2EgressIf, int64(hop.L2EgressIf))
+	value(decode.HopTxUtilization, int64(hop.TxUtilization))
+	value(decode.HopBufferID, int64(hop.BufferID))
+	value(decode.HopBufferOccupancy, int64(hop.BufferOccupancy))
+	value(decode.HopQueueCongestion, int64(hop.QueueCongestion))
+	value(decode.HopEnqTime, int64(hop.EnqTime))
+	value(decode.HopQueueDelay, int64(hop.QueueDelay))
+	value(decode.HopDeqOccupancy, int64(hop.DeqOccupancy))
+}
+
+func (r *Raw) flagsText(f decode.Flags) string {
+	s, ok := r.flags[f]
+	if !ok {
+		s = strings.Join(f.AppendNames(nil), ",")
+		r.flags[f] = s
 	}
 	return s
 }

@@ -146,16 +146,26 @@ func (t *table) setFloat(col int, x float64) {
 	t.filled(col, v, 8)
 }
 
-func (t *table) setText(col int, s string) {
-	v := &t.columns[col]
-	if v.filled > t.rows {
-		return
-	}
+func (t *table) setText(col int, s string) { t.setBytes(col, t.intern(s)) }
+
+// intern gives the table's one copy of s.
+func (t *table) intern(s string) parquet.ByteArray {
 	b, ok := t.texts[s]
 	if !ok {
 		b = parquet.ByteArray(s)
+		if b == nil {
+			b = parquet.ByteArray{}
+		}
 		t.texts[s] = b
 		t.bytes += 2*len(s) + 64
+	}
+	return b
+}
+
+func (t *table) setBytes(col int, b parquet.ByteArray) {
+	v := &t.columns[col]
+	if v.filled > t.rows {
+		return
 	}
 	v.texts = append(v.texts, b)
 	t.filled(col, v, 24)

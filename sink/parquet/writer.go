@@ -26,12 +26,15 @@ type Writer struct {
 	stats Stats
 }
 
-type partKey struct{ set, hour string }
+type partKey struct {
+	set  string
+	hour hour
+}
 
 // part is a file to be.
 type part struct {
 	*table
-	hour  string
+	hour  hour
 	first uint64 // the batch that its first row came with
 	began time.Time
 }
@@ -189,7 +192,7 @@ func (w *Writer) writeParts(ctx context.Context, due func(*part) bool) error {
 		}
 		bytes, err := w.folder.write(p.table, p.hour, w.conf.RowGroupRows)
 		if err != nil && bytes == 0 {
-			errs = append(errs, fmt.Errorf("parquet: write %s %s: %w", key.set, key.hour, err))
+			errs = append(errs, fmt.Errorf("parquet: write %s %v: %w", key.set, key.hour, err))
 			continue
 		}
 		delete(w.parts, key)

@@ -21,7 +21,7 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-const hour = int64(time.Hour)
+const oneHour = int64(time.Hour)
 
 // base is 2026-11-21 02:00 UTC.
 var base = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC).UnixNano()
@@ -138,7 +138,7 @@ func TestOtherReaders(t *testing.T) {
 	var b sink.Batch
 	for s := range sink.AllSeries {
 		full := exampleOf(&sink.AllSeries[s], base+123456789)
-		short := exampleOf(&sink.AllSeries[s], base+hour)
+		short := exampleOf(&sink.AllSeries[s], base+oneHour)
 		short.Fields = short.Fields[:1]
 		b.Points = append(b.Points, full, short)
 	}
@@ -216,11 +216,11 @@ func TestRotation(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write(base)        // batch 1, 02h
-		write(base + hour) // batch 2, 03h
+		write(base)           // batch 1, 02h
+		write(base + oneHour) // batch 2, 03h
 		time.Sleep(5 * time.Minute)
-		write(base + 2*hour) // batch 3, 04h
-		write(base + 1)      // batch 4, 02h again
+		write(base + 2*oneHour) // batch 3, 04h
+		write(base + 1)         // batch 4, 02h again
 		if w.Stored() != 0 {
 			t.Errorf("Stored = %d", w.Stored())
 		}
@@ -271,7 +271,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range batches {
 		var b sink.Batch
 		for j := range size {
-			b.Points = append(b.Points, hopPoint(j, base+int64(i)*hour/10))
+			b.Points = append(b.Points, hopPoint(j, base+int64(i)*oneHour/10))
 		}
 		if err := w.Write(t.Context(), &b); err != nil {
 			t.Fatal(err)
@@ -293,9 +293,9 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestPartsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	w := mustNew(t, testConfig(dir))
-	const n = 300
+	const n = 100
 	for i := range int64(n) {
-		if err := w.Write(t.Context(), &sink.Batch{Points: []sink.Point{hopPoint(1, base-i*hour)}}); err != nil {
+		if err := w.Write(t.Context(), &sink.Batch{Points: []sink.Point{hopPoint(1, base-i*oneHour)}}); err != nil {
 			t.Fatal(err)
 		}
 		if len(w.parts) > maxParts {
