@@ -5,8 +5,10 @@
 // Error ≤ N/m; and every key of true weight above N/m is in the list. That holds for any stream and any order.
 //
 // The counters form a heap that is only repaired when its smallest member is needed, that is when a key comes that
-// has no counter: weight for a key that has one costs a look-up and an addition. The paper's linked list of buckets
-// does only additions of one in constant time, and is slower there too (BenchmarkAdd).
+// has no counter: weight for a key that has one costs a look-up and an addition. The paper's list of buckets adds only
+// one at a time. In BenchmarkAdd (processor time an addition, keys of 8 bytes) it is faster if every key is new, 83
+// against 118 ns with 1000 counters; on a heavy-tailed stream it takes as long, and with 10 000 counters longer, 57
+// against 40 ns.
 package topk
 
 import (
@@ -102,11 +104,13 @@ func (l *List[K]) smallest() uint32 {
 	}
 }
 
+// The heap has four children a node: half the depth of a binary one, and siblings share a cache line.
+
 func (l *List[K]) up(i int) {
 	h := l.heap
-	for i > 0 && h[i].count < h[(i-1)/2].count {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
-		i = (i - 1) / 2
+	for i > 0 && h[i].count < h[(i-1)/4].count {
+		h[i], h[(i-1)/4] = h[(i-1)/4], h[i]
+		i = (i - 1) / 4
 	}
 }
 
@@ -114,18 +118,21 @@ func (l *List[K]) down() {
 	h, i := l.heap, 0
 	n := h[0]
 	for {
-		c := 2*i + 1
+		c := 4*i + 1
 		if c >= len(h) {
 			break
 		}
-		if c+1 < len(h) && h[c+1].count < h[c].count {
-			c++
+		best, count := c, h[c].count
+		for j, m := range h[c+1 : min(c+4, len(h))] {
+			if m.count < count {
+				best, count = c+1+j, m.count
+			}
 		}
-		if n.count <= h[c].count {
+		if n.count <= count {
 			break
 		}
-		h[i] = h[c]
-		i = c
+		h[i] = h[best]
+		i = best
 	}
 	h[i] = n
 }
