@@ -154,8 +154,9 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 	edit(&cfg)
 	var n *Network
 	want := map[decode.FlowKey][]expected{}
-	var journeys, limited, oversize int
+	var delivered, journeys, limited, oversize int
 	cfg.Observe = func(j *Journey) {
+		delivered++
 		if j.Outcome != Delivered || !j.Sampled {
 			return
 		}
@@ -193,6 +194,9 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 		if len(w) > 0 {
 			t.Errorf("%d reports about %v are missing, the first of node %d about packet %d", len(w), k, w[0].node, w[0].id)
 		}
+	}
+	if every := delivered / cfg.SampleEvery; cfg.MTU == 1500 && (journeys < every || journeys > every+cfg.Flows) {
+		t.Errorf("%d of %d packets were sampled, want one of %d", journeys, delivered, cfg.SampleEvery)
 	}
 	if journeys < 500 || got < 100 {
 		t.Errorf("only %d packets and %d reports", journeys, got)

@@ -157,7 +157,7 @@ func TestProbesTellTheTruth(t *testing.T) {
 	n := mustNew(t, cfg, 9)
 	var reports []*decode.Report
 	var journeys []Journey
-	deepest := uint32(0)
+	deepest, after := uint32(0), uint32(0)
 	for step := range 1000 {
 		n.Run(time.Duration(step+1)*time.Millisecond, func(d Datagram) {
 			if d.probe {
@@ -191,15 +191,15 @@ func TestProbesTellTheTruth(t *testing.T) {
 				if (got.QueueOccupancy == 0) != (want.QueueBytes == 0) {
 					same = false
 				}
-				deepest = max(deepest, got.QueueOccupancy, got.DeqOccupancy)
+				deepest, after = max(deepest, got.QueueOccupancy), max(after, got.DeqOccupancy)
 			}
 			if same {
 				break
 			}
 		}
 	}
-	if len(journeys) < 100 || deepest < 5 {
-		t.Errorf("%d probes, at most %d packets in a queue", len(journeys), deepest)
+	if len(journeys) < 100 || deepest < 5 || after < 5 {
+		t.Errorf("%d probes, at most %d packets before and %d behind them", len(journeys), deepest, after)
 	}
 	rounds := map[decode.FlowKey]uint32{}
 	for _, r := range reports {

@@ -149,9 +149,10 @@ func TestLargeReportsEndTheirGroup(t *testing.T) {
 	cfg.ReportsPerDatagram, cfg.ReportHold, cfg.InnerBytes = 10, time.Second, 1400
 	cfg.MinPacketBytes, cfg.MaxPacketBytes = 128, 900 // many reports just long enough to go to the end
 	n := mustNew(t, cfg, 2)
-	several, toTheEnd := 0, 0
+	several, toTheEnd, count := 0, 0, 0
 	n.Run(3*time.Second, func(d Datagram) {
 		reports := decodeStrictly(t, n, d, 2)
+		count += len(reports)
 		for at, i := 8, 0; i < len(reports); i++ {
 			if d.Payload[at+1] == 0xff {
 				toTheEnd++
@@ -173,6 +174,12 @@ func TestLargeReportsEndTheirGroup(t *testing.T) {
 			}
 		}
 	})
+	for i := range n.switches {
+		count += n.switches[i].groups[0].count // still held
+	}
+	if w := n.Stats().Reports.Written; uint64(count) != w {
+		t.Errorf("%d reports were written, %d decoded", w, count)
+	}
 	if several < 100 || toTheEnd < 100 {
 		t.Errorf("%d groups, %d reports that go to the end", several, toTheEnd)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -188,7 +189,30 @@ func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 			t.Errorf("%d datagrams, %d bytes of 3 x %d, %d probes, %d subsystems", r.Len(), bytes, r.Bytes(), probes, len(next))
 		}
 	}
+	// Numbers stay unique when datagrams are late, the first ones too.
 	cfg := DefaultConfig()
+	for i := range 8 {
+		name := fmt.Sprintf("edge-%d-%d", i/2, i%2)
+		cfg.Script = append(cfg.Script, Fault{Kind: ReorderReports, For: time.Hour, Node: name, Value: 0.5})
+	}
+	n := mustNew(t, cfg, 6)
+	r, err := Record(n, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[2]uint32]bool{}
+	for range 3 {
+		for i := range r.Len() {
+			report := decodeStrictly(t, n, r.At(i), 6)[0]
+			if k := [2]uint32{report.NodeID, report.Seq}; seen[k] {
+				t.Fatalf("node %d sends number %d twice", k[0], k[1])
+			} else {
+				seen[k] = true
+			}
+		}
+		r.Renumber()
+	}
+	cfg = DefaultConfig()
 	cfg.Flows = 0
 	if _, err := Record(mustNew(t, cfg, 1), 1); err == nil || !strings.Contains(err.Error(), "0 of 1 datagrams") {
 		t.Errorf("Record of a silent network: %v", err)

@@ -166,8 +166,13 @@ func TestEventsComeInOrder(t *testing.T) {
 }
 
 func TestUtilizationIsBusyTime(t *testing.T) {
-	for _, rho := range []float64{0.2, 0.5, 0.9, 1.4} {
-		cfg, _ := oneLine(rho)
+	for _, rho := range []float64{0.2, 0.5, 0.9, 1.4, -0.8} {
+		cfg, _ := oneLine(math.Abs(rho))
+		if rho < 0 { // half the load on half the line
+			rho = -rho
+			cfg, _ = oneLine(rho / 2)
+			cfg.Script = []Fault{{Kind: CutRate, For: time.Hour, Node: "leaf-0", Peer: "spine-0", Value: 0.5}}
+		}
 		for i := range cfg.ExtraFlows {
 			cfg.ExtraFlows[i].Poisson = false
 			cfg.ExtraFlows[i].Start = time.Duration(i) * 97 * time.Microsecond

@@ -21,10 +21,11 @@ type recorded struct {
 	stream   int32 // -1 for probes
 }
 
-// stream is the sequence of one exporter and hardware id.
+// stream is the sequence of one exporter and hardware id. Its numbers go from first+low to first+high, which are not
+// those of the first and the last datagram if some were late.
 type stream struct {
-	first, span uint32
-	mask        uint32
+	first, mask uint32
+	low, high   int64
 }
 
 type streamKey struct {
@@ -60,9 +61,11 @@ func Record(n *Network, count int) (*Recording, error) {
 					r.streams = append(r.streams, stream{first: v, mask: mask})
 				}
 				s := &r.streams[i]
-				if past := (v - s.first) & mask; past < mask/2 {
-					s.span = max(s.span, past+1)
+				past := int64((v - s.first) & mask)
+				if past > int64(mask)/2 {
+					past -= int64(mask) + 1
 				}
+				s.low, s.high = min(s.low, past), max(s.high, past)
 				e.stream = i
 			}
 			r.list = append(r.list, e)
@@ -106,6 +109,6 @@ func (r *Recording) Renumber() {
 		b := r.data[e.off:e.end]
 		at, mask, _ := sequence(b)
 		v := be.Uint32(b[at:])
-		be.PutUint32(b[at:], v&^mask|(v+s.span)&mask)
+		be.PutUint32(b[at:], v&^mask|(v+uint32(s.high-s.low+1))&mask)
 	}
 }
