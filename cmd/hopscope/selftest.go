@@ -220,6 +220,8 @@ func (s *selftestStep) judge(b *sink.Balance) {
 	switch {
 	case !s.balanced:
 		s.Verdict = "ledger wrong"
+	case s.KeepsUp && s.Rate < 0.95*s.Asked:
+		s.Verdict = "keeps up; the sender reached no more"
 	case s.KeepsUp:
 		s.Verdict = "keeps up"
 	default:
