@@ -1,0 +1,233 @@
+package cover
+
+import (
+	"cmp"
+	"slices"
+)
+
+// balancer makes the trails of a net about equally long by local moves that keep the number of trails, every edge in
+// exactly one of them, and the nodes where trails end:
+//
+//   - two trails that share a node exchange their tails after it;
+//   - the same with one of them turned round (undirected nets);
+//   - a closed part of one trail moves to another trail that visits its node.
+//
+// Every move lowers the sum of the squared lengths, a positive integer, so that it comes to an end. Trails within one
+// link of the mean of their component are not searched: of two trails whose lengths differ by two or more, one is not.
+type balancer struct {
+	*net
+	trails [][]int32
+	where  []place // by half: where it is walked, if it is
+	mean   []float64
+
+	queue  []int32
+	queued []bool
+	seen   []int32 // by node: the search that visited it last
+	search int32
+	own    []int32
+	others []place
+	buf    []int32
+}
+
+type place struct{ trail, at int32 }
+
+// move is a way to change two trails: the tail of one from place i on against that of the other from place j on, or the
+// part of one from i to i2 into place j of the other.
+type move struct {
+	gain     int
+	kind     moveKind
+	from, to int32
+	i, i2, j int32
+}
+
+type moveKind uint8
+
+const (
+	exchange moveKind = iota
+	exchangeReversed
+	transfer
+)
+
+// balance improves trails in place until no move helps or stop says so.
+func (n *net) balance(trails [][]int32, stop func() bool) {
+	if len(trails) < 2 {
+		return
+	}
+	b := &balancer{net: n, trails: trails}
+	b.where = make([]place, len(n.node))
+	for h := range b.where {
+		b.where[h].trail = -1
+	}
+	sum, count := make([]int, n.comps), make([]int, n.comps)
+	for k, t := range trails {
+		b.place(int32(k), 0)
+		c := n.comp[n.node[t[0]]]
+		sum[c] += len(t)
+		count[c]++
+	}
+	b.mean = make([]float64, len(trails))
+	for k, t := range trails {
+		c := n.comp[n.node[t[0]]]
+		b.mean[k] = float64(sum[c]) / float64(count[c])
+	}
+	b.seen = make([]int32, n.nodes)
+	b.queued = make([]bool, len(trails))
+	order := make([]int32, len(trails))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(len(trails[y]), len(trails[x])) })
+	for _, k := range order {
+		b.push(k)
+	}
+	for at := 0; at < len(b.queue); at++ {
+		if at > 1<<16 && 2*at > len(b.queue) {
+			b.queue = append(b.queue[:0], b.queue[at:]...)
+			at = 0
+		}
+		k := b.queue[at]
+		b.queued[k] = false
+		if stop() {
+			return
+		}
+		if m := b.best(k); m.gain > 0 {
+			b.apply(m)
+			b.push(m.from)
+			b.push(m.to)
+		}
+	}
+}
+
+// push queues trail k if it is not near the mean.
+func (b *balancer) push(k int32) {
+	if d := float64(len(b.trails[k])) - b.mean[k]; !b.queued[k] && (d >= 1 || d <= -1) {
+		b.queued[k] = true
+		b.queue = append(b.queue, k)
+	}
+}
+
+// place notes where the halves of trail k are, from place at on.
+func (b *balancer) place(k int32, at int) {
+	for i, h := range b.trails[k][at:] {
+		b.where[h] = place{k, int32(at + i)}
+		b.where[h^1].trail = -1
+	}
+}
+
+// best finds the move of trail p that gains most, or one that is good enough to end the search: in a dense net there
+// are thousands.
+func (b *balancer) best(p int32) (m move) {
+	trail := b.trails[p]
+	b.search++
+	visit := func(i int) bool {
+		v := b.node[trail[0]]
+		if i > 0 {
+			v = b.head(trail[i-1])
+		}
+		if b.seen[v] == b.search {
+			return false
+		}
+		b.seen[v] = b.search
+		return b.at(v, p, &m)
+	}
+	// From the middle outwards: cuts there are the best of long trails.
+	for lo, hi := len(trail)/2, len(trail)/2+1; lo >= 0 || hi <= len(trail); lo, hi = lo-1, hi+1 {
+		if lo >= 0 && visit(lo) || hi <= len(trail) && visit(hi) {
+			break
+		}
+	}
+	return m
+}
+
+// at looks for moves of trail p at node v, and reports whether the best is good enough: p becomes as long as the mean, or
+// if it is far longer than that, the two trails become nearly equal.
+func (b *balancer) at(v, p int32, m *move) (good bool) {
+	b.own, b.others = b.own[:0], b.others[:0]
+	a := len(b.trails[p])
+	for _, h := range b.out(v) {
+		w := b.where[h]
+		if w.trail < 0 { // not walked from v; if it is walked to v and the trail ends there, that is a visit too
+			if w = b.where[h^1]; w.trail < 0 {
+				continue
+			}
+			if w.at++; int(w.at) != len(b.trails[w.trail]) {
+				continue
+			}
+		}
+		if w.trail == p {
+			b.own = append(b.own, w.at)
+		} else if d := len(b.trails[w.trail]) - a; d >= 2 || d <= -2 {
+			b.others = append(b.others, w)
+		}
+	}
+	if len(b.others) == 0 {
+		return false
+	}
+	slices.Sort(b.own)
+	long := float64(a) > 3*b.mean[p]
+	try := func(c move, was, becomes int) {
+		if c.gain = was*was - becomes*becomes; c.gain > m.gain {
+			*m = c
+			if long {
+				good = 8*max(becomes, -becomes) <= max(was, -was)
+			} else {
+				// The sum stays a + t, so that p becomes (a + t + becomes) / 2, or with becomes the other way round.
+				d := float64(2*a-was+becomes)/2 - b.mean[p]
+				good = -1 < d && d < 1
+			}
+		}
+	}
+	for k, w := range b.others {
+		t := len(b.trails[w.trail])
+		diff := a - t
+		for n, i := range b.own {
+			try(move{kind: exchange, from: p, to: w.trail, i: i, j: w.at}, diff, 2*(int(i)+t-int(w.at))-a-t)
+			if !b.directed {
+				try(move{kind: exchangeReversed, from: p, to: w.trail, i: i, j: w.at}, diff, 2*int(i+w.at)-a-t)
+			}
+			if n > 0 && diff > 0 {
+				last := b.own[n-1]
+				try(move{kind: transfer, from: p, to: w.trail, i: last, i2: i, j: w.at}, diff, diff-2*int(i-last))
+			}
+		}
+		if diff > 0 || len(b.others) > maxPairs {
+			continue
+		}
+		for _, u := range b.others[:k] {
+			if u.trail == w.trail { // a closed part of the other trail can come here
+				lo, hi := min(u.at, w.at), max(u.at, w.at)
+				try(move{kind: transfer, from: w.trail, to: p, i: lo, i2: hi, j: b.own[0]}, diff, diff+2*int(hi-lo))
+			}
+		}
+	}
+	return good
+}
+
+// maxPairs bounds the search for closed parts of other trails: at a node of a thousand links, tails do as well.
+const maxPairs = 64
+
+func (b *balancer) apply(m move) {
+	p, t := b.trails[m.from], b.trails[m.to]
+	i, j := int(m.i), int(m.j)
+	changedP, changedT := i, j
+	switch m.kind {
+	case exchange:
+		b.buf = append(b.buf[:0], p[i:]...)
+		p = append(p[:i], t[j:]...)
+		t = append(t[:j], b.buf...)
+	case exchangeReversed: // the head of p goes on along the head of t, backwards; the rest is the other trail
+		b.buf = append(b.buf[:0], t[:j]...)
+		reverse(b.buf)
+		tail := append([]int32(nil), p[i:]...)
+		reverse(tail)
+		p = append(p[:i], b.buf...)
+		t, changedT = append(tail, t[j:]...), 0
+	case transfer:
+		b.buf = append(append(b.buf[:0], p[i:m.i2]...), t[j:]...)
+		p = append(p[:i], p[m.i2:]...)
+		t = append(t[:j], b.buf...)
+	}
+	b.trails[m.from], b.trails[m.to] = p, t
+	b.place(m.from, changedP)
+	b.place(m.to, changedT)
+}

@@ -1,0 +1,304 @@
+package cover
+
+import (
+	"math"
+	"slices"
+)
+
+// duplicate adds to an undirected net the fewest second traversals after which only depots have odd degree. It returns
+// how many these are, and a bound below which no plan can be, which is the same number if stop did not end the search.
+//
+// A T-join with free depots: let T be the odd nodes that are no depots. Every one of them either walks to its nearest
+// depot or to another of T, and with d the distance to the nearest depot and dist that between two nodes, the cost is the
+// sum of all d less the weight of a matching of T with the weights d(t) + d(u) - dist(t, u). Pairs of weight 0 or less
+// are left out, so that a depot in every corner leaves little to match.
+//
+// First come the bridges that the parity decides: a link with a tree without depots behind it is walked there and back.
+// Where T is large, only the nearest pairs enter the matching, and its dual values tell which others are worth entering.
+func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
+	j := &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges())}
+	j.odd = make([]bool, n.nodes)
+	for v := range int32(n.nodes) {
+		j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
+	}
+	j.leaves()
+	forced := 0
+	for _, c := range j.copied {
+		if c {
+			forced++
+		}
+	}
+	var t []int32
+	for v, odd := range j.odd {
+		if odd {
+			t = append(t, int32(v))
+		}
+	}
+	proven := j.join(t, stop)
+	original := n.edges()
+	for e := range original {
+		if j.copied[e] {
+			h := 2 * e
+			n.node = append(n.node, n.node[h], n.node[h+1])
+			n.iface = append(n.iface, n.iface[h], n.iface[h+1])
+		}
+	}
+	n.finish()
+	if copies = n.edges() - original; proven {
+		return copies, copies
+	}
+	return copies, forced + (len(t)+1)/2
+}
+
+type joiner struct {
+	*net
+	depot  []bool
+	odd    []bool // node still needs a further traversal
+	copied []bool // by edge
+	gone   []bool // by edge: decided
+	to     []int32
+	via    []int32
+	dist   []int32
+	queue  []int32
+}
+
+// leaves decides the links to nodes of degree 1, and to those that become such.
+func (j *joiner) leaves() {
+	left := make([]int32, j.nodes)
+	var queue []int32
+	for v := range int32(j.nodes) {
+		left[v] = int32(len(j.out(v)))
+		if left[v] == 1 && !j.depot[v] {
+			queue = append(queue, v)
+		}
+	}
+	for len(queue) > 0 {
+		v := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, h := range j.out(v) {
+			if j.gone[h>>1] {
+				continue
+			}
+			w := j.head(h)
+			j.gone[h>>1], j.copied[h>>1] = true, true
+			j.odd[v] = false
+			left[v]--
+			if left[w]--; !j.depot[w] {
+				j.odd[w] = !j.odd[w]
+				if left[w] == 1 {
+					queue = append(queue, w)
+				}
+			}
+		}
+	}
+}
+
+// Beyond exactTargets nodes, only the nearest of each are paired at first.
+const (
+	exactTargets = 64
+	nearest      = 12
+)
+
+// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots.
+func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
+	if len(t) == 0 {
+		return true
+	}
+	j.dist, j.via, j.to = make([]int32, j.nodes), make([]int32, j.nodes), make([]int32, j.nodes)
+	for v := range j.dist {
+		j.dist[v] = -1
+	}
+	var most int32
+	for v, d := range j.toDepots() {
+		j.to[v] = d
+		if j.odd[v] {
+			most = max(most, d)
+		}
+	}
+	place := make([]int32, j.nodes)
+	for k, v := range t {
+		place[v] = int32(k)
+	}
+	mate, proven := j.matching(t, place, most, stop)
+	parity := make([]bool, j.nodes)
+	for v := range int32(j.nodes) {
+		parity[v] = j.depot[v] && len(j.out(v))%2 == 1
+	}
+	for h, c := range j.copied {
+		if c {
+			parity[j.node[2*h]] = !parity[j.node[2*h]]
+			parity[j.node[2*h+1]] = !parity[j.node[2*h+1]]
+		}
+	}
+	for k, v := range t {
+		switch u := mate[k]; {
+		case u < 0:
+			d := j.nearestDepot(v, parity)
+			parity[d] = !parity[d]
+			j.copyWay(v, d)
+		case int(u) > k:
+			j.search(v, func(x int32) bool { return x == t[u] }, int32(j.nodes))
+			j.copyWay(v, t[u])
+		}
+	}
+	return proven
+}
+
+// matching pairs the nodes of t.
+func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool) {
+	size := func(u, v int32, d int32) int64 { return int64(j.to[u] + j.to[v] - d) }
+	var pairs []pair
+	collect := func(k int, v int32, few int, radius int32, want func(p pair) bool) {
+		found := 0
+		j.search(v, func(u int32) bool {
+			if j.odd[u] && place[u] > int32(k) {
+				if w := size(u, v, j.dist[u]); w > 0 {
+					if p := (pair{int32(k), place[u], w}); want(p) {
+						pairs = append(pairs, p)
+						found++
+					}
+				}
+			}
+			return found == few
+		}, radius)
+	}
+	all := func(pair) bool { return true }
+	if len(t) <= exactTargets {
+		for k, v := range t {
+			collect(k, v, -1, j.to[v]+most, all)
+		}
+		mate, _, done := match(len(t), pairs, stop)
+		return mate, done
+	}
+	for k, v := range t {
+		collect(k, v, nearest, j.to[v]+most, all)
+	}
+	for {
+		mate, proof, done := match(len(t), pairs, stop)
+		if !done {
+			return mate, false
+		}
+		before := len(pairs)
+		short := proof.lookup(len(t))
+		// A pair that is short has 2 dist < (2 to(v) - dual(v)) + (2 to(u) - dual(u)), which bounds the search for it.
+		room := func(k int, v int32) int64 { return 2*int64(j.to[v]) - proof.node[k] }
+		widest := int64(math.MinInt64)
+		for k, v := range t {
+			widest = max(widest, room(k, v))
+		}
+		for k, v := range t {
+			if stop() {
+				return mate, false
+			}
+			radius := int32((room(k, v) + widest - 1) >> 1)
+			collect(k, v, nearest, radius, func(p pair) bool { return short(p.u, p.v) < 2*p.weight })
+		}
+		if len(pairs) == before {
+			return mate, true
+		}
+	}
+}
+
+// toDepots gives every node's distance to the nearest depot.
+func (j *joiner) toDepots() []int32 {
+	dist := make([]int32, j.nodes)
+	queue := make([]int32, 0, j.nodes)
+	for v := range int32(j.nodes) {
+		if dist[v] = -1; j.depot[v] {
+			dist[v] = 0
+			queue = append(queue, v)
+		}
+	}
+	for at := 0; at < len(queue); at++ {
+		for _, h := range j.out(queue[at]) {
+			if w := j.head(h); dist[w] < 0 {
+				dist[w] = dist[queue[at]] + 1
+				queue = append(queue, w)
+			}
+		}
+	}
+	return dist
+}
+
+// search goes breadth first from v over what is not decided, until a node is accepted or radius is reached.
+func (j *joiner) search(v int32, accept func(u int32) bool, radius int32) {
+	for _, u := range j.queue {
+		j.dist[u] = -1
+	}
+	j.dist[v], j.via[v] = 0, -1
+	j.queue = append(j.queue[:0], v)
+	for at := 0; at < len(j.queue); at++ {
+		u := j.queue[at]
+		if j.dist[u] >= radius {
+			return
+		}
+		for _, h := range j.out(u) {
+			if w := j.head(h); j.dist[w] < 0 && !j.gone[h>>1] {
+				j.dist[w], j.via[w] = j.dist[u]+1, h
+				j.queue = append(j.queue, w)
+				if accept(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// nearestDepot finds one of the depots nearest to v, if possible one that is odd: it becomes even, and the plan has a
+// walk less.
+func (j *joiner) nearestDepot(v int32, parity []bool) int32 {
+	found := int32(-1)
+	j.search(v, func(u int32) bool {
+		if !j.depot[u] {
+			return false
+		}
+		if found < 0 || j.dist[u] == j.dist[found] && parity[u] {
+			found = u
+		}
+		return parity[found]
+	}, j.to[v])
+	return found
+}
+
+// copyWay walks back from u to v, the source of the last search. A link that two ways share is walked by neither: they
+// could both do without. No optimal matching shares one, but a search that was stopped may.
+func (j *joiner) copyWay(v, u int32) {
+	for u != v {
+		h := j.via[u]
+		j.copied[h>>1] = !j.copied[h>>1]
+		u = j.node[h]
+	}
+}
+
+// lookup gives what the dual values of two nodes and of the blossoms around both sum up to.
+func (d *duals) lookup(n int) func(u, v int32) int64 {
+	around := make([][]int32, n)
+	for b, x := range d.blossom {
+		for _, v := range x.nodes {
+			around[v] = append(around[v], int32(b))
+		}
+	}
+	return func(u, v int32) int64 {
+		sum := d.node[u] + d.node[v]
+		for _, b := range around[u] {
+			if slices.Contains(around[v], b) {
+				sum += 2 * d.blossom[b].value
+			}
+		}
+		return sum
+	}
+}
+
+// rotate turns closed walks so that they begin at a depot.
+func (n *net) rotate(trails [][]int32, depot []bool) {
+	for k, t := range trails {
+		for i, h := range t {
+			if depot[n.node[h]] {
+				if n.head(t[len(t)-1]) == n.node[t[0]] {
+					trails[k] = append(append(make([]int32, 0, len(t)), t[i:]...), t[:i]...)
+				}
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,448 @@
+package cover
+
+import (
+	"math"
+	"slices"
+)
+
+// pair is a pair of nodes that may be matched.
+type pair struct {
+	u, v   int32
+	weight int64 // above 0
+}
+
+// match finds a matching of greatest total weight in a graph of n nodes: mate[v] is the partner of v, or -1. It also
+// gives the dual solution that proves it.
+//
+// Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with 0,1-vertices",
+// 1965; Z. Galil, "Efficient algorithms for finding maximum matching in graphs", ACM Computing Surveys 18(1), 1986). The
+// trees of all unmatched nodes grow together, so these have the same dual value all the time, and the search ends when
+// it is 0. Since it never grows, there are at most as many changes of it as the greatest weight, and each looks at all
+// pairs: O(m (n + W)) with weights up to W. Weights are distances in links here, which are small; that beats the lists of
+// least slack that the O(n³) form keeps.
+//
+// If stop ends the search early, the matching is valid, but neither the greatest nor proven.
+func match(n int, pairs []pair, stop func() bool) (mate []int32, proof duals, done bool) {
+	m := newMatcher(n, pairs)
+	m.greedy()
+	for done = true; m.phase(); {
+		if stop() {
+			done = false
+			break
+		}
+	}
+	mate = make([]int32, n)
+	for v, h := range m.mate {
+		if mate[v] = -1; h >= 0 {
+			mate[v] = m.end[h]
+		}
+	}
+	return mate, m.proof(), done
+}
+
+// duals proves a matching: for every pair, the values of its nodes and twice those of all blossoms around both sum up to
+// at least twice the weight, and all nodes' halves with all blossoms' values, (size-1)/2 times, to the weight of the
+// matching.
+type duals struct {
+	node    []int64
+	blossom []blossomDual
+}
+
+type blossomDual struct {
+	nodes []int32
+	value int64
+}
+
+// Labels of blossoms in the forest of alternating paths.
+const (
+	free  uint8 = iota
+	outer       // roots, and what a matched pair leads to
+	inner       // what an unmatched pair leads to
+)
+
+// matcher holds the state. Blossoms are numbered from 0, and the first n are the nodes themselves. Half h belongs to pair
+// h/2 and leads to node end[h]; its other half is h^1.
+type matcher struct {
+	n      int
+	end    []int32
+	weight []int64   // by pair
+	adj    [][]int32 // halves that lead away from a node
+
+	mate []int32 // of a node: the half that leads to its partner, or -1
+	dual []int64 // of a node or blossom, twice the value for nodes
+
+	top    []int32   // outermost blossom of a node
+	parent []int32   // blossom around a blossom, or -1
+	base   []int32   // node of a blossom that is matched outside of it, or not at all
+	parts  [][]int32 // of a blossom, round its circuit, from the one with the base
+	links  [][]int32 // the half that leads from a part to the next
+	spare  []int32   // numbers of blossoms that are not in use
+
+	label []uint8 // of an outermost blossom
+	entry []int32 // the half that leads into it from its parent in the tree; -1 for roots
+	queue []int32 // outer nodes to search from
+	mark  []bool  // of ancestor
+}
+
+func newMatcher(n int, pairs []pair) *matcher {
+	m := &matcher{n: n, end: make([]int32, 2*len(pairs)), weight: make([]int64, len(pairs)), adj: make([][]int32, n)}
+	var most int64
+	for k, p := range pairs {
+		m.end[2*k], m.end[2*k+1] = p.v, p.u
+		m.weight[k] = p.weight
+		m.adj[p.u] = append(m.adj[p.u], int32(2*k))
+		m.adj[p.v] = append(m.adj[p.v], int32(2*k+1))
+		most = max(most, p.weight)
+	}
+	ints := func(size int) []int32 {
+		s := make([]int32, size)
+		for i := range s {
+			s[i] = -1
+		}
+		return s
+	}
+	m.mate, m.top, m.parent, m.base, m.entry = ints(n), ints(n), ints(2*n), ints(2*n), ints(2*n)
+	m.dual, m.label, m.mark = make([]int64, 2*n), make([]uint8, 2*n), make([]bool, 2*n)
+	m.parts, m.links = make([][]int32, 2*n), make([][]int32, 2*n)
+	for v := range n {
+		m.dual[v] = most
+		m.top[v], m.base[v] = int32(v), int32(v)
+		m.spare = append(m.spare, int32(2*n-1-v))
+	}
+	return m
+}
+
+func (m *matcher) slack(h int32) int64 {
+	return m.dual[m.end[h]] + m.dual[m.end[h^1]] - 2*m.weight[h>>1]
+}
+
+// greedy matches along tight pairs.
+func (m *matcher) greedy() {
+	for v := range int32(m.n) {
+		for _, h := range m.adj[v] {
+			if w := m.end[h]; m.mate[v] < 0 && m.mate[w] < 0 && m.slack(h) == 0 {
+				m.mate[v], m.mate[w] = h, h^1
+			}
+		}
+	}
+}
+
+// phase lengthens the matching by a pair, or reports that it is the best.
+func (m *matcher) phase() bool {
+	for b := range m.label {
+		m.label[b], m.entry[b] = free, -1
+	}
+	m.queue = m.queue[:0]
+	for v := range int32(m.n) {
+		if m.mate[v] < 0 {
+			m.grow(v, outer, -1)
+		}
+	}
+	for {
+		if m.search() {
+			for b := int32(m.n); int(b) < len(m.parent); b++ {
+				if m.parts[b] != nil && m.parent[b] < 0 && m.label[b] == outer && m.dual[b] == 0 {
+					m.dissolve(b)
+				}
+			}
+			return true
+		}
+		if !m.adjust() {
+			return false
+		}
+	}
+}
+
+// grow labels the outermost blossom of v, which half h leads into.
+func (m *matcher) grow(v int32, label uint8, h int32) {
+	b := m.top[v]
+	m.label[b], m.entry[b] = label, h
+	if label == outer {
+		m.queue = m.leaves(m.queue, b)
+		return
+	}
+	mate := m.mate[m.base[b]]
+	m.grow(m.end[mate], outer, mate)
+}
+
+// leaves appends the nodes of a blossom.
+func (m *matcher) leaves(dst []int32, b int32) []int32 {
+	if int(b) < m.n {
+		return append(dst, b)
+	}
+	for _, p := range m.parts[b] {
+		dst = m.leaves(dst, p)
+	}
+	return dst
+}
+
+// search grows the trees along tight pairs, until there are no more (false) or two trees meet (true).
+func (m *matcher) search() bool {
+	for len(m.queue) > 0 {
+		v := m.queue[len(m.queue)-1]
+		m.queue = m.queue[:len(m.queue)-1]
+		for _, h := range m.adj[v] {
+			w := m.end[h]
+			if m.top[v] == m.top[w] || m.slack(h) > 0 {
+				continue
+			}
+			switch m.label[m.top[w]] {
+			case free:
+				m.grow(w, inner, h)
+			case outer:
+				if a := m.ancestor(v, w); a >= 0 {
+					m.contract(a, h)
+				} else {
+					m.augment(h)
+					m.augment(h ^ 1)
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// ancestor is the outermost blossom where the ways to the roots from two outer nodes meet, or -1.
+func (m *matcher) ancestor(v, w int32) int32 {
+	var path []int32
+	found := int32(-1)
+	a, b := m.top[v], m.top[w]
+	for a >= 0 || b >= 0 {
+		if a >= 0 {
+			if m.mark[a] {
+				found = a
+				break
+			}
+			m.mark[a] = true
+			path = append(path, a)
+			a = m.up(a)
+		}
+		a, b = b, a
+	}
+	for _, p := range path {
+		m.mark[p] = false
+	}
+	return found
+}
+
+// up is the next outer blossom on the way to the root, or -1.
+func (m *matcher) up(b int32) int32 {
+	if m.entry[b] < 0 {
+		return -1
+	}
+	b = m.top[m.end[m.entry[b]^1]]
+	return m.top[m.end[m.entry[b]^1]]
+}
+
+// contract makes a blossom of the circuit that half h between two outer nodes closes with the ways to their common
+// ancestor.
+func (m *matcher) contract(ancestor, h int32) {
+	b := m.spare[len(m.spare)-1]
+	m.spare = m.spare[:len(m.spare)-1]
+	var parts, links []int32
+	for p := m.top[m.end[h^1]]; p != ancestor; p = m.top[m.end[m.entry[p]^1]] {
+		parts, links = append(parts, p), append(links, m.entry[p])
+	}
+	parts = append(parts, ancestor)
+	slices.Reverse(parts)
+	slices.Reverse(links)
+	links = append(links, h)
+	for p := m.top[m.end[h]]; p != ancestor; p = m.top[m.end[m.entry[p]^1]] {
+		parts, links = append(parts, p), append(links, m.entry[p]^1)
+	}
+	m.parts[b], m.links[b] = parts, links
+	m.base[b], m.label[b], m.entry[b] = m.base[ancestor], outer, m.entry[ancestor]
+	m.parent[b], m.dual[b] = -1, 0
+	for _, p := range parts {
+		m.parent[p] = b
+		from := len(m.queue)
+		m.queue = m.leaves(m.queue, p)
+		for _, v := range m.queue[from:] {
+			m.top[v] = b
+		}
+		if m.label[p] == outer { // searched, or waiting already
+			m.queue = m.queue[:from]
+		}
+	}
+}
+
+// augment turns the pairs round on the way from half h, which leads away from an outer node, back to its root.
+func (m *matcher) augment(h int32) {
+	for {
+		v := m.end[h^1]
+		b := m.top[v]
+		m.rebase(b, v)
+		m.mate[v] = h
+		if m.entry[b] < 0 {
+			return
+		}
+		t := m.top[m.end[m.entry[b]^1]]
+		in := m.entry[t]
+		m.rebase(t, m.end[in])
+		m.mate[m.end[in]] = in ^ 1
+		h = in
+	}
+}
+
+// rebase changes the pairs in blossom b so that its node v can be matched outside of it.
+func (m *matcher) rebase(b, v int32) {
+	if int(b) < m.n {
+		return
+	}
+	part := v
+	for m.parent[part] != b {
+		part = m.parent[part]
+	}
+	m.rebase(part, v)
+	parts, links := m.parts[b], m.links[b]
+	i := slices.Index(parts, part)
+	join := func(h int32, from, to int32) {
+		m.rebase(from, m.end[h^1])
+		m.rebase(to, m.end[h])
+		m.mate[m.end[h^1]], m.mate[m.end[h]] = h, h^1
+	}
+	if i%2 == 1 {
+		for k := i + 1; k < len(parts); k += 2 {
+			join(links[k], parts[k], parts[(k+1)%len(parts)])
+		}
+	} else {
+		for k := i; k > 0; k -= 2 {
+			join(links[k-2], parts[k-2], parts[k-1])
+		}
+	}
+	m.parts[b] = append(slices.Clone(parts[i:]), parts[:i]...)
+	m.links[b] = append(slices.Clone(links[i:]), links[:i]...)
+	m.base[b] = v
+}
+
+// adjust changes the dual values so that a pair becomes tight or a blossom can be opened, and reports false if the
+// unmatched nodes have come to 0: then the matching is the best.
+func (m *matcher) adjust() bool {
+	delta, last := int64(math.MaxInt64), true
+	for v := range m.n {
+		if m.label[m.top[v]] == outer {
+			delta = min(delta, m.dual[v])
+		}
+	}
+	if delta == math.MaxInt64 {
+		return false // all are matched
+	}
+	for k := range m.weight {
+		h := int32(2 * k)
+		u, v := m.top[m.end[h]], m.top[m.end[h^1]]
+		if u == v {
+			continue
+		}
+		limit := int64(math.MaxInt64)
+		switch lu, lv := m.label[u], m.label[v]; {
+		case lu == outer && lv == outer:
+			limit = m.slack(h) / 2
+		case lu == outer && lv == free, lu == free && lv == outer:
+			limit = m.slack(h)
+		}
+		if limit < delta {
+			delta, last = limit, false
+		}
+	}
+	for b := m.n; b < len(m.parent); b++ {
+		if m.parts[b] != nil && m.parent[b] < 0 && m.label[b] == inner && m.dual[b] < delta {
+			delta, last = m.dual[b], false
+		}
+	}
+	for v := range m.n {
+		switch m.label[m.top[v]] {
+		case outer:
+			m.dual[v] -= delta
+		case inner:
+			m.dual[v] += delta
+		}
+	}
+	for b := m.n; b < len(m.parent); b++ {
+		if m.parts[b] != nil && m.parent[b] < 0 {
+			switch m.label[b] {
+			case outer:
+				m.dual[b] += delta
+			case inner:
+				m.dual[b] -= delta
+			}
+		}
+	}
+	if last {
+		return false
+	}
+	for b := int32(m.n); int(b) < len(m.parent); b++ {
+		if m.parts[b] != nil && m.parent[b] < 0 && m.label[b] == inner && m.dual[b] == 0 {
+			m.open(b)
+		}
+	}
+	m.queue = m.queue[:0]
+	for v := range int32(m.n) {
+		if m.label[m.top[v]] == outer {
+			m.queue = append(m.queue, v)
+		}
+	}
+	return true
+}
+
+// open replaces an inner blossom by its parts: those on the way of even length from where the tree enters to the base
+// stay in the tree, and the others become free.
+func (m *matcher) open(b int32) {
+	parts, links, entry := m.parts[b], m.links[b], m.entry[b]
+	m.release(b)
+	c := m.end[entry]
+	for m.parent[c] >= 0 {
+		c = m.parent[c]
+	}
+	for _, p := range parts {
+		m.label[p], m.entry[p] = free, -1
+	}
+	size := len(parts)
+	way := func(k int) (int32, int) { return links[k], (k + 1) % size }
+	k := slices.Index(parts, c)
+	if k%2 == 0 {
+		way = func(k int) (int32, int) { return links[k-1] ^ 1, k - 1 }
+	}
+	for k != 0 {
+		m.label[parts[k]], m.entry[parts[k]] = inner, entry
+		var h int32
+		h, k = way(k)
+		m.label[parts[k]], m.entry[parts[k]] = outer, h
+		entry, k = way(k)
+	}
+	m.label[parts[0]], m.entry[parts[0]] = inner, entry
+}
+
+// release makes the parts of b outermost, and its number free.
+func (m *matcher) release(b int32) {
+	for _, p := range m.parts[b] {
+		m.parent[p] = -1
+		for _, v := range m.leaves(nil, p) {
+			m.top[v] = p
+		}
+	}
+	m.parts[b], m.links[b] = nil, nil
+	m.label[b], m.entry[b], m.base[b] = free, -1, -1
+	m.spare = append(m.spare, b)
+}
+
+// dissolve takes a blossom of value 0 apart, and those in it.
+func (m *matcher) dissolve(b int32) {
+	parts := m.parts[b]
+	m.release(b)
+	for _, p := range parts {
+		if int(p) >= m.n && m.dual[p] == 0 {
+			m.dissolve(p)
+		}
+	}
+}
+
+func (m *matcher) proof() duals {
+	d := duals{node: m.dual[:m.n]}
+	for b := int32(m.n); int(b) < len(m.parent); b++ {
+		if m.parts[b] != nil && m.dual[b] > 0 {
+			d.blossom = append(d.blossom, blossomDual{m.leaves(nil, b), m.dual[b]})
+		}
+	}
+	return d
+}

@@ -1,0 +1,239 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// maxProblems bounds how many problems a check lists.
+const maxProblems = 20
+
+type problems struct {
+	errs []error
+	more int
+}
+
+func (p *problems) add(format string, args ...any) {
+	if len(p.errs) == maxProblems {
+		p.more++
+		return
+	}
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
+}
+
+func (p *problems) join() error {
+	if p.more > 0 {
+		p.errs = append(p.errs, fmt.Errorf("%d further problems", p.more))
+	}
+	return errors.Join(p.errs...)
+}
+
+// CheckCover says in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
+// by their node names and ports.
+func CheckCover(p *CoverProblem, plan *CoverPlan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	walks, err := CoverWalks(p.Graph, plan.Probes)
+	if err != nil {
+		return err
+	}
+	second, err := CoverWalks(p.Graph, plan.Second)
+	if err != nil {
+		return fmt.Errorf("second cover: %w", err)
+	}
+	missing, err := CheckWalks(p, walks)
+	if err != nil {
+		return err
+	}
+	if p.Redundant {
+		if err := checkSecond(p, walks, second); err != nil {
+			return err
+		}
+	} else if len(second) > 0 {
+		return errors.New("a second cover that was not asked for")
+	}
+	if len(missing) > 0 {
+		if !plan.Partial {
+			return fmt.Errorf("%d of %s are not covered, among them %s", len(missing), p.items(), p.Graph.LinkName(p.Graph.Link(missing[0])))
+		}
+		if len(plan.NotProbed) < len(missing) {
+			return fmt.Errorf("%d of %s are not covered, %d are named", len(missing), p.items(), len(plan.NotProbed))
+		}
+	}
+	return checkCoverStats(p, plan, walks, second)
+}
+
+func (p *CoverProblem) items() string {
+	if p.Directed {
+		return "the directions"
+	}
+	return "the links"
+}
+
+// CoverWalks reads probes by their node names and ports.
+func CoverWalks(g *topo.Graph, probes []Probe) ([]Walk, error) {
+	var bad problems
+	walks := make([]Walk, 0, len(probes))
+	for k := range probes {
+		w, err := readProbe(g, &probes[k])
+		if err != nil {
+			bad.add("probe %s: %w", probes[k].ID, err)
+		}
+		walks = append(walks, w)
+	}
+	return walks, bad.join()
+}
+
+// readProbe finds the interfaces that a probe names.
+func readProbe(g *topo.Graph, probe *Probe) (Walk, error) {
+	if len(probe.Nodes) < 2 || len(probe.Ports) != len(probe.Nodes)-1 || len(probe.Links) != len(probe.Ports) {
+		return nil, fmt.Errorf("%d nodes, %d links, %d ports", len(probe.Nodes), len(probe.Links), len(probe.Ports))
+	}
+	if probe.Agent != probe.Nodes[0] || probe.Collector != probe.Nodes[len(probe.Nodes)-1] {
+		return nil, fmt.Errorf("agent %q and collector %q are not its ends", probe.Agent, probe.Collector)
+	}
+	w := make(Walk, len(probe.Ports))
+	for k, port := range probe.Ports {
+		n, ok := g.Lookup(probe.Nodes[k])
+		if !ok {
+			return nil, fmt.Errorf("no node %q", probe.Nodes[k])
+		}
+		i := g.ByPort(n, port)
+		if i < 0 || g.Neighbor(i) < 0 || g.NodeName(g.Neighbor(i)) != probe.Nodes[k+1] {
+			return nil, fmt.Errorf("port %d of %q does not lead to %q", port, probe.Nodes[k], probe.Nodes[k+1])
+		}
+		if name := g.LinkName(g.Link(i)); name != probe.Links[k] {
+			return nil, fmt.Errorf("port %d of %q is of link %s, not %s", port, probe.Nodes[k], name, probe.Links[k])
+		}
+		w[k] = int32(i)
+	}
+	return w, nil
+}
+
+// CheckWalks says in what walks are no cover, and gives what they leave out: one interface for every link, or for every
+// direction in a directed problem. Without depots nothing may be passed twice.
+func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
+	g := p.Graph
+	var bad problems
+	depot := make([]bool, g.NumNodes())
+	for _, d := range p.Depots {
+		depot[d] = true
+	}
+	times := make([]int, 2*g.NumLinks())
+	for k, w := range walks {
+		if len(w) == 0 {
+			bad.add("probe %d passes no link", k+1)
+			continue
+		}
+		if p.MaxHops > 0 && len(w) > p.MaxHops {
+			bad.add("probe %d has %d hops, at most %d are allowed", k+1, len(w), p.MaxHops)
+		}
+		for s, i := range w {
+			if int(i) >= g.NumInterfaces() || i < 0 || g.Link(int(i)) < 0 {
+				return nil, fmt.Errorf("probe %d: hop %d leaves by interface %d, which leads nowhere", k+1, s+1, i)
+			}
+			if s > 0 && g.Neighbor(int(w[s-1])) != g.Node(int(i)) {
+				bad.add("probe %d: hop %d leaves %q, but the probe is at %q", k+1, s+1, g.NodeName(g.Node(int(i))), g.NodeName(g.Neighbor(int(w[s-1]))))
+			}
+			if !p.Usable(int(i)) {
+				bad.add("probe %d: hop %d leaves by port %d of %q, which must not be used", k+1, s+1, g.Port(int(i)), g.NodeName(g.Node(int(i))))
+			}
+			times[p.item(int(i))]++
+		}
+		if p.Depots == nil {
+			continue
+		}
+		for _, n := range [...]int{g.Node(int(w[0])), g.Neighbor(int(w[len(w)-1]))} {
+			if !depot[n] {
+				bad.add("probe %d ends at %q, which is no depot", k+1, g.NodeName(n))
+			}
+		}
+	}
+	for l := range g.NumLinks() {
+		x, y := g.Ends(l)
+		first, second := p.Wanted(l)
+		for side, wanted := range [...]bool{first, second && p.Directed} {
+			switch n := times[2*l+side]; {
+			case n > 1 && p.Depots == nil:
+				bad.add("link %s is passed %d times", g.LinkName(l), n)
+			case n == 0 && wanted:
+				missing = append(missing, [...]int{x, y}[side])
+			}
+		}
+	}
+	return missing, bad.join()
+}
+
+// checkSecond says in what the second cover is none, or goes the same way as the first.
+func checkSecond(p *CoverProblem, walks, second []Walk) error {
+	missing, err := CheckWalks(p, second)
+	if err != nil {
+		return fmt.Errorf("second cover: %w", err)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("second cover: %d links are not covered, among them %s", len(missing), p.Graph.LinkName(p.Graph.Link(missing[0])))
+	}
+	way := make([]int32, p.Graph.NumLinks())
+	for _, w := range walks {
+		for _, i := range w {
+			way[p.Graph.Link(int(i))] = i + 1
+		}
+	}
+	for k, w := range second {
+		for _, i := range w {
+			if way[p.Graph.Link(int(i))] == i+1 {
+				return fmt.Errorf("second cover: probe %d passes %s in the direction of the first", k+1, p.Graph.LinkName(p.Graph.Link(int(i))))
+			}
+		}
+	}
+	return nil
+}
+
+// checkCoverStats recomputes the statistics.
+func checkCoverStats(p *CoverProblem, plan *CoverPlan, walks, second []Walk) error {
+	want, got := p.stats(walks, second), plan.Stats
+	want.Stats = got.Stats
+	if math.Abs(want.Variance-got.Variance) <= 1e-6*(1+want.Variance) {
+		want.Variance = got.Variance
+	}
+	if want != got {
+		return fmt.Errorf("statistics are %+v, the probes say %+v", got, want)
+	}
+	objective := got.Probes
+	if p.Depots != nil {
+		objective = got.Traversals
+		if got.Optimal && !p.Directed && p.MaxHops == 0 {
+			if err := checkTwice(p, walks); err != nil {
+				return err
+			}
+		}
+	}
+	s := got.Stats
+	switch {
+	case s.Objective != float64(objective):
+		return fmt.Errorf("objective %v, the probes say %d", s.Objective, objective)
+	case !(s.LowerBound <= s.Objective):
+		return fmt.Errorf("lower bound %v is above the objective %v", s.LowerBound, s.Objective)
+	case s.Optimal && s.LowerBound != s.Objective:
+		return fmt.Errorf("optimal at %v, with a lower bound of %v", s.Objective, s.LowerBound)
+	}
+	return nil
+}
+
+// checkTwice says which link is passed three times: that cannot be the best, since two of them can be left out.
+func checkTwice(p *CoverProblem, walks []Walk) error {
+	times := make([]int, p.Graph.NumLinks())
+	for _, w := range walks {
+		for _, i := range w {
+			l := p.Graph.Link(int(i))
+			if times[l]++; times[l] > 2 {
+				return fmt.Errorf("link %s is passed %d times in a plan said to be optimal", p.Graph.LinkName(l), times[l])
+			}
+		}
+	}
+	return nil
+}
