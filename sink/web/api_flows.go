@@ -161,26 +161,28 @@ type exporterRow struct {
 	RecentReports int64   `json:"recent_reports"` // in the recent windows
 	RecentLost    int64   `json:"recent_lost"`
 	LastMS        int64   `json:"last_ms"` // end of the last window with a report, 0 if there was none
-	Silent        bool    `json:"silent"`
-	Trend         []value `json:"trend"` // reports, the kept windows, oldest first
+	Silent        bool    `json:"silent"`  // says an open finding
+	Idle          bool    `json:"idle"`    // no report in the latest windows, which may be its way
+	Trend         []value `json:"trend"`   // reports, the kept windows, oldest first
 }
 
 type exporterList struct {
 	Total         int           `json:"total"`
 	RecentWindows int           `json:"recent_windows"`
-	SilentWindows int           `json:"silent_windows"`
+	IdleWindows   int           `json:"idle_windows"`
 	Exporters     []exporterRow `json:"exporters"`
 }
 
 // listExporters lists the silent ones first, then those that lose most, then by name.
-func (h *history) listExporters(offset, limit int) exporterList {
+func (h *history) listExporters(silent map[exporterKey]bool, offset, limit int) exporterList {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	rows := make([]exporterRow, 0, len(h.exporters.all))
 	series := make(map[exporterKey]*exporterSeries, len(h.exporters.all))
 	for _, e := range h.exporters.all {
 		r := exporterRow{
-			Address: e.address, Node: e.node, HWID: e.hwID, exporterTotals: e.exporterTotals, LastMS: e.at, Silent: h.silent(e),
+			Address: e.address, Node: e.node, HWID: e.hwID, exporterTotals: e.exporterTotals, LastMS: e.at,
+			Silent: silent[e.exporterKey], Idle: h.idle(e),
 			Trend: []value{},
 		}
 		for n := h.recent(); n <= h.newest; n++ {
@@ -214,7 +216,7 @@ func (h *history) listExporters(offset, limit int) exporterList {
 			r.Trend = append(r.Trend, v)
 		}
 	}
-	return exporterList{total, recentWindows, silentWindows, rows}
+	return exporterList{total, recentWindows, idleWindows, rows}
 }
 
 // lossRatio is lost / (reports + lost) in the recent windows.

@@ -209,7 +209,7 @@ func TestAPIEmpty(t *testing.T) {
 		"/api/windows":   `{"metric":"latency_p99","unit":"ns","windows":[],"reports":[],"hops":[]}`,
 		"/api/hops":      `{"sort":"latency_p99","total":0,"recent_windows":12,"hops":[]}`,
 		"/api/flows":     `{"total":0,"recent_windows":12,"flows":[]}`,
-		"/api/exporters": `{"total":0,"recent_windows":12,"silent_windows":3,"exporters":[]}`,
+		"/api/exporters": `{"total":0,"recent_windows":12,"idle_windows":3,"exporters":[]}`,
 		"/api/findings":  `{"ended":[],"open":[]}`,
 	} {
 		res := request(srv, http.MethodGet, path)

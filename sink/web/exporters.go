@@ -88,5 +88,5 @@ func (e *exporterSeries) sum(c *exporterCell, sign int64) {
 	e.Malformed += sign * int64(c.malformed)
 }
 
-// silent tells whether an exporter that once reported has not done so for some windows.
-func (h *history) silent(e *exporterSeries) bool { return h.newest-e.active >= silentWindows }
+// idle tells whether an exporter has not reported for some windows. Some report only when something happens.
+func (h *history) idle(e *exporterSeries) bool { return h.newest-e.active >= idleWindows }

@@ -32,6 +32,7 @@ type finding struct {
 	Text      string  `json:"text"`
 
 	id       uint64
+	kind     inference.Kind
 	severity inference.Severity
 }
 
@@ -39,7 +40,7 @@ func newFinding(f *inference.Finding) finding {
 	out := finding{
 		ID: strconv.FormatUint(f.ID, 10), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Value: finite(f.Value), Baseline: finite(f.Baseline), Text: f.Text, id: f.ID, severity: f.Severity,
+		Value: finite(f.Value), Baseline: finite(f.Baseline), Text: f.Text, id: f.ID, kind: f.Kind, severity: f.Severity,
 	}
 	if len(out.Text) > maxText {
 		out.Text = out.Text[:maxText] + "…"
@@ -51,10 +52,12 @@ func newFinding(f *inference.Finding) finding {
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
 	}
-	if f.Node != 0 || (out.Flow == "" && out.Exporter == "") {
+	if f.Node != 0 || out.Flow == "" {
 		out.Node = strconv.FormatUint(uint64(f.Node), 10)
 	}
-	if f.Kind == inference.HighLatency || f.Kind == inference.HighQueue {
+	switch {
+	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue,
+		f.Kind == inference.PathChanged && out.Flow == "": // many flows left the same hop
 		out.EgressIf = strconv.FormatUint(uint64(f.EgressIf), 10)
 	}
 	return out
@@ -99,6 +102,19 @@ func sooner(a, b *finding) bool {
 		return cmp.Or(cmp.Compare(a.EndMS, b.EndMS), cmp.Compare(a.id, b.id)) < 0
 	}
 	return cmp.Or(cmp.Compare(a.severity, b.severity), cmp.Compare(a.StartMS, b.StartMS), cmp.Compare(a.id, b.id)) < 0
+}
+
+// silent gives the exporters of which an open finding says that they fell silent.
+func (f *findings) silent() map[exporterKey]bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	m := map[exporterKey]bool{}
+	for _, x := range f.all {
+		if x.EndMS == 0 && x.kind == inference.ExporterSilence {
+			m[exporterKey{x.Exporter, x.Node, x.HWID}] = true
+		}
+	}
+	return m
 }
 
 // list gives the open findings, the most severe first, then the ended ones, the latest first.

@@ -57,8 +57,8 @@ var absent = float32(math.NaN())
 // recentWindows is the number of windows over which "recent" and "worst" look back.
 const recentWindows = 12
 
-// silentWindows is the number of windows without a report after which an exporter is called silent.
-const silentWindows = 3
+// idleWindows is the number of windows without a report after which an exporter is called idle.
+const idleWindows = 3
 
 // maxWindow is longer than any window, in nanoseconds.
 const maxWindow = int64(time.Hour)

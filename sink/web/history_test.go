@@ -221,15 +221,15 @@ func TestExporterTotals(t *testing.T) {
 	report(1, 100, 10)
 	report(1, 100, 10) // the same point
 	report(2, 100, -4) // late reports filled a gap
-	l := h.listExporters(0, 10)
-	if e := l.Exporters[0]; e.Reports != 200 || e.Lost != 6 || e.Silent || e.LastMS != 2000 {
+	l := h.listExporters(nil, 0, 10)
+	if e := l.Exporters[0]; e.Reports != 200 || e.Lost != 6 || e.Idle || e.LastMS != 2000 {
 		t.Errorf("%+v, want 200 reports, 6 lost, last at 2000", e)
 	}
-	for at := int64(3); at < 3+silentWindows; at++ {
+	for at := int64(3); at < 3+idleWindows; at++ {
 		report(at, 0, 0)
 	}
-	if e := h.listExporters(0, 10).Exporters[0]; !e.Silent || e.LastMS != 2000 || e.Reports != 200 {
-		t.Errorf("after %d windows without a report: %+v", silentWindows, e)
+	if e := h.listExporters(nil, 0, 10).Exporters[0]; !e.Idle || e.Silent || e.LastMS != 2000 || e.Reports != 200 {
+		t.Errorf("after %d windows without a report: %+v", idleWindows, e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -175,7 +176,7 @@ func (s *scene) pathNodes(path []int) string {
 // fill writes all windows of the scene, the last of which ends at now.
 func (s *scene) fill(srv *Server, windows int, now time.Time) {
 	for i := range windows {
-		if err := srv.Write(nil, s.batch(sceneWindows-windows+i, now.Add(-time.Duration(windows-1-i)*s.length))); err != nil { //nolint:staticcheck // no context is looked at
+		if err := srv.Write(context.Background(), s.batch(sceneWindows-windows+i, now.Add(-time.Duration(windows-1-i)*s.length))); err != nil {
 			panic(err)
 		}
 	}

@@ -106,11 +106,12 @@ export interface ExporterRow {
   recent_reports: number;
   recent_lost: number;
   last_ms: number;
-  silent: boolean;
+  silent: boolean; // says an open finding
+  idle: boolean;
   trend: Maybe[];
 }
 
-export interface ExporterList { total: number; recent_windows: number; silent_windows: number; exporters: ExporterRow[] }
+export interface ExporterList { total: number; recent_windows: number; idle_windows: number; exporters: ExporterRow[] }
 
 export interface Balance {
   sink: string;

@@ -81,7 +81,7 @@ export class Bitmap {
     this.matrix = matrix;
     this.title = title;
     if (other) this.scale = null;
-    this.scale = fit(matrix.values(), this.scale, matrix.unit === "ratio" ? 0.001 : matrix.unit === "ns" ? 100 : 64);
+    this.scale = matrix.unit === "ratio" ? new Scale(0, 1) : fit(matrix.values(), this.scale, matrix.unit === "ns" ? 25 : 16);
     this.events.scaled(this.scale);
     // Rows stay where they are while somebody reads them.
     const busy = this.hover !== null || document.activeElement === this.scroller;

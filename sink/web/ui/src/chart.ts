@@ -88,7 +88,7 @@ export class Chart {
       padding: [8, 10, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, sync: { key: this.sync }, drag: { x: false, y: false } },
-      scales: { x: { time: true, range: (_u, min, max) => [Math.min(min, max - shortest), max] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+      scales: { x: { time: true, range: () => this.range() }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
         { ...axis, size: 26, space: 70, values: (_u, ticks) => ticks.map((t) => clock(t * 1000)) },
         { ...axis, size: 62, space: 28, values: (_u, ticks) => ticks.map((t) => inUnit(this.unit, t)) },
@@ -105,6 +105,12 @@ export class Chart {
         setCursor: [(u) => this.show(u.cursor.idx ?? null)],
       },
     };
+  }
+
+  // range is the time that the windows cover, in seconds.
+  private range(): [number, number] {
+    const first = (this.data.windows[0] ?? 0) / 1000, last = (this.data.windows.at(-1) ?? 0) / 1000;
+    return [Math.min(first, last - shortest), last];
   }
 
   // shade marks the time in which findings lasted, and single moments.

@@ -49,7 +49,7 @@ export class ExportersView {
     this.rows.set(list.exporters);
     this.pager.set(list.total);
     setHidden(this.none, list.total > 0);
-    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; silent after ${plural(list.silent_windows, "window")} without a report` : "");
+    setText(byId("exporters-note"), list.total ? `state of the last ${span(list.recent_windows * windowMS)}; idle after ${plural(list.idle_windows, "window")} without a report` : "");
   }
 
   private make(): HTMLTableRowElement {
@@ -63,7 +63,7 @@ export class ExportersView {
 
   private update(row: HTMLTableRowElement, x: ExporterRow): void {
     const recent = ratio(x.recent_lost, x.recent_reports);
-    const [level, word] = x.silent ? ["critical", "Silent"] : recent > 0 ? ["warning", `Losing ${percent(recent)}`] : ["ok", "Receiving"];
+    const [level, word] = x.silent ? ["critical", "Silent"] : recent > 0 ? ["warning", `Losing ${percent(recent)}`] : x.idle ? ["idle", "Idle"] : ["ok", "Receiving"];
     const state = row.cells[0];
     if (state && state.textContent !== word) state.replaceChildren(icon(level ?? "ok"), word ?? "");
     setAttribute(row, "data-level", level ?? null);

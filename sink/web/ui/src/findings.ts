@@ -1,7 +1,7 @@
 // What is wrong, as it is found: open findings first, then those that ended.
 
 import type { Finding, FindingList } from "./api";
-import { Keyed, byId, el, icon, setHidden, setText } from "./dom";
+import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
 import { clock, hopName, moment, plural, span } from "./format";
 import { kindName, rank, severityName } from "./marks";
 
@@ -99,8 +99,10 @@ export class FindingsView {
     }
     setText(part("severity"), severityName(f.severity));
     setText(part("kind"), kindName(f.kind));
-    setText(part("time"), f.end_ms ? `lasted ${span(f.end_ms - f.start_ms)}` : `for ${span(now - f.start_ms)}`);
-    setText(part("since"), f.end_ms ? `${moment(f.start_ms, now)} – ${clock(f.end_ms)}` : `since ${moment(f.start_ms, now)}`);
+    const lasted = now - f.start_ms;
+    setText(part("time"), f.end_ms ? `lasted ${span(f.end_ms - f.start_ms)}` : lasted < 2000 ? "just now" : `for ${span(lasted)}`);
+    setText(part("since"), moment(f.start_ms, now));
+    setAttribute(part("since"), "title", `from ${moment(f.start_ms, 0)}${f.end_ms ? ` to ${clock(f.end_ms)}` : ""}`);
     const where = part("place") as HTMLButtonElement;
     setText(where, placeName(f));
     setHidden(where, placeName(f) === "");

@@ -142,10 +142,11 @@ function openHop(node: string, egressIf: string, jump: boolean): void {
 
 function showFinding(f: Finding): void {
   if (f.exporter) jumpTo("exporters");
-  else if (f.flow && !f.egress_if) {
+  else if (f.node) openHop(f.node, f.egress_if ?? "", true);
+  else if (f.flow) {
     flows.find(f.flow);
     jumpTo("flows");
-  } else if (f.node) openHop(f.node, f.egress_if ?? "", true);
+  }
 }
 
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");

@@ -28,7 +28,7 @@ export class Marks {
 
   constructor(list: Iterable<Finding>) {
     for (const f of list) {
-      if (f.node === undefined || f.kind.startsWith("exporter") || f.kind === "path-change") continue;
+      if (f.node === undefined || f.exporter !== undefined) continue;
       const [map, key] = f.egress_if === undefined ? [this.byNode, f.node] : [this.byHop, `${f.node}/${f.egress_if}`];
       const had = map.get(key);
       if (had) had.push(f);

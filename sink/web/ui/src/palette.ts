@@ -26,20 +26,15 @@ export function colors(): string[] {
   return darkMode.matches ? onDark : onLight;
 }
 
-// Scale maps values to places between 0 and 1, by their logarithm: what matters spans decades. Zero is at the bottom.
+// Scale maps values to places between 0 and 1: by their logarithm, because what matters spans decades, or, from 0, by
+// themselves. Zero is at the bottom either way.
 export class Scale {
-  private readonly logLow: number;
-  private readonly logHigh: number;
-
-  constructor(readonly low: number, readonly high: number) {
-    this.logLow = Math.log(low);
-    this.logHigh = Math.log(high);
-  }
+  constructor(readonly low: number, readonly high: number) {}
 
   place(v: number): number {
     if (v <= this.low) return 0;
     if (v >= this.high) return 1;
-    return (Math.log(v) - this.logLow) / (this.logHigh - this.logLow);
+    return this.low === 0 ? v / this.high : Math.log(v / this.low) / Math.log(this.high / this.low);
   }
 
   index(v: number): number {
@@ -48,6 +43,10 @@ export class Scale {
 
   // ticks are round values from low to high, at most about n of them.
   ticks(n: number): number[] {
+    if (this.low === 0) {
+      const parts = n >= 5 ? 4 : 2;
+      return Array.from({ length: parts + 1 }, (_, i) => (this.high * i) / parts);
+    }
     for (const digits of [[1, 2, 5], [1, 3], [1]]) {
       const out: number[] = [];
       for (let e = Math.floor(Math.log10(this.low)); e <= Math.ceil(Math.log10(this.high)); e++) {
@@ -62,14 +61,15 @@ export class Scale {
   }
 }
 
-// fit chooses a scale for values, and keeps the one it had as long as that is not far off, so that colours do not
-// change their meaning under the reader's eyes.
+// fit chooses a logarithmic scale on which usual values are in the lower third, so that only what is many times the
+// usual stands out. It keeps the scale it had as long as that is not far off, so that colours do not change their
+// meaning under the reader's eyes.
 export function fit(values: Iterable<number>, had: Scale | null, floor: number): Scale {
-  const sorted = Float64Array.from(values).sort();
+  const sorted = Float64Array.from(values).filter((v) => v > 0).sort();
   const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
-  const high = Math.max(at(1), floor * 10);
-  const low = Math.max(floor, Math.min(at(0.02), high / 10));
-  if (had && high <= had.high && high > had.high / 5 && low >= had.low / 2 && low <= had.low * 4) return had;
+  const usual = Math.max(at(0.5), floor * 4);
+  const low = usual / 4, high = Math.max(at(1), usual * 20);
+  if (had && at(1) <= had.high && high > had.high / 4 && low >= had.low / 2 && low <= had.low * 4) return had;
   return new Scale(round(low, Math.floor), round(high, Math.ceil));
 }
 

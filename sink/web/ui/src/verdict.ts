@@ -78,7 +78,7 @@ export class Verdict {
 }
 
 function where(f: Finding): string {
-  if (f.flow) return ` for ${f.flow}`;
   if (f.exporter) return ` from exporter ${f.exporter}`;
+  if (f.flow && !f.node) return ` for ${f.flow}`;
   return f.node ? ` at ${f.egress_if ? `hop ${hopName(f.node, f.egress_if)}` : `node ${f.node}`}` : "";
 }
