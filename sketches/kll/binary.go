@@ -37,6 +37,7 @@ const (
 // AppendBinary appends s to b: all of it, so that a sketch read back goes on as s would. It never fails. FORMAT.md
 // draws the layout.
 func (s *Sketch[T]) AppendBinary(b []byte) ([]byte, error) {
+	s.settle()
 	le := binary.LittleEndian
 	b = append(b, magic...)
 	b = append(b, kindOf[T](), s.base, s.top, s.buffered)

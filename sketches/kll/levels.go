@@ -2,7 +2,7 @@ package kll
 
 // share is 2¹⁶ times the share of a level by its distance d from the heaviest one, for k = 1: 0.8 (5/8)ᵈ. The factor is
 // the largest with which a full sketch of 16-bit codes at k = 200 takes 1 KiB.
-var share = [maxLevels]uint32{52428, 32768, 20480, 12800, 8000, 5000, 3125, 1953, 1220, 762, 476, 298, 186, 116, 72, 45}
+var share = [maxLevels]uint32{52428, 32768, 20480, 12800, 8000, 5000, 3125, 1953, 1220, 762, 476, 298, 186, 116, 72}
 
 // capacity is the number of values with which a level is due for compaction, by its distance from the heaviest one.
 func (s *Sketch[T]) capacity(d int) int { return max(int(uint32(s.k)*share[d]>>16)+1, 2) }
@@ -61,6 +61,9 @@ func (s *Sketch[T]) compress() {
 
 // compact halves level h, whose items begin at lo.
 func (s *Sketch[T]) compact(h, lo int) {
+	if h == 0 {
+		s.settle()
+	}
 	n := int(s.size[h])
 	start := len(s.items) - int(s.used)
 	halve(s.items[start:lo+n+int(s.size[h+1])], lo-start, n, s.toss(h))
@@ -116,6 +119,9 @@ func (s *Sketch[T]) raise() {
 
 // insert puts values in ascending order on a level. There must be room.
 func (s *Sketch[T]) insert(level int, run []T) {
+	if level == 0 {
+		s.settle()
+	}
 	start, lighter := len(s.items)-int(s.used), 0
 	for _, n := range s.size[:level] {
 		lighter += int(n)

@@ -13,6 +13,7 @@ func (s *Sketch[T]) Rank(v T) float64 {
 	case v >= s.max:
 		return 1
 	}
+	s.settle()
 	var below, total uint64
 	i := len(s.items) - int(s.used)
 	for h, n := range s.size[:s.top+1] {
@@ -80,6 +81,7 @@ type cursor[T Number] struct {
 }
 
 func newCursor[T Number](s *Sketch[T]) (c cursor[T]) {
+	s.settle()
 	c.items, c.buf, c.buffered = s.items, s.buf, int(s.buffered)
 	sortSmall(c.buf[:c.buffered])
 	i := len(s.items) - int(s.used)

@@ -58,12 +58,12 @@ func TestTinyExact(t *testing.T) {
 
 // The figures of the type's comment, for all orders, one code at a time, in batches, and merged from parts.
 func TestTinyErrorBound(t *testing.T) {
-	const trials = 400
+	const trials = 200
 	for _, st := range streams {
 		for _, batch := range []int{1, 16, 20, 0} { // 0: sixteen parts, merged
 			t.Run(fmt.Sprintf("%s/batch=%d", st.name, batch), func(t *testing.T) {
 				t.Parallel()
-				for _, n := range []int{300, 2000, 20_000} {
+				for _, n := range []int{300, 2000, 10_000} {
 					var values exact.Values[uint16]
 					for i := range n {
 						values.Update(uint16(st.value(i, n)))
