@@ -2,6 +2,10 @@ package influx
 
 import (
 	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"testing"
 
 	influxwrite "github.com/influxdata/influxdb-client-go/v2/api/write"
@@ -61,4 +65,30 @@ func BenchmarkEncode(b *testing.B) {
 		b.SetBytes(int64(buf.Len()))
 		perPoint(b)
 	})
+}
+
+// What Config.Gzip costs and saves: a window of 1000 hops with values of their own.
+func BenchmarkGzip(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var payload []byte
+	for i := range 1000 {
+		p := hopPoint(i)
+		p.Tags[1].Value = fmt.Sprint(i)
+		for j := range p.Fields {
+			p.Fields[j].Int = int64(r.ExpFloat64() * 20_000)
+		}
+		payload, _ = AppendPoint(payload, &p)
+	}
+	var out bytes.Buffer
+	b.SetBytes(int64(len(payload)))
+	for b.Loop() {
+		out.Reset()
+		z := gzip.NewWriter(&out)
+		if _, err := io.Copy(z, bytes.NewReader(payload)); err != nil {
+			b.Fatal(err)
+		}
+		z.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(payload)), "ns/byte")
+	b.ReportMetric(float64(out.Len())/float64(len(payload)), "of-the-bytes")
 }

@@ -27,7 +27,7 @@ type Config struct {
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
 	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent on one refused request to save the points that are not at fault; 0 gives all of them up." range:"0..10000"`
-	Gzip          bool          `yaml:"gzip" doc:"Compress requests. Saves nine tenths of the network for about 10 ns a byte."`
+	Gzip          bool          `yaml:"gzip" doc:"Compress requests: a sixth of the bytes for some 6 µs a point. For a server that is far away."`
 }
 
 // DefaultConfig writes to a server on the same machine.
@@ -39,7 +39,6 @@ func DefaultConfig() Config {
 		Timeout:       10 * time.Second,
 		BatchPoints:   5000,
 		SplitRequests: 64,
-		Gzip:          true,
 	}
 }
 

@@ -212,7 +212,7 @@ func TestSplit(t *testing.T) {
 func FuzzAppendPoint(f *testing.F) {
 	f.Add("hop", "node", "17", "text", "a sentence", "id", int64(3), 0.5)
 	f.Add(`m\`, `k\\`, `v,\ =`, `f"=`, "a\nb\"\\", `g\`, int64(-1), math.Inf(1))
-	f.Add("\x00\xff", "=", " ", ",", "\x00", "#", int64(0), -0.0)
+	f.Add("\x00\xff", "=", " ", ",", "\x00", "#", int64(0), math.Copysign(0, -1))
 	f.Fuzz(func(t *testing.T, m, tagKey, tagValue, textKey, text, intKey string, i int64, x float64) {
 		if textKey != "" && (textKey[0] == 'i' || textKey[0] == 'x') { // the parser keeps one field a key
 			textKey = "t" + textKey

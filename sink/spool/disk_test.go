@@ -14,7 +14,6 @@ type memDisk struct {
 	capacity int64 // bytes over all files; writes are cut where it ends
 	noCut    bool  // Truncate fails
 	noSync   bool  // Sync fails
-	locked   bool
 }
 
 func newMemDisk() *memDisk { return &memDisk{files: map[string]*memFile{}, capacity: 1 << 40} }

@@ -1,0 +1,42 @@
+package sink
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// What the rooms of the sinks may not import, and why.
+func TestImports(t *testing.T) {
+	const ours = "github.com/hopscope/hopscope/"
+	rooms := []struct {
+		pkg       string
+		forbidden map[string]string
+	}{
+		{".", map[string]string{
+			ours + "decode": "a sink knows points, not reports", ours + "ingest": "a sink is behind the pipeline", ours + "sketches": "a sink stores results",
+			ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics",
+			"github.com/goccy/go-yaml": "the program reads settings", "net/http": "the queue knows no protocol",
+		}},
+		{"./spool", map[string]string{ours + "sink/influx": "the spool keeps bytes", ours + "decode": "the spool keeps bytes", "net": "the spool is files", "log/slog": "the program logs"}},
+		{"./influx", map[string]string{ours + "decode": "a sink knows points, not reports", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
+		{"./parquet", map[string]string{
+			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",
+			"google.golang.org/grpc": "it would add megabytes to the program for Arrow's Flight, which nobody calls",
+		}},
+	}
+	for _, room := range rooms {
+		out, err := exec.Command("go", "list", "-deps", room.pkg).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps := strings.Fields(string(out))
+		for _, dep := range deps {
+			for prefix, why := range room.forbidden {
+				if dep == prefix || strings.HasPrefix(dep, strings.TrimSuffix(prefix, "/")+"/") && prefix != "net" {
+					t.Errorf("%s imports %s: %s", room.pkg, dep, why)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package sink
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// Reports are moved about at random, by several goroutines: nothing is ever unsettled.
+func TestLedgerBalances(t *testing.T) {
+	const seed = 7
+	l := NewLedger("a", "b")
+	l.Carry("a", 5)
+	var wg sync.WaitGroup
+	for n := range uint64(4) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, n))
+			for range 2000 {
+				k := r.Uint64N(10)
+				l.Receive(Ring, k)
+				l.Receive(DroppedKernel, k/2)
+				l.Move(Ring, DroppedMalformed, k/3)
+				l.Move(Ring, ShardQueue, k-k/3)
+				l.Move(ShardQueue, Window, k-k/3)
+				l.Close(k - k/3)
+				l.MoveIn("a", SinkQueue, SpoolQueue, k/4)
+				l.MoveIn("b", SinkQueue, Stored, k-k/3)
+				for _, b := range l.Snapshot() {
+					if b.Unsettled != 0 {
+						t.Errorf("seed %d: %+v", seed, b)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s := l.Snapshot()
+	a, b := s[0], s[1]
+	if a.Sink != "a" || a.Carried != 5 || a.Received != b.Received+5 || a.Stored != 0 || a.InFlight["spool"] < 5 {
+		t.Errorf("a: %+v", a)
+	}
+	if b.Stored == 0 || b.Dropped["kernel"] == 0 || b.Dropped["malformed"] == 0 || b.InFlight["window"] != 0 || b.InFlight["sink-queue"] != 0 {
+		t.Errorf("b: %+v", b)
+	}
+}
+
+// Without a sink what left the window is stored: the page and the summary are all there is.
+func TestLedgerWithoutSinks(t *testing.T) {
+	l := NewLedger()
+	l.Receive(Window, 3)
+	l.Close(2)
+	b := l.Snapshot()
+	if len(b) != 1 || b[0].Stored != 2 || b[0].InFlight["window"] != 1 || b[0].Unsettled != 0 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A stage that is in flight and one that drops may share a name, two of one sort may not.
+func TestStageNames(t *testing.T) {
+	seen := map[string]Stage{}
+	for s := range numStages {
+		name := s.String()
+		if s.Dropped() {
+			name = "dropped " + name
+		}
+		if other, ok := seen[name]; ok || s.String() == "" {
+			t.Errorf("stages %d and %d are both called %q", s, other, name)
+		}
+		seen[name] = s
+		if s.InFlight() == s.Dropped() && s != Stored {
+			t.Errorf("stage %d is in flight and dropped, or neither", s)
+		}
+	}
+}
