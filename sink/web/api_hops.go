@@ -1,11 +1,15 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"math"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
@@ -23,7 +27,44 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	send(w, http.StatusOK, s.history.appendMatrix(nil, m, since))
+	data := s.history.appendMatrix(nil, m, since)
+	if len(data) < gzipFrom || !acceptsGzip(r) || isLocal(r.RemoteAddr) {
+		send(w, http.StatusOK, data)
+		return
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err == nil {
+		_, err = z.Write(data)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil { // cannot be: the level exists, and memory takes every write
+		send(w, http.StatusOK, data)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Header().Set("Vary", "Accept-Encoding")
+	send(w, http.StatusOK, packed.Bytes())
+}
+
+// gzipFrom is the size from which a matrix is worth packing for a client on another machine, in bytes.
+const gzipFrom = 64 << 10
+
+// acceptsGzip reads what browsers send; whoever sends weights gets the answer as it is.
+func acceptsGzip(r *http.Request) bool {
+	for _, e := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(e) == "gzip" {
+			return true
+		}
+	}
+	return false
+}
+
+func isLocal(remote string) bool {
+	a, err := netip.ParseAddrPort(remote)
+	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
 func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {

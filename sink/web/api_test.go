@@ -1,6 +1,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -263,6 +264,38 @@ func TestAPIRefuses(t *testing.T) {
 			if err := json.NewDecoder(res.Body).Decode(&e); err != nil || e.Error == "" {
 				t.Errorf("GET %s: no reason given (%v)", path, err)
 			}
+		}
+	}
+}
+
+// The matrix comes packed to clients on other machines that can unpack it, and says the same.
+func TestMatrixPacked(t *testing.T) {
+	srv := newSceneServer(t)
+	plain := srv.history.appendMatrix(nil, latencyP99, -1)
+	for _, c := range []struct {
+		remote, accept string
+		packed         bool
+	}{
+		{"192.0.2.1:999", "gzip, deflate, br", true}, {"192.0.2.1:999", "", false}, {"192.0.2.1:999", "br", false}, {"192.0.2.1:999", "gzip;q=0", false},
+		{"127.0.0.1:999", "gzip", false}, {"[::1]:999", "gzip", false},
+	} {
+		res := request(srv, http.MethodGet, "/api/windows", func(r *http.Request) {
+			r.RemoteAddr = c.remote
+			r.Header.Set("Accept-Encoding", c.accept)
+		})
+		if got := res.Header.Get("Content-Encoding") == "gzip"; got != c.packed {
+			t.Errorf("%s accepts %q: packed %v, want %v", c.remote, c.accept, got, c.packed)
+		}
+		body := io.Reader(res.Body)
+		if c.packed {
+			z, err := gzip.NewReader(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = z
+		}
+		if got, err := io.ReadAll(body); err != nil || string(got) != string(plain) {
+			t.Errorf("%s accepts %q: %d bytes, want %d (%v)", c.remote, c.accept, len(got), len(plain), err)
 		}
 	}
 }

@@ -12,6 +12,23 @@
 // are in the newest window, the new one is refused and counted. Values are kept as 32-bit floats: 24 bits are more than
 // the sketches behind them promise.
 //
+// # The API
+//
+//	/api/status      version, sources, settings, how much is kept, open findings
+//	/api/windows     metric= since=              a value of every hop in every window: the bitmap
+//	/api/hops        sort= limit= offset=        hops, the worst of the last 12 windows first
+//	/api/hop         node= egress_if=            one hop over time
+//	/api/flows       q= limit= offset=           flows and their paths, the busiest first
+//	/api/flow        key=                        one flow over time, with its path changes
+//	/api/findings    open and ended
+//	/api/exporters   limit= offset=              silent ones first, then by loss
+//	/api/ledger      where every report is, by sink
+//	/api/events      server-sent events: finding, window, ledger; Last-Event-ID or last_event_id= resumes
+//	/metrics, /healthz, /readyz                  what the collector mounts
+//
+// Metrics are named like the fields of the stored series "hop". Times are milliseconds since 1970, latencies
+// nanoseconds, queues bytes, utilisation a ratio; a value that nobody reported is null.
+//
 // # Who may see it
 //
 // On a loopback address everybody who reaches the port, provided that the Host header is an IP address, localhost, or a

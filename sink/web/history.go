@@ -121,11 +121,10 @@ func (h *history) oldest() uint64 {
 	return h.newest - uint64(h.cap) + 1
 }
 
-func (h *history) slot(n uint64) int          { return int(n % uint64(h.cap)) }
-func (h *history) window(n uint64) *window    { return &h.windows[h.slot(n)] }
-func (h *history) ms(n uint64) int64          { return h.window(n).end / 1e6 }
-func (h *history) recent() uint64             { return max(h.oldest(), h.newest-min(h.newest, recentWindows-1)) }
-func (h *history) numbers() (from, to uint64) { return h.oldest(), h.newest }
+func (h *history) slot(n uint64) int       { return int(n % uint64(h.cap)) }
+func (h *history) window(n uint64) *window { return &h.windows[h.slot(n)] }
+func (h *history) ms(n uint64) int64       { return h.window(n).end / 1e6 }
+func (h *history) recent() uint64          { return max(h.oldest(), h.newest-min(h.newest, recentWindows-1)) }
 
 // after is the number of the first kept window that ends later than ms.
 func (h *history) after(ms int64) uint64 {

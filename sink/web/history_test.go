@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/hopscope/hopscope/sink"
 )
@@ -83,6 +84,18 @@ func TestWindowsForget(t *testing.T) {
 	}
 	if got := h.hopRow(hop, latencyP99); got.LastMS != 0 || !math.IsNaN(float64(got.Latency.P99)) {
 		t.Errorf("a hop that was not seen in the kept windows shows %+v", got)
+	}
+}
+
+// The settings' reference says what a series costs.
+func TestCosts(t *testing.T) {
+	for name, c := range map[string]struct{ got, want uintptr }{
+		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 8},
+		"max_flows, a hop": {unsafe.Sizeof(positionCell{}), 16}, "max_exporters": {unsafe.Sizeof(exporterCell{}), 28},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d bytes a window, but config.go says %d", name, c.got, c.want)
+		}
 	}
 }
 

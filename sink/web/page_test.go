@@ -196,6 +196,8 @@ func testPageTables(t *testing.T, parent context.Context) {
 	b.picture(t, "whole-dark")
 	b.scheme(t, "light")
 	b.picture(t, "whole-light")
+	b.size(t, 1920, 1080)
+	b.picture(t, "wide")
 	b.size(t, 400, 3600)
 	b.picture(t, "narrow")
 	if w := eval[int](t, b, `document.documentElement.scrollWidth`); w > 400 {
@@ -364,7 +366,15 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 	if got := b.text(t, "#empty .lead"); !strings.Contains(got, "120 received") || !strings.Contains(got, "malformed") {
 		t.Errorf("with malformed datagrams only the page says %q", got)
 	}
+	// Only an exporter is known, which has no hop to draw.
+	if err := srv.Write(t.Context(), &sink.Batch{Points: []sink.Point{{
+		Measurement: "exporter", Time: now.Add(-time.Minute).UnixNano(), Tags: []sink.Tag{{Key: "address", Value: "192.0.2.1"}}, Fields: []sink.Field{sink.IntField("reports", 4)},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(t, `document.querySelector(".bitmap-none").textContent === "No hop has been reported in the kept windows."`)
 	newScene(1, 20, 4).fill(srv, 3, now)
+	b.wait(t, `document.querySelector(".bitmap-none").hidden`)
 	b.wait(t, `document.querySelector("#empty").hidden && !document.querySelector("#board").hidden`)
 	b.wait(t, loaded)
 	b.check(t)

@@ -33,6 +33,7 @@ export class Bitmap {
 
   private matrix = new Matrix("latency_p99");
   private marks = new Marks([]);
+  private marked = ""; // the open findings by which the rows were sorted
   private sorted: Row[] = [];
   private sortedAt = 0;
   private scale: Scale | null = null;
@@ -48,12 +49,13 @@ export class Bitmap {
   });
   private readonly spacer = el("div", { class: "bitmap-spacer" });
   private readonly canvas = el("canvas", { class: "bitmap-canvas", "aria-hidden": "true" });
+  private readonly none = el("p", { class: "bitmap-none" });
   private readonly axis = el("canvas", { class: "bitmap-axis", "aria-hidden": "true" });
 
   constructor(root: HTMLElement, private readonly tooltip: HTMLElement, private readonly events: BitmapEvents) {
     this.spacer.append(this.canvas);
     this.scroller.append(this.spacer);
-    root.append(this.scroller, this.axis);
+    root.append(this.none, this.scroller, this.axis);
     this.scroller.addEventListener("scroll", () => {
       if (this.hover) this.hide();
       this.draw();
@@ -76,6 +78,9 @@ export class Bitmap {
 
   // set shows a matrix. title names the metric.
   set(matrix: Matrix, title: string): void {
+    const nothing = matrix.rows.length === 0 ? "No hop has been reported in the kept windows." : isEmpty(matrix.values()) ? `No report carried ${title.toLowerCase()} in the kept windows.` : "";
+    setText(this.none, nothing);
+    setHidden(this.none, nothing === "");
     const other = matrix.metric !== this.matrix.metric;
     const rows = matrix.rows.length !== this.sorted.length;
     this.matrix = matrix;
@@ -90,7 +95,11 @@ export class Bitmap {
   }
 
   mark(findings: Iterable<Finding>): void {
-    this.marks = new Marks(findings);
+    const list = [...findings];
+    this.marks = new Marks(list);
+    const open = list.filter((f) => f.end_ms === 0).map((f) => `${f.id} ${f.severity}`).join();
+    if (open === this.marked) return this.draw();
+    this.marked = open;
     if (this.hover === null && document.activeElement !== this.scroller) this.sort();
     this.draw();
   }
@@ -459,6 +468,8 @@ export class Bitmap {
     this.draw();
   }
 }
+
+const isEmpty = (values: Iterable<number>): boolean => values[Symbol.iterator]().next().done === true;
 
 // drawLegend shows what the colours mean.
 export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title: string): void {

@@ -81,7 +81,15 @@ function round(v: number, to: (x: number) => number): number {
   return (s ?? 1) * e;
 }
 
-// css reads a colour of the style sheet.
+const known = new Map<string, string>();
+darkMode.addEventListener("change", () => known.clear());
+
+// css reads a colour of the style sheet. Asking costs a style computation, and a picture asks thousands of times.
 export function css(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  let value = known.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    known.set(name, value);
+  }
+  return value;
 }
