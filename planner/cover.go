@@ -79,6 +79,7 @@ type CoverPlan struct {
 	Probes    []Probe    `json:"probes"`
 	Second    []Probe    `json:"second_cover,omitempty"` // of a redundant plan
 	NotProbed []Unprobed `json:"not_probed,omitempty"`
+	Kept      int        `json:"kept,omitempty"`    // probes of an older plan, which come first
 	Partial   bool       `json:"partial,omitempty"` // links that should be probed are not
 	Stats     CoverStats `json:"stats"`
 }

@@ -8,6 +8,7 @@ type Probe struct {
 	Ports     []int    `json:"ports,omitempty"`     // egress port of every node but the last
 	Agent     string   `json:"agent,omitempty"`     // node whose agent sends the probe
 	Collector string   `json:"collector,omitempty"` // node whose agent receives it
+	Route     string   `json:"route,omitempty"`     // hex of what the sender writes to make it go this way
 }
 
 // Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be

@@ -1,6 +1,7 @@
 package cover
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
@@ -8,15 +9,15 @@ import (
 
 // Replan covers p again after a change, a failed link or a new one, and keeps every probe of the old plan that is still
 // whole, as it is and in its place. What the others covered, and what is new, is planned afresh: with the fewest further
-// probes there can be for it, or with depots, with ways from and to the nearest depots. It also reports how many probes
-// were kept. All in all this may be more probes than a new plan would need; the lower bound says how many.
-func Replan(p *planner.CoverProblem, old []planner.Walk, o Options) (plan *planner.CoverPlan, kept int, err error) {
+// probes there can be for it, or with depots, with ways from and to the nearest depots. All in all this may be more
+// than a new plan would need; the lower bound says how many.
+func Replan(p *planner.CoverProblem, old []planner.Walk, o Options) (*planner.CoverPlan, error) {
 	c, err := newCoverer(p, &o)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if p.Redundant {
-		return nil, 0, ErrMethod
+		return nil, fmt.Errorf("cover: %w: of two covers none is kept in a new plan", ErrMethod)
 	}
 	covered := make([]bool, p.Graph.NumInterfaces())
 	var walks []planner.Walk
@@ -31,7 +32,7 @@ func Replan(p *planner.CoverProblem, old []planner.Walk, o Options) (plan *plann
 			}
 		}
 	}
-	kept = len(walks)
+	kept := len(walks)
 	n := newNet(p, func(i int) bool { return c.want(i) && !covered[i] })
 	if p.Depots == nil {
 		walks = append(walks, c.cover(n)...)
@@ -42,7 +43,9 @@ func Replan(p *planner.CoverProblem, old []planner.Walk, o Options) (plan *plann
 		walks = append(walks, c.ways.attach(n, trails, n.edges(), p.MaxHops)...)
 		c.bound = c.edges
 	}
-	return c.plan(walks, nil), kept, nil
+	plan := c.plan(walks, nil)
+	plan.Kept = kept
+	return plan, nil
 }
 
 // whole reports whether a probe can stay: it passes nothing that must not be passed, keeps to limit and depots, and in

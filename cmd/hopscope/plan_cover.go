@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+type coverFlags struct {
+	*planFlags
+	balanced, directed, redundant, partial bool
+	maxHops, maxPort, mtu                  int
+	depots, replan, sr                     string
+	skip                                   []string
+}
+
+func planCoverCommand() *cobra.Command {
+	var o coverFlags
+	c := &cobra.Command{
+		Use:   "cover --topology FILE",
+		Short: "Probes that together pass every link",
+		Long: `Plan probes that together pass every link of a topology, each once.
+
+There are as few as can be: half the nodes of odd degree in every connected part, or
+one. With --depots probes start and end at those nodes only, and as few links as can
+be are passed a second time. With --directed both directions of every link are
+passed, since a queue belongs to a direction.
+
+Methods: euler (fewest probes), dfs, paper and paper-balanced (INT-path as
+published, for comparison).
+
+A plan that cannot pass every link is an error that names one; --partial leaves such
+links out and lists them.`,
+		Example: `  hopscope plan cover --topology fat-tree:8 --balanced
+  hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --svg plan.svg
+  hopscope plan cover --topology lab.yaml --directed --sr --format json
+  hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2`,
+		Args: exactArgs(0),
+	}
+	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper or paper-balanced", string(cover.Euler))
+	f := c.Flags()
+	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
+	f.BoolVar(&o.directed, "directed", false, "pass both directions of every link")
+	f.IntVar(&o.maxHops, "max-hops", 0, "most links of a probe (0: any number)")
+	f.IntVar(&o.maxPort, "max-port", 0, "highest port that a probe can be sent to (0: any)")
+	f.StringVar(&o.depots, "depots", "", "nodes where probes may start and end: a file, one a line, or names with commas between")
+	f.StringArrayVar(&o.skip, "skip", nil, "link that must not be passed, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
+	f.BoolVar(&o.redundant, "redundant", false, "plan two covers that pass every link in opposite directions")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which every probe that is still whole is kept")
+	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
+	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
+	f.Lookup("sr").NoOptDefVal = "int-path"
+	f.IntVar(&o.mtu, "mtu", 1500, "bytes in a frame behind the Ethernet header, for --sr")
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *coverFlags) run(c *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := o.problem()
+	if err != nil {
+		return err
+	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string {
+		return fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks())
+	})
+	plan, err := o.plan(c, p)
+	done()
+	if err != nil {
+		return err
+	}
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return drawCover(w, p, plan) }); err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return coverTable(c.OutOrStdout(), plan)
+}
+
+// plan makes the plan and checks it.
+func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.CoverPlan, error) {
+	options := cover.Options{Method: cover.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: o.stop(c)}
+	var old []planner.Walk
+	if o.replan != "" {
+		var err error
+		if old, err = readWalks(o.replan, p.Graph); err != nil {
+			return nil, err
+		}
+	}
+	start := time.Now()
+	var plan *planner.CoverPlan
+	var err error
+	if o.replan != "" {
+		plan, err = cover.Replan(p, old, options)
+	} else {
+		plan, err = cover.Plan(p, options)
+	}
+	if errors.Is(err, cover.ErrMethod) {
+		return nil, usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if err := planner.CheckCover(p, plan); err != nil {
+		return nil, fmt.Errorf("the plan does not hold: %w", err)
+	}
+	if o.sr != "" {
+		for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
+			if err := addRoutes(p.Graph, probes, o.sr, p.MaxPort, o.partial); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return plan, nil
+}
+
+// problem reads what the flags say.
+func (o *coverFlags) problem() (*planner.CoverProblem, error) {
+	switch {
+	case o.topology == "":
+		return nil, usagef("--topology is missing: a file, or one of %s", topo.Generators)
+	case o.maxHops < 0:
+		return nil, usagef("--max-hops %d is negative", o.maxHops)
+	case o.maxPort < 0:
+		return nil, usagef("--max-port %d is negative", o.maxPort)
+	case o.redundant && (o.directed || o.depots != "" || o.replan != ""):
+		return nil, usagef("--redundant goes with none of --directed, --depots and --replan: its two covers pass both directions and end anywhere")
+	}
+	g, err := load.Topology(o.topology)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner.CoverProblem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant}
+	if o.sr != "" {
+		hops, port, err := routeLimits(o.sr, o.mtu)
+		if err != nil {
+			return nil, err
+		}
+		limit := func(asked, most int) int {
+			if asked == 0 {
+				return most
+			}
+			return min(asked, most)
+		}
+		p.MaxHops, p.MaxPort = limit(p.MaxHops, hops), limit(p.MaxPort, port)
+	}
+	if o.depots != "" {
+		if p.Depots, err = readDepots(o.depots, g); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.skip) > 0 {
+		p.Skip = make([]bool, g.NumLinks())
+		for _, name := range o.skip {
+			links, err := g.LookupLinks(name)
+			if err != nil {
+				return nil, usagef("--skip: %w", err)
+			}
+			for _, l := range links {
+				p.Skip[l] = true
+			}
+		}
+	}
+	return p, nil
+}
+
+// readDepots reads node names from a file, one a line, or from the flag itself.
+func readDepots(spec string, g *topo.Graph) ([]int, error) {
+	depots := []int{}
+	seen := map[int]bool{}
+	add := func(place, name string) error {
+		v, ok := g.Lookup(name)
+		if !ok {
+			return fmt.Errorf("%s: the topology has no node %q", place, name)
+		}
+		if seen[v] {
+			return fmt.Errorf("%s: the depot %q is given twice", place, name)
+		}
+		seen[v] = true
+		depots = append(depots, v)
+		return nil
+	}
+	f, err := os.Open(spec)
+	if errors.Is(err, fs.ErrNotExist) {
+		for name := range strings.SplitSeq(spec, ",") {
+			if err := add("--depots", strings.TrimSpace(name)); err != nil {
+				return nil, usageError{err}
+			}
+		}
+		return depots, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	for line := 1; s.Scan(); line++ {
+		name := strings.TrimSpace(s.Text())
+		if name == "" || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if err := add(fmt.Sprintf("depots %s:%d", spec, line), name); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("depots %s: %w", spec, err)
+	}
+	if len(depots) == 0 {
+		return nil, fmt.Errorf("depots %s: no nodes", spec)
+	}
+	return depots, nil
+}
+
+// maxPlan bounds an older plan's file.
+const maxPlan = 1 << 30
+
+// readWalks reads the probes of an older plan that the topology still has all links of.
+func readWalks(path string, g *topo.Graph) ([]planner.Walk, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var plan planner.CoverPlan
+	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(&plan); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", path, err)
+	}
+	if len(plan.Probes) == 0 {
+		return nil, fmt.Errorf("plan %s: no probes", path)
+	}
+	var walks []planner.Walk
+	for k := range plan.Probes {
+		if w, err := planner.CoverWalks(g, plan.Probes[k:k+1]); err == nil {
+			walks = append(walks, w...)
+		}
+	}
+	return walks, nil
+}
+
+// coverTable writes a plan for people: a probe a line, and what there is to know about all of them.
+func coverTable(w io.Writer, plan *planner.CoverPlan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""
+	fmt.Fprint(t, "PROBE\tHOPS\tFROM\tTO\tPATH")
+	if routes {
+		fmt.Fprint(t, "\tROUTE")
+	}
+	fmt.Fprintln(t)
+	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
+		for _, p := range probes {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s", p.ID, len(p.Nodes)-1, p.Agent, p.Collector, shorten(p.Nodes))
+			if routes {
+				fmt.Fprintf(t, "\t%s", p.Route)
+			}
+			fmt.Fprintln(t)
+		}
+	}
+	t.Flush()
+	s := plan.Stats
+	fmt.Fprintf(b, "\n%s: %d probe%s pass %d links in %d hops (%d more than once), %d to %d each, variance %.3f\n",
+		plan.Topology, s.Probes, plural(s.Probes), s.Links, s.Traversals, s.Duplicated, s.Shortest, s.Longest, s.Variance)
+	if plan.Kept > 0 {
+		fmt.Fprintf(b, "kept from the older plan: the first %d\n", plan.Kept)
+	}
+	if len(plan.Second) > 0 {
+		fmt.Fprintf(b, "second cover: %d probe%s; a failed link hides at most %d others\n", len(plan.Second), plural(len(plan.Second)), s.Blind)
+	}
+	verdict := "the best there is"
+	if !s.Optimal {
+		verdict = fmt.Sprintf("the best there is has at least %g", s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, verdict, s.Seconds)
+	for _, u := range plan.NotProbed {
+		from := ""
+		if u.From != "" {
+			from = " from " + u.From
+		}
+		fmt.Fprintf(b, "not probed: %s%s: %s\n", u.Link, from, u.Reason)
+	}
+	if plan.Partial {
+		fmt.Fprintln(b, "This plan is partial: it does not pass every link.")
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// shorten gives a path of many nodes by its beginning and end.
+func shorten(nodes []string) string {
+	const most = 8
+	if len(nodes) <= most {
+		return strings.Join(nodes, " ")
+	}
+	return strings.Join(nodes[:most-2], " ") + " ... " + nodes[len(nodes)-1]
+}

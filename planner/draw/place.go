@@ -1,0 +1,105 @@
+package draw
+
+import (
+	"math"
+
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// place gives every node coordinates from 0 to 1.
+func place(g *topo.Graph) (x, y []float64) {
+	tiers := 0
+	for v := range g.NumNodes() {
+		if g.Tier(v) != topo.NoTier {
+			tiers++
+		}
+	}
+	if tiers == g.NumNodes() && g.NumNodes() > 1 {
+		return layers(g)
+	}
+	return forces(g)
+}
+
+// layers puts every tier on a line, the nodes in the order of their numbers, which in generated fabrics is by pods.
+func layers(g *topo.Graph) (x, y []float64) {
+	n := g.NumNodes()
+	x, y = make([]float64, n), make([]float64, n)
+	var count [topo.Core + 1]int
+	for v := range n {
+		count[g.Tier(v)]++
+	}
+	var next [topo.Core + 1]int
+	line := [...]float64{topo.Edge: 1, topo.Aggregation: 0.5, topo.Core: 0}
+	for v := range n {
+		t := g.Tier(v)
+		x[v], y[v] = (float64(next[t])+0.5)/float64(count[t]), line[t]
+		next[t]++
+	}
+	return x, y
+}
+
+// rounds is how often the forces act; every round costs the square of the number of nodes.
+const rounds = 20_000_000
+
+// forces starts from a spiral and lets links pull and nodes push, ever more gently.
+func forces(g *topo.Graph) (x, y []float64) {
+	n := g.NumNodes()
+	x, y = make([]float64, n), make([]float64, n)
+	for v := range n {
+		r := math.Sqrt((float64(v) + 0.5) / float64(n))
+		x[v], y[v] = r*math.Cos(2.4*float64(v)), r*math.Sin(2.4*float64(v))
+	}
+	dx, dy := make([]float64, n), make([]float64, n)
+	k := 2 / math.Sqrt(float64(n)) // the distance at which pull and push are equal
+	steps := min(300, max(20, rounds/(n*n+1)))
+	for step := range steps {
+		clear(dx)
+		clear(dy)
+		for u := range n {
+			for v := range u {
+				ax, ay := x[u]-x[v], y[u]-y[v]
+				f := k * k / (ax*ax + ay*ay + 1e-6)
+				dx[u] += ax * f
+				dy[u] += ay * f
+				dx[v] -= ax * f
+				dy[v] -= ay * f
+			}
+		}
+		for l := range g.NumLinks() {
+			i, j := g.Ends(l)
+			u, v := g.Node(i), g.Node(j)
+			ax, ay := x[u]-x[v], y[u]-y[v]
+			f := math.Hypot(ax, ay) / k
+			dx[u] -= ax * f
+			dy[u] -= ay * f
+			dx[v] += ax * f
+			dy[v] += ay * f
+		}
+		heat := 0.15 * (1 - float64(step)/float64(steps))
+		for v := range n {
+			// A weak pull to the middle keeps components together.
+			ax, ay := dx[v]-0.05*x[v], dy[v]-0.05*y[v]
+			d := math.Hypot(ax, ay) + 1e-9
+			x[v] += ax / d * min(d, heat)
+			y[v] += ay / d * min(d, heat)
+		}
+	}
+	stretch(x)
+	stretch(y)
+	return x, y
+}
+
+// stretch maps values to 0..1.
+func stretch(x []float64) {
+	lo, hi := x[0], x[0]
+	for _, v := range x {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	for i := range x {
+		if hi > lo {
+			x[i] = (x[i] - lo) / (hi - lo)
+		} else {
+			x[i] = 0.5
+		}
+	}
+}
