@@ -115,7 +115,11 @@ func TestRawBounded(t *testing.T) {
 		c := testConfig(dir)
 		c.RawMemoryBytes = 1 << 20
 		r := startRaw(t, c, policy, nil)
-		const workers, each = 4, 4000
+		const workers = 4
+		each := 4000
+		if testing.Short() {
+			each = 1000
+		}
 		var wg sync.WaitGroup
 		for n := range workers {
 			wg.Go(func() {
@@ -134,7 +138,7 @@ func TestRawBounded(t *testing.T) {
 		}
 		st := r.Stats()
 		rows := readAll(t, dir, "raw")
-		if st.Reports+st.Dropped != workers*each || uint64(len(rows)) != st.Reports*3 || st.Rows != uint64(len(rows)) {
+		if st.Reports+st.Dropped != uint64(workers*each) || uint64(len(rows)) != st.Reports*3 || st.Rows != uint64(len(rows)) {
 			t.Errorf("policy %d: %d rows, %+v", policy, len(rows), st)
 		}
 		if policy == sink.Block && st.Dropped != 0 {
