@@ -293,7 +293,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestPartsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	w := mustNew(t, testConfig(dir))
-	const n = 100
+	const n = 80
 	for i := range int64(n) {
 		if err := w.Write(t.Context(), &sink.Batch{Points: []sink.Point{hopPoint(1, base-i*oneHour)}}); err != nil {
 			t.Fatal(err)
