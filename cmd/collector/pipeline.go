@@ -244,12 +244,3 @@ func (p *pipeline) recycleCuts() {
 	}
 	p.cuts = p.cuts[:0]
 }
-
-// visit runs f in every shard, one after the other, and waits for it.
-func (p *pipeline) visit(f func(*shard.State)) {
-	for _, s := range p.shards {
-		done := make(chan struct{})
-		s.queue <- &work{visit: func(st *shard.State) { f(st); close(done) }}
-		<-done
-	}
-}

@@ -117,6 +117,7 @@ func demoConfig(listen, data string) collector.Config {
 	cfg.Flows.MemoryBytes = 64 << 20
 	cfg.Parquet.Enabled = true
 	cfg.Parquet.Dir = filepath.Join(data, "parquet")
+	cfg.Parquet.RotateInterval = 5 * time.Second
 	cfg.Parquet.Spool.Dir = filepath.Join(data, "spool")
 	cfg.Events.Warmup = 15
 	cfg.Log.Level = "warn"
