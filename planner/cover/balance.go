@@ -2,6 +2,7 @@ package cover
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -27,6 +28,16 @@ type balancer struct {
 	own    []int32
 	others []place
 	buf    []int32
+
+	work    int // link ends looked at
+	squares int // sum of the squared lengths
+	saved   []savedTrail
+	journal bool
+}
+
+type savedTrail struct {
+	trail  int32
+	halves []int32
 }
 
 type place struct{ trail, at int32 }
@@ -80,6 +91,12 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 	for _, k := range order {
 		b.push(k)
 	}
+	b.run(stop)
+	b.shake(sum, count, stop)
+}
+
+// run makes moves until none of the queued trails has one.
+func (b *balancer) run(stop func() bool) {
 	for at := 0; at < len(b.queue); at++ {
 		if at > 1<<16 && 2*at > len(b.queue) {
 			b.queue = append(b.queue[:0], b.queue[at:]...)
@@ -88,7 +105,7 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 		k := b.queue[at]
 		b.queued[k] = false
 		if stop() {
-			return
+			break
 		}
 		if m := b.best(k); m.gain > 0 {
 			b.apply(m)
@@ -96,6 +113,88 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 			b.push(m.to)
 		}
 	}
+	for _, k := range b.queue {
+		b.queued[k] = false
+	}
+	b.queue = b.queue[:0]
+}
+
+// Shaking is bounded by the link ends that it looks at: so many for every edge, and in all some ten milliseconds' worth.
+const (
+	shakeEdge = 4000
+	shakeAll  = 2_500_000
+)
+
+// shake leaves local optima: it makes a random exchange, then the moves that help, and takes all of it back if the
+// lengths are less equal than before. It ends when they are as equal as whole numbers can be, and with its budget,
+// which does not grow with the net: on large ones local moves have to do.
+func (b *balancer) shake(sum, count []int, stop func() bool) {
+	ideal := 0
+	for c, k := range count {
+		if k > 0 {
+			q, r := sum[c]/k, sum[c]%k
+			ideal += r*(q+1)*(q+1) + (k-r)*q*q
+		}
+	}
+	b.squares = 0
+	for _, t := range b.trails {
+		b.squares += len(t) * len(t)
+	}
+	r := rand.New(rand.NewPCG(uint64(len(b.trails)), uint64(b.edges())))
+	b.work, b.journal = 0, true
+	for budget := min(shakeAll, shakeEdge*b.edges()); b.squares > ideal && b.work < budget && !stop(); {
+		before := b.squares
+		b.saved = b.saved[:0]
+		if !b.kick(r) {
+			continue
+		}
+		b.run(stop)
+		if b.squares > before {
+			for _, s := range b.saved {
+				b.trails[s.trail] = s.halves
+			}
+			for _, s := range b.saved {
+				b.place(s.trail, 0)
+			}
+			b.squares = before
+		}
+	}
+	b.journal = false
+}
+
+// kick exchanges tails of two trails at random, of which one is not near the mean if such a one is found soon.
+func (b *balancer) kick(r *rand.Rand) bool {
+	b.work += 30
+	p := int32(r.IntN(len(b.trails)))
+	for range 30 {
+		if d := float64(len(b.trails[p])) - b.mean[p]; d >= 1 || d <= -1 {
+			break
+		}
+		p = int32(r.IntN(len(b.trails)))
+	}
+	trail := b.trails[p]
+	i := r.IntN(len(trail) + 1)
+	v := b.node[trail[0]]
+	if i > 0 {
+		v = b.head(trail[i-1])
+	}
+	out := b.out(v)
+	w := b.where[out[r.IntN(len(out))]]
+	if w.trail < 0 || w.trail == p {
+		return false
+	}
+	m := move{kind: exchange, from: p, to: w.trail, i: int32(i), j: w.at}
+	x, all := i+len(b.trails[w.trail])-int(w.at), len(trail)+len(b.trails[w.trail])
+	if !b.directed && r.IntN(2) == 0 {
+		m.kind, x = exchangeReversed, i+int(w.at)
+	}
+	if x == 0 || x == all {
+		return false
+	}
+	b.apply(m)
+	b.push(m.from)
+	b.push(m.to)
+	return true
 }
 
 // push queues trail k if it is not near the mean.
@@ -119,6 +218,7 @@ func (b *balancer) place(k int32, at int) {
 func (b *balancer) best(p int32) (m move) {
 	trail := b.trails[p]
 	b.search++
+	looked := 0
 	visit := func(i int) bool {
 		v := b.node[trail[0]]
 		if i > 0 {
@@ -128,7 +228,8 @@ func (b *balancer) best(p int32) (m move) {
 			return false
 		}
 		b.seen[v] = b.search
-		return b.at(v, p, &m)
+		looked += len(b.out(v))
+		return b.at(v, p, &m) || m.gain > 0 && looked > maxLook
 	}
 	// From the middle outwards: cuts there are the best of long trails.
 	for lo, hi := len(trail)/2, len(trail)/2+1; lo >= 0 || hi <= len(trail); lo, hi = lo-1, hi+1 {
@@ -144,6 +245,7 @@ func (b *balancer) best(p int32) (m move) {
 func (b *balancer) at(v, p int32, m *move) (good bool) {
 	b.own, b.others = b.own[:0], b.others[:0]
 	a := len(b.trails[p])
+	b.work += len(b.out(v))
 	for _, h := range b.out(v) {
 		w := b.where[h]
 		if w.trail < 0 { // not walked from v; if it is walked to v and the trail ends there, that is a visit too
@@ -199,15 +301,26 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 				try(move{kind: transfer, from: w.trail, to: p, i: lo, i2: hi, j: b.own[0]}, diff, diff+2*int(hi-lo))
 			}
 		}
+		if good {
+			return true
+		}
 	}
 	return good
 }
+
+// maxLook is how many link ends are looked at before any move that helps will do.
+const maxLook = 20000
 
 // maxPairs bounds the search for closed parts of other trails: at a node of a thousand links, tails do as well.
 const maxPairs = 64
 
 func (b *balancer) apply(m move) {
 	p, t := b.trails[m.from], b.trails[m.to]
+	if b.journal {
+		b.save(m.from)
+		b.save(m.to)
+	}
+	b.squares -= len(p)*len(p) + len(t)*len(t)
 	i, j := int(m.i), int(m.j)
 	changedP, changedT := i, j
 	switch m.kind {
@@ -228,6 +341,18 @@ func (b *balancer) apply(m move) {
 		t = append(t[:j], b.buf...)
 	}
 	b.trails[m.from], b.trails[m.to] = p, t
+	b.squares += len(p)*len(p) + len(t)*len(t)
 	b.place(m.from, changedP)
 	b.place(m.to, changedT)
+}
+
+// save keeps a trail as it is before the first change of a shake.
+func (b *balancer) save(k int32) {
+	for _, s := range b.saved {
+		if s.trail == k {
+			return
+		}
+	}
+	b.work += len(b.trails[k])
+	b.saved = append(b.saved, savedTrail{k, slices.Clone(b.trails[k])})
 }

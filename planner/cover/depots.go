@@ -60,6 +60,7 @@ type joiner struct {
 	via    []int32
 	dist   []int32
 	queue  []int32
+	size   []int // by component: nodes that undecided edges join
 }
 
 // leaves decides the links to nodes of degree 1, and to those that become such.
@@ -108,6 +109,7 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
 	for v := range j.dist {
 		j.dist[v] = -1
 	}
+	j.count()
 	var most int32
 	for v, d := range j.toDepots() {
 		j.to[v] = d
@@ -144,14 +146,24 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
 	return proven
 }
 
+// count finds how many nodes of every component a search can reach.
+func (j *joiner) count() {
+	j.size = make([]int, j.comps)
+	for v := range int32(j.nodes) {
+		if slices.ContainsFunc(j.out(v), func(h int32) bool { return !j.gone[h>>1] }) {
+			j.size[j.comp[v]]++
+		}
+	}
+}
+
 // matching pairs the nodes of t.
 func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool) {
 	size := func(u, v int32, d int32) int64 { return int64(j.to[u] + j.to[v] - d) }
 	var pairs []pair
-	collect := func(k int, v int32, few int, radius int32, want func(p pair) bool) {
+	collect := func(k int, v int32, few int, radius int32, twice bool, want func(p pair) bool) {
 		found := 0
 		j.search(v, func(u int32) bool {
-			if j.odd[u] && place[u] > int32(k) {
+			if j.odd[u] && (twice || place[u] > int32(k)) {
 				if w := size(u, v, j.dist[u]); w > 0 {
 					if p := (pair{int32(k), place[u], w}); want(p) {
 						pairs = append(pairs, p)
@@ -165,13 +177,13 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 	all := func(pair) bool { return true }
 	if len(t) <= exactTargets {
 		for k, v := range t {
-			collect(k, v, -1, j.to[v]+most, all)
+			collect(k, v, -1, j.to[v]+most, false, all)
 		}
 		mate, _, done := match(len(t), pairs, stop)
 		return mate, done
 	}
 	for k, v := range t {
-		collect(k, v, nearest, j.to[v]+most, all)
+		collect(k, v, nearest, j.to[v]+most, true, all) // a pair that is found from both sides does no harm
 	}
 	for {
 		mate, proof, done := match(len(t), pairs, stop)
@@ -191,7 +203,7 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 				return mate, false
 			}
 			radius := int32((room(k, v) + widest - 1) >> 1)
-			collect(k, v, nearest, radius, func(p pair) bool { return short(p.u, p.v) < 2*p.weight })
+			collect(k, v, nearest, radius, false, func(p pair) bool { return short(p.u, p.v) < 2*p.weight })
 		}
 		if len(pairs) == before {
 			return mate, true
@@ -227,7 +239,8 @@ func (j *joiner) search(v int32, accept func(u int32) bool, radius int32) {
 	}
 	j.dist[v], j.via[v] = 0, -1
 	j.queue = append(j.queue[:0], v)
-	for at := 0; at < len(j.queue); at++ {
+	size := j.size[j.comp[v]]
+	for at := 0; at < len(j.queue) && len(j.queue) < size; at++ { // in dense nets all are found long before the last edge
 		u := j.queue[at]
 		if j.dist[u] >= radius {
 			return

@@ -280,6 +280,7 @@ func TestDepotsPriced(t *testing.T) {
 			j.dist[v] = -1
 		}
 		copy(j.to, j.toDepots())
+		j.count()
 		cost := int64(0)
 		for k, v := range all {
 			cost += int64(j.to[v])
