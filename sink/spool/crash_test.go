@@ -72,10 +72,13 @@ func TestKill(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(30+7*round)*time.Millisecond, func() { child.Process.Signal(syscall.SIGKILL) })
 		lines := bufio.NewScanner(out)
 		committing := first - 1
+		var timer *time.Timer
 		for lines.Scan() {
+			if timer == nil { // it works; soon it does not
+				timer = time.AfterFunc(time.Duration(10+7*round)*time.Millisecond, func() { child.Process.Signal(syscall.SIGKILL) })
+			}
 			word, number, ok := strings.Cut(lines.Text(), " ")
 			if !ok {
 				continue // cut off
@@ -91,6 +94,9 @@ func TestKill(t *testing.T) {
 			}
 		}
 		child.Wait()
+		if timer == nil {
+			t.Fatal("the child said nothing")
+		}
 		timer.Stop()
 
 		s := mustOpen(t, c, nil)
