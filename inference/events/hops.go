@@ -21,6 +21,7 @@ type series struct {
 	calm    int // windows in a row in the lower half
 	absent  int // windows in a row without enough records
 	finding *inference.Finding
+	worst   float64 // since the value was first above the limit
 }
 
 func (d *Detector) stepHops(w *inference.Window) {
@@ -129,14 +130,19 @@ func (d *Detector) judge(s *series, st *statistic, h *inference.HopStats, sum *i
 		return fmt.Sprintf("%s of %s: p99 %s over %d packets, usually %s, limit %s",
 			st.name, placeText(h.HopKey), st.text(v), sum.Count, st.text(b.median), st.text(b.limit))
 	}
+	if s.above == 1 && s.finding == nil {
+		s.worst = 0
+	}
+	s.worst = max(s.worst, v)
 	switch {
 	case s.finding == nil && s.above >= d.cfg.StartAfter:
 		s.finding = d.start(inference.Finding{
 			Kind: st.kind, Severity: severity, Node: h.Node, EgressIf: h.EgressIf, Value: v, Baseline: b.median, Text: text(),
 		})
 	case s.finding != nil && s.calm >= d.cfg.EndAfter:
-		s.finding.Value, s.finding.Baseline = v, b.median
-		d.end(s.finding, text())
+		s.finding.Value, s.finding.Baseline = s.worst, b.median
+		d.end(s.finding, fmt.Sprintf("%s of %s was up to p99 %s and is back to %s, usually %s",
+			st.name, placeText(h.HopKey), st.text(s.worst), st.text(v), st.text(b.median)))
 		s.finding = nil
 	case s.finding != nil && v > b.calm():
 		d.update(s.finding, severity, v, b.median, text())
