@@ -121,15 +121,20 @@ func BenchmarkTiny(b *testing.B) {
 	})
 }
 
+// Two full sketches of 100 000 values each; the copy that is merged into is part of it.
 func BenchmarkMerge(b *testing.B) {
 	v := codes()
-	s, o := New[uint16](200, 1), New[uint16](200, 2)
+	x, y := New[uint16](200, 1), New[uint16](200, 2)
 	for i := range 100_000 {
-		o.Update(v[i&8191])
+		x.Update(v[i&8191])
+		y.Update(v[i*7&8191])
 	}
+	var s Sketch[uint16]
+	s.CopyFrom(x)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Merge(o)
+		s.CopyFrom(x)
+		s.Merge(y)
 	}
 }
 

@@ -29,7 +29,8 @@ const (
 )
 
 // Sketch is a quantile sketch. Make one with [New], or with [Sketch.Init] where it lies inside another struct. It is
-// not safe for concurrent use, and a plain copy shares memory: see [Sketch.CopyFrom].
+// not safe for concurrent use, not even for two readers, because questions put things in order; and a plain copy shares
+// memory: see [Sketch.CopyFrom].
 type Sketch[T Number] struct {
 	// What most updates touch comes first: with 16-bit values it is one cache line.
 	count    uint64
