@@ -1,0 +1,238 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// An hour without a store costs disk, not data.
+func TestQueueOutage(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		back := time.Now().Add(time.Hour)
+		w := &scripted{answer: func(int, *Batch) error {
+			if time.Now().Before(back) {
+				return &RetryError{Err: errors.New("down")}
+			}
+			return nil
+		}}
+		conf := DefaultQueueConfig()
+		conf.MaxBatches = 2
+		h := newHarness(t, w, conf, Drop, dir, nil)
+		for i := range 360 {
+			h.put(i+1, i+1)
+			synctest.Wait()
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 360)})
+		h.close(time.Minute)
+		if !slices.Equal(w.stored, upTo(1, 360)) {
+			t.Errorf("%d stored", len(w.stored))
+		}
+	})
+}
+
+// A spool that overflows loses the oldest batches, and the ledger knows how many reports.
+func TestQueueSpoolOverflows(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		down := true
+		w := &scripted{answer: func(int, *Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 16384, 4096 })
+		h.put(1, 2000)
+		synctest.Wait()
+		lost := h.q.Stats().Spool.EvictedReports
+		if lost == 0 {
+			t.Fatal("nothing was evicted")
+		}
+		h.balance(map[Stage]int64{SpoolQueue: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		if last := w.stored[len(w.stored)-1]; last != 2000 || !slices.IsSorted(w.stored) {
+			t.Errorf("stored %v", w.stored)
+		}
+	})
+}
+
+// What no segment holds is dropped alone.
+func TestQueueTooLargeForSpool(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &scripted{}
+		h := newHarness(t, w, DefaultQueueConfig(), Drop, dir, func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 65536, 4096 })
+		b := &Batch{Reports: 9}
+		for i := range 9 {
+			p := numbered(i).Points[0]
+			if i == 4 {
+				p.Fields[0] = StringField("v", strings.Repeat("x", 5000))
+			}
+			b.Points = append(b.Points, p)
+		}
+		h.ledger.Receive(Window, 9)
+		h.ledger.Close(9)
+		if err := h.q.Put(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		h.close(time.Minute)
+		if want := []int64{0, 1, 2, 3, 5, 6, 7, 8}; !slices.Equal(w.stored, want) {
+			t.Errorf("stored %v, want %v", w.stored, want)
+		}
+		h.balance(map[Stage]int64{Stored: 9})
+		if st := h.q.Stats(); st.PointsDropped != 1 {
+			t.Errorf("Stats = %+v", st)
+		}
+	})
+}
+
+// gatherer is a Stager that stores when Tick or Flush says so, or every fifth batch.
+type gatherer struct {
+	scripted
+	held   []int64
+	batch  []int // points of each held batch
+	count  uint64
+	broken bool
+}
+
+func (g *gatherer) Write(_ context.Context, b *Batch) error {
+	for _, p := range b.Points {
+		g.held = append(g.held, p.Time)
+	}
+	g.batch = append(g.batch, len(b.Points))
+	if len(g.batch) == 5 {
+		g.store()
+	}
+	return nil
+}
+
+func (g *gatherer) store() {
+	g.stored = append(g.stored, g.held...)
+	g.count += uint64(len(g.batch))
+	g.held, g.batch = nil, nil
+}
+
+func (g *gatherer) Stored() uint64 { return g.count }
+
+func (g *gatherer) Tick(_ context.Context, now time.Time) error {
+	if g.broken {
+		return errors.New("no space")
+	}
+	if now.Second() == 30 {
+		g.store()
+	}
+	return nil
+}
+
+func (g *gatherer) Flush(context.Context) error {
+	if g.broken {
+		return errors.New("no space")
+	}
+	g.store()
+	return nil
+}
+
+func TestQueueStager(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		g := &gatherer{}
+		h := newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		where := SinkQueue
+		if dir != "" {
+			where = SpoolQueue
+		}
+		h.put(1, 7)
+		synctest.Wait()
+		h.balance(map[Stage]int64{Stored: sum(1, 5), where: 6 + 7})
+		time.Sleep(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 7)})
+		h.put(8, 9)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: sum(1, 9)})
+		if !slices.Equal(g.stored, upTo(1, 9)) {
+			t.Errorf("stored %v", g.stored)
+		}
+	})
+}
+
+func TestQueueStagerBreaks(t *testing.T) {
+	withAndWithoutSpool(t, func(t *testing.T, dir string) {
+		g := &gatherer{broken: true}
+		h := newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		h.put(1, 3)
+		time.Sleep(time.Minute)
+		if st := h.q.Stats(); !st.Failing || st.LastError != "no space" {
+			t.Errorf("Stats = %+v", st)
+		}
+		h.close(time.Minute)
+		if dir == "" {
+			h.balance(map[Stage]int64{DroppedSinkQueue: 6})
+			if st := h.q.Stats(); st.PointsDropped != 3 || st.PointsWritten != 0 {
+				t.Errorf("Stats = %+v", st)
+			}
+			return
+		}
+		h.balance(map[Stage]int64{SpoolQueue: 6})
+		g = &gatherer{}
+		h = newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{Stored: 6})
+	})
+}
+
+func TestQueueObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &scripted{answer: func(n int, _ *Batch) error {
+			time.Sleep(time.Duration(n) * time.Second)
+			if n == 1 {
+				return errors.New("once")
+			}
+			return nil
+		}}
+		var got []string
+		q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Observe: func(d time.Duration, err error) { got = append(got, fmt.Sprint(d, err)) }})
+		q.Start()
+		q.Put(t.Context(), numbered(1))
+		time.Sleep(time.Minute)
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"1s once", "2s <nil>"}; !slices.Equal(got, want) {
+			t.Errorf("observed %v, want %v", got, want)
+		}
+	})
+}
+
+func TestQueueNeverStarted(t *testing.T) {
+	w := &scripted{}
+	l := NewLedger("scripted")
+	q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Ledger: l})
+	l.Receive(Window, 1)
+	l.Close(1)
+	q.Put(t.Context(), numbered(1))
+	if err := q.Close(t.Context()); err != nil || !w.closed {
+		t.Errorf("Close = %v", err)
+	}
+	if b := l.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["sink-queue"] != 1 {
+		t.Errorf("balance = %+v", b)
+	}
+}
