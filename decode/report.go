@@ -193,20 +193,24 @@ func (r *Report) Reset() {
 
 // AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.
 func (r *Report) AddHop() *Hop {
-	if n := len(r.Hops); n < cap(r.Hops) {
-		r.Hops = r.Hops[:n+1]
-		r.Hops[n] = Hop{}
-	} else {
-		r.Hops = append(r.Hops, Hop{})
+	n := len(r.Hops)
+	if n == cap(r.Hops) {
+		r.Hops = slices.Grow(r.Hops, 1)
 	}
-	return &r.Hops[len(r.Hops)-1]
+	r.Hops = r.Hops[:n+1]
+	h := &r.Hops[n]
+	*h = Hop{}
+	return h
 }
 
 // Grow lengthens Hops by n and returns all of it. What the new hops hold is left over from earlier reports: the caller
 // overwrites every one of them.
 func (r *Report) Grow(n int) []Hop {
-	r.Hops = slices.Grow(r.Hops, n)
-	r.Hops = r.Hops[:len(r.Hops)+n]
+	n += len(r.Hops)
+	if n > cap(r.Hops) {
+		r.Hops = slices.Grow(r.Hops, n-len(r.Hops))
+	}
+	r.Hops = r.Hops[:n]
 	return r.Hops
 }
 

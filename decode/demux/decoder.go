@@ -41,7 +41,7 @@ func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
 // least one. The reports alias payload; offsets of errors count from payload[0].
 func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
-	return d.reports(b, src, payload, 0, len(payload), time)
+	return d.reports(b, &src, payload, 0, len(payload), time)
 }
 
 // packet decodes the frame that p was read from.
@@ -49,8 +49,8 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 	if p.IP == 0 {
 		return d.probe(b, p, data, time)
 	}
-	if p.Proto == packet.ProtoUDP && p.L4 != 0 && len(data)-p.L4 >= 4 {
-		switch port := dstPort(p, data); {
+	if p.Proto == packet.ProtoUDP && p.HasPorts {
+		switch port := p.DstPort(); {
 		case contains(d.profile.ReportPorts, port):
 			if p.Fragment {
 				r := d.next(b, time)
@@ -59,7 +59,8 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 				r.Fail(decode.TelemetryReport, "fragment", p.FragAt, decode.Unsupported)
 				return 1
 			}
-			return d.reports(b, p.Src(data), data, p.L4+8, udpEnd(p, data), time)
+			src := p.Src(data)
+			return d.reports(b, &src, data, p.L4+8, p.UDPEnd(data), time)
 		case d.profile.INTPath && port == srint.PathPort && p.IP == 4:
 			return d.path(b, p, data, time)
 		}
@@ -69,12 +70,13 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 		return 0
 	}
 	r := d.next(b, time)
-	d.setFlow(r, p, data)
+	setFlow(r, p, data)
 	r.Format, r.Kind = decode.INTMD, decode.KindStack
-	if shimType(data, place) == intmd.TypeMX {
+	r.Version = d.intmd.Decode(r, data, place)
+	if place.Type == intmd.TypeMX {
 		r.Format, r.Kind = decode.INTMX, decode.KindInstruction
 	}
-	if r.Version = d.intmd.Decode(r, data, place); r.Version != 0 {
+	if r.Version != 0 {
 		d.restoreFlow(r, data, r.Version)
 	}
 	return 1
@@ -88,11 +90,11 @@ func (d *Decoder) next(b *decode.Batch, time int64) *decode.Report {
 }
 
 // reports decodes the telemetry reports in data[at:end], of which data may hold less.
-func (d *Decoder) reports(b *decode.Batch, src decode.Addr, data []byte, at, end int, time int64) (n int) {
+func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	d.reader.Start(&d.profile.Report, data, at, end)
 	for more := true; more; n++ {
 		r := d.next(b, time)
-		r.Exporter = src
+		r.Exporter = *src
 		r.Has |= decode.HasExporter
 		more = d.reader.Next(r, &d.in)
 		if d.in.Type != telemetry.InnerNone {
@@ -117,13 +119,12 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	if in.StandIn {
-		r.Has |= decode.HasFlow
-		if p.Flow(&r.Flow, data) {
-			r.Has |= decode.HasPorts
-		}
+		setFlow(r, p, data)
+		r.TTL, r.PacketID = 0, 0
+		r.Has &^= decode.HasTTL | decode.HasPacketID
 		return
 	}
-	d.setFlow(r, p, data)
+	setFlow(r, p, data)
 	if r.Flags&decode.Tracked == 0 && !in.INT {
 		return
 	}
@@ -131,10 +132,11 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	local := len(r.Hops)
-	if r.Kind == decode.KindPostcard && shimType(data, place) == intmd.TypeMD {
+	r.INT = d.intmd.Decode(r, data, place)
+	if r.Kind == decode.KindPostcard && place.Type == intmd.TypeMD {
 		r.Kind = decode.KindStack
 	}
-	if r.INT = d.intmd.Decode(r, data, place); r.INT == 0 {
+	if r.INT == 0 {
 		return
 	}
 	d.restoreFlow(r, data, r.INT)
@@ -150,16 +152,18 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 }
 
 // setFlow fills in what the IP header of p says.
-func (d *Decoder) setFlow(r *decode.Report, p *packet.Packet, data []byte) {
-	r.Has |= decode.HasFlow | decode.HasTTL
+func setFlow(r *decode.Report, p *packet.Packet, data []byte) {
+	p.Flow(&r.Flow, data)
+	has := r.Has | decode.HasFlow | decode.HasTTL
 	r.TTL = p.TTL
-	if p.Flow(&r.Flow, data) {
-		r.Has |= decode.HasPorts
+	if p.HasPorts {
+		has |= decode.HasPorts
 	}
 	if p.IP == 4 {
 		r.PacketID = p.ID
-		r.Has |= decode.HasPacketID
+		has |= decode.HasPacketID
 	}
+	r.Has = has
 }
 
 // restoreFlow undoes what the INT at d.place did to the flow key.

@@ -25,64 +25,57 @@ func contains(ports []uint16, port uint16) bool {
 	return false
 }
 
-// dstPort needs 4 bytes at p.L4.
-func dstPort(p *packet.Packet, data []byte) uint16 {
-	return binary.BigEndian.Uint16(data[p.L4+2:])
-}
-
-// udpEnd is where the UDP datagram of p ends, by its own length as far as the IP packet has room. A length of 0
-// (RFC 2675) says nothing.
-func udpEnd(p *packet.Packet, data []byte) int {
-	if len(data)-p.L4 < 6 {
-		return p.End
-	}
-	n := int(binary.BigEndian.Uint16(data[p.L4+4:]))
-	if n == 0 {
-		return p.End
-	}
-	return min(p.L4+n, p.End)
-}
-
 // find looks for the mark of INT in p, and says in place where the shim is. A marked packet without room for a shim has
 // no INT.
 func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	if p.L4 == 0 || p.Fragment {
 		return false
 	}
-	*place = intmd.Place{}
-	place.At, place.IPEnd, place.End = p.L4, p.End, p.End
 	c := &d.profile
-	marked := c.DSCPMask != 0 && (p.DSCP()^c.DSCP)&c.DSCPMask == 0
+	marked, byPort := c.DSCPMask != 0 && (p.DSCP()^c.DSCP)&c.DSCPMask == 0, false
+	at := p.L4
 	switch p.Proto {
 	case packet.ProtoUDP:
-		place.At += 8
-		place.End = udpEnd(p, data)
-		if len(data)-p.L4 >= 4 {
-			port := dstPort(p, data)
-			switch {
-			case contains(c.INTPorts, port), c.TailPort != 0 && port == c.TailPort:
-				place.ByPort, marked = true, true
-			case c.Tunnels && (port == portVXLANGPE || port == portGeneve):
+		at += 8
+		if port := p.DstPort(); p.HasPorts {
+			if c.Tunnels && (port == portVXLANGPE || port == portGeneve) {
+				put(place, at, p.End, p.UDPEnd(data), false)
 				if tunnelled(place, port, data) {
 					return place.At+4 <= place.End
 				}
 			}
+			byPort = contains(c.INTPorts, port) || c.TailPort != 0 && port == c.TailPort
+			marked = marked || byPort
 		}
 	case packet.ProtoTCP:
-		place.At += 20
+		at += 20
 		if c.BehindOptions && len(data)-p.L4 > 12 {
-			place.At = p.L4 + 4*int(data[p.L4+12]>>4)
+			at = p.L4 + 4*int(data[p.L4+12]>>4)
 		}
 	case packet.ProtoGRE:
+		put(place, at, p.End, p.End, false)
 		return c.GREProtocol != 0 && gre(place, c.GREProtocol, data) && place.At+4 <= place.End
 	default:
 		return false
 	}
-	if c.ProbeMarker != 0 && len(data)-place.At >= 8 && binary.BigEndian.Uint64(data[place.At:]) == c.ProbeMarker {
-		place.At += 8
+	if c.ProbeMarker != 0 && len(data)-at >= 8 && binary.BigEndian.Uint64(data[at:]) == c.ProbeMarker {
+		at += 8
 		marked = true
 	}
-	return marked && place.At+4 <= p.End
+	if !marked || at+4 > p.End {
+		return false
+	}
+	end := p.End
+	if p.Proto == packet.ProtoUDP {
+		end = p.UDPEnd(data)
+	}
+	put(place, at, p.End, end, byPort)
+	return true
+}
+
+func put(place *intmd.Place, at, ipEnd, end int, byPort bool) {
+	*place = intmd.Place{}
+	place.At, place.IPEnd, place.End, place.ByPort = at, ipEnd, end, byPort
 }
 
 // always says where INT is in the packets of Intel's reports. The lengths of its IP and UDP headers are those before
@@ -147,21 +140,4 @@ func gre(place *intmd.Place, protocol uint16, data []byte) bool {
 		}
 	}
 	return true
-}
-
-// shimType is the type that the shim at place announces. A shim that was not captured counts as that of a stack.
-func shimType(data []byte, place *intmd.Place) uint8 {
-	if len(data)-place.At < 4 {
-		return intmd.TypeMD
-	}
-	s := data[place.At : place.At+4]
-	switch {
-	case place.Carrier == intmd.Geneve && (s[2] == intmd.TypeMX || s[2] == intmd.TypeDestination):
-		return s[2]
-	case place.Carrier != intmd.Geneve && (s[0]>>4 == intmd.TypeMX || s[0]>>4 == intmd.TypeDestination):
-		return s[0] >> 4
-	case s[0] == intmd.TypeDestination:
-		return s[0]
-	}
-	return intmd.TypeMD
 }

@@ -10,7 +10,7 @@ import (
 func (d *Decoder) path(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	r := d.next(b, time)
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
-	d.setFlow(r, p, data)
+	setFlow(r, p, data)
 	switch {
 	case p.Fragment:
 		r.Fail(decode.INTPath, "fragment", p.FragAt, decode.Unsupported)

@@ -26,18 +26,20 @@ func New(opts Options) *Decoder { return &Decoder{opts: opts} }
 // It gives the version of the headers, or 0 if they were rejected or cut. At least the four bytes of the shim must lie
 // before p.IPEnd.
 func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version {
-	if len(data)-p.At < 4 {
+	p.Type = TypeMD
+	b := data[min(p.At, len(data)):]
+	if len(b) < 4 {
 		r.Flags |= decode.Truncated
 		return 0
 	}
-	s := data[p.At : p.At+4 : p.At+4]
-	if p.Carrier == Geneve {
-		return d.decode2(r, data, p, s[2], 4*int(s[3]&0x1f))
+	shim := binary.BigEndian.Uint32(b)
+	switch {
+	case p.Carrier == Geneve:
+		return d.decode2(r, data, p, shim, uint8(shim>>8), 4*int(shim&0x1f))
+	case shim>>28 != 0:
+		return d.decode2(r, data, p, shim, uint8(shim>>28), 4*int(shim>>16&0xff))
 	}
-	if s[0] >= 0x10 {
-		return d.decode2(r, data, p, s[0]>>4, 4*int(s[1]))
-	}
-	return d.decode1(r, data, p, s[0], 4*int(s[2]))
+	return d.decode1(r, data, p, uint8(shim>>24), 4*int(shim>>8&0xff))
 }
 
 // decode1 reads what has the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
@@ -48,6 +50,7 @@ func (d *Decoder) decode1(r *decode.Report, data []byte, p *Place, typ uint8, le
 		return 0
 	}
 	if typ == TypeDestination {
+		p.Type = typ
 		return d.destination(r, data, p, decode.V10, length-4)
 	}
 	if length < 12 {

@@ -64,8 +64,9 @@ type Place struct {
 	// SinkReport: inside a report of Intel host INT, whose sink took the tail away.
 	SinkReport bool
 
-	// Decode fills in the rest, for headers that it accepts.
+	// Decode fills in the rest: Type always, what follows for headers that it accepts.
 
+	Type uint8 // what the shim announces: TypeMX, TypeDestination, else TypeMD
 	// NPT and Original tell what INT took the place of: for NPT 1 the original UDP destination port, for NPT 2 the
 	// original IP protocol, whose header starts at Next.
 	NPT      uint8

@@ -59,19 +59,35 @@ type Packet struct {
 	EtherType uint16 // of what L3 points at; 0 if the link says nothing
 	ID        uint16 // IPv4 identification
 	FragAt    int    // where the fragment fields are, when Fragment is set
+	Ports     uint32 // source and destination port of TCP or UDP, when HasPorts is set
 	IP        uint8  // 4 or 6; 0 if no whole fixed IP header was captured
 	Proto     uint8  // of the header at L4; for IPv6 that of the upper layer
 	TOS       uint8  // IPv4 type of service, IPv6 traffic class
 	TTL       uint8  // IPv6: hop limit
 	Fragment  bool   // part of a fragmented packet, the first part included
+	HasPorts  bool   // the header at L4 starts with two ports, and they were captured
 }
 
 // DSCP is the upper six bits of the traffic class.
 func (p *Packet) DSCP() uint8 { return p.TOS >> 2 }
 
-// HasPorts reports whether the header at L4 starts with two ports.
-func (p *Packet) HasPorts() bool {
-	return p.L4 != 0 && (p.Proto == ProtoUDP || p.Proto == ProtoTCP)
+// SrcPort and DstPort are those of TCP or UDP, 0 without.
+func (p *Packet) SrcPort() uint16 { return uint16(p.Ports >> 16) }
+
+// DstPort is SrcPort for the destination.
+func (p *Packet) DstPort() uint16 { return uint16(p.Ports) }
+
+// UDPEnd is where the UDP datagram at L4 ends by its own length, as far as the IP packet has room. A length of 0
+// (RFC 2675), or one that was not captured, says nothing.
+func (p *Packet) UDPEnd(data []byte) int {
+	if len(data) < p.L4+6 {
+		return p.End
+	}
+	n := int(binary.BigEndian.Uint16(data[p.L4+4:]))
+	if n == 0 {
+		return p.End
+	}
+	return min(p.L4+n, p.End)
 }
 
 // Frame reads a captured frame. Length is that on the wire; it bounds the packet where the IP header has no length.
@@ -122,13 +138,14 @@ func (p *Packet) cooked(data []byte, typeAt, size, end int) {
 
 // IPv4 reads a packet whose IP header is at data[at], and which ends at end by what encloses it.
 func (p *Packet) IPv4(data []byte, at, end int) {
-	*p = Packet{EtherType: EtherIPv4}
+	p.EtherType = EtherIPv4
 	p.ipv4(data, at, end)
 }
 
 // IPv6 is IPv4 for version 6.
 func (p *Packet) IPv6(data []byte, at, end int) {
-	*p = Packet{EtherType: EtherIPv6}
+	*p = Packet{}
+	p.EtherType = EtherIPv6
 	p.ipv6(data, at, end)
 }
 
@@ -149,10 +166,12 @@ func (p *Packet) network(data []byte, ether uint16, at, end int) {
 	}
 }
 
-// ipv4 reads the header of RFC 791. A total length of 0 (segmentation offload, stand-in headers) leaves the end to
-// what encloses the packet.
+// ipv4 reads the header of RFC 791, and sets all fields but EtherType. A total length of 0 (segmentation offload,
+// stand-in headers) leaves the end to what encloses the packet.
 func (p *Packet) ipv4(data []byte, at, end int) {
-	p.L3, p.End = at, end
+	p.L3, p.L4, p.End, p.FragAt, p.Ports = at, 0, end, 0, 0
+	p.Fragment, p.HasPorts = false, false
+	p.IP, p.TOS, p.TTL, p.Proto, p.ID = 0, 0, 0, 0, 0
 	if at < 0 || len(data)-at < 20 {
 		return
 	}
@@ -166,12 +185,20 @@ func (p *Packet) ipv4(data []byte, at, end int) {
 	if n := int(binary.BigEndian.Uint16(h[2:])); n != 0 {
 		p.End = at + n
 	}
-	p.L4 = at + size
 	if f := binary.BigEndian.Uint16(h[6:]) & 0x3fff; f != 0 { // more fragments, or an offset
 		p.Fragment, p.FragAt = true, at+6
 		if f&0x1fff != 0 {
-			p.L4 = 0
+			return
 		}
+	}
+	p.transport(data, at+size)
+}
+
+// transport notes that the header above IP is at data[at].
+func (p *Packet) transport(data []byte, at int) {
+	p.L4 = at
+	if (p.Proto == ProtoUDP || p.Proto == ProtoTCP) && len(data) >= at+4 {
+		p.Ports, p.HasPorts = binary.BigEndian.Uint32(data[at:]), true
 	}
 }
 
@@ -192,7 +219,7 @@ func (p *Packet) ipv6(data []byte, at, end int) {
 		switch p.Proto {
 		case protoHopByHop, protoRouting, protoDestination, protoFragment, protoAH:
 		default:
-			p.L4 = at
+			p.transport(data, at)
 			return
 		}
 		if len(data)-at < 8 {
@@ -219,10 +246,9 @@ func (p *Packet) ipv6(data []byte, at, end int) {
 	}
 }
 
-// Flow writes the packet's flow key to k, and reports whether it has ports: those of TCP or UDP, when their four
-// bytes were captured. It must not be called when p.IP is 0; data is what p was read from.
-func (p *Packet) Flow(k *decode.FlowKey, data []byte) (ports bool) {
-	le, be := binary.LittleEndian, binary.BigEndian
+// Flow writes the packet's flow key to k. It must not be called when p.IP is 0; data is what p was read from.
+func (p *Packet) Flow(k *decode.FlowKey, data []byte) {
+	le := binary.LittleEndian
 	if p.IP == 4 {
 		h := data[p.L3 : p.L3+20 : p.L3+20]
 		// ::ffff:a.b.c.d, written as two words
@@ -236,13 +262,7 @@ func (p *Packet) Flow(k *decode.FlowKey, data []byte) (ports bool) {
 		copy(k.Dst[:], h[24:40])
 	}
 	k.IPVersion, k.Proto = p.IP, p.Proto
-	k.SrcPort, k.DstPort = 0, 0
-	if !p.HasPorts() || len(data)-p.L4 < 4 {
-		return false
-	}
-	v := be.Uint32(data[p.L4:])
-	k.SrcPort, k.DstPort = uint16(v>>16), uint16(v)
-	return true
+	k.SrcPort, k.DstPort = uint16(p.Ports>>16), uint16(p.Ports)
 }
 
 // Src is the source address. It must not be called when p.IP is 0.

@@ -116,9 +116,9 @@ func check(t *testing.T, p *Packet, data []byte, w want) {
 		return
 	}
 	k := decode.FlowKey{SrcPort: 9, DstPort: 9}
-	ports := p.Flow(&k, data)
-	if k.String() != w.flow || ports != w.ports {
-		t.Errorf("Flow = %v, %v, want %v, %v", k, ports, w.flow, w.ports)
+	p.Flow(&k, data)
+	if k.String() != w.flow || p.HasPorts != w.ports || k.SrcPort != p.SrcPort() || k.DstPort != p.DstPort() {
+		t.Errorf("Flow = %v, ports %v, want %v, %v", k, p.HasPorts, w.flow, w.ports)
 	}
 	if src := p.Src(data); src != k.Src {
 		t.Errorf("Src = %v, want %v", src, k.Src)
@@ -155,11 +155,8 @@ func TestCut(t *testing.T) {
 			if p.L4 != 0 && p.L4 != whole.L4 {
 				t.Errorf("%s cut at %d: L4 = %d, whole %d", c.name, n, p.L4, whole.L4)
 			}
-			if p.IP != 0 {
-				var k decode.FlowKey
-				if ports := p.Flow(&k, cut); ports && n < p.L4+4 {
-					t.Errorf("%s cut at %d: has ports", c.name, n)
-				}
+			if p.HasPorts && n < p.L4+4 {
+				t.Errorf("%s cut at %d: has ports", c.name, n)
 			}
 		}
 	}
@@ -178,6 +175,26 @@ func TestInside(t *testing.T) {
 	data = unhex(t, pad+ip6+udp)
 	p.IPv6(data, 3, len(data))
 	check(t, &p, data, want{3, 43, 67, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true})
+}
+
+func TestUDPEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		want     int
+	}{
+		{"its own length", "4500 0024 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 000c 0000", 32},
+		{"beyond IP", "4500 0024 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 0040 0000", 36},
+		{"0", "4500 0024 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 0000 0000", 36},
+		{"below its header", "4500 0024 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 0001 0000", 21},
+		{"cut", "4500 0024 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 00", 36},
+	} {
+		data := unhex(t, c.in)
+		var p Packet
+		p.IPv4(data, 0, 100)
+		if got := p.UDPEnd(data); got != c.want {
+			t.Errorf("%s: UDPEnd = %d, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 func FuzzFrame(f *testing.F) {

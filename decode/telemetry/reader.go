@@ -33,12 +33,8 @@ type Reader struct {
 	data     []byte
 	pos, end int
 	count    int
-	plans    wire.Cache
 
-	// group header of 2.0
-	node uint32
-	seq  uint32
-	hwID uint8
+	word, node uint32 // group header of 2.0
 }
 
 const format = decode.TelemetryReport
@@ -58,12 +54,7 @@ func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 		return rd.individual(r, in)
 	}
 	at := rd.pos
-	if rd.end-at < 1 { // by a lying length it can even end before it begins, where nothing was captured
-		r.Fail(format, "version", min(at, len(rd.data)), decode.Short)
-		return false
-	}
-	if len(rd.data)-at < 1 {
-		r.Flags |= decode.Truncated
+	if !rd.have(r, at, 1, "version") {
 		return false
 	}
 	switch b := rd.data[at]; b >> 4 {
@@ -90,18 +81,23 @@ func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 	return false
 }
 
-// have reports whether n bytes at data[at] are there. If the payload ends before, r fails at field; if only the
-// capture does, r is marked.
+// have reports whether n bytes at data[at] are there.
 func (rd *Reader) have(r *decode.Report, at, n int, field string) bool {
+	if min(len(rd.data), rd.end)-at >= n {
+		return true
+	}
+	rd.missing(r, at, n, field)
+	return false
+}
+
+// missing says why n bytes at data[at] are not there. If the payload ends before, r fails at field; if only the
+// capture does, r is marked.
+func (rd *Reader) missing(r *decode.Report, at, n int, field string) {
 	if rd.end-at < n {
-		r.Fail(format, field, at, decode.Short)
-		return false
+		r.Fail(format, field, min(at, len(rd.data)), decode.Short) // a lying length can end before it begins
+		return
 	}
-	if len(rd.data)-at < n {
-		r.Flags |= decode.Truncated
-		return false
-	}
-	return true
+	r.Flags |= decode.Truncated
 }
 
 func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {

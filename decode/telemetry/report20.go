@@ -2,61 +2,66 @@ package telemetry
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/wire"
 )
 
-// RepMdBits of report 2.0 §3.3. Bits 1 to 8 are those of an INT 2.x bitmap.
+// RepMdBits of report 2.0 §3.3. Bits 9 to 14 are reserved.
 const (
-	mdReserved0 = 0x8000
-	mdINT       = 0x7f80
-	mdDrop      = 0x0001
+	mdReserved0 uint16 = 0x8000 >> iota
+	mdInterfaces
+	mdLatency
+	mdQueue
+	mdIngressTime
+	mdEgressTime
+	mdL2Interfaces
+	mdTxUtilization
+	mdBuffer
+	mdDrop uint16 = 1
 )
 
 // group reads the group header of report 2.0 §3.1 and the first report behind it.
 func (rd *Reader) group(r *decode.Report, in *Inner) bool {
-	be, at := binary.BigEndian, rd.pos
-	if !rd.have(r, at, 8, "version") {
+	b := rd.data[rd.pos:]
+	if len(b) < 8 || rd.end-rd.pos < 8 {
+		rd.missing(r, rd.pos, 8, "version")
 		return false
 	}
-	h := rd.data[at : at+8 : at+8]
-	word := be.Uint32(h)
-	rd.hwID = uint8(word >> 22 & 0x3f)
-	rd.seq = word & 0x3fffff
-	rd.node = be.Uint32(h[4:])
-	rd.pos = at + 8
+	rd.word, rd.node = binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	rd.pos += 8
 	return rd.individual(r, in)
 }
 
 // individual reads one report of a group.
 func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
-	at := rd.pos
 	r.Version = decode.V20
-	r.HWID, r.NodeID = rd.hwID, rd.node
-	r.Has |= decode.HasHWID | decode.HasNodeID
-	rd.sequence(r, rd.seq, 22)
-	if rd.count > 0 {
-		r.FirstOfGroup = false
+	r.HWID, r.NodeID, r.Seq = uint8(rd.word>>22&0x3f), rd.node, rd.word&0x3fffff
+	r.Has |= decode.HasHWID | decode.HasNodeID | decode.HasSeq
+	if !rd.opts.NoSequence {
+		r.SeqBits, r.FirstOfGroup = 22, rd.count == 0
 	}
+	at := rd.pos
 	if rd.count++; rd.count > MaxReports {
 		r.Fail(format, "report_length", at, decode.BadCount)
 		return false
 	}
-	if !rd.have(r, at, 4, "report_length") {
+	b, left := rd.data[at:], rd.end-at-4
+	if len(b) < 4 || left < 0 {
+		rd.missing(r, at, 4, "report_length")
 		return false
 	}
-	h := rd.data[at : at+4 : at+4]
-	repType, inType, length, mdLength := h[0]>>4, h[0]&0x0f, 4*int(h[1]), 4*int(h[2])
-	body, left := at+4, rd.end-(at+4)
+	body, word := at+4, binary.BigEndian.Uint32(b)
+	repType, inType, length, mdLength := word>>28, word>>24&0x0f, 4*int(word>>16&0xff), 4*int(word>>8&0xff)
 	switch {
-	case h[1] == 0xff:
+	case length == 4*0xff:
 		if left < length && !rd.opts.ShortToEnd {
 			r.Fail(format, "report_length", at+1, decode.BadLength)
 			return false
 		}
 		length = left
-	case h[1] == 0 && rd.opts.ZeroToEnd:
+	case length == 0 && rd.opts.ZeroToEnd:
 		length = left
 	}
 	if length > left || repType == 1 && length < 8+mdLength {
@@ -74,7 +79,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 			return more
 		}
 	default:
-		r.Unknown = rd.data[min(body, len(rd.data)):min(rd.pos, len(rd.data))]
+		rd.unknown(r, body, rd.pos)
 		reason := decode.BadType
 		if repType == 2 { // IOAM, whose contents the specification leaves open
 			reason = decode.Unsupported
@@ -88,8 +93,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		r.Fail(format, "in_type", at, decode.BadLength)
 		return more
 	}
-	r.Flags |= decode.Flags(h[3]>>7)*decode.Dropped | decode.Flags(h[3]>>6&1)*decode.Congested |
-		decode.Flags(h[3]>>5&1)*decode.Tracked | decode.Flags(h[3]>>4&1)*decode.Transit
+	r.Flags = decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
 	r.Kind = kind(r.Flags)
 	in.At, in.End = inner, rd.pos
 	switch inType {
@@ -116,12 +120,13 @@ func (rd *Reader) unknown(r *decode.Report, at, end int) {
 // metadata reads the main contents of an INT report, §3.3, and gives the offset behind them, or -1.
 func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	be := binary.BigEndian
-	if !rd.have(r, at, 8+mdLength, "rep_md_bits") {
+	b := rd.data[at:]
+	if len(b) < 8 || len(b)-8 < mdLength { // the length of the report has room
+		r.Flags |= decode.Truncated
 		return -1
 	}
-	h := rd.data[at : at+8 : at+8]
-	x := rd.data[at+8 : at+8+mdLength : at+8+mdLength]
-	md, domain, ds := be.Uint16(h), be.Uint16(h[2:]), be.Uint16(h[4:])
+	word := be.Uint64(b)
+	md, domain, ds, x := uint16(word>>48), uint16(word>>32), uint16(word>>16), b[8:8+mdLength]
 	if md&mdReserved0 != 0 {
 		r.Fail(format, "rep_md_bits", at, decode.Unsupported)
 		return -1
@@ -141,11 +146,8 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	if md == 0 {
 		return at + 8 + mdLength
 	}
-	hops := r.Grow(1)
-	hop := &hops[len(hops)-1]
-	rd.plans.Plan(wire.INT2, md&mdINT).Stack(hops[len(hops)-1:], x, 0)
-	hop.NodeID = r.NodeID
-	hop.Has |= decode.HopNodeID
+	hop := local(r)
+	metadata20(hop, md, x)
 	if md&mdDrop != 0 {
 		v := be.Uint32(x[base-4:])
 		wire.AddQueueID(hop, uint8(v>>24))
@@ -153,6 +155,43 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		r.Has |= decode.HasDropReason
 	}
 	return at + 8 + mdLength
+}
+
+// metadata20 reads the baseline metadata of bits 1 to 8. All of it is in x.
+func metadata20(hop *decode.Hop, md uint16, x []byte) {
+	be, o := binary.BigEndian, 0
+	if md&mdInterfaces != 0 {
+		wire.AddInterfaces(hop, be.Uint32(x[o:o+4:o+4]))
+		o += 4
+	}
+	if md&mdLatency != 0 {
+		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x[o:o+4:o+4]))
+		o += 4
+	}
+	if md&mdQueue != 0 {
+		wire.AddQueue(hop, be.Uint32(x[o:o+4:o+4]))
+		o += 4
+	}
+	if md&mdIngressTime != 0 {
+		wire.AddTime64(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint64(x[o:o+8:o+8]))
+		o += 8
+	}
+	if md&mdEgressTime != 0 {
+		wire.AddTime64(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint64(x[o:o+8:o+8]))
+		o += 8
+	}
+	if md&mdL2Interfaces != 0 {
+		wire.AddWord(hop, decode.HopL2IngressIf, &hop.L2IngressIf, be.Uint32(x[o:o+4:o+4]))
+		wire.AddWord(hop, decode.HopL2EgressIf, &hop.L2EgressIf, be.Uint32(x[o+4:o+8:o+8]))
+		o += 8
+	}
+	if md&mdTxUtilization != 0 {
+		wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[o:o+4:o+4]))
+		o += 4
+	}
+	if md&mdBuffer != 0 {
+		wire.AddBuffer(hop, be.Uint32(x[o:o+4:o+4]))
+	}
 }
 
 // tlvs walks the TLVs of §3.4, which must fill the inside exactly. The first packet among them is the inner one.

@@ -92,5 +92,5 @@ func Words(l Layout, bitmap uint16) int {
 	if l == INT2Reversed {
 		l, bitmap = INT2, bits.Reverse16(bitmap)
 	}
-	return bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&doubled[l])
+	return bits.OnesCount32(uint32(bitmap)<<16 | uint32(bitmap&doubled[l]))
 }

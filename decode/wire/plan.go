@@ -17,13 +17,10 @@ type Plan struct {
 	Fields decode.HopField // what a block holds of which all values are valid
 
 	timeBits uint8
-	head     head  // how the block starts
-	times    bool  // both 64-bit times are there, side by side,
-	timesAt  uint8 // at this offset
-	nOther   uint8 // how many of other count
-	other    [9]step
+	shape    shape
+	read     uint8 // how many of the first steps shape covers
 	n        uint8
-	steps    [9]step // all items that are no padding, in wire order
+	steps    [9]step // the items that are no padding, in wire order
 }
 
 type step struct {
@@ -31,14 +28,15 @@ type step struct {
 	off  uint8 // within the block
 }
 
-// head names the combinations of bits 0 to 3 that senders ask for most. They are read in one go.
-type head uint8
+// shape names the starts of a block that senders ask for most: they are read hop by hop with fixed offsets. What a
+// shape does not cover is read item by item, for all hops at once.
+type shape uint8
 
 const (
-	headOther head = iota
-	headNodeQueue
-	headNodeLatencyQueue
-	headNode
+	shapeNone                    shape = iota
+	shapeNodeQueueTimes                // node, interfaces, queue, both 64-bit times: bitmap 0xdc00
+	shapeNodeLatencyQueueTimes         // the same with latency: 0xfc00
+	shapeNodeLatencyQueueTimes32       // the same with 32-bit times
 )
 
 // Compile walks the bits of bitmap.
@@ -65,30 +63,15 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 		}
 	}
 	p.Words = Words(l, bitmap)
-	p.group(bitmap >> 12)
+	switch start := bitmap & 0xfc00; {
+	case start == 0xdc00 && p.timeBits == 64:
+		p.shape, p.read = shapeNodeQueueTimes, 5
+	case start == 0xfc00 && p.timeBits == 64:
+		p.shape, p.read = shapeNodeLatencyQueueTimes, 6
+	case start == 0xfc00:
+		p.shape, p.read = shapeNodeLatencyQueueTimes32, 6
+	}
 	return p
-}
-
-// group finds the items that are read together, and lists the others.
-func (p *Plan) group(first uint16) {
-	inHead := 0
-	switch first {
-	case 0xd:
-		p.head, inHead = headNodeQueue, 3
-	case 0xf:
-		p.head, inHead = headNodeLatencyQueue, 4
-	case 0xc:
-		p.head, inHead = headNode, 2
-	}
-	for i := inHead; i < int(p.n); i++ {
-		if i+1 < int(p.n) && p.steps[i].item == ingressTime64 && p.steps[i+1].item == egressTime64 {
-			p.times, p.timesAt = true, p.steps[i].off
-			i++
-			continue
-		}
-		p.other[p.nOther] = p.steps[i]
-		p.nOther++
-	}
 }
 
 // Stack reads one block for every element of hops and overwrites it. Blocks are stride bytes apart; the first block of
@@ -96,113 +79,168 @@ func (p *Plan) group(first uint16) {
 // out. If b ends within the last block, that one gives the items that are whole; it must not end before.
 func (p *Plan) Stack(hops []decode.Hop, b []byte, stride int) {
 	if n := len(hops) - 1; n >= 0 && len(b) < n*stride+4*p.Words {
-		p.part(&hops[0], b[n*stride:])
+		p.part(hops[:1], b[n*stride:])
 		hops = hops[1:]
 	}
-	be := binary.BigEndian
-	at := 0
-	for i := len(hops) - 1; i >= 0; i-- {
-		h := &hops[i]
-		*h = decode.Hop{}
-		h.Has, h.TimeBits = p.Fields, p.timeBits
-		block := b[at:]
-		switch p.head {
-		case headNodeQueue:
-			w := block[:12:12]
-			setNode(h, be.Uint32(w))
-			setInterfaces(h, be.Uint32(w[4:]))
-			setQueue(h, be.Uint32(w[8:]))
-		case headNodeLatencyQueue:
-			w := block[:16:16]
-			setNode(h, be.Uint32(w))
-			setInterfaces(h, be.Uint32(w[4:]))
-			setLatency(h, be.Uint32(w[8:]))
-			setQueue(h, be.Uint32(w[12:]))
-		case headNode:
-			w := block[:8:8]
-			setNode(h, be.Uint32(w))
-			setInterfaces(h, be.Uint32(w[4:]))
+	switch p.shape {
+	case shapeNodeQueueTimes:
+		p.nodeQueueTimes(hops, b, stride)
+	case shapeNodeLatencyQueueTimes:
+		p.nodeLatencyQueueTimes(hops, b, stride)
+	case shapeNodeLatencyQueueTimes32:
+		p.nodeLatencyQueueTimes32(hops, b, stride)
+	default:
+		has, timeBits := p.Fields, p.timeBits
+		for i := range hops {
+			h := &hops[i]
+			*h = decode.Hop{}
+			h.Has, h.TimeBits = has, timeBits
 		}
-		if p.times {
-			w := block[p.timesAt:]
-			w = w[:16:16]
-			setIngressTime(h, be.Uint64(w))
-			setEgressTime(h, be.Uint64(w[8:]))
-		}
-		if p.nOther != 0 {
-			for _, s := range p.other[:p.nOther] {
-				s.read(h, block)
-			}
-		}
-		at += stride
+	}
+	for i := p.read; i < p.n && len(hops) > 0; i++ {
+		p.steps[i].column(hops, b, stride)
 	}
 }
 
-// part reads the items that b holds whole of a block that was cut.
-func (p *Plan) part(h *decode.Hop, b []byte) {
+func (p *Plan) nodeQueueTimes(hops []decode.Hop, b []byte, stride int) {
+	be, has, at := binary.BigEndian, p.Fields, 0
+	for i := len(hops) - 1; i >= 0; i-- {
+		h, w := &hops[i], b[at:at+28:at+28]
+		at += stride
+		*h = decode.Hop{}
+		h.Has, h.TimeBits = has, 64
+		setNode(h, be.Uint32(w))
+		setInterfaces(h, be.Uint32(w[4:]))
+		setQueue(h, be.Uint32(w[8:]))
+		setIngressTime(h, be.Uint64(w[12:]))
+		setEgressTime(h, be.Uint64(w[20:]))
+	}
+}
+
+func (p *Plan) nodeLatencyQueueTimes(hops []decode.Hop, b []byte, stride int) {
+	be, has, at := binary.BigEndian, p.Fields, 0
+	for i := len(hops) - 1; i >= 0; i-- {
+		h, w := &hops[i], b[at:at+32:at+32]
+		at += stride
+		*h = decode.Hop{}
+		h.Has, h.TimeBits = has, 64
+		setNode(h, be.Uint32(w))
+		setInterfaces(h, be.Uint32(w[4:]))
+		setLatency(h, be.Uint32(w[8:]))
+		setQueue(h, be.Uint32(w[12:]))
+		setIngressTime(h, be.Uint64(w[16:]))
+		setEgressTime(h, be.Uint64(w[24:]))
+	}
+}
+
+func (p *Plan) nodeLatencyQueueTimes32(hops []decode.Hop, b []byte, stride int) {
+	be, has, at := binary.BigEndian, p.Fields, 0
+	for i := len(hops) - 1; i >= 0; i-- {
+		h, w := &hops[i], b[at:at+24:at+24]
+		at += stride
+		*h = decode.Hop{}
+		h.Has, h.TimeBits = has, 32
+		setNode(h, be.Uint32(w))
+		setInterfaces(h, be.Uint32(w[4:]))
+		setLatency(h, be.Uint32(w[8:]))
+		setQueue(h, be.Uint32(w[12:]))
+		setIngressTime(h, widen(be.Uint32(w[16:])))
+		setEgressTime(h, widen(be.Uint32(w[20:])))
+	}
+}
+
+// part reads the items that b holds whole of a block that was cut into the one hop of hop.
+func (p *Plan) part(hop []decode.Hop, b []byte) {
+	h := &hop[0]
 	*h = decode.Hop{}
 	for _, s := range p.steps[:p.n] {
 		if int(s.off)+4*int(itemWords[s.item]) > len(b) {
 			break
 		}
 		h.Has |= itemFields[s.item]
-		s.read(h, b)
+		s.column(hop, b, 0)
 	}
 	if h.Has&(decode.HopIngressTime|decode.HopEgressTime) != 0 {
 		h.TimeBits = p.timeBits
 	}
 }
 
-// read stores one item of the block b. Its fields are marked as present already.
-func (s step) read(h *decode.Hop, b []byte) {
-	be := binary.BigEndian
-	w := b[s.off:]
+// column stores one item of every block. Its fields are marked as present already.
+func (s step) column(hops []decode.Hop, b []byte, stride int) {
+	be, at := binary.BigEndian, int(s.off)
 	switch s.item {
 	case nodeID:
-		setNode(h, be.Uint32(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setNode(&hops[i], be.Uint32(b[at:]))
+			at += stride
+		}
 	case interfaces:
-		setInterfaces(h, be.Uint32(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setInterfaces(&hops[i], be.Uint32(b[at:]))
+			at += stride
+		}
 	case latency:
-		setLatency(h, be.Uint32(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setLatency(&hops[i], be.Uint32(b[at:]))
+			at += stride
+		}
 	case queue:
-		setQueue(h, be.Uint32(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setQueue(&hops[i], be.Uint32(b[at:]))
+			at += stride
+		}
 	case ingressTime:
-		setIngressTime(h, widen(be.Uint32(w)))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setIngressTime(&hops[i], widen(be.Uint32(b[at:])))
+			at += stride
+		}
 	case egressTime:
-		setEgressTime(h, widen(be.Uint32(w)))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setEgressTime(&hops[i], widen(be.Uint32(b[at:])))
+			at += stride
+		}
 	case ingressTime64:
-		setIngressTime(h, be.Uint64(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setIngressTime(&hops[i], be.Uint64(b[at:]))
+			at += stride
+		}
 	case egressTime64:
-		setEgressTime(h, be.Uint64(w))
+		for i := len(hops) - 1; i >= 0; i-- {
+			setEgressTime(&hops[i], be.Uint64(b[at:]))
+			at += stride
+		}
 	case l2Interfaces:
-		setL2Interfaces(h, be.Uint32(w), be.Uint32(w[4:]))
+		for i := len(hops) - 1; i >= 0; i-- {
+			v := be.Uint64(b[at:])
+			setL2Interfaces(&hops[i], uint32(v>>32), uint32(v))
+			at += stride
+		}
 	case l2Interfaces16:
-		v := be.Uint32(w)
-		setL2Interfaces(h, narrow(v>>16), narrow(v&0xffff))
+		for i := len(hops) - 1; i >= 0; i-- {
+			v := be.Uint32(b[at:])
+			setL2Interfaces(&hops[i], narrow(v>>16), narrow(v&0xffff))
+			at += stride
+		}
 	case txUtilization:
-		if h.TxUtilization = be.Uint32(w); h.TxUtilization == math.MaxUint32 {
-			h.TxUtilization = 0
-			h.Has &^= decode.HopTxUtilization
+		for i := len(hops) - 1; i >= 0; i-- {
+			setTxUtilization(&hops[i], be.Uint32(b[at:]))
+			at += stride
 		}
 	case buffer:
-		v := be.Uint32(w)
-		if h.BufferID = uint8(v >> 24); h.BufferID == math.MaxUint8 {
-			h.BufferID = 0
-			h.Has &^= decode.HopBufferID
+		for i := len(hops) - 1; i >= 0; i-- {
+			setBuffer(&hops[i], be.Uint32(b[at:]))
+			at += stride
 		}
-		if h.BufferOccupancy = v & max24; h.BufferOccupancy == max24 {
-			h.BufferOccupancy = 0
-			h.Has &^= decode.HopBufferOccupancy
+	case congestion, congestionAfterQueue:
+		for i := len(hops) - 1; i >= 0; i-- {
+			v := be.Uint32(b[at:])
+			if s.item == congestion {
+				hops[i].Has &^= decode.HopQueueID
+			}
+			AddQueueID(&hops[i], uint8(v>>24))
+			setCongestion(&hops[i], v)
+			at += stride
 		}
-	case congestion:
-		v := be.Uint32(w)
-		h.Has &^= decode.HopQueueID
-		AddQueueID(h, uint8(v>>24))
-		setCongestion(h, v)
-	case congestionAfterQueue:
-		v := be.Uint32(w)
-		AddQueueID(h, uint8(v>>24))
-		setCongestion(h, v)
 	}
 }
 

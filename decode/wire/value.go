@@ -82,6 +82,27 @@ func setL2Interfaces(h *decode.Hop, in, out uint32) {
 	}
 }
 
+func setTxUtilization(h *decode.Hop, v uint32) {
+	h.TxUtilization = v
+	if v == math.MaxUint32 {
+		h.TxUtilization = 0
+		h.Has &^= decode.HopTxUtilization
+	}
+}
+
+func setBuffer(h *decode.Hop, v uint32) {
+	id, occupancy := uint8(v>>24), v&max24
+	h.BufferID, h.BufferOccupancy = id, occupancy
+	if id == math.MaxUint8 {
+		h.BufferID = 0
+		h.Has &^= decode.HopBufferID
+	}
+	if occupancy == max24 {
+		h.BufferOccupancy = 0
+		h.Has &^= decode.HopBufferOccupancy
+	}
+}
+
 func setCongestion(h *decode.Hop, v uint32) {
 	if h.QueueCongestion = v & max24; h.QueueCongestion == max24 {
 		h.QueueCongestion = 0
@@ -108,6 +129,15 @@ func AddTime32(h *decode.Hop, f decode.HopField, to *uint64, v uint32) {
 	}
 }
 
+// AddTime64 stores v in *to, which is the field f of h.
+func AddTime64(h *decode.Hop, f decode.HopField, to *uint64, v uint64) {
+	if v != math.MaxUint64 {
+		*to = v
+		h.Has |= f
+		h.TimeBits = 64
+	}
+}
+
 // AddInterfaces stores the ingress and egress interface of level 1, 16 bits each.
 func AddInterfaces(h *decode.Hop, v uint32) {
 	h.Has |= decode.HopIngressIf | decode.HopEgressIf
@@ -126,4 +156,10 @@ func AddQueueID(h *decode.Hop, id uint8) {
 		h.QueueID = id
 		h.Has |= decode.HopQueueID
 	}
+}
+
+// AddBuffer stores an 8-bit buffer id and a 24-bit occupancy.
+func AddBuffer(h *decode.Hop, v uint32) {
+	h.Has |= decode.HopBufferID | decode.HopBufferOccupancy
+	setBuffer(h, v)
 }
