@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -21,6 +22,9 @@ func TestRun(t *testing.T) {
 
 func benchmark(b *testing.B, flows int) {
 	cfg := DefaultConfig(flows)
+	if s := os.Getenv("BATCH"); s != "" {
+		cfg.Batch, _ = strconv.Atoi(s)
+	}
 	for b.Loop() {
 		r, err := Run(cfg)
 		if err != nil {
@@ -30,6 +34,7 @@ func benchmark(b *testing.B, flows int) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(r.Rate(), "reports/s")
+		b.ReportMetric(r.MedianRate(), "median-reports/s")
 		b.ReportMetric(float64(r.Total().Nanoseconds())/float64(r.Reports), "ns/report")
 		b.ReportMetric(float64(r.MemoryBytes)/float64(r.Flows), "B/flow")
 	}
@@ -38,3 +43,5 @@ func benchmark(b *testing.B, flows int) {
 func BenchmarkPipeline10k(b *testing.B) { benchmark(b, 10_000) }
 
 func BenchmarkPipeline1M(b *testing.B) { benchmark(b, 1_000_000) }
+
+func BenchmarkPipeline100(b *testing.B) { benchmark(b, 100) }

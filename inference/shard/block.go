@@ -71,5 +71,8 @@ func (s *slab) setChain(f *flow, chain []uint32) {
 	}
 }
 
-// maxBlocks is more than the longest chain: a path and what is kept of former ones.
-const maxBlocks = 128
+const (
+	maxPathLength = 64
+	// maxBlocks bounds a chain: a path, and as much of former ones.
+	maxBlocks = 2 * maxPathLength
+)

@@ -159,7 +159,7 @@ func mergeHops(cuts []*Cut) []inference.HopStats {
 	out := make([]inference.HopStats, 0, len(all))
 	var sum hopSum
 	for i, p := range all {
-		sum.add(&p.cut.hops, &p.cut.hops.hops[p.ref])
+		sum.add(&p.cut.hops, p.ref)
 		if i+1 == len(all) || all[i+1].key != p.key {
 			out = append(out, sum.stats(p.key))
 			sum.reset()
@@ -183,8 +183,7 @@ func NewTotals(maxHops int) *Totals {
 func (t *Totals) Add(cuts []*Cut) {
 	for _, c := range cuts {
 		for i, k := range c.keys {
-			h := &c.hops.hops[i]
-			if !h.used {
+			if !c.hops.hops[i].used {
 				continue
 			}
 			sum := t.hops[k]
@@ -197,7 +196,7 @@ func (t *Totals) Add(cuts []*Cut) {
 					t.hops[k] = sum
 				}
 			}
-			sum.add(&c.hops, h)
+			sum.add(&c.hops, i)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
-	// bufferCodes is the length of a flow's buffer: 17 reports of five hops.
+	// bufferCodes is the length of a flow's buffer: 16 reports of five hops, and a little for longer paths.
 	bufferCodes = 176
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff

@@ -37,8 +37,9 @@ type State struct {
 	keys    [batchSize]decode.FlowKey
 	slots   [batchSize]uint32
 	reports [batchSize]*decode.Report
-	counts  []uint32 // counters of the open window that are still to be counted
-	touched uint64   // sum of what was read ahead, so that the reads are not optimised away
+	counts  [maxCounts]uint32 // counters of the open window that wait to be counted
+	counted int               // how many
+	touched uint64            // sum of what was read ahead, so that the reads are not optimised away
 }
 
 // Stats is the state of a shard and what it counted since New.
@@ -64,9 +65,8 @@ func New(cfg Config, seed uint64) *State {
 	n := cfg.MemoryBytes / per
 	s := &State{
 		cfg: cfg, seed: seed, rng: kll.Rand(seed),
-		hops:   newHopTable(cfg.MaxHops, seed),
-		top:    newTopFlows(cfg.TopFlows),
-		counts: make([]uint32, 0, maxCounts),
+		hops: newHopTable(cfg.MaxHops, seed),
+		top:  newTopFlows(cfg.TopFlows),
 	}
 	var err error
 	s.flows, err = flowtable.New(flowtable.Config{
@@ -125,12 +125,12 @@ func (s *State) update(n int) {
 }
 
 // maxCounts is how many counters are counted together.
-const maxCounts = 2 * batchSize * 8
+const maxCounts = 1024
 
 // countHops counts what waits for it.
 func (s *State) countHops() {
-	s.cut.hops.count(s.counts)
-	s.counts = s.counts[:0]
+	s.cut.hops.count(s.counts[:s.counted])
+	s.counted = 0
 }
 
 // tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
@@ -158,10 +158,21 @@ func (s *State) readAhead(slots []uint32) {
 	s.touched = sum
 }
 
-// full reports whether there is no room for another report behind the next n.
-func (f *flow) full(n int) bool {
-	return (int(f.buffered)+n+1)*2*int(f.hops) > bufferCodes
-}
+// full reports whether n reports more fill the buffer.
+func (f *flow) full(n uint8) bool { return f.buffered+n >= bufferReports[f.hops] }
+
+// bufferReports is how many reports are buffered, by the length of the path: as many as there is room for, but whole
+// batches of 16, which the sketches like best.
+var bufferReports = func() (n [maxPathLength + 1]uint8) {
+	n[0] = 255
+	for hops := 1; hops < len(n); hops++ {
+		n[hops] = uint8(min(bufferCodes/2/hops, 240))
+		if n[hops] > 16 {
+			n[hops] &^= 15
+		}
+	}
+	return n
+}()
 
 // count counts a report for its flow and its hops.
 func (s *State) count(r *decode.Report, slot uint32) {
@@ -202,8 +213,12 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	kept := int(f.hops)
 	at := 2 * int(f.buffered) * kept
 	codes := f.codes[at : at+2*kept]
+	i := s.countPlain(f, r.Hops, u, codes)
 	var link uint32
-	for i := range r.Hops {
+	if i >= inline && kept > inline {
+		link = f.block[inline-1]
+	}
+	for ; i < len(r.Hops); i++ {
 		h := &r.Hops[i]
 		var ref uint16
 		switch {
@@ -212,10 +227,8 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 			s.skipped(i)
 		case i < inline:
 			ref = f.refs[i]
+			link = f.block[i]
 		default: // long paths go from block to block
-			if i == inline {
-				link = f.block[inline-1]
-			}
 			link = s.slab.blocks[link].next
 			ref = s.slab.blocks[link].ref
 		}
@@ -234,6 +247,42 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	}
 }
 
+// countPlain counts the first hops of a path as long as they are what most hops are: one of the flow's first ones, in
+// the table, with a latency and a queue occupancy and nothing more to count, of an octave that has its page. It does
+// what countHop does, and gives the number of hops that it did it for.
+func (s *State) countPlain(f *flow, hops []decode.Hop, u *decode.Units, codes []uint16) (i int) {
+	const want, not = decode.HopLatency | decode.HopQueueOccupancy, decode.HopTxUtilization
+	n := s.counted
+	if n+2*inline > len(s.counts) {
+		s.countHops()
+		n = 0
+	}
+	hops = hops[:min(len(hops), len(codes)/2, inline)]
+	set := s.cut.hops.hops
+	for i = range hops {
+		h, ref := &hops[i], f.refs[i%inline]
+		if h.Has&(want|not) != want || ref == other {
+			s.counted = n
+			return i
+		}
+		ns, bytes := uint64(h.Latency)*u.LatencyNS, uint64(h.QueueOccupancy)*u.QueueBytes
+		codes[2*i], codes[2*i+1] = logcode.Encode(ns), logcode.Encode(bytes)
+		l, q := logcode.EncodeDense(ns), logcode.EncodeDense(bytes)
+		w := &set[ref]
+		lp, qp := uint32(w.page[l/pageCounters][latencyPages]), uint32(w.page[q/pageCounters][queuePages])
+		if lp == 0 || qp == 0 {
+			s.counted = n
+			return i
+		}
+		group := uint32(ref) / groupHops << groupBits
+		s.counts[n%maxCounts] = group | lp*pageCounters | uint32(l%pageCounters)
+		s.counts[(n+1)%maxCounts] = group | qp*pageCounters | uint32(q%pageCounters)
+		n += 2
+	}
+	s.counted = n
+	return len(hops)
+}
+
 // skipped counts a hop record, the i-th of its path, that has no sketch in its flow.
 func (s *State) skipped(i int) {
 	if i < s.cfg.MaxPathLength {
@@ -245,7 +294,7 @@ func (s *State) skipped(i int) {
 
 // countHop counts one hop record in the window and gives the codes of latency and queue.
 func (s *State) countHop(ref uint16, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
-	if len(s.counts)+2 > cap(s.counts) {
+	if s.counted+2 > len(s.counts) {
 		s.countHops()
 	}
 	set := &s.cut.hops
@@ -255,28 +304,22 @@ func (s *State) countHop(ref uint16, u *decode.Units, h *decode.Hop) (latency, q
 	if h.Has&decode.HopLatency == 0 {
 		ns, ok = u.Latency(h)
 	}
+	n := s.counted
 	if ok {
 		latency = logcode.Encode(ns)
-		c := logcode.Dense(latency)
-		page := w.latency[c/pageCounters]
-		if page == 0 {
-			page = set.grow(&w.latency[c/pageCounters])
-			w.used = true
-		}
-		s.counts = append(s.counts, page+uint32(c%pageCounters))
+		s.counts[n%maxCounts] = set.counter(ref, w, latencyPages, logcode.EncodeDense(ns))
+		n++
 	} else {
 		w.noLatency++
 		w.used = true
 	}
 	if h.Has&decode.HopQueueOccupancy != 0 {
-		queue = logcode.Encode(uint64(h.QueueOccupancy) * u.QueueBytes)
-		c := logcode.Dense(queue)
-		page := w.queue[c/pageCounters]
-		if page == 0 {
-			page = set.grow(&w.queue[c/pageCounters])
-		}
-		s.counts = append(s.counts, page+uint32(c%pageCounters))
+		bytes := uint64(h.QueueOccupancy) * u.QueueBytes
+		queue = logcode.Encode(bytes)
+		s.counts[n%maxCounts] = set.counter(ref, w, queuePages, logcode.EncodeDense(bytes))
+		n++
 	}
+	s.counted = n
 	if h.Has&decode.HopTxUtilization != 0 {
 		if v, ok := u.Utilization(h); ok {
 			w.utilization, w.hasUtilization = max(w.utilization, v), true

@@ -7,45 +7,93 @@ import (
 
 const (
 	pageCounters = 32 // of one octave
-	pages        = logcode.DenseCodes / pageCounters
+	octaves      = logcode.DenseCodes / pageCounters
+
+	// Hops share the memory of their counters in groups that are small enough for 16-bit page numbers: twice 60 pages
+	// for each of 256 hops.
+	groupHops   = 256
+	groupBits   = 21
+	groupOffset = 1<<groupBits - 1
 )
 
 // hopSet is the hops of one window: for each of them two histograms of dense log codes, like [logcode.Histogram], but
-// laid out for batches. Counters of all hops lie in one slice, in pages of an octave, so that counting a batch is a
-// list of indexes first and a tight loop over it then: its cache misses overlap, where histogram after histogram they
-// would be waited for one by one.
+// laid out for batches. The counters of many hops lie in one slice, in pages of an octave, so that counting a batch is
+// a list of indexes first and a tight loop over it then: its cache misses overlap, where histogram after histogram they
+// would be waited for one by one. And a counter is a byte, whose every overflow goes to a wide one: the bytes of
+// hundreds of hops fit a core's own cache.
 type hopSet struct {
-	hops     []hopPages // by reference
-	counters []uint32   // the first page is nobody's
+	hops   []hopPages // by reference
+	groups []counters // of 256 hops each
 }
 
-// hopPages says where the counters of a hop are: by octave the index of the page, 0 for none. How many records there
-// were is the sum of the latency counters and of noLatency.
+// counters are the pages of a group of hops; the first page is nobody's.
+type counters struct {
+	low  []uint8
+	high []uint32 // how often the low counter overflowed
+}
+
+// hopPages says where the counters of a hop are: by octave the number of the page, 0 for none, latency and queue side by
+// side, so that a record needs one cache line as long as neither is above 2²¹. How many records there were is the sum
+// of the latency counters and of noLatency.
 type hopPages struct {
-	latency, queue [pages]uint32
+	page           [octaves][2]uint16
 	utilization    float64
 	noLatency      uint32
 	hasUtilization bool
 	used           bool
 }
 
+// The two histograms of a hop.
+const (
+	latencyPages = iota
+	queuePages
+)
+
 func newHopSet(n int) hopSet {
-	return hopSet{hops: make([]hopPages, n), counters: make([]uint32, pageCounters)}
+	return hopSet{hops: make([]hopPages, n), groups: make([]counters, (n+groupHops-1)/groupHops)}
+}
+
+// counter gives the index of the counter of a code of a hop.
+func (s *hopSet) counter(ref uint16, h *hopPages, kind int, code uint16) uint32 {
+	page := uint32(h.page[code/pageCounters][kind])
+	if page == 0 {
+		page = s.grow(ref, kind, code/pageCounters)
+	}
+	return uint32(ref)/groupHops<<groupBits | page*pageCounters | uint32(code%pageCounters)
 }
 
 // grow takes a page for an octave.
-func (s *hopSet) grow(page *uint32) uint32 {
-	*page = uint32(len(s.counters))
-	s.counters = append(s.counters, make([]uint32, pageCounters)...)
-	return *page
+//
+//go:noinline
+func (s *hopSet) grow(ref uint16, kind int, octave uint16) uint32 {
+	g := &s.groups[ref/groupHops]
+	if len(g.low) == 0 {
+		g.grow()
+	}
+	page := len(g.low) / pageCounters
+	g.grow()
+	h := &s.hops[ref]
+	h.page[octave][kind] = uint16(page)
+	h.used = true
+	return uint32(page)
 }
 
-// count adds one to each counter of the list, which stops at its largest value.
+func (g *counters) grow() {
+	g.low = append(g.low, make([]uint8, pageCounters)...)
+	g.high = append(g.high, make([]uint32, pageCounters)...)
+}
+
+// at gives the value of a counter. It wraps after 2⁴⁰ records of a window.
+func (g *counters) at(i int) uint64 { return uint64(g.high[i])<<8 + uint64(g.low[i]) }
+
+// count adds one to each counter of the list.
 func (s *hopSet) count(list []uint32) {
-	counters := s.counters
+	groups := s.groups
 	for _, i := range list {
-		if p := &counters[i]; *p != ^uint32(0) {
-			*p++
+		g := &groups[i>>groupBits]
+		p := &g.low[i&groupOffset]
+		if *p++; *p == 0 {
+			g.high[i&groupOffset]++
 		}
 	}
 }
@@ -53,8 +101,12 @@ func (s *hopSet) count(list []uint32) {
 // reset empties the first n hops and keeps all memory.
 func (s *hopSet) reset(n int) {
 	clear(s.hops[:n])
-	clear(s.counters)
-	s.counters = s.counters[:pageCounters]
+	for i := range s.groups {
+		g := &s.groups[i]
+		clear(g.low)
+		clear(g.high)
+		g.low, g.high = g.low[:0], g.high[:0]
+	}
 }
 
 // hopSum is a hop of one or more windows, put together.
@@ -72,17 +124,18 @@ func (s *hopSum) reset() {
 }
 
 // add adds a hop of a set.
-func (s *hopSum) add(set *hopSet, h *hopPages) {
-	for _, m := range []struct {
-		from *[pages]uint32
-		to   *logcode.Histogram
-	}{{&h.latency, &s.latency}, {&h.queue, &s.queue}} {
-		for o, page := range m.from {
-			if page == 0 {
+func (s *hopSum) add(set *hopSet, ref int) {
+	h, g := &set.hops[ref], &set.groups[ref/groupHops]
+	for octave, page := range h.page {
+		for kind, to := range [...]*logcode.Histogram{latencyPages: &s.latency, queuePages: &s.queue} {
+			at := int(page[kind]) * pageCounters
+			if at == 0 {
 				continue
 			}
-			for i, n := range set.counters[page : page+pageCounters] {
-				m.to.AddN(uint16(o*pageCounters+i), uint64(n))
+			for i := range pageCounters {
+				if n := g.at(at + i); n != 0 {
+					to.AddN(uint16(octave*pageCounters+i), n)
+				}
 			}
 		}
 	}
