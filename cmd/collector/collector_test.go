@@ -264,6 +264,9 @@ func TestPointsMatchSeries(t *testing.T) {
 	}
 	seen := map[string]map[string]bool{}
 	for _, p := range points(&w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}}) {
+		if err := sink.CheckPoint(&p); err != nil {
+			t.Error(err)
+		}
 		spec := sink.FindSeries(p.Measurement)
 		if spec == nil {
 			t.Errorf("measurement %q is not in the list of series", p.Measurement)

@@ -22,6 +22,9 @@ type store struct {
 	told      string    // the last trouble that was logged
 	toldTime  time.Time // and when
 	toldDrops uint64
+
+	toldSpool     uint64
+	toldSpoolTime time.Time
 }
 
 // openStores opens the sinks that the settings switch on, with their spools. Nothing is written yet.
@@ -158,6 +161,15 @@ func (s *store) tell(c *Collector) {
 	if drops > s.toldDrops {
 		c.log.Error("points lost", "sink", s.name, "count", drops-s.toldDrops, "error", st.LastError)
 		s.toldDrops = drops
+	}
+	if sp := st.Spool; sp != nil {
+		// A record that the disk refused waits in memory; evicted and damaged ones are gone.
+		trouble := sp.RefusedRecords + sp.EvictedReports + sp.DamagedReports
+		if trouble > s.toldSpool && (s.toldSpool == 0 || time.Since(s.toldSpoolTime) > time.Minute) {
+			c.log.Error("trouble with the spool: free some disk, or raise spool.max_bytes", "sink", s.name, "bytes", sp.Bytes,
+				"refused_by_disk", sp.RefusedRecords, "reports_evicted", sp.EvictedReports, "reports_damaged", sp.DamagedReports, "error", sp.LastError)
+			s.toldSpool, s.toldSpoolTime = trouble, time.Now()
+		}
 	}
 }
 
