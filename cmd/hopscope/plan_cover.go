@@ -280,8 +280,12 @@ func coverTable(w io.Writer, plan *planner.CoverPlan) error {
 	}
 	t.Flush()
 	s := plan.Stats
-	fmt.Fprintf(b, "\n%s: %d probe%s pass %d links in %d hops (%d more than once), %d to %d each, variance %.3f\n",
-		plan.Topology, s.Probes, plural(s.Probes), s.Links, s.Traversals, s.Duplicated, s.Shortest, s.Longest, s.Variance)
+	pass := "probes pass"
+	if s.Probes == 1 {
+		pass = "probe passes"
+	}
+	fmt.Fprintf(b, "\n%s: %d %s %d links in %d hops (%d more than once), %d to %d each, variance %.3f\n",
+		plan.Topology, s.Probes, pass, s.Links, s.Traversals, s.Duplicated, s.Shortest, s.Longest, s.Variance)
 	if plan.Kept > 0 {
 		fmt.Fprintf(b, "kept from the older plan: the first %d\n", plan.Kept)
 	}
@@ -313,7 +317,7 @@ func coverTable(w io.Writer, plan *planner.CoverPlan) error {
 func shorten(nodes []string) string {
 	const most = 8
 	if len(nodes) <= most {
-		return strings.Join(nodes, " ")
+		return strings.Join(nodes, " > ")
 	}
-	return strings.Join(nodes[:most-2], " ") + " ... " + nodes[len(nodes)-1]
+	return strings.Join(nodes[:most-2], " > ") + " > ... > " + nodes[len(nodes)-1]
 }

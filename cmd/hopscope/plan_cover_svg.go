@@ -34,11 +34,11 @@ func drawCover(w io.Writer, p *planner.CoverProblem, plan *planner.CoverPlan) er
 	}
 	for v := range p.Graph.NumNodes() {
 		if slices.Contains(p.Depots, v) {
-			picture.Node(v, "#d00000", "depot")
+			picture.Node(v, "#ff9800", "depot")
 		}
 	}
 	if p.Depots != nil {
-		picture.Legend("#d00000", "depots")
+		picture.Legend("#ff9800", "depots")
 	}
 	return picture.Write(w)
 }

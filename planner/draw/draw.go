@@ -24,13 +24,14 @@ const MaxNodes = 4000
 type Picture struct {
 	Title, Note string
 
-	g      *topo.Graph
-	x, y   []float64
-	links  []style
-	nodes  []style
-	legend []entry
-	width  float64
-	height float64
+	g       *topo.Graph
+	x, y    []float64
+	layered bool
+	links   []style
+	nodes   []style
+	legend  []entry
+	width   float64
+	height  float64
 }
 
 type style struct{ color, title string }
@@ -55,7 +56,7 @@ func New(g *topo.Graph) (*Picture, error) {
 	for v := range p.nodes {
 		p.nodes[v] = style{dark, g.NodeName(v)}
 	}
-	p.x, p.y = place(g)
+	p.x, p.y, p.layered = place(g)
 	side := min(max(480, 90*math.Sqrt(float64(g.NumNodes()))), 4000)
 	p.width, p.height = 1.4*side, side
 	return p, nil
@@ -110,7 +111,12 @@ func (p *Picture) Write(w io.Writer) error {
 	if len(p.nodes) <= 150 {
 		for v := range p.nodes {
 			x, y := p.at(v)
-			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"10\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">%s</text>\n", x, y-radius-4, escape(p.g.NodeName(v)))
+			y -= radius + 4
+			slant := `text-anchor="middle"`
+			if p.layered && len(p.nodes) > 30 { // side by side, names would run into each other
+				slant = fmt.Sprintf("transform=\"rotate(-40 %.1f %.1f)\"", x, y)
+			}
+			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" %s font-size=\"10\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">%s</text>\n", x, y, slant, escape(p.g.NodeName(v)))
 		}
 	}
 	for k, e := range legend {

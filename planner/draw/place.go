@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// place gives every node coordinates from 0 to 1.
-func place(g *topo.Graph) (x, y []float64) {
+// place gives every node coordinates from 0 to 1, and says whether they are in layers.
+func place(g *topo.Graph) (x, y []float64, layered bool) {
 	tiers := 0
 	for v := range g.NumNodes() {
 		if g.Tier(v) != topo.NoTier {
@@ -15,9 +15,11 @@ func place(g *topo.Graph) (x, y []float64) {
 		}
 	}
 	if tiers == g.NumNodes() && g.NumNodes() > 1 {
-		return layers(g)
+		x, y = layers(g)
+		return x, y, true
 	}
-	return forces(g)
+	x, y = forces(g)
+	return x, y, false
 }
 
 // layers puts every tier on a line, the nodes in the order of their numbers, which in generated fabrics is by pods.

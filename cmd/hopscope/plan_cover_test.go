@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+func runPlan(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	c := planCommand()
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SetArgs(args)
+	err := c.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func coverJSON(t *testing.T, args ...string) (plan planner.CoverPlan) {
+	t.Helper()
+	out, err := runPlan(t, append([]string{"cover", "--format", "json"}, args...)...)
+	if err != nil {
+		t.Fatalf("plan cover %s: %v", strings.Join(args, " "), err)
+	}
+	if err := json.Unmarshal([]byte(out), &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func TestPlanCover(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	edges := file("ring.edges", "a b\nb c\nc d\nd a\na c\n")
+	depots := file("depots", "# where agents are\na\n\nb\n")
+
+	if p := coverJSON(t, "--topology", edges); len(p.Probes) != 1 || p.Stats.Links != 5 || !p.Stats.Optimal || p.Algorithm != "euler" {
+		t.Errorf("plan %+v, want one probe over 5 links", p)
+	}
+	for _, spec := range []string{depots, "a, b"} {
+		p := coverJSON(t, "--topology", edges, "--depots", spec)
+		for _, q := range p.Probes {
+			if q.Agent != "a" && q.Agent != "b" || q.Collector != "a" && q.Collector != "b" {
+				t.Errorf("--depots %s: a probe from %s to %s", spec, q.Agent, q.Collector)
+			}
+		}
+	}
+	if p := coverJSON(t, "--topology", edges, "--directed", "--max-hops", "4"); p.Stats.Links != 10 || len(p.Probes) != 3 {
+		t.Errorf("%d directions, %d probes, want 10 and 3", p.Stats.Links, len(p.Probes))
+	}
+	if p := coverJSON(t, "--topology", edges, "--redundant"); len(p.Second) != 1 {
+		t.Errorf("%d probes in the second cover, want 1", len(p.Second))
+	}
+	// An older plan of short probes: only those over the failed link are new.
+	old := coverJSON(t, "--topology", edges, "--max-hops", "1")
+	b, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := coverJSON(t, "--topology", edges, "--replan", file("old.json", string(b)), "--skip", "a--c"); p.Kept != 4 || len(p.Probes) != 4 || len(p.NotProbed) != 1 || p.Partial {
+		t.Errorf("%d of %d probes kept, %d links not probed, want 4, 4, 1", p.Kept, len(p.Probes), len(p.NotProbed))
+	}
+	picture := filepath.Join(dir, "plan.svg")
+	out, err := runPlan(t, "cover", "--topology", "fat-tree:4", "--balanced", "--svg", picture)
+	if err != nil || !strings.Contains(out, "1 probe passes 32 links") {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	if b, err := os.ReadFile(picture); err != nil || !bytes.HasPrefix(b, []byte("<svg")) {
+		t.Errorf("picture: %v", err)
+	}
+}
+
+// Routes are worked out by hand: the numbers of INT-path are ports less 1, the first in the lowest bits, and the last
+// port leads to the host.
+func TestPlanCoverRoutes(t *testing.T) {
+	dir := t.TempDir()
+	lab := filepath.Join(dir, "lab.yaml")
+	text := "nodes: [{name: a, host_ports: [9]}, b, {name: c, host_ports: [5]}]\nlinks:\n  - {a: a, b: b, a_port: 2, b_port: 3}\n  - {a: b, b: c, a_port: 4, b_port: 1}\n"
+	if err := os.WriteFile(lab, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := coverJSON(t, "--topology", lab, "--sr")
+	if len(p.Probes) != 1 {
+		t.Fatalf("%d probes, want 1", len(p.Probes))
+	}
+	want := strings.Repeat("0", 125) + "431" // ports 2, 4, 5
+	if p.Probes[0].Agent == "c" {
+		want = strings.Repeat("0", 125) + "820" // ports 1, 3, 9
+	}
+	if p.Probes[0].Route != want {
+		t.Errorf("route %s, want %s", p.Probes[0].Route, want)
+	}
+	// 1500 bytes hold the labels of 63 switches.
+	if p := coverJSON(t, "--topology", "random:100,300,1", "--sr"); p.Stats.Longest > 62 {
+		t.Errorf("%d hops, want at most 62", p.Stats.Longest)
+	}
+	if p := coverJSON(t, "--topology", "fat-tree:4", "--sr=int-probe"); p.Stats.Longest > 15 {
+		t.Errorf("%d hops, want at most 15", p.Stats.Longest)
+	}
+	if p := coverJSON(t, "--topology", "leaf-spine:2,20", "--sr", "--directed", "--partial"); !p.Partial || len(p.NotProbed) != 8 {
+		t.Errorf("%d directions are not probed, want the 8 that leave by ports 17 to 20 of two spines", len(p.NotProbed))
+	}
+}
+
+func TestPlanCoverErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	two := file("two.edges", "a b\nc d\n")
+	for _, c := range []struct {
+		args, want string
+		usage      bool
+	}{
+		{"cover", "--topology is missing", true},
+		{"covers", `unknown command "covers"`, true},
+		{"cover x", "wants 0 arguments", true},
+		{"cover --topology fat-tree:3", "must be even", false},
+		{"cover --topology fat-three:3", "neither a file nor one of", false},
+		{"cover --topology " + file("bad.edges", "a b\na\n"), "bad.edges:2: 1 words", false},
+		{"cover --topology fat-tree:4 --method best", `no method "best"`, true},
+		{"cover --topology fat-tree:4 --method dfs --directed", "dfs plans undirected", true},
+		{"cover --topology fat-tree:4 --format yaml", "neither table nor json", true},
+		{"cover --topology fat-tree:4 --max-hops -1", "--max-hops -1", true},
+		{"cover --topology fat-tree:4 --time-limit 0s", "--time-limit", true},
+		{"cover --topology fat-tree:4 --depots nobody", `no node "nobody"`, true},
+		{"cover --topology fat-tree:4 --depots " + file("nobody", "core-0\nnobody\n"), "nobody:2: the topology has no node", false},
+		{"cover --topology fat-tree:4 --depots " + file("empty", "\n"), "empty: no nodes", false},
+		{"cover --topology " + two + " --depots a", "link c:1--d:1 cannot be covered: no depot is connected; a partial plan", false},
+		{"cover --topology fat-tree:4 --skip core-0--core-1", "are not joined like that", true},
+		{"cover --topology fat-tree:4 --sr=x", "neither int-path nor int-probe", true},
+		{"cover --topology fat-tree:4 --sr --mtu 100", "no room for the labels", true},
+		{"cover --topology fat-tree:18 --sr", "cannot be addressed: the highest is 16", false},
+		{"cover --topology fat-tree:4 --replan " + file("no.json", "{"), "no.json: unexpected EOF", false},
+		{"cover --topology fat-tree:4 --redundant --directed", "--redundant goes with none of", true},
+		{"cover --topology leaf-spine:1,4000 --svg " + filepath.Join(dir, "x.svg"), "at most 4000 can be drawn", false},
+	} {
+		_, err := runPlan(t, strings.Fields(c.args)...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plan %s: %v, want %q in it", c.args, err, c.want)
+		}
+		if _, usage := errors.AsType[usageError](err); usage != c.usage {
+			t.Errorf("plan %s: asked wrongly: %v, want %v", c.args, usage, c.usage)
+		}
+	}
+}
