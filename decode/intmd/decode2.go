@@ -114,7 +114,7 @@ func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) boo
 	has := r.Has | decode.HasInstructions | decode.HasRemainingHops
 	r.Instructions, r.RemainingHops = bitmap, uint8(word>>32)
 	if flags := decode.Flags(word >> 57 & 7); flags != 0 { // D, E, M
-		r.Flags |= flags>>2*decode.Discard | flags>>1&1*decode.HopLimit | flags&1*decode.MTU
+		r.Flags |= (flags>>2)*decode.Discard | (flags>>1&1)*decode.HopLimit | (flags&1)*decode.MTU
 	}
 	if domain != 0 {
 		r.DomainID = domain
@@ -125,7 +125,11 @@ func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) boo
 		has |= decode.HasFlowID
 	}
 	r.Has = has
-	d.stack(r, b[headerLen:], hops, plan, stride)
+	if len(b) >= length && len(r.Hops) == 0 {
+		plan.Stack(r.Grow(hops), b[headerLen:], stride)
+	} else {
+		d.stack(r, b[headerLen:], hops, plan, stride)
+	}
 	if source != 0 && hops > 0 {
 		words := headerLen + (hops-1)*stride + 4*plan.Words
 		r.Unknown = b[min(words, len(b)):min(length, len(b))]

@@ -74,7 +74,14 @@ func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 		}
 	case 2:
 		if rd.opts.Versions&V20 != 0 {
-			return rd.group(r, in)
+			h := rd.data[at:]
+			if len(h) < 8 || rd.end-at < 8 {
+				rd.missing(r, at, 8, "version")
+				return false
+			}
+			rd.word, rd.node = binary.BigEndian.Uint32(h), binary.BigEndian.Uint32(h[4:])
+			rd.pos += 8
+			return rd.individual(r, in)
 		}
 	}
 	r.Fail(format, "version", at, decode.BadVersion)

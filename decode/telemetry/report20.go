@@ -22,18 +22,6 @@ const (
 	mdDrop uint16 = 1
 )
 
-// group reads the group header of report 2.0 §3.1 and the first report behind it.
-func (rd *Reader) group(r *decode.Report, in *Inner) bool {
-	b := rd.data[rd.pos:]
-	if len(b) < 8 || rd.end-rd.pos < 8 {
-		rd.missing(r, rd.pos, 8, "version")
-		return false
-	}
-	rd.word, rd.node = binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
-	rd.pos += 8
-	return rd.individual(r, in)
-}
-
 // individual reads one report of a group.
 func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	r.Version = decode.V20
