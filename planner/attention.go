@@ -1,0 +1,306 @@
+package planner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// AttentionProblem asks which probes should measure in detail: every suspicious link must lie on one of them, and their
+// cost should be least.
+//
+// Probes that change between basic and detailed measurement cost SwitchCost each, on top, so that a small change of the
+// suspicious links does not turn the whole plan over. The published problem has none.
+type AttentionProblem struct {
+	Probes     []Trace  `json:"probes"`
+	Suspicious []string `json:"suspicious"`            // names of links; a link named twice is one
+	Detailed   []string `json:"detailed,omitempty"`    // probes that measure in detail now
+	SwitchCost float64  `json:"switch_cost,omitempty"` // of a probe that changes, in the unit of the probes' costs
+}
+
+// Trace is a probe as attention switching sees it. Its cost is that of detailed measurement over that of basic
+// measurement along the whole trace: the hops, counted as often as they are passed.
+type Trace struct {
+	ID    string
+	Cost  float64
+	Links []string
+}
+
+// MarshalJSON writes id, cost and links.
+func (t Trace) MarshalJSON() ([]byte, error) {
+	return json.Marshal(traceJSON{t.ID, &t.Cost, t.Links})
+}
+
+// UnmarshalJSON reads id, cost and links. A cost left out is the number of links.
+func (t *Trace) UnmarshalJSON(b []byte) error {
+	var j traceJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*t = Trace{j.ID, float64(len(j.Links)), j.Links}
+	if j.Cost != nil {
+		t.Cost = *j.Cost
+	}
+	return nil
+}
+
+type traceJSON struct {
+	ID    string   `json:"id"`
+	Cost  *float64 `json:"cost,omitempty"`
+	Links []string `json:"links"`
+}
+
+// ReadAttentionProblem reads and validates a problem in JSON.
+func ReadAttentionProblem(r io.Reader) (*AttentionProblem, error) {
+	p := new(AttentionProblem)
+	if err := readJSON(r, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// readJSON reads one JSON value and nothing after it.
+func readJSON(r io.Reader, v any) error {
+	d := json.NewDecoder(r)
+	if err := d.Decode(v); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("the instance is empty")
+		}
+		return fmt.Errorf("byte %d: %w", d.InputOffset(), err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("byte %d: more than one JSON value", d.InputOffset())
+	}
+	return nil
+}
+
+// Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
+// problem has a partial plan.
+func (p *AttentionProblem) Validate() error {
+	var bad problems
+	if len(p.Probes) == 0 {
+		return errors.New("attention: there are no probes")
+	}
+	sum := 0.0
+	ids := make(map[string]bool, len(p.Probes))
+	for k := range p.Probes {
+		t := &p.Probes[k]
+		switch {
+		case t.ID == "":
+			bad.add("attention: probe %d has no id", k)
+		case ids[t.ID]:
+			bad.add("attention: probe %q is there twice", t.ID)
+		}
+		ids[t.ID] = true
+		if !(t.Cost >= 0 && t.Cost <= maxCost) {
+			bad.add("attention: probe %q costs %v: a cost is a number from 0 to %g", t.ID, t.Cost, float64(maxCost))
+		}
+		sum += t.Cost
+		if slices.Contains(t.Links, "") {
+			bad.add("attention: probe %q passes a link without a name", t.ID)
+		}
+	}
+	if sum > maxCost {
+		bad.add("attention: all probes together cost %v, more than %g", sum, float64(maxCost))
+	}
+	if slices.Contains(p.Suspicious, "") {
+		bad.add("attention: a suspicious link has no name")
+	}
+	now := map[string]bool{}
+	for _, id := range p.Detailed {
+		switch {
+		case !ids[id]:
+			bad.add("attention: probe %q, which is said to measure in detail, is not there", id)
+		case now[id]:
+			bad.add("attention: probe %q is said twice to measure in detail", id)
+		}
+		now[id] = true
+	}
+	if !(p.SwitchCost >= 0 && p.SwitchCost <= maxCost) {
+		bad.add("attention: a change costs %v: a cost is a number from 0 to %g", p.SwitchCost, float64(maxCost))
+	}
+	return bad.join()
+}
+
+// maxCost bounds costs so that sums of them stay exact in 53 bits.
+const maxCost = 1e12
+
+// AttentionPlan lists the probes that are to measure in detail.
+type AttentionPlan struct {
+	Algorithm    string         `json:"algorithm"`
+	Probes       []DetailProbe  `json:"probes"`
+	TurnedOn     []string       `json:"turned_on,omitempty"`    // probes that change to detailed measurement
+	TurnedOff    []string       `json:"turned_off,omitempty"`   // probes that change to basic measurement
+	OnNoProbe    []string       `json:"on_no_probe,omitempty"`  // suspicious links that no probe passes
+	Partial      bool           `json:"partial,omitempty"`      // there are such links
+	Instructions *Instructions  `json:"instructions,omitempty"` // what the two kinds of probe carry
+	Stats        AttentionStats `json:"stats"`
+}
+
+// DetailProbe is a probe that is to measure in detail.
+type DetailProbe struct {
+	ID         string   `json:"id"`
+	Cost       float64  `json:"cost"`
+	Suspicious []string `json:"suspicious"` // the suspicious links on it
+}
+
+// Instructions are the instruction bitmaps of probes and the bytes of metrics that a hop adds for them.
+type Instructions struct {
+	Basic         string `json:"basic"`
+	Detailed      string `json:"detailed"`
+	BasicBytes    int    `json:"basic_bytes"`
+	DetailedBytes int    `json:"detailed_bytes"`
+}
+
+// AttentionStats describes a plan. The objective is the cost of the detailed probes and of the changes.
+type AttentionStats struct {
+	Stats
+	Suspicious int     `json:"suspicious"` // links
+	Probes     int     `json:"probes"`     // of the problem
+	Detailed   int     `json:"detailed"`   // probes
+	Cost       float64 `json:"cost"`       // of the detailed probes
+	AllCost    float64 `json:"all_cost"`   // of all probes
+	Changes    int     `json:"changes"`    // probes that change
+	Nodes      int     `json:"nodes"`      // of the search tree; 0 for methods that do not search
+}
+
+// NewAttentionPlan names what is chosen, by the index of the probes. Bound, optimality and time are left to the caller.
+func NewAttentionPlan(p *AttentionProblem, algorithm string, chosen []int32) *AttentionPlan {
+	plan := &AttentionPlan{Algorithm: algorithm, Probes: make([]DetailProbe, 0, len(chosen))}
+	chosen = slices.Clone(chosen)
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	suspicious := make(map[string]bool, len(p.Suspicious))
+	for _, l := range p.Suspicious {
+		suspicious[l] = true
+	}
+	now := make(map[string]bool, len(p.Detailed))
+	for _, id := range p.Detailed {
+		now[id] = true
+	}
+	s := &plan.Stats
+	s.Suspicious, s.Probes, s.Detailed = len(suspicious), len(p.Probes), len(chosen)
+	for k, next := 0, 0; k < len(p.Probes); k++ {
+		t := &p.Probes[k]
+		s.AllCost += t.Cost
+		if next == len(chosen) || int(chosen[next]) != k {
+			if now[t.ID] {
+				plan.TurnedOff = append(plan.TurnedOff, t.ID)
+			}
+			continue
+		}
+		next++
+		d := DetailProbe{ID: t.ID, Cost: t.Cost, Suspicious: []string{}}
+		for _, l := range t.Links {
+			if suspicious[l] {
+				d.Suspicious = append(d.Suspicious, l)
+			}
+		}
+		slices.Sort(d.Suspicious)
+		d.Suspicious = slices.Compact(d.Suspicious)
+		plan.Probes = append(plan.Probes, d)
+		s.Cost += t.Cost
+		if !now[t.ID] {
+			plan.TurnedOn = append(plan.TurnedOn, t.ID)
+		}
+	}
+	s.Changes = len(plan.TurnedOn) + len(plan.TurnedOff)
+	s.Objective = s.Cost + p.SwitchCost*float64(s.Changes)
+	return plan
+}
+
+// CheckAttention says in what a plan does not do what the problem asks, or tells untruths about itself.
+func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	var bad problems
+	traces := make(map[string]*Trace, len(p.Probes))
+	reachable := map[string]bool{}
+	for k := range p.Probes {
+		t := &p.Probes[k]
+		traces[t.ID] = t
+		for _, l := range t.Links {
+			reachable[l] = true
+		}
+	}
+	chosen, seen, cost := map[string]bool{}, map[string]bool{}, 0.0
+	for _, d := range plan.Probes {
+		t := traces[d.ID]
+		if t == nil || chosen[d.ID] {
+			bad.add("probe %q is listed, but is not there, or a second time", d.ID)
+			continue
+		}
+		chosen[d.ID] = true
+		cost += t.Cost
+		for _, l := range t.Links {
+			seen[l] = true
+		}
+		for _, l := range d.Suspicious {
+			if !slices.Contains(t.Links, l) || !slices.Contains(p.Suspicious, l) {
+				bad.add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
+			}
+		}
+	}
+	missing := 0
+	for _, l := range p.Suspicious {
+		switch {
+		case seen[l]:
+		case reachable[l]:
+			bad.add("suspicious link %s is on no probe that measures in detail", l)
+		case !plan.Partial || !slices.Contains(plan.OnNoProbe, l):
+			bad.add("suspicious link %s is on no probe, and the plan does not say so", l)
+		default:
+			missing++
+		}
+	}
+	if plan.Partial != (missing > 0) {
+		bad.add("the plan says partial %v, and misses %d links", plan.Partial, missing)
+	}
+	changes := len(chosen)
+	for _, id := range p.Detailed {
+		if chosen[id] {
+			changes--
+		} else {
+			changes++
+		}
+	}
+	s := &plan.Stats
+	if s.Changes != changes || len(plan.TurnedOn)+len(plan.TurnedOff) != changes {
+		bad.add("%d probes change, the plan says %d and lists %d", changes, s.Changes, len(plan.TurnedOn)+len(plan.TurnedOff))
+	}
+	for _, id := range plan.TurnedOn {
+		if !chosen[id] || slices.Contains(p.Detailed, id) {
+			bad.add("probe %q is not turned on", id)
+		}
+	}
+	for _, id := range plan.TurnedOff {
+		if chosen[id] || !slices.Contains(p.Detailed, id) {
+			bad.add("probe %q is not turned off", id)
+		}
+	}
+	if want := cost + p.SwitchCost*float64(changes); !near(s.Objective, want) || !near(s.Cost, cost) {
+		bad.add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)
+	}
+	checkBound(&bad, &s.Stats)
+	return bad.join()
+}
+
+// checkBound finds statistics of something to be made small that cannot be true.
+func checkBound(bad *problems, s *Stats) {
+	if s.LowerBound > s.Objective && !near(s.LowerBound, s.Objective) {
+		bad.add("the lower bound %v is above the objective %v", s.LowerBound, s.Objective)
+	}
+	if s.Optimal && !near(s.LowerBound, s.Objective) {
+		bad.add("called optimal with objective %v and lower bound %v", s.Objective, s.LowerBound)
+	}
+}
+
+// near compares figures that were added up in different orders.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
