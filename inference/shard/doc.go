@@ -1,3 +1,45 @@
-// Package shard keeps what one shard of a collector knows: its flows with the sketches of their hops, and the hops of
-// the open window.
+// Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and the
+// hops of the open window. Shards share nothing; a flow belongs to one of them, and [Merge] puts their windows
+// together.
+//
+// # Flows
+//
+// A flow is an entry of a flowtable.Table (key, counters, path, a buffer of codes: eight cache lines) and a block of four
+// lines for each hop, with a KLL sketch of 120 bytes for latencies and one for queue occupancies (package kll, Tiny).
+// Values enter as 16-bit log codes (package logcode). With paths of five hops that is 1804 bytes a flow, index included.
+//
+// A report appends the codes of its hops to the flow's buffer; every 16 reports the buffer is flushed into the sketches,
+// which take 16 sorted codes for little more than one. With many flows each report is a chain of cache misses, so
+// reports are worked in batches of 64 and in passes that each read another place for all of them: hash the keys, find
+// the index cells, find the entries, read the lines that will be written, then count.
+//
+// Only complete stacks tell a path: those that are not cut, were not refused a hop and do not come from a transit node.
+// Another path than before is a path change; hops that both paths have keep their sketches, and so do those of former
+// paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that they name. Reports
+// about one hop (INT-XD, local headers) are put together to a path by falling TTL, and never change it one by one.
+//
+// # Hops and windows
+//
+// A place in the network is a node and an egress interface. Each has two histograms of dense log codes a window, exact
+// but for the rounding of values to 1/64. The busiest flows of a window are found exactly, and have such histograms of
+// their own for each hop (see topFlows). [State.Cut] hands a window over and starts the next one in other memory.
+//
+// # Bounds
+//
+// Memory is what the configuration says. Flows make place for others when they are idle, or when the table or the
+// blocks run out; hops beyond the table are folded into one called other; path changes and drops beyond their lists are
+// counted; hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or in the
+// window.
+//
+// # What was measured
+//
+// On two shared cores of an EPYC at 2.6 GHz, decoding and exporter tracking left out, reports of five hops: 170 ns a
+// report at 100 flows, 280 at 10 000 and 430 at 1 000 000 (bench/pipeline; 375 with transparent huge pages, because at
+// that size every access also misses the TLB). At 10 000 flows 100 ns go to flushing (80 of them in the sketches), 80 to
+// the windows of the hops, 75 to finding the flow. Rejected, all slower in the same run:
+//
+//   - Histogram after histogram for the hops of a window: 35 ns a value where the batch's list of counters takes 7,
+//     because their cache misses were waited for one by one.
+//   - Codes straight into the sketches: two to three times the time of the flush.
+//   - Batches of 16: 5 % slower at 10 000 flows; beyond 64 nothing changes.
 package shard

@@ -381,6 +381,23 @@ func TestFlow(t *testing.T) {
 	}
 }
 
+// Counters of one byte overflow into wide ones.
+func TestManyRecords(t *testing.T) {
+	s := New(testConfig(), 1)
+	reports := slices.Repeat([]*decode.Report{stack(1, 1, hop(1, 1, 100), hop(2, 1, 7000))}, 1000)
+	for range 70 {
+		s.Update(reports)
+	}
+	s.Update(slices.Repeat([]*decode.Report{stack(1, 1, hop(1, 1, 900), hop(2, 1, 7000))}, 701))
+	w := cutOne(s, 5)
+	if h := w.Hops[0]; h.Count != 70701 || h.Latency.Count != 70701 || h.Queue.Count != 70701 || h.Latency.P99 > 102 || h.Latency.Max < 880 {
+		t.Errorf("hop %+v", h)
+	}
+	if h := w.Hops[1]; h.Latency.P50 != h.Latency.Max {
+		t.Errorf("hop %+v, want one value", h)
+	}
+}
+
 func TestTotals(t *testing.T) {
 	s, totals := New(testConfig(), 1), NewTotals(2)
 	for i := range uint32(3) {
