@@ -1,0 +1,420 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+type attentionFlags struct {
+	*planFlags
+	probes                        []string
+	suspicious, detailed, metrics string
+	switchCost, alpha, beta       float64
+	partial                       bool
+
+	graph *topo.Graph // nil with an instance
+}
+
+func planAttentionCommand() *cobra.Command {
+	var o attentionFlags
+	c := &cobra.Command{
+		Use:   "attention --instance FILE | --topology FILE --probes PLAN --suspicious LINKS",
+		Short: "Which probes look closely at suspicious links",
+		Long: `Choose the probes that measure in detail: every suspicious link is on one of them,
+and together they pass as few hops as can be. All others go on with basic metrics.
+
+Probes come from an instance ({"probes":[{"id","cost","links":[...]}],"suspicious":
+[...]}; a cost left out is the number of links), or from plans of "hopscope plan
+cover": two that each pass every link leave a choice. With --switch-cost and the
+probes that measure in detail now, a change has to be worth it.
+
+--metrics FILE divides metrics into basic and detailed ones, and gives the instruction
+bitmaps of both; alone, it does only that.
+
+Methods: exact (the least cost, proven), greedy (most new links per cost),
+greedy-links (most new links), fant-h (as published; --alpha and --beta trade cost for
+time). When --time-limit ends the search, the best found is given, and the bound.`,
+		Example: `  hopscope plan cover --topology fat-tree:8 --depots edge-0-0,edge-5-1 --format json >a.json
+  hopscope plan cover --topology fat-tree:8 --depots edge-2-3,edge-7-0 --format json >b.json
+  hopscope plan attention --topology fat-tree:8 --probes a.json --probes b.json --suspicious core-3--agg-2-0,agg-1-1--edge-1-2
+  hopscope plan attention --instance cycle.json --format json
+  hopscope plan attention --metrics metrics.yaml`,
+		Args: exactArgs(0),
+	}
+	o.planFlags = addPlanFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(attention.Exact))
+	f := c.Flags()
+	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be used (repeatable)")
+	f.StringVar(&o.suspicious, "suspicious", "", "suspicious links: a file, one a line, or names with commas between")
+	f.StringVar(&o.detailed, "detailed", "", "probes that measure in detail now: a file, one a line, or ids with commas between")
+	f.Float64Var(&o.switchCost, "switch-cost", 0, "cost of a probe that changes, in hops")
+	f.StringVar(&o.metrics, "metrics", "", "YAML file of metrics and their relations")
+	f.Float64Var(&o.alpha, "alpha", 0, "acceleration factor of fant-h for estimates, 0 to 1")
+	f.Float64Var(&o.beta, "beta", 0, "acceleration factor of fant-h for limits, 0 to 1")
+	f.BoolVar(&o.partial, "partial", false, "leave out suspicious links that are on no probe")
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *attentionFlags) run(c *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	var categories *attention.Categories
+	if o.metrics != "" {
+		m, err := readMetrics(o.metrics)
+		if err != nil {
+			return err
+		}
+		if categories, err = attention.Categorize(m); err != nil {
+			return fmt.Errorf("%s: %w", o.metrics, err)
+		}
+		if o.instance == "" && len(o.probes) == 0 && o.suspicious == "" {
+			if o.svg != "" {
+				return usagef("--svg wants probes to draw: --instance, or --topology with --probes")
+			}
+			if o.format == "json" {
+				return writeJSON(c.OutOrStdout(), categories)
+			}
+			return categoriesTable(c.OutOrStdout(), categories)
+		}
+	}
+	p, err := o.problem(c)
+	if err != nil {
+		return err
+	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string {
+		return fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious))
+	})
+	start := time.Now()
+	plan, err := attention.Plan(p, attention.Options{
+		Method: attention.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
+	})
+	done()
+	if errors.Is(err, attention.ErrMethod) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err := planner.CheckAttention(p, plan); err != nil {
+		return fmt.Errorf("the plan does not hold: %w", err)
+	}
+	if categories != nil {
+		plan.Instructions = categories.Instructions
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return o.draw(w, p, plan) }); err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return attentionTable(c.OutOrStdout(), plan)
+}
+
+// problem reads what the flags say.
+func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, error) {
+	p := new(planner.AttentionProblem)
+	switch {
+	case o.instance != "":
+		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" {
+			return nil, usagef("--instance holds the whole problem: --topology, --probes and --suspicious do not go with it")
+		}
+		f, err := o.openInstance(c)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if p, err = planner.ReadAttentionProblem(bufio.NewReader(f)); err != nil {
+			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+		}
+	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "":
+		return nil, usagef("--instance is missing, or else --topology, --probes and --suspicious, all three")
+	default:
+		var err error
+		if o.graph, err = load.Topology(o.topology); err != nil {
+			return nil, err
+		}
+		if err := o.readProbes(p); err != nil {
+			return nil, err
+		}
+		names, err := readNames("suspicious", o.suspicious)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			links, err := o.graph.LookupLinks(name)
+			if err != nil {
+				return nil, fmt.Errorf("--suspicious: %w", err)
+			}
+			for _, l := range links {
+				p.Suspicious = append(p.Suspicious, o.graph.LinkName(l))
+			}
+		}
+	}
+	if o.detailed != "" {
+		var err error
+		if p.Detailed, err = readNames("detailed", o.detailed); err != nil {
+			return nil, err
+		}
+	}
+	if c.Flags().Changed("switch-cost") {
+		p.SwitchCost = o.switchCost
+	}
+	return p, p.Validate()
+}
+
+// readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
+func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
+	for i, path := range o.probes {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		var plan planner.CoverPlan
+		err = json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(&plan)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("plan %s: %w", path, err)
+		}
+		probes := append(plan.Probes, plan.Second...)
+		if len(probes) == 0 {
+			return fmt.Errorf("plan %s: no probes", path)
+		}
+		walks, err := planner.CoverWalks(o.graph, probes)
+		if err != nil {
+			return fmt.Errorf("plan %s: %w", path, err)
+		}
+		for k, w := range walks {
+			t := planner.Trace{ID: probes[k].ID, Cost: float64(len(w))}
+			if len(o.probes) > 1 {
+				t.ID = fmt.Sprintf("%d/%s", i+1, t.ID)
+			}
+			for _, x := range w {
+				t.Links = append(t.Links, o.graph.LinkName(o.graph.Link(int(x))))
+			}
+			p.Probes = append(p.Probes, t)
+		}
+	}
+	return nil
+}
+
+// readNames reads names from a file, one a line, or from the flag itself.
+func readNames(flag, spec string) ([]string, error) {
+	b, err := os.ReadFile(spec)
+	names := []string{}
+	if errors.Is(err, fs.ErrNotExist) {
+		for name := range strings.SplitSeq(spec, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				return nil, usagef("--%s %q: a name is empty, and there is no such file", flag, spec)
+			}
+			names = append(names, name)
+		}
+		return names, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if name := strings.TrimSpace(line); name != "" && !strings.HasPrefix(name, "#") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func readMetrics(path string) (*attention.Metrics, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m := new(attention.Metrics)
+	if err := yaml.NewDecoder(io.LimitReader(f, 1<<20), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("metrics %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// draw draws the topology; or, of an instance, probes as nodes and suspicious links as links between them.
+func (o *attentionFlags) draw(w io.Writer, p *planner.AttentionProblem, plan *planner.AttentionPlan) error {
+	const detail, suspect, other = "#0b7285", "#e03131", "#ced4da"
+	chosen := map[string]bool{}
+	for _, d := range plan.Probes {
+		chosen[d.ID] = true
+	}
+	suspicious := map[string]bool{}
+	for _, l := range p.Suspicious {
+		suspicious[l] = true
+	}
+	note := fmt.Sprintf("%d of %d probes measure in detail, for %d suspicious links", len(plan.Probes), len(p.Probes), len(suspicious))
+	if o.graph != nil {
+		pic, err := draw.New(o.graph)
+		if err != nil {
+			return err
+		}
+		pic.Title, pic.Note = "Attention: "+o.graph.Name(), note
+		pic.Legend(suspect, "suspicious")
+		pic.Legend(detail, "also measured in detail")
+		pic.Legend(other, "basic metrics")
+		by := map[string][]string{}
+		for _, t := range p.Probes {
+			if chosen[t.ID] {
+				for _, l := range t.Links {
+					by[l] = append(by[l], t.ID)
+				}
+			}
+		}
+		for l := range o.graph.NumLinks() {
+			name := o.graph.LinkName(l)
+			switch {
+			case suspicious[name]:
+				pic.Link(l, suspect, "suspicious, measured by "+strings.Join(by[name], ", "))
+			case len(by[name]) > 0:
+				pic.Link(l, detail, "measured in detail by "+strings.Join(by[name], ", "))
+			default:
+				pic.Link(l, other, "basic metrics")
+			}
+		}
+		return pic.Write(w)
+	}
+	b := topo.NewBuilder("suspicious links")
+	node := map[string]int{}
+	on := map[string][]int{}
+	for _, t := range p.Probes {
+		node[t.ID] = b.AddNode(t.ID, topo.NoTier)
+		seen := map[string]bool{}
+		for _, l := range t.Links {
+			if suspicious[l] && !seen[l] {
+				seen[l] = true
+				on[l] = append(on[l], node[t.ID])
+			}
+		}
+	}
+	var titles []string
+	joined := map[[2]int]bool{}
+	for _, l := range p.Suspicious {
+		for i, x := range on[l] {
+			for _, y := range on[l][:i] {
+				if !joined[[2]int{y, x}] {
+					joined[[2]int{y, x}] = true
+					b.AddLink(topo.LinkEnd{Node: y}, topo.LinkEnd{Node: x})
+					titles = append(titles, l)
+				}
+			}
+		}
+	}
+	g, err := b.Build()
+	if err != nil {
+		return err
+	}
+	pic, err := draw.New(g)
+	if err != nil {
+		return err
+	}
+	pic.Title, pic.Note = "Attention", note
+	pic.Legend(detail, "probe that measures in detail")
+	pic.Legend(other, "probe with basic metrics")
+	pic.Legend(suspect, "suspicious link on both probes")
+	for _, t := range p.Probes {
+		color, kind := other, "basic"
+		if chosen[t.ID] {
+			color, kind = detail, "detailed"
+		}
+		pic.Node(node[t.ID], color, fmt.Sprintf("%s, cost %g", kind, t.Cost))
+	}
+	for l, title := range titles {
+		pic.Link(l, suspect, title)
+	}
+	return pic.Write(w)
+}
+
+// attentionTable writes a plan for people.
+func attentionTable(w io.Writer, plan *planner.AttentionPlan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROBE\tCOST\tSUSPICIOUS LINKS")
+	for _, d := range plan.Probes {
+		fmt.Fprintf(t, "%s\t%g\t%s\n", d.ID, d.Cost, shortenList(d.Suspicious))
+	}
+	t.Flush()
+	s := plan.Stats
+	share := 0.0
+	if s.AllCost > 0 {
+		share = 100 * s.Cost / s.AllCost
+	}
+	fmt.Fprintf(b, "\n%d of %d probes measure in detail: %g of %g hops (%.1f %%), for %d suspicious link%s\n",
+		s.Detailed, s.Probes, s.Cost, s.AllCost, share, s.Suspicious, plural(s.Suspicious))
+	if len(plan.TurnedOff) > 0 || s.Changes < s.Detailed {
+		fmt.Fprintf(b, "changes: %d on (%s), %d off (%s)\n", len(plan.TurnedOn), shortenList(plan.TurnedOn), len(plan.TurnedOff), shortenList(plan.TurnedOff))
+	}
+	if i := plan.Instructions; i != nil {
+		fmt.Fprintf(b, "instructions: %s on these (%d bytes a hop), %s on all others (%d)\n", i.Detailed, i.DetailedBytes, i.Basic, i.BasicBytes)
+	}
+	verdict := "the best there is"
+	if !s.Optimal {
+		verdict = fmt.Sprintf("the best there is costs at least %g", s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3)
+	for _, l := range plan.OnNoProbe {
+		fmt.Fprintf(b, "on no probe: %s\n", l)
+	}
+	if plan.Partial {
+		fmt.Fprintln(b, "This plan is partial: it does not look at every suspicious link.")
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// shortenList gives a list of many names by its beginning.
+func shortenList(names []string) string {
+	const most = 5
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) <= most:
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], " "), len(names)-most+1)
+}
+
+func categoriesTable(w io.Writer, c *attention.Categories) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "METRIC\tMEASURED\tSHOWN BY")
+	for _, m := range c.Basic {
+		fmt.Fprintf(t, "%s\talways\t\n", m)
+	}
+	for _, m := range c.Detailed {
+		fmt.Fprintf(t, "%s\tin detail\t%s\n", m, c.ShownBy[m])
+	}
+	t.Flush()
+	i := c.Instructions
+	fmt.Fprintf(b, "\nbasic    %s, %d bytes a hop\ndetailed %s, %d bytes a hop\n", i.Basic, i.BasicBytes, i.Detailed, i.DetailedBytes)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the metrics: %w", err)
+	}
+	return nil
+}
