@@ -49,15 +49,14 @@ func Plan(p *planner.CoverProblem, o Options) (*planner.CoverPlan, error) {
 }
 
 type coverer struct {
-	p      *planner.CoverProblem
-	o      *Options
-	ways   *depotWays // nil without depots
-	left   []planner.Unprobed
-	out    map[int]bool // by interface: wanted, but not to be covered
-	some   bool         // left holds what should be covered
-	edges  int          // to be covered
-	bound  int          // of the objective
-	unsure bool         // the bound need not be reached
+	p     *planner.CoverProblem
+	o     *Options
+	ways  *depotWays // nil without depots
+	left  []planner.Unprobed
+	out   map[int]bool // by interface: wanted, but not to be covered
+	some  bool         // left holds what should be covered
+	edges int          // to be covered
+	bound int          // of the objective
 }
 
 func newCoverer(p *planner.CoverProblem, o *Options) (*coverer, error) {

@@ -137,6 +137,7 @@ func TestReadErrors(t *testing.T) {
 		{"yaml, deep", "x.yaml", "nodes: " + strings.Repeat("[", 100) + "\n", "x.yaml:1: nested deeper"},
 		{"yaml, deep over lines", "x.yaml", "nodes:\n" + strings.Repeat("  [ \"]\"\n", 1e5), "nested deeper"},
 		{"yaml, deep by dashes", "x.yaml", "nodes:\n" + strings.Repeat("- ", 1e5), "x.yaml:2: indented deeper"},
+		{"yaml, long line", "x.yaml", strings.Repeat("\"", 1e5), "x.yaml:1: line longer than 4096 bytes"},
 		{"broken gzip", "x.graph.gz", "\x1f\x8bxx", "x.graph.gz: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,7 +236,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
 		g, err := Read(names[int(kind)%len(names)], bytes.NewReader(b))
 		if err != nil {
-			if e, ok := errors.AsType[*Error](err); ok && e.Line > bytes.Count(b, []byte("\n"))+bytes.Count(b, []byte("\r"))+2 {
+			packed := bytes.HasPrefix(b, []byte{0x1f, 0x8b}) // lines are counted behind the packing
+			if e, ok := errors.AsType[*Error](err); ok && !packed && e.Line > bytes.Count(b, []byte("\n"))+bytes.Count(b, []byte("\r"))+2 {
 				t.Fatalf("%v: the file has %d lines", err, bytes.Count(b, []byte("\n")))
 			}
 			return

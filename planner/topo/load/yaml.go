@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -16,8 +17,12 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// maxYAML bounds a YAML topology: its syntax tree takes some hundred bytes a word.
-const maxYAML = 16 << 20
+// Limits of a YAML topology: its syntax tree takes some hundred bytes a word, and quoted words take the square of their
+// number in a line.
+const (
+	maxYAML     = 8 << 20
+	maxYAMLLine = 4096
+)
 
 // readYAML reads our own format, which [Read] shows. Keys that are not listed are errors.
 func readYAML(l *loader, r io.Reader) error {
@@ -26,7 +31,7 @@ func readYAML(l *loader, r io.Reader) error {
 		return err
 	}
 	if len(text) > maxYAML {
-		return errors.New("more than 16 MB of YAML; use another format")
+		return fmt.Errorf("more than %d MB of YAML; use another format", maxYAML>>20)
 	}
 	words, err := yamlTokens(l, string(text))
 	if err != nil {
@@ -79,6 +84,9 @@ func yamlTokens(l *loader, text string) (token.Tokens, error) {
 	for s := range strings.Lines(text) {
 		if line++; len(s)-len(strings.TrimLeft(s, " \t-?:")) > 2*maxDepth {
 			return nil, l.errorf(line, "indented deeper than %d", 2*maxDepth)
+		}
+		if len(s) > maxYAMLLine {
+			return nil, l.errorf(line, "line longer than %d bytes", maxYAMLLine)
 		}
 	}
 	words := lexer.Tokenize(text)

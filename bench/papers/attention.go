@@ -1,0 +1,216 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// RunAttention prints what FANT (Applied Sciences 15(2), 2025) shows: the share of hops measured in detail, and the time
+// to choose them, over measurement cycles with random suspicious links. Every choice is checked.
+//
+// Probes are two plans with depots of their own, each one tenth of the edge switches, or of the hosts where hosts are
+// part of the graph; 3 % or 10 % of the links are suspicious. Times include the building of rows from suspicious links,
+// as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once.
+func RunAttention(ctx context.Context, w io.Writer, o Options) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "FANT: hops measured in detail, and time to choose\t\t\t\t\t\t\t\t\t\t\t")
+	fmt.Fprintln(t, "topology\tswitches\tprobes\tsuspicious\tmethod\tcycles\tproven\tshare\tabove least\tp50 ms\tp99 ms\tworst ms\t")
+	for _, c := range []struct {
+		fabric string
+		size   int
+		hosts  bool
+	}{
+		{"fat-tree", 10, false}, {"fat-tree", 18, false}, {"fat-tree", 30, false},
+		{"fat-tree", 10, true}, {"fat-tree", 18, true}, {"fat-tree", 30, true},
+		{"leaf-spine", 25, false}, {"leaf-spine", 125, false}, {"leaf-spine", 375, false},
+		{"leaf-spine", 25, true}, {"leaf-spine", 75, true}, {"leaf-spine", 125, true},
+	} {
+		in, err := newCycles(c.fabric, c.size, c.hosts, o.Seed)
+		if err != nil {
+			return err
+		}
+		for _, percent := range []int{3, 10} {
+			if err := in.table(ctx, t, percent, o); err != nil {
+				return err
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cycles are the probes of a network, from which measurement cycles are drawn.
+type cycles struct {
+	name     string
+	switches int
+	links    int
+	problem  planner.AttentionProblem
+	traces   [][]int32
+	index    *attention.Traces
+	rng      *rand.Rand
+}
+
+func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error) {
+	var g *topo.Graph
+	var err error
+	perEdge := size / 2
+	if fabric == "fat-tree" {
+		g, err = topo.FatTree(size)
+	} else {
+		g, err = topo.LeafSpine(size, 2*size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &cycles{name: fmt.Sprintf("%s:%d", fabric, size), switches: g.NumNodes(), rng: rand.New(rand.NewPCG(seed, 0))}
+	var ends []int // nodes that may be depots
+	for v := range g.NumNodes() {
+		if g.Tier(v) == topo.Edge {
+			ends = append(ends, v)
+		}
+	}
+	if hosts {
+		c.name += " with hosts"
+		b := g.Extend()
+		edges := ends
+		ends = nil
+		for _, v := range edges {
+			for i := range perEdge {
+				h := b.AddNode(fmt.Sprintf("host-%s-%d", g.NodeName(v), i), topo.NoTier)
+				b.AddLink(topo.LinkEnd{Node: v}, topo.LinkEnd{Node: h})
+				ends = append(ends, h)
+			}
+		}
+		if g, err = b.Build(); err != nil {
+			return nil, err
+		}
+	}
+	c.links = g.NumLinks()
+	for plan := range 2 {
+		c.rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+		p := &planner.CoverProblem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
+		made, err := cover.Plan(p, cover.Options{Seed: seed})
+		if err != nil {
+			return nil, err
+		}
+		walks, err := planner.CoverWalks(g, made.Probes)
+		if err != nil {
+			return nil, err
+		}
+		for k, w := range walks {
+			t := planner.Trace{ID: fmt.Sprintf("%d/%d", plan, k), Cost: float64(len(w))}
+			var links []int32
+			for _, i := range w {
+				links = append(links, int32(g.Link(int(i))))
+				t.Links = append(t.Links, g.LinkName(g.Link(int(i))))
+			}
+			c.traces = append(c.traces, links)
+			c.problem.Probes = append(c.problem.Probes, t)
+		}
+	}
+	cost := make([]float64, len(c.traces))
+	for k, t := range c.traces {
+		cost[k] = float64(len(t))
+	}
+	c.index = attention.NewTraces(c.links, c.traces, cost, 0)
+	return c, nil
+}
+
+// attentionRow is what one method did over the cycles.
+type attentionRow struct {
+	name   string
+	o      attention.Options
+	took   []time.Duration
+	cost   float64
+	least  float64 // cost of the exact method in the same cycles
+	proven int
+}
+
+func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options) error {
+	rows := []*attentionRow{
+		{name: "ours", o: attention.Options{}},
+		{name: "greedy", o: attention.Options{Method: attention.Greedy}},
+		{name: "greedy, links", o: attention.Options{Method: attention.GreedyLinks}},
+		{name: "FANT-H, 1 1", o: attention.Options{Method: attention.FANTH, Alpha: 1, Beta: 1}},
+		{name: "FANT-H, 0 0", o: attention.Options{Method: attention.FANTH}},
+	}
+	suspicious := make([]int32, c.links)
+	for l := range suspicious {
+		suspicious[l] = int32(l)
+	}
+	all := 0.0
+	for _, t := range c.traces {
+		all += float64(len(t))
+	}
+	for cycle := range 100 {
+		c.rng.Shuffle(len(suspicious), func(i, j int) { suspicious[i], suspicious[j] = suspicious[j], suspicious[i] })
+		some := suspicious[:max(1, c.links*percent/100)]
+		least := 0.0
+		for _, r := range rows {
+			if r.o.Method == attention.FANTH && cycle >= 2 {
+				continue // most of these run into the limit
+			}
+			start := time.Now()
+			r.o.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() }
+			choice, err := c.index.Switch(some, nil, r.o)
+			r.took = append(r.took, time.Since(start))
+			if err != nil {
+				return err
+			}
+			cost, err := c.check(some, choice)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", c.name, r.name, err)
+			}
+			if r.cost += cost; r.o.Method == "" {
+				least = cost
+			}
+			r.least += least
+			if choice.Optimal {
+				r.proven++
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	for _, r := range rows {
+		n := len(r.took)
+		slices.Sort(r.took)
+		ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d %%\t%s\t%d\t%d\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t%.2f\t\n", c.name, c.switches, len(c.traces), percent,
+			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(n-1)*99/100]), ms(r.took[n-1]))
+	}
+	return nil
+}
+
+// check adds up a choice that covers what it should.
+func (c *cycles) check(suspicious []int32, choice *attention.Choice) (cost float64, err error) {
+	on := make([]bool, c.links)
+	for _, p := range choice.Probes {
+		cost += float64(len(c.traces[p]))
+		for _, l := range c.traces[p] {
+			on[l] = true
+		}
+	}
+	for _, l := range suspicious {
+		if !on[l] {
+			return 0, fmt.Errorf("suspicious link %d is not measured in detail", l)
+		}
+	}
+	if choice.LowerBound > cost+1e-9 {
+		return 0, fmt.Errorf("bound %v is above the cost %v", choice.LowerBound, cost)
+	}
+	return cost, nil
+}

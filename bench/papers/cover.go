@@ -1,0 +1,227 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// RunCover prints what INT-path (INFOCOM 2019) and INT-Probe (ICDCS 2021) show: numbers and lengths of paths, the second
+// traversals that depots cost, and how the time grows. Every plan is checked.
+func RunCover(ctx context.Context, w io.Writer, o Options) error {
+	r := coverRun{ctx: ctx, o: o}
+	for _, part := range []func(io.Writer) error{r.balance, r.scale, r.depots, r.zoo} {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		if err := part(t); err != nil {
+			return err
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+type coverRun struct {
+	ctx context.Context
+	o   Options
+}
+
+// repeats is how often what takes less than a second in all is run: the least time is the one that nothing disturbed.
+const repeats = 7
+
+// plan makes and checks a plan, and says how long it took at least and whether the limit ended it.
+func (r *coverRun) plan(p *planner.CoverProblem, o cover.Options) (plan *planner.CoverPlan, took time.Duration, stopped bool, err error) {
+	o.Seed = r.o.Seed
+	began := time.Now()
+	for k := range repeats {
+		start := time.Now()
+		o.Stop = func() bool {
+			stopped = stopped || r.ctx.Err() != nil || time.Since(start) > r.o.limit()
+			return stopped
+		}
+		if plan, err = cover.Plan(p, o); err != nil {
+			return nil, 0, false, err
+		}
+		if d := time.Since(start); k == 0 || d < took {
+			took = d
+		}
+		if time.Since(began) > time.Second {
+			break
+		}
+	}
+	if err := planner.CheckCover(p, plan); err != nil {
+		return nil, 0, false, err
+	}
+	return plan, took, stopped, r.ctx.Err()
+}
+
+// balance: INT-path's two Euler plans beside ours.
+func (r *coverRun) balance(w io.Writer) error {
+	fmt.Fprintln(w, "INT-path: paths that pass every link once\t\t\t\t\t\t\t")
+	fmt.Fprintln(w, "topology\tplan\tpaths\tfewest\tlengths\tvariance\tof paper's\tms\t")
+	for _, spec := range []string{"fat-tree:6", "fat-tree:14", "fat-tree:30", "leaf-spine:33,67", "random:100,500,1", "random:100,2475,1"} {
+		g, err := topo.Parse(spec)
+		if err != nil {
+			return err
+		}
+		var base float64
+		for _, m := range []struct {
+			name string
+			o    cover.Options
+		}{
+			{"DFS", cover.Options{Method: cover.DFS}},
+			{"paper", cover.Options{Method: cover.Paper}},
+			{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
+			{"ours", cover.Options{}},
+			{"ours, balanced", cover.Options{Balanced: true}},
+		} {
+			plan, took, stopped, err := r.plan(&planner.CoverProblem{Graph: g}, m.o)
+			if err != nil {
+				return err
+			}
+			s := plan.Stats
+			if m.o.Method == cover.Paper {
+				base = s.Variance
+			}
+			of, note := "", ""
+			if base > 0 {
+				of = fmt.Sprintf("%.4f", s.Variance/base)
+			}
+			if stopped {
+				note = " (stopped)"
+			}
+			fmt.Fprintf(w, "%s\t%s%s\t%d\t%.0f\t%d-%d\t%.3f\t%s\t%.2f\t\n", spec, m.name, note, s.Probes, s.LowerBound, s.Shortest, s.Longest, s.Variance, of, ms(took))
+		}
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// scale: how time grows with the number of links, at ten links a node.
+func (r *coverRun) scale(w io.Writer) error {
+	fmt.Fprintln(w, "growth on random graphs with five links a node\t\t\t\t\t\t")
+	fmt.Fprintln(w, "links\tpaths\tplain ms\tus a link\tbalanced ms\tus a link\tlengths\t")
+	for links := 1000; links <= 1_000_000; links *= 10 {
+		g, err := topo.Random(links/5, links, r.o.Seed)
+		if err != nil {
+			return err
+		}
+		p := &planner.CoverProblem{Graph: g}
+		_, plain, _, err := r.plan(p, cover.Options{})
+		if err != nil {
+			return err
+		}
+		plan, even, _, err := r.plan(p, cover.Options{Balanced: true})
+		if err != nil {
+			return err
+		}
+		perLink := func(d time.Duration) float64 { return 1000 * ms(d) / float64(links) }
+		fmt.Fprintf(w, "%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%d-%d\t\n", links, plan.Stats.Probes, ms(plain), perLink(plain), ms(even), perLink(even), plan.Stats.Shortest, plan.Stats.Longest)
+	}
+	return nil
+}
+
+// depots: INT-Probe on its own kinds of networks, the depots drawn as there: a fifth of the edge switches or leaves, twelve
+// switches of random graphs. Its duplicated links are the optimum, and so are ours.
+func (r *coverRun) depots(w io.Writer) error {
+	fmt.Fprintln(w, "INT-Probe: walks between depots\t\t\t\t\t\t\t")
+	fmt.Fprintln(w, "topology\tdepots\twalks\tINT-path's\ttwice\toptimal\tlengths\tms\t")
+	for _, spec := range []string{"fat-tree:30", "leaf-spine:33,67", "leaf-spine:389,778", "random:20,100,1", "random:100,2475,1", "random:150,5526,1"} {
+		g, err := topo.Parse(spec)
+		if err != nil {
+			return err
+		}
+		plain, _, _, err := r.plan(&planner.CoverProblem{Graph: g}, cover.Options{})
+		if err != nil {
+			return err
+		}
+		p := &planner.CoverProblem{Graph: g, Depots: drawDepots(g, r.o.Seed)}
+		plan, took, _, err := r.plan(p, cover.Options{})
+		if err != nil {
+			return err
+		}
+		s := plan.Stats
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%v\t%d-%d\t%.2f\t\n", spec, len(p.Depots), s.Probes, plain.Stats.Probes, s.Duplicated, s.Optimal, s.Shortest, s.Longest, ms(took))
+	}
+	return nil
+}
+
+func drawDepots(g *topo.Graph, seed uint64) []int {
+	var from []int
+	for v := range g.NumNodes() {
+		if t := g.Tier(v); t == topo.Edge || t == topo.NoTier {
+			from = append(from, v)
+		}
+	}
+	n := max(1, len(from)/5)
+	if g.Tier(0) == topo.NoTier {
+		n = min(12, len(from))
+	}
+	r := rand.New(rand.NewPCG(seed, 0x6465706f))
+	r.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
+	return from[:n]
+}
+
+// zoo: all networks of a directory, in sums.
+func (r *coverRun) zoo(w io.Writer) error {
+	if r.o.Topologies == "" {
+		fmt.Fprintln(w, "wide area networks: left out, no directory of topologies is given\t")
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(r.o.Topologies, "graphs", "*.graph"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s holds no graphs/*.graph", r.o.Topologies)
+	}
+	fmt.Fprintf(w, "%d wide area networks\t\t\t\t\t\n", len(files))
+	fmt.Fprintln(w, "plan\tfewest paths\tmean variance\tless equal than paper\tworst ms\tall ms\t")
+	base := make([]float64, len(files))
+	for _, m := range []struct {
+		name string
+		o    cover.Options
+	}{
+		{"paper", cover.Options{Method: cover.Paper}},
+		{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
+		{"ours, balanced", cover.Options{Balanced: true}},
+	} {
+		fewest, worse := 0, 0
+		var variance, worst, all float64
+		for k, file := range files {
+			g, err := load.Topology(file)
+			if err != nil {
+				return err
+			}
+			plan, took, _, err := r.plan(&planner.CoverProblem{Graph: g}, m.o)
+			if err != nil {
+				return err
+			}
+			s := plan.Stats
+			if s.Optimal {
+				fewest++
+			}
+			if m.o.Method == cover.Paper {
+				base[k] = s.Variance
+			} else if s.Variance > base[k]+1e-9 {
+				worse++
+			}
+			variance += s.Variance / float64(len(files))
+			worst, all = max(worst, ms(took)), all+ms(took)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%d\t%.2f\t%.1f\t\n", m.name, fewest, variance, worse, worst, all)
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+// Package papers prints the tables of published work beside our own numbers. Every function runs the algorithm as
+// published, re-implemented, and ours on the same input in the same run, so that times compare.
+package papers
+
+import "time"
+
+// Options says how tables are made.
+type Options struct {
+	Seed       uint64
+	Limit      time.Duration // for one run of one algorithm; 0 for 10 s
+	Topologies string        // directory with graphs/, demands/ and index.csv; rows that need it are left out if empty
+}
+
+func (o Options) limit() time.Duration {
+	if o.Limit > 0 {
+		return o.Limit
+	}
+	return 10 * time.Second
+}
