@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"text/tabwriter"
@@ -20,7 +21,9 @@ import (
 //
 // Probes are two plans with depots of their own, each one tenth of the edge switches, or of the hosts where hosts are
 // part of the graph; 3 % or 10 % of the links are suspicious. Times include the building of rows from suspicious links,
-// as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once.
+// as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once. Every choice
+// is made three times and the fastest counts, so that other work on the machine does not; the searches of FANT-H, most
+// of which run into the limit, are made once, in two cycles.
 func RunAttention(ctx context.Context, w io.Writer, o Options) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "FANT: hops measured in detail, and time to choose\t\t\t\t\t\t\t\t\t\t\t")
@@ -159,16 +162,24 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options)
 		some := suspicious[:max(1, c.links*percent/100)]
 		least := 0.0
 		for _, r := range rows {
-			if r.o.Method == attention.FANTH && cycle >= 2 {
-				continue // most of these run into the limit
+			runs := 3
+			if r.o.Method == attention.FANTH {
+				if runs = 1; cycle >= 2 {
+					continue
+				}
 			}
-			start := time.Now()
-			r.o.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() }
-			choice, err := c.index.Switch(some, nil, r.o)
-			r.took = append(r.took, time.Since(start))
-			if err != nil {
-				return err
+			var choice *attention.Choice
+			fastest := time.Duration(math.MaxInt64)
+			for range runs {
+				start := time.Now()
+				r.o.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() }
+				var err error
+				if choice, err = c.index.Switch(some, nil, r.o); err != nil {
+					return err
+				}
+				fastest = min(fastest, time.Since(start))
 			}
+			r.took = append(r.took, fastest)
 			cost, err := c.check(some, choice)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", c.name, r.name, err)
@@ -188,7 +199,6 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options)
 	for _, r := range rows {
 		n := len(r.took)
 		slices.Sort(r.took)
-		ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d %%\t%s\t%d\t%d\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t%.2f\t\n", c.name, c.switches, len(c.traces), percent,
 			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(n-1)*99/100]), ms(r.took[n-1]))
 	}

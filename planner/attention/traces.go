@@ -74,7 +74,7 @@ func unit(cost []float64, change float64) float64 {
 // apart, and the links on them make no rows.
 func (t *Traces) rows(suspicious, detailed []int32) (c *cover, probes, stay []int32) {
 	column := make([]int32, len(t.cost)) // plus one; -1 for those that stay
-	c = &cover{start: make([]int32, 1, len(suspicious)+1), col: make([]int32, 0, 2*len(suspicious))}
+	c = &cover{start: []int32{0}}
 	cost := func(p int32) int64 { return t.cost[p] }
 	if t.change > 0 {
 		now := make([]bool, len(t.cost))
@@ -92,11 +92,13 @@ func (t *Traces) rows(suspicious, detailed []int32) (c *cover, probes, stay []in
 			return t.cost[p] + t.change
 		}
 	}
-	var seen rowSet
-	seen.init(len(suspicious))
+	seen := newRowSet(c, len(t.cost))
 next:
 	for _, l := range suspicious {
 		through := t.Through(l)
+		if len(through) == 2 && seen.pair(through[0], through[1]) {
+			continue
+		}
 		n := len(c.col)
 		for _, p := range through {
 			switch k := column[p]; {
@@ -112,7 +114,7 @@ next:
 				c.col = append(c.col, column[p]-1)
 			}
 		}
-		if len(through) == 0 || !seen.add(c, n) {
+		if len(through) == 0 || (len(through) != 2 || seen.pairs == nil) && !seen.add(n) {
 			c.col = c.col[:n]
 			continue
 		}
@@ -121,36 +123,72 @@ next:
 	return c, probes, stay
 }
 
-// rowSet finds rows that are there already: open addressing over the rows of a cover.
+// rowSet finds rows of a cover that are there already. Most rows have two probes: these are bits of a matrix, where that
+// is small. All others are in a hash table.
 type rowSet struct {
-	slot []int32 // row plus one
-	mask uint64
+	c     *cover
+	n     uint64   // probes
+	pairs []uint64 // by first probe, then second
+	slot  []int32  // row plus one; open addressing
+	used  int
 }
 
-func (s *rowSet) init(rows int) {
-	n := 16
-	for n < 2*rows {
-		n *= 2
+func newRowSet(c *cover, probes int) *rowSet {
+	s := &rowSet{c: c, n: uint64(probes), slot: make([]int32, 64)}
+	if bits := s.n * s.n; bits <= 1<<21 {
+		s.pairs = make([]uint64, bits/64+1)
 	}
-	s.slot, s.mask = make([]int32, n), uint64(n-1)
+	return s
 }
 
-// add reports whether the row that begins at c.col[n], and is about to be ended, is a new one.
-func (s *rowSet) add(c *cover, n int) bool {
-	row := c.col[n:]
+// pair reports whether a row of two probes has been there before. It does not know if there is no matrix.
+func (s *rowSet) pair(a, b int32) bool {
+	if s.pairs == nil {
+		return false
+	}
+	i := uint64(a)*s.n + uint64(b)
+	w, bit := &s.pairs[i/64], uint64(1)<<(i%64)
+	if *w&bit != 0 {
+		return true
+	}
+	*w |= bit
+	return false
+}
+
+// add reports whether the row that begins at c.col[n], and is about to be ended, is a new one. Columns of a row come in
+// the order of their probes, so that equal rows are the same.
+func (s *rowSet) add(n int) bool {
+	row := s.c.col[n:]
+	if 2*s.used >= len(s.slot) {
+		old := s.slot
+		s.slot = make([]int32, 4*len(old))
+		for _, r := range old {
+			if r > 0 {
+				i := s.find(s.c.row(int(r) - 1))
+				s.slot[i] = r
+			}
+		}
+	}
+	i := s.find(row)
+	if s.slot[i] > 0 {
+		return false
+	}
+	s.slot[i] = int32(len(s.c.start)) // the row's number plus one: start holds one more than there are rows
+	s.used++
+	return true
+}
+
+// find gives the slot where a row is, or should be.
+func (s *rowSet) find(row []int32) uint64 {
 	h := uint64(14695981039346656037)
-	for _, k := range row { // the columns of a row come in the order of their probes, the same in equal rows
+	for _, k := range row {
 		h = (h ^ uint64(k)) * 0x9e3779b97f4a7c15
 		h ^= h >> 29
 	}
-	for i := h & s.mask; ; i = (i + 1) & s.mask {
-		r := s.slot[i]
-		if r == 0 {
-			s.slot[i] = int32(len(c.start)) // the row's number plus one: start holds one more than the rows
-			return true
-		}
-		if slices.Equal(c.row(int(r)-1), row) {
-			return false
+	mask := uint64(len(s.slot) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if r := s.slot[i]; r == 0 || slices.Equal(s.c.row(int(r)-1), row) {
+			return i
 		}
 	}
 }
