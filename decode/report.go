@@ -164,6 +164,9 @@ type Report struct {
 	PacketID uint16 // IPv4 identification
 	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 
+	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. Fewer are there when the
+	// stack was cut.
+	Announced     uint8
 	DropReason    uint8
 	RemainingHops uint8
 	DomainID      uint16
@@ -212,6 +215,26 @@ func (r *Report) Grow(n int) []Hop {
 	}
 	r.Hops = r.Hops[:n]
 	return r.Hops
+}
+
+// WholePath reports whether Hops is the whole path of the packet: no node was refused, and nothing that names a hop was
+// cut off.
+func (r *Report) WholePath() bool {
+	if r.Flags&(HopLimit|MTU) != 0 || len(r.Hops) == 0 {
+		return false
+	}
+	if r.Flags&Truncated == 0 {
+		return true
+	}
+	if r.Announced == 0 || len(r.Hops) < int(r.Announced) {
+		return false
+	}
+	for i := range r.Hops {
+		if r.Hops[i].Has&HopNodeID == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Fail records why reading stopped. The first failure wins.

@@ -49,6 +49,7 @@ type FlowStats struct {
 	Packets uint64
 	PathID  uint64 // hash of the hops' nodes and interfaces; 0 while no path is known
 	Changes uint32 // of the path, since the flow was first seen
+	Partial bool   // hops are missing: stacks of the flow are cut, or nodes were refused
 	Last    int64  // time of the last report
 	Hops    []FlowHop
 }

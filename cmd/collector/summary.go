@@ -119,10 +119,10 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 	out := FlowSummary{
 		Flow:    FlowJSON{f.Key.SrcString(), f.Key.DstString(), f.Key.Proto, f.Key.SrcPort, f.Key.DstPort},
 		Packets: f.Packets,
-		Path:    PathSummary{NodeIDs: []uint32{}, Complete: f.PathID != 0, Changes: f.Changes},
+		Path:    PathSummary{NodeIDs: []uint32{}, Complete: f.PathID != 0 && !f.Partial, Changes: f.Changes},
 		Hops:    []HopSummary{},
 	}
-	if f.PathID != 0 {
+	if out.Path.Complete {
 		out.Path.Confidence = 1
 	}
 	for i := range f.Hops {
@@ -318,6 +318,9 @@ func pathText(p PathSummary) string {
 		nodes[i] = utoa(n)
 	}
 	s := strings.Join(nodes, ">")
+	if !p.Complete {
+		s += " (in part)"
+	}
 	if p.Changes > 0 {
 		s += fmt.Sprintf(" (changed %d×)", p.Changes)
 	}

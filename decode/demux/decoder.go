@@ -40,7 +40,17 @@ func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
 // least one. The reports alias payload; offsets of errors count from payload[0].
+//
+// A profile that reads INT-path takes the payload for a probe: probes end at a host's socket just as reports do.
 func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
+	if d.profile.INTPath {
+		r := d.next(b, time)
+		r.Format, r.Kind = decode.INTPath, decode.KindProbe
+		r.Exporter = src
+		r.Has |= decode.HasExporter
+		srint.DecodePathPayload(r, payload, d.profile.LenientPath)
+		return 1
+	}
 	return d.reports(b, &src, payload, 0, len(payload), time)
 }
 

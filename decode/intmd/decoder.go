@@ -187,6 +187,7 @@ func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Versio
 
 // stack reads n blocks from b, newest first, or as many as were captured, the last one in part.
 func (d *Decoder) stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
+	r.Announced = uint8(min(n, 255))
 	if n > 0 && len(b) < n*stride {
 		n = (len(b) + stride - 1) / stride
 	}

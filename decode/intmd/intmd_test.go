@@ -358,8 +358,13 @@ func run(d *Decoder, r *decode.Report, data []byte, p Place) (decode.Version, Pl
 	return v, p
 }
 
-// equal compares reports, the empty list of hops with nil.
+// equal compares reports, the empty list of hops with nil. How many hops were announced must fit the hops that are
+// there: all of them, but for one of the reporting node, or more where the stack was cut.
 func equal(a, b decode.Report) bool {
+	if n := int(a.Announced); n > len(a.Hops) && a.Flags&decode.Truncated == 0 || n > 0 && n < len(a.Hops)-1 {
+		return false
+	}
+	a.Announced = b.Announced
 	if len(a.Hops) == 0 && len(b.Hops) == 0 {
 		a.Hops, b.Hops = nil, nil
 	}

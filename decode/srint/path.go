@@ -32,50 +32,67 @@ func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 		return
 	}
 	size := int(binary.BigEndian.Uint16(udp[4:]))
-	labels := (size - pathFixed) / labelLen
-	switch {
-	case size > length:
+	if size > length {
 		reject(decode.BadLength)
-		return
-	case size < pathFixed:
-		reject(decode.Short)
-		return
-	case (size-pathFixed)%labelLen != 0 && !lenient:
-		reject(decode.BadLength)
-		return
-	case labels > MaxPathHops:
-		reject(decode.BadCount)
 		return
 	}
-	const first = udpHeader + srListLen
+	if why := pathPayload(r, udp[min(len(udp), udpHeader):], size-udpHeader, lenient); why != 0 {
+		reject(why)
+	}
+}
+
+// DecodePathPayload is DecodePath for a probe that a socket received: payload is what the kernel found behind the UDP
+// header. Offsets of errors count from payload[0].
+func DecodePathPayload(r *decode.Report, payload []byte, lenient bool) {
+	r.Format, r.Kind = decode.INTPath, decode.KindProbe
+	if why := pathPayload(r, payload, len(payload), lenient); why != 0 {
+		r.Fail(decode.INTPath, "udp_length", len(payload), why)
+	}
+}
+
+// pathPayload reads a payload of size bytes, of which b were captured.
+func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reason {
+	const fixed = pathFixed - udpHeader
+	labels := (size - fixed) / labelLen
+	switch {
+	case size < fixed:
+		return decode.Short
+	case (size-fixed)%labelLen != 0 && !lenient:
+		return decode.BadLength
+	case labels > MaxPathHops:
+		return decode.BadCount
+	}
+	const first = srListLen
+	r.Announced = uint8(labels)
 	action := first + labels*labelLen
-	udp = udp[:min(len(udp), action+actionIDLen)]
-	if len(udp) < action+actionIDLen {
+	b = b[:min(len(b), action+actionIDLen)]
+	if len(b) < action+actionIDLen {
 		r.Flags |= decode.Truncated
 	} else {
-		r.ActionID = binary.BigEndian.Uint32(udp[action:])
+		r.ActionID = binary.BigEndian.Uint32(b[action:])
 		r.Has |= decode.HasActionID
 	}
-	if len(udp) < first {
-		return
+	if len(b) < first {
+		return 0
 	}
-	if list := udp[udpHeader:first:first]; !zero(list) {
+	if list := b[:first:first]; !zero(list) {
 		r.SRList = list
 		r.Has |= decode.HasSRList
 	}
 	// Newest label first on the wire, so the first hop is the last one. A cut takes away the first hops.
-	stack := udp[first:min(len(udp), action)]
+	stack := b[first:min(len(b), action)]
 	whole := len(stack) / labelLen
 	if rest := stack[whole*labelLen:]; len(rest) > 0 {
-		var b [labelLen]byte
-		copy(b[:], rest)
+		var label [labelLen]byte
+		copy(label[:], rest)
 		h := r.AddHop()
-		readLabel(h, &b)
+		readLabel(h, &label)
 		keep(h, pathEnds[:], len(rest)*8)
 	}
 	for i := whole - 1; i >= 0; i-- {
 		readLabel(r.AddHop(), (*[labelLen]byte)(stack[i*labelLen:]))
 	}
+	return 0
 }
 
 // readLabel reads a label: device 8 bits, ingress port 9, egress port 9, ingress time 48, enqueue time 32, depth at

@@ -51,6 +51,7 @@ const (
 	postcards flowFlags = 1 << iota // the path is put together from reports of one hop each
 	gaps                            // some codes in the buffer are absent
 	flatTTL                         // the hops of the path do not differ in TTL
+	partial                         // the path lacks hops: it is the longest part that a report told
 )
 
 type (
@@ -82,17 +83,16 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
-// isPath reports whether the hops of r are the whole path of its packet.
-func isPath(r *decode.Report) bool {
-	const partial = decode.Truncated | decode.HopLimit | decode.MTU | decode.Transit | decode.Dropped
-	if r.Flags&partial != 0 || len(r.Hops) == 0 {
-		return false
+// tellsPath reports whether the hops of r are a path, or with whole the whole path, of its packet.
+func tellsPath(r *decode.Report) (path, whole bool) {
+	if len(r.Hops) == 0 || r.Flags&(decode.Transit|decode.Dropped) != 0 {
+		return false, false
 	}
 	switch r.Kind {
 	case decode.KindStack, decode.KindProbe, decode.KindTrace:
-		return true
+		return true, r.WholePath()
 	case decode.KindQueue: // with or without a stack
-		return r.INT != 0
+		return r.INT != 0, r.INT != 0 && r.WholePath()
 	}
-	return false
+	return false, false
 }

@@ -21,7 +21,8 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	var space [maxBlocks]uint32
 	old := s.slab.chain(&space, f)
 	kept := min(len(r.Hops), s.cfg.MaxPathLength)
-	if f.pathID != 0 && f.pathID != id && f.flags&postcards == 0 {
+	// A source-routed probe goes where its sender sends it: another way is no change of the network.
+	if f.pathID != 0 && f.pathID != id && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
 		if c := s.changed(f, r.Time, slot, id); c != nil {
 			from := len(s.cut.pathHops)
 			for i := range r.Hops[:kept] {
@@ -143,7 +144,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 	k := hopKey(h)
 	ref := s.hops.find(k)
 	latency, queue := s.countHop(ref, units(r), h)
-	if f.pathID != 0 && f.flags&postcards == 0 { // stacks tell more
+	if f.pathID != 0 && f.flags&(postcards|partial) == 0 { // stacks tell more
 		s.countKnown(f, k, latency, queue)
 		return
 	}

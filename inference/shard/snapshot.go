@@ -52,7 +52,7 @@ func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
 
 func (s *State) flowStats(e *entry) inference.FlowStats {
 	f := &e.Value
-	out := inference.FlowStats{Key: e.Key, Packets: f.packets, PathID: f.pathID, Changes: f.changes, Last: f.last}
+	out := inference.FlowStats{Key: e.Key, Packets: f.packets, PathID: f.pathID, Changes: f.changes, Last: f.last, Partial: f.flags&partial != 0}
 	var space [maxBlocks]uint32
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]

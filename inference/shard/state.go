@@ -186,12 +186,20 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	if f.inWindow > s.top.threshold && f.top == 0 {
 		s.admit(f, slot)
 	}
+	path, whole := tellsPath(r)
+	if path && !whole {
+		// Part of a path is better than none, and a longer part better than a shorter one.
+		path = f.pathID == 0 || f.flags&partial != 0 && (len(r.Hops) > int(f.hops) || pathID(r.Hops) == f.pathID)
+	}
 	switch {
-	case isPath(r):
+	case path:
 		id := pathID(r.Hops)
 		short := int(f.hops) < len(r.Hops) && int(f.hops) < s.cfg.MaxPathLength // for want of memory
-		if id != f.pathID || f.gen != s.hops.gen || short || f.flags&postcards != 0 {
+		if id != f.pathID || f.gen != s.hops.gen || short || f.flags&postcards != 0 || whole == (f.flags&partial != 0) {
 			s.setPath(f, slot, r, id)
+			if f.flags &^= partial; !whole {
+				f.flags |= partial
+			}
 		}
 		if f.onPath != ^uint32(0) {
 			f.onPath++

@@ -159,7 +159,7 @@ func (s *State) cutTop(c *Cut) {
 		from := len(c.flowHops)
 		c.flowHops = s.appendTopHops(c.flowHops, p)
 		c.flows = append(c.flows, inference.FlowStats{
-			Key: s.flows.At(p.slot).Key, Packets: uint64(p.f.inWindow), PathID: p.f.pathID, Changes: p.f.changes, Last: p.f.last,
+			Key: s.flows.At(p.slot).Key, Packets: uint64(p.f.inWindow), PathID: p.f.pathID, Changes: p.f.changes, Last: p.f.last, Partial: p.f.flags&partial != 0,
 			Hops: c.flowHops[from:len(c.flowHops):len(c.flowHops)],
 		})
 		p.f.inWindow = 0 // marks it as reported

@@ -33,6 +33,7 @@ type twinFlow struct {
 	path                      []inference.HopKey
 	id                        uint64
 	changes                   uint32
+	partial                   bool
 	life                      map[inference.HopKey]*twinHop
 	window                    map[inference.HopKey]*twinHop
 }
@@ -101,28 +102,34 @@ func (t *twin) update(r *decode.Report) {
 	f.packets++
 	f.inWindow++
 	f.last = max(f.last, r.Time)
-	if isPath(r) {
+	isPath, whole := tellsPath(r)
+	if isPath && !whole {
+		isPath = f.id == 0 || f.partial && (len(r.Hops) > len(f.path) || pathID(r.Hops) == f.id)
+	}
+	if isPath {
 		var path []inference.HopKey
 		for i := range r.Hops {
 			path = append(path, hopKey(&r.Hops[i]))
 		}
 		path = path[:min(len(path), t.maxPath)]
 		id := pathID(r.Hops)
-		if f.id != 0 && f.id != id {
+		if f.id != 0 && f.id != id && !f.partial && r.Kind != decode.KindProbe {
 			f.changes++
 			if len(t.paths) < t.maxChanges {
 				t.paths = append(t.paths, inference.PathChange{Time: r.Time, Flow: r.Flow, From: f.path, To: path, PathID: id, Changes: f.changes, Packets: f.onPath})
 			} else {
 				t.otherPaths++
 			}
+		}
+		if f.id != id {
 			f.onPath = 0
 		}
 		f.onPath++
-		f.path, f.id = path, id
+		f.path, f.id, f.partial = path, id, !whole
 	}
 	for i := range r.Hops {
 		k := hopKey(&r.Hops[i])
-		if slices.Contains(f.path, k) && (!isPath(r) || i < t.maxPath) {
+		if slices.Contains(f.path, k) && (!isPath || i < t.maxPath) {
 			hopOf(f.life, k).add(r.Units, &r.Hops[i])
 			hopOf(f.window, k).add(r.Units, &r.Hops[i])
 		}
