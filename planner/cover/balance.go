@@ -122,7 +122,7 @@ func (b *balancer) run(stop func() bool) {
 // Shaking is bounded by the link ends that it looks at: so many for every edge, and in all some ten milliseconds' worth.
 const (
 	shakeEdge = 4000
-	shakeAll  = 2_500_000
+	shakeAll  = 2_000_000
 )
 
 // shake leaves local optima: it makes a random exchange, then the moves that help, and takes all of it back if the
@@ -164,13 +164,16 @@ func (b *balancer) shake(sum, count []int, stop func() bool) {
 
 // kick exchanges tails of two trails at random, of which one is not near the mean if such a one is found soon.
 func (b *balancer) kick(r *rand.Rand) bool {
-	b.work += 30
-	p := int32(r.IntN(len(b.trails)))
-	for range 30 {
+	b.work += 10
+	p := r.Int32N(int32(len(b.trails)))
+	for range min(len(b.trails), 500) {
 		if d := float64(len(b.trails[p])) - b.mean[p]; d >= 1 || d <= -1 {
 			break
 		}
-		p = int32(r.IntN(len(b.trails)))
+		if b.work++; int(p) == len(b.trails)-1 {
+			p = -1
+		}
+		p++
 	}
 	trail := b.trails[p]
 	i := r.IntN(len(trail) + 1)
