@@ -89,7 +89,7 @@ an exporter that loses reports, one that falls silent.`,
 `, col.URL(), o.seed, col.Addrs()[0], data)
 		played := make(chan struct{})
 		go func() {
-			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Speed: 1})
+			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1})
 			if err != nil {
 				cancel(fmt.Errorf("emulated network: %w", err))
 			}
@@ -112,6 +112,8 @@ func demoConfig(listen, data string) collector.Config {
 	cfg := collector.DefaultConfig()
 	cfg.Window = time.Second
 	cfg.UDP.Listen = []string{"127.0.0.1:0"}
+	// The network's probes come to the same port; they are told apart by their senders.
+	cfg.Exporters.Profiles = []collector.ExporterProfile{{Prefix: "127.17.0.0/16", Profile: "int-path"}}
 	cfg.Web.Listen = listen
 	cfg.Web.HistoryWindows = 600
 	cfg.Flows.MemoryBytes = 64 << 20

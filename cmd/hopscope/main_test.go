@@ -182,7 +182,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	var s collector.Summary
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.Reports == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil || s.ByFormat["telemetry-report 2.0"] == 0 || s.ByFormat["int-path"] == 0 || s.Malformed != 0 || s.Ledger.Unsettled != 0 {
 		t.Errorf("summary %+v, %v", s, err)
 	}
 }
