@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+type orchestrateFlags struct {
+	*planFlags
+	objective, model, demands string
+	redundancy, packetBytes   int
+	split, partial            bool
+	m                         orchestrate.Model
+
+	graph *topo.Graph // nil with an instance
+}
+
+func planOrchestrateCommand() *cobra.Command {
+	var o orchestrateFlags
+	c := &cobra.Command{
+		Use:   "orchestrate --instance FILE | --topology FILE",
+		Short: "Which flow's packets carry the telemetry of which interface",
+		Long: `Assign every interface to a flow of production packets that passes it and has room for
+its items. Objective concentrate uses the fewest flows, balance makes the largest load
+of a flow as small as can be.
+
+An instance is {"interfaces":[{"id","demand"}],"flows":[{"id","capacity","interfaces":
+[...]}]}, in items; flows may have a "rate" in packets a second. A topology becomes one
+as in the evaluation of INTO (2019): a flow between every two nodes, or those of a
+traffic matrix, over paths with the fewest hops, random demands and capacities.
+
+Methods: heuristic (as published), search (improved until --time-limit, or until the
+lower bound is met), exact (also decides by trying everything), auto (exact where the
+problem is small). Every plan says how far from the best it can be at most.`,
+		Example: `  hopscope plan orchestrate --instance network.json --format json
+  hopscope plan orchestrate --topology fat-tree:4 --objective balance
+  hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
+  hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split`,
+		Args: exactArgs(0),
+	}
+	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(orchestrate.Auto))
+	o.m = orchestrate.DefaultModel()
+	f := c.Flags()
+	f.StringVar(&o.objective, "objective", planner.Concentrate, "concentrate or balance")
+	f.IntVar(&o.redundancy, "redundancy", 1, "flows that carry every item, all different")
+	f.BoolVar(&o.split, "split", false, "let the items of an interface travel on several flows")
+	f.BoolVar(&o.partial, "partial", false, "leave out what cannot be carried")
+	f.StringVar(&o.model, "model", "directed", "what a flow passes in a topology: directed (the directions it takes) or both-sides (both interfaces of its links)")
+	f.StringVar(&o.demands, "demands", "", "traffic matrix (.demands, Repetita) with the flows of the topology, instead of one between every two nodes")
+	f.IntVar(&o.packetBytes, "packet-bytes", 1000, "bytes of a packet, for the packet rates of --demands")
+	f.Int64Var(&o.m.DemandMin, "demand-min", o.m.DemandMin, "fewest items of an interface of the topology")
+	f.Int64Var(&o.m.DemandMax, "demand-max", o.m.DemandMax, "most items of an interface of the topology")
+	f.Float64Var(&o.m.CapacityMean, "capacity-mean", o.m.CapacityMean, "items that a flow of the topology can carry, on average")
+	f.Float64Var(&o.m.CapacityStdv, "capacity-stdv", o.m.CapacityStdv, "standard deviation of that")
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *orchestrateFlags) run(c *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := o.problem(c)
+	if err != nil {
+		return err
+	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string {
+		return fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows))
+	})
+	start := time.Now()
+	plan, err := orchestrate.Plan(p, orchestrate.Options{
+		Method: orchestrate.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
+	})
+	done()
+	if errors.Is(err, orchestrate.ErrMethod) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if o.graph != nil {
+		plan.Topology = o.graph.Name()
+	}
+	if err := planner.CheckOrchestrate(p, plan); err != nil {
+		return fmt.Errorf("the plan does not hold: %w", err)
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return drawOrchestrate(w, p, plan) }); err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return orchestrateTable(c.OutOrStdout(), p, plan)
+}
+
+// topologyOnly are the flags that make an instance of a topology.
+var topologyOnly = []string{"model", "demands", "packet-bytes", "demand-min", "demand-max", "capacity-mean", "capacity-stdv"}
+
+// problem reads what the flags say.
+func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProblem, err error) {
+	switch {
+	case o.objective != planner.Concentrate && o.objective != planner.Balance:
+		return nil, usagef("--objective %q is neither concentrate nor balance", o.objective)
+	case o.redundancy < 1 || o.redundancy > planner.MaxRedundancy:
+		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, planner.MaxRedundancy)
+	case o.model != "directed" && o.model != "both-sides":
+		return nil, usagef("--model %q is neither directed nor both-sides", o.model)
+	case o.packetBytes < 1:
+		return nil, usagef("--packet-bytes %d is not positive", o.packetBytes)
+	case (o.instance == "") == (o.topology == ""):
+		return nil, usagef("either --instance or --topology is wanted (see --help)")
+	}
+	if o.instance != "" {
+		for _, name := range topologyOnly {
+			if c.Flags().Changed(name) {
+				return nil, usagef("--%s goes with --topology: an instance says it all", name)
+			}
+		}
+		f, err := o.openInstance(c)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if p, err = planner.ReadOrchestrate(bufio.NewReaderSize(f, 1<<16), o.objective); err != nil {
+			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+		}
+	} else {
+		if o.graph, err = load.Topology(o.topology); err != nil {
+			return nil, err
+		}
+		m := o.m
+		m.Seed, m.BothSides = o.seed, o.model == "both-sides"
+		if o.demands != "" {
+			if m.Pairs, err = o.pairs(); err != nil {
+				return nil, err
+			}
+		}
+		if p, err = orchestrate.Generate(o.graph, m); err != nil {
+			return nil, err
+		}
+		p.Objective = o.objective
+	}
+	p.Redundancy, p.Split = o.redundancy, o.split
+	return p, nil
+}
+
+// pairs reads the flows of a traffic matrix. What has no traffic is no flow.
+func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
+	f, err := os.Open(o.demands)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := load.Demands(o.demands, f, o.graph)
+	if err != nil {
+		return nil, err
+	}
+	pairs := []orchestrate.Pair{}
+	for _, d := range list {
+		if d.Rate > 0 && d.Src != d.Dst {
+			pairs = append(pairs, orchestrate.Pair{Src: d.Src, Dst: d.Dst, Rate: d.Rate / 8 / float64(o.packetBytes)})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("%s: no traffic between different nodes", o.demands)
+	}
+	return pairs, nil
+}
+
+// carried is what a flow carries in a plan.
+type carried struct {
+	flow   *planner.OrchestrateFlow
+	ifaces []string
+	items  []int64
+	load   int64
+}
+
+// carriers lists the flows used, in the order of the problem, with what they carry.
+func carriers(p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) []carried {
+	demand := make(map[string]int64, len(p.Interfaces))
+	by := make(map[string]*carried, len(p.Flows))
+	add := func(i, f string, items int64) {
+		c := by[f]
+		if c == nil {
+			c = new(carried)
+			by[f] = c
+		}
+		c.ifaces, c.items, c.load = append(c.ifaces, i), append(c.items, items), c.load+items
+	}
+	shares := make(map[string][]planner.NamedShare)
+	for _, s := range plan.Shares {
+		shares[s.Interface] = append(shares[s.Interface], s)
+	}
+	for _, i := range p.Interfaces {
+		demand[i.ID] = i.Demand
+		if f, ok := plan.Assignment[i.ID]; ok {
+			add(i.ID, f, i.Demand)
+		}
+		for _, s := range shares[i.ID] {
+			add(s.Interface, s.Flow, s.Items)
+		}
+	}
+	var list []carried
+	for k := range p.Flows {
+		if c := by[p.Flows[k].ID]; c != nil {
+			c.flow = &p.Flows[k]
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// orchestrateTable writes a plan for people: a flow a line, the fullest first, and what there is to know about all.
+func orchestrateTable(w io.Writer, p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FLOW\tITEMS\tCAPACITY\tINTERFACES")
+	list := carriers(p, plan)
+	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })
+	for _, c := range list {
+		names := make([]string, len(c.ifaces))
+		for k, i := range c.ifaces {
+			names[k] = i
+			if plan.Split {
+				names[k] = fmt.Sprintf("%s (%d)", i, c.items[k])
+			}
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", c.flow.ID, c.load, c.flow.Capacity, strings.Join(names, ", "))
+	}
+	t.Flush()
+	s := plan.Stats
+	fmt.Fprintf(b, "\n%d interfaces, %d flows: %d used, coverage %.1f %%, correlation %.1f %%\n", s.Interfaces, s.Flows, s.FlowsUsed, 100*s.Coverage, 100*s.Correlation)
+	fmt.Fprintf(b, "load of a flow: %d to %d items, mean %.1f of %.1f interfaces, %.0f %% full\n", s.LoadMin, s.LoadMax, s.LoadMean, s.PerFlow, 100*s.Fill)
+	if s.FreshnessMean > 0 {
+		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", s.FreshnessMin, s.FreshnessMean)
+	}
+	verdict := "the best there is"
+	switch {
+	case plan.Partial:
+		verdict = "no bound, for it is partial"
+	case !s.Optimal:
+		verdict = fmt.Sprintf("the best there is has at least %g", s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, verdict, s.Seconds)
+	for _, u := range plan.Unserved {
+		fmt.Fprintf(b, "not served: %s: %s\n", u.Interface, u.Reason)
+	}
+	if plan.Partial {
+		fmt.Fprintln(b, "This plan is partial: it does not serve every interface.")
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package planner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// Concentrate and Balance are the objectives of an OrchestrateProblem.
+const (
+	Concentrate = "concentrate" // the fewest flows that carry items
+	Balance     = "balance"     // the smallest largest load of a flow
+)
+
+// maxItems bounds the sum of all demands, and every capacity: numbers up to it are exact in float64 too.
+const maxItems = 1 << 44
+
+// MaxRedundancy bounds the redundancy of a problem.
+const MaxRedundancy = 64
+
+// OrchestrateProblem is in-band network telemetry orchestration (INTO; Marques, Luizelli, Costa Filho, Gaspary, Journal
+// of Internet Services and Applications 10:12, 2019): every interface has items that packets of flows passing it must
+// carry away.
+//
+// As in the paper, an interface gives all its items to one flow. Redundancy and Split go beyond it.
+type OrchestrateProblem struct {
+	Interfaces []OrchestrateInterface `json:"interfaces"`
+	Flows      []OrchestrateFlow      `json:"flows"`
+
+	Objective  string `json:"-"` // Concentrate or Balance
+	Redundancy int    `json:"-"` // flows that carry every item of an interface, all different; 0 stands for 1
+	Split      bool   `json:"-"` // whether the items of one interface may travel on different flows
+}
+
+// OrchestrateInterface is an interface, or a direction of a link, with telemetry to be collected.
+type OrchestrateInterface struct {
+	ID     string `json:"id"`
+	Demand int64  `json:"demand"` // items, at least 1
+}
+
+// OrchestrateFlow is a flow of production packets.
+type OrchestrateFlow struct {
+	ID         string  `json:"id"`
+	Capacity   int64   `json:"capacity"`       // items that a packet can carry
+	Rate       float64 `json:"rate,omitempty"` // packets a second; 0 if not known
+	Interfaces []int32 `json:"interfaces"`     // those passed, as indices; none twice
+}
+
+// Copies is how many flows carry each item.
+func (p *OrchestrateProblem) Copies() int { return max(p.Redundancy, 1) }
+
+// Validate says what is wrong with the problem itself. Whether it has a solution is another question; see Servable.
+func (p *OrchestrateProblem) Validate() error {
+	var bad problems
+	if p.Objective != Concentrate && p.Objective != Balance {
+		bad.add("objective %q is neither %s nor %s", p.Objective, Concentrate, Balance)
+	}
+	if p.Redundancy < 0 || p.Redundancy > MaxRedundancy {
+		bad.add("redundancy %d is outside 0..%d", p.Redundancy, MaxRedundancy)
+	}
+	if len(p.Interfaces) == 0 {
+		bad.add("no interfaces")
+	}
+	if len(p.Flows) == 0 {
+		bad.add("no flows")
+	}
+	if len(p.Interfaces) > math.MaxInt32 || len(p.Flows) > math.MaxInt32 {
+		return fmt.Errorf("%d interfaces and %d flows are too many", len(p.Interfaces), len(p.Flows))
+	}
+	ids := make(map[string]int, len(p.Interfaces))
+	var sum int64
+	for k, i := range p.Interfaces {
+		if first, twice := ids[i.ID]; twice {
+			bad.add("interface %q is listed twice, at %d and %d", i.ID, first+1, k+1)
+		}
+		ids[i.ID] = k
+		if i.Demand < 1 || i.Demand > maxItems {
+			bad.add("interface %q: demand %d is outside 1..%d", i.ID, i.Demand, int64(maxItems))
+		} else if sum = min(sum+i.Demand, maxItems+1); sum > maxItems {
+			bad.add("interface %q: the demands up to here are more than %d", i.ID, int64(maxItems))
+			break
+		}
+	}
+	ids = make(map[string]int, len(p.Flows))
+	seen := make([]int32, len(p.Interfaces))
+	for k, f := range p.Flows {
+		if first, twice := ids[f.ID]; twice {
+			bad.add("flow %q is listed twice, at %d and %d", f.ID, first+1, k+1)
+		}
+		ids[f.ID] = k
+		if f.Capacity < 0 || f.Capacity > maxItems {
+			bad.add("flow %q: capacity %d is outside 0..%d", f.ID, f.Capacity, int64(maxItems))
+		}
+		if !(f.Rate >= 0) || math.IsInf(f.Rate, 0) {
+			bad.add("flow %q: a rate of %v packets a second", f.ID, f.Rate)
+		}
+		for _, i := range f.Interfaces {
+			switch {
+			case i < 0 || int(i) >= len(p.Interfaces):
+				bad.add("flow %q: interface %d is none of the %d", f.ID, i, len(p.Interfaces))
+			case seen[i] == int32(k)+1:
+				bad.add("flow %q: passes interface %q twice", f.ID, p.Interfaces[i].ID)
+			default:
+				seen[i] = int32(k) + 1
+			}
+		}
+	}
+	return bad.join()
+}
+
+// Unservable is an interface that no plan can serve, whatever the others get.
+type Unservable struct {
+	Interface string `json:"interface"`
+	Reason    string `json:"reason"`
+}
+
+// Unservable names the interfaces that no plan can serve whole. Where there is none, flows may still be too scarce for
+// all interfaces together.
+func (p *OrchestrateProblem) Unservable() []Unservable {
+	passing, able := make([]int, len(p.Interfaces)), make([]int, len(p.Interfaces))
+	largest, room := make([]int64, len(p.Interfaces)), make([]int64, len(p.Interfaces))
+	for _, f := range p.Flows {
+		for _, i := range f.Interfaces {
+			d := p.Interfaces[i].Demand
+			passing[i]++
+			largest[i] = max(largest[i], f.Capacity)
+			room[i] = min(room[i]+min(f.Capacity, d), maxItems)
+			if f.Capacity >= d {
+				able[i]++
+			}
+		}
+	}
+	var list []Unservable
+	for k, i := range p.Interfaces {
+		c, reason := p.Copies(), ""
+		switch {
+		case passing[k] == 0:
+			reason = "no flow passes it"
+		case passing[k] < c:
+			reason = fmt.Sprintf("%d flows pass it, %d are to carry each item", passing[k], c)
+		case p.Split && float64(room[k]) < float64(i.Demand)*float64(c):
+			reason = fmt.Sprintf("the flows that pass it have a capacity of %d items together, %d times %d are to be carried", room[k], c, i.Demand)
+		case !p.Split && able[k] == 0:
+			reason = fmt.Sprintf("demand %d is above the capacity of every flow that passes it, at most %d", i.Demand, largest[k])
+		case !p.Split && able[k] < c:
+			reason = fmt.Sprintf("%d of the flows that pass it have a capacity for demand %d, %d are wanted", able[k], i.Demand, c)
+		}
+		if reason != "" {
+			list = append(list, Unservable{i.ID, reason})
+		}
+	}
+	return list
+}
+
+// ReadOrchestrate reads an instance in JSON, {"interfaces":[{"id","demand"}],"flows":[{"id","capacity",
+// "interfaces":[...]}]}, and validates it for the objective. Flows may have a "rate" in packets a second.
+func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error) {
+	var raw struct {
+		Interfaces []struct {
+			ID     *string      `json:"id"`
+			Demand *json.Number `json:"demand"`
+		} `json:"interfaces"`
+		Flows []struct {
+			ID         *string      `json:"id"`
+			Capacity   *json.Number `json:"capacity"`
+			Rate       *float64     `json:"rate"`
+			Interfaces []string     `json:"interfaces"`
+		} `json:"flows"`
+	}
+	d := json.NewDecoder(r)
+	if err := d.Decode(&raw); err != nil {
+		return nil, jsonError(err, d.InputOffset())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("byte %d: more than one JSON object", d.InputOffset())
+	}
+	p := &OrchestrateProblem{Objective: objective}
+	p.Interfaces = make([]OrchestrateInterface, len(raw.Interfaces))
+	p.Flows = make([]OrchestrateFlow, len(raw.Flows))
+	var bad problems
+	index := make(map[string]int32, len(raw.Interfaces))
+	for k, i := range raw.Interfaces {
+		if i.ID == nil {
+			bad.add("interface %d of the list: no id", k+1)
+			continue
+		}
+		if _, twice := index[*i.ID]; twice {
+			bad.add("interface %q is listed twice", *i.ID)
+		}
+		index[*i.ID] = int32(k)
+		p.Interfaces[k].ID = *i.ID
+		var err error
+		if p.Interfaces[k].Demand, err = items(i.Demand); err != nil {
+			bad.add("interface %q: demand: %w", *i.ID, err)
+		}
+	}
+	for k, f := range raw.Flows {
+		if f.ID == nil {
+			bad.add("flow %d of the list: no id", k+1)
+			continue
+		}
+		out := &p.Flows[k]
+		out.ID = *f.ID
+		var err error
+		if out.Capacity, err = items(f.Capacity); err != nil {
+			bad.add("flow %q: capacity: %w", *f.ID, err)
+		}
+		if f.Rate != nil {
+			out.Rate = *f.Rate
+		}
+		out.Interfaces = make([]int32, 0, len(f.Interfaces))
+		for _, id := range f.Interfaces {
+			i, ok := index[id]
+			if !ok {
+				bad.add("flow %q: passes interface %q, which is not listed", *f.ID, id)
+				continue
+			}
+			out.Interfaces = append(out.Interfaces, i)
+		}
+	}
+	if err := bad.join(); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// items reads a whole number of items; 7.0 and 1e3 are whole.
+func items(n *json.Number) (int64, error) {
+	if n == nil {
+		return 0, errors.New("is missing")
+	}
+	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
+		return v, nil
+	}
+	v, err := strconv.ParseFloat(n.String(), 64)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > maxItems {
+		return 0, fmt.Errorf("%s is not a whole number up to %d", n, int64(maxItems))
+	}
+	return int64(v), nil
+}
+
+// jsonError says where the JSON is wrong.
+func jsonError(err error, offset int64) error {
+	if err == io.EOF {
+		return errors.New("byte 0: no JSON object")
+	}
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("byte %d: %w", s.Offset, err)
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("byte %d: %s: a %s cannot be a %s", t.Offset, t.Field, t.Value, t.Type)
+	}
+	return fmt.Errorf("byte %d: %w", offset, err)
+}
