@@ -38,7 +38,7 @@ Start with "hopscope demo".`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
-	root.AddCommand(demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(), topCommand(), flowCommand(), selftestCommand(), configCommand())
+	root.AddCommand(demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(), topCommand(), flowCommand(), selftestCommand(), benchCommand(), configCommand())
 	return root
 }
 

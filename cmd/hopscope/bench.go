@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/bench/pipeline"
+)
+
+func benchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine and the published algorithms",
+		Long: `Measure: the pipeline in memory on one core, and the published planning algorithms
+beside ours. What a whole collector keeps up with is "hopscope selftest".`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(benchPipelineCommand(), benchPlannerCommand())
+	return c
+}
+
+func benchPipelineCommand() *cobra.Command {
+	var flows []int
+	var format string
+	c := &cobra.Command{
+		Use:   "pipeline",
+		Short: "Reports a second through decoding, tables, sketches and detectors, in memory, on one core",
+		Args:  exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			for _, n := range flows {
+				if n < 1 || n > 1<<24 {
+					return usagef("--flows %d is outside 1..16777216", n)
+				}
+				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
+				r, err := pipeline.Run(pipeline.DefaultConfig(n))
+				done()
+				if err != nil {
+					return err
+				}
+				if format == "json" {
+					err = json.NewEncoder(c.OutOrStdout()).Encode(&r)
+				} else {
+					err = r.Print(c.OutOrStdout())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntSliceVar(&flows, "flows", []int{10_000, 1_000_000}, "flows in the traffic (repeatable)")
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	return c
+}
+
+// plannerTables are the families that "bench planner" has tables of.
+var plannerTables = []struct {
+	name string
+	run  func(context.Context, io.Writer, papers.Options) error
+}{
+	{"cover", papers.RunCover},
+	{"attention", papers.RunAttention},
+}
+
+func benchPlannerCommand() *cobra.Command {
+	var o papers.Options
+	var names []string
+	for _, t := range plannerTables {
+		names = append(names, t.name)
+	}
+	c := &cobra.Command{
+		Use:   "planner [FAMILY...]",
+		Short: "The tables of the published planners, their algorithms beside ours in the same run",
+		Long: `Print the tables of the published planners: each algorithm as published,
+re-implemented, beside ours on the same input in the same run.
+
+Families: ` + strings.Join(names, ", ") + ` (all without one).`,
+		RunE: func(c *cobra.Command, args []string) error {
+			for _, a := range args {
+				if !slices.Contains(names, a) {
+					return usagef("no family %q; there are %s", a, strings.Join(names, ", "))
+				}
+			}
+			for _, t := range plannerTables {
+				if len(args) > 0 && !slices.Contains(args, t.name) {
+					continue
+				}
+				if err := t.run(c.Context(), c.OutOrStdout(), o); err != nil {
+					return fmt.Errorf("%s: %w", t.name, err)
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
+	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
+	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
+	return c
+}
