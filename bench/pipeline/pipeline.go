@@ -29,7 +29,7 @@ type Config struct {
 // DefaultConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
 // had some 60 reports: its sketches are full by then.
 func DefaultConfig(n int) Config {
-	cfg := Config{Flows: n, Ports: 8, Batch: 64, Warmup: max(60*n, 20_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
+	cfg := Config{Flows: n, Ports: 8, Batch: 128, Warmup: max(30*n, 20_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
 	cfg.Shard.IdleTimeout = 24 * time.Hour
 	cfg.Shard.MemoryBytes = max(cfg.Shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
 	return cfg
@@ -66,14 +66,9 @@ func (r *Result) Print(w io.Writer) error {
 
 // Run measures on the calling goroutine. It fails if a report is not read as it was written.
 func Run(cfg Config) (Result, error) {
-	profile, ok := demux.Lookup("auto")
-	if !ok {
-		return Result{}, fmt.Errorf("no profile called auto")
-	}
-	p := &run{
-		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
-		tracker: exporter.New(exporter.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
-		topFlows: cfg.Shard.TopFlows, src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
+	p, err := newRun(cfg)
+	if err != nil {
+		return Result{}, err
 	}
 	for done, next := 0, cfg.Window; done < cfg.Warmup+cfg.Reports; {
 		n := min(cfg.Batch, cfg.Warmup+cfg.Reports-done)
@@ -113,6 +108,18 @@ type run struct {
 	src       decode.Addr
 	batches   logcode.Histogram // 1/16 ns a report
 	res       Result
+}
+
+func newRun(cfg Config) (*run, error) {
+	profile, ok := demux.Lookup("auto")
+	if !ok {
+		return nil, fmt.Errorf("no profile called auto")
+	}
+	return &run{
+		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
+		tracker: exporter.New(exporter.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
+		topFlows: cfg.Shard.TopFlows, src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
+	}, nil
 }
 
 func (p *run) batch(n int, now int64) error {

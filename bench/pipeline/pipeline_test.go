@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"os"
-	"strconv"
 	"testing"
 )
 
@@ -22,9 +21,6 @@ func TestRun(t *testing.T) {
 
 func benchmark(b *testing.B, flows int) {
 	cfg := DefaultConfig(flows)
-	if s := os.Getenv("BATCH"); s != "" {
-		cfg.Batch, _ = strconv.Atoi(s)
-	}
 	for b.Loop() {
 		r, err := Run(cfg)
 		if err != nil {
@@ -45,3 +41,24 @@ func BenchmarkPipeline10k(b *testing.B) { benchmark(b, 10_000) }
 func BenchmarkPipeline1M(b *testing.B) { benchmark(b, 1_000_000) }
 
 func BenchmarkPipeline100(b *testing.B) { benchmark(b, 100) }
+
+// TestAllocations holds that the way of a report from its bytes to the tables allocates nothing.
+func TestAllocations(t *testing.T) {
+	cfg := DefaultConfig(1000)
+	cfg.Shard.MemoryBytes = 8 << 20
+	p, err := newRun(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func() {
+		if err := p.batch(cfg.Batch, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5000 { // until every flow, hop and histogram has what it needs
+		batch()
+	}
+	if n := testing.AllocsPerRun(200, batch); n != 0 {
+		t.Errorf("%v allocations in %d reports, want 0", n, cfg.Batch)
+	}
+}

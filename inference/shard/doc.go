@@ -9,8 +9,8 @@
 // Values enter as 16-bit log codes (package logcode). With paths of five hops that is 1804 bytes a flow, index included.
 //
 // A report appends the codes of its hops to the flow's buffer; every 16 reports the buffer is flushed into the sketches,
-// which take 16 sorted codes for little more than one. With many flows each report is a chain of cache misses, so
-// reports are worked in batches of 64 and in passes that each read another place for all of them: hash the keys, find
+// which take 16 codes at once much faster than one by one. With many flows each report is a chain of cache misses, so
+// reports are worked in batches of 128 and in passes that each read another place for all of them: hash the keys, find
 // the index cells, find the entries, read the lines that will be written, then count.
 //
 // Only complete stacks tell a path: those that are not cut, were not refused a hop and do not come from a transit node.
@@ -33,13 +33,18 @@
 //
 // # What was measured
 //
-// On two shared cores of an EPYC at 2.6 GHz, decoding and exporter tracking left out, reports of five hops: 170 ns a
-// report at 100 flows, 280 at 10 000 and 430 at 1 000 000 (bench/pipeline; 375 with transparent huge pages, because at
-// that size every access also misses the TLB). At 10 000 flows 100 ns go to flushing (80 of them in the sketches), 80 to
-// the windows of the hops, 75 to finding the flow. Rejected, all slower in the same run:
+// Reports a second with everything before and behind included (bench/pipeline: decoding, exporters, detectors; five
+// hops), on one of two shared cores of an EPYC at 2.6 GHz, best of two alternating runs:
 //
-//   - Histogram after histogram for the hops of a window: 35 ns a value where the batch's list of counters takes 7,
-//     because their cache misses were waited for one by one.
-//   - Codes straight into the sketches: two to three times the time of the flush.
-//   - Batches of 16: 5 % slower at 10 000 flows; beyond 64 nothing changes.
+//	                                  10 000 flows   1 000 000 flows
+//	batches of 64, buffers              2.56 M           2.05 M
+//	batches of 32                       2.65 M           2.10 M
+//	batches of 256                      2.52 M           2.29 M
+//	one report at a time                1.74 M           0.73 M
+//	every report into the sketches      1.50 M           0.72 M
+//
+// Batches of 128 are the compromise. At 10 000 flows a report took some 270 ns here, of which about 100 go to flushing
+// (80 of them in the sketches), 80 to the windows of the hops and 75 to finding the flow. The windows took twice their
+// share of the profile as a histogram object for each hop, because its cache misses were waited for one by one. With
+// transparent huge pages a million flows ran 9 to 12 % faster: at that size every access misses the TLB as well.
 package shard

@@ -14,7 +14,7 @@ import (
 )
 
 // batchSize is how many reports are looked up together, so that their cache misses overlap.
-const batchSize = 64
+const batchSize = 128
 
 // State is what one shard knows. It has one owner and takes no lock.
 type State struct {
