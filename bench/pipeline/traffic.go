@@ -47,9 +47,6 @@ func newGenerator(flows, k int, seed uint64) *generator {
 	return g
 }
 
-// hops is the number of places (switch and egress interface) of the network.
-func (g *generator) hops() int { return g.k * g.k * 5 / 4 * g.k }
-
 // write writes the next datagram into b.
 func (g *generator) write(b []byte) {
 	be, k := binary.BigEndian, uint64(g.k)
