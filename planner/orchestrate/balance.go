@@ -37,7 +37,7 @@ func (s *solver) balance() ([]planner.Share, error) {
 		if s.o.Partial {
 			return s.balancePart(pk, &best)
 		}
-		return nil, &Infeasible{Together: s.names(short), Missing: missing}
+		return nil, s.together(short, missing)
 	}
 	s.bound = bound
 	if published || pk.absent == 0 && top == s.bound {

@@ -12,21 +12,15 @@ type search struct {
 	*packing
 	rnd     *splitMix
 	free    []int32 // interfaces with missing copies, one entry a copy
-	mark1   []int32 // by flow: last step that looked at it
-	step    int32
-	weight  []float64 // by interface: what carrying it is worth when a flow is chosen
 	fill    filler
 	heat    float64
-	effort  int64 // steps of inner loops so far
+	noise   float64 // of the values of new flows in this step
+	effort  int64   // steps of inner loops so far
 	removed []int32
 }
 
 func newSearch(p *problem, rnd *splitMix) *search {
-	s := &search{packing: newPacking(p), rnd: rnd, mark1: make([]int32, p.flows), heat: 0.05}
-	s.weight = make([]float64, p.ifaces)
-	for i, d := range p.demand {
-		s.weight[i] = float64(d)
-	}
+	s := &search{packing: newPacking(p), rnd: rnd, heat: 0.05}
 	return s
 }
 
@@ -60,7 +54,8 @@ func (s *packing) assign(at []int32) {
 // try makes one step, and reports whether the packing has fewer flows, or fewer copies missing, than before.
 func (s *search) try() bool {
 	s.mark()
-	s.step++
+	s.noise = noises[s.rnd.below(len(noises))]
+	s.effort += 32
 	before, absent, value := len(s.used), s.absent, s.value
 	s.ruin()
 	s.collect()
@@ -199,6 +194,9 @@ func (s *search) bestFit(i int32) int32 {
 	return best
 }
 
+// noises are by how much new flows are chosen other than for their value.
+var noises = [...]float64{0, 0, 0.1, 0.5}
+
 // mostLooked bounds the flows looked at for one interface.
 const mostLooked = 256
 
@@ -227,7 +225,7 @@ func (s *search) bestNew(i int32) int32 {
 				sum += s.p.demand[j]
 			}
 		}
-		v := float64(min(sum, room)) + s.rnd.float()
+		v := float64(min(sum, room))*(1+s.noise*s.rnd.float()) + s.rnd.float()
 		if v > most {
 			best, most = f, v
 		}

@@ -182,6 +182,15 @@ func (s *solver) notFound(shares []planner.Share) error {
 	return e
 }
 
+// together is the error for interfaces that ask for more than there is. Where demands and rooms were divided, and rooms
+// rounded down, the missing number means nothing to the reader.
+func (s *solver) together(short []int32, missing int64) error {
+	if s.in.Interfaces[0].Demand != s.p.demand[0] {
+		missing = 0
+	}
+	return &Infeasible{Together: s.names(short), Missing: missing}
+}
+
 func (s *solver) names(ifaces []int32) (names []string) {
 	for _, i := range ifaces {
 		names = append(names, s.in.Interfaces[i].ID)
@@ -255,14 +264,14 @@ func (s *solver) concentrate() ([]planner.Share, error) {
 const (
 	searchEffort = 100_000 // of one turn, about 0.3 ms
 	boundEffort  = 500_000 // the same
-	firstNodes   = 20_000  // of a tree; every further one may have four times as many
+	firstNodes   = 2_000   // of a tree; every further one may have twice as many
 )
 
 // improve takes turns at the packing and its bound.
 func (s *solver) improve(search *search, b *bounder, best *pack) {
 	var decide *tree
-	nodes, turns := int64(firstNodes), 0
-	for ; b.bound < int64(best.used) && !s.stop(); turns++ {
+	nodes, turn, next := int64(firstNodes), 0, 0
+	for ; b.bound < int64(best.used) && !s.stop(); turn++ {
 		before := best.used
 		for end := search.effort + searchEffort; search.effort < end && int64(len(search.used)) > b.bound && !s.stop(); {
 			for range 8 {
@@ -276,7 +285,7 @@ func (s *solver) improve(search *search, b *bounder, best *pack) {
 			decide = nil
 		}
 		b.run(boundEffort, int64(best.used), s.stop)
-		if !b.done || !s.wantsTree() || turns < 200 && s.o.Method != Exact || turns%200 != 0 && s.o.Method != Exact {
+		if !b.done || b.bound >= int64(best.used) || !s.wantsTree() || turn < next && s.o.Method != Exact {
 			continue
 		}
 		if decide == nil {
@@ -291,6 +300,7 @@ func (s *solver) improve(search *search, b *bounder, best *pack) {
 			b.bound = max(b.bound, int64(best.used))
 		case undecided:
 			nodes *= 2
+			next = 2*turn + 8
 		}
 	}
 	s.bound = b.bound
@@ -303,7 +313,7 @@ func (s *solver) fit(search *search) error {
 		if s.o.Partial {
 			return nil
 		}
-		return &Infeasible{Together: s.names(short), Missing: missing}
+		return s.together(short, missing)
 	}
 	var keep pack
 	search.save(&keep)
@@ -361,13 +371,32 @@ func (s *solver) splitConcentrate() ([]planner.Share, error) {
 		return sp.shares(sp.used), nil
 	}
 	b.offerTransport(sp.transport, sp.used)
-	for s.o.Method != Heuristic && b.bound < int64(len(sp.used)) && !s.stop() {
+	var decide *splitTree
+	nodes, turn, next := int64(firstNodes), 0, 0
+	for ; s.o.Method != Heuristic && b.bound < int64(len(sp.used)) && !s.stop(); turn++ {
 		for end := sp.effort + searchEffort; sp.effort < end && b.bound < int64(len(sp.used)) && !s.stop(); {
 			if sp.try() {
 				b.offerTransport(sp.transport, sp.used)
+				decide = nil
 			}
 		}
 		b.run(boundEffort, int64(len(sp.used)), s.stop)
+		if !b.done || b.bound >= int64(len(sp.used)) || !s.wantsTree() || turn < next && s.o.Method != Exact {
+			continue
+		}
+		if decide == nil {
+			decide = newSplitTree(p, len(sp.used)-1, b.fair())
+		}
+		switch decide.search(nodes, s.stop) {
+		case possible:
+			sp.replace(decide.used)
+			decide = nil
+		case impossible:
+			b.bound = max(b.bound, int64(len(sp.used)))
+		case undecided:
+			nodes *= 2
+			next = 2*turn + 8
+		}
 	}
 	if s.o.Method == Heuristic {
 		b.run(math.MaxInt64, int64(len(sp.used)), s.stop)

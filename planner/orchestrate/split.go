@@ -15,6 +15,7 @@ type splitter struct {
 	pos     []int32 // flow: where it is in used, or none
 	visited []int32
 	look    int32
+	noise   float64
 	before  []int32
 	was     []int64 // x of the flows that were used before the step, in the order of before
 	wasLeft []int64
@@ -86,8 +87,7 @@ func (s *splitter) next() int32 {
 				sum += min(s.left[j], s.p.demand[j])
 			}
 			s.effort += int64(len(s.p.path(f)))
-			// Items that other flows could hand over count a little.
-			v := float64(min(sum, s.p.room[f])) + 0.1*float64(min(s.p.room[f], int64(len(s.p.path(f))))) + s.rnd.float()
+			v := float64(min(sum, s.p.room[f]))*(1+s.noise*s.rnd.float()) + s.rnd.float()
 			if s.p.room[f] > 0 && v > most {
 				best, most = f, v
 			}
@@ -103,6 +103,7 @@ func (s *splitter) try() bool {
 	for _, f := range s.before {
 		s.was = append(s.was, s.x[s.p.pathAt[f]:s.p.pathAt[f+1]]...)
 	}
+	s.noise = noises[s.rnd.below(len(noises))]
 	s.wasLeft = append(s.wasLeft[:0], s.left...)
 	n := len(s.used)
 	if n == 0 {
@@ -148,6 +149,17 @@ func (s *splitter) back() {
 		}
 	}
 	copy(s.left, s.wasLeft)
+}
+
+// replace takes other flows, which are enough.
+func (s *splitter) replace(flows []int32) {
+	for len(s.used) > 0 {
+		s.drop(s.used[len(s.used)-1])
+	}
+	for _, f := range flows {
+		s.use(f)
+	}
+	s.complete(len(flows))
 }
 
 // offerTransport tells the linear programme of a bounder how a transport uses its flows.

@@ -1,0 +1,287 @@
+package papers
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// RunOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
+// networks of its evaluation: flows used by Concentrate and the largest load of Balance, the published heuristics beside
+// ours, with the gap to a proven bound; and the coverage that is left when flows have little capacity.
+//
+// Demands and capacities are drawn anew with the seed, since the paper's are not published. The bound of the heuristics
+// is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
+func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
+	nets, err := networks(o.Topologies)
+	if err != nil {
+		return err
+	}
+	limits := []time.Duration{100 * time.Millisecond, 2 * time.Second}
+	if o.Limit > 0 {
+		limits = []time.Duration{o.Limit}
+	}
+	if err := concentrateTable(ctx, w, nets, o, limits); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := balanceTable(ctx, w, nets, o); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return coverageTable(ctx, w, nets, o)
+}
+
+// ErrNoTopologies is the error of a table that needs networks nobody pointed it to.
+var ErrNoTopologies = errors.New("no directory with topologies")
+
+// networks loads the networks that the index lists as REPETITA's.
+func networks(dir string) ([]*topo.Graph, error) {
+	if dir == "" {
+		return nil, ErrNoTopologies
+	}
+	f, err := os.Open(filepath.Join(dir, "index.csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	file, origin := slices.Index(rows[0], "file"), slices.Index(rows[0], "origin")
+	if file < 0 || origin < 0 {
+		return nil, fmt.Errorf("%s: no columns file and origin", f.Name())
+	}
+	var nets []*topo.Graph
+	for _, r := range rows[1:] {
+		if r[origin] != "repetita" {
+			continue
+		}
+		g, err := load.Topology(filepath.Join(dir, r[file]))
+		if err != nil {
+			return nil, err
+		}
+		nets = append(nets, g)
+	}
+	return nets, nil
+}
+
+// planned is one method on one network.
+type planned struct {
+	stats planner.OrchestrateStats
+	took  time.Duration
+}
+
+func run(ctx context.Context, p *planner.OrchestrateProblem, o orchestrate.Options, limit time.Duration) (planned, error) {
+	start := time.Now()
+	o.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > limit }
+	plan, err := orchestrate.Plan(p, o)
+	took := time.Since(start)
+	if err != nil {
+		return planned{}, err
+	}
+	if err := planner.CheckOrchestrate(p, plan); err != nil {
+		return planned{}, err
+	}
+	return planned{plan.Stats, took}, ctx.Err()
+}
+
+func concentrateTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options, limits []time.Duration) error {
+	names := []string{"CH (published)"}
+	for _, l := range limits {
+		names = append(names, fmt.Sprintf("ours, %v", l))
+	}
+	rows := make([][]planned, len(names))
+	largest, at := 0, 0
+	for n, g := range nets {
+		m := orchestrate.DefaultModel()
+		m.Seed = o.Seed
+		p, err := orchestrate.Generate(g, m)
+		if err != nil {
+			return err
+		}
+		if len(p.Flows) > largest {
+			largest, at = len(p.Flows), n
+		}
+		p.Objective = planner.Concentrate
+		for k := range names {
+			var r planned
+			if k == 0 {
+				r, err = run(ctx, p, orchestrate.Options{Method: orchestrate.Heuristic, Partial: true}, 0)
+			} else {
+				r, err = run(ctx, p, orchestrate.Options{Seed: o.Seed}, limits[k-1])
+			}
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", g.Name(), names[k], err)
+			}
+			rows[k] = append(rows[k], r)
+		}
+		bound := 0.0
+		for k := range names {
+			bound = max(bound, rows[k][n].stats.LowerBound)
+		}
+		s := &rows[0][n].stats
+		s.Gap, s.Optimal, s.LowerBound = s.Objective-bound, s.Objective == bound, bound
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "INTO Concentrate, %d networks, largest %d flows\t\t\t\t\t\t\t\t\t\t\t\n", len(nets), largest)
+	fmt.Fprintln(t, "method\tflows\tmean gap\tsd\tmost\tproven\tlargest\tbound there\tp50 ms\tp99 ms\tworst ms\tcorrelation p15\t")
+	for k, name := range names {
+		r := rows[k]
+		mean, sd, most, proven := gaps(r)
+		took := times(r)
+		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
+			average(r, func(s *planner.OrchestrateStats) float64 { return s.Objective }), mean, sd, most, proven,
+			r[at].stats.Objective, r[at].stats.LowerBound, took[0], took[1], took[2],
+			quantile(r, 0.15, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
+	}
+	return t.Flush()
+}
+
+func balanceTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
+	names := []string{"BH (published)", "ours"}
+	rows := make([][]planned, len(names))
+	for n, g := range nets {
+		m := orchestrate.DefaultModel()
+		m.Seed = o.Seed
+		p, err := orchestrate.Generate(g, m)
+		if err != nil {
+			return err
+		}
+		p.Objective = planner.Balance
+		for k, method := range []orchestrate.Method{orchestrate.Heuristic, orchestrate.Exact} {
+			r, err := run(ctx, p, orchestrate.Options{Method: method, Seed: o.Seed, Partial: k == 0}, o.limit())
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", g.Name(), names[k], err)
+			}
+			rows[k] = append(rows[k], r)
+		}
+		s, best := &rows[0][n].stats, &rows[1][n].stats
+		s.Gap, s.Optimal = s.Objective-best.LowerBound, s.Objective == best.LowerBound
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "INTO Balance, %d networks\t\t\t\t\t\t\t\t\t\t\n", len(nets))
+	fmt.Fprintln(t, "method\tlargest load\tmean gap\tsd\tmost\tproven\tmean load\tp50 ms\tp99 ms\tworst ms\tcorrelation p5\t")
+	for k, name := range names {
+		r := rows[k]
+		mean, sd, most, proven := gaps(r)
+		took := times(r)
+		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
+			average(r, func(s *planner.OrchestrateStats) float64 { return s.Objective }), mean, sd, most, proven,
+			average(r, func(s *planner.OrchestrateStats) float64 { return s.LoadMean }), took[0], took[1], took[2],
+			quantile(r, 0.05, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
+	}
+	return t.Flush()
+}
+
+// coverageTable lowers the capacities until not everything can be carried.
+func coverageTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "INTO with little capacity, %d networks: coverage by method and option\t\t\t\t\t\n", len(nets))
+	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\t")
+	methods := []struct {
+		name             string
+		objective        string
+		method           orchestrate.Method
+		split, published bool
+	}{
+		{"CH (published)", planner.Concentrate, orchestrate.Heuristic, false, true},
+		{"BH (published)", planner.Balance, orchestrate.Heuristic, false, true},
+		{"ours", planner.Balance, orchestrate.Auto, false, false},
+		{"ours, split", planner.Balance, orchestrate.Auto, true, false},
+	}
+	for _, capacity := range []float64{5, 10, 20, 35} {
+		rows := make([][]planned, len(methods))
+		for _, g := range nets {
+			m := orchestrate.DefaultModel()
+			m.Seed, m.CapacityMean = o.Seed, capacity
+			p, err := orchestrate.Generate(g, m)
+			if err != nil {
+				return err
+			}
+			for k, how := range methods {
+				p.Objective, p.Split = how.objective, how.split
+				limit := 100 * time.Millisecond
+				if how.published {
+					limit = 0
+				}
+				r, err := run(ctx, p, orchestrate.Options{Method: how.method, Seed: o.Seed, Partial: true}, limit)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", g.Name(), how.name, err)
+				}
+				rows[k] = append(rows[k], r)
+			}
+		}
+		for k, how := range methods {
+			all, most := 0, 0
+			for _, r := range rows[k] {
+				if r.stats.Coverage == 1 {
+					all++
+				}
+				if r.stats.Coverage >= 0.9 {
+					most++
+				}
+			}
+			n := float64(len(rows[k]))
+			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
+				100*average(rows[k], func(s *planner.OrchestrateStats) float64 { return s.Coverage }),
+				100*average(rows[k], func(s *planner.OrchestrateStats) float64 { return s.Assigned }))
+		}
+	}
+	return t.Flush()
+}
+
+func average(rows []planned, of func(*planner.OrchestrateStats) float64) (mean float64) {
+	for k := range rows {
+		mean += of(&rows[k].stats) / float64(len(rows))
+	}
+	return mean
+}
+
+func quantile(rows []planned, q float64, of func(*planner.OrchestrateStats) float64) float64 {
+	var list []float64
+	for k := range rows {
+		list = append(list, of(&rows[k].stats))
+	}
+	slices.Sort(list)
+	return list[int(q*float64(len(list)-1))]
+}
+
+func gaps(rows []planned) (mean, sd, most float64, proven int) {
+	mean = average(rows, func(s *planner.OrchestrateStats) float64 { return s.Gap })
+	for _, r := range rows {
+		sd += (r.stats.Gap - mean) * (r.stats.Gap - mean) / float64(len(rows))
+		most = max(most, r.stats.Gap)
+		if r.stats.Optimal {
+			proven++
+		}
+	}
+	return mean, math.Sqrt(sd), most, proven
+}
+
+// times gives the median, the 99th percentile and the worst, in ms.
+func times(rows []planned) (ms [3]float64) {
+	var list []time.Duration
+	for _, r := range rows {
+		list = append(list, r.took)
+	}
+	slices.Sort(list)
+	for k, at := range []int{len(list) / 2, len(list) * 99 / 100, len(list) - 1} {
+		ms[k] = list[at].Seconds() * 1000
+	}
+	return ms
+}
