@@ -26,6 +26,8 @@ func TestStoreAwayAndKilled(t *testing.T) {
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
 		t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
 		cfg := testConfig()
+		cfg.Window = 250 * time.Millisecond
+		cfg.Flows.TopFlows = 20
 		cfg.Influx.Enabled = true
 		cfg.Influx.URL, cfg.Influx.Org, cfg.Influx.Bucket = server.URL, server.Org, server.Bucket
 		if server.Token != "" {
@@ -38,7 +40,7 @@ func TestStoreAwayAndKilled(t *testing.T) {
 		cfg.Parquet.Spool.Dir = filepath.Join(t.TempDir(), "parquet")
 		r := start(t, cfg)
 
-		gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 200, Hops: 5, Exporters: 4, Bytes: 200})
+		gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 50, Hops: 5, Exporters: 4, Bytes: 200})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func TestStoreAwayAndKilled(t *testing.T) {
 		}()
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
-		// Windows end every 100 ms, so kills at random moments hit the server before, during and after writes.
+		// Windows end every 250 ms, so kills at random moments hit the server before, during and after writes.
 		for range 5 {
 			time.Sleep(time.Duration(200+rng.IntN(300)) * time.Millisecond)
 			server.Kill()
@@ -59,11 +61,11 @@ func TestStoreAwayAndKilled(t *testing.T) {
 		server.Stop()
 		time.Sleep(outage)
 		server.Start()
-		r.waitFor("the spool to be empty", func() bool { return r.ledger.Snapshot()[0].InFlight["spool"] == 0 })
 		stopSending()
 		if err := <-sent; err != nil {
 			t.Fatal(err)
 		}
+		r.waitFor("the spool to be empty", func() bool { return r.ledger.Snapshot()[0].InFlight["spool"] == 0 })
 		s := r.stop()
 		for _, b := range s.Ledger.Sinks {
 			if t.Log(LedgerLine(&b)); b.Stored != b.Received || b.Unsettled != 0 {
