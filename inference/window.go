@@ -43,7 +43,8 @@ type HopStats struct {
 	HasUtilization bool
 }
 
-// FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it.
+// FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it, with the latencies of its
+// hops alone.
 type FlowStats struct {
 	Key     decode.FlowKey
 	Packets uint64

@@ -5,7 +5,7 @@ import (
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
-// block is one hop of one flow: four cache lines.
+// block is one hop of one flow.
 type block struct {
 	node, egress uint32
 	next         uint32 // block of the next hop, from the last inline one on; of a free block the next free one
@@ -13,7 +13,6 @@ type block struct {
 	ttl          uint8  // postcards: of the packet as this hop saw it, 0 if unknown
 	strikes      uint8  // postcards: how often another hop came in its place
 	latency      kll.Tiny
-	queue        kll.Tiny
 }
 
 func (b *block) key() inference.HopKey { return inference.HopKey{Node: b.node, EgressIf: b.egress} }

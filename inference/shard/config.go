@@ -19,7 +19,7 @@ type Config struct {
 	MaxDrops       int           `yaml:"max_drops" doc:"Pairs of node and drop reason of a window that are listed one by one; drops of further ones are counted together." range:"1..1000000"`
 }
 
-// DefaultConfig keeps about 300 000 flows of five hops.
+// DefaultConfig keeps about 500 000 flows of five hops.
 func DefaultConfig() Config {
 	return Config{
 		MemoryBytes: 512 << 20, IdleTimeout: time.Minute, PathLength: 5, MaxPathLength: 32, MaxHops: 4096,

@@ -4,9 +4,11 @@
 //
 // # Flows
 //
-// A flow is an entry of a flowtable.Table (key, counters, path, a buffer of codes: eight cache lines) and a block of four
-// lines for each hop, with a KLL sketch of 120 bytes for latencies and one for queue occupancies (package kll, Tiny).
-// Values enter as 16-bit log codes (package logcode). With paths of five hops that is 1804 bytes a flow, index included.
+// A flow is an entry of a flowtable.Table (key, counters, path, a buffer of codes: five cache lines) and a block for each
+// hop with a KLL sketch of 120 bytes for latencies (package kll, Tiny). Values enter as 16-bit log codes (package
+// logcode). With paths of five hops that is about 1050 bytes a flow, index included. Queues are kept for the hops of the
+// network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of the shard's
+// time and a third of its memory.
 //
 // A report appends the codes of its hops to the flow's buffer; every 16 reports the buffer is flushed into the sketches,
 // which take 16 codes at once much faster than one by one. With many flows each report is a chain of cache misses, so

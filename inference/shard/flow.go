@@ -12,12 +12,12 @@ const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
 	// bufferCodes is the length of a flow's buffer: 16 reports of five hops, and a little for longer paths.
-	bufferCodes = 176
+	bufferCodes = 96
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
 )
 
-// flow is what the table keeps of a flow, behind its key. With them it is eight cache lines: a report usually reads
+// flow is what the table keeps of a flow, behind its key. With them it is five cache lines: a report usually reads
 // and writes the first two and the one where its codes go.
 type flow struct {
 	pathID uint64 // of the reports in the buffer; 0 while no path is known
@@ -41,7 +41,7 @@ type flow struct {
 
 	block [inline]uint32 // the rest is linked from the last of them
 
-	// codes are the latency and queue codes of the hops, report after report, until there is no room for one more.
+	// codes are the latency codes of the hops, report after report, until there is no room for one more.
 	codes [bufferCodes]uint16
 }
 

@@ -56,17 +56,13 @@ func (s *State) flowStats(e *entry) inference.FlowStats {
 	var space [maxBlocks]uint32
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
-		latency, queue, rng := p.latency, p.queue, s.rng // copies: a look must not change what comes later
+		latency, rng := p.latency, s.rng // copies: a look must not change what comes later
 		for j := range int(f.buffered) {
-			at := 2 * (j*int(f.hops) + i)
-			if c := f.codes[at]; c != absent {
+			if c := f.codes[j*int(f.hops)+i]; c != absent {
 				latency.Update(c, &rng)
 			}
-			if c := f.codes[at+1]; c != absent {
-				queue.Update(c, &rng)
-			}
 		}
-		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency), Queue: tinySummary(&queue)})
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency)})
 	}
 	return out
 }

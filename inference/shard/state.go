@@ -146,12 +146,12 @@ func (s *State) readAhead(slots []uint32) {
 		}
 		f := &s.flows.At(slot).Value
 		f.batch = s.batch
-		at := 2 * int(f.buffered) * int(f.hops)
+		at := int(f.buffered) * int(f.hops)
 		sum += uint64(f.codes[min(at, bufferCodes-1)])
 		if f.full(1) {
 			for _, b := range f.block[:min(f.hops, inline)] {
 				p := &s.slab.blocks[b]
-				sum += uint64(p.node) + p.latency.Count() + p.queue.Count()
+				sum += uint64(p.node) + p.latency.Count()
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (f *flow) full(n uint8) bool { return f.buffered+n >= bufferReports[f.hops]
 var bufferReports = func() (n [maxPathLength + 1]uint8) {
 	n[0] = 255
 	for hops := 1; hops < len(n); hops++ {
-		n[hops] = uint8(min(bufferCodes/2/hops, 240))
+		n[hops] = uint8(min(bufferCodes/hops, 240))
 		if n[hops] > 16 {
 			n[hops] &^= 15
 		}
@@ -219,8 +219,11 @@ func (s *State) count(r *decode.Report, slot uint32) {
 func (s *State) countStack(f *flow, r *decode.Report) {
 	u := units(r)
 	kept := int(f.hops)
-	at := 2 * int(f.buffered) * kept
-	codes := f.codes[at : at+2*kept]
+	if f.top != 0 {
+		s.countTopQueues(f, r.Hops[:min(kept, len(r.Hops))], u)
+	}
+	at := int(f.buffered) * kept
+	codes := f.codes[at : at+kept]
 	i := s.countPlain(f, r.Hops, u, codes)
 	var link uint32
 	if i >= inline && kept > inline {
@@ -240,10 +243,10 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 			link = s.slab.blocks[link].next
 			ref = s.slab.blocks[link].ref
 		}
-		latency, queue := s.countHop(ref, u, h)
+		latency, _ := s.countHop(ref, u, h)
 		if i < kept {
-			codes[2*i], codes[2*i+1] = latency, queue
-			if latency == absent || queue == absent {
+			codes[i] = latency
+			if latency == absent {
 				f.flags |= gaps
 			}
 		}
@@ -265,7 +268,7 @@ func (s *State) countPlain(f *flow, hops []decode.Hop, u *decode.Units, codes []
 		s.countHops()
 		n = 0
 	}
-	hops = hops[:min(len(hops), len(codes)/2, inline)]
+	hops = hops[:min(len(hops), len(codes), inline)]
 	set := s.cut.hops.hops
 	for i = range hops {
 		h, ref := &hops[i], f.refs[i%inline]
@@ -274,7 +277,7 @@ func (s *State) countPlain(f *flow, hops []decode.Hop, u *decode.Units, codes []
 			return i
 		}
 		ns, bytes := uint64(h.Latency)*u.LatencyNS, uint64(h.QueueOccupancy)*u.QueueBytes
-		codes[2*i], codes[2*i+1] = logcode.Encode(ns), logcode.Encode(bytes)
+		codes[i] = logcode.Encode(ns)
 		l, q := logcode.EncodeDense(ns), logcode.EncodeDense(bytes)
 		w := &set[ref]
 		lp, qp := uint32(w.page[l/pageCounters][latencyPages]), uint32(w.page[q/pageCounters][queuePages])
@@ -297,6 +300,15 @@ func (s *State) skipped(i int) {
 		s.stats.Unsketched++
 	} else {
 		s.stats.LongPaths++
+	}
+}
+
+// countTopQueues counts the queues of one of the busiest flows. Their latencies are counted when the buffer is flushed.
+func (s *State) countTopQueues(f *flow, hops []decode.Hop, u *decode.Units) {
+	for i := range hops {
+		if bytes, ok := u.Queue(&hops[i]); ok {
+			s.top.hop(f, hopKey(&hops[i])).queue.Add(logcode.EncodeDense(bytes))
+		}
 	}
 }
 
@@ -386,17 +398,14 @@ func (s *State) add(f *flow, b *block, latency, queue uint16) {
 			t.latency.Add(logcode.Dense(latency))
 		}
 	}
-	if queue != absent {
-		b.queue.Update(queue, &s.rng)
-		if t != nil {
-			t.queue.Add(logcode.Dense(queue))
-		}
+	if queue != absent && t != nil {
+		t.queue.Add(logcode.Dense(queue))
 	}
 }
 
 // flush moves the codes in the buffer to the sketches of the hops.
 func (s *State) flush(f *flow) {
-	n, stride := int(f.buffered), 2*int(f.hops)
+	n, stride := int(f.buffered), int(f.hops)
 	if n == 0 {
 		return
 	}
@@ -406,33 +415,25 @@ func (s *State) flush(f *flow) {
 	}
 	f.buffered, f.fresh = 0, 0
 	var space [maxBlocks]uint32
-	var latency, queue [bufferCodes / 2]uint16
+	var latency [bufferCodes]uint16
 	codes := f.codes[:n*stride]
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		k := 0
-		for at := 2*i + 1; at < len(codes) && k < len(queue); at += stride {
-			latency[k], queue[k] = codes[at-1], codes[at]
+		for at := i; at < len(codes) && k < len(latency); at += stride {
+			latency[k] = codes[at]
 			k++
 		}
 		p := &s.slab.blocks[b]
 		if f.top != 0 {
-			t := s.top.hop(f, p.key())
-			addDense(&t.latency, latency[old:k])
-			addDense(&t.queue, queue[old:k])
+			addDense(&s.top.hop(f, p.key()).latency, latency[old:k])
 		}
-		l, q := latency[:k], queue[:k]
+		present := latency[:k]
 		if f.flags&gaps != 0 {
-			l, q = present(l), present(q)
+			present = slices.DeleteFunc(present, func(c uint16) bool { return c == absent })
 		}
-		p.latency.Add(l, &s.rng)
-		p.queue.Add(q, &s.rng)
+		p.latency.Add(present, &s.rng)
 	}
 	f.flags &^= gaps
-}
-
-// present moves the codes that are there to the front.
-func present(codes []uint16) []uint16 {
-	return slices.DeleteFunc(codes, func(c uint16) bool { return c == absent })
 }
 
 func addDense(h *logcode.Histogram, codes []uint16) {
