@@ -170,9 +170,10 @@ func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error)
 			Interfaces []string     `json:"interfaces"`
 		} `json:"flows"`
 	}
-	d := json.NewDecoder(r)
+	in := &counter{r: r}
+	d := json.NewDecoder(in)
 	if err := d.Decode(&raw); err != nil {
-		return nil, jsonError(err, d.InputOffset())
+		return nil, jsonError(err, in.n)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("byte %d: more than one JSON object", d.InputOffset())
@@ -245,7 +246,19 @@ func items(n *json.Number) (int64, error) {
 	return int64(v), nil
 }
 
-// jsonError says where the JSON is wrong.
+// counter counts the bytes read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// jsonError says where the JSON is wrong, or at which byte it ends.
 func jsonError(err error, offset int64) error {
 	if err == io.EOF {
 		return errors.New("byte 0: no JSON object")

@@ -52,10 +52,14 @@ type OrchestrateStats struct {
 	PerFlow     float64 `json:"per_flow"`    // interfaces with items on a flow, mean over the flows used
 	Correlation float64 `json:"correlation"` // those by the interfaces that the flow passes, mean over the flows used
 
-	// Freshness is how often all items of an interface are renewed: the sum over its flows of rate times share of its
-	// demand, in 1/s. Left out where no flow has a rate.
-	FreshnessMin  float64 `json:"freshness_min,omitempty"`
-	FreshnessMean float64 `json:"freshness_mean,omitempty"`
+	Freshness *Freshness `json:"freshness,omitempty"` // where a flow used has a rate
+}
+
+// Freshness is how often all items of an interface are renewed, in 1/s: the sum over its flows of packet rate times share
+// of its demand.
+type Freshness struct {
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"` // over the interfaces
 }
 
 // NewOrchestratePlan names shares and counts. No interface may have two shares on one flow. The bound, what is proven
@@ -143,10 +147,10 @@ func (p *OrchestrateProblem) stats(shares []Share) OrchestrateStats {
 	}
 	s.Coverage, s.Assigned = float64(whole)/float64(len(p.Interfaces)), float64(have)/float64(all)
 	if rates {
-		s.FreshnessMin = math.Inf(1)
+		s.Freshness = &Freshness{Min: math.Inf(1)}
 		for _, v := range fresh {
-			s.FreshnessMin = min(s.FreshnessMin, v)
-			s.FreshnessMean += v / float64(len(fresh))
+			s.Freshness.Min = min(s.Freshness.Min, v)
+			s.Freshness.Mean += v / float64(len(fresh))
 		}
 	}
 	s.Objective = float64(s.FlowsUsed)
@@ -269,6 +273,13 @@ func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []S
 // checkOrchestrateStats recomputes the statistics.
 func checkOrchestrateStats(p *OrchestrateProblem, plan *OrchestratePlan, shares []Share) error {
 	want, got := p.stats(shares), plan.Stats
+	var wantFresh, gotFresh Freshness
+	if want.Freshness != nil {
+		wantFresh = *want.Freshness
+	}
+	if got.Freshness != nil {
+		gotFresh = *got.Freshness
+	}
 	for _, v := range [...]struct {
 		name      string
 		got, want float64
@@ -285,8 +296,8 @@ func checkOrchestrateStats(p *OrchestrateProblem, plan *OrchestratePlan, shares 
 		{"fill", got.Fill, want.Fill},
 		{"per_flow", got.PerFlow, want.PerFlow},
 		{"correlation", got.Correlation, want.Correlation},
-		{"freshness_min", got.FreshnessMin, want.FreshnessMin},
-		{"freshness_mean", got.FreshnessMean, want.FreshnessMean},
+		{"freshness: min", gotFresh.Min, wantFresh.Min},
+		{"freshness: mean", gotFresh.Mean, wantFresh.Mean},
 		{"gap", got.Gap, got.Objective - got.LowerBound},
 	} {
 		if !(math.Abs(v.got-v.want) <= 1e-9*(1+math.Abs(v.want))) {

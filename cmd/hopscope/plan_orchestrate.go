@@ -250,8 +250,8 @@ func orchestrateTable(w io.Writer, p *planner.OrchestrateProblem, plan *planner.
 	s := plan.Stats
 	fmt.Fprintf(b, "\n%d interfaces, %d flows: %d used, coverage %.1f %%, correlation %.1f %%\n", s.Interfaces, s.Flows, s.FlowsUsed, 100*s.Coverage, 100*s.Correlation)
 	fmt.Fprintf(b, "load of a flow: %d to %d items, mean %.1f of %.1f interfaces, %.0f %% full\n", s.LoadMin, s.LoadMax, s.LoadMean, s.PerFlow, 100*s.Fill)
-	if s.FreshnessMean > 0 {
-		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", s.FreshnessMin, s.FreshnessMean)
+	if r := s.Freshness; r != nil {
+		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
 	}
 	verdict := "the best there is"
 	switch {

@@ -42,7 +42,8 @@ func drawOrchestrate(w io.Writer, p *planner.OrchestrateProblem, plan *planner.O
 	b := bufio.NewWriter(w)
 	height := 70 + row*len(list)
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", left+width+110, height, left+width+110, height)
-	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
+	fmt.Fprintln(b, `<style>.in{fill:#fff;stroke:#000;stroke-opacity:.5;stroke-width:2;paint-order:stroke;pointer-events:none}</style>`)
+	fmt.Fprintln(b, `<rect width="100%" height="100%" fill="#fff"/>`)
 	s := plan.Stats
 	title := fmt.Sprintf("%s: %d of %d flows carry %d interfaces", plan.Objective, s.FlowsUsed, s.Flows, s.Interfaces)
 	if plan.Topology != "" {
@@ -60,8 +61,8 @@ func drawOrchestrate(w io.Writer, p *planner.OrchestrateProblem, plan *planner.O
 		for k, i := range c.ifaces {
 			length := float64(c.items[k]) * unit
 			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s" stroke="#fff"><title>%s: %d items</title></rect>`, x, y, length, bar, color[i], escape(i), c.items[k])
-			if fits := int((length - 6) / letter); fits >= len([]rune(i)) {
-				fmt.Fprintf(b, `<text x="%.1f" y="%d" fill="#fff" pointer-events="none">%s</text>`, x+3, y+12, escape(i))
+			if fits := int((length - 6) / letter); fits >= min(5, len([]rune(i))) {
+				fmt.Fprintf(b, `<text x="%.1f" y="%d" class="in">%s</text>`, x+3, y+12, escape(clip(i, fits)))
 			}
 			x += length
 		}
