@@ -3,7 +3,6 @@ package papers
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -20,7 +19,7 @@ import (
 )
 
 // RunOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
-// networks of its evaluation: flows used by Concentrate and the largest load of Balance, the published heuristics beside
+// networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest load of Balance, the published heuristics beside
 // ours, with the gap to a proven bound; and the coverage that is left when flows have little capacity.
 //
 // Demands and capacities are drawn anew with the seed, since the paper's are not published. The bound of the heuristics
@@ -30,9 +29,9 @@ func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	limits := []time.Duration{100 * time.Millisecond, 2 * time.Second}
-	if o.Limit > 0 {
-		limits = []time.Duration{o.Limit}
+	limits := []time.Duration{o.limit()}
+	if short := 100 * time.Millisecond; short < o.limit() {
+		limits = []time.Duration{short, o.limit()}
 	}
 	if err := concentrateTable(ctx, w, nets, o, limits); err != nil {
 		return err
@@ -45,13 +44,18 @@ func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	return coverageTable(ctx, w, nets, o)
 }
 
-// ErrNoTopologies is the error of a table that needs networks nobody pointed it to.
-var ErrNoTopologies = errors.New("no directory with topologies")
-
-// networks loads the networks that the index lists as REPETITA's.
-func networks(dir string) ([]*topo.Graph, error) {
+// networks loads the networks that the index lists as REPETITA's, or without a directory generates some.
+func networks(dir string) (nets []*topo.Graph, err error) {
 	if dir == "" {
-		return nil, ErrNoTopologies
+		for k := range 40 {
+			nodes := 10 + 2*k
+			g, err := topo.Random(nodes, nodes+nodes/3, uint64(k))
+			if err != nil {
+				return nil, err
+			}
+			nets = append(nets, g)
+		}
+		return nets, nil
 	}
 	f, err := os.Open(filepath.Join(dir, "index.csv"))
 	if err != nil {
@@ -66,7 +70,6 @@ func networks(dir string) ([]*topo.Graph, error) {
 	if file < 0 || origin < 0 {
 		return nil, fmt.Errorf("%s: no columns file and origin", f.Name())
 	}
-	var nets []*topo.Graph
 	for _, r := range rows[1:] {
 		if r[origin] != "repetita" {
 			continue

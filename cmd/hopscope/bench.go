@@ -72,6 +72,7 @@ var plannerTables = []struct {
 	run  func(context.Context, io.Writer, papers.Options) error
 }{
 	{"cover", papers.RunCover},
+	{"orchestrate", papers.RunOrchestrate},
 	{"attention", papers.RunAttention},
 }
 
