@@ -66,7 +66,6 @@ func TestReadOrchestrateErrors(t *testing.T) {
 }
 
 func TestOrchestrateUnservable(t *testing.T) {
-	p := readOrchestrate(t, Concentrate)
 	for _, tt := range []struct {
 		change func(p *OrchestrateProblem)
 		want   string
@@ -83,7 +82,7 @@ func TestOrchestrateUnservable(t *testing.T) {
 			p.Flows = []OrchestrateFlow{{"f", 11, 0, []int32{0}}, {"g", 10, 0, []int32{0}}}
 		}, "[{b 1 of the flows that pass it have a capacity for demand 11, 2 are wanted}]"},
 	} {
-		p = readOrchestrate(t, Concentrate)
+		p := readOrchestrate(t, Concentrate)
 		tt.change(p)
 		if got := fmt.Sprint(p.Unservable()); got != tt.want {
 			t.Errorf("Unservable = %s, want %s", got, tt.want)

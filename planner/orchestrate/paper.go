@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
-
-	"github.com/hopscope/hopscope/planner"
 )
 
 // none marks an interface, or a copy of one, that no flow carries.
@@ -136,15 +134,4 @@ func (h *ifaceHeap) Pop() any {
 func (h *ifaceHeap) Less(a, b int) bool {
 	x, y := h.entries[a], h.entries[b]
 	return cmp.Or(cmp.Compare(x.flows, y.flows), cmp.Compare(h.p.demand[y.iface], h.p.demand[x.iface]), cmp.Compare(x.iface, y.iface)) < 0
-}
-
-// assignment gives the shares of whole interfaces.
-func (p *problem) assignment(at []int32) []planner.Share {
-	shares := make([]planner.Share, 0, len(at))
-	for i, f := range at {
-		if f != none {
-			shares = append(shares, planner.Share{Interface: int32(i), Flow: f, Items: p.demand[i]})
-		}
-	}
-	return shares
 }

@@ -11,7 +11,6 @@ type placer struct {
 	rnd   *splitMix
 	pool  []int32 // interfaces with a copy that has no flow
 	hard  []int64 // how often an interface found no room
-	steps int64
 }
 
 func newPlacer(s *packing, limit []int64, rnd *splitMix) *placer {
@@ -187,14 +186,4 @@ func contains(list []int32, v int32) bool {
 		}
 	}
 	return false
-}
-
-// shares gives what every flow of a packing carries.
-func (p *problem) sharesOf(s *packing) (flow, iface []int32) {
-	for _, f := range s.used {
-		for _, i := range s.held[f] {
-			flow, iface = append(flow, f), append(iface, i)
-		}
-	}
-	return flow, iface
 }
