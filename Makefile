@@ -39,8 +39,9 @@ bench: build ## measure; RESULTS.md in bench/ says how to read it
 fuzz: ## run every fuzz target for FUZZTIME
 	.ci/fuzz.sh $(FUZZTIME)
 
-lint: ## gofmt, go vet, staticcheck
+lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
