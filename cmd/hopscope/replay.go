@@ -81,6 +81,9 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		stop()
 		// What was read before the error is worth its summary.
 		s := col.Summary(o.flows, o.hops)
+		if runErr != nil && s.Ledger.Received == 0 {
+			return runErr
+		}
 		if err := writeSummary(c.OutOrStdout(), &s, o.format); err != nil {
 			return err
 		}
