@@ -9,6 +9,7 @@ type packing struct {
 	held    [][]int32 // by flow: interfaces carried
 	over    [][]int32 // by interface: open flows that pass it
 	missing []int32   // by interface: copies that are not carried
+	wanted  []int64   // by interface: demand, or 0 if nothing is missing
 	absent  int       // sum of missing
 	journal []change
 	value   float64 // sum of the squares of loads, in units of unit squared
@@ -39,6 +40,7 @@ func newPacking(p *problem) *packing {
 	for i := range s.missing {
 		s.missing[i] = int32(p.copies)
 	}
+	s.wanted = append(s.wanted, p.demand...)
 	return s
 }
 
@@ -74,7 +76,9 @@ func (s *packing) give(f, i int32) {
 	s.load[f] += s.p.demand[i]
 	s.value += s.square(f)
 	s.held[f] = append(s.held[f], i)
-	s.missing[i]--
+	if s.missing[i]--; s.missing[i] == 0 {
+		s.wanted[i] = 0
+	}
 	s.absent--
 	s.journal = append(s.journal, change{gave, f, i})
 }
@@ -85,6 +89,7 @@ func (s *packing) take(f, i int32) {
 	s.value += s.square(f)
 	s.held[f] = without(s.held[f], i)
 	s.missing[i]++
+	s.wanted[i] = s.p.demand[i]
 	s.absent++
 	s.journal = append(s.journal, change{took, f, i})
 }

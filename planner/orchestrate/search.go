@@ -20,7 +20,7 @@ type search struct {
 }
 
 func newSearch(p *problem, rnd *splitMix) *search {
-	s := &search{packing: newPacking(p), rnd: rnd, heat: 0.05}
+	s := &search{packing: newPacking(p), rnd: rnd, heat: 0.25}
 	return s
 }
 
@@ -74,9 +74,9 @@ func (s *search) try() bool {
 	return false
 }
 
-// ruin empties one to four flows: a little loaded one, and others that pass what it carries.
+// ruin empties one to six flows: a little loaded one, and others that pass what it carries.
 func (s *search) ruin() {
-	n := 1 + s.rnd.below(4)
+	n := 1 + s.rnd.below(6)
 	s.removed = s.removed[:0]
 	if len(s.used) == 0 {
 		return
@@ -200,20 +200,16 @@ var noises = [...]float64{0, 0, 0.1, 0.5}
 // mostLooked bounds the flows looked at for one interface.
 const mostLooked = 256
 
-// bestNew gives the unused flow through i that can take most of what is missing.
+// bestNew gives the unused flow through i that can take most of what is missing, of equal ones any.
 func (s *search) bestNew(i int32) int32 {
 	flows := s.p.through(i)
-	at, n := 0, len(flows)
-	if n > mostLooked {
-		at, n = s.rnd.below(n), mostLooked
-	}
-	best, most := int32(none), -1.0
-	d := s.p.demand[i]
-	for k := range n {
-		if at+k == len(flows) {
-			at -= len(flows)
+	at, n := s.rnd.below(len(flows)), min(len(flows), mostLooked)
+	best, most, d := int32(none), int64(-1), s.p.demand[i]
+	for range n {
+		f := flows[at]
+		if at++; at == len(flows) {
+			at = 0
 		}
-		f := flows[at+k]
 		room := s.p.room[f]
 		if s.pos[f] != none || room < d {
 			continue
@@ -221,13 +217,14 @@ func (s *search) bestNew(i int32) int32 {
 		sum, path := int64(0), s.p.path(f)
 		s.effort += int64(len(path))
 		for _, j := range path {
-			if s.missing[j] > 0 && s.p.demand[j] <= room {
-				sum += s.p.demand[j]
-			}
+			sum += s.wanted[j]
 		}
-		v := float64(min(sum, room))*(1+s.noise*s.rnd.float()) + s.rnd.float()
-		if v > most {
-			best, most = f, v
+		sum = min(sum, room)
+		if s.noise > 0 {
+			sum = int64(float64(sum) * 16 * (1 + s.noise*s.rnd.float()))
+		}
+		if sum > most {
+			best, most = f, sum
 		}
 	}
 	return best
