@@ -64,7 +64,7 @@ func Plan(p *planner.DeliveryProblem, o Options) (*planner.DeliveryPlan, error) 
 	} else {
 		r = m.baseline(&o)
 	}
-	plan := m.plan(&r, o.Method)
+	plan := m.plan(&r, &o)
 	if plan.Partial && !o.Partial {
 		u := plan.Unserved[0]
 		more := ""
@@ -209,7 +209,7 @@ func (s *solution) links() (list [][2]int32) {
 }
 
 // plan puts names to a result.
-func (m *model) plan(r *result, method Method) *planner.DeliveryPlan {
+func (m *model) plan(r *result, o *Options) *planner.DeliveryPlan {
 	var assignment []planner.Delivery
 	served := make([]bool, len(m.points))
 	for _, f := range r.sol.flows {
@@ -227,10 +227,14 @@ func (m *model) plan(r *result, method Method) *planner.DeliveryPlan {
 		u := why.of(i)
 		added = append(added, planner.AddedLink{A: m.p.Nodes[l[0]].ID, B: m.p.Nodes[l[1]].ID, Constraint: u.Constraint, Detail: u.Detail})
 	}
-	plan := planner.NewDeliveryPlan(m.p, string(method), assignment, added)
+	plan := planner.NewDeliveryPlan(m.p, string(o.Method), assignment, added)
 	for i, ok := range served {
 		if !ok {
-			plan.Unserved = append(plan.Unserved, why.of(int32(i)))
+			u := why.of(int32(i))
+			if !o.NoLinks {
+				u.Detail += why.noHelp(int32(i))
+			}
+			plan.Unserved = append(plan.Unserved, u)
 		}
 	}
 	s := &plan.Stats

@@ -101,13 +101,39 @@ func (y *reasons) of(i int32) planner.Unserved {
 			room += m.room[q.server]
 		}
 	}
-	switch {
-	case room < m.demand[i]-slack:
+	if room < m.demand[i]-slack || alone(endless) != nil {
 		return say("server capacity", "it needs %.3f Gbit/s; the %d servers that it reaches have %.3f free together", m.demand[i], len(reach), room)
-	case m.p.Test() != planner.LossPath && alone(endless) == nil && !m.timeout:
-		return say("loss", "paths that together carry %.3f Gbit/s lose too much", m.demand[i])
+	}
+	if m.p.Test() != planner.LossPath {
+		one := *m
+		rules := *m.p
+		rules.LossTest = planner.LossPath
+		wide := *m.network
+		wide.p, one.network = &rules, &wide
+		if one.realise(&stage{points: []int32{i}}, &budget{}) != nil {
+			return say("loss", "paths that together carry %.3f Gbit/s lose too much", m.demand[i])
+		}
 	}
 	return say("bandwidth", "it needs %.3f Gbit/s; all its %d paths together carry less, where they share elements", m.demand[i], len(reliable))
+}
+
+// noHelp says why a point is not served with added links either.
+func (y *reasons) noHelp(i int32) string {
+	m := y.m
+	if !m.linkable(i) {
+		return fmt.Sprintf("; an added link would take %g ms and work with a probability of %g", planner.AddedLatency, planner.AddedUp)
+	}
+	room, demand := 0.0, 0.0
+	for _, x := range m.room {
+		room += x
+	}
+	for _, d := range m.demand {
+		demand += d
+	}
+	if demand > room {
+		return fmt.Sprintf("; no added link helps: all points need %.3f Gbit/s, all servers have %.3f free", demand, room)
+	}
+	return "; no added links were found that help"
 }
 
 // rivals names points whose paths meet those of a point.

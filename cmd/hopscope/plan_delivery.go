@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+type deliveryFlags struct {
+	*planFlags
+	noLinks, partial, transitAll, printInstance bool
+	lossTest                                    string
+	reserve                                     float64
+}
+
+func planDeliveryCommand() *cobra.Command {
+	var o deliveryFlags
+	c := &cobra.Command{
+		Use:   "delivery --instance FILE | --topology FILE",
+		Short: "Which collector every switch reports to",
+		Long: `Assign measurement points to servers, over paths: every point with its whole rate,
+within its deadline, within what links, switches and servers have free, and
+reliably; to as few servers as can be. Where points cannot be served so, links of
+points are added (1 ms, 100 Gbit/s, working with a probability of 0.999): as few as
+can be, and each with the constraint that makes it necessary. --no-links adds none:
+what cannot be served is an error then, and --partial leaves it out.
+
+An instance is {"nodes":[{"id","kind":"point|server|switch","rate_gbps",
+"deadline_ms","loss","capacity_gbps","load_gbps","up"}],"links":[{"a","b",
+"latency_ms","capacity_gbps","load_gbps","up"}]}. With --topology alone one is drawn
+at random over it, as the RFT paper does; --print-instance prints it.
+
+The plan ends with the configuration of the switches: which collectors each reports
+to, with what share, by which next hop.
+
+Loss is tested path by path (path), for all paths of a point together (joint), as the
+exact probability that less than the rate arrives (exact), or by its Chernoff bound
+(chernoff); the last two want --reserve above 1.
+
+Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.`,
+		Example: `  hopscope plan delivery --instance network.json
+  hopscope plan delivery --instance network.json --no-links --partial --format json
+  hopscope plan delivery --topology Pern.gml --seed 7 --svg plan.svg
+  hopscope plan delivery --topology Pern.gml --seed 7 --print-instance >network.json`,
+		Args: exactArgs(0),
+	}
+	methods := make([]string, len(delivery.Methods))
+	for i, m := range delivery.Methods {
+		methods[i] = string(m)
+	}
+	o.planFlags = addPlanFlags(c, true, true, strings.Join(methods, ", "), string(delivery.Exact))
+	f := c.Flags()
+	f.BoolVar(&o.noLinks, "no-links", false, "add no links")
+	f.BoolVar(&o.partial, "partial", false, "leave out points that cannot be served")
+	f.StringVar(&o.lossTest, "loss-test", "", "path, joint, exact or chernoff (default: as the instance says, else path)")
+	f.Float64Var(&o.reserve, "reserve", 1, "reserved rate over rate, 1 to 16")
+	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
+	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan")
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *deliveryFlags) run(c *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := o.problem(c)
+	if err != nil {
+		return err
+	}
+	if o.printInstance {
+		return writeJSON(c.OutOrStdout(), p)
+	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string {
+		return fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links))
+	})
+	start := time.Now()
+	plan, err := delivery.Plan(p, delivery.Options{
+		Method: delivery.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
+	})
+	done()
+	if errors.Is(err, delivery.ErrMethod) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err := planner.CheckDelivery(p, plan); err != nil {
+		return fmt.Errorf("the plan does not hold: %w", err)
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return drawDelivery(w, p, plan) }); err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return deliveryTable(c.OutOrStdout(), p, plan)
+}
+
+// problem reads what the flags say.
+func (o *deliveryFlags) problem(c *cobra.Command) (p *planner.DeliveryProblem, err error) {
+	switch {
+	case o.instance != "" && o.topology != "":
+		return nil, usagef("--instance holds the whole problem: --topology does not go with it")
+	case o.instance != "":
+		f, err := o.openInstance(c)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if p, err = planner.ReadDeliveryProblem(bufio.NewReader(f)); err != nil {
+			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+		}
+	case o.topology != "":
+		g, err := load.Topology(o.topology)
+		if err != nil {
+			return nil, err
+		}
+		p = delivery.Generate(g, o.seed)
+	default:
+		return nil, usagef("--instance or --topology is missing")
+	}
+	if o.lossTest != "" {
+		p.LossTest = planner.LossTest(o.lossTest)
+	}
+	if c.Flags().Changed("reserve") {
+		p.Reserve = o.reserve
+	}
+	p.TransitAll = p.TransitAll || o.transitAll
+	if err := p.Validate(); err != nil {
+		if o.lossTest != "" || c.Flags().Changed("reserve") || o.instance == "" {
+			return nil, usageError{err}
+		}
+		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+	}
+	return p, nil
+}
+
+// drawDelivery draws the network: points, servers in use, the links that carry reports, and those that are added.
+func drawDelivery(w io.Writer, p *planner.DeliveryProblem, plan *planner.DeliveryPlan) error {
+	const point, lost, server, idle, busy, added, other = "#1971c2", "#e03131", "#2b8a3e", "#b2f2bb", "#1971c2", "#f08c00", "#ced4da"
+	b := topo.NewBuilder("delivery")
+	node := map[string]int{}
+	for i := range p.Nodes {
+		node[p.Nodes[i].ID] = b.AddNode(p.Nodes[i].ID, topo.NoTier)
+	}
+	link := map[[2]int]int{}
+	join := func(x, y string) {
+		i, j := node[x], node[y]
+		link[[2]int{min(i, j), max(i, j)}] = b.AddLink(topo.LinkEnd{Node: i}, topo.LinkEnd{Node: j})
+	}
+	for i := range p.Links {
+		join(p.Links[i].A, p.Links[i].B)
+	}
+	for _, l := range plan.AddedLinks {
+		join(l.A, l.B)
+	}
+	g, err := b.Build()
+	if err != nil {
+		return err
+	}
+	pic, err := draw.New(g)
+	if err != nil {
+		return err
+	}
+	s := plan.Stats
+	pic.Title = "Delivery"
+	pic.Note = fmt.Sprintf("%d of %d points report to %d servers; %d links added", s.Served, s.Points, s.Servers, s.Links)
+	pic.Legend(point, "point, and links that carry reports")
+	if plan.Partial {
+		pic.Legend(lost, "point that is not served")
+	}
+	pic.Legend(server, "server in use")
+	pic.Legend(idle, "server not in use")
+	pic.Legend(added, "added link")
+	pic.Legend(other, "switch, and links without reports")
+	rate, to := map[int]float64{}, map[string][]string{}
+	gets := map[string]float64{}
+	for _, d := range plan.Assignment {
+		gets[d.Server] += d.Rate
+		to[d.Point] = append(to[d.Point], fmt.Sprintf("%.1f Gbit/s to %s", d.Rate, d.Server))
+		for k := range d.Path[1:] {
+			i, j := node[d.Path[k]], node[d.Path[k+1]]
+			rate[link[[2]int{min(i, j), max(i, j)}]] += d.Rate
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch {
+		case n.Kind == planner.PointNode && len(to[n.ID]) == 0:
+			pic.Node(node[n.ID], lost, "not served")
+		case n.Kind == planner.PointNode:
+			pic.Node(node[n.ID], point, "reports "+strings.Join(to[n.ID], ", "))
+		case n.Kind == planner.ServerNode && gets[n.ID] > 0:
+			pic.Node(node[n.ID], server, fmt.Sprintf("gets %.1f of %.1f Gbit/s", gets[n.ID], n.Residual()))
+		case n.Kind == planner.ServerNode:
+			pic.Node(node[n.ID], idle, "server without reports")
+		default:
+			pic.Node(node[n.ID], other, fmt.Sprintf("switch, %.1f Gbit/s free", n.Residual()))
+		}
+	}
+	for l := range g.NumLinks() {
+		switch {
+		case l >= len(p.Links):
+			pic.Link(l, added, fmt.Sprintf("added, %.1f Gbit/s", rate[l]))
+		case rate[l] > 0:
+			pic.Link(l, busy, fmt.Sprintf("%.1f of %.1f Gbit/s", rate[l], p.Links[l].Residual()))
+		default:
+			pic.Link(l, other, fmt.Sprintf("no reports, %.1f Gbit/s free", p.Links[l].Residual()))
+		}
+	}
+	return pic.Write(w)
+}
+
+// deliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.
+func deliveryTable(w io.Writer, p *planner.DeliveryProblem, plan *planner.DeliveryPlan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "POINT\tSERVER\tGBIT/S\tPATH")
+	for _, d := range plan.Assignment {
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%s\n", d.Point, d.Server, d.Rate, shorten(d.Path))
+	}
+	t.Flush()
+	if len(plan.AddedLinks) > 0 {
+		fmt.Fprintln(t, "\nADDED LINK\t\tBECAUSE OF\t")
+		for _, l := range plan.AddedLinks {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", l.A, l.B, l.Constraint, l.Detail)
+		}
+		t.Flush()
+	}
+	if len(plan.Unserved) > 0 {
+		fmt.Fprintln(t, "\nNOT SERVED\tBECAUSE OF\t")
+		for _, u := range plan.Unserved {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", u.Point, u.Constraint, u.Detail)
+		}
+		t.Flush()
+	}
+	fmt.Fprintln(t, "\nSWITCH\tREPORTS TO\tSHARE\tNEXT HOP")
+	for _, r := range plan.Switches {
+		for _, k := range r.Collectors {
+			fmt.Fprintf(t, "%s\t%s\t%.1f %%\t%s\n", r.Switch, k.Collector, 100*k.Share, k.NextHop)
+		}
+	}
+	t.Flush()
+	s := plan.Stats
+	fmt.Fprintf(b, "\n%d of %d points served (%d without links) by %d of %d servers, with %d added link%s\n", s.Served, s.Points, s.ServedAtFirst,
+		s.Servers, countServers(p), s.Links, plural(s.Links))
+	verdict := "the best there is"
+	if !s.Optimal {
+		verdict = fmt.Sprintf("the best there is needs at least %d links, and %g servers then", s.LinkBound, s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3)
+	if s.Capped > 0 {
+		fmt.Fprintf(b, "%d point%s more usable paths than are looked at: those of least latency were\n", s.Capped, map[bool]string{true: " has", false: "s have"}[s.Capped == 1])
+	}
+	if plan.Partial {
+		fmt.Fprintln(b, "This plan is partial: it does not serve every point.")
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+func countServers(p *planner.DeliveryProblem) int {
+	return len(slices.DeleteFunc(slices.Clone(p.Nodes), func(n planner.DeliveryNode) bool { return n.Kind != planner.ServerNode }))
+}
