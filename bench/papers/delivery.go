@@ -1,0 +1,119 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// rftNetworks are the networks of the Internet Topology Zoo that the RFT paper most probably used: connected, one snapshot
+// a network, the 67 largest of at most 127 nodes. The paper does not list them.
+const rftNetworks = `GtsPoland CrlNetworkServices IowaStatewideFiberMap Nordu Bics Arnes Xspedius GtsSlovakia NetworkUsa Cwix Niif
+PionierL1 Psnc BtNorthAmerica Reuna Bren Myren Grnet Evolink Iij KentmanJan2011 PionierL3 Intranetwork Geant2012 Cernet LambdaNet
+Roedunet SwitchL3 Chinanet Litnet Sanet Renater2010 Carnet Palmetto RoedunetFibre Bellcanada Uunet Surfnet Cudi Iris Bellsouth
+Cesnet201006 BeyondTheNetwork Tinet HiberniaGlobal Dfn Garr201201 Forthnet AsnetAm Internode Missouri Globenet Esnet Latnet
+Columbus Intellifiber Syringa Sinet Switch Uninett2010 Ulaknet RedBestel VtlWavenet2011 Interoute Deltacom Ion Pern`
+
+// deliveryRow is what one method did with all networks.
+type deliveryRow struct {
+	method         delivery.Method
+	whole, proven  int
+	points, served int
+	links, servers int
+	sum, worst     time.Duration
+	where          string
+}
+
+// RunDelivery prints what RFT (Sun et al.) shows: how many points can be served, with how many new links and servers, and
+// how long that takes, over 67 networks with attributes drawn as there. Every plan is checked. Without a directory of
+// topologies there is one line that says so.
+func RunDelivery(ctx context.Context, w io.Writer, o Options) error {
+	fmt.Fprintln(w, "RFT: points to servers, over 67 networks")
+	if o.Topologies == "" {
+		fmt.Fprintln(w, "left out: no directory with topologies is given")
+		return nil
+	}
+	problems := map[string]*planner.DeliveryProblem{}
+	names := strings.Fields(rftNetworks)
+	for _, name := range names {
+		path := filepath.Join(o.Topologies, "graphs", name+".graph")
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+		g, err := load.Topology(path)
+		if err != nil {
+			return err
+		}
+		problems[name] = delivery.Generate(g, o.Seed)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "method\tpoints served\tnetworks whole\tproven\tlinks\tservers\tmean ms\tworst ms\tat\t")
+	add := func(name string, method delivery.Method, noLinks bool) error {
+		r := deliveryRow{method: method}
+		for _, network := range names {
+			if err := r.run(ctx, network, problems[network], noLinks, o); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%s\t\n", name, 100*float64(r.served)/float64(r.points), r.whole, r.proven,
+			r.links, r.servers, ms(r.sum)/float64(len(names)), ms(r.worst), r.where)
+		return t.Flush()
+	}
+	if err := add("ours", delivery.Exact, false); err != nil {
+		return err
+	}
+	if err := add("ours, no links", delivery.Exact, true); err != nil {
+		return err
+	}
+	for _, m := range delivery.Methods[1:] {
+		name := map[delivery.Method]string{delivery.Paper: "paper's heuristic", delivery.Brute: "brute force"}[m]
+		if name == "" {
+			name = string(m)
+		}
+		if err := add(name, m, false); err != nil {
+			return err
+		}
+	}
+	return add("paper's, no links", delivery.Paper, true)
+}
+
+// run plans for one network.
+func (r *deliveryRow) run(ctx context.Context, name string, p *planner.DeliveryProblem, noLinks bool, o Options) error {
+	start := time.Now()
+	plan, err := delivery.Plan(p, delivery.Options{
+		Method: r.method, Seed: o.Seed, Partial: true, NoLinks: noLinks,
+		Stop: func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() },
+	})
+	took := time.Since(start)
+	if err == nil {
+		err = planner.CheckDelivery(p, plan)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", name, r.method, err)
+	}
+	s := plan.Stats
+	r.points, r.served = r.points+s.Points, r.served+s.Served
+	r.links, r.servers = r.links+s.Links, r.servers+s.Servers
+	if !plan.Partial {
+		r.whole++
+	}
+	if s.Optimal {
+		r.proven++
+	}
+	if r.sum += took; took > r.worst {
+		r.worst, r.where = took, name
+	}
+	return nil
+}
