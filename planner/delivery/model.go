@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -72,7 +73,7 @@ func (m *model) leastUp(x *planner.DeliveryNode) float64 {
 func (m *model) needed(list []path) []path {
 	list = slices.DeleteFunc(list, func(q path) bool { return m.room[q.server] <= tiny })
 	scarce := make([]bool, len(m.free))
-	for _, r := range m.resources(list) {
+	for _, r := range m.resources(pointers(list)) {
 		for _, e := range r.elements {
 			scarce[e] = true
 		}
@@ -108,6 +109,15 @@ func (m *model) needed(list []path) []path {
 	return kept
 }
 
+// pointers refers to paths where they are.
+func pointers(list []path) []*path {
+	refs := make([]*path, len(list))
+	for k := range list {
+		refs[k] = &list[k]
+	}
+	return refs
+}
+
 // subset reports whether all of a is in b, both ascending.
 func subset(a, b []int32) bool {
 	i := 0
@@ -131,41 +141,43 @@ type resource struct {
 
 // resources lists what paths share and cannot all have: elements that are free for less than the points that may pass
 // them could send. What a single path passes is a bound of that path.
-func (m *model) resources(list []path) []resource {
-	users := make(map[int32][]int32)
-	var order []int32
+func (m *model) resources(list []*path) []resource {
+	type use struct{ element, path int32 }
+	var uses []use
 	for k, q := range list {
 		for _, e := range q.element {
-			if users[e] == nil {
-				order = append(order, e)
-			}
-			users[e] = append(users[e], int32(k))
+			uses = append(uses, use{e, int32(k)})
 		}
 	}
-	slices.Sort(order)
+	slices.SortFunc(uses, func(a, b use) int { return cmp.Or(cmp.Compare(a.element, b.element), cmp.Compare(a.path, b.path)) })
+	all := make([]int32, len(uses))
+	for i, x := range uses {
+		all[i] = x.path
+	}
 	var found []resource
-	byFirst := map[int32][]int{} // resources by their first user
 next:
-	for _, e := range order {
-		u := users[e]
+	for i, j := 0, 0; i < len(uses); i = j {
+		e := uses[i].element
+		for j = i; j < len(uses) && uses[j].element == e; j++ {
+		}
+		u := all[i:j:j]
 		most, last := 0.0, int32(-1)
 		for _, k := range u { // paths of a point follow each other
-			if i := list[k].point; i != last {
-				most += m.demand[i]
-				last = i
+			if p := list[k].point; p != last {
+				most += m.demand[p]
+				last = p
 			}
 		}
 		if most <= m.free[e] {
 			continue
 		}
-		for _, r := range byFirst[u[0]] {
+		for r := range found {
 			if slices.Equal(found[r].users, u) {
 				found[r].free = min(found[r].free, m.free[e])
 				found[r].elements = append(found[r].elements, e)
 				continue next
 			}
 		}
-		byFirst[u[0]] = append(byFirst[u[0]], len(found))
 		found = append(found, resource{m.free[e], u, []int32{e}})
 	}
 	return found

@@ -180,9 +180,7 @@ func (r *realiser) node() *solution {
 	hi := make([]float64, len(list))
 	byPoint := make([][]int32, len(m.points))
 	byServer := make([][]int32, len(m.servers))
-	plain := make([]path, len(list))
 	for k, p := range list {
-		plain[k] = *p
 		hi[k] = m.most(p)
 		if slices.Contains(r.careful, p.point) {
 			hi[k] = min(hi[k], m.demand[p.point]-m.p.Nodes[m.points[p.point]].Rate)
@@ -190,7 +188,9 @@ func (r *realiser) node() *solution {
 		byPoint[p.point] = append(byPoint[p.point], int32(k))
 		byServer[p.server] = append(byServer[p.server], int32(k))
 	}
-	l := newProgram(make([]float64, len(list)), hi, make([]float64, len(list)))
+	none := make([]float64, len(list))
+	l := newProgram(none, hi, none)
+	l.grow(len(r.st.points) + len(m.servers))
 	for _, i := range r.st.points {
 		most := 0.0
 		for _, k := range byPoint[i] {
@@ -217,7 +217,7 @@ func (r *realiser) node() *solution {
 			l.addRow(m.sum(users), math.Inf(-1), m.room[s])
 		}
 	}
-	separate := m.separator(m.resources(plain))
+	var separate func(*program) bool // only made for what would do without it
 	for {
 		switch l.solve() {
 		case infeasible:
@@ -225,6 +225,9 @@ func (r *realiser) node() *solution {
 		case stalled:
 			r.b.cut = true
 			return nil
+		}
+		if separate == nil {
+			separate = m.separator(m.resources(list))
 		}
 		if !separate(l) {
 			break

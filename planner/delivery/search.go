@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -48,7 +49,7 @@ func (m *model) served() (points []int32, bound int) {
 			l.addRow(m.sum(users), math.Inf(-1), m.room[s])
 		}
 	}
-	t.separate = m.separator(m.resources(m.paths))
+	t.separate = m.separator(m.resources(pointers(m.paths)))
 	t.found = func(l *program) {
 		points = points[:0]
 		for i := range ns {
@@ -216,7 +217,7 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 		l.addRow([]term{{int32(used) + others[i-1], 1}, {int32(used) + others[i], -1}}, 0, math.Inf(1))
 	}
 	t := &tree{m: m, best: float64(best), enough: float64(enough), limit: b.limit}
-	scarce := m.separator(m.resources(m.paths))
+	scarce := m.separator(m.resources(pointers(m.paths)))
 	t.separate = func(l *program) bool {
 		added := scarce(l)
 		// A point sends no more to a server than that is used for.
@@ -251,6 +252,7 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 	for s := range ns {
 		t.whole = append(t.whole, int32(used+s))
 	}
+	failed := map[string]bool{}
 	t.leaf = func(l *program) bool {
 		st := &stage{switches: switches, servers: []int32{}}
 		for i := range n {
@@ -270,11 +272,18 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 				st.servers = append(st.servers, int32(s))
 			}
 		}
-		got := m.realise(st, b)
-		if got != nil {
-			sol = got
+		// Further down the tree the same choice comes up again.
+		key := fmt.Sprint(st.linked, st.servers, st.points)
+		if failed[key] {
+			return false
 		}
-		return got != nil
+		got := m.realise(st, b)
+		if got == nil {
+			failed[key] = true
+			return false
+		}
+		sol = got
+		return true
 	}
 	t.found = func(*program) {}
 	t.run(l)

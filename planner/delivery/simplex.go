@@ -55,6 +55,12 @@ func newProgram(lo, hi, cost []float64) *program {
 	return l
 }
 
+// grow makes room for rows.
+func (l *program) grow(rows int) {
+	l.lo, l.hi, l.at = slices.Grow(l.lo, rows), slices.Grow(l.hi, rows), slices.Grow(l.at, rows)
+	l.basis, l.value, l.t = slices.Grow(l.basis, rows), slices.Grow(l.value, rows), slices.Grow(l.t, rows*l.n)
+}
+
 // clone copies what solving changes.
 func (l *program) clone() *program {
 	c := *l
@@ -98,8 +104,9 @@ func (l *program) addRow(terms []term, lo, hi float64) {
 	l.lo, l.hi = append(l.lo, -hi), append(l.hi, -lo)
 	l.at = append(l.at, int32(row))
 	l.basis = append(l.basis, v)
-	l.t = append(l.t, make([]float64, l.n)...)
+	l.t = slices.Grow(l.t, l.n)[:len(l.t)+l.n]
 	t := l.t[row*l.n:]
+	clear(t)
 	value := 0.0
 	for _, m := range terms {
 		value -= m.a * l.x(m.v)
