@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+func TestPlanDelivery(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(args ...string) (plan planner.DeliveryPlan) {
+		t.Helper()
+		out, err := runPlan(t, append([]string{"delivery", "--format", "json"}, args...)...)
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &plan)
+		}
+		if err != nil {
+			t.Fatalf("plan delivery %s: %v", strings.Join(args, " "), err)
+		}
+		return plan
+	}
+	const text = `{"nodes":[{"id":"m","kind":"point","rate_gbps":30,"deadline_ms":5,"loss":0.1},
+{"id":"n","kind":"point","rate_gbps":10,"deadline_ms":2,"loss":0.1},
+{"id":"w","kind":"switch","capacity_gbps":100,"load_gbps":60,"up":0.99},{"id":"s","kind":"server","capacity_gbps":40}],
+"links":[{"a":"m","b":"w","latency_ms":2,"capacity_gbps":100},{"a":"n","b":"w","latency_ms":2,"capacity_gbps":100},
+{"a":"w","b":"s","latency_ms":2,"capacity_gbps":100,"load_gbps":65}]}`
+	instance := file("i.json", text)
+	svg := filepath.Join(dir, "i.svg")
+	p := run("--instance", instance, "--svg", svg)
+	if p.Partial || len(p.AddedLinks) != 1 || p.AddedLinks[0].A != "n" || p.AddedLinks[0].B != "s" || p.AddedLinks[0].Constraint != "deadline" || !p.Stats.Optimal {
+		t.Errorf("plan %+v, want a link from n to s", p)
+	}
+	if len(p.Switches) != 2 || p.Switches[0].Switch != "m" || p.Switches[0].Collectors[0].Collector != "s" || p.Switches[0].Collectors[0].NextHop != "w" {
+		t.Errorf("configuration %+v", p.Switches)
+	}
+	wellFormed(t, svg)
+	p = run("--instance", instance, "--no-links", "--partial", "--svg", svg)
+	if !p.Partial || len(p.Unserved) != 1 || p.Unserved[0].Point != "n" || p.Unserved[0].Constraint != "deadline" {
+		t.Errorf("plan %+v, want n unserved", p)
+	}
+	wellFormed(t, svg)
+	out, err := runPlan(t, "delivery", "--instance", instance)
+	for _, want := range []string{"ADDED LINK", "deadline", "SWITCH  REPORTS TO", "2 of 2 points served (1 without links) by 1 of 1 servers", "the best there is"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("table without %q: %s, %v", want, out, err)
+		}
+	}
+	// An instance that is drawn, printed and read back has the same plan.
+	drawn, err := runPlan(t, "delivery", "--topology", "leaf-spine:4,8", "--seed", "3", "--print-instance")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := run("--topology", "leaf-spine:4,8", "--seed", "3"), run("--instance", file("drawn.json", drawn))
+	if a.Stats.Objective != b.Stats.Objective || a.Stats.Links != b.Stats.Links || len(a.Assignment) != len(b.Assignment) {
+		t.Errorf("plans differ: %+v and %+v", a.Stats, b.Stats)
+	}
+
+	tests := []struct {
+		args, want string
+		usage      bool
+	}{
+		{"", "--instance or --topology is missing", true},
+		{"--instance nowhere.json", "nowhere.json", false},
+		{"--instance " + instance + " --topology fat-tree:4", "does not go with it", true},
+		{"--instance " + instance + " --no-links", "point n cannot be served: deadline", false},
+		{"--instance " + instance + " --method magic", "magic", true},
+		{"--instance " + instance + " --loss-test luck", "luck", true},
+		{"--instance " + instance + " --loss-test joint --method paper", "only exact knows it", true},
+		{"--instance " + instance + " --reserve 0.5", "reserve 0.5", true},
+		{"--instance " + file("bad.json", strings.Replace(text, `"latency_ms":2`, `"latency_ms":-1`, 1)), "link m w has latency_ms -1", false},
+		{"--instance " + file("full.json", strings.Replace(text, `"rate_gbps":30`, `"rate_gbps":41`, 1)), "point m cannot be served", false},
+		{"--topology nowhere.gml", "nowhere.gml", false},
+	}
+	for _, tt := range tests {
+		_, err := runPlan(t, append([]string{"delivery"}, strings.Fields(tt.args)...)...)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.As(err, new(usageError)) != tt.usage {
+			t.Errorf("plan delivery %s: %v, want %q (usage: %v)", tt.args, err, tt.want, tt.usage)
+		}
+	}
+}

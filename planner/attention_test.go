@@ -1,0 +1,84 @@
+package planner_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/attention"
+)
+
+const attentionText = `{"probes":[{"id":"a","links":["1","2"]},{"id":"b","cost":2.5,"links":["2","3","3"]},{"id":"c","links":["4"]}],
+"suspicious":["1","3"],"detailed":["c"],"switch_cost":0.5}`
+
+func TestReadAttentionProblem(t *testing.T) {
+	p, err := planner.ReadAttentionProblem(strings.NewReader(attentionText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Probes[0].Cost != 2 || p.Probes[1].Cost != 2.5 || p.SwitchCost != 0.5 {
+		t.Errorf("read %+v", p)
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := planner.ReadAttentionProblem(strings.NewReader(string(b)))
+	if err != nil || len(again.Probes) != 3 || again.Probes[1].Cost != 2.5 {
+		t.Errorf("read back %+v, %v", again, err)
+	}
+	for text, want := range map[string]string{
+		"":                                "empty",
+		"{":                               "unexpected EOF",
+		`{"probes":[{"id":7}]}`:           "id",
+		`{"probes":[]}`:                   "no probes",
+		attentionText + "{}":              "more than one",
+		`{"probes":[{"id":"","cost":1}]}`: "probe 0 has no id",
+		`{"probes":[{"id":"a","cost":-1,"links":["1"]}],"suspicious":["1"]}`: `"a" costs -1`,
+	} {
+		if _, err := planner.ReadAttentionProblem(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestCheckAttention spoils a good plan in every way.
+func TestCheckAttention(t *testing.T) {
+	tests := []struct {
+		name, want string
+		spoil      func(*planner.AttentionPlan)
+	}{
+		{"missing", "link 1 is on no probe", func(p *planner.AttentionPlan) { p.Probes = p.Probes[1:] }},
+		{"unknown", `"x" is listed`, func(p *planner.AttentionPlan) { p.Probes[0].ID = "x" }},
+		{"twice", "a second time", func(p *planner.AttentionPlan) { p.Probes = append(p.Probes, p.Probes[0]) }},
+		{"cost", "the plan costs", func(p *planner.AttentionPlan) { p.Stats.Cost++ }},
+		{"objective", "the plan costs", func(p *planner.AttentionPlan) { p.Stats.Objective++ }},
+		{"bound", "lower bound", func(p *planner.AttentionPlan) { p.Stats.LowerBound += 9 }},
+		{"optimal", "called optimal", func(p *planner.AttentionPlan) { p.Stats.LowerBound-- }},
+		{"partial", "partial true", func(p *planner.AttentionPlan) { p.Partial = true }},
+		{"changes", "probes change", func(p *planner.AttentionPlan) { p.Stats.Changes = 1 }},
+		{"turned on", `"c" is not turned on`, func(p *planner.AttentionPlan) { p.TurnedOn[0] = "c" }},
+		{"turned off", `"a" is not turned off`, func(p *planner.AttentionPlan) { p.TurnedOff[0] = "a" }},
+		{"covers", "not on it", func(p *planner.AttentionPlan) { p.Probes[0].Suspicious[0] = "3" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := planner.ReadAttentionProblem(strings.NewReader(attentionText))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := attention.Plan(p, attention.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := planner.CheckAttention(p, plan); err != nil {
+				t.Fatalf("the good plan: %v", err)
+			}
+			tt.spoil(plan)
+			if err := planner.CheckAttention(p, plan); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("CheckAttention: %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
