@@ -74,6 +74,7 @@ var plannerTables = []struct {
 	{"cover", papers.RunCover},
 	{"orchestrate", papers.RunOrchestrate},
 	{"attention", papers.RunAttention},
+	{"delivery", papers.RunDelivery},
 }
 
 func benchPlannerCommand() *cobra.Command {
