@@ -47,11 +47,8 @@ func RunAttention(ctx context.Context, w io.Writer, o Options) error {
 				return err
 			}
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
 	}
-	return nil
+	return t.Flush()
 }
 
 // cycles are the probes of a network, from which measurement cycles are drawn.
@@ -200,7 +197,7 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options)
 		n := len(r.took)
 		slices.Sort(r.took)
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d %%\t%s\t%d\t%d\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t%.2f\t\n", c.name, c.switches, len(c.traces), percent,
-			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(n-1)*99/100]), ms(r.took[n-1]))
+			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(99*n+99)/100-1]), ms(r.took[n-1]))
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ bitmaps of both; alone, it does only that.
 Methods: exact (the least cost, proven), greedy (most new links per cost),
 greedy-links (most new links), fant-h (as published; --alpha and --beta trade cost for
 time). When --time-limit ends the search, the best found is given, and the bound.`,
-		Example: `  hopscope plan cover --topology fat-tree:8 --depots edge-0-0,edge-5-1 --format json >a.json
-  hopscope plan cover --topology fat-tree:8 --depots edge-2-3,edge-7-0 --format json >b.json
+		Example: `  hopscope plan cover --topology fat-tree:8 --depots edge-0-0,edge-5-1 --max-hops 24 --format json >a.json
+  hopscope plan cover --topology fat-tree:8 --depots edge-2-3,edge-7-0 --max-hops 24 --format json >b.json
   hopscope plan attention --topology fat-tree:8 --probes a.json --probes b.json --suspicious core-3--agg-2-0,agg-1-1--edge-1-2
   hopscope plan attention --instance cycle.json --format json
   hopscope plan attention --metrics metrics.yaml`,
