@@ -29,7 +29,8 @@ type pipeline struct {
 	ledger  *sink.Ledger
 	workers []*worker
 	shards  []*shardQueue
-	free    chan *work
+	freeMu  sync.Mutex
+	free    []*work // last in, first out: what was used last is still in the cache
 
 	trackerMu sync.Mutex
 	tracker   *exporter.Tracker
@@ -64,7 +65,11 @@ func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uin
 		tracker: exporter.New(cfg.Exporters.Tracking, seed),
 	}
 	shards := cfg.shards()
-	p.free = make(chan *work, workers*shards+shards*cfg.ShardQueueBatches)
+	queue := cfg.ShardQueueBatches
+	if block {
+		// Waiting batches bridge bursts of live traffic. A capture has none, and a long queue only leaves the cache.
+		queue = min(queue, 2)
+	}
 	for range workers {
 		w := &worker{out: make([]*work, shards)}
 		w.decoder.Store(router())
@@ -73,7 +78,7 @@ func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uin
 	state := cfg.Flows
 	state.MemoryBytes /= int64(shards)
 	for range shards {
-		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, cfg.ShardQueueBatches), state: shard.New(state, seed)})
+		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, queue), state: shard.New(state, seed)})
 	}
 	return p
 }
@@ -114,19 +119,21 @@ func (s *shardQueue) run(p *pipeline) {
 }
 
 func (p *pipeline) take() *work {
-	select {
-	case w := <-p.free:
-		return w
-	default:
+	p.freeMu.Lock()
+	defer p.freeMu.Unlock()
+	n := len(p.free)
+	if n == 0 {
 		return new(work)
 	}
+	w := p.free[n-1]
+	p.free = p.free[:n-1]
+	return w
 }
 
 func (p *pipeline) recycle(w *work) {
-	select {
-	case p.free <- w:
-	default:
-	}
+	p.freeMu.Lock()
+	p.free = append(p.free, w)
+	p.freeMu.Unlock()
 }
 
 // handle decodes one batch of a source and hands its reports on. It is called by one goroutine per worker.
