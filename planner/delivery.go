@@ -161,7 +161,7 @@ func (p *DeliveryProblem) Validate() error {
 		kinds[n.Kind]++
 		switch n.Kind {
 		case PointNode:
-			number("point ", n.ID, "rate_gbps", n.Rate, 1e-6, maxRate)
+			number("point ", n.ID, "rate_gbps", n.Rate, 1e-5, maxRate)
 			number("point ", n.ID, "deadline_ms", n.Deadline, 0, maxLatency)
 			number("point ", n.ID, "loss", n.Loss, 0, 1)
 		case ServerNode, SwitchNode:

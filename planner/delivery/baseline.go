@@ -213,6 +213,9 @@ func (b *linker) hubs() (links []addition) {
 	_, served := m.assign(nil)
 	for _, i := range m.unserved(served) {
 		for _, v := range hubs {
+			if b.stop() {
+				return links
+			}
 			l := addition{i, v}
 			if m.joined(i, v) || len(m.by(l)) == 0 {
 				continue

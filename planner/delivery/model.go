@@ -36,7 +36,11 @@ func newModel(p *planner.DeliveryProblem, stop func() bool) *model {
 		x := &p.Nodes[v]
 		m.demand[i] = p.Reserved(x.Rate)
 		var list []path
-		list, m.capped[i] = m.network.paths(int32(i), v, x.Deadline, m.leastUp(x), maxPaths)
+		limit := maxPaths
+		if m.stopped() {
+			limit = fewPaths
+		}
+		list, m.capped[i] = m.network.paths(int32(i), v, x.Deadline, m.leastUp(x), limit)
 		m.usable += len(list)
 		seen := make([]bool, len(m.servers))
 		for _, q := range list {
@@ -47,7 +51,8 @@ func newModel(p *planner.DeliveryProblem, stop func() bool) *model {
 		}
 		m.paths = append(m.paths, list...)
 	}
-	m.paths = m.needed(m.paths)
+	m.paths = m.some(m.needed(m.paths))
+	m.unsure = m.unsure || slices.Contains(m.capped, true)
 	for k := range m.paths {
 		q := &m.paths[k]
 		m.of[q.point] = append(m.of[q.point], int32(k))
@@ -87,26 +92,62 @@ func (m *model) needed(list []path) []path {
 		}
 	}
 	out := make([]bool, len(list))
-	for i := range list {
-		for j := range list {
-			if i == j || out[j] || list[i].point != list[j].point || list[i].server != list[j].server || list[i].via != list[j].via {
-				continue
-			}
-			if len(key[j]) < len(key[i]) || len(key[j]) == len(key[i]) && j < i {
-				if subset(key[j], key[i]) {
-					out[i] = true
-					break
-				}
-			}
+	type ends struct{ point, server, via int32 }
+	kept := map[ends][]int{} // paths with few elements come first
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(key[i]), len(key[j])) })
+	for _, i := range order {
+		e := ends{list[i].point, list[i].server, list[i].via}
+		if out[i] = slices.ContainsFunc(kept[e], func(j int) bool { return subset(key[j], key[i]) }); !out[i] {
+			kept[e] = append(kept[e], i)
 		}
 	}
-	kept := list[:0]
+	left := list[:0]
 	for k, q := range list {
 		if !out[k] {
-			kept = append(kept, q)
+			left = append(left, q)
 		}
 	}
-	return kept
+	return left
+}
+
+const (
+	maxColumns = 2500 // paths of all points together that the search works with
+	fewPaths   = 50   // of a point, once the time is over
+)
+
+// some leaves out paths where there are too many to search: of every point the fastest to each server stay, then the next
+// fastest, up to its share.
+func (m *model) some(list []path) []path {
+	if len(list) <= maxColumns {
+		return list
+	}
+	share := max(10, maxColumns/len(m.points))
+	rank := make([]int, len(list)) // among paths of a point to the same server
+	count := map[[2]int32]int{}
+	of := make([][]int, len(m.points))
+	for k, q := range list { // by latency within a point
+		e := [2]int32{q.point, q.server}
+		rank[k] = count[e]
+		count[e]++
+		of[q.point] = append(of[q.point], k)
+	}
+	var left []path
+	for i, all := range of {
+		if len(all) > share {
+			slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
+			all = all[:share]
+			slices.Sort(all)
+			m.capped[i] = true
+		}
+		for _, k := range all {
+			left = append(left, list[k])
+		}
+	}
+	return left
 }
 
 // pointers refers to paths where they are.

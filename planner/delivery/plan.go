@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -90,10 +91,11 @@ type result struct {
 func (m *model) exact(o *Options) (r result) {
 	n := len(m.points)
 	points, most := m.served()
-	if m.p.Test() == planner.LossExact || m.p.Test() == planner.LossChernoff || slices.Contains(m.capped, true) {
-		if m.unsure || slices.Contains(m.capped, true) {
-			most = n // the search may have missed paths
-		}
+	if m.unsure && (m.p.Test() == planner.LossExact || m.p.Test() == planner.LossChernoff) || slices.Contains(m.capped, true) {
+		most = m.possible() // there may be paths, or rates, that the search has not seen
+	}
+	if _, some := m.assign(nil); len(some) > len(points) && m.p.Test() == planner.LossPath {
+		points = some // the search was stopped too soon
 	}
 	r.first, r.without, r.proven = len(points), points, true
 	total := 0.0
@@ -133,10 +135,10 @@ func (m *model) exact(o *Options) (r result) {
 			linkable++
 		}
 	}
-	for k := max(1, n-most); k <= 2*linkable; k++ {
+	for k := n - len(points); k <= 2*linkable && !m.timeout; k++ {
 		// Links to servers first. What these do not settle soon is looked at with links to switches too.
-		g := goal{apart: k, links: true, twice: k > n-most}
-		thrice := k > n-most+1 // which is not looked at
+		g := goal{apart: k, links: true, twice: k > n-len(points)}
+		thrice := k > n-len(points)+1 // which is not looked at
 		sol, _, cut := m.fewest(g, math.MaxInt32, room, false, &budget{limit: directNodes})
 		bound := room
 		if sol == nil || sol.servers() > room {
@@ -151,7 +153,7 @@ func (m *model) exact(o *Options) (r result) {
 			}
 		}
 		if sol != nil {
-			if thrice {
+			if thrice || slices.Contains(m.capped, true) {
 				bound = room
 			}
 			r.sol, r.serverBound = *sol, min(bound, sol.servers())
@@ -177,16 +179,33 @@ func (m *model) exact(o *Options) (r result) {
 	return r
 }
 
+// possible counts the points that might be served without links: by themselves, or by paths that are not looked at.
+func (m *model) possible() (count int) {
+	for i := range m.points {
+		sum := 0.0
+		for _, k := range m.of[i] {
+			sum += m.most(&m.paths[k])
+		}
+		if m.capped[i] || sum >= m.demand[i]-slack {
+			count++
+		}
+	}
+	return count
+}
+
 // directNodes is how many nodes are spent on links to servers alone before links to switches are tried.
 const directNodes = 2000
 
-// fallback serves what the greedy method can, where the exact one has found nothing.
+// fallback is the assignment of the paper with links to servers, where the exact method has found nothing in time.
 func (r *result) fallback(m *model, o *Options) {
-	got := m.baseline(&Options{Method: Greedy, NoLinks: o.NoLinks, Stop: o.Stop})
+	sol, served := m.assign(nil)
+	if !o.NoLinks {
+		m.linkServers(sol, served)
+	}
 	r.sol, r.proven = solution{}, false
 	for i := range int32(len(m.points)) {
 		var flows []flow
-		for _, f := range got.sol.flows {
+		for _, f := range sol.flows {
 			if f.path.point == i {
 				flows = append(flows, f)
 			}
@@ -195,7 +214,77 @@ func (r *result) fallback(m *model, o *Options) {
 			r.sol.flows = append(r.sol.flows, flows...)
 		}
 	}
-	r.linkBound, r.serverBound = 0, 0
+	if r.serverBound = 0; r.complete(m) {
+		total := 0.0
+		for _, d := range m.demand {
+			total += d
+		}
+		r.serverBound = m.capacityBound(total)
+	}
+}
+
+// complete reports whether all points are served.
+func (r *result) complete(m *model) bool {
+	served := make([]bool, len(m.points))
+	for _, f := range r.sol.flows {
+		served[f.path.point] = true
+	}
+	return !slices.Contains(served, false)
+}
+
+// linkServers links the points that an assignment leaves out to servers, fast ones first: to the used server with the
+// least room that is enough, else to the emptiest, and to more than one if need be.
+func (m *model) linkServers(sol *solution, served []int32) {
+	room := slices.Clone(m.room)
+	used := make([]bool, len(m.servers))
+	for _, f := range sol.flows {
+		room[f.path.server] -= f.rate
+		used[f.path.server] = true
+	}
+	left := m.unserved(served)
+	slices.SortStableFunc(left, func(a, b int32) int { return cmp.Compare(m.demand[b], m.demand[a]) })
+	for _, i := range left {
+		if !m.linkable(i) {
+			continue
+		}
+		var servers []int32
+		for s, v := range m.servers {
+			if room[s] > slack && !m.joined(i, v) {
+				servers = append(servers, int32(s))
+			}
+		}
+		slices.SortStableFunc(servers, func(a, b int32) int {
+			fitsA, fitsB := used[a] && room[a] >= m.demand[i], used[b] && room[b] >= m.demand[i]
+			switch {
+			case fitsA != fitsB:
+				if fitsA {
+					return -1
+				}
+				return 1
+			case fitsA:
+				return cmp.Compare(room[a], room[b])
+			}
+			return cmp.Compare(room[b], room[a])
+		})
+		rest := m.demand[i]
+		var flows []flow
+		for _, s := range servers {
+			p := m.direct(i, s)
+			rate := min(rest, room[s], planner.AddedCapacity)
+			flows = append(flows, flow{&p, rate})
+			if rest -= rate; rest <= slack {
+				break
+			}
+		}
+		if rest > slack {
+			continue
+		}
+		for _, f := range flows {
+			room[f.path.server] -= f.rate
+			used[f.path.server] = true
+		}
+		sol.flows = append(sol.flows, flows...)
+	}
 }
 
 // links lists the added links of a solution.

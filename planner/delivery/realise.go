@@ -190,6 +190,7 @@ func (r *realiser) node() *solution {
 	}
 	none := make([]float64, len(list))
 	l := newProgram(none, hi, none)
+	l.stop = m.stopped
 	l.grow(len(r.st.points) + len(m.servers))
 	for _, i := range r.st.points {
 		most := 0.0

@@ -35,6 +35,7 @@ func (m *model) served() (points []int32, bound int) {
 	}
 	t.enough = -float64(possible)
 	l := newProgram(lo, hi, cost)
+	l.stop = m.stopped
 	for i := range ns {
 		if hi[np+i] > 0 {
 			l.addRow(append(m.sum(m.of[i]), term{int32(np + i), -m.demand[i]}), 0, 0)
@@ -171,6 +172,7 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 		}
 	}
 	l := newProgram(lo, hi, cost)
+	l.stop = m.stopped
 	for i := range n {
 		row := m.sum(m.of[i])
 		if g.links {

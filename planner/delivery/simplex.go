@@ -12,16 +12,16 @@ import (
 // The first n variables are those of the caller, the others are slacks, one a row. Minimised.
 type program struct {
 	n      int
-	lo, hi []float64 // by variable
-	cost   []float64 // of the caller's variables
-	at     []int32   // by variable: its row if basic, else the complement of its column
-	basis  []int32   // by row
-	column []int32   // nonbasic variable by column
-	upper  []bool    // by column: is at its upper bound
-	value  []float64 // of basic variables, by row
-	price  []float64 // reduced costs, by column
-	t      []float64 // row by row: a basic variable falls by this much as that of the column grows by 1
-	pivots int
+	lo, hi []float64   // by variable
+	cost   []float64   // of the caller's variables
+	at     []int32     // by variable: its row if basic, else the complement of its column
+	basis  []int32     // by row
+	column []int32     // nonbasic variable by column
+	upper  []bool      // by column: is at its upper bound
+	value  []float64   // of basic variables, by row
+	price  []float64   // reduced costs, by column
+	t      []float64   // row by row: a basic variable falls by this much as that of the column grows by 1
+	stop   func() bool // ends solving as stalled; nil for never
 }
 
 type term struct {
@@ -143,13 +143,16 @@ type status uint8
 const (
 	optimal status = iota
 	infeasible
-	stalled // too many steps
+	stalled // too many steps, or stopped
 )
 
 // solve finds the least cost (C. E. Lemke, 1954, with bounds): rows out of bounds leave, the column that keeps the
 // reduced costs right enters.
 func (l *program) solve() status {
-	for range 200 + 20*(len(l.basis)+l.n) {
+	for step := range 200 + 20*(len(l.basis)+l.n) {
+		if step&63 == 63 && l.stop != nil && l.stop() {
+			return stalled
+		}
 		r, worst := -1, feasibility
 		for i, x := range l.value {
 			v := l.basis[i]
@@ -186,7 +189,6 @@ func (l *program) solve() status {
 
 // pivot exchanges the variable of row r, which goes to its lower or upper bound, for that of column j.
 func (l *program) pivot(r, j int, toLower bool) {
-	l.pivots++
 	n := l.n
 	row := l.t[r*n : (r+1)*n]
 	leave, enter := l.basis[r], l.column[j]

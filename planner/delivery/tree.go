@@ -12,6 +12,7 @@ type tree struct {
 	enough   float64               // search ends when best is no more
 	bound    float64               // of the root
 	found    func(l *program)      // takes a leaf
+	held     int                   // numbers in tableaus that wait
 	cut      bool                  // search was incomplete
 	limit    int                   // nodes left; 0 for any number
 	root     bool
@@ -88,12 +89,23 @@ func (t *tree) node(l *program) {
 			return
 		}
 	}
+	if t.held+len(l.t) > maxHeld {
+		t.cut = true // on with the better half alone
+		l.fix(branch, 1)
+		t.node(l)
+		return
+	}
+	t.held += len(l.t)
 	one := l.clone()
 	one.fix(branch, 1)
 	t.node(one)
+	t.held -= len(l.t)
 	l.fix(branch, 0)
 	t.node(l)
 }
+
+// maxHeld bounds the numbers in the tableaus that wait for their second half.
+const maxHeld = 1 << 24
 
 func (m *model) stopped() bool {
 	if !m.timeout && m.stop() {
