@@ -23,6 +23,7 @@ type bounder struct {
 	best    []int64 // prices of the best bound
 	value   float64 // that bound before rounding up
 	bound   int64
+	volume  int64 // the bound that looks at the room of flows alone
 	done    bool
 	offers  []offer
 	offered []int32 // by interface: its best offer, or none
@@ -48,12 +49,16 @@ const (
 	maxSweeps   = 800
 	maxIdle     = 24    // rounds after which nothing more is expected
 	progress    = 0.005 // of the bound that counts as such
+
+	flowsAtFirst = 4096 // about so many are priced in each of the first rounds
+	partRounds   = 8    // number of those and one
 )
 
 func newBounder(p *problem, split bool) *bounder {
 	b := &bounder{p: p, price: make([]int64, p.ifaces), best: make([]int64, p.ifaces), offered: make([]int32, p.ifaces), sweeps: minSweeps}
 	b.sack.split = split
-	b.bound = p.volumeBound()
+	b.volume = p.volumeBound()
+	b.bound = b.volume
 	b.value = float64(b.bound)
 	rhs := make([]float64, p.ifaces, p.ifaces+maxFlowRows)
 	for i := range rhs {
@@ -149,10 +154,15 @@ func (b *bounder) run(effort, target int64, stop func() bool) {
 	}
 }
 
-// round prices all flows once.
+// round prices all flows once. The first rounds, whose prices are far from good, price a part of many flows each, and
+// give no bound.
 func (b *bounder) round() {
 	p := b.p
 	b.rounds++
+	parts := p.flows/flowsAtFirst + 1
+	if b.rounds >= partRounds {
+		parts = 1
+	}
 	var sum, penalty, most int64
 	for i := range b.price {
 		b.price[i] = int64(b.lp.u[i] * one)
@@ -160,15 +170,19 @@ func (b *bounder) round() {
 		b.offered[i] = none
 	}
 	b.offers = b.offers[:0]
-	for f := range int32(p.flows) {
-		k := b.sack.solve(p.path(f), p.room[f], one, p.demand, b.price)
+	for f := b.rounds % parts; f < p.flows; f += parts {
+		k := b.sack.solve(p.path(int32(f)), p.room[f], one, p.demand, b.price)
 		most = max(most, k)
 		if k > one {
 			penalty += k - one
-			b.offer(f)
+			b.offer(int32(f))
 		}
 	}
-	b.effort += int64(4 * len(p.pathItem))
+	b.effort += int64(4 * len(p.pathItem) / parts)
+	if parts > 1 {
+		b.take()
+		return
+	}
 	sum *= int64(p.copies)
 	value, bound := float64(sum-penalty)/one, ceilDiv(sum-penalty, one)
 	if v := float64(sum) / float64(most); most > one && v > value {

@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -15,6 +16,8 @@ type search struct {
 	fill    filler
 	heat    float64
 	noise   float64 // of the values of new flows in this step
+	byRoom  []int32 // flows through the interfaces, as in flowItem, the largest first; nil until wanted
+	large   int64   // what room beyond what is taken is worth, in sixteenths
 	effort  int64   // steps of inner loops so far
 	removed []int32
 }
@@ -200,11 +203,36 @@ var noises = [...]float64{0, 0, 0.1, 0.5}
 // mostLooked bounds the flows looked at for one interface.
 const mostLooked = 256
 
-// bestNew gives the unused flow through i that can take most of what is missing, of equal ones any.
+// mostLarge is the same where the largest flows are looked at first.
+const mostLarge = 24
+
+// tight tells the search whether the room of flows is what is scarce, so that large flows should be preferred, rather
+// than flows that pass the right interfaces.
+func (s *search) tight(scarce bool) {
+	s.large = 0
+	if !scarce {
+		return
+	}
+	s.large = 64
+	if s.byRoom != nil {
+		return
+	}
+	s.byRoom = slices.Clone(s.p.flowItem)
+	for i := range s.p.ifaces {
+		slices.SortStableFunc(s.byRoom[s.p.flowAt[i]:s.p.flowAt[i+1]], func(f, g int32) int { return cmp.Compare(s.p.room[g], s.p.room[f]) })
+	}
+}
+
+// bestNew gives the unused flow through i that can take most of what is missing, of equal ones any. Where room is scarce
+// it is one of the largest.
 func (s *search) bestNew(i int32) int32 {
 	flows := s.p.through(i)
 	at, n := s.rnd.below(len(flows)), min(len(flows), mostLooked)
-	best, most, d := int32(none), int64(-1), s.p.demand[i]
+	if s.large > 0 {
+		flows = s.byRoom[s.p.flowAt[i]:s.p.flowAt[i+1]]
+		at = 0
+	}
+	best, most, looked, d := int32(none), int64(-1), 0, s.p.demand[i]
 	for range n {
 		f := flows[at]
 		if at++; at == len(flows) {
@@ -219,12 +247,15 @@ func (s *search) bestNew(i int32) int32 {
 		for _, j := range path {
 			sum += s.wanted[j]
 		}
-		sum = min(sum, room)
+		sum = 16*min(sum, room) + s.large*room
 		if s.noise > 0 {
-			sum = int64(float64(sum) * 16 * (1 + s.noise*s.rnd.float()))
+			sum = int64(float64(sum) * (1 + s.noise*s.rnd.float()))
 		}
 		if sum > most {
 			best, most = f, sum
+		}
+		if looked++; s.large > 0 && looked == mostLarge {
+			break
 		}
 	}
 	return best

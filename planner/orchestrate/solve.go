@@ -267,13 +267,14 @@ const (
 	firstNodes   = 2_000   // of a tree; every further one may have twice as many
 )
 
-// improve takes turns at the packing and its bound.
+// improve takes turns at the packing and its bound, about as long at each until the bound is done.
 func (s *solver) improve(search *search, b *bounder, best *pack) {
 	var decide *tree
 	nodes, turn, next := int64(firstNodes), 0, 0
 	for ; b.bound < int64(best.used) && !s.stop(); turn++ {
 		before := best.used
-		for end := search.effort + searchEffort; search.effort < end && int64(len(search.used)) > b.bound && !s.stop(); {
+		search.tight(float64(b.volume) >= 0.8*b.lp.cost())
+		for end := max(search.effort+searchEffort, b.effort); search.effort < end && int64(len(search.used)) > b.bound && !s.stop(); {
 			for range 8 {
 				if search.try() {
 					search.save(best)
@@ -351,6 +352,11 @@ func (s *solver) splitConcentrate() ([]planner.Share, error) {
 	sp := newSplitter(p, &s.rnd)
 	b := newBounder(p, true)
 	s.bound = b.bound
+	for _, f := range p.concentrateHeuristic() { // whole interfaces are a start
+		if f != none && sp.pos[f] == none {
+			sp.use(f)
+		}
+	}
 	if !sp.complete(math.MaxInt) {
 		if !s.o.Partial {
 			_, _, short, missing := p.level(slices.Max(p.room), false, s.stop)
@@ -374,7 +380,7 @@ func (s *solver) splitConcentrate() ([]planner.Share, error) {
 	var decide *splitTree
 	nodes, turn, next := int64(firstNodes), 0, 0
 	for ; s.o.Method != Heuristic && b.bound < int64(len(sp.used)) && !s.stop(); turn++ {
-		for end := sp.effort + searchEffort; sp.effort < end && b.bound < int64(len(sp.used)) && !s.stop(); {
+		for end := max(sp.effort+searchEffort, b.effort); sp.effort < end && b.bound < int64(len(sp.used)) && !s.stop(); {
 			if sp.try() {
 				b.offerTransport(sp.transport, sp.used)
 				decide = nil
