@@ -176,14 +176,7 @@ func NewAttentionPlan(p *AttentionProblem, algorithm string, chosen []int32) *At
 	chosen = slices.Clone(chosen)
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)
-	suspicious := make(map[string]bool, len(p.Suspicious))
-	for _, l := range p.Suspicious {
-		suspicious[l] = true
-	}
-	now := make(map[string]bool, len(p.Detailed))
-	for _, id := range p.Detailed {
-		now[id] = true
-	}
+	suspicious, now := nameSet(p.Suspicious), nameSet(p.Detailed)
 	s := &plan.Stats
 	s.Suspicious, s.Probes, s.Detailed = len(suspicious), len(p.Probes), len(chosen)
 	for k, next := 0, 0; k < len(p.Probes); k++ {
@@ -230,6 +223,7 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 			reachable[l] = true
 		}
 	}
+	suspicious, listed := nameSet(p.Suspicious), nameSet(plan.OnNoProbe)
 	chosen, seen, cost := map[string]bool{}, map[string]bool{}, 0.0
 	for _, d := range plan.Probes {
 		t := traces[d.ID]
@@ -239,22 +233,23 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 		}
 		chosen[d.ID] = true
 		cost += t.Cost
-		for _, l := range t.Links {
+		on := nameSet(t.Links)
+		for l := range on {
 			seen[l] = true
 		}
 		for _, l := range d.Suspicious {
-			if !slices.Contains(t.Links, l) || !slices.Contains(p.Suspicious, l) {
+			if !on[l] || !suspicious[l] {
 				bad.add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
 			}
 		}
 	}
 	missing := 0
-	for _, l := range p.Suspicious {
+	for l := range suspicious {
 		switch {
 		case seen[l]:
 		case reachable[l]:
 			bad.add("suspicious link %s is on no probe that measures in detail", l)
-		case !plan.Partial || !slices.Contains(plan.OnNoProbe, l):
+		case !plan.Partial || !listed[l]:
 			bad.add("suspicious link %s is on no probe, and the plan does not say so", l)
 		default:
 			missing++
@@ -263,8 +258,8 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 	if plan.Partial != (missing > 0) {
 		bad.add("the plan says partial %v, and misses %d links", plan.Partial, missing)
 	}
-	changes := len(chosen)
-	for _, id := range p.Detailed {
+	changes, now := len(chosen), nameSet(p.Detailed)
+	for id := range now {
 		if chosen[id] {
 			changes--
 		} else {
@@ -276,12 +271,12 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 		bad.add("%d probes change, the plan says %d and lists %d", changes, s.Changes, len(plan.TurnedOn)+len(plan.TurnedOff))
 	}
 	for _, id := range plan.TurnedOn {
-		if !chosen[id] || slices.Contains(p.Detailed, id) {
+		if !chosen[id] || now[id] {
 			bad.add("probe %q is not turned on", id)
 		}
 	}
 	for _, id := range plan.TurnedOff {
-		if chosen[id] || !slices.Contains(p.Detailed, id) {
+		if chosen[id] || !now[id] {
 			bad.add("probe %q is not turned off", id)
 		}
 	}
@@ -290,6 +285,14 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 	}
 	checkBound(&bad, &s.Stats)
 	return bad.join()
+}
+
+func nameSet(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
 }
 
 // checkBound finds statistics of something to be made small that cannot be true.

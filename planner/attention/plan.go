@@ -3,7 +3,6 @@ package attention
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
@@ -67,8 +66,10 @@ func Plan(p *planner.AttentionProblem, o Options) (*planner.AttentionPlan, error
 	}
 	t := NewTraces(len(number), probes, cost, p.SwitchCost)
 	var missing []string
+	told := make([]bool, len(number))
 	for _, l := range p.Suspicious {
-		if len(t.Through(number[l])) == 0 && !slices.Contains(missing, l) {
+		if k := number[l]; len(t.Through(k)) == 0 && !told[k] {
+			told[k] = true
 			missing = append(missing, l)
 		}
 	}
