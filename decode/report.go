@@ -95,9 +95,10 @@ const (
 	Copy                        // INT C (0.5, 1.0)
 	Discard                     // INT D (2.x): the sink node discards the packet
 	Truncated                   // telemetry ends because the packet or the capture was cut; not an error
+	Loop                        // PINT: a switch saw the packet come around again
 )
 
-var flagNames = []string{"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated"}
+var flagNames = []string{"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated", "loop"}
 
 // AppendNames appends the names of the flags in f.
 func (f Flags) AppendNames(dst []string) []string {
@@ -134,6 +135,7 @@ const (
 	HasSRList
 	HasSRPorts
 	HasTTL
+	HasDigest
 )
 
 // Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
@@ -175,6 +177,7 @@ type Report struct {
 	SourceSeq     uint32
 	GapTime, Lost uint32
 	ActionID      uint32
+	Digest        Digest // PINT
 
 	SourceMetadata []byte // INT-MX source-inserted words
 	SRList         []byte // INT-path: the 64 bytes of the route

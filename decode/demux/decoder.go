@@ -35,6 +35,9 @@ func New(p Profile) *Decoder {
 // reports alias data; offsets of errors count from data[0].
 func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
 	d.outer.Frame(link, data, length)
+	if d.profile.PINT != decode.CodingPlan {
+		return d.digest(b, link, data, time)
+	}
 	return d.packet(b, &d.outer, data, time)
 }
 

@@ -252,7 +252,7 @@ func TestFrameCut(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	want := []string{
 		"auto", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
-		"p4-int-elavinal", "postcard-braine", "int-path", "int-probe",
+		"p4-int-elavinal", "postcard-braine", "int-path", "int-probe", "pint-mininet", "pint-tofino", "pint-hpcc",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {
 		t.Errorf("Profiles() = %q, want %q", got, want)
@@ -272,7 +272,7 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "AUTO", "pint-mininet", "ioam-ipv6"} {
+	for _, name := range []string{"", "AUTO", "pint", "ioam-ipv6"} {
 		if _, ok := Lookup(name); ok {
 			t.Errorf("Lookup(%q) found a profile", name)
 		}

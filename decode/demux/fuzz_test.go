@@ -42,6 +42,9 @@ func FuzzFrame(f *testing.F) {
 	for _, c := range frameCases(f) {
 		f.Add(c.link, c.data, 0)
 	}
+	for _, c := range pintCases(f) {
+		f.Add(c.link, c.data, 0)
+	}
 	for _, c := range captures {
 		frames := capture(f, filepath.Join("../testdata", c.name+".pcap"))
 		f.Add(uint16(1), frames[0].data, 0)

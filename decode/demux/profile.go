@@ -40,6 +40,12 @@ type Profile struct {
 	// LenientPath accepts INT-path probes with bytes behind the last whole label, as their own receiver does.
 	LenientPath bool
 
+	// PINT reads the digests in packets of the network that one of the published programs wrote: CodingMininet,
+	// CodingTofino or CodingHPCC. 0, CodingPlan, turns it off: digests of plans come in reports.
+	PINT decode.Coding
+	// PINTBytes is the size of an HPCC digest, 1 or 2.
+	PINTBytes int
+
 	Units decode.Units
 }
 
@@ -65,7 +71,7 @@ var builtin = []Profile{
 	{
 		Name:        "auto",
 		ReportPorts: []uint16{defaultReportPort},
-		Report:      telemetry.Options{Versions: telemetry.AllVersions},
+		Report:      telemetry.Options{Versions: telemetry.AllVersions, PINTDomain: telemetry.PINTDomain},
 		INT:         intmd.Options{Versions: intmd.AllVersions},
 		DSCP:        dscpINT, DSCPMask: 0x3f, INTPorts: []uint16{portINT}, Tunnels: true,
 		INTProbe: true,
@@ -125,6 +131,9 @@ var builtin = []Profile{
 	},
 	{Name: "int-path", INTPath: true, Units: micro},
 	{Name: "int-probe", INTProbe: true, Units: micro},
+	{Name: "pint-mininet", PINT: decode.CodingMininet, Units: micro},
+	{Name: "pint-tofino", PINT: decode.CodingTofino, Units: decode.DefaultUnits},
+	{Name: "pint-hpcc", PINT: decode.CodingHPCC, PINTBytes: 1, Units: decode.DefaultUnits},
 }
 
 func hostINT(name string, noSinkID bool) Profile {

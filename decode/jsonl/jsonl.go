@@ -8,6 +8,7 @@
 package jsonl
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strconv"
 
@@ -89,8 +90,8 @@ func AppendReport(dst []byte, frame uint64, r *decode.Report) []byte {
 	if has(decode.HasSRPorts) && len(r.SRPorts) > 0 {
 		o.ports(r.SRPorts)
 	}
-	if has(decode.HasTTL) && r.Format == decode.PINT {
-		o.uint(`,"ttl":`, uint64(r.TTL))
+	if has(decode.HasDigest) {
+		o.digest(r)
 	}
 	if len(r.Hops) > 0 {
 		sep := `,"hops":[`
@@ -158,6 +159,30 @@ func (o *object) flags(f decode.Flags) {
 		sep = `,"`
 	}
 	o.b = append(o.b, ']')
+}
+
+// digest writes the digest as its program has it on the wire.
+func (o *object) digest(r *decode.Report) {
+	d := &r.Digest
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], d.Value)
+	switch d.Coding {
+	case decode.CodingMininet:
+		o.hex(`,"digest":"0x`, b[2:]...)
+		o.hex(`,"ams_digest":"0x`, byte(d.AMS>>8), byte(d.AMS))
+		o.uint(`,"ttl":`, uint64(r.TTL))
+		o.uint(`,"last_writer":`, uint64(d.LastWriter))
+	case decode.CodingTofino:
+		o.hex(`,"digest":"0x`, b[4:]...)
+		o.uint(`,"ttl":`, uint64(r.TTL))
+	case decode.CodingHPCC:
+		o.hex(`,"digest":"0x`, b[6:]...)
+	default:
+		o.uint(`,"plan_epoch":`, uint64(d.Epoch))
+		o.uint(`,"digest_id":`, uint64(d.ID))
+		o.uint(`,"digest_hops":`, uint64(d.Hops))
+		o.hex(`,"digest":"0x`, b[:]...)
+	}
 }
 
 // ports writes the second byte of every 2-byte entry.

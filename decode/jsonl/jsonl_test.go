@@ -224,8 +224,22 @@ func objectOf(frame uint64, r *decode.Report) map[string]any {
 		}
 		o["sr_ports"] = ports
 	}
-	if r.Has&decode.HasTTL != 0 && r.Format == decode.PINT {
-		o["ttl"] = r.TTL
+	if d := r.Digest; r.Has&decode.HasDigest != 0 {
+		switch d.Coding {
+		case decode.CodingMininet:
+			o["digest"] = fmt.Sprintf("0x%012x", d.Value&(1<<48-1))
+			o["ams_digest"] = fmt.Sprintf("0x%04x", d.AMS)
+			o["ttl"] = r.TTL
+			o["last_writer"] = d.LastWriter
+		case decode.CodingTofino:
+			o["digest"] = fmt.Sprintf("0x%08x", d.Value&(1<<32-1))
+			o["ttl"] = r.TTL
+		case decode.CodingHPCC:
+			o["digest"] = fmt.Sprintf("0x%04x", d.Value&(1<<16-1))
+		default:
+			o["plan_epoch"], o["digest_id"], o["digest_hops"] = d.Epoch, d.ID, d.Hops
+			o["digest"] = fmt.Sprintf("0x%016x", d.Value)
+		}
 	}
 	if r.Err.Reason != 0 {
 		o["error"] = map[string]any{"format": r.Err.Format.String(), "field": r.Err.Field, "offset": r.Err.Offset, "reason": r.Err.Reason.String()}
@@ -270,11 +284,15 @@ func randomReport(rng *rand.Rand) *decode.Report {
 	r := &decode.Report{
 		Time: int64(rng.Uint64()), Format: decode.Format(1 + rng.IntN(decode.NumFormats-1)), Kind: decode.Kind(rng.IntN(decode.NumKinds)),
 		Version: []decode.Version{0, 5, 10, 20, 21}[rng.IntN(5)], INT: []decode.Version{0, 5, 10, 21}[rng.IntN(4)],
-		Flags: decode.Flags(rng.Uint32() & 0x1ff), Has: decode.Field(rng.Uint32()),
+		Flags: decode.Flags(rng.Uint32() & 0x3ff), Has: decode.Field(rng.Uint32()),
 		NodeID: rng.Uint32(), HWID: uint8(rng.Uint32()), Seq: rng.Uint32(), HeaderTime: rng.Uint32(), PacketID: uint16(rng.Uint32()),
 		TTL: uint8(rng.Uint32()), DropReason: uint8(rng.Uint32()), RemainingHops: uint8(rng.Uint32()), DomainID: uint16(rng.Uint32()),
 		Instructions: uint16(rng.Uint32()), FlowID: rng.Uint32(), SourceSeq: rng.Uint32(), GapTime: rng.Uint32(), Lost: rng.Uint32(),
 		ActionID: rng.Uint32(), SourceMetadata: randomBytes(rng, 4+rng.IntN(20)), SRList: randomBytes(rng, 64), SRPorts: randomBytes(rng, 2+2*rng.IntN(16)),
+		Digest: decode.Digest{
+			Value: rng.Uint64(), ID: rng.Uint32(), Hops: uint8(rng.Uint32()), Epoch: uint8(rng.Uint32()), Coding: decode.Coding(rng.IntN(4)),
+			AMS: uint16(rng.Uint32()), LastWriter: uint16(rng.Uint32()),
+		},
 		Flow: decode.FlowKey{SrcPort: uint16(rng.Uint32()), DstPort: uint16(rng.Uint32()), Proto: uint8(rng.Uint32())},
 	}
 	if r.Flow.IPVersion = 4; rng.IntN(2) == 0 {

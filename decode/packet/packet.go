@@ -15,6 +15,7 @@ import (
 // Link types, as numbered by the registry of pcap (LINKTYPE_ values).
 const (
 	LinkEthernet  uint16 = 1
+	LinkPPP       uint16 = 9   // only the protocol field, RFC 1661
 	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
 	LinkLinuxSLL  uint16 = 113
 	LinkIPv4      uint16 = 228
@@ -100,6 +101,8 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 		p.cooked(data, 14, 16, length)
 	case LinkLinuxSLL2:
 		p.cooked(data, 0, 20, length)
+	case LinkPPP:
+		p.ppp(data, length)
 	case LinkRaw, LinkIPv4, LinkIPv6:
 		*p = Packet{}
 		if len(data) == 0 {
@@ -125,6 +128,21 @@ func (p *Packet) Ethernet(data []byte, at, end int) {
 		return
 	}
 	p.network(data, binary.BigEndian.Uint16(data[at+12:]), at+14, end)
+}
+
+// ppp reads a packet behind a PPP protocol field.
+func (p *Packet) ppp(data []byte, end int) {
+	const ipv4, ipv6 = 0x0021, 0x0057
+	*p = Packet{}
+	if len(data) < 2 {
+		return
+	}
+	switch binary.BigEndian.Uint16(data) {
+	case ipv4:
+		p.network(data, EtherIPv4, 2, end)
+	case ipv6:
+		p.network(data, EtherIPv6, 2, end)
+	}
 }
 
 // cooked reads a Linux cooked header of size bytes with its protocol at typeAt.

@@ -28,6 +28,8 @@ type Options struct {
 	ZeroToEnd bool
 	// ShortToEnd: accept a Report Length of 0xFF in 2.0 with less than 255 words left.
 	ShortToEnd bool
+	// PINTDomain is the domain specific id of 2.0 under which the domain's metadata are a PINT digest. 0 turns it off.
+	PINTDomain uint16
 	// NoSequence: the sequence number is constant and counts nothing (ONOS, Braine).
 	NoSequence bool
 }

@@ -81,8 +81,11 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		r.Fail(format, "in_type", at, decode.BadLength)
 		return more
 	}
-	r.Flags = decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
+	r.Flags |= decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
 	r.Kind = kind(r.Flags)
+	if r.Has&decode.HasDigest != 0 && r.Kind == decode.KindPostcard {
+		r.Kind = decode.KindDigest
+	}
 	in.At, in.End = inner, rd.pos
 	switch inType {
 	case 0:
@@ -128,7 +131,14 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		r.DomainID = domain
 		r.Has |= decode.HasDomainID
 	}
-	if mdLength > base {
+	switch {
+	case mdLength == base:
+	case rd.opts.PINTDomain != 0 && domain == rd.opts.PINTDomain:
+		if !digest(r, ds, x[base:]) {
+			r.Fail(decode.PINT, "md_length", at-2, decode.BadWidth)
+			return -1
+		}
+	default:
 		r.Unknown = x[base:]
 	}
 	if md == 0 {

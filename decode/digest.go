@@ -1,0 +1,30 @@
+package decode
+
+// Coding says by which definition the digest of a packet was written.
+type Coding uint8
+
+// The codings of digests: a plan of our own, and three published programs.
+const (
+	CodingPlan    Coding = iota // an execution plan, named by its epoch
+	CodingMininet               // Mininet-PINT
+	CodingTofino                // Tofino-PINT
+	CodingHPCC                  // HPCC-PINT: the largest utilisation on the path
+)
+
+func (c Coding) String() string {
+	return [...]string{"plan", "mininet", "tofino", "hpcc"}[min(c, CodingHPCC)]
+}
+
+// Digest is what a PINT packet carries: a few bits that its switches wrote, and what is needed to say which.
+type Digest struct {
+	Value  uint64 // the bits as on the wire: those of the first query or instance lowest, or the Mininet program's MAC address
+	ID     uint32 // of the packet, as the hashes take it
+	Hops   uint8  // switches that the packet passed; 0 where the program does not tell
+	Epoch  uint8  // of the execution plan
+	Coding Coding
+
+	// Of the Mininet program only: the digest of the scheme that it compares itself with, and the ground truth of its
+	// evaluation, which no decoder may use.
+	AMS        uint16
+	LastWriter uint16
+}
