@@ -28,10 +28,12 @@ const (
 	ExporterSilence
 	HighLatency
 	HighQueue
+	StrangeDigests
+	RoutingLoop
 	numKinds
 )
 
-var kindNames = [numKinds]string{"", "path-change", "drops", "exporter-loss", "exporter-silence", "high-latency", "high-queue"}
+var kindNames = [numKinds]string{"", "path-change", "drops", "exporter-loss", "exporter-silence", "high-latency", "high-queue", "strange-digests", "routing-loop"}
 
 func (k Kind) String() string { return kindNames[min(k, numKinds-1)] }
 

@@ -12,11 +12,13 @@ type Window struct {
 	Flows     []FlowStats     // the busiest flows of the window, busiest first
 	Paths     []PathChange    // in the order in which they were seen
 	Drops     []DropStats     // ordered by node and reason
+	Digests   []DigestFault   // ordered by fault and flow
 	Exporters []ExporterStats // ordered by address, node and hardware id
 
 	OtherHops  uint64 // hop records folded into the hop "other" because the hop table was full
 	OtherPaths uint64 // path changes that were counted and not listed
 	OtherDrops uint64 // drop reports of nodes and reasons that were not listed one by one
+	OtherFlows uint64 // digests with a fault, of flows that were not listed one by one
 	FlowCount  int    // flows in the tables at the end of the window
 }
 
@@ -77,6 +79,23 @@ type DropStats struct {
 	Reason uint8
 	Count  uint64
 	Flow   decode.FlowKey // of the last of them
+}
+
+// Fault is what can be wrong with the digests of a flow.
+type Fault uint8
+
+// The faults of digests.
+const (
+	Inconsistent Fault = iota // no path that the model knows can have written them
+	Looping                   // a switch saw the packet come around again
+)
+
+// DigestFault counts digests of one flow that have a fault.
+type DigestFault struct {
+	Flow  decode.FlowKey
+	Fault Fault
+	Node  uint32 // Looping: the switch that reported
+	Count uint64
 }
 
 // ExporterKey names a sequence number space.

@@ -82,7 +82,7 @@ var AllSeries = []Series{
 		Doc: "One point per finding when it starts, when its severity rises, and when it ends. Its time is that of the " +
 			"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 		Tags: []TagSpec{
-			{"kind", "path-change, drops, exporter-loss, exporter-silence, high-latency or high-queue"},
+			{"kind", "path-change, drops, exporter-loss, exporter-silence, high-latency, high-queue, strange-digests or routing-loop"},
 			{"node", "node ID; 0 for findings about a flow"},
 			{"severity", "info, warning or critical"},
 		},

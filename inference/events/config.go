@@ -30,6 +30,8 @@ type Config struct {
 	PathFlaps   int `yaml:"path_flaps" doc:"Changes during one finding that make it a warning." range:"2..1000000"`
 	DropsSevere int `yaml:"drops_severe" doc:"Drop reports of one node and reason in one window that are critical." range:"1..1000000000"`
 
+	DigestsStrange uint64 `yaml:"digests_strange" doc:"PINT digests of a flow that no path can have written, in one window, that are worth a finding." range:"1..1000000000"`
+
 	LossRatio    float64 `yaml:"loss_ratio" doc:"Share of an exporter's reports whose loss is worth a finding." range:"0..1"`
 	LossSevere   float64 `yaml:"loss_severe" doc:"Share of an exporter's reports whose loss is critical." range:"0..1"`
 	SilenceAfter int     `yaml:"silence_after" doc:"Windows without a report, of an exporter that reports regularly, that are silence." range:"1..100000"`
@@ -44,7 +46,8 @@ func DefaultConfig() Config {
 		LatencyFloor: time.Microsecond, QueueFloor: 24, Critical: 4,
 		StartAfter: 2, EndAfter: 3, LearnAfter: 120, ForgetAfter: 3600,
 		PathGroup: 5, PathStable: 3, PathFlaps: 4, DropsSevere: 1000,
-		LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilentSevere: 30,
+		DigestsStrange: 10,
+		LossRatio:      0.0001, LossSevere: 0.05, SilenceAfter: 3, SilentSevere: 30,
 	}
 }
 

@@ -22,6 +22,7 @@ type Detector struct {
 	groups    map[inference.HopKey]*group
 	morePaths path // of flows that have no finding of their own
 	drops     map[dropKey]*drops
+	digests   map[digestKey]*digests
 	exporters map[inference.ExporterKey]*exporter
 	windows   uint64
 	scratch   []float64
@@ -29,10 +30,11 @@ type Detector struct {
 
 // Stats is the state of a Detector and what it had no room for.
 type Stats struct {
-	Open         int // findings
-	Hops         int // with a history
-	HopsRefused  uint64
-	DropsRefused uint64
+	Open          int // findings
+	Hops          int // with a history
+	HopsRefused   uint64
+	DropsRefused  uint64
+	FaultsRefused uint64 // digests with a fault, of flows that have no finding of their own
 }
 
 // New returns a detector that has seen nothing. cfg must be valid.
@@ -44,6 +46,7 @@ func New(cfg Config) *Detector {
 		paths:     map[decode.FlowKey]*path{},
 		groups:    map[inference.HopKey]*group{},
 		drops:     map[dropKey]*drops{},
+		digests:   map[digestKey]*digests{},
 		exporters: map[inference.ExporterKey]*exporter{},
 		scratch:   make([]float64, cfg.History),
 	}
@@ -62,6 +65,7 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	d.windows++
 	d.stepPaths(w)
 	d.stepDrops(w)
+	d.stepDigests(w)
 	d.stepExporters(w)
 	d.stepHops(w)
 	return d.out

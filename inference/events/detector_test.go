@@ -118,6 +118,18 @@ func TestLifecycle(t *testing.T) {
 		}
 		return &inference.Window{Exporters: []inference.ExporterStats{s}}
 	}
+	digest := func(c byte) *inference.Window {
+		f := inference.DigestFault{Flow: flow(1), Count: DefaultConfig().DigestsStrange}
+		switch c {
+		case '.':
+			return &inference.Window{}
+		case 's':
+			f.Count--
+		case 'o':
+			f.Fault, f.Node, f.Count = inference.Looping, 3, 1
+		}
+		return &inference.Window{Digests: []inference.DigestFault{f}}
+	}
 	tests := []struct {
 		name    string
 		windows []*inference.Window
@@ -141,6 +153,9 @@ func TestLifecycle(t *testing.T) {
 		{"drops go on and grow", sequence("1.11M1...", drop),
 			[]string{"1 drops warning started", "5 drops critical escalated", "9 drops critical ended"}},
 		{"drops come again", sequence("1...1...", drop), []string{"1 drops warning started", "4 drops warning ended", "5 drops warning started", "8 drops warning ended"}},
+
+		{"digests that fit no path", sequence(".sS...", digest), []string{"3 strange-digests warning started", "6 strange-digests warning ended"}},
+		{"packets loop", sequence(".o.o...", digest), []string{"2 routing-loop critical started", "7 routing-loop critical ended"}},
 
 		{"path changes once", sequence(".c....", path), []string{"2 path-change info started", "5 path-change info ended"}},
 		{"path flaps", sequence("cccccc...", path), []string{"1 path-change info started", "4 path-change warning escalated", "9 path-change warning ended"}},

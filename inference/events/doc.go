@@ -6,6 +6,9 @@
 //	kind              starts                                              ends
 //	path-change       a flow's path differs from the one before           path stable for PathStable windows
 //	drops             a drop report of this node and reason               none for EndAfter windows
+//	strange-digests   DigestsStrange digests of a flow in a window that   none for EndAfter windows
+//	                  no path can have written
+//	routing-loop      a switch saw a packet of the flow come again        none for EndAfter windows
 //	exporter-loss     net loss above LossRatio, after one window of       none above it for EndAfter windows
 //	                  grace in which late reports can fill the gap
 //	exporter-silence  silent for SilenceAfter windows and for twice as    a report comes, or the exporter is

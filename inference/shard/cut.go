@@ -9,23 +9,26 @@ import (
 
 // Cut is what one shard saw in one window. It belongs to the caller of [State.Cut] until it is recycled.
 type Cut struct {
-	reports    uint64
-	keys       []inference.HopKey // by reference
-	hops       hopSet
-	otherHops  uint64
-	flows      []inference.FlowStats
-	flowHops   []inference.FlowHop // memory of flows
-	paths      []inference.PathChange
-	pathHops   []inference.HopKey // memory of paths
-	drops      []inference.DropStats
-	dropIndex  map[dropKey]int
-	otherPaths uint64
-	otherDrops uint64
-	flowCount  int
+	reports     uint64
+	keys        []inference.HopKey // by reference
+	hops        hopSet
+	otherHops   uint64
+	flows       []inference.FlowStats
+	flowHops    []inference.FlowHop // memory of flows
+	paths       []inference.PathChange
+	pathHops    []inference.HopKey // memory of paths
+	drops       []inference.DropStats
+	dropIndex   map[dropKey]int
+	faults      []inference.DigestFault
+	faultIndex  map[faultKey]int
+	otherFaults uint64
+	otherPaths  uint64
+	otherDrops  uint64
+	flowCount   int
 }
 
 func (s *State) newCut() *Cut {
-	return &Cut{hops: newHopSet(s.cfg.MaxHops + 1), dropIndex: map[dropKey]int{}}
+	return &Cut{hops: newHopSet(s.cfg.MaxHops + 1), dropIndex: map[dropKey]int{}, faultIndex: map[faultKey]int{}}
 }
 
 // Cut ends the open window at end, in ns since 1970, and starts the next one. It takes new memory for that unless an
@@ -56,9 +59,10 @@ func (s *State) Cut(end int64) *Cut {
 func (s *State) Recycle(c *Cut) {
 	c.hops.reset(len(c.keys))
 	clear(c.dropIndex)
+	clear(c.faultIndex)
 	*c = Cut{
 		keys: c.keys[:0], hops: c.hops, flows: c.flows[:0], flowHops: c.flowHops[:0], paths: c.paths[:0],
-		pathHops: c.pathHops[:0], drops: c.drops[:0], dropIndex: c.dropIndex,
+		pathHops: c.pathHops[:0], drops: c.drops[:0], dropIndex: c.dropIndex, faults: c.faults[:0], faultIndex: c.faultIndex,
 	}
 	s.spare = c
 }
@@ -79,6 +83,8 @@ func Merge(cuts []*Cut, topFlows int) inference.Window {
 		w.Flows = append(w.Flows, c.flows...)
 		w.Paths = append(w.Paths, c.paths...)
 		w.Drops = append(w.Drops, c.drops...)
+		w.Digests = append(w.Digests, c.faults...)
+		w.OtherFlows += c.otherFaults
 	}
 
 	slices.SortFunc(w.Flows, func(a, b inference.FlowStats) int {
@@ -119,6 +125,11 @@ func Merge(cuts []*Cut, topFlows int) inference.Window {
 		paths++
 	}
 	w.Drops = w.Drops[:paths]
+
+	// A flow belongs to one shard.
+	slices.SortFunc(w.Digests, func(a, b inference.DigestFault) int {
+		return cmp.Or(cmp.Compare(a.Fault, b.Fault), compareFlows(&a.Flow, &b.Flow))
+	})
 	return w
 }
 

@@ -186,6 +186,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	if f.inWindow > s.top.threshold && f.top == 0 {
 		s.admit(f, slot)
 	}
+	if r.Flags&decode.Loop != 0 {
+		s.countFault(r, inference.Looping)
+	}
 	path, whole := tellsPath(r)
 	if path && !whole {
 		// Part of a path is better than none, and a longer part better than a shorter one.

@@ -11,6 +11,8 @@ const kinds: Record<string, string> = {
   "exporter-silence": "Exporter silent",
   "high-latency": "High latency",
   "high-queue": "Queue building up",
+  "strange-digests": "Digests fit no path",
+  "routing-loop": "Packets loop",
 };
 
 export function kindName(kind: string): string {
