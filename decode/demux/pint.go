@@ -24,16 +24,16 @@ func (d *Decoder) digest(b *decode.Batch, link uint16, data []byte, time int64) 
 		}
 		r := d.nextDigest(b, p, data, time)
 		g := &r.Digest
-		_, ok := pint.MininetLanes([6]byte(data[:6]))
 		g.Value, g.AMS = binary.BigEndian.Uint64(data)>>16, binary.BigEndian.Uint16(data[10:])
 		g.LastWriter = binary.BigEndian.Uint16(data[p.L3+10:])
-		switch {
-		case !hops(r, p):
-		case !ok:
-			r.Fail(decode.PINT, "digest", 0, decode.BadDigest)
-		default:
-			r.Has |= decode.HasDigest
+		if !hops(r, p) {
+			return 1
 		}
+		if _, ok := pint.MininetLanes(g.Value); !ok {
+			r.Fail(decode.PINT, "digest", 0, decode.BadDigest)
+			return 1
+		}
+		r.Has |= decode.HasDigest
 		return 1
 	case decode.CodingTofino:
 		if link != packet.LinkEthernet || p.EtherType != etherTofinoPINT {

@@ -57,12 +57,12 @@ func mininetFold(old, id uint32) uint32 {
 
 // MininetLanes packs the destination MAC address that holds the digest. It is not ok when bits outside of the lanes
 // are set.
-func MininetLanes(mac [6]byte) (digest uint32, ok bool) {
-	high, mid, low := uint32(mac[1]), uint32(mac[3]), uint32(mac[5])
-	return high<<highShift | mid&0xf<<midShift | low&1, mac[0]|mac[2]|mac[4] == 0 && mid <= 0xf && low <= 1
+func MininetLanes(mac uint64) (digest uint32, ok bool) {
+	high, mid, low := uint32(mac>>32)&0xff, uint32(mac>>16)&0xf, uint32(mac)&1
+	return high<<highShift | mid<<midShift | low, mac&^0x00ff000f0001 == 0
 }
 
 // MininetMAC is the inverse of MininetLanes.
-func MininetMAC(digest uint32) [6]byte {
-	return [6]byte{1: byte(digest >> highShift), 3: byte(digest >> midShift & 0xf), 5: byte(digest & 1)}
+func MininetMAC(digest uint32) uint64 {
+	return uint64(digest>>highShift)<<32 | uint64(digest>>midShift&0xf)<<16 | uint64(digest&1)
 }

@@ -31,17 +31,17 @@ func TestMininetExamples(t *testing.T) {
 	path := []uint32{0, 1, 2, 3, 4}
 	for _, c := range []struct {
 		id  uint32
-		mac [6]byte
+		mac uint64
 	}{
-		{7, [6]byte{0, 0x9d, 0, 0x05, 0, 0}},
-		{100, [6]byte{0, 0xfb, 0, 0x06, 0, 0}},
-		{200, [6]byte{0, 0xd8, 0, 0x04, 0, 0}},
-		{13, [6]byte{0, 0x04, 0, 0x04, 0, 0}},
-		{23, [6]byte{0, 0x03, 0, 0x01, 0, 0x01}},
-		{1, [6]byte{}},
+		{7, 0x009d00050000},
+		{100, 0x00fb00060000},
+		{200, 0x00d800040000},
+		{13, 0x000400040000},
+		{23, 0x000300010001},
+		{1, 0},
 	} {
 		if got := MininetMAC(uint32(s.Digest(c.id, path))); got != c.mac {
-			t.Errorf("packet %d: %x, want %x", c.id, got, c.mac)
+			t.Errorf("packet %d: %012x, want %012x", c.id, got, c.mac)
 		}
 	}
 }
