@@ -14,12 +14,14 @@ import (
 //   - a closed part of one trail moves to another trail that visits its node.
 //
 // Every move lowers the sum of the squared lengths, a positive integer, so that it comes to an end. Trails within one
-// link of the mean of their component are not searched: of two trails whose lengths differ by two or more, one is not.
+// unit of the mean of their component are not searched: of two trails whose lengths differ by two or more, one is not.
+// The unit is a link, or two links where all lengths are even, see [balancer.units].
 type balancer struct {
 	*net
 	trails [][]int32
-	where  []place // by half: where it is walked, if it is
-	mean   []float64
+	where  []place   // by half: where it is walked, if it is
+	mean   []float64 // by trail: of its component
+	unit   []int     // by trail
 
 	queue  []int32
 	queued []bool
@@ -76,10 +78,11 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 		sum[c] += len(t)
 		count[c]++
 	}
-	b.mean = make([]float64, len(trails))
+	b.mean, b.unit = make([]float64, len(trails)), make([]int, len(trails))
+	units := b.units()
 	for k, t := range trails {
 		c := n.comp[n.node[t[0]]]
-		b.mean[k] = float64(sum[c]) / float64(count[c])
+		b.mean[k], b.unit[k] = float64(sum[c])/float64(count[c]), units[c]
 	}
 	b.seen = make([]int32, n.nodes)
 	b.queued = make([]bool, len(trails))
@@ -92,7 +95,65 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 		b.push(k)
 	}
 	b.run(stop)
-	b.shake(sum, count, stop)
+	ideal := 0
+	for c, k := range count {
+		if k > 0 {
+			u := units[c]
+			q, r := sum[c]/u/k, sum[c]/u%k
+			ideal += u * u * (r*(q+1)*(q+1) + (k-r)*q*q)
+		}
+	}
+	b.shake(ideal, stop)
+}
+
+// units gives by component what the lengths of trails are multiples of: 2 where nodes have two sides and all trails end
+// on the same one, as between the leaves of a fabric, else 1. No move changes where trails end.
+func (b *balancer) units() []int {
+	unit := make([]int, b.comps)
+	for c := range unit {
+		unit[c] = 2
+	}
+	side := make([]int8, b.nodes) // 1 or -1, 0 if not seen
+	var stack []int32
+	for v := range int32(b.nodes) {
+		c := b.comp[v]
+		if side[v] != 0 || unit[c] == 1 {
+			continue
+		}
+		side[v] = 1
+		for stack = append(stack[:0], v); len(stack) > 0 && unit[c] == 2; {
+			u := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, h := range b.out(u) {
+				switch w := b.head(h); side[w] {
+				case 0:
+					side[w] = -side[u]
+					stack = append(stack, w)
+				case side[u]:
+					unit[c] = 1
+				}
+			}
+		}
+	}
+	end := make([]int8, b.comps)
+	for _, t := range b.trails {
+		c := b.comp[b.node[t[0]]]
+		for _, v := range [...]int32{b.node[t[0]], b.head(t[len(t)-1])} {
+			if end[c] == 0 {
+				end[c] = side[v]
+			}
+			if end[c] != side[v] {
+				unit[c] = 1
+			}
+		}
+	}
+	return unit
+}
+
+// near reports whether a length differs from the mean of trail k's component by less than a unit.
+func (b *balancer) near(k int32, length float64) bool {
+	d, unit := length-b.mean[k], float64(b.unit[k])
+	return -unit < d && d < unit
 }
 
 // run makes moves until none of the queued trails has one.
@@ -126,16 +187,9 @@ const (
 )
 
 // shake leaves local optima: it makes a random exchange, then the moves that help, and takes all of it back if the
-// lengths are less equal than before. It ends when they are as equal as whole numbers can be, and with its budget,
-// which does not grow with the net: on large ones local moves have to do.
-func (b *balancer) shake(sum, count []int, stop func() bool) {
-	ideal := 0
-	for c, k := range count {
-		if k > 0 {
-			q, r := sum[c]/k, sum[c]%k
-			ideal += r*(q+1)*(q+1) + (k-r)*q*q
-		}
-	}
+// lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as they can
+// be, and with its budget, which does not grow with the net: on large ones local moves have to do.
+func (b *balancer) shake(ideal int, stop func() bool) {
 	b.squares = 0
 	for _, t := range b.trails {
 		b.squares += len(t) * len(t)
@@ -167,7 +221,7 @@ func (b *balancer) kick(r *rand.Rand) bool {
 	b.work += 10
 	p := r.Int32N(int32(len(b.trails)))
 	for range min(len(b.trails), 500) {
-		if d := float64(len(b.trails[p])) - b.mean[p]; d >= 1 || d <= -1 {
+		if !b.near(p, float64(len(b.trails[p]))) {
 			break
 		}
 		if b.work++; int(p) == len(b.trails)-1 {
@@ -202,7 +256,7 @@ func (b *balancer) kick(r *rand.Rand) bool {
 
 // push queues trail k if it is not near the mean.
 func (b *balancer) push(k int32) {
-	if d := float64(len(b.trails[k])) - b.mean[k]; !b.queued[k] && (d >= 1 || d <= -1) {
+	if !b.queued[k] && !b.near(k, float64(len(b.trails[k]))) {
 		b.queued[k] = true
 		b.queue = append(b.queue, k)
 	}
@@ -247,7 +301,7 @@ func (b *balancer) best(p int32) (m move) {
 // if it is far longer than that, the two trails become nearly equal.
 func (b *balancer) at(v, p int32, m *move) (good bool) {
 	b.own, b.others = b.own[:0], b.others[:0]
-	a := len(b.trails[p])
+	a, least := len(b.trails[p]), 2*b.unit[p]
 	b.work += len(b.out(v))
 	for _, h := range b.out(v) {
 		w := b.where[h]
@@ -261,7 +315,7 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 		}
 		if w.trail == p {
 			b.own = append(b.own, w.at)
-		} else if d := len(b.trails[w.trail]) - a; d >= 2 || d <= -2 {
+		} else if d := len(b.trails[w.trail]) - a; d >= least || d <= -least {
 			b.others = append(b.others, w)
 		}
 	}
@@ -277,11 +331,11 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 				good = 8*max(becomes, -becomes) <= max(was, -was)
 			} else {
 				// The sum stays a + t, so that p becomes (a + t + becomes) / 2, or with becomes the other way round.
-				d := float64(2*a-was+becomes)/2 - b.mean[p]
-				good = -1 < d && d < 1
+				good = b.near(p, float64(2*a-was+becomes)/2)
 			}
 		}
 	}
+	dense := len(b.others) > maxPairs
 	for k, w := range b.others {
 		t := len(b.trails[w.trail])
 		diff := a - t
@@ -290,12 +344,15 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 			if !b.directed {
 				try(move{kind: exchangeReversed, from: p, to: w.trail, i: i, j: w.at}, diff, 2*int(i+w.at)-a-t)
 			}
-			if n > 0 && diff > 0 {
+			if n > 0 && diff > 0 && !dense {
 				last := b.own[n-1]
 				try(move{kind: transfer, from: p, to: w.trail, i: last, i2: i, j: w.at}, diff, diff-2*int(i-last))
 			}
 		}
-		if diff > 0 || len(b.others) > maxPairs {
+		if dense && good {
+			return true
+		}
+		if diff > 0 || dense {
 			continue
 		}
 		for _, u := range b.others[:k] {
@@ -314,7 +371,8 @@ func (b *balancer) at(v, p int32, m *move) (good bool) {
 // maxLook is how many link ends are looked at before any move that helps will do.
 const maxLook = 20000
 
-// maxPairs bounds the search for closed parts of other trails: at a node of a thousand links, tails do as well.
+// maxPairs bounds the search for closed parts, and for better moves than a good one: at a node of a thousand links, tails
+// do as well.
 const maxPairs = 64
 
 func (b *balancer) apply(m move) {

@@ -115,6 +115,34 @@ func TestBalanceLowersSquares(t *testing.T) {
 	}
 }
 
+// Where lengths are said to be even they are, and stay so; between leaves of a fabric they are.
+func TestBalanceUnits(t *testing.T) {
+	even := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		n := newNet(&planner.CoverProblem{Graph: randomGraph(t, r, 8, 12), Directed: seed%2 == 1}, nil)
+		trails := n.euler(false)
+		b := &balancer{net: n, trails: trails}
+		units := b.units()
+		n.balance(trails, never)
+		for k, trail := range trails {
+			if u := units[n.comp[n.node[trail[0]]]]; len(trail)%u != 0 {
+				t.Fatalf("seed %d: trail %d has %d links, said to be a multiple of %d", seed, k, len(trail), u)
+			} else if u == 2 && len(trails) > 1 {
+				even++
+			}
+		}
+	}
+	if even < 100 {
+		t.Errorf("%d trails of even lengths, too few to say anything", even)
+	}
+	g := generated(t, "leaf-spine:3,9")
+	plan := checked(t, 0, &planner.CoverProblem{Graph: g, Depots: []int{3, 4, 5, 6, 7, 8}}, Options{})
+	if s := plan.Stats; s.Shortest%2 != 0 || s.Longest%2 != 0 || s.Longest-s.Shortest > 2 {
+		t.Errorf("lengths from %d to %d, want even ones that differ by at most 2", s.Shortest, s.Longest)
+	}
+}
+
 func TestDirectedCover(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 6))
