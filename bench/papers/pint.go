@@ -1,0 +1,211 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+)
+
+// PINTOptions says how the figures of PINT (R. Ben Basat et al., SIGCOMM 2020) are made again.
+type PINTOptions struct {
+	Seed uint64
+	// Runs is how often each point is repeated; 0 means 10 000, less where a run is long, which the table says. The result
+	// depends on Seed and Runs alone, not on how many cores there are.
+	Runs     int
+	Progress func(point string) // called when a point begins; may be nil
+}
+
+// pintFigures are the figures of the paper that are made again.
+var pintFigures = []struct {
+	name string
+	make func(*pintBench) error
+}{
+	{"5", (*pintBench).coding},
+	{"10", (*pintBench).tracing},
+}
+
+// PINTFigures are the names that PINT takes.
+func PINTFigures() []string {
+	var names []string
+	for _, f := range pintFigures {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// PINTTable is a table of a figure.
+type PINTTable struct {
+	Title   string   `json:"title"`
+	Notes   []string `json:"notes,omitempty"`
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"` // strings, ints, float64s and Intervals
+}
+
+// Interval is a measured figure with its 95 % confidence interval.
+type Interval struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// PINTFigure is what one figure of the paper becomes here.
+type PINTFigure struct {
+	Name   string      `json:"figure"`
+	Seed   uint64      `json:"seed"`
+	Tables []PINTTable `json:"tables"`
+	Charts []Chart     `json:"-"`
+}
+
+// PINT makes one of PINTFigures again.
+func PINT(ctx context.Context, name string, o PINTOptions) (*PINTFigure, error) {
+	for _, f := range pintFigures {
+		if f.name == name {
+			b := &pintBench{ctx: ctx, o: o, out: &PINTFigure{Name: name, Seed: o.Seed}}
+			if err := f.make(b); err != nil {
+				return nil, fmt.Errorf("figure %s: %w", name, err)
+			}
+			return b.out, nil
+		}
+	}
+	return nil, fmt.Errorf("no figure %q: there are %s", name, strings.Join(PINTFigures(), ", "))
+}
+
+// pintBench makes a figure.
+type pintBench struct {
+	ctx context.Context
+	o   PINTOptions
+	out *PINTFigure
+}
+
+// runs is how often a point is repeated if it should take no more than most.
+func (b *pintBench) runs(most int) int {
+	if b.o.Runs > 0 {
+		return b.o.Runs
+	}
+	return min(most, 10_000)
+}
+
+// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the
+// options' seed, the point's name and the number of the run. The results are in the order of the runs.
+func sample[T any](b *pintBench, point string, runs int, begin func() func(r *rand.Rand) T) ([]T, error) {
+	if b.o.Progress != nil {
+		b.o.Progress(point)
+	}
+	h := fnv.New64a()
+	io.WriteString(h, point)
+	results := make([]T, runs)
+	workers := min(runtime.GOMAXPROCS(0), runs)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			run := begin()
+			source := rand.NewPCG(0, 0)
+			r := rand.New(source)
+			for i := w; i < runs && b.ctx.Err() == nil; i += workers {
+				source.Seed(b.o.Seed^h.Sum64(), uint64(i))
+				results[i] = run(r)
+			}
+		})
+	}
+	wait.Wait()
+	return results, b.ctx.Err()
+}
+
+// summary is the distribution of how many packets it took.
+type summary struct {
+	runs         int
+	mean         Interval
+	median, tail Interval // tail: 99th percentile
+	sorted       []int
+}
+
+func summarize(packets []int) summary {
+	v := slices.Sorted(slices.Values(packets))
+	s := summary{runs: len(v), sorted: v}
+	var sum, square float64
+	for _, x := range v {
+		sum += float64(x)
+		square += float64(x) * float64(x)
+	}
+	n := float64(len(v))
+	mean := sum / n
+	half := 1.96 * math.Sqrt(max(square/n-mean*mean, 0)/max(n-1, 1))
+	s.mean = Interval{mean, mean - half, mean + half}
+	s.median, s.tail = orderStatistic(v, 0.5), orderStatistic(v, 0.99)
+	return s
+}
+
+// orderStatistic is a quantile and takes the confidence interval from the order statistics, whose ranks are binomial.
+func orderStatistic(sorted []int, q float64) Interval {
+	n := float64(len(sorted))
+	half := 1.96 * math.Sqrt(n*q*(1-q))
+	at := func(rank float64) float64 {
+		return float64(sorted[min(max(int(math.Ceil(rank)), 1), len(sorted))-1])
+	}
+	return Interval{at(n * q), at(n*q - half), at(n*q + half)}
+}
+
+// share is the share of runs that took no more than n packets.
+func (s *summary) share(n int) float64 {
+	k, _ := slices.BinarySearch(s.sorted, n+1)
+	return float64(k) / float64(s.runs)
+}
+
+// Print writes a figure's tables.
+func (f *PINTFigure) Print(w io.Writer) error {
+	for _, t := range f.Tables {
+		fmt.Fprintf(w, "%s\n", t.Title)
+		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(tab, strings.Join(t.Columns, "\t"))
+		for _, row := range t.Rows {
+			cells := make([]string, len(row))
+			for i, c := range row {
+				cells[i] = cell(c)
+			}
+			fmt.Fprintln(tab, strings.Join(cells, "\t"))
+		}
+		if err := tab.Flush(); err != nil {
+			return err
+		}
+		for _, n := range t.Notes {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+		if _, err := fmt.Fprintf(w, "  seed %d\n\n", f.Seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cell(v any) string {
+	switch v := v.(type) {
+	case float64:
+		return number(v)
+	case Interval:
+		if v.Low == v.High {
+			return number(v.Value)
+		}
+		return fmt.Sprintf("%s [%s, %s]", number(v.Value), number(v.Low), number(v.High))
+	}
+	return fmt.Sprint(v)
+}
+
+// number gives four digits at most, and integers as they are.
+func number(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	if a := math.Abs(v); a >= 100 && a < 1e9 {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}

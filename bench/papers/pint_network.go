@@ -1,0 +1,87 @@
+package papers
+
+import (
+	"embed"
+	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+//go:embed networks/*.txt
+var networkFiles embed.FS
+
+// network is a topology with its shortest paths.
+type network struct {
+	name  string
+	graph *topo.Graph
+	trees []*topo.Tree // by destination
+	pairs [][][2]int32 // by number of switches: source and destination of paths that long
+}
+
+func readNetwork(name, file string) (*network, error) {
+	f, err := networkFiles.Open("networks/" + file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	g, err := load.Read(file, f)
+	if err != nil {
+		return nil, err
+	}
+	return newNetwork(name, g), nil
+}
+
+// newNetwork finds all shortest paths, in hops. Paths begin and end at edge switches if the topology has such.
+func newNetwork(name string, g *topo.Graph) *network {
+	n := &network{name: name, graph: g}
+	edge := topo.NoTier
+	for v := range g.NumNodes() {
+		if g.Tier(v) == topo.Edge {
+			edge = topo.Edge
+		}
+	}
+	for dst := range g.NumNodes() {
+		t := g.ShortestPaths(nil, dst, nil)
+		n.trees = append(n.trees, t)
+		if edge != topo.NoTier && g.Tier(dst) != edge {
+			continue
+		}
+		for src := range g.NumNodes() {
+			if d := t.Distance(src); d != topo.Unreachable && (edge == topo.NoTier || g.Tier(src) == edge) {
+				for len(n.pairs) <= int(d)+1 {
+					n.pairs = append(n.pairs, nil)
+				}
+				n.pairs[d+1] = append(n.pairs[d+1], [2]int32{int32(src), int32(dst)})
+			}
+		}
+	}
+	return n
+}
+
+// path draws a shortest path of that many switches, first the pair, then at each switch the next.
+func (n *network) path(length int, r *rand.Rand) []uint32 {
+	pair := n.pairs[length][r.IntN(len(n.pairs[length]))]
+	tree := n.trees[pair[1]]
+	path := make([]uint32, 0, length)
+	for v := int(pair[0]); ; {
+		path = append(path, uint32(v))
+		if v == int(pair[1]) {
+			return path
+		}
+		next := tree.NextHops(v)
+		v = n.graph.Neighbor(int(next[r.IntN(len(next))]))
+	}
+}
+
+// longest is the number of switches of the longest shortest path.
+func (n *network) longest() int { return len(n.pairs) - 1 }
+
+// nodes are all node ids.
+func (n *network) nodes() []uint32 {
+	v := make([]uint32, n.graph.NumNodes())
+	for i := range v {
+		v[i] = uint32(i)
+	}
+	return v
+}

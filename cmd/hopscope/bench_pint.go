@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/papers"
+)
+
+func benchPINTCommand() *cobra.Command {
+	var o papers.PINTOptions
+	var figures []string
+	var format, svg string
+	c := &cobra.Command{
+		Use:   "pint",
+		Short: "The figures of PINT, as published and ours beside it in the same run",
+		Long: `Make the figures of PINT (SIGCOMM 2020) again: what was published, re-implemented,
+beside ours on the same input in the same run.
+
+  5      packets until 25 hops are known, by coding scheme
+  10     packets until a path is known, by its length; PPM and AMS2 for comparison`,
+		Args: exactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			for _, f := range figures {
+				if !slices.Contains(papers.PINTFigures(), f) {
+					return usagef("no figure %q; there are %s", f, strings.Join(papers.PINTFigures(), ", "))
+				}
+			}
+			if o.Runs < 0 || o.Runs > 10_000_000 {
+				return usagef("--runs %d is outside 0..10000000", o.Runs)
+			}
+			if svg != "" {
+				if err := os.MkdirAll(svg, 0o755); err != nil {
+					return err
+				}
+			}
+			for _, name := range papers.PINTFigures() {
+				if len(figures) > 0 && !slices.Contains(figures, name) {
+					continue
+				}
+				if err := benchPINT(c, name, o, format, svg); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(papers.PINTFigures(), ", ")+" (repeatable)")
+	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
+	f.StringVar(&format, "format", "table", "table or json")
+	f.StringVar(&svg, "svg", "", "directory for plots as SVG, made if need be")
+	return c
+}
+
+func benchPINT(c *cobra.Command, name string, o papers.PINTOptions, format, svg string) error {
+	var point atomic.Value
+	point.Store("")
+	o.Progress = func(p string) { point.Store(p) }
+	done := showProgress(c.ErrOrStderr(), "figure "+name, func() string { return point.Load().(string) })
+	figure, err := papers.PINT(c.Context(), name, o)
+	done()
+	if err != nil {
+		return err
+	}
+	if svg != "" {
+		for _, chart := range figure.Charts {
+			if err := writeChart(filepath.Join(svg, chart.File+".svg"), &chart); err != nil {
+				return fmt.Errorf("plot: %w", err)
+			}
+		}
+	}
+	if format == "json" {
+		return json.NewEncoder(c.OutOrStdout()).Encode(figure)
+	}
+	return figure.Print(c.OutOrStdout())
+}
+
+func writeChart(path string, chart *papers.Chart) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	return chart.Write(f)
+}
