@@ -11,26 +11,62 @@ const (
 	HashCRC             // CRC-32 and additions: what P4 targets compute natively
 )
 
-func (h Hash) String() string { return [...]string{"mix", "crc"}[h] }
+func (h Hash) String() string {
+	switch h {
+	case HashMix:
+		return "mix"
+	case HashCRC:
+		return "crc"
+	}
+	return "unknown"
+}
 
-// key makes the key of one of the hash functions of one packet.
-func (s *Scheme) key(seed, id, function uint32) uint64 {
-	if s.config.Hash == HashCRC {
+// The functions of a packet id: who writes, what becomes of values, which layer, which fragment of a value, and which
+// set of queries of a plan.
+const (
+	ofHops = 1 + iota
+	ofValues
+	ofLayer
+	ofFragment
+	ofSet
+)
+
+// key makes the key of one function for one packet. Keys alone are not uniform enough for HashCRC to be used as hashes.
+func (h Hash) key(seed, id, function uint32) uint64 {
+	if h == HashCRC {
 		return uint64(crc(crc(seed+function*0x85ebca6b) + id))
 	}
 	return finish(uint64(seed)<<32 ^ uint64(id) ^ uint64(function)*0xd6e8feb86659fd93)
 }
 
 // hash maps x to 32 uniform bits with a key.
-//
-// A CRC alone is linear: crc(key‖x) ⊕ crc(key‖y) would be the same for every packet, and two nodes whose hashes collide
-// once would collide always. The carries of the addition prevent that; x is hashed before it, so that neighbouring ids
-// do not differ in a few bits only.
-func (s *Scheme) hash(key uint64, x uint32) uint32 {
-	if s.config.Hash == HashCRC {
-		return crc(uint32(key) + crc(x))
+func (h Hash) hash(key uint64, x uint32) uint32 {
+	if h == HashCRC {
+		return crcHash(uint32(key), crc(x))
 	}
-	return uint32(finish(key+uint64(x)*0x9e3779b97f4a7c15) >> 32)
+	return mix(uint32(key), uint32(key>>32), x)
+}
+
+// global is a hash of the packet id alone.
+func (h Hash) global(seed, id, function uint32) uint32 {
+	key := h.key(seed, id, function)
+	if h == HashCRC {
+		return crcHash(uint32(key), function)
+	}
+	return uint32(key >> 32)
+}
+
+// mix is a keyed finaliser in the manner of MurmurHash3, of 32 bits so that processors and NICs do many at once. The
+// second key enters in the middle: two nodes differ by the same amount in every packet, and one key alone gives pairs
+// of nodes only 2³² ways to meet.
+func mix(k1, k2, x uint32) uint32 {
+	x += k1
+	x ^= x >> 16
+	x *= 0x21f0aaad
+	x ^= x >> 15
+	x += k2
+	x *= 0xd35a2d97
+	return x ^ x>>15
 }
 
 // finish is the finaliser of SplitMix64.
@@ -41,6 +77,14 @@ func finish(x uint64) uint64 {
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// crcHash is the keyed hash of the CRC family of a value whose CRC is c.
+//
+// A CRC alone is linear: crc(key‖x) ⊕ crc(key‖y) would be the same for every packet, and two nodes whose hashes collide
+// once would collide always. The carries of additions prevent that. One addition is not enough: the difference of two
+// nodes then takes few values, and pairs of neighbouring ids met up to twice as often as they should, or never. With
+// two, [TestNodesCollideIndependently] finds nothing.
+func crcHash(key, c uint32) uint32 { return crc(key + crc(key+c)) }
 
 // crcTables[n] is the CRC of a byte that n zero bytes follow.
 var crcTables = func() (t [6][256]uint32) {

@@ -27,8 +27,7 @@ func bitsFor(n int) int {
 // The comparison comes first, as in the paper, and a hop that both matches and replaces starts to count anew. The first
 // hop does not compare: there is nothing in the packet yet.
 func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
-	s := Scheme{config: Config{Hash: l.Hash}}
-	own := uint64(s.hash(s.key(l.Seed, id, 2), node)) >> (32 - l.Bits)
+	own := uint64(l.Hash.hash(l.Hash.key(l.Seed, id, ofValues), node)) >> (32 - l.Bits)
 	mask := mask64(l.Bits)
 	stored, count := digest&mask, digest>>l.Bits
 	report := false
@@ -39,7 +38,7 @@ func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bo
 			count++
 		}
 	}
-	if uint64(s.hash(s.key(l.Seed, id, 1), uint32(hop))) < 1<<32/uint64(max(hop, 1)) {
+	if uint64(l.Hash.hash(l.Hash.key(l.Seed, id, ofHops), uint32(hop))) < 1<<32/uint64(max(hop, 1)) {
 		stored, count = own, 0
 	}
 	return count<<l.Bits | stored, report

@@ -108,7 +108,9 @@ const shareTolerance = 1e-10
 // Validate names everything that is wrong with the plan.
 func (p *Plan) Validate() error {
 	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf("pint: plan: "+format, args...)) }
+	bad := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("pint: plan: "+format, args...))
+	}
 	if p.Bits < 1 || p.Bits > 64 {
 		bad("%d bits: want 1 to 64", p.Bits)
 	}
@@ -181,7 +183,7 @@ func (q *Query) check() error {
 		if q.Aggregation == Static {
 			break
 		}
-		if q.Scheme.tau < 1<<32 || q.Scheme.dialect != own {
+		if q.Scheme.dialect != own || q.Scheme.layers[0].upTo < 1<<32 {
 			return errors.New("dynamic values want the Baseline scheme: XORed values that change cannot be told apart")
 		}
 		if q.Code == nil || q.Code.Bits() != q.Scheme.Width() {
@@ -203,8 +205,7 @@ func (q *Query) check() error {
 
 // Set is the index of the set of queries that the packet carries: the global hash H over the cumulated shares.
 func (p *Plan) Set(packetID uint32) int {
-	s := Scheme{config: Config{Hash: p.Hash}}
-	h := uint64(s.hash(s.key(p.Seed, packetID, 5), 0))
+	h := uint64(p.Hash.global(p.Seed, packetID, ofSet))
 	var sum float64
 	for i := range p.Sets {
 		if sum += p.Sets[i].Share; h < uint64(sum*(1<<32)+.5) {

@@ -1,0 +1,59 @@
+package pint
+
+import "math/bits"
+
+// Packet is what the hashes say about one instance of one packet, whatever its path.
+type Packet struct {
+	hops     uint64 // key of the hash g, which decides for each hop
+	values   uint64 // key of the hash h, which maps values
+	id       uint32
+	fragment uint32
+	layer    uint8
+	Baseline bool
+}
+
+// Fragment is the part of a value that the packet carries, 0 being the lowest bits; 0 for hashes.
+func (p *Packet) Fragment() int { return int(p.fragment) }
+
+// Packet hashes a packet id for an instance.
+func (s *Scheme) Packet(id uint32, instance int) Packet {
+	switch s.dialect {
+	case mininet:
+		return mininetPacket(id)
+	case tofino:
+		return s.tofinoPacket(id)
+	}
+	h, seed := s.config.Hash, s.config.Seed+uint32(instance)*0x9e3779b9
+	p := Packet{id: id, hops: h.key(seed, id, ofHops), values: h.key(seed, id, ofValues)}
+	if len(s.layers) > 1 {
+		for g := uint64(h.global(seed, id, ofLayer)); g >= s.layers[p.layer].upTo; {
+			p.layer++
+		}
+	}
+	p.Baseline = p.layer == 0
+	if s.parts > 1 {
+		p.fragment = uint32(uint64(h.global(seed, id, ofFragment)) * uint64(s.parts) >> 32)
+	}
+	return p
+}
+
+// Role says how a writer's value is in the digest.
+type Role uint8
+
+// The roles of writers.
+const (
+	Replaced   Role = iota // the value is the digest: Baseline
+	Folded                 // one of several XORed values, and others were folded in after it
+	FoldedLast             // the XORed value of the last writer; only the Mininet dialect tells it from Folded
+)
+
+// Role of the writer at hop i, one of the set that Writers gave.
+func (p *Packet) Role(writers uint64, i int) Role {
+	switch {
+	case p.Baseline:
+		return Replaced
+	case bits.Len64(writers) == i:
+		return FoldedLast
+	}
+	return Folded
+}

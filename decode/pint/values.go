@@ -1,0 +1,39 @@
+package pint
+
+// Value is what a switch with that value (for path tracing, its node id) contributes to the digest. The digest is the
+// XOR of the contributions of all writers.
+func (s *Scheme) Value(p *Packet, role Role, value uint32) uint32 {
+	switch s.dialect {
+	case mininet:
+		return mininetValue(p, role, value)
+	case tofino:
+		return tofinoValue(p, value)
+	}
+	if s.config.ValueBits > 0 {
+		return s.fragment(p, value)
+	}
+	return s.config.Hash.hash(p.values, value) >> (32 - s.config.Bits)
+}
+
+// fragment is the packet's part of a raw value.
+func (s *Scheme) fragment(p *Packet, value uint32) uint32 {
+	return uint32(uint64(value) & mask64(s.config.ValueBits) >> (p.fragment * uint32(s.config.Bits)) & mask64(s.config.Bits))
+}
+
+// Values sets dst[n] to Value of values[n] for all of them. dst must be as long as values.
+func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
+	dst = dst[:len(values)]
+	switch {
+	case s.dialect != own || s.config.ValueBits > 0:
+		for n, v := range values {
+			dst[n] = s.Value(p, role, v)
+		}
+	case s.config.Hash == HashCRC:
+		key, shift := uint32(p.values), 32-s.config.Bits
+		for n, v := range values {
+			dst[n] = crcHash(key, crc(v)) >> shift
+		}
+	default:
+		mixValues(dst, uint32(p.values), uint32(p.values>>32), values, 32-s.config.Bits)
+	}
+}

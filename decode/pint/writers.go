@@ -1,0 +1,158 @@
+package pint
+
+import "math/bits"
+
+// layer says which hops write into packets of one layer.
+type layer struct {
+	upTo uint64 // the layer's packets have a layer hash below, and not below the one before
+
+	// Hop i writes when its hash is at most limits[i-1].
+	limits [MaxHops]uint32
+
+	// The same bit by bit, for vectors. Hops in always write. The bits of the others' thresholds, the highest first,
+	// stand in planes, a bit for each hop; planes of zeros at the end are left out.
+	always uint64
+	planes []uint64
+}
+
+// newLayer makes a layer in which the threshold of hop i is below(i) of 2³², and at least 1.
+func newLayer(upTo uint64, below func(i int) uint64) layer {
+	l := layer{upTo: upTo, planes: make([]uint64, 32)}
+	n := 0
+	for i := range MaxHops {
+		t := below(i + 1)
+		l.limits[i] = uint32(t - 1)
+		if t == 1<<32 {
+			l.always |= 1 << i
+			continue
+		}
+		for j := range l.planes {
+			l.planes[j] |= t >> (31 - j) & 1 << i
+		}
+		n = max(n, 32-bits.TrailingZeros64(t))
+	}
+	l.planes = l.planes[:n]
+	return l
+}
+
+// Writes reports whether the switch at hop i, counted from 1, writes into the packet.
+func (s *Scheme) Writes(p *Packet, i int) bool {
+	if i < 1 || i > MaxHops {
+		return false
+	}
+	switch s.dialect {
+	case mininet:
+		return mininetWrites(p, i)
+	case tofino:
+		return tofinoWrites(p, i)
+	}
+	l := &s.layers[p.layer]
+	if !s.config.Vectors {
+		return s.config.Hash.hash(p.hops, uint32(i)) <= l.limits[i-1]
+	}
+	if l.always>>(i-1)&1 != 0 {
+		return true
+	}
+	for j, t := range l.planes {
+		r := s.config.Hash.vector(p.hops, j)
+		if d := (r ^ t) >> (i - 1) & 1; d != 0 {
+			return t>>(i-1)&1 != 0
+		}
+	}
+	return false
+}
+
+// Writers is the set of hops whose values are in the digest after k hops, bit i-1 for hop i: for Baseline the last one
+// that wrote, otherwise all. For k above MaxHops it is that of MaxHops.
+func (s *Scheme) Writers(p *Packet, k int) uint64 {
+	if k < 1 {
+		return 0
+	}
+	k = min(k, MaxHops)
+	switch {
+	case s.dialect != own:
+		return s.writersOneByOne(p, k)
+	case s.config.Vectors:
+		return s.writersByVectors(p, k)
+	}
+	l := &s.layers[p.layer]
+	set := s.config.Hash.below(p.hops, &l.limits, k)
+	if p.Baseline {
+		set = last(set)
+	}
+	return set
+}
+
+// last is the highest element of a set.
+func last(set uint64) uint64 { return 1 << 63 >> bits.LeadingZeros64(set) }
+
+func (s *Scheme) writersOneByOne(p *Packet, k int) (set uint64) {
+	for i := k; i >= 1; i-- {
+		if s.Writes(p, i) {
+			set |= 1 << (i - 1)
+			if p.Baseline {
+				break
+			}
+		}
+	}
+	return set
+}
+
+// writersByVectors compares the hashes of all hops with their thresholds at once, bit by bit from the highest. After j
+// bits a hop is undecided with probability 2⁻ʲ, so that log₂k + 2 steps are enough on average; an XOR layer with p =
+// 2⁻ᵐ takes m, and is the AND of m vectors, or of their complements, as in the paper. For Baseline, only the last hop
+// counts: it is enough that nothing above it is undecided.
+func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
+	l := &s.layers[p.layer]
+	path := ^uint64(0) >> (MaxHops - k)
+	set, undecided := l.always&path, ^l.always&path
+	until := uint64(0)
+	if p.Baseline {
+		until = set
+	}
+	for j, t := range l.planes {
+		if undecided <= until {
+			break
+		}
+		r := s.config.Hash.vector(p.hops, j)
+		set |= undecided & t &^ r
+		undecided &^= t ^ r
+		if p.Baseline {
+			until = set
+		}
+	}
+	if p.Baseline {
+		return last(set)
+	}
+	return set
+}
+
+// vector is the j-th pseudo-random vector with a key.
+func (h Hash) vector(key uint64, j int) uint64 {
+	if h == HashCRC {
+		return uint64(crcHash(uint32(key), hopCRC[2*j]))<<32 | uint64(crcHash(uint32(key), hopCRC[2*j+1]))
+	}
+	return finish(key + uint64(j+1)*0x9e3779b97f4a7c15)
+}
+
+// below is the set of the first k hops whose hashes are not above their limits.
+func (h Hash) below(key uint64, limits *[MaxHops]uint32, k int) (set uint64) {
+	if h == HashCRC {
+		for i, limit := range limits[:k] {
+			set |= notAbove(crcHash(uint32(key), hopCRC[i+1]), limit) << i
+		}
+		return set
+	}
+	return mixBelow(uint32(key), uint32(key>>32), limits, k)
+}
+
+// notAbove is 1 if a ≤ b, else 0, without a branch that processors guess wrong.
+func notAbove(a, b uint32) uint64 { return (uint64(a) - uint64(b) - 1) >> 63 }
+
+// hopCRC[i] is the CRC of hop number i.
+var hopCRC = func() (t [MaxHops + 1]uint32) {
+	for i := range t {
+		t[i] = crc(uint32(i))
+	}
+	return t
+}()

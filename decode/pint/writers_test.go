@@ -1,0 +1,167 @@
+package pint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// configs are schemes of our own of all kinds.
+func configs() map[string]Config {
+	list := make(map[string]Config)
+	for _, h := range []Hash{HashMix, HashCRC} {
+		for _, vectors := range []bool{false, true} {
+			name := h.String()
+			if vectors {
+				name += " vectors"
+			}
+			c := Config{Hash: h, Vectors: vectors, Seed: 7, Bits: 8, Instances: 1}
+			add := func(kind string, change func(c *Config)) {
+				c := c
+				change(&c)
+				list[name+" "+kind] = c
+			}
+			add("baseline", func(c *Config) { c.Tau = 1 })
+			add("xor", func(c *Config) { c.P = []float64{.04} })
+			add("half", func(c *Config) { c.P = []float64{.5} })
+			add("all", func(c *Config) { c.P = []float64{1} })
+			add("never", func(c *Config) { c.P = []float64{1e-30} })
+			add("hybrid", func(c *Config) { c.Bits, c.Instances, c.Tau, c.P = 8, 2, .5, []float64{.1} })
+			add("layers", func(c *Config) { c.Bits, c.Instances, c.Tau, c.P = 1, 3, .4, []float64{.05, .2, .375} })
+			add("fragments", func(c *Config) { c.Tau, c.P, c.ValueBits = .3, []float64{.1}, 30 })
+			add("wide", func(c *Config) { c.Bits, c.Instances, c.Tau, c.P = 32, 2, .3, []float64{.25} })
+		}
+	}
+	return list
+}
+
+func scheme(t testing.TB, c Config) *Scheme {
+	t.Helper()
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func schemes(t testing.TB) map[string]*Scheme {
+	list := map[string]*Scheme{"mininet": Mininet(), "tofino": Tofino(false), "tofino high": Tofino(true)}
+	for name, c := range configs() {
+		list[name] = scheme(t, c)
+	}
+	return list
+}
+
+// The set of writers is what the switches decide one by one.
+func TestWritersAreWhoWrites(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for name, s := range schemes(t) {
+		for range 3000 {
+			id, k := rng.Uint32(), 1+rng.IntN(MaxHops)
+			if s.dialect != own {
+				id %= 1000
+			}
+			p := s.Packet(id, rng.IntN(s.Instances()))
+			if got, want := s.Writers(&p, k), s.writersOneByOne(&p, k); got != want {
+				t.Fatalf("seed %d: %s: packet %d after %d hops: writers %b, want %b", seed, name, id, k, got, want)
+			}
+		}
+	}
+}
+
+// Paths that no digest can tell of are no reason to fail.
+func TestWritersOutOfRange(t *testing.T) {
+	for name, s := range schemes(t) {
+		p := s.Packet(1, 0)
+		for _, k := range []int{-1 << 40, -1, 0} {
+			if got := s.Writers(&p, k); got != 0 {
+				t.Errorf("%s: writers after %d hops: %b", name, k, got)
+			}
+		}
+		if got, want := s.Writers(&p, 1<<40), s.Writers(&p, MaxHops); got != want {
+			t.Errorf("%s: writers after very many hops: %b, want %b", name, got, want)
+		}
+		for _, i := range []int{-1 << 40, -1, 0, MaxHops + 1, 1 << 40} {
+			if s.Writes(&p, i) {
+				t.Errorf("%s: hop %d writes", name, i)
+			}
+		}
+	}
+}
+
+// Many values at once are the same as one by one.
+func TestValues(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for name, s := range schemes(t) {
+		for n := range 70 {
+			values, dst := make([]uint32, n), make([]uint32, n)
+			for i := range values {
+				values[i] = rng.Uint32() >> rng.IntN(32)
+			}
+			p := s.Packet(rng.Uint32N(1000), 0)
+			s.Values(dst, &p, FoldedLast, values)
+			for i, v := range values {
+				if want := s.Value(&p, FoldedLast, v); dst[i] != want {
+					t.Fatalf("seed %d: %s: value %d of %d, %#x: %#x, want %#x", seed, name, i, n, v, dst[i], want)
+				}
+			}
+		}
+	}
+}
+
+var sink uint64
+
+func BenchmarkWriters(b *testing.B) {
+	for _, name := range []string{"mix", "mix vectors", "crc", "crc vectors"} {
+		for _, k := range []int{5, 25, 59} {
+			b.Run(fmt.Sprintf("%s/k=%d", name, k), func(b *testing.B) {
+				s := scheme(b, configs()[name+" hybrid"])
+				id := uint32(0)
+				for b.Loop() {
+					p := s.Packet(id, 0)
+					sink += s.Writers(&p, k)
+					id++
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkVerify is what a decoder that knows the path does with a digest.
+func BenchmarkVerify(b *testing.B) {
+	for _, name := range []string{"mix", "mix vectors", "crc", "crc vectors"} {
+		for _, k := range []int{5, 59} {
+			b.Run(fmt.Sprintf("%s/k=%d", name, k), func(b *testing.B) {
+				s := scheme(b, configs()[name+" hybrid"])
+				path := make([]uint32, k)
+				for i := range path {
+					path[i] = uint32(i * 7)
+				}
+				id := uint32(0)
+				for b.Loop() {
+					sink += s.Digest(id, path)
+					id++
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkValues(b *testing.B) {
+	for _, name := range []string{"mix", "crc"} {
+		b.Run(name+"/754", func(b *testing.B) {
+			s := scheme(b, configs()[name+" hybrid"])
+			values, dst := make([]uint32, 754), make([]uint32, 754)
+			for i := range values {
+				values[i] = uint32(i)
+			}
+			p := s.Packet(1, 0)
+			for b.Loop() {
+				s.Values(dst, &p, FoldedLast, values)
+			}
+			sink += uint64(dst[0])
+		})
+	}
+}
