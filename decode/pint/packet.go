@@ -25,9 +25,10 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 	}
 	h, seed := s.config.Hash, s.config.Seed+uint32(instance)*0x9e3779b9
 	p := Packet{id: id, hops: h.key(seed, id, ofHops), values: h.key(seed, id, ofValues)}
-	if len(s.layers) > 1 {
-		for g := uint64(h.global(seed, id, ofLayer)); g >= s.layers[p.layer].upTo; {
-			p.layer++
+	if n := len(s.layers) - 1; n > 0 {
+		g := uint64(h.global(seed, id, ofLayer))
+		for i := range n { // processors cannot guess the layer: no branch
+			p.layer += uint8((s.layers[i].upTo - 1 - g) >> 63)
 		}
 	}
 	p.Baseline = p.layer == 0

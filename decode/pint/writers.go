@@ -4,7 +4,7 @@ import "math/bits"
 
 // layer says which hops write into packets of one layer.
 type layer struct {
-	upTo uint64 // the layer's packets have a layer hash below, and not below the one before
+	upTo uint64 // packets with a layer hash that is not below are in a layer further on
 
 	// Hop i writes when its hash is at most limits[i-1].
 	limits [MaxHops]uint32
@@ -75,16 +75,18 @@ func (s *Scheme) Writers(p *Packet, k int) uint64 {
 	case s.config.Vectors:
 		return s.writersByVectors(p, k)
 	}
-	l := &s.layers[p.layer]
-	set := s.config.Hash.below(p.hops, &l.limits, k)
+	return p.keep(s.config.Hash.below(p.hops, &s.layers[p.layer].limits, k))
+}
+
+// keep is what is left in the digest of those that wrote. A processor can guess Baseline or not no better than we: there
+// is no branch.
+func (p *Packet) keep(set uint64) uint64 {
+	last := uint64(1) << 63 >> bits.LeadingZeros64(set)
 	if p.Baseline {
-		set = last(set)
+		set = last
 	}
 	return set
 }
-
-// last is the highest element of a set.
-func last(set uint64) uint64 { return 1 << 63 >> bits.LeadingZeros64(set) }
 
 func (s *Scheme) writersOneByOne(p *Packet, k int) (set uint64) {
 	for i := k; i >= 1; i-- {
@@ -106,25 +108,19 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 	l := &s.layers[p.layer]
 	path := ^uint64(0) >> (MaxHops - k)
 	set, undecided := l.always&path, ^l.always&path
-	until := uint64(0)
+	settles := uint64(0) // Baseline: all ones
 	if p.Baseline {
-		until = set
+		settles = ^uint64(0)
 	}
 	for j, t := range l.planes {
-		if undecided <= until {
+		if undecided <= set&settles {
 			break
 		}
 		r := s.config.Hash.vector(p.hops, j)
 		set |= undecided & t &^ r
 		undecided &^= t ^ r
-		if p.Baseline {
-			until = set
-		}
 	}
-	if p.Baseline {
-		return last(set)
-	}
-	return set
+	return p.keep(set)
 }
 
 // vector is the j-th pseudo-random vector with a key.
