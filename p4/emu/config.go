@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"net/netip"
 	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // Config describes a network, its traffic, its telemetry and what happens to it.
@@ -46,6 +48,12 @@ type Config struct {
 	QueueReportBytes   int                `yaml:"queue_report_bytes" doc:"Occupancy from which INT-MD nodes report a queue by themselves; 0 for never." range:"0..16000000"`
 	QueueReportGap     time.Duration      `yaml:"queue_report_gap" doc:"Least time between two such reports of a queue." range:"0s..1m"`
 
+	// Plan is what all switches do to the digests of packets that carry PINT; nil for none. The last switch reports
+	// the digests of sampled packets, whatever its dialect.
+	Plan          *pint.Plan    `yaml:"-"`
+	PINTShare     float64       `yaml:"pint_share" doc:"Share of flows whose packets carry PINT digests, and no INT." range:"0..1"`
+	LoopReportGap time.Duration `yaml:"loop_report_gap" doc:"Least time between two reports of routing loops at an interface." range:"0s..1m"`
+
 	Epoch     time.Time     `yaml:"-"` // device time when virtual time is 0
 	ClockSkew time.Duration `yaml:"clock_skew" doc:"Bound of the difference between a device's clock and the true time." range:"0s..1h"`
 	FirstNode uint32        `yaml:"first_node_id" doc:"Node id of the topology's first switch; the others follow."`
@@ -79,7 +87,7 @@ func DefaultConfig() Config {
 		Dialect:      MD21,
 		Instructions: insNodeID | insLevel1 | insLatency | insQueue | insIngress | insEgress | insTx,
 		MaxHops:      8, ReportsPerDatagram: 1, ReportHold: 5 * time.Millisecond, HardwareIDs: 1,
-		DropReports: true, QueueReportGap: 10 * time.Millisecond,
+		DropReports: true, QueueReportGap: 10 * time.Millisecond, LoopReportGap: 10 * time.Millisecond,
 		Epoch: time.Unix(1_700_000_000, 0), FirstNode: 1,
 		Exporters: netip.AddrFrom4([4]byte{127, 16, 0, 1}), ReportPort: 32766, ProbePort: 2222,
 	}
@@ -115,6 +123,19 @@ func (c *Config) hopWords(d Dialect) int {
 	return w
 }
 
+// uses reports whether any switch is of dialect d.
+func (c *Config) uses(d Dialect) bool {
+	if c.Dialect == d {
+		return true
+	}
+	for _, x := range c.Dialects {
+		if x == d {
+			return true
+		}
+	}
+	return false
+}
+
 // Validate checks what the ranges of single fields cannot say. New calls it too, and checks the script and the probes,
 // which need the topology.
 func (c *Config) Validate() error {
@@ -138,19 +159,8 @@ func (c *Config) Validate() error {
 	if !c.Exporters.Is4() {
 		bad("exporters: %v is no IPv4 address", c.Exporters)
 	}
-	uses := func(d Dialect) bool {
-		if c.Dialect == d {
-			return true
-		}
-		for _, x := range c.Dialects {
-			if x == d {
-				return true
-			}
-		}
-		return false
-	}
 	for _, d := range []Dialect{MD21, MD10} {
-		if !uses(d) {
+		if !c.uses(d) {
 			continue
 		}
 		w := c.hopWords(d)
@@ -160,11 +170,14 @@ func (c *Config) Validate() error {
 			bad("max_hops: %d blocks of %d words make %d, above the 255 of INT's length field", c.MaxHops, w, most)
 		}
 	}
-	if uses(MD10) && c.Instructions&insBuffer != 0 {
+	if c.uses(MD10) && c.Instructions&insBuffer != 0 {
 		bad("instructions: %#04x has bit 8 (buffer), which INT 1.0 does not know", c.Instructions)
 	}
 	if c.Dialect >= numDialects || c.Marker > MarkPort {
 		bad("dialect %d or marker %d is unknown", c.Dialect, c.Marker)
+	}
+	if err := c.checkPlan(); err != nil {
+		errs = append(errs, err)
 	}
 	// Ranges are repeated where a value outside of them would not be noticed but divided by.
 	if c.LinkRate < 100_000 || c.HostsPerEdge < 1 || c.HostsPerEdge > 250 || c.SampleEvery < 1 || c.MaxHops < 1 || c.ReportsPerDatagram < 1 ||

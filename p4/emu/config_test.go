@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
 )
 
 func TestErrorsNameTheProblem(t *testing.T) {
@@ -64,6 +66,14 @@ func TestErrorsNameTheProblem(t *testing.T) {
 		{"probe rate", func(c *Config) { c.Probes = []Probe{{From: "edge-0-0", Ports: []int{1}}} }, "at most once a millisecond"},
 		{"probe ids", func(c *Config) { c.FirstNode = 250; c.Probes = demoProbes() }, "node ids go up to 269"},
 		{"probe udp", func(c *Config) { c.ProbePort = 99; c.Probes = demoProbes() }, "probe_port 99"},
+		{"share without plan", func(c *Config) { c.PINTShare = .5 }, "pint_share: 0.5 without an execution plan"},
+		{"share", func(c *Config) { c.Plan, c.PINTShare = testPlan(t, pint.HashMix), 1.5 }, "pint_share: 1.5 is outside 0..1"},
+		{"plan", func(c *Config) { c.Plan = &pint.Plan{} }, "plan: 0 bits"},
+		{"plan and reports", func(c *Config) {
+			c.Plan, c.Dialects = testPlan(t, pint.HashMix), map[string]Dialect{"core-0": Local05}
+		}, "plan: switches of dialect local-0.5 do not send reports 2.0"},
+		{"fault divert", fault(Fault{Kind: DivertFlows, Node: "core-0", Peer: "edge-0-0", Value: 1}), "no link between core-0 and edge-0-0"},
+		{"fault divert share", fault(Fault{Kind: DivertFlows, Node: "core-0", Peer: "agg-0-0"}), "value 0 is outside 0..1"},
 		{"fault switch", fault(Fault{Kind: SilenceReports, Node: "x"}), `script, line 0 (silence-reports x): there is no switch "x"`},
 		{"fault peer", fault(Fault{Kind: LinkDown, Node: "core-0", Peer: "x"}), `there is no switch "x"`},
 		{"fault link", fault(Fault{Kind: LinkDown, Node: "core-0", Peer: "core-1"}), "no link between core-0 and core-1"},

@@ -23,12 +23,13 @@ const (
 	ReorderReports                    // each datagram of Node is passed by the next one with probability Value
 	SilenceReports                    // Node writes no reports, and numbers none
 	RestartReports                    // the sequence numbers of Node begin again at 0, at once
+	DivertFlows                       // Node sends the share Value of all flows to Peer, but those of its own hosts
 	numFaults
 )
 
 var faultNames = [numFaults]string{
 	"cut-rate", "cross-traffic", "link-down", "deny-flows", "withdraw-route", "slow-switch", "lose-reports",
-	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports",
+	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports", "divert-flows",
 }
 
 func (k FaultKind) String() string {
@@ -39,6 +40,10 @@ func (k FaultKind) String() string {
 }
 
 // Fault is one line of the script.
+//
+// DivertFlows has two uses. Towards another switch on a shortest path it is a change of path that loses nothing. Towards
+// a switch whose own way to the destination leads back it is a routing loop. A longer loop takes several such faults, one
+// for each switch on it; they divert the same flows. Packets in a loop end when their TTL does.
 type Fault struct {
 	Kind       FaultKind
 	At, For    time.Duration // from the beginning of the script; it lasts from At until At + For
@@ -62,7 +67,7 @@ func (f Fault) String() string {
 	return s
 }
 
-func (k FaultKind) onLink() bool  { return k <= LinkDown }
+func (k FaultKind) onLink() bool  { return k <= LinkDown || k == DivertFlows }
 func (k FaultKind) hasPeer() bool { return k.onLink() || k == WithdrawRoute }
 func (k FaultKind) hasValue() bool {
 	switch k {
@@ -238,7 +243,7 @@ func (n *Network) applyLink(iface int) {
 // applySwitch sets the state of a switch from all faults that are active on it.
 func (n *Network) applySwitch(node int) {
 	d := &n.switches[node]
-	d.extra, d.acl, d.noRoute = 0, 0, d.noRoute[:0]
+	d.extra, d.acl, d.noRoute, d.diverts = 0, 0, d.noRoute[:0], d.diverts[:0]
 	d.silent, d.loss, d.duplicate, d.reorder = false, 0, 0, 0
 	for i := range n.script {
 		s := &n.script[i]
@@ -247,7 +252,7 @@ func (n *Network) applySwitch(node int) {
 		}
 		switch s.Kind {
 		case DenyFlows:
-			d.acl = max(d.acl, uint64(min(s.Value, 1-0x1p-53)*(1<<64)))
+			d.acl = max(d.acl, probability(s.Value))
 		case WithdrawRoute:
 			d.noRoute = append(d.noRoute, s.edge)
 		case SlowSwitch:
@@ -260,6 +265,8 @@ func (n *Network) applySwitch(node int) {
 			d.reorder = max(d.reorder, s.Value)
 		case SilenceReports:
 			d.silent = true
+		case DivertFlows:
+			d.diverts = append(d.diverts, divert{probability(s.Value), int32(s.iface)})
 		}
 	}
 	if d.reorder == 0 {

@@ -36,7 +36,7 @@ func (n *Network) ingress(i int32, p *packet) {
 		return
 	}
 	dst := &n.hosts[p.dst]
-	if p.sampled && n.ifHost[p.in] >= 0 {
+	if p.sampled && !p.pint && n.ifHost[p.in] >= 0 {
 		n.source(p, d)
 	}
 	if d.acl != 0 && mix(p.hash^d.salt^aclSalt) < d.acl {
@@ -47,12 +47,8 @@ func (n *Network) ingress(i int32, p *packet) {
 		n.drop(i, p, Expired)
 		return
 	}
-	switch {
-	case dst.node == p.node:
-		p.out = dst.iface
-	case slices.Contains(d.noRoute, dst.edge):
-	default:
-		p.out = n.routes.next(p.node, d.salt, dst.edge, len(n.switches), p.hash)
+	if !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node {
+		p.out = n.nextHop(p.node, dst, p.hash)
 	}
 	if p.out < 0 {
 		n.drop(i, p, NoRoute)
@@ -119,7 +115,10 @@ func (n *Network) egress(p *packet, last bool) {
 		to, kind = int(n.ifNode[n.ifPeer[p.out]]), macSwitch
 	}
 	p.readdress(int(p.node), kind, to)
-	if p.sampled {
+	switch {
+	case p.pint:
+		n.writeDigest(p, d, h, last)
+	case p.sampled:
 		n.telemetry(p, d, h, last)
 	}
 }
@@ -163,6 +162,7 @@ func (n *Network) observe(p *packet, why Outcome) {
 	n.journey = Journey{
 		Flow: int(p.flow), Probe: p.kind == sourceRouted, Key: p.key, PacketID: p.id, Sampled: p.sampled, Outcome: why,
 		At: time.Duration(n.now), Node: int(p.node), Hops: p.hops, Frame: p.buf, Length: p.size,
+		PINT: p.pint, DigestID: p.digestID, Digest: p.digest,
 	}
 	n.cfg.Observe(&n.journey)
 }

@@ -105,12 +105,12 @@ func (n *Network) build(p *packet, index int, f *flow, size int) {
 	ip := size - ethLen
 	var pseudo uint64
 	if f.v6 {
-		b = append(b, 0x86, 0xdd, 0x60|f.dscp>>2, f.dscp<<6, 0, 0, byte((ip-40)>>8), byte(ip-40), f.proto, 64)
+		b = append(b, 0x86, 0xdd, 0x60|f.dscp>>2, f.dscp<<6, 0, 0, byte((ip-40)>>8), byte(ip-40), f.proto, hostTTL)
 		b = append(append(b, src.v6[:]...), dst.v6[:]...)
 		pseudo = sum(b[ethLen+8 : ethLen+40])
 		p.l4 = ethLen + 40
 	} else {
-		b = append(b, 0x08, 0x00, 0x45, f.dscp<<2, byte(ip>>8), byte(ip), byte(f.id>>8), byte(f.id), 0, 0, 64, f.proto, 0, 0)
+		b = append(b, 0x08, 0x00, 0x45, f.dscp<<2, byte(ip>>8), byte(ip), byte(f.id>>8), byte(f.id), 0, 0, hostTTL, f.proto, 0, 0)
 		b = append(append(b, src.v4[:]...), dst.v4[:]...)
 		be.PutUint16(b[ethLen+10:], ^fold(sum(b[ethLen:ethLen+20])))
 		pseudo = sum(b[ethLen+12 : ethLen+20])
@@ -210,6 +210,14 @@ func (p *packet) setProto(v uint8) {
 // readdress writes the MAC addresses of the line that the packet leaves by.
 func (p *packet) readdress(from int, toKind byte, to int) {
 	appendMAC(appendMAC(p.buf[:0], toKind, to), macSwitch, from)
+}
+
+// ttl reads the TTL, or the hop limit.
+func (p *packet) ttl() uint8 {
+	if p.v6 {
+		return p.buf[p.l3+7]
+	}
+	return p.buf[p.l3+8]
 }
 
 // decrementTTL does what every router does, and gives false when the TTL is used up.

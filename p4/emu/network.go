@@ -37,6 +37,8 @@ type Network struct {
 	reroute int32 // timer that rebuilds the routes
 	script  []fault
 
+	planner planner
+
 	traffic, jitter, crossing, delivery *rand.Rand
 
 	emit    func(Datagram)
@@ -53,6 +55,7 @@ type device struct {
 	extra   int64 // pipeline delay added by a fault
 	acl     uint64
 	noRoute []int32 // destinations (indexes of switches with hosts) withdrawn by a fault
+	diverts []divert
 	exporter
 }
 
@@ -108,6 +111,11 @@ type packet struct {
 	waiting           bool           // a probe in its queue; its next event is leaving it
 	key               decode.FlowKey // kept only for an observer
 
+	pint     bool  // carries a digest, and no INT
+	hop      uint8 // of the last switch that wrote it
+	digestID uint32
+	digest   uint64
+
 	buf  []byte
 	hops []Hop
 }
@@ -144,6 +152,10 @@ func New(cfg Config, seed uint64) (*Network, error) {
 	n := &Network{
 		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
+	}
+	if cfg.Plan != nil {
+		n.planner.share = probability(cfg.PINTShare)
+		n.planner.set(cfg.Plan)
 	}
 	if err := n.buildGraph(source(5)); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
@@ -233,7 +245,7 @@ func (n *Network) buildQueues() {
 	n.queues = make([]queue, n.graph.NumInterfaces())
 	ps := max(1, 8e12/n.cfg.LinkRate)
 	for i := range n.queues {
-		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62}
+		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62, looped: -1 << 62}
 	}
 }
 

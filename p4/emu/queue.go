@@ -20,6 +20,7 @@ type queue struct {
 	utilization uint32 // hundredths of a percent
 
 	reported int64 // time of the last queue report
+	looped   int64 // time of the last loop report
 }
 
 // sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1).
@@ -31,6 +32,9 @@ type sending struct {
 
 // utilizationWindow is the time over which switches measure the use of their lines.
 const utilizationWindow = 100e6
+
+// fullUtilization is the utilization of a line that is never idle.
+const fullUtilization = 10000
 
 // transmission is the time that a packet is on the line, in ns and at least 1.
 func (q *queue) transmission(bytes int64) int64 { return max(1, bytes*q.psPerByte/1000) }
@@ -64,7 +68,7 @@ func (q *queue) roll(now int64) {
 	}
 	q.utilization = 0
 	if now < q.windowEnd+utilizationWindow {
-		q.utilization = uint32(min(q.windowBytes*q.psPerByte*10/utilizationWindow, 10000))
+		q.utilization = uint32(min(q.windowBytes*q.psPerByte*10/utilizationWindow, fullUtilization))
 	}
 	q.windowBytes = 0
 	q.windowEnd = now - now%utilizationWindow + utilizationWindow

@@ -95,6 +95,8 @@ type subject struct {
 	reason  uint8
 	full    bool // dropped at a queue: egress and occupancy are known
 	transit bool // sent by a transit node, for a packet that carries INT-MD
+	digest  bool // the packet's PINT digest
+	looped  uint8
 }
 
 // telemetry is what a switch's egress does to a sampled packet, after everything else.
@@ -149,9 +151,16 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 	}
 	n.stats.Reports.Written++
 	d.truth.Written++
-	if s.drop {
+	switch {
+	case s.drop:
 		n.stats.Reports.Drops++
 		d.truth.Drops++
+	case s.looped > 0:
+		n.stats.Reports.Loops++
+		d.truth.Loops++
+	case s.digest:
+		n.stats.Reports.Digests++
+		d.truth.Digests++
 	}
 	hw := (int(s.hop.IngressPort) - 1) % len(d.seq)
 	switch d.dialect {
@@ -167,9 +176,10 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 // flags gives D, Q and F in the three lowest bits.
 func (n *Network) flags(s *subject) byte {
 	f := byte(1)
-	if s.drop {
+	switch {
+	case s.drop:
 		f |= 4
-	} else if n.congested(s.hop.QueueBytes) {
+	case !s.digest && n.congested(s.hop.QueueBytes): // a digest is not about this queue
 		f |= 2
 	}
 	return f
@@ -204,8 +214,13 @@ func (p *packet) appendInner(b []byte, from, length int) []byte {
 // report20 adds to the group of the subsystem (telemetry report v2.0 §3).
 func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	g := &d.groups[hw]
-	bitmap := uint16(0)
+	var bitmap, domain, ds uint16
 	switch {
+	case s.digest:
+		domain, ds = pintDomain, n.planner.bits
+		if s.looped > 0 {
+			ds |= dsLoop
+		}
 	case s.full:
 		bitmap = insLevel1 | insQueue | insIngress | insDrop
 	case s.drop:
@@ -224,7 +239,7 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	}
 	from, length := n.inner(p, ethernet)
 	length = (length + 3) &^ 3
-	md := bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&(insIngress|insEgress|insLevel2))
+	md := bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&(insIngress|insEgress|insLevel2)) + bits.OnesCount16(ds)
 	words := 2 + md + length/4
 	if g.count > 0 && len(g.buf)+4+4*words > largestDatagram {
 		n.flush(d, hw)
@@ -239,10 +254,15 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	}
 	b := append(g.buf, 1<<4|inType, byte(min(words, 0xff)), byte(md), flags)
 	b = be.AppendUint16(b, bitmap)
-	b = append(b, 0, 0, 0, 0, 0, 0)
+	b = be.AppendUint16(b, domain)
+	b = be.AppendUint16(b, ds)
+	b = append(b, 0, 0)
 	b = n.block(b, bitmap&^insDrop, false, d, &s.hop)
-	if s.drop {
+	switch {
+	case s.drop:
 		b = append(b, 0, s.reason, 0, 0)
+	case s.digest:
+		b = n.planner.appendDigest(b, ds, p, s.looped)
 	}
 	g.buf = p.appendInner(b, from, length)
 	g.count++

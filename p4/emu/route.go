@@ -39,18 +39,53 @@ func (r *routes) next(s int32, salt uint64, e int32, nodes int, hash uint64) int
 	return set[pick(mix(hash^salt), len(set))]
 }
 
-// Route gives the switches and egress interfaces that flow i takes by the routes of this moment; ok is false if they
-// do not lead to its destination. Faults that drop packets are not considered.
+// divert is a fault's line in the forwarding table of a switch: these flows leave by that interface.
+type divert struct {
+	share uint64 // of flows, in 2^-64
+	iface int32
+}
+
+// divertSalt is the same in all switches, so that faults of several switches divert the same flows.
+const divertSalt = 0x64697672
+
+// nextHop gives the egress interface of switch at for a packet of flow hash to dst, or -1.
+func (n *Network) nextHop(at int32, dst *host, hash uint64) int32 {
+	if dst.node == at {
+		return dst.iface
+	}
+	d := &n.switches[at]
+	for i := range d.diverts {
+		if v := &d.diverts[i]; mix(hash^divertSalt) < v.share && n.queues[v.iface].up {
+			return v.iface
+		}
+	}
+	return n.routes.next(at, d.salt, dst.edge, len(n.switches), hash)
+}
+
+// Route gives the egress interfaces that the packets of flow i take by the routes of this moment; ok is false if they
+// do not lead to its destination, be it that they go round in circles. Faults that drop packets are not considered.
 func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	f := &n.flows[i]
 	at, dst := n.hosts[f.src].node, &n.hosts[f.dst]
-	for at != dst.node {
-		out := n.routes.next(at, n.switches[at].salt, dst.edge, len(n.switches), f.hash)
+	for range n.switches {
+		out := n.nextHop(at, dst, f.hash)
 		if out < 0 || !n.queues[out].up {
 			return interfaces, false
 		}
 		interfaces = append(interfaces, int(out))
+		if at == dst.node {
+			return interfaces, true
+		}
 		at = n.ifNode[n.ifPeer[out]]
 	}
-	return append(interfaces, int(dst.iface)), true
+	return interfaces, false
+}
+
+// Path gives the node ids of the switches on the [Network.Route] of flow i.
+func (n *Network) Path(i int) (nodes []uint32, ok bool) {
+	interfaces, ok := n.Route(i)
+	for _, out := range interfaces {
+		nodes = append(nodes, n.switches[n.ifNode[out]].id)
+	}
+	return nodes, ok
 }

@@ -129,6 +129,9 @@ func (n *Network) send(index int, f *flow, size int) {
 	sampled := f.sent%uint32(n.cfg.SampleEvery) == 0
 	n.build(p, index, f, size)
 	p.flow, p.dst, p.hash, p.kind, p.sampled = int32(index), f.dst, f.hash, data, sampled
+	if n.planner.chosen(f.hash) {
+		p.pint, p.digestID = true, p.packetID()
+	}
 	if n.cfg.Observe != nil {
 		p.key = n.key(f)
 	}

@@ -73,6 +73,11 @@ type Journey struct {
 	Hops     []Hop         // switches that it left
 	Frame    []byte        // as delivered or dropped, without the zeros at its end
 	Length   int           // of the whole frame
+
+	// PINT packets have a digest beside their bytes, and an id by which it was written.
+	PINT     bool
+	DigestID uint32
+	Digest   uint64
 }
 
 // Stats counts since the network was built. At every moment Sent = Delivered + the sum of Dropped + InFlight, and
@@ -90,6 +95,10 @@ type Stats struct {
 
 	CrossSent, CrossDelivered, CrossDropped, CrossQueued uint64
 
+	// LoopsDetected counts packets that a switch took to be in a routing loop, once for each time; LoopReportGap bounds
+	// how many of them are reported.
+	LoopsDetected uint64
+
 	Reports ReportStats
 }
 
@@ -97,6 +106,8 @@ type Stats struct {
 type ReportStats struct {
 	Written    uint64 // reports of every kind
 	Drops      uint64 // among them, about dropped packets
+	Digests    uint64 // PINT digests
+	Loops      uint64 // routing loops
 	Suppressed uint64 // not written, because the exporter was silent
 	Datagrams  uint64 // numbered, whether delivered or not
 	Delivered  uint64 // handed to emit; duplicates are not counted

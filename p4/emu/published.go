@@ -1,0 +1,149 @@
+package emu
+
+import (
+	"crypto/md5"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+)
+
+// PublishedPacket is a UDP packet over IPv4 as its sender gives it to the first switch of a network that runs one of the
+// three published PINT programs. Its methods are those programs: they carry the packet along a path, switch by switch,
+// and append the frame that leaves the last one. The programs are read as they are, faults included.
+type PublishedPacket struct {
+	Src, Dst         [4]byte
+	SrcPort, DstPort uint16
+	ID               uint16 // IPv4 identification, which two of the programs take for the packet id
+	Payload          []byte
+}
+
+// ipv4 appends the packet from its IPv4 header on, with valid checksums. front comes before the payload.
+func (p *PublishedPacket) ipv4(b []byte, ttl uint8, front ...byte) []byte {
+	length := 20 + udpLen + len(front) + len(p.Payload)
+	at := len(b)
+	b = append(b, 0x45, 0, byte(length>>8), byte(length), byte(p.ID>>8), byte(p.ID), 0, 0, ttl, udp, 0, 0)
+	b = append(append(b, p.Src[:]...), p.Dst[:]...)
+	be.PutUint16(b[at+10:], ^fold(sum(b[at:])))
+	b = be.AppendUint32(b, uint32(p.SrcPort)<<16|uint32(p.DstPort))
+	b = be.AppendUint32(b, uint32(length-20)<<16)
+	b = append(append(b, front...), p.Payload...)
+	s := sum(b[at+12:at+20]) + udp + uint64(length-20) + sum(b[at+20:])
+	if length&1 != 0 {
+		s += uint64(b[len(b)-1]) << 8
+	}
+	if c := ^fold(s); c != 0 {
+		be.PutUint16(b[at+26:], c)
+	} else {
+		be.PutUint16(b[at+26:], 0xffff)
+	}
+	return b
+}
+
+const publishedTTL = 255 // of the senders of Mininet-PINT and Tofino-PINT
+
+// AppendMininet appends the Ethernet frame that the switches with these node ids leave behind, in order: the digest in the
+// destination MAC address, that of the scheme it is compared with (AMS2) in the source address, ECN 1, and the id of the
+// last switch that wrote either in place of the IPv4 checksum. A path has at most 254 switches; the rest is ignored.
+func (p *PublishedPacket) AppendMininet(dst []byte, path []uint32) []byte {
+	path = path[:min(len(path), publishedTTL-1)]
+	var high, middle, low, ams, writer uint32 // fields of 16 bits
+	id := binary.BigEndian.AppendUint16(nil, p.ID)
+	number := func(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
+	hash := func(parts ...[]byte) (h uint32) {
+		for _, b := range parts {
+			h = crc32.Update(h, crc32.IEEETable, b)
+		}
+		return h
+	}
+	decider := hash(id) % 100
+	for i, node := range path {
+		hop := uint32(i + 1)
+		global, limit := hash(id, number(hop))%1000000, 1000000/hop
+		switch {
+		case decider < 50 && global < limit:
+			h := hash(number(node), id)
+			high, middle, low = h%255, h%7, 0
+			writer = node
+		case decider >= 50 && global <= 100000:
+			high, middle, low = (low^node)&0xff, (middle^node)&0xf, (high^node)&1
+			writer = node
+		}
+		if global < limit {
+			j := hash(id) % 7
+			ams = hash(number(node+j+1))%100<<3 + j
+			writer = node
+		}
+	}
+	at := len(dst)
+	for _, lane := range []uint32{high, middle, low, 0, 0, ams} {
+		dst = be.AppendUint16(dst, uint16(lane))
+	}
+	dst = p.ipv4(append(dst, 0x08, 0x00), publishedTTL-uint8(len(path)))
+	if len(path) > 0 {
+		dst[at+ethLen+1] |= 1
+		be.PutUint16(dst[at+ethLen+10:], uint16(writer))
+	}
+	return dst
+}
+
+// Sizes of the tables that hold the hashes of the Tofino program, and those of its limits.
+const (
+	tofinoIDs    = 1000
+	tofinoHops   = 10
+	tofinoValues = 64
+)
+
+var tofinoLimits = [...]uint32{65535, 32767, 21844, 16383, 13106, 10921, 9361, 8191, 7280, 6562}
+
+// AppendTofino appends the Ethernet frame on the line behind the last of these switches: EtherType 0x1337 and a header of
+// the digest and the EtherType that was there before. baseline says which layer the hardware's hash of the packet id
+// chooses; how it cuts that hash is not known.
+//
+// A hash that has no entry in the tables is 0, which makes every switch write.
+func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) []byte {
+	path = path[:min(len(path), publishedTTL-1)]
+	le := binary.LittleEndian
+	digest := uint32(0)
+	for i, node := range path {
+		hop := i + 1
+		global, value := uint32(0), uint32(0)
+		if p.ID < tofinoIDs && hop < tofinoHops {
+			s := md5.Sum(le.AppendUint16([]byte{byte(hop), 0}, p.ID))
+			global = uint32(be.Uint16(s[14:]))
+		}
+		if p.ID < tofinoIDs && node < tofinoValues {
+			s := md5.Sum(le.AppendUint16([]byte{node, 0, 0, 0}, p.ID))
+			value = be.Uint32(s[12:])
+		}
+		switch {
+		case baseline && hop <= len(tofinoLimits) && global <= tofinoLimits[hop-1]:
+			digest = value
+		case !baseline && global < 8192:
+			digest ^= value
+		}
+	}
+	dst = appendMAC(dst, macHost, int(be.Uint32(p.Dst[:])))
+	dst = appendMAC(dst, macSwitch, int(be.Uint32(p.Src[:])))
+	dst = append(dst, 0x13, 0x37)
+	dst = be.AppendUint32(dst, digest)
+	return p.ipv4(append(dst, 0x08, 0x00), publishedTTL-uint8(len(path)))
+}
+
+// AppendHPCC appends the PPP frame that the simulator's switches leave behind: the digest after UDP and its sequence
+// header, one byte, or two, least significant first. Each switch maps the utilisation of its line (1 is full) to the
+// exponent of base, and the packet keeps the largest. rnd draws from [0, 1).
+func (p *PublishedPacket) AppendHPCC(dst []byte, sequence uint32, utilization []float64, base float64, bytes int, rnd func() float64) []byte {
+	digest := uint16(0)
+	for _, u := range utilization {
+		scaled := max(1, math.Ceil(u*512))
+		exponent := math.Log(scaled) / math.Log(base)
+		low, high := math.Floor(exponent), math.Ceil(exponent)
+		code := low
+		if from, to := math.Pow(base, low), math.Pow(base, high); high > low && rnd() < (scaled-from)/(to-from) {
+			code = high
+		}
+		digest = max(digest, uint16(code))
+	}
+	front := append(be.AppendUint32(nil, sequence), 0, 3, byte(digest), byte(digest>>8)) // priority group 3
+	return p.ipv4(append(dst, 0x00, 0x21), hostTTL-uint8(min(len(utilization), hostTTL-1)), front[:6+bytes]...)
+}
