@@ -74,14 +74,15 @@ func (p *CoverProblem) Validate() error {
 
 // CoverPlan is a set of probes that covers a topology.
 type CoverPlan struct {
-	Algorithm string     `json:"algorithm"`
-	Topology  string     `json:"topology"`
-	Probes    []Probe    `json:"probes"`
-	Second    []Probe    `json:"second_cover,omitempty"` // of a redundant plan
-	NotProbed []Unprobed `json:"not_probed,omitempty"`
-	Kept      int        `json:"kept,omitempty"`    // probes of an older plan, which come first
-	Partial   bool       `json:"partial,omitempty"` // links that should be probed are not
-	Stats     CoverStats `json:"stats"`
+	Algorithm  string     `json:"algorithm"`
+	Topology   string     `json:"topology"`
+	Probes     []Probe    `json:"probes"`
+	Second     []Probe    `json:"second_cover,omitempty"` // of a redundant plan
+	KeptSecond int        `json:"kept_second,omitempty"`  // as Kept
+	NotProbed  []Unprobed `json:"not_probed,omitempty"`
+	Kept       int        `json:"kept,omitempty"`    // probes of an older plan, which come first, with their ids
+	Partial    bool       `json:"partial,omitempty"` // links that should be probed are not
+	Stats      CoverStats `json:"stats"`
 }
 
 // Unprobed is a link, or one direction of it, that no probe passes.

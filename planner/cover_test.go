@@ -70,6 +70,7 @@ func TestCheckCover(t *testing.T) {
 		{"link to skip", plain, &planner.CoverProblem{Graph: g, Skip: skip}, func(*planner.CoverPlan) {}, "which must not be used"},
 		{"one direction only", plain, &planner.CoverProblem{Graph: g, Directed: true}, func(*planner.CoverPlan) {}, "of the directions are not covered"},
 		{"no depot at the end", plain, depots, func(*planner.CoverPlan) {}, "which is no depot"},
+		{"id twice", plain, nil, func(x *planner.CoverPlan) { x.Probes[1].ID = x.Probes[0].ID }, `the id "p1"`},
 		{"variance", plain, nil, func(x *planner.CoverPlan) { x.Stats.Variance++ }, "statistics are"},
 		{"objective", plain, nil, func(x *planner.CoverPlan) { x.Stats.Objective++ }, "the probes say"},
 		{"bound above", plain, nil, func(x *planner.CoverPlan) { x.Stats.LowerBound++ }, "is above the objective"},

@@ -36,6 +36,7 @@ can be from the best there is.`,
 // planFlags are the flags that all plan commands share.
 type planFlags struct {
 	topology, instance, method, format, svg string
+	verify                                  string // file of a plan
 	seed                                    uint64
 	timeLimit                               time.Duration
 }
@@ -57,6 +58,7 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 	f.DurationVar(&o.timeLimit, "time-limit", 2*time.Second, "when to stop improving the plan")
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.StringVar(&o.svg, "svg", "", "also draw the plan into this file")
+	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, whoever made it, instead of making one")
 	return o
 }
 
@@ -86,6 +88,33 @@ func (o *planFlags) openInstance(c *cobra.Command) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// maxPlan bounds the file of a plan.
+const maxPlan = 1 << 30
+
+// readPlan reads the JSON of a plan.
+func readPlan(path string, plan any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(plan); err != nil {
+		return fmt.Errorf("plan %s: %w", path, err)
+	}
+	return nil
+}
+
+// holds gives the error of a plan that was made, or read from a file, and does not pass its check.
+func (o *planFlags) holds(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case o.verify != "":
+		return fmt.Errorf("the plan %s does not hold: %w", o.verify, err)
+	}
+	return fmt.Errorf("the plan does not hold: %w", err)
 }
 
 // writeJSON writes a plan as one JSON object.

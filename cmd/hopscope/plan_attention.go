@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,10 +101,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	done := showProgress(c.ErrOrStderr(), "planning", func() string {
 		return fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious))
 	})
-	start := time.Now()
-	plan, err := attention.Plan(p, attention.Options{
-		Method: attention.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
-	})
+	plan, err := o.plan(c, p)
 	done()
 	if errors.Is(err, attention.ErrMethod) {
 		return usageError{err}
@@ -113,12 +109,11 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
 	if c.Context().Err() != nil {
 		return errors.New("interrupted")
 	}
-	if err := planner.CheckAttention(p, plan); err != nil {
-		return fmt.Errorf("the plan does not hold: %w", err)
+	if err := o.holds(planner.CheckAttention(p, plan)); err != nil {
+		return err
 	}
 	if categories != nil {
 		plan.Instructions = categories.Instructions
@@ -130,6 +125,21 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		return writeJSON(c.OutOrStdout(), plan)
 	}
 	return attentionTable(c.OutOrStdout(), plan)
+}
+
+// plan makes the plan, or reads that of --check.
+func (o *attentionFlags) plan(c *cobra.Command, p *planner.AttentionProblem) (plan *planner.AttentionPlan, err error) {
+	if o.verify != "" {
+		plan = new(planner.AttentionPlan)
+		return plan, readPlan(o.verify, plan)
+	}
+	start := time.Now()
+	if plan, err = attention.Plan(p, attention.Options{
+		Method: attention.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
+	}); err == nil {
+		plan.Stats.Seconds = time.Since(start).Seconds()
+	}
+	return plan, err
 }
 
 // problem reads what the flags say.
@@ -187,15 +197,9 @@ func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, e
 // readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
 func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 	for i, path := range o.probes {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
 		var plan planner.CoverPlan
-		err = json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(&plan)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("plan %s: %w", path, err)
+		if err := readPlan(path, &plan); err != nil {
+			return err
 		}
 		probes := append(plan.Probes, plan.Second...)
 		if len(probes) == 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ links out and lists them.`,
 	f.StringVar(&o.depots, "depots", "", "nodes where probes may start and end: a file, one a line, or names with commas between")
 	f.StringArrayVar(&o.skip, "skip", nil, "link that must not be passed, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
 	f.BoolVar(&o.redundant, "redundant", false, "plan two covers that pass every link in opposite directions")
-	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which every probe that is still whole is kept")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which every probe that is still whole is kept, with its id")
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
 	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
 	f.Lookup("sr").NoOptDefVal = "int-path"
@@ -100,19 +99,16 @@ func (o *coverFlags) run(c *cobra.Command) error {
 // plan makes the plan and checks it.
 func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.CoverPlan, error) {
 	options := cover.Options{Method: cover.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: o.stop(c)}
-	var old []planner.Walk
-	if o.replan != "" {
-		var err error
-		if old, err = readWalks(o.replan, p.Graph); err != nil {
-			return nil, err
-		}
+	old, err := o.oldPlan()
+	if err != nil {
+		return nil, err
 	}
+	plan := old
 	start := time.Now()
-	var plan *planner.CoverPlan
-	var err error
-	if o.replan != "" {
+	switch {
+	case o.replan != "":
 		plan, err = cover.Replan(p, old, options)
-	} else {
+	case o.verify == "":
 		plan, err = cover.Plan(p, options)
 	}
 	if errors.Is(err, cover.ErrMethod) {
@@ -121,9 +117,11 @@ func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.C
 	if err != nil {
 		return nil, err
 	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
-	if err := planner.CheckCover(p, plan); err != nil {
-		return nil, fmt.Errorf("the plan does not hold: %w", err)
+	if o.verify == "" {
+		plan.Stats.Seconds = time.Since(start).Seconds()
+	}
+	if err := o.holds(planner.CheckCover(p, plan)); err != nil {
+		return nil, err
 	}
 	if o.sr != "" {
 		for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
@@ -144,8 +142,10 @@ func (o *coverFlags) problem() (*planner.CoverProblem, error) {
 		return nil, usagef("--max-hops %d is negative", o.maxHops)
 	case o.maxPort < 0:
 		return nil, usagef("--max-port %d is negative", o.maxPort)
-	case o.redundant && (o.directed || o.depots != "" || o.replan != ""):
-		return nil, usagef("--redundant goes with none of --directed, --depots and --replan: its two covers pass both directions and end anywhere")
+	case o.redundant && (o.directed || o.depots != ""):
+		return nil, usagef("--redundant goes with neither --directed nor --depots: its two covers pass both directions and end anywhere")
+	case o.verify != "" && o.replan != "":
+		return nil, usagef("--check makes no plan, and --replan is for making one")
 	}
 	g, err := load.Topology(o.topology)
 	if err != nil {
@@ -233,30 +233,20 @@ func readDepots(spec string, g *topo.Graph) ([]int, error) {
 	return depots, nil
 }
 
-// maxPlan bounds an older plan's file.
-const maxPlan = 1 << 30
-
-// readWalks reads the probes of an older plan that the topology still has all links of.
-func readWalks(path string, g *topo.Graph) ([]planner.Walk, error) {
-	f, err := os.Open(path)
-	if err != nil {
+// oldPlan reads the plan of --replan or --check.
+func (o *coverFlags) oldPlan() (*planner.CoverPlan, error) {
+	path := o.replan + o.verify
+	if path == "" {
+		return nil, nil
+	}
+	plan := new(planner.CoverPlan)
+	if err := readPlan(path, plan); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var plan planner.CoverPlan
-	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(&plan); err != nil {
-		return nil, fmt.Errorf("plan %s: %w", path, err)
-	}
-	if len(plan.Probes) == 0 {
+	if len(plan.Probes) == 0 && o.replan != "" {
 		return nil, fmt.Errorf("plan %s: no probes", path)
 	}
-	var walks []planner.Walk
-	for k := range plan.Probes {
-		if w, err := planner.CoverWalks(g, plan.Probes[k:k+1]); err == nil {
-			walks = append(walks, w...)
-		}
-	}
-	return walks, nil
+	return plan, nil
 }
 
 // coverTable writes a plan for people: a probe a line, and what there is to know about all of them.
@@ -286,8 +276,12 @@ func coverTable(w io.Writer, plan *planner.CoverPlan) error {
 	}
 	fmt.Fprintf(b, "\n%s: %d %s %d links in %d hops (%d more than once), %d to %d each, variance %.3f\n",
 		plan.Topology, s.Probes, pass, s.Links, s.Traversals, s.Duplicated, s.Shortest, s.Longest, s.Variance)
-	if plan.Kept > 0 {
-		fmt.Fprintf(b, "kept from the older plan: the first %d\n", plan.Kept)
+	if plan.Kept+plan.KeptSecond > 0 {
+		fmt.Fprintf(b, "kept from the older plan: the first %d", plan.Kept)
+		if plan.KeptSecond > 0 {
+			fmt.Fprintf(b, ", and %d of the second cover", plan.KeptSecond)
+		}
+		fmt.Fprintln(b)
 	}
 	if len(plan.Second) > 0 {
 		fmt.Fprintf(b, "second cover: %d probe%s; a failed link hides at most %d others\n", len(plan.Second), plural(len(plan.Second)), s.Blind)

@@ -74,6 +74,16 @@ func TestPlanCover(t *testing.T) {
 	if p := coverJSON(t, "--topology", edges, "--replan", file("old.json", string(b)), "--skip", "a--c"); p.Kept != 4 || len(p.Probes) != 4 || len(p.NotProbed) != 1 || p.Partial {
 		t.Errorf("%d of %d probes kept, %d links not probed, want 4, 4, 1", p.Kept, len(p.Probes), len(p.NotProbed))
 	}
+	if p := coverJSON(t, "--topology", edges, "--replan", file("old.json", string(b)), "--skip", "c--d"); len(p.Probes) != 4 || p.Probes[3].ID != old.Probes[4].ID {
+		t.Errorf("the last of %d probes is %s, want %s as before", len(p.Probes), p.Probes[len(p.Probes)-1].ID, old.Probes[4].ID)
+	}
+	both, err := json.Marshal(coverJSON(t, "--topology", edges, "--redundant", "--max-hops", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := coverJSON(t, "--topology", edges, "--redundant", "--max-hops", "1", "--replan", file("both.json", string(both)), "--skip", "a--c"); p.Kept != 4 || p.KeptSecond != 4 {
+		t.Errorf("%d and %d probes kept, want 4 and 4", p.Kept, p.KeptSecond)
+	}
 	picture := filepath.Join(dir, "plan.svg")
 	out, err := runPlan(t, "cover", "--topology", "fat-tree:4", "--balanced", "--svg", picture)
 	if err != nil || !strings.Contains(out, "1 probe passes 32 links") {
@@ -150,7 +160,8 @@ func TestPlanCoverErrors(t *testing.T) {
 		{"cover --topology fat-tree:4 --sr --mtu 100", "no room for the labels", true},
 		{"cover --topology fat-tree:18 --sr", "cannot be addressed: the highest is 16", false},
 		{"cover --topology fat-tree:4 --replan " + file("no.json", "{"), "no.json: unexpected EOF", false},
-		{"cover --topology fat-tree:4 --redundant --directed", "--redundant goes with none of", true},
+		{"cover --topology fat-tree:4 --redundant --directed", "--redundant goes with neither", true},
+		{"cover --topology fat-tree:4 --check a --replan b", "--check makes no plan", true},
 		{"cover --topology leaf-spine:1,4000 --svg " + filepath.Join(dir, "x.svg"), "at most 4000 can be drawn", false},
 	} {
 		_, err := runPlan(t, strings.Fields(c.args)...)

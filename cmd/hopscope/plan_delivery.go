@@ -87,10 +87,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	done := showProgress(c.ErrOrStderr(), "planning", func() string {
 		return fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links))
 	})
-	start := time.Now()
-	plan, err := delivery.Plan(p, delivery.Options{
-		Method: delivery.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
-	})
+	plan, err := o.plan(c, p)
 	done()
 	if errors.Is(err, delivery.ErrMethod) {
 		return usageError{err}
@@ -98,12 +95,11 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
 	if c.Context().Err() != nil {
 		return errors.New("interrupted")
 	}
-	if err := planner.CheckDelivery(p, plan); err != nil {
-		return fmt.Errorf("the plan does not hold: %w", err)
+	if err := o.holds(planner.CheckDelivery(p, plan)); err != nil {
+		return err
 	}
 	if err := o.writeSVG(func(w io.Writer) error { return drawDelivery(w, p, plan) }); err != nil {
 		return err
@@ -112,6 +108,21 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		return writeJSON(c.OutOrStdout(), plan)
 	}
 	return deliveryTable(c.OutOrStdout(), p, plan)
+}
+
+// plan makes the plan, or reads that of --check.
+func (o *deliveryFlags) plan(c *cobra.Command, p *planner.DeliveryProblem) (plan *planner.DeliveryPlan, err error) {
+	if o.verify != "" {
+		plan = new(planner.DeliveryPlan)
+		return plan, readPlan(o.verify, plan)
+	}
+	start := time.Now()
+	if plan, err = delivery.Plan(p, delivery.Options{
+		Method: delivery.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
+	}); err == nil {
+		plan.Stats.Seconds = time.Since(start).Seconds()
+	}
+	return plan, err
 }
 
 // problem reads what the flags say.

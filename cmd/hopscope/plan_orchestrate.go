@@ -82,10 +82,7 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	done := showProgress(c.ErrOrStderr(), "planning", func() string {
 		return fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows))
 	})
-	start := time.Now()
-	plan, err := orchestrate.Plan(p, orchestrate.Options{
-		Method: orchestrate.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
-	})
+	plan, err := o.plan(c, p)
 	done()
 	if errors.Is(err, orchestrate.ErrMethod) {
 		return usageError{err}
@@ -93,15 +90,11 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
 	if c.Context().Err() != nil {
 		return errors.New("interrupted")
 	}
-	if o.graph != nil {
-		plan.Topology = o.graph.Name()
-	}
-	if err := planner.CheckOrchestrate(p, plan); err != nil {
-		return fmt.Errorf("the plan does not hold: %w", err)
+	if err := o.holds(planner.CheckOrchestrate(p, plan)); err != nil {
+		return err
 	}
 	if err := o.writeSVG(func(w io.Writer) error { return drawOrchestrate(w, p, plan) }); err != nil {
 		return err
@@ -110,6 +103,25 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		return writeJSON(c.OutOrStdout(), plan)
 	}
 	return orchestrateTable(c.OutOrStdout(), p, plan)
+}
+
+// plan makes the plan, or reads that of --check.
+func (o *orchestrateFlags) plan(c *cobra.Command, p *planner.OrchestrateProblem) (plan *planner.OrchestratePlan, err error) {
+	if o.verify != "" {
+		plan = new(planner.OrchestratePlan)
+		return plan, readPlan(o.verify, plan)
+	}
+	start := time.Now()
+	if plan, err = orchestrate.Plan(p, orchestrate.Options{
+		Method: orchestrate.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
+	}); err != nil {
+		return nil, err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if o.graph != nil {
+		plan.Topology = o.graph.Name()
+	}
+	return plan, nil
 }
 
 // topologyOnly are the flags that make an instance of a topology.

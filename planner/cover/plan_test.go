@@ -364,58 +364,93 @@ func TestRedundant(t *testing.T) {
 }
 
 func TestReplan(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		g := generated(t, fmt.Sprintf("random:%d,%d,%d", 20, 50, seed))
 		p := &planner.CoverProblem{Graph: g, Directed: seed%2 == 0}
-		if seed%3 == 0 {
+		switch {
+		case seed%3 == 0:
 			p.Depots, _ = randomDepots(r, g)
+		case seed%3 == 1:
+			p.Redundant = !p.Directed
 		}
 		if seed%5 < 3 {
 			p.MaxHops = 8 + r.IntN(10)
 		}
 		old := checked(t, seed, p, Options{Balanced: true, Partial: true})
-		walks, err := planner.CoverWalks(g, old.Probes)
-		if err != nil {
-			t.Fatal(err)
-		}
 		failed := r.IntN(g.NumLinks())
 		now := *p
 		now.Skip = make([]bool, g.NumLinks())
 		now.Skip[failed] = true
-		plan, err := Replan(&now, walks, Options{Partial: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := plan.Kept
-		if err := planner.CheckCover(&now, plan); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		at := 0
-		for k, w := range walks {
-			if slices.ContainsFunc(w, func(i int32) bool { return g.Link(int(i)) == failed }) {
-				continue
-			}
-			if at >= kept || !slices.Equal(plan.Probes[at].Nodes, old.Probes[k].Nodes) || !slices.Equal(plan.Probes[at].Ports, old.Probes[k].Ports) {
-				t.Fatalf("seed %d: probe %d does not pass the failed link, and was not kept", seed, k+1)
-			}
-			at++
-		}
-		if at != kept {
-			t.Fatalf("seed %d: %d probes kept, %d pass the failed link not", seed, kept, at)
-		}
+		plan := replanned(t, seed, &now, old)
+		keeps(t, seed, g, failed, old.Probes, plan.Probes, plan.Kept)
+		keeps(t, seed, g, failed, old.Second, plan.Second, plan.KeptSecond)
 		// The link comes back: what is there stays, and the link is covered again.
-		newer, err := planner.CoverWalks(g, plan.Probes)
-		if err != nil {
-			t.Fatal(err)
+		newer := replanned(t, seed, p, plan)
+		if newer.Kept != len(plan.Probes) || newer.KeptSecond != len(plan.Second) {
+			t.Fatalf("seed %d: %d and %d probes are kept of %d and %d", seed, newer.Kept, newer.KeptSecond, len(plan.Probes), len(plan.Second))
 		}
-		plan, err = Replan(p, newer, Options{Partial: true})
-		if err != nil || plan.Kept != len(newer) {
-			t.Fatalf("seed %d: not all of %d probes are kept: %v", seed, len(newer), err)
+		keeps(t, seed, g, -1, plan.Probes, newer.Probes, newer.Kept)
+		keeps(t, seed, g, -1, plan.Second, newer.Second, newer.KeptSecond)
+	}
+}
+
+func replanned(t *testing.T, seed uint64, p *planner.CoverProblem, old *planner.CoverPlan) *planner.CoverPlan {
+	t.Helper()
+	plan, err := Replan(p, old, Options{Partial: true})
+	if err == nil {
+		err = planner.CheckCover(p, plan)
+	}
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	return plan
+}
+
+// keeps says which probe that does not pass the failed link is not in the new plan as it was, and which new probe has
+// the id of an old one.
+func keeps(t *testing.T, seed uint64, g *topo.Graph, failed int, old, now []planner.Probe, kept int) {
+	t.Helper()
+	walks, err := planner.CoverWalks(g, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, ids := 0, map[string]bool{}
+	for k, w := range walks {
+		ids[old[k].ID] = true
+		if slices.ContainsFunc(w, func(i int32) bool { return g.Link(int(i)) == failed }) {
+			continue
 		}
-		if err := planner.CheckCover(p, plan); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+		if at >= kept || now[at].ID != old[k].ID || !slices.Equal(now[at].Nodes, old[k].Nodes) || !slices.Equal(now[at].Ports, old[k].Ports) {
+			t.Fatalf("seed %d: probe %s does not pass the failed link, and was not kept", seed, old[k].ID)
 		}
+		at++
+	}
+	if at != kept {
+		t.Fatalf("seed %d: %d probes kept, %d pass the failed link not", seed, kept, at)
+	}
+	for _, p := range now[kept:] {
+		if ids[p.ID] {
+			t.Fatalf("seed %d: a new probe has the id %s of an old one", seed, p.ID)
+		}
+	}
+}
+
+// What does not belong into the plan any more is planned afresh: probes of another topology, probes without or with the
+// same id, walks that pass what another covers, and second covers that go the way of the first.
+func TestReplanForeign(t *testing.T) {
+	g := generated(t, "leaf-spine:3,5")
+	p := &planner.CoverProblem{Graph: g, Redundant: true}
+	plan := checked(t, 0, p, Options{})
+	other := checked(t, 0, &planner.CoverProblem{Graph: generated(t, "fat-tree:4")}, Options{})
+	mixed := &planner.CoverPlan{Probes: append(slices.Clone(other.Probes), plan.Probes[0], plan.Probes[0], plan.Probes[1]), Second: plan.Probes}
+	mixed.Probes[len(mixed.Probes)-1].ID = ""
+	again := replanned(t, 0, p, mixed)
+	if again.Kept != 1 || again.Probes[0].ID != plan.Probes[0].ID {
+		t.Errorf("%d probes are kept, the first is %s, want 1 and %s", again.Kept, again.Probes[0].ID, plan.Probes[0].ID)
+	}
+	if len(plan.Probes) > 1 && again.KeptSecond != len(plan.Probes)-1 {
+		t.Errorf("%d probes of the second cover are kept, want %d", again.KeptSecond, len(plan.Probes)-1)
 	}
 }
 

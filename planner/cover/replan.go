@@ -1,70 +1,179 @@
 package cover
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
 // Replan covers p again after a change, a failed link or a new one, and keeps every probe of the old plan that is still
-// whole, as it is and in its place. What the others covered, and what is new, is planned afresh: with the fewest further
-// probes there can be for it, or with depots, with ways from and to the nearest depots. All in all this may be more
-// than a new plan would need; the lower bound says how many.
-func Replan(p *planner.CoverProblem, old []planner.Walk, o Options) (*planner.CoverPlan, error) {
+// whole, as it is: its way, its id, and its place in the order. What the others covered, and what is new, is planned
+// afresh under new ids: with the fewest further probes there can be for it, or with depots, with ways from and to the
+// nearest depots. Of a redundant plan both covers are kept so, and links keep the directions in which they are passed.
+// All in all this may be more than a new plan would need; the lower bound says how many.
+//
+// Probes of the old plan that name nodes, links or ports which are gone are not whole either.
+func Replan(p *planner.CoverProblem, old *planner.CoverPlan, o Options) (*planner.CoverPlan, error) {
 	c, err := newCoverer(p, &o)
 	if err != nil {
 		return nil, err
 	}
+	first, lost := c.keep(old.Probes, nil)
+	var second kept
 	if p.Redundant {
-		return nil, fmt.Errorf("cover: %w: of two covers none is kept in a new plan", ErrMethod)
+		second = c.replanBoth(&first, lost, old.Second)
+	} else {
+		c.replanRest(&first)
 	}
-	covered := make([]bool, p.Graph.NumInterfaces())
-	var walks []planner.Walk
-	for _, w := range old {
-		if c.whole(w, covered) {
-			walks = append(walks, w)
-			for _, i := range w {
-				covered[i] = true
-				if !p.Directed {
-					covered[p.Graph.Peer(int(i))] = true
-				}
-			}
-		}
-	}
-	kept := len(walks)
-	n := newNet(p, func(i int) bool { return c.want(i) && !covered[i] })
 	if p.Depots == nil {
-		walks = append(walks, c.cover(n)...)
 		c.bound = newNet(p, c.want).bound(p.MaxHops)
 	} else {
-		trails := n.euler(true)
-		n.balance(trails, o.Stop)
-		walks = append(walks, c.ways.attach(n, trails, n.edges(), p.MaxHops)...)
 		c.bound = c.edges
 	}
-	plan := c.plan(walks, nil)
-	plan.Kept = kept
+	plan := c.plan(first.walks, second.walks)
+	plan.Kept, plan.KeptSecond = len(first.ids), len(second.ids)
+	taken := map[string]bool{}
+	for _, probes := range [...][]planner.Probe{old.Probes, old.Second} {
+		for k := range probes {
+			taken[probes[k].ID] = true
+		}
+	}
+	first.name(plan.Probes, "p", taken)
+	second.name(plan.Second, "q", taken)
 	return plan, nil
 }
 
+// kept is a cover in which the first walks are probes of an older plan.
+type kept struct {
+	ids     []string // of those
+	walks   []planner.Walk
+	covered []bool // by interface; in undirected problems both of a link
+}
+
+// name gives the probes that were kept their ids, and all others some that no probe had.
+func (k *kept) name(probes []planner.Probe, prefix string, taken map[string]bool) {
+	next := 1
+	for i := range probes {
+		if i < len(k.ids) {
+			probes[i].ID = k.ids[i]
+			continue
+		}
+		for taken[prefix+strconv.Itoa(next)] {
+			next++
+		}
+		probes[i].ID = prefix + strconv.Itoa(next)
+		next++
+	}
+}
+
+// keep takes over the probes that are still whole and, where way is given, pass links only as it allows. It also gives
+// the walks of those that could be read, but are not whole.
+func (c *coverer) keep(probes []planner.Probe, way func(i int32) bool) (k kept, lost []planner.Walk) {
+	p := c.p
+	k.covered = make([]bool, p.Graph.NumInterfaces())
+	seen := map[string]bool{}
+	for n := range probes {
+		read, err := planner.CoverWalks(p.Graph, probes[n:n+1])
+		if err != nil {
+			continue
+		}
+		w := read[0]
+		if id := probes[n].ID; id == "" || seen[id] || !c.whole(w, k.covered) || way != nil && slices.ContainsFunc(w, func(i int32) bool { return !way(i) }) {
+			lost = append(lost, w)
+			continue
+		}
+		seen[probes[n].ID] = true
+		k.ids, k.walks = append(k.ids, probes[n].ID), append(k.walks, w)
+		for _, i := range w {
+			k.covered[i] = true
+			if !p.Directed {
+				k.covered[p.Graph.Peer(int(i))] = true
+			}
+		}
+	}
+	return k, lost
+}
+
+// replanRest covers what k does not.
+func (c *coverer) replanRest(k *kept) {
+	n := newNet(c.p, func(i int) bool { return c.want(i) && !k.covered[i] })
+	if c.p.Depots == nil {
+		k.walks = append(k.walks, c.cover(n)...)
+		return
+	}
+	trails := n.euler(true)
+	n.balance(trails, c.o.Stop)
+	k.walks = append(k.walks, c.ways.attach(n, trails, n.edges(), c.p.MaxHops)...)
+}
+
+// replanBoth covers what first does not, and again in the opposite directions what the old second cover has lost.
+func (c *coverer) replanBoth(first *kept, lost []planner.Walk, old []planner.Probe) (second kept) {
+	g := c.p.Graph
+	way := make([]int32, g.NumLinks()) // interface by which the first cover passes a link, or -1
+	for l := range way {
+		way[l] = -1
+	}
+	pass := func(i int32) {
+		if l := g.Link(int(i)); way[l] < 0 {
+			way[l] = i
+		}
+	}
+	for _, w := range first.walks {
+		for _, i := range w {
+			pass(i)
+		}
+	}
+	second, _ = c.keep(old, func(i int32) bool { return way[g.Link(int(i))] != i })
+	for _, w := range second.walks {
+		for _, i := range w {
+			pass(int32(g.Peer(int(i))))
+		}
+	}
+	for _, w := range lost {
+		for _, i := range w {
+			pass(i)
+		}
+	}
+	var forth, back []int32
+	for l := range way {
+		x, _ := g.Ends(l)
+		pass(int32(x))
+		if wanted, _ := c.p.Wanted(l); !wanted {
+			continue
+		}
+		if !first.covered[x] {
+			forth = append(forth, way[l])
+		}
+		if !second.covered[x] {
+			back = append(back, int32(g.Peer(int(way[l]))))
+		}
+	}
+	first.walks = append(first.walks, c.along(c.oriented(forth))...)
+	second.walks = append(second.walks, c.along(c.oriented(back))...)
+	return second
+}
+
 // whole reports whether a probe can stay: it passes nothing that must not be passed, keeps to limit and depots, and in
-// problems where nothing is passed twice nothing that another covers.
+// problems where nothing is passed twice nothing that another covers, or itself.
 func (c *coverer) whole(w planner.Walk, covered []bool) bool {
 	p, g := c.p, c.p.Graph
 	if len(w) == 0 || p.MaxHops > 0 && len(w) > p.MaxHops {
 		return false
 	}
-	for k, i := range w {
-		if int(i) >= g.NumInterfaces() || i < 0 || g.Link(int(i)) < 0 || !p.Usable(int(i)) || !p.Directed && !p.Usable(g.Peer(int(i))) {
+	items := make([]int32, 0, len(w))
+	for _, i := range w {
+		if !p.Usable(int(i)) || !p.Directed && !p.Usable(g.Peer(int(i))) || p.Depots == nil && covered[i] {
 			return false
 		}
-		if k > 0 && g.Neighbor(int(w[k-1])) != g.Node(int(i)) {
-			return false
+		if !p.Directed {
+			i = min(i, int32(g.Peer(int(i))))
 		}
-		if p.Depots == nil && covered[i] {
-			return false
-		}
+		items = append(items, i)
 	}
-	return p.Depots == nil || slices.Contains(p.Depots, g.Node(int(w[0]))) && slices.Contains(p.Depots, g.Neighbor(int(w[len(w)-1])))
+	if p.Depots == nil {
+		slices.Sort(items)
+		return len(slices.Compact(items)) == len(w)
+	}
+	return slices.Contains(p.Depots, g.Node(int(w[0]))) && slices.Contains(p.Depots, g.Neighbor(int(w[len(w)-1])))
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every family's plan passes its check when it comes back as a file, and fails it for another problem.
+func TestPlanCheck(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const probes = `{"probes":[{"id":"p","links":["a","b"]},{"id":"q","links":["b","c"]}],"suspicious":["%"]}`
+	a := file("a.json", strings.Replace(probes, "%", "a", 1))
+	c := file("c.json", strings.Replace(probes, "%", "c", 1))
+	for _, x := range []struct{ plan, other, want string }{
+		{"cover --topology fat-tree:4", "cover --topology fat-tree:4 --directed", "of the directions are not covered"},
+		{"cover --topology fat-tree:4 --redundant", "cover --topology fat-tree:4", "a second cover that was not asked for"},
+		{"orchestrate --topology fat-tree:4", "orchestrate --topology fat-tree:4 --seed 2", "its capacity is"},
+		{"attention --instance " + a, "attention --instance " + c, "suspicious link c is on no probe that measures in detail"},
+		{"delivery --topology fat-tree:4", "delivery --topology fat-tree:4 --seed 2", "the path does not lead from a point to a server"},
+	} {
+		out, err := runPlan(t, strings.Fields(x.plan+" --format json")...)
+		if err != nil {
+			t.Fatalf("plan %s: %v", x.plan, err)
+		}
+		plan := file("plan.json", out)
+		if again, err := runPlan(t, strings.Fields(x.plan+" --format json --check "+plan)...); err != nil || again != out {
+			t.Errorf("plan %s --check: %v in\n%swant\n%s", x.plan, err, again, out)
+		}
+		_, err = runPlan(t, strings.Fields(x.other+" --check "+plan)...)
+		if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "does not hold") {
+			t.Errorf("plan %s --check of another: %v, want %q in it", x.other, err, x.want)
+		}
+		if _, usage := errors.AsType[usageError](err); usage {
+			t.Errorf("plan %s --check of another: asked wrongly, want failed", x.other)
+		}
+		if _, err = runPlan(t, strings.Fields(x.plan+" --check "+file("cut.json", out[:len(out)/2]))...); err == nil || !strings.Contains(err.Error(), "cut.json: ") {
+			t.Errorf("plan %s --check of half a file: %v", x.plan, err)
+		}
+	}
+}
