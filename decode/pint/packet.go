@@ -24,18 +24,21 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 		return s.tofinoPacket(id)
 	}
 	h, seed := s.config.Hash, s.config.Seed+uint32(instance)*0x9e3779b9
-	p := Packet{id: id, hops: h.key(seed, id, ofHops), values: h.key(seed, id, ofValues)}
+	layer, fragment := uint64(0), uint64(0)
 	if n := len(s.layers) - 1; n > 0 {
 		g := uint64(h.global(seed, id, ofLayer))
 		for i := range n { // processors cannot guess the layer: no branch
-			p.layer += uint8((s.layers[i].upTo - 1 - g) >> 63)
+			layer += (s.layers[i].upTo - 1 - g) >> 63
 		}
 	}
-	p.Baseline = p.layer == 0
 	if s.parts > 1 {
-		p.fragment = uint32(uint64(h.global(seed, id, ofFragment)) * uint64(s.parts) >> 32)
+		fragment = uint64(h.global(seed, id, ofFragment)) * uint64(s.parts) >> 32
 	}
-	return p
+	// The result is put together here and stays in registers.
+	return Packet{
+		hops: h.key(seed, id, ofHops), values: h.key(seed, id, ofValues), id: id,
+		fragment: uint32(fragment), layer: uint8(layer), Baseline: layer == 0,
+	}
 }
 
 // Role says how a writer's value is in the digest.

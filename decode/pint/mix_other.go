@@ -1,0 +1,11 @@
+//go:build !amd64 || purego
+
+package pint
+
+func mixBelow(k1, k2 uint32, limits *[MaxHops]uint32, k int) uint64 {
+	return mixBelowGo(k1, k2, limits, k)
+}
+
+func mixValues(dst []uint32, k1, k2 uint32, values []uint32, shift int) {
+	mixValuesGo(dst, k1, k2, values, shift)
+}

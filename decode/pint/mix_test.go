@@ -1,0 +1,38 @@
+package pint
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The assembly does what the Go does, for all lengths, and nothing beyond them.
+func FuzzMix(f *testing.F) {
+	f.Add(uint64(1), uint32(2), uint32(3), 59, 24)
+	f.Add(uint64(0), uint32(0xffffffff), uint32(0), 8, 0)
+	f.Fuzz(func(t *testing.T, seed uint64, k1, k2 uint32, n, shift int) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		n, shift = n&1023, shift&31
+		var limits [MaxHops]uint32
+		values := make([]uint32, n)
+		for i := range limits {
+			limits[i] = rng.Uint32() >> rng.UintN(33)
+		}
+		for i := range values {
+			values[i] = rng.Uint32() >> rng.UintN(33)
+		}
+		k := min(n, MaxHops)
+		// A limit that is just reached is the case that counts.
+		limits[0] = mix(k1, k2, 1)
+		limits[1] = mix(k1, k2, 2) - 1
+		if got, want := mixBelow(k1, k2, &limits, k), mixBelowGo(k1, k2, &limits, k); got != want {
+			t.Fatalf("mixBelow(%#x, %#x, …, %d) = %b, want %b", k1, k2, k, got, want)
+		}
+		got, want := make([]uint32, n+8), make([]uint32, n+8)
+		mixValues(got[:n], k1, k2, values, shift)
+		mixValuesGo(want[:n], k1, k2, values, shift)
+		if !slices.Equal(got, want) {
+			t.Fatalf("mixValues(%#x, %#x, %d values, %d) = %x, want %x", k1, k2, n, shift, got, want)
+		}
+	})
+}
