@@ -1,0 +1,144 @@
+package pathtrace
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// Routing says what is known about how the network chooses paths, beyond its links.
+type Routing uint8
+
+// What may be known about routing.
+const (
+	None     Routing = iota // nothing
+	Distance                // a path is a shortest path in hops between its ends, and all of them are equally likely
+	ECMP                    // so too; every switch spreads flows evenly over its next hops
+	routings
+)
+
+func (r Routing) String() string {
+	if r < routings {
+		return [...]string{"none", "distance", "ecmp"}[r]
+	}
+	return fmt.Sprintf("routing(%d)", uint8(r))
+}
+
+// What a field of Config that is zero stands for.
+const (
+	DefaultConfidence  = 1 - 1e-6
+	DefaultUnmodelled  = 1e-3
+	DefaultWindow      = 128
+	DefaultMemoryBytes = 256 << 20
+	DefaultWork        = 400
+)
+
+// Config is what a Model is made of: the coding scheme and all that is known about paths. A path is a sequence of nodes,
+// first the one that the packets enter at. A zero in a field from Confidence on stands for its default.
+type Config struct {
+	Scheme *pint.Scheme
+	Nodes  []uint32   // ids of all nodes that may be on a path, no two the same
+	Links  [][2]int32 // pairs of indices into Nodes; nil if nothing is known about links
+
+	Routing Routing // needs Links
+	Loops   bool    // a path may visit a node more than once; never with Routing
+
+	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see [Flow].
+	Ends [][]int32
+
+	Confidence float64 // posterior from which on a path is known; 0.5 to below 1
+	Unmodelled float64 // prior probability that the path is none of the model's
+	MaxHops    int     // longest path, up to pint.MaxHops
+
+	Window      int // digests of a flow that are kept while its path is not known; 8 to 65536
+	MemoryBytes int // of all flows of a Tracer together
+	Work        int // steps of search, of some 10 ns each, that a digest may cost on average; at least 10
+}
+
+// maxNodes keeps indices in 16 bits; maxDistanceNodes the table of distances, a byte for each pair, in 64 MiB.
+const (
+	maxNodes         = 1<<16 - 1
+	maxDistanceNodes = 1 << 13
+)
+
+// check completes c with defaults and reports everything that is wrong with it.
+func (c *Config) check() error {
+	var problems []error
+	bad := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("pathtrace: "+format, args...))
+	}
+	if c.Scheme == nil {
+		bad("no coding scheme")
+	}
+	if len(c.Nodes) == 0 || len(c.Nodes) > maxNodes {
+		bad("%d nodes: want 1 to %d", len(c.Nodes), maxNodes)
+	}
+	seen := make(map[uint32]bool, len(c.Nodes))
+	for _, id := range c.Nodes {
+		if seen[id] {
+			bad("node %d: listed twice", id)
+		}
+		seen[id] = true
+	}
+	n := int32(len(c.Nodes))
+	for i, l := range c.Links {
+		if l[0] < 0 || l[0] >= n || l[1] < 0 || l[1] >= n {
+			bad("link %d from node index %d to %d: there are %d nodes", i, l[0], l[1], n)
+			break
+		}
+	}
+	for i, set := range c.Ends {
+		for _, e := range set {
+			if e < 0 || e >= n {
+				bad("ends %d: node index %d: there are %d nodes", i, e, n)
+				break
+			}
+		}
+	}
+	if len(c.Ends) > 1<<16-1 {
+		bad("%d sets of ends: want %d at most", len(c.Ends), 1<<16-1)
+	}
+	switch {
+	case c.Routing >= routings:
+		bad("%v: unknown", c.Routing)
+	case c.Routing != None && c.Links == nil:
+		bad("routing %v without links", c.Routing)
+	case c.Routing != None && c.Loops:
+		bad("routing %v and loops: shortest paths have none", c.Routing)
+	case c.Routing != None && len(c.Nodes) > maxDistanceNodes:
+		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxDistanceNodes)
+	}
+	fallback(&c.Confidence, DefaultConfidence)
+	fallback(&c.Unmodelled, DefaultUnmodelled)
+	fallback(&c.MaxHops, pint.MaxHops)
+	fallback(&c.Window, DefaultWindow)
+	fallback(&c.MemoryBytes, DefaultMemoryBytes)
+	fallback(&c.Work, DefaultWork)
+	if !(c.Confidence >= 0.5 && c.Confidence < 1) {
+		bad("confidence %v: want 0.5 to below 1", c.Confidence)
+	}
+	if !(c.Unmodelled > 0 && c.Unmodelled < 1) {
+		bad("unmodelled %v: want above 0, below 1", c.Unmodelled)
+	}
+	if c.MaxHops < 1 || c.MaxHops > pint.MaxHops {
+		bad("max hops %d: want 1 to %d", c.MaxHops, pint.MaxHops)
+	}
+	if c.Window < 8 || c.Window > 1<<16 {
+		bad("window %d: want 8 to %d", c.Window, 1<<16)
+	}
+	if c.MemoryBytes < 1<<16 {
+		bad("memory %d bytes: want %d at least", c.MemoryBytes, 1<<16)
+	}
+	if c.Work < 10 {
+		bad("work %d: want 10 at least", c.Work)
+	}
+	return errors.Join(problems...)
+}
+
+func fallback[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

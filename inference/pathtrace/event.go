@@ -1,0 +1,58 @@
+package pathtrace
+
+import "fmt"
+
+// Event says what a digest did to what is known about its flow.
+type Event uint8
+
+// The events. Those from RejectedHops on left the flow as it was.
+const (
+	Pending        Event = iota // the digest was taken in; the path is not known yet
+	Decoded                     // the first path of the flow is known now
+	Verified                    // the digest agrees with the path
+	Inconsistent                // the digest agrees with no known path: the first of a new one
+	Changed                     // the path that replaces a known one is known now
+	Parallel                    // a path beside one that is still in use is known now
+	Returned                    // the digest agrees with another known path than the digests before it
+	Contradiction               // no path explains all digests: older ones are forgotten
+	Untraceable                 // digests contradict each other again and again; the next ones are ignored
+	Duplicate                   // the same packet again
+	Ignored                     // the flow is untraceable, or its path has another length
+	RejectedHops                // a path of no hops, or more than the configured maximum
+	RejectedDigest              // wider than the digests of the scheme
+	RejectedPacket              // the scheme does not know the hashes of such a packet
+	RejectedMemory              // no memory left for one more undecided flow
+	numEvents
+)
+
+// NumEvents is the number of events: the size of an array with an entry for each.
+const NumEvents = int(numEvents)
+
+var eventNames = [NumEvents]string{
+	"pending", "decoded", "verified", "inconsistent", "changed", "parallel", "returned", "contradiction", "untraceable",
+	"duplicate", "ignored", "rejected-hops", "rejected-digest", "rejected-packet", "rejected-memory",
+}
+
+func (e Event) String() string {
+	if e < numEvents {
+		return eventNames[e]
+	}
+	return fmt.Sprintf("event(%d)", uint8(e))
+}
+
+// Stats counts what a Tracer did.
+type Stats struct {
+	Events    [NumEvents]uint64 // by Event
+	Searches  uint64
+	Steps     uint64 // of these searches
+	Undecided int    // flows with digests that are not explained yet
+	Bytes     int    // memory of all flows
+}
+
+// Stats gives the counters so far.
+func (t *Tracer) Stats() Stats {
+	s := t.stats
+	s.Undecided = len(t.traces) - len(t.idle)
+	s.Bytes = t.bytes + t.slab.bytes
+	return s
+}

@@ -1,0 +1,288 @@
+package pathtrace
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// Model is a Config made ready: who neighbours whom, distances, and which nodes can be where on a path. It is shared by
+// all Tracers that follow the same plan in the same network, and safe for concurrent use.
+type Model struct {
+	config Config
+	nodes  []uint32
+	words  int // of a set of nodes as a bitset
+
+	first []int32  // neighbours of node u: peers[first[u]:first[u+1]]; nil if nothing is known about links
+	peers []uint16 // ascending
+	dist  []uint8  // hop distances, row after row; nil without Routing
+
+	log2   []float64 // of 0 to the number of nodes
+	ends   []nodeSet
+	bits   float64 // evidence in a digest of one instance with at least one writer
+	spaces [pint.MaxHops + 1]space
+	once   [pint.MaxHops + 1]sync.Once
+}
+
+// far is the distance of nodes that are not connected, and of those that are too far for any path.
+const far = 255
+
+// nodeSet is a set of nodes, both ways.
+type nodeSet struct {
+	members []int32
+	set     []uint64
+}
+
+// space is what the model says about paths of one length, before any digest.
+type space struct {
+	domain []uint64 // where each node can be: a bitset for each hop
+	size   []int32  // members of each
+	weight float64  // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
+	from   []float64
+}
+
+// NewModel checks a Config and makes it ready.
+func NewModel(c Config) (*Model, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64}
+	// Dialects fill wide digests with few distinct values: ten bits are there in each of them.
+	m.bits = float64(min(c.Scheme.Width(), 10))
+	m.log2 = make([]float64, len(c.Nodes)+1)
+	for n := range m.log2 {
+		m.log2[n] = math.Log2(float64(n))
+	}
+	if c.Links != nil {
+		m.connect(c.Links)
+	}
+	if c.Routing != None {
+		m.measure()
+	}
+	for _, list := range c.Ends {
+		s := nodeSet{members: slices.Compact(slices.Sorted(slices.Values(list))), set: make([]uint64, m.words)}
+		for _, u := range s.members {
+			s.set[u>>6] |= 1 << (u & 63)
+		}
+		m.ends = append(m.ends, s)
+	}
+	return m, nil
+}
+
+// Config gives what the model was made of, defaults filled in.
+func (m *Model) Config() Config { return m.config }
+
+// connect makes the lists of neighbours, each link in both directions, once.
+func (m *Model) connect(links [][2]int32) {
+	v := len(m.nodes)
+	lists := make([][]uint16, v)
+	for _, l := range links {
+		if l[0] != l[1] {
+			lists[l[0]] = append(lists[l[0]], uint16(l[1]))
+			lists[l[1]] = append(lists[l[1]], uint16(l[0]))
+		}
+	}
+	m.first = make([]int32, v+1)
+	for u, list := range lists {
+		slices.Sort(list)
+		m.peers = append(m.peers, slices.Compact(list)...)
+		m.first[u+1] = int32(len(m.peers))
+	}
+}
+
+func (m *Model) neighbours(u uint16) []uint16 { return m.peers[m.first[u]:m.first[u+1]] }
+
+// measure fills the table of distances, by breadth-first search from every node.
+func (m *Model) measure() {
+	v := len(m.nodes)
+	m.dist = make([]uint8, v*v)
+	queue := make([]uint16, 0, v)
+	for s := range v {
+		row := m.dist[s*v:][:v]
+		for i := range row {
+			row[i] = far
+		}
+		row[s] = 0
+		queue = append(queue[:0], uint16(s))
+		for i := 0; i < len(queue); i++ {
+			u := queue[i]
+			if row[u] == far-1 {
+				break
+			}
+			for _, w := range m.neighbours(u) {
+				if row[w] == far {
+					row[w] = row[u] + 1
+					queue = append(queue, w)
+				}
+			}
+		}
+	}
+}
+
+func (m *Model) distance(u, w uint16) int { return int(m.dist[int(u)*len(m.nodes)+int(w)]) }
+
+// space gives what is known about paths of k hops. The first call for each k does the work.
+func (m *Model) space(k int) *space {
+	s := &m.spaces[k]
+	m.once[k].Do(func() {
+		v := len(m.nodes)
+		s.domain, s.size, s.from = make([]uint64, k*m.words), make([]int32, k), make([]float64, v)
+		switch {
+		case m.config.Routing != None:
+			m.shortest(s, k)
+		default:
+			for h := range k {
+				for u := range v {
+					s.domain[h*m.words+u>>6] |= 1 << (u & 63)
+				}
+			}
+			m.count(s, k)
+		}
+		sum := 0.0
+		for u, n := range s.from {
+			sum += n
+			s.from[u] = math.Log2(n)
+		}
+		s.weight = math.Log2(sum)
+		for h := range k {
+			s.size[h] = popcount(s.domain[h*m.words:][:m.words])
+		}
+	})
+	return s
+}
+
+// count counts the paths of k hops from every node: all sequences without links, walks with them.
+func (m *Model) count(s *space, k int) {
+	v := len(m.nodes)
+	if m.first == nil {
+		n := 1.0
+		for h := 1; h < k; h++ {
+			if m.config.Loops {
+				n *= float64(v)
+			} else {
+				n *= float64(max(v-h, 0))
+			}
+		}
+		for u := range s.from {
+			s.from[u] = n
+		}
+		return
+	}
+	next := make([]float64, v)
+	for u := range s.from {
+		s.from[u] = 1
+	}
+	for range k - 1 {
+		for u := range v {
+			sum := 0.0
+			for _, w := range m.neighbours(uint16(u)) {
+				sum += s.from[w]
+			}
+			next[u] = sum
+		}
+		s.from, next = next, s.from
+	}
+}
+
+// shortest finds which nodes are where on shortest paths of k nodes, and weighs these paths.
+func (m *Model) shortest(s *space, k int) {
+	v := len(m.nodes)
+	order, alive, ways := make([]uint16, 0, v), make([]bool, v), make([]float64, v)
+	for from := range v {
+		row := m.dist[from*v:][:v]
+		order = order[:0]
+		var fill [pint.MaxHops + 2]int
+		for _, d := range row {
+			if int(d) < k {
+				fill[d+1]++
+			}
+		}
+		if fill[k] == 0 {
+			continue // nothing is that far
+		}
+		for d := range k {
+			fill[d+1] += fill[d]
+		}
+		order = order[:fill[k]]
+		for u, d := range row {
+			if int(d) < k {
+				order[fill[d]] = uint16(u)
+				fill[d]++
+			}
+		}
+		clear(alive)
+		clear(ways)
+		for i := len(order) - 1; i >= 0; i-- {
+			u := order[i]
+			d := int(row[u])
+			if d == k-1 {
+				alive[u], ways[u] = true, 1
+			} else {
+				for _, w := range m.neighbours(u) {
+					if int(row[w]) == d+1 && alive[w] {
+						alive[u] = true
+						ways[u] += ways[w]
+					}
+				}
+			}
+			if alive[u] {
+				s.domain[d*m.words+int(u)>>6] |= 1 << (u & 63)
+			}
+		}
+		s.from[from] = ways[from]
+		if m.config.Routing == ECMP { // the paths between a pair share the weight 1
+			s.from[from] = 0
+			for _, d := range row {
+				if int(d) == k-1 {
+					s.from[from]++
+				}
+			}
+		}
+	}
+}
+
+// logWeight is log2 of the weight of a path.
+func (m *Model) logWeight(path []uint16) float64 {
+	if m.config.Routing != ECMP {
+		return 0
+	}
+	w := 0.0
+	last := path[len(path)-1]
+	for i, u := range path[:len(path)-1] {
+		next := 0
+		for _, x := range m.neighbours(u) {
+			if m.distance(x, last) == len(path)-2-i {
+				next++
+			}
+		}
+		w -= math.Log2(float64(next))
+	}
+	return w
+}
+
+// total is log2 of the weights of all paths of k hops with these ends.
+func (m *Model) total(s *space, ingress, egress uint16) float64 {
+	return min(m.totalFrom(s, ingress), m.totalFrom(s, egress))
+}
+
+// totalFrom weighs the paths with one end in a set. Links have no direction, so that either end will do.
+func (m *Model) totalFrom(s *space, set uint16) float64 {
+	if m.end(set) == nil {
+		return s.weight
+	}
+	sum := 0.0
+	for _, u := range m.ends[set-1].members {
+		sum += math.Exp2(s.from[u])
+	}
+	return math.Log2(sum)
+}
+
+// end is a set of ends by its number, or nil for the number 0 and others that there are no sets of.
+func (m *Model) end(set uint16) []uint64 {
+	if set == 0 || int(set) > len(m.ends) {
+		return nil
+	}
+	return m.ends[set-1].set
+}

@@ -1,0 +1,60 @@
+package pathtrace
+
+// Status is what is known about a path.
+type Status struct {
+	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
+	Known      uint64   // hops that are known, bit i-1 for hop i
+	Seen       uint64   // hops that wrote into some digest; what is known of others follows from the model alone
+	Complete   bool     // the path is known
+	Confidence float64  // probability that a complete path is right
+	Digests    int      // that agree with a path, or that an undecided trace was made of
+}
+
+// Path tells the i-th known path of a flow, 0 being the one that the last digests agreed with, or, if none is known and i
+// is 0, as much as is known. It is not ok if there is nothing to tell. The nodes are appended to dst.
+func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
+	if i < 0 || i >= maxPaths {
+		return Status{}, false
+	}
+	if ref := f.paths[i]; ref != 0 {
+		r := t.slab.get(ref)
+		for _, u := range r.path() {
+			dst = append(dst, t.m.nodes[u])
+		}
+		return Status{Nodes: dst, Known: hops(int(r[recHops])), Seen: r.seen(), Complete: true, Confidence: 1 - r.wrong(), Digests: int(r.digests())}, true
+	}
+	if i > 0 || f.trace == 0 {
+		return Status{}, false
+	}
+	tr := t.traces[f.trace-1]
+	s = Status{Known: tr.known, Seen: tr.seen, Digests: len(tr.recent)}
+	from := len(dst)
+	for h := range tr.k {
+		dst = append(dst, 0)
+		if tr.known>>h&1 != 0 {
+			dst[from+h] = t.m.nodes[tr.node[h]]
+		}
+	}
+	s.Nodes = dst
+	return s, true
+}
+
+// hops is the set of the first k hops.
+func hops(k int) uint64 { return ^uint64(0) >> (64 - k) }
+
+// Candidate is a node that a hop may be.
+type Candidate struct {
+	Node uint32
+	P    float64
+}
+
+// Candidates tells what each hop of an undecided path can be, given that the path is one of the model's, most likely
+// first. exact means that all paths were weighed; otherwise probabilities are spread evenly over what is not excluded. It
+// is nil for a flow with nothing undecided.
+func (t *Tracer) Candidates(f *Flow) (hops [][]Candidate, exact bool) {
+	if f.trace == 0 {
+		return nil, true
+	}
+	tr := t.traces[f.trace-1]
+	return t.marginals(tr)
+}

@@ -1,0 +1,230 @@
+package pathtrace
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// packet is a digest as it came.
+type packet struct {
+	digest uint64
+	id     uint32
+	known  bool // a path that was known explains it, too
+}
+
+// xor is a digest of one instance that several hops wrote.
+type xor struct {
+	writers uint64 // hops, bit i-1 for hop i
+	unknown uint64 // writers whose value is not taken out of rest yet
+	rest    uint32
+	id      uint32
+	inst    uint8
+}
+
+// trace is what is known about a path of k hops that is not known yet.
+//
+// Hops count from 0 here, and nodes are indices.
+type trace struct {
+	k     int
+	space *space
+	words int
+
+	domain []uint64 // nodes that a hop can still be: a bitset for each hop
+	size   []int32  // members of each
+	node   []uint16 // of hops with one member
+	known  uint64   // those hops
+
+	toXORs, toLeft, toRight uint64 // hops whose domain shrank: digests and neighbours that do not know it yet
+	excluded                uint64 // known hops whose node is no candidate of other hops any more
+	dead                    bool   // no path explains all digests
+
+	recent []packet // the last digests, a ring
+	oldest int
+	xors   []xor
+	bits   float64 // evidence so far
+	seen   uint64  // hops that wrote into some digest
+
+	witnesses []uint16 // paths of k nodes that explain all digests, so that there is no use in a search
+	complete  bool     // there are no others
+	credit    int      // steps that a search may take
+	need      int      // credit below which the next search would not get further than the last one
+
+	all     bool // all digests belong to this path; otherwise only those that no known path explains
+	strays  int  // digests that no known path explains
+	matches int  // digests in a row that a known path explains
+	length  int  // number of hops of the last digest, and how many in a row had it
+	lengths int
+	bytes   int
+}
+
+func (tr *trace) row(h int) []uint64 { return tr.domain[h*tr.words:][:tr.words] }
+
+// open makes tr ready for paths of k hops.
+func (t *Tracer) open(tr *trace, f *Flow, k int) {
+	s := t.m.space(k)
+	tr.k, tr.space, tr.words = k, s, t.m.words
+	tr.domain = append(tr.domain[:0], s.domain...)
+	tr.size = append(tr.size[:0], s.size...)
+	if cap(tr.node) < k {
+		tr.node = make([]uint16, pint.MaxHops)
+	}
+	tr.node = tr.node[:k]
+	tr.known, tr.excluded, tr.seen, tr.dead = 0, 0, 0, false
+	tr.toXORs, tr.toLeft, tr.toRight = 0, 0, 0
+	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
+	tr.bits, tr.need = 0, 0
+	if set := t.m.end(f.Ingress); set != nil {
+		t.intersect(tr, 0, set)
+	}
+	if set := t.m.end(f.Egress); set != nil {
+		t.intersect(tr, k-1, set)
+	}
+	for h := range k {
+		switch {
+		case tr.size[h] == 0:
+			tr.dead = true
+		case tr.size[h] == 1 && tr.known>>h&1 == 0:
+			t.shrunk(tr, h)
+		}
+	}
+}
+
+// intersect leaves only members of a set in a domain.
+func (t *Tracer) intersect(tr *trace, h int, set []uint64) bool {
+	n, row := 0, tr.row(h)
+	for i, w := range row {
+		row[i] = w & set[i]
+		n += bits.OnesCount64(row[i])
+	}
+	if int32(n) == tr.size[h] {
+		return false
+	}
+	tr.size[h] = int32(n)
+	t.shrunk(tr, h)
+	return true
+}
+
+// shrunk notes what follows from a smaller domain.
+func (t *Tracer) shrunk(tr *trace, h int) {
+	bit := uint64(1) << h
+	tr.toXORs |= bit
+	tr.toLeft |= bit
+	tr.toRight |= bit
+	switch tr.size[h] {
+	case 0:
+		tr.dead = true
+	case 1:
+		tr.known |= bit
+		tr.node[h] = uint16(lowest(tr.row(h)))
+	}
+}
+
+// fold takes in one packet.
+func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
+	s := t.m.config.Scheme
+	for inst := range s.Instances() {
+		p := s.Packet(id, inst)
+		writers, part := s.Writers(&p, tr.k), s.Part(digest, inst)
+		tr.seen |= writers
+		switch {
+		case tr.complete: // the list of paths is all that counts
+		case writers == 0:
+			if part != 0 {
+				tr.dead = true
+			}
+			continue
+		case writers&(writers-1) == 0:
+			h := bits.TrailingZeros64(writers)
+			t.match(tr, h, &p, p.Role(writers, h+1), part)
+		case len(tr.xors) < t.m.config.Window:
+			tr.xors = append(tr.xors, xor{writers: writers, unknown: writers, rest: part, id: id, inst: uint8(inst)})
+			t.peel(tr, &tr.xors[len(tr.xors)-1])
+			t.combine(tr, &tr.xors[len(tr.xors)-1])
+		default:
+			t.replace(tr, xor{writers: writers, unknown: writers, rest: part, id: id, inst: uint8(inst)})
+		}
+		tr.bits += t.m.bits
+		if tr.dead {
+			return
+		}
+	}
+}
+
+// replace puts a digest into the place of one that is exhausted, or else of the one with the most unknown hops.
+func (t *Tracer) replace(tr *trace, x xor) {
+	worst, most := 0, -1
+	for i := range tr.xors {
+		n := bits.OnesCount64(tr.xors[i].unknown)
+		if n == 0 {
+			worst = i
+			break
+		}
+		if n > most {
+			worst, most = i, n
+		}
+	}
+	tr.xors[worst] = x
+	t.peel(tr, &tr.xors[worst])
+	t.combine(tr, &tr.xors[worst])
+}
+
+// match keeps the candidates of a hop whose value is what was found.
+func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want uint32) {
+	s, nodes := t.m.config.Scheme, t.m.nodes
+	row, n := tr.row(h), 0
+	for i, w := range row {
+		if w == 0 {
+			continue
+		}
+		keep := w
+		for b := w; b != 0; b &= b - 1 {
+			if s.Value(p, role, nodes[i<<6+bits.TrailingZeros64(b)]) != want {
+				keep &^= b & -b
+			}
+		}
+		row[i] = keep
+		n += bits.OnesCount64(keep)
+	}
+	tr.credit -= int(tr.size[h]) / 8
+	if int32(n) != tr.size[h] {
+		tr.size[h] = int32(n)
+		t.shrunk(tr, h)
+	}
+}
+
+// remember keeps a digest, the oldest one's place being taken when the window is full. It reports whether the digest is
+// new: the same packet seen twice proves nothing more.
+func (t *Tracer) remember(tr *trace, p packet) bool {
+	for i := range tr.recent {
+		if tr.recent[i].id == p.id && tr.recent[i].digest == p.digest {
+			return false
+		}
+	}
+	if len(tr.recent) < t.m.config.Window {
+		tr.recent = append(tr.recent, p)
+		return true
+	}
+	tr.recent[tr.oldest] = p
+	tr.oldest = (tr.oldest + 1) % len(tr.recent)
+	return true
+}
+
+func lowest(set []uint64) int {
+	for i, w := range set {
+		if w != 0 {
+			return i<<6 + bits.TrailingZeros64(w)
+		}
+	}
+	return 0
+}
+
+func popcount(set []uint64) int32 {
+	n := 0
+	for _, w := range set {
+		n += bits.OnesCount64(w)
+	}
+	return int32(n)
+}
+
+func has(set []uint64, u uint16) bool { return set[u>>6]>>(u&63)&1 != 0 }

@@ -1,0 +1,213 @@
+package pathtrace
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// Tracer traces the paths of flows. It holds their memory, and scratch space: it serves one goroutine at a time.
+type Tracer struct {
+	m      *Model
+	traces []*trace
+	idle   []uint32
+	slab   slab
+	bytes  int // of traces
+	stats  Stats
+
+	reach   []uint64 // one set of nodes
+	values  []uint32
+	sums    []uint64
+	path    []uint16
+	used    []bool
+	levels  []level
+	lo, hi  [pint.MaxHops]int
+	members []uint16
+	next    []int32
+	packets []pint.Packet
+	found   []uint16
+	ring    []packet
+}
+
+const (
+	maxFound    = 16  // paths that a search lists; when there are more, some of them show that
+	patience    = 256 // digests in a row that known paths explain, until those that they do not are forgotten
+	maxRestarts = 24  // contradictions until a flow counts as untraceable
+	maxCredit   = 64  // digests' worth of work that can be saved for one search
+	strayLength = 4   // digests in a row with another number of hops that make a trace start anew
+)
+
+// New makes a Tracer without flows.
+func New(m *Model) *Tracer {
+	words := 1 << maxSupport / 64
+	return &Tracer{
+		m: m, reach: make([]uint64, m.words), sums: make([]uint64, 2*words), path: make([]uint16, pint.MaxHops),
+		used: make([]bool, len(m.nodes)), levels: make([]level, 0, pint.MaxHops),
+	}
+}
+
+// Model gives what the Tracer knows about the network.
+func (t *Tracer) Model() *Model { return t.m }
+
+// Add takes in the digest of a packet of a flow that passed some number of switches.
+func (t *Tracer) Add(f *Flow, id uint32, hops int, digest uint64) Event {
+	e := t.add(f, id, hops, digest)
+	t.stats.Events[e]++
+	return e
+}
+
+func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
+	s := t.m.config.Scheme
+	switch width := s.Width() * s.Instances(); {
+	case hops < 1 || hops > t.m.config.MaxHops:
+		return RejectedHops
+	case width < 64 && digest>>width != 0:
+		return RejectedDigest
+	case !s.Known(id, hops):
+		return RejectedPacket
+	}
+	f.state.digests += min(1, ^f.state.digests)
+	for i, ref := range f.paths {
+		if ref == 0 {
+			break
+		}
+		r := t.slab.get(ref)
+		if int(r[recHops]) != hops || !t.agrees(r.path(), id, digest) {
+			continue
+		}
+		r.agree(1)
+		if f.trace != 0 {
+			if e := t.agreed(f, packet{digest, id, true}, hops); e == Changed {
+				return e
+			}
+		}
+		if i > 0 {
+			copy(f.paths[1:i+1], f.paths[:i])
+			f.paths[0] = ref
+			return Returned
+		}
+		return Verified
+	}
+	f.state.strays += min(1, ^f.state.strays)
+	return t.stray(f, packet{digest, id, false}, hops)
+}
+
+// agrees reports whether a path explains a digest.
+func (t *Tracer) agrees(path []uint16, id uint32, digest uint64) bool {
+	s := t.m.config.Scheme
+	for inst := range s.Instances() {
+		p := s.Packet(id, inst)
+		writers := s.Writers(&p, len(path))
+		rest := s.Part(digest, inst)
+		for w := writers; w != 0; w &= w - 1 {
+			h := bits.TrailingZeros64(w)
+			rest ^= s.Value(&p, p.Role(writers, h+1), t.m.nodes[path[h]])
+		}
+		if rest != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// agreed is told of digests that a known path explains while others are not explained.
+func (t *Tracer) agreed(f *Flow, p packet, hops int) Event {
+	tr := t.traces[f.trace-1]
+	if tr.matches++; tr.matches > patience {
+		t.close(f)
+		return Verified
+	}
+	if tr.all && tr.k == hops {
+		return t.learn(f, tr, p)
+	}
+	return Verified
+}
+
+// stray takes in a digest that no known path explains.
+func (t *Tracer) stray(f *Flow, p packet, hops int) Event {
+	if f.state.pause > 0 {
+		f.state.pause--
+		return Ignored
+	}
+	fresh := f.trace == 0
+	if fresh {
+		if !t.begin(f, hops) {
+			return RejectedMemory
+		}
+	}
+	tr := t.traces[f.trace-1]
+	tr.matches = 0
+	if tr.k != hops {
+		if tr.length != hops {
+			tr.length, tr.lengths = hops, 0
+		}
+		if tr.lengths++; tr.lengths < strayLength {
+			return Ignored
+		}
+		tr.recent, tr.oldest, tr.strays = tr.recent[:0], 0, 0
+		t.open(tr, f, hops)
+	}
+	tr.length, tr.lengths = hops, 0
+	tr.strays++
+	e := t.learn(f, tr, p)
+	if fresh && e == Pending && f.Known() {
+		return Inconsistent
+	}
+	return e
+}
+
+// begin gives a flow a trace.
+func (t *Tracer) begin(f *Flow, k int) bool {
+	var i uint32
+	if last := len(t.idle) - 1; last >= 0 {
+		i = t.idle[last]
+		t.idle = t.idle[:last]
+	} else {
+		size := (k*t.m.words)*8 + t.m.config.Window*traceBytesPerDigest + traceBytes
+		if t.bytes+t.slab.bytes+size > t.m.config.MemoryBytes {
+			return false
+		}
+		i = uint32(len(t.traces))
+		t.traces = append(t.traces, &trace{})
+	}
+	f.trace = i + 1
+	tr := t.traces[i]
+	tr.recent, tr.oldest, tr.all = tr.recent[:0], 0, true
+	tr.matches, tr.strays, tr.length, tr.lengths = 0, 0, k, 0
+	tr.credit = 8 * t.m.config.Work
+	t.open(tr, f, k)
+	t.account(tr)
+	return true
+}
+
+// close takes a flow's trace away.
+func (t *Tracer) close(f *Flow) {
+	t.idle = append(t.idle, f.trace-1)
+	f.trace = 0
+}
+
+// Sizes of a trace: its struct and its list of nodes, and a digest's places in both of its lists.
+const (
+	traceBytes          = 768
+	traceBytesPerDigest = 48
+)
+
+// account notes how much memory a trace holds.
+func (t *Tracer) account(tr *trace) {
+	n := traceBytes + 8*cap(tr.domain) + 4*cap(tr.size) + 16*cap(tr.recent) + 32*cap(tr.xors) + 2*cap(tr.witnesses)
+	t.bytes += n - tr.bytes
+	tr.bytes = n
+}
+
+// Release gives back what a flow holds. The flow is as new then.
+func (t *Tracer) Release(f *Flow) {
+	if f.trace != 0 {
+		t.close(f)
+	}
+	for _, ref := range f.paths {
+		if ref != 0 {
+			t.slab.drop(ref)
+		}
+	}
+	*f = Flow{Ingress: f.Ingress, Egress: f.Egress}
+}
