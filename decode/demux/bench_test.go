@@ -18,6 +18,7 @@ func datagrams() []struct {
 		payload []byte
 	}{
 		{"report20-int21-5hops", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xdc00, 5))))},
+		{"report20-int21-5hops-f000", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xf000, 5))))},
 		{"report20-int21-5hops-all", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xff80, 5))))},
 		{"report20-int21-4hops+sink", report20(flagF, 0x7000, md, ipv4(0, 17, udp(portINT, int21(0xdc00, 4))))},
 		{"postcard20", report20(flagF, 0x7000, md, ipv4(0, 17, udp(5000, nil)))},

@@ -104,6 +104,17 @@ func (d *Decoder) next(b *decode.Batch, time int64) *decode.Report {
 
 // reports decodes the telemetry reports in data[at:end], of which data may hold less.
 func (d *Decoder) reports(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
+	if at < end && end <= len(data) && data[at]>>4 == 2 {
+		if d.single(d.next(b, time), src, data[at:end]) {
+			return 1
+		}
+		b.Cancel()
+	}
+	return d.group(b, src, data, at, end, time)
+}
+
+// group does what reports does, layer by layer, for whatever is there.
+func (d *Decoder) group(b *decode.Batch, src *decode.Addr, data []byte, at, end int, time int64) (n int) {
 	d.reader.Start(&d.profile.Report, data, at, end)
 	for more := true; more; n++ {
 		r := d.next(b, time)
@@ -153,8 +164,12 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	d.restoreFlow(r, data, r.INT)
-	// The reporting node's own hop stands behind the stack. If the stack has a block of that node already, as its
-	// newest, the two are one visit.
+	mergeOwn(r, local)
+}
+
+// mergeOwn looks at the reporting node's own hops, of which there were local ones before the stack was read and which
+// stand behind it. If the stack has a block of that node already, as its newest, the two are one visit.
+func mergeOwn(r *decode.Report, local int) {
 	if n := len(r.Hops); local == 1 && n > 1 {
 		newest, own := &r.Hops[n-2], &r.Hops[n-1]
 		if newest.Has&decode.HopNodeID != 0 && newest.NodeID == own.NodeID {

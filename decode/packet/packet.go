@@ -266,21 +266,28 @@ func (p *Packet) ipv6(data []byte, at, end int) {
 
 // Flow writes the packet's flow key to k. It must not be called when p.IP is 0; data is what p was read from.
 func (p *Packet) Flow(k *decode.FlowKey, data []byte) {
-	le := binary.LittleEndian
 	if p.IP == 4 {
-		h := data[p.L3 : p.L3+20 : p.L3+20]
-		// ::ffff:a.b.c.d, written as two words
-		le.PutUint64(k.Src[:], 0)
-		le.PutUint64(k.Src[8:], uint64(le.Uint32(h[12:]))<<32|0xffff0000)
-		le.PutUint64(k.Dst[:], 0)
-		le.PutUint64(k.Dst[8:], uint64(le.Uint32(h[16:]))<<32|0xffff0000)
-	} else {
-		h := data[p.L3 : p.L3+40 : p.L3+40]
-		copy(k.Src[:], h[8:24])
-		copy(k.Dst[:], h[24:40])
+		FlowIPv4(k, data[p.L3:], p.Ports)
+		return
 	}
+	h := data[p.L3 : p.L3+40 : p.L3+40]
+	copy(k.Src[:], h[8:24])
+	copy(k.Dst[:], h[24:40])
 	k.IPVersion, k.Proto = p.IP, p.Proto
 	k.SrcPort, k.DstPort = uint16(p.Ports>>16), uint16(p.Ports)
+}
+
+// FlowIPv4 writes the flow key of a packet to k. It begins with the IPv4 header h; ports are as in [Packet].
+func FlowIPv4(k *decode.FlowKey, h []byte, ports uint32) {
+	le := binary.LittleEndian
+	h = h[:20:20]
+	// ::ffff:a.b.c.d, written as two words
+	le.PutUint64(k.Src[:], 0)
+	le.PutUint64(k.Src[8:], uint64(le.Uint32(h[12:]))<<32|0xffff0000)
+	le.PutUint64(k.Dst[:], 0)
+	le.PutUint64(k.Dst[8:], uint64(le.Uint32(h[16:]))<<32|0xffff0000)
+	k.IPVersion, k.Proto = 4, h[9]
+	k.SrcPort, k.DstPort = uint16(ports>>16), uint16(ports)
 }
 
 // Src is the source address. It must not be called when p.IP is 0.

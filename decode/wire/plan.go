@@ -34,6 +34,7 @@ type shape uint8
 
 const (
 	shapeNone                    shape = iota
+	shapeNodeLatencyQueue              // node, interfaces, latency, queue: bitmap 0xf000
 	shapeNodeQueueTimes                // node, interfaces, queue, both 64-bit times: bitmap 0xdc00
 	shapeNodeLatencyQueueTimes         // the same with latency: 0xfc00
 	shapeNodeLatencyQueueTimes32       // the same with 32-bit times
@@ -70,6 +71,8 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 		p.shape, p.read = shapeNodeLatencyQueueTimes, 6
 	case start == 0xfc00:
 		p.shape, p.read = shapeNodeLatencyQueueTimes32, 6
+	case start&0xf000 == 0xf000:
+		p.shape, p.read = shapeNodeLatencyQueue, 4
 	}
 	return p
 }
@@ -83,6 +86,8 @@ func (p *Plan) Stack(hops []decode.Hop, b []byte, stride int) {
 		hops = hops[1:]
 	}
 	switch p.shape {
+	case shapeNodeLatencyQueue:
+		p.nodeLatencyQueue(hops, b, stride)
 	case shapeNodeQueueTimes:
 		p.nodeQueueTimes(hops, b, stride)
 	case shapeNodeLatencyQueueTimes:
@@ -99,6 +104,20 @@ func (p *Plan) Stack(hops []decode.Hop, b []byte, stride int) {
 	}
 	for i := p.read; i < p.n && len(hops) > 0; i++ {
 		p.steps[i].column(hops, b, stride)
+	}
+}
+
+func (p *Plan) nodeLatencyQueue(hops []decode.Hop, b []byte, stride int) {
+	be, has, timeBits, at := binary.BigEndian, p.Fields, p.timeBits, 0
+	for i := len(hops) - 1; i >= 0; i-- {
+		h, w := &hops[i], b[at:at+16:at+16]
+		at += stride
+		*h = decode.Hop{}
+		h.Has, h.TimeBits = has, timeBits
+		setNode(h, be.Uint32(w))
+		setInterfaces(h, be.Uint32(w[4:]))
+		setLatency(h, be.Uint32(w[8:]))
+		setQueue(h, be.Uint32(w[12:]))
 	}
 }
 
