@@ -3,7 +3,6 @@ package planner
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -38,7 +37,7 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 func (t *Trace) UnmarshalJSON(b []byte) error {
 	var j traceJSON
 	if err := json.Unmarshal(b, &j); err != nil {
-		return err
+		return elementOf(err, "probe %q", j.ID)
 	}
 	*t = Trace{j.ID, float64(len(j.Links)), j.Links}
 	if j.Cost != nil {
@@ -63,21 +62,6 @@ func ReadAttentionProblem(r io.Reader) (*AttentionProblem, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-// readJSON reads one JSON value and nothing after it.
-func readJSON(r io.Reader, v any) error {
-	d := json.NewDecoder(r)
-	if err := d.Decode(v); err != nil {
-		if errors.Is(err, io.EOF) {
-			return errors.New("the instance is empty")
-		}
-		return fmt.Errorf("byte %d: %w", d.InputOffset(), err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("byte %d: more than one JSON value", d.InputOffset())
-	}
-	return nil
 }
 
 // Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a

@@ -31,10 +31,15 @@ func TestReadAttentionProblem(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "empty",
 		"{":                               "unexpected EOF",
-		`{"probes":[{"id":7}]}`:           "id",
-		`{"probes":[]}`:                   "no probes",
-		attentionText + "{}":              "more than one",
-		`{"probes":[{"id":"","cost":1}]}`: "probe 0 has no id",
+		`{"probes":[{"id":7}]}`:           `probe "": id: a number cannot be a string`,
+		`[]`:                              "byte 1: a list cannot be an object",
+		`{"probes":[{"id":"a","cost":NaN`: "byte 29: invalid character 'N'",
+		`{"probes":[{"links":["b"],"cost":"NaN","id":"a"}]}`:                 `probe "a": cost: a string cannot be a number`,
+		`{"probes":[{"id":"a","cost":1e999}]}`:                               `probe "a": cost: number 1e999 is out of range`,
+		`{"probes":[],"switch_cost":{}}`:                                     "switch_cost: an object cannot be a number",
+		`{"probes":[]}`:                                                      "no probes",
+		attentionText + "{}":                                                 "more than one",
+		`{"probes":[{"id":"","cost":1}]}`:                                    "probe 0 has no id",
 		`{"probes":[{"id":"a","cost":-1,"links":["1"]}],"suspicious":["1"]}`: `"a" costs -1`,
 	} {
 		if _, err := planner.ReadAttentionProblem(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -53,7 +53,7 @@ func (n *DeliveryNode) UnmarshalJSON(b []byte) error {
 	type plain DeliveryNode
 	v := plain{Up: 1}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return err
+		return elementOf(err, "node %q", v.ID)
 	}
 	*n = DeliveryNode(v)
 	return nil
@@ -64,7 +64,7 @@ func (l *DeliveryLink) UnmarshalJSON(b []byte) error {
 	type plain DeliveryLink
 	v := plain{Up: 1}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return err
+		return elementOf(err, "link %q %q", v.A, v.B)
 	}
 	*l = DeliveryLink(v)
 	return nil

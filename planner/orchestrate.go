@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,23 +159,18 @@ func (p *OrchestrateProblem) Unservable() []Unservable {
 func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error) {
 	var raw struct {
 		Interfaces []struct {
-			ID     *string      `json:"id"`
-			Demand *json.Number `json:"demand"`
+			ID     *string   `json:"id"`
+			Demand *rawValue `json:"demand"`
 		} `json:"interfaces"`
 		Flows []struct {
-			ID         *string      `json:"id"`
-			Capacity   *json.Number `json:"capacity"`
-			Rate       *float64     `json:"rate"`
-			Interfaces []string     `json:"interfaces"`
+			ID         *string   `json:"id"`
+			Capacity   *rawValue `json:"capacity"`
+			Rate       *rawValue `json:"rate"`
+			Interfaces []string  `json:"interfaces"`
 		} `json:"flows"`
 	}
-	in := &counter{r: r}
-	d := json.NewDecoder(in)
-	if err := d.Decode(&raw); err != nil {
-		return nil, jsonError(err, in.n)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("byte %d: more than one JSON object", d.InputOffset())
+	if err := readJSON(r, &raw); err != nil {
+		return nil, err
 	}
 	p := &OrchestrateProblem{Objective: objective}
 	p.Interfaces = make([]OrchestrateInterface, len(raw.Interfaces))
@@ -210,7 +204,9 @@ func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error)
 			bad.add("flow %q: capacity: %w", *f.ID, err)
 		}
 		if f.Rate != nil {
-			out.Rate = *f.Rate
+			if out.Rate, err = strconv.ParseFloat(string(*f.Rate), 64); err != nil {
+				bad.add("flow %q: rate: %s is not a number", *f.ID, *f.Rate)
+			}
 		}
 		out.Interfaces = make([]int32, 0, len(f.Interfaces))
 		for _, id := range f.Interfaces {
@@ -232,42 +228,16 @@ func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error)
 }
 
 // items reads a whole number of items; 7.0 and 1e3 are whole.
-func items(n *json.Number) (int64, error) {
+func items(n *rawValue) (int64, error) {
 	if n == nil {
 		return 0, errors.New("is missing")
 	}
-	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
+	if v, err := strconv.ParseInt(string(*n), 10, 64); err == nil {
 		return v, nil
 	}
-	v, err := strconv.ParseFloat(n.String(), 64)
+	v, err := strconv.ParseFloat(string(*n), 64)
 	if err != nil || v != math.Trunc(v) || math.Abs(v) > maxItems {
-		return 0, fmt.Errorf("%s is not a whole number up to %d", n, int64(maxItems))
+		return 0, fmt.Errorf("%s is not a whole number up to %d", *n, int64(maxItems))
 	}
 	return int64(v), nil
-}
-
-// counter counts the bytes read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += int64(n)
-	return n, err
-}
-
-// jsonError says where the JSON is wrong, or at which byte it ends.
-func jsonError(err error, offset int64) error {
-	if err == io.EOF {
-		return errors.New("byte 0: no JSON object")
-	}
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("byte %d: %w", s.Offset, err)
-	}
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("byte %d: %s: a %s cannot be a %s", t.Offset, t.Field, t.Value, t.Type)
-	}
-	return fmt.Errorf("byte %d: %w", offset, err)
 }

@@ -38,8 +38,11 @@ func TestReadOrchestrateErrors(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"", "byte 0: no JSON object"},
 		{"[", "byte 1: unexpected EOF"},
-		{"{" + iface + "," + flow + "}{}", "byte 92: more than one JSON object"},
+		{"{" + iface + "," + flow + "}{}", "byte 92: more than one JSON value"},
 		{`{"interfaces":[{"id":7}]}`, "byte 22: interfaces.id: a number cannot be a string"},
+		{"[]", "byte 1: a list cannot be an object"},
+		{`{"interfaces":[{"id":"a","demand":"NaN"}],` + flow + "}", `interface "a": demand: "NaN" is not a whole number`},
+		{"{" + iface + `,"flows":[{"id":"f","capacity":[],"rate":"x"}]}`, "flow \"f\": capacity: [] is not a whole number up to 17592186044416\nflow \"f\": rate: \"x\" is not a number"},
 		{"{" + flow + "}", `flow "f": passes interface "a", which is not listed`},
 		{"{" + iface + "}", "no flows"},
 		{`{"interfaces":[],"flows":[]}`, "no interfaces\nno flows"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -168,30 +167,37 @@ func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, e
 		if err := o.readProbes(p); err != nil {
 			return nil, err
 		}
-		names, err := readNames("suspicious", o.suspicious)
+		list, err := readNames("suspicious", o.suspicious)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
+		for k, name := range list.names {
 			links, err := o.graph.LookupLinks(name)
 			if err != nil {
-				return nil, fmt.Errorf("--suspicious: %w", err)
+				return nil, list.wrong(k, err)
 			}
 			for _, l := range links {
 				p.Suspicious = append(p.Suspicious, o.graph.LinkName(l))
 			}
 		}
 	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
 	if o.detailed != "" {
-		var err error
-		if p.Detailed, err = readNames("detailed", o.detailed); err != nil {
+		list, err := readNames("detailed", o.detailed)
+		if err != nil {
 			return nil, err
 		}
+		p.Detailed = list.names
 	}
 	if c.Flags().Changed("switch-cost") {
 		p.SwitchCost = o.switchCost
 	}
-	return p, p.Validate()
+	if err := p.Validate(); err != nil { // now these flags are wrong
+		return nil, usageError{err}
+	}
+	return p, nil
 }
 
 // readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
@@ -221,30 +227,6 @@ func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 		}
 	}
 	return nil
-}
-
-// readNames reads names from a file, one a line, or from the flag itself.
-func readNames(flag, spec string) ([]string, error) {
-	b, err := os.ReadFile(spec)
-	names := []string{}
-	if errors.Is(err, fs.ErrNotExist) {
-		for name := range strings.SplitSeq(spec, ",") {
-			if name = strings.TrimSpace(name); name == "" {
-				return nil, usagef("--%s %q: a name is empty, and there is no such file", flag, spec)
-			}
-			names = append(names, name)
-		}
-		return names, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(b)) {
-		if name := strings.TrimSpace(line); name != "" && !strings.HasPrefix(name, "#") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 func readMetrics(path string) (*attention.Metrics, error) {

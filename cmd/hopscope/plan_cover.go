@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -187,45 +185,21 @@ func (o *coverFlags) problem() (*planner.CoverProblem, error) {
 
 // readDepots reads node names from a file, one a line, or from the flag itself.
 func readDepots(spec string, g *topo.Graph) ([]int, error) {
-	depots := []int{}
-	seen := map[int]bool{}
-	add := func(place, name string) error {
-		v, ok := g.Lookup(name)
-		if !ok {
-			return fmt.Errorf("%s: the topology has no node %q", place, name)
-		}
-		if seen[v] {
-			return fmt.Errorf("%s: the depot %q is given twice", place, name)
-		}
-		seen[v] = true
-		depots = append(depots, v)
-		return nil
-	}
-	f, err := os.Open(spec)
-	if errors.Is(err, fs.ErrNotExist) {
-		for name := range strings.SplitSeq(spec, ",") {
-			if err := add("--depots", strings.TrimSpace(name)); err != nil {
-				return nil, usageError{err}
-			}
-		}
-		return depots, nil
-	}
+	list, err := readNames("depots", spec)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	for line := 1; s.Scan(); line++ {
-		name := strings.TrimSpace(s.Text())
-		if name == "" || strings.HasPrefix(name, "#") {
-			continue
+	depots := make([]int, len(list.names))
+	seen := make(map[int]bool, len(list.names))
+	for k, name := range list.names {
+		v, ok := g.Lookup(name)
+		switch {
+		case !ok:
+			return nil, list.wrong(k, fmt.Errorf("the topology has no node %q", name))
+		case seen[v]:
+			return nil, list.wrong(k, fmt.Errorf("the node %q is given twice", name))
 		}
-		if err := add(fmt.Sprintf("depots %s:%d", spec, line), name); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("depots %s: %w", spec, err)
+		seen[v], depots[k] = true, v
 	}
 	if len(depots) == 0 {
 		return nil, fmt.Errorf("depots %s: no nodes", spec)

@@ -160,7 +160,10 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProb
 			return nil, err
 		}
 		m := o.m
-		m.Seed, m.BothSides = o.seed, o.model == "both-sides"
+		m.Seed, m.BothSides, m.Parts = o.seed, o.model == "both-sides", o.partial
+		if err := m.Validate(); err != nil {
+			return nil, usageError{err}
+		}
 		if o.demands != "" {
 			if m.Pairs, err = o.pairs(); err != nil {
 				return nil, err

@@ -101,6 +101,13 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	two := filepath.Join(dir, "two.edges")
+	if err := os.WriteFile(two, []byte("a b\nc d\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runPlan(t, "orchestrate", "--topology", two, "--partial"); err != nil || !strings.Contains(out, "coverage 100.0 %") {
+		t.Errorf("a topology in two parts: %v in\n%s", err, out)
+	}
 	for _, tt := range []struct {
 		args  string
 		usage bool
@@ -115,8 +122,9 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 		{"--topology fat-tree:4 --model half", true, `--model "half" is neither directed nor both-sides`},
 		{"--topology fat-tree:4 --method magic", true, `"magic" is none of heuristic, search, exact, auto`},
 		{"--topology fat-tree:4 --packet-bytes 0", true, "--packet-bytes 0 is not positive"},
-		{"--topology fat-tree:4 --demand-min 20", false, "demands of 20 to 10 items"},
+		{"--topology fat-tree:4 --demand-min 20", true, "demands of 20 to 10 items"},
 		{"--topology fat-tree:4 --capacity-mean 3 --capacity-stdv 0", false, "infeasible: interface "},
+		{"--topology " + two, false, `no way from node "a" to node "c"; a partial plan`},
 		{"--instance " + filepath.Join(dir, "none.json"), false, "no such file"},
 		{"--instance " + empty, false, "empty.json: byte 0: no JSON object"},
 		{"--instance " + bad, false, `infeasible: interface "y": demand 16 is above the capacity of every flow that passes it, at most 15`},

@@ -1,7 +1,6 @@
 package orchestrate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +20,9 @@ type Model struct {
 	CapacityMean, CapacityStdv float64 // items, normally distributed, rounded, at least 1
 	Seed                       uint64
 
+	// Parts leaves out flows between nodes that no way joins. Without it a topology that is not connected is an error.
+	Parts bool
+
 	// Pairs are the flows, from node to node, with packet rates where they are known; nil stands for all ordered pairs.
 	Pairs []Pair
 }
@@ -36,6 +38,17 @@ func DefaultModel() Model {
 	return Model{DemandMin: 4, DemandMax: 10, CapacityMean: 35, CapacityStdv: 5, Seed: 1}
 }
 
+// Validate says what is wrong with the numbers of the model.
+func (m *Model) Validate() error {
+	switch {
+	case m.DemandMin < 1 || m.DemandMax < m.DemandMin || m.DemandMax > 1<<30:
+		return fmt.Errorf("demands of %d to %d items: must be 1 or more, in this order", m.DemandMin, m.DemandMax)
+	case !(m.CapacityMean >= 1 && m.CapacityMean <= 1<<30) || !(m.CapacityStdv >= 0 && m.CapacityStdv <= 1<<30):
+		return fmt.Errorf("capacities of %v items, deviation %v: must be at least 1 and 0", m.CapacityMean, m.CapacityStdv)
+	}
+	return nil
+}
+
 // maxPassed bounds the interfaces of all flows together, 4 bytes each in several arrays.
 const maxPassed = 1 << 27
 
@@ -48,17 +61,17 @@ const maxPassed = 1 << 27
 // ascending, neighbours ascending; then in and out of every node), then capacities in the order of the flows.
 func Generate(g *topo.Graph, m Model) (*planner.OrchestrateProblem, error) {
 	n := g.NumNodes()
-	switch {
-	case n < 2:
+	if n < 2 {
 		return nil, fmt.Errorf("topology %s: %d nodes have no flows between them", g.Name(), n)
-	case m.DemandMin < 1 || m.DemandMax < m.DemandMin || m.DemandMax > 1<<30:
-		return nil, fmt.Errorf("demands of %d to %d items: must be 1 or more, in this order", m.DemandMin, m.DemandMax)
-	case !(m.CapacityMean >= 1 && m.CapacityMean <= 1<<30) || !(m.CapacityStdv >= 0 && m.CapacityStdv <= 1<<30):
-		return nil, fmt.Errorf("capacities of %v items, deviation %v: must be at least 1 and 0", m.CapacityMean, m.CapacityStdv)
 	}
-	if of, parts := g.Components(); parts > 1 {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	of, parts := g.Components()
+	if parts > 1 && !m.Parts {
 		other := slices.IndexFunc(of, func(c int32) bool { return c != of[0] })
-		return nil, fmt.Errorf("topology %s: is not connected: no way from node %q to node %q", g.Name(), g.NodeName(0), g.NodeName(other))
+		return nil, fmt.Errorf("topology %s: is not connected: no way from node %q to node %q; a partial plan would do without such flows",
+			g.Name(), g.NodeName(0), g.NodeName(other))
 	}
 	w := newWays(g)
 	p := &planner.OrchestrateProblem{}
@@ -94,6 +107,8 @@ func Generate(g *topo.Graph, m Model) (*planner.OrchestrateProblem, error) {
 			return nil, fmt.Errorf("flow from node %d to node %d: topology %s has %d nodes", q.Src, q.Dst, g.Name(), n)
 		case q.Src == q.Dst:
 			return nil, fmt.Errorf("flow from node %q to itself", g.NodeName(q.Src))
+		case of[q.Src] != of[q.Dst]:
+			continue
 		}
 		if q.Src != root {
 			root = q.Src
@@ -127,7 +142,7 @@ func Generate(g *topo.Graph, m Model) (*planner.OrchestrateProblem, error) {
 		p.Flows = append(p.Flows, f)
 	}
 	if len(p.Flows) == 0 {
-		return nil, errors.New("no flows")
+		return nil, fmt.Errorf("topology %s: no flows", g.Name())
 	}
 	r := splitMix(m.Seed)
 	for k := range p.Interfaces {

@@ -151,20 +151,56 @@ func TestGenerateErrors(t *testing.T) {
 		want   string
 	}{
 		{build(one), func(*Model) {}, "topology one: 1 nodes have no flows between them"},
-		{build(apart), func(*Model) {}, `topology apart: is not connected: no way from node "a" to node "b"`},
+		{build(apart), func(*Model) {}, `topology apart: is not connected: no way from node "a" to node "b"; a partial plan would do without such flows`},
+		{build(apart), func(m *Model) { m.Parts = true }, "topology apart: no flows"},
 		{g, func(m *Model) { m.DemandMin = 0 }, "demands of 0 to 10 items: must be 1 or more, in this order"},
 		{g, func(m *Model) { m.DemandMax = 3 }, "demands of 4 to 3 items: must be 1 or more, in this order"},
 		{g, func(m *Model) { m.CapacityMean = math.NaN() }, "capacities of NaN items, deviation 5: must be at least 1 and 0"},
 		{g, func(m *Model) { m.CapacityStdv = -1 }, "capacities of 35 items, deviation -1: must be at least 1 and 0"},
 		{g, func(m *Model) { m.Pairs = []Pair{{Src: 0, Dst: 9}} }, "flow from node 0 to node 9: topology square has 4 nodes"},
 		{g, func(m *Model) { m.Pairs = []Pair{{Src: 2, Dst: 2}} }, `flow from node "c" to itself`},
-		{g, func(m *Model) { m.Pairs = []Pair{} }, "no flows"},
+		{g, func(m *Model) { m.Pairs = []Pair{} }, "topology square: no flows"},
 	} {
 		m := DefaultModel()
 		tt.change(&m)
 		if p, err := Generate(tt.g, m); err == nil || err.Error() != tt.want {
 			t.Errorf("Generate = %v, %v, want %s", p, err, tt.want)
 		}
+	}
+}
+
+// In a topology of several parts flows stay within them, and all else is as if the parts were alone.
+func TestGenerateParts(t *testing.T) {
+	b := topo.NewBuilder("parts")
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		b.AddNode(name, topo.NoTier)
+	}
+	b.AddLink(topo.LinkEnd{Node: 0}, topo.LinkEnd{Node: 3})
+	b.AddLink(topo.LinkEnd{Node: 1}, topo.LinkEnd{Node: 2})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := DefaultModel()
+	m.Parts = true
+	p, err := Generate(g, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flows []string
+	for _, f := range p.Flows {
+		flows = append(flows, f.ID)
+	}
+	if want := []string{"a>d", "b>c", "c>b", "d>a"}; !slices.Equal(flows, want) {
+		t.Errorf("flows %v, want %v", flows, want)
+	}
+	p.Objective = planner.Concentrate
+	plan, err := Plan(p, Options{Partial: true})
+	if err == nil {
+		err = planner.CheckOrchestrate(p, plan)
+	}
+	if err != nil || !plan.Partial || len(plan.Unserved) != 2 || plan.Unserved[0].Interface != "in:e" {
+		t.Errorf("plan %+v, %v, want the interfaces of e not served", plan, err)
 	}
 }
 
