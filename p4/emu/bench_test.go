@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // Reports a second of one core, with all that a report takes: traffic, queues, one to five switches, the datagram.
@@ -33,6 +35,7 @@ func BenchmarkReports(b *testing.B) {
 	for d := MD21; d < Off; d++ {
 		bench(d.String(), func(c *Config) { c.Dialect = d })
 	}
+	bench("pint", func(c *Config) { c.Dialect, c.Plan, c.PINTShare = Off, testPlan(b, pint.HashMix), 1 })
 	bench("int-md-2.1/4-a-datagram", func(c *Config) { c.ReportsPerDatagram = 4 })
 	bench("int-md-2.1/1000000-flows", func(c *Config) { c.Flows, c.Skew = 1_000_000, 0 })
 	bench("int-md-2.1/loaded", func(c *Config) { c.LinkRate = 3e9 })

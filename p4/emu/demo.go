@@ -1,6 +1,10 @@
 package emu
 
-import "time"
+import (
+	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
 
 // DemoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
 // that repeats: after a quiet beginning a line is congested, a link fails and returns, an access list drops packets, a
@@ -30,6 +34,58 @@ func DemoConfig() Config {
 	c.Repeat = 170 * s
 	c.Probes = demoProbes()
 	return c
+}
+
+// PINTDemoConfig is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
+// which lasts 200 seconds: flows take another way without a loss, and some go round in a loop.
+func PINTDemoConfig() (Config, error) {
+	c := DemoConfig()
+	plan, err := DemoPlan()
+	if err != nil {
+		return c, err
+	}
+	c.Plan, c.PINTShare, c.LoopReportGap = plan, 0.3, 50*time.Millisecond
+	const s = time.Second
+	c.Script = append(c.Script,
+		Fault{Kind: DivertFlows, At: 164 * s, For: 10 * s, Node: "edge-0-1", Peer: "agg-0-1", Value: 1},
+		Fault{Kind: DivertFlows, At: 184 * s, For: 6 * s, Node: "agg-3-0", Peer: "core-1", Value: 0.3},
+	)
+	c.Repeat = 200 * s
+	return c, nil
+}
+
+// DemoPlan is a plan of 32 bits a packet. Half of them are for the path, in every packet; the others detect loops (T = 1,
+// b = 15) in one packet of two, and measure hop latency and the utilisation of the busiest line in the other.
+func DemoPlan() (*pint.Plan, error) {
+	path, err := pint.New(pint.Config{Seed: 1, Bits: 8, Instances: 2, Tau: .5, P: []float64{.5}})
+	if err != nil {
+		return nil, err
+	}
+	latency, err := pint.New(pint.Config{Seed: 2, Bits: 8, Instances: 1, Tau: 1})
+	if err != nil {
+		return nil, err
+	}
+	nanoseconds, err := pint.NewCode(pint.CodeConfig{Bits: 8, Unit: 1000, Max: 10e9}) // 1 µs to 10 s
+	if err != nil {
+		return nil, err
+	}
+	load, err := pint.NewCode(pint.CodeConfig{Bits: 8, Epsilon: 0.025})
+	if err != nil {
+		return nil, err
+	}
+	return &pint.Plan{
+		Epoch: 1, Bits: 32,
+		Queries: []pint.Query{
+			{Name: "path", Value: pint.NodeValue, Aggregation: pint.Static, Bits: 16, Scheme: path},
+			{Name: "loops", Value: pint.NodeValue, Aggregation: pint.Loop, Bits: 16, Loops: &pint.Loops{Seed: 3, Bits: 15, T: 1}},
+			{Name: "hop latency", Value: pint.LatencyValue, Aggregation: pint.Dynamic, Bits: 8, Scheme: latency, Code: nanoseconds},
+			{Name: "bottleneck", Value: pint.UtilizationValue, Aggregation: pint.PerPacket, Bits: 8, Code: load},
+		},
+		Sets: []pint.Set{
+			{Share: .5, Slots: []pint.Slot{{Query: 0}, {Query: 1, Shift: 16}}},
+			{Share: .5, Slots: []pint.Slot{{Query: 0}, {Query: 2, Shift: 16}, {Query: 3, Shift: 24}}},
+		},
+	}, nil
 }
 
 // demoProbes send one probe a pod: from its first edge switch up to a core switch, down into the next pod, and out to

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
 )
@@ -28,12 +29,15 @@ type planner struct {
 	share uint64        // of flows, in 2^-64
 	bits  uint16        // DSMdBits of a report
 	loops [][]pint.Slot // by set of queries: those that detect loops
+
+	looped []time.Duration // by interface: when its next report of a loop may leave
 }
 
 const (
 	pintSalt = 0x70696e74
 	// All switches round their values for a packet alike, so that the largest of the codes is that of the largest value.
 	roundingSalt = 0x726f756e64
+	forgerySalt  = 0x666f726765
 )
 
 // SetPlan replaces the execution plan in all switches at this moment. Packets that are under way then carry what
@@ -95,10 +99,13 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
 		Utilization: uint64(h.Utilization) * pint.UtilizationUnit / fullUtilization,
 	}, uint32(mix(uint64(p.digestID)^roundingSalt)))
+	if d.forged != 0 && mix(uint64(p.digestID)^d.salt) < d.forged {
+		p.digest = mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - x.plan.Bits)
+	}
 	if looped > 0 {
 		n.stats.LoopsDetected++
-		if q := &n.queues[p.out]; n.now >= q.looped+int64(n.cfg.LoopReportGap) {
-			q.looped = n.now
+		if now := n.Now(); now >= x.looped[p.out] {
+			x.looped[p.out] = now + n.cfg.LoopReportGap
 			n.report(p, d, &subject{hop: *h, digest: true, looped: looped})
 		}
 	}

@@ -282,175 +282,6 @@ func TestDigestsTakeNoRoom(t *testing.T) {
 	}
 }
 
-// visits is how often the journey comes to the switch where it comes most often.
-func visits(j *Journey) (most int) {
-	count := map[int]int{}
-	for i := range j.Hops {
-		count[j.Hops[i].Node]++
-		most = max(most, count[j.Hops[i].Node])
-	}
-	return most
-}
-
-// Packets in a routing loop are reported while they are in it, and no others. Loops of two switches and of more.
-func TestLoopsAreDetected(t *testing.T) {
-	lines := func(pairs ...string) (script []Fault) {
-		for i := 0; i < len(pairs); i += 2 {
-			script = append(script, Fault{Kind: DivertFlows, At: begin, For: end - begin, Node: pairs[i], Peer: pairs[i+1], Value: .4})
-		}
-		return script
-	}
-	for name, script := range map[string][]Fault{
-		"two":   lines("agg-1-0", "core-0"),
-		"four":  lines("edge-0-0", "agg-0-0", "agg-0-0", "edge-0-1", "edge-0-1", "agg-0-1", "agg-0-1", "edge-0-0"),
-		"eight": lines("edge-0-0", "agg-0-0", "agg-0-0", "core-0", "core-0", "agg-1-0", "agg-1-0", "edge-1-0", "edge-1-0", "agg-1-1", "agg-1-1", "core-2", "core-2", "agg-0-1", "agg-0-1", "edge-0-0"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := pintConfig(t)
-			cfg.LinkRate, cfg.PINTShare, cfg.Script = 1e9, 1, script
-			kept := keepPINT(&cfg)
-			n := mustNew(t, cfg, 24)
-			reported := map[digestKey]int{}
-			for _, r := range n.reports(t, total) {
-				if r.Flags&decode.Loop == 0 {
-					continue
-				}
-				k := digestKey{r.Flow, r.Digest.ID}
-				reported[k]++
-				i := slices.IndexFunc(kept[k], func(j Journey) bool {
-					h := int(r.Digest.Hops)
-					return len(j.Hops) >= h && visits(&Journey{Hops: j.Hops[:h]}) > 1 && j.Hops[h-1].NodeID == r.NodeID
-				})
-				if i < 0 {
-					t.Fatalf("node %d reports a loop of %v, but the packet went over %+v", r.NodeID, r.Flow, kept[k])
-				}
-				if r.Kind != decode.KindDigest || r.Digest.Epoch != cfg.Plan.Epoch {
-					t.Fatalf("report of a loop: %+v", r)
-				}
-			}
-			expired, detected, through := 0, 0, 0
-			for k, list := range kept {
-				for _, j := range list {
-					if cfg.Plan.Set(j.DigestID) != 0 { // the set with the query
-						continue
-					}
-					switch {
-					case j.Outcome == Expired && len(j.Hops) != hostTTL-1:
-						t.Fatalf("expired after %d hops", len(j.Hops))
-					case j.Outcome == Expired:
-						expired++
-						if reported[k] > 0 {
-							detected++
-						}
-					case visits(&j) == 1:
-						through++
-					}
-				}
-			}
-			if expired < 50 || through < 1000 || detected < expired*9/10 {
-				t.Errorf("%d packets went round until their TTL ended, %d of them were reported; %d went straight", expired, detected, through)
-			}
-			if s := n.Stats(); s.LoopsDetected != s.Reports.Loops || s.LoopsDetected < uint64(detected) {
-				t.Errorf("%d loops detected, %d reported", s.LoopsDetected, s.Reports.Loops)
-			}
-		})
-	}
-}
-
-// Reports of loops keep their distance, and cost no others their place.
-func TestLoopReportGap(t *testing.T) {
-	cfg := pintConfig(t)
-	cfg.LinkRate, cfg.PINTShare, cfg.LoopReportGap = 1e9, 1, 20*time.Millisecond
-	cfg.Script = []Fault{{Kind: DivertFlows, At: begin, For: end - begin, Node: "agg-1-0", Peer: "core-0", Value: 1}}
-	n := mustNew(t, cfg, 25)
-	last := map[uint32]time.Duration{}
-	count := 0
-	for _, r := range n.reports(t, total) {
-		if r.Flags&decode.Loop == 0 {
-			continue
-		}
-		at := time.Duration(r.Time)
-		if at >= end { // packets that come out of the loop leave by another interface
-			continue
-		}
-		if before, seen := last[r.NodeID]; seen && at-before < cfg.LoopReportGap {
-			t.Fatalf("node %d reports loops at %v and %v", r.NodeID, before, at)
-		}
-		last[r.NodeID] = at
-		count++
-	}
-	if s := n.Stats(); count < 20 || s.Reports.Loops < uint64(count) || s.LoopsDetected < 10*s.Reports.Loops || s.Dropped[Expired] == 0 {
-		t.Errorf("%d reports of loops; %+v", count, s)
-	}
-}
-
-// A change of path that loses nothing: the fault moves flows to another way of the same length.
-func TestDivertChangesPaths(t *testing.T) {
-	f := Fault{Kind: DivertFlows, Node: "edge-1-0", Peer: "agg-1-1", Value: 1}
-	n, journeys, _ := withFault(t, f, nil)
-	node, other := n.node(t, f.Node), n.node(t, "agg-1-0")
-	seen := [3]map[bool]int{{}, {}, {}} // by whether they go over the other switch
-	for _, j := range journeys {
-		if j.Outcome != Delivered {
-			t.Fatalf("a packet is %v", j.Outcome)
-		}
-		w := -1
-		if len(j.Hops) == 5 && j.Hops[0].Node == node {
-			w = during(j.Hops[0].Ingress)
-		}
-		if w >= 0 {
-			seen[w][j.Hops[1].Node == other]++
-		}
-		if visits(&j) > 1 || len(j.Hops) > 5 {
-			t.Fatalf("path %v", path(&j))
-		}
-	}
-	if seen[0][true] < 10 || seen[1][true] > 0 || seen[1][false] < 20 || seen[2][true] < 10 {
-		t.Errorf("flows from %s over agg-1-0 before, during and after: %v", f.Node, seen)
-	}
-}
-
-// Path and Route say where packets will go, diverted or not, and that those in a loop never arrive.
-func TestPathIsWherePacketsGo(t *testing.T) {
-	cfg := pintConfig(t)
-	cfg.LinkRate = 1e9
-	const at = 300 * time.Millisecond
-	cfg.Script = []Fault{
-		{Kind: DivertFlows, At: 100 * time.Millisecond, For: time.Second, Node: "agg-1-0", Peer: "core-0", Value: .5},
-		{Kind: LinkDown, At: 100 * time.Millisecond, For: time.Second, Node: "agg-2-0", Peer: "core-1"},
-	}
-	type trip struct {
-		flow int
-		path []uint32
-		gone bool
-	}
-	var trips []trip
-	var n *Network
-	cfg.Observe = func(j *Journey) {
-		if len(j.Hops) > 0 && j.Hops[0].Ingress > at && !j.Probe {
-			trips = append(trips, trip{j.Flow, path(j), j.Outcome == Delivered})
-		}
-	}
-	n = mustNew(t, cfg, 26)
-	n.Run(at, func(Datagram) {})
-	paths, arrives := make([][]uint32, n.NumFlows()), make([]bool, n.NumFlows())
-	loops := 0
-	for i := range paths {
-		if paths[i], arrives[i] = n.Path(i); !arrives[i] {
-			loops++
-		}
-	}
-	n.Run(500*time.Millisecond, func(Datagram) {})
-	for _, got := range trips {
-		if want := paths[got.flow]; got.gone != arrives[got.flow] || got.gone && !slices.Equal(got.path, want) || !got.gone && !slices.Equal(got.path[:min(len(want), len(got.path))], want[:min(len(want), len(got.path))]) {
-			t.Fatalf("flow %d goes over %v and arrives: %v; want %v, %v", got.flow, got.path, got.gone, want, arrives[got.flow])
-		}
-	}
-	if loops < 5 || len(trips) < 500 {
-		t.Errorf("%d flows in loops, %d packets", loops, len(trips))
-	}
-}
-
 // During a change-over packets carry a mix of two plans; before and after it digests are those of one.
 func TestSetPlan(t *testing.T) {
 	cfg := pintConfig(t)
@@ -500,5 +331,66 @@ func TestSetPlan(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "set plan: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The faults that the demonstration with PINT adds, seen through its reports: loops are told of while there is one and by
+// switches on it, digests are those of the paths taken, and the number of reports stays what it was.
+func TestPINTDemo(t *testing.T) {
+	const seed, earlier, window = 1, 160 * time.Second, time.Second
+	cfg, err := PINTDemoConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Script = slices.Clone(cfg.Script[len(cfg.Script)-2:]) // TestDemoShowsEveryFault is about the others
+	for i := range cfg.Script {
+		cfg.Script[i].At -= earlier
+	}
+	cfg.Repeat -= earlier
+	detour, loop := cfg.Script[0], cfg.Script[1]
+	var n *Network
+	var moved, stayed, digests int
+	cfg.Observe = func(j *Journey) {
+		if !j.PINT || j.Outcome != Delivered {
+			return
+		}
+		digests++
+		checkDigest(t, cfg.Plan, j)
+		if first := &j.Hops[0]; len(j.Hops) == 5 && n.graph.NodeName(first.Node) == detour.Node {
+			switch via := n.graph.NodeName(j.Hops[1].Node); {
+			case first.Ingress < detour.At || first.Ingress >= detour.At+detour.For:
+				stayed++
+			case via != detour.Peer:
+				t.Fatalf("at %v a packet from %s goes over %s", first.Ingress, detour.Node, via)
+			default:
+				moved++
+			}
+		}
+	}
+	n = mustNew(t, cfg, seed)
+	around := []uint32{n.NodeID(n.node(t, loop.Node)), n.NodeID(n.node(t, loop.Peer))}
+	reports, told := make([]int, cfg.Repeat/window), 0
+	n.Run(cfg.Repeat-1, func(d Datagram) {
+		if d.probe {
+			return
+		}
+		for _, r := range decodeStrictly(t, n, d, seed) {
+			reports[d.At/window]++
+			if r.Flags&decode.Loop == 0 {
+				continue
+			}
+			told++
+			if d.At < loop.At || d.At > loop.At+loop.For+window || d.At < loop.At+loop.For && !slices.Contains(around, r.NodeID) {
+				t.Fatalf("node %d tells of a loop at %v", r.NodeID, d.At)
+			}
+		}
+	})
+	for w, k := range reports {
+		if k < 3000 || k > 5000 {
+			t.Errorf("window %d: %d reports", w, k)
+		}
+	}
+	if s := n.Stats(); told < 50 || s.Dropped[Expired] == 0 || moved < 500 || stayed < 500 || digests < 30_000 {
+		t.Errorf("%d reports of loops, %d packets expired; %d digests, of them %d on the detour and %d before and after", told, s.Dropped[Expired], digests, moved, stayed)
 	}
 }

@@ -24,12 +24,13 @@ const (
 	SilenceReports                    // Node writes no reports, and numbers none
 	RestartReports                    // the sequence numbers of Node begin again at 0, at once
 	DivertFlows                       // Node sends the share Value of all flows to Peer, but those of its own hosts
+	ForgeDigests                      // Node fills the PINT digests of the share Value of packets with noise
 	numFaults
 )
 
 var faultNames = [numFaults]string{
 	"cut-rate", "cross-traffic", "link-down", "deny-flows", "withdraw-route", "slow-switch", "lose-reports",
-	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports", "divert-flows",
+	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports", "divert-flows", "forge-digests",
 }
 
 func (k FaultKind) String() string {
@@ -244,6 +245,7 @@ func (n *Network) applyLink(iface int) {
 func (n *Network) applySwitch(node int) {
 	d := &n.switches[node]
 	d.extra, d.acl, d.noRoute, d.diverts = 0, 0, d.noRoute[:0], d.diverts[:0]
+	d.forged = 0
 	d.silent, d.loss, d.duplicate, d.reorder = false, 0, 0, 0
 	for i := range n.script {
 		s := &n.script[i]
@@ -265,6 +267,8 @@ func (n *Network) applySwitch(node int) {
 			d.reorder = max(d.reorder, s.Value)
 		case SilenceReports:
 			d.silent = true
+		case ForgeDigests:
+			d.forged = max(d.forged, probability(s.Value))
 		case DivertFlows:
 			d.diverts = append(d.diverts, divert{probability(s.Value), int32(s.iface)})
 		}

@@ -56,6 +56,7 @@ type device struct {
 	acl     uint64
 	noRoute []int32 // destinations (indexes of switches with hosts) withdrawn by a fault
 	diverts []divert
+	forged  uint64 // share of packets whose digests become noise, in 2^-64
 	exporter
 }
 
@@ -87,6 +88,8 @@ type packet struct {
 	sampled bool
 	proto   uint8 // of the outermost L4 header
 	id      uint16
+	pint    bool  // carries a digest, and no INT
+	hop     uint8 // of the last switch that wrote the digest
 	l3, l4  int
 	shim    int    // offset of the INT shim
 	size    int    // on the wire; buf holds the first bytes
@@ -111,8 +114,6 @@ type packet struct {
 	waiting           bool           // a probe in its queue; its next event is leaving it
 	key               decode.FlowKey // kept only for an observer
 
-	pint     bool  // carries a digest, and no INT
-	hop      uint8 // of the last switch that wrote it
 	digestID uint32
 	digest   uint64
 
@@ -153,14 +154,15 @@ func New(cfg Config, seed uint64) (*Network, error) {
 		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
 	}
-	if cfg.Plan != nil {
-		n.planner.share = probability(cfg.PINTShare)
-		n.planner.set(cfg.Plan)
-	}
 	if err := n.buildGraph(source(5)); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
 	}
 	n.buildQueues()
+	if cfg.Plan != nil {
+		n.planner.share = probability(cfg.PINTShare)
+		n.planner.looped = make([]time.Duration, len(n.queues))
+		n.planner.set(cfg.Plan)
+	}
 	n.reroute = n.timer(timerRoutes, 0)
 	n.routes.rebuild(n)
 	var errs []error
@@ -245,7 +247,7 @@ func (n *Network) buildQueues() {
 	n.queues = make([]queue, n.graph.NumInterfaces())
 	ps := max(1, 8e12/n.cfg.LinkRate)
 	for i := range n.queues {
-		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62, looped: -1 << 62}
+		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62}
 	}
 }
 

@@ -20,7 +20,6 @@ type queue struct {
 	utilization uint32 // hundredths of a percent
 
 	reported int64 // time of the last queue report
-	looped   int64 // time of the last loop report
 }
 
 // sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1).
