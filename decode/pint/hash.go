@@ -21,14 +21,15 @@ func (h Hash) String() string {
 	return "unknown"
 }
 
-// The functions of a packet id: who writes, what becomes of values, which layer, which fragment of a value, and which
-// set of queries of a plan.
+// The functions of a packet id: who writes, what becomes of values, which layer, which fragment of a value, which set of
+// queries of a plan, and how the first query rounds; those after it follow.
 const (
 	ofHops = 1 + iota
 	ofValues
 	ofLayer
 	ofFragment
 	ofSet
+	ofRounding
 )
 
 // key makes the key of one function for one packet. Keys alone are not uniform enough for HashCRC to be used as hashes.

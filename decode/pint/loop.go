@@ -1,40 +1,57 @@
 package pint
 
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
 // Loops is Algorithm 2 of the paper, the detection of routing loops by the switches themselves. A packet carries the
-// hash of a switch that it passed, chosen as in Baseline, and how often that hash was met again.
+// b-bit hash of a switch that it passed, chosen as in Baseline, and a counter of how often a switch on the way found its
+// own hash there. The switch that finds it once more than T times reports a loop: either the packet has come back,
+// or hashes of different switches were equal T+1 times in a row.
+//
+// The paper's steps are read in the order in which they are written, as follows. (1) If the digest is h(s, packet) and the
+// counter is T, report; if it is below, count. (2) If g(packet, i) says that hop i replaces, the digest becomes h(s, packet)
+// and the counter 0, also if hop i has just counted. Two things the paper leaves open. The first hop does not compare:
+// nothing is in the packet yet, and zeros would be somebody's hash. And a packet that was reported goes on as if the
+// counter could not count further.
 type Loops struct {
 	Hash Hash
 	Seed uint32
-	Bits int // b, of the hash
+	Bits int // b, of the hash, 1 to 32
 	T    int // matches that pass before one more is reported; 0 to 15
 }
 
-// Width is the number of bits in a packet: the hash and, above it, a counter up to T.
-func (l *Loops) Width() int { return l.Bits + bitsFor(l.T) }
+// maxLoopT is the largest T.
+const maxLoopT = 15
 
-// bitsFor is the number of bits that hold 0 to n.
-func bitsFor(n int) int {
-	b := 0
-	for ; n > 0; n >>= 1 {
-		b++
+// Width is the number of bits in a packet: the hash and, above it, a counter up to T.
+func (l *Loops) Width() int { return l.Bits + bits.Len(uint(l.T)) }
+
+// Validate names what is wrong with the parameters.
+func (l *Loops) Validate() error {
+	var problems []error
+	if l.Hash > HashCRC {
+		problems = append(problems, fmt.Errorf("pint: loops: hash %d: unknown", l.Hash))
 	}
-	return b
+	if l.Bits < 1 || l.Bits > 32 {
+		problems = append(problems, fmt.Errorf("pint: loops: %d bits: want 1 to 32", l.Bits))
+	}
+	if l.T < 0 || l.T > maxLoopT {
+		problems = append(problems, fmt.Errorf("pint: loops: T %d: want 0 to %d", l.T, maxLoopT))
+	}
+	return errors.Join(problems...)
 }
 
 // Step is what the switch with that node id does to the packet's digest at a hop, counted from 1. It returns the new
 // digest, and true when the switch reports a loop.
-//
-// The comparison comes first, as in the paper, and a hop that both matches and replaces starts to count anew. The first
-// hop does not compare: there is nothing in the packet yet.
 func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
 	own := uint64(l.Hash.hash(l.Hash.key(l.Seed, id, ofValues), node)) >> (32 - l.Bits)
-	mask := mask64(l.Bits)
-	stored, count := digest&mask, digest>>l.Bits
+	stored, count := digest&mask64(l.Bits), digest>>l.Bits
 	report := false
 	if hop > 1 && stored == own {
-		if count >= uint64(l.T) {
-			report = true
-		} else {
+		if report = count >= uint64(l.T); !report {
 			count++
 		}
 	}
@@ -42,4 +59,51 @@ func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bo
 		stored, count = own, 0
 	}
 	return count<<l.Bits | stored, report
+}
+
+// FalseAlarm is the probability that a packet is reported on a path of so many different switches. It is exact for
+// hashes that are independent: whatever is in the packet, the next switch has the same hash with probability 2⁻ᵇ, so that
+// the counter is a Markov chain.
+//
+// The paper bounds it for T = 1, b = 15 and 32 hops by 5·10⁻⁷, which is the number of pairs of hops that could both match,
+// 32²/2, by 2⁻³⁰. The probability is 2.2·10⁻⁷: some pairs
+// have a replacement between them.
+func (l *Loops) FalseAlarm(hops int) float64 {
+	q := 1 / float64(uint64(1)<<l.Bits)
+	alarm := 0.0
+	var count [maxLoopT + 1]float64 // probability of each counter, of packets not reported yet
+	count[0] = 1
+	for i := 2; i <= hops; i++ {
+		alarm += count[l.T] * q
+		kept := 1 - 1/float64(i)
+		all := 0.0
+		for c := l.T; c >= 0; c-- {
+			p := count[c] * (1 - q)
+			if c > 0 {
+				p += count[c-1] * q
+			}
+			all += p
+			count[c] = p * kept
+		}
+		count[0] += all / float64(i)
+	}
+	return alarm
+}
+
+// Detection is the probability that a packet in a loop has been reported when it has passed so many hops, of which the
+// first lead were before the loop of length switches. Hashes that are equal by chance are left out.
+func (l *Loops) Detection(lead, length, hops int) float64 {
+	reported := 0.0
+	stored := make([]float64, hops+1) // probability that the hash of hop j is in the packet, and that it was not reported yet
+	for i := 1; i <= hops; i++ {
+		if j := i - (l.T+1)*length; j > lead {
+			reported += stored[j]
+			stored[j] = 0
+		}
+		for j := 1; j < i; j++ {
+			stored[j] *= 1 - 1/float64(i)
+		}
+		stored[i] = (1 - reported) / float64(i)
+	}
+	return reported
 }

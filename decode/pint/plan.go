@@ -194,7 +194,7 @@ func (q *Query) check() error {
 			return fmt.Errorf("want a code of %d bits", q.Bits)
 		}
 	case Loop:
-		if q.Value != NodeValue || q.Loops == nil || q.Loops.Width() != q.Bits {
+		if q.Value != NodeValue || q.Loops == nil || q.Loops.Validate() != nil || q.Loops.Width() != q.Bits {
 			return fmt.Errorf("want Loops of %d bits over nodes", q.Bits)
 		}
 	default:
@@ -220,12 +220,19 @@ func (p *Plan) Part(digest uint64, slot Slot) uint64 {
 	return digest >> slot.Shift & mask64(p.Queries[slot.Query].Bits)
 }
 
-// Write is what the switch at that hop, counted from 1, does to the digest of a packet. rnd is uniform.
+// Write is what the switch at that hop, counted from 1, does to the digest of a packet. rnd is uniform; it rounds what one
+// switch writes alone. The largest value along the path is rounded by a hash of the packet id instead, alike in all
+// switches: each of them with a coin of its own would keep the luckiest one's, which is too large on average.
 func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) uint64 {
 	for _, slot := range p.Sets[p.Set(id)].Slots {
 		q := &p.Queries[slot.Query]
-		// Values that are rounded for different queries are rounded independently.
-		r := uint32(finish(uint64(rnd)<<8+uint64(slot.Query)) >> 32)
+		var r uint32
+		switch q.Aggregation {
+		case Dynamic: // independently for different queries
+			r = uint32(finish(uint64(rnd)<<8+uint64(slot.Query)) >> 32)
+		case PerPacket:
+			r = p.Hash.global(p.Seed, id, ofRounding+uint32(slot.Query))
+		}
 		part := q.write(p.Part(digest, slot), id, hop, &v, r)
 		digest = digest&^(mask64(q.Bits)<<slot.Shift) | part<<slot.Shift
 	}
@@ -240,11 +247,12 @@ func (q *Query) write(part uint64, id uint32, hop int, v *Values, rnd uint32) ui
 		w := q.Scheme.Width()
 		for n := range q.Scheme.Instances() {
 			if p := q.Scheme.Packet(id, n); q.Scheme.Writes(&p, hop) {
-				part = part&^(mask64(w)<<(w*n)) | uint64(q.Code.Encode(v.of(q.Value), rnd))<<(w*n)
+				code := uint64(q.Code.Encode(v.of(q.Value), rnd)) & mask64(w)
+				part = part&^(mask64(w)<<(w*n)) | code<<(w*n)
 			}
 		}
 	case PerPacket:
-		part = max(part, uint64(q.Code.Encode(v.of(q.Value), rnd)))
+		part = max(part, uint64(q.Code.Encode(v.of(q.Value), rnd))&mask64(q.Bits))
 	case Loop:
 		part, _ = q.Loops.Step(part, id, hop, v.Node)
 	}
