@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/hopscope/hopscope/planner"
@@ -37,9 +36,12 @@ type deliveryRow struct {
 // how long that takes, over 67 networks with attributes drawn as there. Every plan is checked. Without a directory of
 // topologies there is one line that says so.
 func RunDelivery(ctx context.Context, w io.Writer, o Options) error {
-	fmt.Fprintln(w, "RFT: points to servers, over 67 networks")
+	return table(w, "RFT: points to servers, over 67 networks", func(t io.Writer) error { return deliveryTable(ctx, t, o) })
+}
+
+func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 	if o.Topologies == "" {
-		fmt.Fprintln(w, "left out: no directory with topologies is given")
+		fmt.Fprintln(t, "left out: no directory with topologies is given")
 		return nil
 	}
 	problems := map[string]*planner.DeliveryProblem{}
@@ -55,7 +57,6 @@ func RunDelivery(ctx context.Context, w io.Writer, o Options) error {
 		}
 		problems[name] = delivery.Generate(g, o.Seed)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "method\tpoints served\tnetworks whole\tproven\tlinks\tservers\tmean ms\tworst ms\tat\t")
 	add := func(name string, method delivery.Method, noLinks bool) error {
 		r := deliveryRow{method: method}
@@ -66,7 +67,7 @@ func RunDelivery(ctx context.Context, w io.Writer, o Options) error {
 		}
 		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%s\t\n", name, 100*float64(r.served)/float64(r.points), r.whole, r.proven,
 			r.links, r.servers, ms(r.sum)/float64(len(names)), ms(r.worst), r.where)
-		return t.Flush()
+		return nil
 	}
 	if err := add("ours", delivery.Exact, false); err != nil {
 		return err

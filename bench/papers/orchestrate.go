@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/hopscope/hopscope/planner"
@@ -19,8 +18,9 @@ import (
 )
 
 // RunOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
-// networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest load of Balance, the published heuristics beside
-// ours, with the gap to a proven bound; and the coverage that is left when flows have little capacity.
+// networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest
+// load of Balance, the published heuristics beside ours, with the gap to a proven bound; and the coverage that is left
+// when flows have little capacity.
 //
 // Demands and capacities are drawn anew with the seed, since the paper's are not published. The bound of the heuristics
 // is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
@@ -33,15 +33,23 @@ func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	if short := 100 * time.Millisecond; short < o.limit() {
 		limits = []time.Duration{short, o.limit()}
 	}
-	if err := concentrateTable(ctx, w, nets, o, limits); err != nil {
+	flows := 0
+	for _, g := range nets {
+		flows = max(flows, g.NumNodes()*(g.NumNodes()-1))
+	}
+	if err := table(w, fmt.Sprintf("INTO Concentrate: %d networks, the largest with %d flows", len(nets), flows), func(t io.Writer) error {
+		return concentrateTable(ctx, t, nets, o, limits)
+	}); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	if err := balanceTable(ctx, w, nets, o); err != nil {
+	if err := table(w, fmt.Sprintf("INTO Balance: %d networks", len(nets)), func(t io.Writer) error {
+		return balanceTable(ctx, t, nets, o)
+	}); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	return coverageTable(ctx, w, nets, o)
+	return table(w, fmt.Sprintf("INTO with little capacity: what is covered in %d networks", len(nets)), func(t io.Writer) error {
+		return coverageTable(ctx, t, nets, o)
+	})
 }
 
 // networks loads the networks that the index lists as REPETITA's, or without a directory generates some.
@@ -103,7 +111,7 @@ func run(ctx context.Context, p *planner.OrchestrateProblem, o orchestrate.Optio
 	return planned{plan.Stats, took}, ctx.Err()
 }
 
-func concentrateTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options, limits []time.Duration) error {
+func concentrateTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options, limits []time.Duration) error {
 	names := []string{"CH (published)"}
 	for _, l := range limits {
 		names = append(names, fmt.Sprintf("ours, %v", l))
@@ -140,8 +148,6 @@ func concentrateTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Op
 		s := &rows[0][n].stats
 		s.Gap, s.Optimal, s.LowerBound = s.Objective-bound, s.Objective == bound, bound
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "INTO Concentrate, %d networks, largest %d flows\t\t\t\t\t\t\t\t\t\t\t\n", len(nets), largest)
 	fmt.Fprintln(t, "method\tflows\tmean gap\tsd\tmost\tproven\tlargest\tbound there\tp50 ms\tp99 ms\tworst ms\tcorrelation p15\t")
 	for k, name := range names {
 		r := rows[k]
@@ -152,10 +158,10 @@ func concentrateTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Op
 			r[at].stats.Objective, r[at].stats.LowerBound, took[0], took[1], took[2],
 			quantile(r, 0.15, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
 	}
-	return t.Flush()
+	return nil
 }
 
-func balanceTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
+func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
 	names := []string{"BH (published)", "ours"}
 	rows := make([][]planned, len(names))
 	for n, g := range nets {
@@ -176,8 +182,6 @@ func balanceTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Option
 		s, best := &rows[0][n].stats, &rows[1][n].stats
 		s.Gap, s.Optimal = s.Objective-best.LowerBound, s.Objective == best.LowerBound
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "INTO Balance, %d networks\t\t\t\t\t\t\t\t\t\t\n", len(nets))
 	fmt.Fprintln(t, "method\tlargest load\tmean gap\tsd\tmost\tproven\tmean load\tp50 ms\tp99 ms\tworst ms\tcorrelation p5\t")
 	for k, name := range names {
 		r := rows[k]
@@ -188,13 +192,11 @@ func balanceTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Option
 			average(r, func(s *planner.OrchestrateStats) float64 { return s.LoadMean }), took[0], took[1], took[2],
 			quantile(r, 0.05, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
 	}
-	return t.Flush()
+	return nil
 }
 
 // coverageTable lowers the capacities until not everything can be carried.
-func coverageTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "INTO with little capacity, %d networks: coverage by method and option\t\t\t\t\t\n", len(nets))
+func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
 	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\t")
 	methods := []struct {
 		name             string
@@ -245,7 +247,7 @@ func coverageTable(ctx context.Context, w io.Writer, nets []*topo.Graph, o Optio
 				100*average(rows[k], func(s *planner.OrchestrateStats) float64 { return s.Assigned }))
 		}
 	}
-	return t.Flush()
+	return nil
 }
 
 func average(rows []planned, of func(*planner.OrchestrateStats) float64) (mean float64) {

@@ -100,7 +100,10 @@ Families: ` + strings.Join(names, ", ") + ` (all without one).`,
 				if len(args) > 0 && !slices.Contains(args, t.name) {
 					continue
 				}
-				if err := t.run(c.Context(), c.OutOrStdout(), o); err != nil {
+				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return t.name })
+				err := t.run(c.Context(), c.OutOrStdout(), o)
+				done()
+				if err != nil {
 					return fmt.Errorf("%s: %w", t.name, err)
 				}
 			}

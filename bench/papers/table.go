@@ -1,0 +1,23 @@
+package papers
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// table prints a title, and below it in columns what fill writes: rows of cells that all end in a tab.
+func table(w io.Writer, title string, fill func(t io.Writer) error) error {
+	if _, err := fmt.Fprintln(w, title); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if err := fill(t); err != nil {
+		return err
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
