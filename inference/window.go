@@ -55,11 +55,17 @@ type FlowStats struct {
 	Partial bool   // hops are missing: stacks of the flow are cut, or nodes were refused
 	Last    int64  // time of the last report
 	Hops    []FlowHop
+
+	// Of flows whose packets carry PINT digests, in a snapshot. Partial then means that the path is not known yet.
+	Digests     uint64  // that the path was inferred from, or that were seen while it is not known
+	Confidence  float64 // probability that the path is right; 0 while it is not known
+	Utilization float64 // largest of the path's fullest link
 }
 
 // FlowHop is one hop of a flow, in path order.
 type FlowHop struct {
 	HopKey
+	Unknown        bool // there is a hop, but it is not known yet which node it is
 	Latency, Queue Summary
 }
 

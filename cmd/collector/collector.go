@@ -87,7 +87,9 @@ func build(cfg Config, opt Options, live bool) (_ *Collector, err error) {
 		}
 		workers = c.udp.Workers()
 	}
-	c.pipeline = newPipeline(&cfg, workers, router, opt.Seed, c.ledger, !live)
+	if c.pipeline, err = newPipeline(&cfg, workers, router, opt.Seed, c.ledger, !live); err != nil {
+		return nil, err
+	}
 	c.pipeline.raw = c.raw
 	if live && cfg.Web.Listen != "" {
 		if c.web, err = c.newWeb(); err != nil {

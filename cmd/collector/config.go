@@ -29,6 +29,7 @@ type Config struct {
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
 	UDP               udp.Config    `yaml:"udp" doc:"Report datagrams from the network."`
 	Flows             shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
+	PINT              PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
 	Events            events.Config `yaml:"events" doc:"When something is worth a finding."`
 	Influx            InfluxSink    `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
 	Parquet           ParquetSink   `yaml:"parquet" doc:"Series to Parquet files."`
@@ -86,6 +87,7 @@ func DefaultConfig() Config {
 		Exporters:         Exporters{Profile: "auto", Tracking: exporter.DefaultConfig()},
 		UDP:               udp.DefaultConfig(),
 		Flows:             shard.DefaultConfig(),
+		PINT:              DefaultPINT(),
 		Events:            events.DefaultConfig(),
 		Influx:            InfluxSink{Config: influx.DefaultConfig(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("influx")},
 		Parquet:           ParquetSink{Config: defaultParquet(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("parquet")},

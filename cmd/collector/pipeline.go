@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -59,7 +60,7 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uint64, ledger *sink.Ledger, block bool) *pipeline {
+func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uint64, ledger *sink.Ledger, block bool) (*pipeline, error) {
 	p := &pipeline{
 		seed: seed, block: block, ledger: ledger, topFlows: cfg.Flows.TopFlows,
 		tracker: exporter.New(cfg.Exporters.Tracking, seed),
@@ -77,10 +78,18 @@ func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uin
 	}
 	state := cfg.Flows
 	state.MemoryBytes /= int64(shards)
-	for range shards {
-		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, queue), state: shard.New(state, seed)})
+	digests, err := cfg.PINT.digests(shards)
+	if err != nil {
+		return nil, err
 	}
-	return p
+	for range shards {
+		s := &shardQueue{queue: make(chan *work, queue), state: shard.New(state, seed)}
+		if err := s.state.ReadDigests(digests, seed); err != nil {
+			return nil, fmt.Errorf("pint: %w", err)
+		}
+		p.shards = append(p.shards, s)
+	}
+	return p, nil
 }
 
 // run starts the shards; close ends them.

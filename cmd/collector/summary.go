@@ -50,11 +50,11 @@ type FlowJSON struct {
 
 // PathSummary is the path that a flow took last.
 type PathSummary struct {
-	NodeIDs    []uint32 `json:"node_ids"`
-	Complete   bool     `json:"complete"`
-	Confidence float64  `json:"confidence"` // 1 for paths that were reported whole
-	Digests    uint64   `json:"digests"`    // PINT digests that it was inferred from
-	Changes    uint32   `json:"changes"`
+	NodeIDs    []*uint32 `json:"node_ids"` // null for hops that are not known yet
+	Complete   bool      `json:"complete"`
+	Confidence float64   `json:"confidence"` // 1 for paths that were reported whole
+	Digests    uint64    `json:"digests"`    // PINT digests that it was inferred from
+	Changes    uint32    `json:"changes"`
 }
 
 // HopSummary is one hop, of a flow or of the network.
@@ -119,15 +119,22 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 	out := FlowSummary{
 		Flow:    FlowJSON{f.Key.SrcString(), f.Key.DstString(), f.Key.Proto, f.Key.SrcPort, f.Key.DstPort},
 		Packets: f.Packets,
-		Path:    PathSummary{NodeIDs: []uint32{}, Complete: f.PathID != 0 && !f.Partial, Changes: f.Changes},
+		Path:    PathSummary{NodeIDs: []*uint32{}, Complete: f.PathID != 0 && !f.Partial, Changes: f.Changes},
 		Hops:    []HopSummary{},
 	}
 	if out.Path.Complete {
 		out.Path.Confidence = 1
 	}
+	if f.Digests > 0 {
+		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence
+	}
 	for i := range f.Hops {
 		h := &f.Hops[i]
-		out.Path.NodeIDs = append(out.Path.NodeIDs, h.Node)
+		if h.Unknown {
+			out.Path.NodeIDs = append(out.Path.NodeIDs, nil)
+			continue
+		}
+		out.Path.NodeIDs = append(out.Path.NodeIDs, &h.Node)
 		out.Hops = append(out.Hops, HopSummary{NodeID: h.Node, EgressIf: h.EgressIf, Reports: h.Latency.Count,
 			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
 	}
@@ -315,10 +322,16 @@ func pathText(p PathSummary) string {
 	}
 	nodes := make([]string, len(p.NodeIDs))
 	for i, n := range p.NodeIDs {
-		nodes[i] = utoa(n)
+		nodes[i] = "?"
+		if n != nil {
+			nodes[i] = utoa(*n)
+		}
 	}
 	s := strings.Join(nodes, ">")
-	if !p.Complete {
+	switch {
+	case p.Digests > 0:
+		s += fmt.Sprintf(" (from %s digests)", count(p.Digests))
+	case !p.Complete:
 		s += " (in part)"
 	}
 	if p.Changes > 0 {

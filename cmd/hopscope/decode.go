@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/hopscope/hopscope/cmd/collector"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/jsonl"
@@ -26,6 +27,7 @@ import (
 func decodeCommand() *cobra.Command {
 	var o struct {
 		profile, format string
+		nodes, topology string
 		ports           []uint
 		all             bool
 	}
@@ -39,7 +41,11 @@ raw wire values. Frames that are no telemetry for the profile print nothing.
 A report that cannot be read to its end is printed with what was valid and an
 "error" that names the byte of the frame. It does not stop the output and does not
 change the exit status. The status is 1 if the capture itself cannot be read to its
-end; everything before that place is printed.`,
+end; everything before that place is printed.
+
+With --nodes or --topology, PINT digests are printed with the hops that wrote into
+them, counted from 1 ("writers"), and if one did with the nodes that it can have been
+("candidates"). "hopscope replay" puts whole paths together.`,
 		Example: `  hopscope decode fabric.pcap --profile fabric-tna
   tcpdump -i eth1 -U -w - udp port 8090 | hopscope decode - --profile geant
   hopscope decode reports.pcap --format table`,
@@ -48,6 +54,8 @@ end; everything before that place is printed.`,
 	f := c.Flags()
 	f.StringVar(&o.profile, "profile", "auto", "dialect of the capture: "+strings.Join(demux.Profiles(), ", "))
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
+	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
+	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
 	f.BoolVar(&o.all, "all", false, "count frames without telemetry in the summary")
 	f.StringVar(&o.format, "format", "json", "table or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -70,6 +78,17 @@ end; everything before that place is printed.`,
 		// A reader that goes away ends the output, not the program.
 		signal.Ignore(syscall.SIGPIPE)
 		p := printer{append: appendJSON, w: c.OutOrStdout()}
+		if o.nodes != "" || o.topology != "" {
+			pc, err := pintFlags(collector.DefaultPINT(), o.nodes, o.topology)
+			if err != nil {
+				return err
+			}
+			nodes, err := pc.NodeIDs()
+			if err != nil {
+				return err
+			}
+			p.append = newDigestReader(nodes).appendJSON
+		}
 		if o.format == "table" {
 			p.append, p.buf = appendRow, appendHeading(nil)
 		}

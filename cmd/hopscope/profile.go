@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/hopscope/hopscope/cmd/collector"
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
@@ -22,4 +23,13 @@ func lookupProfile(name string, ports []uint) (demux.Profile, error) {
 		}
 	}
 	return p, nil
+}
+
+// pintFlags puts the flags --nodes and --topology in the place of what the settings say.
+func pintFlags(c collector.PINT, nodes, topology string) (collector.PINT, error) {
+	c.Nodes, c.Topology = nodes, topology
+	if err := c.Validate(); err != nil {
+		return c, usagef("%v", err)
+	}
+	return c, nil
 }

@@ -18,6 +18,7 @@ import (
 func replayCommand() *cobra.Command {
 	var o struct {
 		config, profile, format string
+		nodes, topology         string
 		ports                   []uint
 		flows, hops             int
 		speed                   float64
@@ -32,13 +33,16 @@ exporters with losses, findings, and where every report went.
 
 Windows follow the capture's clock. Nothing is stored unless --config names stores.`,
 		Example: `  hopscope replay fabric.pcap --profile fabric-tna
-  hopscope replay reports.pcap --format json --flows 100`,
+  hopscope replay reports.pcap --format json --flows 100
+  hopscope replay digests.pcap --profile pint-mininet --nodes 0-127`,
 		Args: exactArgs(1),
 	}
 	f := c.Flags()
 	f.StringVar(&o.config, "config", "", "settings file; its stores are written, its sockets are not opened")
 	f.StringVar(&o.profile, "profile", "", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+" (default: that of the settings)")
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
+	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096 (default: that of the settings)")
+	f.StringVar(&o.topology, "topology", "", "network that PINT packets pass: a file or a generator, as for plan (default: that of the settings)")
 	f.IntVar(&o.flows, "flows", 10, "busiest flows to print")
 	f.IntVar(&o.hops, "hops", 10, "slowest hops to print")
 	f.Float64Var(&o.speed, "speed", 0, "0 as fast as possible, 1 as recorded, 2 twice as fast")
@@ -54,6 +58,11 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		cfg, err := loadConfig(o.config)
 		if err != nil {
 			return err
+		}
+		if o.nodes != "" || o.topology != "" {
+			if cfg.PINT, err = pintFlags(cfg.PINT, o.nodes, o.topology); err != nil {
+				return err
+			}
 		}
 		if o.profile != "" {
 			cfg.Exporters.Profile = o.profile

@@ -35,10 +35,7 @@ func New(p Profile) *Decoder {
 // reports alias data; offsets of errors count from data[0].
 func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
 	d.outer.Frame(link, data, length)
-	if d.profile.PINT != decode.CodingPlan {
-		return d.digest(b, link, data, time)
-	}
-	return d.packet(b, &d.outer, data, time)
+	return d.packet(b, &d.outer, link, data, time)
 }
 
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
@@ -58,7 +55,10 @@ func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, tim
 }
 
 // packet decodes the frame that p was read from.
-func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, link uint16, data []byte, time int64) (n int) {
+	if d.profile.PINT != decode.CodingPlan {
+		return d.digest(b, p, link, data, time)
+	}
 	if p.IP == 0 {
 		return d.probe(b, p, data, time)
 	}

@@ -14,9 +14,8 @@ const (
 	firstTTL        = 255
 )
 
-// digest decodes the PINT digest in the frame that d.outer was read from, if it has one by the profile's program.
-func (d *Decoder) digest(b *decode.Batch, link uint16, data []byte, time int64) (n int) {
-	p := &d.outer
+// digest decodes the PINT digest in the frame that p was read from, if it has one by the profile's program.
+func (d *Decoder) digest(b *decode.Batch, p *packet.Packet, link uint16, data []byte, time int64) (n int) {
 	switch d.profile.PINT {
 	case decode.CodingMininet:
 		if link != packet.LinkEthernet || p.IP != 4 || p.TOS != 1 {

@@ -59,6 +59,11 @@ func TestPINTFrames(t *testing.T) {
 		if got := lines(&b); got != c.want || n != len(b.Reports) {
 			t.Errorf("%s: %d reports\n got %s\nwant %s", c.name, n, got, c.want)
 		}
+		b.Reset()
+		NewRouter(c.profile, nil).Frame(&b, c.link, c.data, pintLength(c.data), 7)
+		if got := lines(&b); got != c.want {
+			t.Errorf("%s, through a router:\n got %s\nwant %s", c.name, got, c.want)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 func (s *State) Flows(n int) []inference.FlowStats {
 	type candidate struct {
 		packets uint64
+		slot    uint32
 		e       *entry
 	}
 	if n <= 0 {
@@ -28,15 +29,15 @@ func (s *State) Flows(n int) []inference.FlowStats {
 		})
 		best = best[:min(n, len(best))]
 	}
-	for _, e := range s.flows.All() {
-		if best = append(best, candidate{e.Value.packets, e}); len(best) >= 2*n+64 {
+	for slot, e := range s.flows.All() {
+		if best = append(best, candidate{e.Value.packets, slot, e}); len(best) >= 2*n+64 {
 			trim()
 		}
 	}
 	trim()
 	out := make([]inference.FlowStats, 0, len(best))
 	for _, c := range best {
-		out = append(out, s.flowStats(c.e))
+		out = append(out, s.flowStats(c.slot, c.e))
 	}
 	return out
 }
@@ -47,10 +48,10 @@ func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
 	if slot == flowtable.None {
 		return inference.FlowStats{}, false
 	}
-	return s.flowStats(s.flows.At(slot)), true
+	return s.flowStats(slot, s.flows.At(slot)), true
 }
 
-func (s *State) flowStats(e *entry) inference.FlowStats {
+func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 	f := &e.Value
 	out := inference.FlowStats{Key: e.Key, Packets: f.packets, PathID: f.pathID, Changes: f.changes, Last: f.last, Partial: f.flags&partial != 0}
 	var space [maxBlocks]uint32
@@ -64,6 +65,7 @@ func (s *State) flowStats(e *entry) inference.FlowStats {
 		}
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency)})
 	}
+	s.digestStats(slot, &out)
 	return out
 }
 

@@ -18,20 +18,21 @@ const batchSize = 128
 
 // State is what one shard knows. It has one owner and takes no lock.
 type State struct {
-	cfg    Config
-	seed   uint64
-	rng    kll.Rand
-	flows  *table
-	slab   slab
-	hops   hopTable
-	top    topFlows
-	cut    *Cut // the open window
-	spare  *Cut
-	window uint32 // number of the open window
-	batch  uint32
-	stats  Stats
-	hand   uint32 // next flow to look at when blocks run out
-	swept  int64  // time of the last look for idle flows
+	cfg     Config
+	seed    uint64
+	rng     kll.Rand
+	flows   *table
+	slab    slab
+	hops    hopTable
+	top     topFlows
+	cut     *Cut // the open window
+	spare   *Cut
+	window  uint32 // number of the open window
+	batch   uint32
+	stats   Stats
+	digests *digests // nil unless ReadDigests was called
+	hand    uint32   // next flow to look at when blocks run out
+	swept   int64    // time of the last look for idle flows
 
 	hashes  [batchSize]uint64
 	keys    [batchSize]decode.FlowKey
@@ -188,6 +189,10 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	}
 	if r.Flags&decode.Loop != 0 {
 		s.countFault(r, inference.Looping)
+	}
+	if r.Has&decode.HasDigest != 0 {
+		s.countDigest(f, slot, r)
+		return
 	}
 	path, whole := tellsPath(r)
 	if path && !whole {
@@ -464,8 +469,11 @@ func (s *State) sweep(now int64) {
 }
 
 // evicted gives back what a flow holds.
-func (s *State) evicted(_ uint32, e *entry, why flowtable.Reason) {
+func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	f := &e.Value
+	if s.digests != nil {
+		s.digests.forget(slot)
+	}
 	if f.top != 0 {
 		s.top.release(f)
 	}

@@ -1,0 +1,152 @@
+package collector
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// PINT says what digests can stand for.
+type PINT struct {
+	Nodes       string   `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
+	Topology    string   `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
+	Routing     string   `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
+	Plans       []string `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
+	Confidence  float64  `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
+	MemoryBytes int64    `yaml:"memory_bytes" doc:"Memory for paths that are being traced, of all shards together." range:"1048576..1099511627776"`
+}
+
+// DefaultPINT decodes nothing until it is told the nodes.
+func DefaultPINT() PINT {
+	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20}
+}
+
+// maxNodes bounds what a list of nodes can make us keep.
+const maxNodes = 1 << 16
+
+// Validate checks the list of nodes.
+func (c *PINT) Validate() error {
+	var errs []error
+	if _, err := parseNodes(c.Nodes); err != nil {
+		errs = append(errs, fmt.Errorf("nodes: %w", err))
+	}
+	if c.Nodes != "" && c.Topology != "" {
+		errs = append(errs, errors.New("topology: nodes are given too; one of them says what the nodes are"))
+	}
+	if c.Topology == "" && c.Routing != "any" {
+		errs = append(errs, fmt.Errorf("routing: %s needs a topology", c.Routing))
+	}
+	return errors.Join(errs...)
+}
+
+// parseNodes reads "0-127,4096" into increasing ids.
+func parseNodes(list string) (ids []uint32, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		lo, err := strconv.ParseUint(from, 10, 32)
+		hi := lo
+		if err == nil && isRange {
+			hi, err = strconv.ParseUint(to, 10, 32)
+		}
+		switch {
+		case err != nil || hi < lo:
+			return nil, fmt.Errorf("%q is no node id and no range such as 0-127", part)
+		case hi-lo >= maxNodes || len(ids)+int(hi-lo) >= maxNodes:
+			return nil, fmt.Errorf("more than %d nodes", maxNodes)
+		}
+		for id := lo; id <= hi; id++ {
+			ids = append(ids, uint32(id))
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// network is what paths can lead over.
+type network struct {
+	nodes []uint32   // ids
+	links [][2]int32 // by index into nodes; none: any node can follow any other
+}
+
+// NodeIDs lists the nodes that the settings name.
+func (c *PINT) NodeIDs() ([]uint32, error) {
+	n, err := c.network()
+	if n == nil {
+		return nil, err
+	}
+	return n.nodes, err
+}
+
+// network reads the nodes and links of the settings. It is nil where they name none.
+func (c *PINT) network() (*network, error) {
+	if c.Topology == "" {
+		ids, err := parseNodes(c.Nodes)
+		if err != nil || ids == nil {
+			return nil, err
+		}
+		return &network{nodes: ids}, nil
+	}
+	g, err := load.Topology(c.Topology)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{nodes: make([]uint32, g.NumNodes())}
+	if g.NumNodes() > maxNodes {
+		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, g.NumNodes(), maxNodes)
+	}
+	numbers := true
+	for i := range n.nodes {
+		id, err := strconv.ParseUint(g.NodeName(i), 10, 32)
+		n.nodes[i] = uint32(id)
+		numbers = numbers && err == nil
+	}
+	for i := range n.nodes {
+		if !numbers {
+			n.nodes[i] = uint32(i)
+		}
+	}
+	for l := range g.NumLinks() {
+		a, b := g.Ends(l)
+		if a, b = g.Node(a), g.Node(b); a != b {
+			n.links = append(n.links, [2]int32{int32(min(a, b)), int32(max(a, b))})
+		}
+	}
+	slices.SortFunc(n.links, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	n.links = slices.Compact(n.links)
+	return n, nil
+}
+
+// digests makes what each of the shards needs to read digests.
+func (c *PINT) digests(shards int) (d shard.Digests, err error) {
+	n, err := c.network()
+	if err != nil {
+		return d, fmt.Errorf("pint: %w", err)
+	}
+	model := func(s *pint.Scheme) (m *pathtrace.Model) {
+		if n == nil || err != nil {
+			return nil
+		}
+		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[c.Routing]
+		m, err = pathtrace.NewModel(pathtrace.Config{
+			Scheme: s, Nodes: n.nodes, Links: n.links, Routing: routing, Confidence: c.Confidence,
+			MemoryBytes: int(c.MemoryBytes / int64(shards)),
+		})
+		return m
+	}
+	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(false))
+	d.Latency = latency.DefaultConfig()
+	d.Latency.Hops = int(c.MemoryBytes) / shards / (d.Latency.Bytes + 16)
+	return d, err
+}

@@ -1,0 +1,344 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/sketches/flowtable"
+)
+
+// Digests says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
+type Digests struct {
+	Mininet, Tofino *pathtrace.Model // of the published programs' digests
+	Utilization     pint.Code        // of HPCC digests
+	Plans           []DigestPlan
+	Latency         latency.Config // of the sketches of a flow's hops, for one shard
+}
+
+// DigestPlan is an execution plan, and what is known of paths for each of its queries.
+type DigestPlan struct {
+	Plan   *pint.Plan
+	Models []*pathtrace.Model // by query; nil for those that do not trace paths, and where nothing is known
+}
+
+// digests is what a shard keeps of the flows whose packets carry digests.
+type digests struct {
+	dialects    [decode.CodingHPCC]*pathtrace.Tracer
+	utilization pint.Code
+	plans       map[uint8]*plan
+	flows       []digestFlow // 0 is nobody's
+	free        uint32
+	slots       []uint32 // of flows in the table: index into flows
+	tracers     []*pathtrace.Tracer
+	nodes       []uint32
+	hops        []decode.Hop
+	stats       DigestStats
+}
+
+// DigestStats counts what became of the digests of a shard.
+type DigestStats struct {
+	Digests   uint64 // that came
+	Unread    uint64 // of another plan, or of a program whose network is not known
+	Rejected  uint64 // that cannot be: wider than their scheme, of too many hops
+	Duplicate uint64 // of packets that came before
+	Strange   uint64 // that no path explains
+	Decoded   uint64 // flows whose path became known
+	Undecided int    // flows that wait for their path
+	Bytes     int    // memory of paths and sketches
+}
+
+type plan struct {
+	*pint.Plan
+	tracers []*pathtrace.Tracer // by query
+	pools   []*latency.Pool
+}
+
+// digestFlow is a flow whose packets carry digests. Only one coding is followed at a time: another one, or another plan,
+// begins anew.
+type digestFlow struct {
+	trace   pathtrace.Flow
+	values  latency.Flow
+	tracer  *pathtrace.Tracer
+	pool    *latency.Pool
+	needed  uint32  // digests that the path was inferred from
+	maximum float64 // largest bottleneck utilisation
+	next    uint32  // of free ones
+}
+
+// ReadDigests makes the shard read PINT digests. It is called before the first Update.
+func (s *State) ReadDigests(c Digests, seed uint64) error {
+	d := &digests{utilization: c.Utilization, plans: map[uint8]*plan{}, flows: make([]digestFlow, 1), slots: make([]uint32, s.flows.Cap())}
+	tracer := func(m *pathtrace.Model) *pathtrace.Tracer {
+		if m == nil {
+			return nil
+		}
+		t := pathtrace.New(m)
+		d.tracers = append(d.tracers, t)
+		return t
+	}
+	d.dialects[decode.CodingMininet] = tracer(c.Mininet)
+	d.dialects[decode.CodingTofino] = tracer(c.Tofino)
+	for _, p := range c.Plans {
+		if d.plans[p.Plan.Epoch] != nil {
+			return fmt.Errorf("two execution plans have epoch %d", p.Plan.Epoch)
+		}
+		if len(p.Models) != len(p.Plan.Queries) {
+			return errors.New("an execution plan without a model for each query")
+		}
+		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*latency.Pool, len(p.Models))}
+		for i := range p.Plan.Queries {
+			q.tracers[i] = tracer(p.Models[i])
+			if query := &p.Plan.Queries[i]; query.Aggregation == pint.Dynamic && query.Value == pint.LatencyValue {
+				pool, err := latency.NewPool(c.Latency, query.Code, seed)
+				if err != nil {
+					return err
+				}
+				q.pools[i] = pool
+			}
+		}
+		d.plans[p.Plan.Epoch] = q
+	}
+	s.digests = d
+	return nil
+}
+
+// countDigest counts a report that carries a digest.
+func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
+	d := s.digests
+	if d == nil {
+		return
+	}
+	d.stats.Digests++
+	g := &r.Digest
+	switch g.Coding {
+	case decode.CodingMininet, decode.CodingTofino:
+		t := d.dialects[g.Coding]
+		if t == nil {
+			d.stats.Unread++
+			return
+		}
+		value := g.Value
+		if g.Coding == decode.CodingMininet {
+			lanes, _ := pint.MininetLanes(value)
+			value = uint64(lanes)
+		}
+		s.trace(f, slot, d.flow(slot), t, r, value)
+	case decode.CodingHPCC:
+		if d.utilization == nil {
+			d.stats.Unread++
+			return
+		}
+		x := d.flow(slot)
+		x.maximum = max(x.maximum, d.utilization.Decode(uint32(g.Value)))
+	case decode.CodingPlan:
+		p := d.plans[g.Epoch]
+		if p == nil || g.Hops == 0 || int(g.Hops) > pint.MaxHops || p.Bits < 64 && g.Value>>p.Bits != 0 {
+			if p == nil {
+				d.stats.Unread++
+			} else {
+				d.stats.Rejected++
+			}
+			return
+		}
+		s.countPlanned(f, slot, r, p)
+	}
+}
+
+// countPlanned takes the digest of a packet apart, as its plan says.
+func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
+	d, g := s.digests, &r.Digest
+	x := d.flow(slot)
+	for _, at := range p.Sets[p.Set(g.ID)].Slots {
+		q, part := &p.Queries[at.Query], p.Part(g.Value, at)
+		switch q.Aggregation {
+		case pint.Static:
+			if t := p.tracers[at.Query]; t != nil {
+				s.trace(f, slot, x, t, r, part)
+			} else {
+				d.stats.Unread++
+			}
+		case pint.Dynamic:
+			s.countValues(f, x, r, q, p.pools[at.Query], part)
+		case pint.PerPacket:
+			if q.Value == pint.UtilizationValue {
+				x.maximum = max(x.maximum, q.Code.Decode(uint32(part))/pint.UtilizationUnit)
+			}
+		}
+	}
+}
+
+// trace gives a digest to the tracer of its flow.
+func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, r *decode.Report, value uint64) {
+	if x.tracer != t {
+		if x.tracer != nil {
+			x.tracer.Release(&x.trace)
+		}
+		x.tracer = t
+	}
+	d := s.digests
+	e := t.Add(&x.trace, r.Digest.ID, int(r.Digest.Hops), value)
+	switch e {
+	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Parallel, pathtrace.Returned:
+		if e == pathtrace.Decoded {
+			d.stats.Decoded++
+		}
+		s.traced(f, slot, x, r, e != pathtrace.Returned)
+	case pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
+		d.stats.Strange++
+		s.countFault(r, inference.Inconsistent)
+	case pathtrace.Duplicate:
+		d.stats.Duplicate++
+	case pathtrace.RejectedHops, pathtrace.RejectedDigest, pathtrace.RejectedPacket, pathtrace.RejectedMemory:
+		d.stats.Rejected++
+	}
+	if f.onPath != ^uint32(0) {
+		f.onPath++
+	}
+}
+
+// traced makes the path that the last digest agrees with the path of the flow.
+func (s *State) traced(f *flow, slot uint32, x *digestFlow, r *decode.Report, fresh bool) {
+	d := s.digests
+	st, ok := x.tracer.Path(&x.trace, 0, d.nodes[:0])
+	if !ok {
+		return
+	}
+	if d.nodes = st.Nodes; fresh {
+		x.needed = uint32(st.Digests)
+	}
+	d.hops = d.hops[:0]
+	for _, n := range st.Nodes {
+		d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
+	}
+	whole := decode.Report{Time: r.Time, Kind: decode.KindStack, Flow: r.Flow, Hops: d.hops}
+	s.setPath(f, slot, &whole, pathID(d.hops))
+	f.flags &^= partial
+}
+
+// countValues counts the values of the hops that wrote into a digest: for the flow by hop number, and for the network as
+// soon as it is known which node that is.
+func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Query, pool *latency.Pool, part uint64) {
+	g := &r.Digest
+	if pool != nil && x.pool != pool {
+		if x.pool != nil {
+			x.pool.Free(&x.values)
+		}
+		x.pool = pool
+	}
+	for n := range q.Scheme.Instances() {
+		p := q.Scheme.Packet(g.ID, n)
+		hop := bits.Len64(q.Scheme.Writers(&p, int(g.Hops)))
+		code := q.Scheme.Part(part, n)
+		if pool != nil {
+			pool.Add(&x.values, hop, code, r.Time)
+		}
+		if int(f.hops) != int(g.Hops) || !x.trace.Known() {
+			continue
+		}
+		var space [maxBlocks]uint32
+		b := &s.slab.blocks[s.slab.chain(&space, f)[hop-1]]
+		h := decode.Hop{Has: decode.HopNodeID, NodeID: b.node}
+		switch v := q.Code.Decode(code); q.Value {
+		case pint.LatencyValue:
+			h.Has |= decode.HopLatency
+			h.Latency = uint32(min(v, 1<<32-1))
+		case pint.QueueValue:
+			h.Has |= decode.HopQueueOccupancy
+			h.QueueOccupancy = uint32(min(v, 1<<32-1))
+		}
+		latency, queue := s.countHop(s.hops.find(b.key()), &decode.DefaultUnits, &h)
+		s.add(f, b, latency, queue)
+	}
+}
+
+// flow gives the digest state of a flow in the table.
+func (d *digests) flow(slot uint32) *digestFlow {
+	i := d.slots[slot]
+	if i == 0 {
+		if i = d.free; i != 0 {
+			d.free = d.flows[i].next
+		} else {
+			i = uint32(len(d.flows))
+			d.flows = append(d.flows, digestFlow{})
+		}
+		d.flows[i] = digestFlow{}
+		d.slots[slot] = i
+	}
+	return &d.flows[i]
+}
+
+// forget gives back what a flow held that leaves the table.
+func (d *digests) forget(slot uint32) {
+	i := d.slots[slot]
+	if i == 0 {
+		return
+	}
+	x := &d.flows[i]
+	if x.tracer != nil {
+		x.tracer.Release(&x.trace)
+	}
+	if x.pool != nil {
+		x.pool.Free(&x.values)
+	}
+	*x = digestFlow{next: d.free}
+	d.free, d.slots[slot] = i, 0
+}
+
+// DigestStats tells what became of digests.
+func (s *State) DigestStats() DigestStats {
+	d := s.digests
+	if d == nil {
+		return DigestStats{}
+	}
+	st := d.stats
+	for _, t := range d.tracers {
+		ts := t.Stats()
+		st.Undecided += ts.Undecided
+		st.Bytes += ts.Bytes
+	}
+	return st
+}
+
+// digestStats adds to the statistics of a flow what its digests tell.
+func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
+	if s.digests == nil || slot == flowtable.None {
+		return
+	}
+	i := s.digests.slots[slot]
+	if i == 0 {
+		return
+	}
+	x := &s.digests.flows[i]
+	out.Utilization = x.maximum
+	if x.tracer == nil {
+		return
+	}
+	st, _ := x.tracer.Path(&x.trace, 0, nil)
+	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
+	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
+	}
+	if !st.Complete {
+		out.Digests = uint64(st.Digests)
+		out.Hops = out.Hops[:0]
+		for i, n := range st.Nodes {
+			out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: n}, Unknown: st.Known>>i&1 == 0})
+		}
+	}
+	if x.pool == nil {
+		return
+	}
+	for n := range out.Hops {
+		if h, ok := x.pool.Hop(&x.values, n+1, out.Last); ok {
+			out.Hops[n].Latency = inference.Summary{
+				Count: h.Count, P50: uint64(h.Quantile(.5)), P90: uint64(h.Quantile(.9)), P99: uint64(h.Quantile(.99)), Max: uint64(h.Max),
+			}
+		}
+	}
+}
