@@ -30,7 +30,10 @@ var pintFigures = []struct {
 	make func(*pintBench) error
 }{
 	{"5", (*pintBench).coding},
+	{"9", (*pintBench).latencyErrors},
 	{"10", (*pintBench).tracing},
+	{"loops", (*pintBench).loops},
+	{"cost", (*pintBench).cost},
 }
 
 // PINTFigures are the names that PINT takes.
@@ -131,17 +134,26 @@ type summary struct {
 func summarize(packets []int) summary {
 	v := slices.Sorted(slices.Values(packets))
 	s := summary{runs: len(v), sorted: v}
+	values := make([]float64, len(v))
+	for i, x := range v {
+		values[i] = float64(x)
+	}
+	s.mean = meanInterval(values)
+	s.median, s.tail = orderStatistic(v, 0.5), orderStatistic(v, 0.99)
+	return s
+}
+
+// meanInterval is the mean.
+func meanInterval(v []float64) Interval {
 	var sum, square float64
 	for _, x := range v {
-		sum += float64(x)
-		square += float64(x) * float64(x)
+		sum += x
+		square += x * x
 	}
 	n := float64(len(v))
 	mean := sum / n
 	half := 1.96 * math.Sqrt(max(square/n-mean*mean, 0)/max(n-1, 1))
-	s.mean = Interval{mean, mean - half, mean + half}
-	s.median, s.tail = orderStatistic(v, 0.5), orderStatistic(v, 0.99)
-	return s
+	return Interval{mean, mean - half, mean + half}
 }
 
 // orderStatistic is a quantile and takes the confidence interval from the order statistics, whose ranks are binomial.

@@ -2,7 +2,6 @@ package papers
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"strings"
@@ -13,30 +12,28 @@ import (
 // codingHops is k and d of figure 5.
 const codingHops = 25
 
-// codings are the lines of figure 5 and ours. The paper's constants: XOR with 1/d; hybrid with τ = 3/4 and ln ln d / ln d
-// (section 4.2); multi-layer with τ = ln log* d / (1 + ln log* d) and, revised, (1 + ln log* d) / (2 + ln log* d), where
-// layer ℓ has p = e↑↑(ℓ-1) / d (appendix).
+// codings are the lines of figure 5 and ours.
 var codings = []struct {
 	name, paper string
-	tau         float64
-	p           []float64
+	config      pint.Config
 	eliminate   bool // by Gaussian elimination, not by peeling
 }{
-	{name: "Baseline", paper: "89 / 189", tau: 1},
-	{name: "XOR, p = 1/d", p: []float64{1. / codingHops}},
-	{name: "Hybrid", paper: "41 / 68", tau: 0.75, p: []float64{lnln / ln}},
-	{name: "Multi-layer, τ", tau: star / (1 + star), p: []float64{1. / codingHops, math.E / codingHops}},
-	{name: "Multi-layer, revised τ", tau: (1 + star) / (2 + star), p: []float64{1. / codingHops, math.E / codingHops}},
-	{name: "Hybrid, Gaussian elimination", tau: 0.75, p: []float64{lnln / ln}, eliminate: true},
-	{name: "Ours: hybrid τ = 0.1, elimination", tau: 0.1, p: []float64{lnln / ln}, eliminate: true},
-	{name: "Ours: linear network coding, p = 1/2", p: []float64{0.5}, eliminate: true},
+	{name: "Baseline", paper: "89 / 189", config: pint.Baseline(8)},
+	{name: "XOR, p = 1/d", config: pint.XOR(8, codingHops)},
+	{name: "Hybrid", paper: "41 / 68", config: pint.Hybrid(8, codingHops)},
+	{name: "Multi-layer", config: pint.MultiLayer(8, codingHops)},
+	{name: "Multi-layer, revised", config: pint.MultiLayerRevised(8, codingHops)},
+	{name: "Hybrid, Gaussian elimination", config: pint.Hybrid(8, codingHops), eliminate: true},
+	{name: "Ours: hybrid τ = 0.1, elimination", config: mostlyXOR(), eliminate: true},
+	{name: "Ours: linear network coding", config: pint.Linear(8, 8), eliminate: true},
 }
 
-var (
-	ln   = math.Log(codingHops)
-	lnln = math.Log(ln)
-	star = math.Log(3) // log* 25 = 3
-)
+// mostlyXOR is Hybrid for a decoder that does not need Baseline to begin.
+func mostlyXOR() pint.Config {
+	c := pint.Hybrid(8, codingHops)
+	c.Tau = 0.1
+	return c
+}
 
 // coding makes figure 5: how fast 25 values arrive that fit into a digest each.
 func (b *pintBench) coding() error {
@@ -48,7 +45,8 @@ func (b *pintBench) coding() error {
 	missing := Chart{File: "pint-figures-5a", Title: "Hops still unknown", X: "packets", Y: "expected missing hops"}
 	decoded := Chart{File: "pint-figures-5b", Title: "Path decoded", X: "packets", Y: "probability"}
 	for _, c := range codings {
-		scheme, err := pint.New(pint.Config{Seed: uint32(b.o.Seed), Bits: 8, Instances: 1, Tau: c.tau, P: c.p})
+		c.config.Seed = uint32(b.o.Seed)
+		scheme, err := pint.New(c.config)
 		if err != nil {
 			return err
 		}
@@ -63,7 +61,7 @@ func (b *pintBench) coding() error {
 			packets[i] = len(p)
 		}
 		s := summarize(packets)
-		t.Rows = append(t.Rows, []any{c.name, c.tau, layers(c.p), s.runs, s.mean, s.median, s.tail, c.paper})
+		t.Rows = append(t.Rows, []any{c.name, c.config.Tau, layers(c.config.P), s.runs, s.mean, s.median, s.tail, c.paper})
 		line := Series{Name: c.name, Dashed: !c.eliminate}
 		var left []float64
 		var share []float64
@@ -102,14 +100,15 @@ func layers(p []float64) string {
 
 // receive takes packets until all hops are known, and gives how many were not after each.
 func receive(s *pint.Scheme, eliminate bool, r *rand.Rand) (missing []uint8) {
-	var e eliminator
+	var e pint.Eliminator
 	var p peeler
 	for {
 		packet := s.Packet(r.Uint32(), 0)
 		writers := s.Writers(&packet, codingHops)
 		var known uint64
 		if eliminate {
-			known = e.add(writers)
+			e.Add(writers, 0)
+			known = e.Known()
 		} else {
 			known = p.add(writers)
 		}
@@ -144,31 +143,4 @@ func (p *peeler) add(writers uint64) (known uint64) {
 		p.waiting = keep
 	}
 	return p.known
-}
-
-// eliminator solves the linear equations over GF(2). Its rows are in reduced echelon form: the lowest bit of row i is bit i,
-// and in no other row.
-type eliminator struct{ row [pint.MaxHops]uint64 }
-
-func (e *eliminator) add(writers uint64) (known uint64) {
-	for w := writers; w != 0; w &= w - 1 {
-		if i := bits.TrailingZeros64(w); e.row[i] != 0 {
-			writers ^= e.row[i]
-		}
-	}
-	if writers != 0 {
-		pivot := bits.TrailingZeros64(writers)
-		for i, r := range e.row {
-			if r>>pivot&1 == 1 {
-				e.row[i] ^= writers
-			}
-		}
-		e.row[pivot] = writers
-	}
-	for i, r := range e.row {
-		if r == 1<<i {
-			known |= r
-		}
-	}
-	return known
 }

@@ -85,3 +85,13 @@ func (n *network) nodes() []uint32 {
 	}
 	return v
 }
+
+// links are pairs of nodes.
+func (n *network) links() [][2]int32 {
+	var links [][2]int32
+	for l := range n.graph.NumLinks() {
+		i, j := n.graph.Ends(l)
+		links = append(links, [2]int32{int32(n.graph.Node(i)), int32(n.graph.Node(j))})
+	}
+	return links
+}

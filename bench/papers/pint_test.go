@@ -59,36 +59,21 @@ func TestCoding(t *testing.T) {
 	if median, tail := r[5].(Interval).Value, r[6].(Interval).Value; median > 30 || tail > 36 {
 		t.Errorf("elimination takes %v / %v packets, want 30 / 36 at most (seed 1)", median, tail)
 	}
-	for _, c := range f.Charts {
-		var svg strings.Builder
-		if err := c.Write(&svg); err != nil || svg.Len() > 100_000 {
-			t.Errorf("%s: %d bytes, %v", c.File, svg.Len(), err)
-		}
-	}
 }
 
-// TestEliminator compares with the meaning: a hop is known if and only if the sum of some sets is that hop alone.
-func TestEliminator(t *testing.T) {
-	sets := []uint64{0b0111, 0b0110, 0b1010, 0b1100, 0, 0b0110, 0b100000, 0b10001, 0b0010}
-	var e eliminator
+// TestPeeler knows a hop only if the sum of some sets is that hop alone.
+func TestPeeler(t *testing.T) {
+	sets := []uint64{0b0111, 0b0110, 0b1010, 0b1100, 0, 0b0110, 0b100000, 0b10001, 0b0010, 0b110000}
+	var e pint.Eliminator
 	var p peeler
-	sums := map[uint64]bool{0: true}
 	for n, w := range sets {
-		for s := range sums {
-			sums[s^w] = true
+		e.Add(w, 0)
+		if got := p.add(w); got&^e.Known() != 0 {
+			t.Errorf("after %b: peeling knows %b, which is not in %b", sets[:n+1], got, e.Known())
 		}
-		var want uint64
-		for i := range 6 {
-			if sums[1<<i] {
-				want |= 1 << i
-			}
-		}
-		if got := e.add(w); got != want {
-			t.Errorf("after %b: known %b, want %b", sets[:n+1], got, want)
-		}
-		if got := p.add(w); got&^want != 0 {
-			t.Errorf("after %b: peeling knows %b, which is not in %b", sets[:n+1], got, want)
-		}
+	}
+	if p.known != 0b111111 {
+		t.Errorf("after %b: peeling knows %b", sets, p.known)
 	}
 }
 
@@ -122,8 +107,8 @@ func TestTraceback(t *testing.T) {
 	five, six := measure("AMS2", func() tracer { return &amsTracer{m: 5, nodes: n.nodes()} }), measure("AMS2", func() tracer { return &amsTracer{m: 6, nodes: n.nodes()} })
 	last := math.Inf(1)
 	for _, w := range digestWidths {
-		config := paperScheme(10)
-		config.Bits, config.Instances = w.bits, w.instances
+		config := pint.MultiLayer(w.bits, 10)
+		config.Instances = w.instances
 		s, err := pint.New(config)
 		if err != nil {
 			t.Fatal(err)
@@ -136,5 +121,107 @@ func TestTraceback(t *testing.T) {
 	}
 	if !(last < five && five < six) {
 		t.Errorf("PINT takes %.1f packets, AMS2 with m = 5 and 6 %.1f and %.1f (seed 1)", last, five, six)
+	}
+}
+
+// TestLoops compares counts of false alarms with the sum that bounds them.
+func TestLoops(t *testing.T) {
+	f, err := PINT(t.Context(), "loops", PINTOptions{Seed: 1, Runs: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.Tables[0].Rows {
+		n, want := float64(r[4].(int)), r[6].(float64)*float64(r[3].(int))
+		// Alarms of one packet count once, which matters at 8 bits; hashes of neighbouring ids meet up to a tenth more often.
+		if n < 0.8*want-5*math.Sqrt(want) || n > 1.1*want+5*math.Sqrt(want)+3 {
+			t.Errorf("T = %v, %v bits: %v alarms in %v packets, expected %.1f (seed 1)", r[0], r[1], n, r[3], want)
+		}
+	}
+}
+
+// TestLatencyErrors checks that compression keeps the mean, and that sketches lose little.
+func TestLatencyErrors(t *testing.T) {
+	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: 60}, out: &PINTFigure{}}
+	if err := b.codeErrors(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range b.out.Tables[0].Rows {
+		if bias := r[3].(Interval); math.Abs(bias.Value) > 2.6*(bias.High-bias.Low)/2 { // 5 standard errors
+			t.Errorf("%v, %v bits: bias %v (seed 1)", r[0], r[1], bias)
+		}
+	}
+	variants := []latencyVariant{
+		{name: "all", bits: 8, lossless: true, begin: pooled(losslessBytes, false)},
+		{name: "100 bytes", bits: 8, compared: true, begin: pooled(100, false)},
+	}
+	table := b.latencyTable("", "packets", variants)
+	if err := b.latencyPoint(latencyLoads[0], 500, variants, 500, &table, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range table.Rows {
+		sampling, all, sketch := r[3].(Interval).Value, r[4].(Interval).Value, r[5].(Interval).Value
+		if all > 1.2*sampling+1 || sketch > 1.1*all {
+			t.Errorf("quantile %v: error %.2f %% of values, %.2f %% of codes, %.2f %% of sketches (seed 1)", r[0], sampling, all, sketch)
+		}
+	}
+}
+
+// TestOurTracer finds the right paths, in fewer packets the more is known.
+func TestOurTracer(t *testing.T) {
+	n, err := readNetwork("US Carrier", "uscarrier.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ourScheme
+	config.Bits, config.Instances = 8, 2
+	scheme, err := pint.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hops, runs = 20, 200
+	b := &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: runs}}
+	last := math.Inf(1)
+	for _, k := range knowledges[1:] { // all switches, and links, and distances
+		s, wrong, err := b.trace(n, hops, k.name, func() (tracer, error) { return newOurTracer(n, scheme, k) })
+		if err != nil || wrong > 0 { // 200 runs at 1e-6 each
+			t.Errorf("%s: %d of %d paths wrong, %v (seed 1)", k.name, wrong, runs, err)
+		}
+		if s.mean.Value > last {
+			t.Errorf("%s: %.1f packets, more than %.1f with less knowledge (seed 1)", k.name, s.mean.Value, last)
+		}
+		last = s.mean.Value
+	}
+}
+
+// TestFigures runs every figure a little: tables have as many cells as columns, and charts are small.
+func TestFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	for _, name := range PINTFigures() {
+		f, err := PINT(t.Context(), name, PINTOptions{Seed: 1, Runs: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range f.Tables {
+			for _, r := range table.Rows {
+				if len(r) != len(table.Columns) {
+					t.Errorf("figure %s, %s: %d cells for %d columns: %v", name, table.Title, len(r), len(table.Columns), r)
+				}
+			}
+		}
+		var out strings.Builder
+		if err := f.Print(&out); err != nil {
+			t.Error(err)
+		}
+		for _, c := range f.Charts {
+			var svg strings.Builder
+			if err := c.Write(&svg); err != nil || svg.Len() > 100_000 || strings.Contains(svg.String(), "NaN") {
+				t.Errorf("%s: %d bytes, %v", c.File, svg.Len(), err)
+			}
+		}
+	}
+	if _, err := PINT(t.Context(), "7", PINTOptions{}); err == nil {
+		t.Error("there is no figure 7")
 	}
 }

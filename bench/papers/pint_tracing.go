@@ -2,7 +2,6 @@ package papers
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -99,8 +98,8 @@ func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) 
 		}
 	}
 	for _, w := range digestWidths {
-		config := paperScheme(d)
-		config.Seed, config.Bits, config.Instances = uint32(b.o.Seed), w.bits, w.instances
+		config := pint.MultiLayer(w.bits, d) // the evaluation names d alone
+		config.Seed, config.Instances = uint32(b.o.Seed), w.instances
 		scheme, err := pint.New(config)
 		if err != nil {
 			return err
@@ -115,17 +114,15 @@ func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) 
 				return err
 			}
 		}
+		for _, k := range knowledges {
+			if err := add(w.name, k.name, false, func() (tracer, error) { return newOurTracer(n, scheme, k) }); err != nil {
+				return err
+			}
+		}
 	}
 	b.out.Tables = append(b.out.Tables, t)
 	b.out.Charts = append(b.out.Charts, mean, tail)
 	return nil
-}
-
-// paperScheme is Algorithm 1 of PINT for a typical path length d ≤ ⌊e^e⌋ = 15, which makes one XOR layer: p = 1/d and
-// τ = ln log* d / (1 + ln log* d), log* being 2 for d from 3 to 15. The evaluation names d alone.
-func paperScheme(d int) pint.Config {
-	star := math.Log(2)
-	return pint.Config{Tau: star / (1 + star), P: []float64{1 / float64(d)}}
 }
 
 // trace repeats one point.

@@ -25,7 +25,10 @@ func benchPINTCommand() *cobra.Command {
 beside ours on the same input in the same run.
 
   5      packets until 25 hops are known, by coding scheme
-  10     packets until a path is known, by its length; PPM and AMS2 for comparison`,
+  9      error of latency quantiles, by packets and by size of the sketch
+  10     packets until a path is known, by its length; PPM and AMS2 for comparison
+  loops  false alarms of loop detection
+  cost   time and memory of decoding`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {

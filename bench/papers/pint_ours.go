@@ -1,0 +1,73 @@
+package papers
+
+import (
+	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace"
+)
+
+// ourTracer is inference/pathtrace.
+type ourTracer struct {
+	config pathtrace.Config
+	tracer *pathtrace.Tracer
+	flow   pathtrace.Flow
+	path   []uint32
+	own    bool // the path's switches are the candidates
+}
+
+// knowledge is what the decoder knows besides the digests.
+type knowledge struct {
+	name    string
+	own     bool // the candidates are the path's switches; all otherwise
+	links   bool
+	routing pathtrace.Routing
+}
+
+var knowledges = []knowledge{
+	{name: "ours, V = the path", own: true},
+	{name: "ours, V = all"},
+	{name: "ours, and the links", links: true},
+	{name: "ours, and distances", links: true, routing: pathtrace.Distance},
+}
+
+// ourScheme has the constants that we would choose: found by trying, for paths of 59 switches and a decoder that knows the
+// links.
+var ourScheme = pint.Config{Tau: 0.7, P: []float64{0.25}}
+
+// newOurTracer makes a tracer for the paths of a network.
+func newOurTracer(n *network, scheme *pint.Scheme, k knowledge) (*ourTracer, error) {
+	c := pathtrace.Config{Scheme: scheme, Nodes: n.nodes(), Routing: k.routing}
+	if k.links {
+		c.Links = n.links()
+	}
+	m, err := pathtrace.NewModel(c)
+	if err != nil {
+		return nil, err
+	}
+	return &ourTracer{config: c, tracer: pathtrace.New(m), own: k.own}, nil
+}
+
+func (t *ourTracer) begin(path []uint32) {
+	t.path = path
+	if t.own {
+		t.config.Nodes = path
+		m, err := pathtrace.NewModel(t.config)
+		if err != nil {
+			panic(err) // the same with other nodes was all right
+		}
+		t.tracer, t.flow = pathtrace.New(m), pathtrace.Flow{}
+		return
+	}
+	t.tracer.Release(&t.flow)
+}
+
+func (t *ourTracer) packet(r *rand.Rand) ([]uint32, bool) {
+	id := r.Uint32()
+	e := t.tracer.Add(&t.flow, id, len(t.path), t.config.Scheme.Digest(id, t.path))
+	if e != pathtrace.Decoded {
+		return nil, false
+	}
+	s, _ := t.tracer.Path(&t.flow, 0, nil)
+	return s.Nodes, true
+}
