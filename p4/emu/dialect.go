@@ -10,6 +10,7 @@ type Dialect uint8
 
 // The dialects. A packet is marked by the switch that its host is attached to; switches further on add to it if they
 // speak the same dialect, and forward it untouched if not. The last switch always takes out what is in the packet.
+// PINT (Config.Plan) does not depend on the dialect.
 const (
 	MD21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
 	MD10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0

@@ -2,6 +2,7 @@ package emu
 
 import (
 	"bytes"
+	"encoding/hex"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -74,6 +75,44 @@ func pintConfig(t testing.TB) Config {
 	c.LinkRate, c.PacketRate, c.IPv6Share = 10e6, 6000, .3
 	c.Plan, c.PINTShare, c.LoopReportGap = testPlan(t, pint.HashMix), .5, 0
 	return c
+}
+
+// addPlan makes a configuration one with PINT: dialects that cannot report digests give way.
+func addPlan(t *testing.T, c *Config, seed uint64) {
+	can := func(d Dialect) Dialect {
+		if d == MD10 || d == Local05 {
+			return Off
+		}
+		return d
+	}
+	c.Dialect = can(c.Dialect)
+	for name, d := range c.Dialects {
+		c.Dialects[name] = can(d)
+	}
+	c.Plan, c.PINTShare, c.LoopReportGap = testPlan(t, pint.Hash(seed/2%2)), float64(seed%5)/4, time.Duration(seed%3)*10*time.Millisecond
+}
+
+// The bytes of a report, counted by hand.
+func TestDigestReport(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Flows, cfg.Plan, cfg.IPReports, cfg.FirstSequence = 0, testPlan(t, pint.HashMix), true, 300
+	n := mustNew(t, cfg, 1)
+	var got []byte
+	n.emit = func(d Datagram) { got = bytes.Clone(d.Payload) }
+	p := whole(vector(t, "int10-tcp"))
+	p.pint, p.digestID, p.digest, p.hop = true, 0x01020304, 0xaa_11223344, 5
+	d := &n.switches[2]
+	inner := p.buf[ethLen : ethLen+40]
+	n.report(p, d, &subject{hop: Hop{IngressPort: 1, QueueBytes: 99}, digest: true})
+	want, _ := hex.DecodeString("2000012c" + "00000003" + // version 2, number 300, node 3
+		"14100420" + "0000" + "5049" + "f000" + "0000" + // INT, IPv4, 16 words, 4 of metadata, F; domain, bits 0 to 3
+		"07050000" + "01020304" + "11223344" + "000000aa")
+	wantBytes(t, "digest", got, append(want, inner...))
+
+	n.report(p, d, &subject{hop: Hop{IngressPort: 1}, digest: true, looped: 2})
+	want, _ = hex.DecodeString("2000012d" + "00000003" + "14110520" + "0000" + "5049" + "f800" + "0000" +
+		"07050000" + "01020304" + "11223344" + "000000aa" + "02000000")
+	wantBytes(t, "loop", got, append(want, inner...))
 }
 
 // digestKey names a packet.

@@ -20,6 +20,22 @@
 // queue; the occupancy reported is what the packet finds there, in bytes, without itself. The egress time is taken when
 // the packet leaves the queue, so hop latency = pipeline + wait, without its own transmission. Blocks are written then.
 //
+// # PINT
+//
+// A plan ([pint.Plan]) takes the place of INT in a share of the flows. At its egress every switch does to a packet's digest
+// what the plan says, whatever its dialect; the digest travels beside the packet, as in a header field that exists anyhow,
+// and takes no room on the lines. Hop numbers follow from the TTL, packet ids from a hash of bytes that stay as they are. The
+// last switch reports the digests of sampled packets in report 2.0, as domain specific metadata under the id 0x5049 ("PI");
+// its DSMdBits, a word each in this order:
+//
+//	bit 0  plan epoch (8 bits), switches that the packet passed (8), reserved (16)
+//	bit 1  packet id
+//	bit 2  digest, lower 32 bits
+//	bit 3  digest, upper 32 bits; only if the plan's digests have more than 32
+//	bit 4  times that a switch met its own hash again (8), reserved (24): a routing loop, reported by that switch
+//
+// The frames of the three published PINT programs come from [PublishedPacket].
+//
 // # What is left out
 //
 // No Ethernet learning, no ARP, no TCP dynamics: senders do not slow down when packets are lost. Reports travel outside

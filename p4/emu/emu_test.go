@@ -221,6 +221,9 @@ func TestRandomConfigurations(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		cfg := randomConfig(rand.New(rand.NewPCG(seed, 0)))
+		if seed%2 == 0 {
+			addPlan(t, &cfg, seed)
+		}
 		n, err := New(cfg, seed)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

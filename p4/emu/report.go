@@ -253,10 +253,7 @@ func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 		flags |= 0x10
 	}
 	b := append(g.buf, 1<<4|inType, byte(min(words, 0xff)), byte(md), flags)
-	b = be.AppendUint16(b, bitmap)
-	b = be.AppendUint16(b, domain)
-	b = be.AppendUint16(b, ds)
-	b = append(b, 0, 0)
+	b = be.AppendUint64(b, uint64(bitmap)<<48|uint64(domain)<<32|uint64(ds)<<16)
 	b = n.block(b, bitmap&^insDrop, false, d, &s.hop)
 	switch {
 	case s.drop:
