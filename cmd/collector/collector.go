@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -28,6 +29,9 @@ type Options struct {
 	Log     *slog.Logger
 	Seed    uint64 // of all randomness: flow hashes, sketches
 	Flows   int    // flows in the summary; 0 means 20
+	// Network and Plans go before the settings of PINT.
+	Network *Network
+	Plans   []*pint.Plan
 	// Directory that relative paths of spools and files are below; "" is the working directory.
 	Directory string
 }
@@ -87,7 +91,7 @@ func build(cfg Config, opt Options, live bool) (_ *Collector, err error) {
 		}
 		workers = c.udp.Workers()
 	}
-	if c.pipeline, err = newPipeline(&cfg, workers, router, opt.Seed, c.ledger, !live); err != nil {
+	if c.pipeline, err = newPipeline(&cfg, &opt, workers, router, c.ledger, !live); err != nil {
 		return nil, err
 	}
 	c.pipeline.raw = c.raw

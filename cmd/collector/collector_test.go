@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/sink"
@@ -49,7 +50,14 @@ type running struct {
 
 func start(t *testing.T, cfg Config) *running {
 	t.Helper()
-	c, err := New(cfg, Options{Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Seed: 1})
+	return startWith(t, cfg, Options{})
+}
+
+// startWith is start with a network and plans for PINT.
+func startWith(t *testing.T, cfg Config, opt Options) *running {
+	t.Helper()
+	opt.Version, opt.Log, opt.Seed = "test", slog.New(slog.NewTextHandler(t.Output(), nil)), 1
+	c, err := New(cfg, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,18 +232,43 @@ func TestRandomBytes(t *testing.T) {
 
 // TestDemoNetwork plays the emulated network and wants each of its faults found, and ended.
 func TestDemoNetwork(t *testing.T) {
-	network, err := emu.Demo(1, time.Now())
+	emulated, err := emu.PINTDemoConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulated.Epoch = time.Now()
+	network, err := emu.New(emulated, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := testConfig()
 	cfg.Events.Warmup = 15
-	r := start(t, cfg)
+	ids := make([]uint32, network.Graph().NumNodes())
+	for i := range ids {
+		ids[i] = network.NodeID(i)
+	}
+	r := startWith(t, cfg, Options{Network: NetworkOf(network.Graph(), ids), Plans: []*pint.Plan{emulated.Plan}})
 	// Ten times as fast, with windows of a tenth of a second: what the demo shows in three minutes.
-	if _, err := network.Play(t.Context(), emu.PlayConfig{Reports: r.Addrs()[0], Speed: 10, Until: 170 * time.Second}); err != nil {
+	if _, err := network.Play(t.Context(), emu.PlayConfig{Reports: r.Addrs()[0], Speed: 10, Until: emulated.Repeat}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.stop()
+	traced := 0
+	for i := range s.Flows {
+		f := &s.Flows[i]
+		if f.Path.Digests == 0 || !f.Path.Complete {
+			continue
+		}
+		traced++
+		for h := range f.Hops {
+			if f.Hops[h].Latency == nil {
+				t.Errorf("no latency at hop %d of %s, whose path is known from %d digests", h+1, flowText(f.Flow), f.Path.Digests)
+			}
+		}
+	}
+	if traced < 20 {
+		t.Errorf("the paths of %d flows were traced", traced)
+	}
 	started, ended := map[string]int{}, map[string]int{}
 	for _, f := range s.Findings {
 		started[f.Kind]++
@@ -244,7 +277,7 @@ func TestDemoNetwork(t *testing.T) {
 		}
 	}
 	t.Logf("findings %v, ended %v", started, ended)
-	for _, k := range []inference.Kind{inference.PathChanged, inference.PacketDrops, inference.ExporterLoss, inference.ExporterSilence, inference.HighLatency, inference.HighQueue} {
+	for _, k := range []inference.Kind{inference.PathChanged, inference.PacketDrops, inference.ExporterLoss, inference.ExporterSilence, inference.HighLatency, inference.HighQueue, inference.RoutingLoop} {
 		if started[k.String()] == 0 || ended[k.String()] == 0 {
 			t.Errorf("no finding of kind %s, or none that ended", k)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
@@ -74,10 +75,24 @@ func parseNodes(list string) (ids []uint32, err error) {
 	return slices.Compact(ids), nil
 }
 
-// network is what paths can lead over.
-type network struct {
-	nodes []uint32   // ids
-	links [][2]int32 // by index into nodes; none: any node can follow any other
+// Network is what paths can lead over.
+type Network struct {
+	Nodes []uint32   // ids
+	Links [][2]int32 // by index into Nodes; none: any node can follow any other
+}
+
+// NetworkOf gives the network of a graph, whose nodes have these ids.
+func NetworkOf(g *topo.Graph, ids []uint32) *Network {
+	n := &Network{Nodes: ids}
+	for l := range g.NumLinks() {
+		a, b := g.Ends(l)
+		if a, b = g.Node(a), g.Node(b); a != b {
+			n.Links = append(n.Links, [2]int32{int32(min(a, b)), int32(max(a, b))})
+		}
+	}
+	slices.SortFunc(n.Links, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	n.Links = slices.Compact(n.Links)
+	return n
 }
 
 // NodeIDs lists the nodes that the settings name.
@@ -86,66 +101,68 @@ func (c *PINT) NodeIDs() ([]uint32, error) {
 	if n == nil {
 		return nil, err
 	}
-	return n.nodes, err
+	return n.Nodes, err
 }
 
 // network reads the nodes and links of the settings. It is nil where they name none.
-func (c *PINT) network() (*network, error) {
+func (c *PINT) network() (*Network, error) {
 	if c.Topology == "" {
 		ids, err := parseNodes(c.Nodes)
 		if err != nil || ids == nil {
 			return nil, err
 		}
-		return &network{nodes: ids}, nil
+		return &Network{Nodes: ids}, nil
 	}
 	g, err := load.Topology(c.Topology)
 	if err != nil {
 		return nil, err
 	}
-	n := &network{nodes: make([]uint32, g.NumNodes())}
 	if g.NumNodes() > maxNodes {
 		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, g.NumNodes(), maxNodes)
 	}
-	numbers := true
-	for i := range n.nodes {
-		id, err := strconv.ParseUint(g.NodeName(i), 10, 32)
-		n.nodes[i] = uint32(id)
-		numbers = numbers && err == nil
+	named, counted := make([]uint32, g.NumNodes()), make([]uint32, g.NumNodes())
+	for i := range named {
+		id, perr := strconv.ParseUint(g.NodeName(i), 10, 32)
+		named[i], counted[i] = uint32(id), uint32(i)
+		err = cmp.Or(err, perr)
 	}
-	for i := range n.nodes {
-		if !numbers {
-			n.nodes[i] = uint32(i)
-		}
+	if err != nil {
+		named = counted
 	}
-	for l := range g.NumLinks() {
-		a, b := g.Ends(l)
-		if a, b = g.Node(a), g.Node(b); a != b {
-			n.links = append(n.links, [2]int32{int32(min(a, b)), int32(max(a, b))})
-		}
-	}
-	slices.SortFunc(n.links, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	n.links = slices.Compact(n.links)
-	return n, nil
+	return NetworkOf(g, named), nil
 }
 
-// digests makes what each of the shards needs to read digests.
-func (c *PINT) digests(shards int) (d shard.Digests, err error) {
-	n, err := c.network()
-	if err != nil {
-		return d, fmt.Errorf("pint: %w", err)
+// digests makes what each of the shards needs to read digests. The options, where they say something, go before the
+// settings.
+func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
+	n := opt.Network
+	if n == nil {
+		if n, err = c.network(); err != nil {
+			return d, fmt.Errorf("pint: %w", err)
+		}
 	}
+	plans := slices.Clone(opt.Plans)
 	model := func(s *pint.Scheme) (m *pathtrace.Model) {
 		if n == nil || err != nil {
 			return nil
 		}
 		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[c.Routing]
 		m, err = pathtrace.NewModel(pathtrace.Config{
-			Scheme: s, Nodes: n.nodes, Links: n.links, Routing: routing, Confidence: c.Confidence,
+			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Confidence: c.Confidence,
 			MemoryBytes: int(c.MemoryBytes / int64(shards)),
 		})
 		return m
 	}
 	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(false))
+	for _, p := range plans {
+		x := shard.DigestPlan{Plan: p, Models: make([]*pathtrace.Model, len(p.Queries))}
+		for i := range p.Queries {
+			if q := &p.Queries[i]; q.Aggregation == pint.Static && q.Value == pint.NodeValue {
+				x.Models[i] = model(q.Scheme)
+			}
+		}
+		d.Plans = append(d.Plans, x)
+	}
 	d.Latency = latency.DefaultConfig()
 	d.Latency.Hops = int(c.MemoryBytes) / shards / (d.Latency.Bytes + 16)
 	return d, err

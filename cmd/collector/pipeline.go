@@ -60,7 +60,8 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uint64, ledger *sink.Ledger, block bool) (*pipeline, error) {
+func newPipeline(cfg *Config, opt *Options, workers int, router func() *demux.Router, ledger *sink.Ledger, block bool) (*pipeline, error) {
+	seed := opt.Seed
 	p := &pipeline{
 		seed: seed, block: block, ledger: ledger, topFlows: cfg.Flows.TopFlows,
 		tracker: exporter.New(cfg.Exporters.Tracking, seed),
@@ -78,7 +79,7 @@ func newPipeline(cfg *Config, workers int, router func() *demux.Router, seed uin
 	}
 	state := cfg.Flows
 	state.MemoryBytes /= int64(shards)
-	digests, err := cfg.PINT.digests(shards)
+	digests, err := cfg.PINT.digests(opt, shards)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
@@ -28,8 +29,12 @@ func demoCommand() *cobra.Command {
 report datagrams over loopback to a collector, and serve the page. Series go to
 Parquet files below --data.
 
+Most flows carry INT, and three of ten PINT digests: 32 bits a packet, from which the
+collector infers path and latencies.
+
 Faults come one after the other and repeat: a congested link, a path change, drops,
-an exporter that loses reports, one that falls silent.`,
+a slow switch, an exporter that loses reports, one that falls silent, packets that
+loop.`,
 		Args: exactArgs(0),
 	}
 	f := c.Flags()
@@ -50,11 +55,19 @@ an exporter that loses reports, one that falls silent.`,
 			defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 		}
 		cfg := demoConfig(o.listen, data)
-		network, err := emu.Demo(o.seed, time.Now())
+		emulated, err := emu.PINTDemoConfig()
 		if err != nil {
 			return err
 		}
-		col, err := collector.New(cfg, collector.Options{Version: version(), Log: collector.NewLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed})
+		emulated.Epoch = time.Now()
+		network, err := emu.New(emulated, o.seed)
+		if err != nil {
+			return err
+		}
+		col, err := collector.New(cfg, collector.Options{
+			Version: version(), Log: collector.NewLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed,
+			Network: collector.NetworkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
+		})
 		if err != nil {
 			var op *net.OpError
 			if errors.As(err, &op) && op.Op == "listen" {
@@ -77,7 +90,8 @@ an exporter that loses reports, one that falls silent.`,
   The files:    %s (Parquet)
 
   Watch for about three minutes: a link congests, a path changes, packets are
-  dropped, one exporter loses reports, another falls silent, and it all recovers.
+  dropped, one exporter loses reports, another falls silent, packets loop, and it
+  all recovers.
 
   Try next, in another terminal:
     bin/hopscope top
@@ -105,6 +119,15 @@ an exporter that loses reports, one that falls silent.`,
 		return errors.Join(err, writeSummary(c.OutOrStdout(), &s, o.format))
 	}
 	return c
+}
+
+// nodeIDs are the ids by which the switches of a network report, in the order of its graph.
+func nodeIDs(n *emu.Network) []uint32 {
+	ids := make([]uint32, n.Graph().NumNodes())
+	for i := range ids {
+		ids[i] = n.NodeID(i)
+	}
+	return ids
 }
 
 // demoConfig is the default collector with short windows, a free report port, and Parquet files.

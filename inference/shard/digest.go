@@ -111,7 +111,7 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 // countDigest counts a report that carries a digest.
 func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 	d := s.digests
-	if d == nil {
+	if d == nil || r.Flags&decode.Loop != 0 { // a packet in a loop is on no path
 		return
 	}
 	d.stats.Digests++
