@@ -60,8 +60,8 @@ func (c *Config) Validate() error {
 	if c.Panes < 1 || c.Panes > 16 {
 		bad("%d panes: want 1 to 16", c.Panes)
 	}
-	if c.PaneTime < 0 {
-		bad("panes of %v: want a positive time", c.PaneTime)
+	if c.PaneTime != 0 && c.PaneTime < time.Microsecond {
+		bad("panes of %v: want 1 µs at least", c.PaneTime)
 	}
 	switch ends := c.PaneTime != 0; {
 	case c.Panes == 1 && (ends || c.PaneDigests != 0):

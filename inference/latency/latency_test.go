@@ -319,7 +319,7 @@ func TestConfigs(t *testing.T) {
 		{func(c *Config) { c.PaneTime = time.Second }, "one pane has no end"},
 		{func(c *Config) { c.Panes = 2 }, "one of the two"},
 		{func(c *Config) { c.Panes, c.PaneTime, c.PaneDigests = 2, 1, 1 }, "one of the two"},
-		{func(c *Config) { c.Panes, c.PaneTime = 2, -1 }, "positive time"},
+		{func(c *Config) { c.Panes, c.PaneTime = 2, -1 }, "1 µs at least"},
 	} {
 		conf := config(1)
 		c.change(&conf)

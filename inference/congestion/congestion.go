@@ -1,0 +1,130 @@
+package congestion
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// UtilizationCode is the code of utilisation in the paper: 8 bits, ε = 0.025, from 1/512 of a full link up to 500 times one.
+func UtilizationCode() pint.CodeConfig {
+	return pint.CodeConfig{Kind: pint.Multiplicative, Bits: 8, Epsilon: 0.025, Unit: pint.UtilizationUnit / 512}
+}
+
+// panes of a window.
+const panes = 4
+
+// Config is the window.
+type Config struct {
+	Window time.Duration // 1 µs to a day
+}
+
+// DefaultConfig is a window of ten seconds.
+func DefaultConfig() Config { return Config{Window: 10 * time.Second} }
+
+// Validate names what is wrong.
+func (c *Config) Validate() error {
+	if c.Window < time.Microsecond || c.Window > 24*time.Hour {
+		return fmt.Errorf("congestion: window of %v: want 1 µs to a day", c.Window)
+	}
+	return nil
+}
+
+// Tracker knows how to read digests. It is immutable and safe for concurrent use; flows are not.
+type Tracker struct {
+	pane   int64 // ns
+	values []float64
+}
+
+// Flow is the utilisation of one flow's bottleneck, 72 bytes. The zero value is a flow without digests.
+type Flow struct {
+	pane  int64 // number of the one in use; its place is that modulo 4
+	last  uint16
+	begun bool
+	max   [panes]uint16
+	count [panes]uint32
+	sum   [panes]float64
+}
+
+// Window is what a flow's digests said over the last window, and at least three quarters of one. A utilisation of 1 is
+// a full link; queues make it more.
+type Window struct {
+	Count           uint64
+	Last, Mean, Max float64
+}
+
+// New makes a tracker for digests of a code whose values are in parts of [pint.UtilizationUnit].
+func New(c Config, code pint.Code) (*Tracker, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if code == nil {
+		return nil, errors.New("congestion: no code for the utilisation")
+	}
+	if b := code.Bits(); b < 1 || b > 16 {
+		return nil, fmt.Errorf("congestion: codes of %d bits: want 1 to 16", b)
+	}
+	t := &Tracker{pane: int64(c.Window) / panes, values: make([]float64, 1<<code.Bits())}
+	for i := range t.values {
+		t.values[i] = code.Decode(uint32(i)) / pint.UtilizationUnit
+	}
+	return t, nil
+}
+
+// Decode gives the utilisation that a code stands for.
+func (t *Tracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
+
+// Add notes the digest of a packet that came at a time in ns. Digests that are late count as if they were not. It is
+// false, and nothing is noted, if the code is wider than codes are.
+func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
+	if int(code) >= len(t.values) {
+		return false
+	}
+	to := floor(now, t.pane)
+	switch {
+	case !f.begun:
+		f.begun, f.pane = true, to
+	case to > f.pane:
+		for pane := max(f.pane, to-panes) + 1; pane <= to; pane++ {
+			f.max[pane&(panes-1)], f.count[pane&(panes-1)], f.sum[pane&(panes-1)] = 0, 0, 0
+		}
+		f.pane = to
+	}
+	i := f.pane & (panes - 1)
+	f.last = uint16(code)
+	f.max[i] = max(f.max[i], uint16(code))
+	f.count[i]++
+	f.sum[i] += t.values[code]
+	return true
+}
+
+// Window gives what is known at a time; not ok if there was no digest in the window.
+func (t *Tracker) Window(f *Flow, now int64) (w Window, ok bool) {
+	if !f.begun {
+		return w, false
+	}
+	var largest uint16
+	for pane := max(f.pane, floor(now, t.pane)) - panes + 1; pane <= f.pane; pane++ {
+		i := pane & (panes - 1)
+		w.Count += uint64(f.count[i])
+		w.Mean += f.sum[i]
+		largest = max(largest, f.max[i])
+	}
+	if w.Count == 0 {
+		return w, false
+	}
+	w.Mean /= float64(w.Count)
+	w.Last, w.Max = t.values[f.last], t.values[largest]
+	return w, true
+}
+
+// floor divides and rounds down, before 1970 too.
+func floor(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
