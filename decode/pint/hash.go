@@ -57,17 +57,20 @@ func (h Hash) global(seed, id, function uint32) uint32 {
 	return uint32(key >> 32)
 }
 
-// mix is a keyed finaliser in the manner of MurmurHash3, of 32 bits so that processors and NICs do many at once. The
-// second key enters in the middle: two nodes differ by the same amount in every packet, and one key alone gives pairs
-// of nodes only 2³² ways to meet.
+// mix is a keyed finaliser of 32 bits, so that processors and NICs do many at once: the three rounds of C. Wellons'
+// triple32. The second key enters behind the first round: two nodes differ by the same amount in every packet, and one key
+// alone gives pairs of nodes only 2³² ways to meet. Two rounds are too few, see [TestNodesCollideIndependently]: ids that
+// differ in their highest bits alone had the same 8 bits too often.
 func mix(k1, k2, x uint32) uint32 {
 	x += k1
-	x ^= x >> 16
-	x *= 0x21f0aaad
-	x ^= x >> 15
+	x ^= x >> 17
+	x *= 0xed5ad4bb
 	x += k2
-	x *= 0xd35a2d97
-	return x ^ x>>15
+	x ^= x >> 11
+	x *= 0xac4c1b51
+	x ^= x >> 15
+	x *= 0x31848bab
+	return x ^ x>>14
 }
 
 // finish is the finaliser of SplitMix64.
@@ -83,8 +86,7 @@ func finish(x uint64) uint64 {
 //
 // A CRC alone is linear: crc(key‖x) ⊕ crc(key‖y) would be the same for every packet, and two nodes whose hashes collide
 // once would collide always. The carries of additions prevent that. One addition is not enough: the difference of two
-// nodes then takes few values, and pairs of neighbouring ids met up to twice as often as they should, or never. With
-// two, [TestNodesCollideIndependently] finds nothing.
+// nodes then takes few values, and some pairs of neighbouring ids met twice as often as they should.
 func crcHash(key, c uint32) uint32 { return crc(key + crc(key+c)) }
 
 // crcTables[n] is the CRC of a byte that n zero bytes follow.

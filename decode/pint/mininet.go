@@ -1,10 +1,18 @@
 package pint
 
-// The dialect of Mininet-PINT, a P4 program for the software switch. Three variants share one digest: lanes of 8, 4 and
-// 1 bits, here put together to 13 bits with the widest lane on top.
+// The dialect of Mininet-PINT, a P4 program for the software switch BMv2. Three variants share one digest: lanes of 8, 4 and
+// 1 bits, here put together to 13 bits with the widest lane on top. Packet ids are IPv4 identifications, hop i receives TTL
+// 256 - i, and the hash is the CRC-32 of the fields one behind the other.
 //
-// What the program does is what counts: the moduli are 255, 7 and 1, XOR folds raw node ids in, and the high and the
-// low lane change places at every XOR.
+// What the program does is what counts:
+//   - Half of the packets are Baseline: hop i replaces the lanes when its hash modulo 1000000 is below 1000000/i. The lanes then
+//     hold the CRC of node and packet modulo 255, 7 and 1: 255 never is in the high lane, and the low one is always 0.
+//   - Into the others a hop folds itself when that hash is at most 100000, one in ten. It folds its raw node id in, not a hash.
+//   - High and low lane change places at every XOR. The value of the last writer is whole in the high lane; of an earlier one
+//     the last bit is left, wherever it is. Only the middle lane holds the XOR that was meant.
+//
+// The decoder script published with it starts one hop beyond the last, so that it takes about one Baseline packet in k+1 for
+// that of a hop that does not exist, and looks for remainders of 8 in the middle lane; decoding here does neither.
 const (
 	mininetBits = 13
 	highShift   = 5
@@ -23,11 +31,14 @@ func Mininet() *Scheme {
 
 func mininetPacket(id uint32) Packet {
 	id &= 0xffff
-	return Packet{id: id, Baseline: crc16(uint16(id))%mininetLayers < mininetTau}
+	return Packet{
+		id: id, Baseline: crc16(uint16(id))%mininetLayers < mininetTau,
+		hops: uint64(crc48(id<<16, 0)), values: uint64(crcTables[1][id>>8] ^ crcTables[0][id&0xff]),
+	}
 }
 
 func mininetWrites(p *Packet, i int) bool {
-	g := crc48(p.id<<16|uint32(i)>>16, uint16(i)) % mininetRange
+	g := (uint32(p.hops) ^ crcTables[0][i&0xff]) % mininetRange // the CRC of id and hop: a hop is at most 64
 	if p.Baseline {
 		return g < mininetRange/uint32(i)
 	}
@@ -40,7 +51,7 @@ func mininetValue(p *Packet, role Role, id uint32) uint32 {
 	mid, low := id&0xf<<midShift, id&1
 	switch role {
 	case Replaced:
-		h := crc48(id, uint16(p.id))
+		h := crc48(id, 0) ^ uint32(p.values) // the CRC of node and packet
 		return h%255<<highShift | h%7<<midShift
 	case FoldedLast:
 		return id&0xff<<highShift | mid | low

@@ -8,22 +8,26 @@ DATA hopNumbers<>+16(SB)/8, $0x0000000600000005
 DATA hopNumbers<>+24(SB)/8, $0x0000000800000007
 GLOBL hopNumbers<>(SB), RODATA|NOPTR, $32
 
-DATA constants<>+0(SB)/4, $0x21f0aaad
-DATA constants<>+4(SB)/4, $0xd35a2d97
-DATA constants<>+8(SB)/4, $8
-GLOBL constants<>(SB), RODATA|NOPTR, $12
+DATA constants<>+0(SB)/4, $0xed5ad4bb
+DATA constants<>+4(SB)/4, $0xac4c1b51
+DATA constants<>+8(SB)/4, $0x31848bab
+DATA constants<>+12(SB)/4, $8
+GLOBL constants<>(SB), RODATA|NOPTR, $16
 
-// MIX hashes eight numbers in Y6, to which the first key was added. Y2 holds the second key, Y3 and Y4 the
+// MIX hashes eight numbers in Y6, to which the first key was added. Y2 holds the second key, Y3 to Y5 the
 // multipliers; Y7 is overwritten.
 #define MIX \
-	VPSRLD  $16, Y6, Y7 \
+	VPSRLD  $17, Y6, Y7 \
 	VPXOR   Y7, Y6, Y6  \
 	VPMULLD Y3, Y6, Y6  \
-	VPSRLD  $15, Y6, Y7 \
-	VPXOR   Y7, Y6, Y6  \
 	VPADDD  Y2, Y6, Y6  \
+	VPSRLD  $11, Y6, Y7 \
+	VPXOR   Y7, Y6, Y6  \
 	VPMULLD Y4, Y6, Y6  \
 	VPSRLD  $15, Y6, Y7 \
+	VPXOR   Y7, Y6, Y6  \
+	VPMULLD Y5, Y6, Y6  \
+	VPSRLD  $14, Y6, Y7 \
 	VPXOR   Y7, Y6, Y6
 
 // func mixBelow8(k1, k2 uint32, limits *[MaxHops]uint32, groups int) (set uint64)
@@ -39,6 +43,7 @@ TEXT ·mixBelow8(SB), NOSPLIT, $0-32
 	VPBROADCASTD constants<>+0(SB), Y3
 	VPBROADCASTD constants<>+4(SB), Y4
 	VPBROADCASTD constants<>+8(SB), Y5
+	VPBROADCASTD constants<>+12(SB), Y8
 	VPADDD hopNumbers<>(SB), Y1, Y1
 	XORQ AX, AX
 	XORQ CX, CX
@@ -53,7 +58,7 @@ below:
 	ORQ DI, AX
 	ADDQ $8, CX
 	ADDQ $32, SI
-	VPADDD Y5, Y1, Y1
+	VPADDD Y8, Y1, Y1
 	DECQ DX
 	JNZ below
 
@@ -72,14 +77,15 @@ TEXT ·mixValues8(SB), NOSPLIT, $0-40
 	VMOVD AX, X2
 	VPBROADCASTD X2, Y2
 	MOVQ groups+24(FP), DX
-	VMOVQ shift+32(FP), X5
+	VMOVQ shift+32(FP), X8
 	VPBROADCASTD constants<>+0(SB), Y3
 	VPBROADCASTD constants<>+4(SB), Y4
+	VPBROADCASTD constants<>+8(SB), Y5
 
 values:
 	VPADDD (SI), Y1, Y6
 	MIX
-	VPSRLD X5, Y6, Y6
+	VPSRLD X8, Y6, Y6
 	VMOVDQU Y6, (DI)
 	ADDQ $32, SI
 	ADDQ $32, DI
