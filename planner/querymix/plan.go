@@ -1,0 +1,130 @@
+package querymix
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Options of Plan.
+type Options struct {
+	Seed        uint64                  // of the models
+	SketchError func(bytes int) float64 // rank error of a sketch, of quantiles; nil for none
+	Partial     bool                    // leave out what fits in no packet, and lower frequencies that cannot be held
+	Stop        func() bool             // ends the search; nil for never
+}
+
+// Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan says what is
+// proven of it.
+func Plan(p *planner.QueryProblem, o Options) (*planner.QueryPlan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Stop == nil {
+		o.Stop = func() bool { return false }
+	}
+	plan := &planner.QueryPlan{Algorithm: "exact", Epoch: p.Epoch, Bits: p.Bits, Hash: p.Hash, Seed: p.Seed, Sets: []planner.QuerySet{}}
+	if plan.Hash == "" {
+		plan.Hash = "mix"
+	}
+	s := &search{bits: p.Bits, stop: o.Stop}
+	var errs []error
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		d, usable, err := describe(q, p.Bits, &o)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
+		case len(usable) > 0:
+			s.add(&d, usable)
+			plan.Queries = append(plan.Queries, d)
+		case o.Partial:
+			plan.LeftOut = append(plan.LeftOut, planner.LeftOutQuery{Name: q.Name, Reason: reasons(&d)})
+		default:
+			errs = append(errs, fmt.Errorf("query %q: %s", q.Name, reasons(&d)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(plan.Queries) == 0 {
+		return nil, fmt.Errorf("no query fits into %d bits: %s", p.Bits, plan.LeftOut[0].Reason)
+	}
+	if err := s.hold(plan, o.Partial); err != nil {
+		return nil, err
+	}
+	if err := s.crowd(plan, o.Partial); err != nil {
+		return nil, err
+	}
+	plan.Partial = len(plan.LeftOut) > 0 || plan.Held > 0
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	s.finish(plan)
+	return plan, nil
+}
+
+// describe fills in what is known of a query before its share is, and which widths can be used.
+func describe(q *planner.Query, bits int, o *Options) (d planner.PlannedQuery, usable []int, err error) {
+	d = planner.PlannedQuery{
+		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
+		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency), Alone: math.Inf(1),
+	}
+	if d.Flow == "" {
+		d.Flow = "5-tuple"
+	}
+	switch q.Aggregation {
+	case planner.Static:
+		if d.Tau, d.XOR = q.Tau, q.XOR; d.Tau == 0 && d.XOR == nil {
+			d.Tau, d.XOR = Hybrid(q.Hops)
+		}
+	case planner.Dynamic:
+		d.Tau = 1
+	}
+	for _, w := range q.Widths {
+		pw := planner.PlannedWidth{Width: w}
+		if w.Total() > bits {
+			pw.Reason = fmt.Sprintf("%d bits are more than the %d of a packet", w.Total(), bits)
+		} else if pw.Packets, pw.Reason, err = estimate(q, w, o); err != nil {
+			return d, nil, err
+		}
+		d.Widths = append(d.Widths, pw)
+	}
+	for k := range d.Widths {
+		w := &d.Widths[k]
+		if w.Reason != "" {
+			continue
+		}
+		d.Alone = min(d.Alone, w.Packets)
+		for j, v := range d.Widths {
+			if v.Reason == "" && (v.Total() < w.Total() && v.Packets <= w.Packets || v.Total() == w.Total() && (v.Packets < w.Packets || v.Packets == w.Packets && j < k)) {
+				w.Reason = fmt.Sprintf("%s takes no more bits, and no more packets", v.Width)
+				break
+			}
+		}
+		if w.Reason == "" {
+			usable = append(usable, k)
+		}
+	}
+	switch d.Goal = d.Alone; {
+	case q.Within > 0:
+		d.Goal, d.Demand = q.Within, planner.WantWithin
+	case q.Frequency > 0:
+		d.Demand = planner.WantFrequency
+	default:
+		d.Demand = planner.WantAlone
+	}
+	return d, usable, nil
+}
+
+// reasons says why no width of a query can be used.
+func reasons(d *planner.PlannedQuery) string {
+	var list []string
+	for _, w := range d.Widths {
+		list = append(list, fmt.Sprintf("width %s: %s", w.Width, w.Reason))
+	}
+	return strings.Join(list, "; ")
+}
