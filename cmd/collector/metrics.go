@@ -34,6 +34,10 @@ var (
 	mFlows      = Metric{"hopscope_flows", "Flows in the tables.", nil, false}
 	mFlowBytes  = Metric{"hopscope_flow_table_bytes", "Memory of the flow tables.", nil, false}
 	mEvicted    = Metric{"hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", []string{"cause"}, true}
+	mDigests    = Metric{"hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", []string{"outcome"}, true}
+	mTraced     = Metric{"hopscope_digest_paths_total", "Flows whose path became known from their digests.", nil, true}
+	mUndecided  = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, false}
+	mTraceBytes = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, false}
 	mShardQueue = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, false}
 	mLost       = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, false}
 	mFindings   = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, false}
@@ -53,7 +57,7 @@ const (
 // Metrics lists every metric but that histogram.
 func Metrics() []Metric {
 	return []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFrames, mBytes, mKernel,
-		mTruncated, mFlows, mFlowBytes, mEvicted, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mRefused}
+		mTruncated, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mRefused}
 }
 
 // registry makes a registry that reads the collector when it is scraped.
@@ -127,12 +131,22 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 			sum.MemoryBytes += st.MemoryBytes
 			sum.EvictedIdle += st.EvictedIdle
 			sum.EvictedPressure += st.EvictedPressure
+			sum.Digests.Add(st.Digests)
 		}
 	}
 	emit(mFlows, float64(sum.Flows))
 	emit(mFlowBytes, float64(sum.MemoryBytes))
 	emit(mEvicted, float64(sum.EvictedIdle), "idle")
 	emit(mEvicted, float64(sum.EvictedPressure), "pressure")
+	d := &sum.Digests
+	emit(mDigests, float64(d.Digests), "received")
+	emit(mDigests, float64(d.Unread), "unread")
+	emit(mDigests, float64(d.Rejected), "rejected")
+	emit(mDigests, float64(d.Duplicate), "duplicate")
+	emit(mDigests, float64(d.Strange), "strange")
+	emit(mTraced, float64(d.Decoded))
+	emit(mUndecided, float64(d.Undecided))
+	emit(mTraceBytes, float64(d.Bytes))
 
 	c.stateMu.Lock()
 	lost := int64(0)

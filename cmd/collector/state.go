@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/shard"
 )
 
 // Summary tells what the run saw so far, with the given numbers of flows and hops. After the end of the run it is
@@ -20,9 +21,15 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		s.MalformedReasons = nil
 	}
 	var busiest []inference.FlowStats
+	var digests shard.DigestStats
 	for _, q := range c.pipeline.shards {
 		busiest = append(busiest, q.state.Flows(flows)...)
-		s.FlowCount += q.state.Stats().Flows
+		st := q.state.Stats()
+		s.FlowCount += st.Flows
+		digests.Add(st.Digests)
+	}
+	if digests.Digests > 0 {
+		s.Digests = &digests
 	}
 	slices.SortStableFunc(busiest, func(a, b inference.FlowStats) int { return cmp.Compare(b.Packets, a.Packets) })
 	for i := range busiest[:min(flows, len(busiest))] {

@@ -10,25 +10,27 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // Summary is what a run saw, from its first report to its last.
 type Summary struct {
-	Reports          uint64            `json:"reports"` // well-formed
-	Malformed        uint64            `json:"malformed"`
-	ByFormat         map[string]uint64 `json:"by_format"`
-	ByKind           map[string]uint64 `json:"by_kind"`
-	MalformedReasons map[string]uint64 `json:"malformed_by_reason,omitempty"`
-	FlowCount        int               `json:"flow_count"`
-	Flows            []FlowSummary     `json:"flows"` // the busiest first
-	HopCount         int               `json:"hop_count"`
-	Hops             []HopSummary      `json:"hops"` // the slowest first
-	Exporters        []ExporterSummary `json:"exporters"`
-	Findings         []FindingSummary  `json:"findings"`
-	Ledger           LedgerSummary     `json:"loss_ledger"`
-	Seconds          float64           `json:"seconds"`
-	ReportsPerSecond float64           `json:"reports_per_second"`
+	Reports          uint64             `json:"reports"` // well-formed
+	Malformed        uint64             `json:"malformed"`
+	ByFormat         map[string]uint64  `json:"by_format"`
+	ByKind           map[string]uint64  `json:"by_kind"`
+	MalformedReasons map[string]uint64  `json:"malformed_by_reason,omitempty"`
+	Digests          *shard.DigestStats `json:"digests,omitempty"` // PINT
+	FlowCount        int                `json:"flow_count"`
+	Flows            []FlowSummary      `json:"flows"` // the busiest first
+	HopCount         int                `json:"hop_count"`
+	Hops             []HopSummary       `json:"hops"` // the slowest first
+	Exporters        []ExporterSummary  `json:"exporters"`
+	Findings         []FindingSummary   `json:"findings"`
+	Ledger           LedgerSummary      `json:"loss_ledger"`
+	Seconds          float64            `json:"seconds"`
+	ReportsPerSecond float64            `json:"reports_per_second"`
 }
 
 // FlowSummary is one flow.
@@ -202,6 +204,11 @@ func (s *Summary) WriteTo(w io.Writer) (int64, error) {
 		for _, k := range sortedKeys(s.MalformedReasons) {
 			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.MalformedReasons[k]))
 		}
+	}
+	if d := s.Digests; d != nil {
+		section("PINT digests", 1)
+		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange\n", count(d.Digests), count(d.Unread), count(d.Rejected), count(d.Duplicate), count(d.Strange))
+		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", count(d.Decoded), d.Undecided)
 	}
 	if section(fmt.Sprintf("Slowest hops (%d of %d)", len(s.Hops), s.HopCount), len(s.Hops)) {
 		fmt.Fprintf(t, "  node\tegress\treports\tp50\tp90\tp99\tmax\tqueue p99\n")

@@ -43,14 +43,26 @@ type digests struct {
 
 // DigestStats counts what became of the digests of a shard.
 type DigestStats struct {
-	Digests   uint64 // that came
-	Unread    uint64 // of another plan, or of a program whose network is not known
-	Rejected  uint64 // that cannot be: wider than their scheme, of too many hops
-	Duplicate uint64 // of packets that came before
-	Strange   uint64 // that no path explains
-	Decoded   uint64 // flows whose path became known
-	Undecided int    // flows that wait for their path
-	Bytes     int    // memory of paths and sketches
+	Digests   uint64 `json:"digests"`         // that came
+	Unread    uint64 `json:"unread"`          // of another plan, or of a program whose network is not known
+	Rejected  uint64 `json:"rejected"`        // that cannot be: wider than their scheme, of too many hops
+	Duplicate uint64 `json:"duplicate"`       // of packets that came before
+	Strange   uint64 `json:"strange"`         // that no path explains
+	Decoded   uint64 `json:"paths_decoded"`   // flows whose path became known
+	Undecided int    `json:"flows_undecided"` // flows that wait for their path
+	Bytes     int64  `json:"bytes"`           // memory of paths and sketches
+}
+
+// Add adds the statistics of another shard.
+func (d *DigestStats) Add(o DigestStats) {
+	d.Digests += o.Digests
+	d.Unread += o.Unread
+	d.Rejected += o.Rejected
+	d.Duplicate += o.Duplicate
+	d.Strange += o.Strange
+	d.Decoded += o.Decoded
+	d.Undecided += o.Undecided
+	d.Bytes += o.Bytes
 }
 
 type plan struct {
@@ -290,8 +302,8 @@ func (d *digests) forget(slot uint32) {
 	d.free, d.slots[slot] = i, 0
 }
 
-// DigestStats tells what became of digests.
-func (s *State) DigestStats() DigestStats {
+// digestTotals tells what became of digests.
+func (s *State) digestTotals() DigestStats {
 	d := s.digests
 	if d == nil {
 		return DigestStats{}
@@ -300,7 +312,14 @@ func (s *State) DigestStats() DigestStats {
 	for _, t := range d.tracers {
 		ts := t.Stats()
 		st.Undecided += ts.Undecided
-		st.Bytes += ts.Bytes
+		st.Bytes += int64(ts.Bytes)
+	}
+	for _, p := range d.plans {
+		for _, pool := range p.pools {
+			if pool != nil {
+				st.Bytes += int64(pool.SizeBytes())
+			}
+		}
 	}
 	return st
 }

@@ -56,6 +56,7 @@ type Stats struct {
 	Refused         uint64 // reports of flows that found no place, counted for their hops alone
 	LongPaths       uint64 // hop records beyond the maximum path length, counted for their hops alone
 	Unsketched      uint64 // hop records that no memory was left for in the sketches of their flow
+	Digests         DigestStats
 	Partial         uint64 // hop records of incomplete stacks that are on no known path of their flow
 }
 
@@ -500,6 +501,7 @@ func (s *State) Stats() Stats {
 	st.EvictedIdle, st.EvictedPressure = t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
 	st.OtherHops += s.cut.otherHops
+	st.Digests = s.digestTotals()
 	return st
 }
 
