@@ -21,6 +21,7 @@ type Model struct {
 
 	log2   []float64 // of 0 to the number of nodes
 	ends   []nodeSet
+	other  float64 // log2 of the prior odds of paths that the model does not know
 	bits   float64 // evidence in a digest of one instance with at least one writer
 	spaces [pint.MaxHops + 1]space
 	once   [pint.MaxHops + 1]sync.Once
@@ -51,6 +52,7 @@ func NewModel(c Config) (*Model, error) {
 	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64}
 	// Dialects fill wide digests with few distinct values: ten bits are there in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
+	m.other = math.Log2(c.Unmodelled / (1 - c.Unmodelled))
 	m.log2 = make([]float64, len(c.Nodes)+1)
 	for n := range m.log2 {
 		m.log2[n] = math.Log2(float64(n))
@@ -153,7 +155,8 @@ func (m *Model) space(k int) *space {
 	return s
 }
 
-// count counts the paths of k hops from every node: all sequences without links, walks with them.
+// count counts the paths of k hops from every node: all sequences without links, walks with them, which are more than
+// the paths without loops.
 func (m *Model) count(s *space, k int) {
 	v := len(m.nodes)
 	if m.first == nil {
@@ -170,19 +173,37 @@ func (m *Model) count(s *space, k int) {
 		}
 		return
 	}
-	next := make([]float64, v)
 	for u := range s.from {
 		s.from[u] = 1
 	}
-	for range k - 1 {
+	if k == 1 {
+		return
+	}
+	// walks that begin with each link and direction; without loops, none turns back
+	ways, next := make([]float64, len(m.peers)), make([]float64, len(m.peers))
+	for i := range ways {
+		ways[i] = 1
+	}
+	sum := func() {
 		for u := range v {
-			sum := 0.0
-			for _, w := range m.neighbours(uint16(u)) {
-				sum += s.from[w]
+			s.from[u] = 0
+			for _, n := range ways[m.first[u]:m.first[u+1]] {
+				s.from[u] += n
 			}
-			next[u] = sum
 		}
-		s.from, next = next, s.from
+	}
+	for sum(); k > 2; k-- {
+		for u := range v {
+			for i := m.first[u]; i < m.first[u+1]; i++ {
+				w := m.peers[i]
+				next[i] = s.from[w]
+				if back, ok := slices.BinarySearch(m.neighbours(w), uint16(u)); ok && !m.config.Loops {
+					next[i] = max(next[i]-ways[int(m.first[w])+back], 0)
+				}
+			}
+		}
+		ways, next = next, ways
+		sum()
 	}
 }
 

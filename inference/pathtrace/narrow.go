@@ -13,7 +13,7 @@ func (t *Tracer) narrow(tr *trace) {
 		switch {
 		case tr.known&^tr.excluded != 0:
 			t.exclude(tr)
-		case t.m.first != nil && tr.toRight|tr.toLeft != 0 && t.spread(tr):
+		case tr.bits >= tr.little && t.m.first != nil && tr.toRight|tr.toLeft != 0 && t.spread(tr):
 		case tr.toXORs != 0:
 			dirty := tr.toXORs
 			tr.toXORs = 0

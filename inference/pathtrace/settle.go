@@ -50,10 +50,10 @@ func (t *Tracer) settle(f *Flow, tr *trace) Event {
 // look searches for paths that explain all digests, as far as the credit reaches. Two of the same weight are enough to
 // know that more digests are needed; a few are listed, since then the next digests only have to choose among them.
 func (t *Tracer) look(tr *trace) {
-	if tr.credit < max(tr.need, 32) {
+	if all := tr.known == hops(tr.k); !all && (tr.bits < tr.little || tr.credit < max(tr.need, 32)) {
 		return
 	}
-	budget := tr.credit
+	budget := min(tr.credit, maxSearch*t.m.config.Work)
 	t.found = t.found[:0]
 	used, complete := t.search(tr, budget, func(path []uint16) bool {
 		t.found = append(t.found, path...)
@@ -73,7 +73,7 @@ func (t *Tracer) look(tr *trace) {
 		tr.witnesses = append(tr.witnesses, t.found[i*tr.k:][:tr.k]...)
 	}
 	if !complete && n < 2 {
-		tr.need = min(2*budget, maxCredit*t.m.config.Work)
+		tr.need = budget // which takes a few digests to come together again
 	}
 }
 
@@ -83,8 +83,7 @@ const maxWitnesses = 4
 // best is the witness with the greatest weight and its probability, if there are no other paths than the witnesses and
 // those that the model does not know. Digests of these are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
-	prior := t.m.config.Unmodelled
-	sum := math.Exp2(math.Log2(prior/(1-prior)) - tr.bits + t.m.total(tr.space, f.Ingress, f.Egress))
+	sum := math.Exp2(t.m.other - tr.bits + t.m.total(tr.space, f.Ingress, f.Egress))
 	weight := 0.0
 	for i := 0; i < len(tr.witnesses); i += tr.k {
 		p := tr.witnesses[i : i+tr.k]

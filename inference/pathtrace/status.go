@@ -56,5 +56,7 @@ func (t *Tracer) Candidates(f *Flow) (hops [][]Candidate, exact bool) {
 		return nil, true
 	}
 	tr := t.traces[f.trace-1]
+	tr.little = 0
+	t.narrow(tr)
 	return t.marginals(tr)
 }

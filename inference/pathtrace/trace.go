@@ -1,6 +1,7 @@
 package pathtrace
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode/pint"
@@ -43,6 +44,7 @@ type trace struct {
 	oldest int
 	xors   []xor
 	bits   float64 // evidence so far
+	little float64 // with less evidence than that, paths that the model does not know cannot be ruled out
 	seen   uint64  // hops that wrote into some digest
 
 	witnesses []uint16 // paths of k nodes that explain all digests, so that there is no use in a search
@@ -74,6 +76,7 @@ func (t *Tracer) open(tr *trace, f *Flow, k int) {
 	tr.toXORs, tr.toLeft, tr.toRight = 0, 0, 0
 	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
 	tr.bits, tr.need = 0, 0
+	tr.little = t.m.total(s, f.Ingress, f.Egress) + t.m.other - math.Log2(1/t.m.config.Confidence-1)
 	if set := t.m.end(f.Ingress); set != nil {
 		t.intersect(tr, 0, set)
 	}
@@ -171,26 +174,55 @@ func (t *Tracer) replace(tr *trace, x xor) {
 
 // match keeps the candidates of a hop whose value is what was found.
 func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want uint32) {
-	s, nodes := t.m.config.Scheme, t.m.nodes
-	row, n := tr.row(h), 0
+	row := tr.row(h)
+	n := int(tr.size[h])
+	tr.credit -= n / 32
+	values := t.evaluate(row, n, p, role)
+	at, dense := 0, len(values) == len(t.m.nodes)
+	left := int32(0)
 	for i, w := range row {
-		if w == 0 {
-			continue
-		}
-		keep := w
-		for b := w; b != 0; b &= b - 1 {
-			if s.Value(p, role, nodes[i<<6+bits.TrailingZeros64(b)]) != want {
-				keep &^= b & -b
+		if dense {
+			at = i << 6
+			for b := w; b != 0; b &= b - 1 {
+				if values[at+bits.TrailingZeros64(b)] != want {
+					w &^= b & -b
+				}
+			}
+		} else {
+			for b := w; b != 0; b &= b - 1 {
+				if values[at] != want {
+					w &^= b & -b
+				}
+				at++
 			}
 		}
-		row[i] = keep
-		n += bits.OnesCount64(keep)
+		row[i] = w
+		left += int32(bits.OnesCount64(w))
 	}
-	tr.credit -= int(tr.size[h]) / 8
-	if int32(n) != tr.size[h] {
-		tr.size[h] = int32(n)
+	if left != tr.size[h] {
+		tr.size[h] = left
 		t.shrunk(tr, h)
 	}
+}
+
+// evaluate gives the values of the n members of a set in order, or, if that is less work, of all nodes.
+func (t *Tracer) evaluate(set []uint64, n int, p *pint.Packet, role pint.Role) []uint32 {
+	ids := t.m.nodes
+	if n < len(ids)/4 {
+		ids = t.ids[:0]
+		for i, w := range set {
+			for ; w != 0; w &= w - 1 {
+				ids = append(ids, t.m.nodes[i<<6+bits.TrailingZeros64(w)])
+			}
+		}
+		t.ids = ids
+	}
+	if cap(t.values) < len(ids) {
+		t.values = make([]uint32, max(len(ids), 64))
+	}
+	values := t.values[:len(ids)]
+	t.m.config.Scheme.Values(values, p, role, ids)
+	return values
 }
 
 // remember keeps a digest, the oldest one's place being taken when the window is full. It reports whether the digest is
