@@ -153,7 +153,7 @@ func (p *Plan) Validate() error {
 		}
 	}
 	if !(math.Abs(sum-1) <= shareTolerance) {
-		bad("shares of %d sets sum to %v: want 1", len(p.Sets), sum)
+		bad("shares of %d sets sum to %.10g: want 1", len(p.Sets), sum)
 	}
 	for i, ok := range travels {
 		if !ok {

@@ -40,8 +40,8 @@ func MultiLayer(bits, d int) Config {
 	return layered(bits, d, l/(1+l))
 }
 
-// MultiLayerRevised is MultiLayer with τ′ = (1 + ln ln* d)/(2 + ln ln* d), the appendix's revision for short paths: as most
-// packets are Baseline, the first hops are known sooner, and XOR packets are of use from the start.
+// MultiLayerRevised is MultiLayer with τ′ = (1 + ln ln* d)/(2 + ln ln* d), the appendix's revision, by which more packets
+// are Baseline.
 func MultiLayerRevised(bits, d int) Config {
 	l := math.Log(float64(iteratedLog(d)))
 	return layered(bits, d, (1+l)/(2+l))
