@@ -2,6 +2,7 @@ package papers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -32,6 +33,7 @@ var pintFigures = []struct {
 	{"5", (*pintBench).coding},
 	{"9", (*pintBench).latencyErrors},
 	{"10", (*pintBench).tracing},
+	{"11", (*pintBench).mix},
 	{"loops", (*pintBench).loops},
 	{"cost", (*pintBench).cost},
 }
@@ -99,7 +101,7 @@ func (b *pintBench) runs(most int) int {
 
 // sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the
 // options' seed, the point's name and the number of the run. The results are in the order of the runs.
-func sample[T any](b *pintBench, point string, runs int, begin func() func(r *rand.Rand) T) ([]T, error) {
+func sample[T any](b *pintBench, point string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
 	if b.o.Progress != nil {
 		b.o.Progress(point)
 	}
@@ -107,20 +109,31 @@ func sample[T any](b *pintBench, point string, runs int, begin func() func(r *ra
 	io.WriteString(h, point)
 	results := make([]T, runs)
 	workers := min(runtime.GOMAXPROCS(0), runs)
+	failed := make([]error, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
-			run := begin()
+			run, err := begin()
 			source := rand.NewPCG(0, 0)
 			r := rand.New(source)
-			for i := w; i < runs && b.ctx.Err() == nil; i += workers {
+			for i := w; i < runs && err == nil; i += workers {
 				source.Seed(b.o.Seed^h.Sum64(), uint64(i))
-				results[i] = run(r)
+				if results[i], err = run(r); err == nil {
+					err = b.ctx.Err()
+				}
 			}
+			failed[w] = err
 		})
 	}
 	wait.Wait()
-	return results, b.ctx.Err()
+	return results, errors.Join(failed...)
+}
+
+// counting makes an experiment of one that needs nothing and does not fail.
+func counting[T any](run func(r *rand.Rand) T) func() (func(*rand.Rand) (T, error), error) {
+	return func() (func(*rand.Rand) (T, error), error) {
+		return func(r *rand.Rand) (T, error) { return run(r), nil }, nil
+	}
 }
 
 // summary is the distribution of how many packets it took.

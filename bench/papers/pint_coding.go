@@ -50,9 +50,9 @@ func (b *pintBench) coding() error {
 		if err != nil {
 			return err
 		}
-		progress, err := sample(b, c.name, b.runs(10_000), func() func(*rand.Rand) []uint8 {
-			return func(r *rand.Rand) []uint8 { return receive(scheme, c.eliminate, r) }
-		})
+		progress, err := sample(b, c.name, b.runs(10_000), counting(func(r *rand.Rand) []uint8 {
+			return receive(scheme, c.eliminate, r)
+		}))
 		if err != nil {
 			return err
 		}

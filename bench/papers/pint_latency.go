@@ -60,7 +60,6 @@ var latencyQuantiles = []float64{0.5, 0.99}
 
 // latencyMethod estimates quantiles from the digests of hops.
 type latencyMethod interface {
-	begin()
 	add(hop int, code uint32)
 	quantile(hop int, q float64) float64
 }
@@ -88,7 +87,6 @@ type poolMethod struct {
 	smooth bool
 }
 
-func (m *poolMethod) begin()                   { m.pool.Free(&m.flow) }
 func (m *poolMethod) add(hop int, code uint32) { m.pool.Add(&m.flow, hop, code, 0) }
 
 func (m *poolMethod) quantile(hop int, q float64) float64 {
@@ -112,8 +110,6 @@ type kllMethod struct {
 func newKLLMethod(code *pint.Levels, seed uint64) (latencyMethod, error) {
 	return &kllMethod{code: code, rand: kll.Rand(seed)}, nil
 }
-
-func (m *kllMethod) begin() { clear(m.hops[:]) }
 
 func (m *kllMethod) add(hop int, code uint32) { m.hops[hop-1].Update(uint16(code), &m.rand) }
 
@@ -224,9 +220,6 @@ func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []laten
 			}
 			codes[v.bits] = code
 		}
-		if _, err := v.begin(codes[v.bits], 0); err != nil {
-			return err
-		}
 	}
 	scheme, err := pint.New(pint.Config{Seed: uint32(b.o.Seed), Bits: 8, Instances: 1, Tau: 1})
 	if err != nil {
@@ -236,9 +229,9 @@ func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []laten
 	if b.o.Runs > 0 {
 		runs = b.o.Runs
 	}
-	results, err := sample(b, fmt.Sprintf("%s latencies, %d packets", load.name, packets), runs, func() func(*rand.Rand) [][]float64 {
+	results, err := sample(b, fmt.Sprintf("%s latencies, %d packets", load.name, packets), runs, func() (func(*rand.Rand) ([][]float64, error), error) {
 		e := latencyRun{load: load, scheme: scheme, packets: packets, variants: variants, codes: codes}
-		return e.run
+		return e.run, nil
 	})
 	if err != nil {
 		return err
@@ -287,11 +280,14 @@ type latencyRun struct {
 }
 
 // run gives the error of each quantile with values that are not coded, and then with each variant.
-func (e *latencyRun) run(r *rand.Rand) [][]float64 {
+func (e *latencyRun) run(r *rand.Rand) ([][]float64, error) {
 	methods := make([]latencyMethod, len(e.variants))
 	for i, v := range e.variants {
-		methods[i], _ = v.begin(e.codes[v.bits], r.Uint64()) // it did not fail before
-		methods[i].begin()
+		m, err := v.begin(e.codes[v.bits], r.Uint64())
+		if err != nil {
+			return nil, err
+		}
+		methods[i] = m
 	}
 	for i := range latencyHops {
 		e.values[i] = slices.Grow(e.values[i][:0], e.packets)[:e.packets]
@@ -317,15 +313,23 @@ func (e *latencyRun) run(r *rand.Rand) [][]float64 {
 		for i := range latencyHops {
 			slices.Sort(e.values[i])
 			slices.Sort(e.seen[i])
-			want := rank(e.values[i], q)
-			sum[0] += math.Abs(rank(e.seen[i], q)/want-1) / latencyHops
-			for k, m := range methods {
-				sum[1+k] += math.Abs(m.quantile(i+1, q)/want-1) / latencyHops
-			}
+			sum[0] += math.Abs(rank(e.seen[i], q)/rank(e.values[i], q)-1) / latencyHops
+		}
+		for k, m := range methods {
+			sum[1+k] = quantileError(e.values[:], q, m)
 		}
 		result[qi] = sum
 	}
-	return result
+	return result, nil
+}
+
+// quantileError is the mean error over hops.
+func quantileError(values [][]uint64, q float64, m latencyMethod) (sum float64) {
+	for i, v := range values {
+		slices.Sort(v)
+		sum += math.Abs(m.quantile(i+1, q)/rank(v, q)-1) / float64(len(values))
+	}
+	return sum
 }
 
 // rank is the smallest value that at least the share q does not exceed; NaN if there are none.
@@ -350,20 +354,18 @@ func (b *pintBench) codeErrors() error {
 			if err != nil {
 				return err
 			}
-			results, err := sample(b, fmt.Sprintf("codes, %s, %d bits", load.name, bits), b.runs(2000), func() func(*rand.Rand) [3]float64 {
+			results, err := sample(b, fmt.Sprintf("codes, %s, %d bits", load.name, bits), b.runs(2000), counting(func(r *rand.Rand) (mean [3]float64) {
 				values := make([]uint64, batch)
-				return func(r *rand.Rand) (mean [3]float64) {
-					load.draw(values, r)
-					for _, v := range values {
-						e := code.Decode(code.Encode(v, r.Uint32()))/float64(v) - 1
-						nearest := code.Decode(code.Encode(v, pint.Nearest))/float64(v) - 1
-						mean[0] += 100 * e / batch
-						mean[1] += 100 * math.Abs(e) / batch
-						mean[2] += 100 * nearest / batch
-					}
-					return mean
+				load.draw(values, r)
+				for _, v := range values {
+					e := code.Decode(code.Encode(v, r.Uint32()))/float64(v) - 1
+					nearest := code.Decode(code.Encode(v, pint.Nearest))/float64(v) - 1
+					mean[0] += 100 * e / batch
+					mean[1] += 100 * math.Abs(e) / batch
+					mean[2] += 100 * nearest / batch
 				}
-			})
+				return mean
+			}))
 			if err != nil {
 				return err
 			}

@@ -34,9 +34,9 @@ func (b *pintBench) loops() error {
 		{pint.Loops{Bits: 14, T: 3}, 32, ""},
 	} {
 		c.l.Seed = uint32(b.o.Seed)
-		counts, err := sample(b, fmt.Sprintf("T = %d, b = %d, %d hops", c.l.T, c.l.Bits, c.hops), b.runs(10_000), func() func(*rand.Rand) int {
-			return func(r *rand.Rand) int { return falseAlarms(&c.l, c.hops, r) }
-		})
+		counts, err := sample(b, fmt.Sprintf("T = %d, b = %d, %d hops", c.l.T, c.l.Bits, c.hops), b.runs(10_000), counting(func(r *rand.Rand) int {
+			return falseAlarms(&c.l, c.hops, r)
+		}))
 		if err != nil {
 			return err
 		}
@@ -58,9 +58,9 @@ func (b *pintBench) loops() error {
 	for _, t := range []int{0, 1, 3} {
 		for _, size := range []int{2, 4, 8} {
 			l := pint.Loops{Seed: uint32(b.o.Seed), Bits: 15, T: t}
-			hops, err := sample(b, fmt.Sprintf("T = %d, loop of %d", t, size), b.runs(10_000), func() func(*rand.Rand) int {
-				return func(r *rand.Rand) int { return roundsToAlarm(&l, size, r) }
-			})
+			hops, err := sample(b, fmt.Sprintf("T = %d, loop of %d", t, size), b.runs(10_000), counting(func(r *rand.Rand) int {
+				return roundsToAlarm(&l, size, r)
+			}))
 			if err != nil {
 				return err
 			}

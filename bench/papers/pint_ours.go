@@ -48,18 +48,19 @@ func newOurTracer(n *network, scheme *pint.Scheme, k knowledge) (*ourTracer, err
 	return &ourTracer{config: c, tracer: pathtrace.New(m), own: k.own}, nil
 }
 
-func (t *ourTracer) begin(path []uint32) {
+func (t *ourTracer) begin(path []uint32) error {
 	t.path = path
-	if t.own {
-		t.config.Nodes = path
-		m, err := pathtrace.NewModel(t.config)
-		if err != nil {
-			panic(err) // the same with other nodes was all right
-		}
-		t.tracer, t.flow = pathtrace.New(m), pathtrace.Flow{}
-		return
+	if !t.own {
+		t.tracer.Release(&t.flow)
+		return nil
 	}
-	t.tracer.Release(&t.flow)
+	t.config.Nodes = path
+	m, err := pathtrace.NewModel(t.config)
+	if err != nil {
+		return err
+	}
+	t.tracer, t.flow = pathtrace.New(m), pathtrace.Flow{}
+	return nil
 }
 
 func (t *ourTracer) packet(r *rand.Rand) ([]uint32, bool) {

@@ -10,7 +10,7 @@ import (
 // tracer finds a path from marked packets. It makes the packets, too, because schemes differ in what they mark.
 type tracer interface {
 	// begin forgets everything; the packets now come over this path.
-	begin(path []uint32)
+	begin(path []uint32) error
 	// packet takes one packet and reports whether the path is known, and if so which it is.
 	packet(r *rand.Rand) (path []uint32, done bool)
 }
@@ -38,7 +38,7 @@ type folded struct {
 	digest  uint32
 }
 
-func (t *pintTracer) begin(path []uint32) {
+func (t *pintTracer) begin(path []uint32) error {
 	t.path, t.known, t.waiting = path, 0, t.waiting[:0]
 	v := t.candidates
 	if len(v) == 0 {
@@ -54,6 +54,7 @@ func (t *pintTracer) begin(path []uint32) {
 	for i := range path {
 		t.settle(i)
 	}
+	return nil
 }
 
 func (t *pintTracer) packet(r *rand.Rand) ([]uint32, bool) {
@@ -138,8 +139,9 @@ type ppmTracer struct {
 	missing   int
 }
 
-func (t *ppmTracer) begin(path []uint32) {
+func (t *ppmTracer) begin(path []uint32) error {
 	t.path, t.seen, t.missing = path, make([]uint64, len(path)), len(path)*t.fragments
+	return nil
 }
 
 func (t *ppmTracer) packet(r *rand.Rand) ([]uint32, bool) {
@@ -167,8 +169,9 @@ type amsTracer struct {
 
 const amsFunctions = 8
 
-func (t *amsTracer) begin(path []uint32) {
+func (t *amsTracer) begin(path []uint32) error {
 	t.path, t.seen, t.left, t.known = path, make([]uint8, len(path)), make([][]uint32, len(path)), 0
+	return nil
 }
 
 func (t *amsTracer) packet(r *rand.Rand) ([]uint32, bool) {

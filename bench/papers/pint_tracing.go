@@ -128,22 +128,20 @@ func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) 
 // trace repeats one point.
 func (b *pintBench) trace(n *network, hops int, method string, begin func() (tracer, error)) (summary, int, error) {
 	point := fmt.Sprintf("%s, %d hops: %s", n.name, hops, method)
-	var failed error
-	if _, failed = begin(); failed != nil {
-		return summary{}, 0, failed
-	}
-	results, err := sample(b, point, b.runs(10_000), func() func(*rand.Rand) traced {
-		t, _ := begin() // it did not fail just now
-		return func(r *rand.Rand) traced {
+	results, err := sample(b, point, b.runs(10_000), func() (func(*rand.Rand) (traced, error), error) {
+		t, err := begin()
+		return func(r *rand.Rand) (traced, error) {
 			path := n.path(hops, r)
-			t.begin(path)
+			if err := t.begin(path); err != nil {
+				return traced{}, err
+			}
 			for k := 1; k < giveUp; k++ {
 				if got, done := t.packet(r); done {
-					return traced{k, !slices.Equal(got, path)}
+					return traced{k, !slices.Equal(got, path)}, nil
 				}
 			}
-			return traced{giveUp, true}
-		}
+			return traced{giveUp, true}, nil
+		}, err
 	})
 	if err != nil {
 		return summary{}, 0, err

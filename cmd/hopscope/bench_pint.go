@@ -27,6 +27,7 @@ beside ours on the same input in the same run.
   5      packets until 25 hops are known, by coding scheme
   9      error of latency quantiles, by packets and by size of the sketch
   10     packets until a path is known, by its length; PPM and AMS2 for comparison
+  11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
   loops  false alarms of loop detection
   cost   time and memory of decoding`,
 		Args: exactArgs(0),
