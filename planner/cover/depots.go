@@ -134,6 +134,8 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
 	}
 	for k, v := range t {
 		switch u := mate[k]; {
+		case u < 0 && !proven: // time is up, and every search would take some
+			j.goHome(v)
 		case u < 0:
 			d := j.nearestDepot(v, parity)
 			parity[d] = !parity[d]
@@ -271,6 +273,19 @@ func (j *joiner) nearestDepot(v int32, parity []bool) int32 {
 		return parity[found]
 	}, j.to[v])
 	return found
+}
+
+// goHome walks from v to a nearest depot.
+func (j *joiner) goHome(v int32) {
+	for j.to[v] > 0 {
+		for _, h := range j.out(v) {
+			if w := j.head(h); j.to[w] == j.to[v]-1 {
+				j.copied[h>>1] = !j.copied[h>>1]
+				v = w
+				break
+			}
+		}
+	}
 }
 
 // copyWay walks back from u to v, the source of the last search. A link that two ways share is walked by neither: they

@@ -243,6 +243,9 @@ func (b *linker) greedy() (links []addition) {
 		_, list := b.m.assign(links)
 		for _, i := range b.m.unserved(list) {
 			for _, l := range b.candidates(i) {
+				if b.stop() {
+					break
+				}
 				if n, s := b.score(append(links, l)); n > best || n == best && n > served && s < servers {
 					best, servers, add = n, s, l
 				}
