@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -132,6 +133,9 @@ func (c *PINT) network() (*Network, error) {
 	return NetworkOf(g, named), nil
 }
 
+// hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
+const hpccBase = 1.05
+
 // digests makes what each of the shards needs to read digests. The options, where they say something, go before the
 // settings.
 func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
@@ -155,15 +159,25 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 	}
 	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(false))
 	for _, p := range plans {
-		x := shard.DigestPlan{Plan: p, Models: make([]*pathtrace.Model, len(p.Queries))}
+		x := shard.DigestPlan{Plan: p, Models: make([]*pathtrace.Model, len(p.Queries)), Loads: make([]*congestion.Tracker, len(p.Queries))}
 		for i := range p.Queries {
-			if q := &p.Queries[i]; q.Aggregation == pint.Static && q.Value == pint.NodeValue {
+			switch q := &p.Queries[i]; {
+			case q.Aggregation == pint.Static && q.Value == pint.NodeValue:
 				x.Models[i] = model(q.Scheme)
+			case q.Aggregation == pint.PerPacket && q.Value == pint.UtilizationValue && err == nil:
+				x.Loads[i], err = congestion.New(congestion.DefaultConfig(), q.Code)
 			}
 		}
 		d.Plans = append(d.Plans, x)
 	}
+	hpcc, herr := pint.NewHPCC(hpccBase)
+	if err = cmp.Or(err, herr); err != nil {
+		return d, err
+	}
+	if d.Utilization, err = congestion.New(congestion.DefaultConfig(), hpcc); err != nil {
+		return d, err
+	}
 	d.Latency = latency.DefaultConfig()
 	d.Latency.Hops = int(c.MemoryBytes) / shards / (d.Latency.Bytes + 16)
-	return d, err
+	return d, nil
 }

@@ -39,6 +39,14 @@ type FlowSummary struct {
 	Packets uint64       `json:"packets"`
 	Path    PathSummary  `json:"path"`
 	Hops    []HopSummary `json:"hops"`
+	Load    *LoadSummary `json:"bottleneck_utilization,omitempty"` // PINT
+}
+
+// LoadSummary is the utilisation of the fullest link on a flow's path over its last ten seconds; 1 is a full link.
+type LoadSummary struct {
+	Last float64 `json:"last"`
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
 }
 
 // FlowJSON is a flow key with the keys of "hopscope decode".
@@ -126,6 +134,9 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 	}
 	if out.Path.Complete {
 		out.Path.Confidence = 1
+	}
+	if f.Load.Digests > 0 {
+		out.Load = &LoadSummary{f.Load.Last, f.Load.Mean, f.Load.Max}
 	}
 	if f.Digests > 0 {
 		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence

@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/sketches/flowtable"
@@ -15,8 +16,8 @@ import (
 
 // Digests says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
 type Digests struct {
-	Mininet, Tofino *pathtrace.Model // of the published programs' digests
-	Utilization     pint.Code        // of HPCC digests
+	Mininet, Tofino *pathtrace.Model    // of the published programs' digests
+	Utilization     *congestion.Tracker // of HPCC digests
 	Plans           []DigestPlan
 	Latency         latency.Config // of the sketches of a flow's hops, for one shard
 }
@@ -24,13 +25,14 @@ type Digests struct {
 // DigestPlan is an execution plan, and what is known of paths for each of its queries.
 type DigestPlan struct {
 	Plan   *pint.Plan
-	Models []*pathtrace.Model // by query; nil for those that do not trace paths, and where nothing is known
+	Models []*pathtrace.Model    // by query; nil for those that do not trace paths, and where nothing is known
+	Loads  []*congestion.Tracker // by query; nil for those that do not ask for the utilisation
 }
 
 // digests is what a shard keeps of the flows whose packets carry digests.
 type digests struct {
 	dialects    [decode.CodingHPCC]*pathtrace.Tracer
-	utilization pint.Code
+	utilization *congestion.Tracker
 	plans       map[uint8]*plan
 	flows       []digestFlow // 0 is nobody's
 	free        uint32
@@ -69,18 +71,20 @@ type plan struct {
 	*pint.Plan
 	tracers []*pathtrace.Tracer // by query
 	pools   []*latency.Pool
+	loads   []*congestion.Tracker
 }
 
 // digestFlow is a flow whose packets carry digests. Only one coding is followed at a time: another one, or another plan,
 // begins anew.
 type digestFlow struct {
-	trace   pathtrace.Flow
-	values  latency.Flow
-	tracer  *pathtrace.Tracer
-	pool    *latency.Pool
-	needed  uint32  // digests that the path was inferred from
-	maximum float64 // largest bottleneck utilisation
-	next    uint32  // of free ones
+	trace  pathtrace.Flow
+	values latency.Flow
+	tracer *pathtrace.Tracer
+	pool   *latency.Pool
+	load   *congestion.Tracker
+	use    congestion.Flow // of the fullest link
+	needed uint32          // digests that the path was inferred from
+	next   uint32          // of free ones
 }
 
 // ReadDigests makes the shard read PINT digests. It is called before the first Update.
@@ -100,10 +104,10 @@ func (s *State) ReadDigests(c Digests, seed uint64) error {
 		if d.plans[p.Plan.Epoch] != nil {
 			return fmt.Errorf("two execution plans have epoch %d", p.Plan.Epoch)
 		}
-		if len(p.Models) != len(p.Plan.Queries) {
-			return errors.New("an execution plan without a model for each query")
+		if len(p.Models) != len(p.Plan.Queries) || len(p.Loads) != len(p.Plan.Queries) {
+			return errors.New("an execution plan without an entry for each query")
 		}
-		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*latency.Pool, len(p.Models))}
+		q := &plan{Plan: p.Plan, tracers: make([]*pathtrace.Tracer, len(p.Models)), pools: make([]*latency.Pool, len(p.Models)), loads: p.Loads}
 		for i := range p.Plan.Queries {
 			q.tracers[i] = tracer(p.Models[i])
 			if query := &p.Plan.Queries[i]; query.Aggregation == pint.Dynamic && query.Value == pint.LatencyValue {
@@ -146,8 +150,7 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 			d.stats.Unread++
 			return
 		}
-		x := d.flow(slot)
-		x.maximum = max(x.maximum, d.utilization.Decode(uint32(g.Value)))
+		s.countLoad(d.flow(slot), d.utilization, uint32(g.Value), r.Time)
 	case decode.CodingPlan:
 		p := d.plans[g.Epoch]
 		if p == nil || g.Hops == 0 || int(g.Hops) > pint.MaxHops || p.Bits < 64 && g.Value>>p.Bits != 0 {
@@ -178,10 +181,20 @@ func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
 		case pint.Dynamic:
 			s.countValues(f, x, r, q, p.pools[at.Query], part)
 		case pint.PerPacket:
-			if q.Value == pint.UtilizationValue {
-				x.maximum = max(x.maximum, q.Code.Decode(uint32(part))/pint.UtilizationUnit)
+			if t := p.loads[at.Query]; t != nil {
+				s.countLoad(x, t, uint32(part), r.Time)
 			}
 		}
+	}
+}
+
+// countLoad counts the utilisation of the fullest link on the path of a packet.
+func (s *State) countLoad(x *digestFlow, t *congestion.Tracker, code uint32, now int64) {
+	if x.load != t {
+		x.load, x.use = t, congestion.Flow{}
+	}
+	if !t.Add(&x.use, code, now) {
+		s.digests.stats.Rejected++
 	}
 }
 
@@ -334,7 +347,11 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 		return
 	}
 	x := &s.digests.flows[i]
-	out.Utilization = x.maximum
+	if x.load != nil {
+		if w, ok := x.load.Window(&x.use, out.Last); ok {
+			out.Load = inference.Load{Digests: w.Count, Last: w.Last, Mean: w.Mean, Max: w.Max}
+		}
+	}
 	if x.tracer == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
@@ -104,7 +105,11 @@ func newDigestState(t *testing.T) (*State, *pint.Plan, []uint32, [][2]int32) {
 	s := New(cfg, 1)
 	c := latency.DefaultConfig()
 	c.Hops = 4096
-	if err := s.ReadDigests(Digests{Plans: []DigestPlan{{Plan: p, Models: []*pathtrace.Model{m, nil, nil}}}, Latency: c}, 1); err != nil {
+	load, err := congestion.New(congestion.DefaultConfig(), p.Queries[2].Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReadDigests(Digests{Plans: []DigestPlan{{Plan: p, Models: []*pathtrace.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}}}, Latency: c}, 1); err != nil {
 		t.Fatal(err)
 	}
 	return s, p, nodes, links
@@ -155,8 +160,8 @@ func TestDigestsOfFlows(t *testing.T) {
 		if got.Partial || !equal(flowPath(&got), want) || got.Confidence < 1-1e-6 || got.Digests == 0 || got.Digests >= packets {
 			t.Fatalf("seed %d: flow %d took %d, inferred %+v", seed, got.Key.SrcPort, want, got)
 		}
-		if got.Utilization < .45 || got.Utilization > .55 {
-			t.Errorf("seed %d: fullest link at %g, want 0.5", seed, got.Utilization)
+		if l := got.Load; l.Digests == 0 || l.Mean < .48 || l.Mean > .52 || l.Max > .55 {
+			t.Errorf("seed %d: fullest link at %+v, want 0.5", seed, l)
 		}
 		for h, n := range want {
 			if l := got.Hops[h].Latency; l.Count == 0 || float64(l.P50) < float64(n)*1000*.85 || float64(l.P50) > float64(n)*1000*1.15 {
