@@ -17,10 +17,10 @@ import (
 // costFlows is how many flows the memory table holds, unless there are fewer runs.
 const costFlows = 1_000_000
 
-// costScheme is what the cost tables decode.
-func (b *pintBench) costScheme() (*pint.Scheme, error) {
-	c := ourScheme
-	c.Seed, c.Bits, c.Instances = uint32(b.o.Seed), 8, 2
+// costScheme is what the cost tables decode: two digests of 8 bits.
+func (b *pintBench) costScheme(d int) (*pint.Scheme, error) {
+	c := pint.Hybrid(8, d)
+	c.Seed, c.Instances = uint32(b.o.Seed), 2
 	return pint.New(c)
 }
 
@@ -64,7 +64,7 @@ func (b *pintBench) decodedCost(n *network) error {
 		Columns: []string{"hops", "ns a digest, median of 15", "least", "most"},
 		Notes:   []string{"One flow after another, 1000 flows; times of this machine."},
 	}
-	scheme, err := b.costScheme()
+	scheme, err := b.costScheme(10)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (b *pintBench) undecidedCost(n *network) error {
 		Columns: []string{"known", "flows", "packets a flow", "µs a digest: mean", "p99", "most"},
 		Notes:   []string{"Each flow is traced five times, and the least time of each digest counts; times of this machine."},
 	}
-	scheme, err := b.costScheme()
+	scheme, err := b.costScheme(10)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *pintBench) memoryCost() error {
 		return err
 	}
 	n := newNetwork("fat-tree k = 8", tree)
-	scheme, err := b.costScheme()
+	scheme, err := b.costScheme(5)
 	if err != nil {
 		return err
 	}

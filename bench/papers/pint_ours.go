@@ -31,10 +31,6 @@ var knowledges = []knowledge{
 	{name: "ours, and distances", links: true, routing: pathtrace.Distance},
 }
 
-// ourScheme has the constants that we would choose: found by trying, for paths of 59 switches and a decoder that knows the
-// links.
-var ourScheme = pint.Config{Tau: 0.7, P: []float64{0.25}}
-
 // newOurTracer makes a tracer for the paths of a network.
 func newOurTracer(n *network, scheme *pint.Scheme, k knowledge) (*ourTracer, error) {
 	c := pathtrace.Config{Scheme: scheme, Nodes: n.nodes(), Routing: k.routing}

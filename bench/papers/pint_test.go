@@ -106,7 +106,7 @@ func TestTraceback(t *testing.T) {
 	}
 	five, six := measure("AMS2", func() tracer { return &amsTracer{m: 5, nodes: n.nodes()} }), measure("AMS2", func() tracer { return &amsTracer{m: 6, nodes: n.nodes()} })
 	last := math.Inf(1)
-	for _, w := range digestWidths {
+	for _, w := range digestWidths[:3] {
 		config := pint.MultiLayer(w.bits, 10)
 		config.Instances = w.instances
 		s, err := pint.New(config)
@@ -172,8 +172,8 @@ func TestOurTracer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := ourScheme
-	config.Bits, config.Instances = 8, 2
+	config := pint.Hybrid(8, 10)
+	config.Instances = 2
 	scheme, err := pint.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -9,14 +9,16 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// digestWidths are the digests of figure 10: b = 1, b = 4, and two of b = 8.
+// digestWidths are the digests of figure 10, b = 1, b = 4, and two of b = 8; and eight of b = 2, which fill 16 bits as well.
 var digestWidths = []struct {
-	name            string
+	name, file      string
 	bits, instances int
+	ours            bool // not in the paper
 }{
-	{"1 bit", 1, 1},
-	{"4 bits", 4, 1},
-	{"2 × 8 bits", 8, 2},
+	{"1 bit", "1", 1, 1, false},
+	{"4 bits", "4", 4, 1, false},
+	{"2 × 8 bits", "2x8", 8, 2, false},
+	{"8 × 2 bits", "8x2", 2, 8, true},
 }
 
 // traced is one run: how many packets it took, or that the path was wrong.
@@ -59,69 +61,103 @@ func (b *pintBench) tracing() error {
 	return nil
 }
 
+// pathMethod is a line of figure 10.
+type pathMethod struct {
+	digest, coding, name string
+	width                int // index in digestWidths; -1 for what is in all charts
+	charted, published   bool
+	begin                func() (tracer, error)
+}
+
+// pathMethods are all lines for a network.
+func (b *pintBench) pathMethods(n *network, d int) ([]pathMethod, error) {
+	ams := func(m int) func() (tracer, error) {
+		return func() (tracer, error) { return &amsTracer{m: m, nodes: n.nodes()}, nil }
+	}
+	ppm := func(fragments int) func() (tracer, error) {
+		return func() (tracer, error) { return &ppmTracer{fragments: fragments}, nil }
+	}
+	methods := []pathMethod{
+		{"16 bits", "", "PPM, 8 fragments", -1, false, true, ppm(8)},
+		{"16 bits", "", "PPM, 4 fragments", -1, true, true, ppm(4)},
+		{"16 bits", "", "AMS2, m = 5", -1, true, true, ams(5)},
+		{"16 bits", "", "AMS2, m = 6", -1, false, true, ams(6)},
+	}
+	for i, w := range digestWidths {
+		// Of PINT's codings, Algorithm 1 suits decoders without the topology best, and the hybrid those that have it.
+		for _, coding := range []struct {
+			name   string
+			config pint.Config
+			hybrid bool
+		}{{"Algorithm 1", pint.MultiLayer(w.bits, d), false}, {"hybrid", pint.Hybrid(w.bits, d), true}} {
+			coding.config.Seed, coding.config.Instances = uint32(b.o.Seed), w.instances
+			scheme, err := pint.New(coding.config)
+			if err != nil {
+				return nil, err
+			}
+			if !coding.hybrid && !w.ours {
+				for _, v := range []struct {
+					name  string
+					nodes []uint32
+				}{{"PINT, V = the path", nil}, {"PINT, V = all", n.nodes()}} {
+					methods = append(methods, pathMethod{w.name, coding.name, v.name, i, true, true, func() (tracer, error) {
+						return &pintTracer{scheme: scheme, candidates: v.nodes}, nil
+					}})
+				}
+			}
+			for _, k := range knowledges {
+				methods = append(methods, pathMethod{w.name, coding.name, k.name, i, k.links == coding.hybrid, false, func() (tracer, error) {
+					return newOurTracer(n, scheme, k)
+				}})
+			}
+		}
+	}
+	return methods, nil
+}
+
 // traceNetwork makes the table and the charts of one network.
 func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) error {
 	t := PINTTable{
 		Title:   fmt.Sprintf("Figure 10: packets until a path is known, %s, %d switches, paths of up to %d", n.name, n.graph.NumNodes(), n.longest()),
-		Columns: []string{"digest", "method", "hops", "runs", "mean", "p99", "wrong"},
-		Notes:   []string{"In brackets: 95 % confidence. Paths are shortest paths of random pairs, ECMP choices drawn evenly."},
+		Columns: []string{"digest", "coding", "method", "hops", "runs", "mean", "p99", "wrong"},
+		Notes: []string{
+			"In brackets: 95 % confidence. Paths are shortest paths of random pairs, ECMP choices drawn evenly. Codings are for typical paths of",
+			fmt.Sprintf("d = %d hops. Ours ends when the path is certain but for 1e-6; PPM and AMS2 read in their favour (decode without errors).", d),
+		},
 	}
-	mean := Chart{File: "pint-figures-10-" + file + "-mean", Title: n.name + ": mean", X: "switches on the path", Y: "packets until the path is known", LogY: true}
-	tail := mean
-	tail.File, tail.Title = "pint-figures-10-"+file+"-p99", n.name+": 99th percentile"
-	add := func(digest, method string, published bool, begin func() (tracer, error)) error {
-		line := Series{Name: digest + ", " + method, Dashed: published}
+	methods, err := b.pathMethods(n, d)
+	if err != nil {
+		return err
+	}
+	charts := make([][2]Chart, len(digestWidths))
+	for i, w := range digestWidths {
+		charts[i][0] = Chart{File: "pint-figures-10-" + file + "-" + w.file + "-mean", Title: n.name + ", " + w.name + ": mean", X: "switches on the path", Y: "packets until the path is known", LogY: true}
+		charts[i][1] = charts[i][0]
+		charts[i][1].File, charts[i][1].Title = "pint-figures-10-"+file+"-"+w.file+"-p99", n.name+", "+w.name+": 99th percentile"
+	}
+	for _, m := range methods {
+		line := Series{Name: m.name, Dashed: m.published}
 		high := line
 		for _, hops := range lengths {
-			s, wrong, err := b.trace(n, hops, digest+", "+method, begin)
+			s, wrong, err := b.trace(n, hops, m.digest+", "+m.coding+", "+m.name, m.begin)
 			if err != nil {
 				return err
 			}
-			t.Rows = append(t.Rows, []any{digest, method, hops, s.runs, s.mean, s.tail, wrong})
+			t.Rows = append(t.Rows, []any{m.digest, m.coding, m.name, hops, s.runs, s.mean, s.tail, wrong})
 			line.X, line.Y = append(line.X, float64(hops)), append(line.Y, s.mean.Value)
 			high.X, high.Y = append(high.X, float64(hops)), append(high.Y, s.tail.Value)
 		}
-		mean.Series, tail.Series = append(mean.Series, line), append(tail.Series, high)
-		return nil
-	}
-	for _, m := range []struct {
-		name  string
-		begin func() (tracer, error)
-	}{
-		{"PPM, 8 fragments", func() (tracer, error) { return &ppmTracer{fragments: 8}, nil }},
-		{"PPM, 4 fragments", func() (tracer, error) { return &ppmTracer{fragments: 4}, nil }},
-		{"AMS2, m = 5", func() (tracer, error) { return &amsTracer{m: 5, nodes: n.nodes()}, nil }},
-		{"AMS2, m = 6", func() (tracer, error) { return &amsTracer{m: 6, nodes: n.nodes()}, nil }},
-	} {
-		if err := add("16 bits", m.name, true, m.begin); err != nil {
-			return err
-		}
-	}
-	for _, w := range digestWidths {
-		config := pint.MultiLayer(w.bits, d) // the evaluation names d alone
-		config.Seed, config.Instances = uint32(b.o.Seed), w.instances
-		scheme, err := pint.New(config)
-		if err != nil {
-			return err
-		}
-		for _, v := range []struct {
-			name  string
-			nodes []uint32
-		}{{"PINT, V = the path", nil}, {"PINT, V = all", n.nodes()}} {
-			if err := add(w.name, v.name, true, func() (tracer, error) {
-				return &pintTracer{scheme: scheme, candidates: v.nodes}, nil
-			}); err != nil {
-				return err
-			}
-		}
-		for _, k := range knowledges {
-			if err := add(w.name, k.name, false, func() (tracer, error) { return newOurTracer(n, scheme, k) }); err != nil {
-				return err
+		for i := range charts {
+			if m.charted && (m.width == i || m.width < 0) {
+				charts[i][0].Series = append(charts[i][0].Series, line)
+				charts[i][1].Series = append(charts[i][1].Series, high)
 			}
 		}
 	}
 	b.out.Tables = append(b.out.Tables, t)
-	b.out.Charts = append(b.out.Charts, mean, tail)
+	for _, c := range charts {
+		b.out.Charts = append(b.out.Charts, c[:]...)
+	}
 	return nil
 }
 
