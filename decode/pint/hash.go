@@ -52,7 +52,7 @@ func (h Hash) hash(key uint64, x uint32) uint32 {
 func (h Hash) global(seed, id, function uint32) uint32 {
 	key := h.key(seed, id, function)
 	if h == HashCRC {
-		return crcHash(uint32(key), function)
+		return crcHash(uint32(key), hopCRC[0])
 	}
 	return uint32(key >> 32)
 }

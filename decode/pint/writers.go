@@ -54,7 +54,7 @@ func (s *Scheme) Writes(p *Packet, i int) bool {
 		return true
 	}
 	for j, t := range l.planes {
-		r := s.config.Hash.vector(p.hops, j)
+		r := s.config.Hash.vector(p.hops, j, i)
 		if d := (r ^ t) >> (i - 1) & 1; d != 0 {
 			return t>>(i-1)&1 != 0
 		}
@@ -116,19 +116,23 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 		if undecided <= set&settles {
 			break
 		}
-		r := s.config.Hash.vector(p.hops, j)
+		r := s.config.Hash.vector(p.hops, j, k)
 		set |= undecided & t &^ r
 		undecided &^= t ^ r
 	}
 	return p.keep(set)
 }
 
-// vector is the j-th pseudo-random vector with a key.
-func (h Hash) vector(key uint64, j int) uint64 {
-	if h == HashCRC {
-		return uint64(crcHash(uint32(key), hopCRC[2*j]))<<32 | uint64(crcHash(uint32(key), hopCRC[2*j+1]))
+// vector is the j-th pseudo-random vector with a key, or its first k bits and some more.
+func (h Hash) vector(key uint64, j, k int) uint64 {
+	if h == HashMix {
+		return finish(key + uint64(j+1)*0x9e3779b97f4a7c15)
 	}
-	return finish(key + uint64(j+1)*0x9e3779b97f4a7c15)
+	r := uint64(crcHash(uint32(key), hopCRC[2*j]))
+	if k > 32 {
+		r |= uint64(crcHash(uint32(key), hopCRC[2*j+1])) << 32
+	}
+	return r
 }
 
 // below is the set of the first k hops whose hashes are not above their limits.
