@@ -14,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// RunCover prints what INT-path (INFOCOM 2019) and INT-Probe (ICDCS 2021) show: numbers and lengths of paths, the second
-// traversals that depots cost, and how the time grows. Every plan is checked.
+// RunCover prints what INT-path (INFOCOM 2019), INT-Balance (ICC 2023) and INT-Probe (ICDCS 2021) show: numbers and
+// lengths of paths, the second traversals that depots cost, and how the time grows. Every plan is checked.
 func RunCover(ctx context.Context, w io.Writer, o Options) error {
 	r := coverRun{ctx: ctx, o: o}
 	for _, part := range []struct {
@@ -68,7 +68,7 @@ func (r *coverRun) plan(p *planner.CoverProblem, o cover.Options) (plan *planner
 	return plan, took, stopped, r.ctx.Err()
 }
 
-// balance: INT-path's two Euler plans beside ours.
+// balance: INT-path's two Euler plans and INT-Balance beside ours.
 func (r *coverRun) balance(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tplan\tpaths\tfewest\tlengths\tvariance\tof paper's\tms\t")
 	for _, spec := range []string{"fat-tree:6", "fat-tree:14", "fat-tree:30", "leaf-spine:33,67", "random:100,500,1", "random:100,2475,1"} {
@@ -84,6 +84,7 @@ func (r *coverRun) balance(w io.Writer) error {
 			{"DFS", cover.Options{Method: cover.DFS}},
 			{"paper", cover.Options{Method: cover.Paper}},
 			{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
+			{"INT-Balance", cover.Options{Method: cover.IntBalance}},
 			{"ours", cover.Options{}},
 			{"ours, balanced", cover.Options{Balanced: true}},
 		} {
@@ -194,6 +195,7 @@ func (r *coverRun) zoo(w io.Writer) error {
 	}{
 		{"paper", cover.Options{Method: cover.Paper}},
 		{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
+		{"INT-Balance", cover.Options{Method: cover.IntBalance}},
 		{"ours, balanced", cover.Options{Balanced: true}},
 	} {
 		fewest, worse := 0, 0

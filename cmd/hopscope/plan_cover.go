@@ -37,8 +37,8 @@ one. With --depots probes start and end at those nodes only, and as few links as
 be are passed a second time. With --directed both directions of every link are
 passed, since a queue belongs to a direction.
 
-Methods: euler (fewest probes), dfs, paper and paper-balanced (INT-path as
-published, for comparison).
+Methods: euler (fewest probes); as published, for comparison: dfs, paper and
+paper-balanced (INT-path), int-balance (INT-Balance).
 
 A plan that cannot pass every link is an error that names one; --partial leaves such
 links out and lists them.`,
@@ -48,7 +48,7 @@ links out and lists them.`,
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2`,
 		Args: exactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper or paper-balanced", string(cover.Euler))
+	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(cover.Euler))
 	f := c.Flags()
 	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
 	f.BoolVar(&o.directed, "directed", false, "pass both directions of every link")

@@ -9,7 +9,7 @@
 // Beyond the papers: both directions of every link, a limit of hops, links and ports that cannot be used, two covers
 // that a single failure does not blind, and new plans that keep what a failed link does not touch.
 //
-// The plan as published is here too, as a baseline ([Paper], [PaperBalanced], [DFS]). Everything is a pure function of
+// The plans as published are here too, as baselines ([DFS], [Paper], [PaperBalanced], [IntBalance]). Everything is a pure function of
 // the problem and a seed; time comes in as a function that says stop. Plans are validated by [planner.CheckCover],
 // which shares no code with this package.
 package cover

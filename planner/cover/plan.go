@@ -17,6 +17,7 @@ const (
 	DFS           Method = "dfs"            // INT-path's first plan: one walk with backtracking
 	Paper         Method = "paper"          // INT-path's Euler plan as published
 	PaperBalanced Method = "paper-balanced" // its balanced form as published
+	IntBalance    Method = "int-balance"    // INT-Balance: segments between odd nodes, joined
 )
 
 // Options says how to plan.
@@ -71,7 +72,7 @@ func newCoverer(p *planner.CoverProblem, o *Options) (*coverer, error) {
 	}
 	switch o.Method {
 	case Euler:
-	case DFS, Paper, PaperBalanced:
+	case DFS, Paper, PaperBalanced, IntBalance:
 		if p.Directed || p.Depots != nil || p.Redundant {
 			return nil, fmt.Errorf("cover: %w: %s plans undirected covers without depots only", ErrMethod, o.Method)
 		}
@@ -167,6 +168,8 @@ func (c *coverer) cover(n *net) []planner.Walk {
 		trails = n.dfs()
 	case o.Method == Paper || o.Method == PaperBalanced:
 		trails = n.paper(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
+	case o.Method == IntBalance:
+		trails = n.intBalance()
 	case p.Depots != nil:
 		return c.coverFromDepots(n)
 	default:

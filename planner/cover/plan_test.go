@@ -84,7 +84,7 @@ func TestUndirectedCover(t *testing.T) {
 		if even.Stats.Probes != want {
 			t.Fatalf("seed %d: %d probes balanced, want %d", seed, even.Stats.Probes, want)
 		}
-		for _, m := range []Method{Paper, PaperBalanced} {
+		for _, m := range []Method{Paper, PaperBalanced, IntBalance} {
 			if paper := checked(t, seed, p, Options{Method: m, Seed: seed}); paper.Stats.Probes != want {
 				t.Fatalf("seed %d: %s has %d probes, want %d", seed, m, paper.Stats.Probes, want)
 			}

@@ -1,0 +1,131 @@
+package cover
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// intBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal: segments run from odd node to odd node,
+// and the two shortest that share an end are joined until every odd node is the end of one.
+//
+// What it leaves open is decided so: the shortest segment that can be joined is joined with the shortest that it can be
+// joined with, earlier ones first; circuits that pass no odd node are spliced into the first segment that they touch, and
+// parts without odd nodes are one circuit.
+func (n *net) intBalance() [][]int32 {
+	w := newWalker(n)
+	j := &segments{net: n, at: make([][]int32, n.nodes)}
+	for v := range int32(n.nodes) {
+		if len(n.out(v))%2 == 0 {
+			continue
+		}
+		for w.leave(v) >= 0 {
+			var trail []int32
+			for u := v; len(trail) == 0 || len(n.out(u))%2 == 0; {
+				h := w.leave(u)
+				w.used[h>>1] = true
+				trail = append(trail, h)
+				u = w.head(h)
+			}
+			j.trails = append(j.trails, trail)
+		}
+	}
+	for k := range j.trails {
+		j.trails[k] = w.splice(j.trails[k])
+		j.enter(int32(k))
+	}
+	trails := j.join()
+	for v := range int32(n.nodes) {
+		if w.leave(v) >= 0 {
+			trails = append(trails, slices.Clone(w.tour(v)))
+		}
+	}
+	return trails
+}
+
+// segments are trails between odd nodes, to be joined. It is a heap of those that may still be, the shortest first.
+type segments struct {
+	*net
+	trails [][]int32
+	at     [][]int32 // by node: segments that ended there, some of which are no more
+	queue  []int32
+}
+
+func (j *segments) Len() int { return len(j.queue) }
+func (j *segments) Less(a, b int) bool {
+	x, y := j.queue[a], j.queue[b]
+	return cmp.Or(cmp.Compare(len(j.trails[x]), len(j.trails[y])), cmp.Compare(x, y)) < 0
+}
+func (j *segments) Swap(a, b int) { j.queue[a], j.queue[b] = j.queue[b], j.queue[a] }
+func (j *segments) Push(x any)    { j.queue = append(j.queue, x.(int32)) }
+func (j *segments) Pop() any {
+	last := j.queue[len(j.queue)-1]
+	j.queue = j.queue[:len(j.queue)-1]
+	return last
+}
+
+func (j *segments) first(k int32) int32 { return j.node[j.trails[k][0]] }
+func (j *segments) last(k int32) int32  { return j.head(j.trails[k][len(j.trails[k])-1]) }
+
+// enter notes segment k, which is new.
+func (j *segments) enter(k int32) {
+	for _, v := range [...]int32{j.first(k), j.last(k)} {
+		if list := j.at[v]; len(list) == 0 || list[len(list)-1] != k {
+			j.at[v] = append(list, k)
+		}
+	}
+	heap.Push(j, k)
+}
+
+// partner finds the shortest other segment that ends at v.
+func (j *segments) partner(k, v int32) int32 {
+	best := int32(-1)
+	kept := j.at[v][:0]
+	for _, x := range j.at[v] {
+		if j.trails[x] == nil {
+			continue
+		}
+		kept = append(kept, x)
+		if x != k && (best < 0 || len(j.trails[x]) < len(j.trails[best])) {
+			best = x
+		}
+	}
+	j.at[v] = kept
+	return best
+}
+
+// join joins segments until none can be, and gives what is left. A node where one end is left is done; as degrees are odd
+// no closed segment is ever alone at its node.
+func (j *segments) join() (trails [][]int32) {
+	for j.Len() > 0 {
+		k := heap.Pop(j).(int32)
+		if j.trails[k] == nil {
+			continue
+		}
+		x := int32(-1)
+		for _, v := range [...]int32{j.first(k), j.last(k)} {
+			if y := j.partner(k, v); y >= 0 && (x < 0 || len(j.trails[y]) < len(j.trails[x])) {
+				x = y
+			}
+		}
+		if x < 0 {
+			trails = append(trails, j.trails[k])
+			continue
+		}
+		a, b := j.trails[k], j.trails[x]
+		switch { // turn both so that a's end is where b starts
+		case j.last(k) == j.first(x):
+		case j.last(k) == j.last(x):
+			reverse(b)
+		case j.first(k) == j.first(x):
+			reverse(a)
+		default:
+			reverse(a)
+			reverse(b)
+		}
+		j.trails[k], j.trails[x] = nil, nil
+		j.trails = append(j.trails, append(append(make([]int32, 0, len(a)+len(b)), a...), b...))
+		j.enter(int32(len(j.trails) - 1))
+	}
+	return trails
+}
