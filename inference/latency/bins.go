@@ -31,6 +31,7 @@ var le = binary.LittleEndian
 type layout struct {
 	kind    Kind
 	wide    bool // codes of two bytes
+	fine    int  // bits that they are wider than 8
 	room    int  // entries
 	all     bool // there is one for every code
 	weights int  // offset
@@ -38,7 +39,7 @@ type layout struct {
 }
 
 func newLayout(c *Config, bits int) layout {
-	l := layout{kind: c.Kind, wide: bits > 8, size: c.Bytes}
+	l := layout{kind: c.Kind, wide: bits > 8, fine: max(bits-8, 0), size: c.Bytes}
 	code, weight := 1, 2
 	if l.wide {
 		code = 2
@@ -156,7 +157,7 @@ func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
 	side := -1 // the neighbour that takes the new code in
 	for i := max(at-1, 0); i <= min(at, n-1); i++ {
 		old := l.code(s, i)
-		if x := cost(l.weight(s, i), max(code, old)-min(code, old)); x < least {
+		if x := l.cost(l.weight(s, i), max(code, old)-min(code, old)); x < least {
 			side, least = i, x
 		}
 	}
@@ -194,9 +195,12 @@ func (l *layout) insert(s []byte, code uint16, r *kll.Rand) bool {
 }
 
 // cost of two bins becoming one: the variance of the ranks between them, w₁·w₂, and the cube of their distance, which
-// is better for the tail than a lower power, and for the middle almost as good. Distances above 1000 are all alike.
-func cost(w1w2 uint64, gap uint16) uint64 {
-	g := uint64(min(gap, 1000))
+// is better for the tail than a lower power, and for the middle almost as good. The distance is in 1/256 of all codes.
+func (l *layout) cost(w1w2 uint64, gap uint16) uint64 {
+	g := uint64(gap)
+	if l.wide {
+		g = g>>l.fine + 1
+	}
 	return w1w2 * g * g * g
 }
 
@@ -207,7 +211,7 @@ func (l *layout) cheapest(s []byte, at int) (best int, least uint64) {
 	least = math.MaxUint64
 	if l.wide {
 		for i := range n - 1 {
-			if x := cost(l.weight(s, i)*l.weight(s, i+1), l.code(s, i+1)-l.code(s, i)); x < least && i+1 != at {
+			if x := l.cost(l.weight(s, i)*l.weight(s, i+1), l.code(s, i+1)-l.code(s, i)); x < least && i+1 != at {
 				best, least = i, x
 			}
 		}

@@ -14,7 +14,7 @@
 //
 // What that gives up is KLL's bound for any stream whatever. What it gains is measured in TestSketchesAgainstAllCodes:
 // with codes of 8 bits, 3000 digests and log-normal, Pareto and bimodal latencies, medians are 0 to 3 % and
-// 0.99-quantiles 4 to 7 % from those of all codes together; [kll.Tiny] in 120 bytes is 1 to 7 % and 18 to 88 % off.
+// 0.99-quantiles 3 to 7 % from those of all codes together; [kll.Tiny] in 120 bytes is 1 to 6 % and 18 to 75 % off.
 //
 // # Frequent values
 //

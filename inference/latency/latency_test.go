@@ -83,7 +83,7 @@ func TestFewCodesAreExact(t *testing.T) {
 func TestRanksAreUnbiased(t *testing.T) {
 	seed := rand.Uint64()
 	for _, c := range []struct{ bits, digests, runs, bytes int }{
-		{8, 2000, 600, 100}, {16, 2000, 400, 100}, {8, 100_000, 60, 40},
+		{8, 2000, 600, 100}, {16, 2000, 400, 100}, {8, 200_000, 60, 40},
 	} {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		codes := make([]uint32, c.digests)
@@ -91,7 +91,7 @@ func TestRanksAreUnbiased(t *testing.T) {
 		for i := range codes {
 			codes[i] = uint32(math.Exp(rng.NormFloat64()*.3)*100) % (1 << c.bits)
 			// A weight that comes to its end, alone: its bin will never be shared, which would be a rare event of much weight.
-			if c.digests > 1<<16 && (i%4 != 0 || codes[i] > 85 && codes[i] < 115) {
+			if c.digests > 1<<16 && (i%3 == 0 || codes[i] > 85 && codes[i] < 115) {
 				codes[i] = 100
 			}
 			all.Update(codes[i])
@@ -126,6 +126,9 @@ func TestRanksAreUnbiased(t *testing.T) {
 		}
 		for i := range points {
 			_, want := all.Ranks(40 + 20*uint32(i))
+			if share := float64(want) / float64(c.digests); share < .05 || share > .95 {
+				continue // ranks that a rare event of much weight decides: means of them are not normal
+			}
 			n := float64(c.runs)
 			mean := sum[i] / n
 			deviation := math.Sqrt(max(square[i]/n-mean*mean, 0) / n)
