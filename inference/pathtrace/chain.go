@@ -1,36 +1,43 @@
 package pathtrace
 
-import "math/bits"
+import (
+	"math/bits"
 
-// narrowLayer is the largest domain from which neighbours are always followed; from larger ones only while there is
-// credit.
-const narrowLayer = 128
+	"github.com/hopscope/hopscope/decode/pint"
+)
 
 // spread leaves at every hop only neighbours of what the hops beside it can be, one sweep in each direction. It reports
 // whether it did something; what there was no credit for stays noted.
 func (t *Tracer) spread(tr *trace) bool {
-	done := false
-	for h := range tr.k - 1 {
-		if tr.toRight>>h&1 != 0 && t.affords(tr, h) {
+	done := !tr.paired && t.m.dist != nil && t.pair(tr)
+	for h := 0; tr.toRight>>h != 0; h++ {
+		h += bits.TrailingZeros64(tr.toRight >> h)
+		if h == tr.k-1 {
+			tr.toRight &^= 1 << h
+		} else if t.affords(tr, h) {
 			tr.toRight &^= 1 << h
 			t.revise(tr, h, h+1)
 			done = true
 		}
 	}
-	tr.toRight &^= 1 << (tr.k - 1)
-	for h := tr.k - 1; h > 0; h-- {
-		if tr.toLeft>>h&1 != 0 && t.affords(tr, h) {
+	for below := ^uint64(0); tr.toLeft&below != 0; {
+		h := bits.Len64(tr.toLeft&below) - 1
+		below = 1<<h - 1
+		if h == 0 {
+			tr.toLeft &^= 1
+		} else if t.affords(tr, h) {
 			tr.toLeft &^= 1 << h
 			t.revise(tr, h, h-1)
 			done = true
 		}
 	}
-	tr.toLeft &^= 1
 	return done && !tr.dead
 }
 
+// affords reports whether the neighbours of a hop's candidates are followed: only those of few. Where digests are narrow it
+// takes longer until they are few, and there are more digests to share the work.
 func (t *Tracer) affords(tr *trace, h int) bool {
-	return tr.size[h] <= narrowLayer || false
+	return tr.size[h] <= 256>>min(t.m.config.Scheme.Width(), 3)
 }
 
 // revise keeps those candidates of hop to that are next to a candidate of hop from.
@@ -81,18 +88,83 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 	}
 }
 
-// keepDistant removes nodes that are not as far from the first and the last known hop as a shortest path makes them.
+// keepDistant removes nodes that are too far from known hops: the first and the last one, to which a shortest path has
+// exactly so many hops, or else the nearest on either side.
 func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) {
 	a, b := bits.TrailingZeros64(tr.known), bits.Len64(tr.known)-1
-	rowA := t.m.dist[int(tr.node[a])*len(t.m.nodes):][:len(t.m.nodes)]
-	rowB := t.m.dist[int(tr.node[b])*len(t.m.nodes):][:len(t.m.nodes)]
+	exact := t.m.routed
+	if !exact {
+		if before := tr.known & (1<<h - 1); before != 0 {
+			a = bits.Len64(before) - 1
+		}
+		if after := tr.known >> h; after != 0 {
+			b = h + bits.TrailingZeros64(after)
+		}
+	}
+	rowA, rowB := t.m.distances(tr.node[a]), t.m.distances(tr.node[b])
 	da, db := uint8(max(a-h, h-a)), uint8(max(b-h, h-b))
 	for i := range set {
 		for w := set[i]; w != 0; w &= w - 1 {
 			u := i<<6 + bits.TrailingZeros64(w)
-			if rowA[u] != da || rowB[u] != db {
+			if rowA[u] > da || rowB[u] > db || exact && (rowA[u] != da || rowB[u] != db) {
 				set[i] &^= w & -w
 			}
 		}
 	}
+}
+
+// fewCandidates is how many a hop has at most to be paired with others.
+const fewCandidates = 8
+
+// pair keeps only candidates that are near enough to some candidate of the next hops with few of them, on either side.
+func (t *Tracer) pair(tr *trace) bool {
+	tr.paired = true
+	var hops [pint.MaxHops]int
+	few := hops[:0]
+	for h, n := range tr.size {
+		if n <= fewCandidates {
+			few = append(few, h)
+		}
+	}
+	changed := false
+	for i := 1; i < len(few); i++ {
+		changed = t.near(tr, few[i], few[i-1]) || changed
+	}
+	for i := len(few) - 1; i > 0; i-- {
+		changed = t.near(tr, few[i-1], few[i]) || changed
+	}
+	return changed
+}
+
+// near keeps the candidates of hop h that are near enough to some candidate of another one.
+func (t *Tracer) near(tr *trace, h, other int) bool {
+	if tr.size[h] == 1 && tr.size[other] > 1 {
+		return false // the other way round it will matter
+	}
+	var space [fewCandidates]uint16
+	list := space[:0]
+	for i, w := range tr.row(other) {
+		for ; w != 0; w &= w - 1 {
+			list = append(list, uint16(i<<6+bits.TrailingZeros64(w)))
+		}
+	}
+	row, removed, hops := tr.row(h), int32(0), uint8(max(h-other, other-h))
+	for i, w := range row {
+	candidates:
+		for ; w != 0; w &= w - 1 {
+			distances := t.m.distances(uint16(i<<6 + bits.TrailingZeros64(w)))
+			for _, u := range list {
+				if d := distances[u]; d == hops || d < hops && !t.m.routed {
+					continue candidates
+				}
+			}
+			row[i] &^= w & -w
+			removed++
+		}
+	}
+	if removed > 0 {
+		tr.size[h] -= removed
+		t.shrunk(tr, h)
+	}
+	return removed > 0
 }

@@ -17,7 +17,9 @@ type Model struct {
 
 	first []int32  // neighbours of node u: peers[first[u]:first[u+1]]; nil if nothing is known about links
 	peers []uint16 // ascending
-	dist  []uint8  // hop distances, row after row; nil without Routing
+	dist  []uint8  // hop distances, row after row; nil without links, and for more than maxDistanceNodes nodes
+
+	routed bool // paths are shortest paths
 
 	log2   []float64 // of 0 to the number of nodes
 	ends   []nodeSet
@@ -40,6 +42,8 @@ type nodeSet struct {
 type space struct {
 	domain []uint64 // where each node can be: a bitset for each hop
 	size   []int32  // members of each
+	known  uint64   // hops with one
+	node   []uint16 // of those
 	weight float64  // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
 	from   []float64
 }
@@ -49,7 +53,7 @@ func NewModel(c Config) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64}
+	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64, routed: c.Routing != None}
 	// Dialects fill wide digests with few distinct values: ten bits are there in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
 	m.other = math.Log2(c.Unmodelled / (1 - c.Unmodelled))
@@ -60,7 +64,7 @@ func NewModel(c Config) (*Model, error) {
 	if c.Links != nil {
 		m.connect(c.Links)
 	}
-	if c.Routing != None {
+	if c.Links != nil && len(c.Nodes) <= maxDistanceNodes {
 		m.measure()
 	}
 	for _, list := range c.Ends {
@@ -125,16 +129,18 @@ func (m *Model) measure() {
 
 func (m *Model) distance(u, w uint16) int { return int(m.dist[int(u)*len(m.nodes)+int(w)]) }
 
+// distances gives the hop distances from u.
+func (m *Model) distances(u uint16) []uint8 { return m.dist[int(u)*len(m.nodes):][:len(m.nodes)] }
+
 // space gives what is known about paths of k hops. The first call for each k does the work.
 func (m *Model) space(k int) *space {
 	s := &m.spaces[k]
 	m.once[k].Do(func() {
 		v := len(m.nodes)
 		s.domain, s.size, s.from = make([]uint64, k*m.words), make([]int32, k), make([]float64, v)
-		switch {
-		case m.config.Routing != None:
+		if m.routed {
 			m.shortest(s, k)
-		default:
+		} else {
 			for h := range k {
 				for u := range v {
 					s.domain[h*m.words+u>>6] |= 1 << (u & 63)
@@ -148,8 +154,13 @@ func (m *Model) space(k int) *space {
 			s.from[u] = math.Log2(n)
 		}
 		s.weight = math.Log2(sum)
+		s.node = make([]uint16, k)
 		for h := range k {
-			s.size[h] = popcount(s.domain[h*m.words:][:m.words])
+			row := s.domain[h*m.words:][:m.words]
+			if s.size[h] = popcount(row); s.size[h] == 1 {
+				s.known |= 1 << h
+				s.node[h] = uint16(lowest(row))
+			}
 		}
 	})
 	return s

@@ -33,18 +33,26 @@ func (t *Tracer) narrow(tr *trace) {
 	}
 }
 
+// nearby is how far along links a known hop's node is looked for: it hardly gets farther away and back. Searches leave
+// out what remains.
+const nearby = 4
+
 // exclude takes nodes of known hops from all other hops: a path without loops visits a node once.
 func (t *Tracer) exclude(tr *trace) {
 	fresh := tr.known &^ tr.excluded
 	tr.excluded = tr.known
-	if t.m.config.Loops {
+	if t.m.config.Loops || t.m.routed { // shortest paths have no loops anyway
 		return
+	}
+	reach := tr.k
+	if t.m.first != nil {
+		reach = nearby
 	}
 	for ; fresh != 0; fresh &= fresh - 1 {
 		h := bits.TrailingZeros64(fresh)
 		u := tr.node[h]
 		word, bit := int(u>>6), uint64(1)<<(u&63)
-		for j := range tr.k {
+		for j := max(h-reach, 0); j < min(h+reach+1, tr.k); j++ {
 			if w := &tr.domain[j*tr.words+word]; j != h && *w&bit != 0 {
 				*w &^= bit
 				tr.size[j]--
@@ -96,6 +104,10 @@ const maxSupport = 13
 // writers before and after each one can make. It leaves digests alone that can be anything.
 func (t *Tracer) support(tr *trace, x *xor) {
 	width := min(t.m.config.Scheme.Width(), maxSupport)
+	limit := float64(width) + 1
+	if t.m.first != nil { // searches along links find the rest with less work
+		limit -= 3
+	}
 	var hops [pint.MaxHops]int
 	n, largest, log := 0, 0, 0.0
 	for u := x.unknown; u != 0; u &= u - 1 {
@@ -104,7 +116,7 @@ func (t *Tracer) support(tr *trace, x *xor) {
 		n++
 		largest = max(largest, int(tr.size[h]))
 		log += t.m.log2[tr.size[h]]
-		if log-t.m.log2[largest] > float64(width)+1 {
+		if log-t.m.log2[largest] > limit {
 			return
 		}
 	}

@@ -31,7 +31,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 		}
 		last = h
 	}
-	if m.dist != nil && first >= 0 && m.distance(path[first], path[last]) != last-first {
+	if m.routed && first >= 0 && m.distance(path[first], path[last]) != last-first {
 		return 0, true
 	}
 	t.order(tr)
@@ -70,7 +70,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 			if !has(row, u) || t.used[u] && !loops {
 				continue
 			}
-			if m.dist != nil && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
+			if m.routed && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
 				continue
 			}
 			path[lv.h] = u

@@ -43,6 +43,7 @@ type trace struct {
 	recent []packet // the last digests, a ring
 	oldest int
 	xors   []xor
+	paired bool    // hops with few candidates were compared
 	bits   float64 // evidence so far
 	little float64 // with less evidence than that, paths that the model does not know cannot be ruled out
 	seen   uint64  // hops that wrote into some digest
@@ -74,8 +75,12 @@ func (t *Tracer) open(tr *trace, f *Flow, k int) {
 	tr.node = tr.node[:k]
 	tr.known, tr.excluded, tr.seen, tr.dead = 0, 0, 0, false
 	tr.toXORs, tr.toLeft, tr.toRight = 0, 0, 0
+	if t.m.routed { // hops beside known ones follow shortest paths already
+		tr.known = s.known
+		copy(tr.node, s.node)
+	}
 	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
-	tr.bits, tr.need = 0, 0
+	tr.bits, tr.need, tr.paired = 0, 0, false
 	tr.little = t.m.total(s, f.Ingress, f.Egress) + t.m.other - math.Log2(1/t.m.config.Confidence-1)
 	if set := t.m.end(f.Ingress); set != nil {
 		t.intersect(tr, 0, set)
@@ -139,6 +144,7 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 			continue
 		case writers&(writers-1) == 0:
 			h := bits.TrailingZeros64(writers)
+			tr.paired = tr.paired && tr.known>>h&1 != 0
 			t.match(tr, h, &p, p.Role(writers, h+1), part)
 		case len(tr.xors) < t.m.config.Window:
 			tr.xors = append(tr.xors, xor{writers: writers, unknown: writers, rest: part, id: id, inst: uint8(inst)})

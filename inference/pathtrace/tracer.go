@@ -34,8 +34,8 @@ const (
 	maxFound    = 16  // paths that a search lists; when there are more, some of them show that
 	patience    = 256 // digests in a row that known paths explain, until those that they do not are forgotten
 	maxRestarts = 24  // contradictions until a flow counts as untraceable
-	maxCredit   = 32  // digests' worth of work that can be saved
-	maxSearch   = 8   // and that one search may cost
+	maxCredit   = 64  // digests' worth of work that can be saved
+	maxSearch   = 16  // and that one search may cost
 	strayLength = 4   // digests in a row with another number of hops that make a trace start anew
 )
 
