@@ -153,6 +153,18 @@ func (f *Fraction) UnmarshalJSON(b []byte) error {
 // ReadQueryProblem reads and validates a problem in JSON. Unlike other instances it may hold no keys that are unknown:
 // people write it by hand.
 func ReadQueryProblem(r io.Reader) (*QueryProblem, error) {
+	p, err := DecodeQueryProblem(r)
+	if err == nil {
+		err = p.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// DecodeQueryProblem is ReadQueryProblem without the validation.
+func DecodeQueryProblem(r io.Reader) (*QueryProblem, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -162,9 +174,6 @@ func ReadQueryProblem(r io.Reader) (*QueryProblem, error) {
 	}
 	p := new(QueryProblem)
 	if err := strict(b, p); err != nil {
-		return nil, err
-	}
-	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -128,17 +128,18 @@ func checkQuery(bad *problems, plan *QueryPlan, q *Query, d *PlannedQuery, share
 		return
 	}
 	alone, found := math.Inf(1), false
-	for k, w := range d.Widths {
+	for k := range d.Widths {
+		w := &d.Widths[k]
 		if w.Bits != q.Widths[k].Bits || w.Instances != q.Widths[k].Instances || q.Widths[k].Packets != 0 && w.Packets != q.Widths[k].Packets {
-			say("width %s is not what was asked", w.Width)
+			say("width %s is not what was asked", w.Width())
 		}
-		if w.Reason == "" && w.Total() <= plan.Bits {
+		if w.Reason == "" && w.Bits*w.Instances <= plan.Bits {
 			alone = min(alone, w.Packets)
 		}
 		if w.Bits == d.Bits && w.Instances == d.Instances {
 			found = true
 			if w.Reason != "" || w.Packets != d.Carrying || !(w.Packets > 0) {
-				say("width %s takes %v packets (%s), the plan has it with %v", w.Width, w.Packets, w.Reason, d.Carrying)
+				say("width %s takes %v packets (%s), the plan has it with %v", w.Width(), w.Packets, w.Reason, d.Carrying)
 			}
 		}
 	}

@@ -55,6 +55,9 @@ type PlannedQuery struct {
 	Demand    string  `json:"demand"`              // within, alone, or frequency: the goal is not pursued before those of others
 	Ratio     float64 `json:"ratio"`               // Packets / Goal
 
+	// LimitedBy names the queries that would have to be carried less for this one to be carried more.
+	LimitedBy []string `json:"limited_by,omitempty"`
+
 	// Dual prices of being nearer to the goal and of the frequency, which prove the bound: see CheckQueries.
 	GoalPrice  float64 `json:"goal_price,omitempty"`
 	FloorPrice float64 `json:"floor_price,omitempty"`
@@ -71,10 +74,15 @@ const (
 
 // PlannedWidth is a width of a query and what speaks against it.
 type PlannedWidth struct {
-	Width
+	Bits      int     `json:"bits"`
+	Instances int     `json:"instances"`
+	Packets   float64 `json:"packets"`
 	Reason    string  `json:"reason,omitempty"`    // why it is not looked at
 	Objective float64 `json:"objective,omitempty"` // of the plan with this width instead; 0 if there is none
 }
+
+// Width is the width itself.
+func (w *PlannedWidth) Width() Width { return Width{w.Bits, w.Instances, w.Packets} }
 
 // QuerySet is queries that travel in the packets whose hash is from First to Last.
 type QuerySet struct {

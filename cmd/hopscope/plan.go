@@ -29,7 +29,7 @@ can be from the best there is.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(planCoverCommand(), planOrchestrateCommand(), planAttentionCommand(), planDeliveryCommand())
+	c.AddCommand(planCoverCommand(), planOrchestrateCommand(), planAttentionCommand(), planDeliveryCommand(), planQueriesCommand())
 	return c
 }
 

@@ -235,7 +235,7 @@ func codeError(width int, least, most uint64) float64 {
 }
 
 // estimate gives the packets that a query takes in a width, all of which carry it; or says why it cannot be.
-func estimate(q *planner.Query, w planner.Width, o *Options) (packets float64, reason string, err error) {
+func estimate(q *planner.Query, w planner.Width, seed uint64) (packets float64, reason string, err error) {
 	if q.MaxError > 0 {
 		if e := codeError(w.Bits, q.MinValue, q.MaxValue); e > q.MaxError {
 			return w.Packets, fmt.Sprintf("values would be off by up to %.3g %%", 100*e), nil
@@ -250,19 +250,12 @@ func estimate(q *planner.Query, w planner.Width, o *Options) (packets float64, r
 		if m.Tau == 0 && m.XOR == nil {
 			m.Tau, m.XOR = Hybrid(q.Hops)
 		}
-		packets, err = m.Packets(o.Seed)
+		packets, err = m.Packets(seed)
 		return packets, "", err
 	case planner.Dynamic:
 		samples := q.Samples
 		if q.RankError > 0 {
-			left := q.RankError
-			if o.SketchError != nil && q.SpaceBytes > 0 {
-				sketch := o.SketchError(q.SpaceBytes)
-				if left -= sketch; left <= 0 {
-					return 0, "", fmt.Errorf("a sketch of %d bytes has a rank error of %.3g, more than %.3g", q.SpaceBytes, sketch, q.RankError)
-				}
-			}
-			samples = quantileSamples(left)
+			samples = quantileSamples(q.RankError)
 		}
 		return max(samplesPackets(q.Hops, samples)/float64(w.Instances), 1), "", nil
 	case planner.PerPacket:

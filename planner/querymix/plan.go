@@ -11,10 +11,9 @@ import (
 
 // Options of Plan.
 type Options struct {
-	Seed        uint64                  // of the models
-	SketchError func(bytes int) float64 // rank error of a sketch, of quantiles; nil for none
-	Partial     bool                    // leave out what fits in no packet, and lower frequencies that cannot be held
-	Stop        func() bool             // ends the search; nil for never
+	Seed    uint64      // of the models
+	Partial bool        // leave out what fits in no packet, and lower frequencies that cannot be held
+	Stop    func() bool // ends the search; nil for never
 }
 
 // Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan says what is
@@ -34,7 +33,7 @@ func Plan(p *planner.QueryProblem, o Options) (*planner.QueryPlan, error) {
 	var errs []error
 	for i := range p.Queries {
 		q := &p.Queries[i]
-		d, usable, err := describe(q, p.Bits, &o)
+		d, usable, err := describe(q, p.Bits, o.Seed)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
@@ -68,7 +67,7 @@ func Plan(p *planner.QueryProblem, o Options) (*planner.QueryPlan, error) {
 }
 
 // describe fills in what is known of a query before its share is, and which widths can be used.
-func describe(q *planner.Query, bits int, o *Options) (d planner.PlannedQuery, usable []int, err error) {
+func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, usable []int, err error) {
 	d = planner.PlannedQuery{
 		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
 		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency), Alone: math.Inf(1),
@@ -85,10 +84,10 @@ func describe(q *planner.Query, bits int, o *Options) (d planner.PlannedQuery, u
 		d.Tau = 1
 	}
 	for _, w := range q.Widths {
-		pw := planner.PlannedWidth{Width: w}
+		pw := planner.PlannedWidth{Bits: w.Bits, Instances: w.Instances, Packets: w.Packets}
 		if w.Total() > bits {
 			pw.Reason = fmt.Sprintf("%d bits are more than the %d of a packet", w.Total(), bits)
-		} else if pw.Packets, pw.Reason, err = estimate(q, w, o); err != nil {
+		} else if pw.Packets, pw.Reason, err = estimate(q, w, seed); err != nil {
 			return d, nil, err
 		}
 		d.Widths = append(d.Widths, pw)
@@ -99,9 +98,11 @@ func describe(q *planner.Query, bits int, o *Options) (d planner.PlannedQuery, u
 			continue
 		}
 		d.Alone = min(d.Alone, w.Packets)
-		for j, v := range d.Widths {
-			if v.Reason == "" && (v.Total() < w.Total() && v.Packets <= w.Packets || v.Total() == w.Total() && (v.Packets < w.Packets || v.Packets == w.Packets && j < k)) {
-				w.Reason = fmt.Sprintf("%s takes no more bits, and no more packets", v.Width)
+		for j := range d.Widths {
+			v := &d.Widths[j]
+			a, b := v.Width().Total(), w.Width().Total()
+			if v.Reason == "" && (a < b && v.Packets <= w.Packets || a == b && (v.Packets < w.Packets || v.Packets == w.Packets && j < k)) {
+				w.Reason = fmt.Sprintf("%s takes no more bits, and no more packets", v.Width())
 				break
 			}
 		}
@@ -123,8 +124,8 @@ func describe(q *planner.Query, bits int, o *Options) (d planner.PlannedQuery, u
 // reasons says why no width of a query can be used.
 func reasons(d *planner.PlannedQuery) string {
 	var list []string
-	for _, w := range d.Widths {
-		list = append(list, fmt.Sprintf("width %s: %s", w.Width, w.Reason))
+	for k := range d.Widths {
+		list = append(list, fmt.Sprintf("width %s: %s", d.Widths[k].Width(), d.Widths[k].Reason))
 	}
 	return strings.Join(list, "; ")
 }

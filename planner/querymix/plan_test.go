@@ -121,7 +121,7 @@ func TestOtherWidths(t *testing.T) {
 					want = 1 / x
 				}
 				if math.Abs(w.Objective-want) > 1e-9*want {
-					t.Fatalf("seed %d, problem %d: %s\nquery %d with width %s: objective %v, want %v", seed, n, text(p), q, w.Width, w.Objective, want)
+					t.Fatalf("seed %d, problem %d: %s\nquery %d with width %s: objective %v, want %v", seed, n, text(p), q, w.Width(), w.Objective, want)
 				}
 			}
 			widths[q] = chosen

@@ -28,6 +28,7 @@ func (s *search) fixed(items []item) *choice {
 // is worst off in every best mix.
 func (s *search) settle(c *choice) {
 	floor := slices.Clone(s.floor)
+	c.limits = make([][]int, len(floor))
 	for pass := range 2 {
 		left := make([]bool, len(floor))
 		for q := range left {
@@ -51,6 +52,7 @@ func (s *search) settle(c *choice) {
 				if sol.rates[q] > 1e-9 {
 					left[q], fixed = false, true
 					floor[q] = max(floor[q], sol.rate*c.items[q].need)
+					c.limits[q] = sol.rivals(q)
 				}
 			}
 			if !fixed {
@@ -59,6 +61,16 @@ func (s *search) settle(c *choice) {
 			}
 		}
 	}
+}
+
+// rivals are the queries other than q that have a price.
+func (s *solution) rivals(q int) (list []int) {
+	for r := range s.rates {
+		if r != q && (s.rates[r] > 1e-9 || s.floors[r] > 1e-9) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // rank sorts the progress of queries with goals, and of the others, the worst first.
@@ -127,6 +139,9 @@ func (s *search) finish(plan *planner.QueryPlan) {
 		d := &plan.Queries[q]
 		w := d.Widths[s.best.items[q].width]
 		d.Bits, d.Instances, d.Carrying = w.Bits, w.Instances, w.Packets
+		for _, r := range s.best.limits[q] {
+			d.LimitedBy = append(d.LimitedBy, plan.Queries[r].Name)
+		}
 		d.GoalPrice, d.FloorPrice = s.best.prices.rates[q], s.best.prices.floors[q]
 	}
 	for i, it := range s.items {

@@ -29,6 +29,7 @@ type choice struct {
 	items  []item // by query
 	sol    *solution
 	prices *solution    // of the first level, which is the objective
+	limits [][]int      // by query: those that would have to have less for it to have more
 	levels [2][]float64 // progress of queries that pursue goals, and of the others, in ascending order
 }
 
@@ -37,7 +38,7 @@ func (s *search) add(d *planner.PlannedQuery, usable []int) {
 	q := len(s.floor)
 	for _, k := range usable {
 		w := d.Widths[k]
-		s.items = append(s.items, item{query: q, width: k, bits: w.Total(), need: w.Packets / d.Goal})
+		s.items = append(s.items, item{query: q, width: k, bits: w.Bits * w.Instances, need: w.Packets / d.Goal})
 	}
 	s.floor = append(s.floor, max(d.Frequency, planner.MinShare))
 	s.pursue = append(s.pursue, d.Demand != planner.WantFrequency)

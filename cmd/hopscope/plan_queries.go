@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/querymix"
+)
+
+type queriesFlags struct {
+	*planFlags
+	bits    int
+	epoch   uint8
+	hash    string
+	partial bool
+}
+
+func planQueriesCommand() *cobra.Command {
+	var o queriesFlags
+	c := &cobra.Command{
+		Use:   "queries FILE",
+		Short: "Which packets carry which PINT queries",
+		Long: `Choose the execution plan of PINT queries that share the bits of a packet: sets of
+queries that travel together, and the share of packets of each, such that the query
+that is worst off has its answer after as few packets as can be, then the second
+worst, and so on.
+
+FILE is YAML or JSON ("-" is standard input): the bits of a packet, and for each query
+its value, aggregation, widths to choose from (8, 4, 2x8), frequency (the least share
+of packets), within (packets of a flow after which the answer is wanted), and what the
+packets to an answer follow from: hops and nodes of paths, samples or rank_error; or
+else the packets themselves, as measured: {bits: 8, packets: 42}. docs/plan-queries.md
+describes all of it.
+
+The plan in JSON is what switches, emulator and collector follow; p4 gives entries for
+the tables of a P4 program (with hash: crc).`,
+		Example: `  hopscope plan queries queries.yaml
+  hopscope plan queries queries.yaml --bits 32 --format json --svg plan.svg >plan.json
+  hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt`,
+		Args: exactArgs(1),
+	}
+	o.planFlags = addPlanFlags(c, false, false, "", "")
+	f := c.Flags()
+	f.IntVar(&o.bits, "bits", 0, "bits of a packet, instead of those of the file")
+	f.Uint8Var(&o.epoch, "epoch", 0, "number of the plan, 1 to 255; 0 derives one from what the plan says")
+	f.StringVar(&o.hash, "hash", "", "how switches hash, instead of what the file says: mix (left out, too) or crc")
+	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
+	f.Lookup("format").Usage = "table, json or p4"
+	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
+	return c
+}
+
+func (o *queriesFlags) run(c *cobra.Command, path string) error {
+	tables := o.format == "p4"
+	if tables {
+		o.format = "json"
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := o.problem(c, path)
+	if err != nil {
+		return err
+	}
+	plan, err := o.plan(c, p)
+	if err != nil {
+		return err
+	}
+	if err := o.holds(planner.CheckQueries(p, plan)); err != nil {
+		return err
+	}
+	// What switches and the collector will make of it.
+	made, err := pintplan.New(plan)
+	if err != nil {
+		return err
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return drawQueries(w, plan) }); err != nil {
+		return err
+	}
+	switch {
+	case tables:
+		err := pintplan.WriteTables(c.OutOrStdout(), made)
+		if errors.Is(err, pintplan.ErrHash) {
+			return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
+		}
+		return err
+	case o.format == "json":
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return queriesTable(c.OutOrStdout(), plan)
+}
+
+// plan reads or makes the plan.
+func (o *queriesFlags) plan(c *cobra.Command, p *planner.QueryProblem) (*planner.QueryPlan, error) {
+	if o.verify != "" {
+		plan := new(planner.QueryPlan)
+		return plan, readPlan(o.verify, plan)
+	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string { return fmt.Sprintf("%d queries", len(p.Queries)) })
+	start := time.Now()
+	plan, err := querymix.Plan(p, querymix.Options{Seed: o.seed, Partial: o.partial, Stop: o.stop(c)})
+	done()
+	if err != nil {
+		return nil, err
+	}
+	plan.Stats.Seconds = time.Since(start).Seconds()
+	if c.Context().Err() != nil {
+		return nil, errors.New("interrupted")
+	}
+	return plan, nil
+}
+
+// maxQueriesFile bounds the file of queries.
+const maxQueriesFile = 1 << 20
+
+// problem reads the file, with what flags say instead.
+func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryProblem, error) {
+	in := c.InOrStdin()
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxQueriesFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(text) > maxQueriesFile {
+		return nil, fmt.Errorf("queries %s: more than %d bytes", path, maxQueriesFile)
+	}
+	if text, err = yaml.YAMLToJSON(text); err != nil {
+		return nil, fmt.Errorf("queries %s: %w", path, err)
+	}
+	p, err := planner.DecodeQueryProblem(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("queries %s: %w", path, err)
+	}
+	flags := c.Flags()
+	if flags.Changed("bits") {
+		p.Bits = o.bits
+	}
+	if flags.Changed("epoch") {
+		p.Epoch = o.epoch
+	}
+	if flags.Changed("hash") {
+		p.Hash = o.hash
+	}
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("queries %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// queriesTable writes a plan for people.
+func queriesTable(w io.Writer, plan *planner.QueryPlan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SHARE\tHASHES OF PACKET IDS\tBITS OF THE DIGEST")
+	for _, s := range plan.Sets {
+		var slots []string
+		for _, x := range s.Slots {
+			slots = append(slots, fmt.Sprintf("%d-%d %s", x.Shift, x.Shift+x.Bits-1, x.Query))
+		}
+		fmt.Fprintf(t, "%s\t%08x-%08x\t%s\n", percent(s.Share), s.First, s.Last, strings.Join(slots, ", "))
+	}
+	t.Flush()
+	fmt.Fprintln(b)
+	fmt.Fprintln(t, "QUERY\tBITS\tSHARE\tPACKETS TO ANSWER\tALONE\tWANTED\tRATIO")
+	for i := range plan.Queries {
+		q := &plan.Queries[i]
+		wanted := "as alone"
+		switch q.Demand {
+		case planner.WantWithin:
+			wanted = fmt.Sprintf("%.4g", q.Goal)
+		case planner.WantFrequency:
+			wanted = "on " + percent(q.Frequency)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.4g\t%s\t%.3f\n", q.Name, queryWidth(q), percent(q.Share), q.Packets, q.Alone, wanted, q.Ratio)
+	}
+	t.Flush()
+	fmt.Fprintln(b)
+	for _, s := range explainQueries(plan) {
+		fmt.Fprintln(b, s)
+	}
+	s := plan.Stats
+	verdict := "the best there is"
+	if !s.Optimal {
+		verdict = fmt.Sprintf("the best there is has at least %.6g", s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, objective %.6g: %s; %.3f ms; epoch %d\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3, plan.Epoch)
+	for _, l := range plan.LeftOut {
+		fmt.Fprintf(b, "left out: %s (%s)\n", l.Name, l.Reason)
+	}
+	if plan.Partial {
+		fmt.Fprintln(b, "This plan is partial: it does not do all that is asked.")
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
+
+func queryWidth(q *planner.PlannedQuery) string {
+	return planner.Width{Bits: q.Bits, Instances: q.Instances}.String()
+}
+
+// explainQueries says in words what a plan does, and why.
+func explainQueries(plan *planner.QueryPlan) (text []string) {
+	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	query := map[string]*planner.PlannedQuery{}
+	for i := range plan.Queries {
+		query[plan.Queries[i].Name] = &plan.Queries[i]
+	}
+	for _, s := range plan.Sets {
+		var names []string
+		used := 0
+		for _, x := range s.Slots {
+			names = append(names, fmt.Sprintf("%s (%s bits)", x.Query, queryWidth(query[x.Query])))
+			used += x.Bits
+		}
+		what := "nothing"
+		if len(names) > 0 {
+			what = enumerate(names)
+		}
+		if free := plan.Bits - used; free > 0 {
+			what += fmt.Sprintf("; %d bit%s stay%s free", free, plural(free), map[bool]string{true: "s"}[free == 1])
+		}
+		say("%s of packets carry %s.", percent(s.Share), what)
+	}
+	for i := range plan.Queries {
+		q := &plan.Queries[i]
+		where := "all packets"
+		if q.Share < 1-1e-9 {
+			where = percent(q.Share) + " of packets"
+			if q.Frequency > 0 && q.Share < q.Frequency*(1+1e-6) {
+				where += ", as its frequency asks"
+			}
+			if len(q.LimitedBy) > 0 {
+				where += ": more of it would be less of " + enumerate(q.LimitedBy)
+			}
+		}
+		say("%s is on %s. It needs %.4g packets of a flow, %s.", q.Name, where, q.Packets, compare(q))
+	}
+	for i := range plan.Queries {
+		q := &plan.Queries[i]
+		for k := range q.Widths {
+			w := &q.Widths[k]
+			switch {
+			case w.Bits == q.Bits && w.Instances == q.Instances:
+			case w.Reason != "":
+				say("%s in %s bits: %s.", q.Name, w.Width(), w.Reason)
+			case w.Objective > 0:
+				say("%s in %s bits would need %.4g packets alone instead of %.4g, and make the worst ratio %.4g instead of %.4g.",
+					q.Name, w.Width(), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
+			}
+		}
+	}
+	if plan.Held > 0 {
+		say("Only %s of every frequency can be held.", percent(plan.Held))
+	}
+	if q := query[plan.Stats.Worst]; q != nil {
+		say("Worst off: %s, %.4g packets, %s.", q.Name, q.Packets, compare(q))
+	}
+	return text
+}
+
+// compare sets the packets of a query against what it wants.
+func compare(q *planner.PlannedQuery) string {
+	alone := fmt.Sprintf("%.3g times of alone", q.Packets/q.Alone)
+	if q.Demand != planner.WantWithin {
+		return alone
+	}
+	return fmt.Sprintf("%.3g times of the %.4g that are wanted and %s", q.Ratio, q.Goal, alone)
+}
+
+// enumerate joins names as a sentence does.
+func enumerate(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

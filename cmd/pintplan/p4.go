@@ -1,0 +1,182 @@
+package pintplan
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// ErrHash is a plan whose hashes P4 programs do not compute.
+var ErrHash = errors.New("tables are for hash crc: switches do not multiply")
+
+// Functions of a packet id, as decode/pint numbers them.
+const (
+	ofHops = 1 + iota
+	ofValues
+	ofLayer
+	ofFragment
+	ofSet
+	ofRounding
+)
+
+// WriteTables writes a plan as table entries of a P4 program, in the language of BMv2's command line. Ranges include
+// both ends. What the program does with them is in the comments that come first.
+func WriteTables(w io.Writer, p *pint.Plan) error {
+	if p.Hash != pint.HashCRC {
+		return ErrHash
+	}
+	t := tables{Writer: bufio.NewWriter(w), p: p, names: identifiers(p.Queries)}
+	t.head()
+	t.sets()
+	hops := false
+	for i := range p.Queries {
+		t.query(i)
+		hops = hops || p.Queries[i].Aggregation != pint.PerPacket
+	}
+	if hops {
+		t.line("\n# Hop i replaces a digest of the Baseline layer if g is up to limit: probability 1/i.")
+		for i := 1; i <= pint.MaxHops; i++ {
+			t.line("table_add pint_replace limit %d => %#x", i, uint64(1<<32)/uint64(i)-1)
+		}
+	}
+	return t.Flush()
+}
+
+type tables struct {
+	*bufio.Writer
+	p     *pint.Plan
+	names []string // of queries, for tables
+}
+
+func (t *tables) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+// identifiers makes names of queries fit for names of tables, all different.
+func identifiers(queries []pint.Query) []string {
+	used := map[string]bool{}
+	list := make([]string, len(queries))
+	for i, q := range queries {
+		name := strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+				return r
+			}
+			return '_'
+		}, q.Name)
+		if used[name] {
+			name = fmt.Sprintf("%s_%d", name, i)
+		}
+		used[name] = true
+		list[i] = name
+	}
+	return list
+}
+
+func (t *tables) head() {
+	t.line("# Execution plan of epoch %d: %d queries share a digest of %d bits.", t.p.Epoch, len(t.p.Queries), t.p.Bits)
+	t.line(`#
+# All arithmetic is on 32 bits; crc is CRC-32 (Ethernet) over a word in network order. A hash has a constant k and
+#   key    = crc(k + packet id)
+#   hash x = crc(key + crc(key + crc(x)))
+#   global = crc(key + crc(key + n)), of the packet id alone, with the number n beside k
+# Values are written into b bits as the highest b of their hash. Bit 0 of a digest is its lowest.`)
+}
+
+// constant gives k of a function.
+func constant(seed, function uint32) uint32 { return word(seed + function*0x85ebca6b) }
+
+func word(x uint32) uint32 {
+	return crc32.ChecksumIEEE([]byte{byte(x >> 24), byte(x >> 16), byte(x >> 8), byte(x)})
+}
+
+func (t *tables) sets() {
+	t.line("\n# The set of queries of a packet: global with k = 0x%08x, n = %d.", constant(t.p.Seed, ofSet), ofSet)
+	next := uint64(0)
+	sum := 0.0
+	for i, s := range t.p.Sets {
+		sum += s.Share
+		end := uint64(math.Round(sum * (1 << 32)))
+		if i == len(t.p.Sets)-1 {
+			end = 1 << 32
+		}
+		t.line("table_add pint_set carry 0x%08x->0x%08x => %d 1", next, end-1, i)
+		next = end
+	}
+}
+
+func (t *tables) query(i int) {
+	q, name := &t.p.Queries[i], t.names[i]
+	t.line("\n# %s: %s of %s, %d bits. Where it is, by set: shift.", strings.Map(printable, q.Name), q.Aggregation, q.Value, q.Bits)
+	for n, s := range t.p.Sets {
+		for _, slot := range s.Slots {
+			if slot.Query == i {
+				t.line("table_add pint_%s_slot use %d => %d", name, n, slot.Shift)
+			}
+		}
+	}
+	switch q.Aggregation {
+	case pint.Static, pint.Dynamic:
+		t.scheme(q, name)
+	case pint.PerPacket:
+		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x, n = %d.", constant(t.p.Seed, ofRounding+uint32(i)), ofRounding+i)
+	case pint.Loop:
+		l := q.Loops
+		t.line("# Algorithm 2: h(node) with k = 0x%08x, g(hop) with k = 0x%08x; %d bits of hash, the counter above, T = %d.",
+			constant(l.Seed, ofValues), constant(l.Seed, ofHops), l.Bits, l.T)
+	}
+	if l, ok := q.Code.(*pint.Levels); ok {
+		t.line("# Codes of values v: one more if v - lo is above gap · rnd / 2^32, rounded down.")
+		for c := range l.Codes() {
+			lo, last, gap := l.Level(uint32(c)), uint64(math.MaxUint64), uint64(0)
+			if c+1 < l.Codes() {
+				hi := l.Level(uint32(c + 1))
+				last, gap = hi-1, hi-lo
+			}
+			t.line("table_add pint_%s_code level %#x->%#x => %d %#x %#x 1", name, lo, last, c, lo, gap)
+		}
+	}
+}
+
+// printable keeps a name on its line.
+func printable(r rune) rune {
+	if r < ' ' {
+		return ' '
+	}
+	return r
+}
+
+func (t *tables) scheme(q *pint.Query, name string) {
+	c := q.Scheme.Config()
+	for n := range c.Instances {
+		seed := c.Seed + uint32(n)*0x9e3779b9
+		t.line("# Instance %d, bits %d to %d: g(hop) with k = 0x%08x, h(value) with k = 0x%08x, layer: global with k = 0x%08x, n = %d.",
+			n, n*c.Bits, (n+1)*c.Bits-1, constant(seed, ofHops), constant(seed, ofValues), constant(seed, ofLayer), ofLayer)
+	}
+	if c.ValueBits > 0 {
+		t.line("# Values of %d bits are sent in fragments of %d bits, the fragment: global with n = %d.", c.ValueBits, c.Bits, ofFragment)
+	}
+	if q.Aggregation == pint.Dynamic {
+		t.line("# All packets are of the Baseline layer; the code of the value is written.")
+		return
+	}
+	t.line("# Layers: replace as pint_replace says, or XOR if g is up to limit.")
+	tau := uint64(math.Round(c.Tau * (1 << 32)))
+	if len(c.P) == 0 {
+		tau = 1 << 32
+	}
+	if tau > 0 {
+		t.line("table_add pint_%s_layer baseline 0x%08x->0x%08x => 1", name, 0, tau-1)
+	}
+	first := tau
+	for l, p := range c.P {
+		end := tau + uint64(l+1)*(1<<32-tau)/uint64(len(c.P))
+		if end > first {
+			t.line("table_add pint_%s_layer xor 0x%08x->0x%08x => %#x 1", name, first, end-1, max(1, uint64(math.Round(p*(1<<32))))-1)
+		}
+		first = end
+	}
+}

@@ -1,0 +1,144 @@
+package pintplan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/planner"
+)
+
+// maxFile bounds what is read: a plan is some kilobytes.
+const maxFile = 1 << 20
+
+// ReadFile reads a plan that hopscope plan queries wrote in JSON.
+func ReadFile(path string) (*pint.Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Read is ReadFile for a stream. The plan is valid.
+func Read(r io.Reader) (*pint.Plan, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	}
+	var p planner.QueryPlan
+	if err := json.Unmarshal(b, &p); err != nil {
+		return nil, err
+	}
+	return New(&p)
+}
+
+// New makes a plan ready for switches and decoders. The error names everything that is wrong with it.
+//
+// Packets of hash First to Last carry a set: its share is taken from these, so that nobody rounds. Queries hash with
+// seeds of their own, so that who writes for one says nothing about who writes for another.
+func New(p *planner.QueryPlan) (*pint.Plan, error) {
+	plan := &pint.Plan{Epoch: p.Epoch, Seed: p.Seed, Bits: p.Bits}
+	switch p.Hash {
+	case "mix":
+		plan.Hash = pint.HashMix
+	case "crc":
+		plan.Hash = pint.HashCRC
+	default:
+		return nil, fmt.Errorf("hash %q is neither mix nor crc", p.Hash)
+	}
+	if len(p.Queries) > planner.MaxQueries || len(p.Queries) == 0 {
+		return nil, fmt.Errorf("%d queries: want 1 to %d", len(p.Queries), planner.MaxQueries)
+	}
+	var errs []error
+	index := map[string]int{}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		if _, twice := index[q.Name]; twice {
+			errs = append(errs, fmt.Errorf("query %q is there twice", q.Name))
+		}
+		index[q.Name] = i
+		made, err := newQuery(q, plan.Hash, p.Seed+uint32(i+1)*0x632be5ab)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
+		}
+		plan.Queries = append(plan.Queries, made)
+	}
+	next := uint64(0)
+	for n, s := range p.Sets {
+		if uint64(s.First) != next || s.Last < s.First {
+			errs = append(errs, fmt.Errorf("set %d: hashes %#x to %#x, want them to begin at %#x", n, s.First, s.Last, next))
+		}
+		next = uint64(s.Last) + 1
+		set := pint.Set{Share: float64(next-uint64(s.First)) / (1 << 32)}
+		for _, slot := range s.Slots {
+			i, ok := index[slot.Query]
+			if !ok {
+				errs = append(errs, fmt.Errorf("set %d: query %q is not there", n, slot.Query))
+				continue
+			}
+			if bits := p.Queries[i].Total(); bits != slot.Bits {
+				errs = append(errs, fmt.Errorf("set %d: query %q with %d bits: it has %d", n, slot.Query, slot.Bits, bits))
+			}
+			set.Slots = append(set.Slots, pint.Slot{Query: i, Shift: slot.Shift})
+		}
+		plan.Sets = append(plan.Sets, set)
+	}
+	if next != 1<<32 {
+		errs = append(errs, fmt.Errorf("the hashes of sets end at %#x", next))
+	}
+	if errs == nil {
+		errs = append(errs, plan.Validate())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+func newQuery(q *planner.PlannedQuery, hash pint.Hash, seed uint32) (made pint.Query, err error) {
+	made = pint.Query{Name: q.Name, Value: q.Value, Bits: q.Total()}
+	scheme := pint.Config{Hash: hash, Seed: seed, Bits: q.Bits, Instances: q.Instances, Tau: q.Tau, P: q.XOR}
+	code := pint.CodeConfig{Bits: q.Bits, Unit: q.MinValue, Max: q.MaxValue}
+	switch q.Aggregation {
+	case planner.Static:
+		made.Aggregation = pint.Static
+		made.Scheme, err = pint.New(scheme)
+	case planner.Dynamic:
+		made.Aggregation = pint.Dynamic
+		if made.Scheme, err = pint.New(scheme); err == nil {
+			made.Code, err = newCode(code)
+		}
+	case planner.PerPacket:
+		made.Aggregation = pint.PerPacket
+		made.Code, err = newCode(code)
+	case planner.Loop:
+		made.Aggregation = pint.Loop
+		l := &pint.Loops{Hash: hash, Seed: seed, T: q.Matches}
+		l.Bits = q.Bits - (l.Width() - l.Bits) // the counter is above the hash
+		made.Loops, err = l, l.Validate()
+	default:
+		err = fmt.Errorf("aggregation %q: unknown", q.Aggregation)
+	}
+	return made, err
+}
+
+// newCode keeps a nil *Levels from becoming a Code that is not nil.
+func newCode(c pint.CodeConfig) (pint.Code, error) {
+	l, err := pint.NewCode(c)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
