@@ -14,6 +14,7 @@ type Chart struct {
 	File   string // without extension
 	Title  string
 	X, Y   string // what the axes show
+	LogX   bool
 	LogY   bool
 	Series []Series
 }
@@ -25,8 +26,9 @@ type Series struct {
 	Dashed bool // published, not ours
 }
 
-// okabe are the colors of M. Okabe and K. Ito, "Color Universal Design", 2008: told apart with any kind of sight.
-var okabe = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#a8a100"}
+// okabe are the colors of M. Okabe and K. Ito, "Color Universal Design", 2008: told apart with any kind of sight. Their yellow
+// is darker here, and there is a grey.
+var okabe = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#a8a100", "#999999"}
 
 const (
 	chartWidth, chartHeight = 720, 400
@@ -115,7 +117,7 @@ func (c *Chart) Write(w io.Writer) error {
 
 // axes begin at 0, or where the smallest value is if they are logarithmic.
 func (c *Chart) axes() (x, y axis) {
-	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: chartWidth - chartRight}
+	x = axis{low: math.Inf(1), high: math.Inf(-1), from: chartLeft, to: chartWidth - chartRight, log: c.LogX}
 	y = axis{low: math.Inf(1), high: math.Inf(-1), from: chartHeight - chartBottom, to: chartTop, log: c.LogY}
 	for _, s := range c.Series {
 		for j := range s.X {

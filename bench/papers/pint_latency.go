@@ -199,7 +199,7 @@ func (b *pintBench) latencyTable(title, x string, variants []latencyVariant) PIN
 func (b *pintBench) latencyCharts(file, title, x string, variants []latencyVariant) []Chart {
 	var charts []Chart
 	for _, q := range latencyQuantiles {
-		c := Chart{File: fmt.Sprintf("pint-figures-9-%s-p%.0f", file, 100*q), Title: fmt.Sprintf("%s: p%.0f", title, 100*q), X: x, Y: "relative error, %"}
+		c := Chart{File: fmt.Sprintf("pint-figures-9-%s-p%.0f", file, 100*q), Title: fmt.Sprintf("%s: p%.0f", title, 100*q), X: x, Y: "relative error, %", LogX: true}
 		c.Series = append(c.Series, Series{Name: "values, not coded", Dashed: true})
 		for _, v := range variants {
 			c.Series = append(c.Series, Series{Name: v.name})
