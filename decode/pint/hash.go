@@ -37,6 +37,10 @@ func (h Hash) key(seed, id, function uint32) uint64 {
 	if h == HashCRC {
 		return uint64(crc(crc(seed+function*0x85ebca6b) + id))
 	}
+	return mixKey(seed, id, function)
+}
+
+func mixKey(seed, id, function uint32) uint64 {
 	return finish(uint64(seed)<<32 ^ uint64(id) ^ uint64(function)*0xd6e8feb86659fd93)
 }
 
@@ -50,11 +54,10 @@ func (h Hash) hash(key uint64, x uint32) uint32 {
 
 // global is a hash of the packet id alone.
 func (h Hash) global(seed, id, function uint32) uint32 {
-	key := h.key(seed, id, function)
-	if h == HashCRC {
-		return crcHash(uint32(key), hopCRC[0])
+	if h == HashMix {
+		return uint32(mixKey(seed, id, function) >> 32)
 	}
-	return uint32(key >> 32)
+	return crcHash(uint32(h.key(seed, id, function)), hopCRC[0])
 }
 
 // mix is a keyed finaliser of 32 bits, so that processors and NICs do many at once: the three rounds of C. Wellons'

@@ -23,7 +23,14 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 	case tofino:
 		return s.tofinoPacket(id)
 	}
-	h, seed := s.config.Hash, s.config.Seed+uint32(instance)*0x9e3779b9
+	seed := s.config.Seed + uint32(instance)*0x9e3779b9
+	h := s.config.Hash
+	var hops, values uint64
+	if h == HashMix {
+		hops, values = mixKey(seed, id, ofHops), mixKey(seed, id, ofValues)
+	} else {
+		hops, values = h.key(seed, id, ofHops), h.key(seed, id, ofValues)
+	}
 	layer, fragment := uint64(0), uint64(0)
 	if n := len(s.layers) - 1; n > 0 {
 		g := uint64(h.global(seed, id, ofLayer))
@@ -35,10 +42,7 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 		fragment = uint64(h.global(seed, id, ofFragment)) * uint64(s.parts) >> 32
 	}
 	// The result is put together here and stays in registers.
-	return Packet{
-		hops: h.key(seed, id, ofHops), values: h.key(seed, id, ofValues), id: id,
-		fragment: uint32(fragment), layer: uint8(layer), Baseline: layer == 0,
-	}
+	return Packet{hops: hops, values: values, id: id, fragment: uint32(fragment), layer: uint8(layer), Baseline: layer == 0}
 }
 
 // Role says how a writer's value is in the digest.
