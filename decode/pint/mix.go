@@ -1,5 +1,30 @@
 package pint
 
+// mix is a keyed finaliser of 32 bits, so that processors and NICs do many at once: the three rounds of C. Wellons'
+// triple32. The second key enters behind the first round: two nodes differ by the same amount in every packet, and one key
+// alone gives pairs of nodes only 2³² ways to meet. Two rounds are too few: ids that differ in their highest bits alone had
+// the same 8 bits too often.
+func mix(k1, k2, x uint32) uint32 {
+	x += k1
+	x ^= x >> 17
+	x *= 0xed5ad4bb
+	x += k2
+	x ^= x >> 11
+	x *= 0xac4c1b51
+	x ^= x >> 15
+	x *= 0x31848bab
+	return x ^ x>>14
+}
+
+// finish is the finaliser of SplitMix64.
+func finish(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
 // mixBelowGo is mixBelow without assembly.
 func mixBelowGo(k1, k2 uint32, limits *[MaxHops]uint32, k int) (set uint64) {
 	for i, limit := range limits[:k] {

@@ -29,10 +29,7 @@ func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
 			dst[n] = s.Value(p, role, v)
 		}
 	case s.config.Hash == HashCRC:
-		key, shift := uint32(p.values), 32-s.config.Bits
-		for n, v := range values {
-			dst[n] = crcHash(key, crc(v)) >> shift
-		}
+		crcValues(dst, uint32(p.values), values, 32-s.config.Bits)
 	default:
 		mixValues(dst, uint32(p.values), uint32(p.values>>32), values, 32-s.config.Bits)
 	}

@@ -122,37 +122,3 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 	}
 	return p.keep(set)
 }
-
-// vector is the j-th pseudo-random vector with a key, or its first k bits and some more.
-func (h Hash) vector(key uint64, j, k int) uint64 {
-	if h == HashMix {
-		return finish(key + uint64(j+1)*0x9e3779b97f4a7c15)
-	}
-	r := uint64(crcHash(uint32(key), hopCRC[2*j]))
-	if k > 32 {
-		r |= uint64(crcHash(uint32(key), hopCRC[2*j+1])) << 32
-	}
-	return r
-}
-
-// below is the set of the first k hops whose hashes are not above their limits.
-func (h Hash) below(key uint64, limits *[MaxHops]uint32, k int) (set uint64) {
-	if h == HashCRC {
-		for i, limit := range limits[:k] {
-			set |= notAbove(crcHash(uint32(key), hopCRC[i+1]), limit) << i
-		}
-		return set
-	}
-	return mixBelow(uint32(key), uint32(key>>32), limits, k)
-}
-
-// notAbove is 1 if a ≤ b, else 0, without a branch that processors guess wrong.
-func notAbove(a, b uint32) uint64 { return (uint64(a) - uint64(b) - 1) >> 63 }
-
-// hopCRC[i] is the CRC of hop number i.
-var hopCRC = func() (t [MaxHops + 1]uint32) {
-	for i := range t {
-		t[i] = crc(uint32(i))
-	}
-	return t
-}()

@@ -7,7 +7,7 @@ import (
 )
 
 // The assembly does what the Go does, for all lengths, and nothing beyond them.
-func FuzzMix(f *testing.F) {
+func FuzzAssembly(f *testing.F) {
 	f.Add(uint64(1), uint32(2), uint32(3), 59, 24)
 	f.Add(uint64(0), uint32(0xffffffff), uint32(0), 8, 0)
 	f.Fuzz(func(t *testing.T, seed uint64, k1, k2 uint32, n, shift int) {
@@ -28,11 +28,21 @@ func FuzzMix(f *testing.F) {
 		if got, want := mixBelow(k1, k2, &limits, k), mixBelowGo(k1, k2, &limits, k); got != want {
 			t.Fatalf("mixBelow(%#x, %#x, …, %d) = %b, want %b", k1, k2, k, got, want)
 		}
+		limits[0] = crcHash(k1, crc(1))
+		limits[1] = crcHash(k1, crc(2)) - 1
+		if got, want := crcBelow(k1, &limits, k), crcBelowGo(k1, &limits, k); got != want {
+			t.Fatalf("crcBelow(%#x, …, %d) = %b, want %b", k1, k, got, want)
+		}
 		got, want := make([]uint32, n+8), make([]uint32, n+8)
 		mixValues(got[:n], k1, k2, values, shift)
 		mixValuesGo(want[:n], k1, k2, values, shift)
 		if !slices.Equal(got, want) {
 			t.Fatalf("mixValues(%#x, %#x, %d values, %d) = %x, want %x", k1, k2, n, shift, got, want)
+		}
+		crcValues(got[:n], k1, values, shift)
+		crcValuesGo(want[:n], k1, values, shift)
+		if !slices.Equal(got, want) {
+			t.Fatalf("crcValues(%#x, %d values, %d) = %x, want %x", k1, n, shift, got, want)
 		}
 	})
 }
