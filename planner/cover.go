@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -15,7 +16,7 @@ type CoverProblem struct {
 	MaxPort   int    // directions that leave by a higher port cannot be addressed; 0 for no limit
 	MaxHops   int    // most links of a probe; 0 for no limit
 	Depots    []int  // nodes where probes may start and end; nil for all
-	Redundant bool   // two covers, which pass every link in opposite directions
+	Redundant bool   // two covers, which together pass both directions of every link; not with Directed
 }
 
 // Usable reports whether a probe may leave by interface i.
@@ -66,8 +67,8 @@ func (p *CoverProblem) Validate() error {
 		}
 		seen[d] = true
 	}
-	if p.Redundant && (p.Directed || p.Depots != nil) {
-		fail("cover: two covers take the two directions of every link and end anywhere; directed covers and depots do not go with them")
+	if p.Redundant && p.Directed {
+		fail("cover: two covers take the two directions of every link, which a directed cover takes both of")
 	}
 	return errors.Join(errs...)
 }
@@ -104,7 +105,7 @@ type CoverStats struct {
 	Longest    int     `json:"longest"`
 	Mean       float64 `json:"mean"`
 	Variance   float64 `json:"variance"`
-	Blind      int     `json:"blind,omitempty"` // redundant: most links that share both their probes with some one link
+	Blind      int     `json:"blind,omitempty"` // redundant: most other links that the failure of one hides
 }
 
 // Walk is a probe as the interfaces by which it leaves its nodes, in order.
@@ -186,27 +187,84 @@ func (p *CoverProblem) item(i int) int {
 	return 2 * l
 }
 
-// Blind counts for every link the others that lie on the same probe in both covers, and gives the largest count: when
-// a link fails, both its probes are lost, and with them the sight of those links.
+// Blind counts for every link the others that are out of sight when it fails, since all probes of both covers that pass
+// them pass it too, and gives the largest count.
 func Blind(p *CoverProblem, walks, second []Walk) int {
 	if len(second) == 0 {
 		return 0
 	}
-	of := make([]int32, p.Graph.NumLinks())
-	for k, w := range second {
-		for _, i := range w {
-			of[p.Graph.Link(int(i))] = int32(k)
+	g := p.Graph
+	first, other := newPassing(g.NumLinks(), g.Link, walks), newPassing(g.NumLinks(), g.Link, second)
+	alone := map[[2]int32]int{} // links by their probes, where they are on one of each cover
+	var several []int
+	most := 0
+	for l := range g.NumLinks() {
+		switch a, b := first.of(l), other.of(l); {
+		case len(a) == 1 && len(b) == 1:
+			key := [2]int32{a[0], b[0]}
+			most = max(most, alone[key])
+			alone[key]++
+		case len(a) > 0 && len(b) > 0:
+			several = append(several, l)
 		}
 	}
-	most := 0
-	shared := map[int32]int{}
-	for _, w := range walks {
-		clear(shared)
-		for _, i := range w {
-			k := of[p.Graph.Link(int(i))]
-			shared[k]++
-			most = max(most, shared[k]-1)
+	seen := make([]int, g.NumLinks())
+	for _, l := range several {
+		seen[l] = l + 1
+		hidden := 0
+		for _, k := range first.of(l) {
+			for _, i := range walks[k] {
+				if m := g.Link(int(i)); seen[m] != l+1 {
+					seen[m] = l + 1
+					if within(first.of(m), first.of(l)) && within(other.of(m), other.of(l)) {
+						hidden++
+					}
+				}
+			}
 		}
+		most = max(most, hidden)
 	}
 	return most
+}
+
+// passing lists by link the walks that pass it, each once, ascending.
+type passing struct{ at, walk []int32 }
+
+func newPassing(links int, link func(i int) int, walks []Walk) *passing {
+	p := &passing{at: make([]int32, links+1)}
+	last := make([]int32, links)
+	each := func(do func(l int, k int32)) {
+		clear(last)
+		for k, w := range walks {
+			for _, i := range w {
+				if l := link(int(i)); last[l] != int32(k)+1 {
+					last[l] = int32(k) + 1
+					do(l, int32(k))
+				}
+			}
+		}
+	}
+	each(func(l int, _ int32) { p.at[l+1]++ })
+	for l := range links {
+		p.at[l+1] += p.at[l]
+	}
+	p.walk = make([]int32, p.at[links])
+	next := slices.Clone(p.at)
+	each(func(l int, k int32) {
+		p.walk[next[l]] = k
+		next[l]++
+	})
+	return p
+}
+
+func (p *passing) of(l int) []int32 { return p.walk[p.at[l]:p.at[l+1]] }
+
+// within reports whether all of a are in b, both ascending.
+func within(a, b []int32) bool {
+	for _, x := range a {
+		if _, ok := slices.BinarySearch(b, x); !ok {
+			return false
+		}
+	}
+	return true
 }

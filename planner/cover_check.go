@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -50,7 +51,7 @@ func CheckCover(p *CoverProblem, plan *CoverPlan) error {
 		return err
 	}
 	if p.Redundant {
-		if err := checkSecond(p, walks, second); err != nil {
+		if err := checkSecond(p, walks, second, missing); err != nil {
 			return err
 		}
 	} else if len(second) > 0 {
@@ -178,26 +179,33 @@ func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 	return missing, bad.join()
 }
 
-// checkSecond says in what the second cover is none, or goes the same way as the first.
-func checkSecond(p *CoverProblem, walks, second []Walk) error {
+// checkSecond says in what the second cover is none, or which link both covers pass in one direction only. What the first
+// one leaves out it may leave out too.
+func checkSecond(p *CoverProblem, walks, second []Walk, out []int) error {
 	missing, err := CheckWalks(p, second)
 	if err != nil {
 		return fmt.Errorf("second cover: %w", err)
 	}
+	known := make(map[int]bool, len(out))
+	for _, i := range out {
+		known[i] = true
+	}
+	missing = slices.DeleteFunc(missing, func(i int) bool { return known[i] })
 	if len(missing) > 0 {
 		return fmt.Errorf("second cover: %d links are not covered, among them %s", len(missing), p.Graph.LinkName(p.Graph.Link(missing[0])))
 	}
-	way := make([]int32, p.Graph.NumLinks())
-	for _, w := range walks {
-		for _, i := range w {
-			way[p.Graph.Link(int(i))] = i + 1
+	g := p.Graph
+	ways := make([]bool, g.NumInterfaces()) // by interface: a probe leaves by it
+	for _, cover := range [...][]Walk{walks, second} {
+		for _, w := range cover {
+			for _, i := range w {
+				ways[i] = true
+			}
 		}
 	}
-	for k, w := range second {
-		for _, i := range w {
-			if way[p.Graph.Link(int(i))] == i+1 {
-				return fmt.Errorf("second cover: probe %d passes %s in the direction of the first", k+1, p.Graph.LinkName(p.Graph.Link(int(i))))
-			}
+	for l := range g.NumLinks() {
+		if x, y := g.Ends(l); ways[x] != ways[y] {
+			return fmt.Errorf("second cover: %s is passed in the direction of the first only", g.LinkName(l))
 		}
 	}
 	return nil

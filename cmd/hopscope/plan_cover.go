@@ -56,7 +56,7 @@ links out and lists them.`,
 	f.IntVar(&o.maxPort, "max-port", 0, "highest port that a probe can be sent to (0: any)")
 	f.StringVar(&o.depots, "depots", "", "nodes where probes may start and end: a file, one a line, or names with commas between")
 	f.StringArrayVar(&o.skip, "skip", nil, "link that must not be passed, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
-	f.BoolVar(&o.redundant, "redundant", false, "plan two covers that pass every link in opposite directions")
+	f.BoolVar(&o.redundant, "redundant", false, "plan two covers, each of every link, which together pass both directions")
 	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which every probe that is still whole is kept, with its id")
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
 	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
@@ -140,8 +140,8 @@ func (o *coverFlags) problem() (*planner.CoverProblem, error) {
 		return nil, usagef("--max-hops %d is negative", o.maxHops)
 	case o.maxPort < 0:
 		return nil, usagef("--max-port %d is negative", o.maxPort)
-	case o.redundant && (o.directed || o.depots != ""):
-		return nil, usagef("--redundant goes with neither --directed nor --depots: its two covers pass both directions and end anywhere")
+	case o.redundant && o.directed:
+		return nil, usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
 	case o.verify != "" && o.replan != "":
 		return nil, usagef("--check makes no plan, and --replan is for making one")
 	}

@@ -160,7 +160,8 @@ func TestPlanCoverErrors(t *testing.T) {
 		{"cover --topology fat-tree:4 --sr --mtu 100", "no room for the labels", true},
 		{"cover --topology fat-tree:18 --sr", "cannot be addressed: the highest is 16", false},
 		{"cover --topology fat-tree:4 --replan " + file("no.json", "{"), "no.json: unexpected EOF", false},
-		{"cover --topology fat-tree:4 --redundant --directed", "--redundant goes with neither", true},
+		{"cover --topology fat-tree:4 --redundant --directed", "--redundant does not go with --directed", true},
+		{"cover --topology fat-tree:4 --redundant --depots core-0 --replan " + file("plan.json", `{"probes":[{"id":"p1"}]}`), "of two covers between depots none is kept", true},
 		{"cover --topology fat-tree:4 --check a --replan b", "--check makes no plan", true},
 		{"cover --topology leaf-spine:1,4000 --svg " + filepath.Join(dir, "x.svg"), "at most 4000 can be drawn", false},
 	} {

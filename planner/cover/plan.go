@@ -195,10 +195,7 @@ func (c *coverer) cover(n *net) []planner.Walk {
 // are joined to the nearest depots.
 func (c *coverer) coverFromDepots(n *net) []planner.Walk {
 	p, o := c.p, c.o
-	depot := make([]bool, n.nodes)
-	for _, v := range p.Depots {
-		depot[v] = true
-	}
+	depot := c.depots()
 	original := n.edges()
 	c.bound = original
 	if !p.Directed {
@@ -212,6 +209,15 @@ func (c *coverer) coverFromDepots(n *net) []planner.Walk {
 		return n.walks(trails)
 	}
 	return c.ways.attach(n, trails, original, p.MaxHops)
+}
+
+// depots says by node whether probes may start and end there.
+func (c *coverer) depots() []bool {
+	depot := make([]bool, c.p.Graph.NumNodes())
+	for _, v := range c.p.Depots {
+		depot[v] = true
+	}
+	return depot
 }
 
 // homeless reports whether some trail does not start and end at depots.

@@ -363,6 +363,64 @@ func TestRedundant(t *testing.T) {
 	}
 }
 
+// The links that a failure hides, counted link by link.
+func blindTwin(g *topo.Graph, covers ...[]planner.Walk) (most int) {
+	passes := func(w planner.Walk, l int) bool {
+		return slices.ContainsFunc(w, func(i int32) bool { return g.Link(int(i)) == l })
+	}
+	for l := range g.NumLinks() {
+		hidden := 0
+		for m := range g.NumLinks() {
+			on, seen := false, false
+			for _, cover := range covers {
+				for _, w := range cover {
+					if passes(w, m) {
+						on = true
+						seen = seen || !passes(w, l)
+					}
+				}
+			}
+			if m != l && on && !seen {
+				hidden++
+			}
+		}
+		most = max(most, hidden)
+	}
+	return most
+}
+
+func TestRedundantDepots(t *testing.T) {
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		g := randomGraph(t, r, 10, 25)
+		p := &planner.CoverProblem{Graph: g, Redundant: true, MaxHops: max(0, r.IntN(24)-8)}
+		p.Depots, _ = randomDepots(r, g)
+		plan := checked(t, seed, p, Options{Partial: true, Seed: seed})
+		walks, err := planner.CoverWalks(g, plan.Probes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := planner.CoverWalks(g, plan.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := blindTwin(g, walks, second); plan.Stats.Blind != want {
+			t.Fatalf("seed %d: %d links said to be hidden, want %d", seed, plan.Stats.Blind, want)
+		}
+	}
+	g := generated(t, "fat-tree:10")
+	p := &planner.CoverProblem{Graph: g, Redundant: true}
+	for v := 0; v < g.NumNodes(); v++ {
+		if g.Tier(v) == topo.Edge && v%5 == 0 {
+			p.Depots = append(p.Depots, v)
+		}
+	}
+	s := checked(t, 0, p, Options{}).Stats
+	if s.Blind > 2*s.Longest/3 {
+		t.Errorf("a failure hides %d links, probes have %d: the second cover is cut like the first", s.Blind, s.Longest)
+	}
+}
+
 func TestReplan(t *testing.T) {
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -524,7 +582,7 @@ func TestErrors(t *testing.T) {
 		{"port", planner.CoverProblem{MaxPort: 2}, Options{}, "link leaf-2:1--spine-0:3 cannot be covered: port 3 of spine-0 cannot be addressed: the highest is 2; a partial plan would leave it and 1 more out"},
 		{"too far", planner.CoverProblem{MaxHops: 2, Depots: []int{2}}, Options{}, "no probe of 2 hops from depot to depot passes it"},
 		{"no nodes", planner.CoverProblem{Graph: new(topo.Graph)}, Options{}, "no nodes"},
-		{"redundant", planner.CoverProblem{Redundant: true, Directed: true}, Options{}, "two covers take the two directions"},
+		{"redundant", planner.CoverProblem{Redundant: true, Directed: true}, Options{}, "which a directed cover takes both of"},
 	} {
 		if c.p.Graph == nil {
 			c.p.Graph = g

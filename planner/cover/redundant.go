@@ -13,22 +13,36 @@ const tries = 8
 // redundant gives a second cover that walks every link in the direction that the first does not: a failure of one queue
 // or of one probe leaves every link in sight. When a link fails, it takes a probe of each cover with it, and what both
 // have in common is out of sight; so of several second covers, cut at random, the one is taken with which that is least.
+//
+// Between depots it walks a link as often as the first. With a limit of hops it is the first one, walked back: its cuts
+// are made where the ways from and to the depots are short.
 func (c *coverer) redundant(walks []planner.Walk) (first, second []planner.Walk) {
 	r := rand.New(rand.NewPCG(c.o.Seed, 1))
 	var back []int32
 	for _, w := range walks {
-		for _, i := range w {
-			back = append(back, int32(c.p.Graph.Peer(int(i))))
+		var b planner.Walk
+		for k := len(w) - 1; k >= 0; k-- {
+			b = append(b, int32(c.p.Graph.Peer(int(w[k]))))
 		}
+		back, second = append(back, b...), append(second, b)
+	}
+	if c.p.Depots != nil && c.p.MaxHops > 0 {
+		return walks, second
 	}
 	least := math.MaxInt
+	if c.p.Depots != nil {
+		least = planner.Blind(c.p, walks, second)
+	}
 	for try := 0; try < tries && (try == 0 || !c.o.Stop()); try++ {
 		n := c.oriented(back)
 		for v := range n.nodes {
 			adj := n.adj[n.first[v]:n.first[v+1]]
 			r.Shuffle(len(adj), func(i, j int) { adj[i], adj[j] = adj[j], adj[i] })
 		}
-		s := c.along(n)
+		s, ok := c.along(n)
+		if !ok {
+			continue
+		}
 		if b := planner.Blind(c.p, walks, s); b < least {
 			least, second = b, s
 		}
@@ -47,14 +61,20 @@ func (c *coverer) oriented(ifaces []int32) *net {
 	return n
 }
 
-// along covers an oriented net.
-func (c *coverer) along(n *net) []planner.Walk {
-	trails := n.euler(c.o.Balanced || c.p.MaxHops > 0)
-	if c.o.Balanced {
+// along covers an oriented net. It reports whether probes start and end where they may.
+func (c *coverer) along(n *net) (walks []planner.Walk, ok bool) {
+	depots := c.p.Depots != nil
+	trails := n.euler(c.o.Balanced || depots || c.p.MaxHops > 0)
+	if c.o.Balanced || depots {
 		n.balance(trails, c.o.Stop)
+	}
+	if depots {
+		depot := c.depots()
+		n.rotate(trails, depot)
+		return n.walks(trails), !c.homeless(n, trails, depot)
 	}
 	if c.p.MaxHops > 0 {
 		trails = n.limit(trails, c.p.MaxHops, c.o.Stop)
 	}
-	return n.walks(trails)
+	return n.walks(trails), true
 }

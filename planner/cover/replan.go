@@ -1,6 +1,7 @@
 package cover
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,9 @@ func Replan(p *planner.CoverProblem, old *planner.CoverPlan, o Options) (*planne
 	c, err := newCoverer(p, &o)
 	if err != nil {
 		return nil, err
+	}
+	if p.Redundant && p.Depots != nil {
+		return nil, fmt.Errorf("cover: %w: of two covers between depots none is kept in a new plan", ErrMethod)
 	}
 	first, lost := c.keep(old.Probes, nil)
 	var second kept
@@ -149,8 +153,10 @@ func (c *coverer) replanBoth(first *kept, lost []planner.Walk, old []planner.Pro
 			back = append(back, int32(g.Peer(int(way[l]))))
 		}
 	}
-	first.walks = append(first.walks, c.along(c.oriented(forth))...)
-	second.walks = append(second.walks, c.along(c.oriented(back))...)
+	walks, _ := c.along(c.oriented(forth))
+	first.walks = append(first.walks, walks...)
+	walks, _ = c.along(c.oriented(back))
+	second.walks = append(second.walks, walks...)
 	return second
 }
 
