@@ -33,6 +33,8 @@ var codes = []CodeConfig{
 	{Kind: Additive, Bits: 4, Max: 1_000_000},
 	{Kind: Additive, Bits: 16},
 	{Kind: Additive, Bits: 8, Max: math.MaxUint64},
+	{Kind: LogLinear, Bits: 12, Epsilon: .5, Unit: 1 << 40}, // fewer levels than codes, as in the next one
+	{Kind: Additive, Bits: 8, Unit: 1 << 60},
 }
 
 func newCode(t testing.TB, c CodeConfig) *Levels {
@@ -242,6 +244,20 @@ func TestAddIsUnbiased(t *testing.T) {
 					t.Errorf("%+v: %d times %d: standard deviation %v, bound %v", c, steps, v, sd, e*math.Sqrt(steps)*want)
 				}
 			}
+		}
+	}
+}
+
+// Sums beyond 64 bits are as large as can be.
+func TestAddSaturates(t *testing.T) {
+	for _, c := range codes {
+		l := newCode(t, c)
+		last := uint32(l.Codes() - 1)
+		if got := l.Add(last, math.MaxUint64, math.MaxUint32); got != last {
+			t.Errorf("%+v: the last code and more is %d", c, got)
+		}
+		if got := l.Add(math.MaxUint32, 1, math.MaxUint32); got != last {
+			t.Errorf("%+v: a code that is none and more is %d", c, got)
 		}
 	}
 }

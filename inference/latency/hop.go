@@ -92,7 +92,7 @@ func (h *Hop) Quantile(q float64) float64 {
 		if h.shared && e.weight > 1 && w*float64(len(h.entries)) < 3*float64(h.total) {
 			code += h.half(i) * (2*(want-below)/w - 1)
 		}
-		v := h.pool.code.Decode(uint32(code + 0.5))
+		v := h.pool.code.Decode(uint32(max(code+0.5, 0)))
 		return min(max(v, h.Min), h.Max)
 	}
 	return h.Max

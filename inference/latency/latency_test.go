@@ -337,6 +337,21 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
+// The lowest bin may spread to below code 0, where no code is.
+func TestLowestBin(t *testing.T) {
+	c := config(1)
+	c.Bytes = 32 // seven bins
+	p := newPool(t, c, number(8), 1)
+	var f Flow
+	for _, code := range []uint32{1, 1, 40, 80, 120, 160, 200, 240, 250} {
+		p.Add(&f, 1, code, 0)
+	}
+	h, _ := p.Hop(&f, 1, 0)
+	if got := h.Quantile(.01); !h.shared || got != 1 {
+		t.Errorf("lowest quantile %v, want 1", got)
+	}
+}
+
 func TestAddDoesNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range []Kind{Quantiles, Frequent} {
