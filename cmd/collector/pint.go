@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopscope/hopscope/cmd/pintplan"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
@@ -24,7 +25,7 @@ type PINT struct {
 	Routing     string   `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
 	Plans       []string `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence  float64  `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
-	MemoryBytes int64    `yaml:"memory_bytes" doc:"Memory for paths that are being traced, of all shards together." range:"1048576..1099511627776"`
+	MemoryBytes int64    `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
 }
 
 // DefaultPINT decodes nothing until it is told the nodes.
@@ -146,6 +147,13 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 		}
 	}
 	plans := slices.Clone(opt.Plans)
+	for _, file := range c.Plans {
+		p, err := pintplan.ReadFile(file)
+		if err != nil {
+			return d, fmt.Errorf("pint: %w", err)
+		}
+		plans = append(plans, p)
+	}
 	model := func(s *pint.Scheme) (m *pathtrace.Model) {
 		if n == nil || err != nil {
 			return nil
