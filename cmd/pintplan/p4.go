@@ -20,7 +20,7 @@ const (
 	ofHops = 1 + iota
 	ofValues
 	ofLayer
-	ofFragment
+	_
 	ofSet
 	ofRounding
 )
@@ -82,7 +82,7 @@ func (t *tables) head() {
 # All arithmetic is on 32 bits; crc is CRC-32 (Ethernet) over a word in network order. A hash has a constant k and
 #   key    = crc(k + packet id)
 #   hash x = crc(key + crc(key + crc(x)))
-#   global = crc(key + crc(key + n)), of the packet id alone, with the number n beside k
+# and global is hash 0, of the packet id alone.
 # Values are written into b bits as the highest b of their hash. Bit 0 of a digest is its lowest.`)
 }
 
@@ -94,7 +94,7 @@ func word(x uint32) uint32 {
 }
 
 func (t *tables) sets() {
-	t.line("\n# The set of queries of a packet: global with k = 0x%08x, n = %d.", constant(t.p.Seed, ofSet), ofSet)
+	t.line("\n# The set of queries of a packet: global with k = 0x%08x.", constant(t.p.Seed, ofSet))
 	next := uint64(0)
 	sum := 0.0
 	for i, s := range t.p.Sets {
@@ -122,21 +122,22 @@ func (t *tables) query(i int) {
 	case pint.Static, pint.Dynamic:
 		t.scheme(q, name)
 	case pint.PerPacket:
-		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x, n = %d.", constant(t.p.Seed, ofRounding+uint32(i)), ofRounding+i)
+		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x.", constant(t.p.Seed, ofRounding+uint32(i)))
 	case pint.Loop:
 		l := q.Loops
 		t.line("# Algorithm 2: h(node) with k = 0x%08x, g(hop) with k = 0x%08x; %d bits of hash, the counter above, T = %d.",
 			constant(l.Seed, ofValues), constant(l.Seed, ofHops), l.Bits, l.T)
 	}
 	if l, ok := q.Code.(*pint.Levels); ok {
-		t.line("# Codes of values v: one more if v - lo is above gap · rnd / 2^32, rounded down.")
+		t.line("# Codes of values v: one more if v - lo is above gap · rnd / 2^32, rounded down; the last is never more.")
 		for c := range l.Codes() {
-			lo, last, gap := l.Level(uint32(c)), uint64(math.MaxUint64), uint64(0)
-			if c+1 < l.Codes() {
-				hi := l.Level(uint32(c + 1))
-				last, gap = hi-1, hi-lo
+			lo := l.Level(uint32(c))
+			if c+1 == l.Codes() {
+				t.line("table_add pint_%s_code last %#x->%#x => %d 1", name, lo, uint64(math.MaxUint64), c)
+				break
 			}
-			t.line("table_add pint_%s_code level %#x->%#x => %d %#x %#x 1", name, lo, last, c, lo, gap)
+			hi := l.Level(uint32(c + 1))
+			t.line("table_add pint_%s_code level %#x->%#x => %d %#x %#x 1", name, lo, hi-1, c, lo, hi-lo)
 		}
 	}
 }
@@ -153,11 +154,8 @@ func (t *tables) scheme(q *pint.Query, name string) {
 	c := q.Scheme.Config()
 	for n := range c.Instances {
 		seed := c.Seed + uint32(n)*0x9e3779b9
-		t.line("# Instance %d, bits %d to %d: g(hop) with k = 0x%08x, h(value) with k = 0x%08x, layer: global with k = 0x%08x, n = %d.",
-			n, n*c.Bits, (n+1)*c.Bits-1, constant(seed, ofHops), constant(seed, ofValues), constant(seed, ofLayer), ofLayer)
-	}
-	if c.ValueBits > 0 {
-		t.line("# Values of %d bits are sent in fragments of %d bits, the fragment: global with n = %d.", c.ValueBits, c.Bits, ofFragment)
+		t.line("# Instance %d, bits %d to %d: g(hop) with k = 0x%08x, h(value) with k = 0x%08x, layer: global with k = 0x%08x.",
+			n, n*c.Bits, (n+1)*c.Bits-1, constant(seed, ofHops), constant(seed, ofValues), constant(seed, ofLayer))
 	}
 	if q.Aggregation == pint.Dynamic {
 		t.line("# All packets are of the Baseline layer; the code of the value is written.")
