@@ -132,8 +132,8 @@ func TestLoops(t *testing.T) {
 	}
 	for _, r := range f.Tables[0].Rows {
 		n, want := float64(r[4].(int)), r[6].(float64)*float64(r[3].(int))
-		// Alarms of one packet count once, which matters at 8 bits; hashes of neighbouring ids meet up to a tenth more often.
-		if n < 0.8*want-5*math.Sqrt(want) || n > 1.1*want+5*math.Sqrt(want)+3 {
+		// It is above what is measured where one packet would raise several alarms, which matters at 8 bits.
+		if n < 0.85*want-5*math.Sqrt(want) || n > want+5*math.Sqrt(want)+3 {
 			t.Errorf("T = %v, %v bits: %v alarms in %v packets, expected %.1f (seed 1)", r[0], r[1], n, r[3], want)
 		}
 	}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/bench/papers"
+)
+
+func TestBenchPINT(t *testing.T) {
+	run := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		c := benchPINTCommand()
+		c.SilenceErrors, c.SilenceUsage = true, true
+		c.SetOut(&out)
+		c.SetErr(&bytes.Buffer{})
+		c.SetArgs(args)
+		err := c.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	dir := filepath.Join(t.TempDir(), "plots")
+	out, err := run("--figure", "5", "--runs", "20", "--seed", "7", "--format", "json", "--svg", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f papers.PINTFigure
+	if err := json.Unmarshal([]byte(out), &f); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if f.Name != "5" || f.Seed != 7 || len(f.Tables) != 1 || len(f.Tables[0].Rows) == 0 {
+		t.Errorf("figure 5 as JSON: %s", out)
+	}
+	plots, _ := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if len(plots) != 2 {
+		t.Errorf("plots %v, want two", plots)
+	}
+	for _, p := range plots {
+		wellFormed(t, p)
+	}
+	again, err := run("--figure", "5", "--runs", "20", "--seed", "7", "--format", "json")
+	if err != nil || again != out {
+		t.Errorf("the same seed gives another result (%v):\n%s\n%s", err, out, again)
+	}
+	table, err := run("--figure", "5", "--runs", "20")
+	if err != nil || !strings.Contains(table, "Baseline") || !strings.Contains(table, "seed 1") {
+		t.Errorf("table: %v\n%s", err, table)
+	}
+	for _, args := range [][]string{{"--figure", "7"}, {"--runs", "-1"}, {"--format", "xml"}} {
+		if _, err := run(args...); !errors.As(err, new(usageError)) {
+			t.Errorf("bench pint %v: %v, want a usage error", args, err)
+		}
+	}
+}
