@@ -8,7 +8,7 @@ import (
 )
 
 // exactSteps bounds the search of Candidates.
-const exactSteps = 1 << 22
+const exactSteps = 1 << 20
 
 // marginals weighs all paths that explain all digests.
 func (t *Tracer) marginals(tr *trace) (hops [][]Candidate, exact bool) {

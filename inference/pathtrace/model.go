@@ -20,6 +20,7 @@ type Model struct {
 	dist  []uint8  // hop distances, row after row; nil without links, and for more than maxDistanceNodes nodes
 
 	routed bool // paths are shortest paths
+	sparse bool // folded values leave bits of the digest alone
 
 	log2   []float64 // of 0 to the number of nodes
 	ends   []nodeSet
@@ -67,6 +68,7 @@ func NewModel(c Config) (*Model, error) {
 	if c.Links != nil && len(c.Nodes) <= maxDistanceNodes {
 		m.measure()
 	}
+	m.sparse = m.leavesBits()
 	for _, list := range c.Ends {
 		s := nodeSet{members: slices.Compact(slices.Sorted(slices.Values(list))), set: make([]uint64, m.words)}
 		for _, u := range s.members {
@@ -75,6 +77,22 @@ func NewModel(c Config) (*Model, error) {
 		m.ends = append(m.ends, s)
 	}
 	return m, nil
+}
+
+// leavesBits reports whether there are bits of digests in which the folded values of all nodes agree.
+func (m *Model) leavesBits() bool {
+	s, varies := m.config.Scheme, uint32(0)
+	for id := range uint32(32) {
+		p := s.Packet(id, 0)
+		if p.Baseline {
+			continue
+		}
+		first := s.Value(&p, pint.Folded, m.nodes[0])
+		for _, u := range m.nodes {
+			varies |= s.Value(&p, pint.Folded, u) ^ first
+		}
+	}
+	return varies != 0 && varies != uint32(1<<s.Width()-1)
 }
 
 // Config gives what the model was made of, defaults filled in.

@@ -117,6 +117,9 @@ func (t *Tracer) support(tr *trace, x *xor) {
 		largest = max(largest, int(tr.size[h]))
 		log += t.m.log2[tr.size[h]]
 		if log-t.m.log2[largest] > limit {
+			if t.m.sparse {
+				t.single(tr, x)
+			}
 			return
 		}
 	}
@@ -182,6 +185,53 @@ func (t *Tracer) support(tr *trace, x *xor) {
 					removed++
 				}
 				at++
+			}
+		}
+		if removed > 0 {
+			tr.size[h] -= removed
+			t.shrunk(tr, h)
+		}
+	}
+}
+
+// single keeps the candidates of each unknown writer of a digest that agree with it in bits that no other one changes.
+func (t *Tracer) single(tr *trace, x *xor) {
+	s := t.m.config.Scheme
+	p := s.Packet(x.id, int(x.inst))
+	var constant, varies [pint.MaxHops]uint32 // of each hop's values: one of them, and the bits in which they differ
+	once, twice, rest := uint32(0), uint32(0), x.rest
+	for u := x.unknown; u != 0; u &= u - 1 {
+		h := bits.TrailingZeros64(u)
+		role := p.Role(x.writers, h+1)
+		constant[h] = s.Value(&p, role, t.m.nodes[lowest(tr.row(h))])
+		for i, w := range tr.row(h) {
+			for ; w != 0; w &= w - 1 {
+				varies[h] |= s.Value(&p, role, t.m.nodes[i<<6+bits.TrailingZeros64(w)]) ^ constant[h]
+			}
+		}
+		tr.credit -= int(tr.size[h]) / 2
+		twice |= once & varies[h]
+		once |= varies[h]
+		rest ^= constant[h]
+	}
+	if rest&^once != 0 {
+		tr.dead = true
+		return
+	}
+	for u := x.unknown; u != 0; u &= u - 1 {
+		h := bits.TrailingZeros64(u)
+		mask := varies[h] &^ twice
+		if mask == 0 {
+			continue
+		}
+		want, removed := (rest^constant[h])&mask, int32(0)
+		role, row := p.Role(x.writers, h+1), tr.row(h)
+		for i, w := range row {
+			for ; w != 0; w &= w - 1 {
+				if s.Value(&p, role, t.m.nodes[i<<6+bits.TrailingZeros64(w)])&mask != want {
+					row[i] &^= w & -w
+					removed++
+				}
 			}
 		}
 		if removed > 0 {
