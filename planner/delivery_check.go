@@ -85,6 +85,9 @@ func (c *deliveryCheck) addLinks(added []AddedLink) {
 	}
 }
 
+// countedPaths bounds the paths of a point whose states [LossExact] counts: with each they double.
+const countedPaths = 12
+
 // path checks one path, and counts its load.
 func (c *deliveryCheck) path(d Delivery) bool {
 	point, server := c.nodes[d.Point], c.nodes[d.Server]
@@ -171,7 +174,9 @@ func (c *deliveryCheck) point(n *DeliveryNode, paths []Delivery) {
 			c.bad.add("point %s: all its paths work with a probability of %.6f, asked is %.6f", n.ID, up, 1-n.Loss)
 		}
 	case LossExact:
-		if loss := c.lossOf(n.Rate, paths); loss > n.Loss+upTolerance {
+		if len(paths) > countedPaths {
+			c.bad.add("point %s: %d paths are more than the %d whose states are counted", n.ID, len(paths), countedPaths)
+		} else if loss := c.lossOf(n.Rate, paths); loss > n.Loss+upTolerance {
 			c.bad.add("point %s: less than its rate arrives with a probability of %.6f, tolerated is %.6f", n.ID, loss, n.Loss)
 		}
 	case LossChernoff:

@@ -2,11 +2,16 @@ package planner_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/topo"
 )
 
 // budget is a time limit in calls.
@@ -57,6 +62,70 @@ func FuzzDelivery(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%+v: %s: %v", o.Method, b, err)
 			}
+		}
+	})
+}
+
+// FuzzCheck holds plans of unknown origin against a problem of every family: whatever they say, the check ends with an
+// answer, and what passes it has the best objective there is where it says so.
+func FuzzCheck(f *testing.F) {
+	g, err := topo.Parse("leaf-spine:2,3")
+	if err != nil {
+		f.Fatal(err)
+	}
+	covers := []*planner.CoverProblem{{Graph: g}, {Graph: g, Directed: true}, {Graph: g, Depots: []int{2, 3}}, {Graph: g, Redundant: true}, {Graph: g, Redundant: true, Depots: []int{2}}}
+	orchestrated, err := planner.ReadOrchestrate(strings.NewReader(`{"interfaces":[{"id":"x","demand":4},{"id":"y","demand":6}],"flows":[{"id":"f","capacity":9,"interfaces":["x","y"]},{"id":"g","capacity":12,"interfaces":["y"]}]}`), planner.Balance)
+	if err != nil {
+		f.Fatal(err)
+	}
+	attended, err := planner.ReadAttentionProblem(strings.NewReader(attentionText))
+	if err != nil {
+		f.Fatal(err)
+	}
+	delivered, err := planner.ReadDeliveryProblem(strings.NewReader(deliveryText))
+	if err != nil {
+		f.Fatal(err)
+	}
+	seed := func(plan any, err error) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := json.Marshal(plan)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	fewest := make([]float64, len(covers))
+	for k, p := range covers {
+		plan, err := cover.Plan(p, cover.Options{})
+		seed(plan, err)
+		fewest[k] = plan.Stats.Objective
+	}
+	balanced, err := orchestrate.Plan(orchestrated, orchestrate.Options{})
+	seed(balanced, err)
+	exact, err := attention.Plan(attended, attention.Options{})
+	seed(exact, err)
+	served, err := delivery.Plan(delivered, delivery.Options{})
+	seed(served, err)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for k, p := range covers {
+			var plan planner.CoverPlan
+			if json.Unmarshal(b, &plan) == nil && planner.CheckCover(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < fewest[k] {
+				t.Errorf("cover %d: objective %v below %v: %s", k, plan.Stats.Objective, fewest[k], b)
+			}
+		}
+		var o planner.OrchestratePlan
+		if json.Unmarshal(b, &o) == nil && planner.CheckOrchestrate(orchestrated, &o) == nil && !o.Partial && o.Stats.Objective < balanced.Stats.Objective {
+			t.Errorf("balance: objective %v: %s", o.Stats.Objective, b)
+		}
+		var a planner.AttentionPlan
+		if json.Unmarshal(b, &a) == nil && planner.CheckAttention(attended, &a) == nil && !a.Partial && a.Stats.Objective < exact.Stats.Objective-1e-9 {
+			t.Errorf("attention: objective %v: %s", a.Stats.Objective, b)
+		}
+		var d planner.DeliveryPlan
+		if json.Unmarshal(b, &d) == nil && planner.CheckDelivery(delivered, &d) == nil && !d.Partial && d.Stats.Links < served.Stats.Links {
+			t.Errorf("delivery: %d links: %s", d.Stats.Links, b)
 		}
 	})
 }
