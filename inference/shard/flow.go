@@ -2,34 +2,39 @@ package shard
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/flowtable"
+	"github.com/hopscope/hopscope/sketches/kll"
 )
 
 const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
-	// bufferCodes is the length of a flow's buffer: 16 reports of five hops, and a little for longer paths.
-	bufferCodes = 96
+	// bufferCodes is the length of a flow's buffer: 16 reports of six hops, and a little for longer paths. It makes an
+	// entry six cache lines.
+	bufferCodes = 102
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
+	// maxShift bounds how thinly reports are sampled: what waits to be counted in the sketches is at most 16 * 2^12.
+	maxShift = 12
 )
 
-// flow is what the table keeps of a flow, behind its key. With them it is five cache lines: a report usually reads
-// and writes the first two and the one where its codes go.
+// flow is what the table keeps of a flow, behind its key, with which pathID shares a cache line. A report reads and
+// writes that line, the next one, and one more: where its codes go, or peak.
 type flow struct {
 	pathID uint64 // of the reports in the buffer; 0 while no path is known
 
 	last     int64
 	packets  uint64
-	onPath   uint32 // reports since the path is the same, at most 2³²-1
-	changes  uint32
+	onPath   uint32         // reports since the path is the same, at most 2³²-1
 	window   uint32         // the window that inWindow and fresh belong to
 	inWindow uint32         // reports in it
-	batch    uint32         // the batch that used the flow last
 	gen      uint32         // generation of refs
+	seen     uint32         // while reports are sampled: how many came since the last flush
+	pick     uint16         // which of the next 2^shift reports is taken
 	top      uint16         // place among the busiest flows of the window, +1
 	refs     [inline]uint16 // of the hops, into the hop table
 	hops     uint8          // length of the path, at most the maximum that is kept
@@ -37,9 +42,12 @@ type flow struct {
 	buffered uint8          // reports in the buffer
 	fresh    uint8          // of those, how many belong to the window
 	flags    flowFlags
-	_        [1]byte
+	shift    uint8 // of 2^shift reports one is taken into the buffer
+	_        [2]byte
 
-	block [inline]uint32 // the rest is linked from the last of them
+	changes uint32
+	peak    [inline]uint16 // while reports are sampled: largest codes since the last flush
+	block   [inline]uint32 // the rest is linked from the last of them
 
 	// codes are the latency codes of the hops, report after report, until there is no room for one more.
 	codes [bufferCodes]uint16
@@ -58,6 +66,38 @@ type (
 	entry = flowtable.Entry[decode.FlowKey, flow]
 	table = flowtable.Table[decode.FlowKey, flow]
 )
+
+// mask has the bits of seen that count within 2^shift reports.
+func (f *flow) mask() uint32 { return 1<<(f.shift&15) - 1 }
+
+// taken reports whether the next report goes into the buffer.
+func (f *flow) taken() bool { return f.seen&f.mask() == uint32(f.pick) }
+
+// takeAll makes f take every report. What was sampled must have been flushed.
+func (f *flow) takeAll() { f.shift, f.seen, f.pick = 0, 0, 0 }
+
+// column copies the buffered codes of the i-th hop.
+func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
+	n, stride := int(f.buffered), int(f.hops)
+	codes, k := f.codes[:n*stride], 0
+	for at := i; at < len(codes) && k < len(dst); at += stride {
+		dst[k] = codes[at]
+		k++
+	}
+	return dst[:k]
+}
+
+// feed adds the buffered codes of the i-th hop to its sketch.
+func (f *flow) feed(t *kll.Tiny, codes []uint16, i int, r *kll.Rand) {
+	switch {
+	case f.shift != 0:
+		t.AddSample(codes, f.shift, uint64(f.seen), f.peak[i%inline], r)
+	case f.flags&gaps != 0:
+		t.Add(slices.DeleteFunc(codes, func(c uint16) bool { return c == absent }), r)
+	default:
+		t.Add(codes, r)
+	}
+}
 
 // pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0.
 func pathID(hops []decode.Hop) uint64 {

@@ -18,6 +18,7 @@ const (
 // setPath makes the hops of r the path of f. Hops that were on a path of f before keep their sketches.
 func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	s.flush(f)
+	f.takeAll()
 	var space [maxBlocks]uint32
 	old := s.slab.chain(&space, f)
 	kept := min(len(r.Hops), s.cfg.MaxPathLength)
@@ -122,7 +123,7 @@ func (s *State) takeFromOthers(k inference.HopKey) uint32 {
 			continue
 		}
 		e := s.flows.At(slot)
-		if e.Value.batch == s.batch || e.Value.blocks == 0 {
+		if s.flows.InBatch(slot) || e.Value.blocks == 0 {
 			continue
 		}
 		if looked++; !found || e.Seen < s.flows.At(victim).Seen {
@@ -148,6 +149,8 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 		s.countKnown(f, k, latency, queue)
 		return
 	}
+	s.flush(f) // of stacks, which told a part of the path
+	f.takeAll()
 	if f.onPath != ^uint32(0) {
 		f.onPath++
 	}

@@ -55,14 +55,11 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 	f := &e.Value
 	out := inference.FlowStats{Key: e.Key, Packets: f.packets, PathID: f.pathID, Changes: f.changes, Last: f.last, Partial: f.flags&partial != 0}
 	var space [maxBlocks]uint32
+	var memory [bufferCodes]uint16
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
 		latency, rng := p.latency, s.rng // copies: a look must not change what comes later
-		for j := range int(f.buffered) {
-			if c := f.codes[j*int(f.hops)+i]; c != absent {
-				latency.Update(c, &rng)
-			}
-		}
+		f.feed(&latency, f.column(&memory, i), i, &rng)
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency)})
 	}
 	s.digestStats(slot, &out)

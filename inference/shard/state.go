@@ -3,7 +3,6 @@ package shard
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
@@ -28,7 +27,6 @@ type State struct {
 	cut     *Cut // the open window
 	spare   *Cut
 	window  uint32 // number of the open window
-	batch   uint32
 	stats   Stats
 	digests *digests // nil unless ReadDigests was called
 	hand    uint32   // next flow to look at when blocks run out
@@ -40,6 +38,7 @@ type State struct {
 	reports [batchSize]*decode.Report
 	counts  [maxCounts]uint32 // counters of the open window that wait to be counted
 	counted int               // how many
+	passed  [inline]uint16    // codes of a report that its flow does not take
 	touched uint64            // sum of what was read ahead, so that the reads are not optimised away
 }
 
@@ -112,7 +111,6 @@ func (s *State) update(n int) {
 	}
 	now := reports[n-1].Time
 	s.flows.FindAll(s.hashes[:n], s.keys[:n], now, slots, nil)
-	s.batch++
 	s.readAhead(slots)
 	for i, slot := range slots {
 		if slot == flowtable.None {
@@ -147,10 +145,13 @@ func (s *State) readAhead(slots []uint32) {
 			continue
 		}
 		f := &s.flows.At(slot).Value
-		f.batch = s.batch
-		at := int(f.buffered) * int(f.hops)
-		sum += uint64(f.codes[min(at, bufferCodes-1)])
-		if f.full(1) {
+		if f.shift == 0 {
+			at := int(f.buffered) * int(f.hops)
+			sum += uint64(f.codes[min(at, bufferCodes-1)])
+		} else {
+			sum += uint64(f.peak[0])
+		}
+		if (f.seen+1)&f.mask() == 0 && f.full(1) {
 			for _, b := range f.block[:min(f.hops, inline)] {
 				p := &s.slab.blocks[b]
 				sum += uint64(p.node) + p.latency.Count()
@@ -231,10 +232,15 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	if f.top != 0 {
 		s.countTopQueues(f, r.Hops[:min(kept, len(r.Hops))], u)
 	}
-	at := int(f.buffered) * kept
-	codes := f.codes[at : at+kept]
+	var codes []uint16
+	if f.taken() {
+		at := int(f.buffered) * kept
+		codes = f.codes[at : at+kept]
+	} else {
+		codes = s.passed[:kept]
+	}
 	i := s.countPlain(f, r.Hops, u, codes)
-	var link uint32
+	gap, link := false, uint32(0)
 	if i >= inline && kept > inline {
 		link = f.block[inline-1]
 	}
@@ -255,13 +261,42 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 		latency, _ := s.countHop(ref, u, h)
 		if i < kept {
 			codes[i] = latency
-			if latency == absent {
-				f.flags |= gaps
-			}
+			gap = gap || latency == absent
 		}
+	}
+	if f.shift != 0 {
+		if !gap {
+			s.countSampled(f, codes)
+			return
+		}
+		s.flush(f)
+		f.takeAll()
+		copy(f.codes[:], codes)
+	}
+	if gap {
+		f.flags |= gaps
 	}
 	f.buffered++
 	f.fresh++
+	if f.full(0) {
+		s.flush(f)
+	}
+}
+
+// countSampled counts a report of a flow that takes one of 2^shift. What it does not take leaves nothing but its largest
+// codes.
+func (s *State) countSampled(f *flow, codes []uint16) {
+	if f.taken() {
+		f.buffered++
+	} else {
+		for i, c := range codes {
+			f.peak[i%inline] = max(f.peak[i%inline], c)
+		}
+	}
+	if f.seen++; f.seen&f.mask() != 0 {
+		return
+	}
+	f.pick = uint16(s.rng.Next()) & uint16(f.mask())
 	if f.full(0) {
 		s.flush(f)
 	}
@@ -412,37 +447,40 @@ func (s *State) add(f *flow, b *block, latency, queue uint16) {
 	}
 }
 
-// flush moves the codes in the buffer to the sketches of the hops.
+// flush moves the codes in the buffer to the sketches of the hops. From then on, the flow takes of its reports what the
+// sketches would take of their codes: deciding for all hops at once spares most reports of a busy flow the way into the
+// buffer. Flows with gaps are not sampled, for then the hops would not have the same number of values; nor are
+// candidates for the busiest ones, whose histograms want every value.
 func (s *State) flush(f *flow) {
-	n, stride := int(f.buffered), int(f.hops)
-	if n == 0 {
+	if f.buffered == 0 && f.seen == 0 {
 		return
 	}
-	old := n // how many of the reports are of earlier windows
+	old := int(f.buffered) // how many of the reports are of earlier windows
 	if f.window == s.window {
 		old -= int(f.fresh)
 	}
-	f.buffered, f.fresh = 0, 0
 	var space [maxBlocks]uint32
-	var latency [bufferCodes]uint16
-	codes := f.codes[:n*stride]
+	var memory [bufferCodes]uint16
+	shift := uint8(maxShift)
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
-		k := 0
-		for at := i; at < len(codes) && k < len(latency); at += stride {
-			latency[k] = codes[at]
-			k++
-		}
 		p := &s.slab.blocks[b]
+		codes := f.column(&memory, i)
 		if f.top != 0 {
-			addDense(&s.top.hop(f, p.key()).latency, latency[old:k])
+			addDense(&s.top.hop(f, p.key()).latency, codes[old:])
 		}
-		present := latency[:k]
-		if f.flags&gaps != 0 {
-			present = slices.DeleteFunc(present, func(c uint16) bool { return c == absent })
-		}
-		p.latency.Add(present, &s.rng)
+		f.feed(&p.latency, codes, i, &s.rng)
+		shift = min(shift, p.latency.Base())
 	}
+	if f.top != 0 || f.hops == 0 || f.hops > inline || f.flags&gaps != 0 {
+		shift = 0
+	}
+	f.buffered, f.fresh = 0, 0
 	f.flags &^= gaps
+	f.takeAll()
+	if shift != 0 {
+		f.shift, f.pick = shift, uint16(s.rng.Next())&(1<<shift-1)
+		f.peak = [inline]uint16{}
+	}
 }
 
 func addDense(h *logcode.Histogram, codes []uint16) {

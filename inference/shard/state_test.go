@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/flowtable"
 )
 
 func hop(node uint32, egress uint16, latency uint32) decode.Hop {
@@ -136,6 +138,92 @@ func TestPostcardsThenStack(t *testing.T) {
 	}
 	if len(w.Hops) != 4 {
 		t.Errorf("%d hops in the window, want 4", len(w.Hops))
+	}
+}
+
+// Codes of stacks that tell a part of the path are counted before postcards make it longer.
+func TestPartialStackThenPostcards(t *testing.T) {
+	s := New(testConfig(), 1)
+	cut := stack(1, 1, hop(1, 1, 1000), hop(2, 1, 2000))
+	cut.Flags = decode.Truncated
+	s.Update([]*decode.Report{cut, cut, cut, postcard(1, 2, 3, 62), postcard(1, 3, 4, 61)})
+	for _, h := range s.Flows(1)[0].Hops {
+		want := map[uint32]uint64{1: 3, 2: 3, 3: 1, 4: 1}[h.Node]
+		if v := uint64(1000 * h.Node); h.Latency.Count != want || h.Latency.Max < v-v/1000 || h.Latency.Max > v+v/1000 {
+			t.Errorf("hop %+v, want %d values of %d", h, want, v)
+		}
+	}
+}
+
+// TestSampling holds that flows with many reports, of which only some are taken, count all of them, keep the largest
+// values, and have the quantiles of all; also when the path changes, values are missing or the flow becomes one of the
+// busiest in between, and whenever one looks.
+func TestSampling(t *testing.T) {
+	for seed := range uint64(6) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		cfg := testConfig()
+		cfg.TopFlows = int(seed % 2)
+		s := New(cfg, seed)
+		type truth struct {
+			packets uint64
+			node    uint32
+			values  [][]uint64 // by hop
+		}
+		flows := make([]truth, 40)
+		for i := range flows {
+			flows[i].values = make([][]uint64, 1+i%(inline+2))
+		}
+		passed, window := 0, uint64(0)
+		for i := range 100_000 {
+			n := int(float64(len(flows)) * math.Pow(rng.Float64(), 2))
+			f := &flows[n]
+			f.packets++
+			if n%4 == 0 && rng.IntN(3000) == 0 { // another path: all sketches begin anew
+				f.node += 10
+				f.values = make([][]uint64, len(f.values))
+			}
+			r := stack(uint32(n), 1)
+			for j := range f.values {
+				h := hop(f.node+uint32(j), 1, uint32(float64(1000*(j+1))*(1+rng.ExpFloat64())))
+				if n%4 == 2 { // in step with the samples, were they not drawn
+					h.Latency = 1000 * uint32(1+f.packets%8)
+				}
+				if n%4 == 1 && j == 0 && rng.IntN(1000) == 0 {
+					h.Has &^= decode.HopLatency
+				} else {
+					f.values[j] = append(f.values[j], uint64(h.Latency))
+					window++
+				}
+				r.Hops = append(r.Hops, h)
+			}
+			if slot := s.flows.Get(tableHash(&r.Flow, s.seed), &r.Flow); slot != flowtable.None && !s.flows.At(slot).Value.taken() {
+				passed++
+			}
+			s.Update([]*decode.Report{r})
+			if i%10_000 == 7777 {
+				for _, h := range cutOne(s, 1).Hops { // the windows count everything
+					window -= h.Latency.Count
+				}
+				if window != 0 {
+					t.Fatalf("seed %d: a window lacks %d values", seed, int64(window))
+				}
+			}
+			if i%9_000 != 8_999 {
+				continue
+			}
+			for n, f := range flows {
+				got, ok := s.Flow(flowKey(uint32(n)))
+				if got.Packets != f.packets || ok && len(got.Hops) != len(f.values) {
+					t.Fatalf("seed %d: flow %+v, want %d packets, %d hops", seed, got, f.packets, len(f.values))
+				}
+				for j, h := range got.Hops {
+					sketched(t, "sampled latency", h.Latency, f.values[j])
+				}
+			}
+		}
+		if t.Logf("seed %d: %d reports passed", seed, passed); passed < 10_000 {
+			t.Errorf("seed %d: only %d reports passed", seed, passed)
+		}
 	}
 }
 

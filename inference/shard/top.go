@@ -65,6 +65,10 @@ func (s *State) admit(f *flow, slot uint32) {
 	} else {
 		t.used++
 	}
+	if f.shift != 0 {
+		s.flush(f)
+		f.takeAll()
+	}
 	p := &t.places[i]
 	p.f, p.slot, p.n = f, slot, 0
 	f.top = uint16(i + 1)

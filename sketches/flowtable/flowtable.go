@@ -310,6 +310,9 @@ func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
 	return evicted
 }
 
+// InBatch reports whether the last Find or FindAll used a live slot.
+func (t *Table[K, V]) InBatch(slot uint32) bool { return t.entries[slot].link == t.batch }
+
 // All gives the live entries in slot order. The entry at hand may be deleted meanwhile.
 func (t *Table[K, V]) All() iter.Seq2[uint32, *Entry[K, V]] {
 	return func(yield func(uint32, *Entry[K, V]) bool) {

@@ -91,6 +91,53 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 	t.insert(0, run[:n], r)
 }
 
+// AddSample adds n codes of which only a sample is known: one of each 2^w, chosen at random whatever the codes are.
+// largest is the largest of those that were left out; Min may miss the smallest one.
+//
+// What is left out with a w of [Tiny.Base] would have been left out by the sketch itself. So whoever feeds several
+// sketches at once can decide for all of them, and do nothing for most codes.
+func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *Rand) {
+	if n == 0 {
+		return
+	}
+	if t.count == 0 {
+		t.min = math.MaxUint16
+		if len(sample) == 0 {
+			t.min = largest
+		}
+	}
+	t.max = max(t.max, largest)
+	t.count += n
+	for len(sample) > 0 {
+		var run [tinyChunk]uint16
+		k := copy(run[:], sample)
+		sample = sample[k:]
+		for i := k; i < len(run); i++ {
+			run[i] = math.MaxUint16 // sorts behind
+		}
+		sort16(&run)
+		t.min, t.max = min(t.min, run[0]), max(t.max, run[k-1])
+		t.put(run[:k], int(w), r)
+	}
+}
+
+// Base tells what is sampled: of 2^Base codes one is kept.
+func (t *Tiny) Base() uint8 { return t.base }
+
+// put puts codes in ascending order, each of weight 2^w, on the level of that weight.
+func (t *Tiny) put(run []uint16, w int, r *Rand) {
+	for w >= int(t.base)+tinyLevels {
+		t.raise(r)
+	}
+	if d := int(t.base) - w; d > 0 { // too light: of 2^d neighbours one is taken
+		run = run[:strided(run, int(r.Next()&(1<<d-1)), 1<<d)]
+		w = int(t.base)
+	}
+	if len(run) > 0 {
+		t.insert(w-int(t.base), run, r)
+	}
+}
+
 // strided keeps every stride-th item from the i-th on, and gives their number.
 func strided(run []uint16, i, stride int) (n int) {
 	for ; i < len(run); i += stride {
@@ -210,17 +257,7 @@ func (t *Tiny) Merge(o *Tiny, r *Rand) {
 		for len(level) > 0 {
 			run := level[:min(len(level), tinyChunk)]
 			level = level[len(run):]
-			w := int(other.base) + i
-			for w >= int(t.base)+tinyLevels {
-				t.raise(r)
-			}
-			if d := int(t.base) - w; d > 0 { // too light: of 2^d neighbours one is taken
-				run = run[:strided(run, int(r.Next()&(1<<d-1)), 1<<d)]
-				w = int(t.base)
-			}
-			if len(run) > 0 {
-				t.insert(w-int(t.base), run, r)
-			}
+			t.put(run, int(other.base)+i, r)
 		}
 	}
 }

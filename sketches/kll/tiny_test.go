@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -56,11 +57,13 @@ func TestTinyExact(t *testing.T) {
 	}
 }
 
-// The figures of the type's comment, for all orders, one code at a time, in batches, and merged from parts.
+const merged, sampled = 0, -1 // instead of the length of a batch: sixteen parts; AddSample of what the base takes
+
+// The figures of the type's comment, for all orders, one code at a time, in batches, merged from parts, and sampled.
 func TestTinyErrorBound(t *testing.T) {
 	const trials = 200
 	for _, st := range streams {
-		for _, batch := range []int{1, 16, 20, 0} { // 0: sixteen parts, merged
+		for _, batch := range []int{1, 16, 20, merged, sampled} {
 			t.Run(fmt.Sprintf("%s/batch=%d", st.name, batch), func(t *testing.T) {
 				t.Parallel()
 				for _, n := range []int{300, 2000, 10_000} {
@@ -83,7 +86,7 @@ func TestTinyErrorBound(t *testing.T) {
 							codes[i] = uint16(x)
 						}
 						s := feed(codes, batch, &r)
-						if s.Count() != uint64(n) || s.Min() != values.Quantile(0) || s.Max() != values.Quantile(1) {
+						if s.Count() != uint64(n) || s.Min() != values.Quantile(0) && batch != sampled || s.Max() != values.Quantile(1) {
 							t.Fatalf("n=%d seed %d: Count, Min, Max = %d, %d, %d", n, seed, s.Count(), s.Min(), s.Max())
 						}
 						items, weights := s.contents()
@@ -111,7 +114,7 @@ func TestTinyErrorBound(t *testing.T) {
 
 func feed(codes []uint16, batch int, r *Rand) (s Tiny) {
 	switch batch {
-	case 0:
+	case merged:
 		parts := make([]Tiny, 16)
 		for i, c := range codes {
 			parts[i%7*i%16].Update(c, r) // uneven
@@ -122,6 +125,24 @@ func feed(codes []uint16, batch int, r *Rand) (s Tiny) {
 	case 1:
 		for _, c := range codes {
 			s.Update(c, r)
+		}
+	case sampled:
+		for len(codes) > 0 {
+			w := s.Base()
+			n, largest := min(16<<w, len(codes)), uint16(0)
+			var sample []uint16
+			for block := range slices.Chunk(codes[:n], 1<<w) {
+				pick := int(r.Next() & (1<<w - 1)) // in the last block, perhaps none
+				for i, c := range block {
+					if i == pick {
+						sample = append(sample, c)
+					} else {
+						largest = max(largest, c)
+					}
+				}
+			}
+			s.AddSample(sample, w, uint64(n), largest, r)
+			codes = codes[n:]
 		}
 	default:
 		for len(codes) > 0 {
@@ -167,6 +188,55 @@ func TestTinyConsistent(t *testing.T) {
 	// A ratio varies by some 10 %, so the mean of 500 by 0.45 %: five sigma.
 	if mean := sum / float64(n); math.Abs(mean-1) > 0.025 {
 		t.Errorf("kept weights are %.4f of the count on average, want 1", mean)
+	}
+}
+
+// Samples of all weights next to what the sketch holds: the count and the largest code are exact, the kept weights are
+// the count on average, and a sample without codes changes no quantile.
+func TestTinyAddSample(t *testing.T) {
+	r := Rand(4)
+	sum, n := 0.0, 0
+	for range 2000 {
+		var s Tiny
+		count, largest := uint64(0), uint16(0)
+		for range 20 {
+			w := uint8(r.Next() % 10)
+			sample := make([]uint16, r.Next()%40)
+			for i := range sample {
+				sample[i] = uint16(r.Next())
+				largest = max(largest, sample[i])
+			}
+			left := uint16(r.Next())
+			largest = max(largest, left)
+			k := uint64(len(sample)+1) << w
+			count += k
+			s.AddSample(append(sample, uint16(r.Next()%uint64(left+1))), w, k, left, &r)
+		}
+		if s.Count() != count || s.Max() != largest {
+			t.Fatalf("Count, Max = %d, %d, want %d, %d", s.Count(), s.Max(), count, largest)
+		}
+		_, weights := s.contents()
+		for _, w := range weights {
+			sum += float64(w<<s.base) / float64(count)
+		}
+		n++
+		before := s.Quantiles(nil, 0.1, 0.5, 0.9)
+		s.AddSample(nil, 3, 5, 0, &r)
+		if after := s.Quantiles(nil, 0.1, 0.5, 0.9); !slices.Equal(before, after) || s.Count() != count+5 {
+			t.Fatalf("quantiles %v, before a sample without codes %v; Count = %d, want %d", after, before, s.Count(), count+5)
+		}
+	}
+	if mean := sum / float64(n); math.Abs(mean-1) > 0.02 {
+		t.Errorf("kept weights are %.4f of the count on average, want 1", mean)
+	}
+	var s Tiny
+	s.AddSample(nil, 2, 0, 9, &r)
+	if s.Count() != 0 || s.Max() != 0 {
+		t.Errorf("no codes: Count, Max = %d, %d", s.Count(), s.Max())
+	}
+	s.AddSample(nil, 2, 3, 9, &r)
+	if s.Count() != 3 || s.Min() != 9 || s.Max() != 9 || s.Quantile(0.5) > 9 {
+		t.Errorf("three codes and no sample: Count, Min, Max, median = %d, %d, %d, %d", s.Count(), s.Min(), s.Max(), s.Quantile(0.5))
 	}
 }
 
