@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hopscope/hopscope/cmd/pintplan"
 	"github.com/hopscope/hopscope/decode/pint"
@@ -20,17 +21,19 @@ import (
 
 // PINT says what digests can stand for.
 type PINT struct {
-	Nodes       string   `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
-	Topology    string   `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
-	Routing     string   `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
-	Plans       []string `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
-	Confidence  float64  `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
-	MemoryBytes int64    `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
+	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
+	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
+	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
+	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
+	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
+	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
+	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
+	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
 }
 
 // DefaultPINT decodes nothing until it is told the nodes.
 func DefaultPINT() PINT {
-	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20}
+	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SketchBytes: latency.DefaultConfig().Bytes}
 }
 
 // maxNodes bounds what a list of nodes can make us keep.
@@ -134,6 +137,9 @@ func (c *PINT) network() (*Network, error) {
 	return NetworkOf(g, named), nil
 }
 
+// sketchPanes is how many parts a window of sketches has.
+const sketchPanes = 4
+
 // hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
 const hpccBase = 1.05
 
@@ -186,6 +192,10 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 		return d, err
 	}
 	d.Latency = latency.DefaultConfig()
-	d.Latency.Hops = int(c.MemoryBytes) / shards / (d.Latency.Bytes + 16)
+	d.Latency.Bytes = c.SketchBytes
+	if c.SketchWindow > 0 {
+		d.Latency.Panes, d.Latency.PaneTime = sketchPanes, max(c.SketchWindow/sketchPanes, 1)
+	}
+	d.Latency.Hops = max(1, int(c.MemoryBytes)/shards/(d.Latency.Bytes*d.Latency.Panes+16))
 	return d, nil
 }
