@@ -46,6 +46,15 @@ var hopCRC = func() (t [MaxHops + 1]uint32) {
 	return t
 }()
 
+// crcVector is the first k bits, and some more, of the j-th of a sequence of pseudo-random vectors.
+func crcVector(key uint32, j, k int) uint64 {
+	r := uint64(crcHash(key, hopCRC[2*j]))
+	if k > 32 {
+		r |= uint64(crcHash(key, hopCRC[2*j+1])) << 32
+	}
+	return r
+}
+
 // crcBelowGo is crcBelow without assembly.
 func crcBelowGo(key uint32, limits *[MaxHops]uint32, k int) (set uint64) {
 	for i, limit := range limits[:k] {

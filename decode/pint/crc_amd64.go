@@ -10,23 +10,25 @@ func crcBelow8(key uint32, m *crcMatrices, crcs *uint32, limits *[MaxHops]uint32
 //go:noescape
 func crcValues8(dst, values *uint32, key uint32, m *crcMatrices, groups, shift int)
 
-// crcMatrices are the matrices of crc: each byte of the number, lowest first, goes into the bytes of the result through
-// four of them.
+// crcMatrices are the matrices of crc, for the four bytes of the number, lowest first: of the two lower bytes of the
+// result and of the two higher, each twice.
 type crcMatrices struct {
-	matrix [4][4]uint64
+	matrix [4][2][4]uint64
 	zero   uint32
 }
 
 var matrices = func() *crcMatrices {
 	m := &crcMatrices{zero: crc(0)}
 	for i := range m.matrix {
-		for j := range m.matrix[i] {
+		for j := range 4 {
+			x := &m.matrix[i][j/2][j%2]
 			for row := range 8 { // the first row stands in the highest byte
 				for column := range 8 {
 					bit := uint64(crcTables[i][1<<column] >> (8*j + row) & 1)
-					m.matrix[i][j] |= bit << (8*(7-row) + column)
+					*x |= bit << (8*(7-row) + column)
 				}
 			}
+			m.matrix[i][j/2][j%2+2] = *x
 		}
 	}
 	return m

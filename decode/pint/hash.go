@@ -72,11 +72,16 @@ func notAbove(a, b uint32) uint64 { return (uint64(a) - uint64(b) - 1) >> 63 }
 // vector is the j-th pseudo-random vector with a key, or its first k bits and some more.
 func (h Hash) vector(key uint64, j, k int) uint64 {
 	if h == HashMix {
-		return finish(key + uint64(j+1)*0x9e3779b97f4a7c15)
+		return mixVector(key, j)
 	}
-	r := uint64(crcHash(uint32(key), hopCRC[2*j]))
-	if k > 32 {
-		r |= uint64(crcHash(uint32(key), hopCRC[2*j+1])) << 32
+	return crcVector(uint32(key), j, k)
+}
+
+// vectors is four of them, from the j-th on.
+func (h Hash) vectors(key uint64, j, k int) [4]uint64 {
+	if h == HashMix {
+		return [4]uint64{mixVector(key, j), mixVector(key, j+1), mixVector(key, j+2), mixVector(key, j+3)}
 	}
-	return r
+	c := uint32(key)
+	return [4]uint64{crcVector(c, j, k), crcVector(c, j+1, k), crcVector(c, j+2, k), crcVector(c, j+3, k)}
 }

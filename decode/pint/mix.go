@@ -25,6 +25,9 @@ func finish(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// mixVector is the j-th of a sequence of pseudo-random vectors, that of SplitMix64.
+func mixVector(key uint64, j int) uint64 { return finish(key + uint64(j+1)*0x9e3779b97f4a7c15) }
+
 // mixBelowGo is mixBelow without assembly.
 func mixBelowGo(k1, k2 uint32, limits *[MaxHops]uint32, k int) (set uint64) {
 	for i, limit := range limits[:k] {

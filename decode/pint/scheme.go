@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // MaxHops is the longest path that sets of writers can hold.
@@ -135,12 +134,7 @@ func (s *Scheme) Digest(id uint32, path []uint32) uint64 {
 	var digest uint64
 	for n := range s.Instances() {
 		p := s.Packet(id, n)
-		writers := s.Writers(&p, len(path))
-		var d uint32
-		for w := writers; w != 0; w &= w - 1 {
-			i := bits.TrailingZeros64(w) + 1
-			d ^= s.Value(&p, p.Role(writers, i), path[i-1])
-		}
+		d := s.Sum(&p, s.Writers(&p, len(path)), path)
 		digest |= uint64(d) << (s.Width() * n)
 	}
 	return digest

@@ -1,5 +1,7 @@
 package pint
 
+import "math/bits"
+
 // Value is what a switch with that value (for path tracing, its node id) contributes to the digest. The digest is the
 // XOR of the contributions of all writers.
 func (s *Scheme) Value(p *Packet, role Role, value uint32) uint32 {
@@ -33,4 +35,24 @@ func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
 	default:
 		mixValues(dst, uint32(p.values), uint32(p.values>>32), values, 32-s.config.Bits)
 	}
+}
+
+// Sum is the digest of an instance of a packet after a path, of which Writers gave the writers: the XOR of what they
+// contribute. Writers beyond the path are left out.
+func (s *Scheme) Sum(p *Packet, writers uint64, path []uint32) (digest uint32) {
+	if len(path) < MaxHops {
+		writers &= 1<<len(path) - 1
+	}
+	if s.dialect != own || s.config.ValueBits > 0 || s.config.Hash != HashMix {
+		for w := writers; w != 0; w &= w - 1 {
+			i := bits.TrailingZeros64(w)
+			digest ^= s.Value(p, p.Role(writers, i+1), path[i])
+		}
+		return digest
+	}
+	k1, k2 := uint32(p.values), uint32(p.values>>32)
+	for w := writers; w != 0; w &= w - 1 {
+		digest ^= mix(k1, k2, path[bits.TrailingZeros64(w)])
+	}
+	return digest >> (32 - s.config.Bits)
 }

@@ -10,7 +10,7 @@ type layer struct {
 	limits [MaxHops]uint32
 
 	// The same bit by bit, for vectors. Hops in always write. The bits of the others' thresholds, the highest first,
-	// stand in planes, a bit for each hop; planes of zeros at the end are left out.
+	// stand in planes, a bit for each hop; planes of zeros at the end are left out, but for a multiple of four.
 	always uint64
 	planes []uint64
 }
@@ -31,7 +31,7 @@ func newLayer(upTo uint64, below func(i int) uint64) layer {
 		}
 		n = max(n, 32-bits.TrailingZeros64(t))
 	}
-	l.planes = l.planes[:n]
+	l.planes = l.planes[:(n+3)&^3]
 	return l
 }
 
@@ -112,13 +112,29 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 	if p.Baseline {
 		settles = ^uint64(0)
 	}
-	for j, t := range l.planes {
-		if undecided <= set&settles {
-			break
+	if s.config.Hash == HashCRC {
+		for j, t := range l.planes {
+			if undecided <= set&settles {
+				break
+			}
+			r := crcVector(uint32(p.hops), j, k)
+			set |= undecided & t &^ r
+			undecided &^= t ^ r
 		}
-		r := s.config.Hash.vector(p.hops, j, k)
-		set |= undecided & t &^ r
-		undecided &^= t ^ r
+		return p.keep(set)
+	}
+	// Four at a time: it is cheaper to make a vector in vain than to guess when to stop.
+	for j := 0; j < len(l.planes) && undecided > set&settles; j += 4 {
+		t := (*[4]uint64)(l.planes[j:])
+		a, b, c, d := mixVector(p.hops, j), mixVector(p.hops, j+1), mixVector(p.hops, j+2), mixVector(p.hops, j+3)
+		set |= undecided & t[0] &^ a
+		undecided &^= t[0] ^ a
+		set |= undecided & t[1] &^ b
+		undecided &^= t[1] ^ b
+		set |= undecided & t[2] &^ c
+		undecided &^= t[2] ^ c
+		set |= undecided & t[3] &^ d
+		undecided &^= t[3] ^ d
 	}
 	return p.keep(set)
 }
