@@ -169,7 +169,7 @@ func DecodeQueryProblem(r io.Reader) (*QueryProblem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(b)) == 0 {
+	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" { // null is what an empty YAML file says
 		return nil, errors.New("the instance is empty")
 	}
 	p := new(QueryProblem)

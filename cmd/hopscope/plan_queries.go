@@ -65,7 +65,10 @@ the tables of a P4 program (with hash: crc).`,
 func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	tables := o.format == "p4"
 	if tables {
-		o.format = "json"
+		o.format = "json" // of the formats that all plans have
+	}
+	if o.format != "json" && o.format != "table" {
+		return usagef("--format %q is neither table nor json nor p4", o.format)
 	}
 	if err := o.check(); err != nil {
 		return err

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/planner"
+)
+
+const queriesExample = "../../docs/examples/queries.yaml"
+
+func TestPlanQueries(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := func(args ...string) (plan planner.QueryPlan, text string) {
+		t.Helper()
+		text, err := runPlan(t, append([]string{"queries", "--format", "json"}, args...)...)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &plan)
+		}
+		if err != nil {
+			t.Fatalf("plan queries %s: %v", strings.Join(args, " "), err)
+		}
+		return plan, text
+	}
+
+	// PINT's own mix, section 6.4: path on all packets, latency on 15 of 16, utilisation on 1 of 16.
+	svg := filepath.Join(dir, "q.svg")
+	plan, text := run(queriesExample, "--svg", svg)
+	wellFormed(t, svg)
+	if len(plan.Sets) != 2 || plan.Sets[0].Last != 0xefffffff || plan.Queries[0].Share != 1 || plan.Queries[1].Share != 0.9375 || plan.Queries[2].Share != 0.0625 || !plan.Stats.Optimal {
+		t.Errorf("plan %s, want the paper's", text)
+	}
+	saved := file("plan.json", text)
+	if out, err := runPlan(t, "queries", queriesExample, "--check", saved); err != nil || !strings.Contains(out, "the best there is") {
+		t.Errorf("check: %s, %v", out, err)
+	}
+	if made, err := pintplan.ReadFile(saved); err != nil || made.Epoch != plan.Epoch || len(made.Sets) != 2 {
+		t.Errorf("the collector reads %+v, %v", made, err)
+	}
+	if _, err := runPlan(t, "queries", queriesExample, "--bits", "24", "--check", saved); err == nil || !strings.Contains(err.Error(), "plan.json does not hold: bits") {
+		t.Errorf("check of a plan for other bits: %v", err)
+	}
+
+	out, err := runPlan(t, "queries", queriesExample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"93.75 %  00000000-efffffff     0-7 path, 8-15 latency",
+		"93.75 % of packets carry path (8 bits) and latency (8 bits).",
+		"path is on all packets.",
+		"latency is on 93.75 % of packets: more of it would be less of path and utilization.",
+		"utilization is on 6.25 % of packets, as its frequency asks",
+		"path in 2x8 bits would need",
+		"latency in 4 bits: values would be off by up to 50.9 %.",
+		"Worst off: path",
+		"the best there is",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+
+	// With room for all of them there is one set.
+	if plan, _ := run(queriesExample, "--bits", "32", "--epoch", "9"); len(plan.Sets) != 1 || plan.Stats.Objective != 1 || plan.Epoch != 9 || plan.Queries[0].Instances != 2 {
+		t.Errorf("plan %+v, want everything on all packets", plan)
+	}
+	if other, _ := run(queriesExample, "--bits", "24"); other.Epoch == plan.Epoch {
+		t.Errorf("plans of 16 and 24 bits both have epoch %d", plan.Epoch)
+	}
+	if out, err := runPlan(t, "queries", queriesExample, "--hash", "crc", "--format", "p4"); err != nil || !strings.Contains(out, "table_add pint_set carry 0x00000000->0xefffffff => 0 1") {
+		t.Errorf("p4: %v", err)
+	}
+
+	const two = "bits: 8\nqueries:\n  - {name: a, value: node, aggregation: loop, frequency: %s, widths: [6]}\n  - {name: b, value: node, aggregation: loop, frequency: 3/4, widths: [6]}\n"
+	crowded := file("crowded.yaml", strings.Replace(two, "%s", "1/2", 1))
+	if out, err := runPlan(t, "queries", crowded, "--partial"); err != nil || !strings.Contains(out, "Only 80 % of every frequency") || !strings.Contains(out, "partial") {
+		t.Errorf("partial: %s, %v", out, err)
+	}
+	wide := file("wide.json", `{"bits":8,"queries":[{"name":"a","value":"node","aggregation":"loop","widths":[9]},{"name":"b","value":"node","aggregation":"loop","widths":[8]}]}`)
+	if out, err := runPlan(t, "queries", wide, "--partial"); err != nil || !strings.Contains(out, "left out: a (width 9: 9 bits are more than the 8 of a packet)") {
+		t.Errorf("partial: %s, %v", out, err)
+	}
+
+	tests := []struct {
+		args, want string
+		usage      bool
+	}{
+		{"", "wants 1 argument", true},
+		{"nowhere.yaml", "nowhere.yaml", false},
+		{queriesExample + " --format xml", "neither table nor json nor p4", true},
+		{queriesExample + " --format p4", "--hash crc", true},
+		{queriesExample + " --hash md5", `hash "md5"`, false},
+		{queriesExample + " --bits 0", "a budget of 0 bits", false},
+		{queriesExample + " --bits 7", `query "utilization": width 8: 8 bits are more than the 7 of a packet`, false},
+		{queriesExample + " --time-limit 0s", "--time-limit", true},
+		{crowded, `queries "a" (on 50 % of packets, with 6 bits or more), "b" (on 75 % of packets, with 6 bits or more): packets of 8 bits cannot carry them that often; 80 % of these frequencies are possible`, false},
+		{file("full.yaml", strings.Replace(strings.Replace(two, "%s", "1", 1), "frequency: 3/4, ", "", 1)), `query "b": the frequencies of others leave no packets`, false},
+		{wide, `query "a": width 9: 9 bits are more than the 8 of a packet`, false},
+		{file("empty.yaml", ""), "the instance is empty", false},
+		{file("bad.yaml", "bits: [\n"), "bad.yaml", false},
+		{file("nan.yaml", strings.Replace(two, "%s", ".nan", 1)), "nan.yaml", false},
+		{file("twice.yaml", strings.Replace(strings.Replace(two, "%s", "1/4", 1), "name: b", "name: a", 1)), `query "a" is there twice`, false},
+		{file("key.yaml", "bits: 8\nbudget: 3\n"), `unknown field "budget"`, false},
+		{file("code.yaml", "bits: 8\nqueries:\n  - {name: u, value: utilization, aggregation: per-packet, max_value: 1000, widths: [1]}\n"), `query "u": pint: `, false},
+	}
+	for _, tt := range tests {
+		_, err := runPlan(t, append([]string{"queries"}, strings.Fields(tt.args)...)...)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.As(err, new(usageError)) != tt.usage {
+			t.Errorf("plan queries %s: %v, want %q (usage: %v)", tt.args, err, tt.want, tt.usage)
+		}
+	}
+}
