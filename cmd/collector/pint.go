@@ -27,6 +27,7 @@ type PINT struct {
 	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
 	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
+	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Digests of Tofino-PINT: the layer is chosen by the upper half of the hash of the packet id. Hardware may keep either half; the wrong one makes all digests strange."`
 	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
 }
@@ -171,7 +172,7 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 		})
 		return m
 	}
-	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(false))
+	d.Mininet, d.Tofino = model(pint.Mininet()), model(pint.Tofino(c.TofinoHigh))
 	for _, p := range plans {
 		x := shard.DigestPlan{Plan: p, Models: make([]*pathtrace.Model, len(p.Queries)), Loads: make([]*congestion.Tracker, len(p.Queries))}
 		for i := range p.Queries {
