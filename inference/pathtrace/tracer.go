@@ -15,6 +15,9 @@ type Tracer struct {
 	bytes  int // of traces
 	stats  Stats
 
+	few       [pint.MaxHops]uint32 // ids of writers, and their values
+	fewValues [pint.MaxHops]uint32
+
 	reach   []uint64 // one set of nodes
 	ids     []uint32
 	values  []uint32
@@ -101,15 +104,35 @@ func (t *Tracer) agrees(path []uint16, id uint32, digest uint64) bool {
 		p := s.Packet(id, inst)
 		writers := s.Writers(&p, len(path))
 		rest := s.Part(digest, inst)
-		for w := writers; w != 0; w &= w - 1 {
-			h := bits.TrailingZeros64(w)
-			rest ^= s.Value(&p, p.Role(writers, h+1), t.m.nodes[path[h]])
+		if writers != 0 {
+			last := bits.Len64(writers) - 1
+			rest ^= s.Value(&p, p.Role(writers, last+1), t.m.nodes[path[last]])
+			if writers &^= 1 << last; writers != 0 {
+				rest ^= t.folded(&p, writers, path)
+			}
 		}
 		if rest != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// folded is the XOR of the values of the writers before the last one.
+func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint16) (sum uint32) {
+	s, n := t.m.config.Scheme, 0
+	if writers&(writers-1) == 0 {
+		return s.Value(p, pint.Folded, t.m.nodes[path[bits.TrailingZeros64(writers)]])
+	}
+	for ; writers != 0; writers &= writers - 1 {
+		t.few[n] = t.m.nodes[path[bits.TrailingZeros64(writers)]]
+		n++
+	}
+	s.Values(t.fewValues[:n], p, pint.Folded, t.few[:n])
+	for _, v := range t.fewValues[:n] {
+		sum ^= v
+	}
+	return sum
 }
 
 // agreed is told of digests that a known path explains while others are not explained.
