@@ -76,12 +76,3 @@ func (h Hash) vector(key uint64, j, k int) uint64 {
 	}
 	return crcVector(uint32(key), j, k)
 }
-
-// vectors is four of them, from the j-th on.
-func (h Hash) vectors(key uint64, j, k int) [4]uint64 {
-	if h == HashMix {
-		return [4]uint64{mixVector(key, j), mixVector(key, j+1), mixVector(key, j+2), mixVector(key, j+3)}
-	}
-	c := uint32(key)
-	return [4]uint64{crcVector(c, j, k), crcVector(c, j+1, k), crcVector(c, j+2, k), crcVector(c, j+3, k)}
-}

@@ -62,6 +62,11 @@ func (h *HPCC) Encode(v uint64, rnd uint32) uint32 {
 	return uint32(lo)
 }
 
+// Write is what a switch with a utilisation does to the digest of a packet.
+func (h *HPCC) Write(digest uint32, v uint64, rnd uint32) uint32 {
+	return max(digest, h.Encode(v, rnd))
+}
+
 // Decode gives the utilisation, in parts of UtilizationUnit, that a digest stands for; digests wider than Bits are
 // taken for the last.
 func (h *HPCC) Decode(digest uint32) float64 {

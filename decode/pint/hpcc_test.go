@@ -92,6 +92,9 @@ func TestHPCCRounding(t *testing.T) {
 	if got := h.Encode(math.MaxUint64, 0); got != 255 {
 		t.Errorf("the largest utilisation is %d, want 255", got)
 	}
+	if a, b := h.Write(122, UtilizationUnit/2, 0), h.Write(100, UtilizationUnit*3/4, 0); a != 122 || b != 122 {
+		t.Errorf("the larger digest is %d and %d, want 122", a, b)
+	}
 	if h.Decode(math.MaxUint32) != h.Decode(255) {
 		t.Error("wide digest")
 	}
