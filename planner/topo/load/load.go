@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -26,16 +27,18 @@ const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml)
 
 // Error is a problem in a topology or demands file.
 type Error struct {
+	Kind string // of file: "demands", or empty for a topology
 	File string
 	Line int // from 1; 0 if the problem is of the whole file
 	Err  error
 }
 
 func (e *Error) Error() string {
+	kind := cmp.Or(e.Kind, "topology")
 	if e.Line == 0 {
-		return fmt.Sprintf("topology %s: %v", e.File, e.Err)
+		return fmt.Sprintf("%s %s: %v", kind, e.File, e.Err)
 	}
-	return fmt.Sprintf("topology %s:%d: %v", e.File, e.Line, e.Err)
+	return fmt.Sprintf("%s %s:%d: %v", kind, e.File, e.Line, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

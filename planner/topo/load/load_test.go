@@ -152,6 +152,28 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+func TestDemandsErrors(t *testing.T) {
+	g, err := topo.Parse("leaf-spine:1,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"":                                     "demands x.demands: the file is empty",
+		"DEMANDS 2\nlabel\nd 0 1 5\n":          "demands x.demands:1: DEMANDS announces 2 rows, the file has 1",
+		"DEMANDS 1\nlabel\nd 0 3 5\n":          `demands x.demands:3: node "3" is none of 0..2`,
+		"DEMANDS 1\nlabel\nd 0 1 -5\n":         `demands x.demands:3: demand d: bandwidth "-5" is no number from 0`,
+		"DEMANDS 1\nlabel\nd 0 1 NaN\n":        `demands x.demands:3: demand d: bandwidth "NaN" is no number from 0`,
+		"DEMANDS 1\nlabel\nd 0 1\n":            "demands x.demands:3: 3 fields, want label, src, dst, rate",
+		"DEMANDS 99999999999\n":                "demands x.demands:1: number of DEMANDS",
+		"DEMANDS 1\nlabel\nd 0 1 5\nd 0 1 5\n": "demands x.demands:4: ",
+	} {
+		_, err := Demands("x.demands", strings.NewReader(text), g)
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(e.Error(), want) {
+			t.Errorf("Demands(%q) = %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestLoadMissing(t *testing.T) {
 	if _, err := Topology("testdata/none.gml"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Topology = %v, want %v", err, fs.ErrNotExist)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ type Demand struct {
 func Demands(name string, r io.Reader, g *topo.Graph) ([]Demand, error) {
 	in, _, err := open(name, r)
 	if err != nil {
-		return nil, &Error{File: name, Err: err}
+		return nil, &Error{Kind: "demands", File: name, Err: err}
 	}
 	l := newLoader(name)
 	t := table{l: l, nodes: g.NumNodes()}
@@ -110,6 +111,9 @@ func Demands(name string, r io.Reader, g *topo.Graph) ([]Demand, error) {
 		err = t.end("DEMANDS")
 	}
 	if err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			e.Kind = "demands"
+		}
 		return nil, err
 	}
 	return out, nil
@@ -175,7 +179,7 @@ func (t *table) node(line int, s string) (int, error) {
 func (t *table) end(last string) error {
 	switch {
 	case t.section == "":
-		return &Error{File: t.l.file, Err: io.ErrUnexpectedEOF}
+		return &Error{File: t.l.file, Err: errors.New("the file is empty")}
 	case !t.done() && !(t.want == 0 && t.section == last):
 		return t.l.errorf(t.line, "%s announces %d rows, the file has %d", t.section, t.want, t.got)
 	case t.section != last:
