@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -15,8 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 type queriesFlags struct {
@@ -24,7 +29,10 @@ type queriesFlags struct {
 	bits    int
 	epoch   uint8
 	hash    string
+	routing string
 	partial bool
+
+	graph *topo.Graph // nil without a topology
 }
 
 func planQueriesCommand() *cobra.Command {
@@ -42,20 +50,23 @@ its value, aggregation, widths to choose from (8, 4, 2x8), frequency (the least 
 of packets), within (packets of a flow after which the answer is wanted), and what the
 packets to an answer follow from: hops and nodes of paths, samples or rank_error; or
 else the packets themselves, as measured: {bits: 8, packets: 42}. docs/plan-queries.md
-describes all of it.
+describes all of it. With a topology the collector's own path tracing is measured on
+shortest paths of it; without, a model of the published decoder says what paths take.
 
 The plan in JSON is what switches, emulator and collector follow; p4 gives entries for
 the tables of a P4 program (with hash: crc).`,
 		Example: `  hopscope plan queries queries.yaml
   hopscope plan queries queries.yaml --bits 32 --format json --svg plan.svg >plan.json
+  hopscope plan queries queries.yaml --topology fat-tree:8 --routing distance
   hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt`,
 		Args: exactArgs(1),
 	}
-	o.planFlags = addPlanFlags(c, false, false, "", "")
+	o.planFlags = addPlanFlags(c, true, false, "", "")
 	f := c.Flags()
 	f.IntVar(&o.bits, "bits", 0, "bits of a packet, instead of those of the file")
 	f.Uint8Var(&o.epoch, "epoch", 0, "number of the plan, 1 to 255; 0 derives one from what the plan says")
 	f.StringVar(&o.hash, "hash", "", "how switches hash, instead of what the file says: mix (left out, too) or crc")
+	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance or ecmp")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
 	f.Lookup("format").Usage = "table, json or p4"
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
@@ -75,6 +86,9 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	}
 	p, err := o.problem(c, path)
 	if err != nil {
+		return err
+	}
+	if err := o.measure(c, p); err != nil {
 		return err
 	}
 	plan, err := o.plan(c, p)
@@ -163,10 +177,44 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryPro
 	if flags.Changed("hash") {
 		p.Hash = o.hash
 	}
+	if o.topology != "" {
+		// Hops and nodes of paths follow from it.
+		if o.graph, err = load.Topology(o.topology); err != nil {
+			return nil, err
+		}
+		for i := range p.Queries {
+			if q := &p.Queries[i]; q.Aggregation == planner.Static {
+				q.Nodes = o.graph.NumNodes()
+				if q.Hops == 0 {
+					q.Hops = min(o.graph.Diameter()+1, pint.MaxHops)
+				}
+			}
+		}
+	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("queries %s: %w", path, err)
 	}
 	return p, nil
+}
+
+// measure fills in how many packets paths of the topology take, if there is one.
+func (o *queriesFlags) measure(c *cobra.Command, p *planner.QueryProblem) error {
+	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[o.routing]
+	switch {
+	case !ok:
+		return usagef("--routing %q is none of any, distance and ecmp", o.routing)
+	case o.graph == nil && c.Flags().Changed("routing"):
+		return usagef("--routing goes with --topology")
+	case o.graph == nil:
+		return nil
+	}
+	var now atomic.Value
+	now.Store("")
+	t := newTracing(o.graph, routing, o.seed)
+	t.step = func(query string, w planner.Width) { now.Store(fmt.Sprintf("%s in %s bits", query, w)) }
+	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
+	defer done()
+	return t.measure(c.Context(), p)
 }
 
 // queriesTable writes a plan for people.

@@ -102,7 +102,7 @@ func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, 
 			v := &d.Widths[j]
 			a, b := v.Width().Total(), w.Width().Total()
 			if v.Reason == "" && (a < b && v.Packets <= w.Packets || a == b && (v.Packets < w.Packets || v.Packets == w.Packets && j < k)) {
-				w.Reason = fmt.Sprintf("%s takes no more bits, and no more packets", v.Width())
+				w.Reason = fmt.Sprintf("%s takes %.4g packets instead of %.4g, and no more bits", v.Width(), v.Packets, w.Packets)
 				break
 			}
 		}
