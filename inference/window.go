@@ -57,9 +57,10 @@ type FlowStats struct {
 	Hops    []FlowHop
 
 	// Of flows whose packets carry PINT digests, in a snapshot. Partial then means that the path is not known yet.
-	Digests    uint64  // that the path was inferred from, or that were seen while it is not known
-	Confidence float64 // probability that the path is right; 0 while it is not known
-	Load       Load    // of the fullest link on the path
+	Digests    uint64     // that the path was inferred from, or that were seen while it is not known
+	Confidence float64    // probability that the path is right; 0 while it is not known
+	Others     [][]uint32 // nodes of other paths that were seen, of flows that use several in turn
+	Load       Load       // of the fullest link on the path
 }
 
 // Load is the utilisation of the fullest link on a flow's path, as the digests of the last seconds tell it. 1 is a full

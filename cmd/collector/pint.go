@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
@@ -24,12 +26,79 @@ type PINT struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
 	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
+	Edges        []PINTEdge    `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
 	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
 	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
 	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Digests of Tofino-PINT: the layer is chosen by the upper half of the hash of the packet id. Hardware may keep either half; the wrong one makes all digests strange."`
 	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
+}
+
+// PINTEdge is the edge of the network for some addresses.
+type PINTEdge struct {
+	Prefix string `yaml:"prefix" doc:"Addresses of hosts, as 10.1.0.0/16."`
+	Nodes  string `yaml:"nodes" doc:"Ids of the nodes that these hosts are connected to, as 14,15."`
+}
+
+// Validate checks one entry.
+func (e *PINTEdge) Validate() error {
+	var errs []error
+	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
+		errs = append(errs, fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix))
+	}
+	if ids, err := parseNodes(e.Nodes); err != nil {
+		errs = append(errs, fmt.Errorf("nodes: %w", err))
+	} else if ids == nil {
+		errs = append(errs, errors.New("nodes: none"))
+	}
+	return errors.Join(errs...)
+}
+
+// edges makes the sets of nodes, as indices into n.Nodes, and the search among prefixes for the number of a flow's.
+func (c *PINT) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (ingress, egress uint16), err error) {
+	if n == nil || len(c.Edges) == 0 {
+		return nil, nil, nil
+	}
+	index := make(map[uint32]int32, len(n.Nodes))
+	for i, id := range n.Nodes {
+		index[id] = int32(i)
+	}
+	type edge struct {
+		prefix netip.Prefix
+		set    uint16
+	}
+	var edges []edge
+	for i, e := range c.Edges {
+		prefix, err := netip.ParsePrefix(e.Prefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids, err := parseNodes(e.Nodes)
+		if err != nil {
+			return nil, nil, err
+		}
+		var set []int32
+		for _, id := range ids {
+			at, ok := index[id]
+			if !ok {
+				return nil, nil, fmt.Errorf("edges: node %d of %s is not in the network", id, e.Prefix)
+			}
+			set = append(set, at)
+		}
+		sets = append(sets, set)
+		edges = append(edges, edge{prefix.Masked(), uint16(i + 1)})
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(b.prefix.Bits(), a.prefix.Bits()) })
+	find := func(a netip.Addr) uint16 {
+		for i := range edges {
+			if edges[i].prefix.Contains(a) {
+				return edges[i].set
+			}
+		}
+		return 0
+	}
+	return sets, func(k *decode.FlowKey) (ingress, egress uint16) { return find(k.SrcAddr()), find(k.DstAddr()) }, nil
 }
 
 // DefaultPINT decodes nothing until it is told the nodes.
@@ -153,6 +222,11 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 			return d, fmt.Errorf("pint: %w", err)
 		}
 	}
+	sets, ends, err := c.edges(n)
+	if err != nil {
+		return d, fmt.Errorf("pint: %w", err)
+	}
+	d.Ends = ends
 	plans := slices.Clone(opt.Plans)
 	for _, file := range c.Plans {
 		p, err := pintplan.ReadFile(file)
@@ -167,7 +241,7 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 		}
 		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[c.Routing]
 		m, err = pathtrace.NewModel(pathtrace.Config{
-			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Confidence: c.Confidence,
+			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Ends: sets, Confidence: c.Confidence,
 			MemoryBytes: int(c.MemoryBytes / int64(shards)),
 		})
 		return m

@@ -60,11 +60,12 @@ type FlowJSON struct {
 
 // PathSummary is the path that a flow took last.
 type PathSummary struct {
-	NodeIDs    []*uint32 `json:"node_ids"` // null for hops that are not known yet
-	Complete   bool      `json:"complete"`
-	Confidence float64   `json:"confidence"` // 1 for paths that were reported whole
-	Digests    uint64    `json:"digests"`    // PINT digests that it was inferred from
-	Changes    uint32    `json:"changes"`
+	NodeIDs    []*uint32  `json:"node_ids"` // null for hops that are not known yet
+	Complete   bool       `json:"complete"`
+	Confidence float64    `json:"confidence"` // 1 for paths that were reported whole
+	Digests    uint64     `json:"digests"`    // PINT digests that it was inferred from
+	Changes    uint32     `json:"changes"`
+	Others     [][]uint32 `json:"other_paths,omitempty"` // that digests told of, too
 }
 
 // HopSummary is one hop, of a flow or of the network.
@@ -139,7 +140,7 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 		out.Load = &LoadSummary{f.Load.Last, f.Load.Mean, f.Load.Max}
 	}
 	if f.Digests > 0 {
-		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence
+		out.Path.Digests, out.Path.Confidence, out.Path.Others = f.Digests, f.Confidence, f.Others
 	}
 	for i := range f.Hops {
 		h := &f.Hops[i]

@@ -20,6 +20,10 @@ type Digests struct {
 	Utilization     *congestion.Tracker // of HPCC digests
 	Plans           []DigestPlan
 	Latency         latency.Config // of the sketches of a flow's hops, for one shard
+
+	// Ends tells at which sets of nodes, as numbered in pathtrace.Config, a flow's packets enter and leave the network,
+	// 0 if that is not known. It may be nil.
+	Ends func(*decode.FlowKey) (ingress, egress uint16)
 }
 
 // DigestPlan is an execution plan, and what is known of paths for each of its queries.
@@ -34,6 +38,7 @@ type digests struct {
 	dialects    [decode.CodingHPCC]*pathtrace.Tracer
 	utilization *congestion.Tracker
 	plans       map[uint8]*plan
+	ends        func(*decode.FlowKey) (ingress, egress uint16)
 	flows       []digestFlow // 0 is nobody's
 	free        uint32
 	slots       []uint32 // of flows in the table: index into flows
@@ -74,9 +79,11 @@ type plan struct {
 	loads   []*congestion.Tracker
 }
 
-// digestFlow is a flow whose packets carry digests. Only one coding is followed at a time: another one, or another plan,
-// begins anew.
+// digestFlow is a flow whose packets carry digests of one coding and plan. While plans change, packets of both come in
+// turn: a flow has two of them then.
 type digestFlow struct {
+	coding decode.Coding
+	epoch  uint8
 	trace  pathtrace.Flow
 	values latency.Flow
 	tracer *pathtrace.Tracer
@@ -84,12 +91,12 @@ type digestFlow struct {
 	load   *congestion.Tracker
 	use    congestion.Flow // of the fullest link
 	needed uint32          // digests that the path was inferred from
-	next   uint32          // of free ones
+	next   uint32          // the same flow's of another plan, or the next free one
 }
 
 // ReadDigests makes the shard read PINT digests. It is called before the first Update.
 func (s *State) ReadDigests(c Digests, seed uint64) error {
-	d := &digests{utilization: c.Utilization, plans: map[uint8]*plan{}, flows: make([]digestFlow, 1), slots: make([]uint32, s.flows.Cap())}
+	d := &digests{utilization: c.Utilization, ends: c.Ends, plans: map[uint8]*plan{}, flows: make([]digestFlow, 1), slots: make([]uint32, s.flows.Cap())}
 	tracer := func(m *pathtrace.Model) *pathtrace.Tracer {
 		if m == nil {
 			return nil
@@ -144,13 +151,13 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 			lanes, _ := pint.MininetLanes(value)
 			value = uint64(lanes)
 		}
-		s.trace(f, slot, d.flow(slot), t, r, value)
+		s.trace(f, slot, d.flow(slot, r), t, r, value)
 	case decode.CodingHPCC:
 		if d.utilization == nil {
 			d.stats.Unread++
 			return
 		}
-		s.countLoad(d.flow(slot), d.utilization, uint32(g.Value), r.Time)
+		s.countLoad(d.flow(slot, r), d.utilization, uint32(g.Value), r.Time)
 	case decode.CodingPlan:
 		p := d.plans[g.Epoch]
 		if p == nil || g.Hops == 0 || int(g.Hops) > pint.MaxHops || p.Bits < 64 && g.Value>>p.Bits != 0 {
@@ -168,7 +175,7 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 // countPlanned takes the digest of a packet apart, as its plan says.
 func (s *State) countPlanned(f *flow, slot uint32, r *decode.Report, p *plan) {
 	d, g := s.digests, &r.Digest
-	x := d.flow(slot)
+	x := d.flow(slot, r)
 	for _, at := range p.Sets[p.Set(g.ID)].Slots {
 		q, part := &p.Queries[at.Query], p.Part(g.Value, at)
 		switch q.Aggregation {
@@ -282,28 +289,40 @@ func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Qu
 	}
 }
 
-// flow gives the digest state of a flow in the table.
-func (d *digests) flow(slot uint32) *digestFlow {
-	i := d.slots[slot]
-	if i == 0 {
-		if i = d.free; i != 0 {
-			d.free = d.flows[i].next
-		} else {
-			i = uint32(len(d.flows))
-			d.flows = append(d.flows, digestFlow{})
+// flow gives what is kept of a flow in the table for the plan of a digest, in front of what is kept for another one.
+func (d *digests) flow(slot uint32, r *decode.Report) *digestFlow {
+	g, front := &r.Digest, d.slots[slot]
+	if x := &d.flows[front]; front != 0 {
+		if x.coding == g.Coding && x.epoch == g.Epoch {
+			return x
 		}
-		d.flows[i] = digestFlow{}
-		d.slots[slot] = i
+		if other := x.next; other != 0 {
+			if y := &d.flows[other]; y.coding == g.Coding && y.epoch == g.Epoch {
+				d.slots[slot], y.next, x.next = other, front, 0
+				return y
+			}
+			d.give(other)
+			x.next = 0
+		}
 	}
-	return &d.flows[i]
+	i := d.free
+	if i != 0 {
+		d.free = d.flows[i].next
+	} else {
+		i = uint32(len(d.flows))
+		d.flows = append(d.flows, digestFlow{})
+	}
+	x := &d.flows[i]
+	*x = digestFlow{coding: g.Coding, epoch: g.Epoch, next: front}
+	if d.ends != nil {
+		x.trace.Ingress, x.trace.Egress = d.ends(&r.Flow)
+	}
+	d.slots[slot] = i
+	return x
 }
 
-// forget gives back what a flow held that leaves the table.
-func (d *digests) forget(slot uint32) {
-	i := d.slots[slot]
-	if i == 0 {
-		return
-	}
+// give puts what a flow held back.
+func (d *digests) give(i uint32) {
 	x := &d.flows[i]
 	if x.tracer != nil {
 		x.tracer.Release(&x.trace)
@@ -312,7 +331,17 @@ func (d *digests) forget(slot uint32) {
 		x.pool.Free(&x.values)
 	}
 	*x = digestFlow{next: d.free}
-	d.free, d.slots[slot] = i, 0
+	d.free = i
+}
+
+// forget gives back what a flow held that leaves the table.
+func (d *digests) forget(slot uint32) {
+	for i := d.slots[slot]; i != 0; {
+		next := d.flows[i].next
+		d.give(i)
+		i = next
+	}
+	d.slots[slot] = 0
 }
 
 // digestTotals tells what became of digests.
@@ -347,6 +376,9 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 		return
 	}
 	x := &s.digests.flows[i]
+	if y := &s.digests.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
+		x = y // a plan that is new knows less than the one before
+	}
 	if x.load != nil {
 		if w, ok := x.load.Window(&x.use, out.Last); ok {
 			out.Load = inference.Load{Digests: w.Count, Last: w.Last, Mean: w.Mean, Max: w.Max}
@@ -357,6 +389,13 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	}
 	st, _ := x.tracer.Path(&x.trace, 0, nil)
 	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
+	for i := 1; st.Complete; i++ {
+		other, ok := x.tracer.Path(&x.trace, i, nil)
+		if !ok {
+			break
+		}
+		out.Others = append(out.Others, other.Nodes)
+	}
 	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
 	}
@@ -373,7 +412,7 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	for n := range out.Hops {
 		if h, ok := x.pool.Hop(&x.values, n+1, out.Last); ok {
 			out.Hops[n].Latency = inference.Summary{
-				Count: h.Count, P50: uint64(h.Quantile(.5)), P90: uint64(h.Quantile(.9)), P99: uint64(h.Quantile(.99)), Max: uint64(h.Max),
+				Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max),
 			}
 		}
 	}

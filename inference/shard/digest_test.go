@@ -24,7 +24,7 @@ func ring(n int) (nodes []uint32, links [][2]int32) {
 
 func digestPlan(t *testing.T, epoch uint8) *pint.Plan {
 	t.Helper()
-	path, err := pint.New(pint.Config{Seed: 1, Bits: 8, Instances: 1, Tau: .5, P: []float64{.2}})
+	path, err := pint.New(pint.Config{Seed: uint32(epoch), Bits: 8, Instances: 1, Tau: .5, P: []float64{.2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,27 +92,36 @@ func digestReport(rng *rand.Rand, p *pint.Plan, flow int, path []uint32, at int6
 	return r
 }
 
-func newDigestState(t *testing.T) (*State, *pint.Plan, []uint32, [][2]int32) {
+// newDigestState follows plans of the given epochs, or one of epoch 7.
+func newDigestState(t *testing.T, epochs ...uint8) (*State, *pint.Plan, []uint32, [][2]int32) {
 	t.Helper()
 	nodes, links := ring(40)
-	p := digestPlan(t, 7)
-	m, err := pathtrace.NewModel(pathtrace.Config{Scheme: p.Queries[0].Scheme, Nodes: nodes, Links: links})
-	if err != nil {
-		t.Fatal(err)
+	if epochs == nil {
+		epochs = []uint8{7}
 	}
 	cfg := DefaultConfig()
 	cfg.MemoryBytes = 8 << 20
 	s := New(cfg, 1)
 	c := latency.DefaultConfig()
 	c.Hops = 4096
-	load, err := congestion.New(congestion.DefaultConfig(), p.Queries[2].Code)
-	if err != nil {
+	var plans []DigestPlan
+	for _, epoch := range epochs {
+		p := digestPlan(t, epoch)
+		m, err := pathtrace.NewModel(pathtrace.Config{Scheme: p.Queries[0].Scheme, Nodes: nodes, Links: links, Ends: [][]int32{{0}, {3, 9}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		load, err := congestion.New(congestion.DefaultConfig(), p.Queries[2].Code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, DigestPlan{Plan: p, Models: []*pathtrace.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}})
+	}
+	ends := func(k *decode.FlowKey) (ingress, egress uint16) { return k.DstPort >> 8, k.DstPort & 0xff } // tests say it there
+	if err := s.ReadDigests(Digests{Plans: plans, Latency: c, Ends: ends}, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ReadDigests(Digests{Plans: []DigestPlan{{Plan: p, Models: []*pathtrace.Model{m, nil, nil}, Loads: []*congestion.Tracker{nil, nil, load}}}, Latency: c}, 1); err != nil {
-		t.Fatal(err)
-	}
-	return s, p, nodes, links
+	return s, plans[0].Plan, nodes, links
 }
 
 func flowPath(f *inference.FlowStats) (path []uint32) {
@@ -254,7 +263,7 @@ func TestDigestsOfEvictedFlows(t *testing.T) {
 	for f := range 3 * s.flows.Cap() {
 		s.Update([]*decode.Report{digestReport(rng, p, 0, path, 1e18+int64(f))})
 		r := digestReport(rng, p, f, path, 1e18+int64(f))
-		r.Flow.DstPort = uint16(f >> 16)
+		r.Flow.Src[0] = byte(f >> 16)
 		s.Update([]*decode.Report{r})
 		most = max(most, len(s.digests.flows))
 	}
@@ -271,5 +280,76 @@ func TestDigestsOfEvictedFlows(t *testing.T) {
 		if pool != nil && pool.Stats().Hops != 0 {
 			t.Errorf("seed %d: sketches of %d hops without a flow", seed, pool.Stats().Hops)
 		}
+	}
+}
+
+// While switches go over from one plan to the next, packets of both come in turn. Neither plan's knowledge is lost.
+func TestPlanChangeOver(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s, before, nodes, links := newDigestState(t, 7, 8, 9)
+	after, third := s.digests.plans[8].Plan, s.digests.plans[9].Plan
+	path := walk(rng, nodes, links, 7)
+	send := func(n int, plans ...*pint.Plan) {
+		for i := range n {
+			s.Update([]*decode.Report{digestReport(rng, plans[i%len(plans)], 1, path, 1e18)})
+		}
+	}
+	check := func(when string, decoded uint64) {
+		t.Helper()
+		f := s.Flows(1)[0]
+		st := s.Stats().Digests
+		if f.Partial || !equal(flowPath(&f), path) || f.Changes != 0 || st.Decoded != decoded || st.Strange+st.Rejected+st.Unread != 0 {
+			t.Errorf("seed %d: %s: path %d, want %d; changes %d, partial %v; %+v", seed, when, flowPath(&f), path, f.Changes, f.Partial, st)
+		}
+		if len(s.digests.flows) > 3 {
+			t.Errorf("seed %d: %s: %d states of one flow", seed, when, len(s.digests.flows)-1)
+		}
+	}
+	send(500, before)
+	check("before", 1)
+	send(1, after)
+	check("with the first packet", 1)
+	send(1000, before, after)
+	check("with packets of both", 2)
+	send(500, after)
+	check("after", 2)
+	send(500, third, after)
+	check("with the next change", 3)
+}
+
+// A flow whose ends are known needs fewer digests, and a path with other ends contradicts them.
+func TestEnds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 1))
+	path := []uint32{100, 101, 102, 103, 104, 109} // from the first set to the second one
+	needed := func(port uint16) (sum uint64) {
+		s, p, _, _ := newDigestState(t)
+		for f := range 300 {
+			for range 100 {
+				r := digestReport(rng, p, f, path, 1e18)
+				r.Flow.DstPort = port
+				s.Update([]*decode.Report{r})
+			}
+		}
+		for _, f := range s.Flows(300) {
+			if f.Partial || !equal(flowPath(&f), path) {
+				t.Fatalf("seed %d: path %d, want %d", seed, flowPath(&f), path)
+			}
+			sum += f.Digests
+		}
+		return sum
+	}
+	if with, without := needed(1<<8|2), needed(0); with >= without {
+		t.Errorf("seed %d: %d digests with known ends, %d without", seed, with, without)
+	}
+	s, p, _, _ := newDigestState(t)
+	for range 300 {
+		r := digestReport(rng, p, 1, path, 1e18)
+		r.Flow.DstPort = 2<<8 | 1
+		s.Update([]*decode.Report{r})
+	}
+	if f := s.Flows(1)[0]; !f.Partial || s.Stats().Digests.Strange == 0 {
+		t.Errorf("seed %d: a path between the wrong ends: %+v, %+v", seed, f, s.Stats().Digests)
 	}
 }
