@@ -33,6 +33,17 @@ func FuzzAssembly(f *testing.F) {
 		if got, want := crcBelow(k1, &limits, k), crcBelowGo(k1, &limits, k); got != want {
 			t.Fatalf("crcBelow(%#x, …, %d) = %b, want %b", k1, k, got, want)
 		}
+		if n >= 64 {
+			for i := range values[:64] {
+				if rng.IntN(2) == 0 {
+					values[i] = k1
+				}
+			}
+			block := (*[64]uint32)(values)
+			if got, want := equal64(block, k1), equal64Go(block, k1); got != want {
+				t.Fatalf("equal64(%x, %#x) = %b, want %b", values, k1, got, want)
+			}
+		}
 		got, want := make([]uint32, n+8), make([]uint32, n+8)
 		mixValues(got[:n], k1, k2, values, shift)
 		mixValuesGo(want[:n], k1, k2, values, shift)

@@ -61,14 +61,17 @@
 // brackets without assembly (tag purego). Digest is all that a decoder of a known path does for two instances. No function
 // allocates.
 //
-//	                              k = 5        25          59
-//	Packet, Writers, HashMix         23 (42)   28 (75)     32 (131)
-//	the same with vectors            31 (31)   37 (37)     39 (39)
-//	Packet, Writers, HashCRC         34 (66)   51 (153)    71 (299)
-//	the same with vectors            66 (66)   79 (79)    110 (110)
-//	Digest, two instances, HashMix   72                   120
-//	Values of 754 nodes, HashMix     80 (970)
-//	Values of 754 nodes, HashCRC    790 (4200)
+//	                                     k = 5       25         59
+//	Packet and Writers, HashMix             23 (32)    28 (64)    32 (140)
+//	the same with vectors                   31 (32)    37 (40)    39 (40)
+//	Packet and Writers, HashCRC             34 (56)    51 (140)   71 (288)
+//	the same with vectors                   66 (65)    80 (80)   110 (110)
+//	Digest, two instances, HashMix          72 (84)              120 (336)
+//	Digest, two instances, HashCRC         117 (144)             230 (655)
+//	Values of 754 nodes, HashMix           100 (1200)
+//	Values of 754 nodes, HashCRC           790 (4200)
+//	Match of 754 candidates, HashMix       280
+//	Match of 754 candidates, HashCRC       900
 //
-// BenchmarkWriters, BenchmarkVerify and BenchmarkValues measure the same by the clock.
+// BenchmarkWriters, BenchmarkVerify, BenchmarkValues and BenchmarkMatch measure the same by the clock.
 package pint

@@ -43,3 +43,11 @@ func mixValuesGo(dst []uint32, k1, k2 uint32, values []uint32, shift int) {
 		dst[n] = mix(k1, k2, v) >> (shift & 31)
 	}
 }
+
+// equal64Go is equal64 without assembly.
+func equal64Go(values *[64]uint32, want uint32) (set uint64) {
+	for i, v := range values {
+		set |= (uint64(v^want) - 1) >> 63 << i
+	}
+	return set
+}

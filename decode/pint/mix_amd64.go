@@ -11,6 +11,9 @@ func mixBelow8(k1, k2 uint32, limits *[MaxHops]uint32, groups int) (set uint64)
 //go:noescape
 func mixValues8(dst, values *uint32, k1, k2 uint32, groups, shift int)
 
+//go:noescape
+func equal64AVX2(values *[64]uint32, want uint32) (set uint64)
+
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
 func xgetbv() (eax uint32)
@@ -46,4 +49,12 @@ func mixValues(dst []uint32, k1, k2 uint32, values []uint32, shift int) {
 	_ = dst[n-1]
 	mixValues8(&dst[0], &values[0], k1, k2, n/8, shift)
 	mixValuesGo(dst[n:], k1, k2, values[n:], shift)
+}
+
+// equal64 is the set of values that are want.
+func equal64(values *[64]uint32, want uint32) uint64 {
+	if !hasAVX2 {
+		return equal64Go(values, want)
+	}
+	return equal64AVX2(values, want)
 }

@@ -95,6 +95,29 @@ values:
 	VZEROUPPER
 	RET
 
+// func equal64AVX2(values *[64]uint32, want uint32) (set uint64)
+TEXT ·equal64AVX2(SB), NOSPLIT, $0-24
+	MOVQ values+0(FP), SI
+	MOVL want+8(FP), AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+	XORQ AX, AX
+	XORQ CX, CX
+
+equal:
+	VPCMPEQD (SI), Y0, Y1
+	VMOVMSKPS Y1, DI
+	SHLQ CX, DI
+	ORQ DI, AX
+	ADDQ $32, SI
+	ADDQ $8, CX
+	CMPQ CX, $64
+	JNE equal
+
+	VZEROUPPER
+	MOVQ AX, set+16(FP)
+	RET
+
 // func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 TEXT ·cpuid(SB), NOSPLIT, $0-24
 	MOVL leaf+0(FP), AX

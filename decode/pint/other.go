@@ -15,3 +15,5 @@ func crcBelow(key uint32, limits *[MaxHops]uint32, k int) uint64 { return crcBel
 func crcValues(dst []uint32, key uint32, values []uint32, shift int) {
 	crcValuesGo(dst, key, values, shift)
 }
+
+func equal64(values *[64]uint32, want uint32) uint64 { return equal64Go(values, want) }

@@ -37,6 +37,20 @@ func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
 	}
 }
 
+// Match removes from a set, which has a bit for each of values in as many words as that takes, those whose Value is not
+// want: the candidates for a hop that cannot have written a digest. It does not look at words of the set that are empty.
+func (s *Scheme) Match(set []uint64, p *Packet, role Role, values []uint32, want uint32) {
+	var buf [64]uint32
+	for n := range set {
+		if set[n] == 0 {
+			continue
+		}
+		part := values[min(n*64, len(values)):min(n*64+64, len(values))]
+		s.Values(buf[:], p, role, part)
+		set[n] &= equal64(&buf, want) & (1<<len(part) - 1)
+	}
+}
+
 // Sum is the digest of an instance of a packet after a path, of which Writers gave the writers: the XOR of what they
 // contribute. Writers beyond the path are left out.
 func (s *Scheme) Sum(p *Packet, writers uint64, path []uint32) (digest uint32) {

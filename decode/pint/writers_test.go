@@ -3,6 +3,7 @@ package pint
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -111,6 +112,75 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// Match keeps exactly those of a set whose value it is, and Sum is the XOR of values.
+func TestMatchAndSum(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for name, s := range schemes(t) {
+		for n := range 200 {
+			values := make([]uint32, n)
+			for i := range values {
+				values[i] = rng.Uint32N(1000)
+			}
+			p := s.Packet(rng.Uint32N(1000), 0)
+			role := Role(rng.IntN(3))
+			if p.Baseline {
+				role = Replaced
+			}
+			set := make([]uint64, (n+63)/64)
+			for i := range set {
+				set[i] = rng.Uint64() & rng.Uint64()
+			}
+			wrote, path := rng.Uint64(), values[:min(n, MaxHops)]
+			want, digest := make([]uint64, len(set)), uint32(0)
+			match := uint32(0)
+			if n > 0 {
+				match = s.Value(&p, role, values[rng.IntN(n)])
+			}
+			for i, v := range values {
+				if set[i/64]>>(i%64)&1 != 0 && s.Value(&p, role, v) == match {
+					want[i/64] |= 1 << (i % 64)
+				}
+			}
+			writers := uint64(0)
+			for i := range path {
+				writers |= wrote & (1 << i)
+			}
+			for i, v := range path {
+				if wrote>>i&1 != 0 {
+					digest ^= s.Value(&p, p.Role(writers, i+1), v)
+				}
+			}
+			if s.Match(set, &p, role, values, match); !slices.Equal(set, want) {
+				t.Fatalf("seed %d: %s: matches %x, want %x", seed, name, set, want)
+			}
+			if got := s.Sum(&p, wrote, path); got != digest {
+				t.Fatalf("seed %d: %s: sum of %b: %#x, want %#x", seed, name, wrote, got, digest)
+			}
+		}
+	}
+}
+
+// Nothing here allocates.
+func TestAllocations(t *testing.T) {
+	values, dst, set := make([]uint32, 754), make([]uint32, 754), make([]uint64, 12)
+	for name, s := range schemes(t) {
+		id := uint32(0)
+		if n := testing.AllocsPerRun(100, func() {
+			p := s.Packet(id, 0)
+			sink += s.Writers(&p, 59)
+			s.Values(dst, &p, FoldedLast, values)
+			set[0] = ^uint64(0)
+			s.Match(set, &p, FoldedLast, values, 7)
+			sink += s.Digest(id, values[:59]) + s.Write(7, id, 59, 5)
+			sink += uint64(s.Check(id, 59, 7))
+			id++
+		}); n != 0 {
+			t.Errorf("%s: %v allocations per packet, want 0", name, n)
+		}
+	}
+}
+
 var sink uint64
 
 func BenchmarkWriters(b *testing.B) {
@@ -146,6 +216,27 @@ func BenchmarkVerify(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkMatch narrows the candidates of a hop.
+func BenchmarkMatch(b *testing.B) {
+	for _, name := range []string{"mix", "crc"} {
+		b.Run(name+"/754", func(b *testing.B) {
+			s := scheme(b, configs()[name+" hybrid"])
+			values, set := make([]uint32, 754), make([]uint64, 12)
+			for i := range values {
+				values[i] = uint32(i)
+			}
+			p := s.Packet(1, 0)
+			for b.Loop() {
+				for i := range set {
+					set[i] = ^uint64(0)
+				}
+				s.Match(set, &p, FoldedLast, values, 7)
+			}
+			sink += set[0]
+		})
 	}
 }
 
