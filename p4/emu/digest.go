@@ -97,7 +97,7 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	}
 	p.digest = x.plan.Write(p.digest, p.digestID, hop, pint.Values{
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
-		Utilization: uint64(h.Utilization) * pint.UtilizationUnit / fullUtilization,
+		Utilization: uint64(h.Load),
 	}, uint32(mix(uint64(p.digestID)^roundingSalt)))
 	if d.forged != 0 && mix(uint64(p.digestID)^d.salt) < d.forged {
 		p.digest = mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - x.plan.Bits)

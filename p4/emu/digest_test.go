@@ -232,7 +232,7 @@ func checkDigest(t *testing.T, plan *pint.Plan, j *Journey) {
 		for i := range j.Hops {
 			h := &j.Hops[i]
 			v := map[string]uint64{
-				pint.LatencyValue: uint64(h.Latency()), pint.QueueValue: uint64(h.QueueBytes), pint.UtilizationValue: uint64(h.Utilization) << 16 / 10000,
+				pint.LatencyValue: uint64(h.Latency()), pint.QueueValue: uint64(h.QueueBytes), pint.UtilizationValue: uint64(h.Load),
 			}[q.Value]
 			most = max(most, v)
 			if q.Aggregation == pint.Dynamic {

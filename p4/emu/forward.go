@@ -103,7 +103,7 @@ func (n *Network) egress(p *packet, last bool) {
 	p.hops = append(p.hops, Hop{
 		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ifPort[p.in]), EgressPort: uint16(n.ifPort[p.out]),
 		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
-		QueueBytes: uint32(p.found), Utilization: n.queues[p.out].utilization,
+		QueueBytes: uint32(p.found), Utilization: n.queues[p.out].utilization, Load: n.queues[p.out].load,
 	})
 	h := &p.hops[len(p.hops)-1]
 	if p.kind == sourceRouted {

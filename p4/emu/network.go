@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -157,7 +158,9 @@ func New(cfg Config, seed uint64) (*Network, error) {
 	if err := n.buildGraph(source(5)); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
 	}
-	n.buildQueues()
+	if err := n.buildQueues(); err != nil {
+		return nil, fmt.Errorf("emulated network: %w", err)
+	}
 	if cfg.Plan != nil {
 		n.planner.share = probability(cfg.PINTShare)
 		n.planner.looped = make([]time.Duration, len(n.queues))
@@ -243,12 +246,20 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 	return nil
 }
 
-func (n *Network) buildQueues() {
+func (n *Network) buildQueues() error {
+	var line *pint.Line
+	if n.cfg.Plan != nil {
+		var err error
+		if line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, baseRTT); err != nil {
+			return err
+		}
+	}
 	n.queues = make([]queue, n.graph.NumInterfaces())
 	ps := max(1, 8e12/n.cfg.LinkRate)
 	for i := range n.queues {
-		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, reported: -1 << 62}
+		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, line: line, reported: -1 << 62}
 	}
+	return nil
 }
 
 func (n *Network) timer(kind uint8, arg int) (id int32) {

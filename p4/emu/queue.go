@@ -1,5 +1,12 @@
 package emu
 
+import (
+	"math"
+	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
 // queue is the egress queue of one interface and the line behind it. Packets are served in order at the line's rate.
 // When a packet is accepted its times are known, unless the rate changes or the link fails, so a packet costs one event
 // a hop; what has been sent is taken out whenever the queue is looked at.
@@ -19,6 +26,10 @@ type queue struct {
 	windowBytes int64
 	utilization uint32 // hundredths of a percent
 
+	line  *pint.Line // with a plan: what computes load, as HPCC does
+	meter pint.Meter
+	load  uint32 // in parts of pint.UtilizationUnit
+
 	reported int64 // time of the last queue report
 }
 
@@ -31,6 +42,9 @@ type sending struct {
 
 // utilizationWindow is the time over which switches measure the use of their lines.
 const utilizationWindow = 100e6
+
+// baseRTT is the time over which the utilisation that digests tell of is averaged, T of HPCC.
+const baseRTT = 20 * time.Millisecond
 
 // fullUtilization is the utilization of a line that is never idle.
 const fullUtilization = 10000
@@ -50,6 +64,9 @@ func (q *queue) drain(now int64) (cross int) {
 		q.roll(s.done)
 		q.windowBytes += int64(s.bytes)
 		q.bytes -= int64(s.bytes)
+		if q.line != nil {
+			q.load = uint32(min(q.line.Step(&q.meter, s.done, uint32(s.bytes), uint32(q.bytes)), math.MaxUint32))
+		}
 		q.head = (q.head + 1) & (len(q.ring) - 1)
 		q.size--
 		if s.pkt < 0 {

@@ -56,6 +56,7 @@ type Hop struct {
 	Egress      time.Duration // out of the queue
 	QueueBytes  uint32        // found in the queue
 	Utilization uint32        // of the egress line, hundredths of a percent
+	Load        uint32        // the same as HPCC has it, in parts of pint.UtilizationUnit; 0 without a plan
 	Recorded    bool          // the node added its block to the packet
 }
 
