@@ -99,14 +99,19 @@ func (b *pintBench) runs(most int) int {
 	return min(most, 10_000)
 }
 
-// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the
-// options' seed, the point's name and the number of the run. The results are in the order of the runs.
-func sample[T any](b *pintBench, point string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
+func (b *pintBench) progress(point string) {
 	if b.o.Progress != nil {
 		b.o.Progress(point)
 	}
+}
+
+// sample repeats an experiment. Each worker makes its own with begin; a run gets random numbers that depend on the
+// options' seed, the name of the stream and the number of the run, so that experiments with the same stream meet the same
+// packets. The results are in the order of the runs. The point is what progress is told.
+func sample[T any](b *pintBench, point, stream string, runs int, begin func() (func(r *rand.Rand) (T, error), error)) ([]T, error) {
+	b.progress(point)
 	h := fnv.New64a()
-	io.WriteString(h, point)
+	io.WriteString(h, stream)
 	results := make([]T, runs)
 	workers := min(runtime.GOMAXPROCS(0), runs)
 	failed := make([]error, workers)

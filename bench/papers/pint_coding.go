@@ -50,7 +50,7 @@ func (b *pintBench) coding() error {
 		if err != nil {
 			return err
 		}
-		progress, err := sample(b, c.name, b.runs(10_000), counting(func(r *rand.Rand) []uint8 {
+		progress, err := sample(b, c.name, "coding", b.runs(10_000), counting(func(r *rand.Rand) []uint8 {
 			return receive(scheme, c.eliminate, r)
 		}))
 		if err != nil {

@@ -62,7 +62,7 @@ func (b *pintBench) decodedCost(n *network) error {
 	t := PINTTable{
 		Title:   "Cost of a digest once the path is known, " + n.name,
 		Columns: []string{"coding", "digest", "hops", "ns a digest: least of 15", "median"},
-		Notes:   []string{"1000 flows in turn; times of this machine, whose other work makes medians larger."},
+		Notes:   []string{"1000 flows in turn, or as many as runs are asked for; times of this machine, whose other work makes medians larger."},
 	}
 	for _, coding := range []struct {
 		name   string
@@ -76,9 +76,7 @@ func (b *pintBench) decodedCost(n *network) error {
 				return err
 			}
 			for _, hops := range []int{5, 12, 24, 36, 48, 59} {
-				if b.o.Progress != nil {
-					b.o.Progress(fmt.Sprintf("decoded flows of %d hops", hops))
-				}
+				b.progress(fmt.Sprintf("decoded flows of %d hops", hops))
 				least, median, err := b.verify(n, scheme, hops)
 				if err != nil {
 					return err
@@ -98,7 +96,8 @@ func (b *pintBench) verify(n *network, scheme *pint.Scheme, hops int) (least, me
 		return 0, 0, err
 	}
 	r := rand.New(rand.NewPCG(b.o.Seed, uint64(hops)))
-	const flows, packets = 1000, 64
+	const packets = 64
+	flows := min(b.runs(1000), 1000)
 	var traces []*traceOf
 	for range flows {
 		path := n.path(hops, r)
@@ -117,7 +116,7 @@ func (b *pintBench) verify(n *network, scheme *pint.Scheme, hops int) (least, me
 				our.tracer.Add(&f.flow, f.ids[p], hops, f.digests[p])
 			}
 		}
-		times = append(times, float64(time.Since(start).Nanoseconds())/flows/packets)
+		times = append(times, float64(time.Since(start).Nanoseconds())/float64(flows*packets))
 	}
 	least, median, _ = spread(times)
 	return least, median, b.ctx.Err()
@@ -142,9 +141,7 @@ func (b *pintBench) undecidedCost(n *network) error {
 		if err != nil {
 			return err
 		}
-		if b.o.Progress != nil {
-			b.o.Progress("undecided flows, " + k.name)
-		}
+		b.progress("undecided flows, " + k.name)
 		r := rand.New(rand.NewPCG(b.o.Seed, 1))
 		flows := b.runs(1000)
 		var each []float64
@@ -211,9 +208,7 @@ func (b *pintBench) memoryCost() error {
 	if b.o.Runs > 0 {
 		flows = min(100*b.o.Runs, costFlows)
 	}
-	if b.o.Progress != nil {
-		b.o.Progress(fmt.Sprintf("%d flows", flows))
-	}
+	b.progress(fmt.Sprintf("%d flows", flows))
 	t := PINTTable{
 		Title:   fmt.Sprintf("Memory of %d flows at once with paths of 5 switches, %s", flows, n.name),
 		Columns: []string{"what", "bytes a flow", "MB"},

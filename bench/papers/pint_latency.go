@@ -229,7 +229,7 @@ func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []laten
 	if b.o.Runs > 0 {
 		runs = b.o.Runs
 	}
-	results, err := sample(b, fmt.Sprintf("%s latencies, %d packets", load.name, packets), runs, func() (func(*rand.Rand) ([][]float64, error), error) {
+	results, err := sample(b, fmt.Sprintf("%s latencies, %d packets, %v", load.name, packets, x), load.name, runs, func() (func(*rand.Rand) ([][]float64, error), error) {
 		e := latencyRun{load: load, scheme: scheme, packets: packets, variants: variants, codes: codes}
 		return e.run, nil
 	})
@@ -354,7 +354,7 @@ func (b *pintBench) codeErrors() error {
 			if err != nil {
 				return err
 			}
-			results, err := sample(b, fmt.Sprintf("codes, %s, %d bits", load.name, bits), b.runs(2000), counting(func(r *rand.Rand) (mean [3]float64) {
+			results, err := sample(b, fmt.Sprintf("codes, %s, %d bits", load.name, bits), load.name, b.runs(2000), counting(func(r *rand.Rand) (mean [3]float64) {
 				values := make([]uint64, batch)
 				load.draw(values, r)
 				for _, v := range values {

@@ -34,7 +34,7 @@ func (b *pintBench) loops() error {
 		{pint.Loops{Bits: 14, T: 3}, 32, ""},
 	} {
 		c.l.Seed = uint32(b.o.Seed)
-		counts, err := sample(b, fmt.Sprintf("T = %d, b = %d, %d hops", c.l.T, c.l.Bits, c.hops), b.runs(10_000), counting(func(r *rand.Rand) int {
+		counts, err := sample(b, fmt.Sprintf("T = %d, b = %d, %d hops", c.l.T, c.l.Bits, c.hops), "alarms", b.runs(10_000), counting(func(r *rand.Rand) int {
 			return falseAlarms(&c.l, c.hops, r)
 		}))
 		if err != nil {
@@ -58,7 +58,7 @@ func (b *pintBench) loops() error {
 	for _, t := range []int{0, 1, 3} {
 		for _, size := range []int{2, 4, 8} {
 			l := pint.Loops{Seed: uint32(b.o.Seed), Bits: 15, T: t}
-			hops, err := sample(b, fmt.Sprintf("T = %d, loop of %d", t, size), b.runs(10_000), counting(func(r *rand.Rand) int {
+			hops, err := sample(b, fmt.Sprintf("T = %d, loop of %d", t, size), "loops", b.runs(10_000), counting(func(r *rand.Rand) int {
 				return roundsToAlarm(&l, size, r)
 			}))
 			if err != nil {

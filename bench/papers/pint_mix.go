@@ -129,7 +129,7 @@ func (b *pintBench) mix() error {
 		{"automatic", []*pint.Plan{equal}},
 		{"automatic, path with frequency 1", []*pint.Plan{first}},
 	} {
-		results, err := sample(b, "three queries", b.runs(10_000), func() (func(*rand.Rand) (mixed, error), error) { return m.begin(c.plans) })
+		results, err := sample(b, "three queries, "+c.name, "three queries", b.runs(10_000), func() (func(*rand.Rand) (mixed, error), error) { return m.begin(c.plans) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}

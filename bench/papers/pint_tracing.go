@@ -163,8 +163,8 @@ func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) 
 
 // trace repeats one point.
 func (b *pintBench) trace(n *network, hops int, method string, begin func() (tracer, error)) (summary, int, error) {
-	point := fmt.Sprintf("%s, %d hops: %s", n.name, hops, method)
-	results, err := sample(b, point, b.runs(10_000), func() (func(*rand.Rand) (traced, error), error) {
+	stream := fmt.Sprintf("%s, %d hops", n.name, hops)
+	results, err := sample(b, stream+": "+method, stream, b.runs(10_000), func() (func(*rand.Rand) (traced, error), error) {
 		t, err := begin()
 		return func(r *rand.Rand) (traced, error) {
 			path := n.path(hops, r)
