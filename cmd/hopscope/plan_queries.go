@@ -335,6 +335,9 @@ func explainQueries(plan *planner.QueryPlan) (text []string) {
 // compare sets the packets of a query against what it wants.
 func compare(q *planner.PlannedQuery) string {
 	alone := fmt.Sprintf("%.3g times of alone", q.Packets/q.Alone)
+	if q.Packets < 1.0005*q.Alone {
+		alone = "as few as alone"
+	}
 	if q.Demand != planner.WantWithin {
 		return alone
 	}

@@ -1,6 +1,7 @@
 package querymix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -70,7 +71,7 @@ func Plan(p *planner.QueryProblem, o Options) (*planner.QueryPlan, error) {
 func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, usable []int, err error) {
 	d = planner.PlannedQuery{
 		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
-		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency), Alone: math.Inf(1),
+		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency),
 	}
 	if d.Flow == "" {
 		d.Flow = "5-tuple"
@@ -92,24 +93,7 @@ func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, 
 		}
 		d.Widths = append(d.Widths, pw)
 	}
-	for k := range d.Widths {
-		w := &d.Widths[k]
-		if w.Reason != "" {
-			continue
-		}
-		d.Alone = min(d.Alone, w.Packets)
-		for j := range d.Widths {
-			v := &d.Widths[j]
-			a, b := v.Width().Total(), w.Width().Total()
-			if v.Reason == "" && (a < b && v.Packets <= w.Packets || a == b && (v.Packets < w.Packets || v.Packets == w.Packets && j < k)) {
-				w.Reason = fmt.Sprintf("%s takes %.4g packets instead of %.4g, and no more bits", v.Width(), v.Packets, w.Packets)
-				break
-			}
-		}
-		if w.Reason == "" {
-			usable = append(usable, k)
-		}
-	}
+	usable, d.Alone = compare(d.Widths)
 	switch d.Goal = d.Alone; {
 	case q.Within > 0:
 		d.Goal, d.Demand = q.Within, planner.WantWithin
@@ -119,6 +103,35 @@ func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, 
 		d.Demand = planner.WantAlone
 	}
 	return d, usable, nil
+}
+
+// compare finds the widths that can be the best ones, and says of the others which takes no more bits and no more packets.
+// alone is the fewest packets.
+func compare(widths []planner.PlannedWidth) (usable []int, alone float64) {
+	alone = math.Inf(1)
+	var can []int
+	for k, w := range widths {
+		if w.Reason == "" {
+			can = append(can, k)
+			alone = min(alone, w.Packets)
+		}
+	}
+	for _, k := range can {
+		best := k
+		for _, j := range can {
+			v, b := &widths[j], &widths[best]
+			if bits := v.Width().Total(); bits <= widths[k].Width().Total() &&
+				cmp.Or(cmp.Compare(v.Packets, b.Packets), cmp.Compare(bits, b.Width().Total()), cmp.Compare(j, best)) < 0 {
+				best = j
+			}
+		}
+		if v := widths[best]; best == k {
+			usable = append(usable, k)
+		} else {
+			widths[k].Reason = fmt.Sprintf("%s takes %.4g packets instead of %.4g, and no more bits", v.Width(), v.Packets, widths[k].Packets)
+		}
+	}
+	return usable, alone
 }
 
 // reasons says why no width of a query can be used.
