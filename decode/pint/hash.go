@@ -30,16 +30,20 @@ const (
 	ofRounding
 )
 
-// key makes the key of one function for one packet. Keys alone are not uniform enough for HashCRC to be used as hashes.
-func (h Hash) key(seed, id, function uint32) uint64 {
+// salt is what a function adds to packet ids before they become keys.
+func (h Hash) salt(seed, function uint32) uint64 {
 	if h == HashCRC {
-		return uint64(crc(crc(seed+function*0x85ebca6b) + id))
+		return uint64(crc(seed + function*0x85ebca6b))
 	}
-	return mixKey(seed, id, function)
+	return uint64(seed)<<32 ^ uint64(function)*0xd6e8feb86659fd93
 }
 
-func mixKey(seed, id, function uint32) uint64 {
-	return finish(uint64(seed)<<32 ^ uint64(id) ^ uint64(function)*0xd6e8feb86659fd93)
+// key makes the key of one function for one packet. Keys alone are not uniform enough for HashCRC to be used as hashes.
+func (h Hash) key(salt uint64, id uint32) uint64 {
+	if h == HashCRC {
+		return uint64(crc(uint32(salt) + id))
+	}
+	return finish(salt ^ uint64(id))
 }
 
 // hash maps x to 32 uniform bits with a key.
@@ -51,11 +55,11 @@ func (h Hash) hash(key uint64, x uint32) uint32 {
 }
 
 // global is a hash of the packet id alone.
-func (h Hash) global(seed, id, function uint32) uint32 {
-	if h == HashMix {
-		return uint32(mixKey(seed, id, function) >> 32)
+func (h Hash) global(salt uint64, id uint32) uint32 {
+	if h == HashCRC {
+		return crcHash(crc(uint32(salt)+id), hopCRC[0])
 	}
-	return crcHash(uint32(h.key(seed, id, function)), hopCRC[0])
+	return uint32(finish(salt^uint64(id)) >> 32)
 }
 
 // below is the set of the first k hops, up to MaxHops, whose hashes are not above their limits.

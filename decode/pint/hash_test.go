@@ -242,7 +242,7 @@ func TestPacketsAreIndependent(t *testing.T) {
 				}
 				last = v
 				instances[v<<4|int(s.Value(&q, Replaced, node))]++
-				fragments[v<<4|int(uint64(h.global(seed, id, ofFragment))*16>>32)]++
+				fragments[v<<4|int(uint64(h.global(h.salt(seed, ofFragment), id))*16>>32)]++
 			}
 			even := func(int) float64 { return 1. / 256 }
 			tooUnequal(t, "neighbouring packets", next, even)

@@ -47,7 +47,7 @@ func (l *Loops) Validate() error {
 // Step is what the switch with that node id does to the packet's digest at a hop, counted from 1. It returns the new
 // digest, and true when the switch reports a loop.
 func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bool) {
-	own := uint64(l.Hash.hash(l.Hash.key(l.Seed, id, ofValues), node)) >> (32 - l.Bits)
+	own := uint64(l.Hash.hash(l.Hash.key(l.Hash.salt(l.Seed, ofValues), id), node)) >> (32 - l.Bits)
 	stored, count := digest&mask64(l.Bits), digest>>l.Bits
 	report := false
 	if hop > 1 && stored == own {
@@ -55,7 +55,7 @@ func (l *Loops) Step(digest uint64, id uint32, hop int, node uint32) (uint64, bo
 			count++
 		}
 	}
-	if uint64(l.Hash.hash(l.Hash.key(l.Seed, id, ofHops), uint32(hop))) < 1<<32/uint64(max(hop, 1)) {
+	if uint64(l.Hash.hash(l.Hash.key(l.Hash.salt(l.Seed, ofHops), id), uint32(hop))) < 1<<32/uint64(max(hop, 1)) {
 		stored, count = own, 0
 	}
 	return count<<l.Bits | stored, report

@@ -15,7 +15,7 @@ type Packet struct {
 // Fragment is the part of a value that the packet carries, 0 being the lowest bits; 0 for hashes.
 func (p *Packet) Fragment() int { return int(p.fragment) }
 
-// Packet hashes a packet id for an instance.
+// Packet hashes a packet id for an instance, below Instances.
 func (s *Scheme) Packet(id uint32, instance int) Packet {
 	switch s.dialect {
 	case mininet:
@@ -23,23 +23,22 @@ func (s *Scheme) Packet(id uint32, instance int) Packet {
 	case tofino:
 		return s.tofinoPacket(id)
 	}
-	seed := s.config.Seed + uint32(instance)*0x9e3779b9
-	h := s.config.Hash
+	h, salt := s.config.Hash, &s.salts[instance]
 	var hops, values uint64
-	if h == HashMix {
-		hops, values = mixKey(seed, id, ofHops), mixKey(seed, id, ofValues)
+	if h == HashMix { // in line
+		hops, values = finish(salt.hops^uint64(id)), finish(salt.values^uint64(id))
 	} else {
-		hops, values = h.key(seed, id, ofHops), h.key(seed, id, ofValues)
+		hops, values = h.key(salt.hops, id), h.key(salt.values, id)
 	}
 	layer, fragment := uint64(0), uint64(0)
 	if n := len(s.layers) - 1; n > 0 {
-		g := uint64(h.global(seed, id, ofLayer))
+		g := uint64(h.global(salt.layer, id))
 		for i := range n { // processors cannot guess the layer: no branch
 			layer += (s.layers[i].upTo - 1 - g) >> 63
 		}
 	}
 	if s.parts > 1 {
-		fragment = uint64(h.global(seed, id, ofFragment)) * uint64(s.parts) >> 32
+		fragment = uint64(h.global(salt.fragment, id)) * uint64(s.parts) >> 32
 	}
 	// The result is put together here and stays in registers.
 	return Packet{hops: hops, values: values, id: id, fragment: uint32(fragment), layer: uint8(layer), Baseline: layer == 0}

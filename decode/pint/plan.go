@@ -205,7 +205,7 @@ func (q *Query) check() error {
 
 // Set is the index of the set of queries that the packet carries: the global hash H over the cumulated shares.
 func (p *Plan) Set(packetID uint32) int {
-	h := uint64(p.Hash.global(p.Seed, packetID, ofSet))
+	h := uint64(p.Hash.global(p.Hash.salt(p.Seed, ofSet), packetID))
 	var sum float64
 	for i := range p.Sets {
 		if sum += p.Sets[i].Share; h < uint64(sum*(1<<32)+.5) {
@@ -231,7 +231,7 @@ func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) ui
 		case Dynamic: // independently for different queries
 			r = uint32(finish(uint64(rnd)<<8+uint64(slot.Query)) >> 32)
 		case PerPacket:
-			r = p.Hash.global(p.Seed, id, ofRounding+uint32(slot.Query))
+			r = p.Hash.global(p.Hash.salt(p.Seed, ofRounding+uint32(slot.Query)), id)
 		}
 		part := q.write(p.Part(digest, slot), id, hop, &v, r)
 		digest = digest&^(mask64(q.Bits)<<slot.Shift) | part<<slot.Shift

@@ -82,7 +82,7 @@ func TestPlanWrites(t *testing.T) {
 					t.Fatalf("seed %d: packet %d: code %d for latency %d", seed, id, c, v)
 				}
 			case "utilization":
-				if want := q.Code.Encode(highest, p.Hash.global(p.Seed, id, ofRounding+2)); uint32(got) != want {
+				if want := q.Code.Encode(highest, p.Hash.global(p.Hash.salt(p.Seed, ofRounding+2), id)); uint32(got) != want {
 					t.Fatalf("seed %d: packet %d: code %d for utilisation %d, want %d", seed, id, got, highest, want)
 				}
 			case "loop":

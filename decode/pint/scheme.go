@@ -12,6 +12,8 @@ const MaxHops = 64
 // MaxLayers is the largest number of XOR layers.
 const MaxLayers = 8
 
+const maxInstances = 8
+
 // Config describes a coding scheme: who writes into which packet, and what. Encoders and decoders that have the same
 // Config understand each other.
 type Config struct {
@@ -42,6 +44,7 @@ type Scheme struct {
 	dialect dialect
 	parts   uint32 // F, fragments of a value; 1 for hashes
 	layers  []layer
+	salts   [maxInstances]struct{ hops, values, layer, fragment uint64 }
 }
 
 type dialect uint8
@@ -58,6 +61,11 @@ func New(c Config) (*Scheme, error) {
 		return nil, err
 	}
 	s := &Scheme{config: c, parts: 1}
+	for n := range s.salts {
+		seed, x := c.Seed+uint32(n)*0x9e3779b9, &s.salts[n]
+		x.hops, x.values = c.Hash.salt(seed, ofHops), c.Hash.salt(seed, ofValues)
+		x.layer, x.fragment = c.Hash.salt(seed, ofLayer), c.Hash.salt(seed, ofFragment)
+	}
 	tau := fixed(c.Tau)
 	if len(c.P) == 0 {
 		tau = 1 << 32
@@ -82,8 +90,8 @@ func (c *Config) check() error {
 	if c.Bits < 1 || c.Bits > 32 {
 		bad("bits %d: want 1 to 32", c.Bits)
 	}
-	if c.Instances < 1 || c.Instances > 8 || c.Bits*c.Instances > 64 {
-		bad("instances %d of %d bits: want 1 to 8, and 64 bits at most", c.Instances, c.Bits)
+	if c.Instances < 1 || c.Instances > maxInstances || c.Bits*c.Instances > 64 {
+		bad("instances %d of %d bits: want 1 to %d, and 64 bits at most", c.Instances, c.Bits, maxInstances)
 	}
 	if !(c.Tau >= 0 && c.Tau <= 1) || c.Tau < 1 && len(c.P) == 0 {
 		bad("tau %v with %d XOR layers: want 0 to 1, and a layer if it is below 1", c.Tau, len(c.P))

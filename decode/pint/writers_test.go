@@ -2,6 +2,7 @@ package pint
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -75,15 +76,15 @@ func TestWritersAreWhoWrites(t *testing.T) {
 func TestWritersOutOfRange(t *testing.T) {
 	for name, s := range schemes(t) {
 		p := s.Packet(1, 0)
-		for _, k := range []int{-1 << 40, -1, 0} {
+		for _, k := range []int{math.MinInt, -1, 0} {
 			if got := s.Writers(&p, k); got != 0 {
 				t.Errorf("%s: writers after %d hops: %b", name, k, got)
 			}
 		}
-		if got, want := s.Writers(&p, 1<<40), s.Writers(&p, MaxHops); got != want {
+		if got, want := s.Writers(&p, math.MaxInt), s.Writers(&p, MaxHops); got != want {
 			t.Errorf("%s: writers after very many hops: %b, want %b", name, got, want)
 		}
-		for _, i := range []int{-1 << 40, -1, 0, MaxHops + 1, 1 << 40} {
+		for _, i := range []int{math.MinInt, -1, 0, MaxHops + 1, math.MaxInt} {
 			if s.Writes(&p, i) {
 				t.Errorf("%s: hop %d writes", name, i)
 			}
