@@ -47,7 +47,7 @@ type Config struct {
 	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see [Flow].
 	Ends [][]int32
 
-	Confidence float64 // posterior from which on a path is known; 0.5 to below 1
+	Confidence float64 // posterior from which on a path is known; above 0.5, below 1
 	Unmodelled float64 // prior probability that the path is none of the model's
 	MaxHops    int     // longest path, up to pint.MaxHops
 
@@ -115,8 +115,8 @@ func (c *Config) check() error {
 	fallback(&c.Window, DefaultWindow)
 	fallback(&c.MemoryBytes, DefaultMemoryBytes)
 	fallback(&c.Work, DefaultWork)
-	if !(c.Confidence >= 0.5 && c.Confidence < 1) {
-		bad("confidence %v: want 0.5 to below 1", c.Confidence)
+	if !(c.Confidence > 0.5 && c.Confidence < 1) {
+		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}
 	if !(c.Unmodelled > 0 && c.Unmodelled < 1) {
 		bad("unmodelled %v: want above 0, below 1", c.Unmodelled)

@@ -21,8 +21,9 @@ type flowState struct {
 	digests  uint32 // that were new and not rejected
 	strays   uint32 // of those, explained by no known path
 	pause    uint32 // digests to be ignored, of a flow that is untraceable
-	restarts uint8  // contradictions since the last path became known
-	hopeless uint8  // how often the flow became untraceable
+	against  uint16 // contradictions since the last path became known
+	restarts uint8  // of those, since the flow was untraceable
+	hopeless uint8  // how often it became untraceable
 }
 
 // Known reports whether a path of the flow is known.

@@ -2,6 +2,7 @@ package pathtrace
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -47,6 +48,7 @@ type space struct {
 	node   []uint16 // of those
 	weight float64  // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
 	from   []float64
+	cover  float64 // probability that a packet's digests tell two values of a hop apart, of the hop for which it is least
 }
 
 // NewModel checks a Config and makes it ready.
@@ -172,6 +174,7 @@ func (m *Model) space(k int) *space {
 			s.from[u] = math.Log2(n)
 		}
 		s.weight = math.Log2(sum)
+		s.cover = m.coverage(k)
 		s.node = make([]uint16, k)
 		for h := range k {
 			row := s.domain[h*m.words:][:m.words]
@@ -182,6 +185,24 @@ func (m *Model) space(k int) *space {
 		}
 	})
 	return s
+}
+
+// coverage counts writers in some packets.
+func (m *Model) coverage(k int) float64 {
+	const packets = 1000
+	s := m.config.Scheme
+	var counts [pint.MaxHops]int
+	for id := range uint32(packets) {
+		var any uint64
+		for inst := range s.Instances() {
+			p := s.Packet(id, inst)
+			any |= s.Writers(&p, k)
+		}
+		for ; any != 0; any &= any - 1 {
+			counts[bits.TrailingZeros64(any)]++
+		}
+	}
+	return float64(max(slices.Min(counts[:k]), 1)) / packets * (1 - math.Exp2(-float64(s.Width())))
 }
 
 // count counts the paths of k hops from every node: all sequences without links, walks with them, which are more than

@@ -178,7 +178,7 @@ func TestPosterior(t *testing.T) {
 		if v > 6 {
 			k = min(k, 5)
 		}
-		c := Config{Scheme: scheme, Confidence: []float64{0.5, 0.9, 1 - 1e-6}[r.IntN(3)], Work: 1e6}
+		c := Config{Scheme: scheme, Confidence: []float64{0.6, 0.9, 1 - 1e-6}[r.IntN(3)], Work: 1e6}
 		for _, u := range r.Perm(200)[:v] {
 			c.Nodes = append(c.Nodes, uint32(u))
 		}

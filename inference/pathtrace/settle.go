@@ -7,7 +7,16 @@ func (t *Tracer) learn(f *Flow, tr *trace, p packet) Event {
 	if !t.remember(tr, p) {
 		return Duplicate
 	}
+	tr.active = min(tr.active+1, len(tr.recent))
+	if p.known {
+		tr.explained++
+	} else {
+		tr.strays++
+	}
 	tr.credit = min(tr.credit+t.m.config.Work, maxCredit*t.m.config.Work)
+	if tr.doubted {
+		return t.confirms(f, tr, p)
+	}
 	t.fold(tr, p.id, p.digest)
 	t.winnow(tr, p)
 	t.narrow(tr)
@@ -37,11 +46,14 @@ func (t *Tracer) settle(f *Flow, tr *trace) Event {
 	if tr.dead || tr.complete && len(tr.witnesses) == 0 {
 		return t.contradicted(f, tr)
 	}
-	if !tr.complete || f.Known() && tr.strays < 2 {
+	if !tr.complete {
 		return Pending
 	}
 	path, share := t.best(f, tr)
-	if share < t.m.config.Confidence {
+	if share < t.m.config.Confidence || !t.replaces(f, tr) {
+		return Pending
+	}
+	if tr.doubted = f.state.against > 0; tr.doubted {
 		return Pending
 	}
 	return t.learnt(f, tr, path, 1-share)
@@ -80,10 +92,38 @@ func (t *Tracer) look(tr *trace) {
 // maxWitnesses is how many paths are kept to show that there are several.
 const maxWitnesses = 4
 
+// other is log2 of the odds of a path that the model does not know, or of digests that come from no path. After a
+// contradiction they are even, and grow, so that all attempts together hardly end with a wrong path.
+func (t *Tracer) other(f *Flow) float64 {
+	if f.state.against == 0 {
+		return t.m.other
+	}
+	return 2 * math.Log2(float64(f.state.against)+1)
+}
+
+// mixture and errors are a trace's doubts after a contradiction. Packets may take two paths: a wrong path that is made of both
+// has a hop that is another one on the first path, and one on the second, and each digest may tell that. One digest in eight
+// times as many may be wrong. Against the first stand the digests that agree.
+const mixture = 6 // bits by which it is less likely than one path
+
+// confirms weighs one more digest for or against the only path that explains all digests before it.
+func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
+	path, share := t.best(f, tr)
+	if c := tr.space.cover; t.agrees(path, p.id, p.digest) {
+		tr.score += math.Log2((1 - c/8) / (1 - c))
+	} else if tr.score -= 3; tr.score < -6 {
+		return t.contradicted(f, tr)
+	}
+	if tr.score < math.Log2(1/(1-t.m.config.Confidence))-mixture || !t.replaces(f, tr) {
+		return Pending
+	}
+	return t.learnt(f, tr, path, 1-share)
+}
+
 // best is the witness with the greatest weight and its probability, if there are no other paths than the witnesses and
 // those that the model does not know. Digests of these are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
-	sum := math.Exp2(t.m.other - tr.bits + t.m.total(tr.space, f.Ingress, f.Egress))
+	sum := math.Exp2(t.other(f) - tr.bits + t.m.total(tr.space, f.Ingress, f.Egress))
 	weight := 0.0
 	for i := 0; i < len(tr.witnesses); i += tr.k {
 		p := tr.witnesses[i : i+tr.k]
@@ -99,6 +139,20 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	return path, weight / sum
 }
 
+// replaces reports whether there are enough digests that no known path explains to tell a new path from errors, and, if
+// digests that a known path explains helped to find it, from packets of two paths: among those that tell the two apart none
+// would be of the old one by chance.
+func (t *Tracer) replaces(f *Flow, tr *trace) bool {
+	if !f.Known() {
+		return true
+	}
+	need := 2.0
+	if tr.explained > 0 {
+		need = max(need, math.Log2(1/(1-t.m.config.Confidence))-mixture)
+	}
+	return float64(tr.strays) >= need
+}
+
 // learnt makes the path of a trace a known one.
 func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event {
 	e := Decoded
@@ -110,7 +164,7 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 	}
 	ref := t.slab.put(path)
 	r := t.slab.get(ref)
-	r.agree(uint32(len(tr.recent)))
+	r.agree(uint32(tr.active))
 	r.see(tr.seen)
 	r.setWrong(wrong)
 	if last := f.paths[maxPaths-1]; last != 0 {
@@ -118,69 +172,7 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 	}
 	copy(f.paths[1:], f.paths[:])
 	f.paths[0] = ref
-	f.state.restarts, f.state.hopeless = 0, 0
+	f.state.against, f.state.restarts, f.state.hopeless = 0, 0, 0
 	t.close(f)
 	return e
-}
-
-// contradicted starts a trace anew that no path explains. Where a path was known before, packets may still take it, and
-// only the others count from now on; otherwise the path may have changed meanwhile, and old digests are forgotten.
-func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
-	t.unroll(tr)
-	if f.Known() && tr.all {
-		tr.all = false
-		n := 0
-		for _, p := range tr.recent {
-			if !p.known {
-				tr.recent[n] = p
-				n++
-			}
-		}
-		tr.recent = tr.recent[:n]
-		if t.replay(f, tr) {
-			return Pending
-		}
-	}
-	if f.state.restarts++; f.state.restarts >= maxRestarts {
-		f.state.restarts = 0
-		f.state.pause = patience << min(f.state.hopeless, 8)
-		f.state.hopeless = min(f.state.hopeless+1, 8)
-		t.close(f)
-		return Untraceable
-	}
-	for {
-		tr.recent = tr.recent[:copy(tr.recent, tr.recent[(len(tr.recent)+1)/2:])]
-		if t.replay(f, tr) {
-			return Contradiction
-		}
-		if len(tr.recent) == 0 {
-			t.close(f)
-			return Contradiction
-		}
-	}
-}
-
-// unroll puts the ring of digests in order.
-func (t *Tracer) unroll(tr *trace) {
-	if tr.oldest != 0 {
-		t.ring = append(append(t.ring[:0], tr.recent[tr.oldest:]...), tr.recent[:tr.oldest]...)
-		copy(tr.recent, t.ring)
-		tr.oldest = 0
-	}
-}
-
-// replay opens a trace with the digests that it remembers. It reports whether there may be a path.
-func (t *Tracer) replay(f *Flow, tr *trace) bool {
-	t.open(tr, f, tr.k)
-	tr.strays = 0
-	for _, p := range tr.recent {
-		if !p.known {
-			tr.strays++
-		}
-		if t.fold(tr, p.id, p.digest); tr.dead {
-			return false
-		}
-	}
-	t.narrow(tr)
-	return !tr.dead
 }

@@ -27,7 +27,7 @@ func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 		return Status{}, false
 	}
 	tr := t.traces[f.trace-1]
-	s = Status{Known: tr.known, Seen: tr.seen, Digests: len(tr.recent)}
+	s = Status{Known: tr.known, Seen: tr.seen, Digests: tr.active}
 	from := len(dst)
 	for h := range tr.k {
 		dst = append(dst, 0)

@@ -40,7 +40,7 @@ type trace struct {
 	excluded                uint64 // known hops whose node is no candidate of other hops any more
 	dead                    bool   // no path explains all digests
 
-	recent []packet // the last digests, a ring
+	recent []packet // the last digests, a ring until it is unrolled
 	oldest int
 	xors   []xor
 	paired bool    // hops with few candidates were compared
@@ -50,15 +50,19 @@ type trace struct {
 
 	witnesses []uint16 // paths of k nodes that explain all digests, so that there is no use in a search
 	complete  bool     // there are no others
+	doubted   bool     // one path is left, but digests contradicted each other before; it has to stand the test of more of them
+	score     float64  // of that test, log2
 	credit    int      // steps that a search may take
 	need      int      // credit below which the next search would not get further than the last one
 
-	all     bool // all digests belong to this path; otherwise only those that no known path explains
-	strays  int  // digests that no known path explains
-	matches int  // digests in a row that a known path explains
-	length  int  // number of hops of the last digest, and how many in a row had it
-	lengths int
-	bytes   int
+	all               bool // all digests belong to this path; otherwise only those that no known path explains
+	active            int  // digests, the last ones of those remembered, that the trace is made of; of those,
+	strays, explained int  // some are not explained by a known path, and others are
+	samplings         int  // how often a part of the digests was looked at
+	matches           int  // digests in a row that a known path explains
+	length            int  // number of hops of the last digest, and how many in a row had it
+	lengths           int
+	bytes             int
 }
 
 func (tr *trace) row(h int) []uint64 { return tr.domain[h*tr.words:][:tr.words] }
@@ -80,8 +84,8 @@ func (t *Tracer) open(tr *trace, f *Flow, k int) {
 		copy(tr.node, s.node)
 	}
 	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
-	tr.bits, tr.need, tr.paired = 0, 0, false
-	tr.little = t.m.total(s, f.Ingress, f.Egress) + t.m.other - math.Log2(1/t.m.config.Confidence-1)
+	tr.bits, tr.need, tr.paired, tr.doubted, tr.score = 0, 0, false, false, 0
+	tr.little = t.m.total(s, f.Ingress, f.Egress) + t.other(f) - math.Log2(1/t.m.config.Confidence-1)
 	if set := t.m.end(f.Ingress); set != nil {
 		t.intersect(tr, 0, set)
 	}

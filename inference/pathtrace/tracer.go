@@ -30,13 +30,14 @@ type Tracer struct {
 	next    []int32
 	packets []pint.Packet
 	found   []uint16
+	trial   trace
+	part    []packet
 	ring    []packet
 }
 
 const (
 	maxFound    = 16  // paths that a search lists; when there are more, some of them show that
 	patience    = 256 // digests in a row that known paths explain, until those that they do not are forgotten
-	maxRestarts = 24  // contradictions until a flow counts as untraceable
 	maxCredit   = 64  // digests' worth of work that can be saved
 	maxSearch   = 16  // and that one search may cost
 	strayLength = 4   // digests in a row with another number of hops that make a trace start anew
@@ -169,11 +170,10 @@ func (t *Tracer) stray(f *Flow, p packet, hops int) Event {
 		if tr.lengths++; tr.lengths < strayLength {
 			return Ignored
 		}
-		tr.recent, tr.oldest, tr.strays = tr.recent[:0], 0, 0
+		t.forget(tr)
 		t.open(tr, f, hops)
 	}
 	tr.length, tr.lengths = hops, 0
-	tr.strays++
 	e := t.learn(f, tr, p)
 	if fresh && e == Pending && f.Known() {
 		return Inconsistent
@@ -197,12 +197,17 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	}
 	f.trace = i + 1
 	tr := t.traces[i]
-	tr.recent, tr.oldest, tr.all = tr.recent[:0], 0, true
-	tr.matches, tr.strays, tr.length, tr.lengths = 0, 0, k, 0
+	t.forget(tr)
+	tr.all, tr.matches, tr.length, tr.lengths = true, 0, k, 0
 	tr.credit = 8 * t.m.config.Work
 	t.open(tr, f, k)
 	t.account(tr)
 	return true
+}
+
+// forget leaves a trace without digests.
+func (t *Tracer) forget(tr *trace) {
+	tr.recent, tr.oldest, tr.active, tr.strays, tr.explained, tr.samplings = tr.recent[:0], 0, 0, 0, 0, 0
 }
 
 // close takes a flow's trace away.

@@ -1,0 +1,269 @@
+package pathtrace
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// sparse is a wide area network: a ring with some chords.
+func sparse(r *rand.Rand, v int) Config {
+	c := Config{}
+	for u := range v {
+		c.Nodes = append(c.Nodes, uint32(5000+3*u))
+		c.Links = append(c.Links, [2]int32{int32(u), int32((u + 1) % v)})
+		if r.IntN(5) == 0 {
+			c.Links = append(c.Links, [2]int32{int32(u), int32((u + 2 + r.IntN(12)) % v)})
+		}
+	}
+	return c
+}
+
+// shortestPath draws one of the shortest paths between two random nodes that has some number of hops.
+func shortestPath(r *rand.Rand, m *Model, from, to int, k int) []uint32 {
+	v := len(m.nodes)
+	for {
+		s, e := uint16(r.IntN(v)), uint16(r.IntN(v))
+		if from >= 0 {
+			s, e = uint16(from), uint16(to)
+		}
+		if m.distance(s, e) != k-1 {
+			continue
+		}
+		path := []uint32{m.nodes[s]}
+		for u := s; u != e; {
+			var next []uint16
+			for _, w := range m.neighbours(u) {
+				if m.distance(w, e) == m.distance(u, e)-1 {
+					next = append(next, w)
+				}
+			}
+			u = next[r.IntN(len(next))]
+			path = append(path, m.nodes[u])
+		}
+		return path
+	}
+}
+
+// lab is a flow whose packets take paths that a test chooses.
+type lab struct {
+	t      *testing.T
+	r      *rand.Rand
+	seed   uint64
+	scheme *pint.Scheme
+	m      *Model
+	tracer *Tracer
+	flow   Flow
+	events [NumEvents]int
+}
+
+func newLab(t *testing.T, seed uint64, bits, instances int, routing Routing) *lab {
+	r := rand.New(rand.NewPCG(seed, 3))
+	c := sparse(r, 150)
+	p := pint.Published(bits)
+	p.Instances, p.Seed = instances, r.Uint32()
+	scheme, err := pint.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Scheme, c.Routing = scheme, routing
+	m, err := NewModel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{t: t, r: r, seed: seed, scheme: scheme, m: m, tracer: New(m)}
+}
+
+func (l *lab) send(path []uint32) Event {
+	id := l.r.Uint32()
+	e := l.tracer.Add(&l.flow, id, len(path), l.scheme.Digest(id, path))
+	l.events[e]++
+	return e
+}
+
+func (l *lab) forge(hops int) Event {
+	e := l.tracer.Add(&l.flow, l.r.Uint32(), hops, l.r.Uint64()>>(64-l.scheme.Width()*l.scheme.Instances()))
+	l.events[e]++
+	return e
+}
+
+// until sends packets until an event, at most n.
+func (l *lab) until(want Event, n int, path func() []uint32) int {
+	l.t.Helper()
+	for i := range n {
+		switch e := l.send(path()); e {
+		case want:
+			return i + 1
+		case Decoded, Changed, Parallel, Untraceable:
+			got, _ := l.tracer.Path(&l.flow, 0, nil)
+			l.t.Fatalf("seed %d: packet %d: %v instead of %v: %d", l.seed, i, e, want, got.Nodes)
+		}
+	}
+	l.t.Fatalf("seed %d: no %v after %d packets: %v", l.seed, want, n, l.events)
+	return 0
+}
+
+func (l *lab) wantPath(i int, want []uint32) {
+	l.t.Helper()
+	got, ok := l.tracer.Path(&l.flow, i, nil)
+	if !ok || !got.Complete || !slices.Equal(got.Nodes, want) {
+		l.t.Fatalf("seed %d: path %d is %v %d, want %d", l.seed, i, ok, got.Nodes, want)
+	}
+}
+
+// always and either choose paths for packets.
+func always(path []uint32) func() []uint32 { return func() []uint32 { return path } }
+
+func (l *lab) either(a, b []uint32) func() []uint32 {
+	return func() []uint32 {
+		if l.r.IntN(2) == 0 {
+			return a
+		}
+		return b
+	}
+}
+
+// twoPaths draws two paths, of the same or another number of hops.
+func (l *lab) twoPaths(round int) (a, b []uint32) {
+	a = shortestPath(l.r, l.m, -1, 0, 9)
+	for {
+		if b = shortestPath(l.r, l.m, -1, 0, 9+round%3); !slices.Equal(a, b) {
+			return a, b
+		}
+	}
+}
+
+func eachLab(t *testing.T, rounds int, test func(l *lab, round int)) {
+	seed := rand.Uint64()
+	for round := range rounds {
+		test(newLab(t, seed+uint64(round), []int{8, 8, 4}[round%3], []int{2, 1, 2}[round%3], Routing(round%3)), round/3)
+	}
+}
+
+// A flow whose path changes: the first digest that does not fit tells it, and soon the new path is known.
+func TestChange(t *testing.T) {
+	total := 0
+	eachLab(t, 90, func(l *lab, round int) {
+		a, b := l.twoPaths(round)
+		l.until(Decoded, 400, always(a))
+		l.wantPath(0, a)
+		for range 50 {
+			if e := l.send(a); e != Verified {
+				t.Fatalf("seed %d: %v", l.seed, e)
+			}
+		}
+		total += l.until(Changed, 600, always(b))
+		l.wantPath(0, b)
+		l.wantPath(1, a)
+		if l.events[Inconsistent] != 1 {
+			t.Fatalf("seed %d: %v", l.seed, l.events)
+		}
+		l.until(Returned, 100, always(a))
+		l.wantPath(0, a)
+	})
+	t.Logf("%.1f packets until the new path is known", float64(total)/90)
+}
+
+// Bursts of packets take one path, then the other: both become known.
+func TestFlowlets(t *testing.T) {
+	eachLab(t, 45, func(l *lab, round int) {
+		a, b := l.twoPaths(round)
+		for range 20 {
+			for range 60 {
+				l.send(a)
+			}
+			for range 60 {
+				l.send(b)
+			}
+		}
+		l.wantPath(0, b)
+		l.wantPath(1, a)
+		if _, ok := l.tracer.Path(&l.flow, 2, nil); ok || l.events[Untraceable] > 0 {
+			t.Fatalf("seed %d: %v", l.seed, l.events)
+		}
+	})
+}
+
+// One path is known, then packets are spread over two.
+func TestSpreadLater(t *testing.T) {
+	total := 0
+	eachLab(t, 45, func(l *lab, round int) {
+		a, b := l.twoPaths(round)
+		l.until(Decoded, 400, always(a))
+		for n := range 3000 {
+			if e := l.send(l.either(a, b)()); e == Parallel || e == Changed {
+				total += n + 1
+				break
+			}
+		}
+		l.bothKnown(a, b)
+	})
+	t.Logf("%.1f packets until the second path is known", float64(total)/45)
+}
+
+func (l *lab) bothKnown(a, b []uint32) {
+	l.t.Helper()
+	first, _ := l.tracer.Path(&l.flow, 0, nil)
+	second, ok := l.tracer.Path(&l.flow, 1, nil)
+	if !ok || !(slices.Equal(first.Nodes, a) && slices.Equal(second.Nodes, b) || slices.Equal(first.Nodes, b) && slices.Equal(second.Nodes, a)) {
+		l.t.Fatalf("seed %d: known are %d and %d, want %d and %d: %v", l.seed, first.Nodes, second.Nodes, a, b, l.events)
+	}
+}
+
+// Packets are spread over two paths from the first one on.
+func TestSpread(t *testing.T) {
+	total := 0
+	eachLab(t, 45, func(l *lab, round int) {
+		a, b := l.twoPaths(round)
+		last := 0
+		for n := range 4000 {
+			if e := l.send(l.either(a, b)()); e == Parallel || e == Changed {
+				last = n + 1
+			}
+		}
+		l.bothKnown(a, b)
+		total += last
+	})
+	t.Logf("%.1f packets until both paths are known", float64(total)/45)
+}
+
+// Forged digests lead to no path, and to bounded work and memory.
+func TestForged(t *testing.T) {
+	eachLab(t, 30, func(l *lab, round int) {
+		for range 20000 {
+			if e := l.forge(8 + round%3); e == Decoded || e == Changed || e == Parallel {
+				got, _ := l.tracer.Path(&l.flow, 0, nil)
+				t.Fatalf("seed %d: %v %d", l.seed, e, got.Nodes)
+			}
+		}
+		s := l.tracer.Stats()
+		if s.Events[Untraceable] < 2 || s.Events[Ignored] < 10000 || s.Undecided > 1 || s.Bytes > 1<<20 {
+			t.Fatalf("seed %d: %+v", l.seed, s)
+		}
+		if s.Steps > 20000*uint64(l.m.config.Work) {
+			t.Fatalf("seed %d: %d steps", l.seed, s.Steps)
+		}
+	})
+}
+
+// One in fifty digests is forged: the path stays what it is.
+func TestFewForged(t *testing.T) {
+	eachLab(t, 30, func(l *lab, round int) {
+		a := shortestPath(l.r, l.m, -1, 0, 9)
+		for n := range 4000 {
+			e := Pending
+			if l.r.IntN(50) == 0 && n > 0 {
+				e = l.forge(9)
+			} else {
+				e = l.send(a)
+			}
+			if e == Changed || e == Parallel {
+				got, _ := l.tracer.Path(&l.flow, 0, nil)
+				t.Fatalf("seed %d: %v %d, want %d", l.seed, e, got.Nodes, a)
+			}
+		}
+		l.wantPath(0, a)
+	})
+}
