@@ -173,7 +173,7 @@ func TestNodesCollideIndependently(t *testing.T) {
 				for i := range ids {
 					ids[i] = uint32(i) << spread
 				}
-				var same [nodes][nodes]int
+				var same [nodes][nodes]int32
 				var quads [500][4]int
 				var zeros [len(quads)][2]int
 				for n := 0; n < len(quads); { // those whose XOR is 0 in linear hashes
@@ -191,10 +191,9 @@ func TestNodesCollideIndependently(t *testing.T) {
 					s.Values(values, &p, Replaced, ids)
 					uniform[values[id%nodes]]++
 					for i, v := range values {
+						row := same[i][:i]
 						for j, w := range values[:i] {
-							if v == w {
-								same[i][j]++
-							}
+							row[j] += int32(notAbove(v^w, 0))
 						}
 					}
 					for n, q := range quads {
@@ -212,7 +211,7 @@ func TestNodesCollideIndependently(t *testing.T) {
 				var two, three, four deviation
 				for i := range same {
 					for _, n := range same[i][:i] {
-						two.add(n, packets, p)
+						two.add(int(n), packets, p)
 					}
 				}
 				for _, n := range zeros {
