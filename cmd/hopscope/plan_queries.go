@@ -211,7 +211,9 @@ func (o *queriesFlags) measure(c *cobra.Command, p *planner.QueryProblem) error 
 	var now atomic.Value
 	now.Store("")
 	t := newTracing(o.graph, routing, o.seed)
-	t.step = func(query string, w planner.Width) { now.Store(fmt.Sprintf("%s in %s bits", query, w)) }
+	t.step = func(query string, tau float64, xor []float64, w planner.Width) {
+		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, w, tau, xor))
+	}
 	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
 	defer done()
 	return t.measure(c.Context(), p)

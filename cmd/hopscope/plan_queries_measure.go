@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/hopscope/hopscope/cmd/collector"
@@ -15,6 +16,7 @@ import (
 
 const (
 	tracedPaths = 500       // for each width
+	triedPaths  = 100       // for each width and coding
 	maxDigests  = 1_000_000 // of a path that stays unknown
 )
 
@@ -25,7 +27,7 @@ type tracing struct {
 	network *collector.Network
 	routing pathtrace.Routing
 	seed    uint64
-	step    func(query string, width planner.Width) // tells of progress
+	step    func(query string, tau float64, xor []float64, width planner.Width) // tells of progress
 }
 
 func newTracing(g *topo.Graph, routing pathtrace.Routing, seed uint64) *tracing {
@@ -36,66 +38,116 @@ func newTracing(g *topo.Graph, routing pathtrace.Routing, seed uint64) *tracing 
 	return &tracing{graph: g, network: collector.NetworkOf(g, ids), routing: routing, seed: seed}
 }
 
-// measure fills in the packets of static queries that have none, for shortest paths of as many switches as they say.
+// measure fills in the packets of static queries that have none, for shortest paths of as many switches as they say, and
+// chooses their coding if they have none.
 func (t *tracing) measure(ctx context.Context, p *planner.QueryProblem) error {
-	hash := pint.HashMix
-	if p.Hash == "crc" {
-		hash = pint.HashCRC
-	}
 	for i := range p.Queries {
 		q := &p.Queries[i]
 		if q.Aggregation != planner.Static {
 			continue
 		}
-		if q.Tau == 0 && q.XOR == nil {
-			q.Tau, q.XOR = querymix.Hybrid(q.Hops)
+		var open []int // widths
+		for k, w := range q.Widths {
+			if w.Packets == 0 && w.Total() <= p.Bits {
+				open = append(open, k)
+			}
 		}
-		for k := range q.Widths {
-			w := &q.Widths[k]
-			if w.Packets > 0 || w.Total() > p.Bits {
-				continue
+		if len(open) == 0 {
+			continue
+		}
+		if q.Tau == 0 && q.XOR == nil {
+			if err := t.code(ctx, p, q, open); err != nil {
+				return err
 			}
-			t.step(q.Name, *w)
-			scheme, err := pint.New(pint.Config{Hash: hash, Seed: p.Seed, Bits: w.Bits, Instances: w.Instances, Tau: q.Tau, P: q.XOR})
-			if err == nil {
-				w.Packets, err = t.packets(ctx, scheme, q.Hops)
-			}
-			if err != nil {
-				return fmt.Errorf("query %q: width %s: %w", q.Name, w, err)
+		}
+		for _, k := range open {
+			var err error
+			if q.Widths[k].Packets, err = t.packets(ctx, p, q, k, tracedPaths, math.Inf(1)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// packets is the mean number of packets to a path of that many hops.
-func (t *tracing) packets(ctx context.Context, scheme *pint.Scheme, hops int) (float64, error) {
+// code finds the coding with the fewest packets, as the geometric mean over widths, among the paper's and some in which
+// more hops write: a decoder that knows links gains more from those.
+func (t *tracing) code(ctx context.Context, p *planner.QueryProblem, q *planner.Query, widths []int) error {
+	type coding struct {
+		tau float64
+		xor []float64
+	}
+	tau, xor := querymix.Hybrid(q.Hops)
+	layers := pint.MultiLayerRevised(1, q.Hops)
+	best, least := coding{tau, xor}, math.Inf(1)
+	fewest := make([]float64, len(q.Widths)) // by width
+	for k := range fewest {
+		fewest[k] = math.Inf(1)
+	}
+	for _, c := range []coding{best, {layers.Tau, layers.P}, {0.75, []float64{0.5}}, {0.5, []float64{0.5}}, {0.25, []float64{0.5}}} {
+		q.Tau, q.XOR = c.tau, c.xor
+		sum := 0.0
+		for _, k := range widths {
+			n, err := t.packets(ctx, p, q, k, triedPaths, 2*fewest[k])
+			if err != nil {
+				return err
+			}
+			sum += math.Log(n)
+			if fewest[k] = min(fewest[k], n); math.IsInf(n, 1) {
+				break
+			}
+		}
+		if sum < least {
+			best, least = c, sum
+		}
+	}
+	q.Tau, q.XOR = best.tau, best.xor
+	return nil
+}
+
+// packets is the mean number of packets to a path in one of the query's widths, or infinite if it is above the limit.
+func (t *tracing) packets(ctx context.Context, p *planner.QueryProblem, q *planner.Query, width, paths int, limit float64) (float64, error) {
+	w := q.Widths[width]
+	t.step(q.Name, q.Tau, q.XOR, w)
+	hash := pint.HashMix
+	if p.Hash == "crc" {
+		hash = pint.HashCRC
+	}
+	fail := func(err error) (float64, error) { return 0, fmt.Errorf("query %q: width %s: %w", q.Name, w, err) }
+	scheme, err := pint.New(pint.Config{Hash: hash, Seed: p.Seed, Bits: w.Bits, Instances: w.Instances, Tau: q.Tau, P: q.XOR})
+	if err != nil {
+		return fail(err)
+	}
 	model, err := pathtrace.NewModel(pathtrace.Config{Scheme: scheme, Nodes: t.network.Nodes, Links: t.network.Links, Routing: t.routing})
 	if err != nil {
-		return 0, err
+		return fail(err)
 	}
-	rng := rand.New(rand.NewPCG(t.seed, uint64(hops)))
+	rng := rand.New(rand.NewPCG(t.seed, uint64(q.Hops)))
 	tracer := pathtrace.New(model)
 	var flow pathtrace.Flow
 	var path []uint32
+	most := min(limit*float64(paths), maxDigests)
 	sum := 0
-	for range tracedPaths {
-		if path, err = t.path(rng, hops, path[:0]); err != nil {
-			return 0, err
+	for range paths {
+		if path, err = t.path(rng, q.Hops, path[:0]); err != nil {
+			return fail(err)
 		}
-		n := 1
-		for id := rng.Uint32(); tracer.Add(&flow, id, hops, scheme.Digest(id, path)) != pathtrace.Decoded; id = rng.Uint32() {
-			if n++; n > maxDigests {
-				return 0, fmt.Errorf("a path of %d switches stays unknown after %d packets", hops, maxDigests)
+		for known := false; !known; {
+			id := rng.Uint32()
+			known = tracer.Add(&flow, id, q.Hops, scheme.Digest(id, path)) == pathtrace.Decoded
+			if sum++; float64(sum) > most {
+				if math.IsInf(limit, 1) {
+					return fail(fmt.Errorf("%d paths of %d switches take more than %d packets", paths, q.Hops, maxDigests))
+				}
+				return math.Inf(1), nil
 			}
-			if n&1023 == 0 && ctx.Err() != nil {
-				return 0, context.Cause(ctx)
+			if sum&1023 == 0 && ctx.Err() != nil {
+				return fail(context.Cause(ctx))
 			}
 		}
-		sum += n
 		tracer.Release(&flow)
 	}
-	return float64(sum) / tracedPaths, nil
+	return float64(sum) / float64(paths), nil
 }
 
 // path draws a path of that many switches with as few hops as can be, between edge switches if there are such.
