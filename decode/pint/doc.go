@@ -62,16 +62,16 @@
 // allocates.
 //
 //	                                     k = 5       25         59
-//	Packet and Writers, HashMix             23 (32)    28 (64)    32 (140)
-//	the same with vectors                   31 (32)    37 (40)    39 (40)
-//	Packet and Writers, HashCRC             34 (56)    51 (140)   71 (288)
-//	the same with vectors                   66 (65)    80 (80)   110 (110)
-//	Digest, two instances, HashMix          72 (84)              120 (336)
-//	Digest, two instances, HashCRC         117 (144)             230 (655)
+//	Packet and Writers, HashMix             24 (32)    28 (64)    33 (140)
+//	the same with vectors                   32 (32)    36 (40)    39 (40)
+//	Packet and Writers, HashCRC             33 (56)    47 (140)   67 (288)
+//	the same with vectors                   57 (65)    70 (80)   105 (110)
+//	Digest, two instances, HashMix          71 (84)              120 (336)
+//	Digest, two instances, HashCRC         106 (144)             221 (655)
 //	Values of 754 nodes, HashMix           100 (1200)
 //	Values of 754 nodes, HashCRC           790 (4200)
-//	Match of 754 candidates, HashMix       280
-//	Match of 754 candidates, HashCRC       900
+//	Match of 754 candidates, HashMix       180
+//	Match of 754 candidates, HashCRC       850
 //
 // BenchmarkWriters, BenchmarkVerify, BenchmarkValues and BenchmarkMatch measure the same by the clock.
 package pint

@@ -38,17 +38,30 @@ func (s *Scheme) Values(dst []uint32, p *Packet, role Role, values []uint32) {
 }
 
 // Match removes from a set, which has a bit for each of values in as many words as that takes, those whose Value is not
-// want: the candidates for a hop that cannot have written a digest. It does not look at words of the set that are empty.
+// want: the candidates for a hop that cannot have written a digest. It spends little time where the set is empty.
 func (s *Scheme) Match(set []uint64, p *Packet, role Role, values []uint32, want uint32) {
-	var buf [64]uint32
-	for n := range set {
-		if set[n] == 0 {
+	const words = 4 // at a time
+	var buf [64 * words]uint32
+	for len(set) > 0 && len(values) > 0 {
+		block, part := set[:min(words, len(set))], values[:min(len(buf), len(values))]
+		set, values = set[len(block):], values[len(part):]
+		some := uint64(0)
+		for _, w := range block {
+			some |= w
+		}
+		if some == 0 {
 			continue
 		}
-		part := values[min(n*64, len(values)):min(n*64+64, len(values))]
 		s.Values(buf[:], p, role, part)
-		set[n] &= equal64(&buf, want) & (1<<len(part) - 1)
+		for n := range block {
+			block[n] &= equal64((*[64]uint32)(buf[64*n:]), want)
+		}
+		if n := len(part); n < 64*len(block) { // what is behind the last value
+			block[n/64] &= 1<<(n%64) - 1
+			clear(block[n/64+1:])
+		}
 	}
+	clear(set)
 }
 
 // Sum is the digest of an instance of a packet after a path, of which Writers gave the writers: the XOR of what they
