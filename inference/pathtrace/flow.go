@@ -96,8 +96,8 @@ var classHops = [4]int{8, 16, 32, 64}
 
 const chunkRecords = 256
 
-// put stores a path and gives its reference, which is not 0.
-func (s *slab) put(path []uint16) uint32 {
+// put stores a path and gives its reference, or 0 if that takes more memory than there is room for.
+func (s *slab) put(path []uint16, room int) uint32 {
 	n := 0
 	for classHops[n] < len(path) {
 		n++
@@ -109,6 +109,9 @@ func (s *slab) put(path []uint16) uint32 {
 		c.free = c.free[:last]
 	} else {
 		if int(c.used) == len(c.chunks)*chunkRecords {
+			if 2*chunkRecords*size > room {
+				return 0
+			}
 			c.chunks = append(c.chunks, make([]uint16, chunkRecords*size))
 			s.bytes += 2 * chunkRecords * size
 		}

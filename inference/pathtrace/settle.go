@@ -153,7 +153,7 @@ func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	return float64(tr.strays) >= need
 }
 
-// learnt makes the path of a trace a known one.
+// learnt makes the path of a trace a known one. Without memory for it the trace goes on.
 func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event {
 	e := Decoded
 	if f.Known() {
@@ -162,7 +162,10 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 			e = Changed
 		}
 	}
-	ref := t.slab.put(path)
+	ref := t.slab.put(path, t.m.config.MemoryBytes-t.reserved-t.slab.bytes)
+	if ref == 0 {
+		return RejectedMemory
+	}
 	r := t.slab.get(ref)
 	r.agree(uint32(tr.active))
 	r.see(tr.seen)

@@ -62,7 +62,7 @@ type trace struct {
 	matches           int  // digests in a row that a known path explains
 	length            int  // number of hops of the last digest, and how many in a row had it
 	lengths           int
-	bytes             int
+	bytes, reserved   int // memory in use, and as much as it may become
 }
 
 func (tr *trace) row(h int) []uint64 { return tr.domain[h*tr.words:][:tr.words] }

@@ -8,12 +8,13 @@ import (
 
 // Tracer traces the paths of flows. It holds their memory, and scratch space: it serves one goroutine at a time.
 type Tracer struct {
-	m      *Model
-	traces []*trace
-	idle   []uint32
-	slab   slab
-	bytes  int // of traces
-	stats  Stats
+	m        *Model
+	traces   []*trace
+	idle     []uint32
+	slab     slab
+	bytes    int // of traces, and how much they may become
+	reserved int
+	stats    Stats
 
 	few       [pint.MaxHops]uint32 // ids of writers, and their values
 	fewValues [pint.MaxHops]uint32
@@ -170,8 +171,11 @@ func (t *Tracer) stray(f *Flow, p packet, hops int) Event {
 		if tr.lengths++; tr.lengths < strayLength {
 			return Ignored
 		}
-		t.forget(tr)
-		t.open(tr, f, hops)
+		t.close(f)
+		if !t.begin(f, hops) {
+			return RejectedMemory
+		}
+		tr = t.traces[f.trace-1]
 	}
 	tr.length, tr.lengths = hops, 0
 	e := t.learn(f, tr, p)
@@ -183,18 +187,22 @@ func (t *Tracer) stray(f *Flow, p packet, hops int) Event {
 
 // begin gives a flow a trace.
 func (t *Tracer) begin(f *Flow, k int) bool {
-	var i uint32
-	if last := len(t.idle) - 1; last >= 0 {
-		i = t.idle[last]
-		t.idle = t.idle[:last]
-	} else {
-		size := (k*t.m.words)*8 + t.m.config.Window*traceBytesPerDigest + traceBytes
-		if t.bytes+t.slab.bytes+size > t.m.config.MemoryBytes {
-			return false
-		}
-		i = uint32(len(t.traces))
+	if len(t.idle) == 0 {
+		t.idle = append(t.idle, uint32(len(t.traces)))
 		t.traces = append(t.traces, &trace{})
 	}
+	last := len(t.idle) - 1
+	i := t.idle[last]
+	size := t.m.traceBytes(k)
+	if more := size - t.traces[i].reserved; more > 0 {
+		// a quarter is left to known paths
+		if total := t.m.config.MemoryBytes; t.reserved+more > total-total/4 || t.reserved+more+t.slab.bytes > total {
+			return false
+		}
+		t.reserved += more
+		t.traces[i].reserved = size
+	}
+	t.idle = t.idle[:last]
 	f.trace = i + 1
 	tr := t.traces[i]
 	t.forget(tr)
@@ -216,15 +224,17 @@ func (t *Tracer) close(f *Flow) {
 	f.trace = 0
 }
 
-// Sizes of a trace: its struct and its list of nodes, and a digest's places in both of its lists.
-const (
-	traceBytes          = 768
-	traceBytesPerDigest = 48
-)
+// traceBytes is the most memory that a trace of k hops takes: its struct and lists, each digest's places in two of them, and
+// what appending leaves free.
+func (m *Model) traceBytes(k int) int {
+	return traceStruct + k*(8*m.words+4+2*maxFound) + 60*m.config.Window
+}
+
+const traceStruct = 1024
 
 // account notes how much memory a trace holds.
 func (t *Tracer) account(tr *trace) {
-	n := traceBytes + 8*cap(tr.domain) + 4*cap(tr.size) + 16*cap(tr.recent) + 32*cap(tr.xors) + 2*cap(tr.witnesses)
+	n := traceStruct + 8*cap(tr.domain) + 4*cap(tr.size) + 16*cap(tr.recent) + 32*cap(tr.xors) + 2*cap(tr.witnesses)
 	t.bytes += n - tr.bytes
 	tr.bytes = n
 }

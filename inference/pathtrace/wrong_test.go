@@ -1,0 +1,71 @@
+package pathtrace
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// Known paths are wrong as often as their confidence says, or less: flows take paths with the probabilities of the model, and
+// some of them paths that it does not know, so that their digests are as good as random. Digests are of one bit, and the
+// thresholds low, so that there are wrong paths to count.
+func TestWrong(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 5))
+	for _, routing := range []Routing{None, Distance, ECMP} {
+		wrong, expected, known, unmodelled := 0, 0.0, 0, 0
+		const flows, share = 6000, .2
+		var m *Model
+		var tr *Tracer
+		for n := range flows {
+			if n%1000 == 0 {
+				c := sparse(r, 40)
+				for range 40 {
+					c.Links = append(c.Links, [2]int32{r.Int32N(40), r.Int32N(40)})
+				}
+				p := pint.Published(1)
+				p.Seed = r.Uint32()
+				scheme, err := pint.New(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Scheme, c.Routing, c.Confidence, c.Unmodelled = scheme, routing, .9, share
+				if m, err = NewModel(c); err != nil {
+					t.Fatal(err)
+				}
+				tr = New(m)
+			}
+			path := shortestPath(r, m, -1, 0, 4)
+			modelled := r.Float64() >= share
+			var f Flow
+			for range 80 {
+				id := r.Uint32()
+				digest := m.config.Scheme.Digest(id, path)
+				if !modelled { // four nodes of another network for each packet
+					digest = m.config.Scheme.Digest(id, []uint32{r.Uint32(), r.Uint32(), r.Uint32(), r.Uint32()})
+				}
+				if tr.Add(&f, id, 4, digest) == Contradiction || f.Known() {
+					break
+				}
+			}
+			if s, _ := tr.Path(&f, 0, nil); s.Complete {
+				known++
+				expected += 1 - s.Confidence
+				if !modelled {
+					unmodelled++
+				}
+				if !modelled || !slices.Equal(s.Nodes, path) {
+					wrong++
+				}
+			}
+			tr.Release(&f)
+		}
+		t.Logf("%v: %d of %d known paths wrong, %d of them unmodelled; expected at most %.0f", routing, wrong, known, unmodelled, expected)
+		if limit := expected + 6*math.Sqrt(expected) + 6; float64(wrong) > limit || known < flows/2 {
+			t.Errorf("seed %d: %v: %d of %d known paths wrong, want at most %.0f", seed, routing, wrong, known, limit)
+		}
+	}
+}
