@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -331,17 +332,9 @@ func (q *Query) validateWidths(say func(string, ...any)) {
 	}
 	if q.Aggregation == Loop {
 		for _, w := range q.Widths {
-			if counter := bits32(q.Matches); w.Bits <= counter {
+			if counter := bits.Len(uint(q.Matches)); w.Bits <= counter {
 				say("width %s: the counter of %d matches takes %d bits, and leaves none for the hash", w, q.Matches, counter)
 			}
 		}
 	}
-}
-
-// bits32 is the number of bits that hold 0 to n.
-func bits32(n int) (b int) {
-	for ; n > 0; n >>= 1 {
-		b++
-	}
-	return b
 }

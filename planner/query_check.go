@@ -16,7 +16,7 @@ func CheckQueries(p *QueryProblem, plan *QueryPlan) error {
 		return err
 	}
 	var bad problems
-	if plan.Bits != p.Bits || plan.Seed != p.Seed || p.Epoch != 0 && plan.Epoch != p.Epoch || plan.Hash != cmpHash(p.Hash) {
+	if plan.Bits != p.Bits || plan.Seed != p.Seed || p.Epoch != 0 && plan.Epoch != p.Epoch || plan.Hash != hashName(p.Hash) {
 		bad.add("bits, epoch, hash or seed are not those of the problem")
 	}
 	if plan.Partial != (len(plan.LeftOut) > 0 || plan.Held != 0) || !(plan.Held >= 0 && plan.Held < 1) {
@@ -66,7 +66,8 @@ func CheckQueries(p *QueryProblem, plan *QueryPlan) error {
 	return bad.join()
 }
 
-func cmpHash(hash string) string {
+// hashName is the hash of a problem that may name none.
+func hashName(hash string) string {
 	if hash == "" {
 		return "mix"
 	}
@@ -120,7 +121,8 @@ func checkQuery(bad *problems, plan *QueryPlan, q *Query, d *PlannedQuery, share
 	if flow == "" {
 		flow = "5-tuple"
 	}
-	if d.Value != q.Value || d.Aggregation != q.Aggregation || d.Flow != flow || d.SpaceBytes != q.SpaceBytes || d.MaxValue != q.MaxValue || d.Matches != q.Matches {
+	if d.Value != q.Value || d.Aggregation != q.Aggregation || d.Flow != flow || d.SpaceBytes != q.SpaceBytes || d.MinValue != q.MinValue || d.MaxValue != q.MaxValue || d.Matches != q.Matches ||
+		(q.Tau > 0 || q.XOR != nil) && (d.Tau != q.Tau || !slices.Equal(d.XOR, q.XOR)) {
 		say("the plan asks something else")
 	}
 	if len(d.Widths) != len(q.Widths) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// mix is the linear programme over all sets of items that fit into a packet, of which only those of the basis are ever
-// written down: the share y of each set, and the rate λ that is made as large as can be, such that
+// mix is the linear programme over all sets of items that fit into a packet, of which only those that pricing finds are
+// ever written down: the share y of each set, and the rate λ that is made as large as can be, such that
 //
 //	Σ y/need - λ ≥ 0      for every query that takes part, over the sets with one of its items
 //	Σ y          ≥ floor  for every query with a floor, alike
@@ -58,17 +58,6 @@ const (
 	artificial                   // what a query's share lacks
 	spare                        // share of packets that carry nothing
 )
-
-// solution is a mix of sets.
-type solution struct {
-	sets   [][]int16
-	shares []float64
-	rate   float64
-	bound  float64   // no mix has a higher rate
-	rates  []float64 // prices, by query
-	floors []float64 // prices, by query
-	lacks  bool      // floors cannot be held; the prices of floors prove it
-}
 
 const (
 	tiny      = 1e-11 // reduced costs below are 0
@@ -444,82 +433,4 @@ func (m *mix) invert() {
 		}
 		m.value[r] = x
 	}
-}
-
-// prices reads dual values as prices, with what they prove.
-func (m *mix) prices(dual []float64) *solution {
-	n := len(m.floor)
-	s := &solution{rates: make([]float64, n), floors: make([]float64, n), bound: math.Inf(1)}
-	sum, held := 0.0, 0.0
-	for q := range n {
-		if r := m.rateRow[q]; r != none {
-			s.rates[q] = clip(dual[r]) * m.scale[q]
-			sum += s.rates[q]
-		}
-		if r := m.floorRow[q]; r != none {
-			s.floors[q] = clip(-dual[r])
-			held += s.floors[q] * m.floor[q]
-		}
-	}
-	for i, it := range m.items {
-		m.profit[i] = s.floors[it.query] + s.rates[it.query]/it.need
-	}
-	earned, _ := m.pack.solve(m.items, m.profit)
-	if sum > 0 { // so that prices of rates sum to 1
-		s.bound = (earned - held) / sum
-		for q := range n {
-			s.rates[q] /= sum
-			s.floors[q] /= sum
-		}
-	}
-	return s
-}
-
-func clip(x float64) float64 {
-	if x < 1e-12 {
-		return 0
-	}
-	return x
-}
-
-// read adds the mix to its prices.
-func (m *mix) read(s *solution) {
-	sum := 0.0
-	for r, c := range m.basis {
-		if c.kind == set && m.value[r] > 1e-12 {
-			s.sets, s.shares = append(s.sets, c.set), append(s.shares, m.value[r])
-			sum += m.value[r]
-		}
-	}
-	for k := range s.shares {
-		s.shares[k] /= sum
-	}
-	s.rate = math.Inf(1)
-	for q, x := range s.progress(m.items, len(m.floor)) {
-		if m.rateRow[q] != none {
-			s.rate = min(s.rate, x)
-		}
-	}
-}
-
-// progress is the rate at which each query nears its answer.
-func (s *solution) progress(items []item, queries int) []float64 {
-	x := make([]float64, queries)
-	for k, y := range s.shares {
-		for _, i := range s.sets[k] {
-			x[items[i].query] += y / items[i].need
-		}
-	}
-	return x
-}
-
-// carried is the share of packets of each query.
-func (s *solution) carried(items []item, queries int) []float64 {
-	x := make([]float64, queries)
-	for k, y := range s.shares {
-		for _, i := range s.sets[k] {
-			x[items[i].query] += y
-		}
-	}
-	return x
 }
