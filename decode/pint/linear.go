@@ -44,7 +44,8 @@ func (e *Eliminator) Add(writers uint64, digest uint32) (fresh, agrees bool) {
 
 // learn notes that the equation with pivot i is about no other hop.
 func (e *Eliminator) learn(i int) {
-	alone := (e.rows[i]&(e.rows[i]-1) - 1) >> 63
+	rest := e.rows[i] & (e.rows[i] - 1)
+	alone := (rest|-rest)>>63 ^ 1 // without a branch, and whatever the highest bit of rest is
 	e.known |= alone << i
 }
 
