@@ -62,16 +62,16 @@
 // allocates.
 //
 //	                                     k = 5       25         59
-//	Packet and Writers, HashMix             24 (32)    28 (64)    33 (140)
-//	the same with vectors                   32 (32)    36 (40)    39 (40)
-//	Packet and Writers, HashCRC             33 (56)    47 (140)   67 (288)
-//	the same with vectors                   57 (65)    70 (80)   105 (110)
-//	Digest, two instances, HashMix          71 (84)              120 (336)
-//	Digest, two instances, HashCRC         106 (144)             221 (655)
-//	Values of 754 nodes, HashMix           100 (1200)
-//	Values of 754 nodes, HashCRC           790 (4200)
-//	Match of 754 candidates, HashMix       180
-//	Match of 754 candidates, HashCRC       850
+//	Packet and Writers, HashMix             24 (32)    28 (70)     33 (141)
+//	the same with vectors                   31 (31)    36 (36)     39 (39)
+//	Packet and Writers, HashCRC             33 (50)    47 (136)    67 (276)
+//	the same with vectors                   58 (58)    71 (71)    104 (104)
+//	Digest, two instances, HashMix          71 (81)               120 (335)
+//	Digest, two instances, HashCRC         106 (125)              221 (636)
+//	Values of 754 nodes, HashMix           100 (1180)
+//	Values of 754 nodes, HashCRC           790 (4600)
+//	Match of 754 candidates, HashMix       180 (1740)
+//	Match of 754 candidates, HashCRC       850 (5140)
 //
 // BenchmarkWriters, BenchmarkVerify, BenchmarkValues and BenchmarkMatch measure the same by the clock.
 package pint

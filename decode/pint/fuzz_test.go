@@ -83,3 +83,41 @@ func FuzzLoops(f *testing.F) {
 		}
 	})
 }
+
+// FuzzPlan asks of any plan that Validate finds nothing wrong with that switches stay within their slots.
+func FuzzPlan(f *testing.F) {
+	f.Add(16, .5, .5, 0, 8, 8, 0, uint8(0), uint32(1), 1, uint64(0), uint64(5), uint32(7))
+	f.Add(64, 1., 0., 32, 0, 0, 0, uint8(1), uint32(1), 64, ^uint64(0), ^uint64(0), uint32(0))
+	f.Add(8, math.NaN(), .5, -1, math.MaxInt, 3, 3, uint8(9), uint32(1), -1, uint64(0), uint64(5), uint32(7))
+	path, err := New(Published(8))
+	if err != nil {
+		f.Fatal(err)
+	}
+	latency, err := New(Config{Hash: HashCRC, Bits: 4, Instances: 2, Tau: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	queries := []Query{
+		{Name: "path", Value: NodeValue, Aggregation: Static, Bits: 8, Scheme: path},
+		{Name: "latency", Value: LatencyValue, Aggregation: Dynamic, Bits: 8, Scheme: latency, Code: code(f, 4)},
+		{Name: "utilization", Value: UtilizationValue, Aggregation: PerPacket, Bits: 8, Code: hpcc(f, 1.05)},
+		{Name: "loop", Value: NodeValue, Aggregation: Loop, Bits: 8, Loops: &Loops{Bits: 7, T: 1}},
+	}
+	f.Fuzz(func(t *testing.T, width int, a, b float64, s0, s1, s2, s3 int, hash uint8, id uint32, hop int, digest, value uint64, rnd uint32) {
+		p := &Plan{Hash: Hash(hash), Bits: width, Queries: queries, Sets: []Set{
+			{Share: a, Slots: []Slot{{0, s0}, {1, s1}}},
+			{Share: b, Slots: []Slot{{2, s2}, {3, s3}}},
+		}}
+		if p.Validate() != nil {
+			return
+		}
+		used := uint64(0)
+		for _, slot := range p.Sets[p.Set(id)].Slots {
+			used |= mask64(p.Queries[slot.Query].Bits) << slot.Shift
+		}
+		v := Values{Node: rnd, Latency: value, Queue: value, Utilization: value}
+		if next := p.Write(digest, id, hop, v, rnd); (next^digest)&^used != 0 {
+			t.Fatalf("%+v: packet %d at hop %d: %#x became %#x", p, id, hop, digest, next)
+		}
+	})
+}
