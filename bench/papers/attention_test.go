@@ -17,7 +17,7 @@ func TestRunAttention(t *testing.T) {
 	}
 	t.Logf("\n%s", out.String())
 	for line := range strings.Lines(out.String()) {
-		if row := strings.Join(strings.Fields(line), " "); strings.Contains(row, " ours ") && !strings.Contains(row, " ours 100 100 ") {
+		if row := strings.Join(strings.Fields(line), " "); strings.Contains(row, " ours ") && !strings.Contains(row, " ours 100 100 ") && !strings.HasPrefix(row, "all ours ") {
 			t.Errorf("not all cycles are proven: %s", row)
 		}
 	}
