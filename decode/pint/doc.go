@@ -65,7 +65,7 @@
 //	Packet and Writers, HashMix             24 (32)    28 (70)     33 (141)
 //	the same with vectors                   31 (31)    36 (36)     39 (39)
 //	Packet and Writers, HashCRC             33 (50)    47 (136)    67 (276)
-//	the same with vectors                   58 (58)    71 (71)    104 (104)
+//	the same with vectors                   55 (58)    55 (71)    60 (104)
 //	Digest, two instances, HashMix          71 (81)               120 (335)
 //	Digest, two instances, HashCRC         106 (125)              221 (636)
 //	Values of 754 nodes, HashMix           100 (1180)

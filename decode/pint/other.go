@@ -2,6 +2,8 @@
 
 package pint
 
+const hasGFNI = false
+
 func mixBelow(k1, k2 uint32, limits *[MaxHops]uint32, k int) uint64 {
 	return mixBelowGo(k1, k2, limits, k)
 }

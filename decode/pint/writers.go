@@ -113,20 +113,16 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 		settles = ^uint64(0)
 	}
 	if s.config.Hash == HashCRC {
-		for j, t := range l.planes {
-			if undecided <= set&settles {
-				break
-			}
-			r := crcVector(uint32(p.hops), j, k)
-			set |= undecided & t &^ r
-			undecided &^= t ^ r
-		}
-		return p.keep(set)
+		return p.keep(l.compareCRC(uint32(p.hops), k, set, undecided, settles))
 	}
-	// Four at a time: it is cheaper to make a vector in vain than to guess when to stop.
+	return p.keep(l.compareMix(p.hops, set, undecided, settles))
+}
+
+// compareMix makes four vectors at a time: it is cheaper to make some in vain than to guess when to stop.
+func (l *layer) compareMix(key, set, undecided, settles uint64) uint64 {
 	for j := 0; j < len(l.planes) && undecided > set&settles; j += 4 {
 		t := (*[4]uint64)(l.planes[j:])
-		a, b, c, d := mixVector(p.hops, j), mixVector(p.hops, j+1), mixVector(p.hops, j+2), mixVector(p.hops, j+3)
+		a, b, c, d := mixVector(key, j), mixVector(key, j+1), mixVector(key, j+2), mixVector(key, j+3)
 		set |= undecided & t[0] &^ a
 		undecided &^= t[0] ^ a
 		set |= undecided & t[1] &^ b
@@ -136,5 +132,38 @@ func (s *Scheme) writersByVectors(p *Packet, k int) uint64 {
 		set |= undecided & t[3] &^ d
 		undecided &^= t[3] ^ d
 	}
-	return p.keep(set)
+	return set
 }
+
+// compareCRC makes eight at a time if that takes as long as one, else one.
+func (l *layer) compareCRC(key uint32, k int, set, undecided, settles uint64) uint64 {
+	if !hasGFNI {
+		for j, t := range l.planes {
+			if undecided <= set&settles {
+				break
+			}
+			r := crcVector(key, j, k)
+			set |= undecided & t &^ r
+			undecided &^= t ^ r
+		}
+		return set
+	}
+	var halves [16]uint32
+	for j := 0; j < len(l.planes) && undecided > set&settles; j += 8 {
+		crcValues(halves[:], key, numbers[2*j:2*j+16], 0)
+		for n, t := range l.planes[j:min(j+8, len(l.planes))] {
+			r := uint64(halves[2*n]) | uint64(halves[2*n+1])<<32
+			set |= undecided & t &^ r
+			undecided &^= t ^ r
+		}
+	}
+	return set
+}
+
+// numbers are 0, 1, 2, …: which half of which vector.
+var numbers = func() (t [64]uint32) {
+	for i := range t {
+		t[i] = uint32(i)
+	}
+	return t
+}()
