@@ -1,7 +1,9 @@
 package pathtrace
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
 )
@@ -123,64 +125,45 @@ func (t *Tracer) support(tr *trace, x *xor) {
 			return
 		}
 	}
-	// values of all candidates, hop after hop
-	s := t.m.config.Scheme
-	p := s.Packet(x.id, int(x.inst))
-	mask := uint32(1)<<width - 1
-	values, start := t.values[:0], [pint.MaxHops + 1]int{}
-	for i, h := range hops[:n] {
-		role := p.Role(x.writers, h+1)
-		for j, w := range tr.row(h) {
-			for ; w != 0; w &= w - 1 {
-				values = append(values, s.Value(&p, role, t.m.nodes[j<<6+bits.TrailingZeros64(w)])&mask)
-			}
-		}
-		start[i+1] = len(values)
-	}
-	t.values = values
-	tr.credit -= len(values) / 2
-	words := (1<<width + 63) / 64
-	rest := x.rest & mask
-	if n == 2 {
-		a, b := values[:start[1]], values[start[1]:]
-		clear(t.sums[:2*words])
-		sa, sb := t.sums[:words], t.sums[words:2*words]
-		for _, v := range a {
-			sa[v>>6] |= 1 << (v & 63)
-		}
-		for _, v := range b {
-			sb[v>>6] |= 1 << (v & 63)
-		}
-		t.keepSupported(tr, hops[0], a, sb, rest)
-		t.keepSupported(tr, hops[1], b, sa, rest)
-		return
-	}
-	tr.credit -= len(values) * words / 4
-	if need := 2 * (n + 1) * words; cap(t.sums) < need {
+	// the writer with the most candidates comes last
+	slices.SortFunc(hops[:n], func(a, b int) int { return cmp.Or(int(tr.size[a]-tr.size[b]), a-b) })
+	values, start := t.candidateValues(tr, x, hops[:n])
+	tr.credit -= len(values) / 16
+	words, rest := (1<<width+63)/64, x.rest&(1<<width-1)
+	if need := (2*n + 1) * words; cap(t.sums) < need {
 		t.sums = make([]uint64, need)
 	}
-	sums := t.sums[:2*(n+1)*words]
-	clear(sums)
-	before := func(i int) []uint64 { return sums[i*words:][:words] }      // XORs of hops[:i]
-	after := func(i int) []uint64 { return sums[(n+1+i)*words:][:words] } // XORs of hops[i:]
-	before(0)[0], after(n)[0] = 1, 1
+	before, after := t.sums[:n*words], t.sums[n*words:(2*n+1)*words] // XORs of hops[:i], and of hops[i:]
+	clear(before)
+	before[0] = 1
 	for i := range n - 1 {
 		for _, v := range values[start[i]:start[i+1]] {
-			shiftInto(before(i+1), before(i), v)
+			shiftInto(before[(i+1)*words:][:words], before[i*words:][:words], v)
 		}
+		tr.credit -= (start[i+1] - start[i]) * words / 8
 	}
-	for i := n - 1; i > 0; i-- {
+	last := n - 1
+	t.keepSupported(tr, hops[last], values[start[last]:start[n]], before[last*words:][:words], rest)
+	if tr.dead || int(tr.size[hops[last]]) > 4<<width {
+		return // its values are all there are, and the other writers' are free
+	}
+	clear(after)
+	set := after[last*words:][:words]
+	at := start[last]
+	for _, v := range values[at:start[n]] {
+		set[v>>6] |= 1 << (v & 63)
+	}
+	for i := last - 1; i > 0; i-- {
 		for _, v := range values[start[i]:start[i+1]] {
-			shiftInto(after(i), after(i+1), v)
+			shiftInto(after[i*words:][:words], after[(i+1)*words:][:words], v)
 		}
 	}
-	for i, h := range hops[:n] {
-		at := start[i]
-		removed := int32(0)
+	for i, h := range hops[:last] {
+		at, removed := start[i], int32(0)
 		row := tr.row(h)
 		for j, w := range row {
 			for ; w != 0; w &= w - 1 {
-				if !meets(before(i), after(i+1), values[at]^rest) {
+				if !meets(before[i*words:][:words], after[(i+1)*words:][:words], values[at]^rest) {
 					row[j] &^= w & -w
 					removed++
 				}
@@ -192,6 +175,36 @@ func (t *Tracer) support(tr *trace, x *xor) {
 			t.shrunk(tr, h)
 		}
 	}
+}
+
+// candidateValues gives the values of all candidates of a digest's writers, those of hops[i] from start[i] on, as far as
+// support looks at them.
+func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32, start [pint.MaxHops + 1]int) {
+	ids := t.ids[:0]
+	for i, h := range hops {
+		for j, w := range tr.row(h) {
+			for ; w != 0; w &= w - 1 {
+				ids = append(ids, t.m.nodes[j<<6+bits.TrailingZeros64(w)])
+			}
+		}
+		start[i+1] = len(ids)
+	}
+	t.ids = ids
+	if cap(t.values) < len(ids) {
+		t.values = make([]uint32, max(len(ids), len(t.m.nodes)))
+	}
+	values = t.values[:len(ids)]
+	s := t.m.config.Scheme
+	p := s.Packet(x.id, int(x.inst))
+	for i, h := range hops {
+		s.Values(values[start[i]:start[i+1]], &p, p.Role(x.writers, h+1), ids[start[i]:start[i+1]])
+	}
+	if s.Width() > maxSupport {
+		for i := range values {
+			values[i] &= 1<<maxSupport - 1
+		}
+	}
+	return values, start
 }
 
 // single keeps the candidates of each unknown writer of a digest that agree with it in bits that no other one changes.
