@@ -34,19 +34,33 @@ func (t *Tracer) spread(tr *trace) bool {
 	return done && !tr.dead
 }
 
-// affords reports whether the neighbours of a hop's candidates are followed: only those of few. Where digests are narrow it
-// takes longer until they are few, and there are more digests to share the work.
+// affords reports whether the neighbours of a hop's candidates are followed: only those of few, unless a
+// search asks for all. Where digests are narrow it takes longer until they are few, and there are more digests to share the work.
 func (t *Tracer) affords(tr *trace, h int) bool {
-	return tr.size[h] <= 256>>min(t.m.config.Scheme.Width(), 3)
+	return tr.size[h] <= 256>>min(t.m.config.Scheme.Width(), 3) || tr.wide && tr.credit > 0
 }
 
-// revise keeps those candidates of hop to that are next to a candidate of hop from.
+// revise keeps those candidates of hop to that are next to a candidate of hop from. What has no neighbour there is none's
+// neighbour there, so that hop from need not be revised in turn.
 func (t *Tracer) revise(tr *trace, from, to int) {
+	back := &tr.toLeft
+	if to < from {
+		back = &tr.toRight
+	}
+	before := *back
+	if t.reduce(tr, from, to) {
+		*back &= before | ^(1 << to)
+	}
+}
+
+// reduce does what revise says, and drops candidates that are too far from known hops as well. It reports whether there were
+// none of these.
+func (t *Tracer) reduce(tr *trace, from, to int) bool {
 	m, source, row := t.m, tr.row(from), tr.row(to)
 	if tr.size[to] < tr.size[from]+int32(tr.words) { // look from there
 		tr.credit -= int(tr.size[to]) / 4
 		t.reachable(tr, source, to)
-		return
+		return true
 	}
 	tr.credit -= int(tr.size[from]) / 4
 	reach := t.reach
@@ -61,10 +75,9 @@ func (t *Tracer) revise(tr *trace, from, to int) {
 	for i, w := range row {
 		reach[i] &= w
 	}
-	if m.dist != nil && tr.known != 0 {
-		t.keepDistant(tr, to, reach)
-	}
+	pure := m.dist == nil || tr.known == 0 || !t.keepDistant(tr, to, reach)
 	t.intersect(tr, to, reach)
+	return pure
 }
 
 // reachable keeps those candidates of a hop that have a neighbour in a set.
@@ -89,8 +102,8 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 }
 
 // keepDistant removes nodes that are too far from known hops: the first and the last one, to which a shortest path has
-// exactly so many hops, or else the nearest on either side.
-func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) {
+// exactly so many hops, or else the nearest on either side. It reports whether there were some.
+func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 	a, b := bits.TrailingZeros64(tr.known), bits.Len64(tr.known)-1
 	exact := t.m.routed
 	if !exact {
@@ -108,9 +121,11 @@ func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) {
 			u := i<<6 + bits.TrailingZeros64(w)
 			if rowA[u] > da || rowB[u] > db || exact && (rowA[u] != da || rowB[u] != db) {
 				set[i] &^= w & -w
+				removed = true
 			}
 		}
 	}
+	return removed
 }
 
 // fewCandidates is how many a hop has at most to be paired with others.

@@ -65,6 +65,15 @@ func (t *Tracer) look(tr *trace) {
 	if all := tr.known == hops(tr.k); !all && (tr.bits < tr.little || tr.credit < max(tr.need, 32)) {
 		return
 	}
+	// links of many candidates are followed when work was saved for long, as happens with narrow digests
+	if t.m.first != nil && tr.toRight|tr.toLeft != 0 && tr.credit > maxSearch*t.m.config.Work {
+		tr.wide = true
+		t.narrow(tr)
+		tr.wide = false
+		if tr.dead || tr.credit <= 0 {
+			return
+		}
+	}
 	budget := min(tr.credit, maxSearch*t.m.config.Work)
 	t.found = t.found[:0]
 	used, complete := t.search(tr, budget, func(path []uint16) bool {

@@ -43,6 +43,7 @@ type trace struct {
 	recent []packet // the last digests, a ring until it is unrolled
 	oldest int
 	xors   []xor
+	wide   bool    // links of many candidates are followed, too
 	paired bool    // hops with few candidates were compared
 	bits   float64 // evidence so far
 	little float64 // with less evidence than that, paths that the model does not know cannot be ruled out
