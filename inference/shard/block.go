@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/hugepage"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
 
@@ -25,7 +26,7 @@ type slab struct {
 	live   int
 }
 
-func newSlab(n int) slab { return slab{blocks: make([]block, n+1), used: 1} }
+func newSlab(n int) slab { return slab{blocks: hugepage.Make[block](n + 1), used: 1} }
 
 // take returns an empty block, or 0 if there is none.
 func (s *slab) take(k inference.HopKey) uint32 {

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hopscope/hopscope/sketches/hugepage"
 	"github.com/hopscope/hopscope/sketches/internal/slotindex"
 )
 
@@ -105,7 +106,7 @@ func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V]
 		evict = func(uint32, *Entry[K, V], Reason) {}
 	}
 	return &Table[K, V]{
-		entries: make([]Entry[K, V], n),
+		entries: hugepage.Make[Entry[K, V]](n),
 		index:   slotindex.New(n),
 		evict:   evict,
 		idle:    int64(cfg.IdleTimeout),

@@ -7,7 +7,11 @@
 // slows down with age.
 package slotindex
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/sketches/hugepage"
+)
 
 // None is no slot.
 const None = ^uint32(0)
@@ -24,7 +28,7 @@ func (c cell) tag() uint32  { return uint32(c >> 32) }
 func (c cell) slot() uint32 { return uint32(c) - 1 }
 
 // New returns an index for at most n slots.
-func New(n int) Index { return Index{cells: make([]cell, Cells(n))} }
+func New(n int) Index { return Index{cells: hugepage.Make[cell](Cells(n))} }
 
 // Cells is the number of 8-byte cells that an index for n slots needs: a third stays empty, so that a look-up
 // passes 2 cells on average where there is the slot, and 5 where there is none.
