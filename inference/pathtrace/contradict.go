@@ -125,8 +125,9 @@ func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 // unexplained gives the digests that a path does not explain, until the next call.
 func (t *Tracer) unexplained(digests []packet, path []uint16) []packet {
 	t.part = t.part[:0]
+	ids := t.name(path)
 	for _, p := range digests {
-		if !t.agrees(path, p.id, p.digest) {
+		if !t.agrees(ids, p.id, p.digest) {
 			t.part = append(t.part, p)
 		}
 	}

@@ -35,49 +35,32 @@ func (f *Flow) Undecided() bool { return f.trace != 0 }
 // Digests counts digests that were not rejected, and those of them that no path which was known then explains.
 func (f *Flow) Digests() (all, unexplained uint32) { return f.state.digests, f.state.strays }
 
-// record is a known path in a slab: a header, then the indices of its nodes.
-type record []uint16
+// record is a known path in a slab: a header, then the ids of its nodes.
+type record []uint32
 
 const (
-	recHops    = iota
-	recDigests // 32 bits: digests that agree with the path
-	_
-	recError // -log2 of the probability that the path is wrong, in 1/256
-	recSeen  // 64 bits: hops that wrote into some digest
-	_
-	_
+	recHops    = iota // the number of hops, and -log2 of the probability that the path is wrong, in 1/256, above 8 bits
+	recDigests        // that agree with the path
+	recSeen           // 64 bits: hops that wrote into some digest
 	_
 	recNodes
 )
 
-func (r record) path() []uint16 { return r[recNodes : recNodes+int(r[recHops])] }
+func (r record) hops() int { return int(r[recHops] & 0xff) }
 
-func (r record) digests() uint32 { return uint32(r[recDigests])<<16 | uint32(r[recDigests+1]) }
+func (r record) path() []uint32 { return r[recNodes : recNodes+r.hops()] }
 
-func (r record) agree(n uint32) {
-	d := r.digests()
-	d += min(n, ^d)
-	r[recDigests], r[recDigests+1] = uint16(d>>16), uint16(d)
-}
+func (r record) agree(n uint32) { r[recDigests] += min(n, ^r[recDigests]) }
 
-func (r record) seen() (s uint64) {
-	for i := range 4 {
-		s |= uint64(r[recSeen+i]) << (16 * i)
-	}
-	return s
-}
+func (r record) seen() uint64 { return uint64(r[recSeen])<<32 | uint64(r[recSeen+1]) }
 
-func (r record) see(s uint64) {
-	for i := range 4 {
-		r[recSeen+i] = uint16(s >> (16 * i))
-	}
-}
+func (r record) see(s uint64) { r[recSeen], r[recSeen+1] = uint32(s>>32), uint32(s) }
 
 // wrong is the probability that the path is wrong.
-func (r record) wrong() float64 { return math.Exp2(-float64(r[recError]) / 256) }
+func (r record) wrong() float64 { return math.Exp2(-float64(r[recHops]>>8) / 256) }
 
 func (r record) setWrong(p float64) {
-	r[recError] = uint16(min(max(-math.Log2(p), 0)*256, math.MaxUint16))
+	r[recHops] = r[recHops]&0xff | uint32(min(max(-math.Log2(p), 0)*256, math.MaxUint16))<<8
 }
 
 // slab holds paths in chunks, by classes of length, with lists of free places.
@@ -87,7 +70,7 @@ type slab struct {
 }
 
 type class struct {
-	chunks [][]uint16
+	chunks [][]uint32
 	free   []uint32
 	used   uint32 // places of the chunks that were given out at least once
 }
@@ -96,10 +79,10 @@ var classHops = [4]int{8, 16, 32, 64}
 
 const chunkRecords = 256
 
-// put stores a path and gives its reference, or 0 if that takes more memory than there is room for.
-func (s *slab) put(path []uint16, room int) uint32 {
+// put makes a place for a path of some hops and gives its reference, or 0 if that takes more memory than there is room for.
+func (s *slab) put(hops, room int) uint32 {
 	n := 0
-	for classHops[n] < len(path) {
+	for classHops[n] < hops {
 		n++
 	}
 	c, size := &s.classes[n], recNodes+classHops[n]
@@ -109,11 +92,11 @@ func (s *slab) put(path []uint16, room int) uint32 {
 		c.free = c.free[:last]
 	} else {
 		if int(c.used) == len(c.chunks)*chunkRecords {
-			if 2*chunkRecords*size > room {
+			if 4*chunkRecords*size > room {
 				return 0
 			}
-			c.chunks = append(c.chunks, make([]uint16, chunkRecords*size))
-			s.bytes += 2 * chunkRecords * size
+			c.chunks = append(c.chunks, make([]uint32, chunkRecords*size))
+			s.bytes += 4 * chunkRecords * size
 		}
 		i = c.used
 		c.used++
@@ -121,8 +104,7 @@ func (s *slab) put(path []uint16, room int) uint32 {
 	ref := (i<<2 | uint32(n)) + 1
 	r := s.get(ref)
 	clear(r[:recNodes])
-	r[recHops] = uint16(len(path))
-	copy(r[recNodes:], path)
+	r[recHops] = uint32(hops)
 	return ref
 }
 

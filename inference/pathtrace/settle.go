@@ -29,7 +29,7 @@ func (t *Tracer) learn(f *Flow, tr *trace, p packet) Event {
 func (t *Tracer) winnow(tr *trace, p packet) {
 	keep := tr.witnesses[:0]
 	for i := 0; i < len(tr.witnesses); i += tr.k {
-		if w := tr.witnesses[i : i+tr.k]; t.agrees(w, p.id, p.digest) {
+		if w := tr.witnesses[i : i+tr.k]; t.agrees(t.name(w), p.id, p.digest) {
 			keep = append(keep, w...)
 		}
 	}
@@ -118,7 +118,7 @@ const mixture = 6 // bits by which it is less likely than one path
 // confirms weighs one more digest for or against the only path that explains all digests before it.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
-	if c := tr.space.cover; t.agrees(path, p.id, p.digest) {
+	if c := tr.space.cover; t.agrees(t.name(path), p.id, p.digest) {
 		tr.score += math.Log2((1 - c/8) / (1 - c))
 	} else if tr.score -= 3; tr.score < -6 {
 		return t.contradicted(f, tr)
@@ -171,11 +171,14 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 			e = Changed
 		}
 	}
-	ref := t.slab.put(path, t.m.config.MemoryBytes-t.reserved-t.slab.bytes)
+	ref := t.slab.put(tr.k, t.m.config.MemoryBytes-t.reserved-t.slab.bytes)
 	if ref == 0 {
 		return RejectedMemory
 	}
 	r := t.slab.get(ref)
+	for h, u := range path {
+		r.path()[h] = t.m.nodes[u]
+	}
 	r.agree(uint32(tr.active))
 	r.see(tr.seen)
 	r.setWrong(wrong)

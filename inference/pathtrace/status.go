@@ -4,7 +4,7 @@ package pathtrace
 type Status struct {
 	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
 	Known      uint64   // hops that are known, bit i-1 for hop i
-	Seen       uint64   // hops that wrote into some digest; what is known of others follows from the model alone
+	Seen       uint64   // hops that wrote into some digest so far; what is known of others follows from the model alone
 	Complete   bool     // the path is known
 	Confidence float64  // probability that a complete path is right
 	Digests    int      // that agree with a path, or that an undecided trace was made of
@@ -18,10 +18,8 @@ func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	}
 	if ref := f.paths[i]; ref != 0 {
 		r := t.slab.get(ref)
-		for _, u := range r.path() {
-			dst = append(dst, t.m.nodes[u])
-		}
-		return Status{Nodes: dst, Known: hops(int(r[recHops])), Seen: r.seen(), Complete: true, Confidence: 1 - r.wrong(), Digests: int(r.digests())}, true
+		dst = append(dst, r.path()...)
+		return Status{Nodes: dst, Known: hops(r.hops()), Seen: r.seen(), Complete: true, Confidence: 1 - r.wrong(), Digests: int(r[recDigests])}, true
 	}
 	if i > 0 || f.trace == 0 {
 		return Status{}, false

@@ -183,57 +183,29 @@ func (t *Tracer) replace(tr *trace, x xor) {
 	t.combine(tr, &tr.xors[worst])
 }
 
+// oneByOne is the number of candidates up to which they are looked at one by one.
+const oneByOne = 8
+
 // match keeps the candidates of a hop whose value is what was found.
 func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want uint32) {
-	row := tr.row(h)
-	n := int(tr.size[h])
-	tr.credit -= n / 32
-	values := t.evaluate(row, n, p, role)
-	at, dense := 0, len(values) == len(t.m.nodes)
-	left := int32(0)
-	for i, w := range row {
-		if dense {
-			at = i << 6
+	s, row, n := t.m.config.Scheme, tr.row(h), tr.size[h]
+	tr.credit -= int(n) / 32
+	if n > oneByOne {
+		s.Match(row, p, role, t.m.nodes, want)
+	} else {
+		for i, w := range row {
 			for b := w; b != 0; b &= b - 1 {
-				if values[at+bits.TrailingZeros64(b)] != want {
+				if s.Value(p, role, t.m.nodes[i<<6+bits.TrailingZeros64(b)]) != want {
 					w &^= b & -b
 				}
 			}
-		} else {
-			for b := w; b != 0; b &= b - 1 {
-				if values[at] != want {
-					w &^= b & -b
-				}
-				at++
-			}
+			row[i] = w
 		}
-		row[i] = w
-		left += int32(bits.OnesCount64(w))
 	}
-	if left != tr.size[h] {
+	if left := popcount(row); left != n {
 		tr.size[h] = left
 		t.shrunk(tr, h)
 	}
-}
-
-// evaluate gives the values of the n members of a set in order, or, if that is less work, of all nodes.
-func (t *Tracer) evaluate(set []uint64, n int, p *pint.Packet, role pint.Role) []uint32 {
-	ids := t.m.nodes
-	if n < len(ids)/4 {
-		ids = t.ids[:0]
-		for i, w := range set {
-			for ; w != 0; w &= w - 1 {
-				ids = append(ids, t.m.nodes[i<<6+bits.TrailingZeros64(w)])
-			}
-		}
-		t.ids = ids
-	}
-	if cap(t.values) < len(ids) {
-		t.values = make([]uint32, max(len(ids), 64))
-	}
-	values := t.values[:len(ids)]
-	t.m.config.Scheme.Values(values, p, role, ids)
-	return values
 }
 
 // remember keeps a digest, the oldest one's place being taken when the window is full. It reports whether the digest is

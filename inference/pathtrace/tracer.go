@@ -16,8 +16,9 @@ type Tracer struct {
 	reserved int
 	stats    Stats
 
-	few       [pint.MaxHops]uint32 // ids of writers, and their values
-	fewValues [pint.MaxHops]uint32
+	named          [pint.MaxHops]uint32 // ids of a path, and of writers with their values
+	few, fewValues [pint.MaxHops]uint32
+	wrote          uint64
 
 	reach   []uint64 // one set of nodes
 	ids     []uint32
@@ -79,10 +80,13 @@ func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
 			break
 		}
 		r := t.slab.get(ref)
-		if int(r[recHops]) != hops || !t.agrees(r.path(), id, digest) {
+		if r.hops() != hops || !t.agrees(r.path(), id, digest) {
 			continue
 		}
 		r.agree(1)
+		if seen := r.seen(); t.wrote&^seen != 0 {
+			r.see(seen | t.wrote)
+		}
 		if f.trace != 0 {
 			if e := t.agreed(f, packet{digest, id, true}, hops); e == Changed {
 				return e
@@ -99,16 +103,18 @@ func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
 	return t.stray(f, packet{digest, id, false}, hops)
 }
 
-// agrees reports whether a path explains a digest.
-func (t *Tracer) agrees(path []uint16, id uint32, digest uint64) bool {
+// agrees reports whether a path explains a digest. It leaves the hops that wrote in t.wrote.
+func (t *Tracer) agrees(path []uint32, id uint32, digest uint64) bool {
 	s := t.m.config.Scheme
+	t.wrote = 0
 	for inst := range s.Instances() {
 		p := s.Packet(id, inst)
 		writers := s.Writers(&p, len(path))
+		t.wrote |= writers
 		rest := s.Part(digest, inst)
 		if writers != 0 {
 			last := bits.Len64(writers) - 1
-			rest ^= s.Value(&p, p.Role(writers, last+1), t.m.nodes[path[last]])
+			rest ^= s.Value(&p, p.Role(writers, last+1), path[last])
 			if writers &^= 1 << last; writers != 0 {
 				rest ^= t.folded(&p, writers, path)
 			}
@@ -120,21 +126,27 @@ func (t *Tracer) agrees(path []uint16, id uint32, digest uint64) bool {
 	return true
 }
 
-// folded is the XOR of the values of the writers before the last one.
-func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint16) (sum uint32) {
-	s, n := t.m.config.Scheme, 0
-	if writers&(writers-1) == 0 {
-		return s.Value(p, pint.Folded, t.m.nodes[path[bits.TrailingZeros64(writers)]])
-	}
+// folded is the XOR of the values of the writers before the last one: all at once, since that takes the time of one.
+func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint32) (sum uint32) {
+	n := 0
 	for ; writers != 0; writers &= writers - 1 {
-		t.few[n] = t.m.nodes[path[bits.TrailingZeros64(writers)]]
+		t.few[n] = path[bits.TrailingZeros64(writers)]
 		n++
 	}
-	s.Values(t.fewValues[:n], p, pint.Folded, t.few[:n])
+	full := (n + 7) &^ 7
+	t.m.config.Scheme.Values(t.fewValues[:full], p, pint.Folded, t.few[:full])
 	for _, v := range t.fewValues[:n] {
 		sum ^= v
 	}
 	return sum
+}
+
+// name gives the ids of the nodes of a path, until the next call.
+func (t *Tracer) name(path []uint16) []uint32 {
+	for h, u := range path {
+		t.named[h] = t.m.nodes[u]
+	}
+	return t.named[:len(path)]
 }
 
 // agreed is told of digests that a known path explains while others are not explained.
