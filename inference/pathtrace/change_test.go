@@ -273,3 +273,32 @@ func TestFewForged(t *testing.T) {
 		l.wantPath(0, a)
 	})
 }
+
+// Packets go round in a ring: that is no path without loops, however far the hops are from each other.
+func TestLoop(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 9))
+	for _, loops := range []bool{false, true} {
+		c := Config{Scheme: benchScheme(t, 8, 2, false), Nodes: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, Loops: loops}
+		for u := range int32(8) {
+			c.Links = append(c.Links, [2]int32{u, (u + 1) % 8})
+		}
+		m, err := NewModel(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracer, path := New(m), make([]uint32, 12)
+		for h := range path {
+			path[h] = c.Nodes[h%8]
+		}
+		var f Flow
+		for range 200 {
+			id := r.Uint32()
+			tracer.Add(&f, id, len(path), c.Scheme.Digest(id, path))
+		}
+		got, _ := tracer.Path(&f, 0, nil)
+		if got.Complete != loops || loops && !slices.Equal(got.Nodes, path) {
+			t.Errorf("seed %d: loops %v: complete %v: %d", seed, loops, got.Complete, got.Nodes)
+		}
+	}
+}

@@ -5,7 +5,7 @@ import "fmt"
 // Event says what a digest did to what is known about its flow.
 type Event uint8
 
-// The events. Those from RejectedHops on left the flow as it was.
+// The events. Those from RejectedHops on taught nothing about the flow.
 const (
 	Pending        Event = iota // the digest was taken in; the path is not known yet
 	Decoded                     // the first path of the flow is known now

@@ -246,7 +246,7 @@ func TestPosterior(t *testing.T) {
 			}
 			// What is certain is known as soon as digests speak against paths that the model does not know.
 			state := tr.traces[f.trace-1]
-			other := unmodelled(state.bits, m.total(state.space, f.Ingress, f.Egress))
+			other := unmodelled(state.bits, state.total)
 			if share == 1 && 1/(1+other/o.weight(best, &f)) >= m.config.Confidence {
 				t.Fatalf("%s: not known with posterior %v", name, share)
 			}

@@ -34,6 +34,17 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 	if m.routed && first >= 0 && m.distance(path[first], path[last]) != last-first {
 		return 0, true
 	}
+	loops := m.config.Loops
+	if !loops {
+		defer t.unuse(tr)
+		for k := tr.known; k != 0; k &= k - 1 {
+			u := tr.node[bits.TrailingZeros64(k)]
+			if t.used[u] {
+				return 0, true
+			}
+			t.used[u] = true
+		}
+	}
 	t.order(tr)
 	n := len(t.levels)
 	if n == 0 {
@@ -41,12 +52,6 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 		return 0, true
 	}
 	t.attach(tr)
-	loops := m.config.Loops
-	if !loops {
-		for k := tr.known; k != 0; k &= k - 1 {
-			t.used[tr.node[bits.TrailingZeros64(k)]] = true
-		}
-	}
 	left := steps
 	pos := 0
 	complete = true
@@ -106,10 +111,14 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 			t.used[path[lv.h]] = false
 		}
 	}
+	return steps - left, complete
+}
+
+// unuse takes back that known hops use their nodes.
+func (t *Tracer) unuse(tr *trace) {
 	for k := tr.known; k != 0; k &= k - 1 {
 		t.used[tr.node[bits.TrailingZeros64(k)]] = false
 	}
-	return steps - left, complete
 }
 
 // order decides in which order unknown hops get their nodes. Along links, each hop follows one beside it: runs between

@@ -110,12 +110,13 @@ func (t *Tracer) other(f *Flow) float64 {
 	return 2 * math.Log2(float64(f.state.against)+1)
 }
 
-// mixture and errors are a trace's doubts after a contradiction. Packets may take two paths: a wrong path that is made of both
-// has a hop that is another one on the first path, and one on the second, and each digest may tell that. One digest in eight
-// times as many may be wrong. Against the first stand the digests that agree.
-const mixture = 6 // bits by which it is less likely than one path
+// mixture is how much less likely it is, in bits, that packets take two paths than that they take one.
+const mixture = 6
 
-// confirms weighs one more digest for or against the only path that explains all digests before it.
+// confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If packets
+// take two paths, then a wrong path made of both has a hop where the first path has another node, and one where the second has:
+// in either case a digest tells with the probability that it tells of a hop. If there is one path, and it is the right one,
+// only wrong digests disagree: an eighth as many are allowed.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
 	if c := tr.space.cover; t.agrees(t.name(path), p.id, p.digest) {
@@ -132,7 +133,7 @@ func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 // best is the witness with the greatest weight and its probability, if there are no other paths than the witnesses and
 // those that the model does not know. Digests of these are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
-	sum := math.Exp2(t.other(f) - tr.bits + t.m.total(tr.space, f.Ingress, f.Egress))
+	sum := math.Exp2(t.other(f) - tr.bits + tr.total)
 	weight := 0.0
 	for i := 0; i < len(tr.witnesses); i += tr.k {
 		p := tr.witnesses[i : i+tr.k]

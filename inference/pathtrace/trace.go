@@ -46,6 +46,7 @@ type trace struct {
 	wide   bool    // links of many candidates are followed, too
 	paired bool    // hops with few candidates were compared
 	bits   float64 // evidence so far
+	total  float64 // log2 of the weights of all paths before any digest
 	little float64 // with less evidence than that, paths that the model does not know cannot be ruled out
 	seen   uint64  // hops that wrote into some digest
 
@@ -86,7 +87,8 @@ func (t *Tracer) open(tr *trace, f *Flow, k int) {
 	}
 	tr.xors, tr.witnesses, tr.complete = tr.xors[:0], tr.witnesses[:0], false
 	tr.bits, tr.need, tr.paired, tr.doubted, tr.score = 0, 0, false, false, 0
-	tr.little = t.m.total(s, f.Ingress, f.Egress) + t.other(f) - math.Log2(1/t.m.config.Confidence-1)
+	tr.total = t.m.total(s, f.Ingress, f.Egress)
+	tr.little = tr.total + t.other(f) - math.Log2(1/t.m.config.Confidence-1)
 	if set := t.m.end(f.Ingress); set != nil {
 		t.intersect(tr, 0, set)
 	}

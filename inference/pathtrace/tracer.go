@@ -88,7 +88,7 @@ func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
 			r.see(seen | t.wrote)
 		}
 		if f.trace != 0 {
-			if e := t.agreed(f, packet{digest, id, true}, hops); e == Changed {
+			if e := t.agreed(f, packet{digest, id, true}, hops); e == Changed || e == Parallel {
 				return e
 			}
 		}
