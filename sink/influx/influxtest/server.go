@@ -199,6 +199,14 @@ func (s *Server) log() string {
 	return string(b[max(0, len(b)-4096):])
 }
 
+// Torn reports whether the server cut its write-ahead log when it started, because a kill had left half an entry at the
+// end. InfluxDB 1.8 goes on writing behind the place where the end was, and at its next start cuts off what it
+// acknowledged in between: nothing that a client could do anything about.
+func (s *Server) Torn() bool {
+	b, _ := os.ReadFile(filepath.Join(s.dir, "log")) // without a log there is no such line
+	return s.Version == V1 && bytes.Contains(b, []byte("File corrupt"))
+}
+
 // Stop ends the server as an operator would, Kill as a power cut of the process would. Both wait for its end.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
