@@ -74,6 +74,7 @@ type Load struct {
 type FlowHop struct {
 	HopKey
 	Unknown        bool // there is a hop, but it is not known yet which node it is
+	Inferred       bool // no digest was written by the hop: which node it is follows from the topology alone
 	Latency, Queue Summary
 }
 

@@ -65,7 +65,8 @@ type PathSummary struct {
 	Confidence float64    `json:"confidence"` // 1 for paths that were reported whole
 	Digests    uint64     `json:"digests"`    // PINT digests that it was inferred from
 	Changes    uint32     `json:"changes"`
-	Others     [][]uint32 `json:"other_paths,omitempty"` // that digests told of, too
+	Others     [][]uint32 `json:"other_paths,omitempty"`     // that digests told of, too
+	Inferred   []int      `json:\"inferred_hops,omitempty\"` // hops, from 1, that no digest was written by: the topology leaves no other node
 }
 
 // HopSummary is one hop, of a flow or of the network.
@@ -149,6 +150,9 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 			continue
 		}
 		out.Path.NodeIDs = append(out.Path.NodeIDs, &h.Node)
+		if h.Inferred {
+			out.Path.Inferred = append(out.Path.Inferred, i+1)
+		}
 		out.Hops = append(out.Hops, HopSummary{NodeID: h.Node, EgressIf: h.EgressIf, Reports: h.Latency.Count,
 			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
 	}

@@ -399,6 +399,9 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
 	}
+	for i := range out.Hops {
+		out.Hops[i].Inferred = st.Complete && i < len(st.Nodes) && st.Seen>>i&1 == 0
+	}
 	if !st.Complete {
 		out.Digests = uint64(st.Digests)
 		out.Hops = out.Hops[:0]
