@@ -114,7 +114,7 @@ func (b *pintBench) mix() error {
 	if err != nil {
 		return err
 	}
-	first, err := m.automatic(measured, 1)
+	soon, err := m.automatic(measured, measured[0].Packets)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (b *pintBench) mix() error {
 		{"the paper's, by hand", []*pint.Plan{hand}},
 		{"by hand, path in the best width", []*pint.Plan{best}},
 		{"automatic", []*pint.Plan{equal}},
-		{"automatic, path with frequency 1", []*pint.Plan{first}},
+		{"automatic, path within what it takes alone", []*pint.Plan{soon}},
 	} {
 		results, err := sample(b, "three queries, "+c.name, "three queries", b.runs(10_000), func() (func(*rand.Rand) (mixed, error), error) { return m.begin(c.plans) })
 		if err != nil {
@@ -224,11 +224,12 @@ func (m *mixBench) byHand(w planner.Width) (*pint.Plan, error) {
 	return p, p.Validate()
 }
 
-// automatic is the plan of planner/querymix, which chooses among widths; the path has the frequency, if it is not 0.
-func (m *mixBench) automatic(widths []planner.Width, frequency float64) (*pint.Plan, error) {
+// automatic is the plan of planner/querymix, which chooses among widths. The path is wanted within so many packets, or as soon
+// as can be if that is 0.
+func (m *mixBench) automatic(widths []planner.Width, within float64) (*pint.Plan, error) {
 	problem := &planner.QueryProblem{Bits: mixBits, Seed: uint32(m.o.Seed), Queries: []planner.Query{
 		{Name: pathQuery, Value: "node", Aggregation: planner.Static, Hops: latencyHops, Nodes: m.network.graph.NumNodes(),
-			Frequency: planner.Fraction(frequency), Widths: widths, Tau: mixPath.Tau, XOR: mixPath.P},
+			Within: within, Widths: widths, Tau: mixPath.Tau, XOR: mixPath.P},
 		{Name: latencyQuery, Value: "latency", Aggregation: planner.Dynamic, Hops: latencyHops, Samples: mixPackets / latencyHops,
 			MinValue: latencyUnit, MaxValue: latencyMax, Widths: []planner.Width{{Bits: 8, Instances: 1}}},
 		{Name: utilityQuery, Value: "utilization", Aggregation: planner.PerPacket, Frequency: mixFrequency,
