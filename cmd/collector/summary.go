@@ -65,8 +65,8 @@ type PathSummary struct {
 	Confidence float64    `json:"confidence"` // 1 for paths that were reported whole
 	Digests    uint64     `json:"digests"`    // PINT digests that it was inferred from
 	Changes    uint32     `json:"changes"`
-	Others     [][]uint32 `json:"other_paths,omitempty"`     // that digests told of, too
-	Inferred   []int      `json:\"inferred_hops,omitempty\"` // hops, from 1, that no digest was written by: the topology leaves no other node
+	Others     [][]uint32 `json:"other_paths,omitempty"`   // that digests told of, too
+	Inferred   []int      `json:"inferred_hops,omitempty"` // hops, from 1, that no digest was written by: the topology leaves no other node
 }
 
 // HopSummary is one hop, of a flow or of the network.
