@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,6 +116,42 @@ func (o *planFlags) holds(err error) error {
 		return fmt.Errorf("the plan %s does not hold: %w", o.verify, err)
 	}
 	return fmt.Errorf("the plan does not hold: %w", err)
+}
+
+// family is what differs between the commands that make a plan of a problem.
+type family[P any] struct {
+	size      string // of the problem, for the progress
+	make      func() (P, error)
+	badMethod error // that make gives for a method that is none
+	check     func(P) error
+	draw      func(io.Writer, P) error
+	table     func(io.Writer, P) error
+}
+
+// carryOut makes a plan or reads it, and checks, draws and prints it.
+func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
+	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
+	plan, err := f.make()
+	done()
+	if errors.Is(err, f.badMethod) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err := o.holds(f.check(plan)); err != nil {
+		return err
+	}
+	if err := o.writeSVG(func(w io.Writer) error { return f.draw(w, plan) }); err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return writeJSON(c.OutOrStdout(), plan)
+	}
+	return f.table(c.OutOrStdout(), plan)
 }
 
 // writeJSON writes a plan as one JSON object.

@@ -97,33 +97,20 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string {
-		return fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious))
+	return carryOut(c, o.planFlags, family[*planner.AttentionPlan]{
+		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
+		make: func() (*planner.AttentionPlan, error) {
+			plan, err := o.plan(c, p)
+			if err == nil && categories != nil {
+				plan.Instructions = categories.Instructions
+			}
+			return plan, err
+		},
+		badMethod: attention.ErrMethod,
+		check:     func(plan *planner.AttentionPlan) error { return planner.CheckAttention(p, plan) },
+		draw:      func(w io.Writer, plan *planner.AttentionPlan) error { return o.draw(w, p, plan) },
+		table:     func(w io.Writer, plan *planner.AttentionPlan) error { return attentionTable(w, plan) },
 	})
-	plan, err := o.plan(c, p)
-	done()
-	if errors.Is(err, attention.ErrMethod) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	if c.Context().Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err := o.holds(planner.CheckAttention(p, plan)); err != nil {
-		return err
-	}
-	if categories != nil {
-		plan.Instructions = categories.Instructions
-	}
-	if err := o.writeSVG(func(w io.Writer) error { return o.draw(w, p, plan) }); err != nil {
-		return err
-	}
-	if o.format == "json" {
-		return writeJSON(c.OutOrStdout(), plan)
-	}
-	return attentionTable(c.OutOrStdout(), plan)
 }
 
 // plan makes the plan, or reads that of --check.

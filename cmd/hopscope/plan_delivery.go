@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -84,30 +83,14 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	if o.printInstance {
 		return writeJSON(c.OutOrStdout(), p)
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string {
-		return fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links))
+	return carryOut(c, o.planFlags, family[*planner.DeliveryPlan]{
+		size:      fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
+		make:      func() (*planner.DeliveryPlan, error) { return o.plan(c, p) },
+		badMethod: delivery.ErrMethod,
+		check:     func(plan *planner.DeliveryPlan) error { return planner.CheckDelivery(p, plan) },
+		draw:      func(w io.Writer, plan *planner.DeliveryPlan) error { return drawDelivery(w, p, plan) },
+		table:     func(w io.Writer, plan *planner.DeliveryPlan) error { return deliveryTable(w, p, plan) },
 	})
-	plan, err := o.plan(c, p)
-	done()
-	if errors.Is(err, delivery.ErrMethod) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	if c.Context().Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err := o.holds(planner.CheckDelivery(p, plan)); err != nil {
-		return err
-	}
-	if err := o.writeSVG(func(w io.Writer) error { return drawDelivery(w, p, plan) }); err != nil {
-		return err
-	}
-	if o.format == "json" {
-		return writeJSON(c.OutOrStdout(), plan)
-	}
-	return deliveryTable(c.OutOrStdout(), p, plan)
 }
 
 // plan makes the plan, or reads that of --check.

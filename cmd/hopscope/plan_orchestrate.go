@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,30 +78,14 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string {
-		return fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows))
+	return carryOut(c, o.planFlags, family[*planner.OrchestratePlan]{
+		size:      fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
+		make:      func() (*planner.OrchestratePlan, error) { return o.plan(c, p) },
+		badMethod: orchestrate.ErrMethod,
+		check:     func(plan *planner.OrchestratePlan) error { return planner.CheckOrchestrate(p, plan) },
+		draw:      func(w io.Writer, plan *planner.OrchestratePlan) error { return drawOrchestrate(w, p, plan) },
+		table:     func(w io.Writer, plan *planner.OrchestratePlan) error { return orchestrateTable(w, p, plan) },
 	})
-	plan, err := o.plan(c, p)
-	done()
-	if errors.Is(err, orchestrate.ErrMethod) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	if c.Context().Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err := o.holds(planner.CheckOrchestrate(p, plan)); err != nil {
-		return err
-	}
-	if err := o.writeSVG(func(w io.Writer) error { return drawOrchestrate(w, p, plan) }); err != nil {
-		return err
-	}
-	if o.format == "json" {
-		return writeJSON(c.OutOrStdout(), plan)
-	}
-	return orchestrateTable(c.OutOrStdout(), p, plan)
 }
 
 // plan makes the plan, or reads that of --check.
