@@ -91,6 +91,9 @@ type digestFlow struct {
 	load   *congestion.Tracker
 	use    congestion.Flow // of the fullest link
 	needed uint32          // digests that the path was inferred from
+	away   uint16          // digests since one agreed with the path that is shown
+	aside  bool            // the last path that digests agreed with is not the one that is shown
+	stray  bool            // the last digest agreed with none
 	next   uint32          // the same flow's of another plan, or the next free one
 }
 
@@ -215,12 +218,28 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 	}
 	d := s.digests
 	e := t.Add(&x.trace, r.Digest.ID, int(r.Digest.Hops), value)
+	x.stray = e != pathtrace.Verified
 	switch e {
-	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Parallel, pathtrace.Returned:
+	case pathtrace.Decoded, pathtrace.Changed:
 		if e == pathtrace.Decoded {
 			d.stats.Decoded++
 		}
-		s.traced(f, slot, x, r, e != pathtrace.Returned)
+		x.stray = false
+		s.traced(f, slot, x, r)
+	case pathtrace.Parallel:
+		x.aside, x.away = true, 0
+	case pathtrace.Returned:
+		d.readPath(x)
+		if x.aside, x.stray = pathID(d.hops) != f.pathID, false; !x.aside {
+			x.away = 0
+		}
+	case pathtrace.Verified:
+		if !x.aside {
+			break
+		}
+		if x.away++; x.away >= goneAfter { // what looked like a second path has replaced the first
+			s.traced(f, slot, x, r)
+		}
 	case pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
 		d.stats.Strange++
 		s.countFault(r, inference.Inconsistent)
@@ -234,23 +253,27 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 	}
 }
 
-// traced makes the path that the last digest agrees with the path of the flow.
-func (s *State) traced(f *flow, slot uint32, x *digestFlow, r *decode.Report, fresh bool) {
+// goneAfter is how many digests of other paths in a row tell that a flow does not take the one that is shown any more.
+const goneAfter = 256
+
+// traced makes the path that the last digest agrees with the path of the flow. Paths that flowlets take in turn are no
+// changes: the first of them is shown, and the others beside it.
+func (s *State) traced(f *flow, slot uint32, x *digestFlow, r *decode.Report) {
 	d := s.digests
-	st, ok := x.tracer.Path(&x.trace, 0, d.nodes[:0])
-	if !ok {
-		return
-	}
-	if d.nodes = st.Nodes; fresh {
-		x.needed = uint32(st.Digests)
-	}
-	d.hops = d.hops[:0]
-	for _, n := range st.Nodes {
-		d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
-	}
+	x.needed, x.aside, x.away = d.readPath(x), false, 0
 	whole := decode.Report{Time: r.Time, Kind: decode.KindStack, Flow: r.Flow, Hops: d.hops}
 	s.setPath(f, slot, &whole, pathID(d.hops))
 	f.flags &^= partial
+}
+
+// readPath makes d.hops the path that the last digest agrees with, and gives the number of digests that do.
+func (d *digests) readPath(x *digestFlow) uint32 {
+	st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
+	d.nodes, d.hops = st.Nodes, d.hops[:0]
+	for _, n := range st.Nodes {
+		d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
+	}
+	return uint32(st.Digests)
 }
 
 // countValues counts the values of the hops that wrote into a digest: for the flow by hop number, and for the network as
@@ -270,7 +293,7 @@ func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Qu
 		if pool != nil {
 			pool.Add(&x.values, hop, code, r.Time)
 		}
-		if int(f.hops) != int(g.Hops) || !x.trace.Known() {
+		if int(f.hops) != int(g.Hops) || !x.trace.Known() || x.aside || x.stray {
 			continue
 		}
 		var space [maxBlocks]uint32
@@ -388,14 +411,17 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 		return
 	}
 	st, _ := x.tracer.Path(&x.trace, 0, nil)
-	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
 	for i := 1; st.Complete; i++ {
 		other, ok := x.tracer.Path(&x.trace, i, nil)
 		if !ok {
 			break
 		}
+		if !leads(st.Nodes, out.Hops) && leads(other.Nodes, out.Hops) { // the one that is shown
+			st, other = other, st
+		}
 		out.Others = append(out.Others, other.Nodes)
 	}
+	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
 	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
 	}
@@ -419,4 +445,14 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 			}
 		}
 	}
+}
+
+// leads reports whether a path leads over hops, of which the last ones may not be kept.
+func leads(path []uint32, hops []inference.FlowHop) bool {
+	for i := range hops {
+		if i >= len(path) || hops[i].Node != path[i] {
+			return false
+		}
+	}
+	return true
 }

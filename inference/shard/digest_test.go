@@ -353,3 +353,45 @@ func TestEnds(t *testing.T) {
 		t.Errorf("seed %d: a path between the wrong ends: %+v, %+v", seed, f, s.Stats().Digests)
 	}
 }
+
+// Paths that flowlets take in turn are several paths and no changes; a path that is never taken again is one.
+func TestFlowlets(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s, p, nodes, links := newDigestState(t)
+	a := walk(rng, nodes, links, 6)
+	b := walk(rng, nodes, links, 6)
+	for equal(a, b) {
+		b = walk(rng, nodes, links, 6)
+	}
+	send := func(path []uint32, n int) {
+		for range n {
+			s.Update([]*decode.Report{digestReport(rng, p, 1, path, 1e18)})
+		}
+	}
+	send(a, 100)
+	for range 100 { // bursts that are too short to be told from a change that goes back at first
+		send(b, 1+rng.IntN(10))
+		send(a, 1+rng.IntN(10))
+	}
+	f := s.Flows(1)[0]
+	shown := flowPath(&f)
+	if !(equal(shown, a) || equal(shown, b)) || len(f.Others) == 0 || f.Changes > 6 {
+		t.Errorf("seed %d: flowlets on %d and %d: path %d, others %d, %d changes", seed, a, b, shown, f.Others, f.Changes)
+	}
+	both := map[bool]bool{equal(shown, a): true}
+	for _, o := range f.Others {
+		both[equal(o, a)] = true
+	}
+	if len(both) != 2 {
+		t.Errorf("seed %d: path %d, others %d, want %d and %d", seed, shown, f.Others, a, b)
+	}
+	other := a
+	if equal(shown, a) {
+		other = b
+	}
+	send(other, 2*goneAfter)
+	if g := s.Flows(1)[0]; !equal(flowPath(&g), other) || g.Changes == f.Changes {
+		t.Errorf("seed %d: after a change path %d, want %d; %d changes", seed, flowPath(&g), other, g.Changes)
+	}
+}
