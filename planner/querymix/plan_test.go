@@ -172,7 +172,8 @@ func TestPartial(t *testing.T) {
 			}
 		}
 	}
-	if left < 100 || lowered < 50 {
+	// Some 185 and 60 on average: fewer than these in less than one run in a million, or the test has lost its cases.
+	if left < 100 || lowered < 20 {
 		t.Errorf("seed %d: queries left out in %d problems, frequencies lowered in %d", seed, left, lowered)
 	}
 }
