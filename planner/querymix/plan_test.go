@@ -133,7 +133,8 @@ func TestPartial(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 3))
 	left, lowered := 0, 0
-	for n := range 3000 {
+	// One problem in fifty lowers frequencies: of so many, fewer than 50 do in less than one run in a million.
+	for n := range 7500 {
 		p := random(rng)
 		_, err := Plan(p, Options{})
 		plan, perr := Plan(p, Options{Partial: true})
@@ -172,8 +173,7 @@ func TestPartial(t *testing.T) {
 			}
 		}
 	}
-	// Some 185 and 60 on average: fewer than these in less than one run in a million, or the test has lost its cases.
-	if left < 100 || lowered < 20 {
+	if left < 100 || lowered < 50 {
 		t.Errorf("seed %d: queries left out in %d problems, frequencies lowered in %d", seed, left, lowered)
 	}
 }
