@@ -1,0 +1,32 @@
+package pipeline
+
+import "testing"
+
+// TestWindowAllocations holds what reports and windows allocate together, in the steady state: nothing a report, and for
+// a window what its merged rows are made of.
+func TestWindowAllocations(t *testing.T) {
+	cfg := DefaultConfig(1000)
+	cfg.Shard.MemoryBytes = 8 << 20
+	p, err := newRun(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batches = 100 // a window
+	now := int64(1)
+	windows := func() {
+		for range batches {
+			if err := p.batch(cfg.Batch, now); err != nil {
+				t.Fatal(err)
+			}
+			now += int64(cfg.Batch)
+		}
+		p.window(now)
+	}
+	for range 100 { // until every flow, hop, histogram and history has what it needs
+		windows()
+	}
+	const want = 16
+	if n := testing.AllocsPerRun(50, windows); n > want {
+		t.Errorf("%v allocations in a window of %d reports, want %d", n, batches*cfg.Batch, want)
+	}
+}
