@@ -1,10 +1,14 @@
 package decode
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // Addr is an IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d.
@@ -71,7 +75,22 @@ func (k *FlowKey) SrcAddr() netip.Addr { return k.addr(k.Src) }
 // DstAddr is SrcAddr for the destination.
 func (k *FlowKey) DstAddr() netip.Addr { return k.addr(k.Dst) }
 
-// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp".
+// Compare orders keys by source, destination, ports, protocol and IP version.
+func (k *FlowKey) Compare(o *FlowKey) int {
+	if c := bytes.Compare(k.Src[:], o.Src[:]); c != 0 {
+		return c
+	}
+	if c := bytes.Compare(k.Dst[:], o.Dst[:]); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(k.SrcPort, o.SrcPort), cmp.Compare(k.DstPort, o.DstPort),
+		cmp.Compare(k.Proto, o.Proto), cmp.Compare(k.IPVersion, o.IPVersion))
+}
+
+// protocols are the IP protocols that flows are written with by name.
+var protocols = map[uint8]string{1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
+
+// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp". [ParseFlow] reads it.
 func (k FlowKey) String() string {
 	if k.IPVersion == 0 {
 		return "no flow"
@@ -80,17 +99,55 @@ func (k FlowKey) String() string {
 	b = append(b, " > "...)
 	b = netip.AddrPortFrom(k.DstAddr(), k.DstPort).AppendTo(b)
 	b = append(b, ' ')
-	switch k.Proto {
-	case 1:
-		b = append(b, "icmp"...)
-	case 6:
-		b = append(b, "tcp"...)
-	case 17:
-		b = append(b, "udp"...)
-	case 58:
-		b = append(b, "icmp6"...)
-	default:
+	if name, ok := protocols[k.Proto]; ok {
+		b = append(b, name...)
+	} else {
 		b = strconv.AppendUint(append(b, "proto "...), uint64(k.Proto), 10)
 	}
 	return string(b)
+}
+
+// ParseFlow reads what [FlowKey.String] writes. The protocol may also be a number, and may stand behind a slash, as in
+// "10.0.0.1:80 > 10.0.0.2:5001/6"; spaces do not matter.
+func ParseFlow(s string) (FlowKey, error) {
+	wrong := func(what string) (FlowKey, error) {
+		return FlowKey{}, fmt.Errorf("%q is no flow such as \"10.0.0.1:80 > 10.0.0.2:5001 tcp\": %s", s, what)
+	}
+	src, rest, ok := strings.Cut(s, ">")
+	if !ok {
+		return wrong("there is no >")
+	}
+	rest = strings.TrimSpace(rest)
+	end := strings.IndexAny(rest, " /")
+	if end < 0 {
+		return wrong("the protocol is missing")
+	}
+	from, err := netip.ParseAddrPort(strings.TrimSpace(src))
+	if err != nil {
+		return wrong("the source is not ADDRESS:PORT")
+	}
+	to, err := netip.ParseAddrPort(rest[:end])
+	if err != nil {
+		return wrong("the destination is not ADDRESS:PORT")
+	}
+	if from.Addr().Is4() != to.Addr().Is4() || from.Addr().Zone() != "" || to.Addr().Zone() != "" {
+		return wrong("the addresses are not of one kind")
+	}
+	k := FlowKey{Src: AddrFrom(from.Addr()), Dst: AddrFrom(to.Addr()), SrcPort: from.Port(), DstPort: to.Port(), IPVersion: 6}
+	if from.Addr().Is4() {
+		k.IPVersion = 4
+	}
+	name := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest[end+1:]), "proto "))
+	for n, known := range protocols {
+		if strings.EqualFold(name, known) {
+			k.Proto = n
+			return k, nil
+		}
+	}
+	n, err := strconv.ParseUint(name, 10, 8)
+	if err != nil {
+		return wrong("the protocol is none of icmp, icmp6, tcp, udp and no number up to 255")
+	}
+	k.Proto = uint8(n)
+	return k, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
-	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
@@ -97,7 +97,7 @@ func Run(cfg Config) (Result, error) {
 type run struct {
 	gen       *generator
 	dec       *demux.Decoder
-	tracker   *exporter.Tracker
+	tracker   *sequence.Tracker
 	state     *shard.State
 	detector  *events.Detector
 	ring      []byte
@@ -117,7 +117,7 @@ func newRun(cfg Config) (*run, error) {
 	}
 	return &run{
 		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
-		tracker: exporter.New(exporter.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
+		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
 		topFlows: cfg.Shard.TopFlows, src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
 	}, nil
 }

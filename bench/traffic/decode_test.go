@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/sequence"
 )
 
 // The collector's own decoder reads everything that the generator says, and its exporter tracking misses nothing.
@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := demux.New(profile)
-		tracker := exporter.New(exporter.DefaultConfig(), 1)
+		tracker := sequence.New(sequence.DefaultConfig(), 1)
 		src := decode.AddrFrom(netip.MustParseAddr("127.0.0.1"))
 		var batch decode.Batch
 		var buf []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 )
@@ -51,8 +51,8 @@ func newPipeline(o receiverOptions) (func(*ingest.Batch), error) {
 	if err != nil {
 		return nil, err
 	}
-	tracking := exporter.DefaultConfig()
-	tracker := exporter.New(tracking, 1)
+	tracking := sequence.DefaultConfig()
+	tracker := sequence.New(tracking, 1)
 	cfg := shard.DefaultConfig()
 	cfg.MemoryBytes = o.FlowBytes
 	if err := errors.Join(tracking.Validate(), cfg.Validate()); err != nil {

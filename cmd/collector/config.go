@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference/events"
-	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink"
@@ -41,7 +41,7 @@ type Config struct {
 type Exporters struct {
 	Profile  string            `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
 	Profiles []ExporterProfile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
-	Tracking exporter.Config   `yaml:"tracking" doc:"How sequence numbers are followed."`
+	Tracking sequence.Config   `yaml:"tracking" doc:"How sequence numbers are followed."`
 }
 
 // ExporterProfile gives one network of exporters its dialect.
@@ -84,7 +84,7 @@ func DefaultConfig() Config {
 		Window:            10 * time.Second,
 		ShardQueueBatches: 64,
 		DrainTimeout:      20 * time.Second,
-		Exporters:         Exporters{Profile: "auto", Tracking: exporter.DefaultConfig()},
+		Exporters:         Exporters{Profile: "auto", Tracking: sequence.DefaultConfig()},
 		UDP:               udp.DefaultConfig(),
 		Flows:             shard.DefaultConfig(),
 		PINT:              DefaultPINT(),

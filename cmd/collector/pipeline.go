@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/exporter"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
@@ -34,7 +34,7 @@ type pipeline struct {
 	free    []*work // last in, first out: what was used last is still in the cache
 
 	trackerMu sync.Mutex
-	tracker   *exporter.Tracker
+	tracker   *sequence.Tracker
 
 	raw *parquet.Raw // nil without a raw stream
 
@@ -64,7 +64,7 @@ func newPipeline(cfg *Config, opt *Options, workers int, router func() *demux.Ro
 	seed := opt.Seed
 	p := &pipeline{
 		seed: seed, block: block, ledger: ledger, topFlows: cfg.Flows.TopFlows,
-		tracker: exporter.New(cfg.Exporters.Tracking, seed),
+		tracker: sequence.New(cfg.Exporters.Tracking, seed),
 	}
 	shards := cfg.shards()
 	queue := cfg.ShardQueueBatches

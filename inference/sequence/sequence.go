@@ -1,4 +1,4 @@
-package exporter
+package sequence
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-// Package exporter counts what each exporter lost, sent twice, sent late or restarted, from the sequence numbers of its
+// Package sequence counts what each exporter lost, sent twice, sent late or restarted, from the sequence numbers of its
 // reports.
 //
 // A sequence number space belongs to an [inference.ExporterKey] (address, node, hardware id) and to the width of its
@@ -26,4 +26,4 @@
 // duplicate is claimed for them. An exporter that stops counting later is noticed after [repeatLimit] equal numbers.
 //
 // Observe costs 10 to 20 ns and allocates nothing; all memory is taken by New.
-package exporter
+package sequence

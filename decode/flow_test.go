@@ -1,0 +1,34 @@
+package decode
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestParseFlow(t *testing.T) {
+	v4 := FlowKey{Src: AddrFrom(netip.MustParseAddr("10.0.0.1")), Dst: AddrFrom(netip.MustParseAddr("10.0.0.2")), SrcPort: 80, DstPort: 5001, Proto: 6, IPVersion: 4}
+	v6 := FlowKey{Src: AddrFrom(netip.MustParseAddr("fd00::1")), Dst: AddrFrom(netip.MustParseAddr("fd00::2")), SrcPort: 1, DstPort: 65535, Proto: 58, IPVersion: 6}
+	mapped := FlowKey{Src: AddrFrom(netip.MustParseAddr("10.0.0.1")), Dst: AddrFrom(netip.MustParseAddr("10.0.0.2")), Proto: 17, IPVersion: 6}
+	gre := v4
+	gre.Proto = 47
+	for _, k := range []FlowKey{v4, v6, mapped, gre} {
+		if got, err := ParseFlow(k.String()); err != nil || got != k {
+			t.Errorf("ParseFlow(%q) = %+v, %v, want %+v", k.String(), got, err, k)
+		}
+	}
+	for _, text := range []string{
+		"10.0.0.1:80 > 10.0.0.2:5001/6", "10.0.0.1:80>10.0.0.2:5001 TCP", " 10.0.0.1:80 >  10.0.0.2:5001 proto 6 ", "10.0.0.1:80 > 10.0.0.2:5001/tcp",
+	} {
+		if got, err := ParseFlow(text); err != nil || got != v4 {
+			t.Errorf("ParseFlow(%q) = %v, %v, want %v", text, got, err, v4)
+		}
+	}
+	for _, bad := range []string{
+		"", "no flow", "10.0.0.1:80", "10.0.0.1:80 > 10.0.0.2:5001", "10.0.0.1 > 10.0.0.2 tcp", "10.0.0.1:80 > 10.0.0.2:5001 sctp",
+		"10.0.0.1:80 > 10.0.0.2:5001/256", "10.0.0.1:80 > [fd00::1]:5001 tcp", "[fe80::1%eth0]:1 > [fe80::2]:1 tcp", "10.0.0.1:80000 > 10.0.0.2:1 tcp",
+	} {
+		if got, err := ParseFlow(bad); err == nil {
+			t.Errorf("ParseFlow(%q) = %v, want an error", bad, got)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package inference
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The forms in which hops, paths and identifiers are written wherever people or stores see them: in series, findings, on
+// the page, in logs and on the command line. Whatever one of them prints, the functions here read. Flows are written and
+// read by package decode.
+
+// String gives "7:3", or "7" where the device did not name its egress interface, or "other".
+func (k HopKey) String() string { return string(k.append(nil)) }
+
+func (k HopKey) append(b []byte) []byte {
+	if k.Other {
+		return append(b, other...)
+	}
+	b = strconv.AppendUint(b, uint64(k.Node), 10)
+	if k.EgressIf != 0 {
+		b = strconv.AppendUint(append(b, ':'), uint64(k.EgressIf), 10)
+	}
+	return b
+}
+
+const other = "other"
+
+// NodeName gives the node alone: "7", or "other".
+func (k HopKey) NodeName() string { return k.part(k.Node) }
+
+// EgressName gives the egress interface alone: "3", "0" where the device did not say, or "other".
+func (k HopKey) EgressName() string { return k.part(k.EgressIf) }
+
+func (k HopKey) part(n uint32) string {
+	if k.Other {
+		return other
+	}
+	return strconv.FormatUint(uint64(n), 10)
+}
+
+// Place gives the hop as a part of a sentence: "node 7 interface 3", or "node 7".
+func (k HopKey) Place() string {
+	switch {
+	case k.Other:
+		return "other nodes"
+	case k.EgressIf == 0:
+		return fmt.Sprintf("node %d", k.Node)
+	}
+	return fmt.Sprintf("node %d interface %d", k.Node, k.EgressIf)
+}
+
+// ParseHop reads what [HopKey.String] and [HopKey.Place] write.
+func ParseHop(s string) (HopKey, error) {
+	text := strings.TrimSpace(s)
+	if text == other || text == "other nodes" {
+		return HopKey{Other: true}, nil
+	}
+	if rest, ok := strings.CutPrefix(text, "node "); ok {
+		text = strings.Replace(rest, " interface ", ":", 1)
+	}
+	node, egress, both := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(node, 10, 32)
+	e := uint64(0)
+	if err == nil && both {
+		e, err = strconv.ParseUint(egress, 10, 32)
+	}
+	if err != nil {
+		return HopKey{}, fmt.Errorf("%q is no hop such as 7:3 (node 7, egress interface 3) or 7", s)
+	}
+	return HopKey{Node: uint32(n), EgressIf: uint32(e)}, nil
+}
+
+// Compare orders hops by node and egress interface, the one called other last.
+func (k HopKey) Compare(o HopKey) int {
+	if k.Other != o.Other {
+		if k.Other {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.EgressIf, o.EgressIf))
+}
+
+// Compare orders exporters by address, node and hardware id.
+func (k ExporterKey) Compare(o ExporterKey) int {
+	if c := bytes.Compare(k.Addr[:], o.Addr[:]); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.HWID, o.HWID))
+}
+
+// String gives "exporter 10.0.0.1 node 7 hardware 0".
+func (k ExporterKey) String() string {
+	return fmt.Sprintf("exporter %s node %d hardware %d", k.Addr, k.Node, k.HWID)
+}
+
+// nodeSeparator stands between the nodes of a path.
+const nodeSeparator = " > "
+
+// NodePath gives the nodes of a path, first hop first: "1 > 7 > 3".
+func NodePath(hops []HopKey) string {
+	var b []byte
+	for i := range hops {
+		if i > 0 {
+			b = append(b, nodeSeparator...)
+		}
+		b = strconv.AppendUint(b, uint64(hops[i].Node), 10)
+	}
+	return string(b)
+}
+
+// HopPath gives the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path
+// that is too long for a sentence it gives the first hops and the number of the others.
+func HopPath(hops []HopKey) string {
+	const most = 16
+	var b []byte
+	for i, h := range hops {
+		if i == most {
+			b = fmt.Appendf(b, "-(%d more)", len(hops)-most)
+			break
+		}
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = h.append(b)
+	}
+	return string(b)
+}
+
+// ParsePath reads a path of either form, "1 > 7 > 3" or "1:2-7:1". An empty text is an empty path.
+func ParsePath(s string) ([]HopKey, error) {
+	if strings.TrimSpace(s) == "" {
+		return nil, nil
+	}
+	separator := "-"
+	if strings.Contains(s, ">") {
+		separator = ">"
+	}
+	var hops []HopKey
+	for part := range strings.SplitSeq(s, separator) {
+		h, err := ParseHop(part)
+		if err != nil {
+			return nil, fmt.Errorf("path %q: %w", s, err)
+		}
+		hops = append(hops, h)
+	}
+	return hops, nil
+}
+
+// FormatID gives the 16 hexadecimal digits of the identifier of a path or a finding.
+func FormatID(id uint64) string {
+	s := strconv.FormatUint(id, 16)
+	return "0000000000000000"[len(s):] + s
+}
+
+// ParseID reads what [FormatID] writes; leading zeros may be left out.
+func ParseID(s string) (uint64, error) {
+	id, err := strconv.ParseUint(strings.TrimSpace(s), 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no identifier of up to 16 hexadecimal digits", s)
+	}
+	return id, nil
+}
+
+// FlowText gives the text of a finding's flow, which is empty where no flow is meant.
+func (f *Finding) FlowText() string {
+	if f.Flow.IPVersion == 0 {
+		return ""
+	}
+	return f.Flow.String()
+}
+
+// IDText gives the identifier of the finding as it is written everywhere.
+func (f *Finding) IDText() string { return FormatID(f.ID) }
