@@ -31,7 +31,7 @@ test: influxdb python browser ## install what the tests need and run them all
 	$(GO) test -timeout 20m ./...
 
 race: influxdb python browser ## the tests of everything that runs concurrently, under the race detector
-	$(GO) test -race -timeout 30m ./cmd/... ./ingest/... ./sink/... ./p4/... ./bench/traffic ./bench/udp
+	$(GO) test -race -timeout 30m ./cmd/... ./collector/... ./ingest/... ./sink/... ./p4/... ./bench/traffic ./bench/udp
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -53,7 +53,7 @@ web-check: web ## the committed page is what its sources give
 	@test -z "$$(git status --porcelain -- sink/web/dist)" || { echo "sink/web/dist holds files that are not committed"; exit 1; }
 
 docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
-	$(GO) test ./cmd/collector -run TestPages -update
+	$(GO) test ./collector -run TestPages -update
 
 check: lint web-check test race fuzz ## exactly what CI runs
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/hopscope/hopscope/cmd/collector"
-	"github.com/hopscope/hopscope/cmd/settings"
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/influx/influxtest"

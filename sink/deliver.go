@@ -48,16 +48,16 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 		var err error
 		if q.opt.Policy == Drop || q.opt.Spool.Room(len(it.record)) {
 			// Moved before the other goroutine can see it.
-			q.move(SinkQueue, SpoolQueue, it.reports)
+			q.move(InMemory, OnDisk, it.reports)
 			err = q.opt.Spool.Append(it.reports, it.record)
 			q.countLost()
 			if err == nil {
 				return true
 			}
-			q.move(SpoolQueue, SinkQueue, it.reports)
+			q.move(OnDisk, InMemory, it.reports)
 		}
 		if errors.Is(err, spool.ErrTooLarge) {
-			q.dropped(it.points(), DroppedSpool, it.reports)
+			q.dropped(it.points(), DroppedDisk, it.reports)
 			return true
 		}
 		again := time.NewTimer(spoolRetry)
@@ -68,15 +68,15 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 		case <-again.C:
 		case <-ctx.Done():
 			again.Stop()
-			q.dropped(it.points(), DroppedSpool, it.reports)
+			q.dropped(it.points(), DroppedDisk, it.reports)
 			return false
 		}
 	}
 }
 
-// countLost takes what the spool evicted or could not read out of the ledger's spool.
+// countLost takes what the spool evicted or could not read out of the account's spool.
 func (q *Queue) countLost() {
-	q.move(SpoolQueue, DroppedSpool, q.opt.Spool.TakeLost())
+	q.move(OnDisk, DroppedDisk, q.opt.Spool.TakeLost())
 }
 
 // deliver writes batches until there is none left and the queue is closed.
@@ -103,7 +103,7 @@ func (q *Queue) deliver(ctx context.Context) {
 		q.settle()
 		for _, s := range q.staged {
 			if !s.onDisk { // what is on disk stays there
-				q.dropped(s.points, DroppedSinkQueue, s.reports)
+				q.dropped(s.points, DroppedMemory, s.reports)
 			}
 		}
 		q.staged = nil
@@ -198,9 +198,9 @@ func (q *Queue) write(ctx context.Context, it item) bool {
 			}
 		}
 		if !it.onDisk {
-			to := DroppedSinkQueue
+			to := DroppedMemory
 			if q.opt.Spool != nil {
-				to = DroppedSpool
+				to = DroppedDisk
 			}
 			q.dropped(it.points(), to, it.reports)
 		}
@@ -318,13 +318,13 @@ func (q *Queue) settle() {
 func (q *Queue) settleOne(s *staged) {
 	to := Stored
 	if s.refused {
-		to = DroppedRejected
+		to = Rejected
 	}
 	if s.onDisk {
-		q.move(SpoolQueue, to, q.opt.Spool.Commit(s.end))
+		q.move(OnDisk, to, q.opt.Spool.Commit(s.end))
 		q.countLost()
 	} else {
-		q.move(SinkQueue, to, s.reports)
+		q.move(InMemory, to, s.reports)
 	}
 	q.mu.Lock()
 	q.stats.PointsWritten += s.points

@@ -14,12 +14,12 @@ func TestImports(t *testing.T) {
 		forbidden map[string]string
 	}{
 		{".", map[string]string{
-			ours + "decode": "a sink knows points, not reports", ours + "ingest": "a sink is behind the pipeline", ours + "sketches": "a sink stores results",
+			ours + "decode/demux": "a sink knows windows, not reports", ours + "inference/shard": "a sink receives windows and makes none", ours + "ingest": "a sink is behind the pipeline", ours + "collector": "the engine drives the sinks",
 			ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics",
 			"github.com/goccy/go-yaml": "the program reads settings", "net/http": "the queue knows no protocol",
 		}},
 		{"./spool", map[string]string{ours + "sink/influx": "the spool keeps bytes", ours + "decode": "the spool keeps bytes", "net": "the spool is files", "log/slog": "the program logs"}},
-		{"./influx", map[string]string{ours + "decode": "a sink knows points, not reports", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
+		{"./influx", map[string]string{ours + "decode/demux": "a sink knows windows, not reports", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./parquet", map[string]string{
 			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",
 			"google.golang.org/grpc": "it would add megabytes to the program for Arrow's Flight, which nobody calls",

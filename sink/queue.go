@@ -48,8 +48,8 @@ type QueueOptions struct {
 	Policy Policy
 	// Spool is put between memory and store: every batch goes through it. The queue closes it.
 	Spool *spool.Spool
-	// Ledger is kept under the writer's name.
-	Ledger *Ledger
+	// Account is told where the reports are.
+	Account Account
 	// Observe is told of every write: how long it took and what came of it.
 	Observe func(d time.Duration, err error)
 	// Rand gives numbers of [0, 1) for the waits between retries.
@@ -150,8 +150,8 @@ func (q *Queue) Start() {
 	if q.opt.Spool == nil {
 		close(q.spooled)
 	} else {
-		if q.opt.Ledger != nil {
-			q.opt.Ledger.Carry(q.name, q.opt.Spool.Stats().Reports)
+		if n := q.opt.Spool.Stats().Reports; q.opt.Account != nil && n > 0 {
+			q.opt.Account.Carry(n)
 		}
 		go q.toSpool(ctx)
 	}
@@ -188,7 +188,7 @@ func (q *Queue) Put(ctx context.Context, b *Batch) error {
 			it.reports = b.Reports
 		}
 		if err := q.push(ctx, it); err != nil {
-			q.move(SinkQueue, DroppedSinkQueue, b.Reports)
+			q.move(InMemory, DroppedMemory, b.Reports)
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (q *Queue) push(ctx context.Context, it item) error {
 			old := q.takeLocked()
 			q.stats.BatchesDropped++
 			q.stats.PointsDropped += old.points()
-			q.move(SinkQueue, DroppedSinkQueue, old.reports)
+			q.move(InMemory, DroppedMemory, old.reports)
 			continue
 		}
 		space := q.space
@@ -263,10 +263,10 @@ func (q *Queue) take() (it item, ok bool) {
 	return q.takeLocked(), true
 }
 
-// move moves n reports in the ledger.
+// move moves n reports in the account.
 func (q *Queue) move(from, to Stage, n uint64) {
-	if q.opt.Ledger != nil {
-		q.opt.Ledger.MoveIn(q.name, from, to, n)
+	if q.opt.Account != nil && n > 0 {
+		q.opt.Account.Move(from, to, n)
 	}
 }
 
@@ -302,9 +302,9 @@ func (q *Queue) Close(ctx context.Context) error {
 		stop()
 		q.cancel()
 	}
-	to := DroppedSinkQueue
+	to := DroppedMemory
 	if q.opt.Spool != nil {
-		to = DroppedSpool
+		to = DroppedDisk
 	}
 	for it, ok := q.take(); ok; it, ok = q.take() {
 		q.dropped(it.points(), to, it.reports)
@@ -322,5 +322,5 @@ func (q *Queue) dropped(points uint64, to Stage, reports uint64) {
 	q.stats.BatchesDropped++
 	q.stats.PointsDropped += points
 	q.mu.Unlock()
-	q.move(SinkQueue, to, reports)
+	q.move(InMemory, to, reports)
 }

@@ -63,13 +63,13 @@ func TestQueueSpoolOverflows(t *testing.T) {
 		if lost == 0 {
 			t.Fatal("nothing was evicted")
 		}
-		h.balance(map[Stage]int64{SpoolQueue: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		h.balance(map[Stage]int64{OnDisk: sum(1, 2000) - int64(lost), DroppedDisk: int64(lost)})
 		mu.Lock()
 		down = false
 		mu.Unlock()
 		time.Sleep(time.Minute)
 		h.close(time.Minute)
-		h.balance(map[Stage]int64{Stored: sum(1, 2000) - int64(lost), DroppedSpool: int64(lost)})
+		h.balance(map[Stage]int64{Stored: sum(1, 2000) - int64(lost), DroppedDisk: int64(lost)})
 		if last := w.stored[len(w.stored)-1]; last != 2000 || !slices.IsSorted(w.stored) {
 			t.Errorf("stored %v", w.stored)
 		}
@@ -90,8 +90,7 @@ func TestQueueTooLargeForSpool(t *testing.T) {
 			}
 			b.Points = append(b.Points, p)
 		}
-		h.ledger.Receive(Window, 9)
-		h.ledger.Close(9)
+		h.receive(9)
 		if err := h.q.Put(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -156,9 +155,9 @@ func TestQueueStager(t *testing.T) {
 	withAndWithoutSpool(t, func(t *testing.T, dir string) {
 		g := &gatherer{}
 		h := newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
-		where := SinkQueue
+		where := InMemory
 		if dir != "" {
-			where = SpoolQueue
+			where = OnDisk
 		}
 		h.put(1, 7)
 		synctest.Wait()
@@ -185,13 +184,13 @@ func TestQueueStagerBreaks(t *testing.T) {
 		}
 		h.close(time.Minute)
 		if dir == "" {
-			h.balance(map[Stage]int64{DroppedSinkQueue: 6})
+			h.balance(map[Stage]int64{DroppedMemory: 6})
 			if st := h.q.Stats(); st.PointsDropped != 3 || st.PointsWritten != 0 {
 				t.Errorf("Stats = %+v", st)
 			}
 			return
 		}
-		h.balance(map[Stage]int64{SpoolQueue: 6})
+		h.balance(map[Stage]int64{OnDisk: 6})
 		g = &gatherer{}
 		h = newHarness(t, g, DefaultQueueConfig(), Drop, dir, nil)
 		h.close(time.Minute)
@@ -224,15 +223,14 @@ func TestQueueObserve(t *testing.T) {
 
 func TestQueueNeverStarted(t *testing.T) {
 	w := &scripted{}
-	l := NewLedger("scripted")
-	q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Ledger: l})
-	l.Receive(Window, 1)
-	l.Close(1)
+	l := &Tally{}
+	q := NewQueue(w, DefaultQueueConfig(), QueueOptions{Account: l})
+	l.Receive(1)
 	q.Put(t.Context(), numbered(1))
 	if err := q.Close(t.Context()); err != nil || !w.closed {
 		t.Errorf("Close = %v", err)
 	}
-	if b := l.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["sink-queue"] != 1 {
-		t.Errorf("balance = %+v", b)
+	if l.At(InMemory) != 0 || l.At(DroppedMemory) != 1 {
+		t.Errorf("%d reports in memory and %d dropped, want 0 and 1", l.At(InMemory), l.At(DroppedMemory))
 	}
 }

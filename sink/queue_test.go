@@ -53,18 +53,19 @@ func upTo(from, to int64) (out []int64) {
 	return out
 }
 
-// harness is a queue with its ledger.
+// harness is a queue with its account.
 type harness struct {
-	t      *testing.T
-	q      *Queue
-	ledger *Ledger
-	spool  *spool.Spool
+	t     *testing.T
+	q     *Queue
+	tally *Tally
+	given int64 // reports
+	spool *spool.Spool
 }
 
 func newHarness(t *testing.T, w Writer, conf QueueConfig, policy Policy, spoolDir string, change func(*spool.Config)) *harness {
 	t.Helper()
-	h := &harness{t: t, ledger: NewLedger(w.Name())}
-	opt := QueueOptions{Policy: policy, Ledger: h.ledger, Rand: func() float64 { return 1 }}
+	h := &harness{t: t, tally: &Tally{}}
+	opt := QueueOptions{Policy: policy, Account: h.tally, Rand: func() float64 { return 1 }}
 	if spoolDir != "" {
 		sc := spool.DefaultConfig()
 		sc.Dir = spoolDir
@@ -82,12 +83,11 @@ func newHarness(t *testing.T, w Writer, conf QueueConfig, policy Policy, spoolDi
 	return h
 }
 
-// put hands over batches numbered from..to, as the collector does: reports received, counted in a window, window closed.
+// put hands over batches numbered from..to, as the collector does.
 func (h *harness) put(from, to int) {
 	h.t.Helper()
 	for i := from; i <= to; i++ {
-		h.ledger.Receive(Window, uint64(i))
-		h.ledger.Close(uint64(i))
+		h.receive(uint64(i))
 		if err := h.q.Put(h.t.Context(), numbered(i)); err != nil {
 			h.t.Fatal(err)
 		}
@@ -103,26 +103,25 @@ func (h *harness) close(timeout time.Duration) {
 	}
 }
 
-// balance checks the ledger against the reports expected in each stage.
+func (h *harness) receive(n uint64) {
+	h.given += int64(n)
+	h.tally.Receive(n)
+}
+
+// balance checks the account against the reports expected in each stage.
 func (h *harness) balance(want map[Stage]int64) {
 	h.t.Helper()
-	b := h.ledger.Snapshot()[0]
-	if b.Unsettled != 0 {
-		h.t.Errorf("the ledger is %d off: %+v", b.Unsettled, b)
+	h.tally.mu.Lock()
+	defer h.tally.mu.Unlock()
+	rest := h.given + int64(h.tally.carried)
+	for s, got := range h.tally.reports {
+		rest -= got
+		if got != want[Stage(s)] {
+			h.t.Errorf("%d reports in stage %d (%v), want %d", got, s, Stage(s), want[Stage(s)])
+		}
 	}
-	for s := SinkQueue; s < numStages; s++ {
-		var got int64
-		switch {
-		case s == Stored:
-			got = int64(b.Stored)
-		case s.InFlight():
-			got = b.InFlight[s.String()]
-		default:
-			got = b.Dropped[s.String()]
-		}
-		if got != want[s] {
-			h.t.Errorf("%d reports in stage %d (%v), want %d", got, s, s, want[s])
-		}
+	if rest != 0 {
+		h.t.Errorf("the account is %d off: %v", rest, h.tally.reports)
 	}
 }
 
@@ -177,8 +176,7 @@ func TestQueueCutsBatches(t *testing.T) {
 		for i := range int64(10_000) {
 			b.Points = append(b.Points, Point{Measurement: "m", Fields: []Field{StringField("v", fmt.Sprint("value ", i))}, Time: i})
 		}
-		h.ledger.Receive(Window, 12)
-		h.ledger.Close(12)
+		h.receive(12)
 		if err := h.q.Put(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -257,13 +255,13 @@ func TestQueueFull(t *testing.T) {
 		h.put(1, 1)
 		synctest.Wait() // it is being written
 		h.put(2, 100)
-		h.balance(map[Stage]int64{SinkQueue: 1 + sum(91, 100), DroppedSinkQueue: sum(2, 90)})
+		h.balance(map[Stage]int64{InMemory: 1 + sum(91, 100), DroppedMemory: sum(2, 90)})
 		close(up)
 		h.close(time.Minute)
 		if want := append([]int64{1}, upTo(91, 100)...); !slices.Equal(w.stored, want) {
 			t.Errorf("stored %v, want %v", w.stored, want)
 		}
-		h.balance(map[Stage]int64{Stored: 1 + sum(91, 100), DroppedSinkQueue: sum(2, 90)})
+		h.balance(map[Stage]int64{Stored: 1 + sum(91, 100), DroppedMemory: sum(2, 90)})
 		if st := h.q.Stats(); st.BatchesDropped != 89 || st.PointsDropped != 89 {
 			t.Errorf("Stats = %+v", st)
 		}
@@ -280,8 +278,7 @@ func TestQueueBytes(t *testing.T) {
 		big := numbered(1)
 		big.Points[0].Fields[0] = StringField("v", strings.Repeat("x", 10_000))
 		for range 50 {
-			h.ledger.Receive(Window, 1)
-			h.ledger.Close(1)
+			h.receive(1)
 			if err := h.q.Put(t.Context(), big); err != nil {
 				t.Fatal(err)
 			}
@@ -295,7 +292,7 @@ func TestQueueBytes(t *testing.T) {
 		if n := len(w.stored); n != 7 { // one was being written, six fit
 			t.Errorf("%d batches stored", n)
 		}
-		h.balance(map[Stage]int64{Stored: 7, DroppedSinkQueue: 43})
+		h.balance(map[Stage]int64{Stored: 7, DroppedMemory: 43})
 	})
 }
 
@@ -310,15 +307,14 @@ func TestQueueBlocks(t *testing.T) {
 		defer cancel()
 		full := false
 		for i := range 1000 { // a spool that has been filled takes no more either
-			h.ledger.Receive(Window, 1)
-			h.ledger.Close(1)
+			h.receive(1)
 			if err := h.q.Put(ctx, numbered(1)); err != nil {
 				full = errors.Is(err, context.DeadlineExceeded)
 				h.balance(map[Stage]int64{
-					Stored: h.ledgerAt(Stored), SinkQueue: h.ledgerAt(SinkQueue), SpoolQueue: h.ledgerAt(SpoolQueue), DroppedSinkQueue: 1,
+					Stored: h.tally.At(Stored), InMemory: h.tally.At(InMemory), OnDisk: h.tally.At(OnDisk), DroppedMemory: 1,
 				})
 				h.close(time.Hour)
-				h.balance(map[Stage]int64{Stored: sum(1, 1000) + int64(i), DroppedSinkQueue: 1})
+				h.balance(map[Stage]int64{Stored: sum(1, 1000) + int64(i), DroppedMemory: 1})
 				break
 			}
 		}
@@ -326,14 +322,6 @@ func TestQueueBlocks(t *testing.T) {
 			t.Error("Put never found the queue full")
 		}
 	})
-}
-
-func (h *harness) ledgerAt(s Stage) int64 {
-	b := h.ledger.Snapshot()[0]
-	if s == Stored {
-		return int64(b.Stored)
-	}
-	return b.InFlight[s.String()]
 }
 
 func TestQueueRefusals(t *testing.T) {
@@ -353,14 +341,13 @@ func TestQueueRefusals(t *testing.T) {
 			for range n {
 				b.Points = append(b.Points, numbered(n).Points...)
 			}
-			h.ledger.Receive(Window, uint64(n))
-			h.ledger.Close(uint64(n))
+			h.receive(uint64(n))
 			if err := h.q.Put(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h.close(time.Minute)
-		h.balance(map[Stage]int64{Stored: 3 + 5, DroppedRejected: 4})
+		h.balance(map[Stage]int64{Stored: 3 + 5, Rejected: 4})
 		if st := h.q.Stats(); st.PointsRejected != 1+4 || st.PointsWritten != 2+5 || st.Retries != 0 || st.Writes != 1 || st.Failing {
 			t.Errorf("Stats = %+v", st)
 		}
@@ -382,13 +369,13 @@ func TestQueueCloseWhileDown(t *testing.T) {
 			if took != 20*time.Second {
 				t.Errorf("Close took %v, want all of its time", took)
 			}
-			h.balance(map[Stage]int64{DroppedSinkQueue: sum(1, 20)})
+			h.balance(map[Stage]int64{DroppedMemory: sum(1, 20)})
 			return
 		}
 		if took > time.Second {
 			t.Errorf("Close took %v, though everything is on disk", took)
 		}
-		h.balance(map[Stage]int64{SpoolQueue: sum(1, 20)})
+		h.balance(map[Stage]int64{OnDisk: sum(1, 20)})
 
 		w = &scripted{}
 		h = newHarness(t, w, DefaultQueueConfig(), Drop, dir, nil)
@@ -398,8 +385,8 @@ func TestQueueCloseWhileDown(t *testing.T) {
 			t.Errorf("stored %v", w.stored)
 		}
 		h.balance(map[Stage]int64{Stored: sum(1, 30)})
-		if b := h.ledger.Snapshot()[0]; b.Carried != uint64(sum(1, 20)) {
-			t.Errorf("carried %d", b.Carried)
+		if n := h.tally.carried; n != uint64(sum(1, 20)) {
+			t.Errorf("carried %d", n)
 		}
 	})
 }

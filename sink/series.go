@@ -1,9 +1,15 @@
 package sink
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
 
-// Series describes one measurement: what a store holds under its name. The list in [AllSeries] is what points are
-// made from, what the reference of stored series is written from, and what shipped dashboards are held against.
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Series describes one measurement: what a store holds under its name. [AllSeries] lists what points are made from, what
+// the reference of stored series is written from, and what shipped dashboards are held against.
 type Series struct {
 	Measurement string
 	Doc         string // one point per what
@@ -24,96 +30,203 @@ type FieldSpec struct {
 
 func (k FieldKind) String() string { return [...]string{"integer", "float", "string"}[min(k, String)] }
 
-// distribution is the part that hops and flows share.
-func distribution(rest ...FieldSpec) []FieldSpec {
-	return append([]FieldSpec{
-		{"count", Int, "", "hop records in the window"},
-		{"latency_p50", Int, "ns", "time in the device, median"},
-		{"latency_p90", Int, "ns", "time in the device, 90th percentile"},
-		{"latency_p99", Int, "ns", "time in the device, 99th percentile"},
-		{"latency_max", Int, "ns", "time in the device, largest"},
-		{"queue_p50", Int, "bytes", "queue occupancy, median"},
-		{"queue_p99", Int, "bytes", "queue occupancy, 99th percentile"},
-		{"queue_max", Int, "bytes", "queue occupancy, largest"},
-	}, rest...)
-}
-
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
 // except where Doc says otherwise.
-var AllSeries = []Series{
-	{
-		Measurement: "hop",
-		Doc:         "One point per window and hop: a node and the interface by which packets left it.",
-		Tags: []TagSpec{
-			{"egress_if", "egress interface; 0 where the device did not say, \"other\" for what had no place in the table"},
-			{"node", "node ID; \"other\" for all hops that had no place in the table"},
-		},
-		Fields: distribution(FieldSpec{"tx_utilization_max", Float, "ratio", "share of the egress interface in use, largest"}),
-	},
-	{
-		Measurement: "flow",
-		Doc:         "One point per window, flow and hop, for the busiest flows.",
-		Tags: []TagSpec{
-			{"flow", "the flow's key as text"},
-			{"hop", "position in the path, 0 is the first hop"},
-		},
-		Fields: distribution(
-			FieldSpec{"packets", Int, "", "reports of the flow in the window, the same on all its hops"},
-			FieldSpec{"path", String, "", "path identifier, 16 hexadecimal digits"},
-			FieldSpec{"node", String, "", "node ID of the hop"},
-			FieldSpec{"egress_if", Int, "", "egress interface of the hop"},
-		),
-	},
-	{
-		Measurement: "path",
-		Doc:         "One point per path change; its time is that of the first report from the new path.",
-		Tags:        []TagSpec{{"flow", "the flow's key as text"}},
-		Fields: []FieldSpec{
-			{"hops", Int, "", "hops of the new path"},
-			{"changes", Int, "", "path changes since the flow was first seen"},
-			{"packets", Int, "", "reports of the flow on the path that it left"},
-			{"nodes", String, "", "node IDs of the new path, first hop first"},
-			{"before", String, "", "node IDs of the path that it left, first hop first"},
-			{"path", String, "", "path identifier, 16 hexadecimal digits"},
-		},
-	},
-	{
-		Measurement: "event",
-		Doc: "One point per finding when it starts, when its severity rises, and when it ends. Its time is that of the " +
-			"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
-		Tags: []TagSpec{
-			{"kind", "path-change, drops, exporter-loss, exporter-silence, high-latency, high-queue, strange-digests or routing-loop"},
-			{"node", "node ID; 0 for findings about a flow"},
-			{"severity", "info, warning or critical"},
-		},
-		Fields: []FieldSpec{
-			{"value", Float, "", "what was seen, in the unit that text names"},
-			{"baseline", Float, "", "what was expected"},
-			{"flow", String, "", "the flow's key as text, empty where no flow is meant"},
-			{"text", String, "", "the evidence in one sentence"},
-			{"id", String, "", "the finding; the same from its start to its end"},
-			{"start", Int, "ns", "end of the window in which the cause was first seen, since 1970"},
-			{"end", Int, "ns", "when the cause ended, since 1970; 0 as long as it lasts"},
-		},
-	},
-	{
-		Measurement: "exporter",
-		Doc:         "One point per window and sequence number space.",
-		Tags: []TagSpec{
-			{"address", "source address of the datagrams"},
-			{"hw_id", "subsystem of the reporting node"},
-			{"node", "node ID in the report header"},
-		},
-		Fields: []FieldSpec{
-			{"reports", Int, "", "reports received"},
-			{"lost", Int, "", "sequence numbers missing; negative when late reports filled gaps of an earlier window"},
-			{"duplicated", Int, "", "reports received twice"},
-			{"reordered", Int, "", "reports received late"},
-			{"restarts", Int, "", "times that the exporter began to count anew"},
-			{"malformed", Int, "", "reports that a decoder rejected"},
-		},
-	},
+var AllSeries = []Series{hops.Series, flows.Series, paths.Series, events.Series, exporters.Series}
+
+// points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
+// about, so that writing a window twice changes nothing.
+func points(w *inference.Window, findings []inference.Finding) []Point {
+	b := make([]Point, 0, len(w.Hops)+4*len(w.Flows)+len(w.Exporters)+len(w.Paths)+len(findings))
+	for i := range w.Hops {
+		b = hops.append(b, w.End, &w.Hops[i])
+	}
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		name := f.Key.String()
+		for at := range f.Hops {
+			b = flows.append(b, w.End, &flowHop{f, &f.Hops[at], name, at})
+		}
+	}
+	for i := range w.Paths {
+		b = paths.append(b, w.Paths[i].Time, &w.Paths[i])
+	}
+	for i := range w.Exporters {
+		b = exporters.append(b, w.End, &w.Exporters[i])
+	}
+	for i := range findings {
+		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
+		b = events.append(b, findings[i].Updated+int64(findings[i].ID%1e6), &findings[i])
+	}
+	return b
 }
+
+// The series, each with how its points are made: a point for every item of type T that a window has.
+
+var hops = series("hop", "One point per window and hop: a node and the interface by which packets left it.",
+	[]tag[inference.HopStats]{
+		{"egress_if", `egress interface; 0 where the device did not say, "other" for what had no place in the table`,
+			func(h *inference.HopStats) string { return h.EgressName() }},
+		{"node", `node ID; "other" for all hops that had no place in the table`,
+			func(h *inference.HopStats) string { return h.NodeName() }},
+	},
+	slices.Concat(
+		distribution(func(h *inference.HopStats) (count uint64, latency, queue *inference.Summary) {
+			return h.Count, &h.Latency, &h.Queue
+		}),
+		[]field[inference.HopStats]{
+			{FieldSpec{"tx_utilization_max", Float, "ratio", "share of the egress interface in use, largest"},
+				func(h *inference.HopStats) (Field, bool) { return Field{Float: h.Utilization}, h.HasUtilization }},
+		}))
+
+// flowHop is one hop of one of the busiest flows.
+type flowHop struct {
+	flow *inference.FlowStats
+	hop  *inference.FlowHop
+	name string // of the flow
+	at   int    // position in the path
+}
+
+var flows = series("flow", "One point per window, flow and hop, for the busiest flows.",
+	[]tag[flowHop]{
+		{"flow", "the flow's key as text", func(f *flowHop) string { return f.name }},
+		{"hop", "position in the path, 0 is the first hop", func(f *flowHop) string { return strconv.Itoa(f.at) }},
+	},
+	slices.Concat(
+		distribution(func(f *flowHop) (count uint64, latency, queue *inference.Summary) {
+			return f.hop.Latency.Count, &f.hop.Latency, &f.hop.Queue
+		}),
+		[]field[flowHop]{
+			integer("packets", "", "reports of the flow in the window, the same on all its hops", func(f *flowHop) uint64 { return f.flow.Packets }),
+			text("path", "path identifier, 16 hexadecimal digits", func(f *flowHop) string { return inference.FormatID(f.flow.PathID) }),
+			text("node", "node ID of the hop", func(f *flowHop) string { return f.hop.NodeName() }),
+			integer("egress_if", "", "egress interface of the hop", func(f *flowHop) uint32 { return f.hop.EgressIf }),
+		}))
+
+var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
+	[]tag[inference.PathChange]{
+		{"flow", "the flow's key as text", func(c *inference.PathChange) string { return c.Flow.String() }},
+	},
+	[]field[inference.PathChange]{
+		integer("hops", "", "hops of the new path", func(c *inference.PathChange) int { return len(c.To) }),
+		integer("changes", "", "path changes since the flow was first seen", func(c *inference.PathChange) uint32 { return c.Changes }),
+		integer("packets", "", "reports of the flow on the path that it left", func(c *inference.PathChange) uint64 { return c.Packets }),
+		text("nodes", "node IDs of the new path, first hop first", func(c *inference.PathChange) string { return inference.NodePath(c.To) }),
+		text("before", "node IDs of the path that it left, first hop first", func(c *inference.PathChange) string { return inference.NodePath(c.From) }),
+		text("path", "path identifier, 16 hexadecimal digits", func(c *inference.PathChange) string { return inference.FormatID(c.PathID) }),
+	})
+
+var events = series("event", "One point per finding when it starts, when its severity rises, and when it ends. Its time is that of the "+
+	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
+	[]tag[inference.Finding]{
+		{"kind", "path-change, drops, exporter-loss, exporter-silence, high-latency, high-queue, strange-digests or routing-loop",
+			func(f *inference.Finding) string { return f.Kind.String() }},
+		{"node", "node ID; 0 for findings about a flow", func(f *inference.Finding) string { return decimal(f.Node) }},
+		{"severity", "info, warning or critical", func(f *inference.Finding) string { return f.Severity.String() }},
+	},
+	[]field[inference.Finding]{
+		number("value", "what was seen, in the unit that text names", func(f *inference.Finding) float64 { return f.Value }),
+		number("baseline", "what was expected", func(f *inference.Finding) float64 { return f.Baseline }),
+		text("flow", "the flow's key as text, empty where no flow is meant", (*inference.Finding).FlowText),
+		text("text", "the evidence in one sentence", func(f *inference.Finding) string { return f.Text }),
+		text("id", "the finding; the same from its start to its end", (*inference.Finding).IDText),
+		integer("start", "ns", "end of the window in which the cause was first seen, since 1970", func(f *inference.Finding) int64 { return f.Start }),
+		integer("end", "ns", "when the cause ended, since 1970; 0 as long as it lasts", func(f *inference.Finding) int64 { return f.End }),
+	})
+
+var exporters = series("exporter", "One point per window and sequence number space.",
+	[]tag[inference.ExporterStats]{
+		{"address", "source address of the datagrams", func(e *inference.ExporterStats) string { return e.Addr.String() }},
+		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return decimal(uint32(e.HWID)) }},
+		{"node", "node ID in the report header", func(e *inference.ExporterStats) string { return decimal(e.Node) }},
+	},
+	[]field[inference.ExporterStats]{
+		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
+		integer("lost", "", "sequence numbers missing; negative when late reports filled gaps of an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
+		integer("duplicated", "", "reports received twice", func(e *inference.ExporterStats) uint64 { return e.Duplicated }),
+		integer("reordered", "", "reports received late", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
+		integer("restarts", "", "times that the exporter began to count anew", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
+		integer("malformed", "", "reports that a decoder rejected", func(e *inference.ExporterStats) uint64 { return e.Malformed }),
+	})
+
+// distribution is the part that hops and flows share. A distribution without values gives no field: no value is not zero.
+func distribution[T any](of func(*T) (count uint64, latency, queue *inference.Summary)) []field[T] {
+	quantile := func(key, unit, doc string, get func(latency, queue *inference.Summary) (uint64, bool)) field[T] {
+		return field[T]{FieldSpec{key, Int, unit, doc}, func(x *T) (Field, bool) {
+			_, latency, queue := of(x)
+			n, ok := get(latency, queue)
+			return Field{Int: int64(n)}, ok
+		}}
+	}
+	return []field[T]{
+		integer("count", "", "hop records in the window", func(x *T) uint64 { n, _, _ := of(x); return n }),
+		quantile("latency_p50", "ns", "time in the device, median", func(l, _ *inference.Summary) (uint64, bool) { return l.P50, l.Count > 0 }),
+		quantile("latency_p90", "ns", "time in the device, 90th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P90, l.Count > 0 }),
+		quantile("latency_p99", "ns", "time in the device, 99th percentile", func(l, _ *inference.Summary) (uint64, bool) { return l.P99, l.Count > 0 }),
+		quantile("latency_max", "ns", "time in the device, largest", func(l, _ *inference.Summary) (uint64, bool) { return l.Max, l.Count > 0 }),
+		quantile("queue_p50", "bytes", "queue occupancy, median", func(_, q *inference.Summary) (uint64, bool) { return q.P50, q.Count > 0 }),
+		quantile("queue_p99", "bytes", "queue occupancy, 99th percentile", func(_, q *inference.Summary) (uint64, bool) { return q.P99, q.Count > 0 }),
+		quantile("queue_max", "bytes", "queue occupancy, largest", func(_, q *inference.Summary) (uint64, bool) { return q.Max, q.Count > 0 }),
+	}
+}
+
+// seriesOf is a series whose points are made of items of type T.
+type seriesOf[T any] struct {
+	Series
+	tags   []tag[T]
+	fields []field[T]
+}
+
+type tag[T any] struct {
+	key, doc string
+	value    func(*T) string
+}
+
+// field makes one field, without key and kind; it gives false where the item has no such value.
+type field[T any] struct {
+	FieldSpec
+	value func(*T) (Field, bool)
+}
+
+func series[T any](measurement, doc string, tags []tag[T], fields []field[T]) *seriesOf[T] {
+	s := &seriesOf[T]{Series: Series{Measurement: measurement, Doc: doc}, tags: tags, fields: fields}
+	for _, t := range tags {
+		s.Tags = append(s.Tags, TagSpec{t.key, t.doc})
+	}
+	for _, f := range fields {
+		s.Fields = append(s.Fields, f.FieldSpec)
+	}
+	return s
+}
+
+func integer[T any, N ~int | ~int64 | ~uint32 | ~uint64](key, unit, doc string, value func(*T) N) field[T] {
+	return field[T]{FieldSpec{key, Int, unit, doc}, func(x *T) (Field, bool) { return Field{Int: int64(value(x))}, true }}
+}
+
+func number[T any](key, doc string, value func(*T) float64) field[T] {
+	return field[T]{FieldSpec{key, Float, "", doc}, func(x *T) (Field, bool) { return Field{Float: value(x)}, true }}
+}
+
+func text[T any](key, doc string, value func(*T) string) field[T] {
+	return field[T]{FieldSpec{key, String, "", doc}, func(x *T) (Field, bool) { return Field{Str: value(x)}, true }}
+}
+
+// append adds the point of x.
+func (s *seriesOf[T]) append(dst []Point, time int64, x *T) []Point {
+	p := Point{Measurement: s.Measurement, Time: time, Tags: make([]Tag, len(s.tags)), Fields: make([]Field, 0, len(s.fields))}
+	for i := range s.tags {
+		p.Tags[i] = Tag{s.tags[i].key, s.tags[i].value(x)}
+	}
+	for i := range s.fields {
+		if f, ok := s.fields[i].value(x); ok {
+			f.Key, f.Kind = s.fields[i].Key, s.fields[i].Kind
+			p.Fields = append(p.Fields, f)
+		}
+	}
+	return append(dst, p)
+}
+
+func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // FindSeries gives the description of a measurement, or nil.
 func FindSeries(measurement string) *Series {

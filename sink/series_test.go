@@ -1,9 +1,12 @@
 package sink
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/inference"
 )
 
 func TestSeriesList(t *testing.T) {
@@ -50,6 +53,60 @@ func TestCheckPoint(t *testing.T) {
 		change(&p)
 		if CheckPoint(&p) == nil {
 			t.Errorf("%s: %+v is accepted", name, p)
+		}
+	}
+}
+
+// TestPointsMatchSeries holds what is written against the list of stored series.
+func TestPointsMatchSeries(t *testing.T) {
+	sum := inference.Summary{Count: 1, P50: 1, P90: 2, P99: 3, Max: 4}
+	hop := inference.HopKey{Node: 1, EgressIf: 2}
+	w := inference.Window{
+		End:       1e18,
+		Hops:      []inference.HopStats{{HopKey: hop, Count: 1, Latency: sum, Queue: sum, Utilization: .5, HasUtilization: true}, {HopKey: inference.HopKey{Other: true}}},
+		Flows:     []inference.FlowStats{{Packets: 1, Hops: []inference.FlowHop{{HopKey: hop, Latency: sum, Queue: sum}}}},
+		Paths:     []inference.PathChange{{Time: 1e18, From: []inference.HopKey{hop}, To: []inference.HopKey{hop}}},
+		Exporters: []inference.ExporterStats{{Reports: 1}},
+	}
+	seen := map[string]map[string]bool{}
+	for _, p := range points(&w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}}) {
+		if err := CheckPoint(&p); err != nil {
+			t.Error(err)
+		}
+		spec := FindSeries(p.Measurement)
+		if spec == nil {
+			t.Errorf("measurement %q is not in the list of series", p.Measurement)
+			continue
+		}
+		var tags, want []string
+		for _, tag := range p.Tags {
+			tags = append(tags, tag.Key)
+		}
+		for _, tag := range spec.Tags {
+			want = append(want, tag.Key)
+		}
+		if !reflect.DeepEqual(tags, want) {
+			t.Errorf("%s has tags %v, the list says %v", p.Measurement, tags, want)
+		}
+		kinds := map[string]FieldKind{}
+		for _, f := range spec.Fields {
+			kinds[f.Key] = f.Kind
+		}
+		if seen[p.Measurement] == nil {
+			seen[p.Measurement] = map[string]bool{}
+		}
+		for _, f := range p.Fields {
+			seen[p.Measurement][f.Key] = true
+			if kind, ok := kinds[f.Key]; !ok || kind != f.Kind {
+				t.Errorf("%s.%s is a %s, the list says %v, %v", p.Measurement, f.Key, f.Kind, kind, ok)
+			}
+		}
+	}
+	for _, spec := range AllSeries {
+		for _, f := range spec.Fields {
+			if !seen[spec.Measurement][f.Key] {
+				t.Errorf("%s.%s is in the list and never written", spec.Measurement, f.Key)
+			}
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/cmd/collector"
-	"github.com/hopscope/hopscope/cmd/settings"
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/settings"
 )
 
 func collectCommand() *cobra.Command {

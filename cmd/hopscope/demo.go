@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/p4/emu"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 )
 
 // TestMain lets the test binary be the program, so that exit statuses and signals are the real ones.

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )

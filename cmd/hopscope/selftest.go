@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/cmd/collector"
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/sink"
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 // The server is killed with -9 in the middle of writes, again and again, and stopped in between. When it is back, every
-// point is there exactly once, and the ledger says so.
+// point is there exactly once, and the account says so.
 func TestKilledServer(t *testing.T) {
 	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
 		sc := spool.DefaultConfig()
@@ -21,11 +21,11 @@ func TestKilledServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ledger := sink.NewLedger("influx")
+		tally := &sink.Tally{}
 		conf := sink.DefaultQueueConfig()
 		conf.RetryMin, conf.RetryMax = 5*time.Millisecond, 50*time.Millisecond
 		conf.MaxBatches = 4
-		q := sink.NewQueue(writerTo(t, s, nil), conf, sink.QueueOptions{Spool: sp, Ledger: ledger})
+		q := sink.NewQueue(writerTo(t, s, nil), conf, sink.QueueOptions{Spool: sp, Account: tally})
 		q.Start()
 		const windows, hops = 200, 50
 		fed := make(chan error, 1)
@@ -35,8 +35,7 @@ func TestKilledServer(t *testing.T) {
 				for h := range hops {
 					b.Points = append(b.Points, simple("m", fmt.Sprint(h), i, base+i*second))
 				}
-				ledger.Receive(sink.Window, b.Reports)
-				ledger.Close(b.Reports)
+				tally.Receive(b.Reports)
 				if err := q.Put(context.Background(), b); err != nil {
 					fed <- err
 					return
@@ -63,9 +62,8 @@ func TestKilledServer(t *testing.T) {
 		if err := q.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
-		b := ledger.Snapshot()[0]
-		if b.Stored != windows*1000 || b.Unsettled != 0 {
-			t.Errorf("balance %+v, %+v", b, q.Stats())
+		if n := tally.At(sink.Stored); n != windows*1000 {
+			t.Errorf("%d reports stored, want %d: %+v", n, windows*1000, q.Stats())
 		}
 		if st := q.Stats(); st.PointsWritten != windows*hops || st.PointsDropped+st.PointsRejected != 0 {
 			t.Errorf("Stats = %+v", st)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -160,7 +161,7 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 }
 
 func findingSummary(f *inference.Finding) FindingSummary {
-	return FindingSummary{ID: hex(f.ID), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
+	return FindingSummary{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
 		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text}
 }
 
@@ -209,15 +210,15 @@ func (s *Summary) WriteTo(w io.Writer) (int64, error) {
 		return n > 0
 	}
 	if section("By format", len(s.ByFormat)) {
-		for _, k := range sortedKeys(s.ByFormat) {
+		for _, k := range sorted(s.ByFormat) {
 			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.ByFormat[k]))
 		}
-		for _, k := range sortedKeys(s.ByKind) {
+		for _, k := range sorted(s.ByKind) {
 			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.ByKind[k]))
 		}
 	}
 	if section("Malformed", len(s.MalformedReasons)) {
-		for _, k := range sortedKeys(s.MalformedReasons) {
+		for _, k := range sorted(s.MalformedReasons) {
 			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.MalformedReasons[k]))
 		}
 	}
@@ -273,7 +274,7 @@ func (s *Summary) WriteTo(w io.Writer) (int64, error) {
 // LedgerLine gives a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
 func LedgerLine(b *sink.Balance) string {
 	parts := func(m map[string]int64) (sum int64, text string) {
-		for _, k := range sortedKeys(m) {
+		for _, k := range sorted(m) {
 			if n := m[k]; n != 0 {
 				sum += n
 				text += fmt.Sprintf(", %s %d", k, n)
@@ -304,7 +305,7 @@ func nodeName(h HopSummary) string {
 	if h.Other {
 		return "other"
 	}
-	return utoa(h.NodeID)
+	return fmt.Sprint(h.NodeID)
 }
 
 func latencyCells(q *Quantiles) string {
@@ -347,7 +348,7 @@ func pathText(p PathSummary) string {
 	for i, n := range p.NodeIDs {
 		nodes[i] = "?"
 		if n != nil {
-			nodes[i] = utoa(*n)
+			nodes[i] = fmt.Sprint(*n)
 		}
 	}
 	s := strings.Join(nodes, ">")
@@ -387,3 +388,6 @@ func count(n uint64) string {
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
+
+// sorted gives the keys of m in order.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

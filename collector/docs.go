@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/hopscope/hopscope/cmd/settings"
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 )
 

@@ -41,7 +41,7 @@ type Collector struct {
 	cfg          Config
 	opt          Options
 	log          *slog.Logger
-	ledger       *sink.Ledger
+	ledger       *Ledger
 	pipeline     *pipeline
 	detector     *events.Detector
 	replay       bool
@@ -259,7 +259,7 @@ func (c *Collector) windows(ctx context.Context, failed <-chan error) error {
 // countKernelDrops puts what the kernel dropped since the last call into the ledger.
 func (c *Collector) countKernelDrops() {
 	if n := c.udp.Stats().KernelDropped; n > c.kernelSeen {
-		c.ledger.Receive(sink.DroppedKernel, n-c.kernelSeen)
+		c.ledger.Receive(DroppedKernel, n-c.kernelSeen)
 		c.log.Warn("the kernel dropped report datagrams: the socket buffer was full", "count", n-c.kernelSeen)
 		c.kernelSeen = n
 	}
@@ -286,7 +286,7 @@ func (c *Collector) endWindow(end int64) {
 	p.recycleCuts()
 
 	c.logFindings(findings)
-	batch := &sink.Batch{Points: points(&w, findings), Reports: w.Reports}
+	batch := sink.NewWindow(&w, findings).Batch()
 	if c.web != nil {
 		c.web.Write(context.Background(), batch)
 		c.web.Findings(findings)

@@ -1,4 +1,4 @@
-package sink
+package collector
 
 import (
 	"math/rand/v2"

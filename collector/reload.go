@@ -1,7 +1,7 @@
 package collector
 
 import (
-	"github.com/hopscope/hopscope/cmd/settings"
+	"github.com/hopscope/hopscope/collector/settings"
 )
 
 // reloadable are the settings that a running collector can change.

@@ -37,7 +37,7 @@ func (c *Collector) openStores() error {
 	if cfg.Parquet.Enabled {
 		names = append(names, "parquet")
 	}
-	c.ledger = sink.NewLedger(names...)
+	c.ledger = NewLedger(names...)
 	c.writeSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: writeSecondsName, Help: writeSecondsHelp,
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
@@ -73,7 +73,7 @@ func (c *Collector) openStores() error {
 func (c *Collector) addStore(w sink.Writer, target string, conf sink.QueueConfig, sc SpoolConfig) error {
 	name := w.Name()
 	opt := sink.QueueOptions{
-		Policy: c.policy(), Ledger: c.ledger,
+		Policy: c.policy(), Account: c.ledger.Account(name),
 		Observe: func(d time.Duration, err error) {
 			c.writeSeconds.WithLabelValues(name, fmt.Sprint(err == nil)).Observe(d.Seconds())
 		},

@@ -11,7 +11,6 @@ import (
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/parquet"
 )
 
@@ -27,7 +26,7 @@ type work struct {
 type pipeline struct {
 	seed    uint64
 	block   bool // wait for a full shard queue instead of dropping
-	ledger  *sink.Ledger
+	ledger  *Ledger
 	workers []*worker
 	shards  []*shardQueue
 	freeMu  sync.Mutex
@@ -60,7 +59,7 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-func newPipeline(cfg *Config, opt *Options, workers int, router func() *demux.Router, ledger *sink.Ledger, block bool) (*pipeline, error) {
+func newPipeline(cfg *Config, opt *Options, workers int, router func() *demux.Router, ledger *Ledger, block bool) (*pipeline, error) {
 	seed := opt.Seed
 	p := &pipeline{
 		seed: seed, block: block, ledger: ledger, topFlows: cfg.Flows.TopFlows,
@@ -120,7 +119,7 @@ func (s *shardQueue) run(p *pipeline) {
 		default:
 			n := uint64(len(w.batch.Reports))
 			s.state.Update(w.batch.Reports)
-			p.ledger.Move(sink.ShardQueue, sink.Window, n)
+			p.ledger.Move(ShardQueue, Window, n)
 			s.depth.Add(-int64(n))
 			w.batch.Reset()
 			p.recycle(w)
@@ -170,8 +169,8 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) {
 		}
 	}
 	reports := uint64(len(w.in.Reports))
-	p.ledger.Receive(sink.Ring, reports+foreign)
-	p.ledger.Move(sink.Ring, sink.DroppedForeign, foreign)
+	p.ledger.Receive(Ring, reports+foreign)
+	p.ledger.Move(Ring, DroppedForeign, foreign)
 	w.counts.foreign.Add(foreign)
 }
 
@@ -206,7 +205,7 @@ func (p *pipeline) deliver(w *worker) {
 		}
 		return &w.out[i].batch
 	})
-	p.ledger.Move(sink.Ring, sink.DroppedMalformed, malformed)
+	p.ledger.Move(Ring, DroppedMalformed, malformed)
 	for i, out := range w.out {
 		if out != nil {
 			w.out[i] = nil
@@ -217,7 +216,7 @@ func (p *pipeline) deliver(w *worker) {
 
 func (p *pipeline) enqueue(s *shardQueue, w *work) {
 	n := uint64(len(w.batch.Reports))
-	p.ledger.Move(sink.Ring, sink.ShardQueue, n)
+	p.ledger.Move(Ring, ShardQueue, n)
 	s.depth.Add(int64(n))
 	if p.block {
 		s.queue <- w
@@ -227,7 +226,7 @@ func (p *pipeline) enqueue(s *shardQueue, w *work) {
 	case s.queue <- w:
 	default:
 		s.depth.Add(-int64(n))
-		p.ledger.Move(sink.ShardQueue, sink.DroppedShardQueue, n)
+		p.ledger.Move(ShardQueue, DroppedShardQueue, n)
 		w.batch.Reset()
 		p.recycle(w)
 	}

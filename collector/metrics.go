@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -125,7 +126,7 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	}
 	var sum shard.Stats
 	for i, q := range c.pipeline.shards {
-		emit(mShardQueue, float64(q.depth.Load()), utoa(uint32(i)))
+		emit(mShardQueue, float64(q.depth.Load()), strconv.Itoa(i))
 		if st := q.stats.Load(); st != nil {
 			sum.Flows += st.Flows
 			sum.MemoryBytes += st.MemoryBytes

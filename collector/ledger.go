@@ -1,9 +1,11 @@
-package sink
+package collector
 
 import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/hopscope/hopscope/sink"
 )
 
 // Stage is a place where a report can be, or where it ended.
@@ -109,58 +111,47 @@ func (l *Ledger) Close(n uint64) {
 }
 
 // MoveIn takes n reports of one sink from a stage behind the window to another.
-func (l *Ledger) MoveIn(sink string, from, to Stage, n uint64) {
+func (l *Ledger) MoveIn(name string, from, to Stage, n uint64) {
 	if n == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tails[sink]
+	t := l.tails[name]
 	t[from] -= int64(n)
 	t[to] += int64(n)
 }
 
 // Carry counts n reports that a sink's spool still held from an earlier run.
-func (l *Ledger) Carry(sink string, n uint64) {
+func (l *Ledger) Carry(name string, n uint64) {
 	if n == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.carried[sink] += n
-	l.tails[sink][SpoolQueue] += int64(n)
-}
-
-// Balance is the ledger from one sink's point of view.
-type Balance struct {
-	Sink      string           `json:"sink"`
-	Received  uint64           `json:"received"` // Carried among them
-	Carried   uint64           `json:"carried"`  // from the spool of an earlier run
-	Stored    uint64           `json:"stored"`
-	InFlight  map[string]int64 `json:"in_flight"` // by stage
-	Dropped   map[string]int64 `json:"dropped"`   // by stage
-	Unsettled int64            `json:"unsettled"` // received - stored - in flight - dropped: 0, or a defect
+	l.carried[name] += n
+	l.tails[name][SpoolQueue] += int64(n)
 }
 
 // Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
 // left the window counts as stored.
-func (l *Ledger) Snapshot() []Balance {
+func (l *Ledger) Snapshot() []sink.Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.tails) == 0 {
 		var tail [numStages]int64
 		tail[Stored] = int64(l.passed)
-		return []Balance{l.balance("", &tail)}
+		return []sink.Balance{l.balance("", &tail)}
 	}
-	var out []Balance
+	var out []sink.Balance
 	for _, name := range slices.Sorted(maps.Keys(l.tails)) {
 		out = append(out, l.balance(name, l.tails[name]))
 	}
 	return out
 }
 
-func (l *Ledger) balance(name string, tail *[numStages]int64) Balance {
-	b := Balance{
+func (l *Ledger) balance(name string, tail *[numStages]int64) sink.Balance {
+	b := sink.Balance{
 		Sink: name, Received: l.received + l.carried[name], Carried: l.carried[name], Stored: uint64(tail[Stored]),
 		InFlight: map[string]int64{}, Dropped: map[string]int64{},
 	}
@@ -182,3 +173,24 @@ func (l *Ledger) balance(name string, tail *[numStages]int64) Balance {
 	b.Unsettled = rest
 	return b
 }
+
+// behind maps the stages of a queue to those of the ledger.
+var behind = [sink.NumStages]Stage{
+	sink.InMemory: SinkQueue, sink.OnDisk: SpoolQueue, sink.Stored: Stored,
+	sink.DroppedMemory: DroppedSinkQueue, sink.DroppedDisk: DroppedSpool, sink.Rejected: DroppedRejected,
+}
+
+// account keeps the ledger of one sink.
+type account struct {
+	ledger *Ledger
+	sink   string
+}
+
+func (a account) Carry(n uint64) { a.ledger.Carry(a.sink, n) }
+
+func (a account) Move(from, to sink.Stage, n uint64) {
+	a.ledger.MoveIn(a.sink, behind[from], behind[to], n)
+}
+
+// Account is the part of the ledger that the queue of a sink keeps.
+func (l *Ledger) Account(name string) sink.Account { return account{l, name} }
