@@ -1,0 +1,41 @@
+package ingest
+
+import "net/netip"
+
+// What only some sources can do is an interface of its own beside [Source]. Whoever runs sources asks for it.
+
+// Listener is a source that waits for frames at addresses.
+type Listener interface {
+	// Addrs are the addresses, with the ports that the system picked for port 0.
+	Addrs() []netip.AddrPort
+}
+
+// Notifier is a source that works, although not as well as it could.
+type Notifier interface {
+	// Notices says what whoever runs the source should know before it runs, one sentence each.
+	Notices() []string
+}
+
+// Describer is a source that reads from several places and can tell them apart.
+type Describer interface {
+	// Inputs may be called at any time.
+	Inputs() []Input
+}
+
+// Input is one place that a source reads from.
+type Input struct {
+	Name    string // an address, or the name of a file
+	Frames  uint64 // handed over
+	Problem string // why nothing, or not everything, comes from it; empty as long as it works
+}
+
+// Waiter is a source that can be made to wait without losing anything, as a file can and a socket cannot. Where the
+// queues behind it are full it is made to wait, and its frames are not dropped.
+type Waiter interface{ Waits() bool }
+
+// Metric is one number of [Stats] as it is published about a kind of source.
+type Metric struct {
+	Name  string // "datagrams_total": what follows the name of the source
+	Help  string
+	Value func(*Stats) uint64
+}
