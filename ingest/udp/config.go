@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hopscope/hopscope/ingest"
 )
 
 // Values of [Config].Steering.
@@ -40,6 +42,29 @@ func DefaultConfig() Config {
 		MaxDatagramBytes:   9216,
 		BatchSize:          64,
 		Nap:                time.Millisecond,
+	}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Open makes a [Source] of these settings, with its sockets open.
+func (c Config) Open() (ingest.Source, error) {
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Metrics are the numbers that are published about this kind of source.
+func (c Config) Metrics() []ingest.Metric {
+	return []ingest.Metric{
+		{Name: "datagrams_total", Help: "Datagrams received.", Value: func(s *ingest.Stats) uint64 { return s.Frames }},
+		{Name: "bytes_total", Help: "Bytes in those.", Value: func(s *ingest.Stats) uint64 { return s.Bytes }},
+		{Name: "kernel_dropped_total", Help: "Datagrams that the kernel dropped because the socket buffer was full.", Value: func(s *ingest.Stats) uint64 { return s.KernelDropped }},
+		{Name: "truncated_total", Help: "Datagrams longer than udp.max_datagram_bytes.", Value: func(s *ingest.Stats) uint64 { return s.Truncated }},
+		{Name: "refused_total", Help: "Datagrams from sources that udp.allow_sources does not name.", Value: func(s *ingest.Stats) uint64 { return s.Refused }},
 	}
 }
 

@@ -1,9 +1,13 @@
 package udp
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/ingest"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -44,6 +48,53 @@ func TestConfigValidate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Metrics read the number that they are named after.
+func TestMetrics(t *testing.T) {
+	st := ingest.Stats{Frames: 1, Bytes: 2, KernelDropped: 3, Truncated: 4, Refused: 5, Damaged: 6}
+	got := map[string]uint64{}
+	for _, m := range (Config{}).Metrics() {
+		got[m.Name] = m.Value(&st)
+	}
+	want := map[string]uint64{"datagrams_total": 1, "bytes_total": 2, "kernel_dropped_total": 3, "truncated_total": 4, "refused_total": 5}
+	if !maps.Equal(got, want) {
+		t.Errorf("Metrics() give %v, want %v", got, want)
+	}
+}
+
+// Notices belong to the addresses in their order; those that are left over, to the last.
+func TestInputProblems(t *testing.T) {
+	a, b := netip.MustParseAddrPort("192.0.2.1:1"), netip.MustParseAddrPort("192.0.2.1:2")
+	sockets := []SocketStats{{Addr: a, Stats: ingest.Stats{Frames: 1}}, {Addr: b, Stats: ingest.Stats{Frames: 2}},
+		{Addr: a, Worker: 1, Stats: ingest.Stats{Frames: 4}}, {Addr: b, Worker: 1, Stats: ingest.Stats{Frames: 8}}}
+	for _, tt := range []struct{ notices, want []string }{
+		{nil, []string{"", ""}},
+		{[]string{"x"}, []string{"x", ""}},
+		{[]string{"x", "y"}, []string{"x", "y"}},
+		{[]string{"x", "y", "z"}, []string{"x", "z"}},
+	} {
+		want := []ingest.Input{{Name: a.String(), Frames: 5, Problem: tt.want[0]}, {Name: b.String(), Frames: 10, Problem: tt.want[1]}}
+		if got := inputs(sockets, tt.notices); !slices.Equal(got, want) {
+			t.Errorf("inputs with notices %q = %+v, want %+v", tt.notices, got, want)
+		}
+	}
+}
+
+// Open gives no source at all with an error, not an interface that holds nil.
+func TestConfigOpen(t *testing.T) {
+	var c Config
+	c.SetDefaults()
+	c.Listen = []string{"127.0.0.1:0"}
+	s, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.(*Source).Close()
+	c.Steering = ""
+	if s, err := c.Open(); s != nil || err == nil {
+		t.Errorf("Open() = %v, %v", s, err)
 	}
 }
 

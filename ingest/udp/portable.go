@@ -149,6 +149,9 @@ func (s *portable) Close() error {
 // Stats adds up all sockets.
 func (s *portable) Stats() ingest.Stats { return sum(s.Sockets()) }
 
+// Inputs describes every address that datagrams come in at.
+func (s *portable) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
+
 // Sockets gives the statistics of every socket.
 func (s *portable) Sockets() []SocketStats {
 	out := make([]SocketStats, len(s.addrs))

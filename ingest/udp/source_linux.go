@@ -141,6 +141,9 @@ func (s *Source) Close() error {
 // Stats adds up all sockets. Kernel drops are current, not those of the last datagram.
 func (s *Source) Stats() ingest.Stats { return sum(s.Sockets()) }
 
+// Inputs describes every address that datagrams come in at.
+func (s *Source) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
+
 // Sockets gives the statistics of every socket, by worker and address.
 func (s *Source) Sockets() []SocketStats {
 	s.mu.Lock()

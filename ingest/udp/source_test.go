@@ -24,6 +24,7 @@ type source interface {
 	Addrs() []netip.AddrPort
 	Notices() []string
 	Sockets() []SocketStats
+	Inputs() []ingest.Input
 	Close() error
 }
 
@@ -278,6 +279,16 @@ func TestSeveralAddresses(t *testing.T) {
 			for i, a := range r.Addrs() {
 				if perAddr[a] != uint64(10+i) {
 					t.Errorf("%v: %d frames, want %d", a, perAddr[a], 10+i)
+				}
+			}
+			inputs := r.Inputs()
+			if len(inputs) != 3 {
+				t.Fatalf("Inputs() = %v, want one an address", inputs)
+			}
+			for i, in := range inputs {
+				want := ingest.Input{Name: r.Addrs()[i].String(), Frames: uint64(10 + i)}
+				if in.Problem = ""; in != want { // the buffer may be smaller than asked for
+					t.Errorf("input %d is %+v, want %+v", i, in, want)
 				}
 			}
 		})

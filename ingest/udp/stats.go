@@ -2,6 +2,7 @@ package udp
 
 import (
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hopscope/hopscope/ingest"
@@ -44,6 +45,25 @@ func sum(sockets []SocketStats) ingest.Stats {
 		t.Refused += sockets[i].Refused
 	}
 	return t
+}
+
+// inputs describes each address once, whichever workers read it. The notices are those of opening, in the order of the
+// addresses.
+func inputs(sockets []SocketStats, notices []string) []ingest.Input {
+	var out []ingest.Input
+	for i := range sockets {
+		name := sockets[i].Addr.String()
+		at := slices.IndexFunc(out, func(in ingest.Input) bool { return in.Name == name })
+		if at < 0 {
+			at = len(out)
+			out = append(out, ingest.Input{Name: name})
+		}
+		out[at].Frames += sockets[i].Frames
+	}
+	for i, n := range notices {
+		out[min(i, len(out)-1)].Problem = n
+	}
+	return out
 }
 
 // dropCounter extends a 32-bit counter of the kernel to 64 bits: its low half is the kernel's value. Samples come from
