@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/hopscope/hopscope/sink"
 )
 
 // Config says which server is written to, and how.
@@ -41,6 +43,21 @@ func DefaultConfig() Config {
 		SplitRequests: 64,
 	}
 }
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Target says where points go, for people.
+func (c Config) Target() string { return fmt.Sprintf("%s, bucket %s", c.URL, c.Bucket) }
 
 // Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
 func (c *Config) Validate() error {

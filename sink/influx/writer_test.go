@@ -275,6 +275,24 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// Open gives no writer at all with an error, not an interface that holds nil.
+func TestConfigOpen(t *testing.T) {
+	var c Config
+	c.SetDefaults()
+	if got, want := c.Target(), "http://127.0.0.1:8086, bucket hopscope"; got != want {
+		t.Errorf("Target() = %q, want %q", got, want)
+	}
+	w, err := c.Open()
+	if err != nil || w.Name() != "influx" {
+		t.Fatalf("Open() = %v, %v", w, err)
+	}
+	w.Close()
+	c.Bucket = ""
+	if w, err := c.Open(); w != nil || err == nil {
+		t.Errorf("Open() = %v, %v", w, err)
+	}
+}
+
 func TestToken(t *testing.T) {
 	empty := tokenFile(t, "")
 	t.Setenv("HOPSCOPE_TEST_TOKEN", " from-env\n")

@@ -3,6 +3,8 @@ package parquet
 import (
 	"errors"
 	"time"
+
+	"github.com/hopscope/hopscope/sink"
 )
 
 // Config says where files go and how much is gathered for one.
@@ -19,6 +21,30 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{RotateInterval: 15 * time.Minute, MemoryBytes: 64 << 20, RowGroupRows: 65536, RawMemoryBytes: 64 << 20}
 }
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// OpenReports makes the writer of the raw stream, or gives nil when these settings do not ask for it. With [sink.Drop]
+// a report that finds no room is dropped and counted, with [sink.Block] it waits.
+func (c Config) OpenReports(policy sink.Policy) (*Raw, error) {
+	if !c.Raw {
+		return nil, nil
+	}
+	return NewRaw(c, policy)
+}
+
+// Target says where files go, for people.
+func (c Config) Target() string { return c.Dir }
 
 // Validate finds what is wrong with c beyond the ranges of single values.
 func (c *Config) Validate() error {

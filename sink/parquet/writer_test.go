@@ -418,6 +418,35 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// Open and OpenReports give no writer at all with an error, and the raw stream only when it is asked for.
+func TestConfigOpen(t *testing.T) {
+	var c Config
+	c.SetDefaults()
+	if w, err := c.Open(); w != nil || err == nil {
+		t.Errorf("Open() without a directory = %v, %v", w, err)
+	}
+	c.Dir = t.TempDir()
+	if c.Target() != c.Dir {
+		t.Errorf("Target() = %q, want %q", c.Target(), c.Dir)
+	}
+	w, err := c.Open()
+	if err != nil || w.Name() != "parquet" {
+		t.Fatalf("Open() = %v, %v", w, err)
+	}
+	defer w.Close()
+	if raw, err := c.OpenReports(sink.Drop); raw != nil || err != nil {
+		t.Errorf("OpenReports() = %v, %v, though raw is off", raw, err)
+	}
+	c.Raw = true
+	raw, err := c.OpenReports(sink.Drop)
+	if err != nil || raw == nil {
+		t.Fatalf("OpenReports() = %v, %v", raw, err)
+	}
+	if err := raw.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A column must not stand for two things.
 func TestColumnsAreUnique(t *testing.T) {
 	for i := range sink.AllSeries {
