@@ -53,7 +53,7 @@ web-check: web ## the committed page is what its sources give
 	@test -z "$$(git status --porcelain -- sink/web/dist)" || { echo "sink/web/dist holds files that are not committed"; exit 1; }
 
 docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
-	$(GO) test ./collector -run TestPages -update
+	$(GO) test ./cmd/hopscope -run TestPages -update
 
 check: lint web-check test race fuzz ## exactly what CI runs
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,147 +18,136 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/parquet"
-	"github.com/hopscope/hopscope/sink/web"
 )
 
 // Options are what a collector is not told by its settings.
 type Options struct {
-	Version string
-	Log     *slog.Logger
-	Seed    uint64 // of all randomness: flow hashes, sketches
-	Flows   int    // flows in the summary; 0 means 20
-	// Network and Plans go before the settings of PINT.
-	Network *Network
-	Plans   []*pint.Plan
-	// Directory that relative paths of spools and files are below; "" is the working directory.
-	Directory string
+	Log    *slog.Logger // nil says nothing
+	Seed   uint64       // of all randomness: flow hashes, sketches
+	Policy Policy
+
+	Sources   []Source
+	Stores    []Store
+	Writers   []sink.WindowWriter
+	Reports   []sink.ReportWriter
+	Detectors []Detector // beside those that [Analysis] configures
+
+	// Profile goes before the dialects of the settings, for all frames.
+	Profile *demux.Profile
+	// Network and Plans go before the settings of PINT. LoadNetwork and LoadPlan read what those settings name.
+	Network     *Network
+	Plans       []*pint.Plan
+	LoadNetwork func(topology string) (*Network, error)
+	LoadPlan    func(file string) (*pint.Plan, error)
 }
 
 // Collector runs sources through the pipeline into the sinks. It is used once.
 type Collector struct {
-	cfg          Config
-	opt          Options
-	log          *slog.Logger
-	ledger       *Ledger
-	pipeline     *pipeline
-	detector     *events.Detector
-	replay       bool
-	writeSeconds *prometheus.HistogramVec
-	sinks        []*store
-	raw          *parquet.Raw // nil without a raw stream
-	web          *web.Server
-	udp          *udp.Source
-	start        time.Time
+	cfg       Config
+	opt       Options
+	log       *slog.Logger
+	ledger    *Ledger
+	pipeline  *pipeline
+	detector  *events.Detector
+	detectors []Detector
+	sources   []*source
+	stores    []*store
+	writers   []sink.WindowWriter
+	start     time.Time
 
-	stateMu   sync.Mutex // what only window ends write, and anybody may read
+	writeSeconds *prometheus.HistogramVec
+
+	stateMu   sync.Mutex // guards what window ends write and anybody may read
 	totals    *shard.Totals
 	exporters exporterTotals
-	findings  map[uint64]inference.Finding
+	findings  findings
 	lastRate  float64
-	flowCount int
 
-	kernelSeen uint64
-	ready      atomic.Bool
-	reload     chan Config
+	ready  atomic.Bool
+	reload chan events.Config
 }
 
-// New checks the settings, opens the sockets of a live collector and prepares the sinks. Nothing runs yet.
-func New(cfg Config, opt Options) (*Collector, error) { return build(cfg, opt, true) }
-
-func build(cfg Config, opt Options, live bool) (_ *Collector, err error) {
+// New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. Who does not run
+// it after all calls Close; an error closes everything.
+func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
 	c := &Collector{
-		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: map[uint64]inference.Finding{},
-		replay: !live, detector: events.New(cfg.Events), totals: shard.NewTotals(cfg.Flows.MaxHops), reload: make(chan Config, 1),
+		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: findings{},
+		detector: events.New(analysis.Events), totals: shard.NewTotals(analysis.Flows.MaxHops), reload: make(chan events.Config, 1),
+	}
+	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
+	var names []string
+	for _, s := range opt.Stores {
+		names = append(names, s.Name)
+	}
+	c.ledger = NewLedger(names...)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	var block []bool
+	for _, s := range opt.Sources {
+		waits, ok := s.Source.(ingest.Waiter)
+		c.sources = append(c.sources, &source{Source: s, first: len(block)})
+		for range s.Workers() {
+			block = append(block, opt.Policy.Block || ok && waits.Waits())
+		}
+	}
+	if err := c.openStores(); err != nil {
+		return nil, err
 	}
 	router, err := newRouter(&cfg.Exporters)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			c.closeAll()
-		}
-	}()
-	if err := c.openStores(); err != nil {
+	if opt.Profile != nil {
+		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
+	}
+	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
 		return nil, err
 	}
-	workers := 1
-	if live {
-		if c.udp, err = udp.New(cfg.UDP); err != nil {
-			return nil, err
-		}
-		workers = c.udp.Workers()
-	}
-	if c.pipeline, err = newPipeline(&cfg, &opt, workers, router, c.ledger, !live); err != nil {
-		return nil, err
-	}
-	c.pipeline.raw = c.raw
-	if live && cfg.Web.Listen != "" {
-		if c.web, err = c.newWeb(); err != nil {
-			return nil, err
-		}
+	c.writers = append(c.writers, opt.Writers...)
+	for _, s := range c.stores {
+		c.writers = append(c.writers, s)
 	}
 	return c, nil
 }
 
-// Close gives back what New opened, for a collector that is not run after all.
-func (c *Collector) Close() error { c.closeAll(); return nil }
-
-func (c *Collector) closeAll() {
-	if c.udp != nil {
-		c.udp.Close()
-	}
+// Close gives back what New took over, for a collector that is not run.
+func (c *Collector) Close() error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, s := range c.sinks {
-		s.queue.Close(ended)
-	}
-	if c.raw != nil {
-		c.raw.Close(ended)
-	}
+	// Nothing was written, so there is nothing that could not be.
+	_ = c.closeStores(ended)
+	return closeSources(c.opt.Sources)
 }
 
-// newRouter gives a function that makes routers, one a worker: the choice of dialects by source address.
-func newRouter(e *Exporters) (func() *demux.Router, error) {
-	fallback, ok := demux.Lookup(e.Profile)
-	if !ok {
-		return nil, fmt.Errorf("exporters.profile: no dialect %q", e.Profile)
-	}
-	var routes []demux.Route
-	for i, p := range e.Profiles {
-		prefix, err := netip.ParsePrefix(p.Prefix)
-		if err != nil {
-			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
+// AddWriter adds a writer that needs the collector to be made. It is called before Run.
+func (c *Collector) AddWriter(w sink.WindowWriter) {
+	c.writers = slices.Insert(c.writers, len(c.opt.Writers), w)
+	c.opt.Writers = append(c.opt.Writers, w)
+}
+
+// Addrs are the addresses that frames are received on.
+func (c *Collector) Addrs() (addrs []netip.AddrPort) {
+	for _, s := range c.sources {
+		if l, ok := s.Source.Source.(ingest.Listener); ok {
+			addrs = append(addrs, l.Addrs()...)
 		}
-		profile, ok := demux.Lookup(p.Profile)
-		if !ok {
-			return nil, fmt.Errorf("exporters.profiles[%d].profile: no dialect %q", i, p.Profile)
-		}
-		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
 	}
-	return func() *demux.Router { return demux.NewRouter(fallback, routes) }, nil
+	return addrs
 }
 
-// Addrs are the addresses that report datagrams are received on.
-func (c *Collector) Addrs() []netip.AddrPort { return c.udp.Addrs() }
-
-// URL is where the page is, or "".
-func (c *Collector) URL() string {
-	if c.web == nil {
-		return ""
-	}
-	return c.web.URL()
-}
-
-// Reload applies those of the settings that can change while the collector runs: dialects of exporters and the
-// thresholds of findings. It says which changed settings it left alone.
-func (c *Collector) Reload(cfg Config) (ignored []string, err error) {
+// Reload applies those settings that can change while the collector runs; [Reloadable] lists them.
+func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 	router, err := newRouter(&cfg.Exporters)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, w := range c.pipeline.workers {
 		w.decoder.Store(router())
@@ -166,163 +156,137 @@ func (c *Collector) Reload(cfg Config) (ignored []string, err error) {
 	case <-c.reload: // a reload that nobody took yet is outdated
 	default:
 	}
-	c.reload <- cfg
-	return unreloadable(&c.cfg, &cfg), nil
+	c.reload <- analysis.Events
+	return nil
 }
 
-// Run collects until ctx ends, then drains: sources, shards, the last window, sinks, in this order and within the
-// configured time.
+// Reloadable are the keys of the settings that a running collector can change: the dialects of exporters and the
+// thresholds of findings.
+var Reloadable = []string{"exporters.profile", "exporters.profiles", "events"}
+
+// Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
+// order and within the configured time.
 func (c *Collector) Run(ctx context.Context) error {
 	c.start = time.Now()
 	c.startStores()
 	c.pipeline.run()
 
-	webCtx, stopWeb := context.WithCancel(context.Background())
-	defer stopWeb()
-	failed := make(chan error, 2)
-	var background sync.WaitGroup
-	if c.web != nil {
-		background.Go(func() {
-			if err := c.web.Serve(webCtx); err != nil {
-				failed <- fmt.Errorf("page: %w", err)
-			}
-		})
-	}
-	for _, n := range c.udp.Notices() {
-		c.log.Warn(n)
-	}
-	for _, a := range c.udp.Addrs() {
-		c.log.Info("receiving reports", "address", a.String(), "workers", c.udp.Workers())
-	}
-	if c.web != nil {
-		c.log.Info("serving the page", "url", c.web.URL())
-	}
-
-	sourceCtx, stopSource := context.WithCancel(ctx)
-	defer stopSource()
-	sourceDone := make(chan struct{})
-	background.Go(func() {
-		defer close(sourceDone)
-		if err := c.udp.Run(sourceCtx, c.pipeline.handle); err != nil {
-			failed <- fmt.Errorf("udp: %w", err)
+	failed := make(chan error, len(c.sources)+len(c.writers))
+	servicesCtx, stopServices := context.WithCancel(context.Background())
+	defer stopServices()
+	var services sync.WaitGroup
+	for _, w := range c.writers {
+		if s, ok := w.(service); ok {
+			services.Go(func() {
+				if err := s.Serve(servicesCtx); err != nil {
+					failed <- fmt.Errorf("%s: %w", w.Name(), err)
+				}
+			})
 		}
-	})
+	}
+	c.introduce()
+
+	capture := &captureClock{c: c, length: int64(c.cfg.Window)}
+	handle := c.pipeline.handle
+	if c.opt.Policy.CaptureTime {
+		handle = capture.handle
+	}
+	sourceCtx, stopSources := context.WithCancel(ctx)
+	defer stopSources()
+	ended := c.runSources(sourceCtx, handle, failed)
 	c.ready.Store(true)
 
-	err := c.windows(ctx, failed)
+	var err error
+	if c.opt.Policy.CaptureTime {
+		err = c.wait(ctx, ended, failed, nil, nil)
+	} else {
+		err = c.wall(ctx, ended, failed)
+		c.log.Info("stopping")
+	}
 	c.ready.Store(false)
-	c.log.Info("stopping")
-	stopSource()
-	<-sourceDone
-	c.countKernelDrops()
-	c.endWindow(time.Now().UnixNano())
-	c.finish()
+	stopSources()
+	<-ended
+	c.lookAtSources()
+	if c.opt.Policy.CaptureTime {
+		capture.finish()
+	} else {
+		c.endWindow(time.Now().UnixNano())
+	}
+	c.pipeline.close()
+	select { // a source that failed as the last one has ended the run itself
+	case late := <-failed:
+		err = errors.Join(err, late)
+	default:
+	}
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
 	defer cancel()
-	err = errors.Join(err, c.closeStores(drain), c.udp.Close())
-	stopWeb()
-	background.Wait()
+	err = errors.Join(err, c.closeStores(drain), closeSources(c.opt.Sources))
+	stopServices()
+	services.Wait()
 	return err
 }
 
-// windows ends a window at every multiple of its length until ctx ends or a part fails.
-func (c *Collector) windows(ctx context.Context, failed <-chan error) error {
-	length := c.cfg.Window
-	c.pipeline.start = c.start.UnixNano()
-	next := c.start.Truncate(length).Add(length)
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
-	kernel := time.NewTicker(time.Second)
-	defer kernel.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-failed:
-			return err
-		case cfg := <-c.reload:
-			c.detector.Configure(cfg.Events)
-		case <-kernel.C:
-			c.countKernelDrops()
-		case now := <-timer.C:
-			c.countKernelDrops()
-			c.endWindow(next.UnixNano())
-			// After a suspended machine or a stopped process the missed windows are skipped, not made up.
-			if next = next.Add(length); now.After(next) {
-				next = now.Truncate(length).Add(length)
-			}
-			timer.Reset(time.Until(next))
-		}
-	}
+// service is a writer that has to run beside the collector, such as the server of a page. It is called once and ends
+// soon after ctx does, which is when everything was written.
+type service interface {
+	Serve(ctx context.Context) error
 }
 
-// countKernelDrops puts what the kernel dropped since the last call into the ledger.
-func (c *Collector) countKernelDrops() {
-	if n := c.udp.Stats().KernelDropped; n > c.kernelSeen {
-		c.ledger.Receive(DroppedKernel, n-c.kernelSeen)
-		c.log.Warn("the kernel dropped report datagrams: the socket buffer was full", "count", n-c.kernelSeen)
-		c.kernelSeen = n
-	}
-}
-
-// endWindow ends the open window and sends what it saw to the detectors, the page and the stores.
+// endWindow ends the open window and hands what it saw to the detectors and to all writers.
 func (c *Collector) endWindow(end int64) {
-	p := c.pipeline
-	w := p.cut(end)
-	findings := c.detector.Step(&w)
+	select {
+	case cfg := <-c.reload:
+		c.detector.Configure(cfg)
+	default:
+	}
+	w := c.pipeline.cut(end, func(cuts []*shard.Cut) {
+		c.stateMu.Lock()
+		c.totals.Add(cuts)
+		c.stateMu.Unlock()
+	})
+	found := c.detect(w)
 
 	c.stateMu.Lock()
-	c.totals.Add(p.cuts)
 	c.exporters.add(w.Exporters)
-	for i := range findings {
-		c.findings[findings[i].ID] = findings[i]
-	}
-	c.boundFindings()
-	c.flowCount = w.FlowCount
+	c.findings.keep(found)
 	if d := w.End - w.Start; d > 0 {
 		c.lastRate = float64(w.Reports) / time.Duration(d).Seconds()
 	}
 	c.stateMu.Unlock()
-	p.recycleCuts()
 
-	c.logFindings(findings)
-	batch := sink.NewWindow(&w, findings).Batch()
-	if c.web != nil {
-		c.web.Write(context.Background(), batch)
-		c.web.Findings(findings)
-	}
+	c.logFindings(found)
+	closed := sink.NewWindow(w, found)
 	c.ledger.Close(w.Reports)
-	c.putStores(batch)
+	for _, out := range c.writers {
+		if err := out.WriteWindow(context.Background(), closed); err != nil {
+			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
+		}
+	}
 }
 
-// maxFindings is how many findings the summary of a run keeps.
-const maxFindings = 1000
-
-// boundFindings forgets the oldest ended findings of a long run.
-func (c *Collector) boundFindings() {
-	for len(c.findings) > maxFindings {
-		oldest, at := int64(0), uint64(0)
-		for id, f := range c.findings {
-			if f.End != 0 && (oldest == 0 || f.End < oldest) {
-				oldest, at = f.End, id
-			}
+// detect gives what all detectors find in w. Each counts its findings on its own, so those of detectors beside the first
+// carry the detector's number in their upper bits.
+func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
+	const perDetector = 56 // bits
+	for i, d := range c.detectors {
+		from := len(found)
+		found = append(found, d.Step(w)...)
+		for k := range found[from:] {
+			found[from+k].ID |= uint64(i) << perDetector
 		}
-		if oldest == 0 {
-			return // all of them last; the detector bounds their number
-		}
-		delete(c.findings, at)
 	}
+	return found
 }
 
 // logFindings tells findings to the log, a few of each window: a storm is told as one.
-func (c *Collector) logFindings(findings []inference.Finding) {
+func (c *Collector) logFindings(found []inference.Finding) {
 	const most = 10
-	for i := range findings {
+	for i := range found {
 		if i == most {
-			c.log.Warn("more findings", "count", len(findings)-most)
+			c.log.Warn("more findings", "count", len(found)-most)
 			return
 		}
-		f := &findings[i]
+		f := &found[i]
 		level, state := slog.LevelWarn, "finding"
 		if f.End != 0 {
 			level, state = slog.LevelInfo, "finding ended"
@@ -332,6 +296,3 @@ func (c *Collector) logFindings(findings []inference.Finding) {
 		c.log.Log(context.Background(), level, state, "kind", f.Kind.String(), "severity", f.Severity.String(), "text", f.Text)
 	}
 }
-
-// finish closes the shards. Their tables stay readable.
-func (c *Collector) finish() { c.pipeline.close() }

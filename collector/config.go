@@ -12,29 +12,23 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/ingest/udp"
-	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx"
-	"github.com/hopscope/hopscope/sink/parquet"
-	"github.com/hopscope/hopscope/sink/spool"
-	"github.com/hopscope/hopscope/sink/web"
 )
 
-// Config is everything that a collector can be told.
+// Config is how the engine runs: everything that does not depend on where reports come from and go to. A program embeds
+// it in its settings, beside [Analysis] and the sections of its sources and stores.
 type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
-	UDP               udp.Config    `yaml:"udp" doc:"Report datagrams from the network."`
-	Flows             shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
-	PINT              PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
-	Events            events.Config `yaml:"events" doc:"When something is worth a finding."`
-	Influx            InfluxSink    `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
-	Parquet           ParquetSink   `yaml:"parquet" doc:"Series to Parquet files."`
-	Web               web.Config    `yaml:"web" doc:"The page, the metrics and the health checks."`
-	Log               Log           `yaml:"log" doc:"What is written to standard error."`
+}
+
+// Analysis is what is kept of reports, and what is concluded from it.
+type Analysis struct {
+	Flows  shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
+	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
+	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 
 // Exporters says how the senders of reports are read.
@@ -50,63 +44,17 @@ type ExporterProfile struct {
 	Profile string `yaml:"profile" doc:"Name of the dialect."`
 }
 
-// InfluxSink is the InfluxDB sink with its queue.
-type InfluxSink struct {
-	Enabled       bool `yaml:"enabled" doc:"Write to InfluxDB."`
-	influx.Config `yaml:""`
-	Queue         sink.QueueConfig `yaml:"queue" doc:"Between the collector and the server."`
-	Spool         SpoolConfig      `yaml:"spool" doc:"What is kept on disk while the server is away."`
-}
-
-// SpoolConfig is a spool that can be left out.
-type SpoolConfig struct {
-	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk until the store has them."`
-	spool.Config `yaml:""`
-}
-
-// ParquetSink is the Parquet sink with its queue.
-type ParquetSink struct {
-	Enabled        bool `yaml:"enabled" doc:"Write Parquet files."`
-	parquet.Config `yaml:""`
-	Queue          sink.QueueConfig `yaml:"queue" doc:"Between the collector and the disk."`
-	Spool          SpoolConfig      `yaml:"spool" doc:"Keeps the rows of files that are not finished."`
-}
-
-// Log is how the program speaks.
-type Log struct {
-	Level  string `yaml:"level" doc:"Least severity that is written." oneof:"debug|info|warn|error"`
-	Format string `yaml:"format" doc:"auto is text on a terminal, JSON otherwise." oneof:"auto|text|json"`
-}
-
-// DefaultConfig is a collector on loopback that stores nothing but shows everything.
-func DefaultConfig() Config {
-	return Config{
-		Window:            10 * time.Second,
-		ShardQueueBatches: 64,
-		DrainTimeout:      20 * time.Second,
-		Exporters:         Exporters{Profile: "auto", Tracking: sequence.DefaultConfig()},
-		UDP:               udp.DefaultConfig(),
-		Flows:             shard.DefaultConfig(),
-		PINT:              DefaultPINT(),
-		Events:            events.DefaultConfig(),
-		Influx:            InfluxSink{Config: influx.DefaultConfig(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("influx")},
-		Parquet:           ParquetSink{Config: defaultParquet(), Queue: sink.DefaultQueueConfig(), Spool: defaultSpool("parquet")},
-		Web:               web.DefaultConfig(),
-		Log:               Log{Level: "info", Format: "auto"},
+// SetDefaults makes windows of ten seconds and a shard for each CPU.
+func (c *Config) SetDefaults() {
+	*c = Config{
+		Window: 10 * time.Second, ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
+		Exporters: Exporters{Profile: "auto", Tracking: sequence.DefaultConfig()},
 	}
 }
 
-// Directories are relative, so that a service is told where they are by its working directory.
-func defaultSpool(sink string) SpoolConfig {
-	c := SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}
-	c.Dir = "spool/" + sink
-	return c
-}
-
-func defaultParquet() parquet.Config {
-	c := parquet.DefaultConfig()
-	c.Dir = "series"
-	return c
+// SetDefaults keeps about half a million flows.
+func (a *Analysis) SetDefaults() {
+	*a = Analysis{Flows: shard.DefaultConfig(), PINT: DefaultPINT(), Events: events.DefaultConfig()}
 }
 
 func (c *Config) shards() int {
@@ -117,13 +65,7 @@ func (c *Config) shards() int {
 }
 
 // Validate checks the dialects.
-func (e *Exporters) Validate() error {
-	var errs []error
-	if _, ok := demux.Lookup(e.Profile); !ok {
-		errs = append(errs, fmt.Errorf("profile: %q is none of %s", e.Profile, strings.Join(demux.Profiles(), ", ")))
-	}
-	return errors.Join(errs...)
-}
+func (e *Exporters) Validate() error { return validProfile(e.Profile) }
 
 // Validate checks one entry.
 func (e *ExporterProfile) Validate() error {
@@ -131,32 +73,33 @@ func (e *ExporterProfile) Validate() error {
 	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
 		errs = append(errs, fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix))
 	}
-	if _, ok := demux.Lookup(e.Profile); !ok {
-		errs = append(errs, fmt.Errorf("profile: %q is none of %s", e.Profile, strings.Join(demux.Profiles(), ", ")))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, validProfile(e.Profile))...)
 }
 
-// Validate says nothing about a sink that is off.
-func (c *InfluxSink) Validate() error {
-	if !c.Enabled {
+func validProfile(name string) error {
+	if _, ok := demux.Lookup(name); ok {
 		return nil
 	}
-	return c.Config.Validate()
+	return fmt.Errorf("profile: %q is none of %s", name, strings.Join(demux.Profiles(), ", "))
 }
 
-// Validate says nothing about a spool that is off.
-func (c *SpoolConfig) Validate() error {
-	if !c.Enabled {
-		return nil
+// newRouter gives a function that makes routers, one a worker: the choice of dialects by source address.
+func newRouter(e *Exporters) (func() *demux.Router, error) {
+	fallback, ok := demux.Lookup(e.Profile)
+	if !ok {
+		return nil, fmt.Errorf("exporters.profile: no dialect %q", e.Profile)
 	}
-	return c.Config.Validate()
-}
-
-// Validate says nothing about a sink that is off.
-func (c *ParquetSink) Validate() error {
-	if !c.Enabled {
-		return nil
+	var routes []demux.Route
+	for i, p := range e.Profiles {
+		prefix, err := netip.ParsePrefix(p.Prefix)
+		if err != nil {
+			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
+		}
+		profile, ok := demux.Lookup(p.Profile)
+		if !ok {
+			return nil, fmt.Errorf("exporters.profiles[%d].profile: no dialect %q", i, p.Profile)
+		}
+		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
 	}
-	return c.Config.Validate()
+	return func() *demux.Router { return demux.NewRouter(fallback, routes) }, nil
 }

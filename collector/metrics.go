@@ -1,12 +1,14 @@
 package collector
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
@@ -14,73 +16,87 @@ import (
 type Metric struct {
 	Name, Help string
 	Labels     []string
-	Counter    bool
+	Kind       MetricKind
+}
+
+// MetricKind is a type of Prometheus.
+type MetricKind uint8
+
+// The kinds of metrics.
+const (
+	Gauge MetricKind = iota
+	Counter
+	Histogram
+)
+
+func (k MetricKind) String() string {
+	return [...]string{"gauge", "counter", "histogram"}[min(k, Histogram)]
 }
 
 // The metrics. Labels have few values, all known beforehand: never a flow, a port or an address.
 var (
-	mReports    = Metric{"hopscope_decode_reports_total", "Well-formed reports, by format and kind.", []string{"format", "kind"}, true}
-	mMalformed  = Metric{"hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", []string{"format", "reason"}, true}
-	mForeign    = Metric{"hopscope_decode_foreign_total", "Frames without telemetry.", nil, true}
-	mReceived   = Metric{"hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", []string{"sink"}, true}
-	mStored     = Metric{"hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", []string{"sink"}, true}
-	mInFlight   = Metric{"hopscope_ledger_in_flight", "Reports on their way, by stage.", []string{"sink", "stage"}, false}
-	mDropped    = Metric{"hopscope_ledger_dropped_total", "Reports dropped, by stage.", []string{"sink", "stage"}, true}
-	mUnsettled  = Metric{"hopscope_ledger_unsettled", "Received minus stored, in flight and dropped; anything but 0 is a defect.", []string{"sink"}, false}
-	mFrames     = Metric{"hopscope_udp_datagrams_total", "Datagrams received.", nil, true}
-	mBytes      = Metric{"hopscope_udp_bytes_total", "Bytes in those.", nil, true}
-	mKernel     = Metric{"hopscope_udp_kernel_dropped_total", "Datagrams that the kernel dropped because the socket buffer was full.", nil, true}
-	mTruncated  = Metric{"hopscope_udp_truncated_total", "Datagrams longer than udp.max_datagram_bytes.", nil, true}
-	mRefused    = Metric{"hopscope_udp_refused_total", "Datagrams from sources that udp.allow_sources does not name.", nil, true}
-	mFlows      = Metric{"hopscope_flows", "Flows in the tables.", nil, false}
-	mFlowBytes  = Metric{"hopscope_flow_table_bytes", "Memory of the flow tables.", nil, false}
-	mEvicted    = Metric{"hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", []string{"cause"}, true}
-	mDigests    = Metric{"hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", []string{"outcome"}, true}
-	mTraced     = Metric{"hopscope_digest_paths_total", "Flows whose path became known from their digests.", nil, true}
-	mUndecided  = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, false}
-	mTraceBytes = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, false}
-	mShardQueue = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, false}
-	mLost       = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, false}
-	mFindings   = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, false}
-	mSinkQueue  = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, false}
-	mSpool      = Metric{"hopscope_sink_spool_bytes", "Bytes on disk waiting for the sink.", []string{"sink"}, false}
-	mPoints     = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, true}
-	mRaw        = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, true}
-	mRetries    = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, true}
+	mReports      = Metric{"hopscope_decode_reports_total", "Well-formed reports, by format and kind.", []string{"format", "kind"}, Counter}
+	mMalformed    = Metric{"hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", []string{"format", "reason"}, Counter}
+	mForeign      = Metric{"hopscope_decode_foreign_total", "Frames without telemetry.", nil, Counter}
+	mReceived     = Metric{"hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", []string{"sink"}, Counter}
+	mStored       = Metric{"hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", []string{"sink"}, Counter}
+	mInFlight     = Metric{"hopscope_ledger_in_flight", "Reports on their way, by stage.", []string{"sink", "stage"}, Gauge}
+	mDropped      = Metric{"hopscope_ledger_dropped_total", "Reports dropped, by stage.", []string{"sink", "stage"}, Counter}
+	mUnsettled    = Metric{"hopscope_ledger_unsettled", "Received minus stored, in flight and dropped; anything but 0 is a defect.", []string{"sink"}, Gauge}
+	mFlows        = Metric{"hopscope_flows", "Flows in the tables.", nil, Gauge}
+	mFlowBytes    = Metric{"hopscope_flow_table_bytes", "Memory of the flow tables.", nil, Gauge}
+	mEvicted      = Metric{"hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", []string{"cause"}, Counter}
+	mDigests      = Metric{"hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", []string{"outcome"}, Counter}
+	mTraced       = Metric{"hopscope_digest_paths_total", "Flows whose path became known from their digests.", nil, Counter}
+	mUndecided    = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, Gauge}
+	mTraceBytes   = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, Gauge}
+	mShardQueue   = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, Gauge}
+	mLost         = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, Gauge}
+	mFindings     = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, Gauge}
+	mSinkQueue    = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, Gauge}
+	mSpool        = Metric{"hopscope_sink_spool_bytes", "Bytes on disk waiting for the sink.", []string{"sink"}, Gauge}
+	mPoints       = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, Counter}
+	mRaw          = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, Counter}
+	mWriteSeconds = Metric{"hopscope_sink_write_duration_seconds", "Time of one write to the sink.", []string{"sink", "ok"}, Histogram}
+	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
 )
 
-// The histogram of write times counts as writes happen; all other metrics are read when they are asked for.
-const (
-	writeSecondsName = "hopscope_sink_write_duration_seconds"
-	writeSecondsHelp = "Time of one write to the sink."
-)
-
-// Metrics lists every metric but that histogram.
-func Metrics() []Metric {
-	return []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFrames, mBytes, mKernel,
-		mTruncated, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mRefused}
+// Metrics lists every metric of a collector with the sources that have a section in the settings struct cfg points to.
+func Metrics(cfg any) []Metric {
+	var sources []Source
+	for _, part := range settings.Parts(cfg) {
+		if section, ok := part.Value.(sourceSection); ok {
+			sources = append(sources, Source{Name: part.Key, Metrics: section.Metrics()})
+		}
+	}
+	return append(read(sources), mWriteSeconds)
 }
 
-// registry makes a registry that reads the collector when it is scraped.
-func (c *Collector) registry() *prometheus.Registry {
+// read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
+func read(sources []Source) []Metric {
+	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw}
+	return slices.Insert(own, 8, sourceMetrics(sources)...)
+}
+
+// Registry makes a registry that reads the collector when it is scraped.
+func (c *Collector) Registry() *prometheus.Registry {
+	s := scrape{c, map[string]*prometheus.Desc{}}
+	for _, m := range read(c.opt.Sources) {
+		s.descriptions[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+	}
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), scrape{c}, c.writeSeconds)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), s, c.writeSeconds)
 	return r
 }
 
-type scrape struct{ c *Collector }
-
-var descriptions = func() map[string]*prometheus.Desc {
-	m := map[string]*prometheus.Desc{}
-	for _, x := range Metrics() {
-		m[x.Name] = prometheus.NewDesc(x.Name, x.Help, x.Labels, nil)
-	}
-	return m
-}()
+type scrape struct {
+	c            *Collector
+	descriptions map[string]*prometheus.Desc // by name
+}
 
 // Describe implements prometheus.Collector.
 func (s scrape) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range descriptions {
+	for _, d := range s.descriptions {
 		ch <- d
 	}
 }
@@ -90,10 +106,10 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	c := s.c
 	emit := func(m Metric, v float64, labels ...string) {
 		kind := prometheus.GaugeValue
-		if m.Counter {
+		if m.Kind == Counter {
 			kind = prometheus.CounterValue
 		}
-		ch <- prometheus.MustNewConstMetric(descriptions[m.Name], kind, v, labels...)
+		ch <- prometheus.MustNewConstMetric(s.descriptions[m.Name], kind, v, labels...)
 	}
 	t := c.pipeline.totals()
 	for key, n := range t.ByKind {
@@ -116,13 +132,11 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 			emit(mDropped, float64(n), b.Sink, stage)
 		}
 	}
-	if c.udp != nil {
-		u := c.udp.Stats()
-		emit(mFrames, float64(u.Frames))
-		emit(mBytes, float64(u.Bytes))
-		emit(mKernel, float64(u.KernelDropped))
-		emit(mTruncated, float64(u.Truncated))
-		emit(mRefused, float64(u.Refused))
+	for _, src := range c.sources {
+		st := src.Stats()
+		for _, m := range src.Metrics {
+			emit(Metric{Name: sourceMetricName(src.Name, m), Kind: Counter}, float64(m.Value(&st)))
+		}
 	}
 	var sum shard.Stats
 	for i, q := range c.pipeline.shards {
@@ -154,16 +168,11 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	for _, e := range c.exporters {
 		lost += e.Lost
 	}
-	open := map[[2]string]float64{}
-	for _, f := range c.findings {
-		if f.End == 0 {
-			open[[2]string{f.Kind.String(), f.Severity.String()}]++
-		}
-	}
+	open := c.findings.open()
 	c.stateMu.Unlock()
 	emit(mLost, float64(lost))
 	for k, n := range open {
-		emit(mFindings, n, k[0], k[1])
+		emit(mFindings, float64(n), k[0], k[1])
 	}
 	c.collectSinks(emit)
 }

@@ -29,14 +29,14 @@ func TestStoreAwayAndKilled(t *testing.T) {
 		cfg.Window = 250 * time.Millisecond
 		cfg.Flows.TopFlows = 20
 		cfg.Influx.Enabled = true
-		cfg.Influx.URL, cfg.Influx.Org, cfg.Influx.Bucket = server.URL, server.Org, server.Bucket
+		cfg.Influx.Config.URL, cfg.Influx.Config.Org, cfg.Influx.Config.Bucket = server.URL, server.Org, server.Bucket
 		if server.Token != "" {
-			cfg.Influx.TokenEnv = "HOPSCOPE_TEST_TOKEN"
+			cfg.Influx.Config.TokenEnv = "HOPSCOPE_TEST_TOKEN"
 		}
 		cfg.Influx.Queue.RetryMin, cfg.Influx.Queue.RetryMax = 10*time.Millisecond, 300*time.Millisecond
 		cfg.Influx.Spool.Dir = filepath.Join(t.TempDir(), "influx")
 		cfg.Parquet.Enabled = true
-		cfg.Parquet.Dir = t.TempDir()
+		cfg.Parquet.Config.Dir = t.TempDir()
 		cfg.Parquet.Spool.Dir = filepath.Join(t.TempDir(), "parquet")
 		r := start(t, cfg)
 
@@ -73,7 +73,7 @@ func TestStoreAwayAndKilled(t *testing.T) {
 			}
 		}
 
-		want := parquetHops(t, cfg.Parquet.Dir)
+		want := parquetHops(t, cfg.Parquet.Config.Dir)
 		got := map[string]int64{}
 		rows := server.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => r._measurement == "hop" and r._field == "count")`, server.Bucket))
 		for _, row := range rows {

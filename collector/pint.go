@@ -10,15 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/cmd/pintplan"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // PINT says what digests can stand for.
@@ -156,55 +153,32 @@ type Network struct {
 	Links [][2]int32 // by index into Nodes; none: any node can follow any other
 }
 
-// NetworkOf gives the network of a graph, whose nodes have these ids.
-func NetworkOf(g *topo.Graph, ids []uint32) *Network {
-	n := &Network{Nodes: ids}
-	for l := range g.NumLinks() {
-		a, b := g.Ends(l)
-		if a, b = g.Node(a), g.Node(b); a != b {
-			n.Links = append(n.Links, [2]int32{int32(min(a, b)), int32(max(a, b))})
-		}
-	}
-	slices.SortFunc(n.Links, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	n.Links = slices.Compact(n.Links)
-	return n
-}
-
-// NodeIDs lists the nodes that the settings name.
-func (c *PINT) NodeIDs() ([]uint32, error) {
-	n, err := c.network()
+// NodeIDs lists the nodes that the settings name. Load reads the network of a topology.
+func (c *PINT) NodeIDs(load func(topology string) (*Network, error)) ([]uint32, error) {
+	n, err := c.network(load)
 	if n == nil {
 		return nil, err
 	}
 	return n.Nodes, err
 }
 
-// network reads the nodes and links of the settings. It is nil where they name none.
-func (c *PINT) network() (*Network, error) {
-	if c.Topology == "" {
+// network gives the nodes and links of the settings. It is nil where they name none.
+func (c *PINT) network(load func(topology string) (*Network, error)) (*Network, error) {
+	switch {
+	case c.Topology == "":
 		ids, err := parseNodes(c.Nodes)
 		if err != nil || ids == nil {
 			return nil, err
 		}
 		return &Network{Nodes: ids}, nil
+	case load == nil:
+		return nil, fmt.Errorf("topology %s: this program reads no topologies", c.Topology)
 	}
-	g, err := load.Topology(c.Topology)
-	if err != nil {
-		return nil, err
+	n, err := load(c.Topology)
+	if err == nil && len(n.Nodes) > maxNodes {
+		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, len(n.Nodes), maxNodes)
 	}
-	if g.NumNodes() > maxNodes {
-		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, g.NumNodes(), maxNodes)
-	}
-	named, counted := make([]uint32, g.NumNodes()), make([]uint32, g.NumNodes())
-	for i := range named {
-		id, perr := strconv.ParseUint(g.NodeName(i), 10, 32)
-		named[i], counted[i] = uint32(id), uint32(i)
-		err = cmp.Or(err, perr)
-	}
-	if err != nil {
-		named = counted
-	}
-	return NetworkOf(g, named), nil
+	return n, err
 }
 
 // sketchPanes is how many parts a window of sketches has.
@@ -218,7 +192,7 @@ const hpccBase = 1.05
 func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 	n := opt.Network
 	if n == nil {
-		if n, err = c.network(); err != nil {
+		if n, err = c.network(opt.LoadNetwork); err != nil {
 			return d, fmt.Errorf("pint: %w", err)
 		}
 	}
@@ -229,7 +203,10 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 	d.Ends = ends
 	plans := slices.Clone(opt.Plans)
 	for _, file := range c.Plans {
-		p, err := pintplan.ReadFile(file)
+		if opt.LoadPlan == nil {
+			return d, fmt.Errorf("pint: plan %s: this program reads no plans", file)
+		}
+		p, err := opt.LoadPlan(file)
 		if err != nil {
 			return d, fmt.Errorf("pint: %w", err)
 		}

@@ -8,47 +8,48 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/sink/parquet"
+	"github.com/hopscope/hopscope/sink"
 )
 
-// work is what crosses a shard's queue: a batch of reports, or the request to end a window.
+// work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
 type work struct {
 	batch decode.Batch
-	cut   chan<- *shard.Cut
-	end   int64
-	visit func(*shard.State) // run by the shard's owner
+	visit func(*shard.State) // nil for a batch
 }
 
 // pipeline takes frames to the ends of windows.
+//
+// A batch of a source takes a fixed number of locks: those of the ledger, of the list of free batches and of a queue for
+// each shard that its reports go to, and that of each group of exporters that they come from. A report takes none.
 type pipeline struct {
 	seed    uint64
-	block   bool // wait for a full shard queue instead of dropping
 	ledger  *Ledger
 	workers []*worker
 	shards  []*shardQueue
 	freeMu  sync.Mutex
-	free    []*work // last in, first out: what was used last is still in the cache
+	free    []*work // last in, first out: what was used last is still in the CPU cache
 
-	trackerMu sync.Mutex
-	tracker   *sequence.Tracker
+	exporters *exporters
+	reports   []sink.ReportWriter
 
-	raw *parquet.Raw // nil without a raw stream
+	start    int64 // of the open window; 0 before the first
+	cuts     []*shard.Cut
+	topFlows int
+	wait     sync.WaitGroup
 
-	start     int64 // of the open window; 0 before the first
-	cuts      []*shard.Cut
-	exporters []inference.ExporterStats
-	topFlows  int
-	wait      sync.WaitGroup
+	closeMu sync.RWMutex // held by who sends to the queues beside sources and windows
+	closed  bool
 }
 
 // worker is the private state of one goroutine of a source.
 type worker struct {
 	decoder atomic.Pointer[demux.Router]
+	block   bool // wait for a full shard queue instead of dropping
 	in      decode.Batch
 	out     []*work // one for each shard, nil while it has nothing
+	groups  []uint8 // of the reports' exporters
 	counts  decodeCounts
 }
 
@@ -59,32 +60,33 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-func newPipeline(cfg *Config, opt *Options, workers int, router func() *demux.Router, ledger *Ledger, block bool) (*pipeline, error) {
-	seed := opt.Seed
+// newPipeline makes a pipeline with a worker for each entry of block, which says whether it waits for full queues.
+func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (*pipeline, error) {
 	p := &pipeline{
-		seed: seed, block: block, ledger: ledger, topFlows: cfg.Flows.TopFlows,
-		tracker: sequence.New(cfg.Exporters.Tracking, seed),
+		seed: opt.Seed, ledger: ledger, topFlows: analysis.Flows.TopFlows, reports: opt.Reports,
+		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)),
 	}
 	shards := cfg.shards()
 	queue := cfg.ShardQueueBatches
-	if block {
-		// Waiting batches bridge bursts of live traffic. A capture has none, and a long queue only leaves the cache.
+	if opt.Policy.Block {
+		// Waiting batches bridge bursts of live traffic. A capture has no bursts, and the batches of a long queue only fall
+		// out of the CPU cache before their shard comes to them.
 		queue = min(queue, 2)
 	}
-	for range workers {
-		w := &worker{out: make([]*work, shards)}
+	for _, b := range block {
+		w := &worker{block: b, out: make([]*work, shards)}
 		w.decoder.Store(router())
 		p.workers = append(p.workers, w)
 	}
-	state := cfg.Flows
+	state := analysis.Flows
 	state.MemoryBytes /= int64(shards)
-	digests, err := cfg.PINT.digests(opt, shards)
+	digests, err := analysis.PINT.digests(opt, shards)
 	if err != nil {
 		return nil, err
 	}
 	for range shards {
-		s := &shardQueue{queue: make(chan *work, queue), state: shard.New(state, seed)}
-		if err := s.state.ReadDigests(digests, seed); err != nil {
+		s := &shardQueue{queue: make(chan *work, queue), state: shard.New(state, opt.Seed)}
+		if err := s.state.ReadDigests(digests, opt.Seed); err != nil {
 			return nil, fmt.Errorf("pint: %w", err)
 		}
 		p.shards = append(p.shards, s)
@@ -101,30 +103,48 @@ func (p *pipeline) run() {
 
 // close waits until every shard has taken what is in its queue. Nobody may call handle or cut any more.
 func (p *pipeline) close() {
+	p.closeMu.Lock()
+	p.closed = true
 	for _, s := range p.shards {
 		close(s.queue)
 	}
+	p.closeMu.Unlock()
 	p.wait.Wait()
 }
 
 func (s *shardQueue) run(p *pipeline) {
 	for w := range s.queue {
-		switch {
-		case w.cut != nil:
-			w.cut <- s.state.Cut(w.end)
-			stats := s.state.Stats()
-			s.stats.Store(&stats)
-		case w.visit != nil:
+		if w.visit != nil {
 			w.visit(s.state)
-		default:
-			n := uint64(len(w.batch.Reports))
-			s.state.Update(w.batch.Reports)
-			p.ledger.Move(ShardQueue, Window, n)
-			s.depth.Add(-int64(n))
-			w.batch.Reset()
-			p.recycle(w)
+			continue
 		}
+		n := uint64(len(w.batch.Reports))
+		s.state.Update(w.batch.Reports)
+		p.ledger.Move(ShardQueue, Window, n)
+		s.depth.Add(-int64(n))
+		w.batch.Reset()
+		p.recycle(w)
 	}
+}
+
+// visit lets the owner of each shard call f, and waits for all of them. When the shards have ended, it calls f itself.
+func (p *pipeline) visit(f func(*shardQueue)) {
+	p.closeMu.RLock()
+	if p.closed {
+		p.closeMu.RUnlock()
+		p.wait.Wait()
+		for _, s := range p.shards {
+			f(s)
+		}
+		return
+	}
+	var visited sync.WaitGroup
+	visited.Add(len(p.shards))
+	for _, s := range p.shards {
+		s.queue <- &work{visit: func(*shard.State) { f(s); visited.Done() }}
+	}
+	p.closeMu.RUnlock()
+	visited.Wait()
 }
 
 func (p *pipeline) take() *work {
@@ -145,10 +165,9 @@ func (p *pipeline) recycle(w *work) {
 	p.freeMu.Unlock()
 }
 
-// handle decodes one batch of a source and hands its reports on. It is called by one goroutine per worker.
-func (p *pipeline) handle(worker int, b *ingest.Batch) {
-	w := p.workers[worker]
-	p.decode(w, b.Frames)
+// handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
+func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
+	p.decode(w, frames)
 	p.deliver(w)
 }
 
@@ -174,19 +193,15 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) {
 	w.counts.foreign.Add(foreign)
 }
 
-// deliver tracks the reports of w.in and scatters them to their shards.
+// deliver follows the sequence numbers of the reports in w.in and scatters them to their shards.
 func (p *pipeline) deliver(w *worker) {
 	reports := w.in.Reports
 	if len(reports) == 0 {
 		return
 	}
-	p.trackerMu.Lock()
-	for _, r := range reports {
-		p.tracker.Observe(r)
-	}
-	p.trackerMu.Unlock()
-	if p.raw != nil {
-		p.raw.AppendReports(reports)
+	w.groups = p.exporters.observe(reports, w.groups)
+	for _, r := range p.reports {
+		r.AppendReports(reports)
 	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
@@ -209,16 +224,16 @@ func (p *pipeline) deliver(w *worker) {
 	for i, out := range w.out {
 		if out != nil {
 			w.out[i] = nil
-			p.enqueue(p.shards[i], out)
+			p.enqueue(p.shards[i], out, w.block)
 		}
 	}
 }
 
-func (p *pipeline) enqueue(s *shardQueue, w *work) {
+func (p *pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	n := uint64(len(w.batch.Reports))
 	p.ledger.Move(Ring, ShardQueue, n)
 	s.depth.Add(int64(n))
-	if p.block {
+	if block {
 		s.queue <- w
 		return
 	}
@@ -232,31 +247,29 @@ func (p *pipeline) enqueue(s *shardQueue, w *work) {
 	}
 }
 
-// cut ends the open window at end in every shard and merges what they saw. One goroutine calls it.
-func (p *pipeline) cut(end int64) inference.Window {
+// cut ends the open window at end in every shard and merges what they saw. One goroutine calls it. The window shares no
+// memory with anything.
+func (p *pipeline) cut(end int64, totals func([]*shard.Cut)) *inference.Window {
 	got := make(chan *shard.Cut, len(p.shards))
 	for _, s := range p.shards {
-		s.queue <- &work{cut: got, end: end}
+		s.queue <- &work{visit: func(st *shard.State) {
+			got <- st.Cut(end)
+			stats := st.Stats()
+			s.stats.Store(&stats)
+		}}
 	}
 	p.cuts = p.cuts[:0]
 	for range p.shards {
 		p.cuts = append(p.cuts, <-got)
 	}
 	w := shard.Merge(p.cuts, p.topFlows)
+	totals(p.cuts)
 	w.Start, w.End = p.start, end
 	p.start = end
-	p.trackerMu.Lock()
-	p.exporters = p.tracker.Cut(p.exporters[:0], end)
-	p.trackerMu.Unlock()
-	w.Exporters = p.exporters
-	return w
-}
-
-// recycleCuts gives the memory of the last cut back to the shards. The merged window stays valid.
-func (p *pipeline) recycleCuts() {
+	w.Exporters = p.exporters.cut(end)
 	for i, s := range p.shards {
 		c := p.cuts[i]
 		s.queue <- &work{visit: func(st *shard.State) { st.Recycle(c) }}
 	}
-	p.cuts = p.cuts[:0]
+	return &w
 }

@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -22,16 +23,21 @@ func (c *Collector) Summary(flows, hops int) Summary {
 	}
 	var busiest []inference.FlowStats
 	var digests shard.DigestStats
-	for _, q := range c.pipeline.shards {
-		busiest = append(busiest, q.state.Flows(flows)...)
-		st := q.state.Stats()
+	var mu sync.Mutex
+	c.pipeline.visit(func(q *shardQueue) {
+		flows, st := q.state.Flows(flows), q.state.Stats()
+		mu.Lock()
+		defer mu.Unlock()
+		busiest = append(busiest, flows...)
 		s.FlowCount += st.Flows
 		digests.Add(st.Digests)
-	}
+	})
 	if digests.Digests > 0 {
 		s.Digests = &digests
 	}
-	slices.SortStableFunc(busiest, func(a, b inference.FlowStats) int { return cmp.Compare(b.Packets, a.Packets) })
+	slices.SortFunc(busiest, func(a, b inference.FlowStats) int {
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), a.Key.Compare(&b.Key))
+	})
 	for i := range busiest[:min(flows, len(busiest))] {
 		s.Flows = append(s.Flows, flowSummary(&busiest[i]))
 	}

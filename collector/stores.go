@@ -9,14 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx"
-	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// store is a sink behind its queue.
+// store is a store of series behind its queue.
 type store struct {
-	name, target string // "influx", "http://127.0.0.1:8086, bucket hopscope"
+	c            *Collector
+	name, target string
 	queue        *sink.Queue
 
 	told      string    // the last trouble that was logged
@@ -27,81 +26,41 @@ type store struct {
 	toldSpoolTime time.Time
 }
 
-// openStores opens the sinks that the settings switch on, with their spools. Nothing is written yet.
+// openStores puts queues and spools before the stores of the options. Nothing is written yet.
 func (c *Collector) openStores() error {
-	cfg := &c.cfg
-	var names []string
-	if cfg.Influx.Enabled {
-		names = append(names, "influx")
-	}
-	if cfg.Parquet.Enabled {
-		names = append(names, "parquet")
-	}
-	c.ledger = NewLedger(names...)
 	c.writeSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: writeSecondsName, Help: writeSecondsHelp,
+		Name: mWriteSeconds.Name, Help: mWriteSeconds.Help,
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
-	}, []string{"sink", "ok"})
-
-	if cfg.Influx.Enabled {
-		w, err := influx.New(cfg.Influx.Config)
-		if err != nil {
-			return fmt.Errorf("influx: %w", err)
+	}, mWriteSeconds.Labels)
+	for i := range c.opt.Stores {
+		s := &c.opt.Stores[i]
+		opt := sink.QueueOptions{
+			Policy: c.opt.Policy.full(), Account: c.ledger.Account(s.Name),
+			Observe: func(d time.Duration, err error) {
+				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
+			},
 		}
-		target := fmt.Sprintf("%s, bucket %s", cfg.Influx.URL, cfg.Influx.Bucket)
-		if err := c.addStore(w, target, cfg.Influx.Queue, cfg.Influx.Spool); err != nil {
-			return err
-		}
-	}
-	if cfg.Parquet.Enabled {
-		w, err := parquet.New(cfg.Parquet.Config)
-		if err != nil {
-			return fmt.Errorf("parquet: %w", err)
-		}
-		if err := c.addStore(w, cfg.Parquet.Dir, cfg.Parquet.Queue, cfg.Parquet.Spool); err != nil {
-			return err
-		}
-		if cfg.Parquet.Raw {
-			if c.raw, err = parquet.NewRaw(cfg.Parquet.Config, c.policy()); err != nil {
+		if s.Spool != nil {
+			sp, err := spool.Open(*s.Spool)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", s.Name, err)
+				for _, rest := range c.opt.Stores[i:] { // the others have queues, which close them
+					err = errors.Join(err, rest.Writer.Close())
+				}
 				return err
 			}
+			opt.Spool = sp
 		}
+		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, queue: sink.NewQueue(s.Writer, s.Queue, opt)})
 	}
 	return nil
-}
-
-func (c *Collector) addStore(w sink.Writer, target string, conf sink.QueueConfig, sc SpoolConfig) error {
-	name := w.Name()
-	opt := sink.QueueOptions{
-		Policy: c.policy(), Account: c.ledger.Account(name),
-		Observe: func(d time.Duration, err error) {
-			c.writeSeconds.WithLabelValues(name, fmt.Sprint(err == nil)).Observe(d.Seconds())
-		},
-	}
-	if sc.Enabled {
-		s, err := spool.Open(sc.Config)
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", name, err), w.Close())
-		}
-		opt.Spool = s
-	}
-	c.sinks = append(c.sinks, &store{name: name, target: target, queue: sink.NewQueue(w, conf, opt)})
-	return nil
-}
-
-// policy is what full queues do: a live source cannot be slowed down, a capture can.
-func (c *Collector) policy() sink.Policy {
-	if c.replay {
-		return sink.Block
-	}
-	return sink.Drop
 }
 
 func (c *Collector) startStores() {
-	if c.raw != nil {
-		c.raw.Start()
+	for _, r := range c.opt.Reports {
+		r.Start()
 	}
-	for _, s := range c.sinks {
+	for _, s := range c.stores {
 		s.queue.Start()
 		if st := s.queue.Stats(); st.Spool != nil && st.Spool.Reports > 0 {
 			c.log.Info("an earlier run left windows in the spool", "sink", s.name, "reports", st.Spool.Reports)
@@ -109,30 +68,30 @@ func (c *Collector) startStores() {
 	}
 }
 
-// putStores hands the window to every sink.
-func (c *Collector) putStores(b *sink.Batch) {
-	for _, s := range c.sinks {
-		if err := s.queue.Put(context.Background(), b); err != nil {
-			c.log.Error("window not taken", "sink", s.name, "error", err.Error())
-		}
-		s.tell(c)
-	}
+// Name implements [sink.WindowWriter].
+func (s *store) Name() string { return s.name }
+
+// WriteWindow puts the points of the window into the queue.
+func (s *store) WriteWindow(ctx context.Context, w *sink.Window) error {
+	err := s.queue.Put(ctx, w.Batch())
+	s.tell(s.c)
+	return err
 }
 
-// closeStores drains all sinks at the same time, until ctx ends.
+// closeStores drains all stores and streams of reports at the same time, until ctx ends.
 func (c *Collector) closeStores(ctx context.Context) error {
-	errs := make(chan error, len(c.sinks))
-	for _, s := range c.sinks {
+	errs := make(chan error, len(c.stores)+len(c.opt.Reports))
+	for _, s := range c.stores {
 		go func() { errs <- s.queue.Close(ctx) }()
 	}
-	var err error
-	if c.raw != nil {
-		err = c.raw.Close(ctx)
+	for _, r := range c.opt.Reports {
+		go func() { errs <- r.Close(ctx) }()
 	}
-	for range c.sinks {
+	var err error
+	for range cap(errs) {
 		err = errors.Join(err, <-errs)
 	}
-	for _, s := range c.sinks {
+	for _, s := range c.stores {
 		st := s.queue.Stats()
 		if st.Spool != nil && st.Spool.Reports > 0 {
 			c.log.Warn("left in the spool for the next run", "sink", s.name, "reports", st.Spool.Reports)
@@ -186,12 +145,16 @@ func (s *store) problem() string {
 }
 
 func (c *Collector) collectSinks(emit func(m Metric, v float64, labels ...string)) {
-	if c.raw != nil {
-		st := c.raw.Stats()
-		emit(mRaw, float64(st.Reports), "taken")
-		emit(mRaw, float64(st.Dropped), "dropped")
+	if len(c.opt.Reports) > 0 {
+		var taken, dropped uint64
+		for _, r := range c.opt.Reports {
+			t, d := r.Counts()
+			taken, dropped = taken+t, dropped+d
+		}
+		emit(mRaw, float64(taken), "taken")
+		emit(mRaw, float64(dropped), "dropped")
 	}
-	for _, s := range c.sinks {
+	for _, s := range c.stores {
 		st := s.queue.Stats()
 		emit(mSinkQueue, float64(st.Bytes), s.name)
 		if st.Spool != nil {

@@ -112,6 +112,9 @@ func NodePath(hops []HopKey) string {
 	return string(b)
 }
 
+// JoinNodes is [NodePath] of names, for paths of which some nodes have none.
+func JoinNodes(names []string) string { return strings.Join(names, nodeSeparator) }
+
 // HopPath gives the nodes of a path and the interfaces by which it leaves them, first hop first: "1:2-7:1". Of a path
 // that is too long for a sentence it gives the first hops and the number of the others.
 func HopPath(hops []HopKey) string {

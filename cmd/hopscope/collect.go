@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -46,14 +46,14 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err := settings.Check(&cfg); err != nil {
 			return usageError{err}
 		}
-		log := collector.NewLogger(cfg.Log, c.ErrOrStderr())
-		col, err := collector.New(cfg, collector.Options{Version: version(), Log: log, Seed: randomSeed()})
+		log := newLogger(cfg.Log, c.ErrOrStderr())
+		col, err := openLive(&cfg, collector.Options{Log: log, Seed: randomSeed()})
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
-		go reloadOnHangup(ctx, col, o.config, log)
+		go reloadOnHangup(ctx, col, &cfg, o.config, log)
 		err = col.Run(ctx)
 		s := col.Summary(10, 10)
 		if werr := writeSummary(c.OutOrStdout(), &s, o.format); err == nil {
@@ -65,7 +65,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 }
 
 // reloadOnHangup reads the settings again at every SIGHUP.
-func reloadOnHangup(ctx context.Context, col *collector.Collector, path string, log *slog.Logger) {
+func reloadOnHangup(ctx context.Context, col *running, old *config, path string, log *slog.Logger) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -84,14 +84,20 @@ func reloadOnHangup(ctx context.Context, col *collector.Collector, path string, 
 			log.Error("settings not reloaded", "error", err.Error())
 			continue
 		}
-		ignored, err := col.Reload(cfg)
-		if err != nil {
+		if err := col.Reload(cfg.Config, cfg.Analysis); err != nil {
 			log.Error("settings not reloaded", "error", err.Error())
 			continue
 		}
 		log.Info("settings reloaded", "file", path)
-		if len(ignored) > 0 {
-			log.Warn("changed settings that need a restart", "keys", fmt.Sprint(strings.Join(ignored, ", ")))
+		if keys := needRestart(old, &cfg); len(keys) > 0 {
+			log.Warn("changed settings that need a restart", "keys", strings.Join(keys, ", "))
 		}
 	}
+}
+
+// needRestart gives the changed settings that a running collector cannot take over.
+func needRestart(old, new *config) []string {
+	return slices.DeleteFunc(settings.Diff(old, new), func(path string) bool {
+		return settings.Below(path, collector.Reloadable...)
+	})
 }

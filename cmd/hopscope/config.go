@@ -1,13 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 )
 
@@ -25,7 +22,7 @@ func configCommand() *cobra.Command {
 the defaults, with FILE over them, each key under its meaning and range.`,
 		Args: maxArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg := collector.DefaultConfig()
+			cfg := defaultConfig()
 			if len(args) == 1 {
 				if err := settings.LoadFile(args[0], &cfg); err != nil {
 					return err
@@ -38,7 +35,7 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 		Short: "Name every problem of a settings file, with line, path and range",
 		Args:  exactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg := collector.DefaultConfig()
+			cfg := defaultConfig()
 			if err := settings.LoadFile(args[0], &cfg); err != nil {
 				return err
 			}
@@ -47,19 +44,4 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 		},
 	})
 	return c
-}
-
-// loadConfig reads the file over the defaults. A file that is wrong is a wrong question: exit status 2.
-func loadConfig(path string) (collector.Config, error) {
-	cfg := collector.DefaultConfig()
-	if path == "" {
-		return cfg, nil
-	}
-	if err := settings.LoadFile(path, &cfg); err != nil {
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-			return cfg, err
-		}
-		return cfg, usageError{err}
-	}
-	return cfg, nil
 }

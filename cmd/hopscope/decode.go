@@ -83,7 +83,7 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 			if err != nil {
 				return err
 			}
-			nodes, err := pc.NodeIDs()
+			nodes, err := pc.NodeIDs(loadNetwork)
 			if err != nil {
 				return err
 			}

@@ -64,9 +64,9 @@ loop.`,
 		if err != nil {
 			return err
 		}
-		col, err := collector.New(cfg, collector.Options{
-			Version: version(), Log: collector.NewLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed,
-			Network: collector.NetworkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
+		col, err := openLive(&cfg, collector.Options{
+			Log: newLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed,
+			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
 		})
 		if err != nil {
 			var op *net.OpError
@@ -100,7 +100,7 @@ loop.`,
 
   Ctrl-C ends it with a summary.
 
-`, col.URL(), o.seed, col.Addrs()[0], data)
+`, col.url(), o.seed, col.Addrs()[0], data)
 		played := make(chan struct{})
 		go func() {
 			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1})
@@ -131,8 +131,8 @@ func nodeIDs(n *emu.Network) []uint32 {
 }
 
 // demoConfig is the default collector with short windows, a free report port, and Parquet files.
-func demoConfig(listen, data string) collector.Config {
-	cfg := collector.DefaultConfig()
+func demoConfig(listen, data string) config {
+	cfg := defaultConfig()
 	cfg.Window = time.Second
 	cfg.UDP.Listen = []string{"127.0.0.1:0"}
 	// The network's probes come to the same port; they are told apart by their senders.
@@ -141,8 +141,8 @@ func demoConfig(listen, data string) collector.Config {
 	cfg.Web.HistoryWindows = 600
 	cfg.Flows.MemoryBytes = 64 << 20
 	cfg.Parquet.Enabled = true
-	cfg.Parquet.Dir = filepath.Join(data, "parquet")
-	cfg.Parquet.RotateInterval = 5 * time.Second
+	cfg.Parquet.Config.Dir = filepath.Join(data, "parquet")
+	cfg.Parquet.Config.RotateInterval = 5 * time.Second
 	cfg.Parquet.Spool.Dir = filepath.Join(data, "spool")
 	cfg.Events.Warmup = 15
 	cfg.Log.Level = "warn"

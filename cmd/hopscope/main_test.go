@@ -63,7 +63,7 @@ func TestExitStatus(t *testing.T) {
 		{"replay nowhere.pcap", 1, []string{"nowhere.pcap"}},
 		{"replay x.pcap --profile klingon", 2, []string{"klingon", "geant"}},
 		{"replay x.pcap --format xml", 2, []string{`"xml" is neither table nor json`}},
-		{"replay " + capture + " --profile prometheus-exporter", 0, []string{"1 reports", "telemetry-report 0.5", "1>3>2", "received = 1 stored"}},
+		{"replay " + capture + " --profile prometheus-exporter", 0, []string{"1 reports", "telemetry-report 0.5", "1 > 3 > 2", "received = 1 stored"}},
 		{"config check " + good, 0, []string{"no problems"}},
 		{"config check " + bad, 1, []string{"line 1: window:", "line 2: udp.workers: 900 is outside", "line 3: web", "line 4: nope: unknown key"}},
 		{"collect --config " + bad, 2, []string{"line 1: window:", "line 4: nope"}},
@@ -131,7 +131,8 @@ func TestCollect(t *testing.T) {
 		}
 		metrics = get(t, url+"metrics", http.StatusOK)
 	}
-	for _, m := range collector.Metrics() {
+	cfg := defaultConfig()
+	for _, m := range collector.Metrics(&cfg) {
 		if !strings.Contains(metrics, "# HELP "+m.Name+" ") && len(m.Labels) == 0 {
 			t.Errorf("no metric %s", m.Name)
 		}

@@ -35,7 +35,7 @@ func newTracing(g *topo.Graph, routing pathtrace.Routing, seed uint64) *tracing 
 	for i := range ids {
 		ids[i] = uint32(i)
 	}
-	return &tracing{graph: g, network: collector.NetworkOf(g, ids), routing: routing, seed: seed}
+	return &tracing{graph: g, network: networkOf(g, ids), routing: routing, seed: seed}
 }
 
 // measure fills in the packets of static queries that have none, for shortest paths of as many switches as they say, and

@@ -73,20 +73,22 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		}
 		log := slog.New(slog.DiscardHandler)
 		if o.config != "" {
-			log = collector.NewLogger(cfg.Log, c.ErrOrStderr())
-		}
-		col, err := collector.NewReplay(cfg, collector.Options{Version: version(), Log: log, Seed: o.seed}, profile)
-		if err != nil {
-			return err
+			log = newLogger(cfg.Log, c.ErrOrStderr())
 		}
 		pc := pcapfile.DefaultConfig()
 		pc.Speed = o.speed
 		src := pcapfile.NewSource(pc, args[0])
+		col, err := open(&cfg, collector.Options{
+			Log: log, Seed: o.seed, Policy: collector.Replay, Profile: &profile, Sources: []collector.Source{{Name: "capture", Source: src}},
+		})
+		if err != nil {
+			return err
+		}
 		stop := showProgress(c.ErrOrStderr(), "replaying", func() string {
 			st := src.Stats()
 			return fmt.Sprintf("%d frames, %d MB", st.Frames, st.Bytes>>20)
 		})
-		runErr := col.Replay(c.Context(), src)
+		runErr := col.Run(c.Context())
 		stop()
 		// What was read before the error is worth its summary.
 		s := col.Summary(o.flows, o.hops)
@@ -105,8 +107,7 @@ func writeSummary(w io.Writer, s *collector.Summary, format string) error {
 	if format == "json" {
 		return json.NewEncoder(w).Encode(s)
 	}
-	_, err := s.WriteTo(w)
-	return err
+	return writeSummaryTable(w, s)
 }
 
 // randomSeed draws a seed for a live collector.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime"
 	"text/tabwriter"
 	"time"
@@ -179,9 +178,9 @@ func writeSelftest(w io.Writer, format string, steps []selftestStep, best selfte
 }
 
 // selftestOnce runs a fresh collector under one load.
-func selftestOnce(ctx context.Context, cfg collector.Config, load traffic.Config, rate float64, duration time.Duration) (s selftestStep, err error) {
+func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate float64, duration time.Duration) (s selftestStep, err error) {
 	s.Asked = rate
-	col, err := collector.New(cfg, collector.Options{Version: version(), Log: slog.New(slog.DiscardHandler), Seed: load.Seed})
+	col, err := openLive(&cfg, collector.Options{Seed: load.Seed})
 	if err != nil {
 		return s, err
 	}

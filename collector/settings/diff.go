@@ -17,10 +17,8 @@ func diff(out []string, a, b reflect.Value, path string) []string {
 		}
 		return out
 	}
-	for _, f := range reflect.VisibleFields(a.Type()) {
-		if key := f.Tag.Get("yaml"); key != "" {
-			out = diff(out, a.FieldByIndex(f.Index), b.FieldByIndex(f.Index), join(path, key))
-		}
+	for _, f := range fieldsOf(a.Type()) {
+		out = diff(out, a.FieldByIndex(f.Index), b.FieldByIndex(f.Index), join(path, f.key))
 	}
 	return out
 }

@@ -253,12 +253,8 @@ func (l *loader) validate(v reflect.Value, path string) {
 		return
 	}
 	before := len(l.problems)
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		key := f.Tag.Get("yaml")
-		if key == "" || !f.IsExported() {
-			continue
-		}
-		at, fv := join(path, key), v.FieldByIndex(f.Index)
+	for _, f := range fieldsOf(v.Type()) {
+		at, fv := join(path, f.key), v.FieldByIndex(f.Index)
 		if l.broken[at] {
 			continue
 		}
@@ -344,20 +340,18 @@ func less(a, b reflect.Value) bool {
 	}
 }
 
-func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
-	for _, f := range reflect.VisibleFields(t) {
-		if key != "" && f.Tag.Get("yaml") == key {
+func fieldByKey(t reflect.Type, key string) (field, bool) {
+	for _, f := range fieldsOf(t) {
+		if f.key == key {
 			return f, true
 		}
 	}
-	return reflect.StructField{}, false
+	return field{}, false
 }
 
 func keysOf(t reflect.Type) (keys []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		if key := f.Tag.Get("yaml"); key != "" {
-			keys = append(keys, key)
-		}
+	for _, f := range fieldsOf(t) {
+		keys = append(keys, f.key)
 	}
 	return keys
 }

@@ -22,17 +22,13 @@ func Print(w io.Writer, of any) error {
 }
 
 func printStruct(b *bytes.Buffer, v reflect.Value, indent string) {
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		key := f.Tag.Get("yaml")
-		if key == "" {
-			continue
-		}
-		if doc := f.Tag.Get("doc"); doc != "" {
+	for _, f := range fieldsOf(v.Type()) {
+		if doc := docOf(v, &f); doc != "" {
 			for _, line := range wrap(doc+limits(f.Tag), 100-len(indent)) {
 				fmt.Fprintf(b, "%s# %s\n", indent, line)
 			}
 		}
-		printValue(b, v.FieldByIndex(f.Index), indent, key)
+		printValue(b, v.FieldByIndex(f.Index), indent, f.key)
 	}
 }
 
@@ -153,13 +149,9 @@ func Reference(w io.Writer, of any) error {
 }
 
 func reference(b *bytes.Buffer, v reflect.Value, path string) {
-	var nested []reflect.StructField
+	var nested []field
 	header := false
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		key := f.Tag.Get("yaml")
-		if key == "" {
-			continue
-		}
+	for _, f := range fieldsOf(v.Type()) {
 		t := f.Type
 		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 			t = t.Elem()
@@ -172,13 +164,13 @@ func reference(b *bytes.Buffer, v reflect.Value, path string) {
 			b.WriteString("| key | default | allowed | meaning |\n| --- | --- | --- | --- |\n")
 			header = true
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, defaultCell(v.FieldByIndex(f.Index)), allowedCell(f), strings.ReplaceAll(f.Tag.Get("doc"), "|", "\\|"))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.key, defaultCell(v.FieldByIndex(f.Index)), allowedCell(f.StructField), strings.ReplaceAll(docOf(v, &f), "|", "\\|"))
 	}
 	if header {
 		b.WriteString("\n")
 	}
 	for _, f := range nested {
-		at := join(path, f.Tag.Get("yaml"))
+		at := join(path, f.key)
 		fv := v.FieldByIndex(f.Index)
 		title := at
 		switch fv.Kind() {
@@ -189,7 +181,7 @@ func reference(b *bytes.Buffer, v reflect.Value, path string) {
 			fv = reflect.New(fv.Type().Elem()).Elem()
 		}
 		fmt.Fprintf(b, "%s `%s`\n\n", strings.Repeat("#", 2+strings.Count(at, ".")), title)
-		if doc := f.Tag.Get("doc"); doc != "" {
+		if doc := docOf(v, &f); doc != "" {
 			fmt.Fprintf(b, "%s\n\n", doc)
 		}
 		reference(b, fv, at)

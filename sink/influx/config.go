@@ -154,3 +154,12 @@ func (c *Config) transport() (*http.Transport, error) {
 		ForceAttemptHTTP2:      true,
 	}, nil
 }
+
+// Doc says what the switch, the queue and the spool of this store are for.
+func (c Config) Doc(key string) string {
+	return map[string]string{
+		"enabled": "Write to InfluxDB.",
+		"queue":   "Between the collector and the server.",
+		"spool":   "What is kept on disk while the server is away.",
+	}[key]
+}

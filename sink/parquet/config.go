@@ -22,8 +22,11 @@ func DefaultConfig() Config {
 	return Config{RotateInterval: 15 * time.Minute, MemoryBytes: 64 << 20, RowGroupRows: 65536, RawMemoryBytes: 64 << 20}
 }
 
-// SetDefaults makes c the default settings.
-func (c *Config) SetDefaults() { *c = DefaultConfig() }
+// SetDefaults makes c the default settings, with a directory below the working directory.
+func (c *Config) SetDefaults() {
+	*c = DefaultConfig()
+	c.Dir = "series"
+}
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
@@ -36,11 +39,24 @@ func (c Config) Open() (sink.Writer, error) {
 
 // OpenReports makes the writer of the raw stream, or gives nil when these settings do not ask for it. With [sink.Drop]
 // a report that finds no room is dropped and counted, with [sink.Block] it waits.
-func (c Config) OpenReports(policy sink.Policy) (*Raw, error) {
+func (c Config) OpenReports(policy sink.Policy) (sink.ReportWriter, error) {
 	if !c.Raw {
 		return nil, nil
 	}
-	return NewRaw(c, policy)
+	r, err := NewRaw(c, policy)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Doc says what the switch, the queue and the spool of this store are for.
+func (c Config) Doc(key string) string {
+	return map[string]string{
+		"enabled": "Write Parquet files.",
+		"queue":   "Between the collector and the disk.",
+		"spool":   "Keeps the rows of files that are not finished.",
+	}[key]
 }
 
 // Target says where files go, for people.

@@ -120,6 +120,14 @@ func (r *Raw) Start() {
 	go r.run(ctx)
 }
 
+var _ sink.ReportWriter = (*Raw)(nil)
+
+// Counts implements [sink.ReportWriter].
+func (r *Raw) Counts() (taken, dropped uint64) {
+	st := r.Stats()
+	return st.Reports, st.Dropped
+}
+
 // AppendReport is AppendReports for one.
 func (r *Raw) AppendReport(report *decode.Report) { r.AppendReports([]*decode.Report{report}) }
 

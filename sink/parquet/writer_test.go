@@ -422,6 +422,7 @@ func TestLock(t *testing.T) {
 func TestConfigOpen(t *testing.T) {
 	var c Config
 	c.SetDefaults()
+	c.Dir = ""
 	if w, err := c.Open(); w != nil || err == nil {
 		t.Errorf("Open() without a directory = %v, %v", w, err)
 	}

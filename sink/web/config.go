@@ -44,6 +44,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
 // Validate names all problems between the fields at once.
 func (c *Config) Validate() error {
 	if c.Listen == "" {

@@ -1,16 +1,17 @@
-package collector
+package main
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// WriteSettingsPage writes docs/configuration.md.
-func WriteSettingsPage(w io.Writer) error {
+// writeSettingsPage writes docs/configuration.md.
+func writeSettingsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Settings
 
 One YAML file, given with `+"`hopscope collect --config FILE`"+`. What the file leaves out keeps its default; unknown
@@ -21,12 +22,12 @@ file: a key that ends in `+"`_file`"+` names the file that holds one.
 This page is written by `+"`make docs`"+` from the program.
 
 `)
-	cfg := DefaultConfig()
+	cfg := defaultConfig()
 	return settings.Reference(w, &cfg)
 }
 
-// WriteMetricsPage writes docs/metrics.md.
-func WriteMetricsPage(w io.Writer) error {
+// writeMetricsPage writes docs/metrics.md.
+func writeMetricsPage(w io.Writer) error {
 	fmt.Fprint(w, `# Metrics
 
 What the collector says of itself at `+"`/metrics`"+` on the page's port, in the format of Prometheus, beside the usual
@@ -35,19 +36,17 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	for _, m := range Metrics() {
-		kind := "gauge"
-		if m.Counter {
-			kind = "counter"
+	cfg := defaultConfig()
+	for _, m := range collector.Metrics(&cfg) {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help); err != nil {
+			return err
 		}
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, kind, strings.Join(m.Labels, ", "), m.Help)
 	}
-	_, err := fmt.Fprintf(w, "| `%s` | histogram | sink, ok | %s |\n", writeSecondsName, writeSecondsHelp)
-	return err
+	return nil
 }
 
-// WriteSeriesPage writes docs/series.md.
-func WriteSeriesPage(w io.Writer) error {
+// writeSeriesPage writes docs/series.md.
+func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
 What InfluxDB and the Parquet files hold. A point is identified by its measurement, its tags and its time, which is the end
@@ -69,9 +68,9 @@ reported is absent, never zero. This page is written by `+"`make docs`"+`.
 	return nil
 }
 
-// WriteExampleSettings writes deploy/hopscope.yaml: the defaults, to be edited.
-func WriteExampleSettings(w io.Writer) error {
+// writeExampleSettings writes deploy/hopscope.yaml: the defaults, to be edited.
+func writeExampleSettings(w io.Writer) error {
 	fmt.Fprint(w, "# Settings of hopscope collect: every key with its meaning, range and default.\n# Written by \"hopscope config print\"; what is left out keeps its default.\n\n")
-	cfg := DefaultConfig()
+	cfg := defaultConfig()
 	return settings.Print(w, &cfg)
 }

@@ -1,4 +1,4 @@
-package collector
+package main
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 // TestPages holds the generated pages against the program.
 func TestPages(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
-		"docs/configuration.md": WriteSettingsPage,
-		"docs/metrics.md":       WriteMetricsPage,
-		"docs/series.md":        WriteSeriesPage,
-		"deploy/hopscope.yaml":  WriteExampleSettings,
+		"docs/configuration.md": writeSettingsPage,
+		"docs/metrics.md":       writeMetricsPage,
+		"docs/series.md":        writeSeriesPage,
+		"deploy/hopscope.yaml":  writeExampleSettings,
 	} {
 		var want bytes.Buffer
 		if err := write(&want); err != nil {

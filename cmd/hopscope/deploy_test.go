@@ -1,5 +1,4 @@
-// Package deploy holds what surrounds the program: units, images, dashboards. The tests hold it against the program.
-package deploy
+package main
 
 import (
 	"bufio"
@@ -15,12 +14,14 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
+
+// The tests of this file hold what surrounds the program, units, images and dashboards, against the program.
+const deploy = "../../deploy/"
 
 type dashboard struct {
 	Title      string
@@ -51,7 +52,7 @@ type target struct {
 
 func loadDashboard(t *testing.T) *dashboard {
 	t.Helper()
-	b, err := os.ReadFile("grafana/hopscope.json")
+	b, err := os.ReadFile(deploy + "grafana/hopscope.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,32 +267,32 @@ func TestCompose(t *testing.T) {
 			Build       struct{ Context, Dockerfile string }
 		}
 	}
-	unmarshal(t, "compose.yaml", &compose)
+	unmarshal(t, deploy+"compose.yaml", &compose)
 	for name, service := range compose.Services {
 		for _, v := range service.Volumes {
 			if host, _, _ := strings.Cut(v, ":"); strings.HasPrefix(host, ".") {
-				if _, err := os.Stat(host); err != nil {
+				if _, err := os.Stat(filepath.Join(deploy, host)); err != nil {
 					t.Errorf("%s mounts what is not there: %v", name, err)
 				}
 			}
 		}
 	}
 	build := compose.Services["hopscope"].Build
-	if _, err := os.Stat(filepath.Join(build.Context, build.Dockerfile)); err != nil {
+	if _, err := os.Stat(filepath.Join(deploy, build.Context, build.Dockerfile)); err != nil {
 		t.Error(err)
 	}
 
-	cfg := collector.DefaultConfig()
-	if err := settings.LoadFile("compose/hopscope.yaml", &cfg); err != nil {
+	cfg := defaultConfig()
+	if err := settings.LoadFile(deploy+"compose/hopscope.yaml", &cfg); err != nil {
 		t.Fatal(err)
 	}
 	env := compose.Services["influxdb"].Environment
-	if cfg.Influx.Org != env["DOCKER_INFLUXDB_INIT_ORG"] || cfg.Influx.Bucket != env["DOCKER_INFLUXDB_INIT_BUCKET"] || !cfg.Influx.Enabled {
-		t.Errorf("hopscope writes to %s/%s, InfluxDB is made with %v", cfg.Influx.Org, cfg.Influx.Bucket, env)
+	if cfg.Influx.Config.Org != env["DOCKER_INFLUXDB_INIT_ORG"] || cfg.Influx.Config.Bucket != env["DOCKER_INFLUXDB_INIT_BUCKET"] || !cfg.Influx.Enabled {
+		t.Errorf("hopscope writes to %s/%s, InfluxDB is made with %v", cfg.Influx.Config.Org, cfg.Influx.Config.Bucket, env)
 	}
 	for _, service := range []string{"hopscope", "grafana"} {
-		if compose.Services[service].Environment[cfg.Influx.TokenEnv] == "" {
-			t.Errorf("%s is not given %s", service, cfg.Influx.TokenEnv)
+		if compose.Services[service].Environment[cfg.Influx.Config.TokenEnv] == "" {
+			t.Errorf("%s is not given %s", service, cfg.Influx.Config.TokenEnv)
 		}
 	}
 	var source struct {
@@ -303,12 +304,12 @@ func TestCompose(t *testing.T) {
 			} `yaml:"jsonData"`
 		}
 	}
-	unmarshal(t, "grafana/provisioning/datasources/influxdb.yaml", &source)
-	if d := source.Datasources[0].JSONData; d.Version != "Flux" || d.Organization != cfg.Influx.Org || d.DefaultBucket != cfg.Influx.Bucket {
+	unmarshal(t, deploy+"grafana/provisioning/datasources/influxdb.yaml", &source)
+	if d := source.Datasources[0].JSONData; d.Version != "Flux" || d.Organization != cfg.Influx.Config.Org || d.DefaultBucket != cfg.Influx.Config.Bucket {
 		t.Errorf("Grafana reads %+v", d)
 	}
 	var provider struct{ Providers []map[string]any }
-	unmarshal(t, "grafana/provisioning/dashboards/hopscope.yaml", &provider)
+	unmarshal(t, deploy+"grafana/provisioning/dashboards/hopscope.yaml", &provider)
 	if len(provider.Providers) != 1 {
 		t.Errorf("providers %v", provider)
 	}
@@ -327,7 +328,7 @@ func unmarshal(t *testing.T, path string, into any) {
 
 // The unit runs without root, grants nothing, and gives the program the time that its settings take.
 func TestUnit(t *testing.T) {
-	f, err := os.Open("hopscope.service")
+	f, err := os.Open(deploy + "hopscope.service")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +354,7 @@ func TestUnit(t *testing.T) {
 		}
 	}
 	stop, err := time.ParseDuration(unit["TimeoutStopSec"])
-	if drain := collector.DefaultConfig().DrainTimeout; err != nil || stop <= drain {
+	if drain := defaultConfig().DrainTimeout; err != nil || stop <= drain {
 		t.Errorf("TimeoutStopSec=%s, drain_timeout is %v", unit["TimeoutStopSec"], drain)
 	}
 }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// logConfig is how the program speaks.
+type logConfig struct {
+	Level  string `yaml:"level" doc:"Least severity that is written." oneof:"debug|info|warn|error"`
+	Format string `yaml:"format" doc:"auto is text on a terminal, JSON otherwise." oneof:"auto|text|json"`
+}
+
+// SetDefaults tells what is worth knowing.
+func (c *logConfig) SetDefaults() { *c = logConfig{Level: "info", Format: "auto"} }
+
+// newLogger writes text to a terminal and JSON to anything else, unless told.
+func newLogger(c logConfig, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	text := c.Format == "text"
+	if f, ok := w.(*os.File); ok && c.Format == "auto" {
+		text = term.IsTerminal(int(f.Fd()))
+	}
+	if text {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}

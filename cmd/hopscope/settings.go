@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/sink/influx"
+	"github.com/hopscope/hopscope/sink/parquet"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// config is everything that the program can be told. A source or a store is registered here, by one line: its settings,
+// their reference, its metrics and its part of the loss ledger follow from that.
+type config struct {
+	collector.Config   `yaml:""`
+	UDP                udp.Config `yaml:"udp" doc:"Report datagrams from the network."`
+	collector.Analysis `yaml:""`
+	Influx             collector.StoreConfig[influx.Config]  `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
+	Parquet            collector.StoreConfig[parquet.Config] `yaml:"parquet" doc:"Series to Parquet files."`
+	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
+	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
+}
+
+// defaultConfig is a collector on loopback that stores nothing but shows everything.
+func defaultConfig() config {
+	var c config
+	settings.SetDefaults(&c)
+	return c
+}
+
+// loadConfig reads the file over the defaults. A file that is wrong is a wrong question.
+func loadConfig(path string) (config, error) {
+	cfg := defaultConfig()
+	if path == "" {
+		return cfg, nil
+	}
+	if err := settings.LoadFile(path, &cfg); err != nil {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			return cfg, err
+		}
+		return cfg, usageError{err}
+	}
+	return cfg, nil
+}

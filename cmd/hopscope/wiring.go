@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// running is a collector as the settings ask for it, with its page.
+type running struct {
+	*collector.Collector
+	cfg  *config
+	page *web.Server // nil without one
+}
+
+// openLive opens what the settings name: sources, stores and the page.
+func openLive(cfg *config, opt collector.Options) (*running, error) {
+	sources, err := collector.OpenSources(cfg)
+	if err != nil {
+		return nil, err
+	}
+	opt.Sources = append(opt.Sources, sources...)
+	r, err := open(cfg, opt)
+	if err != nil || cfg.Web.Listen == "" {
+		return r, err
+	}
+	if err := r.addPage(cfg.Web); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// open makes a collector with the stores that the settings name and the sources that opt has.
+func open(cfg *config, opt collector.Options) (_ *running, err error) {
+	opt.LoadNetwork, opt.LoadPlan = loadNetwork, pintplan.ReadFile
+	if opt.Stores, opt.Reports, err = collector.OpenStores(cfg, opt.Policy); err != nil {
+		return nil, err
+	}
+	c, err := collector.New(cfg.Config, cfg.Analysis, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &running{Collector: c, cfg: cfg}, nil
+}
+
+// url is where the page is, or "".
+func (r *running) url() string {
+	if r.page == nil {
+		return ""
+	}
+	return r.page.URL()
+}
+
+// addPage binds the address of the page and makes it a writer of the collector.
+func (r *running) addPage(cfg web.Config) error {
+	page, err := web.New(cfg, web.Deps{
+		Status:  r.status,
+		Ledger:  r.Balances,
+		Metrics: promhttp.HandlerFor(r.Registry(), promhttp.HandlerOpts{}),
+		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
+		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if problems := r.NotReady(); len(problems) > 0 {
+				http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, "ready")
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	if err := page.Listen(); err != nil {
+		return err
+	}
+	r.page = page
+	r.AddWriter(pageWriter{page})
+	return nil
+}
+
+// status is what the page says about the collector.
+func (r *running) status() web.Status {
+	c := r.Status()
+	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond}
+	for _, in := range c.Inputs {
+		s.Sources = append(s.Sources, web.Source{Kind: in.Source, Address: in.Name, Problem: in.Problem, Frames: in.Frames})
+	}
+	add := func(name, value string) { s.Settings = append(s.Settings, web.Setting{Name: name, Value: value}) }
+	add("window", c.Window.String())
+	add("dialect", c.Dialects.Profile)
+	for _, p := range c.Dialects.Profiles {
+		add("dialect of "+p.Prefix, p.Profile)
+	}
+	if len(c.Stores) == 0 {
+		add("stores", "none: nothing outlives this page; enable "+oneOf(collector.StoreNames(r.cfg))+" in the settings")
+	}
+	for _, st := range c.Stores {
+		add("store "+st.Name, st.Target)
+	}
+	return s
+}
+
+// oneOf gives "influx, parquet or jsonl".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// loadNetwork reads the network that PINT packets pass: a file or a generator. Node names that are all numbers are node
+// ids; otherwise nodes count from 0 in the order of the file.
+func loadNetwork(topology string) (*collector.Network, error) {
+	g, err := load.Topology(topology)
+	if err != nil {
+		return nil, err
+	}
+	named, counted := make([]uint32, g.NumNodes()), make([]uint32, g.NumNodes())
+	for i := range named {
+		id, perr := strconv.ParseUint(g.NodeName(i), 10, 32)
+		named[i], counted[i] = uint32(id), uint32(i)
+		err = errors.Join(err, perr)
+	}
+	if err != nil {
+		named = counted
+	}
+	return networkOf(g, named), nil
+}
+
+// networkOf gives the network of a graph, whose nodes have these ids.
+func networkOf(g *topo.Graph, ids []uint32) *collector.Network {
+	return &collector.Network{Nodes: ids, Links: g.NodePairs()}
+}
+
+type pageWriter struct{ *web.Server }
+
+func (p pageWriter) WriteWindow(ctx context.Context, w *sink.Window) error {
+	p.Server.Findings(w.Findings)
+	return p.Server.Write(ctx, w.Batch())
+}

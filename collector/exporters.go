@@ -1,0 +1,96 @@
+package collector
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/sequence"
+)
+
+// maxGroups bounds the number of groups of exporters.
+const maxGroups = 16
+
+// exporters follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
+// whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
+// only where their exporters share a group.
+type exporters struct {
+	groups []exporterGroup
+	seed   uint64
+	shift  uint // of the hash, to its group
+}
+
+type exporterGroup struct {
+	mu      sync.Mutex
+	tracker *sequence.Tracker
+	_       [40]byte // the next group's lock belongs to another CPU
+}
+
+// newExporters makes two groups for every worker, and one for a single one. They share the places that cfg has.
+func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
+	n := 1
+	for workers > 1 && n < min(2*workers, maxGroups) {
+		n *= 2
+	}
+	e := &exporters{groups: make([]exporterGroup, n), seed: seed, shift: uint(64 - bits.TrailingZeros(uint(n)))}
+	cfg.MaxExporters = (cfg.MaxExporters + n - 1) / n
+	for i := range e.groups {
+		e.groups[i].tracker = sequence.New(cfg, seed)
+	}
+	return e
+}
+
+// group of the exporter at an address.
+func (e *exporters) group(a *decode.Addr) uint8 {
+	const m0, m1 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
+	le := binary.LittleEndian
+	hi, lo := bits.Mul64(le.Uint64(a[:])^m0^e.seed, le.Uint64(a[8:])^m1^bits.RotateLeft64(e.seed, 32))
+	return uint8((hi ^ lo) >> e.shift)
+}
+
+// observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
+// which is given back.
+func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
+	if len(e.groups) == 1 {
+		g := &e.groups[0]
+		g.mu.Lock()
+		for _, r := range reports {
+			g.tracker.Observe(r)
+		}
+		g.mu.Unlock()
+		return groups
+	}
+	groups = groups[:0]
+	var present uint32
+	for _, r := range reports {
+		i := e.group(&r.Exporter)
+		groups = append(groups, i)
+		present |= 1 << i
+	}
+	for ; present != 0; present &= present - 1 {
+		i := uint8(bits.TrailingZeros32(present))
+		g := &e.groups[i]
+		g.mu.Lock()
+		for k, r := range reports {
+			if groups[k] == i {
+				g.tracker.Observe(r)
+			}
+		}
+		g.mu.Unlock()
+	}
+	return groups
+}
+
+// cut gives what was counted in the window that ends now, ordered by address, node and hardware id.
+func (e *exporters) cut(end int64) []inference.ExporterStats {
+	var all []inference.ExporterStats
+	for i := range e.groups {
+		g := &e.groups[i]
+		g.mu.Lock()
+		all = g.tracker.Cut(all, end)
+		g.mu.Unlock()
+	}
+	return sequence.Merge(all)
+}

@@ -1,0 +1,210 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// Source is where frames come from, under the name that metrics, page and log give it.
+type Source struct {
+	Name string
+	ingest.Source
+	Metrics []ingest.Metric
+}
+
+// Store is a store of series. The collector puts a queue before it, and a spool behind that if there is one.
+type Store struct {
+	Name   string
+	Target string // where it writes, for people: "http://127.0.0.1:8086, bucket hopscope"
+	Writer sink.Writer
+	Queue  sink.QueueConfig
+	Spool  *spool.Config // nil without one
+}
+
+// Detector turns windows into findings. It is called from one goroutine, and does not keep the window. The findings are
+// valid until the next call.
+type Detector interface {
+	Step(w *inference.Window) []inference.Finding
+}
+
+// The two interfaces below are what makes a settings section one of a source or a store: their packages implement them,
+// and the program registers each by one field of its settings struct.
+
+// sourceSection is implemented by the settings of a source. Open gives nil where the settings name nothing to read.
+type sourceSection interface {
+	Open() (ingest.Source, error)
+	Metrics() []ingest.Metric
+}
+
+// storeSection is implemented by [StoreConfig].
+type storeSection interface {
+	open(name string, policy Policy) (*Store, sink.ReportWriter, error)
+}
+
+// StoreConfig is the section of a store of series in the settings of a program: the settings C of the store itself, and
+// what the collector puts before it. C has methods SetDefaults, Open and Target, and may have OpenReports, for a stream
+// of reports beside the series, and Doc, for what it calls its queue and its spool.
+type StoreConfig[C any] struct {
+	Enabled bool             `yaml:"enabled" doc:"Write to this store."`
+	Config  C                `yaml:",inline"`
+	Queue   sink.QueueConfig `yaml:"queue" doc:"Between the collector and the store."`
+	Spool   SpoolConfig      `yaml:"spool" doc:"What is kept on disk while the store is away."`
+}
+
+// SpoolConfig is a spool that can be left out.
+type SpoolConfig struct {
+	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk until the store has them."`
+	spool.Config `yaml:""`
+}
+
+// SetDefaultsFor leaves the store switched off. Its spool is in a relative directory, so that a service is told by its
+// working directory where that is.
+func (s *StoreConfig[C]) SetDefaultsFor(key string) {
+	*s = StoreConfig[C]{Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}}
+	s.Spool.Dir = "spool/" + key
+	if d, ok := any(&s.Config).(interface{ SetDefaults() }); ok {
+		d.SetDefaults()
+	}
+}
+
+// Validate says nothing about a store that is off.
+func (s *StoreConfig[C]) Validate() error {
+	if v, ok := any(&s.Config).(interface{ Validate() error }); ok && s.Enabled {
+		return v.Validate()
+	}
+	return nil
+}
+
+// Doc implements [settings.Documented].
+func (s StoreConfig[C]) Doc(key string) string {
+	if d, ok := any(s.Config).(settings.Documented); ok {
+		return d.Doc(key)
+	}
+	return ""
+}
+
+// Validate says nothing about a spool that is off.
+func (c *SpoolConfig) Validate() error {
+	if !c.Enabled {
+		return nil
+	}
+	return c.Config.Validate()
+}
+
+func (s *StoreConfig[C]) open(name string, policy Policy) (*Store, sink.ReportWriter, error) {
+	if !s.Enabled {
+		return nil, nil, nil
+	}
+	section, ok := any(s.Config).(interface {
+		Open() (sink.Writer, error)
+		Target() string
+	})
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: %T has no methods Open and Target", name, s.Config)
+	}
+	w, err := section.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	store := &Store{Name: name, Target: section.Target(), Writer: w, Queue: s.Queue}
+	if s.Spool.Enabled {
+		store.Spool = &s.Spool.Config
+	}
+	r, ok := any(s.Config).(interface {
+		OpenReports(sink.Policy) (sink.ReportWriter, error)
+	})
+	if !ok {
+		return store, nil, nil
+	}
+	reports, err := r.OpenReports(policy.full())
+	if err != nil {
+		return nil, nil, errors.Join(err, w.Close())
+	}
+	return store, reports, nil
+}
+
+// OpenSources opens the sources that have a section in the settings struct cfg points to. Nothing is read yet.
+func OpenSources(cfg any) (sources []Source, err error) {
+	for _, part := range settings.Parts(cfg) {
+		section, ok := part.Value.(sourceSection)
+		if !ok {
+			continue
+		}
+		src, err := section.Open()
+		if err != nil {
+			closeSources(sources)
+			return nil, err
+		}
+		if src != nil {
+			sources = append(sources, Source{part.Key, src, section.Metrics()})
+		}
+	}
+	return sources, nil
+}
+
+func closeSources(sources []Source) error {
+	var errs []error
+	for _, s := range sources {
+		if c, ok := s.Source.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// OpenStores opens the stores that are switched on in the settings struct cfg points to, and the streams of reports that
+// belong to them. Nothing is written yet.
+func OpenStores(cfg any, policy Policy) (stores []Store, reports []sink.ReportWriter, err error) {
+	for _, part := range settings.Parts(cfg) {
+		section, ok := part.Value.(storeSection)
+		if !ok {
+			continue
+		}
+		store, stream, err := section.open(part.Key, policy)
+		if err != nil {
+			for _, s := range stores {
+				err = errors.Join(err, s.Writer.Close())
+			}
+			return nil, nil, err
+		}
+		if store != nil {
+			stores = append(stores, *store)
+		}
+		if stream != nil {
+			reports = append(reports, stream)
+		}
+	}
+	return stores, reports, nil
+}
+
+// sourceMetrics lists the metrics of sources by the names under which they are published.
+func sourceMetrics(sources []Source) (metrics []Metric) {
+	for _, s := range sources {
+		for _, m := range s.Metrics {
+			metrics = append(metrics, Metric{Name: sourceMetricName(s.Name, m), Help: m.Help, Kind: Counter})
+		}
+	}
+	return metrics
+}
+
+// StoreNames lists the stores that have a section in the settings struct cfg points to, whether they are switched on or
+// not.
+func StoreNames(cfg any) (names []string) {
+	for _, part := range settings.Parts(cfg) {
+		if _, ok := part.Value.(storeSection); ok {
+			names = append(names, part.Key)
+		}
+	}
+	return names
+}
+
+func sourceMetricName(source string, m ingest.Metric) string {
+	return "hopscope_" + source + "_" + m.Name
+}

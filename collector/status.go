@@ -1,0 +1,67 @@
+package collector
+
+import (
+	"time"
+
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Status is what a collector tells people about itself.
+type Status struct {
+	Start            time.Time
+	Window           time.Duration
+	ReportsPerSecond float64 // in the last window
+	Dialects         Exporters
+	Inputs           []InputStatus
+	Stores           []StoreStatus
+}
+
+// InputStatus is one place that frames come from.
+type InputStatus struct {
+	Source string // "udp"
+	ingest.Input
+}
+
+// StoreStatus is one store of series.
+type StoreStatus struct {
+	Name, Target string
+	Problem      string // why it is not ready, or empty
+}
+
+// Status may be called at any time.
+func (c *Collector) Status() Status {
+	c.stateMu.Lock()
+	s := Status{Start: c.start, ReportsPerSecond: c.lastRate}
+	c.stateMu.Unlock()
+	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
+	for _, src := range c.sources {
+		if d, ok := src.Source.Source.(ingest.Describer); ok {
+			for _, in := range d.Inputs() {
+				s.Inputs = append(s.Inputs, InputStatus{src.Name, in})
+			}
+		} else {
+			s.Inputs = append(s.Inputs, InputStatus{src.Name, ingest.Input{Name: src.Name, Frames: src.Stats().Frames}})
+		}
+	}
+	for _, st := range c.stores {
+		s.Stores = append(s.Stores, StoreStatus{st.name, st.target, st.problem()})
+	}
+	return s
+}
+
+// NotReady says why reports cannot be received or stored, one sentence each. It is empty when they can.
+func (c *Collector) NotReady() (problems []string) {
+	if !c.ready.Load() {
+		problems = append(problems, "not receiving")
+	}
+	for _, s := range c.stores {
+		if p := s.problem(); p != "" {
+			problems = append(problems, s.name+": "+p)
+		}
+	}
+	return problems
+}
+
+// Balances gives the ledger from the point of view of every store.
+func (c *Collector) Balances() []sink.Balance { return c.ledger.Snapshot() }

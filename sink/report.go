@@ -1,0 +1,26 @@
+package sink
+
+import (
+	"context"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// ReportWriter receives all reports one by one, before anything is concluded from them.
+type ReportWriter interface {
+	// Start is called before the first report, Close after the last one; Close writes what is left until ctx ends.
+	Start()
+	Close(ctx context.Context) error
+	// AppendReports copies what it keeps. Several goroutines call it at the same time. Whether it waits for room, or drops
+	// and counts, is the policy that it was made with.
+	AppendReports(reports []*decode.Report)
+	// Counts gives the reports taken and dropped so far.
+	Counts() (taken, dropped uint64)
+}
+
+// WindowWriter receives every window with its findings as soon as it has ended, in order, from one goroutine. It must
+// not wait for anything slow. It may keep the window and must not change it.
+type WindowWriter interface {
+	Name() string // a word for metrics and logs
+	WriteWindow(ctx context.Context, w *Window) error
+}
