@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the generated pages anew")
+var update = flag.Bool("update", false, "write the generated pages, and what the program must go on printing, anew")
 
 // TestPages holds the generated pages against the program.
 func TestPages(t *testing.T) {
