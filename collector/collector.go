@@ -167,7 +167,9 @@ var Reloadable = []string{"exporters.profile", "exporters.profiles", "events"}
 // Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
 // order and within the configured time.
 func (c *Collector) Run(ctx context.Context) error {
+	c.stateMu.Lock()
 	c.start = time.Now()
+	c.stateMu.Unlock()
 	c.startStores()
 	c.pipeline.run()
 
