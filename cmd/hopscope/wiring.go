@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -85,7 +83,7 @@ func (r *running) addPage(cfg web.Config) error {
 		return err
 	}
 	r.page = page
-	r.AddWriter(pageWriter{page})
+	r.AddWriter(page)
 	return nil
 }
 
@@ -142,11 +140,4 @@ func loadNetwork(topology string) (*collector.Network, error) {
 // networkOf gives the network of a graph, whose nodes have these ids.
 func networkOf(g *topo.Graph, ids []uint32) *collector.Network {
 	return &collector.Network{Nodes: ids, Links: g.NodePairs()}
-}
-
-type pageWriter struct{ *web.Server }
-
-func (p pageWriter) WriteWindow(ctx context.Context, w *sink.Window) error {
-	p.Server.Findings(w.Findings)
-	return p.Server.Write(ctx, w.Batch())
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
@@ -52,7 +53,7 @@ func (v value) append(b []byte) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)
 	}
-	if f >= 16 {
+	if f >= 16 && f < 1<<63 {
 		return strconv.AppendInt(b, int64(math.Round(f)), 10)
 	}
 	return strconv.AppendFloat(b, math.Round(f*1e4)/1e4, 'f', -1, 64)
@@ -92,6 +93,15 @@ func problem(w http.ResponseWriter, status int, text string) {
 		data = []byte(`{"error":"unknown"}`)
 	}
 	send(w, status, data)
+}
+
+// shorten cuts a text that no key is as long as, so that no message repeats all of it.
+func shorten(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 // intParam reads a number between min and max from the query, or def where the query has none.
@@ -139,7 +149,7 @@ func (s *Server) countFindings() findingCount {
 	open, _ := s.findings.list()
 	c := findingCount{Open: len(open)}
 	if len(open) > 0 {
-		c.Worst = open[0].Severity
+		c.Worst = open[0].Severity.String()
 	}
 	return c
 }
@@ -179,7 +189,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
 	open, ended := s.findings.list()
-	s.answer(w, map[string][]finding{"open": open, "ended": ended})
+	s.answer(w, map[string][]finding{"open": newFindings(open), "ended": newFindings(ended)})
 }
 
 // ledgerEvent is what changes every second.

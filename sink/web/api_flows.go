@@ -2,9 +2,14 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 // flowHopRow is one hop of a flow's path in the last window in which the flow was seen.
@@ -43,23 +48,54 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 	}{total, recentWindows, rows})
 }
 
+// flowFilter is what somebody looks for among flows: a part of a flow's text, a flow in any of its forms, or a hop.
+type flowFilter struct {
+	text   string // in lower case
+	flow   decode.FlowKey
+	isFlow bool
+	hop    inference.HopKey
+	isHop  bool
+}
+
+func newFlowFilter(s string) flowFilter {
+	f := flowFilter{text: strings.ToLower(s)}
+	flow, err := decode.ParseFlow(s)
+	f.flow, f.isFlow = flow, err == nil
+	hop, err := inference.ParseHop(s)
+	f.hop, f.isHop = hop, err == nil
+	return f
+}
+
+// takes tells whether f looks for a flow that is written as name.
+func (f *flowFilter) takes(s *flowSeries, name string) bool {
+	return strings.Contains(strings.ToLower(name), f.text) || f.isFlow && s.key == f.flow || f.isHop && slices.ContainsFunc(s.current(), f.takesHop)
+}
+
+// takesHop tells whether p is the hop that f looks for, or where that names no interface, whether it is of the same node.
+func (f *flowFilter) takesHop(p position) bool {
+	return p.hop.Other == f.hop.Other && p.hop.Node == f.hop.Node && (f.hop.EgressIf == 0 || p.hop.EgressIf == f.hop.EgressIf)
+}
+
 func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	type entry struct {
 		f       *flowSeries
+		name    string
 		packets float64
 	}
-	filter = strings.ToLower(filter)
+	want := newFlowFilter(filter)
 	var list []entry
 	for _, f := range h.flows.all {
-		if f.last < h.oldest() || filter != "" && !strings.Contains(strings.ToLower(f.key), filter) && !slices.Contains(f.chain(), filter) {
+		if f.last < h.oldest() {
 			continue
 		}
-		list = append(list, entry{f, h.recentPackets(f)})
+		if name := f.key.String(); want.takes(f, name) {
+			list = append(list, entry{f, name, h.recentPackets(f)})
+		}
 	}
 	slices.SortFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.packets, a.packets), cmp.Compare(a.f.key, b.f.key))
+		return cmp.Or(cmp.Compare(b.packets, a.packets), cmp.Compare(a.name, b.name))
 	})
 	rows := []flowRow{}
 	for _, e := range list[min(offset, len(list)):min(offset+limit, len(list))] {
@@ -69,29 +105,38 @@ func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
 }
 
 func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
-	row := flowRow{Key: f.key, Packets: packets, Changes: f.changes, Path: []flowHopRow{}, Trend: []value{}}
+	row := flowRow{Key: f.key.String(), Packets: packets, Changes: f.changes, Path: []flowHopRow{}, Trend: []value{}}
 	if f.last >= h.oldest() {
 		row.LastMS = h.ms(f.last)
 	}
 	for _, p := range f.current() {
-		c := positionCell{p50: absent, p99: absent, q99: absent}
+		c := noPosition
 		if p.last >= h.oldest() {
 			c = p.cells[h.slot(p.last)]
 		}
-		row.Path = append(row.Path, flowHopRow{p.node, p.egressIf, value(c.p50), value(c.p99), value(c.q99)})
+		row.Path = append(row.Path, flowHopRow{p.hop.NodeName(), p.hop.EgressName(), value(c.p50), value(c.p99), value(c.q99)})
 	}
 	if len(row.Path) == 0 { // only changes were told
-		for _, n := range f.nodes {
+		for _, n := range nodeNames(f.nodes) {
 			row.Path = append(row.Path, flowHopRow{n, "", value(absent), value(absent), value(absent)})
 		}
 	}
 	if n := len(f.history); n > 0 {
-		row.ChangedMS, row.Before = f.history[n-1].At, f.history[n-1].From
+		row.ChangedMS, row.Before = f.history[n-1].at, nodeNames(f.history[n-1].from)
 	}
 	for n := h.oldest(); n <= h.newest; n++ {
 		row.Trend = append(row.Trend, f.packetsIn(h.slot(n)))
 	}
 	return row
+}
+
+// nodeNames writes the nodes of a path.
+func nodeNames(path []uint32) []string {
+	names := make([]string, len(path))
+	for i, n := range path {
+		names[i] = inference.HopKey{Node: n}.NodeName()
+	}
+	return names
 }
 
 func (f *flowSeries) packetsIn(slot int) value {
@@ -109,11 +154,24 @@ type flowPosition struct {
 	QueueP99   []value `json:"queue_p99_bytes"`
 }
 
-// serveFlow answers one flow (key=) over the kept windows, with its latest path changes, oldest first.
+// changeRow is a flow's move from one path to another.
+type changeRow struct {
+	AtMS    int64    `json:"ms"`
+	From    []string `json:"from"`
+	To      []string `json:"to"`
+	Packets uint64   `json:"packets"` // reports on the path that it left
+}
+
+// serveFlow answers one flow (key=, in any form that [decode.ParseFlow] reads) over the kept windows, with its latest path changes, oldest first.
 func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
-	key := r.URL.Query().Get("key")
-	if key == "" {
-		problem(w, http.StatusBadRequest, "key: required")
+	text := r.URL.Query().Get("key")
+	if text == "" {
+		problem(w, http.StatusBadRequest, `key: required, as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`)
+		return
+	}
+	key, err := decode.ParseFlow(shorten(text))
+	if err != nil {
+		problem(w, http.StatusBadRequest, "key: "+err.Error())
 		return
 	}
 	h := s.history
@@ -121,7 +179,8 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 	f, ok := h.flows.get(key)
 	if !ok {
 		h.mu.RUnlock()
-		problem(w, http.StatusNotFound, "no such flow in the kept windows")
+		problem(w, http.StatusNotFound, fmt.Sprintf("no flow %s in the kept windows; it is written as in \"10.0.0.1:80 > 10.0.0.2:5001 tcp\", "+
+			"and each direction is a flow of its own", key))
 		return
 	}
 	out := struct {
@@ -129,19 +188,22 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 		Windows   []int64        `json:"windows"`
 		Packets   []value        `json:"packets"`
 		Positions []flowPosition `json:"positions"`
-		Changes   []pathChange   `json:"changes"`
-	}{h.flowRow(f, h.recentPackets(f)), []int64{}, []value{}, []flowPosition{}, append([]pathChange{}, f.history...)}
+		Changes   []changeRow    `json:"changes"`
+	}{h.flowRow(f, h.recentPackets(f)), []int64{}, []value{}, []flowPosition{}, []changeRow{}}
+	for _, c := range f.history {
+		out.Changes = append(out.Changes, changeRow{c.at, nodeNames(c.from), nodeNames(c.to), c.packets})
+	}
 	for n := h.oldest(); n <= h.newest; n++ {
 		out.Windows = append(out.Windows, h.ms(n))
 		out.Packets = append(out.Packets, f.packetsIn(h.slot(n)))
 	}
 	for i := range f.positions {
 		p := &f.positions[i]
-		o := flowPosition{Node: p.node}
+		o := flowPosition{Node: p.hop.NodeName()}
 		for n := h.oldest(); n <= h.newest; n++ {
 			c := p.cells[h.slot(n)]
 			if !c.seen {
-				c = positionCell{p50: absent, p99: absent, q99: absent}
+				c = noPosition
 			}
 			o.LatencyP50 = append(o.LatencyP50, value(c.p50))
 			o.LatencyP99 = append(o.LatencyP99, value(c.p99))
@@ -174,47 +236,47 @@ type exporterList struct {
 }
 
 // listExporters lists the silent ones first, then those that lose most, then by name.
-func (h *history) listExporters(silent map[exporterKey]bool, offset, limit int) exporterList {
+func (h *history) listExporters(silent map[inference.ExporterKey]bool, offset, limit int) exporterList {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	rows := make([]exporterRow, 0, len(h.exporters.all))
-	series := make(map[exporterKey]*exporterSeries, len(h.exporters.all))
+	type entry struct {
+		e   *exporterSeries
+		row exporterRow
+	}
+	list := make([]entry, 0, len(h.exporters.all))
 	for _, e := range h.exporters.all {
 		r := exporterRow{
-			Address: e.address, Node: e.node, HWID: e.hwID, exporterTotals: e.exporterTotals, LastMS: e.at,
-			Silent: silent[e.exporterKey], Idle: h.idle(e),
-			Trend: []value{},
+			Address: e.Addr.String(), Node: strconv.FormatUint(uint64(e.Node), 10), HWID: strconv.Itoa(int(e.HWID)),
+			exporterTotals: e.exporterTotals, LastMS: e.at, Silent: silent[e.ExporterKey], Idle: h.idle(e), Trend: []value{},
 		}
 		for n := h.recent(); n <= h.newest; n++ {
 			c := &e.cells[h.slot(n)]
 			r.RecentReports += int64(c.reports)
 			r.RecentLost += int64(c.lost)
 		}
-		rows = append(rows, r)
-		series[e.exporterKey] = e
+		list = append(list, entry{e, r})
 	}
-	slices.SortFunc(rows, func(a, b exporterRow) int {
-		if a.Silent != b.Silent {
-			if a.Silent {
+	slices.SortFunc(list, func(a, b entry) int {
+		if a.row.Silent != b.row.Silent {
+			if a.row.Silent {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(lossRatio(&b), lossRatio(&a)), compareNames(a.Node, b.Node), cmp.Compare(a.Address, b.Address),
-			compareNames(a.HWID, b.HWID))
+		return cmp.Or(cmp.Compare(lossRatio(&b.row), lossRatio(&a.row)), cmp.Compare(a.e.Node, b.e.Node),
+			cmp.Compare(a.row.Address, b.row.Address), cmp.Compare(a.e.HWID, b.e.HWID))
 	})
-	total := len(rows)
-	rows = rows[min(offset, total):min(offset+limit, total)]
-	for i := range rows {
-		r := &rows[i]
-		e := series[exporterKey{r.Address, r.Node, r.HWID}]
+	total := len(list)
+	rows := []exporterRow{}
+	for _, x := range list[min(offset, total):min(offset+limit, total)] {
 		for n := h.oldest(); n <= h.newest; n++ {
 			v := value(absent)
-			if c := &e.cells[h.slot(n)]; c.seen {
+			if c := &x.e.cells[h.slot(n)]; c.seen {
 				v = value(c.reports)
 			}
-			r.Trend = append(r.Trend, v)
+			x.row.Trend = append(x.row.Trend, v)
 		}
+		rows = append(rows, x.row)
 	}
 	return exporterList{total, recentWindows, idleWindows, rows}
 }

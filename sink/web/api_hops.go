@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hopscope/hopscope/inference"
 )
 
 // serveWindows answers the matrix of the bitmap: for every hop one value of one metric per window, oldest first.
@@ -87,11 +92,11 @@ func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
 	for _, s := range h.sortedHops() {
 		b = append(comma(b), `{"id":`...)
 		b = strconv.AppendUint(b, s.id, 10)
-		b = append(b, `,"node":`...)
-		b = appendString(b, s.node)
-		b = append(b, `,"egress_if":`...)
-		b = appendString(b, s.egressIf)
-		b = append(b, `,"values":[`...)
+		b = append(b, `,"node":"`...)
+		b = append(b, s.NodeName()...) // no character of a name needs to be escaped
+		b = append(b, `","egress_if":"`...)
+		b = append(b, s.EgressName()...)
+		b = append(b, `","values":[`...)
 		for n := from; n <= to; n++ {
 			b = value(h.value(s, n, m)).append(comma(b))
 		}
@@ -108,49 +113,14 @@ func comma(b []byte) []byte {
 	return b
 }
 
-// appendString writes s as a JSON string. s is valid UTF-8; what HTML would take for markup is escaped as
-// encoding/json does.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r < 0x20 || r == '<' || r == '>' || r == '&' || r == 0x2028 || r == 0x2029:
-			b = append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-		default:
-			b = append(b, string(r)...)
-		}
-	}
-	return append(b, '"')
-}
-
 // sortedHops lists the hops by node and egress interface.
 func (h *history) sortedHops() []*hopSeries {
 	list := make([]*hopSeries, 0, len(h.hops.all))
 	for _, s := range h.hops.all {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b *hopSeries) int {
-		return cmp.Or(compareNames(a.node, b.node), compareNames(a.egressIf, b.egressIf))
-	})
+	slices.SortFunc(list, func(a, b *hopSeries) int { return a.HopKey.Compare(b.HopKey) })
 	return list
-}
-
-// compareNames orders numbers by value and before all other names.
-func compareNames(a, b string) int {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	switch {
-	case errX == nil && errY == nil:
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	}
-	return cmp.Compare(a, b)
 }
 
 type latencyValues struct {
@@ -225,11 +195,8 @@ func (h *history) listHops(m metric, byName bool, offset, limit int) ([]hopRow, 
 }
 
 func (h *history) hopRow(s *hopSeries, m metric) hopRow {
-	row := hopRow{ID: s.id, Node: s.node, EgressIf: s.egressIf, Worst: value(h.worst(s, m)), Trend: []value{}}
-	var v [numMetrics]float32
-	for i := range v {
-		v[i] = absent
-	}
+	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Worst: value(h.worst(s, m)), Trend: []value{}}
+	v := nothing
 	if s.last >= h.oldest() {
 		if c := h.at(s, s.last); c != nil {
 			v, row.LastMS = c.v, h.ms(s.last)
@@ -244,12 +211,31 @@ func (h *history) hopRow(s *hopSeries, m metric) hopRow {
 	return row
 }
 
-// serveHop answers all metrics of one hop (node=, egress_if=) over the kept windows.
+// hopParam reads the hop that a query asks for: node= takes it as one text in every form in which hops are written, such
+// as 7:3, or takes the node alone, beside which egress_if= has the interface, as in the answers.
+func hopParam(q url.Values) (inference.HopKey, error) {
+	node, egressIf := q.Get("node"), q.Get("egress_if")
+	if node == "" {
+		return inference.HopKey{}, errors.New("node: required, as in node=7:3 (node 7, egress interface 3) or node=7&egress_if=3")
+	}
+	if other := (inference.HopKey{Other: true}); node == other.NodeName() && egressIf == other.EgressName() {
+		return other, nil
+	}
+	if egressIf != "" {
+		node += ":" + egressIf
+	}
+	k, err := inference.ParseHop(shorten(node))
+	if err != nil {
+		return k, fmt.Errorf("node: %w", err)
+	}
+	return k, nil
+}
+
+// serveHop answers all metrics of one hop over the kept windows.
 func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	k := hopKey{q.Get("node"), q.Get("egress_if")}
-	if k.node == "" {
-		problem(w, http.StatusBadRequest, "node: required")
+	k, err := hopParam(r.URL.Query())
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	h := s.history
@@ -257,7 +243,7 @@ func (s *Server) serveHop(w http.ResponseWriter, r *http.Request) {
 	series, ok := h.hops.get(k)
 	if !ok {
 		h.mu.RUnlock()
-		problem(w, http.StatusNotFound, "no such hop in the kept windows")
+		problem(w, http.StatusNotFound, fmt.Sprintf("no hop %s in the kept windows; it is written as in 7:3 (node 7, egress interface 3)", k))
 		return
 	}
 	out := struct {

@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -25,7 +27,7 @@ func newSceneServer(t *testing.T) *Server {
 	}
 	s := newScene(7, 20, 4)
 	s.fill(srv, sceneWindows, sceneTime)
-	srv.Findings(s.findings(sceneTime))
+	tell(srv, s.findings(sceneTime))
 	return srv
 }
 
@@ -93,13 +95,19 @@ func TestAPI(t *testing.T) {
 	if last := m.Windows[sceneWindows-1]; last != sceneTime.UnixMilli() || !slices.IsSorted(m.Windows) {
 		t.Errorf("last window ends at %d, want %d", last, sceneTime.UnixMilli())
 	}
+	var last inference.HopKey
 	for i, h := range m.Hops {
 		if len(h.Values) != sceneWindows {
 			t.Fatalf("hop %s→%s has %d values", h.Node, h.EgressIf, len(h.Values))
 		}
-		if i > 0 && compareNames(m.Hops[i-1].Node, h.Node) > 0 {
-			t.Errorf("hop %s before %s", m.Hops[i-1].Node, h.Node)
+		key, err := inference.ParseHop(h.Node + ":" + h.EgressIf)
+		if err != nil {
+			t.Error(err)
 		}
+		if i > 0 && last.Compare(key) >= 0 {
+			t.Errorf("hop %s before %s", last, key)
+		}
+		last = key
 		for w, v := range h.Values {
 			if gone := h.Node == "9" && w >= sceneGapFrom && w < sceneGapTo; (v == nil) != gone {
 				t.Errorf("hop %s→%s, window %d: %v", h.Node, h.EgressIf, w, v)
@@ -161,7 +169,7 @@ func TestAPI(t *testing.T) {
 	}
 	var flow struct {
 		Positions []struct{ Node string }
-		Changes   []pathChange
+		Changes   []changeRow
 	}
 	get(t, srv, "/api/flow?key="+url.QueryEscape(flows.Flows[1].Key), &flow)
 	if len(flow.Positions) != 5 || len(flow.Changes) != 1 {
@@ -170,7 +178,7 @@ func TestAPI(t *testing.T) {
 
 	var found struct{ Open, Ended []finding }
 	get(t, srv, "/api/findings", &found)
-	if len(found.Open) != 3 || len(found.Ended) != 3 || found.Open[0].Severity != "critical" || found.Open[0].ID != "11" || found.Ended[0].Kind != "path-change" {
+	if len(found.Open) != 3 || len(found.Ended) != 3 || found.Open[0].Severity != "critical" || found.Open[0].ID != inference.FormatID(11) || found.Ended[0].Kind != "path-change" {
 		t.Errorf("findings: %+v", found)
 	}
 
@@ -246,8 +254,11 @@ func TestAPIRefuses(t *testing.T) {
 		"/api/hops?sort=%00":                      400,
 		"/api/hop":                                400,
 		"/api/hop?node=99&egress_if=1":            404,
+		"/api/hop?node=x":                         400,
+		"/api/hop?node=4&egress_if=x":             400,
 		"/api/flow":                               400,
-		"/api/flow?key=none":                      404,
+		"/api/flow?key=none":                      400,
+		"/api/flow?key=1.2.3.4:5>6.7.8.9:10/17":   404,
 		"/api/exporters?limit=x":                  400,
 		"/api/nothing":                            404,
 		"/login.html":                             404,
@@ -310,74 +321,157 @@ func TestMountedHandlers(t *testing.T) {
 	}
 }
 
-// The hand-written JSON must be what encoding/json reads back, whatever is in a name.
-func FuzzAppendString(f *testing.F) {
+// Whatever is in the text of a finding, the API gives it as plain text that is not too long.
+func FuzzFindingText(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
 	}
+	f.Add(strings.Repeat("é", maxText))
 	f.Fuzz(func(t *testing.T, s string) {
-		s = clean(s)
-		b := appendString(nil, s)
-		var got string
-		if err := json.Unmarshal(b, &got); err != nil || got != s {
-			t.Fatalf("appendString(%q) = %s, read back as %q, %v", s, b, got, err)
+		fs := findings{max: 1, all: map[uint64]inference.Finding{}}
+		kept := fs.take(inference.Finding{Text: s})
+		b, err := json.Marshal(newFinding(&kept))
+		if err != nil {
+			t.Fatalf("text %q: %v", s, err)
 		}
-		if strings.ContainsAny(string(b), "<>&\u2028\u2029") {
-			t.Fatalf("appendString(%q) = %s: markup is not escaped", s, b)
+		if strings.ContainsAny(string(b), "<>&\u2028\u2029\u202e\x00\x1b") {
+			t.Fatalf("text %q is given as %s: markup or an invisible character is not escaped", s, b)
+		}
+		var got finding
+		if err := json.Unmarshal(b, &got); err != nil || got.Text != kept.Text || !utf8.ValidString(got.Text) {
+			t.Fatalf("text %q is given as %s and read back as %q, %v", s, b, got.Text, err)
+		}
+		// A character that is replaced may take three bytes where it took one.
+		if len(got.Text) > 3*(maxText+len("…")) {
+			t.Fatalf("a text of %d bytes is given in %d bytes", len(s), len(got.Text))
 		}
 	})
 }
 
-// Hostile names pass through the API as they are, only their invisible characters are replaced.
-func TestHostileNames(t *testing.T) {
+// Hostile texts pass through the API as they are, only their invisible characters are replaced.
+func TestHostileTexts(t *testing.T) {
 	srv, err := New(DefaultConfig(), sceneDeps(sceneTime))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b sink.Batch
-	for _, h := range hostile {
-		b.Points = append(b.Points, hopPoint(h, h, second, sink.IntField("latency_p99", 5)))
+	var list []inference.Finding
+	for i, h := range hostile {
+		list = append(list, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Start: int64(i) * second, Text: h})
 	}
-	if err := srv.Write(t.Context(), &b); err != nil {
-		t.Fatal(err)
+	tell(srv, list)
+	var found struct{ Open []finding }
+	get(t, srv, "/api/findings", &found)
+	if len(found.Open) != len(hostile) {
+		t.Fatalf("%d findings, want %d", len(found.Open), len(hostile))
 	}
-	var m struct {
-		Hops []struct {
-			Node     string
-			EgressIf string `json:"egress_if"`
+	replaced := strings.NewReplacer("\u202e", "\uFFFD", "\u2028", "\uFFFD", "\x00", "\uFFFD", "\x1b", "\uFFFD", "\xff\xfe", "\uFFFD")
+	for _, f := range found.Open {
+		id, err := inference.ParseID(f.ID)
+		if err != nil || id >= uint64(len(hostile)) {
+			t.Fatalf("finding %+v: %v", f, err)
 		}
-	}
-	get(t, srv, "/api/windows", &m)
-	if len(m.Hops) != len(hostile) {
-		t.Fatalf("%d hops, want %d", len(m.Hops), len(hostile))
-	}
-	var hop struct{ Hop struct{ Node string } }
-	for _, h := range m.Hops {
-		get(t, srv, "/api/hop?"+url.Values{"node": {h.Node}, "egress_if": {h.EgressIf}}.Encode(), &hop)
-		if hop.Hop.Node != h.Node {
-			t.Errorf("asked for %q, got %q", h.Node, hop.Hop.Node)
+		if want := replaced.Replace(hostile[id]); f.Text != want {
+			t.Errorf("%q is given as %q, want %q", hostile[id], f.Text, want)
 		}
 	}
 }
 
 func TestFindingNames(t *testing.T) {
-	f := newFinding(&inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
+	fs := findings{max: 1, all: map[uint64]inference.Finding{}}
+	kept := fs.take(inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
 		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Text: strings.Repeat("é", maxText)})
-	if f.ID != "18446744073709551615" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
+	f := newFinding(&kept)
+	if f.ID != "ffffffffffffffff" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
 		t.Errorf("%+v", f)
 	}
 	if len(f.Text) > maxText+8 || !strings.HasSuffix(f.Text, "…") {
 		t.Errorf("text has %d bytes, want about %d", len(f.Text), maxText)
 	}
-	if f := newFinding(&inference.Finding{Kind: inference.HighLatency, Node: 0, EgressIf: 0}); f.Node != "0" || f.EgressIf != "0" {
+	if f := newFinding(&inference.Finding{ID: 11, Kind: inference.HighLatency, Node: 0, EgressIf: 0}); f.Node != "0" || f.EgressIf != "0" || f.ID != "000000000000000b" {
 		t.Errorf("hop 0 of node 0: %+v", f)
 	}
 }
 
+// Every form in which a hop or a flow is written anywhere is one by which the API can be asked for it.
+func TestKeyForms(t *testing.T) {
+	srv := newSceneServer(t)
+	write(srv, sink.NewWindow(&inference.Window{End: sceneTime.UnixNano(), Hops: []inference.HopStats{
+		{HopKey: inference.HopKey{Node: 7}, Count: 1}, {HopKey: inference.HopKey{Other: true}, Count: 1},
+	}}, nil))
+	key := inference.HopKey{Node: 4, EgressIf: 3}
+	for _, c := range []struct{ query, node, egressIf string }{
+		{"node=4&egress_if=3", "4", "3"},
+		{"node=" + key.String(), "4", "3"},
+		{"node=" + url.QueryEscape(key.Place()), "4", "3"},
+		{"node=7", "7", "0"}, {"node=7&egress_if=0", "7", "0"}, {"node=7:0", "7", "0"},
+		{"node=other", "other", "other"}, {"node=other&egress_if=other", "other", "other"},
+	} {
+		var hop struct {
+			Hop struct {
+				Node     string
+				EgressIf string `json:"egress_if"`
+			}
+		}
+		get(t, srv, "/api/hop?"+c.query, &hop)
+		if hop.Hop.Node != c.node || hop.Hop.EgressIf != c.egressIf {
+			t.Errorf("%s: hop %s, %s, want %s, %s", c.query, hop.Hop.Node, hop.Hop.EgressIf, c.node, c.egressIf)
+		}
+	}
+	for _, text := range []string{
+		"10.1.1.2:32865 > 10.3.0.3:5201 tcp", "10.1.1.2:32865 > 10.3.0.3:5201/6", "10.1.1.2:32865>10.3.0.3:5201 TCP", "10.1.1.2:32865 > 10.3.0.3:5201 proto 6",
+	} {
+		var flow struct {
+			Flow flowRowJSON
+		}
+		get(t, srv, "/api/flow?key="+url.QueryEscape(text), &flow)
+		if flow.Flow.Key != "10.1.1.2:32865 > 10.3.0.3:5201 tcp" {
+			t.Errorf("%s: flow %q", text, flow.Flow.Key)
+		}
+		var flows struct {
+			Total int
+			Flows []flowRowJSON
+		}
+		get(t, srv, "/api/flows?q="+url.QueryEscape(text), &flows)
+		if flows.Total != 1 || flows.Flows[0].Key != flow.Flow.Key {
+			t.Errorf("flows like %s: %+v", text, flows)
+		}
+	}
+	var through, node struct{ Total int }
+	get(t, srv, "/api/flows?q="+key.String(), &through)
+	get(t, srv, "/api/flows?q=4&limit=200", &node)
+	if through.Total == 0 || through.Total > node.Total {
+		t.Errorf("%d flows go through hop %s, %d have a 4 in their text or path", through.Total, key, node.Total)
+	}
+}
+
+// Whoever asks for what there is not, or cannot be, is told what would be right.
+func TestKeyErrors(t *testing.T) {
+	srv := newSceneServer(t)
+	for path, want := range map[string]string{
+		"/api/hop":                                    "node: required, as in node=7:3",
+		"/api/hop?node=99:1":                          "no hop 99:1 in the kept windows; it is written as in 7:3",
+		"/api/hop?node=4:3&egress_if=3":               `"4:3:3" is no hop such as 7:3`,
+		"/api/hop?node=leaf&egress_if=1":              `"leaf:1" is no hop such as 7:3`,
+		"/api/hop?node=other&egress_if=1":             `"other:1" is no hop such as 7:3`,
+		"/api/flow":                                   `key: required, as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`,
+		"/api/flow?key=1.2.3.4:5>6.7.8.9:10/17":       `no flow 1.2.3.4:5 > 6.7.8.9:10 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`,
+		"/api/flow?key=none":                          `"none" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`,
+		"/api/flow?key=" + strings.Repeat("x", 1<<12): "… is no flow",
+	} {
+		var e struct{ Error string }
+		if err := json.NewDecoder(request(srv, http.MethodGet, path).Body).Decode(&e); err != nil {
+			t.Errorf("GET %.60s: %v", path, err)
+		}
+		if !strings.Contains(strings.ReplaceAll(e.Error, "…\"", "…"), want) || len(e.Error) > 400 {
+			t.Errorf("GET %.60s: %s\nwant %s", path, e.Error, want)
+		}
+	}
+}
+
 func TestFindingsBound(t *testing.T) {
-	fs := findings{max: 4, all: map[uint64]finding{}}
+	fs := findings{max: 4, all: map[uint64]inference.Finding{}}
 	put := func(id uint64, sev inference.Severity, start, end int64) {
-		fs.put(newFinding(&inference.Finding{ID: id, Kind: inference.HighQueue, Severity: sev, Start: start * second, End: end * second}))
+		fs.take(inference.Finding{ID: id, Kind: inference.HighQueue, Severity: sev, Start: start * second, End: end * second})
 	}
 	put(1, inference.Critical, 1, 0)
 	put(2, inference.Info, 2, 0)
@@ -390,7 +484,7 @@ func TestFindingsBound(t *testing.T) {
 	open, ended := fs.list()
 	var ids []string
 	for _, f := range open {
-		ids = append(ids, f.ID)
+		ids = append(ids, strconv.FormatUint(f.ID, 10))
 	}
 	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 {
 		t.Errorf("open %s, %d ended, %d evicted; want 7 1 6 5, 0, 3", got, len(ended), fs.evicted)

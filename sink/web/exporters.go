@@ -1,8 +1,10 @@
 package web
 
-import "github.com/hopscope/hopscope/sink"
+import (
+	"math"
 
-type exporterKey struct{ address, node, hwID string }
+	"github.com/hopscope/hopscope/inference"
+)
 
 // exporterCell is one exporter in one window.
 type exporterCell struct {
@@ -24,8 +26,8 @@ type exporterTotals struct {
 }
 
 type exporterSeries struct {
-	exporterKey
-	last   uint64 // number of the last window with a point
+	inference.ExporterKey
+	last   uint64 // number of the last window that named it
 	active uint64 // number of the last window with a report
 	at     int64  // end of that window, ms
 	cells  []exporterCell
@@ -34,50 +36,30 @@ type exporterSeries struct {
 
 func (e *exporterSeries) lastSeen() uint64 { return e.last }
 
-func (h *history) addExporter(n uint64, p *sink.Point) {
-	k := exporterKey{tag(p, "address"), tag(p, "node"), tag(p, "hw_id")}
-	if !validName(k.address) || len(k.node) > maxName || len(k.hwID) > maxName {
-		h.invalid++
-		return
-	}
-	e, ok := h.exporters.get(k)
+func (h *history) addExporter(n uint64, s *inference.ExporterStats) {
+	e, ok := h.exporters.get(s.ExporterKey)
 	if !ok {
-		if e, ok = h.exporters.put(k, n, func() *exporterSeries {
-			return &exporterSeries{exporterKey: k, cells: make([]exporterCell, h.cap)}
+		if e, ok = h.exporters.put(s.ExporterKey, n, 1, func() *exporterSeries {
+			return &exporterSeries{ExporterKey: s.ExporterKey, cells: make([]exporterCell, h.cap)}
 		}); !ok {
 			return
 		}
 	}
 	e.last = max(e.last, n)
 	c := &e.cells[h.slot(n)]
-	e.sum(c, -1) // the same point again replaces itself
-	*c = exporterCell{seen: true}
-	for i := range p.Fields {
-		v, ok := number(&p.Fields[i])
-		if !ok {
-			continue
-		}
-		unsigned := uint32(min(max(v, 0), 1<<32-1))
-		switch p.Fields[i].Key {
-		case "reports":
-			c.reports = unsigned
-		case "lost":
-			c.lost = int32(min(max(v, -1<<31), 1<<31-1))
-		case "duplicated":
-			c.duplicated = unsigned
-		case "reordered":
-			c.reordered = unsigned
-		case "restarts":
-			c.restarts = unsigned
-		case "malformed":
-			c.malformed = unsigned
-		}
+	e.sum(c, -1) // the same window again replaces itself
+	*c = exporterCell{
+		seen: true, reports: count32(s.Reports), malformed: count32(s.Malformed), lost: int32(min(max(s.Lost, math.MinInt32), math.MaxInt32)),
+		duplicated: count32(s.Duplicated), reordered: count32(s.Reordered), restarts: count32(s.Restarts),
 	}
 	e.sum(c, 1)
 	if c.reports > 0 && n >= e.active {
 		e.active, e.at = n, h.ms(n)
 	}
 }
+
+// count32 is n, or the largest number of 32 bits where n is larger.
+func count32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 func (e *exporterSeries) sum(c *exporterCell, sign int64) {
 	e.Reports += sign * int64(c.reports)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -16,7 +18,7 @@ const maxText = 1024
 // finding is an [inference.Finding] as the API gives it: names instead of codes, milliseconds instead of nanoseconds,
 // and empty where nothing is meant.
 type finding struct {
-	ID        string  `json:"id"` // a number too large for JavaScript
+	ID        string  `json:"id"` // 16 hexadecimal digits, as everywhere
 	Kind      string  `json:"kind"`
 	Severity  string  `json:"severity"`
 	StartMS   int64   `json:"start_ms"`
@@ -30,37 +32,49 @@ type finding struct {
 	Value     float64 `json:"value"`
 	Baseline  float64 `json:"baseline"`
 	Text      string  `json:"text"`
-
-	id       uint64
-	kind     inference.Kind
-	severity inference.Severity
 }
 
 func newFinding(f *inference.Finding) finding {
 	out := finding{
-		ID: strconv.FormatUint(f.ID, 10), Kind: f.Kind.String(), Severity: f.Severity.String(),
+		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Value: finite(f.Value), Baseline: finite(f.Baseline), Text: f.Text, id: f.ID, kind: f.Kind, severity: f.Severity,
-	}
-	if len(out.Text) > maxText {
-		out.Text = out.Text[:maxText] + "…"
-	}
-	out.Text = clean(out.Text)
-	if f.Flow.IPVersion != 0 {
-		out.Flow = f.Flow.String()
+		Flow: f.FlowText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: f.Text,
 	}
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
 	}
+	place := inference.HopKey{Node: f.Node, EgressIf: f.EgressIf}
 	if f.Node != 0 || out.Flow == "" {
-		out.Node = strconv.FormatUint(uint64(f.Node), 10)
+		out.Node = place.NodeName()
 	}
 	switch {
 	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue,
 		f.Kind == inference.PathChanged && out.Flow == "": // many flows left the same hop
-		out.EgressIf = strconv.FormatUint(uint64(f.EgressIf), 10)
+		out.EgressIf = place.EgressName()
 	}
 	return out
+}
+
+func newFindings(list []inference.Finding) []finding {
+	out := make([]finding, len(list))
+	for i := range list {
+		out[i] = newFinding(&list[i])
+	}
+	return out
+}
+
+// readable makes a text from the network short, and fit to be shown: valid UTF-8 without control characters and without
+// the invisible ones that turn the direction of what follows.
+func readable(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // findings is the bounded memory of findings. When it is full the ended ones make room, the one that ended first
@@ -68,72 +82,73 @@ func newFinding(f *inference.Finding) finding {
 type findings struct {
 	mu      sync.RWMutex
 	max     int
-	all     map[uint64]finding
+	all     map[uint64]inference.Finding
 	evicted uint64
 }
 
-// put takes a finding's latest state.
-func (f *findings) put(in finding) {
+// take keeps a finding's latest state and gives it back as it is kept.
+func (f *findings) take(in inference.Finding) inference.Finding {
+	in.Text = readable(in.Text)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, known := f.all[in.id]; !known && len(f.all) >= f.max {
+	if _, known := f.all[in.ID]; !known && len(f.all) >= f.max {
 		f.evict()
 	}
-	f.all[in.id] = in
+	f.all[in.ID] = in
+	return in
 }
 
 func (f *findings) evict() {
-	var victim finding
+	var victim inference.Finding
 	first := true
 	for _, c := range f.all {
 		if first || sooner(&c, &victim) {
 			victim, first = c, false
 		}
 	}
-	delete(f.all, victim.id)
+	delete(f.all, victim.ID)
 	f.evicted++
 }
 
 // sooner tells whether a makes room before b.
-func sooner(a, b *finding) bool {
-	if aEnded, bEnded := a.EndMS != 0, b.EndMS != 0; aEnded != bEnded {
+func sooner(a, b *inference.Finding) bool {
+	if aEnded, bEnded := a.End != 0, b.End != 0; aEnded != bEnded {
 		return aEnded
 	} else if aEnded {
-		return cmp.Or(cmp.Compare(a.EndMS, b.EndMS), cmp.Compare(a.id, b.id)) < 0
+		return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) < 0
 	}
-	return cmp.Or(cmp.Compare(a.severity, b.severity), cmp.Compare(a.StartMS, b.StartMS), cmp.Compare(a.id, b.id)) < 0
+	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
 }
 
 // silent gives the exporters of which an open finding says that they fell silent.
-func (f *findings) silent() map[exporterKey]bool {
+func (f *findings) silent() map[inference.ExporterKey]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	m := map[exporterKey]bool{}
+	m := map[inference.ExporterKey]bool{}
 	for _, x := range f.all {
-		if x.EndMS == 0 && x.kind == inference.ExporterSilence {
-			m[exporterKey{x.Exporter, x.Node, x.HWID}] = true
+		if x.End == 0 && x.Kind == inference.ExporterSilence {
+			m[inference.ExporterKey{Addr: x.Exporter, Node: x.Node, HWID: x.HWID}] = true
 		}
 	}
 	return m
 }
 
 // list gives the open findings, the most severe first, then the ended ones, the latest first.
-func (f *findings) list() (open, ended []finding) {
+func (f *findings) list() (open, ended []inference.Finding) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	open, ended = []finding{}, []finding{}
 	for _, x := range f.all {
-		if x.EndMS == 0 {
+		if x.End == 0 {
 			open = append(open, x)
 		} else {
 			ended = append(ended, x)
 		}
 	}
-	slices.SortFunc(open, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.StartMS, a.StartMS), cmp.Compare(b.id, a.id))
+	slices.SortFunc(open, func(a, b inference.Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Start, a.Start), cmp.Compare(b.ID, a.ID))
 	})
-	slices.SortFunc(ended, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(b.EndMS, a.EndMS), cmp.Compare(b.id, a.id))
+	slices.SortFunc(ended, func(a, b inference.Finding) int {
+		return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.ID, a.ID))
 	})
 	return open, ended
 }

@@ -2,10 +2,9 @@ package web
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 // Bounds of what is kept of one flow.
@@ -20,32 +19,34 @@ type flowCell struct {
 	changed bool
 }
 
-// hopCell holds a flow's values at one position of its path.
+// positionCell holds a flow's values at one position of its path in one window.
 type positionCell struct {
 	seen          bool
 	p50, p99, q99 float32
 }
 
+// noPosition is the cell of a position of which nothing was reported.
+var noPosition = positionCell{p50: absent, p99: absent, q99: absent}
+
 type position struct {
-	node, egressIf string // in the last window
-	last           uint64
-	cells          []positionCell
+	hop   inference.HopKey // in the last window
+	last  uint64
+	cells []positionCell
 }
 
 // pathChange is a flow's move from one path to another.
 type pathChange struct {
-	At      int64    `json:"ms"`
-	From    []string `json:"from"`
-	To      []string `json:"to"`
-	Packets float64  `json:"packets"` // reports on the path that it left
+	at       int64    // ms since 1970
+	from, to []uint32 // nodes, first hop first
+	packets  uint64   // reports on the path that it left
 }
 
 type flowSeries struct {
-	key       string
+	key       decode.FlowKey
 	last      uint64
 	cells     []flowCell
 	positions []position
-	nodes     []string // the path, where a change told it
+	nodes     []uint32 // the path, where a change told it
 	changes   uint64
 	history   []pathChange // oldest first
 }
@@ -59,16 +60,12 @@ func (f *flowSeries) clear(slot int) {
 	}
 }
 
-func (h *history) flow(n uint64, p *sink.Point) *flowSeries {
-	key := tag(p, "flow")
-	if !validName(key) {
-		h.invalid++
-		return nil
-	}
-	f, ok := h.flows.get(key)
+// flow finds or adds a flow of which window n has some rows, nil where there is no room for it.
+func (h *history) flow(n uint64, key *decode.FlowKey, rows int) *flowSeries {
+	f, ok := h.flows.get(*key)
 	if !ok {
-		if f, ok = h.flows.put(key, n, func() *flowSeries {
-			return &flowSeries{key: key, cells: make([]flowCell, h.cap)}
+		if f, ok = h.flows.put(*key, n, rows, func() *flowSeries {
+			return &flowSeries{key: *key, cells: make([]flowCell, h.cap)}
 		}); !ok {
 			return nil
 		}
@@ -77,96 +74,66 @@ func (h *history) flow(n uint64, p *sink.Point) *flowSeries {
 	return f
 }
 
-func (h *history) addFlow(n uint64, p *sink.Point) {
-	at := 0
-	if t := tag(p, "hop"); t != "" {
-		v, err := strconv.ParseUint(t, 10, 16)
-		if err != nil {
-			h.invalid++
-			return
-		}
-		at = int(v)
-	}
-	f := h.flow(n, p)
+func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
+	f := h.flow(n, &stats.Key, len(stats.Hops))
 	if f == nil {
 		return
 	}
 	slot := h.slot(n)
 	f.cells[slot].seen = true
-	var pos *position
-	if at < maxPositions {
-		for len(f.positions) <= at {
-			f.positions = append(f.positions, position{cells: make([]positionCell, h.cap)})
-		}
-		pos = &f.positions[at]
-		pos.last = max(pos.last, n)
-		pos.cells[slot] = positionCell{true, absent, absent, absent}
+	f.cells[slot].packets = max(f.cells[slot].packets, float32(stats.Packets))
+	hops := stats.Hops[:min(len(stats.Hops), maxPositions)]
+	for len(f.positions) < len(hops) {
+		f.positions = append(f.positions, position{cells: make([]positionCell, h.cap)})
 	}
-	for i := range p.Fields {
-		field := &p.Fields[i]
-		if pos != nil && pos.last == n {
-			switch field.Key {
-			case "node":
-				pos.node = shorten(text(field))
-				continue
-			case "egress_if":
-				pos.egressIf = shorten(text(field))
-				continue
-			}
+	for i := range hops {
+		hop, p := &hops[i], &f.positions[i]
+		if p.last = max(p.last, n); p.last == n {
+			p.hop = hop.HopKey
 		}
-		v, ok := number(field)
-		if !ok || v < 0 {
-			continue
+		c := noPosition
+		c.seen = true
+		if hop.Latency.Count > 0 {
+			c.p50, c.p99 = float32(hop.Latency.P50), float32(hop.Latency.P99)
 		}
-		if field.Key == "packets" {
-			f.cells[slot].packets = max(f.cells[slot].packets, float32(v))
+		if hop.Queue.Count > 0 {
+			c.q99 = float32(hop.Queue.P99)
 		}
-		if pos == nil {
-			continue
-		}
-		switch c := &pos.cells[slot]; field.Key {
-		case "latency_p50":
-			c.p50 = float32(v)
-		case "latency_p99":
-			c.p99 = float32(v)
-		case "queue_p99":
-			c.q99 = float32(v)
-		}
+		p.cells[slot] = c
 	}
 }
 
-func (h *history) addPath(n uint64, p *sink.Point) {
-	f := h.flow(n, p)
+func (h *history) addPath(in *inference.PathChange) {
+	if h.newest == 0 || in.Time < h.window(h.oldest()).end-maxWindow {
+		h.late++
+		return
+	}
+	at := in.Time / 1e6
+	n := min(h.after(at-1), h.newest)
+	f := h.flow(n, &in.Flow, 1)
 	if f == nil {
 		return
 	}
-	c := pathChange{At: p.Time / 1e6}
-	for i := range p.Fields {
-		switch field := &p.Fields[i]; field.Key {
-		case "nodes":
-			c.To = splitNodes(text(field))
-		case "before":
-			c.From = splitNodes(text(field))
-		case "packets":
-			c.Packets, _ = number(field)
-		case "changes":
-			if v, ok := number(field); ok && v > 0 {
-				f.changes = max(f.changes, uint64(v))
-			}
-		}
-	}
-	if i := len(f.history) - 1; i >= 0 && f.history[i].At == c.At && slices.Equal(f.history[i].To, c.To) {
-		return // the same point again
-	}
-	if c.From == nil && !slices.Equal(f.nodes, c.To) {
-		c.From = f.nodes
+	f.changes = max(f.changes, uint64(in.Changes))
+	c := pathChange{at, nodes(in.From), nodes(in.To), in.Packets}
+	if i := len(f.history) - 1; i >= 0 && f.history[i].at == c.at && slices.Equal(f.history[i].to, c.to) {
+		return // the same change again
 	}
 	f.cells[h.slot(n)].changed = true
-	if f.nodes = c.To; len(f.history) == maxChanges {
+	if f.nodes = c.to; len(f.history) == maxChanges {
 		f.history = slices.Delete(f.history, 0, 1)
 	}
 	f.history = append(f.history, c)
 	f.changes = max(f.changes, uint64(len(f.history)))
+}
+
+// nodes gives the nodes of a path in memory of their own.
+func nodes(path []inference.HopKey) []uint32 {
+	list := make([]uint32, min(len(path), maxPositions))
+	for i := range list {
+		list[i] = path[i].Node
+	}
+	return list
 }
 
 // current gives the positions of the path in the flow's last window.
@@ -182,47 +149,10 @@ func (f *flowSeries) current() []position {
 	return f.positions[:n]
 }
 
-// chain gives the nodes of the current path, nil when none was seen.
-func (f *flowSeries) chain() (nodes []string) {
-	for _, p := range f.current() {
-		nodes = append(nodes, p.node)
-	}
-	return nodes
-}
-
 // recentPackets sums the packets of the recent windows.
 func (h *history) recentPackets(f *flowSeries) (sum float64) {
 	for n := h.recent(); n <= h.newest; n++ {
 		sum += float64(f.cells[h.slot(n)].packets)
 	}
 	return sum
-}
-
-// splitNodes reads a list of nodes with any of the usual separators.
-func splitNodes(s string) []string {
-	nodes := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '>' || r == ' ' || r == '→' || r == ';' })
-	return nodes[:min(len(nodes), maxPositions)]
-}
-
-// shorten cuts what is too long for a name.
-func shorten(s string) string {
-	if len(s) > maxName {
-		s = strings.ToValidUTF8(s[:maxName], "")
-	}
-	return s
-}
-
-// text is the field as a short text.
-func text(f *sink.Field) string {
-	switch f.Kind {
-	case sink.Int:
-		return strconv.FormatInt(f.Int, 10)
-	case sink.Float:
-		return strconv.FormatFloat(f.Float, 'g', -1, 64)
-	}
-	s := f.Str
-	if len(s) > maxName*maxPositions {
-		s = s[:maxName*maxPositions]
-	}
-	return clean(s)
 }

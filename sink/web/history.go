@@ -3,12 +3,11 @@ package web
 import (
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
-	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 // metric is one value of a hop in a window.
@@ -27,7 +26,7 @@ const (
 	numMetrics
 )
 
-// metricNames are the field keys of the stored series.
+// metricNames are how the API calls the metrics. The fields of the stored series "hop" have the same names.
 var metricNames = [numMetrics]string{
 	"latency_p50", "latency_p90", "latency_p99", "latency_max", "queue_p50", "queue_p99", "queue_max",
 	"tx_utilization_max", "count",
@@ -54,6 +53,14 @@ func metricByName(name string) (metric, bool) {
 // absent stands for a value that was not reported. It is not zero.
 var absent = float32(math.NaN())
 
+// nothing are the values of a hop of which nothing was reported.
+var nothing = func() (v [numMetrics]float32) {
+	for i := range v {
+		v[i] = absent
+	}
+	return v
+}()
+
 // recentWindows is the number of windows over which "recent" and "worst" look back.
 const recentWindows = 12
 
@@ -63,21 +70,16 @@ const idleWindows = 3
 // maxWindow is longer than any window, in nanoseconds.
 const maxWindow = int64(time.Hour)
 
-// maxName bounds the names that points bring along, in bytes.
-const maxName = 256
-
-// cell holds the values of one hop in one window; absent ones are NaN, and seen tells whether there was a point.
+// cell holds the values of one hop in one window; absent ones are NaN, and seen tells whether the hop was in the window.
 type cell struct {
 	seen bool
 	v    [numMetrics]float32
 }
 
-type hopKey struct{ node, egressIf string }
-
 type hopSeries struct {
-	hopKey
+	inference.HopKey
 	id    uint64 // never used twice
-	last  uint64 // number of the last window with a point
+	last  uint64 // number of the last window that had it
 	cells []cell // by window number modulo its length
 }
 
@@ -89,27 +91,28 @@ type window struct {
 	reports uint64
 }
 
-// history is the bounded memory of points. Windows are numbered from 1 in the order of their ends.
+// history is the bounded memory of windows. Windows are numbered from 1 in the order of their ends.
 type history struct {
 	mu      sync.RWMutex
 	cap     int      // windows kept
 	windows []window // by number modulo cap
 	newest  uint64   // number of the newest window, 0 before the first
 
-	hops      table[hopKey, *hopSeries]
-	flows     table[string, *flowSeries]
-	exporters table[exporterKey, *exporterSeries]
+	hops      table[inference.HopKey, *hopSeries]
+	flows     table[decode.FlowKey, *flowSeries]
+	exporters table[inference.ExporterKey, *exporterSeries]
 	nextID    uint64
 
-	points, late, unknown, invalid uint64
+	kept uint64 // windows
+	late uint64 // windows and path changes that came too late to be kept
 }
 
 func newHistory(c *Config) *history {
 	return &history{
 		cap: c.HistoryWindows, windows: make([]window, c.HistoryWindows),
-		hops:      newTable[hopKey, *hopSeries](c.MaxHops),
-		flows:     newTable[string, *flowSeries](c.MaxFlows),
-		exporters: newTable[exporterKey, *exporterSeries](c.MaxExporters),
+		hops:      newTable[inference.HopKey, *hopSeries](c.MaxHops),
+		flows:     newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
+		exporters: newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
 	}
 }
 
@@ -163,67 +166,54 @@ func (h *history) number(end int64) (uint64, bool) {
 	return 0, false
 }
 
-// add takes the points of a batch.
-func (h *history) add(b *sink.Batch) {
+// add takes what the page shows of w and keeps no reference to it. A window that has nothing to show opens no column.
+func (h *history) add(w *inference.Window) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	counted := false
-	for i := range b.Points {
-		p := &b.Points[i]
-		switch p.Measurement {
-		case "hop", "flow", "exporter":
-		case "path", "event": // the former come below; the latter as findings, by another way
-			continue
-		default:
-			h.unknown++
-			continue
-		}
-		n, ok := h.number(p.Time)
-		if !ok {
+	if hasRows(w) {
+		if n, ok := h.number(w.End); ok {
+			h.kept++
+			h.addRows(n, w)
+		} else {
 			h.late++
-			continue
-		}
-		if !counted { // a batch is a window or a part of one
-			h.window(n).reports += b.Reports
-			counted = true
-		}
-		h.points++
-		switch p.Measurement {
-		case "hop":
-			h.addHop(n, p)
-		case "flow":
-			h.addFlow(n, p)
-		case "exporter":
-			h.addExporter(n, p)
 		}
 	}
-	// A path change may carry the time at which it was seen, so it belongs to the window around that time, which the
-	// other points have opened by now.
-	for i := range b.Points {
-		p := &b.Points[i]
-		if p.Measurement != "path" {
-			continue
-		}
-		if h.newest == 0 || p.Time < h.window(h.oldest()).end-maxWindow {
-			h.late++
-			continue
-		}
-		h.points++
-		h.addPath(min(h.after(p.Time/1e6-1), h.newest), p)
+	// A path change carries the time at which it was seen, so it belongs to the window around that time, which is open by
+	// now.
+	for i := range w.Paths {
+		h.addPath(&w.Paths[i])
 	}
 }
 
-func (h *history) addHop(n uint64, p *sink.Point) {
-	k := hopKey{tag(p, "node"), tag(p, "egress_if")}
-	if !validName(k.node) || len(k.egressIf) > maxName {
-		h.invalid++
-		return
+// hasRows tells whether w says anything about hops, flows or exporters.
+func hasRows(w *inference.Window) bool {
+	return len(w.Hops) > 0 || len(w.Exporters) > 0 ||
+		slices.ContainsFunc(w.Flows, func(f inference.FlowStats) bool { return len(f.Hops) > 0 })
+}
+
+// addRows puts the rows of w into window n. A window may come in parts: their reports add up, and the values of a row that
+// comes again replace those that it had.
+func (h *history) addRows(n uint64, w *inference.Window) {
+	h.window(n).reports += w.Reports
+	for i := range w.Hops {
+		h.addHop(n, &w.Hops[i])
 	}
-	s, ok := h.hops.get(k)
+	for i := range w.Flows {
+		if f := &w.Flows[i]; len(f.Hops) > 0 {
+			h.addFlow(n, f)
+		}
+	}
+	for i := range w.Exporters {
+		h.addExporter(n, &w.Exporters[i])
+	}
+}
+
+func (h *history) addHop(n uint64, stats *inference.HopStats) {
+	s, ok := h.hops.get(stats.HopKey)
 	if !ok {
-		if s, ok = h.hops.put(k, n, func() *hopSeries {
+		if s, ok = h.hops.put(stats.HopKey, n, 1, func() *hopSeries {
 			h.nextID++
-			return &hopSeries{hopKey: k, id: h.nextID, cells: make([]cell, h.cap)}
+			return &hopSeries{HopKey: stats.HopKey, id: h.nextID, cells: make([]cell, h.cap)}
 		}); !ok {
 			return
 		}
@@ -231,17 +221,17 @@ func (h *history) addHop(n uint64, p *sink.Point) {
 	s.last = max(s.last, n)
 	c := &s.cells[h.slot(n)]
 	if !c.seen {
-		c.seen = true
-		for i := range c.v {
-			c.v[i] = absent
-		}
+		*c = cell{seen: true, v: nothing}
 	}
-	for i := range p.Fields {
-		if m, ok := metricByName(p.Fields[i].Key); ok {
-			if v, ok := number(&p.Fields[i]); ok && v >= 0 {
-				c.v[m] = float32(v)
-			}
-		}
+	c.v[count] = float32(stats.Count)
+	if l := &stats.Latency; l.Count > 0 {
+		c.v[latencyP50], c.v[latencyP90], c.v[latencyP99], c.v[latencyMax] = float32(l.P50), float32(l.P90), float32(l.P99), float32(l.Max)
+	}
+	if q := &stats.Queue; q.Count > 0 {
+		c.v[queueP50], c.v[queueP99], c.v[queueMax] = float32(q.P50), float32(q.P99), float32(q.Max)
+	}
+	if u := stats.Utilization; stats.HasUtilization && u >= 0 && !math.IsInf(u, 1) {
+		c.v[utilizationMax] = float32(u)
 	}
 }
 
@@ -270,38 +260,4 @@ func (h *history) worst(s *hopSeries, m metric) float32 {
 		}
 	}
 	return w
-}
-
-// clean makes a text from the network fit to be shown: valid UTF-8 without control characters and without the invisible
-// ones that turn the direction of what follows.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// tag gives the value of a tag, cleaned, "" if p has none.
-func tag(p *sink.Point, key string) string {
-	for i := range p.Tags {
-		if p.Tags[i].Key == key {
-			return clean(p.Tags[i].Value)
-		}
-	}
-	return ""
-}
-
-func validName(s string) bool { return s != "" && len(s) <= maxName }
-
-// number is the field as a finite number.
-func number(f *sink.Field) (float64, bool) {
-	switch f.Kind {
-	case sink.Int:
-		return float64(f.Int), true
-	case sink.Float:
-		return f.Float, !math.IsNaN(f.Float) && !math.IsInf(f.Float, 0)
-	}
-	return 0, false
 }

@@ -2,27 +2,45 @@ package web
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
-	"strconv"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 const second = int64(1e9)
 
-func hopPoint(node, egressIf string, at int64, fields ...sink.Field) sink.Point {
-	return sink.Point{Measurement: "hop", Time: at, Tags: []sink.Tag{{Key: "egress_if", Value: egressIf}, {Key: "node", Value: node}}, Fields: fields}
+// hopWindow is a window that has nothing but hops, and hopAt one of them.
+func hopWindow(end int64, hops ...inference.HopStats) *inference.Window {
+	return &inference.Window{End: end, Hops: hops}
 }
 
-func flowPoint(flow string, hop int, node string, at int64, fields ...sink.Field) sink.Point {
-	return sink.Point{
-		Measurement: "flow", Time: at, Tags: []sink.Tag{{Key: "flow", Value: flow}, {Key: "hop", Value: strconv.Itoa(hop)}},
-		Fields: append(fields, sink.StringField("node", node)),
+func hopAt(node, egressIf uint32, p99 uint64) inference.HopStats {
+	return inference.HopStats{HopKey: inference.HopKey{Node: node, EgressIf: egressIf}, Count: 1, Latency: inference.Summary{Count: 1, P99: p99}}
+}
+
+// flowN is the key of some flow, and flowOf that flow on a path through nodes.
+func flowN(n int) decode.FlowKey {
+	return mustFlow(fmt.Sprintf("10.0.%d.%d:80 > 10.1.0.1:5001 tcp", n>>8, n&255))
+}
+
+func flowOf(n int, packets uint64, nodes ...uint32) inference.FlowStats {
+	f := inference.FlowStats{Key: flowN(n), Packets: packets}
+	for _, node := range nodes {
+		f.Hops = append(f.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: node}})
 	}
+	return f
+}
+
+func exporterN(n int) inference.ExporterKey {
+	return inference.ExporterKey{Addr: decode.AddrFrom4([]byte{192, 0, 2, byte(n)}), Node: 1}
 }
 
 func small(change func(*Config)) *history {
@@ -44,39 +62,45 @@ func ends(h *history) (out []int64) {
 func TestWindows(t *testing.T) {
 	h := small(nil)
 	for _, at := range []int64{10, 11, 12, 12, 13, 14, 11, 14, 12, 30, 5, 29} {
-		h.add(&sink.Batch{Reports: 10, Points: []sink.Point{hopPoint("1", "2", at*second, sink.IntField("latency_p99", at))}})
+		w := hopWindow(at*second, hopAt(1, 2, uint64(at)))
+		w.Reports = 10
+		h.add(w)
 	}
 	if got, want := fmt.Sprint(ends(h)), "[12 13 14 30]"; got != want {
 		t.Errorf("windows end at %s, want %s", got, want)
 	}
 	// 11 was kept when it came again; 5 is older than everything, 29 lies between two windows.
-	if h.late != 2 || h.points != 10 {
-		t.Errorf("%d points, %d late, want 10, 2", h.points, h.late)
+	if h.late != 2 || h.kept != 10 {
+		t.Errorf("%d windows, %d late, want 10, 2", h.kept, h.late)
 	}
-	s, _ := h.hops.get(hopKey{"1", "2"})
+	s, _ := h.hops.get(inference.HopKey{Node: 1, EgressIf: 2})
 	for n := h.oldest(); n <= h.newest; n++ {
 		if got, want := h.value(s, n, latencyP99), float32(h.window(n).end/second); got != want {
 			t.Errorf("window %d holds %v, want %v", n, got, want)
 		}
 	}
 	if got := h.window(h.newest - 1).reports; got != 20 {
-		t.Errorf("the window of two batches has %d reports, want 20", got)
+		t.Errorf("the window of two parts has %d reports, want 20", got)
 	}
 }
 
 // A slot that is used again must not show what was in it.
 func TestWindowsForget(t *testing.T) {
 	h := small(nil)
-	h.add(&sink.Batch{Points: []sink.Point{
-		hopPoint("1", "1", second, sink.IntField("latency_p99", 7)), flowPoint("f", 0, "1", second, sink.IntField("packets", 9), sink.IntField("latency_p99", 5)),
-		{Measurement: "exporter", Time: second, Tags: []sink.Tag{{Key: "address", Value: "a"}}, Fields: []sink.Field{sink.IntField("reports", 3)}},
-	}})
-	for at := int64(2); at < 9; at++ {
-		h.add(&sink.Batch{Points: []sink.Point{hopPoint("2", "1", at*second)}})
+	w := hopWindow(second, hopAt(1, 1, 7))
+	w.Flows = []inference.FlowStats{flowOf(1, 9, 1)}
+	w.Flows[0].Hops[0].Latency = inference.Summary{Count: 1, P99: 5}
+	w.Exporters = []inference.ExporterStats{{ExporterKey: exporterN(1), Reports: 3}}
+	h.add(w)
+	hop, _ := h.hops.get(inference.HopKey{Node: 1, EgressIf: 1})
+	flow, _ := h.flows.get(flowN(1))
+	exporter, _ := h.exporters.get(exporterN(1))
+	if i := h.slot(1); hop.cells[i].v[latencyP99] != 7 || flow.cells[i].packets != 9 || flow.positions[0].cells[i].p99 != 5 || exporter.cells[i].reports != 3 {
+		t.Errorf("the window is kept as %+v, %+v, %+v, %+v", hop.cells[i], flow.cells[i], flow.positions[0].cells[i], exporter.cells[i])
 	}
-	hop, _ := h.hops.get(hopKey{"1", "1"})
-	flow, _ := h.flows.get("f")
-	exporter, _ := h.exporters.get(exporterKey{"a", "", ""})
+	for at := int64(2); at < 9; at++ {
+		h.add(hopWindow(at*second, hopAt(2, 1, 7)))
+	}
 	for i := range h.cap {
 		if hop.cells[i].seen || flow.cells[i].seen || flow.positions[0].cells[i].seen || exporter.cells[i].seen {
 			t.Errorf("slot %d still holds a value of a window that is gone", i)
@@ -101,19 +125,26 @@ func TestCosts(t *testing.T) {
 
 func TestAbsentIsNotZero(t *testing.T) {
 	h := small(nil)
-	h.add(&sink.Batch{Points: []sink.Point{
-		hopPoint("1", "0", second, sink.IntField("latency_p99", 0), sink.FloatField("queue_p99", math.NaN()), sink.IntField("queue_max", -4), sink.StringField("latency_p50", "9")),
-	}})
-	got := string(h.appendMatrix(nil, latencyP99, -1))
-	want := `{"metric":"latency_p99","unit":"ns","windows":[1000],"reports":[0],"hops":[{"id":1,"node":"1","egress_if":"0","values":[0]}]}`
-	if got != want {
-		t.Errorf("matrix:\n%s\nwant\n%s", got, want)
-	}
-	for _, m := range []metric{queueP99, queueMax, latencyP50, utilizationMax} {
-		if got := string(h.appendMatrix(nil, m, -1)); !strings.Contains(got, `"values":[null]`) {
-			t.Errorf("%s was not reported, but reads %s", metricNames[m], got)
+	latency, queue := hopAt(1, 0, 0), inference.HopStats{HopKey: inference.HopKey{Other: true}, Queue: inference.Summary{Count: 1}}
+	latency.Utilization, latency.HasUtilization = math.NaN(), true
+	h.add(hopWindow(second, latency, queue))
+	matrix := func(m metric, values string) {
+		t.Helper()
+		one, two, _ := strings.Cut(values, " ")
+		want := `{"metric":"` + metricNames[m] + `","unit":"` + m.unit() + `","windows":[1000],"reports":[0],"hops":[{"id":1,"node":"1","egress_if":"0","values":[` +
+			one + `]},{"id":2,"node":"other","egress_if":"other","values":[` + two + `]}]}`
+		if got := string(h.appendMatrix(nil, m, -1)); got != want {
+			t.Errorf("matrix:\n%s\nwant\n%s", got, want)
 		}
 	}
+	for _, m := range []metric{latencyP50, latencyP90, latencyP99, latencyMax} {
+		matrix(m, "0 null")
+	}
+	for _, m := range []metric{queueP50, queueP99, queueMax} {
+		matrix(m, "null 0")
+	}
+	matrix(utilizationMax, "null null")
+	matrix(count, "1 0")
 }
 
 // The table of hops must hold its bound against any order of keys and windows.
@@ -122,13 +153,14 @@ func TestTableBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	h := small(func(c *Config) { c.MaxHops = 16; c.MaxFlows = 16; c.MaxExporters = 16 })
 	for i := range 20000 {
-		name := strconv.Itoa(rng.IntN(60))
-		at := int64(i/40) * second
-		h.add(&sink.Batch{Points: []sink.Point{hopPoint(name, "1", at), flowPoint(name, rng.IntN(200), "9", at, sink.IntField("packets", 1)), {
-			Measurement: "exporter", Time: at, Tags: []sink.Tag{{Key: "address", Value: name}}, Fields: []sink.Field{sink.IntField("reports", 1)},
-		}}})
+		n := rng.IntN(60)
+		w := hopWindow(int64(i/40)*second, hopAt(uint32(n), 1, 5))
+		w.Flows = []inference.FlowStats{flowOf(n, 1, make([]uint32, 1+rng.IntN(200))...)}
+		w.Paths = []inference.PathChange{{Time: w.End, Flow: flowN(rng.IntN(60)), From: make([]inference.HopKey, rng.IntN(200)), To: make([]inference.HopKey, rng.IntN(200)), Changes: 1}}
+		w.Exporters = []inference.ExporterStats{{ExporterKey: exporterN(n), Reports: 1}}
+		h.add(w)
 		if len(h.hops.all) > 16 || len(h.flows.all) > 16 || len(h.exporters.all) > 16 {
-			t.Fatalf("seed %d, point %d: %d hops, %d flows, %d exporters, want at most 16", seed, i, len(h.hops.all), len(h.flows.all), len(h.exporters.all))
+			t.Fatalf("seed %d, window %d: %d hops, %d flows, %d exporters, want at most 16", seed, i, len(h.hops.all), len(h.flows.all), len(h.exporters.all))
 		}
 	}
 	if h.hops.refused == 0 || h.hops.evicted == 0 {
@@ -138,24 +170,27 @@ func TestTableBound(t *testing.T) {
 		if len(f.positions) > maxPositions {
 			t.Errorf("seed %d: a flow keeps %d positions, want at most %d", seed, len(f.positions), maxPositions)
 		}
+		if len(f.history) > maxChanges || len(f.nodes) > maxPositions {
+			t.Errorf("seed %d: a flow keeps %d changes and a path of %d nodes, want at most %d and %d", seed, len(f.history), len(f.nodes), maxChanges, maxPositions)
+		}
 	}
 }
 
 // Series of the newest window stay; the longest silent ones make room.
 func TestTableEvictsSilent(t *testing.T) {
 	h := small(func(c *Config) { c.MaxHops = 3 })
-	at := func(s int64, nodes ...string) {
+	at := func(s int64, nodes ...uint32) {
 		for _, n := range nodes {
-			h.add(&sink.Batch{Points: []sink.Point{hopPoint(n, "1", s*second)}})
+			h.add(hopWindow(s*second, hopAt(n, 1, 5)))
 		}
 	}
-	at(1, "a", "b", "c")
-	at(2, "b", "c", "d") // a makes room
-	at(2, "e")           // all three are of window 2
-	if _, ok := h.hops.get(hopKey{"a", "1"}); ok {
+	at(1, 1, 2, 3)
+	at(2, 2, 3, 4) // 1 makes room
+	at(2, 5)       // all three are of window 2
+	if _, ok := h.hops.get(inference.HopKey{Node: 1, EgressIf: 1}); ok {
 		t.Error("the silent hop stayed")
 	}
-	if _, ok := h.hops.get(hopKey{"d", "1"}); !ok {
+	if _, ok := h.hops.get(inference.HopKey{Node: 4, EgressIf: 1}); !ok {
 		t.Error("the new hop found no room")
 	}
 	if h.hops.refused != 1 || h.hops.evicted != 1 {
@@ -163,50 +198,97 @@ func TestTableEvictsSilent(t *testing.T) {
 	}
 }
 
-func TestInvalidPoints(t *testing.T) {
+// A window that says nothing about hops, flows and exporters opens no column, whatever else is in it.
+func TestEmptyWindows(t *testing.T) {
 	h := small(nil)
-	long := strings.Repeat("x", maxName+1)
-	h.add(&sink.Batch{Points: []sink.Point{
-		{Measurement: "hop", Time: second},
-		hopPoint(long, "1", second), hopPoint("1", long, second),
-		flowPoint("", 0, "1", second), flowPoint(long, 0, "1", second),
-		{Measurement: "flow", Time: second, Tags: []sink.Tag{{Key: "flow", Value: "f"}, {Key: "hop", Value: "-1"}}},
-		{Measurement: "exporter", Time: second},
-		{Measurement: "path", Time: second},
-		{Measurement: "weather", Time: second},
-		{Measurement: "event", Time: 99 * second},
-	}})
-	if h.invalid != 8 || h.unknown != 1 {
-		t.Errorf("%d invalid, %d unknown, want 8, 1", h.invalid, h.unknown)
+	h.add(hopWindow(second, hopAt(1, 1, 5)))
+	for _, w := range []*inference.Window{
+		{End: 2 * second, Reports: 5},
+		{End: 3 * second, Reports: 5, Flows: []inference.FlowStats{flowOf(1, 9)}}, // without a hop
+		{End: 4 * second, Drops: []inference.DropStats{{Node: 1, Count: 1}}, Digests: []inference.DigestFault{{Node: 1, Count: 1}}},
+		{End: 5 * second, Paths: []inference.PathChange{{Time: second, Flow: flowN(2)}, {Time: second - 2*maxWindow, Flow: flowN(3)}}},
+	} {
+		h.add(w)
 	}
-	if n := len(h.hops.all) + len(h.flows.all) + len(h.exporters.all); n != 0 {
-		t.Errorf("%d series were made of invalid points", n)
+	if got := fmt.Sprint(ends(h)); got != "[1]" || h.window(1).reports != 0 || h.kept != 1 || h.late != 1 {
+		t.Errorf("windows %s, %d reports, %d kept, %d late; want [1], 0, 1, 1", got, h.window(1).reports, h.kept, h.late)
 	}
-	if got := fmt.Sprint(ends(h)); got != "[1]" {
-		t.Errorf("windows %s, want [1]: an event opens none", got)
+	if len(h.hops.all) != 1 || len(h.flows.all) != 1 || len(h.exporters.all) != 0 {
+		t.Errorf("%d hops, %d flows, %d exporters; want 1, 1, 0", len(h.hops.all), len(h.flows.all), len(h.exporters.all))
+	}
+	if rows, _ := h.listFlows("", 0, 10); len(rows) != 1 || rows[0].Key != flowN(2).String() || len(rows[0].Path) != 0 || rows[0].Changes != 1 {
+		t.Errorf("flows %+v, want the one of which a change is known", rows)
+	}
+}
+
+// Values beyond what a cell holds are kept as the nearest that it holds, or as not reported.
+func TestOddValues(t *testing.T) {
+	h := small(nil)
+	for i, u := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.5, 0.5} {
+		hop := hopAt(uint32(i), 1, 1<<64-1)
+		hop.Utilization, hop.HasUtilization = u, true
+		h.add(hopWindow(second, hop))
+	}
+	rows, _ := h.listHops(utilizationMax, true, 0, 10)
+	for i, r := range rows {
+		if absent := math.IsNaN(float64(r.Utilization)); absent != (i < 4) || r.Latency.P99 != 1<<64 {
+			t.Errorf("hop %d: utilisation %v, latency %v", i, r.Utilization, r.Latency.P99)
+		}
+	}
+	if got := string(value(rows[0].Latency.P99).append(nil)); got != "18446744073709552000" {
+		t.Errorf("the largest latency is written %s", got)
+	}
+	h.add(&inference.Window{End: second, Exporters: []inference.ExporterStats{{ExporterKey: exporterN(1), Reports: 1 << 40, Lost: -1 << 40, Restarts: 1 << 40}}})
+	if e := h.listExporters(nil, 0, 1).Exporters[0]; e.Reports != math.MaxUint32 || e.Lost != math.MinInt32 || e.Restarts != math.MaxUint32 {
+		t.Errorf("exporter: %+v", e)
+	}
+}
+
+// What is kept of a window must not change when whoever made it uses its memory again.
+func TestKeepsNothingOfWindow(t *testing.T) {
+	srv := newSceneServer(t)
+	s := newScene(11, 20, 4)
+	w := s.window(sceneChangeAt, sceneTime.Add(s.length))
+	write(srv, w)
+	all := func() (text string) {
+		for _, path := range []string{"/api/hops?limit=200", "/api/flows?limit=200", "/api/flow?key=" + url.QueryEscape(s.flows[1].key.String()), "/api/exporters?limit=200"} {
+			body, _ := io.ReadAll(request(srv, http.MethodGet, path).Body) // of a recorder
+			text += string(body)
+		}
+		return text
+	}
+	before := all()
+	for i := range w.Flows {
+		clear(w.Flows[i].Hops)
+	}
+	for i := range w.Paths {
+		clear(w.Paths[i].From)
+		clear(w.Paths[i].To)
+	}
+	clear(w.Hops)
+	clear(w.Flows)
+	clear(w.Paths)
+	clear(w.Exporters)
+	if after := all(); after != before {
+		t.Errorf("with the window's memory cleared the page says\n%s\nwant\n%s", after, before)
 	}
 }
 
 func TestFlowPath(t *testing.T) {
 	h := small(nil)
-	h.add(&sink.Batch{Points: []sink.Point{
-		flowPoint("f", 0, "1", second, sink.IntField("packets", 100), sink.IntField("latency_p99", 10), sink.IntField("egress_if", 7)),
-		flowPoint("f", 1, "5", second, sink.IntField("packets", 100)),
-		flowPoint("f", 2, "3", second, sink.IntField("packets", 100)),
-		flowPoint("g", 0, "1", second, sink.IntField("packets", 500)),
-	}})
-	// The new path is shorter, and the change is told in the same batch with a time inside the window.
-	change := sink.Point{Measurement: "path", Time: 2*second - 5e8, Tags: []sink.Tag{{Key: "flow", Value: "f"}}, Fields: []sink.Field{
-		sink.StringField("before", "1 > 5 > 3"), sink.StringField("nodes", "1 > 4"), sink.IntField("changes", 3), sink.IntField("packets", 100),
-	}}
-	b := &sink.Batch{Points: []sink.Point{change,
-		flowPoint("f", 0, "1", 2*second, sink.IntField("packets", 40)), flowPoint("f", 1, "4", 2*second, sink.IntField("packets", 40)),
-	}}
-	h.add(b)
-	h.add(&sink.Batch{Points: []sink.Point{change}}) // the same again changes nothing
+	first, g := flowOf(1, 100, 1, 5, 3), flowN(2).String()
+	first.Hops[0].EgressIf, first.Hops[0].Latency = 7, inference.Summary{Count: 1, P99: 10}
+	h.add(&inference.Window{End: second, Flows: []inference.FlowStats{flowOf(2, 500, 1), first}})
+	// The new path is shorter, and the change is told with a time inside the window.
+	change := inference.PathChange{
+		Time: 2*second - 5e8, Flow: first.Key, From: []inference.HopKey{{Node: 1, EgressIf: 7}, {Node: 5}, {Node: 3}}, To: []inference.HopKey{{Node: 1}, {Node: 4}},
+		Changes: 3, Packets: 100,
+	}
+	h.add(&inference.Window{End: 2 * second, Flows: []inference.FlowStats{flowOf(1, 40, 1, 4)}, Paths: []inference.PathChange{change}})
+	h.add(&inference.Window{End: 2 * second, Paths: []inference.PathChange{change}}) // the same again changes nothing
 	rows, total := h.listFlows("", 0, 10)
-	if total != 2 || rows[0].Key != "g" || rows[1].Key != "f" {
-		t.Fatalf("flows %+v, want g before f", rows)
+	if total != 2 || rows[0].Key != g || rows[1].Key != first.Key.String() {
+		t.Fatalf("flows %+v, want %s before %s", rows, g, first.Key)
 	}
 	f := rows[1]
 	if len(f.Path) != 2 || f.Path[0].Node != "1" || f.Path[1].Node != "4" {
@@ -215,24 +297,27 @@ func TestFlowPath(t *testing.T) {
 	if f.Packets != 140 || f.Changes != 3 || f.ChangedMS != 1500 || strings.Join(f.Before, ">") != "1>5>3" {
 		t.Errorf("%v packets, %d changes, last at %d from %v; want 140, 3, 1500, [1 5 3]", f.Packets, f.Changes, f.ChangedMS, f.Before)
 	}
-	if s, _ := h.flows.get("f"); len(s.history) != 1 || !s.cells[h.slot(2)].changed || s.cells[h.slot(1)].changed {
+	if s, _ := h.flows.get(first.Key); len(s.history) != 1 || !s.cells[h.slot(2)].changed || s.cells[h.slot(1)].changed {
 		t.Errorf("%d changes in %+v, want one in window 2", len(s.history), s.cells)
 	}
-	if rows, total := h.listFlows("4", 0, 10); total != 1 || rows[0].Key != "f" {
+	if rows, total := h.listFlows("4", 0, 10); total != 1 || rows[0].Key != first.Key.String() {
 		t.Errorf("flows through node 4: %+v", rows)
+	}
+	if rows, total := h.listFlows("node 4", 0, 10); total != 1 || rows[0].Key != first.Key.String() {
+		t.Errorf("flows through node 4, by another form: %+v", rows)
+	}
+	if rows, total := h.listFlows("4:1", 0, 10); total != 0 {
+		t.Errorf("flows through a hop that no flow takes: %+v", rows)
 	}
 }
 
 func TestExporterTotals(t *testing.T) {
 	h := small(nil)
 	report := func(at, reports, lost int64) {
-		h.add(&sink.Batch{Points: []sink.Point{{
-			Measurement: "exporter", Time: at * second, Tags: []sink.Tag{{Key: "address", Value: "a"}, {Key: "hw_id", Value: "0"}, {Key: "node", Value: "1"}},
-			Fields: []sink.Field{sink.IntField("reports", reports), sink.IntField("lost", lost)},
-		}}})
+		h.add(&inference.Window{End: at * second, Exporters: []inference.ExporterStats{{ExporterKey: exporterN(1), Reports: uint64(reports), Lost: lost}}})
 	}
 	report(1, 100, 10)
-	report(1, 100, 10) // the same point
+	report(1, 100, 10) // the same row
 	report(2, 100, -4) // late reports filled a gap
 	l := h.listExporters(nil, 0, 10)
 	if e := l.Exporters[0]; e.Reports != 200 || e.Lost != 6 || e.Idle || e.LastMS != 2000 {
@@ -249,12 +334,12 @@ func TestExporterTotals(t *testing.T) {
 func TestWorst(t *testing.T) {
 	h := small(func(c *Config) { c.HistoryWindows = 40 })
 	for at := int64(1); at <= 40; at++ {
-		v := int64(10)
+		v := uint64(10)
 		if at == 40-recentWindows {
 			v = 1000 // just not recent any more
 		}
-		h.add(&sink.Batch{Points: []sink.Point{hopPoint("1", "1", at*second, sink.IntField("latency_p99", v)), hopPoint("2", "1", at*second, sink.IntField("latency_p99", 11)),
-			hopPoint("3", "1", at*second, sink.IntField("queue_p99", 5))}})
+		queue := inference.HopStats{HopKey: inference.HopKey{Node: 3, EgressIf: 1}, Queue: inference.Summary{Count: 1, P99: 5}}
+		h.add(hopWindow(at*second, hopAt(1, 1, v), hopAt(2, 1, 11), queue))
 	}
 	rows, total := h.listHops(latencyP99, false, 0, 10)
 	if total != 3 || rows[0].Node != "2" || rows[0].Worst != 11 || rows[1].Worst != 10 || rows[2].Node != "3" {
@@ -266,14 +351,28 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-func TestCompareNames(t *testing.T) {
-	sorted := []string{"0", "2", "10", "18446744073709551615", "leaf-1", "other", "~"}
-	for i, a := range sorted {
-		for j, b := range sorted {
-			if got := compareNames(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("compareNames(%q, %q) = %d", a, b, got)
-			}
-		}
+// Hops and exporters stand in the order of their numbers, not of their texts.
+func TestOrder(t *testing.T) {
+	h := small(nil)
+	w := &inference.Window{End: second}
+	for _, k := range []inference.HopKey{{Other: true}, {Node: 1<<32 - 1}, {Node: 10}, {Node: 2, EgressIf: 10}, {Node: 2, EgressIf: 9}, {}} {
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: k, Count: 1})
+		w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: exporterN(1).Addr, Node: k.Node, HWID: uint8(k.EgressIf)}, Reports: 1})
+	}
+	h.add(w)
+	var hops, exporters []string
+	rows, _ := h.listHops(latencyP99, true, 0, 10)
+	for _, r := range rows {
+		hops = append(hops, r.Node+":"+r.EgressIf)
+	}
+	for _, e := range h.listExporters(nil, 0, 10).Exporters {
+		exporters = append(exporters, e.Node+":"+e.HWID)
+	}
+	if got, want := strings.Join(hops, " "), "0:0 2:9 2:10 10:0 4294967295:0 other:other"; got != want {
+		t.Errorf("hops %s, want %s", got, want)
+	}
+	if got, want := strings.Join(exporters, " "), "0:0 2:9 2:10 10:0 4294967295:0"; got != want {
+		t.Errorf("exporters %s, want %s", got, want)
 	}
 }
 
@@ -283,12 +382,16 @@ func BenchmarkWrite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	batch := s.batch(0, sceneTime)
+	w := s.window(0, sceneTime)
+	rows := len(w.Hops) + len(w.Exporters)
+	for i := range w.Flows {
+		rows += len(w.Flows[i].Hops)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		srv.history.add(batch)
+		srv.history.add(w.Window)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(batch.Points)), "ns/point")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
 }
 
 func BenchmarkMatrix(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -50,7 +51,7 @@ func openScene(t *testing.T, parent context.Context) (*Server, *scene, *browser,
 	srv := serve(t, DefaultConfig(), sceneDeps(now))
 	s := newScene(7, 20, 4)
 	s.fill(srv, sceneWindows, now)
-	srv.Findings(s.findings(now))
+	tell(srv, s.findings(now))
 	b := openTab(t, parent, srv)
 	b.do(t, chromedp.Navigate(srv.URL()))
 	b.wait(t, loaded)
@@ -230,7 +231,7 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	}
 	b.picture(t, "quiet")
 	f := inference.Finding{ID: 1 << 60, Kind: inference.HighQueue, Severity: inference.Warning, Start: now.UnixNano(), Node: 2, EgressIf: 3, Text: "Queue occupancy p99 is 800 KB."}
-	srv.Findings([]inference.Finding{f})
+	tell(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
 	if got := b.text(t, ".finding"); !strings.Contains(got, "Warning") || !strings.Contains(got, "Queue building up") || !strings.Contains(got, "Hop 2 → 3") || !strings.Contains(got, f.Text) {
 		t.Errorf("finding: %q", got)
@@ -242,12 +243,12 @@ func testPageFindings(t *testing.T, parent context.Context) {
 		t.Errorf("screen readers hear %q", got)
 	}
 	f.Severity = inference.Critical
-	srv.Findings([]inference.Finding{f})
+	tell(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelector(".finding").dataset.severity === "critical" && document.title === "(1!) hopscope"`)
 	eval[bool](t, b, `(document.querySelector(".finding-place").click(), true)`)
 	b.wait(t, `document.querySelector("#hop-title").textContent === "Hop 2 → 3"`)
 	f.End = now.Add(5 * time.Second).UnixNano()
-	srv.Findings([]inference.Finding{f})
+	tell(srv, []inference.Finding{f})
 	b.wait(t, `document.querySelectorAll(".ended .finding").length === 1 && document.querySelectorAll(".finding").length === 1`)
 	if got := b.text(t, "#verdict-title"); got != "All quiet" {
 		t.Errorf("verdict after the end: %q", got)
@@ -315,9 +316,7 @@ func testPageWindows(t *testing.T, parent context.Context) {
 	const layout = `JSON.stringify([...document.querySelectorAll(".card, .data thead, .bitmap-canvas, .charts")].map(e => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; }))`
 	before := eval[string](t, b, layout)
 	for i := range 3 {
-		if err := srv.Write(t.Context(), s.batch(sceneWindows+i, now.Add(time.Duration(i+1)*s.length))); err != nil {
-			t.Fatal(err)
-		}
+		write(srv, s.window(sceneWindows+i, now.Add(time.Duration(i+1)*s.length)))
 		b.wait(t, fmt.Sprintf(`document.querySelector("#network-note").textContent.startsWith("80 hops × %d windows")`, 21+i))
 	}
 	if after := eval[string](t, b, layout); after != before {
@@ -366,11 +365,9 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 		t.Errorf("with malformed datagrams only the page says %q", got)
 	}
 	// Only an exporter is known, which has no hop to draw.
-	if err := srv.Write(t.Context(), &sink.Batch{Points: []sink.Point{{
-		Measurement: "exporter", Time: now.Add(-time.Minute).UnixNano(), Tags: []sink.Tag{{Key: "address", Value: "192.0.2.1"}}, Fields: []sink.Field{sink.IntField("reports", 4)},
-	}}}); err != nil {
-		t.Fatal(err)
-	}
+	write(srv, sink.NewWindow(&inference.Window{End: now.Add(-time.Minute).UnixNano(), Exporters: []inference.ExporterStats{
+		{ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{192, 0, 2, 1})}, Reports: 4},
+	}}, nil))
 	b.wait(t, `document.querySelector(".bitmap-none").textContent === "No hop has been reported in the kept windows."`)
 	newScene(1, 20, 4).fill(srv, 3, now)
 	b.wait(t, `document.querySelector(".bitmap-none").hidden`)
@@ -379,7 +376,7 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 	b.check(t)
 }
 
-// hostile are names that would do harm where text becomes markup.
+// hostile are texts that would do harm where text becomes markup.
 var hostile = []string{
 	`<script>window.harm=1</script>`, `<img src=x onerror="window.harm=1">`, `"><svg onload=window.harm=1>`, `</script><script>window.harm=1</script>`,
 	`javascript:window.harm=1`, "'+(window.harm=1)+'", "${window.harm=1}", "\u202enetwork\u2028\x00\x1b[31m", "\xff\xfe<b>", strings.Repeat("W", 256),
@@ -395,22 +392,21 @@ func testPageHostile(t *testing.T, parent context.Context) {
 		return s
 	}
 	srv := serve(t, DefaultConfig(), deps)
-	var b sink.Batch
+	// Names of hops, flows and exporters are made of numbers; the longest of them come beside the texts.
+	const largest = 1<<32 - 1
+	w := &inference.Window{End: now.UnixNano()}
 	var found []inference.Finding
 	for i, h := range hostile {
-		at := now.UnixNano()
-		latency := []sink.Field{sink.IntField("count", 5), sink.IntField("latency_p50", 500), sink.IntField("latency_p99", int64(1000*(i+1))), sink.IntField("packets", int64(i+1))}
-		b.Points = append(b.Points,
-			sink.Point{Measurement: "hop", Time: at, Tags: []sink.Tag{{Key: "egress_if", Value: h}, {Key: "node", Value: h}}, Fields: latency},
-			sink.Point{Measurement: "flow", Time: at, Tags: []sink.Tag{{Key: "flow", Value: h}, {Key: "hop", Value: "0"}}, Fields: append(latency, sink.StringField("node", h))},
-			sink.Point{Measurement: "path", Time: at, Tags: []sink.Tag{{Key: "flow", Value: h}}, Fields: []sink.Field{sink.StringField("nodes", h), sink.StringField("before", h)}},
-			sink.Point{Measurement: "exporter", Time: at, Tags: []sink.Tag{{Key: "address", Value: h}, {Key: "hw_id", Value: h}, {Key: "node", Value: h}}, Fields: []sink.Field{sink.IntField("reports", 5)}})
-		found = append(found, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Severity: inference.Warning, Start: at, Node: 7, Text: h})
+		hop := inference.HopKey{Node: largest - uint32(i), EgressIf: largest}
+		latency := inference.Summary{Count: 5, P50: 500, P99: uint64(1000 * (i + 1))}
+		flow := mustFlow(fmt.Sprintf("[2001:db8:1234:5678:9abc:def0:1234:%x]:65535 > [2001:db8:1234:5678:9abc:def0:1234:5678]:65535 proto 255", 0x1000+i))
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: hop, Count: 5, Latency: latency})
+		w.Flows = append(w.Flows, inference.FlowStats{Key: flow, Packets: uint64(i + 1), Hops: []inference.FlowHop{{HopKey: hop, Latency: latency}}})
+		w.Paths = append(w.Paths, inference.PathChange{Time: w.End, Flow: flow, From: []inference.HopKey{hop}, To: []inference.HopKey{hop}})
+		w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flow.Src, Node: largest, HWID: 255}, Reports: 5})
+		found = append(found, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Severity: inference.Warning, Start: w.End, Node: 7, Text: h})
 	}
-	if err := srv.Write(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
-	srv.Findings(found)
+	write(srv, sink.NewWindow(w, found))
 	tab := openTab(t, parent, srv)
 	tab.do(t, chromedp.Navigate(srv.URL()))
 	tab.wait(t, loaded)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
@@ -15,8 +14,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// scene makes up the points of a small network: a fat tree of 20 switches with one link that congests, one switch that
-// goes silent for a while, a flow that changes its path. The same seed gives the same points.
+// scene makes up the windows of a small network: a fat tree of 20 switches with one link that congests, one switch that
+// goes silent for a while, a flow that changes its path. The same seed gives the same windows.
 type scene struct {
 	rng    *rand.Rand
 	hops   []sceneHop
@@ -30,7 +29,7 @@ type sceneHop struct {
 }
 
 type sceneFlow struct {
-	key   string
+	key   decode.FlowKey
 	path  []int // hops by index
 	other []int
 	rate  float64
@@ -59,8 +58,8 @@ func newScene(seed uint64, nodes, ports int) *scene {
 	}
 	for i := range 26 {
 		f := sceneFlow{
-			key: fmt.Sprintf("10.%d.%d.2:%d > 10.%d.%d.3:%d %s", i%4, i%2, 32768+97*i, (i+2)%4, (i+1)%2, []int{443, 5201, 9000, 53}[i%4],
-				[]string{"tcp", "tcp", "udp"}[i%3]),
+			key: mustFlow(fmt.Sprintf("10.%d.%d.2:%d > 10.%d.%d.3:%d %s", i%4, i%2, 32768+97*i, (i+2)%4, (i+1)%2, []int{443, 5201, 9000, 53}[i%4],
+				[]string{"tcp", "tcp", "udp"}[i%3])),
 			rate: 90000 / math.Pow(float64(i+1), 0.9),
 		}
 		for range []int{3, 5, 5}[i%3] {
@@ -76,10 +75,9 @@ func newScene(seed uint64, nodes, ports int) *scene {
 	return s
 }
 
-// batch makes the points of window i, which ends at end.
-func (s *scene) batch(i int, end time.Time) *sink.Batch {
-	b := &sink.Batch{}
-	at := end.UnixNano()
+// window makes window i, which ends at end, without findings.
+func (s *scene) window(i int, end time.Time) *sink.Window {
+	w := &inference.Window{Start: end.Add(-s.length).UnixNano(), End: end.UnixNano()}
 	wave := 1 + 0.35*math.Sin(float64(i)/17)
 	for k, h := range s.hops {
 		if h.node == sceneSilent && i >= sceneGapFrom && i < sceneGapTo {
@@ -94,22 +92,13 @@ func (s *scene) batch(i int, end time.Time) *sink.Batch {
 		p50 := h.base * wave * (1 + 0.1*s.rng.NormFloat64()) * math.Sqrt(heat)
 		p99 := p50 * (2.1 + 0.5*s.rng.Float64()) * math.Sqrt(heat)
 		queue := 1500 * h.load * wave * heat * heat * (0.5 + s.rng.Float64())
-		reports := 800 + s.rng.IntN(400)
-		b.Reports += uint64(reports)
-		fields := []sink.Field{sink.IntField("count", int64(reports))}
-		for _, f := range []struct {
-			key string
-			v   float64
-		}{
-			{"latency_p50", p50}, {"latency_p90", p50 + (p99-p50)*0.6}, {"latency_p99", p99}, {"latency_max", p99 * 1.4},
-			{"queue_p50", max(0, queue*0.3-100)}, {"queue_p99", queue}, {"queue_max", queue * 1.3},
-		} {
-			fields = append(fields, sink.IntField(f.key, int64(f.v)))
-		}
-		fields = append(fields, sink.FloatField("tx_utilization_max", min(1, h.load*wave*math.Sqrt(heat))))
-		b.Points = append(b.Points, sink.Point{
-			Measurement: "hop", Time: at, Fields: fields,
-			Tags: []sink.Tag{{Key: "egress_if", Value: strconv.Itoa(h.egressIf)}, {Key: "node", Value: strconv.Itoa(h.node)}},
+		reports := uint64(800 + s.rng.IntN(400))
+		w.Reports += reports
+		w.Hops = append(w.Hops, inference.HopStats{
+			HopKey: h.key(), Count: reports,
+			Latency:     inference.Summary{Count: reports, P50: uint64(p50), P90: uint64(p50 + (p99-p50)*0.6), P99: uint64(p99), Max: uint64(p99 * 1.4)},
+			Queue:       inference.Summary{Count: reports, P50: uint64(max(0, queue*0.3-100)), P99: uint64(queue), Max: uint64(queue * 1.3)},
+			Utilization: min(1, h.load*wave*math.Sqrt(heat)), HasUtilization: true,
 		})
 	}
 	for k, f := range s.flows {
@@ -117,29 +106,21 @@ func (s *scene) batch(i int, end time.Time) *sink.Batch {
 		if k == 1 && i >= sceneChangeAt {
 			path = f.other
 		}
-		for pos, hop := range path {
+		stats := inference.FlowStats{Key: f.key, PathID: 0xa1}
+		for _, hop := range path {
 			h := s.hops[hop]
 			p99 := h.base * wave * 2.3
 			if hop == sceneHot && i >= sceneHotFrom {
 				p99 *= 30
 			}
-			b.Points = append(b.Points, sink.Point{
-				Measurement: "flow", Time: at, Tags: []sink.Tag{{Key: "flow", Value: f.key}, {Key: "hop", Value: strconv.Itoa(pos)}},
-				Fields: []sink.Field{
-					sink.IntField("packets", int64(f.rate*(0.9+0.2*s.rng.Float64()))), sink.StringField("node", strconv.Itoa(h.node)),
-					sink.IntField("egress_if", int64(h.egressIf)), sink.StringField("path", "00000000000000a1"),
-					sink.IntField("latency_p50", int64(p99/2.3)), sink.IntField("latency_p99", int64(p99)), sink.IntField("queue_p99", int64(p99/3)),
-				},
+			stats.Packets = max(stats.Packets, uint64(f.rate*(0.9+0.2*s.rng.Float64())))
+			stats.Hops = append(stats.Hops, inference.FlowHop{
+				HopKey: h.key(), Latency: inference.Summary{Count: 1, P50: uint64(p99 / 2.3), P99: uint64(p99)}, Queue: inference.Summary{Count: 1, P99: uint64(p99 / 3)},
 			})
 		}
+		w.Flows = append(w.Flows, stats)
 		if k == 1 && i == sceneChangeAt {
-			b.Points = append(b.Points, sink.Point{
-				Measurement: "path", Time: at, Tags: []sink.Tag{{Key: "flow", Value: f.key}},
-				Fields: []sink.Field{
-					sink.IntField("hops", int64(len(path))), sink.IntField("changes", 1), sink.IntField("packets", 412_000),
-					sink.StringField("before", s.pathNodes(f.path)), sink.StringField("nodes", s.pathNodes(f.other)),
-				},
-			})
+			w.Paths = append(w.Paths, inference.PathChange{Time: w.End, Flow: f.key, From: s.hopKeys(f.path), To: s.hopKeys(f.other), Changes: 1, Packets: 412_000})
 		}
 	}
 	for n := 1; n <= min(20, s.hops[len(s.hops)-1].node); n++ {
@@ -150,46 +131,58 @@ func (s *scene) batch(i int, end time.Time) *sink.Batch {
 		if n == 5 && i > 100 {
 			lost = int64(s.rng.IntN(60))
 		}
-		b.Points = append(b.Points, sink.Point{
-			Measurement: "exporter", Time: at,
-			Tags: []sink.Tag{{Key: "address", Value: fmt.Sprintf("192.0.2.%d", n)}, {Key: "hw_id", Value: "0"}, {Key: "node", Value: strconv.Itoa(n)}},
-			Fields: []sink.Field{
-				sink.IntField("reports", int64(4000+s.rng.IntN(500))), sink.IntField("lost", lost), sink.IntField("duplicated", 0),
-				sink.IntField("reordered", int64(s.rng.IntN(3))), sink.IntField("restarts", 0), sink.IntField("malformed", 0),
-			},
+		w.Exporters = append(w.Exporters, inference.ExporterStats{
+			ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{192, 0, 2, byte(n)}), Node: uint32(n)},
+			Reports:     uint64(4000 + s.rng.IntN(500)), Lost: lost, Reordered: uint64(s.rng.IntN(3)), Sequenced: true,
 		})
 	}
-	return b
+	return sink.NewWindow(w, nil)
 }
 
-func (s *scene) pathNodes(path []int) string {
-	out := ""
-	for i, h := range path {
-		if i > 0 {
-			out += " > "
-		}
-		out += strconv.Itoa(s.hops[h].node)
+func (h *sceneHop) key() inference.HopKey {
+	return inference.HopKey{Node: uint32(h.node), EgressIf: uint32(h.egressIf)}
+}
+
+func (s *scene) hopKeys(path []int) (keys []inference.HopKey) {
+	for _, h := range path {
+		keys = append(keys, s.hops[h].key())
 	}
-	return out
+	return keys
+}
+
+// mustFlow reads the text of a flow in a test.
+func mustFlow(text string) decode.FlowKey {
+	k, err := decode.ParseFlow(text)
+	if err != nil {
+		panic(err)
+	}
+	return k
 }
 
 // fill writes all windows of the scene, the last of which ends at now.
 func (s *scene) fill(srv *Server, windows int, now time.Time) {
 	for i := range windows {
-		if err := srv.Write(context.Background(), s.batch(sceneWindows-windows+i, now.Add(-time.Duration(windows-1-i)*s.length))); err != nil {
-			panic(err)
-		}
+		write(srv, s.window(sceneWindows-windows+i, now.Add(-time.Duration(windows-1-i)*s.length)))
 	}
+}
+
+// write gives srv a window, which it never refuses.
+func write(srv *Server, w *sink.Window) {
+	if err := srv.WriteWindow(context.Background(), w); err != nil {
+		panic(err)
+	}
+}
+
+// tell gives srv a window that has nothing but findings.
+func tell(srv *Server, list []inference.Finding) {
+	write(srv, sink.NewWindow(&inference.Window{}, list))
 }
 
 // findings of the scene: two open ones, and some that ended.
 func (s *scene) findings(now time.Time) []inference.Finding {
 	at := func(window int) int64 { return now.Add(-time.Duration(sceneWindows-1-window) * s.length).UnixNano() }
 	hot := s.hops[sceneHot]
-	key := decode.FlowKey{
-		Src: decode.AddrFrom(netip.MustParseAddr("10.1.1.2")), Dst: decode.AddrFrom(netip.MustParseAddr("10.3.0.3")),
-		SrcPort: 32865, DstPort: 5201, Proto: 6, IPVersion: 4,
-	}
+	key := mustFlow("10.1.1.2:32865 > 10.3.0.3:5201 tcp")
 	return []inference.Finding{
 		{ID: 11, Kind: inference.HighLatency, Severity: inference.Critical, Start: at(sceneHotFrom + 1), Updated: at(169), Node: uint32(hot.node), EgressIf: uint32(hot.egressIf),
 			Value: 412000, Baseline: 6100, Text: "p99 latency is 412 µs, 67 times the median of the last 120 windows (6.1 µs)."},

@@ -54,11 +54,9 @@ type Setting struct {
 
 // Stats counts what the server did.
 type Stats struct {
-	Points          uint64 // kept
-	PointsLate      uint64 // older than the oldest kept window
-	PointsInvalid   uint64 // without the tags of their series, or with names longer than 256 bytes
-	PointsUnknown   uint64 // of other measurements
-	SeriesRefused   uint64 // points of new series for which there was no room
+	Windows         uint64 // taken
+	Late            uint64 // windows and path changes that are older than what is kept
+	SeriesRefused   uint64 // rows of new hops, flows and exporters for which there was no room
 	SeriesEvicted   uint64
 	FindingsEvicted uint64
 
@@ -84,7 +82,7 @@ type Server struct {
 	handler     http.Handler
 	listener    net.Listener
 	stopping    chan struct{} // closed when Serve ends
-	dirty       chan struct{} // a batch was written
+	dirty       chan struct{} // a window was written
 	streamSlots chan struct{}
 	started     atomic.Bool
 
@@ -92,8 +90,6 @@ type Server struct {
 		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors atomic.Uint64
 	}
 }
-
-var _ sink.Writer = (*Server)(nil)
 
 // New checks the configuration and reads the token and the certificate.
 func New(cfg Config, deps Deps) (*Server, error) {
@@ -112,7 +108,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, deps: deps, history: newHistory(&cfg), ring: newRing(),
-		findings: findings{max: cfg.MaxFindings, all: map[uint64]finding{}},
+		findings: findings{max: cfg.MaxFindings, all: map[uint64]inference.Finding{}},
 		stopping: make(chan struct{}), dirty: make(chan struct{}, 1), streamSlots: make(chan struct{}, cfg.MaxStreams),
 	}
 	token := ""
@@ -140,26 +136,19 @@ func New(cfg Config, deps Deps) (*Server, error) {
 // Name is the sink's name.
 func (s *Server) Name() string { return "web" }
 
-// Write keeps the points for the page. It never fails and never waits for a client.
-func (s *Server) Write(_ context.Context, b *sink.Batch) error {
-	s.history.add(b)
+// WriteWindow keeps of w what the page shows, and tells its findings to every open page. It holds on to nothing that
+// belongs to w, never fails and never waits for a client. Windows come from one goroutine, in the order of their ends.
+func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
+	s.history.add(w.Window)
 	select {
 	case s.dirty <- struct{}{}:
 	default:
 	}
-	return nil
-}
-
-// Close does nothing: the page stays as long as Serve runs, and memory needs no closing.
-func (s *Server) Close() error { return nil }
-
-// Findings takes the latest state of findings and tells it to every open page. It may be called from any goroutine.
-func (s *Server) Findings(list []inference.Finding) {
-	for i := range list {
-		f := newFinding(&list[i])
-		s.findings.put(f)
-		s.ring.publishFinding(s.marshal(f))
+	for _, f := range w.Findings {
+		f = s.findings.take(f)
+		s.ring.publishFinding(s.marshal(newFinding(&f)))
 	}
+	return nil
 }
 
 // Handler is everything the server answers, without a socket.
@@ -235,7 +224,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // How often the page is told of news that come all the time.
 const (
-	settle      = 150 * time.Millisecond // a window may come in several batches
+	settle      = 150 * time.Millisecond // a window may come in several parts
 	ledgerEvery = time.Second
 )
 
@@ -287,7 +276,7 @@ func (s *Server) Stats() Stats {
 	h := s.history
 	h.mu.RLock()
 	st := Stats{
-		Points: h.points, PointsLate: h.late, PointsInvalid: h.invalid, PointsUnknown: h.unknown,
+		Windows: h.kept, Late: h.late,
 		SeriesRefused: h.hops.refused + h.flows.refused + h.exporters.refused,
 		SeriesEvicted: h.hops.evicted + h.flows.evicted + h.exporters.evicted,
 	}

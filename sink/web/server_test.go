@@ -14,9 +14,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -112,12 +112,12 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("Serve ended after %v with %v", time.Since(begin), err)
 		}
 		// Written after the end: kept, and nothing hangs.
-		if err := s.Write(context.Background(), &sink.Batch{Points: []sink.Point{hopPoint("1", "1", second)}}); err != nil {
+		w := hopWindow(second, hopAt(1, 1, 5))
+		if err := s.WriteWindow(context.Background(), sink.NewWindow(w, findingN(1))); err != nil {
 			t.Error(err)
 		}
-		s.Findings(findingN(1))
-		if err := s.Close(); err != nil {
-			t.Error(err)
+		if st := s.Stats(); st.Windows != 1 {
+			t.Errorf("%+v, want one window", st)
 		}
 	})
 }
@@ -307,22 +307,16 @@ func TestConcurrent(t *testing.T) {
 	wg.Go(func() {
 		defer close(done)
 		for i := range 300 {
-			at := int64(i) * second
-			b := &sink.Batch{Reports: 1}
+			w := hopWindow(int64(i) * second)
+			w.Reports = 1
 			for n := range 20 {
-				b.Points = append(b.Points, hopPoint(strconv.Itoa(n+i%7), "1", at, sink.IntField("latency_p99", 5)), flowPoint(strconv.Itoa(n+i%5), n%4, "1", at, sink.IntField("packets", 5)))
+				w.Hops = append(w.Hops, hopAt(uint32(n+i%7), 1, 5))
+				w.Flows = append(w.Flows, flowOf(n+i%5, 5, make([]uint32, 1+n%4)...))
 			}
-			if err := srv.Write(context.Background(), b); err != nil {
-				t.Error(err)
-			}
+			write(srv, sink.NewWindow(w, []inference.Finding{{ID: uint64(i % 40), End: int64(i % 2)}}))
 		}
 	})
-	wg.Go(func() {
-		for i := range 300 {
-			srv.Findings([]inference.Finding{{ID: uint64(i % 40), End: int64(i % 2)}})
-		}
-	})
-	for _, path := range []string{"/api/status", "/api/windows", "/api/hops", "/api/hop?node=3&egress_if=1", "/api/flows?q=1", "/api/flow?key=3", "/api/exporters", "/api/findings", "/api/ledger"} {
+	for _, path := range []string{"/api/status", "/api/windows", "/api/hops", "/api/hop?node=3&egress_if=1", "/api/flows?q=1", "/api/flow?key=" + url.QueryEscape(flowN(3).String()), "/api/exporters", "/api/findings", "/api/ledger"} {
 		wg.Go(func() {
 			for {
 				select {

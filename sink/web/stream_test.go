@@ -167,14 +167,14 @@ func TestStream(t *testing.T) {
 		if id, _ := st.want(t, "hello"); id != s.ring.id(0) {
 			t.Errorf("hello has id %q, want %q", id, s.ring.id(0))
 		}
-		s.Findings(findingN(1))
+		tell(s.Server, findingN(1))
 		if _, data := st.want(t, "finding", "ledger"); !strings.Contains(data, `"text":"finding 1"`) {
 			t.Errorf("finding: %s", data)
 		}
-		for range 3 { // three batches of one window are one event
-			if err := s.Write(t.Context(), &sink.Batch{Reports: 5, Points: []sink.Point{hopPoint("1", "1", 7*second)}}); err != nil {
-				t.Fatal(err)
-			}
+		for range 3 { // three parts of one window are one event
+			w := hopWindow(7*second, hopAt(1, 1, 5))
+			w.Reports = 5
+			write(s.Server, sink.NewWindow(w, nil))
 		}
 		if _, data := st.want(t, "window"); data != `{"end_ms":7000,"reports":15,"hops":1}` {
 			t.Errorf("window: %s", data)
@@ -200,14 +200,11 @@ func TestStreamResume(t *testing.T) {
 		s := runPiped(t, DefaultConfig(), sceneDeps(sceneTime))
 		st := s.open(t, "")
 		st.want(t, "hello")
-		s.Findings(findingN(1))
+		tell(s.Server, findingN(1))
 		last, _ := st.want(t, "finding", "ledger")
 		_ = st.conn.Close() // the connection breaks
 		for n := 2; n < 50; n++ {
-			s.Findings(findingN(n))
-			if err := s.Write(t.Context(), &sink.Batch{Points: []sink.Point{hopPoint("1", "1", int64(n)*second)}}); err != nil {
-				t.Fatal(err)
-			}
+			write(s.Server, sink.NewWindow(hopWindow(int64(n)*second, hopAt(1, 1, 5)), findingN(n)))
 			time.Sleep(time.Second)
 		}
 		st = s.open(t, last)
@@ -231,7 +228,7 @@ func TestStreamResume(t *testing.T) {
 				if windows != 1 || ledgers != 1 {
 					t.Errorf("%d windows and %d ledgers were resumed, want the last of each", windows, ledgers)
 				}
-				s.Findings(findingN(50))
+				tell(s.Server, findingN(50))
 				st.want(t, "finding", "ledger", "window")
 				return
 			default:
@@ -244,10 +241,10 @@ func TestStreamResume(t *testing.T) {
 func TestStreamReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := runPiped(t, DefaultConfig(), sceneDeps(sceneTime))
-		s.Findings(findingN(0))
+		tell(s.Server, findingN(0))
 		first := s.ring.id(0)
 		for n := range ringEvents {
-			s.Findings(findingN(n))
+			tell(s.Server, findingN(n))
 		}
 		last := s.ring.id(ringEvents + 1)
 		for name, id := range map[string]string{
@@ -289,8 +286,8 @@ func TestStreamSlowClient(t *testing.T) {
 		slow.want(t, "hello")
 		quick.want(t, "hello")
 		for n := range 3 * ringEvents {
-			s.Findings(findingN(n))
-			if _, data := quick.want(t, "finding", "ledger", "ping"); !strings.Contains(data, fmt.Sprintf(`"finding %d"`, n)) {
+			tell(s.Server, findingN(n))
+			if _, data := quick.want(t, "finding", "ledger", "ping", "window"); !strings.Contains(data, fmt.Sprintf(`"finding %d"`, n)) {
 				t.Fatalf("the other client got %s, want finding %d", data, n)
 			}
 		}

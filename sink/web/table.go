@@ -8,7 +8,7 @@ type series interface{ lastSeen() uint64 }
 type table[K comparable, V series] struct {
 	max     int
 	all     map[K]V
-	refused uint64 // new keys for which there was no room
+	refused uint64 // rows of new keys for which there was no room
 	evicted uint64
 	fullIn  uint64 // window in which every entry was seen: no room before the next
 }
@@ -22,11 +22,12 @@ func (t *table[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
-// put adds what build makes, if there is or can be room for it in window n.
-func (t *table[K, V]) put(k K, n uint64, build func() V) (V, bool) {
+// put adds what build makes, if there is or can be room for it in window n. Otherwise it counts the rows that window n
+// has of it as refused.
+func (t *table[K, V]) put(k K, n uint64, rows int, build func() V) (V, bool) {
 	if len(t.all) >= t.max && (t.fullIn == n || !t.makeRoom(n)) {
 		t.fullIn = n
-		t.refused++
+		t.refused += uint64(rows)
 		var zero V
 		return zero, false
 	}

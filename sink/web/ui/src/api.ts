@@ -75,7 +75,7 @@ export interface FlowSeries {
 export type Severity = "info" | "warning" | "critical";
 
 export interface Finding {
-  id: string;
+  id: string; // 16 hexadecimal digits
   kind: string;
   severity: Severity;
   start_ms: number;
@@ -128,14 +128,14 @@ export interface Ledger { now_ms: number; reports_per_second: number; balances: 
 // NotSignedIn is thrown when the token is missing or was changed.
 export class NotSignedIn extends Error {}
 
-// NotFound is thrown for what the server no longer keeps.
+// NotFound is thrown for what the server no longer keeps, and for a name in the page's address that is none.
 export class NotFound extends Error {}
 
 export async function ask<T>(path: string, query: Record<string, string | number> = {}): Promise<T> {
   const q = new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])).toString();
   const answer = await fetch(`/api/${path}${q ? `?${q}` : ""}`, { headers: { Accept: "application/json" }, credentials: "same-origin" });
   if (answer.status === 401) throw new NotSignedIn();
-  if (answer.status === 404) throw new NotFound();
+  if (answer.status === 404 || answer.status === 400) throw new NotFound();
   if (!answer.ok) throw new Error(`${path}: the collector answered ${answer.status}`);
   return (await answer.json()) as T;
 }

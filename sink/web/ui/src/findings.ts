@@ -31,7 +31,7 @@ export class FindingsView {
 
   get open(): Finding[] {
     return [...this.all.values()].filter((f) => f.end_ms === 0)
-      .sort((a, b) => rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || Number(b.id) - Number(a.id));
+      .sort((a, b) => rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || compareIDs(b, a));
   }
 
   get every(): Iterable<Finding> {
@@ -59,7 +59,7 @@ export class FindingsView {
   }
 
   private ended(): Finding[] {
-    return [...this.all.values()].filter((f) => f.end_ms !== 0).sort((a, b) => b.end_ms - a.end_ms || Number(b.id) - Number(a.id));
+    return [...this.all.values()].filter((f) => f.end_ms !== 0).sort((a, b) => b.end_ms - a.end_ms || compareIDs(b, a));
   }
 
   private draw(): void {
@@ -109,6 +109,9 @@ export class FindingsView {
     setText(part("text"), f.text);
   }
 }
+
+// compareIDs orders findings by their identifiers, which all have the same number of digits.
+const compareIDs = (a: Finding, b: Finding): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 function placeName(f: Finding): string {
   if (f.flow && !f.egress_if) return f.node ? `Node ${f.node} · ${f.flow}` : f.flow;
