@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 )
 
 // asker talks to the page's API of a running collector.
@@ -25,6 +28,15 @@ func (a *asker) flags(c *cobra.Command) {
 	f.StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector")
 	f.StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
 	f.StringVar(&a.format, "format", "table", "table or json")
+}
+
+// hopName is a hop in an answer, which has to be one.
+type hopName struct{ inference.HopKey }
+
+// UnmarshalText reads the hop.
+func (h *hopName) UnmarshalText(text []byte) (err error) {
+	h.HopKey, err = inference.ParseHop(string(text))
+	return err
 }
 
 // maxAnswer bounds what a collector may answer.
@@ -98,7 +110,7 @@ func topCommand() *cobra.Command {
 			Total         int
 			RecentWindows int `json:"recent_windows"`
 			Hops          []struct {
-				Node     string
+				Node     hopName
 				EgressIf string `json:"egress_if"`
 				LastMS   int64  `json:"last_ms"`
 				Count    *float64
@@ -152,7 +164,7 @@ type flowAnswer struct {
 	Packets float64
 	Changes uint64
 	Path    []struct {
-		Node       string
+		Node       hopName
 		EgressIf   string   `json:"egress_if"`
 		LatencyP50 *float64 `json:"latency_p50_ns"`
 		LatencyP99 *float64 `json:"latency_p99_ns"`
@@ -161,11 +173,11 @@ type flowAnswer struct {
 }
 
 func (f *flowAnswer) nodes() string {
-	var nodes []string
+	var path []inference.HopKey
 	for _, h := range f.Path {
-		nodes = append(nodes, h.Node)
+		path = append(path, h.Node.HopKey)
 	}
-	return strings.Join(nodes, " > ")
+	return inference.NodePath(path)
 }
 
 func (a *asker) flows(ctx context.Context, w io.Writer) error {
@@ -186,15 +198,12 @@ func (a *asker) flows(ctx context.Context, w io.Writer) error {
 }
 
 func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
-	var got struct {
-		Flow    flowAnswer
-		Changes []struct {
-			AtMS   int64 `json:"at_ms"`
-			Before []string
-			After  []string
-		}
+	k, err := decode.ParseFlow(key)
+	if err != nil {
+		return usagef("%w", err)
 	}
-	if err := a.get(ctx, "/api/flow?"+url.Values{"key": {key}}.Encode(), &got, w); err != nil || a.format == "json" {
+	var got struct{ Flow flowAnswer }
+	if err := a.get(ctx, "/api/flow?"+url.Values{"key": {k.String()}}.Encode(), &got, w); err != nil || a.format == "json" {
 		return err
 	}
 	f := &got.Flow

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// TestAsk asks a page that has seen one window.
+func TestAsk(t *testing.T) {
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := decode.ParseFlow("10.0.0.1:80 > 10.0.0.2:53 udp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := inference.Summary{Count: 3, P50: 1000, P90: 1500, P99: 2000, Max: 2500}
+	w := sink.NewWindow(&inference.Window{
+		End: time.Unix(1_800_000_000, 0).UnixNano(), Reports: 3,
+		Hops: []inference.HopStats{
+			{HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: 3, Latency: slow}, {HopKey: inference.HopKey{Other: true}, Count: 1},
+		},
+		Flows: []inference.FlowStats{{Key: key, Packets: 3, Hops: []inference.FlowHop{
+			{HopKey: inference.HopKey{Node: 1, EgressIf: 2}}, {HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Latency: slow},
+		}}},
+	}, nil)
+	if err := page.WriteWindow(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.Handler())
+	defer server.Close()
+
+	flow := "10.0.0.1:80 > 10.0.0.2:53 udp\n3 packets lately, path 1 > 7, changed 0 times\n\n" +
+		"hop  node  egress  p50  p99  queue p99\n0    1     2       -    -    -\n1    7     3       1µs  2µs  -\n"
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string // what is printed, or a part of the error
+	}{
+		{[]string{"flow"}, 0, "packets  flow                           path   changes\n3        10.0.0.1:80 > 10.0.0.2:53 udp  1 > 7  0\n"},
+		{[]string{"flow", "10.0.0.1:80 > 10.0.0.2:53 udp"}, 0, flow},
+		{[]string{"flow", "10.0.0.1:80 > 10.0.0.2:53/17"}, 0, flow}, // as the summary of a run writes it
+		{[]string{"flow", "10.0.0.1:80>10.0.0.2:53 proto 17"}, 0, flow},
+		{[]string{"flow", "10.0.0.2:53 > 10.0.0.1:80 udp"}, 1, `no flow 10.0.0.2:53 > 10.0.0.1:80 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`},
+		{[]string{"flow", "10.0.0.1"}, 2, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
+		{[]string{"top", "--sort", "latency"}, 1, `sort: "latency" is not one of [latency_p50`},
+	} {
+		status := 0
+		cmd := program(append(c.args, "--url", server.URL)...)
+		var failure strings.Builder
+		cmd.Stderr = &failure
+		out, err := cmd.Output()
+		if err != nil {
+			status = cmd.ProcessState.ExitCode()
+		}
+		if status != c.status || status == 0 && string(out) != c.want || status != 0 && !strings.Contains(failure.String(), c.want) {
+			t.Errorf("hopscope %q: status %d\n%s%s\nwant status %d\n%s", c.args, status, out, failure.String(), c.status, c.want)
+		}
+	}
+	top, err := program("top", "--url", server.URL).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"node", "7      3       3        1µs", "other  other   1        -"} {
+		if lines := strings.Split(string(top), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[i], want) {
+			t.Errorf("hopscope top: line %d does not begin with %q\n%s", i, want, top)
+		}
+	}
+}
