@@ -45,7 +45,6 @@ var contestants = []struct {
 	name string
 	new  func(seed int) sketch
 }{
-	{"hopscope-kll", func(seed int) sketch { return kll.New[uint16](200, uint64(seed)) }},
 	{"hopscope-tiny", func(seed int) sketch { return &tiny{rng: kll.Rand(seed)} }},
 	{"datasketches-kll", func(int) sketch {
 		s, err := datasketches.NewKllItemsSketchWithDefault[int64](common.ItemSketchLongComparator(false), common.ItemSketchLongSerDe{})

@@ -1,7 +1,6 @@
 package kll
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +11,7 @@ import (
 
 // worst is the largest error over all ranks: between the share of values and the estimated share that is not larger
 // than v, for every v. items and weights are those of the sketch, in order.
-func worst[T Number](values *exact.Values[T], items []T, weights []uint64) float64 {
+func worst(values *exact.Values[uint16], items []uint16, weights []uint64) float64 {
 	var total uint64
 	for _, w := range weights {
 		total += w
@@ -29,16 +28,6 @@ func worst[T Number](values *exact.Values[T], items []T, weights []uint64) float
 		err = max(err, math.Abs(float64(below)/t-float64(notMore)/n))
 	}
 	return err
-}
-
-func contents[T Number](s *Sketch[T]) (items []T, weights []uint64) {
-	for c := newCursor(s); ; {
-		v, w := c.next()
-		if w == 0 {
-			return items, weights
-		}
-		items, weights = append(items, v), append(weights, w)
-	}
 }
 
 func (t *Tiny) contents() (items []uint16, weights []uint64) {
@@ -102,101 +91,4 @@ func identity(i, _ int) uint32 { return uint32(i) }
 
 func shuffle(v []uint32, r *rand.Rand) {
 	r.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
-}
-
-// The bound, for a length at which the error is largest: just after the heaviest level was halved.
-func TestErrorBound(t *testing.T) {
-	const trials = 150
-	for _, k := range []int{8, 25, 100, 200} {
-		for _, st := range streams {
-			t.Run(fmt.Sprintf("k=%d/%s", k, st.name), func(t *testing.T) {
-				t.Parallel()
-				n := worstLength(k)
-				if testing.Short() {
-					n /= 16
-				}
-				var values exact.Values[uint32]
-				for i := range n {
-					values.Update(st.value(i, n))
-				}
-				values.Sorted()
-				v := make([]uint32, n)
-				bad, sum := 0, 0.0
-				for seed := range uint64(trials) {
-					r := rand.New(rand.NewPCG(seed, uint64(k)))
-					copy(v, values.Sorted())
-					st.order(v, r)
-					s := New[uint32](k, seed)
-					for _, x := range v {
-						s.Update(x)
-					}
-					items, weights := contents(s)
-					err := worst(&values, items, weights)
-					if sum += err; err > ErrorBound(k) {
-						bad++
-					}
-				}
-				t.Logf("%d of %d streams of %d values exceed %.4f, mean error %.4f", bad, trials, n, ErrorBound(k), sum/trials)
-				if bad >= allowed(trials, 0.01) {
-					t.Errorf("%d of %d streams of %d values exceed %.4f, mean error %.4f; want below %d", bad, trials, n, ErrorBound(k), sum/trials, allowed(trials, 0.01))
-				}
-			})
-		}
-	}
-}
-
-// worstLength is where a sketch of shuffled values has just got its ninth level.
-func worstLength(k int) int {
-	s := New[uint32](k, 1)
-	for r := rand.New(rand.NewPCG(1, 1)); s.base == 0 && s.top < 8; {
-		s.Update(r.Uint32())
-	}
-	return int(s.count) + 2*k
-}
-
-// Merges in any shape keep the bound: many small ones, equal halves, different bases.
-func TestErrorBoundAfterMerge(t *testing.T) {
-	const trials, n = 150, 40_000
-	for _, k := range []int{8, 25, 200} {
-		for _, parts := range []int{2, 7, 500} {
-			t.Run(fmt.Sprintf("k=%d/parts=%d", k, parts), func(t *testing.T) {
-				t.Parallel()
-				var values exact.Values[uint32]
-				for i := range n {
-					values.Update(uint32(i))
-				}
-				values.Sorted()
-				bad, sum := 0, 0.0
-				for seed := range uint64(trials) {
-					r := rand.New(rand.NewPCG(seed, uint64(parts)))
-					s := make([]*Sketch[uint32], parts)
-					for i := range s {
-						s[i] = New[uint32](k, r.Uint64())
-					}
-					for _, x := range r.Perm(n) {
-						// Uneven parts: the first gets half of all values.
-						i := max(r.IntN(2*parts)-parts, 0)
-						s[i].Update(uint32(x))
-					}
-					for len(s) > 1 { // two at random
-						i := r.IntN(len(s))
-						a := s[i]
-						s = slices.Delete(s, i, i+1)
-						s[r.IntN(len(s))].Merge(a)
-					}
-					if s[0].Count() != n || s[0].Min() != 0 || s[0].Max() != n-1 {
-						t.Fatalf("seed %d: Count, Min, Max = %d, %d, %d, want %d, 0, %d", seed, s[0].Count(), s[0].Min(), s[0].Max(), n, n-1)
-					}
-					items, weights := contents(s[0])
-					err := worst(&values, items, weights)
-					if sum += err; err > ErrorBound(k) {
-						bad++
-					}
-				}
-				if bad >= allowed(trials, 0.01) {
-					t.Errorf("%d of %d exceed %.4f, mean error %.4f; want below %d", bad, trials, ErrorBound(k), sum/trials, allowed(trials, 0.01))
-				}
-			})
-		}
-	}
 }

@@ -3,7 +3,6 @@ package kll
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 )
 
@@ -13,52 +12,6 @@ func codes() (v [8192]uint16) {
 		v[i] = uint16(10000 + r.NormFloat64()*800)
 	}
 	return v
-}
-
-func BenchmarkUpdate(b *testing.B) {
-	v := codes()
-	b.Run("hot", func(b *testing.B) { // one sketch for ever: most values are sampled away
-		s, i := New[uint16](200, 1), 0
-		for b.Loop() {
-			s.Update(v[i&8191])
-			i++
-		}
-	})
-	for _, n := range []int{10_000, 100_000} { // the first n values, again and again
-		b.Run(fmt.Sprintf("hot/first=%d", n), func(b *testing.B) {
-			s, i := New[uint16](200, 1), 0
-			for b.Loop() {
-				if s.count == uint64(n) {
-					s.Reset()
-				}
-				s.Update(v[i&8191])
-				i++
-			}
-		})
-	}
-	b.Run("many=100000", func(b *testing.B) {
-		order := many()
-		ss := make([]Sketch[uint16], len(order))
-		for i := range ss { // 2 000 to 2 100 values each
-			if i < 100 {
-				ss[i].Init(200, uint64(i))
-				for j := range 2000 + i {
-					ss[i].Update(v[(j*7+i)&8191])
-				}
-			} else {
-				ss[i].CopyFrom(&ss[i%100])
-			}
-		}
-		runtime.GC()
-		i := 0
-		for b.Loop() {
-			ss[order[i]].Update(v[i&8191])
-			if i++; i == len(order) {
-				i = 0
-			}
-		}
-		b.ReportMetric(float64(ss[0].SizeBytes()), "B/sketch")
-	})
 }
 
 func many() []uint32 {
@@ -119,34 +72,4 @@ func BenchmarkTiny(b *testing.B) {
 			s.Quantiles(dst[:0], 0.5, 0.9, 0.99)
 		}
 	})
-}
-
-// Two full sketches of 100 000 values each; the copy that is merged into is part of it.
-func BenchmarkMerge(b *testing.B) {
-	v := codes()
-	x, y := New[uint16](200, 1), New[uint16](200, 2)
-	for i := range 100_000 {
-		x.Update(v[i&8191])
-		y.Update(v[i*7&8191])
-	}
-	var s Sketch[uint16]
-	s.CopyFrom(x)
-	b.ReportAllocs()
-	for b.Loop() {
-		s.CopyFrom(x)
-		s.Merge(y)
-	}
-}
-
-func BenchmarkQuantiles(b *testing.B) {
-	v := codes()
-	s := New[uint16](200, 1)
-	for i := range 100_000 {
-		s.Update(v[i&8191])
-	}
-	b.ReportAllocs()
-	var dst [3]uint16
-	for b.Loop() {
-		s.Quantiles(dst[:0], 0.5, 0.9, 0.99)
-	}
 }

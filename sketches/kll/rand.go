@@ -2,8 +2,8 @@ package kll
 
 import "math/bits"
 
-// Rand is a source of random bits: the wyrand generator, one multiplication a draw. Any value is a good seed. It is
-// meant for coin flips inside sketches and not for secrets.
+// Rand is a source of random bits: the wyrand generator, which takes one multiplication a draw. Any value is a good seed.
+// It is meant for coin flips inside sketches and not for secrets.
 type Rand uint64
 
 // Next gives the next 64 random bits.

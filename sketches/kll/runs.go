@@ -1,9 +1,9 @@
 package kll
 
-// halve compacts a level. items holds the lighter levels, then at lo the n items of the level, then the level above.
-// Every other item of the level, the first or the second of each two by from, merges with the level above; if n is
+// halve compacts a level. items holds the lighter levels, then from lo on the n items of the level, then the level above.
+// Of each two items of the level one merges with the level above: the first if from is 0, the second if it is 1. If n is
 // odd, the last item stays on its level. The first n/2 places of items become free.
-func halve[T Number](items []T, lo, n, from int) {
+func halve(items []uint16, lo, n, from int) {
 	half := n / 2
 	level := items[lo : lo+n]
 	for i := range half {
@@ -15,15 +15,16 @@ func halve[T Number](items []T, lo, n, from int) {
 	copy(items[half:], items[:lo])
 }
 
-// place adds a run to a level. items holds len(run) free places, then lighter levels of so many items, then the level.
-func place[T Number](items []T, lighter int, run []T) {
+// place adds a run to a level. items holds len(run) free places, then the lighter levels, which have that many items
+// together, then the level.
+func place(items []uint16, lighter int, run []uint16) {
 	copy(items, items[len(run):len(run)+lighter])
 	merge(items[lighter:], run)
 }
 
-// merge merges a into dst, whose last len(dst)-len(a) items are in order and whose first len(a) are free. Which one comes
-// next cannot be predicted, so there is no branch on it.
-func merge[T Number](dst, a []T) {
+// merge merges a into dst, whose first len(a) places are free and whose other items are in order, as those of a are. Which
+// of the two gives the next item cannot be predicted, so there is no branch on it.
+func merge(dst, a []uint16) {
 	i, j, w := 0, len(a), 0
 	for i < len(a) && j < len(dst) {
 		x, y := a[i], dst[j]

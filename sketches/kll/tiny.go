@@ -8,25 +8,25 @@ import (
 const (
 	tinyItems  = 50
 	tinyLevels = 4
-	tinyChunk  = bufItems
+	tinyChunk  = 16 // codes that are put in order and on the levels at once
 )
 
 // tinyShare is the number of items with which a level is due for compaction, by its distance from the heaviest one.
 var tinyShare = [tinyLevels]uint8{24, 12, 8, 6}
 
 // Tiny is a KLL sketch of 16-bit codes in 120 bytes without pointers, made to lie by the million inside other structs.
-// The zero value is empty and ready. Randomness is the caller's, so that the same input and the same [Rand] give the
-// same sketch.
+// The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the randomness, so that the same
+// input and the same [Rand] give the same sketch. It is not safe for concurrent use.
 //
-// Up to 50 codes it is exact. Beyond, with 99 % confidence the error of any one rank is at most 9 % and the largest over
-// all ranks at most [TinyErrorBound]; the 0.99-quantile is a value of rank 0.92 or more. The smallest and the largest
-// code are exact.
+// Up to 50 codes it is exact. Beyond that, each with 99 % confidence, the error of any one rank is at most 9 %, the largest
+// over all ranks is at most [TinyErrorBound], and the 0.99-quantile is a code of rank 0.92 or more. The smallest and the
+// largest code are exact.
 type Tiny struct {
 	count    uint64
 	min, max uint16
 	size     [tinyLevels]uint8 // items on each level; an item of level i weighs 2^(base+i)
 	used     uint8             // items on all levels
-	base     uint8             // lighter than level 0: of 2^base codes one is taken
+	base     uint8             // of every 2^base codes one is taken
 	coin     uint8             // by level: which half the last compaction kept
 	flip     uint8             // by level: set if the next compaction keeps the other half
 	// Free space, then the levels, lightest first, each in ascending order.
@@ -42,8 +42,8 @@ func (t *Tiny) Update(code uint16, r *Rand) {
 	t.Add(run[:], r)
 }
 
-// Add adds codes. Batches of 16 are faster than one code at a time, and more accurate: what is left out of a batch is
-// chosen after the batch was put in order.
+// Add adds codes. Batches of 16 are faster than one code at a time. They are also more accurate, because a batch is put
+// in order before it is decided which of its codes are left out.
 func (t *Tiny) Add(codes []uint16, r *Rand) {
 	for len(codes) > tinyChunk {
 		t.add(codes[:tinyChunk], r)
@@ -81,7 +81,7 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 		sortSmall(run[:n])
 	} else {
 		for i := copy(run[:], codes); i < len(run); i++ {
-			run[i] = math.MaxUint16 // sorts behind
+			run[i] = math.MaxUint16 // sorts behind the codes
 		}
 		sort16(&run)
 	}
@@ -91,11 +91,12 @@ func (t *Tiny) add(codes []uint16, r *Rand) {
 	t.insert(0, run[:n], r)
 }
 
-// AddSample adds n codes of which only a sample is known: one of each 2^w, chosen at random whatever the codes are.
-// largest is the largest of those that were left out; Min may miss the smallest one.
+// AddSample adds n codes of which only a sample is known: one of each 2^w, chosen at random without regard to the codes
+// themselves. largest is the largest of those that were left out. The smallest of them is not known, so Min may be too
+// large from then on.
 //
-// What is left out with a w of [Tiny.Base] would have been left out by the sketch itself. So whoever feeds several
-// sketches at once can decide for all of them, and do nothing for most codes.
+// If w is [Tiny.Base], the sketch would have left out as many codes itself. So whoever feeds several sketches at once can
+// draw once for all of them, and has no work with most codes.
 func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *Rand) {
 	if n == 0 {
 		return
@@ -113,7 +114,7 @@ func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *
 		k := copy(run[:], sample)
 		sample = sample[k:]
 		for i := k; i < len(run); i++ {
-			run[i] = math.MaxUint16 // sorts behind
+			run[i] = math.MaxUint16 // sorts behind the codes
 		}
 		sort16(&run)
 		t.min, t.max = min(t.min, run[0]), max(t.max, run[k-1])
@@ -121,15 +122,15 @@ func (t *Tiny) AddSample(sample []uint16, w uint8, n uint64, largest uint16, r *
 	}
 }
 
-// Base tells what is sampled: of 2^Base codes one is kept.
+// Base tells how much is left out: of every 2^Base codes one is taken.
 func (t *Tiny) Base() uint8 { return t.base }
 
-// put puts codes in ascending order, each of weight 2^w, on the level of that weight.
+// put puts codes, which come in ascending order and weigh 2^w each, on the level of that weight.
 func (t *Tiny) put(run []uint16, w int, r *Rand) {
 	for w >= int(t.base)+tinyLevels {
 		t.raise(r)
 	}
-	if d := int(t.base) - w; d > 0 { // too light: of 2^d neighbours one is taken
+	if d := int(t.base) - w; d > 0 { // too light for level 0: of 2^d neighbours one is taken
 		run = run[:strided(run, int(r.Next()&(1<<d-1)), 1<<d)]
 		w = int(t.base)
 	}
@@ -147,7 +148,7 @@ func strided(run []uint16, i, stride int) (n int) {
 	return n
 }
 
-// insert puts codes in ascending order, each of weight 2^(base+level), on a level.
+// insert puts codes, which come in ascending order and weigh 2^(base+level) each, on a level.
 func (t *Tiny) insert(level int, run []uint16, r *Rand) {
 	for tinyItems-int(t.used) < len(run) {
 		base := t.base
@@ -170,7 +171,7 @@ func (t *Tiny) insert(level int, run []uint16, r *Rand) {
 	t.used += uint8(len(run))
 }
 
-// compress compacts the lightest level that has its share, or else the one that is nearest to it.
+// compress compacts the lightest level that holds its share, or else the one that comes nearest to it.
 func (t *Tiny) compress(r *Rand) {
 	top := t.top()
 	best, ratio := 0, 0
@@ -220,7 +221,8 @@ func (t *Tiny) compact(h int, r *Rand) {
 	t.used -= uint8(n / 2)
 }
 
-// raise doubles the weight of level 0: its items move up with what was level 1, the odd one with even chance.
+// raise doubles the weight of level 0: it is compacted into what was level 1, which takes its place. An item that is left
+// over moves with a chance of one in two, and is forgotten otherwise.
 func (t *Tiny) raise(r *Rand) {
 	t.compact(0, r)
 	if t.size[0] != 0 {
@@ -251,7 +253,7 @@ func (t *Tiny) Merge(o *Tiny, r *Rand) {
 	t.min, t.max = min(t.min, other.min), max(t.max, other.max)
 	t.count += other.count
 	end := tinyItems
-	for i := tinyLevels - 1; i >= 0; i-- { // heavy first, so that base has risen before the light ones come
+	for i := tinyLevels - 1; i >= 0; i-- { // the heaviest first, so that base has risen before the light ones come
 		level := other.items[end-int(other.size[i]) : end]
 		end -= len(level)
 		for len(level) > 0 {
@@ -265,7 +267,7 @@ func (t *Tiny) Merge(o *Tiny, r *Rand) {
 // Count is the number of codes that were added.
 func (t *Tiny) Count() uint64 { return t.count }
 
-// Min is the smallest code, exactly; 0 if there is none.
+// Min is the smallest code, exactly unless [Tiny.AddSample] was used; 0 if there is none.
 func (t *Tiny) Min() uint16 { return t.min }
 
 // Max is the largest code, exactly; 0 if there is none.
