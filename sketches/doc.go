@@ -23,8 +23,8 @@
 // quantile.
 //
 // Values are turned into codes by [github.com/hopscope/hopscope/sketches/logcode] once, when they come in, and the codes
-// back into values when they go out, which is wrong by 0.05 % at most. Every sketch is a plain value with one owner; none
-// uses a lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes.
+// back into values when they go out, which is wrong by 0.05 % at most. Every sketch has one owner; none uses a
+// lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes.
 // All but flowtable merge.
 //
 // Package hugepage is no sketch: it makes the large slices that tables lie in.

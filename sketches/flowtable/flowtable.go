@@ -15,7 +15,6 @@
 package flowtable
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -31,19 +30,8 @@ const None = slotindex.None
 
 // Config bounds a table.
 type Config struct {
-	MemoryBytes int           `yaml:"memory_bytes" doc:"Memory of one flow table, index included; as many entries as fit are kept." range:"65536..1099511627776"`
-	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"A flow that was not seen for this long is evicted." range:"1s..24h"`
-}
-
-// DefaultConfig gives 256 MiB and one minute.
-func DefaultConfig() Config { return Config{MemoryBytes: 256 << 20, IdleTimeout: time.Minute} }
-
-// Validate reports what the tags of the fields cannot say.
-func (c *Config) Validate() error {
-	if c.MemoryBytes <= 0 || c.IdleTimeout <= 0 {
-		return errors.New("flow table: memory_bytes and idle_timeout must be above 0")
-	}
-	return nil
+	MemoryBytes int           // of one table, index included; as many entries as fit are kept
+	IdleTimeout time.Duration // an entry that was not seen for this long is evicted
 }
 
 // Reason says why an entry left the table.

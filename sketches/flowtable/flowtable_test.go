@@ -237,15 +237,3 @@ func TestSweep(t *testing.T) {
 		t.Errorf("a slot that was used before holds %+v", *tab.At(s))
 	}
 }
-
-func TestConfig(t *testing.T) {
-	c := DefaultConfig()
-	if err := c.Validate(); err != nil {
-		t.Error(err)
-	}
-	for _, c := range []Config{{}, {MemoryBytes: 1 << 20}, {IdleTimeout: 1}} {
-		if c.Validate() == nil {
-			t.Errorf("%+v is accepted", c)
-		}
-	}
-}

@@ -43,12 +43,6 @@ func Decode(c uint16) uint64 {
 	return lo + (width-1)/2
 }
 
-// Bounds gives the smallest and the largest value with code c.
-func Bounds(c uint16) (lo, hi uint64) {
-	lo, width := cell(min(c, Codes-1), mantissa)
-	return lo, lo + (width - 1)
-}
-
 // EncodeDense gives the dense code of v, below [DenseCodes].
 func EncodeDense(v uint64) uint16 {
 	e := uint(bits.Len64(v|1<<denseMantissa)) - (denseMantissa + 1)
@@ -59,12 +53,6 @@ func EncodeDense(v uint64) uint16 {
 func DecodeDense(c uint16) uint64 {
 	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
 	return lo + (width-1)/2
-}
-
-// DenseBounds gives the smallest and the largest value with dense code c.
-func DenseBounds(c uint16) (lo, hi uint64) {
-	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
-	return lo, lo + (width - 1)
 }
 
 // Dense turns a code of [Encode] into the one that [EncodeDense] gives for the same value.

@@ -13,13 +13,19 @@ var codecs = []struct {
 	name   string
 	encode func(uint64) uint16
 	decode func(uint16) uint64
-	bounds func(uint16) (uint64, uint64)
+	bits   uint
 	codes  int
 	exact  uint64
 	err    float64
 }{
-	{"fine", Encode, Decode, Bounds, Codes, 2048, RelativeError},
-	{"dense", EncodeDense, DecodeDense, DenseBounds, DenseCodes, 64, DenseRelativeError},
+	{"fine", Encode, Decode, mantissa, Codes, 2048, RelativeError},
+	{"dense", EncodeDense, DecodeDense, denseMantissa, DenseCodes, 64, DenseRelativeError},
+}
+
+// bounds gives the smallest and the largest value of a cell.
+func bounds(c uint16, bits uint) (lo, hi uint64) {
+	lo, width := cell(c, bits)
+	return lo, lo + (width - 1)
 }
 
 // Every code: cells follow each other without a gap from 0 to 2⁶⁴-1, and the middle is near enough to both ends.
@@ -28,7 +34,7 @@ func TestCellsTileAllValues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			next := uint64(0)
 			for code := range c.codes {
-				lo, hi := c.bounds(uint16(code))
+				lo, hi := bounds(uint16(code), c.bits)
 				if lo != next || hi < lo {
 					t.Fatalf("code %d covers %d to %d, want it to begin at %d", code, lo, hi, next)
 				}
@@ -76,7 +82,7 @@ func TestOrder(t *testing.T) {
 // The dense code of a fine code is that of its values, at both ends of every cell.
 func TestDenseOfFine(t *testing.T) {
 	for code := range Codes {
-		lo, hi := Bounds(uint16(code))
+		lo, hi := bounds(uint16(code), mantissa)
 		if got := Dense(uint16(code)); got != EncodeDense(lo) || got != EncodeDense(hi) {
 			t.Fatalf("Dense(%d) = %d, want %d to %d", code, got, EncodeDense(lo), EncodeDense(hi))
 		}
