@@ -13,8 +13,8 @@ type Routing uint8
 // What may be known about routing.
 const (
 	None     Routing = iota // nothing
-	Distance                // a path is a shortest path in hops between its ends, and all of them are equally likely
-	ECMP                    // so too; every switch spreads flows evenly over its next hops
+	Distance                // a path is a shortest one, in hops, between its ends, and all of these are equally likely
+	ECMP                    // a path is a shortest one, and every switch spreads flows evenly over its next hops
 	routings
 )
 
@@ -34,8 +34,8 @@ const (
 	DefaultWork        = 400
 )
 
-// Config is what a Model is made of: the coding scheme and all that is known about paths. A path is a sequence of nodes,
-// first the one that the packets enter at. A zero in a field from Confidence on stands for its default.
+// Config is what a Model is made of: the coding scheme and all that is known about paths. A path is a sequence of nodes that
+// begins with the one where packets enter. A zero in a field from Confidence on stands for its default.
 type Config struct {
 	Scheme *pint.Scheme
 	Nodes  []uint32   // ids of all nodes that may be on a path, no two the same
@@ -47,16 +47,16 @@ type Config struct {
 	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see [Flow].
 	Ends [][]int32
 
-	Confidence float64 // posterior from which on a path is known; above 0.5, below 1
-	Unmodelled float64 // prior probability that the path is none of the model's
+	Confidence float64 // posterior probability from which on a path counts as known; above 0.5, below 1
+	Unmodelled float64 // prior probability that the path is none of the model's; above 0, below 1
 	MaxHops    int     // longest path, up to pint.MaxHops
 
 	Window      int // digests of a flow that are kept while its path is not known; 8 to 65536
-	MemoryBytes int // of all flows of a Tracer together
-	Work        int // steps of search, of some 10 ns each, that a digest may cost on average; at least 10
+	MemoryBytes int // memory of all flows of a Tracer together; at least 65536
+	Work        int // steps of search, some 10 ns each, that a digest may cost on average; at least 10
 }
 
-// maxNodes keeps indices in 16 bits; maxDistanceNodes the table of distances, a byte for each pair, in 64 MiB.
+// maxNodes lets indices fit into 16 bits, and maxDistanceNodes the table of distances, a byte for each pair, into 64 MiB.
 const (
 	maxNodes         = 1<<16 - 1
 	maxDistanceNodes = 1 << 13

@@ -5,23 +5,23 @@ import "fmt"
 // Event says what a digest did to what is known about its flow.
 type Event uint8
 
-// The events. Those from RejectedHops on taught nothing about the flow.
+// The events. From RejectedHops on, the digest was refused and nothing was learnt from it.
 const (
 	Pending        Event = iota // the digest was taken in; the path is not known yet
 	Decoded                     // the first path of the flow is known now
 	Verified                    // the digest agrees with the path
-	Inconsistent                // the digest agrees with no known path: the first of a new one
-	Changed                     // the path that replaces a known one is known now
-	Parallel                    // a path beside one that is still in use is known now
+	Inconsistent                // the digest agrees with no known path, and may be the first of a new one
+	Changed                     // a path that replaces a known one is known now
+	Parallel                    // a path is known now beside one that is still in use
 	Returned                    // the digest agrees with another known path than the digests before it
-	Contradiction               // no path explains all digests: older ones are forgotten
-	Untraceable                 // digests contradict each other again and again; the next ones are ignored
-	Duplicate                   // the same packet again
+	Contradiction               // no path explains all digests, and the older ones are forgotten
+	Untraceable                 // digests contradict each other again and again, and the next ones will be ignored
+	Duplicate                   // the same packet was seen before
 	Ignored                     // the flow is untraceable, or its path has another length
-	RejectedHops                // a path of no hops, or more than the configured maximum
-	RejectedDigest              // wider than the digests of the scheme
+	RejectedHops                // the path has no hops, or more than the configured maximum
+	RejectedDigest              // the digest is wider than those of the scheme
 	RejectedPacket              // the scheme does not know the hashes of such a packet
-	RejectedMemory              // no memory left for one more undecided flow
+	RejectedMemory              // there is no memory left for one more undecided flow
 	numEvents
 )
 

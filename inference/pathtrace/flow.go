@@ -5,42 +5,43 @@ import "math"
 // maxPaths is how many paths of a flow are known at a time.
 const maxPaths = 4
 
-// Flow is a flow's place in a Tracer. The zero Flow is ready for use; [Tracer.Release] gives back what it holds. It may
-// be moved, but not be used in two places.
+// Flow is what the owner of a flow keeps for its Tracer. The zero Flow is ready for use; [Tracer.Release] gives back the
+// memory that it refers to. It may be moved to another place, but only one copy may be used.
 type Flow struct {
 	// Ingress and Egress name the sets of nodes (1 for the first of Config.Ends) that the first and the last node of
 	// the path belong to; 0 if that is not known. They must be set before the first digest.
 	Ingress, Egress uint16
 
-	trace uint32           // of what is not known yet, +1
-	paths [maxPaths]uint32 // known paths, the one seen last in front
+	trace uint32           // 1 + the number of its trace, if there are digests that are not explained yet
+	paths [maxPaths]uint32 // references of known paths, the one seen last in front
 	state flowState
 }
 
 type flowState struct {
-	digests  uint32 // that were new and not rejected
-	strays   uint32 // of those, explained by no known path
-	pause    uint32 // digests to be ignored, of a flow that is untraceable
+	digests  uint32 // digests that were not rejected
+	strays   uint32 // those of them that no known path explained
+	pause    uint32 // how many digests are still to be ignored because the flow is untraceable
 	against  uint16 // contradictions since the last path became known
-	restarts uint8  // of those, since the flow was untraceable
-	hopeless uint8  // how often it became untraceable
+	restarts uint8  // those of them since the flow was last found untraceable
+	hopeless uint8  // how often it was found untraceable
 }
 
 // Known reports whether a path of the flow is known.
 func (f *Flow) Known() bool { return f.paths[0] != 0 }
 
-// Undecided reports whether digests are there that are not explained yet.
+// Undecided reports whether there are digests that are not explained yet.
 func (f *Flow) Undecided() bool { return f.trace != 0 }
 
-// Digests counts digests that were not rejected, and those of them that no path which was known then explains.
+// Digests gives the number of digests that were not rejected, and how many of them no path explained that was known when
+// they came.
 func (f *Flow) Digests() (all, unexplained uint32) { return f.state.digests, f.state.strays }
 
 // record is a known path in a slab: a header, then the ids of its nodes.
 type record []uint32
 
 const (
-	recHops    = iota // the number of hops, and -log2 of the probability that the path is wrong, in 1/256, above 8 bits
-	recDigests        // that agree with the path
+	recHops    = iota // 8 bits: the number of hops; above them, -log2 of the probability that the path is wrong, in 1/256
+	recDigests        // how many digests agree with the path
 	recSeen           // 64 bits: hops that wrote into some digest
 	_
 	recNodes
@@ -72,14 +73,14 @@ type slab struct {
 type class struct {
 	chunks [][]uint32
 	free   []uint32
-	used   uint32 // places of the chunks that were given out at least once
+	used   uint32 // how many places were given out at least once
 }
 
 var classHops = [4]int{8, 16, 32, 64}
 
 const chunkRecords = 256
 
-// put makes a place for a path of some hops and gives its reference, or 0 if that takes more memory than there is room for.
+// put makes a place for a path of so many hops and gives its reference, or 0 if that takes more than room bytes.
 func (s *slab) put(hops, room int) uint32 {
 	n := 0
 	for classHops[n] < hops {

@@ -12,38 +12,22 @@ type level struct {
 	h    int
 	from int      // the hop beside it that has its node already, or -1
 	list []uint16 // candidates
-	at   int
-	set  bool
-	xors int32 // first of the digests whose last unknown writer this hop is, +1
+	at   int      // the next one of them
+	set  bool     // its node is marked as used
+	xors int32    // 1 + the first of the digests whose last unknown writer this hop is
 }
 
 // search visits the paths that explain all digests, depth first, until each says no or the steps are used up. The slice
-// that each gets is valid during the call. complete means that there are no others.
+// that each gets is valid during the call. complete means that there are no other paths.
 func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (used int, complete bool) {
-	m := t.m
 	path := t.path[:tr.k]
-	first, last := -1, -1 // hops that have their node
-	for k := tr.known; k != 0; k &= k - 1 {
-		h := bits.TrailingZeros64(k)
-		path[h] = tr.node[h]
-		if first < 0 {
-			first = h
-		}
-		last = h
-	}
-	if m.routed && first >= 0 && m.distance(path[first], path[last]) != last-first {
-		return 0, true
-	}
-	loops := m.config.Loops
+	loops := t.m.config.Loops
 	if !loops {
 		defer t.unuse(tr)
-		for k := tr.known; k != 0; k &= k - 1 {
-			u := tr.node[bits.TrailingZeros64(k)]
-			if t.used[u] {
-				return 0, true
-			}
-			t.used[u] = true
-		}
+	}
+	first, last, possible := t.place(tr, path)
+	if !possible {
+		return 0, true
 	}
 	t.order(tr)
 	n := len(t.levels)
@@ -62,29 +46,11 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 			t.used[path[lv.h]] = false
 			lv.set = false
 		}
-		row := tr.row(lv.h)
-		found := false
 		lo, hi := t.lo[pos], t.hi[pos]
 		if first >= 0 {
 			lo, hi = min(lo, first), max(hi, last)
 		}
-		for lv.at < len(lv.list) {
-			u := lv.list[lv.at]
-			lv.at++
-			left--
-			if !has(row, u) || t.used[u] && !loops {
-				continue
-			}
-			if m.routed && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
-				continue
-			}
-			path[lv.h] = u
-			if lv.xors != 0 && !t.explained(tr, lv.xors, path, &left) {
-				continue
-			}
-			found = true
-			break
-		}
+		found := t.choose(tr, lv, path, lo, hi, &left)
 		if left < 0 {
 			complete = false
 			break
@@ -114,15 +80,65 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 	return steps - left, complete
 }
 
-// unuse takes back that known hops use their nodes.
+// place puts the nodes of known hops on a path and, unless paths may have loops, notes that they are used. It gives the
+// first and the last of these hops, -1 if there is none. Known hops that no path can have together make it impossible.
+func (t *Tracer) place(tr *trace, path []uint16) (first, last int, possible bool) {
+	first, last = -1, -1
+	for k := tr.known; k != 0; k &= k - 1 {
+		h := bits.TrailingZeros64(k)
+		path[h] = tr.node[h]
+		if first < 0 {
+			first = h
+		}
+		last = h
+	}
+	if t.m.routed && first >= 0 && t.m.distance(path[first], path[last]) != last-first {
+		return first, last, false
+	}
+	if t.m.config.Loops {
+		return first, last, true
+	}
+	for k := tr.known; k != 0; k &= k - 1 {
+		u := tr.node[bits.TrailingZeros64(k)]
+		if t.used[u] {
+			return first, last, false
+		}
+		t.used[u] = true
+	}
+	return first, last, true
+}
+
+// choose puts the next candidate of a level on a path that fits to it, and reports whether there is one. lo and hi are the
+// outermost hops that have their node already. Every candidate takes one of the steps that are left.
+func (t *Tracer) choose(tr *trace, lv *level, path []uint16, lo, hi int, left *int) bool {
+	m, row, loops := t.m, tr.row(lv.h), t.m.config.Loops
+	for lv.at < len(lv.list) {
+		u := lv.list[lv.at]
+		lv.at++
+		*left--
+		if !has(row, u) || t.used[u] && !loops {
+			continue
+		}
+		if m.routed && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
+			continue
+		}
+		path[lv.h] = u
+		if lv.xors == 0 || t.explained(tr, lv.xors, path, left) {
+			return true
+		}
+	}
+	return false
+}
+
+// unuse takes back the marks of nodes that known hops use.
 func (t *Tracer) unuse(tr *trace) {
 	for k := tr.known; k != 0; k &= k - 1 {
 		t.used[tr.node[bits.TrailingZeros64(k)]] = false
 	}
 }
 
-// order decides in which order unknown hops get their nodes. Along links, each hop follows one beside it: runs between
-// known hops first, short ones before long ones. Without links, hops with few candidates come first.
+// order decides in which order unknown hops get their nodes. Where links are known, each hop comes after one beside it: first
+// the runs of unknown hops with the fewest combinations. Without links, hops with few candidates come first.
 func (t *Tracer) order(tr *trace) {
 	levels := t.levels[:0]
 	defer func() { t.levels = levels }()
@@ -150,7 +166,7 @@ func (t *Tracer) order(tr *trace) {
 	} else {
 		levels = t.runs(tr, levels)
 	}
-	// the extremes of what has its node when a level is entered
+	// The outermost hops that have their node when a level is entered.
 	lo, hi := tr.k, -1
 	for i := range levels {
 		t.lo[i], t.hi[i] = lo, hi
@@ -170,7 +186,7 @@ func (t *Tracer) order(tr *trace) {
 	}
 }
 
-// runs lists the maximal runs of unknown hops, each from a known hop on.
+// runs adds a level for each unknown hop, one run of neighbouring ones after the other, and each run from a known hop on.
 func (t *Tracer) runs(tr *trace, levels []level) []level {
 	type run struct {
 		lo, hi int
@@ -234,6 +250,7 @@ func (t *Tracer) attach(tr *trace) {
 	}
 }
 
+// enter begins a level: with the neighbours of the hop that it comes after.
 func (t *Tracer) enter(tr *trace, pos int) {
 	lv := &t.levels[pos]
 	lv.at = 0
@@ -242,7 +259,7 @@ func (t *Tracer) enter(tr *trace, pos int) {
 	}
 }
 
-// explained reports whether a path explains the digests of a list.
+// explained reports whether a path explains the digests of a list. Every value takes one of the steps that are left.
 func (t *Tracer) explained(tr *trace, list int32, path []uint16, left *int) bool {
 	s := t.m.config.Scheme
 	for i := list; i != 0; i = t.next[i-1] {

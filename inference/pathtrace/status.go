@@ -4,14 +4,14 @@ package pathtrace
 type Status struct {
 	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
 	Known      uint64   // hops that are known, bit i-1 for hop i
-	Seen       uint64   // hops that wrote into some digest so far; what is known of others follows from the model alone
+	Seen       uint64   // hops that wrote into some digest so far; what is known of the others follows from the model alone
 	Complete   bool     // the path is known
 	Confidence float64  // probability that a complete path is right
-	Digests    int      // that agree with a path, or that an undecided trace was made of
+	Digests    int      // how many agree with a known path, or how many what is told of an unknown one rests on
 }
 
-// Path tells the i-th known path of a flow, 0 being the one that the last digests agreed with, or, if none is known and i
-// is 0, as much as is known. It is not ok if there is nothing to tell. The nodes are appended to dst.
+// Path tells the i-th known path of a flow; path 0 is the one that the last digests agreed with. If no path is known, path 0
+// is as much of one as is known. ok is false if there is nothing to tell. The nodes are appended to dst.
 func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	if i < 0 || i >= maxPaths {
 		return Status{}, false
@@ -46,9 +46,9 @@ type Candidate struct {
 	P    float64
 }
 
-// Candidates tells what each hop of an undecided path can be, given that the path is one of the model's, most likely
-// first. exact means that all paths were weighed; otherwise probabilities are spread evenly over what is not excluded. It
-// is nil for a flow with nothing undecided.
+// Candidates tells for each hop of an undecided path which nodes it can be, the most likely ones first, given that the path is
+// one of the model's. exact says that all paths were weighed; if it is false, all nodes of a hop that are not excluded have
+// the same probability. The list is nil for a flow with nothing undecided.
 func (t *Tracer) Candidates(f *Flow) (hops [][]Candidate, exact bool) {
 	if f.trace == 0 {
 		return nil, true

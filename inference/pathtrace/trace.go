@@ -7,11 +7,11 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// packet is a digest as it came.
+// packet is a digest as it arrived.
 type packet struct {
 	digest uint64
 	id     uint32
-	known  bool // a path that was known explains it, too
+	known  bool // a path that was known already explains it
 }
 
 // xor is a digest of one instance that several hops wrote.
@@ -36,8 +36,8 @@ type trace struct {
 	node   []uint16 // of hops with one member
 	known  uint64   // those hops
 
-	toXORs, toLeft, toRight uint64 // hops whose domain shrank: digests and neighbours that do not know it yet
-	excluded                uint64 // known hops whose node is no candidate of other hops any more
+	toXORs, toLeft, toRight uint64 // hops whose domain shrank, and whose digests or neighbours were not narrowed since
+	excluded                uint64 // known hops whose node was removed from the candidates of the other hops
 	dead                    bool   // no path explains all digests
 
 	recent []packet // the last digests, a ring until it is unrolled
@@ -47,24 +47,24 @@ type trace struct {
 	paired bool    // hops with few candidates were compared
 	bits   float64 // evidence so far
 	total  float64 // log2 of the weights of all paths before any digest
-	little float64 // with less evidence than that, paths that the model does not know cannot be ruled out
+	little float64 // with less evidence than this, a path that the model does not know cannot be ruled out
 	seen   uint64  // hops that wrote into some digest
 
-	witnesses []uint16 // paths of k nodes that explain all digests, so that there is no use in a search
+	witnesses []uint16 // paths of k nodes each that explain all digests; two of them make a search useless
 	complete  bool     // there are no others
-	doubted   bool     // one path is left, but digests contradicted each other before; it has to stand the test of more of them
-	score     float64  // of that test, log2
+	doubted   bool     // one path is left, but digests contradicted each other before: it has to stand a test of more digests
+	score     float64  // log2 of the odds in that test
 	credit    int      // steps that a search may take
 	need      int      // credit below which the next search would not get further than the last one
 
 	all               bool // all digests belong to this path; otherwise only those that no known path explains
-	active            int  // digests, the last ones of those remembered, that the trace is made of; of those,
-	strays, explained int  // some are not explained by a known path, and others are
-	samplings         int  // how often a part of the digests was looked at
+	active            int  // how many digests the trace is made of, the last ones of those remembered
+	strays, explained int  // how many of these no known path explains, and how many one does
+	samplings         int  // how often parts of the digests were searched for two paths
 	matches           int  // digests in a row that a known path explains
-	length            int  // number of hops of the last digest, and how many in a row had it
-	lengths           int
-	bytes, reserved   int // memory in use, and as much as it may become
+	length            int  // number of hops of the last digest and, if it was not k,
+	lengths           int  // how many digests in a row had it
+	bytes, reserved   int  // memory in use, and how much it may become
 }
 
 func (tr *trace) row(h int) []uint64 { return tr.domain[h*tr.words:][:tr.words] }
@@ -81,7 +81,7 @@ func (t *Tracer) open(tr *trace, f *Flow, k int) {
 	tr.node = tr.node[:k]
 	tr.known, tr.excluded, tr.seen, tr.dead = 0, 0, 0, false
 	tr.toXORs, tr.toLeft, tr.toRight = 0, 0, 0
-	if t.m.routed { // hops beside known ones follow shortest paths already
+	if t.m.routed { // the domains of hops beside known ones follow shortest paths already
 		tr.known = s.known
 		copy(tr.node, s.node)
 	}
@@ -143,7 +143,7 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 		writers, part := s.Writers(&p, tr.k), s.Part(digest, inst)
 		tr.seen |= writers
 		switch {
-		case tr.complete: // the list of paths is all that counts
+		case tr.complete: // only the list of paths counts now
 		case writers == 0:
 			if part != 0 {
 				tr.dead = true
@@ -167,7 +167,7 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 	}
 }
 
-// replace puts a digest into the place of one that is exhausted, or else of the one with the most unknown hops.
+// replace puts a digest into the place of one that has no unknown hops any more, or else of the one with the most.
 func (t *Tracer) replace(tr *trace, x xor) {
 	worst, most := 0, -1
 	for i := range tr.xors {
@@ -185,7 +185,7 @@ func (t *Tracer) replace(tr *trace, x xor) {
 	t.combine(tr, &tr.xors[worst])
 }
 
-// oneByOne is the number of candidates up to which they are looked at one by one.
+// oneByOne is up to how many candidates they are looked at one by one.
 const oneByOne = 8
 
 // match keeps the candidates of a hop whose value is what was found.
@@ -210,8 +210,8 @@ func (t *Tracer) match(tr *trace, h int, p *pint.Packet, role pint.Role, want ui
 	}
 }
 
-// remember keeps a digest, the oldest one's place being taken when the window is full. It reports whether the digest is
-// new: the same packet seen twice proves nothing more.
+// remember keeps a digest, in the place of the oldest one when the window is full. It reports whether the digest is new: a
+// packet that is seen twice proves no more than once.
 func (t *Tracer) remember(tr *trace, p packet) bool {
 	for i := range tr.recent {
 		if tr.recent[i].id == p.id && tr.recent[i].digest == p.digest {

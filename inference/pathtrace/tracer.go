@@ -6,14 +6,15 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Tracer traces the paths of flows. It holds their memory, and scratch space: it serves one goroutine at a time.
+// Tracer traces the paths of flows. It holds their memory and scratch space, so it serves one goroutine at a time. Make one
+// with [New].
 type Tracer struct {
 	m        *Model
 	traces   []*trace
 	idle     []uint32
 	slab     slab
-	bytes    int // of traces, and how much they may become
-	reserved int
+	bytes    int // memory of traces,
+	reserved int // and how much it may become
 	stats    Stats
 
 	named          [pint.MaxHops]uint32 // ids of a path, and of writers with their values
@@ -39,10 +40,10 @@ type Tracer struct {
 
 const (
 	maxFound    = 16  // paths that a search lists; when there are more, some of them show that
-	patience    = 256 // digests in a row that known paths explain, until those that they do not are forgotten
-	maxCredit   = 64  // digests' worth of work that can be saved
-	maxSearch   = 16  // and that one search may cost
-	strayLength = 4   // digests in a row with another number of hops that make a trace start anew
+	patience    = 256 // after so many digests in a row that known paths explain, unexplained ones are forgotten
+	maxCredit   = 64  // how much work can be saved up, in what Config.Work allows for a digest,
+	maxSearch   = 16  // and how much of it one search may take
+	strayLength = 4   // so many digests in a row with another number of hops make a trace start anew
 )
 
 // New makes a Tracer without flows.
@@ -54,10 +55,11 @@ func New(m *Model) *Tracer {
 	}
 }
 
-// Model gives what the Tracer knows about the network.
+// Model gives the model that t was made with.
 func (t *Tracer) Model() *Model { return t.m }
 
-// Add takes in the digest of a packet of a flow that passed some number of switches.
+// Add takes in the digest of a packet of flow f, which passed so many switches (hops), and says what it did. id is the
+// packet id that the switches hashed.
 func (t *Tracer) Add(f *Flow, id uint32, hops int, digest uint64) Event {
 	e := t.add(f, id, hops, digest)
 	t.stats.Events[e]++
@@ -126,7 +128,8 @@ func (t *Tracer) agrees(path []uint32, id uint32, digest uint64) bool {
 	return true
 }
 
-// folded is the XOR of the values of the writers before the last one: all at once, since that takes the time of one.
+// folded is the XOR of the values of the writers before the last one. They are computed all at once, which takes hardly
+// longer than one of them.
 func (t *Tracer) folded(p *pint.Packet, writers uint64, path []uint32) (sum uint32) {
 	n := 0
 	for ; writers != 0; writers &= writers - 1 {
@@ -149,7 +152,7 @@ func (t *Tracer) name(path []uint16) []uint32 {
 	return t.named[:len(path)]
 }
 
-// agreed is told of digests that a known path explains while others are not explained.
+// agreed takes in a digest that a known path explains, of a flow that has unexplained ones.
 func (t *Tracer) agreed(f *Flow, p packet, hops int) Event {
 	tr := t.traces[f.trace-1]
 	if tr.matches++; tr.matches > patience {
@@ -207,7 +210,7 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	i := t.idle[last]
 	size := t.m.traceBytes(k)
 	if more := size - t.traces[i].reserved; more > 0 {
-		// a quarter is left to known paths
+		// A quarter of the memory is left to known paths.
 		if total := t.m.config.MemoryBytes; t.reserved+more > total-total/4 || t.reserved+more+t.slab.bytes > total {
 			return false
 		}
@@ -225,7 +228,7 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	return true
 }
 
-// forget leaves a trace without digests.
+// forget removes all digests from a trace.
 func (t *Tracer) forget(tr *trace) {
 	tr.recent, tr.oldest, tr.active, tr.strays, tr.explained, tr.samplings = tr.recent[:0], 0, 0, 0, 0, 0
 }
@@ -236,8 +239,8 @@ func (t *Tracer) close(f *Flow) {
 	f.trace = 0
 }
 
-// traceBytes is the most memory that a trace of k hops takes: its struct and lists, each digest's places in two of them, and
-// what appending leaves free.
+// traceBytes is the most memory that a trace of k hops takes: its struct, its lists, of which two have a place for each
+// digest, and what appending leaves unused.
 func (m *Model) traceBytes(k int) int {
 	return traceStruct + k*(8*m.words+4+2*maxFound) + 60*m.config.Window
 }
@@ -251,7 +254,7 @@ func (t *Tracer) account(tr *trace) {
 	tr.bytes = n
 }
 
-// Release gives back what a flow holds. The flow is as new then.
+// Release gives back the memory of a flow. The flow is then as it was before its first digest.
 func (t *Tracer) Release(f *Flow) {
 	if f.trace != 0 {
 		t.close(f)
