@@ -6,8 +6,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// spread leaves at every hop only neighbours of what the hops beside it can be, one sweep in each direction. It reports
-// whether it did something; what there was no credit for stays noted.
+// spread leaves at every hop only neighbours of what the hops beside it can be, in one sweep in each direction. It reports
+// whether it did something. What there was no credit for stays noted for the next time.
 func (t *Tracer) spread(tr *trace) bool {
 	done := !tr.paired && t.m.dist != nil && t.pair(tr)
 	for h := 0; tr.toRight>>h != 0; h++ {
@@ -34,14 +34,15 @@ func (t *Tracer) spread(tr *trace) bool {
 	return done && !tr.dead
 }
 
-// affords reports whether the neighbours of a hop's candidates are followed: only those of few, unless a
-// search asks for all. Where digests are narrow it takes longer until they are few, and there are more digests to share the work.
+// affords reports whether the links of a hop's candidates are followed: only if they are few, unless a search asks for all.
+// Where digests are narrow more of them count as few, because it takes longer until they are fewer, and more digests share the
+// work.
 func (t *Tracer) affords(tr *trace, h int) bool {
 	return tr.size[h] <= 256>>min(t.m.config.Scheme.Width(), 3) || tr.wide && tr.credit > 0
 }
 
-// revise keeps those candidates of hop to that are next to a candidate of hop from. What has no neighbour there is none's
-// neighbour there, so that hop from need not be revised in turn.
+// revise keeps those candidates of hop to that are next to a candidate of hop from. What it removes was no neighbour of any
+// candidate of hop from, so that hop from need not be revised in turn.
 func (t *Tracer) revise(tr *trace, from, to int) {
 	back := &tr.toLeft
 	if to < from {
@@ -53,11 +54,11 @@ func (t *Tracer) revise(tr *trace, from, to int) {
 	}
 }
 
-// reduce does what revise says, and drops candidates that are too far from known hops as well. It reports whether there were
-// none of these.
+// reduce does what revise says, and also drops candidates that are too far from known hops. It reports whether there were none
+// of the latter.
 func (t *Tracer) reduce(tr *trace, from, to int) bool {
 	m, source, row := t.m, tr.row(from), tr.row(to)
-	if tr.size[to] < tr.size[from]+int32(tr.words) { // look from there
+	if tr.size[to] < tr.size[from]+int32(tr.words) { // it is less work to look from hop to
 		tr.credit -= int(tr.size[to]) / 4
 		t.reachable(tr, source, to)
 		return true
@@ -101,8 +102,9 @@ func (t *Tracer) reachable(tr *trace, source []uint64, to int) {
 	}
 }
 
-// keepDistant removes nodes that are too far from known hops: the first and the last one, to which a shortest path has
-// exactly so many hops, or else the nearest on either side. It reports whether there were some.
+// keepDistant removes nodes that are too far from known hops. On a shortest path, the distances from the first and the last
+// known hop must be exactly right; otherwise the nearest known hops on either side must not be too far. It reports whether it
+// removed some.
 func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 	a, b := bits.TrailingZeros64(tr.known), bits.Len64(tr.known)-1
 	exact := t.m.routed
@@ -128,10 +130,10 @@ func (t *Tracer) keepDistant(tr *trace, h int, set []uint64) (removed bool) {
 	return removed
 }
 
-// fewCandidates is how many a hop has at most to be paired with others.
+// fewCandidates is how many candidates a hop may have to be paired with others.
 const fewCandidates = 8
 
-// pair keeps only candidates that are near enough to some candidate of the next hops with few of them, on either side.
+// pair keeps, at hops with few candidates, only those that are near enough to one of the next such hop on either side.
 func (t *Tracer) pair(tr *trace) bool {
 	tr.paired = true
 	var hops [pint.MaxHops]int
@@ -154,7 +156,7 @@ func (t *Tracer) pair(tr *trace) bool {
 // near keeps the candidates of hop h that are near enough to some candidate of another one.
 func (t *Tracer) near(tr *trace, h, other int) bool {
 	if tr.size[h] == 1 && tr.size[other] > 1 {
-		return false // the other way round it will matter
+		return false // the distance will narrow the other hop, when the two are compared the other way round
 	}
 	var space [fewCandidates]uint16
 	list := space[:0]

@@ -3,16 +3,16 @@ package pathtrace
 import "slices"
 
 const (
-	maxRestarts  = 24 // contradictions until a flow counts as untraceable,
-	maxSamplings = 3  // and searches for a path in part of the digests until then
+	maxRestarts  = 24 // how many contradictions make a flow untraceable,
+	maxSamplings = 3  // if as many searches in parts of the digests have failed as well
 
-	samples    = 64 // parts of the digests that are looked at
-	sampleWork = 64 // digests' worth of work for all of them
+	samples    = 64 // how many parts of the digests such a search looks at,
+	sampleWork = 64 // and how much work it may take, in what Config.Work allows for a digest
 )
 
-// contradicted starts a trace anew that no path explains. Where a path was known before, packets may still take it, and
-// only the others count from now on. Otherwise the path may have changed meanwhile, and old digests are left aside. If that
-// does not help, the flow takes several paths, or digests are wrong.
+// contradicted begins a trace anew when no path explains it. Where a path was known before, packets may still take it, and
+// only digests that it does not explain count from now on. Otherwise the path may have changed in the meantime, and the older
+// digests are left aside. If that does not help, the flow takes several paths, or digests are wrong.
 func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
 	t.unroll(tr)
 	if f.Known() && tr.all {
@@ -36,7 +36,7 @@ func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
 			return t.learnt(f, tr, path, 1-t.m.config.Confidence)
 		}
 		tr.samplings++
-		tr.recent = tr.recent[:copy(tr.recent, tr.recent[window/4:])] // until the next time
+		tr.recent = tr.recent[:copy(tr.recent, tr.recent[window/4:])] // no further attempt before the window is full again
 		tr.active = min(tr.active, len(tr.recent))
 	}
 	impossible := false
@@ -68,7 +68,7 @@ func (t *Tracer) unroll(tr *trace) {
 	}
 }
 
-// replay opens a trace with the last digests that it remembers. It reports whether there may be a path.
+// replay opens a trace anew with the last active ones of its digests. It reports whether there may be a path.
 func (t *Tracer) replay(f *Flow, tr *trace) bool {
 	t.open(tr, f, tr.k)
 	tr.strays, tr.explained = 0, 0
@@ -86,10 +86,10 @@ func (t *Tracer) replay(f *Flow, tr *trace) bool {
 	return !tr.dead
 }
 
-// sample looks for two paths that explain all digests between them. Parts of the digests, runs and scattered ones in turn,
-// are traced until one of them leads to a path; then those that it does not explain have to lead to a second one, and those
-// that the second one does not explain back to the first. With two paths in equal use, one part in 2ⁿ⁻¹ of n digests is of one
-// path only; where links are known, half a dozen digests make a path.
+// sample looks for two paths that explain all digests between them. It traces parts of the digests, by turns runs of them
+// and scattered ones, until one part leads to a path. Then the digests that this path does not explain have to lead to a
+// second one, and those that the second one does not explain have to lead back to the first. If two paths are used equally,
+// one part of n digests in 2ⁿ⁻¹ is of a single path; where links are known, half a dozen digests make a path.
 func (t *Tracer) sample(f *Flow, tr *trace) []uint16 {
 	n := len(tr.recent)
 	random := uint64(tr.recent[n-1].id)<<32 | uint64(tr.recent[0].id)
@@ -134,8 +134,8 @@ func (t *Tracer) unexplained(digests []packet, path []uint16) []packet {
 	return t.part
 }
 
-// trace finds the path of k hops that the digests lead to, or, if not all have to agree, as many of the first ones as it takes.
-// It is nil if there is none, or not enough credit to find it.
+// trace finds the path of k hops that the digests lead to: all of them, or else as many of the first ones as it takes. It is
+// nil if there is no such path, or not enough credit to find it.
 func (t *Tracer) trace(f *Flow, k int, digests []packet, all bool, credit *int) []uint16 {
 	tr := &t.trial
 	t.open(tr, f, k)

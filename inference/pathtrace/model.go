@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// Model is a Config made ready: who neighbours whom, distances, and which nodes can be where on a path. It is shared by
-// all Tracers that follow the same plan in the same network, and safe for concurrent use.
+// Model is a Config made ready for use: who neighbours whom, distances, and which nodes can be where on a path. All Tracers
+// that follow the same plan in the same network share one. It is safe for concurrent use.
 type Model struct {
 	config Config
 	nodes  []uint32
@@ -34,7 +34,7 @@ type Model struct {
 // far is the distance of nodes that are not connected, and of those that are too far for any path.
 const far = 255
 
-// nodeSet is a set of nodes, both ways.
+// nodeSet is a set of nodes, as a list and as a bitset.
 type nodeSet struct {
 	members []int32
 	set     []uint64
@@ -42,13 +42,13 @@ type nodeSet struct {
 
 // space is what the model says about paths of one length, before any digest.
 type space struct {
-	domain []uint64 // where each node can be: a bitset for each hop
-	size   []int32  // members of each
-	known  uint64   // hops with one
-	node   []uint16 // of those
-	weight float64  // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
-	from   []float64
-	cover  float64 // probability that a packet's digests tell two values of a hop apart, of the hop for which it is least
+	domain []uint64  // nodes that a hop can be: a bitset for each hop
+	size   []int32   // members of each
+	known  uint64    // hops with one member
+	node   []uint16  // that member
+	weight float64   // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
+	from   []float64 // log2 of the part of that sum that begins at each node
+	cover  float64   // probability that a packet's digests tell two values of a hop apart, for the hop where it is least
 }
 
 // NewModel checks a Config and makes it ready.
@@ -57,7 +57,7 @@ func NewModel(c Config) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64, routed: c.Routing != None}
-	// Dialects fill wide digests with few distinct values: ten bits are there in each of them.
+	// Some dialects fill wide digests with few distinct values. Ten bits of evidence are in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
 	m.other = math.Log2(c.Unmodelled / (1 - c.Unmodelled))
 	m.log2 = make([]float64, len(c.Nodes)+1)
@@ -100,7 +100,7 @@ func (m *Model) leavesBits() bool {
 // Config gives what the model was made of, defaults filled in.
 func (m *Model) Config() Config { return m.config }
 
-// connect makes the lists of neighbours, each link in both directions, once.
+// connect makes the lists of neighbours: each link in both directions, and no neighbour twice.
 func (m *Model) connect(links [][2]int32) {
 	v := len(m.nodes)
 	lists := make([][]uint16, v)
@@ -152,7 +152,7 @@ func (m *Model) distance(u, w uint16) int { return int(m.dist[int(u)*len(m.nodes
 // distances gives the hop distances from u.
 func (m *Model) distances(u uint16) []uint8 { return m.dist[int(u)*len(m.nodes):][:len(m.nodes)] }
 
-// space gives what is known about paths of k hops. The first call for each k does the work.
+// space gives what is known about paths of k hops before any digest. The first call for each k does the work.
 func (m *Model) space(k int) *space {
 	s := &m.spaces[k]
 	m.once[k].Do(func() {
@@ -187,7 +187,7 @@ func (m *Model) space(k int) *space {
 	return s
 }
 
-// coverage counts writers in some packets.
+// coverage estimates the cover of a space from the writers of some packets.
 func (m *Model) coverage(k int) float64 {
 	const packets = 1000
 	s := m.config.Scheme
@@ -205,8 +205,8 @@ func (m *Model) coverage(k int) float64 {
 	return float64(max(slices.Min(counts[:k]), 1)) / packets * (1 - math.Exp2(-float64(s.Width())))
 }
 
-// count counts the paths of k hops from every node: all sequences without links, walks with them, which are more than
-// the paths without loops.
+// count counts the paths of k hops from every node. Without links these are all sequences of nodes. With links it counts
+// walks, which are more than the paths without loops.
 func (m *Model) count(s *space, k int) {
 	v := len(m.nodes)
 	if m.first == nil {
@@ -229,7 +229,7 @@ func (m *Model) count(s *space, k int) {
 	if k == 1 {
 		return
 	}
-	// walks that begin with each link and direction; without loops, none turns back
+	// The walks that begin with each link and direction. Without loops, none turns back.
 	ways, next := make([]float64, len(m.peers)), make([]float64, len(m.peers))
 	for i := range ways {
 		ways[i] = 1
@@ -338,7 +338,7 @@ func (m *Model) total(s *space, ingress, egress uint16) float64 {
 	return min(m.totalFrom(s, ingress), m.totalFrom(s, egress))
 }
 
-// totalFrom weighs the paths with one end in a set. Links have no direction, so that either end will do.
+// totalFrom weighs the paths with one end in a set. Links have no direction, so it does not matter which end.
 func (m *Model) totalFrom(s *space, set uint16) float64 {
 	if m.end(set) == nil {
 		return s.weight
@@ -350,7 +350,7 @@ func (m *Model) totalFrom(s *space, set uint16) float64 {
 	return math.Log2(sum)
 }
 
-// end is a set of ends by its number, or nil for the number 0 and others that there are no sets of.
+// end is a set of ends by its number, or nil for 0 and for numbers that have no set.
 func (m *Model) end(set uint16) []uint64 {
 	if set == 0 || int(set) > len(m.ends) {
 		return nil

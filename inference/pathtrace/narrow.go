@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// narrow lets every shrunken domain have its effect on the others, until nothing changes any more or the credit is used
-// up. What it removes is impossible; it does not remove all that is.
+// narrow lets every domain that shrank have its effect on the others, until nothing changes any more or the credit is used
+// up. What it removes is impossible, but it does not remove everything that is.
 func (t *Tracer) narrow(tr *trace) {
 	for !tr.dead {
 		switch {
@@ -35,8 +35,8 @@ func (t *Tracer) narrow(tr *trace) {
 	}
 }
 
-// nearby is how far along links a known hop's node is looked for: it hardly gets farther away and back. Searches leave
-// out what remains.
+// nearby is how many hops from a known one its node is removed where links are known: a path hardly leads so far away and
+// back. Searches take care of the rest.
 const nearby = 4
 
 // exclude takes nodes of known hops from all other hops: a path without loops visits a node once.
@@ -99,15 +99,15 @@ func (t *Tracer) combine(tr *trace, x *xor) {
 	}
 }
 
-// maxSupport is the most bits of a digest that support looks at; it takes sets of that many powers of two.
+// maxSupport is the most bits of a digest that support looks at: it needs sets of two to that power.
 const maxSupport = 13
 
-// support is generalised arc consistency for a digest with two or more unknown writers: sets of the XORs that the
-// writers before and after each one can make. It leaves digests alone that can be anything.
+// support is generalised arc consistency for a digest with two or more unknown writers. It makes the sets of the XORs that the
+// writers before each one and those after it can have. It leaves alone digests whose writers can make anything.
 func (t *Tracer) support(tr *trace, x *xor) {
 	width := min(t.m.config.Scheme.Width(), maxSupport)
 	limit := float64(width) + 1
-	if t.m.first != nil { // searches along links find the rest with less work
+	if t.m.first != nil { // searches along links do the rest with less work
 		limit -= 3
 	}
 	var hops [pint.MaxHops]int
@@ -125,7 +125,7 @@ func (t *Tracer) support(tr *trace, x *xor) {
 			return
 		}
 	}
-	// the writer with the most candidates comes last
+	// The writer with the most candidates comes last.
 	slices.SortFunc(hops[:n], func(a, b int) int { return cmp.Or(int(tr.size[a]-tr.size[b]), a-b) })
 	values, start := t.candidateValues(tr, x, hops[:n])
 	tr.credit -= len(values) / 16
@@ -145,7 +145,7 @@ func (t *Tracer) support(tr *trace, x *xor) {
 	last := n - 1
 	t.keepSupported(tr, hops[last], values[start[last]:start[n]], before[last*words:][:words], rest)
 	if tr.dead || int(tr.size[hops[last]]) > 4<<width {
-		return // its values are all there are, and the other writers' are free
+		return // it has so many candidates that the other writers are free
 	}
 	clear(after)
 	set := after[last*words:][:words]
@@ -177,8 +177,8 @@ func (t *Tracer) support(tr *trace, x *xor) {
 	}
 }
 
-// candidateValues gives the values of all candidates of a digest's writers, those of hops[i] from start[i] on, as far as
-// support looks at them.
+// candidateValues gives the values of all candidates of a digest's writers, those of hops[i] from start[i] on, cut to the bits
+// that support looks at.
 func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32, start [pint.MaxHops + 1]int) {
 	ids := t.ids[:0]
 	for i, h := range hops {
@@ -207,7 +207,8 @@ func (t *Tracer) candidateValues(tr *trace, x *xor, hops []int) (values []uint32
 	return values, start
 }
 
-// single keeps the candidates of each unknown writer of a digest that agree with it in bits that no other one changes.
+// single keeps the candidates of each unknown writer of a digest that agree with it in those bits which no other writer can
+// change.
 func (t *Tracer) single(tr *trace, x *xor) {
 	s := t.m.config.Scheme
 	p := s.Packet(x.id, int(x.inst))

@@ -2,7 +2,7 @@ package pathtrace
 
 import "math"
 
-// learn takes a digest into a trace and looks whether the path is known then.
+// learn takes a digest into a trace and sees whether that makes its path known.
 func (t *Tracer) learn(f *Flow, tr *trace, p packet) Event {
 	if !t.remember(tr, p) {
 		return Duplicate
@@ -25,7 +25,7 @@ func (t *Tracer) learn(f *Flow, tr *trace, p packet) Event {
 	return e
 }
 
-// winnow drops witnesses that a digest speaks against.
+// winnow drops the witnesses that do not explain a digest.
 func (t *Tracer) winnow(tr *trace, p packet) {
 	keep := tr.witnesses[:0]
 	for i := 0; i < len(tr.witnesses); i += tr.k {
@@ -59,13 +59,14 @@ func (t *Tracer) settle(f *Flow, tr *trace) Event {
 	return t.learnt(f, tr, path, 1-share)
 }
 
-// look searches for paths that explain all digests, as far as the credit reaches. Two of the same weight are enough to
-// know that more digests are needed; a few are listed, since then the next digests only have to choose among them.
+// look searches for paths that explain all digests, as far as the credit reaches. Two of the same weight are enough to know
+// that more digests are needed. Up to maxFound are listed, because if these are all there are, the next digests only have to
+// choose among them.
 func (t *Tracer) look(tr *trace) {
 	if all := tr.known == hops(tr.k); !all && (tr.bits < tr.little || tr.credit < max(tr.need, 32)) {
 		return
 	}
-	// links of many candidates are followed when work was saved for long, as happens with narrow digests
+	// The links of hops with many candidates are followed when much credit was saved up, as happens with narrow digests.
 	if t.m.first != nil && tr.toRight|tr.toLeft != 0 && tr.credit > maxSearch*t.m.config.Work {
 		tr.wide = true
 		t.narrow(tr)
@@ -94,15 +95,15 @@ func (t *Tracer) look(tr *trace) {
 		tr.witnesses = append(tr.witnesses, t.found[i*tr.k:][:tr.k]...)
 	}
 	if !complete && n < 2 {
-		tr.need = budget // which takes a few digests to come together again
+		tr.need = budget // it takes a few digests to save up as much again
 	}
 }
 
 // maxWitnesses is how many paths are kept to show that there are several.
 const maxWitnesses = 4
 
-// other is log2 of the odds of a path that the model does not know, or of digests that come from no path. After a
-// contradiction they are even, and grow, so that all attempts together hardly end with a wrong path.
+// other is log2 of the odds that the model does not know the path, or that digests come from no path. After n contradictions
+// they are (n+1)² to 1: they grow, so that all attempts together hardly end with a wrong path.
 func (t *Tracer) other(f *Flow) float64 {
 	if f.state.against == 0 {
 		return t.m.other
@@ -114,9 +115,9 @@ func (t *Tracer) other(f *Flow) float64 {
 const mixture = 6
 
 // confirms weighs one more digest for or against the only path that explains all digests since a contradiction. If packets
-// take two paths, then a wrong path made of both has a hop where the first path has another node, and one where the second has:
-// in either case a digest tells with the probability that it tells of a hop. If there is one path, and it is the right one,
-// only wrong digests disagree: an eighth as many are allowed.
+// take two paths and this one is made of pieces of both, then it has another node than either of them at some hop. So a
+// digest disagrees with at least the probability that it tells of any one hop. If this is the only path of the flow, only
+// wrong digests disagree, and those are allowed to be an eighth as frequent.
 func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	path, share := t.best(f, tr)
 	if c := tr.space.cover; t.agrees(t.name(path), p.id, p.digest) {
@@ -130,8 +131,8 @@ func (t *Tracer) confirms(f *Flow, tr *trace, p packet) Event {
 	return t.learnt(f, tr, path, 1-share)
 }
 
-// best is the witness with the greatest weight and its probability, if there are no other paths than the witnesses and
-// those that the model does not know. Digests of these are random.
+// best is the witness with the greatest weight, and its probability if there are no other paths than the witnesses and those
+// that the model does not know, whose digests are random.
 func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	sum := math.Exp2(t.other(f) - tr.bits + tr.total)
 	weight := 0.0
@@ -149,9 +150,9 @@ func (t *Tracer) best(f *Flow, tr *trace) (path []uint16, share float64) {
 	return path, weight / sum
 }
 
-// replaces reports whether there are enough digests that no known path explains to tell a new path from errors, and, if
-// digests that a known path explains helped to find it, from packets of two paths: among those that tell the two apart none
-// would be of the old one by chance.
+// replaces reports whether a new path has enough digests that no known path explains. Two are enough to tell it from a wrong
+// digest. If digests that a known path explains helped to find it, packets may be taking two paths, and there must be so many
+// that the packets which tell the two apart are hardly all of one path by chance.
 func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	if !f.Known() {
 		return true
@@ -163,7 +164,7 @@ func (t *Tracer) replaces(f *Flow, tr *trace) bool {
 	return float64(tr.strays) >= need
 }
 
-// learnt makes the path of a trace a known one. Without memory for it the trace goes on.
+// learnt makes the path of a trace a known one. If there is no memory for it, the trace goes on.
 func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event {
 	e := Decoded
 	if f.Known() {
