@@ -38,7 +38,8 @@ const (
 //	zero count <uvarint>, number of bins <uvarint>
 //	first index <varint>, its count <uvarint>, then for each bin: distance to the one before <uvarint>, count <uvarint>
 //
-// DataDog's own encoding is not used, because its reader takes bins at any index from anybody.
+// DataDog's own encoding is not used, because its reader accepts bins at any index, so that a few bytes can ask for a lot
+// of memory.
 func (s *Sketch) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, magic...)
 	for _, v := range []float64{s.cfg.Accuracy, s.min, s.max} {
@@ -84,7 +85,7 @@ func (s *Sketch) UnmarshalBinary(b []byte) error {
 	if !(n.min >= 0 && n.min <= n.max && n.max <= n.m.MaxIndexableValue()) {
 		return &Error{"minimum", 12, ErrCorrupt}
 	}
-	// Indexes that a value between the two can have; the outermost bins of a sketch that collapsed are inside too.
+	// The indexes that values can have. The bins of a sketch that collapsed lie within these as well.
 	lowest, highest := n.m.Index(n.m.MinIndexableValue()), n.m.Index(max(n.max, n.m.MinIndexableValue()))
 	r.at = headerLen
 	if n.zero = r.uvarint("zero count"); n.zero > maxCount {

@@ -2,12 +2,15 @@
 // Fast and Fully-Mergeable Quantile Sketch with Relative-Error Guarantees", VLDB 2019, as DataDog/sketches-go has it,
 // with cubic interpolation and a bounded number of bins.
 //
-// A quantile is within accuracy α of a value whose rank is exactly right. Merging adds nothing to the error, however
-// often and in whatever order, so this is the sketch for series that shards, processes and sites merge. [FromHistogram]
-// adds the histogram's own error: (1+α)(1+1/64) - 1 together, 2.6 % for α = 1 %.
+// A quantile is within the accuracy α of a value whose rank is exactly right. Merging adds nothing to the error, however
+// often and in whatever order, so this is the sketch for series that shards, processes and sites merge. What
+// [Sketch.FromHistogram] adds has the error of the histogram besides: (1+α)(1+1/64) - 1 together, 2.6 % for α = 1 %.
 //
-// Values are not negative. If they spread over more bins than there may be, the lowest are collapsed: then quantiles in
-// the collapsed part are too high, never those above. With α = 1 %, 2048 bins span a factor of 6·10¹⁷.
+// A sketch takes 8 bytes for each bin, and has at most as many as its Config says: 16 KB by default.
+//
+// Negative values are refused. If values spread over more bins than there may be, the lowest bins are collapsed into one.
+// Quantiles that fall into it come out too high; those above it keep their accuracy. With α = 1 %, 2048 bins span a factor
+// of 6·10¹⁷. No more than 2⁵³ values are counted, apart from merging.
 package ddsketch
 
 import (
@@ -24,13 +27,13 @@ import (
 // Config is what sketches that are to be merged have in common.
 type Config struct {
 	Accuracy float64 `yaml:"relative_accuracy" doc:"Largest relative error of a quantile." range:"0.001..0.2"`
-	MaxBins  int     `yaml:"max_bins" doc:"Bins of a sketch, 8 bytes each; beyond, the lowest values are collapsed." range:"64..65536"`
+	MaxBins  int     `yaml:"max_bins" doc:"Most bins of a sketch, 8 bytes each. If values need more, the lowest ones are put together." range:"64..65536"`
 }
 
 // DefaultConfig gives 1 % and 2048 bins.
 func DefaultConfig() Config { return Config{Accuracy: 0.01, MaxBins: 2048} }
 
-// Validate reports what no sketch can be made with.
+// Validate reports all values that no sketch can be made with.
 func (c *Config) Validate() error {
 	var errs []error
 	if !(c.Accuracy >= 0.001 && c.Accuracy <= 0.2) {
@@ -53,12 +56,12 @@ type Sketch struct {
 	cfg      Config
 	m        *mapping.CubicallyInterpolatedMapping
 	bins     *store.CollapsingLowestDenseStore
-	zero     uint64 // values too small for a bin: below 10⁻³⁰⁰, so mostly 0
+	zero     uint64 // how many values are too small for a bin: below 10⁻³⁰⁰, so nearly all of them are 0
 	count    uint64
 	min, max float64
 }
 
-// maxCount is how many values a sketch takes: bins count in floating point, exactly up to here.
+// maxCount is how many values a sketch takes. Bins count in floating point, which is exact up to here.
 const maxCount = 1 << 53
 
 // New returns an empty sketch.
@@ -73,7 +76,7 @@ func New(cfg Config) (*Sketch, error) {
 	return &Sketch{cfg: cfg, m: m, bins: store.NewCollapsingLowestDenseStore(cfg.MaxBins)}, nil
 }
 
-// Add counts v.
+// Add counts v, or returns [ErrValue].
 func (s *Sketch) Add(v float64) error { return s.AddN(v, 1) }
 
 // AddN counts v n times.
@@ -104,7 +107,7 @@ func (s *Sketch) FromHistogram(h *logcode.Histogram) {
 	}
 }
 
-// ToHistogram adds the content of s to h, rounded to integers: the errors of both add up.
+// ToHistogram adds the content of s to h, with values rounded to integers. The errors of both add up.
 func (s *Sketch) ToHistogram(h *logcode.Histogram) {
 	h.AddN(0, s.zero)
 	s.bins.ForEach(func(i int, n float64) bool {
@@ -118,7 +121,7 @@ func (s *Sketch) ToHistogram(h *logcode.Histogram) {
 	})
 }
 
-// Merge adds what o counted.
+// Merge adds what o counted, or returns [ErrAccuracy]. o stays as it is; it may be s.
 func (s *Sketch) Merge(o *Sketch) error {
 	if s.cfg.Accuracy != o.cfg.Accuracy {
 		return ErrAccuracy

@@ -1,5 +1,6 @@
-// Package exact keeps everything and answers exactly: the oracle that the tests of the other sketches compare with, and
-// the right choice where the number of values is small and bounded. Memory grows with the input.
+// Package exact keeps everything and answers exactly. It is the oracle that the tests of the other sketches compare with,
+// and the right choice where the number of values is small and bounded: its memory grows with the input.
+// It is not safe for concurrent use, not even for two readers, because questions put values in order.
 package exact
 
 import (
@@ -8,8 +9,8 @@ import (
 	"slices"
 )
 
-// Values are the values of a stream. The zero value is empty and ready. Definitions are those of all sketches here:
-// a rank counts the values that are not larger, a quantile is always one of the values.
+// Values are the values of a stream. The zero value is empty and ready to use. Ranks and quantiles are defined as for all
+// sketches here: a rank counts the values that are not larger, and a quantile is always one of the values.
 type Values[T cmp.Ordered] struct {
 	v      []T
 	sorted bool
@@ -27,7 +28,7 @@ func (s *Values[T]) Merge(o *Values[T]) { s.Update(o.v...) }
 // Count is the number of values.
 func (s *Values[T]) Count() int { return len(s.v) }
 
-// Sorted gives the values in ascending order. The slice is s's own, until the next Update.
+// Sorted gives the values in ascending order. The slice belongs to s and is valid until the next Update.
 func (s *Values[T]) Sorted() []T {
 	if !s.sorted {
 		slices.Sort(s.v)
@@ -75,7 +76,7 @@ func (s *Values[T]) Ranks(v T) (less, notMore int) {
 	return less, notMore
 }
 
-// Counts counts keys.
+// Counts says how often each key was counted.
 type Counts[K comparable] map[K]uint64
 
 // Add counts key n times.

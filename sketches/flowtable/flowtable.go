@@ -4,14 +4,15 @@
 // nor value holds a pointer, the garbage collector never looks inside. Beside them lies an index of 8-byte cells
 // (see internal/slotindex): a look-up reads one cache line of it and then the entry.
 //
-// The table never grows. What has not been seen for the idle time is evicted by [Table.Sweep], a few slots a call;
-// when a new key comes and there is no room, the least recently seen of a few entries makes place: pressure. Either
-// way the owner hears of it before the entry is gone. Sampling a few entries instead of keeping all in order of use is
-// what Redis does for the same reason: an exact order costs two more cache misses a packet, and a flood of one-packet
-// flows evicts mostly itself, because whatever is in use was seen later.
+// The table never takes more memory than it was made with. [Table.Sweep] evicts what has not been seen for the idle time, a
+// few slots a call. When a new key comes and there is no room, the least recently seen of a few entries makes place for it,
+// which is called pressure. Either way the owner is told before the entry is gone. It is not promised that the least recently
+// seen entry of the whole table goes: an exact order of use costs two more cache misses a packet. Comparing a few entries is
+// what Redis does for the same reason, and a flood of flows of one packet evicts mostly itself, because whatever is in use
+// was seen later.
 //
-// With a million flows a look-up is two cache misses, and a loop of look-ups waits for each. [Table.FindAll] takes a
-// batch and makes all index reads, then all entry reads, so that the misses overlap.
+// With a million flows a look-up takes two cache misses, and a loop of look-ups waits for each of them. [Table.FindAll]
+// takes a batch and makes all reads of the index first, then all reads of entries, so that the misses overlap.
 package flowtable
 
 import (
@@ -46,12 +47,12 @@ const (
 
 func (r Reason) String() string { return [...]string{"idle", "pressure", "deleted"}[min(r, Deleted)] }
 
-// Stats are running totals, but for Entries.
+// Stats are running totals, but for Entries and Capacity, which are those of now.
 type Stats struct {
 	Entries, Capacity int
 	Inserted          uint64
 	Idle, Pressure    uint64 // evictions by reason
-	Refused           uint64 // keys without a place because a single batch used all entries
+	Refused           uint64 // keys that found no place because a single batch used all entries
 }
 
 // Entry is one slot.
@@ -79,12 +80,12 @@ type Table[K comparable, V any] struct {
 	live    int
 	sweep   uint32 // next slot to look at for idle eviction
 	hand    uint32 // next slot to look at for pressure eviction
-	touched uint32 // sum of what prefetching loads read, so that they are not optimised away
+	touched uint32 // sum of what is read ahead, so that the compiler keeps these reads
 	stats   Stats
 }
 
 // New makes an empty table. evict, unless nil, is called before an entry leaves; it must not change the table.
-// All memory is taken at once but only used as entries come, because the system gives it page by page.
+// All memory is asked for at once, but the system gives it page by page, as entries come.
 func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V], why Reason)) (*Table[K, V], error) {
 	n := capacity(cfg.MemoryBytes, int(unsafe.Sizeof(Entry[K, V]{})))
 	if n < 1 {
@@ -142,8 +143,8 @@ func (t *Table[K, V]) Get(hash uint64, key *K) uint32 {
 	return slot
 }
 
-// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. Only a table
-// whose every entry is in use by the current batch refuses, with None; that never happens to a single key.
+// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. It gives None only if
+// all entries are in use by the current batch, which never happens to a single key.
 func (t *Table[K, V]) Find(hash uint64, key *K, now int64) (slot uint32, inserted bool) {
 	t.batch++
 	return t.find(hash, key, now)
@@ -234,7 +235,7 @@ func (t *Table[K, V]) insert(hash uint64, key *K, now int64) uint32 {
 	return slot
 }
 
-// sample is how many entries pressure eviction compares. Eight misses overlap, so more than one costs little.
+// sample is how many entries are compared under pressure. Their cache misses overlap, so eight cost little more than one.
 const sample = 8
 
 // victim gives the least recently seen of the next few entries that the current batch does not use. All slots are
@@ -282,8 +283,8 @@ func (t *Table[K, V]) Live(slot uint32) bool {
 	return slot < t.used && t.entries[slot].Seen != free
 }
 
-// Sweep looks at the next n slots, round and round, and evicts what was last seen more than the idle timeout before
-// now. It gives the number of evictions. A call with Len()/10 slots ten times an idle timeout keeps the table tidy.
+// Sweep looks at the next n slots, going round the table, and evicts what was last seen more than the idle timeout before now.
+// It gives the number of evictions. Ten calls in each idle timeout, of a tenth of the slots each, keep the table tidy.
 func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
 	for range min(n, int(t.used)) {
 		if t.sweep >= t.used {
@@ -302,7 +303,7 @@ func (t *Table[K, V]) Sweep(now int64, n int) (evicted int) {
 // InBatch reports whether the last Find or FindAll used a live slot.
 func (t *Table[K, V]) InBatch(slot uint32) bool { return t.entries[slot].link == t.batch }
 
-// All gives the live entries in slot order. The entry at hand may be deleted meanwhile.
+// All gives the live entries in the order of their slots. The entry that the loop is at may be deleted.
 func (t *Table[K, V]) All() iter.Seq2[uint32, *Entry[K, V]] {
 	return func(yield func(uint32, *Entry[K, V]) bool) {
 		for slot := range t.used {

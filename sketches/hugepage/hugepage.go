@@ -1,16 +1,17 @@
-// Package hugepage makes large slices for tables that are read all over.
+// Package hugepage makes large slices for tables that are read at random.
 //
-// A table of a gigabyte has a quarter of a million pages of 4 KiB, many more than a core remembers the addresses of, so
-// that besides the miss of the cache nearly every access waits for a walk through the page tables. With pages of 2 MiB
-// that is over. Linux gives them to programs that ask, where the administrator leaves it to the programs (the usual
-// setting of transparent huge pages, "madvise"); asking is all that is done here, and other systems are not asked.
+// A table of a gigabyte has a quarter of a million pages of 4 KiB. That is many more than a core remembers the addresses of,
+// so that nearly every access misses the cache and then waits for a walk through the page tables as well. With pages of 2
+// MiB that walk is rare. Linux gives them to programs that ask, where the administrator leaves the choice to programs (the
+// usual setting of transparent huge pages, "madvise"). Asking is all that this package does; it is not promised that the
+// system agrees. Systems other than Linux are not asked.
 package hugepage
 
 import "unsafe"
 
 const (
 	pageBytes = 2 << 20
-	// minBytes is the size from which on it is worthwhile.
+	// minBytes is the size from which on huge pages are worthwhile.
 	minBytes = 4 * pageBytes
 )
 
@@ -23,7 +24,7 @@ func Make[T any](n int) []T {
 	return s
 }
 
-// inner is the part of s that whole huge pages cover; nothing of a small slice.
+// inner is the part of s that whole huge pages cover; it is empty for a small slice.
 func inner[T any](s []T) []byte {
 	var t T
 	n := uintptr(len(s)) * unsafe.Sizeof(t)

@@ -1,13 +1,19 @@
 // Package topk keeps the heaviest keys of a stream in a fixed number of counters: Space-Saving, from Metwally, Agrawal
 // and El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005.
 //
-// With m counters and a stream of total weight N, for every key in the list, true ≤ Count and Count - Error ≤ true;
-// Error ≤ N/m; and every key of true weight above N/m is in the list. That holds for any stream and any order.
+// With m counters and a stream of total weight N, this holds for any stream and any order:
 //
-// The counters form a heap that is only repaired when its smallest member is needed, that is when a key comes that
-// has no counter: weight for a key that has one costs a look-up and an addition. The paper's list of buckets adds only
-// one at a time. In BenchmarkAdd (processor time an addition, keys of 8 bytes) it is faster if every key is new, 83
-// against 118 ns with 1000 counters; on a heavy-tailed stream it takes as long, and with 10 000 counters longer, 57
+//   - the true weight of a key in the list is at most its Count and at least its Count - Error;
+//   - Error is at most N/m;
+//   - every key whose true weight is above N/m is in the list.
+//
+// It also holds for lists that were merged, in any order, with the smallest m of all. Which of the lighter keys are listed,
+// and their counts, does depend on the order. [New] takes all memory: the key and some 52 bytes for each counter.
+//
+// The counters form a heap that is only repaired when its smallest member is needed, which is when a key comes that has no
+// counter. Weight for a key that has one costs a look-up and an addition. The list of buckets that the paper has instead
+// adds only one at a time. In BenchmarkAdd (processor time an addition, keys of 8 bytes) it is faster if every key is new,
+// 83 against 118 ns with 1000 counters. On a heavy-tailed stream it takes as long, and longer with 10 000 counters, 57
 // against 40 ns.
 package topk
 
@@ -27,10 +33,10 @@ type Item[K comparable] struct {
 // List is a bounded list of heavy keys. It is not safe for concurrent use.
 type List[K comparable] struct {
 	items []counter[K] // by slot
-	heap  []node       // smallest count first, by counts that may be out of date, and then too small
+	heap  []node       // smallest count first; a count may be out of date, and is too small then
 	index slotindex.Index
 	total uint64
-	floor uint64 // what a key without a counter can weigh though counters are free: after a merge with a shorter list
+	floor uint64 // how much a key without a counter can weigh although counters are free: after a merge with a shorter list
 }
 
 type counter[K comparable] struct {
@@ -146,8 +152,8 @@ func (l *List[K]) Get(hash uint64, key *K) Item[K] {
 	return Item[K]{*key, m, m}
 }
 
-// Min is the largest weight that a key without a counter can have: the smallest count, or 0 as long as counters are
-// free.
+// Min is the largest weight that a key without a counter can have: the smallest count, or 0 as long as counters are free and
+// no full list was merged.
 func (l *List[K]) Min() uint64 {
 	if len(l.items) < cap(l.items) {
 		return l.floor

@@ -1,10 +1,9 @@
 // Package slotindex finds table slots by hash: the part that a flow table and a top-k list have in common.
 //
-// It is open addressing with linear probing over 8-byte cells that hold a 32-bit tag and a slot number. The tag is the
-// upper half of the hash and decides both the home cell and, but for one chance in 2³² a cell, whether the slot is
-// the right one, so that a look-up reads one cache line of the index and nothing of the entries that it does not want.
-// Deletion shifts back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and no look-up
-// slows down with age.
+// It is open addressing with linear probing over cells of 8 bytes, which hold a 32-bit tag and a slot number. The tag is the
+// upper half of the hash. It decides where a key is looked for first and, but for one chance in 2³² a cell, whether a slot is
+// the right one. So a look-up reads one cache line of the index and nothing of entries that it does not want. Deletion shifts
+// back what came behind (Knuth, TAOCP 3, §6.4, algorithm R): there are no tombstones, and look-ups do not slow down with age.
 package slotindex
 
 import (
@@ -30,8 +29,8 @@ func (c cell) slot() uint32 { return uint32(c) - 1 }
 // New returns an index for at most n slots.
 func New(n int) Index { return Index{cells: hugepage.Make[cell](Cells(n))} }
 
-// Cells is the number of 8-byte cells that an index for n slots needs: a third stays empty, so that a look-up
-// passes 2 cells on average where there is the slot, and 5 where there is none.
+// Cells is the number of 8-byte cells that an index for n slots needs. A third stays empty, so that a look-up passes 2 cells
+// on average if the slot is there, and 5 if it is not.
 func Cells(n int) int { return n + n/2 + 8 }
 
 // Tag is what an index keeps of a hash.
@@ -42,8 +41,8 @@ func (x *Index) home(tag uint32) int {
 	return int(hi)
 }
 
-// Find gives the position of the first cell with the tag, at or behind position at, and its slot; None if there is no
-// more. Start with at = -1.
+// Find gives the position of the next cell with the tag behind position at, and its slot; None if there is no more. Start
+// with at = -1.
 func (x *Index) Find(tag uint32, at int) (pos int, slot uint32) {
 	cells := x.cells
 	i := at + 1
