@@ -336,14 +336,14 @@ func explainQueries(plan *planner.QueryPlan) (text []string) {
 
 // compare sets the packets of a query against what it wants.
 func compare(q *planner.PlannedQuery) string {
-	alone := fmt.Sprintf("%.3g times of alone", q.Packets/q.Alone)
+	alone := fmt.Sprintf("%.3g times as many as it needs alone", q.Packets/q.Alone)
 	if q.Packets < 1.0005*q.Alone {
-		alone = "as few as alone"
+		alone = "no more than it needs alone"
 	}
 	if q.Demand != planner.WantWithin {
 		return alone
 	}
-	return fmt.Sprintf("%.3g times of the %.4g that are wanted and %s", q.Ratio, q.Goal, alone)
+	return fmt.Sprintf("%.3g times as many as the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
 }
 
 // enumerate joins names as a sentence does.
