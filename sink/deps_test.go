@@ -20,6 +20,10 @@ func TestImports(t *testing.T) {
 		}},
 		{"./spool", map[string]string{ours + "sink/influx": "the spool keeps bytes", ours + "decode": "the spool keeps bytes", "net": "the spool is files", "log/slog": "the program logs"}},
 		{"./influx", map[string]string{ours + "decode/demux": "a sink knows windows, not reports", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
+		{"./jsonl", map[string]string{
+			ours + "decode/demux": "a sink knows windows, not reports", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all",
+			"log/slog": "the program logs", "net/http": "lines go to files", "encoding/json": "lines are written without reflection",
+		}},
 		{"./parquet", map[string]string{
 			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",
 			"google.golang.org/grpc": "it would add megabytes to the program for Arrow's Flight, which nobody calls",

@@ -1,0 +1,54 @@
+package jsonl
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Config says where lines go.
+type Config struct {
+	Path           string        `yaml:"path" doc:"File that lines are appended to; it belongs to one process. - is standard output, to which the settings below do not apply."`
+	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which the file is put aside and a new one begun. 0 sets no limit." range:"0..1099511627776"`
+	RotateInterval time.Duration `yaml:"rotate_interval" doc:"A new file is begun whenever this much time in UTC begins: with 24h at midnight, with 1h on the hour. 0 sets no limit." range:"0s..8760h"`
+	KeepFiles      int           `yaml:"keep_files" doc:"Files put aside that are kept; older ones are removed." range:"1..100000"`
+	Sync           bool          `yaml:"sync" doc:"Force every batch to the disk before it counts as stored. Without, a crash of the machine loses what the system had not written yet."`
+}
+
+// DefaultConfig writes to standard output. With a path, it keeps about a gibibyte.
+func DefaultConfig() Config {
+	return Config{Path: "-", RotateBytes: 128 << 20, RotateInterval: 24 * time.Hour, KeepFiles: 7, Sync: true}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Validate finds what is wrong with c beyond the ranges of single values.
+func (c *Config) Validate() error {
+	switch {
+	case c.Path == "":
+		return errors.New("path: is missing; - is standard output")
+	case os.IsPathSeparator(c.Path[len(c.Path)-1]):
+		return errors.New("path: names a directory; name a file in it")
+	}
+	return nil
+}
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Target says where lines go, for people.
+func (c Config) Target() string {
+	if c.Path == "-" {
+		return stdoutName
+	}
+	return c.Path
+}

@@ -1,0 +1,129 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Writer writes lines to one file or to standard output. Encode may be called beside the writing methods, which belong
+// to one goroutine.
+type Writer struct {
+	out   output
+	buf   []byte // of Write
+	stats counters
+}
+
+var _ sink.Encoder = (*Writer)(nil)
+
+// output is where lines go. Write stores whole lines or gives an error; it may then be called with the same again.
+type output interface {
+	write(ctx context.Context, lines []byte) error
+	close() error
+}
+
+type counters struct {
+	lines, bytes, rotations, removed, unremoved, fieldsDropped, pointsDropped atomic.Uint64
+}
+
+// Stats are totals since the start.
+type Stats struct {
+	Lines         uint64 // stored
+	Bytes         uint64 // in those
+	Rotations     uint64 // files put aside
+	Removed       uint64 // files removed because there were more than Config.KeepFiles
+	Unremoved     uint64 // failed attempts at that
+	FieldsDropped uint64 // not finite
+	PointsDropped uint64 // nothing left to write after that
+}
+
+// New opens the file, which it locks, or standard output. Directories on the way to the file are made.
+func New(conf Config) (*Writer, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	w := &Writer{}
+	var err error
+	if conf.Path == "-" {
+		w.out, err = newStream(os.Stdout, stdoutName)
+	} else {
+		w.out, err = newFile(conf, &w.stats)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Name is "jsonl".
+func (w *Writer) Name() string { return "jsonl" }
+
+// Close gives up the file.
+func (w *Writer) Close() error { return w.out.close() }
+
+// Stats may be called at any time.
+func (w *Writer) Stats() Stats {
+	s := &w.stats
+	return Stats{
+		Lines: s.lines.Load(), Bytes: s.bytes.Load(), Rotations: s.rotations.Load(), Removed: s.removed.Load(),
+		Unremoved: s.unremoved.Load(), FieldsDropped: s.fieldsDropped.Load(), PointsDropped: s.pointsDropped.Load(),
+	}
+}
+
+// Encode appends b as lines.
+func (w *Writer) Encode(dst []byte, b *sink.Batch) []byte {
+	var fields, points uint64
+	for i := range b.Points {
+		before := len(dst)
+		var dropped int
+		dst, dropped = AppendPoint(dst, &b.Points[i])
+		fields += uint64(dropped)
+		if len(dst) == before {
+			points++
+		}
+	}
+	if fields|points != 0 {
+		w.stats.fieldsDropped.Add(fields)
+		w.stats.pointsDropped.Add(points)
+	}
+	return dst
+}
+
+// Write stores b.
+func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+	w.buf = w.Encode(w.buf[:0], b)
+	return w.WriteEncoded(ctx, w.buf)
+}
+
+// WriteEncoded stores lines. All of its errors may pass.
+func (w *Writer) WriteEncoded(ctx context.Context, payload []byte) error {
+	if len(payload) == 0 {
+		return nil // no point had anything to write
+	}
+	if err := w.out.write(ctx, payload); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			return err
+		}
+		return &sink.RetryError{Err: fmt.Errorf("jsonl: %w", err), Config: forPeople(err)}
+	}
+	w.stats.lines.Add(uint64(bytes.Count(payload, []byte{'\n'})))
+	w.stats.bytes.Add(uint64(len(payload)))
+	return nil
+}
+
+// forPeople reports whether only a person can mend what err tells. A disk that is full is not such a thing.
+func forPeople(err error) bool {
+	for _, e := range []error{errInUse, errNotRegular, errReaderGone, syscall.EACCES, syscall.EPERM, syscall.EROFS,
+		syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
