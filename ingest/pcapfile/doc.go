@@ -15,6 +15,28 @@
 // no attempt to find the next intact record: neither format has a mark to look for, and a guess would turn payload
 // into frames.
 //
+// # Captures of a running collector
+//
+// [Follow] reads captures beside the sockets of a running collector, one worker each. What it does at the end of one
+// depends on what it is:
+//
+//   - A regular file is read from its start and then followed: more of it may come, and a record of which only a part
+//     is there is waited for. When the path names another file, or the file has become shorter, the capture is over and
+//     the next one is read from its header, as capture programs do that rotate their files. What is looked at is the file and its
+//     size, every FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is
+//     not noticed. A compressed file is read once, as it is.
+//   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. It has to begin
+//     after the one before has gone and was read to its end.
+//   - Standard input ends.
+//
+// A capture that ends inside of a record because its writer was killed or its file replaced counts as damaged once, and
+// the next one is read. One that cannot be read on stops its input for good: [Follow.Inputs] says why, and the other
+// inputs and their collector go on.
+//
+// Frames get the time at which they are handed over, not that of the capture, since the windows of a running collector
+// are of the time of receipt. To analyse a capture by its own times, replay it. A collector that starts again reads its
+// files from their start again; a FIFO does not have that problem.
+//
 // Own reader over gopacket/pcapgo, because it hands out slices of a large buffer instead of copying every packet, and
 // because a hostile pcapng option makes pcapgo panic. The tests hold both against each other. Reads over a mapped file:
 // 28 ns a frame of 200 bytes instead of 21, but a mapped file that somebody truncates kills the process.

@@ -37,8 +37,9 @@ const pollMillis = 50
 // waiting reads from a pipe or terminal, and gives up when ctx ends. Standard input is usually in blocking mode and
 // shared with other processes, so neither a deadline nor a change of mode will do.
 type waiting struct {
-	ctx context.Context
-	f   *os.File
+	ctx  context.Context
+	f    *os.File
+	gone func() bool // asked while there is nothing to read: whether nothing will come any more; may be nil
 }
 
 func (w *waiting) Read(b []byte) (int, error) {
@@ -51,6 +52,9 @@ func (w *waiting) Read(b []byte) (int, error) {
 			return 0, os.NewSyscallError("poll", err)
 		} else if n > 0 {
 			return w.f.Read(b)
+		}
+		if w.gone != nil && w.gone() {
+			return 0, io.EOF
 		}
 	}
 }

@@ -19,8 +19,13 @@ type Source struct {
 	cfg  Config
 	path string
 
+	counts
+	reader atomic.Pointer[Reader]
+}
+
+// counts are written by one worker and read by anybody.
+type counts struct {
 	frames, bytes, truncated, damaged atomic.Uint64
-	reader                            atomic.Pointer[Reader]
 }
 
 var _ ingest.Source = (*Source)(nil)
@@ -47,7 +52,8 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 			return s.end(ctx, err)
 		}
 		if s.cfg.Speed <= 0 {
-			s.hand(&b, handle)
+			s.add(&b)
+			handle(0, &b)
 			continue
 		}
 		for rest := b.Frames; len(rest) > 0; {
@@ -58,7 +64,9 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 				}
 				continue
 			}
-			s.hand(&ingest.Batch{Frames: rest[:n:n]}, handle)
+			due := ingest.Batch{Frames: rest[:n:n]}
+			s.add(&due)
+			handle(0, &due)
 			rest = rest[n:]
 		}
 	}
@@ -76,7 +84,8 @@ func (s *Source) end(ctx context.Context, err error) error {
 	return err
 }
 
-func (s *Source) hand(b *ingest.Batch, handle func(int, *ingest.Batch)) {
+// add counts a batch that is handed over.
+func (c *counts) add(b *ingest.Batch) {
 	var bytes, cut uint64
 	for i := range b.Frames {
 		f := &b.Frames[i]
@@ -85,10 +94,15 @@ func (s *Source) hand(b *ingest.Batch, handle func(int, *ingest.Batch)) {
 			cut++
 		}
 	}
-	s.frames.Add(uint64(len(b.Frames)))
-	s.bytes.Add(bytes)
-	s.truncated.Add(cut)
-	handle(0, b)
+	c.frames.Add(uint64(len(b.Frames)))
+	c.bytes.Add(bytes)
+	c.truncated.Add(cut)
+}
+
+func (c *counts) stats() ingest.Stats {
+	return ingest.Stats{
+		Frames: c.frames.Load(), Bytes: c.bytes.Load(), Truncated: c.truncated.Load(), Damaged: c.damaged.Load(),
+	}
 }
 
 // Workers is 1.
@@ -96,11 +110,7 @@ func (s *Source) Workers() int { return 1 }
 
 // Stats counts a frame as truncated when the capture holds less of it than was on the wire, and as damaged the record
 // at which reading stopped.
-func (s *Source) Stats() ingest.Stats {
-	return ingest.Stats{
-		Frames: s.frames.Load(), Bytes: s.bytes.Load(), Truncated: s.truncated.Load(), Damaged: s.damaged.Load(),
-	}
-}
+func (s *Source) Stats() ingest.Stats { return s.stats() }
 
 // Progress gives the bytes of the file read so far, and its size or 0 where nobody knows.
 func (s *Source) Progress() (read, size int64) {
