@@ -25,8 +25,9 @@
 //     the next one is read from its header, as capture programs do that rotate their files. What is looked at is the file and its
 //     size, every FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is
 //     not noticed. A compressed file is read once, as it is.
-//   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. It has to begin
-//     after the one before has gone and was read to its end.
+//   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. A next writer
+//     that comes before the last one was read to its end is noticed by its header, in pcapng by its section; only after a
+//     writer that was killed inside of a record it has to wait.
 //   - Standard input ends.
 //
 // A capture that ends inside of a record because its writer was killed or its file replaced counts as damaged once, and

@@ -18,7 +18,7 @@ import (
 
 // FollowConfig names the captures that a running collector reads.
 type FollowConfig struct {
-	Files       []string      `yaml:"files" doc:"Captures to read beside the sockets: a file, which is read from its start and then followed while it grows; a FIFO that a capture program writes to (tcpdump -w FIFO); - is standard input. Frames count at the time at which they are read."`
+	Files       []string      `yaml:"files" doc:"Captures to read beside the sockets: a file, which is read from its start and then followed while it grows; a FIFO that a capture program writes to (tcpdump -w FIFO); \"-\", with its quotes, is standard input. Frames count at the time at which they are read."`
 	Poll        time.Duration `yaml:"poll" doc:"How often a file that was read to its end is looked at again." range:"10ms..1m"`
 	BatchFrames int           `yaml:"batch_frames" doc:"Most frames that are handed over at once." range:"1..4096"`
 }
@@ -254,6 +254,7 @@ func (in *input) read(ctx context.Context, src io.Reader, hand func(*ingest.Batc
 	}
 	defer r.Close()
 	in.problem.Store(nil)
+	r.joined = in.isFIFO()
 	var b ingest.Batch
 	for ctx.Err() == nil {
 		if err := r.ReadBatch(&b, in.batch); err != nil {

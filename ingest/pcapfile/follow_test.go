@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -269,10 +271,12 @@ func TestFollowFIFO(t *testing.T) {
 		<-opened
 	}
 	write(capture("a", "b"), "a", "b")
+	write(slices.Concat(capture("j"), capture("k"), pcapBytes(binary.LittleEndian, magicMicro, 101, frame{Data: "l", Time: 1e9, Length: 3})),
+		"j", "k", "l") // writers of which one came before the end of the other was seen
 	write(nil) // a writer that said nothing
 	write(capture("c"), "c")
 	write(capture("d", "gone")[:24+17+18], "d") // one that was killed
-	if in := s.Inputs()[0]; !strings.Contains(in.Problem, "file ends after 18 of 20 bytes") || in.Frames != 4 {
+	if in := s.Inputs()[0]; !strings.Contains(in.Problem, "file ends after 18 of 20 bytes") || in.Frames != 7 {
 		t.Errorf("input %+v", in)
 	}
 	if err := os.Remove(path); err != nil {
@@ -281,15 +285,47 @@ func TestFollowFIFO(t *testing.T) {
 	mkfifo()
 	<-opened
 	write(capture("e"), "e")
-	if in := s.Inputs()[0]; in != (ingest.Input{Name: path, Frames: 5}) {
+	if in := s.Inputs()[0]; in != (ingest.Input{Name: path, Frames: 8}) {
 		t.Errorf("input %+v", in)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	if got, want := s.Stats(), (ingest.Stats{Frames: 5, Bytes: 5, Truncated: 5, Damaged: 1}); got != want {
+	if got, want := s.Stats(), (ingest.Stats{Frames: 8, Bytes: 8, Truncated: 8, Damaged: 1}); got != want {
 		t.Errorf("Stats() = %+v, want %+v", got, want)
+	}
+}
+
+// The joint of two captures is found wherever the first bytes of the second arrive, and only where one may be.
+func TestJoint(t *testing.T) {
+	for _, o := range []order{binary.LittleEndian, binary.BigEndian} {
+		first := pcapBytes(o, magicMicro, 1, frame{Data: "a", Time: 1e9, Length: 1})
+		both := append(first, pcapBytes(o, magicNano, 101, frame{Data: "b", Time: 5, Length: 1})...)
+		r, err := NewReader(iotest.OneByteReader(bytes.NewReader(both)), "joint")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.joined = true
+		a, errA := r.Next()
+		a.Data = bytes.Clone(a.Data)
+		b, errB := r.Next()
+		_, end := r.Next()
+		if err := errors.Join(errA, errB); err != nil || end != io.EOF || string(a.Data)+string(b.Data) != "ab" || a.Time != 1e9 || b.Time != 5 || a.Link != 1 || b.Link != 101 {
+			t.Errorf("%v: %+v and %+v, %v, %v", o, a, b, err, end)
+		}
+
+		r, err = NewReader(bytes.NewReader(both), "joint")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var batch ingest.Batch
+		for err == nil {
+			err = r.ReadBatch(&batch, 10)
+		}
+		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTruncated) {
+			t.Errorf("%v: a file of two captures gives %v", o, err)
+		}
 	}
 }
 

@@ -22,19 +22,32 @@ func (r *Reader) startPcap(magic uint32) error {
 	if err := r.header(fileHeaderLen); err != nil {
 		return err
 	}
-	r.scale = 1000
-	if magic == magicNano {
-		r.scale = 1
-	}
 	major, minor := r.u16(r.buf[4:]), r.u16(r.buf[6:])
 	if major != 2 || minor != 4 {
 		e := &Error{File: r.name, Offset: 4, Err: ErrFormat}
 		e.Detail = "pcap version " + version(major, minor) + " is not read, only 2.4"
 		return e
 	}
-	r.link = canonicalLink(uint16(r.u32(r.buf[20:])))
+	r.fileHeader(magic, r.buf)
 	r.pos = fileHeaderLen
 	return nil
+}
+
+// fileHeader takes from the header b how the records that follow it are read.
+func (r *Reader) fileHeader(magic uint32, b []byte) {
+	r.scale = 1000
+	if magic == magicNano {
+		r.scale = 1
+	}
+	r.link = canonicalLink(uint16(r.u32(b[20:])))
+}
+
+// joint reports whether h, where a record is expected, is the beginning of the header of another capture in the same byte
+// order: one program has written to a FIFO right after the other. As a record it would be an empty packet of the year
+// 2055 that had no bytes on the wire either.
+func (r *Reader) joint(h []byte) bool {
+	magic := r.u32(h)
+	return (magic == magicMicro || magic == magicNano) && r.u16(h[4:]) == 2 && r.u16(h[6:]) == 4 && r.u32(h[8:]) == 0 && r.u32(h[12:]) == 0
 }
 
 // parsePcap appends the records that are whole in the window to b.
@@ -57,6 +70,15 @@ func (r *Reader) parsePcap(b *ingest.Batch, limit int) {
 		if captured > MaxCapture {
 			r.fail(r.at(pos), ErrDamaged, "capture length %d exceeds %d", captured, MaxCapture)
 			break
+		}
+		if captured == 0 && r.joined && r.joint(h) {
+			if len(buf)-pos < fileHeaderLen {
+				r.need = fileHeaderLen
+				break
+			}
+			r.fileHeader(r.u32(h), buf[pos:])
+			pos += fileHeaderLen
+			continue
 		}
 		n := recordHeaderLen + int(captured)
 		if len(buf)-pos < n {

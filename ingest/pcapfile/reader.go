@@ -49,6 +49,7 @@ type Reader struct {
 	skip     int64
 	skipFrom int64 // where the block began that is skipped
 
+	joined bool // another capture may follow without an end in between
 	ng     bool
 	swap   bool // multi-byte values are big-endian
 	scale  int64
