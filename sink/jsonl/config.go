@@ -10,7 +10,7 @@ import (
 
 // Config says where lines go.
 type Config struct {
-	Path           string        `yaml:"path" doc:"File that lines are appended to; it belongs to one process. - is standard output, to which the settings below do not apply."`
+	Path           string        `yaml:"path" doc:"File that lines are appended to; it belongs to one process. \"-\", with its quotes, is standard output, to which the settings below do not apply."`
 	RotateBytes    int64         `yaml:"rotate_bytes" doc:"Size at which the file is put aside and a new one begun. 0 sets no limit." range:"0..1099511627776"`
 	RotateInterval time.Duration `yaml:"rotate_interval" doc:"A new file is begun whenever this much time in UTC begins: with 24h at midnight, with 1h on the hour. 0 sets no limit." range:"0s..8760h"`
 	KeepFiles      int           `yaml:"keep_files" doc:"Files put aside that are kept; older ones are removed." range:"1..100000"`
@@ -29,7 +29,7 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 func (c *Config) Validate() error {
 	switch {
 	case c.Path == "":
-		return errors.New("path: is missing; - is standard output")
+		return errors.New("path: is missing; \"-\" is standard output")
 	case os.IsPathSeparator(c.Path[len(c.Path)-1]):
 		return errors.New("path: names a directory; name a file in it")
 	}

@@ -46,7 +46,7 @@
 //
 // # Standard output
 //
-// The path "-" is standard output. It is not forced to any disk: that is up to whoever redirects it. To a pipe, lines are
+// The path "-", which YAML wants in quotes, is standard output. It is not forced to any disk: that is up to whoever redirects it. To a pipe, lines are
 // written in pieces of at most 4096 bytes that end with a line wherever a line is not longer, which the system does not
 // tear or mix with what others write there. A write that failed in the middle goes on where it ended when the same
 // batch is tried again; when another one comes, the torn line is finished first.
