@@ -56,7 +56,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		go reloadOnHangup(ctx, col, &cfg, o.config, log)
 		err = col.Run(ctx)
 		s := col.Summary(10, 10)
-		if werr := writeSummary(c.OutOrStdout(), &s, o.format); err == nil {
+		if werr := writeSummary(summaryOut(c, &cfg), &s, o.format); err == nil {
 			err = werr
 		}
 		return err

@@ -95,12 +95,20 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		if runErr != nil && s.Ledger.Received == 0 {
 			return runErr
 		}
-		if err := writeSummary(c.OutOrStdout(), &s, o.format); err != nil {
+		if err := writeSummary(summaryOut(c, &cfg), &s, o.format); err != nil {
 			return err
 		}
 		return runErr
 	}
 	return c
+}
+
+// summaryOut is where the summary of a run goes: standard output, unless a store writes there.
+func summaryOut(c *cobra.Command, cfg *config) io.Writer {
+	if cfg.JSONL.Enabled && cfg.JSONL.Config.Path == "-" {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
 }
 
 func writeSummary(w io.Writer, s *collector.Summary, format string) error {

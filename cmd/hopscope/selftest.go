@@ -77,13 +77,14 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 		if err := load.Validate(); err != nil {
 			return usageError{err}
 		}
-		cfg, err := loadConfig(o.config)
+		asked, err := loadConfig(o.config)
 		if err != nil {
 			return err
 		}
+		cfg := defaultConfig() // without any store or further source
+		cfg.Config, cfg.Analysis, cfg.UDP, cfg.Web.Listen = asked.Config, asked.Analysis, asked.UDP, ""
 		cfg.UDP.Listen = []string{"127.0.0.1:0"}
 		cfg.UDP.AllowSources = nil
-		cfg.Web.Listen, cfg.Influx.Enabled, cfg.Parquet.Enabled = "", false, false
 		cfg.Exporters = collector.Exporters{Profile: "auto", Tracking: cfg.Exporters.Tracking}
 
 		out, format := c.OutOrStdout(), o.format

@@ -6,8 +6,10 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink/influx"
+	"github.com/hopscope/hopscope/sink/jsonl"
 	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -16,10 +18,12 @@ import (
 // their reference, its metrics and its part of the loss ledger follow from that.
 type config struct {
 	collector.Config   `yaml:""`
-	UDP                udp.Config `yaml:"udp" doc:"Report datagrams from the network."`
+	UDP                udp.Config            `yaml:"udp" doc:"Report datagrams from the network."`
+	PCAP               pcapfile.FollowConfig `yaml:"pcap" doc:"Captures beside the sockets."`
 	collector.Analysis `yaml:""`
 	Influx             collector.StoreConfig[influx.Config]  `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
 	Parquet            collector.StoreConfig[parquet.Config] `yaml:"parquet" doc:"Series to Parquet files."`
+	JSONL              collector.StoreConfig[jsonl.Config]   `yaml:"jsonl" doc:"Series and findings as JSON lines."`
 	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
 	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
 }
