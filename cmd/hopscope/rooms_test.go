@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/hopscope/hopscope/"
+
+// rooms are the folders at the top, with what each may import of the others: its own inner packages, and what lies below
+// it. What a room holds to beyond that stands in tests of its own.
+var rooms = map[string][]string{
+	"sketches":  {},
+	"decode":    {},
+	"ingest":    {},
+	"inference": {"decode", "sketches"},
+	"planner":   {},
+	"sink":      {"decode", "inference", "sketches"},
+	"p4":        {"decode", "planner"},
+	"collector": {"decode", "inference", "ingest", "sink", "sketches"},
+	"bench":     {"collector", "decode", "inference", "ingest", "p4", "planner", "sink", "sketches"},
+	"cmd":       {"bench", "collector", "decode", "inference", "ingest", "p4", "planner", "sink", "sketches"},
+}
+
+// byName are rooms of which another one may know the interfaces alone: no source and no store by its name.
+var byName = map[string][]string{
+	"collector": {"ingest/", "sink/"},
+}
+
+// exceptions are packages of such a room that are no source and no store.
+var exceptions = []string{"sink/spool"}
+
+// No import runs upward, and so none in a circle.
+func TestRooms(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg := strings.TrimPrefix(fields[0], module)
+		room, _, _ := strings.Cut(pkg, "/")
+		below, ok := rooms[room]
+		if !ok {
+			t.Errorf("%s is in no room", pkg)
+		}
+		seen[room] = true
+		for _, dep := range fields[1:] {
+			dep, ours := strings.CutPrefix(dep, module)
+			if !ours {
+				continue
+			}
+			if from, _, _ := strings.Cut(dep, "/"); from != room && !slices.Contains(below, from) {
+				t.Errorf("%s imports %s: %s is not below %s", pkg, dep, from, room)
+			}
+			for _, named := range byName[room] {
+				if strings.HasPrefix(dep, named) && !slices.Contains(exceptions, dep) {
+					t.Errorf("%s imports %s: it is to know interfaces, and no part by its name", pkg, dep)
+				}
+			}
+		}
+	}
+	for room := range rooms {
+		if !seen[room] {
+			t.Errorf("the room %s has no package", room)
+		}
+	}
+}
+
+// Nothing is at the top but the rooms and what belongs to the whole, and one package below cmd.
+func TestTop(t *testing.T) {
+	entries, err := os.ReadDir("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := []string{"go.mod", "go.sum", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs", "deploy", "bin"}
+	for _, e := range entries {
+		_, room := rooms[e.Name()]
+		if !room && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(beside, e.Name()) {
+			t.Errorf("%s is at the top, where only rooms are", e.Name())
+		}
+	}
+	commands, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		if c.Name() != "hopscope" {
+			t.Errorf("cmd/%s: hopscope is the one program", c.Name())
+		}
+	}
+}
