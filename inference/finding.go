@@ -2,41 +2,6 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Severity orders findings by how soon somebody should look.
-type Severity uint8
-
-// From what is worth knowing to what wakes somebody.
-const (
-	Info Severity = iota
-	Warning
-	Critical
-)
-
-func (s Severity) String() string {
-	return [...]string{"info", "warning", "critical"}[min(s, Critical)]
-}
-
-// Kind says what a finding is about.
-type Kind uint8
-
-// The closed list of kinds.
-const (
-	_ Kind = iota
-	PathChanged
-	PacketDrops
-	ExporterLoss
-	ExporterSilence
-	HighLatency
-	HighQueue
-	StrangeDigests
-	RoutingLoop
-	numKinds
-)
-
-var kindNames = [numKinds]string{"", "path-change", "drops", "exporter-loss", "exporter-silence", "high-latency", "high-queue", "strange-digests", "routing-loop"}
-
-func (k Kind) String() string { return kindNames[min(k, numKinds-1)] }
-
 // Finding is one cause that somebody should know of, from its start to its end. It is told when it starts, when its
 // severity rises, and when it ends; ID stays the same.
 type Finding struct {

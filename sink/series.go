@@ -119,10 +119,10 @@ var paths = series("path", "One point per path change; its time is that of the f
 var events = series("event", "One point per finding when it starts, when its severity rises, and when it ends. Its time is that of the "+
 	"change plus id mod 1000000 nanoseconds, so that two findings never share a point.",
 	[]tag[inference.Finding]{
-		{"kind", "path-change, drops, exporter-loss, exporter-silence, high-latency, high-queue, strange-digests or routing-loop",
+		{"kind", inference.NameList(inference.Kinds(), "or"),
 			func(f *inference.Finding) string { return f.Kind.String() }},
 		{"node", "node ID; 0 for findings about a flow", func(f *inference.Finding) string { return decimal(f.Node) }},
-		{"severity", "info, warning or critical", func(f *inference.Finding) string { return f.Severity.String() }},
+		{"severity", inference.NameList(inference.Severities(), "or"), func(f *inference.Finding) string { return f.Severity.String() }},
 	},
 	[]field[inference.Finding]{
 		number("value", "what was seen, in the unit that text names", func(f *inference.Finding) float64 { return f.Value }),

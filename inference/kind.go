@@ -1,0 +1,105 @@
+package inference
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind says what a finding is about. The zero value is no kind.
+type Kind uint8
+
+// The kinds of findings. A new one is a line here: what it is called wherever people or stores see it, and what it
+// means. Names are kept by stores, so they do not change; new kinds come last.
+var (
+	PathChanged     = newKind("path-change", "a flow takes another path than before, or many flows left the same hop")
+	PacketDrops     = newKind("drops", "a node reports that it drops packets")
+	ExporterLoss    = newKind("exporter-loss", "reports of an exporter are lost on their way")
+	ExporterSilence = newKind("exporter-silence", "an exporter that reported regularly sends nothing any more")
+	HighLatency     = newKind("high-latency", "the latency of a hop is far above its own history")
+	HighQueue       = newKind("high-queue", "the queue of a hop is far above its own history")
+	StrangeDigests  = newKind("strange-digests", "PINT digests of a flow fit no path that is known")
+	RoutingLoop     = newKind("routing-loop", "a switch saw a packet of the flow come again")
+)
+
+// kinds are the names and meanings of all kinds, by their number.
+var kinds = []struct{ name, doc string }{{}}
+
+func newKind(name, doc string) Kind {
+	kinds = append(kinds, struct{ name, doc string }{name, doc})
+	return Kind(len(kinds) - 1)
+}
+
+// Kinds gives all kinds of findings.
+func Kinds() []Kind {
+	all := make([]Kind, 0, len(kinds)-1)
+	for k := range kinds[1:] {
+		all = append(all, Kind(k+1))
+	}
+	return all
+}
+
+// String gives the name, such as "path-change".
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k].name
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// Doc says in half a sentence what a finding of the kind means.
+func (k Kind) Doc() string {
+	if int(k) < len(kinds) {
+		return kinds[k].doc
+	}
+	return ""
+}
+
+// ParseKind reads what [Kind.String] writes.
+func ParseKind(s string) (Kind, error) { return parseName(s, "kind of finding", Kinds()) }
+
+// Severity orders findings by how soon somebody should look.
+type Severity uint8
+
+// From what is worth knowing to what wakes somebody.
+const (
+	Info Severity = iota
+	Warning
+	Critical
+)
+
+// Severities gives all severities, the least first.
+func Severities() []Severity { return []Severity{Info, Warning, Critical} }
+
+// String gives the name, such as "warning".
+func (s Severity) String() string {
+	return [...]string{"info", "warning", "critical"}[min(s, Critical)]
+}
+
+// ParseSeverity reads what [Severity.String] writes.
+func ParseSeverity(s string) (Severity, error) { return parseName(s, "severity", Severities()) }
+
+// parseName finds the one of all that is called s.
+func parseName[T fmt.Stringer](s, what string, all []T) (T, error) {
+	for _, v := range all {
+		if v.String() == s {
+			return v, nil
+		}
+	}
+	var none T
+	return none, fmt.Errorf("%q is no %s: there are %s", s, what, NameList(all, "and"))
+}
+
+// NameList writes the names of all as a part of a sentence, with the given word before the last of them: "info, warning
+// or critical".
+func NameList[T fmt.Stringer](all []T, last string) string {
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = v.String()
+	}
+	n := len(names) - 1
+	if n < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n], ", ") + " " + last + " " + names[n]
+}
