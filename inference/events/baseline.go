@@ -41,9 +41,16 @@ type band struct{ median, limit float64 }
 // calm is the level below which a value counts as quiet again: half of the way to the limit.
 func (b band) calm() float64 { return b.median + (b.limit-b.median)/2 }
 
-// band computes the median and the limit from the history. scratch has room for the history.
-func (h *history) band(cfg *Config, sc scale, scratch []float64) band {
-	s := append(scratch[:0], h.values...)
+func (c *coder) history(h *history) {
+	c.floats(&h.values)
+	number(c, &h.next)
+	c.check(h.next >= 0 && h.next < max(len(h.values), 1), "a history goes on outside of its values")
+}
+
+// band computes the median and the limit from the history. scratch is memory that is used again.
+func (h *history) band(cfg *Config, sc scale, scratch *[]float64) band {
+	s := append((*scratch)[:0], h.values...)
+	*scratch = s
 	slices.Sort(s)
 	m := median(s)
 	spread := (quantile(s, 0.9) - m) / q90ToSigma

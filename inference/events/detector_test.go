@@ -241,8 +241,8 @@ func TestBounds(t *testing.T) {
 	for i := range 10 {
 		d.Step(&inference.Window{End: int64(i + 2)})
 	}
-	if s := d.Stats(); s.Hops != 0 || s.Open != 0 || len(d.paths)+len(d.drops)+len(d.exporters) != 0 {
-		t.Errorf("after silence: %+v, %d paths, %d drops", s, len(d.paths), len(d.drops))
+	if s, left := d.Stats(), len(d.AppendState(nil))-len(New(cfg).AppendState(nil)); s.Hops != 0 || s.Open != 0 || left != 0 {
+		t.Errorf("after silence: %+v, %d bytes of state are left", s, left)
 	}
 }
 
@@ -301,30 +301,6 @@ func TestConfig(t *testing.T) {
 	if err := cfg.Validate(); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("got %v, want three problems", err)
 	}
-}
-
-func BenchmarkStep(b *testing.B) {
-	const hops = 1000
-	rng := rand.New(rand.NewPCG(1, 1))
-	ws := windows(64, func(int) *inference.Window {
-		w := &inference.Window{}
-		for n := range uint32(hops) {
-			s := inference.Summary{Count: 1000, P99: 1000 + rng.Uint64N(1000)}
-			w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n}, Count: 1000, Latency: s, Queue: s})
-		}
-		return w
-	})
-	d := New(DefaultConfig())
-	for _, w := range ws {
-		d.Step(w)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		d.Step(ws[i%64])
-		i++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/hops, "ns/hop")
 }
 
 // TestPathGroup: a failed link moves many flows at once. They share one finding that names the hop they left; a flow

@@ -8,60 +8,59 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// digests finds flows whose PINT digests have a fault, each fault on its own.
+type digests struct{ *lifecycle[digestKey, tally] }
+
 type digestKey struct {
 	fault inference.Fault
 	flow  decode.FlowKey
 }
 
-// digests is a flow whose PINT digests have a fault.
-type digests struct {
-	total   uint64
-	last    uint64 // window of the last one
-	finding *inference.Finding
+func (k digestKey) compare(o digestKey) int {
+	return cmp.Or(cmp.Compare(k.fault, o.fault), k.flow.Compare(&o.flow))
 }
 
-func (d *Detector) stepDigests(w *inference.Window) {
-	for _, s := range w.Digests {
+func (c *coder) digestKey(k *digestKey) {
+	number(c, &k.fault)
+	c.flow(&k.flow)
+}
+
+func newDigests(j *journal) digests {
+	return digests{follow(j, digestKey.compare, (*coder).digestKey, (*coder).tally)}
+}
+
+func (d digests) step(w *inference.Window) {
+	for i := range w.Digests {
+		s := &w.Digests[i]
 		if s.Fault == inference.Inconsistent && s.Count < d.cfg.DigestsStrange {
 			continue
 		}
-		key := digestKey{s.Fault, s.Flow}
-		e := d.digests[key]
-		if e == nil {
-			if len(d.digests) >= d.cfg.MaxFlows {
-				d.stats.FaultsRefused += s.Count
-				continue
-			}
-			e = &digests{}
-			d.digests[key] = e
+		t := d.see(digestKey{s.Fault, s.Flow}, d.cfg.MaxFlows)
+		if t == nil {
+			d.stats.FaultsRefused += s.Count
+			continue
 		}
-		e.total += s.Count
-		e.last = d.windows
+		t.count += s.Count
 		f := inference.Finding{Kind: inference.StrangeDigests, Severity: inference.Warning, Flow: s.Flow, Node: s.Node, Value: float64(s.Count)}
 		if s.Fault == inference.Looping {
 			f.Kind, f.Severity = inference.RoutingLoop, inference.Critical
-			f.Text = fmt.Sprintf("%s of %s came back to a switch that it had passed, reported by node %d", packets(s.Count), s.Flow, s.Node)
+			f.Text = fmt.Sprintf("%s of %s came back to a switch that it had passed, reported by node %d", plural(s.Count, "packet"), s.Flow, s.Node)
 		} else {
 			f.Text = fmt.Sprintf("%s of %s fit no path through the known nodes: a node is unknown, the topology is out of date, or they are forged",
 				plural(s.Count, "digest"), s.Flow)
 		}
-		if e.finding == nil {
-			e.finding = d.start(f)
-			continue
-		}
-		d.update(e.finding, f.Severity, f.Value, 0, f.Text)
+		d.tell(&t.finding, f)
 	}
-	for _, key := range ordered(d.digests, func(a, b digestKey) int {
-		return cmp.Or(cmp.Compare(a.fault, b.fault), compareFlows(a.flow, b.flow))
-	}) {
-		if e := d.digests[key]; d.windows-e.last >= uint64(d.cfg.EndAfter) {
-			e.finding.Value = 0
-			text := fmt.Sprintf("no more strange digests of %s after %d", key.flow, e.total)
-			if key.fault == inference.Looping {
-				text = fmt.Sprintf("packets of %s loop no more, after %d", key.flow, e.total)
-			}
-			d.end(e.finding, text)
-			delete(d.digests, key)
+	d.absent(func(k digestKey, t *tally, windows int) bool {
+		if windows < d.cfg.EndAfter {
+			return false
 		}
-	}
+		text := fmt.Sprintf("no more strange digests of %s after %d", k.flow, t.count)
+		if k.fault == inference.Looping {
+			text = fmt.Sprintf("packets of %s loop no more, after %d", k.flow, t.count)
+		}
+		t.finding.Value = 0
+		d.end(&t.finding, text)
+		return true
+	})
 }

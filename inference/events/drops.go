@@ -8,68 +8,73 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// drops finds nodes that report dropped packets, each reason on its own.
+type drops struct{ *lifecycle[dropKey, tally] }
+
 type dropKey struct {
 	node   uint32
 	reason uint8
 }
 
-// drops is a node that drops packets for one reason.
-type drops struct {
-	total   uint64
-	last    uint64 // window of the last drop
-	finding *inference.Finding
+func (k dropKey) compare(o dropKey) int {
+	return cmp.Or(cmp.Compare(k.node, o.node), cmp.Compare(k.reason, o.reason))
 }
 
-func (d *Detector) stepDrops(w *inference.Window) {
-	for _, s := range w.Drops {
+func (c *coder) dropKey(k *dropKey) {
+	number(c, &k.node)
+	number(c, &k.reason)
+}
+
+func newDrops(j *journal) drops {
+	return drops{follow(j, dropKey.compare, (*coder).dropKey, (*coder).tally)}
+}
+
+func (d drops) step(w *inference.Window) {
+	for i := range w.Drops {
+		s := &w.Drops[i]
 		if s.Count == 0 {
 			continue
 		}
-		key := dropKey{s.Node, s.Reason}
-		e := d.drops[key]
-		if e == nil {
-			if len(d.drops) >= d.cfg.MaxDrops {
-				d.stats.DropsRefused++
-				continue
-			}
-			e = &drops{}
-			d.drops[key] = e
+		t := d.see(dropKey{s.Node, s.Reason}, d.cfg.MaxDrops)
+		if t == nil {
+			d.stats.DropsRefused++
+			continue
 		}
-		e.total += s.Count
-		e.last = d.windows
+		t.count += s.Count
 		severity := inference.Warning
 		if s.Count >= uint64(d.cfg.DropsSevere) {
 			severity = inference.Critical
 		}
-		text := fmt.Sprintf("node %d dropped %s for reason %d", s.Node, packets(s.Count), s.Reason)
-		if e.total != s.Count {
-			text += fmt.Sprintf(", %d since it began", e.total)
-		}
-		if s.Flow != (decode.FlowKey{}) {
-			text += fmt.Sprintf(", the last of %s", s.Flow)
-		}
-		if e.finding == nil {
-			e.finding = d.start(inference.Finding{Kind: inference.PacketDrops, Severity: severity,
-				Node: s.Node, Reason: s.Reason, Flow: s.Flow, Value: float64(s.Count), Text: text})
-			continue
-		}
-		e.finding.Flow = s.Flow
-		d.update(e.finding, severity, float64(s.Count), 0, text)
+		d.tell(&t.finding, inference.Finding{
+			Kind: inference.PacketDrops, Severity: severity, Node: s.Node, Reason: s.Reason, Flow: s.Flow,
+			Value: float64(s.Count), Text: dropText(s, t.count),
+		})
 	}
-	for _, key := range ordered(d.drops, func(a, b dropKey) int {
-		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.reason, b.reason))
-	}) {
-		if e := d.drops[key]; d.windows-e.last >= uint64(d.cfg.EndAfter) {
-			e.finding.Value = 0
-			d.end(e.finding, fmt.Sprintf("node %d dropped nothing more for reason %d after %s", key.node, key.reason, packets(e.total)))
-			delete(d.drops, key)
+	d.absent(func(k dropKey, t *tally, windows int) bool {
+		if windows < d.cfg.EndAfter {
+			return false
 		}
-	}
+		t.finding.Value = 0
+		d.end(&t.finding, fmt.Sprintf("node %d dropped nothing more for reason %d after %s", k.node, k.reason, plural(t.count, "packet")))
+		return true
+	})
 }
 
-func packets(n uint64) string {
-	if n == 1 {
-		return "1 packet"
+func dropText(s *inference.DropStats, total uint64) string {
+	text := fmt.Sprintf("node %d dropped %s for reason %d", s.Node, plural(s.Count, "packet"), s.Reason)
+	if total != s.Count {
+		text += fmt.Sprintf(", %d since it began", total)
 	}
-	return fmt.Sprintf("%d packets", n)
+	if s.Flow != (decode.FlowKey{}) {
+		text += fmt.Sprintf(", the last of %s", s.Flow)
+	}
+	return text
+}
+
+// plural gives "1 packet" or "3 packets".
+func plural(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,17 +1,24 @@
 package events
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
 )
 
+// hops finds hops whose latency or queue is far above its own history.
+type hops struct {
+	*lifecycle[inference.HopKey, hop]
+	scratch []float64 // of the length of a history
+}
+
 // hop is what is remembered of one hop.
-type hop struct {
-	latency, queue series
-	last           uint64 // window of the last record
+type hop struct{ latency, queue series }
+
+func (c *coder) hopState(h *hop) {
+	c.series(&h.latency)
+	c.series(&h.queue)
 }
 
 // series is one statistic of one hop over the windows.
@@ -24,51 +31,46 @@ type series struct {
 	worst   float64 // since the value was first above the limit
 }
 
-func (d *Detector) stepHops(w *inference.Window) {
-	present := 0
-	for i := range w.Hops {
-		h := &w.Hops[i]
-		if h.Other {
-			continue // many hops, and not the same ones in every window
-		}
-		st := d.hops[h.HopKey]
-		if st == nil {
-			if len(d.hops) >= d.cfg.MaxHops {
-				d.stats.HopsRefused++
-				continue
-			}
-			st = &hop{}
-			d.hops[h.HopKey] = st
-		}
-		st.last = d.windows
-		present++
-		d.judge(&st.latency, latencyKind, h, &h.Latency)
-		d.judge(&st.queue, queueKind, h, &h.Queue)
-	}
-	if present == len(d.hops) {
-		return
-	}
-	for _, key := range ordered(d.hops, compareHops) {
-		st := d.hops[key]
-		if st.last == d.windows {
-			continue
-		}
-		none := inference.HopStats{HopKey: key}
-		d.judge(&st.latency, latencyKind, &none, &none.Latency)
-		d.judge(&st.queue, queueKind, &none, &none.Queue)
-		if d.windows-st.last >= uint64(d.cfg.ForgetAfter) {
-			for _, s := range []*series{&st.latency, &st.queue} {
-				if s.finding != nil {
-					d.end(s.finding, placeText(key)+" is forgotten")
-				}
-			}
-			delete(d.hops, key)
-		}
-	}
+func (c *coder) series(s *series) {
+	c.history(&s.past)
+	number(c, &s.above)
+	number(c, &s.calm)
+	number(c, &s.absent)
+	c.finding(&s.finding)
+	c.float(&s.worst)
 }
 
-func compareHops(a, b inference.HopKey) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.EgressIf, b.EgressIf))
+func newHops(j *journal) *hops {
+	return &hops{lifecycle: follow(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState)}
+}
+
+func (x *hops) step(w *inference.Window) {
+	for i := range w.Hops {
+		s := &w.Hops[i]
+		if s.Other {
+			continue // many hops, and not the same ones in every window
+		}
+		h := x.see(s.HopKey, x.cfg.MaxHops)
+		if h == nil {
+			x.stats.HopsRefused++
+			continue
+		}
+		x.judge(&h.latency, latencyKind, s.HopKey, &s.Latency)
+		x.judge(&h.queue, queueKind, s.HopKey, &s.Queue)
+	}
+	x.absent(func(k inference.HopKey, h *hop, windows int) bool {
+		var none inference.Summary
+		x.judge(&h.latency, latencyKind, k, &none)
+		x.judge(&h.queue, queueKind, k, &none)
+		if windows < x.cfg.ForgetAfter {
+			return false
+		}
+		text := k.Place() + " is forgotten"
+		x.end(&h.latency.finding, text)
+		x.end(&h.queue.finding, text)
+		return true
+	})
+	x.stats.Hops = len(x.list)
 }
 
 // statistic is what distinguishes latency from queue.
@@ -82,7 +84,7 @@ type statistic struct {
 var latencyKind = &statistic{
 	kind: inference.HighLatency, name: "latency",
 	scale: func(c *Config) scale { return scale{float64(c.LatencyFloor), true} },
-	text:  func(v float64) string { return durationText(v) },
+	text:  durationText,
 }
 
 var queueKind = &statistic{
@@ -91,69 +93,57 @@ var queueKind = &statistic{
 	text:  func(v float64) string { return fmt.Sprintf("%.0f B", v) },
 }
 
-// judge compares a window of a hop with the past ones and learns from it.
-func (d *Detector) judge(s *series, st *statistic, h *inference.HopStats, sum *inference.Summary) {
-	if sum.Count < d.cfg.MinRecords {
+// judge compares a window of a hop with the past ones, learns from it and tells.
+func (x *hops) judge(s *series, st *statistic, k inference.HopKey, sum *inference.Summary) {
+	if sum.Count < x.cfg.MinRecords {
 		s.absent++
-		if s.finding != nil && s.absent >= d.cfg.EndAfter {
-			d.end(s.finding, fmt.Sprintf("%s of %s: too few packets in %d windows to tell", st.name, placeText(h.HopKey), s.absent))
-			s.finding, s.above, s.calm = nil, 0, 0
+		if s.finding != nil && s.absent >= x.cfg.EndAfter {
+			x.end(&s.finding, fmt.Sprintf("%s of %s: too few packets in %d windows to tell", st.name, k.Place(), s.absent))
+			s.above, s.calm = 0, 0
 		}
 		return
 	}
 	s.absent = 0
-	v, sc := float64(sum.P99), st.scale(&d.cfg)
-	if len(s.past.values) < d.cfg.Warmup {
-		s.past.add(sc.of(v), d.cfg.History)
+	v, sc := float64(sum.P99), st.scale(&x.cfg)
+	if len(s.past.values) < x.cfg.Warmup {
+		s.past.add(sc.of(v), x.cfg.History)
 		return
 	}
-	b := s.past.band(&d.cfg, sc, d.scratch)
-	if v > b.limit {
-		s.above++
-	} else {
+	b := s.past.band(&x.cfg, sc, &x.scratch)
+	s.count(v, b)
+	if s.above == 0 || s.above > x.cfg.LearnAfter {
+		s.past.add(sc.of(v), x.cfg.History)
+	}
+	switch {
+	case s.finding != nil && s.calm >= x.cfg.EndAfter:
+		s.finding.Value, s.finding.Baseline = s.worst, b.median
+		x.end(&s.finding, fmt.Sprintf("%s of %s was up to p99 %s and is back to %s, usually %s",
+			st.name, k.Place(), st.text(s.worst), st.text(v), st.text(b.median)))
+	case s.finding != nil && v > b.calm(), s.finding == nil && s.above >= x.cfg.StartAfter:
+		severity := inference.Warning
+		if v > b.median+x.cfg.Critical*(b.limit-b.median) {
+			severity = inference.Critical
+		}
+		x.tell(&s.finding, inference.Finding{
+			Kind: st.kind, Severity: severity, Node: k.Node, EgressIf: k.EgressIf, Value: v, Baseline: b.median,
+			Text: fmt.Sprintf("%s of %s: p99 %s over %d packets, usually %s, limit %s",
+				st.name, k.Place(), st.text(v), sum.Count, st.text(b.median), st.text(b.limit)),
+		})
+	}
+}
+
+// count notes for how many windows in a row the value has been above the limit, or calm, and how bad it was.
+func (s *series) count(v float64, b band) {
+	if s.above++; v <= b.limit {
 		s.above = 0
 	}
-	if v <= b.calm() {
-		s.calm++
-	} else {
+	if s.calm++; v > b.calm() {
 		s.calm = 0
-	}
-	if s.above == 0 || s.above > d.cfg.LearnAfter {
-		s.past.add(sc.of(v), d.cfg.History)
-	}
-
-	severity := inference.Warning
-	if v > b.median+d.cfg.Critical*(b.limit-b.median) {
-		severity = inference.Critical
-	}
-	text := func() string {
-		return fmt.Sprintf("%s of %s: p99 %s over %d packets, usually %s, limit %s",
-			st.name, placeText(h.HopKey), st.text(v), sum.Count, st.text(b.median), st.text(b.limit))
 	}
 	if s.above == 1 && s.finding == nil {
 		s.worst = 0
 	}
 	s.worst = max(s.worst, v)
-	switch {
-	case s.finding == nil && s.above >= d.cfg.StartAfter:
-		s.finding = d.start(inference.Finding{
-			Kind: st.kind, Severity: severity, Node: h.Node, EgressIf: h.EgressIf, Value: v, Baseline: b.median, Text: text(),
-		})
-	case s.finding != nil && s.calm >= d.cfg.EndAfter:
-		s.finding.Value, s.finding.Baseline = s.worst, b.median
-		d.end(s.finding, fmt.Sprintf("%s of %s was up to p99 %s and is back to %s, usually %s",
-			st.name, placeText(h.HopKey), st.text(s.worst), st.text(v), st.text(b.median)))
-		s.finding = nil
-	case s.finding != nil && v > b.calm():
-		d.update(s.finding, severity, v, b.median, text())
-	}
-}
-
-func placeText(k inference.HopKey) string {
-	if k.EgressIf == 0 {
-		return fmt.Sprintf("node %d", k.Node)
-	}
-	return fmt.Sprintf("node %d interface %d", k.Node, k.EgressIf)
 }
 
 // durationText writes nanoseconds with three digits that count.

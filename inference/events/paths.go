@@ -1,113 +1,81 @@
 package events
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"strconv"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
-// path is a flow whose path changes, or all flows that had no place.
-type path struct {
-	changes uint64 // since the finding started
-	last    uint64 // window of the last change
-	finding *inference.Finding
+// paths finds flows that take another path than before. Flows that leave the same hop in one window share a finding, and
+// so do all flows for which there is no place.
+type paths struct {
+	groups groups
+	flows  *lifecycle[decode.FlowKey, tally]
+	others *lifecycle[all, tally]
 }
 
-func (d *Detector) stepPaths(w *inference.Window) {
-	more := w.OtherPaths
-	changes := d.groupPaths(w.Paths)
+// all is the key of what is followed as one.
+type all struct{}
+
+func newPaths(j *journal) paths {
+	return paths{
+		groups: newGroups(j),
+		flows:  follow(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).tally),
+		others: follow(j, func(all, all) int { return 0 }, func(*coder, *all) {}, (*coder).tally),
+	}
+}
+
+func (p paths) step(w *inference.Window) {
+	others := w.OtherPaths
+	changes := p.groups.take(w.Paths)
 	for i := range changes {
 		c := &changes[i]
-		p := d.paths[c.Flow]
-		if p == nil {
-			if len(d.paths) >= d.cfg.MaxFlows {
-				more++
-				continue
-			}
-			p = &path{}
-			d.paths[c.Flow] = p
+		t := p.flows.see(c.Flow, p.flows.cfg.MaxFlows)
+		if t == nil {
+			others++
+			continue
 		}
-		p.changes++
-		p.last = d.windows
-		d.tellPath(p, c.Flow, func() string {
-			t := fmt.Sprintf("%s left %s for %s after %d packets", c.Flow, pathText(c.From), pathText(c.To), c.Packets)
-			if p.changes > 1 {
-				t += fmt.Sprintf(", change %d", p.changes)
-			}
-			return t
-		})
+		t.count++
+		text := fmt.Sprintf("%s left %s for %s after %d packets", c.Flow, inference.HopPath(c.From), inference.HopPath(c.To), c.Packets)
+		if t.count > 1 {
+			text += fmt.Sprintf(", change %d", t.count)
+		}
+		tellPath(p.flows, t, c.Flow, text)
 	}
-	if more > 0 {
-		p := &d.morePaths
-		p.changes += more
-		p.last = d.windows
-		d.tellPath(p, decode.FlowKey{}, func() string {
-			return fmt.Sprintf("%d changes of path in flows that are not listed one by one", p.changes)
-		})
+	if others > 0 {
+		t := p.others.see(all{}, 1)
+		t.count += others
+		tellPath(p.others, t, decode.FlowKey{}, fmt.Sprintf("%d changes of path in flows that are not listed one by one", t.count))
 	}
 
-	if p := &d.morePaths; p.finding != nil && d.windows-p.last >= uint64(d.cfg.PathStable) {
-		d.end(p.finding, fmt.Sprintf("no more changes of path after %d in flows that are not listed one by one", p.changes))
-		*p = path{}
-	}
-	d.endGroups()
-	if len(d.paths) == 0 {
-		return
-	}
-	for _, key := range ordered(d.paths, compareFlows) {
-		if p := d.paths[key]; d.windows-p.last >= uint64(d.cfg.PathStable) {
-			d.end(p.finding, fmt.Sprintf("path of %s is stable after %s", key, plural(p.changes, "change")))
-			delete(d.paths, key)
-		}
-	}
+	endPaths(p.others, func(_ all, n uint64) string {
+		return fmt.Sprintf("no more changes of path after %d in flows that are not listed one by one", n)
+	})
+	endPaths(p.groups.lifecycle, func(h inference.HopKey, n uint64) string {
+		return fmt.Sprintf("no further flow left %s, after %s", h.Place(), plural(n, "flow"))
+	})
+	endPaths(p.flows, func(f decode.FlowKey, n uint64) string {
+		return fmt.Sprintf("path of %s is stable after %s", f, plural(n, "change"))
+	})
 }
 
-// tellPath starts or updates the finding of p.
-func (d *Detector) tellPath(p *path, flow decode.FlowKey, text func() string) {
+// tellPath tells how the path of a flow stands, or those of all flows without a place.
+func tellPath[K comparable](l *lifecycle[K, tally], t *tally, flow decode.FlowKey, text string) {
 	severity := inference.Info
-	if p.changes >= uint64(d.cfg.PathFlaps) {
+	if t.count >= uint64(l.cfg.PathFlaps) {
 		severity = inference.Warning
 	}
-	if p.finding == nil {
-		p.finding = d.start(inference.Finding{
-			Kind: inference.PathChanged, Severity: severity, Flow: flow, Value: float64(p.changes), Text: text(),
-		})
-		return
-	}
-	d.update(p.finding, severity, float64(p.changes), 0, text())
+	l.tell(&t.finding, inference.Finding{Kind: inference.PathChanged, Severity: severity, Flow: flow, Value: float64(t.count), Text: text})
 }
 
-// pathText writes the nodes of a path, and the interface by which it leaves them: "1:2-7:1".
-func pathText(hops []inference.HopKey) string {
-	const most = 16 // longer paths make no sentence
-	var b []byte
-	for i, h := range hops {
-		if i == most {
-			b = fmt.Appendf(b, "-(%d more)", len(hops)-most)
-			break
+// endPaths ends what did not change for some time.
+func endPaths[K comparable](l *lifecycle[K, tally], text func(key K, changes uint64) string) {
+	l.absent(func(k K, t *tally, windows int) bool {
+		if windows < l.cfg.PathStable {
+			return false
 		}
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = strconv.AppendUint(b, uint64(h.Node), 10)
-		if h.EgressIf != 0 {
-			b = strconv.AppendUint(append(b, ':'), uint64(h.EgressIf), 10)
-		}
-	}
-	return string(b)
-}
-
-func compareFlows(a, b decode.FlowKey) int {
-	if c := bytes.Compare(a.Src[:], b.Src[:]); c != 0 {
-		return c
-	}
-	if c := bytes.Compare(a.Dst[:], b.Dst[:]); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.SrcPort, b.SrcPort), cmp.Compare(a.DstPort, b.DstPort),
-		cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.IPVersion, b.IPVersion))
+		l.end(&t.finding, text(k, t.count))
+		return true
+	})
 }
