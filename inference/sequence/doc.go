@@ -1,29 +1,30 @@
-// Package sequence counts what each exporter lost, sent twice, sent late or restarted, from the sequence numbers of its
-// reports.
+// Package sequence finds out from the sequence numbers of an exporter's reports how many of them were lost, came twice or
+// came late, and how often the exporter began to count anew.
 //
-// A sequence number space belongs to an [inference.ExporterKey] (address, node, hardware id) and to the width of its
-// numbers: 32 bits, or 22 for telemetry report 2.0, whose numbers count datagrams and not reports (so only reports
-// with FirstOfGroup take part). Telemetry report 0.5 names its node in some reports and not in others, while it numbers
-// them together, per hardware id of a source address; reports without a node therefore count with the first node that
-// is known at their address.
+// Each exporter has a sequence number space of its own, which is named by its [inference.ExporterKey] (address, node,
+// hardware id) and the width of its numbers: 32 bits, or 22 bits in telemetry report 2.0. The numbers of report 2.0 count
+// datagrams, not reports, so that only reports with FirstOfGroup take part. Telemetry report 0.5 numbers all reports of a
+// hardware id together, but names the node in some of them and not in others. Reports without a node are therefore
+// counted with the first node that is known at their address.
 //
-// All distances are modulo the width, so that a wrap is nothing special. A bitmap remembers which of the last
-// [Config.Window] numbers came:
+// All distances are computed modulo the width, so that numbers may start again at 0 at any time. A bitmap remembers which
+// of the last [Config.Window] numbers came:
 //
-//   - A number ahead by at most Window moves the head; the numbers that it skips are lost.
-//   - A number in the window that is missing fills its gap: one less lost, one reordered. Lost can therefore be
-//     negative in a window of time that repairs what an earlier one reported.
-//   - A number in the window that was seen is a duplicate.
-//   - A number farther away, in either direction, changes nothing until others around it confirm it ([confirmations]
-//     distinct numbers, before any number continues the old sequence). Then it is a loss when it is ahead by at most
-//     [Config.MaxGap], and otherwise a restart: what was lost across a restart nobody can know, and nothing is claimed.
-//     Unconfirmed it was a very late packet, and counts as reordered.
-//   - A restart that lands inside of the window looks like duplicates. It is taken for one when [duplicateRun] of them
-//     come in ascending order without a new number in between.
+//   - A number that is ahead of the newest one by at most Window becomes the newest. The numbers that it skips are lost.
+//   - A number inside the window that is still missing fills its gap: one report fewer is lost, and one more is counted as
+//     reordered. The loss in one window of time can therefore be negative, when it repairs what an earlier one claimed.
+//   - A number inside the window that has been seen already is a duplicate.
+//   - A number that is farther away, in either direction, changes nothing at first. It has to be confirmed by others close
+//     to it, [confirmations] distinct numbers in all, that come before any number continues the old sequence. If they lie
+//     ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; nobody can know
+//     what was lost across a restart, and no loss is claimed. A number that is not confirmed came from a very late packet, and is
+//     counted as reordered.
+//   - When an exporter restarts at a number inside the window, its reports look like duplicates at first. They are taken
+//     for a restart when [duplicateRun] of them come in ascending order without a new number in between.
 //
-// An exporter whose number never changes does not count (a field dialect sends 0 in every report), nor does one whose
-// numbers never fall close to each other. Such exporters are not [inference.ExporterStats.Sequenced] and no loss or
-// duplicate is claimed for them. An exporter that stops counting later is noticed after [repeatLimit] equal numbers.
+// Some exporters do not count: they send the same number in every report, or numbers that never fall close to each other.
+// They are not [inference.ExporterStats.Sequenced], and no loss and no duplicate is claimed for them. An exporter that
+// stops counting later is noticed after [repeatLimit] equal numbers.
 //
-// Observe costs 10 to 20 ns and allocates nothing; all memory is taken by New.
+// [Tracker.Observe] takes 10 to 20 ns and allocates nothing, because New takes all memory at once.
 package sequence

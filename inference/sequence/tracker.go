@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -210,7 +208,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		t.stats.Forgotten += uint64(forgotten)
 		t.reindex()
 	}
-	slices.SortFunc(dst[n:], func(a, b inference.ExporterStats) int { return compare(a.ExporterKey, b.ExporterKey) })
+	slices.SortFunc(dst[n:], func(a, b inference.ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) })
 	return merge(dst, n)
 }
 
@@ -232,18 +230,11 @@ func (t *Tracker) Stats() Stats {
 	return s
 }
 
-func compare(a, b inference.ExporterKey) int {
-	if c := bytes.Compare(a.Addr[:], b.Addr[:]); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.HWID, b.HWID))
-}
-
 // Merge adds up the statistics that several trackers cut for the same window, sorts them as Cut does, and returns the
 // result in all's memory. An exporter whose reports reached more than one tracker has gaps in each of them: reports of
 // one exporter belong to one tracker.
 func Merge(all []inference.ExporterStats) []inference.ExporterStats {
-	slices.SortStableFunc(all, func(a, b inference.ExporterStats) int { return compare(a.ExporterKey, b.ExporterKey) })
+	slices.SortStableFunc(all, func(a, b inference.ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) })
 	return merge(all, 0)
 }
 
