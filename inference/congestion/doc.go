@@ -1,12 +1,16 @@
-// Package congestion keeps what digests say of the bottleneck of a flow's path: PINT's per-packet aggregation (section
-// 4.1). Every switch rounds the utilisation of its link at random to a code of a few bits and writes it if it is larger
-// than the one in the digest, so that the digest of every packet tells the largest utilisation on its path; who had it
-// remains unknown. With [UtilizationCode] that takes 8 bits and is right within 5.1 %, and without bias as long as all switches
-// round by the same hash of the packet id; see [github.com/hopscope/hopscope/decode/pint.Levels].
+// Package congestion keeps what the digests of a flow say about the bottleneck of its path. It is the collector's side of
+// PINT's per-packet aggregation (section 4.1 of the paper). The digest of a packet holds the largest utilisation of all
+// links that the packet crossed: every switch rounds the utilisation of its own link, at random, to a code of a few bits,
+// and writes that code if it is larger than the one in the digest. Which switch wrote it remains unknown.
 //
-// How a switch averages the utilisation is [github.com/hopscope/hopscope/decode/pint.Line].
+// With the code of [UtilizationCode], a digest of 8 bits tells the utilisation within 5.1 %. On average the values are
+// right, as long as all switches use the same hash of the packet id to round; see
+// [github.com/hopscope/hopscope/decode/pint.Levels]. How a switch averages the utilisation of its link is
+// [github.com/hopscope/hopscope/decode/pint.Line].
 //
-// A [Flow] holds the last digests in four panes of equal time: the largest value of the window, which errs on the high side
-// by up to the distance of two codes because of many packets some are rounded up, and the mean, which does not err.
-// Time is an argument; nothing here is random.
+// A [Flow] covers a window of time in four panes of equal length, and answers with the largest and the mean value of the
+// window. The mean is right on average. The largest value is too high by up to the distance between two codes, because
+// among many packets there are some whose value was rounded up.
+//
+// Time is an argument, and nothing in this package is random.
 package congestion

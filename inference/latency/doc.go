@@ -1,30 +1,34 @@
-// Package latency keeps what the digests of a flow say of each hop: PINT's dynamic per-flow aggregation (section 4.1, theorems
-// 1 and 2). A digest holds the compressed value of one hop, the last that wrote, whom the decoder knows by hashing; here
-// it goes to a sketch of that flow and hop, of a fixed number of bytes, 100 by default. The values may be latencies,
-// queues or anything else that has a [Code].
+// Package latency keeps what the digests of a flow say about each of its hops. It is the collector's side of PINT's dynamic
+// per-flow aggregation (section 4.1 of the paper, theorems 1 and 2). A digest holds the compressed value of one hop, the
+// last one that wrote to it; the decoder finds out by hashing which hop that was. This package adds the value to a sketch
+// that belongs to the flow and the hop and has a fixed number of bytes, 100 by default. The values can be latencies, queue
+// lengths or anything else for which there is a [Code].
 //
 // # Quantiles
 //
-// The paper takes a KLL sketch of the codes. Here equal codes share an entry, because there are few different ones:
-// a sketch is a list of bins, codes with a weight, 30 of them in 100 bytes for codes of up to 8 bits. Codes of 4 bits, 16
-// bins, are counted exactly whatever their number, and so are wider ones while fewer than 30 differ. When one more comes,
-// two neighbours share a bin, those for which w₁·w₂·distance³ is smallest; its code is one of theirs, drawn with the weights as
-// odds. As in KLL the rank of any code stays right on average: a merge adds a variance of w₁·w₂ to the ranks between the
-// two, and none to others.
+// The paper puts the codes into a KLL sketch. This package lets equal codes share an entry instead, because there are only
+// few different ones. A sketch is a list of bins, each of them a code with a weight; 100 bytes have room for 30 bins of
+// codes of up to 8 bits. Codes of 4 bits need 16 bins at most and are therefore counted exactly, however many there are.
+// So are wider codes as long as no more than 30 different ones have come. When another one comes, two neighbours have to
+// share a bin: those for which w₁·w₂·distance³ is smallest. The bin that they share has the code of one of the two, which
+// is drawn with the weights as odds. As in KLL, the rank of every code therefore stays right on average. A merge adds a
+// variance of w₁·w₂ to the ranks of codes between the two, and none to those of others.
 //
-// What that gives up is KLL's bound for any stream whatever. What it gains is measured in TestSketchesAgainstAllCodes:
-// with codes of 8 bits, 3000 digests and log-normal, Pareto and bimodal latencies, medians are 0 to 3 % and
-// 0.99-quantiles 3 to 7 % from those of all codes together; [kll.Tiny] in 120 bytes is 1 to 6 % and 18 to 75 % off.
+// This gives up the bound on the error that KLL has for every stream. What it gains is measured in
+// TestSketchesAgainstAllCodes, with codes of 8 bits, 3000 digests, and log-normal, Pareto and bimodal latencies. Compared
+// with the quantiles of all codes, medians are 0 to 3 % off and 0.99-quantiles 3 to 7 %. With [kll.Tiny] in 120 bytes it
+// is 1 to 6 % and 18 to 75 %.
 //
 // # Frequent values
 //
-// A sketch of [Frequent] is Space-Saving, 18 counters of 32 bits in 100 bytes: every code that more than 1/18 of the
-// digests have is in the list, and no count is off by more than 1/18 of all.
+// A sketch of [Frequent] is the algorithm Space-Saving, with 18 counters of 32 bits in 100 bytes. Every code that more
+// than 1/18 of the digests have is in its list, and no count is wrong by more than 1/18 of all digests.
 //
 // # Windows
 //
-// With several panes a hop has one sketch for each, which are used in turn, by time or by number of digests: answers
-// then cover the last panes, from all of them full to one of them just begun.
+// A hop can have several sketches, called panes, which are used in turn: each takes the digests of some time, or a number
+// of digests. An answer then covers the pane in use and those before it, and so a window that is as long as all panes at
+// most, and shorter by one pane when the one in use has just begun.
 //
-// Chance comes from a seed; time is an argument. A [Pool] has one owner and is not safe for concurrent use.
+// Random choices follow from a seed, and time is an argument. A [Pool] has one owner and is not safe for concurrent use.
 package latency
