@@ -1,7 +1,8 @@
 // Package events finds what somebody should know of in a stream of windows: paths that change, packets that are dropped,
-// exporters that lose reports or fall silent, and hops whose latency or queue is far above their own history.
+// digests that cannot be right, exporters that lose reports or fall silent, and hops whose latency or queue is far above
+// its own history.
 //
-// A finding is told when it starts, when its severity rises and when it ends, and it ends when its cause does:
+// A finding is told when it starts, when its severity rises, and when it ends. It ends when its cause does:
 //
 //	kind              starts                                              ends
 //	path-change       a flow's path differs from the one before           path stable for PathStable windows
@@ -18,31 +19,45 @@
 //
 // # Baseline
 //
-// The limit of a hop comes from the p99 of its past History windows: median m, and spread s, the larger of
-// 1.4826 MAD and (q90 - m)/1.2816. Both estimate the standard deviation of a normal distribution; the second is there
-// because MAD is 0 as soon as half of the windows are equal, as with queues that are empty most of the time. The limit
-// is m + Threshold s, and at least a Floor, and a share RelativeFloor of m, above m, so that a constant history does
-// not alarm at the noise of rounding.
+// A hop is compared with itself. Its limit comes from the p99 of its last History windows, of which the detector takes
+// the median m and the spread s. The spread is the larger of two estimates of the standard deviation of a normal
+// distribution: 1.4826 times the median absolute deviation, and (q90 - m)/1.2816. The second is needed because the median
+// absolute deviation is 0 as soon as half of the windows are equal, as they are for queues that are empty most of the
+// time. The limit is m + Threshold s. It is never closer to m than a Floor in the value's own unit, and never closer than
+// the share RelativeFloor of m, so that a history in which nothing varies does not raise the alarm when a value is
+// rounded differently.
 //
-// Queues are compared as they are, their tails are about exponential; latencies on a logarithmic scale, log(ns + floor),
-// because their tails are heavier than that.
+// Queues are compared as they are, because their tails are about exponential. Latencies have heavier tails and are
+// compared on a logarithmic scale, as log(ns + floor).
 //
-// Windows above the limit stay out of the history, so that a fault does not become its own baseline, but only
-// LearnAfter of them in a row: then what lasts is the new normal, is learnt, and its finding ends.
+// Windows above the limit stay out of the history, because a fault must not become the baseline that it is compared with.
+// That holds for LearnAfter windows in a row. A state that lasts longer is the new normal: it is learnt, and its finding
+// ends.
 //
 // # False alarms
 //
-// On stationary independent windows with 100 records each, whose values are constant, uniform, normal, exponential,
-// log-normal (σ = 1), Pareto (α = 2; for queues one in 25 000), bimodal or zero-inflated, the default configuration
-// starts at most one false finding in 100 000 windows of a hop; TestFalseAlarms measures it. A step to twenty times the
-// scale of the same noise is found within a few windows, log-normal and Pareto excepted. What the history of a hop does not show cannot be told from a fault: an event that
-// lifts p99 in a share p of all windows, and so rarely that the history has none, starts a finding in p^StartAfter of
-// them.
+// TestFalseAlarms measures how often noise is taken for a fault. The windows are independent, come from one distribution,
+// and have 100 records each; their values are constant, uniform, normal, exponential, log-normal (σ = 1), Pareto (α = 2),
+// bimodal, or mostly zero. On all of these the default configuration starts at most one false finding in 100 000 windows
+// of a hop, except for queues with a Pareto tail, where it is one in 25 000.
+//
+// A step to twenty times the scale of the same noise is found within a few windows, unless the noise is log-normal or
+// Pareto, or the queue is nearly always empty.
+//
+// A rare event that the history does not show cannot be told from a fault. If it lifts the p99 in a share p of all
+// windows, it starts a finding in about p^StartAfter of them.
 //
 // # Bounds
 //
-// Hops, flows, drop reasons and exporters that are followed are limited by the configuration. What does not fit is
-// counted in [Stats], except for path changes: those of further flows become one finding without a flow.
+// The configuration limits how many hops, flows and drop reasons are followed at the same time, and the tracker of
+// exporters how many of those there are. What does not fit is counted in [Stats]. Path changes are the exception: those
+// of flows for which there is no place become one finding without a flow.
 //
 // The detectors are deterministic: the same windows give the same findings with the same numbers.
+//
+// # State
+//
+// [Detector.AppendState] writes all that a detector remembers to bytes, and [Detector.ReadState] reads it back, so that
+// another process can go on where one stopped. The bytes begin with a version and are opaque: they change whenever the
+// detectors do, and a version that is not the present one is refused.
 package events

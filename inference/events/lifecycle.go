@@ -40,8 +40,9 @@ func (j *journal) tell(open **inference.Finding, f inference.Finding) {
 	if old == nil {
 		j.id++
 		f.ID, f.Start, f.Updated = j.id, j.now, j.now
-		*open = &f
-		j.open = append(j.open, &f)
+		started := f // f itself stays on the stack
+		*open = &started
+		j.open = append(j.open, &started)
 		j.told = append(j.told, f)
 		return
 	}

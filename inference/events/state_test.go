@@ -1,0 +1,178 @@
+package events
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// TestState stops detectors at any window, and lets others go on from their state. They must tell the same.
+func TestState(t *testing.T) {
+	for i, cfg := range worldConfigs() {
+		for seed := range uint64(6) {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			w, a := newWorld(seed), New(cfg)
+			for range rng.IntN(400) * int(min(seed, 1)) { // the first detector has seen nothing
+				a.Step(w.next())
+			}
+			b := New(cfg)
+			for other := newWorld(seed + 100); rng.IntN(50) != 0; { // what it knew must be gone
+				b.Step(other.next())
+			}
+			prefix := []byte("before")
+			state := a.AppendState(prefix)
+			if !bytes.HasPrefix(state, prefix) {
+				t.Fatalf("settings %d seed %d: the state is not appended", i, seed)
+			}
+			if err := b.ReadState(state[len(prefix):]); err != nil {
+				t.Fatalf("settings %d seed %d: %v", i, seed, err)
+			}
+			clear(state) // nothing of it is kept
+			same := func(what string, a, b any) {
+				t.Helper()
+				if !reflect.DeepEqual(a, b) {
+					t.Fatalf("settings %d seed %d window %d: %s are\n%+v\nwant\n%+v", i, seed, w.window, what, b, a)
+				}
+			}
+			same("open findings", a.Open(), b.Open())
+			same("statistics", a.Stats(), b.Stats())
+			for k := range 300 {
+				if k == 150 {
+					a.Configure(worldConfigs()[(i+1)%3])
+					b.Configure(worldConfigs()[(i+1)%3])
+				}
+				next := w.next()
+				same("findings", fmt.Sprint(a.Step(next)), fmt.Sprint(b.Step(next)))
+				same("open findings", a.Open(), b.Open())
+				same("statistics", a.Stats(), b.Stats())
+			}
+			same("states", a.AppendState(nil), b.AppendState(nil))
+		}
+	}
+}
+
+// worldState is the state after some windows.
+func worldState(cfg Config, windows int) []byte {
+	w, d := newWorld(3), New(cfg)
+	for range windows {
+		d.Step(w.next())
+	}
+	return d.AppendState(nil)
+}
+
+// smallState is the state after one window with something for each detector, all of it whole numbers, so that it is the
+// same on every processor.
+func smallState() []byte {
+	d := New(DefaultConfig())
+	d.Step(&inference.Window{End: 1, Drops: []inference.DropStats{{Node: 1, Reason: 80, Count: 3, Flow: flow(1)}},
+		Hops:      []inference.HopStats{{HopKey: inference.HopKey{Node: 1}, Queue: inference.Summary{Count: 100, P99: 10}}},
+		Exporters: []inference.ExporterStats{{Reports: 1, Lost: 2}},
+		Digests:   []inference.DigestFault{{Flow: flow(1), Fault: inference.Looping, Count: 1}},
+		Paths:     []inference.PathChange{{Flow: flow(2)}}, OtherPaths: 1})
+	return d.AppendState(nil)
+}
+
+// TestStateVersion fails when the layout of the state changes: then stateVersion has to go up, and this sum with it.
+func TestStateVersion(t *testing.T) {
+	got := fmt.Sprintf("version %d: %x", stateVersion, sha256.Sum256(smallState()))
+	if want := "version 1: 1fa5adccf750ba73a9867f1c5026044bcb78c70cc5ebfbd5318bfabe77b676bb"; got != want {
+		t.Errorf("the state has\n%s, want\n%s", got, want)
+	}
+}
+
+func TestStateRefused(t *testing.T) {
+	cfg := worldConfigs()[1]
+	cfg.History, cfg.Warmup = 10, 5
+	good := worldState(cfg, 70)
+	d := New(cfg)
+	w := newWorld(4)
+	for range 50 {
+		d.Step(w.next())
+	}
+	before := d.AppendState(nil)
+	refused := func(what string, b []byte, sentinel error) *StateError {
+		t.Helper()
+		err := d.ReadState(b)
+		var e *StateError
+		if !errors.As(err, &e) || !errors.Is(err, sentinel) || e.Offset < 0 || e.Offset > len(b) {
+			t.Fatalf("%s: %v, want a StateError within the %d bytes", what, err, len(b))
+		}
+		if !bytes.Equal(d.AppendState(nil), before) {
+			t.Fatalf("%s: the detector changed although the state was refused", what)
+		}
+		return e
+	}
+	for n := range good {
+		refused(fmt.Sprintf("cut at byte %d", n), good[:n], ErrState)
+	}
+	refused("one byte more", append(bytes.Clone(good), 0), ErrState)
+
+	other := bytes.Clone(good)
+	other[0] = 7
+	if e := refused("version 7", other, ErrVersion); e.Error() != "events: state at byte 0: it has version 7, and version 1 is read here" {
+		t.Errorf("version 7 gives %q", e)
+	}
+
+	// The head is a byte and six numbers; after it come the hops that many flows left, by number.
+	number := func(at int, v uint64) []byte {
+		b := bytes.Clone(good)
+		binary.LittleEndian.PutUint64(b[at:], v)
+		return b
+	}
+	refused("a negative count", number(1+6*8, math.MaxUint64), ErrState)
+	refused("a count that nothing follows", number(1+6*8, math.MaxInt64), ErrState)
+	refused("no window came yet", number(1, 0), ErrState)
+	refused("no finding started yet", number(1+8, 0), ErrState)
+
+	// Whatever else is broken is refused or harmless.
+	rng := rand.New(rand.NewPCG(1, 5))
+	for range 3000 {
+		b := bytes.Clone(good)
+		for range 1 + rng.IntN(3) {
+			b[1+rng.IntN(len(b)-1)] = byte(rng.Uint32() >> rng.IntN(32))
+		}
+		harmless(t, cfg, b)
+	}
+}
+
+// harmless reads bytes that may be anything: an error is a StateError, and without one the detector has just that state
+// and goes on.
+func harmless(t *testing.T, cfg Config, b []byte) {
+	t.Helper()
+	d := New(cfg)
+	if err := d.ReadState(b); err != nil {
+		var e *StateError
+		if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(b) {
+			t.Fatalf("ReadState(%x) = %v, want a StateError within it", b, err)
+		}
+		return
+	}
+	if got := d.AppendState(nil); !bytes.Equal(got, b) {
+		t.Fatalf("ReadState(%x) and AppendState give %x", b, got)
+	}
+	w := newWorld(8)
+	for range 3 {
+		d.Step(w.next())
+		for range 3 {
+			d.Step(&inference.Window{End: w.window * 1e9})
+		}
+	}
+}
+
+func FuzzReadState(f *testing.F) {
+	cfg := worldConfigs()[1]
+	cfg.History, cfg.Warmup = 10, 5
+	f.Add([]byte{})
+	f.Add([]byte{stateVersion + 1})
+	f.Add(New(cfg).AppendState(nil))
+	f.Add(smallState())
+	f.Fuzz(func(t *testing.T, b []byte) { harmless(t, cfg, b) })
+}
