@@ -8,6 +8,13 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// DigestConfig are the settings of the detector of faults in digests.
+type DigestConfig struct {
+	DigestsStrange uint64 `yaml:"digests_strange" doc:"PINT digests of a flow that no path can have written, in one window, that are worth a finding." range:"1..1000000000"`
+}
+
+var defaultDigestConfig = DigestConfig{DigestsStrange: 10}
+
 // digests finds flows whose PINT digests have a fault, each fault on its own.
 type digests struct{ *lifecycle[digestKey, tally] }
 

@@ -8,6 +8,13 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// DropConfig are the settings of the detector of drops.
+type DropConfig struct {
+	DropsSevere int `yaml:"drops_severe" doc:"Drop reports of one node and reason in one window that are critical." range:"1..1000000000"`
+}
+
+var defaultDropConfig = DropConfig{DropsSevere: 1000}
+
 // drops finds nodes that report dropped packets, each reason on its own.
 type drops struct{ *lifecycle[dropKey, tally] }
 

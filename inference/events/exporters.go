@@ -7,6 +7,26 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// ExporterConfig are the settings of the detector of exporters that lose reports or fall silent.
+type ExporterConfig struct {
+	LossRatio    float64 `yaml:"loss_ratio" doc:"Share of an exporter's reports whose loss is worth a finding." range:"0..1"`
+	LossSevere   float64 `yaml:"loss_severe" doc:"Share of an exporter's reports whose loss is critical." range:"0..1"`
+	SilenceAfter int     `yaml:"silence_after" doc:"Windows without a report, of an exporter that reports regularly, that are silence." range:"1..100000"`
+	SilentSevere int     `yaml:"silence_severe" doc:"Windows of silence that are critical." range:"1..1000000"`
+}
+
+var defaultExporterConfig = ExporterConfig{LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilentSevere: 30}
+
+func (c *ExporterConfig) problems() (errs []error) {
+	if c.LossSevere < c.LossRatio {
+		errs = append(errs, fmt.Errorf("loss_severe: %g is less than the loss_ratio of %g", c.LossSevere, c.LossRatio))
+	}
+	if c.SilentSevere < c.SilenceAfter {
+		errs = append(errs, fmt.Errorf("silence_severe: %d is less than the silence_after of %d", c.SilentSevere, c.SilenceAfter))
+	}
+	return errs
+}
+
 // regular is how many windows with reports make an exporter one whose silence means something.
 const regular = 5
 

@@ -7,6 +7,35 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// HopConfig are the settings of the detector of latencies and queues.
+type HopConfig struct {
+	History       int           `yaml:"history" doc:"Past windows of a hop that its baseline is made of." range:"10..1440"`
+	Warmup        int           `yaml:"warmup" doc:"Windows of a hop before it is judged." range:"5..1440"`
+	MinRecords    uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged." range:"1..1000000000"`
+	Threshold     float64       `yaml:"threshold" doc:"Limit above the median, in robust standard deviations." range:"3..100"`
+	RelativeFloor float64       `yaml:"relative_floor" doc:"Smallest distance of the limit from the median, as a share of the median." range:"0.05..100"`
+	LatencyFloor  time.Duration `yaml:"latency_floor" doc:"Smallest distance of the limit from the median for latencies." range:"1ns..1m"`
+	QueueFloor    uint64        `yaml:"queue_floor_bytes" doc:"Smallest distance of the limit from the median for queues, in bytes (or in the device's unit, where its profile knows no size)." range:"1..1000000000"`
+	Critical      float64       `yaml:"critical" doc:"A hop is critical this many times as far above its median as the limit is." range:"1..1000"`
+	StartAfter    int           `yaml:"start_after" doc:"Windows in a row above the limit that start a finding." range:"1..100"`
+	EndAfter      int           `yaml:"end_after" doc:"Quiet windows in a row that end a finding." range:"1..1000"` // drops, digests and loss too
+	LearnAfter    int           `yaml:"learn_after" doc:"Windows in a row above the limit after which they are learnt as the new normal." range:"1..100000"`
+	ForgetAfter   int           `yaml:"forget_after" doc:"Windows without records after which the history of a hop is forgotten." range:"1..1000000"`
+}
+
+var defaultHopConfig = HopConfig{
+	History: 60, Warmup: 30, MinRecords: 20, Threshold: 7, RelativeFloor: 0.5,
+	LatencyFloor: time.Microsecond, QueueFloor: 24, Critical: 4,
+	StartAfter: 2, EndAfter: 3, LearnAfter: 120, ForgetAfter: 3600,
+}
+
+func (c *HopConfig) problems() (errs []error) {
+	if c.Warmup > c.History {
+		errs = append(errs, fmt.Errorf("warmup: %d is more than the history of %d", c.Warmup, c.History))
+	}
+	return errs
+}
+
 // hops finds hops whose latency or queue is far above its own history.
 type hops struct {
 	*lifecycle[inference.HopKey, hop]

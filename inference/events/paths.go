@@ -7,6 +7,15 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
+// PathConfig are the settings of the detector of path changes.
+type PathConfig struct {
+	PathGroup  int `yaml:"path_group" doc:"Flows that leave the same hop in one window and share one finding." range:"2..1000000"`
+	PathStable int `yaml:"path_stable" doc:"Windows without a change that end the finding of a flow's path." range:"1..1000"`
+	PathFlaps  int `yaml:"path_flaps" doc:"Changes during one finding that make it a warning." range:"2..1000000"`
+}
+
+var defaultPathConfig = PathConfig{PathGroup: 5, PathStable: 3, PathFlaps: 4}
+
 // paths finds flows that take another path than before. Flows that leave the same hop in one window share a finding, and
 // so do all flows for which there is no place.
 type paths struct {
