@@ -67,6 +67,7 @@ func (d *Detector) ReadState(b []byte) error {
 	fresh := New(d.journal.cfg)
 	c := &coder{journal: fresh.journal, b: b, at: 1, reading: true}
 	c.all()
+	c.last = c.at
 	c.check(c.at == len(b), "more bytes than the state has")
 	if c.err != nil {
 		return c.err
@@ -81,6 +82,7 @@ type coder struct {
 	*journal
 	b       []byte // what was written, or what is to be read
 	at      int    // how much of it was read
+	last    int    // where the last thing that was read begins
 	reading bool
 	err     error // a *StateError
 }
@@ -123,15 +125,16 @@ func (l *lifecycle[K, S]) code(c *coder) {
 	}
 }
 
-// check makes what is not so an error of the reading.
+// check ends the reading with an error if what was read last is not as it has to be.
 func (c *coder) check(ok bool, reason string) {
 	if c.reading && !ok && c.err == nil {
-		c.err = &StateError{c.at, reason, ErrState}
+		c.err = &StateError{c.last, reason, ErrState}
 	}
 }
 
 // next gives the next n bytes to read, none if there are not as many.
 func (c *coder) next(n int) []byte {
+	c.last = c.at
 	c.check(n <= len(c.b)-c.at, "it ends too early")
 	if c.err != nil {
 		return nil

@@ -113,7 +113,9 @@ func TestStateRefused(t *testing.T) {
 	for n := range good {
 		refused(fmt.Sprintf("cut at byte %d", n), good[:n], ErrState)
 	}
-	refused("one byte more", append(bytes.Clone(good), 0), ErrState)
+	if e := refused("one byte more", append(bytes.Clone(good), 0), ErrState); e.Offset != len(good) {
+		t.Errorf("one byte more is found at byte %d, want %d", e.Offset, len(good))
+	}
 
 	other := bytes.Clone(good)
 	other[0] = 7
@@ -127,7 +129,9 @@ func TestStateRefused(t *testing.T) {
 		binary.LittleEndian.PutUint64(b[at:], v)
 		return b
 	}
-	refused("a negative count", number(1+6*8, math.MaxUint64), ErrState)
+	if e := refused("a negative count", number(1+6*8, math.MaxUint64), ErrState); e.Offset != 1+6*8 {
+		t.Errorf("a negative count is found at byte %d, want %d", e.Offset, 1+6*8)
+	}
 	refused("a count that nothing follows", number(1+6*8, math.MaxInt64), ErrState)
 	refused("no window came yet", number(1, 0), ErrState)
 	refused("no finding started yet", number(1+8, 0), ErrState)

@@ -1,0 +1,112 @@
+package events
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// TestFollow compares a lifecycle with a plain map from what is followed to the window in which it was seen last.
+func TestFollow(t *testing.T) {
+	const most, patience = 20, 3
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		j := &journal{}
+		l := follow(j, cmp.Compare[uint32], func(c *coder, k *uint32) { number(c, k) }, (*coder).tally)
+		twin := map[uint32]uint64{}
+		for range 200 {
+			j.begin(0)
+			for range rng.IntN(15) {
+				key := rng.Uint32N(40)
+				_, known := twin[key]
+				s := l.see(key, most)
+				if (s != nil) != (known || len(twin) < most) {
+					t.Fatalf("seed %d: %d is followed: %v, beside %d others", seed, key, s != nil, len(twin))
+				}
+				if s == nil {
+					continue
+				}
+				if known != (s.count > 0) {
+					t.Fatalf("seed %d: %d is remembered with %+v, known %v", seed, key, *s, known)
+				}
+				s.count++
+				twin[key] = j.windows
+			}
+			var got, want []uint32
+			l.absent(func(key uint32, _ *tally, windows int) bool {
+				if got = append(got, key); j.windows-twin[key] != uint64(windows) {
+					t.Fatalf("seed %d: %d is absent for %d windows, was seen in %d of %d", seed, key, windows, twin[key], j.windows)
+				}
+				return windows >= patience
+			})
+			for key, last := range twin {
+				if last < j.windows {
+					want = append(want, key)
+				}
+				if j.windows-last >= patience {
+					delete(twin, key)
+				}
+			}
+			if slices.Sort(want); !slices.Equal(got, want) || len(l.list) != len(twin) || len(l.index) != len(twin) {
+				t.Fatalf("seed %d: absent are %v, want %v; %d and %d followed, want %d", seed, got, want, len(l.list), len(l.index), len(twin))
+			}
+		}
+	}
+}
+
+// TestTell takes one finding from its start to its end.
+func TestTell(t *testing.T) {
+	j := &journal{}
+	var open *inference.Finding
+	step := func(f func()) []inference.Finding {
+		j.begin(j.now + 10)
+		f()
+		j.finish()
+		return j.told
+	}
+	tell := func(s inference.Severity, value float64) func() {
+		return func() {
+			j.tell(&open, inference.Finding{Kind: inference.PacketDrops, Severity: s, Value: value, Node: 7})
+		}
+	}
+	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7}
+	if got := step(tell(inference.Warning, 3)); !slices.Equal(got, []inference.Finding{want}) || *open != want {
+		t.Errorf("start: %+v, open %+v", got, open)
+	}
+	want.Updated, want.Value = 20, 2
+	if got := step(tell(inference.Info, 2)); len(got) != 0 || *open != want {
+		t.Errorf("update: %+v, open %+v, want %+v", got, open, want)
+	}
+	want.Updated, want.Value, want.Severity = 30, 9, inference.Critical
+	if got := step(tell(inference.Critical, 9)); !slices.Equal(got, []inference.Finding{want}) || *open != want || len(j.open) != 1 {
+		t.Errorf("rise: %+v, open %+v, want %+v", got, open, want)
+	}
+	want.Updated, want.End, want.Text = 40, 40, "over"
+	if got := step(func() { j.end(&open, "over"); j.end(&open, "over") }); !slices.Equal(got, []inference.Finding{want}) || open != nil || len(j.open) != 0 {
+		t.Errorf("end: %+v, open %+v, want %+v", got, open, want)
+	}
+	if step(tell(inference.Info, 1)); open.ID != 2 {
+		t.Errorf("the second finding has the id %d", open.ID)
+	}
+}
+
+// TestStepAllocations: as long as all is well, a window costs no memory.
+func TestStepAllocations(t *testing.T) {
+	w := &inference.Window{End: 1}
+	for n := range uint32(640) {
+		s := inference.Summary{Count: 100, P99: 1000 + uint64(n)}
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n}, Count: 100, Latency: s, Queue: s})
+		w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n}, Reports: 100})
+	}
+	cfg := DefaultConfig()
+	d := New(cfg)
+	for range cfg.History {
+		d.Step(w)
+	}
+	if n := testing.AllocsPerRun(10, func() { d.Step(w) }); n != 0 {
+		t.Errorf("%v allocations per window, want 0", n)
+	}
+}
