@@ -8,15 +8,16 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// UtilizationCode is the code of utilisation in the paper: 8 bits, ε = 0.025, from 1/512 of a full link up to 500 times one.
+// UtilizationCode is the code that the paper uses for utilisation: 8 bits with ε = 0.025, which reach from 1/512 of a full
+// link to 500 full links.
 func UtilizationCode() pint.CodeConfig {
 	return pint.CodeConfig{Kind: pint.Multiplicative, Bits: 8, Epsilon: 0.025, Unit: pint.UtilizationUnit / 512}
 }
 
-// panes of a window.
+// panes is how many parts a window has.
 const panes = 4
 
-// Config is the window.
+// Config says how long the window is that a [Flow] covers.
 type Config struct {
 	Window time.Duration // 1 µs to a day
 }
@@ -24,7 +25,7 @@ type Config struct {
 // DefaultConfig is a window of ten seconds.
 func DefaultConfig() Config { return Config{Window: 10 * time.Second} }
 
-// Validate names what is wrong.
+// Validate says what is wrong with the settings.
 func (c *Config) Validate() error {
 	if c.Window < time.Microsecond || c.Window > 24*time.Hour {
 		return fmt.Errorf("congestion: window of %v: want 1 µs to a day", c.Window)
@@ -48,8 +49,8 @@ type Flow struct {
 	sum   [panes]float64
 }
 
-// Window is what a flow's digests said over the last window, and at least three quarters of one. A utilisation of 1 is
-// a full link; queues make it more.
+// Window is what the digests of a flow said over the last window. It covers between three and four of the window's four
+// panes. A utilisation of 1 is a full link; it is more than 1 where packets queue.
 type Window struct {
 	Count           uint64
 	Last, Mean, Max float64
@@ -76,8 +77,8 @@ func New(c Config, code pint.Code) (*Tracker, error) {
 // Decode gives the utilisation that a code stands for.
 func (t *Tracker) Decode(code uint32) float64 { return t.values[min(int(code), len(t.values)-1)] }
 
-// Add notes the digest of a packet that came at a time in ns. Digests that are late count as if they were not. It is
-// false, and nothing is noted, if the code is wider than codes are.
+// Add notes the digest of a packet that came at the time now, in nanoseconds. A digest that comes late is counted as if it
+// had come in time. Add returns false, and notes nothing, if the code has more bits than the tracker's codes.
 func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
 	if int(code) >= len(t.values) {
 		return false
@@ -100,7 +101,7 @@ func (t *Tracker) Add(f *Flow, code uint32, now int64) bool {
 	return true
 }
 
-// Window gives what is known at a time; not ok if there was no digest in the window.
+// Window gives what is known of a flow at the time now. It is not ok if no digest came within the window.
 func (t *Tracker) Window(f *Flow, now int64) (w Window, ok bool) {
 	if !f.begun {
 		return w, false
@@ -120,7 +121,7 @@ func (t *Tracker) Window(f *Flow, now int64) (w Window, ok bool) {
 	return w, true
 }
 
-// floor divides and rounds down, before 1970 too.
+// floor divides and rounds down, also for times before 1970, which are negative.
 func floor(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -33,7 +33,8 @@ func (l *layout) smallest(s []byte) int {
 	return best
 }
 
-// overcount is how much of a counter of the sketch, and of the weight of a code without one, may be others'.
+// overcount is how much of each counter of the sketch may have been counted for other codes, and how often at most a code
+// without a counter may have come.
 func (l *layout) overcount(s []byte) uint64 {
 	if int(s[usedAt]) < l.room || l.all {
 		return 0

@@ -20,7 +20,8 @@ type Hop struct {
 	shared  bool    // some bins hold more than their own code
 }
 
-// Hop gives what is known at a time of a flow's hop. It is not ok if there was no digest, or none in the window.
+// Hop gives what is known of a flow's hop at the time now. It is not ok if no digest came, or none within the window that
+// the panes cover.
 func (p *Pool) Hop(f *Flow, hop int, now int64) (h Hop, ok bool) {
 	if hop < 1 || hop > MaxHops {
 		return h, false
@@ -98,7 +99,7 @@ func (h *Hop) Quantile(q float64) float64 {
 	return h.Max
 }
 
-// half is half the distance, in codes, to the nearer neighbour of an entry; 0 if that is next to it.
+// half gives half of the distance, in codes, from an entry to its nearer neighbour. It is 0 if no code lies between them.
 func (h *Hop) half(i int) float64 {
 	gap := uint16(math.MaxUint16)
 	if i > 0 {
@@ -113,15 +114,15 @@ func (h *Hop) half(i int) float64 {
 	return float64(gap) / 2
 }
 
-// Value is a frequent value: at most Count digests had its code, and at least Count - Error.
+// Value is a frequent value. At most Count digests had its code, and at least Count - Error.
 type Value struct {
 	Value        float64
 	Count, Error uint64
 }
 
-// Frequent appends the values whose codes more than the share of all digests may have, the most frequent first. With a pool
-// of Frequent, none of those is missing if the share is at least one over the number of counters; with one of Quantiles, Counts
-// are right on average as long as codes have bins of their own, and Error is 0.
+// Frequent appends the values that may be those of more than the given share of all digests, the most frequent first. In a
+// pool of kind [Frequent], no such value is missing if the share is at least 1 over the number of counters. In one of kind
+// [Quantiles], counts are right on average as long as codes have bins of their own, and Error is 0.
 func (h *Hop) Frequent(dst []Value, share float64) []Value {
 	from := len(dst)
 	for _, e := range h.entries {

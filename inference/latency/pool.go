@@ -13,24 +13,24 @@ type Code interface {
 	Bits() int
 }
 
-// inline is how many hops of a flow are found at once; further ones are found from block to block.
+// inline is how many hops of a flow are found without a search. Those beyond are found by going from block to block.
 const inline = 6
 
-// Flow is what a flow refers to its sketches with. The zero value is a flow without digests; give it back with
-// [Pool.Free].
+// Flow says where in a [Pool] the sketches of one flow are. The zero value is a flow without digests. When a flow ends, its
+// sketches are given back with [Pool.Free].
 type Flow struct {
 	blocks [inline]uint32
-	more   uint32 // block of a hop beyond
+	more   uint32 // block of the first hop beyond these, 0 if there is none
 }
 
-// block is one hop of one flow: its panes lie in the pool's memory.
+// block is one hop of one flow. Its panes are in the pool's memory, at the place that follows from the block's number.
 type block struct {
 	pane int64  // the one in use; its sketch is that number modulo Config.Panes
-	next uint32 // hops beyond the inline ones, and free blocks
+	next uint32 // the next block, of a flow's hops beyond the inline ones or of those that are free
 	hop  uint8
 }
 
-// Pool holds the sketches of many flows in one piece of memory, made once: (Bytes·Panes + 16)·Hops bytes.
+// Pool holds the sketches of many flows. It takes (Bytes·Panes + 16)·Hops bytes once, in [NewPool], and no more later.
 type Pool struct {
 	config  Config
 	layout  layout
@@ -85,8 +85,9 @@ func (p *Pool) Stats() Stats { return p.stats }
 // SizeBytes is the memory that the pool holds for sketches.
 func (p *Pool) SizeBytes() int { return cap(p.data) + 16*cap(p.blocks) }
 
-// Add gives the sketch of a flow's hop, counted from 1, one digest. now, in nanoseconds, matters with Config.PaneTime
-// alone; digests that are late count as if they were not. It reports whether the digest was taken.
+// Add puts the code of one digest into the sketch of a flow's hop; hops are counted from 1. The time now, in nanoseconds,
+// matters only with Config.PaneTime. A digest that comes late is counted as if it had come in time. Add reports whether
+// there was a place for the digest.
 func (p *Pool) Add(f *Flow, hop int, code uint32, now int64) bool {
 	if hop < 1 || hop > MaxHops || code>>p.code.Bits() != 0 {
 		p.stats.Refused++
@@ -123,7 +124,7 @@ func (p *Pool) Free(f *Flow) {
 	*f = Flow{}
 }
 
-// find gives the block of a flow's hop, 0 if there is none.
+// find gives the number of the block of a flow's hop, 0 if there is none.
 func (p *Pool) find(f *Flow, hop int) uint32 {
 	if hop <= inline {
 		return f.blocks[hop-1]
@@ -136,7 +137,7 @@ func (p *Pool) find(f *Flow, hop int) uint32 {
 	return 0
 }
 
-// take gives a flow's hop an empty block, 0 if there is none.
+// take finds an empty block for a flow's hop and gives its number, 0 if none is empty.
 func (p *Pool) take(f *Flow, hop int) uint32 {
 	i := p.freed
 	switch {

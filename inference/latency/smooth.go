@@ -3,11 +3,11 @@ package latency
 import "math"
 
 const (
-	// gridPoints is how many values between neighbouring levels are told apart at most, and gridStep the relative
-	// distance down to which.
+	// gridPoints is how many values the grid has between neighbouring levels at most, and gridStep is the smallest
+	// relative distance between two of them.
 	gridPoints = 16
 	gridStep   = 0.01
-	// gridRounds ends the iteration long before it fits the noise of the counts.
+	// gridRounds ends the iteration long before the result follows the noise of the counts.
 	gridRounds = 60
 )
 
@@ -27,10 +27,11 @@ type point struct {
 	weight float64
 }
 
-// Smooth gives the quantile of the values instead of the codes: of the distribution that makes the codes likely, given that
-// switches round values between two levels at random, up the more often the closer they are to the upper one. It is found by
-// expectation maximisation on a grid of values, which takes some tens of microseconds a call. It is Quantile where codes
-// share bins, and the two agree where levels are next to each other.
+// Smooth gives the quantile of the values that the switches measured, where [Hop.Quantile] gives that of the codes which
+// they wrote. A switch rounds a value between two levels at random, and the more often up the closer the value is to the
+// upper level. Smooth looks for the distribution of values that makes the codes most likely, by expectation maximisation on
+// a grid, which takes some tens of microseconds a call. Where codes share bins it gives what Quantile gives. Where the
+// levels have no other values between them, the two agree.
 func (h *Hop) Smooth(q float64) float64 {
 	if !(q > 0) || q >= 1 || h.total == 0 || h.shared || h.pool.config.Kind == Frequent {
 		return h.Quantile(q)
@@ -40,7 +41,7 @@ func (h *Hop) Smooth(q float64) float64 {
 	for range gridRounds {
 		s.improve()
 	}
-	want := math.Ceil(q*s.total) - 0.5 // weights are no integers, and their sum is right but for rounding
+	want := math.Ceil(q*s.total) - 0.5 // the weights are no integers, and their sum may be off by rounding
 	var below float64
 	for _, p := range s.points {
 		if below += p.weight; below >= want {
@@ -50,8 +51,8 @@ func (h *Hop) Smooth(q float64) float64 {
 	return h.Max
 }
 
-// lay makes the grid: levels whose codes were seen, and what lies between them and their neighbours, all equally likely
-// at first.
+// lay makes the grid. It has the levels whose codes were seen, and values between these and the levels next to them. At
+// first all of them are equally likely.
 func (s *spread) lay(h *Hop) {
 	code := h.pool.code
 	first := int(h.entries[0].code) - 1
