@@ -15,7 +15,7 @@ type source struct {
 	problems map[string]string
 }
 
-// introduce tells the log where frames come from, and where people can look.
+// introduce tells the log where frames come from, where series go, and where people can look.
 func (c *Collector) introduce() {
 	for _, s := range c.sources {
 		if n, ok := s.Source.Source.(ingest.Notifier); ok {
@@ -33,6 +33,9 @@ func (c *Collector) introduce() {
 				c.log.Info("reading frames", "source", s.Name, "input", i.Name)
 			}
 		}
+	}
+	for _, s := range c.stores {
+		c.log.Info("writing series", "sink", s.name, "target", s.target)
 	}
 	for _, w := range c.writers {
 		if page, ok := w.(interface{ URL() string }); ok {

@@ -24,6 +24,7 @@ func TestImports(t *testing.T) {
 			ours + "decode/demux": "a sink knows windows, not reports", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all",
 			"log/slog": "the program logs", "net/http": "lines go to files", "encoding/json": "lines are written without reflection",
 		}},
+		{"./web", map[string]string{ours + "decode/demux": "a sink knows windows, not reports", ours + "inference/shard": "a sink receives windows and makes none", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./parquet", map[string]string{
 			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",
 			"google.golang.org/grpc": "it would add megabytes to the program for Arrow's Flight, which nobody calls",
