@@ -1,0 +1,71 @@
+package emu
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+var updateBytes = flag.Bool("update", false, "write testdata/bytes.txt anew")
+
+// TestBytes holds what the network sends against hashes of what it always sent: every dialect and marker, reports with
+// and without Ethernet, IPv6, digests, loops, faults and probes. Whoever changes a byte on purpose runs it with -update.
+func TestBytes(t *testing.T) {
+	cases := []struct {
+		name string
+		edit func(*Config)
+	}{
+		{"md21", func(*Config) {}},
+		{"md21 port", func(c *Config) { c.Marker = MarkPort }},
+		{"md21 complement", func(c *Config) { c.Instructions |= insComplement }},
+		{"md21 everything", func(c *Config) { c.Instructions, c.MaxHops = 0xff81, 3 }},
+		{"md21 sink in header", func(c *Config) { c.SinkInHeader, c.Instructions = true, 0xff80 }},
+		{"md21 ip", func(c *Config) { c.IPReports, c.Marker = true, MarkPort }},
+		{"md21 payload", func(c *Config) { c.InnerBytes, c.ReportsPerDatagram = 700, 9 }},
+		{"md10", func(c *Config) { c.Dialect, c.MaxHops = MD10, 3 }},
+		{"md10 complement", func(c *Config) { c.Dialect, c.Instructions = MD10, 0xff01 }},
+		{"md10 sink in header", func(c *Config) { c.Dialect, c.SinkInHeader, c.IPReports = MD10, true, true }},
+		{"mx21", func(c *Config) { c.Dialect = MX21 }},
+		{"mx21 port", func(c *Config) { c.Dialect, c.Marker = MX21, MarkPort }},
+		{"xd20", func(c *Config) { c.Dialect, c.Instructions = XD20, 0xff81 }},
+		{"local05", func(c *Config) { c.Dialect, c.InnerBytes = Local05, 40 }},
+		{"mixed", func(c *Config) {
+			c.Dialects = map[string]Dialect{"edge-0-0": MD10, "edge-1-0": XD20, "agg-2-0": Off, "edge-2-1": MX21}
+		}},
+		{"pint mix", func(c *Config) { c.Plan, c.PINTShare = testPlan(t, pint.HashMix), 0.7 }},
+		{"pint crc", func(c *Config) { c.Plan, c.PINTShare, c.IPReports = testPlan(t, pint.HashCRC), 0.7, true }},
+	}
+	var got strings.Builder
+	for _, c := range cases {
+		cfg := busyConfig()
+		c.edit(&cfg)
+		fmt.Fprintf(&got, "%s: %s\n", c.name, fingerprint(t, cfg, 11, 1))
+	}
+	cfg, h := DemoConfig(), sha256.New()
+	n := mustNew(t, cfg, 3)
+	n.Run(5*time.Second, func(d Datagram) { h.Write(AppendFrame(nil, d, cfg.Exporters, 7)) })
+	fmt.Fprintf(&got, "demo: %x\n", h.Sum(nil))
+
+	const path = "testdata/bytes.txt"
+	if *updateBytes {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(got.String(), "\n") {
+		if i >= len(lines) || line != lines[i] {
+			t.Errorf("bytes have changed: %s", line)
+		}
+	}
+}
