@@ -17,7 +17,7 @@ func TestImports(t *testing.T) {
 		"log/slog":           "only cmd logs",
 		"math/rand":          "decoders draw no random numbers",
 		"math/rand/v2":       "decoders draw no random numbers",
-		"encoding/json":      "jsonl writes its own JSON; reflection costs more than decoding",
+		"encoding/json":      "reportjson writes its own JSON; reflection costs more than decoding",
 		"reflect":            "reflection costs more than decoding",
 		"github.com/":        "decoders need the standard library alone",
 		"golang.org/":        "decoders need the standard library alone",
@@ -26,7 +26,7 @@ func TestImports(t *testing.T) {
 		module + "inference": "inference reads reports, not the other way round",
 		module + "sink":      "what is stored is no business of decoders",
 		module + "planner":   "planner and decoders never meet",
-		module + "p4":        "vectors are for tests",
+		module + "p4":        "programs for switches read the formats, not the other way round",
 		module + "cmd":       "nothing imports the program",
 	}
 	for line := range strings.Lines(list(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {

@@ -19,7 +19,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/jsonl"
+	"github.com/hopscope/hopscope/decode/reportjson"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
@@ -214,5 +214,5 @@ func progress(read, size int64) string {
 }
 
 func appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
-	return append(jsonl.AppendReport(dst, frame, r), '\n')
+	return append(reportjson.Append(dst, frame, r), '\n')
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/jsonl"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
 // digestReader adds to the reports of PINT programs what their digests say: which hops wrote, and if it was one, which
@@ -22,7 +22,7 @@ func newDigestReader(nodes []uint32) *digestReader {
 
 // appendJSON is appendJSON of other reports, with the keys writers (hops, from 1) and candidates (node ids).
 func (d *digestReader) appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
-	dst = jsonl.AppendReport(dst, frame, r)
+	dst = reportjson.Append(dst, frame, r)
 	scheme, value := d.mininet, uint32(0)
 	switch {
 	case r.Has&decode.HasDigest == 0 || r.Err.Reason != 0:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/vectors"
+	"github.com/hopscope/hopscope/decode/decodetest"
 )
 
 // Packets for the tests, put together byte by byte.
@@ -18,7 +18,7 @@ func join(t testing.TB, parts ...string) (b []byte) {
 	t.Helper()
 	for _, part := range strings.Fields(strings.Join(parts, " ")) {
 		name, from, _ := strings.Cut(part, "@")
-		v, err := vectors.Bytes(name)
+		v, err := decodetest.Bytes(name)
 		if err != nil {
 			if v, err = hex.DecodeString(name); err != nil {
 				t.Fatal(err)

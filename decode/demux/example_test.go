@@ -5,12 +5,12 @@ import (
 	"net/netip"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/p4/vectors"
 )
 
 func ExampleDecoder_Datagram() {
-	payload, err := vectors.Bytes("tr20-group")
+	payload, err := decodetest.Bytes("tr20-group")
 	if err != nil {
 		fmt.Println(err)
 		return

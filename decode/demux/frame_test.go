@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/jsonl"
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
 // lines gives the reports of b as JSON without what all of them have.
 func lines(b *decode.Batch) string {
 	var s strings.Builder
 	for _, r := range b.Reports {
-		line := string(jsonl.AppendReport(nil, 1, r))
+		line := string(reportjson.Append(nil, 1, r))
 		s.WriteString(strings.Replace(line, `"frame":1,"time_ns":7,`, "", 1))
 		s.WriteByte('\n')
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/p4/vectors"
+	"github.com/hopscope/hopscope/decode/decodetest"
 )
 
 // everyone gives a decoder for each profile.
@@ -50,8 +50,8 @@ func FuzzFrame(f *testing.F) {
 		f.Add(uint16(1), frames[0].data, 0)
 		f.Add(uint16(1), frames[len(frames)-1].data, 0)
 	}
-	for _, name := range vectors.Names() {
-		b, err := vectors.Bytes(name)
+	for _, name := range decodetest.Names() {
+		b, err := decodetest.Bytes(name)
 		if err != nil {
 			f.Fatal(err)
 		}

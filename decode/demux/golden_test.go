@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/jsonl"
+	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
 // frame is one record of a capture.
@@ -110,7 +110,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("frame %d: Frame = %d, %d reports", i+1, got, len(b.Reports))
 				}
 				for _, r := range b.Reports {
-					line = jsonl.AppendReport(line[:0], uint64(i+1), r)
+					line = reportjson.Append(line[:0], uint64(i+1), r)
 					if n < len(want) && !reflect.DeepEqual(object(t, line), want[n]) {
 						t.Errorf("frame %d:\n%s, want\n%v", i+1, line, want[n])
 					}

@@ -12,13 +12,13 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/jsonl"
+	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
 // vector reads a hex file that the P4 programs share.
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../../p4/vectors/" + name + ".hex")
+	text, err := os.ReadFile("../decodetest/vectors/" + name + ".hex")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRecordings(t *testing.T) {
 		r.Has = decode.HasFlow | decode.HasPorts | decode.HasPacketID
 		r.Flow = decode.FlowKey{Src: decode.AddrFrom4(b[26:]), Dst: decode.AddrFrom4(b[30:]), SrcPort: be.Uint16(b[34:]), DstPort: PathPort, Proto: 17, IPVersion: 4}
 		DecodePath(&r, b[34:], int(be.Uint16(b[16:]))-20, 34, false)
-		path.Write(append(jsonl.AppendReport(nil, number, &r), '\n'))
+		path.Write(append(reportjson.Append(nil, number, &r), '\n'))
 	})
 	frames(t, "int-probe.pcap", func(number uint64, time int64, b []byte) {
 		kind := be.Uint16(b[12:])
@@ -201,7 +201,7 @@ func TestRecordings(t *testing.T) {
 		r.Reset()
 		r.Time = time
 		if DecodeProbe(&r, kind, b[14:], len(b)-14, 14) {
-			probe.Write(append(jsonl.AppendReport(nil, number, &r), '\n'))
+			probe.Write(append(reportjson.Append(nil, number, &r), '\n'))
 		}
 	})
 	for name, got := range map[string]*bytes.Buffer{"int-path": &path, "int-probe": &probe} {

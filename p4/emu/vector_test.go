@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/vectors"
+	"github.com/hopscope/hopscope/decode/decodetest"
 )
 
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := vectors.Bytes(name)
+	b, err := decodetest.Bytes(name)
 	if err != nil {
 		t.Fatal(err)
 	}

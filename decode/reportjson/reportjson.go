@@ -1,11 +1,12 @@
-// Package jsonl writes decoded reports as JSON, one object a report.
+// Package reportjson writes decoded reports as JSON, one object a report.
 //
 // Numbers are raw wire values, as integers of up to 64 bits. Addresses are strings, IPv6 in the short form of RFC
 // 5952. Bitmaps and opaque bytes are hex strings with 0x. A key is there only if the packet has the value, so there is
 // no null and no empty list; a block of a stack without any value is an empty object. Hops come first hop first.
 //
-// Appends to the caller's bytes without reflection or allocation.
-package jsonl
+// It appends to the caller's bytes, without reflection or allocation. The command "hopscope decode" prints what it writes,
+// one object a line, and the recorded readings of captures that decoders are tested with are such lines.
+package reportjson
 
 import (
 	"encoding/binary"
@@ -15,9 +16,9 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// AppendReport appends r as one JSON object without a newline. Frame is the number of the frame in its file, from 1.
+// Append appends r as one JSON object without a newline. Frame is the number of the frame in its file, from 1.
 // Nothing in the result needs escaping: every string in it is a name, a number or an address.
-func AppendReport(dst []byte, frame uint64, r *decode.Report) []byte {
+func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	o := object{b: dst}
 	o.uint(`{"frame":`, frame)
 	o.b = strconv.AppendInt(append(o.b, `,"time_ns":`...), r.Time, 10)

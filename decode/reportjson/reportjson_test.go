@@ -1,4 +1,4 @@
-package jsonl
+package reportjson
 
 import (
 	"bytes"
@@ -160,17 +160,17 @@ var cases = []struct {
 	},
 }
 
-func TestAppendReport(t *testing.T) {
+func TestAppend(t *testing.T) {
 	for _, tt := range cases {
 		want := strings.ReplaceAll(tt.want, "\n", "")
-		if got := AppendReport([]byte("x"), tt.frame, &tt.r); string(got) != "x"+want {
+		if got := Append([]byte("x"), tt.frame, &tt.r); string(got) != "x"+want {
 			t.Errorf("%s:\n got %s\nwant x%s", tt.name, got, want)
 		}
 	}
 	buf := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range cases {
-			buf = AppendReport(buf[:0], 1, &cases[i].r)
+			buf = Append(buf[:0], 1, &cases[i].r)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
@@ -317,7 +317,7 @@ func randomReport(rng *rand.Rand) *decode.Report {
 	return r
 }
 
-func TestAppendReportAgreesWithEncodingJSON(t *testing.T) {
+func TestAppendAgreesWithEncodingJSON(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
 	parse := func(b []byte) (v any) {
@@ -330,7 +330,7 @@ func TestAppendReportAgreesWithEncodingJSON(t *testing.T) {
 	}
 	for range 2000 {
 		r, frame := randomReport(rng), rng.Uint64()
-		got := AppendReport(nil, frame, r)
+		got := Append(nil, frame, r)
 		want, err := json.Marshal(objectOf(frame, r))
 		if err != nil {
 			t.Fatal(err)
@@ -341,14 +341,14 @@ func TestAppendReportAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-func BenchmarkAppendReport(b *testing.B) {
+func BenchmarkAppend(b *testing.B) {
 	for _, i := range []int{0, 2, 6} {
 		r := &cases[i].r
 		b.Run(strings.ReplaceAll(cases[i].name, " ", "-"), func(b *testing.B) {
 			var buf []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				buf = AppendReport(buf[:0], 1, r)
+				buf = Append(buf[:0], 1, r)
 			}
 			b.SetBytes(int64(len(buf)))
 		})

@@ -1,30 +1,33 @@
-// Package vectors holds worked examples of the formats, byte by byte, that decoders, encoders and data-plane programs
-// are tested with. README.md says what each of them is.
-package vectors
+// Package decodetest is for tests of whatever reads or writes the formats: decoders, encoders and programs for switches,
+// here and elsewhere. It holds worked examples byte by byte, put together by hand from the specifications, so that a
+// decoder and an encoder that share a misunderstanding do not confirm each other. vectors/README.md says what each
+// example is.
+package decodetest
 
 import (
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 )
 
-//go:embed *.hex
+//go:embed vectors/*.hex
 var files embed.FS
 
 // Names lists the vectors.
 func Names() []string {
-	list, _ := fs.Glob(files, "*.hex") // the pattern is well formed
+	list, _ := fs.Glob(files, "vectors/*.hex") // the pattern is well formed
 	for i, name := range list {
-		list[i] = strings.TrimSuffix(name, ".hex")
+		list[i] = strings.TrimSuffix(path.Base(name), ".hex")
 	}
 	return list
 }
 
 // Bytes gives a copy of the vector called name.
 func Bytes(name string) ([]byte, error) {
-	text, err := files.ReadFile(name + ".hex")
+	text, err := files.ReadFile("vectors/" + name + ".hex")
 	if err != nil {
 		return nil, fmt.Errorf("no vector %q: %w", name, err)
 	}
