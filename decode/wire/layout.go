@@ -1,4 +1,5 @@
-// Package wire compiles instruction bitmaps into decode plans: what one node's block of metadata holds, and where.
+// Package wire compiles instruction bitmaps into decode plans: what one node's block of metadata holds, and where. It also
+// writes such blocks.
 //
 // A bitmap does not change within a stack and rarely between packets of one domain, so the work of walking its bits
 // is done once and kept in a [Cache]. The widths are those of the INT specifications 0.5, 1.0 and 2.x; telemetry

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// AppendBlock appends what one node tells: the values of h that bitmap asks for, in the order of the wire. Values are
+// cut to the width that they have there. A value that h has not got is all ones, and so are the words of bits that
+// nobody defined, and the checksum complement, which is for the caller to fill in.
+func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
+	be := binary.BigEndian
+	const start = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	if l == INT2Reversed {
+		l, bitmap = INT2, bits.Reverse16(bitmap)
+	}
+	if bitmap&0xf000 == 0xf000 && h.Has&start == start { // what senders ask for most
+		dst = be.AppendUint64(dst, uint64(h.NodeID)<<32|uint64(h.IngressIf)<<16|uint64(h.EgressIf))
+		dst = be.AppendUint64(dst, uint64(h.Latency)<<32|uint64(h.QueueID)<<24|uint64(h.QueueOccupancy&max24))
+		bitmap &= 0x0fff
+	}
+	for bitmap != 0 {
+		i := bits.LeadingZeros16(bitmap)
+		bitmap &^= 0x8000 >> i
+		it := reserved
+		if i < len(items[l]) {
+			it = items[l][i]
+		}
+		dst = appendItem(dst, it, h)
+	}
+	return dst
+}
+
+func appendItem(dst []byte, it item, h *decode.Hop) []byte {
+	be := binary.BigEndian
+	switch it {
+	case nodeID:
+		return be.AppendUint32(dst, orOnes32(h, decode.HopNodeID, h.NodeID))
+	case interfaces:
+		return be.AppendUint32(dst, orOnes16(h, decode.HopIngressIf, uint32(h.IngressIf))<<16|orOnes16(h, decode.HopEgressIf, uint32(h.EgressIf)))
+	case latency:
+		return be.AppendUint32(dst, orOnes32(h, decode.HopLatency, h.Latency))
+	case queue:
+		return be.AppendUint32(dst, eightAnd24(h, decode.HopQueueID, h.QueueID, decode.HopQueueOccupancy, h.QueueOccupancy))
+	case ingressTime:
+		return be.AppendUint32(dst, orOnes32(h, decode.HopIngressTime, uint32(h.IngressTime)))
+	case egressTime:
+		return be.AppendUint32(dst, orOnes32(h, decode.HopEgressTime, uint32(h.EgressTime)))
+	case ingressTime64:
+		return be.AppendUint64(dst, orOnes64(h, decode.HopIngressTime, h.IngressTime))
+	case egressTime64:
+		return be.AppendUint64(dst, orOnes64(h, decode.HopEgressTime, h.EgressTime))
+	case l2Interfaces:
+		dst = be.AppendUint32(dst, orOnes32(h, decode.HopL2IngressIf, h.L2IngressIf))
+		return be.AppendUint32(dst, orOnes32(h, decode.HopL2EgressIf, h.L2EgressIf))
+	case l2Interfaces16:
+		return be.AppendUint32(dst, orOnes16(h, decode.HopL2IngressIf, h.L2IngressIf)<<16|orOnes16(h, decode.HopL2EgressIf, h.L2EgressIf))
+	case txUtilization:
+		return be.AppendUint32(dst, orOnes32(h, decode.HopTxUtilization, h.TxUtilization))
+	case buffer:
+		return be.AppendUint32(dst, eightAnd24(h, decode.HopBufferID, h.BufferID, decode.HopBufferOccupancy, h.BufferOccupancy))
+	case congestion:
+		return be.AppendUint32(dst, eightAnd24(h, decode.HopQueueID, h.QueueID, decode.HopQueueCongestion, h.QueueCongestion))
+	}
+	return be.AppendUint32(dst, math.MaxUint32)
+}
+
+// orOnes64 and its like give the value of the field f of h as it is written: all ones where h has not got it.
+func orOnes64(h *decode.Hop, f decode.HopField, v uint64) uint64 {
+	if h.Has&f == 0 {
+		return math.MaxUint64
+	}
+	return v
+}
+
+func orOnes32(h *decode.Hop, f decode.HopField, v uint32) uint32 {
+	if h.Has&f == 0 {
+		return math.MaxUint32
+	}
+	return v
+}
+
+func orOnes16(h *decode.Hop, f decode.HopField, v uint32) uint32 {
+	if h.Has&f == 0 {
+		return math.MaxUint16
+	}
+	return v & math.MaxUint16
+}
+
+// eightAnd24 puts an 8-bit id before a 24-bit value.
+func eightAnd24(h *decode.Hop, idField decode.HopField, id uint8, field decode.HopField, v uint32) uint32 {
+	if h.Has&idField == 0 {
+		id = math.MaxUint8
+	}
+	if h.Has&field == 0 {
+		v = max24
+	}
+	return uint32(id)<<24 | v&max24
+}
