@@ -56,3 +56,33 @@ func digest(r *decode.Report, ds uint16, x []byte) bool {
 	r.Has |= decode.HasDigest
 	return true
 }
+
+// digestBits are the DSMdBits of h's digest, 0 without one.
+func (h *Header) digestBits() (ds uint16) {
+	if h.Digest == nil {
+		return 0
+	}
+	ds = digestNeeds
+	if h.DigestBits > 32 {
+		ds |= digestHigh
+	}
+	if h.Looped > 0 {
+		ds |= digestLoop
+	}
+	return ds
+}
+
+// appendDigest appends the domain specific metadata that ds tells of.
+func appendDigest(dst []byte, ds uint16, d *decode.Digest, looped uint8) []byte {
+	be := binary.BigEndian
+	dst = append(dst, d.Epoch, d.Hops, 0, 0)
+	dst = be.AppendUint32(dst, d.ID)
+	dst = be.AppendUint32(dst, uint32(d.Value))
+	if ds&digestHigh != 0 {
+		dst = be.AppendUint32(dst, uint32(d.Value>>32))
+	}
+	if ds&digestLoop != 0 {
+		dst = append(dst, looped, 0, 0, 0)
+	}
+	return dst
+}

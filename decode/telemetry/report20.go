@@ -8,20 +8,6 @@ import (
 	"github.com/hopscope/hopscope/decode/wire"
 )
 
-// RepMdBits of report 2.0 §3.3. Bits 9 to 14 are reserved.
-const (
-	mdReserved0 uint16 = 0x8000 >> iota
-	mdInterfaces
-	mdLatency
-	mdQueue
-	mdIngressTime
-	mdEgressTime
-	mdL2Interfaces
-	mdTxUtilization
-	mdBuffer
-	mdDrop uint16 = 1
-)
-
 // individual reads one report of a group.
 func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	r.Version = decode.V20
@@ -146,7 +132,7 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	}
 	hop := local(r)
 	metadata20(hop, md, x)
-	if md&mdDrop != 0 {
+	if md&MDDrop != 0 {
 		v := be.Uint32(x[base-4:])
 		wire.AddQueueID(hop, uint8(v>>24))
 		r.DropReason = uint8(v >> 16)
@@ -158,36 +144,36 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 // metadata20 reads the baseline metadata of bits 1 to 8. All of it is in x.
 func metadata20(hop *decode.Hop, md uint16, x []byte) {
 	be, o := binary.BigEndian, 0
-	if md&mdInterfaces != 0 {
+	if md&MDInterfaces != 0 {
 		wire.AddInterfaces(hop, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
-	if md&mdLatency != 0 {
+	if md&MDLatency != 0 {
 		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
-	if md&mdQueue != 0 {
+	if md&MDQueue != 0 {
 		wire.AddQueue(hop, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
-	if md&mdIngressTime != 0 {
+	if md&MDIngressTime != 0 {
 		wire.AddTime64(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint64(x[o:o+8:o+8]))
 		o += 8
 	}
-	if md&mdEgressTime != 0 {
+	if md&MDEgressTime != 0 {
 		wire.AddTime64(hop, decode.HopEgressTime, &hop.EgressTime, be.Uint64(x[o:o+8:o+8]))
 		o += 8
 	}
-	if md&mdL2Interfaces != 0 {
+	if md&MDL2Interfaces != 0 {
 		wire.AddWord(hop, decode.HopL2IngressIf, &hop.L2IngressIf, be.Uint32(x[o:o+4:o+4]))
 		wire.AddWord(hop, decode.HopL2EgressIf, &hop.L2EgressIf, be.Uint32(x[o+4:o+8:o+8]))
 		o += 8
 	}
-	if md&mdTxUtilization != 0 {
+	if md&MDTxUtilization != 0 {
 		wire.AddWord(hop, decode.HopTxUtilization, &hop.TxUtilization, be.Uint32(x[o:o+4:o+4]))
 		o += 4
 	}
-	if md&mdBuffer != 0 {
+	if md&MDBuffer != 0 {
 		wire.AddBuffer(hop, be.Uint32(x[o:o+4:o+4]))
 	}
 }

@@ -42,7 +42,7 @@ func Single(r *decode.Report, opts *Options, data []byte) (inner InnerType, at i
 		}
 		main, size := be.Uint64(x), 4*int(word>>8&0xff)
 		md := uint16(main >> 48)
-		if x = x[8:]; size > len(x) || md&(mdReserved0|mdDrop) != 0 || uint16(main>>32) != 0 || size != 4*wire.Words(wire.INT2, md) {
+		if x = x[8:]; size > len(x) || md&(mdReserved0|MDDrop) != 0 || uint16(main>>32) != 0 || size != 4*wire.Words(wire.INT2, md) {
 			return 0, 0, false
 		}
 		if md != 0 {
