@@ -1,4 +1,4 @@
-// Package intmd reads INT that rides in packets: the INT-MD headers and stacks of the dataplane specifications 0.5
+// Package intmd reads and writes INT that rides in packets: the INT-MD headers and stacks of the dataplane specifications 0.5
 // (2017-12-11), 1.0 (2018-04-20), 2.0 (2020-02-14) and 2.1 (2020-11-11), and the INT-MX header of 2.1.
 //
 // Which packets carry INT, and where in them, is for the caller to know: marks differ by domain. What is read is one
