@@ -67,6 +67,8 @@ func border(pkg, dep string) string {
 		return "the vocabulary knows no format"
 	case dep == "wire":
 		return ""
+	case dep == "packet" && pkg != "wire":
+		return "" // the layers below every format
 	}
 	return "only demux knows more than one format"
 }

@@ -53,6 +53,17 @@ type Hop struct {
 // Set reports whether all values of f are present.
 func (h *Hop) Set(f HopField) bool { return h.Has&f == f }
 
+// Drop makes the values of f absent.
+func (h *Hop) Drop(f HopField) {
+	if h.Has&f == 0 {
+		return
+	}
+	kept := Hop{}
+	h.Has &^= f
+	kept.Merge(h)
+	*h = kept
+}
+
 // Merge gives h the values of o that h has not got itself.
 func (h *Hop) Merge(o *Hop) {
 	add := o.Has &^ h.Has

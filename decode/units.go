@@ -9,6 +9,19 @@ type Units struct {
 	TxFullScale  uint64 // raw utilisation that means a full link: 100, 1000, 10000
 	LatencyCalc  bool   // where no hop latency is reported, take the difference of the two timestamps
 	HeaderTimeNS uint64 // nanoseconds in one unit of the report header's time
+
+	DropReasons *DropReasons // nil where nobody named them
+}
+
+// DropReasons names what a device's drop reasons mean, for people. Every device numbers them in its own way.
+type DropReasons map[uint8]string
+
+// DropReason is the name of a drop reason, or "".
+func (u *Units) DropReason(reason uint8) string {
+	if u.DropReasons == nil {
+		return ""
+	}
+	return (*u.DropReasons)[reason]
 }
 
 // DefaultUnits are those of the specifications' examples: nanoseconds, bytes, and hundredths of a percent.

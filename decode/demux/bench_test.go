@@ -17,13 +17,13 @@ func datagrams() []struct {
 		name    string
 		payload []byte
 	}{
-		{"report20-int21-5hops", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xdc00, 5))))},
-		{"report20-int21-5hops-f000", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xf000, 5))))},
-		{"report20-int21-5hops-all", report20(flagF, 0, nil, ipv4(0, 17, udp(portINT, int21(0xff80, 5))))},
-		{"report20-int21-4hops+sink", report20(flagF, 0x7000, md, ipv4(0, 17, udp(portINT, int21(0xdc00, 4))))},
+		{"report20-int21-5hops", report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xdc00, 5))))},
+		{"report20-int21-5hops-f000", report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 5))))},
+		{"report20-int21-5hops-all", report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xff80, 5))))},
+		{"report20-int21-4hops+sink", report20(flagF, 0x7000, md, ipv4(0, 17, udp(17768, int21(0xdc00, 4))))},
 		{"postcard20", report20(flagF, 0x7000, md, ipv4(0, 17, udp(5000, nil)))},
 		{"postcard20-no-packet", report20(0, 0x7000, md, nil)},
-		{"report10-int10-5hops", append(report10, ipv4(dscpINT, 17, udp(5000, int10(0xfc00, 5)))...)},
+		{"report10-int10-5hops", append(report10, ipv4(0x17, 17, udp(5000, int10(0xfc00, 5)))...)},
 	}
 }
 
@@ -51,7 +51,7 @@ func BenchmarkFrame(b *testing.B) {
 		b.Run(bm.name, func(b *testing.B) {
 			d := New(profile(b, "auto"))
 			var batch decode.Batch
-			data := ether(b, ipv4(0, 17, udp(defaultReportPort, bm.payload)))
+			data := ether(b, ipv4(0, 17, udp(32766, bm.payload)))
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {

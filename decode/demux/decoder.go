@@ -1,15 +1,9 @@
-// Package demux picks: it finds the telemetry in a frame or a datagram by an exporter's [Profile], has the packages of
-// the formats read it, and puts together what belongs to one report.
-//
-// Nothing is guessed. A dialect is read if the profile says so, and a packet that the profile knows no mark for is no
-// telemetry.
 package demux
 
 import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
@@ -17,6 +11,8 @@ import (
 // has grown to the size of the traffic.
 type Decoder struct {
 	profile Profile
+	table   table
+	special bool // datagrams are no plain reports, or their hops have fields that are wrong
 	reader  telemetry.Reader
 	intmd   *intmd.Decoder
 	outer   packet.Packet // of the frame
@@ -27,7 +23,9 @@ type Decoder struct {
 
 // New makes a decoder for p.
 func New(p Profile) *Decoder {
-	return &Decoder{profile: p, intmd: intmd.New(p.INT)}
+	d := &Decoder{profile: p, table: resolve(&p), intmd: intmd.New(p.INT)}
+	d.special = d.table.payload != nil || p.Wrong != 0
+	return d
 }
 
 // Frame decodes one captured frame of the given link type (LINKTYPE numbers of pcap) and appends its reports to b: none
@@ -35,55 +33,98 @@ func New(p Profile) *Decoder {
 // reports alias data; offsets of errors count from data[0].
 func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
 	d.outer.Frame(link, data, length)
-	return d.packet(b, &d.outer, link, data, time)
+	return d.packet(b, &d.outer, data, time)
 }
 
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
 // least one. The reports alias payload; offsets of errors count from payload[0].
 //
-// A profile that reads INT-path takes the payload for a probe: probes end at a host's socket just as reports do.
+// A profile with a format whose packets end at a host's socket, as reports do, takes the payload for one of them.
 func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
-	if d.profile.INTPath {
-		r := d.next(b, time)
-		r.Format, r.Kind = decode.INTPath, decode.KindProbe
-		r.Exporter = src
-		r.Has |= decode.HasExporter
-		srint.DecodePathPayload(r, payload, d.profile.LenientPath)
-		return 1
+	if d.special {
+		return d.datagram(b, &src, payload, time)
 	}
 	return d.reports(b, &src, payload, 0, len(payload), time)
 }
 
-// packet decodes the frame that p was read from.
-func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, link uint16, data []byte, time int64) (n int) {
-	if d.profile.PINT != decode.CodingPlan {
-		return d.digest(b, p, link, data, time)
+// datagram is Datagram for profiles that ask for more than reports.
+func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, time int64) (n int) {
+	if d.table.payload == nil {
+		n = d.reports(b, src, payload, 0, len(payload), time)
+		d.forget(b, n)
+		return n
 	}
-	if p.IP == 0 {
-		return d.probe(b, p, data, time)
+	d.table.payload.ReadPayload(b, payload)
+	d.stamp(b, 1, time)
+	r := b.Reports[len(b.Reports)-1]
+	r.Exporter = *src
+	r.Has |= decode.HasExporter
+	d.forget(b, 1)
+	return 1
+}
+
+// forget takes the fields that are wrong out of the last n reports of b.
+func (d *Decoder) forget(b *decode.Batch, n int) {
+	if d.profile.Wrong == 0 {
+		return
 	}
-	if p.Proto == packet.ProtoUDP && p.HasPorts {
-		switch port := p.DstPort(); {
-		case contains(d.profile.ReportPorts, port):
-			if p.Fragment {
-				r := d.next(b, time)
-				r.Format, r.Exporter = decode.TelemetryReport, p.Src(data)
-				r.Has |= decode.HasExporter
-				r.Fail(decode.TelemetryReport, "fragment", p.FragAt, decode.Unsupported)
-				return 1
-			}
-			src := p.Src(data)
-			return d.reports(b, &src, data, p.L4+8, p.UDPEnd(data), time)
-		case d.profile.INTPath && port == srint.PathPort && p.IP == 4:
-			return d.path(b, p, data, time)
+	for _, r := range b.Reports[len(b.Reports)-n:] {
+		for i := range r.Hops {
+			r.Hops[i].Drop(d.profile.Wrong)
 		}
 	}
+}
+
+// packet decodes the frame that p was read from.
+func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+	n = d.pick(b, p, data, time)
+	if n > 0 && d.profile.Wrong != 0 {
+		d.forget(b, n)
+	}
+	return n
+}
+
+// pick hands the packet p to whom the table says.
+func (d *Decoder) pick(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+	if p.IP == 0 {
+		return d.offer(d.table.types, p.EtherType, b, p, data, time)
+	}
+	if p.Proto == packet.ProtoUDP && p.HasPorts {
+		port := p.DstPort()
+		if contains(d.table.reports, port) {
+			return d.toReportPort(b, p, data, time)
+		}
+		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
+			return n
+		}
+	}
+	if n = d.offer(d.table.anywhere, 0, b, p, data, time); n > 0 || d.table.alone {
+		return n
+	}
+	return d.network(b, p, data, time)
+}
+
+// toReportPort decodes the reports in a packet to a report port.
+func (d *Decoder) toReportPort(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+	src := p.Src(data)
+	if p.Fragment {
+		r := d.next(b, time)
+		r.Format, r.Exporter = decode.TelemetryReport, src
+		r.Has |= decode.HasExporter
+		r.Fail(decode.TelemetryReport, "fragment", p.FragAt, decode.Unsupported)
+		return 1
+	}
+	return d.reports(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time)
+}
+
+// network decodes the INT in a packet of the network, if it has any.
+func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	place := &d.place
 	if !d.find(place, p, data) {
 		return 0
 	}
 	r := d.next(b, time)
-	setFlow(r, p, data)
+	p.Report(r, data)
 	r.Format, r.Kind = decode.INTMD, decode.KindStack
 	r.Version = d.intmd.Decode(r, data, place)
 	if place.Type == intmd.TypeMX {
@@ -143,12 +184,12 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 		return
 	}
 	if in.StandIn {
-		setFlow(r, p, data)
+		p.Report(r, data)
 		r.TTL, r.PacketID = 0, 0
 		r.Has &^= decode.HasTTL | decode.HasPacketID
 		return
 	}
-	setFlow(r, p, data)
+	p.Report(r, data)
 	if r.Flags&decode.Tracked == 0 && !in.INT {
 		return
 	}
@@ -179,21 +220,6 @@ func mergeOwn(r *decode.Report, local int) {
 	}
 }
 
-// setFlow fills in what the IP header of p says.
-func setFlow(r *decode.Report, p *packet.Packet, data []byte) {
-	p.Flow(&r.Flow, data)
-	has := r.Has | decode.HasFlow | decode.HasTTL
-	r.TTL = p.TTL
-	if p.HasPorts {
-		has |= decode.HasPorts
-	}
-	if p.IP == 4 {
-		r.PacketID = p.ID
-		has |= decode.HasPacketID
-	}
-	r.Has = has
-}
-
 // restoreFlow undoes what the INT at d.place did to the flow key.
 func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
 	place := &d.place
@@ -202,22 +228,11 @@ func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
 		r.Flow.DstPort = place.Original
 	case place.NPT == 2:
 		r.Flow.Proto = uint8(place.Original)
-		setPorts(r, data, place.Next)
-	case v == decode.V05 && place.ByPort && r.Flow.DstPort == d.profile.TailPort:
+		packet.ReportPorts(r, data, place.Next)
+	case v == decode.V05 && place.ByPort && r.Flow.DstPort == d.profile.INT.TailPort:
 		if tail := place.Next - 4; tail < len(data) && !place.SinkReport {
 			r.Flow.Proto = data[tail]
-			setPorts(r, data, place.Next)
+			packet.ReportPorts(r, data, place.Next)
 		}
-	}
-}
-
-// setPorts takes the ports from the transport header at data[at], if there is one.
-func setPorts(r *decode.Report, data []byte, at int) {
-	r.Flow.SrcPort, r.Flow.DstPort = 0, 0
-	r.Has &^= decode.HasPorts
-	if (r.Flow.Proto == packet.ProtoTCP || r.Flow.Proto == packet.ProtoUDP) && len(data)-at >= 4 {
-		r.Flow.SrcPort = uint16(data[at])<<8 | uint16(data[at+1])
-		r.Flow.DstPort = uint16(data[at+2])<<8 | uint16(data[at+3])
-		r.Has |= decode.HasPorts
 	}
 }

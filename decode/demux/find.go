@@ -7,15 +7,6 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 )
 
-const (
-	portVXLANGPE = 4790
-	portGeneve   = 6081
-
-	classINT  = 0x0103 // Geneve option class
-	nextINT21 = 0x82   // VXLAN-GPE next protocol, INT 2.1
-	nextINT20 = 0x80   // INT 2.0
-)
-
 func contains(ports []uint16, port uint16) bool {
 	for _, p := range ports {
 		if p == port {
@@ -31,30 +22,30 @@ func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	if p.L4 == 0 || p.Fragment {
 		return false
 	}
-	c := &d.profile
+	c := &d.profile.INT.Marks
 	marked, byPort := c.DSCPMask != 0 && (p.DSCP()^c.DSCP)&c.DSCPMask == 0, false
 	at := p.L4
 	switch p.Proto {
 	case packet.ProtoUDP:
-		at += 8
+		at += packet.UDPLen
 		if port := p.DstPort(); p.HasPorts {
-			if c.Tunnels && (port == portVXLANGPE || port == portGeneve) {
+			if c.Tunnels && (port == intmd.PortVXLANGPE || port == intmd.PortGeneve) {
 				put(place, at, p.End, p.UDPEnd(data), false)
-				if tunnelled(place, port, data) {
+				if port == intmd.PortVXLANGPE && place.InVXLANGPE(data) || port == intmd.PortGeneve && place.InGeneve(data) {
 					return place.At+4 <= place.End
 				}
 			}
-			byPort = contains(c.INTPorts, port) || c.TailPort != 0 && port == c.TailPort
+			byPort = contains(c.Ports, port) || c.TailPort != 0 && port == c.TailPort
 			marked = marked || byPort
 		}
 	case packet.ProtoTCP:
-		at += 20
+		at += packet.TCPLen
 		if c.BehindOptions && len(data)-p.L4 > 12 {
 			at = p.L4 + 4*int(data[p.L4+12]>>4)
 		}
 	case packet.ProtoGRE:
 		put(place, at, p.End, p.End, false)
-		return c.GREProtocol != 0 && gre(place, c.GREProtocol, data) && place.At+4 <= place.End
+		return c.GREProtocol != 0 && place.InGRE(c.GREProtocol, data) && place.At+4 <= place.End
 	default:
 		return false
 	}
@@ -88,56 +79,11 @@ func always(place *intmd.Place, p *packet.Packet, end int) bool {
 	place.IPEnd, place.End, place.SinkReport = end, end, true
 	switch p.Proto {
 	case packet.ProtoUDP:
-		place.At = p.L4 + 8
+		place.At = p.L4 + packet.UDPLen
 	case packet.ProtoTCP:
-		place.At = p.L4 + 20
+		place.At = p.L4 + packet.TCPLen
 	default:
 		return false
 	}
 	return place.At+4 <= end
-}
-
-// tunnelled looks for INT in the VXLAN-GPE or Geneve header at place.At.
-func tunnelled(place *intmd.Place, port uint16, data []byte) bool {
-	at := place.At
-	if len(data)-at < 8 {
-		return false
-	}
-	h := data[at : at+8 : at+8]
-	if port == portVXLANGPE {
-		const nextProtocolBit = 0x04
-		if h[0]&nextProtocolBit == 0 || h[3] != nextINT21 && h[3] != nextINT20 {
-			return false
-		}
-		place.Carrier, place.At = intmd.VXLANGPE, at+8
-		return true
-	}
-	if h[0]>>6 != 0 { // Geneve version
-		return false
-	}
-	at += 8
-	end := min(at+4*int(h[0]&0x3f), place.End)
-	for end-at >= 4 && len(data)-at >= 4 {
-		if binary.BigEndian.Uint16(data[at:]) == classINT {
-			place.Carrier, place.At, place.End = intmd.Geneve, at, end
-			return true
-		}
-		at += 4 + 4*int(data[at+3]&0x1f)
-	}
-	return false
-}
-
-// gre looks for INT behind the GRE header (RFC 2784, RFC 2890) at place.At.
-func gre(place *intmd.Place, protocol uint16, data []byte) bool {
-	at := place.At
-	if len(data)-at < 4 || binary.BigEndian.Uint16(data[at+2:]) != protocol || data[at+1]&7 != 0 {
-		return false
-	}
-	place.Carrier, place.At = intmd.GRE, at+4
-	for _, bit := range [...]byte{0x80, 0x20, 0x10} { // checksum, key, sequence number
-		if data[at]&bit != 0 {
-			place.At += 4
-		}
-	}
-	return true
 }

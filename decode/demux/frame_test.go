@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
 )
@@ -56,11 +57,11 @@ func frameCases(t testing.TB) []frameCase {
 	isPostcard := `{"format":"telemetry-report","version":"2.0","exporter":"10.0.1.1","node_id":5,"hw_id":1,"seq":7,"kind":"postcard",` +
 		`"flags":["tracked"],"hops":[{"node_id":5,"ingress_if":3,"egress_if":4}]}` + "\n"
 	isPostcard6 := strings.Replace(isPostcard, "10.0.1.1", "fd00::1", 1)
-	fragment := ipv4(0, 17, udp(defaultReportPort, postcard))
+	fragment := ipv4(0, 17, udp(32766, postcard))
 	fragment[6] = 0x20
-	later := ipv4(0, 17, udp(defaultReportPort, postcard))
+	later := ipv4(0, 17, udp(32766, postcard))
 	later[7] = 1
-	marked := ipv4(dscpINT, 17, udp(5000, int10Node))
+	marked := ipv4(0x17, 17, udp(5000, int10Node))
 	marked[6] = 0x20
 	cutUDP := udp(5000, nil)
 
@@ -74,98 +75,98 @@ func frameCases(t testing.TB) []frameCase {
 			`"remaining_hops":6,"hops":[{"node_id":1,"ingress_if":3,"egress_if":4,"queue_id":0,"queue_occupancy":5,` +
 			`"ingress_time":1699999999999990000,"egress_time":1699999999999991250},{"node_id":2,"ingress_if":11,"egress_if":12,"queue_id":1,` +
 			`"queue_occupancy":96,"ingress_time":1700000000000001000,"egress_time":1700000000000003500}]}` + "\n"},
-		{"INT 2.1 by DSCP", auto, 1, ether(t, ipv4(dscpINT, 17, udp(5000, npt0))), md21 + flowUDP + instr21 + hops12},
-		{"INT 2.1 by DSCP must not name another protocol", auto, 1, ether(t, ipv4(dscpINT, 17, udp(5000, int21Node))),
+		{"INT 2.1 by DSCP", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, npt0))), md21 + flowUDP + instr21 + hops12},
+		{"INT 2.1 by DSCP must not name another protocol", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, int21Node))),
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"error":{"format":"int-md","field":"npt","offset":42,"reason":"bad-type"}}` + "\n"},
-		{"INT 2.1, original protocol and ports", auto, 1, ether(t, ipv4(0, 17, udp(portINT, append(slices.Clone(npt2), tcp(80, 0, nil)...)))),
+		{"INT 2.1, original protocol and ports", auto, 1, ether(t, ipv4(0, 17, udp(17768, append(slices.Clone(npt2), tcp(80, 0, nil)...)))),
 			md21 + flowTCP + instr21 + hops12},
-		{"INT 2.1, original protocol, header cut", auto, 1, ether(t, ipv4(0, 17, udp(portINT, npt2))),
+		{"INT 2.1, original protocol, header cut", auto, 1, ether(t, ipv4(0, 17, udp(17768, npt2))),
 			md21 + `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":6},"packet_id":4097` + instr21 + hops12},
-		{"INT-MX", auto, 1, ether(t, ipv4(0, 17, udp(portINT, join(t, "int21-mx")))),
+		{"INT-MX", auto, 1, ether(t, ipv4(0, 17, udp(17768, join(t, "int21-mx")))),
 			`{"format":"int-mx","version":"2.1","kind":"instruction","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":33000,` +
 				`"dst_port":53},"packet_id":4097,"flags":["discard"],"domain_id":43981,"instructions":"0x9000","source_metadata":"0x0000000f12345678"}` + "\n"},
-		{"INT-MX, rejected", auto, 1, ether(t, ipv4(0, 17, udp(portINT, join(t, "34020035 28000000 90000000 00000000")))),
+		{"INT-MX, rejected", auto, 1, ether(t, ipv4(0, 17, udp(17768, join(t, "34020035 28000000 90000000 00000000")))),
 			`{"format":"int-mx","kind":"instruction","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17,"src_port":33000,"dst_port":17768},` +
 				`"packet_id":4097,"error":{"format":"int-md","field":"length","offset":43,"reason":"bad-length"}}` + "\n"},
-		{"INT over IPv6", auto, 1, ether(t, ipv6(dscpINT, 17, udp(5000, int10Node))),
+		{"INT over IPv6", auto, 1, ether(t, ipv6(0x17, 17, udp(5000, int10Node))),
 			md10 + `"flow":{"src":"fd00::1","dst":"fd00::2","proto":17,"src_port":33000,"dst_port":5000}` + instr10 + hops12},
-		{"INT behind IPv6 extension headers", auto, packet.LinkIPv6, ipv6(dscpINT, 0, append(join(t, "1100010400000000"), udp(5000, int10Node)...)),
+		{"INT behind IPv6 extension headers", auto, packet.LinkIPv6, ipv6(0x17, 0, append(join(t, "1100010400000000"), udp(5000, int10Node)...)),
 			md10 + `"flow":{"src":"fd00::1","dst":"fd00::2","proto":17,"src_port":33000,"dst_port":5000}` + instr10 + hops12},
-		{"TCP: INT before the options", auto, 1, ether(t, ipv4(dscpINT, 6, tcp(80, 1, append(slices.Clone(int10Node), 1, 1, 1, 1)))),
+		{"TCP: INT before the options", auto, 1, ether(t, ipv4(0x17, 6, tcp(80, 1, append(slices.Clone(int10Node), 1, 1, 1, 1)))),
 			md10 + flowTCP + instr10 + hops12},
-		{"TCP: INT behind the options", with(func(p *Profile) { p.BehindOptions = true }), 1,
-			ether(t, ipv4(dscpINT, 6, tcp(80, 1, append([]byte{1, 1, 1, 1}, int10Node...)))), md10 + flowTCP + instr10 + hops12},
-		{"probe marker", with(func(p *Profile) { p.ProbeMarker = 0xaaaaaaaabbbbbbbb }), 1,
+		{"TCP: INT behind the options", with(func(p *Profile) { p.INT.BehindOptions = true }), 1,
+			ether(t, ipv4(0x17, 6, tcp(80, 1, append([]byte{1, 1, 1, 1}, int10Node...)))), md10 + flowTCP + instr10 + hops12},
+		{"probe marker", with(func(p *Profile) { p.INT.ProbeMarker = 0xaaaaaaaabbbbbbbb }), 1,
 			ether(t, ipv4(0, 17, udp(5000, append(join(t, "aaaaaaaabbbbbbbb"), int10Node...)))), md10 + flowUDP + instr10 + hops12},
-		{"probe marker that is none", with(func(p *Profile) { p.ProbeMarker = 0xaaaaaaaabbbbbbbb }), 1,
+		{"probe marker that is none", with(func(p *Profile) { p.INT.ProbeMarker = 0xaaaaaaaabbbbbbbb }), 1,
 			ether(t, ipv4(0, 17, udp(5000, append(join(t, "aaaaaaaabbbbbbbc"), int10Node...)))), ""},
 		{"no mark", auto, 1, ether(t, ipv4(0x16, 17, udp(5000, int10Node))), ""},
-		{"mark in other bits", with(func(p *Profile) { p.DSCP, p.DSCPMask = 1, 1 }), 1, ether(t, ipv4(0x21, 17, udp(5000, int10Node))),
+		{"mark in other bits", with(func(p *Profile) { p.INT.DSCP, p.INT.DSCPMask = 1, 1 }), 1, ether(t, ipv4(0x21, 17, udp(5000, int10Node))),
 			md10 + flowUDP + instr10 + hops12},
-		{"mark of 0 needs a mask", with(func(p *Profile) { p.DSCP, p.DSCPMask = 0, 0 }), 1, ether(t, ipv4(0, 17, udp(5000, int10Node))), ""},
-		{"marked, no room for a shim", auto, 1, ether(t, ipv4(dscpINT, 17, udp(5000, []byte{1, 0, 7}))), ""},
-		{"marked, no payload, trailer of the frame", auto, 1, append(ether(t, ipv4(dscpINT, 17, cutUDP)), int10Node...), ""},
-		{"marked TCP without payload", auto, 1, ether(t, ipv4(dscpINT, 6, tcp(80, 0, nil))), ""},
+		{"mark of 0 needs a mask", with(func(p *Profile) { p.INT.DSCP, p.INT.DSCPMask = 0, 0 }), 1, ether(t, ipv4(0, 17, udp(5000, int10Node))), ""},
+		{"marked, no room for a shim", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, []byte{1, 0, 7}))), ""},
+		{"marked, no payload, trailer of the frame", auto, 1, append(ether(t, ipv4(0x17, 17, cutUDP)), int10Node...), ""},
+		{"marked TCP without payload", auto, 1, ether(t, ipv4(0x17, 6, tcp(80, 0, nil))), ""},
 		{"marked fragment", auto, 1, ether(t, marked), ""},
-		{"marked, neither TCP nor UDP", auto, 1, ether(t, ipv4(dscpINT, 1, int10Node)), ""},
-		{"stack beyond the UDP length", auto, 1, ether(t, ipv4(dscpINT, 17, append(udp(5000, int10Node[:12]), int10Node[12:]...))),
+		{"marked, neither TCP nor UDP", auto, 1, ether(t, ipv4(0x17, 1, int10Node)), ""},
+		{"stack beyond the UDP length", auto, 1, ether(t, ipv4(0x17, 17, append(udp(5000, int10Node[:12]), int10Node[12:]...))),
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"error":{"format":"int-md","field":"length","offset":44,"reason":"bad-length"}}` + "\n"},
-		{"capture cut in the stack", auto, 1, ether(t, ipv4(dscpINT, 17, udp(5000, int10Node)))[:59],
+		{"capture cut in the stack", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, int10Node)))[:59],
 			md10 + flowUDP + `,"flags":["truncated"]` + instr10 + `"hops":[{},{"node_id":2}]}` + "\n"},
-		{"capture cut in the shim", auto, 1, ether(t, ipv4(dscpINT, 17, udp(5000, int10Node)))[:44],
+		{"capture cut in the shim", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, int10Node)))[:44],
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"flags":["truncated"]}` + "\n"},
-		{"GRE", with(func(p *Profile) { p.GREProtocol = 0x4569 }), 1, ether(t, ipv4(0, 47, join(t, "int21-gre"))),
+		{"GRE", with(func(p *Profile) { p.INT.GREProtocol = 0x4569 }), 1, ether(t, ipv4(0, 47, join(t, "int21-gre"))),
 			md21 + `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":47},"packet_id":4097,"instructions":"0x8000","remaining_hops":3,` +
 				`"hops":[{"node_id":17},{"node_id":33}]}` + "\n"},
-		{"GRE with checksum, key and sequence number", with(func(p *Profile) { p.GREProtocol = 0x4569 }), 1,
+		{"GRE with checksum, key and sequence number", with(func(p *Profile) { p.INT.GREProtocol = 0x4569 }), 1,
 			ether(t, ipv4(0, 47, join(t, "b0004569 00000000 00000001 00000002 int21-gre@4"))),
 			md21 + `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":47},"packet_id":4097,"instructions":"0x8000","remaining_hops":3,` +
 				`"hops":[{"node_id":17},{"node_id":33}]}` + "\n"},
 		{"GRE, protocol not configured", auto, 1, ether(t, ipv4(0, 47, join(t, "int21-gre"))), ""},
-		{"VXLAN-GPE", auto, 1, ether(t, ipv4(0, 17, udp(portVXLANGPE, join(t, "int21-gpe")))),
+		{"VXLAN-GPE", auto, 1, ether(t, ipv4(0, 17, udp(intmd.PortVXLANGPE, join(t, "int21-gpe")))),
 			md21 + strings.Replace(flowUDP, "5000", "4790", 1) + `,"instructions":"0x8000","remaining_hops":3,"hops":[{"node_id":17},{"node_id":33}]}` + "\n"},
-		{"VXLAN-GPE with another protocol", auto, 1, ether(t, ipv4(0, 17, udp(portVXLANGPE, join(t, "0c00000300aabb00 int21-gpe@8")))), ""},
-		{"Geneve, behind another option", auto, 1, ether(t, ipv4(0, 17, udp(portGeneve, join(t, "0800655800aabb00 0102030100000000 int21-geneve@8")))),
+		{"VXLAN-GPE with another protocol", auto, 1, ether(t, ipv4(0, 17, udp(intmd.PortVXLANGPE, join(t, "0c00000300aabb00 int21-gpe@8")))), ""},
+		{"Geneve, behind another option", auto, 1, ether(t, ipv4(0, 17, udp(intmd.PortGeneve, join(t, "0800655800aabb00 0102030100000000 int21-geneve@8")))),
 			md21 + strings.Replace(flowUDP, "5000", "6081", 1) + `,"instructions":"0x8000","remaining_hops":3,"hops":[{"node_id":17},{"node_id":33}]}` + "\n"},
-		{"Geneve, option longer than the options", auto, 1, ether(t, ipv4(0, 17, udp(portGeneve, join(t, "0500655800aabb00 int21-geneve@8")))),
+		{"Geneve, option longer than the options", auto, 1, ether(t, ipv4(0, 17, udp(intmd.PortGeneve, join(t, "0500655800aabb00 int21-geneve@8")))),
 			`{"format":"int-md","kind":"int-stack",` + strings.Replace(flowUDP, "5000", "6081", 1) +
 				`,"error":{"format":"int-md","field":"length","offset":53,"reason":"bad-length"}}` + "\n"},
-		{"Geneve without INT", auto, 1, ether(t, ipv4(0, 17, udp(portGeneve, join(t, "0200655800aabb00 0102030100000000")))), ""},
+		{"Geneve without INT", auto, 1, ether(t, ipv4(0, 17, udp(intmd.PortGeneve, join(t, "0200655800aabb00 0102030100000000")))), ""},
 		{"host INT behind its own UDP header", profile(t, "host-int"), 1,
-			ether(t, ipv4(0, 17, udp(portHostINT, join(t, "0300070000010202 80000000 00000016 0000000b 00000011 06000000 80e80050 00000000")))),
+			ether(t, ipv4(0, 17, udp(hostPort, join(t, "0300070000010202 80000000 00000016 0000000b 00000011 06000000 80e80050 00000000")))),
 			`{"format":"int-md","version":"0.5","kind":"int-stack","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":6,"src_port":33000,"dst_port":80},` +
 				`"packet_id":4097,"instructions":"0x8000","source_seq":17,"hops":[{"node_id":11},{"node_id":22}]}` + "\n"},
 
 		// reports in frames
-		{"report", auto, 1, ether(t, ipv4(0, 17, udp(defaultReportPort, postcard))), isPostcard},
-		{"report over IPv6", auto, 1, ether(t, ipv6(0, 17, udp(defaultReportPort, postcard))), isPostcard6},
-		{"report behind VLAN tags", auto, 1, append(join(t, macs, "88a80064 81000065 0800"), ipv4(0, 17, udp(defaultReportPort, postcard))...), isPostcard},
+		{"report", auto, 1, ether(t, ipv4(0, 17, udp(32766, postcard))), isPostcard},
+		{"report over IPv6", auto, 1, ether(t, ipv6(0, 17, udp(32766, postcard))), isPostcard6},
+		{"report behind VLAN tags", auto, 1, append(join(t, macs, "88a80064 81000065 0800"), ipv4(0, 17, udp(32766, postcard))...), isPostcard},
 		{"report in a cooked capture", auto, packet.LinkLinuxSLL,
-			append(join(t, "00000001 0006 020000000001 0000 0800"), ipv4(0, 17, udp(defaultReportPort, postcard))...), isPostcard},
+			append(join(t, "00000001 0006 020000000001 0000 0800"), ipv4(0, 17, udp(32766, postcard))...), isPostcard},
 		{"report in a cooked capture v2", auto, packet.LinkLinuxSLL2,
-			append(join(t, "0800 0000 00000003 0001 00 06 020000000001 0000"), ipv4(0, 17, udp(defaultReportPort, postcard))...), isPostcard},
-		{"report without a link header", auto, packet.LinkRaw, ipv4(0, 17, udp(defaultReportPort, postcard)), isPostcard},
+			append(join(t, "0800 0000 00000003 0001 00 06 020000000001 0000"), ipv4(0, 17, udp(32766, postcard))...), isPostcard},
+		{"report without a link header", auto, packet.LinkRaw, ipv4(0, 17, udp(32766, postcard)), isPostcard},
 		{"report, UDP length 0", auto, packet.LinkRaw, func() []byte {
-			b := ipv4(0, 17, udp(defaultReportPort, postcard))
+			b := ipv4(0, 17, udp(32766, postcard))
 			b[24], b[25] = 0, 0
 			return b
 		}(), isPostcard},
 		{"report, UDP length below its header", auto, packet.LinkRaw, func() []byte {
-			b := ipv4(0, 17, udp(defaultReportPort, postcard))
+			b := ipv4(0, 17, udp(32766, postcard))
 			b[24], b[25] = 0, 7
 			return b
 		}(), `{"format":"telemetry-report","exporter":"10.0.1.1","error":{"format":"telemetry-report","field":"version","offset":28,"reason":"short"}}` + "\n"},
-		{"report, Ethernet trailer", auto, 1, append(ether(t, ipv4(0, 17, udp(defaultReportPort, postcard))), 0, 0, 0, 0, 0, 0), isPostcard},
-		{"report in a frame that was cut", auto, 1, ether(t, ipv4(0, 17, udp(defaultReportPort, postcard)))[:60],
+		{"report, Ethernet trailer", auto, 1, append(ether(t, ipv4(0, 17, udp(32766, postcard))), 0, 0, 0, 0, 0, 0), isPostcard},
+		{"report in a frame that was cut", auto, 1, ether(t, ipv4(0, 17, udp(32766, postcard)))[:60],
 			`{"format":"telemetry-report","version":"2.0","exporter":"10.0.1.1","node_id":5,"hw_id":1,"seq":7,"flags":["truncated"]}` + "\n"},
-		{"report, bad length, offset in the frame", auto, 1, ether(t, ipv4(0, 17, udp(defaultReportPort, postcard[:20]))),
+		{"report, bad length, offset in the frame", auto, 1, ether(t, ipv4(0, 17, udp(32766, postcard[:20]))),
 			`{"format":"telemetry-report","version":"2.0","exporter":"10.0.1.1","node_id":5,"hw_id":1,"seq":7,` +
 				`"error":{"format":"telemetry-report","field":"report_length","offset":51,"reason":"bad-length"}}` + "\n"},
 		{"first fragment of a report", auto, 1, ether(t, fragment),
 			`{"format":"telemetry-report","exporter":"10.0.1.1","error":{"format":"telemetry-report","field":"fragment","offset":20,"reason":"unsupported"}}` + "\n"},
 		{"later fragment", auto, 1, ether(t, later), ""},
 		{"report to another port", auto, 1, ether(t, ipv4(0, 17, udp(32767, postcard))), ""},
-		{"marked packet to the report port is a report", auto, 1, ether(t, ipv4(dscpINT, 17, udp(defaultReportPort, postcard))), isPostcard},
+		{"marked packet to the report port is a report", auto, 1, ether(t, ipv4(0x17, 17, udp(32766, postcard))), isPostcard},
 
 		// probes
 		{"INT-Probe", auto, 1, join(t, "int-probe-two-hops"),
@@ -310,7 +311,7 @@ func TestRouter(t *testing.T) {
 			if !ip.Is4() {
 				continue
 			}
-			frame := ether(t, ipv4(0, 17, udp(defaultReportPort, postcard)))
+			frame := ether(t, ipv4(0, 17, udp(32766, postcard)))
 			copy(frame[26:], ip.AsSlice())
 			b.Reset()
 			rt.Frame(&b, 1, frame, len(frame), 7)

@@ -12,7 +12,7 @@ import (
 func everyone(t testing.TB) (list []*Decoder) {
 	for _, name := range Profiles() {
 		p := profile(t, name)
-		p.GREProtocol, p.ProbeMarker, p.Tunnels = 0x4569, 0xaaaaaaaabbbbbbbb, true
+		p.INT.GREProtocol, p.INT.ProbeMarker, p.INT.Tunnels = 0x4569, 0xaaaaaaaabbbbbbbb, true
 		list = append(list, New(p))
 	}
 	return list

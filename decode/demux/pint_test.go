@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
@@ -26,7 +27,7 @@ func pintCases(t testing.TB) []frameCase {
 	}
 	mininet, tofino, hpcc := profile(t, "pint-mininet"), profile(t, "pint-tofino"), profile(t, "pint-hpcc")
 	wide := hpcc
-	wide.PINTBytes = 2
+	wide.Formats = formats(pint.Frames{Coding: decode.CodingHPCC, Bytes: 2})
 	tofinoFrame := append(join(t, macs, "1337", "d7a5bf450800"), pintPacket()...)
 	ppp := append([]byte{0, 0x21}, pintPacket()...)
 	return []frameCase{

@@ -27,7 +27,7 @@ func reportCases(t testing.TB) []reportCase {
 		ownPorts = `{"node_id":5,"ingress_if":3,"egress_if":4}`
 	)
 	ports := []byte{0, 3, 0, 4}
-	inner := func(n int) []byte { return ipv4(0, 17, udp(portINT, int21(0x8000, n))) }
+	inner := func(n int) []byte { return ipv4(0, 17, udp(17768, int21(0x8000, n))) }
 	rename := func(b []byte, node uint32) []byte { // the newest block, which is the first on the wire
 		be.PutUint32(b[28+16:], node)
 		return b
@@ -36,7 +36,7 @@ func reportCases(t testing.TB) []reportCase {
 		b := be.AppendUint32(nil, first)
 		return append(append(b, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9), rest...)
 	}
-	ten := func(n int) []byte { return ipv4(dscpINT, 17, udp(5000, int10(0x8000, n))) }
+	ten := func(n int) []byte { return ipv4(0x17, 17, udp(5000, int10(0x8000, n))) }
 	broken := inner(2)
 	broken[28+1] = 2
 
@@ -70,7 +70,7 @@ func reportCases(t testing.TB) []reportCase {
 		{"local metadata of the newest block's node: the same hop", "auto", report20(flagF, 0x4000, ports, rename(inner(2), 5)),
 			head20 + `"kind":"int-stack",` + flow4789 + tracked + int21Of + `"hops":[{"node_id":1},` + ownPorts + `]}` + "\n"},
 		{"the block's own values stay", "auto",
-			report20(flagF, 0x6000, append(slices.Clone(ports), 0, 0, 0, 99), rename(ipv4(0, 17, udp(portINT, int21(0xc000, 1))), 5)),
+			report20(flagF, 0x6000, append(slices.Clone(ports), 0, 0, 0, 99), rename(ipv4(0, 17, udp(17768, int21(0xc000, 1))), 5)),
 			head20 + `"kind":"int-stack",` + flow4789 + tracked + `"int_version":"2.1","instructions":"0xc000","remaining_hops":8,` +
 				`"hops":[{"node_id":5,"ingress_if":1,"egress_if":2,"latency":99}]}` + "\n"},
 		{"local metadata and an empty stack", "auto", report20(flagF, 0x4000, ports, inner(0)),
@@ -93,9 +93,9 @@ func reportCases(t testing.TB) []reportCase {
 			head20 + `"kind":"postcard",` + strings.Replace(flow4789, "4789", "17768", 1) + `}` + "\n"},
 		{"tracked, but no mark", "auto", report20(flagF, 0, nil, ipv4(0, 17, udp(5000, int21(0x8000, 1)))),
 			head20 + `"kind":"postcard",` + flowUDP + `,"flags":["tracked"]}` + "\n"},
-		{"marked, but no room for a shim", "auto", report20(flagF, 0, nil, ipv4(dscpINT, 17, udp(5000, nil))),
+		{"marked, but no room for a shim", "auto", report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, nil))),
 			head20 + `"kind":"postcard",` + flowUDP + `,"flags":["tracked"]}` + "\n"},
-		{"INT-MX inside is no stack", "auto", report20(flagF, 0x4000, ports, ipv4(0, 17, udp(portINT, join(t, "34030035 20000000 90000000 00000000")))),
+		{"INT-MX inside is no stack", "auto", report20(flagF, 0x4000, ports, ipv4(0, 17, udp(17768, join(t, "34030035 20000000 90000000 00000000")))),
 			head20 + `"kind":"postcard",` + strings.Replace(flow4789, "4789", "53", 1) + tracked +
 				`"int_version":"2.1","instructions":"0x9000","hops":[` + ownPorts + `]}` + "\n"},
 		{"packet cut behind INT", "auto", report20(flagF, 0, nil, func() []byte { // the IP header still claims the payload
@@ -117,7 +117,7 @@ func reportCases(t testing.TB) []reportCase {
 			b[6], b[7] = 0, 9
 			return b
 		}()), head20 + `"kind":"drop","flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":17},"packet_id":4097,"flags":["dropped","tracked"],"hops":[` + ownPorts + `]}` + "\n"},
-		{"5-tuple alone: TCP with a UDP header", "auto", report20(flagF, 0x4000, ports, ipv4(dscpINT, 6, udp(80, nil))),
+		{"5-tuple alone: TCP with a UDP header", "auto", report20(flagF, 0x4000, ports, ipv4(0x17, 6, udp(80, nil))),
 			head20 + `"kind":"postcard",` + flowTCP + tracked + `"hops":[` + ownPorts + `]}` + "\n"},
 
 		// dialects

@@ -79,7 +79,7 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 	if rt.outer.IP != 0 {
 		dec = rt.pick(rt.outer.Src(data))
 	}
-	return dec.packet(b, &rt.outer, link, data, time)
+	return dec.packet(b, &rt.outer, data, time)
 }
 
 // Datagram is [Decoder.Datagram] of the decoder for src.

@@ -15,11 +15,11 @@ func singles(t testing.TB) (list []*Decoder) {
 		list = append(list, New(profile(t, name)))
 	}
 	for _, change := range []func(*Profile){
-		func(p *Profile) { p.ProbeMarker = 0xaaaaaaaabbbbbbbb },
-		func(p *Profile) { p.BehindOptions = true },
-		func(p *Profile) { p.GREProtocol, p.TailPort = 0x4569, portHostINT },
-		func(p *Profile) { p.Tunnels, p.DSCPMask = false, 0 },
-		func(p *Profile) { p.INTPorts = []uint16{portVXLANGPE, portGeneve} },
+		func(p *Profile) { p.INT.ProbeMarker = 0xaaaaaaaabbbbbbbb },
+		func(p *Profile) { p.INT.BehindOptions = true },
+		func(p *Profile) { p.INT.GREProtocol, p.INT.TailPort = 0x4569, hostPort },
+		func(p *Profile) { p.INT.Tunnels, p.INT.DSCPMask = false, 0 },
+		func(p *Profile) { p.INT.Ports = []uint16{intmd.PortVXLANGPE, intmd.PortGeneve} },
 		func(p *Profile) { p.INT.LeastFirst = true },
 		func(p *Profile) { p.INT.SwapNPT2 = true },
 		func(p *Profile) { p.INT.Versions = intmd.V10 },
@@ -47,21 +47,21 @@ func FuzzSingle(f *testing.F) {
 		b[0] = 0x10 | npt<<2
 		return b
 	}
-	gpe := []byte{0x0c, 0, 0, nextINT21, 0, 0, 0, 0}
+	gpe := []byte{0x0c, 0, 0, 0x82, 0, 0, 0, 0}
 	marker := []byte{0xaa, 0xaa, 0xaa, 0xaa, 0xbb, 0xbb, 0xbb, 0xbb}
 	for _, inner := range [][]byte{
-		ether(f, ipv4(dscpINT, 17, udp(5000, md(0, 0xf000, 0)))),
-		ipv6(dscpINT, 17, udp(portINT, md(0, 0x8000, 1))),
-		ipv4(dscpINT, 6, tcp(80, 0, md(0, 0xf001, 2))),
-		ipv4(dscpINT, 6, tcp(80, 1, md(0, 0xf000, 2))),
-		ipv4(dscpINT, 17, udp(5000, md(1, 0xf000, 2))),
+		ether(f, ipv4(0x17, 17, udp(5000, md(0, 0xf000, 0)))),
+		ipv6(0x17, 17, udp(17768, md(0, 0x8000, 1))),
+		ipv4(0x17, 6, tcp(80, 0, md(0, 0xf001, 2))),
+		ipv4(0x17, 6, tcp(80, 1, md(0, 0xf000, 2))),
+		ipv4(0x17, 17, udp(5000, md(1, 0xf000, 2))),
 		ipv4(0, 17, udp(5000, md(0, 0xf000, 2))),
 		ipv4(0, 17, udp(5000, append(marker, md(0, 0xf000, 2)...))),
-		ipv4(0, 17, udp(portINT, md(2, 0xf000, 2))),
-		ipv4(0, 17, udp(portINT, md(1, 0, 0))),
-		ipv4(0, 17, udp(portINT, make([]byte, 1020-8-28))),
-		ipv4(0, 17, udp(portHostINT, md(1, 0xf000, 2))),
-		ipv4(0, 17, udp(portVXLANGPE, append(gpe, md(0, 0xf000, 2)...))),
+		ipv4(0, 17, udp(17768, md(2, 0xf000, 2))),
+		ipv4(0, 17, udp(17768, md(1, 0, 0))),
+		ipv4(0, 17, udp(17768, make([]byte, 1020-8-28))),
+		ipv4(0, 17, udp(hostPort, md(1, 0xf000, 2))),
+		ipv4(0, 17, udp(intmd.PortVXLANGPE, append(gpe, md(0, 0xf000, 2)...))),
 	} {
 		f.Add(report20(flagF, 0, nil, inner), uint8(0), uint8(0))
 	}

@@ -128,7 +128,7 @@ func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) boo
 	if len(b) >= length && len(r.Hops) == 0 {
 		plan.Stack(r.Grow(hops), b[headerLen:], stride)
 	} else {
-		d.stack(r, b[headerLen:], hops, plan, stride)
+		d.Stack(r, b[headerLen:], hops, plan, stride)
 	}
 	if source != 0 && hops > 0 {
 		words := headerLen + (hops-1)*stride + 4*plan.Words

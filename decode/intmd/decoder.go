@@ -109,7 +109,7 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p *Place, host bool, l
 	r.Instructions = bitmap
 	r.Has |= decode.HasInstructions
 	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit
-	d.stack(r, data[p.At+12:], int(total), d.plans.Plan(wire.INT05, bitmap), 4*words)
+	d.Stack(r, data[p.At+12:], int(total), d.plans.Plan(wire.INT05, bitmap), 4*words)
 	if at := p.At + 12 + 4*words*int(total); host && len(data)-at >= 4 {
 		r.SourceSeq = be.Uint32(data[at:])
 		r.Has |= decode.HasSourceSeq
@@ -157,7 +157,7 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 		r.SourceSeq = uint32(be.Uint16(h[6:]))
 		r.Has |= decode.HasSourceSeq
 	}
-	d.stack(r, data[p.At+12:], hops, plan, stride)
+	d.Stack(r, data[p.At+12:], hops, plan, stride)
 	return accept(r, data, p, length, decode.V10)
 }
 
@@ -185,8 +185,12 @@ func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Versio
 	return v
 }
 
-// stack reads n blocks from b, newest first, or as many as were captured, the last one in part.
-func (d *Decoder) stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
+// Plan gives the plan of a bitmap. It is valid until the next call.
+func (d *Decoder) Plan(l wire.Layout, bitmap uint16) *wire.Plan { return d.plans.Plan(l, bitmap) }
+
+// Stack reads n blocks from b, newest first, or as many as were captured, the last one in part. They come before the hops
+// that r has.
+func (d *Decoder) Stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
 	r.Announced = uint8(min(n, 255))
 	if n > 0 && len(b) < n*stride {
 		n = (len(b) + stride - 1) / stride

@@ -29,8 +29,30 @@ type Options struct {
 	// SwapNPT2: the original IP protocol in the third byte of the 2.x shim instead of the fourth.
 	SwapNPT2 bool
 
+	Marks
+
 	// Domains are the domain specific ids of 2.x that are understood.
 	Domains []Domain
+}
+
+// Marks say which packets carry INT, and where in them it stands. Whoever looks for INT follows them; the decoder is told
+// the place.
+type Marks struct {
+	// DSCP marks packets with INT: those whose DSCP equals it in the bits of DSCPMask. A mask of 0 turns it off.
+	DSCP, DSCPMask uint8
+	// Ports mark them by UDP destination port.
+	Ports []uint16
+	// TailPort is a UDP destination port of an extra UDP header in front of INT 0.5, whose tail holds the original
+	// protocol (Intel host INT). 0 turns it off.
+	TailPort uint16
+	// ProbeMarker is the 64-bit mark between the transport header and the shim. 0 turns it off.
+	ProbeMarker uint64
+	// BehindOptions: INT in TCP stands behind the TCP options instead of directly behind the first 20 bytes.
+	BehindOptions bool
+	// GREProtocol is the protocol number of INT in GRE, which nobody has assigned. 0 turns it off.
+	GREProtocol uint16
+	// Tunnels: look for INT in VXLAN-GPE (UDP 4790, next protocol 0x82 or 0x80) and Geneve (UDP 6081, class 0x0103).
+	Tunnels bool
 }
 
 // Domain describes the domain specific metadata of one id. The words that every hop adds need no description: they

@@ -59,6 +59,7 @@ type Packet struct {
 	End       int    // where the packet ends by the IP header's own length, or else the frame; can be beyond the data
 	EtherType uint16 // of what L3 points at; 0 if the link says nothing
 	ID        uint16 // IPv4 identification
+	Link      uint16 // link type of the frame that was read, 0 for a packet inside another
 	FragAt    int    // where the fragment fields are, when Fragment is set
 	Ports     uint32 // source and destination port of TCP or UDP, when HasPorts is set
 	IP        uint8  // 4 or 6; 0 if no whole fixed IP header was captured
@@ -119,6 +120,7 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 	default:
 		*p = Packet{}
 	}
+	p.Link = link
 }
 
 // Ethernet reads a frame that starts at data[at] and ends at end by what encloses it.

@@ -83,7 +83,7 @@ func FuzzRoundTrip(f *testing.F) {
 			Metadata: md & (MDInterfaces | MDLatency | MDQueue | MDIngressTime | MDEgressTime | MDL2Interfaces | MDTxUtilization | MDBuffer | MDDrop),
 		}
 		want := decode.Report{
-			Format: format, Flags: h.Flags, Kind: kind(h.Flags), Has: decode.HasHWID | decode.HasNodeID | decode.HasSeq,
+			Format: format, Flags: h.Flags, Kind: KindOf(h.Flags), Has: decode.HasHWID | decode.HasNodeID | decode.HasSeq,
 			HWID: h.HWID, Seq: seq, NodeID: node, SeqBits: 32, FirstOfGroup: true,
 		}
 		var b []byte
@@ -119,7 +119,7 @@ func FuzzRoundTrip(f *testing.F) {
 			if got := int(b[9]); got != h.Words(0) || len(b) != GroupLen+4+4*got {
 				t.Fatalf("%d bytes of length %d, Words says %d", len(b), got, h.Words(0))
 			}
-			want.Version, want.Seq, want.SeqBits, want.Flags, want.Kind = decode.V20, seq&(1<<22-1), 22, h.Flags, kind(h.Flags)
+			want.Version, want.Seq, want.SeqBits, want.Flags, want.Kind = decode.V20, seq&(1<<22-1), 22, h.Flags, KindOf(h.Flags)
 			if digest && want.Kind == decode.KindPostcard {
 				want.Kind = decode.KindDigest
 			}

@@ -115,7 +115,8 @@ func (rd *Reader) sequence(r *decode.Report, seq uint32, bits uint8) {
 	}
 }
 
-func kind(f decode.Flags) decode.Kind {
+// KindOf says what a report with these flags is about, as long as no INT stack is seen in it.
+func KindOf(f decode.Flags) decode.Kind {
 	switch {
 	case f&decode.Dropped != 0:
 		return decode.KindDrop
@@ -125,8 +126,8 @@ func kind(f decode.Flags) decode.Kind {
 	return decode.KindPostcard
 }
 
-// local adds the reporting node's own hop.
-func local(r *decode.Report) *decode.Hop {
+// OwnHop adds the reporting node's own hop.
+func OwnHop(r *decode.Report) *decode.Hop {
 	h := r.AddHop()
 	h.NodeID = r.NodeID
 	h.Has = decode.HopNodeID
@@ -158,13 +159,13 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 	r.HeaderTime = be.Uint32(h[8:])
 	r.Has |= decode.HasHWID | decode.HasHeaderTime
 	r.Flags |= decode.Flags(h[1]>>7)*decode.Dropped | decode.Flags(h[1]>>6&1)*decode.Congested | decode.Flags(h[1]>>5&1)*decode.Tracked
-	r.Kind = kind(r.Flags)
+	r.Kind = KindOf(r.Flags)
 	*in = Inner{Type: InnerEthernet, At: at + 12 + extra, End: rd.end}
 	switch nproto {
 	case 1, 2:
 		r.NodeID = be.Uint32(x)
 		r.Has |= decode.HasNodeID
-		hop := local(r)
+		hop := OwnHop(r)
 		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 		wire.AddInterfaces(hop, be.Uint32(x[4:]))
 		if nproto == 1 {
@@ -198,7 +199,7 @@ func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
 		source.Has |= decode.HopEgressIf
 	}
 	r.NodeID = be.Uint32(x[4:])
-	sink := local(r)
+	sink := OwnHop(r)
 	if v := be.Uint16(x[10:]); v != math.MaxUint16 {
 		sink.IngressIf = v
 		sink.Has |= decode.HopIngressIf
@@ -245,13 +246,13 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 	rd.sequence(r, be.Uint32(h[8:]), 32)
 	r.Has |= decode.HasHWID | decode.HasNodeID
 	r.Flags |= decode.Flags(flags>>2)*decode.Dropped | decode.Flags(flags>>1&1)*decode.Congested | decode.Flags(flags&1)*decode.Tracked
-	r.Kind = kind(r.Flags)
+	r.Kind = KindOf(r.Flags)
 	*in = Inner{Type: InnerEthernet + InnerType(nprot), At: at + size, End: rd.end}
 	x := rd.data[at+16 : at+size : at+size]
 	if rd.opts.Postcard {
 		r.FlowID = be.Uint32(h[12:])
 		r.Has |= decode.HasFlowID
-		hop := local(r)
+		hop := OwnHop(r)
 		wire.AddWord(hop, decode.HopLatency, &hop.Latency, be.Uint32(x))
 		wire.AddQueue(hop, be.Uint32(x[4:]))
 		wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, be.Uint32(x[8:]))
@@ -269,7 +270,7 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 
 // metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.
 func metadata10(r *decode.Report, md uint32, x []byte) {
-	be, hop := binary.BigEndian, local(r)
+	be, hop := binary.BigEndian, OwnHop(r)
 	wire.AddTime32(hop, decode.HopIngressTime, &hop.IngressTime, r.HeaderTime)
 	for bit := uint32(0x20); bit != 0; bit >>= 1 {
 		if md&bit == 0 {

@@ -68,7 +68,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		return more
 	}
 	r.Flags |= decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
-	r.Kind = kind(r.Flags)
+	r.Kind = KindOf(r.Flags)
 	if r.Has&decode.HasDigest != 0 && r.Kind == decode.KindPostcard {
 		r.Kind = decode.KindDigest
 	}
@@ -130,8 +130,8 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	if md == 0 {
 		return at + 8 + mdLength
 	}
-	hop := local(r)
-	metadata20(hop, md, x)
+	hop := OwnHop(r)
+	AddMetadata(hop, md, x)
 	if md&MDDrop != 0 {
 		v := be.Uint32(x[base-4:])
 		wire.AddQueueID(hop, uint8(v>>24))
@@ -141,8 +141,8 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	return at + 8 + mdLength
 }
 
-// metadata20 reads the baseline metadata of bits 1 to 8. All of it is in x.
-func metadata20(hop *decode.Hop, md uint16, x []byte) {
+// AddMetadata reads the baseline metadata of report 2.0, of the bits 1 to 8 of md, into hop. All of it is in x.
+func AddMetadata(hop *decode.Hop, md uint16, x []byte) {
 	be, o := binary.BigEndian, 0
 	if md&MDInterfaces != 0 {
 		wire.AddInterfaces(hop, be.Uint32(x[o:o+4:o+4]))

@@ -1,0 +1,21 @@
+// Package demux picks: it finds the telemetry in a frame or a datagram by an exporter's [Profile], has the packages of
+// the formats read it, and puts together what belongs to one report.
+//
+// Nothing is guessed. A dialect is read if the profile says so, and a packet that the profile knows no mark for is no
+// telemetry.
+//
+// # Adding a format
+//
+// A format that rides in packets of the network is one package and one line:
+//
+//   - the package, beside the others, reads the format and writes it, and has a type with the options of its dialects that
+//     implements [packet.Format]: where such packets are found, and a reader for them. FORMAT.md draws the bytes;
+//     the tests hold the reader against bytes put together by hand, and against the writer.
+//   - the line goes into builtin, in profiles.go: a profile that names the type among its Formats.
+//
+// Documentation and "hopscope config profiles" follow from the line. A format with a new name, or with values that no
+// report had before, adds them to the vocabulary in package decode, and their keys to decode/reportjson.
+//
+// What comes inside of telemetry reports is not found by a table: the report header says what follows, and the marks of
+// [intmd.Options] say whether INT is in it.
+package demux

@@ -1,0 +1,160 @@
+package demux
+
+import (
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+// The built-in profiles are compositions of the options below, one name for each thing that public programs do alike.
+
+// Where reports arrive.
+var (
+	usualPort   = []uint16{32766}
+	port1234    = []uint16{1234}
+	geantPort   = []uint16{8090}
+	intPort     = []uint16{17768} // 0x4568, as public code has it: the specification assigns none
+	hostPort    = uint16(33122)
+	exampleDSCP = intmd.Marks{DSCP: 0x17, DSCPMask: 0x3f} // the specifications' example
+	lowestBit   = intmd.Marks{DSCP: 0x01, DSCPMask: 0x01}
+)
+
+// How reports deviate. ONOS and what derives from it has the flags in other bits, and a constant sequence number.
+var (
+	anyReport = telemetry.Options{Versions: telemetry.AllVersions, PINTDomain: telemetry.PINTDomain}
+	report05  = telemetry.Options{Versions: telemetry.V05}
+	report10  = telemetry.Options{Versions: telemetry.V10}
+	onos10    = telemetry.Options{Versions: telemetry.V10, FlagsFirst: true, NoSequence: true}
+	toEnd20   = telemetry.Options{Versions: telemetry.V20, ZeroToEnd: true}
+)
+
+// What times are counted in. Utilisations are hundredths of a percent, and queues bytes, wherever a program says so at all.
+var (
+	nanoseconds  = decode.DefaultUnits
+	microseconds = units(func(u *decode.Units) { u.LatencyNS, u.TimeNS, u.HeaderTimeNS = 1000, 1000, 1000 }) // the BMv2 software switch
+	latencyMicro = units(func(u *decode.Units) { u.LatencyNS = 1000 })
+	headerTime1s = units(func(u *decode.Units) { u.HeaderTimeNS = 1e9 })
+	fabricUnits  = units(func(u *decode.Units) { u.DropReasons = &fabricReasons }) // of the hardware; the software switch has microseconds
+)
+
+func units(change func(*decode.Units)) decode.Units {
+	u := decode.DefaultUnits
+	change(&u)
+	return u
+}
+
+// fabricReasons are those of fabric-tna, which begins with the numbers of Barefoot's switch.
+var fabricReasons = decode.DropReasons{
+	0: "unknown", 25: "IP version", 26: "TTL expired", 29: "no route", 30: "IP header length", 31: "IP checksum",
+	55: "no such port or VLAN", 71: "traffic manager", 80: "denied by access list", 89: "no bridging entry",
+	128: "no next hop", 129: "no MPLS label", 130: "no egress entry", 131: "MPLS TTL expired", 160: "quality of service meter",
+	170: "dropped by route", 171: "dropped by route",
+}
+
+// marked gives INT of one dialect with the marks of one program.
+func marked(m intmd.Marks, o intmd.Options) intmd.Options {
+	o.Marks = m
+	return o
+}
+
+// also adds to marks.
+func also(m intmd.Marks, add func(*intmd.Marks)) intmd.Marks {
+	add(&m)
+	return m
+}
+
+func behindOptions(m *intmd.Marks) { m.BehindOptions = true }
+func byTail(m *intmd.Marks)        { m.TailPort = hostPort }
+func everywhere(m *intmd.Marks)    { m.Ports, m.Tunnels = intPort, true }
+func geantMark(m *intmd.Marks)     { m.DSCP = 0x20 }
+
+func formats(list ...packet.Format) []packet.Format { return list }
+
+func hostINT(noSinkID bool) telemetry.Options {
+	return telemetry.Options{Versions: telemetry.V05, HostINT: true, NoSinkID: noSinkID}
+}
+
+// builtin are the profiles in the order of the documentation.
+var builtin = []Profile{
+	{
+		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; PINT digests in reports",
+		ReportPorts: usualPort, Report: anyReport,
+		INT:     marked(also(exampleDSCP, everywhere), intmd.Options{Versions: intmd.AllVersions}),
+		Formats: formats(srint.Probe{}),
+		Units:   nanoseconds,
+	},
+	{
+		Name: "prometheus-exporter", About: "report 0.5 with INT 0.5 behind TCP options",
+		ReportPorts: port1234, Report: report05,
+		INT:   marked(also(lowestBit, behindOptions), intmd.Options{Versions: intmd.V05}),
+		Units: nanoseconds,
+	},
+	{
+		Name: "fabric-tna", About: "report 0.5, nothing inside",
+		ReportPorts: usualPort, Report: report05,
+		Units: fabricUnits,
+	},
+	{
+		Name: "geant", About: "report 1.0; INT 1.0 with 64-bit times, 16-bit level 2 ports and a sequence number in the header",
+		ReportPorts: geantPort, Report: report10,
+		INT:   marked(also(exampleDSCP, geantMark), intmd.Options{Versions: intmd.V10, WideTimes: true}),
+		Units: latencyMicro,
+	},
+	{
+		Name: "onos", About: "report 1.0 with its flags in other bits; the INT 1.0 layout under version 0",
+		ReportPorts: usualPort, Report: onos10,
+		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V10, Version0: true}),
+		Units: microseconds,
+	},
+	{
+		Name: "host-int", About: "Intel host INT: report 0.5 with its own types 3 and 4",
+		ReportPorts: usualPort, Report: hostINT(false),
+		INT:   marked(also(lowestBit, byTail), intmd.Options{Versions: intmd.V05, HostINT: true}),
+		Units: headerTime1s,
+	},
+	{
+		Name: "host-int-no-sink-id", About: "the same without the 4 bytes of the sink node's id",
+		ReportPorts: usualPort, Report: hostINT(true),
+		INT:   marked(also(lowestBit, byTail), intmd.Options{Versions: intmd.V05, HostINT: true}),
+		Units: headerTime1s,
+	},
+	{
+		Name: "p4-int-laofan", About: "report 2.0 whose length 0 means to the end; INT 2.1",
+		ReportPorts: port1234, Report: toEnd20,
+		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V21}),
+		Units: microseconds,
+	},
+	{
+		Name: "p4-int-elavinal", About: "INT 2.x with the bitmap numbered from the other end",
+		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V21, LeastFirst: true}),
+		Units: microseconds,
+	},
+	{
+		Name: "postcard-braine", About: "a postcard of 40 bytes behind the first word of report 1.0",
+		ReportPorts: usualPort, Report: braine(onos10),
+		Units: microseconds,
+	},
+	{Name: "int-path", About: "source-routed probes of INT-path, in captures and behind their socket", Formats: formats(srint.Path{}), Units: microseconds},
+	{Name: "int-probe", About: "source-routed probes of INT-Probe", Formats: formats(srint.Probe{}), Units: microseconds},
+	{
+		Name: "pint-mininet", About: "PINT digests in the destination MAC address (Mininet-PINT)",
+		Formats: formats(pint.Frames{Coding: decode.CodingMininet}), Units: microseconds,
+	},
+	{
+		Name: "pint-tofino", About: "PINT digests of 32 bits between Ethernet and IPv4 (Tofino-PINT)",
+		Formats: formats(pint.Frames{Coding: decode.CodingTofino}), Units: nanoseconds,
+	},
+	{
+		Name: "pint-hpcc", About: "PINT digests of 8 bits behind a sequence header (HPCC-PINT, a simulator): utilisation",
+		Formats: formats(pint.Frames{Coding: decode.CodingHPCC, Bytes: 1}), Units: nanoseconds,
+	},
+}
+
+// braine is a postcard that begins as o does.
+func braine(o telemetry.Options) telemetry.Options {
+	o.Postcard = true
+	return o
+}

@@ -1,0 +1,66 @@
+package packet
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Format is what a profile says about one format that rides in packets of the network. The package of a format has a
+// type that implements it; whoever picks among formats knows nothing else of them.
+type Format interface {
+	Where() Where
+	NewReader() Reader // for one goroutine
+	String() string    // the name for people, with what the profile chose
+}
+
+// Reader reads one format out of packets.
+type Reader interface {
+	// Read appends the reports that are in the packet p, which was read from data, and gives their number: 0 if p has
+	// none of the format's marks. The reports alias data; offsets of errors count from data[0].
+	Read(b *decode.Batch, p *Packet, data []byte) (n int)
+}
+
+// PayloadReader is a Reader whose packets end at a host's socket. A profile with such a format takes the datagrams of its
+// exporters for them.
+type PayloadReader interface {
+	Reader
+	// ReadPayload appends one report about the payload of a UDP datagram.
+	ReadPayload(b *decode.Batch, payload []byte)
+}
+
+// Where says which packets a format is looked for in.
+type Where struct {
+	Ports      []uint16 // UDP destination ports
+	EtherTypes []uint16 // of frames without an IP header
+	Any        bool     // every packet with an IP header
+	Mark       string   // for people: what the reader looks for itself, "IPv4 with TOS byte 1"
+	// Alone: who sends this format sends nothing else. Packets without it are no telemetry.
+	Alone bool
+}
+
+// Report fills in what the IP header of p says: flow, TTL and packet id. It must not be called when p.IP is 0.
+func (p *Packet) Report(r *decode.Report, data []byte) {
+	p.Flow(&r.Flow, data)
+	has := r.Has | decode.HasFlow | decode.HasTTL
+	r.TTL = p.TTL
+	if p.HasPorts {
+		has |= decode.HasPorts
+	}
+	if p.IP == 4 {
+		r.PacketID = p.ID
+		has |= decode.HasPacketID
+	}
+	r.Has = has
+}
+
+// ReportPorts takes the ports of r's flow from the transport header at data[at], if r's protocol has ports.
+func ReportPorts(r *decode.Report, data []byte, at int) {
+	r.Flow.SrcPort, r.Flow.DstPort = 0, 0
+	r.Has &^= decode.HasPorts
+	if (r.Flow.Proto == ProtoTCP || r.Flow.Proto == ProtoUDP) && len(data)-at >= 4 {
+		ports := binary.BigEndian.Uint32(data[at:])
+		r.Flow.SrcPort, r.Flow.DstPort = uint16(ports>>16), uint16(ports)
+		r.Has |= decode.HasPorts
+	}
+}
