@@ -156,3 +156,15 @@ func Append05(dst []byte, h *Header) []byte {
 	}
 	return wire.AppendBlock(dst, wire.INT05, MDQueue|MDEgressTime, &h.Hop)
 }
+
+// SequenceAt says where the sequence number stands in a datagram of reports of any version, and how wide it is as a mask,
+// and gives the hardware id: what is needed to number recorded datagrams anew. B must hold a whole header.
+func SequenceAt(b []byte) (at int, mask uint32, hwID uint8) {
+	switch b[0] >> 4 {
+	case 2:
+		return 0, 1<<22 - 1, b[0]<<2&0x3c | b[1]>>6
+	case 1:
+		return 8, 1<<32 - 1, b[3] & 0x3f
+	}
+	return 4, 1<<32 - 1, b[3] & 0x3f
+}

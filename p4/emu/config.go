@@ -3,10 +3,10 @@ package emu
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"net/netip"
 	"time"
 
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -116,11 +116,8 @@ type Probe struct {
 
 // HopWords is the width of one block of the given dialect, in words.
 func (c *Config) hopWords(d Dialect) int {
-	w := bits.OnesCount16(c.Instructions) + bits.OnesCount16(c.Instructions&insLevel2)
-	if d != MD10 {
-		w += bits.OnesCount16(c.Instructions & (insIngress | insEgress))
-	}
-	return w
+	h := intmd.Header{Version: d.intVersion(), Instructions: c.Instructions}
+	return h.HopWords()
 }
 
 // uses reports whether any switch is of dialect d.

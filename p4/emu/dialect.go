@@ -3,6 +3,8 @@ package emu
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hopscope/hopscope/decode"
 )
 
 // Dialect is how a switch takes part in telemetry.
@@ -51,6 +53,14 @@ func (d *Dialect) UnmarshalText(b []byte) error {
 // embeds reports whether the dialect puts a header into packets.
 func (d Dialect) embeds() bool { return d <= MX21 }
 
+// intVersion is the version of INT that the dialect puts into packets.
+func (d Dialect) intVersion() decode.Version {
+	if d == MD10 {
+		return decode.V10
+	}
+	return decode.V21
+}
+
 // Marker is how packets that carry INT 2.1 are told from others. INT 1.0 knows DSCP only.
 type Marker uint8
 
@@ -77,6 +87,5 @@ const (
 	insTx         = 0x0100
 	insBuffer     = 0x0080
 	insReserved   = 0x007e
-	insComplement = 0x0001 // in a report: the drop reason
-	insDrop       = 0x0001
+	insComplement = 0x0001
 )

@@ -6,28 +6,17 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // hostTTL is the TTL, or hop limit, with which hosts send. The hop number of a switch follows from it: 1 for the first.
 const hostTTL = 64
 
-// Domain specific metadata of report 2.0 that hold a PINT digest, by the bits of DSMdBits; a word each.
-const (
-	pintDomain = 0x5049 // "PI"
-
-	dsPath = 0x8000 // plan epoch 8, switches that the packet passed 8, reserved 16
-	dsID   = 0x4000 // packet id
-	dsLow  = 0x2000 // digest, lower 32 bits
-	dsHigh = 0x1000 // upper 32 bits; left out for digests of up to 32
-	dsLoop = 0x0800 // times that a switch met its own hash again 8, reserved 24
-)
-
 // planner is the part of the network that PINT's execution plan is in.
 type planner struct {
 	plan  *pint.Plan
 	share uint64        // of flows, in 2^-64
-	bits  uint16        // DSMdBits of a report
 	loops [][]pint.Slot // by set of queries: those that detect loops
 
 	looped []time.Duration // by interface: when its next report of a loop may leave
@@ -55,10 +44,7 @@ func (n *Network) SetPlan(p *pint.Plan) error {
 }
 
 func (x *planner) set(p *pint.Plan) {
-	x.plan, x.bits = p, dsPath|dsID|dsLow
-	if p.Bits > 32 {
-		x.bits |= dsHigh
-	}
+	x.plan = p
 	x.loops = make([][]pint.Slot, len(p.Sets))
 	for i := range p.Sets {
 		for _, slot := range p.Sets[i].Slots {
@@ -114,18 +100,9 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	}
 }
 
-// appendDigest appends the domain specific metadata that bits tell of.
-func (x *planner) appendDigest(b []byte, bits uint16, p *packet, looped uint8) []byte {
-	b = append(b, x.plan.Epoch, p.hop, 0, 0)
-	b = be.AppendUint32(b, p.digestID)
-	b = be.AppendUint32(b, uint32(p.digest))
-	if bits&dsHigh != 0 {
-		b = be.AppendUint32(b, uint32(p.digest>>32))
-	}
-	if bits&dsLoop != 0 {
-		b = append(b, looped, 0, 0, 0)
-	}
-	return b
+// told is the digest of p as the last switch reports it.
+func (x *planner) told(p *packet) decode.Digest {
+	return decode.Digest{Epoch: x.plan.Epoch, Hops: p.hop, ID: p.digestID, Value: p.digest}
 }
 
 // checkPlan is the part of Validate about PINT.

@@ -6,47 +6,22 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 var be = binary.BigEndian
 
 const (
-	ethLen = 14
-	tcp    = 6
-	udp    = 17
+	ethLen = headers.EthernetLen
+	udpLen = headers.UDPLen
+	tcpLen = headers.TCPLen
+	tcp    = headers.ProtoTCP
+	udp    = headers.ProtoUDP
 )
 
-// sum adds the 16-bit words of b (of even length) as the Internet checksum does (RFC 1071). 32 bits are added at a
-// time: 2^16 is 1 modulo 2^16-1, so folding gives the same.
-func sum(b []byte) (s uint64) {
-	for len(b) >= 4 {
-		s += uint64(be.Uint32(b))
-		b = b[4:]
-	}
-	if len(b) >= 2 {
-		s += uint64(be.Uint16(b))
-	}
-	return s
-}
-
-// fold brings a sum down to 16 bits.
-func fold(s uint64) uint16 {
-	s = s>>32 + s&0xffffffff
-	s = s>>32 + s&0xffffffff
-	s = s>>16 + s&0xffff
-	s = s>>16 + s&0xffff
-	s = s>>16 + s&0xffff
-	return uint16(s)
-}
-
-// update changes the checksum in b for words that were taken out and put in (RFC 1624, equation 3).
-func update(b []byte, out, in uint64) {
-	be.PutUint16(b, ^fold(uint64(^be.Uint16(b))+uint64(^fold(out))+in))
-}
-
 // mac is a locally administered address.
-func appendMAC(b []byte, kind byte, n int) []byte {
-	return append(b, 0x02, kind, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+func mac(kind byte, n int) headers.MAC {
+	return headers.MAC{0x02, kind, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 }
 
 // Kinds of MAC addresses.
@@ -99,46 +74,38 @@ var tcpOptions = [12]byte{1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1}
 // build writes the headers and the first bytes of a packet of flow f, size bytes long from the Ethernet header on.
 func (n *Network) build(p *packet, index int, f *flow, size int) {
 	src, dst := &n.hosts[f.src], &n.hosts[f.dst]
-	b := appendMAC(p.buf[:0], macSwitch, int(src.node))
-	b = appendMAC(b, macHost, int(f.src))
+	to, from := mac(macSwitch, int(src.node)), mac(macHost, int(f.src))
+	b := p.buf[:0]
 	p.l3 = ethLen
-	ip := size - ethLen
-	var pseudo uint64
+	ip, addresses := size-ethLen, 0 // the latter is where the addresses begin
 	if f.v6 {
-		b = append(b, 0x86, 0xdd, 0x60|f.dscp>>2, f.dscp<<6, 0, 0, byte((ip-40)>>8), byte(ip-40), f.proto, hostTTL)
-		b = append(append(b, src.v6[:]...), dst.v6[:]...)
-		pseudo = sum(b[ethLen+8 : ethLen+40])
-		p.l4 = ethLen + 40
+		b = headers.AppendEthernet(b, to, from, headers.EtherIPv6)
+		b = headers.AppendIPv6(b, &headers.IPv6{TrafficClass: f.dscp << 2, HopLimit: hostTTL, Proto: f.proto, Src: src.v6, Dst: dst.v6}, ip-headers.IPv6Len)
+		addresses = ethLen + 8
 	} else {
-		b = append(b, 0x08, 0x00, 0x45, f.dscp<<2, byte(ip>>8), byte(ip), byte(f.id>>8), byte(f.id), 0, 0, hostTTL, f.proto, 0, 0)
-		b = append(append(b, src.v4[:]...), dst.v4[:]...)
-		be.PutUint16(b[ethLen+10:], ^fold(sum(b[ethLen:ethLen+20])))
-		pseudo = sum(b[ethLen+12 : ethLen+20])
-		p.l4 = ethLen + 20
+		b = headers.AppendEthernet(b, to, from, headers.EtherIPv4)
+		b = headers.AppendIPv4(b, &headers.IPv4{TOS: f.dscp << 2, TTL: hostTTL, Proto: f.proto, ID: f.id, Src: src.v4, Dst: dst.v4}, ip-headers.IPv4Len)
+		addresses = ethLen + 12
 	}
+	p.l4 = len(b)
 	l4 := size - p.l4
-	pseudo += uint64(f.proto) + uint64(l4)
+	pseudo := headers.PseudoHeader(b[addresses:p.l4], f.proto, l4)
 	check := p.l4 + 6
-	b = be.AppendUint32(b, uint32(f.srcPort)<<16|uint32(f.dstPort))
 	if f.proto == udp {
-		b = be.AppendUint32(b, uint32(l4)<<16)
+		b = headers.AppendUDP(b, f.srcPort, f.dstPort, l4-udpLen)
 	} else {
 		check = p.l4 + 16
-		words := byte(5)
+		h := headers.TCP{SrcPort: f.srcPort, DstPort: f.dstPort, Seq: f.bytes, Ack: 1, Flags: 0x18, Window: 0xffff}
 		if f.options {
-			words = 8
+			h.Options = tcpOptions[:]
 		}
-		b = be.AppendUint32(b, f.bytes)
-		b = append(b, 0, 0, 0, 1, words<<4, 0x18, 0xff, 0xff, 0, 0, 0, 0)
-		if f.options {
-			b = append(b, tcpOptions[:]...)
-		}
+		b = headers.AppendTCP(b, &h)
 		f.bytes += uint32(size - len(b))
 	}
 	b = be.AppendUint32(b, uint32(index))
 	b = be.AppendUint32(b, f.sent)
 	b = append(b, make([]byte, payloadKept-8)...) // Validate demands packets that are long enough
-	c := ^fold(pseudo + sum(b[p.l4:]))
+	c := ^headers.Fold(pseudo + headers.Sum(b[p.l4:]))
 	if c == 0 && f.proto == udp {
 		c = 0xffff // 0 means that there is no checksum (RFC 768)
 	}
@@ -172,7 +139,7 @@ func (p *packet) resizeIP(delta int) {
 	}
 	old := be.Uint16(h[2:])
 	be.PutUint16(h[2:], uint16(int(old)+delta))
-	update(h[10:12], uint64(old), uint64(be.Uint16(h[2:])))
+	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[2:])))
 }
 
 // dscp reads the DSCP of the IP header, and setDSCP writes it.
@@ -192,7 +159,7 @@ func (p *packet) setDSCP(v uint8) {
 	}
 	old := be.Uint16(h)
 	h[1] = v<<2 | h[1]&3
-	update(h[10:12], uint64(old), uint64(be.Uint16(h)))
+	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h)))
 }
 
 // setProto writes the IP protocol, or the next header.
@@ -204,12 +171,14 @@ func (p *packet) setProto(v uint8) {
 	}
 	old := be.Uint16(h[8:])
 	h[9] = v
-	update(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
+	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
 }
 
 // readdress writes the MAC addresses of the line that the packet leaves by.
 func (p *packet) readdress(from int, toKind byte, to int) {
-	appendMAC(appendMAC(p.buf[:0], toKind, to), macSwitch, from)
+	next, self := mac(toKind, to), mac(macSwitch, from)
+	copy(p.buf, next[:])
+	copy(p.buf[len(next):], self[:])
 }
 
 // ttl reads the TTL, or the hop limit.
@@ -235,7 +204,7 @@ func (p *packet) decrementTTL() bool {
 	}
 	old := be.Uint16(h[8:])
 	h[8]--
-	update(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
+	headers.UpdateChecksum(h[10:12], uint64(old), uint64(be.Uint16(h[8:])))
 	return true
 }
 

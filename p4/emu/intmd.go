@@ -1,30 +1,30 @@
 package emu
 
-// Lengths of INT in the packet, in bytes.
-const (
-	shimLen  = 4
-	header21 = 12 // INT v2.1 §5.7
-	header10 = 8  // INT v1.0 §4.6
-	udpLen   = 8
-	tcpLen   = 20
+import (
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 // source is the INT source's ingress: it marks the packet and puts the instructions in. Its own block follows at
 // egress, as every node's. A packet that is too long for shim and header goes without telemetry.
 func (n *Network) source(p *packet, d *device) {
-	header := header21
-	switch {
-	case !d.dialect.embeds():
+	if !d.dialect.embeds() {
 		return
-	case d.dialect == MD10:
-		header = header10
+	}
+	h := intmd.Header{Version: d.dialect.intVersion(), RemainingHops: uint8(n.cfg.MaxHops), Instructions: n.cfg.Instructions}
+	if d.dialect == MX21 {
+		h.Type = intmd.TypeMX
+		h.Instructions &^= insComplement
 	}
 	byPort := n.cfg.Marker == MarkPort && d.dialect != MD10
 	front := 0 // bytes of the UDP header that NPT 2 puts in front
 	if byPort && p.proto == tcp {
 		front = udpLen
 	}
-	k := front + shimLen + header
+	k := front + h.Len()
 	if p.size-ethLen+k > n.cfg.MTU {
 		p.sampled = false
 		return
@@ -40,46 +40,26 @@ func (n *Network) source(p *packet, d *device) {
 	dscp, l4 := p.dscp(), p.l4
 	b := p.insert(p.cut, k)
 	p.shim, p.added, p.carries = p.cut+front, k, d.dialect
-	shim, h := b[front:front+shimLen], b[front+shimLen:]
 	var out, in uint64
 	switch {
 	case front > 0:
-		be.PutUint16(b[0:], 0xc000|uint16(p.hash>>50))
-		be.PutUint16(b[2:], markPort)
-		be.PutUint16(b[4:], uint16(p.size-l4)-uint16(k)) // resized below
-		be.PutUint16(b[6:], 0)
-		shim[0], shim[2], shim[3] = 2<<2, 0, p.proto
+		headers.AppendUDP(b[:0], 0xc000|uint16(p.hash>>50), markPort, p.size-l4-k-udpLen) // resized below
+		h.NPT, h.Original = 2, uint16(p.proto)
 		p.setProto(udp)
 		p.proto = udp
 	case byPort:
 		port := p.buf[l4+2 : l4+4]
-		copy(shim[2:], port)
-		out, in = sum(port), markPort
-		shim[0] = 1 << 2
+		h.NPT, h.Original = 1, be.Uint16(port)
+		out, in = uint64(h.Original), markPort
 		be.PutUint16(port, markPort)
 	default:
-		shim[0], shim[2], shim[3] = 0, 0, dscp<<2
+		h.DSCP = dscp
 		p.setDSCP(markDSCP)
 	}
-	words := n.cfg.hopWords(d.dialect)
-	clear(h)
-	switch d.dialect {
-	case MD10:
-		shim[0], shim[1], shim[2] = 1, 0, (shimLen+header10)/4
-		h[0], h[2], h[3] = 1<<4, byte(words), byte(n.cfg.MaxHops)
-		be.PutUint16(h[4:], n.cfg.Instructions)
-	case MX21:
-		shim[0], shim[1] = shim[0]|3<<4, header21/4
-		h[0] = 2 << 4
-		be.PutUint16(h[4:], n.cfg.Instructions&^insComplement)
-	default:
-		shim[0], shim[1] = shim[0]|1<<4, header21/4
-		h[0], h[2], h[3] = 2<<4, byte(words), byte(n.cfg.MaxHops)
-		be.PutUint16(h[4:], n.cfg.Instructions)
-	}
+	intmd.AppendHeader(b[:front], &h, 0)
 	p.resizeIP(k)
 	c := p.resizeL4(k)
-	c.add(out, in+sum(b[front:]))
+	c.add(out, in+headers.Sum(b[front:]))
 	if n.cfg.Instructions&insComplement != 0 && d.dialect != MX21 {
 		p.owed = c // the source's own block makes up for it
 		return
@@ -118,31 +98,25 @@ func (p *packet) settle(c change) {
 	if p.proto == udp && be.Uint16(b) == 0 {
 		return
 	}
-	update(b, c.out, c.in)
+	headers.UpdateChecksum(b, c.out, c.in)
 	if p.proto == udp && be.Uint16(b) == 0 {
 		be.PutUint16(b, 0xffff)
 	}
 }
 
-// layout gives the places of the INT header of p.
-func (p *packet) layout() (header []byte, lengthAt, hopCountAt int) {
-	if p.carries == MD10 {
-		return p.buf[p.shim+shimLen : p.shim+shimLen+header10], p.shim + 2, p.shim + shimLen + 3
-	}
-	return p.buf[p.shim+shimLen : p.shim+shimLen+header21], p.shim + 1, p.shim + shimLen + 3
-}
+// part is the INT in p.
+func (p *packet) part() intmd.Part { return intmd.PartAt(p.buf[p.shim:], p.carries.intVersion()) }
 
 // room says whether switch d may add its block to p, and if not why.
-func (n *Network) room(p *packet, d *device) (words int, limit, mtu bool) {
+func (n *Network) room(p *packet, d *device) (words int, why decode.Flags) {
 	words = n.cfg.hopWords(d.dialect)
-	h, _, _ := p.layout()
 	switch {
-	case h[3] == 0:
-		return 0, true, false
+	case p.part().RemainingHops() == 0:
+		return 0, decode.HopLimit
 	case p.size-ethLen+4*words > n.cfg.MTU:
-		return 0, false, true
+		return 0, decode.MTU
 	}
-	return words, false, false
+	return words, 0
 }
 
 // growth is the number of bytes by which the egress of switch d will change p.
@@ -155,97 +129,71 @@ func (n *Network) growth(p *packet, d *device) int {
 	case p.carries != d.dialect || p.carries == MX21:
 		return 0
 	}
-	words, _, _ := n.room(p, d)
+	words, _ := n.room(p, d)
 	return 4 * words
 }
 
 // push adds the switch's block to the stack, or sets the bit that says why not.
 func (n *Network) push(p *packet, d *device, h *Hop) {
-	words, limit, mtu := n.room(p, d)
-	header, lengthAt, hopCountAt := p.layout()
-	end := p.shim + shimLen + len(header)
-	out := sum(p.buf[p.shim:end])
+	words, why := n.room(p, d)
+	part := p.part()
+	end := p.shim + len(part.Header())
+	out := headers.Sum(part.Header())
 	if words == 0 {
-		switch {
-		case limit && p.carries == MD10:
-			header[0] |= 0x01
-		case limit:
-			header[0] |= 0x04
-		case mtu && p.carries == MD10:
-			header[1] |= 0x80
-		case mtu:
-			header[0] |= 0x02
+		if why != 0 {
+			part.Refuse(why)
 		}
-		p.owed.add(out, sum(p.buf[p.shim:end]))
+		p.owed.add(out, headers.Sum(part.Header()))
 		p.settle(p.owed)
 		p.owed = change{}
 		return
 	}
-	p.buf[lengthAt] += byte(words)
-	p.buf[hopCountAt]--
-	in := sum(p.buf[p.shim:end])
+	part.Grow(words)
+	in := headers.Sum(part.Header())
 	block := p.insert(end, 4*words)
-	n.block(block[:0], n.cfg.Instructions, p.carries == MD10, d, h)
+	header := intmd.Header{Version: p.carries.intVersion(), Instructions: n.cfg.Instructions}
+	told := n.told(n.cfg.Instructions, d, h)
+	intmd.AppendHop(block[:0], &header, &told)
 	h.Recorded = true
 	p.added += 4 * words
 	p.resizeIP(4 * words)
 	c := p.resizeL4(4 * words)
 	c.add(out, in)
 	if n.cfg.Instructions&insComplement == 0 {
-		c.in += sum(block)
+		c.in += headers.Sum(block)
 		p.settle(c)
 		return
 	}
 	// The last word of the block makes up for all changes, so that the checksum stays as it is (INT v2.1 §5.9).
 	complement := uint32(0xffffffff) // there is no checksum
 	if be.Uint16(p.checksum()) != 0 || p.proto == tcp {
-		c.add(p.owed.out, p.owed.in+sum(block[:len(block)-4]))
-		complement = uint32(^fold(c.in + uint64(^fold(c.out))))
+		c.add(p.owed.out, p.owed.in+headers.Sum(block[:len(block)-4]))
+		complement = uint32(^headers.Fold(c.in + uint64(^headers.Fold(c.out))))
 	}
 	be.PutUint32(block[len(block)-4:], complement)
 	p.owed = change{}
 }
 
-// block appends what switch d tells about one packet, in the order of the bitmap. narrow is INT 1.0, where times have 32
-// bits. In the reports' bitmaps the same bits stand for the same values.
-func (n *Network) block(b []byte, bitmap uint16, narrow bool, d *device, h *Hop) []byte {
-	if bitmap&insNodeID != 0 {
-		b = be.AppendUint32(b, d.id)
+// told is what switch d tells about one packet. Its fields are those that a bitmap can ask for; only the buffer, which
+// has to be counted, is there only if this one does. Times are the switch's own, in nanoseconds.
+func (n *Network) told(bitmap uint16, d *device, h *Hop) decode.Hop {
+	t := decode.Hop{
+		Has: decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy |
+			decode.HopIngressTime | decode.HopEgressTime | decode.HopL2IngressIf | decode.HopL2EgressIf | decode.HopTxUtilization,
+		NodeID: d.id, IngressIf: h.IngressPort, EgressIf: h.EgressPort, Latency: uint32(h.Latency()),
+		QueueID: uint8(h.QueueBytes >> 24), QueueOccupancy: h.QueueBytes & 0xffffff, // queue 0; each interface has one
+		IngressTime: d.time(h.Ingress), EgressTime: d.time(h.Egress),
+		L2IngressIf: d.logical(h.IngressPort), L2EgressIf: d.logical(h.EgressPort), TxUtilization: h.Utilization,
 	}
-	if bitmap&insLevel1 != 0 {
-		b = be.AppendUint32(b, uint32(h.IngressPort)<<16|uint32(h.EgressPort))
+	if bitmap&insBuffer != 0 { // one buffer, with id 0
+		t.Has |= decode.HopBufferID | decode.HopBufferOccupancy
+		t.BufferOccupancy = min(n.buffer(h.Node), 0xfffffe)
 	}
-	if bitmap&insLatency != 0 {
-		b = be.AppendUint32(b, uint32(h.Latency()))
-	}
-	if bitmap&insQueue != 0 {
-		b = be.AppendUint32(b, h.QueueBytes) // queue 0; each interface has one
-	}
-	if bitmap&insIngress != 0 {
-		b = d.appendTime(b, int64(h.Ingress), narrow)
-	}
-	if bitmap&insEgress != 0 {
-		b = d.appendTime(b, int64(h.Egress), narrow)
-	}
-	if bitmap&insLevel2 != 0 {
-		b = be.AppendUint32(b, d.logical(h.IngressPort))
-		b = be.AppendUint32(b, d.logical(h.EgressPort))
-	}
-	if bitmap&insTx != 0 {
-		b = be.AppendUint32(b, h.Utilization)
-	}
-	if bitmap&insBuffer != 0 {
-		b = be.AppendUint32(b, min(n.buffer(h.Node), 0xfffffe)) // one buffer, with id 0
-	}
-	return b
+	return t
 }
 
-func (d *device) appendTime(b []byte, at int64, narrow bool) []byte {
-	if narrow {
-		return be.AppendUint32(b, uint32(d.clock+at))
-	}
-	return be.AppendUint64(b, uint64(d.clock+at))
-}
+// time is what the clock of d shows.
+func (d *device) time(at time.Duration) uint64 { return uint64(d.clock + int64(at)) }
 
 // logical numbers the level 2 interface on a port.
 func (d *device) logical(port uint16) uint32 { return d.id<<16 | uint32(port) }
@@ -263,29 +211,23 @@ func (n *Network) buffer(node int) uint32 {
 
 // strip takes INT out again and restores what the source changed.
 func (p *packet) strip() {
-	shim := p.buf[p.shim : p.shim+shimLen]
-	npt := shim[0] >> 2 & 3
-	if p.carries == MD10 {
-		npt = 0
-	}
+	npt, original, dscp := p.part().Restore()
 	k := p.added
 	switch npt {
 	case 2: // the whole header was added, and nothing else was touched
-		proto := shim[3]
-		p.setProto(proto)
+		p.setProto(uint8(original))
 		p.remove(p.cut, k)
-		p.proto = proto
+		p.proto = uint8(original)
 	case 1:
-		port := be.Uint16(shim[2:])
-		out := sum(p.buf[p.cut:p.cut+k]) + markPort
-		be.PutUint16(p.buf[p.l4+2:], port)
+		out := headers.Sum(p.buf[p.cut:p.cut+k]) + markPort
+		be.PutUint16(p.buf[p.l4+2:], original)
 		p.remove(p.cut, k)
 		c := p.resizeL4(-k)
-		c.add(out, uint64(port))
+		c.add(out, uint64(original))
 		p.settle(c)
 	default:
-		p.setDSCP(shim[3] >> 2)
-		out := sum(p.buf[p.cut : p.cut+k])
+		p.setDSCP(dscp)
+		out := headers.Sum(p.buf[p.cut : p.cut+k])
 		p.remove(p.cut, k)
 		c := p.resizeL4(-k)
 		c.add(out, 0)

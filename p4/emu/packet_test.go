@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 // Hosts get what was sent: the sink node restores addresses, ports, DSCP, lengths and checksums, whatever was put in.
@@ -119,7 +120,7 @@ func TestChecksumArithmetic(t *testing.T) {
 		for i := range b {
 			b[i] = byte(r.Uint32()) * byte(r.IntN(2)) * byte(r.IntN(3)/2*255|r.IntN(2))
 		}
-		if got, want := fold(sum(b)), checksum(b); got != want && !(got^want == 0xffff && (got == 0 || want == 0)) {
+		if got, want := headers.Fold(headers.Sum(b)), checksum(b); got != want && !(got^want == 0xffff && (got == 0 || want == 0)) {
 			t.Fatalf("seed %d round %d: sum(%x) = %#04x, want %#04x", seed, round, b, got, want)
 		}
 		// Change one word under a checksum in the first one.
@@ -132,15 +133,15 @@ func TestChecksumArithmetic(t *testing.T) {
 			if checksum(b[2:]) == 0 {
 				continue // all zeros: a header never is
 			}
-			update(b[:2], uint64(old), uint64(now))
+			headers.UpdateChecksum(b[:2], uint64(old), uint64(now))
 			if c := checksum(b); c != 0xffff {
 				t.Fatalf("seed %d round %d: after %04x became %04x the sum of %x is %#04x", seed, round, old, now, b, c)
 			}
 		}
 	}
 	for _, s := range []uint64{0, 1, 0xffff, 0x10000, 0xffffffff, 1<<63 - 1, ^uint64(0)} {
-		if got, want := uint64(fold(s))%0xffff, s%0xffff; got != want {
-			t.Errorf("fold(%#x) = %#x, want %#x modulo 0xffff", s, got, want)
+		if got, want := uint64(headers.Fold(s))%0xffff, s%0xffff; got != want {
+			t.Errorf("headers.Fold(%#x) = %#x, want %#x modulo 0xffff", s, got, want)
 		}
 	}
 }

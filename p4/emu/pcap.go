@@ -9,6 +9,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
+	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 // PcapWriter writes datagrams as the frames in which a collector's interface would see them.
@@ -41,31 +43,11 @@ func (p *PcapWriter) Write(d Datagram) error {
 // identification. Both addresses must be IPv4.
 func AppendFrame(b []byte, d Datagram, to netip.Addr, id uint16) []byte {
 	src, dst := d.From.Addr().As4(), to.As4()
-	start := len(b)
-	b = appendMAC(b, macHost, int(be.Uint32(dst[:])))
-	b = appendMAC(b, macSwitch, int(be.Uint32(src[:])))
-	b = append(b, 8, 0, 0x45, 0)
-	b = be.AppendUint16(b, uint16(20+udpLen+len(d.Payload)))
-	b = be.AppendUint16(b, id)
-	b = append(b, 0, 0, 64, udp, 0, 0)
-	b = append(append(b, src[:]...), dst[:]...)
-	ip := b[start+ethLen:]
-	be.PutUint16(ip[10:], ^fold(sum(ip)))
-	u := len(b)
-	b = be.AppendUint16(b, d.From.Port())
-	b = be.AppendUint16(b, d.Port)
-	b = be.AppendUint16(b, uint16(udpLen+len(d.Payload)))
-	b = append(b, 0, 0)
+	b = headers.AppendEthernet(b, mac(macHost, int(be.Uint32(dst[:]))), mac(macSwitch, int(be.Uint32(src[:]))), headers.EtherIPv4)
+	b = headers.AppendIPv4(b, &headers.IPv4{TTL: 64, Proto: udp, ID: id, Src: src, Dst: dst}, udpLen+len(d.Payload))
+	at := len(b)
+	b = headers.AppendUDP(b, d.From.Port(), d.Port, len(d.Payload))
 	b = append(b, d.Payload...)
-	seg := b[u:]
-	s := sum(ip[12:20]) + udp + uint64(len(seg)) + sum(seg)
-	if len(seg)&1 != 0 {
-		s += uint64(seg[len(seg)-1]) << 8
-	}
-	if c := ^fold(s); c != 0 {
-		be.PutUint16(seg[6:], c)
-	} else {
-		be.PutUint16(seg[6:], 0xffff)
-	}
+	headers.ChecksumUDP(b[at:], headers.PseudoHeader(b[at-8:at], udp, len(b)-at))
 	return b
 }

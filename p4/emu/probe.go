@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	headers "github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/srint"
 )
 
@@ -75,7 +76,7 @@ func (n *Network) followProbe(c *Probe) (p probe, err error) {
 }
 
 // probeHeaders is what comes before the route.
-const probeHeaders = ethLen + 20 + udpLen
+const probeHeaders = ethLen + headers.IPv4Len + udpLen
 
 // sendProbe lets the host send one probe; the action id counts them.
 func (n *Network) sendProbe(timer int32, index int) {
@@ -83,21 +84,16 @@ func (n *Network) sendProbe(timer int32, index int) {
 	n.events.add(n.now+c.every, timer)
 	i, p := n.newPacket()
 	src, dst := &n.hosts[c.from], &n.hosts[c.to]
-	b := appendMAC(p.buf, macSwitch, int(src.node))
-	b = appendMAC(b, macHost, int(c.from))
-	b = append(b, 8, 0, 0x45, 0, 0, 0, byte(c.id>>8), byte(c.id), 0, 0, 64, udp, 0, 0)
-	b = append(append(b, src.v4[:]...), dst.v4[:]...)
-	b = be.AppendUint16(b, sourcePort)
-	b = be.AppendUint16(b, n.cfg.ProbePort)
-	b = append(b, 0, 0, 0, 0) // the first switch clears the checksum anyhow
+	b := headers.AppendEthernet(p.buf, mac(macSwitch, int(src.node)), mac(macHost, int(c.from)), headers.EtherIPv4)
+	b = append(b, make([]byte, headers.IPv4Len+udpLen)...)
 	b, err := srint.AppendPath(b, c.ports, uint64(c.round))
 	if err != nil {
 		n.free(i) // followProbe has tried the same route
 		return
 	}
-	be.PutUint16(b[ethLen+2:], uint16(len(b)-ethLen))
-	be.PutUint16(b[probeHeaders-4:], uint16(len(b)-ethLen-20))
-	be.PutUint16(b[ethLen+10:], ^fold(sum(b[ethLen:ethLen+20])))
+	ip := headers.IPv4{TTL: 64, Proto: udp, ID: c.id, Src: src.v4, Dst: dst.v4}
+	h := headers.AppendIPv4(b[:ethLen], &ip, len(b)-ethLen-headers.IPv4Len)
+	headers.AppendUDP(h, sourcePort, n.cfg.ProbePort, len(b)-probeHeaders) // the first switch clears the checksum anyhow
 	c.round++
 	c.id++
 	p.buf, p.size, p.l3, p.l4 = b, len(b), ethLen, ethLen+20
@@ -146,7 +142,7 @@ func (n *Network) pushLabel(p *packet, d *device, h *Hop) {
 // receiveProbe hands a probe to the collector as the host's socket gets it: from the host that sent it. A probe whose
 // IPv4 checksum the switches have spoilt is dropped, as every kernel does.
 func (n *Network) receiveProbe(p *packet) bool {
-	if fold(sum(p.buf[ethLen:ethLen+20])) != 0xffff {
+	if headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
 		return false
 	}
 	n.emit(Datagram{

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // PublishedPacket is a UDP packet over IPv4 as its sender gives it to the first switch of a network that runs one of the
@@ -19,23 +22,12 @@ type PublishedPacket struct {
 
 // ipv4 appends the packet from its IPv4 header on, with valid checksums. front comes before the payload.
 func (p *PublishedPacket) ipv4(b []byte, ttl uint8, front ...byte) []byte {
-	length := 20 + udpLen + len(front) + len(p.Payload)
+	length := udpLen + len(front) + len(p.Payload)
+	b = headers.AppendIPv4(b, &headers.IPv4{TTL: ttl, Proto: udp, ID: p.ID, Src: p.Src, Dst: p.Dst}, length)
 	at := len(b)
-	b = append(b, 0x45, 0, byte(length>>8), byte(length), byte(p.ID>>8), byte(p.ID), 0, 0, ttl, udp, 0, 0)
-	b = append(append(b, p.Src[:]...), p.Dst[:]...)
-	be.PutUint16(b[at+10:], ^fold(sum(b[at:])))
-	b = be.AppendUint32(b, uint32(p.SrcPort)<<16|uint32(p.DstPort))
-	b = be.AppendUint32(b, uint32(length-20)<<16)
+	b = headers.AppendUDP(b, p.SrcPort, p.DstPort, length-udpLen)
 	b = append(append(b, front...), p.Payload...)
-	s := sum(b[at+12:at+20]) + udp + uint64(length-20) + sum(b[at+20:])
-	if length&1 != 0 {
-		s += uint64(b[len(b)-1]) << 8
-	}
-	if c := ^fold(s); c != 0 {
-		be.PutUint16(b[at+26:], c)
-	} else {
-		be.PutUint16(b[at+26:], 0xffff)
-	}
+	headers.ChecksumUDP(b[at:], headers.PseudoHeader(b[at-8:at], udp, length))
 	return b
 }
 
@@ -75,10 +67,8 @@ func (p *PublishedPacket) AppendMininet(dst []byte, path []uint32) []byte {
 		}
 	}
 	at := len(dst)
-	for _, lane := range []uint32{high, middle, low, 0, 0, ams} {
-		dst = be.AppendUint16(dst, uint16(lane))
-	}
-	dst = p.ipv4(append(dst, 0x08, 0x00), publishedTTL-uint8(len(path)))
+	dst = pint.AppendMininet(dst, uint64(high)<<32|uint64(middle)<<16|uint64(low), uint16(ams))
+	dst = p.ipv4(dst, publishedTTL-uint8(len(path)))
 	if len(path) > 0 {
 		dst[at+ethLen+1] |= 1
 		be.PutUint16(dst[at+ethLen+10:], uint16(writer))
@@ -122,11 +112,8 @@ func (p *PublishedPacket) AppendTofino(dst []byte, path []uint8, baseline bool) 
 			digest ^= value
 		}
 	}
-	dst = appendMAC(dst, macHost, int(be.Uint32(p.Dst[:])))
-	dst = appendMAC(dst, macSwitch, int(be.Uint32(p.Src[:])))
-	dst = append(dst, 0x13, 0x37)
-	dst = be.AppendUint32(dst, digest)
-	return p.ipv4(append(dst, 0x08, 0x00), publishedTTL-uint8(len(path)))
+	dst = headers.AppendEthernet(dst, mac(macHost, int(be.Uint32(p.Dst[:]))), mac(macSwitch, int(be.Uint32(p.Src[:]))), pint.EtherTofino)
+	return p.ipv4(pint.AppendTofino(dst, digest), publishedTTL-uint8(len(path)))
 }
 
 // AppendHPCC appends the PPP frame that the simulator's switches leave behind: the digest after UDP and its sequence
@@ -144,6 +131,6 @@ func (p *PublishedPacket) AppendHPCC(dst []byte, sequence uint32, utilization []
 		}
 		digest = max(digest, uint16(code))
 	}
-	front := append(be.AppendUint32(nil, sequence), 0, 3, byte(digest), byte(digest>>8)) // priority group 3
-	return p.ipv4(append(dst, 0x00, 0x21), hostTTL-uint8(min(len(utilization), hostTTL-1)), front[:6+bytes]...)
+	front := pint.AppendHPCC(nil, sequence, 3, digest, bytes) // priority group 3
+	return p.ipv4(append(dst, 0x00, 0x21), hostTTL-uint8(min(len(utilization), hostTTL-1)), front...)
 }

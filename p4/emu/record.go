@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
 // Recording is a sequence of datagrams in one piece of memory, to be replayed faster than they can be made.
@@ -51,7 +53,7 @@ func Record(n *Network, count int) (*Recording, error) {
 			}
 			e := recorded{at: int64(d.At), off: len(r.data), end: len(r.data) + len(d.Payload), from: d.From, port: d.Port, stream: -1}
 			r.data = append(r.data, d.Payload...)
-			if at, mask, hw := sequence(d.Payload); !d.probe {
+			if at, mask, hw := telemetry.SequenceAt(d.Payload); !d.probe {
 				k := streamKey{d.From, hw}
 				v := be.Uint32(d.Payload[at:]) & mask
 				i, ok := streams[k]
@@ -72,17 +74,6 @@ func Record(n *Network, count int) (*Recording, error) {
 		})
 	}
 	return r, nil
-}
-
-// sequence gives the place and width of a report's sequence number, and the hardware id.
-func sequence(b []byte) (at int, mask uint32, hw uint8) {
-	switch b[0] >> 4 {
-	case 2:
-		return 0, 1<<22 - 1, b[0]<<2&0x3c | b[1]>>6
-	case 1:
-		return 8, 1<<32 - 1, b[3] & 0x3f
-	}
-	return 4, 1<<32 - 1, b[3] & 0x3f
 }
 
 // Len is the number of datagrams.
@@ -107,7 +98,7 @@ func (r *Recording) Renumber() {
 		}
 		s := &r.streams[e.stream]
 		b := r.data[e.off:e.end]
-		at, mask, _ := sequence(b)
+		at, mask, _ := telemetry.SequenceAt(b)
 		v := be.Uint32(b[at:])
 		be.PutUint32(b[at:], v&^mask|(v+uint32(s.high-s.low+1))&mask)
 	}

@@ -1,9 +1,11 @@
 package emu
 
 import (
-	"math/bits"
 	"net/netip"
 	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
 // Datagram is one UDP datagram to the collector.
@@ -31,7 +33,7 @@ type exporter struct {
 	held                     []byte // a datagram that the next one passes; empty if none
 }
 
-// group is a datagram that is being filled with reports 2.0. The first 8 bytes are for the group header.
+// group is a datagram that is being filled with reports 2.0, behind room for the group header.
 type group struct {
 	buf      []byte
 	count    int
@@ -173,16 +175,45 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 	}
 }
 
-// flags gives D, Q and F in the three lowest bits.
-func (n *Network) flags(s *subject) byte {
-	f := byte(1)
+// flags gives D, Q, F and I.
+func (n *Network) flags(s *subject) decode.Flags {
+	f := decode.Tracked
 	switch {
 	case s.drop:
-		f |= 4
+		f |= decode.Dropped
 	case !s.digest && n.congested(s.hop.QueueBytes): // a digest is not about this queue
-		f |= 2
+		f |= decode.Congested
+	}
+	if s.transit {
+		f |= decode.Transit
 	}
 	return f
+}
+
+// header is what switch d says before packet p in a report.
+func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Header {
+	h := telemetry.Header{
+		HWID: uint8(hw), NodeID: d.id, Time: uint32(d.time(s.hop.Ingress)), Flags: n.flags(s), Inner: telemetry.InnerEthernet,
+		DropReason: s.reason, Looped: s.looped,
+	}
+	switch {
+	case s.digest:
+	case s.drop:
+		h.Metadata = telemetry.MDInterfaces | telemetry.MDIngressTime | telemetry.MDDrop
+		if s.full {
+			h.Metadata |= telemetry.MDQueue
+		}
+	case s.local:
+		h.Metadata = n.cfg.Instructions &^ (insNodeID | insComplement) // the bits have the same places
+	}
+	switch {
+	case !n.cfg.IPReports:
+	case p.v6:
+		h.Inner = telemetry.InnerIPv6
+	default:
+		h.Inner = telemetry.InnerIPv4
+	}
+	return h
 }
 
 // inner gives where the embedded packet begins, and how long it is: headers, telemetry, and the configured part of the
@@ -213,58 +244,27 @@ func (p *packet) appendInner(b []byte, from, length int) []byte {
 
 // report20 adds to the group of the subsystem (telemetry report v2.0 §3).
 func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
-	g := &d.groups[hw]
-	var bitmap, domain, ds uint16
-	switch {
-	case s.digest:
-		domain, ds = pintDomain, n.planner.bits
-		if s.looped > 0 {
-			ds |= dsLoop
-		}
-	case s.full:
-		bitmap = insLevel1 | insQueue | insIngress | insDrop
-	case s.drop:
-		bitmap = insLevel1 | insIngress | insDrop
-	case s.local:
-		bitmap = n.cfg.Instructions &^ (insNodeID | insComplement)
+	g, head := &d.groups[hw], n.header(p, d, s, hw)
+	if s.digest {
+		digest := n.planner.told(p)
+		head.Digest, head.DigestBits = &digest, n.planner.plan.Bits
 	}
-	ethernet := !n.cfg.IPReports
-	inType := byte(3)
-	switch {
-	case ethernet:
-	case p.v6:
-		inType = 5
-	default:
-		inType = 4
-	}
-	from, length := n.inner(p, ethernet)
+	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
 	length = (length + 3) &^ 3
-	md := bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&(insIngress|insEgress|insLevel2)) + bits.OnesCount16(ds)
-	words := 2 + md + length/4
+	words := head.Words(length)
 	if g.count > 0 && len(g.buf)+4+4*words > largestDatagram {
 		n.flush(d, hw)
 	}
 	if g.count == 0 {
-		g.buf = append(g.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
+		g.buf = telemetry.AppendGroup(g.buf[:0], 0, 0, 0) // filled in when it is full
 		g.deadline = n.now + int64(n.cfg.ReportHold)
 	}
-	flags := n.flags(s) << 5
-	if s.transit {
-		flags |= 0x10
-	}
-	b := append(g.buf, 1<<4|inType, byte(min(words, 0xff)), byte(md), flags)
-	b = be.AppendUint64(b, uint64(bitmap)<<48|uint64(domain)<<32|uint64(ds)<<16)
-	b = n.block(b, bitmap&^insDrop, false, d, &s.hop)
-	switch {
-	case s.drop:
-		b = append(b, 0, s.reason, 0, 0)
-	case s.digest:
-		b = n.planner.appendDigest(b, ds, p, s.looped)
-	}
+	head.Hop = n.told(head.Metadata, d, &s.hop)
+	b := telemetry.Append20(g.buf, &head, length)
 	g.buf = p.appendInner(b, from, length)
 	g.count++
 	switch {
-	case g.count >= n.cfg.ReportsPerDatagram || words >= 0xff: // 0xff means: to the end of the datagram
+	case g.count >= n.cfg.ReportsPerDatagram || words >= telemetry.ToEnd:
 		n.flush(d, hw)
 	case !g.armed:
 		if g.timer == 0 {
@@ -296,8 +296,7 @@ func (n *Network) flush(d *device, hw int) {
 	if g.count == 0 {
 		return
 	}
-	be.PutUint32(g.buf, 2<<28|uint32(hw)<<22|n.number(d, hw)&(1<<22-1))
-	be.PutUint32(g.buf[4:], d.id)
+	telemetry.AppendGroup(g.buf[:0], uint8(hw), n.number(d, hw), d.id)
 	n.deliverReport(d, hw, g.buf, g.count)
 	g.count = 0
 }
@@ -309,75 +308,24 @@ func (n *Network) number(d *device, hw int) uint32 {
 	return v
 }
 
-// report10 writes and sends one report 1.0 (telemetry report v1.0 §3).
+// report10 writes and sends one report 1.0 (telemetry report v1.0 §3). It has no queue for a drop.
 func (n *Network) report10(p *packet, d *device, s *subject, hw int) {
-	const ports, latency, queue, egress, drop, tx = 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
-	bitmap := uint32(0)
-	switch ins := n.cfg.Instructions; {
-	case s.drop:
-		bitmap = ports | drop
-	case s.local:
-		for i, bit := range [...]uint16{insLevel1, insLatency, insQueue, insEgress, 0, insTx} {
-			if ins&bit != 0 {
-				bitmap |= ports >> i
-			}
-		}
+	g, head := &d.groups[hw], n.header(p, d, s, hw)
+	if s.drop {
+		head.Metadata &^= telemetry.MDQueue
 	}
-	proto := uint32(0)
-	if n.cfg.IPReports {
-		proto = 1
-		if p.v6 {
-			proto = 2
-		}
-	}
-	g := &d.groups[hw]
-	b := be.AppendUint32(g.buf[:0], 1<<28|uint32(4+bits.OnesCount32(bitmap))<<24|proto<<21|bitmap<<15|uint32(n.flags(s))<<6|uint32(hw))
-	b = be.AppendUint32(b, d.id)
-	b = be.AppendUint32(b, n.number(d, hw))
-	b = d.appendTime(b, int64(s.hop.Ingress), true)
-	if bitmap&ports != 0 {
-		b = be.AppendUint32(b, uint32(s.hop.IngressPort)<<16|uint32(s.hop.EgressPort))
-	}
-	if bitmap&latency != 0 {
-		b = be.AppendUint32(b, uint32(s.hop.Latency()))
-	}
-	if bitmap&queue != 0 {
-		b = be.AppendUint32(b, s.hop.QueueBytes)
-	}
-	if bitmap&egress != 0 {
-		b = d.appendTime(b, int64(s.hop.Egress), true)
-	}
-	if bitmap&drop != 0 {
-		b = append(b, 0, s.reason, 0, 0)
-	}
-	if bitmap&tx != 0 {
-		b = be.AppendUint32(b, s.hop.Utilization)
-	}
-	from, length := n.inner(p, !n.cfg.IPReports)
-	g.buf = p.appendInner(b, from, length)
+	head.Seq, head.Hop = n.number(d, hw), n.told(0, d, &s.hop)
+	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
+	g.buf = p.appendInner(telemetry.Append10(g.buf[:0], &head), from, length)
 	n.deliverReport(d, hw, g.buf, 1)
 }
 
 // report05 writes and sends one report 0.5 with a drop header or a local header (telemetry report v0.5 §3).
 func (n *Network) report05(p *packet, d *device, s *subject, hw int) {
-	g := &d.groups[hw]
-	proto := byte(2)
-	if s.drop {
-		proto = 1
-	}
-	b := append(g.buf[:0], proto, n.flags(s)<<5, 0, byte(hw))
-	b = be.AppendUint32(b, n.number(d, hw))
-	b = d.appendTime(b, int64(s.hop.Ingress), true)
-	b = be.AppendUint32(b, d.id)
-	b = be.AppendUint32(b, uint32(s.hop.IngressPort)<<16|uint32(s.hop.EgressPort))
-	if s.drop {
-		b = append(b, 0, s.reason, 0, 0)
-	} else {
-		b = be.AppendUint32(b, s.hop.QueueBytes)
-		b = d.appendTime(b, int64(s.hop.Egress), true)
-	}
+	g, head := &d.groups[hw], n.header(p, d, s, hw)
+	head.Seq, head.Hop = n.number(d, hw), n.told(0, d, &s.hop)
 	from, length := n.inner(p, true)
-	g.buf = p.appendInner(b, from, length)
+	g.buf = p.appendInner(telemetry.Append05(g.buf[:0], &head), from, length)
 	n.deliverReport(d, hw, g.buf, 1)
 }
 
