@@ -13,6 +13,7 @@ func TestBytes(t *testing.T) {
 	b := make([]byte, size)
 	for range 1000 {
 		g.write(b)
+		clear(b[ipAt+10 : ipAt+12]) // the checksum of the inner IPv4 header was 0 once
 		h.Write(b)
 	}
 	if got, want := fmt.Sprintf("%x", h.Sum(nil)[:8]), "12131f989f74395f"; got != want {

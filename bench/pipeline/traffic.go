@@ -4,20 +4,24 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
 const (
 	pathHops = 5
 	hopBytes = 16
-	groupAt  = 0
-	reportAt = 8
-	ipAt     = reportAt + 12
-	udpAt    = ipAt + 20
-	shimAt   = udpAt + 8
-	stackAt  = shimAt + 4 + 12
+	ipAt     = telemetry.GroupLen + 12
+	stackAt  = ipAt + packet.IPv4Len + packet.UDPLen + 4 + 12
 	size     = stackAt + pathHops*hopBytes
 	intPort  = 17768
 )
+
+// intHeader asks for node, interfaces, latency and queue.
+var intHeader = intmd.Header{Version: decode.V21, NPT: 1, Original: 4789, Instructions: 0xf000, RemainingHops: 3}
 
 // generator writes datagrams about flows of a fat-tree of k-port switches: edge, aggregation, core, aggregation, edge.
 type generator struct {
@@ -27,6 +31,8 @@ type generator struct {
 	template [size]byte
 	seq      []uint32      // by edge switch, which reports
 	values   [4096]float64 // quantiles of an exponential distribution
+	ip       packet.IPv4
+	hop      decode.Hop
 }
 
 func newGenerator(flows, k int, seed uint64) *generator {
@@ -34,22 +40,19 @@ func newGenerator(flows, k int, seed uint64) *generator {
 	for i := range g.values {
 		g.values[i] = -math.Log(1 - (float64(i)+0.5)/float64(len(g.values)))
 	}
-	be, b := binary.BigEndian, g.template[:]
-	words := (size - reportAt - 4) / 4
-	copy(b[reportAt:], []byte{0x14, byte(words), 0, 0x20}) // INT inside an IPv4 packet, tracked flow
-	ip := b[ipAt:]
-	ip[0], ip[8], ip[9] = 0x45, 60, 17
-	be.PutUint16(ip[2:], size-ipAt)
-	copy(ip[16:], []byte{10, 200, 0, 1})
-	be.PutUint16(b[udpAt+2:], intPort)
-	be.PutUint16(b[udpAt+4:], size-udpAt)
-	copy(b[shimAt:], []byte{0x14, 3 + pathHops*hopBytes/4, 0x12, 0xb5, 0x20, 0, hopBytes / 4, 3, 0xf0})
+	g.ip = packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Dst: [4]byte{10, 200, 0, 1}}
+	g.hop.Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	b := telemetry.AppendGroup(g.template[:0], 0, 0, 0)
+	b = telemetry.Append20(b, &telemetry.Header{Inner: telemetry.InnerIPv4, Flags: decode.Tracked}, size-ipAt)
+	b = packet.AppendIPv4(b, &g.ip, size-ipAt-packet.IPv4Len)
+	b = packet.AppendUDP(b, 0, intPort, size-ipAt-packet.IPv4Len-packet.UDPLen)
+	intmd.AppendHeader(b, &intHeader, pathHops*hopBytes)
 	return g
 }
 
 // write writes the next datagram into b.
 func (g *generator) write(b []byte) {
-	be, k := binary.BigEndian, uint64(g.k)
+	k := uint64(g.k)
 	copy(b, g.template[:])
 	r := g.rng.Uint64()
 	flow := r >> 32 * uint64(g.flows) >> 32
@@ -69,21 +72,20 @@ func (g *generator) write(b []byte) {
 		{agg, k/2 + core},
 		{src, k/2 + up},
 	}
-	be.PutUint32(b[groupAt:], 2<<28|g.seq[dst]&(1<<22-1))
+	telemetry.AppendGroup(b[:0], 0, g.seq[dst], uint32(dst)+1)
 	g.seq[dst]++
-	be.PutUint32(b[groupAt+4:], uint32(dst)+1)
-	be.PutUint16(b[ipAt+4:], uint16(r))
-	be.PutUint32(b[ipAt+12:], 10<<24|uint32(flow))
-	be.PutUint16(b[udpAt:], uint16(h>>20))
+	g.ip.ID = uint16(r)
+	binary.BigEndian.PutUint32(g.ip.Src[:], 10<<24|uint32(flow))
+	ip := packet.AppendIPv4(b[:ipAt], &g.ip, size-ipAt-packet.IPv4Len)
+	packet.AppendUDP(ip, uint16(h>>20), intPort, size-ipAt-packet.IPv4Len-packet.UDPLen)
+	stack := b[:stackAt]
 	for i, p := range path {
 		if i%3 == 0 {
 			r = g.rng.Uint64()
 		}
-		m := b[stackAt+i*hopBytes:]
-		be.PutUint32(m, uint32(p[0])+1)
-		be.PutUint32(m[4:], uint32(p[1]+1))
-		be.PutUint32(m[8:], 500+uint32(1000*g.values[r&4095]))
-		be.PutUint32(m[12:], uint32(20*g.values[r>>12&4095]))
+		g.hop.NodeID, g.hop.EgressIf = uint32(p[0])+1, uint16(p[1]+1)
+		g.hop.Latency, g.hop.QueueOccupancy = 500+uint32(1000*g.values[r&4095]), uint32(20*g.values[r>>12&4095])
+		stack = intmd.AppendHop(stack, &intHeader, &g.hop)
 		r >>= 20
 	}
 }

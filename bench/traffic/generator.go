@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
 // Config says what a [Generator] makes.
@@ -29,35 +34,39 @@ const (
 	MaxBytes     = 65504
 )
 
-// Sizes on the wire. Report 2.0 §5, INT v2.1 §5.
+// What the reports hold. A postcard has interfaces, hop latency and queue of the reporting node in its header; with INT, the
+// stack has node IDs besides.
 const (
-	groupLen    = 8
-	reportLen   = 12 // first word and main contents without optional metadata
-	postcardLen = 12 // level 1 interfaces, hop latency, queue
-	ipv4Len     = 20
-	udpLen      = 8
-	shimLen     = 4
-	mdLen       = 12
-	hopLen      = 16 // node ID, level 1 interfaces, hop latency, queue
-
-	ipv4Stack    = groupLen + reportLen // where the inner packet begins, with INT
-	ipv4Postcard = ipv4Stack + postcardLen
-	stackAt      = ipv4Stack + ipv4Len + udpLen + shimLen + mdLen
+	postcardMetadata = telemetry.MDInterfaces | telemetry.MDLatency | telemetry.MDQueue
+	instructions     = 0x8000 | postcardMetadata // the bits have the same places
+	hopLen           = 16
+	seqMask          = 1<<22 - 1
+	dscpINT          = 0x17 // marks INT over UDP (INT v2.1 §4.6.1 gives this as its example)
 
 	// A network of the size of a fat-tree with k = 8: switches at each distance from the exporter, interfaces of a switch.
 	nodesPerHop = 16
 	interfaces  = 8
-
-	seqMask = 1<<22 - 1
-	dscpINT = 0x17 // marks INT over UDP (INT v2.1 §4.6.1 gives this as its example)
 )
+
+// header is what every report says before its packet, but for the values of a postcard.
+func header(hops int) telemetry.Header {
+	if hops == 0 {
+		return telemetry.Header{Inner: telemetry.InnerIPv4, Metadata: postcardMetadata}
+	}
+	return telemetry.Header{Inner: telemetry.InnerIPv4, Flags: decode.Tracked}
+}
+
+// intHeader is what the source of INT writes.
+var intHeader = intmd.Header{Version: decode.V21, Instructions: instructions, RemainingHops: 8}
 
 // MinBytes is the shortest datagram that holds a report with so many hops.
 func MinBytes(hops int) int {
-	if hops == 0 {
-		return ipv4Postcard + ipv4Len + udpLen
+	h := header(hops)
+	n := telemetry.GroupLen + 4 + 4*h.Words(packet.IPv4Len+packet.UDPLen)
+	if hops > 0 {
+		n += intHeader.Len() + hops*hopLen
 	}
-	return stackAt + hops*hopLen
+	return n
 }
 
 // Validate gives every problem at once.
@@ -85,9 +94,12 @@ func (c *Config) Validate() error {
 // Generator writes datagrams. It belongs to one goroutine.
 type Generator struct {
 	cfg      Config
-	template []byte
-	ipv4     int    // offset of the inner packet
-	sum      uint32 // of the inner header's constant words
+	template []byte // everything that all datagrams share
+	header   telemetry.Header
+	ip       packet.IPv4
+	ipAt     int // offset of the inner packet
+	stackAt  int
+	hop      decode.Hop // the values that all hops have
 	seq      []uint32
 	turn     int
 	rng      uint64
@@ -101,57 +113,36 @@ func New(cfg Config) (*Generator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Generator{cfg: cfg, seq: make([]uint32, cfg.Exporters), rng: cfg.Seed}
+	g := &Generator{cfg: cfg, header: header(cfg.Hops), seq: make([]uint32, cfg.Exporters), rng: cfg.Seed}
 	for i := range g.tail {
 		g.tail[i] = uint32(-1000 * math.Log1p(-(float64(i)+0.5)/float64(len(g.tail))))
 	}
-	g.template, g.ipv4 = newTemplate(&cfg)
-	for i := 0; i < ipv4Len; i += 2 {
-		g.sum += uint32(binary.BigEndian.Uint16(g.template[g.ipv4+i:]))
+	g.ip = packet.IPv4{DontFragment: true, TTL: uint8(64 - cfg.Hops), Proto: packet.ProtoUDP}
+	if cfg.Hops > 0 {
+		g.ip.TOS = dscpINT << 2
 	}
+	g.hop.Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	g.template = g.newTemplate()
 	return g, nil
 }
 
-// newTemplate writes everything that all datagrams share.
-func newTemplate(cfg *Config) (b []byte, ipv4 int) {
-	be := binary.BigEndian
-	b = make([]byte, cfg.Bytes)
-	words := (cfg.Bytes - groupLen - 4) / 4
-	be.PutUint32(b[0:], 2<<28)
-	b[8] = 1<<4 | 4                // RepType INT, InType IPv4
-	b[9] = uint8(min(words, 0xff)) // 0xff: to the end of the datagram
-	ipv4 = ipv4Stack
-	tos := uint8(0)
-	if cfg.Hops == 0 {
-		ipv4 = ipv4Postcard
-		b[10] = postcardLen / 4
-		be.PutUint16(b[12:], 0x7000)
-	} else {
-		b[11] = 0x20 // F: INT inside
-		tos = dscpINT << 2
+// newTemplate writes a datagram without the values that change, and notes where those stand.
+func (g *Generator) newTemplate() []byte {
+	b := telemetry.AppendGroup(nil, 0, 0, 0)
+	b = telemetry.Append20(b, &g.header, g.cfg.Bytes-telemetry.GroupLen-4-4*g.header.Words(0))
+	g.ipAt = len(b)
+	inner := g.cfg.Bytes - g.ipAt
+	b = packet.AppendIPv4(b, &g.ip, inner-packet.IPv4Len)
+	b = packet.AppendUDP(b, 0, 443, inner-packet.IPv4Len-packet.UDPLen)
+	if g.cfg.Hops > 0 {
+		b = intmd.AppendHeader(b, &intHeader, g.cfg.Hops*hopLen)
+		g.stackAt = len(b)
+		b = append(b, make([]byte, g.cfg.Hops*hopLen)...)
 	}
-	ip := b[ipv4:]
-	ip[0], ip[1] = 0x45, tos
-	be.PutUint16(ip[2:], uint16(len(ip)))
-	ip[6] = 0x40 // DF
-	ip[8], ip[9] = uint8(64-cfg.Hops), 17
-	udp := ip[ipv4Len:]
-	be.PutUint16(udp[2:], 443)
-	be.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none
-	payload := udp[udpLen:]
-	if cfg.Hops > 0 {
-		shim := payload
-		shim[0] = 1 << 4 // INT-MD, original DSCP 0 in byte 3
-		shim[1] = uint8((mdLen + cfg.Hops*hopLen) / 4)
-		md := shim[shimLen:]
-		md[0], md[2], md[3] = 2<<4, hopLen/4, 8
-		be.PutUint16(md[4:], 0xf000)
-		payload = md[mdLen+cfg.Hops*hopLen:]
+	for i := 0; len(b) < g.cfg.Bytes; i++ {
+		b = append(b, 'a'+uint8(i%26))
 	}
-	for i := range payload {
-		payload[i] = 'a' + uint8(i%26)
-	}
-	return b, ipv4
+	return b
 }
 
 // Bytes is the length of every datagram.
@@ -172,49 +163,43 @@ func (g *Generator) Next(buf []byte) []byte {
 
 // NextFrom is Next for one exporter, which must be below Exporters.
 func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
-	be := binary.BigEndian
 	buf = append(buf[:0], g.template...)
 	g.rng += golden
 	random := mix(g.rng)
 
-	seq := g.seq[exporter] & seqMask
+	telemetry.AppendGroup(buf[:0], 0, g.seq[exporter]&seqMask, uint32(exporter+1))
 	g.seq[exporter]++
-	be.PutUint32(buf[0:], 2<<28|seq)
-	be.PutUint32(buf[4:], uint32(exporter+1))
 
 	// The flows of an exporter are the numbers that leave it as remainder.
 	each := uint64((g.cfg.Flows - exporter + g.cfg.Exporters - 1) / g.cfg.Exporters)
 	flow := int(random>>40*each>>24)*g.cfg.Exporters + exporter
 	h := mix(g.cfg.Seed ^ uint64(flow)*golden)
 
-	ip := buf[g.ipv4 : g.ipv4+ipv4Len+udpLen]
 	src, dst, sport := addresses(flow, h)
-	id := uint16(random)
-	be.PutUint16(ip[4:], id)
-	be.PutUint32(ip[12:], src)
-	be.PutUint32(ip[16:], dst)
-	be.PutUint16(ip[20:], sport)
-	sum := g.sum + uint32(id) + src>>16 + src&0xffff + dst>>16 + dst&0xffff
-	sum = sum>>16 + sum&0xffff
-	sum += sum >> 16
-	be.PutUint16(ip[10:], ^uint16(sum))
+	g.ip.ID = uint16(random)
+	binary.BigEndian.PutUint32(g.ip.Src[:], src)
+	binary.BigEndian.PutUint32(g.ip.Dst[:], dst)
+	inner := len(buf) - g.ipAt - packet.IPv4Len
+	ip := packet.AppendIPv4(buf[:g.ipAt], &g.ip, inner)
+	packet.AppendUDP(ip, sport, 443, inner-packet.UDPLen)
 
 	g.rng += golden
 	random = mix(g.rng) // values that do not hang together with the flow
 	if g.cfg.Hops == 0 {
-		b := buf[ipv4Stack : ipv4Stack+postcardLen]
-		g.values(b, mix(h), random)
+		g.values(mix(h), random)
+		g.header.Hop = g.hop
+		telemetry.Append20(buf[:telemetry.GroupLen], &g.header, len(buf)-g.ipAt)
 		return buf
 	}
 	// The newest hop, which is the reporting node itself, stands first.
-	stack := buf[stackAt : stackAt+g.cfg.Hops*hopLen]
-	for i := 0; i < len(stack); i += hopLen {
-		b := stack[i : i+hopLen]
+	stack := buf[:g.stackAt]
+	for i := range g.cfg.Hops {
 		h = mix(h)
-		be.PutUint32(b[0:], node(exporter, i/hopLen, h))
-		g.values(b[4:], h, random)
+		g.hop.NodeID = node(exporter, i, h)
+		g.values(h, random)
+		stack = intmd.AppendHop(stack, &intHeader, &g.hop)
 		random = random>>20 | random<<44
-		if i%(3*hopLen) == 2*hopLen { // three hops have used up the random bits
+		if i%3 == 2 { // three hops have used up the random bits
 			g.rng += golden
 			random = mix(g.rng)
 		}
@@ -222,13 +207,12 @@ func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
 	return buf
 }
 
-// values writes level 1 interfaces, hop latency (ns) and queue of a hop. Interfaces and the shortest latency belong to
+// values sets level 1 interfaces, hop latency (ns) and queue of a hop. Interfaces and the shortest latency belong to
 // the flow's hop h; what is above it comes from the low 20 bits of random.
-func (g *Generator) values(b []byte, h, random uint64) {
-	be := binary.BigEndian
-	be.PutUint32(b[0:], uint32(h>>8%interfaces+1)<<16|uint32(h>>16%interfaces+1))
-	be.PutUint32(b[4:], 500+uint32(h>>32&1023)+g.tail[random&1023])
-	be.PutUint32(b[8:], uint32(h>>24&7)<<24|g.tail[random>>10&1023]/64)
+func (g *Generator) values(h, random uint64) {
+	g.hop.IngressIf, g.hop.EgressIf = uint16(h>>8%interfaces+1), uint16(h>>16%interfaces+1)
+	g.hop.Latency = 500 + uint32(h>>32&1023) + g.tail[random&1023]
+	g.hop.QueueID, g.hop.QueueOccupancy = uint8(h>>24&7), g.tail[random>>10&1023]/64
 }
 
 // addresses gives a flow's inner source and destination address and its source port.
