@@ -32,7 +32,7 @@ type generator struct {
 	seq      []uint32      // by edge switch, which reports
 	values   [4096]float64 // quantiles of an exponential distribution
 	ip       packet.IPv4
-	hop      decode.Hop
+	hops     [pathHops]decode.Hop
 }
 
 func newGenerator(flows, k int, seed uint64) *generator {
@@ -41,7 +41,9 @@ func newGenerator(flows, k int, seed uint64) *generator {
 		g.values[i] = -math.Log(1 - (float64(i)+0.5)/float64(len(g.values)))
 	}
 	g.ip = packet.IPv4{TTL: 60, Proto: packet.ProtoUDP, Dst: [4]byte{10, 200, 0, 1}}
-	g.hop.Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	for i := range g.hops {
+		g.hops[i].Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	}
 	b := telemetry.AppendGroup(g.template[:0], 0, 0, 0)
 	b = telemetry.Append20(b, &telemetry.Header{Inner: telemetry.InnerIPv4, Flags: decode.Tracked}, size-ipAt)
 	b = packet.AppendIPv4(b, &g.ip, size-ipAt-packet.IPv4Len)
@@ -78,14 +80,14 @@ func (g *generator) write(b []byte) {
 	binary.BigEndian.PutUint32(g.ip.Src[:], 10<<24|uint32(flow))
 	ip := packet.AppendIPv4(b[:ipAt], &g.ip, size-ipAt-packet.IPv4Len)
 	packet.AppendUDP(ip, uint16(h>>20), intPort, size-ipAt-packet.IPv4Len-packet.UDPLen)
-	stack := b[:stackAt]
 	for i, p := range path {
 		if i%3 == 0 {
 			r = g.rng.Uint64()
 		}
-		g.hop.NodeID, g.hop.EgressIf = uint32(p[0])+1, uint16(p[1]+1)
-		g.hop.Latency, g.hop.QueueOccupancy = 500+uint32(1000*g.values[r&4095]), uint32(20*g.values[r>>12&4095])
-		stack = intmd.AppendHop(stack, &intHeader, &g.hop)
+		h := &g.hops[pathHops-1-i]
+		h.NodeID, h.EgressIf = uint32(p[0])+1, uint16(p[1]+1)
+		h.Latency, h.QueueOccupancy = 500+uint32(1000*g.values[r&4095]), uint32(20*g.values[r>>12&4095])
 		r >>= 20
 	}
+	intmd.AppendStack(b[:stackAt], &intHeader, g.hops[:])
 }

@@ -99,7 +99,7 @@ type Generator struct {
 	ip       packet.IPv4
 	ipAt     int // offset of the inner packet
 	stackAt  int
-	hop      decode.Hop // the values that all hops have
+	hops     []decode.Hop // of the stack
 	seq      []uint32
 	turn     int
 	rng      uint64
@@ -121,7 +121,11 @@ func New(cfg Config) (*Generator, error) {
 	if cfg.Hops > 0 {
 		g.ip.TOS = dscpINT << 2
 	}
-	g.hop.Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	g.hops = make([]decode.Hop, cfg.Hops)
+	for i := range g.hops {
+		g.hops[i].Has = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	}
+	g.header.Hop.Has = decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
 	g.template = g.newTemplate()
 	return g, nil
 }
@@ -186,33 +190,32 @@ func (g *Generator) NextFrom(exporter int, buf []byte) []byte {
 	g.rng += golden
 	random = mix(g.rng) // values that do not hang together with the flow
 	if g.cfg.Hops == 0 {
-		g.values(mix(h), random)
-		g.header.Hop = g.hop
+		g.values(&g.header.Hop, mix(h), random)
 		telemetry.Append20(buf[:telemetry.GroupLen], &g.header, len(buf)-g.ipAt)
 		return buf
 	}
 	// The newest hop, which is the reporting node itself, stands first.
-	stack := buf[:g.stackAt]
 	for i := range g.cfg.Hops {
 		h = mix(h)
-		g.hop.NodeID = node(exporter, i, h)
-		g.values(h, random)
-		stack = intmd.AppendHop(stack, &intHeader, &g.hop)
+		hop := &g.hops[g.cfg.Hops-1-i]
+		hop.NodeID = node(exporter, i, h)
+		g.values(hop, h, random)
 		random = random>>20 | random<<44
 		if i%3 == 2 { // three hops have used up the random bits
 			g.rng += golden
 			random = mix(g.rng)
 		}
 	}
+	intmd.AppendStack(buf[:g.stackAt], &intHeader, g.hops)
 	return buf
 }
 
 // values sets level 1 interfaces, hop latency (ns) and queue of a hop. Interfaces and the shortest latency belong to
 // the flow's hop h; what is above it comes from the low 20 bits of random.
-func (g *Generator) values(h, random uint64) {
-	g.hop.IngressIf, g.hop.EgressIf = uint16(h>>8%interfaces+1), uint16(h>>16%interfaces+1)
-	g.hop.Latency = 500 + uint32(h>>32&1023) + g.tail[random&1023]
-	g.hop.QueueID, g.hop.QueueOccupancy = uint8(h>>24&7), g.tail[random>>10&1023]/64
+func (g *Generator) values(hop *decode.Hop, h, random uint64) {
+	hop.IngressIf, hop.EgressIf = uint16(h>>8%interfaces+1), uint16(h>>16%interfaces+1)
+	hop.Latency = 500 + uint32(h>>32&1023) + g.tail[random&1023]
+	hop.QueueID, hop.QueueOccupancy = uint8(h>>24&7), g.tail[random>>10&1023]/64
 }
 
 // addresses gives a flow's inner source and destination address and its source port.

@@ -152,13 +152,14 @@ func AppendHop(dst []byte, h *Header, hop *decode.Hop) []byte {
 	return wire.AppendBlock(dst, h.layout(), h.Instructions, hop)
 }
 
-// Append appends a whole INT part: h, a stack of hops, of which the first hop of the path is the first, and for 0.5 the
-// tail. The domain has no words of its own.
+// AppendStack appends the blocks of all hops, of which the first hop of the path is the first.
+func AppendStack(dst []byte, h *Header, hops []decode.Hop) []byte {
+	return wire.AppendStack(dst, h.layout(), h.Instructions, hops)
+}
+
+// Append appends a whole INT part: h, a stack of hops, and for 0.5 the tail. The domain has no words of its own.
 func Append(dst []byte, h *Header, hops []decode.Hop) []byte {
-	dst = AppendHeader(dst, h, 4*h.HopWords()*len(hops))
-	for i := len(hops) - 1; i >= 0; i-- {
-		dst = AppendHop(dst, h, &hops[i])
-	}
+	dst = AppendStack(AppendHeader(dst, h, 4*h.HopWords()*len(hops)), h, hops)
 	if h.Version == decode.V05 {
 		dst = append(dst, h.Proto, byte(h.Original>>8), byte(h.Original), h.DSCP<<2)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -12,15 +13,8 @@ import (
 // cut to the width that they have there. A value that h has not got is all ones, and so are the words of bits that
 // nobody defined, and the checksum complement, which is for the caller to fill in.
 func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
-	be := binary.BigEndian
-	const start = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
 	if l == INT2Reversed {
 		l, bitmap = INT2, bits.Reverse16(bitmap)
-	}
-	if bitmap&0xf000 == 0xf000 && h.Has&start == start { // what senders ask for most
-		dst = be.AppendUint64(dst, uint64(h.NodeID)<<32|uint64(h.IngressIf)<<16|uint64(h.EgressIf))
-		dst = be.AppendUint64(dst, uint64(h.Latency)<<32|uint64(h.QueueID)<<24|uint64(h.QueueOccupancy&max24))
-		bitmap &= 0x0fff
 	}
 	for bitmap != 0 {
 		i := bits.LeadingZeros16(bitmap)
@@ -32,6 +26,38 @@ func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
 		dst = appendItem(dst, it, h)
 	}
 	return dst
+}
+
+// AppendStack appends a block for each hop, the last one first: hops are in the order of the path.
+func AppendStack(dst []byte, l Layout, bitmap uint16, hops []decode.Hop) []byte {
+	n := len(dst)
+	if bitmap == 0xf000 && l != INT2Reversed { // what senders ask for most
+		dst = slices.Grow(dst, 16*len(hops))[:n+16*len(hops)]
+		if nodeLatencyQueue(dst[n:], hops) {
+			return dst
+		}
+		dst = dst[:n]
+	}
+	for i := len(hops) - 1; i >= 0; i-- {
+		dst = AppendBlock(dst, l, bitmap, &hops[i])
+	}
+	return dst
+}
+
+// nodeLatencyQueue writes the stack of bitmap 0xf000 to b, if the hops have all of its values.
+func nodeLatencyQueue(b []byte, hops []decode.Hop) bool {
+	const all = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID | decode.HopQueueOccupancy
+	be := binary.BigEndian
+	for i := len(hops) - 1; i >= 0; i-- {
+		h := &hops[i]
+		if h.Has&all != all || len(b) < 16 {
+			return false
+		}
+		be.PutUint64(b, uint64(h.NodeID)<<32|uint64(h.IngressIf)<<16|uint64(h.EgressIf))
+		be.PutUint64(b[8:], uint64(h.Latency)<<32|uint64(h.QueueID)<<24|uint64(h.QueueOccupancy&max24))
+		b = b[16:]
+	}
+	return true
 }
 
 func appendItem(dst []byte, it item, h *decode.Hop) []byte {

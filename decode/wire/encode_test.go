@@ -78,6 +78,24 @@ func FuzzAppendBlock(f *testing.F) {
 	})
 }
 
+// A stack is its blocks, newest first, whichever way it is written.
+func TestAppendStack(t *testing.T) {
+	hops := []decode.Hop{{Has: allHopFields, NodeID: 1, QueueID: 2}, {Has: allHopFields, NodeID: 2}, {Has: decode.HopNodeID, NodeID: 3}}
+	for _, n := range []int{0, 2, 3} {
+		for _, bitmap := range []uint16{0, 0xf000, 0x000f, 0xff81} {
+			for l := range numLayouts {
+				var want []byte
+				for i := n - 1; i >= 0; i-- {
+					want = AppendBlock(want, l, bitmap, &hops[i])
+				}
+				if got := AppendStack([]byte{7}, l, bitmap, hops[:n]); !reflect.DeepEqual(got, append([]byte{7}, want...)) {
+					t.Errorf("layout %d, bitmap %#04x, %d hops:\n got %x\nwant 07%x", l, bitmap, n, got, want)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkAppendBlock(b *testing.B) {
 	h := decode.Hop{Has: allHopFields, NodeID: 7}
 	buf := make([]byte, 0, 4*MaxWords)
