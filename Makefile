@@ -54,6 +54,7 @@ web-check: web ## the committed page is what its sources give
 
 docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 	$(GO) test ./cmd/hopscope -run TestPages -update
+	$(GO) test ./decode/demux -run TestFormatsPage -update
 
 check: lint web-check test race fuzz ## exactly what CI runs
 

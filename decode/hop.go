@@ -25,6 +25,21 @@ const (
 	HopDeqOccupancy
 )
 
+var hopFieldNames = [...]string{
+	"node_id", "ingress_if", "egress_if", "latency", "queue_id", "queue_occupancy", "ingress_time", "egress_time", "l2_ingress_if",
+	"l2_egress_if", "tx_utilization", "buffer_id", "buffer_occupancy", "queue_congestion", "enq_time", "queue_delay", "deq_occupancy",
+}
+
+// Names gives the fields of f as output spells them.
+func (f HopField) Names() (names []string) {
+	for i, name := range hopFieldNames {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Hop is what one device said about one packet: a presence mask and raw wire values. A value whose bit in Has is not
 // set is zero and means nothing; that is also how a value which the device marked invalid appears.
 type Hop struct {

@@ -11,7 +11,7 @@ import (
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Print or check settings",
+		Short: "Print or check settings, list dialects",
 		Args:  exactArgs(0),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -42,6 +42,6 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 			fmt.Fprintf(c.OutOrStdout(), "%s: no problems\n", args[0])
 			return nil
 		},
-	})
+	}, profilesCommand())
 	return c
 }

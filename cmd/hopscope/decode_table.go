@@ -53,7 +53,11 @@ func path(r *decode.Report) string {
 	}
 	notes = r.Flags.AppendNames(notes)
 	if r.Has&decode.HasDropReason != 0 {
-		notes = append(notes, "reason "+strconv.Itoa(int(r.DropReason)))
+		note := "reason " + strconv.Itoa(int(r.DropReason))
+		if name := r.Units.DropReason(r.DropReason); name != "" {
+			note += ": " + name
+		}
+		notes = append(notes, note)
 	}
 	if r.Has&decode.HasGap != 0 {
 		notes = append(notes, strconv.FormatUint(uint64(r.Lost), 10)+" lost")

@@ -1,7 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
@@ -11,7 +18,7 @@ import (
 func lookupProfile(name string, ports []uint) (demux.Profile, error) {
 	p, ok := demux.Lookup(name)
 	if !ok {
-		return p, usagef("no profile %q; there are %s", name, strings.Join(demux.Profiles(), ", "))
+		return p, noProfile(name)
 	}
 	if len(ports) > 0 {
 		p.ReportPorts = nil
@@ -32,4 +39,63 @@ func pintFlags(c collector.PINT, nodes, topology string) (collector.PINT, error)
 		return c, usagef("%v", err)
 	}
 	return c, nil
+}
+
+func profilesCommand() *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   "profiles [NAME]",
+		Short: "List the built-in dialects, or describe one in full",
+		Long: `List the dialects that "--profile" and the settings exporters.profile and
+exporters.profiles take: what each reads, the UDP ports of its reports, the marks of
+packets of the network, and the units of its numbers. With NAME, say everything about
+one.`,
+		Example: `  hopscope config profiles
+  hopscope config profiles geant
+  hopscope config profiles --format json`,
+		Args: maxArgs(1),
+	}
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkFormat(format); err != nil {
+			return err
+		}
+		list, w := demux.Describe(), c.OutOrStdout()
+		if len(args) == 0 {
+			if format == "json" {
+				return json.NewEncoder(w).Encode(list)
+			}
+			return printProfiles(w, list)
+		}
+		i := slices.IndexFunc(list, func(d demux.Description) bool { return d.Name == args[0] })
+		if i < 0 {
+			return noProfile(args[0])
+		}
+		if format == "json" {
+			return json.NewEncoder(w).Encode(&list[i])
+		}
+		return list[i].Write(w)
+	}
+	return c
+}
+
+func printProfiles(w io.Writer, list []demux.Description) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "PROFILE\tREPORT PORT\tREPORTS\tINT\tUNITS\tMARKS")
+	for i := range list {
+		d := &list[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.Ports(), orNone(d.Reports), orNone(d.INT), d.Units.String(), d.Markers())
+	}
+	return t.Flush()
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+func noProfile(name string) error {
+	return usagef("no profile %q; there are %s", name, strings.Join(demux.Profiles(), ", "))
 }

@@ -116,7 +116,7 @@ var builtin = []Profile{
 		Units: headerTime1s,
 	},
 	{
-		Name: "host-int-no-sink-id", About: "the same without the 4 bytes of the sink node's id",
+		Name: "host-int-no-sink-id", About: "host-int without the 4 bytes of the sink node's id",
 		ReportPorts: usualPort, Report: hostINT(true),
 		INT:   marked(also(lowestBit, byTail), intmd.Options{Versions: intmd.V05, HostINT: true}),
 		Units: headerTime1s,

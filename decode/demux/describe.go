@@ -1,0 +1,160 @@
+package demux
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Description is a profile for people and for programs that list profiles. A list is nil where there is nothing to say.
+type Description struct {
+	Name        string           `json:"name"`
+	About       string           `json:"about"`
+	ReportPorts []uint16         `json:"report_ports,omitempty"`
+	Reports     []string         `json:"report_versions,omitempty"`
+	INT         []string         `json:"int_versions,omitempty"`
+	Marks       []string         `json:"marks,omitempty"`   // of packets with INT, and of the other formats
+	Formats     []string         `json:"formats,omitempty"` // other formats than reports and INT
+	Deviations  []string         `json:"deviations,omitempty"`
+	Wrong       []string         `json:"wrong_fields,omitempty"`
+	Units       UnitsDescription `json:"units"`
+	DropReasons map[uint8]string `json:"drop_reasons,omitempty"`
+}
+
+// UnitsDescription says what one unit on the wire is.
+type UnitsDescription struct {
+	LatencyNS    uint64 `json:"latency_ns"`
+	TimeNS       uint64 `json:"time_ns"`
+	HeaderTimeNS uint64 `json:"header_time_ns"`
+	QueueBytes   uint64 `json:"queue_bytes"`
+	TxFullScale  uint64 `json:"tx_full_scale"` // the utilisation of a full link
+	LatencyCalc  bool   `json:"latency_from_times"`
+}
+
+// Describe describes p.
+func (p *Profile) Describe() Description {
+	d := Description{
+		Name: p.Name, About: p.About, ReportPorts: p.ReportPorts, Reports: p.Report.Versions.Names(), INT: p.INT.Versions.Names(),
+		Marks: p.INT.Marks.Names(), Deviations: append(p.Report.Deviations(), p.INT.Deviations()...), Wrong: p.Wrong.Names(),
+		Units: UnitsDescription{p.Units.LatencyNS, p.Units.TimeNS, p.Units.HeaderTimeNS, p.Units.QueueBytes, p.Units.TxFullScale, p.Units.LatencyCalc},
+	}
+	for _, f := range p.Formats {
+		w := f.Where()
+		d.Formats = append(d.Formats, f.String())
+		d.Marks = append(d.Marks, w.Names()...)
+	}
+	if p.Units.DropReasons != nil {
+		d.DropReasons = *p.Units.DropReasons
+	}
+	return d
+}
+
+// Ports gives the report ports as text, "none" without.
+func (d *Description) Ports() string {
+	if len(d.ReportPorts) == 0 {
+		return "none"
+	}
+	return strings.Trim(fmt.Sprint(d.ReportPorts), "[]")
+}
+
+// Markers gives the marks as text, "none" without.
+func (d *Description) Markers() string {
+	if len(d.Marks) == 0 {
+		return "none"
+	}
+	return strings.Join(d.Marks, "; ")
+}
+
+// String gives the unit of times, and behind it what has another one: "ns, latency us".
+func (u *UnitsDescription) String() string {
+	s := unit(u.TimeNS)
+	if u.LatencyNS != u.TimeNS {
+		s += ", latency " + unit(u.LatencyNS)
+	}
+	if u.HeaderTimeNS != u.TimeNS {
+		s += ", header time " + unit(u.HeaderTimeNS)
+	}
+	if u.QueueBytes != 1 {
+		s += fmt.Sprintf(", queue %d bytes", u.QueueBytes)
+	}
+	return s
+}
+
+func unit(ns uint64) string {
+	switch time.Duration(ns) {
+	case time.Nanosecond:
+		return "ns"
+	case time.Microsecond:
+		return "us"
+	case time.Millisecond:
+		return "ms"
+	case time.Second:
+		return "s"
+	}
+	return fmt.Sprintf("%d ns", ns)
+}
+
+// Describe describes all built-in profiles, in the order of the documentation.
+func Describe() []Description {
+	list := make([]Description, len(builtin))
+	for i := range builtin {
+		list[i] = builtin[i].Describe()
+	}
+	return list
+}
+
+// WriteTable writes the built-in profiles as a table of Markdown.
+func WriteTable(w io.Writer) error {
+	if _, err := fmt.Fprint(w, "| profile | report port | marks | units | reads |\n| --- | --- | --- | --- | --- |\n"); err != nil {
+		return err
+	}
+	for _, d := range Describe() {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Ports(), d.Markers(), d.Units.String(), d.About); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write writes everything that d says, a line each.
+func (d *Description) Write(w io.Writer) error {
+	var s strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&s, "%-16s %s\n", key, value)
+		}
+	}
+	lines := func(key string, values []string) {
+		for _, v := range values {
+			line(key, v)
+			key = ""
+		}
+	}
+	line("name", d.Name)
+	line("reads", d.About)
+	line("report ports", d.Ports())
+	line("report versions", strings.Join(d.Reports, ", "))
+	line("INT versions", strings.Join(d.INT, ", "))
+	lines("other formats", d.Formats)
+	line("marks", d.Markers())
+	lines("deviations", d.Deviations)
+	line("wrong fields", strings.Join(d.Wrong, ", "))
+	line("times", unit(d.Units.TimeNS))
+	line("hop latency", unit(d.Units.LatencyNS))
+	line("header time", unit(d.Units.HeaderTimeNS))
+	line("queue", fmt.Sprintf("1 is %d B", d.Units.QueueBytes))
+	line("utilisation", fmt.Sprintf("%d is a full link", d.Units.TxFullScale))
+	if d.Units.LatencyCalc {
+		line("", "hop latency is the difference of the times where none is reported")
+	}
+	reasons := make([]string, 0, len(d.DropReasons))
+	for n := range 256 {
+		if name, ok := d.DropReasons[uint8(n)]; ok {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	lines("drop reasons", reasons)
+	_, err := io.WriteString(w, s.String())
+	return err
+}
