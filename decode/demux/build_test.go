@@ -6,10 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Packets for the tests, put together byte by byte.
+// Packets for the tests. Headers that are as they should be come from the encoders of the formats; metadata of reports and
+// stacks, which tests want in every state, are put together byte by byte, and so are the worked examples.
 
 var be = binary.BigEndian
 
@@ -36,43 +41,35 @@ func join(t testing.TB, parts ...string) (b []byte) {
 const macs = "020000000002020000000001"
 
 // ether puts an Ethernet header before b.
-func ether(t testing.TB, b []byte) []byte {
-	typ := "0800"
+func ether(_ testing.TB, b []byte) []byte {
+	typ := packet.EtherIPv4
 	if len(b) > 0 && b[0]>>4 == 6 {
-		typ = "86dd"
+		typ = packet.EtherIPv6
 	}
-	return append(join(t, macs, typ), b...)
+	return append(packet.AppendEthernet(nil, packet.MAC{2, 0, 0, 0, 0, 2}, packet.MAC{2, 0, 0, 0, 0, 1}, typ), b...)
 }
 
 // ipv4 puts an IPv4 header before b: 10.0.1.1 to 10.0.2.2, id 4097, TTL 60.
 func ipv4(dscp, proto uint8, b []byte) []byte {
-	h := []byte{0x45, dscp << 2, 0, 0, 0x10, 1, 0x40, 0, 60, proto, 0, 0, 10, 0, 1, 1, 10, 0, 2, 2}
-	be.PutUint16(h[2:], uint16(20+len(b)))
-	return append(h, b...)
+	h := packet.IPv4{TOS: dscp << 2, TTL: 60, Proto: proto, ID: 0x1001, DontFragment: true, Src: [4]byte{10, 0, 1, 1}, Dst: [4]byte{10, 0, 2, 2}}
+	return append(packet.AppendIPv4(nil, &h, len(b)), b...)
 }
 
 // ipv6 puts an IPv6 header before b: fd00::1 to fd00::2, hop limit 60.
 func ipv6(dscp, proto uint8, b []byte) []byte {
-	h := make([]byte, 40)
-	be.PutUint16(h, 0x6000|uint16(dscp)<<6)
-	be.PutUint16(h[4:], uint16(len(b)))
-	h[6], h[7], h[8], h[23], h[24], h[39] = proto, 60, 0xfd, 1, 0xfd, 2
-	return append(h, b...)
+	h := packet.IPv6{TrafficClass: dscp << 2, HopLimit: 60, Proto: proto, Src: [16]byte{0: 0xfd, 15: 1}, Dst: [16]byte{0: 0xfd, 15: 2}}
+	return append(packet.AppendIPv6(nil, &h, len(b)), b...)
 }
 
 // udp puts a UDP header before b, from port 33000.
 func udp(dst uint16, b []byte) []byte {
-	h := be.AppendUint16(nil, 33000)
-	h = be.AppendUint16(h, dst)
-	h = be.AppendUint16(h, uint16(8+len(b)))
-	return append(append(h, 0, 0), b...)
+	return append(packet.AppendUDP(nil, 33000, dst, len(b)), b...)
 }
 
 // tcp puts a TCP header before b, from port 33000, with words of options that b begins with or ends with.
 func tcp(dst uint16, options int, b []byte) []byte {
-	h := be.AppendUint16(nil, 33000)
-	h = be.AppendUint16(h, dst)
-	h = append(h, 0, 0, 0, 1, 0, 0, 0, 1, byte(5+options)<<4, 0x10, 0x20, 0, 0, 0, 0, 0)
+	h := packet.AppendTCP(nil, &packet.TCP{SrcPort: 33000, DstPort: dst, Seq: 1, Ack: 1, Flags: 0x10, Window: 0x2000})
+	h[12] += byte(options) << 4
 	return append(h, b...)
 }
 
@@ -82,7 +79,7 @@ func report20(flags byte, mdBits uint16, md []byte, inner []byte) []byte {
 	if len(inner) == 0 {
 		inType = 0
 	}
-	b := []byte{0x20, 0x40, 0, 7, 0, 0, 0, 5, 0x10 | inType, byte((8 + len(md) + len(inner)) / 4), byte(len(md) / 4), flags}
+	b := append(telemetry.AppendGroup(nil, 1, 7, 5), 0x10|inType, byte((8+len(md)+len(inner))/4), byte(len(md)/4), flags)
 	b = be.AppendUint16(b, mdBits)
 	b = append(b, 0, 0, 0, 0, 0, 0)
 	b = append(b, md...)
@@ -97,25 +94,21 @@ const (
 
 // int21 is an INT-MD 2.1 part for UDP (NPT 1, original port 4789) with blocks of the nodes 1 to n.
 func int21(bitmap uint16, n int) []byte {
-	stack, stride := blocks(bitmap, n, func(bit int) bool { return bit == 4 || bit == 5 || bit == 6 })
-	b := []byte{0x14, byte(3 + len(stack)/4), 0x12, 0xb5, 0x20, 0, byte(stride), 8, byte(bitmap >> 8), byte(bitmap), 0, 0, 0, 0, 0, 0}
-	return append(b, stack...)
+	stack := blocks(bitmap, n, func(bit int) bool { return bit == 4 || bit == 5 || bit == 6 })
+	h := intmd.Header{Version: decode.V21, NPT: 1, Original: 4789, RemainingHops: 8, Instructions: bitmap}
+	return append(intmd.AppendHeader(nil, &h, len(stack)), stack...)
 }
 
 // int10 is an INT 1.0 part.
 func int10(bitmap uint16, n int) []byte {
-	stack, stride := blocks(bitmap, n, func(bit int) bool { return bit == 6 })
-	b := []byte{1, 0, byte(3 + len(stack)/4), 0, 0x10, 0, byte(stride), 8, byte(bitmap >> 8), byte(bitmap), 0, 0}
-	return append(b, stack...)
+	stack := blocks(bitmap, n, func(bit int) bool { return bit == 6 })
+	h := intmd.Header{Version: decode.V10, RemainingHops: 8, Instructions: bitmap}
+	return append(intmd.AppendHeader(nil, &h, len(stack)), stack...)
 }
 
 // blocks writes a stack, node n first.
-func blocks(bitmap uint16, n int, wide func(bit int) bool) (stack []byte, words int) {
-	if n == 0 {
-		_, words = blocks(bitmap, 1, wide)
-	}
+func blocks(bitmap uint16, n int, wide func(bit int) bool) (stack []byte) {
 	for ; n > 0; n-- {
-		at := len(stack)
 		for bit := range 16 {
 			switch {
 			case bitmap&(0x8000>>bit) == 0:
@@ -129,7 +122,6 @@ func blocks(bitmap uint16, n int, wide func(bit int) bool) (stack []byte, words 
 				stack = be.AppendUint32(stack, uint32(n*100+bit))
 			}
 		}
-		words = (len(stack) - at) / 4
 	}
-	return stack, words
+	return stack
 }

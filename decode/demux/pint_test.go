@@ -13,7 +13,7 @@ import (
 // pintPacket is an IPv4 packet as a PINT program leaves it: id 7, TTL 250, TOS 1, the last writer in the checksum.
 func pintPacket() []byte {
 	b := ipv4(0, 17, udp(53, []byte{0, 0, 0, 0, 0, 0, 0x7a, 0x05}))
-	b[1], b[4], b[5], b[8], b[11] = 1, 0, 7, 250, 2
+	b[1], b[4], b[5], b[8], b[10], b[11] = 1, 0, 7, 250, 0, 2
 	return b
 }
 
