@@ -1,5 +1,7 @@
 package decode
 
+import "cmp"
+
 // Units says what a device's raw numbers mean. Nothing on the wire tells (INT v2.1 §4), so they belong to the
 // exporter's profile in the configuration.
 type Units struct {
@@ -11,6 +13,15 @@ type Units struct {
 	HeaderTimeNS uint64 // nanoseconds in one unit of the report header's time
 
 	DropReasons *DropReasons // nil where nobody named them
+}
+
+// With gives u with what o says besides; where o says nothing, u counts.
+func (u Units) With(o Units) Units {
+	return Units{
+		LatencyNS: cmp.Or(o.LatencyNS, u.LatencyNS), TimeNS: cmp.Or(o.TimeNS, u.TimeNS), QueueBytes: cmp.Or(o.QueueBytes, u.QueueBytes),
+		TxFullScale: cmp.Or(o.TxFullScale, u.TxFullScale), LatencyCalc: o.LatencyCalc || u.LatencyCalc,
+		HeaderTimeNS: cmp.Or(o.HeaderTimeNS, u.HeaderTimeNS), DropReasons: cmp.Or(o.DropReasons, u.DropReasons),
+	}
 }
 
 // DropReasons names what a device's drop reasons mean, for people. Every device numbers them in its own way.

@@ -11,16 +11,38 @@ import (
 
 // The built-in profiles are compositions of the options below, one name for each thing that public programs do alike.
 
-// Where reports arrive.
+// The UDP ports where reports arrive. The specification names none; the first one is what most programs took.
 var (
-	usualPort   = []uint16{32766}
-	port1234    = []uint16{1234}
-	geantPort   = []uint16{8090}
-	intPort     = []uint16{17768} // 0x4568, as public code has it: the specification assigns none
-	hostPort    = uint16(33122)
-	exampleDSCP = intmd.Marks{DSCP: 0x17, DSCPMask: 0x3f} // the specifications' example
-	lowestBit   = intmd.Marks{DSCP: 0x01, DSCPMask: 0x01}
+	usualPort = []uint16{32766}
+	port1234  = []uint16{1234}
+	geantPort = []uint16{8090}
 )
+
+const (
+	intPort  = 17768 // 0x4568, as public code has it: the specification assigns none
+	hostPort = 33122 // Intel host INT
+)
+
+// How packets with INT are marked, and where in TCP it stands.
+var (
+	exampleDSCP   = wholeDSCP(0x17) // the specifications' example
+	geantDSCP     = wholeDSCP(0x20)
+	lowestBit     = intmd.Marks{DSCP: 0x01, DSCPMask: 0x01}
+	byPort        = intmd.Marks{Ports: []uint16{intPort}}
+	byTail        = intmd.Marks{TailPort: hostPort}
+	inTunnels     = intmd.Marks{Tunnels: true}
+	behindOptions = intmd.Marks{BehindOptions: true}
+)
+
+func wholeDSCP(v uint8) intmd.Marks { return intmd.Marks{DSCP: v, DSCPMask: 0x3f} }
+
+// marked gives INT of one dialect with all of these marks.
+func marked(o intmd.Options, marks ...intmd.Marks) intmd.Options {
+	for _, m := range marks {
+		o.Marks = o.Marks.With(m)
+	}
+	return o
+}
 
 // How reports deviate. ONOS and what derives from it has the flags in other bits, and a constant sequence number.
 var (
@@ -34,17 +56,11 @@ var (
 // What times are counted in. Utilisations are hundredths of a percent, and queues bytes, wherever a program says so at all.
 var (
 	nanoseconds  = decode.DefaultUnits
-	microseconds = units(func(u *decode.Units) { u.LatencyNS, u.TimeNS, u.HeaderTimeNS = 1000, 1000, 1000 }) // the BMv2 software switch
-	latencyMicro = units(func(u *decode.Units) { u.LatencyNS = 1000 })
-	headerTime1s = units(func(u *decode.Units) { u.HeaderTimeNS = 1e9 })
-	fabricUnits  = units(func(u *decode.Units) { u.DropReasons = &fabricReasons }) // of the hardware; the software switch has microseconds
+	microseconds = nanoseconds.With(decode.Units{LatencyNS: 1000, TimeNS: 1000, HeaderTimeNS: 1000}) // the BMv2 software switch
+	latencyMicro = nanoseconds.With(decode.Units{LatencyNS: 1000})
+	headerTime1s = nanoseconds.With(decode.Units{HeaderTimeNS: 1e9})
+	fabricUnits  = nanoseconds.With(decode.Units{DropReasons: &fabricReasons}) // of the hardware; the software switch has microseconds
 )
-
-func units(change func(*decode.Units)) decode.Units {
-	u := decode.DefaultUnits
-	change(&u)
-	return u
-}
 
 // fabricReasons are those of fabric-tna, which begins with the numbers of Barefoot's switch.
 var fabricReasons = decode.DropReasons{
@@ -54,25 +70,18 @@ var fabricReasons = decode.DropReasons{
 	170: "dropped by route", 171: "dropped by route",
 }
 
-// marked gives INT of one dialect with the marks of one program.
-func marked(m intmd.Marks, o intmd.Options) intmd.Options {
-	o.Marks = m
+func formats(list ...packet.Format) []packet.Format { return list }
+
+// hostTail is INT as Intel's hosts send it.
+var hostTail = marked(intmd.Options{Versions: intmd.V05, HostINT: true}, lowestBit, byTail)
+
+// braine is a postcard that begins as o does.
+func braine(o telemetry.Options) telemetry.Options {
+	o.Postcard = true
 	return o
 }
 
-// also adds to marks.
-func also(m intmd.Marks, add func(*intmd.Marks)) intmd.Marks {
-	add(&m)
-	return m
-}
-
-func behindOptions(m *intmd.Marks) { m.BehindOptions = true }
-func byTail(m *intmd.Marks)        { m.TailPort = hostPort }
-func everywhere(m *intmd.Marks)    { m.Ports, m.Tunnels = intPort, true }
-func geantMark(m *intmd.Marks)     { m.DSCP = 0x20 }
-
-func formats(list ...packet.Format) []packet.Format { return list }
-
+// hostINT is reports as Intel's hosts send them.
 func hostINT(noSinkID bool) telemetry.Options {
 	return telemetry.Options{Versions: telemetry.V05, HostINT: true, NoSinkID: noSinkID}
 }
@@ -82,14 +91,14 @@ var builtin = []Profile{
 	{
 		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; PINT digests in reports",
 		ReportPorts: usualPort, Report: anyReport,
-		INT:     marked(also(exampleDSCP, everywhere), intmd.Options{Versions: intmd.AllVersions}),
+		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
 		Formats: formats(srint.Probe{}),
 		Units:   nanoseconds,
 	},
 	{
 		Name: "prometheus-exporter", About: "report 0.5 with INT 0.5 behind TCP options",
 		ReportPorts: port1234, Report: report05,
-		INT:   marked(also(lowestBit, behindOptions), intmd.Options{Versions: intmd.V05}),
+		INT:   marked(intmd.Options{Versions: intmd.V05}, lowestBit, behindOptions),
 		Units: nanoseconds,
 	},
 	{
@@ -100,36 +109,36 @@ var builtin = []Profile{
 	{
 		Name: "geant", About: "report 1.0; INT 1.0 with 64-bit times, 16-bit level 2 ports and a sequence number in the header",
 		ReportPorts: geantPort, Report: report10,
-		INT:   marked(also(exampleDSCP, geantMark), intmd.Options{Versions: intmd.V10, WideTimes: true}),
+		INT:   marked(intmd.Options{Versions: intmd.V10, WideTimes: true}, geantDSCP),
 		Units: latencyMicro,
 	},
 	{
 		Name: "onos", About: "report 1.0 with its flags in other bits; the INT 1.0 layout under version 0",
 		ReportPorts: usualPort, Report: onos10,
-		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V10, Version0: true}),
+		INT:   marked(intmd.Options{Versions: intmd.V10, Version0: true}, exampleDSCP),
 		Units: microseconds,
 	},
 	{
 		Name: "host-int", About: "Intel host INT: report 0.5 with its own types 3 and 4",
 		ReportPorts: usualPort, Report: hostINT(false),
-		INT:   marked(also(lowestBit, byTail), intmd.Options{Versions: intmd.V05, HostINT: true}),
+		INT:   hostTail,
 		Units: headerTime1s,
 	},
 	{
 		Name: "host-int-no-sink-id", About: "host-int without the 4 bytes of the sink node's id",
 		ReportPorts: usualPort, Report: hostINT(true),
-		INT:   marked(also(lowestBit, byTail), intmd.Options{Versions: intmd.V05, HostINT: true}),
+		INT:   hostTail,
 		Units: headerTime1s,
 	},
 	{
 		Name: "p4-int-laofan", About: "report 2.0 whose length 0 means to the end; INT 2.1",
 		ReportPorts: port1234, Report: toEnd20,
-		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V21}),
+		INT:   marked(intmd.Options{Versions: intmd.V21}, exampleDSCP),
 		Units: microseconds,
 	},
 	{
 		Name: "p4-int-elavinal", About: "INT 2.x with the bitmap numbered from the other end",
-		INT:   marked(exampleDSCP, intmd.Options{Versions: intmd.V21, LeastFirst: true}),
+		INT:   marked(intmd.Options{Versions: intmd.V21, LeastFirst: true}, exampleDSCP),
 		Units: microseconds,
 	},
 	{
@@ -151,10 +160,4 @@ var builtin = []Profile{
 		Name: "pint-hpcc", About: "PINT digests of 8 bits behind a sequence header (HPCC-PINT, a simulator): utilisation",
 		Formats: formats(pint.Frames{Coding: decode.CodingHPCC, Bytes: 1}), Units: nanoseconds,
 	},
-}
-
-// braine is a postcard that begins as o does.
-func braine(o telemetry.Options) telemetry.Options {
-	o.Postcard = true
-	return o
 }

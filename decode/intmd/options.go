@@ -1,5 +1,10 @@
 package intmd
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Versions is a set of INT versions.
 type Versions uint8
 
@@ -53,6 +58,20 @@ type Marks struct {
 	GREProtocol uint16
 	// Tunnels: look for INT in VXLAN-GPE (UDP 4790, next protocol 0x82 or 0x80) and Geneve (UDP 6081, class 0x0103).
 	Tunnels bool
+}
+
+// With gives m with what o says besides; where both say something, o counts, and ports add up.
+func (m Marks) With(o Marks) Marks {
+	if o.DSCPMask != 0 {
+		m.DSCP, m.DSCPMask = o.DSCP, o.DSCPMask
+	}
+	m.Ports = append(slices.Clip(m.Ports), o.Ports...)
+	m.TailPort = cmp.Or(o.TailPort, m.TailPort)
+	m.ProbeMarker = cmp.Or(o.ProbeMarker, m.ProbeMarker)
+	m.BehindOptions = m.BehindOptions || o.BehindOptions
+	m.GREProtocol = cmp.Or(o.GREProtocol, m.GREProtocol)
+	m.Tunnels = m.Tunnels || o.Tunnels
+	return m
 }
 
 // Domain describes the domain specific metadata of one id. The words that every hop adds need no description: they

@@ -12,7 +12,8 @@
 //
 // Packets are real: Ethernet, IPv4 or IPv6, UDP or TCP, with correct lengths and checksums after every hop. The source
 // node inserts the INT shim and header, each node pushes its block, the sink node reports and restores the packet.
-// Payload is a counter followed by zeros; only its first bytes are held in memory, which checksums cannot notice.
+// Payload is a counter followed by zeros; only its first bytes are held in memory, which checksums cannot notice. Headers
+// are written by the encoders of the packages below decode; what a switch changes in a packet is done here.
 //
 // # What a switch does to a packet
 //
@@ -25,14 +26,8 @@
 // A plan ([pint.Plan]) takes the place of INT in a share of the flows. At its egress every switch does to a packet's digest
 // what the plan says, whatever its dialect; the digest travels beside the packet, as in a header field that exists anyhow,
 // and takes no room on the lines. Hop numbers follow from the TTL, packet ids from a hash of bytes that stay as they are. The
-// last switch reports the digests of sampled packets in report 2.0, as domain specific metadata under the id 0x5049 ("PI");
-// its DSMdBits, a word each in this order:
-//
-//	bit 0  plan epoch (8 bits), switches that the packet passed (8), reserved (16)
-//	bit 1  packet id
-//	bit 2  digest, lower 32 bits
-//	bit 3  digest, upper 32 bits; only if the plan's digests have more than 32
-//	bit 4  times that a switch met its own hash again (8), reserved (24): a routing loop, reported by that switch
+// last switch reports the digests of sampled packets in report 2.0, as domain specific metadata, in the layout that
+// decode/telemetry/FORMAT.md draws; a switch that meets its own hash again reports a routing loop the same way.
 //
 // The frames of the three published PINT programs come from [PublishedPacket].
 //
