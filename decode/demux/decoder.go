@@ -33,7 +33,11 @@ func New(p Profile) *Decoder {
 // reports alias data; offsets of errors count from data[0].
 func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, time int64) (n int) {
 	d.outer.Frame(link, data, length)
-	return d.packet(b, &d.outer, data, time)
+	n = d.packet(b, &d.outer, data, time)
+	if d.special {
+		d.forget(b, n)
+	}
+	return n
 }
 
 // Datagram decodes the payload of one UDP datagram that was sent to a report port, and appends its reports to b: at
@@ -75,24 +79,19 @@ func (d *Decoder) forget(b *decode.Batch, n int) {
 	}
 }
 
-// packet decodes the frame that p was read from.
+// packet decodes the frame that p was read from: it hands p to whom the table says.
 func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
-	n = d.pick(b, p, data, time)
-	if n > 0 && d.profile.Wrong != 0 {
-		d.forget(b, n)
-	}
-	return n
-}
-
-// pick hands the packet p to whom the table says.
-func (d *Decoder) pick(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
 	if p.IP == 0 {
 		return d.offer(d.table.types, p.EtherType, b, p, data, time)
 	}
 	if p.Proto == packet.ProtoUDP && p.HasPorts {
 		port := p.DstPort()
 		if contains(d.table.reports, port) {
-			return d.toReportPort(b, p, data, time)
+			if p.Fragment {
+				return d.fragment(b, p, data, time)
+			}
+			src := p.Src(data)
+			return d.reports(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time)
 		}
 		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
 			return n
@@ -104,17 +103,13 @@ func (d *Decoder) pick(b *decode.Batch, p *packet.Packet, data []byte, time int6
 	return d.network(b, p, data, time)
 }
 
-// toReportPort decodes the reports in a packet to a report port.
-func (d *Decoder) toReportPort(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
-	src := p.Src(data)
-	if p.Fragment {
-		r := d.next(b, time)
-		r.Format, r.Exporter = decode.TelemetryReport, src
-		r.Has |= decode.HasExporter
-		r.Fail(decode.TelemetryReport, "fragment", p.FragAt, decode.Unsupported)
-		return 1
-	}
-	return d.reports(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time)
+// fragment refuses a part of a packet to a report port.
+func (d *Decoder) fragment(b *decode.Batch, p *packet.Packet, data []byte, time int64) (n int) {
+	r := d.next(b, time)
+	r.Format, r.Exporter = decode.TelemetryReport, p.Src(data)
+	r.Has |= decode.HasExporter
+	r.Fail(decode.TelemetryReport, "fragment", p.FragAt, decode.Unsupported)
+	return 1
 }
 
 // network decodes the INT in a packet of the network, if it has any.

@@ -79,7 +79,11 @@ func (rt *Router) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 	if rt.outer.IP != 0 {
 		dec = rt.pick(rt.outer.Src(data))
 	}
-	return dec.packet(b, &rt.outer, data, time)
+	n = dec.packet(b, &rt.outer, data, time)
+	if dec.special {
+		dec.forget(b, n)
+	}
+	return n
 }
 
 // Datagram is [Decoder.Datagram] of the decoder for src.
