@@ -90,16 +90,7 @@ func (w *Writer) Stats() Stats {
 
 // Encode appends b as line protocol.
 func (w *Writer) Encode(dst []byte, b *sink.Batch) []byte {
-	var fields, points uint64
-	for i := range b.Points {
-		before := len(dst)
-		var dropped int
-		dst, dropped = AppendPoint(dst, &b.Points[i])
-		fields += uint64(dropped)
-		if len(dst) == before {
-			points++
-		}
-	}
+	dst, fields, points := sink.AppendPoints(dst, b.Points, AppendPoint)
 	if fields|points != 0 {
 		w.stats.fieldsDropped.Add(fields)
 		w.stats.pointsDropped.Add(points)
