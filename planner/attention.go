@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"slices"
 )
 
@@ -37,7 +36,7 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 func (t *Trace) UnmarshalJSON(b []byte) error {
 	var j traceJSON
 	if err := json.Unmarshal(b, &j); err != nil {
-		return elementOf(err, "probe %q", j.ID)
+		return InElement(err, "probe %q", j.ID)
 	}
 	*t = Trace{j.ID, float64(len(j.Links)), j.Links}
 	if j.Cost != nil {
@@ -55,7 +54,7 @@ type traceJSON struct {
 // ReadAttentionProblem reads and validates a problem in JSON.
 func ReadAttentionProblem(r io.Reader) (*AttentionProblem, error) {
 	p := new(AttentionProblem)
-	if err := readJSON(r, p); err != nil {
+	if err := ReadJSON(r, p); err != nil {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil {
@@ -67,7 +66,7 @@ func ReadAttentionProblem(r io.Reader) (*AttentionProblem, error) {
 // Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
 // problem has a partial plan.
 func (p *AttentionProblem) Validate() error {
-	var bad problems
+	var bad Errors
 	if len(p.Probes) == 0 {
 		return errors.New("attention: there are no probes")
 	}
@@ -77,39 +76,39 @@ func (p *AttentionProblem) Validate() error {
 		t := &p.Probes[k]
 		switch {
 		case t.ID == "":
-			bad.add("attention: probe %d has no id", k)
+			bad.Add("attention: probe %d has no id", k)
 		case ids[t.ID]:
-			bad.add("attention: probe %q is there twice", t.ID)
+			bad.Add("attention: probe %q is there twice", t.ID)
 		}
 		ids[t.ID] = true
 		if !(t.Cost >= 0 && t.Cost <= maxCost) {
-			bad.add("attention: probe %q costs %v: a cost is a number from 0 to %g", t.ID, t.Cost, float64(maxCost))
+			bad.Add("attention: probe %q costs %v: a cost is a number from 0 to %g", t.ID, t.Cost, float64(maxCost))
 		}
 		sum += t.Cost
 		if slices.Contains(t.Links, "") {
-			bad.add("attention: probe %q passes a link without a name", t.ID)
+			bad.Add("attention: probe %q passes a link without a name", t.ID)
 		}
 	}
 	if sum > maxCost {
-		bad.add("attention: all probes together cost %v, more than %g", sum, float64(maxCost))
+		bad.Add("attention: all probes together cost %v, more than %g", sum, float64(maxCost))
 	}
 	if slices.Contains(p.Suspicious, "") {
-		bad.add("attention: a suspicious link has no name")
+		bad.Add("attention: a suspicious link has no name")
 	}
 	now := map[string]bool{}
 	for _, id := range p.Detailed {
 		switch {
 		case !ids[id]:
-			bad.add("attention: probe %q, which is said to measure in detail, is not there", id)
+			bad.Add("attention: probe %q, which is said to measure in detail, is not there", id)
 		case now[id]:
-			bad.add("attention: probe %q is said twice to measure in detail", id)
+			bad.Add("attention: probe %q is said twice to measure in detail", id)
 		}
 		now[id] = true
 	}
 	if !(p.SwitchCost >= 0 && p.SwitchCost <= maxCost) {
-		bad.add("attention: a change costs %v: a cost is a number from 0 to %g", p.SwitchCost, float64(maxCost))
+		bad.Add("attention: a change costs %v: a cost is a number from 0 to %g", p.SwitchCost, float64(maxCost))
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 // maxCost bounds costs so that sums of them stay exact in 53 bits.
@@ -197,7 +196,7 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	var bad problems
+	var bad Errors
 	traces := make(map[string]*Trace, len(p.Probes))
 	reachable := map[string]bool{}
 	for k := range p.Probes {
@@ -212,7 +211,7 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 	for _, d := range plan.Probes {
 		t := traces[d.ID]
 		if t == nil || chosen[d.ID] {
-			bad.add("probe %q is listed, but is not there, or a second time", d.ID)
+			bad.Add("probe %q is listed, but is not there, or a second time", d.ID)
 			continue
 		}
 		chosen[d.ID] = true
@@ -223,7 +222,7 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 		}
 		for _, l := range d.Suspicious {
 			if !on[l] || !suspicious[l] {
-				bad.add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
+				bad.Add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
 			}
 		}
 	}
@@ -232,15 +231,15 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 		switch {
 		case seen[l]:
 		case reachable[l]:
-			bad.add("suspicious link %s is on no probe that measures in detail", l)
+			bad.Add("suspicious link %s is on no probe that measures in detail", l)
 		case !plan.Partial || !listed[l]:
-			bad.add("suspicious link %s is on no probe, and the plan does not say so", l)
+			bad.Add("suspicious link %s is on no probe, and the plan does not say so", l)
 		default:
 			missing++
 		}
 	}
 	if plan.Partial != (missing > 0) {
-		bad.add("the plan says partial %v, and misses %d links", plan.Partial, missing)
+		bad.Add("the plan says partial %v, and misses %d links", plan.Partial, missing)
 	}
 	changes, now := len(chosen), nameSet(p.Detailed)
 	for id := range now {
@@ -252,23 +251,23 @@ func CheckAttention(p *AttentionProblem, plan *AttentionPlan) error {
 	}
 	s := &plan.Stats
 	if s.Changes != changes || len(plan.TurnedOn)+len(plan.TurnedOff) != changes {
-		bad.add("%d probes change, the plan says %d and lists %d", changes, s.Changes, len(plan.TurnedOn)+len(plan.TurnedOff))
+		bad.Add("%d probes change, the plan says %d and lists %d", changes, s.Changes, len(plan.TurnedOn)+len(plan.TurnedOff))
 	}
 	for _, id := range plan.TurnedOn {
 		if !chosen[id] || now[id] {
-			bad.add("probe %q is not turned on", id)
+			bad.Add("probe %q is not turned on", id)
 		}
 	}
 	for _, id := range plan.TurnedOff {
 		if chosen[id] || !now[id] {
-			bad.add("probe %q is not turned off", id)
+			bad.Add("probe %q is not turned off", id)
 		}
 	}
-	if want := cost + p.SwitchCost*float64(changes); !near(s.Objective, want) || !near(s.Cost, cost) {
-		bad.add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)
+	if want := cost + p.SwitchCost*float64(changes); !Near(s.Objective, want) || !Near(s.Cost, cost) {
+		bad.Add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)
 	}
-	checkBound(&bad, &s.Stats)
-	return bad.join()
+	s.CheckBound(&bad)
+	return bad.Join()
 }
 
 func nameSet(names []string) map[string]bool {
@@ -278,16 +277,3 @@ func nameSet(names []string) map[string]bool {
 	}
 	return set
 }
-
-// checkBound finds statistics of something to be made small that cannot be true.
-func checkBound(bad *problems, s *Stats) {
-	if s.LowerBound > s.Objective && !near(s.LowerBound, s.Objective) {
-		bad.add("the lower bound %v is above the objective %v", s.LowerBound, s.Objective)
-	}
-	if s.Optimal && !near(s.LowerBound, s.Objective) {
-		bad.add("called optimal with objective %v and lower bound %v", s.Objective, s.LowerBound)
-	}
-}
-
-// near compares figures that were added up in different orders.
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }

@@ -9,29 +9,6 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// maxProblems bounds how many problems a check lists.
-const maxProblems = 20
-
-type problems struct {
-	errs []error
-	more int
-}
-
-func (p *problems) add(format string, args ...any) {
-	if len(p.errs) == maxProblems {
-		p.more++
-		return
-	}
-	p.errs = append(p.errs, fmt.Errorf(format, args...))
-}
-
-func (p *problems) join() error {
-	if p.more > 0 {
-		p.errs = append(p.errs, fmt.Errorf("%d further problems", p.more))
-	}
-	return errors.Join(p.errs...)
-}
-
 // CheckCover says in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
 // by their node names and ports.
 func CheckCover(p *CoverProblem, plan *CoverPlan) error {
@@ -87,16 +64,16 @@ func (p *CoverProblem) items() string {
 
 // CoverWalks reads probes by their node names and ports.
 func CoverWalks(g *topo.Graph, probes []Probe) ([]Walk, error) {
-	var bad problems
+	var bad Errors
 	walks := make([]Walk, 0, len(probes))
 	for k := range probes {
 		w, err := readProbe(g, &probes[k])
 		if err != nil {
-			bad.add("probe %s: %w", probes[k].ID, err)
+			bad.Add("probe %s: %w", probes[k].ID, err)
 		}
 		walks = append(walks, w)
 	}
-	return walks, bad.join()
+	return walks, bad.Join()
 }
 
 // readProbe finds the interfaces that a probe names.
@@ -129,7 +106,7 @@ func readProbe(g *topo.Graph, probe *Probe) (Walk, error) {
 // direction in a directed problem. Without depots nothing may be passed twice.
 func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 	g := p.Graph
-	var bad problems
+	var bad Errors
 	depot := make([]bool, g.NumNodes())
 	for _, d := range p.Depots {
 		depot[d] = true
@@ -137,21 +114,21 @@ func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 	times := make([]int, 2*g.NumLinks())
 	for k, w := range walks {
 		if len(w) == 0 {
-			bad.add("probe %d passes no link", k+1)
+			bad.Add("probe %d passes no link", k+1)
 			continue
 		}
 		if p.MaxHops > 0 && len(w) > p.MaxHops {
-			bad.add("probe %d has %d hops, at most %d are allowed", k+1, len(w), p.MaxHops)
+			bad.Add("probe %d has %d hops, at most %d are allowed", k+1, len(w), p.MaxHops)
 		}
 		for s, i := range w {
 			if int(i) >= g.NumInterfaces() || i < 0 || g.Link(int(i)) < 0 {
 				return nil, fmt.Errorf("probe %d: hop %d leaves by interface %d, which leads nowhere", k+1, s+1, i)
 			}
 			if s > 0 && g.Neighbor(int(w[s-1])) != g.Node(int(i)) {
-				bad.add("probe %d: hop %d leaves %q, but the probe is at %q", k+1, s+1, g.NodeName(g.Node(int(i))), g.NodeName(g.Neighbor(int(w[s-1]))))
+				bad.Add("probe %d: hop %d leaves %q, but the probe is at %q", k+1, s+1, g.NodeName(g.Node(int(i))), g.NodeName(g.Neighbor(int(w[s-1]))))
 			}
 			if !p.Usable(int(i)) {
-				bad.add("probe %d: hop %d leaves by port %d of %q, which must not be used", k+1, s+1, g.Port(int(i)), g.NodeName(g.Node(int(i))))
+				bad.Add("probe %d: hop %d leaves by port %d of %q, which must not be used", k+1, s+1, g.Port(int(i)), g.NodeName(g.Node(int(i))))
 			}
 			times[p.item(int(i))]++
 		}
@@ -160,7 +137,7 @@ func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 		}
 		for _, n := range [...]int{g.Node(int(w[0])), g.Neighbor(int(w[len(w)-1]))} {
 			if !depot[n] {
-				bad.add("probe %d ends at %q, which is no depot", k+1, g.NodeName(n))
+				bad.Add("probe %d ends at %q, which is no depot", k+1, g.NodeName(n))
 			}
 		}
 	}
@@ -170,13 +147,13 @@ func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 		for side, wanted := range [...]bool{first, second && p.Directed} {
 			switch n := times[2*l+side]; {
 			case n > 1 && p.Depots == nil:
-				bad.add("link %s is passed %d times", g.LinkName(l), n)
+				bad.Add("link %s is passed %d times", g.LinkName(l), n)
 			case n == 0 && wanted:
 				missing = append(missing, [...]int{x, y}[side])
 			}
 		}
 	}
-	return missing, bad.join()
+	return missing, bad.Join()
 }
 
 // checkSecond says in what the second cover is none, or which link both covers pass in one direction only. What the first
@@ -215,7 +192,7 @@ func checkSecond(p *CoverProblem, walks, second []Walk, out []int) error {
 func checkCoverStats(p *CoverProblem, plan *CoverPlan, walks, second []Walk) error {
 	want, got := p.stats(walks, second), plan.Stats
 	want.Stats = got.Stats
-	if near(want.Mean, got.Mean) {
+	if Near(want.Mean, got.Mean) {
 		want.Mean = got.Mean
 	}
 	if math.Abs(want.Variance-got.Variance) <= 1e-6*(1+want.Variance) {

@@ -53,7 +53,7 @@ func (n *DeliveryNode) UnmarshalJSON(b []byte) error {
 	type plain DeliveryNode
 	v := plain{Up: 1}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return elementOf(err, "node %q", v.ID)
+		return InElement(err, "node %q", v.ID)
 	}
 	*n = DeliveryNode(v)
 	return nil
@@ -64,7 +64,7 @@ func (l *DeliveryLink) UnmarshalJSON(b []byte) error {
 	type plain DeliveryLink
 	v := plain{Up: 1}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return elementOf(err, "link %q %q", v.A, v.B)
+		return InElement(err, "link %q %q", v.A, v.B)
 	}
 	*l = DeliveryLink(v)
 	return nil
@@ -127,7 +127,7 @@ func (l *DeliveryLink) Residual() float64 { return max(0, l.Capacity-l.Load) }
 // ReadDeliveryProblem reads and validates a problem in JSON.
 func ReadDeliveryProblem(r io.Reader) (*DeliveryProblem, error) {
 	p := new(DeliveryProblem)
-	if err := readJSON(r, p); err != nil {
+	if err := ReadJSON(r, p); err != nil {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil {
@@ -138,13 +138,13 @@ func ReadDeliveryProblem(r io.Reader) (*DeliveryProblem, error) {
 
 // Validate says what is wrong with the problem itself.
 func (p *DeliveryProblem) Validate() error {
-	var bad problems
+	var bad Errors
 	if len(p.Nodes) == 0 {
 		return errors.New("delivery: there are no nodes")
 	}
 	number := func(what, name, key string, x, lo, hi float64) {
 		if !(x >= lo && x <= hi) {
-			bad.add("delivery: %s has %s %v, outside %g to %g", what+name, key, x, lo, hi)
+			bad.Add("delivery: %s has %s %v, outside %g to %g", what+name, key, x, lo, hi)
 		}
 	}
 	kinds := map[NodeKind]int{}
@@ -153,9 +153,9 @@ func (p *DeliveryProblem) Validate() error {
 		n := &p.Nodes[i]
 		switch {
 		case n.ID == "":
-			bad.add("delivery: node %d has no id", i)
+			bad.Add("delivery: node %d has no id", i)
 		case nodes[n.ID]:
-			bad.add("delivery: node %s is there twice", n.ID)
+			bad.Add("delivery: node %s is there twice", n.ID)
 		}
 		nodes[n.ID] = true
 		kinds[n.Kind]++
@@ -169,14 +169,14 @@ func (p *DeliveryProblem) Validate() error {
 			number(string(n.Kind)+" ", n.ID, "load_gbps", n.Load, 0, maxRate)
 			number(string(n.Kind)+" ", n.ID, "up", n.Up, 0, 1)
 		default:
-			bad.add("delivery: node %s is a %q, which is none of point, server and switch", n.ID, n.Kind)
+			bad.Add("delivery: node %s is a %q, which is none of point, server and switch", n.ID, n.Kind)
 		}
 	}
 	if kinds[PointNode] == 0 {
-		bad.add("delivery: no node is a point")
+		bad.Add("delivery: no node is a point")
 	}
 	if kinds[ServerNode] == 0 {
-		bad.add("delivery: no node is a server")
+		bad.Add("delivery: no node is a server")
 	}
 	links := make(map[[2]string]bool, len(p.Links))
 	for i := range p.Links {
@@ -184,14 +184,14 @@ func (p *DeliveryProblem) Validate() error {
 		name := l.A + " " + l.B
 		for _, end := range []string{l.A, l.B} {
 			if !nodes[end] {
-				bad.add("delivery: link %s ends at node %q, which is not there", name, end)
+				bad.Add("delivery: link %s ends at node %q, which is not there", name, end)
 			}
 		}
 		switch {
 		case l.A == l.B:
-			bad.add("delivery: link %s joins a node with itself", name)
+			bad.Add("delivery: link %s joins a node with itself", name)
 		case links[linkKey(l.A, l.B)]:
-			bad.add("delivery: link %s is there twice: paths are told by their nodes", name)
+			bad.Add("delivery: link %s is there twice: paths are told by their nodes", name)
 		}
 		links[linkKey(l.A, l.B)] = true
 		number("link ", name, "latency_ms", l.Latency, 0, maxLatency)
@@ -202,12 +202,12 @@ func (p *DeliveryProblem) Validate() error {
 	switch p.Test() {
 	case LossPath, LossJoint, LossExact, LossChernoff:
 	default:
-		bad.add("delivery: loss test %q is none of path, joint, exact and chernoff", p.LossTest)
+		bad.Add("delivery: loss test %q is none of path, joint, exact and chernoff", p.LossTest)
 	}
 	if p.Reserve != 0 && !(p.Reserve >= 1 && p.Reserve <= 16) {
-		bad.add("delivery: reserve %v is outside 1 to 16", p.Reserve)
+		bad.Add("delivery: reserve %v is outside 1 to 16", p.Reserve)
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 const (

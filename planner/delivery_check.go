@@ -39,22 +39,22 @@ func CheckDelivery(p *DeliveryProblem, plan *DeliveryPlan) error {
 			served++
 			c.point(n, byPoint[n.ID])
 		} else if !slices.ContainsFunc(plan.Unserved, func(u Unserved) bool { return u.Point == n.ID && u.Constraint != "" }) {
-			c.bad.add("point %s is not served, and the plan does not say why", n.ID)
+			c.bad.Add("point %s is not served, and the plan does not say why", n.ID)
 		}
 	}
 	s := &plan.Stats
 	if plan.Partial != (served < points) || len(plan.Unserved) != points-served {
-		c.bad.add("%d of %d points are served; the plan says partial %v and names %d", served, points, plan.Partial, len(plan.Unserved))
+		c.bad.Add("%d of %d points are served; the plan says partial %v and names %d", served, points, plan.Partial, len(plan.Unserved))
 	}
 	if s.Served != served || s.Points != points || s.Servers != len(servers) || s.Links != len(plan.AddedLinks) || s.Objective != float64(len(servers)) {
-		c.bad.add("%d of %d points, %d servers and %d links; the statistics say %d of %d, %d and %d", served, points, len(servers), len(plan.AddedLinks), s.Served, s.Points, s.Servers, s.Links)
+		c.bad.Add("%d of %d points, %d servers and %d links; the statistics say %d of %d, %d and %d", served, points, len(servers), len(plan.AddedLinks), s.Served, s.Points, s.Servers, s.Links)
 	}
 	if s.LinkBound > s.Links || s.Optimal && s.LinkBound != s.Links {
-		c.bad.add("%d links, at least %d, called optimal: %v", s.Links, s.LinkBound, s.Optimal)
+		c.bad.Add("%d links, at least %d, called optimal: %v", s.Links, s.LinkBound, s.Optimal)
 	}
-	checkBound(&c.bad, &s.Stats)
+	s.CheckBound(&c.bad)
 	c.reporting(plan.Switches, byPoint)
-	return c.bad.join()
+	return c.bad.Join()
 }
 
 type deliveryCheck struct {
@@ -62,7 +62,7 @@ type deliveryCheck struct {
 	nodes map[string]*DeliveryNode
 	links map[[2]string]*DeliveryLink
 	load  map[[2]string]float64 // by link; nodes are alone with an empty second name
-	bad   problems
+	bad   Errors
 }
 
 const (
@@ -76,9 +76,9 @@ func (c *deliveryCheck) addLinks(added []AddedLink) {
 		a, b := c.nodes[l.A], c.nodes[l.B]
 		switch key := linkKey(l.A, l.B); {
 		case a == nil || b == nil || a == b || a.Kind != PointNode && b.Kind != PointNode:
-			c.bad.add("added link %s %s does not join a point with another node", l.A, l.B)
+			c.bad.Add("added link %s %s does not join a point with another node", l.A, l.B)
 		case c.links[key] != nil:
-			c.bad.add("added link %s %s is there already", l.A, l.B)
+			c.bad.Add("added link %s %s is there already", l.A, l.B)
 		default:
 			c.links[key] = &DeliveryLink{A: l.A, B: l.B, Latency: AddedLatency, Capacity: AddedCapacity, Up: AddedUp}
 		}
@@ -93,25 +93,25 @@ func (c *deliveryCheck) path(d Delivery) bool {
 	point, server := c.nodes[d.Point], c.nodes[d.Server]
 	name := fmt.Sprintf("point %s, server %s", d.Point, d.Server)
 	if point == nil || server == nil || point.Kind != PointNode || server.Kind != ServerNode || len(d.Path) < 2 || d.Path[0] != d.Point || d.Path[len(d.Path)-1] != d.Server {
-		c.bad.add("%s: the path does not lead from a point to a server", name)
+		c.bad.Add("%s: the path does not lead from a point to a server", name)
 		return false
 	}
 	if !(d.Rate > 0) || math.IsInf(d.Rate, 0) {
-		c.bad.add("%s: the rate is %v", name, d.Rate)
+		c.bad.Add("%s: the rate is %v", name, d.Rate)
 		return false
 	}
 	latency, up, seen := 0.0, 1.0, map[string]bool{}
 	for i, id := range d.Path {
 		n := c.nodes[id]
 		if n == nil || seen[id] {
-			c.bad.add("%s: node %s of the path is not there, or a second time", name, id)
+			c.bad.Add("%s: node %s of the path is not there, or a second time", name, id)
 			return false
 		}
 		seen[id] = true
 		if i > 0 {
 			l := c.links[linkKey(d.Path[i-1], id)]
 			if l == nil {
-				c.bad.add("%s: there is no link %s %s", name, d.Path[i-1], id)
+				c.bad.Add("%s: there is no link %s %s", name, d.Path[i-1], id)
 				return false
 			}
 			latency += l.Latency
@@ -120,7 +120,7 @@ func (c *deliveryCheck) path(d Delivery) bool {
 		}
 		if i > 0 && i < len(d.Path)-1 {
 			if n.Kind != SwitchNode && !c.p.TransitAll {
-				c.bad.add("%s: %s is a %s and does not forward", name, id, n.Kind)
+				c.bad.Add("%s: %s is a %s and does not forward", name, id, n.Kind)
 				return false
 			}
 			latency += SwitchLatency
@@ -132,10 +132,10 @@ func (c *deliveryCheck) path(d Delivery) bool {
 	}
 	c.load[[2]string{d.Server}] += d.Rate
 	if latency > point.Deadline+latencyTolerance {
-		c.bad.add("%s: the path takes %.6g ms, the deadline is %.6g", name, latency, point.Deadline)
+		c.bad.Add("%s: the path takes %.6g ms, the deadline is %.6g", name, latency, point.Deadline)
 	}
 	if c.p.Test() == LossPath && up < 1-point.Loss-upTolerance {
-		c.bad.add("%s: the path works with a probability of %.6f, asked is %.6f", name, up, 1-point.Loss)
+		c.bad.Add("%s: the path works with a probability of %.6f, asked is %.6f", name, up, 1-point.Loss)
 	}
 	return true
 }
@@ -145,12 +145,12 @@ func (c *deliveryCheck) loads() {
 	for i := range c.p.Nodes {
 		n := &c.p.Nodes[i]
 		if load := c.load[[2]string{n.ID}]; n.Kind != PointNode && load > n.Residual()+rateTolerance {
-			c.bad.add("%s %s gets %.6f Gbit/s, free are %.6f", n.Kind, n.ID, load, n.Residual())
+			c.bad.Add("%s %s gets %.6f Gbit/s, free are %.6f", n.Kind, n.ID, load, n.Residual())
 		}
 	}
 	for key, l := range c.links {
 		if load := c.load[key]; load > l.Residual()+rateTolerance {
-			c.bad.add("link %s %s gets %.6f Gbit/s, free are %.6f", l.A, l.B, load, l.Residual())
+			c.bad.Add("link %s %s gets %.6f Gbit/s, free are %.6f", l.A, l.B, load, l.Residual())
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (c *deliveryCheck) point(n *DeliveryNode, paths []Delivery) {
 		sum += d.Rate
 	}
 	if want := c.p.Reserved(n.Rate); math.Abs(sum-want) > rateTolerance {
-		c.bad.add("point %s gets %.6f Gbit/s, not %.6f", n.ID, sum, want)
+		c.bad.Add("point %s gets %.6f Gbit/s, not %.6f", n.ID, sum, want)
 	}
 	switch c.p.Test() {
 	case LossJoint:
@@ -171,13 +171,13 @@ func (c *deliveryCheck) point(n *DeliveryNode, paths []Delivery) {
 			up *= x.up
 		}
 		if up < 1-n.Loss-upTolerance {
-			c.bad.add("point %s: all its paths work with a probability of %.6f, asked is %.6f", n.ID, up, 1-n.Loss)
+			c.bad.Add("point %s: all its paths work with a probability of %.6f, asked is %.6f", n.ID, up, 1-n.Loss)
 		}
 	case LossExact:
 		if len(paths) > countedPaths {
-			c.bad.add("point %s: %d paths are more than the %d whose states are counted", n.ID, len(paths), countedPaths)
+			c.bad.Add("point %s: %d paths are more than the %d whose states are counted", n.ID, len(paths), countedPaths)
 		} else if loss := c.lossOf(n.Rate, paths); loss > n.Loss+upTolerance {
-			c.bad.add("point %s: less than its rate arrives with a probability of %.6f, tolerated is %.6f", n.ID, loss, n.Loss)
+			c.bad.Add("point %s: less than its rate arrives with a probability of %.6f, tolerated is %.6f", n.ID, loss, n.Loss)
 		}
 	case LossChernoff:
 		mu, top, shared := 0.0, 0.0, false
@@ -193,7 +193,7 @@ func (c *deliveryCheck) point(n *DeliveryNode, paths []Delivery) {
 			shared = shared || len(x.users) > 1
 		}
 		if loss := math.Exp(-mu / (2 * top) * (1 - n.Rate/mu) * (1 - n.Rate/mu)); mu <= n.Rate || shared || loss > n.Loss+upTolerance {
-			c.bad.add("point %s: the bound of its loss is %.6f (expected %.6f Gbit/s, elements shared: %v), tolerated is %.6f", n.ID, loss, mu, shared, n.Loss)
+			c.bad.Add("point %s: the bound of its loss is %.6f (expected %.6f Gbit/s, elements shared: %v), tolerated is %.6f", n.ID, loss, mu, shared, n.Loss)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Delivery) float64 {
 // reporting compares the configuration of points with the assignment.
 func (c *deliveryCheck) reporting(list []Reporting, byPoint map[string][]Delivery) {
 	if len(list) != len(byPoint) {
-		c.bad.add("%d points are configured, %d are served", len(list), len(byPoint))
+		c.bad.Add("%d points are configured, %d are served", len(list), len(byPoint))
 	}
 	for _, r := range list {
 		share := 0.0
@@ -286,12 +286,12 @@ func (c *deliveryCheck) reporting(list []Reporting, byPoint map[string][]Deliver
 					next = next || d.Path[1] == k.NextHop
 				}
 			}
-			if !near(rate, k.Rate) || !next {
-				c.bad.add("%s reports %.6f Gbit/s to %s by %s, the assignment has %.6f", r.Switch, k.Rate, k.Collector, k.NextHop, rate)
+			if !Near(rate, k.Rate) || !next {
+				c.bad.Add("%s reports %.6f Gbit/s to %s by %s, the assignment has %.6f", r.Switch, k.Rate, k.Collector, k.NextHop, rate)
 			}
 		}
-		if !near(share, 1) {
-			c.bad.add("%s reports a share of %v in all", r.Switch, share)
+		if !Near(share, 1) {
+			c.bad.Add("%s reports a share of %v in all", r.Switch, share)
 		}
 	}
 }

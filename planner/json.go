@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readJSON reads one JSON value and nothing after it. Errors say at which byte, and of which element where v knows.
-func readJSON(r io.Reader, v any) error {
+// ReadJSON reads one JSON value and nothing after it. Errors say at which byte, and of which element where v knows.
+func ReadJSON(r io.Reader, v any) error {
 	in := &counter{r: r}
 	d := json.NewDecoder(in)
 	if err := d.Decode(v); err != nil {
@@ -56,8 +56,8 @@ type elementError struct{ element, detail string }
 
 func (e *elementError) Error() string { return e.element + ": " + e.detail }
 
-// elementOf names the element in which a value has the wrong kind.
-func elementOf(err error, format string, args ...any) error {
+// InElement names the element in which a value has the wrong kind.
+func InElement(err error, format string, args ...any) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &elementError{fmt.Sprintf(format, args...), wrongType(t)}
 	}

@@ -53,18 +53,18 @@ func (p *OrchestrateProblem) Copies() int { return max(p.Redundancy, 1) }
 
 // Validate says what is wrong with the problem itself. Whether it has a solution is another question; see Servable.
 func (p *OrchestrateProblem) Validate() error {
-	var bad problems
+	var bad Errors
 	if p.Objective != Concentrate && p.Objective != Balance {
-		bad.add("objective %q is neither %s nor %s", p.Objective, Concentrate, Balance)
+		bad.Add("objective %q is neither %s nor %s", p.Objective, Concentrate, Balance)
 	}
 	if p.Redundancy < 0 || p.Redundancy > MaxRedundancy {
-		bad.add("redundancy %d is outside 0..%d", p.Redundancy, MaxRedundancy)
+		bad.Add("redundancy %d is outside 0..%d", p.Redundancy, MaxRedundancy)
 	}
 	if len(p.Interfaces) == 0 {
-		bad.add("no interfaces")
+		bad.Add("no interfaces")
 	}
 	if len(p.Flows) == 0 {
-		bad.add("no flows")
+		bad.Add("no flows")
 	}
 	if len(p.Interfaces) > math.MaxInt32 || len(p.Flows) > math.MaxInt32 {
 		return fmt.Errorf("%d interfaces and %d flows are too many", len(p.Interfaces), len(p.Flows))
@@ -73,13 +73,13 @@ func (p *OrchestrateProblem) Validate() error {
 	var sum int64
 	for k, i := range p.Interfaces {
 		if first, twice := ids[i.ID]; twice {
-			bad.add("interface %q is listed twice, at %d and %d", i.ID, first+1, k+1)
+			bad.Add("interface %q is listed twice, at %d and %d", i.ID, first+1, k+1)
 		}
 		ids[i.ID] = k
 		if i.Demand < 1 || i.Demand > maxItems {
-			bad.add("interface %q: demand %d is outside 1..%d", i.ID, i.Demand, int64(maxItems))
+			bad.Add("interface %q: demand %d is outside 1..%d", i.ID, i.Demand, int64(maxItems))
 		} else if sum = min(sum+i.Demand, maxItems+1); sum > maxItems {
-			bad.add("interface %q: the demands up to here are more than %d", i.ID, int64(maxItems))
+			bad.Add("interface %q: the demands up to here are more than %d", i.ID, int64(maxItems))
 			break
 		}
 	}
@@ -87,27 +87,27 @@ func (p *OrchestrateProblem) Validate() error {
 	seen := make([]int32, len(p.Interfaces))
 	for k, f := range p.Flows {
 		if first, twice := ids[f.ID]; twice {
-			bad.add("flow %q is listed twice, at %d and %d", f.ID, first+1, k+1)
+			bad.Add("flow %q is listed twice, at %d and %d", f.ID, first+1, k+1)
 		}
 		ids[f.ID] = k
 		if f.Capacity < 0 || f.Capacity > maxItems {
-			bad.add("flow %q: capacity %d is outside 0..%d", f.ID, f.Capacity, int64(maxItems))
+			bad.Add("flow %q: capacity %d is outside 0..%d", f.ID, f.Capacity, int64(maxItems))
 		}
 		if !(f.Rate >= 0) || math.IsInf(f.Rate, 0) {
-			bad.add("flow %q: a rate of %v packets a second", f.ID, f.Rate)
+			bad.Add("flow %q: a rate of %v packets a second", f.ID, f.Rate)
 		}
 		for _, i := range f.Interfaces {
 			switch {
 			case i < 0 || int(i) >= len(p.Interfaces):
-				bad.add("flow %q: interface %d is none of the %d", f.ID, i, len(p.Interfaces))
+				bad.Add("flow %q: interface %d is none of the %d", f.ID, i, len(p.Interfaces))
 			case seen[i] == int32(k)+1:
-				bad.add("flow %q: passes interface %q twice", f.ID, p.Interfaces[i].ID)
+				bad.Add("flow %q: passes interface %q twice", f.ID, p.Interfaces[i].ID)
 			default:
 				seen[i] = int32(k) + 1
 			}
 		}
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 // Unservable is an interface that no plan can serve, whatever the others get.
@@ -169,56 +169,56 @@ func ReadOrchestrate(r io.Reader, objective string) (*OrchestrateProblem, error)
 			Interfaces []string  `json:"interfaces"`
 		} `json:"flows"`
 	}
-	if err := readJSON(r, &raw); err != nil {
+	if err := ReadJSON(r, &raw); err != nil {
 		return nil, err
 	}
 	p := &OrchestrateProblem{Objective: objective}
 	p.Interfaces = make([]OrchestrateInterface, len(raw.Interfaces))
 	p.Flows = make([]OrchestrateFlow, len(raw.Flows))
-	var bad problems
+	var bad Errors
 	index := make(map[string]int32, len(raw.Interfaces))
 	for k, i := range raw.Interfaces {
 		if i.ID == nil {
-			bad.add("interface %d of the list: no id", k+1)
+			bad.Add("interface %d of the list: no id", k+1)
 			continue
 		}
 		if _, twice := index[*i.ID]; twice {
-			bad.add("interface %q is listed twice", *i.ID)
+			bad.Add("interface %q is listed twice", *i.ID)
 		}
 		index[*i.ID] = int32(k)
 		p.Interfaces[k].ID = *i.ID
 		var err error
 		if p.Interfaces[k].Demand, err = items(i.Demand); err != nil {
-			bad.add("interface %q: demand: %w", *i.ID, err)
+			bad.Add("interface %q: demand: %w", *i.ID, err)
 		}
 	}
 	for k, f := range raw.Flows {
 		if f.ID == nil {
-			bad.add("flow %d of the list: no id", k+1)
+			bad.Add("flow %d of the list: no id", k+1)
 			continue
 		}
 		out := &p.Flows[k]
 		out.ID = *f.ID
 		var err error
 		if out.Capacity, err = items(f.Capacity); err != nil {
-			bad.add("flow %q: capacity: %w", *f.ID, err)
+			bad.Add("flow %q: capacity: %w", *f.ID, err)
 		}
 		if f.Rate != nil {
 			if out.Rate, err = strconv.ParseFloat(string(*f.Rate), 64); err != nil {
-				bad.add("flow %q: rate: %s is not a number", *f.ID, *f.Rate)
+				bad.Add("flow %q: rate: %s is not a number", *f.ID, *f.Rate)
 			}
 		}
 		out.Interfaces = make([]int32, 0, len(f.Interfaces))
 		for _, id := range f.Interfaces {
 			i, ok := index[id]
 			if !ok {
-				bad.add("flow %q: passes interface %q, which is not listed", *f.ID, id)
+				bad.Add("flow %q: passes interface %q, which is not listed", *f.ID, id)
 				continue
 			}
 			out.Interfaces = append(out.Interfaces, i)
 		}
 	}
-	if err := bad.join(); err != nil {
+	if err := bad.Join(); err != nil {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil {

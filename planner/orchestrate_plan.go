@@ -168,9 +168,9 @@ func CheckOrchestrate(p *OrchestrateProblem, plan *OrchestratePlan) error {
 	if plan.Objective != p.Objective || plan.Split != p.Split || max(plan.Redundancy, 1) != p.Copies() {
 		return fmt.Errorf("the plan is for %s, redundancy %d, split %t", plan.Objective, max(plan.Redundancy, 1), plan.Split)
 	}
-	var bad problems
+	var bad Errors
 	shares := readShares(p, plan, &bad)
-	if err := bad.join(); err != nil {
+	if err := bad.Join(); err != nil {
 		return err
 	}
 	load, got := make([]int64, len(p.Flows)), make([]int64, len(p.Interfaces))
@@ -180,33 +180,33 @@ func CheckOrchestrate(p *OrchestrateProblem, plan *OrchestratePlan) error {
 	}
 	for k, f := range p.Flows {
 		if load[k] > f.Capacity {
-			bad.add("flow %q carries %d items, its capacity is %d", f.ID, load[k], f.Capacity)
+			bad.Add("flow %q carries %d items, its capacity is %d", f.ID, load[k], f.Capacity)
 		}
 	}
 	short := 0
 	for k, i := range p.Interfaces {
 		want := i.Demand * int64(p.Copies())
 		if got[k] > want {
-			bad.add("interface %q: %d of %d items are carried", i.ID, got[k], want)
+			bad.Add("interface %q: %d of %d items are carried", i.ID, got[k], want)
 		}
 		if got[k] < want {
 			short++
 			if !plan.Partial {
-				bad.add("interface %q: %d of %d items are carried", i.ID, got[k], want)
+				bad.Add("interface %q: %d of %d items are carried", i.ID, got[k], want)
 			}
 		}
 	}
 	if plan.Partial != (short > 0) || len(plan.Unserved) != short {
-		bad.add("partial: %t with %d named, %d interfaces are not served whole", plan.Partial, len(plan.Unserved), short)
+		bad.Add("partial: %t with %d named, %d interfaces are not served whole", plan.Partial, len(plan.Unserved), short)
 	}
 	if err := checkOrchestrateStats(p, plan, shares); err != nil {
-		bad.add("%w", err)
+		bad.Add("%w", err)
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 // readShares finds what the names of a plan stand for.
-func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []Share {
+func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *Errors) []Share {
 	iface, flow := make(map[string]int32, len(p.Interfaces)), make(map[string]int32, len(p.Flows))
 	for k, i := range p.Interfaces {
 		iface[i.ID] = int32(k)
@@ -220,12 +220,12 @@ func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []S
 	add := func(id, on string, items int64) {
 		i, ok := iface[id]
 		if !ok {
-			bad.add("no interface %q", id)
+			bad.Add("no interface %q", id)
 			return
 		}
 		f, ok := flow[on]
 		if !ok {
-			bad.add("interface %q: no flow %q", id, on)
+			bad.Add("interface %q: no flow %q", id, on)
 			return
 		}
 		if items == 0 {
@@ -233,11 +233,11 @@ func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []S
 		}
 		switch _, twice := passes[pair{i, f}]; {
 		case twice:
-			bad.add("interface %q has two shares on flow %q", id, on)
+			bad.Add("interface %q has two shares on flow %q", id, on)
 		case items < 0 || items > p.Interfaces[i].Demand:
-			bad.add("interface %q: %d items on flow %q, its demand is %d", id, items, on, p.Interfaces[i].Demand)
+			bad.Add("interface %q: %d items on flow %q, its demand is %d", id, items, on, p.Interfaces[i].Demand)
 		case !p.Split && items != p.Interfaces[i].Demand:
-			bad.add("interface %q: %d of %d items on flow %q, but demands are not to be split", id, items, p.Interfaces[i].Demand, on)
+			bad.Add("interface %q: %d of %d items on flow %q, but demands are not to be split", id, items, p.Interfaces[i].Demand, on)
 		}
 		passes[pair{i, f}] = false
 		shares = append(shares, Share{i, f, items})
@@ -247,11 +247,11 @@ func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []S
 	}
 	for _, s := range plan.Shares {
 		if s.Items <= 0 {
-			bad.add("interface %q: %d items on flow %q", s.Interface, s.Items, s.Flow)
+			bad.Add("interface %q: %d items on flow %q", s.Interface, s.Items, s.Flow)
 			continue
 		}
 		if _, twice := plan.Assignment[s.Interface]; twice {
-			bad.add("interface %q has an assignment and shares", s.Interface)
+			bad.Add("interface %q has an assignment and shares", s.Interface)
 		}
 		add(s.Interface, s.Flow, s.Items)
 	}
@@ -264,7 +264,7 @@ func readShares(p *OrchestrateProblem, plan *OrchestratePlan, bad *problems) []S
 	}
 	for _, s := range shares {
 		if !passes[pair{s.Interface, s.Flow}] {
-			bad.add("flow %q does not pass interface %q", p.Flows[s.Flow].ID, p.Interfaces[s.Interface].ID)
+			bad.Add("flow %q does not pass interface %q", p.Flows[s.Flow].ID, p.Interfaces[s.Interface].ID)
 		}
 	}
 	return shares

@@ -19,3 +19,14 @@ type Stats struct {
 	Optimal    bool    `json:"optimal"`
 	Seconds    float64 `json:"seconds"` // time taken, filled in by who has a clock
 }
+
+// CheckBound adds to bad what cannot be true of an objective that is to be small: a bound above it, or optimality that
+// the bound does not prove.
+func (s *Stats) CheckBound(bad *Errors) {
+	if s.LowerBound > s.Objective && !Near(s.LowerBound, s.Objective) {
+		bad.Add("the lower bound %v is above the objective %v", s.LowerBound, s.Objective)
+	}
+	if s.Optimal && !Near(s.LowerBound, s.Objective) {
+		bad.Add("called optimal with objective %v and lower bound %v", s.Objective, s.LowerBound)
+	}
+}

@@ -196,37 +196,37 @@ func strict(b []byte, v any) error {
 // Validate says what is wrong with the problem itself. That queries do not fit into the bits together, or not as often
 // as they want, is not among it: such a problem has a partial plan.
 func (p *QueryProblem) Validate() error {
-	var bad problems
+	var bad Errors
 	if p.Bits < 1 || p.Bits > maxQueryBits {
-		bad.add("queries: a budget of %d bits: want 1 to %d", p.Bits, maxQueryBits)
+		bad.Add("queries: a budget of %d bits: want 1 to %d", p.Bits, maxQueryBits)
 	}
 	if !slices.Contains(queryHashes, p.Hash) {
-		bad.add("queries: hash %q: want mix or crc", p.Hash)
+		bad.Add("queries: hash %q: want mix or crc", p.Hash)
 	}
 	switch {
 	case len(p.Queries) == 0:
-		bad.add("queries: there are none")
+		bad.Add("queries: there are none")
 	case len(p.Queries) > MaxQueries:
-		bad.add("queries: there are %d, more than %d", len(p.Queries), MaxQueries)
+		bad.Add("queries: there are %d, more than %d", len(p.Queries), MaxQueries)
 	}
 	names := map[string]bool{}
 	for i := range p.Queries {
 		q := &p.Queries[i]
 		if q.Name == "" {
-			bad.add("query %d has no name", i)
+			bad.Add("query %d has no name", i)
 			continue
 		}
 		if names[q.Name] {
-			bad.add("query %q is there twice", q.Name)
+			bad.Add("query %q is there twice", q.Name)
 		}
 		names[q.Name] = true
 		q.validate(&bad)
 	}
-	return bad.join()
+	return bad.Join()
 }
 
-func (q *Query) validate(bad *problems) {
-	say := func(format string, args ...any) { bad.add("query %q: "+format, append([]any{q.Name}, args...)...) }
+func (q *Query) validate(bad *Errors) {
+	say := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
 	if !slices.Contains(queryAggregations, q.Aggregation) {
 		say("aggregation %q: want one of %s", q.Aggregation, strings.Join(queryAggregations, ", "))
 	}

@@ -15,18 +15,18 @@ func CheckQueries(p *QueryProblem, plan *QueryPlan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	var bad problems
+	var bad Errors
 	if plan.Bits != p.Bits || plan.Seed != p.Seed || p.Epoch != 0 && plan.Epoch != p.Epoch || plan.Hash != hashName(p.Hash) {
-		bad.add("bits, epoch, hash or seed are not those of the problem")
+		bad.Add("bits, epoch, hash or seed are not those of the problem")
 	}
 	if plan.Partial != (len(plan.LeftOut) > 0 || plan.Held != 0) || !(plan.Held >= 0 && plan.Held < 1) {
-		bad.add("the plan says partial %v, leaves out %d queries and holds %v of frequencies", plan.Partial, len(plan.LeftOut), plan.Held)
+		bad.Add("the plan says partial %v, leaves out %d queries and holds %v of frequencies", plan.Partial, len(plan.LeftOut), plan.Held)
 	}
 	planned := map[string]*PlannedQuery{}
 	for i := range plan.Queries {
 		q := &plan.Queries[i]
 		if planned[q.Name] != nil {
-			bad.add("query %q is planned twice", q.Name)
+			bad.Add("query %q is planned twice", q.Name)
 		}
 		planned[q.Name] = q
 	}
@@ -34,11 +34,11 @@ func CheckQueries(p *QueryProblem, plan *QueryPlan) error {
 	for _, l := range plan.LeftOut {
 		i := slices.IndexFunc(p.Queries, func(q Query) bool { return q.Name == l.Name })
 		if i < 0 || planned[l.Name] != nil {
-			bad.add("query %q is left out, but planned or not there", l.Name)
+			bad.Add("query %q is left out, but planned or not there", l.Name)
 		}
 	}
 	if len(plan.Queries)+len(plan.LeftOut) != len(p.Queries) {
-		bad.add("%d queries are planned and %d left out, of %d", len(plan.Queries), len(plan.LeftOut), len(p.Queries))
+		bad.Add("%d queries are planned and %d left out, of %d", len(plan.Queries), len(plan.LeftOut), len(p.Queries))
 	}
 	objective := 0.0
 	for i := range p.Queries {
@@ -51,19 +51,19 @@ func CheckQueries(p *QueryProblem, plan *QueryPlan) error {
 		}
 	}
 	s := &plan.Stats
-	if !near(s.Objective, objective) || s.Queries != len(plan.Queries) || s.Sets != len(plan.Sets) {
-		bad.add("objective %v of %d queries in %d sets, the plan says %v, %d and %d", objective, len(plan.Queries), len(plan.Sets), s.Objective, s.Queries, s.Sets)
+	if !Near(s.Objective, objective) || s.Queries != len(plan.Queries) || s.Sets != len(plan.Sets) {
+		bad.Add("objective %v of %d queries in %d sets, the plan says %v, %d and %d", objective, len(plan.Queries), len(plan.Sets), s.Objective, s.Queries, s.Sets)
 	}
-	if w := planned[s.Worst]; len(plan.Queries) > 0 && (w == nil || !near(w.Ratio, objective)) {
-		bad.add("query %q is not the worst", s.Worst)
+	if w := planned[s.Worst]; len(plan.Queries) > 0 && (w == nil || !Near(w.Ratio, objective)) {
+		bad.Add("query %q is not the worst", s.Worst)
 	}
-	checkBound(&bad, &s.Stats)
+	s.CheckBound(&bad)
 	if bound := plan.priceBound(); s.Optimal && bound < s.Objective*(1-1e-6) {
-		bad.add("the prices prove %v for these widths, the plan has %v and is called optimal", bound, s.Objective)
+		bad.Add("the prices prove %v for these widths, the plan has %v and is called optimal", bound, s.Objective)
 	} else if bound > s.Objective*(1+1e-6) {
-		bad.add("the prices prove %v for these widths, but the plan has %v", bound, s.Objective)
+		bad.Add("the prices prove %v for these widths, but the plan has %v", bound, s.Objective)
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 // hashName is the hash of a problem that may name none.
@@ -75,48 +75,48 @@ func hashName(hash string) string {
 }
 
 // checkSets checks sets, and gives the share of packets of each query.
-func checkSets(bad *problems, plan *QueryPlan, planned map[string]*PlannedQuery) map[string]float64 {
+func checkSets(bad *Errors, plan *QueryPlan, planned map[string]*PlannedQuery) map[string]float64 {
 	share := map[string]float64{}
 	sum, next := 0.0, uint64(0)
 	for n, set := range plan.Sets {
 		if !(set.Share > 0 && set.Share <= 1+1e-9) {
-			bad.add("set %d has a share of %v", n, set.Share)
+			bad.Add("set %d has a share of %v", n, set.Share)
 		}
 		sum += set.Share
 		if uint64(set.First) != next || set.Last < set.First {
-			bad.add("set %d has hashes %#x to %#x, and those before end at %#x", n, set.First, set.Last, next)
+			bad.Add("set %d has hashes %#x to %#x, and those before end at %#x", n, set.First, set.Last, next)
 		}
 		next = uint64(set.Last) + 1
 		if hashes := float64(set.Last) - float64(set.First) + 1; math.Abs(hashes/(1<<32)-set.Share) > 1e-8 {
-			bad.add("set %d has a share of %v, and %v of the hashes", n, set.Share, hashes/(1<<32))
+			bad.Add("set %d has a share of %v, and %v of the hashes", n, set.Share, hashes/(1<<32))
 		}
 		var used uint64
 		for _, slot := range set.Slots {
 			q := planned[slot.Query]
 			if q == nil || slot.Bits != q.Total() || slot.Shift < 0 || slot.Bits < 1 || slot.Shift+slot.Bits > plan.Bits {
-				bad.add("set %d: query %q with %d bits from bit %d does not fit, or is not planned so", n, slot.Query, slot.Bits, slot.Shift)
+				bad.Add("set %d: query %q with %d bits from bit %d does not fit, or is not planned so", n, slot.Query, slot.Bits, slot.Shift)
 				continue
 			}
 			room := (uint64(1)<<slot.Bits - 1) << slot.Shift
 			if used&room != 0 {
-				bad.add("set %d: query %q overlaps another", n, slot.Query)
+				bad.Add("set %d: query %q overlaps another", n, slot.Query)
 			}
 			if slices.ContainsFunc(set.Slots, func(o QuerySlot) bool { return o.Query == slot.Query && o.Shift != slot.Shift }) {
-				bad.add("set %d: query %q is there twice", n, slot.Query)
+				bad.Add("set %d: query %q is there twice", n, slot.Query)
 			}
 			used |= room
 			share[slot.Query] += set.Share
 		}
 	}
-	if len(plan.Queries) > 0 && (next != 1<<32 || !near(sum, 1)) {
-		bad.add("the shares sum to %v, and hashes end at %#x", sum, next)
+	if len(plan.Queries) > 0 && (next != 1<<32 || !Near(sum, 1)) {
+		bad.Add("the shares sum to %v, and hashes end at %#x", sum, next)
 	}
 	return share
 }
 
 // checkQuery checks one query against what is asked of it.
-func checkQuery(bad *problems, plan *QueryPlan, q *Query, d *PlannedQuery, share float64) {
-	say := func(format string, args ...any) { bad.add("query %q: "+format, append([]any{q.Name}, args...)...) }
+func checkQuery(bad *Errors, plan *QueryPlan, q *Query, d *PlannedQuery, share float64) {
+	say := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
 	flow := q.Flow
 	if flow == "" {
 		flow = "5-tuple"
@@ -155,10 +155,10 @@ func checkQuery(bad *problems, plan *QueryPlan, q *Query, d *PlannedQuery, share
 	case q.Frequency > 0:
 		demand = WantFrequency
 	}
-	if d.Demand != demand || !near(d.Goal, goal) || !near(d.Alone, alone) || d.Frequency != float64(q.Frequency) {
+	if d.Demand != demand || !Near(d.Goal, goal) || !Near(d.Alone, alone) || d.Frequency != float64(q.Frequency) {
 		say("demand, goal, frequency or packets alone are not those of the problem")
 	}
-	if !near(d.Share, share) || !near(d.Packets, d.Carrying/share) || !near(d.Ratio, d.Packets/goal) {
+	if !Near(d.Share, share) || !Near(d.Packets, d.Carrying/share) || !Near(d.Ratio, d.Packets/goal) {
 		say("it is on a share of %v of all packets: the plan says %v, %v packets, %v of its goal", share, d.Share, d.Packets, d.Ratio)
 	}
 	if floor := d.floor(plan.Held); share < floor*(1-1e-9)-1e-9 {
