@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -105,12 +106,12 @@ func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error
 	c.links = g.NumLinks()
 	for plan := range 2 {
 		c.rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
-		p := &planner.CoverProblem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
-		made, err := cover.Plan(p, cover.Options{Seed: seed})
+		p := &cover.Problem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
+		made, err := solve.Plan(p, solve.Options{Seed: seed})
 		if err != nil {
 			return nil, err
 		}
-		walks, err := planner.CoverWalks(g, made.Probes)
+		walks, err := cover.Walks(g, made.Probes)
 		if err != nil {
 			return nil, err
 		}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -43,7 +43,7 @@ type coverRun struct {
 const repeats = 7
 
 // plan makes and checks a plan, and says how long it took at least and whether the limit ended it.
-func (r *coverRun) plan(p *planner.CoverProblem, o cover.Options) (plan *planner.CoverPlan, took time.Duration, stopped bool, err error) {
+func (r *coverRun) plan(p *cover.Problem, o solve.Options) (plan *cover.Plan, took time.Duration, stopped bool, err error) {
 	o.Seed = r.o.Seed
 	began := time.Now()
 	for k := range repeats {
@@ -52,7 +52,7 @@ func (r *coverRun) plan(p *planner.CoverProblem, o cover.Options) (plan *planner
 			stopped = stopped || r.ctx.Err() != nil || time.Since(start) > r.o.limit()
 			return stopped
 		}
-		if plan, err = cover.Plan(p, o); err != nil {
+		if plan, err = solve.Plan(p, o); err != nil {
 			return nil, 0, false, err
 		}
 		if d := time.Since(start); k == 0 || d < took {
@@ -62,7 +62,7 @@ func (r *coverRun) plan(p *planner.CoverProblem, o cover.Options) (plan *planner
 			break
 		}
 	}
-	if err := planner.CheckCover(p, plan); err != nil {
+	if err := cover.Check(p, plan); err != nil {
 		return nil, 0, false, err
 	}
 	return plan, took, stopped, r.ctx.Err()
@@ -79,21 +79,21 @@ func (r *coverRun) balance(w io.Writer) error {
 		var base float64
 		for _, m := range []struct {
 			name string
-			o    cover.Options
+			o    solve.Options
 		}{
-			{"DFS", cover.Options{Method: cover.DFS}},
-			{"paper", cover.Options{Method: cover.Paper}},
-			{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
-			{"INT-Balance", cover.Options{Method: cover.IntBalance}},
-			{"ours", cover.Options{}},
-			{"ours, balanced", cover.Options{Balanced: true}},
+			{"DFS", solve.Options{Method: solve.DFS}},
+			{"paper", solve.Options{Method: solve.Paper}},
+			{"paper, balanced", solve.Options{Method: solve.PaperBalanced}},
+			{"INT-Balance", solve.Options{Method: solve.IntBalance}},
+			{"ours", solve.Options{}},
+			{"ours, balanced", solve.Options{Balanced: true}},
 		} {
-			plan, took, stopped, err := r.plan(&planner.CoverProblem{Graph: g}, m.o)
+			plan, took, stopped, err := r.plan(&cover.Problem{Graph: g}, m.o)
 			if err != nil {
 				return err
 			}
 			s := plan.Stats
-			if m.o.Method == cover.Paper {
+			if m.o.Method == solve.Paper {
 				base = s.Variance
 			}
 			of, note := "", ""
@@ -119,12 +119,12 @@ func (r *coverRun) scale(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p := &planner.CoverProblem{Graph: g}
-		_, plain, _, err := r.plan(p, cover.Options{})
+		p := &cover.Problem{Graph: g}
+		_, plain, _, err := r.plan(p, solve.Options{})
 		if err != nil {
 			return err
 		}
-		plan, even, _, err := r.plan(p, cover.Options{Balanced: true})
+		plan, even, _, err := r.plan(p, solve.Options{Balanced: true})
 		if err != nil {
 			return err
 		}
@@ -143,12 +143,12 @@ func (r *coverRun) depots(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		plain, _, _, err := r.plan(&planner.CoverProblem{Graph: g}, cover.Options{})
+		plain, _, _, err := r.plan(&cover.Problem{Graph: g}, solve.Options{})
 		if err != nil {
 			return err
 		}
-		p := &planner.CoverProblem{Graph: g, Depots: drawDepots(g, r.o.Seed)}
-		plan, took, _, err := r.plan(p, cover.Options{})
+		p := &cover.Problem{Graph: g, Depots: drawDepots(g, r.o.Seed)}
+		plan, took, _, err := r.plan(p, solve.Options{})
 		if err != nil {
 			return err
 		}
@@ -191,12 +191,12 @@ func (r *coverRun) zoo(w io.Writer) error {
 	base := make([]float64, len(files))
 	for _, m := range []struct {
 		name string
-		o    cover.Options
+		o    solve.Options
 	}{
-		{"paper", cover.Options{Method: cover.Paper}},
-		{"paper, balanced", cover.Options{Method: cover.PaperBalanced}},
-		{"INT-Balance", cover.Options{Method: cover.IntBalance}},
-		{"ours, balanced", cover.Options{Balanced: true}},
+		{"paper", solve.Options{Method: solve.Paper}},
+		{"paper, balanced", solve.Options{Method: solve.PaperBalanced}},
+		{"INT-Balance", solve.Options{Method: solve.IntBalance}},
+		{"ours, balanced", solve.Options{Balanced: true}},
 	} {
 		fewest, worse := 0, 0
 		var variance, worst, all float64
@@ -205,7 +205,7 @@ func (r *coverRun) zoo(w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			plan, took, _, err := r.plan(&planner.CoverProblem{Graph: g}, m.o)
+			plan, took, _, err := r.plan(&cover.Problem{Graph: g}, m.o)
 			if err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func (r *coverRun) zoo(w io.Writer) error {
 			if s.Optimal {
 				fewest++
 			}
-			if m.o.Method == cover.Paper {
+			if m.o.Method == solve.Paper {
 				base[k] = s.Variance
 			} else if s.Variance > base[k]+1e-9 {
 				worse++

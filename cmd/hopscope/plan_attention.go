@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -190,7 +191,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, e
 // readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
 func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 	for i, path := range o.probes {
-		var plan planner.CoverPlan
+		var plan cover.Plan
 		if err := readPlan(path, &plan); err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 		if len(probes) == 0 {
 			return fmt.Errorf("plan %s: no probes", path)
 		}
-		walks, err := planner.CoverWalks(o.graph, probes)
+		walks, err := cover.Walks(o.graph, probes)
 		if err != nil {
 			return fmt.Errorf("plan %s: %w", path, err)
 		}

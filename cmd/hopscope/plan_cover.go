@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -48,7 +49,7 @@ links out and lists them.`,
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2`,
 		Args: exactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(cover.Euler))
+	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(solve.Euler))
 	f := c.Flags()
 	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
 	f.BoolVar(&o.directed, "directed", false, "pass both directions of every link")
@@ -95,8 +96,8 @@ func (o *coverFlags) run(c *cobra.Command) error {
 }
 
 // plan makes the plan and checks it.
-func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.CoverPlan, error) {
-	options := cover.Options{Method: cover.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: o.stop(c)}
+func (o *coverFlags) plan(c *cobra.Command, p *cover.Problem) (*cover.Plan, error) {
+	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: o.stop(c)}
 	old, err := o.oldPlan()
 	if err != nil {
 		return nil, err
@@ -105,11 +106,11 @@ func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.C
 	start := time.Now()
 	switch {
 	case o.replan != "":
-		plan, err = cover.Replan(p, old, options)
+		plan, err = solve.Replan(p, old, options)
 	case o.verify == "":
-		plan, err = cover.Plan(p, options)
+		plan, err = solve.Plan(p, options)
 	}
-	if errors.Is(err, cover.ErrMethod) {
+	if errors.Is(err, solve.ErrMethod) {
 		return nil, usageError{err}
 	}
 	if err != nil {
@@ -118,7 +119,7 @@ func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.C
 	if o.verify == "" {
 		plan.Stats.Seconds = time.Since(start).Seconds()
 	}
-	if err := o.holds(planner.CheckCover(p, plan)); err != nil {
+	if err := o.holds(cover.Check(p, plan)); err != nil {
 		return nil, err
 	}
 	if o.sr != "" {
@@ -132,7 +133,7 @@ func (o *coverFlags) plan(c *cobra.Command, p *planner.CoverProblem) (*planner.C
 }
 
 // problem reads what the flags say.
-func (o *coverFlags) problem() (*planner.CoverProblem, error) {
+func (o *coverFlags) problem() (*cover.Problem, error) {
 	switch {
 	case o.topology == "":
 		return nil, usagef("--topology is missing: a file, or one of %s", topo.Generators)
@@ -149,7 +150,7 @@ func (o *coverFlags) problem() (*planner.CoverProblem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner.CoverProblem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant}
+	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant}
 	if o.sr != "" {
 		hops, port, err := routeLimits(o.sr, o.mtu)
 		if err != nil {
@@ -208,12 +209,12 @@ func readDepots(spec string, g *topo.Graph) ([]int, error) {
 }
 
 // oldPlan reads the plan of --replan or --check.
-func (o *coverFlags) oldPlan() (*planner.CoverPlan, error) {
+func (o *coverFlags) oldPlan() (*cover.Plan, error) {
 	path := o.replan + o.verify
 	if path == "" {
 		return nil, nil
 	}
-	plan := new(planner.CoverPlan)
+	plan := new(cover.Plan)
 	if err := readPlan(path, plan); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (o *coverFlags) oldPlan() (*planner.CoverPlan, error) {
 }
 
 // coverTable writes a plan for people: a probe a line, and what there is to know about all of them.
-func coverTable(w io.Writer, plan *planner.CoverPlan) error {
+func coverTable(w io.Writer, plan *cover.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""

@@ -5,19 +5,19 @@ import (
 	"io"
 	"slices"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/draw"
 )
 
 // drawCover draws every probe in a color of its own; a link that several pass has that of the first.
-func drawCover(w io.Writer, p *planner.CoverProblem, plan *planner.CoverPlan) error {
+func drawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 	picture, err := draw.New(p.Graph)
 	if err != nil {
 		return err
 	}
 	s := plan.Stats
 	picture.Note = fmt.Sprintf("%s: %d probe%s of %d to %d links; grey is not probed", plan.Algorithm, s.Probes, plural(s.Probes), s.Shortest, s.Longest)
-	walks, err := planner.CoverWalks(p.Graph, plan.Probes)
+	walks, err := cover.Walks(p.Graph, plan.Probes)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 func runPlan(t *testing.T, args ...string) (string, error) {
@@ -24,7 +24,7 @@ func runPlan(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func coverJSON(t *testing.T, args ...string) (plan planner.CoverPlan) {
+func coverJSON(t *testing.T, args ...string) (plan cover.Plan) {
 	t.Helper()
 	out, err := runPlan(t, append([]string{"cover", "--format", "json"}, args...)...)
 	if err != nil {

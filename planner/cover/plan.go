@@ -1,255 +1,204 @@
 package cover
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Method is a way to cut a topology into probes.
-type Method string
-
-// The methods.
-const (
-	Euler         Method = "euler"          // fewest probes, O(V + E)
-	DFS           Method = "dfs"            // INT-path's first plan: one walk with backtracking
-	Paper         Method = "paper"          // INT-path's Euler plan as published
-	PaperBalanced Method = "paper-balanced" // its balanced form as published
-	IntBalance    Method = "int-balance"    // INT-Balance: segments between odd nodes, joined
-)
-
-// Options says how to plan.
-type Options struct {
-	Method   Method // Euler if empty
-	Balanced bool   // make probes about equally long; plans with depots and with a limit of hops always are
-	Seed     uint64
-	Stop     func() bool // ends improving; nil for never
-	Partial  bool        // leave out what cannot be covered, rather than fail
+// Plan is a set of probes that covers a topology.
+type Plan struct {
+	Algorithm  string          `json:"algorithm"`
+	Topology   string          `json:"topology"`
+	Probes     []planner.Probe `json:"probes"`
+	Second     []planner.Probe `json:"second_cover,omitempty"` // of a redundant plan
+	KeptSecond int             `json:"kept_second,omitempty"`  // as Kept
+	NotProbed  []Unprobed      `json:"not_probed,omitempty"`
+	Kept       int             `json:"kept,omitempty"`    // probes of an older plan, which come first, with their ids
+	Partial    bool            `json:"partial,omitempty"` // links that should be probed are not
+	Stats      Stats           `json:"stats"`
 }
 
-// Err kinds that callers test.
-var (
-	ErrUncoverable = errors.New("cannot be covered") // some link is out of reach
-	ErrMethod      = errors.New("method does not fit the problem")
-)
+// Unprobed is a link, or one direction of it, that no probe passes.
+type Unprobed struct {
+	Link   string `json:"link"`
+	From   string `json:"from,omitempty"` // node that the direction leaves; empty for both
+	Reason string `json:"reason"`
+}
 
-// Plan covers the topology of p.
-func Plan(p *planner.CoverProblem, o Options) (*planner.CoverPlan, error) {
-	c, err := newCoverer(p, &o)
-	if err != nil {
-		return nil, err
-	}
-	var second []planner.Walk
-	walks := c.cover(newNet(p, c.want))
+// Stats describes a cover. The objective is the number of probes; with depots it is the number of link
+// traversals, and the number of probes comes out of that.
+type Stats struct {
+	planner.Stats
+	Probes     int     `json:"probes"`
+	Links      int     `json:"links"`      // that are covered; directions in a directed cover
+	Traversals int     `json:"traversals"` // sum of the lengths
+	Duplicated int     `json:"duplicated"` // traversals beyond the first of a link or direction
+	Shortest   int     `json:"shortest"`   // length in links
+	Longest    int     `json:"longest"`
+	Mean       float64 `json:"mean"`
+	Variance   float64 `json:"variance"`
+	Blind      int     `json:"blind,omitempty"` // redundant: most other links that the failure of one hides
+}
+
+// Walk is a probe as the interfaces by which it leaves its nodes, in order.
+type Walk = []int32
+
+// NewPlan names what walks pass.
+func NewPlan(p *Problem, algorithm string, walks, second []Walk) *Plan {
+	plan := &Plan{Algorithm: algorithm, Topology: p.Graph.Name(), Probes: p.probes("p", walks)}
 	if p.Redundant {
-		walks, second = c.redundant(walks)
+		plan.Second = p.probes("q", second)
 	}
-	return c.plan(walks, second), nil
-}
-
-type coverer struct {
-	p     *planner.CoverProblem
-	o     *Options
-	ways  *depotWays // nil without depots
-	left  []planner.Unprobed
-	out   map[int]bool // by interface: wanted, but not to be covered
-	some  bool         // left holds what should be covered
-	edges int          // to be covered
-	bound int          // of the objective
-}
-
-func newCoverer(p *planner.CoverProblem, o *Options) (*coverer, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if o.Method == "" {
-		o.Method = Euler
-	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
-	switch o.Method {
-	case Euler:
-	case DFS, Paper, PaperBalanced, IntBalance:
-		if p.Directed || p.Depots != nil || p.Redundant {
-			return nil, fmt.Errorf("cover: %w: %s plans undirected covers without depots only", ErrMethod, o.Method)
-		}
-	default:
-		return nil, fmt.Errorf("cover: %w: there is no method %q", ErrMethod, o.Method)
-	}
-	c := &coverer{p: p, o: o, out: map[int]bool{}}
-	if p.Depots != nil {
-		c.ways = newDepotWays(p)
-	}
-	c.leftOut()
-	if c.some && !o.Partial {
-		for _, u := range c.left {
-			if u.Reason != skipped {
-				return nil, fmt.Errorf("cover: link %s %w: %s%s", u.Link, ErrUncoverable, u.Reason, c.andMore())
-			}
-		}
-	}
-	return c, nil
-}
-
-func (c *coverer) andMore() string {
-	n := -1
-	for _, u := range c.left {
-		if u.Reason != skipped {
-			n++
-		}
-	}
-	if n == 0 {
-		return "; a partial plan would leave it out"
-	}
-	return fmt.Sprintf("; a partial plan would leave it and %d more out", n)
-}
-
-const skipped = "not to be probed"
-
-// leftOut lists what the plan does not cover, and why.
-func (c *coverer) leftOut() {
-	p, g := c.p, c.p.Graph
-	add := func(l, from int, reason string) {
-		u := planner.Unprobed{Link: g.LinkName(l), Reason: reason}
-		if from >= 0 {
-			u.From = g.NodeName(from)
-		}
-		c.left = append(c.left, u)
-		c.some = c.some || reason != skipped
-	}
-	for l := range g.NumLinks() {
-		x, y := g.Ends(l)
-		if p.Skip != nil && p.Skip[l] {
-			add(l, -1, skipped)
-			continue
-		}
-		first, second := p.Wanted(l)
-		for k, wanted := range [...]bool{first, second} {
-			i, from := [...]int{x, y}[k], -1
-			if p.Directed {
-				from = g.Node(i)
-			} else if k == 1 {
-				break
-			}
-			switch {
-			case !wanted:
-				if !p.Directed && p.Usable(x) {
-					i = y
-				}
-				add(l, from, fmt.Sprintf("port %d of %s cannot be addressed: the highest is %d", g.Port(i), g.NodeName(g.Node(i)), p.MaxPort))
-			case c.ways == nil || c.ways.reaches(i, p.MaxHops):
-				c.edges++
-			default:
-				c.out[i] = true
-				reason := "no depot is connected"
-				if c.ways.reaches(i, 0) {
-					reason = fmt.Sprintf("no probe of %d hops from depot to depot passes it", p.MaxHops)
-				}
-				add(l, from, reason)
-			}
-		}
-	}
-}
-
-func (c *coverer) want(i int) bool { return !c.out[i] }
-
-// cover plans the edges of n.
-func (c *coverer) cover(n *net) []planner.Walk {
-	p, o := c.p, c.o
-	if n.edges() == 0 {
-		return nil
-	}
-	var trails [][]int32
-	switch {
-	case o.Method == DFS:
-		trails = n.dfs()
-	case o.Method == Paper || o.Method == PaperBalanced:
-		trails = n.paper(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
-	case o.Method == IntBalance:
-		trails = n.intBalance()
-	case p.Depots != nil:
-		return c.coverFromDepots(n)
-	default:
-		trails = n.euler(o.Balanced || p.MaxHops > 0)
-	}
-	c.bound = n.bound(p.MaxHops)
-	if o.Balanced {
-		n.balance(trails, o.Stop)
-	}
-	switch {
-	case p.MaxHops == 0:
-	case o.Method == Euler:
-		trails = n.limit(trails, p.MaxHops, o.Stop)
-	default:
-		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
-	}
-	return n.walks(trails)
-}
-
-// coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum and
-// the multigraph has a cover that ends at depots only; a limit of hops then cuts the walks. In directed problems the two
-// directions balance each other and there is nothing to add, unless one of them cannot be used: then the ends of trails
-// are joined to the nearest depots.
-func (c *coverer) coverFromDepots(n *net) []planner.Walk {
-	p, o := c.p, c.o
-	depot := c.depots()
-	original := n.edges()
-	c.bound = original
-	if !p.Directed {
-		_, bound := n.duplicate(depot, o.Stop)
-		c.bound += bound
-	}
-	trails := n.euler(true)
-	n.balance(trails, o.Stop)
-	n.rotate(trails, depot)
-	if p.MaxHops == 0 && !c.homeless(n, trails, depot) {
-		return n.walks(trails)
-	}
-	return c.ways.attach(n, trails, original, p.MaxHops)
-}
-
-// depots says by node whether probes may start and end there.
-func (c *coverer) depots() []bool {
-	depot := make([]bool, c.p.Graph.NumNodes())
-	for _, v := range c.p.Depots {
-		depot[v] = true
-	}
-	return depot
-}
-
-// homeless reports whether some trail does not start and end at depots.
-func (c *coverer) homeless(n *net, trails [][]int32, depot []bool) bool {
-	for _, t := range trails {
-		if !depot[n.node[t[0]]] || !depot[n.head(t[len(t)-1])] {
-			return true
-		}
-	}
-	return false
-}
-
-// plan names everything.
-func (c *coverer) plan(walks, second []planner.Walk) *planner.CoverPlan {
-	name := string(c.o.Method)
-	if c.o.Balanced && c.o.Method != PaperBalanced {
-		name += "-balanced"
-	}
-	if c.p.Depots != nil {
-		name = "depots"
-	}
-	if c.p.Redundant {
-		name += "-redundant"
-	}
-	plan := planner.NewCoverPlan(c.p, name, walks, second)
-	plan.NotProbed, plan.Partial = c.left, c.some
-	s := &plan.Stats
-	s.Objective = float64(s.Probes)
-	if c.p.Depots != nil {
-		s.Objective = float64(s.Traversals)
-	}
-	s.LowerBound = min(float64(c.bound), s.Objective)
-	s.Optimal = s.LowerBound == s.Objective
+	plan.Stats = p.stats(walks, second)
 	return plan
+}
+
+func (p *Problem) probes(prefix string, walks []Walk) []planner.Probe {
+	g, total := p.Graph, 0
+	for _, w := range walks {
+		total += len(w)
+	}
+	nodes, links, ports := make([]string, 0, total+len(walks)), make([]string, 0, total), make([]int, 0, total)
+	linkNames := make([]string, g.NumLinks())
+	probes := make([]planner.Probe, len(walks))
+	for k, w := range walks {
+		n, l := len(nodes), len(links)
+		for _, i := range w {
+			link := g.Link(int(i))
+			if linkNames[link] == "" {
+				linkNames[link] = g.LinkName(link)
+			}
+			nodes = append(nodes, g.NodeName(g.Node(int(i))))
+			links = append(links, linkNames[link])
+			ports = append(ports, g.Port(int(i)))
+		}
+		nodes = append(nodes, g.NodeName(g.Neighbor(int(w[len(w)-1]))))
+		probes[k] = planner.Probe{
+			ID: fmt.Sprintf("%s%d", prefix, k+1), Nodes: nodes[n:len(nodes):len(nodes)],
+			Links: links[l:len(links):len(links)], Ports: ports[l:len(ports):len(ports)],
+			Agent: nodes[n], Collector: nodes[len(nodes)-1],
+		}
+	}
+	return probes
+}
+
+// stats gives all of the statistics but objective, bound and time.
+func (p *Problem) stats(walks, second []Walk) (s Stats) {
+	covered := make([]bool, 2*p.Graph.NumLinks())
+	for n, w := range walks {
+		s.Traversals += len(w)
+		s.Longest = max(s.Longest, len(w))
+		if s.Shortest = min(s.Shortest, len(w)); n == 0 {
+			s.Shortest = len(w)
+		}
+		for _, i := range w {
+			if item := p.item(int(i)); !covered[item] {
+				covered[item] = true
+				s.Links++
+			}
+		}
+	}
+	s.Probes, s.Duplicated = len(walks), s.Traversals-s.Links
+	if len(walks) > 0 {
+		s.Mean = float64(s.Traversals) / float64(len(walks))
+		for _, w := range walks {
+			d := float64(len(w)) - s.Mean
+			s.Variance += d * d / float64(len(walks))
+		}
+	}
+	s.Blind = Blind(p, walks, second)
+	return s
+}
+
+// item numbers what is to be covered: links at 2l, or the directions of links at 2l and 2l+1.
+func (p *Problem) item(i int) int {
+	l := p.Graph.Link(i)
+	if x, _ := p.Graph.Ends(l); p.Directed && x != i {
+		return 2*l + 1
+	}
+	return 2 * l
+}
+
+// Blind counts for every link the others that are out of sight when it fails, since all probes of both covers that pass
+// them pass it too, and gives the largest count.
+func Blind(p *Problem, walks, second []Walk) int {
+	if len(second) == 0 {
+		return 0
+	}
+	g := p.Graph
+	first, other := newPassing(g.NumLinks(), g.Link, walks), newPassing(g.NumLinks(), g.Link, second)
+	alone := map[[2]int32]int{} // links by their probes, where they are on one of each cover
+	var several []int
+	most := 0
+	for l := range g.NumLinks() {
+		switch a, b := first.of(l), other.of(l); {
+		case len(a) == 1 && len(b) == 1:
+			key := [2]int32{a[0], b[0]}
+			most = max(most, alone[key])
+			alone[key]++
+		case len(a) > 0 && len(b) > 0:
+			several = append(several, l)
+		}
+	}
+	seen := make([]int, g.NumLinks())
+	for _, l := range several {
+		seen[l] = l + 1
+		hidden := 0
+		for _, k := range first.of(l) {
+			for _, i := range walks[k] {
+				if m := g.Link(int(i)); seen[m] != l+1 {
+					seen[m] = l + 1
+					if within(first.of(m), first.of(l)) && within(other.of(m), other.of(l)) {
+						hidden++
+					}
+				}
+			}
+		}
+		most = max(most, hidden)
+	}
+	return most
+}
+
+// passing lists by link the walks that pass it, each once, ascending.
+type passing struct{ at, walk []int32 }
+
+func newPassing(links int, link func(i int) int, walks []Walk) *passing {
+	p := &passing{at: make([]int32, links+1)}
+	last := make([]int32, links)
+	each := func(do func(l int, k int32)) {
+		clear(last)
+		for k, w := range walks {
+			for _, i := range w {
+				if l := link(int(i)); last[l] != int32(k)+1 {
+					last[l] = int32(k) + 1
+					do(l, int32(k))
+				}
+			}
+		}
+	}
+	each(func(l int, _ int32) { p.at[l+1]++ })
+	for l := range links {
+		p.at[l+1] += p.at[l]
+	}
+	p.walk = make([]int32, p.at[links])
+	next := slices.Clone(p.at)
+	each(func(l int, k int32) {
+		p.walk[next[l]] = k
+		next[l]++
+	})
+	return p
+}
+
+func (p *passing) of(l int) []int32 { return p.walk[p.at[l]:p.at[l+1]] }
+
+// within reports whether all of a are in b, both ascending.
+func within(a, b []int32) bool {
+	for _, x := range a {
+		if _, ok := slices.BinarySearch(b, x); !ok {
+			return false
+		}
+	}
+	return true
 }

@@ -1,19 +1,19 @@
-package cover
+package solve
 
 import (
 	"math"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 // depotWays knows the shortest ways between depots and all nodes over what probes may pass.
 type depotWays struct {
-	p        *planner.CoverProblem
+	p        *cover.Problem
 	from, to []int32 // links from the nearest depot, and to it; -1 if there is no way
 	by, next []int32 // interface by which that way comes in, and goes on
 }
 
-func newDepotWays(p *planner.CoverProblem) *depotWays {
+func newDepotWays(p *cover.Problem) *depotWays {
 	n := p.Graph.NumNodes()
 	d := &depotWays{p: p, from: make([]int32, n), to: make([]int32, n), by: make([]int32, n), next: make([]int32, n)}
 	d.search(d.from, d.by, func(i int) (int, bool) { return i, d.usable(i) })
@@ -24,7 +24,7 @@ func newDepotWays(p *planner.CoverProblem) *depotWays {
 	return d
 }
 
-// usable: an undirected plan walks a link either way, so both must be usable, there and in [planner.CoverProblem.Wanted].
+// usable: an undirected plan walks a link either way, so both must be usable, there and in [cover.Problem.Wanted].
 func (d *depotWays) usable(i int) bool {
 	return d.p.Usable(i) && (d.p.Directed || d.p.Usable(d.p.Graph.Peer(i)))
 }
@@ -65,8 +65,8 @@ func (d *depotWays) reaches(i, maxHops int) bool {
 // with those ways have at most maxHops links: route first, cut second (J. Beasley, Omega 11(4), 1983). Of all cuts of a
 // trail it finds one with the fewest links in total, and of those one with the fewest parts, in O(length maxHops). Edges
 // from copies on are second traversals, which a cut may leave out.
-func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []planner.Walk {
-	var walks []planner.Walk
+func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []cover.Walk {
+	var walks []cover.Walk
 	var cost, parts, back []int
 	for _, t := range trails {
 		m := len(t)
@@ -118,8 +118,8 @@ func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []plan
 }
 
 // close adds the ways from and to the depots.
-func (d *depotWays) close(n *net, part []int32, a, b int32) planner.Walk {
-	w := make(planner.Walk, 0, int(d.from[a])+len(part)+int(d.to[b]))
+func (d *depotWays) close(n *net, part []int32, a, b int32) cover.Walk {
+	w := make(cover.Walk, 0, int(d.from[a])+len(part)+int(d.to[b]))
 	for v := a; d.from[v] > 0; v = int32(d.p.Graph.Node(int(d.by[v]))) {
 		w = append(w, d.by[v])
 	}

@@ -1,9 +1,9 @@
-package cover
+package solve
 
 import (
 	"slices"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 // net is the multigraph that walks are cut from. An edge stands for one traversal that the plan will hold: a link, one
@@ -29,7 +29,7 @@ func (n *net) out(v int32) []int32 { return n.adj[n.first[v]:n.first[v+1]] }
 
 // newNet holds the edges of the problem that want selects (nil: all that are wanted). A want is asked with the interface
 // that the edge leaves by; in an undirected problem with that of the link's first end.
-func newNet(p *planner.CoverProblem, want func(i int) bool) *net {
+func newNet(p *cover.Problem, want func(i int) bool) *net {
 	g := p.Graph
 	n := &net{directed: p.Directed, nodes: g.NumNodes()}
 	size := g.NumLinks()
@@ -164,13 +164,13 @@ func (n *net) bound(maxHops int) int {
 }
 
 // walks turns trails of halves into walks by interfaces.
-func (n *net) walks(trails [][]int32) []planner.Walk {
+func (n *net) walks(trails [][]int32) []cover.Walk {
 	total := 0
 	for _, t := range trails {
 		total += len(t)
 	}
 	all := make([]int32, 0, total)
-	walks := make([]planner.Walk, len(trails))
+	walks := make([]cover.Walk, len(trails))
 	for k, t := range trails {
 		from := len(all)
 		for _, h := range t {

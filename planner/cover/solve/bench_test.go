@@ -1,9 +1,9 @@
-package cover
+package solve
 
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 func BenchmarkPlan(b *testing.B) {
@@ -19,7 +19,7 @@ func BenchmarkPlan(b *testing.B) {
 		{"balanced/random:100000,500000", "random:100000,500000,1", Options{Balanced: true}, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			p := &planner.CoverProblem{Graph: generated(b, c.spec)}
+			p := &cover.Problem{Graph: generated(b, c.spec)}
 			if c.depots { // a fifth of the edge switches
 				for v := range p.Graph.NumNodes() {
 					if p.Graph.Tier(v) == 1 && v%5 == 0 {

@@ -1,10 +1,10 @@
-package cover
+package solve
 
 import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 // tries is how many second covers are compared.
@@ -16,11 +16,11 @@ const tries = 8
 //
 // Between depots it walks a link as often as the first. With a limit of hops it is the first one, walked back: its cuts
 // are made where the ways from and to the depots are short.
-func (c *coverer) redundant(walks []planner.Walk) (first, second []planner.Walk) {
+func (c *coverer) redundant(walks []cover.Walk) (first, second []cover.Walk) {
 	r := rand.New(rand.NewPCG(c.o.Seed, 1))
 	var back []int32
 	for _, w := range walks {
-		var b planner.Walk
+		var b cover.Walk
 		for k := len(w) - 1; k >= 0; k-- {
 			b = append(b, int32(c.p.Graph.Peer(int(w[k]))))
 		}
@@ -31,7 +31,7 @@ func (c *coverer) redundant(walks []planner.Walk) (first, second []planner.Walk)
 	}
 	least := math.MaxInt
 	if c.p.Depots != nil {
-		least = planner.Blind(c.p, walks, second)
+		least = cover.Blind(c.p, walks, second)
 	}
 	for try := 0; try < tries && (try == 0 || !c.o.Stop()); try++ {
 		n := c.oriented(back)
@@ -43,7 +43,7 @@ func (c *coverer) redundant(walks []planner.Walk) (first, second []planner.Walk)
 		if !ok {
 			continue
 		}
-		if b := planner.Blind(c.p, walks, s); b < least {
+		if b := cover.Blind(c.p, walks, s); b < least {
 			least, second = b, s
 		}
 	}
@@ -62,7 +62,7 @@ func (c *coverer) oriented(ifaces []int32) *net {
 }
 
 // along covers an oriented net. It reports whether probes start and end where they may.
-func (c *coverer) along(n *net) (walks []planner.Walk, ok bool) {
+func (c *coverer) along(n *net) (walks []cover.Walk, ok bool) {
 	depots := c.p.Depots != nil
 	trails := n.euler(c.o.Balanced || depots || c.p.MaxHops > 0)
 	if c.o.Balanced || depots {

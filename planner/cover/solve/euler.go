@@ -1,4 +1,4 @@
-package cover
+package solve
 
 // walker cuts trails from a net: every edge once.
 type walker struct {

@@ -1,4 +1,4 @@
-package cover
+package solve
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -14,7 +15,7 @@ func TestRedundant(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		g := randomGraph(t, r, 20, 60)
-		p := &planner.CoverProblem{Graph: g, Redundant: true, MaxHops: r.IntN(10)}
+		p := &cover.Problem{Graph: g, Redundant: true, MaxHops: r.IntN(10)}
 		plan := checked(t, seed, p, Options{Balanced: true, Seed: seed})
 		if p.MaxHops == 0 && len(plan.Second) != fewest(g) {
 			t.Fatalf("seed %d: the second cover has %d probes, want %d", seed, len(plan.Second), fewest(g))
@@ -23,8 +24,8 @@ func TestRedundant(t *testing.T) {
 }
 
 // The links that a failure hides, counted link by link.
-func blindTwin(g *topo.Graph, covers ...[]planner.Walk) (most int) {
-	passes := func(w planner.Walk, l int) bool {
+func blindTwin(g *topo.Graph, covers ...[]cover.Walk) (most int) {
+	passes := func(w cover.Walk, l int) bool {
 		return slices.ContainsFunc(w, func(i int32) bool { return g.Link(int(i)) == l })
 	}
 	for l := range g.NumLinks() {
@@ -52,14 +53,14 @@ func TestRedundantDepots(t *testing.T) {
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		g := randomGraph(t, r, 10, 25)
-		p := &planner.CoverProblem{Graph: g, Redundant: true, MaxHops: max(0, r.IntN(24)-8)}
+		p := &cover.Problem{Graph: g, Redundant: true, MaxHops: max(0, r.IntN(24)-8)}
 		p.Depots, _ = randomDepots(r, g)
 		plan := checked(t, seed, p, Options{Partial: true, Seed: seed})
-		walks, err := planner.CoverWalks(g, plan.Probes)
+		walks, err := cover.Walks(g, plan.Probes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := planner.CoverWalks(g, plan.Second)
+		second, err := cover.Walks(g, plan.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestRedundantDepots(t *testing.T) {
 		}
 	}
 	g := generated(t, "fat-tree:10")
-	p := &planner.CoverProblem{Graph: g, Redundant: true}
+	p := &cover.Problem{Graph: g, Redundant: true}
 	for v := 0; v < g.NumNodes(); v++ {
 		if g.Tier(v) == topo.Edge && v%5 == 0 {
 			p.Depots = append(p.Depots, v)
@@ -84,7 +85,7 @@ func TestReplan(t *testing.T) {
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		g := generated(t, fmt.Sprintf("random:%d,%d,%d", 20, 50, seed))
-		p := &planner.CoverProblem{Graph: g, Directed: seed%2 == 0}
+		p := &cover.Problem{Graph: g, Directed: seed%2 == 0}
 		switch {
 		case seed%3 == 0:
 			p.Depots, _ = randomDepots(r, g)
@@ -112,11 +113,11 @@ func TestReplan(t *testing.T) {
 	}
 }
 
-func replanned(t *testing.T, seed uint64, p *planner.CoverProblem, old *planner.CoverPlan) *planner.CoverPlan {
+func replanned(t *testing.T, seed uint64, p *cover.Problem, old *cover.Plan) *cover.Plan {
 	t.Helper()
 	plan, err := Replan(p, old, Options{Partial: true})
 	if err == nil {
-		err = planner.CheckCover(p, plan)
+		err = cover.Check(p, plan)
 	}
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
@@ -128,7 +129,7 @@ func replanned(t *testing.T, seed uint64, p *planner.CoverProblem, old *planner.
 // the id of an old one.
 func keeps(t *testing.T, seed uint64, g *topo.Graph, failed int, old, now []planner.Probe, kept int) {
 	t.Helper()
-	walks, err := planner.CoverWalks(g, old)
+	walks, err := cover.Walks(g, old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +158,10 @@ func keeps(t *testing.T, seed uint64, g *topo.Graph, failed int, old, now []plan
 // same id, walks that pass what another covers, and second covers that go the way of the first.
 func TestReplanForeign(t *testing.T) {
 	g := generated(t, "leaf-spine:3,5")
-	p := &planner.CoverProblem{Graph: g, Redundant: true}
+	p := &cover.Problem{Graph: g, Redundant: true}
 	plan := checked(t, 0, p, Options{})
-	other := checked(t, 0, &planner.CoverProblem{Graph: generated(t, "fat-tree:4")}, Options{})
-	mixed := &planner.CoverPlan{Probes: append(slices.Clone(other.Probes), plan.Probes[0], plan.Probes[0], plan.Probes[1]), Second: plan.Probes}
+	other := checked(t, 0, &cover.Problem{Graph: generated(t, "fat-tree:4")}, Options{})
+	mixed := &cover.Plan{Probes: append(slices.Clone(other.Probes), plan.Probes[0], plan.Probes[0], plan.Probes[1]), Second: plan.Probes}
 	mixed.Probes[len(mixed.Probes)-1].ID = ""
 	again := replanned(t, 0, p, mixed)
 	if again.Kept != 1 || again.Probes[0].ID != plan.Probes[0].ID {

@@ -1,4 +1,4 @@
-package cover
+package solve
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -41,13 +41,13 @@ func generated(t testing.TB, spec string) *topo.Graph {
 }
 
 // checked plans and checks.
-func checked(t testing.TB, seed uint64, p *planner.CoverProblem, o Options) *planner.CoverPlan {
+func checked(t testing.TB, seed uint64, p *cover.Problem, o Options) *cover.Plan {
 	t.Helper()
 	plan, err := Plan(p, o)
 	if err != nil {
 		t.Fatalf("seed %d, %+v: %v", seed, o, err)
 	}
-	if err := planner.CheckCover(p, plan); err != nil {
+	if err := cover.Check(p, plan); err != nil {
 		t.Fatalf("seed %d, %s on %d nodes, directed %v, hops %d, depots %v: %v", seed, plan.Algorithm, p.Graph.NumNodes(), p.Directed, p.MaxHops, p.Depots, err)
 	}
 	return plan
@@ -74,7 +74,7 @@ func TestUndirectedCover(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		g := randomGraph(t, r, 30, 90)
-		p := &planner.CoverProblem{Graph: g}
+		p := &cover.Problem{Graph: g}
 		want := fewest(g)
 		plain := checked(t, seed, p, Options{})
 		if !plain.Stats.Optimal || plain.Stats.Probes != want {
@@ -105,7 +105,7 @@ func TestBalanceLowersSquares(t *testing.T) {
 	}
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		n := newNet(&planner.CoverProblem{Graph: randomGraph(t, r, 40, 200), Directed: seed%2 == 1}, func(int) bool { return r.IntN(5) > 0 })
+		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 40, 200), Directed: seed%2 == 1}, func(int) bool { return r.IntN(5) > 0 })
 		trails := n.euler(false)
 		before := squares(trails)
 		n.balance(trails, never)
@@ -120,7 +120,7 @@ func TestBalanceUnits(t *testing.T) {
 	even := 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 12))
-		n := newNet(&planner.CoverProblem{Graph: randomGraph(t, r, 8, 12), Directed: seed%2 == 1}, nil)
+		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 8, 12), Directed: seed%2 == 1}, nil)
 		trails := n.euler(false)
 		b := &balancer{net: n, trails: trails}
 		units := b.units()
@@ -137,7 +137,7 @@ func TestBalanceUnits(t *testing.T) {
 		t.Errorf("%d trails of even lengths, too few to say anything", even)
 	}
 	g := generated(t, "leaf-spine:3,9")
-	plan := checked(t, 0, &planner.CoverProblem{Graph: g, Depots: []int{3, 4, 5, 6, 7, 8}}, Options{})
+	plan := checked(t, 0, &cover.Problem{Graph: g, Depots: []int{3, 4, 5, 6, 7, 8}}, Options{})
 	if s := plan.Stats; s.Shortest%2 != 0 || s.Longest%2 != 0 || s.Longest-s.Shortest > 2 {
 		t.Errorf("lengths from %d to %d, want even ones that differ by at most 2", s.Shortest, s.Longest)
 	}
@@ -147,7 +147,7 @@ func TestDirectedCover(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		g := randomGraph(t, r, 20, 60)
-		p := &planner.CoverProblem{Graph: g, Directed: true}
+		p := &cover.Problem{Graph: g, Directed: true}
 		links, count := map[int32]bool{}, 0
 		of, _ := g.Components()
 		for l := range g.NumLinks() {
@@ -178,11 +178,11 @@ func TestMaxHops(t *testing.T) {
 	over, total := 0, 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		p := &planner.CoverProblem{Graph: randomGraph(t, r, 30, 150), Directed: seed%3 == 0, MaxHops: 1 + r.IntN(20)}
+		p := &cover.Problem{Graph: randomGraph(t, r, 30, 150), Directed: seed%3 == 0, MaxHops: 1 + r.IntN(20)}
 		plan := checked(t, seed, p, Options{})
 		over += int(plan.Stats.Objective - plan.Stats.LowerBound)
 		total += int(plan.Stats.LowerBound)
-		if m := checked(t, seed, &planner.CoverProblem{Graph: p.Graph, MaxHops: p.MaxHops}, Options{Method: DFS}); m.Stats.Longest > p.MaxHops {
+		if m := checked(t, seed, &cover.Problem{Graph: p.Graph, MaxHops: p.MaxHops}, Options{Method: DFS}); m.Stats.Longest > p.MaxHops {
 			t.Fatalf("seed %d: %d hops", seed, m.Stats.Longest)
 		}
 	}
@@ -226,7 +226,7 @@ func TestDepots(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		g := randomGraph(t, r, 9, 12)
 		depots, depot := randomDepots(r, g)
-		p := &planner.CoverProblem{Graph: g, Depots: depots}
+		p := &cover.Problem{Graph: g, Depots: depots}
 		of, _ := g.Components()
 		connected := true
 		for l := range g.NumLinks() {
@@ -250,7 +250,7 @@ func TestDepots(t *testing.T) {
 		if slices.Contains(depots, 0) {
 			continue
 		}
-		if plan2 := checked(t, seed, &planner.CoverProblem{Graph: g, Depots: more}, Options{}); plan2.Stats.Duplicated > plan.Stats.Duplicated {
+		if plan2 := checked(t, seed, &cover.Problem{Graph: g, Depots: more}, Options{}); plan2.Stats.Duplicated > plan.Stats.Duplicated {
 			t.Fatalf("seed %d: a further depot takes %d second traversals instead of %d", seed, plan2.Stats.Duplicated, plan.Stats.Duplicated)
 		}
 	}
@@ -276,7 +276,7 @@ func TestDepotsEverywhere(t *testing.T) {
 	for v := range all {
 		all[v] = v
 	}
-	plan := checked(t, 3, &planner.CoverProblem{Graph: g, Depots: all}, Options{})
+	plan := checked(t, 3, &cover.Problem{Graph: g, Depots: all}, Options{})
 	if plan.Stats.Duplicated != 0 || plan.Stats.Probes != fewest(g) {
 		t.Errorf("%d second traversals, %d probes, want 0 and %d", plan.Stats.Duplicated, plan.Stats.Probes, fewest(g))
 	}
@@ -288,7 +288,7 @@ func TestDepotsPriced(t *testing.T) {
 		g := generated(t, fmt.Sprintf("random:%d,%d,%d", 1000, 1500, seed))
 		depot := make([]bool, g.NumNodes())
 		depot[0] = true
-		n := newNet(&planner.CoverProblem{Graph: g}, nil)
+		n := newNet(&cover.Problem{Graph: g}, nil)
 		j := &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)}
 		for v := range int32(n.nodes) {
 			j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
@@ -325,7 +325,7 @@ func TestDepotsPriced(t *testing.T) {
 				cost++
 			}
 		}
-		copies, bound := newNet(&planner.CoverProblem{Graph: g}, nil).duplicate(depot, never)
+		copies, bound := newNet(&cover.Problem{Graph: g}, nil).duplicate(depot, never)
 		if len(all) <= exactTargets {
 			t.Errorf("seed %d: %d nodes are matched without prices", seed, len(all))
 		}
@@ -340,7 +340,7 @@ func TestDepotsMaxHopsAndDirections(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		g := randomGraph(t, r, 20, 60)
 		depots, _ := randomDepots(r, g)
-		p := &planner.CoverProblem{Graph: g, Depots: depots, MaxHops: r.IntN(12), Directed: seed%2 == 0}
+		p := &cover.Problem{Graph: g, Depots: depots, MaxHops: r.IntN(12), Directed: seed%2 == 0}
 		if seed%3 == 0 {
 			p.MaxPort = 1 + r.IntN(8)
 		}
@@ -358,7 +358,7 @@ func TestFabrics(t *testing.T) {
 		if k/2%2 == 1 {
 			want = max(1, k*k/4)
 		}
-		plan := checked(t, 0, &planner.CoverProblem{Graph: generated(t, fmt.Sprintf("fat-tree:%d", k))}, Options{Balanced: true})
+		plan := checked(t, 0, &cover.Problem{Graph: generated(t, fmt.Sprintf("fat-tree:%d", k))}, Options{Balanced: true})
 		if plan.Stats.Probes != want || plan.Stats.Longest-plan.Stats.Shortest > 4 {
 			t.Errorf("fat-tree:%d: %d probes of %d to %d, want %d", k, plan.Stats.Probes, plan.Stats.Shortest, plan.Stats.Longest, want)
 		}
@@ -372,7 +372,7 @@ func TestFabrics(t *testing.T) {
 			if l%2 == 1 {
 				odd += s
 			}
-			plan := checked(t, 0, &planner.CoverProblem{Graph: generated(t, fmt.Sprintf("leaf-spine:%d,%d", s, l))}, Options{Balanced: true})
+			plan := checked(t, 0, &cover.Problem{Graph: generated(t, fmt.Sprintf("leaf-spine:%d,%d", s, l))}, Options{Balanced: true})
 			if plan.Stats.Probes != max(1, odd/2) {
 				t.Errorf("leaf-spine:%d,%d: %d probes, want %d", s, l, plan.Stats.Probes, max(1, odd/2))
 			}
@@ -393,7 +393,7 @@ func TestPaperExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := checked(t, 0, &planner.CoverProblem{Graph: g}, Options{Method: DFS})
+	plan := checked(t, 0, &cover.Problem{Graph: g}, Options{Method: DFS})
 	var got []string
 	for _, p := range plan.Probes {
 		got = append(got, strings.Join(p.Nodes, " "))
@@ -407,21 +407,21 @@ func TestErrors(t *testing.T) {
 	g := generated(t, "leaf-spine:2,3")
 	for _, c := range []struct {
 		name string
-		p    planner.CoverProblem
+		p    cover.Problem
 		o    Options
 		want string
 	}{
-		{"method", planner.CoverProblem{}, Options{Method: "best"}, `there is no method "best"`},
-		{"method for directed", planner.CoverProblem{Directed: true}, Options{Method: DFS}, "dfs plans undirected covers"},
-		{"depot", planner.CoverProblem{Depots: []int{7}}, Options{}, "depot 7 is none of the 5 nodes"},
-		{"depot twice", planner.CoverProblem{Depots: []int{1, 1}}, Options{}, `depot "spine-1" is given twice`},
-		{"no depot", planner.CoverProblem{Depots: []int{}}, Options{}, "no node may send"},
-		{"hops", planner.CoverProblem{MaxHops: -1}, Options{}, "must not be negative"},
-		{"skip", planner.CoverProblem{Skip: make([]bool, 2)}, Options{}, "2 links, the topology has 6"},
-		{"port", planner.CoverProblem{MaxPort: 2}, Options{}, "link leaf-2:1--spine-0:3 cannot be covered: port 3 of spine-0 cannot be addressed: the highest is 2; a partial plan would leave it and 1 more out"},
-		{"too far", planner.CoverProblem{MaxHops: 2, Depots: []int{2}}, Options{}, "no probe of 2 hops from depot to depot passes it"},
-		{"no nodes", planner.CoverProblem{Graph: new(topo.Graph)}, Options{}, "no nodes"},
-		{"redundant", planner.CoverProblem{Redundant: true, Directed: true}, Options{}, "which a directed cover takes both of"},
+		{"method", cover.Problem{}, Options{Method: "best"}, `there is no method "best"`},
+		{"method for directed", cover.Problem{Directed: true}, Options{Method: DFS}, "dfs plans undirected covers"},
+		{"depot", cover.Problem{Depots: []int{7}}, Options{}, "depot 7 is none of the 5 nodes"},
+		{"depot twice", cover.Problem{Depots: []int{1, 1}}, Options{}, `depot "spine-1" is given twice`},
+		{"no depot", cover.Problem{Depots: []int{}}, Options{}, "no node may send"},
+		{"hops", cover.Problem{MaxHops: -1}, Options{}, "must not be negative"},
+		{"skip", cover.Problem{Skip: make([]bool, 2)}, Options{}, "2 links, the topology has 6"},
+		{"port", cover.Problem{MaxPort: 2}, Options{}, "link leaf-2:1--spine-0:3 cannot be covered: port 3 of spine-0 cannot be addressed: the highest is 2; a partial plan would leave it and 1 more out"},
+		{"too far", cover.Problem{MaxHops: 2, Depots: []int{2}}, Options{}, "no probe of 2 hops from depot to depot passes it"},
+		{"no nodes", cover.Problem{Graph: new(topo.Graph)}, Options{}, "no nodes"},
+		{"redundant", cover.Problem{Redundant: true, Directed: true}, Options{}, "which a directed cover takes both of"},
 	} {
 		if c.p.Graph == nil {
 			c.p.Graph = g

@@ -1,4 +1,4 @@
-package cover
+package solve
 
 import (
 	"math/rand/v2"

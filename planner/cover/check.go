@@ -1,4 +1,4 @@
-package planner
+package cover
 
 import (
 	"errors"
@@ -6,20 +6,21 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// CheckCover says in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
+// Check says in what a plan does not do what the problem asks. It trusts nothing but the topology: probes are read
 // by their node names and ports.
-func CheckCover(p *CoverProblem, plan *CoverPlan) error {
+func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	walks, err := CoverWalks(p.Graph, plan.Probes)
+	walks, err := Walks(p.Graph, plan.Probes)
 	if err != nil {
 		return err
 	}
-	second, err := CoverWalks(p.Graph, plan.Second)
+	second, err := Walks(p.Graph, plan.Second)
 	if err != nil {
 		return fmt.Errorf("second cover: %w", err)
 	}
@@ -43,7 +44,7 @@ func CheckCover(p *CoverProblem, plan *CoverPlan) error {
 		}
 	}
 	ids := map[string]bool{}
-	for _, probes := range [...][]Probe{plan.Probes, plan.Second} {
+	for _, probes := range [...][]planner.Probe{plan.Probes, plan.Second} {
 		for k := range probes {
 			id := probes[k].ID
 			if id == "" || ids[id] {
@@ -55,16 +56,16 @@ func CheckCover(p *CoverProblem, plan *CoverPlan) error {
 	return checkCoverStats(p, plan, walks, second)
 }
 
-func (p *CoverProblem) items() string {
+func (p *Problem) items() string {
 	if p.Directed {
 		return "the directions"
 	}
 	return "the links"
 }
 
-// CoverWalks reads probes by their node names and ports.
-func CoverWalks(g *topo.Graph, probes []Probe) ([]Walk, error) {
-	var bad Errors
+// Walks reads probes by their node names and ports.
+func Walks(g *topo.Graph, probes []planner.Probe) ([]Walk, error) {
+	var bad planner.Errors
 	walks := make([]Walk, 0, len(probes))
 	for k := range probes {
 		w, err := readProbe(g, &probes[k])
@@ -77,7 +78,7 @@ func CoverWalks(g *topo.Graph, probes []Probe) ([]Walk, error) {
 }
 
 // readProbe finds the interfaces that a probe names.
-func readProbe(g *topo.Graph, probe *Probe) (Walk, error) {
+func readProbe(g *topo.Graph, probe *planner.Probe) (Walk, error) {
 	if len(probe.Nodes) < 2 || len(probe.Ports) != len(probe.Nodes)-1 || len(probe.Links) != len(probe.Ports) {
 		return nil, fmt.Errorf("%d nodes, %d links, %d ports", len(probe.Nodes), len(probe.Links), len(probe.Ports))
 	}
@@ -104,9 +105,9 @@ func readProbe(g *topo.Graph, probe *Probe) (Walk, error) {
 
 // CheckWalks says in what walks are no cover, and gives what they leave out: one interface for every link, or for every
 // direction in a directed problem. Without depots nothing may be passed twice.
-func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
+func CheckWalks(p *Problem, walks []Walk) (missing []int, err error) {
 	g := p.Graph
-	var bad Errors
+	var bad planner.Errors
 	depot := make([]bool, g.NumNodes())
 	for _, d := range p.Depots {
 		depot[d] = true
@@ -158,7 +159,7 @@ func CheckWalks(p *CoverProblem, walks []Walk) (missing []int, err error) {
 
 // checkSecond says in what the second cover is none, or which link both covers pass in one direction only. What the first
 // one leaves out it may leave out too.
-func checkSecond(p *CoverProblem, walks, second []Walk, out []int) error {
+func checkSecond(p *Problem, walks, second []Walk, out []int) error {
 	missing, err := CheckWalks(p, second)
 	if err != nil {
 		return fmt.Errorf("second cover: %w", err)
@@ -189,10 +190,10 @@ func checkSecond(p *CoverProblem, walks, second []Walk, out []int) error {
 }
 
 // checkCoverStats recomputes the statistics.
-func checkCoverStats(p *CoverProblem, plan *CoverPlan, walks, second []Walk) error {
+func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	want, got := p.stats(walks, second), plan.Stats
 	want.Stats = got.Stats
-	if Near(want.Mean, got.Mean) {
+	if planner.Near(want.Mean, got.Mean) {
 		want.Mean = got.Mean
 	}
 	if math.Abs(want.Variance-got.Variance) <= 1e-6*(1+want.Variance) {
@@ -223,7 +224,7 @@ func checkCoverStats(p *CoverProblem, plan *CoverPlan, walks, second []Walk) err
 }
 
 // checkTwice says which link is passed three times: that cannot be the best, since two of them can be left out.
-func checkTwice(p *CoverProblem, walks []Walk) error {
+func checkTwice(p *Problem, walks []Walk) error {
 	times := make([]int, p.Graph.NumLinks())
 	for _, w := range walks {
 		for _, i := range w {

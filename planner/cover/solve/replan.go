@@ -1,4 +1,4 @@
-package cover
+package solve
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 // Replan covers p again after a change, a failed link or a new one, and keeps every probe of the old plan that is still
@@ -15,7 +16,7 @@ import (
 // All in all this may be more than a new plan would need; the lower bound says how many.
 //
 // Probes of the old plan that name nodes, links or ports which are gone are not whole either.
-func Replan(p *planner.CoverProblem, old *planner.CoverPlan, o Options) (*planner.CoverPlan, error) {
+func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	c, err := newCoverer(p, &o)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func Replan(p *planner.CoverProblem, old *planner.CoverPlan, o Options) (*planne
 // kept is a cover in which the first walks are probes of an older plan.
 type kept struct {
 	ids     []string // of those
-	walks   []planner.Walk
+	walks   []cover.Walk
 	covered []bool // by interface; in undirected problems both of a link
 }
 
@@ -73,12 +74,12 @@ func (k *kept) name(probes []planner.Probe, prefix string, taken map[string]bool
 
 // keep takes over the probes that are still whole and, where way is given, pass links only as it allows. It also gives
 // the walks of those that could be read, but are not whole.
-func (c *coverer) keep(probes []planner.Probe, way func(i int32) bool) (k kept, lost []planner.Walk) {
+func (c *coverer) keep(probes []planner.Probe, way func(i int32) bool) (k kept, lost []cover.Walk) {
 	p := c.p
 	k.covered = make([]bool, p.Graph.NumInterfaces())
 	seen := map[string]bool{}
 	for n := range probes {
-		read, err := planner.CoverWalks(p.Graph, probes[n:n+1])
+		read, err := cover.Walks(p.Graph, probes[n:n+1])
 		if err != nil {
 			continue
 		}
@@ -112,7 +113,7 @@ func (c *coverer) replanRest(k *kept) {
 }
 
 // replanBoth covers what first does not, and again in the opposite directions what the old second cover has lost.
-func (c *coverer) replanBoth(first *kept, lost []planner.Walk, old []planner.Probe) (second kept) {
+func (c *coverer) replanBoth(first *kept, lost []cover.Walk, old []planner.Probe) (second kept) {
 	g := c.p.Graph
 	way := make([]int32, g.NumLinks()) // interface by which the first cover passes a link, or -1
 	for l := range way {
@@ -162,7 +163,7 @@ func (c *coverer) replanBoth(first *kept, lost []planner.Walk, old []planner.Pro
 
 // whole reports whether a probe can stay: it passes nothing that must not be passed, keeps to limit and depots, and in
 // problems where nothing is passed twice nothing that another covers, or itself.
-func (c *coverer) whole(w planner.Walk, covered []bool) bool {
+func (c *coverer) whole(w cover.Walk, covered []bool) bool {
 	p, g := c.p, c.p.Graph
 	if len(w) == 0 || p.MaxHops > 0 && len(w) > p.MaxHops {
 		return false

@@ -1,4 +1,4 @@
-package cover
+package solve
 
 // dfs is the first plan of INT-path: walk along unused links, neighbours in ascending order, and where there is none go
 // back to the last fork, where the next path begins. It does not find the fewest paths. O(V + E).

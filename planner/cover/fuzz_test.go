@@ -1,0 +1,41 @@
+package cover_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/cover/solve"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// FuzzCheck holds plans of unknown origin against problems of every kind: whatever a plan says, the check ends with an
+// answer, and what passes it is no better than the best there is.
+func FuzzCheck(f *testing.F) {
+	g, err := topo.Parse("leaf-spine:2,3")
+	if err != nil {
+		f.Fatal(err)
+	}
+	problems := []*cover.Problem{{Graph: g}, {Graph: g, Directed: true}, {Graph: g, Depots: []int{2, 3}}, {Graph: g, Redundant: true}, {Graph: g, Redundant: true, Depots: []int{2}}}
+	fewest := make([]float64, len(problems))
+	for k, p := range problems {
+		plan, err := solve.Plan(p, solve.Options{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := json.Marshal(plan)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		fewest[k] = plan.Stats.Objective
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for k, p := range problems {
+			var plan cover.Plan
+			if json.Unmarshal(b, &plan) == nil && cover.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < fewest[k] {
+				t.Errorf("problem %d: objective %v below %v: %s", k, plan.Stats.Objective, fewest[k], b)
+			}
+		}
+	})
+}

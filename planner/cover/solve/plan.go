@@ -1,0 +1,255 @@
+package solve
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/planner/cover"
+)
+
+// Method is a way to cut a topology into probes.
+type Method string
+
+// The methods.
+const (
+	Euler         Method = "euler"          // fewest probes, O(V + E)
+	DFS           Method = "dfs"            // INT-path's first plan: one walk with backtracking
+	Paper         Method = "paper"          // INT-path's Euler plan as published
+	PaperBalanced Method = "paper-balanced" // its balanced form as published
+	IntBalance    Method = "int-balance"    // INT-Balance: segments between odd nodes, joined
+)
+
+// Options says how to plan.
+type Options struct {
+	Method   Method // Euler if empty
+	Balanced bool   // make probes about equally long; plans with depots and with a limit of hops always are
+	Seed     uint64
+	Stop     func() bool // ends improving; nil for never
+	Partial  bool        // leave out what cannot be covered, rather than fail
+}
+
+// Err kinds that callers test.
+var (
+	ErrUncoverable = errors.New("cannot be covered") // some link is out of reach
+	ErrMethod      = errors.New("method does not fit the problem")
+)
+
+// Plan covers the topology of p.
+func Plan(p *cover.Problem, o Options) (*cover.Plan, error) {
+	c, err := newCoverer(p, &o)
+	if err != nil {
+		return nil, err
+	}
+	var second []cover.Walk
+	walks := c.cover(newNet(p, c.want))
+	if p.Redundant {
+		walks, second = c.redundant(walks)
+	}
+	return c.plan(walks, second), nil
+}
+
+type coverer struct {
+	p     *cover.Problem
+	o     *Options
+	ways  *depotWays // nil without depots
+	left  []cover.Unprobed
+	out   map[int]bool // by interface: wanted, but not to be covered
+	some  bool         // left holds what should be covered
+	edges int          // to be covered
+	bound int          // of the objective
+}
+
+func newCoverer(p *cover.Problem, o *Options) (*coverer, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Method == "" {
+		o.Method = Euler
+	}
+	if o.Stop == nil {
+		o.Stop = func() bool { return false }
+	}
+	switch o.Method {
+	case Euler:
+	case DFS, Paper, PaperBalanced, IntBalance:
+		if p.Directed || p.Depots != nil || p.Redundant {
+			return nil, fmt.Errorf("cover: %w: %s plans undirected covers without depots only", ErrMethod, o.Method)
+		}
+	default:
+		return nil, fmt.Errorf("cover: %w: there is no method %q", ErrMethod, o.Method)
+	}
+	c := &coverer{p: p, o: o, out: map[int]bool{}}
+	if p.Depots != nil {
+		c.ways = newDepotWays(p)
+	}
+	c.leftOut()
+	if c.some && !o.Partial {
+		for _, u := range c.left {
+			if u.Reason != skipped {
+				return nil, fmt.Errorf("cover: link %s %w: %s%s", u.Link, ErrUncoverable, u.Reason, c.andMore())
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *coverer) andMore() string {
+	n := -1
+	for _, u := range c.left {
+		if u.Reason != skipped {
+			n++
+		}
+	}
+	if n == 0 {
+		return "; a partial plan would leave it out"
+	}
+	return fmt.Sprintf("; a partial plan would leave it and %d more out", n)
+}
+
+const skipped = "not to be probed"
+
+// leftOut lists what the plan does not cover, and why.
+func (c *coverer) leftOut() {
+	p, g := c.p, c.p.Graph
+	add := func(l, from int, reason string) {
+		u := cover.Unprobed{Link: g.LinkName(l), Reason: reason}
+		if from >= 0 {
+			u.From = g.NodeName(from)
+		}
+		c.left = append(c.left, u)
+		c.some = c.some || reason != skipped
+	}
+	for l := range g.NumLinks() {
+		x, y := g.Ends(l)
+		if p.Skip != nil && p.Skip[l] {
+			add(l, -1, skipped)
+			continue
+		}
+		first, second := p.Wanted(l)
+		for k, wanted := range [...]bool{first, second} {
+			i, from := [...]int{x, y}[k], -1
+			if p.Directed {
+				from = g.Node(i)
+			} else if k == 1 {
+				break
+			}
+			switch {
+			case !wanted:
+				if !p.Directed && p.Usable(x) {
+					i = y
+				}
+				add(l, from, fmt.Sprintf("port %d of %s cannot be addressed: the highest is %d", g.Port(i), g.NodeName(g.Node(i)), p.MaxPort))
+			case c.ways == nil || c.ways.reaches(i, p.MaxHops):
+				c.edges++
+			default:
+				c.out[i] = true
+				reason := "no depot is connected"
+				if c.ways.reaches(i, 0) {
+					reason = fmt.Sprintf("no probe of %d hops from depot to depot passes it", p.MaxHops)
+				}
+				add(l, from, reason)
+			}
+		}
+	}
+}
+
+func (c *coverer) want(i int) bool { return !c.out[i] }
+
+// cover plans the edges of n.
+func (c *coverer) cover(n *net) []cover.Walk {
+	p, o := c.p, c.o
+	if n.edges() == 0 {
+		return nil
+	}
+	var trails [][]int32
+	switch {
+	case o.Method == DFS:
+		trails = n.dfs()
+	case o.Method == Paper || o.Method == PaperBalanced:
+		trails = n.paper(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
+	case o.Method == IntBalance:
+		trails = n.intBalance()
+	case p.Depots != nil:
+		return c.coverFromDepots(n)
+	default:
+		trails = n.euler(o.Balanced || p.MaxHops > 0)
+	}
+	c.bound = n.bound(p.MaxHops)
+	if o.Balanced {
+		n.balance(trails, o.Stop)
+	}
+	switch {
+	case p.MaxHops == 0:
+	case o.Method == Euler:
+		trails = n.limit(trails, p.MaxHops, o.Stop)
+	default:
+		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
+	}
+	return n.walks(trails)
+}
+
+// coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum and
+// the multigraph has a cover that ends at depots only; a limit of hops then cuts the walks. In directed problems the two
+// directions balance each other and there is nothing to add, unless one of them cannot be used: then the ends of trails
+// are joined to the nearest depots.
+func (c *coverer) coverFromDepots(n *net) []cover.Walk {
+	p, o := c.p, c.o
+	depot := c.depots()
+	original := n.edges()
+	c.bound = original
+	if !p.Directed {
+		_, bound := n.duplicate(depot, o.Stop)
+		c.bound += bound
+	}
+	trails := n.euler(true)
+	n.balance(trails, o.Stop)
+	n.rotate(trails, depot)
+	if p.MaxHops == 0 && !c.homeless(n, trails, depot) {
+		return n.walks(trails)
+	}
+	return c.ways.attach(n, trails, original, p.MaxHops)
+}
+
+// depots says by node whether probes may start and end there.
+func (c *coverer) depots() []bool {
+	depot := make([]bool, c.p.Graph.NumNodes())
+	for _, v := range c.p.Depots {
+		depot[v] = true
+	}
+	return depot
+}
+
+// homeless reports whether some trail does not start and end at depots.
+func (c *coverer) homeless(n *net, trails [][]int32, depot []bool) bool {
+	for _, t := range trails {
+		if !depot[n.node[t[0]]] || !depot[n.head(t[len(t)-1])] {
+			return true
+		}
+	}
+	return false
+}
+
+// plan names everything.
+func (c *coverer) plan(walks, second []cover.Walk) *cover.Plan {
+	name := string(c.o.Method)
+	if c.o.Balanced && c.o.Method != PaperBalanced {
+		name += "-balanced"
+	}
+	if c.p.Depots != nil {
+		name = "depots"
+	}
+	if c.p.Redundant {
+		name += "-redundant"
+	}
+	plan := cover.NewPlan(c.p, name, walks, second)
+	plan.NotProbed, plan.Partial = c.left, c.some
+	s := &plan.Stats
+	s.Objective = float64(s.Probes)
+	if c.p.Depots != nil {
+		s.Objective = float64(s.Traversals)
+	}
+	s.LowerBound = min(float64(c.bound), s.Objective)
+	s.Optimal = s.LowerBound == s.Objective
+	return plan
+}
