@@ -6,39 +6,121 @@ import (
 	"testing"
 )
 
-// TestDeps holds the border of the room: a plan follows from topology, inputs and seed alone, and planners meet neither
-// decoders nor the network. Only topo/load reads files and YAML.
+const module = "github.com/hopscope/hopscope/"
+
+// TestDeps holds the borders of the room. A plan follows from topology, inputs and seed alone, planners meet neither
+// decoders nor the network, and only topo/load reads files and YAML. Checks do not see the solvers that they check.
 func TestDeps(t *testing.T) {
-	const module = "github.com/hopscope/hopscope/"
-	forbidden := map[string]string{
-		"net":       "planning does no I/O",
-		"os":        "planning does no I/O",
-		"time":      "a clock comes in as a function that says stop",
-		"log":       "packages return errors; the program logs",
-		"log/slog":  "packages return errors; the program logs",
-		"math/rand": "generators are math/rand/v2, with a seed that is an argument",
-		"context":   "nothing here waits",
-	}
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{join .Imports \" \"}}{{end}}", module+"planner/...").Output()
+	imports := map[string][]string{}
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"planner/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) == 0 || !strings.HasPrefix(fields[0], module+"planner") || fields[0] == module+"planner/topo/load" {
-			continue
+		imports[fields[0]] = fields[1:]
+	}
+	if len(imports) < 10 {
+		t.Fatalf("go list names %d packages, want all of planner", len(imports))
+	}
+	families := 0
+	for pkg, paths := range imports {
+		if strings.HasSuffix(pkg, "/solve") {
+			families++
 		}
-		for _, path := range fields[1:] {
-			switch first, _, _ := strings.Cut(path, "/"); {
-			case forbidden[path] != "" && !(path == "time" && fields[0] == module+"planner/topo"): // a link has a delay
-				t.Errorf("%s imports %s: %s", fields[0], path, forbidden[path])
-			case strings.HasPrefix(path, module) && !strings.HasPrefix(path, module+"planner"):
-				t.Errorf("%s imports %s: planners know planners and nothing else", fields[0], path)
-			case path == module+"planner/topo/load":
-				t.Errorf("%s imports %s: topologies are arguments", fields[0], path)
-			case !strings.HasPrefix(path, module) && strings.Contains(first, "."):
-				t.Errorf("%s imports %s: planning needs no module of others", fields[0], path)
+		for _, path := range paths {
+			if why := forbidden(pkg, path, imports); why != "" {
+				t.Errorf("%s imports %s: %s", pkg, path, why)
 			}
 		}
 	}
+	if families < 5 {
+		t.Errorf("%d families have a package solve, want at least 5", families)
+	}
+}
+
+// TestForbidden breaks every border once: the rules themselves must see it.
+func TestForbidden(t *testing.T) {
+	imports := map[string][]string{module + "planner/cover/solve": nil, module + "planner/delivery/solve": nil}
+	for _, tt := range []struct{ pkg, path string }{
+		{"planner/cover", "planner/cover/solve"},
+		{"planner/cover", "planner/delivery"},
+		{"planner/cover/solve", "planner/delivery"},
+		{"planner/cover/solve", "planner/delivery/solve"},
+		{"planner", "planner/cover"},
+		{"planner", "planner/cover/solve"},
+		{"planner/topo", "planner"},
+		{"planner/topo/load", "planner"},
+		{"planner/draw", "planner"},
+		{"planner/cover", "planner/topo/load"},
+		{"planner/cover/solve", "decode"},
+	} {
+		if forbidden(module+tt.pkg, module+tt.path, imports) == "" {
+			t.Errorf("%s may import %s, want an error", tt.pkg, tt.path)
+		}
+	}
+	for _, tt := range []struct{ pkg, path string }{
+		{"planner/cover/solve", module + "planner/cover"},
+		{"planner/cover/solve", module + "planner"},
+		{"planner/cover", module + "planner/topo"},
+		{"planner/topo/load", module + "planner/topo"},
+		{"planner/topo/load", "os"},
+		{"planner/topo", "time"},
+	} {
+		if why := forbidden(module+tt.pkg, tt.path, imports); why != "" {
+			t.Errorf("%s must not import %s: %s; want it allowed", tt.pkg, tt.path, why)
+		}
+	}
+}
+
+// forbidden says why a package of the room must not import another, or nothing.
+func forbidden(pkg, path string, imports map[string][]string) string {
+	pkg = strings.TrimPrefix(pkg, module)
+	loads := pkg == "planner/topo/load" // the one package that reads files
+	path, ours := strings.CutPrefix(path, module)
+	if !ours {
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !loads {
+			return "planning needs no module of others"
+		}
+		if loads || path == "time" && pkg == "planner/topo" { // a link has a delay
+			return ""
+		}
+		return map[string]string{
+			"net":       "planning does no I/O",
+			"os":        "planning does no I/O",
+			"time":      "a clock comes in as a function that says stop",
+			"log":       "packages return errors; the program logs",
+			"log/slog":  "packages return errors; the program logs",
+			"math/rand": "generators are math/rand/v2, with a seed that is an argument",
+			"context":   "nothing here waits",
+		}[path]
+	}
+	// What is a family, and whose solvers these are, follows from the tree: a new family needs no line here.
+	family := func(p string) string {
+		base := strings.TrimSuffix(p, "/solve")
+		if _, ok := imports[module+base+"/solve"]; ok {
+			return base
+		}
+		return ""
+	}
+	from, to := family(pkg), family(path)
+	switch {
+	case path != "planner" && !strings.HasPrefix(path, "planner/"):
+		return "planners know planners and nothing else"
+	case path == "planner/topo/load":
+		return "topologies are arguments"
+	case pkg == "planner/topo":
+		return "graphs know nothing of ours"
+	case loads || pkg == "planner/draw":
+		if path != "planner/topo" {
+			return "topologies and pictures know graphs and no plans"
+		}
+	case pkg == "planner" && to != "":
+		return "what is common to families knows none of them"
+	case strings.HasSuffix(path, "/solve") && path == pkg+"/solve":
+		return "a check must not see the solver that it checks"
+	case to != "" && to != from:
+		return "families do not know each other"
+	}
+	return ""
 }

@@ -90,12 +90,3 @@ func wrongType(t *json.UnmarshalTypeError) string {
 	}
 	return fmt.Sprintf("%s%s cannot be %s", field, got, want)
 }
-
-// rawValue is a JSON value as it stands there.
-type rawValue string
-
-// UnmarshalJSON takes any value.
-func (v *rawValue) UnmarshalJSON(b []byte) error {
-	*v = rawValue(b)
-	return nil
-}

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
-	"github.com/hopscope/hopscope/planner/cover/solve"
+	coversolve "github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -62,9 +62,9 @@ type cycles struct {
 	name     string
 	switches int
 	links    int
-	problem  planner.AttentionProblem
+	problem  attention.Problem
 	traces   [][]int32
-	index    *attention.Traces
+	index    *solve.Traces
 	rng      *rand.Rand
 }
 
@@ -107,7 +107,7 @@ func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error
 	for plan := range 2 {
 		c.rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
 		p := &cover.Problem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
-		made, err := solve.Plan(p, solve.Options{Seed: seed})
+		made, err := coversolve.Plan(p, coversolve.Options{Seed: seed})
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error
 			return nil, err
 		}
 		for k, w := range walks {
-			t := planner.Trace{ID: fmt.Sprintf("%d/%d", plan, k), Cost: float64(len(w))}
+			t := attention.Trace{ID: fmt.Sprintf("%d/%d", plan, k), Cost: float64(len(w))}
 			var links []int32
 			for _, i := range w {
 				links = append(links, int32(g.Link(int(i))))
@@ -130,14 +130,14 @@ func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error
 	for k, t := range c.traces {
 		cost[k] = float64(len(t))
 	}
-	c.index = attention.NewTraces(c.links, c.traces, cost, 0)
+	c.index = solve.NewTraces(c.links, c.traces, cost, 0)
 	return c, nil
 }
 
 // attentionRow is what one method did over the cycles.
 type attentionRow struct {
 	name   string
-	o      attention.Options
+	o      solve.Options
 	took   []time.Duration
 	cost   float64
 	least  float64 // cost of the exact method in the same cycles
@@ -147,11 +147,11 @@ type attentionRow struct {
 // table adds the rows of a share of suspicious links, and to ours the times of our method.
 func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options, ours *[]time.Duration) error {
 	rows := []*attentionRow{
-		{name: "ours", o: attention.Options{}},
-		{name: "greedy", o: attention.Options{Method: attention.Greedy}},
-		{name: "greedy, links", o: attention.Options{Method: attention.GreedyLinks}},
-		{name: "FANT-H, 1 1", o: attention.Options{Method: attention.FANTH, Alpha: 1, Beta: 1}},
-		{name: "FANT-H, 0 0", o: attention.Options{Method: attention.FANTH}},
+		{name: "ours", o: solve.Options{}},
+		{name: "greedy", o: solve.Options{Method: solve.Greedy}},
+		{name: "greedy, links", o: solve.Options{Method: solve.GreedyLinks}},
+		{name: "FANT-H, 1 1", o: solve.Options{Method: solve.FANTH, Alpha: 1, Beta: 1}},
+		{name: "FANT-H, 0 0", o: solve.Options{Method: solve.FANTH}},
 	}
 	suspicious := make([]int32, c.links)
 	for l := range suspicious {
@@ -167,12 +167,12 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 		least := 0.0
 		for _, r := range rows {
 			runs := 3
-			if r.o.Method == attention.FANTH {
+			if r.o.Method == solve.FANTH {
 				if runs = 1; cycle >= 2 {
 					continue
 				}
 			}
-			var choice *attention.Choice
+			var choice *solve.Choice
 			fastest := time.Duration(math.MaxInt64)
 			for range runs {
 				start := time.Now()
@@ -211,7 +211,7 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 }
 
 // check adds up a choice that covers what it should.
-func (c *cycles) check(suspicious []int32, choice *attention.Choice) (cost float64, err error) {
+func (c *cycles) check(suspicious []int32, choice *solve.Choice) (cost float64, err error) {
 	on := make([]bool, c.links)
 	for _, p := range choice.Probes {
 		cost += float64(len(c.traces[p]))

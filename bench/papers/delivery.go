@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/delivery/solve"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
@@ -24,7 +24,7 @@ Columbus Intellifiber Syringa Sinet Switch Uninett2010 Ulaknet RedBestel VtlWave
 
 // deliveryRow is what one method did with all networks.
 type deliveryRow struct {
-	method         delivery.Method
+	method         solve.Method
 	whole, proven  int
 	points, served int
 	links, servers int
@@ -44,7 +44,7 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 		fmt.Fprintln(t, "left out: no directory with topologies is given")
 		return nil
 	}
-	problems := map[string]*planner.DeliveryProblem{}
+	problems := map[string]*delivery.Problem{}
 	names := strings.Fields(rftNetworks)
 	for _, name := range names {
 		path := filepath.Join(o.Topologies, "graphs", name+".graph")
@@ -55,10 +55,10 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 		if err != nil {
 			return err
 		}
-		problems[name] = delivery.Generate(g, o.Seed)
+		problems[name] = solve.Generate(g, o.Seed)
 	}
 	fmt.Fprintln(t, "method\tpoints served\tnetworks whole\tproven\tlinks\tservers\tmean ms\tworst ms\tat\t")
-	add := func(name string, method delivery.Method, noLinks bool) error {
+	add := func(name string, method solve.Method, noLinks bool) error {
 		r := deliveryRow{method: method}
 		for _, network := range names {
 			if err := r.run(ctx, network, problems[network], noLinks, o); err != nil {
@@ -69,14 +69,14 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 			r.links, r.servers, ms(r.sum)/float64(len(names)), ms(r.worst), r.where)
 		return nil
 	}
-	if err := add("ours", delivery.Exact, false); err != nil {
+	if err := add("ours", solve.Exact, false); err != nil {
 		return err
 	}
-	if err := add("ours, no links", delivery.Exact, true); err != nil {
+	if err := add("ours, no links", solve.Exact, true); err != nil {
 		return err
 	}
-	for _, m := range delivery.Methods[1:] {
-		name := map[delivery.Method]string{delivery.Paper: "paper's heuristic", delivery.Brute: "brute force"}[m]
+	for _, m := range solve.Methods[1:] {
+		name := map[solve.Method]string{solve.Paper: "paper's heuristic", solve.Brute: "brute force"}[m]
 		if name == "" {
 			name = string(m)
 		}
@@ -84,19 +84,19 @@ func deliveryTable(ctx context.Context, t io.Writer, o Options) error {
 			return err
 		}
 	}
-	return add("paper's, no links", delivery.Paper, true)
+	return add("paper's, no links", solve.Paper, true)
 }
 
 // run plans for one network.
-func (r *deliveryRow) run(ctx context.Context, name string, p *planner.DeliveryProblem, noLinks bool, o Options) error {
+func (r *deliveryRow) run(ctx context.Context, name string, p *delivery.Problem, noLinks bool, o Options) error {
 	start := time.Now()
-	plan, err := delivery.Plan(p, delivery.Options{
+	plan, err := solve.Plan(p, solve.Options{
 		Method: r.method, Seed: o.Seed, Partial: true, NoLinks: noLinks,
 		Stop: func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() },
 	})
 	took := time.Since(start)
 	if err == nil {
-		err = planner.CheckDelivery(p, plan)
+		err = delivery.Check(p, plan)
 	}
 	if err == nil {
 		err = ctx.Err()

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -93,19 +93,19 @@ func networks(dir string) (nets []*topo.Graph, err error) {
 
 // planned is one method on one network.
 type planned struct {
-	stats planner.OrchestrateStats
+	stats orchestrate.Stats
 	took  time.Duration
 }
 
-func run(ctx context.Context, p *planner.OrchestrateProblem, o orchestrate.Options, limit time.Duration) (planned, error) {
+func run(ctx context.Context, p *orchestrate.Problem, o solve.Options, limit time.Duration) (planned, error) {
 	start := time.Now()
 	o.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > limit }
-	plan, err := orchestrate.Plan(p, o)
+	plan, err := solve.Plan(p, o)
 	took := time.Since(start)
 	if err != nil {
 		return planned{}, err
 	}
-	if err := planner.CheckOrchestrate(p, plan); err != nil {
+	if err := orchestrate.Check(p, plan); err != nil {
 		return planned{}, err
 	}
 	return planned{plan.Stats, took}, ctx.Err()
@@ -119,22 +119,22 @@ func concentrateTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Op
 	rows := make([][]planned, len(names))
 	largest, at := 0, 0
 	for n, g := range nets {
-		m := orchestrate.DefaultModel()
+		m := solve.DefaultModel()
 		m.Seed = o.Seed
-		p, err := orchestrate.Generate(g, m)
+		p, err := solve.Generate(g, m)
 		if err != nil {
 			return err
 		}
 		if len(p.Flows) > largest {
 			largest, at = len(p.Flows), n
 		}
-		p.Objective = planner.Concentrate
+		p.Objective = orchestrate.Concentrate
 		for k := range names {
 			var r planned
 			if k == 0 {
-				r, err = run(ctx, p, orchestrate.Options{Method: orchestrate.Heuristic, Partial: true}, 0)
+				r, err = run(ctx, p, solve.Options{Method: solve.Heuristic, Partial: true}, 0)
 			} else {
-				r, err = run(ctx, p, orchestrate.Options{Seed: o.Seed}, limits[k-1])
+				r, err = run(ctx, p, solve.Options{Seed: o.Seed}, limits[k-1])
 			}
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", g.Name(), names[k], err)
@@ -154,9 +154,9 @@ func concentrateTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Op
 		mean, sd, most, proven := gaps(r)
 		took := times(r)
 		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
-			average(r, func(s *planner.OrchestrateStats) float64 { return s.Objective }), mean, sd, most, proven,
+			average(r, func(s *orchestrate.Stats) float64 { return s.Objective }), mean, sd, most, proven,
 			r[at].stats.Objective, r[at].stats.LowerBound, took[0], took[1], took[2],
-			quantile(r, 0.15, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
+			quantile(r, 0.15, func(s *orchestrate.Stats) float64 { return s.Correlation }))
 	}
 	return nil
 }
@@ -165,15 +165,15 @@ func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Option
 	names := []string{"BH (published)", "ours"}
 	rows := make([][]planned, len(names))
 	for n, g := range nets {
-		m := orchestrate.DefaultModel()
+		m := solve.DefaultModel()
 		m.Seed = o.Seed
-		p, err := orchestrate.Generate(g, m)
+		p, err := solve.Generate(g, m)
 		if err != nil {
 			return err
 		}
-		p.Objective = planner.Balance
-		for k, method := range []orchestrate.Method{orchestrate.Heuristic, orchestrate.Exact} {
-			r, err := run(ctx, p, orchestrate.Options{Method: method, Seed: o.Seed, Partial: k == 0}, o.limit())
+		p.Objective = orchestrate.Balance
+		for k, method := range []solve.Method{solve.Heuristic, solve.Exact} {
+			r, err := run(ctx, p, solve.Options{Method: method, Seed: o.Seed, Partial: k == 0}, o.limit())
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", g.Name(), names[k], err)
 			}
@@ -188,9 +188,9 @@ func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Option
 		mean, sd, most, proven := gaps(r)
 		took := times(r)
 		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
-			average(r, func(s *planner.OrchestrateStats) float64 { return s.Objective }), mean, sd, most, proven,
-			average(r, func(s *planner.OrchestrateStats) float64 { return s.LoadMean }), took[0], took[1], took[2],
-			quantile(r, 0.05, func(s *planner.OrchestrateStats) float64 { return s.Correlation }))
+			average(r, func(s *orchestrate.Stats) float64 { return s.Objective }), mean, sd, most, proven,
+			average(r, func(s *orchestrate.Stats) float64 { return s.LoadMean }), took[0], took[1], took[2],
+			quantile(r, 0.05, func(s *orchestrate.Stats) float64 { return s.Correlation }))
 	}
 	return nil
 }
@@ -201,20 +201,20 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 	methods := []struct {
 		name             string
 		objective        string
-		method           orchestrate.Method
+		method           solve.Method
 		split, published bool
 	}{
-		{"CH (published)", planner.Concentrate, orchestrate.Heuristic, false, true},
-		{"BH (published)", planner.Balance, orchestrate.Heuristic, false, true},
-		{"ours", planner.Balance, orchestrate.Auto, false, false},
-		{"ours, split", planner.Balance, orchestrate.Auto, true, false},
+		{"CH (published)", orchestrate.Concentrate, solve.Heuristic, false, true},
+		{"BH (published)", orchestrate.Balance, solve.Heuristic, false, true},
+		{"ours", orchestrate.Balance, solve.Auto, false, false},
+		{"ours, split", orchestrate.Balance, solve.Auto, true, false},
 	}
 	for _, capacity := range []float64{5, 10, 20, 35} {
 		rows := make([][]planned, len(methods))
 		for _, g := range nets {
-			m := orchestrate.DefaultModel()
+			m := solve.DefaultModel()
 			m.Seed, m.CapacityMean = o.Seed, capacity
-			p, err := orchestrate.Generate(g, m)
+			p, err := solve.Generate(g, m)
 			if err != nil {
 				return err
 			}
@@ -224,7 +224,7 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 				if how.published {
 					limit = 0
 				}
-				r, err := run(ctx, p, orchestrate.Options{Method: how.method, Seed: o.Seed, Partial: true}, limit)
+				r, err := run(ctx, p, solve.Options{Method: how.method, Seed: o.Seed, Partial: true}, limit)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", g.Name(), how.name, err)
 				}
@@ -243,21 +243,21 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 			}
 			n := float64(len(rows[k]))
 			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
-				100*average(rows[k], func(s *planner.OrchestrateStats) float64 { return s.Coverage }),
-				100*average(rows[k], func(s *planner.OrchestrateStats) float64 { return s.Assigned }))
+				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Coverage }),
+				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Assigned }))
 		}
 	}
 	return nil
 }
 
-func average(rows []planned, of func(*planner.OrchestrateStats) float64) (mean float64) {
+func average(rows []planned, of func(*orchestrate.Stats) float64) (mean float64) {
 	for k := range rows {
 		mean += of(&rows[k].stats) / float64(len(rows))
 	}
 	return mean
 }
 
-func quantile(rows []planned, q float64, of func(*planner.OrchestrateStats) float64) float64 {
+func quantile(rows []planned, q float64, of func(*orchestrate.Stats) float64) float64 {
 	var list []float64
 	for k := range rows {
 		list = append(list, of(&rows[k].stats))
@@ -267,7 +267,7 @@ func quantile(rows []planned, q float64, of func(*planner.OrchestrateStats) floa
 }
 
 func gaps(rows []planned) (mean, sd, most float64, proven int) {
-	mean = average(rows, func(s *planner.OrchestrateStats) float64 { return s.Gap })
+	mean = average(rows, func(s *orchestrate.Stats) float64 { return s.Gap })
 	for _, r := range rows {
 		sd += (r.stats.Gap - mean) * (r.stats.Gap - mean) / float64(len(rows))
 		most = max(most, r.stats.Gap)

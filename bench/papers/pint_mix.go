@@ -8,8 +8,8 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -31,7 +31,7 @@ const (
 var mixPath = pint.Config{Tau: 0.75, P: []float64{0.5}}
 
 // mixWidths are ways to use 8 bits for the path.
-var mixWidths = []planner.Width{{Bits: 8, Instances: 1}, {Bits: 4, Instances: 2}, {Bits: 2, Instances: 4}, {Bits: 1, Instances: 8}}
+var mixWidths = []querymix.Width{{Bits: 8, Instances: 1}, {Bits: 4, Instances: 2}, {Bits: 2, Instances: 4}, {Bits: 1, Instances: 8}}
 
 // mixed is what a plan achieves in one run.
 type mixed struct {
@@ -64,7 +64,7 @@ func (b *pintBench) mix() error {
 		return err
 	}
 	one, many := mixWidths[0], mixWidths[0]
-	var measured []planner.Width
+	var measured []querymix.Width
 	widths := PINTTable{
 		Title:   "Figure 11: packets until the path is known, by ways to use 8 bits",
 		Columns: []string{"instances × bits", "runs", "mean", "p99"},
@@ -165,14 +165,14 @@ func (b *pintBench) mix() error {
 	return nil
 }
 
-func (m *mixBench) pathScheme(w planner.Width) (*pint.Scheme, error) {
+func (m *mixBench) pathScheme(w querymix.Width) (*pint.Scheme, error) {
 	c := mixPath
 	c.Seed, c.Bits, c.Instances = uint32(m.o.Seed), w.Bits, w.Instances
 	return pint.New(c)
 }
 
 // queries are the three, with the path in some width.
-func (m *mixBench) queries(w planner.Width) ([]pint.Query, error) {
+func (m *mixBench) queries(w querymix.Width) ([]pint.Query, error) {
 	path, err := m.pathScheme(w)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (m *mixBench) queries(w planner.Width) ([]pint.Query, error) {
 }
 
 // alone makes a plan for each query that has packets for itself.
-func (m *mixBench) alone(w planner.Width) ([]*pint.Plan, error) {
+func (m *mixBench) alone(w querymix.Width) ([]*pint.Plan, error) {
 	queries, err := m.queries(w)
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (m *mixBench) alone(w planner.Width) ([]*pint.Plan, error) {
 }
 
 // byHand is the plan of the paper.
-func (m *mixBench) byHand(w planner.Width) (*pint.Plan, error) {
+func (m *mixBench) byHand(w querymix.Width) (*pint.Plan, error) {
 	queries, err := m.queries(w)
 	if err != nil {
 		return nil, err
@@ -226,23 +226,23 @@ func (m *mixBench) byHand(w planner.Width) (*pint.Plan, error) {
 
 // automatic is the plan of planner/querymix, which chooses among widths. The path is wanted within so many packets, or as soon
 // as can be if that is 0.
-func (m *mixBench) automatic(widths []planner.Width, within float64) (*pint.Plan, error) {
-	problem := &planner.QueryProblem{Bits: mixBits, Seed: uint32(m.o.Seed), Queries: []planner.Query{
-		{Name: pathQuery, Value: "node", Aggregation: planner.Static, Hops: latencyHops, Nodes: m.network.graph.NumNodes(),
+func (m *mixBench) automatic(widths []querymix.Width, within float64) (*pint.Plan, error) {
+	problem := &querymix.Problem{Bits: mixBits, Seed: uint32(m.o.Seed), Queries: []querymix.Query{
+		{Name: pathQuery, Value: "node", Aggregation: querymix.Static, Hops: latencyHops, Nodes: m.network.graph.NumNodes(),
 			Within: within, Widths: widths, Tau: mixPath.Tau, XOR: mixPath.P},
-		{Name: latencyQuery, Value: "latency", Aggregation: planner.Dynamic, Hops: latencyHops, Samples: mixPackets / latencyHops,
-			MinValue: latencyUnit, MaxValue: latencyMax, Widths: []planner.Width{{Bits: 8, Instances: 1}}},
-		{Name: utilityQuery, Value: "utilization", Aggregation: planner.PerPacket, Frequency: mixFrequency,
-			MinValue: mixUtilLow, MaxValue: 4 * pint.UtilizationUnit, Widths: []planner.Width{{Bits: 8, Instances: 1}}},
+		{Name: latencyQuery, Value: "latency", Aggregation: querymix.Dynamic, Hops: latencyHops, Samples: mixPackets / latencyHops,
+			MinValue: latencyUnit, MaxValue: latencyMax, Widths: []querymix.Width{{Bits: 8, Instances: 1}}},
+		{Name: utilityQuery, Value: "utilization", Aggregation: querymix.PerPacket, Frequency: mixFrequency,
+			MinValue: mixUtilLow, MaxValue: 4 * pint.UtilizationUnit, Widths: []querymix.Width{{Bits: 8, Instances: 1}}},
 	}}
-	found, err := querymix.Plan(problem, querymix.Options{Seed: m.o.Seed})
+	found, err := solve.Plan(problem, solve.Options{Seed: m.o.Seed})
 	if err != nil {
 		return nil, err
 	}
-	if err := planner.CheckQueries(problem, found); err != nil {
+	if err := querymix.Check(problem, found); err != nil {
 		return nil, err
 	}
-	width := planner.Width{Bits: found.Queries[0].Bits, Instances: found.Queries[0].Instances}
+	width := querymix.Width{Bits: found.Queries[0].Bits, Instances: found.Queries[0].Instances}
 	queries, err := m.queries(width)
 	if err != nil {
 		return nil, err

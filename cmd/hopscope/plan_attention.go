@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -57,7 +57,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
   hopscope plan attention --metrics metrics.yaml`,
 		Args: exactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(attention.Exact))
+	o.planFlags = addPlanFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(solve.Exact))
 	f := c.Flags()
 	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be used (repeatable)")
 	f.StringVar(&o.suspicious, "suspicious", "", "suspicious links: a file, one a line, or names with commas between")
@@ -75,13 +75,13 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	var categories *attention.Categories
+	var categories *solve.Categories
 	if o.metrics != "" {
 		m, err := readMetrics(o.metrics)
 		if err != nil {
 			return err
 		}
-		if categories, err = attention.Categorize(m); err != nil {
+		if categories, err = solve.Categorize(m); err != nil {
 			return fmt.Errorf("%s: %w", o.metrics, err)
 		}
 		if o.instance == "" && len(o.probes) == 0 && o.suspicious == "" {
@@ -98,31 +98,31 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return carryOut(c, o.planFlags, family[*planner.AttentionPlan]{
+	return carryOut(c, o.planFlags, family[*attention.Plan]{
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
-		make: func() (*planner.AttentionPlan, error) {
+		make: func() (*attention.Plan, error) {
 			plan, err := o.plan(c, p)
 			if err == nil && categories != nil {
 				plan.Instructions = categories.Instructions
 			}
 			return plan, err
 		},
-		badMethod: attention.ErrMethod,
-		check:     func(plan *planner.AttentionPlan) error { return planner.CheckAttention(p, plan) },
-		draw:      func(w io.Writer, plan *planner.AttentionPlan) error { return o.draw(w, p, plan) },
-		table:     func(w io.Writer, plan *planner.AttentionPlan) error { return attentionTable(w, plan) },
+		badMethod: solve.ErrMethod,
+		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
+		draw:      func(w io.Writer, plan *attention.Plan) error { return o.draw(w, p, plan) },
+		table:     func(w io.Writer, plan *attention.Plan) error { return attentionTable(w, plan) },
 	})
 }
 
 // plan makes the plan, or reads that of --check.
-func (o *attentionFlags) plan(c *cobra.Command, p *planner.AttentionProblem) (plan *planner.AttentionPlan, err error) {
+func (o *attentionFlags) plan(c *cobra.Command, p *attention.Problem) (plan *attention.Plan, err error) {
 	if o.verify != "" {
-		plan = new(planner.AttentionPlan)
+		plan = new(attention.Plan)
 		return plan, readPlan(o.verify, plan)
 	}
 	start := time.Now()
-	if plan, err = attention.Plan(p, attention.Options{
-		Method: attention.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
+	if plan, err = solve.Plan(p, solve.Options{
+		Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
 	}); err == nil {
 		plan.Stats.Seconds = time.Since(start).Seconds()
 	}
@@ -130,8 +130,8 @@ func (o *attentionFlags) plan(c *cobra.Command, p *planner.AttentionProblem) (pl
 }
 
 // problem reads what the flags say.
-func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, error) {
-	p := new(planner.AttentionProblem)
+func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
+	p := new(attention.Problem)
 	switch {
 	case o.instance != "":
 		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" {
@@ -142,7 +142,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, e
 			return nil, err
 		}
 		defer f.Close()
-		if p, err = planner.ReadAttentionProblem(bufio.NewReader(f)); err != nil {
+		if p, err = attention.Read(bufio.NewReader(f)); err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "":
@@ -189,7 +189,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*planner.AttentionProblem, e
 }
 
 // readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
-func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
+func (o *attentionFlags) readProbes(p *attention.Problem) error {
 	for i, path := range o.probes {
 		var plan cover.Plan
 		if err := readPlan(path, &plan); err != nil {
@@ -204,7 +204,7 @@ func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 			return fmt.Errorf("plan %s: %w", path, err)
 		}
 		for k, w := range walks {
-			t := planner.Trace{ID: probes[k].ID, Cost: float64(len(w))}
+			t := attention.Trace{ID: probes[k].ID, Cost: float64(len(w))}
 			if len(o.probes) > 1 {
 				t.ID = fmt.Sprintf("%d/%s", i+1, t.ID)
 			}
@@ -217,13 +217,13 @@ func (o *attentionFlags) readProbes(p *planner.AttentionProblem) error {
 	return nil
 }
 
-func readMetrics(path string) (*attention.Metrics, error) {
+func readMetrics(path string) (*solve.Metrics, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	m := new(attention.Metrics)
+	m := new(solve.Metrics)
 	if err := yaml.NewDecoder(io.LimitReader(f, 1<<20), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("metrics %s: %w", path, err)
 	}
@@ -231,7 +231,7 @@ func readMetrics(path string) (*attention.Metrics, error) {
 }
 
 // draw draws the topology; or, of an instance, probes as nodes and suspicious links as links between them.
-func (o *attentionFlags) draw(w io.Writer, p *planner.AttentionProblem, plan *planner.AttentionPlan) error {
+func (o *attentionFlags) draw(w io.Writer, p *attention.Problem, plan *attention.Plan) error {
 	const detail, suspect, other = "#0b7285", "#e03131", "#ced4da"
 	chosen := map[string]bool{}
 	for _, d := range plan.Probes {
@@ -324,7 +324,7 @@ func (o *attentionFlags) draw(w io.Writer, p *planner.AttentionProblem, plan *pl
 }
 
 // attentionTable writes a plan for people.
-func attentionTable(w io.Writer, plan *planner.AttentionPlan) error {
+func attentionTable(w io.Writer, plan *attention.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PROBE\tCOST\tSUSPICIOUS LINKS")
@@ -374,7 +374,7 @@ func shortenList(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], " "), len(names)-most+1)
 }
 
-func categoriesTable(w io.Writer, c *attention.Categories) error {
+func categoriesTable(w io.Writer, c *solve.Categories) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "METRIC\tMEASURED\tSHOWN BY")

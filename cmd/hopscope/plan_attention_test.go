@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/attention"
 )
 
 // wellFormed reads a picture to its end.
@@ -49,7 +49,7 @@ func TestPlanAttention(t *testing.T) {
 		}
 		return path
 	}
-	run := func(args ...string) (plan planner.AttentionPlan) {
+	run := func(args ...string) (plan attention.Plan) {
 		t.Helper()
 		out, err := runPlan(t, append([]string{"attention", "--format", "json"}, args...)...)
 		if err == nil {
@@ -60,7 +60,7 @@ func TestPlanAttention(t *testing.T) {
 		}
 		return plan
 	}
-	ids := func(p planner.AttentionPlan) (list []string) {
+	ids := func(p attention.Plan) (list []string) {
 		for _, d := range p.Probes {
 			list = append(list, d.ID)
 		}

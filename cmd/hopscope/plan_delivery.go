@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/delivery/solve"
 	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -56,11 +56,11 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
   hopscope plan delivery --topology Pern.gml --seed 7 --print-instance >network.json`,
 		Args: exactArgs(0),
 	}
-	methods := make([]string, len(delivery.Methods))
-	for i, m := range delivery.Methods {
+	methods := make([]string, len(solve.Methods))
+	for i, m := range solve.Methods {
 		methods[i] = string(m)
 	}
-	o.planFlags = addPlanFlags(c, true, true, strings.Join(methods, ", "), string(delivery.Exact))
+	o.planFlags = addPlanFlags(c, true, true, strings.Join(methods, ", "), string(solve.Exact))
 	f := c.Flags()
 	f.BoolVar(&o.noLinks, "no-links", false, "add no links")
 	f.BoolVar(&o.partial, "partial", false, "leave out points that cannot be served")
@@ -83,25 +83,25 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	if o.printInstance {
 		return writeJSON(c.OutOrStdout(), p)
 	}
-	return carryOut(c, o.planFlags, family[*planner.DeliveryPlan]{
+	return carryOut(c, o.planFlags, family[*delivery.Plan]{
 		size:      fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
-		make:      func() (*planner.DeliveryPlan, error) { return o.plan(c, p) },
-		badMethod: delivery.ErrMethod,
-		check:     func(plan *planner.DeliveryPlan) error { return planner.CheckDelivery(p, plan) },
-		draw:      func(w io.Writer, plan *planner.DeliveryPlan) error { return drawDelivery(w, p, plan) },
-		table:     func(w io.Writer, plan *planner.DeliveryPlan) error { return deliveryTable(w, p, plan) },
+		make:      func() (*delivery.Plan, error) { return o.plan(c, p) },
+		badMethod: solve.ErrMethod,
+		check:     func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
+		draw:      func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, p, plan) },
+		table:     func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
 	})
 }
 
 // plan makes the plan, or reads that of --check.
-func (o *deliveryFlags) plan(c *cobra.Command, p *planner.DeliveryProblem) (plan *planner.DeliveryPlan, err error) {
+func (o *deliveryFlags) plan(c *cobra.Command, p *delivery.Problem) (plan *delivery.Plan, err error) {
 	if o.verify != "" {
-		plan = new(planner.DeliveryPlan)
+		plan = new(delivery.Plan)
 		return plan, readPlan(o.verify, plan)
 	}
 	start := time.Now()
-	if plan, err = delivery.Plan(p, delivery.Options{
-		Method: delivery.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
+	if plan, err = solve.Plan(p, solve.Options{
+		Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
 	}); err == nil {
 		plan.Stats.Seconds = time.Since(start).Seconds()
 	}
@@ -109,7 +109,7 @@ func (o *deliveryFlags) plan(c *cobra.Command, p *planner.DeliveryProblem) (plan
 }
 
 // problem reads what the flags say.
-func (o *deliveryFlags) problem(c *cobra.Command) (p *planner.DeliveryProblem, err error) {
+func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err error) {
 	switch {
 	case o.instance != "" && o.topology != "":
 		return nil, usagef("--instance holds the whole problem: --topology does not go with it")
@@ -119,7 +119,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *planner.DeliveryProblem, e
 			return nil, err
 		}
 		defer f.Close()
-		if p, err = planner.ReadDeliveryProblem(bufio.NewReader(f)); err != nil {
+		if p, err = delivery.Read(bufio.NewReader(f)); err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	case o.topology != "":
@@ -127,12 +127,12 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *planner.DeliveryProblem, e
 		if err != nil {
 			return nil, err
 		}
-		p = delivery.Generate(g, o.seed)
+		p = solve.Generate(g, o.seed)
 	default:
 		return nil, usagef("--instance or --topology is missing")
 	}
 	if o.lossTest != "" {
-		p.LossTest = planner.LossTest(o.lossTest)
+		p.LossTest = delivery.LossTest(o.lossTest)
 	}
 	if c.Flags().Changed("reserve") {
 		p.Reserve = o.reserve
@@ -148,7 +148,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *planner.DeliveryProblem, e
 }
 
 // drawDelivery draws the network: points, servers in use, the links that carry reports, and those that are added.
-func drawDelivery(w io.Writer, p *planner.DeliveryProblem, plan *planner.DeliveryPlan) error {
+func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	const point, lost, server, idle, busy, added, other = "#1971c2", "#e03131", "#2b8a3e", "#b2f2bb", "#1971c2", "#f08c00", "#ced4da"
 	b := topo.NewBuilder("delivery")
 	node := map[string]int{}
@@ -198,13 +198,13 @@ func drawDelivery(w io.Writer, p *planner.DeliveryProblem, plan *planner.Deliver
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch {
-		case n.Kind == planner.PointNode && len(to[n.ID]) == 0:
+		case n.Kind == delivery.PointNode && len(to[n.ID]) == 0:
 			pic.Node(node[n.ID], lost, "not served")
-		case n.Kind == planner.PointNode:
+		case n.Kind == delivery.PointNode:
 			pic.Node(node[n.ID], point, "reports "+strings.Join(to[n.ID], ", "))
-		case n.Kind == planner.ServerNode && gets[n.ID] > 0:
+		case n.Kind == delivery.ServerNode && gets[n.ID] > 0:
 			pic.Node(node[n.ID], server, fmt.Sprintf("gets %.1f of %.1f Gbit/s", gets[n.ID], n.Residual()))
-		case n.Kind == planner.ServerNode:
+		case n.Kind == delivery.ServerNode:
 			pic.Node(node[n.ID], idle, "server without reports")
 		default:
 			pic.Node(node[n.ID], other, fmt.Sprintf("switch, %.1f Gbit/s free", n.Residual()))
@@ -224,7 +224,7 @@ func drawDelivery(w io.Writer, p *planner.DeliveryProblem, plan *planner.Deliver
 }
 
 // deliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.
-func deliveryTable(w io.Writer, p *planner.DeliveryProblem, plan *planner.DeliveryPlan) error {
+func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "POINT\tSERVER\tGBIT/S\tPATH")
@@ -273,6 +273,6 @@ func deliveryTable(w io.Writer, p *planner.DeliveryProblem, plan *planner.Delive
 	return nil
 }
 
-func countServers(p *planner.DeliveryProblem) int {
-	return len(slices.DeleteFunc(slices.Clone(p.Nodes), func(n planner.DeliveryNode) bool { return n.Kind != planner.ServerNode }))
+func countServers(p *delivery.Problem) int {
+	return len(slices.DeleteFunc(slices.Clone(p.Nodes), func(n delivery.Node) bool { return n.Kind != delivery.ServerNode }))
 }

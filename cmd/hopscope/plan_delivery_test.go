@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/delivery"
 )
 
 func TestPlanDelivery(t *testing.T) {
@@ -20,7 +20,7 @@ func TestPlanDelivery(t *testing.T) {
 		}
 		return path
 	}
-	run := func(args ...string) (plan planner.DeliveryPlan) {
+	run := func(args ...string) (plan delivery.Plan) {
 		t.Helper()
 		out, err := runPlan(t, append([]string{"delivery", "--format", "json"}, args...)...)
 		if err == nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -24,7 +24,7 @@ type orchestrateFlags struct {
 	objective, model, demands string
 	redundancy, packetBytes   int
 	split, partial            bool
-	m                         orchestrate.Model
+	m                         solve.Model
 
 	graph *topo.Graph // nil with an instance
 }
@@ -52,10 +52,10 @@ problem is small). Every plan says how far from the best it can be at most.`,
   hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split`,
 		Args: exactArgs(0),
 	}
-	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(orchestrate.Auto))
-	o.m = orchestrate.DefaultModel()
+	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
+	o.m = solve.DefaultModel()
 	f := c.Flags()
-	f.StringVar(&o.objective, "objective", planner.Concentrate, "concentrate or balance")
+	f.StringVar(&o.objective, "objective", orchestrate.Concentrate, "concentrate or balance")
 	f.IntVar(&o.redundancy, "redundancy", 1, "flows that carry every item, all different")
 	f.BoolVar(&o.split, "split", false, "let the items of an interface travel on several flows")
 	f.BoolVar(&o.partial, "partial", false, "leave out what cannot be carried")
@@ -78,25 +78,25 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return carryOut(c, o.planFlags, family[*planner.OrchestratePlan]{
+	return carryOut(c, o.planFlags, family[*orchestrate.Plan]{
 		size:      fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
-		make:      func() (*planner.OrchestratePlan, error) { return o.plan(c, p) },
-		badMethod: orchestrate.ErrMethod,
-		check:     func(plan *planner.OrchestratePlan) error { return planner.CheckOrchestrate(p, plan) },
-		draw:      func(w io.Writer, plan *planner.OrchestratePlan) error { return drawOrchestrate(w, p, plan) },
-		table:     func(w io.Writer, plan *planner.OrchestratePlan) error { return orchestrateTable(w, p, plan) },
+		make:      func() (*orchestrate.Plan, error) { return o.plan(c, p) },
+		badMethod: solve.ErrMethod,
+		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
+		draw:      func(w io.Writer, plan *orchestrate.Plan) error { return drawOrchestrate(w, p, plan) },
+		table:     func(w io.Writer, plan *orchestrate.Plan) error { return orchestrateTable(w, p, plan) },
 	})
 }
 
 // plan makes the plan, or reads that of --check.
-func (o *orchestrateFlags) plan(c *cobra.Command, p *planner.OrchestrateProblem) (plan *planner.OrchestratePlan, err error) {
+func (o *orchestrateFlags) plan(c *cobra.Command, p *orchestrate.Problem) (plan *orchestrate.Plan, err error) {
 	if o.verify != "" {
-		plan = new(planner.OrchestratePlan)
+		plan = new(orchestrate.Plan)
 		return plan, readPlan(o.verify, plan)
 	}
 	start := time.Now()
-	if plan, err = orchestrate.Plan(p, orchestrate.Options{
-		Method: orchestrate.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
+	if plan, err = solve.Plan(p, solve.Options{
+		Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
 	}); err != nil {
 		return nil, err
 	}
@@ -111,12 +111,12 @@ func (o *orchestrateFlags) plan(c *cobra.Command, p *planner.OrchestrateProblem)
 var topologyOnly = []string{"model", "demands", "packet-bytes", "demand-min", "demand-max", "capacity-mean", "capacity-stdv"}
 
 // problem reads what the flags say.
-func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProblem, err error) {
+func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, err error) {
 	switch {
-	case o.objective != planner.Concentrate && o.objective != planner.Balance:
+	case o.objective != orchestrate.Concentrate && o.objective != orchestrate.Balance:
 		return nil, usagef("--objective %q is neither concentrate nor balance", o.objective)
-	case o.redundancy < 1 || o.redundancy > planner.MaxRedundancy:
-		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, planner.MaxRedundancy)
+	case o.redundancy < 1 || o.redundancy > orchestrate.MaxRedundancy:
+		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, orchestrate.MaxRedundancy)
 	case o.model != "directed" && o.model != "both-sides":
 		return nil, usagef("--model %q is neither directed nor both-sides", o.model)
 	case o.packetBytes < 1:
@@ -135,7 +135,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProb
 			return nil, err
 		}
 		defer f.Close()
-		if p, err = planner.ReadOrchestrate(bufio.NewReaderSize(f, 1<<16), o.objective); err != nil {
+		if p, err = orchestrate.Read(bufio.NewReaderSize(f, 1<<16), o.objective); err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	} else {
@@ -152,7 +152,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProb
 				return nil, err
 			}
 		}
-		if p, err = orchestrate.Generate(o.graph, m); err != nil {
+		if p, err = solve.Generate(o.graph, m); err != nil {
 			return nil, err
 		}
 		p.Objective = o.objective
@@ -162,7 +162,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *planner.OrchestrateProb
 }
 
 // pairs reads the flows of a traffic matrix. What has no traffic is no flow.
-func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
+func (o *orchestrateFlags) pairs() ([]solve.Pair, error) {
 	f, err := os.Open(o.demands)
 	if err != nil {
 		return nil, err
@@ -172,10 +172,10 @@ func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs := []orchestrate.Pair{}
+	pairs := []solve.Pair{}
 	for _, d := range list {
 		if d.Rate > 0 && d.Src != d.Dst {
-			pairs = append(pairs, orchestrate.Pair{Src: d.Src, Dst: d.Dst, Rate: d.Rate / 8 / float64(o.packetBytes)})
+			pairs = append(pairs, solve.Pair{Src: d.Src, Dst: d.Dst, Rate: d.Rate / 8 / float64(o.packetBytes)})
 		}
 	}
 	if len(pairs) == 0 {
@@ -186,14 +186,14 @@ func (o *orchestrateFlags) pairs() ([]orchestrate.Pair, error) {
 
 // carried is what a flow carries in a plan.
 type carried struct {
-	flow   *planner.OrchestrateFlow
+	flow   *orchestrate.Flow
 	ifaces []string
 	items  []int64
 	load   int64
 }
 
 // carriers lists the flows used, in the order of the problem, with what they carry.
-func carriers(p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) []carried {
+func carriers(p *orchestrate.Problem, plan *orchestrate.Plan) []carried {
 	demand := make(map[string]int64, len(p.Interfaces))
 	by := make(map[string]*carried, len(p.Flows))
 	add := func(i, f string, items int64) {
@@ -204,7 +204,7 @@ func carriers(p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) []ca
 		}
 		c.ifaces, c.items, c.load = append(c.ifaces, i), append(c.items, items), c.load+items
 	}
-	shares := make(map[string][]planner.NamedShare)
+	shares := make(map[string][]orchestrate.NamedShare)
 	for _, s := range plan.Shares {
 		shares[s.Interface] = append(shares[s.Interface], s)
 	}
@@ -228,7 +228,7 @@ func carriers(p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) []ca
 }
 
 // orchestrateTable writes a plan for people: a flow a line, the fullest first, and what there is to know about all.
-func orchestrateTable(w io.Writer, p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) error {
+func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FLOW\tITEMS\tCAPACITY\tINTERFACES")

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
 // drawOrchestrate draws a bar for every flow used, the fullest first: an outline as long as its capacity, and in it a
 // block for every interface, as long as its items. The name of a block shows under the pointer, and in it if it fits.
-func drawOrchestrate(w io.Writer, p *planner.OrchestrateProblem, plan *planner.OrchestratePlan) error {
+func drawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
 	const (
 		left, width, row, bar = 190, 900, 22, 16
 		letter                = 6.2 // width of one at 11 pixels, about

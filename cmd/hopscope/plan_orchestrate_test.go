@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
 const orchestrateInstance = `{"interfaces":[{"id":"x","demand":4},{"id":"y","demand":6},{"id":"z","demand":5}],
@@ -28,7 +28,7 @@ func TestPlanOrchestrate(t *testing.T) {
 	instance := file("instance.json", orchestrateInstance)
 	ring := file("ring.edges", "a b\nb c\nc d\nd a\na c\n")
 	matrix := file("ring.demands", "DEMANDS 3\nlabel src dst bw\nd0 0 1 8\nd1 1 2 0\nd2 2 3 16\n")
-	plan := func(args ...string) (p planner.OrchestratePlan) {
+	plan := func(args ...string) (p orchestrate.Plan) {
 		t.Helper()
 		out, err := runPlan(t, append([]string{"orchestrate", "--format", "json"}, args...)...)
 		if err != nil {

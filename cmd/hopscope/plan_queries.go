@@ -18,8 +18,8 @@ import (
 	"github.com/hopscope/hopscope/cmd/pintplan"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -95,7 +95,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.holds(planner.CheckQueries(p, plan)); err != nil {
+	if err := o.holds(querymix.Check(p, plan)); err != nil {
 		return err
 	}
 	// What switches and the collector will make of it.
@@ -120,14 +120,14 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 }
 
 // plan reads or makes the plan.
-func (o *queriesFlags) plan(c *cobra.Command, p *planner.QueryProblem) (*planner.QueryPlan, error) {
+func (o *queriesFlags) plan(c *cobra.Command, p *querymix.Problem) (*querymix.Plan, error) {
 	if o.verify != "" {
-		plan := new(planner.QueryPlan)
+		plan := new(querymix.Plan)
 		return plan, readPlan(o.verify, plan)
 	}
 	done := showProgress(c.ErrOrStderr(), "planning", func() string { return fmt.Sprintf("%d queries", len(p.Queries)) })
 	start := time.Now()
-	plan, err := querymix.Plan(p, querymix.Options{Seed: o.seed, Partial: o.partial, Stop: o.stop(c)})
+	plan, err := solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: o.stop(c)})
 	done()
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (o *queriesFlags) plan(c *cobra.Command, p *planner.QueryProblem) (*planner
 const maxQueriesFile = 1 << 20
 
 // problem reads the file, with what flags say instead.
-func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryProblem, error) {
+func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem, error) {
 	in := c.InOrStdin()
 	if path != "-" {
 		f, err := os.Open(path)
@@ -163,7 +163,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryPro
 	if text, err = yaml.YAMLToJSON(text); err != nil {
 		return nil, fmt.Errorf("queries %s: %w", path, err)
 	}
-	p, err := planner.DecodeQueryProblem(bytes.NewReader(text))
+	p, err := querymix.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("queries %s: %w", path, err)
 	}
@@ -183,7 +183,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryPro
 			return nil, err
 		}
 		for i := range p.Queries {
-			if q := &p.Queries[i]; q.Aggregation == planner.Static {
+			if q := &p.Queries[i]; q.Aggregation == querymix.Static {
 				q.Nodes = o.graph.NumNodes()
 				if q.Hops == 0 {
 					q.Hops = min(o.graph.Diameter()+1, pint.MaxHops)
@@ -198,7 +198,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*planner.QueryPro
 }
 
 // measure fills in how many packets paths of the topology take, if there is one.
-func (o *queriesFlags) measure(c *cobra.Command, p *planner.QueryProblem) error {
+func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[o.routing]
 	switch {
 	case !ok:
@@ -211,7 +211,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *planner.QueryProblem) error 
 	var now atomic.Value
 	now.Store("")
 	t := newTracing(o.graph, routing, o.seed)
-	t.step = func(query string, tau float64, xor []float64, w planner.Width) {
+	t.step = func(query string, tau float64, xor []float64, w querymix.Width) {
 		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, w, tau, xor))
 	}
 	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
@@ -220,7 +220,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *planner.QueryProblem) error 
 }
 
 // queriesTable writes a plan for people.
-func queriesTable(w io.Writer, plan *planner.QueryPlan) error {
+func queriesTable(w io.Writer, plan *querymix.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SHARE\tHASHES OF PACKET IDS\tBITS OF THE DIGEST")
@@ -238,9 +238,9 @@ func queriesTable(w io.Writer, plan *planner.QueryPlan) error {
 		q := &plan.Queries[i]
 		wanted := "as alone"
 		switch q.Demand {
-		case planner.WantWithin:
+		case querymix.WantWithin:
 			wanted = fmt.Sprintf("%.4g", q.Goal)
-		case planner.WantFrequency:
+		case querymix.WantFrequency:
 			wanted = "on " + percent(q.Frequency)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.4g\t%s\t%.3f\n", q.Name, queryWidth(q), percent(q.Share), q.Packets, q.Alone, wanted, q.Ratio)
@@ -270,14 +270,14 @@ func queriesTable(w io.Writer, plan *planner.QueryPlan) error {
 
 func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
-func queryWidth(q *planner.PlannedQuery) string {
-	return planner.Width{Bits: q.Bits, Instances: q.Instances}.String()
+func queryWidth(q *querymix.PlannedQuery) string {
+	return querymix.Width{Bits: q.Bits, Instances: q.Instances}.String()
 }
 
 // explainQueries says in words what a plan does, and why.
-func explainQueries(plan *planner.QueryPlan) (text []string) {
+func explainQueries(plan *querymix.Plan) (text []string) {
 	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
-	query := map[string]*planner.PlannedQuery{}
+	query := map[string]*querymix.PlannedQuery{}
 	for i := range plan.Queries {
 		query[plan.Queries[i].Name] = &plan.Queries[i]
 	}
@@ -335,12 +335,12 @@ func explainQueries(plan *planner.QueryPlan) (text []string) {
 }
 
 // compare sets the packets of a query against what it wants.
-func compare(q *planner.PlannedQuery) string {
-	alone := fmt.Sprintf("%.3g times as many as it needs alone", q.Packets/q.Alone)
+func compare(q *querymix.PlannedQuery) string {
+	alone := fmt.Sprintf("%.3g times of alone", q.Packets/q.Alone)
 	if q.Packets < 1.0005*q.Alone {
 		alone = "no more than it needs alone"
 	}
-	if q.Demand != planner.WantWithin {
+	if q.Demand != querymix.WantWithin {
 		return alone
 	}
 	return fmt.Sprintf("%.3g times as many as the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)

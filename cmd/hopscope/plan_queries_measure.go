@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -27,7 +27,7 @@ type tracing struct {
 	network *collector.Network
 	routing pathtrace.Routing
 	seed    uint64
-	step    func(query string, tau float64, xor []float64, width planner.Width) // tells of progress
+	step    func(query string, tau float64, xor []float64, width querymix.Width) // tells of progress
 }
 
 func newTracing(g *topo.Graph, routing pathtrace.Routing, seed uint64) *tracing {
@@ -40,10 +40,10 @@ func newTracing(g *topo.Graph, routing pathtrace.Routing, seed uint64) *tracing 
 
 // measure fills in the packets of static queries that have none, for shortest paths of as many switches as they say, and
 // chooses their coding if they have none.
-func (t *tracing) measure(ctx context.Context, p *planner.QueryProblem) error {
+func (t *tracing) measure(ctx context.Context, p *querymix.Problem) error {
 	for i := range p.Queries {
 		q := &p.Queries[i]
-		if q.Aggregation != planner.Static {
+		if q.Aggregation != querymix.Static {
 			continue
 		}
 		var open []int // widths
@@ -72,12 +72,12 @@ func (t *tracing) measure(ctx context.Context, p *planner.QueryProblem) error {
 
 // code finds the coding with the fewest packets, as the geometric mean over widths, among the paper's and some in which
 // more hops write: a decoder that knows links gains more from those.
-func (t *tracing) code(ctx context.Context, p *planner.QueryProblem, q *planner.Query, widths []int) error {
+func (t *tracing) code(ctx context.Context, p *querymix.Problem, q *querymix.Query, widths []int) error {
 	type coding struct {
 		tau float64
 		xor []float64
 	}
-	tau, xor := querymix.Hybrid(q.Hops)
+	tau, xor := solve.Hybrid(q.Hops)
 	layers := pint.MultiLayerRevised(1, q.Hops)
 	best, least := coding{tau, xor}, math.Inf(1)
 	fewest := make([]float64, len(q.Widths)) // by width
@@ -106,7 +106,7 @@ func (t *tracing) code(ctx context.Context, p *planner.QueryProblem, q *planner.
 }
 
 // packets is the mean number of packets to a path in one of the query's widths, or infinite if it is above the limit.
-func (t *tracing) packets(ctx context.Context, p *planner.QueryProblem, q *planner.Query, width, paths int, limit float64) (float64, error) {
+func (t *tracing) packets(ctx context.Context, p *querymix.Problem, q *querymix.Query, width, paths int, limit float64) (float64, error) {
 	w := q.Widths[width]
 	t.step(q.Name, q.Tau, q.XOR, w)
 	hash := pint.HashMix

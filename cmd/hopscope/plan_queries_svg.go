@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/querymix"
 )
 
 // drawQueries draws the packets from left to right, each set as wide as its share, and the digest from bit 0 at the
 // bottom upwards: who shares the bits. Names show under the pointer, and inside where they fit; below is a list of queries.
-func drawQueries(w io.Writer, plan *planner.QueryPlan) error {
+func drawQueries(w io.Writer, plan *querymix.Plan) error {
 	const (
 		left, top, width, height = 60, 64, 900, 320
 		row                      = 22

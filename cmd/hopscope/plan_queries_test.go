@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/cmd/pintplan"
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/querymix"
 )
 
 const queriesExample = "../../docs/examples/queries.yaml"
@@ -23,7 +23,7 @@ func TestPlanQueries(t *testing.T) {
 		}
 		return path
 	}
-	run := func(args ...string) (plan planner.QueryPlan, text string) {
+	run := func(args ...string) (plan querymix.Plan, text string) {
 		t.Helper()
 		text, err := runPlan(t, append([]string{"queries", "--format", "json"}, args...)...)
 		if err == nil {

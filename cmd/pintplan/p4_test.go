@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/querymix/solve"
 )
 
 const problem = `{"bits":24,"hash":"crc","seed":77,"queries":[
@@ -21,13 +21,13 @@ const problem = `{"bits":24,"hash":"crc","seed":77,"queries":[
 	{"name":"utilization","value":"utilization","aggregation":"per-packet","min_value":64,"max_value":262144,"frequency":"1/7","widths":[8]},
 	{"name":"loops","value":"node","aggregation":"loop","matches":3,"frequency":0.2,"widths":[9]}]}`
 
-func made(t testing.TB, text string) (*planner.QueryPlan, *pint.Plan) {
+func made(t testing.TB, text string) (*querymix.Plan, *pint.Plan) {
 	t.Helper()
-	p, err := planner.ReadQueryProblem(strings.NewReader(text))
+	p, err := querymix.Read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := querymix.Plan(p, querymix.Options{})
+	found, err := solve.Plan(p, solve.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/querymix"
 )
 
 // maxFile bounds what is read: a plan is some kilobytes.
@@ -37,7 +37,7 @@ func Read(r io.Reader) (*pint.Plan, error) {
 	if len(b) > maxFile {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
-	var p planner.QueryPlan
+	var p querymix.Plan
 	if err := json.Unmarshal(b, &p); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Read(r io.Reader) (*pint.Plan, error) {
 //
 // Packets of hash First to Last carry a set: its share is taken from these, so that nobody rounds. Queries hash with
 // seeds of their own, so that who writes for one says nothing about who writes for another.
-func New(p *planner.QueryPlan) (*pint.Plan, error) {
+func New(p *querymix.Plan) (*pint.Plan, error) {
 	plan := &pint.Plan{Epoch: p.Epoch, Seed: p.Seed, Bits: p.Bits}
 	switch p.Hash {
 	case "mix":
@@ -58,8 +58,8 @@ func New(p *planner.QueryPlan) (*pint.Plan, error) {
 	default:
 		return nil, fmt.Errorf("hash %q is neither mix nor crc", p.Hash)
 	}
-	if len(p.Queries) > planner.MaxQueries || len(p.Queries) == 0 {
-		return nil, fmt.Errorf("%d queries: want 1 to %d", len(p.Queries), planner.MaxQueries)
+	if len(p.Queries) > querymix.MaxQueries || len(p.Queries) == 0 {
+		return nil, fmt.Errorf("%d queries: want 1 to %d", len(p.Queries), querymix.MaxQueries)
 	}
 	var errs []error
 	index := map[string]int{}
@@ -107,23 +107,23 @@ func New(p *planner.QueryPlan) (*pint.Plan, error) {
 	return plan, nil
 }
 
-func newQuery(q *planner.PlannedQuery, hash pint.Hash, seed uint32) (made pint.Query, err error) {
+func newQuery(q *querymix.PlannedQuery, hash pint.Hash, seed uint32) (made pint.Query, err error) {
 	made = pint.Query{Name: q.Name, Value: q.Value, Bits: q.Total()}
 	scheme := pint.Config{Hash: hash, Seed: seed, Bits: q.Bits, Instances: q.Instances, Tau: q.Tau, P: q.XOR}
 	code := pint.CodeConfig{Bits: q.Bits, Unit: q.MinValue, Max: q.MaxValue}
 	switch q.Aggregation {
-	case planner.Static:
+	case querymix.Static:
 		made.Aggregation = pint.Static
 		made.Scheme, err = pint.New(scheme)
-	case planner.Dynamic:
+	case querymix.Dynamic:
 		made.Aggregation = pint.Dynamic
 		if made.Scheme, err = pint.New(scheme); err == nil {
 			made.Code, err = newCode(code)
 		}
-	case planner.PerPacket:
+	case querymix.PerPacket:
 		made.Aggregation = pint.PerPacket
 		made.Code, err = newCode(code)
-	case planner.Loop:
+	case querymix.Loop:
 		made.Aggregation = pint.Loop
 		l := &pint.Loops{Hash: hash, Seed: seed, T: q.Matches}
 		l.Bits = q.Bits - (l.Width() - l.Bits) // the counter is above the hash

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/querymix"
 )
 
 // A plan that was written and read is the plan that was made.
@@ -54,35 +54,35 @@ func TestReadErrors(t *testing.T) {
 	found, _ := made(t, problem)
 	for _, tt := range []struct {
 		name   string
-		change func(*planner.QueryPlan)
+		change func(*querymix.Plan)
 		want   string
 	}{
-		{"hash", func(p *planner.QueryPlan) { p.Hash = "md5" }, `hash "md5"`},
-		{"no queries", func(p *planner.QueryPlan) { p.Queries = nil }, "0 queries"},
-		{"name twice", func(p *planner.QueryPlan) { p.Queries[1].Name = "path" }, `"path" is there twice`},
-		{"aggregation", func(p *planner.QueryPlan) { p.Queries[0].Aggregation = "sum" }, `"path": aggregation "sum"`},
-		{"value", func(p *planner.QueryPlan) { p.Queries[0].Value = "port" }, `"port"`},
-		{"width", func(p *planner.QueryPlan) { p.Queries[0].Bits = 40 }, "bits 40"},
-		{"no bits", func(p *planner.QueryPlan) { p.Queries[1].Bits = -1 }, "bits -1"},
-		{"huge instances", func(p *planner.QueryPlan) { p.Queries[0].Instances = 1 << 40 }, "instances"},
-		{"tau", func(p *planner.QueryPlan) { p.Queries[0].Tau = 1.5 }, "tau 1.5"},
-		{"code", func(p *planner.QueryPlan) { p.Queries[2].Bits = 1 }, `"utilization"`},
-		{"matches", func(p *planner.QueryPlan) { p.Queries[3].Matches = 99 }, "T 99"},
-		{"gap between hashes", func(p *planner.QueryPlan) { p.Sets[1].First++ }, "want them to begin at"},
-		{"hashes end early", func(p *planner.QueryPlan) { p.Sets[len(p.Sets)-1].Last-- }, "end at 0xffffffff"},
-		{"no sets", func(p *planner.QueryPlan) { p.Sets = nil }, "end at 0x0"},
-		{"unknown query", func(p *planner.QueryPlan) { p.Sets[0].Slots[0].Query = "x" }, `query "x" is not there`},
-		{"slot too high", func(p *planner.QueryPlan) { p.Sets[0].Slots[0].Shift = 23 }, "the digest has 24"},
-		{"slot below 0", func(p *planner.QueryPlan) { p.Sets[0].Slots[0].Shift = -1 }, "the digest has 24"},
-		{"slot of other width", func(p *planner.QueryPlan) { p.Sets[0].Slots[0].Bits++ }, "it has"},
-		{"overlap", func(p *planner.QueryPlan) { p.Sets[0].Slots[1].Shift = p.Sets[0].Slots[0].Shift }, "overlaps"},
-		{"digest", func(p *planner.QueryPlan) { p.Bits = 65 }, "65 bits"},
+		{"hash", func(p *querymix.Plan) { p.Hash = "md5" }, `hash "md5"`},
+		{"no queries", func(p *querymix.Plan) { p.Queries = nil }, "0 queries"},
+		{"name twice", func(p *querymix.Plan) { p.Queries[1].Name = "path" }, `"path" is there twice`},
+		{"aggregation", func(p *querymix.Plan) { p.Queries[0].Aggregation = "sum" }, `"path": aggregation "sum"`},
+		{"value", func(p *querymix.Plan) { p.Queries[0].Value = "port" }, `"port"`},
+		{"width", func(p *querymix.Plan) { p.Queries[0].Bits = 40 }, "bits 40"},
+		{"no bits", func(p *querymix.Plan) { p.Queries[1].Bits = -1 }, "bits -1"},
+		{"huge instances", func(p *querymix.Plan) { p.Queries[0].Instances = 1 << 40 }, "instances"},
+		{"tau", func(p *querymix.Plan) { p.Queries[0].Tau = 1.5 }, "tau 1.5"},
+		{"code", func(p *querymix.Plan) { p.Queries[2].Bits = 1 }, `"utilization"`},
+		{"matches", func(p *querymix.Plan) { p.Queries[3].Matches = 99 }, "T 99"},
+		{"gap between hashes", func(p *querymix.Plan) { p.Sets[1].First++ }, "want them to begin at"},
+		{"hashes end early", func(p *querymix.Plan) { p.Sets[len(p.Sets)-1].Last-- }, "end at 0xffffffff"},
+		{"no sets", func(p *querymix.Plan) { p.Sets = nil }, "end at 0x0"},
+		{"unknown query", func(p *querymix.Plan) { p.Sets[0].Slots[0].Query = "x" }, `query "x" is not there`},
+		{"slot too high", func(p *querymix.Plan) { p.Sets[0].Slots[0].Shift = 23 }, "the digest has 24"},
+		{"slot below 0", func(p *querymix.Plan) { p.Sets[0].Slots[0].Shift = -1 }, "the digest has 24"},
+		{"slot of other width", func(p *querymix.Plan) { p.Sets[0].Slots[0].Bits++ }, "it has"},
+		{"overlap", func(p *querymix.Plan) { p.Sets[0].Slots[1].Shift = p.Sets[0].Slots[0].Shift }, "overlaps"},
+		{"digest", func(p *querymix.Plan) { p.Bits = 65 }, "65 bits"},
 	} {
 		text, err := json.Marshal(found)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p planner.QueryPlan
+		var p querymix.Plan
 		if err := json.Unmarshal(text, &p); err != nil {
 			t.Fatal(err)
 		}

@@ -1,170 +1,84 @@
 package attention
 
 import (
-	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Method is a way to choose the probes that measure in detail.
-type Method string
-
-// The methods.
-const (
-	Exact       Method = "exact"        // the least cost, proven
-	Greedy      Method = "greedy"       // most newly covered links per cost
-	GreedyLinks Method = "greedy-links" // most newly covered links, whatever the cost
-	FANTH       Method = "fant-h"       // the search as published
-)
-
-// Methods lists the methods.
-var Methods = []Method{Exact, Greedy, GreedyLinks, FANTH}
-
-// Options says how to plan.
-type Options struct {
-	Method      Method      // Exact if empty
-	Alpha, Beta float64     // FANTH: acceleration factors, 0 to 1; both 0 for the least cost
-	Stop        func() bool // ends the search with the best found; nil for never
-	Partial     bool        // leave out suspicious links that are on no probe, rather than fail
+// Plan lists the probes that are to measure in detail.
+type Plan struct {
+	Algorithm    string        `json:"algorithm"`
+	Probes       []DetailProbe `json:"probes"`
+	TurnedOn     []string      `json:"turned_on,omitempty"`    // probes that change to detailed measurement
+	TurnedOff    []string      `json:"turned_off,omitempty"`   // probes that change to basic measurement
+	OnNoProbe    []string      `json:"on_no_probe,omitempty"`  // suspicious links that no probe passes
+	Partial      bool          `json:"partial,omitempty"`      // there are such links
+	Instructions *Instructions `json:"instructions,omitempty"` // what the two kinds of probe carry
+	Stats        Stats         `json:"stats"`
 }
 
-// Err kinds that callers test.
-var (
-	ErrNoProbe = errors.New("is on no probe")
-	ErrMethod  = errors.New("cannot be planned so")
-)
+// DetailProbe is a probe that is to measure in detail.
+type DetailProbe struct {
+	ID         string   `json:"id"`
+	Cost       float64  `json:"cost"`
+	Suspicious []string `json:"suspicious"` // the suspicious links on it
+}
 
-// Plan chooses the probes of p that measure in detail.
-func Plan(p *planner.AttentionProblem, o Options) (*planner.AttentionPlan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	// Only suspicious links need numbers.
-	number := make(map[string]int32, len(p.Suspicious))
-	var suspicious []int32
-	for _, l := range p.Suspicious {
-		if _, ok := number[l]; !ok {
-			number[l] = int32(len(number))
-			suspicious = append(suspicious, number[l])
-		}
-	}
-	probes, cost := make([][]int32, len(p.Probes)), make([]float64, len(p.Probes))
-	id := make(map[string]int32, len(p.Probes))
-	for k := range p.Probes {
+// Instructions are the instruction bitmaps of probes and the bytes of metrics that a hop adds for them.
+type Instructions struct {
+	Basic         string `json:"basic"`
+	Detailed      string `json:"detailed"`
+	BasicBytes    int    `json:"basic_bytes"`
+	DetailedBytes int    `json:"detailed_bytes"`
+}
+
+// Stats describes a plan. The objective is the cost of the detailed probes and of the changes.
+type Stats struct {
+	planner.Stats
+	Suspicious int     `json:"suspicious"` // links
+	Probes     int     `json:"probes"`     // of the problem
+	Detailed   int     `json:"detailed"`   // probes
+	Cost       float64 `json:"cost"`       // of the detailed probes
+	AllCost    float64 `json:"all_cost"`   // of all probes
+	Changes    int     `json:"changes"`    // probes that change
+	Nodes      int     `json:"nodes"`      // of the search tree; 0 for methods that do not search
+}
+
+// NewPlan names what is chosen, by the index of the probes. Bound, optimality and time are left to the caller.
+func NewPlan(p *Problem, algorithm string, chosen []int32) *Plan {
+	plan := &Plan{Algorithm: algorithm, Probes: make([]DetailProbe, 0, len(chosen))}
+	chosen = slices.Clone(chosen)
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	suspicious, now := nameSet(p.Suspicious), nameSet(p.Detailed)
+	s := &plan.Stats
+	s.Suspicious, s.Probes, s.Detailed = len(suspicious), len(p.Probes), len(chosen)
+	for k, next := 0, 0; k < len(p.Probes); k++ {
 		t := &p.Probes[k]
-		cost[k], id[t.ID] = t.Cost, int32(k)
+		s.AllCost += t.Cost
+		if next == len(chosen) || int(chosen[next]) != k {
+			if now[t.ID] {
+				plan.TurnedOff = append(plan.TurnedOff, t.ID)
+			}
+			continue
+		}
+		next++
+		d := DetailProbe{ID: t.ID, Cost: t.Cost, Suspicious: []string{}}
 		for _, l := range t.Links {
-			if i, ok := number[l]; ok {
-				probes[k] = append(probes[k], i)
+			if suspicious[l] {
+				d.Suspicious = append(d.Suspicious, l)
 			}
 		}
-	}
-	var now []int32
-	for _, name := range p.Detailed {
-		now = append(now, id[name])
-	}
-	t := NewTraces(len(number), probes, cost, p.SwitchCost)
-	var missing []string
-	told := make([]bool, len(number))
-	for _, l := range p.Suspicious {
-		if k := number[l]; len(t.Through(k)) == 0 && !told[k] {
-			told[k] = true
-			missing = append(missing, l)
+		slices.Sort(d.Suspicious)
+		d.Suspicious = slices.Compact(d.Suspicious)
+		plan.Probes = append(plan.Probes, d)
+		s.Cost += t.Cost
+		if !now[t.ID] {
+			plan.TurnedOn = append(plan.TurnedOn, t.ID)
 		}
 	}
-	if len(missing) > 0 && !o.Partial {
-		more := ""
-		if len(missing) > 1 {
-			more = fmt.Sprintf(", and so are %d more", len(missing)-1)
-		}
-		return nil, fmt.Errorf("attention: suspicious link %s %w%s", missing[0], ErrNoProbe, more)
-	}
-	r, err := t.Switch(suspicious, now, o)
-	if err != nil {
-		return nil, err
-	}
-	plan := planner.NewAttentionPlan(p, string(r.Method), r.Probes)
-	plan.OnNoProbe, plan.Partial = missing, len(missing) > 0
-	s := &plan.Stats
-	s.Optimal, s.Nodes, s.LowerBound = r.Optimal, r.Nodes, min(r.LowerBound, s.Objective)
-	if s.Optimal {
-		s.LowerBound = s.Objective
-	}
-	return plan, nil
-}
-
-// Choice is what Switch gives.
-type Choice struct {
-	Method     Method
-	Probes     []int32 // that measure in detail
-	LowerBound float64 // of the cost with changes
-	Optimal    bool
-	Nodes      int // of the search
-}
-
-// Switch chooses the probes that measure in detail for one measurement cycle, after one in which the detailed ones did.
-// Suspicious links that are on no probe are left out.
-func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error) {
-	if o.Method == "" {
-		o.Method = Exact
-	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
-	if !(o.Alpha >= 0 && o.Alpha <= 1 && o.Beta >= 0 && o.Beta <= 1) {
-		return nil, fmt.Errorf("attention: acceleration factors %v and %v %w: they lie between 0 and 1", o.Alpha, o.Beta, ErrMethod)
-	}
-	c, probes, stay := t.rows(suspicious, detailed)
-	r := &Choice{Method: o.Method}
-	var cols []int32
-	var bound int64
-	switch o.Method {
-	case Exact:
-		cols, bound, r.Nodes = exact(c, o.Stop)
-	case Greedy, GreedyLinks:
-		cols = greedy(c, o.Method == Greedy)
-		bound = rootBound(c)
-	case FANTH:
-		var proven bool
-		cols, r.Nodes, proven = fantH(c, o.Alpha, o.Beta, o.Stop)
-		if bound = c.total(cols); !proven {
-			bound = rootBound(c)
-		}
-	default:
-		return nil, fmt.Errorf("attention: method %q %w: there are %v", o.Method, ErrMethod, Methods)
-	}
-	cost := c.total(cols)
-	r.Optimal = bound >= cost
-	for _, k := range cols {
-		r.Probes = append(r.Probes, probes[k])
-	}
-	r.Probes = append(r.Probes, stay...)
-	bound += t.change * int64(len(detailed)-len(stay))
-	for _, p := range stay {
-		bound += t.cost[p]
-	}
-	r.LowerBound = float64(bound) / t.unit
-	return r, nil
-}
-
-// total adds up the costs of columns.
-func (c *cover) total(cols []int32) (sum int64) {
-	for _, k := range cols {
-		sum += c.cost[k]
-	}
-	return sum
-}
-
-// rootBound is a lower bound without search.
-func rootBound(c *cover) (bound int64) {
-	d := newReducer(c)
-	if !d.run() {
-		return unlimited
-	}
-	bound = c.total(d.taken)
-	for _, p := range d.parts() {
-		bound += relax(&p.cover).bound
-	}
-	return bound
+	s.Changes = len(plan.TurnedOn) + len(plan.TurnedOff)
+	s.Objective = s.Cost + p.SwitchCost*float64(s.Changes)
+	return plan
 }

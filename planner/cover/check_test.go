@@ -31,8 +31,8 @@ func coverPlan(t *testing.T, p *cover.Problem, o solve.Options) *cover.Plan {
 	return plan
 }
 
-// TestCheckCover breaks good plans in every way that the check is there for.
-func TestCheckCover(t *testing.T) {
+// TestCheck breaks good plans in every way that the check is there for.
+func TestCheck(t *testing.T) {
 	g := fabric(t)
 	plain := &cover.Problem{Graph: g}
 	depots := &cover.Problem{Graph: g, Depots: []int{3, 4}}
@@ -91,7 +91,7 @@ func TestCheckCover(t *testing.T) {
 			}
 			c.spoil(plan)
 			if err := cover.Check(c.check, plan); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("CheckCover = %v, want %q in it", err, c.want)
+				t.Errorf("Check = %v, want %q in it", err, c.want)
 			}
 		})
 	}

@@ -2,340 +2,133 @@ package delivery
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Method is a way to find a plan.
-type Method string
-
-// The methods.
-const (
-	Exact  Method = "exact"  // most points, fewest links, fewest servers, proven
-	Paper  Method = "paper"  // the paper's assignment, repaired, and its heuristic for links
-	Greedy Method = "greedy" // the paper's assignment, and links one by one, each the best for it
-	Brute  Method = "brute"  // the paper's assignment, and all sets of links, smallest first
-	PSO    Method = "pso"    // the paper's assignment, and links by particle swarm
-	PSOGA  Method = "pso-ga" // the same with crossover and mutation
-)
-
-// Methods lists the methods.
-var Methods = []Method{Exact, Paper, Greedy, Brute, PSO, PSOGA}
-
-// Options says how to plan.
-type Options struct {
-	Method  Method      // Exact if empty
-	NoLinks bool        // add none
-	Partial bool        // leave out points that cannot be served, rather than fail
-	Seed    uint64      // of PSO and PSOGA
-	Stop    func() bool // ends the search with the best found; nil for never
+// Plan says where points send.
+type Plan struct {
+	Algorithm  string       `json:"algorithm"`
+	Assignment []Assignment `json:"assignment"`
+	AddedLinks []AddedLink  `json:"added_links"`
+	Unserved   []Unserved   `json:"unserved,omitempty"`
+	Partial    bool         `json:"partial,omitempty"` // some points are not served
+	Switches   []Reporting  `json:"switches"`          // the configuration of the points
+	Stats      Stats        `json:"stats"`
 }
 
-// Err kinds that callers test.
-var (
-	ErrUnserved = errors.New("cannot be served")
-	ErrMethod   = errors.New("cannot be planned so")
-)
-
-// Plan assigns the points of p to servers.
-func Plan(p *planner.DeliveryProblem, o Options) (*planner.DeliveryPlan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if o.Method == "" {
-		o.Method = Exact
-	}
-	if !slices.Contains(Methods, o.Method) {
-		return nil, fmt.Errorf("delivery: method %q %w: there are %v", o.Method, ErrMethod, Methods)
-	}
-	if o.Method != Exact && p.Test() != planner.LossPath {
-		return nil, fmt.Errorf("delivery: loss test %s with method %s %w: only exact knows it", p.Test(), o.Method, ErrMethod)
-	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
-	m := newModel(p, o.Stop)
-	var r result
-	if o.Method == Exact {
-		r = m.exact(&o)
-	} else {
-		r = m.baseline(&o)
-	}
-	plan := m.plan(&r, &o)
-	if plan.Partial && !o.Partial {
-		u := plan.Unserved[0]
-		more := ""
-		if n := len(plan.Unserved) - 1; n > 0 {
-			more = fmt.Sprintf("; %d more cannot either", n)
-		}
-		return nil, fmt.Errorf("delivery: point %s %w: %s: %s%s", u.Point, ErrUnserved, u.Constraint, u.Detail, more)
-	}
-	return plan, nil
+// Assignment is a path on which a point sends some of its rate.
+type Assignment struct {
+	Point  string   `json:"point"`
+	Server string   `json:"server"`
+	Path   []string `json:"path"` // nodes, from point to server
+	Rate   float64  `json:"rate_gbps"`
 }
 
-// result is what a method finds.
-type result struct {
-	sol         solution
-	first       int     // points served without links
-	linkBound   int     // fewest links that the same points need
-	serverBound int     // fewest servers with so many links
-	proven      bool    // no more points can be served
-	without     []int32 // points served without links, by the method; the others are why links are added
+// AddedLink is a link that has to be built, and why its point cannot do without.
+type AddedLink struct {
+	A          string `json:"a"` // the point
+	B          string `json:"b"`
+	Constraint string `json:"constraint,omitempty"` // as in Unserved
+	Detail     string `json:"detail,omitempty"`
 }
 
-// exact looks for the best plan.
-func (m *model) exact(o *Options) (r result) {
-	n := len(m.points)
-	points, most := m.served()
-	if m.unsure && (m.p.Test() == planner.LossExact || m.p.Test() == planner.LossChernoff) || slices.Contains(m.capped, true) {
-		most = m.possible() // there may be paths, or rates, that the search has not seen
-	}
-	if _, some := m.assign(nil); len(some) > len(points) && m.p.Test() == planner.LossPath {
-		points = some // the search was stopped too soon
-	}
-	r.first, r.without, r.proven = len(points), points, true
-	total := 0.0
-	for _, d := range m.demand {
-		total += d
-	}
-	room := m.capacityBound(total)
-	if len(points) == n || o.NoLinks {
-		r.proven = len(points) == most
-		if len(points) < n {
-			total = 0
-			fewest := slices.Sorted(slices.Values(m.demand))
-			for _, d := range fewest[:len(points)] {
-				total += d
-			}
-			room = m.capacityBound(total)
-		}
-		g := goal{apart: n - len(points)}
-		sol, bound, cut := m.fewest(g, math.MaxInt32, room, false, &budget{})
-		if sol == nil {
-			sol = m.realise(&stage{points: points}, &budget{}) // what served has found
-			if sol == nil {
-				r.fallback(m, o)
-				return r
-			}
-		}
-		r.sol, r.serverBound = *sol, max(room, bound)
-		if m.unsure && !cut {
-			r.serverBound = room
-		}
-		return r
-	}
-	r.linkBound = n - most
-	linkable := 0
-	for i := range n {
-		if m.linkable(int32(i)) {
-			linkable++
-		}
-	}
-	for k := n - len(points); k <= 2*linkable && !m.timeout; k++ {
-		// Links to servers first. What these do not settle soon is looked at with links to switches too.
-		g := goal{apart: k, links: true, twice: k > n-len(points)}
-		thrice := k > n-len(points)+1 // which is not looked at
-		sol, _, cut := m.fewest(g, math.MaxInt32, room, false, &budget{limit: directNodes})
-		bound := room
-		if sol == nil || sol.servers() > room {
-			best := math.MaxInt32
-			if sol != nil {
-				best = sol.servers()
-			}
-			var better *solution
-			better, bound, cut = m.fewest(g, best, room, true, &budget{})
-			if bound = max(bound, room); better != nil {
-				sol = better
-			}
-		}
-		if sol != nil {
-			if thrice || slices.Contains(m.capped, true) {
-				bound = room
-			}
-			r.sol, r.serverBound = *sol, min(bound, sol.servers())
-			break
-		}
-		if cut || m.unsure || thrice {
-			continue
-		}
-		if k == r.linkBound {
-			r.linkBound = k + 1
-		}
-	}
-	if r.sol.flows == nil {
-		r.fallback(m, o)
-		return r
-	}
-	if links := len(r.sol.links()); m.p.TransitAll && links > 0 {
-		// Other points might use an added link, which is not looked at.
-		r.linkBound, r.serverBound = 1, room
-	} else if links > r.linkBound {
-		r.serverBound = room
-	}
-	return r
+// Unserved is a point that cannot be served, and the constraint that is in the way.
+type Unserved struct {
+	Point      string `json:"point"`
+	Constraint string `json:"constraint"` // path, deadline, loss, bandwidth, server capacity or contention
+	Detail     string `json:"detail"`
 }
 
-// possible counts the points that might be served without links: by themselves, or by paths that are not looked at.
-func (m *model) possible() (count int) {
-	for i := range m.points {
-		sum := 0.0
-		for _, k := range m.of[i] {
-			sum += m.most(&m.paths[k])
-		}
-		if m.capped[i] || sum >= m.demand[i]-slack {
-			count++
-		}
-	}
-	return count
+// Reporting is the configuration of a point: the collectors that it reports to, each with its share of the reports.
+type Reporting struct {
+	Switch     string      `json:"switch"`
+	Collectors []Collector `json:"collectors"`
 }
 
-// directNodes is how many nodes are spent on links to servers alone before links to switches are tried.
-const directNodes = 2000
-
-// fallback is the assignment of the paper with links to servers, where the exact method has found nothing in time.
-func (r *result) fallback(m *model, o *Options) {
-	sol, served := m.assign(nil)
-	if !o.NoLinks {
-		m.linkServers(sol, served)
-	}
-	r.sol, r.proven = solution{}, false
-	for i := range int32(len(m.points)) {
-		var flows []flow
-		for _, f := range sol.flows {
-			if f.path.point == i {
-				flows = append(flows, f)
-			}
-		}
-		if len(flows) > 0 && !m.tooLossy(i, flows) {
-			r.sol.flows = append(r.sol.flows, flows...)
-		}
-	}
-	if r.serverBound = 0; r.complete(m) {
-		total := 0.0
-		for _, d := range m.demand {
-			total += d
-		}
-		r.serverBound = m.capacityBound(total)
-	}
+// Collector is one collector of a point.
+type Collector struct {
+	Collector string  `json:"collector"`
+	Share     float64 `json:"share"`    // of the reports, all of a point together 1
+	NextHop   string  `json:"next_hop"` // of the largest path
+	Rate      float64 `json:"rate_gbps"`
 }
 
-// complete reports whether all points are served.
-func (r *result) complete(m *model) bool {
-	served := make([]bool, len(m.points))
-	for _, f := range r.sol.flows {
-		served[f.path.point] = true
-	}
-	return !slices.Contains(served, false)
+// Stats describes a plan. The objective is the number of servers; what comes first, the points served and then
+// the links added, is beside it with a bound of its own. Optimal says that all three are proven.
+type Stats struct {
+	planner.Stats
+	Points         int     `json:"points"`
+	Served         int     `json:"served"`
+	ServedAtFirst  int     `json:"served_without_links"` // without added links, by the same method
+	Links          int     `json:"links"`                // added
+	LinkBound      int     `json:"links_lower_bound"`
+	Servers        int     `json:"servers"`
+	Paths          int     `json:"paths"`            // usable ones of all points
+	Capped         int     `json:"capped,omitempty"` // points with more usable paths than were looked at
+	Acceptance     float64 `json:"acceptance"`
+	PairAcceptance float64 `json:"pair_acceptance"` // point and server pairs with a usable path
+	Nodes          int     `json:"nodes"`           // of the search
 }
 
-// linkServers links the points that an assignment leaves out to servers, fast ones first: to the used server with the
-// least room that is enough, else to the emptiest, and to more than one if need be.
-func (m *model) linkServers(sol *solution, served []int32) {
-	room := slices.Clone(m.room)
-	used := make([]bool, len(m.servers))
-	for _, f := range sol.flows {
-		room[f.path.server] -= f.rate
-		used[f.path.server] = true
+// NewPlan puts a plan together. Bounds, optimality and time are left to the caller, and so is what depends on all
+// usable paths.
+func NewPlan(p *Problem, algorithm string, assignment []Assignment, added []AddedLink) *Plan {
+	plan := &Plan{Algorithm: algorithm, Assignment: assignment, AddedLinks: added, Switches: []Reporting{}}
+	if plan.Assignment == nil {
+		plan.Assignment = []Assignment{}
 	}
-	left := m.unserved(served)
-	slices.SortStableFunc(left, func(a, b int32) int { return cmp.Compare(m.demand[b], m.demand[a]) })
-	for _, i := range left {
-		if !m.linkable(i) {
-			continue
-		}
-		var servers []int32
-		for s, v := range m.servers {
-			if room[s] > slack && !m.joined(i, v) {
-				servers = append(servers, int32(s))
-			}
-		}
-		slices.SortStableFunc(servers, func(a, b int32) int {
-			fitsA, fitsB := used[a] && room[a] >= m.demand[i], used[b] && room[b] >= m.demand[i]
-			switch {
-			case fitsA != fitsB:
-				if fitsA {
-					return -1
-				}
-				return 1
-			case fitsA:
-				return cmp.Compare(room[a], room[b])
-			}
-			return cmp.Compare(room[b], room[a])
-		})
-		rest := m.demand[i]
-		var flows []flow
-		for _, s := range servers {
-			p := m.direct(i, s)
-			rate := min(rest, room[s], planner.AddedCapacity)
-			flows = append(flows, flow{&p, rate})
-			if rest -= rate; rest <= slack {
-				break
-			}
-		}
-		if rest > slack {
-			continue
-		}
-		for _, f := range flows {
-			room[f.path.server] -= f.rate
-			used[f.path.server] = true
-		}
-		sol.flows = append(sol.flows, flows...)
+	if plan.AddedLinks == nil {
+		plan.AddedLinks = []AddedLink{}
 	}
-}
-
-// links lists the added links of a solution.
-func (s *solution) links() (list [][2]int32) {
-	for _, f := range s.flows {
-		if l := [2]int32{f.path.nodes[0], f.path.via}; f.path.via >= 0 && !slices.Contains(list, l) {
-			list = append(list, l)
-		}
+	order := map[string]int{}
+	for i := range p.Nodes {
+		order[p.Nodes[i].ID] = i
 	}
-	return list
-}
-
-// plan puts names to a result.
-func (m *model) plan(r *result, o *Options) *planner.DeliveryPlan {
-	var assignment []planner.Delivery
-	served := make([]bool, len(m.points))
-	for _, f := range r.sol.flows {
-		served[f.path.point] = true
-		d := planner.Delivery{Point: m.p.Nodes[m.points[f.path.point]].ID, Server: m.p.Nodes[m.servers[f.path.server]].ID, Rate: f.rate}
-		for _, v := range f.path.nodes {
-			d.Path = append(d.Path, m.p.Nodes[v].ID)
-		}
-		assignment = append(assignment, d)
-	}
-	var added []planner.AddedLink
-	why := m.newReasons(r)
-	for _, l := range r.sol.links() {
-		i := m.place[l[0]]
-		u := why.of(i)
-		added = append(added, planner.AddedLink{A: m.p.Nodes[l[0]].ID, B: m.p.Nodes[l[1]].ID, Constraint: u.Constraint, Detail: u.Detail})
-	}
-	plan := planner.NewDeliveryPlan(m.p, string(o.Method), assignment, added)
-	for i, ok := range served {
-		if !ok {
-			u := why.of(int32(i))
-			if !o.NoLinks {
-				u.Detail += why.noHelp(int32(i))
-			}
-			plan.Unserved = append(plan.Unserved, u)
-		}
-	}
+	slices.SortStableFunc(plan.Assignment, func(a, b Assignment) int {
+		return cmp.Or(cmp.Compare(order[a.Point], order[b.Point]), cmp.Compare(b.Rate, a.Rate), cmp.Compare(order[a.Server], order[b.Server]))
+	})
+	slices.SortStableFunc(plan.AddedLinks, func(a, b AddedLink) int { return cmp.Compare(order[a.A], order[b.A]) })
 	s := &plan.Stats
-	s.ServedAtFirst, s.Paths, s.Nodes = r.first, m.usable, m.nodes
-	for _, c := range m.capped {
-		if c {
-			s.Capped++
+	servers := map[string]bool{}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Kind != PointNode {
+			continue
 		}
+		s.Points++
+		r := Reporting{Switch: n.ID}
+		sum, largest := 0.0, []float64{}
+		for _, d := range plan.Assignment {
+			if d.Point != n.ID {
+				continue
+			}
+			sum += d.Rate
+			servers[d.Server] = true
+			k := slices.IndexFunc(r.Collectors, func(c Collector) bool { return c.Collector == d.Server })
+			if k < 0 {
+				k = len(r.Collectors)
+				r.Collectors = append(r.Collectors, Collector{Collector: d.Server})
+				largest = append(largest, 0)
+			}
+			r.Collectors[k].Rate += d.Rate
+			if d.Rate > largest[k] {
+				largest[k], r.Collectors[k].NextHop = d.Rate, d.Path[1]
+			}
+		}
+		if sum == 0 {
+			plan.Partial = true
+			continue
+		}
+		for k := range r.Collectors {
+			r.Collectors[k].Share = r.Collectors[k].Rate / sum
+		}
+		slices.SortStableFunc(r.Collectors, func(a, b Collector) int { return cmp.Compare(b.Rate, a.Rate) })
+		plan.Switches = append(plan.Switches, r)
+		s.Served++
 	}
-	s.PairAcceptance = float64(m.pairs) / float64(max(1, len(m.points)*len(m.servers)))
-	s.LinkBound = min(r.linkBound, s.Links)
-	s.LowerBound = float64(min(r.serverBound, s.Servers))
-	s.Optimal = r.proven && s.LinkBound == s.Links && s.LowerBound == s.Objective
+	s.Links, s.Servers, s.Objective = len(plan.AddedLinks), len(servers), float64(len(servers))
+	s.Acceptance = float64(s.Served) / float64(max(1, s.Points))
 	return plan
 }

@@ -1,81 +1,254 @@
 package orchestrate
 
 import (
-	"slices"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// problem is a planner.OrchestrateProblem in flat arrays. Paths and lists of flows are ascending.
-type problem struct {
-	ifaces, flows int
-	copies        int
-	demand        []int64 // by interface
-	room          []int64 // by flow: its capacity
-	total         int64   // of the demands, times copies
-	pathAt        []int32 // path of flow f: pathItem[pathAt[f]:pathAt[f+1]]
-	pathItem      []int32
-	flowAt        []int32 // flows through interface i: flowItem[flowAt[i]:flowAt[i+1]]
-	flowItem      []int32
+// Concentrate and Balance are the objectives of an Problem.
+const (
+	Concentrate = "concentrate" // the fewest flows that carry items
+	Balance     = "balance"     // the smallest largest load of a flow
+)
+
+// maxItems bounds the sum of all demands, and every capacity: numbers up to it are exact in float64 too.
+const maxItems = 1 << 44
+
+// MaxRedundancy bounds the redundancy of a problem.
+const MaxRedundancy = 64
+
+// Problem is in-band network telemetry orchestration (INTO; Marques, Luizelli, Costa Filho, Gaspary, Journal
+// of Internet Services and Applications 10:12, 2019): every interface has items that packets of flows passing it must
+// carry away.
+//
+// As in the paper, an interface gives all its items to one flow. Redundancy and Split go beyond it.
+type Problem struct {
+	Interfaces []Interface `json:"interfaces"`
+	Flows      []Flow      `json:"flows"`
+
+	Objective  string `json:"-"` // Concentrate or Balance
+	Redundancy int    `json:"-"` // flows that carry every item of an interface, all different; 0 stands for 1
+	Split      bool   `json:"-"` // whether the items of one interface may travel on different flows
 }
 
-func newProblem(in *planner.OrchestrateProblem) *problem {
-	p := &problem{ifaces: len(in.Interfaces), flows: len(in.Flows), copies: in.Copies()}
-	p.demand, p.room = make([]int64, p.ifaces), make([]int64, p.flows)
-	for k, i := range in.Interfaces {
-		p.demand[k] = i.Demand
-		p.total += i.Demand * int64(p.copies)
+// Interface is an interface, or a direction of a link, with telemetry to be collected.
+type Interface struct {
+	ID     string `json:"id"`
+	Demand int64  `json:"demand"` // items, at least 1
+}
+
+// Flow is a flow of production packets.
+type Flow struct {
+	ID         string  `json:"id"`
+	Capacity   int64   `json:"capacity"`       // items that a packet can carry
+	Rate       float64 `json:"rate,omitempty"` // packets a second; 0 if not known
+	Interfaces []int32 `json:"interfaces"`     // those passed, as indices; none twice
+}
+
+// Copies is how many flows carry each item.
+func (p *Problem) Copies() int { return max(p.Redundancy, 1) }
+
+// Validate says what is wrong with the problem itself. Whether it has a solution is another question; see Servable.
+func (p *Problem) Validate() error {
+	var bad planner.Errors
+	if p.Objective != Concentrate && p.Objective != Balance {
+		bad.Add("objective %q is neither %s nor %s", p.Objective, Concentrate, Balance)
 	}
-	p.pathAt, p.flowAt = make([]int32, p.flows+1), make([]int32, p.ifaces+1)
-	for k := range in.Flows {
-		f := &in.Flows[k]
-		p.room[k] = f.Capacity
-		p.pathAt[k+1] = p.pathAt[k] + int32(len(f.Interfaces))
+	if p.Redundancy < 0 || p.Redundancy > MaxRedundancy {
+		bad.Add("redundancy %d is outside 0..%d", p.Redundancy, MaxRedundancy)
+	}
+	if len(p.Interfaces) == 0 {
+		bad.Add("no interfaces")
+	}
+	if len(p.Flows) == 0 {
+		bad.Add("no flows")
+	}
+	if len(p.Interfaces) > math.MaxInt32 || len(p.Flows) > math.MaxInt32 {
+		return fmt.Errorf("%d interfaces and %d flows are too many", len(p.Interfaces), len(p.Flows))
+	}
+	ids := make(map[string]int, len(p.Interfaces))
+	var sum int64
+	for k, i := range p.Interfaces {
+		if first, twice := ids[i.ID]; twice {
+			bad.Add("interface %q is listed twice, at %d and %d", i.ID, first+1, k+1)
+		}
+		ids[i.ID] = k
+		if i.Demand < 1 || i.Demand > maxItems {
+			bad.Add("interface %q: demand %d is outside 1..%d", i.ID, i.Demand, int64(maxItems))
+		} else if sum = min(sum+i.Demand, maxItems+1); sum > maxItems {
+			bad.Add("interface %q: the demands up to here are more than %d", i.ID, int64(maxItems))
+			break
+		}
+	}
+	ids = make(map[string]int, len(p.Flows))
+	seen := make([]int32, len(p.Interfaces))
+	for k, f := range p.Flows {
+		if first, twice := ids[f.ID]; twice {
+			bad.Add("flow %q is listed twice, at %d and %d", f.ID, first+1, k+1)
+		}
+		ids[f.ID] = k
+		if f.Capacity < 0 || f.Capacity > maxItems {
+			bad.Add("flow %q: capacity %d is outside 0..%d", f.ID, f.Capacity, int64(maxItems))
+		}
+		if !(f.Rate >= 0) || math.IsInf(f.Rate, 0) {
+			bad.Add("flow %q: a rate of %v packets a second", f.ID, f.Rate)
+		}
 		for _, i := range f.Interfaces {
-			p.flowAt[i+1]++
+			switch {
+			case i < 0 || int(i) >= len(p.Interfaces):
+				bad.Add("flow %q: interface %d is none of the %d", f.ID, i, len(p.Interfaces))
+			case seen[i] == int32(k)+1:
+				bad.Add("flow %q: passes interface %q twice", f.ID, p.Interfaces[i].ID)
+			default:
+				seen[i] = int32(k) + 1
+			}
 		}
 	}
-	for i := range p.ifaces {
-		p.flowAt[i+1] += p.flowAt[i]
-	}
-	p.pathItem, p.flowItem = make([]int32, p.pathAt[p.flows]), make([]int32, p.pathAt[p.flows])
-	// Turning the lists round twice sorts both.
-	next := slices.Clone(p.flowAt)
-	for k := range in.Flows {
-		for _, i := range in.Flows[k].Interfaces {
-			p.flowItem[next[i]] = int32(k)
-			next[i]++
-		}
-	}
-	next = slices.Clone(p.pathAt)
-	for i := range int32(p.ifaces) {
-		for _, f := range p.through(i) {
-			p.pathItem[next[f]] = i
-			next[f]++
-		}
-	}
-	return p
+	return bad.Join()
 }
 
-func (p *problem) path(f int32) []int32    { return p.pathItem[p.pathAt[f]:p.pathAt[f+1]] }
-func (p *problem) through(i int32) []int32 { return p.flowItem[p.flowAt[i]:p.flowAt[i+1]] }
+// Unservable is an interface that no plan can serve, whatever the others get.
+type Unservable struct {
+	Interface string `json:"interface"`
+	Reason    string `json:"reason"`
+}
 
-// normalise divides demands and capacities by the greatest common divisor of the demands. Whole demands fit after it as
-// they did before, so problems that differ only in scale become the same problem. Not for demands that may be split.
-func (p *problem) normalise() {
-	g := int64(0)
-	for _, d := range p.demand {
-		for g, d = d, g; d != 0; g, d = d, g%d {
+// Unservable names the interfaces that no plan can serve whole. Where there is none, flows may still be too scarce for
+// all interfaces together.
+func (p *Problem) Unservable() []Unservable {
+	passing, able := make([]int, len(p.Interfaces)), make([]int, len(p.Interfaces))
+	largest, room := make([]int64, len(p.Interfaces)), make([]int64, len(p.Interfaces))
+	for _, f := range p.Flows {
+		for _, i := range f.Interfaces {
+			d := p.Interfaces[i].Demand
+			passing[i]++
+			largest[i] = max(largest[i], f.Capacity)
+			room[i] = min(room[i]+min(f.Capacity, d), maxItems)
+			if f.Capacity >= d {
+				able[i]++
+			}
 		}
 	}
-	if g <= 1 {
-		return
+	var list []Unservable
+	for k, i := range p.Interfaces {
+		c, reason := p.Copies(), ""
+		switch {
+		case passing[k] == 0:
+			reason = "no flow passes it"
+		case passing[k] < c:
+			reason = fmt.Sprintf("%d flows pass it, %d are to carry each item", passing[k], c)
+		case p.Split && float64(room[k]) < float64(i.Demand)*float64(c):
+			reason = fmt.Sprintf("the flows that pass it have a capacity of %d items together, %d times %d are to be carried", room[k], c, i.Demand)
+		case !p.Split && able[k] == 0:
+			reason = fmt.Sprintf("demand %d is above the capacity of every flow that passes it, at most %d", i.Demand, largest[k])
+		case !p.Split && able[k] < c:
+			reason = fmt.Sprintf("%d of the flows that pass it have a capacity for demand %d, %d are wanted", able[k], i.Demand, c)
+		}
+		if reason != "" {
+			list = append(list, Unservable{i.ID, reason})
+		}
 	}
-	for i := range p.demand {
-		p.demand[i] /= g
+	return list
+}
+
+// Read reads an instance in JSON, {"interfaces":[{"id","demand"}],"flows":[{"id","capacity",
+// "interfaces":[...]}]}, and validates it for the objective. Flows may have a "rate" in packets a second.
+func Read(r io.Reader, objective string) (*Problem, error) {
+	var raw struct {
+		Interfaces []struct {
+			ID     *string   `json:"id"`
+			Demand *rawValue `json:"demand"`
+		} `json:"interfaces"`
+		Flows []struct {
+			ID         *string   `json:"id"`
+			Capacity   *rawValue `json:"capacity"`
+			Rate       *rawValue `json:"rate"`
+			Interfaces []string  `json:"interfaces"`
+		} `json:"flows"`
 	}
-	for f := range p.room {
-		p.room[f] /= g
+	if err := planner.ReadJSON(r, &raw); err != nil {
+		return nil, err
 	}
-	p.total /= g
+	p := &Problem{Objective: objective}
+	p.Interfaces = make([]Interface, len(raw.Interfaces))
+	p.Flows = make([]Flow, len(raw.Flows))
+	var bad planner.Errors
+	index := make(map[string]int32, len(raw.Interfaces))
+	for k, i := range raw.Interfaces {
+		if i.ID == nil {
+			bad.Add("interface %d of the list: no id", k+1)
+			continue
+		}
+		if _, twice := index[*i.ID]; twice {
+			bad.Add("interface %q is listed twice", *i.ID)
+		}
+		index[*i.ID] = int32(k)
+		p.Interfaces[k].ID = *i.ID
+		var err error
+		if p.Interfaces[k].Demand, err = items(i.Demand); err != nil {
+			bad.Add("interface %q: demand: %w", *i.ID, err)
+		}
+	}
+	for k, f := range raw.Flows {
+		if f.ID == nil {
+			bad.Add("flow %d of the list: no id", k+1)
+			continue
+		}
+		out := &p.Flows[k]
+		out.ID = *f.ID
+		var err error
+		if out.Capacity, err = items(f.Capacity); err != nil {
+			bad.Add("flow %q: capacity: %w", *f.ID, err)
+		}
+		if f.Rate != nil {
+			if out.Rate, err = strconv.ParseFloat(string(*f.Rate), 64); err != nil {
+				bad.Add("flow %q: rate: %s is not a number", *f.ID, *f.Rate)
+			}
+		}
+		out.Interfaces = make([]int32, 0, len(f.Interfaces))
+		for _, id := range f.Interfaces {
+			i, ok := index[id]
+			if !ok {
+				bad.Add("flow %q: passes interface %q, which is not listed", *f.ID, id)
+				continue
+			}
+			out.Interfaces = append(out.Interfaces, i)
+		}
+	}
+	if err := bad.Join(); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// items reads a whole number of items; 7.0 and 1e3 are whole.
+func items(n *rawValue) (int64, error) {
+	if n == nil {
+		return 0, errors.New("is missing")
+	}
+	if v, err := strconv.ParseInt(string(*n), 10, 64); err == nil {
+		return v, nil
+	}
+	v, err := strconv.ParseFloat(string(*n), 64)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > maxItems {
+		return 0, fmt.Errorf("%s is not a whole number up to %d", *n, int64(maxItems))
+	}
+	return int64(v), nil
+}
+
+// rawValue is a JSON value as it stands there.
+type rawValue string
+
+// UnmarshalJSON takes any value.
+func (v *rawValue) UnmarshalJSON(b []byte) error {
+	*v = rawValue(b)
+	return nil
 }

@@ -2,143 +2,246 @@ package querymix
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
+	"encoding/json"
+	"hash/fnv"
 	"math"
-	"strings"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Options of Plan.
-type Options struct {
-	Seed    uint64      // of the models
-	Partial bool        // leave out what fits in no packet, and lower frequencies that cannot be held
-	Stop    func() bool // ends the search; nil for never
+// Plan is an execution plan of PINT: sets of queries that travel together, and the share of packets of each.
+// Switches, collector and the tables of P4 programs follow it.
+type Plan struct {
+	Algorithm string         `json:"algorithm"`
+	Epoch     uint8          `json:"epoch"`
+	Bits      int            `json:"bits"` // of the digest
+	Hash      string         `json:"hash"` // mix or crc
+	Seed      uint32         `json:"seed,omitempty"`
+	Queries   []PlannedQuery `json:"queries"`
+	Sets      []Set          `json:"sets"`
+	LeftOut   []LeftOut      `json:"left_out,omitempty"`
+	Held      float64        `json:"held,omitempty"`    // the part of every frequency that is held, where not all of it can be
+	Partial   bool           `json:"partial,omitempty"` // queries are left out, or frequencies not held
+	Stats     Stats          `json:"stats"`
 }
 
-// Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan says what is
-// proven of it.
-func Plan(p *planner.QueryProblem, o Options) (*planner.QueryPlan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
-	plan := &planner.QueryPlan{Algorithm: "exact", Epoch: p.Epoch, Bits: p.Bits, Hash: p.Hash, Seed: p.Seed, Sets: []planner.QuerySet{}}
-	if plan.Hash == "" {
-		plan.Hash = "mix"
-	}
-	s := &search{bits: p.Bits, stop: o.Stop}
-	var errs []error
-	for i := range p.Queries {
-		q := &p.Queries[i]
-		d, usable, err := describe(q, p.Bits, o.Seed)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
-		case len(usable) > 0:
-			s.add(&d, usable)
-			plan.Queries = append(plan.Queries, d)
-		case o.Partial:
-			plan.LeftOut = append(plan.LeftOut, planner.LeftOutQuery{Name: q.Name, Reason: reasons(&d)})
-		default:
-			errs = append(errs, fmt.Errorf("query %q: %s", q.Name, reasons(&d)))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	if len(plan.Queries) == 0 {
-		return nil, fmt.Errorf("no query fits into %d bits: %s", p.Bits, plan.LeftOut[0].Reason)
-	}
-	if err := s.hold(plan, o.Partial); err != nil {
-		return nil, err
-	}
-	if err := s.crowd(plan, o.Partial); err != nil {
-		return nil, err
-	}
-	plan.Partial = len(plan.LeftOut) > 0 || plan.Held > 0
-	if err := s.run(); err != nil {
-		return nil, err
-	}
-	s.finish(plan)
-	return plan, nil
+// LeftOut is one that no packet has room for.
+type LeftOut struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
-// describe fills in what is known of a query before its share is, and which widths can be used.
-func describe(q *planner.Query, bits int, seed uint64) (d planner.PlannedQuery, usable []int, err error) {
-	d = planner.PlannedQuery{
-		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
-		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency),
-	}
-	if d.Flow == "" {
-		d.Flow = "5-tuple"
-	}
-	switch q.Aggregation {
-	case planner.Static:
-		if d.Tau, d.XOR = q.Tau, q.XOR; d.Tau == 0 && d.XOR == nil {
-			d.Tau, d.XOR = Hybrid(q.Hops)
-		}
-	case planner.Dynamic:
-		d.Tau = 1
-	}
-	for _, w := range q.Widths {
-		pw := planner.PlannedWidth{Bits: w.Bits, Instances: w.Instances, Packets: w.Packets}
-		if w.Total() > bits {
-			pw.Reason = fmt.Sprintf("%d bits are more than the %d of a packet", w.Total(), bits)
-		} else if pw.Packets, pw.Reason, err = estimate(q, w, seed); err != nil {
-			return d, nil, err
-		}
-		d.Widths = append(d.Widths, pw)
-	}
-	usable, d.Alone = compare(d.Widths)
-	switch d.Goal = d.Alone; {
-	case q.Within > 0:
-		d.Goal, d.Demand = q.Within, planner.WantWithin
-	case q.Frequency > 0:
-		d.Demand = planner.WantFrequency
-	default:
-		d.Demand = planner.WantAlone
-	}
-	return d, usable, nil
+// PlannedQuery is a query as it travels. Packets count those of a flow, on average.
+type PlannedQuery struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	Aggregation string `json:"aggregation"`
+	Flow        string `json:"flow"`
+	SpaceBytes  int    `json:"space_bytes,omitempty"`
+
+	Bits      int       `json:"bits"` // of an instance
+	Instances int       `json:"instances"`
+	Tau       float64   `json:"tau,omitempty"` // static and dynamic
+	XOR       []float64 `json:"xor,omitempty"` // static
+	MinValue  uint64    `json:"min_value,omitempty"`
+	MaxValue  uint64    `json:"max_value,omitempty"`
+	Matches   int       `json:"matches,omitempty"`
+
+	Share     float64 `json:"share"`               // of the packets that carry it
+	Frequency float64 `json:"frequency,omitempty"` // the least share
+	Carrying  float64 `json:"carrying"`            // packets that carry it until the answer
+	Packets   float64 `json:"packets"`             // packets until the answer: Carrying / Share
+	Alone     float64 `json:"alone"`               // the same of the best width on all packets
+	Goal      float64 `json:"goal"`                // packets that are wanted: Within, or else Alone
+	Demand    string  `json:"demand"`              // within, alone, or frequency: the goal is not pursued before those of others
+	Ratio     float64 `json:"ratio"`               // Packets / Goal
+
+	// LimitedBy names the queries that would have to be carried less for this one to be carried more.
+	LimitedBy []string `json:"limited_by,omitempty"`
+
+	// Dual prices of being nearer to the goal and of the frequency, which prove the bound: see Check.
+	GoalPrice  float64 `json:"goal_price,omitempty"`
+	FloorPrice float64 `json:"floor_price,omitempty"`
+
+	Widths []PlannedWidth `json:"widths"`
 }
 
-// compare finds the widths that can be the best ones, and says of the others which takes no more bits and no more packets.
-// alone is the fewest packets.
-func compare(widths []planner.PlannedWidth) (usable []int, alone float64) {
-	alone = math.Inf(1)
-	var can []int
-	for k, w := range widths {
-		if w.Reason == "" {
-			can = append(can, k)
-			alone = min(alone, w.Packets)
+// What a query demands.
+const (
+	WantWithin    = "within"
+	WantAlone     = "alone"
+	WantFrequency = "frequency"
+)
+
+// PlannedWidth is a width of a query and what speaks against it.
+type PlannedWidth struct {
+	Bits      int     `json:"bits"`
+	Instances int     `json:"instances"`
+	Packets   float64 `json:"packets"`
+	Reason    string  `json:"reason,omitempty"`    // why it is not looked at
+	Objective float64 `json:"objective,omitempty"` // of the plan with this width instead; 0 if there is none
+}
+
+// Width is the width itself.
+func (w *PlannedWidth) Width() Width { return Width{w.Bits, w.Instances, w.Packets} }
+
+// Set is queries that travel in the packets whose hash is from First to Last.
+type Set struct {
+	Share float64 `json:"share"`
+	First uint32  `json:"first"`
+	Last  uint32  `json:"last"`
+	Slots []Slot  `json:"slots"`
+}
+
+// Slot is the place of a query in the digest.
+type Slot struct {
+	Query string `json:"query"`
+	Shift int    `json:"shift"` // its lowest bit
+	Bits  int    `json:"bits"`
+}
+
+// Stats describes a plan. The objective is the largest Ratio of the queries with a goal.
+type Stats struct {
+	planner.Stats
+	Queries int    `json:"queries"`
+	Sets    int    `json:"sets"`
+	Nodes   int    `json:"nodes"`           // of the search among widths
+	Worst   string `json:"worst,omitempty"` // the query that the objective is of
+}
+
+// Total is the number of bits in a packet.
+func (q *PlannedQuery) Total() int { return q.Bits * q.Instances }
+
+// Pursued reports whether the plan's objective counts the query: it has a goal, or none of the queries has.
+func (plan *Plan) Pursued(q *PlannedQuery) bool {
+	return q.Demand != WantFrequency || !slices.ContainsFunc(plan.Queries, func(o PlannedQuery) bool { return o.Demand != WantFrequency })
+}
+
+// Arrange makes a plan of sets of indexes into plan.Queries, whose coding, packets, goals and prices are there: shares,
+// places in the digest, hash ranges and figures. Bound, optimality and time are left to the caller.
+func (plan *Plan) Arrange(sets [][]int, shares []float64) {
+	order := make([]int, len(sets))
+	for k := range order {
+		order[k] = k
+		slices.Sort(sets[k])
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(shares[b], shares[a]), slices.Compare(sets[a], sets[b]))
+	})
+	plan.Sets = plan.Sets[:0]
+	for i := range plan.Queries {
+		plan.Queries[i].Share = 0
+	}
+	place := make([]int, len(plan.Queries))
+	for i := range place {
+		place[i] = -1
+	}
+	// A set that no hash would choose is none. Hashes are given out by cumulated shares, so that rounding errors do not
+	// add up.
+	order = slices.DeleteFunc(order, func(k int) bool { return shares[k] < 1./(1<<32) })
+	all := 0.0
+	for _, k := range order {
+		all += shares[k]
+	}
+	sum, next := 0.0, uint64(0)
+	for n, k := range order {
+		share := shares[k] / all
+		for _, i := range sets[k] {
+			plan.Queries[i].Share += share
+		}
+		sum += share
+		end := uint64(math.Round(sum * (1 << 32)))
+		if n == len(order)-1 {
+			end = 1 << 32
+		}
+		plan.Sets = append(plan.Sets, Set{Share: share, First: uint32(next), Last: uint32(end - 1), Slots: plan.slots(sets[k], place)})
+		next = end
+	}
+	s := &plan.Stats
+	s.Objective, s.Queries, s.Sets = 0, len(plan.Queries), len(plan.Sets)
+	for i := range plan.Queries {
+		q := &plan.Queries[i]
+		q.Share = min(q.Share, 1)
+		q.Packets = q.Carrying / q.Share
+		q.Ratio = q.Packets / q.Goal
+		if plan.Pursued(q) && q.Ratio > s.Objective*(1+1e-9) {
+			s.Objective, s.Worst = q.Ratio, q.Name
 		}
 	}
-	for _, k := range can {
-		best := k
-		for _, j := range can {
-			v, b := &widths[j], &widths[best]
-			if bits := v.Width().Total(); bits <= widths[k].Width().Total() &&
-				cmp.Or(cmp.Compare(v.Packets, b.Packets), cmp.Compare(bits, b.Width().Total()), cmp.Compare(j, best)) < 0 {
-				best = j
-			}
-		}
-		if v := widths[best]; best == k {
-			usable = append(usable, k)
+	if plan.Epoch == 0 {
+		plan.Epoch = plan.fingerprint()
+	}
+}
+
+// slots places queries in the digest: where they were in sets before, as long as all fit.
+func (plan *Plan) slots(queries, place []int) []Slot {
+	slots := make([]Slot, 0, len(queries))
+	free := func(shift, bits int) bool {
+		return shift >= 0 && shift+bits <= plan.Bits && !slices.ContainsFunc(slots, func(s Slot) bool { return shift < s.Shift+s.Bits && s.Shift < shift+bits })
+	}
+	add := func(i, shift int) {
+		q := &plan.Queries[i]
+		slots = append(slots, Slot{q.Name, shift, q.Total()})
+	}
+	var homeless []int
+	for _, i := range queries {
+		if free(place[i], plan.Queries[i].Total()) {
+			add(i, place[i])
 		} else {
-			widths[k].Reason = fmt.Sprintf("%s takes %.4g packets instead of %.4g, and no more bits", v.Width(), v.Packets, widths[k].Packets)
+			homeless = append(homeless, i)
 		}
 	}
-	return usable, alone
+	slices.SortStableFunc(homeless, func(a, b int) int { return cmp.Compare(plan.Queries[b].Total(), plan.Queries[a].Total()) })
+	for _, i := range homeless {
+		shift := 0
+		for shift <= plan.Bits && !free(shift, plan.Queries[i].Total()) {
+			shift++
+		}
+		if shift > plan.Bits { // room is scattered: side by side they fit
+			slots, shift = slots[:0], 0
+			for _, i := range queries {
+				add(i, shift)
+				shift += plan.Queries[i].Total()
+			}
+			break
+		}
+		add(i, shift)
+		if place[i] < 0 {
+			place[i] = shift
+		}
+	}
+	slices.SortFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Shift, b.Shift) })
+	return slots
 }
 
-// reasons says why no width of a query can be used.
-func reasons(d *planner.PlannedQuery) string {
-	var list []string
-	for k := range d.Widths {
-		list = append(list, fmt.Sprintf("width %s: %s", d.Widths[k].Width(), d.Widths[k].Reason))
+// fingerprint is an epoch, 1 to 255, of what switches and collector must agree on.
+func (plan *Plan) fingerprint() uint8 {
+	type coding struct {
+		Name, Value, Aggregation string
+		Bits, Instances, Matches int
+		Tau                      float64
+		XOR                      []float64
+		MinValue, MaxValue       uint64
 	}
-	return strings.Join(list, "; ")
+	var same struct {
+		Bits    int
+		Hash    string
+		Seed    uint32
+		Queries []coding
+		Sets    []Set
+	}
+	same.Bits, same.Hash, same.Seed = plan.Bits, plan.Hash, plan.Seed
+	for _, q := range plan.Queries {
+		same.Queries = append(same.Queries, coding{q.Name, q.Value, q.Aggregation, q.Bits, q.Instances, q.Matches, q.Tau, q.XOR, q.MinValue, q.MaxValue})
+	}
+	for _, s := range plan.Sets {
+		s.Share = 0
+		same.Sets = append(same.Sets, s)
+	}
+	h := fnv.New64a()
+	if json.NewEncoder(h).Encode(same) != nil {
+		return 1
+	}
+	return uint8(1 + h.Sum64()%255)
 }

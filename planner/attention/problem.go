@@ -1,0 +1,117 @@
+package attention
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Problem asks which probes should measure in detail: every suspicious link must lie on one of them, and their
+// cost should be least.
+//
+// Probes that change between basic and detailed measurement cost SwitchCost each, on top, so that a small change of the
+// suspicious links does not turn the whole plan over. The published problem has none.
+type Problem struct {
+	Probes     []Trace  `json:"probes"`
+	Suspicious []string `json:"suspicious"`            // names of links; a link named twice is one
+	Detailed   []string `json:"detailed,omitempty"`    // probes that measure in detail now
+	SwitchCost float64  `json:"switch_cost,omitempty"` // of a probe that changes, in the unit of the probes' costs
+}
+
+// Trace is a probe as attention switching sees it. Its cost is that of detailed measurement over that of basic
+// measurement along the whole trace: the hops, counted as often as they are passed.
+type Trace struct {
+	ID    string
+	Cost  float64
+	Links []string
+}
+
+// MarshalJSON writes id, cost and links.
+func (t Trace) MarshalJSON() ([]byte, error) {
+	return json.Marshal(traceJSON{t.ID, &t.Cost, t.Links})
+}
+
+// UnmarshalJSON reads id, cost and links. A cost left out is the number of links.
+func (t *Trace) UnmarshalJSON(b []byte) error {
+	var j traceJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return planner.InElement(err, "probe %q", j.ID)
+	}
+	*t = Trace{j.ID, float64(len(j.Links)), j.Links}
+	if j.Cost != nil {
+		t.Cost = *j.Cost
+	}
+	return nil
+}
+
+type traceJSON struct {
+	ID    string   `json:"id"`
+	Cost  *float64 `json:"cost,omitempty"`
+	Links []string `json:"links"`
+}
+
+// Read reads and validates a problem in JSON.
+func Read(r io.Reader) (*Problem, error) {
+	p := new(Problem)
+	if err := planner.ReadJSON(r, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a
+// problem has a partial plan.
+func (p *Problem) Validate() error {
+	var bad planner.Errors
+	if len(p.Probes) == 0 {
+		return errors.New("attention: there are no probes")
+	}
+	sum := 0.0
+	ids := make(map[string]bool, len(p.Probes))
+	for k := range p.Probes {
+		t := &p.Probes[k]
+		switch {
+		case t.ID == "":
+			bad.Add("attention: probe %d has no id", k)
+		case ids[t.ID]:
+			bad.Add("attention: probe %q is there twice", t.ID)
+		}
+		ids[t.ID] = true
+		if !(t.Cost >= 0 && t.Cost <= maxCost) {
+			bad.Add("attention: probe %q costs %v: a cost is a number from 0 to %g", t.ID, t.Cost, float64(maxCost))
+		}
+		sum += t.Cost
+		if slices.Contains(t.Links, "") {
+			bad.Add("attention: probe %q passes a link without a name", t.ID)
+		}
+	}
+	if sum > maxCost {
+		bad.Add("attention: all probes together cost %v, more than %g", sum, float64(maxCost))
+	}
+	if slices.Contains(p.Suspicious, "") {
+		bad.Add("attention: a suspicious link has no name")
+	}
+	now := map[string]bool{}
+	for _, id := range p.Detailed {
+		switch {
+		case !ids[id]:
+			bad.Add("attention: probe %q, which is said to measure in detail, is not there", id)
+		case now[id]:
+			bad.Add("attention: probe %q is said twice to measure in detail", id)
+		}
+		now[id] = true
+	}
+	if !(p.SwitchCost >= 0 && p.SwitchCost <= maxCost) {
+		bad.Add("attention: a change costs %v: a cost is a number from 0 to %g", p.SwitchCost, float64(maxCost))
+	}
+	return bad.Join()
+}
+
+// maxCost bounds costs so that sums of them stay exact in 53 bits.
+const maxCost = 1e12

@@ -1,0 +1,400 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const unlimited = math.MaxInt64 / 4
+
+// search is a branch and bound over reduced, connected parts of a cover.
+type search struct {
+	stop    func() bool
+	stopped bool
+	nodes   int
+}
+
+// exact finds the cheapest columns that cover all rows. The bound is below it only if stop ended the search.
+func exact(c *cover, stop func() bool) (cols []int32, bound int64, nodes int) {
+	s := &search{stop: stop}
+	d := newReducer(c)
+	if !d.run() {
+		return nil, unlimited, 0
+	}
+	cols = d.taken
+	for _, k := range cols {
+		bound += c.cost[k]
+	}
+	for _, p := range d.parts() {
+		r := relax(&p.cover)
+		cost, chosen := s.branch(p, r, unlimited)
+		if s.stopped {
+			cost = min(cost, r.bound)
+		}
+		bound += cost
+		for _, k := range chosen {
+			cols = append(cols, p.of[k])
+		}
+	}
+	return cols, bound, s.nodes
+}
+
+// solve finds the cheapest columns for what a reducer leaves, if they cost less than limit; else none.
+func (s *search) solve(d *reducer, limit int64) (cost int64, cols []int32) {
+	if !d.run() {
+		return limit, nil
+	}
+	for _, k := range d.taken {
+		cost += d.c.cost[k]
+	}
+	if cost >= limit {
+		return limit, nil
+	}
+	parts := d.parts()
+	slices.SortStableFunc(parts, func(a, b *part) int { return cmp.Compare(len(a.of), len(b.of)) })
+	relaxed := make([]*relaxation, len(parts))
+	for i, p := range parts {
+		relaxed[i] = relax(&p.cover)
+		if cost += relaxed[i].bound; cost >= limit {
+			return limit, nil
+		}
+	}
+	cols = append(make([]int32, 0, len(d.taken)+1), d.taken...)
+	for i, p := range parts {
+		cost -= relaxed[i].bound
+		got, chosen := s.branch(p, relaxed[i], limit-cost)
+		if chosen == nil {
+			return limit, nil
+		}
+		cost += got
+		for _, k := range chosen {
+			cols = append(cols, p.of[k])
+		}
+	}
+	return cost, cols
+}
+
+// branch finds the cheapest columns of a part, if they cost less than limit; else none.
+func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols []int32) {
+	cost = limit
+	if r.cost < cost {
+		cost, cols = r.cost, r.cols
+	}
+	if r.bound >= cost {
+		return cost, cols
+	}
+	s.nodes++
+	if s.stopped = s.stopped || s.stop(); s.stopped {
+		return cost, cols
+	}
+	try := func(d *reducer) {
+		if got, chosen := s.solve(d, cost); chosen != nil {
+			cost, cols = got, chosen
+		}
+	}
+	if r.open >= 0 {
+		// One of the row's columns is needed: the cheapest, or not that but the next, and so on.
+		row := slices.Clone(p.row(r.open))
+		slices.SortStableFunc(row, func(a, b int32) int { return cmp.Compare(p.cost[a], p.cost[b]) })
+		for i, k := range row {
+			d := newReducer(&p.cover)
+			for _, j := range row[:i] {
+				d.dropCol(j)
+			}
+			d.take(k)
+			try(d)
+		}
+		return cost, cols
+	}
+	if !r.long {
+		// Nemhauser and Trotter (Mathematical Programming 8, 1975): whole values of the relaxation are those of some
+		// cheapest cover.
+		fixed := false
+		d := newReducer(&p.cover)
+		for k, v := range r.value {
+			switch {
+			case d.colOut[k] || v == 1:
+			case v == 2:
+				d.take(int32(k))
+				fixed = true
+			default:
+				d.dropCol(int32(k))
+				fixed = true
+			}
+		}
+		if fixed {
+			try(d)
+			return cost, cols
+		}
+	}
+	var k int32 = -1 // of half value, in most rows
+	d := newReducer(&p.cover)
+	for j, v := range r.value {
+		if v == 1 && (k < 0 || d.colLen[j] > d.colLen[k]) {
+			k = int32(j)
+		}
+	}
+	d.take(k)
+	try(d)
+	d = newReducer(&p.cover)
+	d.dropCol(k)
+	try(d)
+	return cost, cols
+}
+
+// relaxation bounds the cost of a cover by its rows of two columns alone: with halves of columns allowed, that is a
+// largest flow. Where these rows two-colour their columns no halves are needed and the bound is their exact cost.
+type relaxation struct {
+	bound int64
+	value []int8  // by column, in halves
+	long  bool    // there are rows of more than two columns
+	open  int     // a long row that the whole values do not cover, the shortest; -1 if there is none
+	cost  int64   // of cols
+	cols  []int32 // a cover made from the values; never nil
+}
+
+func relax(c *cover) *relaxation {
+	n := len(c.cost)
+	r := &relaxation{value: make([]int8, n), open: -1}
+	var a, b []int32
+	for i := range c.rows() {
+		if row := c.row(i); len(row) == 2 {
+			a, b = append(a, row[0]), append(b, row[1])
+		} else {
+			r.long = true
+		}
+	}
+	colour, two := twoColour(n, a, b)
+	var g *bipartite
+	leftOf, rightOf := make([]int32, n), make([]int32, n) // node of a column, or -1
+	if two {
+		var left, right []int64
+		for k, c := range c.cost {
+			leftOf[k], rightOf[k] = -1, -1
+			if colour[k] == 1 {
+				leftOf[k] = int32(len(left))
+				left = append(left, c)
+			} else {
+				rightOf[k] = int32(len(right))
+				right = append(right, c)
+			}
+		}
+		for i := range a {
+			if colour[a[i]] != 1 {
+				a[i], b[i] = b[i], a[i]
+			}
+			a[i], b[i] = leftOf[a[i]], rightOf[b[i]]
+		}
+		g = newBipartite(left, right, a, b)
+		r.bound = g.run()
+	} else {
+		for k := range leftOf {
+			leftOf[k], rightOf[k] = int32(k), int32(k)
+		}
+		g = newBipartite(slices.Clone(c.cost), slices.Clone(c.cost), slices.Concat(a, b), slices.Concat(b, a))
+		r.bound = (g.run() + 1) / 2
+	}
+	left, right := g.sides()
+	value := func(k int32) (v int8, open bool) {
+		if u := leftOf[k]; u >= 0 {
+			if left[u] == sink {
+				v++
+			}
+			open = left[u] == free
+		}
+		if u := rightOf[k]; u >= 0 {
+			if right[u] == source {
+				v++
+			}
+			open = open || right[u] == free
+		}
+		if two {
+			v *= 2
+		}
+		return v, open
+	}
+	// Some cheapest covers of the short rows cover long ones as well.
+	if r.long {
+	rows:
+		for i := range c.rows() {
+			row := c.row(i)
+			if len(row) == 2 {
+				continue
+			}
+			for _, k := range row {
+				if v, _ := value(k); v == 2 {
+					continue rows
+				}
+			}
+			for _, k := range row {
+				if _, open := value(k); !open {
+					continue
+				}
+				if u := leftOf[k]; u >= 0 && left[u] == free {
+					g.toSink(left, right, u)
+				}
+				if u := rightOf[k]; u >= 0 && right[u] == free {
+					g.toSource(left, right, ^u)
+				}
+				if v, _ := value(k); v == 2 {
+					continue rows
+				}
+			}
+		}
+	}
+	for u := range left {
+		if left[u] == free {
+			left[u] = source
+		}
+	}
+	for u := range right {
+		if right[u] == free {
+			right[u] = source
+		}
+	}
+	for k := range r.value {
+		r.value[k], _ = value(int32(k))
+	}
+	r.round(c)
+	return r
+}
+
+// twoColour colours columns with 1 and 2 so that the ends of no pair are alike, if that can be.
+func twoColour(n int, a, b []int32) (colour []int8, ok bool) {
+	start := make([]int32, n+1)
+	for i := range a {
+		start[a[i]+1]++
+		start[b[i]+1]++
+	}
+	for k := range n {
+		start[k+1] += start[k]
+	}
+	adj, next := make([]int32, 2*len(a)), slices.Clone(start[:n])
+	for i := range a {
+		adj[next[a[i]]] = b[i]
+		next[a[i]]++
+		adj[next[b[i]]] = a[i]
+		next[b[i]]++
+	}
+	colour = make([]int8, n)
+	var stack []int32
+	for k := range colour {
+		if colour[k] != 0 {
+			continue
+		}
+		colour[k] = 1
+		stack = append(stack, int32(k))
+		for len(stack) > 0 {
+			j := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, i := range adj[start[j]:start[j+1]] {
+				switch colour[i] {
+				case 0:
+					colour[i] = 3 - colour[j]
+					stack = append(stack, i)
+				case colour[j]:
+					return colour, false
+				}
+			}
+		}
+	}
+	return colour, true
+}
+
+// round makes a cover: what has at least half a value, the cheapest column of rows that are open still, without what is
+// not needed.
+func (r *relaxation) round(c *cover) {
+	in := make([]bool, len(c.cost))
+	for k, v := range r.value {
+		in[k] = v > 0
+	}
+	covered := make([]int32, c.rows()) // by how many columns
+	for i := range covered {
+		row := c.row(i)
+		whole := false
+		for _, k := range row {
+			if in[k] {
+				covered[i]++
+			}
+			whole = whole || r.value[k] == 2
+		}
+		if len(row) > 2 && !whole && (r.open < 0 || len(row) < len(c.row(r.open))) {
+			r.open = i
+		}
+	}
+	for i := range covered {
+		if covered[i] > 0 {
+			continue
+		}
+		row := c.row(i)
+		add := row[0]
+		for _, k := range row {
+			if in[k] {
+				add = -1
+				break
+			}
+			if c.cost[k] < c.cost[add] {
+				add = k
+			}
+		}
+		if add >= 0 {
+			in[add] = true
+		}
+	}
+	r.cols = prune(c, in)
+	for _, k := range r.cols {
+		r.cost += c.cost[k]
+	}
+}
+
+// prune takes columns out of a cover that it does not need, dearest first, and lists the others.
+func prune(c *cover, in []bool) []int32 {
+	covered := make([]int32, c.rows())
+	need := make([]int32, len(c.cost)) // rows that only this column covers
+	only := func(r int) int32 {
+		for _, k := range c.row(r) {
+			if in[k] {
+				return k
+			}
+		}
+		return -1
+	}
+	for r := range covered {
+		for _, k := range c.row(r) {
+			if in[k] {
+				covered[r]++
+			}
+		}
+		if covered[r] == 1 {
+			need[only(r)]++
+		}
+	}
+	cols := make([]int32, 0, len(in))
+	var spare []int32
+	for k := range in {
+		if in[k] {
+			cols = append(cols, int32(k))
+			if need[k] == 0 {
+				spare = append(spare, int32(k))
+			}
+		}
+	}
+	if len(spare) == 0 {
+		return cols
+	}
+	slices.SortStableFunc(spare, func(a, b int32) int { return cmp.Compare(c.cost[b], c.cost[a]) })
+	start, rows := c.transpose()
+	for _, k := range spare {
+		if need[k] > 0 {
+			continue
+		}
+		in[k] = false
+		for _, r := range rows[start[k]:start[k+1]] {
+			if covered[r]--; covered[r] == 1 {
+				need[only(int(r))]++
+			}
+		}
+	}
+	return slices.DeleteFunc(cols, func(k int32) bool { return !in[k] })
+}

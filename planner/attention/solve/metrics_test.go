@@ -1,0 +1,83 @@
+package solve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCategorizeAgainstBruteForce compares with all choices of basic metrics.
+func TestCategorizeAgainstBruteForce(t *testing.T) {
+	for seed := range uint64(1000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		n := 1 + rng.IntN(9)
+		m := &Metrics{}
+		shows := make([]uint, n)
+		for i, bit := range rng.Perm(16)[:n] {
+			m.Metrics = append(m.Metrics, Metric{Name: fmt.Sprint("m", i), Bit: bit, Bytes: 1 + rng.IntN(8), Required: rng.IntN(5) == 0})
+			shows[i] = 1 << i
+		}
+		for range rng.IntN(2 * n) {
+			a, b := rng.IntN(n), rng.IntN(n)
+			if a != b {
+				m.Relations = append(m.Relations, Relation{Shows: fmt.Sprint("m", a), Of: fmt.Sprint("m", b)})
+				shows[a] |= 1 << b
+			}
+		}
+		least := 1 << 20
+		for set := range uint(1) << n {
+			var seen uint
+			bytes, ok := 0, true
+			for i, x := range m.Metrics {
+				if set>>i&1 == 1 {
+					seen |= shows[i]
+					bytes += x.Bytes
+				} else if x.Required {
+					ok = false
+				}
+			}
+			if ok && seen == 1<<n-1 {
+				least = min(least, bytes)
+			}
+		}
+		c, err := Categorize(m)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if c.Instructions.BasicBytes != least || len(c.Basic)+len(c.Detailed) != n {
+			t.Fatalf("seed %d: %d bytes with %v, least is %d", seed, c.Instructions.BasicBytes, c.Basic, least)
+		}
+		for _, d := range c.Detailed {
+			by := c.ShownBy[d]
+			if !slices.Contains(c.Basic, by) || !slices.Contains(m.Relations, Relation{Shows: by, Of: d}) {
+				t.Fatalf("seed %d: %s is said to be shown by %q", seed, d, by)
+			}
+		}
+	}
+}
+
+func TestMetricsErrors(t *testing.T) {
+	ok := Metric{Name: "a", Bytes: 4}
+	tests := []struct {
+		name, want string
+		m          Metrics
+	}{
+		{"none", "0 metrics", Metrics{}},
+		{"twice", "a is there twice", Metrics{Metrics: []Metric{ok, {Name: "a", Bit: 1, Bytes: 4}}}},
+		{"one bit", "a and b have the same bit 0", Metrics{Metrics: []Metric{ok, {Name: "b", Bytes: 4}}}},
+		{"bit", "a has bit 16", Metrics{Metrics: []Metric{{Name: "a", Bit: 16, Bytes: 4}}}},
+		{"bytes", "a has 0 bytes", Metrics{Metrics: []Metric{{Name: "a"}}}},
+		{"unknown", `metric "b"`, Metrics{Metrics: []Metric{ok}, Relations: []Relation{{"a", "b"}}}},
+		{"itself", "with itself", Metrics{Metrics: []Metric{ok}, Relations: []Relation{{"a", "a"}}}},
+		{"no name", "metric 1 has no name", Metrics{Metrics: []Metric{{Bytes: 1}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Categorize(&tt.m); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Categorize: %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package solve
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hopscope/hopscope/planner/attention"
+)
+
+// Method is a way to choose the probes that measure in detail.
+type Method string
+
+// The methods.
+const (
+	Exact       Method = "exact"        // the least cost, proven
+	Greedy      Method = "greedy"       // most newly covered links per cost
+	GreedyLinks Method = "greedy-links" // most newly covered links, whatever the cost
+	FANTH       Method = "fant-h"       // the search as published
+)
+
+// Methods lists the methods.
+var Methods = []Method{Exact, Greedy, GreedyLinks, FANTH}
+
+// Options says how to plan.
+type Options struct {
+	Method      Method      // Exact if empty
+	Alpha, Beta float64     // FANTH: acceleration factors, 0 to 1; both 0 for the least cost
+	Stop        func() bool // ends the search with the best found; nil for never
+	Partial     bool        // leave out suspicious links that are on no probe, rather than fail
+}
+
+// Err kinds that callers test.
+var (
+	ErrNoProbe = errors.New("is on no probe")
+	ErrMethod  = errors.New("cannot be planned so")
+)
+
+// Plan chooses the probes of p that measure in detail.
+func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	// Only suspicious links need numbers.
+	number := make(map[string]int32, len(p.Suspicious))
+	var suspicious []int32
+	for _, l := range p.Suspicious {
+		if _, ok := number[l]; !ok {
+			number[l] = int32(len(number))
+			suspicious = append(suspicious, number[l])
+		}
+	}
+	probes, cost := make([][]int32, len(p.Probes)), make([]float64, len(p.Probes))
+	id := make(map[string]int32, len(p.Probes))
+	for k := range p.Probes {
+		t := &p.Probes[k]
+		cost[k], id[t.ID] = t.Cost, int32(k)
+		for _, l := range t.Links {
+			if i, ok := number[l]; ok {
+				probes[k] = append(probes[k], i)
+			}
+		}
+	}
+	var now []int32
+	for _, name := range p.Detailed {
+		now = append(now, id[name])
+	}
+	t := NewTraces(len(number), probes, cost, p.SwitchCost)
+	var missing []string
+	told := make([]bool, len(number))
+	for _, l := range p.Suspicious {
+		if k := number[l]; len(t.Through(k)) == 0 && !told[k] {
+			told[k] = true
+			missing = append(missing, l)
+		}
+	}
+	if len(missing) > 0 && !o.Partial {
+		more := ""
+		if len(missing) > 1 {
+			more = fmt.Sprintf(", and so are %d more", len(missing)-1)
+		}
+		return nil, fmt.Errorf("attention: suspicious link %s %w%s", missing[0], ErrNoProbe, more)
+	}
+	r, err := t.Switch(suspicious, now, o)
+	if err != nil {
+		return nil, err
+	}
+	plan := attention.NewPlan(p, string(r.Method), r.Probes)
+	plan.OnNoProbe, plan.Partial = missing, len(missing) > 0
+	s := &plan.Stats
+	s.Optimal, s.Nodes, s.LowerBound = r.Optimal, r.Nodes, min(r.LowerBound, s.Objective)
+	if s.Optimal {
+		s.LowerBound = s.Objective
+	}
+	return plan, nil
+}
+
+// Choice is what Switch gives.
+type Choice struct {
+	Method     Method
+	Probes     []int32 // that measure in detail
+	LowerBound float64 // of the cost with changes
+	Optimal    bool
+	Nodes      int // of the search
+}
+
+// Switch chooses the probes that measure in detail for one measurement cycle, after one in which the detailed ones did.
+// Suspicious links that are on no probe are left out.
+func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error) {
+	if o.Method == "" {
+		o.Method = Exact
+	}
+	if o.Stop == nil {
+		o.Stop = func() bool { return false }
+	}
+	if !(o.Alpha >= 0 && o.Alpha <= 1 && o.Beta >= 0 && o.Beta <= 1) {
+		return nil, fmt.Errorf("attention: acceleration factors %v and %v %w: they lie between 0 and 1", o.Alpha, o.Beta, ErrMethod)
+	}
+	c, probes, stay := t.rows(suspicious, detailed)
+	r := &Choice{Method: o.Method}
+	var cols []int32
+	var bound int64
+	switch o.Method {
+	case Exact:
+		cols, bound, r.Nodes = exact(c, o.Stop)
+	case Greedy, GreedyLinks:
+		cols = greedy(c, o.Method == Greedy)
+		bound = rootBound(c)
+	case FANTH:
+		var proven bool
+		cols, r.Nodes, proven = fantH(c, o.Alpha, o.Beta, o.Stop)
+		if bound = c.total(cols); !proven {
+			bound = rootBound(c)
+		}
+	default:
+		return nil, fmt.Errorf("attention: method %q %w: there are %v", o.Method, ErrMethod, Methods)
+	}
+	cost := c.total(cols)
+	r.Optimal = bound >= cost
+	for _, k := range cols {
+		r.Probes = append(r.Probes, probes[k])
+	}
+	r.Probes = append(r.Probes, stay...)
+	bound += t.change * int64(len(detailed)-len(stay))
+	for _, p := range stay {
+		bound += t.cost[p]
+	}
+	r.LowerBound = float64(bound) / t.unit
+	return r, nil
+}
+
+// total adds up the costs of columns.
+func (c *cover) total(cols []int32) (sum int64) {
+	for _, k := range cols {
+		sum += c.cost[k]
+	}
+	return sum
+}
+
+// rootBound is a lower bound without search.
+func rootBound(c *cover) (bound int64) {
+	d := newReducer(c)
+	if !d.run() {
+		return unlimited
+	}
+	bound = c.total(d.taken)
+	for _, p := range d.parts() {
+		bound += relax(&p.cover).bound
+	}
+	return bound
+}

@@ -1,0 +1,299 @@
+package delivery
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Check says in what a plan does not do what the problem asks, or tells untruths about itself.
+func Check(p *Problem, plan *Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	c := &deliveryCheck{p: p, nodes: map[string]*Node{}, links: map[[2]string]*Link{}, load: map[[2]string]float64{}}
+	for i := range p.Nodes {
+		c.nodes[p.Nodes[i].ID] = &p.Nodes[i]
+	}
+	for i := range p.Links {
+		c.links[linkKey(p.Links[i].A, p.Links[i].B)] = &p.Links[i]
+	}
+	c.addLinks(plan.AddedLinks)
+	byPoint := map[string][]Assignment{}
+	servers := map[string]bool{}
+	for _, d := range plan.Assignment {
+		if c.path(d) {
+			byPoint[d.Point] = append(byPoint[d.Point], d)
+			servers[d.Server] = true
+		}
+	}
+	c.loads()
+	served, points := 0, 0
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Kind != PointNode {
+			continue
+		}
+		points++
+		if len(byPoint[n.ID]) > 0 {
+			served++
+			c.point(n, byPoint[n.ID])
+		} else if !slices.ContainsFunc(plan.Unserved, func(u Unserved) bool { return u.Point == n.ID && u.Constraint != "" }) {
+			c.bad.Add("point %s is not served, and the plan does not say why", n.ID)
+		}
+	}
+	s := &plan.Stats
+	if plan.Partial != (served < points) || len(plan.Unserved) != points-served {
+		c.bad.Add("%d of %d points are served; the plan says partial %v and names %d", served, points, plan.Partial, len(plan.Unserved))
+	}
+	if s.Served != served || s.Points != points || s.Servers != len(servers) || s.Links != len(plan.AddedLinks) || s.Objective != float64(len(servers)) {
+		c.bad.Add("%d of %d points, %d servers and %d links; the statistics say %d of %d, %d and %d", served, points, len(servers), len(plan.AddedLinks), s.Served, s.Points, s.Servers, s.Links)
+	}
+	if s.LinkBound > s.Links || s.Optimal && s.LinkBound != s.Links {
+		c.bad.Add("%d links, at least %d, called optimal: %v", s.Links, s.LinkBound, s.Optimal)
+	}
+	s.CheckBound(&c.bad)
+	c.reporting(plan.Switches, byPoint)
+	return c.bad.Join()
+}
+
+type deliveryCheck struct {
+	p     *Problem
+	nodes map[string]*Node
+	links map[[2]string]*Link
+	load  map[[2]string]float64 // by link; nodes are alone with an empty second name
+	bad   planner.Errors
+}
+
+const (
+	rateTolerance    = 1e-6 // Gbit/s, of sums
+	latencyTolerance = 1e-6 // ms
+	upTolerance      = 1e-9
+)
+
+func (c *deliveryCheck) addLinks(added []AddedLink) {
+	for _, l := range added {
+		a, b := c.nodes[l.A], c.nodes[l.B]
+		switch key := linkKey(l.A, l.B); {
+		case a == nil || b == nil || a == b || a.Kind != PointNode && b.Kind != PointNode:
+			c.bad.Add("added link %s %s does not join a point with another node", l.A, l.B)
+		case c.links[key] != nil:
+			c.bad.Add("added link %s %s is there already", l.A, l.B)
+		default:
+			c.links[key] = &Link{A: l.A, B: l.B, Latency: AddedLatency, Capacity: AddedCapacity, Up: AddedUp}
+		}
+	}
+}
+
+// countedPaths bounds the paths of a point whose states [LossExact] counts: with each they double.
+const countedPaths = 12
+
+// path checks one path, and counts its load.
+func (c *deliveryCheck) path(d Assignment) bool {
+	point, server := c.nodes[d.Point], c.nodes[d.Server]
+	name := fmt.Sprintf("point %s, server %s", d.Point, d.Server)
+	if point == nil || server == nil || point.Kind != PointNode || server.Kind != ServerNode || len(d.Path) < 2 || d.Path[0] != d.Point || d.Path[len(d.Path)-1] != d.Server {
+		c.bad.Add("%s: the path does not lead from a point to a server", name)
+		return false
+	}
+	if !(d.Rate > 0) || math.IsInf(d.Rate, 0) {
+		c.bad.Add("%s: the rate is %v", name, d.Rate)
+		return false
+	}
+	latency, up, seen := 0.0, 1.0, map[string]bool{}
+	for i, id := range d.Path {
+		n := c.nodes[id]
+		if n == nil || seen[id] {
+			c.bad.Add("%s: node %s of the path is not there, or a second time", name, id)
+			return false
+		}
+		seen[id] = true
+		if i > 0 {
+			l := c.links[linkKey(d.Path[i-1], id)]
+			if l == nil {
+				c.bad.Add("%s: there is no link %s %s", name, d.Path[i-1], id)
+				return false
+			}
+			latency += l.Latency
+			up *= l.Up
+			c.load[linkKey(d.Path[i-1], id)] += d.Rate
+		}
+		if i > 0 && i < len(d.Path)-1 {
+			if n.Kind != SwitchNode && !c.p.TransitAll {
+				c.bad.Add("%s: %s is a %s and does not forward", name, id, n.Kind)
+				return false
+			}
+			latency += SwitchLatency
+			if n.Kind == SwitchNode {
+				up *= n.Up
+				c.load[[2]string{id}] += d.Rate
+			}
+		}
+	}
+	c.load[[2]string{d.Server}] += d.Rate
+	if latency > point.Deadline+latencyTolerance {
+		c.bad.Add("%s: the path takes %.6g ms, the deadline is %.6g", name, latency, point.Deadline)
+	}
+	if c.p.Test() == LossPath && up < 1-point.Loss-upTolerance {
+		c.bad.Add("%s: the path works with a probability of %.6f, asked is %.6f", name, up, 1-point.Loss)
+	}
+	return true
+}
+
+// loads compares what links, switches and servers carry with what they have free.
+func (c *deliveryCheck) loads() {
+	for i := range c.p.Nodes {
+		n := &c.p.Nodes[i]
+		if load := c.load[[2]string{n.ID}]; n.Kind != PointNode && load > n.Residual()+rateTolerance {
+			c.bad.Add("%s %s gets %.6f Gbit/s, free are %.6f", n.Kind, n.ID, load, n.Residual())
+		}
+	}
+	for key, l := range c.links {
+		if load := c.load[key]; load > l.Residual()+rateTolerance {
+			c.bad.Add("link %s %s gets %.6f Gbit/s, free are %.6f", l.A, l.B, load, l.Residual())
+		}
+	}
+}
+
+// point checks all paths of a point together.
+func (c *deliveryCheck) point(n *Node, paths []Assignment) {
+	sum := 0.0
+	for _, d := range paths {
+		sum += d.Rate
+	}
+	if want := c.p.Reserved(n.Rate); math.Abs(sum-want) > rateTolerance {
+		c.bad.Add("point %s gets %.6f Gbit/s, not %.6f", n.ID, sum, want)
+	}
+	switch c.p.Test() {
+	case LossJoint:
+		up := 1.0
+		for _, x := range c.elements(paths) {
+			up *= x.up
+		}
+		if up < 1-n.Loss-upTolerance {
+			c.bad.Add("point %s: all its paths work with a probability of %.6f, asked is %.6f", n.ID, up, 1-n.Loss)
+		}
+	case LossExact:
+		if len(paths) > countedPaths {
+			c.bad.Add("point %s: %d paths are more than the %d whose states are counted", n.ID, len(paths), countedPaths)
+		} else if loss := c.lossOf(n.Rate, paths); loss > n.Loss+upTolerance {
+			c.bad.Add("point %s: less than its rate arrives with a probability of %.6f, tolerated is %.6f", n.ID, loss, n.Loss)
+		}
+	case LossChernoff:
+		mu, top, shared := 0.0, 0.0, false
+		for _, d := range paths {
+			up := 1.0
+			for _, x := range c.elements([]Assignment{d}) {
+				up *= x.up
+			}
+			mu += up * d.Rate
+			top = max(top, d.Rate)
+		}
+		for _, x := range c.elements(paths) {
+			shared = shared || len(x.users) > 1
+		}
+		if loss := math.Exp(-mu / (2 * top) * (1 - n.Rate/mu) * (1 - n.Rate/mu)); mu <= n.Rate || shared || loss > n.Loss+upTolerance {
+			c.bad.Add("point %s: the bound of its loss is %.6f (expected %.6f Gbit/s, elements shared: %v), tolerated is %.6f", n.ID, loss, mu, shared, n.Loss)
+		}
+	}
+}
+
+// pathElement is what paths pass and what may fail.
+type pathElement struct {
+	up    float64
+	users []int // paths
+}
+
+// elements lists links and switches of paths, each once.
+func (c *deliveryCheck) elements(paths []Assignment) (list []pathElement) {
+	at := map[[2]string]int{}
+	add := func(key [2]string, up float64, k int) {
+		i, ok := at[key]
+		if !ok {
+			i = len(list)
+			at[key] = i
+			list = append(list, pathElement{up: up})
+		}
+		list[i].users = append(list[i].users, k)
+	}
+	for k, d := range paths {
+		for i := 1; i < len(d.Path); i++ {
+			key := linkKey(d.Path[i-1], d.Path[i])
+			add(key, c.links[key].Up, k)
+			if n := c.nodes[d.Path[i]]; i < len(d.Path)-1 && n.Kind == SwitchNode {
+				add([2]string{n.ID}, n.Up, k)
+			}
+		}
+	}
+	return list
+}
+
+// lossOf is the probability that less than rate arrives: element by element works or fails, those of most paths first,
+// until it is clear what arrives. Elements of the same paths count as one.
+func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
+	var merged []pathElement
+	for _, x := range c.elements(paths) {
+		if k := slices.IndexFunc(merged, func(y pathElement) bool { return slices.Equal(x.users, y.users) }); k >= 0 {
+			merged[k].up *= x.up
+		} else {
+			merged = append(merged, x)
+		}
+	}
+	slices.SortStableFunc(merged, func(a, b pathElement) int { return len(b.users) - len(a.users) })
+	works := make([]bool, len(paths))
+	for k := range works {
+		works[k] = true
+	}
+	var from func(i int, works []bool) float64
+	from = func(i int, works []bool) float64 {
+		sum := 0.0
+		for k, ok := range works {
+			if ok {
+				sum += paths[k].Rate
+			}
+		}
+		if sum < rate-rateTolerance {
+			return 1
+		}
+		if i == len(merged) {
+			return 0
+		}
+		if !slices.ContainsFunc(merged[i].users, func(k int) bool { return works[k] }) {
+			return from(i+1, works)
+		}
+		failed := slices.Clone(works)
+		for _, k := range merged[i].users {
+			failed[k] = false
+		}
+		return merged[i].up*from(i+1, works) + (1-merged[i].up)*from(i+1, failed)
+	}
+	return from(0, works)
+}
+
+// reporting compares the configuration of points with the assignment.
+func (c *deliveryCheck) reporting(list []Reporting, byPoint map[string][]Assignment) {
+	if len(list) != len(byPoint) {
+		c.bad.Add("%d points are configured, %d are served", len(list), len(byPoint))
+	}
+	for _, r := range list {
+		share := 0.0
+		for _, k := range r.Collectors {
+			share += k.Share
+			rate, next := 0.0, false
+			for _, d := range byPoint[r.Switch] {
+				if d.Server == k.Collector {
+					rate += d.Rate
+					next = next || d.Path[1] == k.NextHop
+				}
+			}
+			if !planner.Near(rate, k.Rate) || !next {
+				c.bad.Add("%s reports %.6f Gbit/s to %s by %s, the assignment has %.6f", r.Switch, k.Rate, k.Collector, k.NextHop, rate)
+			}
+		}
+		if !planner.Near(share, 1) {
+			c.bad.Add("%s reports a share of %v in all", r.Switch, share)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package delivery
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Problem asks where measurement points send their data: over which paths to which servers, with as few servers
+// as can be, in time, within what links, switches and servers have left, and without losing too much.
+//
+// Rates, capacities and loads are in Gbit/s, latencies and deadlines in milliseconds, probabilities plain.
+type Problem struct {
+	Nodes []Node `json:"nodes"`
+	Links []Link `json:"links"`
+	Rules
+}
+
+// NodeKind says what a node does in a delivery problem.
+type NodeKind string
+
+// The kinds of nodes.
+const (
+	PointNode  NodeKind = "point"  // measures and sends
+	ServerNode NodeKind = "server" // receives
+	SwitchNode NodeKind = "switch" // forwards
+)
+
+// Node is a point (rate, deadline, loss), a server (capacity, load) or a switch (capacity, load, up).
+type Node struct {
+	ID       string   `json:"id"`
+	Kind     NodeKind `json:"kind"`
+	Rate     float64  `json:"rate_gbps,omitempty"`
+	Deadline float64  `json:"deadline_ms,omitempty"`
+	Loss     float64  `json:"loss,omitempty"` // tolerated probability of loss
+	Capacity float64  `json:"capacity_gbps,omitempty"`
+	Load     float64  `json:"load_gbps,omitempty"`
+	Up       float64  `json:"up"` // probability of working; 1 if left out
+}
+
+// Link joins two nodes. Its capacity is shared by both directions.
+type Link struct {
+	A        string  `json:"a"`
+	B        string  `json:"b"`
+	Latency  float64 `json:"latency_ms"`
+	Capacity float64 `json:"capacity_gbps"`
+	Load     float64 `json:"load_gbps,omitempty"`
+	Up       float64 `json:"up"` // probability of working; 1 if left out
+}
+
+// UnmarshalJSON reads a node. A probability of working that is left out is 1.
+func (n *Node) UnmarshalJSON(b []byte) error {
+	type plain Node
+	v := plain{Up: 1}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return planner.InElement(err, "node %q", v.ID)
+	}
+	*n = Node(v)
+	return nil
+}
+
+// UnmarshalJSON reads a link. A probability of working that is left out is 1.
+func (l *Link) UnmarshalJSON(b []byte) error {
+	type plain Link
+	v := plain{Up: 1}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return planner.InElement(err, "link %q %q", v.A, v.B)
+	}
+	*l = Link(v)
+	return nil
+}
+
+// LossTest is how the probability of loss is judged. Elements are links and the switches between.
+type LossTest string
+
+// The tests. A point tolerates a probability of loss F and has the rate R.
+const (
+	// LossPath lets a point use only paths whose elements all work with a probability of at least 1-F, path by path.
+	LossPath LossTest = "path"
+	// LossJoint wants that the elements of all its paths work together with a probability of at least 1-F.
+	LossJoint LossTest = "joint"
+	// LossExact wants that what is reserved on paths that work is less than R with a probability of at most F. Where no
+	// more than R is reserved this is LossJoint.
+	LossExact LossTest = "exact"
+	// LossChernoff bounds that probability by exp(-(mu/2a)(1-R/mu)²), mu the expected reservation on paths that work and
+	// a the largest reservation on one. It needs mu > R, and paths without common elements: those are refused.
+	LossChernoff LossTest = "chernoff"
+)
+
+// Rules are what the paper leaves open. The zero value is the default.
+type Rules struct {
+	LossTest   LossTest `json:"loss_test,omitempty"`   // LossPath if empty
+	Reserve    float64  `json:"reserve,omitempty"`     // reserved rate over rate, at least 1; 1 if left out
+	TransitAll bool     `json:"transit_all,omitempty"` // points and servers forward too
+}
+
+// What an added link is like, and the time that a switch takes. The candidates are links of points.
+const (
+	AddedLatency  = 1.0 // ms
+	AddedCapacity = 100.0
+	AddedUp       = 0.999
+	SwitchLatency = 0.001 // ms
+)
+
+// Test is the test of loss, with its default.
+func (r *Rules) Test() LossTest {
+	if r.LossTest == "" {
+		return LossPath
+	}
+	return r.LossTest
+}
+
+// Reserved is what has to be reserved for a point of the given rate.
+func (r *Rules) Reserved(rate float64) float64 {
+	if r.Reserve > 1 {
+		return rate * r.Reserve
+	}
+	return rate
+}
+
+// Residual is the free capacity of a server or switch.
+func (n *Node) Residual() float64 { return max(0, n.Capacity-n.Load) }
+
+// Residual is the free capacity of a link.
+func (l *Link) Residual() float64 { return max(0, l.Capacity-l.Load) }
+
+// Read reads and validates a problem in JSON.
+func Read(r io.Reader) (*Problem, error) {
+	p := new(Problem)
+	if err := planner.ReadJSON(r, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Validate says what is wrong with the problem itself.
+func (p *Problem) Validate() error {
+	var bad planner.Errors
+	if len(p.Nodes) == 0 {
+		return errors.New("delivery: there are no nodes")
+	}
+	number := func(what, name, key string, x, lo, hi float64) {
+		if !(x >= lo && x <= hi) {
+			bad.Add("delivery: %s has %s %v, outside %g to %g", what+name, key, x, lo, hi)
+		}
+	}
+	kinds := map[NodeKind]int{}
+	nodes := make(map[string]bool, len(p.Nodes))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch {
+		case n.ID == "":
+			bad.Add("delivery: node %d has no id", i)
+		case nodes[n.ID]:
+			bad.Add("delivery: node %s is there twice", n.ID)
+		}
+		nodes[n.ID] = true
+		kinds[n.Kind]++
+		switch n.Kind {
+		case PointNode:
+			number("point ", n.ID, "rate_gbps", n.Rate, 1e-5, maxRate)
+			number("point ", n.ID, "deadline_ms", n.Deadline, 0, maxLatency)
+			number("point ", n.ID, "loss", n.Loss, 0, 1)
+		case ServerNode, SwitchNode:
+			number(string(n.Kind)+" ", n.ID, "capacity_gbps", n.Capacity, 0, maxRate)
+			number(string(n.Kind)+" ", n.ID, "load_gbps", n.Load, 0, maxRate)
+			number(string(n.Kind)+" ", n.ID, "up", n.Up, 0, 1)
+		default:
+			bad.Add("delivery: node %s is a %q, which is none of point, server and switch", n.ID, n.Kind)
+		}
+	}
+	if kinds[PointNode] == 0 {
+		bad.Add("delivery: no node is a point")
+	}
+	if kinds[ServerNode] == 0 {
+		bad.Add("delivery: no node is a server")
+	}
+	links := make(map[[2]string]bool, len(p.Links))
+	for i := range p.Links {
+		l := &p.Links[i]
+		name := l.A + " " + l.B
+		for _, end := range []string{l.A, l.B} {
+			if !nodes[end] {
+				bad.Add("delivery: link %s ends at node %q, which is not there", name, end)
+			}
+		}
+		switch {
+		case l.A == l.B:
+			bad.Add("delivery: link %s joins a node with itself", name)
+		case links[linkKey(l.A, l.B)]:
+			bad.Add("delivery: link %s is there twice: paths are told by their nodes", name)
+		}
+		links[linkKey(l.A, l.B)] = true
+		number("link ", name, "latency_ms", l.Latency, 0, maxLatency)
+		number("link ", name, "capacity_gbps", l.Capacity, 0, maxRate)
+		number("link ", name, "load_gbps", l.Load, 0, maxRate)
+		number("link ", name, "up", l.Up, 0, 1)
+	}
+	switch p.Test() {
+	case LossPath, LossJoint, LossExact, LossChernoff:
+	default:
+		bad.Add("delivery: loss test %q is none of path, joint, exact and chernoff", p.LossTest)
+	}
+	if p.Reserve != 0 && !(p.Reserve >= 1 && p.Reserve <= 16) {
+		bad.Add("delivery: reserve %v is outside 1 to 16", p.Reserve)
+	}
+	return bad.Join()
+}
+
+const (
+	maxRate    = 1e6
+	maxLatency = 1e9
+)
+
+// linkKey names a link whichever way round.
+func linkKey(a, b string) [2]string {
+	if a > b {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}

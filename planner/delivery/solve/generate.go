@@ -1,0 +1,59 @@
+package solve
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// Generate draws a problem over a topology with the distributions of the paper: one node of ten is a point and two of
+// ten are servers, at least one each; rates 10 to 40 Gbit/s, deadlines 5 to 25 ms, tolerated loss 0.01 to 0.5; latencies
+// of links 1 to 10 ms; links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken, and work with a
+// probability of 0.990 to 0.999; servers have 40 Gbit/s. Parallel links become one, links from a node to itself none.
+func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
+	rng := rand.New(rand.NewPCG(seed, uint64(g.NumNodes())))
+	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
+	n := g.NumNodes()
+	order := rng.Perm(n)
+	share := func(part float64) int { return max(1, int(math.Round(part*float64(n)))) }
+	kind := make([]delivery.NodeKind, n)
+	for i, v := range order {
+		switch {
+		case i < share(0.1):
+			kind[v] = delivery.PointNode
+		case i < share(0.1)+share(0.2):
+			kind[v] = delivery.ServerNode
+		default:
+			kind[v] = delivery.SwitchNode
+		}
+	}
+	p := new(delivery.Problem)
+	for v, k := range kind {
+		x := delivery.Node{ID: g.NodeName(v), Kind: k, Up: 1}
+		switch k {
+		case delivery.PointNode:
+			x.Rate, x.Deadline, x.Loss = uniform(10, 40), uniform(5, 25), uniform(0.01, 0.5)
+		case delivery.ServerNode:
+			x.Capacity = 40
+		default:
+			x.Capacity, x.Load, x.Up = 100, uniform(10, 90), uniform(0.990, 0.999)
+		}
+		p.Nodes = append(p.Nodes, x)
+	}
+	joined := map[[2]int]bool{}
+	for l := range g.NumLinks() {
+		x, y := g.Ends(l)
+		a, b := g.Node(x), g.Node(y)
+		if a == b || joined[[2]int{min(a, b), max(a, b)}] {
+			continue
+		}
+		joined[[2]int{min(a, b), max(a, b)}] = true
+		p.Links = append(p.Links, delivery.Link{
+			A: g.NodeName(a), B: g.NodeName(b), Latency: uniform(1, 10),
+			Capacity: 100, Load: uniform(10, 90), Up: uniform(0.990, 0.999),
+		})
+	}
+	return p
+}

@@ -1,0 +1,220 @@
+package solve
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+)
+
+// network is a problem with numbers for names. Elements are what paths share: links first, then nodes.
+type network struct {
+	p       *delivery.Problem
+	start   []int32 // by node, into hops
+	hops    []hop
+	free    []float64 // by element
+	up      []float64 // by element
+	points  []int32   // nodes
+	servers []int32   // nodes
+	place   []int32   // by node: its index among points or servers
+	reach   []float64 // by node: least latency to a server, beside the node's own
+}
+
+type hop struct {
+	to, link int32
+	latency  float64
+}
+
+func newNetwork(p *delivery.Problem) *network {
+	n := len(p.Nodes)
+	w := &network{p: p, start: make([]int32, n+1), place: make([]int32, n)}
+	id := make(map[string]int32, n)
+	for i := range p.Nodes {
+		id[p.Nodes[i].ID] = int32(i)
+		switch p.Nodes[i].Kind {
+		case delivery.PointNode:
+			w.place[i] = int32(len(w.points))
+			w.points = append(w.points, int32(i))
+		case delivery.ServerNode:
+			w.place[i] = int32(len(w.servers))
+			w.servers = append(w.servers, int32(i))
+		}
+	}
+	for i := range p.Links {
+		l := &p.Links[i]
+		w.start[id[l.A]+1]++
+		w.start[id[l.B]+1]++
+		w.free, w.up = append(w.free, l.Residual()), append(w.up, l.Up)
+	}
+	for i := range p.Nodes {
+		w.start[i+1] += w.start[i]
+		if x := &p.Nodes[i]; x.Kind == delivery.SwitchNode {
+			w.free, w.up = append(w.free, x.Residual()), append(w.up, x.Up)
+		} else {
+			w.free, w.up = append(w.free, math.Inf(1)), append(w.up, 1)
+		}
+	}
+	w.hops = make([]hop, 2*len(p.Links))
+	next := slices.Clone(w.start[:n])
+	for i := range p.Links {
+		l := &p.Links[i]
+		a, b := id[l.A], id[l.B]
+		w.hops[next[a]] = hop{b, int32(i), l.Latency}
+		next[a]++
+		w.hops[next[b]] = hop{a, int32(i), l.Latency}
+		next[b]++
+	}
+	w.reach = w.distances(func(e int32) bool { return w.free[e] > tiny })
+	return w
+}
+
+// tiny is less than any rate worth sending, in Gbit/s.
+const tiny = 1e-9
+
+func (w *network) kind(v int32) delivery.NodeKind { return w.p.Nodes[v].Kind }
+
+// element is the number of node v as a forwarding element.
+func (w *network) element(v int32) int32 { return int32(len(w.p.Links)) + v }
+
+// forwards reports whether paths may lead through node v.
+func (w *network) forwards(v int32) bool {
+	return w.p.TransitAll || w.kind(v) == delivery.SwitchNode
+}
+
+// distances gives for every node the least latency to a server over usable elements (E. W. Dijkstra, 1959).
+func (w *network) distances(usable func(e int32) bool) []float64 {
+	dist := make([]float64, len(w.p.Nodes))
+	for i := range dist {
+		dist[i] = math.Inf(1)
+	}
+	var q minQueue
+	for _, s := range w.servers {
+		dist[s] = 0
+		q.push(0, s)
+	}
+	for len(q) > 0 {
+		d, v := q.pop()
+		if d > dist[v] {
+			continue
+		}
+		if w.kind(v) != delivery.ServerNode || d > 0 {
+			if !w.forwards(v) || !usable(w.element(v)) {
+				continue
+			}
+			d += delivery.SwitchLatency
+		}
+		for _, h := range w.hops[w.start[v]:w.start[v+1]] {
+			if t := d + h.latency; t < dist[h.to] && usable(h.link) {
+				dist[h.to] = t
+				q.push(t, h.to)
+			}
+		}
+	}
+	return dist
+}
+
+// path is a usable way from a point to a server.
+type path struct {
+	point   int32   // index among points
+	server  int32   // index among servers
+	nodes   []int32 // from point to server
+	element []int32 // links and forwarding nodes, ascending
+	latency float64
+	up      float64
+	via     int32 // far end of the added link that it begins with, or -1
+}
+
+// maxPaths bounds the usable paths of a point that are looked at: those with the least latency.
+const maxPaths = 5000
+
+// latencySlack is what sums of latencies may be off by, in ms.
+const latencySlack = 1e-9
+
+// paths lists the usable paths from node v to servers, least latency first: v is the point itself, or the far end of an
+// added link. A budget of latency and a least probability are left. It reports whether there are more than limit.
+func (w *network) paths(point, v int32, budget, up float64, limit int) (list []path, more bool) {
+	type state struct {
+		node, parent, link int32
+		latency, up        float64
+	}
+	var states []state
+	var q minQueue
+	push := func(s state) {
+		if f := s.latency + w.reach[s.node]; f <= budget+latencySlack && s.up >= up-1e-12 {
+			q.push(f, int32(len(states)))
+			states = append(states, s)
+		}
+	}
+	push(state{node: v, parent: -1, link: -1, up: 1})
+	for len(q) > 0 {
+		_, i := q.pop()
+		s := states[i]
+		if w.kind(s.node) == delivery.ServerNode && s.parent >= 0 {
+			if len(list) == limit {
+				return list, true
+			}
+			p := path{point: point, server: w.place[s.node], latency: s.latency, up: s.up, via: -1}
+			for j := i; j >= 0; j = states[j].parent {
+				p.nodes = append(p.nodes, states[j].node)
+				if states[j].link >= 0 {
+					p.element = append(p.element, states[j].link)
+				}
+				if j != i && states[j].parent >= 0 {
+					p.element = append(p.element, w.element(states[j].node))
+				}
+			}
+			slices.Reverse(p.nodes)
+			slices.Sort(p.element)
+			list = append(list, p)
+			if !w.p.TransitAll {
+				continue
+			}
+		}
+		if s.parent >= 0 {
+			e := w.element(s.node)
+			if !w.forwards(s.node) || w.free[e] <= tiny {
+				continue
+			}
+			s.latency += delivery.SwitchLatency
+			s.up *= w.up[e]
+		}
+	hops:
+		for _, h := range w.hops[w.start[s.node]:w.start[s.node+1]] {
+			if w.free[h.link] <= tiny {
+				continue
+			}
+			for j := i; j >= 0; j = states[j].parent {
+				if states[j].node == h.to {
+					continue hops
+				}
+			}
+			push(state{h.to, i, h.link, s.latency + h.latency, s.up * w.up[h.link]})
+		}
+	}
+	return list, false
+}
+
+// minQueue is a queue by a number.
+type minQueue []minItem
+
+type minItem struct {
+	key float64
+	val int32
+}
+
+func (q minQueue) Len() int           { return len(q) }
+func (q minQueue) Less(i, j int) bool { return cmp.Less(q[i].key, q[j].key) }
+func (q minQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *minQueue) Push(x any)        { *q = append(*q, x.(minItem)) }
+func (q *minQueue) Pop() any {
+	x := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return x
+}
+func (q *minQueue) push(key float64, val int32) { heap.Push(q, minItem{key, val}) }
+func (q *minQueue) pop() (float64, int32) {
+	x := heap.Pop(q).(minItem)
+	return x.key, x.val
+}

@@ -1,0 +1,445 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+)
+
+// stage is a choice of points, linked points and servers that has to be turned into rates.
+type stage struct {
+	points   []int32 // to be served
+	linked   []int32 // of these, with one added link each; a point may be there twice
+	servers  []int32 // that may be used; nil for all
+	switches bool    // links may be added to switches; else to servers only
+}
+
+// budget bounds searches.
+type budget struct {
+	limit int // nodes left; 0 for any number
+	cut   bool
+}
+
+// flow is a rate on a path.
+type flow struct {
+	path *path
+	rate float64
+}
+
+// solution is what a plan is made from.
+type solution struct {
+	flows []flow
+}
+
+// servers counts the servers in use.
+func (s *solution) servers() int {
+	var used []int32
+	for _, f := range s.flows {
+		if !slices.Contains(used, f.path.server) {
+			used = append(used, f.path.server)
+		}
+	}
+	return len(used)
+}
+
+// realiser searches the far ends of added links, and paths that lose too much to be used together.
+//
+// With only the rates to decide this is a linear programme. In it a linked point may at first send to all servers, as if
+// it had a link to each; where it does send to several, the search goes on with one of them, then another, and at last with
+// none, but with links to switches, from where paths lead on. A server that the point has a link to already stands for
+// such links only.
+type realiser struct {
+	m       *model
+	st      *stage
+	b       *budget
+	choice  []choice // by linked point
+	banned  []*path
+	careful []int32 // points none of whose paths may carry more than is reserved beyond their rate
+	allowed []bool  // servers
+	direct  map[[2]int32]*path
+	seen    map[string]bool // sets of banned paths, with the choices that were made
+}
+
+// choice is what has been decided of the added link of a point.
+type choice struct {
+	kind   choiceKind
+	end    int32   // server, or node
+	except []int32 // nodes that the link does not lead to
+}
+
+type choiceKind uint8
+
+const (
+	anywhere choiceKind = iota // any server
+	toServer
+	toSwitches // any switch
+	toSwitch
+)
+
+// realise gives rates for a stage, or nil.
+func (m *model) realise(st *stage, b *budget) *solution {
+	r := &realiser{m: m, st: st, b: b, choice: make([]choice, len(st.linked)), allowed: make([]bool, len(m.servers)), direct: map[[2]int32]*path{}}
+	for s := range r.allowed {
+		r.allowed[s] = st.servers == nil || slices.Contains(st.servers, int32(s))
+	}
+	if m.p.Test() != delivery.LossPath && b.limit == 0 {
+		b.limit = lossNodes
+	}
+	return r.node()
+}
+
+// lossNodes bounds a search where paths may lose too much together: there are many sets of paths to leave out.
+const lossNodes = 2000
+
+// directPath is the path of an added link to a server.
+func (r *realiser) directPath(i, s int32) *path {
+	p := r.direct[[2]int32{i, s}]
+	if p == nil {
+		q := r.m.direct(i, s)
+		p = &q
+		r.direct[[2]int32{i, s}] = p
+	}
+	return p
+}
+
+// columns lists the paths that are open to the points.
+func (r *realiser) columns() (list []*path) {
+	m := r.m
+	twice := false // some point has two links, which may open the same paths
+	for k, i := range r.st.linked {
+		twice = twice || slices.Contains(r.st.linked[:k], i)
+	}
+	add := func(p *path) {
+		if r.allowed[p.server] && !slices.Contains(r.banned, p) && !(twice && slices.Contains(list, p)) {
+			list = append(list, p)
+		}
+	}
+	for _, i := range r.st.points {
+		for _, k := range m.of[i] {
+			add(&m.paths[k])
+		}
+	}
+	for k, i := range r.st.linked {
+		c := &r.choice[k]
+		switch c.kind {
+		case anywhere:
+			for s, v := range m.servers {
+				if !m.joined(i, v) || r.st.switches {
+					add(r.directPath(i, int32(s)))
+				}
+			}
+		case toServer:
+			add(r.directPath(i, c.end))
+		default:
+			r.waysOf(i, c, add)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *path) int { return cmp.Compare(a.point, b.point) })
+	return list
+}
+
+// waysOf gives the paths by a link to a switch: to one, or to any but some. Where only one server can be reached from a
+// switch a link to that does as well, if there is none yet.
+func (r *realiser) waysOf(i int32, c *choice, add func(*path)) {
+	m := r.m
+	ways := m.beyond(i)
+	for from := 0; from < len(ways); {
+		v, to, first, several := ways[from].via, from, int32(-1), false
+		for ; to < len(ways) && ways[to].via == v; to++ {
+			if s := ways[to].server; r.allowed[s] {
+				several = several || first >= 0 && s != first || m.joined(i, m.servers[s])
+				first = s
+			}
+		}
+		if several && (c.kind == toSwitches && !slices.Contains(c.except, v) || c.kind == toSwitch && c.end == v) {
+			for k := from; k < to; k++ {
+				add(&ways[k])
+			}
+		}
+		from = to
+	}
+}
+
+// node searches on from the present choices.
+func (r *realiser) node() *solution {
+	m := r.m
+	if r.b.limit > 0 {
+		if r.b.limit--; r.b.limit == 0 {
+			r.b.limit = -1
+		}
+	}
+	if m.nodes++; r.b.limit < 0 || m.stopped() {
+		r.b.cut = true
+		return nil
+	}
+	list := r.columns()
+	hi := make([]float64, len(list))
+	byPoint := make([][]int32, len(m.points))
+	byServer := make([][]int32, len(m.servers))
+	for k, p := range list {
+		hi[k] = m.most(p)
+		if slices.Contains(r.careful, p.point) {
+			hi[k] = min(hi[k], m.demand[p.point]-m.p.Nodes[m.points[p.point]].Rate)
+		}
+		byPoint[p.point] = append(byPoint[p.point], int32(k))
+		byServer[p.server] = append(byServer[p.server], int32(k))
+	}
+	none := make([]float64, len(list))
+	l := newProgram(none, hi, none)
+	l.stop = m.stopped
+	l.grow(len(r.st.points) + len(m.servers))
+	for _, i := range r.st.points {
+		most := 0.0
+		for _, k := range byPoint[i] {
+			most += hi[k]
+		}
+		if most < m.demand[i]-slack {
+			return nil
+		}
+		l.addRow(m.sum(byPoint[i]), m.demand[i], m.demand[i])
+		if m.demand[i] > delivery.AddedCapacity {
+			byEnd := map[int32][]int32{}
+			for _, k := range byPoint[i] {
+				if v := list[k].via; v >= 0 && v != m.servers[list[k].server] {
+					byEnd[v] = append(byEnd[v], k)
+				}
+			}
+			for _, v := range slices.Sorted(maps.Keys(byEnd)) {
+				l.addRow(m.sum(byEnd[v]), math.Inf(-1), delivery.AddedCapacity)
+			}
+		}
+	}
+	for s, users := range byServer {
+		if len(users) > 1 {
+			l.addRow(m.sum(users), math.Inf(-1), m.room[s])
+		}
+	}
+	var separate func(*program) bool // only made for what would do without it
+	for {
+		switch l.solve() {
+		case infeasible:
+			return nil
+		case stalled:
+			r.b.cut = true
+			return nil
+		}
+		if separate == nil {
+			separate = m.separator(m.resources(list))
+		}
+		if !separate(l) {
+			break
+		}
+	}
+	if k := r.undecided(l, list, byPoint); k >= 0 {
+		return r.decide(k, l, list, byPoint[r.st.linked[k]], byServer)
+	}
+	sol := new(solution)
+	for _, i := range r.st.points {
+		flows := m.flows(l, list, byPoint[i], m.demand[i])
+		if m.tooLossy(i, flows) {
+			return r.avoid(i, flows)
+		}
+		sol.flows = append(sol.flows, flows...)
+	}
+	return sol
+}
+
+// flows reads the rates of a point, without traces that come from rounding.
+func (m *model) flows(l *program, list []*path, users []int32, demand float64) (flows []flow) {
+	const trace = 1e-6
+	left, top := demand, -1
+	for _, k := range users {
+		if x := l.x(k); x > trace {
+			left -= x
+			if flows = append(flows, flow{list[k], x}); top < 0 || x > flows[top].rate {
+				top = len(flows) - 1
+			}
+		}
+	}
+	if top >= 0 {
+		flows[top].rate += left
+	}
+	return flows
+}
+
+// stands reports whether a path only stands for links to switches: from a point to a server that it has a link to already.
+func (m *model) stands(p *path) bool {
+	return p.via == m.servers[p.server] && m.joined(p.point, p.via)
+}
+
+// undecided finds, of the fastest point that uses more added links than it has, or one that cannot be added, a link whose
+// end is open; or -1.
+func (r *realiser) undecided(l *program, list []*path, byPoint [][]int32) int {
+	found := -1
+	for k, i := range r.st.linked {
+		if found >= 0 && r.m.demand[i] <= r.m.demand[r.st.linked[found]] {
+			continue
+		}
+		switch kind := r.choice[k].kind; kind {
+		case anywhere, toSwitches:
+			if r.overused(i, kind, l, list, byPoint[i]) {
+				found = k
+			}
+		}
+	}
+	return found
+}
+
+// overused reports whether point i uses more ends of a kind, servers or switches, than it has open links for.
+func (r *realiser) overused(i int32, kind choiceKind, l *program, list []*path, users []int32) bool {
+	open := 0
+	var decided, ends []int32
+	for k, j := range r.st.linked {
+		if c := &r.choice[k]; j == i {
+			switch c.kind {
+			case kind:
+				open++
+			case toServer:
+				decided = append(decided, r.m.servers[c.end])
+			case toSwitch:
+				decided = append(decided, c.end)
+			}
+		}
+	}
+	for _, k := range users {
+		p := list[k]
+		v := p.via
+		if v < 0 || l.x(k) <= 1e-7 || slices.Contains(decided, v) || slices.Contains(ends, v) || (v == r.m.servers[p.server]) != (kind == anywhere) {
+			continue
+		}
+		if ends = append(ends, v); len(ends) > open || r.m.stands(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide tries one end after another for an added link.
+func (r *realiser) decide(slot int, l *program, list []*path, users []int32, byServer [][]int32) *solution {
+	m, i, was := r.m, r.st.linked[slot], r.choice[slot]
+	defer func() { r.choice[slot] = was }()
+	type end struct {
+		v, server int32
+		rate      float64
+	}
+	var ends []end
+	for _, k := range users {
+		p := list[k]
+		if p.via < 0 || (p.via == m.servers[p.server]) != (was.kind == anywhere) {
+			continue
+		}
+		at := slices.IndexFunc(ends, func(e end) bool { return e.v == p.via })
+		if at < 0 {
+			at = len(ends)
+			ends = append(ends, end{v: p.via, server: p.server})
+		}
+		ends[at].rate += l.x(k)
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.rate, a.rate) })
+	if was.kind == toSwitches {
+		// One of the switches in use, or else any but these.
+		except := slices.Clone(was.except)
+		for _, e := range ends {
+			if e.rate <= 1e-7 {
+				break
+			}
+			r.choice[slot] = choice{kind: toSwitch, end: e.v}
+			if sol := r.node(); sol != nil {
+				return sol
+			}
+			except = append(except, e.v)
+		}
+		r.choice[slot] = choice{kind: toSwitches, except: except}
+		return r.node()
+	}
+	var tried []int32
+	for _, e := range ends {
+		if m.joined(i, e.v) {
+			continue
+		}
+		// Of servers that are alike one is enough.
+		if m.alone(list, byServer[e.server]) && !r.chosen(e.server) {
+			if slices.ContainsFunc(tried, func(s int32) bool { return m.room[s] == m.room[e.server] }) {
+				continue
+			}
+			tried = append(tried, e.server)
+		}
+		r.choice[slot] = choice{kind: toServer, end: e.server}
+		if sol := r.node(); sol != nil {
+			return sol
+		}
+	}
+	if r.st.switches {
+		r.choice[slot] = choice{kind: toSwitches}
+		return r.node()
+	}
+	return nil
+}
+
+// alone reports whether only added links lead to a server, one from every linked point.
+func (m *model) alone(list []*path, users []int32) bool {
+	for _, k := range users {
+		if p := list[k]; p.via < 0 || p.via != m.servers[p.server] {
+			return false
+		}
+	}
+	if len(users) == 0 {
+		return true
+	}
+	s := m.servers[list[users[0]].server]
+	return !slices.ContainsFunc(m.hops[m.start[s]:m.start[s+1]], func(h hop) bool { return m.kind(h.to) == delivery.PointNode })
+}
+
+// chosen reports whether some added link has been decided to lead to a server.
+func (r *realiser) chosen(s int32) bool {
+	return slices.ContainsFunc(r.choice, func(c choice) bool { return c.kind == toServer && c.end == s })
+}
+
+// avoid searches on without one of the paths whose loss together is too much, one after another. Where more is reserved
+// than sent, it first tries to spread the rate so that any one path may fail.
+func (r *realiser) avoid(i int32, flows []flow) *solution {
+	if r.m.p.Test() != delivery.LossJoint {
+		r.m.unsure = true // other rates on the same paths might do
+	}
+	if r.m.p.Reserve > 1 && !slices.Contains(r.careful, i) {
+		r.careful = append(r.careful, i)
+		sol := r.node()
+		r.careful = r.careful[:len(r.careful)-1]
+		if sol != nil {
+			return sol
+		}
+	}
+	for _, f := range flows {
+		r.banned = append(r.banned, f.path)
+		if r.known() {
+			r.banned = r.banned[:len(r.banned)-1]
+			continue
+		}
+		sol := r.node()
+		r.banned = r.banned[:len(r.banned)-1]
+		if sol != nil {
+			return sol
+		}
+	}
+	return nil
+}
+
+// known reports whether the same paths have been banned before, in another order, and remembers them.
+func (r *realiser) known() bool {
+	names := make([]string, 0, len(r.banned))
+	for _, p := range r.banned {
+		names = append(names, fmt.Sprint(p.nodes))
+	}
+	slices.Sort(names)
+	key := fmt.Sprint(names, r.choice, r.careful)
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	was := r.seen[key]
+	r.seen[key] = true
+	return was
+}

@@ -1,0 +1,164 @@
+package orchestrate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Check says in what a plan does not do what the problem asks. It trusts nothing but the problem.
+func Check(p *Problem, plan *Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if plan.Objective != p.Objective || plan.Split != p.Split || max(plan.Redundancy, 1) != p.Copies() {
+		return fmt.Errorf("the plan is for %s, redundancy %d, split %t", plan.Objective, max(plan.Redundancy, 1), plan.Split)
+	}
+	var bad planner.Errors
+	shares := readShares(p, plan, &bad)
+	if err := bad.Join(); err != nil {
+		return err
+	}
+	load, got := make([]int64, len(p.Flows)), make([]int64, len(p.Interfaces))
+	for _, s := range shares {
+		load[s.Flow] += s.Items
+		got[s.Interface] += s.Items
+	}
+	for k, f := range p.Flows {
+		if load[k] > f.Capacity {
+			bad.Add("flow %q carries %d items, its capacity is %d", f.ID, load[k], f.Capacity)
+		}
+	}
+	short := 0
+	for k, i := range p.Interfaces {
+		want := i.Demand * int64(p.Copies())
+		if got[k] > want {
+			bad.Add("interface %q: %d of %d items are carried", i.ID, got[k], want)
+		}
+		if got[k] < want {
+			short++
+			if !plan.Partial {
+				bad.Add("interface %q: %d of %d items are carried", i.ID, got[k], want)
+			}
+		}
+	}
+	if plan.Partial != (short > 0) || len(plan.Unserved) != short {
+		bad.Add("partial: %t with %d named, %d interfaces are not served whole", plan.Partial, len(plan.Unserved), short)
+	}
+	if err := checkOrchestrateStats(p, plan, shares); err != nil {
+		bad.Add("%w", err)
+	}
+	return bad.Join()
+}
+
+// readShares finds what the names of a plan stand for.
+func readShares(p *Problem, plan *Plan, bad *planner.Errors) []Share {
+	iface, flow := make(map[string]int32, len(p.Interfaces)), make(map[string]int32, len(p.Flows))
+	for k, i := range p.Interfaces {
+		iface[i.ID] = int32(k)
+	}
+	for k, f := range p.Flows {
+		flow[f.ID] = int32(k)
+	}
+	type pair struct{ i, f int32 }
+	passes := make(map[pair]bool) // used pairs only: whether the flow passes the interface
+	var shares []Share
+	add := func(id, on string, items int64) {
+		i, ok := iface[id]
+		if !ok {
+			bad.Add("no interface %q", id)
+			return
+		}
+		f, ok := flow[on]
+		if !ok {
+			bad.Add("interface %q: no flow %q", id, on)
+			return
+		}
+		if items == 0 {
+			items = p.Interfaces[i].Demand
+		}
+		switch _, twice := passes[pair{i, f}]; {
+		case twice:
+			bad.Add("interface %q has two shares on flow %q", id, on)
+		case items < 0 || items > p.Interfaces[i].Demand:
+			bad.Add("interface %q: %d items on flow %q, its demand is %d", id, items, on, p.Interfaces[i].Demand)
+		case !p.Split && items != p.Interfaces[i].Demand:
+			bad.Add("interface %q: %d of %d items on flow %q, but demands are not to be split", id, items, p.Interfaces[i].Demand, on)
+		}
+		passes[pair{i, f}] = false
+		shares = append(shares, Share{i, f, items})
+	}
+	for i, f := range plan.Assignment {
+		add(i, f, 0)
+	}
+	for _, s := range plan.Shares {
+		if s.Items <= 0 {
+			bad.Add("interface %q: %d items on flow %q", s.Interface, s.Items, s.Flow)
+			continue
+		}
+		if _, twice := plan.Assignment[s.Interface]; twice {
+			bad.Add("interface %q has an assignment and shares", s.Interface)
+		}
+		add(s.Interface, s.Flow, s.Items)
+	}
+	for k, f := range p.Flows {
+		for _, i := range f.Interfaces {
+			if _, used := passes[pair{i, int32(k)}]; used {
+				passes[pair{i, int32(k)}] = true
+			}
+		}
+	}
+	for _, s := range shares {
+		if !passes[pair{s.Interface, s.Flow}] {
+			bad.Add("flow %q does not pass interface %q", p.Flows[s.Flow].ID, p.Interfaces[s.Interface].ID)
+		}
+	}
+	return shares
+}
+
+// checkOrchestrateStats recomputes the statistics.
+func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
+	want, got := p.stats(shares), plan.Stats
+	var wantFresh, gotFresh Freshness
+	if want.Freshness != nil {
+		wantFresh = *want.Freshness
+	}
+	if got.Freshness != nil {
+		gotFresh = *got.Freshness
+	}
+	for _, v := range [...]struct {
+		name      string
+		got, want float64
+	}{
+		{"objective", got.Objective, want.Objective},
+		{"interfaces", float64(got.Interfaces), float64(want.Interfaces)},
+		{"flows", float64(got.Flows), float64(want.Flows)},
+		{"flows_used", float64(got.FlowsUsed), float64(want.FlowsUsed)},
+		{"coverage", got.Coverage, want.Coverage},
+		{"assigned", got.Assigned, want.Assigned},
+		{"load_min", float64(got.LoadMin), float64(want.LoadMin)},
+		{"load_mean", got.LoadMean, want.LoadMean},
+		{"load_max", float64(got.LoadMax), float64(want.LoadMax)},
+		{"fill", got.Fill, want.Fill},
+		{"per_flow", got.PerFlow, want.PerFlow},
+		{"correlation", got.Correlation, want.Correlation},
+		{"freshness: min", gotFresh.Min, wantFresh.Min},
+		{"freshness: mean", gotFresh.Mean, wantFresh.Mean},
+		{"gap", got.Gap, got.Objective - got.LowerBound},
+	} {
+		if !(math.Abs(v.got-v.want) <= 1e-9*(1+math.Abs(v.want))) {
+			return fmt.Errorf("statistics: %s is %v, the assignment says %v", v.name, v.got, v.want)
+		}
+	}
+	switch s := got.Stats; {
+	case !plan.Partial && !(s.LowerBound <= s.Objective):
+		return fmt.Errorf("lower bound %v is above the objective %v", s.LowerBound, s.Objective)
+	case s.Optimal && s.LowerBound != s.Objective:
+		return fmt.Errorf("optimal at %v, with a lower bound of %v", s.Objective, s.LowerBound)
+	case s.Optimal && plan.Partial:
+		return errors.New("a partial plan is called optimal")
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package orchestrate_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/orchestrate/solve"
+)
+
+// FuzzCheck holds plans of unknown origin against a problem: whatever a plan says, the check ends with an answer, and
+// what passes it is no better than the best there is.
+func FuzzCheck(f *testing.F) {
+	p, err := orchestrate.Read(strings.NewReader(`{"interfaces":[{"id":"x","demand":4},{"id":"y","demand":6}],"flows":[{"id":"f","capacity":9,"interfaces":["x","y"]},{"id":"g","capacity":12,"interfaces":["y"]}]}`), orchestrate.Balance)
+	if err != nil {
+		f.Fatal(err)
+	}
+	best, err := solve.Plan(p, solve.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	b, err := json.Marshal(best)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var plan orchestrate.Plan
+		if json.Unmarshal(b, &plan) == nil && orchestrate.Check(p, &plan) == nil && !plan.Partial && plan.Stats.Objective < best.Stats.Objective {
+			t.Errorf("objective %v: %s", plan.Stats.Objective, b)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package solve
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner/orchestrate"
+)
+
+// TestKnapsack compares with all subsets, and splitting with the same done item by item.
+func TestKnapsack(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	var k knapsack
+	for n := range 20000 {
+		items := r.IntN(9)
+		path, demand, price := make([]int32, items), make([]int64, items), make([]int64, items)
+		for i := range items {
+			path[i], demand[i], price[i] = int32(i), 1+r.Int64N(9), r.Int64N(20)*one/16
+		}
+		room, floor := r.Int64N(30), r.Int64N(2)*one
+		var best int64
+		for set := range 1 << items {
+			var value, size int64
+			for i := range items {
+				if set>>i&1 == 1 {
+					value += price[i]
+					size += demand[i]
+				}
+			}
+			if size <= room {
+				best = max(best, value)
+			}
+		}
+		k.split = false
+		got := k.solve(path, room, floor, demand, price)
+		if got != best && !(best <= floor && got <= floor && got >= best) {
+			t.Fatalf("seed %d, knapsack %d: value %d, want %d above %d", seed, n, got, best, floor)
+		}
+		if got > floor {
+			var value, size int64
+			for j, i := range k.items {
+				if k.part[j] != 0 {
+					value += price[i]
+					size += demand[i]
+				}
+			}
+			if value != got || size > room {
+				t.Fatalf("seed %d, knapsack %d: the set has value %d and size %d, want %d and at most %d", seed, n, value, size, got, room)
+			}
+		}
+		k.split = true
+		if got := k.solve(path, room, floor, demand, price); got > floor {
+			value, size := 0.0, 0.0
+			for j, i := range k.items {
+				value += k.part[j] * float64(price[i])
+				size += k.part[j] * float64(demand[i])
+			}
+			if got < best || math.Abs(value-float64(got)) > 2 || size > float64(room)+1e-9 {
+				t.Fatalf("seed %d, knapsack %d: splitting gives %d of size %v with value %v, whole items %d", seed, n, got, size, value, best)
+			}
+		}
+	}
+}
+
+// TestBounder compares bounds with optima, at every step on the way to them.
+func TestBounder(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	met, problems := 0, 0
+	for n := range 3000 {
+		in := tiny(r)
+		want, _ := brute(in)
+		if want < 0 {
+			continue
+		}
+		p := newProblem(in)
+		b := newBounder(p, in.Split)
+		rnd := splitMix(n)
+		var start pack
+		if s := newSearch(p, &rnd); !in.Split {
+			s.start(p.concentrateHeuristic())
+			s.save(&start)
+		}
+		b.offerPack(&start)
+		for !b.done {
+			b.run(1, math.MaxInt64, func() bool { return false })
+			if b.bound > want {
+				t.Fatalf("seed %d, problem %d: bound %d in round %d, optimum %d: %+v", seed, n, b.bound, b.rounds, want, in)
+			}
+		}
+		problems++
+		if b.bound == want {
+			met++
+		}
+	}
+	t.Logf("the bound is the optimum in %d of %d problems", met, problems)
+	if met*10 < problems*9 {
+		t.Errorf("seed %d: the bound is the optimum in %d of %d problems only", seed, met, problems)
+	}
+}
+
+// TestBounderRing has a bound that is known: each of 2n interfaces of a ring is passed by two flows that pass two, so n
+// flows are needed, and fractions of flows do no better than halves.
+func TestBounderRing(t *testing.T) {
+	const n = 15
+	p := &orchestrate.Problem{Objective: orchestrate.Concentrate}
+	for i := range 2*n + 1 {
+		p.Interfaces = append(p.Interfaces, orchestrate.Interface{ID: string(rune('A' + i)), Demand: 1})
+		p.Flows = append(p.Flows, orchestrate.Flow{ID: string(rune('A' + i)), Capacity: 2, Interfaces: []int32{int32(i), int32((i + 1) % (2*n + 1))}})
+	}
+	plan, err := Plan(p, Options{Stop: after(10000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// n and a half flows by the linear programme, rounded up.
+	if s := plan.Stats; s.Objective != n+1 || !s.Optimal {
+		t.Errorf("%v flows, bound %v, want %d", s.Objective, s.LowerBound, n+1)
+	}
+}
+
+// TestLevel compares the level of transports with splitting by brute force.
+func TestLevel(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for n := range 3000 {
+		in := tiny(r)
+		for !in.Split {
+			in = tiny(r)
+		}
+		_, want := brute(in)
+		p := newProblem(in)
+		got, _, short, _ := p.level(1, false, func() bool { return false })
+		if want < 0 != (len(short) > 0) || want >= 0 && got != want {
+			t.Fatalf("seed %d, problem %d: level %d, short %v, want %d: %+v", seed, n, got, short, want, in)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package solve
+
+import (
+	"slices"
+)
+
+// tree decides by depth-first search whether whole interfaces can be placed with no flow above its limit and no more
+// than most flows used. It branches on the interface with the fewest flows left to it; of flows that are alike in all
+// that is still missing one is tried. A node is left where the room, or the prices of a bounder, say that it is hopeless.
+type tree struct {
+	*packing
+	limit  []int64
+	most   int
+	price  []int64 // by interface; no flow earns more than one. Nil where flows may all be used
+	sack   knapsack
+	gain   []int64 // prices of what is still missing, 0 for the rest
+	stop   func() bool
+	budget int64
+	levels []choices // by depth, to be used again
+	rooms  []int64   // of closed flows, by falling size
+}
+
+type choices struct {
+	flows []int32
+	value []int64
+	same  []uint64
+}
+
+type verdict int
+
+const (
+	undecided verdict = iota
+	possible
+	impossible
+)
+
+func newTree(p *problem, limit []int64, most int, price []int64) *tree {
+	t := &tree{packing: newPacking(p), limit: limit, most: min(most, p.flows), price: price, gain: make([]int64, p.ifaces)}
+	t.rooms = append([]int64(nil), limit...)
+	slices.Sort(t.rooms)
+	slices.Reverse(t.rooms)
+	return t
+}
+
+// search looks at about so many nodes. Where the answer is possible the packing is the proof.
+func (t *tree) search(nodes int64, stop func() bool) verdict {
+	t.restore(new(pack))
+	t.budget, t.stop = nodes, stop
+	return t.descend(0)
+}
+
+func (t *tree) descend(depth int) verdict {
+	if t.absent == 0 {
+		return possible
+	}
+	if t.budget--; t.budget < 0 || t.budget%256 == 0 && t.stop() {
+		t.budget = -1
+		return undecided
+	}
+	if t.hopeless() {
+		return impossible
+	}
+	i := t.hardest()
+	if i == none {
+		return impossible
+	}
+	if depth == len(t.levels) {
+		t.levels = append(t.levels, choices{})
+	}
+	c := t.levels[depth]
+	c.flows, c.value, c.same = c.flows[:0], c.value[:0], c.same[:0]
+	t.list(&c, i)
+	t.levels[depth] = c
+	answer := impossible
+	for _, f := range c.flows {
+		fresh := t.pos[f] == none
+		if fresh {
+			t.open(f)
+		}
+		t.give(f, i)
+		switch t.descend(depth + 1) {
+		case possible:
+			return possible
+		case undecided:
+			answer = undecided
+		}
+		t.take(f, i)
+		if fresh {
+			t.close(f)
+		}
+		t.mark()
+		if t.budget < 0 {
+			return undecided
+		}
+	}
+	return answer
+}
+
+func (t *tree) able(f, i int32) bool {
+	if t.limit[f]-t.load[f] < t.p.demand[i] || t.pos[f] == none && len(t.used) == t.most {
+		return false
+	}
+	if t.p.copies == 1 {
+		return true
+	}
+	// Copies go to rising flows, for they are alike.
+	for _, g := range t.over[i] {
+		if g >= f && t.holds(g, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// hopeless reports whether a bound says that what is missing cannot be placed.
+func (t *tree) hopeless() bool {
+	var need, spare int64
+	for i, m := range t.missing {
+		need += int64(m) * t.p.demand[i]
+	}
+	for _, f := range t.used {
+		spare += t.limit[f] - t.load[f]
+	}
+	for n := 0; n < t.most-len(t.used) && spare < need; n++ {
+		spare += t.rooms[n]
+	}
+	if spare < need {
+		return true
+	}
+	if t.price == nil {
+		return false
+	}
+	// What flows in use can still earn does not pay for others, which earn one each.
+	var worth int64
+	for i, m := range t.missing {
+		t.gain[i] = 0
+		if m > 0 {
+			t.gain[i] = t.price[i]
+			worth += t.price[i] * int64(m)
+		}
+	}
+	worth -= int64(t.most-len(t.used)) * one
+	for _, f := range t.used {
+		if worth <= 0 {
+			return false
+		}
+		worth -= t.sack.solve(t.p.path(f), t.limit[f]-t.load[f], 0, t.p.demand, t.gain)
+	}
+	return worth > 0
+}
+
+// hardest gives the missing interface with the fewest flows, or none where one has no flow at all.
+func (t *tree) hardest() int32 {
+	best, fewest := int32(none), 0
+	for i, m := range t.missing {
+		if m == 0 {
+			continue
+		}
+		n := 0
+		for _, f := range t.p.through(int32(i)) {
+			if t.able(f, int32(i)) {
+				if n++; best != none && n > fewest {
+					break
+				}
+			}
+		}
+		if n == 0 {
+			return none
+		}
+		if best == none || n < fewest || n == fewest && t.p.demand[i] > t.p.demand[best] {
+			best, fewest = int32(i), n
+		}
+	}
+	return best
+}
+
+// list gives the flows that i may go to, the most promising first, one of each kind.
+func (t *tree) list(c *choices, i int32) {
+	for _, f := range t.p.through(i) {
+		if !t.able(f, i) {
+			continue
+		}
+		room := t.limit[f] - t.load[f]
+		var value int64
+		same := uint64(room)
+		if t.pos[f] == none {
+			same ^= 1 << 63
+		}
+		for _, j := range t.p.path(f) {
+			if t.missing[j] > 0 && t.p.demand[j] <= room {
+				value += t.p.demand[j]
+				r := splitMix(uint64(j) + same)
+				same = r.next()
+			}
+		}
+		if t.p.copies == 1 && slices.ContainsFunc(c.flows, func(g int32) bool { return c.same[slices.Index(c.flows, g)] == same && t.alike(f, g) }) {
+			continue
+		}
+		value = min(value, room)
+		if t.price != nil && t.pos[f] != none {
+			value += 1<<60 - room // used flows first, the fullest of them before others
+		}
+		k := len(c.flows)
+		c.flows, c.value, c.same = append(c.flows, f), append(c.value, value), append(c.same, same)
+		for ; k > 0 && c.value[k-1] < value; k-- {
+			c.flows[k], c.value[k], c.same[k] = c.flows[k-1], c.value[k-1], c.same[k-1]
+		}
+		c.flows[k], c.value[k], c.same[k] = f, value, same
+	}
+}
+
+// alike reports whether two flows have the same room, and pass the same of what is missing and fits.
+func (t *tree) alike(f, g int32) bool {
+	room := t.limit[f] - t.load[f]
+	if room != t.limit[g]-t.load[g] || (t.pos[f] == none) != (t.pos[g] == none) {
+		return false
+	}
+	a, b := t.p.path(f), t.p.path(g)
+	for {
+		for len(a) > 0 && (t.missing[a[0]] == 0 || t.p.demand[a[0]] > room) {
+			a = a[1:]
+		}
+		for len(b) > 0 && (t.missing[b[0]] == 0 || t.p.demand[b[0]] > room) {
+			b = b[1:]
+		}
+		if len(a) == 0 || len(b) == 0 {
+			return len(a) == len(b)
+		}
+		if a[0] != b[0] {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}

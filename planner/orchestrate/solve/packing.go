@@ -1,0 +1,185 @@
+package solve
+
+// packing is an assignment of whole interfaces that a search changes step by step, and can take back to its last mark.
+type packing struct {
+	p       *problem
+	used    []int32   // flows that are open, mostly because they carry something
+	pos     []int32   // flow: where it is in used, or none
+	load    []int64   // by flow
+	held    [][]int32 // by flow: interfaces carried
+	over    [][]int32 // by interface: open flows that pass it
+	missing []int32   // by interface: copies that are not carried
+	wanted  []int64   // by interface: demand, or 0 if nothing is missing
+	absent  int       // sum of missing
+	journal []change
+	value   float64 // sum of the squares of loads, in units of unit squared
+	unit    float64
+}
+
+type change struct {
+	kind        uint8
+	flow, iface int32
+}
+
+const (
+	opened uint8 = iota
+	closed
+	gave
+	took
+)
+
+func newPacking(p *problem) *packing {
+	s := &packing{
+		p: p, pos: make([]int32, p.flows), load: make([]int64, p.flows), held: make([][]int32, p.flows),
+		over: make([][]int32, p.ifaces), missing: make([]int32, p.ifaces), absent: p.ifaces * p.copies,
+	}
+	for f := range s.pos {
+		s.pos[f] = none
+		s.unit += float64(p.room[f]) / float64(p.flows)
+	}
+	for i := range s.missing {
+		s.missing[i] = int32(p.copies)
+	}
+	s.wanted = append(s.wanted, p.demand...)
+	return s
+}
+
+func (s *packing) square(f int32) float64 {
+	v := float64(s.load[f]) / s.unit
+	return v * v
+}
+
+func (s *packing) open(f int32) {
+	s.pos[f] = int32(len(s.used))
+	s.used = append(s.used, f)
+	for _, i := range s.p.path(f) {
+		s.over[i] = append(s.over[i], f)
+	}
+	s.journal = append(s.journal, change{opened, f, none})
+}
+
+// close drops an open flow that carries nothing.
+func (s *packing) close(f int32) {
+	last := s.used[len(s.used)-1]
+	s.used[s.pos[f]] = last
+	s.pos[last] = s.pos[f]
+	s.pos[f] = none
+	s.used = s.used[:len(s.used)-1]
+	for _, i := range s.p.path(f) {
+		s.over[i] = without(s.over[i], f)
+	}
+	s.journal = append(s.journal, change{closed, f, none})
+}
+
+func (s *packing) give(f, i int32) {
+	s.value -= s.square(f)
+	s.load[f] += s.p.demand[i]
+	s.value += s.square(f)
+	s.held[f] = append(s.held[f], i)
+	if s.missing[i]--; s.missing[i] == 0 {
+		s.wanted[i] = 0
+	}
+	s.absent--
+	s.journal = append(s.journal, change{gave, f, i})
+}
+
+func (s *packing) take(f, i int32) {
+	s.value -= s.square(f)
+	s.load[f] -= s.p.demand[i]
+	s.value += s.square(f)
+	s.held[f] = without(s.held[f], i)
+	s.missing[i]++
+	s.wanted[i] = s.p.demand[i]
+	s.absent++
+	s.journal = append(s.journal, change{took, f, i})
+}
+
+// without removes v, which is there, and does not keep the order.
+func without(list []int32, v int32) []int32 {
+	for k, w := range list {
+		if w == v {
+			list[k] = list[len(list)-1]
+			return list[:len(list)-1]
+		}
+	}
+	return list
+}
+
+func (s *packing) mark() { s.journal = s.journal[:0] }
+
+// undo goes back to the last mark.
+func (s *packing) undo() {
+	for k := len(s.journal) - 1; k >= 0; k-- {
+		switch c := s.journal[k]; c.kind {
+		case opened:
+			s.close(c.flow)
+		case closed:
+			s.open(c.flow)
+		case gave:
+			s.take(c.flow, c.iface)
+		case took:
+			s.give(c.flow, c.iface)
+		}
+		s.journal = s.journal[:k]
+	}
+}
+
+func (s *packing) holds(f, i int32) bool {
+	for _, j := range s.held[f] {
+		if j == i {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether flow f, which passes i, can carry a copy of it on top of what it carries.
+func (s *packing) fits(f, i int32) bool {
+	return s.p.room[f]-s.load[f] >= s.p.demand[i] && (s.p.copies == 1 || !s.holds(f, i))
+}
+
+// pack is what can be kept of a packing: pairs of flow and interface.
+type pack struct {
+	flow, iface []int32
+	used        int
+}
+
+func (s *packing) save(to *pack) {
+	to.flow, to.iface, to.used = to.flow[:0], to.iface[:0], len(s.used)
+	for _, f := range s.used {
+		for _, i := range s.held[f] {
+			to.flow, to.iface = append(to.flow, f), append(to.iface, i)
+		}
+	}
+}
+
+func (s *packing) restore(from *pack) {
+	for len(s.used) > 0 {
+		s.empty(s.used[len(s.used)-1])
+	}
+	for k, f := range from.flow {
+		if s.pos[f] == none {
+			s.open(f)
+		}
+		s.give(f, from.iface[k])
+	}
+	s.mark()
+}
+
+// empty takes everything from f and closes it.
+func (s *packing) empty(f int32) {
+	for len(s.held[f]) > 0 {
+		s.take(f, s.held[f][len(s.held[f])-1])
+	}
+	s.close(f)
+}
+
+// trim closes the flows that carry nothing.
+func (s *packing) trim() {
+	for k := len(s.used) - 1; k >= 0; k-- {
+		if f := s.used[k]; len(s.held[f]) == 0 {
+			s.close(f)
+		}
+	}
+	s.mark()
+}

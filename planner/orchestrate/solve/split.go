@@ -1,0 +1,210 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/orchestrate"
+)
+
+// splitter improves a choice of flows for Concentrate where demands may be split: it closes a few flows that meet, lets
+// the transport move items to the others, and opens new ones while items are left.
+type splitter struct {
+	*transport
+	rnd     *splitMix
+	used    []int32
+	pos     []int32 // flow: where it is in used, or none
+	visited []int32
+	look    int32
+	noise   float64
+	before  []int32
+	was     []int64 // x of the flows that were used before the step, in the order of before
+	wasLeft []int64
+}
+
+func newSplitter(p *problem, rnd *splitMix) *splitter {
+	s := &splitter{transport: newTransport(p, false), rnd: rnd, pos: make([]int32, p.flows), visited: make([]int32, p.flows)}
+	for f := range s.pos {
+		s.pos[f] = none
+	}
+	return s
+}
+
+func (s *splitter) use(f int32) {
+	s.pos[f] = int32(len(s.used))
+	s.used = append(s.used, f)
+	s.open(f, s.p.room[f])
+}
+
+func (s *splitter) drop(f int32) {
+	last := s.used[len(s.used)-1]
+	s.used[s.pos[f]], s.pos[last] = last, s.pos[f]
+	s.pos[f] = none
+	s.used = s.used[:len(s.used)-1]
+	s.close(f)
+}
+
+// complete opens flows until everything is sent or limit are used, and reports whether it is.
+func (s *splitter) complete(limit int) bool {
+	for i := range int32(s.p.ifaces) {
+		for !s.send(i) {
+			if len(s.used) >= limit {
+				return false
+			}
+			f := s.next()
+			if f == none {
+				return false
+			}
+			s.use(f)
+		}
+	}
+	for k := len(s.used) - 1; k >= 0; k-- {
+		if f := s.used[k]; s.load[f] == 0 {
+			s.drop(f)
+		}
+	}
+	return true
+}
+
+// next gives the closed flow that can take most of what is left, among those that pass the cut of the last search: any
+// solution uses another one of these.
+func (s *splitter) next() int32 {
+	s.look++
+	best, most := int32(none), 0.0
+	for _, i := range s.queue {
+		flows := s.p.through(i)
+		at, n := 0, len(flows)
+		if n > mostLooked {
+			at, n = s.rnd.below(n), mostLooked
+		}
+		for k := range n {
+			f := flows[(at+k)%len(flows)]
+			if s.pos[f] != none || s.visited[f] == s.look {
+				continue
+			}
+			s.visited[f] = s.look
+			var sum int64
+			for _, j := range s.p.path(f) {
+				sum += min(s.left[j], s.p.demand[j])
+			}
+			s.effort += int64(len(s.p.path(f)))
+			v := float64(min(sum, s.p.room[f]))*(1+s.noise*s.rnd.float()) + s.rnd.float()
+			if s.p.room[f] > 0 && v > most {
+				best, most = f, v
+			}
+		}
+	}
+	return best
+}
+
+// try makes one step, and reports whether fewer flows do.
+func (s *splitter) try() bool {
+	s.before = append(s.before[:0], s.used...)
+	s.was = s.was[:0]
+	for _, f := range s.before {
+		s.was = append(s.was, s.x[s.p.pathAt[f]:s.p.pathAt[f+1]]...)
+	}
+	s.noise = noises[s.rnd.below(len(noises))]
+	s.wasLeft = append(s.wasLeft[:0], s.left...)
+	n := len(s.used)
+	if n == 0 {
+		return false
+	}
+	f := s.used[s.rnd.below(n)]
+	for range s.rnd.below(4) {
+		if g := s.used[s.rnd.below(n)]; s.load[g] < s.load[f] {
+			f = g
+		}
+	}
+	for range 1 + s.rnd.below(4) {
+		path := s.p.path(f)
+		s.drop(f)
+		near := s.over[path[s.rnd.below(len(path))]]
+		if len(near) == 0 || len(s.used) == 0 {
+			break
+		}
+		e := near[s.rnd.below(len(near))]
+		f = s.flowOf(s.p.pathItem[e], e)
+	}
+	s.effort += int64(len(s.was) + s.p.ifaces)
+	if s.complete(n) && len(s.used) <= n {
+		return len(s.used) < n
+	}
+	s.back()
+	return false
+}
+
+// back returns to the state before the step.
+func (s *splitter) back() {
+	for len(s.used) > 0 {
+		s.drop(s.used[len(s.used)-1])
+	}
+	at := int32(0)
+	for _, f := range s.before {
+		s.use(f)
+		lo, hi := s.p.pathAt[f], s.p.pathAt[f+1]
+		copy(s.x[lo:hi], s.was[at:at+hi-lo])
+		at += hi - lo
+		for _, n := range s.x[lo:hi] {
+			s.load[f] += n
+		}
+	}
+	copy(s.left, s.wasLeft)
+}
+
+// replace takes other flows, which are enough.
+func (s *splitter) replace(flows []int32) {
+	for len(s.used) > 0 {
+		s.drop(s.used[len(s.used)-1])
+	}
+	for _, f := range flows {
+		s.use(f)
+	}
+	s.complete(len(flows))
+}
+
+// offerTransport tells the linear programme of a bounder how a transport uses its flows.
+func (b *bounder) offerTransport(t *transport, used []int32) {
+	x := 0.0
+	if !b.began {
+		x = 1
+	}
+	for _, f := range used {
+		var items []int32
+		var part []float64
+		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
+			if t.x[e] > 0 {
+				i := t.p.pathItem[e]
+				share := float64(t.x[e]) / float64(t.p.demand[i])
+				items, part = append(items, i), append(part, share)
+				if !b.began {
+					b.lp.u[i] += share / float64(t.load[f]) * float64(t.x[e])
+				}
+			}
+		}
+		b.add(f, items, part, x)
+	}
+	b.began = true
+	b.lp.restart()
+}
+
+// shares gives what is sent, in the order of the flows.
+func (t *transport) shares(used []int32) (shares []orchestrate.Share) {
+	used = slices.Sorted(slices.Values(used))
+	for _, f := range used {
+		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
+			if t.x[e] > 0 {
+				shares = append(shares, orchestrate.Share{Interface: t.p.pathItem[e], Flow: f, Items: t.x[e]})
+			}
+		}
+	}
+	return shares
+}
+
+func (t *transport) unsent() (ifaces []int32) {
+	for i, n := range t.left {
+		if n > 0 {
+			ifaces = append(ifaces, int32(i))
+		}
+	}
+	return ifaces
+}

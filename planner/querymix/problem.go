@@ -1,0 +1,342 @@
+package querymix
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Problem asks which packets carry which queries, where each packet has room for Bits bits and a query in it takes
+// the bits of one of its widths: the query engine of PINT (SIGCOMM 2020, section 3.4).
+type Problem struct {
+	Bits    int     `json:"bits"`
+	Epoch   uint8   `json:"epoch,omitempty"` // number of the plan; 0 derives one from what it says
+	Hash    string  `json:"hash,omitempty"`  // how switches hash: mix (left out, too) or crc
+	Seed    uint32  `json:"seed,omitempty"`  // of those hashes
+	Queries []Query `json:"queries"`
+}
+
+// Query is one question to the network: PINT's tuple of value type, aggregation type, bit budget (one of the widths),
+// space budget, flow definition and frequency; and what is known of the paths and wanted of the answer.
+//
+// Its answer takes a number of packets that carry it, on average: Packets of the width, or a model's. A query that
+// travels on a share x of all packets has it after 1/x times as many packets of the flow. What is wanted of that is
+// Within, or a Frequency and no more; a query that has neither wants to be as near as can be to what it would take on
+// all packets.
+type Query struct {
+	Name        string   `json:"name"`
+	Value       string   `json:"value"`                 // node, latency, queue or utilization
+	Aggregation string   `json:"aggregation"`           // static, dynamic, per-packet or loop
+	Flow        string   `json:"flow,omitempty"`        // definition of a flow: 5-tuple (left out, too), pair, source or destination
+	SpaceBytes  int      `json:"space_bytes,omitempty"` // memory of a flow, and hop if dynamic; 0 is no limit
+	Frequency   Fraction `json:"frequency,omitempty"`   // the least share of packets
+	Within      float64  `json:"within,omitempty"`      // packets of the flow after which the answer is wanted, on average
+	Widths      []Width  `json:"widths"`                // ways to code it, of which a plan uses one
+
+	Hops      int     `json:"hops,omitempty"`       // of the paths; static and dynamic
+	Nodes     int     `json:"nodes,omitempty"`      // that a digest can stand for; static
+	Samples   float64 `json:"samples,omitempty"`    // wanted of every hop (dynamic) or of the path (per-packet)
+	RankError float64 `json:"rank_error,omitempty"` // of quantiles, with 99 % confidence, in place of Samples; dynamic
+	MinValue  uint64  `json:"min_value,omitempty"`  // the smallest that is told from 0, for the code of values; 0 is 1
+	MaxValue  uint64  `json:"max_value,omitempty"`  // the largest; dynamic and per-packet
+	MaxError  float64 `json:"max_error,omitempty"`  // relative error of a value: coarser widths are left out
+	Matches   int     `json:"matches,omitempty"`    // that pass before a loop is reported, T of Algorithm 2; loop
+
+	// Coding of a static query: the probability of the Baseline layer, and that of a hop to write in each XOR layer. Both
+	// left out is the hybrid scheme of section 4.2.
+	Tau float64   `json:"tau,omitempty"`
+	XOR []float64 `json:"xor,omitempty"`
+}
+
+// The words of queries.
+const (
+	Static    = "static"
+	Dynamic   = "dynamic"
+	PerPacket = "per-packet"
+	Loop      = "loop"
+)
+
+var (
+	queryValues       = []string{"node", "latency", "queue", "utilization"}
+	queryAggregations = []string{Static, Dynamic, PerPacket, Loop}
+	queryFlows        = []string{"", "5-tuple", "pair", "source", "destination"}
+	queryHashes       = []string{"", "mix", "crc"}
+)
+
+// Limits of a problem.
+const (
+	MaxQueries   = 64
+	maxWidths    = 16
+	maxQueryBits = 64             // of a digest
+	maxPackets   = 1e9            // to an answer
+	MinShare     = 1. / (1 << 20) // of every query: none is left out altogether
+)
+
+// Width is a way to code a query. In JSON it is an object, a number of bits, or "2x8" for two instances of eight.
+type Width struct {
+	Bits      int     `json:"bits"` // of an instance
+	Instances int     `json:"instances,omitempty"`
+	Packets   float64 `json:"packets,omitempty"` // that carry it until the answer, on average, if measured; 0 asks a model
+}
+
+// Total is the number of bits of a packet.
+func (w Width) Total() int { return w.Bits * w.Instances }
+
+func (w Width) String() string {
+	if w.Instances == 1 {
+		return strconv.Itoa(w.Bits)
+	}
+	return fmt.Sprintf("%dx%d", w.Instances, w.Bits)
+}
+
+// UnmarshalJSON reads any of the three forms.
+func (w *Width) UnmarshalJSON(b []byte) error {
+	*w = Width{Instances: 1}
+	switch b[0] {
+	case '{':
+		type plain Width
+		return strict(b, (*plain)(w))
+	case '"':
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		before, after, found := strings.Cut(s, "x")
+		if !found {
+			before, after = "1", before
+		}
+		var errs [2]error
+		w.Instances, errs[0] = strconv.Atoi(before)
+		w.Bits, errs[1] = strconv.Atoi(after)
+		if errors.Join(errs[:]...) != nil {
+			return fmt.Errorf("width %q is neither a number of bits nor instances and bits as 2x8", s)
+		}
+		return nil
+	}
+	if json.Unmarshal(b, &w.Bits) != nil {
+		return fmt.Errorf("width %s is no number of bits", b)
+	}
+	return nil
+}
+
+// Fraction is a share of packets. In JSON it is a number or "1/16".
+type Fraction float64
+
+// UnmarshalJSON reads either form.
+func (f *Fraction) UnmarshalJSON(b []byte) error {
+	if b[0] != '"' {
+		return json.Unmarshal(b, (*float64)(f))
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	above, below, found := strings.Cut(s, "/")
+	if !found {
+		below = "1"
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(above), 64)
+	y, err2 := strconv.ParseFloat(strings.TrimSpace(below), 64)
+	if err != nil || err2 != nil || y == 0 {
+		return fmt.Errorf("%q is no share of packets such as 0.25 or 1/4", s)
+	}
+	*f = Fraction(x / y)
+	return nil
+}
+
+// Read reads and validates a problem in JSON. Unlike other instances it may hold no keys that are unknown:
+// people write it by hand.
+func Read(r io.Reader) (*Problem, error) {
+	p, err := Decode(r)
+	if err == nil {
+		err = p.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Decode is Read without the validation.
+func Decode(r io.Reader) (*Problem, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" { // null is what an empty YAML file says
+		return nil, errors.New("the instance is empty")
+	}
+	p := new(Problem)
+	if err := strict(b, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// strict reads one JSON value, without unknown keys, and nothing after it.
+func strict(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("byte %d: %w", d.InputOffset(), err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("byte %d: more than one JSON value", d.InputOffset())
+	}
+	return nil
+}
+
+// Validate says what is wrong with the problem itself. That queries do not fit into the bits together, or not as often
+// as they want, is not among it: such a problem has a partial plan.
+func (p *Problem) Validate() error {
+	var bad planner.Errors
+	if p.Bits < 1 || p.Bits > maxQueryBits {
+		bad.Add("queries: a budget of %d bits: want 1 to %d", p.Bits, maxQueryBits)
+	}
+	if !slices.Contains(queryHashes, p.Hash) {
+		bad.Add("queries: hash %q: want mix or crc", p.Hash)
+	}
+	switch {
+	case len(p.Queries) == 0:
+		bad.Add("queries: there are none")
+	case len(p.Queries) > MaxQueries:
+		bad.Add("queries: there are %d, more than %d", len(p.Queries), MaxQueries)
+	}
+	names := map[string]bool{}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		if q.Name == "" {
+			bad.Add("query %d has no name", i)
+			continue
+		}
+		if names[q.Name] {
+			bad.Add("query %q is there twice", q.Name)
+		}
+		names[q.Name] = true
+		q.validate(&bad)
+	}
+	return bad.Join()
+}
+
+func (q *Query) validate(bad *planner.Errors) {
+	say := func(format string, args ...any) { bad.Add("query %q: "+format, append([]any{q.Name}, args...)...) }
+	if !slices.Contains(queryAggregations, q.Aggregation) {
+		say("aggregation %q: want one of %s", q.Aggregation, strings.Join(queryAggregations, ", "))
+	}
+	switch {
+	case !slices.Contains(queryValues, q.Value):
+		say("value %q: want one of %s", q.Value, strings.Join(queryValues, ", "))
+	case (q.Aggregation == Static || q.Aggregation == Loop) != (q.Value == "node") && slices.Contains(queryAggregations, q.Aggregation):
+		say("aggregation %s does not go with value %s", q.Aggregation, q.Value)
+	}
+	if !slices.Contains(queryFlows, q.Flow) {
+		say("flow %q: want one of %s", q.Flow, strings.Join(queryFlows[1:], ", "))
+	}
+	for _, x := range []struct {
+		name         string
+		value        float64
+		least, most  float64
+		aggregations string
+	}{
+		{"frequency", float64(q.Frequency), MinShare, 1, ""},
+		{"within", q.Within, 1, maxPackets, ""},
+		{"space_bytes", float64(q.SpaceBytes), 1, 1 << 30, ""},
+		{"hops", float64(q.Hops), 1, 64, Static + Dynamic},
+		{"nodes", float64(q.Nodes), 1, 1 << 24, Static},
+		{"samples", q.Samples, 1, 1e6, Dynamic + PerPacket},
+		{"rank_error", q.RankError, 1e-3, 0.5, Dynamic},
+		{"max_error", q.MaxError, 1e-6, 1, Dynamic + PerPacket},
+		{"min_value", float64(q.MinValue), 1, math.MaxUint64, Dynamic + PerPacket},
+		{"max_value", float64(q.MaxValue), 1, math.MaxUint64, Dynamic + PerPacket},
+		{"matches", float64(q.Matches), 1, 15, Loop},
+		{"tau", q.Tau, 1e-6, 1, Static},
+	} {
+		switch {
+		case x.value == 0:
+		case x.aggregations != "" && !strings.Contains(x.aggregations, q.Aggregation):
+			say("%s is not for aggregation %s", x.name, q.Aggregation)
+		case !(x.value >= x.least && x.value <= x.most):
+			say("%s %v is outside %g..%g", x.name, x.value, x.least, x.most)
+		}
+	}
+	if q.Samples != 0 && q.RankError != 0 {
+		say("samples and rank_error: one gives the other")
+	}
+	switch {
+	case q.Aggregation != Dynamic && q.Aggregation != PerPacket:
+	case q.MaxValue == 0:
+		say("max_value is missing: the largest value decides how coarse codes are")
+	case q.MaxValue < q.MinValue:
+		say("max_value %d is below min_value %d", q.MaxValue, q.MinValue)
+	}
+	switch {
+	case len(q.XOR) == 0:
+	case q.Aggregation != Static:
+		say("xor is not for aggregation %s", q.Aggregation)
+	case len(q.XOR) > 8:
+		say("xor: %d layers, more than 8", len(q.XOR))
+	case slices.ContainsFunc(q.XOR, func(p float64) bool { return !(p > 0 && p <= 1) }):
+		say("xor %v: a probability is outside 0..1", q.XOR)
+	case q.Tau == 1:
+		say("tau 1 leaves nothing for XOR layers")
+	}
+	if q.Aggregation == Static && q.Hops == 0 && q.Tau == 0 && len(q.XOR) == 0 {
+		say("hops are missing: the coding follows from the length of paths (or from tau and xor)")
+	}
+	if q.MaxValue > 0 && q.MaxError == 0 && len(q.Widths) > 1 {
+		say("max_error is missing: it decides which widths are too coarse")
+	}
+	if len(q.XOR) == 0 && q.Tau > 0 && q.Tau < 1 {
+		say("tau %v: below 1 there must be an XOR layer", q.Tau)
+	}
+	q.validateWidths(say)
+}
+
+func (q *Query) validateWidths(say func(string, ...any)) {
+	switch {
+	case len(q.Widths) == 0:
+		say("there are no widths")
+	case len(q.Widths) > maxWidths:
+		say("there are %d widths, more than %d", len(q.Widths), maxWidths)
+	}
+	for i, w := range q.Widths {
+		if w.Bits < 1 || w.Bits > 32 || w.Instances < 1 || w.Instances > 8 || w.Total() > maxQueryBits {
+			say("width %s: want 1 to 32 bits, 1 to 8 instances and %d bits in all", w, maxQueryBits)
+			continue
+		}
+		if w.Instances > 1 && (q.Aggregation == PerPacket || q.Aggregation == Loop) {
+			say("width %s: instances are for static and dynamic aggregation", w)
+		}
+		if (q.Aggregation == Dynamic || q.Aggregation == PerPacket) && w.Bits > 16 {
+			say("width %s: codes of values have 16 bits at most", w)
+		}
+		if slices.ContainsFunc(q.Widths[:i], func(v Width) bool { return v.Bits == w.Bits && v.Instances == w.Instances }) {
+			say("width %s is there twice", w)
+		}
+		switch {
+		case w.Packets != 0 && !(w.Packets >= 1 && w.Packets <= maxPackets):
+			say("width %s: %v packets are outside 1..%g", w, w.Packets, maxPackets)
+		case w.Packets != 0:
+		case q.Aggregation == Static && (q.Hops == 0 || q.Nodes == 0):
+			say("width %s: hops and nodes are missing, or else the packets that it takes", w)
+		case q.Aggregation == Dynamic && (q.Hops == 0 || q.Samples == 0 && q.RankError == 0):
+			say("width %s: hops and samples (or rank_error) are missing, or else the packets that it takes", w)
+		}
+	}
+	if q.Aggregation == Loop {
+		for _, w := range q.Widths {
+			if counter := bits.Len(uint(q.Matches)); w.Bits <= counter {
+				say("width %s: the counter of %d matches takes %d bits, and leaves none for the hash", w, q.Matches, counter)
+			}
+		}
+	}
+}
