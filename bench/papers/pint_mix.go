@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -247,19 +248,7 @@ func (m *mixBench) automatic(widths []querymix.Width, within float64) (*pint.Pla
 	if err != nil {
 		return nil, err
 	}
-	index := map[string]int{}
-	for i, q := range queries {
-		index[q.Name] = i
-	}
-	p := &pint.Plan{Seed: found.Seed, Bits: found.Bits, Queries: queries}
-	for _, s := range found.Sets {
-		set := pint.Set{Share: s.Share}
-		for _, slot := range s.Slots {
-			set.Slots = append(set.Slots, pint.Slot{Query: index[slot.Query], Shift: slot.Shift})
-		}
-		p.Sets = append(p.Sets, set)
-	}
-	return p, p.Validate()
+	return pintplan.With(found, queries)
 }
 
 // describePlans gives the width of the path and the shares of the queries.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/bench/pathpackets"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -108,8 +110,8 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	}
 	switch {
 	case tables:
-		err := pintplan.WriteTables(c.OutOrStdout(), made)
-		if errors.Is(err, pintplan.ErrHash) {
+		err := pint.WriteTables(c.OutOrStdout(), made)
+		if errors.Is(err, pint.ErrHash) {
 			return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
 		}
 		return err
@@ -208,15 +210,15 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	case o.graph == nil:
 		return nil
 	}
+	ctx := c.Context()
+	tracer := pathpackets.New(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
 	var now atomic.Value
 	now.Store("")
-	t := newTracing(o.graph, routing, o.seed)
-	t.step = func(query string, tau float64, xor []float64, w querymix.Width) {
-		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, w, tau, xor))
-	}
 	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })
 	defer done()
-	return t.measure(c.Context(), p)
+	return solve.Measure(p, tracer, func(query string, k querymix.PathCoding) {
+		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, k.Width, k.Tau, k.XOR))
+	})
 }
 
 // queriesTable writes a plan for people.

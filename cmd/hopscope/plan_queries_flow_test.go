@@ -7,11 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/cmd/pintplan"
+	"github.com/hopscope/hopscope/bench/pathpackets"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 )
+
+// tracedPaths is how many paths the planner measures for a width.
+const tracedPaths = 500
 
 // TestPlannedAnswers lets switches and the collector follow a plan, and compares the packets of flows until their paths
 // are known, and the samples of every hop, with what the plan says.
@@ -35,8 +39,8 @@ func TestPlannedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := newTracing(graph, pathtrace.Distance, 0)
-	model, err := pathtrace.NewModel(pathtrace.Config{Scheme: plan.Queries[0].Scheme, Nodes: net.network.Nodes, Links: net.network.Links, Routing: net.routing})
+	net := pathpackets.New(graph, pathtrace.Distance, 0, nil)
+	model, err := net.Model(plan.Queries[0].Scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +52,7 @@ func TestPlannedAnswers(t *testing.T) {
 	var sum, square float64
 	packets, sampled, highest := 0, [hops]int{}, 0
 	for range flows {
-		if path, err = net.path(rng, hops, path[:0]); err != nil {
+		if path, err = net.Path(rng, hops, path[:0]); err != nil {
 			t.Fatal(err)
 		}
 		n := 0.0

@@ -6,4 +6,7 @@
 // packets of every set, given as a range of hashes so that switches and collector agree without rounding. The plan holds
 // dual prices, from which [Check] proves the lower bound by itself. The algorithms are in planner/querymix/solve, and a
 // test on imports keeps the check from seeing them.
+//
+// How many packets it takes until a path is known depends on the topology and on the decoder. A [Tracer] says it, an
+// interface that belongs to this package: whoever has a decoder implements it, and this package knows none.
 package querymix

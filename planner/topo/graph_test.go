@@ -3,6 +3,7 @@ package topo
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -258,5 +259,21 @@ func TestShortestPathsAgainstFloydWarshall(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestNodePairs(t *testing.T) {
+	b := NewBuilder("pairs")
+	x, y, z := b.AddNode("x", NoTier), b.AddNode("y", NoTier), b.AddNode("z", NoTier)
+	b.AddLink(LinkEnd{Node: z}, LinkEnd{Node: y})
+	b.AddLink(LinkEnd{Node: y}, LinkEnd{Node: z}) // the same pair, the other way round
+	b.AddLink(LinkEnd{Node: y}, LinkEnd{Node: y})
+	b.AddLink(LinkEnd{Node: z}, LinkEnd{Node: x})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := g.NodePairs(), [][2]int32{{0, 2}, {1, 2}}; !slices.Equal(got, want) {
+		t.Errorf("NodePairs() = %v, want %v", got, want)
 	}
 }

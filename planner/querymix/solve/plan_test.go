@@ -198,7 +198,7 @@ func large(rng *rand.Rand, queries, widths int) *querymix.Problem {
 	return p
 }
 
-// What no oracle can look at is proven by its prices, which CheckQueries holds against all sets.
+// What no oracle can look at is proven by its prices, which querymix.Check holds against all sets.
 func TestLarge(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 4))

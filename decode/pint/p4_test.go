@@ -1,4 +1,4 @@
-package pintplan
+package pint
 
 import (
 	"bytes"
@@ -9,33 +9,45 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/planner/querymix"
-	"github.com/hopscope/hopscope/planner/querymix/solve"
 )
 
-const problem = `{"bits":24,"hash":"crc","seed":77,"queries":[
-	{"name":"path","value":"node","aggregation":"static","hops":20,"nodes":100,"widths":["2x4",8],"tau":0.4,"xor":[0.05,0.2]},
-	{"name":"the hop's latency","value":"latency","aggregation":"dynamic","hops":20,"samples":10,"max_value":1000000,"widths":[6]},
-	{"name":"utilization","value":"utilization","aggregation":"per-packet","min_value":64,"max_value":262144,"frequency":"1/7","widths":[8]},
-	{"name":"loops","value":"node","aggregation":"loop","matches":3,"frequency":0.2,"widths":[9]}]}`
-
-func made(t testing.TB, text string) (*querymix.Plan, *pint.Plan) {
+// tablePlan has a query of every aggregation, in sets that place them differently.
+func tablePlan(t testing.TB, h Hash) *Plan {
 	t.Helper()
-	p, err := querymix.Read(strings.NewReader(text))
+	path, err := New(Config{Hash: h, Seed: 77, Bits: 4, Instances: 2, Tau: 0.4, P: []float64{0.05, 0.2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := solve.Plan(p, solve.Options{})
+	hop, err := New(Config{Hash: h, Seed: 78, Bits: 6, Instances: 1, Tau: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := New(found)
+	latency, err := NewCode(CodeConfig{Bits: 6, Max: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found, plan
+	utilization, err := NewCode(CodeConfig{Bits: 8, Unit: 64, Max: 262144})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plan{
+		Hash: h, Seed: 5, Bits: 24,
+		Queries: []Query{
+			{Name: "path", Value: NodeValue, Aggregation: Static, Bits: 8, Scheme: path},
+			{Name: "the hop's latency", Value: LatencyValue, Aggregation: Dynamic, Bits: 6, Scheme: hop, Code: latency},
+			{Name: "utilization", Value: UtilizationValue, Aggregation: PerPacket, Bits: 8, Code: utilization},
+			{Name: "loops", Value: NodeValue, Aggregation: Loop, Bits: 9, Loops: &Loops{Hash: h, Seed: 79, Bits: 7, T: 3}},
+		},
+		Sets: []Set{
+			{Share: 1 - 1./7 - 0.2, Slots: []Slot{{Query: 0}, {Query: 1, Shift: 8}}},
+			{Share: 1. / 7, Slots: []Slot{{Query: 2}, {Query: 0, Shift: 8}, {Query: 1, Shift: 18}}},
+			{Share: 0.2, Slots: []Slot{{Query: 1, Shift: 1}, {Query: 3, Shift: 15}, {Query: 0, Shift: 7}}},
+		},
+	}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // program is a P4 program that knows nothing but table entries and the constants in the comments before them.
@@ -64,8 +76,8 @@ func number(t *testing.T, s string) uint64 {
 	return n
 }
 
-// load reads entries. Ranges of a table do not overlap.
-func load(t *testing.T, text string) *program {
+// loadTables reads entries. Ranges of a table do not overlap.
+func loadTables(t *testing.T, text string) *program {
 	t.Helper()
 	p := &program{tables: map[string][]entry{}, comments: map[string]string{}}
 	query := ""
@@ -126,12 +138,12 @@ func global(k, id uint32) uint32 { return hash(k, id, 0) }
 func TestTablesAreThePlan(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	_, plan := made(t, problem)
+	plan := tablePlan(t, HashCRC)
 	var text bytes.Buffer
 	if err := WriteTables(&text, plan); err != nil {
 		t.Fatal(err)
 	}
-	p := load(t, text.String())
+	p := loadTables(t, text.String())
 	k := func(query string) (list []uint32) {
 		for _, m := range constants.FindAllStringSubmatch(p.comments[query], -1) {
 			list = append(list, uint32(number(t, m[1])))
@@ -153,7 +165,7 @@ func TestTablesAreThePlan(t *testing.T) {
 	}
 	for range 4000 {
 		id, hop := rng.Uint32(), 1+rng.IntN(30)
-		v := pint.Values{Node: rng.Uint32(), Latency: rng.Uint64N(1_200_000), Utilization: rng.Uint64N(300_000)}
+		v := Values{Node: rng.Uint32(), Latency: rng.Uint64N(1_200_000), Utilization: rng.Uint64N(300_000)}
 		digest, rnd := rng.Uint64()&(1<<24-1), rng.Uint32()
 		set, ok := p.apply("pint_set", uint64(global(k("")[0], id)))
 		if !ok || int(set.params[0]) != plan.Set(id) {
@@ -172,7 +184,7 @@ func TestTablesAreThePlan(t *testing.T) {
 			room := (uint64(1)<<q.Bits - 1) << shift
 			part := digest & room >> shift
 			switch q.Aggregation {
-			case pint.Static:
+			case Static:
 				width := q.Scheme.Width()
 				for n := range q.Scheme.Instances() {
 					c := k(q.Name)[3*n:]
@@ -190,7 +202,7 @@ func TestTablesAreThePlan(t *testing.T) {
 						roles["folded"]++
 					}
 				}
-			case pint.Dynamic:
+			case Dynamic:
 				if uint64(hash(k(q.Name)[0], id, uint32(hop))) <= limit.params[0] {
 					// Rounding is by a random number of the switch; the plan derives one for every query.
 					part = (got & room) >> shift
@@ -199,9 +211,9 @@ func TestTablesAreThePlan(t *testing.T) {
 					}
 					roles["sampled"]++
 				}
-			case pint.PerPacket:
+			case PerPacket:
 				part = max(part, code(names[i], v.Utilization, global(k(q.Name)[0], id)))
-			case pint.Loop:
+			case Loop:
 				c := k(q.Name)
 				width := q.Loops.Bits
 				h := uint64(hash(c[0], id, v.Node)) >> (32 - width)
@@ -226,14 +238,13 @@ func TestTablesAreThePlan(t *testing.T) {
 }
 
 func TestTablesWantCRC(t *testing.T) {
-	_, plan := made(t, strings.Replace(problem, `"crc"`, `"mix"`, 1))
-	if err := WriteTables(new(bytes.Buffer), plan); err != ErrHash {
+	if err := WriteTables(new(bytes.Buffer), tablePlan(t, HashMix)); err != ErrHash {
 		t.Errorf("WriteTables of a plan with hash mix: %v, want %v", err, ErrHash)
 	}
 }
 
 func TestIdentifiers(t *testing.T) {
-	got := identifiers([]pint.Query{{Name: "hop latency"}, {Name: "hop-latency"}, {Name: "ü"}, {Name: "a1"}})
+	got := identifiers([]Query{{Name: "hop latency"}, {Name: "hop-latency"}, {Name: "ü"}, {Name: "a1"}})
 	if want := "[hop_latency hop_latency_1 _ a1]"; fmt.Sprint(got) != want {
 		t.Errorf("identifiers = %v, want %s", got, want)
 	}

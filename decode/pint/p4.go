@@ -1,34 +1,21 @@
-package pintplan
+package pint
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"strings"
-
-	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // ErrHash is a plan whose hashes P4 programs do not compute.
 var ErrHash = errors.New("tables are for hash crc: switches do not multiply")
 
-// Functions of a packet id, as decode/pint numbers them.
-const (
-	ofHops = 1 + iota
-	ofValues
-	ofLayer
-	_
-	ofSet
-	ofRounding
-)
-
 // WriteTables writes a plan as table entries of a P4 program, in the language of BMv2's command line. Ranges include
 // both ends. What the program does with them is in the comments that come first.
-func WriteTables(w io.Writer, p *pint.Plan) error {
-	if p.Hash != pint.HashCRC {
+func WriteTables(w io.Writer, p *Plan) error {
+	if p.Hash != HashCRC {
 		return ErrHash
 	}
 	t := tables{Writer: bufio.NewWriter(w), p: p, names: identifiers(p.Queries)}
@@ -37,11 +24,11 @@ func WriteTables(w io.Writer, p *pint.Plan) error {
 	hops := false
 	for i := range p.Queries {
 		t.query(i)
-		hops = hops || p.Queries[i].Aggregation != pint.PerPacket
+		hops = hops || p.Queries[i].Aggregation != PerPacket
 	}
 	if hops {
 		t.line("\n# Hop i replaces a digest of the Baseline layer if g is up to limit: probability 1/i.")
-		for i := 1; i <= pint.MaxHops; i++ {
+		for i := 1; i <= MaxHops; i++ {
 			t.line("table_add pint_replace limit %d => %#x", i, uint64(1<<32)/uint64(i)-1)
 		}
 	}
@@ -50,14 +37,14 @@ func WriteTables(w io.Writer, p *pint.Plan) error {
 
 type tables struct {
 	*bufio.Writer
-	p     *pint.Plan
+	p     *Plan
 	names []string // of queries, for tables
 }
 
 func (t *tables) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
 // identifiers makes names of queries fit for names of tables, all different.
-func identifiers(queries []pint.Query) []string {
+func identifiers(queries []Query) []string {
 	used := map[string]bool{}
 	list := make([]string, len(queries))
 	for i, q := range queries {
@@ -86,20 +73,16 @@ func (t *tables) head() {
 # Values are written into b bits as the highest b of their hash. Bit 0 of a digest is its lowest.`)
 }
 
-// constant gives k of a function.
-func constant(seed, function uint32) uint32 { return word(seed + function*0x85ebca6b) }
-
-func word(x uint32) uint32 {
-	return crc32.ChecksumIEEE([]byte{byte(x >> 24), byte(x >> 16), byte(x >> 8), byte(x)})
-}
+// constant is what a P4 program adds to the packet id for a function: k, as the comments call it.
+func (t *tables) constant(seed, function uint32) uint32 { return uint32(t.p.Hash.salt(seed, function)) }
 
 func (t *tables) sets() {
-	t.line("\n# The set of queries of a packet: global with k = 0x%08x.", constant(t.p.Seed, ofSet))
+	t.line("\n# The set of queries of a packet: global with k = 0x%08x.", t.constant(t.p.Seed, ofSet))
 	next := uint64(0)
 	sum := 0.0
 	for i, s := range t.p.Sets {
 		sum += s.Share
-		end := uint64(math.Round(sum * (1 << 32)))
+		end := uint64(sum*(1<<32) + .5) // as Plan.Set chooses
 		if i == len(t.p.Sets)-1 {
 			end = 1 << 32
 		}
@@ -119,16 +102,16 @@ func (t *tables) query(i int) {
 		}
 	}
 	switch q.Aggregation {
-	case pint.Static, pint.Dynamic:
+	case Static, Dynamic:
 		t.scheme(q, name)
-	case pint.PerPacket:
-		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x.", constant(t.p.Seed, ofRounding+uint32(i)))
-	case pint.Loop:
+	case PerPacket:
+		t.line("# The larger code of that in the digest and the own one stays. rnd is global with k = 0x%08x.", t.constant(t.p.Seed, ofRounding+uint32(i)))
+	case Loop:
 		l := q.Loops
 		t.line("# Algorithm 2: h(node) with k = 0x%08x, g(hop) with k = 0x%08x; %d bits of hash, the counter above, T = %d.",
-			constant(l.Seed, ofValues), constant(l.Seed, ofHops), l.Bits, l.T)
+			t.constant(l.Seed, ofValues), t.constant(l.Seed, ofHops), l.Bits, l.T)
 	}
-	if l, ok := q.Code.(*pint.Levels); ok {
+	if l, ok := q.Code.(*Levels); ok {
 		t.line("# Codes of values v: one more if v - lo is above gap · rnd / 2^32, rounded down; the last is never more.")
 		for c := range l.Codes() {
 			lo := l.Level(uint32(c))
@@ -150,31 +133,28 @@ func printable(r rune) rune {
 	return r
 }
 
-func (t *tables) scheme(q *pint.Query, name string) {
+func (t *tables) scheme(q *Query, name string) {
 	c := q.Scheme.Config()
 	for n := range c.Instances {
-		seed := c.Seed + uint32(n)*0x9e3779b9
+		k := &q.Scheme.salts[n]
 		t.line("# Instance %d, bits %d to %d: g(hop) with k = 0x%08x, h(value) with k = 0x%08x, layer: global with k = 0x%08x.",
-			n, n*c.Bits, (n+1)*c.Bits-1, constant(seed, ofHops), constant(seed, ofValues), constant(seed, ofLayer))
+			n, n*c.Bits, (n+1)*c.Bits-1, k.hops, k.values, k.layer)
 	}
-	if q.Aggregation == pint.Dynamic {
+	if q.Aggregation == Dynamic {
 		t.line("# All packets are of the Baseline layer; the code of the value is written.")
 		return
 	}
 	t.line("# Layers: replace as pint_replace says, or XOR if g is up to limit.")
-	tau := uint64(math.Round(c.Tau * (1 << 32)))
-	if len(c.P) == 0 {
-		tau = 1 << 32
-	}
-	if tau > 0 {
-		t.line("table_add pint_%s_layer baseline 0x%08x->0x%08x => 1", name, 0, tau-1)
-	}
-	first := tau
-	for l, p := range c.P {
-		end := tau + uint64(l+1)*(1<<32-tau)/uint64(len(c.P))
-		if end > first {
-			t.line("table_add pint_%s_layer xor 0x%08x->0x%08x => %#x 1", name, first, end-1, max(1, uint64(math.Round(p*(1<<32))))-1)
+	first := uint64(0)
+	for l := range q.Scheme.layers {
+		end := q.Scheme.layers[l].upTo
+		switch {
+		case end <= first: // no packet is of this layer
+		case l == 0:
+			t.line("table_add pint_%s_layer baseline 0x%08x->0x%08x => 1", name, first, end-1)
+		default:
+			t.line("table_add pint_%s_layer xor 0x%08x->0x%08x => %#x 1", name, first, end-1, fixed(c.P[l-1])-1)
 		}
-		first = end
+		first = max(first, end)
 	}
 }

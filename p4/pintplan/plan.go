@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/querymix"
@@ -49,62 +50,109 @@ func Read(r io.Reader) (*pint.Plan, error) {
 // Packets of hash First to Last carry a set: its share is taken from these, so that nobody rounds. Queries hash with
 // seeds of their own, so that who writes for one says nothing about who writes for another.
 func New(p *querymix.Plan) (*pint.Plan, error) {
-	plan := &pint.Plan{Epoch: p.Epoch, Seed: p.Seed, Bits: p.Bits}
+	b, err := begin(p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		made, err := newQuery(q, b.plan.Hash, p.Seed+uint32(i+1)*0x632be5ab)
+		if err != nil {
+			b.bad("query %q: %w", q.Name, err)
+		}
+		b.add(q, made)
+	}
+	return b.finish()
+}
+
+// With is New for queries that the caller has made ready: each query of the plan is that of the same name, with coding
+// and hashes as they are.
+func With(p *querymix.Plan, queries []pint.Query) (*pint.Plan, error) {
+	b, err := begin(p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		k := slices.IndexFunc(queries, func(made pint.Query) bool { return made.Name == q.Name })
+		if k < 0 {
+			return nil, fmt.Errorf("query %q is not there", q.Name)
+		}
+		b.add(q, queries[k])
+	}
+	return b.finish()
+}
+
+// bridge is a plan in the making.
+type bridge struct {
+	from  *querymix.Plan
+	plan  *pint.Plan
+	index map[string]int // of queries
+	errs  []error
+}
+
+// begin takes over what all queries share.
+func begin(p *querymix.Plan) (*bridge, error) {
+	b := &bridge{from: p, plan: &pint.Plan{Epoch: p.Epoch, Seed: p.Seed, Bits: p.Bits}, index: map[string]int{}}
 	switch p.Hash {
 	case "mix":
-		plan.Hash = pint.HashMix
+		b.plan.Hash = pint.HashMix
 	case "crc":
-		plan.Hash = pint.HashCRC
+		b.plan.Hash = pint.HashCRC
 	default:
 		return nil, fmt.Errorf("hash %q is neither mix nor crc", p.Hash)
 	}
 	if len(p.Queries) > querymix.MaxQueries || len(p.Queries) == 0 {
 		return nil, fmt.Errorf("%d queries: want 1 to %d", len(p.Queries), querymix.MaxQueries)
 	}
-	var errs []error
-	index := map[string]int{}
-	for i := range p.Queries {
-		q := &p.Queries[i]
-		if _, twice := index[q.Name]; twice {
-			errs = append(errs, fmt.Errorf("query %q is there twice", q.Name))
-		}
-		index[q.Name] = i
-		made, err := newQuery(q, plan.Hash, p.Seed+uint32(i+1)*0x632be5ab)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
-		}
-		plan.Queries = append(plan.Queries, made)
+	return b, nil
+}
+
+func (b *bridge) bad(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
+}
+
+// add takes over a query.
+func (b *bridge) add(q *querymix.PlannedQuery, made pint.Query) {
+	if _, twice := b.index[q.Name]; twice {
+		b.bad("query %q is there twice", q.Name)
 	}
+	b.index[q.Name] = len(b.plan.Queries)
+	b.plan.Queries = append(b.plan.Queries, made)
+}
+
+// finish takes over the sets, and validates everything.
+func (b *bridge) finish() (*pint.Plan, error) {
 	next := uint64(0)
-	for n, s := range p.Sets {
+	for n, s := range b.from.Sets {
 		if uint64(s.First) != next || s.Last < s.First {
-			errs = append(errs, fmt.Errorf("set %d: hashes %#x to %#x, want them to begin at %#x", n, s.First, s.Last, next))
+			b.bad("set %d: hashes %#x to %#x, want them to begin at %#x", n, s.First, s.Last, next)
 		}
 		next = uint64(s.Last) + 1
 		set := pint.Set{Share: float64(next-uint64(s.First)) / (1 << 32)}
 		for _, slot := range s.Slots {
-			i, ok := index[slot.Query]
+			i, ok := b.index[slot.Query]
 			if !ok {
-				errs = append(errs, fmt.Errorf("set %d: query %q is not there", n, slot.Query))
+				b.bad("set %d: query %q is not there", n, slot.Query)
 				continue
 			}
-			if bits := p.Queries[i].Total(); bits != slot.Bits {
-				errs = append(errs, fmt.Errorf("set %d: query %q with %d bits: it has %d", n, slot.Query, slot.Bits, bits))
+			if bits := b.from.Queries[i].Total(); bits != slot.Bits {
+				b.bad("set %d: query %q with %d bits: it has %d", n, slot.Query, slot.Bits, bits)
 			}
 			set.Slots = append(set.Slots, pint.Slot{Query: i, Shift: slot.Shift})
 		}
-		plan.Sets = append(plan.Sets, set)
+		b.plan.Sets = append(b.plan.Sets, set)
 	}
 	if next != 1<<32 {
-		errs = append(errs, fmt.Errorf("the hashes of sets end at %#x", next))
+		b.bad("the hashes of sets end at %#x", next)
 	}
-	if errs == nil {
-		errs = append(errs, plan.Validate())
+	if b.errs == nil {
+		if err := b.plan.Validate(); err != nil {
+			return nil, err
+		}
+		return b.plan, nil
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return plan, nil
+	return nil, errors.Join(b.errs...)
 }
 
 func newQuery(q *querymix.PlannedQuery, hash pint.Hash, seed uint32) (made pint.Query, err error) {

@@ -10,7 +10,31 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/querymix/solve"
 )
+
+const problem = `{"bits":24,"hash":"crc","seed":77,"queries":[
+	{"name":"path","value":"node","aggregation":"static","hops":20,"nodes":100,"widths":["2x4",8],"tau":0.4,"xor":[0.05,0.2]},
+	{"name":"the hop's latency","value":"latency","aggregation":"dynamic","hops":20,"samples":10,"max_value":1000000,"widths":[6]},
+	{"name":"utilization","value":"utilization","aggregation":"per-packet","min_value":64,"max_value":262144,"frequency":"1/7","widths":[8]},
+	{"name":"loops","value":"node","aggregation":"loop","matches":3,"frequency":0.2,"widths":[9]}]}`
+
+func made(t testing.TB, text string) (*querymix.Plan, *pint.Plan) {
+	t.Helper()
+	p, err := querymix.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := solve.Plan(p, solve.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := New(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, plan
+}
 
 // A plan that was written and read is the plan that was made.
 func TestReadIsNew(t *testing.T) {

@@ -1,0 +1,24 @@
+package querymix
+
+// Tracer knows how many packets it takes until the path of a flow is known, for the topology and the decoder of whoever
+// implements it. Planning asks it where a width says nothing of its packets; without a Tracer a model of the published
+// decoder answers, which knows no links.
+type Tracer interface {
+	// Codings lists ways to code paths of that many switches that may suit the decoder better than the published one
+	// does. Only Tau and XOR of what it gives are looked at.
+	Codings(hops int) []PathCoding
+
+	// Packets is the mean number of packets until a path is known, over a number of paths that the Tracer draws. It is
+	// infinite if that is above limit; this may be found out long before all paths are known.
+	Packets(c PathCoding, paths int, limit float64) (float64, error)
+}
+
+// PathCoding is a way to code paths in the bits of packets.
+type PathCoding struct {
+	Hash string // how switches hash: mix (empty, too) or crc
+	Seed uint32 // of the hashes
+	Hops int    // switches of a path
+	Width
+	Tau float64   // probability of the Baseline layer
+	XOR []float64 // probability of a hop to write, for each XOR layer
+}
