@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -101,7 +102,7 @@ func readPlan(path string, plan any) error {
 		return err
 	}
 	defer f.Close()
-	if err := json.NewDecoder(io.LimitReader(bufio.NewReader(f), maxPlan)).Decode(plan); err != nil {
+	if err := planner.ReadJSON(io.LimitReader(f, maxPlan), plan); err != nil {
 		return fmt.Errorf("plan %s: %w", path, err)
 	}
 	return nil

@@ -159,7 +159,7 @@ func TestPlanCoverErrors(t *testing.T) {
 		{"cover --topology fat-tree:4 --sr=x", "neither int-path nor int-probe", true},
 		{"cover --topology fat-tree:4 --sr --mtu 100", "no room for the labels", true},
 		{"cover --topology fat-tree:18 --sr", "cannot be addressed: the highest is 16", false},
-		{"cover --topology fat-tree:4 --replan " + file("no.json", "{"), "no.json: unexpected EOF", false},
+		{"cover --topology fat-tree:4 --replan " + file("no.json", "{"), "no.json: byte 1: unexpected EOF", false},
 		{"cover --topology fat-tree:4 --redundant --directed", "--redundant does not go with --directed", true},
 		{"cover --topology fat-tree:4 --redundant --depots core-0 --replan " + file("plan.json", `{"probes":[{"id":"p1"}]}`), "of two covers between depots none is kept", true},
 		{"cover --topology fat-tree:4 --check a --replan b", "--check makes no plan", true},

@@ -129,7 +129,7 @@ func TestPlanQueries(t *testing.T) {
 		{file("bad.yaml", "bits: [\n"), "bad.yaml", false},
 		{file("nan.yaml", strings.Replace(two, "%s", ".nan", 1)), "nan.yaml", false},
 		{file("twice.yaml", strings.Replace(strings.Replace(two, "%s", "1/4", 1), "name: b", "name: a", 1)), `query "a" is there twice`, false},
-		{file("key.yaml", "bits: 8\nbudget: 3\n"), `unknown field "budget"`, false},
+		{file("key.yaml", "bits: 8\nbudget: 3\n"), `unknown key "budget"`, false},
 		{file("code.yaml", "bits: 8\nqueries:\n  - {name: u, value: utilization, aggregation: per-packet, max_value: 1000, widths: [1]}\n"), `query "u": pint: `, false},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,6 @@
 package pintplan
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -31,15 +31,13 @@ func ReadFile(path string) (*pint.Plan, error) {
 
 // Read is ReadFile for a stream. The plan is valid.
 func Read(r io.Reader) (*pint.Plan, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > maxFile {
+	in := &io.LimitedReader{R: r, N: maxFile + 1}
+	var p querymix.Plan
+	err := planner.ReadJSON(in, &p)
+	if in.N == 0 {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
-	var p querymix.Plan
-	if err := json.Unmarshal(b, &p); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return New(&p)

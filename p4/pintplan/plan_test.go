@@ -118,7 +118,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
-	for text, want := range map[string]string{"": "unexpected end", "[]": "cannot unmarshal", strings.Repeat(" ", maxFile+1): "more than"} {
+	for text, want := range map[string]string{"": "the file is empty", "[]": "a list cannot be an object", `{"bits":24,"shares":1}`: `unknown key "shares"`, strings.Repeat(" ", maxFile+1): "more than"} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Read of %d bytes: %v, want %q", len(text), err, want)
 		}

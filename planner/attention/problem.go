@@ -24,9 +24,9 @@ type Problem struct {
 // Trace is a probe as attention switching sees it. Its cost is that of detailed measurement over that of basic
 // measurement along the whole trace: the hops, counted as often as they are passed.
 type Trace struct {
-	ID    string
-	Cost  float64
-	Links []string
+	ID    string   `json:"id"`
+	Cost  float64  `json:"cost"`
+	Links []string `json:"links"`
 }
 
 // MarshalJSON writes id, cost and links.

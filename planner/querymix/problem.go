@@ -1,7 +1,6 @@
 package querymix
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +103,7 @@ func (w *Width) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '{':
 		type plain Width
-		return strict(b, (*plain)(w))
+		return planner.InElement(json.Unmarshal(b, (*plain)(w)), "a width")
 	case '"':
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
@@ -134,7 +133,7 @@ type Fraction float64
 // UnmarshalJSON reads either form.
 func (f *Fraction) UnmarshalJSON(b []byte) error {
 	if b[0] != '"' {
-		return json.Unmarshal(b, (*float64)(f))
+		return planner.InElement(json.Unmarshal(b, (*float64)(f)), "a share of packets")
 	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -153,8 +152,7 @@ func (f *Fraction) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Read reads and validates a problem in JSON. Unlike other instances it may hold no keys that are unknown:
-// people write it by hand.
+// Read reads and validates a problem in JSON.
 func Read(r io.Reader) (*Problem, error) {
 	p, err := Decode(r)
 	if err == nil {
@@ -168,31 +166,14 @@ func Read(r io.Reader) (*Problem, error) {
 
 // Decode is Read without the validation.
 func Decode(r io.Reader) (*Problem, error) {
-	b, err := io.ReadAll(r)
-	if err != nil {
+	var p *Problem
+	if err := planner.ReadJSON(r, &p); err != nil {
 		return nil, err
 	}
-	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" { // null is what an empty YAML file says
+	if p == nil { // null, which is what an empty YAML file says
 		return nil, errors.New("the instance is empty")
 	}
-	p := new(Problem)
-	if err := strict(b, p); err != nil {
-		return nil, err
-	}
 	return p, nil
-}
-
-// strict reads one JSON value, without unknown keys, and nothing after it.
-func strict(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("byte %d: %w", d.InputOffset(), err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("byte %d: more than one JSON value", d.InputOffset())
-	}
-	return nil
 }
 
 // Validate says what is wrong with the problem itself. That queries do not fit into the bits together, or not as often

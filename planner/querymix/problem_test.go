@@ -42,10 +42,11 @@ func TestReadErrors(t *testing.T) {
 	}
 	const good = `"hops":5,"max_value":1000,"widths":[8]`
 	for _, tt := range []struct{ in, want string }{
-		{"", "the instance is empty"},
-		{"[]", "cannot unmarshal array"},
+		{"", "the file is empty"},
+		{"null", "the instance is empty"},
+		{"[]", "a list cannot be an object"},
 		{`{"bits":16}{}`, "more than one JSON value"},
-		{`{"bits":16,"budget":3}`, `unknown field "budget"`},
+		{`{"bits":16,"budget":3}`, `byte 11: unknown key "budget"`},
 		{`{"bits":16,"queries":[]}`, "queries: there are none"},
 		{`{"bits":0,"queries":[` + path + `]}`, "a budget of 0 bits"},
 		{`{"bits":65,"queries":[` + path + `]}`, "a budget of 65 bits"},
@@ -82,7 +83,7 @@ func TestReadErrors(t *testing.T) {
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `["9x2"]`, 1), `query "p": width 9x2: want`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `["wide"]`, 1), `width "wide" is neither`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `[true]`, 1), `width true is no number`},
-		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":8,"bytes":1}]`, 1), `unknown field "bytes"`},
+		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":8,"bytes":1}]`, 1), `queries[0].widths[0]: unknown key "bytes"`},
 		{strings.Replace(with(`"flow":"pair"`), "[8]", `[{"bits":8,"packets":-2}]`, 1), `query "p": width 8: -2 packets are outside`},
 		{strings.Replace(with(`"flow":"pair"`), `,"nodes":9`, "", 1), `query "p": width 8: hops and nodes are missing`},
 		{strings.Replace(with(`"flow":"pair"`), `"hops":5,`, "", 1), `query "p": hops are missing`},
