@@ -171,3 +171,31 @@ func TestReplanForeign(t *testing.T) {
 		t.Errorf("%d probes of the second cover are kept, want %d", again.KeptSecond, len(plan.Probes)-1)
 	}
 }
+
+// What a new plan keeps it keeps under its id, and no id stands for another way than before: a difference by ids says all
+// that has to be told to senders.
+func TestReplanKeepsIDs(t *testing.T) {
+	g, err := topo.Parse("fat-tree:4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := Plan(&cover.Problem{Graph: g}, Options{Balanced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range g.NumLinks() {
+		p := &cover.Problem{Graph: g, Skip: make([]bool, g.NumLinks())}
+		p.Skip[l] = true
+		plan, err := Replan(p, old, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := planner.Diff(old.Probes, plan.Probes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Changed) != 0 || len(c.Added) != len(plan.Probes)-plan.Kept || len(c.Removed) != len(old.Probes)-plan.Kept {
+			t.Errorf("without %s: %d added, %d removed, %d changed; %d of %d kept, %d now", g.LinkName(l), len(c.Added), len(c.Removed), len(c.Changed), plan.Kept, len(old.Probes), len(plan.Probes))
+		}
+	}
+}
