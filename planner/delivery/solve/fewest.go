@@ -1,0 +1,288 @@
+package solve
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+)
+
+// goal says what a search for few servers has to reach: some points need not be served as the others are, but by an added
+// link each, or not at all.
+type goal struct {
+	apart int  // points that are linked or left out; or links, where a point may have two
+	links bool // they are linked
+	twice bool // a point may have two links
+}
+
+// fewest finds a solution of least servers for a goal, with fewer than best, and stops at enough. Bound is the least
+// that may be.
+func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol *solution, bound int, cut bool) {
+	f := newFewServers(m, g, switches, b)
+	t := &tree{m: m, best: float64(best), enough: float64(enough), limit: b.limit, whole: f.whole(), leaf: f.leaf, found: func(*program) {}}
+	scarce := m.separator(m.resources(pointers(m.paths)))
+	t.separate = func(l *program) bool {
+		added := scarce(l)
+		return f.separate(l) || added
+	}
+	t.run(f.program())
+	cut = t.cut || b.cut
+	switch {
+	case !cut:
+		bound = int(t.best)
+	case math.IsInf(t.bound, 0):
+		bound = 0
+	default:
+		bound = min(int(t.bound), int(t.best))
+	}
+	return f.sol, bound, cut
+}
+
+// fewServers is a search for few servers as a linear programme, and the solution that it has found. Its variables are the
+// rates of paths; by point, the rate of its added link, and whether it is apart; by server, the rate of added links, and
+// whether the server is used; and by point again, whether it has two links. The fields below are where each kind begins.
+type fewServers struct {
+	m        *model
+	g        goal
+	switches bool // links may lead to switches
+	budget   *budget
+
+	rate, apart, load, used, second int
+	hi, cost                        []float64 // by variable
+	others                          []int32   // servers that no path reaches, in the order in which they are used
+
+	sol    *solution
+	failed map[string]bool // choices of points and servers that have no solution
+}
+
+func newFewServers(m *model, g goal, switches bool, b *budget) *fewServers {
+	np, n, ns := len(m.paths), len(m.points), len(m.servers)
+	f := &fewServers{
+		m: m, g: g, switches: switches, budget: b, failed: map[string]bool{},
+		rate: np, apart: np + n, load: np + 2*n, used: np + 2*n + ns, second: np + 2*n + 2*ns,
+	}
+	size := f.second
+	if g.twice {
+		size += n
+	}
+	f.hi, f.cost = make([]float64, size), make([]float64, size)
+	f.pointLimits()
+	f.serverLimits()
+	return f
+}
+
+// pointLimits says how much paths and added links can carry, and which points can be apart.
+func (f *fewServers) pointLimits() {
+	m, g := f.m, f.g
+	for k := range m.paths {
+		f.hi[k] = m.most(&m.paths[k])
+	}
+	if g.apart == 0 {
+		return
+	}
+	for i := range m.points {
+		if g.links && !m.linkable(int32(i)) {
+			continue
+		}
+		f.hi[f.apart+i] = 1
+		if g.links {
+			f.hi[f.rate+i] = min(m.demand[i], delivery.AddedCapacity)
+		}
+		if g.twice {
+			f.hi[f.rate+i], f.hi[f.second+i] = m.demand[i], 1
+		}
+	}
+}
+
+// serverLimits says which servers can be used, and chooses the others.
+func (f *fewServers) serverLimits() {
+	m := f.m
+	everywhere := f.switches && f.g.links // a link to a switch may lead to any server
+	reached := make([]bool, len(m.servers))
+	for k := range m.paths {
+		reached[m.paths[k].server] = true
+	}
+	if f.g.links && !everywhere {
+		f.others = f.spare(reached)
+	}
+	for s := range m.servers {
+		if m.room[s] > tiny && (reached[s] || everywhere || slices.Contains(f.others, int32(s))) {
+			f.hi[f.used+s], f.cost[f.used+s] = 1, 1
+			if f.g.links {
+				f.hi[f.load+s] = m.room[s]
+			}
+		}
+	}
+}
+
+// spare lists the servers that no path reaches and that are worth a look: those with most room, one for every added link.
+func (f *fewServers) spare(reached []bool) (list []int32) {
+	room := f.m.room
+	for s, ok := range reached {
+		if !ok {
+			list = append(list, int32(s))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int32) int {
+		if room[a] != room[b] {
+			return int(math.Copysign(1, room[b]-room[a]))
+		}
+		return int(a - b)
+	})
+	return list[:min(len(list), f.g.apart)]
+}
+
+// program makes the rows.
+func (f *fewServers) program() *program {
+	l := newProgram(make([]float64, len(f.hi)), f.hi, f.cost)
+	l.stop = f.m.stopped
+	for i := range f.m.points {
+		f.pointRows(l, i)
+	}
+	f.apartRow(l)
+	f.serverRows(l)
+	for i := 1; i < len(f.others); i++ {
+		l.addRow([]term{{int32(f.used) + f.others[i-1], 1}, {int32(f.used) + f.others[i], -1}}, 0, math.Inf(1))
+	}
+	return l
+}
+
+// pointRows: a point gets its whole demand over paths and added links, or is left out.
+func (f *fewServers) pointRows(l *program, i int) {
+	m := f.m
+	demand, row := m.demand[i], m.sum(m.of[i])
+	if !f.g.links {
+		l.addRow(append(row, term{int32(f.apart + i), demand}), demand, demand)
+		return
+	}
+	l.addRow(append(row, term{int32(f.rate + i), 1}), demand, demand)
+	most := min(demand, delivery.AddedCapacity)
+	row = []term{{int32(f.rate + i), 1}, {int32(f.apart + i), -most}}
+	if f.g.twice {
+		row = append(row, term{int32(f.second + i), -min(demand-most, delivery.AddedCapacity)})
+		l.addRow([]term{{int32(f.second + i), 1}, {int32(f.apart + i), -1}}, math.Inf(-1), 0)
+	}
+	l.addRow(row, math.Inf(-1), 0)
+}
+
+// apartRow: so many points are apart, or so many links are added.
+func (f *fewServers) apartRow(l *program) {
+	var sum []term
+	for i := range f.m.points {
+		sum = append(sum, term{int32(f.apart + i), 1})
+		if f.g.twice {
+			sum = append(sum, term{int32(f.second + i), 1})
+		}
+	}
+	l.addRow(sum, float64(f.g.apart), float64(f.g.apart))
+}
+
+// serverRows: a server that is used has its room for paths and added links, one that is not has none; and all that added
+// links carry arrives at servers.
+func (f *fewServers) serverRows(l *program) {
+	m := f.m
+	byServer := make([][]int32, len(m.servers))
+	for k := range m.paths {
+		byServer[m.paths[k].server] = append(byServer[m.paths[k].server], int32(k))
+	}
+	var balance []term
+	for i := range m.points {
+		balance = append(balance, term{int32(f.rate + i), 1})
+	}
+	for s := range m.servers {
+		if f.hi[f.used+s] == 0 {
+			continue
+		}
+		row := append(m.sum(byServer[s]), term{int32(f.used + s), -m.room[s]})
+		if f.g.links {
+			row = append(row, term{int32(f.load + s), 1})
+			balance = append(balance, term{int32(f.load + s), -1})
+		}
+		l.addRow(row, math.Inf(-1), 0)
+	}
+	if f.g.links {
+		l.addRow(balance, 0, 0)
+	}
+}
+
+// separate adds rows that the present values violate: a point sends no more to a server than that is used for.
+func (f *fewServers) separate(l *program) (added bool) {
+	m := f.m
+	for i := range m.points {
+		for a, k := range m.of[i] {
+			s := m.paths[k].server
+			if slices.ContainsFunc(m.of[i][:a], func(j int32) bool { return m.paths[j].server == s }) {
+				continue
+			}
+			most := min(m.demand[i], m.room[s])
+			sum, row := -most*l.x(int32(f.used)+s), []term{{int32(f.used) + s, -most}}
+			for _, j := range m.of[i][a:] {
+				if m.paths[j].server == s {
+					sum += l.x(j)
+					row = append(row, term{j, 1})
+				}
+			}
+			if sum > 1e-4 {
+				l.addRow(row, math.Inf(-1), 0)
+				added = true
+			}
+		}
+	}
+	return added
+}
+
+// whole lists the variables that are 0 or 1.
+func (f *fewServers) whole() (list []int32) {
+	for i := range f.m.points {
+		list = append(list, int32(f.apart+i))
+		if f.g.twice {
+			list = append(list, int32(f.second+i))
+		}
+	}
+	for s := range f.m.servers {
+		list = append(list, int32(f.used+s))
+	}
+	return list
+}
+
+// leaf finds out whether the choice of points and servers has a solution, and keeps it.
+func (f *fewServers) leaf(l *program) bool {
+	st := f.choice(l)
+	// Further down the tree the same choice comes up again.
+	key := fmt.Sprint(st.linked, st.servers, st.points)
+	if f.failed[key] {
+		return false
+	}
+	got := f.m.realise(st, f.budget)
+	if got == nil {
+		f.failed[key] = true
+		return false
+	}
+	f.sol = got
+	return true
+}
+
+// choice reads which points are served or linked, and which servers are used.
+func (f *fewServers) choice(l *program) *stage {
+	chosen := func(v int) bool { return l.x(int32(v)) > 0.5 }
+	st := &stage{switches: f.switches, servers: []int32{}}
+	for i := range f.m.points {
+		apart := chosen(f.apart + i)
+		if apart && f.g.links {
+			st.linked = append(st.linked, int32(i))
+			if f.g.twice && chosen(f.second+i) {
+				st.linked = append(st.linked, int32(i))
+			}
+		}
+		if !apart || f.g.links {
+			st.points = append(st.points, int32(i))
+		}
+	}
+	for s := range f.m.servers {
+		if chosen(f.used + s) {
+			st.servers = append(st.servers, int32(s))
+		}
+	}
+	return st
+}
