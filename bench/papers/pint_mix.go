@@ -64,31 +64,10 @@ func (b *pintBench) mix() error {
 	if m.utility, err = pint.NewCode(pint.CodeConfig{Bits: 8, Unit: mixUtilLow, Epsilon: mixUtilError}); err != nil {
 		return err
 	}
-	one, many := mixWidths[0], mixWidths[0]
-	var measured []querymix.Width
-	widths := PINTTable{
-		Title:   "Figure 11: packets until the path is known, by ways to use 8 bits",
-		Columns: []string{"instances × bits", "runs", "mean", "p99"},
-		Notes:   []string{"Links and distances are known, and every packet carries the query. In brackets: 95 % confidence. The planner is told the means."},
+	measured, many, err := m.measureWidths()
+	if err != nil {
+		return err
 	}
-	for _, w := range mixWidths {
-		scheme, err := m.pathScheme(w)
-		if err != nil {
-			return err
-		}
-		s, _, err := b.trace(m.network, latencyHops, "path in "+w.String(), func() (tracer, error) {
-			return newOurTracer(m.network, scheme, knowledge{links: true, routing: pathtrace.Distance})
-		})
-		if err != nil {
-			return err
-		}
-		w.Packets = s.mean.Value
-		if measured = append(measured, w); s.mean.Value < many.Packets || many.Packets == 0 {
-			many = w
-		}
-		widths.Rows = append(widths.Rows, []any{fmt.Sprintf("%d × %d", w.Instances, w.Bits), s.runs, s.mean, s.tail})
-	}
-	b.out.Tables = append(b.out.Tables, widths)
 	t := PINTTable{
 		Title: fmt.Sprintf("Figure 11: three queries in %d bits, %s, paths of %d switches", mixBits, m.network.name, latencyHops),
 		Columns: []string{"plan", "path in", "shares: path", "latency", "utilisation", "runs", "packets until the path is known", "vs. alone",
@@ -99,37 +78,12 @@ func (b *pintBench) mix() error {
 			"The paper: median latency error +0.7 %, packets until the path is known +0.5 %.",
 		},
 	}
-	alone, err := m.alone(one)
-	if err != nil {
-		return err
-	}
-	hand, err := m.byHand(one)
-	if err != nil {
-		return err
-	}
-	best, err := m.byHand(many)
-	if err != nil {
-		return err
-	}
-	equal, err := m.automatic(measured, 0)
-	if err != nil {
-		return err
-	}
-	soon, err := m.automatic(measured, measured[0].Packets)
+	plans, err := m.plans(measured, many)
 	if err != nil {
 		return err
 	}
 	var base [4]float64
-	for _, c := range []struct {
-		name  string
-		plans []*pint.Plan // each for its queries
-	}{
-		{"each query alone", alone},
-		{"the paper's, by hand", []*pint.Plan{hand}},
-		{"by hand, path in the best width", []*pint.Plan{best}},
-		{"automatic", []*pint.Plan{equal}},
-		{"automatic, path within what it takes alone", []*pint.Plan{soon}},
-	} {
+	for _, c := range plans {
 		results, err := sample(b, "three queries, "+c.name, "three queries", b.runs(10_000), func() (func(*rand.Rand) (mixed, error), error) { return m.begin(c.plans) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -137,24 +91,7 @@ func (b *pintBench) mix() error {
 		row := []any{c.name}
 		row = append(row, describePlans(c.plans)...)
 		row = append(row, len(results))
-		for k, pick := range []func(*mixed) float64{
-			func(r *mixed) float64 { return r.packets },
-			func(r *mixed) float64 { return 100 * r.latency[0] },
-			func(r *mixed) float64 { return 100 * r.latency[1] },
-			func(r *mixed) float64 { return 100 * r.utilisation },
-		} {
-			var v []float64
-			for i := range results {
-				if x := pick(&results[i]); !math.IsNaN(x) {
-					v = append(v, x)
-				}
-			}
-			e := meanInterval(v)
-			if base[k] == 0 {
-				base[k] = e.Value
-			}
-			row = append(row, e, fmt.Sprintf("%+.1f %%", 100*(e.Value/base[k]-1)))
-		}
+		row = append(row, compareMixed(results, &base)...)
 		for i := range results {
 			if results[i].wrong {
 				return fmt.Errorf("%s: run %d: a wrong path", c.name, i)
@@ -164,6 +101,90 @@ func (b *pintBench) mix() error {
 	}
 	b.out.Tables = append(b.out.Tables, t)
 	return nil
+}
+
+// measureWidths traces the path in each way to use 8 bits, and gives the ways with the packets that they take, and which
+// takes fewest.
+func (m *mixBench) measureWidths() (measured []querymix.Width, best querymix.Width, err error) {
+	best = mixWidths[0]
+	t := PINTTable{
+		Title:   "Figure 11: packets until the path is known, by ways to use 8 bits",
+		Columns: []string{"instances × bits", "runs", "mean", "p99"},
+		Notes:   []string{"Links and distances are known, and every packet carries the query. In brackets: 95 % confidence. The planner is told the means."},
+	}
+	for _, w := range mixWidths {
+		scheme, err := m.pathScheme(w)
+		if err != nil {
+			return nil, best, err
+		}
+		s, _, err := m.trace(m.network, latencyHops, "path in "+w.String(), func() (tracer, error) {
+			return newOurTracer(m.network, scheme, knowledge{links: true, routing: pathtrace.Distance})
+		})
+		if err != nil {
+			return nil, best, err
+		}
+		w.Packets = s.mean.Value
+		if measured = append(measured, w); s.mean.Value < best.Packets || best.Packets == 0 {
+			best = w
+		}
+		t.Rows = append(t.Rows, []any{fmt.Sprintf("%d × %d", w.Instances, w.Bits), s.runs, s.mean, s.tail})
+	}
+	m.out.Tables = append(m.out.Tables, t)
+	return measured, best, nil
+}
+
+// mixPlans is a row of figure 11.
+type mixPlans struct {
+	name  string
+	plans []*pint.Plan // each for its queries
+}
+
+// plans makes the plans that figure 11 compares.
+func (m *mixBench) plans(measured []querymix.Width, best querymix.Width) ([]mixPlans, error) {
+	alone, err := m.alone(mixWidths[0])
+	if err != nil {
+		return nil, err
+	}
+	rows := []mixPlans{{"each query alone", alone}}
+	for _, c := range []struct {
+		name string
+		make func() (*pint.Plan, error)
+	}{
+		{"the paper's, by hand", func() (*pint.Plan, error) { return m.byHand(mixWidths[0]) }},
+		{"by hand, path in the best width", func() (*pint.Plan, error) { return m.byHand(best) }},
+		{"automatic", func() (*pint.Plan, error) { return m.automatic(measured, 0) }},
+		{"automatic, path within what it takes alone", func() (*pint.Plan, error) { return m.automatic(measured, measured[0].Packets) }},
+	} {
+		plan, err := c.make()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, mixPlans{c.name, []*pint.Plan{plan}})
+	}
+	return rows, nil
+}
+
+// compareMixed gives the figures of a row, each beside the difference to the first row, which base keeps.
+func compareMixed(results []mixed, base *[4]float64) (cells []any) {
+	for k, pick := range []func(*mixed) float64{
+		func(r *mixed) float64 { return r.packets },
+		func(r *mixed) float64 { return 100 * r.latency[0] },
+		func(r *mixed) float64 { return 100 * r.latency[1] },
+		func(r *mixed) float64 { return 100 * r.utilisation },
+	} {
+		var v []float64
+		for i := range results {
+			if x := pick(&results[i]); !math.IsNaN(x) {
+				v = append(v, x)
+			}
+		}
+		e := meanInterval(v)
+		if base[k] == 0 {
+			base[k] = e.Value
+		}
+		cells = append(cells, e, fmt.Sprintf("%+.1f %%", 100*(e.Value/base[k]-1)))
+	}
+	return cells
 }
 
 func (m *mixBench) pathScheme(w querymix.Width) (*pint.Scheme, error) {
