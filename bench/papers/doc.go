@@ -2,7 +2,25 @@
 // published, re-implemented, and ours on the same input in the same run, so that times compare.
 package papers
 
-import "time"
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Families are the families of plans that have tables, one a line, in the order in which they are printed.
+var Families = []Family{
+	{"cover", RunCover},
+	{"orchestrate", RunOrchestrate},
+	{"attention", RunAttention},
+	{"delivery", RunDelivery},
+}
+
+// Family prints the tables of one family of plans.
+type Family struct {
+	Name string
+	Run  func(context.Context, io.Writer, Options) error
+}
 
 // Options says how tables are made.
 type Options struct {

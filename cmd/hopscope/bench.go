@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -66,22 +64,11 @@ func benchPipelineCommand() *cobra.Command {
 	return c
 }
 
-// plannerTables are the families that "bench planner" has tables of.
-var plannerTables = []struct {
-	name string
-	run  func(context.Context, io.Writer, papers.Options) error
-}{
-	{"cover", papers.RunCover},
-	{"orchestrate", papers.RunOrchestrate},
-	{"attention", papers.RunAttention},
-	{"delivery", papers.RunDelivery},
-}
-
 func benchPlannerCommand() *cobra.Command {
 	var o papers.Options
 	var names []string
-	for _, t := range plannerTables {
-		names = append(names, t.name)
+	for _, t := range papers.Families {
+		names = append(names, t.Name)
 	}
 	c := &cobra.Command{
 		Use:   "planner [FAMILY...]",
@@ -96,15 +83,15 @@ Families: ` + strings.Join(names, ", ") + ` (all without one).`,
 					return usagef("no family %q; there are %s", a, strings.Join(names, ", "))
 				}
 			}
-			for _, t := range plannerTables {
-				if len(args) > 0 && !slices.Contains(args, t.name) {
+			for _, t := range papers.Families {
+				if len(args) > 0 && !slices.Contains(args, t.Name) {
 					continue
 				}
-				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return t.name })
-				err := t.run(c.Context(), c.OutOrStdout(), o)
+				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return t.Name })
+				err := t.Run(c.Context(), c.OutOrStdout(), o)
 				done()
 				if err != nil {
-					return fmt.Errorf("%s: %w", t.name, err)
+					return fmt.Errorf("%s: %w", t.Name, err)
 				}
 			}
 			return nil

@@ -31,14 +31,27 @@ can be from the best there is.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(planCoverCommand(), planOrchestrateCommand(), planAttentionCommand(), planDeliveryCommand(), planQueriesCommand())
+	for _, command := range planCommands {
+		c.AddCommand(command())
+	}
 	return c
+}
+
+// planCommands are the commands of the families of plans, one a line. Each has a file of its own with its flags, how its
+// problem is read from them, and its table and picture; carryOut does what all of them have in common.
+var planCommands = []func() *cobra.Command{
+	planCoverCommand,
+	planOrchestrateCommand,
+	planAttentionCommand,
+	planDeliveryCommand,
+	planQueriesCommand,
 }
 
 // planFlags are the flags that all plan commands share.
 type planFlags struct {
 	topology, instance, method, format, svg string
 	verify                                  string // file of a plan
+	extra                                   string // a format beside table and json
 	seed                                    uint64
 	timeLimit                               time.Duration
 }
@@ -69,7 +82,13 @@ func (o *planFlags) check() error {
 	if o.timeLimit <= 0 {
 		return usagef("--time-limit %v is not above 0s", o.timeLimit)
 	}
-	return checkFormat(o.format)
+	switch {
+	case o.extra == "":
+		return checkFormat(o.format)
+	case o.format != "table" && o.format != "json" && o.format != o.extra:
+		return usagef("--format %q is neither table nor json nor %s", o.format, o.extra)
+	}
+	return nil
 }
 
 // stop starts the clock and gives the function that tells an algorithm when its time is over, which is also when the
@@ -121,20 +140,23 @@ func (o *planFlags) holds(err error) error {
 
 // family is what differs between the commands that make a plan of a problem.
 type family[P any] struct {
-	size      string // of the problem, for the progress
-	make      func() (P, error)
-	badMethod error // that make gives for a method that is none
-	check     func(P) error
-	draw      func(io.Writer, P) error
-	table     func(io.Writer, P) error
+	size      string                               // of the problem, for the progress
+	solve     func(stop func() bool) (*P, error)   // makes the plan
+	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
+	stats     func(*P) *planner.Stats              // of the plan, for the time taken
+	check     func(*P) error                       // by code that does not know solve
+	finish    func(*P) error                       // what is done to a plan that holds, whoever made it; nil for nothing
+	draw      func(io.Writer, *P) error            // for --svg
+	table     func(io.Writer, *P) error            // for --format table
+	formats   map[string]func(io.Writer, *P) error // further ones of --format
 }
 
-// carryOut makes a plan or reads it, and checks, draws and prints it.
+// carryOut makes a plan or reads that of --check, and checks, draws and prints it.
 func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
-	plan, err := f.make()
+	plan, err := f.plan(c, o)
 	done()
-	if errors.Is(err, f.badMethod) {
+	if err != nil && f.badMethod != nil && errors.Is(err, f.badMethod) {
 		return usageError{err}
 	}
 	if err != nil {
@@ -146,13 +168,36 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 	if err := o.holds(f.check(plan)); err != nil {
 		return err
 	}
+	if f.finish != nil {
+		if err := f.finish(plan); err != nil {
+			return err
+		}
+	}
 	if err := o.writeSVG(func(w io.Writer) error { return f.draw(w, plan) }); err != nil {
 		return err
+	}
+	if write := f.formats[o.format]; write != nil {
+		return write(c.OutOrStdout(), plan)
 	}
 	if o.format == "json" {
 		return writeJSON(c.OutOrStdout(), plan)
 	}
 	return f.table(c.OutOrStdout(), plan)
+}
+
+// plan makes the plan, or reads that of --check.
+func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
+	if o.verify != "" {
+		plan := new(P)
+		return plan, readPlan(o.verify, plan)
+	}
+	start := time.Now()
+	plan, err := f.solve(o.stop(c))
+	if err != nil {
+		return nil, err
+	}
+	f.stats(plan).Seconds = time.Since(start).Seconds()
+	return plan, nil
 }
 
 // writeJSON writes a plan as one JSON object.

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -98,35 +98,23 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return carryOut(c, o.planFlags, family[*attention.Plan]{
+	return carryOut(c, o.planFlags, family[attention.Plan]{
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
-		make: func() (*attention.Plan, error) {
-			plan, err := o.plan(c, p)
-			if err == nil && categories != nil {
-				plan.Instructions = categories.Instructions
-			}
-			return plan, err
+		solve: func(stop func() bool) (*attention.Plan, error) {
+			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,
+		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
-		draw:      func(w io.Writer, plan *attention.Plan) error { return o.draw(w, p, plan) },
-		table:     func(w io.Writer, plan *attention.Plan) error { return attentionTable(w, plan) },
+		finish: func(plan *attention.Plan) error {
+			if categories != nil {
+				plan.Instructions = categories.Instructions
+			}
+			return nil
+		},
+		draw:  func(w io.Writer, plan *attention.Plan) error { return o.draw(w, p, plan) },
+		table: attentionTable,
 	})
-}
-
-// plan makes the plan, or reads that of --check.
-func (o *attentionFlags) plan(c *cobra.Command, p *attention.Problem) (plan *attention.Plan, err error) {
-	if o.verify != "" {
-		plan = new(attention.Plan)
-		return plan, readPlan(o.verify, plan)
-	}
-	start := time.Now()
-	if plan, err = solve.Plan(p, solve.Options{
-		Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: o.stop(c),
-	}); err == nil {
-		plan.Stats.Seconds = time.Since(start).Seconds()
-	}
-	return plan, err
 }
 
 // problem reads what the flags say.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,61 +73,45 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string {
-		return fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks())
+	return carryOut(c, o.planFlags, family[cover.Plan]{
+		size:      fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
+		solve:     func(stop func() bool) (*cover.Plan, error) { return o.plan(p, stop) },
+		badMethod: solve.ErrMethod,
+		stats:     func(plan *cover.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check:     func(plan *cover.Plan) error { return cover.Check(p, plan) },
+		finish:    func(plan *cover.Plan) error { return o.routes(p, plan) },
+		draw:      func(w io.Writer, plan *cover.Plan) error { return drawCover(w, p, plan) },
+		table:     coverTable,
 	})
-	plan, err := o.plan(c, p)
-	done()
-	if err != nil {
-		return err
-	}
-	if c.Context().Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err := o.writeSVG(func(w io.Writer) error { return drawCover(w, p, plan) }); err != nil {
-		return err
-	}
-	if o.format == "json" {
-		return writeJSON(c.OutOrStdout(), plan)
-	}
-	return coverTable(c.OutOrStdout(), plan)
 }
 
-// plan makes the plan and checks it.
-func (o *coverFlags) plan(c *cobra.Command, p *cover.Problem) (*cover.Plan, error) {
-	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: o.stop(c)}
-	old, err := o.oldPlan()
-	if err != nil {
+// plan makes a plan, of an older one if there is one.
+func (o *coverFlags) plan(p *cover.Problem, stop func() bool) (*cover.Plan, error) {
+	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: stop}
+	if o.replan == "" {
+		return solve.Plan(p, options)
+	}
+	old := new(cover.Plan)
+	if err := readPlan(o.replan, old); err != nil {
 		return nil, err
 	}
-	plan := old
-	start := time.Now()
-	switch {
-	case o.replan != "":
-		plan, err = solve.Replan(p, old, options)
-	case o.verify == "":
-		plan, err = solve.Plan(p, options)
+	if len(old.Probes) == 0 {
+		return nil, fmt.Errorf("plan %s: no probes", o.replan)
 	}
-	if errors.Is(err, solve.ErrMethod) {
-		return nil, usageError{err}
+	return solve.Replan(p, old, options)
+}
+
+// routes adds to the probes what --sr asks for.
+func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
+	if o.sr == "" {
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if o.verify == "" {
-		plan.Stats.Seconds = time.Since(start).Seconds()
-	}
-	if err := o.holds(cover.Check(p, plan)); err != nil {
-		return nil, err
-	}
-	if o.sr != "" {
-		for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
-			if err := addRoutes(p.Graph, probes, o.sr, p.MaxPort, o.partial); err != nil {
-				return nil, err
-			}
+	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
+		if err := addRoutes(p.Graph, probes, o.sr, p.MaxPort, o.partial); err != nil {
+			return err
 		}
 	}
-	return plan, nil
+	return nil
 }
 
 // problem reads what the flags say.
@@ -206,22 +188,6 @@ func readDepots(spec string, g *topo.Graph) ([]int, error) {
 		return nil, fmt.Errorf("depots %s: no nodes", spec)
 	}
 	return depots, nil
-}
-
-// oldPlan reads the plan of --replan or --check.
-func (o *coverFlags) oldPlan() (*cover.Plan, error) {
-	path := o.replan + o.verify
-	if path == "" {
-		return nil, nil
-	}
-	plan := new(cover.Plan)
-	if err := readPlan(path, plan); err != nil {
-		return nil, err
-	}
-	if len(plan.Probes) == 0 && o.replan != "" {
-		return nil, fmt.Errorf("plan %s: no probes", path)
-	}
-	return plan, nil
 }
 
 // coverTable writes a plan for people: a probe a line, and what there is to know about all of them.

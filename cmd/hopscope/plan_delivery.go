@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
 	"github.com/hopscope/hopscope/planner/draw"
@@ -83,29 +83,17 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	if o.printInstance {
 		return writeJSON(c.OutOrStdout(), p)
 	}
-	return carryOut(c, o.planFlags, family[*delivery.Plan]{
-		size:      fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
-		make:      func() (*delivery.Plan, error) { return o.plan(c, p) },
+	return carryOut(c, o.planFlags, family[delivery.Plan]{
+		size: fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
+		solve: func(stop func() bool) (*delivery.Plan, error) {
+			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: stop})
+		},
 		badMethod: solve.ErrMethod,
+		stats:     func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
 		draw:      func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, p, plan) },
 		table:     func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
 	})
-}
-
-// plan makes the plan, or reads that of --check.
-func (o *deliveryFlags) plan(c *cobra.Command, p *delivery.Problem) (plan *delivery.Plan, err error) {
-	if o.verify != "" {
-		plan = new(delivery.Plan)
-		return plan, readPlan(o.verify, plan)
-	}
-	start := time.Now()
-	if plan, err = solve.Plan(p, solve.Options{
-		Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: o.stop(c),
-	}); err == nil {
-		plan.Stats.Seconds = time.Since(start).Seconds()
-	}
-	return plan, err
 }
 
 // problem reads what the flags say.

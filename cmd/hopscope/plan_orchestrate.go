@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -78,33 +78,21 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return carryOut(c, o.planFlags, family[*orchestrate.Plan]{
-		size:      fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
-		make:      func() (*orchestrate.Plan, error) { return o.plan(c, p) },
+	return carryOut(c, o.planFlags, family[orchestrate.Plan]{
+		size: fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
+		solve: func(stop func() bool) (*orchestrate.Plan, error) {
+			plan, err := solve.Plan(p, solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: stop})
+			if err == nil && o.graph != nil {
+				plan.Topology = o.graph.Name()
+			}
+			return plan, err
+		},
 		badMethod: solve.ErrMethod,
+		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
 		draw:      func(w io.Writer, plan *orchestrate.Plan) error { return drawOrchestrate(w, p, plan) },
 		table:     func(w io.Writer, plan *orchestrate.Plan) error { return orchestrateTable(w, p, plan) },
 	})
-}
-
-// plan makes the plan, or reads that of --check.
-func (o *orchestrateFlags) plan(c *cobra.Command, p *orchestrate.Problem) (plan *orchestrate.Plan, err error) {
-	if o.verify != "" {
-		plan = new(orchestrate.Plan)
-		return plan, readPlan(o.verify, plan)
-	}
-	start := time.Now()
-	if plan, err = solve.Plan(p, solve.Options{
-		Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: o.stop(c),
-	}); err != nil {
-		return nil, err
-	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
-	if o.graph != nil {
-		plan.Topology = o.graph.Name()
-	}
-	return plan, nil
 }
 
 // topologyOnly are the flags that make an instance of a topology.

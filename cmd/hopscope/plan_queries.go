@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"text/tabwriter"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -71,18 +71,12 @@ the tables of a P4 program (with hash: crc).`,
 	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance or ecmp")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
 	f.Lookup("format").Usage = "table, json or p4"
+	o.extra = "p4"
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
 	return c
 }
 
 func (o *queriesFlags) run(c *cobra.Command, path string) error {
-	tables := o.format == "p4"
-	if tables {
-		o.format = "json" // of the formats that all plans have
-	}
-	if o.format != "json" && o.format != "table" {
-		return usagef("--format %q is neither table nor json nor p4", o.format)
-	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -93,52 +87,28 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	if err := o.measure(c, p); err != nil {
 		return err
 	}
-	plan, err := o.plan(c, p)
-	if err != nil {
-		return err
-	}
-	if err := o.holds(querymix.Check(p, plan)); err != nil {
-		return err
-	}
-	// What switches and the collector will make of it.
-	made, err := pintplan.New(plan)
-	if err != nil {
-		return err
-	}
-	if err := o.writeSVG(func(w io.Writer) error { return drawQueries(w, plan) }); err != nil {
-		return err
-	}
-	switch {
-	case tables:
-		err := pint.WriteTables(c.OutOrStdout(), made)
-		if errors.Is(err, pint.ErrHash) {
-			return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
-		}
-		return err
-	case o.format == "json":
-		return writeJSON(c.OutOrStdout(), plan)
-	}
-	return queriesTable(c.OutOrStdout(), plan)
+	var made *pint.Plan // what switches and the collector make of the plan
+	return carryOut(c, o.planFlags, family[querymix.Plan]{
+		size: fmt.Sprintf("%d queries", len(p.Queries)),
+		solve: func(stop func() bool) (*querymix.Plan, error) {
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop})
+		},
+		stats:   func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check:   func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
+		finish:  func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
+		draw:    drawQueries,
+		table:   queriesTable,
+		formats: map[string]func(io.Writer, *querymix.Plan) error{"p4": func(w io.Writer, _ *querymix.Plan) error { return writeTables(w, made) }},
+	})
 }
 
-// plan reads or makes the plan.
-func (o *queriesFlags) plan(c *cobra.Command, p *querymix.Problem) (*querymix.Plan, error) {
-	if o.verify != "" {
-		plan := new(querymix.Plan)
-		return plan, readPlan(o.verify, plan)
+// writeTables writes entries for the tables of a P4 program.
+func writeTables(w io.Writer, plan *pint.Plan) error {
+	err := pint.WriteTables(w, plan)
+	if errors.Is(err, pint.ErrHash) {
+		return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
 	}
-	done := showProgress(c.ErrOrStderr(), "planning", func() string { return fmt.Sprintf("%d queries", len(p.Queries)) })
-	start := time.Now()
-	plan, err := solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: o.stop(c)})
-	done()
-	if err != nil {
-		return nil, err
-	}
-	plan.Stats.Seconds = time.Since(start).Seconds()
-	if c.Context().Err() != nil {
-		return nil, errors.New("interrupted")
-	}
-	return plan, nil
+	return err
 }
 
 // maxQueriesFile bounds the file of queries.
