@@ -232,7 +232,7 @@ func queriesTable(w io.Writer, plan *querymix.Plan) error {
 		fmt.Fprintf(b, "left out: %s (%s)\n", l.Name, l.Reason)
 	}
 	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not do all that is asked.")
+		fmt.Fprintln(b, "This plan is partial: it does not do everything that is asked.")
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
@@ -275,10 +275,10 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 		if q.Share < 1-1e-9 {
 			where = percent(q.Share) + " of packets"
 			if q.Frequency > 0 && q.Share < q.Frequency*(1+1e-6) {
-				where += ", as its frequency asks"
+				where += ", which is the frequency that it asks for"
 			}
 			if len(q.LimitedBy) > 0 {
-				where += ": more of it would be less of " + enumerate(q.LimitedBy)
+				where += "; a larger share would leave less for " + enumerate(q.LimitedBy)
 			}
 		}
 		say("%s is on %s. It needs %.4g packets of a flow, %s.", q.Name, where, q.Packets, compare(q))
@@ -290,9 +290,9 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 			switch {
 			case w.Bits == q.Bits && w.Instances == q.Instances:
 			case w.Reason != "":
-				say("%s in %s bits: %s.", q.Name, w.Width(), w.Reason)
+				say("%s does not use %s bits: %s.", q.Name, w.Width(), w.Reason)
 			case w.Objective > 0:
-				say("%s in %s bits would need %.4g packets alone instead of %.4g, and make the worst ratio %.4g instead of %.4g.",
+				say("%s in %s bits would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
 					q.Name, w.Width(), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
 			}
 		}
@@ -301,21 +301,21 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 		say("Only %s of every frequency can be held.", percent(plan.Held))
 	}
 	if q := query[plan.Stats.Worst]; q != nil {
-		say("Worst off: %s, %.4g packets, %s.", q.Name, q.Packets, compare(q))
+		say("The query that is worst off is %s: it needs %.4g packets, %s.", q.Name, q.Packets, compare(q))
 	}
 	return text
 }
 
 // compare sets the packets of a query against what it wants.
 func compare(q *querymix.PlannedQuery) string {
-	alone := fmt.Sprintf("%.3g times of alone", q.Packets/q.Alone)
+	alone := fmt.Sprintf("%.3g times as many as it needs alone", q.Packets/q.Alone)
 	if q.Packets < 1.0005*q.Alone {
-		alone = "no more than it needs alone"
+		alone = "as few as it needs alone"
 	}
 	if q.Demand != querymix.WantWithin {
 		return alone
 	}
-	return fmt.Sprintf("%.3g times as many as the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
+	return fmt.Sprintf("%.3g times the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
 }
 
 // enumerate joins names as a sentence does.

@@ -74,10 +74,10 @@ func TestPlanQueries(t *testing.T) {
 	for _, want := range []string{
 		"93.75 %  00000000-efffffff     0-7 path, 8-15 latency",
 		"93.75 % of packets carry path (",
-		"path is on 96.88 % of packets: more of it would be less of latency and utilization.",
-		"utilization is on 6.25 % of packets, as its frequency asks",
-		"latency in 4 bits: values would be off by up to 50.9 %.",
-		"Worst off: ",
+		"path is on 96.88 % of packets; a larger share would leave less for latency and utilization.",
+		"utilization is on 6.25 % of packets, which is the frequency that it asks for",
+		"latency does not use 4 bits: values would be off by up to 50.9 %.",
+		"The query that is worst off is ",
 		"the best there is",
 	} {
 		if !strings.Contains(out, want) {
