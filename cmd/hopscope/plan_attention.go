@@ -218,9 +218,15 @@ func readMetrics(path string) (*solve.Metrics, error) {
 	return m, nil
 }
 
+// The colours of attention plans.
+const (
+	detailColor  = "#0b7285"
+	suspectColor = "#e03131"
+	basicColor   = "#ced4da"
+)
+
 // draw draws the topology; or, of an instance, probes as nodes and suspicious links as links between them.
 func (o *attentionFlags) draw(w io.Writer, p *attention.Problem, plan *attention.Plan) error {
-	const detail, suspect, other = "#0b7285", "#e03131", "#ced4da"
 	chosen := map[string]bool{}
 	for _, d := range plan.Probes {
 		chosen[d.ID] = true
@@ -229,37 +235,54 @@ func (o *attentionFlags) draw(w io.Writer, p *attention.Problem, plan *attention
 	for _, l := range p.Suspicious {
 		suspicious[l] = true
 	}
-	note := fmt.Sprintf("%d of %d probes measure in detail, for %d suspicious links", len(plan.Probes), len(p.Probes), len(suspicious))
+	var pic *draw.Picture
+	var err error
 	if o.graph != nil {
-		pic, err := draw.New(o.graph)
-		if err != nil {
-			return err
-		}
-		pic.Title, pic.Note = "Attention: "+o.graph.Name(), note
-		pic.Legend(suspect, "suspicious")
-		pic.Legend(detail, "also measured in detail")
-		pic.Legend(other, "basic metrics")
-		by := map[string][]string{}
-		for _, t := range p.Probes {
-			if chosen[t.ID] {
-				for _, l := range t.Links {
-					by[l] = append(by[l], t.ID)
-				}
-			}
-		}
-		for l := range o.graph.NumLinks() {
-			name := o.graph.LinkName(l)
-			switch {
-			case suspicious[name]:
-				pic.Link(l, suspect, "suspicious, measured by "+strings.Join(by[name], ", "))
-			case len(by[name]) > 0:
-				pic.Link(l, detail, "measured in detail by "+strings.Join(by[name], ", "))
-			default:
-				pic.Link(l, other, "basic metrics")
-			}
-		}
-		return pic.Write(w)
+		pic, err = drawLooked(o.graph, p, chosen, suspicious)
+	} else {
+		pic, err = drawShared(p, chosen, suspicious)
 	}
+	if err != nil {
+		return err
+	}
+	pic.Note = fmt.Sprintf("%d of %d probes measure in detail, for %d suspicious links", len(plan.Probes), len(p.Probes), len(suspicious))
+	return pic.Write(w)
+}
+
+// drawLooked draws a topology, and which of its links are looked at closely.
+func drawLooked(g *topo.Graph, p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
+	pic, err := draw.New(g)
+	if err != nil {
+		return nil, err
+	}
+	pic.Title = "Attention: " + g.Name()
+	pic.Legend(suspectColor, "suspicious")
+	pic.Legend(detailColor, "also measured in detail")
+	pic.Legend(basicColor, "basic metrics")
+	by := map[string][]string{}
+	for _, t := range p.Probes {
+		if chosen[t.ID] {
+			for _, l := range t.Links {
+				by[l] = append(by[l], t.ID)
+			}
+		}
+	}
+	for l := range g.NumLinks() {
+		name := g.LinkName(l)
+		switch {
+		case suspicious[name]:
+			pic.Link(l, suspectColor, "suspicious, measured by "+strings.Join(by[name], ", "))
+		case len(by[name]) > 0:
+			pic.Link(l, detailColor, "measured in detail by "+strings.Join(by[name], ", "))
+		default:
+			pic.Link(l, basicColor, "basic metrics")
+		}
+	}
+	return pic, nil
+}
+
+// drawShared draws probes as nodes, with a link where a suspicious link is on both.
+func drawShared(p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
 	b := topo.NewBuilder("suspicious links")
 	node := map[string]int{}
 	on := map[string][]int{}
@@ -288,27 +311,27 @@ func (o *attentionFlags) draw(w io.Writer, p *attention.Problem, plan *attention
 	}
 	g, err := b.Build()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pic, err := draw.New(g)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	pic.Title, pic.Note = "Attention", note
-	pic.Legend(detail, "probe that measures in detail")
-	pic.Legend(other, "probe with basic metrics")
-	pic.Legend(suspect, "suspicious link on both probes")
+	pic.Title = "Attention"
+	pic.Legend(detailColor, "probe that measures in detail")
+	pic.Legend(basicColor, "probe with basic metrics")
+	pic.Legend(suspectColor, "suspicious link on both probes")
 	for _, t := range p.Probes {
-		color, kind := other, "basic"
+		color, kind := basicColor, "basic"
 		if chosen[t.ID] {
-			color, kind = detail, "detailed"
+			color, kind = detailColor, "detailed"
 		}
 		pic.Node(node[t.ID], color, fmt.Sprintf("%s, cost %g", kind, t.Cost))
 	}
 	for l, title := range titles {
-		pic.Link(l, suspect, title)
+		pic.Link(l, suspectColor, title)
 	}
-	return pic.Write(w)
+	return pic, nil
 }
 
 // attentionTable writes a plan for people.
