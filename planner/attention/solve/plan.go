@@ -29,7 +29,7 @@ type Options struct {
 	Partial     bool        // leave out suspicious links that are on no probe, rather than fail
 }
 
-// Err kinds that callers test.
+// The kinds of errors that callers test.
 var (
 	ErrNoProbe = errors.New("is on no probe")
 	ErrMethod  = errors.New("cannot be planned so")

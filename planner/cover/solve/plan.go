@@ -29,7 +29,7 @@ type Options struct {
 	Partial  bool        // leave out what cannot be covered, rather than fail
 }
 
-// Err kinds that callers test.
+// The kinds of errors that callers test.
 var (
 	ErrUncoverable = errors.New("cannot be covered") // some link is out of reach
 	ErrMethod      = errors.New("method does not fit the problem")

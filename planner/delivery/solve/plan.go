@@ -35,7 +35,7 @@ type Options struct {
 	Stop    func() bool // ends the search with the best found; nil for never
 }
 
-// Err kinds that callers test.
+// The kinds of errors that callers test.
 var (
 	ErrUnserved = errors.New("cannot be served")
 	ErrMethod   = errors.New("cannot be planned so")
