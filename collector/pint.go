@@ -16,9 +16,6 @@ import (
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // PINT says what digests can stand for.

@@ -310,12 +310,12 @@ func explainQueries(plan *querymix.Plan) (text []string) {
 func compare(q *querymix.PlannedQuery) string {
 	alone := fmt.Sprintf("%.3g times as many as it needs alone", q.Packets/q.Alone)
 	if q.Packets < 1.0005*q.Alone {
-		alone = "as few as it needs alone"
+		alone = "no more than it needs alone"
 	}
 	if q.Demand != querymix.WantWithin {
 		return alone
 	}
-	return fmt.Sprintf("%.3g times the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
+	return fmt.Sprintf("%.3g times as many as the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
 }
 
 // enumerate joins names as a sentence does.

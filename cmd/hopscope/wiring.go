@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/hopscope/hopscope/cmd/pintplan"
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 	"github.com/hopscope/hopscope/sink/web"

@@ -1,8 +1,6 @@
 package topo
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -146,20 +144,6 @@ func (g *Graph) Between(a, b int) int {
 		}
 	}
 	return -1
-}
-
-// NodePairs lists the pairs of different nodes that a link joins, each once: the lower node first, in ascending order.
-// Parallel links are one pair.
-func (g *Graph) NodePairs() [][2]int32 {
-	pairs := make([][2]int32, 0, g.NumLinks())
-	for l := range g.NumLinks() {
-		x, y := g.Ends(l)
-		if a, b := int32(g.Node(x)), int32(g.Node(y)); a != b {
-			pairs = append(pairs, [2]int32{min(a, b), max(a, b)})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	return slices.Compact(pairs)
 }
 
 // Components numbers the connected components from 0, in the order of their lowest node, and gives for every node the
