@@ -17,7 +17,6 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
-	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -60,7 +59,7 @@ type Collector struct {
 	writeSeconds *prometheus.HistogramVec
 
 	stateMu   sync.Mutex // guards what window ends write and anybody may read
-	totals    *shard.Totals
+	totals    *inference.Totals
 	exporters exporterTotals
 	findings  findings
 	lastRate  float64
@@ -77,7 +76,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	}
 	c := &Collector{
 		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: findings{},
-		detector: events.New(analysis.Events), totals: shard.NewTotals(analysis.Flows.MaxHops), reload: make(chan events.Config, 1),
+		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops), reload: make(chan events.Config, 1),
 	}
 	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
 	var names []string
@@ -241,14 +240,12 @@ func (c *Collector) endWindow(end int64) {
 		c.detector.Configure(cfg)
 	default:
 	}
-	w := c.pipeline.cut(end, func(cuts []*shard.Cut) {
-		c.stateMu.Lock()
-		c.totals.Add(cuts)
-		c.stateMu.Unlock()
-	})
-	found := c.detect(w)
+	partial := c.pipeline.cut(end)
+	w := partial.Window(c.pipeline.limits)
+	found := c.detect(&w)
 
 	c.stateMu.Lock()
+	c.totals.Add(partial)
 	c.exporters.add(w.Exporters)
 	c.findings.keep(found)
 	if d := w.End - w.Start; d > 0 {
@@ -257,7 +254,7 @@ func (c *Collector) endWindow(end int64) {
 	c.stateMu.Unlock()
 
 	c.logFindings(found)
-	closed := sink.NewWindow(w, found)
+	closed := sink.NewWindow(&w, found)
 	c.ledger.Close(w.Reports)
 	for _, out := range c.writers {
 		if err := out.WriteWindow(context.Background(), closed); err != nil {

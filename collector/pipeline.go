@@ -34,10 +34,10 @@ type pipeline struct {
 	exporters *exporters
 	reports   []sink.ReportWriter
 
-	start    int64 // of the open window; 0 before the first
-	cuts     []*shard.Cut
-	topFlows int
-	wait     sync.WaitGroup
+	start   int64             // of the open window; 0 before the first
+	partial inference.Partial // of the last window
+	limits  inference.Limits
+	wait    sync.WaitGroup
 
 	closeMu sync.RWMutex // held by who sends to the queues beside sources and windows
 	closed  bool
@@ -63,7 +63,7 @@ type shardQueue struct {
 // newPipeline makes a pipeline with a worker for each entry of block, which says whether it waits for full queues.
 func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (*pipeline, error) {
 	p := &pipeline{
-		seed: opt.Seed, ledger: ledger, topFlows: analysis.Flows.TopFlows, reports: opt.Reports,
+		seed: opt.Seed, ledger: ledger, limits: analysis.Flows.Limits(), reports: opt.Reports,
 		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)),
 	}
 	shards := cfg.shards()
@@ -247,29 +247,31 @@ func (p *pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	}
 }
 
-// cut ends the open window at end in every shard and merges what they saw. One goroutine calls it. The window shares no
-// memory with anything.
-func (p *pipeline) cut(end int64, totals func([]*shard.Cut)) *inference.Window {
-	got := make(chan *shard.Cut, len(p.shards))
+// handed is what a shard hands over at the end of a window.
+type handed struct {
+	shard *shardQueue
+	cut   *shard.Cut
+}
+
+// cut ends the open window at end in every shard and merges what they saw into p.partial, which is valid until the next
+// call. One goroutine calls it.
+func (p *pipeline) cut(end int64) *inference.Partial {
+	got := make(chan handed, len(p.shards))
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
-			got <- st.Cut(end)
+			got <- handed{s, st.Cut(end)}
 			stats := st.Stats()
 			s.stats.Store(&stats)
 		}}
 	}
-	p.cuts = p.cuts[:0]
-	for range p.shards {
-		p.cuts = append(p.cuts, <-got)
-	}
-	w := shard.Merge(p.cuts, p.topFlows)
-	totals(p.cuts)
-	w.Start, w.End = p.start, end
+	p.partial.Reset()
+	p.partial.Span(p.start, end)
 	p.start = end
-	w.Exporters = p.exporters.cut(end)
-	for i, s := range p.shards {
-		c := p.cuts[i]
-		s.queue <- &work{visit: func(st *shard.State) { st.Recycle(c) }}
+	for range p.shards {
+		h := <-got
+		h.cut.AddTo(&p.partial)
+		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
-	return &w
+	p.partial.AddExporters(p.exporters.cut(end))
+	return &p.partial
 }

@@ -10,7 +10,7 @@ type Window struct {
 
 	Hops      []HopStats      // ordered by node and egress interface
 	Flows     []FlowStats     // the busiest flows of the window, busiest first
-	Paths     []PathChange    // in the order in which they were seen
+	Paths     []PathChange    // ordered by time and flow, those of a flow as it was seen to change
 	Drops     []DropStats     // ordered by node and reason
 	Digests   []DigestFault   // ordered by fault and flow
 	Exporters []ExporterStats // ordered by address, node and hardware id
@@ -19,7 +19,8 @@ type Window struct {
 	OtherPaths uint64 // path changes that were counted and not listed
 	OtherDrops uint64 // drop reports of nodes and reasons that were not listed one by one
 	OtherFlows uint64 // digests with a fault, of flows that were not listed one by one
-	FlowCount  int    // flows in the tables at the end of the window
+	FlowCount  int    // flows that had reports in the window
+	FlowBound  uint64 // a flow that is not in Flows had at most this many reports; 0 if all are there
 }
 
 // HopKey is a place in the network: a node and the interface by which packets left it.
@@ -90,10 +91,11 @@ type PathChange struct {
 
 // DropStats counts drop reports of one node and reason.
 type DropStats struct {
-	Node   uint32
-	Reason uint8
-	Count  uint64
-	Flow   decode.FlowKey // of the last of them
+	Node        uint32
+	Reason      uint8
+	Count       uint64
+	First, Last int64          // times of the earliest and the latest of them
+	Flow        decode.FlowKey // of the latest; of several at that time the one with the greatest key
 }
 
 // Fault is what can be wrong with the digests of a flow.
@@ -107,10 +109,11 @@ const (
 
 // DigestFault counts digests of one flow that have a fault.
 type DigestFault struct {
-	Flow  decode.FlowKey
-	Fault Fault
-	Node  uint32 // Looping: the switch that reported
-	Count uint64
+	Flow        decode.FlowKey
+	Fault       Fault
+	Node        uint32 // Looping: the switch that reported the latest; of several at that time the greatest
+	Count       uint64
+	First, Last int64 // times of the earliest and the latest of them
 }
 
 // ExporterKey names a sequence number space.

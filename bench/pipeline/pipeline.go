@@ -102,9 +102,9 @@ type run struct {
 	detector  *events.Detector
 	ring      []byte
 	reports   decode.Batch
-	cuts      [1]*shard.Cut
+	partial   inference.Partial
 	exporters []inference.ExporterStats
-	topFlows  int
+	limits    inference.Limits
 	src       decode.Addr
 	batches   logcode.Histogram // 1/16 ns a report
 	res       Result
@@ -118,7 +118,7 @@ func newRun(cfg Config) (*run, error) {
 	return &run{
 		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
 		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
-		topFlows: cfg.Shard.TopFlows, src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
+		limits: cfg.Shard.Limits(), src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
 	}, nil
 }
 
@@ -153,12 +153,15 @@ func (p *run) batch(n int, now int64) error {
 
 func (p *run) window(end int64) {
 	t0 := time.Now()
-	p.cuts[0] = p.state.Cut(end)
-	w := shard.Merge(p.cuts[:], p.topFlows)
+	c := p.state.Cut(end)
+	p.partial.Reset()
+	p.partial.Span(end, end)
+	c.AddTo(&p.partial)
+	p.state.Recycle(c)
 	p.exporters = p.tracker.Cut(p.exporters[:0], end)
-	w.End, w.Exporters = end, p.exporters
+	p.partial.AddExporters(p.exporters)
+	w := p.partial.Window(p.limits)
 	p.res.Findings += len(p.detector.Step(&w))
-	p.state.Recycle(p.cuts[0])
 	d := time.Since(t0)
 	p.res.Window += d
 	p.res.LongestWindow = max(p.res.LongestWindow, d)

@@ -242,7 +242,7 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 		}
 	case pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
 		d.stats.Strange++
-		s.countFault(r, inference.Inconsistent)
+		s.cut.faults.count(r, inference.Inconsistent)
 	case pathtrace.Duplicate:
 		d.stats.Duplicate++
 	case pathtrace.RejectedHops, pathtrace.RejectedDigest, pathtrace.RejectedPacket, pathtrace.RejectedMemory:

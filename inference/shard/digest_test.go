@@ -189,7 +189,7 @@ func TestDigestsOfFlows(t *testing.T) {
 		}
 	}
 	send(packets)
-	w := Merge([]*Cut{s.Cut(now)}, 100)
+	w := windowOf(100, s.Cut(now))
 	changed := map[uint16]int{}
 	for _, c := range w.Paths {
 		changed[c.Flow.SrcPort]++
@@ -247,7 +247,7 @@ func TestStrangeDigests(t *testing.T) {
 	if st := count(5000, func(r *decode.Report) { r.Digest.Value = rng.Uint64() & (1<<24 - 1) }); st.Strange < 1000 {
 		t.Errorf("seed %d: forged digests: %+v", seed, st)
 	}
-	w := Merge([]*Cut{s.Cut(2e18)}, 10)
+	w := windowOf(10, s.Cut(2e18))
 	if len(w.Digests) != 1 || w.Digests[0].Fault != inference.Inconsistent || w.Digests[0].Count < 1000 {
 		t.Errorf("seed %d: faults of digests: %+v", seed, w.Digests)
 	}

@@ -1,6 +1,6 @@
 // Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and the
-// hops of the open window. Shards share nothing; a flow belongs to one of them, and [Merge] puts their windows
-// together.
+// hops of the open window. Shards share nothing, and a flow belongs to one of them. What they saw of a window becomes
+// one [inference.Partial].
 //
 // # Flows
 //
@@ -29,7 +29,8 @@
 //
 // A place in the network is a node and an egress interface. Each has two histograms of dense log codes a window, exact
 // but for the rounding of values to 1/64. The busiest flows of a window are found exactly, and have such histograms of
-// their own for each hop (see topFlows). [State.Cut] hands a window over and starts the next one in other memory.
+// their own for each hop (see topFlows). [State.Cut] hands a window over and starts the next one in other memory;
+// [Cut.AddTo] turns it into a [inference.Partial].
 //
 // # Bounds
 //

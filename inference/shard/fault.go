@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"cmp"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
@@ -10,21 +12,64 @@ type faultKey struct {
 	flow  decode.FlowKey
 }
 
-// countFault counts a digest of a flow that has a fault. As many flows are listed as path changes.
-func (s *State) countFault(r *decode.Report, fault inference.Fault) {
-	k, c := faultKey{fault, r.Flow}, s.cut
-	i, ok := c.faultIndex[k]
-	if !ok {
-		if len(c.faults) >= s.cfg.MaxPathChanges {
-			c.otherFaults++
-			return
-		}
-		i = len(c.faults)
-		c.faultIndex[k] = i
-		c.faults = append(c.faults, inference.DigestFault{Flow: r.Flow, Fault: fault})
-	}
-	c.faults[i].Count++
+// faults counts the digests of a window that have a fault, by fault and flow.
+type faults struct {
+	firsts[inference.DigestFault]
+	index map[faultKey]int
+}
+
+func newFaults(n int) faults {
+	return faults{index: map[faultKey]int{}, firsts: firsts[inference.DigestFault]{
+		max: n,
+		compare: func(a, b inference.DigestFault) int {
+			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Fault, b.Fault), inference.CompareFlows(&a.Flow, &b.Flow))
+		},
+		weight: func(d *inference.DigestFault) uint64 { return d.Count },
+	}}
+}
+
+// count counts a digest of a flow that has a fault.
+func (d *faults) count(r *decode.Report, fault inference.Fault) {
+	node := uint32(0)
 	if fault == inference.Looping {
-		c.faults[i].Node = r.NodeID
+		node = r.NodeID
 	}
+	k := faultKey{fault, r.Flow}
+	if i, ok := d.index[k]; ok {
+		e := &d.list[i]
+		e.Count++
+		e.First = min(e.First, r.Time)
+		e.Saw(r.Time, node)
+		return
+	}
+	if d.full() {
+		d.trim()
+	}
+	if d.add(inference.DigestFault{Flow: r.Flow, Fault: fault, Node: node, Count: 1, First: r.Time, Last: r.Time}) == nil {
+		d.other++
+		return
+	}
+	d.index[k] = len(d.list) - 1
+}
+
+// trim lets all but the first pairs go.
+func (d *faults) trim() {
+	d.firsts.trim()
+	clear(d.index)
+	for i := range d.list {
+		d.index[faultKey{d.list[i].Fault, d.list[i].Flow}] = i
+	}
+}
+
+func (d *faults) reset() {
+	d.firsts.reset()
+	clear(d.index)
+}
+
+func (d *faults) addTo(p *inference.Partial) {
+	d.firsts.trim()
+	for i := range d.list {
+		p.AddFault(&d.list[i])
+	}
+	p.OtherFlows += d.other
 }

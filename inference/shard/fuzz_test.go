@@ -29,7 +29,7 @@ func FuzzUpdate(f *testing.F) {
 		var sent, hops, counted, reports uint64
 		cut := func() {
 			c := s.Cut(now)
-			w := Merge([]*Cut{c}, 3)
+			w := windowOf(3, c)
 			s.Recycle(c)
 			for _, h := range w.Hops {
 				counted += h.Count

@@ -25,11 +25,11 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	// A source-routed probe goes where its sender sends it: another way is no change of the network.
 	if f.pathID != 0 && f.pathID != id && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
 		if c := s.changed(f, r.Time, slot, id); c != nil {
-			from := len(s.cut.pathHops)
+			var to [maxPathLength]inference.HopKey
 			for i := range r.Hops[:kept] {
-				s.cut.pathHops = append(s.cut.pathHops, hopKey(&r.Hops[i]))
+				to[i] = hopKey(&r.Hops[i])
 			}
-			c.To = s.cut.pathHops[from:len(s.cut.pathHops):len(s.cut.pathHops)]
+			c.To = s.cut.changes.share(to[:kept])
 		}
 	}
 	if f.pathID != id {
@@ -96,18 +96,19 @@ func (s *State) giveLast(list []uint32) []uint32 {
 // if the list is full.
 func (s *State) changed(f *flow, now int64, slot uint32, id uint64) *inference.PathChange {
 	f.changes++
-	c := s.cut
-	if len(c.paths) >= s.cfg.MaxPathChanges {
-		c.otherPaths++
-		return nil
-	}
-	from := len(c.pathHops)
-	c.pathHops = s.hopKeys(c.pathHops, f)
-	c.paths = append(c.paths, inference.PathChange{
-		Time: now, Flow: s.flows.At(slot).Key, From: c.pathHops[from:len(c.pathHops):len(c.pathHops)],
-		PathID: id, Changes: f.changes, Packets: uint64(f.onPath),
+	c := s.cut.changes.count(inference.PathChange{
+		Time: now, Flow: s.flows.At(slot).Key, PathID: id, Changes: f.changes, Packets: uint64(f.onPath),
 	})
-	return &c.paths[len(c.paths)-1]
+	if c != nil {
+		c.From = s.sharePath(f)
+	}
+	return c
+}
+
+// sharePath gives the path of f in memory of the open window.
+func (s *State) sharePath(f *flow) []inference.HopKey {
+	var space [maxPathLength]inference.HopKey
+	return s.cut.changes.share(s.hopKeys(space[:0], f))
 }
 
 // takeFromOthers takes a block when there is none any more, from the flow that was not seen for longest among a few. It
@@ -242,9 +243,7 @@ func (s *State) leave(f *flow, slot uint32, now int64, chain []uint32, i int) {
 	f.onPath = 0
 	if change != nil {
 		change.PathID = f.pathID
-		from := len(s.cut.pathHops)
-		s.cut.pathHops = s.hopKeys(s.cut.pathHops, f)
-		change.To = s.cut.pathHops[from:len(s.cut.pathHops):len(s.cut.pathHops)]
+		change.To = s.sharePath(f)
 	}
 }
 

@@ -68,6 +68,8 @@ func New(cfg Config, seed uint64) *State {
 		cfg: cfg, seed: seed, rng: kll.Rand(seed),
 		hops: newHopTable(cfg.MaxHops, seed),
 		top:  newTopFlows(cfg.TopFlows),
+
+		window: 1, // a flow that is new was in none
 	}
 	var err error
 	s.flows, err = flowtable.New(flowtable.Config{
@@ -129,7 +131,7 @@ const maxCounts = 1024
 
 // countHops counts what waits for it.
 func (s *State) countHops() {
-	s.cut.hops.count(s.counts[:s.counted])
+	s.cut.hops.set.count(s.counts[:s.counted])
 	s.counted = 0
 }
 
@@ -184,13 +186,14 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	f.last = max(f.last, r.Time)
 	if f.window != s.window {
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
+		s.cut.flows++
 	}
 	f.inWindow++
 	if f.inWindow > s.top.threshold && f.top == 0 {
 		s.admit(f, slot)
 	}
 	if r.Flags&decode.Loop != 0 {
-		s.countFault(r, inference.Looping)
+		s.cut.faults.count(r, inference.Looping)
 	}
 	if r.Has&decode.HasDigest != 0 {
 		s.countDigest(f, slot, r)
@@ -216,7 +219,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		}
 		s.countStack(f, r)
 	case r.Kind == decode.KindDrop:
-		s.countDrop(r)
+		s.cut.drops.count(r)
 		s.countPartial(f, r)
 	case len(r.Hops) == 1 && r.INT == 0:
 		s.countPostcard(f, slot, r)
@@ -313,7 +316,7 @@ func (s *State) countPlain(f *flow, hops []decode.Hop, u *decode.Units, codes []
 		n = 0
 	}
 	hops = hops[:min(len(hops), len(codes), inline)]
-	set := s.cut.hops.hops
+	set := s.cut.hops.set.hops
 	for i = range hops {
 		h, ref := &hops[i], f.refs[i%inline]
 		if h.Has&(want|not) != want || ref == other {
@@ -351,7 +354,7 @@ func (s *State) skipped(i int) {
 func (s *State) countTopQueues(f *flow, hops []decode.Hop, u *decode.Units) {
 	for i := range hops {
 		if bytes, ok := u.Queue(&hops[i]); ok {
-			s.top.hop(f, hopKey(&hops[i])).queue.Add(logcode.EncodeDense(bytes))
+			s.top.hop(f, hopKey(&hops[i])).Queue.Add(logcode.EncodeDense(bytes))
 		}
 	}
 }
@@ -361,7 +364,7 @@ func (s *State) countHop(ref uint16, u *decode.Units, h *decode.Hop) (latency, q
 	if s.counted+2 > len(s.counts) {
 		s.countHops()
 	}
-	set := &s.cut.hops
+	set := &s.cut.hops.set
 	w := &set.hops[ref]
 	latency, queue = absent, absent
 	ns, ok := uint64(h.Latency)*u.LatencyNS, true
@@ -390,7 +393,7 @@ func (s *State) countHop(ref uint16, u *decode.Units, h *decode.Hop) (latency, q
 		}
 	}
 	if ref == other {
-		s.cut.otherHops++
+		s.cut.hops.other++
 	}
 	return latency, queue
 }
@@ -402,7 +405,7 @@ func (s *State) countAlone(r *decode.Report) {
 		s.countHop(s.hops.find(hopKey(&r.Hops[i])), u, &r.Hops[i])
 	}
 	if r.Kind == decode.KindDrop {
-		s.countDrop(r)
+		s.cut.drops.count(r)
 	}
 }
 
@@ -432,18 +435,18 @@ func (s *State) countPartial(f *flow, r *decode.Report) {
 
 // add counts codes in the sketches of a hop without going through the flow's buffer.
 func (s *State) add(f *flow, b *block, latency, queue uint16) {
-	var t *topHop
+	var t *inference.HopSketch
 	if f.top != 0 {
 		t = s.top.hop(f, b.key())
 	}
 	if latency != absent {
 		b.latency.Update(latency, &s.rng)
 		if t != nil {
-			t.latency.Add(logcode.Dense(latency))
+			t.Latency.Add(logcode.Dense(latency))
 		}
 	}
 	if queue != absent && t != nil {
-		t.queue.Add(logcode.Dense(queue))
+		t.Queue.Add(logcode.Dense(queue))
 	}
 }
 
@@ -466,7 +469,7 @@ func (s *State) flush(f *flow) {
 		p := &s.slab.blocks[b]
 		codes := f.column(&memory, i)
 		if f.top != 0 {
-			addDense(&s.top.hop(f, p.key()).latency, codes[old:])
+			addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
 		}
 		f.feed(&p.latency, codes, i, &s.rng)
 		shift = min(shift, p.latency.Base())
@@ -538,7 +541,7 @@ func (s *State) Stats() Stats {
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
 	st.EvictedIdle, st.EvictedPressure = t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
-	st.OtherHops += s.cut.otherHops
+	st.OtherHops += s.cut.hops.other
 	st.Digests = s.digestTotals()
 	return st
 }

@@ -35,7 +35,7 @@ func postcard(flow uint32, at int64, node uint32, ttl uint8) *decode.Report {
 
 func cutOne(s *State, end int64) inference.Window {
 	c := s.Cut(end)
-	w := Merge([]*Cut{c}, s.cfg.TopFlows)
+	w := windowOf(s.cfg.TopFlows, c)
 	s.Recycle(c)
 	return w
 }
@@ -318,13 +318,15 @@ func TestDrops(t *testing.T) {
 	}
 	nameless := drop(4, 9, 80)
 	nameless.Has &^= decode.HasNodeID
+	late := drop(1, 8, 3) // finds the list full
+	late.Time = 2
 	lone := drop(5, 7, 80)
 	lone.Has &^= decode.HasFlow
 	lone.Flow = decode.FlowKey{}
-	s.Update([]*decode.Report{drop(1, 7, 80), drop(2, 7, 80), nameless, drop(1, 8, 3), lone})
+	s.Update([]*decode.Report{drop(1, 7, 80), drop(2, 7, 80), nameless, late, lone})
 	w := cutOne(s, 5)
-	want := []inference.DropStats{{Node: 7, Reason: 80, Count: 3}, {Node: 109, Reason: 80, Count: 1, Flow: flowKey(4)}}
-	// The lone report has no flow, and is counted before those that have.
+	want := []inference.DropStats{{Node: 7, Reason: 80, Count: 3, First: 1, Last: 1}, {Node: 109, Reason: 80, Count: 1, First: 1, Last: 1, Flow: flowKey(4)}}
+	// All of them came at the same time, and no flow is the first by key.
 	want[0].Flow = flowKey(2)
 	if !reflect.DeepEqual(w.Drops, want) || w.OtherDrops != 1 {
 		t.Errorf("drops %+v and %d, want %+v and 1", w.Drops, w.OtherDrops, want)
@@ -485,12 +487,14 @@ func TestManyRecords(t *testing.T) {
 }
 
 func TestTotals(t *testing.T) {
-	s, totals := New(testConfig(), 1), NewTotals(2)
+	s, totals := New(testConfig(), 1), inference.NewTotals(2)
 	for i := range uint32(3) {
 		s.Update([]*decode.Report{stack(1, 1, hop(1, 1, 100), hop(2, 2, 200*(i+1))), stack(2, 1, hop(3, 1, 1), hop(4, 1, 1))})
 		c := s.Cut(int64(i + 1))
-		totals.Add([]*Cut{c})
+		var p inference.Partial
+		c.AddTo(&p)
 		s.Recycle(c)
+		totals.Add(&p)
 	}
 	got := totals.Hops()
 	if len(got) != 3 || got[0].Count != 3 || got[1].Latency.Max < 590 || got[1].Latency.Max > 610 || !got[2].Other || got[2].Count != 6 {

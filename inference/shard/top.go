@@ -1,13 +1,10 @@
 package shard
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // topFlows finds the busiest flows of a window exactly, and collects the distributions of their hops.
@@ -32,13 +29,27 @@ type topFlows struct {
 type topFlow struct {
 	f    *flow // nil if the place is free
 	slot uint32
-	hops []topHop // in use up to n
-	n    int
+	part inference.FlowPart // its hops, until the end of the window
 }
 
-type topHop struct {
-	key            inference.HopKey
-	latency, queue logcode.Histogram
+// topCut is the busiest flows of a window that was handed over.
+type topCut struct {
+	flows []inference.FlowPart
+	bound uint64 // who is not among them had at most this many reports
+}
+
+func (c *topCut) reset() {
+	for i := range c.flows {
+		c.flows[i].Reset()
+	}
+	c.flows, c.bound = c.flows[:0], 0
+}
+
+func (c *topCut) addTo(p *inference.Partial) {
+	p.FlowBound = max(p.FlowBound, c.bound)
+	for i := range c.flows {
+		p.AddFlow(&c.flows[i])
+	}
 }
 
 func newTopFlows(n int) topFlows {
@@ -70,7 +81,7 @@ func (s *State) admit(f *flow, slot uint32) {
 		f.takeAll()
 	}
 	p := &t.places[i]
-	p.f, p.slot, p.n = f, slot, 0
+	p.f, p.slot = f, slot
 	f.top = uint16(i + 1)
 }
 
@@ -81,6 +92,14 @@ func (t *topFlows) halve(window uint32) {
 		counts = append(counts, t.places[i].count(window))
 	}
 	slices.Sort(counts)
+	if counts[0] == 0 { // those of the last window that did not come again make place
+		for i := range t.places {
+			if t.places[i].count(window) == 0 {
+				t.release(t.places[i].f)
+			}
+		}
+		return
+	}
 	half := len(counts) / 2
 	t.threshold = counts[half]
 	ties := half // of those with as many reports as the threshold, how many leave
@@ -112,39 +131,26 @@ func (p *topFlow) count(window uint32) uint32 {
 func (t *topFlows) release(f *flow) {
 	i := f.top - 1
 	p := &t.places[i]
-	p.clear()
+	p.part.Reset()
 	p.f = nil
 	f.top = 0
 	t.free = append(t.free, i)
 }
 
-func (p *topFlow) clear() {
-	for i := range p.hops[:p.n] {
-		p.hops[i].latency.Reset()
-		p.hops[i].queue.Reset()
+// hop gives the histograms of a hop of f, which must be a candidate. A flow that came by more places in one window
+// than a path and its former ones can have begins anew.
+func (t *topFlows) hop(f *flow, k inference.HopKey) *inference.HopSketch {
+	p := &t.places[f.top-1].part
+	h := p.Hop(k)
+	if len(p.Hops) > maxBlocks {
+		p.Reset()
+		h = p.Hop(k)
 	}
-	p.n = 0
-}
-
-// hop gives the histograms of a hop of f, which must be a candidate.
-func (t *topFlows) hop(f *flow, k inference.HopKey) *topHop {
-	p := &t.places[f.top-1]
-	for i := range p.hops[:p.n] {
-		if p.hops[i].key == k {
-			return &p.hops[i]
-		}
-	}
-	if p.n == len(p.hops) {
-		p.hops = append(p.hops, topHop{})
-	}
-	h := &p.hops[p.n]
-	h.key = k
-	p.n++
 	return h
 }
 
 // cutTop writes the busiest flows of the window into c, and lets all other candidates go.
-func (s *State) cutTop(c *Cut) {
+func (s *State) cutTop(c *topCut) {
 	t := &s.top
 	order := t.scratch[:0]
 	for i := range t.places[:t.used] {
@@ -154,27 +160,25 @@ func (s *State) cutTop(c *Cut) {
 	}
 	slices.SortFunc(order, func(a, b uint32) int {
 		p, q := &t.places[a], &t.places[b]
-		return cmp.Or(cmp.Compare(q.f.inWindow, p.f.inWindow), compareFlows(&s.flows.At(p.slot).Key, &s.flows.At(q.slot).Key))
+		return cmp.Or(cmp.Compare(q.f.inWindow, p.f.inWindow), inference.CompareFlows(&s.flows.At(p.slot).Key, &s.flows.At(q.slot).Key))
 	})
-	order = order[:min(len(order), s.cfg.TopFlows)]
-	for _, i := range order {
+	c.bound = uint64(t.threshold)
+	if len(order) > s.cfg.TopFlows {
+		c.bound = max(c.bound, uint64(t.places[order[s.cfg.TopFlows]].f.inWindow))
+		order = order[:s.cfg.TopFlows]
+	}
+	c.flows = slices.Grow(c.flows, len(order))[:len(order)]
+	for n, i := range order {
 		p := &t.places[i]
 		s.flush(p.f)
-		from := len(c.flowHops)
-		c.flowHops = s.appendTopHops(c.flowHops, p)
-		c.flows = append(c.flows, inference.FlowStats{
-			Key: s.flows.At(p.slot).Key, Packets: uint64(p.f.inWindow), PathID: p.f.pathID, Changes: p.f.changes, Last: p.f.last, Partial: p.f.flags&partial != 0,
-			Hops: c.flowHops[from:len(c.flowHops):len(c.flowHops)],
-		})
+		s.describe(p)
+		c.flows[n].Merge(&p.part)
+		p.part.Reset()
 		p.f.inWindow = 0 // marks it as reported
 	}
 	for i := range t.places[:t.used] {
-		if p := &t.places[i]; p.f != nil {
-			if p.f.window == s.window && p.f.inWindow == 0 {
-				p.clear()
-			} else {
-				t.release(p.f)
-			}
+		if p := &t.places[i]; p.f != nil && (p.f.window != s.window || p.f.inWindow != 0) {
+			t.release(p.f)
 		}
 	}
 	t.threshold = 0
@@ -183,23 +187,12 @@ func (s *State) cutTop(c *Cut) {
 	}
 }
 
-// appendTopHops appends what the window saw of the hops on the present path of a candidate.
-func (s *State) appendTopHops(dst []inference.FlowHop, p *topFlow) []inference.FlowHop {
-	var space [maxBlocks]uint32
-	for _, b := range s.slab.chain(&space, p.f)[:p.f.hops] {
-		h := s.top.hop(p.f, s.slab.blocks[b].key())
-		dst = append(dst, inference.FlowHop{HopKey: h.key, Latency: summary(&h.latency), Queue: summary(&h.queue)})
+// describe writes down what is known of a candidate beside its histograms.
+func (s *State) describe(p *topFlow) {
+	f, to := p.f, &p.part
+	to.Key, to.Packets, to.PathID, to.Changes, to.Last, to.Partial = s.flows.At(p.slot).Key, uint64(f.inWindow), f.pathID, f.changes, f.last, f.flags&partial != 0
+	to.Path = s.hopKeys(to.Path[:0], f)
+	for _, k := range to.Path {
+		to.Hop(k)
 	}
-	return dst
-}
-
-func compareFlows(a, b *decode.FlowKey) int {
-	if c := bytes.Compare(a.Src[:], b.Src[:]); c != 0 {
-		return c
-	}
-	if c := bytes.Compare(a.Dst[:], b.Dst[:]); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.SrcPort, b.SrcPort), cmp.Compare(a.DstPort, b.DstPort),
-		cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.IPVersion, b.IPVersion))
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	pageCounters = 32 // of one octave
-	octaves      = logcode.DenseCodes / pageCounters
+	pageCounters = logcode.OctaveCodes
+	octaves      = logcode.Octaves
 
 	// Hops share the memory of their counters in groups that are small enough for 16-bit page numbers: twice 60 pages
 	// for each of 256 hops.
@@ -83,8 +83,13 @@ func (g *counters) grow() {
 	g.high = append(g.high, make([]uint32, pageCounters)...)
 }
 
-// at gives the value of a counter. It wraps after 2⁴⁰ records of a window.
-func (g *counters) at(i int) uint64 { return uint64(g.high[i])<<8 + uint64(g.low[i]) }
+// read gives the values of the counters of a page. They wrap after 2⁴⁰ records of a window.
+func (g *counters) read(n *[pageCounters]uint64, at int) {
+	low, high := g.low[at:at+pageCounters], g.high[at:at+pageCounters]
+	for i := range n {
+		n[i] = uint64(high[i])<<8 + uint64(low[i])
+	}
+}
 
 // count adds one to each counter of the list.
 func (s *hopSet) count(list []uint32) {
@@ -109,52 +114,40 @@ func (s *hopSet) reset(n int) {
 	}
 }
 
-// hopSum is a hop of one or more windows, put together.
-type hopSum struct {
-	latency, queue logcode.Histogram
-	noLatency      uint64
-	utilization    float64
-	hasUtilization bool
+// hopCut is the hops of a window that was handed over, or of the open one.
+type hopCut struct {
+	keys  []inference.HopKey // by reference
+	set   hopSet
+	other uint64 // records of hops that had no place in the table
 }
 
-func (s *hopSum) reset() {
-	s.latency.Reset()
-	s.queue.Reset()
-	s.noLatency, s.utilization, s.hasUtilization = 0, 0, false
+func (c *hopCut) reset() {
+	c.set.reset(len(c.keys))
+	c.keys, c.other = c.keys[:0], 0
 }
 
-// add adds a hop of a set.
-func (s *hopSum) add(set *hopSet, ref int) {
-	h, g := &set.hops[ref], &set.groups[ref/groupHops]
-	for octave, page := range h.page {
-		for kind, to := range [...]*logcode.Histogram{latencyPages: &s.latency, queuePages: &s.queue} {
-			at := int(page[kind]) * pageCounters
-			if at == 0 {
-				continue
+func (c *hopCut) addTo(p *inference.Partial) {
+	p.OtherHops += c.other
+	var n [logcode.OctaveCodes]uint64
+	for ref, k := range c.keys {
+		h := &c.set.hops[ref]
+		if !h.used {
+			continue
+		}
+		to, g := p.Hop(k), &c.set.groups[ref/groupHops]
+		for octave, page := range h.page {
+			if at := int(page[latencyPages]) * pageCounters; at != 0 {
+				g.read(&n, at)
+				to.Latency.AddOctave(octave, &n)
 			}
-			for i := range pageCounters {
-				if n := g.at(at + i); n != 0 {
-					to.AddN(uint16(octave*pageCounters+i), n)
-				}
+			if at := int(page[queuePages]) * pageCounters; at != 0 {
+				g.read(&n, at)
+				to.Queue.AddOctave(octave, &n)
 			}
 		}
+		to.NoLatency += uint64(h.noLatency)
+		if h.hasUtilization {
+			to.Utilization, to.HasUtilization = max(to.Utilization, h.utilization), true
+		}
 	}
-	s.noLatency += uint64(h.noLatency)
-	if h.hasUtilization {
-		s.utilization, s.hasUtilization = max(s.utilization, h.utilization), true
-	}
-}
-
-func (s *hopSum) stats(k inference.HopKey) inference.HopStats {
-	return inference.HopStats{
-		HopKey: k, Count: s.latency.Count() + s.noLatency, Latency: summary(&s.latency), Queue: summary(&s.queue),
-		Utilization: s.utilization, HasUtilization: s.hasUtilization,
-	}
-}
-
-// summary reads the quantiles of a histogram.
-func summary(h *logcode.Histogram) inference.Summary {
-	var q [3]uint64
-	h.Quantiles(q[:0], 0.5, 0.9, 0.99)
-	return inference.Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max()}
 }

@@ -3,10 +3,17 @@ package logcode
 import (
 	"iter"
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
-const pageCodes = 1 << denseMantissa // counters of one octave
+// OctaveCodes is how many dense codes an octave has, and Octaves how many octaves there are.
+const (
+	OctaveCodes = 1 << denseMantissa
+	Octaves     = DenseCodes / OctaveCodes
+
+	pageCodes = OctaveCodes
+)
 
 // Histogram counts dense codes: every quantile within [DenseRelativeError], whatever the number of values. The zero
 // value is empty and ready.
@@ -49,7 +56,7 @@ func (h *Histogram) AddN(c uint16, n uint64) {
 	}
 	h.Add(c)
 	c = min(c, DenseCodes-1)
-	h.count += n - 1
+	h.count = sum(h.count, n-1)
 	x := &h.counts[(uint(h.page[c/pageCodes])-1)*pageCodes+uint(c%pageCodes)]
 	*x = uint32(min(uint64(*x)+min(n-1, math.MaxUint32), math.MaxUint32))
 }
@@ -68,18 +75,71 @@ func (h *Histogram) grow(o uint16) uint {
 	return uint(h.page[o])
 }
 
-// Merge adds what o counted.
-func (h *Histogram) Merge(o *Histogram) {
-	total := h.count + o.count
-	for c, n := range o.All() {
-		h.AddN(c, uint64(n))
+// AddOctave counts n[i] values with the i-th dense code of an octave, which is the code octave * OctaveCodes + i.
+func (h *Histogram) AddOctave(octave int, n *[OctaveCodes]uint64) {
+	lo, hi, total := 0, -1, uint64(0)
+	for i, k := range n {
+		if k == 0 {
+			continue
+		}
+		if hi < 0 {
+			lo = i
+		}
+		hi = i
+		total = sum(total, k)
 	}
-	h.count = total // also where a counter of o had stopped
+	if hi < 0 || octave < 0 || octave >= Octaves {
+		return
+	}
+	first := uint16(octave * pageCodes)
+	h.count = sum(h.count, total)
+	h.top = max(h.top, first+uint16(hi)+1)
+	h.bottom = max(h.bottom, DenseCodes-first-uint16(lo))
+	counts := h.octave(uint16(octave))
+	for i := range counts {
+		counts[i] = uint32(min(uint64(counts[i])+min(n[i], math.MaxUint32), math.MaxUint32))
+	}
+}
+
+// octave gives the counters of an octave, which it takes memory for if it has none.
+func (h *Histogram) octave(o uint16) *[pageCodes]uint32 {
+	p := uint(h.page[o])
+	if p == 0 {
+		p = h.grow(o)
+	}
+	return (*[pageCodes]uint32)(h.counts[(p-1)*pageCodes:])
+}
+
+// sum adds counts that stop at the largest number.
+func sum(a, b uint64) uint64 {
+	s, carry := bits.Add64(a, b, 0)
+	return s | -carry
+}
+
+// Merge adds what o counted. Merging is exact, so it does not depend on order or grouping; a counter that stopped stays
+// at its largest value.
+func (h *Histogram) Merge(o *Histogram) {
+	if o.top == 0 {
+		return
+	}
+	for i := (DenseCodes - o.bottom) / pageCodes; i <= (o.top-1)/pageCodes; i++ {
+		p := int(o.page[i])
+		if p == 0 {
+			continue
+		}
+		from, to := (*[pageCodes]uint32)(o.counts[(p-1)*pageCodes:]), h.octave(i)
+		for c, n := range from {
+			s, carry := bits.Add32(to[c], n, 0)
+			to[c] = s | -carry
+		}
+	}
+	h.count = sum(h.count, o.count)
+	h.top, h.bottom = max(h.top, o.top), max(h.bottom, o.bottom)
 }
 
 // Reset empties h and keeps its memory.
 func (h *Histogram) Reset() {
-	if h.count == 0 {
+	if h.top == 0 {
 		return
 	}
 	for o := (DenseCodes - h.bottom) / pageCodes; o <= (h.top-1)/pageCodes; o++ {
@@ -141,10 +201,10 @@ func (h *Histogram) Quantile(q float64) uint64 {
 // Quantiles appends the quantiles qs, which must ascend, to dst, in one pass.
 func (h *Histogram) Quantiles(dst []uint64, qs ...float64) []uint64 {
 	n := len(dst)
-	var sum uint64
+	var below uint64
 	for c, k := range h.All() {
-		sum += uint64(k)
-		for len(dst)-n < len(qs) && sum >= rank(qs[len(dst)-n], h.count) {
+		below += uint64(k)
+		for len(dst)-n < len(qs) && below >= rank(qs[len(dst)-n], h.count) {
 			dst = append(dst, DecodeDense(c))
 		}
 		if len(dst)-n == len(qs) {

@@ -1,0 +1,132 @@
+package logcode
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+)
+
+// What can be wrong with the bytes of a histogram.
+var (
+	ErrTruncated = errors.New("truncated")
+	ErrCorrupt   = errors.New("corrupt")
+)
+
+// Append appends the bytes of h to b. They say how long they are, and are the same for histograms that counted the
+// same, however they came to it:
+//
+//	length of a run of codes, gap before it, counter of each of its codes   as often as there are runs
+//	0                                                                       the end
+//	values that are in no counter                                           only if a counter stopped
+//
+// All of them are unsigned varints as in package encoding/binary. A gap is the number of codes that were not counted
+// since the run before, or before the first run since code 0.
+func (h *Histogram) Append(b []byte) []byte {
+	if h.count == 0 {
+		return append(b, 0)
+	}
+	var memory [DenseCodes]uint32
+	lo, hi := int(DenseCodes-h.bottom), int(h.top)
+	first := lo / pageCodes * pageCodes
+	for o := first; o < hi; o += pageCodes {
+		if p := int(h.page[o/pageCodes]); p != 0 {
+			copy(memory[o:o+pageCodes], h.counts[(p-1)*pageCodes:])
+		}
+	}
+	counted, stopped, next := uint64(0), false, 0
+	for c := lo; c < hi; {
+		if memory[c] == 0 {
+			c++
+			continue
+		}
+		end := c + 1
+		for end < hi && memory[end] != 0 {
+			end++
+		}
+		b = binary.AppendUvarint(b, uint64(end-c))
+		b = binary.AppendUvarint(b, uint64(c-next))
+		for _, n := range memory[c:end] {
+			b = binary.AppendUvarint(b, uint64(n))
+			counted += uint64(n)
+			stopped = stopped || n == math.MaxUint32
+		}
+		c, next = end, end
+	}
+	b = append(b, 0)
+	if stopped {
+		b = binary.AppendUvarint(b, h.count-counted)
+	}
+	return b
+}
+
+// Read makes h the histogram whose bytes b begins with, and gives their number. It refuses what [Histogram.Append] does
+// not write; then h is empty, and the number is the offset of what is wrong.
+func (h *Histogram) Read(b []byte) (int, error) {
+	h.Reset()
+	at, err := h.read(b)
+	if err != nil {
+		h.Reset()
+	}
+	return at, err
+}
+
+func (h *Histogram) read(b []byte) (at int, err error) {
+	uvarint := func() (v uint64) {
+		if at < len(b) && b[at] < 0x80 {
+			v = uint64(b[at])
+			at++
+			return v
+		}
+		v, n := binary.Uvarint(b[min(at, len(b)):])
+		switch {
+		case n > 0:
+			at += n
+		case err == nil && n == 0:
+			err = ErrTruncated
+		case err == nil:
+			err = ErrCorrupt
+		}
+		return v
+	}
+	stopped := false
+	for next := uint64(0); ; {
+		start := at
+		run := uvarint()
+		if err != nil {
+			return at, err
+		}
+		if run == 0 {
+			break
+		}
+		gap := uvarint()
+		if err != nil {
+			return at, err
+		}
+		// Runs without a gap between them would be one.
+		if run > DenseCodes || gap > DenseCodes || next+gap+run > DenseCodes || gap == 0 && next != 0 {
+			return start, ErrCorrupt
+		}
+		next += gap
+		for end := next + run; next < end; next++ {
+			start = at
+			n := uvarint()
+			if err == nil && (n == 0 || n > math.MaxUint32) {
+				at, err = start, ErrCorrupt
+			}
+			if err != nil {
+				return at, err
+			}
+			h.AddN(uint16(next), n)
+			stopped = stopped || n == math.MaxUint32
+		}
+	}
+	if stopped {
+		start := at
+		total, carry := bits.Add64(h.count, uvarint(), 0)
+		if h.count = total; err == nil && carry != 0 {
+			return start, ErrCorrupt
+		}
+	}
+	return at, err
+}
