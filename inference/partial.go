@@ -227,11 +227,24 @@ func (h *HopPart) reset() {
 
 // Hop gives the distributions of a place on the way of f, to be added to.
 func (f *FlowPart) Hop(k HopKey) *HopSketch {
+	if h := f.find(k); h != nil {
+		return h
+	}
+	return f.add(k)
+}
+
+// find gives the distributions of a place, or nil if it has none.
+func (f *FlowPart) find(k HopKey) *HopSketch {
 	for i := range f.Hops {
 		if f.Hops[i].HopKey == k {
 			return &f.Hops[i]
 		}
 	}
+	return nil
+}
+
+// add gives empty distributions of a place that has none yet.
+func (f *FlowPart) add(k HopKey) *HopSketch {
 	n := len(f.Hops)
 	if n < cap(f.Hops) { // Reset left what is there empty
 		f.Hops = f.Hops[:n+1]

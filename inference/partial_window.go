@@ -68,8 +68,11 @@ func (p *Partial) busiest(w *Window, n int) {
 		f := &p.flows.items[i]
 		from := len(memory)
 		for _, k := range f.Path {
-			h := f.Hop(k)
-			memory = append(memory, FlowHop{HopKey: k, Latency: summary(&h.Latency), Queue: summary(&h.Queue)})
+			hop := FlowHop{HopKey: k}
+			if h := f.find(k); h != nil {
+				hop.Latency, hop.Queue = summary(&h.Latency), summary(&h.Queue)
+			}
+			memory = append(memory, hop)
 		}
 		w.Flows = append(w.Flows, FlowStats{
 			Key: f.Key, Packets: f.Packets, PathID: f.PathID, Changes: f.Changes, Last: f.Last, Partial: f.Partial,

@@ -108,17 +108,23 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 			return start, ErrCorrupt
 		}
 		next += gap
-		for end := next + run; next < end; next++ {
-			start = at
-			n := uvarint()
-			if err == nil && (n == 0 || n > math.MaxUint32) {
-				at, err = start, ErrCorrupt
+		end := next + run
+		h.top, h.bottom = uint16(end), max(h.bottom, DenseCodes-uint16(next))
+		for next < end {
+			counts := h.octave(uint16(next / pageCodes))
+			for i := next % pageCodes; i < pageCodes && next < end; i, next = i+1, next+1 {
+				start = at
+				n := uvarint()
+				if err == nil && (n == 0 || n > math.MaxUint32) {
+					at, err = start, ErrCorrupt
+				}
+				if err != nil {
+					return at, err
+				}
+				counts[i] = uint32(n)
+				h.count += n
+				stopped = stopped || n == math.MaxUint32
 			}
-			if err != nil {
-				return at, err
-			}
-			h.AddN(uint16(next), n)
-			stopped = stopped || n == math.MaxUint32
 		}
 	}
 	if stopped {

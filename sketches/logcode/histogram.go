@@ -129,8 +129,11 @@ func (h *Histogram) Merge(o *Histogram) {
 		}
 		from, to := (*[pageCodes]uint32)(o.counts[(p-1)*pageCodes:]), h.octave(i)
 		for c, n := range from {
-			s, carry := bits.Add32(to[c], n, 0)
-			to[c] = s | -carry
+			s := to[c] + n
+			if s < n {
+				s = math.MaxUint32
+			}
+			to[c] = s
 		}
 	}
 	h.count = sum(h.count, o.count)

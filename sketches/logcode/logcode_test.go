@@ -3,6 +3,7 @@ package logcode
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/sketches/exact"
@@ -183,5 +184,57 @@ func TestHistogramSaturates(t *testing.T) {
 	}
 	if h.Quantile(0.5) != DecodeDense(DenseCodes-1) { // more than half of the values are not in any counter
 		t.Errorf("Quantile(0.5) = %d, want the largest", h.Quantile(0.5))
+	}
+}
+
+// TestHistogramBytes writes and reads histograms of any values, also of several together, and finds nothing of what was
+// read before.
+func TestHistogramBytes(t *testing.T) {
+	var h, got Histogram
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		h.Reset()
+		for range r.IntN(300) {
+			h.AddN(uint16(r.IntN(DenseCodes)), 1+r.Uint64()>>(8+r.IntN(56)))
+			h.AddValue(r.Uint64() >> r.IntN(64))
+		}
+		b := h.Append(nil)
+		n, err := got.Read(append(b, 7, 7))
+		if err != nil || n != len(b) {
+			t.Fatalf("seed %d: Read() = %d, %v, want %d", seed, n, err, len(b))
+		}
+		if again := got.Append(nil); !slices.Equal(again, b) || got.Count() != h.Count() || got.Min() != h.Min() || got.Max() != h.Max() {
+			t.Fatalf("seed %d: %d values from %d to %d are read as %d from %d to %d", seed, h.Count(), h.Min(), h.Max(), got.Count(), got.Min(), got.Max())
+		}
+		for n := range b {
+			if at, err := got.Read(b[:n]); err != ErrTruncated || at > n || got.Count() != 0 || got.Max() != 0 {
+				t.Fatalf("seed %d: %d of %d bytes: %d, %v, %d values", seed, n, len(b), at, err, got.Count())
+			}
+		}
+	}
+}
+
+// TestHistogramAddOctave adds whole octaves, and merges in any grouping.
+func TestHistogramAddOctave(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	var one, many, left, right Histogram
+	for range 500 {
+		var n [OctaveCodes]uint64
+		o := r.IntN(Octaves)
+		for i := range n {
+			if r.IntN(3) == 0 {
+				n[i] = r.Uint64() >> (20 + r.IntN(44))
+				one.AddN(uint16(o*OctaveCodes+i), n[i])
+			}
+		}
+		many.AddOctave(o, &n)
+		[]*Histogram{&left, &right}[r.IntN(2)].AddOctave(o, &n)
+	}
+	right.Merge(&left)
+	right.Merge(&Histogram{})
+	for name, h := range map[string]*Histogram{"octaves": &many, "merged": &right} {
+		if !slices.Equal(h.Append(nil), one.Append(nil)) {
+			t.Errorf("%s: %d values, want %d", name, h.Count(), one.Count())
+		}
 	}
 }

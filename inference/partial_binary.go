@@ -1,0 +1,651 @@
+package inference
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// FORMAT.md draws the layout.
+const (
+	partialMagic = "HWP\x01" // the last byte is the version of the layout
+	partialCodes = 1         // the version of units and codes
+
+	flowBytes = 2*len(decode.Addr{}) + 6
+)
+
+// The sections of a partial, in their order.
+const (
+	_ = iota
+	hopSection
+	flowSection
+	pathSection
+	dropSection
+	faultSection
+	exporterSection
+)
+
+// The flags of hops, flows and exporters.
+const (
+	isOther        = 1 << 0
+	hasUtilization = 1 << 1
+
+	isPartial = 1 << 0
+
+	isSequenced = 1 << 0
+)
+
+// errTooLong is what becomes of a section of 4 GiB and more.
+var errTooLong = errors.New("inference: a section of a partial is too long for its length field")
+
+// AppendBinary appends the bytes of p to b. They are the same for partials that saw the same, in whatever order and
+// grouping that was merged. It fails only for a partial of gigabytes, and then returns b as it was.
+func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
+	w := writer{b: b, base: p.Start}
+	w.b = append(w.b, partialMagic...)
+	w.b = append(w.b, partialCodes)
+	w.b = binary.LittleEndian.AppendUint64(w.b, uint64(p.Start))
+	w.b = binary.LittleEndian.AppendUint64(w.b, uint64(p.End))
+	for _, n := range [...]uint64{p.Reports, p.FlowCount, p.FlowBound, p.OtherHops, p.OtherPaths, p.OtherDrops, p.OtherFlows} {
+		w.uint(n)
+	}
+
+	at := w.open(hopSection, len(p.hops.items))
+	before := HopKey{}
+	for _, i := range sorted(&p.order, p.hops.items, (*HopPart).order) {
+		h := &p.hops.items[i]
+		w.hop(h, before)
+		before = h.HopKey
+	}
+	w.close(at)
+
+	at = w.open(flowSection, len(p.flows.items))
+	for _, i := range sorted(&p.order, p.flows.items, func(a, b *FlowPart) int { return CompareFlows(&a.Key, &b.Key) }) {
+		w.busy(&p.flows.items[i])
+	}
+	w.close(at)
+
+	at = w.open(pathSection, len(p.paths))
+	for _, i := range sorted(&p.order, p.paths, comparePaths) {
+		c := &p.paths[i]
+		w.time(c.Time)
+		w.flow(&c.Flow)
+		w.b = binary.LittleEndian.AppendUint64(w.b, c.PathID)
+		w.uint(uint64(c.Changes))
+		w.uint(c.Packets)
+		w.path(c.From)
+		w.path(c.To)
+	}
+	w.close(at)
+
+	at = w.open(dropSection, len(p.drops.items))
+	for _, i := range sorted(&p.order, p.drops.items, compareDrops) {
+		d := &p.drops.items[i]
+		w.uint(uint64(d.Node))
+		w.b = append(w.b, d.Reason)
+		w.uint(d.Count)
+		w.time(d.First)
+		w.time(d.Last)
+		w.flow(&d.Flow)
+	}
+	w.close(at)
+
+	at = w.open(faultSection, len(p.faults.items))
+	for _, i := range sorted(&p.order, p.faults.items, compareFaults) {
+		d := &p.faults.items[i]
+		w.b = append(w.b, byte(d.Fault))
+		w.flow(&d.Flow)
+		w.uint(uint64(d.Node))
+		w.uint(d.Count)
+		w.time(d.First)
+		w.time(d.Last)
+	}
+	w.close(at)
+
+	at = w.open(exporterSection, len(p.exporters.items))
+	for _, i := range sorted(&p.order, p.exporters.items, func(a, b *ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) }) {
+		w.exporter(&p.exporters.items[i])
+	}
+	w.close(at)
+	if w.tooLong {
+		return b, errTooLong
+	}
+	return w.b, nil
+}
+
+// writer appends the parts of a partial.
+type writer struct {
+	b       []byte
+	base    int64 // what times are relative to
+	order   []int32
+	tooLong bool
+}
+
+// open begins a section of n items, unless there is none, and says where it begins.
+func (w *writer) open(tag byte, n int) int {
+	if n == 0 {
+		return -1
+	}
+	w.b = append(w.b, tag, 0, 0, 0, 0)
+	at := len(w.b)
+	w.uint(uint64(n))
+	return at
+}
+
+// close ends the section that began at a place.
+func (w *writer) close(at int) {
+	if at < 0 {
+		return
+	}
+	n := len(w.b) - at
+	w.tooLong = w.tooLong || n > math.MaxUint32
+	binary.LittleEndian.PutUint32(w.b[at-4:], uint32(n))
+}
+
+func (w *writer) uint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
+
+func (w *writer) time(t int64) { w.b = binary.AppendVarint(w.b, t-w.base) }
+
+func (w *writer) flow(k *decode.FlowKey) {
+	w.b = append(append(w.b, k.Src[:]...), k.Dst[:]...)
+	w.b = binary.LittleEndian.AppendUint16(w.b, k.SrcPort)
+	w.b = binary.LittleEndian.AppendUint16(w.b, k.DstPort)
+	w.b = append(w.b, k.Proto, k.IPVersion)
+}
+
+// place writes a place in the network, of which most are no other.
+func (w *writer) place(k HopKey) {
+	w.uint(uint64(k.Node))
+	n := uint64(k.EgressIf) << 1
+	if k.Other {
+		n |= isOther
+	}
+	w.uint(n)
+}
+
+func (w *writer) path(path []HopKey) {
+	w.uint(uint64(len(path)))
+	for _, k := range path {
+		w.place(k)
+	}
+}
+
+func (w *writer) hop(h *HopPart, before HopKey) {
+	flags := byte(0)
+	if h.Other {
+		flags |= isOther
+	}
+	if h.HasUtilization {
+		flags |= hasUtilization
+	}
+	w.b = append(w.b, flags)
+	if !h.Other {
+		w.uint(uint64(h.Node - before.Node))
+		w.uint(uint64(h.EgressIf))
+	}
+	w.b = h.Latency.Append(w.b)
+	w.b = h.Queue.Append(w.b)
+	w.uint(h.NoLatency)
+	if h.HasUtilization {
+		w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(h.Utilization))
+	}
+}
+
+func (w *writer) busy(f *FlowPart) {
+	w.flow(&f.Key)
+	flags := byte(0)
+	if f.Partial {
+		flags |= isPartial
+	}
+	w.b = append(w.b, flags)
+	w.uint(f.Packets)
+	w.b = binary.LittleEndian.AppendUint64(w.b, f.PathID)
+	w.uint(uint64(f.Changes))
+	w.time(f.Last)
+	w.path(f.Path)
+	w.uint(uint64(len(f.Hops)))
+	for _, i := range sorted(&w.order, f.Hops, func(a, b *HopSketch) int { return a.HopKey.Compare(b.HopKey) }) {
+		h := &f.Hops[i]
+		w.place(h.HopKey)
+		w.b = h.Latency.Append(w.b)
+		w.b = h.Queue.Append(w.b)
+	}
+}
+
+func (w *writer) exporter(e *ExporterStats) {
+	w.b = append(w.b, e.Addr[:]...)
+	w.uint(uint64(e.Node))
+	flags := byte(0)
+	if e.Sequenced {
+		flags |= isSequenced
+	}
+	w.b = append(w.b, e.HWID, flags)
+	for _, n := range [...]uint64{e.Reports, e.Events, e.Duplicated, e.Reordered, e.Restarts, e.Malformed} {
+		w.uint(n)
+	}
+	w.b = binary.AppendVarint(w.b, e.Lost)
+	w.time(e.Last)
+}
+
+// What can be wrong with the bytes of a partial.
+var (
+	ErrTruncated = errors.New("truncated")
+	ErrVersion   = errors.New("unknown version")
+	ErrCorrupt   = errors.New("corrupt")
+	ErrLimit     = errors.New("more than the limit")
+)
+
+// ReadBinary makes p the partial that AppendBinary wrote, and keeps nothing of b. Lists longer than the limits are
+// refused, and so is anything that AppendBinary does not write; then p is empty and the error is a [*PartialError].
+// Sections that are not known here are passed over: a newer version may add them. What reading takes is in proportion
+// to the length of b: its time, and its memory, of which a byte that is accepted can take some 200.
+func (p *Partial) ReadBinary(b []byte, limits Limits) error {
+	p.Reset()
+	r := reader{b: b}
+	p.read(&r, &limits)
+	if r.err != nil {
+		p.Reset()
+		return r.err
+	}
+	return nil
+}
+
+func (p *Partial) read(r *reader, limits *Limits) {
+	if magic := r.bytes("version", len(partialMagic)+1); r.err != nil {
+		return
+	} else if string(magic[:len(partialMagic)]) != partialMagic {
+		r.at = 0
+		r.fail("version", ErrVersion)
+		return
+	} else if magic[len(partialMagic)] != partialCodes {
+		r.at = len(partialMagic)
+		r.fail("codes", ErrVersion)
+		return
+	}
+	p.Start, p.End = int64(r.uint64("start")), int64(r.uint64("end"))
+	r.base = p.Start
+	for _, n := range [...]*uint64{&p.Reports, &p.FlowCount, &p.FlowBound, &p.OtherHops, &p.OtherPaths, &p.OtherDrops, &p.OtherFlows} {
+		*n = r.uint("counters")
+	}
+	for last := byte(0); r.at < len(r.b) && r.err == nil; {
+		at := r.at
+		tag := r.byte("section")
+		length := r.uint32("section")
+		if r.err == nil && tag <= last {
+			r.at = at
+			r.fail("section", ErrCorrupt)
+		}
+		last = tag
+		body := r.bytes("section", int(length))
+		if r.err != nil {
+			return
+		}
+		s := reader{b: r.b[:r.at], at: r.at - len(body), base: r.base}
+		if p.section(&s, tag, limits) && s.err == nil && s.at != len(s.b) {
+			s.fail("section", ErrCorrupt)
+		}
+		r.err = s.err
+	}
+}
+
+// section reads the body of a section, and reports whether it is one that is known.
+func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
+	switch tag {
+	case hopSection:
+		// The smallest items of each kind, in bytes, bound their number before anything is allocated.
+		n := r.count("hops", limits.Hops, 4)
+		p.hops.grow(n)
+		for before := (*HopPart)(nil); n > 0 && r.err == nil; n-- {
+			before = p.readHop(r, before)
+		}
+	case flowSection:
+		n := r.count("flows", limits.Flows, flowBytes+14)
+		p.flows.grow(n)
+		for before := (*FlowPart)(nil); n > 0 && r.err == nil; n-- {
+			before = p.readFlow(r, before)
+		}
+	case pathSection:
+		for n := r.count("paths", limits.Paths, flowBytes+13); n > 0 && r.err == nil; n-- {
+			p.readPath(r)
+		}
+	case dropSection:
+		n := r.count("drops", limits.Drops, flowBytes+5)
+		p.drops.grow(n)
+		for before := (*DropStats)(nil); n > 0 && r.err == nil; n-- {
+			at := r.at
+			d := DropStats{Node: r.id("drop node"), Reason: r.byte("drop reason"), Count: r.uint("drops"), First: r.time("drop time"), Last: r.time("drop time"), Flow: r.flow("drop flow")}
+			if r.ordered("drop", at, before == nil || compareDrops(before, &d) < 0) {
+				before, _ = p.drops.at(dropKey{d.Node, d.Reason})
+				*before = d
+			}
+		}
+	case faultSection:
+		n := r.count("faults", limits.Faults, flowBytes+5)
+		p.faults.grow(n)
+		for before := (*DigestFault)(nil); n > 0 && r.err == nil; n-- {
+			at := r.at
+			d := DigestFault{Fault: Fault(r.byte("fault")), Flow: r.flow("fault flow"), Node: r.id("fault node"), Count: r.uint("faults"), First: r.time("fault time"), Last: r.time("fault time")}
+			if r.ordered("fault", at, before == nil || compareFaults(before, &d) < 0) {
+				before, _ = p.faults.at(faultKey{d.Fault, d.Flow})
+				*before = d
+			}
+		}
+	case exporterSection:
+		n := r.count("exporters", limits.Exporters, len(decode.Addr{})+11)
+		p.exporters.grow(n)
+		for before := (*ExporterStats)(nil); n > 0 && r.err == nil; n-- {
+			before = p.readExporter(r, before)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *Partial) readHop(r *reader, before *HopPart) *HopPart {
+	at := r.at
+	flags := r.flags("hop flags", isOther|hasUtilization)
+	k := HopKey{Other: flags&isOther != 0}
+	if !k.Other {
+		k.Node, k.EgressIf = r.id("hop node"), r.id("hop interface")
+		if before != nil {
+			k.Node += before.Node
+		}
+	}
+	// A node number that wraps is out of order, too.
+	if !r.ordered("hop", at, before == nil || before.Compare(k) < 0) {
+		return before
+	}
+	h := p.Hop(k)
+	r.histogram("hop latency", &h.Latency)
+	r.histogram("hop queue", &h.Queue)
+	h.NoLatency = r.uint("hop records without latency")
+	if flags&hasUtilization != 0 {
+		at := r.at
+		h.Utilization, h.HasUtilization = math.Float64frombits(r.uint64("hop utilization")), true
+		if !(h.Utilization >= 0 && h.Utilization <= math.MaxFloat64) || math.Signbit(h.Utilization) {
+			h.Utilization, r.at = 0, at
+			r.fail("hop utilization", ErrCorrupt)
+		}
+	}
+	return h
+}
+
+func (p *Partial) readFlow(r *reader, before *FlowPart) *FlowPart {
+	at := r.at
+	k := r.flow("flow")
+	if !r.ordered("flow", at, before == nil || CompareFlows(&before.Key, &k) < 0) {
+		return before
+	}
+	f, _ := p.flows.at(k)
+	f.Key = k
+	f.Partial = r.flags("flow flags", isPartial)&isPartial != 0
+	at = r.at
+	if f.Packets = r.uint("flow packets"); f.Packets == 0 {
+		r.at = at
+		r.fail("flow packets", ErrCorrupt)
+	}
+	f.PathID = r.uint64("flow path id")
+	f.Changes = r.id("flow changes")
+	f.Last = r.time("flow time")
+	f.Path = r.path("flow path", f.Path[:0])
+	n := r.count("flow hops", math.MaxInt, 4)
+	for i := 0; i < n && r.err == nil; i++ {
+		at := r.at
+		k := r.place("flow hop")
+		if !r.ordered("flow hop", at, i == 0 || f.Hops[i-1].Compare(k) < 0) {
+			break
+		}
+		h := f.add(k)
+		r.histogram("flow latency", &h.Latency)
+		r.histogram("flow queue", &h.Queue)
+	}
+	return f
+}
+
+func (p *Partial) readPath(r *reader) {
+	at := r.at
+	c := PathChange{Time: r.time("path time"), Flow: r.flow("path flow"), PathID: r.uint64("path id"), Changes: r.id("path changes"), Packets: r.uint("path packets")}
+	from := len(p.pathHops)
+	p.pathHops = r.path("path before", p.pathHops)
+	c.From = p.pathHops[from:len(p.pathHops):len(p.pathHops)]
+	from = len(p.pathHops)
+	p.pathHops = r.path("path after", p.pathHops)
+	c.To = p.pathHops[from:len(p.pathHops):len(p.pathHops)]
+	// Two changes may be the same: what was merged twice is there twice.
+	if n := len(p.paths); r.ordered("path", at, n == 0 || comparePaths(&p.paths[n-1], &c) <= 0) {
+		p.paths = append(p.paths, c)
+	}
+}
+
+func (p *Partial) readExporter(r *reader, before *ExporterStats) *ExporterStats {
+	at := r.at
+	e := ExporterStats{ExporterKey: ExporterKey{Addr: r.addr("exporter"), Node: r.id("exporter node"), HWID: r.byte("exporter hardware")}}
+	e.Sequenced = r.flags("exporter flags", isSequenced)&isSequenced != 0
+	for _, n := range [...]*uint64{&e.Reports, &e.Events, &e.Duplicated, &e.Reordered, &e.Restarts, &e.Malformed} {
+		*n = r.uint("exporter counters")
+	}
+	e.Lost = r.int("exporter losses")
+	e.Last = r.time("exporter time")
+	if !r.ordered("exporter", at, before == nil || before.ExporterKey.Compare(e.ExporterKey) < 0) {
+		return before
+	}
+	to, _ := p.exporters.at(e.ExporterKey)
+	*to = e
+	return to
+}
+
+// grow makes room for n items. The caller has bounded n.
+func (l *keyed[K, V]) grow(n int) {
+	l.items = slices.Grow(l.items, n)
+	if l.index == nil {
+		l.index = make(map[K]int32, n)
+	}
+}
+
+// reader reads the parts of a partial. After an error it reads nothing but zeros, and keeps the error.
+type reader struct {
+	b    []byte
+	at   int
+	base int64 // what times are relative to
+	err  error
+}
+
+// PartialError says at which byte of an encoded partial something is wrong, and what.
+type PartialError struct {
+	Field  string
+	Offset int
+	Err    error // ErrTruncated, ErrVersion, ErrCorrupt or ErrLimit
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("partial window: %s at byte %d: %v", e.Field, e.Offset, e.Err)
+}
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
+func (r *reader) fail(field string, err error) {
+	if r.err == nil {
+		r.err = &PartialError{field, r.at, err}
+	}
+}
+
+// bytes gives the next n bytes, or nil.
+func (r *reader) bytes(field string, n int) []byte {
+	if r.err == nil && (n < 0 || n > len(r.b)-r.at) {
+		r.fail(field, ErrTruncated)
+	}
+	if r.err != nil {
+		return nil
+	}
+	r.at += n
+	return r.b[r.at-n : r.at]
+}
+
+func (r *reader) byte(field string) byte {
+	if b := r.bytes(field, 1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint32(field string) uint32 {
+	if b := r.bytes(field, 4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) uint64(field string) uint64 {
+	if b := r.bytes(field, 8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) uint(field string) uint64 {
+	if r.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(r.b[r.at:])
+	if !r.varint(field, n) {
+		return 0
+	}
+	return v
+}
+
+func (r *reader) int(field string) int64 {
+	if r.err != nil {
+		return 0
+	}
+	v, n := binary.Varint(r.b[r.at:])
+	if !r.varint(field, n) {
+		return 0
+	}
+	return v
+}
+
+// varint takes a varint of n bytes, as package encoding/binary counts them.
+func (r *reader) varint(field string, n int) bool {
+	switch {
+	case n > 0:
+		r.at += n
+		return true
+	case n == 0:
+		r.fail(field, ErrTruncated)
+	default:
+		r.fail(field, ErrCorrupt)
+	}
+	return false
+}
+
+func (r *reader) time(field string) int64 { return r.base + r.int(field) }
+
+// id reads a number of 32 bits.
+func (r *reader) id(field string) uint32 {
+	at := r.at
+	v := r.uint(field)
+	if v > math.MaxUint32 {
+		r.at = at
+		r.fail(field, ErrCorrupt)
+		return 0
+	}
+	return uint32(v)
+}
+
+// flags reads a byte of which only the known bits may be set.
+func (r *reader) flags(field string, known byte) byte {
+	f := r.byte(field)
+	if f&^known != 0 {
+		r.at--
+		r.fail(field, ErrCorrupt)
+		return 0
+	}
+	return f
+}
+
+// count reads how many items follow: at most limit of them, and no more than can be there, each of size bytes or more.
+func (r *reader) count(field string, limit, size int) int {
+	at := r.at
+	n := r.uint(field)
+	switch {
+	case r.err != nil:
+		return 0
+	case n > uint64(len(r.b)-r.at)/uint64(size):
+		r.at = at
+		r.fail(field, ErrTruncated)
+		return 0
+	case n > uint64(max(limit, 0)):
+		r.at = at
+		r.fail(field, ErrLimit)
+		return 0
+	}
+	return int(n)
+}
+
+// ordered fails unless an item, which begins at a place, is in order.
+func (r *reader) ordered(field string, at int, ok bool) bool {
+	if !ok && r.err == nil {
+		r.at = at
+		r.fail(field, ErrCorrupt)
+	}
+	return r.err == nil
+}
+
+func (r *reader) addr(field string) (a decode.Addr) {
+	copy(a[:], r.bytes(field, len(a)))
+	return a
+}
+
+func (r *reader) flow(field string) (k decode.FlowKey) {
+	if b := r.bytes(field, flowBytes); b != nil {
+		n := copy(k.Src[:], b)
+		n += copy(k.Dst[:], b[n:])
+		k.SrcPort, k.DstPort = binary.LittleEndian.Uint16(b[n:]), binary.LittleEndian.Uint16(b[n+2:])
+		k.Proto, k.IPVersion = b[n+4], b[n+5]
+	}
+	return k
+}
+
+func (r *reader) place(field string) HopKey {
+	k := HopKey{Node: r.id(field)}
+	at := r.at
+	n := r.uint(field)
+	if n>>1 > math.MaxUint32 {
+		r.at = at
+		r.fail(field, ErrCorrupt)
+		return HopKey{}
+	}
+	k.EgressIf, k.Other = uint32(n>>1), n&isOther != 0
+	return k
+}
+
+// path appends a path to dst.
+func (r *reader) path(field string, dst []HopKey) []HopKey {
+	n := r.count(field, math.MaxInt, 2)
+	dst = slices.Grow(dst, n)
+	for ; n > 0 && r.err == nil; n-- {
+		dst = append(dst, r.place(field))
+	}
+	return dst
+}
+
+func (r *reader) histogram(field string, h *logcode.Histogram) {
+	if r.err != nil {
+		return
+	}
+	n, err := h.Read(r.b[r.at:])
+	r.at += n
+	switch err {
+	case nil:
+	case logcode.ErrTruncated:
+		r.fail(field, ErrTruncated)
+	default:
+		r.fail(field, ErrCorrupt)
+	}
+}
