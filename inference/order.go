@@ -30,7 +30,7 @@ func comparePaths(a, b *PathChange) int {
 	return cmp.Or(slices.CompareFunc(a.From, b.From, HopKey.Compare), slices.CompareFunc(a.To, b.To, HopKey.Compare))
 }
 
-// CompareFlowStats orders flows by reports, the busiest first, and by key where they have the same number.
+// compareBusiest orders flows by reports, the busiest first, and by key where they have the same number.
 func compareBusiest(a, b *FlowPart) int {
 	return cmp.Or(cmp.Compare(b.Packets, a.Packets), CompareFlows(&a.Key, &b.Key))
 }
@@ -43,11 +43,7 @@ func compareFaults(a, b *DigestFault) int {
 	return cmp.Or(cmp.Compare(a.Fault, b.Fault), CompareFlows(&a.Flow, &b.Flow))
 }
 
-// First orders drops by the time of their first report: of a list that overflows, what came first stays.
-func firstDrops(a, b *DropStats) int {
-	return cmp.Or(cmp.Compare(a.First, b.First), compareDrops(a, b))
-}
-
+// firstFaults orders faults by the time of their first digest: of a list that overflows, what came first stays.
 func firstFaults(a, b *DigestFault) int {
 	return cmp.Or(cmp.Compare(a.First, b.First), compareFaults(a, b))
 }

@@ -27,9 +27,9 @@ import (
 //     reports, the first ones of the window. Flows with just as many reports as the bound can stand in for each other.
 //     The bound supposes that a flow has one owner; where the reports of a flow reach k of them, it is up to k times as
 //     high.
-//   - Path changes, drops and faults. A shard lists as many as its limits allow and counts the rest; what came first
-//     stays, by time and then by key. That does not depend on the split either, given the order in time, as long as the
-//     limits of the shards are not below those of the window.
+//   - Path changes, drops and faults. A shard lists as many as its limits allow and counts the rest. Of path changes and
+//     faults those that came first stay, and of drops those with the least numbers of node and reason. That does not
+//     depend on the split either, as long as the limits of the shards are not below those of the window.
 //   - Hops. Which hops a full table folds into the one called other depends on the order in which they came. No record
 //     is lost: the sum over all hops is exact.
 //
@@ -295,7 +295,6 @@ func (f *FlowPart) compare(o *FlowPart) int {
 
 func (d *DropStats) add(o *DropStats) {
 	d.Count += o.Count
-	d.First = min(d.First, o.First)
 	d.Saw(o.Last, &o.Flow)
 }
 

@@ -89,7 +89,6 @@ func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 		w.uint(uint64(d.Node))
 		w.b = append(w.b, d.Reason)
 		w.uint(d.Count)
-		w.time(d.First)
 		w.time(d.Last)
 		w.flow(&d.Flow)
 	}
@@ -243,7 +242,7 @@ var (
 // ReadBinary makes p the partial that AppendBinary wrote, and keeps nothing of b. Lists longer than the limits are
 // refused, and so is anything that AppendBinary does not write; then p is empty and the error is a [*PartialError].
 // Sections that are not known here are passed over: a newer version may add them. What reading takes is in proportion
-// to the length of b: its time, and its memory, of which a byte that is accepted can take some 200.
+// to the length of b: its time, and its memory, of which a byte can take some 200, and some 1000 in passing.
 func (p *Partial) ReadBinary(b []byte, limits Limits) error {
 	p.Reset()
 	r := reader{b: b}
@@ -314,11 +313,11 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 			p.readPath(r)
 		}
 	case dropSection:
-		n := r.count("drops", limits.Drops, flowBytes+5)
+		n := r.count("drops", limits.Drops, flowBytes+4)
 		p.drops.grow(n)
 		for before := (*DropStats)(nil); n > 0 && r.err == nil; n-- {
 			at := r.at
-			d := DropStats{Node: r.id("drop node"), Reason: r.byte("drop reason"), Count: r.uint("drops"), First: r.time("drop time"), Last: r.time("drop time"), Flow: r.flow("drop flow")}
+			d := DropStats{Node: r.id("drop node"), Reason: r.byte("drop reason"), Count: r.uint("drops"), Last: r.time("drop time"), Flow: r.flow("drop flow")}
 			if r.ordered("drop", at, before == nil || compareDrops(before, &d) < 0) {
 				before, _ = p.drops.at(dropKey{d.Node, d.Reason})
 				*before = d

@@ -16,8 +16,8 @@ type Limits struct {
 	Faults    int // pairs of fault and flow
 }
 
-// Window makes the window of all that p saw, with the lists that keep allows: the busiest flows, and of path changes,
-// drops and faults what came first; the rest is counted. It shares no memory with p.
+// Window makes the window of all that p saw, with the lists that keep allows: the busiest flows, the first path changes and
+// faults, and the drops with the least numbers of node and reason; the rest is counted. It shares no memory with p.
 func (p *Partial) Window(keep Limits) Window {
 	w := Window{
 		Start: p.Start, End: p.End, Reports: p.Reports, FlowCount: int(p.FlowCount), FlowBound: p.FlowBound,
@@ -31,7 +31,7 @@ func (p *Partial) Window(keep Limits) Window {
 	p.busiest(&w, keep.Flows)
 	p.changes(&w, keep.Paths)
 
-	order := sorted(&p.order, p.drops.items, firstDrops)
+	order := sorted(&p.order, p.drops.items, compareDrops)
 	for n, i := range order {
 		if d := &p.drops.items[i]; n < keep.Drops {
 			w.Drops = append(w.Drops, *d)
@@ -39,7 +39,6 @@ func (p *Partial) Window(keep Limits) Window {
 			w.OtherDrops += d.Count
 		}
 	}
-	slices.SortFunc(w.Drops, func(a, b DropStats) int { return compareDrops(&a, &b) })
 	order = sorted(&p.order, p.faults.items, firstFaults)
 	for n, i := range order {
 		if d := &p.faults.items[i]; n < keep.Faults {

@@ -91,11 +91,11 @@ type PathChange struct {
 
 // DropStats counts drop reports of one node and reason.
 type DropStats struct {
-	Node        uint32
-	Reason      uint8
-	Count       uint64
-	First, Last int64          // times of the earliest and the latest of them
-	Flow        decode.FlowKey // of the latest; of several at that time the one with the greatest key
+	Node   uint32
+	Reason uint8
+	Count  uint64
+	Last   int64          // time of the latest of them
+	Flow   decode.FlowKey // of the latest; of several at that time the one with the greatest key
 }
 
 // Fault is what can be wrong with the digests of a flow.

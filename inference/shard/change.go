@@ -6,14 +6,14 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// changes lists the path changes of a window.
+// changes lists the path changes of a window. If there are too many, the first ones stay.
 type changes struct {
-	firsts[inference.PathChange]
+	bounded[inference.PathChange]
 	hops []inference.HopKey // memory of the paths
 }
 
 func newChanges(n int) changes {
-	return changes{firsts: firsts[inference.PathChange]{
+	return changes{bounded: bounded[inference.PathChange]{
 		max: n,
 		compare: func(a, b inference.PathChange) int {
 			return cmp.Or(cmp.Compare(a.Time, b.Time), inference.CompareFlows(&a.Flow, &b.Flow), cmp.Compare(a.Changes, b.Changes))
@@ -22,7 +22,7 @@ func newChanges(n int) changes {
 	}}
 }
 
-// count lists a change and gives its place, or nil if it is none of the first. The paths are the caller's to fill in.
+// count lists a change and gives its place, or nil if it is not listed. The paths are the caller's to fill in.
 func (c *changes) count(p inference.PathChange) *inference.PathChange {
 	if c.full() {
 		c.trim()
@@ -48,7 +48,7 @@ func (c *changes) share(path []inference.HopKey) []inference.HopKey {
 }
 
 func (c *changes) reset() {
-	c.firsts.reset()
+	c.bounded.reset()
 	c.hops = c.hops[:0]
 }
 

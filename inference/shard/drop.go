@@ -12,17 +12,18 @@ type dropKey struct {
 	reason uint8
 }
 
-// drops counts the drop reports of a window by node and reason.
+// drops counts the drop reports of a window by node and reason. If there are too many pairs, those with the least numbers
+// stay: which of them came first depends on who looks, because drops of one node reach several shards.
 type drops struct {
-	firsts[inference.DropStats]
+	bounded[inference.DropStats]
 	index map[dropKey]int
 }
 
 func newDrops(n int) drops {
-	return drops{index: map[dropKey]int{}, firsts: firsts[inference.DropStats]{
+	return drops{index: map[dropKey]int{}, bounded: bounded[inference.DropStats]{
 		max: n,
 		compare: func(a, b inference.DropStats) int {
-			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Reason, b.Reason))
+			return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Reason, b.Reason))
 		},
 		weight: func(d *inference.DropStats) uint64 { return d.Count },
 	}}
@@ -40,23 +41,22 @@ func (d *drops) count(r *decode.Report) {
 	if i, ok := d.index[k]; ok {
 		e := &d.list[i]
 		e.Count++
-		e.First = min(e.First, r.Time)
 		e.Saw(r.Time, &r.Flow)
 		return
 	}
 	if d.full() {
 		d.trim()
 	}
-	if d.add(inference.DropStats{Node: k.node, Reason: k.reason, Count: 1, First: r.Time, Last: r.Time, Flow: r.Flow}) == nil {
+	if d.add(inference.DropStats{Node: k.node, Reason: k.reason, Count: 1, Last: r.Time, Flow: r.Flow}) == nil {
 		d.other++
 		return
 	}
 	d.index[k] = len(d.list) - 1
 }
 
-// trim lets all but the first pairs go.
+// trim lets all but the least go.
 func (d *drops) trim() {
-	d.firsts.trim()
+	d.bounded.trim()
 	clear(d.index)
 	for i := range d.list {
 		d.index[dropKey{d.list[i].Node, d.list[i].Reason}] = i
@@ -64,12 +64,12 @@ func (d *drops) trim() {
 }
 
 func (d *drops) reset() {
-	d.firsts.reset()
+	d.bounded.reset()
 	clear(d.index)
 }
 
 func (d *drops) addTo(p *inference.Partial) {
-	d.firsts.trim()
+	d.bounded.trim()
 	for i := range d.list {
 		p.AddDrops(&d.list[i])
 	}

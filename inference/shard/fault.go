@@ -12,14 +12,15 @@ type faultKey struct {
 	flow  decode.FlowKey
 }
 
-// faults counts the digests of a window that have a fault, by fault and flow.
+// faults counts the digests of a window that have a fault, by fault and flow. If there are too many, those stay whose
+// first digest came first.
 type faults struct {
-	firsts[inference.DigestFault]
+	bounded[inference.DigestFault]
 	index map[faultKey]int
 }
 
 func newFaults(n int) faults {
-	return faults{index: map[faultKey]int{}, firsts: firsts[inference.DigestFault]{
+	return faults{index: map[faultKey]int{}, bounded: bounded[inference.DigestFault]{
 		max: n,
 		compare: func(a, b inference.DigestFault) int {
 			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Fault, b.Fault), inference.CompareFlows(&a.Flow, &b.Flow))
@@ -52,9 +53,9 @@ func (d *faults) count(r *decode.Report, fault inference.Fault) {
 	d.index[k] = len(d.list) - 1
 }
 
-// trim lets all but the first pairs go.
+// trim lets all but the least go.
 func (d *faults) trim() {
-	d.firsts.trim()
+	d.bounded.trim()
 	clear(d.index)
 	for i := range d.list {
 		d.index[faultKey{d.list[i].Fault, d.list[i].Flow}] = i
@@ -62,12 +63,12 @@ func (d *faults) trim() {
 }
 
 func (d *faults) reset() {
-	d.firsts.reset()
+	d.bounded.reset()
 	clear(d.index)
 }
 
 func (d *faults) addTo(p *inference.Partial) {
-	d.firsts.trim()
+	d.bounded.trim()
 	for i := range d.list {
 		p.AddFault(&d.list[i])
 	}

@@ -19,6 +19,7 @@ const batchSize = 128
 type State struct {
 	cfg     Config
 	seed    uint64
+	idle    int64 // the idle timeout, ns
 	rng     kll.Rand
 	flows   *table
 	slab    slab
@@ -65,7 +66,7 @@ func New(cfg Config, seed uint64) *State {
 	per := int64(cfg.flowBytes())
 	n := cfg.MemoryBytes / per
 	s := &State{
-		cfg: cfg, seed: seed, rng: kll.Rand(seed),
+		cfg: cfg, seed: seed, idle: int64(cfg.IdleTimeout), rng: kll.Rand(seed),
 		hops: newHopTable(cfg.MaxHops, seed),
 		top:  newTopFlows(cfg.TopFlows),
 
@@ -108,10 +109,11 @@ func (s *State) Update(reports []*decode.Report) {
 // update counts the first n reports of s.reports, in four passes that each read another place of memory.
 func (s *State) update(n int) {
 	reports, slots := s.reports[:n], s.slots[:n]
-	for i := range reports {
+	now := reports[0].Time
+	for i, r := range reports {
 		s.hashes[i] = tableHash(&s.keys[i], s.seed)
+		now = max(now, r.Time)
 	}
-	now := reports[n-1].Time
 	s.flows.FindAll(s.hashes[:n], s.keys[:n], now, slots, nil)
 	s.readAhead(slots)
 	for i, slot := range slots {
@@ -182,6 +184,9 @@ var bufferReports = func() (n [maxPathLength + 1]uint8) {
 // count counts a report for its flow and its hops.
 func (s *State) count(r *decode.Report, slot uint32) {
 	f := &s.flows.At(slot).Value
+	if r.Time-f.last > s.idle && f.packets != 0 {
+		s.restart(slot)
+	}
 	f.packets++
 	f.last = max(f.last, r.Time)
 	if f.window != s.window {
@@ -510,6 +515,15 @@ func (s *State) sweep(now int64) {
 	s.flows.Sweep(now, int(min(n, int64(s.flows.Cap()))))
 }
 
+// restart forgets a flow that was silent for the idle timeout, as the sweep would have done had it come by: what becomes
+// of a flow must not depend on how many others there are.
+func (s *State) restart(slot uint32) {
+	e := s.flows.At(slot)
+	s.evicted(slot, e, flowtable.Idle)
+	e.Value = flow{}
+	s.stats.EvictedIdle++
+}
+
 // evicted gives back what a flow holds.
 func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	f := &e.Value
@@ -539,7 +553,7 @@ func units(r *decode.Report) *decode.Units {
 func (s *State) Stats() Stats {
 	st, t := s.stats, s.flows.Stats()
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
-	st.EvictedIdle, st.EvictedPressure = t.Idle, st.EvictedPressure+t.Pressure
+	st.EvictedIdle, st.EvictedPressure = st.EvictedIdle+t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
 	st.OtherHops += s.cut.hops.other
 	st.Digests = s.digestTotals()

@@ -318,14 +318,13 @@ func TestDrops(t *testing.T) {
 	}
 	nameless := drop(4, 9, 80)
 	nameless.Has &^= decode.HasNodeID
-	late := drop(1, 8, 3) // finds the list full
-	late.Time = 2
+	late := drop(1, 200, 3) // finds the list full
 	lone := drop(5, 7, 80)
 	lone.Has &^= decode.HasFlow
 	lone.Flow = decode.FlowKey{}
 	s.Update([]*decode.Report{drop(1, 7, 80), drop(2, 7, 80), nameless, late, lone})
 	w := cutOne(s, 5)
-	want := []inference.DropStats{{Node: 7, Reason: 80, Count: 3, First: 1, Last: 1}, {Node: 109, Reason: 80, Count: 1, First: 1, Last: 1, Flow: flowKey(4)}}
+	want := []inference.DropStats{{Node: 7, Reason: 80, Count: 3, Last: 1}, {Node: 109, Reason: 80, Count: 1, Last: 1, Flow: flowKey(4)}}
 	// All of them came at the same time, and no flow is the first by key.
 	want[0].Flow = flowKey(2)
 	if !reflect.DeepEqual(w.Drops, want) || w.OtherDrops != 1 {

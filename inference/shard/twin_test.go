@@ -86,7 +86,7 @@ func (t *twin) update(r *decode.Report) {
 	if r.Kind == decode.KindDrop {
 		k := dropKey{r.NodeID, r.DropReason}
 		if t.drops[k] == nil {
-			t.drops[k] = &inference.DropStats{Node: k.node, Reason: k.reason, First: r.Time}
+			t.drops[k] = &inference.DropStats{Node: k.node, Reason: k.reason}
 		}
 		d := t.drops[k]
 		d.Count++

@@ -2,12 +2,12 @@ package shard
 
 import "slices"
 
-// firsts lists what a window saw first, as many as max; the rest is counted. What stays does not depend on how the
-// reports were shared out over shards: it is what is smallest by compare, which goes by time and then by key, and not
-// what happened to be counted first of reports of the same time.
+// bounded lists the max least of what a window saw, by an order that compare gives, and counts the rest. So what stays
+// does not depend on how the reports were shared out over shards, nor on which of them came first: whatever is among the
+// max least of all shards is among the max least of its own, from its first report on.
 //
 // A list may hold twice as many for a while, so that it is put in order once for each max that came.
-type firsts[V any] struct {
+type bounded[V any] struct {
 	max      int
 	compare  func(a, b V) int
 	weight   func(*V) uint64 // what is counted of an item that leaves
@@ -16,8 +16,8 @@ type firsts[V any] struct {
 	other    uint64
 }
 
-// add lists v, which is not listed yet, and gives its place, or nil if it is none of the first.
-func (l *firsts[V]) add(v V) *V {
+// add lists v, which is not listed yet, and gives its place, or nil if it is none of the least.
+func (l *bounded[V]) add(v V) *V {
 	if l.max == 0 {
 		return nil
 	}
@@ -32,10 +32,10 @@ func (l *firsts[V]) add(v V) *V {
 }
 
 // full reports whether trim must be called before the next item is added.
-func (l *firsts[V]) full() bool { return len(l.list) >= 2*l.max && l.max > 0 }
+func (l *bounded[V]) full() bool { return len(l.list) >= 2*l.max && l.max > 0 }
 
-// trim lets all but the first go. Places of items change.
-func (l *firsts[V]) trim() {
+// trim lets all but the least go. Places of items change.
+func (l *bounded[V]) trim() {
 	if len(l.list) <= l.max {
 		return
 	}
@@ -47,4 +47,4 @@ func (l *firsts[V]) trim() {
 	l.greatest = l.list[l.max-1]
 }
 
-func (l *firsts[V]) reset() { l.list, l.other = l.list[:0], 0 }
+func (l *bounded[V]) reset() { l.list, l.other = l.list[:0], 0 }
