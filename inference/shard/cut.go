@@ -26,21 +26,11 @@ func (s *State) newCut() *Cut {
 // earlier cut was recycled.
 func (s *State) Cut(end int64) *Cut {
 	c := s.cut
-	s.countHops()
 	s.cutTop(&c.busiest)
-	c.hops.keys = append(c.hops.keys[:0], s.hops.keys...)
-	for i := range c.hops.keys {
-		if c.hops.set.hops[i].used {
-			s.hops.seen[i] = end
-		}
-	}
-	s.stats.OtherHops += c.hops.other
-	if s.hops.crowded() {
-		s.hops.forget(end - int64(s.cfg.IdleTimeout))
-	}
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
 	}
+	s.hops.cut(&s.cut.hops, end, s.idle)
 	s.window++
 	return c
 }

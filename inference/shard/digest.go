@@ -307,7 +307,7 @@ func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Qu
 			h.Has |= decode.HopQueueOccupancy
 			h.QueueOccupancy = uint32(min(v, 1<<32-1))
 		}
-		latency, queue := s.countHop(s.hops.find(b.key()), &decode.DefaultUnits, &h)
+		latency, queue := s.hops.record(s.hops.find(b.key()), &decode.DefaultUnits, &h)
 		s.add(f, b, latency, queue)
 	}
 }

@@ -29,6 +29,15 @@ func newDrops(n int) drops {
 	}}
 }
 
+// observe counts the drop reports among those that are rare.
+func (d *drops) observe(rare []*decode.Report) {
+	for _, r := range rare {
+		if r.Kind == decode.KindDrop {
+			d.count(r)
+		}
+	}
+}
+
 // count counts a dropped packet at the node that dropped it: the reporting node, or the last one that the packet came
 // by. Reason 0 stands for reports that give none.
 func (d *drops) count(r *decode.Report) {

@@ -29,6 +29,16 @@ func newFaults(n int) faults {
 	}}
 }
 
+// observe counts packets that came around again, among the reports that are rare. Digests that fit no path are told by
+// who traces them.
+func (d *faults) observe(rare []*decode.Report) {
+	for _, r := range rare {
+		if r.Flags&decode.Loop != 0 && r.Has&decode.HasFlow != 0 {
+			d.count(r, inference.Looping)
+		}
+	}
+}
+
 // count counts a digest of a flow that has a fault.
 func (d *faults) count(r *decode.Report, fault inference.Fault) {
 	node := uint32(0)

@@ -145,7 +145,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 	h := &r.Hops[0]
 	k := hopKey(h)
 	ref := s.hops.find(k)
-	latency, queue := s.countHop(ref, units(r), h)
+	latency, queue := s.hops.record(ref, units(r), h)
 	if f.pathID != 0 && f.flags&(postcards|partial) == 0 { // stacks tell more
 		s.countKnown(f, k, latency, queue)
 		return
