@@ -77,3 +77,71 @@ func tinySummary(t *kll.Tiny) inference.Summary {
 		Count: t.Count(), P50: logcode.Decode(q[0]), P90: logcode.Decode(q[1]), P99: logcode.Decode(q[2]), Max: logcode.Decode(t.Max()),
 	}
 }
+
+// digestStats adds to the statistics of a flow what its digests tell.
+func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
+	if s.digests == nil || slot == flowtable.None {
+		return
+	}
+	i := s.digests.slots[slot]
+	if i == 0 {
+		return
+	}
+	x := &s.digests.flows[i]
+	if y := &s.digests.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
+		x = y // a plan that is new knows less than the one before
+	}
+	if x.load != nil {
+		if w, ok := x.load.Window(&x.use, out.Last); ok {
+			out.Load = inference.Load{Digests: w.Count, Last: w.Last, Mean: w.Mean, Max: w.Max}
+		}
+	}
+	if x.tracer == nil {
+		return
+	}
+	st, _ := x.tracer.Path(&x.trace, 0, nil)
+	for i := 1; st.Complete; i++ {
+		other, ok := x.tracer.Path(&x.trace, i, nil)
+		if !ok {
+			break
+		}
+		if !leads(st.Nodes, out.Hops) && leads(other.Nodes, out.Hops) { // the one that is shown
+			st, other = other, st
+		}
+		out.Others = append(out.Others, other.Nodes)
+	}
+	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
+	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
+	}
+	for i := range out.Hops {
+		out.Hops[i].Inferred = st.Complete && i < len(st.Nodes) && st.Seen>>i&1 == 0
+	}
+	if !st.Complete {
+		out.Digests = uint64(st.Digests)
+		out.Hops = out.Hops[:0]
+		for i, n := range st.Nodes {
+			out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: n}, Unknown: st.Known>>i&1 == 0})
+		}
+	}
+	if x.pool == nil {
+		return
+	}
+	for n := range out.Hops {
+		if h, ok := x.pool.Hop(&x.values, n+1, out.Last); ok {
+			out.Hops[n].Latency = inference.Summary{
+				Count: h.Count, P50: uint64(h.Smooth(.5)), P90: uint64(h.Smooth(.9)), P99: uint64(h.Smooth(.99)), Max: uint64(h.Max),
+			}
+		}
+	}
+}
+
+// leads reports whether a path leads over hops, of which the last ones may not be kept.
+func leads(path []uint32, hops []inference.FlowHop) bool {
+	for i := range hops {
+		if i >= len(path) || hops[i].Node != path[i] {
+			return false
+		}
+	}
+	return true
+}
