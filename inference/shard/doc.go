@@ -1,43 +1,77 @@
-// Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and the
-// hops of the open window. Shards share nothing, and a flow belongs to one of them. What they saw of a window becomes
-// one [inference.Partial].
+// Package shard keeps what one shard of a collector knows: its flows with the quantile sketches of their hops, and what
+// it saw in the open window. Shards share nothing, and a flow belongs to one of them. [State.Cut] ends a window, and
+// [Cut.AddTo] turns what the shard saw of it into a [inference.Partial], which merges with those of other shards.
+//
+// # Observers
+//
+// What a shard knows is divided among observers. Each of them has a type and a file, the state that it needs, and a
+// piece of the [Cut]:
+//
+//	hops.go    hop records of any report: the places of the network, counted in the window
+//	drop.go    drop reports, by node and reason
+//	fault.go   packets in loops, and digests that no path explains
+//	change.go  path changes
+//	top.go     the busiest flows of the window, with the distributions of their hops
+//	path.go    the path of a flow, from stacks of its hops; postcard.go from reports of one hop each
+//	buffer.go  the sketches of a flow's hops, through a buffer of codes
+//	digest.go  paths and values from PINT digests; trace.go reads them
+//
+// Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once,
+// and further observers of rare reports get the same list: such an observer is a file, a field of [Cut] and a line in
+// [State.Update].
+//
+// The observers of a single flow (its path, its buffer, its digests, its rank among the busiest) run report by report
+// instead. They share the cache lines of the flow, which with many flows is what a report costs, and one works upon the
+// other in the order of the reports: a digest can change the path, a change of the path empties the buffer, and the
+// buffer feeds the distributions of the busiest flows. A pass over the batch for each of them would read the same lines
+// again, and would let a batch's length change the result.
 //
 // # Flows
 //
-// A flow is an entry of a flowtable.Table (key, counters, path, a buffer of codes: six cache lines) and a block for each
-// hop with a KLL sketch of 120 bytes for latencies (package kll, Tiny). Values enter as 16-bit log codes (package
-// logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the hops of the
-// network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of the shard's
-// time and a third of its memory.
+// A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block for
+// each hop, which holds a KLL sketch of 120 bytes for latencies (package kll, Tiny). Values enter as 16-bit log codes
+// (package logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the
+// hops of the network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of
+// the shard's time and a third of its memory.
 //
-// A report appends the codes of its hops to the flow's buffer; every 16 reports the buffer is flushed into the sketches,
-// which take 16 codes at once much faster than one by one. Sketches that saw some hundreds of codes take one of 2, 4, 8,
-// ... of them, by chance; from then on the flow makes that choice for all of its hops, once for a report, and most
-// reports leave nothing behind but their largest codes. Counts and maxima stay exact. Flows of which some hop lacks
-// latencies, paths of more than 8 hops and candidates for the busiest flows are left out of this.
+// A report appends the codes of its hops to the flow's buffer. Every 16 reports the buffer is flushed into the sketches,
+// which take 16 codes at once much faster than one by one. A sketch that saw some hundreds of codes takes only one of 2,
+// 4, 8, ... of them, by chance. From then on the flow makes that choice for all of its hops, once a report, and most
+// reports leave nothing behind but their largest codes. Counts and maxima stay exact. Three kinds of flows are not
+// sampled like this: those of which some hop lacks latencies, those with paths of more than 8 hops, and candidates for
+// the busiest flows.
 //
-// With many flows each report is a chain of cache misses, so
-// reports are worked in batches of 128 and in passes that each read another place for all of them: hash the keys, find
-// the index cells, find the entries, read the lines that will be written, then count.
+// With many flows each report is a chain of cache misses. So reports are worked on in batches of 128 and in passes that
+// each read another place of memory for all of them: the keys are hashed, the index cells found, the entries found, the
+// lines read that will be written, and then everything is counted.
 //
-// Only complete stacks tell a path: those that are not cut, were not refused a hop and do not come from a transit node.
-// Another path than before is a path change; hops that both paths have keep their sketches, and so do those of former
-// paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that they name. Reports
-// about one hop (INT-XD, local headers) are put together to a path by falling TTL, and never change it one by one.
+// Only complete stacks tell a path: those that are not cut, to which no hop refused to add itself, and which do not come
+// from a transit node. Another path than before is a path change. Hops that both paths have keep their sketches, and so
+// do hops of former paths, as many as the path has itself. Incomplete stacks and drop reports count for the hops that
+// they name. Reports about one hop (INT-XD, local headers) are put together to a path by falling TTL, and a single one
+// never changes it.
+//
+// A flow that was silent for the idle timeout is forgotten. The sweep that gives its memory back comes by at a pace that
+// depends on the number of flows, so a flow that returns before the sweep begins anew all the same: what becomes of a
+// flow does not depend on how many others there are.
 //
 // # Hops and windows
 //
 // A place in the network is a node and an egress interface. Each has two histograms of dense log codes a window, exact
-// but for the rounding of values to 1/64. The busiest flows of a window are found exactly, and have such histograms of
-// their own for each hop (see topFlows). [State.Cut] hands a window over and starts the next one in other memory;
-// [Cut.AddTo] turns it into a [inference.Partial].
+// but for the rounding of values to 1/64. The busiest flows of a window have such histograms of their own for each hop.
+//
+// A shard has places for max(16, 4 × TopFlows) candidates for the busiest flows. As long as a window has no more flows
+// than that, every flow is a candidate from its first report on, and its histograms have all values. With more flows,
+// the less busy half of the candidates leaves whenever the places are full, and from then on only flows with more
+// reports than those had can come in. The bound that [inference.Partial] hands on says how many reports a flow may have
+// had that is not listed; the histograms of those that are listed lack at most as many reports.
 //
 // # Bounds
 //
 // Memory is what the configuration says. Flows make place for others when they are idle, or when the table or the
-// blocks run out; hops beyond the table are folded into one called other; path changes and drops beyond their lists are
-// counted; hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or in the
-// window.
+// blocks run out. Hops beyond the table are folded into one called other. Path changes, drops and faults beyond their
+// lists are counted. Hops beyond the longest path that is kept count in the windows alone. All of it is in [Stats] or in
+// the window.
 //
 // # What was measured
 //
@@ -51,8 +85,8 @@
 //	one report at a time                1.74 M           0.73 M
 //	every report into the sketches      1.50 M           0.72 M
 //
-// Batches of 128 are the compromise. The table is older than the following, which make all of its rows faster. Choosing
-// reports for the sketches brought 16 to 40 ns of 146 to 182 at 10 000 flows with 2000 reports each; of what is left, a
+// Batches of 128 are the compromise. The table is older than the following changes, which make all of its rows faster.
+// Choosing reports for the sketches brought 16 to 40 ns of 146 to 182 at 10 000 flows with 2000 reports each; of what is left, a
 // third goes to the windows of the hops, a third to finding the flow and reading ahead, a tenth to candidates for the
 // busiest flows. Huge pages for the tables brought 12 % at a million flows, where every access misses the TLB as well.
 //

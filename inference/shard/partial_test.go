@@ -124,7 +124,7 @@ func sameWindows(t *testing.T, what string, limits inference.Limits, end int64, 
 
 // TestSplits shares random traffic out over 1 to 8 shards, below the limits of all tables.
 func TestSplits(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		cfg := testConfig()
 		cfg.IdleTimeout = 3 * time.Second
@@ -133,6 +133,7 @@ func TestSplits(t *testing.T) {
 		one := newSplit(cfg, 1, rng)
 		more := []*split{newSplit(cfg, 1+rng.IntN(8), rng), newSplit(cfg, 8, rng)}
 		for window := range 5 {
+			g.base = uint32(window * g.flows / 2) // half of them are new, and the others hold places
 			var reports []*decode.Report
 			for range 3000 {
 				r := g.next()
@@ -314,5 +315,48 @@ func TestSplitCaptures(t *testing.T) {
 	}
 	if t.Logf("%d captures, %d reports", captures, total); captures < 15 || total < 50 {
 		t.Errorf("%d captures of %d reports, want more", captures, total)
+	}
+}
+
+// TestSplitDigests shares out flows whose paths and values are inferred from PINT digests, and which change their paths.
+func TestSplitDigests(t *testing.T) {
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 26))
+		first, plan, nodes, links := newDigestState(t)
+		one := &split{rng: rng, owner: map[decode.FlowKey]int{}, shards: []*State{first}}
+		more := &split{rng: rng, owner: map[decode.FlowKey]int{}}
+		for range 2 + rng.IntN(5) {
+			s, _, _, _ := newDigestState(t)
+			more.shards = append(more.shards, s)
+		}
+		paths := make([][]uint32, 30)
+		listed := 0
+		for window := range 4 {
+			var reports []*decode.Report
+			for i := range 4000 {
+				n := rng.IntN(len(paths))
+				if paths[n] == nil || i == 2000 {
+					paths[n] = walk(rng, nodes, links, 2+rng.IntN(5))
+				}
+				r := digestReport(rng, plan, n, paths[n], int64(window*4000+i+1)*1e6)
+				if rng.IntN(100) == 0 {
+					r.Digest.Value ^= 1 << rng.IntN(8) // damaged
+				}
+				reports = append(reports, r)
+			}
+			one.update(reports)
+			more.update(reports)
+			p, q := one.cut(t, int64(window+1)*4e9), more.cut(t, int64(window+1)*4e9)
+			want := p.Window(wide)
+			if d := different(q.Window(wide), want); d != nil || !bytes.Equal(encode(t, p), encode(t, q)) {
+				t.Fatalf("seed %d, window %d: the window of %d shards is not that of one: %s", seed, window, len(more.shards), d)
+			}
+			for _, f := range want.Flows {
+				listed += len(f.Hops)
+			}
+		}
+		if t.Logf("seed %d: %d hops of flows", seed, listed); listed < 200 {
+			t.Errorf("seed %d: %d hops of flows with a path, want more", seed, listed)
+		}
 	}
 }

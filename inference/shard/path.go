@@ -1,7 +1,6 @@
 package shard
 
 import (
-
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )

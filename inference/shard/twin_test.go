@@ -293,6 +293,7 @@ type traffic struct {
 	paths map[int][]decode.Hop
 	now   int64
 	flows int
+	base  uint32 // of the numbers of flows
 	long  bool
 }
 
@@ -324,7 +325,7 @@ func (g *traffic) next() *decode.Report {
 	rng := g.rng
 	g.now += int64(rng.IntN(1000))
 	id := int(float64(g.flows) * math.Pow(rng.Float64(), 3)) // some are much busier
-	r := &decode.Report{Time: g.now, Format: decode.TelemetryReport, Kind: decode.KindStack, INT: decode.V21, Flow: flowKey(uint32(id)),
+	r := &decode.Report{Time: g.now, Format: decode.TelemetryReport, Kind: decode.KindStack, INT: decode.V21, Flow: flowKey(g.base + uint32(id)),
 		Has: decode.HasFlow | decode.HasNodeID, NodeID: uint32(rng.IntN(5)), Units: &decode.Units{LatencyNS: 10, TimeNS: 1, QueueBytes: 80, TxFullScale: 100, LatencyCalc: true}}
 	if g.paths[id] == nil || rng.IntN(200) == 0 {
 		g.paths[id] = g.path()
