@@ -163,15 +163,15 @@ func (s *State) readAhead(slots []uint32) {
 // count counts a report for its flow and its hops.
 func (s *State) count(r *decode.Report, slot uint32) {
 	f := &s.flows.At(slot).Value
-	if r.Time-f.last > s.idle && f.packets != 0 {
-		s.restart(slot)
-	}
-	f.packets++
-	f.last = max(f.last, r.Time)
 	if f.window != s.window {
+		if r.Time-f.last > s.idle && f.packets != 0 {
+			s.restart(slot)
+		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
 		s.cut.flows++
 	}
+	f.packets++
+	f.last = max(f.last, r.Time)
 	f.inWindow++
 	if f.inWindow > s.top.threshold && f.top == 0 {
 		s.admit(f, slot)
@@ -257,7 +257,8 @@ func (s *State) sweep(now int64) {
 }
 
 // restart forgets a flow that was silent for the idle timeout, as the sweep would have done had it come by: what becomes
-// of a flow must not depend on how many others there are.
+// of a flow must not depend on how many others there are. It is looked at with the first report of a window, which is
+// enough as long as no window is longer than the idle timeout.
 func (s *State) restart(slot uint32) {
 	e := s.flows.At(slot)
 	s.evicted(slot, e, flowtable.Idle)
