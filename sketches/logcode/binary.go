@@ -72,35 +72,17 @@ func (h *Histogram) Read(b []byte) (int, error) {
 }
 
 func (h *Histogram) read(b []byte) (at int, err error) {
-	uvarint := func() (v uint64) {
-		if at < len(b) && b[at] < 0x80 {
-			v = uint64(b[at])
-			at++
-			return v
-		}
-		v, n := binary.Uvarint(b[min(at, len(b)):])
-		switch {
-		case n > 0:
-			at += n
-		case err == nil && n == 0:
-			err = ErrTruncated
-		case err == nil:
-			err = ErrCorrupt
-		}
-		return v
-	}
 	stopped := false
 	for next := uint64(0); ; {
 		start := at
-		run := uvarint()
-		if err != nil {
+		var run, gap uint64
+		if run, at, err = uvarint(b, at); err != nil {
 			return at, err
 		}
 		if run == 0 {
 			break
 		}
-		gap := uvarint()
-		if err != nil {
+		if gap, at, err = uvarint(b, at); err != nil {
 			return at, err
 		}
 		// Runs without a gap between them would be one.
@@ -112,16 +94,21 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 		h.top, h.bottom = uint16(end), max(h.bottom, DenseCodes-uint16(next))
 		for next < end {
 			counts := h.octave(uint16(next / pageCodes))
-			for i := next % pageCodes; i < pageCodes && next < end; i, next = i+1, next+1 {
+			first := next % pageCodes
+			page := counts[first:min(first+end-next, pageCodes)]
+			next += uint64(len(page))
+			for i := range page {
 				start = at
-				n := uvarint()
-				if err == nil && (n == 0 || n > math.MaxUint32) {
-					at, err = start, ErrCorrupt
-				}
-				if err != nil {
+				var n uint64
+				if at+1 < len(b) && b[at]-1 < 0x7f { // one byte, and not 0
+					n = uint64(b[at])
+					at++
+				} else if n, at, err = uvarint(b, at); err != nil {
 					return at, err
+				} else if n == 0 || n > math.MaxUint32 {
+					return start, ErrCorrupt
 				}
-				counts[i] = uint32(n)
+				page[i] = uint32(n)
 				h.count += n
 				stopped = stopped || n == math.MaxUint32
 			}
@@ -129,10 +116,33 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 	}
 	if stopped {
 		start := at
-		total, carry := bits.Add64(h.count, uvarint(), 0)
-		if h.count = total; err == nil && carry != 0 {
+		var rest, carry uint64
+		if rest, at, err = uvarint(b, at); err != nil {
+			return at, err
+		}
+		if h.count, carry = bits.Add64(h.count, rest, 0); carry != 0 {
 			return start, ErrCorrupt
 		}
 	}
-	return at, err
+	return at, nil
+}
+
+// uvarint reads the varint at a place, and gives the place behind it.
+func uvarint(b []byte, at int) (v uint64, next int, err error) {
+	if at+1 < len(b) {
+		if b[at] < 0x80 {
+			return uint64(b[at]), at + 1, nil
+		}
+		if b[at+1] < 0x80 {
+			return uint64(b[at]&0x7f) | uint64(b[at+1])<<7, at + 2, nil
+		}
+	}
+	v, n := binary.Uvarint(b[at:])
+	switch {
+	case n > 0:
+		return v, at + n, nil
+	case n == 0:
+		return 0, at, ErrTruncated
+	}
+	return 0, at, ErrCorrupt
 }

@@ -128,7 +128,8 @@ func (h *Histogram) Merge(o *Histogram) {
 			continue
 		}
 		from, to := (*[pageCodes]uint32)(o.counts[(p-1)*pageCodes:]), h.octave(i)
-		for c, n := range from {
+		for c := range pageCodes {
+			n := from[c]
 			s := to[c] + n
 			if s < n {
 				s = math.MaxUint32
