@@ -1,29 +1,14 @@
 package inference
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
-
-	"github.com/hopscope/hopscope/decode"
 )
-
-// CompareFlows orders flows by addresses, ports, protocol and IP version. The key that stands for no flow is the first.
-func CompareFlows(a, b *decode.FlowKey) int {
-	if c := bytes.Compare(a.Src[:], b.Src[:]); c != 0 {
-		return c
-	}
-	if c := bytes.Compare(a.Dst[:], b.Dst[:]); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.SrcPort, b.SrcPort), cmp.Compare(a.DstPort, b.DstPort),
-		cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.IPVersion, b.IPVersion))
-}
 
 // comparePaths orders path changes by time, then by flow and by how often the flow had changed. The rest of the fields
 // only makes the order a total one.
 func comparePaths(a, b *PathChange) int {
-	if c := cmp.Or(cmp.Compare(a.Time, b.Time), CompareFlows(&a.Flow, &b.Flow), cmp.Compare(a.Changes, b.Changes),
+	if c := cmp.Or(cmp.Compare(a.Time, b.Time), a.Flow.Compare(&b.Flow), cmp.Compare(a.Changes, b.Changes),
 		cmp.Compare(a.PathID, b.PathID), cmp.Compare(a.Packets, b.Packets)); c != 0 {
 		return c
 	}
@@ -32,7 +17,7 @@ func comparePaths(a, b *PathChange) int {
 
 // compareBusiest orders flows by reports, the busiest first, and by key where they have the same number.
 func compareBusiest(a, b *FlowPart) int {
-	return cmp.Or(cmp.Compare(b.Packets, a.Packets), CompareFlows(&a.Key, &b.Key))
+	return cmp.Or(cmp.Compare(b.Packets, a.Packets), a.Key.Compare(&b.Key))
 }
 
 func compareDrops(a, b *DropStats) int {
@@ -40,7 +25,7 @@ func compareDrops(a, b *DropStats) int {
 }
 
 func compareFaults(a, b *DigestFault) int {
-	return cmp.Or(cmp.Compare(a.Fault, b.Fault), CompareFlows(&a.Flow, &b.Flow))
+	return cmp.Or(cmp.Compare(a.Fault, b.Fault), a.Flow.Compare(&b.Flow))
 }
 
 // firstFaults orders faults by the time of their first digest: of a list that overflows, what came first stays.

@@ -300,7 +300,7 @@ func (d *DropStats) add(o *DropStats) {
 
 // Saw notes that a packet of flow was dropped at a time, which may be before others that were noted.
 func (d *DropStats) Saw(at int64, flow *decode.FlowKey) {
-	if at > d.Last || at == d.Last && CompareFlows(flow, &d.Flow) > 0 {
+	if at > d.Last || at == d.Last && flow.Compare(&d.Flow) > 0 {
 		d.Last, d.Flow = at, *flow
 	}
 }

@@ -65,7 +65,7 @@ func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 	w.close(at)
 
 	at = w.open(flowSection, len(p.flows.items))
-	for _, i := range sorted(&p.order, p.flows.items, func(a, b *FlowPart) int { return CompareFlows(&a.Key, &b.Key) }) {
+	for _, i := range sorted(&p.order, p.flows.items, func(a, b *FlowPart) int { return a.Key.Compare(&b.Key) }) {
 		w.busy(&p.flows.items[i])
 	}
 	w.close(at)
@@ -378,7 +378,7 @@ func (p *Partial) readHop(r *reader, before *HopPart) *HopPart {
 func (p *Partial) readFlow(r *reader, before *FlowPart) *FlowPart {
 	at := r.at
 	k := r.flow("flow")
-	if !r.ordered("flow", at, before == nil || CompareFlows(&before.Key, &k) < 0) {
+	if !r.ordered("flow", at, before == nil || before.Key.Compare(&k) < 0) {
 		return before
 	}
 	f, _ := p.flows.at(k)

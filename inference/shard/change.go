@@ -16,7 +16,7 @@ func newChanges(n int) changes {
 	return changes{bounded: bounded[inference.PathChange]{
 		max: n,
 		compare: func(a, b inference.PathChange) int {
-			return cmp.Or(cmp.Compare(a.Time, b.Time), inference.CompareFlows(&a.Flow, &b.Flow), cmp.Compare(a.Changes, b.Changes))
+			return cmp.Or(cmp.Compare(a.Time, b.Time), a.Flow.Compare(&b.Flow), cmp.Compare(a.Changes, b.Changes))
 		},
 		weight: func(*inference.PathChange) uint64 { return 1 },
 	}}

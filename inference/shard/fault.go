@@ -23,7 +23,7 @@ func newFaults(n int) faults {
 	return faults{index: map[faultKey]int{}, bounded: bounded[inference.DigestFault]{
 		max: n,
 		compare: func(a, b inference.DigestFault) int {
-			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Fault, b.Fault), inference.CompareFlows(&a.Flow, &b.Flow))
+			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Fault, b.Fault), a.Flow.Compare(&b.Flow))
 		},
 		weight: func(d *inference.DigestFault) uint64 { return d.Count },
 	}}

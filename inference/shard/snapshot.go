@@ -25,7 +25,7 @@ func (s *State) Flows(n int) []inference.FlowStats {
 	var best []candidate
 	trim := func() {
 		slices.SortFunc(best, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(b.packets, a.packets), inference.CompareFlows(&a.e.Key, &b.e.Key))
+			return cmp.Or(cmp.Compare(b.packets, a.packets), a.e.Key.Compare(&b.e.Key))
 		})
 		best = best[:min(n, len(best))]
 	}

@@ -160,7 +160,7 @@ func (s *State) cutTop(c *topCut) {
 	}
 	slices.SortFunc(order, func(a, b uint32) int {
 		p, q := &t.places[a], &t.places[b]
-		return cmp.Or(cmp.Compare(q.f.inWindow, p.f.inWindow), inference.CompareFlows(&s.flows.At(p.slot).Key, &s.flows.At(q.slot).Key))
+		return cmp.Or(cmp.Compare(q.f.inWindow, p.f.inWindow), s.flows.At(p.slot).Key.Compare(&s.flows.At(q.slot).Key))
 	})
 	c.bound = uint64(t.threshold)
 	if len(order) > s.cfg.TopFlows {

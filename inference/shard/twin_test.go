@@ -90,7 +90,7 @@ func (t *twin) update(r *decode.Report) {
 		}
 		d := t.drops[k]
 		d.Count++
-		if r.Time != d.Last || inference.CompareFlows(&r.Flow, &d.Flow) > 0 {
+		if r.Time != d.Last || r.Flow.Compare(&d.Flow) > 0 {
 			d.Last, d.Flow = r.Time, r.Flow
 		}
 	}
