@@ -22,8 +22,9 @@ func (p *Partial) Window(keep Limits) Window {
 	w := Window{
 		Start: p.Start, End: p.End, Reports: p.Reports, FlowCount: int(p.FlowCount), FlowBound: p.FlowBound,
 		OtherHops: p.OtherHops, OtherPaths: p.OtherPaths, OtherDrops: p.OtherDrops, OtherFlows: p.OtherFlows,
-		Exporters: slices.SortedFunc(slices.Values(p.exporters.items), func(a, b ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) }),
+		Exporters: slices.Clone(p.exporters.items),
 	}
+	slices.SortFunc(w.Exporters, func(a, b ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) })
 	w.Hops = make([]HopStats, 0, len(p.hops.items))
 	for _, i := range sorted(&p.order, p.hops.items, (*HopPart).order) {
 		w.Hops = append(w.Hops, p.hops.items[i].stats())
@@ -63,6 +64,7 @@ func (p *Partial) busiest(w *Window, n int) {
 		hops += len(p.flows.items[i].Path)
 	}
 	memory := make([]FlowHop, 0, hops)
+	w.Flows = slices.Grow(w.Flows, len(order))
 	for _, i := range order {
 		f := &p.flows.items[i]
 		from := len(memory)
@@ -92,6 +94,7 @@ func (p *Partial) changes(w *Window, n int) {
 		hops += len(p.paths[i].From) + len(p.paths[i].To)
 	}
 	memory := make([]HopKey, 0, hops)
+	w.Paths = slices.Grow(w.Paths, len(order))
 	for _, i := range order {
 		c := p.paths[i]
 		c.From, c.To = share(&memory, c.From), share(&memory, c.To)
