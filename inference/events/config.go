@@ -2,6 +2,23 @@ package events
 
 import "errors"
 
+// A detector is a file of its own and what this file says of it: its place among the others, its settings with their
+// defaults, and the version of the state.
+
+// detectors makes all of them, in the order in which they tell their findings.
+func detectors(j *journal) []detector {
+	return []detector{
+		newPaths(j),
+		newDrops(j),
+		newDigests(j),
+		newExporters(j),
+		newHops(j),
+	}
+}
+
+// stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
+const stateVersion = 1
+
 // Config says when something is worth a finding. Times are counted in windows. It consists of the limits and of the
 // settings of each detector, which are beside the detector.
 type Config struct {

@@ -13,17 +13,6 @@ type detector interface {
 	step(w *inference.Window)
 }
 
-// detectors makes all of them, in the order in which they tell their findings. A new one is a file and a line here.
-func detectors(j *journal) []detector {
-	return []detector{
-		newPaths(j),
-		newDrops(j),
-		newDigests(j),
-		newExporters(j),
-		newHops(j),
-	}
-}
-
 // Stats is the state of a Detector and what it had no room for.
 type Stats struct {
 	Open          int // findings

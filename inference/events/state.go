@@ -22,8 +22,8 @@ import (
 //	f:         the 8 bytes of a float64, little endian; no infinity, no NaN
 //	text:      length<n> bytes
 //
-// What a lifecycle's keys and states consist of is said beside them. The version goes up when any of that changes.
-const stateVersion = 1
+// What a lifecycle's keys and states consist of is said beside them. The version is stateVersion, beside the list of
+// detectors.
 
 // What is wrong with a state, for errors.Is.
 var (
