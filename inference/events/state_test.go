@@ -119,7 +119,7 @@ func TestStateRefused(t *testing.T) {
 
 	other := bytes.Clone(good)
 	other[0] = 7
-	if e := refused("version 7", other, ErrVersion); e.Error() != "events: state at byte 0: it has version 7, and version 1 is read here" {
+	if e := refused("version 7", other, ErrVersion); e.Error() != fmt.Sprintf("events: state at byte 0: it has version 7, and version %d is read here", stateVersion) {
 		t.Errorf("version 7 gives %q", e)
 	}
 
