@@ -32,6 +32,8 @@ func (c *Collector) introduce() {
 			for _, i := range in.Inputs() {
 				c.log.Info("reading frames", "source", s.Name, "input", i.Name)
 			}
+		default:
+			c.log.Info("reading frames", "source", s.Name)
 		}
 	}
 	for _, s := range c.stores {

@@ -49,8 +49,9 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 func writeSeriesPage(w io.Writer) error {
 	fmt.Fprint(w, `# Stored series
 
-What InfluxDB and the Parquet files hold. A point is identified by its measurement, its tags and its time, which is the end
-of its window, so that a window written twice is there once. Cardinality is bounded by `+"`flows.max_hops`, `flows.top_flows`"+`
+What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
+which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader can tell by these
+three. Cardinality is bounded by `+"`flows.max_hops`, `flows.top_flows`"+`
 and `+"`exporters.tracking.max_exporters`"+`; what falls outside is folded into `+"`other`"+` or counted. A field whose value nobody
 reported is absent, never zero. This page is written by `+"`make docs`"+`.
 `)

@@ -276,9 +276,6 @@ func (n *Network) Graph() *topo.Graph { return n.graph }
 // NodeID is the id by which switch i of the graph reports.
 func (n *Network) NodeID(i int) uint32 { return n.switches[i].id }
 
-// Hosts is the number of hosts.
-func (n *Network) Hosts() int { return len(n.hosts) }
-
 // Run lets virtual time pass until the given moment. Reports and received probes are handed to emit in the order of
 // their times; their payload is valid during the call.
 func (n *Network) Run(until time.Duration, emit func(Datagram)) {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/hopscope/hopscope/decode"
 )
 
 // extraFlow is one of Config.ExtraFlows.
@@ -210,6 +209,3 @@ func (a *alias) pick(r *rand.Rand) int {
 
 // NumFlows is the number of flows: the generated ones come first, then Config.ExtraFlows.
 func (n *Network) NumFlows() int { return len(n.flows) }
-
-// FlowKey is the 5-tuple that flow i has now.
-func (n *Network) FlowKey(i int) decode.FlowKey { return n.key(&n.flows[i]) }
