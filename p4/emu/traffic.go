@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-
 )
 
 // extraFlow is one of Config.ExtraFlows.
