@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -52,7 +53,8 @@ type captureClock struct {
 	length int64 // of a window, ns
 
 	mu   sync.Mutex // the workers of all sources share the clock, and so work one after the other
-	next int64      // end of the open window; 0 before the first frame
+	open bool       // there was a frame
+	next int64      // end of the open window
 }
 
 // handle gives the pipeline the frames up to each window's end. A frame from before the open window counts in it:
@@ -61,13 +63,13 @@ func (k *captureClock) handle(w *worker, frames []ingest.Frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.c.pipeline
-	if k.next == 0 && len(frames) > 0 {
+	if !k.open && len(frames) > 0 {
 		p.start = frames[0].Time
-		k.next = k.after(frames[0].Time)
+		k.open, k.next = true, k.after(frames[0].Time)
 	}
 	for len(frames) > 0 {
 		n := 0
-		for n < len(frames) && frames[n].Time < k.next {
+		for n < len(frames) && k.holds(frames[n].Time) {
 			n++
 		}
 		p.handle(w, frames[:n])
@@ -75,7 +77,7 @@ func (k *captureClock) handle(w *worker, frames []ingest.Frame) {
 			k.c.endWindow(k.next)
 			// A gap in the capture is no series of empty windows; a few of them let the detectors see the silence.
 			const empty = 3
-			for i := 0; i < empty && k.next+k.length <= frames[n].Time; i++ {
+			for i := 0; i < empty && uint64(frames[n].Time)-uint64(k.next) >= uint64(k.length); i++ {
 				k.next += k.length
 				k.c.endWindow(k.next)
 			}
@@ -89,10 +91,23 @@ func (k *captureClock) handle(w *worker, frames []ingest.Frame) {
 func (k *captureClock) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.next != 0 {
+	if k.open {
 		k.c.endWindow(k.next)
 	}
 }
 
-// after is the first multiple of the window's length behind t.
-func (k *captureClock) after(t int64) int64 { return t - t%k.length + k.length }
+// holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.
+func (k *captureClock) holds(t int64) bool { return t < k.next || k.next == math.MaxInt64 }
+
+// after is the first multiple of the window's length behind t. A damaged capture can have times from before 1970, and
+// times so late that there is no such multiple; then it is the last time that there is.
+func (k *captureClock) after(t int64) int64 {
+	into := t % k.length
+	if into < 0 {
+		into += k.length
+	}
+	if end := t - into + k.length; end > t {
+		return end
+	}
+	return math.MaxInt64
+}
