@@ -65,7 +65,7 @@ type Collector struct {
 	lastRate  float64
 
 	ready  atomic.Bool
-	reload chan events.Config
+	reload atomic.Pointer[events.Config]
 }
 
 // New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. Who does not run
@@ -76,7 +76,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	}
 	c := &Collector{
 		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: findings{},
-		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops), reload: make(chan events.Config, 1),
+		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops),
 	}
 	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
 	var names []string
@@ -148,14 +148,12 @@ func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range c.pipeline.workers {
-		w.decoder.Store(router())
+	if c.opt.Profile == nil { // it goes before what the settings say
+		for _, w := range c.pipeline.workers {
+			w.decoder.Store(router())
+		}
 	}
-	select {
-	case <-c.reload: // a reload that nobody took yet is outdated
-	default:
-	}
-	c.reload <- analysis.Events
+	c.reload.Store(&analysis.Events) // one that nobody took yet is outdated
 	return nil
 }
 
@@ -235,10 +233,8 @@ type service interface {
 
 // endWindow ends the open window and hands what it saw to the detectors and to all writers.
 func (c *Collector) endWindow(end int64) {
-	select {
-	case cfg := <-c.reload:
-		c.detector.Configure(cfg)
-	default:
+	if cfg := c.reload.Swap(nil); cfg != nil {
+		c.detector.Configure(*cfg)
 	}
 	partial := c.pipeline.cut(end)
 	w := partial.Window(c.pipeline.limits)

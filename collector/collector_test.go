@@ -319,6 +319,26 @@ func TestReload(t *testing.T) {
 	r.stop()
 }
 
+// TestReloadTogether reloads from many goroutines while no window ends.
+func TestReloadTogether(t *testing.T) {
+	cfg := testConfig()
+	c := newEngine(t, nil, Options{})
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 200 {
+				if err := c.Reload(cfg.Config, cfg.Analysis); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLedgerLine(t *testing.T) {
 	b := sink.Balance{Sink: "influx", Received: 10, Stored: 7, InFlight: map[string]int64{"window": 1}, Dropped: map[string]int64{"kernel": 2, "spool": 0}}
 	want := "influx: 10 received = 7 stored + 1 in flight (window 1) + 2 dropped (kernel 2)"
