@@ -260,3 +260,17 @@ func TestSummaryWhileRunning(t *testing.T) {
 		t.Errorf("%d reports, %d flows", s.Reports, len(s.Flows))
 	}
 }
+
+// TestSummaryBeforeRun asks a collector that does not run yet, and one that never will.
+func TestSummaryBeforeRun(t *testing.T) {
+	c := newEngine(t, nil, Options{})
+	if s := c.Summary(1, 1); s.Reports != 0 {
+		t.Errorf("%d reports before the run", s.Reports)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Summary(1, 1); s.Reports != 0 {
+		t.Errorf("%d reports without a run", s.Reports)
+	}
+}

@@ -40,7 +40,7 @@ type pipeline struct {
 	wait    sync.WaitGroup
 
 	closeMu sync.RWMutex // held by who sends to the queues beside sources and windows
-	closed  bool
+	running bool
 }
 
 // worker is the private state of one goroutine of a source.
@@ -96,6 +96,9 @@ func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, ro
 
 // run starts the shards; close ends them.
 func (p *pipeline) run() {
+	p.closeMu.Lock()
+	defer p.closeMu.Unlock()
+	p.running = true
 	for _, s := range p.shards {
 		p.wait.Go(func() { s.run(p) })
 	}
@@ -104,7 +107,7 @@ func (p *pipeline) run() {
 // close waits until every shard has taken what is in its queue. Nobody may call handle or cut any more.
 func (p *pipeline) close() {
 	p.closeMu.Lock()
-	p.closed = true
+	p.running = false
 	for _, s := range p.shards {
 		close(s.queue)
 	}
@@ -127,11 +130,12 @@ func (s *shardQueue) run(p *pipeline) {
 	}
 }
 
-// visit lets the owner of each shard call f, and waits for all of them. When the shards have ended, it calls f itself.
+// visit lets the owner of each shard call f, and waits for all of them. Before the shards run and when they
+// have ended, it calls f itself.
 func (p *pipeline) visit(f func(*shardQueue)) {
 	p.closeMu.RLock()
-	if p.closed {
-		p.closeMu.RUnlock()
+	if !p.running {
+		defer p.closeMu.RUnlock()
 		p.wait.Wait()
 		for _, s := range p.shards {
 			f(s)
