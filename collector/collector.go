@@ -123,7 +123,7 @@ func (c *Collector) Close() error {
 	cancel()
 	// Nothing was written, so there is nothing that could not be.
 	_ = c.closeStores(ended)
-	return closeSources(c.opt.Sources)
+	return CloseSources(c.opt.Sources)
 }
 
 // AddWriter adds a writer that needs the collector to be made. It is called before Run.
@@ -212,16 +212,15 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.endWindow(time.Now().UnixNano())
 	}
 	c.pipeline.close()
-	select { // a source that failed as the last one has ended the run itself
-	case late := <-failed:
-		err = errors.Join(err, late)
-	default:
-	}
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
 	defer cancel()
-	err = errors.Join(err, c.closeStores(drain), closeSources(c.opt.Sources))
+	err = errors.Join(err, c.closeStores(drain), CloseSources(c.opt.Sources))
 	stopServices()
 	services.Wait()
+	close(failed) // nobody writes to it any more
+	for late := range failed {
+		err = errors.Join(err, late)
+	}
 	return err
 }
 

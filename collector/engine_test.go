@@ -274,3 +274,21 @@ func TestSummaryBeforeRun(t *testing.T) {
 		t.Errorf("%d reports without a run", s.Reports)
 	}
 }
+
+// The errors of all sources that fail are told.
+func TestAllSourcesFail(t *testing.T) {
+	var sources []Source
+	var want []error
+	for i := range 5 {
+		err := fmt.Errorf("wire %d is cut", i)
+		want = append(want, err)
+		sources = append(sources, Source{Name: fmt.Sprint("canned", i), Source: &canned{workers: 1, batches: 1, frames: datagrams(t, 5),
+			times: func(int, int) int64 { return 1e18 }, fail: err}})
+	}
+	err := run(t, newEngine(t, nil, Options{Policy: Replay, Sources: sources}))
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Errorf("Run = %v, which does not tell of %v", err, w)
+		}
+	}
+}

@@ -28,16 +28,17 @@ type exporterGroup struct {
 	_       [40]byte // the next group's lock belongs to another CPU
 }
 
-// newExporters makes two groups for every worker, and one for a single one. They share the places that cfg has.
+// newExporters makes two groups for every worker, and one for a single one. They share the places that cfg has, so that
+// one address may take all of them, as with a single group.
 func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
 	n := 1
 	for workers > 1 && n < min(2*workers, maxGroups) {
 		n *= 2
 	}
 	e := &exporters{groups: make([]exporterGroup, n), seed: seed, shift: uint(64 - bits.TrailingZeros(uint(n)))}
-	cfg.MaxExporters = (cfg.MaxExporters + n - 1) / n
+	places := sequence.NewPlaces(cfg.MaxExporters)
 	for i := range e.groups {
-		e.groups[i].tracker = sequence.New(cfg, seed)
+		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
 	}
 	return e
 }

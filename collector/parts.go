@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +140,7 @@ func OpenSources(cfg any) (sources []Source, err error) {
 		}
 		src, err := section.Open()
 		if err != nil {
-			closeSources(sources)
+			CloseSources(sources)
 			return nil, err
 		}
 		if src != nil {
@@ -149,7 +150,8 @@ func OpenSources(cfg any) (sources []Source, err error) {
 	return sources, nil
 }
 
-func closeSources(sources []Source) error {
+// CloseSources gives back what sources hold that are not run after all.
+func CloseSources(sources []Source) error {
 	var errs []error
 	for _, s := range sources {
 		if c, ok := s.Source.(io.Closer); ok {
@@ -171,6 +173,11 @@ func OpenStores(cfg any, policy Policy) (stores []Store, reports []sink.ReportWr
 		if err != nil {
 			for _, s := range stores {
 				err = errors.Join(err, s.Writer.Close())
+			}
+			ended, cancel := context.WithCancel(context.Background())
+			cancel()
+			for _, r := range reports {
+				err = errors.Join(err, r.Close(ended))
 			}
 			return nil, nil, err
 		}

@@ -110,7 +110,7 @@ func (p *Partial) Reset() {
 	}
 }
 
-// Merge adds what q saw. It keeps nothing of q.
+// Merge adds what q saw. It keeps nothing of q. Sums of counters wrap at 2⁶⁴, which only counts that somebody made up reach.
 func (p *Partial) Merge(q *Partial) {
 	p.Span(q.Start, q.End)
 	p.Reports += q.Reports

@@ -297,23 +297,23 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 	switch tag {
 	case hopSection:
 		// The smallest items of each kind, in bytes, bound their number before anything is allocated.
-		n := r.count("hops", limits.Hops, 4)
+		n := r.items("hops", limits.Hops, 4)
 		p.hops.grow(n)
 		for before := (*HopPart)(nil); n > 0 && r.err == nil; n-- {
 			before = p.readHop(r, before)
 		}
 	case flowSection:
-		n := r.count("flows", limits.Flows, flowBytes+14)
+		n := r.items("flows", limits.Flows, flowBytes+14)
 		p.flows.grow(n)
 		for before := (*FlowPart)(nil); n > 0 && r.err == nil; n-- {
 			before = p.readFlow(r, before)
 		}
 	case pathSection:
-		for n := r.count("paths", limits.Paths, flowBytes+13); n > 0 && r.err == nil; n-- {
+		for n := r.items("paths", limits.Paths, flowBytes+13); n > 0 && r.err == nil; n-- {
 			p.readPath(r)
 		}
 	case dropSection:
-		n := r.count("drops", limits.Drops, flowBytes+4)
+		n := r.items("drops", limits.Drops, flowBytes+4)
 		p.drops.grow(n)
 		for before := (*DropStats)(nil); n > 0 && r.err == nil; n-- {
 			at := r.at
@@ -324,7 +324,7 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 			}
 		}
 	case faultSection:
-		n := r.count("faults", limits.Faults, flowBytes+5)
+		n := r.items("faults", limits.Faults, flowBytes+5)
 		p.faults.grow(n)
 		for before := (*DigestFault)(nil); n > 0 && r.err == nil; n-- {
 			at := r.at
@@ -335,7 +335,7 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 			}
 		}
 	case exporterSection:
-		n := r.count("exporters", limits.Exporters, len(decode.Addr{})+11)
+		n := r.items("exporters", limits.Exporters, len(decode.Addr{})+11)
 		p.exporters.grow(n)
 		for before := (*ExporterStats)(nil); n > 0 && r.err == nil; n-- {
 			before = p.readExporter(r, before)
@@ -529,9 +529,12 @@ func (r *reader) int(field string) int64 {
 	return v
 }
 
-// varint takes a varint of n bytes, as package encoding/binary counts them.
+// varint takes a varint of n bytes, as package encoding/binary counts them. One that could be shorter was not written by
+// AppendBinary.
 func (r *reader) varint(field string, n int) bool {
 	switch {
+	case n > 1 && r.b[r.at+n-1] == 0:
+		r.fail(field, ErrCorrupt)
 	case n > 0:
 		r.at += n
 		return true
@@ -585,6 +588,15 @@ func (r *reader) count(field string, limit, size int) int {
 		return 0
 	}
 	return int(n)
+}
+
+// items reads the number of items of a section. A section without any is not written.
+func (r *reader) items(field string, limit, size int) int {
+	n := r.count(field, limit, size)
+	if n == 0 {
+		r.fail(field, ErrCorrupt)
+	}
+	return n
 }
 
 // ordered fails unless an item, which begins at a place, is in order.

@@ -258,6 +258,8 @@ func TestReadBinary(t *testing.T) {
 		{"a later version", header(func(b []byte) { b[3] = 2 }), ErrVersion, 0},
 		{"other codes", header(func(b []byte) { b[4] = 2 }), ErrVersion, 4},
 		{"a later section", section(99, 1, 2, 3), nil, 0},
+		{"a number with a byte too many", section(1, 0x85, 0), ErrCorrupt, start + 5},
+		{"a section without items", section(1, 0), ErrCorrupt, start + 6},
 		{"a section twice", append(section(99), section(99)[start:]...), ErrCorrupt, start + 5},
 		{"section 0", section(0), ErrCorrupt, start},
 		{"more than the section has", section(4, 200, 1), ErrTruncated, start + 5},

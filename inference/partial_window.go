@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/sketches/logcode"
@@ -20,7 +21,7 @@ type Limits struct {
 // faults, and the drops with the least numbers of node and reason; the rest is counted. It shares no memory with p.
 func (p *Partial) Window(keep Limits) Window {
 	w := Window{
-		Start: p.Start, End: p.End, Reports: p.Reports, FlowCount: int(p.FlowCount), FlowBound: p.FlowBound,
+		Start: p.Start, End: p.End, Reports: p.Reports, FlowCount: int(min(p.FlowCount, math.MaxInt)), FlowBound: p.FlowBound,
 		OtherHops: p.OtherHops, OtherPaths: p.OtherPaths, OtherDrops: p.OtherDrops, OtherFlows: p.OtherFlows,
 		Exporters: slices.Clone(p.exporters.items),
 	}

@@ -44,7 +44,7 @@ func openLive(cfg *config, opt collector.Options) (*running, error) {
 func open(cfg *config, opt collector.Options) (_ *running, err error) {
 	opt.LoadNetwork, opt.LoadPlan = loadNetwork, pintplan.ReadFile
 	if opt.Stores, opt.Reports, err = collector.OpenStores(cfg, opt.Policy); err != nil {
-		return nil, err
+		return nil, errors.Join(err, collector.CloseSources(opt.Sources))
 	}
 	c, err := collector.New(cfg.Config, cfg.Analysis, opt)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -12,6 +13,7 @@ import (
 // Tracker counts per exporter. It has one owner and takes no lock.
 type Tracker struct {
 	cfg     Config
+	places  *Places
 	entries []entry
 	seen    []uint64 // windows of the entries, in their order, words each
 	words   int
@@ -73,12 +75,42 @@ type entry struct {
 	last      int64
 }
 
+// Places is the number of exporters that several trackers may still take together.
+type Places struct {
+	all  int64
+	left atomic.Int64
+}
+
+// NewPlaces makes n places.
+func NewPlaces(n int) *Places {
+	p := &Places{all: int64(n)}
+	p.left.Store(p.all)
+	return p
+}
+
+// take takes a place, if one is left.
+func (p *Places) take() bool {
+	if p.left.Add(-1) >= 0 {
+		return true
+	}
+	p.left.Add(1)
+	return false
+}
+
+// crowded reports whether at most a quarter of the places is left.
+func (p *Places) crowded() bool { return p.left.Load() <= p.all/4 }
+
 // New takes all memory that the tracker will use. cfg must be valid. The seed keeps senders from choosing addresses and
 // nodes that collide in the table; results do not depend on it.
-func New(cfg Config, seed uint64) *Tracker {
+func New(cfg Config, seed uint64) *Tracker { return NewShared(cfg, seed, NewPlaces(cfg.MaxExporters)) }
+
+// NewShared is New for one of several trackers that share places. Each has room for all of them; memory that it does not
+// use is never touched, and so is not taken from the system.
+func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 	words := cfg.Window / 64
 	return &Tracker{
 		cfg:     cfg,
+		places:  places,
 		seed:    seed,
 		entries: make([]entry, 0, cfg.MaxExporters),
 		seen:    make([]uint64, cfg.MaxExporters*words),
@@ -146,7 +178,7 @@ func (t *Tracker) lookup(sp space, optional bool) (uint32, bool) {
 			}
 		}
 	}
-	if len(t.entries) == cap(t.entries) {
+	if !t.places.take() {
 		return 0, false
 	}
 	t.entries = append(t.entries, entry{space: sp, sequence: sequence{width: max(sp.width(), 1)}, alias: sp.isAnonymous()})
@@ -181,7 +213,7 @@ func (t *Tracker) slot(sp space) *slot {
 // since 1970.
 func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.ExporterStats {
 	n := len(dst)
-	crowded := len(t.entries) >= cap(t.entries)-cap(t.entries)/4
+	crowded := t.places.crowded()
 	forgotten := 0
 	for i := range t.entries {
 		e := &t.entries[i]
@@ -205,6 +237,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	}
 	if forgotten > 0 {
 		t.entries = t.entries[:len(t.entries)-forgotten]
+		t.places.left.Add(int64(forgotten))
 		t.stats.Forgotten += uint64(forgotten)
 		t.reindex()
 	}

@@ -133,12 +133,14 @@ func uvarint(b []byte, at int) (v uint64, next int, err error) {
 		if b[at] < 0x80 {
 			return uint64(b[at]), at + 1, nil
 		}
-		if b[at+1] < 0x80 {
+		if b[at+1]-1 < 0x7f { // not 0, which makes a varint longer than it has to be
 			return uint64(b[at]&0x7f) | uint64(b[at+1])<<7, at + 2, nil
 		}
 	}
 	v, n := binary.Uvarint(b[at:])
 	switch {
+	case n > 1 && b[at+n-1] == 0:
+		return 0, at, ErrCorrupt
 	case n > 0:
 		return v, at + n, nil
 	case n == 0:
