@@ -113,16 +113,11 @@ func (f *file) cut() error {
 // periodOf is the beginning of the interval that t lies in.
 func (f *file) periodOf(t time.Time) time.Time { return t.UTC().Truncate(f.conf.RotateInterval) }
 
-// stillThere reports whether the path still names the open file, and learns when somebody has changed its length.
+// stillThere reports whether the path names the open file as it was left. One whose length somebody has changed has to be
+// opened again, since it may now end in the middle of a line.
 func (f *file) stillThere() bool {
 	info, err := os.Stat(f.conf.Path)
-	if err != nil || !os.SameFile(info, f.info) {
-		return false
-	}
-	if f.size > info.Size() || !f.torn {
-		f.size = info.Size()
-	}
-	return true
+	return err == nil && os.SameFile(info, f.info) && (info.Size() == f.size || f.torn && info.Size() > f.size)
 }
 
 // open opens the file, or a new one when it ends in the middle of a line.

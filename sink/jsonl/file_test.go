@@ -212,6 +212,28 @@ func TestFileMovedAway(t *testing.T) {
 	expect(t, c.Path, lines(4))
 }
 
+// Whoever cuts the file in the middle of a line, or appends a part of one, does not get our lines behind it.
+func TestFileTornByOthers(t *testing.T) {
+	c := testConfig(t)
+	w := mustNew(t, c)
+	mustWrite(t, w, 1, 2)
+	if err := os.Truncate(c.Path, int64(len(lines(1))+20)); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, w, 3)
+	expect(t, c.Path, lines(1)+lines(2)[:20], lines(3))
+	if err := os.WriteFile(c.Path, []byte(lines(3, 4)+"5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, w, 6)
+	expect(t, c.Path, lines(1)+lines(2)[:20], lines(3, 4)+"5", lines(6))
+	if err := os.WriteFile(c.Path, []byte(lines(6, 7)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, w, 8) // whole lines of others stay where they are
+	expect(t, c.Path, lines(1)+lines(2)[:20], lines(3, 4)+"5", lines(6, 7, 8))
+}
+
 // flaky is a file on a disk that fails as the test says.
 type flaky struct {
 	*os.File
