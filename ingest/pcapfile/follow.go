@@ -276,6 +276,7 @@ type tail struct {
 	ctx      context.Context
 	read     int64
 	replaced bool // the file has another successor; what is left of it is still read
+	cut      bool // the file was seen to be shorter than what was read of it, whatever came to it since
 }
 
 func (t *tail) Read(b []byte) (int, error) {
@@ -327,10 +328,11 @@ func (t *tail) compressed() bool {
 	return n == 2 && magic == [2]byte{0x1f, 0x8b}
 }
 
-// shrunk reports whether the file is shorter than what was read of it.
+// shrunk reports whether the file is or was seen to be shorter than what was read of it.
 func (t *tail) shrunk() (bool, error) {
 	info, err := t.in.f.Stat()
-	return err == nil && info.Size() < t.read, err
+	t.cut = t.cut || err == nil && info.Size() < t.read
+	return t.cut, err
 }
 
 // next opens the capture that follows the one that was read. It reports false when ctx ended before.

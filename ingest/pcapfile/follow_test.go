@@ -173,6 +173,35 @@ func TestFollowRotation(t *testing.T) {
 	})
 }
 
+// A file that was seen to be cut is read again, also when it has become longer than before until its next capture is
+// opened.
+func TestFollowCutAndGrown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	put(t, path, os.O_CREATE, capture("a"))
+	synctest.Test(t, func(t *testing.T) {
+		in := &input{path: path, name: path, poll: time.Second}
+		if err := in.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer in.close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		end := &tail{in: in, ctx: ctx}
+		b := make([]byte, 1<<10)
+		if n, err := end.Read(b); n == 0 || err != nil {
+			t.Fatalf("Read = %d, %v", n, err)
+		}
+		put(t, path, os.O_TRUNC, nil)
+		if n, err := end.Read(b); n != 0 || err != io.EOF {
+			t.Fatalf("Read of a file that was cut = %d, %v", n, err)
+		}
+		put(t, path, 0, capture("a", "b"))
+		if !end.next() {
+			t.Error("the next capture is waited for, although it is there")
+		}
+	})
+}
+
 // A damaged capture stops its input, and nothing else.
 func TestFollowDamage(t *testing.T) {
 	dir := t.TempDir()
