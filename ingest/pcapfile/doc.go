@@ -26,8 +26,8 @@
 //     size, every FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is
 //     not noticed. A compressed file is read once, as it is.
 //   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. A next writer
-//     that comes before the last one was read to its end is noticed by its header, in pcapng by its section; only after a
-//     writer that was killed inside of a record it has to wait.
+//     that comes before the last one was read to its end is noticed by its header, in pcapng by its section, if it writes
+//     the same format in the same byte order; only after a writer that was killed inside of a record it has to wait.
 //   - Standard input ends.
 //
 // A capture that ends inside of a record because its writer was killed or its file replaced counts as damaged once, and
