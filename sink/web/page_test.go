@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -335,9 +336,10 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 			Sources: []Source{{Kind: "udp", Address: "127.0.0.1:32766", Detail: "telemetry report 0.5, 1.0 and 2.0"}},
 		}
 	}
-	received := uint64(0)
+	var received atomic.Uint64 // the server asks while the test counts
 	deps.Ledger = func() []sink.Balance {
-		return []sink.Balance{{Sink: "web", Received: received, InFlight: map[string]int64{}, Dropped: map[string]int64{"malformed": int64(received)}}}
+		n := received.Load()
+		return []sink.Balance{{Sink: "web", Received: n, InFlight: map[string]int64{}, Dropped: map[string]int64{"malformed": int64(n)}}}
 	}
 	srv := serve(t, DefaultConfig(), deps)
 	b := openTab(t, parent, srv)
@@ -358,7 +360,7 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 	b.check(t)
 
 	// Something arrives and nothing of it can be read.
-	received = 120
+	received.Store(120)
 	b.do(t, chromedp.Navigate(srv.URL()))
 	b.wait(t, `document.querySelector("#empty h2")?.textContent.startsWith("Datagrams arrive")`)
 	if got := b.text(t, "#empty .lead"); !strings.Contains(got, "120 received") || !strings.Contains(got, "malformed") {
