@@ -65,8 +65,13 @@ func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	}
 	groups = groups[:0]
 	var present uint32
+	var last decode.Addr // reports of one exporter often come together
+	i := e.group(&last)
 	for _, r := range reports {
-		i := e.group(&r.Exporter)
+		if r.Exporter != last {
+			last = r.Exporter
+			i = e.group(&last)
+		}
 		groups = append(groups, i)
 		present |= 1 << i
 	}
