@@ -83,6 +83,14 @@ func (s *StoreConfig[C]) Validate() error {
 	return nil
 }
 
+// CheckFiles reads the files that the settings of the store name, unless it is off.
+func (s *StoreConfig[C]) CheckFiles() error {
+	if c, ok := any(&s.Config).(interface{ CheckFiles() error }); ok && s.Enabled {
+		return c.CheckFiles()
+	}
+	return nil
+}
+
 // Doc implements [settings.Documented].
 func (s StoreConfig[C]) Doc(key string) string {
 	if d, ok := any(s.Config).(settings.Documented); ok {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/web"
 )
 
 // asker talks to the page's API of a running collector.
@@ -60,7 +62,7 @@ func (a *asker) get(ctx context.Context, path string, v any, out io.Writer) erro
 	if a.tokenFile != "" {
 		token, err := os.ReadFile(a.tokenFile)
 		if err != nil {
-			return fmt.Errorf("read token: %w", err)
+			return wrongInput(fmt.Errorf("read token: %w", err))
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
@@ -104,8 +106,14 @@ func topCommand() *cobra.Command {
 	}
 	a.flags(c)
 	c.Flags().IntVar(&limit, "limit", 20, "hops to print, 1 to 200")
-	c.Flags().StringVar(&sort, "sort", "latency_p99", "latency_p50, latency_p90, latency_p99, latency_max, queue_p50, queue_p99 or queue_max")
+	c.Flags().StringVar(&sort, "sort", "latency_p99", strings.Join(web.MetricNames(), ", ")+" or node")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if names := append(web.MetricNames(), "node"); !slices.Contains(names, sort) {
+			return usagef("--sort %q is none of %s", sort, strings.Join(names, ", "))
+		}
+		if limit < 1 || limit > 200 {
+			return usagef("--limit %d is outside 1..200", limit)
+		}
 		var got struct {
 			Total         int
 			RecentWindows int `json:"recent_windows"`

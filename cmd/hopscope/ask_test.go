@@ -50,8 +50,8 @@ func TestAsk(t *testing.T) {
 		{[]string{"flow", "10.0.0.1:80 > 10.0.0.2:53/17"}, 0, flow}, // as the summary of a run writes it
 		{[]string{"flow", "10.0.0.1:80>10.0.0.2:53 proto 17"}, 0, flow},
 		{[]string{"flow", "10.0.0.2:53 > 10.0.0.1:80 udp"}, 1, `no flow 10.0.0.2:53 > 10.0.0.1:80 udp in the kept windows; it is written as in "10.0.0.1:80 > 10.0.0.2:5001 tcp"`},
-		{[]string{"flow", "10.0.0.1"}, 2, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
-		{[]string{"top", "--sort", "latency"}, 1, `sort: "latency" is not one of [latency_p50`},
+		{[]string{"flow", "10.0.0.1"}, 64, `"10.0.0.1" is no flow such as "10.0.0.1:80 > 10.0.0.2:5001 tcp": there is no >`},
+		{[]string{"top", "--sort", "latency"}, 64, `--sort "latency" is none of latency_p50, `},
 	} {
 		status := 0
 		cmd := program(append(c.args, "--url", server.URL)...)

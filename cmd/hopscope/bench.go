@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,14 @@ re-implemented, beside ours on the same input in the same run.
 
 Families: ` + strings.Join(names, ", ") + ` (all without one).`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.Limit <= 0 {
+				return usagef("--time-limit %v is not above 0s", o.Limit)
+			}
+			if o.Topologies != "" {
+				if _, err := os.ReadDir(o.Topologies); err != nil {
+					return wrongInput(fmt.Errorf("--topologies: %w", err))
+				}
+			}
 			for _, a := range args {
 				if !slices.Contains(names, a) {
 					return usagef("no family %q; there are %s", a, strings.Join(names, ", "))

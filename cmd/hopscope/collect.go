@@ -39,14 +39,15 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
-		cfg, err := loadConfig(o.config)
+		cfg, err := readConfig(o.config)
+		warnings, err := examine(&cfg, err, false)
 		if err != nil {
 			return err
 		}
-		if err := settings.Check(&cfg); err != nil {
-			return usageError{err}
-		}
 		log := newLogger(cfg.Log, c.ErrOrStderr())
+		for _, w := range warnings {
+			log.Warn("settings", "problem", w.String())
+		}
 		col, err := openLive(&cfg, collector.Options{Log: log, Seed: randomSeed()})
 		if err != nil {
 			return err

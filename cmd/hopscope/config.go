@@ -24,7 +24,8 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg := defaultConfig()
 			if len(args) == 1 {
-				if err := settings.LoadFile(args[0], &cfg); err != nil {
+				var err error
+				if cfg, err = loadConfig(args[0]); err != nil {
 					return err
 				}
 			}
@@ -33,10 +34,18 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 	}, &cobra.Command{
 		Use:   "check FILE",
 		Short: "Name every problem of a settings file, with line, path and range",
-		Args:  exactArgs(1),
+		Long: `Name every problem of a settings file: values outside of their ranges, keys that do
+not exist, files that are named and cannot be read, and what does not go together.
+Nothing is opened and nothing is written. Exit status 64 with problems, 0 with
+warnings alone.`,
+		Args: exactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg := defaultConfig()
-			if err := settings.LoadFile(args[0], &cfg); err != nil {
+			cfg, err := readConfig(args[0])
+			warnings, err := examine(&cfg, err, true)
+			for _, w := range warnings {
+				fmt.Fprintf(c.ErrOrStderr(), "%s: warning: %s\n", args[0], w)
+			}
+			if err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: no problems\n", args[0])

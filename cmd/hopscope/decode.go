@@ -71,7 +71,7 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 		}
 		r, err := pcapfile.OpenContext(c.Context(), args[0])
 		if err != nil {
-			return err
+			return wrongCapture(err)
 		}
 		defer r.Close()
 
@@ -85,7 +85,7 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 			}
 			nodes, err := pc.NodeIDs(loadNetwork)
 			if err != nil {
-				return err
+				return wrongInput(err)
 			}
 			p.append = newDigestReader(nodes).appendJSON
 		}

@@ -153,11 +153,10 @@ func TestDecodeAskedWrongly(t *testing.T) {
 			t.Errorf("decode %q: %v, want %s", tt.args, err, tt.want)
 		}
 	}
-	for _, file := range []string{filepath.Join(t.TempDir(), "none.pcap"), "decode.go", t.TempDir()} {
+	for file, usage := range map[string]bool{filepath.Join(t.TempDir(), "none.pcap"): true, t.TempDir(): true, "decode.go": false} {
 		_, _, err := runDecode(t.Context(), file)
-		var u usageError
-		if err == nil || errors.As(err, &u) || !strings.Contains(err.Error(), file) {
-			t.Errorf("decode %s: %v, want a failure that names it", file, err)
+		if err == nil || errors.As(err, new(usageError)) != usage || !strings.Contains(err.Error(), file) {
+			t.Errorf("decode %s: %v, want an error that names it, and a wrong question: %t", file, err, usage)
 		}
 	}
 }

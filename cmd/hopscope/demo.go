@@ -48,13 +48,20 @@ loop.`,
 			return err
 		}
 		data := o.data
+		cfg := demoConfig(o.listen, data)
+		if o.duration < 0 {
+			return usagef("--duration %v is negative", o.duration)
+		}
+		if err := cfg.Web.Validate(); err != nil {
+			return usagef("--listen %s: %w", o.listen, err)
+		}
 		if data == "" {
 			if data, err = os.MkdirTemp("", "hopscope-demo-"); err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 		}
-		cfg := demoConfig(o.listen, data)
+		cfg = demoConfig(o.listen, data)
 		emulated, err := emu.PINTDemoConfig()
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -348,6 +349,8 @@ func TestUnit(t *testing.T) {
 	for key, want := range map[string]string{
 		"DynamicUser": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
 		"StateDirectory": "hopscope",
+		// 2 is a crash of Go, after which it has to start again.
+		"Restart": "on-failure", "RestartPreventExitStatus": strconv.Itoa(exitUsage), "ExecStartPre": "",
 	} {
 		if unit[key] != want {
 			t.Errorf("%s=%s, want %s", key, unit[key], want)

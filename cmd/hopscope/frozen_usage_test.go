@@ -88,7 +88,7 @@ nope: 1
 	same(t, "config print of its own output", again, stdout)
 }
 
-// TestFrozenUsage holds exit statuses and what is said on standard error: 2 for a wrong question, 1 for a failure.
+// TestFrozenUsage holds exit statuses and what is said on standard error: 64 for a wrong question, 1 for a failure.
 func TestFrozenUsage(t *testing.T) {
 	dir := t.TempDir()
 	fabric, err := os.ReadFile(captures + "fabric-report05.pcap")

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,9 +17,5 @@ func main() {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "hopscope: %v\n", err)
-	var u usageError
-	if errors.As(err, &u) {
-		os.Exit(2)
-	}
-	os.Exit(1)
+	os.Exit(exitStatus(err))
 }

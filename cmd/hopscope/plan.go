@@ -23,12 +23,7 @@ func planCommand() *cobra.Command {
 		Long: `Turn a topology, or an instance in JSON, into a plan on standard output. Every
 plan is checked by code that knows nothing of how it was made, and says how far it
 can be from the best there is.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q for %q (see %s --help)", args[0], c.CommandPath(), c.CommandPath())
-			}
-			return nil
-		},
+		Args: noCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, command := range planCommands {
@@ -118,11 +113,11 @@ const maxPlan = 1 << 30
 func readPlan(path string, plan any) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	defer f.Close()
 	if err := planner.ReadJSON(io.LimitReader(f, maxPlan), plan); err != nil {
-		return fmt.Errorf("plan %s: %w", path, err)
+		return wrongInput(fmt.Errorf("plan %s: %w", path, err))
 	}
 	return nil
 }

@@ -75,14 +75,17 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if !(o.alpha >= 0 && o.alpha <= 1 && o.beta >= 0 && o.beta <= 1) {
+		return usagef("--alpha %v and --beta %v lie between 0 and 1", o.alpha, o.beta)
+	}
 	var categories *solve.Categories
 	if o.metrics != "" {
 		m, err := readMetrics(o.metrics)
 		if err != nil {
-			return err
+			return wrongInput(err)
 		}
 		if categories, err = solve.Categorize(m); err != nil {
-			return fmt.Errorf("%s: %w", o.metrics, err)
+			return usagef("%s: %w", o.metrics, err)
 		}
 		if o.instance == "" && len(o.probes) == 0 && o.suspicious == "" {
 			if o.svg != "" {
@@ -96,7 +99,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	return carryOut(c, o.planFlags, family[attention.Plan]{
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),

@@ -108,18 +108,18 @@ func TestPlanAttention(t *testing.T) {
 		usage      bool
 	}{
 		{"", "--instance is missing", true},
-		{"--instance nowhere.json", "nowhere.json", false},
+		{"--instance nowhere.json", "nowhere.json", true},
 		{"--instance " + instance + " --topology " + ring, "do not go with it", true},
 		{"--instance " + instance + " --method magic", "magic", true},
 		{"--instance " + instance + " --method fant-h --alpha 3", "between 0 and 1", true},
 		{"--instance " + instance + " --detailed z", `"z"`, true},
 		{"--instance " + instance + " --switch-cost -1", "a change costs -1", true},
-		{"--instance " + file("bad.json", `{"probes":[{"id":"a","cost":-1,"links":["1"]}]}`), `"a" costs -1`, false},
+		{"--instance " + file("bad.json", `{"probes":[{"id":"a","cost":-1,"links":["1"]}]}`), `"a" costs -1`, true},
 		{"--instance " + file("none.json", `{"probes":[{"id":"a","links":["1"]}],"suspicious":["9"]}`), "link 9 is on no probe", false},
 		{"--topology " + ring + " --probes " + plans[0] + " --suspicious a--c", "--suspicious: ", true},
-		{"--topology " + ring + " --probes " + plans[0] + " --suspicious " + file("links", "# today\na--b\na--c\n"), "links:3: ", false},
-		{"--topology " + ring + " --probes " + instance + " --suspicious a--b", "i.json", false},
-		{"--metrics " + file("bad.yaml", "metrics:\n  - {name: a, bits: 3}\n"), "bad.yaml", false},
+		{"--topology " + ring + " --probes " + plans[0] + " --suspicious " + file("links", "# today\na--b\na--c\n"), "links:3: ", true},
+		{"--topology " + ring + " --probes " + instance + " --suspicious a--b", "i.json", true},
+		{"--metrics " + file("bad.yaml", "metrics:\n  - {name: a, bits: 3}\n"), "bad.yaml", true},
 		{"--metrics " + metrics + " --svg x.svg", "--svg wants probes", true},
 	}
 	for _, tt := range tests {

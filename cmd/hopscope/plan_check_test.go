@@ -43,7 +43,7 @@ func TestPlanCheck(t *testing.T) {
 		if _, usage := errors.AsType[usageError](err); usage {
 			t.Errorf("plan %s --check of another: asked wrongly, want failed", x.other)
 		}
-		if _, err = runPlan(t, strings.Fields(x.plan+" --check "+file("cut.json", out[:len(out)/2]))...); err == nil || !strings.Contains(err.Error(), "cut.json: ") {
+		if _, err = runPlan(t, strings.Fields(x.plan+" --check "+file("cut.json", out[:len(out)/2]))...); err == nil || !strings.Contains(err.Error(), "cut.json: ") || !errors.As(err, new(usageError)) {
 			t.Errorf("plan %s --check of half a file: %v", x.plan, err)
 		}
 	}

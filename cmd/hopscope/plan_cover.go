@@ -71,7 +71,7 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem()
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	return carryOut(c, o.planFlags, family[cover.Plan]{
 		size:      fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
@@ -96,7 +96,7 @@ func (o *coverFlags) plan(p *cover.Problem, stop func() bool) (*cover.Plan, erro
 		return nil, err
 	}
 	if len(old.Probes) == 0 {
-		return nil, fmt.Errorf("plan %s: no probes", o.replan)
+		return nil, usagef("plan %s: no probes", o.replan)
 	}
 	return solve.Replan(p, old, options)
 }
@@ -123,6 +123,8 @@ func (o *coverFlags) problem() (*cover.Problem, error) {
 		return nil, usagef("--max-hops %d is negative", o.maxHops)
 	case o.maxPort < 0:
 		return nil, usagef("--max-port %d is negative", o.maxPort)
+	case o.mtu < 1:
+		return nil, usagef("--mtu %d is not positive", o.mtu)
 	case o.redundant && o.directed:
 		return nil, usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
 	case o.verify != "" && o.replan != "":
@@ -163,7 +165,7 @@ func (o *coverFlags) problem() (*cover.Problem, error) {
 			}
 		}
 	}
-	return p, nil
+	return p, p.Validate()
 }
 
 // readDepots reads node names from a file, one a line, or from the flag itself.

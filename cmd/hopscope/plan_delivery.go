@@ -78,7 +78,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	if o.printInstance {
 		return writeJSON(c.OutOrStdout(), p)

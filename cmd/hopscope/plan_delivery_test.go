@@ -72,16 +72,16 @@ func TestPlanDelivery(t *testing.T) {
 		usage      bool
 	}{
 		{"", "--instance or --topology is missing", true},
-		{"--instance nowhere.json", "nowhere.json", false},
+		{"--instance nowhere.json", "nowhere.json", true},
 		{"--instance " + instance + " --topology fat-tree:4", "does not go with it", true},
 		{"--instance " + instance + " --no-links", "point n cannot be served: deadline", false},
 		{"--instance " + instance + " --method magic", "magic", true},
 		{"--instance " + instance + " --loss-test luck", "luck", true},
 		{"--instance " + instance + " --loss-test joint --method paper", "only exact knows it", true},
 		{"--instance " + instance + " --reserve 0.5", "reserve 0.5", true},
-		{"--instance " + file("bad.json", strings.Replace(text, `"latency_ms":2`, `"latency_ms":-1`, 1)), "link m w has latency_ms -1", false},
+		{"--instance " + file("bad.json", strings.Replace(text, `"latency_ms":2`, `"latency_ms":-1`, 1)), "link m w has latency_ms -1", true},
 		{"--instance " + file("full.json", strings.Replace(text, `"rate_gbps":30`, `"rate_gbps":41`, 1)), "point m cannot be served", false},
-		{"--topology nowhere.gml", "nowhere.gml", false},
+		{"--topology nowhere.gml", "nowhere.gml", true},
 	}
 	for _, tt := range tests {
 		_, err := runPlan(t, append([]string{"delivery"}, strings.Fields(tt.args)...)...)

@@ -76,7 +76,7 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	return carryOut(c, o.planFlags, family[orchestrate.Plan]{
 		size: fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
@@ -141,7 +141,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 			}
 		}
 		if p, err = solve.Generate(o.graph, m); err != nil {
-			return nil, err
+			return nil, failure{err} // there is no plan
 		}
 		p.Objective = o.objective
 	}

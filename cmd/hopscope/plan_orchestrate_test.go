@@ -125,8 +125,8 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 		{"--topology fat-tree:4 --demand-min 20", true, "demands of 20 to 10 items"},
 		{"--topology fat-tree:4 --capacity-mean 3 --capacity-stdv 0", false, "infeasible: interface "},
 		{"--topology " + two, false, `no way from node "a" to node "c"; a partial plan`},
-		{"--instance " + filepath.Join(dir, "none.json"), false, "no such file"},
-		{"--instance " + empty, false, "empty.json: byte 0: no JSON object"},
+		{"--instance " + filepath.Join(dir, "none.json"), true, "no such file"},
+		{"--instance " + empty, true, "empty.json: byte 0: no JSON object"},
 		{"--instance " + bad, false, `infeasible: interface "y": demand 16 is above the capacity of every flow that passes it, at most 15`},
 	} {
 		out, err := runPlan(t, append([]string{"orchestrate"}, strings.Fields(tt.args)...)...)

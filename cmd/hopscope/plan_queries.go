@@ -82,7 +82,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	}
 	p, err := o.problem(c, path)
 	if err != nil {
-		return err
+		return wrongInput(err)
 	}
 	if err := o.measure(c, p); err != nil {
 		return err

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
+	"github.com/hopscope/hopscope/ingest/udp"
 )
 
 func replayCommand() *cobra.Command {
@@ -52,28 +55,42 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
-		if o.flows < 0 || o.hops < 0 || o.speed < 0 {
+		if o.flows < 0 || o.hops < 0 || !(o.speed >= 0) || math.IsInf(o.speed, 0) {
 			return usagef("--flows, --hops and --speed cannot be negative")
 		}
-		cfg, err := loadConfig(o.config)
-		if err != nil {
-			return err
+		cfg, loadErr := readConfig(o.config)
+		if loadErr != nil && cfg.file == nil {
+			return wrongInput(loadErr)
 		}
+		cfg.UDP, cfg.PCAP, cfg.Web.Listen = udp.DefaultConfig(), pcapfile.DefaultFollowConfig(), "" // they are not opened
 		if o.nodes != "" || o.topology != "" {
+			var err error
 			if cfg.PINT, err = pintFlags(cfg.PINT, o.nodes, o.topology); err != nil {
 				return err
+			}
+		}
+		if o.topology != "" {
+			if _, err := loadNetwork(o.topology); err != nil {
+				return wrongInput(err)
 			}
 		}
 		if o.profile != "" {
 			cfg.Exporters.Profile = o.profile
 		}
 		profile, err := lookupProfile(cfg.Exporters.Profile, o.ports)
+		if err != nil && o.profile != "" {
+			return err
+		}
+		warnings, err := examine(&cfg, cmp.Or(loadErr, err), false)
 		if err != nil {
 			return err
 		}
 		log := slog.New(slog.DiscardHandler)
 		if o.config != "" {
 			log = newLogger(cfg.Log, c.ErrOrStderr())
+		}
+		for _, w := range warnings {
+			log.Warn("settings", "problem", w.String())
 		}
 		pc := pcapfile.DefaultConfig()
 		pc.Speed = o.speed
@@ -93,7 +110,7 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		// What was read before the error is worth its summary.
 		s := col.Summary(o.flows, o.hops)
 		if runErr != nil && s.Ledger.Received == 0 {
-			return runErr
+			return wrongCapture(runErr)
 		}
 		if err := writeSummary(summaryOut(c, &cfg), &s, o.format); err != nil {
 			return err

@@ -1,19 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
-
-// usageError is a command that was asked wrongly: exit status 2.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
-// usagef makes a usageError.
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -27,19 +19,32 @@ Start with "hopscope demo".`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("no command %q; hopscope --help lists them", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:          noCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(), topCommand(), flowCommand(), selftestCommand(), benchCommand(), configCommand())
+	root.SetHelpCommand(helpCommand(root))
+	root.InitDefaultCompletionCmd()
+	askRightly(root)
 	return root
+}
+
+// helpCommand is cobra's, but for a command that does not exist, which is a wrong question.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Say what a command does",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("no command %q; hopscope --help lists them", strings.Join(args, " "))
+			}
+			return c.Help()
+		},
+	}
 }
 
 // release is set by the linker for released builds.

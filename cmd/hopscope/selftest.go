@@ -77,14 +77,18 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 		if err := load.Validate(); err != nil {
 			return usageError{err}
 		}
-		asked, err := loadConfig(o.config)
-		if err != nil {
-			return err
+		asked, err := readConfig(o.config)
+		if err != nil && asked.file == nil {
+			return wrongInput(err)
 		}
 		cfg := defaultConfig() // without any store or further source
 		cfg.Config, cfg.Analysis, cfg.UDP, cfg.Web.Listen = asked.Config, asked.Analysis, asked.UDP, ""
 		cfg.UDP.Listen = []string{"127.0.0.1:0"}
 		cfg.UDP.AllowSources = nil
+		cfg.file = asked.file
+		if _, err := examine(&cfg, err, false); err != nil {
+			return err
+		}
 		cfg.Exporters = collector.Exporters{Profile: "auto", Tracking: cfg.Exporters.Tracking}
 
 		out, format := c.OutOrStdout(), o.format

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os"
-
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
@@ -26,6 +23,8 @@ type config struct {
 	JSONL              collector.StoreConfig[jsonl.Config]   `yaml:"jsonl" doc:"Series and findings as JSON lines."`
 	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
 	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
+
+	file *settings.File // that was read, if any
 }
 
 // defaultConfig is a collector on loopback that stores nothing but shows everything.
@@ -35,17 +34,17 @@ func defaultConfig() config {
 	return c
 }
 
-// loadConfig reads the file over the defaults. A file that is wrong is a wrong question.
+// readConfig reads the file over the defaults, and gives what is wrong with its values.
+func readConfig(path string) (cfg config, err error) {
+	cfg = defaultConfig()
+	if path != "" {
+		cfg.file, err = settings.ReadFile(path, &cfg)
+	}
+	return cfg, err
+}
+
+// loadConfig is readConfig for settings that are to be right as far as their values tell.
 func loadConfig(path string) (config, error) {
-	cfg := defaultConfig()
-	if path == "" {
-		return cfg, nil
-	}
-	if err := settings.LoadFile(path, &cfg); err != nil {
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-			return cfg, err
-		}
-		return cfg, usageError{err}
-	}
-	return cfg, nil
+	cfg, err := readConfig(path)
+	return cfg, wrongInput(err)
 }

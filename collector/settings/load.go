@@ -1,9 +1,9 @@
 package settings
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -22,23 +22,55 @@ const maxFile = 1 << 20
 // LoadFile reads the file over the values that into, a pointer to a settings struct, already holds.
 // All problems of the file are reported together, as [*Problems].
 func LoadFile(path string, into any) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("read settings: %w", err)
-	}
-	if info.Size() > maxFile {
-		return fmt.Errorf("read settings %s: %d bytes, more than %d", path, info.Size(), maxFile)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read settings: %w", err)
-	}
-	return Load(path, data, into)
+	_, err := ReadFile(path, into)
+	return err
 }
 
 // Load is LoadFile for bytes; name stands for the file in errors.
 func Load(name string, data []byte, into any) error {
+	_, err := Read(name, data, into)
+	return err
+}
+
+// File is a settings file that was read.
+type File struct {
+	Name  string
+	lines map[string]int // by path
+}
+
+// Line is the line of the path, or of the nearest thing around it that has one; 0 where there is none.
+func (f *File) Line(path string) int {
+	if f == nil {
+		return 0
+	}
+	return lineFor(f.lines, path)
+}
+
+// ReadFile is LoadFile that also tells where the keys stand, whatever is wrong with them.
+func ReadFile(path string, into any) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	defer f.Close()
+	// A size is not asked for: a pipe has none.
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("read settings %s: more than %d bytes", path, maxFile)
+	}
+	return Read(path, data, into)
+}
+
+// Read is ReadFile for bytes.
+func Read(name string, data []byte, into any) (*File, error) {
 	l := loader{lines: map[string]int{}}
+	return &File{name, l.lines}, l.load(name, data, into)
+}
+
+func (l *loader) load(name string, data []byte, into any) error {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return &Problems{name, []Problem{syntaxProblem(err)}}
@@ -54,21 +86,14 @@ func Load(name string, data []byte, into any) error {
 		}
 	}
 	l.validate(v, "")
-	if len(l.problems) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(l.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-	return &Problems{name, l.problems}
+	return NewProblems(name, l.problems)
 }
 
 // Check is Load without a file: it holds the struct's own values against their ranges and rules.
 func Check(of any) error {
 	l := loader{lines: map[string]int{}}
 	l.validate(reflect.ValueOf(of).Elem(), "")
-	if len(l.problems) == 0 {
-		return nil
-	}
-	return &Problems{"settings", l.problems}
+	return NewProblems("settings", l.problems)
 }
 
 func syntaxProblem(err error) Problem {
@@ -267,24 +292,51 @@ func (l *loader) validate(v reflect.Value, path string) {
 		return // rules over several keys say little while single values are wrong
 	}
 	if c, ok := v.Addr().Interface().(interface{ Validate() error }); ok {
-		for _, err := range unjoin(c.Validate()) {
-			at := path
-			text := err.Error()
-			// "key: what is wrong" names a key of this struct.
-			if key, rest, found := strings.Cut(text, ": "); found {
-				if _, ok := fieldByKey(v.Type(), key); ok {
-					at, text = join(path, key), rest
-				}
-			}
-			l.add(l.lineFor(at), at, "%s", text)
+		for _, p := range named(v, path, c.Validate()) {
+			l.add(l.lineFor(p.Path), p.Path, "%s", p.Text)
 		}
 	}
 }
 
+// named gives the problems that err joins, of the struct v at the path. "key: what is wrong" names a key of the struct,
+// which may be one in a list, "key[2]".
+func named(v reflect.Value, path string, err error) (problems []Problem) {
+	for _, err := range unjoin(err) {
+		p := Problem{Path: path, Text: err.Error()}
+		if key, rest, found := strings.Cut(p.Text, ": "); found {
+			name, _, _ := strings.Cut(key, "[")
+			if _, ok := fieldByKey(v.Type(), name); ok {
+				p.Path, p.Text = join(path, key), rest
+			}
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// CheckFiles reads the files that the settings struct of points to names: it calls CheckFiles of each part that has
+// such a method. Load and Check read no file but that of the settings.
+func CheckFiles(of any) []Problem { return checkFiles(nil, reflect.ValueOf(of).Elem(), "") }
+
+func checkFiles(out []Problem, v reflect.Value, path string) []Problem {
+	if v.Kind() != reflect.Struct {
+		return out
+	}
+	for _, f := range fieldsOf(v.Type()) {
+		out = checkFiles(out, v.FieldByIndex(f.Index), join(path, f.key))
+	}
+	if c, ok := v.Addr().Interface().(interface{ CheckFiles() error }); ok {
+		out = append(out, named(v, path, c.CheckFiles())...)
+	}
+	return out
+}
+
+func (l *loader) lineFor(path string) int { return lineFor(l.lines, path) }
+
 // lineFor is the line of the path, or of the nearest thing around it that has one.
-func (l *loader) lineFor(path string) int {
+func lineFor(lines map[string]int, path string) int {
 	for path != "" {
-		if line := l.lines[path]; line > 0 {
+		if line := lines[path]; line > 0 {
 			return line
 		}
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]

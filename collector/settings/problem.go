@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +29,15 @@ func (p Problem) String() string {
 type Problems struct {
 	File string
 	List []Problem
+}
+
+// NewProblems is the error of these problems of a file, or nil where there are none.
+func NewProblems(file string, list []Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return &Problems{file, list}
 }
 
 // Error names every problem on a line of its own.

@@ -45,6 +45,32 @@ func (c *FollowConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
+// CheckFiles looks whether the captures are there and may be read. A FIFO is not opened, for that would be noticed by
+// its writer.
+func (c *FollowConfig) CheckFiles() error {
+	var errs []error
+	for i, path := range c.Files {
+		if path == "" || path == "-" {
+			continue
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = fmt.Errorf("%s is a directory", path)
+		case info.Mode().IsRegular():
+			var f *os.File
+			if f, err = os.Open(path); err == nil {
+				f.Close()
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("files[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Open opens the captures of these settings. It gives nil when there are none.
 func (c FollowConfig) Open() (ingest.Source, error) {
 	if len(c.Files) == 0 {

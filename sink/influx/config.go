@@ -122,26 +122,44 @@ func (c *Config) token() (string, error) {
 	return token, nil
 }
 
+// authorities are those that may sign the server's certificate; nil means those of the system.
+func (c *Config) authorities() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
+	}
+	return pool, nil
+}
+
+// certificate is the one that is shown to the server, if any.
+func (c *Config) certificate() ([]tls.Certificate, error) {
+	if c.CertFile == "" || c.KeyFile == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	return []tls.Certificate{cert}, nil
+}
+
 // transport makes the connections. Everything has a limit: a server that accepts and then says nothing costs
 // Config.Timeout, not for ever.
 func (c *Config) transport() (*http.Transport, error) {
 	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12}
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
-		}
+	var err error
+	if conf.RootCAs, err = c.authorities(); err != nil {
+		return nil, err
 	}
-	if c.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("cert_file: %w", err)
-		}
-		conf.Certificates = []tls.Certificate{cert}
+	if conf.Certificates, err = c.certificate(); err != nil {
+		return nil, err
 	}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

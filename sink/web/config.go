@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -67,6 +68,25 @@ func (c *Config) Validate() error {
 	for i, h := range c.AllowedHosts {
 		if h == "" || strings.ContainsAny(h, ":/ *") {
 			errs = append(errs, fmt.Errorf("allowed_hosts[%d]: %q is not a host name (no scheme, no port)", i, h))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckFiles reads the files that the settings name, and gives every problem with them.
+func (c *Config) CheckFiles() error {
+	if c.Listen == "" {
+		return nil
+	}
+	var errs []error
+	if c.TokenFile != "" {
+		if _, err := readToken(c.TokenFile); err != nil {
+			errs = append(errs, fmt.Errorf("token_file: %w", err))
+		}
+	}
+	if c.TLSCertFile != "" && c.TLSKeyFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("tls_cert_file: %w", err))
 		}
 	}
 	return errors.Join(errs...)

@@ -32,6 +32,9 @@ var metricNames = [numMetrics]string{
 	"tx_utilization_max", "count",
 }
 
+// MetricNames are the metrics that lists of hops can be sorted by.
+func MetricNames() []string { return metricNames[:] }
+
 // unit of a metric, as the API gives it.
 func (m metric) unit() string {
 	switch {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/p4/pintplan"
+)
+
+// A check looks at the settings as a whole, once every value was held against its range.
+type check func(cfg *config, v *verdict)
+
+// checks are all of them, one a line. They open nothing that stays open and write nothing.
+var checks = []check{
+	checkFiles,
+	checkPINT,
+	checkEnvironment,
+}
+
+// verdict is what the checks found: problems, with which nothing runs, and warnings.
+type verdict struct {
+	file               *settings.File
+	dry                bool
+	problems, warnings []settings.Problem
+}
+
+// problem adds what is wrong with the setting at the path.
+func (v *verdict) problem(path, format string, args ...any) {
+	v.problems = append(v.problems, settings.Problem{Line: v.file.Line(path), Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// warn adds what is doubtful about the setting at the path.
+func (v *verdict) warn(path, format string, args ...any) {
+	v.warnings = append(v.warnings, settings.Problem{Line: v.file.Line(path), Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// examine holds the settings against their ranges and rules, unless loading has done so and gave err, and against all
+// checks. All problems are in one error.
+// With dry set nothing is going to run, so that what another environment may have is a warning.
+func examine(cfg *config, err error, dry bool) (warnings []settings.Problem, _ error) {
+	v := verdict{file: cfg.file, dry: dry}
+	name := "settings"
+	if v.file != nil {
+		name = v.file.Name
+	} else if err == nil {
+		err = settings.Check(cfg)
+	}
+	if p := (*settings.Problems)(nil); errors.As(err, &p) {
+		v.problems = append(v.problems, p.List...)
+	} else if err != nil {
+		return nil, wrongInput(err)
+	}
+	for _, c := range checks {
+		c(cfg, &v)
+	}
+	return v.warnings, wrongInput(settings.NewProblems(name, v.problems))
+}
+
+// checkFiles reads the files that settings name.
+func checkFiles(cfg *config, v *verdict) {
+	for _, p := range settings.CheckFiles(cfg) {
+		v.problem(p.Path, "%s", p.Text)
+	}
+}
+
+// checkPINT reads the network and the plans of PINT.
+func checkPINT(cfg *config, v *verdict) {
+	if t := cfg.PINT.Topology; t != "" {
+		if _, err := loadNetwork(t); err != nil {
+			v.problem("pint.topology", "%s", strings.TrimPrefix(err.Error(), "topology "))
+		}
+	}
+	for i, file := range cfg.PINT.Plans {
+		if _, err := pintplan.ReadFile(file); err != nil {
+			v.problem(fmt.Sprintf("pint.plans[%d]", i), "%s", strings.TrimPrefix(err.Error(), "plan "))
+		}
+	}
+}
+
+// checkEnvironment looks for the variables that settings name.
+func checkEnvironment(cfg *config, v *verdict) {
+	tell := v.problem
+	if v.dry {
+		tell = v.warn
+	}
+	if name := cfg.Influx.Config.TokenEnv; cfg.Influx.Enabled && name != "" && strings.TrimSpace(os.Getenv(name)) == "" {
+		tell("influx.token_env", "the environment variable %s is not set", name)
+	}
+}

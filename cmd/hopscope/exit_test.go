@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// status runs the command in this process and gives what the program would end with.
+func status(t *testing.T, args ...string) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	root.SetIn(strings.NewReader("{}"))
+	err := root.ExecuteContext(ctx)
+	if ctx.Err() != nil {
+		t.Fatalf("hopscope %s did not end", strings.Join(args, " "))
+	}
+	return exitStatus(err), err
+}
+
+// everyCommand gives the commands that do something, without those that cobra adds.
+func everyCommand(c *cobra.Command) (list []*cobra.Command) {
+	if c.Name() == "completion" || c.Name() == "help" {
+		return nil
+	}
+	list = append(list, c)
+	for _, sub := range c.Commands() {
+		list = append(list, everyCommand(sub)...)
+	}
+	return list
+}
+
+// written are the flags that say where something is written, which is wrong for one place and right for another.
+var written = []string{"svg", "data"}
+
+// TestExitStatusOfWrongQuestions asks every command wrongly, in every argument and every flag that can be wrong.
+func TestExitStatusOfWrongQuestions(t *testing.T) {
+	capture, err := os.ReadFile(filepath.Join("..", "..", "decode", "testdata", "int05-in-report05.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"good.pcap":   string(capture),
+		"bad.yaml":    "window: 3\n",
+		"text":        "this is nothing\n",
+		"odd.edges":   "a b\na\n",
+		"queries.yml": "bits: 8\nqueries:\n  - {name: a, value: node, aggregation: loop, widths: [4]}\n",
+		"i.json":      `{"probes":[{"id":"a","links":["1"]}],"suspicious":["1"]}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, setting := range map[string]string{
+		"token": "influx: {enabled: true, token_file: nowhere}", "env": "influx: {enabled: true, token_env: HOPSCOPE_NO_SUCH_VARIABLE}",
+		"ca":    "influx: {enabled: true, url: https://x, ca_file: text}",
+		"cert":  "influx: {enabled: true, url: https://x, cert_file: nowhere, key_file: nowhere}",
+		"page":  "web: {token_file: nowhere}",
+		"tls":   "web: {tls_cert_file: nowhere, tls_key_file: nowhere}",
+		"short": "web: {token_file: i.json}\nwindow: 3",
+		"pcap":  "pcap: {files: [nowhere]}", "directory": "pcap: {files: [.]}",
+		"topology": "pint: {topology: nowhere.gml}", "odd": "pint: {topology: odd.edges}", "tree": "pint: {topology: \"fat-tree:7\"}",
+		"plan": "pint: {plans: [nowhere.json]}", "noplan": "pint: {plans: [text]}",
+	} {
+		if err := os.WriteFile(name+".yaml", []byte(setting+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := []string{
+		"nonsense", "--nonsense", "help nonsense", "help plan nonsense", "completion nonsense", "completion bash nonsense",
+		"bench nonsense", "bench pipeline x", "bench pipeline --flows 0", "bench pipeline --format xml",
+		"bench planner nonsense", "bench planner --time-limit 0s", "bench planner --topologies nowhere", "bench planner --topologies text",
+		"bench pint x", "bench pint --figure 8", "bench pint --runs -1", "bench pint --format xml",
+		"collect x", "collect --format xml", "collect --config nowhere", "collect --config .", "collect --config bad.yaml", "collect --config text",
+		"config nonsense", "config check", "config check nowhere", "config check .", "config check bad.yaml", "config check text", "config check a b",
+		"config print nowhere", "config print bad.yaml", "config print a b",
+		"config profiles nonsense", "config profiles a b", "config profiles --format xml",
+		"decode", "decode a b", "decode nowhere", "decode .", "decode good.pcap --profile klingon", "decode good.pcap --format xml", "decode good.pcap --report-port 0",
+		"decode good.pcap --nodes 9-1", "decode good.pcap --topology fat-tree:7", "decode good.pcap --topology nowhere", "decode good.pcap --nodes 1 --topology fat-tree:4",
+		"demo x", "demo --format xml", "demo --listen 192.0.2.1:80", "demo --listen nonsense", "demo --listen 127.0.0.1:99999", "demo --duration -1s",
+		"flow a b", "flow nonsense", "flow --format xml", "flow --url nonsense", "flow --url ftp://x", "flow --token-file nowhere", "flow --token-file .",
+		"top x", "top --format xml", "top --url nonsense", "top --token-file nowhere", "top --sort nope", "top --limit 0", "top --limit 201",
+		"plan nonsense",
+		"plan attention", "plan attention x", "plan attention --instance nowhere", "plan attention --instance text", "plan attention --instance i.json --method magic",
+		"plan attention --instance i.json --format xml", "plan attention --instance i.json --time-limit 0s", "plan attention --instance i.json --alpha 2",
+		"plan attention --instance i.json --beta -1", "plan attention --instance i.json --switch-cost -1", "plan attention --instance i.json --detailed z",
+		"plan attention --instance i.json --check nowhere", "plan attention --instance i.json --check text", "plan attention --metrics nowhere", "plan attention --metrics text",
+		"plan attention --topology fat-tree:7 --probes i.json --suspicious a", "plan attention --topology fat-tree:4 --probes nowhere --suspicious a",
+		"plan attention --topology fat-tree:4 --probes i.json --suspicious core-0--core-1",
+		"plan cover", "plan cover x", "plan cover --topology fat-tree:7", "plan cover --topology nowhere", "plan cover --topology odd.edges", "plan cover --topology .",
+		"plan cover --topology fat-tree:4 --method magic", "plan cover --topology fat-tree:4 --format xml", "plan cover --topology fat-tree:4 --max-hops -1",
+		"plan cover --topology fat-tree:4 --max-port -1", "plan cover --topology fat-tree:4 --mtu 0", "plan cover --topology fat-tree:4 --sr=x",
+		"plan cover --topology fat-tree:4 --depots nobody", "plan cover --topology fat-tree:4 --skip core-0--core-1", "plan cover --topology fat-tree:4 --check nowhere",
+		"plan cover --topology fat-tree:4 --replan text", "plan cover --topology fat-tree:4 --time-limit -1s",
+		"plan delivery", "plan delivery x", "plan delivery --instance nowhere", "plan delivery --instance text", "plan delivery --topology fat-tree:7", "plan delivery --topology fat-tree:4 --method magic",
+		"plan delivery --topology fat-tree:4 --loss-test luck", "plan delivery --topology fat-tree:4 --reserve 0.5", "plan delivery --topology fat-tree:4 --format xml",
+		"plan delivery --topology fat-tree:4 --check nowhere", "plan delivery --topology fat-tree:4 --time-limit 0s",
+		"plan orchestrate", "plan orchestrate x", "plan orchestrate --instance nowhere", "plan orchestrate --instance text", "plan orchestrate --topology fat-tree:7",
+		"plan orchestrate --topology fat-tree:4 --demands nowhere", "plan orchestrate --topology fat-tree:4 --demands text", "plan orchestrate --topology fat-tree:4 --model half",
+		"plan orchestrate --topology fat-tree:4 --objective speed", "plan orchestrate --topology fat-tree:4 --method magic", "plan orchestrate --topology fat-tree:4 --redundancy 0",
+		"plan orchestrate --topology fat-tree:4 --packet-bytes 0", "plan orchestrate --topology fat-tree:4 --demand-min 20", "plan orchestrate --topology fat-tree:4 --demand-max 0",
+		"plan orchestrate --topology fat-tree:4 --capacity-mean 0", "plan orchestrate --topology fat-tree:4 --capacity-stdv -1", "plan orchestrate --topology fat-tree:4 --format xml",
+		"plan orchestrate --topology fat-tree:4 --check nowhere", "plan orchestrate --topology fat-tree:4 --time-limit 0s",
+		"plan queries", "plan queries nowhere", "plan queries .", "plan queries text", "plan queries queries.yml --bits 0", "plan queries queries.yml --hash md5", "plan queries queries.yml --format xml",
+		"plan queries queries.yml --format p4", "plan queries queries.yml --routing chance", "plan queries queries.yml --topology fat-tree:7", "plan queries queries.yml --check nowhere",
+		"plan queries queries.yml --epoch 256", "plan queries queries.yml --time-limit 0s",
+		"replay", "replay a b", "replay nowhere", "replay .", "replay good.pcap --profile klingon", "replay good.pcap --format xml", "replay good.pcap --report-port 65536",
+		"replay good.pcap --nodes x", "replay good.pcap --topology fat-tree:7", "replay good.pcap --topology nowhere", "replay good.pcap --flows -1", "replay good.pcap --hops -1",
+		"replay good.pcap --speed -1", "replay good.pcap --speed NaN", "replay good.pcap --speed Inf", "replay good.pcap --config nowhere", "replay good.pcap --config bad.yaml",
+		"replay good.pcap --config token.yaml", "replay good.pcap --config topology.yaml",
+		"selftest x", "selftest --format xml", "selftest --config nowhere", "selftest --config bad.yaml", "selftest --config topology.yaml", "selftest --rate -1", "selftest --rate NaN", "selftest --rate 1e9",
+		"selftest --duration 1ms", "selftest --flows 0", "selftest --hops -1", "selftest --bytes 1", "selftest --exporters 0",
+	}
+	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan"} {
+		asked = append(asked, "config check "+name+".yaml", "collect --config "+name+".yaml")
+	}
+	asked = append(asked, "collect --config env.yaml") // another environment may have it, so config check only warns
+	for _, c := range everyCommand(rootCommand()) {
+		path := strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), "hopscope"))
+		asked = append(asked, strings.TrimSpace(path+" --no-such-flag"))
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			flag := path + " --" + f.Name
+			switch {
+			case f.Name == "help" || f.Name == "version":
+			case f.Value.Type() != "string" && f.Value.Type() != "stringArray" && f.Value.Type() != "stringSlice":
+				asked = append(asked, flag+"=nonsense")
+			case !slices.Contains(written, f.Name) && !slices.ContainsFunc(asked, func(a string) bool {
+				return strings.HasPrefix(a, path+" ") && strings.Contains(a, " --"+f.Name)
+			}):
+				t.Errorf("no wrong value of %s is asked", flag)
+			}
+		})
+	}
+	for _, args := range asked {
+		if got, err := status(t, strings.Fields(args)...); got != 64 {
+			t.Errorf("hopscope %s: status %d, want 64: %v", args, got, err)
+		}
+	}
+}
+
+// TestExitStatusOfFailures asks rightly for what cannot be done.
+func TestExitStatusOfFailures(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	u, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"text":       "this is nothing\n",
+		"empty":      "",
+		"two.edges":  "a b\nc d\n",
+		"busy.yaml":  "udp: {listen: [\"" + u.LocalAddr().String() + "\"]}\n",
+		"page.yaml":  "udp: {listen: [\"127.0.0.1:0\"]}\nweb: {listen: \"" + l.Addr().String() + "\"}\n",
+		"spool.yaml": "udp: {listen: [\"127.0.0.1:0\"]}\ninflux: {enabled: true, spool: {dir: text/x}}\n",
+		"none.json":  `{"probes":[{"id":"a","links":["1"]}],"suspicious":["9"]}`,
+		"plan.json":  `{"probes":[]}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range []string{
+		"decode text", "decode empty", "replay text", "replay empty",
+		"collect --config busy.yaml", "collect --config page.yaml", "collect --config spool.yaml", "demo --listen " + l.Addr().String(),
+		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1",
+		"plan cover --topology two.edges --depots a", "plan cover --topology fat-tree:4 --svg text/x.svg", "plan cover --topology fat-tree:4 --check plan.json",
+		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x",
+	} {
+		if got, err := status(t, strings.Fields(args)...); got != 1 {
+			t.Errorf("hopscope %s: status %d, want 1: %v", args, got, err)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+package influx
+
+import "errors"
+
+// CheckFiles reads the files that the settings name, and gives every problem with them.
+func (c *Config) CheckFiles() error {
+	var errs []error
+	if c.TokenFile != "" {
+		_, err := c.token()
+		errs = append(errs, err)
+	}
+	_, caErr := c.authorities()
+	_, certErr := c.certificate()
+	return errors.Join(append(errs, caErr, certErr)...)
+}
