@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -66,6 +64,7 @@ type Stats struct {
 	Streams        int    // event streams that are open
 	StreamsRefused uint64 // because too many were open
 	StreamsDropped uint64 // because the client was too slow
+	ConnsClosed    uint64 // idle ones, and ones that sent half a request, to make room for new ones
 	ServerErrors   uint64 // messages of the HTTP server: failed handshakes and the like
 }
 
@@ -87,7 +86,7 @@ type Server struct {
 	started     atomic.Bool
 
 	counters struct {
-		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors atomic.Uint64
+		requests, hostsRefused, unauthorized, streamsRefused, streamsDropped, serverErrors, connectionsClosed atomic.Uint64
 	}
 }
 
@@ -187,12 +186,13 @@ func (s *Server) Serve(ctx context.Context) error {
 			return err
 		}
 	}
-	l := netutil.LimitListener(s.listener, s.cfg.MaxConnections)
+	var l net.Listener = newLimiter(s.listener, s.cfg.MaxConnections, func() { s.counters.connectionsClosed.Add(1) })
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
 	}
 	srv := &http.Server{
-		Handler:           s.handler,
+		Handler:           limit(s.handler),
+		ConnContext:       withConn,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second, // event streams set their own
@@ -286,6 +286,7 @@ func (s *Server) Stats() Stats {
 	s.findings.mu.RUnlock()
 	st.Requests, st.HostsRefused, st.Unauthorized = s.counters.requests.Load(), s.counters.hostsRefused.Load(), s.counters.unauthorized.Load()
 	st.Streams, st.StreamsRefused, st.StreamsDropped = len(s.streamSlots), s.counters.streamsRefused.Load(), s.counters.streamsDropped.Load()
+	st.ConnsClosed = s.counters.connectionsClosed.Load()
 	st.ServerErrors = s.counters.serverErrors.Load()
 	return st
 }

@@ -181,30 +181,6 @@ func TestRequestLimits(t *testing.T) {
 	})
 }
 
-// More connections than the limit wait; they are served when there is room.
-func TestConnectionLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := DefaultConfig()
-		cfg.MaxConnections = 2
-		s := runPiped(t, cfg, sceneDeps(sceneTime))
-		a, b := s.open(t, ""), s.open(t, "")
-		a.want(t, "hello")
-		b.want(t, "hello")
-		got := make(chan *stream)
-		go func() { got <- s.open(t, "") }()
-		synctest.Wait()
-		select {
-		case <-got:
-			t.Fatal("a third connection was accepted")
-		default:
-		}
-		if err := a.conn.Close(); err != nil {
-			t.Fatal(err)
-		}
-		(<-got).want(t, "hello")
-	})
-}
-
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cfg := DefaultConfig()
