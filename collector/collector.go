@@ -23,8 +23,10 @@ import (
 
 // Options are what a collector is not told by its settings.
 type Options struct {
-	Log    *slog.Logger // nil says nothing
-	Seed   uint64       // of all randomness: flow hashes, sketches
+	Log  *slog.Logger // nil says nothing
+	Seed uint64       // of all randomness: flow hashes, sketches
+	// Hurry, when it ends, ends the draining of a collector that is stopping; nil never does.
+	Hurry  context.Context
 	Policy Policy
 
 	Sources   []Source
@@ -214,6 +216,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.pipeline.close()
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
 	defer cancel()
+	if c.opt.Hurry != nil {
+		defer context.AfterFunc(c.opt.Hurry, cancel)()
+	}
 	err = errors.Join(err, c.closeStores(drain), CloseSources(c.opt.Sources))
 	stopServices()
 	services.Wait()

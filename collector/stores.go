@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,12 @@ func (s *store) WriteWindow(ctx context.Context, w *sink.Window) error {
 	return err
 }
 
-// closeStores drains all stores and streams of reports at the same time, until ctx ends.
+// closeStores drains all stores and streams of reports at the same time, until ctx ends. What is lost by that is an error.
 func (c *Collector) closeStores(ctx context.Context) error {
+	before := make([]uint64, len(c.stores))
+	for i, s := range c.stores {
+		before[i] = s.queue.Stats().PointsDropped
+	}
 	errs := make(chan error, len(c.stores)+len(c.opt.Reports))
 	for _, s := range c.stores {
 		go func() { errs <- s.queue.Close(ctx) }()
@@ -91,8 +96,11 @@ func (c *Collector) closeStores(ctx context.Context) error {
 	for range cap(errs) {
 		err = errors.Join(err, <-errs)
 	}
-	for _, s := range c.stores {
+	for i, s := range c.stores {
 		st := s.queue.Stats()
+		if lost := st.PointsDropped - before[i]; lost > 0 {
+			err = errors.Join(err, fmt.Errorf("%s: %d points were lost, because the store did not take them before the end: %s", s.name, lost, cmp.Or(st.LastError, "there was no time left")))
+		}
 		if st.Spool != nil && st.Spool.Reports > 0 {
 			c.log.Warn("left in the spool for the next run", "sink", s.name, "reports", st.Spool.Reports)
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -41,6 +40,9 @@ func (h *hopName) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// maxToken bounds the file of a token.
+const maxToken = 64 << 10
+
 // maxAnswer bounds what a collector may answer.
 const maxAnswer = 64 << 20
 
@@ -60,7 +62,7 @@ func (a *asker) get(ctx context.Context, path string, v any, out io.Writer) erro
 		return err
 	}
 	if a.tokenFile != "" {
-		token, err := os.ReadFile(a.tokenFile)
+		token, err := readFile(a.tokenFile, maxToken)
 		if err != nil {
 			return wrongInput(fmt.Errorf("read token: %w", err))
 		}

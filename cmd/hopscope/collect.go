@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +23,14 @@ func collectCommand() *cobra.Command {
 them, and write series to the stores that the settings name.
 
 SIGINT or SIGTERM ends it: sockets close, what was received is worked off in order
-and written, within drain_timeout. SIGHUP reads the settings again and applies what
+and written, within drain_timeout; a second one ends the writing too, and what is
+not written stays in the spool or is lost and told. SIGHUP reads the settings again and applies what
 can change while running: dialects of exporters and thresholds of findings.`,
 		Example: `  hopscope config print > hopscope.yaml
   hopscope config check hopscope.yaml
   hopscope collect --config hopscope.yaml`,
-		Args: exactArgs(0),
+		Args:        exactArgs(0),
+		Annotations: map[string]string{"hangup": "reload"},
 	}
 	c.Flags().StringVar(&o.config, "config", "", "settings file (default: all defaults, see \"hopscope config print\")")
 	c.Flags().StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
@@ -44,17 +43,20 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err != nil {
 			return err
 		}
+		outliveReaders()
+		signals := signalsOf(c.Context())
 		log := newLogger(cfg.Log, c.ErrOrStderr())
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
 		}
-		col, err := openLive(&cfg, collector.Options{Log: log, Seed: randomSeed()})
+		col, err := openLive(&cfg, collector.Options{Log: log, Seed: randomSeed(), Hurry: signals.hurry})
 		if err != nil {
 			return err
 		}
+		signalsOf(c.Context()).mayTakeTime()
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
-		go reloadOnHangup(ctx, col, &cfg, o.config, log)
+		go reloadOnHangup(ctx, signals.hangup, col, &cfg, log)
 		err = col.Run(ctx)
 		s := col.Summary(10, 10)
 		if werr := writeSummary(summaryOut(c, &cfg), &s, o.format); err == nil {
@@ -66,21 +68,19 @@ can change while running: dialects of exporters and thresholds of findings.`,
 }
 
 // reloadOnHangup reads the settings again at every SIGHUP.
-func reloadOnHangup(ctx context.Context, col *running, old *config, path string, log *slog.Logger) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
 		}
-		if path == "" {
+		if old.file == nil {
 			log.Warn("nothing to reload: started without --config")
 			continue
 		}
-		cfg, err := loadConfig(path)
+		path := old.file.Name
+		cfg, err := rereadConfig(path)
 		if err != nil {
 			log.Error("settings not reloaded", "error", err.Error())
 			continue

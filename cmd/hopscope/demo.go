@@ -47,6 +47,7 @@ loop.`,
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
+		outliveReaders()
 		data := o.data
 		cfg := demoConfig(o.listen, data)
 		if o.duration < 0 {
@@ -72,7 +73,7 @@ loop.`,
 			return err
 		}
 		col, err := openLive(&cfg, collector.Options{
-			Log: newLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed,
+			Log: newLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
 		})
 		if err != nil {
@@ -82,6 +83,7 @@ loop.`,
 			}
 			return err
 		}
+		signalsOf(c.Context()).mayTakeTime()
 		ctx, cancel := context.WithCancelCause(c.Context())
 		defer cancel(nil)
 		if o.duration > 0 {

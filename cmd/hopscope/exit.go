@@ -73,7 +73,7 @@ func wrongName(err error) bool {
 }
 
 // askRightly makes a usageError of everything that cobra finds wrong with the arguments of c and the commands below, also
-// of those that it adds itself.
+// of those that it adds itself. It makes all of them interruptible, too.
 func askRightly(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -87,6 +87,9 @@ func askRightly(c *cobra.Command) {
 	if !c.Runnable() && c.HasSubCommands() {
 		c.Args = noCommand
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	if c.RunE != nil {
+		c.RunE = interruptible(c.RunE)
 	}
 	for _, sub := range c.Commands() {
 		askRightly(sub)

@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx := listen(context.Background())
 	err := rootCommand().ExecuteContext(ctx)
-	stop()
 	if err == nil {
 		return
 	}

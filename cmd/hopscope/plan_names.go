@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -15,10 +16,27 @@ type nameList struct {
 	lines      []int // of a file
 }
 
+// maxNames bounds a file of names.
+const maxNames = 64 << 20
+
+// readFile reads a file of no more bytes than that.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%s: more than %d bytes", path, most)
+	}
+	return b, err
+}
+
 // readNames reads the names that a flag gives. In files, empty lines and those that begin with # are left out.
 func readNames(flag, spec string) (list nameList, err error) {
 	list.flag = flag
-	b, err := os.ReadFile(spec)
+	b, err := readFile(spec, maxNames)
 	if errors.Is(err, fs.ErrNotExist) {
 		for name := range strings.SplitSeq(spec, ",") {
 			if name = strings.TrimSpace(name); name == "" {

@@ -55,6 +55,7 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
+		outliveReaders()
 		if o.flows < 0 || o.hops < 0 || !(o.speed >= 0) || math.IsInf(o.speed, 0) {
 			return usagef("--flows, --hops and --speed cannot be negative")
 		}
@@ -96,11 +97,12 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		pc.Speed = o.speed
 		src := pcapfile.NewSource(pc, args[0])
 		col, err := open(&cfg, collector.Options{
-			Log: log, Seed: o.seed, Policy: collector.Replay, Profile: &profile, Sources: []collector.Source{{Name: "capture", Source: src}},
+			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry, Policy: collector.Replay, Profile: &profile, Sources: []collector.Source{{Name: "capture", Source: src}},
 		})
 		if err != nil {
 			return err
 		}
+		signalsOf(c.Context()).mayTakeTime()
 		stop := showProgress(c.ErrOrStderr(), "replaying", func() string {
 			st := src.Stats()
 			return fmt.Sprintf("%d frames, %d MB", st.Frames, st.Bytes>>20)

@@ -16,7 +16,12 @@ their way (INT stacks, postcards, drop reports, source-routed probes), keeps
 statistics per flow and per hop, notices what is wrong, and stores it.
 
 Start with "hopscope demo".`,
-		Version:       version(),
+		Version: version(),
+		PersistentPreRun: func(c *cobra.Command, _ []string) {
+			if !reloads(c) {
+				signalsOf(c.Context()).endOnHangup(c.Context())
+			}
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
@@ -46,6 +51,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		},
 	}
 }
+
+// reloads reports whether c reads its settings again at SIGHUP.
+func reloads(c *cobra.Command) bool { return c.Annotations["hangup"] == "reload" }
 
 // release is set by the linker for released builds.
 var release string

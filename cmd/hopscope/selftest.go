@@ -115,6 +115,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 			}
 			return s, nil
 		}
+		signalsOf(c.Context()).mayTakeTime()
 		var steps []selftestStep
 		best, err := search(o.rate, func(rate float64) (selftestStep, error) {
 			s, err := try(rate)

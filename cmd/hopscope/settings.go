@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
@@ -41,6 +44,14 @@ func readConfig(path string) (cfg config, err error) {
 		cfg.file, err = settings.ReadFile(path, &cfg)
 	}
 	return cfg, err
+}
+
+// rereadConfig is loadConfig for a file that was read before, which can be read again when it is a file.
+func rereadConfig(path string) (config, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return config{}, fmt.Errorf("%s is no regular file, and cannot be read again", path)
+	}
+	return loadConfig(path)
 }
 
 // loadConfig is readConfig for settings that are to be right as far as their values tell.

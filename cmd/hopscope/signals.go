@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// errHangup ends what is not asked to read its settings again.
+var errHangup = errors.New("hung up")
+
+// signals are what the operating system tells the program. They are listened to from the start of main to its end, so
+// that none finds the default, which is to die: SIGHUP while the settings are read for the first time is kept until
+// somebody can act on it, and while the collector drains it changes nothing.
+type signals struct {
+	hangup chan struct{}   // SIGHUP came and was not acted upon
+	hurry  context.Context // ended by the second SIGINT or SIGTERM: what is under way is not waited for
+	end    context.CancelCauseFunc
+
+	orderly atomic.Bool // the command comes to an end by itself, in its own time
+}
+
+type signalsKey struct{}
+
+// listen starts listening. The context ends with the first SIGINT or SIGTERM; the third kills.
+func listen(ctx context.Context) context.Context {
+	ctx, end := context.WithCancelCause(ctx)
+	hurry, hurryUp := context.WithCancel(context.WithoutCancel(ctx))
+	s := &signals{hangup: make(chan struct{}, 1), hurry: hurry, end: end}
+	caught := make(chan os.Signal, 8)
+	if signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	} else {
+		signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	}
+	go func() {
+		orders := 0
+		for sig := range caught {
+			if sig == syscall.SIGHUP {
+				select {
+				case s.hangup <- struct{}{}:
+				default: // one is enough
+				}
+				continue
+			}
+			switch orders++; orders {
+			case 1:
+				end(context.Canceled)
+			case 2:
+				hurryUp()
+				signal.Reset(os.Interrupt, syscall.SIGTERM)
+			}
+		}
+	}()
+	return context.WithValue(ctx, signalsKey{}, s)
+}
+
+// signalsOf gives the signals of a context of [listen]; of another one, signals that never come.
+func signalsOf(ctx context.Context) *signals {
+	if s, ok := ctx.Value(signalsKey{}).(*signals); ok {
+		return s
+	}
+	return &signals{hurry: context.Background(), end: func(error) {}}
+}
+
+// mayTakeTime says that the command has begun what it brings to an orderly end, however long that takes.
+func (s *signals) mayTakeTime() { s.orderly.Store(true) }
+
+// interruptGrace is how long a command may take to end by itself.
+const interruptGrace = time.Second
+
+// interruptible makes a command end when it is told to, also while it waits for what nothing interrupts: a FIFO to which
+// nobody writes, a file system that is away.
+func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		ctx := c.Context()
+		ended := make(chan error, 1)
+		go func() { ended <- run(c, args) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(interruptGrace):
+		}
+		if signalsOf(ctx).orderly.Load() {
+			return <-ended
+		}
+		return errors.New("interrupted")
+	}
+}
+
+// endOnHangup makes SIGHUP, which is what a terminal says when it closes, end a command that has nothing to reload.
+func (s *signals) endOnHangup(ctx context.Context) {
+	go func() {
+		select {
+		case <-s.hangup:
+			s.end(errHangup)
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// outliveReaders keeps a command alive whose output nobody reads any more: it has an orderly end to come to. Writing
+// gives an error then.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
