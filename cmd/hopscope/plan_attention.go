@@ -2,16 +2,17 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
@@ -209,13 +210,15 @@ func (o *attentionFlags) readProbes(p *attention.Problem) error {
 }
 
 func readMetrics(path string) (*solve.Metrics, error) {
-	f, err := os.Open(path)
+	text, err := readFile(path, 1<<20)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	if err := settings.CheckYAML("metrics "+path, text); err != nil {
+		return nil, err
+	}
 	m := new(solve.Metrics)
-	if err := yaml.NewDecoder(io.LimitReader(f, 1<<20), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("metrics %s: %w", path, err)
 	}
 	return m, nil

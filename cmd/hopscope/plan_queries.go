@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/pathpackets"
+	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/p4/pintplan"
@@ -131,6 +132,9 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 	}
 	if len(text) > maxQueriesFile {
 		return nil, fmt.Errorf("queries %s: more than %d bytes", path, maxQueriesFile)
+	}
+	if err := settings.CheckYAML("queries "+path, text); err != nil {
+		return nil, err
 	}
 	if text, err = yaml.YAMLToJSON(text); err != nil {
 		return nil, fmt.Errorf("queries %s: %w", path, err)

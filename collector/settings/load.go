@@ -71,7 +71,11 @@ func Read(name string, data []byte, into any) (*File, error) {
 }
 
 func (l *loader) load(name string, data []byte, into any) error {
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	found, wrong := tokens(data)
+	if wrong != nil {
+		return &Problems{name, []Problem{*wrong}}
+	}
+	file, err := parser.Parse(found, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return &Problems{name, []Problem{syntaxProblem(err)}}
 	}
@@ -277,7 +281,6 @@ func (l *loader) validate(v reflect.Value, path string) {
 	default:
 		return
 	}
-	before := len(l.problems)
 	for _, f := range fieldsOf(v.Type()) {
 		at, fv := join(path, f.key), v.FieldByIndex(f.Index)
 		if l.broken[at] {
@@ -288,12 +291,19 @@ func (l *loader) validate(v reflect.Value, path string) {
 		}
 		l.validate(fv, at)
 	}
-	if len(l.problems) > before || !v.CanAddr() {
-		return // rules over several keys say little while single values are wrong
+	if !v.CanAddr() {
+		return
 	}
 	if c, ok := v.Addr().Interface().(interface{ Validate() error }); ok {
+		var rules []Problem // several may be about one key
 		for _, p := range named(v, path, c.Validate()) {
-			l.add(l.lineFor(p.Path), p.Path, "%s", p.Text)
+			if l.broken[p.Path] {
+				continue // a value of which the problem is known
+			}
+			rules = append(rules, Problem{l.lineFor(p.Path), p.Path, p.Text})
+		}
+		for _, p := range rules {
+			l.add(p.Line, p.Path, "%s", p.Text)
 		}
 	}
 }
@@ -451,6 +461,10 @@ func join(path, key string) string {
 }
 
 func oneLine(n ast.Node) string {
+	const most = 80
 	s, _, _ := strings.Cut(strings.TrimSpace(n.String()), "\n")
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,13 +127,45 @@ func parseListen(s string) (netip.AddrPort, error) {
 	if err == nil {
 		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), nil
 	}
-	switch host, port, ok := strings.Cut(s, ":"); {
-	case ok && host == "" && !strings.Contains(port, ":"):
-		return a, fmt.Errorf("%q has no address: write \"[::]:%s\" for all addresses of this machine", s, port)
-	case !ok:
+	if ip, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+		return a, fmt.Errorf("%q has no port: write %q", s, netip.AddrPortFrom(ip, 32766))
+	}
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
 		return a, fmt.Errorf("%q has no port: write \"%s:32766\", with an IPv6 address in brackets", s, s)
 	}
-	return a, fmt.Errorf("%q is not IP:port or [IPv6]:port (names are not looked up)", s)
+	host, port := s[:i], s[i+1:]
+	if text := wrongPort(port); text != "" {
+		return a, fmt.Errorf("%q: %s", s, text)
+	}
+	if host == "" || host == "*" {
+		return a, fmt.Errorf("%q has no address: write \"[::]:%s\" for all addresses of this machine", s, port)
+	}
+	inner, open := strings.CutPrefix(host, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	switch ip, err := netip.ParseAddr(inner); {
+	case err == nil && ip.Is6() && !(open && closed):
+		return a, fmt.Errorf("%q: an IPv6 address stands in brackets: write \"[%s]:%s\"", s, ip, port)
+	case err == nil:
+		return a, fmt.Errorf("%q: only an IPv6 address stands in brackets: write \"%s:%s\"", s, ip, port)
+	case strings.Trim(inner, "0123456789.") == "" || strings.Contains(inner, ":"):
+		return a, fmt.Errorf("%q: %q is no IP address", s, inner)
+	}
+	return a, fmt.Errorf("%q: %q is a name, and names are not looked up: write an IP address of this machine", s, inner)
+}
+
+// wrongPort says what is wrong with a port, or "".
+func wrongPort(port string) string {
+	n, err := strconv.ParseUint(port, 10, 64)
+	switch {
+	case port == "":
+		return "the port is missing"
+	case strings.Trim(port, "0123456789") != "":
+		return fmt.Sprintf("port %q is no number", port)
+	case err != nil || n > 65535:
+		return "port " + port + " is above 65535"
+	}
+	return ""
 }
 
 // prefixes parses AllowSources.

@@ -1,0 +1,53 @@
+package settings
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// What a YAML file of ours may consist of. The parser's time grows with the square of some of these, so that a file of a
+// hundred kilobytes could keep it busy for minutes; finding the tokens takes time in proportion to the file.
+const (
+	maxTokens = 1 << 15 // without comments: some 2900 entries of exporters.profiles
+	maxDepth  = 32      // of lists and mappings in one another on one line
+)
+
+// tokens finds the tokens of a YAML file, or the line from which on it is none that anybody wrote.
+func tokens(data []byte) (token.Tokens, *Problem) {
+	all := lexer.Tokenize(string(data))
+	count, depth, dashes, line := 0, 0, 0, 0
+	for _, t := range all {
+		if t.Position.Line != line {
+			line, dashes = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		case token.SequenceEntryType, token.MappingKeyType:
+			dashes++
+		case token.AliasType, token.AnchorType:
+			return nil, &Problem{Line: line, Text: "anchors and aliases are not read"}
+		}
+		if count++; count > maxTokens {
+			return nil, &Problem{Line: line, Text: fmt.Sprintf("more than %d words and signs", maxTokens)}
+		}
+		if depth > maxDepth || dashes > maxDepth {
+			return nil, &Problem{Line: line, Text: fmt.Sprintf("more than %d lists and mappings in one another", maxDepth)}
+		}
+	}
+	return all, nil
+}
+
+// CheckYAML says whether a parser can be trusted with data, of which name is the file: its work is bounded then.
+func CheckYAML(name string, data []byte) error {
+	if _, p := tokens(data); p != nil {
+		return &Problems{name, []Problem{*p}}
+	}
+	return nil
+}
