@@ -15,15 +15,20 @@ type check func(cfg *config, v *verdict)
 
 // checks are all of them, one a line. They open nothing that stays open and write nothing.
 var checks = []check{
+	checkRegular, // before anything is read
 	checkFiles,
 	checkPINT,
+	checkPlaces,
 	checkEnvironment,
+	checkSecrets,
+	checkExposure,
 }
 
 // verdict is what the checks found: problems, with which nothing runs, and warnings.
 type verdict struct {
 	file               *settings.File
 	dry                bool
+	odd                bool // a file that is named is no file, and not to be read
 	problems, warnings []settings.Problem
 }
 
@@ -61,6 +66,9 @@ func examine(cfg *config, err error, dry bool) (warnings []settings.Problem, _ e
 
 // checkFiles reads the files that settings name.
 func checkFiles(cfg *config, v *verdict) {
+	if v.odd {
+		return
+	}
 	for _, p := range settings.CheckFiles(cfg) {
 		v.problem(p.Path, "%s", p.Text)
 	}
@@ -68,6 +76,9 @@ func checkFiles(cfg *config, v *verdict) {
 
 // checkPINT reads the network and the plans of PINT.
 func checkPINT(cfg *config, v *verdict) {
+	if v.odd {
+		return
+	}
 	if t := cfg.PINT.Topology; t != "" {
 		if _, err := loadNetwork(t); err != nil {
 			v.problem("pint.topology", "%s", strings.TrimPrefix(err.Error(), "topology "))

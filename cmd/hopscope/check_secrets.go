@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// named is a file that a setting names.
+type named struct {
+	key, path string
+	secret    bool
+}
+
+// namedFiles are the files that settings name, apart from captures, which are read as they grow.
+func namedFiles(cfg *config) (list []named) {
+	add := func(key, path string, secret bool) {
+		if path != "" {
+			list = append(list, named{key, path, secret})
+		}
+	}
+	if c := &cfg.Influx.Config; cfg.Influx.Enabled {
+		add("influx.token_file", c.TokenFile, true)
+		add("influx.ca_file", c.CAFile, false)
+		add("influx.cert_file", c.CertFile, false)
+		add("influx.key_file", c.KeyFile, true)
+	}
+	if c := &cfg.Web; c.Listen != "" {
+		add("web.token_file", c.TokenFile, true)
+		add("web.tls_cert_file", c.TLSCertFile, false)
+		add("web.tls_key_file", c.TLSKeyFile, true)
+	}
+	add("pint.topology", cfg.PINT.Topology, false)
+	for i, p := range cfg.PINT.Plans {
+		add(fmt.Sprintf("pint.plans[%d]", i), p, false)
+	}
+	return list
+}
+
+// checkRegular refuses what is there and is no file: a FIFO can be read once, and by one.
+func checkRegular(cfg *config, v *verdict) {
+	for _, f := range namedFiles(cfg) {
+		if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
+			v.odd = true
+			v.problem(f.key, "%s is no regular file", f.path)
+		}
+	}
+}
+
+// checkSecrets warns of secrets that others on this machine can read. The group may read a file that belongs to somebody
+// else, since that can be how this process reads it.
+func checkSecrets(cfg *config, v *verdict) {
+	credentials := os.Getenv("CREDENTIALS_DIRECTORY") // of systemd, which guards them otherwise
+	for _, f := range namedFiles(cfg) {
+		info, err := os.Stat(f.path)
+		if !f.secret || err != nil || credentials != "" && strings.HasPrefix(filepath.Clean(f.path), filepath.Clean(credentials)+"/") {
+			continue
+		}
+		if who, ok := readers(info); ok {
+			v.warn(f.key, "%s can be read by %s on this machine (mode %04o): chmod 600", f.path, who, info.Mode().Perm())
+		}
+	}
+}
+
+// checkExposure warns of secrets that cross the network in the clear.
+func checkExposure(cfg *config, v *verdict) {
+	if c := &cfg.Web; c.Listen != "" && c.TokenFile != "" && c.TLSCertFile == "" && !loopback(c.Listen) {
+		v.warn("web.token_file", "the page is served at %s without TLS, so that its token can be read on the way: set web.tls_cert_file, or listen on 127.0.0.1 behind a proxy", c.Listen)
+	}
+	if c := &cfg.Influx.Config; cfg.Influx.Enabled && (c.TokenFile != "" || c.TokenEnv != "") {
+		if u, err := url.Parse(c.URL); err == nil && u.Scheme == "http" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
+			v.warn("influx.url", "is http, so that the token can be read on the way to %s", u.Hostname())
+		}
+	}
+}
+
+// loopback reports whether an address of host and port is of this machine alone.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return true // what is no address is told elsewhere
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

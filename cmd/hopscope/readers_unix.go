@@ -1,0 +1,21 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// readers says who beside the owner can read a file, if that is anybody who should not.
+func readers(info fs.FileInfo) (who string, ok bool) {
+	st, _ := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode().Perm(); {
+	case mode&0o004 != 0:
+		return "everybody", true
+	case mode&0o040 != 0 && st != nil && int(st.Uid) == os.Geteuid():
+		return "its group", true
+	}
+	return "", false
+}
