@@ -7,13 +7,19 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race bench fuzz lint web web-check influxdb python browser docs check clean
+.PHONY: help build cross demo test race bench fuzz lint web web-check influxdb python browser docs check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## build bin/hopscope
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
+
+SYSTEMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 windows/amd64
+
+cross: ## build the program for every system that docs/operating.md names
+	@set -e; for system in $(SYSTEMS); do echo "cross $$system"; \
+		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./...; done
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo
@@ -56,7 +62,7 @@ docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 	$(GO) test ./cmd/hopscope -run TestPages -update
 	$(GO) test ./decode/demux -run TestFormatsPage -update
 
-check: lint web-check test race fuzz ## exactly what CI runs
+check: lint cross web-check test race fuzz ## exactly what CI runs
 
 clean: ## remove what was built (not .cache)
 	rm -rf bin

@@ -5,15 +5,14 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // openFile opens path without waiting. The size is that of a regular file, or -1 where reading may have to wait.
 func openFile(path string) (f *os.File, name string, size int64, err error) {
 	if path == "-" {
 		f, name = os.Stdin, "standard input"
-	} else if f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil { // a named pipe has no writer yet
+	} else if f, err = os.OpenFile(path, os.O_RDONLY|nonBlocking, 0); err != nil { // a named pipe has no writer yet
 		return nil, path, 0, err
 	} else {
 		name = path
@@ -26,7 +25,7 @@ func openFile(path string) (f *os.File, name string, size int64, err error) {
 		return f, name, info.Size(), nil
 	case info.IsDir():
 		f.Close()
-		return nil, name, 0, &os.PathError{Op: "read", Path: path, Err: unix.EISDIR}
+		return nil, name, 0, &os.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	}
 	return f, name, -1, nil
 }
@@ -43,14 +42,13 @@ type waiting struct {
 }
 
 func (w *waiting) Read(b []byte) (int, error) {
-	fds := []unix.PollFd{{Fd: int32(w.f.Fd()), Events: unix.POLLIN}}
 	for {
 		if w.ctx.Err() != nil {
 			return 0, context.Cause(w.ctx)
 		}
-		if n, err := unix.Poll(fds, pollMillis); err != nil && err != unix.EINTR {
-			return 0, os.NewSyscallError("poll", err)
-		} else if n > 0 {
+		if ok, err := readable(w.f); err != nil {
+			return 0, err
+		} else if ok {
 			return w.f.Read(b)
 		}
 		if w.gone != nil && w.gone() {

@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/hopscope/hopscope/sink/internal/flock"
 )
 
 var (
-	errInUse      = errors.New("is in use by another process")
+	errInUse      = flock.ErrLocked
 	errNotRegular = errors.New("is no regular file; only standard output, which is -, can be something else")
 )
 
@@ -152,8 +153,8 @@ func (f *file) openOnce() (whole bool, err error) {
 	if !f.info.Mode().IsRegular() {
 		return false, fmt.Errorf("%s %w", path, errNotRegular)
 	}
-	switch err := syscall.Flock(int(f.f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	switch err := flock.Lock(f.f); {
+	case errors.Is(err, flock.ErrLocked):
 		return false, fmt.Errorf("%s %w", path, errInUse)
 	case err != nil:
 		return false, fmt.Errorf("lock %s: %w", path, err)
@@ -163,7 +164,7 @@ func (f *file) openOnce() (whole bool, err error) {
 		return false, fmt.Errorf("%s %w", path, errInUse)
 	}
 	if f.conf.Sync {
-		if err := syncDir(filepath.Dir(path)); err != nil {
+		if err := flock.SyncDir(filepath.Dir(path)); err != nil {
 			return false, err
 		}
 	}
@@ -211,7 +212,7 @@ func (f *file) putAside(now time.Time) error {
 		f.stats.removed.Add(1)
 	}
 	if f.conf.Sync {
-		return syncDir(filepath.Dir(f.conf.Path))
+		return flock.SyncDir(filepath.Dir(f.conf.Path))
 	}
 	return nil
 }
@@ -255,18 +256,4 @@ func (f *file) close() error {
 	err := f.f.Close()
 	f.f = nil
 	return err
-}
-
-// syncDir makes a new or changed name survive a crash of the machine.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	// Not every file system can do it, and none that cannot is made worse by it.
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
 }

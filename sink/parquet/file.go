@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/metadata"
+
+	"github.com/hopscope/hopscope/sink/internal/flock"
 )
 
 // An hour is a number of hours since 1970.
@@ -56,10 +57,10 @@ func openFolder(dir, lock string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock.Lock(l); err != nil {
 		l.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s is in use by another process", dir)
+		if errors.Is(err, flock.ErrLocked) {
+			return nil, fmt.Errorf("%s %w", dir, err)
 		}
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
@@ -137,21 +138,7 @@ func (f *folder) write(t *table, h hour, rowGroup int) (bytes int64, err error) 
 		return 0, errors.Join(err, os.Remove(tmp))
 	}
 	f.next[key]++
-	return sink.n, syncDir(dir)
-}
-
-// syncDir makes a rename survive a crash of the machine.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	// Not every file system can do it, and none that cannot is made worse by it.
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		d.Close()
-		return err
-	}
-	return d.Close()
+	return sink.n, flock.SyncDir(dir)
 }
 
 // latch remembers the first error instead of returning it: the Parquet writer panics when its first bytes cannot be

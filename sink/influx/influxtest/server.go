@@ -182,8 +182,7 @@ func (s *Server) start(addr string) {
 		s.t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	// A test that is killed takes its server with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	endWithUs(cmd)
 	if err := cmd.Start(); err != nil {
 		out.Close()
 		s.t.Fatal(err)
