@@ -127,8 +127,10 @@ parquet: {enabled: true, raw: true, dir: series, spool: {dir: spool/parquet}}
 }
 
 var (
-	anyPort   = regexp.MustCompile(`127\.0\.0\.1:[1-9]\d{3,}`)
-	clockTime = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+	anyPort = regexp.MustCompile(`127\.0\.0\.1:[1-9]\d{3,}`)
+	// How many points stand for a report, and what the last write said, is a matter of moments, too.
+	pointsLost = regexp.MustCompile(`\d+ points were lost, because .*`)
+	clockTime  = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	// What grows with time: every window has points of exporters, also of those that sent nothing.
 	growing = regexp.MustCompile(`(?m)^(hopscope_sink_(?:write_duration_seconds|retries|points|spool_bytes|queue_bytes)\S*) .*$`)
 	eventID = regexp.MustCompile(`^[A-Z2-7]{10}-\d+$`)
@@ -307,6 +309,7 @@ func TestFrozenShutdown(t *testing.T) {
 			status := c.stop()
 			// Whether a write failed before the window's end was told of is a matter of moments.
 			log := anyPort.ReplaceAllString(c.logText("cannot write, trying again"), "127.0.0.1:PORT")
+			log = pointsLost.ReplaceAllString(log, "N points were lost, because REASON")
 			golden(t, "shutdown/"+tt.name+".txt", fmt.Sprintf("before SIGTERM: %+v\n%sexit status %d\n%s", before.Balances, log, status, ledgerText(t, c.out.String())))
 		})
 	}
