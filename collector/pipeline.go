@@ -24,7 +24,7 @@ type work struct {
 // A batch of a source takes a fixed number of locks: those of the ledger, of the list of free batches and of a queue for
 // each shard that its reports go to, and that of each group of exporters that they come from. A report takes none.
 type pipeline struct {
-	seed    uint64
+	key     decode.HashKey // of flows
 	ledger  *Ledger
 	workers []*worker
 	shards  []*shardQueue
@@ -63,7 +63,7 @@ type shardQueue struct {
 // newPipeline makes a pipeline with a worker for each entry of block, which says whether it waits for full queues.
 func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (*pipeline, error) {
 	p := &pipeline{
-		seed: opt.Seed, ledger: ledger, limits: analysis.Flows.Limits(), reports: opt.Reports,
+		key: decode.NewHashKey(opt.Seed), ledger: ledger, limits: analysis.Flows.Limits(), reports: opt.Reports,
 		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)),
 	}
 	shards := cfg.shards()
@@ -215,9 +215,10 @@ func (p *pipeline) deliver(w *worker) {
 			malformed++
 			return nil
 		}
-		i := uint64(0)
-		if shards > 1 {
-			i = (r.Flow.Hash(p.seed) >> 32) * shards >> 32
+		i := uint64(0) // of reports that name no flow
+		if r.Has&decode.HasFlow != 0 {
+			r.FlowHash = p.key.Flow(&r.Flow)
+			i = (r.FlowHash >> 32) * shards >> 32
 		}
 		if w.out[i] == nil {
 			w.out[i] = p.take()

@@ -3,9 +3,7 @@ package decode
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -39,21 +37,6 @@ type FlowKey struct {
 	Proto            uint8  // IP protocol; for IPv6 that of the upper layer
 	IPVersion        uint8  // 4 or 6; 0 in a key that stands for no flow
 	_                uint16
-}
-
-// Hash mixes the key with seed. Collectors draw the seed at random, so that traffic cannot be made to collide.
-func (k *FlowKey) Hash(seed uint64) uint64 {
-	le := binary.LittleEndian
-	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
-	last := uint64(k.SrcPort)<<48 | uint64(k.DstPort)<<32 | uint64(k.Proto)<<8 | uint64(k.IPVersion)
-	a := mix(le.Uint64(k.Src[:])^m0, le.Uint64(k.Src[8:])^seed)
-	b := mix(le.Uint64(k.Dst[:])^m1, le.Uint64(k.Dst[8:])^seed)
-	return mix(a^last^m2, b^bits.RotateLeft64(seed, 32))
-}
-
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
 }
 
 // SrcString and DstString give the addresses as the packet's IP version writes them.

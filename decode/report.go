@@ -163,6 +163,7 @@ type Report struct {
 	HeaderTime   uint32 // ingress timestamp of the report header 0.5 and 1.0
 
 	Flow     FlowKey
+	FlowHash uint64 // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
 	PacketID uint16 // IPv4 identification
 	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 

@@ -82,7 +82,8 @@ func TestFlowKey(t *testing.T) {
 	seen := map[uint64]int{}
 	for i := range all {
 		for seed := range uint64(100) {
-			h := all[i].Hash(seed)
+			key := NewHashKey(seed)
+			h := key.Flow(&all[i])
 			if at, dup := seen[h]; dup {
 				t.Fatalf("%v and %v hash alike", all[at], all[i])
 			}

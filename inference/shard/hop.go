@@ -3,6 +3,7 @@ package shard
 import (
 	"math/bits"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
@@ -14,7 +15,7 @@ type hopTable struct {
 	keys  []inference.HopKey // by reference; the first is Other
 	seen  []int64            // by reference: end of the last window with records
 	cells []hopCell          // open addressing, linear probing, at most half full
-	seed  uint64
+	hash  decode.HashKey
 	gen   uint32
 }
 
@@ -23,12 +24,12 @@ type hopCell struct {
 	ref uint16 // 0 is an empty cell
 }
 
-func newHopTable(n int, seed uint64) hopTable {
+func newHopTable(n int, hash decode.HashKey) hopTable {
 	return hopTable{
 		keys:  append(make([]inference.HopKey, 0, n+1), inference.HopKey{Other: true}),
 		seen:  make([]int64, 1, n+1),
 		cells: make([]hopCell, 1<<bits.Len(uint(2*n))),
-		seed:  seed,
+		hash:  hash,
 	}
 }
 
@@ -36,6 +37,9 @@ func newHopTable(n int, seed uint64) hopTable {
 func (t *hopTable) find(k inference.HopKey) uint16 {
 	key := uint64(k.Node)<<32 | uint64(k.EgressIf)
 	c := t.cell(key)
+	if c == nil {
+		return other
+	}
 	if c.ref == 0 {
 		if len(t.keys) == cap(t.keys) {
 			return other
@@ -47,15 +51,22 @@ func (t *hopTable) find(k inference.HopKey) uint16 {
 	return c.ref
 }
 
+// reach is the most cells that a look-up reads. The longest run of a table of 65 535 places with random hashes is some 80
+// cells long.
+const reach = 512
+
+// cell gives the cell of a hop, the empty one for a hop that is not known, or nil if there is none near enough.
 func (t *hopTable) cell(key uint64) *hopCell {
-	hi, lo := bits.Mul64(key^0xa0761d6478bd642f, t.seed|1)
-	hi, lo = bits.Mul64(hi^lo, 0xe7037ed1a0b428db)
 	mask := len(t.cells) - 1
-	for i := int(hi^lo) & mask; ; i = (i + 1) & mask {
+	i := int(t.hash.Word(key))
+	for range reach {
+		i &= mask
 		if c := &t.cells[i]; c.ref == 0 || c.key == key {
 			return c
 		}
+		i++
 	}
+	return nil
 }
 
 // crowded reports whether three quarters of the table are in use.
@@ -77,7 +88,9 @@ func (t *hopTable) forget(before int64) {
 	clear(t.cells)
 	for i := 1; i < n; i++ {
 		key := uint64(t.keys[i].Node)<<32 | uint64(t.keys[i].EgressIf)
-		*t.cell(key) = hopCell{key, uint16(i)}
+		if c := t.cell(key); c != nil {
+			*c = hopCell{key, uint16(i)}
+		}
 	}
 	t.gen++
 }

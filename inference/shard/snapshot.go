@@ -44,7 +44,7 @@ func (s *State) Flows(n int) []inference.FlowStats {
 
 // Flow gives one flow, if it is in the table.
 func (s *State) Flow(key decode.FlowKey) (inference.FlowStats, bool) {
-	slot := s.flows.Get(tableHash(&key, s.seed), &key)
+	slot := s.flows.Get(tableHash(s.key.Flow(&key)), &key)
 	if slot == flowtable.None {
 		return inference.FlowStats{}, false
 	}

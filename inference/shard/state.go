@@ -17,7 +17,7 @@ const batchSize = 128
 // State is what one shard knows. It has one owner and takes no lock.
 type State struct {
 	cfg     Config
-	seed    uint64
+	key     decode.HashKey
 	idle    int64 // the idle timeout, ns
 	rng     kll.Rand
 	flows   *table
@@ -63,9 +63,10 @@ type Stats struct {
 func New(cfg Config, seed uint64) *State {
 	per := int64(cfg.flowBytes())
 	n := cfg.MemoryBytes / per
+	key := decode.NewHashKey(seed)
 	s := &State{
-		cfg: cfg, seed: seed, idle: int64(cfg.IdleTimeout), rng: kll.Rand(seed),
-		hops: hops{hopTable: newHopTable(cfg.MaxHops, seed)},
+		cfg: cfg, key: key, idle: int64(cfg.IdleTimeout), rng: kll.Rand(seed),
+		hops: hops{hopTable: newHopTable(cfg.MaxHops, key)},
 		top:  newTopFlows(cfg.TopFlows),
 
 		window: 1, // a flow that is new was in none
@@ -83,7 +84,8 @@ func New(cfg Config, seed uint64) *State {
 	return s
 }
 
-// Update counts reports that were read to their end. It keeps nothing of them.
+// Update counts reports that were read to their end. It keeps nothing of them. A [decode.Report.FlowHash] that they carry
+// is that of the key of this shard's seed.
 func (s *State) Update(reports []*decode.Report) {
 	for len(reports) > 0 {
 		batch := reports[:min(len(reports), batchSize)]
@@ -116,7 +118,11 @@ func (s *State) update(n int) {
 	reports, slots := s.reports[:n], s.slots[:n]
 	now := reports[0].Time
 	for i, r := range reports {
-		s.hashes[i] = tableHash(&s.keys[i], s.seed)
+		h := r.FlowHash
+		if h == 0 {
+			h = s.key.Flow(&s.keys[i])
+		}
+		s.hashes[i] = tableHash(h)
 		now = max(now, r.Time)
 	}
 	s.flows.FindAll(s.hashes[:n], s.keys[:n], now, slots, nil)
@@ -134,7 +140,7 @@ func (s *State) update(n int) {
 
 // tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
 // the upper half too.
-func tableHash(k *decode.FlowKey, seed uint64) uint64 { return bits.RotateLeft64(k.Hash(seed), 32) }
+func tableHash(flow uint64) uint64 { return bits.RotateLeft64(flow, 32) }
 
 // readAhead reads the lines that counting will need, independently of each other.
 func (s *State) readAhead(slots []uint32) {

@@ -196,7 +196,7 @@ func TestSampling(t *testing.T) {
 				}
 				r.Hops = append(r.Hops, h)
 			}
-			if slot := s.flows.Get(tableHash(&r.Flow, s.seed), &r.Flow); slot != flowtable.None && !s.flows.At(slot).Value.taken() {
+			if slot := s.flows.Get(tableHash(s.key.Flow(&r.Flow)), &r.Flow); slot != flowtable.None && !s.flows.At(slot).Value.taken() {
 				passed++
 			}
 			s.Update([]*decode.Report{r})

@@ -380,8 +380,9 @@ func newShards(n int, cfg Config, seed uint64) (s shards) {
 
 func (s shards) update(seed uint64, reports []*decode.Report) {
 	parts := make([][]*decode.Report, len(s))
+	key := decode.NewHashKey(seed)
 	for _, r := range reports {
-		i := (r.Flow.Hash(seed) >> 32) * uint64(len(s)) >> 32
+		i := (key.Flow(&r.Flow) >> 32) * uint64(len(s)) >> 32
 		parts[i] = append(parts[i], r)
 	}
 	for i, st := range s {

@@ -52,7 +52,7 @@ type Stats struct {
 	Entries, Capacity int
 	Inserted          uint64
 	Idle, Pressure    uint64 // evictions by reason
-	Refused           uint64 // keys that found no place because a single batch used all entries
+	Refused           uint64 // keys that found no place: a single batch used all entries, or many keys shared a hash
 }
 
 // Entry is one slot.
@@ -143,8 +143,8 @@ func (t *Table[K, V]) Get(hash uint64, key *K) uint32 {
 	return slot
 }
 
-// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. It gives None only if
-// all entries are in use by the current batch, which never happens to a single key.
+// Find finds key or makes an entry for it, with a zero value. It marks the entry as seen at time now. It gives None only for
+// a hash that many keys share, which chance does not bring about.
 func (t *Table[K, V]) Find(hash uint64, key *K, now int64) (slot uint32, inserted bool) {
 	t.batch++
 	return t.find(hash, key, now)
@@ -166,8 +166,8 @@ func (t *Table[K, V]) use(slot uint32, now int64) {
 }
 
 // FindAll is Find for a batch: slots[i] becomes the slot of keys[i]. No entry of the batch is evicted for another one,
-// so all slots are good when FindAll returns; a key that finds no place for that reason gets None and is counted as
-// refused. created, unless nil, is called for each new entry.
+// so all slots are good when FindAll returns; a key that finds no place for that reason, or because many keys share its hash,
+// gets None and is counted as refused. created, unless nil, is called for each new entry.
 func (t *Table[K, V]) FindAll(hashes []uint64, keys []K, now int64, slots []uint32, created func(i int, slot uint32)) {
 	t.batch++
 	n := len(hashes)
@@ -228,8 +228,14 @@ func (t *Table[K, V]) insert(hash uint64, key *K, now int64) uint32 {
 		t.freed = t.entries[slot].link
 	}
 	e := &t.entries[slot]
-	*e = Entry[K, V]{Key: *key, Seen: now, tag: slotindex.Tag(hash), link: t.batch}
-	t.index.Insert(e.tag, slot)
+	tag := slotindex.Tag(hash)
+	if !t.index.Insert(tag, slot) {
+		e.Seen, e.link = free, t.freed
+		t.freed = slot
+		t.stats.Refused++
+		return None
+	}
+	*e = Entry[K, V]{Key: *key, Seen: now, tag: tag, link: t.batch}
 	t.live++
 	t.stats.Inserted++
 	return slot

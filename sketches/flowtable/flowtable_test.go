@@ -237,3 +237,26 @@ func TestSweep(t *testing.T) {
 		t.Errorf("a slot that was used before holds %+v", *tab.At(s))
 	}
 }
+
+// Keys that share a hash fill their part of the index and no more: further ones are refused, and all others go on.
+func TestOneHash(t *testing.T) {
+	tb, err := New[uint64, int](Config{MemoryBytes: 1 << 20, IdleTimeout: 1000}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for k := range uint64(5000) {
+		if slot, _ := tb.Find(1<<63, &k, 1); slot != None {
+			kept++
+		}
+	}
+	if kept != slotindex.Reach || tb.Len() != kept || tb.Stats().Refused != 5000-uint64(kept) {
+		t.Errorf("%d keys kept, %d entries, %+v", kept, tb.Len(), tb.Stats())
+	}
+	for k := range uint64(1000) {
+		k += 1 << 32
+		if slot, inserted := tb.Find(k*0x9e3779b97f4a7c15>>1, &k, 2); slot == None || !inserted {
+			t.Fatalf("key %d found no place", k)
+		}
+	}
+}

@@ -5,7 +5,7 @@
 //
 //   - the true weight of a key in the list is at most its Count and at least its Count - Error;
 //   - Error is at most N/m;
-//   - every key whose true weight is above N/m is in the list.
+//   - every key whose true weight is above N/m is in the list, unless a thousand keys share its hash.
 //
 // It also holds for lists that were merged, in any order, with the smallest m of all. Which of the lighter keys are listed,
 // and their counts, does depend on the order. [New] takes all memory: the key and some 52 bytes for each counter.
@@ -75,24 +75,29 @@ func (l *List[K]) find(tag uint32, key *K) *counter[K] {
 	return nil
 }
 
-// insert gives a new key a counter, the smallest one's if all are taken.
+// insert gives a new key a counter, the smallest one's if all are taken. A key whose hash many others share gets none: its
+// counter could not be found again.
 func (l *List[K]) insert(tag uint32, it Item[K]) {
 	if slot := len(l.items); slot < cap(l.items) {
+		if !l.index.Insert(tag, uint32(slot)) {
+			return
+		}
 		it.Count += l.floor
 		it.Error += l.floor
 		l.items = append(l.items, counter[K]{it, tag})
 		l.heap = append(l.heap, node{it.Count, uint32(slot)})
 		l.up(slot)
-		l.index.Insert(tag, uint32(slot))
 		return
 	}
 	slot := l.smallest()
 	c := &l.items[slot]
+	if !l.index.Insert(tag, slot) {
+		return
+	}
 	l.index.Delete(c.tag, slot)
 	it.Error += c.Count
 	it.Count += c.Count
 	*c = counter[K]{it, tag}
-	l.index.Insert(tag, slot)
 	l.heap[0].count = c.Count
 	l.down()
 }

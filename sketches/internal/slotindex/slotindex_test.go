@@ -59,3 +59,41 @@ func TestMatchesMap(t *testing.T) {
 		}
 	}
 }
+
+// However many slots share a tag, a look-up reads at most Reach cells, and finds what was inserted.
+func TestReach(t *testing.T) {
+	const n = 4 * Reach
+	x := New(n)
+	in := map[uint32]bool{}
+	for s := range uint32(n) {
+		if x.Insert(7, s) {
+			in[s] = true
+		}
+	}
+	if len(in) != Reach {
+		t.Fatalf("%d slots under one tag, want %d", len(in), Reach)
+	}
+	if !x.Insert(1<<31, n-1) {
+		t.Fatal("no room for another tag")
+	}
+	for len(in) > 0 {
+		found := 0
+		for pos, s := x.Find(7, -1); s != None; pos, s = x.Find(7, pos) {
+			if !in[s] {
+				t.Fatalf("slot %d was not inserted", s)
+			}
+			found++
+		}
+		if found != len(in) {
+			t.Fatalf("%d of %d slots found", found, len(in))
+		}
+		for s := range in { // any of them
+			x.Delete(7, s)
+			delete(in, s)
+			if len(in)%97 != 0 {
+				continue
+			}
+			break
+		}
+	}
+}

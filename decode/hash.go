@@ -1,0 +1,67 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// HashKey is the secret of a keyed hash: 64 well-mixed bits of a flow, a place or an exporter, for all tables of a
+// collector. The zero value is a key that everybody knows; [NewHashKey] makes one of a seed.
+//
+// The hash is NH (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: Fast and Secure Message Authentication",
+// CRYPTO 1999) with words of 64 bits: each word of the input is added to a word of the key, and the products of pairs of
+// such sums are added up in 128 bits. Whatever two inputs a sender chooses without knowing the key, they collide there
+// with a probability of at most 2⁻⁶⁴. A multiplication in which one factor is the sender's alone has no such bound: a
+// sender who makes it zero decides the result. One more multiplication, keyed as well, mixes the 128 bits to 64.
+type HashKey struct{ k [8]uint64 }
+
+// NewHashKey makes a key of a seed: the same seed gives the same key, in every process of a fleet and in every replay.
+// A seed that senders cannot know keeps them from choosing flows that collide.
+func NewHashKey(seed uint64) HashKey {
+	var h HashKey
+	for i := range h.k { // splitmix64
+		seed += 0x9e3779b97f4a7c15
+		z := seed
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		h.k[i] = z ^ z>>31
+	}
+	return h
+}
+
+// Flow hashes a flow.
+func (h *HashKey) Flow(f *FlowKey) uint64 {
+	le := binary.LittleEndian
+	return h.words(le.Uint64(f.Src[:]), le.Uint64(f.Src[8:]), le.Uint64(f.Dst[:]), le.Uint64(f.Dst[8:]),
+		uint64(f.SrcPort)<<48|uint64(f.DstPort)<<32|uint64(f.Proto)<<8|uint64(f.IPVersion))
+}
+
+// Exporter hashes the address of an exporter with what tells its sequences apart.
+func (h *HashKey) Exporter(a *Addr, rest, more uint64) uint64 {
+	le := binary.LittleEndian
+	return h.words(le.Uint64(a[:]), le.Uint64(a[8:]), rest, more, 1)
+}
+
+// Word hashes a single word, such as a place in the network.
+func (h *HashKey) Word(x uint64) uint64 {
+	hi, lo := bits.Mul64(x>>32+h.k[0], x&(1<<32-1)+h.k[1])
+	return h.finish(hi, lo)
+}
+
+func (h *HashKey) words(a, b, c, d, e uint64) uint64 {
+	k := &h.k
+	hi, lo := bits.Mul64(a+k[0], b+k[1])
+	hi2, lo2 := bits.Mul64(c+k[2], d+k[3])
+	hi3, lo3 := bits.Mul64(e+k[4], k[5])
+	var carry uint64
+	lo, carry = bits.Add64(lo, lo2, 0)
+	hi, _ = bits.Add64(hi, hi2, carry)
+	lo, carry = bits.Add64(lo, lo3, 0)
+	hi, _ = bits.Add64(hi, hi3, carry)
+	return h.finish(hi, lo)
+}
+
+func (h *HashKey) finish(hi, lo uint64) uint64 {
+	hi, lo = bits.Mul64(hi+h.k[6], lo+h.k[7])
+	return hi ^ lo
+}
