@@ -270,8 +270,14 @@ func (f *FlowPart) Merge(o *FlowPart) {
 	}
 }
 
-// Reset makes f empty and keeps its memory.
+// keptHops is how many hops' distributions an empty part keeps the memory of.
+const keptHops = 16
+
+// Reset makes f empty and keeps the memory that a usual path takes.
 func (f *FlowPart) Reset() {
+	if cap(f.Hops) > 2*keptHops {
+		f.Hops = nil
+	}
 	for i := range f.Hops {
 		f.Hops[i].reset()
 	}

@@ -112,7 +112,7 @@ func (s *State) skipped(i int) {
 func (s *State) countTopQueues(f *flow, hops []decode.Hop, u *decode.Units) {
 	for i := range hops {
 		if bytes, ok := u.Queue(&hops[i]); ok {
-			s.top.hop(f, hopKey(&hops[i])).Queue.Add(logcode.EncodeDense(bytes))
+			s.top.count(&s.top.hop(f, hopKey(&hops[i])).Queue, logcode.EncodeDense(bytes))
 		}
 	}
 }
@@ -126,11 +126,11 @@ func (s *State) add(f *flow, b *block, latency, queue uint16) {
 	if latency != absent {
 		b.latency.Update(latency, &s.rng)
 		if t != nil {
-			t.Latency.Add(logcode.Dense(latency))
+			s.top.count(&t.Latency, logcode.Dense(latency))
 		}
 	}
 	if queue != absent && t != nil {
-		t.Queue.Add(logcode.Dense(queue))
+		s.top.count(&t.Queue, logcode.Dense(queue))
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *State) flush(f *flow) {
 		p := &s.slab.blocks[b]
 		codes := f.column(&memory, i)
 		if f.top != 0 {
-			addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
+			s.top.addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
 		}
 		f.feed(&p.latency, codes, i, &s.rng)
 		shift = min(shift, p.latency.Base())
@@ -170,10 +170,10 @@ func (s *State) flush(f *flow) {
 	}
 }
 
-func addDense(h *logcode.Histogram, codes []uint16) {
+func (t *topFlows) addDense(h *logcode.Histogram, codes []uint16) {
 	for _, c := range codes {
 		if c != absent {
-			h.Add(logcode.Dense(c))
+			t.count(h, logcode.Dense(c))
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (s *hops) cut(next *hopCut, end int64, idle int64) {
 			s.seen[i] = end
 		}
 	}
-	s.folded += c.other
+	s.folded += c.other + c.set.folded
 	if s.crowded() {
 		s.forget(end - idle)
 	}

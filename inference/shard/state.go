@@ -303,7 +303,8 @@ func (s *State) Stats() Stats {
 	st.Flows, st.Capacity, st.Hops = t.Entries, t.Capacity, len(s.hops.keys)-1
 	st.EvictedIdle, st.EvictedPressure = st.EvictedIdle+t.Idle, st.EvictedPressure+t.Pressure
 	st.MemoryBytes = int64(s.flows.Bytes()) + int64(len(s.slab.blocks))*int64(unsafe.Sizeof(block{}))
-	st.OtherHops = s.hops.folded + s.hops.open.other
+	st.Unsketched += s.top.missed
+	st.OtherHops = s.hops.folded + s.hops.open.other + s.hops.open.set.folded
 	st.Digests = s.digestTotals()
 	return st
 }

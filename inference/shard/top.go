@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
 // topFlows finds the busiest flows of a window exactly, and collects the distributions of their hops.
@@ -22,6 +23,8 @@ type topFlows struct {
 	used      int
 	free      []uint16
 	threshold uint32
+	octaves   int    // of the window's histograms, that may still take memory
+	missed    uint64 // values that were not counted because none was left
 	scratch   []uint32
 }
 
@@ -57,7 +60,27 @@ func newTopFlows(n int) topFlows {
 		return topFlows{threshold: ^uint32(0)}
 	}
 	places := min(max(4*n, 16), 1<<16-1)
-	return topFlows{places: make([]topFlow, places), free: make([]uint16, 0, places), scratch: make([]uint32, 0, places)}
+	return topFlows{
+		places: make([]topFlow, places), free: make([]uint16, 0, places), scratch: make([]uint32, 0, places),
+		octaves: places * placeOctaves,
+	}
+}
+
+// placeOctaves is how many octaves of values a candidate has memory for, on average over all candidates: six for latency and
+// queue of each hop of a path of ten.
+const placeOctaves = 128
+
+// count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that nobody measured spread
+// so far that there is none.
+func (t *topFlows) count(h *logcode.Histogram, code uint16) {
+	if !h.Holds(code) {
+		if t.octaves == 0 {
+			t.missed++
+			return
+		}
+		t.octaves--
+	}
+	h.Add(code)
 }
 
 // admit makes f a candidate.
@@ -181,7 +204,7 @@ func (s *State) cutTop(c *topCut) {
 			t.release(p.f)
 		}
 	}
-	t.threshold = 0
+	t.threshold, t.octaves = 0, len(t.places)*placeOctaves
 	if len(t.places) == 0 {
 		t.threshold = ^uint32(0)
 	}

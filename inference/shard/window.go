@@ -24,7 +24,12 @@ const (
 type hopSet struct {
 	hops   []hopPages // by reference
 	groups []counters // of 256 hops each
+	left   int        // pages that may still be taken
+	folded uint64     // records that count for "other" because none was left
 }
+
+// hopOctaves is how many octaves of latencies and queues a hop has memory for, on average over all hops.
+const hopOctaves = 16
 
 // counters are the pages of a group of hops; the first page is nobody's.
 type counters struct {
@@ -50,13 +55,20 @@ const (
 )
 
 func newHopSet(n int) hopSet {
-	return hopSet{hops: make([]hopPages, n), groups: make([]counters, (n+groupHops-1)/groupHops)}
+	return hopSet{hops: make([]hopPages, n), groups: make([]counters, (n+groupHops-1)/groupHops), left: n * hopOctaves}
 }
 
-// counter gives the index of the counter of a code of a hop.
+// counter gives the index of the counter of a code of a hop. Once all pages are taken, what a hop has no page for counts for
+// the hop "other": values that somebody made up are spread like that, measured ones are not.
 func (s *hopSet) counter(ref uint16, h *hopPages, kind int, code uint16) uint32 {
 	page := uint32(h.page[code/pageCounters][kind])
 	if page == 0 {
+		if s.left <= 0 && ref != other {
+			if kind == latencyPages {
+				s.folded++
+			}
+			return s.counter(other, &s.hops[other], kind, code)
+		}
 		page = s.grow(ref, kind, code/pageCounters)
 	}
 	return uint32(ref)/groupHops<<groupBits | page*pageCounters | uint32(code%pageCounters)
@@ -72,6 +84,7 @@ func (s *hopSet) grow(ref uint16, kind int, octave uint16) uint32 {
 	}
 	page := len(g.low) / pageCounters
 	g.grow()
+	s.left--
 	h := &s.hops[ref]
 	h.page[octave][kind] = uint16(page)
 	h.used = true
@@ -106,11 +119,18 @@ func (s *hopSet) count(list []uint32) {
 // reset empties the first n hops and keeps all memory.
 func (s *hopSet) reset(n int) {
 	clear(s.hops[:n])
+	s.left, s.folded = len(s.hops)*hopOctaves, 0
+	held := 0
 	for i := range s.groups {
 		g := &s.groups[i]
 		clear(g.low)
 		clear(g.high)
+		held += cap(g.low)
 		g.low, g.high = g.low[:0], g.high[:0]
+	}
+	// Groups may take all pages in turn, and would keep them.
+	if held > 2*(s.left+2*octaves)*pageCounters {
+		clear(s.groups)
 	}
 }
 
@@ -127,7 +147,7 @@ func (c *hopCut) reset() {
 }
 
 func (c *hopCut) addTo(p *inference.Partial) {
-	p.OtherHops += c.other
+	p.OtherHops += c.other + c.set.folded
 	var n [logcode.OctaveCodes]uint64
 	for ref, k := range c.keys {
 		h := &c.set.hops[ref]

@@ -141,9 +141,17 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.top, h.bottom = max(h.top, o.top), max(h.bottom, o.bottom)
 }
 
-// Reset empties h and keeps its memory.
+// KeptOctaves is how many octaves' counters Reset keeps at most. Values of one kind span fewer.
+const KeptOctaves = 16
+
+// Reset empties h. It keeps its memory as long as that is not much more than values of one kind take, so that what somebody
+// once spread over all octaves does not stay for ever.
 func (h *Histogram) Reset() {
 	if h.top == 0 {
+		return
+	}
+	if cap(h.counts) > KeptOctaves*pageCodes {
+		*h = Histogram{}
 		return
 	}
 	for o := (DenseCodes - h.bottom) / pageCodes; o <= (h.top-1)/pageCodes; o++ {
@@ -231,6 +239,9 @@ func rank(q float64, n uint64) uint64 {
 	}
 	return min(max(uint64(math.Ceil(q*float64(n))), 1), n)
 }
+
+// Holds reports whether a code's octave has its counters already, so that to count it takes no memory.
+func (h *Histogram) Holds(c uint16) bool { return h.page[min(c, DenseCodes-1)/pageCodes] != 0 }
 
 // SizeBytes is the memory that h holds.
 func (h *Histogram) SizeBytes() int { return int(unsafe.Sizeof(*h)) + 4*cap(h.counts) }
