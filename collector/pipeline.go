@@ -16,6 +16,7 @@ import (
 // work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
 type work struct {
 	batch decode.Batch
+	hops  int // of the reports
 	visit func(*shard.State) // nil for a batch
 }
 
@@ -164,6 +165,7 @@ func (p *pipeline) take() *work {
 }
 
 func (p *pipeline) recycle(w *work) {
+	w.hops = 0
 	p.freeMu.Lock()
 	p.free = append(p.free, w)
 	p.freeMu.Unlock()
@@ -171,16 +173,26 @@ func (p *pipeline) recycle(w *work) {
 
 // handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
 func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
-	p.decode(w, frames)
-	p.deliver(w)
+	for len(frames) > 0 {
+		frames = frames[p.decode(w, frames):]
+		p.deliver(w)
+	}
 }
 
-// decode reads frames into w.in and counts them.
-func (p *pipeline) decode(w *worker, frames []ingest.Frame) {
+// The most that a batch carries to a shard. A datagram can hold hundreds of reports or hops, so that batches of datagrams
+// say nothing about memory.
+const (
+	batchReports = 256
+	batchHops    = 8192
+)
+
+// decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.
+func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 	dec := w.decoder.Load()
 	foreign := uint64(0)
-	for i := range frames {
-		f := &frames[i]
+	for read < len(frames) && len(w.in.Reports) < batchReports {
+		f := &frames[read]
+		read++
 		n := 0
 		if f.Link == ingest.LinkUDP {
 			n = dec.Datagram(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, f.Time)
@@ -195,6 +207,7 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) {
 	p.ledger.Receive(Ring, reports+foreign)
 	p.ledger.Move(Ring, DroppedForeign, foreign)
 	w.counts.foreign.Add(foreign)
+	return read
 }
 
 // deliver follows the sequence numbers of the reports in w.in and scatters them to their shards.
@@ -220,10 +233,17 @@ func (p *pipeline) deliver(w *worker) {
 			r.FlowHash = p.key.Flow(&r.Flow)
 			i = (r.FlowHash >> 32) * shards >> 32
 		}
-		if w.out[i] == nil {
-			w.out[i] = p.take()
+		out := w.out[i]
+		if out != nil && (len(out.batch.Reports) >= batchReports || out.hops >= batchHops) {
+			p.enqueue(p.shards[i], out, w.block)
+			out = nil
 		}
-		return &w.out[i].batch
+		if out == nil {
+			out = p.take()
+			w.out[i] = out
+		}
+		out.hops += len(r.Hops)
+		return &out.batch
 	})
 	p.ledger.Move(Ring, DroppedMalformed, malformed)
 	for i, out := range w.out {

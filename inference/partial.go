@@ -3,6 +3,7 @@ package inference
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/sketches/logcode"
@@ -271,17 +272,27 @@ func (f *FlowPart) Merge(o *FlowPart) {
 }
 
 // keptHops is how many hops' distributions an empty part keeps the memory of.
-const keptHops = 16
+const keptHops = 32
 
 // Reset makes f empty and keeps the memory that a usual path takes.
 func (f *FlowPart) Reset() {
-	if cap(f.Hops) > 2*keptHops {
+	if cap(f.Hops) > keptHops {
 		f.Hops = nil
 	}
 	for i := range f.Hops {
 		f.Hops[i].reset()
 	}
 	*f = FlowPart{Path: f.Path[:0], Hops: f.Hops[:0]}
+}
+
+// SizeBytes is the memory that f holds beside itself.
+func (f *FlowPart) SizeBytes() int {
+	n := cap(f.Path) * int(unsafe.Sizeof(HopKey{}))
+	all := f.Hops[:cap(f.Hops)]
+	for i := range all {
+		n += int(unsafe.Sizeof(HopKey{})) + 8 + all[i].Latency.SizeBytes() + all[i].Queue.SizeBytes()
+	}
+	return n
 }
 
 // compare orders what two owners know of the same flow, by when they saw it last; the other fields only make the order

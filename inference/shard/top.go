@@ -62,13 +62,13 @@ func newTopFlows(n int) topFlows {
 	places := min(max(4*n, 16), 1<<16-1)
 	return topFlows{
 		places: make([]topFlow, places), free: make([]uint16, 0, places), scratch: make([]uint32, 0, places),
-		octaves: places * placeOctaves,
+		octaves: topOctaves(places),
 	}
 }
 
-// placeOctaves is how many octaves of values a candidate has memory for, on average over all candidates: six for latency and
-// queue of each hop of a path of ten.
-const placeOctaves = 128
+// topOctaves is how many octaves of values the candidates have memory for together: on average five for latency and queue of
+// each hop of a path of twenty, and the hops themselves. Few candidates have as much as 128.
+func topOctaves(places int) int { return max(places, 128) * 256 }
 
 // count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that nobody measured spread
 // so far that there is none.
@@ -164,13 +164,23 @@ func (t *topFlows) release(f *flow) {
 // than a path and its former ones can have begins anew.
 func (t *topFlows) hop(f *flow, k inference.HopKey) *inference.HopSketch {
 	p := &t.places[f.top-1].part
+	n := len(p.Hops)
 	h := p.Hop(k)
 	if len(p.Hops) > maxBlocks {
 		p.Reset()
 		h = p.Hop(k)
 	}
+	if len(p.Hops) != n { // the hop itself takes as much as some octaves
+		t.octaves = max(t.octaves-hopOctaveSize, 0)
+	}
 	return h
 }
+
+// octaveBytes is the size of the counters of an octave.
+const octaveBytes = 4 * logcode.OctaveCodes
+
+// hopOctaveSize is how many octaves' counters take as much memory as the rest of a hop's distributions.
+const hopOctaveSize = 3
 
 // cutTop writes the busiest flows of the window into c, and lets all other candidates go.
 func (s *State) cutTop(c *topCut) {
@@ -204,9 +214,27 @@ func (s *State) cutTop(c *topCut) {
 			t.release(p.f)
 		}
 	}
-	t.threshold, t.octaves = 0, len(t.places)*placeOctaves
+	t.trim()
+	t.threshold, t.octaves = 0, topOctaves(len(t.places))
 	if len(t.places) == 0 {
 		t.threshold = ^uint32(0)
+	}
+}
+
+// trim gives back what the histograms of free places hold, once that is more than a window may take: different candidates
+// could take it in turn, and would keep it.
+func (t *topFlows) trim() {
+	held := 0
+	for i := range t.places[:t.used] {
+		held += t.places[i].part.SizeBytes()
+	}
+	if held <= topOctaves(len(t.places))*octaveBytes {
+		return
+	}
+	for i := range t.places[:t.used] {
+		if t.places[i].f == nil {
+			t.places[i].part = inference.FlowPart{}
+		}
 	}
 }
 
