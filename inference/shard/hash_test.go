@@ -29,7 +29,7 @@ var chosen = []struct {
 	{"single bits", func(i uint64) decode.FlowKey {
 		return flowOf(1<<(i&63), 1<<(i>>6&63), 1<<(i>>12&63), 7, 1)
 	}, func(i uint64) inference.HopKey {
-		return inference.HopKey{Node: 1 << (i & 31) ^ uint32(i>>10), EgressIf: 1 << (i >> 5 & 31)}
+		return inference.HopKey{Node: 1<<(i&31) ^ uint32(i>>10), EgressIf: 1 << (i >> 5 & 31)}
 	}},
 	{"high bits", func(i uint64) decode.FlowKey { return flowOf(1, 2, 3, bits.Reverse64(i), 1) },
 		func(i uint64) inference.HopKey { return inference.HopKey{Node: bits.Reverse32(uint32(i))} }},

@@ -1,0 +1,38 @@
+package shard
+
+import (
+	"unsafe"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// slack is how much longer a slice can be that grew by appending, in sixteenths of what is in it.
+const slack = 22
+
+// Memory is the most that the tables of this many shards and the windows made of them take, in bytes, beside
+// [Config.MemoryBytes], whatever is reported. Networks take a tenth of it: values of one hop lie in a few octaves, and few
+// places are taken.
+func (c *Config) Memory(shards int) int64 {
+	hops, lists := int64(c.MaxHops)+1, int64(2*c.MaxPathChanges+c.MaxDrops)
+	key := int64(unsafe.Sizeof(inference.HopKey{}))
+
+	// A cut is there twice: the open window, and the one that is handed over.
+	pages := (hops*hopOctaves + 2*octaves) * pageCounters * 5
+	hopTables := hops*(key+8+64) + 2*(hops*(key+int64(unsafe.Sizeof(hopPages{})))+2*pages*slack/16)
+	top := int64(0)
+	if c.TopFlows > 0 {
+		places := min(max(4*c.TopFlows, 16), 1<<16-1)
+		held := int64(topOctaves(places)) * octaveBytes * slack / 16
+		top = int64(places)*(int64(unsafe.Sizeof(topFlow{}))+8) + 2*held + 2*(held+int64(c.TopFlows)*int64(unsafe.Sizeof(inference.FlowPart{})))
+	}
+	const listed = 2 * (128 + 2*maxBlocks*12 + 96) // an item of a list of changes, faults or drops, with its index
+	perShard := hopTables + top + 2*lists*listed + 1<<20
+
+	// The window of all shards, the sums of the run, and the points of the stored series.
+	part := int64(unsafe.Sizeof(inference.HopPart{})) + 48
+	window := hops * (part + 2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*octaves)/2)))
+	totals := hops * (part + 2*octaves*octaveBytes)
+	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
+	return int64(shards)*(perShard+top/4) + window + totals + points + lists*listed
+}
