@@ -99,6 +99,22 @@ func (s StoreConfig[C]) Doc(key string) string {
 	return ""
 }
 
+// Memory is the most memory of the store's queue, of one write, and of what the store itself keeps.
+func (s *StoreConfig[C]) Memory() int64 {
+	if !s.Enabled {
+		return 0
+	}
+	const write = 16 << 20 // a record, its request, and their compression
+	n := int64(s.Queue.MaxBytes) + write
+	if s.Spool.Enabled {
+		n += 2 * s.Spool.SegmentBytes
+	}
+	if m, ok := any(&s.Config).(memorySection); ok {
+		n += m.Memory()
+	}
+	return n
+}
+
 // Validate says nothing about a spool that is off.
 func (c *SpoolConfig) Validate() error {
 	if !c.Enabled {

@@ -103,6 +103,9 @@ func DefaultPINT() PINT {
 	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SketchBytes: latency.DefaultConfig().Bytes}
 }
 
+// reads reports whether the settings say what digests stand for.
+func (c *PINT) reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
+
 // maxNodes bounds what a list of nodes can make us keep.
 const maxNodes = 1 << 16
 

@@ -191,14 +191,14 @@ type Report struct {
 	Hops []Hop // first hop of the path first
 }
 
-// keptHops is how many hops a report keeps memory for. Reports change hands, so that one long stack in each batch would in
+// KeptHops is how many hops a report keeps memory for. Reports change hands, so that one long stack in each batch would in
 // the end have made every report of a collector long.
-const keptHops = 32
+const KeptHops = 32
 
 // Reset makes r an empty report that keeps the memory of its hops, unless they were many.
 func (r *Report) Reset() {
 	hops := r.Hops[:0]
-	if cap(hops) > keptHops {
+	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
 	*r = Report{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 )
 
 // Config bounds the memory and sets the tolerance of a [Tracker].
@@ -29,4 +30,9 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("max_gap: %d is less than the window of %d", c.MaxGap, c.Window))
 	}
 	return errors.Join(errs...)
+}
+
+// Memory is the most memory that a [Tracker] takes, in bytes.
+func (c *Config) Memory() int64 {
+	return int64(c.MaxExporters) * int64(c.Window/8+int(unsafe.Sizeof(entry{}))+8*int(unsafe.Sizeof(slot{})))
 }

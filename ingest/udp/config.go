@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -209,4 +210,25 @@ func (a *admission) admits(src netip.Addr) bool {
 		a.lastOK = slices.ContainsFunc(a.prefixes, func(p netip.Prefix) bool { return p.Contains(src) })
 	}
 	return a.lastOK
+}
+
+// maxAutoWorkers is how many workers are started when the configuration does not say; receiving stops getting faster
+// well before that, and decoding shards want CPUs too.
+const maxAutoWorkers = 8
+
+// workers is the number of workers of an address that the configuration stands for.
+func (c *Config) workers() int {
+	if c.Workers > 0 {
+		return c.Workers
+	}
+	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
+}
+
+// Readers gives the number of goroutines that read, and the longest frame that they hand over.
+func (c *Config) Readers() (n, maxFrame int) { return c.workers() * len(c.Listen), c.MaxDatagramBytes }
+
+// Memory is the memory of the buffers that datagrams are read into, in bytes.
+func (c *Config) Memory() int64 {
+	n, frame := c.Readers()
+	return int64(n) * int64(c.BatchSize) * int64(frame+256)
 }

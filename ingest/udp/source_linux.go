@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -13,10 +12,6 @@ import (
 
 	"github.com/hopscope/hopscope/ingest"
 )
-
-// maxAutoWorkers is how many workers are started when the configuration does not say; receiving stops getting faster
-// well before that, and decoding shards want CPUs too.
-const maxAutoWorkers = 8
 
 // Source receives on all configured addresses. It implements [ingest.Source].
 type Source struct {
@@ -69,14 +64,6 @@ func New(cfg Config) (*Source, error) {
 		return nil, errors.Join(errs...)
 	}
 	return s, nil
-}
-
-// workers is the number of workers that the configuration stands for.
-func (c *Config) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(runtime.GOMAXPROCS(0), maxAutoWorkers)
 }
 
 // Addrs is where the source listens, with the ports that the kernel picked for port 0.

@@ -62,6 +62,14 @@ func (c Config) Doc(key string) string {
 // Target says where files go, for people.
 func (c Config) Target() string { return c.Dir }
 
+// Memory is the most memory that waits for its file, in bytes: rows of series, and the raw ones twice.
+func (c *Config) Memory() int64 {
+	if !c.Raw {
+		return int64(c.MemoryBytes)
+	}
+	return int64(c.MemoryBytes) + 2*int64(c.RawMemoryBytes)
+}
+
 // Validate finds what is wrong with c beyond the ranges of single values.
 func (c *Config) Validate() error {
 	if c.Dir == "" {

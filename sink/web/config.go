@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // Config says where the page is served, to whom, and how much of the past it shows.
@@ -133,4 +134,17 @@ func readToken(path string) (string, error) {
 		}
 	}
 	return t, nil
+}
+
+// Memory is the most memory that the page takes, in bytes: what it remembers, and an answer for every connection.
+func (c *Config) Memory() int64 {
+	if c.Listen == "" {
+		return 0
+	}
+	const row, answer = 256, 64 << 10 // a row's key and place in its table; a connection with its buffers and its answer
+	windows := int64(c.HistoryWindows)
+	return int64(c.MaxHops)*(row+windows*int64(unsafe.Sizeof(cell{}))) +
+		int64(c.MaxFlows)*(row+maxChanges*512+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
+		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
+		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer
 }

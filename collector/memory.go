@@ -1,0 +1,80 @@
+package collector
+
+import (
+	"unsafe"
+
+	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Need is the most memory that a part of a collector takes, in bytes.
+type Need struct {
+	Part  string
+	Bytes int64
+}
+
+// memorySection is implemented by settings of sources, stores and the page that take memory worth a line.
+type memorySection interface {
+	// Memory is the most memory that the part takes, in bytes.
+	Memory() int64
+}
+
+// readers is implemented by settings of sources whose datagrams several goroutines read.
+type readers interface {
+	// Readers gives the number of goroutines and the largest frame, in bytes.
+	Readers() (n, maxFrame int)
+}
+
+const (
+	// runtimeBytes is what any program of this size takes: its text, the runtime, stacks.
+	runtimeBytes = 48 << 20
+	// exporterBytes is what is kept of an exporter beside its sequence numbers: totals, histories of detectors, a row.
+	exporterBytes = 1024
+	// historyBytes is what detectors keep of a hop.
+	historyBytes = 1536
+	// smallestReport is the least that a report takes in a datagram.
+	smallestReport = 8
+)
+
+// Memory lists what a collector takes at most, part by part, whatever it receives. cfg and analysis are what it is made
+// of, all points to the settings struct that has the sections of its sources and stores. What the kernel keeps for sockets
+// is not in it.
+func Memory(cfg *Config, analysis *Analysis, all any) []Need {
+	shards := cfg.shards()
+	needs := []Need{
+		{"program", runtimeBytes},
+		{"flows", analysis.Flows.MemoryBytes},
+		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
+		{"exporters", cfg.Exporters.Tracking.Memory() + int64(cfg.Exporters.Tracking.MaxExporters)*exporterBytes},
+		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
+	}
+	if analysis.PINT.reads() {
+		needs = append(needs, Need{"digests", 2 * analysis.PINT.MemoryBytes})
+	}
+	workers, frame := 1, 0
+	for _, part := range settings.Parts(all) {
+		if r, ok := part.Value.(readers); ok {
+			n, most := r.Readers()
+			workers, frame = workers+n, max(frame, most)
+		}
+		if s, ok := part.Value.(memorySection); ok {
+			if n := s.Memory(); n > 0 {
+				needs = append(needs, Need{part.Key, n})
+			}
+		}
+	}
+	report, hop := int64(unsafe.Sizeof(decode.Report{})), int64(unsafe.Sizeof(decode.Hop{}))
+	kept := report + decode.KeptHops*hop
+	batch := batchReports*kept + (batchHops+int64(frame/4))*hop
+	in := (batchReports + int64(frame/smallestReport)) * kept
+	batches := int64(shards * (cfg.ShardQueueBatches + 2 + workers))
+	return append(needs, Need{"batches on their way", batches*batch + int64(workers)*in})
+}
+
+// TotalMemory adds up needs, with a tenth on top for what the garbage collector has not come to yet.
+func TotalMemory(needs []Need) (total int64) {
+	for _, n := range needs {
+		total += n.Bytes
+	}
+	return total + total/10
+}
