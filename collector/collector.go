@@ -53,6 +53,7 @@ type Collector struct {
 	pipeline  *pipeline
 	detector  *events.Detector
 	detectors []Detector
+	admission *inference.Admission // used where windows end
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter
@@ -64,6 +65,7 @@ type Collector struct {
 	totals    *inference.Totals
 	exporters exporterTotals
 	findings  findings
+	folded    struct{ hops, flows, rest uint64 } // by admission
 	lastRate  float64
 
 	ready  atomic.Bool
@@ -79,6 +81,9 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	c := &Collector{
 		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: findings{},
 		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops),
+		admission: inference.NewAdmission(inference.AdmissionLimits{
+			Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters,
+		}),
 	}
 	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
 	var names []string
@@ -241,12 +246,15 @@ func (c *Collector) endWindow(end int64) {
 		c.detector.Configure(*cfg)
 	}
 	partial := c.pipeline.cut(end)
+	c.admission.Fold(partial, end)
 	w := partial.Window(c.pipeline.limits)
 	found := c.detect(&w)
+	c.admission.Mark(&w, found)
 
 	c.stateMu.Lock()
 	c.totals.Add(partial)
 	c.exporters.add(w.Exporters)
+	c.folded.hops, c.folded.flows, c.folded.rest = c.admission.Folded()
 	c.findings.keep(found)
 	if d := w.End - w.Start; d > 0 {
 		c.lastRate = float64(w.Reports) / time.Duration(d).Seconds()

@@ -48,6 +48,8 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"exporters", cfg.Exporters.Tracking.Memory() + int64(cfg.Exporters.Tracking.MaxExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
+	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
+		int64(2*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
 	if analysis.PINT.reads() {
 		needs = append(needs, Need{"digests", 2 * analysis.PINT.MemoryBytes})
 	}

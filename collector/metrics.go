@@ -51,6 +51,7 @@ var (
 	mUndecided    = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, Gauge}
 	mTraceBytes   = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, Gauge}
 	mShardQueue   = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, Gauge}
+	mFolded       = Metric{"hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", []string{"what"}, Counter}
 	mLost         = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, Gauge}
 	mFindings     = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, Gauge}
 	mSinkQueue    = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, Gauge}
@@ -74,7 +75,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw}
+	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw}
 	return slices.Insert(own, 8, sourceMetrics(sources)...)
 }
 
@@ -169,8 +170,12 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		lost += e.Lost
 	}
 	open := c.findings.open()
+	folded := c.folded
 	c.stateMu.Unlock()
 	emit(mLost, float64(lost))
+	emit(mFolded, float64(folded.hops), "hops")
+	emit(mFolded, float64(folded.flows), "flows")
+	emit(mFolded, float64(folded.rest), "rest")
 	for k, n := range open {
 		emit(mFindings, float64(n), k[0], k[1])
 	}

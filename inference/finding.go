@@ -18,6 +18,7 @@ type Finding struct {
 	Exporter decode.Addr    // zero where no exporter is meant
 	HWID     uint8
 	Reason   uint8 // drop reason, for PacketDrops
+	Folded   bool  // the node has no series of its own, see [Admission]
 
 	Value    float64 // what was seen, in the unit that Text names
 	Baseline float64 // what was expected

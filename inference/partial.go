@@ -196,7 +196,7 @@ func (p *Partial) AddFault(d *DigestFault) {
 func (p *Partial) AddExporters(all []ExporterStats) {
 	for i := range all {
 		if to, known := p.exporters.at(all[i].ExporterKey); known {
-			to.add(&all[i])
+			to.Add(&all[i])
 		} else {
 			*to = all[i]
 		}
@@ -335,7 +335,8 @@ func (d *DigestFault) Saw(at int64, node uint32) {
 	}
 }
 
-func (e *ExporterStats) add(o *ExporterStats) {
+// Add adds what was counted of another exporter, or by another tracker.
+func (e *ExporterStats) Add(o *ExporterStats) {
 	e.Reports += o.Reports
 	e.Events += o.Events
 	e.Lost += o.Lost

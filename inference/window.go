@@ -54,6 +54,7 @@ type FlowStats struct {
 	PathID  uint64 // hash of the hops' nodes and interfaces; 0 while no path is known
 	Changes uint32 // of the path, since the flow was first seen
 	Partial bool   // hops are missing: stacks of the flow are cut, or nodes were refused
+	Folded  bool   // the flow has no series of its own, see [Admission]
 	Last    int64  // time of the last report
 	Hops    []FlowHop
 
@@ -87,6 +88,7 @@ type PathChange struct {
 	PathID   uint64
 	Changes  uint32
 	Packets  uint64 // reports of the flow on the path that it left
+	Folded   bool   // as in [FlowStats]
 }
 
 // DropStats counts drop reports of one node and reason.
@@ -136,4 +138,5 @@ type ExporterStats struct {
 	Malformed  uint64
 	Last       int64 // time of the last report, also when that is before the window
 	Sequenced  bool  // false for exporters that do not count (the same number in every report)
+	Folded     bool  // as in [FlowStats]
 }

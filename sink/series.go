@@ -41,18 +41,42 @@ func points(w *inference.Window, findings []inference.Finding) []Point {
 	for i := range w.Hops {
 		b = hops.append(b, w.End, &w.Hops[i])
 	}
+	var rest flowHop // of all flows without series of their own
 	for i := range w.Flows {
 		f := &w.Flows[i]
+		if f.Folded {
+			rest.fold(f)
+			continue
+		}
 		name := f.Key.String()
 		for at := range f.Hops {
 			b = flows.append(b, w.End, &flowHop{f, &f.Hops[at], name, at})
 		}
 	}
-	for i := range w.Paths {
-		b = paths.append(b, w.Paths[i].Time, &w.Paths[i])
+	if rest.flow != nil {
+		b = flows.append(b, w.End, &rest)
 	}
+	var folded int64 // the time of the last path change of such a flow: two of them never share a point
+	for i := range w.Paths {
+		c := &w.Paths[i]
+		at := c.Time
+		if c.Folded {
+			at = max(at, folded+1)
+			folded = at
+		}
+		b = paths.append(b, at, c)
+	}
+	var strangers inference.ExporterStats
 	for i := range w.Exporters {
-		b = exporters.append(b, w.End, &w.Exporters[i])
+		if e := &w.Exporters[i]; e.Folded {
+			strangers.Add(e)
+			strangers.Folded = true
+		} else {
+			b = exporters.append(b, w.End, e)
+		}
+	}
+	if strangers.Folded {
+		b = exporters.append(b, w.End, &strangers)
 	}
 	for i := range findings {
 		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
@@ -87,9 +111,20 @@ type flowHop struct {
 	at   int    // position in the path
 }
 
+// fold adds a flow that has no series of its own.
+func (h *flowHop) fold(f *inference.FlowStats) {
+	if h.flow == nil {
+		h.flow, h.hop, h.name = &inference.FlowStats{Folded: true}, &inference.FlowHop{HopKey: inference.HopKey{Other: true}}, otherName
+	}
+	h.flow.Packets += f.Packets
+}
+
+// otherName is what stands in tags for all that has no series of its own.
+const otherName = "other"
+
 var flows = series("flow", "One point per window, flow and hop, for the busiest flows.",
 	[]tag[flowHop]{
-		{"flow", "the flow's key as text", func(f *flowHop) string { return f.name }},
+		{"flow", `the flow's key as text; "other" for all flows that found no place in the day`, func(f *flowHop) string { return f.name }},
 		{"hop", "position in the path, 0 is the first hop", func(f *flowHop) string { return strconv.Itoa(f.at) }},
 	},
 	slices.Concat(
@@ -105,7 +140,9 @@ var flows = series("flow", "One point per window, flow and hop, for the busiest 
 
 var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
 	[]tag[inference.PathChange]{
-		{"flow", "the flow's key as text", func(c *inference.PathChange) string { return c.Flow.String() }},
+		{"flow", `the flow's key as text; "other" for flows that found no place in the day`, func(c *inference.PathChange) string {
+			return unlessFolded(c.Folded, c.Flow.String())
+		}},
 	},
 	[]field[inference.PathChange]{
 		integer("hops", "", "hops of the new path", func(c *inference.PathChange) int { return len(c.To) }),
@@ -121,7 +158,8 @@ var events = series("event", "One point per finding when it starts, when its sev
 	[]tag[inference.Finding]{
 		{"kind", inference.NameList(inference.Kinds(), "or"),
 			func(f *inference.Finding) string { return f.Kind.String() }},
-		{"node", "node ID; 0 for findings about a flow", func(f *inference.Finding) string { return decimal(f.Node) }},
+		{"node", `node ID; 0 for findings about a flow, "other" for nodes that found no place in the day`,
+			func(f *inference.Finding) string { return unlessFolded(f.Folded, decimal(f.Node)) }},
 		{"severity", inference.NameList(inference.Severities(), "or"), func(f *inference.Finding) string { return f.Severity.String() }},
 	},
 	[]field[inference.Finding]{
@@ -136,9 +174,10 @@ var events = series("event", "One point per finding when it starts, when its sev
 
 var exporters = series("exporter", "One point per window and sequence number space.",
 	[]tag[inference.ExporterStats]{
-		{"address", "source address of the datagrams", func(e *inference.ExporterStats) string { return e.Addr.String() }},
-		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return decimal(uint32(e.HWID)) }},
-		{"node", "node ID in the report header", func(e *inference.ExporterStats) string { return decimal(e.Node) }},
+		{"address", `source address of the datagrams; "other" for all exporters that found no place in the day`,
+			func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, e.Addr.String()) }},
+		{"hw_id", "subsystem of the reporting node", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(uint32(e.HWID))) }},
+		{"node", "node ID in the report header", func(e *inference.ExporterStats) string { return unlessFolded(e.Folded, decimal(e.Node)) }},
 	},
 	[]field[inference.ExporterStats]{
 		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
@@ -224,6 +263,13 @@ func (s *seriesOf[T]) append(dst []Point, time int64, x *T) []Point {
 		}
 	}
 	return append(dst, p)
+}
+
+func unlessFolded(folded bool, name string) string {
+	if folded {
+		return otherName
+	}
+	return name
 }
 
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -51,9 +51,9 @@ func writeSeriesPage(w io.Writer) error {
 
 What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
 which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader can tell by these
-three. Cardinality is bounded by `+"`flows.max_hops`, `flows.top_flows`"+`
-and `+"`exporters.tracking.max_exporters`"+`; what falls outside is folded into `+"`other`"+` or counted. A field whose value nobody
-reported is absent, never zero. This page is written by `+"`make docs`"+`.
+three. What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
+and `+"`exporters.tracking.max_exporters`"+`. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
+`+"`hopscope_series_folded_total`"+`. A field whose value nobody reported is absent, never zero. This page is written by `+"`make docs`"+`.
 `)
 	for i := range sink.AllSeries {
 		s := &sink.AllSeries[i]
