@@ -1,9 +1,14 @@
 package collector
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
+	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -20,6 +25,7 @@ type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
+	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: whoever knows it can send flows that collide."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
 }
@@ -42,6 +48,25 @@ type Exporters struct {
 type ExporterProfile struct {
 	Prefix  string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16."`
 	Profile string `yaml:"profile" doc:"Name of the dialect."`
+}
+
+// minSeed is the least number of characters of a seed file: as of a password that nobody guesses.
+const minSeed = 16
+
+// Seed gives the seed of all random choices: that of the file, or one that nobody can know.
+func (c *Config) Seed() (uint64, error) {
+	if c.SeedFile == "" {
+		return rand.Uint64(), nil
+	}
+	text, err := os.ReadFile(c.SeedFile)
+	if err != nil {
+		return 0, fmt.Errorf("seed_file: %w", err)
+	}
+	if text = bytes.TrimSpace(text); len(text) < minSeed {
+		return 0, fmt.Errorf("seed_file: %s has %d characters, want %d at least (openssl rand -hex 16)", c.SeedFile, len(text), minSeed)
+	}
+	sum := sha256.Sum256(text)
+	return binary.BigEndian.Uint64(sum[:]), nil
 }
 
 // SetDefaults makes windows of ten seconds and a shard for each CPU.

@@ -16,7 +16,7 @@ import (
 // work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
 type work struct {
 	batch decode.Batch
-	hops  int // of the reports
+	hops  int                // of the reports
 	visit func(*shard.State) // nil for a batch
 }
 
@@ -183,7 +183,7 @@ func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
 // say nothing about memory.
 const (
 	batchReports = 256
-	batchHops    = 8192
+	batchHops    = 4096
 )
 
 // decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.

@@ -193,7 +193,7 @@ type Report struct {
 
 // KeptHops is how many hops a report keeps memory for. Reports change hands, so that one long stack in each batch would in
 // the end have made every report of a collector long.
-const KeptHops = 32
+const KeptHops = 16
 
 // Reset makes r an empty report that keeps the memory of its hops, unless they were many.
 func (r *Report) Reset() {

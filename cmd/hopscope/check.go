@@ -22,6 +22,7 @@ var checks = []check{
 	checkEnvironment,
 	checkSecrets,
 	checkExposure,
+	checkMemory,
 }
 
 // verdict is what the checks found: problems, with which nothing runs, and warnings.
@@ -68,6 +69,9 @@ func examine(cfg *config, err error, dry bool) (warnings []settings.Problem, _ e
 func checkFiles(cfg *config, v *verdict) {
 	if v.odd {
 		return
+	}
+	if _, err := cfg.Seed(); err != nil {
+		v.problem("seed_file", "%s", strings.TrimPrefix(err.Error(), "seed_file: "))
 	}
 	for _, p := range settings.CheckFiles(cfg) {
 		v.problem(p.Path, "%s", p.Text)

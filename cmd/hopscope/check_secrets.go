@@ -34,6 +34,7 @@ func namedFiles(cfg *config) (list []named) {
 		add("web.tls_cert_file", c.TLSCertFile, false)
 		add("web.tls_key_file", c.TLSKeyFile, true)
 	}
+	add("seed_file", cfg.SeedFile, true)
 	add("pint.topology", cfg.PINT.Topology, false)
 	for i, p := range cfg.PINT.Plans {
 		add(fmt.Sprintf("pint.plans[%d]", i), p, false)

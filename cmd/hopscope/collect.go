@@ -49,7 +49,12 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
 		}
-		col, err := openLive(&cfg, collector.Options{Log: log, Seed: randomSeed(), Hurry: signals.hurry})
+		limitMemory(&cfg)
+		seed, err := cfg.Seed()
+		if err != nil {
+			return err
+		}
+		col, err := openLive(&cfg, collector.Options{Log: log, Seed: seed, Hurry: signals.hurry})
 		if err != nil {
 			return err
 		}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,20 +27,38 @@ func (c *config) memory() int64 {
 	return collector.TotalMemory(collector.Memory(&c.Config, &c.Analysis, c))
 }
 
+// checkMemory warns of settings that allow more memory than there is. What they allow is seldom needed, and another machine
+// may have it, so that it is no problem that nothing runs with, unless the flows alone do not fit.
+func checkMemory(cfg *config, v *verdict) {
+	machine := machineMemory()
+	if cfg.Flows.MemoryBytes > machine && !v.dry {
+		v.problem("flows.memory_bytes", "%s are more than the %s of this machine", mebibytes(cfg.Flows.MemoryBytes), mebibytes(machine))
+		return
+	}
+	if text := memoryProblem(cfg, machine); text != "" {
+		v.warn("flows.memory_bytes", "%s", text)
+	}
+}
+
 // memoryProblem says that the settings allow more memory than there is, or gives "".
 func memoryProblem(cfg *config, machine int64) string {
 	need := cfg.memory()
 	if need <= machine {
 		return ""
 	}
-	parts := ""
-	for _, n := range collector.Memory(&cfg.Config, &cfg.Analysis, cfg) {
-		if n.Bytes > need/20 {
-			parts += fmt.Sprintf(", %s %s", n.Part, mebibytes(n.Bytes))
-		}
-	}
 	return fmt.Sprintf("the settings allow %s of memory (%s), and there are %s: the system may kill the collector when it is busiest",
-		mebibytes(need), parts[min(2, len(parts)):], mebibytes(machine))
+		mebibytes(need), memoryParts(cfg), mebibytes(machine))
+}
+
+// memoryParts names the largest parts, largest first.
+func memoryParts(cfg *config) string {
+	needs := collector.Memory(&cfg.Config, &cfg.Analysis, cfg)
+	slices.SortStableFunc(needs, func(a, b collector.Need) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	var parts []string
+	for _, n := range needs[:min(4, len(needs))] {
+		parts = append(parts, n.Part+" "+mebibytes(n.Bytes))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20) }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -136,6 +135,3 @@ func writeSummary(w io.Writer, s *collector.Summary, format string) error {
 	}
 	return writeSummaryTable(w, s)
 }
-
-// randomSeed draws a seed for a live collector.
-func randomSeed() uint64 { return rand.Uint64() }

@@ -67,8 +67,8 @@ func newTopFlows(n int) topFlows {
 }
 
 // topOctaves is how many octaves of values the candidates have memory for together: on average five for latency and queue of
-// each hop of a path of twenty, and the hops themselves. Few candidates have as much as 128.
-func topOctaves(places int) int { return max(places, 128) * 256 }
+// each hop of a path of ten, and the hops themselves. Few candidates have as much as 256.
+func topOctaves(places int) int { return max(places, 256) * 128 }
 
 // count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that nobody measured spread
 // so far that there is none.

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/collector"
+)
+
+// The most that the defaults take is what a small machine has, and every part of it is named once.
+func TestMemoryOfDefaults(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Shards = 4
+	seen := map[string]bool{}
+	for _, n := range collector.Memory(&cfg.Config, &cfg.Analysis, &cfg) {
+		t.Logf("%6d MiB %s", n.Bytes>>20, n.Part)
+		if seen[n.Part] || n.Bytes <= 0 {
+			t.Errorf("part %q of %d bytes", n.Part, n.Bytes)
+		}
+		seen[n.Part] = true
+	}
+	for _, part := range []string{"flows", "exporters", "udp", "web", "batches on their way"} {
+		if !seen[part] {
+			t.Errorf("no part %q", part)
+		}
+	}
+	all := cfg.memory()
+	if all > 4<<30 || all < cfg.Flows.MemoryBytes {
+		t.Errorf("the defaults take up to %d bytes", all)
+	}
+	cfg.Influx.Enabled = true
+	if more := cfg.memory() - all; more < int64(cfg.Influx.Queue.MaxBytes) {
+		t.Errorf("a store takes %d bytes more, less than its queue", more)
+	}
+	if text := memoryProblem(&cfg, all); !strings.Contains(text, "flows 512 MiB") {
+		t.Errorf("problem: %q", text)
+	}
+	if text := memoryProblem(&cfg, 1<<40); text != "" {
+		t.Errorf("problem with a tebibyte: %q", text)
+	}
+}
