@@ -49,7 +49,7 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 		if q.opt.Policy == Drop || q.opt.Spool.Room(len(it.record)) {
 			// Moved before the other goroutine can see it.
 			q.move(InMemory, OnDisk, it.reports)
-			err = q.opt.Spool.Append(it.reports, it.record)
+			err = q.opt.Spool.Append(it.reports, it.points(), it.record)
 			q.countLost()
 			if err == nil {
 				return true
@@ -76,7 +76,7 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 
 // countLost takes what the spool evicted or could not read out of the account's spool.
 func (q *Queue) countLost() {
-	q.move(OnDisk, DroppedDisk, q.opt.Spool.TakeLost())
+	q.move(OnDisk, DroppedDisk, q.opt.Spool.TakeLost().Reports)
 }
 
 // deliver writes batches until there is none left and the queue is closed.
@@ -321,7 +321,7 @@ func (q *Queue) settleOne(s *staged) {
 		to = Rejected
 	}
 	if s.onDisk {
-		q.move(OnDisk, to, q.opt.Spool.Commit(s.end))
+		q.move(OnDisk, to, q.opt.Spool.Commit(s.end).Reports)
 		q.countLost()
 	} else {
 		q.move(InMemory, to, s.reports)

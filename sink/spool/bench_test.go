@@ -18,7 +18,7 @@ func BenchmarkThrough(b *testing.B) {
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := s.Append(1, payload); err != nil {
+					if err := s.Append(1, 1, payload); err != nil {
 						b.Fatal(err)
 					}
 					r, err := s.Read(buf)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		next, _ = strconv.Atoi(string(b))
 	}
 	for ; ; next++ {
-		if err := s.Append(uint64(next), payload(next, next%3000)); err != nil {
+		if err := s.Append(uint64(next), 1, payload(next, next%3000)); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}

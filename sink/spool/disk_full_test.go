@@ -26,7 +26,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		d.capacity, d.noCut = d.used()+50, noCut // in the middle of the next record
 		for range 3 {
-			if err := s.Append(99, payload(99, 100)); !errors.Is(err, syscall.ENOSPC) {
+			if err := s.Append(99, 1, payload(99, 100)); !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("Append to a full disk = %v", err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestDiskFullTmpfs(t *testing.T) {
 	i := 0
 	var err error
 	for ; i < 2000 && err == nil; i++ {
-		err = s.Append(uint64(i+1), payload(i+1, 1000))
+		err = s.Append(uint64(i+1), 1, payload(i+1, 1000))
 	}
 	full := uint64(i - 1)
 	if !errors.Is(err, syscall.ENOSPC) || full == 0 {
@@ -92,7 +92,7 @@ func TestSyncFails(t *testing.T) {
 	s := mustOpen(t, c, d)
 	mustAppend(t, s, 1, 10)
 	d.noSync = true
-	if err := s.Append(2, payload(2, 10)); !errors.Is(err, syscall.EIO) {
+	if err := s.Append(2, 1, payload(2, 10)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("Append = %v, want the error of the sync", err)
 	}
 	d.noSync = false
@@ -164,7 +164,7 @@ func TestModel(t *testing.T) {
 		for step := range 1500 {
 			switch op := r.IntN(100); {
 			case op < 45:
-				if err := s.Append(next, payload(int(next), r.IntN(900))); err != nil {
+				if err := s.Append(next, 1, payload(int(next), r.IntN(900))); err != nil {
 					t.Fatalf("%s step %d: %v", where, step, err)
 				}
 				model = append(model, next)
@@ -186,21 +186,21 @@ func TestModel(t *testing.T) {
 					break
 				}
 				k := r.IntN(len(read))
-				out += s.Commit(read[k].End)
+				out += s.Commit(read[k].End).Reports
 				committed = read[k].Reports
 				read = read[k+1:]
 				for len(model) > 0 && model[0] <= committed {
 					model = model[1:]
 				}
 			default:
-				lost += s.TakeLost()
+				lost += s.TakeLost().Reports
 				if r.IntN(2) == 0 {
 					s.Close()
 				} // else a crash: nothing is closed
 				s = mustOpen(t, c, d)
 				read = read[:0]
 			}
-			lost += s.TakeLost()
+			lost += s.TakeLost().Reports
 			if st := s.Stats(); in != out+lost+st.Reports || st.Bytes > c.MaxBytes || st.DamagedBytes+st.TornBytes != 0 {
 				t.Fatalf("%s step %d: in %d, out %d, lost %d, %+v", where, step, in, out, lost, st)
 			}

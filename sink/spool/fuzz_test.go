@@ -30,7 +30,7 @@ func FuzzSegment(f *testing.F) {
 				t.Fatal(err)
 			}
 			found := s.Stats()
-			if err := s.Append(99, []byte("last")); err != nil {
+			if err := s.Append(99, 1, []byte("last")); err != nil {
 				t.Fatal(err)
 			}
 			var records, reports uint64

@@ -23,7 +23,8 @@ type Spool struct {
 	head     Position // everything before it is stored
 	cursor   Position // everything before it was read
 	taken    []taken  // between head and cursor
-	lost     uint64   // reports lost since the last TakeLost
+	lost     Lost     // since the last TakeLost
+	events   []Event
 	dirty    bool     // the tail holds bytes that were not forced to the disk
 	headFile file
 	headSlot int  // that was written last
@@ -44,12 +45,37 @@ type segment struct {
 type taken struct {
 	end     Position
 	reports uint64
+	points  uint64
+}
+
+// Lost is a number of reports and of the points that stand for them.
+type Lost struct{ Reports, Points uint64 }
+
+// Event is something that was found in the directory or that the disk did, for the log.
+type Event struct {
+	Kind    string // damaged, torn, missing, emptied, quarantine, sync and so on
+	Segment string // name of the file, where there is one
+	Offset  int64  // of the first byte
+	Bytes   int64
+	Lost    Lost   // what is known to be gone
+	Records uint64 // of these
+	Message string
+}
+
+// Events gives what was found and what happened since the last call, for the log.
+func (s *Spool) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.events
+	s.events = nil
+	return e
 }
 
 // Record is what Append was given. Commit with End once it is stored.
 type Record struct {
 	Payload []byte
 	Reports uint64
+	Points  uint64
 	End     Position
 }
 
@@ -64,10 +90,21 @@ type Stats struct {
 	RefusedRecords uint64 // calls of Append that failed
 	EvictedRecords uint64 // to stay below Config.MaxBytes
 	EvictedReports uint64
+	EvictedPoints  uint64
 	DamagedRecords uint64 // could not be read back, where the number is known
 	DamagedReports uint64
+	DamagedPoints  uint64
 	DamagedBytes   int64
 	TornBytes      int64 // cut from the end of the last segment when the spool was opened
+
+	UnackedBytes    int64     // on disk and not stored yet
+	OldestUnacked   time.Time // when the oldest record that is not stored was appended; zero when there is none
+	MissingSegments uint64    // gone or emptied
+	Quarantined     int64     // bytes that are kept aside
+
+	Syncs        uint64
+	SyncFailures uint64
+	SyncSeconds  float64
 
 	LastError     string // of the disk
 	LastErrorTime time.Time
@@ -117,14 +154,14 @@ func (s *Spool) signal() {
 }
 
 // Append adds a record. On an error nothing was added.
-func (s *Spool) Append(reports uint64, payload []byte) error {
+func (s *Spool) Append(reports, points uint64, payload []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(payload) > s.MaxRecord() {
 		s.stats.RefusedRecords++
 		return ErrTooLarge
 	}
-	if err := s.append(reports, payload); err != nil {
+	if err := s.append(reports, points, payload); err != nil {
 		s.stats.RefusedRecords++
 		s.failed(err)
 		return err
@@ -134,7 +171,7 @@ func (s *Spool) Append(reports uint64, payload []byte) error {
 	return nil
 }
 
-func (s *Spool) append(reports uint64, payload []byte) error {
+func (s *Spool) append(reports, points uint64, payload []byte) error {
 	n := int64(headerLen + len(payload))
 	s.evict(n)
 	if s.tail == nil || s.last().size+n > s.conf.SegmentBytes {
@@ -216,7 +253,7 @@ func (s *Spool) evict(n int64) {
 		s.taken = keep
 		s.stats.EvictedRecords += uint64(records)
 		s.stats.EvictedReports += reports
-		s.lost += reports
+		s.lost.Reports += reports
 		total -= seg.size
 		next := Position{s.segments[1].number, int64(len(magic))}
 		if s.cursor.before(next) {
@@ -279,7 +316,7 @@ func (s *Spool) Read(buf []byte) (Record, error) {
 		for s.cursor.offset < seg.size {
 			rec, err := s.read(seg, buf[:0])
 			if err == nil {
-				s.taken = append(s.taken, taken{rec.End, rec.Reports})
+				s.taken = append(s.taken, taken{rec.End, rec.Reports, rec.Points})
 				return rec, nil
 			}
 		}
@@ -324,7 +361,7 @@ func (s *Spool) damaged(seg *segment, end int64, records int, reports uint64) er
 	s.stats.DamagedRecords += uint64(records)
 	s.stats.DamagedReports += reports
 	s.stats.DamagedBytes += end - s.cursor.offset
-	s.lost += reports
+	s.lost.Reports += reports
 	seg.records -= records
 	seg.reports -= reports
 	s.cursor.offset = end
@@ -332,13 +369,13 @@ func (s *Spool) damaged(seg *segment, end int64, records int, reports uint64) er
 	return errDamaged
 }
 
-// Commit says that everything up to p is stored. It returns the number of reports for which that is news: those of
+// Commit says that everything up to p is stored. It returns what that is news for: those of
 // records that were evicted in the meantime are counted as lost already.
-func (s *Spool) Commit(p Position) (reports uint64) {
+func (s *Spool) Commit(p Position) (stored Lost) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.taken) > 0 && !p.before(s.taken[0].end) {
-		reports += s.taken[0].reports
+		stored.Reports += s.taken[0].reports
 		s.taken = append(s.taken[:0], s.taken[1:]...)
 	}
 	if s.head.before(p) {
@@ -347,7 +384,7 @@ func (s *Spool) Commit(p Position) (reports uint64) {
 		}
 		s.moveHead(p)
 	}
-	return reports
+	return stored
 }
 
 // moveHead remembers p on disk. If that fails it is tried again by the next Commit and Sync; all that is at stake is
@@ -376,11 +413,11 @@ func (s *Spool) writeHead() {
 }
 
 // TakeLost gives the number of reports that were evicted or damaged since the last call.
-func (s *Spool) TakeLost() uint64 {
+func (s *Spool) TakeLost() Lost {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.lost
-	s.lost = 0
+	s.lost = Lost{}
 	return n
 }
 

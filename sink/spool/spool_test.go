@@ -40,7 +40,7 @@ func payload(i, n int) []byte {
 
 func mustAppend(t testing.TB, s *Spool, i, n int) {
 	t.Helper()
-	if err := s.Append(uint64(i), payload(i, n)); err != nil {
+	if err := s.Append(uint64(i), 1, payload(i, n)); err != nil {
 		t.Fatalf("Append(%d) = %v", i, err)
 	}
 }
@@ -96,10 +96,10 @@ func TestOrderAndCommit(t *testing.T) {
 	if st := s.Stats(); st.Records != 200 || st.Reports != 200*201/2 || st.Segments < 5 {
 		t.Errorf("Stats = %+v", st)
 	}
-	if n := s.Commit(records[99].End); n != 100*101/2 {
+	if n := s.Commit(records[99].End).Reports; n != 100*101/2 {
 		t.Errorf("Commit settles %d reports", n)
 	}
-	if n := s.Commit(records[49].End); n != 0 {
+	if n := s.Commit(records[49].End).Reports; n != 0 {
 		t.Errorf("an older Commit settles %d reports", n)
 	}
 	if err := s.Close(); err != nil {
@@ -150,11 +150,11 @@ func TestEviction(t *testing.T) {
 		}
 	}
 	// The first record was read, but its segment is gone: that it is stored now is no news.
-	if n := s.Commit(first.End); n != 0 {
+	if n := s.Commit(first.End).Reports; n != 0 {
 		t.Errorf("Commit of an evicted record settles %d reports", n)
 	}
 	st := s.Stats()
-	if st.EvictedReports == 0 || st.EvictedReports != s.TakeLost() || s.TakeLost() != 0 {
+	if st.EvictedReports == 0 || st.EvictedReports != s.TakeLost().Reports || s.TakeLost().Reports != 0 {
 		t.Errorf("Stats = %+v", st)
 	}
 	records := drain(t, s)
@@ -172,11 +172,11 @@ func TestEviction(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	s := mustOpen(t, testConfig(t.TempDir()), nil)
-	if err := s.Append(1, make([]byte, s.MaxRecord()+1)); !errors.Is(err, ErrTooLarge) {
+	if err := s.Append(1, 1, make([]byte, s.MaxRecord()+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("Append = %v", err)
 	}
 	for range 3 {
-		if err := s.Append(1, make([]byte, s.MaxRecord())); err != nil {
+		if err := s.Append(1, 1, make([]byte, s.MaxRecord())); err != nil {
 			t.Errorf("Append = %v", err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestDamage(t *testing.T) {
 		if !slices.IsSorted(numbers(records)) {
 			t.Fatalf("%s: out of order: %v", where, numbers(records))
 		}
-		if carried.Reports != sum+st.DamagedReports || carried.Records != uint64(len(records))+st.DamagedRecords || s.TakeLost() != st.DamagedReports {
+		if carried.Reports != sum+st.DamagedReports || carried.Records != uint64(len(records))+st.DamagedRecords || s.TakeLost().Reports != st.DamagedReports {
 			t.Fatalf("%s: %d reports found at the start, %d read, %+v", where, carried.Reports, sum, st)
 		}
 		perSegment := int(c.SegmentBytes) / (headerLen + 200)

@@ -1,0 +1,24 @@
+//go:build unix && !solaris && !aix
+
+package spool
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile takes the lock of f and says whether another process has it.
+func lockFile(f *os.File) (busy bool, err error) {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return errors.Is(err, syscall.EWOULDBLOCK), err
+}
+
+// syncDir forces the entries of a directory to the disk.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
