@@ -150,8 +150,11 @@ func (q *Queue) Start() {
 	if q.opt.Spool == nil {
 		close(q.spooled)
 	} else {
-		if n := q.opt.Spool.Stats().Reports; q.opt.Account != nil && n > 0 {
+		// What the spool found to be gone when it was opened was held by an earlier run: it is carried, and lost.
+		lost := q.opt.Spool.TakeLost().Reports
+		if n := q.opt.Spool.Stats().Reports + lost; q.opt.Account != nil && n > 0 {
 			q.opt.Account.Carry(n)
+			q.move(OnDisk, DroppedDisk, lost)
 		}
 		go q.toSpool(ctx)
 	}

@@ -1,22 +1,33 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// disk is what the spool needs of a directory. Tests put a disk that fills up or breaks in its place.
+// disk is what the spool needs of a directory. Tests put a disk that fills up, breaks or forgets in its place. Names
+// are below the directory, with a slash before those of a folder in it.
 type disk interface {
 	open(name string, create bool) (file, error)
-	size(name string) (int64, error)
-	list() ([]string, error)
+	stat(name string) (info, error)
+	list(dir string) ([]string, error)
 	remove(name string) error
+	rename(from, to string) error
+	mkdir(name string) error
+	sync(dir string) error // forces the entries of a folder to the disk
 	lock() (io.Closer, error)
+}
+
+type info struct {
+	size    int64
+	changed time.Time
+	dir     bool
 }
 
 type file interface {
@@ -30,7 +41,7 @@ type file interface {
 // osDisk is a directory of the operating system.
 type osDisk string
 
-func (d osDisk) path(name string) string { return filepath.Join(string(d), name) }
+func (d osDisk) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
 
 func (d osDisk) open(name string, create bool) (file, error) {
 	flags := os.O_RDWR
@@ -44,16 +55,16 @@ func (d osDisk) open(name string, create bool) (file, error) {
 	return f, nil
 }
 
-func (d osDisk) size(name string) (int64, error) {
+func (d osDisk) stat(name string) (info, error) {
 	fi, err := os.Stat(d.path(name))
 	if err != nil {
-		return 0, err
+		return info{}, err
 	}
-	return fi.Size(), nil
+	return info{fi.Size(), fi.ModTime(), !fi.Mode().IsRegular()}, nil
 }
 
-func (d osDisk) list() ([]string, error) {
-	entries, err := os.ReadDir(string(d))
+func (d osDisk) list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(d.path(dir))
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -61,7 +72,10 @@ func (d osDisk) list() ([]string, error) {
 	return names, err
 }
 
-func (d osDisk) remove(name string) error { return os.Remove(d.path(name)) }
+func (d osDisk) remove(name string) error     { return os.Remove(d.path(name)) }
+func (d osDisk) rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d osDisk) mkdir(name string) error      { return os.Mkdir(d.path(name), 0o700) }
+func (d osDisk) sync(dir string) error        { return syncDir(d.path(dir)) }
 
 // lock keeps other processes out. The kernel drops the lock when the process ends, however it ends.
 func (d osDisk) lock() (io.Closer, error) {
@@ -79,18 +93,51 @@ func (d osDisk) lock() (io.Closer, error) {
 	return f, nil
 }
 
-func segmentName(n uint64) string { return fmt.Sprintf("%020d.seg", n) }
+// memory is a file of a segment that no disk took.
+type memory []byte
 
-// segmentNumbers finds the segments among names, in order.
-func segmentNumbers(names []string) []uint64 {
-	var out []uint64
-	for _, name := range names {
-		digits, ok := strings.CutSuffix(name, ".seg")
-		n, err := strconv.ParseUint(digits, 10, 64)
-		if ok && err == nil && name == segmentName(n) {
-			out = append(out, n)
-		}
+var errMemory = errors.New("records in memory are not written to")
+
+func (m memory) ReadAt(p []byte, off int64) (int, error) {
+	if off >= int64(len(m)) {
+		return 0, io.EOF
 	}
-	slices.Sort(out)
-	return out
+	n := copy(p, m[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (m memory) WriteAt([]byte, int64) (int, error) { return 0, errMemory }
+func (m memory) Truncate(int64) error               { return errMemory }
+func (m memory) Sync() error                        { return errMemory }
+func (m memory) Close() error                       { return nil }
+
+// The names of segments of version 2 are none to a program that knows version 1, so that it leaves them alone.
+const (
+	suffixV1 = ".seg"
+	suffixV2 = ".v2.seg"
+	suffixMk = ".v2.new" // being written; it is renamed when it is whole
+)
+
+func segmentName(n uint64) string   { return fmt.Sprintf("%020d%s", n, suffixV2) }
+func segmentNameV1(n uint64) string { return fmt.Sprintf("%020d%s", n, suffixV1) }
+
+// parseSegmentName gives number and version of the segment that is called name, and version 0 for other files.
+func parseSegmentName(name string) (n uint64, version int) {
+	if len(name) < 20 {
+		return 0, 0
+	}
+	n, err := strconv.ParseUint(name[:20], 10, 64)
+	if err != nil || strings.ContainsAny(name[:20], "+-_") {
+		return 0, 0
+	}
+	switch name[20:] {
+	case suffixV1:
+		return n, 1
+	case suffixV2:
+		return n, 2
+	}
+	return 0, 0
 }

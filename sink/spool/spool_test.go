@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func testConfig(dir string) Config {
@@ -38,9 +36,12 @@ func payload(i, n int) []byte {
 	return fmt.Appendf(nil, "record %d %s", i, strings.Repeat(string(rune('a'+i%26)), n))
 }
 
+// pointsOf is the number of points of record i in tests, which has i reports.
+func pointsOf(i uint64) uint64 { return 3*i + 1 }
+
 func mustAppend(t testing.TB, s *Spool, i, n int) {
 	t.Helper()
-	if err := s.Append(uint64(i), 1, payload(i, n)); err != nil {
+	if err := s.Append(uint64(i), pointsOf(uint64(i)), payload(i, n)); err != nil {
 		t.Fatalf("Append(%d) = %v", i, err)
 	}
 }
@@ -182,152 +183,5 @@ func TestTooLarge(t *testing.T) {
 	}
 	if n := len(drain(t, s)); n != 3 {
 		t.Errorf("%d records", n)
-	}
-}
-
-// The last segment is cut at every byte: what was whole is read, and the spool goes on behind it.
-func TestTornTail(t *testing.T) {
-	whole := newMemDisk()
-	c := testConfig("mem")
-	s := mustOpen(t, c, whole)
-	ends := []int64{int64(len(magic))}
-	for i := range 5 {
-		mustAppend(t, s, i+1, i*7)
-		ends = append(ends, s.last().size)
-	}
-	name := segmentName(1)
-	content := whole.files[name].b
-	for cut := range len(content) + 1 {
-		d := newMemDisk()
-		d.files[name] = &memFile{d: d, b: slices.Clone(content[:cut])}
-		n := 0 // whole records
-		for n < 5 && int64(cut) >= ends[n+1] {
-			n++
-		}
-		s := mustOpen(t, c, d)
-		torn := int64(cut) - ends[n]
-		if cut < len(magic) {
-			torn = int64(cut)
-		}
-		if st := s.Stats(); st.Records != uint64(n) || st.TornBytes != torn || st.DamagedBytes != 0 {
-			t.Fatalf("cut at %d: Stats = %+v, want %d records and %d torn bytes", cut, st, n, torn)
-		}
-		mustAppend(t, s, n+1, 3)
-		if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, uint64(n+1))) {
-			t.Fatalf("cut at %d: read %v", cut, got)
-		}
-	}
-}
-
-// The head is at every byte of a segment whose tail is torn: a head between two records is believed, any other one
-// means the whole segment.
-func TestHeadAnywhere(t *testing.T) {
-	whole := newMemDisk()
-	c := testConfig("mem")
-	s := mustOpen(t, c, whole)
-	ends := []int64{int64(len(magic))}
-	for i := range 4 {
-		mustAppend(t, s, i+1, 5)
-		ends = append(ends, s.last().size)
-	}
-	content := append(slices.Clone(whole.files[segmentName(1)].b), "torn bytes"...)
-	for at := range int64(len(content)) + 20 {
-		d := newMemDisk()
-		d.files[segmentName(1)] = &memFile{d: d, b: slices.Clone(content)}
-		d.files["head"] = &memFile{d: d, b: []byte(Position{1, at}.String())}
-		s := mustOpen(t, c, d)
-		from := uint64(1)
-		if i := slices.Index(ends, at); i >= 0 {
-			from = uint64(i) + 1
-		}
-		if got := numbers(drain(t, s)); !slices.Equal(got, sequence(from, 4)) {
-			t.Fatalf("head at %d: read %v, want %d to 4", at, got, from)
-		}
-		if st := s.Stats(); st.DamagedBytes != 0 || st.TornBytes != int64(len("torn bytes")) {
-			t.Fatalf("head at %d: %+v", at, st)
-		}
-	}
-	slot := func(at int64) string { return Position{1, at}.String() }
-	gap := strings.Repeat("\x00", headSlot-slotLen)
-	for _, tt := range []struct {
-		head string
-		want []uint64
-	}{
-		{"", sequence(1, 4)},
-		{"x", sequence(1, 4)},
-		{slot(ends[2]) + gap + slot(ends[3]), sequence(4, 4)},
-		{slot(ends[3]) + gap + slot(ends[2]), sequence(4, 4)},
-		{slot(ends[2]) + gap + slot(ends[3])[:40], sequence(3, 4)}, // torn
-		{slot(ends[2])[:42] + slot(ends[3])[42:] + gap + slot(ends[1]), sequence(2, 4)},
-		{slot(ends[2])[:slotLen-1] + "x", sequence(1, 4)},
-		{slot(-1), sequence(1, 4)},
-		{Position{7, 8}.String(), nil}, // a later segment than there is: all is stored
-	} {
-		d := newMemDisk()
-		d.files[segmentName(1)] = &memFile{d: d, b: slices.Clone(content)}
-		d.files["head"] = &memFile{d: d, b: []byte(tt.head)}
-		s := mustOpen(t, c, d)
-		mustAppend(t, s, 5, 1)
-		if got := numbers(drain(t, s)); !slices.Equal(got, append(tt.want, 5)) {
-			t.Errorf("head %q: read %v, want %v and 5", tt.head, got, tt.want)
-		}
-		s.Commit(Position{9, 9})
-		s.Commit(Position{9, 10})
-		if p, _ := readHead(s.headFile); p != (Position{9, 10}) {
-			t.Errorf("head %q: the head is %v after two commits", tt.head, p)
-		}
-	}
-}
-
-// One byte is changed, anywhere in any segment: at most one segment is lost, everything read is what was written,
-// and what is missing is counted.
-func TestDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
-	c := testConfig("mem")
-	c.SegmentBytes = 4096
-	whole := newMemDisk()
-	s := mustOpen(t, c, whole)
-	const n = 60
-	for i := range n {
-		mustAppend(t, s, i+1, 200)
-	}
-	for range 400 {
-		d := newMemDisk()
-		var names []string
-		for name, f := range whole.files {
-			if name == "head" {
-				continue
-			}
-			d.files[name] = &memFile{d: d, b: slices.Clone(f.b)}
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		name := names[r.IntN(len(names))]
-		at := r.IntN(len(d.files[name].b))
-		d.files[name].b[at] ^= 1 << r.IntN(8)
-		where := fmt.Sprintf("seed %d: %s byte %d", seed, name, at)
-
-		s := mustOpen(t, c, d)
-		carried := s.Stats()
-		records := drain(t, s)
-		st := s.Stats()
-		var sum uint64
-		for _, rec := range records {
-			sum += rec.Reports
-			if !bytes.Equal(rec.Payload, payload(int(rec.Reports), 200)) {
-				t.Fatalf("%s: record %d is %q", where, rec.Reports, rec.Payload)
-			}
-		}
-		if !slices.IsSorted(numbers(records)) {
-			t.Fatalf("%s: out of order: %v", where, numbers(records))
-		}
-		if carried.Reports != sum+st.DamagedReports || carried.Records != uint64(len(records))+st.DamagedRecords || s.TakeLost().Reports != st.DamagedReports {
-			t.Fatalf("%s: %d reports found at the start, %d read, %+v", where, carried.Reports, sum, st)
-		}
-		perSegment := int(c.SegmentBytes) / (headerLen + 200)
-		if len(records) < n-perSegment || len(records) == n || st.DamagedBytes+st.TornBytes == 0 {
-			t.Fatalf("%s: %d of %d records, %+v", where, len(records), n, st)
-		}
 	}
 }
