@@ -126,6 +126,9 @@ func (g *segment) walk(f io.ReaderAt, off int64, at totals, verify bool) walked 
 	var payload []byte
 	for off < g.size {
 		h, err := g.header(f, off)
+		if err == nil && g.version != 1 && h.before.records > w.after.records && h.before.records-w.after.records > uint64((off-w.end)/headerLen) {
+			err = errHeader // more records than there is room for: this is no header
+		}
 		if err != nil {
 			next, found := g.scan(f, off+1)
 			if g.version == 1 && found {

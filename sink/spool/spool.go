@@ -580,10 +580,6 @@ func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 		return Record{}, false
 	}
 	if err != nil || !s.cursor.notAfter(h.before) || !h.after().notAfter(limit) {
-		if err == nil && h.before.records >= limit.records {
-			s.offset = g.size // written again in the next segment
-			return Record{}, false
-		}
 		next, found := g.scan(s.reader, off+1)
 		s.damaged(g, off, next-off)
 		s.offset = next
@@ -597,7 +593,7 @@ func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 			if h, err := g.header(s.reader, next); err == nil && s.cursor.notAfter(h.before) && h.after().notAfter(limit) {
 				s.skip(h.before, Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged header"})
 			} else {
-				s.tell(Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged header of what was stored already"})
+				s.tell(Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged bytes"})
 			}
 		}
 		return Record{}, false

@@ -1,0 +1,123 @@
+package spool
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"testing"
+	"time"
+)
+
+var whenever = time.Unix(1_700_000_000, 5)
+
+// appendV1 appends a record as version 1 wrote it.
+func appendV1(dst []byte, reports uint64, payload []byte) []byte {
+	start := len(dst)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(payload)))
+	dst = binary.BigEndian.AppendUint64(dst, reports)
+	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(payload, castagnoli))
+	return append(appendSum(dst, start), payload...)
+}
+
+// sampleV1 is a spool of version 1 with segments 3 to 5 and records 1 to 12, of which two are stored.
+func sampleV1() *memDisk {
+	d := newMemDisk()
+	var head placeV1
+	for n := range uint64(3) {
+		b := []byte(magicV1)
+		for i := range uint64(4) {
+			id := n*4 + i + 1
+			b = appendV1(b, id, payload(int(id), 30))
+			if id == 2 {
+				head = placeV1{3, int64(len(b))}
+			}
+		}
+		d.put(segmentNameV1(3+n), b)
+	}
+	d.put(headNameV1, []byte(head.String()))
+	return d
+}
+
+// What version 1 left is read first, and its place is kept over restarts; new records are of version 2.
+func TestV1(t *testing.T) {
+	d := sampleV1()
+	c := damageConfig()
+	for first := uint64(3); first <= 13; first += 2 {
+		s := mustOpen(t, c, d)
+		if first == 3 {
+			if st := s.Stats(); st.Records != 10 || st.Reports != 75 || st.UnackedBytes == 0 || st.OldestUnacked.IsZero() {
+				t.Errorf("Stats = %+v", st)
+			}
+			mustAppend(t, s, 13, 5)
+			mustAppend(t, s, 14, 5)
+			s.Close()
+			s = mustOpen(t, c, d)
+		}
+		records := drain(t, s)
+		if got := numbers(records); !slices.Equal(got, sequence(first, 14)) {
+			t.Fatalf("read %v, want %d to 14", got, first)
+		}
+		if got := s.Commit(records[1].End); got.Reports != 2*first+1 {
+			t.Errorf("Commit = %+v", got)
+		}
+		if lost := s.TakeLost(); lost != (Lost{}) {
+			t.Errorf("lost %+v", lost)
+		}
+		s.Close()
+	}
+	for name := range d.files {
+		if _, version := parseSegmentName(name); version == 1 || name == headNameV1 {
+			t.Errorf("%s is left", name)
+		}
+	}
+	// Somebody went back to version 1 in the meantime, which begins again at 1.
+	b := appendV1([]byte(magicV1), 77, payload(77, 1))
+	d.put(segmentNameV1(1), b)
+	s := mustOpen(t, c, d)
+	mustAppend(t, s, 15, 5)
+	if got := numbers(drain(t, s)); !slices.Equal(got, []uint64{77, 15}) {
+		t.Errorf("read %v", got)
+	}
+}
+
+// One flipped bit costs one record of version 1 as well.
+func TestV1FlippedBit(t *testing.T) {
+	whole := sampleV1()
+	for _, name := range sortedNames(whole) {
+		for at := range whole.files[name].b {
+			d := whole.clone()
+			d.files[name].b[at] ^= 1 << (at % 8)
+			where := fmt.Sprintf("%s byte %d", name, at)
+			s := mustOpen(t, damageConfig(), d)
+			held := s.Stats()
+			var read Lost
+			var ids []uint64
+			for {
+				r, err := s.Read(nil)
+				if err != nil {
+					break
+				}
+				if string(r.Payload) != string(payload(int(r.Reports), 30)) {
+					t.Fatalf("%s: read %d %q", where, r.Reports, r.Payload)
+				}
+				ids = append(ids, r.Reports)
+				read.Reports += s.Commit(r.End).Reports
+			}
+			lost := s.TakeLost()
+			if held.Reports != read.Reports+lost.Reports {
+				t.Fatalf("%s: held %d, read %d, lost %d", where, held.Reports, read.Reports, lost.Reports)
+			}
+			if name == headNameV1 {
+				if len(ids) < 10 {
+					t.Fatalf("%s: read %v", where, ids)
+				}
+				continue
+			}
+			if len(ids) < 9 || len(ids) == 9 && len(s.Events()) == 0 {
+				t.Fatalf("%s: read %v", where, ids)
+			}
+			s.Close()
+		}
+	}
+}
