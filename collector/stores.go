@@ -19,6 +19,8 @@ type store struct {
 	name, target string
 	queue        *sink.Queue
 
+	spool *spool.Spool // nil without one
+
 	told      string    // the last trouble that was logged
 	toldTime  time.Time // and when
 	toldDrops uint64
@@ -52,7 +54,7 @@ func (c *Collector) openStores() error {
 			}
 			opt.Spool = sp
 		}
-		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, queue: sink.NewQueue(s.Writer, s.Queue, opt)})
+		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool})
 	}
 	return nil
 }
@@ -62,6 +64,7 @@ func (c *Collector) startStores() {
 		r.Start()
 	}
 	for _, s := range c.stores {
+		s.tellSpool(c)
 		s.queue.Start()
 		if st := s.queue.Stats(); st.Spool != nil && st.Spool.Reports > 0 {
 			c.log.Info("an earlier run left windows in the spool", "sink", s.name, "reports", st.Spool.Reports)
@@ -97,6 +100,7 @@ func (c *Collector) closeStores(ctx context.Context) error {
 		err = errors.Join(err, <-errs)
 	}
 	for i, s := range c.stores {
+		s.tellSpool(c)
 		st := s.queue.Stats()
 		if lost := st.PointsDropped - before[i]; lost > 0 {
 			err = errors.Join(err, fmt.Errorf("%s: %d points were lost, because the store did not take them before the end: %s", s.name, lost, cmp.Or(st.LastError, "there was no time left")))
@@ -129,6 +133,7 @@ func (s *store) tell(c *Collector) {
 		c.log.Error("points lost", "sink", s.name, "count", drops-s.toldDrops, "error", st.LastError)
 		s.toldDrops = drops
 	}
+	s.tellSpool(c)
 	if sp := st.Spool; sp != nil {
 		// A record that the disk refused waits in memory; evicted and damaged ones are gone.
 		trouble := sp.RefusedRecords + sp.EvictedReports + sp.DamagedReports
@@ -137,6 +142,21 @@ func (s *store) tell(c *Collector) {
 				"refused_by_disk", sp.RefusedRecords, "reports_evicted", sp.EvictedReports, "reports_damaged", sp.DamagedReports, "error", sp.LastError)
 			s.toldSpool, s.toldSpoolTime = trouble, time.Now()
 		}
+	}
+}
+
+// tellSpool logs what the spool found in its directory and what the disk did to it.
+func (s *store) tellSpool(c *Collector) {
+	if s.spool == nil {
+		return
+	}
+	for _, e := range s.spool.Events() {
+		level := c.log.Warn
+		if e.Records > 0 {
+			level = c.log.Error
+		}
+		level("spool: "+e.Message, "sink", s.name, "kind", e.Kind, "segment", e.Segment, "offset", e.Offset, "bytes", e.Bytes,
+			"records_gone", e.Records, "reports_gone", e.Lost.Reports, "points_gone", e.Lost.Points)
 	}
 }
 

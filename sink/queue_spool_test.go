@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -233,4 +235,48 @@ func TestQueueNeverStarted(t *testing.T) {
 	if l.At(InMemory) != 0 || l.At(DroppedMemory) != 1 {
 		t.Errorf("%d reports in memory and %d dropped, want 0 and 1", l.At(InMemory), l.At(DroppedMemory))
 	}
+}
+
+// A spool of an earlier run has lost its first segment and a bit of a later one: what it held is carried, what is gone
+// is dropped, and the rest is stored.
+func TestQueueSpoolDamaged(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		small := func(c *spool.Config) { c.MaxBytes, c.SegmentBytes = 1<<20, 4096 }
+		h := newHarness(t, &scripted{answer: func(int, *Batch) error { return errors.New("down") }}, DefaultQueueConfig(), Drop, dir, small)
+		h.put(1, 200)
+		synctest.Wait()
+		h.close(time.Minute)
+		h.balance(map[Stage]int64{OnDisk: sum(1, 200)})
+		segments, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+		if err != nil || len(segments) < 4 {
+			t.Fatalf("segments %v, %v", segments, err)
+		}
+		if err := os.Remove(segments[0]); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(segments[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[1000] ^= 1
+		if err := os.WriteFile(segments[2], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := &scripted{}
+		h = newHarness(t, w, DefaultQueueConfig(), Drop, dir, small)
+		synctest.Wait()
+		h.close(time.Minute)
+		var stored int64
+		for _, n := range w.stored {
+			stored += n
+		}
+		if stored == 0 || len(w.stored) < 100 {
+			t.Fatalf("stored %v", w.stored)
+		}
+		h.balance(map[Stage]int64{Stored: stored, DroppedDisk: sum(1, 200) - stored})
+		if st := h.q.Stats().Spool; st.DamagedPoints != uint64(200-len(w.stored)) || st.DamagedReports != uint64(sum(1, 200)-stored) || st.MissingSegments != 1 {
+			t.Errorf("Stats = %+v", st)
+		}
+	})
 }

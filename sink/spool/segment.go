@@ -73,11 +73,11 @@ const scanBytes = 128 << 10
 // scan looks for the next whole record at off or behind it: header and payload have to be good, so that nothing is
 // taken for a record that only looks like the start of one. Without one it gives the end of the segment.
 func (g *segment) scan(f io.ReaderAt, off int64) (int64, bool) {
-	buf := make([]byte, scanBytes)
+	buf := make([]byte, max(0, min(scanBytes, g.size-off)))
 	var payload []byte
 	step := g.headerLen()
 	for off+step <= g.size {
-		b := buf[:min(scanBytes, g.size-off)]
+		b := buf[:min(int64(len(buf)), g.size-off)]
 		if n, _ := f.ReadAt(b, off); n < len(b) { // what cannot be read is passed over
 			n = n &^ 511
 			if n < int(step) {
