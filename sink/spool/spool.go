@@ -231,7 +231,7 @@ func (s *Spool) seal() error {
 		return nil
 	}
 	if len(s.unsynced) > 0 {
-		if err := s.syncFile(s.tail, s.last().name); err != nil {
+		if err := s.syncTail(); err != nil {
 			return s.resave()
 		}
 		s.unsynced = s.unsynced[:0]
@@ -240,6 +240,17 @@ func (s *Spool) seal() error {
 	s.tail = nil
 	s.syncedEnd = s.end
 	return nil
+}
+
+// syncTail forces what sync: interval put off to the disk, the name of the segment first.
+func (s *Spool) syncTail() error {
+	if s.dirDirty {
+		if err := s.syncDir(""); err != nil {
+			return err
+		}
+		s.dirDirty = false
+	}
+	return s.syncFile(s.tail, s.last().name)
 }
 
 // resave writes what may not have reached the disk to a new segment, because a sync failed. The old segment ends where
@@ -347,7 +358,7 @@ func (s *Spool) rotate() error {
 		return err
 	}
 	_, err = f.WriteAt(appendSegmentHeader(nil, number, s.end.minus(s.shift)), 0)
-	if err == nil && s.conf.Sync != "never" {
+	if err == nil && s.conf.Sync == "each" {
 		if err = s.syncFile(f, name); err == nil {
 			err = s.syncDir("")
 		}
@@ -359,6 +370,7 @@ func (s *Spool) rotate() error {
 		}
 		return err
 	}
+	s.dirDirty = s.dirDirty || s.conf.Sync == "interval"
 	s.next = number + 1
 	s.tail, s.syncedEnd = f, s.end
 	s.segments = append(s.segments, &segment{number: number, name: name, version: 2, shift: s.shift, start: s.end, from: segmentHeaderLen, size: segmentHeaderLen, changed: time.Now()})
@@ -800,7 +812,7 @@ func (s *Spool) syncIfDue() {
 	}
 	s.synced = time.Now()
 	if len(s.unsynced) > 0 && s.tail != nil {
-		if err := s.syncFile(s.tail, s.last().name); err == nil {
+		if err := s.syncTail(); err == nil {
 			s.unsynced, s.syncedEnd = s.unsynced[:0], s.end
 		} else if err := s.resave(); err != nil {
 			s.failed(err)
