@@ -127,6 +127,9 @@ func (l *life) check(d *memDisk, c Config, whole bool) error {
 	if (whole || c.Sync == "each" && !l.broken) && lost.Reports != 0 && !known {
 		return fmt.Errorf("lost %+v: %+v", lost, s.Events())
 	}
+	if c.Sync == "each" && !l.broken && len(ids) > 0 && ids[0] <= l.committed {
+		return fmt.Errorf("%d is read again; committed %d", ids[0], l.committed)
+	}
 	if !whole {
 		return nil
 	}

@@ -364,3 +364,34 @@ func TestMarkerInPayload(t *testing.T) {
 		}
 	}
 }
+
+// The state is damaged just after a segment was removed: what the older head says was before it is not missed.
+func TestStateOlderThanSegments(t *testing.T) {
+	whole := sample(t)
+	s := mustOpen(t, damageConfig(), whole)
+	segments := s.Stats().Segments
+	var last uint64
+	for s.Stats().Segments == segments {
+		r, err := s.Read(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Commit(r.End)
+		last = r.Reports
+	}
+	s.Close()
+	for at := range whole.files[stateName].b {
+		d := whole.clone()
+		d.files[stateName].b[at] ^= 1 << (at % 8)
+		s := mustOpen(t, damageConfig(), d)
+		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.TakeLost() != (Lost{}) {
+			t.Fatalf("byte %d: read %v of %d to %d, %+v", at, got, last+1, damageRecords, s.Stats())
+		}
+		d = whole.clone()
+		d.put(stateName, d.files[stateName].b[:at])
+		s = mustOpen(t, damageConfig(), d)
+		if got := numbers(drain(t, s)); len(got) == 0 || got[0] > last+1 || got[len(got)-1] != damageRecords || s.TakeLost() != (Lost{}) {
+			t.Fatalf("cut at %d: read %v of %d to %d, %+v", at, got, last+1, damageRecords, s.Stats())
+		}
+	}
+}
