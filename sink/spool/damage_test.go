@@ -395,3 +395,20 @@ func TestStateOlderThanSegments(t *testing.T) {
 		}
 	}
 }
+
+// A full spool is opened without reading its payloads, but for those of the last segment.
+func TestOpenReadsLittle(t *testing.T) {
+	d := newMemDisk()
+	c := testConfig("mem")
+	c.MaxBytes, c.SegmentBytes = 1<<30, 64<<10
+	s := mustOpen(t, c, d)
+	for i := range 300 {
+		mustAppend(t, s, i+1, 10_000)
+	}
+	s.Close()
+	d = d.clone()
+	s = mustOpen(t, c, d)
+	if st := s.Stats(); d.read > 2*c.SegmentBytes || st.Segments < 40 || st.Records != 300 || st.OldestUnacked.IsZero() {
+		t.Errorf("%d bytes were read to open %+v", d.read, st)
+	}
+}

@@ -23,6 +23,7 @@ type memDisk struct {
 	noCut    bool                // Truncate fails
 	noSync   bool                // Sync fails
 	ops      int
+	read     int64 // bytes
 	// fault is asked before the operation with that number; partial lets a write that fails write half.
 	fault func(n int, what, name string) error
 	// done is called behind every operation that changes something or forces it to the disk.
@@ -229,6 +230,7 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := copy(p, f.b[off:])
+	f.d.read += int64(n)
 	if n < len(p) {
 		return n, io.EOF
 	}
