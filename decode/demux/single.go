@@ -39,7 +39,7 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 	}
 	h := data[at : at+28 : at+28]
 	proto, ports, total := h[9], be.Uint32(h[20:]), int(be.Uint16(h[2:]))
-	if h[0] != 0x45 || be.Uint16(h[6:])&0x3fff != 0 { // options, or a fragment
+	if h[0] != 0x45 || be.Uint16(h[6:])&0x3fff != 0 || total < 28 { // options, a fragment, or no room for its ports
 		return false
 	}
 	c := &d.profile.INT.Marks

@@ -8,15 +8,18 @@ package packet
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
 )
 
 // Link types, as numbered by the registry of pcap (LINKTYPE_ values).
 const (
+	LinkNull      uint16 = 0 // BSD loopback: the address family in the byte order of the machine that captured
 	LinkEthernet  uint16 = 1
-	LinkPPP       uint16 = 9   // only the protocol field, RFC 1661
+	LinkPPP       uint16 = 9   // the protocol field, with or without HDLC framing before it, RFC 1661 and RFC 1662
 	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkLoop      uint16 = 108 // OpenBSD loopback: the address family in network byte order
 	LinkLinuxSLL  uint16 = 113
 	LinkIPv4      uint16 = 228
 	LinkIPv6      uint16 = 229
@@ -56,10 +59,10 @@ const (
 type Packet struct {
 	L3        int    // the IP header, or what stands in its place
 	L4        int    // the header above IP; 0 if there is none: a later fragment, or no whole IP header
-	End       int    // where the packet ends by the IP header's own length, or else the frame; can be beyond the data
+	End       int    // where the packet ends by the IP header's own length and the frame; can be beyond the data
 	EtherType uint16 // of what L3 points at; 0 if the link says nothing
 	ID        uint16 // IPv4 identification
-	Link      uint16 // link type of the frame that was read, 0 for a packet inside another
+	Link      uint16 // link type of the frame that was read
 	FragAt    int    // where the fragment fields are, when Fragment is set
 	Ports     uint32 // source and destination port of TCP or UDP, when HasPorts is set
 	IP        uint8  // 4 or 6; 0 if no whole fixed IP header was captured
@@ -92,7 +95,8 @@ func (p *Packet) UDPEnd(data []byte) int {
 	return min(p.L4+n, p.End)
 }
 
-// Frame reads a captured frame. Length is that on the wire; it bounds the packet where the IP header has no length.
+// Frame reads a captured frame. Length is that on the wire, and no packet ends behind it whatever its IP header says. A
+// packet inside a report has no such bound, because the node that reports may have cut it.
 func (p *Packet) Frame(link uint16, data []byte, length int) {
 	length = max(length, len(data))
 	switch link {
@@ -104,10 +108,12 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 		p.cooked(data, 0, 20, length)
 	case LinkPPP:
 		p.ppp(data, length)
+	case LinkNull, LinkLoop:
+		p.loopback(link, data, length)
 	case LinkRaw, LinkIPv4, LinkIPv6:
 		*p = Packet{}
 		if len(data) == 0 {
-			return
+			break
 		}
 		switch v := data[0] >> 4; {
 		case v == 4 && link != LinkIPv6:
@@ -121,6 +127,7 @@ func (p *Packet) Frame(link uint16, data []byte, length int) {
 		*p = Packet{}
 	}
 	p.Link = link
+	p.End = min(p.End, length)
 }
 
 // Ethernet reads a frame that starts at data[at] and ends at end by what encloses it.
@@ -132,18 +139,45 @@ func (p *Packet) Ethernet(data []byte, at, end int) {
 	p.network(data, binary.BigEndian.Uint16(data[at+12:]), at+14, end)
 }
 
-// ppp reads a packet behind a PPP protocol field.
+// ppp reads a packet behind a PPP protocol field, which has one byte where it is compressed. Before it can be the address
+// and control bytes of HDLC-like framing.
 func (p *Packet) ppp(data []byte, end int) {
-	const ipv4, ipv6 = 0x0021, 0x0057
+	const framing, ipv4, ipv6 = 0xff03, 0x21, 0x57
 	*p = Packet{}
-	if len(data) < 2 {
+	at := 0
+	if len(data) >= 2 && binary.BigEndian.Uint16(data) == framing {
+		at = 2
+	}
+	if len(data)-at >= 2 && data[at] == 0 { // the first byte of an uncompressed number is even
+		at++
+	}
+	if len(data) <= at {
 		return
 	}
-	switch binary.BigEndian.Uint16(data) {
+	switch data[at] {
 	case ipv4:
-		p.network(data, EtherIPv4, 2, end)
+		p.network(data, EtherIPv4, at+1, end)
 	case ipv6:
-		p.network(data, EtherIPv6, 2, end)
+		p.network(data, EtherIPv6, at+1, end)
+	}
+}
+
+// loopback reads a packet behind an address family of 4 bytes. Systems number IPv6 differently, and which byte order the
+// capturing machine had is only known for [LinkLoop].
+func (p *Packet) loopback(link uint16, data []byte, end int) {
+	*p = Packet{}
+	if len(data) < 4 {
+		return
+	}
+	family := binary.BigEndian.Uint32(data)
+	if link == LinkNull && family > 0xffff {
+		family = bits.ReverseBytes32(family)
+	}
+	switch family {
+	case 2:
+		p.network(data, EtherIPv4, 4, end)
+	case 10, 23, 24, 28, 30: // Linux, Windows, NetBSD and OpenBSD, FreeBSD, Darwin
+		p.network(data, EtherIPv6, 4, end)
 	}
 }
 
@@ -214,10 +248,10 @@ func (p *Packet) ipv4(data []byte, at, end int) {
 	p.transport(data, at+size)
 }
 
-// transport notes that the header above IP is at data[at].
+// transport notes that the header above IP is at data[at]. Bytes behind the end of the packet are none of its ports.
 func (p *Packet) transport(data []byte, at int) {
 	p.L4 = at
-	if (p.Proto == ProtoUDP || p.Proto == ProtoTCP) && len(data) >= at+4 {
+	if (p.Proto == ProtoUDP || p.Proto == ProtoTCP) && min(len(data), p.End) >= at+4 {
 		p.Ports, p.HasPorts = binary.BigEndian.Uint32(data[at:]), true
 	}
 }
@@ -235,14 +269,14 @@ func (p *Packet) ipv6(data []byte, at, end int) {
 		p.End = at + 40 + n
 	}
 	at += 40
-	for range maxExtensions {
+	for n := 0; ; n++ {
 		switch p.Proto {
 		case protoHopByHop, protoRouting, protoDestination, protoFragment, protoAH:
 		default:
 			p.transport(data, at)
 			return
 		}
-		if len(data)-at < 8 {
+		if n == maxExtensions || min(len(data), p.End)-at < 8 {
 			return
 		}
 		x := data[at : at+8 : at+8]

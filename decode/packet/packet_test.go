@@ -62,8 +62,8 @@ var cases = []struct {
 	{"raw, neither", LinkRaw, "50", want{}},
 	{"nothing", LinkRaw, "", want{}},
 	{"unknown link", 12345, macs + "0800" + udp4 + udp, want{}},
-	{"IPv4 options", LinkIPv4, "4600 0018 0000 0000 4006 0000 0a000101 0a000202 94040000 9c40 0050",
-		want{0, 24, 24, 4, 6, 0, 64, false, "10.0.1.1:40000 > 10.0.2.2:80 tcp", true}},
+	{"IPv4 options", LinkIPv4, "4600 001c 0000 0000 4006 0000 0a000101 0a000202 94040000 9c40 0050",
+		want{0, 24, 28, 4, 6, 0, 64, false, "10.0.1.1:40000 > 10.0.2.2:80 tcp", true}},
 	{"IPv4 options cut", LinkIPv4, "4f00 0050 0000 0000 4006 0000 0a000101 0a000202 9404",
 		want{0, 60, 80, 4, 6, 0, 64, false, "10.0.1.1:0 > 10.0.2.2:0 tcp", false}},
 	{"IPv4 header too small", LinkIPv4, "4400 0014 0000 0000 4006 0000 0a000101 0a000202", want{end: 20}},
@@ -100,6 +100,34 @@ var cases = []struct {
 		want{0, 0, 296, 6, 60, 0, 64, false, "[2001:db8::1]:0 > [2001:db8::2]:0 proto 60", false}},
 	{"IPv4 mapped addresses in IPv6", LinkIPv6, "60000000 0004 11 40 00000000000000000000ffff0a000101 00000000000000000000ffff0a000202 0457 08ae",
 		want{0, 40, 44, 6, 17, 0, 64, false, "[::ffff:10.0.1.1]:1111 > [::ffff:10.0.2.2]:2222 udp", true}},
+	{"PPP", LinkPPP, "0021" + udp4 + udp, want{2, 22, 38, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"PPP, IPv6", LinkPPP, "0057" + ip6 + udp, want{2, 42, 66, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"PPP in HDLC-like framing", LinkPPP, "ff03 0021" + udp4 + udp, want{4, 24, 40, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"PPP, compressed protocol", LinkPPP, "21" + udp4 + udp, want{1, 21, 37, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"PPP, both", LinkPPP, "ff03 57" + ip6 + udp, want{3, 43, 67, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"PPP, another protocol", LinkPPP, "c021 0101 0004", want{}},
+	{"PPP, cut", LinkPPP, "ff03 00", want{}},
+	{"loopback, little-endian", LinkNull, "02000000" + udp4 + udp, want{4, 24, 40, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"loopback, big-endian", LinkNull, "00000002" + udp4 + udp, want{4, 24, 40, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"loopback of Linux, IPv6", LinkNull, "0a000000" + ip6 + udp, want{4, 44, 68, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"loopback of Darwin, IPv6", LinkNull, "1e000000" + ip6 + udp, want{4, 44, 68, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"loopback of FreeBSD, IPv6, big-endian", LinkNull, "0000001c" + ip6 + udp, want{4, 44, 68, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"loopback, another family", LinkNull, "11000000" + udp4 + udp, want{}},
+	{"loopback, cut", LinkNull, "020000", want{}},
+	{"loopback of OpenBSD", LinkLoop, "00000002" + udp4 + udp, want{4, 24, 40, 4, 17, 0x17, 64, false, "10.0.1.1:1111 > 10.0.2.2:2222 udp", true}},
+	{"loopback of OpenBSD, IPv6", LinkLoop, "00000018" + ip6 + udp, want{4, 44, 68, 6, 17, 0x2e, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"loopback of OpenBSD has one byte order", LinkLoop, "02000000" + udp4 + udp, want{}},
+	{"16 extension headers", LinkIPv6, "60000000 0088 3c 40 20010db8000000000000000000000001 20010db8000000000000000000000002" +
+		strings.Repeat("3c00 010400000000", 15) + "1100 010400000000 0457 08ae 0008 0000",
+		want{0, 168, 176, 6, 17, 0, 64, false, "[2001:db8::1]:1111 > [2001:db8::2]:2222 udp", true}},
+	{"17 extension headers", LinkIPv6, "60000000 0090 3c 40 20010db8000000000000000000000001 20010db8000000000000000000000002" +
+		strings.Repeat("3c00 010400000000", 16) + "1100 010400000000 0457 08ae 0008 0000",
+		want{0, 0, 184, 6, 60, 0, 64, false, "[2001:db8::1]:0 > [2001:db8::2]:0 proto 60", false}},
+	{"ports behind the IP packet", LinkIPv4, "4500 0017 0000 0000 4011 0000 0a000101 0a000202 0457 08ae 0008 0000",
+		want{0, 20, 23, 4, 17, 0, 64, false, "10.0.1.1:0 > 10.0.2.2:0 udp", false}},
+	{"extension header behind the IPv6 packet", LinkIPv6, "60000000 0007 3c 40 20010db8000000000000000000000001 20010db8000000000000000000000002" +
+		"1100 010400000000 0457 08ae 0008 0000",
+		want{0, 0, 47, 6, 60, 0, 64, false, "[2001:db8::1]:0 > [2001:db8::2]:0 proto 60", false}},
 	{"no IP", LinkEthernet, macs + "0806 0001", want{l3: 14, end: 16}},
 	{"Ethernet cut", LinkEthernet, "020000000002 020000000001 08", want{}},
 }
@@ -131,9 +159,10 @@ func TestFrame(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			data := unhex(t, c.in)
-			p.Frame(c.link, data, len(data))
+			length := max(len(data), c.want.end) // on the wire
+			p.Frame(c.link, data, length)
 			check(t, &p, data, c.want)
-			if n := testing.AllocsPerRun(100, func() { p.Frame(c.link, data, len(data)) }); n != 0 {
+			if n := testing.AllocsPerRun(100, func() { p.Frame(c.link, data, length) }); n != 0 {
 				t.Errorf("%v allocs per frame, want 0", n)
 			}
 		})
@@ -144,11 +173,12 @@ func TestFrame(t *testing.T) {
 func TestCut(t *testing.T) {
 	for _, c := range cases {
 		data := unhex(t, c.in)
+		length := max(len(data), c.want.end)
 		var whole, p Packet
-		whole.Frame(c.link, data, len(data))
+		whole.Frame(c.link, data, length)
 		for n := range data {
 			cut := data[:n:n]
-			p.Frame(c.link, cut, len(data))
+			p.Frame(c.link, cut, length)
 			if p.IP != 0 && (p.IP != whole.IP || p.L3 != whole.L3 || p.End != whole.End || p.TOS != whole.TOS) {
 				t.Errorf("%s cut at %d: %+v, whole %+v", c.name, n, p, whole)
 			}
@@ -158,6 +188,34 @@ func TestCut(t *testing.T) {
 			if p.HasPorts && n < p.L4+4 {
 				t.Errorf("%s cut at %d: has ports", c.name, n)
 			}
+		}
+	}
+}
+
+// A packet of the network ends where its IP header says, but never behind its frame. One inside a report may have been cut
+// by the node that reports.
+func TestFrameEnd(t *testing.T) {
+	for _, in := range []string{udp4 + udp, ip6 + udp} {
+		data := unhex(t, in)
+		var p Packet
+		p.Frame(LinkRaw, data, 0)
+		promised := 36
+		if p.IP == 6 {
+			promised = 64
+		}
+		for length := len(data) - 4; length < 100; length++ {
+			p.Frame(LinkRaw, data, length)
+			if want := min(promised, max(length, len(data))); p.End != want {
+				t.Errorf("IPv%d, %d bytes on the wire: ends at %d, want %d", p.IP, length, p.End, want)
+			}
+		}
+		if p.IP == 4 {
+			p.IPv4(data[:30], 0, 30)
+		} else {
+			p.IPv6(data[:50], 0, 50)
+		}
+		if p.End != promised {
+			t.Errorf("IPv%d inside a report: ends at %d, want %d", p.IP, p.End, promised)
 		}
 	}
 }
