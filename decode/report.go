@@ -159,8 +159,12 @@ type Report struct {
 	// sequence number is to be counted with: 2.0 numbers datagrams, which can hold several reports.
 	SeqBits      uint8
 	FirstOfGroup bool
-	Seq          uint32
-	HeaderTime   uint32 // ingress timestamp of the report header 0.5 and 1.0
+	// HeaderCut: the capture ends inside of the report's header, so that nothing of it was accepted. Node, hardware id and
+	// sequence number are there all the same as far as they were captured, for whoever counts what was lost, and not to be
+	// printed.
+	HeaderCut  bool
+	Seq        uint32
+	HeaderTime uint32 // ingress timestamp of the report header 0.5 and 1.0
 
 	Flow     FlowKey
 	FlowHash uint64 // of Flow, by who hands the report on: [HashKey.Flow] of the collector's key; 0 means not yet
@@ -168,7 +172,7 @@ type Report struct {
 	TTL      uint8  // of the IP header that Flow was read from; falls along the path
 
 	// Announced is the number of hops that the lengths of an INT stack announce, at most 255. Fewer are there when the
-	// stack was cut.
+	// stack was cut; then the reporting node's own hop is counted too, if it stands beside the stack.
 	Announced     uint8
 	DropReason    uint8
 	RemainingHops uint8

@@ -23,20 +23,20 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	o.uint(`{"frame":`, frame)
 	o.b = strconv.AppendInt(append(o.b, `,"time_ns":`...), r.Time, 10)
 	o.text(`,"format":"`, r.Format.String())
-	if r.Version != 0 {
+	if r.Version != 0 && !r.HeaderCut {
 		o.version(`,"version":"`, r.Version)
 	}
 	has := func(f decode.Field) bool { return r.Has&f != 0 }
 	if has(decode.HasExporter) {
 		o.addr(`,"exporter":"`, r.Exporter.Netip())
 	}
-	if has(decode.HasNodeID) {
+	if has(decode.HasNodeID) && !r.HeaderCut {
 		o.uint(`,"node_id":`, uint64(r.NodeID))
 	}
-	if has(decode.HasHWID) {
+	if has(decode.HasHWID) && !r.HeaderCut {
 		o.uint(`,"hw_id":`, uint64(r.HWID))
 	}
-	if has(decode.HasSeq) {
+	if has(decode.HasSeq) && !r.HeaderCut {
 		o.uint(`,"seq":`, uint64(r.Seq))
 	}
 	if has(decode.HasHeaderTime) {

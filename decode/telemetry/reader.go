@@ -46,7 +46,8 @@ func (rd *Reader) Start(opts *Options, data []byte, at, end int) {
 }
 
 // Next reads the next report into r, which must be empty, and says in in what is inside. It reports whether there is
-// another one to read. What the header says of the reporting node itself becomes the only hop of r.
+// another one to read. Where a capture ends before the last report of a group, one more stands for all that are missing:
+// it has what the group's header says, and the flag that it is cut. What the header says of the reporting node itself becomes the only hop of r.
 func (rd *Reader) Next(r *decode.Report, in *Inner) (more bool) {
 	*in = Inner{}
 	r.Format = format
@@ -142,17 +143,14 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 		return
 	}
 	if !rd.have(r, at, 12, "version") {
-		return
-	}
-	extra := [...]int{0, 12, 16, 24, 4}[nproto]
-	if nproto == 4 && rd.opts.NoSinkID {
-		extra = 0
-	}
-	if !rd.have(r, at+12, extra, "nproto") {
+		if b := rd.data[at:]; r.Flags != 0 && len(b) >= 8 {
+			r.HeaderCut, r.Version, r.HWID = true, decode.V05, b[3]&0x3f
+			r.Has |= decode.HasHWID
+			rd.sequence(r, be.Uint32(b[4:]), 32)
+		}
 		return
 	}
 	h := rd.data[at : at+12 : at+12]
-	x := rd.data[at+12 : at+12+extra : at+12+extra]
 	r.Version = decode.V05
 	r.HWID = h[3] & 0x3f
 	rd.sequence(r, be.Uint32(h[4:]), 32)
@@ -160,6 +158,15 @@ func (rd *Reader) report05(r *decode.Report, in *Inner) {
 	r.Has |= decode.HasHWID | decode.HasHeaderTime
 	r.Flags |= decode.Flags(h[1]>>7)*decode.Dropped | decode.Flags(h[1]>>6&1)*decode.Congested | decode.Flags(h[1]>>5&1)*decode.Tracked
 	r.Kind = KindOf(r.Flags)
+	// The header behind is one of its own: where it is cut or short, what the fixed one says stays.
+	extra := [...]int{0, 12, 16, 24, 4}[nproto]
+	if nproto == 4 && rd.opts.NoSinkID {
+		extra = 0
+	}
+	if !rd.have(r, at+12, extra, "nproto") {
+		return
+	}
+	x := rd.data[at+12 : at+12+extra : at+12+extra]
 	*in = Inner{Type: InnerEthernet, At: at + 12 + extra, End: rd.end}
 	switch nproto {
 	case 1, 2:
@@ -193,7 +200,7 @@ func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
 	be := binary.BigEndian
 	in.Type, in.StandIn = InnerIPv4, true
 	source := r.AddHop()
-	source.NodeID, source.Has = be.Uint32(x), decode.HopNodeID
+	wire.AddWord(source, decode.HopNodeID, &source.NodeID, be.Uint32(x))
 	if v := be.Uint16(x[8:]); v != math.MaxUint16 {
 		source.EgressIf = v
 		source.Has |= decode.HopEgressIf
@@ -212,6 +219,9 @@ func (rd *Reader) loss(r *decode.Report, in *Inner, x []byte) {
 func (rd *Reader) report10(r *decode.Report, in *Inner) {
 	be, at := binary.BigEndian, rd.pos
 	if !rd.have(r, at, 16, "version") {
+		if b := rd.data[at:]; r.Flags != 0 && len(b) >= 12 {
+			rd.cut10(r, b)
+		}
 		return
 	}
 	h := rd.data[at : at+16 : at+16]
@@ -238,6 +248,9 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 		size = 40
 	}
 	if !rd.have(r, at, size, "length") {
+		if r.Flags != 0 {
+			rd.cut10(r, h)
+		}
 		return
 	}
 	r.Version = decode.V10
@@ -266,6 +279,15 @@ func (rd *Reader) report10(r *decode.Report, in *Inner) {
 	if md != 0 {
 		metadata10(r, md, x)
 	}
+}
+
+// cut10 takes from the header at the start of b, which was cut behind its first 12 bytes, what says whose report it is.
+func (rd *Reader) cut10(r *decode.Report, b []byte) {
+	be := binary.BigEndian
+	r.HeaderCut, r.Version = true, decode.V10
+	r.HWID, r.NodeID = b[3]&0x3f, be.Uint32(b[4:])
+	r.Has |= decode.HasHWID | decode.HasNodeID
+	rd.sequence(r, be.Uint32(b[8:]), 32)
 }
 
 // metadata10 reads the optional metadata of report 1.0 §3.1, one word for each bit of md.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -92,6 +93,16 @@ func TestReject(t *testing.T) {
 					want.r.NodeID, want.r.HWID, want.r.Seq = o.r.NodeID, o.r.HWID, o.r.Seq
 					want.r.SeqBits, want.r.FirstOfGroup = 22, i == 0
 				}
+				if c.field == "nproto" && c.off == 12 { // behind the fixed header of 0.5, which was accepted
+					be := binary.BigEndian
+					want.r.Version, want.r.Has = decode.V05, decode.HasHWID|decode.HasSeq|decode.HasHeaderTime
+					want.r.HWID, want.r.Seq, want.r.HeaderTime = data[3]&0x3f, be.Uint32(data[4:]), be.Uint32(data[8:])
+					want.r.SeqBits, want.r.FirstOfGroup = 32, true
+					want.r.Flags, want.r.Kind = o.r.Flags, KindOf(o.r.Flags)
+					if o.r.Flags == 0 {
+						t.Errorf("report %d has no flags", i)
+					}
+				}
 				if c.field == "rep_type" {
 					want.r.Unknown = data[12:64]
 				}
@@ -153,6 +164,15 @@ func TestCut(t *testing.T) {
 						t.Errorf("cut at %d: %v", n, &o.r.Err)
 					case o.r.Kind != 0 && o.in.At > n && o.in.Type != InnerNone:
 						t.Errorf("cut at %d: inner packet at %d", n, o.in.At)
+					case o.r.Version == decode.V05 && o.r.Kind != 0 && o.r.Flags&decode.Truncated != 0: // in the header behind the fixed one
+						want := one{r: decode.Report{
+							Version: decode.V05, Kind: c.want[i].r.Kind, Flags: c.want[i].r.Flags | decode.Truncated,
+							Has: decode.HasHWID | decode.HasSeq | decode.HasHeaderTime, HWID: c.want[i].r.HWID, Seq: c.want[i].r.Seq,
+							SeqBits: 32, FirstOfGroup: true, HeaderTime: c.want[i].r.HeaderTime,
+						}}
+						if !equal(o, want) {
+							t.Errorf("cut at %d: %+v, want %+v", n, o, want)
+						}
 					case o.r.Kind == 0 && (o.r.Flags != decode.Truncated || len(o.r.Hops) != 0):
 						t.Errorf("cut at %d in a header: %+v", n, o.r)
 					case o.r.Kind != 0 && !strings.Contains(c.name, "TLV") && !strings.Contains(c.name, "extension"):
@@ -163,6 +183,88 @@ func TestCut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A capture that ends before the last report of a group does not look like a datagram that had no more: one object stands
+// for all that are missing.
+func TestCutGroup(t *testing.T) {
+	rest := func(r *decode.Report, count int) bool {
+		return r.Kind == 0 && r.Flags == decode.Truncated && len(r.Hops) == 0 && r.Err.Reason == 0 && r.Version == decode.V20 &&
+			r.NodeID == 195 && r.HWID == 5 && r.Seq == 300 && r.Has == decode.HasNodeID|decode.HasHWID|decode.HasSeq && r.FirstOfGroup == (count == 0)
+	}
+	data := bytesOf(t, "tr20-group 03000000") // behind its two reports one without a packet
+	for n := 8; n <= len(data); n++ {
+		whole := 0
+		for _, end := range []int{36, 84, 88} { // of the reports' headers
+			if n >= end {
+				whole++
+			}
+		}
+		got := read(new(Reader), &all, data[:n:n], len(data))
+		want := min(whole+1, 3)
+		if len(got) != want {
+			t.Errorf("cut at %d: %d objects, want %d", n, len(got), want)
+			continue
+		}
+		for i, o := range got {
+			if i < whole && (o.r.Kind == 0 || o.r.Flags&decode.Truncated != 0) || i >= whole && !rest(&o.r, i) {
+				t.Errorf("cut at %d: object %d %+v", n, i, o.r)
+			}
+		}
+		if n < len(data) { // a datagram that ends there by its length has no more to come
+			for i, o := range read(new(Reader), &all, data[:n:n], n) {
+				if o.r.Flags&decode.Truncated != 0 {
+					t.Errorf("%d bytes: object %d is truncated", n, i)
+				}
+			}
+		}
+	}
+}
+
+// The sequence number of a header that was cut behind it counts, although the header adds nothing else.
+func TestCutSequence(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		opts     Options
+		at       int // where the sequence number ends
+		hwID     uint8
+		node     uint32
+		seq      uint32
+		bits     uint8
+	}{
+		{"0.5", "tr05-local", all, 8, 3, 0, 42, 32},
+		{"1.0", "tr10", all, 12, 9, 0xb2, 100, 32},
+		{"1.0 without a count", "tr10", Options{Versions: V10, NoSequence: true}, 12, 9, 0xb2, 100, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := bytesOf(t, c.in)
+			header := 28
+			if c.name == "0.5" {
+				header = 12
+			}
+			for n := range header {
+				r := read(new(Reader), &c.opts, data[:n:n], len(data))[0].r
+				if r.Kind != 0 || r.Flags != decode.Truncated || r.HeaderCut != (n >= c.at) {
+					t.Errorf("cut at %d: %+v", n, r)
+				}
+				if n >= c.at && (r.HWID != c.hwID || r.NodeID != c.node || r.Seq != c.seq || r.SeqBits != c.bits || r.FirstOfGroup != (c.bits > 0)) {
+					t.Errorf("cut at %d: %+v, want number %d of node %d", n, r, c.seq, c.node)
+				}
+			}
+		})
+	}
+}
+
+// Report Length 0 of RepType 0 is legal and means no packet, also where that of RepType 1 means to the end.
+func TestZeroToEnd(t *testing.T) {
+	opts := Options{Versions: V20, ZeroToEnd: true}
+	got := read(new(Reader), &opts, bytesOf(t, "20000001 00000007 03000000 13000020 0000000000000000 45000000"), 28)
+	if len(got) != 2 || got[0].in.At != got[0].in.End || got[0].r.Err.Reason != 0 {
+		t.Fatalf("%+v, want an empty report and one to the end", got)
+	}
+	if in := got[1].in; in.Type != InnerEthernet || in.At != 24 || in.End != 28 || got[1].r.Err.Reason != 0 {
+		t.Errorf("%+v, want a packet to the end", got[1])
 	}
 }
 

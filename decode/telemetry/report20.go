@@ -21,7 +21,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		r.Fail(format, "report_length", at, decode.BadCount)
 		return false
 	}
-	b, left := rd.data[at:], rd.end-at-4
+	b, left := rd.data[min(at, len(rd.data)):], rd.end-at-4
 	if len(b) < 4 || left < 0 {
 		rd.missing(r, at, 4, "report_length")
 		return false
@@ -35,7 +35,7 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 			return false
 		}
 		length = left
-	case length == 0 && rd.opts.ZeroToEnd:
+	case length == 0 && repType == 1 && rd.opts.ZeroToEnd:
 		length = left
 	}
 	if length > left || repType == 1 && length < 8+mdLength {
@@ -43,14 +43,14 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		return false
 	}
 	rd.pos = body + length
-	more = rd.pos < rd.end && rd.pos < len(rd.data)
+	more = rd.pos < rd.end
 
 	inner := body
 	switch repType {
 	case 0:
 	case 1:
 		if inner = rd.metadata(r, body, mdLength); inner < 0 {
-			return more
+			return more && r.Flags&decode.Truncated == 0 // a header that is cut stands for the rest
 		}
 	default:
 		rd.unknown(r, body, rd.pos)
@@ -63,7 +63,8 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 	}
 	if inType == 0 && inner != rd.pos {
 		r.Hops, r.DropReason, r.DomainID, r.Unknown = r.Hops[:0], 0, 0, nil
-		r.Has &^= decode.HasDropReason | decode.HasDomainID
+		r.Flags, r.Digest = 0, decode.Digest{}
+		r.Has &^= decode.HasDropReason | decode.HasDomainID | decode.HasDigest
 		r.Fail(format, "in_type", at, decode.BadLength)
 		return more
 	}
@@ -113,10 +114,6 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		r.Fail(format, "md_length", at-2, decode.BadWidth)
 		return -1
 	}
-	if domain != 0 {
-		r.DomainID = domain
-		r.Has |= decode.HasDomainID
-	}
 	switch {
 	case mdLength == base:
 	case rd.opts.PINTDomain != 0 && domain == rd.opts.PINTDomain:
@@ -126,6 +123,10 @@ func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 		}
 	default:
 		r.Unknown = x[base:]
+	}
+	if domain != 0 {
+		r.DomainID = domain
+		r.Has |= decode.HasDomainID
 	}
 	if md == 0 {
 		return at + 8 + mdLength
