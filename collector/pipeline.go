@@ -195,7 +195,7 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 		read++
 		n := 0
 		if f.Link == ingest.LinkUDP {
-			n = dec.Datagram(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, f.Time)
+			n = dec.DatagramCut(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 		} else {
 			n = dec.Frame(&w.in, f.Link, f.Data, f.Length, f.Time)
 		}

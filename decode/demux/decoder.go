@@ -45,20 +45,26 @@ func (d *Decoder) Frame(b *decode.Batch, link uint16, data []byte, length int, t
 //
 // A profile with a format whose packets end at a host's socket, as reports do, takes the payload for one of them.
 func (d *Decoder) Datagram(b *decode.Batch, src decode.Addr, payload []byte, time int64) (n int) {
-	if d.special {
-		return d.datagram(b, &src, payload, time)
-	}
-	return d.reports(b, &src, payload, 0, len(payload), time)
+	return d.DatagramCut(b, src, payload, len(payload), time)
 }
 
-// datagram is Datagram for profiles that ask for more than reports.
-func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, time int64) (n int) {
+// DatagramCut is Datagram for one of length bytes, of which payload is what there was memory for: reports that end behind
+// it are truncated, not malformed.
+func (d *Decoder) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, length int, time int64) (n int) {
+	if d.special {
+		return d.datagram(b, &src, payload, length, time)
+	}
+	return d.reports(b, &src, payload, 0, length, time)
+}
+
+// datagram is DatagramCut for profiles that ask for more than reports.
+func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, length int, time int64) (n int) {
 	if d.table.payload == nil {
-		n = d.reports(b, src, payload, 0, len(payload), time)
+		n = d.reports(b, src, payload, 0, length, time)
 		d.forget(b, n)
 		return n
 	}
-	d.table.payload.ReadPayload(b, payload)
+	d.table.payload.ReadPayload(b, payload, length)
 	d.stamp(b, 1, time)
 	r := b.Reports[len(b.Reports)-1]
 	r.Exporter = *src
@@ -211,7 +217,11 @@ func mergeOwn(r *decode.Report, local int) {
 		if newest.Has&decode.HopNodeID != 0 && newest.NodeID == own.NodeID {
 			newest.Merge(own)
 			r.Hops = r.Hops[:n-1]
+			return
 		}
+	}
+	if r.Flags&decode.Truncated != 0 { // a hop of its own does not stand for a block that was cut off
+		r.Announced = uint8(min(int(r.Announced)+local, 255))
 	}
 }
 

@@ -91,6 +91,11 @@ func (rt *Router) Datagram(b *decode.Batch, src decode.Addr, payload []byte, tim
 	return rt.pick(src).Datagram(b, src, payload, time)
 }
 
+// DatagramCut is [Decoder.DatagramCut] of the decoder for src.
+func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, length int, time int64) (n int) {
+	return rt.pick(src).DatagramCut(b, src, payload, length, time)
+}
+
 func (rt *Router) pick(src decode.Addr) *Decoder {
 	if len(rt.routes) == 0 {
 		return rt.fallback

@@ -12,16 +12,8 @@ const headerLen = 12
 
 // decode2 reads what has a shim of 2.x: a 4-bit type (Geneve: 8), and a length in bytes that excludes the shim.
 func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, typ uint8, length int) decode.Version {
-	npt := uint8(0)
-	switch p.Carrier {
-	case TCPUDP:
-		npt = uint8(shim >> 26 & 3)
-	case VXLANGPE:
-		if shim>>24&0x0f != 0 { // the type is 8 bits wide in this carrier
-			typ = 0
-		}
-	}
-	if typ < TypeMD || typ > TypeMX || d.opts.Versions&V21 == 0 {
+	typ, npt, ok := d.accepts2(shim, typ, p)
+	if !ok {
 		r.Fail(format, "type", p.At, decode.BadType)
 		return 0
 	}

@@ -2,6 +2,7 @@ package intmd
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
@@ -29,7 +30,7 @@ func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version
 	p.Type = TypeMD
 	b := data[min(p.At, len(data)):]
 	if len(b) < 4 {
-		r.Flags |= decode.Truncated
+		d.cutShim(r, b, p)
 		return 0
 	}
 	shim := binary.BigEndian.Uint32(b)
@@ -42,10 +43,75 @@ func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version
 	return d.decode1(r, data, p, uint8(shim>>24), 4*int(shim>>8&0xff))
 }
 
+// cutShim reads the less than four bytes b of a shim that the capture ends in. They can be enough to reject it.
+func (d *Decoder) cutShim(r *decode.Report, b []byte, p *Place) {
+	if len(b) == 0 || p.Carrier == Geneve { // whoever found the option has seen all of it
+		r.Flags |= decode.Truncated
+		return
+	}
+	var typ, npt uint8
+	at, length, least, end := p.At+1, 4+headerLen, 4+headerLen, p.End // length and least include the shim
+	ok := false
+	if b[0]>>4 == 0 {
+		typ, at, length, least = b[0], p.At+2, 12, 12
+		if ok = d.accepts1(typ, p); typ != TypeDestination {
+			if end = p.IPEnd; p.SinkReport { // 0.5 is possible
+				end = math.MaxInt
+			}
+		}
+		if len(b) > 2 {
+			length = 4 * int(b[2])
+		}
+	} else {
+		typ, npt, ok = d.accepts2(uint32(b[0])<<24, b[0]>>4, p)
+		if len(b) > 1 {
+			length = 4 + 4*int(b[1])
+		}
+	}
+	if typ == TypeDestination {
+		least = 4
+	}
+	if ok && (typ == TypeDestination || b[0]>>4 != 0) {
+		p.Type = typ
+	}
+	switch {
+	case !ok:
+		r.Fail(format, "type", p.At, decode.BadType)
+	case npt == 3 || npt != 0 && !p.ByPort:
+		r.Fail(format, "npt", p.At, decode.BadType)
+	case len(b) > at-p.At && (length < least || p.At+length > end):
+		r.Fail(format, "length", at, decode.BadLength)
+	default:
+		r.Flags |= decode.Truncated
+	}
+}
+
+// accepts1 reports whether a shim of 0.5 and 1.0 can have that type.
+func (d *Decoder) accepts1(typ uint8, p *Place) bool {
+	stack := uint8(TypeMD)
+	if d.opts.HostINT {
+		stack = typeHost
+	}
+	return (typ == stack || typ == TypeDestination) && p.Carrier == TCPUDP && d.opts.Versions&(V05|V10) != 0
+}
+
+// accepts2 gives what the type of a shim of 2.x is, and whether it can have it.
+func (d *Decoder) accepts2(shim uint32, typ uint8, p *Place) (_, npt uint8, ok bool) {
+	switch p.Carrier {
+	case TCPUDP:
+		npt = uint8(shim >> 26 & 3)
+	case VXLANGPE:
+		if shim>>24&0x0f != 0 { // the type is 8 bits wide in this carrier
+			typ = 0
+		}
+	}
+	return typ, npt, typ >= TypeMD && typ <= TypeMX && d.opts.Versions&V21 != 0
+}
+
 // decode1 reads what has the shim of 0.5 and 1.0: an 8-bit type, and a length that includes the shim.
 func (d *Decoder) decode1(r *decode.Report, data []byte, p *Place, typ uint8, length int) decode.Version {
-	host := typ == 3 && d.opts.HostINT
-	if typ != TypeMD && typ != TypeDestination && !host || p.Carrier != TCPUDP || d.opts.Versions&(V05|V10) == 0 {
+	host := d.opts.HostINT
+	if !d.accepts1(typ, p) {
 		r.Fail(format, "type", p.At, decode.BadType)
 		return 0
 	}
@@ -164,7 +230,7 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 // destination skips a type 2 header of length bytes behind the shim and keeps what is in it.
 func (d *Decoder) destination(r *decode.Report, data []byte, p *Place, v decode.Version, length int) decode.Version {
 	at := p.At + 4
-	if length < 0 || at+length > p.End {
+	if length < 0 || at+length > p.End && !p.SinkReport {
 		field := p.At + 2
 		if v == decode.V21 {
 			field = p.At + 1
@@ -189,11 +255,13 @@ func accept(r *decode.Report, data []byte, p *Place, length int, v decode.Versio
 func (d *Decoder) Plan(l wire.Layout, bitmap uint16) *wire.Plan { return d.plans.Plan(l, bitmap) }
 
 // Stack reads n blocks from b, newest first, or as many as were captured, the last one in part. They come before the hops
-// that r has.
+// that r has. A block that was cut before its first value is no hop.
 func (d *Decoder) Stack(r *decode.Report, b []byte, n int, plan *wire.Plan, stride int) {
 	r.Announced = uint8(min(n, 255))
 	if n > 0 && len(b) < n*stride {
-		n = (len(b) + stride - 1) / stride
+		if n = len(b) / stride; plan.Begun(len(b) - n*stride) {
+			n++
+		}
 	}
 	local := len(r.Hops)
 	hops := r.Grow(n)

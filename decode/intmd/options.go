@@ -26,7 +26,8 @@ type Options struct {
 	WideTimes bool
 	// Version0: the 1.0 layout under version nibble 0 (ONOS). 0.5 cannot be read with it.
 	Version0 bool
-	// HostINT: 0.5 with shim type 3, which has 4 bytes of source sequence number behind the stack (Intel host INT).
+	// HostINT: 0.5 with shim type 3, which has 4 bytes of source sequence number behind the stack, and not with type 1
+	// (Intel host INT).
 	HostINT bool
 	// LeastFirst: 2.x with the bitmap numbered from the least significant bit, and a flow number in the last field of
 	// the header, where no domain is named (elavinal/p4-int).
@@ -120,4 +121,6 @@ const (
 	TypeMD          = 1 // 1.0: hop by hop
 	TypeDestination = 2
 	TypeMX          = 3
+
+	typeHost = 3 // Intel's, 8 bits wide
 )

@@ -25,8 +25,8 @@ type Reader interface {
 // exporters for them.
 type PayloadReader interface {
 	Reader
-	// ReadPayload appends one report about the payload of a UDP datagram.
-	ReadPayload(b *decode.Batch, payload []byte)
+	// ReadPayload appends one report about the payload of a UDP datagram of length bytes, of which payload may hold less.
+	ReadPayload(b *decode.Batch, payload []byte, length int)
 }
 
 // Where says which packets a format is looked for in.

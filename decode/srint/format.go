@@ -54,8 +54,8 @@ func (f *Path) Read(b *decode.Batch, p *packet.Packet, data []byte) (n int) {
 }
 
 // ReadPayload reads a probe that a socket received.
-func (f *Path) ReadPayload(b *decode.Batch, payload []byte) {
-	DecodePathPayload(b.Next(), payload, f.Lenient)
+func (f *Path) ReadPayload(b *decode.Batch, payload []byte, length int) {
+	DecodePathPayload(b.Next(), payload, length, f.Lenient)
 }
 
 // Where is two EtherTypes of its own.

@@ -32,6 +32,9 @@ func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 		return
 	}
 	size := int(binary.BigEndian.Uint16(udp[4:]))
+	if size == 0 { // it says nothing, as with segmentation offload
+		size = length
+	}
 	if size > length {
 		reject(decode.BadLength)
 		return
@@ -42,10 +45,10 @@ func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 }
 
 // DecodePathPayload is DecodePath for a probe that a socket received: payload is what the kernel found behind the UDP
-// header. Offsets of errors count from payload[0].
-func DecodePathPayload(r *decode.Report, payload []byte, lenient bool) {
+// header, as far as there was memory for it, and length how much there was. Offsets of errors count from payload[0].
+func DecodePathPayload(r *decode.Report, payload []byte, length int, lenient bool) {
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
-	if why := pathPayload(r, payload, len(payload), lenient); why != 0 {
+	if why := pathPayload(r, payload, length, lenient); why != 0 {
 		r.Fail(decode.INTPath, "udp_length", len(payload), why)
 	}
 }
@@ -58,7 +61,7 @@ func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reas
 	case size < fixed:
 		return decode.Short
 	case (size-fixed)%labelLen != 0 && !lenient:
-		return decode.BadLength
+		return decode.BadStack
 	case labels > MaxPathHops:
 		return decode.BadCount
 	}

@@ -114,10 +114,11 @@ func TestDecodePathRejects(t *testing.T) {
 		{"129 labels, lenient", udp(withLabels(129, 0)), 0, true, decode.BadCount, 0},
 		{"UDP length 75", udp(withLabels(0, -1)), 0, false, decode.Short, 0},
 		{"UDP length 75, lenient", udp(withLabels(0, -1)), 0, true, decode.Short, 0},
-		{"UDP length 0", size(udp(withLabels(1, 0)), 0), 0, false, decode.Short, 0},
-		{"a byte missing at the end", udp(withLabels(3, -1)), 0, false, decode.BadLength, 0},
+		{"UDP length 0: to the end of the packet", size(udp(withLabels(1, 0)), 0), 0, false, 0, 1},
+		{"UDP length 0, a byte too many", size(udp(withLabels(1, 1)), 0), 0, false, decode.BadStack, 0},
+		{"a byte missing at the end", udp(withLabels(3, -1)), 0, false, decode.BadStack, 0},
 		{"a byte missing at the end, lenient", udp(withLabels(3, -1)), 0, true, 0, 2},
-		{"action id of 8 bytes", udp(withLabels(3, 4)), 0, false, decode.BadLength, 0},
+		{"action id of 8 bytes", udp(withLabels(3, 4)), 0, false, decode.BadStack, 0},
 		{"action id of 8 bytes, lenient", udp(withLabels(3, 4)), 0, true, 0, 3},
 		{"UDP beyond IP", size(udp(withLabels(1, 0)), 76+44), 0, false, decode.BadLength, 0},
 		{"UDP beyond IP by a byte, lenient", size(udp(withLabels(1, 0)), 76+23), 0, true, decode.BadLength, 0},
@@ -445,12 +446,19 @@ func TestDecodePathPayload(t *testing.T) {
 	udp := append([]byte{0, 1, 8, 0xae, 0, 142, 0, 0}, vector(t, "int-path-received")...)
 	var frame, payload decode.Report
 	DecodePath(&frame, udp, len(udp), 0, false)
-	DecodePathPayload(&payload, udp[8:], false)
+	DecodePathPayload(&payload, udp[8:], len(udp)-8, false)
 	if !reflect.DeepEqual(frame, payload) || len(payload.Hops) != 3 || !payload.WholePath() {
 		t.Errorf("payload %+v\nframe %+v", payload, frame)
 	}
-	DecodePathPayload(&payload, udp[8:len(udp)-1], false)
-	if payload.Err.Reason != decode.BadLength {
+	DecodePathPayload(&payload, udp[8:len(udp)-1], len(udp)-9, false)
+	if payload.Err.Reason != decode.BadStack {
 		t.Errorf("one byte short: %+v", payload.Err)
+	}
+	// Of a datagram that was longer than the memory for it the newest labels are there.
+	payload.Reset()
+	DecodePathPayload(&payload, udp[8:8+srListLen+labelLen], len(udp)-8, false)
+	if payload.Err.Reason != 0 || payload.Flags != decode.Truncated || payload.Announced != 3 || len(payload.Hops) != 1 ||
+		payload.Hops[0] != frame.Hops[2] || payload.Has&decode.HasActionID != 0 {
+		t.Errorf("cut: %+v", payload)
 	}
 }

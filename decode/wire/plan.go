@@ -77,6 +77,11 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 	return p
 }
 
+// Begun reports whether the first n bytes of a block hold a value whole. A block that was cut before is none.
+func (p *Plan) Begun(n int) bool {
+	return p.n > 0 && n >= int(p.steps[0].off)+4*int(itemWords[p.steps[0].item])
+}
+
 // Stack reads one block for every element of hops and overwrites it. Blocks are stride bytes apart; the first block of
 // b is the newest and becomes the last hop, so that hops end up in the order of the path. Values of all ones are left
 // out. If b ends within the last block, that one gives the items that are whole; it must not end before.

@@ -1,0 +1,206 @@
+package demux
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
+)
+
+// only gives the JSON of the one report in a frame of length bytes, of which data was captured.
+func only(t *testing.T, profileName string, data []byte, length int) string {
+	t.Helper()
+	var b decode.Batch
+	if n := New(profile(t, profileName)).Frame(&b, packet.LinkEthernet, data, length, 7); n != 1 {
+		t.Fatalf("%d reports from %x, want 1", n, data)
+	}
+	return lines(&b)
+}
+
+// The frame on the wire ends a packet whatever its IP header says. INT behind that is an error; INT behind what was
+// captured is not.
+func TestFrameEndsPacket(t *testing.T) {
+	int10, int21 := ether(t, ipv4(0x17, 17, udp(5000, int10(0xf000, 3)))), ether(t, ipv4(0, 17, udp(17768, int21(0xf000, 3))))
+	postcard := ether(t, ipv4(0, 17, udp(32766, report20(flagF, 0x7000, make([]byte, 12), ipv4(0, 17, udp(5000, nil))))))
+	probe := ether(t, ipv4(0, 17, udp(2222, make([]byte, 64+22+4))))
+	labels := join(t, "int-probe-two-hops")
+	for _, c := range []struct {
+		name, profile string
+		data          []byte
+		cut           int
+		want          string // the error
+	}{
+		{"INT 1.0", "auto", int10, 80, `"field":"length","offset":44,"reason":"bad-length"`},
+		{"INT 2.1", "auto", int21, 80, `"field":"length","offset":43,"reason":"bad-length"`},
+		{"report", "auto", postcard, 70, `"field":"report_length","offset":51,"reason":"bad-length"`},
+		{"INT-path", "int-path", probe, 100, `"field":"udp_length","offset":38,"reason":"bad-length"`},
+		{"INT-Probe", "int-probe", labels, 60, `"field":"int_num","offset":15,"reason":"bad-count"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := only(t, c.profile, c.data[:c.cut:c.cut], c.cut); !strings.Contains(got, c.want) || strings.Contains(got, "truncated") {
+				t.Errorf("frame of %d bytes: %swant %s", c.cut, got, c.want)
+			}
+			if got := only(t, c.profile, c.data[:c.cut:c.cut], 500); strings.Contains(got, "error") || !strings.Contains(got, `"truncated"`) {
+				t.Errorf("%d bytes of a longer frame: %swant truncated", c.cut, got)
+			}
+			if got := only(t, c.profile, c.data, len(c.data)); strings.Contains(got, "error") || strings.Contains(got, "truncated") {
+				t.Errorf("the whole frame: %s", got)
+			}
+		})
+	}
+}
+
+// A block that was cut before its first value is no hop, and no empty object stands for it. One whose values are all marked
+// invalid is there.
+func TestCutBlock(t *testing.T) {
+	data := ether(t, ipv4(0x17, 17, udp(5000, int10(0xf000, 3))))
+	start := 14 + 20 + 8 + 12 // of the stack, three blocks of 16
+	for cut := start; cut < len(data); cut++ {
+		got := only(t, "auto", data[:cut:cut], len(data))
+		blocks := (cut - start) / 16
+		if (cut-start)%16 >= 4 {
+			blocks++
+		}
+		if n := strings.Count(got, "node_id"); n != blocks || strings.Contains(got, "{}") {
+			t.Errorf("cut %d bytes into the stack: %d hops, want %d: %s", cut-start, n, blocks, got)
+		}
+	}
+	data = ether(t, ipv4(0x17, 17, udp(5000, int10(0x8000, 3))))
+	copy(data[start:], []byte{0xff, 0xff, 0xff, 0xff})
+	if got := only(t, "auto", data[:start+4:start+4], len(data)); !strings.HasSuffix(got, `"hops":[{}]}`+"\n") {
+		t.Errorf("a whole block without a value: %s", got)
+	}
+	// Blocks of nothing but reserved words have no first value.
+	data = ether(t, ipv4(0x17, 17, udp(5000, int10(0x00c0, 3))))
+	if got := only(t, "auto", data[:start+12:start+12], len(data)); !strings.HasSuffix(got, `"hops":[{}]}`+"\n") {
+		t.Errorf("one and a half blocks of reserved words: %s", got)
+	}
+}
+
+// A stack that was cut is no whole path, also where the reporting node's own hop makes up for the number of blocks.
+func TestCutIsNoWholePath(t *testing.T) {
+	data := report20(flagF, 0x4000, []byte{0, 3, 0, 4}, ipv4(0, 17, udp(17768, int21(0x8000, 3))))
+	const shim = 8 + 12 + 4 + 28
+	for cut := len(data) - 1; cut >= shim; cut-- {
+		var b decode.Batch
+		New(profile(t, "auto")).DatagramCut(&b, exporter, data[:cut:cut], len(data), 7)
+		if r := b.Reports[0]; r.Kind != decode.KindStack || r.WholePath() || r.Err.Reason != 0 || r.Flags&decode.Truncated == 0 {
+			t.Errorf("cut at %d: whole path %v, %v", cut, r.WholePath(), r.Hops)
+		}
+	}
+}
+
+// What a shim's first bytes say is enough to reject it, also where the capture ends inside of the shim.
+func TestCutShim(t *testing.T) {
+	udpOf := func(shim ...byte) []byte {
+		return ether(t, ipv4(0x17, 17, udp(5000, append(shim, make([]byte, 40)...))))
+	}
+	const room = 42
+	for _, c := range []struct {
+		name string
+		shim []byte
+		n    int // captured of it
+		want string
+	}{
+		{"nothing", []byte{4, 0, 0, 0}, 0, `"truncated"`},
+		{"type 4", []byte{4, 0, 0, 0}, 1, `"field":"type","offset":42,"reason":"bad-type"`},
+		{"type 1", []byte{1, 0, 1, 0}, 2, `"truncated"`},
+		{"length 1", []byte{1, 0, 1, 0}, 3, `"field":"length","offset":44,"reason":"bad-length"`},
+		{"length beyond the packet", []byte{1, 0, 200, 0}, 3, `"field":"length","offset":44,"reason":"bad-length"`},
+		{"length", []byte{1, 0, 11, 0}, 3, `"truncated"`},
+		{"destination", []byte{2, 0, 1, 0}, 3, `"truncated"`},
+		{"destination, length 0", []byte{2, 0, 0, 0}, 3, `"field":"length","offset":44,"reason":"bad-length"`},
+		{"2.x, type 4", []byte{0x40, 0, 0, 0}, 1, `"field":"type","offset":42,"reason":"bad-type"`},
+		{"2.x, NPT 3", []byte{0x1c, 0, 0, 0}, 1, `"field":"npt","offset":42,"reason":"bad-type"`},
+		{"2.x, NPT 1 without the port", []byte{0x14, 0, 0, 0}, 1, `"field":"npt","offset":42,"reason":"bad-type"`},
+		{"2.x", []byte{0x10, 0, 0, 0}, 1, `"truncated"`},
+		{"2.x, length 2", []byte{0x10, 2, 0, 0}, 2, `"field":"length","offset":43,"reason":"bad-length"`},
+		{"2.x, length beyond the packet", []byte{0x10, 11, 0, 0}, 3, `"field":"length","offset":43,"reason":"bad-length"`},
+		{"2.x, length", []byte{0x10, 10, 0, 0}, 3, `"truncated"`},
+		{"INT-MX", []byte{0x30, 10, 0, 0}, 1, `"format":"int-mx","kind":"instruction"`},
+	} {
+		data := udpOf(c.shim...)
+		if got := only(t, "auto", data[:room+c.n:room+c.n], len(data)); !strings.Contains(got, c.want) || strings.Contains(got, "error") != strings.Contains(c.want, "reason") {
+			t.Errorf("%s, %d bytes of the shim: %swant %s", c.name, c.n, got, c.want)
+		}
+	}
+}
+
+// Shim type 1 is not Intel's.
+func TestHostINTType(t *testing.T) {
+	int05 := join(t, "int05-udp")
+	data := ether(t, ipv4(0x01, 17, udp(5000, int05)))
+	if got := only(t, "host-int", data, len(data)); !strings.Contains(got, `"field":"type","offset":42,"reason":"bad-type"`) {
+		t.Errorf("type 1: %s", got)
+	}
+	if got := only(t, "prometheus-exporter", data, len(data)); strings.Contains(got, "error") {
+		t.Errorf("type 1 of 0.5: %s", got)
+	}
+	report := append(join(t, "04200000 00000001 00000009 00000016"), ipv4(0x01, 17, udp(5000, int05))...)
+	data = ether(t, ipv4(0, 17, udp(32766, report)))
+	if got := only(t, "host-int", data, len(data)); !strings.Contains(got, `"kind":"int-stack"`) || !strings.Contains(got, `"field":"type","offset":86,"reason":"bad-type"`) {
+		t.Errorf("type 1 in a report: %s", got)
+	}
+}
+
+// A capture that ends in a group says so, wherever it ends: also exactly between two reports, and inside of a packet that
+// another report follows.
+func TestFrameCutGroup(t *testing.T) {
+	inner := ipv4(0, 17, udp(5000, []byte("payload!")))
+	payload := report20(flagF, 0, nil, inner)
+	one := len(payload)
+	payload = append(payload, report20(flagD, 0, nil, inner)[telemetry.GroupLen:]...)
+	data := ether(t, ipv4(0, 17, udp(32766, payload)))
+	const rest = `{"format":"telemetry-report","version":"2.0","exporter":"10.0.1.1","node_id":5,"hw_id":1,"seq":7,"flags":["truncated"]}` + "\n"
+	d := New(profile(t, "auto"))
+	for _, c := range []struct {
+		name string
+		cut  int
+		want int // objects
+	}{
+		{"in the first header", 42 + 8 + 10, 1},
+		{"in the first packet", 42 + one - 9, 2},
+		{"between the reports", 42 + one, 2},
+		{"in the second header", 42 + one + 11, 2},
+		{"behind the second header", 42 + one + 12, 2},
+	} {
+		var b decode.Batch
+		n := d.Frame(&b, packet.LinkEthernet, data[:c.cut:c.cut], len(data), 7)
+		got := lines(&b)
+		last := c.name == "behind the second header"
+		if n != c.want || strings.HasSuffix(got, rest) == last || last && b.Reports[1].Kind != decode.KindDrop {
+			t.Errorf("%s: %d objects, want %d:\n%s", c.name, n, c.want, got)
+		}
+	}
+}
+
+// Of a datagram that was longer than the memory for it the reports that are there are read, and none is malformed.
+func TestDatagramCut(t *testing.T) {
+	for _, c := range reportCases(t) {
+		d := New(profile(t, c.profile))
+		var whole, b decode.Batch
+		d.Datagram(&whole, exporter, c.payload, 7)
+		if slices.ContainsFunc(whole.Reports, func(r *decode.Report) bool { return r.Err.Reason != 0 }) {
+			continue
+		}
+		for n := range c.payload {
+			b.Reset()
+			d.DatagramCut(&b, exporter, c.payload[:n:n], len(c.payload), 7)
+			sane(t, &b, len(c.payload))
+			for i, r := range b.Reports {
+				if r.Err.Reason != 0 {
+					t.Errorf("%s cut at %d: %v", c.name, n, &r.Err)
+				}
+				if i < len(whole.Reports) && r.SeqBits != 0 && (r.Seq != whole.Reports[i].Seq || r.FirstOfGroup != (i == 0)) {
+					t.Errorf("%s cut at %d: number %d, want %d", c.name, n, r.Seq, whole.Reports[i].Seq)
+				}
+			}
+			if n >= 12 && b.Reports[0].SeqBits == 0 {
+				t.Errorf("%s cut at %d: no sequence number", c.name, n)
+			}
+		}
+	}
+}
