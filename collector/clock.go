@@ -92,6 +92,7 @@ func (k *captureClock) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open {
+		k.c.last = true
 		k.c.endWindow(k.next)
 	}
 }

@@ -54,6 +54,7 @@ type Collector struct {
 	detector  *events.Detector
 	detectors []Detector
 	admission *inference.Admission // used where windows end
+	last      bool // the window that is ending is the last of a capture
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter
@@ -278,6 +279,9 @@ func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
 	for i, d := range c.detectors {
 		from := len(found)
 		found = append(found, d.Step(w)...)
+		if f, ok := d.(finisher); ok && c.last {
+			found = append(found, f.Finish()...)
+		}
 		for k := range found[from:] {
 			found[from+k].ID |= uint64(i) << perDetector
 		}

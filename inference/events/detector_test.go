@@ -358,3 +358,27 @@ func TestEventsAreNoRhythm(t *testing.T) {
 		}
 	}
 }
+
+// At the end of a capture the last window is judged, since no next one will be: the loss in it is told once, and a loss
+// that was open before has ended if enough windows without are over.
+func TestFinish(t *testing.T) {
+	key := inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 1}
+	window := func(lost int64) *inference.Window {
+		return &inference.Window{Exporters: []inference.ExporterStats{{ExporterKey: key, Reports: 100, Sequenced: true, Lost: lost}}}
+	}
+	d := New(DefaultConfig())
+	if got := told(t, d, window(0), window(7)); len(got) != 0 {
+		t.Errorf("told before late reports had their time: %q", got)
+	}
+	if got := d.Finish(); len(got) != 1 || got[0].Kind != inference.ExporterLoss || got[0].Start != 2 || got[0].Exporter != key.Addr || len(d.Open()) != 1 {
+		t.Errorf("Finish = %+v, want the loss", got)
+	}
+	if got := New(DefaultConfig()).Finish(); len(got) != 0 {
+		t.Errorf("Finish of nothing = %+v", got)
+	}
+	d = New(DefaultConfig())
+	told(t, d, window(7), window(0))
+	if got := d.Finish(); len(got) != 0 || len(d.Open()) != 1 {
+		t.Errorf("Finish = %+v, want the loss to stay", got)
+	}
+}

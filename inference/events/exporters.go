@@ -87,6 +87,14 @@ func (x exporters) step(w *inference.Window) {
 	})
 }
 
+// finish judges the loss of the last window, whose gaps no late report fills any more.
+func (x exporters) finish() {
+	x.order()
+	for _, s := range x.list {
+		x.judgeLoss(&s.state.lossHistory, &inference.ExporterStats{ExporterKey: s.key})
+	}
+}
+
 // judgeLoss judges the window before, now that late reports had time to fill its gaps.
 func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats) {
 	lost, reports := e.missing, e.reports
