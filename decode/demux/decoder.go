@@ -131,9 +131,7 @@ func (d *Decoder) network(b *decode.Batch, p *packet.Packet, data []byte, time i
 	if place.Type == intmd.TypeMX {
 		r.Format, r.Kind = decode.INTMX, decode.KindInstruction
 	}
-	if r.Version != 0 {
-		d.restoreFlow(r, data, r.Version)
-	}
+	d.restoreFlow(r, data, r.Version)
 	return 1
 }
 
@@ -202,11 +200,10 @@ func (d *Decoder) inside(r *decode.Report, data []byte) {
 	if r.Kind == decode.KindPostcard && place.Type == intmd.TypeMD {
 		r.Kind = decode.KindStack
 	}
-	if r.INT == 0 {
-		return
-	}
 	d.restoreFlow(r, data, r.INT)
-	mergeOwn(r, local)
+	if r.INT != 0 {
+		mergeOwn(r, local)
+	}
 }
 
 // mergeOwn looks at the reporting node's own hops, of which there were local ones before the stack was read and which
@@ -220,12 +217,12 @@ func mergeOwn(r *decode.Report, local int) {
 			return
 		}
 	}
-	if r.Flags&decode.Truncated != 0 { // a hop of its own does not stand for a block that was cut off
+	if r.Flags&decode.Truncated != 0 && r.Announced > 0 { // a hop of its own does not stand for a block that was cut off
 		r.Announced = uint8(min(int(r.Announced)+local, 255))
 	}
 }
 
-// restoreFlow undoes what the INT at d.place did to the flow key.
+// restoreFlow undoes what the INT at d.place did to the flow key. v is 0 if its header was rejected, or cut behind the shim.
 func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
 	place := &d.place
 	switch {

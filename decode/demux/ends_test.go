@@ -129,6 +129,96 @@ func TestCutShim(t *testing.T) {
 	}
 }
 
+// The values of an INT header that the capture ends in are those of the whole one, as far as they are there.
+func TestCutHeader(t *testing.T) {
+	flags := func(b []byte, first byte) []byte { // E, M, C, D, as they are in the version
+		b[0] |= first
+		return b
+	}
+	v05 := join(t, "int05-udp")
+	flags(v05[4:], 3)
+	v10 := int10(0x8000, 2)
+	flags(v10[4:], 3)[1] |= 0x80
+	v21 := int21(0x8000, 2)
+	flags(v21[4:], 0xe)
+	domain := int21(0x8000, 2)
+	domain[4+6], domain[4+7] = 0x12, 0x34
+	mx := join(t, "int21-mx")
+	for _, c := range []struct {
+		name, profile string
+		data          []byte
+		from          map[string]int // bytes behind the shim that a key needs
+	}{
+		{"0.5", "prometheus-exporter", ether(t, ipv4(0x01, 17, udp(5000, v05))),
+			map[string]int{`"version":"0.5"`: 1, `"copy"`: 1, `"hop-limit"`: 1, `"instructions":"0xc000"`: 6}},
+		{"1.0", "auto", ether(t, ipv4(0x17, 17, udp(5000, v10))),
+			map[string]int{`"version":"1.0"`: 1, `"copy"`: 1, `"hop-limit"`: 1, `"mtu"`: 2, `"remaining_hops":8`: 4, `"instructions":"0x8000"`: 6}},
+		{"1.0 of GEANT", "geant", ether(t, ipv4(0x20, 17, udp(5000, int10(0x8000, 2)))),
+			map[string]int{`"version":"1.0"`: 1, `"remaining_hops":8`: 4, `"instructions":"0x8000"`: 6, `"source_seq":0`: 8}},
+		{"2.1", "auto", ether(t, ipv4(0, 17, udp(17768, v21))),
+			map[string]int{`"version":"2.1"`: 1, `"discard"`: 1, `"hop-limit"`: 1, `"mtu"`: 1, `"remaining_hops":8`: 4, `"instructions":"0x8000"`: 6, `"dst_port":4789`: 0}},
+		{"2.1 with a domain", "auto", ether(t, ipv4(0, 17, udp(17768, domain))),
+			map[string]int{`"version":"2.1"`: 1, `"remaining_hops":8`: 4, `"instructions":"0x8000"`: 6, `"domain_id":4660`: 8, `"dst_port":4789`: 0}},
+		{"2.1 of elavinal", "p4-int-elavinal", func() []byte {
+			b := int21(0x0001, 2)
+			b[0], b[2], b[3], b[4+6], b[4+11] = 0x10, 0, 0, 0x12, 9
+			return ether(t, ipv4(0x17, 17, udp(5000, b)))
+		}(), map[string]int{`"version":"2.1"`: 1, `"remaining_hops":8`: 4, `"instructions":"0x0001"`: 6, `"flow_id":9`: 12}},
+		{"INT-MX", "auto", ether(t, ipv4(0, 17, udp(17768, mx))),
+			map[string]int{`"version":"2.1"`: 1, `"discard"`: 1, `"instructions":"0x9000"`: 6, `"domain_id":43981`: 8, `"dst_port":53`: 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const shim = 14 + 20 + 8
+			for n := range 13 {
+				got := only(t, c.profile, c.data[:shim+4+n:shim+4+n], len(c.data))
+				for key, from := range c.from {
+					if there := strings.Contains(got, key); there != (n >= from) {
+						t.Errorf("%d bytes of the header: %s is there: %v, in %s", n, key, there, got)
+					}
+				}
+				if strings.Contains(got, "error") || !strings.Contains(got, `"truncated"`) {
+					t.Errorf("%d bytes of the header: %s", n, got)
+				}
+			}
+			// What is there of it can be wrong: Hop ML, or the count of instructions.
+			if c.name == "INT-MX" {
+				return
+			}
+			bad := slices.Clone(c.data)
+			if c.name == "0.5" {
+				bad[shim+4+1]++
+			} else {
+				bad[shim+4+2]++
+			}
+			for n := range 13 {
+				needs := 6
+				if c.name == "2.1" {
+					needs = 8 // whether there is a domain is checked before
+				} else if c.name == "2.1 with a domain" {
+					needs = 10
+				}
+				got := only(t, c.profile, bad[:shim+4+n:shim+4+n], len(c.data))
+				if rejected := strings.Contains(got, `"reason":"bad-width"`); rejected != (n >= needs) || rejected && strings.Contains(got, "instructions") {
+					t.Errorf("%d bytes of a wrong header: %s", n, got)
+				}
+			}
+		})
+	}
+}
+
+// INT behind TCP options has no place where the data offset lies inside of the TCP header.
+func TestDataOffset(t *testing.T) {
+	for words := range byte(16) {
+		b := tcp(5000, 0, append(make([]byte, 40), join(t, "int05-udp")...))
+		b[12] = words << 4
+		data := ether(t, ipv4(0x01, 6, b))
+		var batch decode.Batch
+		if n := New(profile(t, "prometheus-exporter")).Frame(&batch, packet.LinkEthernet, data, len(data), 7); n != min(int(words)/5, 1) {
+			t.Errorf("data offset %d: %d reports", words, n)
+		}
+	}
+}
+
 // Shim type 1 is not Intel's.
 func TestHostINTType(t *testing.T) {
 	int05 := join(t, "int05-udp")

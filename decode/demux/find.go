@@ -41,7 +41,11 @@ func (d *Decoder) find(place *intmd.Place, p *packet.Packet, data []byte) bool {
 	case packet.ProtoTCP:
 		at += packet.TCPLen
 		if c.BehindOptions && len(data)-p.L4 > 12 {
-			at = p.L4 + 4*int(data[p.L4+12]>>4)
+			words := int(data[p.L4+12] >> 4)
+			if words < packet.TCPLen/4 { // it would stand in the header itself
+				return false
+			}
+			at = p.L4 + 4*words
 		}
 	case packet.ProtoGRE:
 		put(place, at, p.End, p.End, false)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // headerLen is the size of the 2.x headers behind the shim.
@@ -34,15 +33,8 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, 
 	case p.At+4+length > p.End:
 		r.Fail(format, "length", lengthAt(p), decode.BadLength)
 		return 0
-	case len(b) < headerLen:
-		r.Flags |= decode.Truncated
-		return 0
 	}
-	if typ == TypeMX {
-		d.instruct(r, b, length)
-	} else if !d.metadata(r, b, p, length) {
-		return 0
-	}
+	// The shim says what INT took the place of, also where the capture ends behind it.
 	switch p.NPT = npt; {
 	case npt == 1:
 		p.Original = uint16(shim)
@@ -51,10 +43,25 @@ func (d *Decoder) decode2(r *decode.Report, data []byte, p *Place, shim uint32, 
 	case npt == 2:
 		p.Original = uint16(shim & 0xff)
 	}
-	if p.Next = p.At + 4 + length; len(b) < length {
+	p.Next = p.At + 4 + length
+	v := decode.V21
+	switch {
+	case len(b) < headerLen:
+		v = d.cut2(r, b, p, length)
+	case typ == TypeMX:
+		d.instruct(r, b, length)
+	default:
+		if !d.metadata(r, b, p, length) {
+			v = 0
+		}
+	}
+	switch {
+	case r.Err.Reason != 0:
+		p.NPT = 0 // of a header that is rejected nothing stays
+	case len(b) < length:
 		r.Flags |= decode.Truncated
 	}
-	return decode.V21
+	return v
 }
 
 // lengthAt is where the length is in the shim.
@@ -68,40 +75,17 @@ func lengthAt(p *Place) int {
 // metadata reads an INT-MD header at the start of b, and the stack behind it; the two claim length bytes.
 func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) bool {
 	be := binary.BigEndian
-	// Ver 4, D 1, E 1, M 1, reserved 12, Hop ML 5, remaining hops 8, bitmap 16, domain 16
-	word := be.Uint64(b)
-	stride, bitmap, domain := 4*int(word>>40&0x1f), uint16(word>>16), uint16(word)
-	n := length - headerLen
-	layout := wire.INT2
-	if d.opts.LeastFirst {
-		layout, domain = wire.INT2Reversed, 0
-	}
-	plan := d.plans.Plan(layout, bitmap)
-	width, source := 4*plan.Words, 0
-	if domain != 0 {
-		ds, known := be.Uint16(b[8:]), true
-		if ds != 0 {
-			source, known = d.sourceBytes(domain, ds)
-			width = max(width, stride) // what Hop ML has above the bitmap belongs to the domain
-		}
-		if !known {
+	plan, stride, hops, source, ok := d.checks2(r, b, p, length-headerLen)
+	if !ok {
+		if r.Err.Reason == decode.UnknownDomain {
 			r.Unknown = b[headerLen:min(length, len(b))]
-			r.Fail(format, "domain_id", p.At+4+6, decode.UnknownDomain)
-			return false
 		}
-	}
-	if stride != width || stride == 0 && n != 0 {
-		r.Fail(format, "hop_ml", p.At+4+2, decode.BadWidth)
 		return false
 	}
-	hops := 0
-	if n != 0 {
-		// Both fit into 32 bits, whose division takes half the time.
-		hops = int(uint32(n-source) / uint32(stride))
-		if n < source+stride || hops*stride+source != n {
-			r.Fail(format, "length", lengthAt(p), decode.BadStack)
-			return false
-		}
+	word := be.Uint64(b)
+	bitmap, domain := uint16(word>>16), uint16(word)
+	if d.opts.LeastFirst {
+		domain = 0
 	}
 	has := r.Has | decode.HasInstructions | decode.HasRemainingHops
 	r.Instructions, r.RemainingHops = bitmap, uint8(word>>32)

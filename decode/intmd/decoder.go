@@ -2,8 +2,6 @@ package intmd
 
 import (
 	"encoding/binary"
-	"math"
-	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/wire"
@@ -41,49 +39,6 @@ func (d *Decoder) Decode(r *decode.Report, data []byte, p *Place) decode.Version
 		return d.decode2(r, data, p, shim, uint8(shim>>28), 4*int(shim>>16&0xff))
 	}
 	return d.decode1(r, data, p, uint8(shim>>24), 4*int(shim>>8&0xff))
-}
-
-// cutShim reads the less than four bytes b of a shim that the capture ends in. They can be enough to reject it.
-func (d *Decoder) cutShim(r *decode.Report, b []byte, p *Place) {
-	if len(b) == 0 || p.Carrier == Geneve { // whoever found the option has seen all of it
-		r.Flags |= decode.Truncated
-		return
-	}
-	var typ, npt uint8
-	at, length, least, end := p.At+1, 4+headerLen, 4+headerLen, p.End // length and least include the shim
-	ok := false
-	if b[0]>>4 == 0 {
-		typ, at, length, least = b[0], p.At+2, 12, 12
-		if ok = d.accepts1(typ, p); typ != TypeDestination {
-			if end = p.IPEnd; p.SinkReport { // 0.5 is possible
-				end = math.MaxInt
-			}
-		}
-		if len(b) > 2 {
-			length = 4 * int(b[2])
-		}
-	} else {
-		typ, npt, ok = d.accepts2(uint32(b[0])<<24, b[0]>>4, p)
-		if len(b) > 1 {
-			length = 4 + 4*int(b[1])
-		}
-	}
-	if typ == TypeDestination {
-		least = 4
-	}
-	if ok && (typ == TypeDestination || b[0]>>4 != 0) {
-		p.Type = typ
-	}
-	switch {
-	case !ok:
-		r.Fail(format, "type", p.At, decode.BadType)
-	case npt == 3 || npt != 0 && !p.ByPort:
-		r.Fail(format, "npt", p.At, decode.BadType)
-	case len(b) > at-p.At && (length < least || p.At+length > end):
-		r.Fail(format, "length", at, decode.BadLength)
-	default:
-		r.Flags |= decode.Truncated
-	}
 }
 
 // accepts1 reports whether a shim of 0.5 and 1.0 can have that type.
@@ -155,23 +110,14 @@ func (d *Decoder) decode05(r *decode.Report, data []byte, p *Place, host bool, l
 		return 0
 	}
 	if len(data)-p.At < 12 {
-		r.Flags |= decode.Truncated
-		return 0
+		return d.cut05(r, data[p.At+4:], p, length, around)
 	}
 	h := data[p.At+4 : p.At+12 : p.At+12]
 	bitmap := be.Uint16(h[4:])
-	words, limit, total := int(h[1]&0x1f), h[2], h[3]
-	switch {
-	case words == 0 || words != bits.OnesCount16(bitmap):
-		r.Fail(format, "ins_cnt", p.At+5, decode.BadWidth)
-		return 0
-	case total > limit:
-		r.Fail(format, "total_hop_cnt", p.At+7, decode.BadCount)
-		return 0
-	case length-around != 4*words*int(total):
-		r.Fail(format, "length", p.At+2, decode.BadLength)
+	if !checks05(r, h, p, bitmap, length-around) {
 		return 0
 	}
+	words, total := int(h[1]&0x1f), h[3]
 	r.Instructions = bitmap
 	r.Has |= decode.HasInstructions
 	r.Flags |= decode.Flags(h[0]>>1&1)*decode.Copy | decode.Flags(h[0]&1)*decode.HopLimit
@@ -191,30 +137,13 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 		return 0
 	}
 	if len(data)-p.At < 12 {
-		r.Flags |= decode.Truncated
-		return 0
+		return d.cut10(r, data[p.At+4:], p, length)
 	}
 	h := data[p.At+4 : p.At+12 : p.At+12]
-	bitmap, stride, stack := be.Uint16(h[4:]), 4*int(h[2]&0x1f), length-12
-	layout := wire.INT10
-	if d.opts.WideTimes {
-		layout = wire.INT10Wide
-		if bitmap&0xf000 == 0x3000 {
-			r.Fail(format, "instructions", p.At+8, decode.BadWidth)
-			return 0
-		}
-	}
-	plan := d.plans.Plan(layout, bitmap)
-	if stride != 4*plan.Words || stride == 0 && stack != 0 {
-		r.Fail(format, "hop_ml", p.At+6, decode.BadWidth)
+	bitmap := be.Uint16(h[4:])
+	plan, hops, ok := d.checks10(r, h, p, bitmap, length-12)
+	if !ok {
 		return 0
-	}
-	hops := 0
-	if stride != 0 {
-		if hops = stack / stride; hops*stride != stack {
-			r.Fail(format, "length", p.At+2, decode.BadStack)
-			return 0
-		}
 	}
 	r.Instructions, r.RemainingHops = bitmap, h[3]
 	r.Has |= decode.HasInstructions | decode.HasRemainingHops
@@ -223,8 +152,34 @@ func (d *Decoder) decode10(r *decode.Report, data []byte, p *Place, length int) 
 		r.SourceSeq = uint32(be.Uint16(h[6:]))
 		r.Has |= decode.HasSourceSeq
 	}
-	d.Stack(r, data[p.At+12:], hops, plan, stride)
+	d.Stack(r, data[p.At+12:], hops, plan, 4*plan.Words)
 	return accept(r, data, p, length, decode.V10)
+}
+
+// checks10 holds the fields of a header of 1.0 against each other and against the size of its stack. It gives the plan of
+// its bitmap and the number of blocks.
+func (d *Decoder) checks10(r *decode.Report, h []byte, p *Place, bitmap uint16, stack int) (plan *wire.Plan, hops int, ok bool) {
+	layout := wire.INT10
+	if d.opts.WideTimes {
+		layout = wire.INT10Wide
+		if bitmap&0xf000 == 0x3000 {
+			r.Fail(format, "instructions", p.At+8, decode.BadWidth)
+			return nil, 0, false
+		}
+	}
+	plan = d.plans.Plan(layout, bitmap)
+	stride := 4 * int(h[2]&0x1f)
+	if stride != 4*plan.Words || stride == 0 && stack != 0 {
+		r.Fail(format, "hop_ml", p.At+6, decode.BadWidth)
+		return nil, 0, false
+	}
+	if stride != 0 {
+		if hops = stack / stride; hops*stride != stack {
+			r.Fail(format, "length", p.At+2, decode.BadStack)
+			return nil, 0, false
+		}
+	}
+	return plan, hops, true
 }
 
 // destination skips a type 2 header of length bytes behind the shim and keeps what is in it.
