@@ -225,6 +225,7 @@ func mergeOwn(r *decode.Report, local int) {
 // restoreFlow undoes what the INT at d.place did to the flow key. v is 0 if its header was rejected, or cut behind the shim.
 func (d *Decoder) restoreFlow(r *decode.Report, data []byte, v decode.Version) {
 	place := &d.place
+	data = data[:min(len(data), place.IPEnd)]
 	switch {
 	case place.NPT == 1:
 		r.Flow.DstPort = place.Original

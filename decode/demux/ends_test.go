@@ -294,3 +294,35 @@ func TestDatagramCut(t *testing.T) {
 		}
 	}
 }
+
+// What lies behind the end of the packet is a trailer, and none of its headers: not the version behind a shim, and not the
+// ports of the header that INT stood before.
+func TestTrailerIsNoHeader(t *testing.T) {
+	shorten := func(b []byte, total uint16) []byte {
+		be.PutUint16(b[14+2:], total)
+		return b
+	}
+	data := shorten(ether(t, ipv4(0x20, 17, udp(5000, int10(0x8000, 2)))), 32)
+	if got := only(t, "geant", data, len(data)); !strings.Contains(got, `"field":"length","offset":44,"reason":"bad-length"`) {
+		t.Errorf("a packet that ends behind the shim: %s", got)
+	}
+	npt2 := int21(0x8000, 2)
+	npt2[0], npt2[2], npt2[3] = 0x18, 0, 6
+	for _, c := range []struct {
+		room  int // behind INT
+		ports bool
+	}{{0, false}, {3, false}, {4, true}} {
+		b := append(slices.Clone(npt2), 0x9c, 0x40, 0, 0x50)
+		data := shorten(ether(t, ipv4(0, 17, udp(17768, b))), uint16(20+8+len(npt2)+c.room))
+		be.PutUint16(data[14+20+4:], uint16(8+len(npt2)+c.room))
+		if got := only(t, "auto", data, len(data)); strings.Contains(got, `"proto":6`) == false || strings.Contains(got, `"dst_port":80`) != c.ports {
+			t.Errorf("%d bytes behind INT: %s", c.room, got)
+		}
+		payload := report20(flagF, 0, nil, append(data[14:len(data):len(data)], make([]byte, (14-len(data))&3)...))
+		var batch decode.Batch
+		New(profile(t, "auto")).Datagram(&batch, exporter, payload, 7)
+		if got := lines(&batch); strings.Contains(got, `"proto":6`) == false || strings.Contains(got, `"dst_port":80`) != c.ports {
+			t.Errorf("%d bytes behind INT in a report: %s", c.room, got)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (d *Decoder) single(r *decode.Report, src *decode.Addr, data []byte) bool {
 		r.Flow.DstPort = uint16(word)
 	case 2:
 		r.Flow.Proto = uint8(word)
-		packet.ReportPorts(r, data, at+shim+4+4*int(word>>16&0xff))
+		packet.ReportPorts(r, data[:min(len(data), at+total)], at+shim+4+4*int(word>>16&0xff))
 	}
 	mergeOwn(r, local)
 	return true

@@ -164,7 +164,7 @@ var good = []struct {
 	},
 	{
 		name: "host INT in a report, nothing bounds it but the data", opts: Options{Versions: V05, HostINT: true},
-		in: "03 00 06 00 00 01 02 02 80 00 00 00 00000016 0000000b 00000011", place: Place{SinkReport: true, End: 1, IPEnd: 1},
+		in: "03 00 06 00 00 01 02 02 80 00 00 00 00000016 0000000b 00000011", place: Place{SinkReport: true, End: 1, IPEnd: 24},
 		want: decode.Report{
 			Has: decode.HasInstructions | decode.HasSourceSeq, Instructions: 0x8000, SourceSeq: 17, Hops: []decode.Hop{node(11), node(22)},
 		},

@@ -54,7 +54,8 @@ func (p *Packet) Report(r *decode.Report, data []byte) {
 	r.Has = has
 }
 
-// ReportPorts takes the ports of r's flow from the transport header at data[at], if r's protocol has ports.
+// ReportPorts takes the ports of r's flow from the transport header at data[at], if r's protocol has ports. The data end
+// where the packet does, or earlier.
 func ReportPorts(r *decode.Report, data []byte, at int) {
 	r.Flow.SrcPort, r.Flow.DstPort = 0, 0
 	r.Has &^= decode.HasPorts

@@ -23,6 +23,7 @@ const pathHas = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | de
 func DecodePath(r *decode.Report, udp []byte, length, base int, lenient bool) {
 	r.Format, r.Kind = decode.INTPath, decode.KindProbe
 	reject := func(why decode.Reason) { r.Fail(decode.INTPath, "udp_length", base+4, why) }
+	udp = udp[:min(len(udp), max(length, 0))] // what is behind is a trailer
 	if len(udp) < 6 {
 		if length < udpHeader {
 			reject(decode.Short)

@@ -139,6 +139,10 @@ func TestDecodePathRejects(t *testing.T) {
 			t.Errorf("%s: values beside the error: %b", tt.name, r.Has)
 		}
 	}
+	var r decode.Report // the packet ends inside of the UDP length, and a trailer follows
+	if DecodePath(&r, udp(withLabels(1, 0)), 5, 34, false); r.Err.Reason != decode.Short || r.Err.Offset != 38 {
+		t.Errorf("UDP length behind the end of the packet: %+v", r.Err)
+	}
 }
 
 // The reference sender writes an action id of 32 significant bits with 4 zero bytes before it, and the reference

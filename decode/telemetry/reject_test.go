@@ -222,6 +222,51 @@ func TestCutGroup(t *testing.T) {
 	}
 }
 
+// What there is of a header that was cut can be enough to reject it. The rest of the group follows as far as it can be found.
+func TestCutReject(t *testing.T) {
+	const group = "20000001 00000007 "
+	for _, c := range []struct {
+		name, in string
+		n        int // bytes that are enough, behind the group header
+		field    string
+		off      int
+		reason   decode.Reason
+		more     bool
+	}{
+		{"Report Length beyond the payload", "04200000", 2, "report_length", 9, decode.BadLength, false},
+		{"Report Length below the metadata", "14030200 4000000000000000 00000000", 3, "report_length", 9, decode.BadLength, false},
+		{"RepType 2", "24010000 00000000", 2, "rep_type", 8, decode.Unsupported, true},
+		{"RepType 3", "34010000 00000000", 2, "rep_type", 8, decode.BadType, true},
+		{"no inner packet, but words", "00010000 00000000", 2, "in_type", 8, decode.BadLength, true},
+		{"reserved bit 0", "14040100 c000000000000000 00000000 00000000", 6, "rep_md_bits", 12, decode.Unsupported, true},
+		{"MD Length below the bitmap", "14040000 4000000000000000 00000000 00000000", 6, "md_length", 10, decode.BadWidth, true},
+		{"MD Length above the bitmap, no domain", "14040200 4000000000000000 00000000 00000000", 8, "md_length", 10, decode.BadWidth, true},
+		{"MD Length above the bitmap, no DS bits", "14040200 4000000100000000 00000000 00000000", 10, "md_length", 10, decode.BadWidth, true},
+		{"metadata, no inner packet, but words", "10040100 4000000000000000 00000000 00000000", 6, "in_type", 8, decode.BadLength, true},
+	} {
+		data := bytesOf(t, group+c.in+" 00000000") // another report follows
+		if !c.more {
+			data = data[:len(data)-4]
+		}
+		for n := 8; n < 8+16 && n < len(data)-4; n++ {
+			got := read(new(Reader), &all, data[:n:n], len(data))
+			r := got[0].r
+			if n-8 < c.n {
+				if len(got) != 1 || r.Err.Reason != 0 || r.Flags != decode.Truncated || r.Kind != 0 {
+					t.Errorf("%s, %d bytes: %d objects, the first %+v", c.name, n-8, len(got), r)
+				}
+				continue
+			}
+			if want := (decode.Error{Format: decode.TelemetryReport, Field: c.field, Offset: c.off, Reason: c.reason}); r.Err != want || r.Flags != 0 || r.Kind != 0 || len(r.Hops) != 0 {
+				t.Errorf("%s, %d bytes: %+v, want %v", c.name, n-8, r, &want)
+			}
+			if more := len(got) == 2; more != c.more || more && (got[1].r.Flags != decode.Truncated || got[1].r.Err.Reason != 0) {
+				t.Errorf("%s, %d bytes: %d objects", c.name, n-8, len(got))
+			}
+		}
+	}
+}
+
 // The sequence number of a header that was cut behind it counts, although the header adds nothing else.
 func TestCutSequence(t *testing.T) {
 	for _, c := range []struct {

@@ -22,12 +22,19 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		return false
 	}
 	b, left := rd.data[min(at, len(rd.data)):], rd.end-at-4
-	if len(b) < 4 || left < 0 {
+	if len(b) == 0 || left < 0 {
 		rd.missing(r, at, 4, "report_length")
 		return false
 	}
-	body, word := at+4, binary.BigEndian.Uint32(b)
+	// A header that is cut can be rejected for what there is of it. A check of which a byte is missing ends the reading.
+	var first [4]byte
+	cut := copy(first[:], b) < 4
+	body, word := at+4, binary.BigEndian.Uint32(first[:])
 	repType, inType, length, mdLength := word>>28, word>>24&0x0f, 4*int(word>>16&0xff), 4*int(word>>8&0xff)
+	if len(b) < 2 || repType == 1 && len(b) < 3 {
+		r.Flags |= decode.Truncated
+		return false
+	}
 	switch {
 	case length == 4*0xff:
 		if left < length && !rd.opts.ShortToEnd {
@@ -68,6 +75,10 @@ func (rd *Reader) individual(r *decode.Report, in *Inner) (more bool) {
 		r.Fail(format, "in_type", at, decode.BadLength)
 		return more
 	}
+	if cut || r.Flags&decode.Truncated != 0 {
+		r.Flags |= decode.Truncated
+		return false
+	}
 	r.Flags |= decode.Flags(bits.Reverse8(uint8(word & 0xf0))) // D, Q, F, I are the first four of them
 	r.Kind = KindOf(r.Flags)
 	if r.Has&decode.HasDigest != 0 && r.Kind == decode.KindPostcard {
@@ -95,25 +106,37 @@ func (rd *Reader) unknown(r *decode.Report, at, end int) {
 	}
 }
 
-// metadata reads the main contents of an INT report, §3.3, and gives the offset behind them, or -1.
+// metadata reads the main contents of an INT report, §3.3, and gives the offset behind them, or -1. Where they are cut it
+// reads nothing, but checks what is there.
 func (rd *Reader) metadata(r *decode.Report, at, mdLength int) int {
 	be := binary.BigEndian
-	b := rd.data[at:]
-	if len(b) < 8 || len(b)-8 < mdLength { // the length of the report has room
+	b := rd.data[min(at, len(rd.data)):]
+	var main [8]byte
+	n := copy(main[:], b)
+	cut := n < 8 || len(b)-8 < mdLength // the length of the report has room
+	if n < 2 {
 		r.Flags |= decode.Truncated
 		return -1
 	}
-	word := be.Uint64(b)
-	md, domain, ds, x := uint16(word>>48), uint16(word>>32), uint16(word>>16), b[8:8+mdLength]
+	word := be.Uint64(main[:])
+	md, domain, ds := uint16(word>>48), uint16(word>>32), uint16(word>>16)
 	if md&mdReserved0 != 0 {
 		r.Fail(format, "rep_md_bits", at, decode.Unsupported)
 		return -1
 	}
 	base := 4 * wire.Words(wire.INT2, md)
-	if mdLength < base || mdLength > base && (domain == 0 || ds == 0) {
+	switch {
+	case mdLength < base, mdLength > base && (n >= 4 && domain == 0 || n >= 6 && ds == 0):
 		r.Fail(format, "md_length", at-2, decode.BadWidth)
 		return -1
+	case mdLength > base && n < 6:
+		r.Flags |= decode.Truncated
+		return -1
+	case cut:
+		r.Flags |= decode.Truncated
+		return at + 8 + mdLength
 	}
+	x := b[8 : 8+mdLength]
 	switch {
 	case mdLength == base:
 	case rd.opts.PINTDomain != 0 && domain == rd.opts.PINTDomain:
