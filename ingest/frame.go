@@ -4,8 +4,11 @@ import "net/netip"
 
 // Link types, as numbered by the registry of pcap (LINKTYPE_ values), and one of our own.
 const (
+	LinkNull      uint16 = 0 // BSD loopback: the address family in the byte order of the machine that captured
 	LinkEthernet  uint16 = 1
+	LinkPPP       uint16 = 9
 	LinkRaw       uint16 = 101 // IPv4 or IPv6, told apart by the version nibble
+	LinkLoop      uint16 = 108 // OpenBSD loopback: the address family in network byte order
 	LinkLinuxSLL  uint16 = 113
 	LinkIPv4      uint16 = 228
 	LinkIPv6      uint16 = 229

@@ -1,5 +1,5 @@
 // Package pcapfile reads capture files: pcap with microseconds or nanoseconds and pcapng, both in either byte order,
-// plain or compressed with gzip, from a file, a pipe or any io.Reader.
+// plain or compressed with gzip or zstd, from a file, a pipe or any io.Reader.
 //
 // Sources: draft-ietf-opsawg-pcap-04 and draft-ietf-opsawg-pcapng-02. Where they leave a choice:
 //
@@ -10,6 +10,10 @@
 //     A simple packet block has no time; its frames get 0.
 //   - Link types are handed over as they are in the file; only the numbers 12 and 14, which some systems write for
 //     raw IP, become [ingest.LinkRaw]. [Known] says which ones a decoder can walk.
+//   - Captures that were written one after the other, as with cat, are one: where a record or block is expected, the header
+//     of another file may stand, of either format, in any byte order and with another link type. So may compressed ones
+//     that have the same compression.
+//   - What zstd may take is bounded: streams that refer back further than 32 MiB are refused.
 //
 // A damaged or truncated file gives everything before the damage and then an [*Error] that names the byte. There is
 // no attempt to find the next intact record: neither format has a mark to look for, and a guess would turn payload
@@ -26,8 +30,8 @@
 //     size, every FollowConfig.Poll; a file that is rewritten in place and longer than before at the next look is
 //     not noticed. A compressed file is read once, as it is.
 //   - A FIFO is opened again when its writer has gone, and the next writer begins a capture of its own. A next writer
-//     that comes before the last one was read to its end is noticed by its header, in pcapng by its section, if it writes
-//     the same format in the same byte order; only after a writer that was killed inside of a record it has to wait.
+//     that comes before the last one was read to its end is noticed by its header; only after a writer that was killed
+//     inside of a record it has to wait.
 //   - Standard input ends.
 //
 // A capture that ends inside of a record because its writer was killed or its file replaced counts as damaged once, and

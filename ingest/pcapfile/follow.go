@@ -280,7 +280,6 @@ func (in *input) read(ctx context.Context, src io.Reader, hand func(*ingest.Batc
 	}
 	defer r.Close()
 	in.problem.Store(nil)
-	r.joined = in.isFIFO()
 	var b ingest.Batch
 	for ctx.Err() == nil {
 		if err := r.ReadBatch(&b, in.batch); err != nil {
@@ -349,9 +348,9 @@ func (t *tail) some(b []byte) (int, error) {
 // compressed reports whether the file is compressed. Its end is then an end: whoever decompresses would hold back the
 // last frames while it waits for more.
 func (t *tail) compressed() bool {
-	var magic [2]byte
-	n, _ := t.in.f.ReadAt(magic[:], 0)
-	return n == 2 && magic == [2]byte{0x1f, 0x8b}
+	var first [packingBytes]byte
+	n, _ := t.in.f.ReadAt(first[:], 0)
+	return packingOf(first[:n]) != plain
 }
 
 // shrunk reports whether the file is or was seen to be shorter than what was read of it.

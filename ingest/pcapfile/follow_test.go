@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -323,38 +322,6 @@ func TestFollowFIFO(t *testing.T) {
 	}
 	if got, want := s.Stats(), (ingest.Stats{Frames: 8, Bytes: 8, Truncated: 8, Damaged: 1}); got != want {
 		t.Errorf("Stats() = %+v, want %+v", got, want)
-	}
-}
-
-// The joint of two captures is found wherever the first bytes of the second arrive, and only where one may be.
-func TestJoint(t *testing.T) {
-	for _, o := range []order{binary.LittleEndian, binary.BigEndian} {
-		first := pcapBytes(o, magicMicro, 1, frame{Data: "a", Time: 1e9, Length: 1})
-		both := append(first, pcapBytes(o, magicNano, 101, frame{Data: "b", Time: 5, Length: 1})...)
-		r, err := NewReader(iotest.OneByteReader(bytes.NewReader(both)), "joint")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.joined = true
-		a, errA := r.Next()
-		a.Data = bytes.Clone(a.Data)
-		b, errB := r.Next()
-		_, end := r.Next()
-		if err := errors.Join(errA, errB); err != nil || end != io.EOF || string(a.Data)+string(b.Data) != "ab" || a.Time != 1e9 || b.Time != 5 || a.Link != 1 || b.Link != 101 {
-			t.Errorf("%v: %+v and %+v, %v, %v", o, a, b, err, end)
-		}
-
-		r, err = NewReader(bytes.NewReader(both), "joint")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var batch ingest.Batch
-		for err == nil {
-			err = r.ReadBatch(&batch, 10)
-		}
-		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTruncated) {
-			t.Errorf("%v: a file of two captures gives %v", o, err)
-		}
 	}
 }
 

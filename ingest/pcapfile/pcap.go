@@ -42,12 +42,24 @@ func (r *Reader) fileHeader(magic uint32, b []byte) {
 	r.link = canonicalLink(uint16(r.u32(b[20:])))
 }
 
-// joint reports whether h, where a record is expected, is the beginning of the header of another capture in the same byte
-// order: one program has written to a FIFO right after the other. As a record it would be an empty packet of the year
-// 2055 that had no bytes on the wire either.
-func (r *Reader) joint(h []byte) bool {
-	magic := r.u32(h)
-	return (magic == magicMicro || magic == magicNano) && r.u16(h[4:]) == 2 && r.u16(h[6:]) == 4 && r.u32(h[8:]) == 0 && r.u32(h[12:]) == 0
+// nextHeader reports whether h, where a record or block is expected, begins the header of another pcap file, and in which
+// byte order: captures were written one after the other, by programs to a FIFO or with cat. As a record it would be an
+// empty packet of the year 2055 that had no bytes on the wire either, and as a block one of no valid length.
+func nextHeader(h []byte) (magic uint32, swap, ok bool) {
+	le, be := binary.LittleEndian, binary.BigEndian
+	magic, order := le.Uint32(h), binary.ByteOrder(le)
+	if magic != magicMicro && magic != magicNano {
+		if magic, order, swap = be.Uint32(h), be, true; magic != magicMicro && magic != magicNano {
+			return 0, false, false
+		}
+	}
+	return magic, swap, order.Uint16(h[4:]) == 2 && order.Uint16(h[6:]) == 4 && le.Uint32(h[8:]) == 0
+}
+
+// nextSection is nextHeader for a pcapng file. As a record it would have more bytes than one can have.
+func nextSection(h []byte) bool {
+	mark := binary.LittleEndian.Uint32(h[8:])
+	return binary.LittleEndian.Uint32(h) == magicSection && (mark == byteOrderMagic || mark == bits.ReverseBytes32(byteOrderMagic))
 }
 
 // parsePcap appends the records that are whole in the window to b.
@@ -68,17 +80,24 @@ func (r *Reader) parsePcap(b *ingest.Batch, limit int) {
 			captured, length = bits.ReverseBytes32(captured), bits.ReverseBytes32(length)
 		}
 		if captured > MaxCapture {
+			if nextSection(h) {
+				r.ng, r.need = true, 1
+				break
+			}
 			r.fail(r.at(pos), ErrDamaged, "capture length %d exceeds %d", captured, MaxCapture)
 			break
 		}
-		if captured == 0 && r.joined && r.joint(h) {
-			if len(buf)-pos < fileHeaderLen {
-				r.need = fileHeaderLen
-				break
+		if captured == 0 && length == 0 {
+			if magic, swap, ok := nextHeader(h); ok {
+				if len(buf)-pos < fileHeaderLen {
+					r.need = fileHeaderLen
+					break
+				}
+				r.swap = swap
+				r.fileHeader(magic, buf[pos:])
+				pos += fileHeaderLen
+				continue
 			}
-			r.fileHeader(r.u32(h), buf[pos:])
-			pos += fileHeaderLen
-			continue
 		}
 		n := recordHeaderLen + int(captured)
 		if len(buf)-pos < n {

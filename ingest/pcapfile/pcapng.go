@@ -49,6 +49,16 @@ func (r *Reader) parseNG(b *ingest.Batch, limit int) {
 			return
 		}
 		kind := r.u32(buf)
+		if magic, swap, ok := nextHeader(buf); ok {
+			if len(buf) < fileHeaderLen {
+				r.need = fileHeaderLen
+				return
+			}
+			r.ng, r.swap, r.need = false, swap, 1
+			r.fileHeader(magic, buf)
+			r.pos += fileHeaderLen
+			return
+		}
 		if kind == magicSection {
 			if !r.byteOrder(buf[8:]) {
 				return

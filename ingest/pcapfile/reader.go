@@ -1,9 +1,6 @@
 package pcapfile
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -23,10 +20,10 @@ const MaxCapture = 256 << 10
 // fifth slower, 256 KiB to 4 MiB the same: the smallest of those leaves the most of the cache to others.
 const bufferBytes = 256 << 10
 
-// Known reports whether link is a link type that decoders can walk: Ethernet, Linux cooked, or raw IP.
+// Known reports whether link is a link type that decoders can walk: Ethernet, Linux cooked, loopback, PPP, or raw IP.
 func Known(link uint16) bool {
 	switch link {
-	case ingest.LinkEthernet, ingest.LinkRaw, ingest.LinkLinuxSLL, ingest.LinkIPv4, ingest.LinkIPv6, ingest.LinkLinuxSLL2:
+	case ingest.LinkNull, ingest.LinkEthernet, ingest.LinkPPP, ingest.LinkRaw, ingest.LinkLoop, ingest.LinkLinuxSLL, ingest.LinkIPv4, ingest.LinkIPv6, ingest.LinkLinuxSLL2:
 		return true
 	}
 	return false
@@ -36,6 +33,7 @@ func Known(link uint16) bool {
 type Reader struct {
 	name   string
 	src    io.Reader
+	under  *failing // what is decompressed; nil for a plain file
 	closes []io.Closer
 	size   int64
 	taken  atomic.Int64 // bytes read from the file, compressed where it is
@@ -49,7 +47,6 @@ type Reader struct {
 	skip     int64
 	skipFrom int64 // where the block began that is skipped
 
-	joined bool // another capture may follow without an end in between
 	ng     bool
 	swap   bool // multi-byte values are big-endian
 	scale  int64
@@ -90,6 +87,7 @@ func OpenContext(ctx context.Context, path string) (*Reader, error) {
 func NewReader(src io.Reader, name string) (*Reader, error) {
 	r := &Reader{name: name}
 	if err := r.start(src); err != nil {
+		r.Close()
 		return nil, err
 	}
 	return r, nil
@@ -102,15 +100,10 @@ func (r *Reader) start(src io.Reader) error {
 	if err := r.header(4); err != nil {
 		return err
 	}
-	if r.buf[0] == 0x1f && r.buf[1] == 0x8b {
-		z, err := gzip.NewReader(bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.buf[:r.end]), r.src), bufferBytes))
-		if err != nil {
-			r.end = 0
-			return r.readError(0, err)
+	if p := packingOf(r.buf[:r.end]); p != plain {
+		if err := r.unpack(p); err != nil {
+			return err
 		}
-		r.closes = append(r.closes, z)
-		r.src, r.end = z, 0
-		r.buf = make([]byte, bufferBytes)
 		if err := r.header(4); err != nil {
 			return err
 		}
@@ -146,10 +139,8 @@ func (r *Reader) header(n int) error {
 
 // readError is a failure of reading itself, with the number of the frame that comes next.
 func (r *Reader) readError(record uint64, err error) *Error {
-	e := &Error{File: r.name, Record: record, Offset: r.at(r.end), Err: err}
-	if err == io.ErrUnexpectedEOF {
-		e.Err, e.Detail = ErrTruncated, "the compressed file ends early"
-	}
+	e := &Error{File: r.name, Record: record, Offset: r.at(r.end)}
+	e.Err, e.Detail = r.unpackError(err)
 	return e
 }
 

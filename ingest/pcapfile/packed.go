@@ -1,0 +1,93 @@
+package pcapfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow is how far back a zstd stream may refer, and so about the memory that reading one takes whatever it says: 32 MiB
+// are enough for all levels up to 20 of the usual program. The window of gzip is always 32 KiB.
+const maxWindow = 32 << 20
+
+// packing is a compression that captures come in.
+type packing uint8
+
+const (
+	plain packing = iota
+	packedGzip
+	packedZstd
+)
+
+// packingBytes is how many bytes of a file tell its packing.
+const packingBytes = 4
+
+// packingOf tells the packing by the first bytes of a file, of which there may be less than packingBytes.
+func packingOf(b []byte) packing {
+	switch {
+	case len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b:
+		return packedGzip
+	case len(b) < packingBytes:
+	case b[0] == 0x28 && b[1] == 0xb5 && b[2] == 0x2f && b[3] == 0xfd,
+		b[0]&0xf0 == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18: // a skippable frame, as parallel compressors write
+		return packedZstd
+	}
+	return plain
+}
+
+// unpack puts the decompression before r.src, of which the window holds the first bytes. Streams that were written one
+// after the other are one.
+func (r *Reader) unpack(p packing) error {
+	r.under = &failing{r: r.src}
+	src := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(r.buf[:r.end])), r.under), bufferBytes)
+	r.end = 0
+	switch p {
+	case packedGzip:
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return r.readError(0, err)
+		}
+		r.src = z
+		r.closes = append(r.closes, z)
+	case packedZstd:
+		z, err := zstd.NewReader(src, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return r.readError(0, err)
+		}
+		stream := z.IOReadCloser()
+		r.src = stream
+		r.closes = append(r.closes, stream)
+	}
+	return nil
+}
+
+// failing remembers how reading below a decompression failed, so that it is told from damage in what was read.
+type failing struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failing) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// unpackError tells what is wrong with a compressed file, if it is that.
+func (r *Reader) unpackError(err error) (kind error, detail string) {
+	switch {
+	case r.under == nil || r.under.err != nil:
+		return err, ""
+	case err == io.ErrUnexpectedEOF:
+		return ErrTruncated, "the compressed file ends early"
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return ErrFormat, "zstd with a window of more than 32 MiB is not read: compress it again without --long and at most at level 20"
+	}
+	return ErrDamaged, "the compressed file is damaged: " + err.Error()
+}
