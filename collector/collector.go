@@ -54,7 +54,7 @@ type Collector struct {
 	detector  *events.Detector
 	detectors []Detector
 	admission *inference.Admission // used where windows end
-	last      bool // the window that is ending is the last of a capture
+	last      bool                 // the window that is ending is the last of a capture
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter

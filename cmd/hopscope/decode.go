@@ -34,9 +34,10 @@ func decodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decode FILE",
 		Short: "Print a capture's reports as JSON lines",
-		Long: `Print every report in a capture (pcap, pcapng, also compressed with gzip; "-" is
-standard input) as one JSON object a line, in the order of the frames. Numbers are
-raw wire values. Frames that are no telemetry for the profile print nothing.
+		Long: `Print every report in a capture (pcap, pcapng, also compressed with gzip or zstd, and
+several one after the other; "-" is standard input) as one JSON object a line, in the
+order of the frames. Numbers are raw wire values. Frames that are no telemetry for the
+profile print nothing.
 
 A report that cannot be read to its end is printed with what was valid and an
 "error" that names the byte of the frame. It does not stop the output and does not

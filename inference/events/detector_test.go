@@ -359,8 +359,7 @@ func TestEventsAreNoRhythm(t *testing.T) {
 	}
 }
 
-// At the end of a capture the last window is judged, since no next one will be: the loss in it is told once, and a loss
-// that was open before has ended if enough windows without are over.
+// At the end of a capture the loss in the last window is judged and told, since no next window comes.
 func TestFinish(t *testing.T) {
 	key := inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 1}
 	window := func(lost int64) *inference.Window {

@@ -87,10 +87,13 @@ func (x exporters) step(w *inference.Window) {
 	})
 }
 
-// finish judges the loss of the last window, whose gaps no late report fills any more.
+// finish judges the loss in the last window, whose gaps no late report fills any more.
 func (x exporters) finish() {
 	x.order()
 	for _, s := range x.list {
+		if s.state.missing <= 0 { // that nothing more is lost is for the next window to say
+			continue
+		}
 		x.judgeLoss(&s.state.lossHistory, &inference.ExporterStats{ExporterKey: s.key})
 	}
 }
