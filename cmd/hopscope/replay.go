@@ -30,8 +30,9 @@ func replayCommand() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Push a capture through the whole pipeline, then print a summary",
 		Long: `Push a capture (pcap, pcapng, also compressed with gzip or zstd, and several one after
-the other; "-" is standard input) through the whole pipeline and print a summary: reports by format, busiest flows with their paths, slowest hops,
-exporters with losses, findings, and where every report went.
+the other; "-" is standard input) through the whole pipeline and print a summary:
+reports by format, busiest flows with their paths, slowest hops, exporters with losses,
+findings, and where every report went.
 
 Windows follow the capture's clock. Nothing is stored unless --config names stores.`,
 		Example: `  hopscope replay fabric.pcap --profile fabric-tna
