@@ -39,13 +39,16 @@ func (d *drops) observe(rare []*decode.Report) {
 }
 
 // count counts a dropped packet at the node that dropped it: the reporting node, or the last one that the packet came
-// by. Reason 0 stands for reports that give none.
+// by. Reason 0 stands for reports that give none. Where the capture ended before node and reason, no place is made up.
 func (d *drops) count(r *decode.Report) {
 	k := dropKey{reason: r.DropReason}
 	if r.Has&decode.HasNodeID != 0 {
 		k.node = r.NodeID
 	} else if n := len(r.Hops); n > 0 {
 		k.node = r.Hops[n-1].NodeID
+	} else if r.Flags&decode.Truncated != 0 {
+		d.other++
+		return
 	}
 	if i, ok := d.index[k]; ok {
 		e := &d.list[i]
