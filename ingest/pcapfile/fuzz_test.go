@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"testing/iotest"
 )
@@ -26,6 +27,11 @@ func FuzzReader(f *testing.F) {
 	}
 	le := binary.LittleEndian
 	f.Add(bytes.Join([][]byte{sectionBlock(le), interfaceBlock(le, 1, 0, optTimeResolution, []byte{9}), enhancedBlock(le, 0, 1, "x", 2)}, nil))
+	one, two := pcapBytes(le, magicMicro, 1, frame{Data: "x", Length: 2}), pcapBytes(binary.BigEndian, magicNano, 101, frame{Data: "y", Length: 1})
+	f.Add(slices.Concat(one, two, sectionBlock(le), one))
+	for _, pack := range packers {
+		f.Add(slices.Concat(pack(one), pack(two)))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		frames, err := read(t, data)
 		total := 0
@@ -35,7 +41,7 @@ func FuzzReader(f *testing.F) {
 			}
 			total += len(f.Data)
 		}
-		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if packingOf(data) == plain {
 			if total > len(data) {
 				t.Fatalf("%d bytes in frames of %d bytes", total, len(data))
 			}
