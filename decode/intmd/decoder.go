@@ -189,7 +189,7 @@ func (d *Decoder) destination(r *decode.Report, data []byte, p *Place, v decode.
 	if length < 0 || at+length > p.End && !p.SinkReport {
 		field := p.At + 2
 		if v == decode.V21 {
-			field = p.At + 1
+			field = lengthAt(p)
 		}
 		r.Fail(format, "length", field, decode.BadLength)
 		return 0

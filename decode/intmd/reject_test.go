@@ -96,6 +96,7 @@ var bad = []struct {
 	{"Geneve: type 0", all, "int21-geneve@8", []string{"10:00"}, Place{Carrier: Geneve}, "type", 0, decode.BadType},
 	{"Geneve: type 17", all, "int21-geneve@8", []string{"10:11"}, Place{Carrier: Geneve}, "type", 0, decode.BadType},
 	{"Geneve: length beyond the options", all, "int21-geneve@8", []string{"11:06"}, Place{Carrier: Geneve}, "length", 3, decode.BadLength},
+	{"Geneve: destination, length beyond the options", all, "int21-geneve@8", []string{"10:02", "11:06"}, Place{Carrier: Geneve}, "length", 3, decode.BadLength},
 }
 
 // A rejected stack adds nothing to the report but the error.
