@@ -1,0 +1,127 @@
+package plain
+
+import "net/netip"
+
+// ip is an IPv4 or IPv6 packet whose header is there.
+type ip struct {
+	b        []byte // the frame up to the end of the packet, or to where its bytes end
+	whole    []byte // the frame as far as what encloses the packet has bytes
+	at       int    // of the IP header
+	version  int
+	end      int // by its lengths
+	limit    int // of what encloses it, by its lengths
+	src, dst string
+	proto    uint8
+	l4       int // where the transport header begins; -1 without
+	fragment int // where the fragment fields are; 0 if it is none
+	tos      uint8
+	options  bool
+}
+
+// parseIP reads the headers of a packet at a place of b; limit is where by its lengths ends what encloses the packet. A
+// packet inside of a report may promise more than that, one of the network not. It gives nil without a whole header
+// of that version.
+func parseIP(b []byte, at, limit, version int, inside bool) *ip {
+	p := &ip{at: at, version: version, l4: -1, limit: limit}
+	if limit < len(b) {
+		b = b[:limit]
+	}
+	size := 20
+	if version == 6 {
+		size = 40
+	}
+	if at+size > len(b) || int(b[at]>>4) != version {
+		return nil
+	}
+	length := int(u16(b, at+2))
+	if version == 6 {
+		length = int(u16(b, at+4))
+		if length != 0 {
+			length += 40
+		}
+	}
+	p.end = at + length
+	if length == 0 || !inside && p.end > limit {
+		p.end = limit
+	}
+	p.whole = b
+	p.b = b[:max(min(len(b), p.end), 0)]
+	if version == 4 {
+		p.src = netip.AddrFrom4([4]byte(b[at+12 : at+16])).String()
+		p.dst = netip.AddrFrom4([4]byte(b[at+16 : at+20])).String()
+		p.proto, p.tos = b[at+9], b[at+1]
+		header := int(b[at]&0x0f) * 4
+		p.options = header > 20
+		offset := u16(b, at+6)
+		if offset&0x3fff != 0 {
+			p.fragment = at + 6
+		}
+		if header >= 20 && offset&0x1fff == 0 {
+			p.l4 = at + header
+		}
+		return p
+	}
+	p.src = netip.AddrFrom16([16]byte(b[at+8 : at+24])).String()
+	p.dst = netip.AddrFrom16([16]byte(b[at+24 : at+40])).String()
+	p.tos = uint8(u16(b, at) >> 4)
+	p.proto = b[at+6]
+	place := at + 40
+	for n := 0; ; n++ {
+		size := 0
+		switch p.proto {
+		case 0, 43, 60, 44, 51:
+		default:
+			p.l4 = place
+			return p
+		}
+		if n == 16 || place+8 > len(p.b) {
+			return p
+		}
+		switch p.proto {
+		case 44:
+			size = 8
+			offset := u16(b, place+2)
+			if offset&0xfff9 != 0 && p.fragment == 0 {
+				p.fragment = place + 2
+			}
+			if offset&0xfff8 != 0 {
+				p.proto = b[place]
+				return p
+			}
+		case 51:
+			size = 4 * (int(b[place+1]) + 2)
+		default:
+			size = 8 * (int(b[place+1]) + 1)
+		}
+		p.proto = b[place]
+		place += size
+	}
+}
+
+// has says whether the first n bytes of the transport header are there.
+func (p *ip) has(n int) bool { return p.l4 >= 0 && p.l4+n <= len(p.b) }
+
+func (p *ip) udp() bool       { return p.proto == 17 && p.has(4) }
+func (p *ip) dstPort() uint16 { return u16(p.b, p.l4+2) }
+
+// udpEnd is where the UDP datagram ends by its length, which must be there.
+func (p *ip) udpEnd() int {
+	length := int(u16(p.b, p.l4+4))
+	if length == 0 {
+		return p.end
+	}
+	return min(p.l4+length, p.end)
+}
+
+// addFlow adds the flow and the identification of a packet.
+func addFlow(o Object, p *ip) {
+	flow := Object{"src": p.src, "dst": p.dst, "proto": uint64(p.proto)}
+	if (p.proto == 6 || p.proto == 17) && p.has(4) {
+		flow["src_port"] = uint64(u16(p.b, p.l4))
+		flow["dst_port"] = uint64(u16(p.b, p.l4+2))
+	}
+	o["flow"] = flow
+	if p.version == 4 {
+		o["packet_id"] = uint64(u16(p.whole, p.at+4))
+	}
+}

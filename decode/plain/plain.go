@@ -1,0 +1,240 @@
+// Package plain is a second decoder of the formats that "hopscope decode" reads, for tests alone: the program never
+// imports it. It was written from the pages of the formats, apart from the decoder that the collector uses, and shares no
+// code with it; it is slow, allocates as it likes, and says one thing after the other in the order of the pages. Where
+// the two disagree about a packet, one of them is wrong.
+package plain
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+)
+
+// Object is one JSON object. Its values are uint64, int64, string, []string, []uint64, Object and []Object.
+type Object = map[string]any
+
+// Frame is a frame as a capture has it.
+type Frame struct {
+	Number uint64 // in the file, from 1
+	Time   int64  // ns since 1970
+	Link   uint16 // LINKTYPE number
+	Data   []byte // what was captured
+	Length int    // bytes on the wire
+}
+
+// Profile is what a dialect means to this decoder.
+type Profile struct {
+	ReportPorts []uint16
+	Reports     []string // versions that are read
+
+	Braine       bool // 40 bytes behind the first word of a report 1.0
+	FlagsOnos    bool // D, Q and F of report 1.0 in bits 14, 13 and 12 from the right
+	Intel        bool // NProto 3 and 4
+	NoSinkID     bool // NProto 4 without the sink node's id
+	ToTheEnd     bool // Report Length 0 of RepType 1
+	INT          []string
+	DSCP, Mask   uint8 // mark of INT, if Mask is not 0
+	Ports        []uint16
+	BehindOpts   bool // INT behind TCP options
+	Geant        bool // widths and sequence number of GEANT's INT 1.0
+	OnosINT      bool // the 1.0 layout under Ver 0
+	Elavinal     bool // INT-MD bitmap from the right
+	Path, Probe  bool // INT-path, INT-Probe
+	PINT         bool // digests in the destination MAC
+	Encapsulated bool // INT in VXLAN-GPE and Geneve
+}
+
+// Profiles are the built-in profiles.
+var Profiles = map[string]Profile{
+	"auto": {
+		ReportPorts: []uint16{32766}, Reports: []string{"0.5", "1.0", "2.0"}, INT: []string{"0.5", "1.0", "2.1"},
+		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true,
+	},
+	"prometheus-exporter": {
+		ReportPorts: []uint16{1234}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1, BehindOpts: true,
+	},
+	"fabric-tna": {ReportPorts: []uint16{32766}, Reports: []string{"0.5"}},
+	"geant": {
+		ReportPorts: []uint16{8090}, Reports: []string{"1.0"}, INT: []string{"1.0"}, DSCP: 0x20, Mask: 0x3f, Geant: true,
+	},
+	"onos": {
+		ReportPorts: []uint16{32766}, Reports: []string{"1.0"}, INT: []string{"1.0"}, DSCP: 0x17, Mask: 0x3f,
+		FlagsOnos: true, OnosINT: true,
+	},
+	"host-int": {
+		ReportPorts: []uint16{32766}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1,
+		Ports: []uint16{33122}, Intel: true,
+	},
+	"host-int-no-sink-id": {
+		ReportPorts: []uint16{32766}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1,
+		Ports: []uint16{33122}, Intel: true, NoSinkID: true,
+	},
+	"p4-int-laofan": {
+		ReportPorts: []uint16{1234}, Reports: []string{"2.0"}, INT: []string{"2.1"}, DSCP: 0x17, Mask: 0x3f, ToTheEnd: true,
+	},
+	"p4-int-elavinal": {INT: []string{"2.1"}, DSCP: 0x17, Mask: 0x3f, Elavinal: true},
+	"postcard-braine": {ReportPorts: []uint16{32766}, Reports: []string{"1.0"}, FlagsOnos: true, Braine: true},
+	"int-path":        {Path: true},
+	"int-probe":       {Probe: true},
+	"pint-mininet":    {PINT: true},
+}
+
+func (p *Profile) reads(version string) bool    { return slices.Contains(p.Reports, version) }
+func (p *Profile) readsINT(version string) bool { return slices.Contains(p.INT, version) }
+
+// Decode gives the objects of one frame.
+func Decode(p Profile, f Frame) []Object {
+	wire := max(f.Length, len(f.Data))
+	var list []Object
+	switch at, kind := link(f.Link, f.Data); kind {
+	case 0x0800:
+		list = network(&p, f.Data, at, wire, 4, f.Link == 1)
+	case 0x86dd:
+		list = network(&p, f.Data, at, wire, 6, f.Link == 1)
+	case 0x0700, 0x0701:
+		if p.Probe {
+			if o := probe(f.Data, at, wire, kind); o != nil {
+				list = []Object{o}
+			}
+		}
+	}
+	for _, o := range list {
+		o["frame"], o["time_ns"] = f.Number, f.Time
+		finish(o)
+	}
+	return list
+}
+
+// link walks what lies in front of the packet. It gives the place of the packet and its EtherType, 0 if there is none.
+func link(kind uint16, b []byte) (at int, ethertype uint16) {
+	switch kind {
+	case 1:
+		return ethernet(b, 0)
+	case 101, 12, 14: // raw IP: the version is in the packet itself
+		if len(b) > 0 && b[0]>>4 == 4 {
+			return 0, 0x0800
+		}
+		if len(b) > 0 && b[0]>>4 == 6 {
+			return 0, 0x86dd
+		}
+	case 228:
+		return 0, 0x0800
+	case 229:
+		return 0, 0x86dd
+	case 113: // Linux cooked capture: 14 bytes and the protocol
+		if len(b) >= 16 {
+			return tags(b, 16, u16(b, 14))
+		}
+	case 276: // its second version: protocol first, 20 bytes in all
+		if len(b) >= 20 {
+			return tags(b, 20, u16(b, 0))
+		}
+	}
+	return 0, 0
+}
+
+// ethernet reads an Ethernet header at a place: where its contents begin, and their EtherType.
+func ethernet(b []byte, at int) (int, uint16) {
+	if at+14 > len(b) {
+		return 0, 0
+	}
+	return tags(b, at+14, u16(b, at+12))
+}
+
+// tags skips up to 8 VLAN tags.
+func tags(b []byte, at int, kind uint16) (int, uint16) {
+	for range 8 {
+		if kind != 0x8100 && kind != 0x88a8 && kind != 0x9100 {
+			break
+		}
+		if at+4 > len(b) {
+			return 0, 0
+		}
+		kind = u16(b, at+2)
+		at += 4
+	}
+	return at, kind
+}
+
+// network reads what an IP packet of the network holds.
+func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
+	ip := parseIP(b, at, wire, version, false)
+	if ip == nil {
+		return nil
+	}
+	if ip.udp() && slices.Contains(p.ReportPorts, ip.dstPort()) {
+		return reports(p, ip)
+	}
+	if p.Path && version == 4 && ip.udp() && ip.dstPort() == 2222 {
+		return []Object{path(ip)}
+	}
+	if p.PINT && version == 4 && mac && b[at+1] == 1 {
+		return []Object{digest(b, ip)}
+	}
+	if s := find(p, ip, false); s != nil {
+		r := s.decode(p)
+		o := Object{"format": "int-md", "kind": "int-stack"}
+		if r.mx {
+			o["format"], o["kind"] = "int-mx", "instruction"
+		}
+		if r.version != "" {
+			o["version"] = r.version
+		}
+		addFlow(o, ip)
+		r.into(o)
+		return []Object{o}
+	}
+	return nil
+}
+
+// finish drops what is empty, and sorts the flags.
+func finish(o Object) {
+	if flags, ok := o["flags"].([]string); ok {
+		sort.Strings(flags)
+		o["flags"] = slices.Compact(flags)
+		if len(flags) == 0 {
+			delete(o, "flags")
+		}
+	}
+	if hops, ok := o["hops"].([]Object); ok && len(hops) == 0 {
+		delete(o, "hops")
+	}
+}
+
+func flag(o Object, names ...string) {
+	flags, _ := o["flags"].([]string)
+	o["flags"] = append(slices.Clone(flags), names...)
+}
+
+func fail(o Object, format, field string, offset int, reason string) Object {
+	o["error"] = Object{"format": format, "field": field, "offset": uint64(offset), "reason": reason}
+	return o
+}
+
+func u16(b []byte, at int) uint16 { return binary.BigEndian.Uint16(b[at:]) }
+func u32(b []byte, at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
+
+// number reads n bytes, big-endian.
+func number(b []byte, at, n int) (v uint64) {
+	for _, c := range b[at : at+n] {
+		v = v<<8 | uint64(c)
+	}
+	return v
+}
+
+// bitField reads n bits that begin at bit first of b, bit 0 being the most significant of b[0].
+func bitField(b []byte, first, n int) (v uint64) {
+	for i := first; i < first+n; i++ {
+		v = v<<1 | uint64(b[i/8]>>(7-i%8)&1)
+	}
+	return v
+}
+
+// valid sets a value of n bytes unless it is all ones.
+func valid(o Object, key string, b []byte, at, n int) {
+	v := number(b, at, n)
+	if n == 8 && v == 1<<64-1 || n < 8 && v == 1<<(8*n)-1 {
+		return
+	}
+	o[key] = v
+}

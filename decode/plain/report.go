@@ -1,0 +1,503 @@
+package plain
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// report is a telemetry report that is being read: its object, and the hop of the reporting node, if it has one.
+type report struct {
+	Object
+	own      Object // the reporting node's values outside of the stack
+	announce bool   // an INT stack was announced
+}
+
+func newReport(p *ip) *report {
+	return &report{Object: Object{"format": "telemetry-report", "exporter": p.src}}
+}
+
+// close gives the object of a report whose header was accepted: its kind follows from the flags.
+func (r *report) close() Object {
+	kind := "postcard"
+	flags, _ := r.Object["flags"].([]string)
+	switch {
+	case slices.Contains(flags, "dropped"):
+		kind = "drop"
+	case slices.Contains(flags, "congested"):
+		kind = "queue"
+	case r.announce:
+		kind = "int-stack"
+	}
+	r.Object["kind"] = kind
+	if r.own != nil {
+		hops, _ := r.Object["hops"].([]Object)
+		if n := len(hops); n > 0 && hops[n-1]["node_id"] == r.own["node_id"] {
+			for k, v := range r.own {
+				if _, there := hops[n-1][k]; !there {
+					hops[n-1][k] = v
+				}
+			}
+		} else {
+			hops = append(hops, r.own)
+		}
+		r.Object["hops"] = hops
+	}
+	return r.Object
+}
+
+func (r *report) flag(set bool, name string) {
+	if set {
+		flag(r.Object, name)
+	}
+}
+
+func (r *report) fail(field string, offset int, reason string) Object {
+	return fail(r.Object, "telemetry-report", field, offset, reason)
+}
+
+// cut is a report whose header is not whole in the capture.
+func (r *report) cut() []Object {
+	flag(r.Object, "truncated")
+	return []Object{r.Object}
+}
+
+// reports reads the payload of a datagram to a report port.
+func reports(p *Profile, packet *ip) []Object {
+	r := newReport(packet)
+	if packet.fragment != 0 {
+		return []Object{r.fail("fragment", packet.fragment, "unsupported")}
+	}
+	at := packet.l4 + 8
+	if at > packet.end {
+		return []Object{r.fail("version", at, "short")}
+	}
+	if !packet.has(8) {
+		return r.cut()
+	}
+	end := packet.udpEnd()
+	b := packet.b[:min(len(packet.b), max(end, 0))]
+	if at >= end {
+		return []Object{r.fail("version", at, "short")}
+	}
+	if at >= len(b) {
+		return r.cut()
+	}
+	version := ""
+	switch v, low := b[at]>>4, b[at]&0x0f; {
+	case v == 0, v == 1 && low <= 2:
+		version = "0.5"
+	case v == 1 && low >= 4:
+		version = "1.0"
+	case v == 2:
+		version = "2.0"
+	}
+	if version == "" || !p.reads(version) {
+		return []Object{r.fail("version", at, "bad-version")}
+	}
+	switch version {
+	case "0.5":
+		return report05(p, packet, r, b, at, end)
+	case "1.0":
+		return report10(p, packet, r, b, at, end)
+	}
+	return report20(p, packet, b, at, end)
+}
+
+func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object {
+	if at+12 > end {
+		return []Object{r.fail("version", at, "short")}
+	}
+	nproto := b[at] & 0x0f
+	if nproto > 2 && !(p.Intel && nproto <= 4) {
+		return []Object{r.fail("nproto", at, "bad-type")}
+	}
+	if at+12 > len(b) {
+		return r.cut()
+	}
+	time := u32(b, at+8)
+	r.Object["version"] = "0.5"
+	r.Object["hw_id"] = uint64(b[at+3] & 0x3f)
+	r.Object["seq"] = uint64(u32(b, at+4))
+	r.Object["header_time"] = uint64(time)
+	r.flag(b[at+1]&0x80 != 0, "dropped")
+	r.flag(b[at+1]&0x40 != 0, "congested")
+	r.flag(b[at+1]&0x20 != 0, "tracked")
+	at += 12
+
+	size := [...]int{0, 12, 16, 24, 4}[nproto]
+	if nproto == 4 && p.NoSinkID {
+		size = 0
+	}
+	field := [...]string{"", "drop_header", "local_header", "drop_summary", "sink_node_id"}[nproto]
+	if at+size > end {
+		r.fail(field, at, "short")
+		return []Object{r.close()}
+	}
+	if at+size > len(b) {
+		r.flag(true, "truncated")
+		return []Object{r.close()}
+	}
+	switch nproto {
+	case 1, 2:
+		r.Object["node_id"] = uint64(u32(b, at))
+		r.own = Object{"node_id": uint64(u32(b, at))}
+		valid(r.own, "ingress_if", b, at+4, 2)
+		valid(r.own, "egress_if", b, at+6, 2)
+		valid(r.own, "queue_id", b, at+8, 1)
+		if nproto == 1 {
+			r.Object["drop_reason"] = uint64(b[at+9])
+		} else {
+			valid(r.own, "queue_occupancy", b, at+9, 3)
+			valid(r.own, "egress_time", b, at+12, 4)
+		}
+		if time != 1<<32-1 {
+			r.own["ingress_time"] = uint64(time)
+		}
+	case 3:
+		r.Object["node_id"] = uint64(u32(b, at+4))
+		r.Object["gap_time"] = uint64(u32(b, at+12))
+		r.Object["source_seq"] = uint64(u32(b, at+16))
+		r.Object["lost"] = uint64(u32(b, at+20))
+		source, sink := Object{}, Object{}
+		valid(source, "node_id", b, at, 4)
+		valid(sink, "node_id", b, at+4, 4)
+		valid(source, "egress_if", b, at+8, 2)
+		valid(sink, "ingress_if", b, at+10, 2)
+		r.Object["hops"] = []Object{source, sink}
+	case 4:
+		if size > 0 {
+			r.Object["node_id"] = uint64(u32(b, at))
+		}
+	}
+	at += size
+	switch nproto {
+	case 0, 1, 2:
+		r.inner(p, b, at, end, "ethernet", b[packet.l4+8+1]&0x20 != 0)
+	case 3:
+		if inner := parseIP(b, at, end, 4, true); inner != nil {
+			addFlow(r.Object, inner)
+			delete(r.Object, "packet_id") // a stand-in
+		}
+	case 4:
+		if inner := parseIP(b, at, end, 4, true); inner != nil {
+			addFlow(r.Object, inner)
+			if b[packet.l4+8+1]&0x20 != 0 {
+				r.stack(p, find(p, inner, true))
+			}
+		}
+	}
+	return []Object{r.close()}
+}
+
+func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object {
+	least := 16
+	if p.Braine {
+		least = 40
+	}
+	if at+least > end {
+		return []Object{r.fail("version", at, "short")}
+	}
+	if at+16 > len(b) {
+		return r.cut()
+	}
+	word := u32(b, at)
+	nprot := word >> 21 & 7
+	if nprot > 2 {
+		return []Object{r.fail("nprot", at+1, "bad-type")}
+	}
+	repMdBits := uint16(word >> 15 & 0x3f)
+	words := int(word >> 24 & 0x0f)
+	if words != 4+bits.OnesCount16(repMdBits) || at+4*words > end {
+		return []Object{r.fail("length", at, "bad-length")}
+	}
+	size := 4 * words
+	if p.Braine {
+		size = 40
+	}
+	if at+size > len(b) {
+		return r.cut()
+	}
+	d, q, f := word&(1<<8) != 0, word&(1<<7) != 0, word&(1<<6) != 0
+	if p.FlagsOnos {
+		d, q, f = word&(1<<14) != 0, word&(1<<13) != 0, word&(1<<12) != 0
+	}
+	r.flag(d, "dropped")
+	r.flag(q, "congested")
+	r.flag(f, "tracked")
+	node := uint64(u32(b, at+4))
+	r.Object["version"] = "1.0"
+	r.Object["node_id"] = node
+	r.Object["hw_id"] = uint64(word & 0x3f)
+	r.Object["seq"] = uint64(u32(b, at+8))
+	if p.Braine {
+		r.Object["flow_id"] = uint64(u32(b, at+12))
+		r.own = Object{"node_id": node}
+		valid(r.own, "latency", b, at+16, 4)
+		valid(r.own, "queue_id", b, at+20, 1)
+		valid(r.own, "queue_occupancy", b, at+21, 3)
+		valid(r.own, "ingress_time", b, at+24, 4)
+		valid(r.own, "egress_time", b, at+28, 4)
+		valid(r.own, "ingress_if", b, at+32, 2)
+		valid(r.own, "egress_if", b, at+34, 2)
+		valid(r.own, "tx_utilization", b, at+36, 4)
+	} else {
+		r.Object["header_time"] = uint64(u32(b, at+12))
+		if repMdBits != 0 {
+			r.own = Object{"node_id": node}
+			valid(r.own, "ingress_time", b, at+12, 4)
+			place := at + 16
+			for bit := range 6 {
+				if repMdBits&(0x20>>bit) == 0 {
+					continue
+				}
+				switch bit {
+				case 0:
+					valid(r.own, "ingress_if", b, place, 2)
+					valid(r.own, "egress_if", b, place+2, 2)
+				case 1:
+					valid(r.own, "latency", b, place, 4)
+				case 2:
+					valid(r.own, "queue_id", b, place, 1)
+					valid(r.own, "queue_occupancy", b, place+1, 3)
+				case 3:
+					valid(r.own, "egress_time", b, place, 4)
+				case 4:
+					if repMdBits&0x08 == 0 { // the first queue id wins
+						valid(r.own, "queue_id", b, place, 1)
+					}
+					r.Object["drop_reason"] = uint64(b[place+1])
+				case 5:
+					valid(r.own, "tx_utilization", b, place, 4)
+				}
+				place += 4
+			}
+		}
+	}
+	r.inner(p, b, at+size, end, [...]string{"ethernet", "ipv4", "ipv6"}[nprot], f)
+	return []Object{r.close()}
+}
+
+// report20 reads a group. b ends where the datagram or the capture does.
+func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
+	if at+8 > end {
+		return []Object{newReport(packet).fail("version", at, "short")}
+	}
+	if at+8 > len(b) {
+		return newReport(packet).cut()
+	}
+	word := u32(b, at)
+	group := func() *report {
+		r := newReport(packet)
+		r.Object["version"] = "2.0"
+		r.Object["hw_id"] = uint64(word >> 22 & 0x3f)
+		r.Object["seq"] = uint64(word & 0x3fffff)
+		r.Object["node_id"] = uint64(u32(b, at+4))
+		return r
+	}
+	for place := at + 8; place < end || place == at+8; {
+		r := group()
+		if place+4 > end {
+			return append(list, r.fail("report_length", place, "short"))
+		}
+		if place+4 > len(b) {
+			return append(list, r.cut()...)
+		}
+		repType, inType := b[place]>>4, b[place]&0x0f
+		words, mdWords := int(b[place+1]), int(b[place+2])
+		next := place + 4 + 4*words
+
+		// report_length
+		if words == 0xff {
+			next = end
+			if place+4+4*255 > end {
+				return append(list, r.fail("report_length", place+1, "bad-length"))
+			}
+		}
+		if p.ToTheEnd && repType == 1 && words == 0 {
+			next = end
+		}
+		if next > end {
+			return append(list, r.fail("report_length", place+1, "bad-length"))
+		}
+		header := 4
+		if repType == 1 {
+			header = 12 + 4*mdWords
+			if place+header > next {
+				return append(list, r.fail("report_length", place+1, "bad-length"))
+			}
+		}
+
+		object, whole := oneReport20(p, r, b, place, header, next, repType, inType, mdWords)
+		list = append(list, object)
+		if !whole {
+			return list
+		}
+		place = next
+	}
+	return list
+}
+
+// oneReport20 reads one report of a group, which ends at next by its length. It says whether the header was whole.
+func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repType, inType byte, mdWords int) (o Object, whole bool) {
+	if repType > 1 {
+		reason := "bad-type"
+		if repType == 2 {
+			reason = "unsupported"
+		}
+		return r.fail("rep_type", place, reason), true
+	}
+	var repMdBits, dsMdBits, domain uint16
+	if repType == 1 {
+		if place+6 <= len(b) {
+			repMdBits = u16(b, place+4)
+			if repMdBits&0x8000 != 0 {
+				return r.fail("rep_md_bits", place+4, "unsupported"), true
+			}
+		}
+		if place+10 <= len(b) {
+			domain, dsMdBits = u16(b, place+6), u16(b, place+8)
+			base := bits.OnesCount16(repMdBits) + bits.OnesCount16(repMdBits&0x0e00)
+			if mdWords < base || (domain == 0 || dsMdBits == 0) && mdWords != base {
+				return r.fail("md_length", place+2, "bad-width"), true
+			}
+		}
+	}
+	if inType == 0 && place+header < next {
+		return r.fail("in_type", place, "bad-length"), true
+	}
+	if place+header > len(b) {
+		return r.cut()[0], false
+	}
+	flags := b[place+3]
+	r.flag(flags&0x80 != 0, "dropped")
+	r.flag(flags&0x40 != 0, "congested")
+	r.flag(flags&0x20 != 0, "tracked")
+	r.flag(flags&0x10 != 0, "transit")
+	if domain != 0 {
+		r.Object["domain_id"] = uint64(domain)
+	}
+	if repMdBits != 0 {
+		r.own = Object{"node_id": r.Object["node_id"]}
+		at := place + 12
+		for bit := range 16 {
+			if repMdBits&(0x8000>>bit) == 0 {
+				continue
+			}
+			size := 4
+			switch bit {
+			case 1:
+				valid(r.own, "ingress_if", b, at, 2)
+				valid(r.own, "egress_if", b, at+2, 2)
+			case 2:
+				valid(r.own, "latency", b, at, 4)
+			case 3:
+				valid(r.own, "queue_id", b, at, 1)
+				valid(r.own, "queue_occupancy", b, at+1, 3)
+			case 4:
+				size = 8
+				valid(r.own, "ingress_time", b, at, 8)
+			case 5:
+				size = 8
+				valid(r.own, "egress_time", b, at, 8)
+			case 6:
+				size = 8
+				valid(r.own, "l2_ingress_if", b, at, 4)
+				valid(r.own, "l2_egress_if", b, at+4, 4)
+			case 7:
+				valid(r.own, "tx_utilization", b, at, 4)
+			case 8:
+				valid(r.own, "buffer_id", b, at, 1)
+				valid(r.own, "buffer_occupancy", b, at+1, 3)
+			case 15:
+				if repMdBits&0x1000 == 0 { // the first queue id wins
+					valid(r.own, "queue_id", b, at, 1)
+				}
+				r.Object["drop_reason"] = uint64(b[at+1])
+			}
+			at += size
+		}
+	}
+
+	// The inner contents are the next layer.
+	tracked := flags&0x20 != 0
+	at := place + header
+	contents := b[:min(len(b), next)]
+	switch {
+	case inType > 5:
+		r.fail("in_type", place, "bad-type")
+	case inType == 1:
+		r.tlvs(p, contents, at, next, tracked)
+	case inType >= 3:
+		r.inner(p, contents, at, next, [...]string{"ethernet", "ipv4", "ipv6"}[inType-3], tracked)
+	}
+	return r.close(), true
+}
+
+// tlvs reads the packet in the first TLV that has one, after all of them were checked.
+func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
+	found := ""
+	from, to := 0, 0
+	for at < end {
+		if at+4 > end {
+			r.fail("tlv_length", at+1, "short")
+			return
+		}
+		if at+2 > len(b) {
+			break
+		}
+		next := at + 4 + 4*int(b[at+1])
+		if next > end {
+			r.fail("tlv_length", at+1, "bad-length")
+			return
+		}
+		if kind := b[at] >> 4; found == "" && kind >= 1 && kind <= 3 {
+			found, from, to = [...]string{"ethernet", "ipv4", "ipv6"}[kind-1], at+4, next
+		}
+		at = next
+	}
+	if found != "" {
+		r.inner(p, b[:min(len(b), to)], from, to, found, tracked)
+	}
+}
+
+// inner reads the packet inside of a report, whose bytes end with b; end is where the contents end by their lengths.
+func (r *report) inner(p *Profile, b []byte, at, end int, kind string, tracked bool) {
+	version := 0
+	switch kind {
+	case "ipv4":
+		version = 4
+	case "ipv6":
+		version = 6
+	default:
+		place, ethertype := ethernet(b, at)
+		switch at = place; ethertype {
+		case 0x0800:
+			version = 4
+		case 0x86dd:
+			version = 6
+		default:
+			return
+		}
+	}
+	packet := parseIP(b, at, end, version, true)
+	if packet == nil {
+		return
+	}
+	addFlow(r.Object, packet)
+	if tracked {
+		r.stack(p, find(p, packet, false))
+	}
+}
+
+// stack reads INT inside of a report.
+func (r *report) stack(p *Profile, s *shim) {
+	if s == nil {
+		return
+	}
+	got := s.decode(p)
+	r.announce = !got.mx && !got.opaque
+	if got.version != "" {
+		r.Object["int_version"] = got.version
+	}
+	got.into(r.Object)
+}
