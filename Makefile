@@ -5,9 +5,10 @@ BIN     := bin/hopscope
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
+LONGTIME ?= 1h
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz lint web web-check influxdb python browser docs check clean
+.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb python browser docs check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,6 +45,9 @@ bench: build ## measure; RESULTS.md in bench/ says how to read it
 
 fuzz: ## run every fuzz target for FUZZTIME
 	.ci/fuzz.sh $(FUZZTIME)
+
+fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a new seed
+	$(GO) test ./decode/plain -run '^TestDifferential$$' -v -timeout 0 -mutation-time $(LONGTIME)
 
 lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

@@ -177,7 +177,6 @@ func (s *shim) decode(p *Profile) *reading {
 	old := b[at] < 0x10 // 0.5 and 1.0: 8 bits of type, length in byte 2, counting the shim
 	lengthAt, npt := 2, uint8(0)
 	if old {
-		r.opaque = b[at] == 2
 		stack := uint8(1)
 		if p.Intel {
 			stack = 3
@@ -185,11 +184,13 @@ func (s *shim) decode(p *Profile) *reading {
 		if b[at] != 2 && b[at] != stack || !p.readsINT("0.5") && !p.readsINT("1.0") {
 			return reject("type", 0, "bad-type")
 		}
+		r.opaque = b[at] == 2
 	} else {
-		r.opaque, r.mx = b[at]>>4 == 2, b[at]>>4 == 3
+		r.mx = b[at]>>4 == 3 && p.readsINT("2.1")
 		if b[at]>>4 > 3 || !p.readsINT("2.1") {
 			return reject("type", 0, "bad-type")
 		}
+		r.opaque = b[at]>>4 == 2
 		lengthAt, npt = 1, b[at]>>2&3
 		if npt == 3 || npt != 0 && !s.byPort {
 			return reject("npt", 0, "bad-type")
@@ -211,8 +212,6 @@ func (s *shim) decode(p *Profile) *reading {
 		least = 1
 	case r.opaque:
 		least = 0
-	case old && !p.readsINT("1.0"):
-		least = s.least05(p)
 	}
 	if words < least {
 		return reject("length", lengthAt, "bad-length")
@@ -221,13 +220,17 @@ func (s *shim) decode(p *Profile) *reading {
 		return !s.loose && (intEnd > s.end || udp && s.udpEnd != 0 && intEnd > s.udpEnd)
 	}
 	if r.opaque {
+		if beyond(true) {
+			return reject("length", lengthAt, "bad-length")
+		}
+		if !there(0, 4) {
+			return cut()
+		}
 		r.version = "1.0"
 		if !old {
 			r.version = "2.1"
 		}
-		if beyond(true) {
-			return reject("length", lengthAt, "bad-length")
-		}
+		r.truncated = len(b) < intEnd
 		return r
 	}
 
@@ -236,6 +239,7 @@ func (s *shim) decode(p *Profile) *reading {
 		if beyond(!old) {
 			return reject("length", lengthAt, "bad-length")
 		}
+		s.restore(p, r, npt, intEnd)
 		return cut()
 	}
 	switch v := b[at+4] >> 4; {
@@ -248,7 +252,7 @@ func (s *shim) decode(p *Profile) *reading {
 	default:
 		return reject("version", 4, "bad-version")
 	}
-	if r.version == "0.5" && words < s.least05(p) {
+	if r.version == "0.5" && words < 4 {
 		return reject("length", lengthAt, "bad-length")
 	}
 
@@ -270,18 +274,6 @@ func (s *shim) decode(p *Profile) *reading {
 	return s.decodeStack(p, r, b, intEnd, lengthAt, reject)
 }
 
-// least05 is the least Length of an 0.5 shim: shim, header and tail, and Intel's sequence number.
-func (s *shim) least05(p *Profile) int {
-	n := 4
-	if p.Intel {
-		n = 5
-		if !s.tail {
-			n = 4
-		}
-	}
-	return n
-}
-
 // restore puts port and protocol back that the source moved away.
 func (s *shim) restore(p *Profile, r *reading, npt uint8, intEnd int) {
 	b := s.ip.b
@@ -294,7 +286,7 @@ func (s *shim) restore(p *Profile, r *reading, npt uint8, intEnd int) {
 		}
 	case npt == 2 && s.at+4 <= len(b):
 		r.flow = func(o Object) { replaceL4(o, b, b[s.at+3], intEnd) }
-	case p.Intel && s.tail && s.byPort && intEnd <= len(b):
+	case p.Intel && s.tail && s.byPort && intEnd-4 < len(b):
 		r.flow = func(o Object) { replaceL4(o, b, b[intEnd-4], intEnd) }
 	}
 }
@@ -329,9 +321,12 @@ func (s *shim) decode05(p *Profile, r *reading, b []byte, words int, reject func
 		if b[at+7] > b[at+6] {
 			return reject("total_hop_cnt", 7, "bad-count")
 		}
-		around := 4 // words that are no stack: shim 1, header 2, tail 1
-		if p.Intel {
-			around = s.least05(p)
+		around := 3 // words that are no stack: shim 1, header 2
+		if s.tail {
+			around++
+		}
+		if p.Intel { // its sequence number
+			around++
 		}
 		if 4*(words-around) != 4*count*int(b[at+7]) {
 			return reject("length", 2, "bad-length")
@@ -398,9 +393,14 @@ func (s *shim) decodeStack(p *Profile, r *reading, b []byte, intEnd, lengthAt in
 		case p.Elavinal && there(14, 2):
 			r.keys["flow_id"] = uint64(u16(b, at+14))
 		case p.Elavinal:
-		case there(10, 2) && u16(b, at+10) != 0:
+		case !there(10, 2):
+			return r
+		case u16(b, at+10) != 0:
 			r.keys["domain_id"] = uint64(u16(b, at+10))
-			if there(12, 2) && u16(b, at+12) != 0 {
+			if !there(12, 2) {
+				return r
+			}
+			if u16(b, at+12) != 0 {
 				return reject("domain_id", 10, "unknown-domain")
 			}
 		}

@@ -30,7 +30,7 @@ func parseIP(b []byte, at, limit, version int, inside bool) *ip {
 	if version == 6 {
 		size = 40
 	}
-	if at+size > len(b) || int(b[at]>>4) != version {
+	if at+size > len(b) || int(b[at]>>4) != version || version == 4 && b[at]&15 < 5 {
 		return nil
 	}
 	length := int(u16(b, at+2))
@@ -56,7 +56,7 @@ func parseIP(b []byte, at, limit, version int, inside bool) *ip {
 		if offset&0x3fff != 0 {
 			p.fragment = at + 6
 		}
-		if header >= 20 && offset&0x1fff == 0 {
+		if offset&0x1fff == 0 {
 			p.l4 = at + header
 		}
 		return p
@@ -81,7 +81,7 @@ func parseIP(b []byte, at, limit, version int, inside bool) *ip {
 		case 44:
 			size = 8
 			offset := u16(b, place+2)
-			if offset&0xfff9 != 0 && p.fragment == 0 {
+			if offset&0xfff9 != 0 {
 				p.fragment = place + 2
 			}
 			if offset&0xfff8 != 0 {

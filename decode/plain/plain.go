@@ -100,6 +100,9 @@ func Decode(p Profile, f Frame) []Object {
 	}
 	for _, o := range list {
 		o["frame"], o["time_ns"] = f.Number, f.Time
+		if e, ok := o["error"].(Object); ok { // what is missing is where the bytes end
+			e["offset"] = min(e["offset"].(uint64), uint64(len(f.Data)))
+		}
 		finish(o)
 	}
 	return list
@@ -121,6 +124,34 @@ func link(kind uint16, b []byte) (at int, ethertype uint16) {
 		return 0, 0x0800
 	case 229:
 		return 0, 0x86dd
+	case 0, 108: // loopback of BSD: 4 bytes of address family, with 108 big-endian, else as the machine has it
+		if len(b) < 4 {
+			return 0, 0
+		}
+		family := u32(b, 0)
+		if kind == 0 && family > 0xffff {
+			family = binary.LittleEndian.Uint32(b)
+		}
+		switch family {
+		case 2:
+			return 4, 0x0800
+		case 10, 24, 28, 30: // Linux, NetBSD and OpenBSD, FreeBSD, macOS
+			return 4, 0x86dd
+		}
+	case 9: // PPP, with or without the two bytes of its framing
+		at := 0
+		if len(b) >= 2 && u16(b, 0) == 0xff03 {
+			at = 2
+		}
+		if at+2 > len(b) {
+			return 0, 0
+		}
+		switch u16(b, at) {
+		case 0x0021:
+			return at + 2, 0x0800
+		case 0x0057:
+			return at + 2, 0x86dd
+		}
 	case 113: // Linux cooked capture: 14 bytes and the protocol
 		if len(b) >= 16 {
 			return tags(b, 16, u16(b, 14))

@@ -19,7 +19,7 @@ func path(p *ip) Object {
 		return reject("options", p.at+20, "unsupported")
 	}
 	lengthAt := p.l4 + 4
-	if p.l4+8 > p.end {
+	if p.l4+6 > p.end {
 		return reject("udp_length", lengthAt, "short")
 	}
 	if !p.has(6) {
@@ -130,7 +130,7 @@ func probe(b []byte, at, wire int, kind uint16) Object {
 	}
 	labels := int(b[at+1])
 	if at+2+32*labels > wire {
-		return reject("int_num", at+1, "bad-length")
+		return reject("int_num", at+1, "bad-count")
 	}
 	at += 2
 	var hops []Object

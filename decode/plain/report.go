@@ -55,6 +55,13 @@ func (r *report) fail(field string, offset int, reason string) Object {
 	return fail(r.Object, "telemetry-report", field, offset, reason)
 }
 
+// queue sets the queue id that stands beside a drop reason: where there is one already, the first one wins.
+func (r *report) queue(b []byte, at int) {
+	if _, there := r.own["queue_id"]; !there {
+		valid(r.own, "queue_id", b, at, 1)
+	}
+}
+
 // cut is a report whose header is not whole in the capture.
 func (r *report) cut() []Object {
 	flag(r.Object, "truncated")
@@ -68,7 +75,7 @@ func reports(p *Profile, packet *ip) []Object {
 		return []Object{r.fail("fragment", packet.fragment, "unsupported")}
 	}
 	at := packet.l4 + 8
-	if at > packet.end {
+	if at >= packet.end {
 		return []Object{r.fail("version", at, "short")}
 	}
 	if !packet.has(8) {
@@ -104,12 +111,12 @@ func reports(p *Profile, packet *ip) []Object {
 }
 
 func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object {
-	if at+12 > end {
-		return []Object{r.fail("version", at, "short")}
-	}
 	nproto := b[at] & 0x0f
 	if nproto > 2 && !(p.Intel && nproto <= 4) {
 		return []Object{r.fail("nproto", at, "bad-type")}
+	}
+	if at+12 > end {
+		return []Object{r.fail("version", at, "short")}
 	}
 	if at+12 > len(b) {
 		return r.cut()
@@ -128,9 +135,8 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	if nproto == 4 && p.NoSinkID {
 		size = 0
 	}
-	field := [...]string{"", "drop_header", "local_header", "drop_summary", "sink_node_id"}[nproto]
 	if at+size > end {
-		r.fail(field, at, "short")
+		r.fail("nproto", at, "short")
 		return []Object{r.close()}
 	}
 	if at+size > len(b) {
@@ -160,7 +166,7 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 		r.Object["lost"] = uint64(u32(b, at+20))
 		source, sink := Object{}, Object{}
 		valid(source, "node_id", b, at, 4)
-		valid(sink, "node_id", b, at+4, 4)
+		sink["node_id"] = uint64(u32(b, at+4))
 		valid(source, "egress_if", b, at+8, 2)
 		valid(sink, "ingress_if", b, at+10, 2)
 		r.Object["hops"] = []Object{source, sink}
@@ -181,20 +187,14 @@ func report05(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	case 4:
 		if inner := parseIP(b, at, end, 4, true); inner != nil {
 			addFlow(r.Object, inner)
-			if b[packet.l4+8+1]&0x20 != 0 {
-				r.stack(p, find(p, inner, true))
-			}
+			r.stack(p, find(p, inner, true))
 		}
 	}
 	return []Object{r.close()}
 }
 
 func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object {
-	least := 16
-	if p.Braine {
-		least = 40
-	}
-	if at+least > end {
+	if at+16 > end {
 		return []Object{r.fail("version", at, "short")}
 	}
 	if at+16 > len(b) {
@@ -212,7 +212,9 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 	}
 	size := 4 * words
 	if p.Braine {
-		size = 40
+		if size = 40; at+size > end {
+			return []Object{r.fail("length", at, "short")}
+		}
 	}
 	if at+size > len(b) {
 		return r.cut()
@@ -262,9 +264,7 @@ func report10(p *Profile, packet *ip, r *report, b []byte, at, end int) []Object
 				case 3:
 					valid(r.own, "egress_time", b, place, 4)
 				case 4:
-					if repMdBits&0x08 == 0 { // the first queue id wins
-						valid(r.own, "queue_id", b, place, 1)
-					}
+					r.queue(b, place)
 					r.Object["drop_reason"] = uint64(b[place+1])
 				case 5:
 					valid(r.own, "tx_utilization", b, place, 4)
@@ -299,11 +299,11 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		if place+4 > end {
 			return append(list, r.fail("report_length", place, "short"))
 		}
-		if place+4 > len(b) {
+		if place+2 > len(b) || b[place]>>4 == 1 && place+3 > len(b) { // what report_length is checked by
 			return append(list, r.cut()...)
 		}
 		repType, inType := b[place]>>4, b[place]&0x0f
-		words, mdWords := int(b[place+1]), int(b[place+2])
+		words, mdWords := int(b[place+1]), 0
 		next := place + 4 + 4*words
 
 		// report_length
@@ -321,6 +321,7 @@ func report20(p *Profile, packet *ip, b []byte, at, end int) (list []Object) {
 		}
 		header := 4
 		if repType == 1 {
+			mdWords = int(b[place+2])
 			header = 12 + 4*mdWords
 			if place+header > next {
 				return append(list, r.fail("report_length", place+1, "bad-length"))
@@ -348,18 +349,25 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 	}
 	var repMdBits, dsMdBits, domain uint16
 	if repType == 1 {
-		if place+6 <= len(b) {
-			repMdBits = u16(b, place+4)
-			if repMdBits&0x8000 != 0 {
-				return r.fail("rep_md_bits", place+4, "unsupported"), true
-			}
+		if place+6 > len(b) {
+			return r.cut()[0], false
+		}
+		repMdBits = u16(b, place+4)
+		if repMdBits&0x8000 != 0 {
+			return r.fail("rep_md_bits", place+4, "unsupported"), true
+		}
+		base := bits.OnesCount16(repMdBits) + bits.OnesCount16(repMdBits&0x0e00)
+		if mdWords < base {
+			return r.fail("md_length", place+2, "bad-width"), true
+		}
+		if mdWords > base && place+10 > len(b) { // whether there may be more words is not known
+			return r.cut()[0], false
 		}
 		if place+10 <= len(b) {
 			domain, dsMdBits = u16(b, place+6), u16(b, place+8)
-			base := bits.OnesCount16(repMdBits) + bits.OnesCount16(repMdBits&0x0e00)
-			if mdWords < base || (domain == 0 || dsMdBits == 0) && mdWords != base {
-				return r.fail("md_length", place+2, "bad-width"), true
-			}
+		}
+		if (domain == 0 || dsMdBits == 0) && mdWords != base {
+			return r.fail("md_length", place+2, "bad-width"), true
 		}
 	}
 	if inType == 0 && place+header < next {
@@ -409,9 +417,7 @@ func oneReport20(p *Profile, r *report, b []byte, place, header, next int, repTy
 				valid(r.own, "buffer_id", b, at, 1)
 				valid(r.own, "buffer_occupancy", b, at+1, 3)
 			case 15:
-				if repMdBits&0x1000 == 0 { // the first queue id wins
-					valid(r.own, "queue_id", b, at, 1)
-				}
+				r.queue(b, at)
 				r.Object["drop_reason"] = uint64(b[at+1])
 			}
 			at += size
@@ -439,10 +445,11 @@ func (r *report) tlvs(p *Profile, b []byte, at, end int, tracked bool) {
 	from, to := 0, 0
 	for at < end {
 		if at+4 > end {
-			r.fail("tlv_length", at+1, "short")
+			r.fail("tlv_length", at, "short")
 			return
 		}
-		if at+2 > len(b) {
+		if at+4 > len(b) {
+			flag(r.Object, "truncated")
 			break
 		}
 		next := at + 4 + 4*int(b[at+1])
