@@ -127,7 +127,39 @@ func (c composer) carrier() []byte {
 	} else if c.p.Mask != 0 {
 		tos = c.p.DSCP<<2 | byte(c.IntN(4))
 	}
+	if c.p.Encapsulated && c.IntN(6) == 0 {
+		if b := c.tunnel(); b != nil {
+			return b
+		}
+	}
 	return c.packet(port, tos, append(c.int(byPort), random(c.Rand, c.IntN(24))...), !byPort && c.IntN(3) == 0)
+}
+
+// tunnel is INT 2.x in VXLAN-GPE or Geneve; it gives nil where INT of another version was drawn.
+func (c composer) tunnel() []byte {
+	b := c.int(false)
+	if b[0]>>4 == 0 {
+		return nil
+	}
+	tos := byte(0)
+	if c.IntN(8) == 0 {
+		tos = c.p.DSCP << 2
+	}
+	if c.IntN(2) == 0 {
+		b[0] &= 0xf0
+		return c.packet(4790, tos, append([]byte{0x0c, 0, 0, 0x80 | 2*byte(c.IntN(2)), 0, 0, 1, 0}, b...), false)
+	}
+	if b[1] > 31 {
+		return nil
+	}
+	copy(b, []byte{1, 3, b[0] >> 4, b[1] | byte(c.IntN(8))<<5})
+	if c.IntN(2) == 0 {
+		b = append([]byte{1, 2, 3, 1, 0, 0, 0, 0}, b...)
+	}
+	if c.IntN(2) == 0 {
+		b = append(b, 1, 2, 3, 0)
+	}
+	return c.packet(6081, tos, append([]byte{byte(len(b)/4) & 0x3f, 0, 0x65, 0x58, 0, 0, 1, 0}, b...), false)
 }
 
 // int is INT of a version that the profile reads.

@@ -10,11 +10,12 @@ import (
 type shim struct {
 	ip     *ip
 	at     int
-	end    int  // of the IP packet, by its lengths
-	udpEnd int  // of the UDP datagram; 0 for TCP, or where the length is not there
-	byPort bool // found by the UDP port
-	tail   bool // Intel: a tail follows the stack
-	loose  bool // Intel NProto 4: only the datagram bounds INT
+	end    int    // of the IP packet, by its lengths
+	udpEnd int    // of the UDP datagram; 0 for TCP, or where the length is not there
+	byPort bool   // found by the UDP port
+	tunnel string // "gpe" or "geneve" in these, else in TCP or UDP
+	tail   bool   // Intel: a tail follows the stack
+	loose  bool   // Intel NProto 4: only the datagram bounds INT
 }
 
 // find looks for the marks of INT in a packet; always is for Intel's NProto 4, which has none. A marked packet without
@@ -47,10 +48,40 @@ func find(p *Profile, packet *ip, always bool) *shim {
 	default:
 		return nil
 	}
+	if p.Encapsulated && packet.udp() && s.inTunnel() {
+		s.byPort = true
+	}
 	if !marked && !s.byPort || s.at+4 > s.end {
 		return nil
 	}
 	return s
+}
+
+// inTunnel looks for INT 2.x in VXLAN-GPE and Geneve, which their ports tell.
+func (s *shim) inTunnel() bool {
+	packet := s.ip
+	at := packet.l4 + 8 // of the tunnel's header
+	switch {
+	case !packet.has(12):
+	case packet.dstPort() == 4790: // P bit, next protocol 0x82, in 2.0 0x80
+		if b := packet.b[at:]; b[0]&4 != 0 && (b[3] == 0x82 || b[3] == 0x80) {
+			s.tunnel, s.at, s.end = "gpe", at+8, packet.udpEnd()
+			if !packet.has(16) { // a header that is cut has nothing behind it
+				s.end = 0
+			}
+			return true
+		}
+	case packet.has(16) && packet.dstPort() == 6081 && packet.b[at]>>6 == 0:
+		end := at + 8 + 4*int(packet.b[at]&0x3f) // of the options
+		for place := at + 8; place+4 <= end && place+4 <= len(packet.b); {
+			if u16(packet.b, place) == 0x0103 && place+4 <= packet.udpEnd() {
+				s.tunnel, s.at, s.end = "geneve", place, min(packet.udpEnd(), end)
+				return true
+			}
+			place += 4 + 4*int(packet.b[place+3]&0x1f)
+		}
+	}
+	return false
 }
 
 // reading is what was read of INT.
@@ -176,7 +207,23 @@ func (s *shim) decode(p *Profile) *reading {
 	// type, npt
 	old := b[at] < 0x10 // 0.5 and 1.0: 8 bits of type, length in byte 2, counting the shim
 	lengthAt, npt := 2, uint8(0)
-	if old {
+	switch {
+	case s.tunnel == "gpe":
+		old, lengthAt = false, 1
+		r.mx, r.opaque = b[at] == 0x30, b[at] == 0x20
+		if b[at] != 0x10 && b[at] != 0x20 && b[at] != 0x30 {
+			return reject("type", 0, "bad-type")
+		}
+	case s.tunnel == "geneve":
+		old, lengthAt = false, 3
+		if !there(2, 1) {
+			return cut()
+		}
+		r.mx, r.opaque = b[at+2] == 3, b[at+2] == 2
+		if b[at+2] < 1 || b[at+2] > 3 {
+			return reject("type", 0, "bad-type")
+		}
+	case old:
 		stack := uint8(1)
 		if p.Intel {
 			stack = 3
@@ -185,7 +232,7 @@ func (s *shim) decode(p *Profile) *reading {
 			return reject("type", 0, "bad-type")
 		}
 		r.opaque = b[at] == 2
-	} else {
+	default:
 		r.mx = b[at]>>4 == 3 && p.readsINT("2.1")
 		if b[at]>>4 > 3 || !p.readsINT("2.1") {
 			return reject("type", 0, "bad-type")
@@ -202,6 +249,9 @@ func (s *shim) decode(p *Profile) *reading {
 		return cut()
 	}
 	words := int(b[at+lengthAt])
+	if s.tunnel == "geneve" {
+		words &= 0x1f
+	}
 	intEnd := at + 4*words
 	if !old {
 		intEnd += 4

@@ -456,7 +456,7 @@ func mark(r *rand.Rand, f *plain.Frame) {
 		return
 	}
 	if l4, proto := transport(f, at); l4 != 0 && proto == 17 && r.IntN(2) == 0 {
-		setU16(f.Data, l4+2, [...]int{32766, 1234, 8090, 17768, 33122, 2222}[r.IntN(6)])
+		setU16(f.Data, l4+2, [...]int{32766, 1234, 8090, 17768, 33122, 2222, 4790, 6081}[r.IntN(8)])
 		return
 	}
 	dscp := [...]int{0x17, 0x01, 0x20, 0, 0x3f}[r.IntN(5)]
