@@ -2,6 +2,7 @@ package collector
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"sync"
 
@@ -99,4 +100,36 @@ func (e *exporters) cut(end int64) []inference.ExporterStats {
 		g.mu.Unlock()
 	}
 	return sequence.Merge(all)
+}
+
+// state appends the numbers that all exporters have reached to dst, for restore of a later run.
+func (e *exporters) state(dst []byte) []byte {
+	for i := range e.groups {
+		g := &e.groups[i]
+		g.mu.Lock()
+		state := g.tracker.AppendState(nil)
+		g.mu.Unlock()
+		dst = binary.AppendUvarint(dst, uint64(len(state)))
+		dst = append(dst, state...)
+	}
+	return dst
+}
+
+// restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
+// before the first report. The caller knows that b is what state wrote; what is not is refused.
+func (e *exporters) restore(b []byte) error {
+	for len(b) > 0 {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || n > uint64(len(b)-k) {
+			return errors.New("exporters: their saved state is cut short")
+		}
+		for i := range e.groups {
+			mine := func(a *decode.Addr) bool { return e.group(a) == uint8(i) }
+			if err := e.groups[i].tracker.ReadStateOf(b[k:][:n], mine); err != nil {
+				return err
+			}
+		}
+		b = b[k+int(n):]
+	}
+	return nil
 }

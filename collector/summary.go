@@ -96,6 +96,8 @@ type ExporterSummary struct {
 	Lost       int64  `json:"lost"`
 	Duplicated uint64 `json:"duplicated"`
 	Reordered  uint64 `json:"reordered"`
+	Late       uint64 `json:"late"`
+	Down       uint64 `json:"down"`
 	Restarts   uint64 `json:"restarts"`
 	Malformed  uint64 `json:"malformed"`
 }
@@ -180,6 +182,8 @@ func (t exporterTotals) add(stats []inference.ExporterStats) {
 		s.Lost += e.Lost
 		s.Duplicated += e.Duplicated
 		s.Reordered += e.Reordered
+		s.Late += e.Late
+		s.Down += e.Down
 		s.Restarts += e.Restarts
 		s.Malformed += e.Malformed
 	}

@@ -340,8 +340,11 @@ func (e *ExporterStats) Add(o *ExporterStats) {
 	e.Reports += o.Reports
 	e.Events += o.Events
 	e.Lost += o.Lost
+	e.Provisional += o.Provisional
 	e.Duplicated += o.Duplicated
 	e.Reordered += o.Reordered
+	e.Late += o.Late
+	e.Down += o.Down
 	e.Restarts += o.Restarts
 	e.Malformed += o.Malformed
 	e.Last = max(e.Last, o.Last)

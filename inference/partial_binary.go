@@ -13,7 +13,7 @@ import (
 
 // FORMAT.md draws the layout.
 const (
-	partialMagic = "HWP\x01" // the last byte is the version of the layout
+	partialMagic = "HWP\x02" // the last byte is the version of the layout
 	partialCodes = 1         // the version of units and codes
 
 	flowBytes = 2*len(decode.Addr{}) + 6
@@ -224,7 +224,7 @@ func (w *writer) exporter(e *ExporterStats) {
 		flags |= isSequenced
 	}
 	w.b = append(w.b, e.HWID, flags)
-	for _, n := range [...]uint64{e.Reports, e.Events, e.Duplicated, e.Reordered, e.Restarts, e.Malformed} {
+	for _, n := range [...]uint64{e.Reports, e.Events, e.Provisional, e.Duplicated, e.Reordered, e.Late, e.Down, e.Restarts, e.Malformed} {
 		w.uint(n)
 	}
 	w.b = binary.AppendVarint(w.b, e.Lost)
@@ -335,7 +335,7 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 			}
 		}
 	case exporterSection:
-		n := r.items("exporters", limits.Exporters, len(decode.Addr{})+11)
+		n := r.items("exporters", limits.Exporters, len(decode.Addr{})+14)
 		p.exporters.grow(n)
 		for before := (*ExporterStats)(nil); n > 0 && r.err == nil; n-- {
 			before = p.readExporter(r, before)
@@ -426,7 +426,7 @@ func (p *Partial) readExporter(r *reader, before *ExporterStats) *ExporterStats 
 	at := r.at
 	e := ExporterStats{ExporterKey: ExporterKey{Addr: r.addr("exporter"), Node: r.id("exporter node"), HWID: r.byte("exporter hardware")}}
 	e.Sequenced = r.flags("exporter flags", isSequenced)&isSequenced != 0
-	for _, n := range [...]*uint64{&e.Reports, &e.Events, &e.Duplicated, &e.Reordered, &e.Restarts, &e.Malformed} {
+	for _, n := range [...]*uint64{&e.Reports, &e.Events, &e.Provisional, &e.Duplicated, &e.Reordered, &e.Late, &e.Down, &e.Restarts, &e.Malformed} {
 		*n = r.uint("exporter counters")
 	}
 	e.Lost = r.int("exporter losses")

@@ -75,7 +75,7 @@ func fill(p *Partial, rng *rand.Rand) {
 		p.AddDrops(&DropStats{Node: rng.Uint32N(3), Reason: uint8(rng.IntN(3)), Count: 1, Last: at(), Flow: flowKey(rng.Uint32N(9))})
 		p.AddFault(&DigestFault{Flow: flowKey(rng.Uint32N(4)), Fault: Fault(rng.IntN(2)), Node: rng.Uint32N(5), Count: 2, First: first, Last: max(first, at())})
 		p.AddExporters([]ExporterStats{{ExporterKey: ExporterKey{Node: rng.Uint32N(4), HWID: uint8(rng.IntN(2))}, Reports: rng.Uint64N(9), Events: 1,
-			Lost: rng.Int64N(9) - 4, Duplicated: 1, Reordered: 2, Restarts: 3, Malformed: 4, Last: at(), Sequenced: rng.IntN(2) == 0}})
+			Lost: rng.Int64N(9) - 4, Duplicated: 1, Reordered: 2, Restarts: 3, Malformed: 4, Provisional: 5, Late: 6, Down: 7, Last: at(), Sequenced: rng.IntN(2) == 0}})
 	}
 }
 
@@ -190,9 +190,9 @@ func TestWindowLists(t *testing.T) {
 	}
 }
 
-// TestGolden reads what version 1 wrote, and writes the same again.
+// TestGolden reads what version 2 wrote, and writes the same again.
 func TestGolden(t *testing.T) {
-	const file = "testdata/partial-v1.bin"
+	const file = "testdata/partial-v2.bin"
 	var p Partial
 	fill(&p, rand.New(rand.NewPCG(2026, 1)))
 	h := p.Hop(HopKey{Node: 7, EgressIf: 1})
@@ -208,10 +208,10 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes are written other than version 1 wrote them (%d bytes)", len(want), len(got))
+		t.Errorf("%d bytes are written other than version 2 wrote them (%d bytes)", len(want), len(got))
 	}
 	if q := read(t, got); !reflect.DeepEqual(q.Window(wide), p.Window(wide)) {
-		t.Errorf("version 1 reads as %+v", q.Window(wide))
+		t.Errorf("version 2 reads as %+v", q.Window(wide))
 	}
 }
 
@@ -255,7 +255,7 @@ func TestReadBinary(t *testing.T) {
 		at   int
 	}{
 		{"another magic", header(func(b []byte) { b[0] = 'X' }), ErrVersion, 0},
-		{"a later version", header(func(b []byte) { b[3] = 2 }), ErrVersion, 0},
+		{"a later version", header(func(b []byte) { b[3] = 3 }), ErrVersion, 0},
 		{"other codes", header(func(b []byte) { b[4] = 2 }), ErrVersion, 4},
 		{"a later section", section(99, 1, 2, 3), nil, 0},
 		{"a number with a byte too many", section(1, 0x85, 0), ErrCorrupt, start + 5},
@@ -337,7 +337,7 @@ func FuzzReadBinary(f *testing.F) {
 		f.Add(encode(f, &p))
 	}
 	f.Add(encode(f, &Partial{}))
-	golden, err := os.ReadFile("testdata/partial-v1.bin")
+	golden, err := os.ReadFile("testdata/partial-v2.bin")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -116,6 +116,7 @@ func (w *twin) tell(p *Partial, rng *rand.Rand) {
 
 		e := ExporterStats{ExporterKey: ExporterKey{Node: rng.Uint32N(2), HWID: uint8(rng.IntN(2))}, Reports: rng.Uint64N(3), Events: rng.Uint64N(3),
 			Lost: rng.Int64N(5) - 2, Duplicated: rng.Uint64N(3), Reordered: rng.Uint64N(3), Restarts: rng.Uint64N(3), Malformed: rng.Uint64N(3),
+			Provisional: rng.Uint64N(3), Late: rng.Uint64N(3), Down: rng.Uint64N(3),
 			Last: at(), Sequenced: rng.IntN(3) == 0}
 		w.exporters = append(w.exporters, e)
 		p.AddExporters([]ExporterStats{e})
@@ -254,6 +255,7 @@ func (w *twin) window(keep Limits) Window {
 		s.ExporterKey = e.ExporterKey
 		s.Reports, s.Events, s.Lost = s.Reports+e.Reports, s.Events+e.Events, s.Lost+e.Lost
 		s.Duplicated, s.Reordered, s.Restarts = s.Duplicated+e.Duplicated, s.Reordered+e.Reordered, s.Restarts+e.Restarts
+		s.Provisional, s.Late, s.Down = s.Provisional+e.Provisional, s.Late+e.Late, s.Down+e.Down
 		s.Malformed, s.Last, s.Sequenced = s.Malformed+e.Malformed, max(s.Last, e.Last), s.Sequenced || e.Sequenced
 		exporters[e.ExporterKey] = s
 	}

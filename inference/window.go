@@ -125,8 +125,9 @@ type ExporterKey struct {
 	HWID uint8
 }
 
-// ExporterStats is one exporter in one window. Lost can shrink in a later window when late reports fill a gap, so
-// it is signed.
+// ExporterStats is one exporter in one window. Where it did not count anew, the numbers that it gave are those of its
+// reports that are counted here since its first (without those that came twice), of its lost ones, of those that are
+// still provisional at the end of the last window, and of those that were missed while the collector was down.
 type ExporterStats struct {
 	ExporterKey
 	Reports    uint64
@@ -139,4 +140,18 @@ type ExporterStats struct {
 	Last       int64 // time of the last report, also when that is before the window
 	Sequenced  bool  // false for exporters that do not count (the same number in every report)
 	Folded     bool  // as in [FlowStats]
+	Reports uint64
+	Events  uint64 // of the reports, those that only an event brings forth: drops and queues
+	// Lost are numbers that did not come before their time had passed, less those that came later all the same: it can
+	// be negative, where a window takes back what an earlier one told.
+	Lost        int64
+	Provisional uint64 // numbers missing at the end of the window that may yet come: neither received nor lost
+	Duplicated  uint64
+	Reordered   uint64 // came after a larger number, in time: never told as lost
+	Late        uint64 // came when their time had passed
+	Down        uint64 // missed while no collector ran, or seen by one that ended before it could tell
+	Restarts    uint64
+	Malformed   uint64
+	Last        int64 // time of the last report, also when that is before the window
+	Sequenced   bool  // false for exporters that do not count (the same number in every report)
 }

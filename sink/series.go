@@ -181,9 +181,12 @@ var exporters = series("exporter", "One point per window and sequence number spa
 	},
 	[]field[inference.ExporterStats]{
 		integer("reports", "", "reports received", func(e *inference.ExporterStats) uint64 { return e.Reports }),
-		integer("lost", "", "sequence numbers missing; negative when late reports filled gaps of an earlier window", func(e *inference.ExporterStats) int64 { return e.Lost }),
+		integer("lost", "", "sequence numbers that did not come in time; negative when late reports took back what an earlier window told", func(e *inference.ExporterStats) int64 { return e.Lost }),
+		integer("provisional", "", "sequence numbers missing at the end of the window that may yet come", func(e *inference.ExporterStats) uint64 { return e.Provisional }),
 		integer("duplicated", "", "reports received twice", func(e *inference.ExporterStats) uint64 { return e.Duplicated }),
-		integer("reordered", "", "reports received late", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
+		integer("reordered", "", "reports received after later ones, in time", func(e *inference.ExporterStats) uint64 { return e.Reordered }),
+		integer("late", "", "reports received when their time had passed", func(e *inference.ExporterStats) uint64 { return e.Late }),
+		integer("down", "", "sequence numbers missed while no collector ran", func(e *inference.ExporterStats) uint64 { return e.Down }),
 		integer("restarts", "", "times that the exporter began to count anew", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
 		integer("malformed", "", "reports that a decoder rejected", func(e *inference.ExporterStats) uint64 { return e.Malformed }),
 	})

@@ -286,8 +286,11 @@ func merge(s []inference.ExporterStats, n int) []inference.ExporterStats {
 		p.Events += x.Events
 		p.Malformed += x.Malformed
 		p.Lost += x.Lost
+		p.Provisional += x.Provisional
 		p.Duplicated += x.Duplicated
 		p.Reordered += x.Reordered
+		p.Late += x.Late
+		p.Down += x.Down
 		p.Restarts += x.Restarts
 		p.Last = max(p.Last, x.Last)
 		p.Sequenced = p.Sequenced || x.Sequenced

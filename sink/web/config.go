@@ -23,7 +23,7 @@ type Config struct {
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
 	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page. One costs 40 bytes a window." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 8 bytes a window and 16 more for each of its hops." range:"16..16384"`
-	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 28 bytes a window." range:"16..65536"`
+	MaxExporters   int      `yaml:"max_exporters" doc:"Exporters kept for the page. One costs 36 bytes a window." range:"16..65536"`
 	MaxFindings    int      `yaml:"max_findings" doc:"Findings kept for the page. The ended ones make room first, the oldest before the others." range:"16..10000"`
 	MaxConnections int      `yaml:"max_connections" doc:"Open connections to the page and its API. Beyond that, the one that has been idle for longest is closed for a new one. When all are being answered, 16 more can ask for the health checks and the metrics." range:"8..65536"`
 	MaxStreams     int      `yaml:"max_streams" doc:"Open event streams: one for every open page. More are told to come back later." range:"1..4096"`

@@ -12,17 +12,22 @@ type exporterCell struct {
 	reports, malformed    uint32
 	lost                  int32
 	duplicated, reordered uint32
+	late, down            uint32
 	restarts              uint32
 }
 
-// exporterTotals are sums since the exporter was first seen. Lost can go down when late reports fill a gap.
+// exporterTotals are sums since the exporter was first seen. Lost can go down when late reports fill a gap. Provisional
+// is no sum: it is what was still missing at the end of the newest window.
 type exporterTotals struct {
-	Reports    int64 `json:"reports"`
-	Lost       int64 `json:"lost"`
-	Duplicated int64 `json:"duplicated"`
-	Reordered  int64 `json:"reordered"`
-	Restarts   int64 `json:"restarts"`
-	Malformed  int64 `json:"malformed"`
+	Reports     int64 `json:"reports"`
+	Lost        int64 `json:"lost"`
+	Duplicated  int64 `json:"duplicated"`
+	Reordered   int64 `json:"reordered"`
+	Late        int64 `json:"late"`
+	Down        int64 `json:"down"`
+	Provisional int64 `json:"provisional"`
+	Restarts    int64 `json:"restarts"`
+	Malformed   int64 `json:"malformed"`
 }
 
 type exporterSeries struct {
@@ -51,6 +56,10 @@ func (h *history) addExporter(n uint64, s *inference.ExporterStats) {
 	*c = exporterCell{
 		seen: true, reports: count32(s.Reports), malformed: count32(s.Malformed), lost: int32(min(max(s.Lost, math.MinInt32), math.MaxInt32)),
 		duplicated: count32(s.Duplicated), reordered: count32(s.Reordered), restarts: count32(s.Restarts),
+		late: count32(s.Late), down: count32(s.Down),
+	}
+	if n == e.last {
+		e.Provisional = int64(count32(s.Provisional))
 	}
 	e.sum(c, 1)
 	if c.reports > 0 && n >= e.active {
@@ -66,6 +75,8 @@ func (e *exporterSeries) sum(c *exporterCell, sign int64) {
 	e.Lost += sign * int64(c.lost)
 	e.Duplicated += sign * int64(c.duplicated)
 	e.Reordered += sign * int64(c.reordered)
+	e.Late += sign * int64(c.late)
+	e.Down += sign * int64(c.down)
 	e.Restarts += sign * int64(c.restarts)
 	e.Malformed += sign * int64(c.malformed)
 }

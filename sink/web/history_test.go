@@ -115,7 +115,7 @@ func TestWindowsForget(t *testing.T) {
 func TestCosts(t *testing.T) {
 	for name, c := range map[string]struct{ got, want uintptr }{
 		"max_hops": {unsafe.Sizeof(cell{}), 40}, "max_flows": {unsafe.Sizeof(flowCell{}), 8},
-		"max_flows, a hop": {unsafe.Sizeof(positionCell{}), 16}, "max_exporters": {unsafe.Sizeof(exporterCell{}), 28},
+		"max_flows, a hop": {unsafe.Sizeof(positionCell{}), 16}, "max_exporters": {unsafe.Sizeof(exporterCell{}), 36},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d bytes a window, but config.go says %d", name, c.got, c.want)
