@@ -80,7 +80,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Collector{
-		cfg: cfg, opt: opt, log: opt.Log, exporters: exporterTotals{}, findings: findings{},
+		cfg: cfg, opt: opt, log: opt.Log, exporters: newExporterTotals(cfg.Exporters.Tracking.MaxExporters), findings: findings{},
 		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops),
 		admission: inference.NewAdmission(inference.AdmissionLimits{
 			Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters,
@@ -214,6 +214,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopSources()
 	<-ended
 	c.lookAtSources()
+	c.pipeline.exporters.settle()
 	if c.opt.Policy.CaptureTime {
 		capture.finish()
 	} else {
@@ -251,10 +252,11 @@ func (c *Collector) endWindow(end int64) {
 	w := partial.Window(c.pipeline.limits)
 	found := c.detect(&w)
 	c.admission.Mark(&w, found)
+	refused := c.pipeline.exporters.refused()
 
 	c.stateMu.Lock()
 	c.totals.Add(partial)
-	c.exporters.add(w.Exporters)
+	c.exporters.add(w.Exporters, refused)
 	c.folded.hops, c.folded.flows, c.folded.rest = c.admission.Folded()
 	c.findings.keep(found)
 	if d := w.End - w.Start; d > 0 {

@@ -37,7 +37,7 @@ func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
 		n *= 2
 	}
 	e := &exporters{groups: make([]exporterGroup, n), seed: seed, shift: uint(64 - bits.TrailingZeros(uint(n)))}
-	places := sequence.NewPlaces(cfg.MaxExporters)
+	places := sequence.NewPlaces(cfg, n)
 	for i := range e.groups {
 		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
 	}
@@ -100,6 +100,27 @@ func (e *exporters) cut(end int64) []inference.ExporterStats {
 		g.mu.Unlock()
 	}
 	return sequence.Merge(all)
+}
+
+// refused is how many reports came from exporters for which there was no place.
+func (e *exporters) refused() (n uint64) {
+	for i := range e.groups {
+		g := &e.groups[i]
+		g.mu.Lock()
+		n += g.tracker.Stats().Refused
+		g.mu.Unlock()
+	}
+	return n
+}
+
+// settle tells what is missing as lost at the next cut. It is called when no report can come any more.
+func (e *exporters) settle() {
+	for i := range e.groups {
+		g := &e.groups[i]
+		g.mu.Lock()
+		g.tracker.Settle()
+		g.mu.Unlock()
+	}
 }
 
 // state appends the numbers that all exporters have reached to dst, for restore of a later run.

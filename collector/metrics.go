@@ -165,10 +165,7 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	emit(mTraceBytes, float64(d.Bytes))
 
 	c.stateMu.Lock()
-	lost := int64(0)
-	for _, e := range c.exporters {
-		lost += e.Lost
-	}
+	lost := c.exporters.lost()
 	open := c.findings.open()
 	folded := c.folded
 	c.stateMu.Unlock()

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -52,6 +53,10 @@ type worker struct {
 	out     []*work // one for each shard, nil while it has nothing
 	groups  []uint8 // of the reports' exporters
 	counts  decodeCounts
+
+	dst     netip.Addr // of the last datagram
+	dstPort uint16
+	to      uint64 // as a report names both
 }
 
 type shardQueue struct {
@@ -196,6 +201,17 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 		n := 0
 		if f.Link == ingest.LinkUDP {
 			n = dec.DatagramCut(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
+			if f.Dst != w.dst || f.DstPort != w.dstPort || w.to == 0 {
+				w.dst, w.dstPort = f.Dst, f.DstPort
+				dst := decode.Addr{}
+				if f.Dst.IsValid() {
+					dst = decode.AddrFrom(f.Dst)
+				}
+				w.to = decode.Destination(&dst, f.DstPort)
+			}
+			for _, r := range w.in.Reports[len(w.in.Reports)-n:] {
+				r.To = w.to
+			}
 		} else {
 			n = dec.Frame(&w.in, f.Link, f.Data, f.Length, f.Time)
 		}

@@ -54,7 +54,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		s.Hops = append(s.Hops, HopSummary{NodeID: h.Node, EgressIf: h.EgressIf, Other: h.Other, Reports: h.Count,
 			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
 	}
-	s.Exporters = c.exporters.list()
+	s.Exporters, s.OtherExporters = c.exporters.list()
 	for _, f := range c.findings {
 		s.Findings = append(s.Findings, findingSummary(&f))
 	}

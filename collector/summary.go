@@ -25,6 +25,7 @@ type Summary struct {
 	HopCount         int                `json:"hop_count"`
 	Hops             []HopSummary       `json:"hops"` // the slowest first
 	Exporters        []ExporterSummary  `json:"exporters"`
+	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
 	Findings         []FindingSummary   `json:"findings"`
 	Ledger           LedgerSummary      `json:"loss_ledger"`
 	Seconds          float64            `json:"seconds"`
@@ -88,7 +89,7 @@ type Quantiles struct {
 
 // ExporterSummary is one sequence number space over the whole run.
 type ExporterSummary struct {
-	Address    string `json:"address"`
+	Address    string `json:"address"` // empty in sums
 	NodeID     uint32 `json:"node_id"`
 	HWID       uint8  `json:"hw_id"`
 	Sequenced  bool   `json:"sequenced"`
@@ -100,6 +101,13 @@ type ExporterSummary struct {
 	Down       uint64 `json:"down"`
 	Restarts   uint64 `json:"restarts"`
 	Malformed  uint64 `json:"malformed"`
+}
+
+// OtherExporters are those that the list leaves out.
+type OtherExporters struct {
+	Exporters  uint64          `json:"exporters"`  // one that came back after it was forgotten counts again
+	Unfollowed uint64          `json:"unfollowed"` // reports of exporters for which there was no place; in no sum
+	Sums       ExporterSummary `json:"sums"`
 }
 
 // FindingSummary is one finding in its last state.
@@ -166,38 +174,110 @@ func findingSummary(f *inference.Finding) FindingSummary {
 		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text}
 }
 
-// exporterTotals sums windows by exporter.
-type exporterTotals map[inference.ExporterKey]*ExporterSummary
+// exporterTotals sums windows by exporter, of as many as the tracker has places for. Those that it has forgotten make
+// room, the longest forgotten first, and are summed up together.
+type exporterTotals struct {
+	most    int
+	window  uint64 // number of the last one
+	of      map[inference.ExporterKey]*exporterTotal
+	other   ExporterSummary
+	folded  uint64 // exporters in other
+	refused uint64 // reports of exporters that had no place
+}
 
-func (t exporterTotals) add(stats []inference.ExporterStats) {
+type exporterTotal struct {
+	ExporterSummary
+	window uint64 // the last that named it
+}
+
+func newExporterTotals(most int) exporterTotals {
+	return exporterTotals{most: most, of: map[inference.ExporterKey]*exporterTotal{}}
+}
+
+func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
+	t.window++
+	t.refused = refused
 	for i := range stats {
 		e := &stats[i]
-		s := t[e.ExporterKey]
+		s := t.of[e.ExporterKey]
 		if s == nil {
-			s = &ExporterSummary{Address: e.Addr.String(), NodeID: e.Node, HWID: e.HWID}
-			t[e.ExporterKey] = s
+			s = &exporterTotal{ExporterSummary: ExporterSummary{Address: e.Addr.String(), NodeID: e.Node, HWID: e.HWID}}
+			t.of[e.ExporterKey] = s
 		}
-		s.Sequenced = s.Sequenced || e.Sequenced
-		s.Reports += e.Reports
-		s.Lost += e.Lost
-		s.Duplicated += e.Duplicated
-		s.Reordered += e.Reordered
-		s.Late += e.Late
-		s.Down += e.Down
-		s.Restarts += e.Restarts
-		s.Malformed += e.Malformed
+		s.window = t.window
+		s.add(&ExporterSummary{Sequenced: e.Sequenced, Reports: e.Reports, Lost: e.Lost, Duplicated: e.Duplicated, Reordered: e.Reordered,
+			Late: e.Late, Down: e.Down, Restarts: e.Restarts, Malformed: e.Malformed})
+	}
+	if len(t.of) > t.most {
+		t.fold()
 	}
 }
 
-func (t exporterTotals) list() []ExporterSummary {
-	out := make([]ExporterSummary, 0, len(t))
-	for _, s := range t {
-		out = append(out, *s)
+// fold makes room: a quarter of the places, as far as the tracker has forgotten as many.
+func (t *exporterTotals) fold() {
+	var gone []inference.ExporterKey
+	for k, s := range t.of {
+		if s.window < t.window {
+			gone = append(gone, k)
+		}
 	}
-	slices.SortFunc(out, func(a, b ExporterSummary) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.NodeID, b.NodeID), cmp.Compare(a.HWID, b.HWID))
+	slices.SortFunc(gone, func(a, b inference.ExporterKey) int {
+		return cmp.Or(cmp.Compare(t.of[a].window, t.of[b].window), a.Compare(b))
 	})
-	return out
+	for _, k := range gone[:min(len(gone), len(t.of)-t.most+t.most/4)] {
+		t.other.add(&t.of[k].ExporterSummary)
+		t.folded++
+		delete(t.of, k)
+	}
+}
+
+func (s *ExporterSummary) add(o *ExporterSummary) {
+	s.Sequenced = s.Sequenced || o.Sequenced
+	s.Reports += o.Reports
+	s.Lost += o.Lost
+	s.Duplicated += o.Duplicated
+	s.Reordered += o.Reordered
+	s.Late += o.Late
+	s.Down += o.Down
+	s.Restarts += o.Restarts
+	s.Malformed += o.Malformed
+}
+
+// lost is what all exporters lost.
+func (t *exporterTotals) lost() int64 {
+	lost := t.other.Lost
+	for _, s := range t.of {
+		lost += s.Lost
+	}
+	return lost
+}
+
+// listedExporters is the length of a summary's list of exporters.
+const listedExporters = 1000
+
+// list gives the exporters with the most reports, in order, and the sum of the others, nil if there are none.
+func (t *exporterTotals) list() ([]ExporterSummary, *OtherExporters) {
+	out := make([]ExporterSummary, 0, len(t.of))
+	for _, s := range t.of {
+		out = append(out, s.ExporterSummary)
+	}
+	byName := func(a, b ExporterSummary) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.NodeID, b.NodeID), cmp.Compare(a.HWID, b.HWID))
+	}
+	other := OtherExporters{Exporters: t.folded, Sums: t.other, Unfollowed: t.refused}
+	if len(out) > listedExporters {
+		slices.SortFunc(out, func(a, b ExporterSummary) int { return cmp.Or(cmp.Compare(b.Reports, a.Reports), byName(a, b)) })
+		for i := range out[listedExporters:] {
+			other.Exporters++
+			other.Sums.add(&out[listedExporters+i])
+		}
+		out = out[:listedExporters]
+	}
+	slices.SortFunc(out, byName)
+	if other.Exporters == 0 && other.Unfollowed == 0 {
+		return out, nil
+	}
+	return out, &other
 }
 
 // LedgerLine gives a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".

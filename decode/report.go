@@ -1,6 +1,10 @@
 package decode
 
-import "slices"
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
 
 // Format names the family that a report came in.
 type Format uint8
@@ -151,7 +155,8 @@ type Report struct {
 	INT      Version // of INT inside a report
 	Flags    Flags
 	Has      Field
-	Exporter Addr // source address of the datagram
+	Exporter Addr   // source address of the datagram
+	To       uint64 // where the datagram was sent to: see [Destination]
 
 	NodeID uint32 // reporting node
 	HWID   uint8  // subsystem of the reporting node
@@ -193,6 +198,16 @@ type Report struct {
 	Err   Error  // Err.Reason is 0 for a report that was read to its end
 
 	Hops []Hop // first hop of the path first
+}
+
+// Destination names an address and a port that datagrams are sent to: for IPv4 addresses without two having the same
+// name, for others as good as.
+func Destination(a *Addr, port uint16) uint64 {
+	hi, lo := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])
+	if hi == 0 && lo>>32 == 0xffff {
+		return lo&0xffffffff<<16 | uint64(port)
+	}
+	return (hi*0x9e3779b97f4a7c15^bits.RotateLeft64(lo, 32))*0xe7037ed1a0b428db ^ uint64(port)
 }
 
 // KeptHops is how many hops a report keeps memory for. Reports change hands, so that one long stack in each batch would in

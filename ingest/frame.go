@@ -26,6 +26,7 @@ type Frame struct {
 	Length  int    // bytes on the wire; more than len(Data) when the capture was cut
 	Link    uint16
 	DstPort uint16         // LinkUDP only
+	Dst     netip.Addr     // LinkUDP only: the address that the socket listens on, which can stand for all of a machine
 	Src     netip.AddrPort // LinkUDP only; IPv4 addresses are unmapped
 }
 

@@ -56,14 +56,22 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", count(f.Packets), f.Key, pathText(f.Path), p99Text(f.Hops))
 		}
 	}
-	if section("Exporters", len(s.Exporters)) {
-		fmt.Fprintf(t, "  address\tnode\thw\treports\tlost\tduplicated\treordered\trestarts\tmalformed\n")
+	exporters := "Exporters"
+	if o := s.OtherExporters; o != nil && o.Exporters > 0 {
+		exporters += fmt.Sprintf(" (%d of %d)", len(s.Exporters), uint64(len(s.Exporters))+o.Exporters)
+	}
+	if section(exporters, len(s.Exporters)) {
+		fmt.Fprintf(t, "  address\tnode\thw\treports\tlost\tduplicated\treordered\tlate\trestarts\tmalformed\n")
 		for _, e := range s.Exporters {
 			lost := fmt.Sprint(e.Lost)
 			if !e.Sequenced {
 				lost = "not numbered"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\n", e.Address, e.NodeID, e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Restarts, e.Malformed)
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, e.NodeID, e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
+		}
+		if o := s.OtherExporters; o != nil {
+			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
+			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", count(o.Unfollowed))
 		}
 	}
 	if section("Findings", len(s.Findings)) {

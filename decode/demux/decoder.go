@@ -96,8 +96,13 @@ func (d *Decoder) packet(b *decode.Batch, p *packet.Packet, data []byte, time in
 			if p.Fragment {
 				return d.fragment(b, p, data, time)
 			}
-			src := p.Src(data)
-			return d.reports(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time)
+			src, dst := p.Src(data), p.Dst(data)
+			n = d.reports(b, &src, data, p.L4+packet.UDPLen, p.UDPEnd(data), time)
+			to := decode.Destination(&dst, port)
+			for _, r := range b.Reports[len(b.Reports)-n:] {
+				r.To = to
+			}
+			return n
 		}
 		if n = d.offer(d.table.ports, port, b, p, data, time); n > 0 {
 			return n

@@ -334,3 +334,12 @@ func (p *Packet) Src(data []byte) (a decode.Addr) {
 	copy(a[:], data[p.L3+8:p.L3+24])
 	return a
 }
+
+// Dst is Src for the destination.
+func (p *Packet) Dst(data []byte) (a decode.Addr) {
+	if p.IP == 4 {
+		return decode.AddrFrom4(data[p.L3+16:])
+	}
+	copy(a[:], data[p.L3+24:p.L3+40])
+	return a
+}

@@ -17,6 +17,7 @@ func Example() {
 			Has: decode.HasExporter | decode.HasNodeID | decode.HasSeq,
 		})
 	}
+	tracker.Settle() // nothing can come any more
 	for _, e := range tracker.Cut(nil, 10_000_000_000) {
 		fmt.Printf("%s: %d reports, %d lost, %d duplicated, %d reordered\n", e.ExporterKey, e.Reports, e.Lost, e.Duplicated, e.Reordered)
 	}

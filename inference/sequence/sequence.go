@@ -1,12 +1,17 @@
 package sequence
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 const (
-	// confirmations is how many distinct numbers near each other confirm a far jump.
-	confirmations = 4
+	// confirmations is how many distinct numbers near each other confirm that a sequence goes on far from where it was.
+	confirmations = 8
+	// near is how far apart these may be.
+	near = 1024
 	// duplicateRun is how many duplicates in ascending order, without a new number in between, are a restart inside
-	// of the window.
+	// of the record.
 	duplicateRun = 64
 	// repeatLimit is how often in a row the same number may come before the exporter is taken not to count.
 	repeatLimit = 64
@@ -14,88 +19,429 @@ const (
 	// the number changes.
 	pendingDuplicates = 8
 	// startSlack is how far before the first number that was seen a late one is believed to belong to the same
-	// sequence.
+	// sequence, though it was received after it.
 	startSlack = 64
+	// leastWait is how many numbers a missing one is waited for at least, and the length of the record of a
+	// sequence that lacks none.
+	leastWait = 1024
+	// settleAfter is the time after which a missing number is no longer waited for, in ns.
+	settleAfter = 2e9
+	// calmCuts is how many windows without disorder halve the wait, and then the record.
+	calmCuts = 8
+	// returnWithin is the time in which a sequence may come back that another one seemed to have replaced, in ns.
+	returnWithin = 60e9
+	// keptBack is for how long a report is believed to have been kept back here, in ns; an older one came before the
+	// clock was set back.
+	keptBack = 60e9
 )
 
 // counts are the claims about one sequence, since the last cut.
 type counts struct {
-	lost                            int64
-	duplicated, reordered, restarts uint64
+	lost                                        int64
+	duplicated, reordered, late, down, restarts uint64
 }
 
-// sequence is one sequence number space. The bitmap of its window lives beside it, so that it holds no pointer: bit
-// n mod window says whether the number n in (head-span, head] was seen.
+// sequence is one sequence number space. Its record says of each number in (head-span, head] whether it came. The
+// missing ones from edge on are provisional, those before it are told as lost.
 type sequence struct {
 	counts
-	head   uint32 // newest number
-	span   uint32 // numbers that the window covers, at most its size; less while the sequence is young
-	repeat uint32 // how often head came again, in a row
+	seen []uint64
+	time int64  // of head
+	head uint32 // newest number
+	span uint32 // numbers that the record covers, at most its length; less while the sequence is young
+	open uint32 // missing numbers in the record
 
+	provisional uint32 // of the missing numbers, those not told
+	edge        uint32 // first number that may be provisional; without meaning while none is
+	wait        uint32 // numbers that a missing one is waited for
+	worst       uint32 // farthest behind that a number came since the last cut
+	calm        uint8  // cuts in a row without much disorder
+	width       uint8  // bits of a number, 1 to 32
+	started     bool
+	sequenced   bool
+	trusted     bool // may take more than a part of the common memory
+	resumed     bool // head is from an earlier run, and no number came since
+	missed      bool // numbers before missedTo are missing because no collector ran
+	replaced    bool // by a restart, from oldHead at oldTime
+	farN        uint8
+	missedTo    uint32
+
+	mark     uint32 // head at the time of a cut
+	markTime int64
+	marked   bool
+
+	settledTo uint32 // numbers up to it are told because of their age
+	settling  bool
+
+	repeat  uint32 // how often head came again, in a row
 	run     uint32 // duplicates in ascending order, in a row
-	runNext uint32
+	runLast uint32
 
-	far     uint64 // bitmap of a far jump, bit i for farHead-i; 0 without one
-	farHead uint32
-	farSeen counts // what the numbers of the far jump were, should it be confirmed
-	farAll  uint64 // how many there were, all counted as reordered until then
+	gone uint32 // missing numbers that left the record, up to the largest number
 
-	width     uint8 // bits of a number, 1 to 32
-	started   bool
-	sequenced bool
+	// Numbers that are far from all others, and how many of them came again.
+	far     [confirmations]uint32
+	farTime int64 // of the first
+	farDup  uint64
+
+	start   int64 // time of the first number
+	origin  uint32
+	oldHead uint32
+	oldTime int64
 }
 
-// observe takes the next number. seen is the bitmap of the window, a power of two of bits.
-func (s *sequence) observe(seq uint32, seen []uint64, maxGap uint32) {
-	mask := ^uint32(0) >> (32 - s.width)
-	seq &= mask
-	window := uint32(len(seen)) * 64
-	ahead := (seq - s.head) & mask
-	if ahead == 1 && s.sequenced { // nearly always
-		s.head = seq
-		seen[seq&(window-1)>>6] |= 1 << (seq & 63)
-		if s.span < window {
-			s.span++
-		}
-		s.repeat, s.run, s.far = 0, 0, 0
+// room is the memory that the records of sequences may take, and the bounds that are common to them.
+type room struct {
+	longest uint32 // bits of the largest record
+	maxGap  uint32
+	places  *Places
+	spare   [][]uint64 // records of the least length that nobody uses
+}
+
+func (m *room) least() uint32 { return min(leastWait, m.longest) }
+
+// record gives a record of the least length.
+func (m *room) record() []uint64 {
+	if n := len(m.spare); n > 0 {
+		r := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		clear(r)
+		return r
+	}
+	return make([]uint64, m.least()/64)
+}
+
+// giveBack takes the record of a sequence that is no longer followed.
+func (m *room) giveBack(seen []uint64) {
+	if uint32(len(seen)) == m.least()/64 {
+		m.spare = append(m.spare, seen)
 		return
 	}
+	m.places.words.Add(int64(len(seen)))
+}
+
+func (s *sequence) mask() uint32 { return ^uint32(0) >> (32 - s.width) }
+
+// size is the length of the record.
+func (s *sequence) size() uint32 { return uint32(len(s.seen)) * 64 }
+
+// observe takes the next number, of a report that was received at a time.
+func (s *sequence) observe(seq uint32, at int64, m *room) {
+	mask := s.mask()
+	seq &= mask
+	ahead := (seq - s.head) & mask
+	if ahead == 1 && s.sequenced && s.open == 0 && !s.resumed { // nearly always
+		word, bit := place(s.seen, seq)
+		*word |= bit
+		s.head, s.time = seq, at
+		if s.span < s.size() {
+			s.span++
+		}
+		s.repeat, s.run = 0, 0
+		if s.farN != 0 {
+			s.dismiss(at)
+		}
+		return
+	}
+	if !s.started || s.resumed {
+		s.first(seq, at, mask, m)
+		return
+	}
+	reach := m.longest
+	if !s.sequenced { // a random number must not be taken for one that follows
+		reach = m.least()
+	}
+	reach = min(reach, mask>>2)
 	behind := (s.head - seq) & mask
 	switch {
-	case !s.started:
-		s.started = true
-		s.restartAt(seq, 1, 1, seen)
 	case ahead == 0:
 		s.same()
-	case ahead <= window:
+	case ahead <= reach:
 		s.claim()
-		forget(seen, s.head+1, ahead-1)
-		seen[seq&(window-1)>>6] |= 1 << (seq & 63)
-		s.lost += int64(ahead) - 1
-		s.head, s.span = seq, min(s.span+ahead, window)
-		s.repeat, s.run, s.far = 0, 0, 0
+		s.advance(seq, ahead, at, m)
 	case behind < s.span:
 		s.claim()
-		word, bit := &seen[seq&(window-1)>>6], uint64(1)<<(seq&63)
-		if *word&bit == 0 {
-			*word |= bit
-			s.lost--
-			s.reordered++
-			s.run = 0
+		s.fill(seq, behind, at, m)
+	case s.whole() && (at < s.start && behind < min(m.longest, mask>>2) || behind < s.span+startSlack):
+		s.claim()
+		s.before(seq, behind, m)
+	case at < s.time && s.time-at < keptBack && s.sequenced: // it was only kept back here
+		s.stale(behind, m)
+	default:
+		s.jump(seq, at, m)
+	}
+}
+
+// first takes the first number of all, or of those that follow a saved state.
+func (s *sequence) first(seq uint32, at int64, mask uint32, m *room) {
+	ahead, behind := (seq-s.head)&mask, (s.head-seq)&mask
+	switch {
+	case !s.started:
+		s.begin(seq, at, m)
+	case behind < startSlack: // the earlier run has seen it, or told of it
+		s.late++
+	case ahead <= m.gap(mask):
+		s.claim()
+		s.missed, s.missedTo = true, seq
+		s.advance(seq, ahead, at, m)
+		s.start, s.resumed = at, false
+	default: // nobody knows what became of it
+		s.begin(seq, at, m)
+	}
+}
+
+// gap is the largest one that is taken for loss.
+func (m *room) gap(mask uint32) uint32 { return min(m.maxGap, mask>>4) }
+
+// begin makes seq the first number of the sequence.
+func (s *sequence) begin(seq uint32, at int64, m *room) {
+	s.tell(s.provisionalSpan())
+	clear(s.seen)
+	word, bit := place(s.seen, seq)
+	*word |= bit
+	s.started, s.resumed, s.missed, s.marked, s.settling = true, false, false, false, false
+	s.origin, s.head, s.span, s.open, s.provisional, s.gone = seq, seq, 1, 0, 0, 0
+	s.repeat, s.run = 0, 0
+	s.time, s.start = at, at
+	s.wait = max(s.wait, m.least())
+}
+
+// advance makes a number the newest that is ahead of the newest one.
+func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
+	mask := s.mask()
+	if s.provisional == 0 {
+		s.edge = (s.head + 1) & mask
+		s.missed = s.missed && s.resumed
+	}
+	if ahead > s.wait {
+		s.wait = s.length(ahead, m)
+	}
+	if leaving := int64(s.span) + int64(ahead) - int64(s.size()); leaving > 0 && (s.open > 0 || ahead > 1) {
+		s.leave(ahead, uint32(leaving), m)
+	}
+	size := s.size()
+	if ahead > 1 {
+		missing := ahead - 1
+		kept := min(missing, size-1)
+		forget(s.seen, seq-kept, kept)
+		s.open += kept
+		s.provisional += kept
+		if missing > kept { // more than the record can hold
+			s.tellCount(int64(missing-kept), s.resumed)
+			s.gone |= missing - kept
+			s.edge = (seq - kept) & mask
+		}
+	}
+	word, bit := place(s.seen, seq)
+	*word |= bit
+	s.head, s.time, s.span = seq, at, min(s.span+ahead, size)
+	if s.provisional > 0 {
+		if n := s.provisionalSpan(); n > s.wait {
+			s.tell(n - s.wait)
+		}
+	}
+	s.repeat, s.run = 0, 0
+	if s.farN != 0 {
+		s.dismiss(at)
+	}
+}
+
+// provisionalSpan is how many numbers are not before the edge.
+func (s *sequence) provisionalSpan() uint32 {
+	if s.provisional == 0 {
+		return 0
+	}
+	return (s.head-s.edge)&s.mask() + 1
+}
+
+// leave makes room for the numbers that the head is about to go ahead by: the oldest leave the record. If one of them
+// is still waited for, the record grows instead, as long as it may.
+func (s *sequence) leave(ahead, leaving uint32, m *room) {
+	mask := s.mask()
+	for first := (s.head - s.span + 1) & mask; leaving > 0; {
+		n := min(leaving, s.span)
+		missing := uint32(0)
+		if s.open > 0 {
+			missing = zeros(s.seen, first, n)
+		}
+		if (missing > s.settled(first, n) || ahead > s.size()) && s.grow(m) {
+			leaving = uint32(max(int64(s.span)+int64(ahead)-int64(s.size()), 0))
+			continue
+		}
+		if s.provisional > 0 {
+			// Those before the edge are told; tell those behind it that leave.
+			if before := s.span - s.provisionalSpan(); n > before {
+				s.tell(n - before)
+			}
+		}
+		s.open -= missing
+		s.gone |= missing
+		s.span -= n
+		return
+	}
+}
+
+// settled counts the missing ones among n numbers from first on that have been missing for so long that no record of them
+// is needed any more.
+func (s *sequence) settled(first, n uint32) uint32 {
+	if !s.settling {
+		return 0
+	}
+	if k := (s.settledTo-first)&s.mask() + 1; k <= s.span { // else it has left the record
+		return zeros(s.seen, first, min(n, k))
+	}
+	return 0
+}
+
+// grow doubles the record, if there is memory for it.
+func (s *sequence) grow(m *room) bool {
+	words := int64(len(s.seen))
+	if s.size() >= min(m.longest, s.mask()>>2+1) {
+		return false
+	}
+	need := 2 * words
+	if s.size() > m.least() {
+		need = words // beside what it has
+	}
+	if !m.places.takeWords(need, s.trusted) {
+		return false
+	}
+	seen := make([]uint64, 2*words)
+	carry(seen, s.seen, s.head-s.span+1, s.span)
+	if s.size() == m.least() {
+		m.spare = append(m.spare, s.seen)
+	}
+	s.seen = seen
+	return true
+}
+
+// shrink halves the record.
+func (s *sequence) shrink(m *room) {
+	words := len(s.seen) / 2
+	half := uint32(words) * 64
+	if n := min(s.span, s.size()) - min(s.span, half); n > 0 && s.open > 0 {
+		missing := zeros(s.seen, s.head-s.span+1, n)
+		s.open -= missing
+		s.gone |= missing
+	}
+	s.span = min(s.span, half)
+	var seen []uint64
+	if half == m.least() {
+		seen = m.record()
+		m.places.words.Add(int64(2 * words))
+	} else {
+		seen = make([]uint64, words)
+		m.places.words.Add(int64(words))
+	}
+	carry(seen, s.seen, s.head-s.span+1, s.span)
+	s.seen = seen
+}
+
+// tell tells the missing ones among the next n numbers from the edge on as lost.
+func (s *sequence) tell(n uint32) {
+	if n == 0 || s.provisional == 0 {
+		return
+	}
+	mask := s.mask()
+	if s.missed { // up to missedTo, they were missed
+		if k := (s.missedTo - s.edge) & mask; k > 0 && k <= s.provisionalSpan() {
+			k = min(k, n)
+			z := zeros(s.seen, s.edge, k)
+			s.tellCount(int64(z), true)
+			s.provisional -= z
+			s.edge = (s.edge + k) & mask
+			if n -= k; n == 0 {
+				return
+			}
+		}
+		s.missed = false
+	}
+	z := zeros(s.seen, s.edge, n)
+	s.tellCount(int64(z), false)
+	s.provisional -= z
+	s.edge = (s.edge + n) & mask
+}
+
+func (s *sequence) tellCount(n int64, missed bool) {
+	if missed {
+		s.down += uint64(n)
+	} else {
+		s.lost += n
+	}
+}
+
+// fill takes a number inside the record.
+func (s *sequence) fill(seq, behind uint32, at int64, m *room) {
+	word, bit := place(s.seen, seq)
+	if *word&bit != 0 {
+		s.duplicate(seq, at, m)
+		return
+	}
+	*word |= bit
+	s.open--
+	s.run = 0
+	if behind < s.provisionalSpan() {
+		s.provisional--
+		s.reordered++
+	} else {
+		s.lost--
+		s.late++
+	}
+	s.widen(behind, m)
+}
+
+// widen makes the wait longer than numbers come late.
+func (s *sequence) widen(behind uint32, m *room) {
+	s.worst = max(s.worst, behind)
+	if behind >= s.wait/2 {
+		s.wait = s.length(2*behind, m)
+	}
+}
+
+// length is a power of two of at least n, within the bounds of a record.
+func (s *sequence) length(n uint32, m *room) uint32 {
+	if n >= m.longest {
+		return m.longest
+	}
+	return max(1<<bits.Len32(n-1), m.least(), s.wait)
+}
+
+// whole reports whether the record goes back to the first number.
+func (s *sequence) whole() bool { return (s.head-s.origin)&s.mask()+1 == s.span }
+
+// before takes a number before the first one of a young sequence.
+func (s *sequence) before(seq, behind uint32, m *room) {
+	for behind >= s.size() {
+		if !s.grow(m) {
+			s.late++
 			return
 		}
-		s.duplicate(seq, mask, seen)
-	case behind < min(s.span+startSlack, window):
-		s.claim()
-		forget(seen, s.head-behind+1, behind-s.span)
-		seen[seq&(window-1)>>6] |= 1 << (seq & 63)
-		s.lost += int64(behind - s.span)
-		s.reordered++
-		s.span = behind + 1
-		s.run = 0
-	default:
-		s.jump(seq, mask, seen, min(maxGap, mask>>4))
 	}
+	n := behind - s.span // between it and the first
+	word, bit := place(s.seen, seq)
+	*word |= bit
+	if s.open == s.provisional { // nothing of the record is told
+		s.provisional += n
+		s.edge = seq
+	} else {
+		s.lost += int64(n)
+	}
+	s.open += n
+	s.span = behind + 1
+	s.reordered++
+	s.run = 0
+	s.origin = seq
+	s.widen(behind, m)
+}
+
+// stale takes a number of which there is no record, and which was received before the newest one.
+func (s *sequence) stale(behind uint32, m *room) {
+	if s.gone == 0 && behind <= (s.head-s.origin)&s.mask() {
+		s.duplicated++ // all numbers that the record has left came
+		return
+	}
+	s.late++
+	s.widen(min(behind, m.longest), m)
 }
 
 // claim notes that the numbers change.
@@ -122,88 +468,151 @@ func (s *sequence) same() {
 	if s.repeat >= repeatLimit {
 		s.duplicated -= min(s.duplicated, uint64(s.repeat))
 		s.sequenced = false
+		clear(s.seen)
+		word, bit := place(s.seen, s.head)
+		*word |= bit
+		s.span, s.open, s.provisional = 1, 0, 0
 	}
 }
 
-func (s *sequence) duplicate(seq, mask uint32, seen []uint64) {
+// duplicate handles a number of the record that has come already. A sequence that begins anew inside of its own record
+// looks like this, too.
+func (s *sequence) duplicate(seq uint32, at int64, m *room) {
 	s.duplicated++
-	if s.run == 0 || seq != s.runNext {
+	if at < s.time { // received before the newest one: a copy
+		return
+	}
+	if s.run == 0 || seq != (s.runLast+1)&s.mask() {
 		s.run = 0
 	}
 	s.run++
-	s.runNext = (seq + 1) & mask
-	if s.run >= duplicateRun {
-		s.duplicated -= min(s.duplicated, uint64(s.run))
-		s.restarts++
-		s.restartAt(seq, ^uint64(0), duplicateRun, seen)
+	s.runLast = seq
+	if s.run < duplicateRun {
+		return
+	}
+	s.duplicated -= min(s.duplicated, uint64(s.run))
+	s.restarts++
+	s.begin(seq-duplicateRun+1, at, m)
+	for k := range uint32(duplicateRun) {
+		word, bit := place(s.seen, seq-k)
+		*word |= bit
+	}
+	s.head, s.span = seq, duplicateRun
+}
+
+// jump handles a number that is far from all others. It changes nothing before others confirm it, and only as long as
+// the sequence itself is silent.
+func (s *sequence) jump(seq uint32, at int64, m *room) {
+	mask := s.mask()
+	if s.farN > 0 {
+		if slices.Contains(s.far[:s.farN], seq) {
+			s.farDup++
+			return
+		}
+		if last := s.far[s.farN-1]; min((seq-last)&mask, (last-seq)&mask) > near {
+			s.drop()
+		}
+	}
+	if s.farN == 0 {
+		s.farTime = at
+	}
+	s.far[s.farN] = seq
+	if s.farN++; s.farN == confirmations {
+		s.move(at, m)
 	}
 }
 
-// jump handles a number that is far from all others.
-func (s *sequence) jump(seq, mask uint32, seen []uint64, maxGap uint32) {
-	if s.sequenced {
-		s.reordered++
+// dismiss forgets far numbers when the sequence goes on that they seemed to replace. What was received before them was
+// only kept back here.
+func (s *sequence) dismiss(at int64) {
+	if at >= s.farTime {
+		s.drop()
 	}
-	ahead, behind := (seq-s.farHead)&mask, (s.farHead-seq)&mask
-	switch {
-	case s.far != 0 && ahead > 0 && ahead < 64:
-		s.far = s.far<<ahead | 1
-		s.farHead = seq
-	case s.far != 0 && behind < 64:
-		if s.far&(1<<behind) != 0 {
-			s.farSeen.duplicated++
+}
+
+// drop takes the far numbers for strays.
+func (s *sequence) drop() {
+	if s.sequenced {
+		s.late += uint64(s.farN) + s.farDup
+	}
+	s.farN, s.farDup = 0, 0
+}
+
+// move makes the far numbers the newest ones.
+func (s *sequence) move(at int64, m *room) {
+	mask := s.mask()
+	far := s.far
+	base := far[0] - mask>>1
+	offset := func(n uint32) uint32 { return (n - base) & mask }
+	newest := offset(far[0])
+	for _, n := range far[1:] {
+		if k := offset(n); k < newest {
+			s.reordered++
 		} else {
-			s.farSeen.reordered++
-			s.far |= 1 << behind
+			newest = k
 		}
-	default:
-		s.far, s.farHead, s.farSeen, s.farAll = 1, seq, counts{}, 0
 	}
-	if s.sequenced {
-		s.farAll++
-	}
-	n := bits.OnesCount64(s.far)
-	if n < confirmations {
-		return
+	slices.SortFunc(far[:], func(a, b uint32) int { return int(int64(offset(a)) - int64(offset(b))) })
+	s.duplicated += s.farDup
+	s.farN, s.farDup = 0, 0
+	first := far[0] & mask
+	if gap := (first - s.head) & mask; s.sequenced && gap <= m.gap(mask) {
+		s.advance(first, gap, at, m)
+	} else {
+		if s.sequenced && !s.returns(first, at, m) {
+			s.restarts++
+		}
+		s.replaced, s.oldHead, s.oldTime = s.sequenced, s.head, s.time
+		s.begin(first, at, m)
 	}
 	s.sequenced = true
-	s.reordered -= min(s.reordered, s.farAll)
-	s.reordered += s.farSeen.reordered
-	s.duplicated += s.farSeen.duplicated
-	span := uint32(bits.Len64(s.far))
-	first := (s.farHead - span + 1) & mask
-	s.lost += int64(span) - int64(n)
-	gap := (first - s.head) & mask
-	if s.farAll > 0 && gap <= maxGap {
-		s.lost += int64(gap) - 1
-		s.restartAt(s.farHead, s.far, uint32(len(seen))*64, seen) // the gap may yet be filled
+	for _, n := range far[1:] {
+		s.advance(n, (n-s.head)&mask, at, m)
+	}
+}
+
+// returns reports whether a sequence goes on that another one seemed to have replaced.
+func (s *sequence) returns(first uint32, at int64, m *room) bool {
+	ahead := (first - s.oldHead) & s.mask()
+	return s.replaced && at-s.oldTime <= returnWithin && ahead > 0 && ahead <= m.longest
+}
+
+// cut ends a window of time at end: it tells what was missing for too long, and lets the wait and the record follow the
+// disorder that is seen.
+func (s *sequence) cut(end int64, m *room) {
+	if !s.started || s.resumed {
 		return
 	}
-	if s.farAll > 0 {
-		s.restarts++
+	if !s.marked {
+		s.mark, s.markTime, s.marked = s.head, end, true
+	} else if end-s.markTime >= settleAfter {
+		if n := (s.mark-s.edge)&s.mask() + 1; n <= s.provisionalSpan() {
+			s.tell(n)
+		}
+		s.settledTo, s.settling = s.mark, true
+		s.mark, s.markTime = s.head, end
 	}
-	s.restartAt(s.farHead, s.far, span, seen)
+	if s.worst >= s.wait/4 {
+		s.calm = 0
+	} else {
+		s.calm++
+	}
+	s.worst = 0
+	if s.calm < calmCuts {
+		return
+	}
+	s.calm = 0
+	s.wait = max(s.wait/2, m.least())
+	if size := s.size(); size > m.least() && s.wait <= size/2 {
+		first, n := s.head-s.span+1, s.span-min(s.span, size/2)
+		if s.open == 0 || zeros(s.seen, first, n) == s.settled(first&s.mask(), n) {
+			s.shrink(m)
+		}
+	}
 }
 
-// restartAt makes head the newest number, of which the bits of last (bit i for head-i) were seen.
-func (s *sequence) restartAt(head uint32, last uint64, span uint32, seen []uint64) {
-	clear(seen)
-	window := uint32(len(seen)) * 64
-	for ; last != 0; last &= last - 1 {
-		n := head - uint32(bits.TrailingZeros64(last))
-		seen[n&(window-1)>>6] |= 1 << (n & 63)
-	}
-	s.head, s.span = head, span
-	s.repeat, s.run, s.far = 0, 0, 0
-}
-
-// forget clears the bits of n numbers from first on, n at most the window.
-func forget(seen []uint64, first, n uint32) {
-	words := uint32(len(seen)) - 1
-	for n > 0 {
-		at := first & 63
-		k := min(n, 64-at)
-		seen[first>>6&words] &^= ^uint64(0) >> (64 - k) << at
-		first, n = first+k, n-k
-	}
+// settle tells all that is still provisional, when nothing can come any more.
+func (s *sequence) settle() {
+	s.tell(s.provisionalSpan())
+	s.drop()
 }

@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,13 +9,26 @@ import (
 
 const testWindow, testGap = 256, 1 << 16
 
-// track feeds numbers to a fresh sequence of the given width.
+// testRoom is memory for records of up to testWindow numbers, of which the shortest have 64.
+func testRoom(longest int) *room {
+	cfg := DefaultConfig()
+	cfg.Window = longest
+	return &room{longest: uint32(longest), maxGap: testGap, places: NewPlaces(cfg, 1)}
+}
+
+// follow makes an empty sequence.
+func follow(width uint8, m *room) *sequence {
+	return &sequence{width: width, seen: m.record(), trusted: true}
+}
+
+// track feeds numbers to a fresh sequence of the given width, a microsecond after each other, and ends it.
 func track(width uint8, numbers ...uint32) *sequence {
-	s := &sequence{width: width}
-	seen := make([]uint64, testWindow/64)
-	for _, n := range numbers {
-		s.observe(n, seen, testGap)
+	m := testRoom(testWindow)
+	s := follow(width, m)
+	for i, n := range numbers {
+		s.observe(n, int64(i)*1000, m)
 	}
+	s.settle()
 	return s
 }
 
@@ -57,13 +71,17 @@ func TestSequence(t *testing.T) {
 		{name: "restart backward by more than half the range", width: 32,
 			in: append(span(3000000000, 3000000100), span(0, 50)...), want: counts{restarts: 1}},
 		{name: "restart with loss and reordering at its start", width: 32,
-			in: append(span(100000, 100100), 0, 3, 2, 5, 6, 7), want: counts{restarts: 1, lost: 2, reordered: 1}},
+			in: append(span(100000, 100100), 0, 3, 2, 5, 6, 7, 8, 9), want: counts{restarts: 1, lost: 2, reordered: 1}},
 		{name: "single very late one is no restart", width: 32,
-			in: append(span(100000, 101000), append([]uint32{100003}, span(101000, 102000)...)...), want: counts{reordered: 1}},
-		{name: "three very late ones are no restart", width: 32,
-			in: append(span(100000, 101000), append([]uint32{100003, 100004, 100005}, span(101000, 102000)...)...), want: counts{reordered: 3}},
+			in: append(span(100000, 101000), append([]uint32{100003}, span(101000, 102000)...)...), want: counts{late: 1}},
+		{name: "seven very late ones are no restart", width: 32,
+			in: append(span(100000, 101000), append(span(100003, 100010), span(101000, 102000)...)...), want: counts{late: 7}},
+		{name: "strays again and again are no restart", width: 32,
+			in: slices.Concat(span(100000, 101000), span(3, 9), span(101000, 101001), span(9, 15), span(101001, 101002), span(15, 20)), want: counts{late: 17}},
+		{name: "the return of a sequence is no second restart", width: 32,
+			in: slices.Concat(span(100000, 101000), span(3, 20), span(101000, 102000), span(20, 40), span(102000, 102020)), want: counts{restarts: 1}},
 		{name: "single far one is no loss", width: 32,
-			in: append(span(1000, 1100), append([]uint32{30000}, span(1100, 1200)...)...), want: counts{reordered: 1}},
+			in: append(span(1000, 1100), append([]uint32{30000}, span(1100, 1200)...)...), want: counts{late: 1}},
 		{name: "loss larger than the window", width: 32, in: append(span(1000, 1100), span(11100, 11200)...), want: counts{lost: 10000}},
 		{name: "gap larger than the window is filled from its end", width: 32,
 			in: append(append(span(1000, 1100), span(11100, 11200)...), 11099, 11098), want: counts{lost: 9998, reordered: 2}},
@@ -92,47 +110,92 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, and compares with
-// what really happened, counted by a map over numbers that never wrap.
+// TestSequenceTruth sends numbered reports through a network that loses, repeats and delays them, or to a collector
+// whose workers hand them on in another order, and compares with what really happened, counted by a map over numbers
+// that never wrap. However far numbers are delayed, up to the longest record, what is told as lost in the end is what was
+// lost, nothing is taken for a restart that was none, and what was sent is what came, was lost, or is provisional, at
+// every moment.
 func TestSequenceTruth(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		width := []uint8{22, 32}[rng.IntN(2)]
+		longest := []int{256, 4096, 1 << 16}[rng.IntN(3)]
 		delay := 1 + rng.IntN(startSlack-1)
+		if rng.IntN(2) == 0 {
+			delay = 1 + rng.IntN(longest/3)
+		}
+		held := rng.IntN(2) == 0 // by the collector: times are those of sending
 		loss, dup, late := rng.Float64()*0.3, rng.Float64()*0.2, rng.Float64()*0.5
 
-		s := &sequence{width: width}
-		seen := make([]uint64, testWindow/64)
+		m := testRoom(longest)
+		s := follow(width, m)
 		var want counts
 		start := rng.Uint64N(1 << width)
+		at := int64(0)
 		for epoch := range 1 + rng.IntN(4) {
 			if epoch > 0 { // restarts at a number that cannot be mistaken for loss or for something late
 				start = (uint64(s.head) + testGap + 1000 + rng.Uint64N(1<<(width-1))) % (1 << width)
 				want.restarts++
 			}
-			arrivals := network(rng, start, 200+rng.IntN(5000), delay, loss, dup, late, epoch > 0)
+			arrivals := network(rng, start, 4*delay+200+rng.IntN(5000), delay, loss, dup, late)
 			truth(&want, arrivals)
-			for _, n := range arrivals {
-				s.observe(uint32(n), seen, testGap)
+			seen, most := map[uint64]bool{}, start
+			before := s.lost
+			for i, n := range arrivals {
+				received := at + int64(i)
+				if held {
+					received = at + int64(n-start)
+				}
+				s.observe(uint32(n), received, m)
+				seen[n] = true
+				most = max(most, n)
+				if s.farN > 0 || i < confirmations {
+					continue
+				}
+				if i == confirmations {
+					before = s.lost + int64(s.provisional) - (int64(most-start+1) - int64(len(seen)))
+				}
+				if got := s.lost - before + int64(s.provisional) + int64(len(seen)); got != int64(most-start+1) {
+					t.Fatalf("seed %d, epoch %d, report %d: %d sent, %d are accounted for: held %v, delay %d, longest %d, loss %v\n%+v", seed, epoch, i, most-start+1, got, held, delay, longest, loss, s)
+				}
 			}
+			at += int64(len(arrivals)) + int64(most-start) + 1
+			s.settle()
 		}
-		if s.counts != want || !s.sequenced {
-			t.Fatalf("seed %d (width %d, delay %d, loss %.2f): %+v, sequenced %v, want %+v", seed, width, delay, loss, s.counts, s.sequenced, want)
+		got := s.counts
+		// What repeats a number that the record has left, or that came while it was not waited for, is told as late.
+		got.reordered += got.late
+		if got.late > 0 {
+			got.reordered += got.duplicated
+			want.reordered += want.duplicated
+			got.duplicated, want.duplicated = 0, 0
+		}
+		got.late = 0
+		if got != want || !s.sequenced {
+			t.Fatalf("seed %d (width %d, longest %d, delay %d, held %v, loss %.2f): %+v, sequenced %v, want %+v", seed, width, longest, delay, held, loss, s.counts, s.sequenced, want)
 		}
 	}
 }
 
-// network gives the numbers start..start+n in the order in which they arrive. A clean epoch begins and ends with a few
-// reports in order, so that a restart is there to be seen; every epoch ends with all delayed ones delivered.
-func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64, clean bool) []uint64 {
+// network gives the numbers start..start+n in the order in which they arrive. They begin and end with a few in order, so
+// that a restart is there to be seen, and all delayed ones are delivered.
+func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64) []uint64 {
 	type packet struct {
 		at float64
 		n  uint64
 	}
 	var ps []packet
+	burst := 0
 	for i := range n {
 		at := float64(i)
-		if (!clean || i >= 2*delay+confirmations) && i < n-2*delay {
+		if i >= delay+confirmations && i < n-delay-1 {
+			if burst == 0 && rng.IntN(1000) == 0 {
+				burst = rng.IntN(2 * delay)
+			}
+			if burst > 0 {
+				burst--
+				continue
+			}
 			if rng.Float64() < loss {
 				continue
 			}
@@ -145,15 +208,7 @@ func network(rng *rand.Rand, start uint64, n, delay int, loss, dup, late float64
 		}
 		ps = append(ps, packet{at, start + uint64(i)})
 	}
-	slices.SortStableFunc(ps, func(a, b packet) int {
-		if a.at < b.at {
-			return -1
-		}
-		if a.at > b.at {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ps, func(a, b packet) int { return cmp.Compare(a.at, b.at) })
 	out := make([]uint64, len(ps))
 	for i, p := range ps {
 		out[i] = p.n
@@ -179,26 +234,57 @@ func truth(c *counts, arrivals []uint64) {
 }
 
 func FuzzSequence(f *testing.F) {
-	f.Add(uint8(22), []byte{1, 2, 3, 250, 0, 0, 0, 5})
-	f.Add(uint8(32), []byte{0, 0, 0, 128, 128, 1, 1, 1, 1})
-	f.Fuzz(func(t *testing.T, width uint8, steps []byte) {
-		s := &sequence{width: width%32 + 1}
-		if s.width < 10 { // the narrowest number that the window fits in
-			s.width = 22
+	f.Add(uint8(22), uint8(3), []byte{1, 2, 3, 250, 0, 0, 0, 5})
+	f.Add(uint8(32), uint8(9), []byte{0, 0, 0, 128, 128, 1, 1, 1, 1})
+	f.Fuzz(func(t *testing.T, width, every uint8, steps []byte) {
+		m := testRoom(4096)
+		width = width%32 + 1
+		if width < 14 { // the narrowest number that the longest record fits in
+			width = 22
 		}
-		seen := make([]uint64, testWindow/64)
+		s := follow(width, m)
 		var n uint32
+		sum := counts{}
 		for i, b := range steps { // small steps either way, and now and then a large one
 			step := uint32(int32(int8(b)))
 			if b%7 == 0 {
 				step *= 1 << (uint(i) % 24)
 			}
 			n += step
-			s.observe(n, seen, testGap)
-			total := s.lost + int64(s.duplicated) + int64(s.reordered)
-			if s.span > testWindow || s.duplicated > uint64(len(steps)) || s.reordered > uint64(len(steps)) || total < 0 {
+			s.observe(n, int64(i)*1000+int64(int8(b))*int64(every), m)
+			if every > 0 && i%int(every) == 0 {
+				s.cut(int64(i)*1e9, m)
+			}
+			check(t, s, m)
+			sum = s.counts
+			if sum.duplicated > uint64(len(steps)) || sum.reordered > uint64(len(steps)) || sum.late > uint64(len(steps)) || sum.lost < -int64(len(steps)) {
 				t.Fatalf("after %d numbers of width %d: %+v", i+1, s.width, s)
 			}
 		}
+		s.settle()
+		if s.provisional != 0 {
+			t.Fatalf("provisional after the end: %+v", s)
+		}
 	})
+}
+
+// check holds what a sequence says of its record against the record.
+func check(t *testing.T, s *sequence, m *room) {
+	t.Helper()
+	if s.span > s.size() || s.size() > m.longest {
+		t.Fatalf("%d numbers in a record of %d, the longest has %d", s.span, s.size(), m.longest)
+	}
+	if n := zeros(s.seen, s.head-s.span+1, s.span); n != s.open {
+		t.Fatalf("%d numbers are missing in the record, %d are told: %+v", n, s.open, s)
+	}
+	if n := s.provisionalSpan(); n > s.span || zeros(s.seen, s.head-n+1, n) != s.provisional {
+		t.Fatalf("%d of the last %d numbers are missing, %d are provisional: %+v", zeros(s.seen, s.head-n+1, min(n, s.span)), n, s.provisional, s)
+	}
+	words := int64(0)
+	if s.size() > m.least() {
+		words = int64(len(s.seen))
+	}
+	if m.places.allWords-m.places.words.Load() != words {
+		t.Fatalf("%d words are taken, the record has %d", m.places.allWords-m.places.words.Load(), words)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"sync/atomic"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -14,32 +13,37 @@ import (
 type Tracker struct {
 	cfg     Config
 	places  *Places
+	room    room
 	entries []entry
-	seen    []uint64 // windows of the entries, in their order, words each
-	words   int
-	index   []slot // open addressing, linear probing, at most half full
-	last    uint32 // entry of the last report
+	index   []slot   // open addressing, linear probing, at most half full
+	guests  []uint32 // entries of exporters that have not proven themselves
+	cursor  int      // where the next guest is looked for that makes room
+	last    uint32   // entry of the last report
+	own     int64    // places taken of those that only this tracker has
+	proven  int64    // exporters that are no guests
 	seed    uint64
+	door    door
 	stats   Stats
 }
 
 // Stats is the state of a Tracker and what it counted since New.
 type Stats struct {
 	Exporters int    // known now
-	Refused   uint64 // reports of exporters for which there was no place
+	Refused   uint64 // reports of exporters for which there was no place, or that lost it to others
 	Forgotten uint64 // exporters
+	Displaced uint64 // of these, those that made room for others before they had proven themselves
 }
 
 // space is the identity of a sequence number space, packed for quick comparison: the address in two words, then node,
 // hardware id, width of the numbers (0 for reports without one) and, in the lowest bit, whether no node was named
-// where one is optional.
-type space struct{ addr0, addr1, rest uint64 }
+// where one is optional; and where the reports were sent to.
+type space struct{ addr0, addr1, rest, to uint64 }
 
 const anonymous = 1
 
-func newSpace(addr *decode.Addr, node uint32, hwID, width uint8) space {
+func newSpace(addr *decode.Addr, to uint64, node uint32, hwID, width uint8) space {
 	le := binary.LittleEndian
-	return space{le.Uint64(addr[:]), le.Uint64(addr[8:]), uint64(node)<<32 | uint64(hwID)<<16 | uint64(width)<<8}
+	return space{le.Uint64(addr[:]), le.Uint64(addr[8:]), uint64(node)<<32 | uint64(hwID)<<16 | uint64(width)<<8, to}
 }
 
 // nameless is the space of the reports that belong to the same device and do not name it.
@@ -52,11 +56,14 @@ func (sp space) isAnonymous() bool { return sp.rest&anonymous != 0 }
 
 func (sp space) width() uint8 { return uint8(sp.rest >> 8) }
 
-func (sp space) key() (k inference.ExporterKey) {
-	binary.LittleEndian.PutUint64(k.Addr[:], sp.addr0)
-	binary.LittleEndian.PutUint64(k.Addr[8:], sp.addr1)
-	k.Node, k.HWID = uint32(sp.rest>>32), uint8(sp.rest>>16)
-	return k
+func (sp space) addr() (a decode.Addr) {
+	binary.LittleEndian.PutUint64(a[:], sp.addr0)
+	binary.LittleEndian.PutUint64(a[8:], sp.addr1)
+	return a
+}
+
+func (sp space) key() inference.ExporterKey {
+	return inference.ExporterKey{Addr: sp.addr(), Node: uint32(sp.rest >> 32), HWID: uint8(sp.rest >> 16)}
 }
 
 type slot struct {
@@ -68,53 +75,38 @@ type entry struct {
 	space
 	sequence
 	alias     bool  // reports that name no node count here; if the space is anonymous, no node is known yet
+	proven    bool  // holds its place; the others are guests
 	times     uint8 // reports ever, up to 2
+	windows   uint8 // with reports, up to 2
 	reports   uint64
 	events    uint64
 	malformed uint64
+	since     int64 // time of the first report
 	last      int64
 }
 
-// Places is the number of exporters that several trackers may still take together.
-type Places struct {
-	all  int64
-	left atomic.Int64
-}
+const (
+	// provenAfter is the time that the reports of an exporter span at least, in ns, and provenWindows the windows that
+	// they come in, before it has proven itself.
+	provenAfter   = 1e9
+	provenWindows = 2
+	// sample is how many guests are looked at for the one that makes room.
+	sample = 8
+)
 
-// NewPlaces makes n places.
-func NewPlaces(n int) *Places {
-	p := &Places{all: int64(n)}
-	p.left.Store(p.all)
-	return p
-}
-
-// take takes a place, if one is left.
-func (p *Places) take() bool {
-	if p.left.Add(-1) >= 0 {
-		return true
-	}
-	p.left.Add(1)
-	return false
-}
-
-// crowded reports whether at most a quarter of the places is left.
-func (p *Places) crowded() bool { return p.left.Load() <= p.all/4 }
-
-// New takes all memory that the tracker will use. cfg must be valid. The seed keeps senders from choosing addresses and
-// nodes that collide in the table; results do not depend on it.
-func New(cfg Config, seed uint64) *Tracker { return NewShared(cfg, seed, NewPlaces(cfg.MaxExporters)) }
+// New takes the memory that the tracker needs, but for longer records of sequences. cfg must be valid. The seed keeps
+// senders from choosing addresses and nodes that collide in the table; results do not depend on it.
+func New(cfg Config, seed uint64) *Tracker { return NewShared(cfg, seed, NewPlaces(cfg, 1)) }
 
 // NewShared is New for one of several trackers that share places. Each has room for all of them; memory that it does not
 // use is never touched, and so is not taken from the system.
 func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
-	words := cfg.Window / 64
 	return &Tracker{
 		cfg:     cfg,
 		places:  places,
+		room:    room{longest: uint32(cfg.Window), maxGap: uint32(cfg.MaxGap), places: places},
 		seed:    seed,
 		entries: make([]entry, 0, cfg.MaxExporters),
-		seen:    make([]uint64, cfg.MaxExporters*words),
-		words:   words,
 		// An entry has up to two names.
 		index: make([]slot, 1<<bits.Len(uint(4*cfg.MaxExporters-1))),
 	}
@@ -131,14 +123,14 @@ func (t *Tracker) Observe(r *decode.Report) {
 	}
 	var sp space
 	if r.Has&decode.HasNodeID != 0 {
-		sp = newSpace(&r.Exporter, r.NodeID, r.HWID, width)
-	} else if sp = newSpace(&r.Exporter, 0, r.HWID, width); r.Version == decode.V05 && width != 0 {
+		sp = newSpace(&r.Exporter, r.To, r.NodeID, r.HWID, width)
+	} else if sp = newSpace(&r.Exporter, r.To, 0, r.HWID, width); r.Version == decode.V05 && width != 0 {
 		sp = sp.nameless()
 	}
 	i := t.last
 	if i >= uint32(len(t.entries)) || t.entries[i].space != sp {
 		var ok bool
-		if i, ok = t.lookup(sp, r.Version == decode.V05); !ok {
+		if i, ok = t.lookup(sp, r.Version == decode.V05, r.Time); !ok {
 			t.stats.Refused++
 			return
 		}
@@ -156,55 +148,161 @@ func (t *Tracker) Observe(r *decode.Report) {
 		e.malformed++
 	}
 	if r.FirstOfGroup && width != 0 {
-		e.observe(r.Seq, t.window(int(i)), uint32(t.cfg.MaxGap))
+		e.observe(r.Seq, r.Time, &t.room)
 	}
 }
 
 // lookup finds the entry of a space, or makes one. Where nodes are optional, a space without a node shares the entry of
 // the first node at its address.
-func (t *Tracker) lookup(sp space, optional bool) (uint32, bool) {
-	s := t.slot(sp)
-	if s.entry != 0 {
+func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
+	if s := t.slot(sp); s.entry != 0 {
 		return s.entry - 1, true
 	}
 	optional = optional && !sp.isAnonymous() && sp.width() != 0
-	shared := uint32(0)
+	alias := sp.isAnonymous()
 	if optional {
-		if shared = t.slot(sp.nameless()).entry; shared != 0 {
+		shared := t.slot(sp.nameless()).entry
+		if shared != 0 {
 			if e := &t.entries[shared-1]; e.isAnonymous() { // the node of these reports shows itself
 				e.space = sp
-				*s = slot{sp, shared}
+				*t.slot(sp) = slot{sp, shared}
 				return shared - 1, true
 			}
 		}
+		alias = shared == 0
 	}
-	if !t.places.take() {
+	i, ok := t.admit(sp)
+	if !ok {
 		return 0, false
 	}
-	t.entries = append(t.entries, entry{space: sp, sequence: sequence{width: max(sp.width(), 1)}, alias: sp.isAnonymous()})
-	i := len(t.entries) - 1
-	clear(t.window(i))
-	*s = slot{sp, uint32(i + 1)}
-	if optional && shared == 0 {
-		t.entries[i].alias = true
-		*t.slot(sp.nameless()) = slot{sp.nameless(), uint32(i + 1)}
-	}
-	return uint32(i), true
+	e := &t.entries[i]
+	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at}
+	t.name(i)
+	return i, true
 }
 
-// window is the bitmap of an entry.
-func (t *Tracker) window(i int) []uint64 { return t.seen[i*t.words:][:t.words] }
+// admit finds a place for a newcomer: a free one, or that of a guest.
+func (t *Tracker) admit(sp space) (uint32, bool) {
+	if !t.places.take() {
+		if t.own == t.places.reserve {
+			return t.displace(sp)
+		}
+		t.own++
+	}
+	i := uint32(len(t.entries))
+	t.entries = append(t.entries, entry{})
+	t.guests = append(t.guests, i)
+	return i, true
+}
+
+// displace gives a newcomer the place of a guest: of some that it looks at, one that came only once, or else the one that
+// has been silent the longest. Who speaks for the first time in a while only leaves a mark, so that senders that are
+// invented anew for every report displace nobody.
+func (t *Tracker) displace(sp space) (uint32, bool) {
+	if len(t.guests) == 0 || !t.door.knows(sp.hash(t.seed)) {
+		return 0, false
+	}
+	weakest := uint32(0)
+	for k := range min(sample, len(t.guests)) {
+		i := t.guests[(t.cursor+k)%len(t.guests)]
+		if e, w := &t.entries[i], &t.entries[weakest]; k == 0 || e.times < w.times || e.times == w.times && e.last < w.last {
+			weakest = i
+		}
+	}
+	t.cursor = (t.cursor + sample) % len(t.guests)
+	e := &t.entries[weakest]
+	t.stats.Refused += e.reports + e.malformed
+	t.stats.Forgotten++
+	t.stats.Displaced++
+	t.unname(weakest)
+	t.room.giveBack(e.seen)
+	return weakest, true
+}
+
+// hash mixes a space with the seed.
+func (sp *space) hash(seed uint64) uint64 {
+	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
+	hi, lo := bits.Mul64(sp.addr0^m0^seed, sp.addr1^m1)
+	hi, lo = bits.Mul64(sp.rest^m2, hi^lo^seed^sp.to)
+	return hi ^ lo
+}
 
 // slot finds the place of a space in the index, empty if it is not there.
 func (t *Tracker) slot(sp space) *slot {
-	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
-	hi, lo := bits.Mul64(sp.addr0^m0^t.seed, sp.addr1^m1)
-	hi, lo = bits.Mul64(sp.rest^m2, hi^lo^t.seed)
 	mask := uint64(len(t.index) - 1)
-	for i := (hi ^ lo) & mask; ; i = (i + 1) & mask {
+	for i := sp.hash(t.seed) & mask; ; i = (i + 1) & mask {
 		if s := &t.index[i]; s.entry == 0 || s.space == sp {
 			return s
 		}
+	}
+}
+
+// name puts the names of an entry into the index.
+func (t *Tracker) name(i uint32) {
+	e := &t.entries[i]
+	*t.slot(e.space) = slot{e.space, i + 1}
+	if e.alias {
+		*t.slot(e.nameless()) = slot{e.nameless(), i + 1}
+	}
+}
+
+// unname takes the names of an entry out of the index.
+func (t *Tracker) unname(i uint32) {
+	e := &t.entries[i]
+	t.remove(e.space)
+	if e.alias && !e.isAnonymous() {
+		t.remove(e.nameless())
+	}
+}
+
+// remove takes a space out of the index, and moves what stands behind it to where it is found.
+func (t *Tracker) remove(sp space) {
+	mask := uint64(len(t.index) - 1)
+	i := sp.hash(t.seed) & mask
+	for t.index[i].space != sp || t.index[i].entry == 0 {
+		if t.index[i].entry == 0 {
+			return
+		}
+		i = (i + 1) & mask
+	}
+	for k := (i + 1) & mask; t.index[k].entry != 0; k = (k + 1) & mask {
+		if home := t.index[k].hash(t.seed) & mask; (k-home)&mask >= (k-i)&mask {
+			t.index[i] = t.index[k]
+			i = k
+		}
+	}
+	t.index[i] = slot{}
+}
+
+// door remembers who knocked when there was no place, for a while: a bit each, which some share.
+type door struct {
+	now, before []uint64
+	since       int64
+}
+
+const (
+	doorBits = 1 << 18
+	// doorTurn is the time that the door remembers at least, in ns; it remembers twice that at most.
+	doorTurn = 10e9
+)
+
+// knows reports whether somebody with this hash knocked before, and remembers that he did.
+func (d *door) knows(hash uint64) bool {
+	if d.now == nil {
+		d.now, d.before = make([]uint64, doorBits/64), make([]uint64, doorBits/64)
+	}
+	hash = hash >> 32 % doorBits
+	word, bit := hash/64, uint64(1)<<(hash%64)
+	known := (d.now[word]|d.before[word])&bit != 0
+	d.now[word] |= bit
+	return known
+}
+
+// turn forgets who did not knock for long.
+func (d *door) turn(end int64) {
+	if d.now != nil && end-d.since >= doorTurn {
+		d.now, d.before, d.since = d.before, d.now, end
+		clear(d.now)
 	}
 }
 
@@ -213,7 +311,7 @@ func (t *Tracker) slot(sp space) *slot {
 // since 1970.
 func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.ExporterStats {
 	n := len(dst)
-	crowded := t.places.crowded()
+	crowded, full := t.places.crowded(), t.places.left.Load() <= 0
 	forgotten := 0
 	for i := range t.entries {
 		e := &t.entries[i]
@@ -222,37 +320,83 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		// first.
 		if silent && (end-e.last > int64(t.cfg.ForgetAfter) || crowded && e.times < 2) {
 			forgotten++
+			if e.proven {
+				t.proven--
+			}
+			t.room.giveBack(e.seen)
 			continue
 		}
+		e.cut(end, &t.room)
 		dst = append(dst, inference.ExporterStats{
 			ExporterKey: e.key(),
 			Reports:     e.reports, Events: e.events, Malformed: e.malformed, Last: e.last, Sequenced: e.sequenced,
-			Lost: e.lost, Duplicated: e.duplicated, Reordered: e.reordered, Restarts: e.restarts,
+			Lost: e.lost, Provisional: uint64(e.provisional), Duplicated: e.duplicated, Reordered: e.reordered,
+			Late: e.late, Down: e.down, Restarts: e.restarts,
 		})
+		t.judge(e, end, full)
 		e.counts, e.reports, e.events, e.malformed = counts{}, 0, 0, 0
 		if k := i - forgotten; k != i {
 			t.entries[k] = *e
-			copy(t.window(k), t.window(i))
 		}
 	}
 	if forgotten > 0 {
+		clear(t.entries[len(t.entries)-forgotten:])
 		t.entries = t.entries[:len(t.entries)-forgotten]
-		t.places.left.Add(int64(forgotten))
 		t.stats.Forgotten += uint64(forgotten)
+		own := min(t.own, int64(forgotten))
+		t.own -= own
+		t.places.left.Add(int64(forgotten) - own)
 		t.reindex()
 	}
+	t.guests, t.cursor = t.guests[:0], 0
+	for i := range t.entries {
+		if !t.entries[i].proven {
+			t.guests = append(t.guests, uint32(i))
+		}
+	}
+	t.door.turn(end)
 	slices.SortFunc(dst[n:], func(a, b inference.ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) })
 	return merge(dst, n)
+}
+
+// judge lets an exporter that has proven itself hold its place, and makes one a guest again that has been silent for
+// long while places are rare.
+func (t *Tracker) judge(e *entry, end int64, full bool) {
+	if e.reports > 0 {
+		e.windows = min(e.windows+1, provenWindows)
+	}
+	if e.proven {
+		if full && end-e.last > max(int64(t.cfg.ForgetAfter)/32, 60e9) {
+			e.proven, e.trusted, e.windows = false, false, 0
+			t.proven--
+		}
+		return
+	}
+	if e.windows < provenWindows || e.last-e.since < provenAfter {
+		return
+	}
+	// The places that a tracker has for itself stay with guests.
+	if t.proven >= int64(len(t.entries))-t.own {
+		if t.own == 0 || !t.places.take() {
+			return
+		}
+		t.own--
+	}
+	e.proven, e.trusted = true, true
+	t.proven++
+}
+
+// Settle tells all that is provisional as lost at the next cut: after the last report.
+func (t *Tracker) Settle() {
+	for i := range t.entries {
+		t.entries[i].settle()
+	}
 }
 
 func (t *Tracker) reindex() {
 	clear(t.index)
 	for i := range t.entries {
-		e := &t.entries[i]
-		*t.slot(e.space) = slot{e.space, uint32(i + 1)}
-		if e.alias {
-			*t.slot(e.nameless()) = slot{e.nameless(), uint32(i + 1)}
-		}
+		t.name(uint32(i))
 	}
 }
 

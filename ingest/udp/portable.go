@@ -128,7 +128,7 @@ func (s *portable) read(i int, handle func(int, *ingest.Batch)) error {
 		cut := max(n-s.size, 0)
 		batch.Frames[0] = ingest.Frame{
 			Data: buf[:n-cut], Length: n, Time: time.Now().UnixNano(),
-			Link: ingest.LinkUDP, DstPort: s.addrs[i].Port(), Src: src,
+			Link: ingest.LinkUDP, Dst: s.addrs[i].Addr(), DstPort: s.addrs[i].Port(), Src: src,
 		}
 		s.counts[i].add(1, n-cut, min(cut, 1), 0)
 		handle(i, &batch)
