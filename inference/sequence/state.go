@@ -28,7 +28,7 @@ func (t *Tracker) AppendState(dst []byte) []byte {
 	dst = append(dst, stateVersion)
 	for i := range t.entries {
 		e := &t.entries[i]
-		if !e.sequenced {
+		if !e.sequenced && !e.resumed {
 			continue
 		}
 		addr := e.addr()
@@ -111,7 +111,7 @@ func (t *Tracker) readExporter(b []byte, mine func(*decode.Addr) bool) error {
 	t.entries = append(t.entries, entry{
 		space: sp, alias: alias, proven: proven, times: 2, since: since, last: last,
 		sequence: sequence{
-			width: width, seen: t.room.record(), head: head, started: true, sequenced: true, resumed: true, trusted: proven,
+			width: width, seen: t.room.record(), head: head, started: true, resumed: true, trusted: proven,
 			wait: t.room.least(),
 		},
 	})

@@ -73,16 +73,16 @@ type slot struct {
 
 type entry struct {
 	space
+	reports uint64
+	last    int64
 	sequence
+	times     uint8 // reports ever, up to 2
 	alias     bool  // reports that name no node count here; if the space is anonymous, no node is known yet
 	proven    bool  // holds its place; the others are guests
-	times     uint8 // reports ever, up to 2
 	windows   uint8 // with reports, up to 2
-	reports   uint64
 	events    uint64
 	malformed uint64
 	since     int64 // time of the first report
-	last      int64
 }
 
 const (
@@ -137,7 +137,9 @@ func (t *Tracker) Observe(r *decode.Report) {
 		t.last = i
 	}
 	e := &t.entries[i]
-	e.times = min(e.times+1, 2)
+	if e.times < 2 {
+		e.times++
+	}
 	e.last = r.Time
 	if r.Err.Reason == 0 {
 		e.reports++
@@ -329,7 +331,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 		e.cut(end, &t.room)
 		dst = append(dst, inference.ExporterStats{
 			ExporterKey: e.key(),
-			Reports:     e.reports, Events: e.events, Malformed: e.malformed, Last: e.last, Sequenced: e.sequenced,
+			Reports:     e.reports, Events: e.events, Malformed: e.malformed, Last: e.last, Sequenced: e.sequenced || e.resumed,
 			Lost: e.lost, Provisional: uint64(e.provisional), Duplicated: e.duplicated, Reordered: e.reordered,
 			Late: e.late, Down: e.down, Restarts: e.restarts,
 		})
