@@ -1,0 +1,151 @@
+package sequence
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// A tracker that reads what another one wrote goes on with its numbers: what is missing between is missed, not lost.
+func TestState(t *testing.T) {
+	a := New(testConfig(), 1)
+	const second = int64(1e9)
+	for i := range uint32(100) {
+		for e := range uint32(3) {
+			a.Observe(report20(e, 7, i+e*1000, int64(i)*second/10))
+		}
+	}
+	noNode := &decode.Report{Version: decode.V05, Exporter: addr(9), Seq: 41, SeqBits: 32, FirstOfGroup: true, HWID: 3, To: 5,
+		Has: decode.HasExporter | decode.HasHWID | decode.HasSeq}
+	a.Observe(noNode)
+	noNode.Seq++
+	a.Observe(noNode)
+	a.Cut(nil, 10*second)
+	state := a.AppendState([]byte("x"))[1:]
+	if len(state) != 1+4*stateBytes {
+		t.Fatalf("%d bytes of state", len(state))
+	}
+
+	b := New(testConfig(), 2)
+	if err := b.ReadState(state); err != nil {
+		t.Fatal(err)
+	}
+	if again := b.AppendState(nil); !bytes.Equal(again, state) {
+		t.Error("the state that was read is written as another")
+	}
+	if err := b.ReadState(state); err != nil || b.Stats().Exporters != 4 {
+		t.Errorf("read twice: %v, %+v", err, b.Stats())
+	}
+	at := 20 * second
+	b.Observe(report20(0, 7, 99, at))   // was seen
+	b.Observe(report20(0, 7, 111, at))  // 100 to 110 are missing
+	b.Observe(report20(0, 7, 105, at))  // all but this one
+	b.Observe(report20(0, 7, 113, at))  // 112 is lost
+	b.Observe(report20(1, 7, 1100, at)) // goes on
+	b.Observe(report20(1, 7, 1101, at))
+	b.Observe(report20(2, 7, 3, at)) // began anew, who knows how often
+	b.Observe(report20(2, 7, 4, at))
+	noNode.Seq, noNode.Time = 45, at
+	b.Observe(noNode)
+	b.Settle()
+	got := b.Cut(nil, 21*second)
+	if len(got) != 4 {
+		t.Fatalf("%d exporters", len(got))
+	}
+	for i, want := range []struct {
+		down uint64
+		lost int64
+	}{{10, 1}, {0, 0}, {0, 0}, {2, 0}} {
+		if e := got[i]; e.Down != want.down || e.Lost != want.lost || e.Restarts != 0 || e.Duplicated != 0 || !e.Sequenced {
+			t.Errorf("exporter %d: %+v, want %d missed and %d lost", i, e, want.down, want.lost)
+		}
+	}
+}
+
+// The exporters of several trackers can be shared out anew.
+func TestStateOf(t *testing.T) {
+	a := New(testConfig(), 1)
+	for i := range uint32(10) {
+		for e := range uint32(20) {
+			a.Observe(report20(e, e, i, int64(i)))
+		}
+	}
+	state := a.AppendState(nil)
+	places := NewPlaces(testConfig(), 2)
+	known := 0
+	for k := range 2 {
+		b := NewShared(testConfig(), 3, places)
+		if err := b.ReadStateOf(state, func(a *decode.Addr) bool { return int(a[15]&1) == k }); err != nil {
+			t.Fatal(err)
+		}
+		known += b.Stats().Exporters
+	}
+	if known != 20 {
+		t.Errorf("%d of 20 exporters are known", known)
+	}
+}
+
+// A gap after a stop that is too large for loss is none, and what AppendState does not write is refused as a whole.
+func TestStateRefused(t *testing.T) {
+	a := New(testConfig(), 1)
+	for i := range uint32(10) {
+		a.Observe(report20(1, 1, i, int64(i)))
+	}
+	state := a.AppendState(nil)
+	b := New(testConfig(), 1)
+	for n := range state {
+		if n == 1 { // without exporters
+			continue
+		}
+		if err := b.ReadState(state[:n]); !errors.Is(err, ErrState) || b.Stats().Exporters != 0 {
+			t.Fatalf("the first %d bytes: %v, %d exporters", n, err, b.Stats().Exporters)
+		}
+	}
+	if err := b.ReadState(append(state, state[1:]...)); err != nil || b.Stats().Exporters != 1 {
+		t.Errorf("one exporter twice: %v, %+v", err, b.Stats())
+	}
+	b.Observe(report20(1, 1, 9+uint32(b.cfg.MaxGap)+1, 100))
+	b.Settle()
+	if got := b.Cut(nil, 200); got[0].Down != 0 || got[0].Lost != 0 || got[0].Restarts != 0 {
+		t.Errorf("after too large a gap: %+v", got[0])
+	}
+}
+
+func FuzzReadState(f *testing.F) {
+	a := New(testConfig(), 1)
+	for i := range uint32(100) {
+		a.Observe(report20(i%7, i%3, i, int64(i)))
+	}
+	f.Add(a.AppendState(nil), uint64(1))
+	f.Add([]byte{stateVersion}, uint64(2))
+	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+		tr := New(testConfig(), seed)
+		if err := tr.ReadState(b); err != nil {
+			if tr.Stats().Exporters != 0 {
+				t.Fatal("half of it was read")
+			}
+			return
+		}
+		n := tr.Stats().Exporters
+		if n > testConfig().MaxExporters || n*stateBytes >= len(b) {
+			t.Fatalf("%d exporters of %d bytes", n, len(b))
+		}
+		c := New(testConfig(), seed)
+		if err := c.ReadState(tr.AppendState(nil)); err != nil || c.Stats().Exporters != n {
+			t.Fatalf("written and read again: %v, %d exporters of %d", err, c.Stats().Exporters, n)
+		}
+		rng := rand.New(rand.NewPCG(seed, 0))
+		for i := range int64(200) {
+			tr.Observe(report20(rng.Uint32N(8), rng.Uint32N(4), rng.Uint32N(2000), i))
+			if i%50 == 0 {
+				tr.Cut(nil, i*1e9)
+			}
+		}
+		for i := range tr.entries {
+			check(t, &tr.entries[i].sequence, &room{longest: tr.room.longest, places: &Places{}})
+		}
+	})
+}
