@@ -75,3 +75,87 @@ func TestExporterPlaces(t *testing.T) {
 		e.cut(at + int64(len(reports)) + int64(cfg.ForgetAfter) + 1) // forgets them
 	}
 }
+
+// Exporters go on with their numbers in a later run, however many workers it has; what is not the state of an earlier one
+// is refused.
+func TestExporterState(t *testing.T) {
+	cfg := sequence.DefaultConfig()
+	const count = 100
+	number := func(e *exporters, seq uint32, at int64) {
+		for k := range count {
+			r := &decode.Report{Time: at, NodeID: uint32(k), Seq: seq, SeqBits: 22, FirstOfGroup: true, Version: decode.V20}
+			r.Exporter = decode.AddrFrom4([]byte{10, 0, byte(k), 1})
+			r.Has = decode.HasExporter | decode.HasNodeID | decode.HasSeq
+			e.observe([]*decode.Report{r}, nil)
+		}
+	}
+	for _, workers := range [][2]int{{1, 1}, {4, 4}, {1, 8}, {8, 1}} {
+		first := newExporters(cfg, 1, workers[0])
+		for seq := range uint32(10) {
+			number(first, seq, int64(seq))
+		}
+		state := first.state([]byte("before"))[len("before"):]
+		second := newExporters(cfg, 2, workers[1])
+		if err := second.restore(state); err != nil {
+			t.Fatal(err)
+		}
+		number(second, 15, 1000)
+		second.settle()
+		all := second.cut(2000)
+		if len(all) != count {
+			t.Fatalf("%v workers: %d exporters", workers, len(all))
+		}
+		for _, e := range all {
+			if e.Down != 5 || e.Lost != 0 {
+				t.Fatalf("%v workers: %+v, want 5 missed", workers, e)
+			}
+		}
+		for n := range state[:min(len(state), 300)] {
+			if n > 0 && newExporters(cfg, 2, workers[1]).restore(state[:n]) == nil {
+				t.Fatalf("%v workers: the first %d bytes of the state are taken for all", workers, n)
+			}
+		}
+	}
+}
+
+// Totals are kept of as many exporters as are followed; those of the others are summed up, and nothing is forgotten.
+func TestExporterTotals(t *testing.T) {
+	const most = 2000
+	totals := newExporterTotals(most)
+	var reports uint64
+	var lost int64
+	steady := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 1}, Reports: 1000, Lost: 1, Sequenced: true}
+	for window := range uint32(100) {
+		stats := []inference.ExporterStats{steady}
+		for k := range uint32(1000) {
+			e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 2 + window*1000 + k}, Reports: 3, Lost: 2}
+			stats = append(stats, e)
+		}
+		for _, e := range stats {
+			reports += e.Reports
+			lost += e.Lost
+		}
+		totals.add(stats, uint64(window))
+		if len(totals.of) > most {
+			t.Fatalf("window %d: totals of %d exporters", window, len(totals.of))
+		}
+	}
+	list, other := totals.list()
+	if len(list) != listedExporters || other == nil || other.Exporters+uint64(len(list)) != 100_001 || other.Unfollowed != 99 {
+		t.Fatalf("%d are listed beside %+v", len(list), other)
+	}
+	sum := other.Sums
+	found := false
+	for i := range list {
+		sum.add(&list[i])
+		found = found || list[i].NodeID == 1 && list[i].Reports == 100_000
+	}
+	if sum.Reports != reports || sum.Lost != lost || totals.lost() != lost || !found {
+		t.Errorf("%d reports and %d lost in all, want %d and %d; the steady one is listed: %v", sum.Reports, sum.Lost, reports, lost, found)
+	}
+	few := newExporterTotals(most)
+	few.add([]inference.ExporterStats{steady}, 0)
+	if list, other := few.list(); len(list) != 1 || other != nil {
+		t.Errorf("one exporter: %v, %v", list, other)
+	}
+}

@@ -5,6 +5,7 @@ import "sync/atomic"
 // Places is what several trackers share: places of exporters, and memory for the records of those that need long ones.
 type Places struct {
 	all      int64
+	trackers int
 	reserve  int64        // places that each tracker has for itself
 	left     atomic.Int64 // of the others
 	allWords int64
@@ -15,7 +16,7 @@ type Places struct {
 // that newcomers find a place with it, whatever the others hold.
 func NewPlaces(cfg Config, trackers int) *Places {
 	words := int64(cfg.Window / 64)
-	p := &Places{all: int64(cfg.MaxExporters)}
+	p := &Places{all: int64(cfg.MaxExporters), trackers: trackers}
 	p.reserve = p.all / 16 / int64(trackers)
 	p.left.Store(p.all - p.reserve*int64(trackers))
 	p.allWords = max(p.all*words/4, 4*words)

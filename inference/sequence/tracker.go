@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -82,7 +83,8 @@ type entry struct {
 	windows   uint8 // with reports, up to 2
 	events    uint64
 	malformed uint64
-	since     int64 // time of the first report
+	since     int64  // time of the first report
+	heard     uint32 // reports lately, before this window
 }
 
 const (
@@ -173,53 +175,60 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 		}
 		alias = shared == 0
 	}
-	i, ok := t.admit(sp)
+	i, knocks, ok := t.admit(sp)
 	if !ok {
 		return 0, false
 	}
 	e := &t.entries[i]
-	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at}
+	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at, heard: knocks}
 	t.name(i)
 	return i, true
 }
 
 // admit finds a place for a newcomer: a free one, or that of a guest.
-func (t *Tracker) admit(sp space) (uint32, bool) {
+func (t *Tracker) admit(sp space) (i, knocks uint32, ok bool) {
 	if !t.places.take() {
 		if t.own == t.places.reserve {
 			return t.displace(sp)
 		}
 		t.own++
 	}
-	i := uint32(len(t.entries))
+	i = uint32(len(t.entries))
 	t.entries = append(t.entries, entry{})
 	t.guests = append(t.guests, i)
-	return i, true
+	return i, 0, true
 }
 
-// displace gives a newcomer the place of a guest: of some that it looks at, one that came only once, or else the one that
-// has been silent the longest. Who speaks for the first time in a while only leaves a mark, so that senders that are
-// invented anew for every report displace nobody.
-func (t *Tracker) displace(sp space) (uint32, bool) {
-	if len(t.guests) == 0 || !t.door.knows(sp.hash(t.seed)) {
-		return 0, false
+// displace gives a newcomer the place of a guest: of some that it looks at, the one that was heard the least, if the
+// newcomer knocks more often than that. Senders that are invented anew for every report, or that take turns, displace
+// nobody who speaks more often than each of them.
+func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
+	if len(t.guests) == 0 {
+		return 0, 0, false
 	}
-	weakest := uint32(0)
+	knocks = t.door.knock(sp.hash(t.seed), t.places.trackers)
+	weakest, least := uint32(0), knocks
 	for k := range min(sample, len(t.guests)) {
 		i := t.guests[(t.cursor+k)%len(t.guests)]
-		if e, w := &t.entries[i], &t.entries[weakest]; k == 0 || e.times < w.times || e.times == w.times && e.last < w.last {
-			weakest = i
+		if n := t.entries[i].strength(); n < least {
+			weakest, least = i, n
 		}
 	}
 	t.cursor = (t.cursor + sample) % len(t.guests)
+	if least == knocks {
+		return 0, 0, false
+	}
 	e := &t.entries[weakest]
 	t.stats.Refused += e.reports + e.malformed
 	t.stats.Forgotten++
 	t.stats.Displaced++
 	t.unname(weakest)
 	t.room.giveBack(e.seen)
-	return weakest, true
+	return weakest, knocks - 1, true // what it knocks for is counted as a report
 }
+
+// strength is how often an exporter was heard lately.
+func (e *entry) strength() uint32 { return e.heard + uint32(min(e.reports+e.malformed, 1<<30)) }
 
 // hash mixes a space with the seed.
 func (sp *space) hash(seed uint64) uint64 {
@@ -276,35 +285,47 @@ func (t *Tracker) remove(sp space) {
 	t.index[i] = slot{}
 }
 
-// door remembers who knocked when there was no place, for a while: a bit each, which some share.
+// door counts how often those knock for whom there is no place: a count-min sketch of two rows, halved now and then.
 type door struct {
-	now, before []uint64
-	since       int64
+	rows  [2][]uint8
+	since int64
 }
 
 const (
-	doorBits = 1 << 18
-	// doorTurn is the time that the door remembers at least, in ns; it remembers twice that at most.
+	// doorLength is the number of counters in a row of all trackers together.
+	doorLength = 1 << 18
+	// doorTurn is the time after which the counters are halved, in ns.
 	doorTurn = 10e9
 )
 
-// knows reports whether somebody with this hash knocked before, and remembers that he did.
-func (d *door) knows(hash uint64) bool {
-	if d.now == nil {
-		d.now, d.before = make([]uint64, doorBits/64), make([]uint64, doorBits/64)
+// knock counts one more of a hash, and gives how many there were lately: or more, where others share all its counters.
+func (d *door) knock(hash uint64, trackers int) uint32 {
+	if d.rows[0] == nil {
+		for i := range d.rows {
+			d.rows[i] = make([]uint8, max(doorLength/trackers, 64))
+		}
 	}
-	hash = hash >> 32 % doorBits
-	word, bit := hash/64, uint64(1)<<(hash%64)
-	known := (d.now[word]|d.before[word])&bit != 0
-	d.now[word] |= bit
-	return known
+	least := uint8(math.MaxUint8)
+	for i, row := range d.rows {
+		n := &row[uint32(hash>>(32*i))%uint32(len(row))]
+		if *n < math.MaxUint8 {
+			*n++
+		}
+		least = min(least, *n)
+	}
+	return uint32(least)
 }
 
-// turn forgets who did not knock for long.
+// turn lets what was long ago count less.
 func (d *door) turn(end int64) {
-	if d.now != nil && end-d.since >= doorTurn {
-		d.now, d.before, d.since = d.before, d.now, end
-		clear(d.now)
+	if d.rows[0] == nil || end-d.since < doorTurn {
+		return
+	}
+	d.since = end
+	for _, row := range d.rows {
+		for i := range row {
+			row[i] /= 2
+		}
 	}
 }
 
@@ -336,6 +357,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 			Late: e.late, Down: e.down, Restarts: e.restarts,
 		})
 		t.judge(e, end, full)
+		e.heard = e.strength() / 2
 		e.counts, e.reports, e.events, e.malformed = counts{}, 0, 0, 0
 		if k := i - forgotten; k != i {
 			t.entries[k] = *e
