@@ -125,6 +125,7 @@ func (e *exporters) settle() {
 
 // state appends the numbers that all exporters have reached to dst, for restore of a later run.
 func (e *exporters) state(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(e.groups)))
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -139,18 +140,30 @@ func (e *exporters) state(dst []byte) []byte {
 // restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
 // before the first report. The caller knows that b is what state wrote; what is not is refused.
 func (e *exporters) restore(b []byte) error {
-	for len(b) > 0 {
+	short := errors.New("exporters: their saved state is cut short")
+	groups, k := binary.Uvarint(b)
+	if k <= 0 || groups > maxGroups {
+		return short
+	}
+	var parts [][]byte
+	for b = b[k:]; groups > 0; groups-- {
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > uint64(len(b)-k) {
-			return errors.New("exporters: their saved state is cut short")
+			return short
 		}
+		parts = append(parts, b[k:][:n])
+		b = b[k+int(n):]
+	}
+	if len(b) > 0 {
+		return errors.New("exporters: there is more than their saved state")
+	}
+	for _, part := range parts {
 		for i := range e.groups {
 			mine := func(a *decode.Addr) bool { return e.group(a) == uint8(i) }
-			if err := e.groups[i].tracker.ReadStateOf(b[k:][:n], mine); err != nil {
+			if err := e.groups[i].tracker.ReadStateOf(part, mine); err != nil {
 				return err
 			}
 		}
-		b = b[k+int(n):]
 	}
 	return nil
 }
