@@ -101,6 +101,9 @@ export interface ExporterRow {
   lost: number;
   duplicated: number;
   reordered: number;
+  late: number;
+  down: number;
+  provisional: number;
   restarts: number;
   malformed: number;
   recent_reports: number;

@@ -12,10 +12,10 @@ const columns: [string, string, string][] = [
   ["HW", "num", "Hardware ID: subsystem of the node with its own sequence numbers"],
   ["Reports", "num", "Received since the start"],
   ["Trend", "trend", "Reports by window"],
-  ["Lost", "num", "Sequence numbers that never came"],
+  ["Lost", "num", "Sequence numbers that did not come in time"],
   ["Loss", "num", "Lost of all that were sent"],
   ["Duplicated", "num", "Reports received twice"],
-  ["Reordered", "num", "Reports received late"],
+  ["Reordered", "num", "Reports received after later ones"],
   ["Restarts", "num", "Times that the exporter began to count anew"],
   ["Malformed", "num", "Reports that could not be decoded"],
   ["Last seen", "num", "End of the last window with a report"],
@@ -77,6 +77,8 @@ export class ExportersView {
       setText(cell, text);
       if (Number(i) >= 6 && Number(i) <= 11) cell.classList.toggle("zero", text === "0" || text.startsWith("0\u202f"));
     }
+    setAttribute(row.cells[6] ?? row, "title", `${short(x.provisional)} more are missing and may yet come; ${short(x.down)} were missed while no collector ran`);
+    setAttribute(row.cells[9] ?? row, "title", `${short(x.late)} more came when they had been told as lost`);
     const canvas = row.querySelector("canvas");
     if (canvas) drawSpark(canvas, x.trend.slice(-60), Math.min(60, Math.max(20, x.trend.length)));
   }
