@@ -2,29 +2,45 @@
 // came late, and how often the exporter began to count anew.
 //
 // Each exporter has a sequence number space of its own, which is named by its [inference.ExporterKey] (address, node,
-// hardware id) and the width of its numbers: 32 bits, or 22 bits in telemetry report 2.0. The numbers of report 2.0 count
-// datagrams, not reports, so that only reports with FirstOfGroup take part. Telemetry report 0.5 numbers all reports of a
-// hardware id together, but names the node in some of them and not in others. Reports without a node are therefore
-// counted with the first node that is known at their address.
+// hardware id), by where its datagrams are sent to, and by the width of its numbers: 32 bits, or 22 bits in telemetry
+// report 2.0. The numbers of report 2.0 count datagrams, not reports, so that only reports with FirstOfGroup take part.
+// Telemetry report 0.5 numbers all reports of a hardware id together, but names the node in some of them and not in
+// others. Reports without a node are therefore counted with the first node that is known at their address. The spaces of
+// one key are told as one exporter.
 //
-// All distances are computed modulo the width, so that numbers may start again at 0 at any time. A bitmap remembers which
-// of the last [Config.Window] numbers came:
+// All distances are computed modulo the width, so that numbers may start again at 0 at any time. A bitmap, the record,
+// remembers which of the newest numbers came:
 //
-//   - A number that is ahead of the newest one by at most Window becomes the newest. The numbers that it skips are lost.
-//   - A number inside the window that is still missing fills its gap: one report fewer is lost, and one more is counted as
-//     reordered. The loss in one window of time can therefore be negative, when it repairs what an earlier one claimed.
-//   - A number inside the window that has been seen already is a duplicate.
-//   - A number that is farther away, in either direction, changes nothing at first. It has to be confirmed by others close
-//     to it, [confirmations] distinct numbers in all, that come before any number continues the old sequence. If they lie
-//     ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; nobody can know
-//     what was lost across a restart, and no loss is claimed. A number that is not confirmed came from a very late packet, and is
-//     counted as reordered.
-//   - When an exporter restarts at a number inside the window, its reports look like duplicates at first. They are taken
+//   - A number that is ahead of the newest one by at most [Config.Window] becomes the newest. The numbers that it skips
+//     are provisional.
+//   - A provisional number is told as lost when it is behind the newest one by more than the wait, or when it is older
+//     than [settleAfter] at a cut. The wait follows the disorder: it is at least [leastWait], twice as long as numbers
+//     came late, at most Window, and is halved after [calmCuts] windows without such.
+//   - A provisional number that comes is reordered. One that comes when it was told as lost is late, and one fewer is
+//     lost: the loss in one window of time can be negative. One that came already is a duplicate.
+//   - The record grows, up to Window, when it would otherwise forget a missing number that is not old, as long as there is
+//     memory that all trackers share. A number that it has forgotten is late when it comes, and stays lost; where nothing was
+//     missing, it is a duplicate.
+//   - A number of which there is no record, and that was received before the newest one, was kept back by the collector
+//     itself. Any other that is far from all others changes nothing at first. It has to be confirmed by more of them,
+//     [confirmations] distinct numbers near each other in all, that come before any number continues the old sequence. If
+//     they lie ahead by at most [Config.MaxGap], what is between was lost. Otherwise the exporter has restarted; nobody can
+//     know what was lost across a restart, and no loss is claimed. If the old sequence goes on within [returnWithin], that
+//     is no second restart. Numbers that are not confirmed are late.
+//   - When an exporter restarts at a number inside the record, its reports look like duplicates at first. They are taken
 //     for a restart when [duplicateRun] of them come in ascending order without a new number in between.
+//
+// So of a sequence that does not restart, the numbers from the first to the newest are those that came, that are lost, that
+// are provisional, and that were missed while no collector ran; exactly so, as long as none comes later than Window
+// numbers.
+//
+// A tracker has a place for a number of exporters. Who has reported in several windows has proven himself and keeps his
+// place; of the others, those that are heard more often displace those that are heard less.
 //
 // Some exporters do not count: they send the same number in every report, or numbers that never fall close to each other.
 // They are not [inference.ExporterStats.Sequenced], and no loss and no duplicate is claimed for them. An exporter that
 // stops counting later is noticed after [repeatLimit] equal numbers.
 //
-// [Tracker.Observe] takes 10 to 20 ns and allocates nothing, because New takes all memory at once.
+// [Tracker.Observe] takes 10 to 20 ns. It allocates nothing but the records of new exporters, and of those in which
+// numbers are missing.
 package sequence

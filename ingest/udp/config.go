@@ -27,7 +27,7 @@ const drainTime = 2 * time.Second
 type Config struct {
 	Listen             []string      `yaml:"listen" doc:"UDP addresses to receive on, IP:port or [IPv6]:port. [::]:port takes IPv4 as well unless 0.0.0.0 with the same port is listed too."`
 	Workers            int           `yaml:"workers" range:"0..256" doc:"Sockets for each address, each read by its own worker. 0 starts one for every CPU, at most 8."`
-	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"How the kernel picks a worker: hash keeps the datagrams of one exporter with one worker and in order, spread picks at random, so that one loud exporter is shared by all."`
+	Steering           string        `yaml:"steering" oneof:"hash|spread" doc:"How the kernel picks a worker: hash keeps datagrams from one address and port with one worker and in order, spread picks at random, so that one loud exporter is shared by all. Sequence numbers are followed with both."`
 	ReceiveBufferBytes int           `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of each socket. Above net.core.rmem_max it needs CAP_NET_ADMIN. 16 MiB hold about 43000 datagrams of 200 bytes."`
 	MaxDatagramBytes   int           `yaml:"max_datagram_bytes" range:"64..65535" doc:"Longer datagrams are cut to this size and counted."`
 	BatchSize          int           `yaml:"batch_size" range:"1..1024" doc:"Datagrams taken with one system call."`
