@@ -69,8 +69,10 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 			}
 			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, e.NodeID, e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
 		}
-		if o := s.OtherExporters; o != nil {
+		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
 			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
+		}
+		if o := s.OtherExporters; o != nil && o.Unfollowed > 0 {
 			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", count(o.Unfollowed))
 		}
 	}

@@ -1,8 +1,8 @@
 package sequence
 
 import (
-	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 	"unsafe"
 )
@@ -10,7 +10,7 @@ import (
 // Config bounds the memory and sets the tolerance of a [Tracker].
 type Config struct {
 	MaxExporters int           `yaml:"max_exporters" doc:"Exporters (address, node, hardware id) that are tracked at the same time; reports of further ones are counted and not tracked." range:"1..1048576"`
-	Window       int           `yaml:"window" doc:"Sequence numbers behind the newest one that a missing one can be waited for, at most; a power of two. An exporter is followed with as many as its disorder calls for." range:"64..65536"`
+	Window       int           `yaml:"window" doc:"Sequence numbers behind the newest one that a missing one can be waited for, at most; a power of two. An exporter is followed with as many as its disorder calls for, and never with more than max_gap." range:"64..65536"`
 	MaxGap       int           `yaml:"max_gap" doc:"Largest jump ahead that counts as loss; a larger one is a restart. At most a sixteenth of the range of the numbers." range:"64..1073741824"`
 	ForgetAfter  time.Duration `yaml:"forget_after" doc:"Silence after which an exporter is forgotten." range:"1s..720h"`
 }
@@ -22,17 +22,15 @@ func DefaultConfig() Config {
 
 // Validate reports what the ranges of the fields cannot say.
 func (c *Config) Validate() error {
-	var errs []error
 	if c.Window&(c.Window-1) != 0 || c.Window < 64 {
-		errs = append(errs, fmt.Errorf("window: %d is no power of two of at least 64", c.Window))
+		return fmt.Errorf("window: %d is no power of two of at least 64", c.Window)
 	}
-	if c.MaxGap < c.Window {
-		errs = append(errs, fmt.Errorf("max_gap: %d is less than the window of %d", c.MaxGap, c.Window))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Memory is the most memory that a [Tracker] takes, in bytes.
 func (c *Config) Memory() int64 {
 	return int64(c.MaxExporters) * int64(c.Window/8+int(unsafe.Sizeof(entry{}))+8*int(unsafe.Sizeof(slot{})))
 }
+// longest is the length of the longest record: no more than a gap that is none of a restart.
+func (c *Config) longest() int { return min(c.Window, 1<<(bits.Len(uint(c.MaxGap))-1)) }

@@ -15,7 +15,7 @@ type Places struct {
 // NewPlaces makes the places that cfg has, for a number of trackers. Each tracker has a small part of them for itself, so
 // that newcomers find a place with it, whatever the others hold.
 func NewPlaces(cfg Config, trackers int) *Places {
-	words := int64(cfg.Window / 64)
+	words := int64(cfg.longest() / 64)
 	p := &Places{all: int64(cfg.MaxExporters), trackers: trackers}
 	p.reserve = p.all / 16 / int64(trackers)
 	p.left.Store(p.all - p.reserve*int64(trackers))

@@ -106,7 +106,7 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 	return &Tracker{
 		cfg:     cfg,
 		places:  places,
-		room:    room{longest: uint32(cfg.Window), maxGap: uint32(cfg.MaxGap), places: places},
+		room:    room{longest: uint32(cfg.longest()), maxGap: uint32(cfg.MaxGap), places: places},
 		seed:    seed,
 		entries: make([]entry, 0, cfg.MaxExporters),
 		// An entry has up to two names.

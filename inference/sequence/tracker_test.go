@@ -215,8 +215,12 @@ func TestConfig(t *testing.T) {
 		t.Errorf("default: %v", err)
 	}
 	cfg.Window, cfg.MaxGap = 1000, 100
-	if err := cfg.Validate(); err == nil || err.Error() != "window: 1000 is no power of two of at least 64\nmax_gap: 100 is less than the window of 1000" {
+	if err := cfg.Validate(); err == nil || err.Error() != "window: 1000 is no power of two of at least 64" {
 		t.Errorf("got %v", err)
+	}
+	cfg.Window = 1 << 16
+	if err := cfg.Validate(); err != nil || cfg.longest() != 64 {
+		t.Errorf("a small max_gap: %v, and records of up to %d", err, cfg.longest())
 	}
 }
 
