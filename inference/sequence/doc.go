@@ -13,8 +13,8 @@
 //
 //   - A number that is ahead of the newest one by at most [Config.Window] becomes the newest. The numbers that it skips
 //     are provisional.
-//   - A provisional number is told as lost when it is behind the newest one by more than the wait, or when it is older
-//     than [settleAfter] at a cut. The wait follows the disorder: it is at least [leastWait], twice as long as numbers
+//   - A provisional number is told as lost when it is behind the newest one by more than the wait and missing for
+//     [holdFor], when there is no more room for it in the record, or when it is older than [settleAfter] at a cut. The wait follows the disorder: it is at least [leastWait], twice as long as numbers
 //     came late, at most Window, and is halved after [calmCuts] windows without such.
 //   - A provisional number that comes is reordered. One that comes when it was told as lost is late, and one fewer is
 //     lost: the loss in one window of time can be negative. One that came already is a duplicate.

@@ -24,6 +24,9 @@ const (
 	// leastWait is how many numbers a missing one is waited for at least, and the length of the record of a
 	// sequence that lacks none.
 	leastWait = 1024
+	// holdFor is the time for which a missing number is waited for in any case, as long as there is a record of it, in ns:
+	// as long as the worker may take that has it.
+	holdFor = 5e8
 	// settleAfter is the time after which a missing number is no longer waited for, in ns.
 	settleAfter = 2e9
 	// calmCuts is how many windows without disorder halve the wait, and then the record.
@@ -74,6 +77,9 @@ type sequence struct {
 	missedTo    uint32
 	mark        uint32 // head at the time of a cut
 	markTime    int64
+	aged        uint32 // head at least holdFor before ageTime
+	ageHead     uint32 // head before ageTime
+	ageTime     int64
 	settledTo   uint32 // numbers up to it are told because of their age
 	runLast     uint32
 	gone        uint32 // missing numbers that left the record
@@ -201,6 +207,7 @@ func (s *sequence) begin(seq uint32, at int64, m *room) {
 	s.origin, s.head, s.span, s.open, s.provisional, s.gone = seq, seq, 1, 0, 0, 0
 	s.repeat, s.run = 0, 0
 	s.time, s.start = at, at
+	s.aged, s.ageHead, s.ageTime = seq, seq, at
 	s.wait = max(s.wait, m.least())
 }
 
@@ -217,7 +224,7 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 	if leaving := int64(s.span) + int64(ahead) - int64(s.size()); leaving > 0 && (s.open > 0 || ahead > 1) {
 		s.leave(ahead, uint32(leaving), m)
 	}
-	size := s.size()
+	size, before := s.size(), s.head
 	if ahead > 1 {
 		missing := ahead - 1
 		kept := min(missing, size-1)
@@ -234,8 +241,13 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 	*word |= bit
 	s.head, s.time, s.span = seq, at, min(s.span+ahead, size)
 	if s.provisional > 0 {
+		if at-s.ageTime >= holdFor {
+			s.aged, s.ageHead, s.ageTime = s.ageHead, before, at
+		}
 		if n := s.provisionalSpan(); n > s.wait {
-			s.tell(n - s.wait)
+			if old := (s.aged-s.edge)&mask + 1; old <= n { // else nothing is so old
+				s.tell(min(n-s.wait, old))
+			}
 		}
 	}
 	s.repeat, s.run = 0, 0

@@ -112,7 +112,7 @@ func (t *Tracker) readExporter(b []byte, mine func(*decode.Addr) bool) error {
 		space: sp, alias: alias, proven: proven, times: 2, since: since, last: last,
 		sequence: sequence{
 			width: width, seen: t.room.record(), head: head, started: true, resumed: true, trusted: proven,
-			wait: t.room.least(),
+			wait: t.room.least(), aged: head, ageHead: head, ageTime: last,
 		},
 	})
 	i := uint32(len(t.entries) - 1)
