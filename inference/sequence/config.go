@@ -10,14 +10,14 @@ import (
 // Config bounds the memory and sets the tolerance of a [Tracker].
 type Config struct {
 	MaxExporters int           `yaml:"max_exporters" doc:"Exporters (address, node, hardware id) that are tracked at the same time; reports of further ones are counted and not tracked." range:"1..1048576"`
-	Window       int           `yaml:"window" doc:"Sequence numbers behind the newest one that a missing one can be waited for, at most; a power of two. An exporter is followed with as many as its disorder calls for, and never with more than max_gap." range:"64..65536"`
+	Window       int           `yaml:"window" doc:"Sequence numbers behind the newest one that a missing one can be waited for, at most; a power of two. An exporter is followed with as many as its disorder calls for, and never with more than max_gap." range:"64..1048576"`
 	MaxGap       int           `yaml:"max_gap" doc:"Largest jump ahead that counts as loss; a larger one is a restart. At most a sixteenth of the range of the numbers." range:"64..1073741824"`
 	ForgetAfter  time.Duration `yaml:"forget_after" doc:"Silence after which an exporter is forgotten." range:"1s..720h"`
 }
 
 // DefaultConfig tracks 4096 exporters in about 3 MB. Records of missing numbers take 8 MB more at most.
 func DefaultConfig() Config {
-	return Config{MaxExporters: 4096, Window: 1 << 16, MaxGap: 1 << 20, ForgetAfter: time.Hour}
+	return Config{MaxExporters: 4096, Window: 1 << 18, MaxGap: 1 << 20, ForgetAfter: time.Hour}
 }
 
 // Validate reports what the ranges of the fields cannot say.

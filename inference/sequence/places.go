@@ -19,7 +19,7 @@ func NewPlaces(cfg Config, trackers int) *Places {
 	p := &Places{all: int64(cfg.MaxExporters), trackers: trackers}
 	p.reserve = p.all / 16 / int64(trackers)
 	p.left.Store(p.all - p.reserve*int64(trackers))
-	p.allWords = max(p.all*words/4, 4*words)
+	p.allWords = max(p.all*words/16, 4*words)
 	p.words.Store(p.allWords)
 	return p
 }
