@@ -19,7 +19,7 @@ const maxGroups = 16
 // only where their exporters share a group.
 type exporters struct {
 	groups []exporterGroup
-	seed   uint64
+	key    decode.HashKey
 	shift  uint // of the hash, to its group
 }
 
@@ -36,7 +36,7 @@ func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
 	for workers > 1 && n < min(2*workers, maxGroups) {
 		n *= 2
 	}
-	e := &exporters{groups: make([]exporterGroup, n), seed: seed, shift: uint(64 - bits.TrailingZeros(uint(n)))}
+	e := &exporters{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
 	places := sequence.NewPlaces(cfg, n)
 	for i := range e.groups {
 		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
@@ -46,10 +46,8 @@ func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
 
 // group of the exporter at an address.
 func (e *exporters) group(a *decode.Addr) uint8 {
-	const m0, m1 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
 	le := binary.LittleEndian
-	hi, lo := bits.Mul64(le.Uint64(a[:])^m0^e.seed, le.Uint64(a[8:])^m1^bits.RotateLeft64(e.seed, 32))
-	return uint8((hi ^ lo) >> e.shift)
+	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
 // observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,

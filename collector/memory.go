@@ -45,7 +45,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"program", runtimeBytes},
 		{"flows", analysis.Flows.MemoryBytes},
 		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
-		{"exporters", cfg.Exporters.Tracking.Memory() + int64(cfg.Exporters.Tracking.MaxExporters)*exporterBytes},
+		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +

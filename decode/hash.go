@@ -36,11 +36,8 @@ func (h *HashKey) Flow(f *FlowKey) uint64 {
 		uint64(f.SrcPort)<<48|uint64(f.DstPort)<<32|uint64(f.Proto)<<8|uint64(f.IPVersion))
 }
 
-// Exporter hashes the address of an exporter with what tells its sequences apart.
-func (h *HashKey) Exporter(a *Addr, rest, more uint64) uint64 {
-	le := binary.LittleEndian
-	return h.words(le.Uint64(a[:]), le.Uint64(a[8:]), rest, more, 1)
-}
+// Words hashes four words, such as the address of an exporter and what tells its sequences apart.
+func (h *HashKey) Words(a, b, c, d uint64) uint64 { return h.words(a, b, c, d, 1) }
 
 // Word hashes a single word, such as a place in the network.
 func (h *HashKey) Word(x uint64) uint64 {

@@ -85,10 +85,7 @@ func TestHashOfChosenKeys(t *testing.T) {
 			return h.Flow(&f)
 		},
 		"exporter": func(h *HashKey, k *[5]uint64) uint64 {
-			var a Addr
-			binary.LittleEndian.PutUint64(a[:], k[0])
-			binary.LittleEndian.PutUint64(a[8:], k[1])
-			return h.Exporter(&a, k[2], k[3])
+			return h.Words(k[0], k[1], k[2], k[3])
 		},
 		"word": func(h *HashKey, k *[5]uint64) uint64 { return h.Word(k[0]) },
 	}

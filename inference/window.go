@@ -130,16 +130,6 @@ type ExporterKey struct {
 // still provisional at the end of the last window, and of those that were missed while the collector was down.
 type ExporterStats struct {
 	ExporterKey
-	Reports    uint64
-	Events     uint64 // of the reports, those that only an event brings forth: drops and queues
-	Lost       int64
-	Duplicated uint64
-	Reordered  uint64
-	Restarts   uint64
-	Malformed  uint64
-	Last       int64 // time of the last report, also when that is before the window
-	Sequenced  bool  // false for exporters that do not count (the same number in every report)
-	Folded     bool  // as in [FlowStats]
 	Reports uint64
 	Events  uint64 // of the reports, those that only an event brings forth: drops and queues
 	// Lost are numbers that did not come before their time had passed, less those that came later all the same: it can
@@ -154,4 +144,5 @@ type ExporterStats struct {
 	Malformed   uint64
 	Last        int64 // time of the last report, also when that is before the window
 	Sequenced   bool  // false for exporters that do not count (the same number in every report)
+	Folded      bool  // as in [FlowStats]
 }

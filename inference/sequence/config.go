@@ -28,9 +28,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Memory is the most memory that a [Tracker] takes, in bytes.
-func (c *Config) Memory() int64 {
-	return int64(c.MaxExporters) * int64(c.Window/8+int(unsafe.Sizeof(entry{}))+8*int(unsafe.Sizeof(slot{})))
+// Memory is the most memory that this many trackers take that share places, in bytes.
+func (c *Config) Memory(trackers int) int64 {
+	const doors = 2 * doorLength
+	entries := c.MaxExporters * (int(unsafe.Sizeof(entry{})) + leastWait/8 + 8)
+	indexes := trackers * 8 * c.MaxExporters * int(unsafe.Sizeof(slot{})) // each has room for all
+	records := max(c.MaxExporters/16, 4) * c.longest() / 8
+	return int64(entries + indexes + records + doors)
 }
+
 // longest is the length of the longest record: no more than a gap that is none of a restart.
 func (c *Config) longest() int { return min(c.Window, 1<<(bits.Len(uint(c.MaxGap))-1)) }

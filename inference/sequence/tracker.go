@@ -22,7 +22,7 @@ type Tracker struct {
 	last    uint32   // entry of the last report
 	own     int64    // places taken of those that only this tracker has
 	proven  int64    // exporters that are no guests
-	seed    uint64
+	key     decode.HashKey
 	door    door
 	stats   Stats
 }
@@ -107,7 +107,7 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 		cfg:     cfg,
 		places:  places,
 		room:    room{longest: uint32(cfg.longest()), maxGap: uint32(cfg.MaxGap), places: places},
-		seed:    seed,
+		key:     decode.NewHashKey(seed),
 		entries: make([]entry, 0, cfg.MaxExporters),
 		// An entry has up to two names.
 		index: make([]slot, 1<<bits.Len(uint(4*cfg.MaxExporters-1))),
@@ -206,7 +206,7 @@ func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 	if len(t.guests) == 0 {
 		return 0, 0, false
 	}
-	knocks = t.door.knock(sp.hash(t.seed), t.places.trackers)
+	knocks = t.door.knock(sp.hash(&t.key), t.places.trackers)
 	weakest, least := uint32(0), knocks
 	for k := range min(sample, len(t.guests)) {
 		i := t.guests[(t.cursor+k)%len(t.guests)]
@@ -230,18 +230,15 @@ func (t *Tracker) displace(sp space) (i, knocks uint32, ok bool) {
 // strength is how often an exporter was heard lately.
 func (e *entry) strength() uint32 { return e.heard + uint32(min(e.reports+e.malformed, 1<<30)) }
 
-// hash mixes a space with the seed.
-func (sp *space) hash(seed uint64) uint64 {
-	const m0, m1, m2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
-	hi, lo := bits.Mul64(sp.addr0^m0^seed, sp.addr1^m1)
-	hi, lo = bits.Mul64(sp.rest^m2, hi^lo^seed^sp.to)
-	return hi ^ lo
+// hash hashes a space with a key that senders do not know.
+func (sp *space) hash(key *decode.HashKey) uint64 {
+	return key.Words(sp.addr0, sp.addr1, sp.rest, sp.to)
 }
 
 // slot finds the place of a space in the index, empty if it is not there.
 func (t *Tracker) slot(sp space) *slot {
 	mask := uint64(len(t.index) - 1)
-	for i := sp.hash(t.seed) & mask; ; i = (i + 1) & mask {
+	for i := sp.hash(&t.key) & mask; ; i = (i + 1) & mask {
 		if s := &t.index[i]; s.entry == 0 || s.space == sp {
 			return s
 		}
@@ -269,7 +266,7 @@ func (t *Tracker) unname(i uint32) {
 // remove takes a space out of the index, and moves what stands behind it to where it is found.
 func (t *Tracker) remove(sp space) {
 	mask := uint64(len(t.index) - 1)
-	i := sp.hash(t.seed) & mask
+	i := sp.hash(&t.key) & mask
 	for t.index[i].space != sp || t.index[i].entry == 0 {
 		if t.index[i].entry == 0 {
 			return
@@ -277,7 +274,7 @@ func (t *Tracker) remove(sp space) {
 		i = (i + 1) & mask
 	}
 	for k := (i + 1) & mask; t.index[k].entry != 0; k = (k + 1) & mask {
-		if home := t.index[k].hash(t.seed) & mask; (k-home)&mask >= (k-i)&mask {
+		if home := t.index[k].hash(&t.key) & mask; (k-home)&mask >= (k-i)&mask {
 			t.index[i] = t.index[k]
 			i = k
 		}
