@@ -31,14 +31,18 @@ func AppendGeneve(dst []byte, vni uint32, options int, etherType uint16) []byte 
 	return binary.BigEndian.AppendUint32(dst, vni<<8)
 }
 
-// InVXLANGPE looks for INT in the VXLAN-GPE header at data[p.At], and moves p to the shim.
+// InVXLANGPE looks for INT in the VXLAN-GPE header at data[p.At], and moves p to the shim. A header that is cut has no room
+// behind it.
 func (p *Place) InVXLANGPE(data []byte) bool {
 	const nextProtocolBit = 0x04
 	h := data[min(p.At, len(data)):]
-	if len(h) < 8 || h[0]&nextProtocolBit == 0 || h[3] != nextINT21 && h[3] != nextINT20 {
+	if len(h) < 4 || h[0]&nextProtocolBit == 0 || h[3] != nextINT21 && h[3] != nextINT20 {
 		return false
 	}
 	p.Carrier, p.At = VXLANGPE, p.At+8
+	if len(h) < 8 {
+		p.End = 0
+	}
 	return true
 }
 
