@@ -91,7 +91,7 @@ func (f *file) ready(now time.Time, n int64) error {
 		return fmt.Errorf("cut off a torn write: %w", err)
 	}
 	long := f.conf.RotateBytes > 0 && f.size+n > f.conf.RotateBytes
-	old := f.conf.RotateInterval > 0 && !f.periodOf(now).Equal(f.period)
+	old := f.conf.RotateInterval > 0 && f.periodOf(now).After(f.period) // a clock that is set back begins no interval
 	if f.size == 0 || !long && !old {
 		return nil
 	}
