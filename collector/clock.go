@@ -6,28 +6,51 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
 )
 
-// wall ends a window at every multiple of its length, until ctx ends, all sources have ended, or a part fails.
-func (c *Collector) wall(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
-	length := c.cfg.Window
-	c.pipeline.start = c.start.UnixNano()
-	next := c.start.Truncate(length).Add(length)
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
-	return c.wait(ctx, ended, failed, timer.C, func(now time.Time) {
-		c.endWindow(next.UnixNano())
-		// After a suspended machine or a stopped process the missed windows are skipped, not made up.
-		if next = next.Add(length); now.After(next) {
-			next = now.Truncate(length).Add(length)
-		}
-		timer.Reset(time.Until(next))
-	})
+// timeNow is the clock of [Options]: the wall clock and, in the same instant, the monotonic one.
+func timeNow() func() (time.Time, time.Duration) {
+	base := time.Now()
+	return func() (time.Time, time.Duration) {
+		now := time.Now()
+		return now, now.Sub(base)
+	}
 }
 
-// wait does what comes up beside the sources until the run is to end. Tick may be nil.
-func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error, tick <-chan time.Time, window func(now time.Time)) error {
+func (c *Collector) read() reading {
+	wall, mono := c.opt.Now()
+	return reading{mono: int64(mono), wall: wall.UnixNano()}
+}
+
+// wall ends windows by the clock, until ctx ends, all sources have ended, or a part fails.
+func (c *Collector) wall(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
+	timer := time.NewTimer(0) // looks once, and then as long as the clock says
+	defer timer.Stop()
+	err := c.wait(ctx, ended, failed, timer.C, func() {
+		step, cut, due := c.clock.look(c.read())
+		c.tellStep(step)
+		if due {
+			c.endWallWindow(cut)
+		}
+		timer.Reset(c.clock.sleep())
+	})
+	c.log.Info("stopping")
+	return err
+}
+
+// finishWall ends the last window.
+func (c *Collector) finishWall() {
+	step, cut := c.clock.finish(c.read())
+	c.tellStep(step)
+	c.endWallWindow(cut)
+}
+
+// wait does what comes up beside the sources until the run is to end. Every second, and at each tick, it looks whether a
+// window ends. Tick and look may be nil.
+func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error, tick <-chan time.Time, look func()) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
@@ -39,12 +62,79 @@ func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-ch
 		case err := <-failed:
 			return err
 		case <-second.C:
-			c.lookAtSources()
-		case now := <-tick:
-			c.lookAtSources()
-			window(now)
+		case <-tick:
+		}
+		c.lookAtSources()
+		if look != nil {
+			look()
 		}
 	}
+}
+
+// clockState is what is known of the wall clock, beside the windows.
+type clockState struct {
+	steps    uint64
+	last     time.Duration // by which it was set, negative for back
+	lastTime time.Time     // by the clock as it was set then
+	held     bool          // the last window is kept open
+	bytes    int           // of the windows kept for corrections
+}
+
+// tellStep tells that the wall clock was set. What that means for windows is told when they end.
+func (c *Collector) tellStep(step time.Duration) {
+	if step == 0 {
+		return
+	}
+	c.stateMu.Lock()
+	c.clockState.steps++
+	c.clockState.last, c.clockState.lastTime = step, time.Unix(0, c.clock.last.wall)
+	c.stateMu.Unlock()
+	if step < 0 {
+		c.log.Warn("the clock was set back: windows that come again are merged with what was stored", "by", (-step).String())
+	} else {
+		c.log.Warn("the clock was set forward, or the machine slept", "by", step.String())
+	}
+}
+
+// tellHeld tells when the clock is too far behind the last window to come to windows again, and when it has passed it.
+func (c *Collector) tellHeld(cut windowCut) {
+	held := cut.kind == heldWindow
+	c.stateMu.Lock()
+	before := c.clockState.held
+	c.clockState.held = held
+	c.stateMu.Unlock()
+	switch last := time.Unix(0, cut.label).UTC().Format(time.RFC3339Nano); {
+	case held && !before:
+		c.log.Warn("the clock is further back than corrections reach: what is counted is merged into the last window until the clock has passed it",
+			"window", last, "behind", time.Duration(cut.label-cut.at.wall).String(), "corrections", c.cfg.Corrections.String())
+	case before && !held:
+		c.log.Info("the clock has passed the last window", "window", last)
+	}
+}
+
+// endWallWindow ends the open window of a live collector.
+func (c *Collector) endWallWindow(cut windowCut) {
+	if cut.label-c.pipeline.start > 2*int64(c.cfg.Window) || cut.label <= c.pipeline.start {
+		c.pipeline.start = cut.label - int64(c.cfg.Window) // the clock was set since the window began
+	}
+	c.tellHeld(cut)
+	c.endWindow(windowEnd{cut.label, cut.at.wall, c.clock.steady()}, cut.took, func(w *sink.Window, p *inference.Partial) {
+		w.Run = &sink.Run{Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Reports: p.Reports, Held: cut.kind == heldWindow}
+		whole, revision, err := c.corrections.add(cut.label, p)
+		c.clock.forget(c.corrections.trim(c.clock.floor))
+		c.stateMu.Lock()
+		c.clockState.bytes = c.corrections.bytes
+		c.stateMu.Unlock()
+		if err != nil {
+			// Points of their own take no other's place.
+			c.log.Error("a window is not merged with what was stored", "window", time.Unix(0, cut.label).UTC().Format(time.RFC3339Nano), "error", err.Error())
+			w.End++
+		} else if whole != nil {
+			w.Run.Reports, w.Revision = whole.Reports, revision
+			w.Hops, w.Flows, w.FlowBound, w.FlowCount, w.Exporters = whole.Hops, whole.Flows, whole.FlowBound, whole.FlowCount, whole.Exporters
+			w.Start, w.OtherHops = whole.Start, whole.OtherHops
+		}
+	})
 }
 
 // captureClock ends windows by the time stamps of frames.
@@ -74,12 +164,12 @@ func (k *captureClock) handle(w *worker, frames []ingest.Frame) {
 		}
 		p.handle(w, frames[:n])
 		if n < len(frames) {
-			k.c.endWindow(k.next)
+			k.end()
 			// A gap in the capture is no series of empty windows; a few of them let the detectors see the silence.
 			const empty = 3
 			for i := 0; i < empty && uint64(frames[n].Time)-uint64(k.next) >= uint64(k.length); i++ {
 				k.next += k.length
-				k.c.endWindow(k.next)
+				k.end()
 			}
 			k.next = k.after(frames[n].Time)
 		}
@@ -93,8 +183,13 @@ func (k *captureClock) finish() {
 	defer k.mu.Unlock()
 	if k.open {
 		k.c.last = true
-		k.c.endWindow(k.next)
+		k.end()
 	}
+}
+
+// end ends the open window.
+func (k *captureClock) end() {
+	k.c.endWindow(windowEnd{k.next, k.next, k.next}, 0, nil)
 }
 
 // holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,8 +27,12 @@ type Options struct {
 	Log  *slog.Logger // nil says nothing
 	Seed uint64       // of all randomness: flow hashes, sketches
 	// Hurry, when it ends, ends the draining of a collector that is stopping; nil never does.
-	Hurry  context.Context
-	Policy Policy
+	Hurry   context.Context
+	Policy  Policy
+	Version string // of the program; stores keep it
+	// Now reads the wall clock, and in the same instant a clock that nobody sets. Several goroutines call it. nil reads
+	// those of the machine.
+	Now func() (wall time.Time, mono time.Duration)
 
 	Sources   []Source
 	Stores    []Store
@@ -58,16 +63,24 @@ type Collector struct {
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter
-	start     time.Time
+	instance  string
+	boot      string    // differs from one run to the next
+	start     time.Time // by the wall clock as it was then
+	began     int64     // the same by the monotonic clock
+
+	clock       *wallClock // nil for windows that end by the time stamps of frames
+	corrections *corrections
+	detected    int64 // time of the last window for the detectors
 
 	writeSeconds *prometheus.HistogramVec
 
-	stateMu   sync.Mutex // guards what window ends write and anybody may read
-	totals    *inference.Totals
-	exporters exporterTotals
-	findings  findings
-	folded    struct{ hops, flows, rest uint64 } // by admission
-	lastRate  float64
+	stateMu    sync.Mutex // guards what window ends write and anybody may read
+	totals     *inference.Totals
+	exporters  exporterTotals
+	findings   findings
+	folded     struct{ hops, flows, rest uint64 } // by admission
+	lastRate   float64
+	clockState clockState
 
 	ready  atomic.Bool
 	reload atomic.Pointer[events.Config]
@@ -79,7 +92,11 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
+	if opt.Now == nil {
+		opt.Now = timeNow()
+	}
 	c := &Collector{
+		instance: cfg.InstanceName(), boot: rand.Text()[:16],
 		cfg: cfg, opt: opt, log: opt.Log, exporters: newExporterTotals(cfg.Exporters.Tracking.MaxExporters), findings: findings{},
 		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops),
 		admission: inference.NewAdmission(inference.AdmissionLimits{
@@ -115,6 +132,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if opt.Profile != nil {
 		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
 	}
+	c.corrections = newCorrections(&cfg, &analysis.Flows)
 	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
 		return nil, err
 	}
@@ -172,9 +190,14 @@ var Reloadable = []string{"exporters.profile", "exporters.profiles", "events"}
 // Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
 // order and within the configured time.
 func (c *Collector) Run(ctx context.Context) error {
+	now := c.read()
 	c.stateMu.Lock()
-	c.start = time.Now()
+	c.start, c.began = time.Unix(0, now.wall), now.mono
 	c.stateMu.Unlock()
+	if !c.opt.Policy.CaptureTime {
+		c.clock = newWallClock(c.cfg.Window, c.cfg.Corrections, now)
+		c.pipeline.start = now.wall
+	}
 	c.startStores()
 	c.pipeline.run()
 
@@ -208,7 +231,6 @@ func (c *Collector) Run(ctx context.Context) error {
 		err = c.wait(ctx, ended, failed, nil, nil)
 	} else {
 		err = c.wall(ctx, ended, failed)
-		c.log.Info("stopping")
 	}
 	c.ready.Store(false)
 	stopSources()
@@ -218,7 +240,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.opt.Policy.CaptureTime {
 		capture.finish()
 	} else {
-		c.endWindow(time.Now().UnixNano())
+		c.finishWall()
 	}
 	c.pipeline.close()
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
@@ -242,13 +264,14 @@ type service interface {
 	Serve(ctx context.Context) error
 }
 
-// endWindow ends the open window and hands what it saw to the detectors and to all writers.
-func (c *Collector) endWindow(end int64) {
+// endWindow ends the open window, which took some time, 0 for what its labels say, and hands what it saw to the detectors and to all writers.
+// Before they get it, change may make it a window of more than that; it must not keep the partial window.
+func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*sink.Window, *inference.Partial)) {
 	if cfg := c.reload.Swap(nil); cfg != nil {
 		c.detector.Configure(*cfg)
 	}
 	partial := c.pipeline.cut(end)
-	c.admission.Fold(partial, end)
+	c.admission.Fold(partial, partial.End)
 	w := partial.Window(c.pipeline.limits)
 	found := c.detect(&w)
 	c.admission.Mark(&w, found)
@@ -259,13 +282,19 @@ func (c *Collector) endWindow(end int64) {
 	c.exporters.add(w.Exporters, refused)
 	c.folded.hops, c.folded.flows, c.folded.rest = c.admission.Folded()
 	c.findings.keep(found)
-	if d := w.End - w.Start; d > 0 {
-		c.lastRate = float64(w.Reports) / time.Duration(d).Seconds()
+	if took == 0 {
+		took = time.Duration(w.End - w.Start)
+	}
+	if took > 0 {
+		c.lastRate = float64(w.Reports) / took.Seconds()
 	}
 	c.stateMu.Unlock()
 
 	c.logFindings(found)
-	closed := sink.NewWindow(&w, found)
+	closed := sink.NewWindow(c.instance, &w, found)
+	if change != nil {
+		change(closed, partial)
+	}
 	c.ledger.Close(w.Reports)
 	for _, out := range c.writers {
 		if err := out.WriteWindow(context.Background(), closed); err != nil {
@@ -274,13 +303,27 @@ func (c *Collector) endWindow(end int64) {
 	}
 }
 
+// detectionTime is the end of a window for the detectors. They see what was counted in the order in which it was, also
+// when the clock was set back: until it has passed the latest window, each one ends a millisecond after the one before,
+// so that findings neither begin before their cause nor end before they began, and no event takes the place of another.
+func (c *Collector) detectionTime(label int64) int64 {
+	const apart = int64(time.Millisecond) // more than what keeps the events of one window apart
+	if c.clock != nil && c.detected != 0 && label < c.detected+apart {
+		label = c.detected + apart
+	}
+	c.detected = label
+	return label
+}
+
 // detect gives what all detectors find in w. Each counts its findings on its own, so those of detectors beside the first
 // carry the detector's number in their upper bits.
 func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
 	const perDetector = 56 // bits
+	seen := *w
+	seen.End = c.detectionTime(w.End)
 	for i, d := range c.detectors {
 		from := len(found)
-		found = append(found, d.Step(w)...)
+		found = append(found, d.Step(&seen)...)
 		if f, ok := d.(finisher); ok && c.last {
 			found = append(found, f.Finish()...)
 		}

@@ -67,7 +67,10 @@ func start(t *testing.T, cfg *program) *running {
 // startWith is start with a network and plans for PINT.
 func startWith(t *testing.T, cfg *program, opt Options) *running {
 	t.Helper()
-	opt.Log, opt.Seed = slog.New(slog.NewTextHandler(t.Output(), nil)), 1
+	opt.Seed = 1
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	var err error
 	if opt.Sources, err = OpenSources(cfg); err != nil {
 		t.Fatal(err)

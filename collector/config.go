@@ -23,6 +23,9 @@ import (
 // it in its settings, beside [Analysis] and the sections of its sources and stores.
 type Config struct {
 	Window            time.Duration `yaml:"window" doc:"Length of a window: every series has one point a window." range:"100ms..1h"`
+	Instance          string        `yaml:"instance" doc:"Name of this collector, which every point carries: letters, digits, dots, dashes and underscores. Two collectors that write to one store need two names. Empty means the host's name."`
+	Corrections       time.Duration `yaml:"corrections" doc:"How far the clock can be set back so that the windows it comes to again are merged with what was stored. Further back, the last window is kept open until the clock has passed it; 0 always does that." range:"0s..24h"`
+	CorrectionsBytes  int64         `yaml:"corrections_bytes" doc:"Most memory of the windows kept for corrections; a full one shortens how far back they reach." range:"65536..17179869184"`
 	Shards            int           `yaml:"shards" doc:"Goroutines that own flow tables. 0 means one for each CPU." range:"0..256"`
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
 	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: whoever knows it can send flows that collide."`
@@ -72,7 +75,8 @@ func (c *Config) Seed() (uint64, error) {
 // SetDefaults makes windows of ten seconds and a shard for each CPU.
 func (c *Config) SetDefaults() {
 	*c = Config{
-		Window: 10 * time.Second, ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
+		Window: 10 * time.Second, Corrections: 10 * time.Minute, CorrectionsBytes: 64 << 20,
+		ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
 		Exporters: Exporters{Profile: "auto", Tracking: sequence.DefaultConfig()},
 	}
 }
@@ -87,6 +91,44 @@ func (c *Config) shards() int {
 		return c.Shards
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// maxInstance bounds the name of an instance, in bytes. It is as long as a host name can be.
+const maxInstance = 253
+
+// Validate checks the name of the instance.
+func (c *Config) Validate() error {
+	if len(c.Instance) > maxInstance {
+		return fmt.Errorf("instance: has %d characters, more than %d", len(c.Instance), maxInstance)
+	}
+	if i := strings.IndexFunc(c.Instance, notInName); i >= 0 {
+		return fmt.Errorf("instance: %q holds more than letters, digits, dots, dashes and underscores", c.Instance)
+	}
+	return nil
+}
+
+// notInName reports whether an instance's name cannot hold r. Such a name needs no escaping in any store or query.
+func notInName(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '-' && r != '_'
+}
+
+// InstanceName is the instance's name in the settings, or else that of the host with underscores for what no name can
+// hold.
+func (c *Config) InstanceName() string {
+	if c.Instance != "" {
+		return c.Instance
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return "unnamed"
+	}
+	name := strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return '_'
+		}
+		return r
+	}, host)
+	return name[:min(len(name), maxInstance)]
 }
 
 // Validate checks the dialects.

@@ -59,6 +59,10 @@ var (
 	mPoints       = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, Counter}
 	mRaw          = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, Counter}
 	mWriteSeconds = Metric{"hopscope_sink_write_duration_seconds", "Time of one write to the sink.", []string{"sink", "ok"}, Histogram}
+	mSteps        = Metric{"hopscope_clock_steps_total", "Times that the wall clock was set while the collector ran; sleep of the machine counts.", nil, Counter}
+	mStep         = Metric{"hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.", nil, Gauge}
+	mClockHeld    = Metric{"hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.", nil, Gauge}
+	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
 	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
 )
 
@@ -75,7 +79,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw}
+	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections}
 	return slices.Insert(own, 8, sourceMetrics(sources)...)
 }
 
@@ -168,7 +172,16 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	lost := c.exporters.lost()
 	open := c.findings.open()
 	folded := c.folded
+	clock := c.clockState
 	c.stateMu.Unlock()
+	emit(mSteps, float64(clock.steps))
+	emit(mStep, clock.last.Seconds())
+	held := 0.0
+	if clock.held {
+		held = 1
+	}
+	emit(mClockHeld, held)
+	emit(mCorrections, float64(clock.bytes))
 	emit(mLost, float64(lost))
 	emit(mFolded, float64(folded.hops), "hops")
 	emit(mFolded, float64(folded.flows), "flows")

@@ -294,25 +294,32 @@ type handed struct {
 	cut   *shard.Cut
 }
 
-// cut ends the open window at end in every shard and merges what they saw into p.partial, which is valid until the next
-// call. One goroutine calls it.
-func (p *pipeline) cut(end int64) *inference.Partial {
+// windowEnd is when a window ends, in ns since 1970.
+type windowEnd struct {
+	label  int64 // under which it is kept
+	wall   int64 // when that was by the clock that reports are stamped with
+	steady int64 // and by one that nobody sets
+}
+
+// cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call.
+// One goroutine calls it.
+func (p *pipeline) cut(end windowEnd) *inference.Partial {
 	got := make(chan handed, len(p.shards))
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
-			got <- handed{s, st.Cut(end)}
+			got <- handed{s, st.Cut(end.steady)}
 			stats := st.Stats()
 			s.stats.Store(&stats)
 		}}
 	}
 	p.partial.Reset()
-	p.partial.Span(p.start, end)
-	p.start = end
+	p.partial.Span(p.start, end.label)
+	p.start = end.label
 	for range p.shards {
 		h := <-got
 		h.cut.AddTo(&p.partial)
 		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
-	p.partial.AddExporters(p.exporters.cut(end))
+	p.partial.AddExporters(p.exporters.cut(end.wall))
 	return &p.partial
 }

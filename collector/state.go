@@ -66,7 +66,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 	if len(balances) > 1 {
 		s.Ledger.Sinks = balances
 	}
-	s.Seconds = time.Since(c.start).Seconds()
+	s.Seconds = time.Duration(c.read().mono - c.began).Seconds()
 	if s.Seconds > 0 {
 		s.ReportsPerSecond = float64(s.Reports) / s.Seconds
 	}

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
@@ -9,12 +10,14 @@ import (
 
 // Status is what a collector tells people about itself.
 type Status struct {
+	Instance         string
 	Start            time.Time
 	Window           time.Duration
 	ReportsPerSecond float64 // in the last window
 	Dialects         Exporters
 	Inputs           []InputStatus
 	Stores           []StoreStatus
+	Problems         []string // that need somebody's eye and keep nothing from being received or stored, a sentence each
 }
 
 // InputStatus is one place that frames come from.
@@ -32,7 +35,7 @@ type StoreStatus struct {
 // Status may be called at any time.
 func (c *Collector) Status() Status {
 	c.stateMu.Lock()
-	s := Status{Start: c.start, ReportsPerSecond: c.lastRate}
+	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Problems: c.clockState.problems()}
 	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
 	for _, src := range c.sources {
@@ -48,6 +51,26 @@ func (c *Collector) Status() Status {
 		s.Stores = append(s.Stores, StoreStatus{st.name, st.target, st.problem()})
 	}
 	return s
+}
+
+// problems says what is or was wrong with the clock.
+func (s *clockState) problems() (out []string) {
+	if s.held {
+		out = append(out, "clock: set back further than corrections reach; what is counted is merged into the last window until the clock has passed it")
+	}
+	if s.steps > 0 {
+		direction := "forward"
+		if s.last < 0 {
+			direction = "back"
+		}
+		times := ""
+		if s.steps > 1 {
+			times = fmt.Sprintf(", the last of %d times", s.steps)
+		}
+		out = append(out, fmt.Sprintf("clock: set %s by %v, to %s%s", direction, s.last.Abs().Round(time.Millisecond),
+			s.lastTime.UTC().Format(time.RFC3339), times))
+	}
+	return out
 }
 
 // NotReady says why reports cannot be received or stored, one sentence each. It is empty when they can.

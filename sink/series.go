@@ -2,6 +2,7 @@ package sink
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 
@@ -32,14 +33,14 @@ func (k FieldKind) String() string { return [...]string{"integer", "float", "str
 
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
 // except where Doc says otherwise.
-var AllSeries = []Series{hops.Series, flows.Series, paths.Series, events.Series, exporters.Series}
+var AllSeries = []Series{hops.Series, flows.Series, paths.Series, events.Series, exporters.Series, runs.Series}
 
 // points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
 // about, so that writing a window twice changes nothing.
-func points(w *inference.Window, findings []inference.Finding) []Point {
-	b := make([]Point, 0, len(w.Hops)+4*len(w.Flows)+len(w.Exporters)+len(w.Paths)+len(findings))
+func points(w *Window) []Point {
+	b := make([]Point, 0, len(w.Hops)+4*len(w.Flows)+len(w.Exporters)+len(w.Paths)+len(w.Findings)+1)
 	for i := range w.Hops {
-		b = hops.append(b, w.End, &w.Hops[i])
+		b = hops.append(b, w, w.End, &w.Hops[i])
 	}
 	var rest flowHop // of all flows without series of their own
 	for i := range w.Flows {
@@ -50,11 +51,11 @@ func points(w *inference.Window, findings []inference.Finding) []Point {
 		}
 		name := f.Key.String()
 		for at := range f.Hops {
-			b = flows.append(b, w.End, &flowHop{f, &f.Hops[at], name, at})
+			b = flows.append(b, w, w.End, &flowHop{f, &f.Hops[at], name, at})
 		}
 	}
 	if rest.flow != nil {
-		b = flows.append(b, w.End, &rest)
+		b = flows.append(b, w, w.End, &rest)
 	}
 	var folded int64 // the time of the last path change of such a flow: two of them never share a point
 	for i := range w.Paths {
@@ -64,7 +65,7 @@ func points(w *inference.Window, findings []inference.Finding) []Point {
 			at = max(at, folded+1)
 			folded = at
 		}
-		b = paths.append(b, at, c)
+		b = paths.append(b, w, at, c)
 	}
 	var strangers inference.ExporterStats
 	for i := range w.Exporters {
@@ -72,17 +73,28 @@ func points(w *inference.Window, findings []inference.Finding) []Point {
 			strangers.Add(e)
 			strangers.Folded = true
 		} else {
-			b = exporters.append(b, w.End, e)
+			b = exporters.append(b, w, w.End, e)
 		}
 	}
 	if strangers.Folded {
-		b = exporters.append(b, w.End, &strangers)
+		b = exporters.append(b, w, w.End, &strangers)
 	}
-	for i := range findings {
+	for i := range w.Findings {
 		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
-		b = events.append(b, findings[i].Updated+int64(findings[i].ID%1e6), &findings[i])
+		f := &w.Findings[i]
+		b = events.append(b, w, f.Updated+int64(f.ID%1e6), f)
+	}
+	if w.Run != nil {
+		b = runs.append(b, w, w.End+w.Run.offset(), w.Run)
 	}
 	return b
+}
+
+// offset keeps two runs that write under one name from sharing a point, so that both can be seen.
+func (r *Run) offset() int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(r.Boot)) // it never fails
+	return int64(h.Sum64() % 1e6)
 }
 
 // The series, each with how its points are made: a point for every item of type T that a window has.
@@ -101,7 +113,7 @@ var hops = series("hop", "One point per window and hop: a node and the interface
 		[]field[inference.HopStats]{
 			{FieldSpec{"tx_utilization_max", Float, "ratio", "share of the egress interface in use, largest"},
 				func(h *inference.HopStats) (Field, bool) { return Field{Float: h.Utilization}, h.HasUtilization }},
-		}))
+		})).again()
 
 // flowHop is one hop of one of the busiest flows.
 type flowHop struct {
@@ -136,7 +148,7 @@ var flows = series("flow", "One point per window, flow and hop, for the busiest 
 			text("path", "path identifier, 16 hexadecimal digits", func(f *flowHop) string { return inference.FormatID(f.flow.PathID) }),
 			text("node", "node ID of the hop", func(f *flowHop) string { return f.hop.NodeName() }),
 			integer("egress_if", "", "egress interface of the hop", func(f *flowHop) uint32 { return f.hop.EgressIf }),
-		}))
+		})).again()
 
 var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
 	[]tag[inference.PathChange]{
@@ -189,7 +201,25 @@ var exporters = series("exporter", "One point per window and sequence number spa
 		integer("down", "", "sequence numbers missed while no collector ran", func(e *inference.ExporterStats) uint64 { return e.Down }),
 		integer("restarts", "", "times that the exporter began to count anew", func(e *inference.ExporterStats) uint64 { return e.Restarts }),
 		integer("malformed", "", "reports that a decoder rejected", func(e *inference.ExporterStats) uint64 { return e.Malformed }),
-	})
+	}).again()
+
+var runs = series("collector", "One point per window of a collector that follows the clock, for replays write none. Its time is that "+
+	"of the window plus some nanoseconds below 1000000 that belong to the run, so that two collectors which write under one name "+
+	"do not hide each other.",
+	nil,
+	[]field[Run]{
+		text("boot", "the run; another one after each start", func(r *Run) string { return r.Boot }),
+		integer("start", "ns", "when the run began, since 1970", func(r *Run) int64 { return r.Start }),
+		text("version", "version of the program", func(r *Run) string { return r.Version }),
+		integer("reports", "", "reports counted in the window, malformed and dropped ones not", func(r *Run) uint64 { return r.Reports }),
+		integer("held", "", "1 where the clock was set back further than `corrections`, and the window was kept under the last time before that; else 0",
+			func(r *Run) int64 {
+				if r.Held {
+					return 1
+				}
+				return 0
+			}),
+	}).again()
 
 // distribution is the part that hops and flows share. A distribution without values gives no field: no value is not zero.
 func distribution[T any](of func(*T) (count uint64, latency, queue *inference.Summary)) []field[T] {
@@ -217,7 +247,15 @@ type seriesOf[T any] struct {
 	Series
 	tags   []tag[T]
 	fields []field[T]
+	place  int  // of the instance among the tags
+	redone bool // points have the field revision
 }
+
+// The tag and the field that do not depend on what a point is about.
+var (
+	instanceTag   = TagSpec{"instance", "name of the collector that counted, or of its fleet"}
+	revisionField = FieldSpec{"revision", Int, "", "how often the point was written before, with less in it, since the clock was set back; absent where it was not"}
+)
 
 type tag[T any] struct {
 	key, doc string
@@ -234,10 +272,21 @@ func series[T any](measurement, doc string, tags []tag[T], fields []field[T]) *s
 	s := &seriesOf[T]{Series: Series{Measurement: measurement, Doc: doc}, tags: tags, fields: fields}
 	for _, t := range tags {
 		s.Tags = append(s.Tags, TagSpec{t.key, t.doc})
+		if t.key < instanceTag.Key {
+			s.place++
+		}
 	}
+	s.Tags = slices.Insert(s.Tags, s.place, instanceTag)
 	for _, f := range fields {
 		s.Fields = append(s.Fields, f.FieldSpec)
 	}
+	return s
+}
+
+// again makes s a series whose points can be written again with more in them.
+func (s *seriesOf[T]) again() *seriesOf[T] {
+	s.redone = true
+	s.Fields = append(s.Fields, revisionField)
 	return s
 }
 
@@ -253,17 +302,26 @@ func text[T any](key, doc string, value func(*T) string) field[T] {
 	return field[T]{FieldSpec{key, String, "", doc}, func(x *T) (Field, bool) { return Field{Str: value(x)}, true }}
 }
 
-// append adds the point of x.
-func (s *seriesOf[T]) append(dst []Point, time int64, x *T) []Point {
-	p := Point{Measurement: s.Measurement, Time: time, Tags: make([]Tag, len(s.tags)), Fields: make([]Field, 0, len(s.fields))}
+// append adds the point of x, which is in w.
+func (s *seriesOf[T]) append(dst []Point, w *Window, time int64, x *T) []Point {
+	p := Point{Measurement: s.Measurement, Time: time, Tags: make([]Tag, 0, len(s.Tags)), Fields: make([]Field, 0, len(s.Fields))}
 	for i := range s.tags {
-		p.Tags[i] = Tag{s.tags[i].key, s.tags[i].value(x)}
+		if i == s.place {
+			p.Tags = append(p.Tags, Tag{instanceTag.Key, w.Instance})
+		}
+		p.Tags = append(p.Tags, Tag{s.tags[i].key, s.tags[i].value(x)})
+	}
+	if s.place == len(s.tags) {
+		p.Tags = append(p.Tags, Tag{instanceTag.Key, w.Instance})
 	}
 	for i := range s.fields {
 		if f, ok := s.fields[i].value(x); ok {
 			f.Key, f.Kind = s.fields[i].Key, s.fields[i].Kind
 			p.Fields = append(p.Fields, f)
 		}
+	}
+	if s.redone && w.Revision > 0 {
+		p.Fields = append(p.Fields, IntField(revisionField.Key, int64(w.Revision)))
 	}
 	return append(dst, p)
 }

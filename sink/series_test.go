@@ -35,7 +35,7 @@ func TestSeriesList(t *testing.T) {
 
 func TestCheckPoint(t *testing.T) {
 	good := func() Point {
-		return Point{Measurement: "path", Tags: []Tag{{"flow", "f"}}, Fields: []Field{IntField("hops", 3), StringField("nodes", "1 > 2")}}
+		return Point{Measurement: "path", Tags: []Tag{{"flow", "f"}, {"instance", "here"}}, Fields: []Field{IntField("hops", 3), StringField("nodes", "1 > 2")}}
 	}
 	if p := good(); CheckPoint(&p) != nil {
 		t.Errorf("%+v: %v", p, CheckPoint(&p))
@@ -69,7 +69,12 @@ func TestPointsMatchSeries(t *testing.T) {
 		Exporters: []inference.ExporterStats{{Reports: 1}},
 	}
 	seen := map[string]map[string]bool{}
-	for _, p := range points(&w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}}) {
+	all := NewWindow("here", &w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}})
+	all.Revision, all.Run = 1, &Run{Boot: "a", Version: "1", Start: 1, Reports: 2, Held: true}
+	for _, p := range all.Points() {
+		if i := slices.IndexFunc(p.Tags, func(t Tag) bool { return t.Key == "instance" }); i < 0 || p.Tags[i].Value != "here" {
+			t.Errorf("%s does not say which instance it is from: %v", p.Measurement, p.Tags)
+		}
 		if err := CheckPoint(&p); err != nil {
 			t.Error(err)
 		}

@@ -8,22 +8,41 @@ import (
 
 // Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what
 // every sink receives. Sinks share it: whoever keeps it must not change it.
+//
+// The end of a window is its label: the name under which stores keep it. A collector whose clock was set back comes to
+// labels again. It then hands over the window once more, with Revision counted up: hops, flows and exporters are whole,
+// made of everything that was counted under the label so far, so that their points can take the place of those that were
+// written before; Reports, path changes and findings are those that are new.
 type Window struct {
 	*inference.Window
 	Findings []inference.Finding
+
+	// Instance is who the points are from: the name of a collector, or that of the fleet that it stands for.
+	Instance string
+	Revision uint64 // how often the window was handed over before
+	Run      *Run   // tells of the run that the window is from, in a point of its own; nil makes none
 
 	once   sync.Once
 	points []Point
 }
 
-// NewWindow takes over w and findings.
-func NewWindow(w *inference.Window, findings []inference.Finding) *Window {
-	return &Window{Window: w, Findings: findings}
+// Run is what a window tells of the collector that it is from.
+type Run struct {
+	Boot    string // differs from one run to the next
+	Version string // of the program
+	Start   int64  // of the run, ns since 1970
+	Reports uint64 // counted under the label of the window so far
+	Held    bool   // the clock was set back too far: the window is kept under the last label
+}
+
+// NewWindow takes over w and findings, for points of an instance.
+func NewWindow(instance string, w *inference.Window, findings []inference.Finding) *Window {
+	return &Window{Instance: instance, Window: w, Findings: findings}
 }
 
 // Points gives the window as points of the stored series. They are made once, for all stores of series.
 func (w *Window) Points() []Point {
-	w.once.Do(func() { w.points = points(w.Window, w.Findings) })
+	w.once.Do(func() { w.points = points(w) })
 	return w.points
 }
 

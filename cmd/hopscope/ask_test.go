@@ -23,7 +23,7 @@ func TestAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := inference.Summary{Count: 3, P50: 1000, P90: 1500, P99: 2000, Max: 2500}
-	w := sink.NewWindow(&inference.Window{
+	w := sink.NewWindow("here", &inference.Window{
 		End: time.Unix(1_800_000_000, 0).UnixNano(), Reports: 3,
 		Hops: []inference.HopStats{
 			{HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: 3, Latency: slow}, {HopKey: inference.HopKey{Other: true}, Count: 1},

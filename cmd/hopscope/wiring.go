@@ -42,7 +42,7 @@ func openLive(cfg *config, opt collector.Options) (*running, error) {
 
 // open makes a collector with the stores that the settings name and the sources that opt has.
 func open(cfg *config, opt collector.Options) (_ *running, err error) {
-	opt.LoadNetwork, opt.LoadPlan = loadNetwork, pintplan.ReadFile
+	opt.LoadNetwork, opt.LoadPlan, opt.Version = loadNetwork, pintplan.ReadFile, version()
 	if opt.Stores, opt.Reports, err = collector.OpenStores(cfg, opt.Policy); err != nil {
 		return nil, errors.Join(err, collector.CloseSources(opt.Sources))
 	}
@@ -74,6 +74,9 @@ func (r *running) addPage(cfg web.Config) error {
 				return
 			}
 			fmt.Fprintln(w, "ready")
+			for _, p := range r.Status().Problems {
+				fmt.Fprintln(w, p)
+			}
 		}),
 	})
 	if err != nil {
@@ -95,6 +98,10 @@ func (r *running) status() web.Status {
 		s.Sources = append(s.Sources, web.Source{Kind: in.Source, Address: in.Name, Problem: in.Problem, Frames: in.Frames})
 	}
 	add := func(name, value string) { s.Settings = append(s.Settings, web.Setting{Name: name, Value: value}) }
+	for _, p := range c.Problems {
+		add("problem", p)
+	}
+	add("instance", c.Instance)
 	add("window", c.Window.String())
 	add("dialect", c.Dialects.Profile)
 	for _, p := range c.Dialects.Profiles {

@@ -173,7 +173,7 @@ func TestAllSeries(t *testing.T) {
 		}
 	}
 
-	w := sink.NewWindow(&inference.Window{End: end}, []inference.Finding{{Node: 7, Text: `port 3 "drops"`, Updated: end, Start: end}})
+	w := sink.NewWindow("here", &inference.Window{End: end}, []inference.Finding{{Node: 7, Text: `port 3 "drops"`, Updated: end, Start: end}})
 	for i := range w.Points() {
 		sameAsJSON(t, &w.Points()[i])
 	}

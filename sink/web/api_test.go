@@ -395,7 +395,7 @@ func TestFindingNames(t *testing.T) {
 // Every form in which a hop or a flow is written anywhere is one by which the API can be asked for it.
 func TestKeyForms(t *testing.T) {
 	srv := newSceneServer(t)
-	write(srv, sink.NewWindow(&inference.Window{End: sceneTime.UnixNano(), Hops: []inference.HopStats{
+	write(srv, sink.NewWindow("here", &inference.Window{End: sceneTime.UnixNano(), Hops: []inference.HopStats{
 		{HopKey: inference.HopKey{Node: 7}, Count: 1}, {HopKey: inference.HopKey{Other: true}, Count: 1},
 	}}, nil))
 	key := inference.HopKey{Node: 4, EgressIf: 3}

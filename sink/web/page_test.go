@@ -367,7 +367,7 @@ func testPageEmpty(t *testing.T, parent context.Context) {
 		t.Errorf("with malformed datagrams only the page says %q", got)
 	}
 	// Only an exporter is known, which has no hop to draw.
-	write(srv, sink.NewWindow(&inference.Window{End: now.Add(-time.Minute).UnixNano(), Exporters: []inference.ExporterStats{
+	write(srv, sink.NewWindow("here", &inference.Window{End: now.Add(-time.Minute).UnixNano(), Exporters: []inference.ExporterStats{
 		{ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{192, 0, 2, 1})}, Reports: 4},
 	}}, nil))
 	b.wait(t, `document.querySelector(".bitmap-none").textContent === "No hop has been reported in the kept windows."`)
@@ -408,7 +408,7 @@ func testPageHostile(t *testing.T, parent context.Context) {
 		w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Addr: flow.Src, Node: largest, HWID: 255}, Reports: 5})
 		found = append(found, inference.Finding{ID: uint64(i), Kind: inference.PacketDrops, Severity: inference.Warning, Start: w.End, Node: 7, Text: h})
 	}
-	write(srv, sink.NewWindow(w, found))
+	write(srv, sink.NewWindow("here", w, found))
 	tab := openTab(t, parent, srv)
 	tab.do(t, chromedp.Navigate(srv.URL()))
 	tab.wait(t, loaded)

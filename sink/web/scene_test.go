@@ -136,7 +136,7 @@ func (s *scene) window(i int, end time.Time) *sink.Window {
 			Reports:     uint64(4000 + s.rng.IntN(500)), Lost: lost, Reordered: uint64(s.rng.IntN(3)), Sequenced: true,
 		})
 	}
-	return sink.NewWindow(w, nil)
+	return sink.NewWindow("here", w, nil)
 }
 
 func (h *sceneHop) key() inference.HopKey {
@@ -175,7 +175,7 @@ func write(srv *Server, w *sink.Window) {
 
 // tell gives srv a window that has nothing but findings.
 func tell(srv *Server, list []inference.Finding) {
-	write(srv, sink.NewWindow(&inference.Window{}, list))
+	write(srv, sink.NewWindow("here", &inference.Window{}, list))
 }
 
 // findings of the scene: two open ones, and some that ended.

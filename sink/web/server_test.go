@@ -113,7 +113,7 @@ func TestShutdown(t *testing.T) {
 		}
 		// Written after the end: kept, and nothing hangs.
 		w := hopWindow(second, hopAt(1, 1, 5))
-		if err := s.WriteWindow(context.Background(), sink.NewWindow(w, findingN(1))); err != nil {
+		if err := s.WriteWindow(context.Background(), sink.NewWindow("here", w, findingN(1))); err != nil {
 			t.Error(err)
 		}
 		if st := s.Stats(); st.Windows != 1 {
@@ -289,7 +289,7 @@ func TestConcurrent(t *testing.T) {
 				w.Hops = append(w.Hops, hopAt(uint32(n+i%7), 1, 5))
 				w.Flows = append(w.Flows, flowOf(n+i%5, 5, make([]uint32, 1+n%4)...))
 			}
-			write(srv, sink.NewWindow(w, []inference.Finding{{ID: uint64(i % 40), End: int64(i % 2)}}))
+			write(srv, sink.NewWindow("here", w, []inference.Finding{{ID: uint64(i % 40), End: int64(i % 2)}}))
 		}
 	})
 	for _, path := range []string{"/api/status", "/api/windows", "/api/hops", "/api/hop?node=3&egress_if=1", "/api/flows?q=1", "/api/flow?key=" + url.QueryEscape(flowN(3).String()), "/api/exporters", "/api/findings", "/api/ledger"} {

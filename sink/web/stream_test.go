@@ -174,7 +174,7 @@ func TestStream(t *testing.T) {
 		for range 3 { // three parts of one window are one event
 			w := hopWindow(7*second, hopAt(1, 1, 5))
 			w.Reports = 5
-			write(s.Server, sink.NewWindow(w, nil))
+			write(s.Server, sink.NewWindow("here", w, nil))
 		}
 		if _, data := st.want(t, "window"); data != `{"end_ms":7000,"reports":15,"hops":1}` {
 			t.Errorf("window: %s", data)
@@ -204,7 +204,7 @@ func TestStreamResume(t *testing.T) {
 		last, _ := st.want(t, "finding", "ledger")
 		_ = st.conn.Close() // the connection breaks
 		for n := 2; n < 50; n++ {
-			write(s.Server, sink.NewWindow(hopWindow(int64(n)*second, hopAt(1, 1, 5)), findingN(n)))
+			write(s.Server, sink.NewWindow("here", hopWindow(int64(n)*second, hopAt(1, 1, 5)), findingN(n)))
 			time.Sleep(time.Second)
 		}
 		st = s.open(t, last)

@@ -1,0 +1,95 @@
+package collector
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/shard"
+)
+
+// corrections keeps what was counted under the last labels, as bytes, so that a window whose label comes again can be
+// added to it and written whole. What it keeps is bounded by the labels that the clock may come to again, and by memory;
+// the latest label is kept whatever it takes.
+type corrections struct {
+	room  int              // for kept windows, in bytes
+	first inference.Limits // of a window that is new
+	most  inference.Limits // of one that was added to
+
+	kept   []keptWindow // in the order of their labels
+	bytes  int
+	merged inference.Partial // memory
+	buf    []byte
+}
+
+type keptWindow struct {
+	label    int64
+	revision uint64 // how often it was written before the last time
+	data     []byte // a partial
+}
+
+// newCorrections keeps of flows those that were written. A window may grow to twice its lists by what is added to it.
+func newCorrections(cfg *Config, flows *shard.Config) *corrections {
+	hops, exporters := cfg.shards()*(flows.MaxHops+1), cfg.Exporters.Tracking.MaxExporters
+	return &corrections{
+		room:  int(cfg.CorrectionsBytes),
+		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt},
+		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters},
+	}
+}
+
+// add keeps what p counted under a label. If something was counted under it before, it gives the window of both and the
+// number of times that the label was written; otherwise nil.
+func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.Window, revision uint64, err error) {
+	i, again := slices.BinarySearchFunc(c.kept, label, func(k keptWindow, label int64) int {
+		switch {
+		case k.label < label:
+			return -1
+		case k.label > label:
+			return 1
+		}
+		return 0
+	})
+	c.merged.Reset()
+	limits := c.first
+	if again {
+		limits = c.most
+		// The bytes are our own, so there is nothing to defend against.
+		wide := inference.Limits{Hops: math.MaxInt, Exporters: math.MaxInt, Flows: math.MaxInt, Paths: math.MaxInt, Drops: math.MaxInt, Faults: math.MaxInt}
+		if err := c.merged.ReadBinary(c.kept[i].data, wide); err != nil {
+			return nil, 0, fmt.Errorf("what was counted before cannot be read: %w", err)
+		}
+	} else {
+		c.kept = slices.Insert(c.kept, i, keptWindow{label: label})
+	}
+	c.merged.MergeWithin(p, limits)
+	k := &c.kept[i]
+	c.bytes -= len(k.data)
+	c.buf, err = c.merged.AppendBinary(c.buf[:0])
+	k.data = bytes.Clone(c.buf)
+	c.bytes += len(k.data)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !again {
+		return nil, 0, nil
+	}
+	k.revision++
+	w := c.merged.Window(c.most)
+	return &w, k.revision, nil
+}
+
+// trim forgets the labels up to floor, and older ones for as long as there are too many bytes. It gives the latest label
+// that is forgotten, or floor.
+func (c *corrections) trim(floor int64) int64 {
+	n := 0
+	for n < len(c.kept)-1 && (c.kept[n].label <= floor || c.bytes > c.room) {
+		floor = max(floor, c.kept[n].label)
+		c.bytes -= len(c.kept[n].data)
+		n++
+	}
+	c.kept = slices.Delete(c.kept, 0, n)
+	return floor
+}

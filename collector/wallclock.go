@@ -1,0 +1,150 @@
+package collector
+
+import (
+	"math"
+	"time"
+)
+
+// reading is one look at both clocks, in ns. The monotonic one only runs forward, at the pace of time, and stands still
+// while the machine sleeps; nobody sets it. The wall clock is what people and NTP set: it may be anything.
+type reading struct{ mono, wall int64 }
+
+// wallClock decides when the windows of a live collector end, and under which label each is kept: the multiple of the
+// window's length, in wall time, at which it ended. It reads no clock itself.
+//
+// A window ends at the first multiple that comes at least half a length, in monotonic time, after the window began. So
+// whatever is done to the wall clock, a window takes at least half a length and less than one and a half; how long the
+// caller takes to look comes on top. A wall clock that runs a little fast or slow moves the ends with it. One that is set
+// forward skips labels. One that is set back comes to labels again:
+//
+//   - again: windows under the labels above floor, of which the caller keeps what was counted, so that it can add to it;
+//   - held: what is below would take the place of something that is not known any more, so the latest label is kept until
+//     the wall clock has passed it.
+type wallClock struct {
+	length int64
+	reach  int64 // how far back from the latest label labels may come again
+
+	first  reading
+	last   reading // the latest
+	opened int64   // when the open window began, monotonic
+	latest int64   // label
+	floor  int64   // labels up to this one are not used again
+	fresh  bool    // no window has ended yet
+	held   bool    // the latest label is kept until the wall clock has passed it
+}
+
+// windowKind says what a label means for what is kept under it.
+type windowKind uint8
+
+const (
+	freshWindow windowKind = iota // the label is later than all before
+	againWindow                   // the label may have been used
+	heldWindow                    // the latest label, while the wall clock is far behind it
+)
+
+// windowCut is the end of a window.
+type windowCut struct {
+	label int64
+	kind  windowKind
+	took  time.Duration // monotonic
+	at    reading
+}
+
+// newWallClock begins with the first window. Labels up to now may have been used by an earlier run of the collector.
+func newWallClock(length, reach time.Duration, now reading) *wallClock {
+	began := multipleBefore(now.wall, int64(length))
+	return &wallClock{
+		length: int64(length), reach: int64(reach), first: now, last: now, opened: now.mono,
+		latest: began, floor: began, fresh: true,
+	}
+}
+
+// look takes a reading and says how far the wall clock was set since the one before, 0 if it was not, and whether the
+// open window ends now.
+func (k *wallClock) look(now reading) (step time.Duration, cut windowCut, due bool) {
+	step = k.read(now)
+	at, label := k.end()
+	if now.mono < at {
+		return step, windowCut{}, false
+	}
+	return step, k.cut(label), true
+}
+
+// finish ends the open window before its time, which is when the collector stops. What it counted gets a label of its
+// own, so that the next run can have the one that the window would have had.
+func (k *wallClock) finish(now reading) (step time.Duration, cut windowCut) {
+	step = k.read(now)
+	label := now.wall
+	if label <= k.latest {
+		if label = multipleBefore(label, k.length); label < now.wall {
+			label += k.length
+		}
+	}
+	return step, k.cut(label)
+}
+
+// sleep is how long nothing is to be done, unless the wall clock is set meanwhile.
+func (k *wallClock) sleep() time.Duration {
+	at, _ := k.end()
+	return time.Duration(max(at-k.last.mono, 0))
+}
+
+// forget raises the floor: what was counted under the labels up to this one is not kept any more.
+func (k *wallClock) forget(label int64) { k.floor = max(k.floor, label) }
+
+// steady is the time that the wall clock would show had nobody set it since the start.
+func (k *wallClock) steady() int64 { return k.first.wall + k.last.mono - k.first.mono }
+
+// read takes a reading over and says whether the wall clock was set. NTP lets a clock run faster or slower to correct it,
+// by 0.05 %, or as much as 8 % with chrony, and the two clocks are not read in one instant: that is no step.
+func (k *wallClock) read(now reading) (step time.Duration) {
+	passed := now.mono - k.last.mono
+	d := now.wall - k.last.wall - passed
+	k.last = now
+	if limit := int64(100*time.Millisecond) + passed/10; d > limit || d < -limit {
+		return time.Duration(d)
+	}
+	return 0
+}
+
+// end is when the open window ends, in monotonic time, and the multiple that the wall clock shows then.
+func (k *wallClock) end() (at, label int64) {
+	earliest := k.opened + k.length/2
+	wall := k.last.wall + earliest - k.last.mono
+	label = multipleBefore(wall, k.length)
+	if label < wall {
+		label += k.length
+	}
+	return k.last.mono + label - k.last.wall, label
+}
+
+func (k *wallClock) cut(label int64) windowCut {
+	c := windowCut{label: label, took: time.Duration(k.last.mono - k.opened), at: k.last}
+	switch {
+	case label > k.latest:
+		k.latest, k.held = label, false
+	case label > k.floor && !k.held:
+		c.kind = againWindow
+	default:
+		c.kind, k.held = heldWindow, true
+		if k.fresh { // the latest label may be that of an earlier run
+			k.latest += k.length
+		}
+		c.label = k.latest
+	}
+	k.fresh = false
+	k.opened = k.last.mono
+	if k.latest > math.MinInt64+k.reach {
+		k.forget(k.latest - k.reach - 1)
+	}
+	return c
+}
+
+// multipleBefore is the last multiple of length that is not after t.
+func multipleBefore(t, length int64) int64 {
+	into := t % length
+	if into < 0 {
+		into += length
+	}
+	return t - into
+}
