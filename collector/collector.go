@@ -81,6 +81,7 @@ type Collector struct {
 	folded     struct{ hops, flows, rest uint64 } // by admission
 	lastRate   float64
 	clockState clockState
+	rivals     map[string]rival // by their run
 
 	ready  atomic.Bool
 	reload atomic.Pointer[events.Config]
@@ -225,6 +226,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	defer stopSources()
 	ended := c.runSources(sourceCtx, handle, failed)
 	c.ready.Store(true)
+	if !c.opt.Policy.CaptureTime {
+		services.Go(func() { c.watchInstance(sourceCtx) })
+	}
 
 	var err error
 	if c.opt.Policy.CaptureTime {

@@ -63,6 +63,7 @@ var (
 	mStep         = Metric{"hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.", nil, Gauge}
 	mClockHeld    = Metric{"hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.", nil, Gauge}
 	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
+	mRivals       = Metric{"hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.", nil, Gauge}
 	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
 )
 
@@ -79,7 +80,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections}
+	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mRivals}
 	return slices.Insert(own, 8, sourceMetrics(sources)...)
 }
 
@@ -172,8 +173,9 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	lost := c.exporters.lost()
 	open := c.findings.open()
 	folded := c.folded
-	clock := c.clockState
+	clock, rivals := c.clockState, len(c.rivals)
 	c.stateMu.Unlock()
+	emit(mRivals, float64(rivals))
 	emit(mSteps, float64(clock.steps))
 	emit(mStep, clock.last.Seconds())
 	held := 0.0

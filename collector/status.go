@@ -36,6 +36,7 @@ type StoreStatus struct {
 func (c *Collector) Status() Status {
 	c.stateMu.Lock()
 	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Problems: c.clockState.problems()}
+	s.Problems = append(s.Problems, rivalProblems(c.instance, c.rivals)...)
 	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
 	for _, src := range c.sources {

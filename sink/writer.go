@@ -77,3 +77,13 @@ type Stager interface {
 	// Flush stores everything.
 	Flush(ctx context.Context) error
 }
+
+// Witness is a Writer that can tell which runs of a collector wrote to its store. Two collectors that write under one
+// name take the place of each other's points, which no other answer of the store tells.
+type Witness interface {
+	Writer
+	// Runs gives, for each run that wrote points of measurement collector under the name of an instance for times after
+	// since, the latest of these times. It is safe for use beside the other methods. An error for which [Permanent] holds
+	// says that this store or these settings do not allow to ask; any other may pass.
+	Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error)
+}

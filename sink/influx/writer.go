@@ -21,6 +21,7 @@ import (
 // Writer writes to one bucket. Encode may be called beside the writing methods, which belong to one goroutine.
 type Writer struct {
 	conf      Config
+	token     string
 	client    influxdb2.Client
 	transport *http.Transport
 	api       api.WriteAPIBlocking
@@ -66,7 +67,7 @@ func New(conf Config) (*Writer, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	client := influxdb2.NewClientWithOptions(strings.TrimSuffix(conf.URL, "/"), token, opt)
-	return &Writer{conf: conf, client: client, transport: transport, api: client.WriteAPIBlocking(conf.Org, conf.Bucket)}, nil
+	return &Writer{conf: conf, token: token, client: client, transport: transport, api: client.WriteAPIBlocking(conf.Org, conf.Bucket)}, nil
 }
 
 // Name is "influx".

@@ -1,0 +1,116 @@
+package influx
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/influx/influxtest"
+)
+
+func runPoint(instance, boot string, at int64) sink.Point {
+	return sink.Point{Measurement: "collector", Tags: []sink.Tag{{Key: "instance", Value: instance}},
+		Fields: []sink.Field{sink.StringField("boot", boot), sink.IntField("reports", 1)}, Time: at}
+}
+
+// The runs of one instance are those that wrote under its name since a time, with the time of their latest window.
+func TestRuns(t *testing.T) {
+	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+		w := writerTo(t, s, nil)
+		none, err := w.Runs(t.Context(), "here", time.Unix(0, base))
+		if err != nil || len(none) != 0 {
+			t.Fatalf("an empty store: %v, %v", none, err)
+		}
+		future := time.Now().Add(time.Hour).UnixNano()
+		write(t, w, runPoint("here", "early", base-second), runPoint("here", "a", base+second), runPoint("here", "a", base+2*second),
+			runPoint("here", "b", future), runPoint("elsewhere", "c", base+second), simple("hop", "x", 1, base+second))
+		got, err := w.Runs(t.Context(), "here", time.Unix(0, base))
+		want := map[string]time.Time{"a": time.Unix(0, base+2*second), "b": time.Unix(0, future)}
+		if err != nil || !maps.EqualFunc(got, want, time.Time.Equal) {
+			t.Errorf("Runs = %v, %v, want %v", got, err, want)
+		}
+		s.Kill()
+		if _, err := w.Runs(t.Context(), "here", time.Unix(0, base)); err == nil || sink.Permanent(err) {
+			t.Errorf("without a server: %v", err)
+		}
+	})
+}
+
+// A token that may only write stores points and cannot ask.
+func TestRunsWithWriteOnlyToken(t *testing.T) {
+	s := influxtest.Start(t, influxtest.Available(t)[0])
+	if s.Version != influxtest.V2 {
+		t.Log("InfluxDB 1.8 without authentication has no tokens")
+		return
+	}
+	call := func(method, path string, body, into any) {
+		t.Helper()
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequest(method, s.URL+path, bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Token "+s.Token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode >= 300 {
+			t.Fatalf("%s: %s, %v", path, resp.Status, err)
+		}
+	}
+	var buckets struct {
+		Buckets []struct{ ID, OrgID string }
+	}
+	call(http.MethodGet, "/api/v2/buckets?name="+s.Bucket, nil, &buckets)
+	var made struct{ Token string }
+	call(http.MethodPost, "/api/v2/authorizations", map[string]any{"orgID": buckets.Buckets[0].OrgID, "permissions": []any{
+		map[string]any{"action": "write", "resource": map[string]any{"type": "buckets", "id": buckets.Buckets[0].ID}},
+	}}, &made)
+	w := writerTo(t, s, func(c *Config) { c.TokenFile = tokenFile(t, made.Token) })
+	write(t, w, runPoint("here", "a", base+second))
+	if runs, err := w.Runs(t.Context(), "here", time.Unix(0, base)); !sink.Permanent(err) || strings.Contains(err.Error(), made.Token) {
+		t.Errorf("Runs = %v, %v", runs, err)
+	}
+}
+
+// Whatever answers, Runs neither takes it for runs nor fails in another way than by an error.
+func TestRunsStrangeAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		status    int
+		body      string
+		permanent bool
+	}{
+		{200, "<html>a portal</html>\"", true}, {200, ",result,table,_time,_value\n,_result,0,yesterday,a\n", true}, {502, "proxy", false}, {429, "slow down", false},
+		{302, "", true}, {404, `{"message": "bucket not found"}`, true},
+	} {
+		for _, org := range []string{"o", ""} {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				fmt.Fprint(w, tt.body)
+			}))
+			c := DefaultConfig()
+			c.URL, c.Org, c.Bucket = server.URL, org, "a/b"
+			w, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if runs, err := w.Runs(t.Context(), "here", time.Unix(0, base)); err == nil || sink.Permanent(err) != tt.permanent {
+				t.Errorf("%d %q: %v, %v", tt.status, tt.body, runs, err)
+			}
+			w.Close()
+			server.Close()
+		}
+	}
+}
