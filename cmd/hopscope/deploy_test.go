@@ -247,7 +247,7 @@ func TestDashboardQueriesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What Grafana puts in the place of its variables.
-	replace := strings.NewReplacer("${node:regex}", ".*", "${exporter:regex}", ".*", "${flow}", "10.0.0.1:80 > 10.0.0.2:5001 tcp")
+	replace := strings.NewReplacer("${node:regex}", ".*", "${instance:regex}", ".*", "${exporter:regex}", ".*", "${flow}", "10.0.0.1:80 > 10.0.0.2:5001 tcp")
 	prelude := fmt.Sprintf("option v = {timeRangeStart: -10m, timeRangeStop: now(), windowPeriod: 10s, defaultBucket: %q}\n", s.Bucket)
 	for where, q := range loadDashboard(t).queries() {
 		rows, err := s.Query(prelude + replace.Replace(q))

@@ -132,7 +132,7 @@ var (
 	pointsLost = regexp.MustCompile(`\d+ points were lost, because .*`)
 	clockTime  = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	// What grows with time: every window has points of exporters, also of those that sent nothing.
-	growing = regexp.MustCompile(`(?m)^(hopscope_sink_(?:write_duration_seconds|retries|points|spool_bytes|queue_bytes)\S*) .*$`)
+	growing = regexp.MustCompile(`(?m)^(hopscope_(?:sink_(?:write_duration_seconds|retries|points|spool_bytes|queue_bytes)\S*|corrections_bytes)) .*$`)
 	eventID = regexp.MustCompile(`^[A-Z2-7]{10}-\d+$`)
 )
 
@@ -318,7 +318,7 @@ func TestFrozenShutdown(t *testing.T) {
 // TestFrozenReload holds what SIGHUP changes, and what is said about it.
 func TestFrozenReload(t *testing.T) {
 	t.Parallel()
-	text := "window: 500ms\nshards: 2\n" + live
+	text := "instance: frozen\nwindow: 500ms\nshards: 2\n" + live
 	settings := settingsFile(t, text)
 	write := func(text string) {
 		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {

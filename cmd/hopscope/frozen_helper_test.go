@@ -204,6 +204,9 @@ func unpack(t *testing.T, data []byte) []byte {
 // settingsFile writes settings to a file of its own.
 func settingsFile(t *testing.T, text string) string {
 	t.Helper()
+	if !strings.Contains(text, "instance:") { // the host's name is in no golden
+		text = "instance: frozen\n" + text
+	}
 	path := filepath.Join(t.TempDir(), "hopscope.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -307,6 +310,9 @@ func newRecorder(t *testing.T) *recorder {
 		body, err := io.ReadAll(q.Body)
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if q.URL.Path == "/api/v2/query" { // which other runs write under the name of the instance: none
+			return
+		}
 		if err != nil || q.Method != http.MethodPost || q.URL.RequestURI() != "/api/v2/write?bucket=hopscope&org=hopscope&precision=ns" {
 			r.other = append(r.other, fmt.Sprint(q.Method, " ", q.URL, " ", err))
 		} else {
@@ -326,7 +332,8 @@ func (r *recorder) lines(t *testing.T) string {
 	if len(r.other) > 0 {
 		t.Errorf("requests that are no writes: %q", r.other)
 	}
-	return sortedLines(r.bodies...)
+	// What a run tells of itself differs from one to the next.
+	return regexp.MustCompile(`(?m)^collector,.*\n`).ReplaceAllString(sortedLines(r.bodies...), "")
 }
 
 var (

@@ -137,7 +137,7 @@ func shardless(t *testing.T, text string) string {
 var (
 	dropText   = regexp.MustCompile(`, the last of [^"\n]*`)
 	dropCell   = regexp.MustCompile(`(?m)^(event .* kind=drops .* flow=).*( text=)`) // of a Parquet row
-	dropTag    = regexp.MustCompile(`(?m)^(event,kind=drops.*,flow=)"[^"]*"`)
+	dropTag    = regexp.MustCompile(`(?m)^(event,instance=frozen,kind=drops.*,flow=)"[^"]*"`)
 	wideSpaces = regexp.MustCompile(` {2,}`)
 )
 
@@ -181,7 +181,7 @@ func TestFrozenFindings(t *testing.T) {
 	golden(t, "findings.txt", one)
 	same(t, "findings of 4 shards", dropFlow(events(4)), dropFlow(one))
 	for _, kind := range []string{"path-change", "drops", "exporter-loss", "exporter-silence", "high-latency", "high-queue", "strange-digests", "routing-loop"} {
-		if !strings.Contains(one, "event,kind="+kind+",") {
+		if !strings.Contains(one, "event,instance=frozen,kind="+kind+",") {
 			t.Errorf("no finding of the kind %s", kind)
 		}
 	}
