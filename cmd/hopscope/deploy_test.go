@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -359,5 +360,76 @@ func TestUnit(t *testing.T) {
 	stop, err := time.ParseDuration(unit["TimeoutStopSec"])
 	if drain := defaultConfig().DrainTimeout; err != nil || stop <= drain {
 		t.Errorf("TimeoutStopSec=%s, drain_timeout is %v", unit["TimeoutStopSec"], drain)
+	}
+}
+
+// TestOldSeriesMigrate runs the copy that the operating guide gives for series without the tag instance on a real server.
+func TestOldSeriesMigrate(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, flux, ok := strings.Cut(string(guide), "```flux\n")
+	if flux, _, _ = strings.Cut(flux, "```"); !ok || !strings.Contains(flux, `to(bucket: "new")`) {
+		t.Fatalf("the guide has no query that copies: %q", flux)
+	}
+	version := influxtest.Available(t)[0]
+	s := influxtest.Start(t, version)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(s.Token+" "), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := influx.DefaultConfig()
+	c.URL, c.Org, c.Bucket = s.URL, s.Org, s.Bucket
+	const fresh = "fresh"
+	if version == influxtest.V2 {
+		c.TokenFile = token
+		rows := s.MustQuery(`import "influxdata/influxdb/schema" buckets() |> filter(fn: (r) => r.name == BUCKET)`)
+		body := fmt.Sprintf(`{"orgID": %q, "name": "fresh"}`, rows[0]["organizationID"])
+		r, err := http.NewRequest(http.MethodPost, s.URL+"/api/v2/buckets", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Token "+s.Token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusCreated {
+			t.Fatal(resp.Status)
+		}
+	} else {
+		t.Log("the Flux of InfluxDB 1.8 writes nothing; the copy is tested against 2.7")
+		return
+	}
+	w, err := influx.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	points := examples(time.Now())
+	fields := 0
+	for i := range points {
+		points[i].Tags = slices.DeleteFunc(points[i].Tags, func(t sink.Tag) bool { return t.Key == "instance" })
+		fields += len(points[i].Fields)
+	}
+	if err := w.Write(t.Context(), &sink.Batch{Points: points}); err != nil {
+		t.Fatal(err)
+	}
+	copying := strings.NewReplacer(`"old"`, fmt.Sprintf("%q", s.Bucket), `"new"`, fmt.Sprintf("%q", fresh)).Replace(flux)
+	s.MustQuery(copying)
+	rows := s.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h)`, fresh))
+	for _, row := range rows {
+		if row["instance"] != "collector-1" {
+			t.Fatalf("a copied point has the instance %v: %v", row["instance"], row)
+		}
+	}
+	if len(rows) != fields {
+		t.Errorf("%d of %d values were copied", len(rows), fields)
+	}
+	again := s.MustQuery(fmt.Sprintf(`from(bucket: %q) |> range(start: -1h) |> filter(fn: (r) => (not exists r.instance or r.instance == "collector-1"))`, s.Bucket))
+	if len(again) != fields {
+		t.Errorf("the query that takes both kinds finds %d of %d values", len(again), fields)
 	}
 }

@@ -51,7 +51,15 @@ func writeSeriesPage(w io.Writer) error {
 
 What InfluxDB, the Parquet files and the JSON lines hold. A point is identified by its measurement, its tags and its time,
 which is the end of its window: InfluxDB keeps a window that is written twice once, and in files a reader can tell by these
-three. What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
+three. When the clock was [set back](operating.md#when-the-clock-is-set), the points of a window are written again with more in them, and
+have the field `+"`revision`"+`: InfluxDB keeps the last, and in files the row with the highest revision counts, where none is less than 1. In
+DuckDB:
+
+    SELECT DISTINCT ON (time, instance, node, egress_if) * FROM 'hop/*.parquet'
+    ORDER BY time, instance, node, egress_if, revision DESC NULLS LAST
+
+Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store.
+What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
 and `+"`exporters.tracking.max_exporters`"+`. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
 `+"`hopscope_series_folded_total`"+`. A field whose value nobody reported is absent, never zero. This page is written by `+"`make docs`"+`.
 `)

@@ -4,7 +4,7 @@
 //
 // Every point is one JSON object on a line of its own:
 //
-//	{"measurement":"hop","time":"2026-11-22T01:00:10.000000000Z","tags":{"egress_if":"3","node":"17"},"fields":{"count":12,"latency_p50":1800}}
+//	{"measurement":"hop","time":"2026-11-22T01:00:10.000000000Z","tags":{"egress_if":"3","instance":"collector-1","node":"17"},"fields":{"count":12,"latency_p50":1800}}
 //
 // [sink.AllSeries] says which measurements, tags and fields there are; they come in its order. Findings are the
 // measurement event. The form is chosen for those who read it without a schema:
@@ -42,7 +42,8 @@
 // A process or machine that dies in the middle of a write leaves some lines of a batch that was not confirmed, the last
 // of which may be torn. The next run puts a file with a torn end aside and begins a new one, so that the torn line stays
 // the last of its file. From a spool the batch is then written again, and its first lines are there twice. Measurement,
-// tags and time are the identity of a point, as in every store.
+// tags and time are the identity of a point, as in every store. Of several lines of one point that with the highest field
+// revision counts, or else the last: after the clock was set back, windows are written again with more in them.
 //
 // # Standard output
 //

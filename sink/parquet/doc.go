@@ -22,7 +22,10 @@
 // When the process dies between the rename of a part and the commit of the spool, the rows of that part are written
 // again. Time and tags are a point's identity, as in every store; where it matters:
 //
-//	SELECT DISTINCT ON (time, node, egress_if) * FROM 'hop/*.parquet'
+//	SELECT DISTINCT ON (time, instance, node, egress_if) * FROM 'hop/*.parquet'
+//	ORDER BY time, instance, node, egress_if, revision DESC NULLS LAST
+//
+// The order lets the row count that a window was written with last, after the clock was set back.
 //
 // # Disk full
 //
