@@ -45,7 +45,7 @@ func mustNew(t testing.TB, c Config) *Writer {
 func hopPoint(node int, at int64) sink.Point {
 	return sink.Point{
 		Measurement: "hop",
-		Tags:        []sink.Tag{{Key: "egress_if", Value: "3"}, {Key: "node", Value: fmt.Sprint(node)}},
+		Tags:        []sink.Tag{{Key: "egress_if", Value: "3"}, {Key: "instance", Value: "here"}, {Key: "node", Value: fmt.Sprint(node)}},
 		Fields: []sink.Field{
 			sink.IntField("count", int64(node)), sink.IntField("latency_p50", 1000), sink.IntField("latency_max", math.MaxInt64),
 			sink.FloatField("tx_utilization_max", 0.25),
@@ -126,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	if st := w.Stats(); w.Stored() != 1 || st.Files != 5 || st.Rows != 5*2500 || st.WaitingRows != 0 || st.WaitingBytes != 0 || st.Bytes == 0 {
+	if st := w.Stats(); w.Stored() != 1 || st.Files != uint64(len(sink.AllSeries)) || st.Rows != 2500*st.Files || st.WaitingRows != 0 || st.WaitingBytes != 0 || st.Bytes == 0 {
 		t.Errorf("Stored %d, Stats = %+v", w.Stored(), st)
 	}
 }
@@ -390,7 +390,7 @@ func TestStrangePoints(t *testing.T) {
 		t.Errorf("Stored = %d", w.Stored())
 	}
 	rows := readAll(t, dir, "hop")
-	want := row{"time": base, "egress_if": "3", "node": "2", "queue_max": int64(5)}
+	want := row{"time": base, "egress_if": "3", "instance": "here", "node": "2", "queue_max": int64(5)}
 	if len(rows) != 3 || !reflect.DeepEqual(rows[1], want) || rows[2]["node"] != "" || rows[2]["count"] != int64(3) {
 		t.Errorf("rows %v", rows)
 	}
