@@ -133,6 +133,7 @@ func (c *Collector) endWallWindow(cut windowCut) {
 			w.Run.Reports, w.Revision = whole.Reports, revision
 			w.Hops, w.Flows, w.FlowBound, w.FlowCount, w.Exporters = whole.Hops, whole.Flows, whole.FlowBound, whole.FlowCount, whole.Exporters
 			w.Start, w.OtherHops = whole.Start, whole.OtherHops
+			c.admission.Mark(w.Window, nil)
 		}
 	})
 }

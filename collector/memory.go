@@ -50,6 +50,9 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
 		int64(2*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
+	if cfg.Corrections > 0 {
+		needs = append(needs, Need{"corrections", cfg.CorrectionsBytes})
+	}
 	if analysis.PINT.reads() {
 		needs = append(needs, Need{"digests", 2 * analysis.PINT.MemoryBytes})
 	}

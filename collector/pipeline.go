@@ -34,6 +34,10 @@ type pipeline struct {
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
 	exporters *exporters
+	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
+	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
+	// tell what the open window cost.
+	border sync.RWMutex
 	reports   []sink.ReportWriter
 
 	start   int64             // of the open window; 0 before the first
@@ -180,7 +184,9 @@ func (p *pipeline) recycle(w *work) {
 func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
 	for len(frames) > 0 {
 		frames = frames[p.decode(w, frames):]
+		p.border.RLock()
 		p.deliver(w)
+		p.border.RUnlock()
 	}
 }
 
@@ -305,6 +311,7 @@ type windowEnd struct {
 // One goroutine calls it.
 func (p *pipeline) cut(end windowEnd) *inference.Partial {
 	got := make(chan handed, len(p.shards))
+	p.border.Lock()
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
 			got <- handed{s, st.Cut(end.steady)}
@@ -312,6 +319,8 @@ func (p *pipeline) cut(end windowEnd) *inference.Partial {
 			s.stats.Store(&stats)
 		}}
 	}
+	exporters := p.exporters.cut(end.wall)
+	p.border.Unlock()
 	p.partial.Reset()
 	p.partial.Span(p.start, end.label)
 	p.start = end.label
@@ -320,6 +329,6 @@ func (p *pipeline) cut(end windowEnd) *inference.Partial {
 		h.cut.AddTo(&p.partial)
 		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
-	p.partial.AddExporters(p.exporters.cut(end.wall))
+	p.partial.AddExporters(exporters)
 	return &p.partial
 }

@@ -58,10 +58,10 @@ func TestMergeWithinLimits(t *testing.T) {
 	}
 	var a, b ExporterStats
 	for i := range got.Exporters {
-		a.add(&got.Exporters[i])
+		a.Add(&got.Exporters[i])
 	}
 	for i := range want.Exporters {
-		b.add(&want.Exporters[i])
+		b.Add(&want.Exporters[i])
 	}
 	if a != b {
 		t.Errorf("exporters add up to %+v, want %+v", a, b)
