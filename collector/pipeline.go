@@ -37,8 +37,8 @@ type pipeline struct {
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
-	border sync.RWMutex
-	reports   []sink.ReportWriter
+	border  sync.RWMutex
+	reports []sink.ReportWriter
 
 	start   int64             // of the open window; 0 before the first
 	partial inference.Partial // of the last window
