@@ -23,10 +23,39 @@ type Writer interface {
 	Close() error
 }
 
-// PermanentError wraps an error that trying again will not mend: the store read the batch and refused it.
+// PermanentError wraps an error that trying again will not mend: the store read the batch and refused points of it. All
+// others were stored.
 type PermanentError struct {
 	Err      error
-	Rejected int // points refused; the others of the batch were stored
+	Rejected int // points refused; 0 means all of the batch
+	// Refused are the refused points, for whoever wants to keep them and try again by hand. A writer that leaves it out
+	// says that it cannot tell them from the others.
+	Refused []Refusal
+}
+
+// Refusal is a group of points that a store refused for one reason.
+type Refusal struct {
+	Payload []byte        // the points, in the encoding of the writer; WriteEncoded takes it
+	Points  uint64        // in Payload
+	Series  []SeriesCount // of these
+	Reason  string        // in the words of the store
+}
+
+// SeriesCount is a number of points of one series.
+type SeriesCount struct {
+	Series string // the measurement
+	Points uint64
+}
+
+// AddSeries adds n points of a series to counts.
+func AddSeries(counts []SeriesCount, series string, n uint64) []SeriesCount {
+	for i := range counts {
+		if counts[i].Series == series {
+			counts[i].Points += n
+			return counts
+		}
+	}
+	return append(counts, SeriesCount{series, n})
 }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
@@ -47,6 +76,8 @@ type RetryError struct {
 	// Config says that the cause is in our settings or in the store's: a wrong token, organisation or bucket. Trying
 	// again helps only after somebody has mended it, and somebody should be told.
 	Config bool
+	// Progress says that this try has come nearer to the end, and that the next one goes on from there.
+	Progress bool
 }
 
 func (e *RetryError) Error() string { return e.Err.Error() }

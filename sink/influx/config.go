@@ -28,7 +28,7 @@ type Config struct {
 	TLSInsecure   bool          `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the token."`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
-	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent on one refused request to save the points that are not at fault; 0 gives all of them up." range:"0..10000"`
+	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on telling refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`
 	Gzip          bool          `yaml:"gzip" doc:"Compress requests: a sixth of the bytes for some 6 µs a point. For a server that is far away."`
 }
 
@@ -168,7 +168,7 @@ func (c *Config) transport() (*http.Transport, error) {
 		TLSHandshakeTimeout:    min(c.Timeout, 5*time.Second),
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
+		MaxResponseHeaderBytes: maxAnswer,
 		ForceAttemptHTTP2:      true,
 	}, nil
 }

@@ -2,6 +2,8 @@ package influx
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,11 +46,30 @@ type verdict uint8
 
 const (
 	stored  verdict = iota
-	refused         // at least one point will never be accepted
-	large           // the request as a whole is too large
+	refused         // the store says that at least one point will never be accepted
+	large           // the request as a whole is too large, or the answer to it
 	retry           // anything that may pass
 	config          // only a person can mend it
 )
+
+// What the two servers answer to a write, as 1.8.10 and 2.7.12 were seen to do it:
+//
+//	                      1.8.10                                        2.7.12
+//	all stored            204                                           204
+//	header of every answer  X-Influxdb-Version: 1.8.10                    X-Influxdb-Version: v2.7.12
+//	a point not read      400 {"error":"unable to parse '…': …"};       400 {"code":"invalid","message":"unable to parse
+//	                      beside good ones, which are stored,           '…': …"}; nothing is stored
+//	                      "partial write: unable to parse … dropped=0"
+//	another type of field 400 {"error":"partial write: field type       422 {"code":"unprocessable entity","message":"failure
+//	                      conflict: … dropped=N"}                       writing points to database: partial write: … dropped=N"}
+//	outside the retention 400 "partial write: points beyond …"          422 "failure …: partial write: dropped N points outside …"
+//	the query is wrong    400 or 404 {"error":…}                        400 {"code":"invalid",…} or 404 {"code":"not found",…}
+//
+// N counts the points of one shard where a request reaches several, and never those that could not be read. 1.8 sends
+// the message as X-Influxdb-Error, too, and 2.7 the code as X-Platform-Error-Code.
+//
+// Only such a document, about points, says that points are refused. The same status with any other body comes from
+// something on the way: a proxy, a load balancer, a server that wants TLS. It may go away, and the points are kept.
 
 // classify reads an error of the client. dropped is the number of refused points where the server named it: then all
 // others were stored (a "partial write").
@@ -58,6 +79,13 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 	}
 	he, ok := errors.AsType[*influxhttp.Error](err)
 	if !ok || he.StatusCode == 0 {
+		switch {
+		case strings.Contains(err.Error(), "response headers exceeded"):
+			// A long list of what is wrong with many points. With fewer of them it can be read.
+			return large, &Error{Err: err}, 0, 0
+		case wrongSecurity(err):
+			return config, &Error{Err: err}, 0, 0
+		}
 		return retry, &Error{Err: err}, 0, 0
 	}
 	message := strings.ToValidUTF8(strings.TrimSpace(he.Message), "?")
@@ -66,34 +94,70 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 	}
 	out = &Error{Status: he.StatusCode, Message: message}
 	after = retryAfter(he)
-	switch he.StatusCode {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		if aboutRequest(he.Message) {
-			return config, out, after, 0
-		}
+	switch status := he.StatusCode; {
+	case he.Header.Get(documentHeader) == documentPoints:
 		return refused, out, after, droppedCount(he.Message)
-	case http.StatusRequestEntityTooLarge:
+	case he.Header.Get(documentHeader) == documentCut:
 		return large, out, after, 0
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect, statusNotInflux:
+	case status == http.StatusRequestEntityTooLarge:
+		return large, out, after, 0
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
+		return retry, out, after, 0
+	case status < http.StatusInternalServerError, status == http.StatusNotImplemented,
+		status == http.StatusHTTPVersionNotSupported, status == statusNotInflux:
 		return config, out, after, 0
 	}
 	return retry, out, after, 0
 }
 
-// aboutRequest tells a 400 that complains of the query string from one that complains of a point. Taking the first for
-// the second would throw away good points.
-func aboutRequest(message string) bool {
-	if strings.Contains(message, "unable to parse") || strings.Contains(message, "partial write") {
+// wrongSecurity reports whether there was no answer because the two sides disagree about TLS, which does not mend itself.
+func wrongSecurity(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return true
+	}
+	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+}
+
+// documentHeader is what the guard says about an answer's body, instead of whatever the server says under this name.
+const (
+	documentHeader = "X-Hopscope-Document"
+	documentPoints = "points" // it is the store's own, and says that points are refused
+	documentCut    = "cut"    // it is longer than is read, in answer to a request that may be at fault
+)
+
+// condemns reports whether an answer is the store's own document that says that points of the request are refused.
+func condemns(resp *http.Response, body []byte) bool {
+	if resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusUnprocessableEntity {
 		return false
 	}
-	for _, word := range []string{"orgID", "organization", "bucket", "database", "retention policy is required", "precision"} {
-		if strings.Contains(message, word) {
-			return true
-		}
+	var m struct{ Code, Message, Error string }
+	if json.Unmarshal(body, &m) != nil {
+		return false
+	}
+	switch {
+	case m.Code == "invalid" || m.Code == "unprocessable entity":
+		return aboutPoints(m.Message)
+	case m.Code == "" && fromInflux(resp):
+		return aboutPoints(m.Error)
 	}
 	return false
+}
+
+// fromInflux reports whether an InfluxDB made the answer. Proxies add headers and seldom take any away.
+func fromInflux(resp *http.Response) bool {
+	return resp.Header.Get("X-Influxdb-Version") != "" || resp.Header.Get("X-Platform-Error-Code") != ""
+}
+
+// aboutPoints tells a document that complains of points from one that complains of the query string, or of something
+// that we do not know. Taking those for the first would throw away good points.
+func aboutPoints(message string) bool {
+	return strings.Contains(message, "unable to parse") || strings.Contains(message, "partial write")
 }
 
 // droppedCount reads the number from "partial write: field type conflict: ... dropped=3". InfluxDB 1.8 writes its

@@ -2,6 +2,7 @@ package influx
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -213,4 +214,78 @@ func split(payload []byte, n int) (head, tail []byte) {
 		_, rest = nextLine(rest)
 	}
 	return payload[:len(payload)-len(rest)], rest
+}
+
+// divide cuts refused lines into pieces of which some may be accepted. Points of one form, which is their measurement and
+// the keys of their fields, mostly share their fate, so they go first; then come halves.
+func divide(lines []byte) [][]byte {
+	const most = 16 // forms; more of them are no help
+	var forms []string
+	var pieces [][]byte
+	for rest := lines; len(rest) > 0; {
+		var line []byte
+		line, rest = nextLine(rest)
+		form := formOf(line)
+		i := slices.Index(forms, form)
+		if i < 0 {
+			if i = len(forms); i == most {
+				break
+			}
+			forms, pieces = append(forms, form), append(pieces, nil)
+		}
+		pieces[i] = append(pieces[i], line...)
+	}
+	if n := len(forms); n > 1 && n < most {
+		return pieces
+	}
+	head, tail := split(lines, countLines(lines)/2)
+	return [][]byte{head, tail}
+}
+
+// nameEnd is the index of the first of the characters ends in b that is not escaped.
+func nameEnd(b []byte, ends string) int {
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\\':
+			i++
+		case strings.IndexByte(ends, b[i]) >= 0:
+			return i
+		}
+	}
+	return len(b)
+}
+
+var nameUnescape = strings.NewReplacer(`\,`, ",", `\ `, " ")
+
+// measurementOf gives the measurement of a line.
+func measurementOf(line []byte) string {
+	return nameUnescape.Replace(string(line[:nameEnd(line, ", \n")]))
+}
+
+// formOf gives the measurement and the keys of the fields of a line.
+func formOf(line []byte) string {
+	form := append([]byte{}, line[:nameEnd(line, ", \n")]...)
+	rest := line[nameEnd(line, " \n"):]
+	for len(rest) > 1 {
+		rest = rest[1:] // the space or the comma
+		n := nameEnd(rest, "= \n")
+		form = append(append(form, '\n'), rest[:n]...)
+		if rest = rest[n:]; len(rest) < 2 || rest[0] != '=' {
+			break
+		}
+		rest = rest[1:]
+		if rest[0] == '"' {
+			rest = rest[1:]
+			if n = nameEnd(rest, `"`) + 1; n > len(rest) {
+				break
+			}
+			rest = rest[n:]
+		} else {
+			rest = rest[nameEnd(rest, ", \n"):]
+		}
+		if len(rest) == 0 || rest[0] != ',' {
+			break
+		}
+	}
+	return string(form)
 }

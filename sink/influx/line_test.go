@@ -2,8 +2,10 @@ package influx
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -202,8 +204,35 @@ func TestSplit(t *testing.T) {
 			t.Errorf("split(%d) = %q, want %q", n, head, want)
 		}
 	}
-	if !countable(payload) || countable(append(payload, "m f=1 8\n"...)) {
-		t.Error("countable is wrong")
+	for _, line := range lines {
+		if got, want := formOf(line), "m\"x\nf'\ni"; got != want || measurementOf(line) != `m"x` {
+			t.Errorf("formOf(%q) = %q, want %q; measurement %q", line, got, want, measurementOf(line))
+		}
+	}
+}
+
+// Refused lines are divided by their form, then in halves, and none is lost or repeated.
+func TestDivide(t *testing.T) {
+	var mixed []byte
+	for i := range 30 {
+		mixed = fmt.Appendf(mixed, "m%d,t=a\\ b%d v=1i,w=\"x, y=\\\" z\" %d\n", i%3, i, i)
+		mixed = fmt.Appendf(mixed, "m\\,0,t=%d v=1i %d\n", i, i)
+	}
+	pieces := divide(mixed)
+	var sizes []int
+	var names []string
+	for _, p := range pieces {
+		sizes, names = append(sizes, countLines(p)), append(names, measurementOf(p))
+	}
+	if !slices.Equal(sizes, []int{10, 30, 10, 10}) || !slices.Equal(names, []string{"m0", "m,0", "m1", "m2"}) {
+		t.Errorf("pieces of %v points of %q", sizes, names)
+	}
+	halves := divide(pieces[1])
+	if len(halves) != 2 || countLines(halves[0]) != 15 || !bytes.Equal(bytes.Join(halves, nil), pieces[1]) {
+		t.Errorf("%d halves: %q", len(halves), halves)
+	}
+	for _, odd := range []string{"m", "m,t", "m v", "m v=", `m v="`, `m v="x`, "m v=1,", "m v=1 1\nm", "\n\n", `\`, `m,t=\`} {
+		_ = divide([]byte(odd)) // a payload from a damaged disk does no harm
 	}
 }
 

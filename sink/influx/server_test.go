@@ -174,9 +174,22 @@ func TestRefusedPoints(t *testing.T) {
 				}
 				before := w.Stats().Requests
 				err := w.Write(t.Context(), &sink.Batch{Points: points})
+				for re := (*sink.RetryError)(nil); errors.As(err, &re) && re.Progress; {
+					err = w.Write(t.Context(), &sink.Batch{Points: points})
+				}
 				pe, ok := errors.AsType[*sink.PermanentError](err)
 				if !ok || pe.Rejected != tt.refused || !strings.Contains(pe.Error(), tt.words) {
 					t.Fatalf("Write = %v (%+v), want %d refused with %q", err, pe, tt.refused, tt.words)
+				}
+				kept := uint64(0)
+				for _, g := range pe.Refused {
+					kept += g.Points
+					if strings.Contains(string(g.Payload), "good") {
+						t.Errorf("good points are among the refused: %q", g.Payload)
+					}
+				}
+				if kept != uint64(tt.refused) {
+					t.Errorf("%d points are in the groups", kept)
 				}
 				rows := s.MustQuery(all(m) + ` |> filter(fn: (r) => r.t == "good")`)
 				if len(rows) != good {
@@ -251,5 +264,78 @@ func TestServerGoneAndBack(t *testing.T) {
 		if rows := s.MustQuery(all("m")); len(rows) != 2 {
 			t.Errorf("%d points are there, want 2: %v", len(rows), rows)
 		}
+	})
+}
+
+// Another program has made a field a float where ours is an integer: the server takes some points of a window and refuses
+// others. What it has by its own count, and what it is said to have refused, is what was written, series by series.
+func TestAnotherWriter(t *testing.T) {
+	influxtest.Each(t, func(t *testing.T, s *influxtest.Server) {
+		w := writerTo(t, s, nil)
+		const windows, hops, flows = 5, 200, 9
+		// The conflict holds in the shards of the first three windows and not in the others.
+		shift := 200 * 3600 * second
+		for i := range int64(3) {
+			p := simple("hop", "theirs", 0, base+i*shift)
+			p.Fields = []sink.Field{sink.FloatField("count", 0.5)}
+			write(t, w, p)
+		}
+		made, refused := map[string]uint64{}, map[string]uint64{}
+		var payload []byte
+		count := func(m string, p sink.Point) {
+			p.Measurement, p.Fields[0].Key = m, "count"
+			made[m]++
+			payload = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
+		}
+		for i := range int64(windows) {
+			at := base + i*shift
+			for h := range int64(hops) {
+				p := simple("hop", fmt.Sprint("ours", h), h, at)
+				if h%5 == 0 { // nothing that is in conflict
+					p.Fields = append(p.Fields, sink.IntField("queue", h))
+					p.Fields[0].Key, made["hop"] = "drops", made["hop"]+1
+					p.Measurement = "hop"
+					payload = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
+					continue
+				}
+				count("hop", p)
+			}
+			for f := range int64(flows) {
+				count("flow", simple("flow", fmt.Sprint(f), f, at))
+			}
+		}
+		err := w.WriteEncoded(t.Context(), payload)
+		for re := (*sink.RetryError)(nil); errors.As(err, &re) && re.Progress; {
+			err = w.WriteEncoded(t.Context(), payload)
+		}
+		pe, ok := errors.AsType[*sink.PermanentError](err)
+		if !ok {
+			t.Fatalf("Write = %v", err)
+		}
+		for _, g := range pe.Refused {
+			for _, c := range g.Series {
+				refused[c.Series] += c.Points
+			}
+			if !strings.Contains(g.Reason, "field type conflict") {
+				t.Errorf("refused for %q", g.Reason)
+			}
+		}
+		if want := uint64(3 * hops * 4 / 5); refused["hop"] != want || refused["flow"] != 0 || pe.Rejected != int(want) {
+			t.Errorf("refused %v, %d in all, want %d of hop", refused, pe.Rejected, want)
+		}
+		for m, n := range made {
+			there := map[string]bool{}
+			for i := range int64(windows) { // a query over shards with fields of two types shows those of one
+				at := time.Unix(0, base+i*shift).UTC()
+				q := strings.Replace(all(m), "start: 0", fmt.Sprintf("start: %s, stop: %s", at.Format(time.RFC3339), at.Add(time.Second).Format(time.RFC3339)), 1)
+				for _, r := range s.MustQuery(q + ` |> filter(fn: (r) => r.t != "theirs")`) {
+					there[fmt.Sprint(r["t"], r["_time"])] = true
+				}
+			}
+			if n != uint64(len(there))+refused[m] {
+				t.Errorf("%s: %d made, %d in the store, %d refused", m, n, len(there), refused[m])
+			}
+		}
+		t.Logf("%d requests", w.Stats().Requests)
 	})
 }

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	influxdb2 "github.com/influxdata/influxdb-client-go/v2"
 	"github.com/influxdata/influxdb-client-go/v2/api"
@@ -26,6 +27,8 @@ type Writer struct {
 	transport *http.Transport
 	api       api.WriteAPIBlocking
 	buf       []byte // of Write
+	size      size
+	progress  *progress // of the payload that was not written to its end; nil without one
 	stats     counters
 }
 
@@ -106,31 +109,187 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 }
 
 // WriteEncoded stores line protocol, in requests of at most Config.BatchPoints points. It goes on behind refused
-// points, and stops at the first error that may pass; everything is then to be written again.
+// points, and stops at the first error that may pass. The next call with the same payload goes on where it stopped:
+// what the server has is not sent again, and what it was asked about is not asked again.
 func (w *Writer) WriteEncoded(ctx context.Context, payload []byte) error {
-	var refusals refusals
-	for len(payload) > 0 {
-		var part []byte
-		part, payload = split(payload, w.conf.BatchPoints)
-		budget := w.conf.SplitRequests
-		if err := w.write(ctx, part, &budget, &refusals); err != nil {
-			return err
+	p := w.progress
+	w.progress = nil
+	if p == nil || !bytes.Equal(p.payload, payload) {
+		p = &progress{pending: []part{{lines: payload}}}
+		if len(payload) == 0 {
+			p.pending = nil
 		}
 	}
-	w.stats.refused.Add(uint64(refusals.points))
-	return refusals.err()
+	if err := w.work(ctx, p); err != nil {
+		w.progress = p.keep(payload)
+		return err
+	}
+	return p.refusals.err()
 }
 
-// refusals collects refused points and the first reason.
+// progress is how far a payload has come.
+type progress struct {
+	payload  []byte // which one
+	pending  []part
+	refusals refusals
+}
+
+// part is some of the points of a payload that have still to be sent.
+type part struct {
+	lines   []byte
+	suspect bool // there are refused ones among them
+	last    bool // it was put behind all others
+}
+
+// keep gives p without the memory of payload, which belongs to the caller.
+func (p *progress) keep(payload []byte) *progress {
+	p.payload = append([]byte{}, payload...)
+	for i := range p.pending {
+		p.pending[i].lines = append([]byte{}, p.pending[i].lines...)
+	}
+	return p
+}
+
+// work sends what is pending. Refused requests are divided again and again until the refused points stand alone, as far
+// as the requests go that may be spent on that at once.
+func (w *Writer) work(ctx context.Context, p *progress) error {
+	budget := max(w.conf.SplitRequests, 1)
+	for len(p.pending) > 0 {
+		next := p.pending[0]
+		if next.suspect {
+			if budget == 0 {
+				return &sink.RetryError{Progress: true, Err: fmt.Errorf(
+					"influx: among %d points there are some that the server refuses; telling them from the others goes on", p.points())}
+			}
+			budget--
+			w.stats.splits.Add(1)
+		}
+		lines, cut := w.cut(next.lines)
+		v, e, after, dropped := w.send(ctx, lines)
+		n := countLines(lines)
+		if v == retry || v == config {
+			return retryError(ctx, v, e, after)
+		}
+		if v == large {
+			w.size.tooLarge(len(lines))
+			if n > 1 {
+				continue // with less
+			}
+		}
+		if next.lines = next.lines[len(lines):]; len(next.lines) > 0 {
+			p.pending[0] = next
+		} else {
+			p.pending = p.pending[1:]
+		}
+		switch {
+		case v == stored:
+			w.size.passed(len(lines), cut)
+			w.stats.points.Add(uint64(n))
+		case v == large && w.size.any, v == refused && (n == 1 || dropped == n): // no server names more than it has refused
+			p.refusals.add(lines, n, e)
+		case v == refused:
+			var pieces []part
+			for _, piece := range divide(lines) {
+				pieces = append(pieces, part{lines: piece, suspect: true})
+			}
+			p.pending = append(pieces, p.pending...)
+		case !next.last: // whether anything passes at all is seen with the others
+			p.pending = append(p.pending, part{lines: lines, suspect: next.suspect, last: true})
+		default:
+			p.pending = append(p.pending, part{lines: lines, last: true})
+			e.Message = strings.TrimSpace(fmt.Sprintf("a request of %d bytes with one point is too large, and none has passed yet: "+
+				"raise the limit of the server, or of the proxy before it. %s", len(lines), e.Message))
+			return retryError(ctx, config, e, after)
+		}
+	}
+	w.stats.refused.Add(uint64(p.refusals.points))
+	return nil
+}
+
+// points is the number of points that are pending.
+func (p *progress) points() (n int) {
+	for i := range p.pending {
+		n += countLines(p.pending[i].lines)
+	}
+	return n
+}
+
+func (w *Writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.Duration, int) {
+	w.stats.requests.Add(1)
+	w.stats.bytes.Add(uint64(len(lines)))
+	return classify(w.api.WriteRecord(ctx, string(lines)))
+}
+
+// cut gives as many of the first lines as may be sent in one request, and whether it was their size that set the limit.
+func (w *Writer) cut(lines []byte) (head []byte, bySize bool) {
+	head, _ = split(lines, w.conf.BatchPoints)
+	if w.size.limit == 0 || len(head) <= w.size.limit {
+		return head, false
+	}
+	_, rest := nextLine(head)
+	for len(rest) > 0 {
+		_, after := nextLine(rest)
+		if len(head)-len(after) > w.size.limit {
+			break
+		}
+		rest = after
+	}
+	return head[:len(head)-len(rest)], true
+}
+
+// size is what is known about the bytes that one request may have. Only 413 tells: what stands between us and the store
+// may have a limit that nobody told us.
+type size struct {
+	limit   int  // 0 before the first request was too large
+	largest int  // that passed since then
+	good    int  // requests of about this size that passed since it was changed
+	any     bool // whether any has ever passed
+}
+
+// growAfter is the number of requests after which a limit is tried again that is an eighth higher.
+const growAfter = 32
+
+func (s *size) tooLarge(n int) {
+	limit := max(n/2, 1)
+	if s.largest > limit && s.largest < n {
+		limit = s.largest
+	}
+	*s = size{limit: limit, any: s.any}
+}
+
+func (s *size) passed(n int, cut bool) {
+	s.any = true
+	s.largest = max(s.largest, n)
+	if !cut {
+		return
+	}
+	if s.good++; s.good >= growAfter {
+		s.limit += s.limit/8 + 1
+		s.good = 0
+	}
+}
+
+// refusals collects refused points by reason.
 type refusals struct {
 	points int
-	first  error
+	groups []sink.Refusal
 }
 
-func (r *refusals) add(points int, err error) {
-	r.points += points
-	if r.first == nil {
-		r.first = err
+func (r *refusals) add(lines []byte, n int, e *Error) {
+	r.points += n
+	reason := e.Error()
+	at := slices.IndexFunc(r.groups, func(g sink.Refusal) bool { return g.Reason == reason })
+	if at < 0 {
+		at = len(r.groups)
+		r.groups = append(r.groups, sink.Refusal{Reason: reason})
+	}
+	g := &r.groups[at]
+	g.Payload = append(g.Payload, lines...)
+	g.Points += uint64(n)
+	for len(lines) > 0 {
+		var line []byte
+		line, lines = nextLine(lines)
+		g.Series = sink.AddSeries(g.Series, measurementOf(line), 1)
 	}
 }
 
@@ -138,63 +297,15 @@ func (r *refusals) err() error {
 	if r.points == 0 {
 		return nil
 	}
-	return &sink.PermanentError{Err: fmt.Errorf("%d points refused, first: %w", r.points, r.first), Rejected: r.points}
-}
-
-// write sends one request and, when points of it are refused, its halves, as long as budget lasts.
-func (w *Writer) write(ctx context.Context, part []byte, budget *int, refusals *refusals) error {
-	n := countLines(part)
-	w.stats.requests.Add(1)
-	w.stats.bytes.Add(uint64(len(part)))
-	v, e, after, dropped := classify(w.api.WriteRecord(ctx, string(part)))
-	switch v {
-	case stored:
-		w.stats.points.Add(uint64(n))
-		return nil
-	case retry, config:
-		return retryError(ctx, v, e, after)
-	}
-	if dropped > 0 && dropped <= n && (n == 1 || *budget < 2 || countable(part)) {
-		refusals.add(dropped, e)
-		w.stats.points.Add(uint64(n - dropped))
-		return nil
-	}
-	if n == 1 || *budget < 2 {
-		refusals.add(n, e)
-		return nil
-	}
-	*budget -= 2
-	w.stats.splits.Add(2)
-	head, tail := split(part, n/2)
-	if err := w.write(ctx, head, budget, refusals); err != nil {
-		return err
-	}
-	return w.write(ctx, tail, budget, refusals)
-}
-
-// countable reports whether a server that refused points of part has counted all that it refused. It has not when the
-// points reach several shards, which is when they have several times: the number is then that of one shard. And 1.8 does
-// not count what it could not parse, which of our lines are those whose series key is too long (65535 bytes).
-func countable(part []byte) bool {
-	var first []byte
-	for len(part) > 0 {
-		var line []byte
-		line, part = nextLine(part)
-		line = bytes.TrimSuffix(line, []byte{'\n'})
-		at := line[bytes.LastIndexByte(line, ' ')+1:]
-		if first == nil {
-			first = at
-		}
-		if len(line) > math.MaxUint16 || !bytes.Equal(first, at) {
-			return false
-		}
-	}
-	return true
+	return &sink.PermanentError{Err: fmt.Errorf("%d points refused, first: %s", r.points, r.groups[0].Reason), Rejected: r.points, Refused: r.groups}
 }
 
 // statusNotInflux stands for a success that no InfluxDB gives: a portal or a proxy that answers everything with a page.
 // Taking it for one would lose every point in silence.
 const statusNotInflux = 599
+
+// maxAnswer is how much of an answer is read. An InfluxDB repeats every point that it cannot read.
+const maxAnswer = 4 << 20
 
 // guard reads every answer before the client does, for three reasons: the client reads an error of any length into
 // memory; it does not know the form of 1.8's errors, and trips over that of some of 2.7's; and it takes any 2xx for
@@ -206,11 +317,17 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode == http.StatusNoContent {
 		return resp, err
 	}
-	const maxAnswer = 64 << 10
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	resp.Body.Close()
 	if err != nil {
 		return nil, err
+	}
+	resp.Header.Del(documentHeader)
+	switch {
+	case condemns(resp, body):
+		resp.Header.Set(documentHeader, documentPoints)
+	case len(body) == maxAnswer && resp.StatusCode >= 400 && resp.StatusCode < 500 && fromInflux(resp):
+		resp.Header.Set(documentHeader, documentCut)
 	}
 	text := messageOf(body)
 	if resp.StatusCode < 300 {

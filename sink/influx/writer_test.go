@@ -85,6 +85,22 @@ func TestAnswers(t *testing.T) {
 		{status: 503, header: header("Content-Type", "application/json"), body: `{"code":"unavailable","message":"full","err":"x"}`, words: "Unavailable: full"},
 		{status: 500, body: "broken", words: "500 Internal Server Error: broken"},
 		{status: 502, body: strings.Repeat("x", 1<<20), words: "…"},
+		{status: 400, config: true, words: "400 Bad Request"},
+		{status: 400, body: "Client sent an HTTP request to an HTTPS server.\n", config: true, words: "HTTPS server"},
+		{status: 400, header: header("Content-Type", "text/html"), body: "<html><h1>unable to parse the partial write</h1></html>", config: true, words: "<html>"},
+		{status: 422, body: "unable to parse", config: true, words: "unable to parse"},
+		{status: 400, body: `{"error":"unable to parse 'm': no proof that a store said it"}`, config: true, words: "no proof"},
+		{status: 422, body: `{"code":"invalid","message":"the WAF does not like you"}`, config: true, words: "WAF"},
+		{status: 400, header: header("X-Influxdb-Version", "1.8.10"), body: `{"error":"invalid precision"}`, config: true, words: "precision"},
+		{status: 400, header: header("X-Influxdb-Version", "1.8.10"), body: "unable to parse", config: true},
+		{status: 400, header: header(documentHeader, documentPoints), body: "unable to parse", config: true, words: "unable"},
+		{status: 422, header: header(documentHeader, documentCut), body: `["partial write"]`, config: true, words: "partial write"},
+		{status: 405, config: true, words: "405"},
+		{status: 407, config: true, words: "407"},
+		{status: 418, body: "I'm a teapot", config: true, words: "teapot"},
+		{status: 408, words: "408"},
+		{status: 202, config: true, words: "no answer of an InfluxDB"},
+		{status: 301, header: header("Location", "/login"), config: true},
 		{status: 401, header: header("Content-Type", "application/json"), body: `{"error":"unable to parse authentication credentials"}`, config: true, words: "unable to parse auth"},
 		{status: 403, config: true, words: "403 Forbidden"},
 		{status: 404, config: true},
@@ -118,56 +134,177 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server with a limit on requests: halves are sent until they fit, and a point that never fits is refused alone.
+// condemn answers as InfluxDB 2.7 does to points that it cannot read.
+func condemn(w http.ResponseWriter, message string) {
+	w.Header().Set("X-Influxdb-Version", "v2.7.12")
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprintf(w, `{"code":"invalid","message":%q}`, message)
+}
+
+// A server with a limit on requests: halves are sent until they fit, the size that passes is kept, and a point that never
+// fits is refused alone.
 func TestTooLarge(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string]int{}
+	refused := 0
+	const limit = 1000
 	w := fake(t, nil, func(w http.ResponseWriter, lines []string) {
-		if len(lines) > 3 || slices.ContainsFunc(lines, func(l string) bool { return len(l) > 1000 }) {
+		if len(strings.Join(lines, "\n"))+1 > limit {
+			refused++
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			io.WriteString(w, "<html>nginx</html>")
 			return
 		}
 		for _, l := range lines {
-			seen[l] = true
+			seen[l]++
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	b := batch(20)
-	b.Points[11].Tags[0].Value = strings.Repeat("x", 1000)
+	b := batch(200)
+	b.Points[0].Tags[0].Value = strings.Repeat("x", limit)
 	err := w.Write(t.Context(), b)
 	pe, ok := errors.AsType[*sink.PermanentError](err)
-	if !ok || pe.Rejected != 1 || len(seen) != 19 {
-		t.Errorf("Write = %v, %d points stored; want 1 refused and 19 stored", err, len(seen))
+	if !ok || pe.Rejected != 1 || len(seen) != 199 || len(pe.Refused) != 1 || !strings.Contains(string(pe.Refused[0].Payload), "xxxx") {
+		t.Errorf("Write = %v (%+v), %d points stored; want 1 refused and 199 stored", err, pe, len(seen))
+	}
+	for l, n := range seen {
+		if n != 1 {
+			t.Errorf("%q was stored %d times", l, n)
+		}
+	}
+	// From now on requests have a size that passes; a higher one is tried now and then.
+	refused = 0
+	before := w.Stats().Requests
+	for range 50 {
+		if err := w.Write(t.Context(), batch(200)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requests := w.Stats().Requests - before
+	if refused == 0 || refused > int(requests)/growAfter {
+		t.Errorf("%d of %d requests were too large", refused, requests)
+	}
+	if perRequest := 50 * 200 / requests; perRequest < 10 {
+		t.Errorf("%d points in a request, though %d bytes pass", perRequest, limit)
 	}
 }
 
-// When nothing is accepted the number of requests stays bounded.
+// Where no request passes at all, it is not the points that are too large.
+func TestTooLargeForEverything(t *testing.T) {
+	up := false
+	stored := 0
+	w := fake(t, nil, func(w http.ResponseWriter, lines []string) {
+		if !up {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		stored += len(lines)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	for range 3 {
+		err := w.Write(t.Context(), batch(9))
+		if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config || !strings.Contains(err.Error(), "raise the limit") {
+			t.Fatalf("Write = %v", err)
+		}
+	}
+	up = true
+	if err := w.Write(t.Context(), batch(9)); err != nil || stored != 9 {
+		t.Errorf("Write = %v, %d stored", err, stored)
+	}
+}
+
+// Telling refused points from good ones costs a bounded number of requests a try, and goes on at the next. In the end
+// exactly the refused ones are refused, each once.
 func TestSplitBudget(t *testing.T) {
 	for _, budget := range []int{0, 1, 2, 9, 64} {
+		seen := map[string]int{}
 		requests := 0
-		w := fake(t, func(c *Config) { c.SplitRequests = budget }, func(w http.ResponseWriter, _ []string) {
+		bad := func(l string) bool { return strings.Contains(l, "t=13") || strings.Contains(l, "t=4 ") }
+		w := fake(t, func(c *Config) { c.SplitRequests = budget }, func(w http.ResponseWriter, lines []string) {
 			requests++
-			w.WriteHeader(http.StatusBadRequest)
-			io.WriteString(w, "unable to parse anything")
+			if i := slices.IndexFunc(lines, bad); i >= 0 {
+				condemn(w, fmt.Sprintf("unable to parse '%s': because", lines[i]))
+				return
+			}
+			for _, l := range lines {
+				seen[l]++
+			}
+			w.WriteHeader(http.StatusNoContent)
 		})
-		err := w.Write(t.Context(), batch(1000))
-		pe, ok := errors.AsType[*sink.PermanentError](err)
-		if !ok || pe.Rejected != 1000 || requests > 1+budget {
-			t.Errorf("budget %d: %v, %d requests", budget, err, requests)
+		b := batch(1000)
+		var pe *sink.PermanentError
+		for try := range 1000 {
+			requests = 0
+			err := w.Write(t.Context(), b)
+			if requests > max(budget, 1)+1 {
+				t.Fatalf("budget %d: %d requests", budget, requests)
+			}
+			if errors.As(err, &pe) {
+				break
+			}
+			re, ok := errors.AsType[*sink.RetryError](err)
+			if !ok || !re.Progress || re.Config {
+				t.Fatalf("budget %d, try %d: Write = %v", budget, try, err)
+			}
+		}
+		if pe == nil || pe.Rejected != 12 || len(seen) != 988 {
+			t.Fatalf("budget %d: %v, %d stored; want 12 refused and 988 stored", budget, pe, len(seen))
+		}
+		for l, n := range seen {
+			if n != 1 || bad(l) {
+				t.Errorf("%q was stored %d times", l, n)
+			}
+		}
+		n := uint64(0)
+		for _, g := range pe.Refused {
+			if n += g.Points; !bad(string(g.Payload)) || !strings.Contains(g.Reason, "because") || g.Series[0] != (sink.SeriesCount{Series: "m", Points: g.Points}) {
+				t.Errorf("refused: %+v", g)
+			}
+		}
+		if n != 12 {
+			t.Errorf("%d points are in the groups", n)
+		}
+		if err := w.Write(t.Context(), batch(3)); err != nil {
+			t.Errorf("the next Write = %v", err)
 		}
 	}
 }
 
-// What comes after a refused request is still written; an error that may pass ends the write.
+// An answer that is longer than is read is asked for again with fewer points.
+func TestLongAnswers(t *testing.T) {
+	for _, inHeader := range []bool{false, true} {
+		w := fake(t, nil, func(w http.ResponseWriter, lines []string) {
+			if len(lines) == 1 && strings.Contains(lines[0], "t=1 ") {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			text := strings.Repeat(`unable to parse a point. `, len(lines)*(maxAnswer/100)) // a quarter of it for one
+			w.Header().Set("X-Influxdb-Version", "1.8.10")
+			if inHeader {
+				w.Header().Set("X-Influxdb-Error", text)
+			}
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":%q}`, text)
+		})
+		err := w.Write(t.Context(), batch(16))
+		if pe, ok := errors.AsType[*sink.PermanentError](err); !ok || pe.Rejected != 15 {
+			t.Errorf("in the header %t: Write = %v", inHeader, err)
+		}
+	}
+}
+
+// What comes after a refused request is still written; an error that may pass ends the write, and the next one goes on.
 func TestRequestsOfOneWrite(t *testing.T) {
 	requests := 0
-	w := fake(t, func(c *Config) { c.BatchPoints, c.SplitRequests = 10, 0 }, func(w http.ResponseWriter, _ []string) {
+	w := fake(t, func(c *Config) { c.BatchPoints, c.SplitRequests = 10, 64 }, func(w http.ResponseWriter, lines []string) {
 		requests++
-		switch requests {
-		case 1:
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			io.WriteString(w, "no")
-		case 3:
+		switch {
+		case requests == 3:
 			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasPrefix(lines[0], "m,t=0 "):
+			w.Header().Set("X-Influxdb-Version", "1.8.10")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":"partial write: no dropped=%d"}`, len(lines))
 		default:
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -177,8 +314,12 @@ func TestRequestsOfOneWrite(t *testing.T) {
 		t.Errorf("Write = %v after %d requests, want a passing error after 3", err, requests)
 	}
 	err = w.Write(t.Context(), batch(50))
-	if err != nil || requests != 8 {
-		t.Errorf("Write = %v after %d requests, want none after 8", err, requests)
+	if pe, ok := errors.AsType[*sink.PermanentError](err); !ok || pe.Rejected != 10 || requests != 6 {
+		t.Errorf("Write = %v after %d requests, want 10 refused after 6", err, requests)
+	}
+	err = w.Write(t.Context(), batch(50)) // nothing is left of that
+	if pe, ok := errors.AsType[*sink.PermanentError](err); !ok || pe.Rejected != 10 || requests != 11 {
+		t.Errorf("Write = %v after %d requests, want 10 refused after 11", err, requests)
 	}
 }
 
@@ -228,7 +369,8 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(t.Context(), batch(1)); (err == nil) != tt.ok {
+		err = w.Write(t.Context(), batch(1))
+		if re, ok := errors.AsType[*sink.RetryError](err); (err == nil) != tt.ok || !tt.ok && (!ok || !re.Config) {
 			t.Errorf("%s: Write = %v", tt.name, err)
 		}
 		w.Close()
