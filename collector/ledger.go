@@ -28,15 +28,16 @@ const (
 	DroppedForeign    // no telemetry (captures only), or of a kind that no statistics are kept of
 	DroppedShardQueue // the shard's queue was full
 	DroppedSinkQueue  // the sink's queue was full
-	DroppedSpool      // evicted from a full spool, or the disk refused
-	DroppedRejected   // the store refused the points
+	DroppedSpool      // evicted from a full spool, damaged there, or the disk refused
+	DroppedEncoding   // points have no form that the store knows
+	DroppedRejected   // the store refused points
 
 	numStages
 )
 
 var stageNames = [numStages]string{
 	"ring", "shard-queue", "window", "sink-queue", "spool", "stored",
-	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "rejected",
+	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "not-encodable", "rejected",
 }
 
 // String is the stage's name. In-flight and dropped stages of the same place share it.
@@ -58,13 +59,22 @@ type Ledger struct {
 	drops    [numStages]uint64 // common drops
 	passed   uint64            // reports that left Window
 	tails    map[string]*[numStages]int64
+	points   map[string]*pointTail
+}
+
+// pointTail is where the points of one store are.
+type pointTail struct {
+	made, carried uint64
+	at            [numStages]int64
+	series        map[string]*sink.SeriesBalance
 }
 
 // NewLedger makes an empty ledger for the named sinks.
 func NewLedger(sinks ...string) *Ledger {
-	l := &Ledger{carried: map[string]uint64{}, tails: map[string]*[numStages]int64{}}
+	l := &Ledger{carried: map[string]uint64{}, tails: map[string]*[numStages]int64{}, points: map[string]*pointTail{}}
 	for _, s := range sinks {
 		l.tails[s] = new([numStages]int64)
+		l.points[s] = &pointTail{series: map[string]*sink.SeriesBalance{}}
 	}
 	return l
 }
@@ -110,27 +120,94 @@ func (l *Ledger) Close(n uint64) {
 	}
 }
 
-// MoveIn takes n reports of one sink from a stage behind the window to another.
-func (l *Ledger) MoveIn(name string, from, to Stage, n uint64) {
-	if n == 0 {
-		return
-	}
+// MoveIn takes reports and points of one sink from a stage behind the window to another.
+func (l *Ledger) MoveIn(name string, from, to Stage, reports, points uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tails[name]
-	t[from] -= int64(n)
-	t[to] += int64(n)
+	t, p := l.tails[name], l.points[name]
+	t[from] -= int64(reports)
+	t[to] += int64(reports)
+	p.at[from] -= int64(points)
+	p.at[to] += int64(points)
 }
 
-// Carry counts n reports that a sink's spool still held from an earlier run.
-func (l *Ledger) Carry(name string, n uint64) {
-	if n == 0 {
-		return
-	}
+// Carry counts what a sink's spool still held from an earlier run. The series of points are told beside their number.
+func (l *Ledger) Carry(name string, reports, points uint64, series []sink.SeriesCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.carried[name] += n
-	l.tails[name][SpoolQueue] += int64(n)
+	l.carried[name] += reports
+	l.tails[name][SpoolQueue] += int64(reports)
+	p := l.points[name]
+	p.made += points
+	p.carried += points
+	p.at[SpoolQueue] += int64(points)
+	p.count(series, func(b *sink.SeriesBalance) *uint64 { return &b.Made })
+}
+
+// Make counts points that come to a sink's queue.
+func (l *Ledger) Make(name string, series []sink.SeriesCount) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.points[name]
+	n := p.count(series, func(b *sink.SeriesBalance) *uint64 { return &b.Made })
+	p.made += n
+	p.at[SinkQueue] += int64(n)
+}
+
+// End says which series points are of that a sink stored or refused.
+func (l *Ledger) End(name string, to Stage, series []sink.SeriesCount) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.points[name].count(series, func(b *sink.SeriesBalance) *uint64 {
+		if to == Stored {
+			return &b.Stored
+		}
+		return &b.Refused
+	})
+}
+
+// otherSeries is where points are counted when a spool names more series than there are.
+const (
+	otherSeries = "other"
+	maxSeries   = 64
+)
+
+func (p *pointTail) count(series []sink.SeriesCount, of func(*sink.SeriesBalance) *uint64) (sum uint64) {
+	for _, c := range series {
+		b := p.series[c.Series]
+		if b == nil && len(p.series) >= maxSeries {
+			c.Series = otherSeries
+			b = p.series[c.Series]
+		}
+		if b == nil {
+			b = &sink.SeriesBalance{}
+			p.series[c.Series] = b
+		}
+		*of(b) += c.Points
+		sum += c.Points
+	}
+	return sum
+}
+
+func (p *pointTail) balance() *sink.PointBalance {
+	b := &sink.PointBalance{
+		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[DroppedRejected]),
+		InFlight: map[string]int64{}, Dropped: map[string]int64{}, Series: map[string]sink.SeriesBalance{},
+	}
+	b.Unsettled = int64(p.made)
+	for s := SinkQueue; s < numStages; s++ {
+		n := p.at[s]
+		switch b.Unsettled -= n; s {
+		case SinkQueue, SpoolQueue:
+			b.InFlight[s.String()] = n
+		case DroppedSinkQueue, DroppedSpool, DroppedEncoding:
+			b.Dropped[s.String()] = n
+		}
+	}
+	for name, s := range p.series {
+		b.Series[name] = *s
+	}
+	return b
 }
 
 // Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
@@ -171,13 +248,17 @@ func (l *Ledger) balance(name string, tail *[numStages]int64) sink.Balance {
 		rest -= n
 	}
 	b.Unsettled = rest
+	if p := l.points[name]; p != nil {
+		b.Points = p.balance()
+	}
 	return b
 }
 
 // behind maps the stages of a queue to those of the ledger.
 var behind = [sink.NumStages]Stage{
 	sink.InMemory: SinkQueue, sink.OnDisk: SpoolQueue, sink.Stored: Stored,
-	sink.DroppedMemory: DroppedSinkQueue, sink.DroppedDisk: DroppedSpool, sink.Rejected: DroppedRejected,
+	sink.DroppedMemory: DroppedSinkQueue, sink.DroppedDisk: DroppedSpool, sink.DroppedEncoding: DroppedEncoding,
+	sink.Rejected: DroppedRejected,
 }
 
 // account keeps the ledger of one sink.
@@ -186,10 +267,18 @@ type account struct {
 	sink   string
 }
 
-func (a account) Carry(n uint64) { a.ledger.Carry(a.sink, n) }
+func (a account) Carry(reports, points uint64, series []sink.SeriesCount) {
+	a.ledger.Carry(a.sink, reports, points, series)
+}
 
-func (a account) Move(from, to sink.Stage, n uint64) {
-	a.ledger.MoveIn(a.sink, behind[from], behind[to], n)
+func (a account) Make(series []sink.SeriesCount) { a.ledger.Make(a.sink, series) }
+
+func (a account) Move(from, to sink.Stage, reports, points uint64) {
+	a.ledger.MoveIn(a.sink, behind[from], behind[to], reports, points)
+}
+
+func (a account) End(to sink.Stage, series []sink.SeriesCount) {
+	a.ledger.End(a.sink, behind[to], series)
 }
 
 // Account is the part of the ledger that the queue of a sink keeps.

@@ -4,13 +4,15 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/hopscope/hopscope/sink"
 )
 
 // Reports are moved about at random, by several goroutines: nothing is ever unsettled.
 func TestLedgerBalances(t *testing.T) {
 	const seed = 7
 	l := NewLedger("a", "b")
-	l.Carry("a", 5)
+	l.Carry("a", 5, 9, nil)
 	var wg sync.WaitGroup
 	for n := range uint64(4) {
 		wg.Go(func() {
@@ -23,10 +25,13 @@ func TestLedgerBalances(t *testing.T) {
 				l.Move(Ring, ShardQueue, k-k/3)
 				l.Move(ShardQueue, Window, k-k/3)
 				l.Close(k - k/3)
-				l.MoveIn("a", SinkQueue, SpoolQueue, k/4)
-				l.MoveIn("b", SinkQueue, Stored, k-k/3)
+				l.Make("a", []sink.SeriesCount{{Series: "hop", Points: k}, {Series: "flow", Points: 2 * k}})
+				l.MoveIn("a", SinkQueue, SpoolQueue, k/4, k)
+				l.MoveIn("b", SinkQueue, Stored, k-k/3, 0)
+				l.MoveIn("a", SpoolQueue, DroppedRejected, 0, k/2)
+				l.End("a", DroppedRejected, []sink.SeriesCount{{Series: "hop", Points: k / 2}})
 				for _, b := range l.Snapshot() {
-					if b.Unsettled != 0 {
+					if b.Unsettled != 0 || b.Points.Unsettled != 0 {
 						t.Errorf("seed %d: %+v", seed, b)
 					}
 				}
@@ -38,6 +43,10 @@ func TestLedgerBalances(t *testing.T) {
 	a, b := s[0], s[1]
 	if a.Sink != "a" || a.Carried != 5 || a.Received != b.Received+5 || a.Stored != 0 || a.InFlight["spool"] < 5 {
 		t.Errorf("a: %+v", a)
+	}
+	if p := a.Points; p.Carried != 9 || p.Made != 9+p.Series["hop"].Made*3 || p.Refused == 0 || p.Refused != p.Series["hop"].Refused ||
+		p.InFlight["spool"]+int64(p.Refused) != 9+int64(p.Series["hop"].Made) || p.Stored != 0 {
+		t.Errorf("points of a: %+v", p)
 	}
 	if b.Stored == 0 || b.Dropped["kernel"] == 0 || b.Dropped["malformed"] == 0 || b.InFlight["window"] != 0 || b.InFlight["sink-queue"] != 0 {
 		t.Errorf("b: %+v", b)

@@ -185,7 +185,7 @@ type encoded struct {
 	b Batch
 }
 
-func (e *encoded) Encode(dst []byte, b *Batch) []byte { return AppendBatch(dst, b) }
+func (e *encoded) Encode(dst []byte, b *Batch) ([]byte, uint64) { return AppendBatch(dst, b), 0 }
 
 func (e *encoded) WriteEncoded(ctx context.Context, payload []byte) error {
 	if err := DecodeBatch(payload, &e.b); err != nil {

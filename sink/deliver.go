@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -48,16 +49,16 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 		var err error
 		if q.opt.Policy == Drop || q.opt.Spool.Room(len(it.record)) {
 			// Moved before the other goroutine can see it.
-			q.move(InMemory, OnDisk, it.reports)
-			err = q.opt.Spool.Append(it.reports, it.points(), it.record)
+			q.move(InMemory, OnDisk, it.reports, it.head.points)
+			err = q.opt.Spool.Append(it.reports, it.head.points, it.record)
 			q.countLost()
 			if err == nil {
 				return true
 			}
-			q.move(OnDisk, InMemory, it.reports)
+			q.move(OnDisk, InMemory, it.reports, it.head.points)
 		}
 		if errors.Is(err, spool.ErrTooLarge) {
-			q.dropped(it.points(), DroppedDisk, it.reports)
+			q.dropped(&it, DroppedDisk)
 			return true
 		}
 		again := time.NewTimer(spoolRetry)
@@ -68,7 +69,7 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 		case <-again.C:
 		case <-ctx.Done():
 			again.Stop()
-			q.dropped(it.points(), DroppedDisk, it.reports)
+			q.dropped(&it, DroppedDisk)
 			return false
 		}
 	}
@@ -76,24 +77,40 @@ func (q *Queue) spoolOne(ctx context.Context, it item) bool {
 
 // countLost takes what the spool evicted or could not read out of the account's spool.
 func (q *Queue) countLost() {
-	q.move(OnDisk, DroppedDisk, q.opt.Spool.TakeLost().Reports)
+	lost := q.opt.Spool.TakeLost()
+	if lost.Reports|lost.Points == 0 {
+		return
+	}
+	q.move(OnDisk, DroppedDisk, lost.Reports, lost.Points)
+	evicted := q.opt.Spool.Stats().EvictedRecords
+	q.mu.Lock()
+	if evicted > q.evictions {
+		q.evictions, q.evicted = evicted, time.Now()
+	}
+	q.mu.Unlock()
 }
 
 // deliver writes batches until there is none left and the queue is closed.
 func (q *Queue) deliver(ctx context.Context) {
 	defer close(q.done)
 	var buf []byte
+	all := false // that ever came was written
 	for {
 		it, ok := q.next(ctx, buf)
 		if !ok {
+			all = ctx.Err() == nil
 			break
 		}
 		if it.onDisk {
 			buf = it.record
 		}
-		if !q.write(ctx, it) {
+		if !q.write(ctx, &it) {
 			break
 		}
+	}
+	if q.held != nil {
+		q.dropped(q.held, DroppedDisk)
+		q.held = nil
 	}
 	if q.stager != nil {
 		err := q.stager.Flush(ctx)
@@ -101,13 +118,17 @@ func (q *Queue) deliver(ctx context.Context) {
 			q.failed(err)
 		}
 		q.settle()
-		for _, s := range q.staged {
-			if !s.onDisk { // what is on disk stays there
-				q.dropped(s.points, DroppedMemory, s.reports)
-			}
-		}
-		q.staged = nil
+		all = all && len(q.staged) == 0
 	}
+	// The rest of a batch that has not ended comes no more. Of what is on disk that is left to the next run, unless it
+	// is known now.
+	q.finish(all)
+	for i := range q.staged {
+		if s := &q.staged[i]; !s.onDisk { // what is on disk stays there
+			q.dropped(&s.item, DroppedMemory)
+		}
+	}
+	q.staged = nil
 }
 
 // next waits for a batch: from the spool, or from memory where there is none.
@@ -150,7 +171,19 @@ func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
 		rec, err := q.opt.Spool.Read(buf)
 		q.countLost()
 		if err == nil {
-			return item{record: rec.Payload, reports: rec.Reports, end: rec.End, onDisk: true}, true
+			it := itemOf(rec.Payload)
+			it.reports, it.end, it.onDisk = rec.Reports, rec.End, true
+			carried := it.head.batch < q.began
+			it.extra = it.head.points - min(rec.Points, it.head.points) // version 1 did not say
+			if q.opt.Account != nil && carried {
+				q.opt.Account.Carry(0, it.extra, it.head.series)
+			}
+			return it, true
+		}
+		if q.held != nil {
+			it := *q.held
+			q.held = nil
+			return it, true
 		}
 		if ended {
 			return item{}, false
@@ -158,7 +191,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
 		select {
 		case <-q.opt.Spool.Ready():
 		case it := <-q.direct:
-			return it, true
+			q.held = &it // one that came before it may have gone to the spool in this moment
 		case <-q.spooled:
 		case <-tick:
 			q.tick(ctx)
@@ -178,11 +211,16 @@ func (q *Queue) tick(ctx context.Context) {
 	q.settle()
 }
 
-// write tries until the batch is stored or refused. It returns false when the queue has to end before that.
-func (q *Queue) write(ctx context.Context, it item) bool {
+// write tries until the record is stored or refused. It returns false when the queue has to end before that.
+func (q *Queue) write(ctx context.Context, it *item) bool {
 	for attempt := 0; ; attempt++ {
 		start := time.Now()
-		err := q.writer.WriteEncoded(ctx, it.payload())
+		var err error
+		if it.unknown {
+			err = &PermanentError{Err: errors.New("the spool holds a record that this version of the program cannot read")}
+		} else {
+			err = q.writer.WriteEncoded(ctx, it.payload)
+		}
 		if q.opt.Observe != nil {
 			q.opt.Observe(time.Since(start), err)
 		}
@@ -192,7 +230,12 @@ func (q *Queue) write(ctx context.Context, it item) bool {
 		}
 		if ctx.Err() == nil {
 			q.failed(err)
-			q.setFailing(true)
+			if re, ok := errors.AsType[*RetryError](err); ok && re.Progress {
+				q.setFailing(false)
+				attempt = 0
+			} else {
+				q.setFailing(true)
+			}
 			if q.wait(ctx, attempt, err) {
 				continue
 			}
@@ -202,7 +245,7 @@ func (q *Queue) write(ctx context.Context, it item) bool {
 			if q.opt.Spool != nil {
 				to = DroppedDisk
 			}
-			q.dropped(it.points(), to, it.reports)
+			q.dropped(it, to)
 		}
 		return false
 	}
@@ -273,60 +316,164 @@ func (q *Queue) wait(ctx context.Context, attempt int, err error) bool {
 	}
 }
 
-// written settles a batch that the writer took or refused.
-func (q *Queue) written(it item, err error) {
-	points := it.points()
-	s := staged{item: it, points: points}
+// written notes that the writer took or refused a record.
+func (q *Queue) written(it *item, err error) {
+	s := staged{item: *it, to: Stored}
+	s.record, s.payload = nil, nil // the writer has it
+	q.follow(&it.head)
 	q.mu.Lock()
 	q.failing, q.stats.Config = false, false
 	if err == nil {
 		q.stats.Writes++
-	} else {
-		rejected := points
-		if pe, ok := errors.AsType[*PermanentError](err); ok && pe.Rejected > 0 {
-			rejected = min(points, uint64(pe.Rejected))
-		}
-		s.refused = rejected == points
-		s.points -= rejected
-		q.stats.PointsRejected += rejected
-		q.stats.LastError, q.stats.LastErrorTime = err.Error(), time.Now()
 	}
 	q.mu.Unlock()
-	if q.stager == nil {
-		q.settleOne(&s)
-		return
+	if err != nil {
+		q.refuse(it, &s, err)
 	}
-	s.record = it.record[:0:0] // the writer has it
+	if it.head.last {
+		s.to = q.track.spoiled
+		q.mu.Lock()
+		if q.track.spoiled != Rejected {
+			q.clean = min(q.clean+1, cleanBatches)
+		}
+		q.mu.Unlock()
+	}
 	q.staged = append(q.staged, s)
 	q.settle()
 }
 
-// settle takes from the staged batches those that are stored by now.
-func (q *Queue) settle() {
-	stored := q.stager.Stored()
-	n := 0
-	for n < len(q.staged) && (q.staged[n].refused || q.settled < stored) {
-		if !q.staged[n].refused {
-			q.settled++
+// follow notes whether a record of the batch was lost before this one.
+func (q *Queue) follow(h *recordHead) {
+	if h.batch != q.track.batch || h.batch == 0 {
+		q.track = track{batch: h.batch, spoiled: Stored}
+	}
+	t := &q.track
+	if t.spoiled == Stored {
+		if t.spoiled = h.spoiled; t.spoiled == Stored && h.part != t.next {
+			t.spoiled = DroppedDisk
 		}
-		q.settleOne(&q.staged[n])
-		n++
+	}
+	t.next = h.part + 1
+}
+
+// refuse counts the points of a record that the store refused, and keeps them.
+func (q *Queue) refuse(it *item, s *staged, err error) {
+	pe, _ := errors.AsType[*PermanentError](err)
+	groups := pe.Refused
+	if len(groups) == 0 { // all, or nobody knows which
+		groups = []Refusal{{Payload: it.payload, Points: it.head.points, Series: it.head.series, Reason: err.Error()}}
+		if n := uint64(max(pe.Rejected, 0)); n > 0 && n < it.head.points {
+			groups[0].Points, groups[0].Series = n, nil
+		}
+	}
+	now := time.Now()
+	entry := refused.Entry{Time: now, Sink: q.name, Target: q.opt.Target, Batch: it.head.batch, Part: it.head.part}
+	if entry.Batch == 0 {
+		entry.Batch = uint64(now.UnixNano())
+	}
+	n := uint64(0)
+	for _, g := range groups {
+		n += g.Points
+		group := refused.Group{Points: g.Points, Reason: g.Reason, Payload: g.Payload}
+		for _, c := range g.Series {
+			s.refused = AddSeries(s.refused, c.Series, c.Points)
+			group.Series = append(group.Series, refused.Series{Name: c.Series, Points: c.Points})
+		}
+		entry.Groups = append(entry.Groups, group)
+	}
+	n = min(n, it.head.points)
+	s.rejected, s.none = n, n == it.head.points
+	if q.track.spoiled == Stored {
+		q.track.spoiled = Rejected
+	}
+	q.mu.Lock()
+	q.clean = 0
+	q.stats.PointsRejected += n
+	q.stats.LastError, q.stats.LastErrorTime = err.Error(), now
+	q.stats.LastRefusal = Refused{Time: now, Points: n, Of: it.head.points, Reason: groups[0].Reason}
+	q.mu.Unlock()
+	if q.opt.Refused != nil {
+		_ = q.opt.Refused.Put(&entry) // which counts what it could not keep
+	}
+}
+
+// settle takes from the staged records those that are stored by now. They leave the spool together with the last of
+// their batch: what has to be said about its reports is then found again after a crash.
+func (q *Queue) settle() {
+	n := len(q.staged)
+	if q.stager != nil {
+		stored := q.stager.Stored()
+		for n = 0; n < len(q.staged) && (q.staged[n].none || q.settled < stored); n++ {
+			if !q.staged[n].none {
+				q.settled++
+			}
+		}
+	}
+	for i := range q.staged[:n] {
+		s := &q.staged[i]
+		if len(q.open) > 0 && q.open[0].head.batch != s.head.batch {
+			q.finish(true) // its last record was lost
+		}
+		if q.open = append(q.open, *s); s.head.last {
+			q.finish(true)
+		}
 	}
 	q.staged = append(q.staged[:0], q.staged[n:]...)
 }
 
-func (q *Queue) settleOne(s *staged) {
-	to := Stored
-	if s.refused {
-		to = Rejected
+// finish settles the records of a batch. Without all, those that are on disk stay there.
+func (q *Queue) finish(all bool) {
+	var extra, rejected uint64 // points of those on disk
+	var end spool.Position
+	to, onDisk := Stored, false
+	for i := range q.open {
+		s := &q.open[i]
+		if s.onDisk && !all {
+			continue
+		}
+		q.account(s)
+		if !s.onDisk {
+			q.move(InMemory, s.to, s.reports, 0)
+			q.move(InMemory, Stored, 0, s.head.points-s.rejected)
+			q.move(InMemory, Rejected, 0, s.rejected)
+			continue
+		}
+		extra, rejected = extra+s.extra, rejected+s.rejected
+		end, onDisk = s.end, true
+		if s.head.last {
+			to = s.to
+		}
 	}
-	if s.onDisk {
-		q.move(OnDisk, to, q.opt.Spool.Commit(s.end).Reports)
-		q.countLost()
-	} else {
-		q.move(InMemory, to, s.reports)
+	q.open = q.open[:0]
+	if !onDisk {
+		return
 	}
+	done := q.opt.Spool.Commit(end) // what was evicted meanwhile is counted as lost already
+	points := done.Points + extra
+	rejected = min(rejected, points)
+	q.move(OnDisk, to, done.Reports, 0)
+	q.move(OnDisk, Rejected, 0, rejected)
+	q.move(OnDisk, Stored, 0, points-rejected)
+	q.countLost()
+}
+
+// account counts the points of a record by series.
+func (q *Queue) account(s *staged) {
 	q.mu.Lock()
-	q.stats.PointsWritten += s.points
+	q.stats.PointsWritten += s.head.points - s.rejected
 	q.mu.Unlock()
+	if q.opt.Account == nil {
+		return
+	}
+	stored := make([]SeriesCount, 0, len(s.head.series))
+	for _, c := range s.head.series {
+		for _, r := range s.refused {
+			if r.Series == c.Series {
+				c.Points -= min(r.Points, c.Points)
+			}
+		}
+		stored = append(stored, c)
+	}
+	q.opt.Account.End(Stored, stored)
+	q.opt.Account.End(Rejected, s.refused)
 }

@@ -2,13 +2,13 @@ package sink
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -48,7 +48,11 @@ type QueueOptions struct {
 	Policy Policy
 	// Spool is put between memory and store: every batch goes through it. The queue closes it.
 	Spool *spool.Spool
-	// Account is told where the reports are.
+	// Refused keeps the points that the store refuses. Without it they are counted alone.
+	Refused *refused.Folder
+	// Target says where the writer writes, for people who look at refused points.
+	Target string
+	// Account is told where the reports and the points are.
 	Account Account
 	// Observe is told of every write: how long it took and what came of it.
 	Observe func(d time.Duration, err error)
@@ -85,22 +89,50 @@ type Queue struct {
 	spooled chan struct{} // closed when the spooling goroutine has ended
 	done    chan struct{} // closed when the delivering goroutine has ended
 	cancel  context.CancelFunc
+
+	began     uint64    // batches below it are of an earlier run
+	batch     uint64    // the last number that was given to one; Put owns it
+	gone      uint64    // the last batch of which a record was dropped before it came to the store
+	goneTo    Stage     // and where it went
+	evicted   time.Time // when the spool was last full
+	evictions uint64
+	overflow  time.Time // when a record was dropped from memory
+	clean     int       // batches since one of which points were refused
+
+	// The delivering goroutine's own.
+	held    *item // came past the spool, and waits for what is in there
+	track   track
 	staged  []staged
 	settled uint64 // of the staged
+	open    []staged
 }
 
-// item is one record: the number of points, and what the encoder made of them.
+// item is one record with what is known about it.
 type item struct {
 	record  []byte
+	head    recordHead
+	payload []byte // of record
 	reports uint64
+	extra   uint64 // points that the spool does not know of
 	end     spool.Position
 	onDisk  bool
+	unknown bool // the record is of a version that is not known
 }
 
+// staged is a record that the writer took or refused.
 type staged struct {
 	item
-	points  uint64
-	refused bool
+	refused  []SeriesCount
+	rejected uint64 // points
+	none     bool   // all of its points were refused
+	to       Stage  // where its reports go
+}
+
+// track follows the records of a batch on their way to the store.
+type track struct {
+	batch   uint64
+	next    uint64 // part
+	spoiled Stage  // where the first points ended that are not stored; Stored as long as all are
 }
 
 // QueueStats says how a queue is doing.
@@ -119,8 +151,29 @@ type QueueStats struct {
 	LastError     string // of a write
 	LastErrorTime time.Time
 
-	Spool *spool.Stats // nil without one
+	Rejecting   bool    // the store refused points of one of the last batches
+	LastRefusal Refused // zero before the first
+	Evicting    bool    // the spool was full within the last minute
+	Dropping    bool    // the queue was full within the last minute
+
+	Spool   *spool.Stats   // nil without one
+	Refused *refused.Stats // nil without a folder
 }
+
+// Refused says what a store refused of one record.
+type Refused struct {
+	Time   time.Time
+	Points uint64
+	Of     uint64
+	Reason string // the first, in the store's words
+}
+
+const (
+	// cleanBatches is the number of batches without a refused point after which a store counts as mended.
+	cleanBatches = 3
+	// recent is how long a queue or a spool that was full counts as full.
+	recent = time.Minute
+)
 
 // NewQueue prepares a queue. Nothing runs before Start.
 func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
@@ -130,6 +183,8 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 		closing: make(chan struct{}), spooled: make(chan struct{}), done: make(chan struct{}),
 	}
 	q.stager, _ = w.(Stager)
+	q.began = uint64(time.Now().UnixNano())
+	q.clean = cleanBatches
 	var ok bool
 	if q.writer, ok = w.(Encoder); !ok {
 		q.writer = &encoded{Writer: w}
@@ -151,10 +206,10 @@ func (q *Queue) Start() {
 		close(q.spooled)
 	} else {
 		// What the spool found to be gone when it was opened was held by an earlier run: it is carried, and lost.
-		lost := q.opt.Spool.TakeLost().Reports
-		if n := q.opt.Spool.Stats().Reports + lost; q.opt.Account != nil && n > 0 {
-			q.opt.Account.Carry(n)
-			q.move(OnDisk, DroppedDisk, lost)
+		lost := q.opt.Spool.TakeLost()
+		if st := q.opt.Spool.Stats(); q.opt.Account != nil && st.Reports+st.Points+lost.Reports+lost.Points > 0 {
+			q.opt.Account.Carry(st.Reports+lost.Reports, st.Points+lost.Points, nil)
+			q.move(OnDisk, DroppedDisk, lost.Reports, lost.Points)
 		}
 		go q.toSpool(ctx)
 	}
@@ -177,40 +232,74 @@ func (q *Queue) Put(ctx context.Context, b *Batch) error {
 	if q.opt.Spool != nil {
 		limit = min(limit, q.opt.Spool.MaxRecord())
 	}
+	q.batch = max(q.batch+1, uint64(time.Now().UnixNano()))
+	head := recordHead{batch: q.batch, spoiled: Stored}
 	rest := b.Points
 	for first := true; first || len(rest) > 0; first = false {
 		part := rest[:min(len(rest), recordPoints)]
-		record := q.encode(part)
-		for len(record) > limit && len(part) > 1 {
+		it, left := q.encode(head, part, len(part) == len(rest))
+		for len(it.record) > limit && len(part) > 1 {
 			part = part[:len(part)/2]
-			record = q.encode(part)
+			it, left = q.encode(head, part, len(part) == len(rest))
 		}
 		rest = rest[len(part):]
-		it := item{record: record}
-		if len(rest) == 0 {
+		if q.opt.Account != nil {
+			q.opt.Account.Make(countSeries(part))
+		}
+		if left > 0 {
+			q.move(InMemory, DroppedEncoding, 0, left)
+			q.mu.Lock()
+			q.stats.PointsDropped += left
+			q.mu.Unlock()
+			head.spoiled = DroppedEncoding
+		}
+		if it.head.last {
 			it.reports = b.Reports
 		}
 		if err := q.push(ctx, it); err != nil {
-			q.move(InMemory, DroppedMemory, b.Reports)
+			n := it.head.points + uint64(len(rest))
+			if q.opt.Account != nil {
+				q.opt.Account.Make(countSeries(rest))
+			}
+			q.mu.Lock()
+			q.stats.PointsDropped += n
+			q.mu.Unlock()
+			q.move(InMemory, DroppedMemory, b.Reports, n)
 			return err
 		}
+		head.part++
 	}
 	return nil
 }
 
-func (q *Queue) encode(points []Point) []byte {
-	record := binary.AppendUvarint(nil, uint64(len(points)))
-	return q.writer.Encode(record, &Batch{Points: points})
+// encode makes a record of points. left counts those that have no form in the writer's encoding.
+func (q *Queue) encode(head recordHead, points []Point, last bool) (it item, left uint64) {
+	head.last = last
+	head.series = countSeries(points)
+	head.points = uint64(len(points))
+	record := appendRecordHead(nil, &head)
+	start := len(record)
+	record, left = q.writer.Encode(record, &Batch{Points: points})
+	if left > 0 { // which should not be: find out which series they are of
+		kept := head.series[:0:0]
+		for i := range points {
+			if _, n := q.writer.Encode(nil, &Batch{Points: points[i : i+1]}); n == 0 {
+				kept = AddSeries(kept, points[i].Measurement, 1)
+			}
+		}
+		payload := append([]byte{}, record[start:]...)
+		head.series, head.points, head.spoiled = kept, head.points-left, DroppedEncoding
+		record = appendRecordHead(record[:0], &head)
+		start = len(record)
+		record = append(record, payload...)
+	}
+	return item{record: record, head: head, payload: record[start:]}, left
 }
 
-func (it *item) points() uint64 {
-	n, _ := binary.Uvarint(it.record)
-	return n
-}
-
-func (it *item) payload() []byte {
-	_, n := binary.Uvarint(it.record)
-	return it.record[max(n, 0):]
+// itemOf reads a record.
+func itemOf(record []byte) item {
+	h, payload, ok := parseRecord(record)
+	return item{record: record, head: h, payload: payload, unknown: !ok}
 }
 
 func (q *Queue) push(ctx context.Context, it item) error {
@@ -219,8 +308,9 @@ func (q *Queue) push(ctx context.Context, it item) error {
 		if q.opt.Policy == Drop {
 			old := q.takeLocked()
 			q.stats.BatchesDropped++
-			q.stats.PointsDropped += old.points()
-			q.move(InMemory, DroppedMemory, old.reports)
+			q.stats.PointsDropped += old.head.points
+			q.gone, q.goneTo, q.overflow = old.head.batch, DroppedMemory, time.Now()
+			q.move(InMemory, DroppedMemory, old.reports, old.head.points)
 			continue
 		}
 		space := q.space
@@ -263,13 +353,19 @@ func (q *Queue) take() (it item, ok bool) {
 	if len(q.waiting) == 0 {
 		return item{}, false
 	}
-	return q.takeLocked(), true
+	it = q.takeLocked()
+	if it.head.batch == q.gone && it.head.spoiled == Stored {
+		// A record before it is gone, and whoever stores this one has to know: the reports may be with it.
+		it.head.spoiled = q.goneTo
+		it.record[flagsAt] = it.head.flags()
+	}
+	return it, true
 }
 
-// move moves n reports in the account.
-func (q *Queue) move(from, to Stage, n uint64) {
-	if q.opt.Account != nil && n > 0 {
-		q.opt.Account.Move(from, to, n)
+// move moves reports and points in the account.
+func (q *Queue) move(from, to Stage, reports, points uint64) {
+	if q.opt.Account != nil && reports|points > 0 {
+		q.opt.Account.Move(from, to, reports, points)
 	}
 }
 
@@ -278,10 +374,17 @@ func (q *Queue) Stats() QueueStats {
 	q.mu.Lock()
 	s := q.stats
 	s.Batches, s.Bytes, s.Failing = len(q.waiting), q.bytes, q.failing || q.tickFailing
+	s.Rejecting = q.clean < cleanBatches
+	s.Evicting = !q.evicted.IsZero() && time.Since(q.evicted) < recent
+	s.Dropping = !q.overflow.IsZero() && time.Since(q.overflow) < recent
 	q.mu.Unlock()
 	if q.opt.Spool != nil {
 		st := q.opt.Spool.Stats()
 		s.Spool = &st
+	}
+	if q.opt.Refused != nil {
+		st := q.opt.Refused.Stats()
+		s.Refused = &st
 	}
 	return s
 }
@@ -310,7 +413,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		to = DroppedDisk
 	}
 	for it, ok := q.take(); ok; it, ok = q.take() {
-		q.dropped(it.points(), to, it.reports)
+		q.dropped(&it, to)
 	}
 	var err error
 	if q.opt.Spool != nil {
@@ -319,11 +422,12 @@ func (q *Queue) Close(ctx context.Context) error {
 	return errors.Join(q.writer.Close(), err)
 }
 
-// dropped counts a batch that was in memory.
-func (q *Queue) dropped(points uint64, to Stage, reports uint64) {
+// dropped counts a record that was in memory.
+func (q *Queue) dropped(it *item, to Stage) {
 	q.mu.Lock()
 	q.stats.BatchesDropped++
-	q.stats.PointsDropped += points
+	q.stats.PointsDropped += it.head.points
+	q.gone, q.goneTo = it.head.batch, to
 	q.mu.Unlock()
-	q.move(InMemory, to, reports)
+	q.move(InMemory, to, it.reports, it.head.points)
 }

@@ -100,9 +100,12 @@ func TestQueueTooLargeForSpool(t *testing.T) {
 		if want := []int64{0, 1, 2, 3, 5, 6, 7, 8}; !slices.Equal(w.stored, want) {
 			t.Errorf("stored %v, want %v", w.stored, want)
 		}
-		h.balance(map[Stage]int64{Stored: 9})
+		h.balance(map[Stage]int64{DroppedDisk: 9}) // they are not stored as long as a point is not
 		if st := h.q.Stats(); st.PointsDropped != 1 {
 			t.Errorf("Stats = %+v", st)
+		}
+		if p := h.tally.Points(); p.Made != 9 || p.Stored != 8 || p.Dropped["dropped from disk"] != 1 || p.Unsettled != 0 {
+			t.Errorf("Points = %+v", p)
 		}
 	})
 }

@@ -123,6 +123,15 @@ func (h *harness) balance(want map[Stage]int64) {
 	if rest != 0 {
 		h.t.Errorf("the account is %d off: %v", rest, h.tally.reports)
 	}
+	points := int64(h.tally.made)
+	for s, n := range h.tally.points {
+		if points -= n; n < 0 {
+			h.t.Errorf("%d points in stage %v", n, Stage(s))
+		}
+	}
+	if points != 0 {
+		h.t.Errorf("the account is %d points off: %v of %d", points, h.tally.points, h.tally.made)
+	}
 }
 
 func sum(from, to int) (n int64) {
@@ -347,7 +356,10 @@ func TestQueueRefusals(t *testing.T) {
 			}
 		}
 		h.close(time.Minute)
-		h.balance(map[Stage]int64{Stored: 3 + 5, Rejected: 4})
+		h.balance(map[Stage]int64{Stored: 5, Rejected: 3 + 4})
+		if p := h.tally.Points(); p.Made != 12 || p.Stored != 7 || p.Refused != 5 || p.Unsettled != 0 {
+			t.Errorf("Points = %+v", p)
+		}
 		if st := h.q.Stats(); st.PointsRejected != 1+4 || st.PointsWritten != 2+5 || st.Retries != 0 || st.Writes != 1 || st.Failing {
 			t.Errorf("Stats = %+v", st)
 		}

@@ -89,9 +89,9 @@ func (e *RetryError) Unwrap() error { return e.Err }
 // another process.
 type Encoder interface {
 	Writer
-	// Encode appends b to dst. What cannot be encoded is left out and counted by the Writer. It is safe for use
+	// Encode appends b to dst. Points that cannot be encoded are left out, and left counts them. It is safe for use
 	// beside WriteEncoded.
-	Encode(dst []byte, b *Batch) []byte
+	Encode(dst []byte, b *Batch) (out []byte, left uint64)
 	// WriteEncoded stores what Encode made, with the same promises and errors as Write.
 	WriteEncoded(ctx context.Context, payload []byte) error
 }

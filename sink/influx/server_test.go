@@ -285,7 +285,7 @@ func TestAnotherWriter(t *testing.T) {
 		count := func(m string, p sink.Point) {
 			p.Measurement, p.Fields[0].Key = m, "count"
 			made[m]++
-			payload = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
+			payload, _ = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
 		}
 		for i := range int64(windows) {
 			at := base + i*shift
@@ -295,7 +295,7 @@ func TestAnotherWriter(t *testing.T) {
 					p.Fields = append(p.Fields, sink.IntField("queue", h))
 					p.Fields[0].Key, made["hop"] = "drops", made["hop"]+1
 					p.Measurement = "hop"
-					payload = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
+					payload, _ = w.Encode(payload, &sink.Batch{Points: []sink.Point{p}})
 					continue
 				}
 				count("hop", p)

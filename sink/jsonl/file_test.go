@@ -44,8 +44,13 @@ func batch(nodes ...int) *sink.Batch {
 	return b
 }
 
+func encoded(b *sink.Batch) []byte {
+	out, _ := (&Writer{}).Encode(nil, b)
+	return out
+}
+
 func lines(nodes ...int) string {
-	return string((&Writer{}).Encode(nil, batch(nodes...)))
+	return string(encoded(batch(nodes...)))
 }
 
 func mustWrite(t *testing.T, w *Writer, nodes ...int) {

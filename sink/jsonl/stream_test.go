@@ -163,7 +163,7 @@ func TestInterruptedWriteGoesOn(t *testing.T) {
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
-	want := append(w.Encode(nil, big), lines(1)...)
+	want := append(encoded(big), lines(1)...)
 	if got = append(got, rest...); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes came through, want the %d of both batches, once", len(got), len(want))
 	}
@@ -184,7 +184,7 @@ func TestOtherBatchAfterTornLine(t *testing.T) {
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
-	want := append(w.Encode(nil, &sink.Batch{Points: big.Points[:torn]}), lines(1)...)
+	want := append(encoded(&sink.Batch{Points: big.Points[:torn]}), lines(1)...)
 	if got = append(got, rest...); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes came through, want %d: %d lines and one more", len(got), len(want), torn)
 	}
@@ -205,7 +205,7 @@ func TestStreamToFile(t *testing.T) {
 	if err := errors.Join(w.Write(t.Context(), bigBatch()), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, w.Encode(nil, bigBatch())) {
+	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, encoded(bigBatch())) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

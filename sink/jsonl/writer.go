@@ -77,18 +77,18 @@ func (w *Writer) Stats() Stats {
 }
 
 // Encode appends b as lines.
-func (w *Writer) Encode(dst []byte, b *sink.Batch) []byte {
+func (w *Writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
 	dst, fields, points := sink.AppendPoints(dst, b.Points, AppendPoint)
 	if fields|points != 0 {
 		w.stats.fieldsDropped.Add(fields)
 		w.stats.pointsDropped.Add(points)
 	}
-	return dst
+	return dst, points
 }
 
 // Write stores b.
 func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
-	w.buf = w.Encode(w.buf[:0], b)
+	w.buf, _ = w.Encode(w.buf[:0], b)
 	return w.WriteEncoded(ctx, w.buf)
 }
 
