@@ -10,6 +10,8 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/spool"
 )
 
 // Metric describes one metric of /metrics; docs/metrics.md is written from the list.
@@ -55,7 +57,6 @@ var (
 	mLost         = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, Gauge}
 	mFindings     = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, Gauge}
 	mSinkQueue    = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, Gauge}
-	mSpool        = Metric{"hopscope_sink_spool_bytes", "Bytes on disk waiting for the sink.", []string{"sink"}, Gauge}
 	mPoints       = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, Counter}
 	mRaw          = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, Counter}
 	mWriteSeconds = Metric{"hopscope_sink_write_duration_seconds", "Time of one write to the sink.", []string{"sink", "ok"}, Histogram}
@@ -65,7 +66,46 @@ var (
 	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
 	mRivals       = Metric{"hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.", nil, Gauge}
 	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
+
+	mPointsMade      = Metric{"hopscope_ledger_points_made_total", "Points made of windows for the sink, or found in its spool.", []string{"sink"}, Counter}
+	mPointsStored    = Metric{"hopscope_ledger_points_stored_total", "Points that the sink has stored.", []string{"sink"}, Counter}
+	mPointsInFlight  = Metric{"hopscope_ledger_points_in_flight", "Points on their way, by stage.", []string{"sink", "stage"}, Gauge}
+	mPointsDropped   = Metric{"hopscope_ledger_points_dropped_total", "Points dropped, by stage; those that the sink refused are rejected.", []string{"sink", "stage"}, Counter}
+	mPointsUnsettled = Metric{"hopscope_ledger_points_unsettled", "Points made minus stored, in flight and dropped; anything but 0 is a defect.", []string{"sink"}, Gauge}
+	mSeriesPoints    = Metric{"hopscope_sink_series_points_total", "Points by series, and by what the sink did with them.", []string{"sink", "series", "outcome"}, Counter}
+	mRefusedBytes    = Metric{"hopscope_sink_refused_bytes", "Bytes on disk of points that the sink refused.", []string{"sink"}, Gauge}
+	mRefusedEvicted  = Metric{"hopscope_sink_refused_lost_points_total", "Points that the sink refused and that are not kept: there were too many, or the disk did not take them.", []string{"sink"}, Counter}
 )
+
+// spoolMetric is a metric that is read from the state of a spool.
+type spoolMetric struct {
+	Metric
+	emit func(st *spool.Stats, emit func(v float64, labels ...string))
+}
+
+// one makes a metric of one figure of a spool.
+func one(kind MetricKind, name, help string, of func(st *spool.Stats) float64) spoolMetric {
+	return spoolMetric{Metric{"hopscope_sink_spool_" + name, help, []string{"sink"}, kind},
+		func(st *spool.Stats, emit func(v float64, labels ...string)) { emit(of(st)) }}
+}
+
+// reportsAndPoints makes a metric of what a spool lost.
+func reportsAndPoints(name, help string, of func(st *spool.Stats) (reports, points uint64)) spoolMetric {
+	return spoolMetric{Metric{"hopscope_sink_spool_" + name, help, []string{"sink", "unit"}, Counter},
+		func(st *spool.Stats, emit func(v float64, labels ...string)) {
+			reports, points := of(st)
+			emit(float64(reports), "reports")
+			emit(float64(points), "points")
+		}}
+}
+
+// spoolMetrics are the metrics of a spool.
+var spoolMetrics = []spoolMetric{
+	one(Gauge, "bytes", "Bytes of the spool's segments on disk; the last one stays when its records are stored.", func(st *spool.Stats) float64 { return float64(st.Bytes) }),
+	reportsAndPoints("evicted_total", "Evicted from a full spool.", func(st *spool.Stats) (uint64, uint64) { return st.EvictedReports, 0 }),
+	reportsAndPoints("damaged_total", "Could not be read back.", func(st *spool.Stats) (uint64, uint64) { return st.DamagedReports, 0 }),
+	one(Counter, "torn_bytes_total", "Bytes behind the last whole record, which a crash left.", func(st *spool.Stats) float64 { return float64(st.TornBytes) }),
+}
 
 // Metrics lists every metric of a collector with the sources that have a section in the settings struct cfg points to.
 func Metrics(cfg any) []Metric {
@@ -80,7 +120,11 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue, mSpool, mPoints, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mRivals}
+	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue}
+	for _, m := range spoolMetrics {
+		own = append(own, m.Metric)
+	}
+	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mRivals)
 	return slices.Insert(own, 8, sourceMetrics(sources)...)
 }
 
@@ -93,6 +137,25 @@ func (c *Collector) Registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), s, c.writeSeconds)
 	return r
+}
+
+// emitPoints emits the ledger in points.
+func emitPoints(emit func(m Metric, v float64, labels ...string), name string, p *sink.PointBalance) {
+	emit(mPointsMade, float64(p.Made), name)
+	emit(mPointsStored, float64(p.Stored), name)
+	emit(mPointsUnsettled, float64(p.Unsettled), name)
+	for stage, n := range p.InFlight {
+		emit(mPointsInFlight, float64(n), name, stage)
+	}
+	for stage, n := range p.Dropped {
+		emit(mPointsDropped, float64(n), name, stage)
+	}
+	emit(mPointsDropped, float64(p.Refused), name, DroppedRejected.String())
+	for series, s := range p.Series {
+		emit(mSeriesPoints, float64(s.Made), name, series, "made")
+		emit(mSeriesPoints, float64(s.Stored), name, series, "stored")
+		emit(mSeriesPoints, float64(s.Refused), name, series, "refused")
+	}
 }
 
 type scrape struct {
@@ -136,6 +199,9 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		}
 		for stage, n := range b.Dropped {
 			emit(mDropped, float64(n), b.Sink, stage)
+		}
+		if b.Points != nil {
+			emitPoints(emit, b.Sink, b.Points)
 		}
 	}
 	for _, src := range c.sources {

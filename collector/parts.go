@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference"
@@ -27,7 +28,20 @@ type Store struct {
 	Writer sink.Writer
 	Queue  sink.QueueConfig
 	Spool  *spool.Config // nil without one
+	// RefusedBytes is how much is kept, in the spool's directory, of what the store refuses.
+	RefusedBytes int64
 }
+
+// RefusedDir is the directory of the points that the store refuses, or "" for a store without a spool.
+func (s *Store) RefusedDir() string {
+	if s.Spool == nil {
+		return ""
+	}
+	return RefusedDir(s.Spool.Dir)
+}
+
+// RefusedDir is the directory of refused points of a spool.
+func RefusedDir(spool string) string { return filepath.Join(spool, "refused") }
 
 // Detector turns windows into findings. It is called from one goroutine, and does not keep the window. The findings are
 // valid until the next call.
@@ -52,6 +66,8 @@ type sourceSection interface {
 // storeSection is implemented by [StoreConfig].
 type storeSection interface {
 	open(name string, policy Policy) (*Store, sink.ReportWriter, error)
+	openSeries(name string) (*Store, error)
+	spoolDir() string
 }
 
 // StoreConfig is the section of a store of series in the settings of a program: the settings C of the store itself, and
@@ -68,12 +84,13 @@ type StoreConfig[C any] struct {
 type SpoolConfig struct {
 	Enabled      bool `yaml:"enabled" doc:"Keep batches on disk until the store has them."`
 	spool.Config `yaml:""`
+	RefusedBytes int64 `yaml:"refused_bytes" doc:"Most bytes of points that the store refused; they are kept in dir, for hopscope spool. When they are reached the oldest go." range:"1048576..1099511627776"`
 }
 
 // SetDefaultsFor leaves the store switched off. Its spool is in a relative directory, so that a service is told by its
 // working directory where that is.
 func (s *StoreConfig[C]) SetDefaultsFor(key string) {
-	*s = StoreConfig[C]{Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig()}}
+	*s = StoreConfig[C]{Queue: sink.DefaultQueueConfig(), Spool: SpoolConfig{Enabled: true, Config: spool.DefaultConfig(), RefusedBytes: 64 << 20}}
 	s.Spool.Dir = "spool/" + key
 	if d, ok := any(&s.Config).(interface{ SetDefaults() }); ok {
 		d.SetDefaults()
@@ -128,24 +145,41 @@ func (c *SpoolConfig) Validate() error {
 	return c.Config.Validate()
 }
 
-func (s *StoreConfig[C]) open(name string, policy Policy) (*Store, sink.ReportWriter, error) {
+// openSeries opens the store alone.
+func (s *StoreConfig[C]) openSeries(name string) (*Store, error) {
 	if !s.Enabled {
-		return nil, nil, nil
+		return nil, nil
 	}
 	section, ok := any(s.Config).(interface {
 		Open() (sink.Writer, error)
 		Target() string
 	})
 	if !ok {
-		return nil, nil, fmt.Errorf("%s: %T has no methods Open and Target", name, s.Config)
+		return nil, fmt.Errorf("%s: %T has no methods Open and Target", name, s.Config)
 	}
 	w, err := section.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	store := &Store{Name: name, Target: section.Target(), Writer: w, Queue: s.Queue}
 	if s.Spool.Enabled {
-		store.Spool = &s.Spool.Config
+		store.Spool, store.RefusedBytes = &s.Spool.Config, s.Spool.RefusedBytes
+	}
+	return store, nil
+}
+
+// spoolDir is the directory of the spool, or "" where there is none.
+func (s *StoreConfig[C]) spoolDir() string {
+	if !s.Enabled || !s.Spool.Enabled {
+		return ""
+	}
+	return s.Spool.Dir
+}
+
+func (s *StoreConfig[C]) open(name string, policy Policy) (*Store, sink.ReportWriter, error) {
+	store, err := s.openSeries(name)
+	if store == nil || err != nil {
+		return nil, nil, err
 	}
 	r, ok := any(s.Config).(interface {
 		OpenReports(sink.Policy) (sink.ReportWriter, error)
@@ -155,7 +189,7 @@ func (s *StoreConfig[C]) open(name string, policy Policy) (*Store, sink.ReportWr
 	}
 	reports, err := r.OpenReports(policy.full())
 	if err != nil {
-		return nil, nil, errors.Join(err, w.Close())
+		return nil, nil, errors.Join(err, store.Writer.Close())
 	}
 	return store, reports, nil
 }
@@ -218,6 +252,34 @@ func OpenStores(cfg any, policy Policy) (stores []Store, reports []sink.ReportWr
 		}
 	}
 	return stores, reports, nil
+}
+
+// OpenStore opens the store of one section of the settings struct cfg points to, for series alone.
+func OpenStore(cfg any, name string) (*Store, error) {
+	for _, part := range settings.Parts(cfg) {
+		if section, ok := part.Value.(storeSection); ok && part.Key == name {
+			store, err := section.openSeries(name)
+			if store == nil && err == nil {
+				err = fmt.Errorf("%s: is switched off in the settings", name)
+			}
+			return store, err
+		}
+	}
+	return nil, fmt.Errorf("%s: the settings have no such store", name)
+}
+
+// Spools gives the directories of the spools that are switched on in the settings struct cfg points to, by the name of
+// their store.
+func Spools(cfg any) map[string]string {
+	dirs := map[string]string{}
+	for _, part := range settings.Parts(cfg) {
+		if section, ok := part.Value.(storeSection); ok {
+			if dir := section.spoolDir(); dir != "" {
+				dirs[part.Key] = dir
+			}
+		}
+	}
+	return dirs
 }
 
 // sourceMetrics lists the metrics of sources by the names under which they are published.

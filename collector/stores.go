@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -17,6 +18,7 @@ import (
 type store struct {
 	c            *Collector
 	name, target string
+	refusedDir   string // of the points that the store refuses, or ""
 	queue        *sink.Queue
 
 	spool *spool.Spool // nil without one
@@ -24,6 +26,11 @@ type store struct {
 	told      string    // the last trouble that was logged
 	toldTime  time.Time // and when
 	toldDrops uint64
+
+	toldRefused  uint64
+	refusing     bool
+	refusingTime time.Time // when that was logged
+	toldUnkept   uint64
 
 	toldSpool     uint64
 	toldSpoolTime time.Time
@@ -38,7 +45,7 @@ func (c *Collector) openStores() error {
 	for i := range c.opt.Stores {
 		s := &c.opt.Stores[i]
 		opt := sink.QueueOptions{
-			Policy: c.opt.Policy.full(), Account: c.ledger.Account(s.Name),
+			Policy: c.opt.Policy.full(), Account: c.ledger.Account(s.Name), Target: s.Target,
 			Observe: func(d time.Duration, err error) {
 				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
 			},
@@ -53,8 +60,9 @@ func (c *Collector) openStores() error {
 				return err
 			}
 			opt.Spool = sp
+			opt.Refused = refused.Open(s.RefusedDir(), s.RefusedBytes)
 		}
-		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool})
+		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, refusedDir: s.RefusedDir(), queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool})
 	}
 	return nil
 }
@@ -128,12 +136,12 @@ func (s *store) tell(c *Collector) {
 		}
 		level("cannot write, trying again", "sink", s.name, "target", s.target, "error", st.LastError)
 	}
-	drops := st.PointsDropped + st.PointsRejected
-	if drops > s.toldDrops {
-		c.log.Error("points lost", "sink", s.name, "count", drops-s.toldDrops, "error", st.LastError)
-		s.toldDrops = drops
+	if st.PointsDropped > s.toldDrops {
+		c.log.Error("points lost", "sink", s.name, "count", st.PointsDropped-s.toldDrops, "error", st.LastError)
+		s.toldDrops = st.PointsDropped
 	}
 	s.tellSpool(c)
+	s.tellRefused(c, &st)
 	if sp := st.Spool; sp != nil {
 		// A record that the disk refused waits in memory; evicted and damaged ones are gone.
 		trouble := sp.RefusedRecords + sp.EvictedReports + sp.DamagedReports
@@ -160,6 +168,22 @@ func (s *store) tellSpool(c *Collector) {
 	}
 }
 
+// tellRefused logs points that the store refused: the first, and then every minute as long as there are more.
+func (s *store) tellRefused(c *Collector, st *sink.QueueStats) {
+	if n := st.PointsRejected - s.toldRefused; n > 0 && (!s.refusing || time.Since(s.refusingTime) > time.Minute) {
+		s.refusing, s.refusingTime, s.toldRefused = true, time.Now(), st.PointsRejected
+		c.log.Error("the store refuses points", "sink", s.name, "target", s.target, "points", n, "reason", st.LastRefusal.Reason, "kept_in", s.refusedDir)
+	}
+	if s.refusing && !st.Rejecting {
+		s.refusing = false
+		c.log.Info("the store refuses no more points", "sink", s.name)
+	}
+	if r := st.Refused; r != nil && r.EvictedPoints+r.LostPoints > s.toldUnkept {
+		c.log.Error("refused points are not kept", "sink", s.name, "evicted", r.EvictedPoints, "not_written", r.LostPoints, "error", r.LastError)
+		s.toldUnkept = r.EvictedPoints + r.LostPoints
+	}
+}
+
 // problem says why the sink is not ready, or "". A store that is away is no problem as long as its spool has room.
 func (s *store) problem() string {
 	st := s.queue.Stats()
@@ -168,8 +192,27 @@ func (s *store) problem() string {
 		return st.LastError
 	case st.Failing && st.Spool == nil:
 		return "not writing, and there is no spool: " + st.LastError
+	case st.Rejecting:
+		return s.refusal(&st)
+	case st.Evicting:
+		return fmt.Sprintf("the spool is full, and its oldest windows are lost (%d reports so far): raise spool.max_bytes, or mend the store: %s",
+			st.Spool.EvictedReports, cmp.Or(st.LastError, "it is too slow"))
+	case st.Dropping:
+		return fmt.Sprintf("the queue is full, and the oldest windows are lost (%d points so far): enable the spool, raise queue.max_bytes, or mend the store: %s",
+			st.PointsDropped, cmp.Or(st.LastError, "it is too slow"))
 	}
 	return ""
+}
+
+// refusal says in a sentence that the store refuses points, why, and where they are.
+func (s *store) refusal(st *sink.QueueStats) string {
+	last := &st.LastRefusal
+	where := "without a spool they are lost"
+	if s.refusedDir != "" {
+		where = "they are kept: hopscope spool list " + s.refusedDir
+	}
+	return fmt.Sprintf("the store refused %d of %d points at %s (%d so far): %s; %s", last.Points, last.Of,
+		last.Time.UTC().Format(time.TimeOnly), st.PointsRejected, last.Reason, where)
 }
 
 func (c *Collector) collectSinks(emit func(m Metric, v float64, labels ...string)) {
@@ -185,8 +228,14 @@ func (c *Collector) collectSinks(emit func(m Metric, v float64, labels ...string
 	for _, s := range c.stores {
 		st := s.queue.Stats()
 		emit(mSinkQueue, float64(st.Bytes), s.name)
-		if st.Spool != nil {
-			emit(mSpool, float64(st.Spool.Bytes), s.name)
+		for _, m := range spoolMetrics {
+			if st.Spool != nil {
+				m.emit(st.Spool, func(v float64, labels ...string) { emit(m.Metric, v, append([]string{s.name}, labels...)...) })
+			}
+		}
+		if r := st.Refused; r != nil {
+			emit(mRefusedBytes, float64(r.Bytes), s.name)
+			emit(mRefusedEvicted, float64(r.EvictedPoints+r.LostPoints), s.name)
 		}
 		emit(mPoints, float64(st.PointsWritten), s.name, "written")
 		emit(mPoints, float64(st.PointsRejected), s.name, "rejected")

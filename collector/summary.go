@@ -310,5 +310,35 @@ func LedgerLine(b *sink.Balance) string {
 	return line
 }
 
+// PointsLine gives a store's points in one line, with the series of which it has refused some: "influx: 3295 points made =
+// 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
+func PointsLine(b *sink.Balance) string {
+	p := b.Points
+	if p == nil {
+		return ""
+	}
+	flying, dropped := int64(0), int64(0)
+	for _, n := range p.InFlight {
+		flying += n
+	}
+	for _, n := range p.Dropped {
+		dropped += n
+	}
+	line := fmt.Sprintf("%s: %d points made = %d stored + %d in flight + %d dropped + %d refused", b.Sink, p.Made, p.Stored, flying, dropped, p.Refused)
+	var series string
+	for _, k := range sorted(p.Series) {
+		if n := p.Series[k].Refused; n > 0 {
+			series += fmt.Sprintf(", %s %d", k, n)
+		}
+	}
+	if series != "" {
+		line += " (" + series[2:] + ")"
+	}
+	if p.Unsettled != 0 {
+		line += fmt.Sprintf("; UNSETTLED %d, please report this", p.Unsettled)
+	}
+	return line
+}
+
 // sorted gives the keys of m in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

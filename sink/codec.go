@@ -179,6 +179,14 @@ func (d *decoder) string() string {
 	return s
 }
 
+// AsEncoder gives w as an Encoder: itself if it is one, and otherwise with the encoding above.
+func AsEncoder(w Writer) Encoder {
+	if e, ok := w.(Encoder); ok {
+		return e
+	}
+	return &encoded{Writer: w}
+}
+
 // encoded makes an Encoder of any Writer.
 type encoded struct {
 	Writer

@@ -185,10 +185,7 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 	q.stager, _ = w.(Stager)
 	q.began = uint64(time.Now().UnixNano())
 	q.clean = cleanBatches
-	var ok bool
-	if q.writer, ok = w.(Encoder); !ok {
-		q.writer = &encoded{Writer: w}
-	}
+	q.writer = AsEncoder(w)
 	if q.opt.Rand == nil {
 		q.opt.Rand = rand.Float64
 	}

@@ -3,6 +3,8 @@ package sink
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"syscall"
 	"time"
 )
 
@@ -84,6 +86,17 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the store's own error.
 func (e *RetryError) Unwrap() error { return e.Err }
+
+// NeedsPerson reports whether an error of the file system is one that only a person can mend: a directory that is not
+// there or may not be written to. A disk that is full is not such a thing.
+func NeedsPerson(err error) bool {
+	for _, e := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
 
 // Encoder is a Writer whose batches can be kept as bytes, in memory or in a spool, and written later, possibly by
 // another process.

@@ -92,6 +92,9 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 	}
 	for i := range balances {
 		fmt.Fprintf(t, "  %s\n", collector.LedgerLine(&balances[i]))
+		if line := collector.PointsLine(&balances[i]); line != "" {
+			fmt.Fprintf(t, "  %s\n", line)
+		}
 	}
 	t.Flush()
 	_, err := io.WriteString(w, b.String())

@@ -93,7 +93,7 @@ func (r *running) addPage(cfg web.Config) error {
 // status is what the page says about the collector.
 func (r *running) status() web.Status {
 	c := r.Status()
-	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond}
+	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady()}
 	for _, in := range c.Inputs {
 		s.Sources = append(s.Sources, web.Source{Kind: in.Source, Address: in.Name, Problem: in.Problem, Frames: in.Frames})
 	}

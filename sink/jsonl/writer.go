@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/hopscope/hopscope/sink"
 )
@@ -110,11 +109,5 @@ func (w *Writer) WriteEncoded(ctx context.Context, payload []byte) error {
 
 // forPeople reports whether only a person can mend what err tells. A disk that is full is not such a thing.
 func forPeople(err error) bool {
-	for _, e := range []error{errInUse, errNotRegular, errReaderGone, syscall.EACCES, syscall.EPERM, syscall.EROFS,
-		syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, errInUse) || errors.Is(err, errNotRegular) || errors.Is(err, errReaderGone) || sink.NeedsPerson(err)
 }

@@ -82,15 +82,17 @@ func (w *Writer) Name() string { return "parquet" }
 func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 	now := time.Now()
 	if err := w.rotate(ctx, now); err != nil {
-		return &sink.RetryError{Err: err}
+		return retryError(err)
 	}
 	refused := 0
+	var without []sink.Point // a dataset
 	var fieldsLost uint64
 	for i := range b.Points {
 		p := &b.Points[i]
 		d := w.sets[p.Measurement]
 		if d == nil {
 			refused++
+			without = append(without, *p)
 			continue
 		}
 		fieldsLost += w.part(d, p.Time, now).add(p)
@@ -104,7 +106,11 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 	w.mu.Unlock()
 	w.countWaiting()
 	if refused > 0 {
-		return &sink.PermanentError{Err: fmt.Errorf("parquet: %d points of measurements without a dataset", refused), Rejected: refused}
+		group := sink.Refusal{Points: uint64(refused), Reason: "there is no dataset for this measurement", Payload: sink.AppendBatch(nil, &sink.Batch{Points: without})}
+		for i := range without {
+			group.Series = sink.AddSeries(group.Series, without[i].Measurement, 1)
+		}
+		return &sink.PermanentError{Err: fmt.Errorf("parquet: %d points of measurements without a dataset", refused), Rejected: refused, Refused: []sink.Refusal{group}}
 	}
 	return nil
 }
@@ -217,7 +223,15 @@ func (w *Writer) Stored() uint64 {
 
 // Tick writes the parts whose time has come.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error {
-	return w.writeParts(ctx, func(p *part) bool { return now.Sub(p.began) >= w.conf.RotateInterval })
+	return retryError(w.writeParts(ctx, func(p *part) bool { return now.Sub(p.began) >= w.conf.RotateInterval }))
+}
+
+// retryError says of an error that it may pass, and whether somebody has to do something about it.
+func retryError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &sink.RetryError{Err: err, Config: sink.NeedsPerson(err)}
 }
 
 // Flush writes all parts.

@@ -197,10 +197,12 @@ type ledgerEvent struct {
 	NowMS            int64          `json:"now_ms"`
 	ReportsPerSecond float64        `json:"reports_per_second"`
 	Balances         []sink.Balance `json:"balances"`
+	Problems         []string       `json:"problems,omitempty"` // of sources and stores
 }
 
 func (s *Server) ledger() ledgerEvent {
-	e := ledgerEvent{time.Now().UnixMilli(), finite(s.deps.Status().ReportsPerSecond), s.deps.Ledger()}
+	st := s.deps.Status()
+	e := ledgerEvent{time.Now().UnixMilli(), finite(st.ReportsPerSecond), s.deps.Ledger(), st.Problems}
 	if e.Balances == nil {
 		e.Balances = []sink.Balance{}
 	}

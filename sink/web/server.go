@@ -32,6 +32,7 @@ type Status struct {
 	Window           time.Duration // length of a window
 	ReportsPerSecond float64
 	Sources          []Source
+	Problems         []string  // why reports cannot be received or stored, one sentence each
 	Settings         []Setting // what is configured, in words, for the page's foot and its empty state
 }
 

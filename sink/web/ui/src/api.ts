@@ -124,9 +124,20 @@ export interface Balance {
   in_flight: Record<string, number>;
   dropped: Record<string, number>;
   unsettled: number;
+  points?: PointBalance; // of a store of series
 }
 
-export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[] }
+export interface PointBalance {
+  made: number;
+  carried: number;
+  stored: number;
+  in_flight: Record<string, number>;
+  dropped: Record<string, number>;
+  refused: number;
+  unsettled: number;
+}
+
+export interface Ledger { now_ms: number; reports_per_second: number; balances: Balance[]; problems?: string[] }
 
 // NotSignedIn is thrown when the token is missing or was changed.
 export class NotSignedIn extends Error {}

@@ -24,7 +24,8 @@ const dropping: Record<string, string> = {
   "shard-queue": "Worker's queue full",
   "sink-queue": "Store's queue full",
   spool: "Disk queue full, or the disk refused",
-  rejected: "Refused by the store",
+  "not-encodable": "No form in the store",
+  rejected: "Points refused by the store",
 };
 
 // worstBalance is the one to show when there is room for one: of the sink that lost most.
@@ -42,14 +43,17 @@ export class LedgerView {
   private readonly line = byId("ledger-line");
   private readonly table = byId("ledger-table");
   private readonly details = byId<HTMLDetailsElement>("ledger");
+  private readonly problems = byId("ledger-problems");
   private list: Balance[] = [];
 
   constructor() {
     this.details.addEventListener("toggle", () => this.fill());
   }
 
-  set(list: Balance[]): void {
+  set(list: Balance[], problems: string[]): void {
     this.list = list;
+    setText(this.problems, problems.join(" · "));
+    this.problems.hidden = problems.length === 0;
     const b = worstBalance(list);
     if (!b) return;
     const dropped = droppedOf(b);
@@ -80,6 +84,11 @@ export class LedgerView {
     rows.push(["total", "Dropped", droppedOf]);
     for (const [k, name] of Object.entries(dropping)) rows.push(["part", name, (b) => b.dropped[k] ?? 0]);
     rows.push(["total", "Unaccounted for", (b) => b.unsettled]);
+    if (this.list.some((b) => b.points)) {
+      rows.push(["total", "Points made", (b) => b.points?.made ?? 0], ["part", "Points stored", (b) => b.points?.stored ?? 0],
+        ["part", "Points in flight", (b) => sum(b.points?.in_flight ?? {})], ["part", "Points dropped", (b) => sum(b.points?.dropped ?? {})],
+        ["part", "Points refused", (b) => b.points?.refused ?? 0], ["part", "Points unaccounted for", (b) => b.points?.unsettled ?? 0]);
+    }
 
     const shape = `${this.list.map((b) => b.sink).join()}|${rows.length}`;
     if (this.table.dataset.shape !== shape) {
@@ -99,11 +108,12 @@ export class LedgerView {
         if (!cell) return;
         const v = value(b);
         setText(cell, whole(v));
-        const bad = v !== 0 && (name === "Dropped" || name === "Unaccounted for" || (kind === "part" && name in invertedDrops));
+        const bad = v !== 0 && (badPoints.has(name) || name === "Dropped" || name === "Unaccounted for" || (kind === "part" && name in invertedDrops));
         setAttribute(cell, "class", `num${bad ? " bad" : v === 0 ? " zero" : ""}`);
       });
     });
   }
 }
 
+const badPoints = new Set(["Points dropped", "Points refused", "Points unaccounted for"]);
 const invertedDrops: Record<string, true> = Object.fromEntries(Object.values(dropping).map((v) => [v, true as const]));

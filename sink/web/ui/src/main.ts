@@ -93,7 +93,7 @@ function setStatus(s: Status): void {
 
 function setLedger(l: Ledger): void {
   ledger = l;
-  ledgerView.set(l.balances);
+  ledgerView.set(l.balances, l.problems ?? []);
   draw();
 }
 

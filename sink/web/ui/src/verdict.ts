@@ -56,6 +56,10 @@ export class Verdict {
       level = worst.severity;
       title = `${plural(open.length, "finding")} open, worst: ${worst.severity}`;
       detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${open.length > 1 ? `, and ${open.length - 1} more` : ""}.`;
+    } else if (ledger.problems?.length) {
+      level = "warning";
+      title = "Not everything is received or stored";
+      detail = ledger.problems.join(" · ");
     } else if (lost > 0 && balance) {
       level = "warning";
       title = "The collector is losing reports";
