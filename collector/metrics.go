@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -102,9 +103,21 @@ func reportsAndPoints(name, help string, of func(st *spool.Stats) (reports, poin
 // spoolMetrics are the metrics of a spool.
 var spoolMetrics = []spoolMetric{
 	one(Gauge, "bytes", "Bytes of the spool's segments on disk; the last one stays when its records are stored.", func(st *spool.Stats) float64 { return float64(st.Bytes) }),
-	reportsAndPoints("evicted_total", "Evicted from a full spool.", func(st *spool.Stats) (uint64, uint64) { return st.EvictedReports, 0 }),
-	reportsAndPoints("damaged_total", "Could not be read back.", func(st *spool.Stats) (uint64, uint64) { return st.DamagedReports, 0 }),
+	one(Gauge, "unacknowledged_bytes", "Bytes of the records that the sink has not stored yet.", func(st *spool.Stats) float64 { return float64(st.UnackedBytes) }),
+	one(Gauge, "oldest_age_seconds", "Age of the oldest record that the sink has not stored yet; 0 without one.", func(st *spool.Stats) float64 {
+		if st.OldestUnacked.IsZero() {
+			return 0
+		}
+		return max(0, time.Since(st.OldestUnacked).Seconds())
+	}),
+	reportsAndPoints("evicted_total", "Evicted from a full spool.", func(st *spool.Stats) (uint64, uint64) { return st.EvictedReports, st.EvictedPoints }),
+	reportsAndPoints("damaged_total", "Could not be read back, or were missing.", func(st *spool.Stats) (uint64, uint64) { return st.DamagedReports, st.DamagedPoints }),
 	one(Counter, "torn_bytes_total", "Bytes behind the last whole record, which a crash left.", func(st *spool.Stats) float64 { return float64(st.TornBytes) }),
+	one(Counter, "missing_segments_total", "Segments that were gone or emptied.", func(st *spool.Stats) float64 { return float64(st.MissingSegments) }),
+	one(Gauge, "quarantined_bytes", "Damaged bytes that are kept aside in the spool's directory.", func(st *spool.Stats) float64 { return float64(st.Quarantined) }),
+	one(Counter, "syncs_total", "Times that records were forced to the disk.", func(st *spool.Stats) float64 { return float64(st.Syncs) }),
+	one(Counter, "sync_failures_total", "Times that the disk failed at that.", func(st *spool.Stats) float64 { return float64(st.SyncFailures) }),
+	one(Counter, "sync_seconds_total", "Time that it took.", func(st *spool.Stats) float64 { return st.SyncSeconds }),
 }
 
 // Metrics lists every metric of a collector with the sources that have a section in the settings struct cfg points to.
