@@ -423,7 +423,7 @@ func (q *Queue) settle() {
 
 // finish settles the records of a batch. Without all, those that are on disk stay there.
 func (q *Queue) finish(all bool) {
-	var extra, rejected uint64 // points of those on disk
+	var reports, known, extra, rejected uint64 // of those on disk
 	var end spool.Position
 	to, onDisk := Stored, false
 	for i := range q.open {
@@ -438,7 +438,8 @@ func (q *Queue) finish(all bool) {
 			q.move(InMemory, Rejected, 0, s.rejected)
 			continue
 		}
-		extra, rejected = extra+s.extra, rejected+s.rejected
+		reports += s.reports
+		known, extra, rejected = known+s.head.points-s.extra, extra+s.extra, rejected+s.rejected
 		end, onDisk = s.end, true
 		if s.head.last {
 			to = s.to
@@ -448,13 +449,15 @@ func (q *Queue) finish(all bool) {
 	if !onDisk {
 		return
 	}
-	done := q.opt.Spool.Commit(end) // what was evicted meanwhile is counted as lost already
-	points := done.Points + extra
+	done := q.opt.Spool.Commit(end)
+	q.countLost()
+	// What was evicted after it was read was counted as lost, and is not.
+	q.move(DroppedDisk, OnDisk, reports-min(done.Reports, reports), known-min(done.Points, known))
+	points := known + extra
 	rejected = min(rejected, points)
-	q.move(OnDisk, to, done.Reports, 0)
+	q.move(OnDisk, to, reports, 0)
 	q.move(OnDisk, Rejected, 0, rejected)
 	q.move(OnDisk, Stored, 0, points-rejected)
-	q.countLost()
 }
 
 // account counts the points of a record by series.
