@@ -76,6 +76,11 @@ func (e *Entry) encode() []byte {
 		b = text(b, g.Reason)
 		b = append(binary.AppendUvarint(b, uint64(len(g.Payload))), g.Payload...)
 	}
+	return seal(b)
+}
+
+// seal fills in what stands before the body, for which b has room.
+func seal(b []byte) []byte {
 	copy(b, magic)
 	binary.BigEndian.PutUint64(b[len(magic):], uint64(len(b)-headerLen))
 	binary.BigEndian.PutUint32(b[len(magic)+8:], crc32.Checksum(b[headerLen:], castagnoli))
