@@ -66,10 +66,16 @@ func TestQueueSpoolOverflows(t *testing.T) {
 			t.Fatal("nothing was evicted")
 		}
 		h.balance(map[Stage]int64{OnDisk: sum(1, 2000) - int64(lost), DroppedDisk: int64(lost)})
+		if !h.q.Stats().Evicting {
+			t.Error("the spool does not say that it is full")
+		}
 		mu.Lock()
 		down = false
 		mu.Unlock()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second)
+		if h.q.Stats().Evicting {
+			t.Error("the spool still says that it is full, a minute after the last eviction")
+		}
 		h.close(time.Minute)
 		h.balance(map[Stage]int64{Stored: sum(1, 2000) - int64(lost), DroppedDisk: int64(lost)})
 		if last := w.stored[len(w.stored)-1]; last != 2000 || !slices.IsSorted(w.stored) {
