@@ -132,7 +132,7 @@ var (
 	pointsLost = regexp.MustCompile(`\d+ points were lost, because .*`)
 	clockTime  = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	// What grows with time: every window has points of exporters, also of those that sent nothing.
-	growing = regexp.MustCompile(`(?m)^(hopscope_(?:sink_(?:write_duration_seconds|retries|points|spool_bytes|queue_bytes)\S*|corrections_bytes)) .*$`)
+	growing = regexp.MustCompile(`(?m)^(hopscope_(?:sink_(?:write_duration_seconds|retries|points|series_points|spool|queue_bytes)|ledger_points_(?:made|stored|in_flight)|corrections_bytes)\S*) .*$`)
 	eventID = regexp.MustCompile(`^[A-Z2-7]{10}-\d+$`)
 )
 
