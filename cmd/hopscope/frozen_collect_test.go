@@ -209,7 +209,7 @@ func (e *events) until(end string) (list []string, id string) {
 		case "data":
 			value = apiTimes.ReplaceAllString(value, `"$1":"~"`)
 			if kind == "window" || kind == "ledger" {
-				value = anyNumber.ReplaceAllString(value, ":N")
+				value = anyNumber.ReplaceAllString(changing.ReplaceAllString(value, ""), ":N")
 			}
 			list = append(list, fmt.Sprintf("%s %s, with an id: %v\n", kind, value, id != ""))
 			if kind == end {
@@ -224,6 +224,9 @@ func (e *events) until(end string) (list []string, id string) {
 }
 
 var anyNumber = regexp.MustCompile(`:\d+`)
+
+// changing is what a ledger has from a moment on: series that have had a point, and problems while the program starts and ends.
+var changing = regexp.MustCompile(`"(?:event|exporter|flow|hop|path)":\{[^}]*\},?|,"problems":\[[^\]]*\]`)
 
 // TestFrozenSpool lets the program drain spools that an earlier one left: of InfluxDB after SIGTERM while nobody answered,
 // of Parquet after SIGKILL. What drains is exact, and the next run finds nothing.
