@@ -74,7 +74,6 @@ func (c *Collector) startStores() {
 	for _, s := range c.stores {
 		s.tellSpool(c)
 		s.queue.Start()
-		s.tell(c) // what was found in the spool
 		if st := s.queue.Stats(); st.Spool != nil && st.Spool.Reports > 0 {
 			c.log.Info("an earlier run left windows in the spool", "sink", s.name, "reports", st.Spool.Reports)
 		}
@@ -143,10 +142,6 @@ func (s *store) tell(c *Collector) {
 	}
 	s.tellSpool(c)
 	s.tellRefused(c, &st)
-	for _, e := range s.queue.SpoolEvents() {
-		c.log.Error("spool: "+e.Kind, "sink", s.name, "segment", e.Segment, "offset", e.Offset, "bytes", e.Bytes,
-			"records", e.Records, "reports", e.Lost.Reports, "points", e.Lost.Points, "what", e.Message)
-	}
 	if sp := st.Spool; sp != nil {
 		// A record that the disk refused waits in memory; evicted and damaged ones are gone.
 		trouble := sp.RefusedRecords + sp.EvictedReports + sp.DamagedReports

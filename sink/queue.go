@@ -366,14 +366,6 @@ func (q *Queue) move(from, to Stage, reports, points uint64) {
 	}
 }
 
-// SpoolEvents gives what was found in the spool's directory, and what its disk did, since the last call.
-func (q *Queue) SpoolEvents() []spool.Event {
-	if q.opt.Spool == nil {
-		return nil
-	}
-	return q.opt.Spool.Events()
-}
-
 // Stats may be called at any time.
 func (q *Queue) Stats() QueueStats {
 	q.mu.Lock()
