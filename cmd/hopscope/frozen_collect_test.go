@@ -274,6 +274,9 @@ func ledgerText(t *testing.T, summary string) string {
 	return indent(t, ledger)
 }
 
+// pointLedger is the ledger in points.
+var pointLedger = regexp.MustCompile(`,"points":\{"made".*?"series":\{(?:"\w+":\{[^}]*\},?)*\}\}`)
+
 // TestFrozenShutdown holds where reports are before SIGTERM and after it, with stores that answer or do not: while the
 // window is open, and where asked for behind its end.
 func TestFrozenShutdown(t *testing.T) {
@@ -313,7 +316,11 @@ func TestFrozenShutdown(t *testing.T) {
 			// Whether a write failed before the window's end was told of is a matter of moments.
 			log := anyPort.ReplaceAllString(c.logText("cannot write, trying again"), "127.0.0.1:PORT")
 			log = pointsLost.ReplaceAllString(log, "N points were lost, because REASON")
-			golden(t, "shutdown/"+tt.name+".txt", fmt.Sprintf("before SIGTERM: %+v\n%sexit status %d\n%s", before.Balances, log, status, ledgerText(t, c.out.String())))
+			summary := c.out.String()
+			if strings.HasSuffix(tt.name, "-later") { // the number of windows, which all have points, is a matter of moments, too
+				summary = pointLedger.ReplaceAllString(summary, "")
+			}
+			golden(t, "shutdown/"+tt.name+".txt", fmt.Sprintf("before SIGTERM: %+v\n%sexit status %d\n%s", before.Balances, log, status, ledgerText(t, summary)))
 		})
 	}
 }

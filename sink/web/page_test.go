@@ -190,7 +190,7 @@ func testPageTables(t *testing.T, parent context.Context) {
 	eval[bool](t, b, `(document.querySelector(".flows-data tbody:nth-of-type(2) .flow-key").click(), true)`)
 	b.wait(t, `document.querySelectorAll(".flow-detail canvas").length === 1 && document.querySelectorAll(".flow-changes li").length === 1`)
 	eval[bool](t, b, `(document.querySelector("#ledger").open = true, true)`)
-	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 18`)
+	b.wait(t, `document.querySelectorAll(".ledger-data tbody tr").length === 19`)
 	if got := b.text(t, ".ledger-data tbody"); !strings.Contains(got, "Malformed\t17\t17") {
 		t.Errorf("ledger's table:\n%s", got)
 	}
