@@ -183,7 +183,6 @@ func (k *captureClock) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open {
-		k.c.last = true
 		k.end()
 	}
 }

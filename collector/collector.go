@@ -59,7 +59,6 @@ type Collector struct {
 	detector  *events.Detector
 	detectors []Detector
 	admission *inference.Admission // used where windows end
-	last      bool                 // the window that is ending is the last of a capture
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter
@@ -328,9 +327,6 @@ func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
 	for i, d := range c.detectors {
 		from := len(found)
 		found = append(found, d.Step(&seen)...)
-		if f, ok := d.(finisher); ok && c.last {
-			found = append(found, f.Finish()...)
-		}
 		for k := range found[from:] {
 			found[from+k].ID |= uint64(i) << perDetector
 		}

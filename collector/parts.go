@@ -49,11 +49,6 @@ type Detector interface {
 	Step(w *inference.Window) []inference.Finding
 }
 
-// finisher is a detector that leaves something to judge for the next window. At the end of a capture there is none.
-type finisher interface {
-	Finish() []inference.Finding
-}
-
 // The two interfaces below are what makes a settings section one of a source or a store: their packages implement them,
 // and the program registers each by one field of its settings struct.
 

@@ -17,7 +17,7 @@ func detectors(j *journal) []detector {
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 1
+const stateVersion = 2
 
 // Config says when something is worth a finding. Times are counted in windows. It consists of the limits and of the
 // settings of each detector, which are beside the detector.

@@ -42,24 +42,6 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	return d.journal.told
 }
 
-// finisher is a detector that judges some of a window with the next one.
-type finisher interface {
-	finish()
-}
-
-// Finish judges what was left for the next window, when there is none because a capture ends. It returns what [Detector.Step] would
-// return of that, valid until the next call.
-func (d *Detector) Finish() []inference.Finding {
-	d.journal.told = d.journal.told[:0]
-	for _, x := range d.detectors {
-		if x, ok := x.(finisher); ok {
-			x.finish()
-		}
-	}
-	d.journal.finish()
-	return d.journal.told
-}
-
 // Open returns the findings that have not ended, oldest first.
 func (d *Detector) Open() []inference.Finding {
 	out := make([]inference.Finding, 0, len(d.journal.open))

@@ -102,9 +102,12 @@ func TestLifecycle(t *testing.T) {
 		}
 		return w
 	}
+	often := strings.Repeat(".", 60)
 	export := func(c byte) *inference.Window {
 		s := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 5}, Reports: 1000, Sequenced: true}
 		switch c {
+		case '1':
+			s.Lost = 1
 		case 'l':
 			s.Lost = 10
 		case 'L':
@@ -162,16 +165,25 @@ func TestLifecycle(t *testing.T) {
 		{"many paths change", sequence("C...", path),
 			[]string{"1 path-change info started", "1 path-change warning started", "4 path-change warning ended", "4 path-change info ended"}},
 
-		{"loss is judged a window later", sequence("..l.....", export), []string{"4 exporter-loss warning started", "7 exporter-loss warning ended"}},
-		{"a gap that is filled in the next window is nothing", sequence("..lf....", export), nil},
-		{"severe loss", sequence(".lL...", export), []string{"3 exporter-loss warning started", "4 exporter-loss critical escalated"}},
-		{"exporter falls silent", sequence("......____..", export), []string{"9 exporter-silence warning started", "11 exporter-silence warning ended"}},
-		{"exporter stays silent", sequence("......"+strings.Repeat("_", 40), export),
-			[]string{"9 exporter-silence warning started", "36 exporter-silence critical escalated"}},
-		{"exporter is forgotten", sequence("......____ ", export), []string{"9 exporter-silence warning started", "11 exporter-silence warning ended"}},
-		{"exporter that spoke rarely", sequence("..______", export), nil},
-		{"exporter that pauses", sequence(strings.Repeat(".__", 30)+strings.Repeat(".____", 2), export),
-			[]string{"95 exporter-silence warning started", "96 exporter-silence warning ended"}},
+		{"loss", sequence("..l"+strings.Repeat(".", 70), export), []string{"3 exporter-loss warning started", "63 exporter-loss warning ended"}},
+		{"one of a thousand is nothing", sequence("..1......", export), nil},
+		{"one of a thousand again and again", sequence(strings.Repeat("1", 30), export), []string{"12 exporter-loss warning started"}},
+		{"what comes late is taken back", sequence("..lf....", export), []string{"3 exporter-loss warning started", "6 exporter-loss warning ended"}},
+		{"severe loss", sequence(".lL"+strings.Repeat(".", 70), export),
+			[]string{"2 exporter-loss warning started", "3 exporter-loss critical escalated", "21 exporter-loss critical ended"}},
+		{"loss that falls", sequence(".L"+strings.Repeat("l", 30)+strings.Repeat(".", 70), export),
+			[]string{"2 exporter-loss critical started", "92 exporter-loss critical ended"}},
+		{"loss of an exporter that leaves off", sequence("..l"+strings.Repeat("_", 40), export),
+			[]string{"3 exporter-loss warning started", "33 exporter-loss warning ended"}},
+		{"exporter falls silent", sequence(often+"__________..", export), []string{"65 exporter-silence warning started", "71 exporter-silence warning ended"}},
+		{"exporter stays silent", sequence(often+strings.Repeat("_", 40), export),
+			[]string{"65 exporter-silence warning started", "90 exporter-silence critical escalated"}},
+		{"exporter is forgotten", sequence(often+"__________ ", export), []string{"65 exporter-silence warning started", "71 exporter-silence warning ended"}},
+		{"exporter that spoke rarely", sequence(often[:29]+"__________", export), nil},
+		{"exporter that pauses", sequence(strings.Repeat(".__", 60)+strings.Repeat(".____", 2), export), nil},
+		{"exporter that sleeps, forgotten or not", sequence(often+strings.Repeat(strings.Repeat("_", 40)+strings.Repeat(" ", 40)+often, 5), export),
+			[]string{"65 exporter-silence warning started", "90 exporter-silence critical escalated", "101 exporter-silence critical ended",
+				"204 exporter-silence warning started", "230 exporter-silence critical escalated", "241 exporter-silence critical ended"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -196,19 +208,18 @@ func TestTexts(t *testing.T) {
 	step(hopWindow(0, 84000, 64, 500))
 	step(hopWindow(0, 84000, 64, 500))
 	exporters := []inference.ExporterStats{{ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 5, HWID: 2},
-		Lost: 3, Reports: 997}}
+		Lost: 30, Reports: 997}}
 	step(&inference.Window{
 		Exporters: exporters,
 		Drops:     []inference.DropStats{{Node: 4, Reason: 80, Count: 12, Flow: flow(1)}},
 		Paths:     []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 4}}, Packets: 99}},
 	})
-	step(&inference.Window{Exporters: exporters})
 	want := []string{
 		"latency of node 7 interface 3: p99 84µs over 500 packets, usually 12µs, limit 18µs",
 		"queue of node 7 interface 3: p99 64 B over 500 packets, usually 0 B, limit 24 B",
 		"10.0.0.1:1000 > 10.9.9.9:80 tcp left 1:2-3 for 4 after 99 packets",
 		"node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
-		"exporter 10.0.0.1 node 5 hardware 2: 3 numbers missing beside 997 reports, 0.3 %",
+		"exporter 10.0.0.1 node 5 hardware 2 lost 30 of 1027 reports since 1970-01-01 00:00:00, 2.92 %, at least 0.85 %",
 	}
 	for i := range got {
 		if i >= len(want) || got[i] != want[i] {
@@ -260,9 +271,12 @@ func TestDeterministic(t *testing.T) {
 				if rng.IntN(4) == 0 {
 					w.Paths = append(w.Paths, inference.PathChange{Flow: flow(n)})
 				}
-				if rng.IntN(50) != 0 {
+				if rng.IntN(50) != 0 && n > 0 {
 					w.Exporters = append(w.Exporters, inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n},
 						Lost: rng.Int64N(3) - 1, Reports: rng.Uint64N(3) * 100})
+				}
+				if n == 0 { // a regular one that falls silent
+					w.Exporters = append(w.Exporters, inference.ExporterStats{Reports: uint64(max(0, 250-i))})
 				}
 				if rng.IntN(10) != 0 {
 					v := 1000 + rng.Uint64N(1000)
@@ -343,9 +357,9 @@ func TestEventsAreNoRhythm(t *testing.T) {
 	for _, events := range []bool{true, false} {
 		d := New(DefaultConfig())
 		found := 0
-		for i := range int64(40) {
+		for i := range int64(120) {
 			s := inference.ExporterStats{Sequenced: true}
-			if i < 20 {
+			if i < 60 {
 				s.Reports = 5
 				if events {
 					s.Events = 5
@@ -356,28 +370,5 @@ func TestEventsAreNoRhythm(t *testing.T) {
 		if (found == 0) != events {
 			t.Errorf("events %v: %d findings", events, found)
 		}
-	}
-}
-
-// At the end of a capture the loss in the last window is judged and told, since no next window comes.
-func TestFinish(t *testing.T) {
-	key := inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 1}
-	window := func(lost int64) *inference.Window {
-		return &inference.Window{Exporters: []inference.ExporterStats{{ExporterKey: key, Reports: 100, Sequenced: true, Lost: lost}}}
-	}
-	d := New(DefaultConfig())
-	if got := told(t, d, window(0), window(7)); len(got) != 0 {
-		t.Errorf("told before late reports had their time: %q", got)
-	}
-	if got := d.Finish(); len(got) != 1 || got[0].Kind != inference.ExporterLoss || got[0].Start != 2 || got[0].Exporter != key.Addr || len(d.Open()) != 1 {
-		t.Errorf("Finish = %+v, want the loss", got)
-	}
-	if got := New(DefaultConfig()).Finish(); len(got) != 0 {
-		t.Errorf("Finish of nothing = %+v", got)
-	}
-	d = New(DefaultConfig())
-	told(t, d, window(7), window(0))
-	if got := d.Finish(); len(got) != 0 || len(d.Open()) != 1 {
-		t.Errorf("Finish = %+v, want the loss to stay", got)
 	}
 }

@@ -3,19 +3,22 @@ package events
 import (
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/hopscope/hopscope/inference"
 )
 
 // ExporterConfig are the settings of the detector of exporters that lose reports or fall silent.
 type ExporterConfig struct {
-	LossRatio    float64 `yaml:"loss_ratio" doc:"Share of an exporter's reports whose loss is worth a finding." range:"0..1"`
-	LossSevere   float64 `yaml:"loss_severe" doc:"Share of an exporter's reports whose loss is critical." range:"0..1"`
-	SilenceAfter int     `yaml:"silence_after" doc:"Windows without a report, of an exporter that reports regularly, that are silence." range:"1..100000"`
-	SilentSevere int     `yaml:"silence_severe" doc:"Windows of silence that are critical." range:"1..1000000"`
+	LossRatio      float64 `yaml:"loss_ratio" doc:"Share of an exporter's reports that may be lost. A finding needs evidence that more are, such as chance gives once in a million windows." range:"0..1"`
+	LossSevere     float64 `yaml:"loss_severe" doc:"Share of an exporter's reports whose loss is critical, by the same evidence." range:"0..1"`
+	SilenceAfter   int     `yaml:"silence_after" doc:"Windows without a report that are silence at the earliest. A finding needs a pause that is less likely than one in a million by the exporter's own history." range:"1..100000"`
+	SilenceHistory int     `yaml:"silence_history" doc:"Windows with reports that are such a history at the earliest." range:"1..100000"`
+	SilentSevere   int     `yaml:"silence_severe" doc:"Windows of silence that are critical." range:"1..1000000"`
 }
 
-var defaultExporterConfig = ExporterConfig{LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilentSevere: 30}
+var defaultExporterConfig = ExporterConfig{LossRatio: 0.0001, LossSevere: 0.05, SilenceAfter: 3, SilenceHistory: 30, SilentSevere: 30}
 
 func (c *ExporterConfig) problems() (errs []error) {
 	if c.LossSevere < c.LossRatio {
@@ -27,8 +30,16 @@ func (c *ExporterConfig) problems() (errs []error) {
 	return errs
 }
 
-// regular is how many windows with reports make an exporter one whose silence means something.
-const regular = 5
+const (
+	// silenceError is the probability of a pause by the exporter's own history below which it is silence.
+	silenceError = 1e-6
+	// habitWithin is the time in which a silence that was told has to come back, in ns, to be one of the exporter's pauses:
+	// that of an exporter which sleeps at night comes back within a day and a half.
+	habitWithin = 36 * 3600e9
+	// The history of exporters that their tracker has forgotten is kept for absentWindows, of maxAbsent at most.
+	absentWindows = 60480
+	maxAbsent     = 4096
+)
 
 // exporters finds exporters that lose reports, and those that fall silent.
 type exporters struct {
@@ -42,30 +53,56 @@ type exporter struct {
 }
 
 type lossHistory struct {
-	missing  int64  // in the window before, some of which may yet come
-	reports  uint64 // in the window before
-	lost     int64  // since the loss started
-	lossless int    // windows in a row without loss
-	loss     *inference.Finding
+	scales [lossScales]numbers
+	before [lossLast]uint64 // reports in the windows before, the last one first
+	loss   *inference.Finding
+
+	// While a finding is open:
+	bound  float64 // of its ratio
+	all    numbers // since what it tells of began
+	bursts bursts
+	after  numbers // in which the loss may be over
+	calm   int     // windows of after
+	silent int     // windows in a row without reports
 }
 
 type silenceHistory struct {
-	active  int // windows with reports, up to regular
-	quiet   int // windows in a row without
+	pauses
+	quiet   int // windows in a row without reports
+	limit   int // of the present pause; 0 as long as nobody asked
 	usual   int // longest pause that it made, fading
 	silence *inference.Finding
+
+	told   bool  // a finding tells of the present pause, or did
+	last   int   // length of the last pause that a finding told of
+	lastAt int64 // its end
+	habit  bool  // it counts as one of the pauses
 }
 
 func (c *coder) exporterState(e *exporter) {
-	number(c, &e.missing)
-	number(c, &e.reports)
-	number(c, &e.lost)
-	number(c, &e.lossless)
+	for i := range e.scales {
+		c.numbers(&e.scales[i])
+	}
+	for i := range e.before {
+		number(c, &e.before[i])
+	}
 	c.finding(&e.loss)
-	number(c, &e.active)
+	c.float(&e.bound)
+	c.numbers(&e.all)
+	c.bursts(&e.bursts)
+	c.numbers(&e.after)
+	number(c, &e.calm)
+	number(c, &e.silent)
+
+	c.pauses(&e.pauses)
 	number(c, &e.quiet)
+	number(c, &e.limit)
 	number(c, &e.usual)
 	c.finding(&e.silence)
+	c.flag(&e.told)
+	number(c, &e.last)
+	number(c, &e.lastAt)
+	c.flag(&e.habit)
 }
 
 func newExporters(j *journal) exporters {
@@ -76,61 +113,110 @@ func (x exporters) step(w *inference.Window) {
 	for i := range w.Exporters {
 		s := &w.Exporters[i]
 		e := x.see(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
-		x.judgeLoss(&e.lossHistory, s)
+		x.judgeLoss(&e.lossHistory, s, w.Start)
 		x.judgeSilence(&e.silenceHistory, s)
 	}
-	x.absent(func(k inference.ExporterKey, e *exporter, _ int) bool {
+	// Who sleeps longer than the tracker remembers is known again when it comes back.
+	absent := 0
+	x.absent(func(k inference.ExporterKey, e *exporter, windows int) bool {
 		text := k.String() + " is forgotten"
 		x.end(&e.loss, text)
 		x.end(&e.silence, text)
-		return true
+		e.lossHistory = lossHistory{}
+		if e.windows < float64(x.cfg.SilenceHistory) || windows > absentWindows || absent == maxAbsent {
+			return true
+		}
+		absent++
+		e.quiet++
+		return false
 	})
 }
 
-// finish judges the loss in the last window, whose gaps no late report fills any more.
-func (x exporters) finish() {
-	x.order()
-	for _, s := range x.list {
-		if s.state.missing <= 0 { // that nothing more is lost is for the next window to say
-			continue
-		}
-		x.judgeLoss(&s.state.lossHistory, &inference.ExporterStats{ExporterKey: s.key})
-	}
-}
-
-// judgeLoss judges the window before, now that late reports had time to fill its gaps.
-func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats) {
-	lost, reports := e.missing, e.reports
-	e.missing, e.reports = s.Lost, s.Reports
-	if s.Lost < 0 && lost > 0 {
-		filled := min(-s.Lost, lost)
-		lost -= filled
-		e.missing += filled // filled once
-	}
-	ratio := 0.0
-	if lost > 0 {
-		ratio = float64(lost) / (float64(lost) + float64(reports))
-	}
-	if lost <= 0 || ratio < x.cfg.LossRatio {
-		if e.loss == nil {
-			return
-		}
-		if e.lossless++; e.lossless >= x.cfg.EndAfter {
-			e.loss.Value = ratio
-			x.end(&e.loss, fmt.Sprintf("%s loses nothing more after %d reports", s.ExporterKey, e.lost))
-			e.lost = 0
-		}
+// judgeLoss weighs what is told as lost in this window.
+func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start int64) {
+	theta := max(x.cfg.LossRatio, 1e-9)
+	if theta >= 1 {
+		x.end(&e.loss, s.ExporterKey.String()+" may lose everything by the settings")
 		return
 	}
-	e.lossless = 0
-	e.lost += lost
-	f := exporterFinding(inference.ExporterLoss, s.ExporterKey)
-	if ratio >= x.cfg.LossSevere {
-		f.Severity = inference.Critical
+	lost, reports := s.Lost, s.Reports
+	if lost != 0 { // among reports of windows before, too
+		reports = max(reports, slices.Max(e.before[:]))
 	}
-	f.Value = ratio
-	f.Text = fmt.Sprintf("%s: %d numbers missing beside %d reports, %.3g %%", s.ExporterKey, lost, reports, 100*ratio)
-	x.tell(&e.loss, f)
+	copy(e.before[1:], e.before[:])
+	e.before[0] = s.Reports
+	if e.loss != nil {
+		e.all.lost += lost
+		e.all.reports += s.Reports
+	}
+	var worst *numbers
+	bound := 0.0
+	for k := range e.scales {
+		n := &e.scales[k]
+		if lost == 0 && n.score == 0 { // stays so
+			continue
+		}
+		n.add(start, x.now, lost, reports, alternative(k, theta), theta)
+		if lost > 0 && n.score >= lossLimit {
+			if b := atLeast(n.lost, n.of(), lossLimit); b > bound {
+				worst, bound = n, b
+			}
+		}
+	}
+	if worst != nil {
+		f := exporterFinding(inference.ExporterLoss, s.ExporterKey)
+		if bound >= x.cfg.LossSevere {
+			f.Severity = inference.Critical
+		}
+		f.Value, f.Baseline = worst.ratio(), x.cfg.LossRatio
+		f.Text = fmt.Sprintf("%s lost %d of %d reports since %s, %.3g %%, at least %.2g %%",
+			s.ExporterKey, worst.lost, worst.of(), clock(worst.since), 100*f.Value, 100*bound)
+		if e.loss == nil {
+			e.all = *worst
+			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: x.now}, bursts{}, 0, 0, 0
+		}
+		e.bound = max(e.bound, bound)
+		x.tell(&e.loss, f)
+	}
+	if e.loss == nil {
+		return
+	}
+	if e.silent++; s.Reports > 0 || lost != 0 {
+		e.silent = 0
+	}
+	if e.silent >= idleEnd {
+		x.endLoss(e, s, fmt.Sprintf("and then it sent nothing in %d windows", e.silent))
+		return
+	}
+	// The loss is over when it is shown to be well below what was found, or below the settings' ratio if that is more.
+	q := max(theta, e.bound/fallen)
+	e.calm++
+	if e.after.add(start, x.now, lost, reports, q/10, q); e.after.of() == 0 && e.after.lost == 0 && reports > 0 {
+		e.calm = 0
+	}
+	e.bursts.add(lost, reports)
+	limit := fallenScore
+	if e.calm < calmEnd {
+		limit *= e.bursts.size()
+	}
+	if e.after.score < limit || e.calm < x.cfg.EndAfter {
+		return
+	}
+	if less := atLeast(e.after.lost, e.after.of(), lossLimit); less > theta {
+		e.bound = less // it fell, and is still too much; what it was before says no more
+		e.scales = [lossScales]numbers{}
+		e.after, e.calm = numbers{since: x.now}, 0
+		return
+	}
+	x.endLoss(e, s, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.of()))
+}
+
+func (x exporters) endLoss(e *lossHistory, s *inference.ExporterStats, then string) {
+	e.loss.Value = e.all.ratio()
+	x.end(&e.loss, fmt.Sprintf("%s lost %d of %d reports since %s, %.3g %%, %s",
+		s.ExporterKey, e.all.lost, e.all.of(), clock(e.all.since), 100*e.loss.Value, then))
+	before := e.before
+	*e = lossHistory{before: before}
 }
 
 func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
@@ -139,27 +225,59 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 			e.silence.Value = float64(e.quiet)
 			x.end(&e.silence, fmt.Sprintf("%s reports again after %s", s.ExporterKey, plural(uint64(e.quiet), "silent window")))
 		}
-		if e.quiet > 0 {
-			e.usual = max(e.quiet, e.usual*7/8)
-		}
-		e.quiet = 0
+		x.learn(e)
 		if s.Reports+s.Malformed > s.Events { // reports about events alone promise no others
-			e.active = min(e.active+1, regular)
+			e.speak()
 		}
 		return
 	}
 	e.quiet++
-	if limit := max(x.cfg.SilenceAfter, 2*e.usual); e.active < regular || e.quiet < limit {
-		return
+	if e.silence == nil {
+		if e.quiet < x.cfg.SilenceAfter || e.windows < float64(x.cfg.SilenceHistory) {
+			return
+		}
+		if e.limit == 0 {
+			e.limit = e.pauses.limit(silenceError)
+		}
+		if e.quiet < e.limit {
+			return
+		}
 	}
+	e.told = true
 	f := exporterFinding(inference.ExporterSilence, s.ExporterKey)
 	if e.quiet >= x.cfg.SilentSevere {
 		f.Severity = inference.Critical
 	}
 	f.Value, f.Baseline = float64(e.quiet), float64(e.usual)
-	f.Text = fmt.Sprintf("%s sent nothing in %d windows, its longest pause lately was %d", s.ExporterKey, e.quiet, e.usual)
+	f.Text = fmt.Sprintf("%s sent nothing in %d windows, its longest pause lately was %d; a pause as long is less likely than one in a million by its history of %.0f windows",
+		s.ExporterKey, e.quiet, e.usual, e.windows)
 	x.tell(&e.silence, f)
 }
+
+// learn adds the pause that ends now to the history. One that was told as silence is no pause that the exporter makes,
+// unless such silences come back.
+func (x exporters) learn(e *silenceHistory) {
+	length, told := e.quiet, e.told
+	e.quiet, e.limit, e.told = 0, 0, false
+	if length == 0 {
+		return
+	}
+	if told {
+		again := e.last > 0 && length/2 <= e.last && x.now-e.lastAt <= habitWithin
+		if again && !e.habit {
+			e.add(e.last)
+		}
+		e.last, e.lastAt, e.habit = length, x.now, again
+		if !again {
+			return
+		}
+	}
+	e.add(length)
+	e.usual = max(length, e.usual*7/8)
+}
+
+// clock writes a time as people read it.
+func clock(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05") }
 
 // exporterFinding is a warning about an exporter, without value and text.
 func exporterFinding(kind inference.Kind, k inference.ExporterKey) inference.Finding {

@@ -209,15 +209,19 @@ func (c *coder) flow(p *decode.FlowKey) {
 }
 
 func (c *coder) hop(p *inference.HopKey) {
-	var other uint8
-	if p.Other {
-		other = 1
-	}
 	number(c, &p.Node)
 	number(c, &p.EgressIf)
-	number(c, &other)
-	c.check(other <= 1, "a flag is neither 0 nor 1")
-	p.Other = other == 1
+	c.flag(&p.Other)
+}
+
+func (c *coder) flag(p *bool) {
+	var set uint8
+	if *p {
+		set = 1
+	}
+	number(c, &set)
+	c.check(set <= 1, "a flag is neither 0 nor 1")
+	*p = set == 1
 }
 
 func (c *coder) exporter(p *inference.ExporterKey) {

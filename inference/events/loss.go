@@ -1,0 +1,131 @@
+package events
+
+import "math"
+
+// Whether an exporter loses too much is a test: the hypothesis is that each of its numbers is lost with a probability of
+// at most θ, the settings' loss_ratio. Against it stand lossScales others, ratios that are spread evenly on a logarithmic
+// scale between θ and nearly all. Each has a score, the logarithm of how much more likely the numbers are under it, which
+// begins anew wherever it would fall below 0 (a CUSUM). Under the hypothesis e^score is a supermartingale between these
+// beginnings, so that the mean time until one of the scores reaches ln(lossScales/lossError) is at least 1/lossError
+// windows, whatever the number of reports in each window is and however it changes (Shin, Ramdas, Rinaldo, "E-detectors",
+// 2024). A score that has reached that limit is a lower bound above θ for the ratio of what was lost since it began.
+const (
+	lossScales = 8
+	// lossError bounds the false findings a window, where loss_ratio of an exporter's numbers are lost.
+	lossError = 1e-6
+	// lossLast are the windows whose reports may stand beside what is told as lost in the present one: a number is told
+	// seconds after the reports around it came.
+	lossLast = 3
+	// fallen is the factor by which the ratio is below the finding's lower bound when the loss is over, and fallenScore
+	// the score that shows it: one in a hundred would be so by chance, if it were not.
+	fallen      = 3
+	fallenScore = 4.6
+	// calmEnd is how many windows of that are enough where losses come in bursts, of which it takes many to tell that there
+	// are fewer.
+	calmEnd = 60
+	// idleEnd is how many windows without a report there are until nothing can be said of the loss.
+	idleEnd = 30
+)
+
+var lossLimit = math.Log(lossScales / lossError)
+
+// numbers are consecutive windows of one exporter.
+type numbers struct {
+	score   float64
+	lost    int64
+	reports uint64
+	since   int64 // start of the first, in ns since 1970
+}
+
+func (n *numbers) of() uint64 { return n.reports + uint64(max(n.lost, 0)) }
+
+func (n *numbers) ratio() float64 {
+	if n.lost <= 0 {
+		return 0
+	}
+	return float64(n.lost) / float64(n.of())
+}
+
+// add takes one more window and judges it by how much more likely it is with the ratio r than with q.
+func (n *numbers) add(start, end, lost int64, reports uint64, r, q float64) {
+	if n.of() == 0 && n.lost == 0 {
+		n.since = start
+	}
+	n.score += float64(lost)*math.Log(r/q) + float64(reports)*(math.Log1p(-r)-math.Log1p(-q))
+	n.lost += lost
+	n.reports += reports
+	if !(n.score > 0) {
+		*n = numbers{since: end}
+	}
+}
+
+// bursts is how the losses of a finding are spread over its windows.
+type bursts struct {
+	windows int
+	squares float64 // of the lost ones, over all of their window
+	lost    int64
+	all     uint64
+}
+
+func (b *bursts) add(lost int64, reports uint64) {
+	n := reports + uint64(max(lost, 0))
+	if n == 0 {
+		return
+	}
+	b.windows++
+	b.lost += lost
+	b.all += n
+	b.squares += float64(lost) * float64(lost) / float64(n)
+}
+
+// size is the variance of the windows' losses over what it would be if reports were lost one by one: about the size of
+// the bursts in which they are.
+func (b *bursts) size() float64 {
+	if b.windows < 2 || b.lost <= 0 {
+		return 1
+	}
+	return max(1, (b.squares*float64(b.all)/float64(b.lost)-float64(b.lost))/float64(b.windows-1))
+}
+
+func (c *coder) bursts(b *bursts) {
+	number(c, &b.windows)
+	c.float(&b.squares)
+	number(c, &b.lost)
+	number(c, &b.all)
+}
+
+// atLeast is the lower bound of a ratio of which lost of all were seen: a smaller one gives as many with a probability
+// of at most e^-limit (Chernoff's bound of the binomial distribution).
+func atLeast(lost int64, all uint64, limit float64) float64 {
+	if lost <= 0 {
+		return 0
+	}
+	x, n := float64(lost)/float64(all), float64(all)
+	low, high := 0.0, x
+	for range 60 {
+		p := (low + high) / 2
+		d := x * math.Log(x/p)
+		if x < 1 {
+			d += (1 - x) * (math.Log1p(-x) - math.Log1p(-p))
+		}
+		if n*d > limit {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return low
+}
+
+// alternative gives the ratio of an alternative to theta, which is less than 1.
+func alternative(k int, theta float64) float64 {
+	top := max(0.9, (1+theta)/2)
+	return theta * math.Pow(top/theta, float64(k+1)/lossScales)
+}
+
+func (c *coder) numbers(n *numbers) {
+	c.float(&n.score)
+	number(c, &n.lost)
+	number(c, &n.reports)
+	number(c, &n.since)
+}
