@@ -62,6 +62,7 @@ type Collector struct {
 	sources   []*source
 	stores    []*store
 	writers   []sink.WindowWriter
+	keeper    *stateKeeper // of the state file; nil without one
 	instance  string
 	boot      string    // differs from one run to the next
 	start     time.Time // by the wall clock as it was then
@@ -136,6 +137,9 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
 		return nil, err
 	}
+	if c.keeper, err = c.openState(); err != nil {
+		return nil, err
+	}
 	c.writers = append(c.writers, opt.Writers...)
 	for _, s := range c.stores {
 		c.writers = append(c.writers, s)
@@ -149,6 +153,9 @@ func (c *Collector) Close() error {
 	cancel()
 	// Nothing was written, so there is nothing that could not be.
 	_ = c.closeStores(ended)
+	if c.keeper != nil {
+		close(c.keeper.write)
+	}
 	return CloseSources(c.opt.Sources)
 }
 
@@ -252,6 +259,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
 	}
 	err = errors.Join(err, c.closeStores(drain), CloseSources(c.opt.Sources))
+	c.endState()
 	stopServices()
 	services.Wait()
 	close(failed) // nobody writes to it any more
@@ -295,6 +303,7 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 
 	c.logFindings(found)
 	closed := sink.NewWindow(c.instance, &w, found)
+	c.windowEnds(&w, refused) // before others are added to it
 	if change != nil {
 		change(closed, partial)
 	}

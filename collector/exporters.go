@@ -18,6 +18,8 @@ const maxGroups = 16
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
 // only where their exporters share a group.
 type exporters struct {
+	saving bool   // keep the numbers that were reached at each cut
+	saved  []byte // those of the last cut, as state gives them
 	groups []exporterGroup
 	key    decode.HashKey
 	shift  uint // of the hash, to its group
@@ -91,12 +93,18 @@ func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
 // cut gives what was counted in the window that ends now, ordered by address, node and hardware id.
 func (e *exporters) cut(end int64) []inference.ExporterStats {
 	var all []inference.ExporterStats
+	saved := binary.AppendUvarint(nil, uint64(len(e.groups)))
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
 		all = g.tracker.Cut(all, end)
+		if e.saving {
+			state := g.tracker.AppendState(nil)
+			saved = append(binary.AppendUvarint(saved, uint64(len(state))), state...)
+		}
 		g.mu.Unlock()
 	}
+	e.saved = saved
 	return sequence.Merge(all)
 }
 

@@ -31,13 +31,14 @@ const (
 	DroppedSpool      // evicted from a full spool, damaged there, or the disk refused
 	DroppedEncoding   // points have no form that the store knows
 	DroppedRejected   // the store refused points
+	DroppedDown       // sent while no collector ran, or taken by one that was killed, as the exporters' numbers tell
 
 	numStages
 )
 
 var stageNames = [numStages]string{
 	"ring", "shard-queue", "window", "sink-queue", "spool", "stored",
-	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "not-encodable", "rejected",
+	"kernel", "ring", "malformed", "foreign", "shard-queue", "sink-queue", "spool", "not-encodable", "rejected", "down",
 }
 
 // String is the stage's name. In-flight and dropped stages of the same place share it.

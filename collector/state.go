@@ -66,6 +66,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 	if len(balances) > 1 {
 		s.Ledger.Sinks = balances
 	}
+	s.Ledger.AllRuns = c.allRuns()
 	s.Seconds = time.Duration(c.read().mono - c.began).Seconds()
 	if s.Seconds > 0 {
 		s.ReportsPerSecond = float64(s.Reports) / s.Seconds

@@ -20,6 +20,7 @@ type store struct {
 	name, target string
 	refusedDir   string // of the points that the store refuses, or ""
 	queue        *sink.Queue
+	filled       func() uint64 // End of the spool; nil without one
 
 	spool *spool.Spool // nil without one
 
@@ -50,6 +51,7 @@ func (c *Collector) openStores() error {
 				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
 			},
 		}
+		var filled func() uint64
 		if s.Spool != nil {
 			sp, err := spool.Open(*s.Spool)
 			if err != nil {
@@ -60,9 +62,10 @@ func (c *Collector) openStores() error {
 				return err
 			}
 			opt.Spool = sp
+			filled = sp.End
 			opt.Refused = refused.Open(s.RefusedDir(), s.RefusedBytes)
 		}
-		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, refusedDir: s.RefusedDir(), queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool})
+		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, refusedDir: s.RefusedDir(), queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool, filled: filled})
 	}
 	return nil
 }

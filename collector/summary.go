@@ -126,7 +126,15 @@ type FindingSummary struct {
 // LedgerSummary is the balance of the run: of its first sink, and of every sink where there are more.
 type LedgerSummary struct {
 	sink.Balance
-	Sinks []sink.Balance `json:"sinks,omitempty"`
+	Sinks   []sink.Balance `json:"sinks,omitempty"`
+	AllRuns *AllRuns       `json:"all_runs,omitempty"` // with a state file
+}
+
+// AllRuns are the balances over all runs since the state file began.
+type AllRuns struct {
+	Runs  uint64         `json:"runs"`
+	Since int64          `json:"since"` // ns since 1970
+	Sinks []sink.Balance `json:"sinks"`
 }
 
 func quantiles(s *inference.Summary) *Quantiles {

@@ -143,6 +143,13 @@ func open(conf Config, d disk) (*Spool, error) {
 // MaxRecord is the largest payload that Append takes.
 func (s *Spool) MaxRecord() int { return int(s.conf.SegmentBytes) - segmentHeaderLen - headerLen }
 
+// End is the number of records that were ever appended. It grows with every record that is taken, over restarts.
+func (s *Spool) End() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end.records
+}
+
 // Ready has an element when there may be a record to read. It is for one goroutine.
 func (s *Spool) Ready() <-chan struct{} { return s.ready }
 

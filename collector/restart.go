@@ -1,0 +1,318 @@
+package collector
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// The state file says how far the exporters had counted and what became of their reports, so that the run after a kill
+// can tell what the kill cost. It is replaced at every window's end, before the window goes to the spools: it holds what is
+// true if the window reaches them (After), what is true if it does not (Before), and how far the first spool had been
+// filled at that time, by which the next run finds out which of the two it is. It is written only while nothing waits in
+// memory; then all windows before are on disk.
+//
+//	"hopstat1"  length of the rest<4b>  crc32c of the rest<4b>  JSON of savedState
+const (
+	stateMagic = "hopstat1"
+	// stateMost is the longest file that is read: more than a million exporters need.
+	stateMost = 512 << 20
+	// statePatience is how long a window's end waits for the disk. After that the file stays behind, and a kill costs more
+	// in the books than it did.
+	statePatience = time.Second
+)
+
+// savedState is what the file holds.
+type savedState struct {
+	Runs          uint64 // since the file began
+	Since         int64  // when that was
+	Clean         bool   // the run ended in order; After counts
+	Filled        uint64 // End of the first spool, before the window of After
+	Before, After snapshot
+}
+
+// snapshot is the end of one window.
+type snapshot struct {
+	End       int64
+	Exporters []byte // numbers that they had reached
+	Pending   uint64 // reports that had numbers up to these and were in no window yet
+	Sinks     map[string]SinkTotals
+}
+
+// SinkTotals are the accounts of a sink over all runs since its state file began. What is in flight is left out.
+type SinkTotals struct {
+	Received uint64           `json:"received"`
+	Dropped  map[string]int64 `json:"dropped"` // by stage
+}
+
+// stateKeeper keeps the state file.
+type stateKeeper struct {
+	path   string
+	log    *slog.Logger
+	state  savedState
+	base   map[string]SinkTotals // of earlier runs
+	filled func() uint64
+	write  chan []byte
+	done   chan error
+	busy   bool
+
+	observed, windowed uint64 // reports that exporters sent, and that windows hold
+}
+
+// statePath is the file's path by the settings: "state" in the directory of the first spool, or "" without one.
+func statePath(cfg *Config, stores []Store) string {
+	if cfg.StateFile != "" {
+		return cfg.StateFile
+	}
+	for _, s := range stores {
+		if s.Spool != nil {
+			return filepath.Join(s.Spool.Dir, "state")
+		}
+	}
+	return ""
+}
+
+// openState reads what an earlier run left and lets exporters go on where they were. It returns nil if no state is kept.
+func (c *Collector) openState() (*stateKeeper, error) {
+	path := statePath(&c.cfg, c.opt.Stores)
+	var first *store
+	for _, s := range c.stores {
+		if s.filled != nil {
+			first = s
+			break
+		}
+	}
+	if path == "" || first == nil || c.opt.Policy.CaptureTime {
+		return nil, nil
+	}
+	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.filled, write: make(chan []byte), done: make(chan error, 1)}
+	now := time.Now().UnixNano()
+	old, err := readState(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		k.state = savedState{Since: now}
+	case errors.Is(err, errState):
+		aside := path + ".bad"
+		c.log.Error("the state file is damaged, and is put aside; what an earlier run lost is not known", "file", path, "aside", aside, "error", err.Error())
+		if err := os.Rename(path, aside); err != nil {
+			return nil, fmt.Errorf("state file: %w", err)
+		}
+		k.state = savedState{Since: now}
+	case err != nil:
+		return nil, fmt.Errorf("state file: %w", err)
+	default:
+		at := old.Before
+		if old.Clean || k.filled() > old.Filled {
+			at = old.After
+		}
+		if err := c.pipeline.exporters.restore(at.Exporters); err != nil {
+			c.log.Error("the state file holds no numbers of exporters", "file", path, "error", err.Error())
+		}
+		c.ledger.Receive(DroppedDown, at.Pending)
+		k.state = savedState{Runs: old.Runs, Since: old.Since, After: at}
+		k.base = at.Sinks
+		if !old.Clean {
+			c.log.Warn("the run before did not end in order; its open window is counted as dropped (down) as numbers show",
+				"window_end", time.Unix(0, at.End).UTC().Format(time.RFC3339Nano))
+		}
+	}
+	k.state.Runs++
+	go func() {
+		for b := range k.write {
+			k.done <- replaceFile(k.path, b)
+		}
+		close(k.done)
+	}()
+	c.pipeline.exporters.saving = true
+	return k, nil
+}
+
+// windowEnds writes the file before the window goes to the stores. What exporters missed while no collector ran enters
+// the ledger.
+func (c *Collector) windowEnds(w *inference.Window, refused uint64) {
+	var observed, provisional, down uint64
+	for i := range w.Exporters {
+		observed += w.Exporters[i].Reports
+		provisional += w.Exporters[i].Provisional
+		down += w.Exporters[i].Down
+	}
+	c.ledger.Receive(DroppedDown, down)
+	k := c.keeper
+	if k == nil {
+		return
+	}
+	k.observed += observed
+	k.windowed += w.Reports
+	k.state.Before = k.state.After
+	balances := c.ledger.Snapshot()
+	idle := true
+	for i := range balances {
+		idle = idle && balances[i].InFlight[SinkQueue.String()] == 0
+	}
+	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[DroppedShardQueue.String()]))
+	k.state.After = snapshot{w.End, c.pipeline.exporters.saved, provisional + late, k.totals(balances, w.Reports)}
+	if !idle { // an earlier window is not on disk yet
+		return
+	}
+	k.state.Filled = k.filled()
+	k.save()
+}
+
+// totals are the accounts of all runs, with the reports of the window that ends and without those of the next.
+func (k *stateKeeper) totals(balances []sink.Balance, window uint64) map[string]SinkTotals {
+	all := map[string]SinkTotals{}
+	for i := range balances {
+		b := &balances[i]
+		t := SinkTotals{Received: k.base[b.Sink].Received + b.Received - b.Carried + window, Dropped: map[string]int64{}}
+		for _, s := range []Stage{Ring, ShardQueue, Window} {
+			t.Received -= uint64(b.InFlight[s.String()])
+		}
+		for _, m := range []map[string]int64{k.base[b.Sink].Dropped, b.Dropped} {
+			for stage, n := range m {
+				t.Dropped[stage] += n
+			}
+		}
+		all[b.Sink] = t
+	}
+	return all
+}
+
+// save gives the state to the goroutine that writes, and waits for it, but not for long.
+func (k *stateKeeper) save() {
+	b := encodeState(&k.state)
+	timer := time.NewTimer(statePatience)
+	defer timer.Stop()
+	for {
+		var write chan []byte
+		if !k.busy {
+			write = k.write
+		}
+		select {
+		case write <- b:
+			k.busy, b = true, nil
+		case err := <-k.done:
+			k.busy = false
+			if err != nil {
+				k.log.Error("the state file cannot be written", "file", k.path, "error", err.Error())
+			}
+			if b == nil {
+				return
+			}
+		case <-timer.C:
+			k.log.Warn("the state file is slow to write; a kill would be told to cost more than it did", "file", k.path)
+			return
+		}
+	}
+}
+
+// endState notes that the run ended in order. It is called when all stores are closed.
+func (c *Collector) endState() {
+	k := c.keeper
+	if k == nil {
+		return
+	}
+	k.state.Clean = true
+	k.state.After.Sinks = k.totals(c.ledger.Snapshot(), 0)
+	k.state.After.Pending = 0
+	k.state.Before = snapshot{}
+	k.save()
+	close(k.write)
+}
+
+// allRuns gives the accounts of all runs since the state file began; nil without one.
+func (c *Collector) allRuns() *AllRuns {
+	k := c.keeper
+	if k == nil {
+		return nil
+	}
+	a := &AllRuns{Runs: k.state.Runs, Since: k.state.Since}
+	balances := c.ledger.Snapshot()
+	for i, b := range balances {
+		t := k.totals(balances[i:i+1], 0)[b.Sink]
+		s := sink.Balance{Sink: b.Sink, Received: t.Received, InFlight: b.InFlight, Dropped: t.Dropped}
+		stored := int64(t.Received)
+		for _, n := range t.Dropped {
+			stored -= n
+		}
+		for stage, n := range b.InFlight {
+			if stage == SinkQueue.String() || stage == SpoolQueue.String() {
+				stored -= n
+			} else {
+				s.Received += uint64(n)
+			}
+		}
+		s.Stored = uint64(max(0, stored))
+		a.Sinks = append(a.Sinks, s)
+	}
+	return a
+}
+
+var errState = errors.New("no state of a collector")
+
+func encodeState(s *savedState) []byte {
+	body, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // it consists of numbers and bytes
+	}
+	b := append([]byte(stateMagic), make([]byte, 8)...)
+	binary.BigEndian.PutUint32(b[8:], uint32(len(body)))
+	binary.BigEndian.PutUint32(b[12:], crc32.Checksum(body, castagnoli))
+	return append(b, body...)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func decodeState(b []byte) (s savedState, err error) {
+	const head = len(stateMagic) + 8
+	if len(b) < head || string(b[:8]) != stateMagic || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)-head) ||
+		binary.BigEndian.Uint32(b[12:]) != crc32.Checksum(b[head:], castagnoli) {
+		return s, errState
+	}
+	if err := json.Unmarshal(b[head:], &s); err != nil {
+		return s, fmt.Errorf("%w: %w", errState, err)
+	}
+	return s, nil
+}
+
+func readState(path string) (savedState, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return savedState{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, stateMost))
+	if err != nil {
+		return savedState{}, err
+	}
+	return decodeState(b)
+}
+
+// replaceFile writes a file so that a crash leaves the old one or the new one, whole.
+func replaceFile(path string, b []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

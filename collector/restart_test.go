@@ -1,0 +1,123 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// A state is read as it was written, and nothing else is taken for one.
+func TestStateFile(t *testing.T) {
+	want := savedState{Runs: 3, Since: 5, Filled: 7, After: snapshot{End: 9, Exporters: []byte{1, 2}, Pending: 4,
+		Sinks: map[string]SinkTotals{"influx": {Received: 8, Dropped: map[string]int64{"down": 2}}}}}
+	path := filepath.Join(t.TempDir(), "state")
+	// A write that a crash cut leaves the file beside it, which the next one replaces.
+	if err := os.WriteFile(path+".new", []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := replaceFile(path, encodeState(&want)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := readState(path); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	good := encodeState(&want)
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		if _, err := decodeState(bad); !errors.Is(err, errState) {
+			t.Errorf("byte %d changed: %v", i, err)
+		}
+		if _, err := decodeState(good[:i]); !errors.Is(err, errState) {
+			t.Errorf("the first %d bytes: %v", i, err)
+		}
+	}
+	if _, err := decodeState(append(good, 0)); !errors.Is(err, errState) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+// discard is a store that takes everything.
+type discard struct{}
+
+func (discard) Name() string                             { return "discard" }
+func (discard) Write(context.Context, *sink.Batch) error { return nil }
+func (discard) Close() error                             { return nil }
+
+// TestStateAtEveryStep ends a run in all the steps between two windows: before and after the state file is replaced, and
+// after the window reached the spool. The next run goes on with the window that the spool has, and puts a damaged file
+// aside.
+func TestStateAtEveryStep(t *testing.T) {
+	for _, step := range []string{"before the state", "behind the state", "behind the spool", "damaged"} {
+		t.Run(step, func(t *testing.T) {
+			dir := t.TempDir()
+			conf := spool.DefaultConfig()
+			conf.Dir = filepath.Join(dir, "spool")
+			sp, err := spool.Open(conf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sp.Append(10, []byte("the window before")); err != nil {
+				t.Fatal(err)
+			}
+			path := statePath(&Config{}, []Store{{}, {Spool: &conf}})
+			totals := func(n uint64) map[string]SinkTotals { return map[string]SinkTotals{"discard": {Received: n}} }
+			s := savedState{Runs: 1, Since: 1, Before: snapshot{End: 1, Sinks: totals(0)}, After: snapshot{End: 2, Sinks: totals(10)}}
+			save := func() {
+				if err := replaceFile(path, encodeState(&s)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			save() // of the window before, with the spool empty
+			want := int64(2)
+			if step != "before the state" {
+				s.Filled, s.Before, s.After = sp.End(), s.After, snapshot{End: 3, Pending: 5, Sinks: totals(30)}
+				save()
+			}
+			if step == "behind the spool" {
+				if err := sp.Append(20, []byte("the window")); err != nil {
+					t.Fatal(err)
+				}
+				want = 3
+			}
+			if step == "damaged" {
+				if err := os.WriteFile(path, []byte("hopstat1 and no more"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				want = 0
+			}
+			if err := sp.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c := newEngine(t, nil, Options{Stores: []Store{{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig(), Spool: &conf}}})
+			defer c.Close()
+			if got := c.keeper.state.After.End; got != want {
+				t.Errorf("goes on behind window %d, want %d", got, want)
+			}
+			if pending := c.ledger.Snapshot()[0].Dropped["down"]; pending != map[bool]int64{true: 5}[want == 3] {
+				t.Errorf("%d reports were in no window", pending)
+			}
+			if _, err := os.Stat(path + ".bad"); (err == nil) != (step == "damaged") {
+				t.Errorf("a file is put aside: %v", err)
+			}
+			c.windowEnds(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0)
+			if b := c.ledger.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["down"] < 3 {
+				t.Errorf("%+v", b)
+			}
+			if got, err := readState(path); err != nil || got.Clean || got.Runs < 1 || got.Before.End != want {
+				t.Errorf("saved %+v, %v", got, err)
+			}
+		})
+	}
+}
