@@ -97,17 +97,26 @@ func (c *Collector) openState() (*stateKeeper, error) {
 	}
 	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.filled, write: make(chan []byte), done: make(chan error, 1)}
 	now := time.Now().UnixNano()
+	// What waits in spools when a file begins belongs to its accounts.
+	begin := func() {
+		k.state = savedState{Since: now}
+		for _, s := range c.stores {
+			if st := s.queue.Stats(); st.Spool != nil {
+				k.base[s.name] = SinkTotals{Received: st.Spool.Reports}
+			}
+		}
+	}
 	old, err := readState(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		k.state = savedState{Since: now}
+		begin()
 	case errors.Is(err, errState):
 		aside := path + ".bad"
 		c.log.Error("the state file is damaged, and is put aside; what an earlier run lost is not known", "file", path, "aside", aside, "error", err.Error())
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("state file: %w", err)
 		}
-		k.state = savedState{Since: now}
+		begin()
 	case err != nil:
 		return nil, fmt.Errorf("state file: %w", err)
 	default:
