@@ -271,6 +271,7 @@ func ledgerText(t *testing.T, summary string) string {
 		t.Fatalf("no ledger in %s", summary)
 	}
 	ledger, _, _ = strings.Cut(ledger, `,"seconds"`)
+	ledger = jsonSince.ReplaceAllString(ledger, `"since":0`)
 	return indent(t, ledger)
 }
 

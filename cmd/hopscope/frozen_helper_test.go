@@ -337,6 +337,7 @@ func (r *recorder) lines(t *testing.T) string {
 }
 
 var (
+	jsonSince     = regexp.MustCompile(`"since":\d+`)
 	jsonSeconds   = regexp.MustCompile(`"seconds":[^,}]*,"reports_per_second":[^,}]*`)
 	tableSeconds  = regexp.MustCompile(`(?m)^([\d ]+ reports) in \S+ \([\d ]+/s\)`)
 	temporaryPath = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/\S*?([^/\s:"]+\.[a-z]+)`)
