@@ -30,7 +30,7 @@ type Config struct {
 	ShardQueueBatches int           `yaml:"shard_queue_batches" doc:"Batches that may wait for a shard. A live source drops and counts what comes on top." range:"1..65536"`
 	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: whoever knows it can send flows that collide."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
-	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file state in the directory of the first spool; without a spool there is none."`
+	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file collector.state in the directory of the first spool; without a spool there is none."`
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
 }
 

@@ -69,14 +69,14 @@ type stateKeeper struct {
 	observed, windowed uint64 // reports that exporters sent, and that windows hold
 }
 
-// statePath is the file's path by the settings: "state" in the directory of the first spool, or "" without one.
+// statePath is the file's path by the settings: "collector.state" in the directory of the first spool, or "" without one.
 func statePath(cfg *Config, stores []Store) string {
 	if cfg.StateFile != "" {
 		return cfg.StateFile
 	}
 	for _, s := range stores {
 		if s.Spool != nil {
-			return filepath.Join(s.Spool.Dir, "state")
+			return filepath.Join(s.Spool.Dir, "collector.state")
 		}
 	}
 	return ""

@@ -68,7 +68,7 @@ func TestStateAtEveryStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sp.Append(10, []byte("the window before")); err != nil {
+			if err := sp.Append(10, 1, []byte("the window before")); err != nil {
 				t.Fatal(err)
 			}
 			path := statePath(&Config{}, []Store{{}, {Spool: &conf}})
@@ -86,7 +86,7 @@ func TestStateAtEveryStep(t *testing.T) {
 				save()
 			}
 			if step == "behind the spool" {
-				if err := sp.Append(20, []byte("the window")); err != nil {
+				if err := sp.Append(20, 1, []byte("the window")); err != nil {
 					t.Fatal(err)
 				}
 				want = 3

@@ -75,7 +75,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"short": "web: {token_file: i.json}\nwindow: 3",
 		"pcap":  "pcap: {files: [nowhere]}", "directory": "pcap: {files: [.]}",
 		"topology": "pint: {topology: nowhere.gml}", "odd": "pint: {topology: odd.edges}", "tree": "pint: {topology: \"fat-tree:7\"}",
-		"plan": "pint: {plans: [nowhere.json]}", "noplan": "pint: {plans: [text]}",
+		"plan": "pint: {plans: [nowhere.json]}", "noplan": "pint: {plans: [text]}", "seed": "seed_file: nowhere",
 	} {
 		if err := os.WriteFile(name+".yaml", []byte(setting+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -124,9 +124,13 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"replay good.pcap --speed -1", "replay good.pcap --speed NaN", "replay good.pcap --speed Inf", "replay good.pcap --config nowhere", "replay good.pcap --config bad.yaml",
 		"replay good.pcap --config token.yaml", "replay good.pcap --config topology.yaml",
 		"selftest x", "selftest --format xml", "selftest --config nowhere", "selftest --config bad.yaml", "selftest --config topology.yaml", "selftest --rate -1", "selftest --rate NaN", "selftest --rate 1e9",
+		"spool nonsense",
+		"spool list", "spool list --config nowhere", "spool list --config bad.yaml", "spool list --dir nowhere", "spool list --dir text", "spool list --format xml --dir .",
+		"spool show", "spool show --config nowhere x", "spool show --dir nowhere x", "spool show --format xml --dir . x",
+		"spool resend", "spool resend --config nowhere", "spool resend --config bad.yaml", "spool resend --format xml",
 		"selftest --duration 1ms", "selftest --flows 0", "selftest --hops -1", "selftest --bytes 1", "selftest --exporters 0",
 	}
-	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan"} {
+	for _, name := range []string{"token", "ca", "cert", "page", "tls", "short", "pcap", "directory", "topology", "odd", "tree", "plan", "noplan", "seed"} {
 		asked = append(asked, "config check "+name+".yaml", "collect --config "+name+".yaml")
 	}
 	asked = append(asked, "collect --config env.yaml") // another environment may have it, so config check only warns

@@ -84,7 +84,7 @@ func (p *spoolPlace) folders() (dirs []string, err error) {
 func refusedIn(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return "", err
+		return "", wrongInput(err)
 	}
 	if !info.IsDir() {
 		return "", usagef("%s is no directory", dir)
