@@ -105,7 +105,7 @@ func (c *Collector) tellHeld(cut windowCut) {
 	c.stateMu.Unlock()
 	switch last := time.Unix(0, cut.label).UTC().Format(time.RFC3339Nano); {
 	case held && !before:
-		c.log.Warn("the clock is further back than corrections reach: what is counted is merged into the last window until the clock has passed it",
+		c.log.Warn("the clock is further back than the windows that are kept, which is as far as corrections reach and no further than the start of this run: what is counted is merged into the last window until the clock has passed it",
 			"window", last, "behind", time.Duration(cut.label-cut.at.wall).String(), "corrections", c.cfg.Corrections.String())
 	case before && !held:
 		c.log.Info("the clock has passed the last window", "window", last)
