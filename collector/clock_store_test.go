@@ -154,7 +154,7 @@ func TestClockSetWhileStoring(t *testing.T) {
 					t.Errorf("windows were written again: %t, want %t", again, tt.again)
 				}
 				text := log.String()
-				if strings.Contains(text, "further back than corrections reach") != tt.held {
+				if strings.Contains(text, "as far as corrections reach") != tt.held {
 					t.Errorf("windows held, as the log has it: %t, want %t\n%s", !tt.held, tt.held, text)
 				}
 				if n := strings.Count(text, "the clock was set"); n != len(tt.steps) {

@@ -80,14 +80,14 @@ func (f *failing) Read(b []byte) (int, error) {
 }
 
 // unpackError tells what is wrong with a compressed file, if it is that.
-func (r *Reader) unpackError(err error) (kind error, detail string) {
+func (r *Reader) unpackError(err error) (detail string, kind error) {
 	switch {
 	case r.under == nil || r.under.err != nil:
-		return err, ""
+		return "", err
 	case err == io.ErrUnexpectedEOF:
-		return ErrTruncated, "the compressed file ends early"
+		return "the compressed file ends early", ErrTruncated
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return ErrFormat, "zstd with a window of more than 32 MiB is not read: compress it again without --long and at most at level 20"
+		return "zstd with a window of more than 32 MiB is not read: compress it again without --long and at most at level 20", ErrFormat
 	}
-	return ErrDamaged, "the compressed file is damaged: " + err.Error()
+	return "the compressed file is damaged: " + err.Error(), ErrDamaged
 }

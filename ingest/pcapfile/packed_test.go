@@ -171,10 +171,7 @@ func TestConcatenated(t *testing.T) {
 		for _, b := range kinds {
 			for _, c := range kinds {
 				data := append(append(bytes.Clone(a.data), b.data...), c.data...)
-				var want []uint16
-				for _, k := range []uint16{a.link, b.link, c.link} {
-					want = append(want, k)
-				}
+				want := []uint16{a.link, b.link, c.link}
 				name := a.name + ", " + b.name + ", " + c.name
 				got, err := read(t, data)
 				if r, e := NewReader(iotest.OneByteReader(bytes.NewReader(data)), "t"); e != nil {

@@ -140,7 +140,7 @@ func (r *Reader) header(n int) error {
 // readError is a failure of reading itself, with the number of the frame that comes next.
 func (r *Reader) readError(record uint64, err error) *Error {
 	e := &Error{File: r.name, Record: record, Offset: r.at(r.end)}
-	e.Err, e.Detail = r.unpackError(err)
+	e.Detail, e.Err = r.unpackError(err)
 	return e
 }
 

@@ -49,7 +49,6 @@ type outcome struct {
 	events []Event
 	stats  Stats
 	lost   Lost
-	state  string // for messages
 }
 
 // take reads a damaged spool and holds what was read, lost and stored against what was appended.

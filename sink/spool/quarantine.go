@@ -142,8 +142,10 @@ func (s *Spool) setAside(name string, size int64) {
 	}
 	if err == nil {
 		if err = s.disk.rename(name, to); err == nil {
-			err = errors.Join(s.syncDir(quarantineDir), s.syncDir(""))
 			s.stats.Quarantined += size
+			if err := errors.Join(s.syncDir(quarantineDir), s.syncDir("")); err != nil {
+				s.failed(err)
+			}
 			return
 		}
 	}

@@ -34,7 +34,6 @@ type Spool struct {
 	reading  *segment
 	offset   int64 // of the next record in reading
 	attempts int   // to open the next segment
-	bad      span  // damage that was found last
 	taken    []taken
 
 	head       totals // everything before it was stored, or is gone and counted
@@ -61,8 +60,6 @@ type taken struct {
 	offset      int64
 	time        time.Time
 }
-
-type span struct{ offset, bytes int64 }
 
 // Record is what Append was given. Commit with End once it is stored.
 type Record struct {
