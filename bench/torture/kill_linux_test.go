@@ -1,0 +1,104 @@
+//go:build torture
+
+package torture
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/sink/influx/influxtest"
+)
+
+const rate = 2000 // reports a second, of all rows that do not say otherwise
+
+func killRows() []row {
+	times := short(4, 40)
+	killStore := func(version string) func(t *testing.T, r *result) {
+		return func(t *testing.T, r *result) {
+			server := startStore(t, version)
+			p := newPlace(t, placeOptions{server: server})
+			c := p.start()
+			s := newSender(t, p.udp)
+			s.start(rate)
+			for range times {
+				time.Sleep(moment(200*time.Millisecond, 700*time.Millisecond))
+				server.Kill()
+				time.Sleep(moment(0, 300*time.Millisecond))
+				server.Start()
+			}
+			s.stop()
+			s.trailer()
+			c.drained()
+			c.stop()
+			p.balance(r, s.sent.Load(), true)
+		}
+	}
+	return []row{
+		{"kill -9 of InfluxDB " + influxtest.V2, killStore(influxtest.V2)},
+		{"kill -9 of InfluxDB " + influxtest.V1, killStore(influxtest.V1)},
+		{"kill -9 of the collector", func(t *testing.T, r *result) {
+			p := newPlace(t, placeOptions{server: startStore(t, influxtest.V2)})
+			c := p.start()
+			s := newSender(t, p.udp)
+			s.start(rate)
+			for range times {
+				time.Sleep(moment(600*time.Millisecond, 1100*time.Millisecond))
+				c.kill()
+				time.Sleep(moment(0, 100*time.Millisecond))
+				c = p.start()
+			}
+			time.Sleep(time.Second)
+			s.stop()
+			s.trailer()
+			c.drained()
+			c.stop()
+			p.balance(r, s.sent.Load(), true)
+		}},
+		{"kill -9 of both", func(t *testing.T, r *result) {
+			server := startStore(t, influxtest.V2)
+			p := newPlace(t, placeOptions{server: server})
+			c := p.start()
+			s := newSender(t, p.udp)
+			s.start(rate)
+			for range times {
+				time.Sleep(moment(600*time.Millisecond, 1100*time.Millisecond))
+				if rng.IntN(2) == 0 {
+					server.Kill()
+					c.kill()
+				} else {
+					c.kill()
+					server.Kill()
+				}
+				c = p.start()
+				time.Sleep(moment(0, 500*time.Millisecond))
+				server.Start()
+			}
+			time.Sleep(time.Second)
+			s.stop()
+			s.trailer()
+			c.drained()
+			c.stop()
+			p.balance(r, s.sent.Load(), true)
+		}},
+		{"SIGTERM while the store is away", func(t *testing.T, r *result) {
+			server := startStore(t, influxtest.V2)
+			p := newPlace(t, placeOptions{server: server})
+			c := p.start()
+			s := newSender(t, p.udp)
+			for range short(2, 20) {
+				s.send(1000, rate)
+				server.Kill()
+				s.send(1000, rate)
+				time.Sleep(100 * time.Millisecond)
+				c.stop()
+				c = p.start()
+				s.send(500, rate)
+				server.Start()
+			}
+			s.trailer()
+			c.drained()
+			c.stop()
+			p.balance(r, s.sent.Load(), true)
+		}},
+	}
+}

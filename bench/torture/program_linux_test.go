@@ -1,0 +1,383 @@
+//go:build torture
+
+package torture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/sink/influx/influxtest"
+)
+
+// What is sent: reports of several exporters, all with the same number of hops, so that the store's count of hops and
+// its count of reports have to agree.
+const (
+	exporters = 4
+	hops      = 3
+	tokenEnv  = "HOPSCOPE_TORTURE_TOKEN"
+)
+
+// place is where a collector runs: its ports, its settings and its files, which outlive it.
+type place struct {
+	t    *testing.T
+	dir  string
+	udp  netip.AddrPort
+	web  string
+	opt  placeOptions
+	runs []*run // that ended, in order
+}
+
+type placeOptions struct {
+	store    string // address of the store or of what stands before it
+	server   *influxtest.Server
+	window   string // 250ms if empty
+	instance string
+	settings string // more, as YAML
+	influx   string // more lines of the section influx, indented
+	spool    string // more lines of influx.spool, indented
+	disk     *disk  // what stands between the program and its disk
+}
+
+func newPlace(t *testing.T, opt placeOptions) *place {
+	t.Helper()
+	if opt.store == "" {
+		opt.store = opt.server.URL
+	}
+	if opt.window == "" {
+		opt.window = "250ms"
+	}
+	t.Setenv(tokenEnv, opt.server.Token)
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return &place{t: t, dir: t.TempDir(), udp: c.LocalAddr().(*net.UDPAddr).AddrPort(), web: l.Addr().String(), opt: opt}
+}
+
+func (p *place) spoolDir() string { return filepath.Join(p.dir, "spool") }
+
+// config writes the settings and gives their path.
+func (p *place) config() string {
+	p.t.Helper()
+	o := &p.opt
+	var b strings.Builder
+	if o.instance != "" {
+		fmt.Fprintf(&b, "instance: %s\n", o.instance)
+	}
+	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: 5s\n", o.window)
+	fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n", p.udp)
+	fmt.Fprintf(&b, "web:\n  listen: %q\n", p.web)
+	fmt.Fprintf(&b, "influx:\n  enabled: true\n  url: %q\n  org: %q\n  bucket: %q\n  timeout: 2s\n", o.store, o.server.Org, o.server.Bucket)
+	if o.server.Token != "" {
+		fmt.Fprintf(&b, "  token_env: %s\n", tokenEnv)
+	}
+	b.WriteString(o.influx)
+	fmt.Fprintf(&b, "  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n  spool:\n    dir: %q\n%s", p.spoolDir(), o.spool)
+	b.WriteString(o.settings)
+	path := filepath.Join(p.dir, "hopscope.yaml")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// run is one process of the program.
+type run struct {
+	p       *place
+	cmd     *exec.Cmd
+	out     bytes.Buffer
+	log     *os.File
+	done    chan error
+	ended   bool
+	summary *summary // of a run that ended in order
+}
+
+// summary is what the program says of a run.
+type summary struct {
+	Reports   int64 `json:"reports"`
+	Exporters []struct {
+		Address   string `json:"address"`
+		NodeID    uint32 `json:"node_id"`
+		Reports   int64  `json:"reports"`
+		Lost      int64  `json:"lost"`
+		Restarts  int64  `json:"restarts"`
+		Malformed int64  `json:"malformed"`
+	} `json:"exporters"`
+	Ledger balance `json:"loss_ledger"`
+}
+
+type balance struct {
+	Received  int64            `json:"received"`
+	Carried   int64            `json:"carried"`
+	Stored    int64            `json:"stored"`
+	InFlight  map[string]int64 `json:"in_flight"`
+	Dropped   map[string]int64 `json:"dropped"`
+	Unsettled int64            `json:"unsettled"`
+	Points    *struct {
+		Made      int64            `json:"made"`
+		Stored    int64            `json:"stored"`
+		InFlight  map[string]int64 `json:"in_flight"`
+		Dropped   map[string]int64 `json:"dropped"`
+		Refused   int64            `json:"refused"`
+		Unsettled int64            `json:"unsettled"`
+	} `json:"points"`
+}
+
+func sum(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// start starts the program and waits until its socket is open.
+func (p *place) start() *run {
+	p.t.Helper()
+	r := &run{p: p, done: make(chan error, 1)}
+	r.cmd = exec.Command(program, "collect", "--config", p.config(), "--format", "json")
+	r.cmd.Dir = p.dir
+	r.cmd.Stdout = &r.out
+	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.log, r.cmd.Stderr = log, log
+	r.cmd.Env = append(os.Environ(), "HTTP_PROXY=", "http_proxy=")
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if p.opt.disk != nil {
+		p.opt.disk.attach(p.t, r.cmd)
+	}
+	if err := r.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	p.t.Cleanup(r.kill)
+	for end := time.Now().Add(30 * time.Second); !listening(p.udp.Port()); time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-r.done:
+			r.ended = true
+			p.t.Fatalf("the collector ended: %v\n%s", err, p.tail())
+		default:
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("the collector opens no socket\n%s", p.tail())
+		}
+	}
+	return r
+}
+
+func (p *place) tail() string {
+	b, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+	return string(b[max(0, len(b)-4096):])
+}
+
+func (p *place) logged() string {
+	b, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+	return string(b)
+}
+
+// listening looks into the kernel's list of sockets.
+func listening(port uint16) bool {
+	b, err := os.ReadFile("/proc/net/udp")
+	return err == nil && strings.Contains(string(b), fmt.Sprintf(":%04X 00000000:0000", port))
+}
+
+// kill is kill -9.
+func (r *run) kill() {
+	if r.ended {
+		return
+	}
+	r.cmd.Process.Kill()
+	<-r.done
+	r.ended = true
+	r.log.Close()
+	r.p.runs = append(r.p.runs, r)
+}
+
+// stop ends the run as an operator does, and reads its summary.
+func (r *run) stop() *summary {
+	t := r.p.t
+	t.Helper()
+	if r.ended {
+		t.Fatal("the collector has ended")
+	}
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	var err error
+	select {
+	case err = <-r.done:
+	case <-time.After(time.Minute):
+		r.cmd.Process.Signal(syscall.SIGQUIT)
+		err = <-r.done
+	}
+	r.ended = true
+	r.log.Close()
+	r.p.runs = append(r.p.runs, r)
+	if err != nil {
+		t.Errorf("the collector ended with %v\n%s", err, r.p.tail())
+	}
+	r.summary = &summary{}
+	if err := json.Unmarshal(r.out.Bytes(), r.summary); err != nil {
+		t.Fatalf("summary: %v in %q\n%s", err, r.out.Bytes(), r.p.tail())
+	}
+	if n := r.summary.Ledger.Unsettled; n != 0 {
+		t.Errorf("the ledger does not add up: %d unsettled", n)
+	}
+	if p := r.summary.Ledger.Points; p != nil && p.Unsettled != 0 {
+		t.Errorf("the ledger of points does not add up: %d unsettled", p.Unsettled)
+	}
+	return r.summary
+}
+
+// get asks the page's port.
+func (r *run) get(path string) (status int, body string) {
+	resp, err := http.Get("http://" + r.p.web + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// metric sums up a metric over all its labels that contain what is asked for.
+func (r *run) metric(name string, labels ...string) (sum float64, ok bool) {
+	_, body := r.get("/metrics")
+	for line := range strings.Lines(body) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _, _ := strings.Cut(series, "{")
+		if n != name {
+			continue
+		}
+		match := true
+		for _, l := range labels {
+			match = match && strings.Contains(series, l)
+		}
+		if v, err := strconv.ParseFloat(value, 64); err == nil && match {
+			sum, ok = sum+v, true
+		}
+	}
+	return sum, ok
+}
+
+// drained waits until nothing is on its way to the store.
+func (r *run) drained() {
+	r.p.t.Helper()
+	waitFor(r.p.t, 40*time.Second, "the spool to be empty", func() bool {
+		spool, ok := r.metric("hopscope_ledger_in_flight", `stage="spool"`)
+		queue, ok2 := r.metric("hopscope_ledger_in_flight", `stage="sink-queue"`)
+		return ok && ok2 && spool == 0 && queue == 0
+	})
+}
+
+// peak is the most memory that the process had.
+func (r *run) peak() int64 {
+	r.p.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
+	if err != nil {
+		r.p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmHWM:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				r.p.t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	r.p.t.Fatal("no VmHWM")
+	return 0
+}
+
+// sender sends reports at a steady rate until it is stopped, whether somebody listens or not.
+type sender struct {
+	gen  *traffic.Generator
+	conn *net.UDPConn
+	to   netip.AddrPort
+	sent atomic.Int64
+	end  chan struct{}
+	wait sync.WaitGroup
+	t    *testing.T
+	buf  []byte
+}
+
+func newSender(t *testing.T, to netip.AddrPort) *sender {
+	t.Helper()
+	gen, err := traffic.New(traffic.Config{Seed: rng.Uint64(), Flows: 40, Hops: hops, Exporters: exporters, Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &sender{gen: gen, conn: conn, to: to, t: t}
+}
+
+func (s *sender) one() {
+	s.buf = s.gen.Next(s.buf)
+	if _, err := s.conn.WriteToUDPAddrPort(s.buf, s.to); err != nil {
+		s.t.Errorf("sending: %v", err)
+		return
+	}
+	s.sent.Add(1)
+}
+
+// send sends n reports at a rate.
+func (s *sender) send(n, rate int) {
+	start := time.Now()
+	for i := range n {
+		if i%10 == 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+		}
+		s.one()
+	}
+}
+
+func (s *sender) start(rate int) {
+	s.end = make(chan struct{})
+	s.wait.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		start, n := time.Now(), 0
+		for {
+			select {
+			case <-s.end:
+				return
+			case <-tick.C:
+			}
+			for due := int(time.Since(start).Seconds() * float64(rate)); n < due; n++ {
+				s.one()
+			}
+		}
+	})
+}
+
+// stop ends the steady stream.
+func (s *sender) stop() {
+	close(s.end)
+	s.wait.Wait()
+}

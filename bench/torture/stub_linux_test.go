@@ -1,0 +1,5 @@
+//go:build torture
+
+package torture
+
+func clockRows() []row { return nil }

@@ -1,0 +1,174 @@
+//go:build torture
+
+package torture
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// program is the build of hopscope that is tortured.
+var program string
+
+// long asks for the long form.
+var long = os.Getenv("HOPSCOPE_TORTURE") == "full"
+
+func TestMain(m *testing.M) {
+	if runChild() {
+		return
+	}
+	os.Exit(func() int {
+		program = os.Getenv("HOPSCOPE_TORTURE_PROGRAM")
+		if program == "" {
+			dir, err := os.MkdirTemp("", "hopscope-torture-")
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			defer os.RemoveAll(dir)
+			program = filepath.Join(dir, "hopscope")
+			build := exec.Command("go", "build", "-o", program, "../../cmd/hopscope")
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// result is one row of the table.
+type result struct {
+	Row         string           `json:"row"`
+	Sent        int64            `json:"sent"`
+	Unit        string           `json:"unit"`   // reports or points
+	Stored      int64            `json:"stored"` // by the store's own count
+	Lost        map[string]int64 `json:"lost"`   // counted by the collector, by place
+	Unaccounted int64            `json:"unaccounted"`
+	Doubled     int64            `json:"doubled"`
+	Seconds     float64          `json:"seconds"`
+	Remark      string           `json:"remark,omitempty"`
+	Failed      bool             `json:"failed"`
+}
+
+// settle works out what is left over.
+func (r *result) settle() {
+	rest := r.Sent - r.Stored
+	for _, n := range r.Lost {
+		rest -= n
+	}
+	r.Unaccounted, r.Doubled = max(r.Unaccounted, rest, 0), max(r.Doubled, -rest, 0)
+}
+
+func (r *result) lostText() string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(r.Lost)) {
+		if r.Lost[k] != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", k, r.Lost[k]))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "0")
+}
+
+// row is one way to torture.
+type row struct {
+	name string
+	run  func(t *testing.T, r *result)
+}
+
+// TestTorture runs all rows one after the other and writes the table.
+func TestTorture(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng = rand.New(rand.NewPCG(seed, 0))
+	var results []result
+	for _, w := range slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), floodRows(), clockRows(), instanceRows()) {
+		r := result{Row: w.name, Unit: "reports", Lost: map[string]int64{}}
+		start := time.Now()
+		ran := false
+		r.Failed = !t.Run(w.name, func(t *testing.T) {
+			ran = true
+			w.run(t, &r)
+			if r.Sent == 0 {
+				t.Error("nothing was sent, so nothing was tested")
+			}
+			if r.Unaccounted != 0 || r.Doubled != 0 {
+				t.Errorf("%d sent, %d stored, lost %s: %d unaccounted, %d doubled", r.Sent, r.Stored, r.lostText(), r.Unaccounted, r.Doubled)
+			}
+		})
+		if !ran { // -run asks for other rows
+			continue
+		}
+		r.Seconds = time.Since(start).Seconds()
+		results = append(results, r)
+	}
+	table := markdown(results)
+	fmt.Print("\n", table, "\n")
+	write := func(env string, data []byte) {
+		if name := os.Getenv(env); name != "" {
+			if err := os.WriteFile(name, data, 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	write("HOPSCOPE_TORTURE_TABLE", []byte(table))
+	data, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("HOPSCOPE_TORTURE_JSON", append(data, '\n'))
+}
+
+func markdown(results []result) string {
+	var b strings.Builder
+	b.WriteString("| row | sent | stored | counted as lost | unaccounted | doubled | seconds | remark |\n")
+	b.WriteString("| --- | ---: | ---: | --- | ---: | ---: | ---: | --- |\n")
+	for _, r := range results {
+		remark := r.Remark
+		if r.Unit != "reports" {
+			remark = strings.TrimPrefix(remark+"; in "+r.Unit, "; ")
+		}
+		if r.Failed {
+			remark = strings.TrimPrefix(remark+"; FAILED", "; ")
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %s | %d | %d | %.1f | %s |\n", r.Row, r.Sent, r.Stored, r.lostText(), r.Unaccounted, r.Doubled, r.Seconds, remark)
+	}
+	return b.String()
+}
+
+// rng picks moments and places. Rows run one after the other.
+var rng *rand.Rand
+
+// short chooses between the two forms.
+func short[T any](brief, full T) T {
+	if long {
+		return full
+	}
+	return brief
+}
+
+// moment is a random time between lo and hi.
+func moment(lo, hi time.Duration) time.Duration { return lo + time.Duration(rng.Int64N(int64(hi-lo))) }
+
+// waitFor waits until ok, at most so long.
+func waitFor(t *testing.T, most time.Duration, what string, ok func() bool) bool {
+	t.Helper()
+	for end := time.Now().Add(most); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("waited %v in vain for %s", most, what)
+			return false
+		}
+	}
+	return true
+}
