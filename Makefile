@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 LONGTIME ?= 1h
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb python browser docs check clean
+.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb python browser promtool torture docs check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,11 +34,18 @@ python: ## install pyarrow and DuckDB for the Parquet tests (kept in .cache)
 browser:
 	@.ci/browser.sh
 
-test: influxdb python browser ## install what the tests need and run them all
+promtool: ## build promtool, which tests the alert rules (kept in .cache)
+	.ci/promtool.sh
+
+test: influxdb python browser promtool ## install what the tests need and run them all
 	$(GO) test -timeout 20m ./...
 
-race: influxdb python browser ## the tests of everything that runs concurrently, under the race detector
+race: influxdb python browser promtool ## the tests of everything that runs concurrently, under the race detector
 	$(GO) test -race -timeout 30m ./cmd/... ./collector/... ./ingest/... ./sink/... ./p4/... ./bench/traffic ./bench/udp
+
+torture: influxdb ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
+	$(GO) vet -tags torture ./bench/torture
+	$(GO) test -tags torture -count=1 -timeout 3h -parallel 4 -v ./bench/torture
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -134,26 +134,23 @@ var damages = []struct {
 	}},
 }
 
-// damageRows damage the spool between two runs, while it holds what the first one could not store. All classes share a
-// store and a bucket: the ones before have nothing in the way of the ones after, for every pair of runs adds its own.
+// damageRows damage the spool between two runs, while it holds what the first one could not store.
 func damageRows() []row {
-	var server *influxtest.Server
 	var rows []row
 	for _, d := range damages {
-		rows = append(rows, row{"spool: " + d.name, func(t *testing.T, r *result) {
-			server = startStore(t, influxtest.V2)
+		rows = append(rows, row{name: "spool: " + d.name, run: func(t *testing.T, r *result) {
+			server := startStore(t, influxtest.V2)
 			for range short(1, 5) {
 				one := result{Lost: map[string]int64{}}
 				server.Stop()
-				p := newPlace(t, placeOptions{server: server, window: "100ms", instance: damageInstance(), spool: "    segment_bytes: 16384\n"})
+				p := newPlace(t, placeOptions{server: server, window: "100ms", spool: "    segment_bytes: 16384\n"})
 				c := p.start()
 				s := newSender(t, p.udp)
 				s.send(short(1000, 3000), 1000)
 				c.stop()
 				d.do(spoolFiles(t, p.spoolDir()))
-				before := held{}
 				server.Start()
-				before = count(t, server)
+				before := count(t, server)
 				c = p.start()
 				c.drained()
 				c.stop()
@@ -176,6 +173,3 @@ func damageRows() []row {
 	}
 	return rows
 }
-
-// damageInstance names the collector of a round, for stores tell collectors apart by it.
-func damageInstance() string { return "" }

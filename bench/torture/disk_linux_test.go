@@ -184,7 +184,7 @@ func becomeFiltered(socket string) error {
 
 func diskRows() []row {
 	// away runs while the store is away and the disk is what during makes it, and then lets everything be stored.
-	away := func(sync, more string, during func(d *disk), after func(d *disk), kill bool) func(t *testing.T, r *result) {
+	away := func(sync, more string, during func(d *disk), after func(d *disk)) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			d := &disk{}
@@ -220,10 +220,10 @@ func diskRows() []row {
 	broken := func(on bool) func(d *disk) { return func(d *disk) { d.broken.Store(on) } }
 	slow := func(each time.Duration) func(d *disk) { return func(d *disk) { d.slowness.Store(int64(each)) } }
 	return []row{
-		{"disk full while the store is away (ENOSPC)", away("interval", "", full(true), full(false), false)},
-		{"disk full, and a segment ends there", away("each", "    segment_bytes: 8192\n", full(true), full(false), false)},
-		{"fsync fails while the store is away (EIO)", away("each", "", broken(true), broken(false), false)},
-		{"fsync fails with sync: interval", away("interval", "    sync_interval: 50ms\n", broken(true), broken(false), false)},
-		{"fsync takes 300 ms", away("each", "", slow(300*time.Millisecond), slow(0), false)},
+		{name: "disk full while the store is away (ENOSPC)", run: away("interval", "", full(true), full(false))},
+		{name: "disk full, and a segment ends there", run: away("each", "    segment_bytes: 8192\n", full(true), full(false))},
+		{name: "fsync fails while the store is away (EIO)", run: away("each", "", broken(true), broken(false))},
+		{name: "fsync fails with sync: interval", run: away("interval", "    sync_interval: 50ms\n", broken(true), broken(false))},
+		{name: "fsync takes 300 ms", run: away("each", "", slow(300*time.Millisecond), slow(0))},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -83,13 +84,13 @@ func flood(t *testing.T, to netip.AddrPort, done <-chan struct{}) (sent int64) {
 func (p *place) allowed() int64 {
 	p.t.Helper()
 	c := exec.Command(program, "config", "check", p.config())
-	c.Dir = p.dir
+	c.Dir, c.Env = p.dir, append(os.Environ(), tokenEnv+"="+p.opt.server.Token)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Run(); err != nil {
 		p.t.Fatalf("config check: %v\n%s", err, out.String())
 	}
-	m := regexp.MustCompile(`memory:? (?:at most )?(\d+) (MB|MiB)`).FindStringSubmatch(out.String())
+	m := regexp.MustCompile(`memory: (\d+) (MB|MiB) at most`).FindStringSubmatch(out.String())
 	if m == nil {
 		p.t.Errorf("config check does not say how much memory the settings allow:\n%s", out.String())
 		return 0
@@ -108,7 +109,7 @@ func (p *place) allowed() int64 {
 func floodRows() []row {
 	duration := short(8*time.Second, 10*time.Minute)
 	name := fmt.Sprintf("flood: %d datagrams/s of %d strangers for %v beside a proven exporter", floodRate, strangers, duration)
-	return []row{{name, func(t *testing.T, r *result) {
+	return []row{{name: name, alone: true, run: func(t *testing.T, r *result) {
 		server := startStore(t, influxtest.V2)
 		p := newPlace(t, placeOptions{server: server, window: "1s", settings: "flows:\n  memory_bytes: 16777216\n"})
 		limit := p.allowed()

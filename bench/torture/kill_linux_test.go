@@ -13,7 +13,7 @@ const rate = 2000 // reports a second, of all rows that do not say otherwise
 
 func killRows() []row {
 	times := short(4, 40)
-	killStore := func(version string) func(t *testing.T, r *result) {
+	killStore := func(version string, times int) func(t *testing.T, r *result) {
 		return func(t *testing.T, r *result) {
 			server := startStore(t, version)
 			p := newPlace(t, placeOptions{server: server})
@@ -34,9 +34,9 @@ func killRows() []row {
 		}
 	}
 	return []row{
-		{"kill -9 of InfluxDB " + influxtest.V2, killStore(influxtest.V2)},
-		{"kill -9 of InfluxDB " + influxtest.V1, killStore(influxtest.V1)},
-		{"kill -9 of the collector", func(t *testing.T, r *result) {
+		{name: "kill -9 of InfluxDB " + influxtest.V2, run: killStore(influxtest.V2, times)},
+		{name: "kill -9 of InfluxDB " + influxtest.V1, run: killStore(influxtest.V1, short(1, 10))},
+		{name: "kill -9 of the collector", run: func(t *testing.T, r *result) {
 			p := newPlace(t, placeOptions{server: startStore(t, influxtest.V2)})
 			c := p.start()
 			s := newSender(t, p.udp)
@@ -54,7 +54,7 @@ func killRows() []row {
 			c.stop()
 			p.balance(r, s.sent.Load(), true)
 		}},
-		{"kill -9 of both", func(t *testing.T, r *result) {
+		{name: "kill -9 of both", run: func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			p := newPlace(t, placeOptions{server: server})
 			c := p.start()
@@ -80,7 +80,7 @@ func killRows() []row {
 			c.stop()
 			p.balance(r, s.sent.Load(), true)
 		}},
-		{"SIGTERM while the store is away", func(t *testing.T, r *result) {
+		{name: "SIGTERM while the store is away", run: func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			p := newPlace(t, placeOptions{server: server})
 			c := p.start()

@@ -62,7 +62,6 @@ func newPlace(t *testing.T, opt placeOptions) *place {
 	if opt.window == "" {
 		opt.window = "250ms"
 	}
-	t.Setenv(tokenEnv, opt.server.Token)
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +163,7 @@ func (p *place) start() *run {
 		p.t.Fatal(err)
 	}
 	r.log, r.cmd.Stderr = log, log
-	r.cmd.Env = append(os.Environ(), "HTTP_PROXY=", "http_proxy=")
+	r.cmd.Env = append(os.Environ(), "HTTP_PROXY=", "http_proxy=", tokenEnv+"="+p.opt.server.Token)
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.opt.disk != nil {
 		p.opt.disk.attach(p.t, r.cmd)
@@ -325,7 +324,7 @@ type sender struct {
 
 func newSender(t *testing.T, to netip.AddrPort) *sender {
 	t.Helper()
-	gen, err := traffic.New(traffic.Config{Seed: rng.Uint64(), Flows: 40, Hops: hops, Exporters: exporters, Bytes: 200})
+	gen, err := traffic.New(traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: 40, Hops: hops, Exporters: exporters, Bytes: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

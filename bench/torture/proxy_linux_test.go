@@ -199,15 +199,15 @@ func storeRows() []row {
 		return func() time.Duration { return lo + time.Duration(time.Now().UnixNano())%(hi-lo) }
 	}
 	return []row{
-		{"slow store (300 to 900 ms a write)", through(slowly(between(300*time.Millisecond, 900*time.Millisecond)), false, false)},
-		{"store slower than the timeout, which takes the write", through(slowly(between(1800*time.Millisecond, 2600*time.Millisecond)), false, false)},
-		{"proxy: 200 with HTML", through(html(200), false, false)},
-		{"proxy: 400 with HTML", through(html(400), false, true)},
-		{"proxy: 422 with HTML", through(html(422), false, true)},
-		{"proxy: 404 with HTML", through(html(404), false, false)},
-		{"proxy: 502 with HTML", through(html(502), false, false)},
-		{"proxy: 413 above 4000 bytes", through(tooLarge(4000), true, false)},
-		{"connections reset in the middle of requests", through(resetRequest, false, false)},
-		{"answers lost after the store took the write", through(resetAnswer, false, false)},
+		{name: "slow store (300 to 900 ms a write)", run: through(slowly(between(300*time.Millisecond, 900*time.Millisecond)), false, false)},
+		{name: "store slower than the timeout, which takes the write", run: through(slowly(between(1800*time.Millisecond, 2600*time.Millisecond)), false, false)},
+		{name: "proxy: 200 with HTML", run: through(html(200), false, false)},
+		{name: "proxy: 400 with HTML", run: through(html(400), false, true)},
+		{name: "proxy: 422 with HTML", run: through(html(422), false, true)},
+		{name: "proxy: 404 with HTML", run: through(html(404), false, false)},
+		{name: "proxy: 502 with HTML", run: through(html(502), false, false)},
+		{name: "proxy: 413 above 4000 bytes", run: through(tooLarge(4000), true, false)},
+		{name: "connections reset in the middle of requests", run: through(resetRequest, false, false)},
+		{name: "answers lost after the store took the write", run: through(resetAnswer, false, false)},
 	}
 }

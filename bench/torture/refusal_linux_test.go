@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 func (p *place) spoolCommand(into any, args ...string) error {
 	p.t.Helper()
 	c := exec.Command(program, append([]string{"spool", args[0], "--config", p.config(), "--format", "json"}, args[1:]...)...)
-	c.Dir = p.dir
+	c.Dir, c.Env = p.dir, append(os.Environ(), tokenEnv+"="+p.opt.server.Token)
 	var out, diag bytes.Buffer
 	c.Stdout, c.Stderr = &out, &diag
 	if err := c.Run(); err != nil {
@@ -116,16 +117,16 @@ func refusalRows() []row {
 		}
 	}
 	return []row{
-		{"another writer made hop.count a float, " + influxtest.V2, refuse(influxtest.V2, false)},
-		{"another writer made hop.count a float, " + influxtest.V1, refuse(influxtest.V1, false)},
-		{"the same, sent again with spool resend", refuse(influxtest.V2, true)},
+		{name: "another writer made hop.count a float, " + influxtest.V2, run: refuse(influxtest.V2, false)},
+		{name: "another writer made hop.count a float, " + influxtest.V1, run: refuse(influxtest.V1, false)},
+		{name: "the same, sent again with spool resend", run: refuse(influxtest.V2, true)},
 	}
 }
 
 // instanceRows let two collectors write to one bucket.
 func instanceRows() []row {
 	return []row{
-		{"two collectors on one bucket", func(t *testing.T, r *result) {
+		{name: "two collectors on one bucket", run: func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			var sent int64
 			var places []*place
@@ -149,7 +150,7 @@ func instanceRows() []row {
 			places[0].runs = append(places[0].runs, places[1].runs...)
 			places[0].balance(r, sent, true)
 		}},
-		{"two collectors of one name are told", func(t *testing.T, r *result) {
+		{name: "two collectors of one name are told", run: func(t *testing.T, r *result) {
 			server := startStore(t, influxtest.V2)
 			var places []*place
 			var senders []*sender

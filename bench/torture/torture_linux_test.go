@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -60,6 +61,8 @@ type result struct {
 	Seconds     float64          `json:"seconds"`
 	Remark      string           `json:"remark,omitempty"`
 	Failed      bool             `json:"failed"`
+
+	ran bool
 }
 
 // settle works out what is left over.
@@ -83,36 +86,46 @@ func (r *result) lostText() string {
 
 // row is one way to torture.
 type row struct {
-	name string
-	run  func(t *testing.T, r *result)
+	name  string
+	run   func(t *testing.T, r *result)
+	alone bool // needs the machine for itself
 }
 
-// TestTorture runs all rows one after the other and writes the table.
+// TestTorture runs all rows and writes the table. Rows wait most of their time, so that some run at once.
 func TestTorture(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng = rand.New(rand.NewPCG(seed, 0))
-	var results []result
-	for _, w := range slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), floodRows(), clockRows(), instanceRows()) {
-		r := result{Row: w.name, Unit: "reports", Lost: map[string]int64{}}
-		start := time.Now()
-		ran := false
-		r.Failed = !t.Run(w.name, func(t *testing.T) {
-			ran = true
-			w.run(t, &r)
+	t.Logf("seed %d", rng.seed)
+	rows := slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), clockRows(), instanceRows(), floodRows())
+	results := make([]result, len(rows))
+	one := func(i int) func(t *testing.T) {
+		return func(t *testing.T) {
+			w, r := rows[i], &results[i]
+			if !w.alone {
+				t.Parallel()
+			}
+			*r = result{Row: w.name, Unit: "reports", Lost: map[string]int64{}, Failed: true, ran: true}
+			start := time.Now()
+			defer func() {
+				r.Seconds, r.Failed = time.Since(start).Seconds(), t.Failed()
+			}()
+			w.run(t, r)
 			if r.Sent == 0 {
 				t.Error("nothing was sent, so nothing was tested")
 			}
 			if r.Unaccounted != 0 || r.Doubled != 0 {
 				t.Errorf("%d sent, %d stored, lost %s: %d unaccounted, %d doubled", r.Sent, r.Stored, r.lostText(), r.Unaccounted, r.Doubled)
 			}
-		})
-		if !ran { // -run asks for other rows
-			continue
 		}
-		r.Seconds = time.Since(start).Seconds()
-		results = append(results, r)
 	}
+	for _, alone := range []bool{false, true} {
+		t.Run(map[bool]string{false: "together", true: "alone"}[alone], func(t *testing.T) {
+			for i := range rows {
+				if rows[i].alone == alone {
+					t.Run(rows[i].name, one(i))
+				}
+			}
+		})
+	}
+	results = slices.DeleteFunc(results, func(r result) bool { return !r.ran }) // -run asks for other rows
 	table := markdown(results)
 	fmt.Print("\n", table, "\n")
 	write := func(env string, data []byte) {
@@ -147,8 +160,25 @@ func markdown(results []result) string {
 	return b.String()
 }
 
-// rng picks moments and places. Rows run one after the other.
-var rng *rand.Rand
+// random picks moments and places, for all rows.
+type random struct {
+	seed uint64
+	mu   sync.Mutex
+	rand *rand.Rand
+}
+
+var rng = func() *random {
+	seed := rand.Uint64()
+	return &random{seed: seed, rand: rand.New(rand.NewPCG(seed, 0))}
+}()
+
+func (r *random) Int64N(n int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rand.Int64N(n)
+}
+
+func (r *random) IntN(n int) int { return int(r.Int64N(int64(n))) }
 
 // short chooses between the two forms.
 func short[T any](brief, full T) T {

@@ -1,5 +1,0 @@
-//go:build torture
-
-package torture
-
-func clockRows() []row { return nil }

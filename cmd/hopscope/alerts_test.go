@@ -1,0 +1,140 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/collector"
+)
+
+const (
+	alertRules = deploy + "prometheus/hopscope.rules.yml"
+	alertTests = deploy + "prometheus/hopscope.rules.test.yml"
+)
+
+type alertRule struct {
+	Alert, Expr string
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+func loadAlerts(t *testing.T) []alertRule {
+	t.Helper()
+	var file struct {
+		Groups []struct{ Rules []alertRule }
+	}
+	unmarshal(t, alertRules, &file)
+	var rules []alertRule
+	for _, g := range file.Groups {
+		rules = append(rules, g.Rules...)
+	}
+	if len(rules) == 0 {
+		t.Fatalf("%s has no rules", alertRules)
+	}
+	return rules
+}
+
+// alertMetrics are metrics of every program, or of who asks it.
+var alertMetrics = []string{"up", "process_start_time_seconds", "process_resident_memory_bytes", "go_gc_gomemlimit_bytes"}
+
+// Every metric and every label in the rules and in their tests is one that the program has.
+func TestAlertsNameMetrics(t *testing.T) {
+	cfg := defaultConfig()
+	known := map[string][]string{}
+	for _, m := range collector.Metrics(&cfg) {
+		known[m.Name] = append(slices.Clone(m.Labels), "job", "instance")
+	}
+	for _, name := range alertMetrics {
+		known[name] = []string{"job", "instance"}
+	}
+	var (
+		metric = regexp.MustCompile(`\b(?:hopscope|process|go)_[a-z_]+\b|\bup\b`)
+		use    = regexp.MustCompile(`\b((?:hopscope|process|go)_[a-z_]+|up)\{([^}]*)\}`)
+		label  = regexp.MustCompile(`(\w+) *(?:=~|!~|!=|=)`)
+		value  = regexp.MustCompile(`\$labels\.(\w+)`)
+	)
+	check := func(where, text string) (labels []string) {
+		for _, name := range metric.FindAllString(text, -1) {
+			if known[name] == nil {
+				t.Errorf("%s: there is no metric %s", where, name)
+			}
+			labels = append(labels, known[name]...)
+		}
+		for _, m := range use.FindAllStringSubmatch(text, -1) {
+			for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+				if !slices.Contains(known[m[1]], l[1]) {
+					t.Errorf("%s: %s has no label %s", where, m[1], l[1])
+				}
+			}
+		}
+		return labels
+	}
+	for _, r := range loadAlerts(t) {
+		labels := check(r.Alert, r.Expr)
+		for _, key := range []string{"summary", "description"} {
+			if r.Annotations[key] == "" {
+				t.Errorf("%s has no %s", r.Alert, key)
+			}
+			for _, m := range value.FindAllStringSubmatch(r.Annotations[key], -1) {
+				if !slices.Contains(labels, m[1]) {
+					t.Errorf("%s: %s names the label %s, which the expression has not", r.Alert, key, m[1])
+				}
+			}
+		}
+		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s is of severity %q", r.Alert, s)
+		}
+	}
+	tests, err := os.ReadFile(alertTests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(tests)) {
+		if series, ok := strings.CutPrefix(strings.TrimSpace(line), "- {series: "); ok {
+			check(alertTests, series)
+		}
+	}
+}
+
+// Every alert has a test in which it fires, and a row in the guide.
+func TestAlertsAreTestedAndTold(t *testing.T) {
+	tests, err := os.ReadFile(alertTests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range loadAlerts(t) {
+		if !strings.Contains(string(tests), `alertname="`+r.Alert+`"`) {
+			t.Errorf("%s fires in no test of %s", r.Alert, alertTests)
+		}
+		if !strings.Contains(string(guide), "| `"+r.Alert+"` |") {
+			t.Errorf("docs/operating.md does not say what %s means", r.Alert)
+		}
+	}
+}
+
+// Prometheus' own tool takes the rules, and they fire when they should and only then.
+func TestAlertsFire(t *testing.T) {
+	tool, err := filepath.Abs("../../.cache/promtool/0.315.0/promtool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tool); err != nil {
+		t.Fatal("promtool is not built: run `make promtool`")
+	}
+	for _, args := range [][]string{{"check", "rules", filepath.Base(alertRules)}, {"test", "rules", filepath.Base(alertTests)}} {
+		c := exec.Command(tool, args...)
+		c.Dir = filepath.Dir(alertRules)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
