@@ -118,6 +118,38 @@ var damages = []struct {
 	{"a segment removed", false, func(f *files) { f.remove(f.some()) }},
 	{"the first segment removed", false, func(f *files) { f.remove(f.segments[0]) }},
 	{"the last segment removed", false, func(f *files) { f.remove(f.segments[len(f.segments)-1]) }},
+	{"twenty bits anywhere", false, func(f *files) {
+		for range 20 {
+			name := f.segments[rng.IntN(len(f.segments))]
+			in, err := os.Stat(name)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			f.flip(name, rng.Int64N(in.Size()))
+		}
+	}},
+	{"a page of zeros over two records", false, func(f *files) {
+		name := f.some()
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		at := rng.IntN(len(b) - 4096)
+		clear(b[at : at+4096])
+		f.write(name, b)
+	}},
+	{"the state and a segment removed", false, func(f *files) {
+		f.remove(f.state)
+		f.remove(f.some())
+	}},
+	{"the state cut, and the first segment removed", false, func(f *files) {
+		b, err := os.ReadFile(f.state)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.remove(f.segments[0])
+		f.write(f.state, b[:len(b)/2])
+	}},
 	{"two segments swapped", false, func(f *files) {
 		a, b := f.segments[1], f.segments[2]
 		f.rename(a, a+".swap")
@@ -145,7 +177,7 @@ func damageRows() []row {
 				server.Stop()
 				p := newPlace(t, placeOptions{server: server, window: "100ms", spool: "    segment_bytes: 16384\n"})
 				c := p.start()
-				s := newSender(t, p.udp)
+				s := newSenderOf(t, p.udp, 8) // so few that a window is one record, and is there or is not
 				s.send(short(1000, 3000), 1000)
 				c.stop()
 				d.do(spoolFiles(t, p.spoolDir()))
@@ -157,7 +189,7 @@ func damageRows() []row {
 				log := p.logged()
 				p.balance(&one, s.sent.Load(), false)
 				// What rounds before this one stored is in the same bucket.
-				one.Stored -= before.reports
+				one.Stored -= before.hops / hops
 				one.Unaccounted, one.Doubled = 0, 0
 				one.settle()
 				if !d.quiet && !strings.Contains(log, "spool") {

@@ -5,6 +5,7 @@ package torture
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -219,7 +220,39 @@ func diskRows() []row {
 	full := func(on bool) func(d *disk) { return func(d *disk) { d.full.Store(on) } }
 	broken := func(on bool) func(d *disk) { return func(d *disk) { d.broken.Store(on) } }
 	slow := func(each time.Duration) func(d *disk) { return func(d *disk) { d.slowness.Store(int64(each)) } }
+	// overflow runs while the store is away for longer than there is room.
+	overflow := func(spool, queue, stage string, full bool) func(t *testing.T, r *result) {
+		return func(t *testing.T, r *result) {
+			server := startStore(t, influxtest.V2)
+			d := &disk{}
+			p := newPlace(t, placeOptions{server: server, disk: d, window: "100ms", spool: spool, queue: queue})
+			d.dir = p.spoolDir()
+			c := p.start()
+			s := newSenderOf(t, p.udp, 8)
+			s.send(500, rate)
+			c.drained()
+			server.Stop()
+			d.full.Store(full)
+			s.send(short(8000, 40000), rate)
+			if status, body := c.get("/readyz"); status == http.StatusOK {
+				t.Errorf("ready while windows are lost: %s", body)
+			}
+			d.full.Store(false)
+			server.Start()
+			s.send(1000, rate)
+			s.trailer()
+			c.drained()
+			c.stop()
+			p.balance(r, s.sent.Load(), false)
+			if r.Lost[stage] == 0 {
+				t.Errorf("nothing is counted as lost at %s, so there was room and nothing was tested", stage)
+			}
+		}
+	}
 	return []row{
+		{name: "store away for longer than the spool has room", run: overflow("    segment_bytes: 8192\n    max_bytes: 65536\n", "", "spool", false)},
+		{name: "store away for longer than the queue has room, no spool", run: overflow("    enabled: false\n", "    max_bytes: 65536\n", "sink-queue", false)},
+		{name: "disk full for longer than the queue has room", run: overflow("", "    max_bytes: 65536\n", "sink-queue", true)},
 		{name: "disk full while the store is away (ENOSPC)", run: away("interval", "", full(true), full(false))},
 		{name: "disk full, and a segment ends there", run: away("each", "    segment_bytes: 8192\n", full(true), full(false))},
 		{name: "fsync fails while the store is away (EIO)", run: away("each", "", broken(true), broken(false))},

@@ -51,6 +51,7 @@ type placeOptions struct {
 	settings string // more, as YAML
 	influx   string // more lines of the section influx, indented
 	spool    string // more lines of influx.spool, indented
+	queue    string // more lines of influx.queue, indented
 	disk     *disk  // what stands between the program and its disk
 }
 
@@ -93,7 +94,7 @@ func (p *place) config() string {
 		fmt.Fprintf(&b, "  token_env: %s\n", tokenEnv)
 	}
 	b.WriteString(o.influx)
-	fmt.Fprintf(&b, "  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n  spool:\n    dir: %q\n%s", p.spoolDir(), o.spool)
+	fmt.Fprintf(&b, "  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n%s  spool:\n    dir: %q\n%s", o.queue, p.spoolDir(), o.spool)
 	b.WriteString(o.settings)
 	path := filepath.Join(p.dir, "hopscope.yaml")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -322,9 +323,12 @@ type sender struct {
 	buf  []byte
 }
 
-func newSender(t *testing.T, to netip.AddrPort) *sender {
+func newSender(t *testing.T, to netip.AddrPort) *sender { return newSenderOf(t, to, 40) }
+
+// newSenderOf makes a sender of reports about so many flows.
+func newSenderOf(t *testing.T, to netip.AddrPort, flows int) *sender {
 	t.Helper()
-	gen, err := traffic.New(traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: 40, Hops: hops, Exporters: exporters, Bytes: 200})
+	gen, err := traffic.New(traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: flows, Hops: hops, Exporters: exporters, Bytes: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
