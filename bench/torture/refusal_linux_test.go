@@ -164,8 +164,8 @@ func instanceRows() []row {
 			}
 			waitFor(t, 30*time.Second, "both to tell of the other", func() bool {
 				for i, p := range places {
-					status, _ := runs[i].get("/readyz")
-					if status == http.StatusOK || !strings.Contains(p.logged(), "instance") {
+					_, body := runs[i].get("/readyz")
+					if rivals, _ := runs[i].metric("hopscope_instance_rivals"); rivals == 0 || !strings.Contains(body, "instance") || !strings.Contains(p.logged(), "instance") {
 						return false
 					}
 				}
