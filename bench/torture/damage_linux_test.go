@@ -175,10 +175,10 @@ func damageRows() []row {
 			for range short(1, 5) {
 				one := result{Lost: map[string]int64{}}
 				server.Stop()
-				p := newPlace(t, placeOptions{server: server, window: "100ms", spool: "    segment_bytes: 12288\n"})
+				p := newPlace(t, placeOptions{server: server, window: "100ms", spool: "    segment_bytes: 16384\n"})
 				c := p.start()
 				s := newSenderOf(t, p.udp, 8) // so few that a window is one record, and is there or is not
-				s.send(short(1000, 3000), 1000)
+				s.send(short(1500, 4000), 1000)
 				c.stop()
 				d.do(spoolFiles(t, p.spoolDir()))
 				server.Start()
