@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
@@ -178,7 +179,11 @@ func damageRows() []row {
 				p := newPlace(t, placeOptions{server: server, window: "100ms", spool: "    segment_bytes: 16384\n"})
 				c := p.start()
 				s := newSenderOf(t, p.udp, 8) // so few that a window is one record, and is there or is not
-				s.send(short(1500, 4000), 1000)
+				waitFor(t, time.Minute, "the spool to have some segments", func() bool {
+					s.send(200, 1000)
+					names, _ := filepath.Glob(filepath.Join(p.spoolDir(), "*.seg"))
+					return len(names) >= short(6, 12)
+				})
 				c.stop()
 				d.do(spoolFiles(t, p.spoolDir()))
 				server.Start()

@@ -5,6 +5,7 @@ package torture
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -135,12 +136,28 @@ func TestTorture(t *testing.T) {
 			}
 		}
 	}
-	write("HOPSCOPE_TORTURE_TABLE", []byte(table))
+	if name := os.Getenv("HOPSCOPE_TORTURE_TABLE"); name != "" {
+		page, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		write("HOPSCOPE_TORTURE_TABLE", []byte(intoPage(string(page), table)))
+	}
 	data, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	write("HOPSCOPE_TORTURE_JSON", append(data, '\n'))
+}
+
+// intoPage puts the table where a page has one, or gives the table if there is no such page.
+func intoPage(page, table string) string {
+	const begin, end = "<!-- torture -->\n", "<!-- /torture -->"
+	before, rest, ok := strings.Cut(page, begin)
+	if _, after, closed := strings.Cut(rest, end); ok && closed {
+		return before + begin + "\n" + table + "\n" + end + after
+	}
+	return table
 }
 
 func markdown(results []result) string {
