@@ -17,6 +17,7 @@ import (
 type held struct {
 	reports  int64            // sum of exporter.reports
 	lost     int64            // sum of exporter.lost
+	down     int64            // sum of exporter.down
 	hops     int64            // sum of hop.count
 	points   int64            // points of all series: one for each series and time
 	bySeries map[string]int64 // the same by measurement
@@ -50,6 +51,8 @@ func count(t *testing.T, s *influxtest.Server) held {
 			h.reports += n
 		case "exporter.lost":
 			h.lost += n
+		case "exporter.down":
+			h.down += n
 		case "hop.count":
 			h.hops += n
 		}
@@ -82,6 +85,7 @@ func (p *place) balance(r *result, sent int64, fromStore bool) held {
 	}
 	if fromStore {
 		r.Lost["on the way"] += h.lost
+		r.Lost["down"] += h.down
 	}
 	for _, run := range p.runs {
 		if run.summary == nil {
@@ -93,7 +97,7 @@ func (p *place) balance(r *result, sent int64, fromStore bool) held {
 			}
 		}
 		for stage, n := range run.summary.Ledger.Dropped {
-			if stage != "kernel" { // the sequence numbers have told it already
+			if stage != "kernel" && (stage != "down" || !fromStore) { // the sequence numbers have told it already
 				r.Lost[stage] += n
 			}
 		}
