@@ -593,6 +593,11 @@ func (s *sequence) cut(end int64, m *room) {
 	if !s.started || s.resumed {
 		return
 	}
+	// What was missed between two runs is told with the first window: it was sent to nobody, so that none of it can be on its
+	// way for long, and a run that ends soon would never tell it.
+	if k := (s.missedTo - s.edge) & s.mask(); s.missed && k > 0 && k <= s.provisionalSpan() {
+		s.tell(k)
+	}
 	if !s.marked {
 		s.mark, s.markTime, s.marked = s.head, end, true
 	} else if end-s.markTime >= settleAfter {
