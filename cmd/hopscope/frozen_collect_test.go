@@ -227,7 +227,7 @@ func (e *events) until(end string) (list []string, id string) {
 var anyNumber = regexp.MustCompile(`:\d+`)
 
 // changing is what a ledger has from a moment on: series that have had a point, and problems while the program starts and ends.
-var changing = regexp.MustCompile(`"(?:event|exporter|flow|hop|path)":\{[^}]*\},?|,"problems":\[[^\]]*\]`)
+var changing = regexp.MustCompile(`"(?:collector|event|exporter|flow|hop|path)":\{[^}]*\},?|,"problems":\[[^\]]*\]`)
 
 // TestFrozenSpool lets the program drain spools that an earlier one left: of InfluxDB after SIGTERM while nobody answered,
 // of Parquet after SIGKILL. What drains is exact, and the next run finds nothing.
