@@ -37,7 +37,14 @@ func (h *HashKey) Flow(f *FlowKey) uint64 {
 }
 
 // Words hashes four words, such as the address of an exporter and what tells its sequences apart.
-func (h *HashKey) Words(a, b, c, d uint64) uint64 { return h.words(a, b, c, d, 1) }
+func (h *HashKey) Words(a, b, c, d uint64) uint64 {
+	k := &h.k
+	hi, lo := bits.Mul64(a+k[0], b+k[1])
+	hi2, lo2 := bits.Mul64(c+k[2], d+k[3])
+	lo, carry := bits.Add64(lo, lo2, 0)
+	hi, _ = bits.Add64(hi, hi2, carry)
+	return h.finish(hi, lo)
+}
 
 // Word hashes a single word, such as a place in the network.
 func (h *HashKey) Word(x uint64) uint64 {

@@ -73,14 +73,9 @@ func topOctaves(places int) int { return max(places, 256) * 128 }
 // count counts a dense code in a histogram of a candidate, as long as there is memory. Only values that nobody measured spread
 // so far that there is none.
 func (t *topFlows) count(h *logcode.Histogram, code uint16) {
-	if !h.Holds(code) {
-		if t.octaves == 0 {
-			t.missed++
-			return
-		}
-		t.octaves--
+	if !h.AddWithin(code, &t.octaves) {
+		t.missed++
 	}
-	h.Add(code)
 }
 
 // admit makes f a candidate.

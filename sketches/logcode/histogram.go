@@ -46,6 +46,27 @@ func (h *Histogram) Add(c uint16) {
 	}
 }
 
+// AddWithin is Add, unless the code's octave has no counters yet and octaves is 0; otherwise it takes those it needs from
+// octaves. It reports whether it counted.
+func (h *Histogram) AddWithin(c uint16, octaves *int) bool {
+	c = min(c, DenseCodes-1)
+	p := uint(h.page[c/pageCodes])
+	if p == 0 {
+		if *octaves == 0 {
+			return false
+		}
+		*octaves--
+		p = h.grow(c / pageCodes)
+	}
+	h.count++
+	h.top = max(h.top, c+1)
+	h.bottom = max(h.bottom, DenseCodes-c)
+	if n := &h.counts[(p-1)*pageCodes+uint(c%pageCodes)]; *n != math.MaxUint32 {
+		*n++
+	}
+	return true
+}
+
 // AddValue counts v.
 func (h *Histogram) AddValue(v uint64) { h.Add(EncodeDense(v)) }
 
@@ -239,9 +260,6 @@ func rank(q float64, n uint64) uint64 {
 	}
 	return min(max(uint64(math.Ceil(q*float64(n))), 1), n)
 }
-
-// Holds reports whether a code's octave has its counters already, so that to count it takes no memory.
-func (h *Histogram) Holds(c uint16) bool { return h.page[min(c, DenseCodes-1)/pageCodes] != 0 }
 
 // SizeBytes is the memory that h holds.
 func (h *Histogram) SizeBytes() int { return int(unsafe.Sizeof(*h)) + 4*cap(h.counts) }
