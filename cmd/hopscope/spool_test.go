@@ -212,7 +212,7 @@ func TestSpoolCommandInTrouble(t *testing.T) {
 		{[]string{"list"}, "say where the spool is", true},
 		{[]string{"list", "--config", settings, "--dir", "/"}, "choose one", true},
 		{[]string{"list", "--config", settings, "--format", "xml"}, "neither table nor json", true},
-		{[]string{"list", filepath.Join(e.Dir, "nope")}, "no such file", false},
+		{[]string{"list", filepath.Join(e.Dir, "nope")}, "no such file", true},
 		{[]string{"resend"}, "--config FILE", true},
 		{[]string{"nonsense"}, "", true},
 	} {
