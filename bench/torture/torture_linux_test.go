@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 type result struct {
 	Row         string           `json:"row"`
 	Sent        int64            `json:"sent"`
-	Unit        string           `json:"unit"`   // reports or points
+	Unit        string           `json:"unit"`   // reports, points, or empty in a row that counts nothing
 	Stored      int64            `json:"stored"` // by the store's own count
 	Lost        map[string]int64 `json:"lost"`   // counted by the collector, by place
 	Unaccounted int64            `json:"unaccounted"`
@@ -166,11 +166,15 @@ func markdown(results []result) string {
 	b.WriteString("| --- | ---: | ---: | --- | ---: | ---: | ---: | --- |\n")
 	for _, r := range results {
 		remark := r.Remark
-		if r.Unit != "reports" {
-			remark = strings.TrimPrefix(remark+"; in "+r.Unit, "; ")
-		}
 		if r.Failed {
 			remark = strings.TrimPrefix(remark+"; FAILED", "; ")
+		}
+		if r.Unit == "" {
+			fmt.Fprintf(&b, "| %s | – | – | – | – | – | %.1f | %s |\n", r.Row, r.Seconds, remark)
+			continue
+		}
+		if r.Unit != "reports" {
+			remark = strings.TrimPrefix(remark+"; in "+r.Unit, "; ")
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %s | %d | %d | %.1f | %s |\n", r.Row, r.Sent, r.Stored, r.lostText(), r.Unaccounted, r.Doubled, r.Seconds, remark)
 	}
