@@ -24,7 +24,8 @@ type work struct {
 // pipeline takes frames to the ends of windows.
 //
 // A batch of a source takes a fixed number of locks: those of the ledger, of the list of free batches and of a queue for
-// each shard that its reports go to, and that of each group of exporters that they come from. A report takes none.
+// each shard that its reports go to, and that of each group of exporters that they come from; it shares the border between
+// windows. A report takes none.
 type pipeline struct {
 	key     decode.HashKey // of flows
 	ledger  *Ledger
