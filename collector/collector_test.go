@@ -238,8 +238,9 @@ func TestRandomBytes(t *testing.T) {
 	s := r.stop()
 	b := s.Ledger.Balance
 	t.Logf("%d datagrams, heap %d to %d kB; %s; malformed %v", sent, before>>10, after>>10, LedgerLine(&b), s.MalformedReasons)
-	if after > before+16<<20 {
-		t.Errorf("seed %d: heap grew from %d to %d bytes", seed, before, after)
+	// Noise names ever new nodes and exporters, whose tables fill up for longer than this runs.
+	if most := TotalMemory(Memory(&cfg.Config, &cfg.Analysis, cfg)); after > before+40<<20 || after > uint64(most) {
+		t.Errorf("seed %d: heap grew from %d to %d bytes, and may take %d", seed, before, after, most)
 	}
 	if st := r.sources[0].Stats(); st.Frames+st.KernelDropped != sent || b.Unsettled != 0 {
 		t.Errorf("seed %d: %d datagrams sent, %+v counted; %s", seed, sent, st, LedgerLine(&b))

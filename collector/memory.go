@@ -29,7 +29,9 @@ const (
 	// runtimeBytes is what any program of this size takes: its text, the runtime, stacks.
 	runtimeBytes = 48 << 20
 	// exporterBytes is what is kept of an exporter beside its sequence numbers: totals, histories of detectors, a row.
-	exporterBytes = 1024
+	exporterBytes = 2048
+	// absentExporters are those that detectors know beside the ones that are followed.
+	absentExporters = 4096
 	// historyBytes is what detectors keep of a hop.
 	historyBytes = 1536
 	// smallestReport is the least that a report takes in a datagram.
@@ -45,7 +47,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"program", runtimeBytes},
 		{"flows", analysis.Flows.MemoryBytes},
 		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
-		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters)*exporterBytes},
+		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
