@@ -109,7 +109,7 @@ func TestTorture(t *testing.T) {
 				r.Seconds, r.Failed = time.Since(start).Seconds(), t.Failed()
 			}()
 			w.run(t, r)
-			if r.Sent == 0 {
+			if r.Sent == 0 && r.Unit != "" {
 				t.Error("nothing was sent, so nothing was tested")
 			}
 			if r.Unaccounted != 0 || r.Doubled != 0 {
