@@ -30,6 +30,9 @@ func (c *config) memory() int64 {
 // checkMemory warns of settings that allow more memory than there is. What they allow is seldom needed, and another machine
 // may have it, so that it is no problem that nothing runs with, unless the flows alone do not fit.
 func checkMemory(cfg *config, v *verdict) {
+	if len(v.problems) > 0 {
+		return // numbers that cannot be say nothing about memory
+	}
 	machine := machineMemory()
 	if cfg.Flows.MemoryBytes > machine && !v.dry {
 		v.problem("flows.memory_bytes", "%s are more than the %s of this machine", mebibytes(cfg.Flows.MemoryBytes), mebibytes(machine))
