@@ -297,14 +297,14 @@ func TestAccountsHold(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 9))
 			s := &shop{has: map[int64]string{}}
 			s.refuse = func(p *Point) bool { return p.Time%997 == 5 }
-			outage := 0
+			outage, chance := 0, rand.New(rand.NewPCG(seed, 10)) // asked by another goroutine
 			s.away = func() error {
 				if outage > 0 {
 					outage--
 					return errors.New("closed")
 				}
-				if r.IntN(20) == 0 {
-					outage = r.IntN(12)
+				if chance.IntN(20) == 0 {
+					outage = chance.IntN(12)
 				}
 				return nil
 			}
