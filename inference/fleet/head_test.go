@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"encoding/binary"
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func example() Head {
+	return Head{
+		Kind: Close, From: "collector-1", Boot: 1 << 63, Seq: 7, Slice: 15, Start: -10, End: 1700000000000000000,
+		Part: 1, Parts: 2, Reports: 12, Raw: []uint64{0, 300, 1 << 40}, Revision: 3,
+		Sources: []Source{{"a", 1, 2}, {"", 0, 0}}, Missing: []string{"b", "c"}, Dead: []string{"c"}, Owners: []uint32{1, 0},
+		Generation: 4, Offset: 99, Sum: Sum([]byte("x")),
+	}
+}
+
+func TestHead(t *testing.T) {
+	h := example()
+	b := h.Append(nil)
+	got, err := ReadHead(b)
+	if err != nil || !reflect.DeepEqual(got, h) {
+		t.Fatalf("ReadHead = %+v, %v; want %+v", got, err, h)
+	}
+	for n := range b {
+		if _, err := ReadHead(b[:n]); err != nil {
+			var at *HeadError
+			if !errors.As(err, &at) || at.Offset > n {
+				t.Errorf("cut at %d: error %v", n, err)
+			}
+		}
+	}
+	later := binary.AppendUvarint(append([]byte{}, b...), 1000)
+	later = append(later, 3, 'n', 'e', 'w')
+	if got, err := ReadHead(later); err != nil || !reflect.DeepEqual(got, h) {
+		t.Errorf("with a field of a later version: %+v, %v", got, err)
+	}
+	b[0]++
+	if _, err := ReadHead(b); !errors.Is(err, ErrVersion) {
+		t.Errorf("another version: %v, want %v", err, ErrVersion)
+	}
+}
+
+func FuzzHead(f *testing.F) {
+	h := example()
+	b := h.Append(nil)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := ReadHead(b)
+		if err != nil {
+			return
+		}
+		if got, err := ReadHead(h.Append(nil)); err != nil || !reflect.DeepEqual(got, h) {
+			t.Fatalf("%+v became %+v, %v", h, got, err)
+		}
+	})
+}
