@@ -22,6 +22,9 @@ type Window struct {
 	Revision uint64 // how often the window was handed over before
 	Run      *Run   // tells of the run that the window is from, in a point of its own; nil makes none
 
+	// Partial is what the window was made of, for a [WindowEncoder]; nil outside of its call.
+	Partial *inference.Partial
+
 	once   sync.Once
 	points []Point
 }

@@ -1,0 +1,36 @@
+package sink
+
+import "github.com/hopscope/hopscope/decode"
+
+// Encoded is what an [Encoder] made that needs no further encoding: one record of a queue.
+type Encoded struct {
+	Payload []byte        // Encoder.WriteEncoded takes it
+	Series  []SeriesCount // points of which series are in it
+	Reports uint64        // that are stored with it
+}
+
+// WindowEncoder is an Encoder that stores what a window was made of rather than its points.
+type WindowEncoder interface {
+	Encoder
+	// EncodeWindow gives the records of a window, in the order in which they are to be written. It keeps nothing of w,
+	// of which Partial is set.
+	EncodeWindow(w *Window) []Encoded
+}
+
+// Diverter is an Encoder that takes some reports out of the statistics of their collector, since somebody else is to make
+// these. What it takes is counted for its exporter all the same.
+type Diverter interface {
+	Encoder
+	// Open is called once, before the others, with the number of workers and a function that several goroutines may call
+	// and that waits for nothing slow.
+	Open(workers int, put func(Encoded))
+	// Takes reports whether a report is diverted. It depends on the report alone; all workers call it.
+	Takes(r *decode.Report) bool
+	// Divert copies what it keeps. Worker is the caller, from 0.
+	Divert(worker int, reports []*decode.Report)
+	// Tick is called about every 100 ms with the time, so that reports do not wait for others for long.
+	Tick(now int64)
+	// EndWindow is called when all reports of the window that ends at end were diverted, and before the first one of the
+	// next window; it puts all of them before it returns. EncodeWindow for the same window follows.
+	EndWindow(end int64)
+}
