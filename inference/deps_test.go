@@ -35,6 +35,9 @@ func TestDeps(t *testing.T) {
 				t.Errorf("%s imports %s: %s", fields[0], path, reason)
 			}
 			if !strings.HasPrefix(path, module) {
+				if fields[0] == module+"inference/fleet" && path == "github.com/klauspost/compress/zstd" {
+					continue // records of a fleet are compressed, on the goroutine that makes them and without any input or output
+				}
 				if strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
 					t.Errorf("%s imports %s: inference needs no module of others", fields[0], path)
 				}

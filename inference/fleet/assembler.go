@@ -1,0 +1,511 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// AssemblerConfig says how the slices of a window are put together.
+type AssemblerConfig struct {
+	Slices       int
+	Window       int64 // length, ns
+	Corrections  int64 // ns for which a window that was complete may still be corrected
+	MaxOpen      int   // windows that wait for slices at the same time; one more, and the earliest is told without them
+	MaxExporters int   // whose collectors are remembered
+	MaxBytes     int64 // of the values of one window
+	Limits       inference.Limits
+	MaxValue     int // bytes of a value when it is not compressed; 0 for [MaxValue]
+}
+
+func (c *AssemblerConfig) defaults() {
+	if c.Corrections <= 0 {
+		c.Corrections = 2 * 3600e9
+	}
+	if c.MaxOpen <= 0 {
+		c.MaxOpen = 64
+	}
+	if c.MaxExporters <= 0 {
+		c.MaxExporters = 1 << 16
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 256 << 20
+	}
+}
+
+// Assembled is what all collectors saw of a window.
+type Assembled struct {
+	Start, End    int64
+	Revision      uint64 // the sum of those of the slices
+	Partial       *inference.Partial
+	Sources       []Source // of all slices, by name and boot, with the greatest number that one of them told
+	Missing, Dead []string
+	Absent        []int // slices that did not tell anything of it
+	// Unheard are the exporters whose last collector was missing in the window: that nothing came of them says nothing.
+	Unheard []inference.ExporterKey
+	First   int64 // offset of the first record of the window
+	Bad     []*RecordError
+}
+
+// Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A
+// window is whole when each slice has told it or a later one, and windows come in the order of their labels. Values are kept
+// as they came, compressed, until then. A slice that is told again after its window was whole, with a greater revision,
+// makes the window pending: it can be made again from the log.
+type Assembler struct {
+	cfg    AssemblerConfig
+	codec  *Codec
+	told   []int64 // by slice: label of the last window that it told of its own accord
+	last   int64   // label of the window that was whole last
+	next   int64
+	resume int64
+	open   []*slicedWindow
+	past   []*slicedPast
+	heard  map[inference.ExporterKey]heardBy
+	one    inference.Partial
+	spare  []*inference.Partial
+	stats  AssemblerStats
+}
+
+// AssemblerStats counts what was added since the assembler was made.
+type AssemblerStats struct{ Records, Whole, Late, Duplicates, Unknown, Refused, Forced uint64 }
+
+type heardBy struct {
+	from string
+	end  int64
+}
+
+// sliceKey names a record of a slice of a window.
+type sliceKey struct {
+	slice, part uint32
+	revision    uint64
+}
+
+// sliced is a record of a slice of a window.
+type sliced struct {
+	offset int64
+	parts  uint32
+	size   int64
+	head   *Head  // nil after a state was read, until the record is read again
+	value  []byte // likewise
+}
+
+type slicedWindow struct {
+	end     int64
+	bytes   int64
+	records map[sliceKey]*sliced
+}
+
+type slicedPast struct {
+	end     int64
+	first   int64
+	known   map[sliceKey]uint32 // parts of all records that came
+	pending bool
+}
+
+// NewAssembler makes an assembler that has read nothing yet.
+func NewAssembler(cfg AssemblerConfig) (*Assembler, error) {
+	cfg.defaults()
+	switch {
+	case cfg.Window <= 0:
+		return nil, fmt.Errorf("fleet: windows of %d ns", cfg.Window)
+	case cfg.Slices <= 0 || cfg.Slices > MaxSlices:
+		return nil, fmt.Errorf("fleet: %d slices, 1 to %d can be", cfg.Slices, MaxSlices)
+	case cfg.Corrections/cfg.Window > maxPast:
+		return nil, fmt.Errorf("fleet: corrections of %d windows, at most %d can be", cfg.Corrections/cfg.Window, maxPast)
+	}
+	return &Assembler{
+		cfg: cfg, codec: NewCodec(cfg.MaxValue, cfg.Limits), told: make([]int64, cfg.Slices),
+		heard: map[inference.ExporterKey]heardBy{},
+	}, nil
+}
+
+// Stats gives what was counted.
+func (a *Assembler) Stats() AssemblerStats { return a.stats }
+
+// Open is the number of windows that wait for slices.
+func (a *Assembler) Open() int { return len(a.open) }
+
+// Last is the label of the window that was whole last, 0 if none was.
+func (a *Assembler) Last() int64 { return a.last }
+
+// Next is the offset behind the last record that was added.
+func (a *Assembler) Next() int64 { return a.next }
+
+// Floor is the lowest offset that is still needed to go on from the present state.
+func (a *Assembler) Floor() int64 {
+	floor := a.next
+	for _, w := range a.open {
+		floor = min(floor, w.first())
+	}
+	return floor
+}
+
+func (w *slicedWindow) first() int64 {
+	first := int64(math.MaxInt64)
+	for _, r := range w.records {
+		first = min(first, r.offset)
+	}
+	return first
+}
+
+// Pending gives the labels of the windows that are to be made again, see [Assembler.Rebuild], the earliest first.
+func (a *Assembler) Pending() (ends []int64) {
+	for _, w := range a.past {
+		if w.pending {
+			ends = append(ends, w.end)
+		}
+	}
+	return ends
+}
+
+// Release gives back the memory of a window that is not needed any more.
+func (a *Assembler) Release(w *Assembled) {
+	if w != nil && w.Partial != nil && len(a.spare) < 2 {
+		a.spare = append(a.spare, w.Partial)
+		w.Partial = nil
+	}
+}
+
+// Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over. The
+// error says why a record was refused; whoever reads goes on with the next one.
+func (a *Assembler) Add(r *Record) (Event, error) {
+	h := &r.Head
+	e := Event{From: h.From, Boot: h.Boot, End: h.End}
+	if r.Offset < a.resume {
+		a.again(r)
+		return e, nil
+	}
+	if r.Offset < a.next {
+		return e, nil
+	}
+	a.next = r.Offset + 1
+	if h.Kind != Slice {
+		if h.Kind > Chunk {
+			e.Kind = Unknown
+			a.stats.Unknown++
+		}
+		return e, nil
+	}
+	a.stats.Records++
+	kind, err := a.take(r)
+	e.Kind = kind
+	switch kind {
+	case Refused:
+		a.stats.Refused++
+		return e, &RecordError{r.Offset, h.From, h.End, err}
+	case Duplicate:
+		a.stats.Duplicates++
+	case Late:
+		a.stats.Late++
+	}
+	for len(a.open) > 0 {
+		w := a.open[0]
+		if !a.passed(w.end) {
+			if len(a.open) <= a.cfg.MaxOpen {
+				break
+			}
+			a.stats.Forced++
+		}
+		a.open = slices.Delete(a.open, 0, 1)
+		e.Whole = append(e.Whole, a.close(w))
+	}
+	if len(e.Whole) > 0 && e.Kind == Nothing {
+		e.Kind = Closed
+	}
+	return e, nil
+}
+
+// passed reports whether all slices have told a window or a later one.
+func (a *Assembler) passed(end int64) bool {
+	for _, told := range a.told {
+		if told < end {
+			return false
+		}
+	}
+	return true
+}
+
+// check says what a record cannot be.
+func (a *Assembler) check(r *Record) error {
+	h := &r.Head
+	switch {
+	case h.End <= 0 || h.End%a.cfg.Window != 0 || h.End > math.MaxInt64-a.cfg.Window:
+		return ErrLabel
+	case int(h.Slice) >= a.cfg.Slices:
+		return ErrSlice
+	case h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts:
+		return ErrPart
+	case Sum(r.Value) != h.Sum:
+		return &ValueError{"record", ErrSum}
+	case h.End <= a.last-a.cfg.Corrections:
+		return ErrOld
+	}
+	return nil
+}
+
+func (a *Assembler) take(r *Record) (EventKind, error) {
+	h := &r.Head
+	if err := a.check(r); err != nil {
+		return Refused, err
+	}
+	key := sliceKey{h.Slice, h.Part, h.Revision}
+	if h.End <= a.last {
+		i, ok := slices.BinarySearchFunc(a.past, h.End, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
+		if !ok {
+			if len(a.past) >= maxPast {
+				return Refused, ErrOld
+			}
+			a.past = slices.Insert(a.past, i, &slicedPast{end: h.End, first: r.Offset, known: map[sliceKey]uint32{}})
+		}
+		p := a.past[i]
+		if _, known := p.known[key]; known {
+			return Duplicate, nil
+		}
+		if len(p.known) >= MaxParts*4 {
+			return Refused, ErrFull
+		}
+		p.known[key] = h.Parts
+		p.pending = true
+		return Late, nil
+	}
+	i, ok := slices.BinarySearchFunc(a.open, h.End, func(w *slicedWindow, end int64) int { return cmp.Compare(w.end, end) })
+	if !ok {
+		if n := len(a.open); n > a.cfg.MaxOpen && h.End > a.open[n-1].end {
+			return Refused, ErrFuture
+		}
+		a.open = slices.Insert(a.open, i, &slicedWindow{end: h.End, records: map[sliceKey]*sliced{}})
+	}
+	w := a.open[i]
+	if w.records[key] != nil {
+		return Duplicate, nil
+	}
+	size := int64(len(r.Value))
+	if w.bytes+size > a.cfg.MaxBytes {
+		return Refused, ErrFull
+	}
+	w.bytes += size
+	head := *h
+	w.records[key] = &sliced{offset: r.Offset, parts: h.Parts, size: size, head: &head, value: bytes.Clone(r.Value)}
+	if h.Revision == 0 && h.Part == h.Parts-1 {
+		a.told[h.Slice] = max(a.told[h.Slice], h.End)
+	}
+	return Nothing, nil
+}
+
+// again takes a record of an open window that was judged before the state was written.
+func (a *Assembler) again(r *Record) {
+	h := &r.Head
+	i, ok := slices.BinarySearchFunc(a.open, h.End, func(w *slicedWindow, end int64) int { return cmp.Compare(w.end, end) })
+	if h.Kind != Slice || !ok {
+		return
+	}
+	if s := a.open[i].records[sliceKey{h.Slice, h.Part, h.Revision}]; s != nil && s.offset == r.Offset && s.head == nil {
+		head := *h
+		s.head, s.value = &head, bytes.Clone(r.Value)
+	}
+}
+
+// close puts a window together.
+func (a *Assembler) close(w *slicedWindow) *Assembled {
+	a.stats.Whole++
+	a.last = w.end
+	known := make(map[sliceKey]uint32, len(w.records))
+	for k, s := range w.records {
+		known[k] = s.parts
+	}
+	a.past = append(a.past, &slicedPast{end: w.end, first: w.first(), known: known})
+	n := 0
+	for n < len(a.past) && a.past[n].end <= a.last-a.cfg.Corrections {
+		n++
+	}
+	a.past = slices.Delete(a.past, 0, n)
+	return a.assemble(w, true)
+}
+
+// assemble merges the slices of a window, each in its latest revision that is there with all its parts.
+func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
+	out := &Assembled{Start: w.end - a.cfg.Window, End: w.end, First: w.first()}
+	if n := len(a.spare); n > 0 {
+		out.Partial, a.spare = a.spare[n-1], a.spare[:n-1]
+		out.Partial.Reset()
+	} else {
+		out.Partial = &inference.Partial{}
+	}
+	latest := make([][]sliceKey, a.cfg.Slices)
+	keys := make([]sliceKey, 0, len(w.records))
+	for k := range w.records {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b sliceKey) int {
+		return cmp.Or(cmp.Compare(a.slice, b.slice), cmp.Compare(a.revision, b.revision), cmp.Compare(a.part, b.part))
+	})
+	for from := 0; from < len(keys); {
+		to := from + 1
+		for to < len(keys) && keys[to].slice == keys[from].slice && keys[to].revision == keys[from].revision {
+			to++
+		}
+		if uint32(to-from) == w.records[keys[from]].parts {
+			latest[keys[from].slice] = keys[from:to]
+		}
+		from = to
+	}
+	runs := map[Source]uint64{}
+	missing, dead := map[string]bool{}, map[string]bool{}
+	heard := map[inference.ExporterKey]bool{}
+	for i, parts := range latest {
+		if parts == nil {
+			out.Absent = append(out.Absent, i)
+			continue
+		}
+		var h *Head
+		for _, k := range parts {
+			s := w.records[k]
+			err := error(ErrGone)
+			if s.head != nil {
+				err = a.codec.Decode(&a.one, s.value)
+			}
+			if err != nil {
+				out.Bad = append(out.Bad, &RecordError{s.offset, "", w.end, err})
+				continue
+			}
+			h = s.head
+			out.Partial.Merge(&a.one)
+			keys := exporterKeys(&a.one)
+			for j, e := range keys {
+				heard[e] = true
+				if j < len(h.Owners) && int(h.Owners[j]) < len(h.Sources) && inOrder {
+					a.hear(e, h.Sources[h.Owners[j]].From, w.end)
+				}
+			}
+		}
+		if h == nil {
+			continue
+		}
+		out.Revision += h.Revision
+		for _, s := range h.Sources {
+			k := Source{From: s.From, Boot: s.Boot}
+			runs[k] = max(runs[k], s.Seq)
+		}
+		for _, name := range h.Missing {
+			missing[name] = true
+		}
+		for _, name := range h.Dead {
+			dead[name] = true
+		}
+	}
+	for k, seq := range runs {
+		k.Seq = seq
+		out.Sources = append(out.Sources, k)
+	}
+	slices.SortFunc(out.Sources, compareSources)
+	out.Missing, out.Dead = sortedNames(missing), sortedNames(dead)
+	for k, by := range a.heard {
+		if (missing[by.from] || dead[by.from]) && !heard[k] {
+			out.Unheard = append(out.Unheard, k)
+		}
+	}
+	slices.SortFunc(out.Unheard, inference.ExporterKey.Compare)
+	return out
+}
+
+func sortedNames(set map[string]bool) (names []string) {
+	for name := range set {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// hear notes which collector heard an exporter. When there is no room, the one that was heard least lately makes it.
+func (a *Assembler) hear(k inference.ExporterKey, from string, end int64) {
+	if _, known := a.heard[k]; !known && len(a.heard) >= a.cfg.MaxExporters {
+		a.makeRoom(end)
+		if len(a.heard) >= a.cfg.MaxExporters {
+			return
+		}
+	}
+	if old, known := a.heard[k]; known && old.from == from {
+		from = old.from // one text for all
+	}
+	a.heard[k] = heardBy{from, end}
+}
+
+// makeRoom forgets the exporters that were heard least lately, a sixteenth of them at once, and none of the window itself.
+func (a *Assembler) makeRoom(end int64) {
+	type item struct {
+		key inference.ExporterKey
+		end int64
+	}
+	all := make([]item, 0, len(a.heard))
+	for k, by := range a.heard {
+		if by.end < end {
+			all = append(all, item{k, by.end})
+		}
+	}
+	slices.SortFunc(all, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.end, b.end), a.key.Compare(b.key))
+	})
+	for _, it := range all[:min(len(all), 1+a.cfg.MaxExporters/16)] {
+		delete(a.heard, it.key)
+	}
+}
+
+// Reassembly is a window that was whole and is made again of the log, because a slice of it was told again.
+type Reassembly struct {
+	a      *Assembler
+	past   slicedPast
+	next   int64
+	window slicedWindow
+}
+
+// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or was not whole yet. It is fed
+// with the records of the log from [Reassembly.From] up to [Reassembly.To]. The assembler can be added to meanwhile.
+func (a *Assembler) Rebuild(end int64) *Reassembly {
+	i, ok := slices.BinarySearchFunc(a.past, end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
+	if !ok {
+		return nil
+	}
+	past := *a.past[i]
+	past.known = maps.Clone(past.known)
+	return &Reassembly{a: a, past: past, next: a.next, window: slicedWindow{end: end, records: map[sliceKey]*sliced{}}}
+}
+
+// End is the label of the window.
+func (r *Reassembly) End() int64 { return r.past.end }
+
+// From is the offset of the first record that can be part of it.
+func (r *Reassembly) From() int64 { return r.past.first }
+
+// To is the offset of the first record that is not part of it any more.
+func (r *Reassembly) To() int64 { return r.next }
+
+// Add adds a record of the log. Those of other windows are passed over.
+func (r *Reassembly) Add(rec *Record) {
+	h := &rec.Head
+	key := sliceKey{h.Slice, h.Part, h.Revision}
+	parts, known := r.past.known[key]
+	if h.Kind != Slice || h.End != r.past.end || rec.Offset < r.past.first || rec.Offset >= r.next || !known || parts != h.Parts ||
+		r.window.records[key] != nil || Sum(rec.Value) != h.Sum {
+		return
+	}
+	head := *h
+	r.window.records[key] = &sliced{offset: rec.Offset, parts: parts, head: &head, value: bytes.Clone(rec.Value)}
+}
+
+// Whole gives the window as it is with all records up to To, once they were added. Then it is not pending any more, unless
+// more came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+func (r *Reassembly) Whole() (*Assembled, error) {
+	i, ok := slices.BinarySearchFunc(r.a.past, r.past.end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
+	if ok && len(r.a.past[i].known) == len(r.past.known) {
+		r.a.past[i].pending = false
+	}
+	if len(r.window.records) < len(r.past.known) {
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
+	}
+	return r.a.assemble(&r.window, false), nil
+}

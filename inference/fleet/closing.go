@@ -1,0 +1,324 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+)
+
+// completes reports whether a collector has sent all of a window: each of its runs that sent anything, and that of the
+// roster if it is named.
+func (w *openWindow) completes(name string, boot uint64, reports bool) bool {
+	if w == nil {
+		return false
+	}
+	found := false
+	for k, d := range w.runs {
+		if k.from != name {
+			continue
+		}
+		if !d.complete(reports) {
+			return false
+		}
+		found = found || boot == 0 || k.boot == boot
+	}
+	return found
+}
+
+// expectation is somebody who is waited for.
+type expectation struct {
+	name     string
+	complete bool
+	dead     bool // not waited for
+	pseudo   bool
+}
+
+// expected gives who has to have a part in the window that ends at end, by name. w is that window, nil if nobody has yet.
+func (g *Gate) expected(end int64, w *openWindow) []expectation {
+	// Whose name is in several of these is asked of the roster.
+	delivered := map[string]bool{} // by name: all that it sent of w is there
+	if w != nil {
+		for k, d := range w.runs {
+			if k.boot == 0 {
+				continue
+			}
+			whole, known := delivered[k.from]
+			delivered[k.from] = (whole || !known) && d.complete(g.cfg.Reports)
+		}
+	}
+	var out []expectation
+	add := func(name string, complete bool) {
+		_, sent := delivered[name]
+		c := g.names[name]
+		out = append(out, expectation{name: name, complete: complete, dead: c != nil && c.dead && !sent})
+	}
+	listed := make(map[string]bool, len(g.roster))
+	for _, m := range g.roster {
+		listed[m.Name] = true
+		complete, sent := delivered[m.Name]
+		switch {
+		case end < m.Since || m.Until != 0 && end > m.Until: // it may have sent something all the same
+			if sent {
+				add(m.Name, complete)
+			}
+		case complete && m.Boot != 0 && w.runs[runKey{m.Name, m.Boot}] == nil:
+			add(m.Name, false)
+		default:
+			add(m.Name, complete)
+		}
+	}
+	for name, complete := range delivered {
+		if !listed[name] {
+			listed[name] = true
+			add(name, complete)
+		}
+	}
+	since := end - int64(g.cfg.Patience)*g.cfg.Window
+	for name, c := range g.names {
+		if !listed[name] && c.heard != 0 && c.heard >= since {
+			add(name, false)
+		}
+	}
+	if w != nil && !g.cfg.Reports {
+		for i, sent := range w.raw {
+			if sent {
+				d := w.runs[runKey{PseudoName(i), 0}]
+				out = append(out, expectation{name: PseudoName(i), complete: d != nil && d.complete(false), pseudo: true})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b expectation) int { return cmp.Compare(a.name, b.name) })
+	return slices.CompactFunc(out, func(a, b expectation) bool { return a.name == b.name })
+}
+
+// Due gives the head of the record that closes a window now, if one is to be written. It is the caller who writes it; until
+// it is read back, Due gives it again once a window. Call it only when the partition was read to its end: what is in the
+// log and was not read yet has not come, as far as a gate knows.
+func (g *Gate) Due(now int64) (Head, bool) {
+	end := int64(0)
+	if len(g.open) > 0 {
+		end = g.open[0].end
+	}
+	if g.closed != 0 {
+		// A window in which nobody was closes also, as long as there is somebody who should have been.
+		if next := g.closed + g.cfg.Window; end == 0 || next < end {
+			if next <= now && slices.ContainsFunc(g.expected(next, nil), func(x expectation) bool { return !x.dead }) {
+				end = next
+			}
+		}
+	}
+	if end == 0 || now < end {
+		return Head{}, false
+	}
+	if g.asked == end && now >= g.when && now-g.when < g.cfg.Window {
+		return Head{}, false
+	}
+	w := g.find(end)
+	patience := int64(g.cfg.Patience) * g.cfg.Window
+	h := Head{Kind: Close, From: g.cfg.Name, Slice: uint32(g.cfg.Slice), Start: end - g.cfg.Window, End: end}
+	for _, x := range g.expected(end, w) {
+		if x.complete {
+			continue
+		}
+		// What a worker of reports waits for itself comes later than that.
+		if !x.dead && (now-end < patience || x.pseudo && now-end < 2*patience) {
+			return Head{}, false
+		}
+		if len(h.Missing) == MaxMembers {
+			continue
+		}
+		h.Missing = append(h.Missing, x.name)
+		if c := g.names[x.name]; x.dead || !x.pseudo && g.cfg.Patience <= 1+missed(c, end-g.cfg.Window) {
+			h.Dead = append(h.Dead, x.name)
+		}
+	}
+	if w != nil {
+		h.Sources = w.sources()
+	}
+	g.asked, g.when = end, now
+	return h, true
+}
+
+// missed is how many windows in a row a collector was missing in, up to the one that ends at end.
+func missed(c *collector, end int64) int {
+	if c == nil || c.told < end {
+		return 0
+	}
+	return c.missed
+}
+
+func (w *openWindow) sources() []Source {
+	out := make([]Source, 0, len(w.runs))
+	for k, d := range w.runs {
+		out = append(out, Source{k.from, k.boot, d.last})
+	}
+	slices.SortFunc(out, compareSources)
+	return out
+}
+
+func compareSources(a, b Source) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Boot, b.Boot))
+}
+
+// close takes the record that closes a window. The first one counts: all that is before it in the log, and nothing behind.
+func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
+	if err := g.check(h); err != nil {
+		return Verdict{Kind: Refused, End: h.End}, err
+	}
+	if g.closed != 0 && h.End <= g.closed {
+		return Verdict{End: h.End}, nil
+	}
+	w := g.find(h.End)
+	base := g.closed
+	if base == 0 && len(g.open) > 0 {
+		base = g.open[0].end
+	}
+	if w == nil && base != 0 && h.End > base+int64(g.cfg.Patience+1)*g.cfg.Window {
+		return Verdict{Kind: Refused, End: h.End}, ErrAhead
+	}
+	v := Verdict{Kind: Closed, End: h.End}
+	for len(g.open) > 0 && g.open[0].end < h.End {
+		// Whoever wrote this had not read them. They come after it, which makes them late.
+		v.Dropped = append(v.Dropped, g.open[0].offsets()...)
+		g.pass(g.open[0], offset)
+		g.open = g.open[1:]
+	}
+	c := &Closing{Start: h.End - g.cfg.Window, End: h.End, First: offset}
+	past := &pastWindow{end: h.End, closed: offset}
+	if w != nil {
+		g.open = g.open[1:]
+		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
+		c.First, c.Sources, c.Offsets = w.first(), w.sources(), w.offsets()
+		for i := range w.entries {
+			c.runs = append(c.runs, w.entries[i].runKey)
+		}
+		past.refused = w.refused
+		past.keepPseudo(w)
+		g.hear(w)
+	}
+	past.first = c.First
+
+	told := map[Source]uint64{}
+	for _, s := range h.Sources {
+		told[Source{From: s.From, Boot: s.Boot}] = s.Seq
+	}
+	missing := map[string]bool{}
+	for _, name := range h.Missing {
+		missing[name] = true
+	}
+	if w != nil {
+		for k, d := range w.runs {
+			switch complete := d.complete(g.cfg.Reports); {
+			case !complete:
+				missing[k.from] = true
+			case d.last > told[Source{From: k.from, Boot: k.boot}]:
+				if w.completes(k.from, 0, g.cfg.Reports) {
+					delete(missing, k.from) // it came while the close was being written
+				}
+			}
+		}
+	}
+	for name := range missing {
+		c.Missing = append(c.Missing, name)
+	}
+	slices.Sort(c.Missing)
+	c.Missing = c.Missing[:min(len(c.Missing), MaxMembers)]
+	for _, name := range h.Dead {
+		if missing[name] && !w.heard(name) {
+			c.Dead = append(c.Dead, name)
+		}
+	}
+	slices.Sort(c.Dead)
+	c.Dead = slices.Compact(c.Dead)
+	g.miss(c)
+	past.missing, past.dead = c.Missing, c.Dead
+	g.closed = h.End
+	i, ok := g.pastOf(h.End)
+	if ok {
+		g.past[i] = past
+	} else {
+		g.past = slices.Insert(g.past, i, past)
+	}
+	g.forget()
+	v.Closing = c
+	return v, nil
+}
+
+// heard reports whether anything of a collector is in the window.
+func (w *openWindow) heard(name string) bool {
+	if w == nil {
+		return false
+	}
+	for k := range w.runs {
+		if k.from == name {
+			return true
+		}
+	}
+	return false
+}
+
+// pass makes an open window one that is closed and is to be made again.
+func (g *Gate) pass(w *openWindow, offset int64) {
+	p := &pastWindow{end: w.end, first: w.first(), closed: offset, revision: uint64(len(w.entries)), pending: len(w.entries) > 0, refused: w.refused}
+	if len(w.entries) == 0 {
+		p.first = offset
+	}
+	p.keepPseudo(w)
+	g.hear(w)
+	g.stats.Late += uint64(len(w.entries))
+	i, _ := g.pastOf(w.end)
+	g.past = slices.Insert(g.past, i, p)
+}
+
+func (p *pastWindow) keepPseudo(w *openWindow) {
+	for i := range w.entries {
+		if e := &w.entries[i]; e.boot == 0 && len(p.pseudo) < maxRefused {
+			p.pseudo = append(p.pseudo, pseudo{e.from, e.seq, e.sum})
+		}
+	}
+}
+
+// hear notes who had a part in a window that closes.
+func (g *Gate) hear(w *openWindow) {
+	for k := range w.runs {
+		if c := g.names[k.from]; c != nil && k.boot != 0 {
+			c.hear(w.end)
+			c.dead = false
+			if w.completes(k.from, 0, g.cfg.Reports) {
+				c.missed = 0
+			}
+		}
+	}
+}
+
+// miss notes who was missing.
+func (g *Gate) miss(c *Closing) {
+	for _, name := range c.Missing {
+		if isPseudo(name) {
+			continue
+		}
+		k := g.collector(name)
+		if k == nil {
+			continue
+		}
+		k.missed = missed(k, c.End-g.cfg.Window) + 1
+		k.told = c.End
+		_, k.dead = slices.BinarySearch(c.Dead, name)
+	}
+}
+
+// forget drops what nobody needs any more.
+func (g *Gate) forget() {
+	before := g.closed - g.cfg.Corrections
+	n := 0
+	for n < len(g.past) && g.past[n].end <= before {
+		n++
+	}
+	g.past = slices.Delete(g.past, 0, n)
+	before -= int64(g.cfg.Patience) * g.cfg.Window
+	for name, c := range g.names {
+		c.runs = slices.DeleteFunc(c.runs, func(r *run) bool { return r.end < before })
+		if len(c.runs) == 0 && max(c.heard, c.told) < before {
+			delete(g.names, name)
+		}
+	}
+}

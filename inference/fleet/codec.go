@@ -1,0 +1,94 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// MaxValue is how long a value may be when it is not compressed, unless a [Codec] is told otherwise.
+const MaxValue = 64 << 20
+
+// What can be wrong with the value of a record, beside what [inference.Partial.ReadBinary] says.
+var (
+	ErrZstd    = errors.New("is no zstd frame")
+	ErrTooLong = errors.New("is longer than the limit when it is not compressed")
+	ErrSum     = errors.New("has another checksum than its head says")
+)
+
+// ValueError says what is wrong with the value of a record.
+type ValueError struct {
+	What string // "partial", "record"
+	Err  error
+}
+
+func (e *ValueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.What, e.Err) }
+
+// Unwrap gives the reason.
+func (e *ValueError) Unwrap() error { return e.Err }
+
+// Codec makes values of partials and partials of values: zstd level 1, one frame a value, on the goroutine that calls it.
+// It has one user at a time.
+type Codec struct {
+	enc    *zstd.Encoder
+	dec    *zstd.Decoder
+	limits inference.Limits
+	plain  []byte
+}
+
+// NewCodec makes a codec that reads values of at most most bytes when they are not compressed ([MaxValue] if most is 0) and
+// partials within the limits.
+func NewCodec(most int, limits inference.Limits) *Codec {
+	if most <= 0 {
+		most = MaxValue
+	}
+	// The options are right, which is all that can make these fail.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err)
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(most)), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(err)
+	}
+	return &Codec{enc: enc, dec: dec, limits: limits}
+}
+
+// Compress appends the frame of b to dst.
+func (c *Codec) Compress(dst, b []byte) []byte { return c.enc.EncodeAll(b, dst) }
+
+// Decompress appends what a frame holds to dst. The error is a [*ValueError].
+func (c *Codec) Decompress(dst, frame []byte) ([]byte, error) {
+	out, err := c.dec.DecodeAll(frame, dst)
+	switch {
+	case err == nil && len(frame) > 0:
+		return out, nil
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return dst, &ValueError{"record", ErrTooLong}
+	}
+	return dst, &ValueError{"record", ErrZstd}
+}
+
+// Encode appends the value of p to dst.
+func (c *Codec) Encode(dst []byte, p *inference.Partial) ([]byte, error) {
+	plain, err := p.AppendBinary(c.plain[:0])
+	if err != nil {
+		return dst, err
+	}
+	c.plain = plain
+	return c.Compress(dst, plain), nil
+}
+
+// Decode makes p what a value holds. The error is a [*ValueError] or a [*inference.PartialError], and then p is empty.
+func (c *Codec) Decode(p *inference.Partial, value []byte) error {
+	plain, err := c.Decompress(c.plain[:0], value)
+	if err != nil {
+		p.Reset()
+		return err
+	}
+	c.plain = plain
+	return p.ReadBinary(plain, c.limits)
+}

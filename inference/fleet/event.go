@@ -1,0 +1,64 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+)
+
+// EventKind says what came of a record.
+type EventKind uint8
+
+// What can come of a record.
+const (
+	Nothing   EventKind = iota // it was taken, or is of no matter here
+	Closed                     // a window closed
+	Late                       // it belongs to a window that is closed: that one is to be made again
+	Duplicate                  // it was written twice
+	Conflict                   // its number was given to another record: the run it names is there twice and draws a new boot
+	Unknown                    // it is of a kind that this version does not know
+	Refused                    // it is not right, or there is no room for it
+)
+
+var eventNames = [...]string{"nothing", "closed", "late", "duplicate", "conflict", "unknown", "refused"}
+
+func (k EventKind) String() string { return eventNames[min(int(k), len(eventNames)-1)] }
+
+// The reasons for which a record is refused.
+var (
+	ErrLabel   = errors.New("its label is not the end of a window")
+	ErrPart    = errors.New("its number among the parts of its window cannot be")
+	ErrName    = errors.New("its sender has no name, or too long a one")
+	ErrSlice   = errors.New("it belongs to another slice")
+	ErrFuture  = errors.New("its window is too far in the future: too many are open")
+	ErrOld     = errors.New("its window is older than corrections go back")
+	ErrMembers = errors.New("there are more collectors than a fleet has")
+	ErrFull    = errors.New("its window has more bytes than it may have")
+	ErrGone    = errors.New("records of the window are not in the log any more")
+	ErrAhead   = errors.New("it closes a window that nobody can be in")
+)
+
+// RecordError says which record was refused, and why.
+type RecordError struct {
+	Offset int64
+	From   string
+	End    int64
+	Err    error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("record of %q at offset %d for the window to %d: %v", e.From, e.Offset, e.End, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Event is what came of a record.
+type Event struct {
+	Kind EventKind
+	From string // of the record
+	Boot uint64
+	End  int64 // label of the window that is meant
+
+	Closed *Merged      // by a [Merger], with Closed: the window
+	Whole  []*Assembled // by an [Assembler]: the windows that are complete now, the earliest first
+}

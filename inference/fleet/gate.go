@@ -1,0 +1,617 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// GateConfig says how windows of a partition close.
+type GateConfig struct {
+	Name        string // of the member, in what it writes
+	Slice       int    // the partition
+	Reports     bool   // of the topic reports, and not windows
+	Window      int64  // length, ns
+	Patience    int    // windows after which a window closes without those who are missing, and after which they are dead
+	Corrections int64  // ns for which a window that is closed may still be corrected
+	MaxOpen     int    // windows that are open at the same time
+	MaxMembers  int    // collectors that are known at the same time
+	MaxBytes    int64  // of the values of one window
+}
+
+// defaults fills in what is not said.
+func (c *GateConfig) defaults() {
+	set := func(v *int, to int) {
+		if *v <= 0 {
+			*v = to
+		}
+	}
+	set(&c.Patience, 3)
+	set(&c.MaxOpen, 32)
+	set(&c.MaxMembers, 4096)
+	if c.Corrections <= 0 {
+		c.Corrections = 2 * 3600e9
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 64 << 20
+	}
+}
+
+// Validate says what cannot be.
+func (c *GateConfig) Validate() error {
+	switch {
+	case c.Window <= 0:
+		return fmt.Errorf("fleet: windows of %d ns", c.Window)
+	case c.Slice < 0 || c.Slice >= MaxSlices:
+		return fmt.Errorf("fleet: slice %d of at most %d", c.Slice, MaxSlices)
+	case c.Corrections/c.Window > maxPast:
+		return fmt.Errorf("fleet: corrections of %d windows, at most %d can be", c.Corrections/c.Window, maxPast)
+	case c.Patience > 1000:
+		return fmt.Errorf("fleet: a patience of %d windows, at most 1000 can be", c.Patience)
+	case c.MaxMembers > MaxMembers:
+		return fmt.Errorf("fleet: %d collectors, at most %d can be", c.MaxMembers, MaxMembers)
+	}
+	return nil
+}
+
+const (
+	maxPast    = 1 << 16 // windows that can be corrected
+	maxRuns    = 16      // of a collector that are known at the same time
+	ringLen    = 32      // records of a run whose sums are known
+	maxRefused = 256     // records of a window that are left out when it is made again
+)
+
+// Member is a collector that the roster names.
+type Member struct {
+	Name  string
+	Boot  uint64 // its run; 0 if that is not known
+	Since int64  // label of the first window that it sends
+	// Until is the label of the last window that it sends, 0 as long as it does not leave.
+	Until int64
+}
+
+// Gate closes the windows of a partition of windows or reports. Records are added in the order of the log. What it says of
+// them follows from them alone, so that whoever reads the log sees the same windows close alike, with the same records; the
+// clock and the roster only say when to write the record that closes a window.
+//
+// Its memory is bounded by its configuration: MaxOpen windows, of which those farthest in the future give way to others;
+// MaxMembers collectors with 16 runs each; and a few dozen bytes for each window of the time for which there are
+// corrections.
+type Gate struct {
+	cfg    GateConfig
+	closed int64 // label of the window that closed last; 0 for none
+	next   int64 // offset of the next record
+	resume int64 // records before it were judged before the state was written
+	names  map[string]*collector
+	open   []*openWindow // by label
+	past   []*pastWindow // by label
+	roster []Member
+	asked  int64 // label of the close that Due gave last, and when
+	when   int64
+	stats  GateStats
+}
+
+// GateStats counts what was added since the gate was made.
+type GateStats struct {
+	Records, Closed, Late, Duplicates, Conflicts, Unknown, Refused uint64
+	// Evicted are records that were taken, and then left out because their window was too far in the future.
+	Evicted uint64
+}
+
+// collector is what is known of one of them.
+type collector struct {
+	name   string
+	heard  int64 // largest label of a window that it had a part in and that is closed
+	told   int64 // largest label of a window that it was missing in
+	missed int   // windows in a row
+	dead   bool
+	runs   []*run
+}
+
+type run struct {
+	boot uint64
+	last uint64
+	end  int64 // label of the record with the greatest number
+	ring []numbered
+}
+
+// numbered is a record of a run.
+type numbered struct {
+	seq, sum uint64
+	end      int64
+}
+
+// entry is a record of an open window.
+type entry struct {
+	offset int64
+	runKey
+	seq     uint64
+	sum     uint64
+	kind    Kind
+	part    uint32
+	parts   uint32
+	reports uint64
+	raw     []uint64
+	size    int64
+}
+
+func (a *entry) compare(b *entry) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.boot, b.boot), cmp.Compare(a.seq, b.seq))
+}
+
+type runKey struct {
+	from string
+	boot uint64
+}
+
+// delivery is what a run sent of a window.
+type delivery struct {
+	last    uint64 // its greatest number
+	records uint64
+	reports uint64
+	want    uint64 // records or reports, as the marker says
+	marked  bool
+}
+
+func (d *delivery) add(e *entry) {
+	d.last = max(d.last, e.seq)
+	d.records++
+	switch {
+	case e.kind == Reports:
+		d.reports += e.reports
+	case e.kind == Mark:
+		d.marked, d.want = true, max(d.want, e.reports)
+	case e.part == e.parts-1:
+		d.marked, d.want = true, max(d.want, uint64(e.parts))
+	}
+}
+
+func (d *delivery) complete(reports bool) bool {
+	if reports {
+		return d.marked && d.reports >= d.want
+	}
+	return d.marked && d.records >= d.want
+}
+
+type openWindow struct {
+	end     int64
+	bytes   int64
+	entries []entry
+	refused []int64
+	runs    map[runKey]*delivery
+	raw     [MaxSlices]bool // partitions of reports that have some of it
+}
+
+func (w *openWindow) add(e entry) {
+	w.entries = append(w.entries, e)
+	w.bytes += e.size
+	d := w.runs[e.runKey]
+	if d == nil {
+		d = &delivery{}
+		w.runs[e.runKey] = d
+	}
+	d.add(&e)
+	for i, n := range e.raw {
+		if n > 0 && i < MaxSlices {
+			w.raw[i] = true
+		}
+	}
+}
+
+// first is the offset of its first record.
+func (w *openWindow) first() int64 {
+	first := int64(math.MaxInt64)
+	for i := range w.entries {
+		first = min(first, w.entries[i].offset)
+	}
+	return first
+}
+
+type pastWindow struct {
+	end      int64
+	first    int64 // offset of its first record
+	closed   int64 // offset of its close, or that of its first record if it has none
+	revision uint64
+	pending  bool // it is to be made again
+	refused  []int64
+	pseudo   []pseudo // of those who have Boot 0
+	missing  []string
+	dead     []string
+}
+
+type pseudo struct {
+	from     string
+	seq, sum uint64
+}
+
+func (p *pseudo) judge(h *Head) EventKind {
+	switch {
+	case p.from != h.From || p.seq != h.Seq:
+		return Nothing
+	case p.sum == h.Sum:
+		return Duplicate
+	}
+	return Conflict
+}
+
+// Closing says what a window closed with.
+type Closing struct {
+	Start, End    int64
+	Revision      uint64
+	First         int64    // offset of the first record of the window; that of the close if there is none
+	Sources       []Source // by name and boot
+	Missing, Dead []string // by name
+	Offsets       []int64  // of its records, by name, boot and number of their senders
+	runs          []runKey // theirs
+}
+
+// Verdict is what a gate says of a record.
+type Verdict struct {
+	Kind EventKind
+	End  int64
+	// Again says that the record is one of an open window, and was judged before the state was written that the gate began
+	// with: it counts, and is not told again.
+	Again   bool
+	Taken   bool     // it counts in an open window, now or again
+	Closing *Closing // with Closed
+	Dropped []int64  // offsets of records that were taken before, and do not count any more
+}
+
+// NewGate makes a gate that has read nothing yet.
+func NewGate(cfg GateConfig) (*Gate, error) {
+	cfg.defaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Gate{cfg: cfg, names: map[string]*collector{}}, nil
+}
+
+// Expect says who is in the roster: those that are waited for also when nothing was heard of them. It keeps the list.
+func (g *Gate) Expect(members []Member) { g.roster = members }
+
+// Stats gives what was counted.
+func (g *Gate) Stats() GateStats { return g.stats }
+
+// Open is the number of windows that are open.
+func (g *Gate) Open() int { return len(g.open) }
+
+// Last is the label of the window that closed last, 0 if none did.
+func (g *Gate) Last() int64 { return g.closed }
+
+// Next is the offset behind the last record that was added.
+func (g *Gate) Next() int64 { return g.next }
+
+// Floor is the lowest offset that is still needed to go on from the present state: that of the first record of a window
+// that is open.
+func (g *Gate) Floor() int64 {
+	floor := g.next
+	for _, w := range g.open {
+		for i := range w.entries {
+			floor = min(floor, w.entries[i].offset)
+		}
+	}
+	return floor
+}
+
+// Pending gives the labels of the windows that are to be made again because records of them came late, the earliest first.
+func (g *Gate) Pending() (ends []int64) {
+	for _, w := range g.past {
+		if w.pending {
+			ends = append(ends, w.end)
+		}
+	}
+	return ends
+}
+
+// Add adds the record at an offset, whose value has size bytes. The error says why it was refused.
+func (g *Gate) Add(h *Head, offset int64, size int) (Verdict, error) {
+	v, err := g.add(h, offset, size)
+	if err != nil {
+		err = &RecordError{offset, h.From, h.End, err}
+	}
+	if offset < g.resume {
+		return v, err
+	}
+	g.stats.Records++
+	switch v.Kind {
+	case Closed:
+		g.stats.Closed++
+	case Late:
+		g.stats.Late++
+	case Duplicate:
+		g.stats.Duplicates++
+	case Conflict:
+		g.stats.Conflicts++
+	case Unknown:
+		g.stats.Unknown++
+	case Refused:
+		g.stats.Refused++
+	}
+	return v, err
+}
+
+func (g *Gate) add(h *Head, offset int64, size int) (Verdict, error) {
+	if offset < g.resume {
+		again := g.again(h, offset)
+		return Verdict{End: h.End, Again: again, Taken: again}, nil
+	}
+	if offset < g.next { // read twice
+		return Verdict{End: h.End}, nil
+	}
+	g.next = offset + 1
+	switch {
+	case h.Kind == Close:
+		return g.close(h, offset)
+	case g.cfg.Reports && (h.Kind == Reports || h.Kind == Mark) || !g.cfg.Reports && h.Kind == Part:
+		return g.take(h, offset, size)
+	case h.Kind > Chunk:
+		return Verdict{Kind: Unknown, End: h.End}, nil
+	}
+	return Verdict{End: h.End}, nil
+}
+
+// again reports whether a record that was judged before is one of an open window.
+func (g *Gate) again(h *Head, offset int64) bool {
+	w := g.find(h.End)
+	return w != nil && slices.ContainsFunc(w.entries, func(e entry) bool { return e.offset == offset })
+}
+
+func (g *Gate) find(end int64) *openWindow {
+	if i, ok := g.place(end); ok {
+		return g.open[i]
+	}
+	return nil
+}
+
+func (g *Gate) place(end int64) (int, bool) {
+	return slices.BinarySearchFunc(g.open, end, func(w *openWindow, end int64) int { return cmp.Compare(w.end, end) })
+}
+
+func (g *Gate) pastOf(end int64) (int, bool) {
+	return slices.BinarySearchFunc(g.past, end, func(w *pastWindow, end int64) int { return cmp.Compare(w.end, end) })
+}
+
+// check says what a head cannot be.
+func (g *Gate) check(h *Head) error {
+	switch {
+	case h.End <= 0 || h.End%g.cfg.Window != 0 || h.End > math.MaxInt64-g.cfg.Window*int64(2*g.cfg.Patience+2):
+		return ErrLabel
+	case int(h.Slice) != g.cfg.Slice:
+		return ErrSlice
+	}
+	return nil
+}
+
+// take takes a record of a collector.
+func (g *Gate) take(h *Head, offset int64, size int) (Verdict, error) {
+	refuse := func(err error) (Verdict, error) {
+		g.leaveOut(h.End, offset)
+		return Verdict{Kind: Refused, End: h.End}, err
+	}
+	if err := g.check(h); err != nil {
+		return refuse(err)
+	}
+	switch {
+	case h.From == "" || len(h.From) > MaxName:
+		return refuse(ErrName)
+	case h.Kind == Part && (h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts) || h.Seq == 0:
+		return refuse(ErrPart)
+	case g.closed != 0 && h.End <= g.closed-g.cfg.Corrections:
+		return refuse(ErrOld)
+	}
+	if isPseudo(h.From) != (h.Boot == 0) {
+		return refuse(ErrName)
+	}
+	late := g.closed != 0 && h.End <= g.closed
+	kind := Nothing
+	var c *collector
+	if h.Boot == 0 {
+		kind = g.judgePseudo(h, late)
+	} else {
+		if c = g.collector(h.From); c == nil {
+			return refuse(ErrMembers)
+		}
+		kind = c.judge(h)
+	}
+	switch {
+	case kind == Conflict:
+		g.leaveOut(h.End, offset)
+		fallthrough
+	case kind == Duplicate:
+		return Verdict{Kind: kind, End: h.End}, nil
+	case late:
+		return g.late(h, c, offset)
+	}
+	w := g.find(h.End)
+	var dropped []int64
+	if w == nil {
+		if len(g.open) >= g.cfg.MaxOpen {
+			last := g.open[len(g.open)-1]
+			if h.End > last.end {
+				return refuse(ErrFuture)
+			}
+			dropped = last.offsets()
+			g.stats.Evicted += uint64(len(dropped))
+			g.open = g.open[:len(g.open)-1]
+		}
+		w = &openWindow{end: h.End, runs: map[runKey]*delivery{}}
+		i, _ := g.place(h.End)
+		g.open = slices.Insert(g.open, i, w)
+	}
+	key := runKey{strings.Clone(h.From), h.Boot}
+	if c != nil {
+		key.from = c.name
+	}
+	var err error
+	switch {
+	case w.bytes+int64(size) > g.cfg.MaxBytes:
+		err = ErrFull
+	case w.runs[key] == nil && len(w.runs) >= MaxMembers:
+		err = ErrMembers
+	}
+	if err != nil {
+		v, err := refuse(err)
+		v.Dropped = dropped
+		return v, err
+	}
+	w.add(entry{
+		offset: offset, runKey: key, seq: h.Seq, sum: h.Sum, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports,
+		raw: slices.Clone(h.Raw), size: int64(size),
+	})
+	return Verdict{End: h.End, Taken: true, Dropped: dropped}, nil
+}
+
+func (w *openWindow) offsets() (out []int64) {
+	for i := range w.entries {
+		out = append(out, w.entries[i].offset)
+	}
+	return out
+}
+
+// PseudoName is the name under which the worker of a partition of reports sends what it made of them. It has Boot 0.
+func PseudoName(partition int) string { return pseudoPrefix + strconv.Itoa(partition) }
+
+const pseudoPrefix = "reports-"
+
+func isPseudo(name string) bool {
+	n, ok := strings.CutPrefix(name, pseudoPrefix)
+	i, err := strconv.Atoi(n)
+	return ok && err == nil && i >= 0 && i < MaxSlices && n == strconv.Itoa(i)
+}
+
+// Refuse counts a record as refused that was not right for another reason than a gate can know of, such as its value.
+func (g *Gate) Refuse(h *Head, offset int64) {
+	if offset < g.next {
+		return
+	}
+	g.next = offset + 1
+	g.stats.Records++
+	g.stats.Refused++
+	g.leaveOut(h.End, offset)
+}
+
+// leaveOut notes that a record of a window is not to be merged when the window is made again.
+func (g *Gate) leaveOut(end, offset int64) {
+	if w := g.find(end); w != nil {
+		if len(w.refused) < maxRefused {
+			w.refused = append(w.refused, offset)
+		}
+	} else if i, ok := g.pastOf(end); ok && len(g.past[i].refused) < maxRefused {
+		g.past[i].refused = append(g.past[i].refused, offset)
+	}
+}
+
+// late takes a record of a window that is closed.
+func (g *Gate) late(h *Head, c *collector, offset int64) (Verdict, error) {
+	i, ok := g.pastOf(h.End)
+	if !ok { // it was passed over, because nobody was in it
+		if len(g.past) >= maxPast {
+			return Verdict{Kind: Refused, End: h.End}, ErrOld
+		}
+		g.past = slices.Insert(g.past, i, &pastWindow{end: h.End, first: offset, closed: offset})
+	}
+	w := g.past[i]
+	if c == nil && len(w.pseudo) >= maxRefused {
+		g.leaveOut(h.End, offset)
+		return Verdict{Kind: Refused, End: h.End}, ErrMembers
+	}
+	w.first = min(w.first, offset)
+	w.revision++
+	w.pending = true
+	if c == nil {
+		w.pseudo = append(w.pseudo, pseudo{strings.Clone(h.From), h.Seq, h.Sum})
+	} else {
+		c.hear(h.End)
+	}
+	return Verdict{Kind: Late, End: h.End}, nil
+}
+
+// collector gives what is known of one, or nil if there is no room for another one.
+func (g *Gate) collector(name string) *collector {
+	c := g.names[name]
+	if c == nil {
+		if len(g.names) >= g.cfg.MaxMembers {
+			return nil
+		}
+		c = &collector{name: strings.Clone(name)}
+		g.names[c.name] = c
+	}
+	return c
+}
+
+// hear notes that a collector had a part in a window.
+func (c *collector) hear(end int64) { c.heard = max(c.heard, end) }
+
+// judge says whether a record is a new one of its run, and knows it from then on.
+func (c *collector) judge(h *Head) EventKind {
+	var r *run
+	for _, known := range c.runs {
+		if known.boot == h.Boot {
+			r = known
+		}
+	}
+	if r == nil {
+		if len(c.runs) >= maxRuns { // the one that was heard least lately is over
+			oldest := 0
+			for i := range c.runs {
+				if c.runs[i].end < c.runs[oldest].end {
+					oldest = i
+				}
+			}
+			c.runs = slices.Delete(c.runs, oldest, oldest+1)
+		}
+		r = &run{boot: h.Boot}
+		c.runs = append(c.runs, r)
+	}
+	n := numbered{h.Seq, h.Sum, h.End}
+	i, known := slices.BinarySearchFunc(r.ring, n, func(a, b numbered) int { return cmp.Compare(a.seq, b.seq) })
+	switch {
+	case known && r.ring[i] == n:
+		return Duplicate
+	case known:
+		return Conflict
+	case i == 0 && len(r.ring) == ringLen:
+		// Its sum is not known any more. Windows ascend with the numbers of a run, so a later one was not sent under it.
+		if h.End > r.ring[0].end {
+			return Conflict
+		}
+		return Duplicate
+	}
+	if len(r.ring) == ringLen {
+		copy(r.ring, r.ring[1:i])
+		i--
+		r.ring[i] = n
+	} else {
+		r.ring = slices.Insert(r.ring, i, n)
+	}
+	if h.Seq > r.last {
+		r.last, r.end = h.Seq, h.End
+	}
+	return Nothing
+}
+
+// judgePseudo is judge for those who have Boot 0, whose numbers belong to windows.
+func (g *Gate) judgePseudo(h *Head, late bool) EventKind {
+	if late {
+		if i, ok := g.pastOf(h.End); ok {
+			for _, p := range g.past[i].pseudo {
+				if k := p.judge(h); k != Nothing {
+					return k
+				}
+			}
+		}
+		return Nothing
+	}
+	if w := g.find(h.End); w != nil && w.runs[runKey{h.From, 0}] != nil {
+		for i := range w.entries {
+			e := &w.entries[i]
+			if k := (&pseudo{e.from, e.seq, e.sum}).judge(h); e.boot == 0 && k != Nothing {
+				return k
+			}
+		}
+	}
+	return Nothing
+}

@@ -1,0 +1,333 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Cross follows what collectors have in common: exporters that several of them heard, and flows that move from one to the
+// other. Windows are told in the order of their labels.
+type Cross interface {
+	Begin(end int64)                       // a window
+	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it; q is only read
+	Finish(p *inference.Partial)           // p is what they all saw, merged, and is put right
+	AppendState(b []byte) []byte           // of what is remembered between windows
+	ReadState(b []byte) error              // what AppendState wrote
+}
+
+// MergerConfig says how a slice is merged.
+type MergerConfig struct {
+	GateConfig
+	Limits   inference.Limits // of the partial of one record
+	MaxValue int              // bytes of a value when it is not compressed; 0 for [MaxValue]
+	Cross    Cross            // nil for nothing
+	// Again makes what puts right a window that is made again, which windows in between are not known to. Nil for nothing.
+	Again func() Cross
+}
+
+// Merged is what all collectors saw of a slice of a window.
+type Merged struct {
+	Start, End int64
+	Revision   uint64 // records that came after the window had closed, and are in it all the same
+	Partial    *inference.Partial
+	Sources    []Source // by name and boot
+	Missing    []string // collectors that were waited for in vain, by name
+	Dead       []string // of these, the ones that are not waited for any more
+	// Owners are, for each exporter of Partial in the order of their keys, the index in Sources of the one that heard it
+	// last. For exporters of which that is not known it is len(Sources).
+	Owners []uint32
+	First  int64 // offset of the first record of the window
+	// Bad are the records that could not be read. Their senders are among the missing.
+	Bad []*RecordError
+}
+
+// Merger merges the records of a slice: those of the partition of windows that has it, in the order of the log. It keeps
+// the values of open windows as they came, compressed, until a window closes, and then merges them in the order of their
+// senders' names, runs and numbers: so what comes of a window does not depend on the order in which its records came. Its
+// memory is that of its [Gate], MaxBytes for each window that is open, and one window that is being merged.
+//
+// Counts are added up, and everything else of a window is merged as [inference.Partial.Merge] does it, but for the bound
+// of flows that are not listed: any of the collectors may have seen that many reports of a flow without listing it, so
+// their bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
+type Merger struct {
+	cfg    MergerConfig
+	gate   *Gate
+	codec  *Codec
+	values map[int64][]byte // of open windows, by offset
+	spare  []*inference.Partial
+	one    inference.Partial
+}
+
+// NewMerger makes a merger that has read nothing yet.
+func NewMerger(cfg MergerConfig) (*Merger, error) {
+	cfg.Reports = false
+	g, err := NewGate(cfg.GateConfig)
+	if err != nil {
+		return nil, err
+	}
+	return &Merger{cfg: cfg, gate: g, codec: NewCodec(cfg.MaxValue, cfg.Limits), values: map[int64][]byte{}}, nil
+}
+
+// Gate gives the merger's gate, to be asked and not to be added to.
+func (m *Merger) Gate() *Gate { return m.gate }
+
+// Expect says who is in the roster, see [Gate.Expect].
+func (m *Merger) Expect(members []Member) { m.gate.Expect(members) }
+
+// Due gives the head of the record that closes a window now, if one is to be written, see [Gate.Due].
+func (m *Merger) Due(now int64) (Head, bool) { return m.gate.Due(now) }
+
+// Floor is the lowest offset that is still needed, see [Gate.Floor].
+func (m *Merger) Floor() int64 { return m.gate.Floor() }
+
+// Pending gives the labels of the windows that are to be made again, see [Merger.Rebuild].
+func (m *Merger) Pending() []int64 { return m.gate.Pending() }
+
+// Release gives back the memory of a window that is not needed any more.
+func (m *Merger) Release(w *Merged) {
+	if w != nil && w.Partial != nil && len(m.spare) < 2 {
+		m.spare = append(m.spare, w.Partial)
+		w.Partial = nil
+	}
+}
+
+// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; whoever reads
+// goes on with the next one.
+func (m *Merger) Add(r *Record) (Event, error) {
+	h := &r.Head
+	e := Event{From: h.From, Boot: h.Boot, End: h.End}
+	if h.Kind == Part && Sum(r.Value) != h.Sum {
+		m.gate.Refuse(h, r.Offset)
+		e.Kind = Refused
+		return e, &RecordError{r.Offset, h.From, h.End, &ValueError{"record", ErrSum}}
+	}
+	v, err := m.gate.Add(h, r.Offset, len(r.Value))
+	for _, at := range v.Dropped {
+		delete(m.values, at)
+	}
+	e.Kind = v.Kind
+	if v.Taken {
+		m.values[r.Offset] = bytes.Clone(r.Value)
+	}
+	if v.Closing != nil {
+		s := sum{cfg: &m.cfg, codec: m.codec, one: &m.one, cross: m.cfg.Cross, out: m.partial()}
+		e.Closed = s.merge(v.Closing, m.values)
+		for _, at := range v.Closing.Offsets {
+			delete(m.values, at)
+		}
+	}
+	return e, err
+}
+
+func (m *Merger) partial() *inference.Partial {
+	if n := len(m.spare); n > 0 {
+		p := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		p.Reset()
+		return p
+	}
+	return &inference.Partial{}
+}
+
+// sum merges the records of a window.
+type sum struct {
+	cfg   *MergerConfig
+	codec *Codec
+	one   *inference.Partial
+	out   *inference.Partial
+	cross Cross
+}
+
+type owner struct {
+	last    int64
+	reports uint64
+	source  uint32
+}
+
+// merge merges the records of a window, whose values are given by their offsets.
+func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
+	w := &Merged{Start: c.Start, End: c.End, Revision: c.Revision, Partial: s.out, Sources: c.Sources, Missing: c.Missing, Dead: c.Dead, First: c.First}
+	if s.cross != nil {
+		s.cross.Begin(c.End)
+	}
+	owners := map[inference.ExporterKey]owner{}
+	var bound, own uint64 // of flows that are not listed: of all senders, and of the present one
+	for i, at := range c.Offsets {
+		k := c.runs[i]
+		err := error(ErrGone)
+		if value, ok := values[at]; ok {
+			err = s.codec.Decode(s.one, value)
+		}
+		if err != nil {
+			w.Bad = append(w.Bad, &RecordError{at, k.from, c.End, err})
+			if j, ok := slices.BinarySearch(w.Missing, k.from); !ok {
+				w.Missing = slices.Insert(slices.Clone(w.Missing), j, k.from)
+			}
+			continue
+		}
+		if i > 0 && c.runs[i-1].from != k.from {
+			bound, own = add(bound, own), 0
+		}
+		own = max(own, s.one.FlowBound)
+		source, _ := slices.BinarySearchFunc(c.Sources, Source{From: k.from, Boot: k.boot}, compareSources)
+		for _, e := range s.one.Exporters() {
+			o := owner{e.Last, e.Reports, uint32(source)}
+			if p, ok := owners[e.ExporterKey]; !ok || cmp.Or(cmp.Compare(p.last, o.last), cmp.Compare(p.reports, o.reports)) < 0 {
+				owners[e.ExporterKey] = o
+			}
+		}
+		if s.cross != nil {
+			s.cross.Add(k.from, s.one)
+		}
+		s.out.Merge(s.one)
+	}
+	s.out.FlowBound = add(bound, own)
+	if s.cross != nil {
+		s.cross.Finish(s.out)
+	}
+	for _, k := range exporterKeys(s.out) {
+		o, ok := owners[k]
+		if !ok {
+			o.source = uint32(len(c.Sources))
+		}
+		w.Owners = append(w.Owners, o.source)
+	}
+	return w
+}
+
+// add adds counts that stop at the largest number.
+func add(a, b uint64) uint64 {
+	s, carry := bits.Add64(a, b, 0)
+	return s | -carry
+}
+
+// exporterKeys gives the keys of the exporters of p, in order.
+func exporterKeys(p *inference.Partial) []inference.ExporterKey {
+	all := p.Exporters()
+	keys := make([]inference.ExporterKey, len(all))
+	for i := range all {
+		keys[i] = all[i].ExporterKey
+	}
+	slices.SortFunc(keys, inference.ExporterKey.Compare)
+	return keys
+}
+
+// Rebuild is a window that closed and is made again of the log, because records of it came late.
+type Rebuild struct {
+	m       *Merger
+	past    pastWindow
+	next    int64 // records from here on are not part of it
+	values  map[int64][]byte
+	entries []entry
+	seen    map[[2]uint64]map[string]bool
+	bytes   int64
+}
+
+// Rebuild begins to make the window that ends at end again, or gives nil if it is too old or did not close. It is fed with
+// the records of the log from [Rebuild.From] up to [Rebuild.To]. The merger can be added to meanwhile.
+func (m *Merger) Rebuild(end int64) *Rebuild {
+	i, ok := m.gate.pastOf(end)
+	if !ok {
+		return nil
+	}
+	past := *m.gate.past[i]
+	past.refused = slices.Clone(past.refused)
+	return &Rebuild{m: m, past: past, next: m.gate.next, values: map[int64][]byte{}, seen: map[[2]uint64]map[string]bool{}}
+}
+
+// End is the label of the window.
+func (r *Rebuild) End() int64 { return r.past.end }
+
+// From is the offset of the first record that can be part of it.
+func (r *Rebuild) From() int64 { return r.past.first }
+
+// To is the offset of the first record that is not part of it any more.
+func (r *Rebuild) To() int64 { return r.next }
+
+// Add adds a record of the log. Those of other windows are passed over, and so are those that were refused at the time.
+func (r *Rebuild) Add(rec *Record) error {
+	h := &rec.Head
+	if h.Kind != Part || h.End != r.past.end || rec.Offset < r.past.first || rec.Offset >= r.next || slices.Contains(r.past.refused, rec.Offset) {
+		return nil
+	}
+	if _, twice := r.values[rec.Offset]; twice || Sum(rec.Value) != h.Sum {
+		return nil
+	}
+	number := [2]uint64{h.Boot, h.Seq}
+	if r.seen[number][h.From] {
+		return nil
+	}
+	fail := func(err error) error { return &RecordError{rec.Offset, h.From, h.End, err} }
+	switch {
+	case r.m.gate.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts:
+		return nil
+	case r.bytes+int64(len(rec.Value)) > 2*r.m.gate.cfg.MaxBytes:
+		return fail(ErrFull)
+	case len(r.entries) >= MaxMembers*maxRuns:
+		return fail(ErrMembers)
+	}
+	if r.seen[number] == nil {
+		r.seen[number] = map[string]bool{}
+	}
+	r.seen[number][h.From] = true
+	r.bytes += int64(len(rec.Value))
+	r.values[rec.Offset] = bytes.Clone(rec.Value)
+	r.entries = append(r.entries, entry{
+		offset: rec.Offset, runKey: runKey{h.From, h.Boot}, seq: h.Seq, kind: h.Kind, part: h.Part, parts: h.Parts, size: int64(len(rec.Value)),
+	})
+	return nil
+}
+
+// Merged gives the window as it is with all records up to To, once they were added. Then it is not pending any more, unless
+// more came late meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
+func (r *Rebuild) Merged() (*Merged, error) {
+	slices.SortFunc(r.entries, func(a, b entry) int { return a.compare(&b) })
+	w := &openWindow{end: r.past.end, runs: map[runKey]*delivery{}}
+	c := &Closing{Start: r.past.end - r.m.cfg.Window, End: r.past.end, Revision: r.past.revision, First: r.past.first}
+	first := int64(math.MaxInt64)
+	for i := range r.entries {
+		e := &r.entries[i]
+		w.add(*e)
+		c.Offsets, c.runs = append(c.Offsets, e.offset), append(c.runs, e.runKey)
+		first = min(first, e.offset)
+	}
+	r.done()
+	if first != r.past.first {
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
+	}
+	c.Sources = w.sources()
+	late := map[string]bool{}
+	for i := range r.entries {
+		if e := &r.entries[i]; e.offset >= r.past.closed {
+			late[e.from] = true
+		}
+	}
+	for _, name := range r.past.missing {
+		if !late[name] || !w.completes(name, 0, false) {
+			c.Missing = append(c.Missing, name)
+		}
+	}
+	for _, name := range r.past.dead {
+		if !w.heard(name) {
+			c.Dead = append(c.Dead, name)
+		}
+	}
+	s := sum{cfg: &r.m.cfg, codec: r.m.codec, one: &r.m.one, out: r.m.partial()}
+	if r.m.cfg.Again != nil {
+		s.cross = r.m.cfg.Again()
+	}
+	return s.merge(c, r.values), nil
+}
+
+// done marks the window as made again.
+func (r *Rebuild) done() {
+	if i, ok := r.m.gate.pastOf(r.past.end); ok && r.m.gate.past[i].revision == r.past.revision {
+		r.m.gate.past[i].pending = false
+	}
+}

@@ -1,0 +1,250 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Document is the value of a record of kind Whole, as JSON: what the owner of series found out from all slices of a window,
+// for pages and for everybody else who reads the topic. Times are RFC 3339 with nanoseconds in UTC, identifiers are 16
+// hexadecimal digits, and a field that is absent does not apply. A later version of hopscope may add fields; version goes up
+// when a field changes its meaning.
+//
+// The document of a window replaces those with a lower revision, except for the findings: they are told once, with
+// revision 0.
+type Document struct {
+	Version  int       `json:"version"` // 1
+	Fleet    string    `json:"fleet"`
+	Start    time.Time `json:"start"` // of the window
+	End      time.Time `json:"end"`   // excluded; the window's label
+	Revision uint64    `json:"revision"`
+
+	Collectors []CollectorState `json:"collectors"` // by name
+	// AbsentSlices are the slices of which nothing is in the window, by number. Usually there are none.
+	AbsentSlices []int `json:"absent_slices,omitempty"`
+
+	Totals   Totals         `json:"totals"`
+	Findings []FindingState `json:"findings"` // that began, rose or ended with the window
+}
+
+// CollectorState says what became of a collector in a window.
+type CollectorState struct {
+	Name string `json:"name"`
+	// State is "merged", "missing" (it was waited for in vain; what came of it is in the window all the same) or "dead" (it is
+	// not waited for any more until it is heard again).
+	State string `json:"state"`
+}
+
+// Totals are sums over a window of the fleet.
+type Totals struct {
+	Reports    uint64 `json:"reports"`           // that were counted
+	Hops       int    `json:"hops"`              // places in the network that were seen
+	Flows      uint64 `json:"flows"`             // that were seen
+	FlowBound  uint64 `json:"flow_bound"`        // reports that a flow can have had which no collector lists
+	Exporters  int    `json:"exporters"`         // sequence number spaces
+	Unheard    int    `json:"unheard_exporters"` // of which nothing can be known, because their collector was missing
+	Lost       int64  `json:"reports_lost"`      // on their way from exporters; below 0 where a window takes back what one before told
+	Duplicated uint64 `json:"reports_duplicated"`
+	Malformed  uint64 `json:"reports_malformed"`
+	Paths      uint64 `json:"path_changes"`
+	Drops      uint64 `json:"drop_reports"`
+	// OtherHops are records of hops that had no place in a table and are folded into the hop called other.
+	OtherHops uint64 `json:"other_hop_records"`
+}
+
+// FindingState is a finding as it was at the end of a window.
+type FindingState struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`     // such as "path-change"
+	Severity string     `json:"severity"` // info, warning or critical
+	Start    time.Time  `json:"start"`    // end of the window in which the cause was first seen
+	Updated  time.Time  `json:"updated"`
+	End      *time.Time `json:"end,omitempty"` // absent as long as the cause lasts
+	Node     uint32     `json:"node,omitempty"`
+	EgressIf uint32     `json:"egress_if,omitempty"`
+	Flow     *FlowName  `json:"flow,omitempty"`
+	Exporter string     `json:"exporter,omitempty"` // its address
+	HWID     uint8      `json:"hw_id,omitempty"`
+	Reason   uint8      `json:"drop_reason,omitempty"`
+	Folded   bool       `json:"folded,omitempty"` // its node has no series of its own in stores
+	Value    *float64   `json:"value"`            // what was seen, in the unit that the text names; null if it is no number
+	Baseline *float64   `json:"baseline"`         // what was expected
+	Text     string     `json:"text"`             // the evidence in one sentence
+}
+
+// FlowName names a flow.
+type FlowName struct {
+	Src       string `json:"src"` // address
+	Dst       string `json:"dst"`
+	SrcPort   uint16 `json:"src_port"`
+	DstPort   uint16 `json:"dst_port"`
+	Protocol  uint8  `json:"protocol"`
+	IPVersion uint8  `json:"ip_version"`
+}
+
+// DocumentVersion is the version of a [Document].
+const DocumentVersion = 1
+
+// NewDocument makes the document of a window and of the findings that were told with it.
+func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inference.Finding) *Document {
+	d := &Document{
+		Version: DocumentVersion, Fleet: fleet, Start: moment(a.Start), End: moment(a.End), Revision: a.Revision, AbsentSlices: a.Absent,
+		Totals: Totals{
+			Reports: w.Reports, Hops: len(w.Hops), Flows: uint64(max(w.FlowCount, 0)), FlowBound: w.FlowBound, Exporters: len(w.Exporters),
+			Unheard: len(a.Unheard), Paths: uint64(len(w.Paths)) + w.OtherPaths, Drops: w.OtherDrops, OtherHops: w.OtherHops,
+		},
+		Collectors: []CollectorState{}, Findings: []FindingState{},
+	}
+	for i := range w.Exporters {
+		e := &w.Exporters[i]
+		d.Totals.Lost += e.Lost
+		d.Totals.Duplicated += e.Duplicated
+		d.Totals.Malformed += e.Malformed
+	}
+	for i := range w.Drops {
+		d.Totals.Drops += w.Drops[i].Count
+	}
+	state := map[string]string{}
+	for _, s := range a.Sources {
+		state[s.From] = "merged"
+	}
+	for _, name := range a.Missing {
+		state[name] = "missing"
+	}
+	for _, name := range a.Dead {
+		state[name] = "dead"
+	}
+	names := make(map[string]bool, len(state))
+	for name := range state {
+		names[name] = true
+	}
+	for _, name := range sortedNames(names) {
+		d.Collectors = append(d.Collectors, CollectorState{name, state[name]})
+	}
+	for i := range findings {
+		d.Findings = append(d.Findings, NewFindingState(&findings[i]))
+	}
+	return d
+}
+
+func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+// NewFindingState makes the form in which a finding is told.
+func NewFindingState(f *inference.Finding) FindingState {
+	out := FindingState{
+		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
+		Node: f.Node, EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
+		Value: number64(f.Value), Baseline: number64(f.Baseline), Text: strings.ToValidUTF8(f.Text, "\uFFFD"),
+	}
+	if f.End != 0 {
+		end := moment(f.End)
+		out.End = &end
+	}
+	if f.Flow.IPVersion != 0 {
+		k := &f.Flow
+		out.Flow = &FlowName{k.SrcString(), k.DstString(), k.SrcPort, k.DstPort, k.Proto, k.IPVersion}
+	}
+	if f.Exporter != (decode.Addr{}) {
+		out.Exporter = f.Exporter.String()
+	}
+	return out
+}
+
+func number64(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Finding gives the finding that the form tells of.
+func (s *FindingState) Finding() (inference.Finding, error) {
+	f := inference.Finding{
+		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), Node: s.Node, EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
+		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
+	}
+	var errs [6]error
+	f.ID, errs[0] = inference.ParseID(s.ID)
+	f.Kind, errs[1] = inference.ParseKind(s.Kind)
+	f.Severity, errs[2] = inference.ParseSeverity(s.Severity)
+	if s.End != nil {
+		f.End = s.End.UnixNano()
+	}
+	if s.Value != nil {
+		f.Value = *s.Value
+	}
+	if s.Baseline != nil {
+		f.Baseline = *s.Baseline
+	}
+	if s.Flow != nil {
+		f.Flow = decode.FlowKey{SrcPort: s.Flow.SrcPort, DstPort: s.Flow.DstPort, Proto: s.Flow.Protocol, IPVersion: s.Flow.IPVersion}
+		f.Flow.Src, errs[3] = parseAddr(s.Flow.Src)
+		f.Flow.Dst, errs[4] = parseAddr(s.Flow.Dst)
+	}
+	if s.Exporter != "" {
+		f.Exporter, errs[5] = parseAddr(s.Exporter)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return inference.Finding{}, fmt.Errorf("finding %q: %w", s.ID, err)
+	}
+	return f, nil
+}
+
+func parseAddr(s string) (decode.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return decode.Addr{}, err
+	}
+	return decode.Addr(a.WithZone("").As16()), nil
+}
+
+// ErrDocument is what is wrong with a value that is no [Document] of a version that is known.
+var ErrDocument = errors.New("is no document of a version that this program knows")
+
+// AppendJSON appends the document to b.
+func (d *Document) AppendJSON(b []byte) ([]byte, error) {
+	text, err := json.Marshal(d)
+	return append(b, text...), err
+}
+
+// ReadDocument reads what AppendJSON wrote, by this version or by another one that says the same of itself.
+func ReadDocument(b []byte) (*Document, error) {
+	d := &Document{}
+	if err := json.Unmarshal(b, d); err != nil {
+		return nil, &ValueError{"document", err}
+	}
+	if d.Version != DocumentVersion {
+		return nil, &ValueError{"document", ErrDocument}
+	}
+	return d, nil
+}
+
+// EncodeWhole makes the record of a document for the topic series. Its value is compressed as all others are.
+func EncodeWhole(c *Codec, from string, d *Document) (Out, error) {
+	text, err := d.AppendJSON(nil)
+	if err != nil {
+		return Out{}, err
+	}
+	value := c.Compress(nil, text)
+	return Out{Head: Head{
+		Kind: Whole, From: from, Start: d.Start.UnixNano(), End: d.End.UnixNano(), Part: 0, Parts: 1, Revision: d.Revision,
+		Reports: d.Totals.Reports, Sum: Sum(value),
+	}, Value: value}, nil
+}
+
+// DecodeWhole reads the value of a record that EncodeWhole made.
+func DecodeWhole(c *Codec, value []byte) (*Document, error) {
+	text, err := c.Decompress(nil, value)
+	if err != nil {
+		return nil, err
+	}
+	return ReadDocument(text)
+}
