@@ -234,7 +234,7 @@ func (a *Assembler) passed(end int64) bool {
 func (a *Assembler) check(r *Record) error {
 	h := &r.Head
 	switch {
-	case h.End <= 0 || h.End%a.cfg.Window != 0 || h.End > math.MaxInt64-a.cfg.Window:
+	case h.End <= 0 || h.End%a.cfg.Window != 0 || h.End > math.MaxInt64/2:
 		return ErrLabel
 	case int(h.Slice) >= a.cfg.Slices:
 		return ErrSlice
@@ -337,13 +337,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 		out.Partial = &inference.Partial{}
 	}
 	latest := make([][]sliceKey, a.cfg.Slices)
-	keys := make([]sliceKey, 0, len(w.records))
-	for k := range w.records {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b sliceKey) int {
-		return cmp.Or(cmp.Compare(a.slice, b.slice), cmp.Compare(a.revision, b.revision), cmp.Compare(a.part, b.part))
-	})
+	keys := sortedKeys(w.records)
 	for from := 0; from < len(keys); {
 		to := from + 1
 		for to < len(keys) && keys[to].slice == keys[from].slice && keys[to].revision == keys[from].revision {

@@ -377,7 +377,7 @@ func (g *Gate) pastOf(end int64) (int, bool) {
 // check says what a head cannot be.
 func (g *Gate) check(h *Head) error {
 	switch {
-	case h.End <= 0 || h.End%g.cfg.Window != 0 || h.End > math.MaxInt64-g.cfg.Window*int64(2*g.cfg.Patience+2):
+	case h.End <= 0 || h.End%g.cfg.Window != 0 || h.End > math.MaxInt64/2:
 		return ErrLabel
 	case int(h.Slice) != g.cfg.Slice:
 		return ErrSlice
