@@ -11,9 +11,9 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Cross follows what collectors have in common: exporters that several of them heard, and flows that move from one to the
+// Crosser follows what collectors have in common: exporters that several of them heard, and flows that move from one to the
 // other. Windows are told in the order of their labels.
-type Cross interface {
+type Crosser interface {
 	Begin(end int64)                       // a window
 	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it; q is only read
 	Finish(p *inference.Partial)           // p is what they all saw, merged, and is put right
@@ -26,9 +26,9 @@ type MergerConfig struct {
 	GateConfig
 	Limits   inference.Limits // of the partial of one record
 	MaxValue int              // bytes of a value when it is not compressed; 0 for [MaxValue]
-	Cross    Cross            // nil for nothing
+	Cross    Crosser          // nil for nothing
 	// Again makes what puts right a window that is made again, which windows in between are not known to. Nil for nothing.
-	Again func() Cross
+	Again func() Crosser
 }
 
 // Merged is what all collectors saw of a slice of a window.
@@ -141,7 +141,7 @@ type sum struct {
 	codec *Codec
 	one   *inference.Partial
 	out   *inference.Partial
-	cross Cross
+	cross Crosser
 }
 
 type owner struct {
