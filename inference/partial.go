@@ -44,6 +44,8 @@ type Partial struct {
 	OtherPaths uint64
 	OtherDrops uint64
 	OtherFlows uint64
+	// OtherArrivals are arrivals that were counted and not listed.
+	OtherArrivals uint64
 
 	hops      keyed[HopKey, HopPart]
 	flows     keyed[decode.FlowKey, FlowPart]
@@ -52,6 +54,9 @@ type Partial struct {
 	drops     keyed[dropKey, DropStats]
 	faults    keyed[faultKey, DigestFault]
 	exporters keyed[ExporterKey, ExporterStats]
+	numbers   []Numbers
+	runs      []Run // memory of numbers
+	arrivals  []Arrival
 	order     []int32 // memory of sorted
 }
 
@@ -107,7 +112,7 @@ func (p *Partial) Reset() {
 	p.exporters.reset()
 	*p = Partial{
 		hops: p.hops, flows: p.flows, paths: p.paths[:0], pathHops: p.pathHops[:0], drops: p.drops, faults: p.faults,
-		exporters: p.exporters, order: p.order,
+		exporters: p.exporters, numbers: p.numbers[:0], runs: p.runs[:0], arrivals: p.arrivals[:0], order: p.order,
 	}
 }
 
@@ -138,6 +143,13 @@ func (p *Partial) Merge(q *Partial) {
 		p.AddFault(&q.faults.items[i])
 	}
 	p.AddExporters(q.exporters.items)
+	p.OtherArrivals += q.OtherArrivals
+	for i := range q.numbers {
+		p.AddNumbers(&q.numbers[i])
+	}
+	for i := range q.arrivals {
+		p.AddArrival(&q.arrivals[i])
+	}
 }
 
 // Span widens the window to one from start to end. An end of 0 says that nothing is known of it.

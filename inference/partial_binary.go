@@ -13,8 +13,10 @@ import (
 
 // FORMAT.md draws the layout.
 const (
-	partialMagic = "HWP\x02" // the last byte is the version of the layout
-	partialCodes = 1         // the version of units and codes
+	partialMagic   = "HWP"
+	partialVersion = 3 // of the layout
+	partialOldest  = 2 // that is read
+	partialCodes   = 1 // the version of units and codes
 
 	flowBytes = 2*len(decode.Addr{}) + 6
 )
@@ -28,9 +30,11 @@ const (
 	dropSection
 	faultSection
 	exporterSection
+	numberSection // since version 3, as the following
+	arrivalSection
 )
 
-// The flags of hops, flows and exporters.
+// The flags of hops, flows, exporters and numbers.
 const (
 	isOther        = 1 << 0
 	hasUtilization = 1 << 1
@@ -38,6 +42,9 @@ const (
 	isPartial = 1 << 0
 
 	isSequenced = 1 << 0
+
+	isAnew    = 1 << 0
+	isUnknown = 1 << 1
 )
 
 // errTooLong is what becomes of a section of 4 GiB and more.
@@ -48,10 +55,10 @@ var errTooLong = errors.New("inference: a section of a partial is too long for i
 func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 	w := writer{b: b, base: p.Start}
 	w.b = append(w.b, partialMagic...)
-	w.b = append(w.b, partialCodes)
+	w.b = append(w.b, partialVersion, partialCodes)
 	w.b = binary.LittleEndian.AppendUint64(w.b, uint64(p.Start))
 	w.b = binary.LittleEndian.AppendUint64(w.b, uint64(p.End))
-	for _, n := range [...]uint64{p.Reports, p.FlowCount, p.FlowBound, p.OtherHops, p.OtherPaths, p.OtherDrops, p.OtherFlows} {
+	for _, n := range [...]uint64{p.Reports, p.FlowCount, p.FlowBound, p.OtherHops, p.OtherPaths, p.OtherDrops, p.OtherFlows, p.OtherArrivals} {
 		w.uint(n)
 	}
 
@@ -109,6 +116,23 @@ func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 	at = w.open(exporterSection, len(p.exporters.items))
 	for _, i := range sorted(&p.order, p.exporters.items, func(a, b *ExporterStats) int { return a.ExporterKey.Compare(b.ExporterKey) }) {
 		w.exporter(&p.exporters.items[i])
+	}
+	w.close(at)
+
+	at = w.open(numberSection, len(p.numbers))
+	for _, i := range sorted(&p.order, p.numbers, compareNumbers) {
+		w.numbers(&p.numbers[i])
+	}
+	w.close(at)
+
+	at = w.open(arrivalSection, len(p.arrivals))
+	for _, i := range sorted(&p.order, p.arrivals, compareArrivals) {
+		a := &p.arrivals[i]
+		w.time(a.Time)
+		w.flow(&a.Flow)
+		w.b = binary.LittleEndian.AppendUint64(w.b, a.PathID)
+		w.uint(uint64(a.Changes))
+		w.path(a.Path)
 	}
 	w.close(at)
 	if w.tooLong {
@@ -231,6 +255,38 @@ func (w *writer) exporter(e *ExporterStats) {
 	w.time(e.Last)
 }
 
+func (w *writer) numbers(n *Numbers) {
+	w.b = append(w.b, n.Addr[:]...)
+	w.uint(uint64(n.Node))
+	flags := byte(0)
+	if n.Anew {
+		flags |= isAnew
+	}
+	if n.Unknown {
+		flags |= isUnknown
+	}
+	w.b = append(w.b, n.HWID, flags, n.Width)
+	w.b = binary.LittleEndian.AppendUint64(w.b, n.To)
+	w.uint(uint64(n.Part))
+	w.b = binary.LittleEndian.AppendUint32(w.b, n.First)
+	if n.Unknown {
+		return
+	}
+	w.uint(uint64(len(n.Runs)))
+	next := uint64(0)
+	for _, r := range n.Runs {
+		length := r.Last - r.First
+		w.uint(r.First - next)
+		if missing := length + 1 - r.Count; missing == 0 {
+			w.uint(length << 1)
+		} else {
+			w.uint(length<<1 | 1)
+			w.uint(missing)
+		}
+		next = r.Last + 2 // a number in between did not come
+	}
+}
+
 // What can be wrong with the bytes of a partial.
 var (
 	ErrTruncated = errors.New("truncated")
@@ -255,14 +311,18 @@ func (p *Partial) ReadBinary(b []byte, limits Limits) error {
 }
 
 func (p *Partial) read(r *reader, limits *Limits) {
-	if magic := r.bytes("version", len(partialMagic)+1); r.err != nil {
+	magic := r.bytes("version", len(partialMagic)+2)
+	if r.err != nil {
 		return
-	} else if string(magic[:len(partialMagic)]) != partialMagic {
+	}
+	version, codes := magic[len(partialMagic)], magic[len(partialMagic)+1]
+	if string(magic[:len(partialMagic)]) != partialMagic || version < partialOldest || version > partialVersion {
 		r.at = 0
 		r.fail("version", ErrVersion)
 		return
-	} else if magic[len(partialMagic)] != partialCodes {
-		r.at = len(partialMagic)
+	}
+	if codes != partialCodes {
+		r.at = len(partialMagic) + 1
 		r.fail("codes", ErrVersion)
 		return
 	}
@@ -270,6 +330,9 @@ func (p *Partial) read(r *reader, limits *Limits) {
 	r.base = p.Start
 	for _, n := range [...]*uint64{&p.Reports, &p.FlowCount, &p.FlowBound, &p.OtherHops, &p.OtherPaths, &p.OtherDrops, &p.OtherFlows} {
 		*n = r.uint("counters")
+	}
+	if version >= 3 {
+		p.OtherArrivals = r.uint("counters")
 	}
 	for last := byte(0); r.at < len(r.b) && r.err == nil; {
 		at := r.at
@@ -285,7 +348,8 @@ func (p *Partial) read(r *reader, limits *Limits) {
 			return
 		}
 		s := reader{b: r.b[:r.at], at: r.at - len(body), base: r.base}
-		if p.section(&s, tag, limits) && s.err == nil && s.at != len(s.b) {
+		known := tag < numberSection || version >= 3
+		if known && p.section(&s, tag, limits) && s.err == nil && s.at != len(s.b) {
 			s.fail("section", ErrCorrupt)
 		}
 		r.err = s.err
@@ -339,6 +403,21 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
 		p.exporters.grow(n)
 		for before := (*ExporterStats)(nil); n > 0 && r.err == nil; n-- {
 			before = p.readExporter(r, before)
+		}
+	case numberSection:
+		for n := r.items("numbers", limits.Numbers, len(decode.Addr{})+17); n > 0 && r.err == nil; n-- {
+			p.readNumbers(r)
+		}
+	case arrivalSection:
+		for n := r.items("arrivals", limits.Arrivals, flowBytes+11); n > 0 && r.err == nil; n-- {
+			at := r.at
+			a := Arrival{Time: r.time("arrival time"), Flow: r.flow("arrival flow"), PathID: r.uint64("arrival path id"), Changes: r.id("arrival changes")}
+			from := len(p.pathHops)
+			p.pathHops = r.path("arrival path", p.pathHops)
+			a.Path = p.pathHops[from:len(p.pathHops):len(p.pathHops)]
+			if n := len(p.arrivals); r.ordered("arrival", at, n == 0 || compareArrivals(&p.arrivals[n-1], &a) <= 0) {
+				p.arrivals = append(p.arrivals, a)
+			}
 		}
 	default:
 		return false
@@ -437,6 +516,65 @@ func (p *Partial) readExporter(r *reader, before *ExporterStats) *ExporterStats 
 	to, _ := p.exporters.at(e.ExporterKey)
 	*to = e
 	return to
+}
+
+func (p *Partial) readNumbers(r *reader) {
+	at := r.at
+	n := Numbers{ExporterKey: ExporterKey{Addr: r.addr("numbers"), Node: r.id("numbers node"), HWID: r.byte("numbers hardware")}}
+	flags := r.flags("numbers flags", isAnew|isUnknown)
+	n.Anew, n.Unknown = flags&isAnew != 0, flags&isUnknown != 0
+	if n.Width = r.byte("numbers width"); r.err == nil && (n.Width == 0 || n.Width > 32) {
+		r.at--
+		r.fail("numbers width", ErrCorrupt)
+		return
+	}
+	n.To, n.Part = r.uint64("numbers destination"), r.id("numbers part")
+	if n.First = r.uint32("numbers first"); r.err == nil && uint64(n.First)>>n.Width != 0 {
+		r.at -= 4
+		r.fail("numbers first", ErrCorrupt)
+		return
+	}
+	if !n.Unknown {
+		from := len(p.runs)
+		p.readRuns(r, n.Width)
+		n.Runs = p.runs[from:len(p.runs):len(p.runs)]
+	}
+	// Two may be the same, as two path changes may.
+	if k := len(p.numbers); r.ordered("numbers", at, k == 0 || compareNumbers(&p.numbers[k-1], &n) <= 0) {
+		p.numbers = append(p.numbers, n)
+	}
+}
+
+// readRuns appends runs of numbers of so many bits. The first one begins at 0.
+func (p *Partial) readRuns(r *reader, width uint8) {
+	at := r.at
+	k := r.count("runs", math.MaxInt, 2)
+	if k == 0 && r.err == nil {
+		r.at = at
+		r.fail("runs", ErrCorrupt)
+	}
+	p.runs = slices.Grow(p.runs, k)
+	most, next := uint64(1)<<width-1, uint64(0)
+	for i := 0; i < k && r.err == nil; i++ {
+		at := r.at
+		skip, length := r.uint("run"), r.uint("run length")
+		missing, some := uint64(0), length&1 != 0
+		if length >>= 1; some {
+			missing = r.uint("run missing")
+		}
+		switch {
+		case r.err != nil:
+			return
+		case i == 0 && skip != 0, next > most, skip > most-next, length > most-next-skip,
+			some && (missing == 0 || missing > length-min(length, 1)): // the ends of a run did come
+			r.at = at
+			r.fail("run", ErrCorrupt)
+			return
+		}
+		run := Run{First: next + skip, Last: next + skip + length, Count: length + 1 - missing}
+		p.runs = append(p.runs, run)
+		next = run.Last + 2
+	}
 }
 
 // grow makes room for n items. The caller has bounded n.

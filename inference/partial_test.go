@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -17,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var wide = Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6}
+var wide = Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6}
 
 func flowKey(n uint32) decode.FlowKey {
 	return decode.FlowKey{
@@ -76,6 +77,21 @@ func fill(p *Partial, rng *rand.Rand) {
 		p.AddFault(&DigestFault{Flow: flowKey(rng.Uint32N(4)), Fault: Fault(rng.IntN(2)), Node: rng.Uint32N(5), Count: 2, First: first, Last: max(first, at())})
 		p.AddExporters([]ExporterStats{{ExporterKey: ExporterKey{Node: rng.Uint32N(4), HWID: uint8(rng.IntN(2))}, Reports: rng.Uint64N(9), Events: 1,
 			Lost: rng.Int64N(9) - 4, Duplicated: 1, Reordered: 2, Restarts: 3, Malformed: 4, Provisional: 5, Late: 6, Down: 7, Last: at(), Sequenced: rng.IntN(2) == 0}})
+	}
+	for range rng.IntN(6) {
+		n := Numbers{ExporterKey: ExporterKey{Node: rng.Uint32N(4)}, To: rng.Uint64N(2), Width: 22, Part: rng.Uint32N(2), Anew: rng.IntN(2) == 0,
+			Unknown: rng.IntN(5) == 0, First: rng.Uint32N(1 << 22)}
+		for at := uint64(0); !n.Unknown && (at == 0 || rng.IntN(4) > 0); {
+			r := Run{First: at, Last: at + rng.Uint64N(1000)}
+			if r.Count = r.Last - r.First + 1; r.Count > 2 && rng.IntN(3) == 0 {
+				r.Count = 2 + rng.Uint64N(r.Count-2)
+			}
+			n.Runs = append(n.Runs, r)
+			at = r.Last + 2 + rng.Uint64N(9)
+		}
+		p.AddNumbers(&n)
+		p.AddArrival(&Arrival{Time: at(), Flow: flowKey(rng.Uint32N(3)), PathID: rng.Uint64N(3), Changes: rng.Uint32N(2), Path: path()})
+		p.OtherArrivals += rng.Uint64N(3)
 	}
 }
 
@@ -190,14 +206,17 @@ func TestWindowLists(t *testing.T) {
 	}
 }
 
-// TestGolden reads what version 2 wrote, and writes the same again.
+// TestGolden reads what each version wrote, and writes the same as the last one again.
 func TestGolden(t *testing.T) {
-	const file = "testdata/partial-v2.bin"
+	const file = "testdata/partial-v3.bin"
 	var p Partial
 	fill(&p, rand.New(rand.NewPCG(2026, 1)))
 	h := p.Hop(HopKey{Node: 7, EgressIf: 1})
 	h.Latency.AddN(100, math.MaxUint32+5) // a counter that stopped
 	want := encode(t, &p)
+	if len(p.numbers) < 2 || len(p.arrivals) < 2 {
+		t.Fatalf("%d numbers and %d arrivals, want some", len(p.numbers), len(p.arrivals))
+	}
 	if *update {
 		if err := os.WriteFile(file, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -208,10 +227,86 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes are written other than version 2 wrote them (%d bytes)", len(want), len(got))
+		t.Errorf("%d bytes are written other than version 3 wrote them (%d bytes)", len(want), len(got))
 	}
-	if q := read(t, got); !reflect.DeepEqual(q.Window(wide), p.Window(wide)) {
+	q := read(t, got)
+	if !reflect.DeepEqual(q.Window(wide), p.Window(wide)) || !slices.EqualFunc(q.numbers, sortedNumbers(&p), func(a, b Numbers) bool { return compareNumbers(&a, &b) == 0 }) {
+		t.Errorf("version 3 reads as %+v and %+v", q.Window(wide), q.numbers)
+	}
+
+	old, err := os.ReadFile("testdata/partial-v2.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.DropAcross() // of which version 2 knew nothing
+	if q := read(t, old); !reflect.DeepEqual(q.Window(wide), p.Window(wide)) || !bytes.Equal(encode(t, q), encode(t, &p)) {
 		t.Errorf("version 2 reads as %+v", q.Window(wide))
+	}
+}
+
+func sortedNumbers(p *Partial) (out []Numbers) {
+	for _, i := range sorted(&p.order, p.numbers, compareNumbers) {
+		out = append(out, p.numbers[i])
+	}
+	return out
+}
+
+// TestNumbers: what is told of an exporter's numbers has limits when it is read, and no bytes that are not as they are
+// written.
+func TestNumbers(t *testing.T) {
+	run := func(first, last, count uint64) Run { return Run{first, last, count} }
+	for name, tt := range map[string]struct {
+		n  Numbers
+		ok bool
+	}{
+		"one run":               {Numbers{Width: 22, First: 1<<22 - 1, Runs: []Run{run(0, 9, 10)}}, true},
+		"one number":            {Numbers{Width: 32, First: 1<<32 - 1, Runs: []Run{run(0, 0, 1)}}, true},
+		"runs and some":         {Numbers{Width: 22, Runs: []Run{run(0, 9, 10), run(11, 20, 2), run(30, 1<<22-1, 1<<21)}}, true},
+		"unknown":               {Numbers{Width: 22, Unknown: true, First: 7}, true},
+		"no runs":               {Numbers{Width: 22}, false},
+		"width 0":               {Numbers{Width: 0, Runs: []Run{run(0, 0, 1)}}, false},
+		"width 33":              {Numbers{Width: 33, Runs: []Run{run(0, 0, 1)}}, false},
+		"first beyond width":    {Numbers{Width: 22, First: 1 << 22, Runs: []Run{run(0, 9, 10)}}, false},
+		"longer than the range": {Numbers{Width: 22, Runs: []Run{run(0, 1<<22, 1<<22+1)}}, false},
+		"first run not at 0":    {Numbers{Width: 22, Runs: []Run{run(1, 2, 2)}}, false},
+		"an end did not come":   {Numbers{Width: 22, Runs: []Run{run(0, 9, 1)}}, false},
+	} {
+		var p, q Partial
+		p.AddNumbers(&tt.n)
+		b := encode(t, &p)
+		err := q.ReadBinary(b, wide)
+		if ok := err == nil; ok != tt.ok {
+			t.Errorf("%s: %v", name, err)
+		} else if ok && !bytes.Equal(encode(t, &q), b) {
+			t.Errorf("%s: read as %+v", name, q.numbers)
+		}
+		if tt.ok && !errors.Is(q.ReadBinary(b, Limits{}), ErrLimit) {
+			t.Errorf("%s: the limit is not held", name)
+		}
+	}
+	var p, q Partial
+	p.AddArrival(&Arrival{Time: 5, Path: []HopKey{{Node: 1}}})
+	p.OtherArrivals = 3
+	if b := encode(t, &p); !errors.Is(q.ReadBinary(b, Limits{}), ErrLimit) || q.ReadBinary(b, wide) != nil || !reflect.DeepEqual(q.arrivals, p.arrivals) || q.OtherArrivals != 3 {
+		t.Errorf("arrivals read as %+v", q.arrivals)
+	}
+	const bare = 29 // bytes of a header
+	p.DropAcross()
+	if b := encode(t, &p); len(b) != bare {
+		t.Errorf("a partial without numbers and arrivals has %d bytes, want %d", len(b), bare)
+	}
+}
+
+// TestWithinAcross: numbers and arrivals beyond the limits are left out, in an order that does not depend on how they came.
+func TestWithinAcross(t *testing.T) {
+	var q, p Partial
+	for i := range 10 {
+		q.AddArrival(&Arrival{Time: int64(10 - i), Flow: flowKey(1)})
+		q.AddNumbers(&Numbers{ExporterKey: ExporterKey{Node: uint32(10 - i)}, Width: 32, Runs: []Run{{0, 0, 1}}})
+	}
+	p.MergeWithin(&q, Limits{Numbers: 4, Arrivals: 3})
+	if len(p.arrivals) != 3 || p.arrivals[2].Time != 3 || p.OtherArrivals != 7 || len(p.numbers) != 4 || p.numbers[3].Node != 4 {
+		t.Errorf("%+v, %d others, %+v", p.arrivals, p.OtherArrivals, p.numbers)
 	}
 }
 
@@ -235,7 +330,7 @@ func TestReadBinary(t *testing.T) {
 			t.Fatalf("%d of %d bytes: the partial is not empty after %v", n, len(good), err)
 		}
 	}
-	if sections != 6 {
+	if sections != 8 {
 		t.Errorf("%d prefixes can be read, want one in front of each section", sections)
 	}
 	header := func(change func(b []byte)) []byte {
@@ -247,7 +342,7 @@ func TestReadBinary(t *testing.T) {
 		b := append(encode(t, &Partial{}), tag)
 		return append(binary.LittleEndian.AppendUint32(b, uint32(len(body))), body...)
 	}
-	const start = 28 // of the first section
+	const start = 29 // of the first section
 	tests := []struct {
 		name string
 		in   []byte
@@ -255,7 +350,8 @@ func TestReadBinary(t *testing.T) {
 		at   int
 	}{
 		{"another magic", header(func(b []byte) { b[0] = 'X' }), ErrVersion, 0},
-		{"a later version", header(func(b []byte) { b[3] = 3 }), ErrVersion, 0},
+		{"a later version", header(func(b []byte) { b[3] = 4 }), ErrVersion, 0},
+		{"an older version", header(func(b []byte) { b[3] = 1 }), ErrVersion, 0},
 		{"other codes", header(func(b []byte) { b[4] = 2 }), ErrVersion, 4},
 		{"a later section", section(99, 1, 2, 3), nil, 0},
 		{"a number with a byte too many", section(1, 0x85, 0), ErrCorrupt, start + 5},
@@ -337,11 +433,13 @@ func FuzzReadBinary(f *testing.F) {
 		f.Add(encode(f, &p))
 	}
 	f.Add(encode(f, &Partial{}))
-	golden, err := os.ReadFile("testdata/partial-v2.bin")
-	if err != nil {
-		f.Fatal(err)
+	for _, file := range []string{"testdata/partial-v2.bin", "testdata/partial-v3.bin"} {
+		golden, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(golden)
 	}
-	f.Add(golden)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &Partial{}
 		var e *PartialError

@@ -15,6 +15,8 @@ type Limits struct {
 	Paths     int // path changes
 	Drops     int // pairs of node and drop reason
 	Faults    int // pairs of fault and flow
+	Numbers   int // lists of an exporter's numbers, of a partial that is read
+	Arrivals  int // of flows, of a partial that is read
 }
 
 // Window makes the window of all that p saw, with the lists that keep allows: the busiest flows, the first path changes and

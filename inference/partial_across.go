@@ -1,0 +1,130 @@
+package inference
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Numbers are the sequence numbers of an exporter that one collector received in a window, for those who put together
+// what several collectors saw: a number that is missing at one may have reached another one. They are told only where
+// that is asked for (sequence.Tracker.Tell).
+//
+// A collector tells a sequence once, and once more for every time that it saw the exporter begin anew within the window.
+type Numbers struct {
+	ExporterKey
+	To    uint64 // where the datagrams were sent to
+	Width uint8  // bits of a number, 1 to 32
+	// Part counts from 0 what the collector tells of the sequence in this window: each further part begins anew.
+	Part uint32
+	Anew bool // the collector took the exporter for one that counts anew, before the first of these numbers
+	// Unknown says that which numbers came cannot be told, such as more than half of all that there are; there are no Runs
+	// then, and First is the newest number.
+	Unknown bool
+	First   uint32
+	Runs    []Run // ascending, with a number that did not come between two of them; offsets from First, modulo 2^Width
+}
+
+// Run is numbers that follow each other and came: all of them, or where there were too many runs to tell each of them,
+// Count of them.
+type Run struct {
+	First, Last uint64 // with both ends
+	Count       uint64
+}
+
+// Arrival is a flow that a collector saw for the first time, or again after a window without it, and its path. They are
+// told only where that is asked for (shard.State.TellArrivals).
+type Arrival struct {
+	Time    int64
+	Flow    decode.FlowKey
+	PathID  uint64
+	Changes uint32 // of its path that the collector saw before
+	Path    []HopKey
+}
+
+// AddNumbers lists what a collector received of an exporter's numbers. It keeps nothing of n.
+func (p *Partial) AddNumbers(n *Numbers) {
+	p.numbers = append(p.numbers, *n)
+	to := &p.numbers[len(p.numbers)-1]
+	to.Runs = share(&p.runs, n.Runs)
+}
+
+// Numbers gives all that AddNumbers listed, also of partials that were merged: each tells what one collector received, and
+// some may be in several of them. The list belongs to p.
+func (p *Partial) Numbers() []Numbers { return p.numbers }
+
+// AddArrival lists a flow. It keeps nothing of a.
+func (p *Partial) AddArrival(a *Arrival) {
+	p.arrivals = append(p.arrivals, *a)
+	to := &p.arrivals[len(p.arrivals)-1]
+	to.Path = share(&p.pathHops, a.Path)
+}
+
+// Arrivals gives all that AddArrival listed. The list belongs to p.
+func (p *Partial) Arrivals() []Arrival { return p.arrivals }
+
+// DropAcross forgets numbers and arrivals, which nobody needs once the partials of all collectors are put together.
+func (p *Partial) DropAcross() {
+	p.numbers, p.runs, p.arrivals, p.OtherArrivals = p.numbers[:0], p.runs[:0], p.arrivals[:0], 0
+}
+
+// Exporters gives the exporters, in no order. The list belongs to p; what is counted in it may be changed.
+func (p *Partial) Exporters() []ExporterStats { return p.exporters.items }
+
+// Exporter gives what is known of an exporter, to be changed, or nil.
+func (p *Partial) Exporter(k ExporterKey) *ExporterStats {
+	if i, ok := p.exporters.index[k]; ok {
+		return &p.exporters.items[i]
+	}
+	return nil
+}
+
+// Flow gives a candidate for the busiest flows, to be changed in all but its key, or nil.
+func (p *Partial) Flow(k *decode.FlowKey) *FlowPart {
+	if i, ok := p.flows.index[*k]; ok {
+		return &p.flows.items[i]
+	}
+	return nil
+}
+
+// PathChanges gives the path changes that are listed, in no order. The list belongs to p.
+func (p *Partial) PathChanges() []PathChange { return p.paths }
+
+// SetPathChanges lists these path changes instead of those that are listed. It keeps nothing of them, which may not be
+// those of p.
+func (p *Partial) SetPathChanges(all []PathChange) {
+	p.paths = p.paths[:0]
+	for i := range all {
+		p.AddPath(&all[i])
+	}
+}
+
+// compareNumbers is a total order.
+func compareNumbers(a, b *Numbers) int {
+	if c := cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.To, b.To), cmp.Compare(a.Part, b.Part),
+		cmp.Compare(a.First, b.First), compareBools(a.Anew, b.Anew), compareBools(a.Unknown, b.Unknown)); c != 0 {
+		return c
+	}
+	return slices.CompareFunc(a.Runs, b.Runs, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Count, b.Count))
+	})
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// compareArrivals is a total order.
+func compareArrivals(a, b *Arrival) int {
+	if c := cmp.Or(cmp.Compare(a.Time, b.Time), a.Flow.Compare(&b.Flow), cmp.Compare(a.PathID, b.PathID), cmp.Compare(a.Changes, b.Changes)); c != 0 {
+		return c
+	}
+	return slices.CompareFunc(a.Path, b.Path, HopKey.Compare)
+}
