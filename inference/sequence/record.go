@@ -41,3 +41,21 @@ func carry(to, from []uint64, first, n uint32) {
 		first, n = first+k, n-k
 	}
 }
+
+// missing gives the bits of n numbers from first on that are not set, n at most the length, in pieces that may follow
+// each other.
+func missing(seen []uint64, first, n uint32, yield func(first, n uint32)) {
+	words := uint32(len(seen)) - 1
+	for n > 0 {
+		at := first & 63
+		k := min(n, 64-at)
+		w := ^seen[first>>6&words] >> at << (64 - k) >> (64 - k)
+		for w != 0 {
+			from := uint32(bits.TrailingZeros64(w))
+			length := uint32(bits.TrailingZeros64(^(w >> from)))
+			yield(first+from, length)
+			w &^= (1<<length - 1) << from
+		}
+		first, n = first+k, n-k
+	}
+}

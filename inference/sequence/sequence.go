@@ -92,6 +92,8 @@ type sequence struct {
 	far     [confirmations]uint32
 	farTime int64 // of the first
 	farDup  uint64
+
+	told *telling // nil unless numbers are told
 }
 
 // room is the memory that the records of sequences may take, and the bounds that are common to them.
@@ -199,6 +201,9 @@ func (m *room) gap(mask uint32) uint32 { return min(m.maxGap, mask>>4) }
 
 // begin makes seq the first number of the sequence.
 func (s *sequence) begin(seq uint32, at int64, m *room) {
+	if s.told != nil {
+		s.again(seq - 1)
+	}
 	s.tell(s.provisionalSpan())
 	clear(s.seen)
 	word, bit := place(s.seen, seq)
@@ -225,9 +230,15 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 		s.leave(ahead, uint32(leaving), m)
 	}
 	size, before := s.size(), s.head
+	if s.told != nil {
+		s.told.slow += uint64(ahead)
+	}
 	if ahead > 1 {
 		missing := ahead - 1
 		kept := min(missing, size-1)
+		if missing > kept && s.told != nil {
+			s.skipped(missing - kept)
+		}
 		forget(s.seen, seq-kept, kept)
 		s.open += kept
 		s.provisional += kept
@@ -283,6 +294,9 @@ func (s *sequence) leave(ahead, leaving uint32, m *room) {
 			if before := s.span - s.provisionalSpan(); n > before {
 				s.tell(n - before)
 			}
+		}
+		if missing > 0 && s.told != nil {
+			s.gaps(first, n)
 		}
 		s.open -= missing
 		s.gone |= missing
@@ -388,6 +402,9 @@ func (s *sequence) fill(seq, behind uint32, at int64, m *room) {
 		return
 	}
 	*word |= bit
+	if s.told != nil {
+		s.filled(seq)
+	}
 	s.open--
 	s.run = 0
 	if behind < s.provisionalSpan() {
@@ -430,6 +447,9 @@ func (s *sequence) before(seq, behind uint32, m *room) {
 	n := behind - s.span // between it and the first
 	word, bit := place(s.seen, seq)
 	*word |= bit
+	if s.told != nil {
+		s.filled(seq)
+	}
 	if s.open == s.provisional { // nothing of the record is told
 		s.provisional += n
 		s.edge = seq
@@ -477,6 +497,10 @@ func (s *sequence) same() {
 	s.duplicated++
 	if s.repeat >= repeatLimit {
 		s.duplicated -= min(s.duplicated, uint64(s.repeat))
+		if s.told != nil {
+			s.flush()
+			s.told.begin((s.head-1)&s.mask(), false)
+		}
 		s.sequenced = false
 		clear(s.seen)
 		word, bit := place(s.seen, s.head)

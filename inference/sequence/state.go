@@ -116,6 +116,9 @@ func (t *Tracker) readExporter(b []byte, mine func(*decode.Addr) bool) error {
 		},
 	})
 	i := uint32(len(t.entries) - 1)
+	if t.runs > 0 {
+		t.entries[i].told = newTelling(t.runs, head)
+	}
 	if proven {
 		t.proven++
 		t.entries[i].windows = provenWindows

@@ -26,6 +26,7 @@ type Tracker struct {
 	door    door
 	stats   Stats
 	runs    int // of numbers that are told of each sequence
+	told    inference.Partial
 }
 
 // Stats is the state of a Tracker and what it counted since New.
@@ -119,9 +120,13 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 // It is called before the first report, for collectors that are some of several. 0 keeps nothing.
 func (t *Tracker) Tell(runs int) { t.runs = runs }
 
-// Numbers gives to p the numbers that came in the window that Cut ended last. It is called after each Cut, or what came
-// since the call before is told together.
-func (t *Tracker) Numbers(p *inference.Partial) {}
+// Numbers gives to p the numbers that came in the window that Cut ended last. It is called once after each Cut.
+func (t *Tracker) Numbers(p *inference.Partial) {
+	for i := range t.told.Numbers() {
+		p.AddNumbers(&t.told.Numbers()[i])
+	}
+	t.told.DropAcross()
+}
 
 // Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over.
 func (t *Tracker) Observe(r *decode.Report) {
@@ -190,6 +195,9 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 	}
 	e := &t.entries[i]
 	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at, heard: knocks}
+	if t.runs > 0 {
+		e.told = newTelling(t.runs, 0)
+	}
 	t.name(i)
 	return i, true
 }
@@ -342,6 +350,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	n := len(dst)
 	crowded, full := t.places.crowded(), t.places.left.Load() <= 0
 	forgotten := 0
+	t.told.DropAcross()
 	for i := range t.entries {
 		e := &t.entries[i]
 		silent := e.reports == 0 && e.malformed == 0
@@ -354,6 +363,9 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 			}
 			t.room.giveBack(e.seen)
 			continue
+		}
+		if e.told != nil {
+			e.tellTo(&t.told, &e.space, e.reports+e.malformed)
 		}
 		e.cut(end, &t.room)
 		dst = append(dst, inference.ExporterStats{

@@ -1,0 +1,207 @@
+package sequence
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+const (
+	// maxParts is how often in a window a sequence is told that begins anew.
+	maxParts = 8
+	// maxFills is how many numbers in a window are told that fill gaps of earlier ones.
+	maxFills = 4096
+)
+
+// telling finds out which numbers came since it was asked last. What comes in order is not told of one by one: it is read
+// from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that fill
+// gaps of an earlier window.
+type telling struct {
+	most   int    // runs of a part
+	from   uint32 // numbers up to it were told, or came before the first one
+	next   uint64 // offset from it that is not decided yet
+	slow   uint64 // how far the newest number jumped, in all
+	anew   bool   // the part begins anew
+	many   bool   // more than can be told
+	runs   runList
+	fills  []uint32            // numbers before from that came since
+	parts  []inference.Numbers // of the window, done
+	memory []inference.Run     // of parts
+	all    runList
+}
+
+// newTelling tells what comes behind from.
+func newTelling(most int, from uint32) *telling { return &telling{most: most, from: from, next: 1} }
+
+// runList lists runs with offsets from a number. If there are too many, neighbours are put together.
+type runList struct {
+	list  []inference.Run
+	group int // how many runs one of the list stands for
+	last  int // how many the last one does
+}
+
+func (l *runList) reset() { *l = runList{list: l.list[:0]} }
+
+// add lists a run behind all others.
+func (l *runList) add(r inference.Run, most int) {
+	if n := len(l.list); n > 0 && (l.last < l.group || l.list[n-1].Last+1 == r.First) {
+		if l.list[n-1].Last+1 != r.First {
+			l.last++
+		}
+		l.list[n-1].Last = r.Last
+		l.list[n-1].Count += r.Count
+		return
+	}
+	if len(l.list) >= most && most > 1 {
+		k := 0
+		for i := 0; i < len(l.list); i += 2 {
+			x := l.list[i]
+			if i+1 < len(l.list) {
+				x.Last, x.Count = l.list[i+1].Last, x.Count+l.list[i+1].Count
+			}
+			l.list[k] = x
+			k++
+		}
+		odd := len(l.list)%2 != 0
+		l.list = l.list[:k]
+		last := max(l.group, 1)
+		if l.group = 2 * last; odd {
+			l.last = last
+			l.add(r, most)
+			return
+		}
+	}
+	l.list = append(l.list, r)
+	l.last = 1
+}
+
+// begin goes on with numbers behind from.
+func (t *telling) begin(from uint32, anew bool) {
+	t.from, t.next, t.anew = from, 1, anew
+	t.runs.reset()
+	t.fills = t.fills[:0]
+}
+
+// gap notes n numbers from an offset on that did not come.
+func (t *telling) gap(at, n uint64) {
+	if at > t.next {
+		t.runs.add(inference.Run{First: t.next, Last: at - 1, Count: at - t.next}, t.most)
+	}
+	t.next = at + n
+}
+
+// gaps notes those of n numbers of the record from first on that did not come. They are not behind the newest one.
+func (s *sequence) gaps(first, n uint32) {
+	t, mask := s.told, s.mask()
+	reached := (s.head - t.from) & mask // its offset
+	missing(s.seen, first, n, func(first, n uint32) {
+		behind := (s.head - first) & mask
+		if behind >= reached { // begins where all was told
+			old := min(n, behind-reached+1)
+			if n -= old; n == 0 {
+				return
+			}
+			behind -= old
+		}
+		if at := uint64(reached - behind); at >= t.next {
+			t.gap(at, uint64(n))
+		}
+	})
+}
+
+// skipped notes n numbers ahead of the newest one for which the record has no room.
+func (s *sequence) skipped(n uint32) {
+	if at := uint64((s.head-s.told.from)&s.mask()) + 1; at >= s.told.next {
+		s.told.gap(at, uint64(n))
+	}
+}
+
+// filled notes a number that fills a gap. The record has those behind from.
+func (s *sequence) filled(seq uint32) {
+	t, mask := s.told, s.mask()
+	if (s.head-seq)&mask < (s.head-t.from)&mask {
+		return
+	}
+	if len(t.fills) == maxFills {
+		t.many = true
+		return
+	}
+	t.fills = append(t.fills, seq)
+}
+
+// flush ends a part.
+func (s *sequence) flush() {
+	t, mask := s.told, s.mask()
+	if !s.started || s.resumed || !s.sequenced {
+		return
+	}
+	reached := (s.head - t.from) & mask
+	if s.open > 0 {
+		n := min(s.span, reached)
+		s.gaps(s.head-n+1, n)
+	}
+	if end := uint64(reached) + 1; end > t.next {
+		t.gap(end, 0)
+	}
+	if len(t.fills) == 0 && len(t.runs.list) == 0 {
+		return
+	}
+	if len(t.parts) == maxParts {
+		t.many = true
+		return
+	}
+	part := inference.Numbers{Width: s.width, Part: uint32(len(t.parts)), Anew: t.anew}
+	// Offsets of runs count from t.from, and those of fills are below it; in the part, they count from its first number.
+	first := uint64(0)
+	t.all.reset()
+	if len(t.fills) > 0 {
+		before := func(n uint32) uint32 { return (t.from - n) & mask }
+		slices.SortFunc(t.fills, func(a, b uint32) int { return cmp.Compare(before(b), before(a)) })
+		first = -uint64(before(t.fills[0])) // modulo 2⁶⁴
+		for _, n := range t.fills {
+			at := -uint64(before(n)) - first
+			t.all.add(inference.Run{First: at, Last: at, Count: 1}, t.most)
+		}
+		t.all.group = 0
+	} else {
+		first = t.runs.list[0].First
+	}
+	for _, r := range t.runs.list {
+		t.all.add(inference.Run{First: r.First - first, Last: r.Last - first, Count: r.Count}, 2*t.most)
+	}
+	part.First = (t.from + uint32(first)) & mask
+	n := len(t.memory)
+	t.memory = append(t.memory, t.all.list...)
+	part.Runs = t.memory[n:len(t.memory):len(t.memory)]
+	t.parts = append(t.parts, part)
+}
+
+// again goes on behind from, after a restart.
+func (s *sequence) again(from uint32) {
+	anew := s.sequenced && s.started
+	s.flush()
+	s.told.begin(from&s.mask(), anew)
+}
+
+// tellTo hands over what came since the last time, with so many reports.
+func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
+	t := s.told
+	s.flush()
+	if reports+t.slow > uint64(s.mask()) { // it may have gone round
+		t.many = true
+	}
+	if t.many {
+		t.parts = append(t.parts[:0], inference.Numbers{Width: s.width, Unknown: true, First: s.head})
+	}
+	for i := range t.parts {
+		n := &t.parts[i]
+		n.ExporterKey, n.To = sp.key(), sp.to
+		p.AddNumbers(n)
+	}
+	clear(t.parts)
+	t.parts, t.memory, t.many, t.slow = t.parts[:0], t.memory[:0], false, 0
+	if s.started && s.sequenced && !s.resumed {
+		t.begin(s.head, false)
+	}
+}

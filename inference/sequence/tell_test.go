@@ -1,0 +1,236 @@
+package sequence
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// told expands what was told of one sequence.
+func told(t *testing.T, list []inference.Numbers) (numbers []uint32) {
+	t.Helper()
+	for _, n := range list {
+		mask := ^uint32(0) >> (32 - n.Width)
+		for i, r := range n.Runs {
+			if r.Count == 0 || r.Last < r.First || r.Count > r.Last-r.First+1 || i > 0 && r.First < n.Runs[i-1].Last+2 || i == 0 && r.First != 0 {
+				t.Fatalf("runs %+v", n.Runs)
+			}
+			if r.Count == r.Last-r.First+1 {
+				for o := r.First; o <= r.Last; o++ {
+					numbers = append(numbers, (n.First+uint32(o))&mask)
+				}
+			}
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// TestTell holds what a tracker tells of a window against what came in it for the first time: over loss, duplicates,
+// disorder also across the ends of windows, and numbers that wrap. With room for few runs, sums and ends are right.
+func TestTell(t *testing.T) {
+	windows, gaps, fills := 0, 0, 0
+	for seed := range uint64(120) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		width := []uint8{22, 32}[rng.IntN(2)]
+		mask := ^uint32(0) >> (32 - width)
+		tr, few := New(DefaultConfig(), seed), New(DefaultConfig(), seed)
+		tr.Tell(1 << 20)
+		most := 2 + rng.IntN(10)
+		few.Tell(most)
+		base := rng.Uint32() & mask
+		if rng.IntN(2) == 0 {
+			base = (0 - rng.Uint32N(3000)) & mask
+		}
+		var queue []uint32
+		n := 2000 + rng.Uint32N(20000)
+		loss, burst := rng.Float64()*0.3, rng.Uint32N(3000)
+		for i := uint32(0); i < n; i++ {
+			switch {
+			case i > 200 && rng.IntN(4000) == 0:
+				i += burst
+			case i > 0 && rng.Float64() < loss:
+				continue
+			}
+			queue = append(queue, i)
+			if rng.IntN(100) == 0 {
+				queue = append(queue, i)
+			}
+		}
+		late := rng.IntN(900) + 1
+		for i := range queue { // some come late
+			if i > late && rng.IntN(50) == 0 {
+				k := i - rng.IntN(late)
+				x := queue[k]
+				copy(queue[k:], queue[k+1:i+1])
+				queue[i] = x
+			}
+		}
+		came := map[uint32]bool{}
+		at := int64(1e18)
+		var p, q inference.Partial
+		for len(queue) > 0 {
+			k := min(len(queue), rng.IntN(4000))
+			var want []uint32
+			for _, x := range queue[:k] {
+				x = (base + x) & mask
+				at += 1e5
+				r := report20(1, 1, x, at)
+				r.SeqBits = width
+				tr.Observe(r)
+				few.Observe(r)
+				if !came[x] {
+					came[x] = true
+					want = append(want, x)
+				}
+			}
+			queue = queue[k:]
+			tr.Cut(nil, at)
+			few.Cut(nil, at)
+			p.Reset()
+			q.Reset()
+			tr.Numbers(&p)
+			few.Numbers(&q)
+			slices.Sort(want)
+			got := told(t, p.Numbers())
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d, width %d: %d numbers are told of %d, in %+v", seed, width, len(got), len(want), p.Numbers())
+			}
+			windows++
+			if len(want) == 0 {
+				continue
+			}
+			a, b := &p.Numbers()[0], &q.Numbers()[0]
+			gaps += len(a.Runs) - 1
+			count := uint64(0)
+			for _, r := range b.Runs {
+				count += r.Count
+			}
+			if len(a.Runs) > 0 && want[0] > a.First {
+				fills++
+			}
+			if told(t, q.Numbers()); count != uint64(len(want)) || a.First != b.First || len(b.Runs) > 3*most+1 ||
+				a.Runs[len(a.Runs)-1].Last != b.Runs[len(b.Runs)-1].Last {
+				t.Fatalf("seed %d: %d of %d runs stand for %d numbers of %d: %+v of %+v", seed, len(b.Runs), most, count, len(want), b, a)
+			}
+			if _, err := q.AppendBinary(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if windows < 500 || gaps < 10000 {
+		t.Errorf("%d windows with %d gaps are too few", windows, gaps)
+	}
+}
+
+// TestTellRestart: what came before and after a restart is told in two parts.
+func TestTellRestart(t *testing.T) {
+	tr := New(testConfig(), 1)
+	tr.Tell(64)
+	at := int64(1e18)
+	see := func(numbers ...uint32) {
+		for _, n := range numbers {
+			at += 1e6
+			tr.Observe(report20(1, 1, n, at))
+		}
+	}
+	cut := func() []inference.Numbers {
+		var p inference.Partial
+		tr.Cut(nil, at)
+		tr.Numbers(&p)
+		return p.Numbers()
+	}
+	see(span(0, 100)...)
+	cut()
+	see(span(101, 200)...)
+	see(span(3_000_000, 3_000_200)...)
+	got := cut()
+	if len(got) != 2 || got[0].First != 101 || got[0].Runs[0].Count != 99 || got[0].Anew || got[1].Part != 1 || !got[1].Anew ||
+		got[1].First != 3_000_000 || got[1].Runs[0].Count != 200 {
+		t.Errorf("a restart far away is told as %+v", got)
+	}
+	see(span(3_000_010, 3_000_100)...) // inside of the record
+	if got = cut(); len(got) != 1 || !got[0].Anew || got[0].First != 3_000_010 || got[0].Runs[0].Count != 90 {
+		t.Errorf("a restart nearby is told as %+v", got)
+	}
+	if got = cut(); len(got) != 0 {
+		t.Errorf("silence is told as %+v", got)
+	}
+	tr2 := New(testConfig(), 1) // a later run goes on from the state
+	tr2.Tell(64)
+	if err := tr2.ReadState(tr.AppendState(nil)); err != nil {
+		t.Fatal(err)
+	}
+	tr = tr2
+	see(3_000_105, 3_000_106)
+	if got = cut(); len(got) != 1 || got[0].Anew || got[0].First != 3_000_105 || got[0].Runs[0].Count != 2 {
+		t.Errorf("after a state is told %+v", got)
+	}
+	for range 12 { // more restarts than are told
+		see(span(1_000_000, 1_000_010)...)
+		see(span(2_500_000, 2_500_010)...)
+	}
+	if got = cut(); len(got) != 1 || !got[0].Unknown || got[0].First != 2_500_009 {
+		t.Errorf("many restarts are told as %+v", got)
+	}
+}
+
+// TestTellSame: what a tracker counts does not depend on whether it tells numbers; and telling those of exporters that lose
+// none allocates nothing.
+func TestTellSame(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 22))
+		a, b := New(testConfig(), seed), New(testConfig(), seed)
+		a.Tell(8)
+		at, next := int64(1e18), [3]uint32{}
+		var p inference.Partial
+		for range 50 {
+			for range rng.IntN(500) {
+				at += 1e6
+				i := rng.IntN(len(next))
+				switch rng.IntN(40) {
+				case 0:
+					next[i] += rng.Uint32N(100)
+				case 1:
+					next[i] -= rng.Uint32N(100)
+				case 2:
+					if rng.IntN(20) == 0 {
+						next[i] = rng.Uint32()
+					}
+				}
+				next[i]++
+				r := report20(uint32(i), 1, next[i]&(1<<22-1), at)
+				a.Observe(r)
+				b.Observe(r)
+			}
+			x, y := a.Cut(nil, at), b.Cut(nil, at)
+			if !slices.Equal(x, y) {
+				t.Fatalf("seed %d: %+v where numbers are told, %+v where they are not", seed, x, y)
+			}
+			a.Numbers(&p)
+			b.Numbers(&p)
+		}
+	}
+	tr := New(testConfig(), 1)
+	tr.Tell(64)
+	r := report20(1, 1, 0, 1e18)
+	var p inference.Partial
+	var dst []inference.ExporterStats
+	window := func() {
+		for range 3000 {
+			r.Seq++
+			r.Time += 1e6
+			tr.Observe(r)
+		}
+		p.Reset()
+		dst = tr.Cut(dst[:0], r.Time)
+		tr.Numbers(&p)
+	}
+	window()
+	window()
+	if got := testing.AllocsPerRun(20, window); got != 0 {
+		t.Errorf("%v allocations a window", got)
+	}
+}
