@@ -11,6 +11,7 @@ type Cut struct {
 	changes        changes
 	drops          drops
 	faults         faults
+	arrivals       arrivals
 }
 
 func (s *State) newCut() *Cut {
@@ -18,7 +19,9 @@ func (s *State) newCut() *Cut {
 		hops:    hopCut{set: newHopSet(s.cfg.MaxHops + 1)},
 		changes: newChanges(s.cfg.MaxPathChanges),
 		drops:   newDrops(s.cfg.MaxDrops),
-		faults:  newFaults(s.cfg.MaxPathChanges), // as many flows are listed as path changes
+		// As many flows are listed as path changes.
+		faults:   newFaults(s.cfg.MaxPathChanges),
+		arrivals: newArrivals(s.cfg.MaxPathChanges),
 	}
 }
 
@@ -43,6 +46,7 @@ func (s *State) Recycle(c *Cut) {
 	c.changes.reset()
 	c.drops.reset()
 	c.faults.reset()
+	c.arrivals.reset()
 	s.spare = c
 }
 
@@ -56,6 +60,7 @@ func (c *Cut) AddTo(p *inference.Partial) {
 	c.changes.addTo(p)
 	c.drops.addTo(p)
 	c.faults.addTo(p)
+	c.arrivals.addTo(p)
 }
 
 // Limits gives the limits of a window that is made of the partials of shards with this configuration.

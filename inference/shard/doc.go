@@ -11,6 +11,7 @@
 //	drop.go    drop reports, by node and reason
 //	fault.go   packets in loops, and digests that no path explains
 //	change.go  path changes
+//	arrival.go flows that are new to the shard, where that is asked for
 //	top.go     the busiest flows of the window, with the distributions of their hops
 //	path.go    the path of a flow, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes

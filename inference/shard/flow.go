@@ -60,6 +60,7 @@ const (
 	gaps                            // some codes in the buffer are absent
 	flatTTL                         // the hops of the path do not differ in TTL
 	partial                         // the path lacks hops: it is the longest part that a report told
+	arrived                         // the flow is to be listed as soon as its path is known
 )
 
 type (

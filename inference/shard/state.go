@@ -178,6 +178,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		if r.Time-f.last > s.idle && f.packets != 0 {
 			s.restart(slot)
 		}
+		if s.telling && (f.packets == 0 || s.window-f.window > 1) {
+			f.flags |= arrived
+		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
 		s.cut.flows++
 	}
@@ -205,6 +208,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 			if f.flags &^= partial; !whole {
 				f.flags |= partial
 			}
+		}
+		if f.flags&arrived != 0 && whole {
+			s.arrive(f, slot, r)
 		}
 		if f.onPath != ^uint32(0) {
 			f.onPath++
