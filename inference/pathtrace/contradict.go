@@ -5,6 +5,7 @@ import "slices"
 const (
 	maxRestarts  = 24 // how many contradictions make a flow untraceable,
 	maxSamplings = 3  // if as many searches in parts of the digests have failed as well
+	maxHopeless  = 8  // how often the pause of such a flow doubles
 
 	samples    = 64 // how many parts of the digests such a search looks at,
 	sampleWork = 64 // and how much work it may take, in what Config.Work allows for a digest
@@ -52,7 +53,7 @@ func (t *Tracer) contradicted(f *Flow, tr *trace) Event {
 	if f.state.restarts >= maxRestarts && (impossible || tr.samplings >= maxSamplings) {
 		f.state.restarts = 0
 		f.state.pause = patience << f.state.hopeless
-		f.state.hopeless = min(f.state.hopeless+1, 8)
+		f.state.hopeless = min(f.state.hopeless+1, maxHopeless)
 		t.close(f)
 		return Untraceable
 	}

@@ -152,7 +152,7 @@ func (s *State) flush(f *flow) {
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
 		codes := f.column(&memory, i)
-		if f.top != 0 {
+		if f.top != 0 && old < len(codes) { // a hop that was left before the window began is not in it
 			s.top.addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
 		}
 		f.feed(&p.latency, codes, i, &s.rng)
