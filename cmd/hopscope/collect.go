@@ -61,7 +61,8 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		signalsOf(c.Context()).mayTakeTime()
 		ctx, cancel := context.WithCancel(c.Context())
 		defer cancel()
-		go reloadOnHangup(ctx, signals.hangup, col, &cfg, log)
+		manager := col.supervised(ctx, log)
+		go reloadOnHangup(ctx, signals.hangup, col, &cfg, log, manager)
 		err = col.Run(ctx)
 		s := col.Summary(10, 10)
 		if werr := writeSummary(summaryOut(c, &cfg), &s, o.format); err == nil {
@@ -73,31 +74,37 @@ can change while running: dialects of exporters and thresholds of findings.`,
 }
 
 // reloadOnHangup reads the settings again at every SIGHUP.
-func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger) {
+func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger, manager *serviceManager) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
 		}
-		if old.file == nil {
-			log.Warn("nothing to reload: started without --config")
-			continue
-		}
-		path := old.file.Name
-		cfg, err := rereadConfig(path)
-		if err != nil {
-			log.Error("settings not reloaded", "error", err.Error())
-			continue
-		}
-		if err := col.Reload(cfg.Config, cfg.Analysis); err != nil {
-			log.Error("settings not reloaded", "error", err.Error())
-			continue
-		}
-		log.Info("settings reloaded", "file", path)
-		if keys := needRestart(old, &cfg); len(keys) > 0 {
-			log.Warn("changed settings that need a restart", "keys", strings.Join(keys, ", "))
-		}
+		manager.reloading()
+		reload(col, old, log)
+		manager.ready() // with the old settings, if the new ones are wrong
+	}
+}
+
+func reload(col *running, old *config, log *slog.Logger) {
+	if old.file == nil {
+		log.Warn("nothing to reload: started without --config")
+		return
+	}
+	path := old.file.Name
+	cfg, err := rereadConfig(path)
+	if err != nil {
+		log.Error("settings not reloaded", "error", err.Error())
+		return
+	}
+	if err := col.Reload(cfg.Config, cfg.Analysis); err != nil {
+		log.Error("settings not reloaded", "error", err.Error())
+		return
+	}
+	log.Info("settings reloaded", "file", path)
+	if keys := needRestart(old, &cfg); len(keys) > 0 {
+		log.Warn("changed settings that need a restart", "keys", strings.Join(keys, ", "))
 	}
 }
 

@@ -72,8 +72,9 @@ loop.`,
 		if err != nil {
 			return err
 		}
+		log := newLogger(cfg.Log, c.ErrOrStderr())
 		col, err := openLive(&cfg, collector.Options{
-			Log: newLogger(cfg.Log, c.ErrOrStderr()), Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
+			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
 		})
 		if err != nil {
@@ -89,6 +90,7 @@ loop.`,
 		if o.duration > 0 {
 			time.AfterFunc(o.duration, func() { cancel(nil) })
 		}
+		col.supervised(ctx, log)
 		w := c.OutOrStdout()
 		if o.format == "json" {
 			w = c.ErrOrStderr()
