@@ -51,6 +51,7 @@ func examine(cfg *config, err error, dry bool) (warnings []settings.Problem, _ e
 	name := "settings"
 	if v.file != nil {
 		name = v.file.Name
+		v.warnings = append(v.warnings, v.file.Warnings...)
 	} else if err == nil {
 		err = settings.Check(cfg)
 	}

@@ -102,6 +102,9 @@ func reload(col *running, old *config, log *slog.Logger) {
 		log.Error("settings not reloaded", "error", err.Error())
 		return
 	}
+	for _, w := range cfg.file.Warnings {
+		log.Warn("settings", "problem", w.String())
+	}
 	log.Info("settings reloaded", "file", path)
 	if keys := needRestart(old, &cfg); len(keys) > 0 {
 		log.Warn("changed settings that need a restart", "keys", strings.Join(keys, ", "))

@@ -28,6 +28,9 @@ the defaults, with FILE over them, each key under its meaning and range.`,
 				if cfg, err = loadConfig(args[0]); err != nil {
 					return err
 				}
+				for _, w := range cfg.file.Warnings {
+					fmt.Fprintf(c.ErrOrStderr(), "%s: warning: %s\n", args[0], w)
+				}
 			}
 			return settings.Print(c.OutOrStdout(), &cfg)
 		},

@@ -30,6 +30,12 @@ type config struct {
 	file *settings.File // that was read, if any
 }
 
+// renames are the keys that were called otherwise in the last two minor versions.
+var renames []settings.Rename
+
+// Renames makes files with old names readable, with a warning.
+func (*config) Renames() []settings.Rename { return renames }
+
 // defaultConfig is a collector on loopback that stores nothing but shows everything.
 func defaultConfig() config {
 	var c config

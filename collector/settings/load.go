@@ -34,8 +34,9 @@ func Load(name string, data []byte, into any) error {
 
 // File is a settings file that was read.
 type File struct {
-	Name  string
-	lines map[string]int // by path
+	Name     string
+	Warnings []Problem      // of keys that are read under an old name
+	lines    map[string]int // by path
 }
 
 // Line is the line of the path, or of the nearest thing around it that has one; 0 where there is none.
@@ -66,8 +67,12 @@ func ReadFile(path string, into any) (*File, error) {
 
 // Read is ReadFile for bytes.
 func Read(name string, data []byte, into any) (*File, error) {
-	l := loader{lines: map[string]int{}}
-	return &File{name, l.lines}, l.load(name, data, into)
+	l := loader{lines: map[string]int{}, moved: map[string]string{}, root: reflect.ValueOf(into).Elem()}
+	if r, ok := into.(Renamed); ok {
+		l.renames = r.Renames()
+	}
+	err := l.load(name, data, into)
+	return &File{name, l.warnings, l.lines}, err
 }
 
 func (l *loader) load(name string, data []byte, into any) error {
@@ -110,8 +115,13 @@ func syntaxProblem(err error) Problem {
 
 type loader struct {
 	problems []Problem
+	warnings []Problem
 	lines    map[string]int // where each path was set
 	broken   map[string]bool
+
+	root    reflect.Value
+	renames []Rename
+	moved   map[string]string // old names that were read, by the new ones
 }
 
 func (l *loader) add(line int, path, format string, args ...any) {
@@ -152,12 +162,9 @@ func (l *loader) read(n ast.Node, v reflect.Value, path string) {
 }
 
 func (l *loader) readStruct(n ast.Node, v reflect.Value, path string) {
-	var values []*ast.MappingValueNode
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		values = m.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{m}
+	values := valuesOf(n)
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
 	case *ast.NullNode:
 		return
 	default:
@@ -166,12 +173,15 @@ func (l *loader) readStruct(n ast.Node, v reflect.Value, path string) {
 	}
 	seen := map[string]bool{}
 	for _, kv := range values {
-		key := strings.Trim(kv.Key.String(), `"'`)
+		key := keyOf(kv)
 		at := join(path, key)
 		field, ok := fieldByKey(v.Type(), key)
 		switch {
+		case !ok && l.readRenamed(kv, v, path):
 		case !ok:
 			l.add(lineOf(kv.Key), at, "unknown key%s", suggest(key, keysOf(v.Type())))
+		case l.moved[at] != "":
+			l.add(lineOf(kv.Key), at, "given twice: %s is its old name, in line %d", l.moved[at], l.lines[at])
 		case seen[key]:
 			l.add(lineOf(kv.Key), at, "given twice")
 		default:
