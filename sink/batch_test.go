@@ -69,6 +69,11 @@ func window(from, n int64) *Batch {
 	return b
 }
 
+// encodedOf is a batch as a record that needs no encoding.
+func encodedOf(b *Batch) Encoded {
+	return Encoded{Payload: AppendBatch(nil, &Batch{Points: b.Points}), Series: countSeries(b.Points), Reports: b.Reports}
+}
+
 func openQueue(t *testing.T, w Writer, dir string, change func(*QueueConfig, *spool.Config)) (*Queue, *Tally, string) {
 	t.Helper()
 	conf, sc := DefaultQueueConfig(), spool.DefaultConfig()
@@ -334,7 +339,22 @@ func TestAccountsHold(t *testing.T) {
 					b.Reports = uint64(1 + n)
 					at += n
 					windows = append(windows, b)
+					var beside sync.WaitGroup
+					for range r.IntN(3) { // others put records of their own at the same time
+						n := int64(1 + r.IntN(60))
+						e := window(at, n)
+						e.Reports = uint64(1 + n)
+						at += n
+						windows = append(windows, e)
+						tally.Receive(e.Reports)
+						beside.Go(func() {
+							if err := q.PutEncoded(t.Context(), encodedOf(e)); err != nil {
+								t.Error(err)
+							}
+						})
+					}
 					putAll(t, q, tally, b)
+					beside.Wait()
 					time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
 				}
 				if run == runs-1 {

@@ -155,6 +155,8 @@ func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
 			case <-q.arrived:
 			case <-tick:
 				q.tick(ctx)
+			case <-q.ask:
+				q.flush(ctx)
 			case <-closing:
 				closing = nil // what came before it is taken
 			case <-ctx.Done():
@@ -201,6 +203,10 @@ func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
 }
 
 func (q *Queue) tick(ctx context.Context) {
+	if q.flushing {
+		q.flush(ctx)
+		return
+	}
 	err := q.stager.Tick(ctx, time.Now())
 	if err != nil {
 		q.failed(err)
@@ -426,6 +432,7 @@ func (q *Queue) finish(all bool) {
 	var reports, known, extra, rejected uint64 // of those on disk
 	var end spool.Position
 	to, onDisk := Stored, false
+	inMemory := uint64(0)
 	for i := range q.open {
 		s := &q.open[i]
 		if s.onDisk && !all {
@@ -433,6 +440,7 @@ func (q *Queue) finish(all bool) {
 		}
 		q.account(s)
 		if !s.onDisk {
+			inMemory++
 			q.move(InMemory, s.to, s.reports, 0)
 			q.move(InMemory, Stored, 0, s.head.points-s.rejected)
 			q.move(InMemory, Rejected, 0, s.rejected)
@@ -446,6 +454,7 @@ func (q *Queue) finish(all bool) {
 		}
 	}
 	q.open = q.open[:0]
+	q.settleRecords(inMemory)
 	if !onDisk {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,8 +91,11 @@ type Queue struct {
 	done    chan struct{} // closed when the delivering goroutine has ended
 	cancel  context.CancelFunc
 
+	turn chan struct{} // holds a token while somebody puts: the records of a batch follow each other
+	ask  chan struct{} // Flush wants a Stager to store everything
+
 	began     uint64    // batches below it are of an earlier run
-	batch     uint64    // the last number that was given to one; Put owns it
+	batch     uint64    // the last number that was given to one; who has the turn owns it
 	gone      uint64    // the last batch of which a record was dropped before it came to the store
 	goneTo    Stage     // and where it went
 	evicted   time.Time // when the spool was last full
@@ -99,12 +103,18 @@ type Queue struct {
 	overflow  time.Time // when a record was dropped from memory
 	clean     int       // batches since one of which points were refused
 
+	put, settledOf uint64 // records that came, and those of which it is known what became of them
+	lost           bool   // one was dropped
+	marks          []mark // in order
+
 	// The delivering goroutine's own.
 	held    *item // came past the spool, and waits for what is in there
 	track   track
 	staged  []staged
 	settled uint64 // of the staged
-	open    []staged
+	// flushing says that everything is to be stored, and that the last try failed.
+	flushing bool
+	open     []staged
 }
 
 // item is one record with what is known about it.
@@ -181,6 +191,7 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 		name: w.Name(), conf: conf, opt: opt,
 		space: make(chan struct{}), arrived: make(chan struct{}, 1), direct: make(chan item),
 		closing: make(chan struct{}), spooled: make(chan struct{}), done: make(chan struct{}),
+		turn: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 	}
 	q.stager, _ = w.(Stager)
 	q.began = uint64(time.Now().UnixNano())
@@ -223,14 +234,20 @@ const (
 // ErrClosed is returned by Put after Close.
 var ErrClosed = errors.New("sink: queue is closed")
 
-// Put hands over a batch, which may be reused afterwards. With policy Drop it does not wait for anything.
+// Put hands over a batch, which may be reused afterwards. With policy Drop it does not wait for anything. Several
+// goroutines may put; what one of them puts stays in its order.
 func (q *Queue) Put(ctx context.Context, b *Batch) error {
+	if err := q.begin(ctx); err != nil {
+		q.made(b.Points)
+		q.reject(b.Reports, uint64(len(b.Points)))
+		return err
+	}
+	defer q.end()
 	limit := recordBytes
 	if q.opt.Spool != nil {
 		limit = min(limit, q.opt.Spool.MaxRecord())
 	}
-	q.batch = max(q.batch+1, uint64(time.Now().UnixNano()))
-	head := recordHead{batch: q.batch, spoiled: Stored}
+	head := q.nextBatch()
 	rest := b.Points
 	for first := true; first || len(rest) > 0; first = false {
 		part := rest[:min(len(rest), recordPoints)]
@@ -240,9 +257,7 @@ func (q *Queue) Put(ctx context.Context, b *Batch) error {
 			it, left = q.encode(head, part, len(part) == len(rest))
 		}
 		rest = rest[len(part):]
-		if q.opt.Account != nil {
-			q.opt.Account.Make(countSeries(part))
-		}
+		q.made(part)
 		if left > 0 {
 			q.move(InMemory, DroppedEncoding, 0, left)
 			q.mu.Lock()
@@ -254,19 +269,78 @@ func (q *Queue) Put(ctx context.Context, b *Batch) error {
 			it.reports = b.Reports
 		}
 		if err := q.push(ctx, it); err != nil {
-			n := it.head.points + uint64(len(rest))
-			if q.opt.Account != nil {
-				q.opt.Account.Make(countSeries(rest))
-			}
-			q.mu.Lock()
-			q.stats.PointsDropped += n
-			q.mu.Unlock()
-			q.move(InMemory, DroppedMemory, b.Reports, n)
+			q.made(rest)
+			q.reject(b.Reports, it.head.points+uint64(len(rest)))
 			return err
 		}
 		head.part++
 	}
 	return nil
+}
+
+// PutEncoded hands over a record as it is to be written, which may be reused afterwards. It is a batch of its own, and
+// otherwise as one that Put takes: its reports are stored when it is.
+func (q *Queue) PutEncoded(ctx context.Context, e Encoded) error {
+	points := uint64(0)
+	for _, c := range e.Series {
+		points += c.Points
+	}
+	if q.opt.Account != nil {
+		q.opt.Account.Make(e.Series)
+	}
+	if err := q.begin(ctx); err != nil {
+		q.reject(e.Reports, points)
+		return err
+	}
+	defer q.end()
+	head := q.nextBatch()
+	head.last, head.series, head.points = true, slices.Clone(e.Series), points
+	record := appendRecordHead(nil, &head)
+	start := len(record)
+	record = append(record, e.Payload...)
+	if err := q.push(ctx, item{record: record, head: head, payload: record[start:], reports: e.Reports}); err != nil {
+		q.reject(e.Reports, points)
+		return err
+	}
+	return nil
+}
+
+// begin waits until nobody else puts.
+func (q *Queue) begin(ctx context.Context) error {
+	select {
+	case q.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case q.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (q *Queue) end() { <-q.turn }
+
+// nextBatch gives the head of the first record of a batch.
+func (q *Queue) nextBatch() recordHead {
+	q.batch = max(q.batch+1, uint64(time.Now().UnixNano()))
+	return recordHead{batch: q.batch, spoiled: Stored}
+}
+
+// made counts points that come.
+func (q *Queue) made(points []Point) {
+	if q.opt.Account != nil {
+		q.opt.Account.Make(countSeries(points))
+	}
+}
+
+// reject counts what came and found no way in.
+func (q *Queue) reject(reports, points uint64) {
+	q.mu.Lock()
+	q.stats.PointsDropped += points
+	q.mu.Unlock()
+	q.move(InMemory, DroppedMemory, reports, points)
 }
 
 // encode makes a record of points. left counts those that have no form in the writer's encoding.
@@ -300,6 +374,8 @@ func itemOf(record []byte) item {
 }
 
 func (q *Queue) push(ctx context.Context, it item) error {
+	var fire []mark
+	defer func() { tell(fire) }() // when the lock is free
 	q.mu.Lock()
 	for !q.closed && len(q.waiting) > 0 && (len(q.waiting) >= q.conf.MaxBatches || q.bytes+len(it.record) > q.conf.MaxBytes) {
 		if q.opt.Policy == Drop {
@@ -308,6 +384,7 @@ func (q *Queue) push(ctx context.Context, it item) error {
 			q.stats.PointsDropped += old.head.points
 			q.gone, q.goneTo, q.overflow = old.head.batch, DroppedMemory, time.Now()
 			q.move(InMemory, DroppedMemory, old.reports, old.head.points)
+			fire = append(fire, q.settleLocked(1, false)...)
 			continue
 		}
 		space := q.space
@@ -325,6 +402,7 @@ func (q *Queue) push(ctx context.Context, it item) error {
 		return ErrClosed
 	}
 	q.waiting = append(q.waiting, it)
+	q.put++
 	q.bytes += len(it.record)
 	select {
 	case q.arrived <- struct{}{}:
@@ -425,6 +503,8 @@ func (q *Queue) dropped(it *item, to Stage) {
 	q.stats.BatchesDropped++
 	q.stats.PointsDropped += it.head.points
 	q.gone, q.goneTo = it.head.batch, to
+	fire := q.settleLocked(1, false)
 	q.mu.Unlock()
 	q.move(InMemory, to, it.reports, it.head.points)
+	tell(fire)
 }

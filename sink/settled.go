@@ -1,0 +1,109 @@
+package sink
+
+import (
+	"context"
+	"errors"
+)
+
+// mark is a point up to which somebody wants to know what became of the records.
+type mark struct {
+	after uint64 // as many records
+	f     func(ok bool)
+	ok    bool
+}
+
+// ErrSpooled is returned where a queue has a spool, which keeps what the store does not have yet over the end of the
+// process: nobody has to wait for the store then.
+var ErrSpooled = errors.New("sink: a queue with a spool does not tell when the store has everything")
+
+// Settled has f called once it is known what became of everything that was put before: ok says that the store has it, or
+// refused it for good, which is counted; a [Stager] has written its files. Without ok something was dropped, now or ever
+// before, other than what Put gave an error for. So whoever reads from a log can tell up to where it need not be read again: as far as before the last Settled
+// that was told with ok. f is called in the order of the calls, by a goroutine that it must not keep, and may be called
+// before Settled returns.
+//
+// It is for queues without a spool; those with one give [ErrSpooled].
+func (q *Queue) Settled(f func(ok bool)) error {
+	if q.opt.Spool != nil {
+		return ErrSpooled
+	}
+	q.mu.Lock()
+	q.marks = append(q.marks, mark{after: q.put, f: f})
+	fire := q.settleLocked(0, true)
+	q.mu.Unlock()
+	tell(fire)
+	return nil
+}
+
+// Flush waits until it is known what became of everything that was put before, and lets a [Stager] store what it
+// gathered rather than when it is due. It returns [ErrDropped] when something was dropped, now or ever before, and
+// [ErrSpooled] for a queue with a spool.
+func (q *Queue) Flush(ctx context.Context) error {
+	done := make(chan bool, 1)
+	if err := q.Settled(func(ok bool) { done <- ok }); err != nil {
+		return err
+	}
+	if q.stager != nil {
+		select {
+		case q.ask <- struct{}{}:
+		default: // somebody else has asked, and is not heard yet
+		}
+	}
+	select {
+	case ok := <-done:
+		if !ok {
+			return ErrDropped
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ErrDropped says that a record was dropped which the store does not have.
+var ErrDropped = errors.New("sink: something was dropped before the store had it")
+
+// flush stores what a Stager gathered. Nothing waits in memory. What fails is tried again at the next tick.
+func (q *Queue) flush(ctx context.Context) {
+	err := q.stager.Flush(ctx)
+	if err != nil {
+		q.failed(err)
+	}
+	q.flushing = err != nil
+	q.mu.Lock()
+	q.tickFailing = err != nil
+	q.mu.Unlock()
+	q.settle()
+}
+
+// settleRecords notes that it is known of n more records that they are stored or refused.
+func (q *Queue) settleRecords(n uint64) {
+	if n == 0 {
+		return
+	}
+	q.mu.Lock()
+	fire := q.settleLocked(n, true)
+	q.mu.Unlock()
+	tell(fire)
+}
+
+// settleLocked notes what became of n more records, and gives the marks that are due, for tell. Records that are not
+// dropped are settled in the order in which they came.
+func (q *Queue) settleLocked(n uint64, ok bool) (due []mark) {
+	q.settledOf += n
+	q.lost = q.lost || !ok
+	for len(q.marks) > 0 && q.marks[0].after <= q.settledOf {
+		m := q.marks[0]
+		m.ok = !q.lost
+		due = append(due, m)
+		q.marks = q.marks[1:]
+	}
+	return due
+}
+
+// tell is called without locks.
+func tell(due []mark) {
+	for _, m := range due {
+		m.f(m.ok)
+	}
+}
