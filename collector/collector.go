@@ -80,6 +80,7 @@ type Collector struct {
 	findings   findings
 	folded     struct{ hops, flows, rest uint64 } // by admission
 	lastRate   float64
+	diverted   uint64 // reports
 	clockState clockState
 	rivals     map[string]rival // by their run
 
@@ -135,6 +136,9 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	}
 	c.corrections = newCorrections(&cfg, &analysis.Flows)
 	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
+		return nil, err
+	}
+	if err = c.openFleet(); err != nil {
 		return nil, err
 	}
 	if c.keeper, err = c.openState(); err != nil {
@@ -231,6 +235,13 @@ func (c *Collector) Run(ctx context.Context) error {
 	sourceCtx, stopSources := context.WithCancel(ctx)
 	defer stopSources()
 	ended := c.runSources(sourceCtx, handle, failed)
+	var ticks sync.WaitGroup
+	if d := c.pipeline.diversion; d != nil {
+		ticks.Go(c.serveDiversion)
+		if c.opt.Hurry != nil {
+			defer context.AfterFunc(c.opt.Hurry, d.stop)()
+		}
+	}
 	c.ready.Store(true)
 	if !c.opt.Policy.CaptureTime {
 		services.Go(func() { c.watchInstance(sourceCtx) })
@@ -253,6 +264,10 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.finishWall()
 	}
 	c.pipeline.close()
+	if d := c.pipeline.diversion; d != nil {
+		d.stop()
+		ticks.Wait()
+	}
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
 	defer cancel()
 	if c.opt.Hurry != nil {
@@ -281,7 +296,8 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	if cfg := c.reload.Swap(nil); cfg != nil {
 		c.detector.Configure(*cfg)
 	}
-	partial := c.pipeline.cut(end)
+	label := c.fleetLabel(end.label)
+	partial, diverted := c.pipeline.cut(end, label)
 	c.admission.Fold(partial, partial.End)
 	w := partial.Window(c.pipeline.limits)
 	found := c.detect(&w)
@@ -297,19 +313,30 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 		took = time.Duration(w.End - w.Start)
 	}
 	if took > 0 {
-		c.lastRate = float64(w.Reports) / took.Seconds()
+		c.lastRate = float64(w.Reports+diverted) / took.Seconds()
 	}
+	c.diverted += diverted
 	c.stateMu.Unlock()
 
 	c.logFindings(found)
 	closed := sink.NewWindow(c.instance, &w, found)
-	c.windowEnds(&w, refused) // before others are added to it
+	closed.Label = label
+	c.windowEnds(&w, diverted, refused) // before others are added to it
+	alone := w
 	if change != nil {
 		change(closed, partial)
 	}
 	c.ledger.Close(w.Reports)
 	for _, out := range c.writers {
-		if err := out.WriteWindow(context.Background(), closed); err != nil {
+		err := error(nil)
+		if s, ok := out.(*store); ok && s.windows != nil {
+			// What was counted under the label before was handed over before.
+			err = s.writePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: c.instance,
+				Run: closed.Run, Label: label, Partial: partial})
+		} else {
+			err = out.WriteWindow(context.Background(), closed)
+		}
+		if err != nil {
 			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
 		}
 	}

@@ -63,6 +63,7 @@ type storeSection interface {
 	open(name string, policy Policy) (*Store, sink.ReportWriter, error)
 	openSeries(name string) (*Store, error)
 	spoolDir() string
+	use() (enabled, publishes bool)
 }
 
 // StoreConfig is the section of a store of series in the settings of a program: the settings C of the store itself, and
@@ -222,6 +223,9 @@ func CloseSources(sources []Source) error {
 // OpenStores opens the stores that are switched on in the settings struct cfg points to, and the streams of reports that
 // belong to them. Nothing is written yet.
 func OpenStores(cfg any, policy Policy) (stores []Store, reports []sink.ReportWriter, err error) {
+	if err := CheckStores(cfg); err != nil {
+		return nil, nil, err
+	}
 	for _, part := range settings.Parts(cfg) {
 		section, ok := part.Value.(storeSection)
 		if !ok {

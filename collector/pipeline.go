@@ -35,6 +35,7 @@ type pipeline struct {
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
 	exporters *exporters
+	diversion *diversion // nil without one
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
@@ -53,11 +54,15 @@ type pipeline struct {
 // worker is the private state of one goroutine of a source.
 type worker struct {
 	decoder atomic.Pointer[demux.Router]
+	id      int
 	block   bool // wait for a full shard queue instead of dropping
 	in      decode.Batch
 	out     []*work // one for each shard, nil while it has nothing
 	groups  []uint8 // of the reports' exporters
 	counts  decodeCounts
+
+	diverted       []*decode.Report // of the batch at hand
+	divertedNumber uint64           // since the last window; guarded by border
 
 	dst     netip.Addr // of the last datagram
 	dstPort uint16
@@ -84,8 +89,8 @@ func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, ro
 		// out of the CPU cache before their shard comes to them.
 		queue = min(queue, 2)
 	}
-	for _, b := range block {
-		w := &worker{block: b, out: make([]*work, shards)}
+	for i, b := range block {
+		w := &worker{id: i, block: b, out: make([]*work, shards)}
 		w.decoder.Store(router())
 		p.workers = append(p.workers, w)
 	}
@@ -256,6 +261,10 @@ func (p *pipeline) deliver(w *worker) {
 			r.FlowHash = p.key.Flow(&r.Flow)
 			i = (r.FlowHash >> 32) * shards >> 32
 		}
+		if p.takes(r) {
+			w.diverted = append(w.diverted, r) // it stays in w.in until that is filled again
+			return nil
+		}
 		out := w.out[i]
 		if out != nil && (len(out.batch.Reports) >= batchReports || out.hops >= batchHops) {
 			p.enqueue(p.shards[i], out, w.block)
@@ -269,6 +278,7 @@ func (p *pipeline) deliver(w *worker) {
 		return &out.batch
 	})
 	p.ledger.Move(Ring, DroppedMalformed, malformed)
+	p.divert(w)
 	for i, out := range w.out {
 		if out != nil {
 			w.out[i] = nil
@@ -308,9 +318,9 @@ type windowEnd struct {
 	steady int64 // and by one that nobody sets
 }
 
-// cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call.
-// One goroutine calls it.
-func (p *pipeline) cut(end windowEnd) *inference.Partial {
+// cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
+// gives the number of reports that were diverted, whose window ends under a label of the fleet. One goroutine calls it.
+func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, diverted uint64) {
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
 	for _, s := range p.shards {
@@ -321,6 +331,7 @@ func (p *pipeline) cut(end windowEnd) *inference.Partial {
 		}}
 	}
 	exporters := p.exporters.cut(end.wall)
+	diverted = p.endDiversion(label)
 	p.border.Unlock()
 	p.partial.Reset()
 	p.partial.Span(p.start, end.label)
@@ -331,5 +342,5 @@ func (p *pipeline) cut(end windowEnd) *inference.Partial {
 		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
 	p.partial.AddExporters(exporters)
-	return &p.partial
+	return &p.partial, diverted
 }

@@ -30,6 +30,8 @@ const (
 	// statePatience is how long a window's end waits for the disk. After that the file stays behind, and a kill costs more
 	// in the books than it did.
 	statePatience = time.Second
+	// divertPatience is how long it waits for diverted reports of the window to be on disk.
+	divertPatience = 200 * time.Millisecond
 )
 
 // savedState is what the file holds.
@@ -148,7 +150,7 @@ func (c *Collector) openState() (*stateKeeper, error) {
 
 // windowEnds writes the file before the window goes to the stores. What exporters missed while no collector ran enters
 // the ledger.
-func (c *Collector) windowEnds(w *inference.Window, refused uint64) {
+func (c *Collector) windowEnds(w *inference.Window, diverted, refused uint64) {
 	var observed, provisional, down uint64
 	for i := range w.Exporters {
 		observed += w.Exporters[i].Reports
@@ -161,20 +163,31 @@ func (c *Collector) windowEnds(w *inference.Window, refused uint64) {
 		return
 	}
 	k.observed += observed
-	k.windowed += w.Reports
+	k.windowed += w.Reports + diverted
 	k.state.Before = k.state.After
 	balances := c.ledger.Snapshot()
-	idle := true
-	for i := range balances {
-		idle = idle && balances[i].InFlight[SinkQueue.String()] == 0
+	if c.pipeline.diversion != nil { // its last reports of the window have just been put
+		for until := time.Now().Add(divertPatience); !idle(balances) && time.Now().Before(until); balances = c.ledger.Snapshot() {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[DroppedShardQueue.String()]))
 	k.state.After = snapshot{w.End, c.pipeline.exporters.saved, provisional + late, k.totals(balances, w.Reports)}
-	if !idle { // an earlier window is not on disk yet
+	if !idle(balances) { // an earlier window is not on disk yet
 		return
 	}
 	k.state.Filled = k.filled()
 	k.save()
+}
+
+// idle reports whether nothing waits in memory for a store.
+func idle(balances []sink.Balance) bool {
+	for i := range balances {
+		if balances[i].InFlight[SinkQueue.String()] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // totals are the accounts of all runs, with the reports of the window that ends and without those of the next.

@@ -111,7 +111,7 @@ func TestStateAtEveryStep(t *testing.T) {
 			if _, err := os.Stat(path + ".bad"); (err == nil) != (step == "damaged") {
 				t.Errorf("a file is put aside: %v", err)
 			}
-			c.windowEnds(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0)
+			c.windowEnds(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0, 0)
 			if b := c.ledger.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["down"] < 3 {
 				t.Errorf("%+v", b)
 			}

@@ -14,6 +14,7 @@ type Status struct {
 	Start            time.Time
 	Window           time.Duration
 	ReportsPerSecond float64 // in the last window
+	Diverted         uint64  // reports that went on to others one by one, and are in no window
 	Dialects         Exporters
 	Inputs           []InputStatus
 	Stores           []StoreStatus
@@ -35,7 +36,7 @@ type StoreStatus struct {
 // Status may be called at any time.
 func (c *Collector) Status() Status {
 	c.stateMu.Lock()
-	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Problems: c.clockState.problems()}
+	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Diverted: c.diverted, Problems: c.clockState.problems()}
 	s.Problems = append(s.Problems, rivalProblems(c.instance, c.rivals)...)
 	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters

@@ -20,7 +20,8 @@ type store struct {
 	name, target string
 	refusedDir   string // of the points that the store refuses, or ""
 	queue        *sink.Queue
-	filled       func() uint64 // End of the spool; nil without one
+	windows      sink.WindowEncoder // nil for a store of points
+	filled       func() uint64      // End of the spool; nil without one
 
 	spool *spool.Spool // nil without one
 

@@ -13,7 +13,8 @@ type Encoded struct {
 type WindowEncoder interface {
 	Encoder
 	// EncodeWindow gives the records of a window, in the order in which they are to be written. It keeps nothing of w,
-	// of which Partial is set.
+	// of which Partial and Label are set, and which holds what was counted since the last call alone, also under a label
+	// that was there before. Its reports go with the last record, as far as records do not say otherwise.
 	EncodeWindow(w *Window) []Encoded
 }
 
@@ -26,11 +27,14 @@ type Diverter interface {
 	Open(workers int, put func(Encoded))
 	// Takes reports whether a report is diverted. It depends on the report alone; all workers call it.
 	Takes(r *decode.Report) bool
-	// Divert copies what it keeps. Worker is the caller, from 0.
+	// Divert copies what it keeps. Worker is the caller, from 0; a worker makes one call at a time. The hash of a flow is
+	// set.
 	Divert(worker int, reports []*decode.Report)
-	// Tick is called about every 100 ms with the time, so that reports do not wait for others for long.
+	// Tick is called about every 100 ms with the time, so that reports do not wait for others for long. It is called beside
+	// Divert, by another goroutine, and not beside EndWindow.
 	Tick(now int64)
-	// EndWindow is called when all reports of the window that ends at end were diverted, and before the first one of the
-	// next window; it puts all of them before it returns. EncodeWindow for the same window follows.
+	// EndWindow is called when all reports of the window whose label is end were diverted, and before the first one of the
+	// next window; it puts all of them before it returns. Nobody diverts meanwhile. EncodeWindow for the same window
+	// follows.
 	EndWindow(end int64)
 }

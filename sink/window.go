@@ -19,6 +19,9 @@ type Window struct {
 
 	// Instance is who the points are from: the name of a collector, or that of the fleet that it stands for.
 	Instance string
+	// Label is the end under which a fleet keeps the window: a multiple of its length, also where a run ended before it. The
+	// next run then adds to what this one counted.
+	Label    int64
 	Revision uint64 // how often the window was handed over before
 	Run      *Run   // tells of the run that the window is from, in a point of its own; nil makes none
 

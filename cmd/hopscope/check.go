@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/pintplan"
 )
@@ -19,6 +20,7 @@ var checks = []check{
 	checkFiles,
 	checkPINT,
 	checkPlaces,
+	checkStores,
 	checkEnvironment,
 	checkSecrets,
 	checkExposure,
@@ -93,6 +95,14 @@ func checkPINT(cfg *config, v *verdict) {
 		if _, err := pintplan.ReadFile(file); err != nil {
 			v.problem(fmt.Sprintf("pint.plans[%d]", i), "%s", strings.TrimPrefix(err.Error(), "plan "))
 		}
+	}
+}
+
+// checkStores looks for stores that exclude each other.
+func checkStores(cfg *config, v *verdict) {
+	if err := collector.CheckStores(cfg); err != nil {
+		path, text, _ := strings.Cut(err.Error(), ": ")
+		v.problem(path, "%s", text)
 	}
 }
 

@@ -110,6 +110,9 @@ func (r *running) status() web.Status {
 	if len(c.Stores) == 0 {
 		add("stores", "none: nothing outlives this page; enable "+oneOf(collector.StoreNames(r.cfg))+" in the settings")
 	}
+	if c.Diverted > 0 {
+		add("diverted", fmt.Sprintf("%d reports went to the fleet's consumers one by one, and are not on this page", c.Diverted))
+	}
 	for _, st := range c.Stores {
 		add("store "+st.Name, st.Target)
 	}

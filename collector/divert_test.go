@@ -1,0 +1,399 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// publisher is a store of a fleet. It takes some reports out, and keeps what it was given and in which order.
+type publisher struct {
+	takes func(r *decode.Report) bool
+	slow  func()
+	exact bool // windows are cut by the time of receipt
+
+	mu       sync.Mutex
+	put      func(sink.Encoded)
+	waiting  [][]int64 // times of diverted reports by worker
+	open     uint64    // diverted in the open window, by what Divert was given
+	diverted map[int64]uint64
+	ended    []int64
+	windows  []label
+	wrong    []string
+	stored   uint64 // records
+	ticks    int
+}
+
+// label is what one window was.
+type label struct {
+	label, end int64
+	reports    uint64
+	seen       uint64 // by the partial
+	run        *sink.Run
+}
+
+var errAlways = errors.New("not now")
+
+func (p *publisher) Name() string { return "publisher" }
+func (p *publisher) Close() error { return nil }
+func (p *publisher) Write(context.Context, *sink.Batch) error {
+	return errors.New("a batch of points came to a store of windows")
+}
+
+func (p *publisher) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
+	p.fail("points were encoded")
+	return dst, 0
+}
+
+func (p *publisher) fail(format string, args ...any) {
+	p.mu.Lock()
+	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+	p.mu.Unlock()
+}
+
+func (p *publisher) WriteEncoded(context.Context, []byte) error {
+	if p.slow != nil {
+		p.slow()
+	}
+	p.mu.Lock()
+	p.stored++
+	p.mu.Unlock()
+	return nil
+}
+
+func (p *publisher) EncodeWindow(w *sink.Window) []sink.Encoded {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.ended); p.put != nil && (n == 0 || p.ended[n-1] != w.Label) {
+		p.wrong = append(p.wrong, fmt.Sprintf("window %d was encoded after the ends %v", w.Label, p.ended))
+	}
+	p.windows = append(p.windows, label{w.Label, w.End, w.Reports, w.Partial.Reports, w.Run})
+	var out []sink.Encoded
+	for i := range 3 { // the reports are with the second
+		e := sink.Encoded{Payload: fmt.Append(nil, w.Label, i), Series: []sink.SeriesCount{{Series: "windows", Points: 1}}}
+		if i == 1 {
+			e.Reports = w.Reports
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// diverting is a publisher that takes reports out.
+type diverting struct{ *publisher }
+
+func (p diverting) Open(workers int, put func(sink.Encoded)) {
+	p.put, p.waiting, p.diverted = put, make([][]int64, workers), map[int64]uint64{}
+}
+
+func (p diverting) Takes(r *decode.Report) bool { return p.takes(r) }
+
+func (p diverting) Divert(worker int, reports []*decode.Report) {
+	p.mu.Lock()
+	for _, r := range reports {
+		if r.Err.Reason != 0 || !p.takes(r) || r.Has&decode.HasFlow != 0 && r.FlowHash == 0 {
+			p.wrong = append(p.wrong, fmt.Sprintf("diverted %+v", r))
+		}
+		p.waiting[worker] = append(p.waiting[worker], r.Time)
+	}
+	p.open += uint64(len(reports))
+	n := uint64(len(p.waiting[worker]))
+	if n < 30 {
+		n = 0
+	} else {
+		p.waiting[worker] = nil
+	}
+	p.mu.Unlock()
+	if n > 0 {
+		p.send(n)
+	}
+}
+
+func (p diverting) send(n uint64) {
+	p.put(sink.Encoded{Payload: []byte("reports"), Series: []sink.SeriesCount{{Series: "reports", Points: n}}, Reports: n})
+}
+
+func (p diverting) sendAll() {
+	p.mu.Lock()
+	n := uint64(0)
+	for i, w := range p.waiting {
+		n += uint64(len(w))
+		p.waiting[i] = nil
+	}
+	p.mu.Unlock()
+	if n > 0 {
+		p.send(n)
+	}
+}
+
+func (p diverting) Tick(int64) {
+	p.mu.Lock()
+	p.ticks++
+	p.mu.Unlock()
+	p.sendAll()
+}
+
+func (p diverting) EndWindow(end int64) {
+	p.mu.Lock()
+	for _, w := range p.waiting {
+		for _, at := range w {
+			if p.exact && at >= end {
+				p.wrong = append(p.wrong, fmt.Sprintf("a report of %d was diverted before window %d ended", at, end))
+			}
+		}
+	}
+	p.diverted[end] += p.open
+	p.open = 0
+	p.ended = append(p.ended, end)
+	p.mu.Unlock()
+	p.sendAll()
+}
+
+// check holds what came against what was sent. wrong is empty then.
+func (p *publisher) check(t *testing.T, b *sink.Balance, sent uint64) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.wrong {
+		t.Error(w)
+	}
+	windows, diverted := uint64(0), uint64(0)
+	for _, w := range p.windows {
+		windows += w.reports
+		if w.reports != w.seen {
+			t.Errorf("window %+v", w)
+		}
+	}
+	for _, n := range p.diverted {
+		diverted += n
+	}
+	if windows+diverted != sent || b.Received != sent || b.Stored != sent || b.Unsettled != 0 || b.Points.Unsettled != 0 {
+		t.Errorf("%d in windows and %d diverted of %d sent; %s", windows, diverted, sent, LedgerLine(b))
+	}
+	if p.put != nil && (diverted == 0 || windows == 0 || b.Points.Series["reports"].Stored != diverted) {
+		t.Errorf("%d in windows, %d diverted, points %+v", windows, diverted, b.Points.Series)
+	}
+	if n := uint64(3 * len(p.windows)); b.Points.Series["windows"].Stored != n {
+		t.Errorf("%d windows, points %+v", len(p.windows), b.Points.Series)
+	}
+}
+
+// half takes the reports of about half of all flows.
+func half(r *decode.Report) bool { return r.FlowHash>>40&1 == 0 }
+
+func publish(p sink.Writer, spoolDir string) []Store {
+	s := Store{Name: "publisher", Writer: p, Queue: sink.DefaultQueueConfig()}
+	s.Queue.RetryMin, s.Queue.RetryMax = time.Millisecond, time.Millisecond
+	if spoolDir != "" {
+		c := spool.DefaultConfig()
+		c.Dir = spoolDir
+		s.Spool = &c
+	}
+	return []Store{s}
+}
+
+// A replay publishes all windows and all diverted reports, however slow the store is, and under the labels that a live
+// collector has: multiples of the length of windows.
+func TestReplayPublishes(t *testing.T) {
+	frames := datagrams(t, 50)
+	const second = int64(time.Second)
+	times := func(_, batch int) int64 { return 1e18 + second/3 + int64(batch)*70*second/1000 }
+	var each []map[int64]uint64
+	for _, workers := range []int{1, 3} {
+		p := &publisher{takes: half, exact: true, slow: func() { time.Sleep(100 * time.Microsecond) }}
+		m := &canned{workers: workers, batches: 100, frames: frames, times: times}
+		stores := publish(diverting{p}, "")
+		stores[0].Queue.MaxBatches = 2
+		c := newEngine(t, func(p *program) { p.Window = time.Second },
+			Options{Policy: Replay, Seed: 5, Sources: []Source{{Name: "memory", Source: m}}, Stores: stores})
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
+		}
+		p.check(t, &c.Balances()[0], uint64(workers*100*len(frames)))
+		labels := map[int64]uint64{}
+		for i, w := range p.windows {
+			if labels[w.label] += (w.reports + p.diverted[w.label]) / uint64(workers); w.label != 1e18+int64(i+1)*second {
+				t.Errorf("window %d has the label %d", i, w.label)
+			}
+		}
+		if n := c.Status().Diverted; n == 0 {
+			t.Error("the status tells of no diverted report")
+		}
+		each = append(each, labels)
+	}
+	// Workers of a capture take turns, and are not in step: with one the labels are exact.
+	want := map[int64]uint64{}
+	for b := range 100 {
+		want[times(0, b)/second*second+second] += uint64(len(frames))
+	}
+	if !maps.Equal(each[0], want) {
+		t.Errorf("reports by label %v, want %v", each[0], want)
+	}
+}
+
+// A live collector, with a spool and without: what is in the windows, what is diverted and what the exporters saw add up,
+// in this run and over all runs.
+func TestLivePublishes(t *testing.T) {
+	for _, withSpool := range []bool{false, true} {
+		t.Run(fmt.Sprint("spool=", withSpool), func(t *testing.T) {
+			dir := ""
+			if withSpool {
+				dir = t.TempDir()
+			}
+			frames, total := datagrams(t, 50), uint64(0)
+			for range 2 { // runs
+				p := &publisher{takes: half}
+				m := &canned{workers: 2, batches: 120, frames: frames, waits: true, times: func(int, int) int64 { return time.Now().UnixNano() }}
+				m.before = func(int) { time.Sleep(5 * time.Millisecond) }
+				c := newEngine(t, func(p *program) { p.Window = 100 * time.Millisecond },
+					Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sources: []Source{{Name: "memory", Source: m}}, Stores: publish(diverting{p}, dir)})
+				if err := run(t, c); err != nil {
+					t.Fatal(err)
+				}
+				sent := uint64(2 * 120 * len(frames))
+				total += sent
+				p.check(t, &c.Balances()[0], sent)
+				for _, w := range p.windows {
+					if w.label%int64(100*time.Millisecond) != 0 || w.end > w.label || w.run == nil || w.run.Boot == "" {
+						t.Errorf("window %+v", w)
+					}
+				}
+				if p.ticks == 0 {
+					t.Error("nobody ticked")
+				}
+				if withSpool {
+					all := c.allRuns()
+					if b := all.Sinks[0]; b.Received != total || b.Stored != total || b.Dropped["down"] != 0 {
+						t.Errorf("over all runs %+v, want %d", b, total)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The last window of a run is published under the label that it would have had, and the next run adds to it.
+func TestRunsShareALabel(t *testing.T) {
+	const length = 10 * time.Second
+	clock := newSetClock()
+	base := clock.base
+	at := func(into time.Duration) { // of a window
+		clock.set(-time.Duration(clock.by.Load()))
+		clock.set(time.Unix(1_800_000_000, 0).Add(into).Sub(base))
+	}
+	var labels []int64
+	for i, into := range []time.Duration{2 * time.Second, 6 * time.Second, 8 * time.Second} {
+		at(into)
+		p := &publisher{}
+		m := &canned{workers: 1, batches: 1, frames: datagrams(t, 5), times: func(int, int) int64 { return 1 }}
+		c := newEngine(t, func(p *program) { p.Window = length }, Options{Now: clock.now, Sources: []Source{{Name: "memory", Source: m}}, Stores: publish(p, "")})
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
+		}
+		p.check(t, &c.Balances()[0], 5)
+		for _, w := range p.windows {
+			if labels = append(labels, w.label); w.end >= w.label {
+				t.Errorf("run %d: %+v", i, w)
+			}
+		}
+	}
+	want := time.Unix(1_800_000_000, 0).Add(length).UnixNano()
+	if !slices.Equal(labels, []int64{want, want, want}) {
+		t.Errorf("labels %v, want %d three times", labels, want)
+	}
+}
+
+// Nothing is lost for the account when the store loses it.
+func TestPublishingFails(t *testing.T) {
+	p := &publisher{takes: half}
+	stores := publish(failing{diverting{p}}, "")
+	stores[0].Queue.MaxBatches = 3
+	m := &canned{workers: 2, batches: 50, frames: datagrams(t, 50), times: func(int, int) int64 { return time.Now().UnixNano() }, waits: true}
+	c := newEngine(t, func(p *program) { p.DrainTimeout = 50 * time.Millisecond }, Options{Sources: []Source{{Name: "memory", Source: m}}, Stores: stores})
+	if err := run(t, c); err == nil || !strings.Contains(err.Error(), "points were lost") {
+		t.Errorf("Run = %v", err)
+	}
+	b := c.Balances()[0]
+	if b.Received != 5000 || b.Dropped["sink-queue"] != 5000 || b.Unsettled != 0 || b.Points.Unsettled != 0 {
+		t.Errorf("%s, %+v", LedgerLine(&b), b.Points)
+	}
+}
+
+type failing struct{ diverting }
+
+func (failing) WriteEncoded(context.Context, []byte) error { return errAlways }
+
+// Reports that a store of windows forgot in its records go with the last, and such a store stands alone.
+func TestPublisherAlone(t *testing.T) {
+	p := &publisher{}
+	stores := append(publish(p, ""), Store{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig()})
+	cfg := testConfig()
+	if _, err := New(cfg.Config, cfg.Analysis, Options{Stores: stores}); err == nil ||
+		!strings.Contains(err.Error(), "discard: is enabled beside publisher") {
+		t.Errorf("New = %v", err)
+	}
+	for _, records := range [][]sink.Encoded{nil, {{}, {}}, {{Reports: 3}, {Reports: 1 << 40}}} {
+		f := &forgetful{publisher: &publisher{}, records: records}
+		m := &canned{workers: 1, batches: 1, frames: datagrams(t, 5), times: func(int, int) int64 { return 1e18 }}
+		c := newEngine(t, nil, Options{Policy: Replay, Sources: []Source{{Name: "memory", Source: m}}, Stores: publish(f, "")})
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Balances()[0]
+		if stored := b.Stored == 5; b.Unsettled != 0 || stored != (records != nil) || !stored && b.Dropped["not-encodable"] != 5 {
+			t.Errorf("%v: %s", records, LedgerLine(&b))
+		}
+	}
+}
+
+type forgetful struct {
+	*publisher
+	records []sink.Encoded
+}
+
+func (f *forgetful) EncodeWindow(*sink.Window) []sink.Encoded { return slices.Clone(f.records) }
+
+// Diverting allocates nothing a report.
+func TestDivertAllocates(t *testing.T) {
+	cfg := testConfig()
+	cfg.Shards = 1
+	router, err := newRouter(&cfg.Exporters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPipeline(&cfg.Config, &cfg.Analysis, &Options{Policy: Replay}, []bool{true}, router, NewLedger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.diversion = &diversion{Diverter: all{}}
+	p.run()
+	defer p.close()
+	var frames []ingest.Frame
+	for _, data := range datagrams(t, 100) {
+		frames = append(frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: 1e18})
+	}
+	if n := testing.AllocsPerRun(100, func() { p.handle(p.workers[0], frames) }); n > 0 {
+		t.Errorf("%v allocations for %d reports", n, len(frames))
+	}
+	if n := p.workers[0].divertedNumber; n < 100*100 {
+		t.Errorf("%d reports were diverted", n)
+	}
+}
+
+// all takes everything and keeps nothing.
+type all struct{ sink.Diverter }
+
+func (all) Takes(*decode.Report) bool    { return true }
+func (all) Divert(int, []*decode.Report) {}
