@@ -63,7 +63,8 @@ func (p *Partial) Split(s *Slicer, into []*Partial) {
 	}
 	first := into[0]
 	first.Reports, first.FlowCount = p.Reports, p.FlowCount
-	first.OtherHops, first.OtherPaths, first.OtherDrops, first.OtherFlows = p.OtherHops, p.OtherPaths, p.OtherDrops, p.OtherFlows
+	first.OtherHops, first.OtherPaths, first.OtherDrops = p.OtherHops, p.OtherPaths, p.OtherDrops
+	first.OtherFlows, first.OtherArrivals = p.OtherFlows, p.OtherArrivals
 	for i := range p.hops.items {
 		h := &p.hops.items[i]
 		into[s.Hop(h.HopKey)].Hop(h.HopKey).merge(h)
@@ -88,8 +89,12 @@ func (p *Partial) Split(s *Slicer, into []*Partial) {
 		e := p.exporters.items[i : i+1]
 		into[s.Exporter(e[0].ExporterKey)].AddExporters(e)
 	}
+	for i := range p.numbers {
+		n := &p.numbers[i]
+		into[s.Exporter(n.ExporterKey)].AddNumbers(n)
+	}
+	for i := range p.arrivals {
+		a := &p.arrivals[i]
+		into[s.Flow(&a.Flow)].AddArrival(a)
+	}
 }
-
-// Exporters gives what was counted of each exporter, in no order. It is the memory of p: to be read, until the next call
-// of a method.
-func (p *Partial) Exporters() []ExporterStats { return p.exporters.items }
