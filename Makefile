@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 LONGTIME ?= 1h
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb python browser promtool torture docs check clean
+.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb kafka python browser promtool torture docs check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ demo: build ## start an emulated network, the collector and its page; no other s
 influxdb: ## build the InfluxDB servers that the tests run against (kept in .cache)
 	.ci/influxdb.sh
 
+kafka: ## fetch the Kafka broker that the tests run against (kept in .cache)
+	.ci/kafka.sh
+
 python: ## install pyarrow and DuckDB for the Parquet tests (kept in .cache)
 	.ci/python.sh
 
@@ -37,13 +40,13 @@ browser:
 promtool: ## build promtool, which tests the alert rules (kept in .cache)
 	.ci/promtool.sh
 
-test: influxdb python browser promtool ## install what the tests need and run them all
+test: influxdb kafka python browser promtool ## install what the tests need and run them all
 	$(GO) test -timeout 20m ./...
 
-race: influxdb python browser promtool ## the tests of everything that runs concurrently, under the race detector
+race: influxdb kafka python browser promtool ## the tests of everything that runs concurrently, under the race detector
 	$(GO) test -race -timeout 30m ./cmd/... ./collector/... ./ingest/... ./sink/... ./p4/... ./bench/traffic ./bench/udp
 
-torture: influxdb ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
+torture: influxdb kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
 	$(GO) vet -tags torture ./bench/torture
 	$(GO) test -tags torture -count=1 -timeout 3h -parallel 4 -v ./bench/torture
 
