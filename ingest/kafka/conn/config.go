@@ -1,0 +1,185 @@
+package conn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says where Kafka is, and who we are to it.
+type Config struct {
+	Brokers      []string      `yaml:"brokers" doc:"Brokers to begin with, as HOST:PORT. One that answers is enough: it names the others."`
+	Prefix       string        `yaml:"prefix" doc:"What the names of all topics and groups begin with. Two fleets on one Kafka need two."`
+	TLS          bool          `yaml:"tls" doc:"Encrypt, and check the brokers' certificates."`
+	CAFile       string        `yaml:"ca_file" doc:"PEM file of the authorities that may sign the brokers' certificates; empty means those of the system."`
+	CertFile     string        `yaml:"cert_file" doc:"PEM file of the certificate shown to the brokers; needs key_file. It is read again for every connection."`
+	KeyFile      string        `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
+	ServerName   string        `yaml:"server_name" doc:"Name that the brokers' certificates carry, where it is not the host of their address."`
+	TLSInsecure  bool          `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the password and changes what is sent."`
+	SASL         string        `yaml:"sasl" doc:"How to log in. SCRAM does not show the password to the broker." oneof:"none|plain|scram-sha-256|scram-sha-512"`
+	User         string        `yaml:"user" doc:"Name to log in with."`
+	PasswordFile string        `yaml:"password_file" doc:"File that holds the password. White space around it is ignored. It is read again for every connection."`
+	PasswordEnv  string        `yaml:"password_env" doc:"Name of the environment variable that holds the password, instead of password_file."`
+	Timeout      time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for the answer to one request." range:"100ms..10m"`
+}
+
+// DefaultConfig is a broker on the same machine without any security.
+func DefaultConfig() Config {
+	return Config{Brokers: []string{"127.0.0.1:9092"}, Prefix: "hopscope.", SASL: "none", Timeout: 10 * time.Second}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Target says where records go, for people.
+func (c *Config) Target() string {
+	return fmt.Sprintf("%s, topics %s*", strings.Join(c.Brokers, ","), c.Prefix)
+}
+
+// Topic gives the name of a topic with the prefix.
+func (c *Config) Topic(name string) string { return c.Prefix + name }
+
+// Names gives the topics of a fleet with the prefix.
+func (c *Config) Names() []string {
+	var names []string
+	for _, t := range []string{Windows, Reports, Series, State, Roster} {
+		names = append(names, c.Topic(t))
+	}
+	return names
+}
+
+// The topics of a fleet, without the prefix.
+const (
+	Windows = "windows"
+	Reports = "reports"
+	Series  = "series"
+	State   = "state"
+	Roster  = "roster"
+)
+
+// maxPrefix leaves room for the longest name below Kafka's 249 characters.
+const maxPrefix = 200
+
+// Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
+func (c *Config) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(c.Brokers) == 0 {
+		wrong("brokers: are missing")
+	}
+	for i, b := range c.Brokers {
+		host, port, err := net.SplitHostPort(b)
+		if n, perr := strconv.Atoi(port); err != nil || host == "" || perr != nil || n < 1 || n > 65535 || strings.ContainsAny(b, ", \t") {
+			wrong("brokers[%d]: %q is not HOST:PORT", i, b)
+		}
+	}
+	if len(c.Prefix) > maxPrefix || strings.ContainsFunc(c.Prefix, notInTopic) {
+		wrong("prefix: %q is more than %d letters, digits, dots, dashes and underscores", c.Prefix, maxPrefix)
+	}
+	if !c.TLS && (c.CAFile != "" || c.CertFile != "" || c.ServerName != "" || c.TLSInsecure) {
+		wrong("tls: is off, so ca_file, cert_file, server_name and tls_insecure mean nothing; turn it on or remove them")
+	}
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		wrong("cert_file: needs key_file, and the other way round")
+	}
+	if c.TLSInsecure && (c.CAFile != "" || c.ServerName != "") {
+		wrong("tls_insecure: contradicts ca_file and server_name; choose")
+	}
+	switch login := c.SASL != "none"; {
+	case !login && (c.User != "" || c.PasswordFile != "" || c.PasswordEnv != ""):
+		wrong("sasl: is none, so user, password_file and password_env mean nothing; choose a mechanism or remove them")
+	case login && c.User == "":
+		wrong("user: is missing")
+	case login && c.PasswordFile == "" && c.PasswordEnv == "":
+		wrong("password_file: is missing")
+	case c.PasswordFile != "" && c.PasswordEnv != "":
+		wrong("password_file: password_env is set too; choose one")
+	}
+	return errors.Join(errs...)
+}
+
+func notInTopic(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
+}
+
+// CheckFiles reads the files that the settings name, and gives every problem with them.
+func (c *Config) CheckFiles() error {
+	var errs []error
+	if c.PasswordFile != "" {
+		_, err := c.password()
+		errs = append(errs, err)
+	}
+	_, caErr := c.authorities()
+	_, certErr := c.certificate()
+	return errors.Join(append(errs, caErr, certErr)...)
+}
+
+// password reads the password from where the settings say.
+func (c *Config) password() (string, error) {
+	var password string
+	switch {
+	case c.PasswordFile != "":
+		b, err := os.ReadFile(c.PasswordFile)
+		if err != nil {
+			return "", fmt.Errorf("password_file: %w", err)
+		}
+		if password = strings.TrimSpace(string(b)); password == "" {
+			return "", fmt.Errorf("password_file: %s is empty", c.PasswordFile)
+		}
+	case c.PasswordEnv != "":
+		if password = strings.TrimSpace(os.Getenv(c.PasswordEnv)); password == "" {
+			return "", fmt.Errorf("password_env: the environment variable %s is not set", c.PasswordEnv)
+		}
+	}
+	if strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", errors.New("password: holds a line break or another character that no password has")
+	}
+	return password, nil
+}
+
+// authorities are those that may sign the brokers' certificates; nil means those of the system.
+func (c *Config) authorities() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
+	}
+	return pool, nil
+}
+
+// certificate is the one that is shown to the brokers, if any.
+func (c *Config) certificate() ([]tls.Certificate, error) {
+	if c.CertFile == "" || c.KeyFile == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	return []tls.Certificate{cert}, nil
+}
+
+// security makes the TLS settings of one connection out of the files as they are now.
+func (c *Config) security() (*tls.Config, error) {
+	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
+	var err error
+	if conf.RootCAs, err = c.authorities(); err != nil {
+		return nil, err
+	}
+	if conf.Certificates, err = c.certificate(); err != nil {
+		return nil, err
+	}
+	return conf, nil
+}
