@@ -520,7 +520,16 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 				return false
 			}
 		}
-		return true
+		// Metadata name a leader before it serves.
+		requests := make([]kafka.OffsetRequest, partitions)
+		for i := range requests {
+			requests[i] = kafka.LastOffsetOf(i)
+		}
+		offsets, err := client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
+		if err != nil || len(offsets.Topics[topic]) != partitions {
+			return false
+		}
+		return !slices.ContainsFunc(offsets.Topics[topic], func(p kafka.PartitionOffsets) bool { return p.Error != nil })
 	})
 }
 
