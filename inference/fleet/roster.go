@@ -1,0 +1,111 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Roster is what the records of the topic roster say: what all members have in common, and who there is. It is fed with
+// all records in their order; the last one of a key counts.
+type Roster struct {
+	params  *Params
+	members map[string]*Member // by key
+	redraws map[string]uint64  // by collector
+}
+
+// Add takes a record. What it refuses changes nothing. An empty value takes back what was said under the key. Keys that
+// it does not know, of a later version, are passed over.
+func (r *Roster) Add(key string, value []byte) error {
+	role, name, member := strings.Cut(key, "/")
+	switch collector, order := strings.CutSuffix(name, redraw); {
+	case key == ParamsKey:
+		if len(value) == 0 {
+			r.params = nil
+			return nil
+		}
+		p, err := ReadParams(value)
+		if err != nil {
+			return err
+		}
+		r.params = p
+	case !member || role != Collector && role != Consumer:
+	case order:
+		if len(value) == 0 {
+			delete(r.redraws, collector)
+			return nil
+		}
+		var order Redraw
+		if err := readJSON(value, &order); err != nil || role != Collector || CheckName(collector) != nil {
+			return &MemberError{key, "value", -1, ErrJSON}
+		}
+		if _, known := r.redraws[collector]; !known && len(r.redraws) >= MaxMembers {
+			return &MemberError{key, "redraw", -1, ErrLong}
+		}
+		if r.redraws == nil {
+			r.redraws = map[string]uint64{}
+		}
+		r.redraws[collector] = order.Boot
+	case len(value) == 0:
+		delete(r.members, key)
+	default:
+		m, err := ReadMember(key, value)
+		if err != nil {
+			return err
+		}
+		if _, known := r.members[key]; !known && len(r.members) >= MaxMembers {
+			return &MemberError{key, "members", -1, ErrLong}
+		}
+		if r.members == nil {
+			r.members = map[string]*Member{}
+		}
+		r.members[key] = m
+	}
+	return nil
+}
+
+// Params are what all members have in common; nil before anybody has said so. They are not to be changed.
+func (r *Roster) Params() *Params { return r.params }
+
+// Members are all there are, collectors before consumers, ordered by name. They are not to be changed.
+func (r *Roster) Members() []*Member {
+	return slices.SortedFunc(maps.Values(r.members), func(a, b *Member) int {
+		return cmp.Or(strings.Compare(a.Role, b.Role), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// Member gives one of them, nil if it is not there.
+func (r *Roster) Member(role, name string) *Member { return r.members[MemberKey(role, name)] }
+
+// Redraw is the boot that a collector is told to go on without, 0 if there is none.
+func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
+
+// Forget drops all, before the records are read again.
+func (r *Roster) Forget() { *r = Roster{} }
+
+// ReadParams reads the value under [ParamsKey].
+func ReadParams(value []byte) (*Params, error) {
+	fail := func(field string, offset int64, err error) (*Params, error) {
+		return nil, &MemberError{ParamsKey, field, offset, err}
+	}
+	if len(value) > MaxMember {
+		return fail("value", MaxMember, ErrLong)
+	}
+	p := &Params{}
+	if err := readJSON(value, p); err != nil {
+		return fail("value", err.offset, err.err)
+	}
+	switch {
+	case checkText(p.Name) != nil:
+		return fail("name", -1, ErrLong)
+	case p.Slices < 1 || p.Slices > MaxSlices:
+		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, ErrRange, MaxSlices))
+	case p.Window <= 0:
+		return fail("window_ns", -1, ErrRange)
+	case checkText(p.Seed) != nil:
+		return fail("seed", -1, ErrLong)
+	}
+	return p, nil
+}
