@@ -226,6 +226,73 @@ func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
 	return t.Flush()
 }
 
+func findingsCommand() *cobra.Command {
+	var a asker
+	var ended bool
+	c := &cobra.Command{
+		Use:   "findings",
+		Short: "Ask a running collector or console what is wrong",
+		Long: `Print the findings that are open: the most severe first, and of those the latest
+first. With --ended those that have ended follow, the latest first.`,
+		Example: `  hopscope findings
+  hopscope findings --ended --format json`,
+		Args: exactArgs(0),
+	}
+	a.flags(c)
+	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var got struct{ Open, Ended []findingAnswer }
+		w := c.OutOrStdout()
+		if err := a.get(c.Context(), "/api/findings", &got, w); err != nil || a.format == "json" {
+			return err
+		}
+		if !ended {
+			got.Ended = nil
+		}
+		if len(got.Open) == 0 {
+			fmt.Fprintln(w, "Nothing is wrong that hopscope knows of.")
+		}
+		if len(got.Open)+len(got.Ended) == 0 {
+			return nil
+		}
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(t, "severity\tkind\twhere\tsince\tended\twhat")
+		for _, f := range append(got.Open, got.Ended...) {
+			end := "-"
+			if f.EndMS != 0 {
+				end = time.UnixMilli(f.EndMS).Format(time.DateTime)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Severity, false), plain(f.Kind, false), plain(f.place(), false),
+				time.UnixMilli(f.StartMS).Format(time.DateTime), end, plain(f.Text, false))
+		}
+		return t.Flush()
+	}
+	return c
+}
+
+type findingAnswer struct {
+	Kind, Severity, Node, Flow, Exporter, Text string
+
+	EgressIf string `json:"egress_if"`
+	StartMS  int64  `json:"start_ms"`
+	EndMS    int64  `json:"end_ms"`
+}
+
+// place says in few words what a finding is about.
+func (f *findingAnswer) place() string {
+	switch {
+	case f.Exporter != "":
+		return "exporter " + f.Exporter
+	case f.EgressIf != "":
+		return "hop " + f.Node + ":" + f.EgressIf
+	case f.Flow != "":
+		return "flow " + f.Flow
+	case f.Node != "":
+		return "node " + f.Node
+	}
+	return "-"
+}
+
 func plainCell(v *float64) string {
 	if v == nil {
 		return "-"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -73,5 +74,50 @@ func TestAsk(t *testing.T) {
 		if lines := strings.Split(string(top), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[i], want) {
 			t.Errorf("hopscope top: line %d does not begin with %q\n%s", i, want, top)
 		}
+	}
+}
+
+// TestAskFindings asks a page that knows of one open finding and one that ended.
+func TestAskFindings(t *testing.T) {
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.Handler())
+	defer server.Close()
+	ask := func(args ...string) string {
+		t.Helper()
+		cmd := program(append([]string{"findings", "--url", server.URL}, args...)...)
+		cmd.Env = append(cmd.Environ(), "TZ=UTC")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("hopscope findings %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	const none = "Nothing is wrong that hopscope knows of.\n"
+	if got := ask(); got != none {
+		t.Errorf("without findings: %q", got)
+	}
+	at := time.Unix(1_800_000_000, 0).UnixNano()
+	found := []inference.Finding{
+		{ID: 1, Kind: inference.HighLatency, Severity: inference.Critical, Start: at, Node: 7, EgressIf: 3, Text: "p99 latency is\t\x1b[31m9 ms."},
+		{ID: 2, Kind: inference.PacketDrops, Severity: inference.Warning, Start: at, End: at + 5e9, Node: 9, Text: "Ten packets."},
+	}
+	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at}, found)); err != nil {
+		t.Fatal(err)
+	}
+	open := "severity  kind          where    since                ended                what\n" +
+		"critical  high-latency  hop 7:3  2027-01-15 08:00:00  -                    p99 latency is\ufffd\ufffd[31m9 ms.\n"
+	all := open + "warning   drops         node 9   2027-01-15 08:00:00  2027-01-15 08:00:05  Ten packets.\n"
+	if got := ask("--ended"); got != all {
+		t.Errorf("hopscope findings --ended\n%swant\n%s", got, all)
+	}
+	if got, want := ask(), strings.ReplaceAll(open, "ended                what", "ended  what"); got != strings.ReplaceAll(want, "-                    p99", "-      p99") {
+		t.Errorf("hopscope findings\n%s", got)
+	}
+	var answer struct{ Open, Ended []struct{ ID string } }
+	if err := json.Unmarshal([]byte(ask("--format", "json")), &answer); err != nil || len(answer.Open) != 1 || len(answer.Ended) != 1 {
+		t.Errorf("as JSON: %+v, %v", answer, err)
 	}
 }
