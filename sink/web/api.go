@@ -27,6 +27,7 @@ func (s *Server) routes() http.Handler {
 		"/api/findings":  s.serveFindings,
 		"/api/exporters": s.serveExporters,
 		"/api/ledger":    s.serveLedger,
+		"/api/fleet":     s.serveFleet,
 		"/api/events":    s.serveEvents,
 		"/login":         s.serveLogin,
 	} {
@@ -181,9 +182,10 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		Kept             map[string]int `json:"kept"`
 		Refused          uint64         `json:"refused"`
 		Findings         findingCount   `json:"findings"`
+		Fleet            *fleetSummary  `json:"fleet,omitempty"`
 	}{
 		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), finite(st.ReportsPerSecond),
-		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(),
+		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), st.Fleet.summary(),
 	})
 }
 

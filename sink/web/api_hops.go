@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -102,7 +103,30 @@ func (h *history) appendMatrix(b []byte, m metric, since int64) []byte {
 		}
 		b = append(b, "]}"...)
 	}
-	return append(b, "]}"...)
+	b = append(b, ']')
+	b = h.appendMissing(b, from, to)
+	return append(b, '}')
+}
+
+// appendMissing appends, of a fleet, the collectors that windows are without, by the ends of the windows, and how often
+// windows before the newest were replaced: whoever sees another number has to ask for all of them again.
+func (h *history) appendMissing(b []byte, from, to uint64) []byte {
+	missing := map[string][]string{}
+	for n := from; n <= to; n++ {
+		if list := h.window(n).missing; len(list) > 0 {
+			missing[strconv.FormatInt(h.ms(n), 10)] = list
+		}
+	}
+	if len(missing) > 0 {
+		data, err := json.Marshal(missing)
+		if err == nil { // texts can always be written
+			b = append(append(b, `,"missing":`...), data...)
+		}
+	}
+	if h.replaced > 0 {
+		b = strconv.AppendUint(append(b, `,"replaced":`...), h.replaced, 10)
+	}
+	return b
 }
 
 // comma separates what follows from what stands before it in an array.

@@ -16,6 +16,9 @@
 // new one is refused and counted. Values are kept as 32-bit floats: 24 bits are more than the sketches behind them
 // promise.
 //
+// The page of a fleet is the same page. Its windows are whole whenever they come, and replace what was kept under their
+// ends ([Server.ReplaceWindow]); beside them stand the collectors that they are without.
+//
 // # The API
 //
 //	/api/status      version, sources, settings, how much is kept, open findings
@@ -27,6 +30,7 @@
 //	/api/findings    open and ended
 //	/api/exporters   limit= offset=              silent ones first, then by loss
 //	/api/ledger      where every report is, by sink
+//	/api/fleet       limit= offset=              of a fleet: its collectors and consumers, and the windows without some
 //	/api/events      server-sent events: finding, window, ledger; Last-Event-ID or last_event_id= resumes
 //	/metrics, /healthz, /readyz                  what the collector mounts
 //

@@ -116,14 +116,21 @@ func (h *history) addPath(in *inference.PathChange) {
 	}
 	f.changes = max(f.changes, uint64(in.Changes))
 	c := pathChange{at, nodes(in.From), nodes(in.To), in.Packets}
-	if i := len(f.history) - 1; i >= 0 && f.history[i].at == c.at && slices.Equal(f.history[i].to, c.to) {
+	f.cells[h.slot(n)].changed = true
+	if slices.ContainsFunc(f.history, func(old pathChange) bool { return old.at == c.at && slices.Equal(old.to, c.to) }) {
 		return // the same change again
 	}
-	f.cells[h.slot(n)].changed = true
-	if f.nodes = c.to; len(f.history) == maxChanges {
+	i := len(f.history)
+	for i > 0 && f.history[i-1].at > c.at { // of a window that comes again
+		i--
+	}
+	if i == len(f.history) {
+		f.nodes = c.to
+	}
+	f.history = slices.Insert(f.history, i, c)
+	if len(f.history) > maxChanges {
 		f.history = slices.Delete(f.history, 0, 1)
 	}
-	f.history = append(f.history, c)
 	f.changes = max(f.changes, uint64(len(f.history)))
 }
 

@@ -92,6 +92,7 @@ func (h *hopSeries) lastSeen() uint64 { return h.last }
 type window struct {
 	end     int64 // ns since 1970
 	reports uint64
+	missing []string // collectors of a fleet
 }
 
 // history is the bounded memory of windows. Windows are numbered from 1 in the order of their ends.
@@ -108,6 +109,8 @@ type history struct {
 
 	kept uint64 // windows
 	late uint64 // windows and path changes that came too late to be kept
+
+	replaced uint64 // windows before the newest that came again
 }
 
 func newHistory(c *Config) *history {
@@ -147,16 +150,7 @@ func (h *history) number(end int64) (uint64, bool) {
 	if h.newest == 0 || end > h.window(h.newest).end {
 		h.newest++
 		*h.window(h.newest) = window{end: end}
-		i := h.slot(h.newest)
-		for _, s := range h.hops.all {
-			s.cells[i] = cell{}
-		}
-		for _, s := range h.flows.all {
-			s.clear(i)
-		}
-		for _, s := range h.exporters.all {
-			s.cells[i] = exporterCell{}
-		}
+		h.clear(h.slot(h.newest))
 		return h.newest, true
 	}
 	for n := h.newest; n >= h.oldest(); n-- {
@@ -167,6 +161,48 @@ func (h *history) number(end int64) (uint64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// clear empties a slot.
+func (h *history) clear(slot int) {
+	for _, s := range h.hops.all {
+		s.cells[slot] = cell{}
+	}
+	for _, s := range h.flows.all {
+		s.clear(slot)
+	}
+	for _, s := range h.exporters.all {
+		s.cells[slot] = exporterCell{}
+	}
+}
+
+// replace forgets the rows of the window that ends when w does, and opens it if only to say who is missing.
+func (h *history) replace(w *inference.Window, missing []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !hasRows(w) && len(missing) == 0 {
+		return
+	}
+	before := h.newest
+	n, ok := h.number(w.End)
+	if !ok {
+		return // add counts it as late
+	}
+	slot := h.slot(n)
+	if n <= before {
+		for _, e := range h.exporters.all {
+			e.sum(&e.cells[slot], -1)
+		}
+		h.clear(slot)
+	}
+	if n < before {
+		h.replaced++
+	}
+	list := make([]string, min(len(missing), maxMissing))
+	for i := range list {
+		list[i] = readable(missing[i])
+	}
+	*h.window(n) = window{end: w.End, missing: list}
 }
 
 // add takes what the page shows of w and keeps no reference to it. A window that has nothing to show opens no column.

@@ -34,6 +34,7 @@ type Status struct {
 	Sources          []Source
 	Problems         []string  // why reports cannot be received or stored, one sentence each
 	Settings         []Setting // what is configured, in words, for the page's foot and its empty state
+	Fleet            *Fleet    // of the page of a fleet; nil for one collector
 }
 
 // Source is a place from which reports come.
@@ -149,6 +150,13 @@ func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 		s.ring.publishFinding(s.marshal(newFinding(&f)))
 	}
 	return nil
+}
+
+// ReplaceWindow is WriteWindow for a window that is whole whenever it comes, such as one of a fleet: it takes the place of
+// what was kept under its end. missing are the collectors that it is without.
+func (s *Server) ReplaceWindow(ctx context.Context, w *sink.Window, missing []string) error {
+	s.history.replace(w.Window, missing)
+	return s.WriteWindow(ctx, w)
 }
 
 // Handler is everything the server answers, without a socket.
