@@ -40,6 +40,8 @@ func TestPage(t *testing.T) {
 		{"connection", testPageConnection},
 		{"login", testPageLogin},
 		{"contrast", testPageContrast},
+		{"fleet", testPageFleet},
+		{"fleet without windows", testPageFleetEmpty},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })
 	}

@@ -16,7 +16,46 @@ export interface Status {
   history_windows: number;
   kept: { hops: number; flows: number; exporters: number };
   refused: number;
+  fleet?: FleetSummary; // of the page of a fleet
 }
+
+export interface FleetSummary {
+  name: string;
+  slices: number;
+  problem?: string;
+  missing_topics?: string[];
+  behind: number;
+  ahead: number;
+  collectors: number;
+  consumers: number;
+  states: Record<string, number>;
+}
+
+export interface Member {
+  role: string;
+  name: string;
+  state: string;
+  version: string;
+  page?: string;
+  problems?: string[];
+  start_ms: number;
+  updated_ms: number;
+  window_ms: number;
+  reports_per_second: number;
+  received: number;
+  stored: number;
+  in_flight: number;
+  dropped: number;
+  spool_bytes: number;
+  partitions: number;
+  lag: number;
+  late: number;
+  duplicates: number;
+  conflicts: number;
+  rebalances: number;
+}
+
+export interface FleetList extends FleetSummary { total: number; members: Member[]; windows: { end_ms: number; missing: string[] }[] }
 
 export interface Matrix {
   metric: string;
@@ -24,6 +63,8 @@ export interface Matrix {
   windows: number[];
   reports: number[];
   hops: { id: number; node: string; egress_if: string; values: Maybe[] }[];
+  missing?: Record<string, string[]>; // of a fleet: collectors that windows are without, by the window's end
+  replaced?: number; // windows before the newest that came again
 }
 
 export interface HopRow {

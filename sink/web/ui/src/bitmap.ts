@@ -270,6 +270,10 @@ export class Bitmap {
     const ends = this.matrix.windows;
     const n = ends.length;
     if (n === 0) return;
+    c.fillStyle = css("--warning");
+    ends.forEach((end, i) => {
+      if (this.matrix.missing.has(end)) c.fillRect(xs[i] ?? 0, 0, Math.max(2, (xs[i + 1] ?? 0) - (xs[i] ?? 0)), 3);
+    });
     c.font = `11px ${css("--font")}`;
     c.textBaseline = "alphabetic";
     c.fillStyle = css("--text-3");
@@ -359,7 +363,7 @@ export class Bitmap {
     this.events.open(row);
   }
 
-  private describe(row: Row, column: number): { what: string; when: string; value: string; found: Finding[] } {
+  private describe(row: Row, column: number): { what: string; when: string; value: string; missing: string; found: Finding[] } {
     const end = this.matrix.windows[column] ?? 0;
     const begin = this.windowMS ? end - this.windowMS : (this.matrix.windows[column - 1] ?? end);
     const v = row.values[column] ?? null;
@@ -367,6 +371,7 @@ export class Bitmap {
       what: hopWords(row.node, row.egressIf),
       when: `${clock(begin)} – ${clock(end)}`,
       value: v === null ? "no report in this window" : `${this.title} ${inUnit(this.matrix.unit, v)}`,
+      missing: without(this.matrix.missing.get(end) ?? []),
       found: this.marks.of(row.node, row.egressIf).filter((f) => f.start_ms <= end && (f.end_ms === 0 || f.end_ms >= end)),
     };
   }
@@ -378,6 +383,7 @@ export class Bitmap {
     if (column >= 0) {
       const d = this.describe(row, column);
       this.tooltip.append(el("span", { class: "tooltip-value" }, d.value), el("span", { class: "tooltip-when" }, d.when));
+      if (d.missing) this.tooltip.append(el("span", { class: "tooltip-finding warning" }, d.missing));
       for (const f of d.found.slice(0, 3)) {
         this.tooltip.append(el("span", { class: `tooltip-finding ${f.severity}` }, `${severityName(f.severity)}: ${kindName(f.kind).toLowerCase()}`));
       }
@@ -464,15 +470,21 @@ export class Bitmap {
     this.fillTooltip(at.row, at.column);
     this.follow();
     const d = this.describe(row, at.column);
-    this.events.announce([d.what, d.value, d.when, ...d.found.map((f) => `${f.severity}: ${kindName(f.kind)}`)].join(", "));
+    this.events.announce([d.what, d.value, d.when, ...(d.missing ? [d.missing] : []), ...d.found.map((f) => `${f.severity}: ${kindName(f.kind)}`)].join(", "));
     this.draw();
   }
+}
+
+// without names the collectors of a fleet that a window does without.
+function without(names: string[]): string {
+  if (names.length === 0) return "";
+  return `without collector${names.length > 1 ? "s" : ""} ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;
 }
 
 const isEmpty = (values: Iterable<number>): boolean => values[Symbol.iterator]().next().done === true;
 
 // drawLegend shows what the colours mean.
-export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title: string): void {
+export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title: string, missing: boolean): void {
   const palette = colors();
   let bar = root.querySelector<HTMLElement>(".legend-bar");
   if (!bar) {
@@ -481,12 +493,15 @@ export function drawLegend(root: HTMLElement, scale: Scale, unit: string, title:
       el("span", { class: "legend-scale" }, el("span", { class: "legend-bar" }), el("span", { class: "legend-ticks" })),
       el("span", { class: "legend-key" }, el("i", { class: "swatch hatch" }), "no report"),
       el("span", { class: "legend-key" }, el("i", { class: "swatch marked" }), "finding"),
+      el("span", { class: "legend-key legend-missing" }, el("i", { class: "swatch missing" }), "a collector is missing"),
     );
     bar = root.querySelector<HTMLElement>(".legend-bar");
   }
   const titleElement = root.querySelector(".legend-title"), ticks = root.querySelector(".legend-ticks");
   if (!bar || !titleElement || !ticks) return;
   setText(titleElement, title);
+  const key = root.querySelector<HTMLElement>(".legend-missing");
+  if (key) setHidden(key, !missing);
   bar.style.backgroundImage = `linear-gradient(to right, ${palette.join(",")})`;
   ticks.replaceChildren(
     ...scale.ticks(Math.max(2, Math.floor(bar.clientWidth / 50))).map((v) => {

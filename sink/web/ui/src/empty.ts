@@ -1,6 +1,6 @@
 // What a collector without data needs, in the order in which to try it.
 
-import type { Ledger, Status } from "./api";
+import type { FleetSummary, Ledger, Status } from "./api";
 import { byId, el, setHidden } from "./dom";
 import { plural, whole } from "./format";
 import { droppedOf, topDrop, worstBalance } from "./ledger";
@@ -30,6 +30,10 @@ export class EmptyView {
     const balance = worstBalance(ledger.balances);
     const received = balance?.received ?? 0;
     const dropped = balance ? droppedOf(balance) : 0;
+    if (status.fleet) {
+      this.fleet(status.fleet);
+      return;
+    }
     const key = JSON.stringify([status.sources.map((s) => [s.kind, s.address, s.detail, s.problem]), received > 0, dropped > 0 && topDrop(balance!), status.settings]);
     const count = this.box.querySelector(".empty-count");
     if (count) count.textContent = whole(received);
@@ -65,5 +69,34 @@ export class EmptyView {
           el("dl", {}, ...status.settings.flatMap((s) => [el("dt", {}, s.name), el("dd", {}, s.value)])))
         : "",
     );
+  }
+
+  // fleet says what a fleet without a window needs.
+  private fleet(f: FleetSummary): void {
+    const key = JSON.stringify([f.problem, f.missing_topics, f.collectors, f.consumers, f.behind > 0]);
+    if (key === this.shown) return;
+    this.shown = key;
+    const topics = (f.missing_topics?.length ?? 0) > 0;
+    const [title, lead] = topics ? ["The fleet's topics are not there yet", `Kafka answers, and does not have ${f.missing_topics?.join(", ") ?? ""}.`]
+      : f.problem ? ["Kafka cannot be read", f.problem]
+      : f.behind > 0 ? ["Reading the last windows", `${plural(f.behind, "record")} are left to read.`]
+      : f.collectors === 0 ? ["No collector has joined this fleet yet", "The topics are there, and nobody has written to the roster."]
+      : f.consumers === 0 ? ["Collectors send, and no consumer merges", "What they send stays in Kafka until a consumer runs, and is lost when it is older than the topics keep it."]
+      : ["No window has been merged yet", "Collectors and consumers are there. The page fills as soon as the first window closes."];
+    const done = (yes: boolean, text: string): HTMLElement => el("p", { class: yes ? "quiet" : "" }, text);
+    this.box.replaceChildren(
+      el("h2", { id: "empty-title" }, title),
+      el("p", { class: "lead" }, lead),
+      el("ol", { class: "steps" },
+        el("li", {}, el("h3", {}, "Topics"),
+          done(!topics && !f.problem, topics ? "Create them once:" : f.problem ? "Whether they are there is not known as long as Kafka cannot be read. This checks them:" : "They are there. This checks their settings:"),
+          code(topics ? "hopscope kafka topics create --config FILE" : "hopscope kafka topics check --config FILE")),
+        el("li", {}, el("h3", {}, "Collectors"),
+          done(f.collectors > 0, f.collectors > 0 ? `${plural(f.collectors, "collector")} joined. Each needs this in its settings:` : "Point switches at collectors that have this in their settings:"),
+          code("kafka:\n  enabled: true\n  brokers: [BROKER:9092]"),
+          code("hopscope collect --config FILE")),
+        el("li", {}, el("h3", {}, "Consumers"),
+          done(f.consumers > 0, f.consumers > 0 ? `${plural(f.consumers, "consumer")} joined.` : "They merge what collectors send, and write to the stores. One is enough to begin with:"),
+          code("hopscope consume --config FILE"))));
   }
 }

@@ -16,6 +16,21 @@ const flying: Record<string, string> = {
   spool: "On disk, waiting for the store",
 };
 
+// Stages that only a fleet has, and those that most ledgers have nothing in.
+const flyingToo: Record<string, string> = {
+  kafka: "In Kafka, not merged yet",
+  reports: "Read one by one, not in a window yet",
+  consumer: "Merged, waiting for the store",
+};
+
+const droppingToo: Record<string, string> = {
+  down: "While a collector was down, or when it was killed",
+  late: "Too late for correction",
+  conflict: "Under the number of another record",
+  broken: "In records that cannot be read",
+  "no-store": "Merged by a consumer without this store",
+};
+
 const dropping: Record<string, string> = {
   kernel: "Socket buffer full (kernel)",
   ring: "Packet ring full, or cut on receipt",
@@ -36,7 +51,7 @@ export function worstBalance(list: Balance[]): Balance | undefined {
 // topDrop names the stage at which most was dropped.
 export function topDrop(b: Balance): string {
   const top = Object.entries(b.dropped).sort((x, y) => y[1] - x[1])[0];
-  return top && top[1] > 0 ? (dropping[top[0]] ?? top[0]) : "";
+  return top && top[1] > 0 ? (dropping[top[0]] ?? droppingToo[top[0]] ?? top[0]) : "";
 }
 
 export class LedgerView {
@@ -81,8 +96,10 @@ export class LedgerView {
     if (this.list.some((b) => b.carried > 0)) rows.push(["part", "of these from the disk queue of an earlier run", (b) => b.carried]);
     rows.push(["total", "Stored", (b) => b.stored], ["total", "In flight", (b) => sum(b.in_flight)]);
     for (const [k, name] of Object.entries(flying)) rows.push(["part", name, (b) => b.in_flight[k] ?? 0]);
+    for (const [k, name] of Object.entries(flyingToo)) if (this.list.some((b) => k in b.in_flight)) rows.push(["part", name, (b) => b.in_flight[k] ?? 0]);
     rows.push(["total", "Dropped", droppedOf]);
     for (const [k, name] of Object.entries(dropping)) rows.push(["part", name, (b) => b.dropped[k] ?? 0]);
+    for (const [k, name] of Object.entries(droppingToo)) if (this.list.some((b) => b.dropped[k])) rows.push(["part", name, (b) => b.dropped[k] ?? 0]);
     rows.push(["total", "Unaccounted for", (b) => b.unsettled]);
     if (this.list.some((b) => b.points)) {
       rows.push(["total", "Points made", (b) => b.points?.made ?? 0], ["part", "Points stored", (b) => b.points?.stored ?? 0],
@@ -116,4 +133,4 @@ export class LedgerView {
 }
 
 const badPoints = new Set(["Points dropped", "Points refused", "Points unaccounted for"]);
-const invertedDrops: Record<string, true> = Object.fromEntries(Object.values(dropping).map((v) => [v, true as const]));
+const invertedDrops: Record<string, true> = Object.fromEntries([...Object.values(dropping), ...Object.values(droppingToo)].map((v) => [v, true as const]));

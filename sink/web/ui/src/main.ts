@@ -1,10 +1,11 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
-import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FlowList, type HopList, type Ledger, type Status } from "./api";
+import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type Ledger, type Status } from "./api";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
 import { FindingsView } from "./findings";
+import { FleetView } from "./fleet";
 import { FlowsView } from "./flows";
 import { clock, span } from "./format";
 import { bindKeys } from "./help";
@@ -33,6 +34,7 @@ const network = new Network((row) => openHop(row.node, row.egressIf, true), (tex
 const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), refresh);
 const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const exporters = new ExportersView(refresh);
+const fleet = new FleetView();
 
 // refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page that nobody
 // sees waits until somebody does.
@@ -68,6 +70,7 @@ async function load(): Promise<void> {
       setLedger(l);
       foot(s);
     } else setStatus(await ask<Status>("status"));
+    if (status?.fleet) fleet.set(await ask<FleetList>("fleet", { limit: 200 }), now());
     const [, h, f, x] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query)]);
     lastData = Date.now();
     const window = status?.window_ms ?? 0;
@@ -89,6 +92,7 @@ function setStatus(s: Status): void {
   status = s;
   skew = s.now_ms - Date.now();
   network.configure(s.history_windows, s.window_ms);
+  fleet.show(s.fleet);
 }
 
 function setLedger(l: Ledger): void {
@@ -191,7 +195,8 @@ const live = new Live({
   },
   lost: (reason, retryAt) => {
     lostAt ||= Date.now();
-    lostWhy = reason === "stopped" ? "The collector was stopped" : "The connection to the collector was lost";
+    const server = status?.fleet ? "console" : "collector";
+    lostWhy = reason === "stopped" ? `The ${server} was stopped` : `The connection to the ${server} was lost`;
     setAttribute(document.body, "data-connection", "lost");
     setText(byId("live-text"), "Not connected");
     setText(byId("banner-text"), `${lostWhy} at ${clock(lostAt)}. What you see is from ${lastData ? clock(lastData) : "before"}; trying again ${retryAt - Date.now() > 1500 ? `in ${span(retryAt - Date.now())}` : "now"}.`);
@@ -236,6 +241,9 @@ bindKeys([
   { keys: ["3"], text: "Slowest hops", run: () => jumpTo("hops") },
   { keys: ["4"], text: "Flows", run: () => jumpTo("flows") },
   { keys: ["5"], text: "Exporters", run: () => jumpTo("exporters") },
+  { keys: ["6"], text: "Fleet, where there is one", run: () => {
+    if (status?.fleet) jumpTo("fleet");
+  } },
   { keys: ["l"], text: "Colour by latency", run: () => network.choose("latency") },
   { keys: ["q"], text: "Colour by queue", run: () => network.choose("queue") },
   { keys: ["u"], text: "Colour by link use", run: () => network.choose("link") },

@@ -17,6 +17,8 @@ export class Matrix {
   reports: number[] = [];
   rows: Row[] = []; // by node and egress interface
   unit = "ns";
+  missing = new Map<number, string[]>(); // of a fleet: collectors that windows are without, by end
+  replaced = 0;
   private byID = new Map<number, Row>();
 
   constructor(readonly metric: string) {}
@@ -42,6 +44,9 @@ export class Matrix {
     this.windows = join(this.windows, a.windows);
     this.reports = join(this.reports, a.reports);
     this.unit = a.unit;
+    for (const end of this.missing.keys()) if (a.windows.includes(end) || end < (this.windows[0] ?? 0)) this.missing.delete(end);
+    for (const [end, names] of Object.entries(a.missing ?? {})) this.missing.set(Number(end), names);
+    this.replaced = a.replaced ?? 0;
   }
 
   row(id: number): Row | undefined {

@@ -88,6 +88,10 @@ export class Network {
     const matrix = this.matrix;
     const a = await ask<Answer>("windows", { metric: matrix.metric, since: matrix.since });
     if (epoch !== this.epoch || matrix !== this.matrix) return;
+    if (matrix.windows.length > 0 && (a.replaced ?? 0) !== matrix.replaced) { // older windows are others now
+      this.reset();
+      return this.load();
+    }
     matrix.merge(a, this.capacity);
     this.bitmap.set(matrix, this.name());
     this.legend();
@@ -100,7 +104,7 @@ export class Network {
   }
 
   private legend(): void {
-    if (this.scale) drawLegend(byId("legend"), this.scale, this.matrix.unit, this.name());
+    if (this.scale) drawLegend(byId("legend"), this.scale, this.matrix.unit, this.name(), this.matrix.missing.size > 0);
   }
 
   private drawStatistics(): void {

@@ -58,11 +58,11 @@ export class Verdict {
       detail = `${kindName(worst.kind)}${where(worst)} since ${clock(worst.start_ms)}${open.length > 1 ? `, and ${open.length - 1} more` : ""}.`;
     } else if (ledger.problems?.length) {
       level = "warning";
-      title = "Not everything is received or stored";
+      title = status.fleet ? "Part of the fleet is in trouble" : "Not everything is received or stored";
       detail = ledger.problems.join(" · ");
     } else if (lost > 0 && balance) {
       level = "warning";
-      title = "The collector is losing reports";
+      title = status.fleet ? "The fleet is losing reports" : "The collector is losing reports";
       detail = `${short(lost)} dropped in the last minute. ${topDrop(balance)}.`;
     }
     this.show(level);
