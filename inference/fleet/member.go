@@ -146,7 +146,7 @@ func (e *MemberError) Unwrap() error { return e.Err }
 var (
 	ErrJSON    = errors.New("is no JSON of the kind that belongs there")
 	ErrLong    = errors.New("is longer than it may be")
-	ErrName    = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
+	ErrMember    = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
 	ErrKey     = errors.New("stands under the key of another one")
 	ErrBalance = errors.New("does not add up")
 )
@@ -154,13 +154,13 @@ var (
 // CheckName says whether a member can have the name: it is part of keys, of metrics and of file names.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName {
-		return ErrName
+		return ErrMember
 	}
 	for i := range len(name) {
 		switch c := name[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
 		default:
-			return ErrName
+			return ErrMember
 		}
 	}
 	return nil
@@ -186,7 +186,7 @@ func ReadMember(key string, value []byte) (*Member, error) {
 	case role != Collector && role != Consumer:
 		return fail("role", -1, ErrRange)
 	case CheckName(name) != nil:
-		return fail("name", -1, ErrName)
+		return fail("name", -1, ErrMember)
 	case len(value) > MaxMember:
 		return fail("value", MaxMember, ErrLong)
 	}
@@ -400,8 +400,8 @@ func add(stages *map[string]uint64, stage string, n uint64) {
 	(*stages)[stage] += n
 }
 
-// Totals are the ledger of a whole fleet.
-type Totals struct {
+// Books are the ledger of a whole fleet.
+type Books struct {
 	// Balances have one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer
 	// has told of any. Each of them adds up, and all have the same Received.
 	Balances []Balance
@@ -415,9 +415,9 @@ type Totals struct {
 // Ledger adds up what the members say: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
 // consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact as they are
 // frequent; the sum is exact all the same.
-func Ledger(members []*Member) Totals {
+func Ledger(members []*Member) Books {
 	var sent, all Balance // all collectors; Stored is what Kafka confirmed
-	sum := Totals{Lost: map[string]uint64{}}
+	sum := Books{Lost: map[string]uint64{}}
 	for _, m := range members {
 		b := balanceOf(m)
 		if m.Role != Collector || b == nil {

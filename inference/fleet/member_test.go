@@ -78,7 +78,7 @@ func TestMemberRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", c.field, err, c.err)
 		}
 	}
-	for key, want := range map[string]error{"collector/": ErrName, "collector/a/b": ErrName, "stranger/x": ErrRange, "collector/" + strings.Repeat("x", 300): ErrName} {
+	for key, want := range map[string]error{"collector/": ErrMember, "collector/a/b": ErrMember, "stranger/x": ErrRange, "collector/" + strings.Repeat("x", 300): ErrMember} {
 		if _, err := ReadMember(key, []byte("{}")); !errors.Is(err, want) {
 			t.Errorf("key %.20q: %v, want %v", key, err, want)
 		}
@@ -158,7 +158,7 @@ func TestLedger(t *testing.T) {
 	influx.InFlight[InConsumer], influx.Dropped[DroppedRejected] = 60, 30
 	jsonl := Balance{Sink: "jsonl", Received: 1500, Stored: 690, InFlight: flight, Dropped: dropped}
 	jsonl.InFlight[InConsumer] = 100
-	want := Totals{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
+	want := Books{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Ledger = %+v\nwant %+v", got, want)
 	}
@@ -170,7 +170,7 @@ func TestLedger(t *testing.T) {
 }
 
 func TestLedgerEmpty(t *testing.T) {
-	if got := Ledger(nil); !reflect.DeepEqual(got, Totals{Balances: []Balance{{}}, Lost: map[string]uint64{}}) {
+	if got := Ledger(nil); !reflect.DeepEqual(got, Books{Balances: []Balance{{}}, Lost: map[string]uint64{}}) {
 		t.Errorf("of nobody: %+v", got)
 	}
 	got := Ledger([]*Member{{Role: Collector, Name: "a", Run: &Balance{Received: 5, Stored: 5}}})
