@@ -1,0 +1,581 @@
+package arrow
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+)
+
+// Encoder gathers reports column by column and writes them as a stream. It keeps its memory: that of the largest batch so
+// far, for the columns that were ever needed. The zero value is ready. It has one user at a time.
+type Encoder struct {
+	rows, hops       int
+	rowCap, hopCap   int
+	used             uint64 // columns that have a value in some row
+	every            uint64 // columns that have one in every row
+	cols             [numColumns][]byte
+	masks            []uint64 // by row: its columns
+	blobs            [numBytes][]byte
+	blobBytes        int
+	ends             []byte // by row: end of its hops
+	hopUsed, hopAll  uint32 // as used and every
+	hop              [numHop][]byte
+	hopMasks         []uint32
+	lastHas          decode.Field
+	lastPresent      uint64
+	lastUnits        *decode.Units
+	lastUnitsCode    uint16
+	units            []decode.Units // that are not the default ones, by their code
+	unitCodes        map[decode.Units]uint16
+	prefix           []byte // schema and dictionaries, with units
+	prefixUnits      int
+	meta             batchMeta
+	rowBytes, hopRow int // of the columns in use, for Bytes
+}
+
+// Rows is the number of reports since Reset.
+func (e *Encoder) Rows() int { return e.rows }
+
+// Bytes is about how long the stream is.
+func (e *Encoder) Bytes() int {
+	return e.rows*(e.rowBytes+4) + e.hops*e.hopRow + e.blobBytes + len(e.prefix) + len(e.meta.b)
+}
+
+// Full reports whether the stream would be longer than a reader accepts if another report were appended.
+func (e *Encoder) Full() bool {
+	return e.rows == MaxRows || e.hops > MaxHops-maxHopsOfOne || len(e.units) > maxUnits-2
+}
+
+// Reset forgets the reports.
+func (e *Encoder) Reset() {
+	e.rows, e.hops, e.used, e.every, e.hopUsed, e.hopAll = 0, 0, 0, 0, 0, 0
+	e.rowBytes, e.hopRow, e.blobBytes = 0, 0, 0
+	for i := range e.blobs {
+		e.blobs[i] = e.blobs[i][:0]
+	}
+	if len(e.units) > maxUnits/4 { // of profiles that were loaded again and again
+		e.units, e.lastUnits, e.prefix = nil, nil, nil
+		clear(e.unitCodes)
+	}
+}
+
+// growRows makes room for a row. Columns that are not in use are left behind.
+func (e *Encoder) growRows() {
+	e.rowCap = max(64, 2*e.rowCap)
+	for u := e.used; u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		e.cols[c] = enlarge(e.cols[c], e.rowCap*width[columns[c].class])
+	}
+	e.masks = append(make([]uint64, 0, e.rowCap), e.masks[:e.rows]...)[:e.rowCap]
+	e.ends = enlarge(e.ends, 4*e.rowCap)
+}
+
+func (e *Encoder) growHops(n int) {
+	e.hopCap = max(256, 2*e.hopCap, e.hops+n)
+	for u := e.hopUsed; u != 0; u &= u - 1 {
+		c := bits.TrailingZeros32(u)
+		e.hop[c] = enlarge(e.hop[c], e.hopCap*width[hopColumns[c].class])
+	}
+	e.hopMasks = append(make([]uint32, 0, e.hopCap), e.hopMasks[:e.hops]...)[:e.hopCap]
+}
+
+func enlarge(b []byte, n int) []byte {
+	if n <= cap(b) {
+		return b[:n]
+	}
+	c := make([]byte, n)
+	copy(c, b)
+	return c
+}
+
+// begin makes columns ready that had no value yet. Where a row has none, there are zeros.
+func (e *Encoder) begin(fresh uint64) {
+	for ; fresh != 0; fresh &= fresh - 1 {
+		c := bits.TrailingZeros64(fresh)
+		e.used |= 1 << c
+		if w := width[columns[c].class]; w > 0 {
+			e.cols[c] = enlarge(e.cols[c], e.rowCap*w)
+			clear(e.cols[c][:e.rows*w])
+			e.rowBytes += w
+		}
+	}
+}
+
+func (e *Encoder) beginHops(fresh uint32) {
+	for ; fresh != 0; fresh &= fresh - 1 {
+		c := bits.TrailingZeros32(fresh)
+		e.hopUsed |= 1 << c
+		w := width[hopColumns[c].class]
+		e.hop[c] = enlarge(e.hop[c], e.hopCap*w)
+		clear(e.hop[c][:e.hops*w])
+		e.hopRow += w
+	}
+}
+
+// Append copies a report. Hops beyond any format's number are left out.
+func (e *Encoder) Append(r *decode.Report) {
+	if e.rows == e.rowCap {
+		e.growRows()
+	}
+	if r.Has != e.lastHas || e.lastPresent == 0 {
+		e.lastHas, e.lastPresent = r.Has, present(r.Has)
+	}
+	have := e.lastPresent | e.rare(r)
+	var units uint16
+	if r.Units != nil && r.Units != &decode.DefaultUnits {
+		if r.Units != e.lastUnits {
+			e.lookUpUnits(r.Units)
+		}
+		if units = e.lastUnitsCode; units != 0 {
+			have |= 1 << cUnits
+		}
+	}
+	if fresh := have &^ e.used; fresh != 0 {
+		e.begin(fresh)
+	}
+	if e.rows == 0 {
+		e.every = have
+	}
+	e.every &= have
+	i := e.rows
+	e.masks[i] = have
+	le.PutUint64(e.cols[cTime][8*i:], uint64(r.Time))
+	e.cols[cFormat][i] = uint8(r.Format)
+	e.cols[cKind][i] = uint8(r.Kind)
+	e.cols[cVersion][i] = uint8(r.Version)
+	e.cols[cINT][i] = uint8(r.INT)
+	le.PutUint16(e.cols[cFlags][2*i:], uint16(r.Flags))
+	for u := e.used >> cExporter; u != 0; u &= u - 1 {
+		c := cExporter + bits.TrailingZeros64(u)
+		col := e.cols[c]
+		switch c {
+		case cExporter:
+			*(*[16]byte)(col[16*i:]) = r.Exporter
+		case cTo:
+			le.PutUint64(col[8*i:], r.To)
+		case cNodeID:
+			le.PutUint32(col[4*i:], r.NodeID)
+		case cHWID:
+			col[i] = r.HWID
+		case cSeq:
+			le.PutUint32(col[4*i:], r.Seq)
+		case cSeqBits:
+			col[i] = r.SeqBits
+		case cHeaderTime:
+			le.PutUint32(col[4*i:], r.HeaderTime)
+		case cSrc:
+			*(*[16]byte)(col[16*i:]) = r.Flow.Src
+		case cDst:
+			*(*[16]byte)(col[16*i:]) = r.Flow.Dst
+		case cProto:
+			col[i] = r.Flow.Proto
+		case cIPVersion:
+			col[i] = r.Flow.IPVersion
+		case cSrcPort:
+			le.PutUint16(col[2*i:], r.Flow.SrcPort)
+		case cDstPort:
+			le.PutUint16(col[2*i:], r.Flow.DstPort)
+		case cPacketID:
+			le.PutUint16(col[2*i:], r.PacketID)
+		case cTTL:
+			col[i] = r.TTL
+		case cAnnounced:
+			col[i] = r.Announced
+		case cDropReason:
+			col[i] = r.DropReason
+		case cRemainingHops:
+			col[i] = r.RemainingHops
+		case cDomainID:
+			le.PutUint16(col[2*i:], r.DomainID)
+		case cInstructions:
+			le.PutUint16(col[2*i:], r.Instructions)
+		case cFlowID:
+			le.PutUint32(col[4*i:], r.FlowID)
+		case cSourceSeq:
+			le.PutUint32(col[4*i:], r.SourceSeq)
+		case cGapTime:
+			le.PutUint32(col[4*i:], r.GapTime)
+		case cLost:
+			le.PutUint32(col[4*i:], r.Lost)
+		case cActionID:
+			le.PutUint32(col[4*i:], r.ActionID)
+		case cDigest:
+			le.PutUint64(col[8*i:], r.Digest.Value)
+		case cDigestID:
+			le.PutUint32(col[4*i:], r.Digest.ID)
+		case cDigestHops:
+			col[i] = r.Digest.Hops
+		case cDigestEpoch:
+			col[i] = r.Digest.Epoch
+		case cDigestCoding:
+			col[i] = uint8(r.Digest.Coding)
+		case cDigestAMS:
+			le.PutUint16(col[2*i:], r.Digest.AMS)
+		case cDigestLastWriter:
+			le.PutUint16(col[2*i:], r.Digest.LastWriter)
+		case cSourceMetadata:
+			e.blob(c, have, r.SourceMetadata)
+		case cSRList:
+			e.blob(c, have, r.SRList)
+		case cSRPorts:
+			e.blob(c, have, r.SRPorts)
+		case cUnknown:
+			e.blob(c, have, r.Unknown)
+		case cErrReason:
+			col[i] = uint8(r.Err.Reason)
+		case cErrFormat:
+			col[i] = uint8(r.Err.Format)
+		case cErrField:
+			k := bytesOf(c)
+			if have>>c&1 != 0 {
+				e.blobs[k] = append(e.blobs[k], r.Err.Field...)
+				e.blobBytes += len(r.Err.Field)
+			}
+			le.PutUint32(col[4*i:], uint32(len(e.blobs[k])))
+		case cErrOffset:
+			le.PutUint64(col[8*i:], uint64(r.Err.Offset))
+		case cUnits:
+			le.PutUint16(col[2*i:], units)
+		}
+	}
+	e.appendHops(r.Hops[:min(len(r.Hops), maxHopsOfOne)])
+	le.PutUint32(e.ends[4*i:], uint32(e.hops))
+	e.rows++
+}
+
+// rare gives the columns whose values tell by themselves whether there is one.
+func (e *Encoder) rare(r *decode.Report) (have uint64) {
+	if r.To != 0 {
+		have |= 1 << cTo
+	}
+	if r.SeqBits != 0 {
+		have |= 1 << cSeqBits
+	}
+	if r.FirstOfGroup {
+		have |= 1 << cFirst
+	}
+	if r.HeaderCut {
+		have |= 1 << cHeaderCut
+	}
+	if r.Announced != 0 {
+		have |= 1 << cAnnounced
+	}
+	if len(r.Unknown) != 0 {
+		have |= 1 << cUnknown
+	}
+	if r.Err.Reason != 0 {
+		have |= 1<<cErrReason | 1<<cErrFormat | 1<<cErrField | 1<<cErrOffset
+	}
+	return have
+}
+
+func (e *Encoder) blob(c int, have uint64, v []byte) {
+	k := bytesOf(c)
+	if have>>c&1 != 0 {
+		e.blobs[k] = append(e.blobs[k], v...)
+		e.blobBytes += len(v)
+	}
+	le.PutUint32(e.cols[c][4*e.rows:], uint32(len(e.blobs[k])))
+}
+
+// lookUpUnits finds the code of units, from 1 on; 0 are the default ones.
+func (e *Encoder) lookUpUnits(u *decode.Units) {
+	e.lastUnits, e.lastUnitsCode = u, 0
+	if *u == decode.DefaultUnits {
+		return
+	}
+	code, ok := e.unitCodes[*u]
+	if !ok {
+		if e.unitCodes == nil {
+			e.unitCodes = map[decode.Units]uint16{}
+		}
+		e.units = append(e.units, *u)
+		code = uint16(len(e.units))
+		e.unitCodes[*u] = code
+	}
+	e.lastUnitsCode = code
+}
+
+func (e *Encoder) appendHops(hops []decode.Hop) {
+	n := len(hops)
+	if n == 0 {
+		return
+	}
+	if e.hops+n > e.hopCap {
+		e.growHops(n)
+	}
+	any, all := uint32(0), ^uint32(0)
+	masks := e.hopMasks[e.hops : e.hops+n]
+	for i := range hops {
+		m := uint32(hops[i].Has) & (1<<hopTimeBits - 1)
+		if hops[i].TimeBits != 0 {
+			m |= 1 << hopTimeBits
+		}
+		masks[i] = m
+		any |= m
+		all &= m
+	}
+	if fresh := any &^ e.hopUsed; fresh != 0 {
+		e.beginHops(fresh)
+	}
+	if e.hops == 0 {
+		e.hopAll = all
+	}
+	e.hopAll &= all
+	at := e.hops
+	for u := e.hopUsed; u != 0; u &= u - 1 {
+		c := bits.TrailingZeros32(u)
+		col := e.hop[c]
+		switch c {
+		case 0:
+			col = col[4*at : 4*at+4*n]
+			for i := range hops {
+				le.PutUint32(col[4*i:], hops[i].NodeID)
+			}
+		case 1:
+			col = col[2*at : 2*at+2*n]
+			for i := range hops {
+				le.PutUint16(col[2*i:], hops[i].IngressIf)
+			}
+		case 2:
+			col = col[2*at : 2*at+2*n]
+			for i := range hops {
+				le.PutUint16(col[2*i:], hops[i].EgressIf)
+			}
+		case 3:
+			col = col[4*at : 4*at+4*n]
+			for i := range hops {
+				le.PutUint32(col[4*i:], hops[i].Latency)
+			}
+		case 4:
+			for i := range hops {
+				col[at+i] = hops[i].QueueID
+			}
+		case 5:
+			col = col[4*at : 4*at+4*n]
+			for i := range hops {
+				le.PutUint32(col[4*i:], hops[i].QueueOccupancy)
+			}
+		case 6:
+			col = col[8*at : 8*at+8*n]
+			for i := range hops {
+				le.PutUint64(col[8*i:], hops[i].IngressTime)
+			}
+		case 7:
+			col = col[8*at : 8*at+8*n]
+			for i := range hops {
+				le.PutUint64(col[8*i:], hops[i].EgressTime)
+			}
+		case 8:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].L2IngressIf)
+			}
+		case 9:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].L2EgressIf)
+			}
+		case 10:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].TxUtilization)
+			}
+		case 11:
+			for i := range hops {
+				col[at+i] = hops[i].BufferID
+			}
+		case 12:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].BufferOccupancy)
+			}
+		case 13:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].QueueCongestion)
+			}
+		case 14:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].EnqTime)
+			}
+		case 15:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].QueueDelay)
+			}
+		case 16:
+			for i := range hops {
+				le.PutUint32(col[4*(at+i):], hops[i].DeqOccupancy)
+			}
+		case hopTimeBits:
+			for i := range hops {
+				col[at+i] = hops[i].TimeBits
+			}
+		}
+	}
+	e.hops += n
+}
+
+// AppendStream appends the stream of all reports to b.
+//
+// A column that is null in every row refers to zeros at the end of the body, which all such columns share: they cost
+// nothing, and the schema is always the same.
+func (e *Encoder) AppendStream(b []byte) []byte {
+	if e.prefix == nil || e.prefixUnits != len(e.units) {
+		e.prefix, e.prefixUnits = appendSchema(nil, e.units), len(e.units)
+	}
+	if e.meta.b == nil {
+		e.meta = newBatchMeta()
+	}
+	b = append(b, e.prefix...)
+	b = le.AppendUint32(b, continuation)
+	b = le.AppendUint32(b, uint32(len(e.meta.b)))
+	meta := len(b)
+	b = append(b, e.meta.b...)
+	body := batchWriter{b: b, body: len(b), meta: meta, node: meta + e.meta.nodes, buffer: meta + e.meta.buffer}
+	n, h := e.rows, e.hops
+	for c := range columns {
+		w := width[columns[c].class]
+		switch {
+		case columns[c].class == bit:
+			body.newNode(n, 0)
+			body.add(nil)
+			at := len(body.b)
+			body.b = append(body.b, make([]byte, (n+7)/8)...)
+			validity64(body.b[at:], e.masks[:n], c)
+			body.end(at)
+			continue
+		case e.used>>c&1 == 0:
+			body.null(n, columns[c].class)
+			continue
+		case e.every>>c&1 != 0:
+			body.newNode(n, 0)
+			body.add(nil)
+		default:
+			body.validity(n, func(valid []byte) (nulls int) { return validity64(valid, e.masks[:n], c) })
+		}
+		switch columns[c].class {
+		case blob, text:
+			at := len(body.b)
+			body.b = append(body.b, 0, 0, 0, 0)
+			body.b = append(body.b, e.cols[c][:4*n]...)
+			body.end(at)
+			body.add(e.blobs[bytesOf(c)])
+		default:
+			body.add(e.cols[c][:w*n])
+		}
+	}
+	body.newNode(n, 0)
+	body.add(nil)
+	at := len(body.b)
+	body.b = append(body.b, 0, 0, 0, 0)
+	body.b = append(body.b, e.ends[:4*n]...)
+	body.end(at)
+	body.newNode(h, 0)
+	body.add(nil)
+	for c := range hopColumns {
+		switch {
+		case e.hopUsed>>c&1 == 0:
+			body.null(h, hopColumns[c].class)
+			continue
+		case e.hopAll>>c&1 != 0:
+			body.newNode(h, 0)
+			body.add(nil)
+		default:
+			body.validity(h, func(valid []byte) (nulls int) { return validity32(valid, e.hopMasks[:h], c) })
+		}
+		body.add(e.hop[c][:width[hopColumns[c].class]*h])
+	}
+	body.finish()
+	b = body.b
+	le.PutUint64(b[meta+e.meta.rows:], uint64(n))
+	le.PutUint64(b[meta+e.meta.bodyLength:], uint64(len(b)-body.body))
+	b = le.AppendUint32(b, continuation)
+	return le.AppendUint32(b, 0)
+}
+
+// batchWriter writes the body of a record batch, and into its metadata where everything is.
+type batchWriter struct {
+	b                  []byte
+	body               int // begins here
+	meta, node, buffer int // places of the next ones
+	zeros              [numBuffers][2]int
+	numZeros, maxZeros int
+}
+
+func (w *batchWriter) newNode(n, nulls int) {
+	le.PutUint64(w.b[w.node:], uint64(n))
+	le.PutUint64(w.b[w.node+8:], uint64(nulls))
+	w.node += 16
+}
+
+// add writes a buffer. An empty one as the first of a column says that no value is null.
+func (w *batchWriter) add(v []byte) {
+	at := len(w.b)
+	w.b = append(w.b, v...)
+	w.end(at)
+}
+
+// end ends a buffer that was written from a place on.
+func (w *batchWriter) end(at int) {
+	le.PutUint64(w.b[w.buffer:], uint64(at-w.body))
+	le.PutUint64(w.b[w.buffer+8:], uint64(len(w.b)-at))
+	w.buffer += 16
+	for (len(w.b)-w.body)%8 != 0 {
+		w.b = append(w.b, 0)
+	}
+}
+
+// validity writes which values there are.
+func (w *batchWriter) validity(n int, fill func([]byte) int) {
+	at := len(w.b)
+	w.b = append(w.b, make([]byte, (n+7)/8)...)
+	w.newNode(n, fill(w.b[at:]))
+	w.end(at)
+}
+
+// null writes a column without values: its buffers are zeros.
+func (w *batchWriter) null(n int, c class) {
+	w.newNode(n, n)
+	w.zero((n + 7) / 8)
+	switch c {
+	case blob, text:
+		w.zero(4 * (n + 1))
+		w.zero(0)
+	default:
+		w.zero(width[c] * n)
+	}
+}
+
+func (w *batchWriter) zero(n int) {
+	w.zeros[w.numZeros] = [2]int{w.buffer, n}
+	w.numZeros++
+	w.maxZeros = max(w.maxZeros, n)
+	w.buffer += 16
+}
+
+// finish writes the zeros.
+func (w *batchWriter) finish() {
+	at := len(w.b) - w.body
+	w.b = append(w.b, make([]byte, (w.maxZeros+7)&^7)...)
+	for _, z := range w.zeros[:w.numZeros] {
+		le.PutUint64(w.b[z[0]:], uint64(at))
+		le.PutUint64(w.b[z[0]+8:], uint64(z[1]))
+	}
+}
+
+// validity64 sets the bits of the rows that have a column, and counts the others.
+func validity64(valid []byte, masks []uint64, c int) (nulls int) {
+	set := 0
+	for i, m := range masks {
+		bit := int(m >> c & 1)
+		valid[i/8] |= byte(bit << (i % 8))
+		set += bit
+	}
+	return len(masks) - set
+}
+
+func validity32(valid []byte, masks []uint32, c int) (nulls int) {
+	set := 0
+	for i, m := range masks {
+		bit := int(m >> c & 1)
+		valid[i/8] |= byte(bit << (i % 8))
+		set += bit
+	}
+	return len(masks) - set
+}
