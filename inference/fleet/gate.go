@@ -64,8 +64,8 @@ const (
 	maxRefused = 256     // records of a window that are left out when it is made again
 )
 
-// Member is a collector that the roster names.
-type Member struct {
+// Expected is a collector that the roster names.
+type Expected struct {
 	Name  string
 	Boot  uint64 // its run; 0 if that is not known
 	Since int64  // label of the first window that it sends
@@ -88,7 +88,7 @@ type Gate struct {
 	names  map[string]*collector
 	open   []*openWindow // by label
 	past   []*pastWindow // by label
-	roster []Member
+	roster []Expected
 	asked  int64 // label of the close that Due gave last, and when
 	when   int64
 	stats  GateStats
@@ -270,7 +270,7 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 }
 
 // Expect says who is in the roster: those that are waited for also when nothing was heard of them. It keeps the list.
-func (g *Gate) Expect(members []Member) { g.roster = members }
+func (g *Gate) Expect(members []Expected) { g.roster = members }
 
 // Stats gives what was counted.
 func (g *Gate) Stats() GateStats { return g.stats }

@@ -47,6 +47,7 @@ type Member struct {
 	Updated int64  `json:"updated_ns"` // when this was said
 	Left    bool   `json:"left"`       // it ended in order and is not waited for
 
+	Since  int64     `json:"since_ns"`             // label of the first window that a collector sends, of this run
 	Window int64     `json:"window_ns"`            // label of the last window that it has sent, or stored
 	Rate   float64   `json:"reports_per_second"`   // in that window
 	Lag    uint64    `json:"lag"`                  // records that a consumer has not read yet
@@ -146,7 +147,7 @@ func (e *MemberError) Unwrap() error { return e.Err }
 var (
 	ErrJSON    = errors.New("is no JSON of the kind that belongs there")
 	ErrLong    = errors.New("is longer than it may be")
-	ErrMember    = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
+	ErrMember  = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
 	ErrKey     = errors.New("stands under the key of another one")
 	ErrBalance = errors.New("does not add up")
 )
@@ -250,7 +251,7 @@ func (m *Member) check() (string, error) {
 	for _, t := range []struct {
 		field string
 		at    int64
-	}{{"start_ns", m.Start}, {"updated_ns", m.Updated}, {"window_ns", m.Window}} {
+	}{{"start_ns", m.Start}, {"updated_ns", m.Updated}, {"since_ns", m.Since}, {"window_ns", m.Window}} {
 		if t.at < 0 {
 			return t.field, ErrRange
 		}
@@ -373,7 +374,7 @@ func (b *Balance) After(carried uint64) Balance {
 		flight = carried
 	}
 	if lost := flight - carried; lost > 0 {
-		add(&next.Dropped, DroppedDown, lost)
+		addStage(&next.Dropped, DroppedDown, lost)
 	}
 	if carried > 0 {
 		next.Received -= carried // they are in the run's own
@@ -386,14 +387,14 @@ func (b *Balance) Add(o *Balance) {
 	b.Received += o.Received
 	b.Stored += o.Stored
 	for stage, n := range o.InFlight {
-		add(&b.InFlight, stage, n)
+		addStage(&b.InFlight, stage, n)
 	}
 	for stage, n := range o.Dropped {
-		add(&b.Dropped, stage, n)
+		addStage(&b.Dropped, stage, n)
 	}
 }
 
-func add(stages *map[string]uint64, stage string, n uint64) {
+func addStage(stages *map[string]uint64, stage string, n uint64) {
 	if *stages == nil {
 		*stages = map[string]uint64{}
 	}
@@ -448,7 +449,7 @@ func Ledger(members []*Member) Books {
 			}
 		}
 		for stage, n := range a.Dropped {
-			add(&all.Dropped, stage, n)
+			addStage(&all.Dropped, stage, n)
 		}
 	}
 	if kafka < 0 {
@@ -456,10 +457,10 @@ func Ledger(members []*Member) Books {
 		kafka = 0
 	}
 	if len(accounts) > 0 || kafka > 0 {
-		add(&all.InFlight, InKafka, uint64(kafka))
+		addStage(&all.InFlight, InKafka, uint64(kafka))
 	}
 	if raw > 0 {
-		add(&all.InFlight, InReports, uint64(raw))
+		addStage(&all.InFlight, InReports, uint64(raw))
 	}
 	if len(stores) == 0 {
 		stores[""] = true
@@ -479,14 +480,14 @@ func Ledger(members []*Member) Books {
 			switch {
 			case known:
 				b.Stored += stored
-				add(&b.InFlight, InConsumer, rest-stored-a.Refused[store])
+				addStage(&b.InFlight, InConsumer, rest-stored-a.Refused[store])
 				if n := a.Refused[store]; n > 0 {
-					add(&b.Dropped, DroppedRejected, n)
+					addStage(&b.Dropped, DroppedRejected, n)
 				}
 			case len(a.Stored) == 0: // none has confirmed yet
-				add(&b.InFlight, InConsumer, rest)
+				addStage(&b.InFlight, InConsumer, rest)
 			default:
-				add(&b.Dropped, DroppedNoStore, rest)
+				addStage(&b.Dropped, DroppedNoStore, rest)
 			}
 		}
 		sum.Balances = append(sum.Balances, b)

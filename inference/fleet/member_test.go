@@ -123,6 +123,13 @@ func TestRoster(t *testing.T) {
 	if got := r.Members(); len(got) != 2 || !reflect.DeepEqual(got[0], c) || !reflect.DeepEqual(got[1], m) {
 		t.Errorf("members: %+v", got)
 	}
+	c.Boot, c.Since, c.Window, c.Left = 5, 20, 30, true
+	if err := r.Add("collector/a", c.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Expected(), []Expected{{"a", 5, 20, 30}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("expected are %+v, want %+v", got, want)
+	}
 	if !reflect.DeepEqual(r.Params(), &params) || r.Redraw("a") != 1<<64-1 || r.Redraw("b") != 0 {
 		t.Errorf("params %+v, redraw %d", r.Params(), r.Redraw("a"))
 	}

@@ -78,7 +78,7 @@ func NewMerger(cfg MergerConfig) (*Merger, error) {
 func (m *Merger) Gate() *Gate { return m.gate }
 
 // Expect says who is in the roster, see [Gate.Expect].
-func (m *Merger) Expect(members []Member) { m.gate.Expect(members) }
+func (m *Merger) Expect(members []Expected) { m.gate.Expect(members) }
 
 // Due gives the head of the record that closes a window now, if one is to be written, see [Gate.Due].
 func (m *Merger) Due(now int64) (Head, bool) { return m.gate.Due(now) }

@@ -79,6 +79,21 @@ func (r *Roster) Members() []*Member {
 // Member gives one of them, nil if it is not there.
 func (r *Roster) Member(role, name string) *Member { return r.members[MemberKey(role, name)] }
 
+// Expected are the collectors, for those who close windows.
+func (r *Roster) Expected() (list []Expected) {
+	for _, m := range r.Members() {
+		if m.Role != Collector {
+			continue
+		}
+		e := Expected{Name: m.Name, Boot: m.Boot, Since: m.Since}
+		if m.Left {
+			e.Until = max(m.Window, 1)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
 // Redraw is the boot that a collector is told to go on without, 0 if there is none.
 func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
 
