@@ -1,0 +1,400 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// GroupConfig says which group, and which partitions it shares out.
+type GroupConfig struct {
+	Name   string
+	Topics map[string]int // how many partitions of each, the first ones; further ones belong to nobody
+	// Session is how long the group waits for a sign of a member before it gives its partitions to others, Rebalance how
+	// long a member may take to let go of them when others come or go.
+	Session, Rebalance time.Duration
+}
+
+// The name and the kind of the protocol by which the members agree. Members of a group have to have the same.
+const (
+	groupProtocolType = "consumer"
+	groupProtocol     = "hopscope-1"
+)
+
+// GroupStats says how a membership is doing.
+type GroupStats struct {
+	Member     string
+	Generation int // 0 outside of one
+	Partitions int // that are ours
+	Rebalances uint64
+	Lost       uint64 // generations that ended without our having let go: a pause longer than the session
+	Refused    uint64 // commits that came too late, which the group refused
+	Errors     uint64
+	LastError  string
+	// TookOver is how long the last rebalance took, from letting go to the new generation.
+	TookOver time.Duration
+}
+
+// Group is a member of a consumer group.
+type Group struct {
+	client *kafka.Client
+	log    *Log
+	cfg    GroupConfig
+	slog   *slog.Logger
+
+	id    string // that the group gave us
+	owned map[string][]int
+
+	mu    sync.Mutex
+	stats GroupStats
+}
+
+// NewGroup prepares a membership. Log tells the partitions of topics; logger may be nil.
+func NewGroup(client *kafka.Client, log *Log, cfg GroupConfig, logger *slog.Logger) *Group {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Group{client: client, log: log, cfg: cfg, slog: logger}
+}
+
+// Stats may be called at any time.
+func (g *Group) Stats() GroupStats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stats
+}
+
+func (g *Group) note(change func(s *GroupStats)) {
+	g.mu.Lock()
+	change(&g.stats)
+	g.mu.Unlock()
+}
+
+func (g *Group) failed(err error) {
+	g.note(func(s *GroupStats) { s.Errors++; s.LastError = err.Error() })
+}
+
+// Run is a member of the group until ctx ends, then lets go of the partitions and leaves. It returns an error only for
+// what does not pass by itself: a topic with too few partitions, a group that is used by others, a lack of permission.
+func (g *Group) Run(ctx context.Context, m ingest.Member) error {
+	defer func() {
+		if g.id != "" {
+			leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Session)
+			_, _ = g.client.LeaveGroup(leave, &kafka.LeaveGroupRequest{GroupID: g.cfg.Name, Members: []kafka.LeaveGroupRequestMember{{ID: g.id}}})
+			cancel() // the session runs out where that failed
+		}
+	}()
+	began := time.Now()
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; {
+		gen, err := g.join(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			g.failed(err)
+			if final(err) {
+				return err
+			}
+			again, told := rejoins(err)
+			if told {
+				g.slog.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
+			}
+			if !again {
+				select {
+				case <-ctx.Done():
+				case <-time.After(wait):
+				}
+				wait = min(2*wait, 2*time.Second)
+			}
+			continue
+		}
+		wait = 100 * time.Millisecond
+		g.note(func(s *GroupStats) {
+			s.Member, s.Generation, s.Partitions, s.TookOver = gen.Member, gen.ID, count(gen.Partitions), time.Since(began)
+			s.Rebalances++
+		})
+		g.serve(ctx, gen, m)
+		began = time.Now()
+	}
+	return nil
+}
+
+func count(partitions map[string][]int) (n int) {
+	for _, p := range partitions {
+		n += len(p)
+	}
+	return n
+}
+
+// final reports whether joining again is of no use before somebody has changed something.
+func final(err error) bool {
+	for _, code := range []kafka.Error{
+		kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed, kafka.InconsistentGroupProtocol, kafka.InvalidGroupId,
+		kafka.InvalidSessionTimeout, kafka.SASLAuthenticationFailed,
+	} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	_, few := errors.AsType[*FewPartitionsError](err)
+	return few
+}
+
+// rejoins reports whether an error of joining is part of the game, and whether it is worth telling.
+func rejoins(err error) (again, told bool) {
+	switch {
+	case errors.Is(err, kafka.MemberIDRequired), errors.Is(err, kafka.RebalanceInProgress),
+		errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
+		return true, false
+	case errors.Is(err, kafka.GroupCoordinatorNotAvailable), errors.Is(err, kafka.NotCoordinatorForGroup), errors.Is(err, kafka.GroupLoadInProgress):
+		return false, false // as a broker says that has just started
+	}
+	return false, true
+}
+
+// FewPartitionsError says that a topic has fewer partitions than the fleet has slices.
+type FewPartitionsError struct {
+	Topic      string
+	Have, Want int
+}
+
+func (e *FewPartitionsError) Error() string {
+	return fmt.Sprintf("kafka: topic %s has %d partitions, and the fleet needs %d: make them with hopscope kafka topics create", e.Topic, e.Have, e.Want)
+}
+
+// generation is one with what keeps it alive.
+type generation struct {
+	ingest.Generation
+	lose      context.CancelCauseFunc
+	ends      chan struct{} // closed when the group wants the partitions back, or they are lost
+	stop      context.CancelFunc
+	heartbeat sync.WaitGroup
+}
+
+// errLost is the cause of Generation.Lost.
+var errLost = errors.New("the group has given the partitions to others")
+
+// join joins the group and gives the generation that follows, whose heartbeats run.
+func (g *Group) join(ctx context.Context) (*generation, error) {
+	for topic, want := range g.cfg.Topics {
+		have, err := g.log.Partitions(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		if have < want {
+			return nil, &FewPartitionsError{topic, have, want}
+		}
+	}
+	topics := make([]string, 0, len(g.cfg.Topics))
+	for t := range g.cfg.Topics {
+		topics = append(topics, t)
+	}
+	slices.Sort(topics)
+	// The answer comes when all members have come or their time is over.
+	long, cancel := context.WithTimeout(ctx, g.cfg.Rebalance+g.cfg.Session+10*time.Second)
+	defer cancel()
+	joined, err := g.client.JoinGroup(long, &kafka.JoinGroupRequest{
+		GroupID: g.cfg.Name, SessionTimeout: g.cfg.Session, RebalanceTimeout: g.cfg.Rebalance, MemberID: g.id, ProtocolType: groupProtocolType,
+		Protocols: []kafka.GroupProtocol{{Name: groupProtocol, Metadata: kafka.GroupProtocolSubscription{Topics: topics, OwnedPartitions: g.owned}}},
+	})
+	if err == nil {
+		err = joined.Error
+		if errors.Is(err, kafka.MemberIDRequired) {
+			g.id = joined.MemberID
+		}
+	}
+	if errors.Is(err, kafka.UnknownMemberId) {
+		g.id, g.owned = "", nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kafka: join group %s: %w", g.cfg.Name, err)
+	}
+	g.id = joined.MemberID
+
+	sync := &kafka.SyncGroupRequest{
+		GroupID: g.cfg.Name, GenerationID: joined.GenerationID, MemberID: g.id, ProtocolType: groupProtocolType, ProtocolName: groupProtocol,
+	}
+	if joined.LeaderID == g.id {
+		members := make([]member, 0, len(joined.Members))
+		for _, m := range joined.Members {
+			members = append(members, member{m.ID, m.Metadata.OwnedPartitions})
+		}
+		for id, parts := range assign(g.cfg.Topics, members) {
+			sync.Assignments = append(sync.Assignments, kafka.SyncGroupRequestAssignment{
+				MemberID: id, Assignment: kafka.GroupProtocolAssignment{AssignedPartitions: parts},
+			})
+		}
+	}
+	synced, err := g.client.SyncGroup(long, sync)
+	if err == nil {
+		err = synced.Error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kafka: join group %s: %w", g.cfg.Name, err)
+	}
+	gen := &generation{ends: make(chan struct{})}
+	gen.ID, gen.Member, gen.Partitions = joined.GenerationID, g.id, map[string][]int{}
+	for topic, parts := range synced.Assignment.AssignedPartitions {
+		if _, ok := g.cfg.Topics[topic]; ok && len(parts) > 0 {
+			gen.Partitions[topic] = slices.Sorted(slices.Values(parts))
+		}
+	}
+	g.owned = gen.Partitions
+	gen.Lost, gen.lose = context.WithCancelCause(context.WithoutCancel(ctx))
+	gen.Commit = func(ctx context.Context, topic string, partition int, offset int64) error {
+		return g.commit(ctx, gen, topic, partition, offset)
+	}
+	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
+	gen.stop = stop
+	gen.heartbeat.Go(func() { g.beat(beat, gen) })
+	return gen, nil
+}
+
+// serve lets the member work until the generation ends or ctx does.
+func (g *Group) serve(ctx context.Context, gen *generation, m ingest.Member) {
+	g.slog.Info("member of the group of consumers", "group", g.cfg.Name, "generation", gen.ID, "partitions", count(gen.Partitions))
+	m.Assigned(&gen.Generation)
+	select {
+	case <-ctx.Done():
+	case <-gen.ends:
+	}
+	// A part of the time is for the brokers to hear of it.
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Rebalance*3/4)
+	stop := context.AfterFunc(gen.Lost, cancel)
+	m.Revoke(limit, &gen.Generation)
+	stop()
+	cancel()
+	gen.stop()
+	gen.heartbeat.Wait()
+	if gen.Lost.Err() != nil {
+		g.owned = nil
+	}
+	gen.lose(context.Canceled)
+	g.note(func(s *GroupStats) { s.Generation, s.Partitions = 0, 0 })
+}
+
+// beat tells the group that the member lives, also while it lets go of its partitions.
+func (g *Group) beat(ctx context.Context, gen *generation) {
+	every := g.cfg.Session / 6
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			close(gen.ends)
+		}
+	}
+	lose := func(why error) {
+		g.note(func(s *GroupStats) { s.Lost++ })
+		g.slog.Warn("the partitions were lost: this process was paused, or the brokers were out of reach, for longer than the session", "group", g.cfg.Name, "generation", gen.ID, "session", g.cfg.Session.String(), "error", why.Error())
+		gen.lose(errors.Join(errLost, why))
+		end()
+	}
+	heard := time.Now() // the last time that the group answered
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		once, cancel := context.WithTimeout(ctx, max(every, g.cfg.Session/2))
+		sent := time.Now()
+		r, err := g.client.Heartbeat(once, &kafka.HeartbeatRequest{GroupID: g.cfg.Name, GenerationID: int32(gen.ID), MemberID: gen.Member})
+		cancel()
+		if err == nil {
+			err = r.Error
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			heard = sent
+		case errors.Is(err, kafka.RebalanceInProgress):
+			heard = sent
+			end()
+		case errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration), errors.Is(err, kafka.FencedInstanceID):
+			lose(err)
+			return
+		default:
+			g.failed(err)
+			if time.Since(heard) > g.cfg.Session { // by then somebody else has them
+				lose(err)
+				return
+			}
+		}
+	}
+}
+
+// commit sets an offset. The group compares generation and member, so that one that was paused cannot set back what others
+// have done since.
+func (g *Group) commit(ctx context.Context, gen *generation, topic string, partition int, offset int64) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		once, cancel := context.WithTimeout(ctx, g.cfg.Session)
+		r, err := g.client.OffsetCommit(once, &kafka.OffsetCommitRequest{
+			GroupID: g.cfg.Name, GenerationID: gen.ID, MemberID: gen.Member,
+			Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: partition, Offset: offset}}},
+		})
+		cancel()
+		if err == nil {
+			if parts := r.Topics[topic]; len(parts) != 1 {
+				err = errors.New("the answer has no such partition")
+			} else {
+				err = parts[0].Error
+			}
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration), errors.Is(err, kafka.FencedInstanceID):
+			g.note(func(s *GroupStats) { s.Refused++ })
+			return &PartitionError{"commit", topic, partition, errors.Join(errLost, err)}
+		case ctx.Err() != nil, !passes(err):
+			return &PartitionError{"commit", topic, partition, err}
+		}
+		g.failed(err)
+		select {
+		case <-ctx.Done():
+			return &PartitionError{"commit", topic, partition, errors.Join(err, ctx.Err())}
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Lost reports whether an error means that the partition belongs to somebody else by now.
+func Lost(err error) bool { return errors.Is(err, errLost) }
+
+// Committed gives the group's offset of a partition, or -1 if there is none.
+func (g *Group) Committed(ctx context.Context, topic string, partition int) (int64, error) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		once, cancel := context.WithTimeout(ctx, g.cfg.Session)
+		r, err := g.client.OffsetFetch(once, &kafka.OffsetFetchRequest{GroupID: g.cfg.Name, Topics: map[string][]int{topic: {partition}}})
+		cancel()
+		if err == nil {
+			err = r.Error
+		}
+		if err == nil {
+			if parts := r.Topics[topic]; len(parts) != 1 {
+				err = errors.New("the answer has no such partition")
+			} else if err = parts[0].Error; err == nil {
+				return parts[0].CommittedOffset, nil
+			}
+		}
+		if !passes(err) {
+			return 0, &PartitionError{"committed offset of", topic, partition, err}
+		}
+		select {
+		case <-ctx.Done():
+			return 0, &PartitionError{"committed offset of", topic, partition, errors.Join(err, ctx.Err())}
+		case <-time.After(wait):
+		}
+	}
+}
