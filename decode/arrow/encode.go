@@ -38,7 +38,8 @@ func (e *Encoder) Rows() int { return e.rows }
 
 // Bytes is about how long the stream is.
 func (e *Encoder) Bytes() int {
-	return e.rows*(e.rowBytes+4) + e.hops*e.hopRow + e.blobBytes + len(e.prefix) + len(e.meta.b)
+	zeros := max(16*e.rows, 8*e.hops)
+	return e.rows*(e.rowBytes+4) + e.hops*e.hopRow + e.blobBytes + zeros + len(e.prefix) + len(e.meta.b)
 }
 
 // Full reports whether the stream would be longer than a reader accepts if another report were appended.

@@ -1,0 +1,346 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/arrow"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// DivertConfig says which reports go to consumers one by one, and as whose.
+type DivertConfig struct {
+	Reports string         // needed, all or none
+	Raw     []netip.Prefix // exporters whose reports go too, with needed
+
+	From   string // the collector
+	Boot   uint64 // of its run
+	Key    decode.HashKey
+	Slices int // of the fleet: partitions of the topic
+	Window time.Duration
+
+	// Bundle makes the payload of a record for a partition of the topic reports.
+	Bundle func(label int64, partition int, head, value []byte) []byte
+}
+
+// Bounds of a batch. A batch goes when it has the bytes, or when its first report has waited for batchAge. Below that age it
+// has far more than 1000 reports of the usual length, since a stream costs its schema.
+const (
+	// batchBytes is before compression, so that no message is longer than brokers take as they come (1 MB).
+	batchBytes = 640 << 10
+	batchAge   = 200 * time.Millisecond
+)
+
+// Diverter takes reports out of a collector's statistics and publishes them to the topic reports, those of a flow to one
+// partition. It is the part of the [Writer] that implements [sink.Diverter].
+//
+// Each worker gathers reports in a batch for each partition, so its memory is at most the number of workers times the number
+// of partitions times some 700 kB, of which slow traffic takes a few. A batch holds reports of one window.
+type Diverter struct {
+	conf     DivertConfig
+	prefixes []prefix
+	put      func(sink.Encoded)
+	zstd     *zstd.Encoder
+	workers  []*divertWorker
+	now      atomic.Int64 // of the last tick
+	ticks    sync.Mutex   // Tick and EndWindow come from where they want
+
+	parts []divertPart
+
+	mu     sync.Mutex
+	counts map[int64][]uint64 // by label and partition: reports that were put
+	stats  DivertStats
+}
+
+// DivertStats are totals since the start.
+type DivertStats struct {
+	Reports uint64
+	Batches uint64
+	Bytes   uint64 // of their values, compressed
+	Plain   uint64 // before
+}
+
+// divertPart numbers the records of a partition. The lock is held while a record is put, so that they come in order.
+type divertPart struct {
+	mu   sync.Mutex
+	boot uint64
+	seq  uint64
+}
+
+type divertWorker struct {
+	mu      sync.Mutex
+	batches []*divertBatch // by partition; nil if it is empty
+	spare   []*divertBatch
+}
+
+// divertBatch is what waits for one partition.
+type divertBatch struct {
+	arrow.Encoder
+	label int64 // of its window
+	since int64 // the tick after which the first report came
+}
+
+// prefix is a network of exporters in the form of an address.
+type prefix struct{ hi, lo, maskHi, maskLo uint64 }
+
+// NewDiverter makes a Diverter. Nothing happens before Open.
+func NewDiverter(conf DivertConfig) *Diverter {
+	d := &Diverter{conf: conf, counts: map[int64][]uint64{}, parts: make([]divertPart, conf.Slices)}
+	for i := range d.parts {
+		d.parts[i].boot = conf.Boot
+	}
+	for _, p := range conf.Raw {
+		n := p.Bits()
+		if p.Addr().Is4() {
+			n += 96
+		}
+		q := prefix{maskHi: ^uint64(0) << max(64-n, 0)}
+		if n > 64 {
+			q.maskLo = ^uint64(0) << (128 - n)
+		}
+		a := decode.AddrFrom(p.Addr())
+		q.hi, q.lo = binary.BigEndian.Uint64(a[:])&q.maskHi, binary.BigEndian.Uint64(a[8:])&q.maskLo
+		d.prefixes = append(d.prefixes, q)
+	}
+	return d
+}
+
+// Open implements [sink.Diverter].
+func (d *Diverter) Open(workers int, put func(sink.Encoded)) {
+	d.put = put
+	// All options are constants, so that there is no error. Kafka checks records by itself, and Head.Sum values.
+	d.zstd, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(workers+1), zstd.WithEncoderCRC(false))
+	for range workers {
+		d.workers = append(d.workers, &divertWorker{batches: make([]*divertBatch, d.conf.Slices)})
+	}
+}
+
+// Takes implements [sink.Diverter].
+func (d *Diverter) Takes(r *decode.Report) bool {
+	switch d.conf.Reports {
+	case "all":
+		return true
+	case "needed":
+		return needsFlow(r) || len(d.prefixes) > 0 && d.raw(r)
+	}
+	return false
+}
+
+// needsFlow reports whether a report says something only beside others of its flow: a digest, or a hop whose place on the
+// path the other postcards tell.
+func needsFlow(r *decode.Report) bool {
+	if r.Has&decode.HasDigest != 0 {
+		return true
+	}
+	if len(r.Hops) != 1 || r.INT != 0 || r.Has&decode.HasFlow == 0 {
+		return false
+	}
+	switch r.Kind {
+	case decode.KindDrop:
+		return false
+	case decode.KindStack, decode.KindProbe, decode.KindTrace:
+		return r.Flags&(decode.Transit|decode.Dropped) != 0
+	}
+	return true
+}
+
+func (d *Diverter) raw(r *decode.Report) bool {
+	hi, lo := binary.BigEndian.Uint64(r.Exporter[:]), binary.BigEndian.Uint64(r.Exporter[8:])
+	for i := range d.prefixes {
+		if p := &d.prefixes[i]; hi&p.maskHi == p.hi && lo&p.maskLo == p.lo {
+			return r.Has&decode.HasExporter != 0
+		}
+	}
+	return false
+}
+
+// label is the end of the window that a time is in.
+func (d *Diverter) label(t int64) int64 {
+	w := int64(d.conf.Window)
+	over := t % w
+	if over < 0 {
+		over += w
+	}
+	return t - over + w
+}
+
+// partition is that of a report's flow; reports without a flow go to the first one.
+func (d *Diverter) partition(r *decode.Report) int {
+	if r.Has&decode.HasFlow == 0 {
+		return 0
+	}
+	hi, _ := bits.Mul64(d.conf.Key.Flow(&r.Flow)&^(1<<32-1), uint64(d.conf.Slices))
+	return int(hi)
+}
+
+// Divert implements [sink.Diverter].
+func (d *Diverter) Divert(worker int, reports []*decode.Report) {
+	w := d.workers[worker]
+	now := d.now.Load()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var label, end int64 // of the report before, so that most are not divided
+	for _, r := range reports {
+		if r.Time >= end || r.Time < end-int64(d.conf.Window) || end == 0 {
+			label = d.label(r.Time)
+			end = label
+		}
+		i := d.partition(r)
+		b := w.batches[i]
+		if b != nil && (b.label != label || b.Bytes() >= batchBytes || b.Full()) {
+			w.batches[i] = nil
+			d.flush(i, b)
+			w.spare = append(w.spare, b)
+			b = nil
+		}
+		if b == nil {
+			b = w.take()
+			b.label, b.since = label, now
+			w.batches[i] = b
+		}
+		b.Append(r)
+	}
+}
+
+func (w *divertWorker) take() *divertBatch {
+	n := len(w.spare)
+	if n == 0 {
+		return &divertBatch{}
+	}
+	b := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	return b
+}
+
+// Tick implements [sink.Diverter].
+func (d *Diverter) Tick(now int64) {
+	d.ticks.Lock()
+	defer d.ticks.Unlock()
+	d.now.Store(now)
+	d.flushIf(func(b *divertBatch) bool { return now-b.since >= int64(batchAge) || now < b.since })
+}
+
+// flushIf puts the batches for which f holds. Workers go on meanwhile.
+func (d *Diverter) flushIf(f func(b *divertBatch) bool) {
+	for i := range d.conf.Slices {
+		for _, w := range d.workers {
+			w.mu.Lock()
+			b := w.batches[i]
+			if b != nil && f(b) {
+				w.batches[i] = nil
+			} else {
+				b = nil
+			}
+			w.mu.Unlock()
+			if b == nil {
+				continue
+			}
+			d.flush(i, b)
+			w.mu.Lock()
+			w.spare = append(w.spare, b)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// flush puts a batch and empties it.
+func (d *Diverter) flush(partition int, b *divertBatch) {
+	plain := b.AppendStream(nil)
+	value := d.zstd.EncodeAll(plain, nil)
+	rows := uint64(b.Rows())
+	d.record(partition, &fleet.Head{Kind: fleet.Reports, End: b.label, Reports: rows}, value)
+	b.Reset()
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	counts := d.counts[b.label]
+	if counts == nil {
+		counts = make([]uint64, d.conf.Slices)
+		d.counts[b.label] = counts
+	}
+	counts[partition] += rows
+	d.stats.Reports += rows
+	d.stats.Batches++
+	d.stats.Bytes += uint64(len(value))
+	d.stats.Plain += uint64(len(plain))
+}
+
+// record names a record and puts it.
+func (d *Diverter) record(partition int, h *fleet.Head, value []byte) {
+	h.From, h.Slice, h.Start, h.Sum = d.conf.From, uint32(partition), h.End-int64(d.conf.Window), fleet.Sum(value)
+	p := &d.parts[partition]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seq++
+	h.Boot, h.Seq = p.boot, p.seq
+	reports := h.Reports
+	if h.Kind == fleet.Mark {
+		reports = 0
+	}
+	d.put(sink.Encoded{Payload: d.conf.Bundle(h.End, partition, h.Append(nil), value), Reports: reports})
+}
+
+// EndWindow implements [sink.Diverter]. Reports of a window that is not the one that ends, since their time is another one,
+// are put too and named after their own; no mark tells of these, so that whoever reads them takes them for late.
+//
+// A Diverter that is set to take nothing writes no marks: nobody waits for it.
+func (d *Diverter) EndWindow(end int64) {
+	d.ticks.Lock()
+	defer d.ticks.Unlock()
+	d.flushIf(func(b *divertBatch) bool { return b.label <= end })
+	if d.conf.Reports == "none" {
+		return
+	}
+	counts := d.Counts(end)
+	for i := range d.conf.Slices {
+		h := fleet.Head{Kind: fleet.Mark, End: end}
+		if counts != nil {
+			h.Reports = counts[i]
+		}
+		d.record(i, &h, nil)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for label := range d.counts {
+		if label < end-keptLabels*int64(d.conf.Window) {
+			delete(d.counts, label)
+		}
+	}
+}
+
+// keptLabels is for how many windows counts are kept. A collector whose clock was set back comes to labels again.
+const keptLabels = 64
+
+// Counts gives how many reports of a window were put, by partition, or nil if none: what the head of the last part of the
+// window tells as Raw.
+func (d *Diverter) Counts(end int64) []uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]uint64(nil), d.counts[end]...)
+}
+
+// Redraw gives the records from now on another boot, since records with the same numbers and other contents are in the
+// topic already.
+func (d *Diverter) Redraw(boot uint64) {
+	for i := range d.parts {
+		p := &d.parts[i]
+		p.mu.Lock()
+		p.boot, p.seq = boot, 0
+		p.mu.Unlock()
+	}
+}
+
+// DivertStats tells what was diverted so far.
+func (d *Diverter) DivertStats() DivertStats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}

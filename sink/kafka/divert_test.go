@@ -1,0 +1,286 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/arrow"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/sink"
+)
+
+const divertWindow = 10 * time.Second
+
+// diverted is one record that was put.
+type diverted struct {
+	label     int64
+	partition int
+	head      fleet.Head
+	value     []byte
+	reports   uint64
+}
+
+// log collects what a Diverter puts.
+type log struct {
+	mu      sync.Mutex
+	records []diverted
+}
+
+func (l *log) put(t testing.TB) func(sink.Encoded) {
+	return func(e sink.Encoded) {
+		label, n := binary.Varint(e.Payload)
+		b := e.Payload[n:]
+		partition, size := int(b[0]), binary.BigEndian.Uint32(b[1:])
+		h, err := fleet.ReadHead(b[5 : 5+size])
+		if err != nil {
+			t.Error(err)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.records = append(l.records, diverted{label, partition, h, b[5+size:], e.Reports})
+	}
+}
+
+func bundle(label int64, partition int, head, value []byte) []byte {
+	b := append(binary.AppendVarint(nil, label), byte(partition))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(head)))
+	return append(append(b, head...), value...)
+}
+
+func testDiverter(t testing.TB, change func(*DivertConfig)) (*Diverter, *log) {
+	conf := DivertConfig{
+		Reports: "all", From: "c1", Boot: 77, Key: decode.NewHashKey(5), Slices: 16, Window: divertWindow, Bundle: bundle,
+	}
+	if change != nil {
+		change(&conf)
+	}
+	d, l := NewDiverter(conf), &log{}
+	d.Open(3, l.put(t))
+	return d, l
+}
+
+func flowReport(flow uint32, at int64) *decode.Report {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], flow|10<<24)
+	r := &decode.Report{
+		Time: at, Format: decode.TelemetryReport, Kind: decode.KindStack, INT: decode.V21, Has: decode.HasFlow | decode.HasPorts | decode.HasExporter,
+		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Units: &decode.DefaultUnits,
+		Flow: decode.FlowKey{Src: decode.AddrFrom4(a[:]), Dst: decode.AddrFrom4([]byte{10, 1, 2, 3}), SrcPort: uint16(flow), DstPort: 443, Proto: 6, IPVersion: 4},
+	}
+	for i := range uint32(5) {
+		*r.AddHop() = decode.Hop{Has: decode.HopNodeID | decode.HopEgressIf | decode.HopLatency, NodeID: i + 1, EgressIf: uint16(flow%8) + 1, Latency: 500 + flow*(i+1)%977}
+	}
+	return r
+}
+
+func (l *log) decode(t testing.TB, r *diverted) []*decode.Report {
+	t.Helper()
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	plain, err := z.DecodeAll(r.value, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d arrow.Decoder
+	var b decode.Batch
+	if unknown, err := d.Decode(plain, &b); err != nil || unknown != 0 {
+		t.Fatalf("Decode = %d, %v", unknown, err)
+	}
+	return b.Reports
+}
+
+func TestTakes(t *testing.T) {
+	with := func(change func(*decode.Report)) *decode.Report {
+		r := flowReport(1, 1)
+		change(r)
+		return r
+	}
+	postcard := with(func(r *decode.Report) { r.Kind, r.INT, r.Hops = decode.KindPostcard, 0, r.Hops[:1] })
+	noFlow := with(func(r *decode.Report) { r.Kind, r.INT, r.Hops, r.Has = decode.KindPostcard, 0, r.Hops[:1], 0 })
+	for _, c := range []struct {
+		name              string
+		r                 *decode.Report
+		needed, with, all bool
+	}{
+		{"stack", flowReport(1, 1), false, false, true},
+		{"postcard", postcard, true, true, true},
+		{"postcard without a flow", noFlow, false, false, true},
+		{"drop", with(func(r *decode.Report) { r.Kind, r.INT, r.Hops = decode.KindDrop, 0, r.Hops[:1] }), false, false, true},
+		{"stack of one hop", with(func(r *decode.Report) { r.Kind, r.INT, r.Hops = decode.KindTrace, 0, r.Hops[:1] }), false, false, true},
+		{"digest", with(func(r *decode.Report) { r.Kind, r.Has, r.Hops = decode.KindDigest, r.Has|decode.HasDigest, nil }), true, true, true},
+		{"exporter in a network", with(func(r *decode.Report) { r.Exporter = decode.AddrFrom4([]byte{10, 9, 255, 3}) }), false, true, true},
+		{"exporter beside it", with(func(r *decode.Report) { r.Exporter = decode.AddrFrom4([]byte{10, 10, 0, 3}) }), false, false, true},
+		{"exporter of IPv6", with(func(r *decode.Report) { r.Exporter = decode.AddrFrom(netip.MustParseAddr("2001:db8::7")) }), false, true, true},
+		{"exporter beside it, of IPv6", with(func(r *decode.Report) { r.Exporter = decode.AddrFrom(netip.MustParseAddr("2001:db9::7")) }), false, false, true},
+	} {
+		for setting, want := range map[string]bool{"needed": c.needed, "all": c.all, "none": false} {
+			d, _ := testDiverter(t, func(conf *DivertConfig) { conf.Reports = setting })
+			if got := d.Takes(c.r); got != want {
+				t.Errorf("%s: Takes = %v with %s, want %v", c.name, got, setting, want)
+			}
+		}
+		d, _ := testDiverter(t, func(conf *DivertConfig) {
+			conf.Reports, conf.Raw = "needed", []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16"), netip.MustParsePrefix("2001:db8::/32")}
+		})
+		if got := d.Takes(c.r); got != c.with {
+			t.Errorf("%s: Takes = %v with networks, want %v", c.name, got, c.with)
+		}
+	}
+}
+
+// Every report is put once, in the partition of its flow, in a batch of its window, under numbers without gaps, and the
+// marks tell how many.
+func TestDivert(t *testing.T) {
+	d, l := testDiverter(t, nil)
+	var sent [3][]*decode.Report // by window
+	const perWorker = 20_000
+	for w := range sent {
+		start := int64(w) * int64(divertWindow)
+		lists := make([][]*decode.Report, 3)
+		for worker := range lists {
+			rng := rand.New(rand.NewPCG(uint64(w), uint64(worker)))
+			for range perWorker {
+				r := flowReport(rng.Uint32N(1000), start+rng.Int64N(int64(divertWindow)))
+				if rng.IntN(20) == 0 {
+					r.Has, r.Flow = 0, decode.FlowKey{}
+				}
+				lists[worker] = append(lists[worker], r)
+			}
+			sent[w] = append(sent[w], lists[worker]...)
+		}
+		var wait sync.WaitGroup
+		for worker, list := range lists {
+			wait.Go(func() {
+				for part := range slices.Chunk(list, 128) {
+					d.Divert(worker, part)
+				}
+			})
+		}
+		for i := range int64(5) {
+			d.Tick(start + i*1e8)
+		}
+		wait.Wait()
+		d.EndWindow(start + int64(divertWindow))
+	}
+
+	var got [3][]*decode.Report
+	var total uint64
+	seqs, counts := map[int]uint64{}, map[int]uint64{}
+	key := decode.NewHashKey(5)
+	for i := range l.records {
+		r := &l.records[i]
+		h := &r.head
+		seqs[r.partition]++
+		if h.From != "c1" || h.Boot != 77 || h.Seq != seqs[r.partition] || int(h.Slice) != r.partition || h.Sum != fleet.Sum(r.value) ||
+			h.End != r.label || h.Start != h.End-int64(divertWindow) {
+			t.Fatalf("record %d of partition %d: %+v", seqs[r.partition], r.partition, h)
+		}
+		total += r.reports
+		w := int(h.Start / int64(divertWindow))
+		if h.Kind == fleet.Mark {
+			if h.Reports != counts[r.partition] || d.Counts(h.End)[r.partition] != h.Reports {
+				t.Errorf("window %d, partition %d: the mark tells of %d reports, Counts of %d, there were %d",
+					w, r.partition, h.Reports, d.Counts(h.End)[r.partition], counts[r.partition])
+			}
+			counts[r.partition] = 0
+			continue
+		}
+		reports := l.decode(t, r)
+		if h.Kind != fleet.Reports || uint64(len(reports)) != h.Reports || r.reports != h.Reports {
+			t.Fatalf("%+v has %d reports, and is counted as %d", h, len(reports), r.reports)
+		}
+		counts[r.partition] += h.Reports
+		for _, r2 := range reports {
+			want := 0
+			if r2.Has&decode.HasFlow != 0 {
+				want = int((key.Flow(&r2.Flow) >> 32) * 16 >> 32)
+			}
+			if r.partition != want || r2.Time < h.Start || r2.Time >= h.End {
+				t.Fatalf("a report of %d about %v in partition %d and the window to %d", r2.Time, r2.Flow, r.partition, h.End)
+			}
+		}
+		got[w] = append(got[w], reports...)
+	}
+	if st := d.DivertStats(); total != 9*perWorker || st.Reports != total {
+		t.Errorf("%d reports for the ledger, %d in the statistics, want %d", total, st.Reports, 9*perWorker)
+	}
+	for w := range sent {
+		if !slices.Equal(names(got[w]), names(sent[w])) {
+			t.Errorf("window %d: %d reports came, not the %d that were sent", w, len(got[w]), len(sent[w]))
+		}
+	}
+}
+
+// names gives reports in an order of their own.
+func names(list []*decode.Report) (out []uint64) {
+	key := decode.NewHashKey(1)
+	for _, r := range list {
+		out = append(out, key.Flow(&r.Flow)^key.Word(uint64(r.Time)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A batch waits for 1000 reports or for 200 ms, whichever comes first, and does not grow beyond its bytes.
+func TestBatches(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
+	d.Tick(1e9)
+	one := []*decode.Report{flowReport(1, 1e9)}
+	d.Divert(0, one)
+	d.Tick(11e8)
+	if len(l.records) != 0 {
+		t.Errorf("%d records after 100 ms, want none", len(l.records))
+	}
+	d.Tick(12e8)
+	if len(l.records) != 1 || l.records[0].head.Reports != 1 {
+		t.Errorf("%d records after 200 ms, want the one report", len(l.records))
+	}
+	for i := range uint32(50_000) {
+		d.Divert(0, []*decode.Report{flowReport(i, 12e8)})
+	}
+	if len(l.records) < 5 {
+		t.Errorf("%d records of 50000 reports", len(l.records))
+	}
+	for _, r := range l.records[1:] {
+		if r.head.Reports < 1000 {
+			t.Errorf("a batch of %d reports", r.head.Reports)
+		}
+	}
+	if st := d.DivertStats(); st.Plain/st.Batches > batchBytes+10<<10 {
+		t.Errorf("batches of %d bytes", st.Plain/st.Batches)
+	}
+	if d.EndWindow(1e10); l.records[len(l.records)-1].head.Kind != fleet.Mark {
+		t.Error("no mark at the end of the window")
+	}
+	n := len(l.records)
+	d.Redraw(78)
+	d.EndWindow(2e10)
+	if h := l.records[n].head; h.Boot != 78 || h.Seq != 1 || h.Reports != 0 {
+		t.Errorf("after another boot was drawn: %+v", h)
+	}
+}
+
+// Who takes nothing is waited for by nobody.
+func TestNoMarks(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Reports = "none" })
+	d.EndWindow(int64(divertWindow))
+	if len(l.records) != 0 || d.Counts(int64(divertWindow)) != nil {
+		t.Errorf("%d records, counts %v", len(l.records), d.Counts(int64(divertWindow)))
+	}
+}
+
+var _ sink.Diverter = struct {
+	sink.Encoder
+	*Diverter
+}{}
