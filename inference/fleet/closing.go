@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -183,11 +184,12 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		g.open = g.open[1:]
 	}
 	c := &Closing{Start: h.End - g.cfg.Window, End: h.End, First: offset}
-	past := &pastWindow{end: h.End, closed: offset}
+	past := &pastWindow{end: h.End, closed: offset, first: math.MaxInt64}
 	if w != nil {
 		g.open = g.open[1:]
 		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
-		c.First, c.Sources, c.Offsets = w.first(), w.sources(), w.offsets()
+		past.first = w.first()
+		c.Sources, c.Offsets = w.sources(), w.offsets()
 		for i := range w.entries {
 			c.runs = append(c.runs, w.entries[i].runKey)
 		}
@@ -195,7 +197,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		past.keepPseudo(w)
 		g.hear(w)
 	}
-	past.first = c.First
+	c.First = min(offset, past.first)
 
 	told := map[Source]uint64{}
 	for _, s := range h.Sources {
@@ -259,9 +261,6 @@ func (w *openWindow) heard(name string) bool {
 // pass makes an open window one that is closed and is to be made again.
 func (g *Gate) pass(w *openWindow, offset int64) {
 	p := &pastWindow{end: w.end, first: w.first(), closed: offset, revision: uint64(len(w.entries)), pending: len(w.entries) > 0, refused: w.refused}
-	if len(w.entries) == 0 {
-		p.first = offset
-	}
 	p.keepPseudo(w)
 	g.hear(w)
 	g.stats.Late += uint64(len(w.entries))

@@ -212,7 +212,7 @@ func (w *openWindow) first() int64 {
 
 type pastWindow struct {
 	end      int64
-	first    int64 // offset of its first record
+	first    int64 // offset of its first record; the largest number if it has none
 	closed   int64 // offset of its close, or that of its first record if it has none
 	revision uint64
 	pending  bool // it is to be made again
