@@ -72,18 +72,23 @@ func (h *Histogram) Read(b []byte) (int, error) {
 }
 
 func (h *Histogram) read(b []byte) (at int, err error) {
-	stopped := false
+	stopped, count := false, uint64(0)
 	for next := uint64(0); ; {
 		start := at
 		var run, gap uint64
-		if run, at, err = uvarint(b, at); err != nil {
-			return at, err
-		}
-		if run == 0 {
-			break
-		}
-		if gap, at, err = uvarint(b, at); err != nil {
-			return at, err
+		if at+2 < len(b) && b[at] < 0x80 && b[at+1] < 0x80 && b[at] != 0 {
+			run, gap = uint64(b[at]), uint64(b[at+1])
+			at += 2
+		} else {
+			if run, at, err = uvarint(b, at); err != nil {
+				return at, err
+			}
+			if run == 0 {
+				break
+			}
+			if gap, at, err = uvarint(b, at); err != nil {
+				return at, err
+			}
 		}
 		// Runs without a gap between them would be one.
 		if run > DenseCodes || gap > DenseCodes || next+gap+run > DenseCodes || gap == 0 && next != 0 {
@@ -98,22 +103,31 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 			page := counts[first:min(first+end-next, pageCodes)]
 			next += uint64(len(page))
 			for i := range page {
+				// Most counters take a byte or two, and which of them a branch would guess wrong half of the time.
+				if at+2 <= len(b) {
+					x := uint32(b[at]) | uint32(b[at+1])<<8
+					two := x >> 7 & 1
+					if v := x&0x7f | x>>8&0x7f*two<<7; x>>15&two == 0 && v > 0x7f*two { // complete, not 0, and no shorter
+						page[i] = v
+						count += uint64(v)
+						at += 1 + int(two)
+						continue
+					}
+				}
 				start = at
 				var n uint64
-				if at+1 < len(b) && b[at]-1 < 0x7f { // one byte, and not 0
-					n = uint64(b[at])
-					at++
-				} else if n, at, err = uvarint(b, at); err != nil {
+				if n, at, err = uvarint(b, at); err != nil {
 					return at, err
 				} else if n == 0 || n > math.MaxUint32 {
 					return start, ErrCorrupt
 				}
 				page[i] = uint32(n)
-				h.count += n
+				count += n
 				stopped = stopped || n == math.MaxUint32
 			}
 		}
 	}
+	h.count = count
 	if stopped {
 		start := at
 		var rest, carry uint64

@@ -143,23 +143,53 @@ func (h *Histogram) Merge(o *Histogram) {
 	if o.top == 0 {
 		return
 	}
-	for i := (DenseCodes - o.bottom) / pageCodes; i <= (o.top-1)/pageCodes; i++ {
+	first, last := (DenseCodes-o.bottom)/pageCodes, (o.top-1)/pageCodes
+	if h.top == 0 && len(o.counts) <= int(last-first+1)*pageCodes {
+		// What h has beyond is zero, so that only the counters of o have to be copied. O has no more of them than it needs.
+		if cap(h.counts) < len(o.counts) {
+			h.counts = make([]uint32, 0, len(o.counts))
+		}
+		h.counts = append(h.counts[:0], o.counts...)
+		h.page, h.count, h.top, h.bottom = o.page, o.count, o.top, o.bottom
+		return
+	}
+	for i := first; i <= last; i++ {
 		p := int(o.page[i])
 		if p == 0 {
 			continue
 		}
-		from, to := (*[pageCodes]uint32)(o.counts[(p-1)*pageCodes:]), h.octave(i)
-		for c := range pageCodes {
-			n := from[c]
-			s := to[c] + n
-			if s < n {
-				s = math.MaxUint32
-			}
-			to[c] = s
-		}
+		addPage(h.octave(i), (*[pageCodes]uint32)(o.counts[(p-1)*pageCodes:]))
 	}
 	h.count = sum(h.count, o.count)
 	h.top, h.bottom = max(h.top, o.top), max(h.bottom, o.bottom)
+}
+
+// addPage adds counters that stop at their largest value.
+func addPage(to, from *[pageCodes]uint32) {
+	// Two counters are a word. As long as no counter of either has its highest bit set, a sum does not reach into the next
+	// one, and does not stop.
+	const highest = 1<<63 | 1<<31
+	a, b := (*[pageCodes / 2]uint64)(unsafe.Pointer(to)), (*[pageCodes / 2]uint64)(unsafe.Pointer(from))
+	var seen uint64
+	for i := 0; i < len(a); i += 4 {
+		x, y, z, u := b[i], b[i+1], b[i+2], b[i+3]
+		p, q, r, s := a[i], a[i+1], a[i+2], a[i+3]
+		seen |= x | y | z | u | p | q | r | s
+		a[i], a[i+1], a[i+2], a[i+3] = p+x, q+y, r+z, s+u
+	}
+	if seen&highest == 0 {
+		return
+	}
+	for i := range a {
+		a[i] -= b[i]
+	}
+	for c, n := range from {
+		s := to[c] + n
+		if s < n {
+			s = math.MaxUint32
+		}
+		to[c] = s
+	}
 }
 
 // KeptOctaves is how many octaves' counters Reset keeps at most. Values of one kind span fewer.

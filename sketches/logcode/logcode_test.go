@@ -238,3 +238,74 @@ func TestHistogramAddOctave(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeStops adds pages of counters, of which some are large, and compares with sums that are wide enough.
+func TestMergeStops(t *testing.T) {
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		var h, o Histogram
+		var want [OctaveCodes]uint64
+		fill := func(h *Histogram) {
+			for i := range want {
+				n := uint64(rng.Uint32()) >> rng.IntN(33)
+				if rng.IntN(40) == 0 {
+					n = 1 << 40
+				}
+				h.AddN(uint16(3*OctaveCodes+i), n)
+				want[i] += min(n, math.MaxUint32)
+			}
+		}
+		fill(&h)
+		fill(&o)
+		count := h.Count() + o.Count()
+		h.Merge(&o)
+		got := [OctaveCodes]uint64{}
+		for c, n := range h.All() {
+			got[c-3*OctaveCodes] = uint64(n)
+		}
+		for i := range want {
+			if want[i] = min(want[i], math.MaxUint32); got[i] != want[i] {
+				t.Fatalf("seed %d: counter %d is %d, want %d", seed, i, got[i], want[i])
+			}
+		}
+		if h.Count() != count {
+			t.Fatalf("seed %d: %d values, want %d", seed, h.Count(), count)
+		}
+	}
+}
+
+// TestMergeReused merges into histograms that were used before, over and over: they count what fresh ones do.
+func TestMergeReused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 5))
+	var used, fresh, o Histogram
+	for round := range 3000 {
+		if rng.IntN(3) == 0 {
+			used.Reset()
+			fresh = Histogram{}
+		}
+		if o.Reset(); rng.IntN(2) == 0 {
+			o = Histogram{}
+		}
+		from := rng.IntN(60)
+		for range rng.IntN(20) {
+			o.AddValue(rng.Uint64() >> from >> rng.IntN(4))
+		}
+		used.Merge(&o)
+		fresh.Merge(&o)
+		for range rng.IntN(3) {
+			v := rng.Uint64() >> rng.IntN(64)
+			used.AddValue(v)
+			fresh.AddValue(v)
+		}
+		all := func(h *Histogram) (out []uint64) {
+			out = append(out, h.Count(), h.Min(), h.Max())
+			for c, n := range h.All() {
+				out = append(out, uint64(c), uint64(n))
+			}
+			return out
+		}
+		if !slices.Equal(all(&used), all(&fresh)) {
+			t.Fatalf("round %d: %v, want %v", round, all(&used), all(&fresh))
+		}
+	}
+}
