@@ -205,7 +205,9 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 	}
 	missing := map[string]bool{}
 	for _, name := range h.Missing {
-		missing[name] = true
+		if name != "" {
+			missing[name] = true
+		}
 	}
 	if w != nil {
 		for k, d := range w.runs {
