@@ -80,13 +80,8 @@ func (p *Partial) Exporter(k ExporterKey) *ExporterStats {
 	return nil
 }
 
-// Flow gives a candidate for the busiest flows, to be changed in all but its key, or nil.
-func (p *Partial) Flow(k *decode.FlowKey) *FlowPart {
-	if i, ok := p.flows.index[*k]; ok {
-		return &p.flows.items[i]
-	}
-	return nil
-}
+// Flows gives the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
+func (p *Partial) Flows() []FlowPart { return p.flows.items }
 
 // PathChanges gives the path changes that are listed, in no order. The list belongs to p.
 func (p *Partial) PathChanges() []PathChange { return p.paths }
@@ -100,13 +95,15 @@ func (p *Partial) SetPathChanges(all []PathChange) {
 	}
 }
 
-// compareNumbers is a total order.
-func compareNumbers(a, b *Numbers) int {
-	if c := cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.To, b.To), cmp.Compare(a.Part, b.Part),
-		cmp.Compare(a.First, b.First), compareBools(a.Anew, b.Anew), compareBools(a.Unknown, b.Unknown)); c != 0 {
+func compareNumbers(a, b *Numbers) int { return a.Compare(b) }
+
+// Compare orders by exporter, width, destination and part; the other fields only make the order a total one.
+func (n *Numbers) Compare(o *Numbers) int {
+	if c := cmp.Or(n.ExporterKey.Compare(o.ExporterKey), cmp.Compare(n.Width, o.Width), cmp.Compare(n.To, o.To), cmp.Compare(n.Part, o.Part),
+		cmp.Compare(n.First, o.First), compareBools(n.Anew, o.Anew), compareBools(n.Unknown, o.Unknown)); c != 0 {
 		return c
 	}
-	return slices.CompareFunc(a.Runs, b.Runs, func(a, b Run) int {
+	return slices.CompareFunc(n.Runs, o.Runs, func(a, b Run) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Count, b.Count))
 	})
 }

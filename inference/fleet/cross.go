@@ -1,23 +1,26 @@
 package fleet
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
 // CrossLimits bounds the memory of a [Cross] and says what it takes for the same.
 type CrossLimits struct {
 	Exporters int           // of the slice that are known at a time; further ones pass as their collectors tell them
-	Runs      int           // of numbers of an exporter; older ones are known by their number alone
-	Flows     int           // of the slice that are known at a time
-	Window    int           // as sequence.Config.Window: a number farther behind the newest one is late
+	Runs      int           // of numbers of an exporter; of older ones it is only known how many came
+	Flows     int           // of the slice that are known at a time; those that were not told of for longest leave
+	Window    int           // as sequence.Config.Window: a number farther behind is late, and stays what it was told as
 	MaxGap    int           // as sequence.Config.MaxGap: a larger jump ahead is a restart
-	Horizon   time.Duration // a collector that did not hear an exporter for so long does not have it any more
-	Idle      time.Duration // a flow that nothing was told of for so long is forgotten
+	Horizon   time.Duration // how long an exporter counts as shared after it was heard by another collector; at least 4 windows
+	Idle      time.Duration // what nothing was told of for so long is forgotten
 }
 
-// DefaultCrossLimits are for a slice of a fleet of 16.
+// DefaultCrossLimits are those of a slice.
 func DefaultCrossLimits() CrossLimits {
 	return CrossLimits{
 		Exporters: 4096, Runs: 256, Flows: 65536, Window: 1 << 18, MaxGap: 1 << 20, Horizon: 2 * time.Minute, Idle: time.Hour,
@@ -25,37 +28,164 @@ func DefaultCrossLimits() CrossLimits {
 }
 
 // Cross corrects the merged partials of one slice for exporters and flows that reach several collectors.
+//
+// # Exporters
+//
+// An exporter is shared from the window on in which another collector hears it than the last one, or several do, until
+// one of them alone has heard it for the horizon and one window more. What is told of an exporter that is not shared passes
+// as its collector told it, bit for bit. Of one that is shared:
+//
+//   - Reports, Events, Malformed and Last are those of all collectors together, and so are Reordered and Late, in which each
+//     collector sees only the disorder among the numbers that reached it.
+//   - Duplicated counts what the collectors counted, and each number that reached another collector too, once for each.
+//   - Provisional are the numbers that reached no collector and lie behind the newest one at a window that ended less than
+//     two seconds before this one, or at this one. They are told as Lost with the next window that ends later. Lost takes
+//     back what was told and then reached another collector, so that it can be negative.
+//   - Restarts counts those of the exporter. A collector that sees a jump because another one had the numbers in between
+//     saw none.
+//   - Down are missing numbers of which a collector said so.
+//
+// So the sum of Lost over all windows, with the Provisional of the last one and Down, is the number of those missing
+// between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
+// long as no number comes later than Window numbers, no more numbers than MaxGap (or a sixteenth of their range) are
+// missing in a row, and the runs of numbers that came fit in what partials and Cross have room for. Beyond their room
+// it is known of a stretch of numbers how many came: then Lost less Duplicated is exact, and each of them is less
+// than the truth by the copies in those stretches. Nothing is claimed across a restart. An exporter that numbers its
+// reports for each collector separately has a sequence for each as long as these are not within MaxGap of each other.
+//
+// # Flows
+//
+// A flow that a collector tells as new, and that another one had on another path before, has changed its path. One that
+// comes back to a collector which still has an old path of it has changed it if it differs from the path that the other one
+// saw, not from the old one. Changes counts on; Packets of a change between collectors is 0. A flow with the same path as
+// before has merely moved.
+//
+// The result depends on what is added to a window and not on the order. Cross has one user at a time.
 type Cross struct {
-	limits CrossLimits
-	stats  CrossStats
+	limits    CrossLimits
+	end       int64
+	exporters map[inference.ExporterKey]*exporter
+	flows     map[decode.FlowKey]*flow
+	swept     int64 // when idle flows were last looked for
+	stats     CrossStats
+
+	// Of the open window.
+	heard  map[inference.ExporterKey][]string
+	told   []toldNumbers
+	events []event
 }
 
 // CrossStats is what a Cross knows, and what it counted since NewCross.
 type CrossStats struct {
 	Exporters, Flows int    // known now
-	Shared           int    // of the exporters, those that several collectors heard lately
-	Refused          uint64 // exporters and flows for which there was no place, each time that they were told
+	Shared           int    // of the exporters
+	Refused          uint64 // exporters for which there was no place, in each window
+}
+
+type toldNumbers struct {
+	from string
+	inference.Numbers
 }
 
 // NewCross knows nothing yet.
-func NewCross(limits CrossLimits) *Cross { return &Cross{limits: limits} }
+func NewCross(limits CrossLimits) *Cross {
+	c := &Cross{limits: limits}
+	c.clear()
+	return c
+}
+
+func (c *Cross) clear() {
+	*c = Cross{
+		limits: c.limits, exporters: map[inference.ExporterKey]*exporter{}, flows: map[decode.FlowKey]*flow{},
+		heard: map[inference.ExporterKey][]string{},
+	}
+}
 
 // Begin begins the window with this label. Windows come in the order of their labels.
-func (c *Cross) Begin(end int64) {}
+func (c *Cross) Begin(end int64) {
+	c.end = end
+	clear(c.heard)
+	clear(c.told)
+	clear(c.events)
+	c.told, c.events = c.told[:0], c.events[:0]
+}
 
-// Add tells what a collector saw of the slice in the window. A collector may be added more than once; the order of
-// collectors does not matter. It keeps nothing of q.
-func (c *Cross) Add(from string, q *inference.Partial) {}
+// Add tells what a collector saw of the slice in the window. A collector may be added more than once; the order does not
+// matter. It keeps nothing of q.
+func (c *Cross) Add(from string, q *inference.Partial) {
+	hear := func(k inference.ExporterKey) {
+		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
+			c.heard[k] = append(c.heard[k], from)
+		}
+	}
+	for i := range q.Exporters() {
+		if e := &q.Exporters()[i]; e.Reports+e.Malformed > 0 {
+			hear(e.ExporterKey)
+		}
+	}
+	for i := range q.Numbers() {
+		n := q.Numbers()[i]
+		n.Runs = slices.Clone(n.Runs)
+		hear(n.ExporterKey)
+		c.told = append(c.told, toldNumbers{from, n})
+	}
+	c.addEvents(from, q)
+}
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
 // out of p.
-func (c *Cross) Finish(p *inference.Partial) { p.DropAcross() }
+func (c *Cross) Finish(p *inference.Partial) {
+	slices.SortFunc(c.told, func(a, b toldNumbers) int {
+		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
+	})
+	for i := 0; i < len(c.told); {
+		n := i + 1
+		for n < len(c.told) && c.told[n].ExporterKey == c.told[i].ExporterKey {
+			n++
+		}
+		if x := c.exporter(c.told[i].ExporterKey); x != nil {
+			x.take(c.told[i:n], c.end, &c.limits)
+		}
+		i = n
+	}
+	keys := make([]inference.ExporterKey, 0, len(c.exporters))
+	for k := range c.exporters {
+		keys = append(keys, k)
+	}
+	for _, k := range keys { // each for itself
+		x := c.exporters[k]
+		slices.Sort(c.heard[k])
+		x.correct(p.Exporter(k), c.heard[k], c.end, &c.limits)
+		if c.end-x.last > int64(c.limits.Idle) {
+			delete(c.exporters, k)
+		}
+	}
+	c.finishFlows(p)
+	p.DropAcross()
+}
+
+// exporter gives what is known of an exporter, or nil if there is no place for it.
+func (c *Cross) exporter(k inference.ExporterKey) *exporter {
+	x := c.exporters[k]
+	if x == nil {
+		if len(c.exporters) >= c.limits.Exporters || k == (inference.ExporterKey{}) {
+			c.stats.Refused++
+			return nil
+		}
+		x = &exporter{last: c.end}
+		c.exporters[k] = x
+	}
+	return x
+}
 
 // Stats may be called between windows.
-func (c *Cross) Stats() CrossStats { return c.stats }
-
-// AppendState appends what c knows between two windows, for ReadState.
-func (c *Cross) AppendState(b []byte) []byte { return b }
-
-// ReadState makes c know what AppendState wrote. What AppendState does not write is refused, and then c knows nothing.
-func (c *Cross) ReadState(b []byte) error { return nil }
+func (c *Cross) Stats() CrossStats {
+	s := c.stats
+	s.Exporters, s.Flows = len(c.exporters), len(c.flows)
+	for _, x := range c.exporters {
+		if x.shared {
+			s.Shared++
+		}
+	}
+	return s
+}

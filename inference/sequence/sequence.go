@@ -471,6 +471,9 @@ func (s *sequence) stale(behind uint32, m *room) {
 		return
 	}
 	s.late++
+	if s.told != nil {
+		s.unrecorded(s.head - behind)
+	}
 	s.widen(min(behind, m.longest), m)
 }
 
@@ -567,6 +570,11 @@ func (s *sequence) dismiss(at int64) {
 // drop takes the far numbers for strays.
 func (s *sequence) drop() {
 	if s.sequenced {
+		for _, n := range s.far[:s.farN] {
+			if s.told != nil {
+				s.unrecorded(n)
+			}
+		}
 		s.late += uint64(s.farN) + s.farDup
 	}
 	s.farN, s.farDup = 0, 0

@@ -117,7 +117,7 @@ func (t *Tracker) readExporter(b []byte, mine func(*decode.Addr) bool) error {
 	})
 	i := uint32(len(t.entries) - 1)
 	if t.runs > 0 {
-		t.entries[i].told = newTelling(t.runs, head)
+		t.entries[i].told = newTelling(t.runs, head, t.room.longest)
 	}
 	if proven {
 		t.proven++

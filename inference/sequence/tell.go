@@ -18,21 +18,25 @@ const (
 // from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that fill
 // gaps of an earlier window.
 type telling struct {
-	most   int    // runs of a part
-	from   uint32 // numbers up to it were told, or came before the first one
-	next   uint64 // offset from it that is not decided yet
-	slow   uint64 // how far the newest number jumped, in all
-	anew   bool   // the part begins anew
-	many   bool   // more than can be told
-	runs   runList
-	fills  []uint32            // numbers before from that came since
-	parts  []inference.Numbers // of the window, done
-	memory []inference.Run     // of parts
-	all    runList
+	longest uint32 // how far behind the newest one a number may be to be one that is late
+	most    int    // runs of a part
+	from    uint32 // numbers up to it were told, or came before the first one
+	next    uint64 // offset from it that is not decided yet
+	slow    uint64 // how far the newest number jumped, in all
+	anew    bool   // the part begins anew
+	many    bool   // more than can be told
+	runs    runList
+	fills   []uint32            // numbers before from that came since
+	lates   []uint32            // numbers of which there was no record any more
+	parts   []inference.Numbers // of the window, done
+	memory  []inference.Run     // of parts
+	all     runList
 }
 
 // newTelling tells what comes behind from.
-func newTelling(most int, from uint32) *telling { return &telling{most: most, from: from, next: 1} }
+func newTelling(most int, from, longest uint32) *telling {
+	return &telling{most: most, from: from, next: 1, longest: longest}
+}
 
 // runList lists runs with offsets from a number. If there are too many, neighbours are put together.
 type runList struct {
@@ -80,7 +84,7 @@ func (l *runList) add(r inference.Run, most int) {
 func (t *telling) begin(from uint32, anew bool) {
 	t.from, t.next, t.anew = from, 1, anew
 	t.runs.reset()
-	t.fills = t.fills[:0]
+	t.fills, t.lates = t.fills[:0], t.lates[:0]
 }
 
 // gap notes n numbers from an offset on that did not come.
@@ -130,12 +134,61 @@ func (s *sequence) filled(seq uint32) {
 	t.fills = append(t.fills, seq)
 }
 
+// unrecorded notes a number that came when there was no record of it any more: it may be the first time.
+func (s *sequence) unrecorded(seq uint32) {
+	if t := s.told; (s.head-seq)&s.mask() < t.longest {
+		if len(t.lates) == maxFills {
+			t.many = true
+			return
+		}
+		t.lates = append(t.lates, seq)
+	}
+}
+
 // flush ends a part.
 func (s *sequence) flush() {
-	t, mask := s.told, s.mask()
 	if !s.started || s.resumed || !s.sequenced {
 		return
 	}
+	t := s.told
+	s.flushNew()
+	if len(t.lates) > 0 {
+		t.all.reset()
+		s.flushPart(t.addSorted(t.lates, s.head, s.mask()))
+		t.lates = t.lates[:0]
+	}
+}
+
+// addSorted lists numbers that are not ahead of a reference, and gives the first of them.
+func (t *telling) addSorted(list []uint32, ref, mask uint32) (first uint32) {
+	behind := func(n uint32) uint32 { return (ref - n) & mask }
+	slices.SortFunc(list, func(a, b uint32) int { return cmp.Compare(behind(b), behind(a)) })
+	first = list[0]
+	for i, n := range list {
+		if at := uint64((n - first) & mask); i == 0 || n != list[i-1] {
+			t.all.add(inference.Run{First: at, Last: at, Count: 1}, t.most)
+		}
+	}
+	return first
+}
+
+// flushPart ends a part that has the runs in t.all.
+func (s *sequence) flushPart(first uint32) {
+	t := s.told
+	if len(t.parts) == maxParts {
+		t.many = true
+		return
+	}
+	part := inference.Numbers{Width: s.width, Part: uint32(len(t.parts)), Anew: t.anew, First: first & s.mask()}
+	n := len(t.memory)
+	t.memory = append(t.memory, t.all.list...)
+	part.Runs = t.memory[n:len(t.memory):len(t.memory)]
+	t.parts = append(t.parts, part)
+	t.anew = false
+}
+
+func (s *sequence) flushNew() {
+	t, mask := s.told, s.mask()
 	reached := (s.head - t.from) & mask
 	if s.open > 0 {
 		n := min(s.span, reached)
@@ -147,34 +200,21 @@ func (s *sequence) flush() {
 	if len(t.fills) == 0 && len(t.runs.list) == 0 {
 		return
 	}
-	if len(t.parts) == maxParts {
-		t.many = true
-		return
-	}
-	part := inference.Numbers{Width: s.width, Part: uint32(len(t.parts)), Anew: t.anew}
 	// Offsets of runs count from t.from, and those of fills are below it; in the part, they count from its first number.
-	first := uint64(0)
 	t.all.reset()
+	first, base := uint32(0), uint64(0)
 	if len(t.fills) > 0 {
-		before := func(n uint32) uint32 { return (t.from - n) & mask }
-		slices.SortFunc(t.fills, func(a, b uint32) int { return cmp.Compare(before(b), before(a)) })
-		first = -uint64(before(t.fills[0])) // modulo 2⁶⁴
-		for _, n := range t.fills {
-			at := -uint64(before(n)) - first
-			t.all.add(inference.Run{First: at, Last: at, Count: 1}, t.most)
-		}
+		first = t.addSorted(t.fills, t.from, mask)
+		base = uint64((t.from - first) & mask)
 		t.all.group = 0
 	} else {
-		first = t.runs.list[0].First
+		base = -t.runs.list[0].First // modulo 2⁶⁴
+		first = t.from + uint32(t.runs.list[0].First)
 	}
 	for _, r := range t.runs.list {
-		t.all.add(inference.Run{First: r.First - first, Last: r.Last - first, Count: r.Count}, 2*t.most)
+		t.all.add(inference.Run{First: r.First + base, Last: r.Last + base, Count: r.Count}, 2*t.most)
 	}
-	part.First = (t.from + uint32(first)) & mask
-	n := len(t.memory)
-	t.memory = append(t.memory, t.all.list...)
-	part.Runs = t.memory[n:len(t.memory):len(t.memory)]
-	t.parts = append(t.parts, part)
+	s.flushPart(first)
 }
 
 // again goes on behind from, after a restart.

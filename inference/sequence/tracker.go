@@ -196,7 +196,7 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 	e := &t.entries[i]
 	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at, heard: knocks}
 	if t.runs > 0 {
-		e.told = newTelling(t.runs, 0)
+		e.told = newTelling(t.runs, 0, t.room.longest)
 	}
 	t.name(i)
 	return i, true

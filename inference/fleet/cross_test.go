@@ -1,0 +1,328 @@
+package fleet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/sequence"
+)
+
+// datagram is one that was sent, or a copy of one, and which collectors it reaches.
+type datagram struct {
+	number uint32
+	at     int64
+	to     []int
+}
+
+// world is collectors that each have a tracker, one tracker that sees everything, and a Cross.
+type world struct {
+	t        *testing.T
+	name     string
+	rng      *rand.Rand
+	trackers []*sequence.Tracker
+	one      *sequence.Tracker
+	cross    *Cross
+	limits   CrossLimits
+	width    uint8
+	addrs    []uint64 // of the collectors
+	end      int64
+	window   int64
+	wide     inference.Limits
+
+	sum, oneSum inference.ExporterStats
+	last, ones  inference.ExporterStats
+	rows        []inference.ExporterStats // of all windows
+	same        bool                      // every window is that of one tracker
+	shuffled    bool                      // states are written and read between windows
+}
+
+func newWorld(t *testing.T, name string, seed uint64, collectors, runs int) *world {
+	rng := rand.New(rand.NewPCG(seed, 31))
+	w := &world{t: t, name: name, rng: rng, end: 1.7e18, window: []int64{1e9, 10e9}[rng.IntN(2)], width: []uint8{22, 32}[rng.IntN(2)], same: true,
+		one: sequence.New(sequence.DefaultConfig(), seed), wide: inference.Limits{Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Paths: 1e6, Flows: 1e6}}
+	w.limits = DefaultCrossLimits()
+	w.limits.Horizon = 40e9
+	w.cross = NewCross(w.limits)
+	for i := range collectors {
+		tr := sequence.New(sequence.DefaultConfig(), seed+uint64(i))
+		tr.Tell(runs)
+		w.trackers = append(w.trackers, tr)
+		w.addrs = append(w.addrs, 7+uint64(i)*rng.Uint64N(2))
+	}
+	return w
+}
+
+func (w *world) report(number uint32, at int64, to uint64) *decode.Report {
+	return &decode.Report{
+		Time: at, Version: decode.V20, Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), NodeID: 7, HWID: 1,
+		Seq: number & (^uint32(0) >> (32 - w.width)), SeqBits: w.width, FirstOfGroup: true, To: to,
+		Has: decode.HasExporter | decode.HasNodeID | decode.HasHWID | decode.HasSeq,
+	}
+}
+
+// turn sends the datagrams of a window and ends it. Collectors are missing from parts that are nil.
+func (w *world) turn(all []datagram) {
+	w.t.Helper()
+	w.end += w.window
+	for _, d := range all {
+		for _, c := range d.to {
+			w.one.Observe(w.report(d.number, d.at, 7))
+			w.trackers[c].Observe(w.report(d.number, d.at, w.addrs[c]))
+		}
+	}
+	var merged, other inference.Partial
+	again := NewCross(w.limits) // in another order, from its state
+	if err := again.ReadState(w.cross.AppendState(nil)); err != nil {
+		w.t.Fatalf("%s: %v", w.name, err)
+	}
+	w.cross.Begin(w.end)
+	again.Begin(w.end)
+	var parts []*inference.Partial
+	for _, tr := range w.trackers {
+		p := &inference.Partial{}
+		p.AddExporters(tr.Cut(nil, w.end))
+		tr.Numbers(p)
+		b, err := p.AppendBinary(nil)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		q := &inference.Partial{}
+		if err := q.ReadBinary(b, w.wide); err != nil {
+			w.t.Fatalf("%s: %v", w.name, err)
+		}
+		parts = append(parts, q)
+	}
+	for i, q := range parts {
+		w.cross.Add(fmt.Sprint("collector-", i), q)
+		merged.Merge(q)
+	}
+	for _, i := range w.rng.Perm(len(parts)) {
+		again.Add(fmt.Sprint("collector-", i), parts[i])
+		other.Merge(parts[i])
+	}
+	w.cross.Finish(&merged)
+	again.Finish(&other)
+	got, same := merged.Window(w.wide).Exporters, other.Window(w.wide).Exporters
+	if !slices.Equal(got, same) {
+		w.t.Fatalf("%s: another order gives %+v, want %+v", w.name, stats(same), stats(got))
+	}
+	if a, b := w.cross.AppendState(nil), again.AppendState(nil); !slices.Equal(a, b) {
+		w.t.Fatalf("%s: another order leaves another state", w.name)
+	}
+	if w.shuffled {
+		w.cross = again
+	}
+	if len(merged.Numbers())+len(merged.Arrivals()) > 0 {
+		w.t.Fatalf("%s: numbers are left", w.name)
+	}
+	want := w.one.Cut(nil, w.end)
+	if len(got) != len(want) || len(got) > 1 {
+		w.t.Fatalf("%s: %d exporters, want %d", w.name, len(got), len(want))
+	}
+	w.same = w.same && slices.Equal(got, want)
+	for i := range got {
+		w.last, w.ones = got[i], want[i]
+		w.rows = append(w.rows, got[i])
+		add(&w.sum, &got[i])
+		add(&w.oneSum, &want[i])
+	}
+}
+
+func add(to, e *inference.ExporterStats) {
+	to.Add(e)
+	to.Provisional = e.Provisional
+}
+
+func stats(all []inference.ExporterStats) (s string) {
+	for _, e := range all {
+		s += fmt.Sprintf("[reports %d lost %d provisional %d duplicated %d reordered %d late %d down %d restarts %d]", e.Reports, e.Lost, e.Provisional, e.Duplicated, e.Reordered, e.Late, e.Down, e.Restarts)
+	}
+	return s
+}
+
+// stream makes up what an exporter sends in some windows and what becomes of it.
+type sent struct {
+	windows   [][]datagram
+	came      map[uint32]int
+	first     uint32
+	last      uint32
+	copies    uint64
+	datagrams uint64
+}
+
+// policy says which collectors a datagram reaches.
+type policy func(at int64) []int
+
+func send(rng *rand.Rand, w *world, windows int, reach policy) *sent {
+	s := &sent{came: map[uint32]int{}}
+	mask := ^uint32(0) >> (32 - w.width)
+	n := rng.Uint32() & mask
+	if rng.IntN(2) == 0 {
+		n = (0 - rng.Uint32N(5000)) & mask
+	}
+	loss := []float64{0, 0.001, 0.02}[rng.IntN(3)]
+	twice, disorder := []float64{0, 0.01}[rng.IntN(2)], []int{0, 0, 30}[rng.IntN(3)]
+	begun := false
+	for i := range windows {
+		count := 1 + rng.IntN(400)
+		var all []datagram
+		for k := range count {
+			at := w.end + int64(i)*w.window + int64(k)*w.window/int64(count)
+			n = (n + 1) & mask
+			if begun && rng.IntN(500) == 0 {
+				n = (n + rng.Uint32N(300)) & mask // lost in a row
+			}
+			d := datagram{n, at, reach(at)}
+			if begun && rng.Float64() < loss || len(d.to) == 0 {
+				continue
+			}
+			begun = true
+			all = append(all, d)
+			if rng.Float64() < twice {
+				all = append(all, datagram{n, at, reach(at)})
+			}
+		}
+		if disorder > 0 {
+			for k := 2; k < len(all); k++ { // what comes first of all stays there
+				if j := k - rng.IntN(disorder); j > 0 && rng.IntN(20) == 0 && (i > 0 || j > 1) {
+					all[j].number, all[k].number = all[k].number, all[j].number
+				}
+			}
+		}
+		for _, d := range all {
+			for range d.to {
+				if s.came[d.number]++; s.came[d.number] > 1 {
+					s.copies++
+				}
+				s.datagrams++
+			}
+			if len(s.came) == 1 {
+				s.first, s.last = d.number, d.number
+			} else if (d.number-s.last)&mask < mask/2 {
+				s.last = d.number
+			}
+		}
+		s.windows = append(s.windows, all)
+	}
+	return s
+}
+
+// settle ends windows until nothing is waited for.
+func (w *world) settle() {
+	for range 60e9/w.window + 2 {
+		w.turn(nil)
+	}
+}
+
+// check holds the sums against the truth.
+func (w *world) check(s *sent) {
+	w.t.Helper()
+	mask := ^uint32(0) >> (32 - w.width)
+	missing := int64((s.last-s.first)&mask) + 1 - int64(len(s.came))
+	if w.sum.Lost != missing || w.sum.Duplicated != s.copies || w.sum.Reports != s.datagrams || w.last.Provisional != 0 || w.sum.Restarts != 0 || w.sum.Down != 0 {
+		w.t.Errorf("%s: %s, want %d reports, %d lost, %d duplicated; one tracker tells %s\nwindows of %v s: %s", w.name,
+			stats([]inference.ExporterStats{w.sum}), s.datagrams, missing, s.copies, stats([]inference.ExporterStats{w.oneSum}), w.window/1e9, stats(w.rows))
+	}
+}
+
+// policies are the ways in which datagrams are shared out.
+func policies(rng *rand.Rand, collectors int, window int64) map[string]policy {
+	all := make([]int, collectors)
+	for i := range all {
+		all[i] = i
+	}
+	now, next := []int{rng.IntN(collectors)}, int64(0)
+	moves := func(at int64) []int {
+		if at > next {
+			now = []int{rng.IntN(collectors)}
+			next = at + rng.Int64N(6*window)
+		}
+		return now
+	}
+	var mixed policy
+	until := int64(0)
+	kinds := []policy{
+		func(int64) []int { return all },
+		func(int64) []int { return []int{rng.IntN(collectors)} },
+		moves,
+	}
+	return map[string]policy{
+		"moves":  moves,
+		"spray":  kinds[1],
+		"copies": kinds[0],
+		"evens and odds": func() policy {
+			n := 0
+			return func(int64) []int { n++; return []int{n % collectors} }
+		}(),
+		"some copies": func(int64) (to []int) {
+			for _, c := range all {
+				if rng.IntN(2) == 0 {
+					to = append(to, c)
+				}
+			}
+			if len(to) == 0 {
+				return []int{0}
+			}
+			return to
+		},
+		"mixed": func(at int64) []int {
+			if at > until {
+				mixed, until = kinds[rng.IntN(len(kinds))], at+rng.Int64N(8*window)
+			}
+			return mixed(at)
+		},
+	}
+}
+
+// TestCross shares the datagrams of an exporter out over collectors in many ways, and holds what Cross makes of their
+// parts against the truth.
+func TestCross(t *testing.T) {
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 32))
+		collectors := 2 + rng.IntN(3)
+		for _, name := range []string{"moves", "spray", "copies", "evens and odds", "some copies", "mixed"} {
+			w := newWorld(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 1000)
+			w.limits.Runs = 4000
+			w.cross = NewCross(w.limits)
+			w.shuffled = seed%2 == 0
+			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
+			for _, all := range s.windows {
+				w.turn(all)
+			}
+			w.settle()
+			w.check(s)
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// TestCrossAlone: as long as one collector hears an exporter, its numbers are those of that collector's tracker, bit for bit.
+func TestCrossAlone(t *testing.T) {
+	for seed := range uint64(200) {
+		w := newWorld(t, fmt.Sprint("seed ", seed), seed, 1+int(seed%4), 1+int(seed%64))
+		rng := rand.New(rand.NewPCG(seed, 33))
+		c := rng.IntN(len(w.trackers))
+		s := send(rng, w, 20, func(int64) []int { return []int{c} })
+		for i, all := range s.windows {
+			if i == 12 && seed%3 == 0 { // a restart changes nothing of that
+				for k := range all {
+					all[k].number += 1 << 21
+				}
+			}
+			w.turn(all)
+		}
+		w.settle()
+		if !w.same {
+			t.Fatalf("%s: %s, one tracker tells %s", w.name, stats(w.rows), stats([]inference.ExporterStats{w.oneSum}))
+		}
+	}
+}
+
+var _ = reflect.DeepEqual
