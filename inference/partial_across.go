@@ -69,8 +69,14 @@ func (p *Partial) DropAcross() {
 	p.numbers, p.runs, p.arrivals, p.OtherArrivals = p.numbers[:0], p.runs[:0], p.arrivals[:0], 0
 }
 
-// Exporters gives the exporters, in no order. The list belongs to p; what is counted in it may be changed.
-func (p *Partial) Exporters() []ExporterStats { return p.exporters.items }
+// Heard gives the exporters of which there were reports, in no order, to a function that returns whether it wants more.
+func (p *Partial) Heard(yield func(ExporterKey) bool) {
+	for i := range p.exporters.items {
+		if e := &p.exporters.items[i]; e.Reports+e.Malformed > 0 && !yield(e.ExporterKey) {
+			return
+		}
+	}
+}
 
 // Exporter gives what is known of an exporter, to be changed, or nil.
 func (p *Partial) Exporter(k ExporterKey) *ExporterStats {

@@ -118,10 +118,8 @@ func (c *Cross) Add(from string, q *inference.Partial) {
 			c.heard[k] = append(c.heard[k], from)
 		}
 	}
-	for i := range q.Exporters() {
-		if e := &q.Exporters()[i]; e.Reports+e.Malformed > 0 {
-			hear(e.ExporterKey)
-		}
+	for k := range q.Heard {
+		hear(k)
 	}
 	for i := range q.Numbers() {
 		n := q.Numbers()[i]

@@ -37,7 +37,7 @@ type exporter struct {
 // stream is one sequence of numbers of an exporter. They are extended to 64 bits, so that they do not wrap.
 type stream struct {
 	width   uint8
-	members []member
+	members []listener
 	epoch   uint32          // how often it began anew
 	runs    []inference.Run // ascending, with a gap between any two
 	edge    uint64          // missing numbers up to it are not waited for any more
@@ -49,8 +49,8 @@ type stream struct {
 	heard   int64  // label of the window in which it was heard last
 }
 
-// member is a collector that hears a stream, at one of its addresses.
-type member struct {
+// listener is a collector that hears a stream, at one of its addresses.
+type listener struct {
 	from  string
 	to    uint64
 	epoch uint32
@@ -63,7 +63,7 @@ func (s *stream) mask() uint64 { return 1<<s.width - 1 }
 func (s *stream) head() uint64 { return s.runs[len(s.runs)-1].Last }
 
 // member gives the member that a collector is, or nil.
-func (s *stream) member(from string, to uint64) *member {
+func (s *stream) member(from string, to uint64) *listener {
 	for i := range s.members {
 		if m := &s.members[i]; m.from == from && m.to == to {
 			return m
@@ -129,9 +129,12 @@ func (x *exporter) take(all []toldNumbers, end int64, l *CrossLimits) {
 		m := s.member(n.from, n.To)
 		if m == nil {
 			if len(s.members) >= maxMembers {
-				s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.heard != end })
+				s.members = slices.DeleteFunc(s.members, func(m listener) bool { return m.heard != end })
 			}
-			s.members = append(s.members, member{from: n.from, to: n.To, epoch: s.epoch, head: s.before})
+			if len(s.members) >= maxMembers {
+				continue
+			}
+			s.members = append(s.members, listener{from: n.from, to: n.To, epoch: s.epoch, head: s.before})
 			m = &s.members[len(s.members)-1]
 		}
 		m.heard, s.heard = end, end
@@ -154,13 +157,13 @@ func (x *exporter) find(n *toldNumbers, end int64, l *CrossLimits) *stream {
 			}
 			continue
 		}
-		if slices.ContainsFunc(s.members, func(m member) bool { return m.from == n.from && end-m.heard <= int64(l.Horizon) }) {
+		if slices.ContainsFunc(s.members, func(m listener) bool { return m.from == n.from && end-m.heard <= int64(l.Horizon) }) {
 			continue // the collector hears that one at another address
 		}
 		if ok && near == nil {
 			near = s
 		}
-		if ok && alike == nil && slices.ContainsFunc(s.members, func(m member) bool { return m.to == n.To }) {
+		if ok && alike == nil && slices.ContainsFunc(s.members, func(m listener) bool { return m.to == n.To }) {
 			alike = s
 		}
 		if s.heard != end && (silent == nil || s.heard > silent.heard) {
@@ -172,7 +175,7 @@ func (x *exporter) find(n *toldNumbers, end int64, l *CrossLimits) *stream {
 	}
 	switch {
 	case own != nil && near != nil: // where the exporter began anew, others are already
-		own.members = slices.DeleteFunc(own.members, func(m member) bool { return m.from == n.from && m.to == n.To })
+		own.members = slices.DeleteFunc(own.members, func(m listener) bool { return m.from == n.from && m.to == n.To })
 		x.restarts++
 		return near
 	case own != nil:
@@ -203,7 +206,7 @@ func (s *stream) begin(first uint64, runs []inference.Run) {
 }
 
 // join takes what a member received.
-func (x *exporter) join(s *stream, m *member, n *toldNumbers, l *CrossLimits) {
+func (x *exporter) join(s *stream, m *listener, n *toldNumbers, l *CrossLimits) {
 	if s.fresh { // with these numbers
 		s.fresh = false
 		m.epoch, m.head = s.epoch, s.head()

@@ -36,7 +36,7 @@ func (c *Cross) AppendState(b []byte) []byte {
 	b = append(b, crossVersion)
 	signed(c.end, c.swept)
 	unsigned(uint64(len(c.exporters)))
-	for _, k := range sortedKeys(c.exporters, inference.ExporterKey.Compare) {
+	for _, k := range inOrder(c.exporters, inference.ExporterKey.Compare) {
 		x := c.exporters[k]
 		b = append(append(b, k.Addr[:]...), k.HWID)
 		unsigned(uint64(k.Node))
@@ -64,7 +64,7 @@ func (c *Cross) AppendState(b []byte) []byte {
 		}
 	}
 	unsigned(uint64(len(c.flows)))
-	for _, k := range sortedKeys(c.flows, func(a, b decode.FlowKey) int { return a.Compare(&b) }) {
+	for _, k := range inOrder(c.flows, func(a, b decode.FlowKey) int { return a.Compare(&b) }) {
 		x := c.flows[k]
 		b = append(append(b, k.Src[:]...), k.Dst[:]...)
 		b = binary.LittleEndian.AppendUint16(b, k.SrcPort)
@@ -81,7 +81,7 @@ func (c *Cross) AppendState(b []byte) []byte {
 	return b
 }
 
-func sortedKeys[K comparable, V any](m map[K]V, compare func(a, b K) int) []K {
+func inOrder[K comparable, V any](m map[K]V, compare func(a, b K) int) []K {
 	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -90,22 +90,22 @@ func sortedKeys[K comparable, V any](m map[K]V, compare func(a, b K) int) []K {
 	return keys
 }
 
-// StateError says at which byte of a state something is wrong, and what.
-type StateError struct {
+// CrossStateError says at which byte of a state something is wrong, and what.
+type CrossStateError struct {
 	Field  string
 	Offset int
 	Err    error // ErrShort, ErrVersion or ErrRange
 }
 
-func (e *StateError) Error() string {
+func (e *CrossStateError) Error() string {
 	return fmt.Sprintf("state of exporters and flows: %s at byte %d: %v", e.Field, e.Offset, e.Err)
 }
 
 // Unwrap gives the reason.
-func (e *StateError) Unwrap() error { return e.Err }
+func (e *CrossStateError) Unwrap() error { return e.Err }
 
 // ReadState makes c know what AppendState wrote, by a Cross whose limits were not higher. Anything else is refused with a
-// [*StateError], and then c knows nothing.
+// [*CrossStateError], and then c knows nothing.
 func (c *Cross) ReadState(b []byte) error {
 	refused := c.stats.Refused
 	c.clear()
@@ -119,7 +119,7 @@ func (c *Cross) ReadState(b []byte) error {
 		c.clear()
 		var at *HeadError
 		if errors.As(r.err, &at) {
-			return &StateError{at.Field, at.Offset, at.Err}
+			return &CrossStateError{at.Field, at.Offset, at.Err}
 		}
 		return r.err
 	}
@@ -183,8 +183,11 @@ func (r *headReader) ok(field string, ok bool) {
 	}
 }
 
-// furthest bounds extended numbers, so that sums of them do not wrap.
-const furthest = 1 << 62
+// Extended numbers begin at firstEpoch and grow. The bounds keep sums and differences of them from wrapping.
+const (
+	nearest  = firstEpoch / 2
+	furthest = 1 << 62
+)
 
 func (c *Cross) readState(r *headReader) {
 	if v := r.byte("version"); r.err == nil && v != crossVersion {
@@ -243,8 +246,9 @@ func (r *headReader) stream(l *CrossLimits) *stream {
 	members := r.count("members", maxMembers, 5)
 	s.markEnd, s.heard = r.signed("mark"), r.signed("mark")
 	for ; members > 0 && r.err == nil; members-- {
-		m := member{from: r.name("member"), to: r.uint("member", math.MaxUint64)}
+		m := listener{from: r.name("member"), to: r.uint("member", math.MaxUint64)}
 		m.epoch, m.head = uint32(r.uint("member", math.MaxUint32)), r.uint("member", furthest)
+		r.ok("member", m.head >= nearest)
 		m.heard = r.signed("member")
 		r.ok("member", s.member(m.from, m.to) == nil)
 		s.members = append(s.members, m)
@@ -255,7 +259,7 @@ func (r *headReader) stream(l *CrossLimits) *stream {
 	for i := 0; i < n && r.err == nil; i++ {
 		skip, length := r.uint("run", furthest), r.uint("run", furthest)
 		missing := r.uint("run", length)
-		r.ok("run", next+skip+length < furthest)
+		r.ok("run", next+skip+length < furthest && (i > 0 || skip >= nearest))
 		s.runs = append(s.runs, inference.Run{First: next + skip, Last: next + skip + length, Count: length + 1 - missing})
 		next += skip + length + 1
 	}

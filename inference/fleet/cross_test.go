@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -19,8 +18,8 @@ type datagram struct {
 	to     []int
 }
 
-// world is collectors that each have a tracker, one tracker that sees everything, and a Cross.
-type world struct {
+// hearing is collectors that each have a tracker, one tracker that sees everything, and a Cross.
+type hearing struct {
 	t        *testing.T
 	name     string
 	rng      *rand.Rand
@@ -41,9 +40,9 @@ type world struct {
 	shuffled    bool                      // states are written and read between windows
 }
 
-func newWorld(t *testing.T, name string, seed uint64, collectors, runs int) *world {
+func newHearing(t *testing.T, name string, seed uint64, collectors, runs int) *hearing {
 	rng := rand.New(rand.NewPCG(seed, 31))
-	w := &world{t: t, name: name, rng: rng, end: 1.7e18, window: []int64{1e9, 10e9}[rng.IntN(2)], width: []uint8{22, 32}[rng.IntN(2)], same: true,
+	w := &hearing{t: t, name: name, rng: rng, end: 1.7e18, window: []int64{1e9, 10e9}[rng.IntN(2)], width: []uint8{22, 32}[rng.IntN(2)], same: true,
 		one: sequence.New(sequence.DefaultConfig(), seed), wide: inference.Limits{Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Paths: 1e6, Flows: 1e6}}
 	w.limits = DefaultCrossLimits()
 	w.limits.Horizon = 40e9
@@ -57,7 +56,7 @@ func newWorld(t *testing.T, name string, seed uint64, collectors, runs int) *wor
 	return w
 }
 
-func (w *world) report(number uint32, at int64, to uint64) *decode.Report {
+func (w *hearing) report(number uint32, at int64, to uint64) *decode.Report {
 	return &decode.Report{
 		Time: at, Version: decode.V20, Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), NodeID: 7, HWID: 1,
 		Seq: number & (^uint32(0) >> (32 - w.width)), SeqBits: w.width, FirstOfGroup: true, To: to,
@@ -66,7 +65,7 @@ func (w *world) report(number uint32, at int64, to uint64) *decode.Report {
 }
 
 // turn sends the datagrams of a window and ends it. Collectors are missing from parts that are nil.
-func (w *world) turn(all []datagram) {
+func (w *hearing) turn(all []datagram) {
 	w.t.Helper()
 	w.end += w.window
 	for _, d := range all {
@@ -128,12 +127,12 @@ func (w *world) turn(all []datagram) {
 	for i := range got {
 		w.last, w.ones = got[i], want[i]
 		w.rows = append(w.rows, got[i])
-		add(&w.sum, &got[i])
-		add(&w.oneSum, &want[i])
+		addStats(&w.sum, &got[i])
+		addStats(&w.oneSum, &want[i])
 	}
 }
 
-func add(to, e *inference.ExporterStats) {
+func addStats(to, e *inference.ExporterStats) {
 	to.Add(e)
 	to.Provisional = e.Provisional
 }
@@ -158,7 +157,7 @@ type sent struct {
 // policy says which collectors a datagram reaches.
 type policy func(at int64) []int
 
-func send(rng *rand.Rand, w *world, windows int, reach policy) *sent {
+func send(rng *rand.Rand, w *hearing, windows int, reach policy) *sent {
 	s := &sent{came: map[uint32]int{}}
 	mask := ^uint32(0) >> (32 - w.width)
 	n := rng.Uint32() & mask
@@ -213,14 +212,14 @@ func send(rng *rand.Rand, w *world, windows int, reach policy) *sent {
 }
 
 // settle ends windows until nothing is waited for.
-func (w *world) settle() {
+func (w *hearing) settle() {
 	for range 60e9/w.window + 2 {
 		w.turn(nil)
 	}
 }
 
 // check holds the sums against the truth.
-func (w *world) check(s *sent) {
+func (w *hearing) check(s *sent) {
 	w.t.Helper()
 	mask := ^uint32(0) >> (32 - w.width)
 	missing := int64((s.last-s.first)&mask) + 1 - int64(len(s.came))
@@ -286,7 +285,7 @@ func TestCross(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		collectors := 2 + rng.IntN(3)
 		for _, name := range []string{"moves", "spray", "copies", "evens and odds", "some copies", "mixed"} {
-			w := newWorld(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 1000)
+			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 1000)
 			w.limits.Runs = 4000
 			w.cross = NewCross(w.limits)
 			w.shuffled = seed%2 == 0
@@ -306,7 +305,7 @@ func TestCross(t *testing.T) {
 // TestCrossAlone: as long as one collector hears an exporter, its numbers are those of that collector's tracker, bit for bit.
 func TestCrossAlone(t *testing.T) {
 	for seed := range uint64(200) {
-		w := newWorld(t, fmt.Sprint("seed ", seed), seed, 1+int(seed%4), 1+int(seed%64))
+		w := newHearing(t, fmt.Sprint("seed ", seed), seed, 1+int(seed%4), 1+int(seed%64))
 		rng := rand.New(rand.NewPCG(seed, 33))
 		c := rng.IntN(len(w.trackers))
 		s := send(rng, w, 20, func(int64) []int { return []int{c} })
@@ -325,4 +324,216 @@ func TestCrossAlone(t *testing.T) {
 	}
 }
 
-var _ = reflect.DeepEqual
+// TestCrossFew: where there is no room for all runs, what was lost less what came twice is still exact.
+func TestCrossFew(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 34))
+		collectors := 2 + rng.IntN(3)
+		for _, name := range []string{"moves", "spray", "evens and odds", "mixed"} {
+			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 4+rng.IntN(20))
+			w.limits.Runs = 4 + rng.IntN(30)
+			w.cross = NewCross(w.limits)
+			w.shuffled = true
+			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
+			for _, all := range s.windows {
+				w.turn(all)
+			}
+			w.settle()
+			missing := int64((s.last-s.first)&(^uint32(0)>>(32-w.width))) + 1 - int64(len(s.came))
+			want, got := missing-int64(s.copies), w.sum.Lost-int64(w.sum.Duplicated)
+			if got != want || w.sum.Lost > missing || w.last.Provisional != 0 || w.sum.Restarts != 0 || s.copies == 0 && w.sum.Lost != missing {
+				t.Fatalf("%s: %s, want %d lost and %d duplicated", w.name, stats([]inference.ExporterStats{w.sum}), missing, s.copies)
+			}
+		}
+	}
+}
+
+// straight sends numbers to collectors, evenly over a window.
+func (w *hearing) straight(first, n uint32, to ...int) (all []datagram) {
+	for i := range n {
+		all = append(all, datagram{first + i, w.end + int64(i)*w.window/int64(n), to})
+	}
+	return all
+}
+
+// TestCrossHandOver: nothing is lost by a hand-over but what was lost, also when the exporter comes back after the horizon
+// or after a long silence.
+func TestCrossHandOver(t *testing.T) {
+	for _, width := range []uint8{22, 32} {
+		w := newHearing(t, "hand-over", 1, 3, 64)
+		w.window, w.width = 10e9, width
+		n := uint32(1)<<width - 2500 // wraps
+		step := func(lost uint32, to ...int) {
+			n += lost
+			w.turn(w.straight(n, 1000, to...))
+			n += 1000
+		}
+		expect := func(what string, lost int64, duplicated uint64) {
+			t.Helper()
+			for range 3 {
+				w.turn(nil)
+			}
+			if w.sum.Lost != lost || w.sum.Duplicated != duplicated || w.sum.Restarts != 0 || w.last.Provisional != 0 {
+				t.Errorf("%s: %s, want %d lost and %d duplicated in all", what, stats([]inference.ExporterStats{w.sum}), lost, duplicated)
+			}
+		}
+		step(0, 0)
+		step(0, 0)
+		step(0, 1)
+		expect("a hand-over", 0, 0)
+		step(0, 0)
+		expect("and back", 0, 0)
+		step(7, 1)
+		expect("what is lost in between", 7, 0)
+		for range 12 { // longer than the horizon
+			step(0, 1)
+		}
+		step(0, 0)
+		expect("back after the horizon", 7, 0)
+		step(0, 0, 1)
+		step(0, 0, 1, 2)
+		expect("copies", 7, 3000)
+		for range 40 {
+			w.turn(nil)
+		}
+		step(5, 2)
+		expect("after a silence", 12, 3000)
+		if got := w.cross.Stats(); got.Exporters != 1 || got.Shared != 1 || got.Refused != 0 {
+			t.Errorf("%+v", got)
+		}
+		for range 10 {
+			step(1, 2)
+		}
+		expect("to one for good", 22, 3000)
+		if w.cross.Stats().Shared != 0 {
+			t.Errorf("%+v, want none shared", w.cross.Stats())
+		}
+		for range 400 {
+			w.turn(nil)
+		}
+		if got := w.cross.Stats(); got.Exporters != 0 {
+			t.Errorf("after an hour: %+v", got)
+		}
+	}
+}
+
+// TestCrossSkew: a collector whose windows end later than those of the others takes back what was missing without it.
+func TestCrossSkew(t *testing.T) {
+	w := newHearing(t, "skew", 2, 2, 64)
+	w.window = 10e9
+	n, held := uint32(100), []datagram(nil)
+	for range 20 {
+		all := append(held, w.straight(n, 500, 0)...)
+		w.turn(all)
+		n += 500
+		held = w.straight(n, 500, 1) // come in the next window
+		n += 500
+	}
+	w.turn(held)
+	w.settle()
+	if w.sum.Lost != 0 || w.sum.Duplicated != 0 || w.sum.Restarts != 0 {
+		t.Errorf("%s", stats(w.rows))
+	}
+	for _, e := range w.rows {
+		if e.Lost != 0 {
+			t.Errorf("%d are told as lost for a while", e.Lost)
+		}
+	}
+}
+
+// TestCrossRestart: an exporter that begins anew has done so once, however many collectors noticed; and none is claimed
+// lost by it.
+func TestCrossRestart(t *testing.T) {
+	far := func(n uint32) uint32 { return n + 3_000_000 }
+	back := func(n uint32) uint32 { return n - 300 }
+	zero := func(uint32) uint32 { return 0 }
+	for name, tt := range map[string]struct {
+		next          func(n uint32) uint32
+		before, after []int
+	}{
+		"far, copies":             {far, []int{0, 1}, []int{0, 1}},
+		"to 0, copies":            {zero, []int{0, 1}, []int{0, 1}},
+		"inside, copies":          {back, []int{0, 1, 2}, []int{0, 1, 2}},
+		"far, one of two":         {far, []int{0, 1}, []int{1}},
+		"far, the other one next": {far, []int{0}, []int{1}},
+	} {
+		w := newHearing(t, name, 3, 3, 64)
+		w.window, w.width = 10e9, 32
+		n, sent := uint32(5_000_000), int64(0)
+		step := func(to []int) {
+			w.turn(w.straight(n, 1000, to...))
+			n += 1000
+			sent += int64(1000 * (len(to) - 1))
+		}
+		step([]int{0})
+		step([]int{1}) // shared
+		for range 4 {
+			step(tt.before)
+		}
+		n = tt.next(n)
+		for range 4 {
+			step(tt.after)
+		}
+		w.settle()
+		slack := int64(len(tt.before) * 64) // by which a restart inside is noticed
+		if w.sum.Lost != 0 || w.sum.Restarts != 1 || int64(w.sum.Duplicated) > sent+slack || int64(w.sum.Duplicated) < sent-slack {
+			t.Errorf("%s: %s, want one restart and %d duplicated", name, stats([]inference.ExporterStats{w.sum}), sent)
+		}
+	}
+}
+
+// TestCrossTwo: an exporter that numbers its reports for each of two collectors has two sequences.
+func TestCrossTwo(t *testing.T) {
+	w := newHearing(t, "two", 4, 2, 64)
+	w.window, w.width, w.addrs = 10e9, 32, []uint64{1, 2}
+	a, b := uint32(1000), uint32(2_000_000_000)
+	for i := range uint32(20) {
+		all := w.straight(a, 500, 0)
+		b += i % 2 // one is lost now and then
+		w.turn(append(all, w.straight(b, 700, 1)...))
+		a += 500
+		b += 700
+	}
+	w.settle()
+	if w.sum.Lost != 9 && w.sum.Lost != 10 || w.sum.Duplicated+w.sum.Restarts != 0 {
+		t.Errorf("%s, want 10 lost", stats(w.rows))
+	}
+}
+
+// TestCrossDown: what was missed while a collector did not run was not missed if another one had it.
+func TestCrossDown(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		w := newHearing(t, fmt.Sprint("another one ", other), 5, 2, 64)
+		w.window = 10e9
+		n := uint32(1000)
+		step := func(to ...int) {
+			w.turn(w.straight(n, 100, to...))
+			n += 100
+		}
+		step(1)
+		step(0)
+		step(0)
+		state := w.trackers[0].AppendState(nil)
+		if other {
+			step(1)
+		} else {
+			n += 100
+			w.turn(nil)
+		}
+		w.trackers[0] = sequence.New(sequence.DefaultConfig(), 9)
+		w.trackers[0].Tell(64)
+		if err := w.trackers[0].ReadState(state); err != nil {
+			t.Fatal(err)
+		}
+		step(0)
+		step(0)
+		w.settle()
+		want := uint64(100)
+		if other {
+			want = 0
+		}
+		if w.sum.Lost != 0 || w.sum.Down != want {
+			t.Errorf("%s: %s, want %d missed", w.name, stats(w.rows), want)
+		}
+	}
+}
