@@ -29,11 +29,13 @@ func (c *Collector) read() reading {
 func (c *Collector) wall(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
 	timer := time.NewTimer(0) // looks once, and then as long as the clock says
 	defer timer.Stop()
-	err := c.wait(ctx, ended, failed, timer.C, func() {
+	err := c.wait(ctx, ended, failed, timer.C, c.pipeline.receipt.early, func() {
 		step, cut, due := c.clock.look(c.read())
 		c.tellStep(step)
 		if due {
 			c.endWallWindow(cut)
+		} else if _, edge := c.clock.end(); edge != c.pipeline.receipt.edge {
+			c.pipeline.moveEdge(edge)
 		}
 		timer.Reset(c.clock.sleep())
 	})
@@ -41,16 +43,23 @@ func (c *Collector) wall(ctx context.Context, ended <-chan struct{}, failed <-ch
 	return err
 }
 
-// finishWall ends the last window.
+// finishWall ends the last window, and the one before it where that is due.
 func (c *Collector) finishWall() {
-	step, cut := c.clock.finish(c.read())
+	step, cut, due := c.clock.look(c.read())
+	c.tellStep(step)
+	if due {
+		c.endWallWindow(cut)
+	}
+	c.pipeline.moveEdge(math.MaxInt64)
+	c.pipeline.exporters.settle()
+	step, cut = c.clock.finish(c.read())
 	c.tellStep(step)
 	c.endWallWindow(cut)
 }
 
 // wait does what comes up beside the sources until the run is to end. Every second, and at each tick, it looks whether a
-// window ends. Tick and look may be nil.
-func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error, tick <-chan time.Time, look func()) error {
+// window ends. Tick, early and look may be nil.
+func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error, tick <-chan time.Time, early <-chan struct{}, look func()) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for {
@@ -63,6 +72,7 @@ func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-ch
 			return err
 		case <-second.C:
 		case <-tick:
+		case <-early:
 		}
 		c.lookAtSources()
 		if look != nil {
@@ -118,7 +128,11 @@ func (c *Collector) endWallWindow(cut windowCut) {
 		c.pipeline.start = cut.label - int64(c.cfg.Window) // the clock was set since the window began
 	}
 	c.tellHeld(cut)
-	c.endWindow(windowEnd{cut.label, cut.at.wall, c.clock.steady()}, cut.took, func(w *sink.Window, p *inference.Partial) {
+	if cut.label == c.pipeline.receipt.edge {
+		c.gather(cut.label)
+	}
+	_, next := c.clock.end()
+	c.endWindow(windowEnd{cut.label, cut.at.wall, c.clock.steady(), next}, cut.took, func(w *sink.Window, p *inference.Partial) {
 		w.Run = &sink.Run{Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Reports: p.Reports, Held: cut.kind == heldWindow}
 		whole, revision, err := c.corrections.add(cut.label, p)
 		c.clock.forget(c.corrections.trim(c.clock.floor))
@@ -189,7 +203,7 @@ func (k *captureClock) finish() {
 
 // end ends the open window.
 func (k *captureClock) end() {
-	k.c.endWindow(windowEnd{k.next, k.next, k.next}, 0, nil)
+	k.c.endWindow(windowEnd{k.next, k.next, k.next, math.MaxInt64}, 0, nil)
 }
 
 // holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.

@@ -207,7 +207,11 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.stateMu.Unlock()
 	if !c.opt.Policy.CaptureTime {
 		c.clock = newWallClock(c.cfg.Window, c.cfg.Corrections, now)
+		if c.publishes() {
+			c.clock.whole()
+		}
 		c.pipeline.start = now.wall
+		_, c.pipeline.receipt.edge = c.clock.end()
 	}
 	c.startStores()
 	c.pipeline.run()
@@ -249,7 +253,7 @@ func (c *Collector) Run(ctx context.Context) error {
 
 	var err error
 	if c.opt.Policy.CaptureTime {
-		err = c.wait(ctx, ended, failed, nil, nil)
+		err = c.wait(ctx, ended, failed, nil, nil, nil)
 	} else {
 		err = c.wall(ctx, ended, failed)
 	}
@@ -257,8 +261,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopSources()
 	<-ended
 	c.lookAtSources()
-	c.pipeline.exporters.settle()
 	if c.opt.Policy.CaptureTime {
+		c.pipeline.exporters.settle()
 		capture.finish()
 	} else {
 		c.finishWall()

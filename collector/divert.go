@@ -105,6 +105,11 @@ func (c *Collector) openFleet() error {
 	return nil
 }
 
+// publishes reports whether windows go to a fleet.
+func (c *Collector) publishes() bool {
+	return len(c.stores) == 1 && c.stores[0].windows != nil
+}
+
 func errOtherStore(publisher, other string) error {
 	return fmt.Errorf("%s: is enabled beside %s, but the series of a fleet are written by its consumers: enable %s there and disable it here",
 		other, publisher, other)

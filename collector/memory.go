@@ -73,7 +73,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	report, hop := int64(unsafe.Sizeof(decode.Report{})), int64(unsafe.Sizeof(decode.Hop{}))
 	kept := report + decode.KeptHops*hop
 	batch := batchReports*kept + (batchHops+int64(frame/4))*hop
-	in := (batchReports + int64(frame/smallestReport)) * kept
+	in := (2*(batchReports+int64(frame/smallestReport)) + heldReports) * kept
 	batches := int64(shards * (cfg.ShardQueueBatches + 2 + workers))
 	return append(needs, Need{"batches on their way", batches*batch + int64(workers)*in})
 }

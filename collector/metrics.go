@@ -65,6 +65,7 @@ var (
 	mStep         = Metric{"hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.", nil, Gauge}
 	mClockHeld    = Metric{"hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.", nil, Gauge}
 	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
+	mMisplaced    = Metric{"hopscope_window_misplaced_reports_total", "Reports that were received in one window and count in another, because a worker or the machine was too slow at its end, or the clock was set.", nil, Counter}
 	mReady        = Metric{"hopscope_ready", "1 while /readyz says yes, else 0.", nil, Gauge}
 	mRivals       = Metric{"hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.", nil, Gauge}
 	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
@@ -138,7 +139,7 @@ func read(sources []Source) []Metric {
 	for _, m := range spoolMetrics {
 		own = append(own, m.Metric)
 	}
-	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mRivals, mReady)
+	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mRivals, mReady)
 	return slices.Insert(own, 8, sourceMetrics(sources)...)
 }
 
@@ -255,6 +256,7 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	folded := c.folded
 	clock, rivals := c.clockState, len(c.rivals)
 	c.stateMu.Unlock()
+	emit(mMisplaced, float64(c.pipeline.receipt.misplaced.Load()))
 	emit(mRivals, float64(rivals))
 	ready := 0.0
 	if len(c.NotReady()) == 0 {

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,7 @@ type pipeline struct {
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
 	border  sync.RWMutex
+	receipt byReceipt
 	reports []sink.ReportWriter
 
 	start   int64             // of the open window; 0 before the first
@@ -56,6 +58,7 @@ type worker struct {
 	decoder atomic.Pointer[demux.Router]
 	id      int
 	block   bool // wait for a full shard queue instead of dropping
+	receipt receiptWorker
 	in      decode.Batch
 	out     []*work // one for each shard, nil while it has nothing
 	groups  []uint8 // of the reports' exporters
@@ -80,7 +83,7 @@ type shardQueue struct {
 func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (*pipeline, error) {
 	p := &pipeline{
 		key: decode.NewHashKey(opt.Seed), ledger: ledger, limits: analysis.Flows.Limits(), reports: opt.Reports,
-		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)),
+		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)), receipt: newByReceipt(cfg.Window),
 	}
 	shards := cfg.shards()
 	queue := cfg.ShardQueueBatches
@@ -191,7 +194,10 @@ func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
 	for len(frames) > 0 {
 		frames = frames[p.decode(w, frames):]
 		p.border.RLock()
-		p.deliver(w)
+		if r := &w.receipt; r.on && (r.newest >= p.receipt.edge || r.oldest < p.receipt.since) {
+			p.sortOut(w)
+		}
+		p.deliver(w, &w.in)
 		p.border.RUnlock()
 	}
 }
@@ -207,9 +213,11 @@ const (
 func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 	dec := w.decoder.Load()
 	foreign := uint64(0)
+	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
 	for read < len(frames) && len(w.in.Reports) < batchReports {
 		f := &frames[read]
 		read++
+		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
 		n := 0
 		if f.Link == ingest.LinkUDP {
 			n = dec.DatagramCut(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
@@ -231,6 +239,7 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 			foreign++
 		}
 	}
+	w.receipt.oldest, w.receipt.newest = oldest, newest
 	reports := uint64(len(w.in.Reports))
 	p.ledger.Receive(Ring, reports+foreign)
 	p.ledger.Move(Ring, DroppedForeign, foreign)
@@ -238,9 +247,9 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 	return read
 }
 
-// deliver follows the sequence numbers of the reports in w.in and scatters them to their shards.
-func (p *pipeline) deliver(w *worker) {
-	reports := w.in.Reports
+// deliver follows the sequence numbers of the reports in a batch of w and scatters them to their shards.
+func (p *pipeline) deliver(w *worker, in *decode.Batch) {
+	reports := in.Reports
 	if len(reports) == 0 {
 		return
 	}
@@ -250,7 +259,7 @@ func (p *pipeline) deliver(w *worker) {
 	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
-	w.in.Scatter(func(r *decode.Report) *decode.Batch {
+	in.Scatter(func(r *decode.Report) *decode.Batch {
 		w.counts.add(r)
 		if r.Err.Reason != 0 {
 			malformed++
@@ -262,7 +271,7 @@ func (p *pipeline) deliver(w *worker) {
 			i = (r.FlowHash >> 32) * shards >> 32
 		}
 		if p.takes(r) {
-			w.diverted = append(w.diverted, r) // it stays in w.in until that is filled again
+			w.diverted = append(w.diverted, r) // it stays where it was until the batch is filled again
 			return nil
 		}
 		out := w.out[i]
@@ -316,6 +325,7 @@ type windowEnd struct {
 	label  int64 // under which it is kept
 	wall   int64 // when that was by the clock that reports are stamped with
 	steady int64 // and by one that nobody sets
+	next   int64 // end of the next window for reports that were received here
 }
 
 // cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
@@ -332,6 +342,7 @@ func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, divert
 	}
 	exporters := p.exporters.cut(end.wall)
 	diverted = p.endDiversion(label)
+	p.openNext(&end)
 	p.border.Unlock()
 	p.partial.Reset()
 	p.partial.Span(p.start, end.label)

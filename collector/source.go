@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"github.com/hopscope/hopscope/ingest"
@@ -51,9 +52,21 @@ func (c *Collector) runSources(ctx context.Context, handle func(*worker, []inges
 	ended := make(chan struct{})
 	var running sync.WaitGroup
 	for _, s := range c.sources {
-		workers := c.pipeline.workers[s.first:]
+		workers := c.pipeline.workers[s.first:][:s.Workers()]
+		_, receives := s.Source.Source.(ingest.Prompter)
+		for _, w := range workers {
+			w.receipt.on = receives && !c.opt.Policy.CaptureTime
+		}
 		running.Go(func() {
-			err := s.Run(ctx, func(worker int, b *ingest.Batch) { handle(workers[worker], b.Frames) })
+			err := s.Run(ctx, func(worker int, b *ingest.Batch) {
+				handle(workers[worker], b.Frames)
+				if b.Until != 0 {
+					c.pipeline.answered(workers[worker], b.Until)
+				}
+			})
+			for _, w := range workers {
+				c.pipeline.answered(w, math.MaxInt64)
+			}
 			if err != nil {
 				failed <- err
 			}

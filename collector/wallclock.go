@@ -27,6 +27,7 @@ type wallClock struct {
 	first  reading
 	last   reading // the latest
 	opened int64   // when the open window began, monotonic
+	lead   int64   // how long it would have lasted by then, had the run begun with its label before
 	latest int64   // label
 	floor  int64   // labels up to this one are not used again
 	fresh  bool    // no window has ended yet
@@ -58,6 +59,10 @@ func newWallClock(length, reach time.Duration, now reading) *wallClock {
 		latest: began, floor: began, fresh: true,
 	}
 }
+
+// whole makes the first window end at the first multiple of the length, as that of a run which began with the one before.
+// What an earlier run counted until then is kept under the same label.
+func (k *wallClock) whole() { k.lead = k.first.wall - k.floor }
 
 // look takes a reading and says how far the wall clock was set since the one before, 0 if it was not, and whether the
 // open window ends now.
@@ -109,7 +114,7 @@ func (k *wallClock) read(now reading) (step time.Duration) {
 
 // end is when the open window ends, in monotonic time, and the multiple that the wall clock shows then.
 func (k *wallClock) end() (at, label int64) {
-	earliest := k.opened + k.length/2
+	earliest := k.opened - k.lead + k.length/2
 	wall := k.last.wall + earliest - k.last.mono
 	label = multipleBefore(wall, k.length)
 	if label < wall {
@@ -133,7 +138,7 @@ func (k *wallClock) cut(label int64) windowCut {
 		c.label = k.latest
 	}
 	k.fresh = false
-	k.opened = k.last.mono
+	k.opened, k.lead = k.last.mono, 0
 	if k.latest > math.MinInt64+k.reach {
 		k.forget(k.latest - k.reach - 1)
 	}

@@ -33,4 +33,7 @@ type Frame struct {
 // Batch is a reusable list of frames whose bytes it owns.
 type Batch struct {
 	Frames []Frame
+	// Until answers a [Prompter]: the worker has handed over all frames that arrived before this time, with this batch or
+	// earlier. 0 says nothing.
+	Until int64
 }

@@ -33,6 +33,15 @@ type Input struct {
 // queues behind it are full it is made to wait, and its frames are not dropped.
 type Waiter interface{ Waits() bool }
 
+// Prompter is a source whose frames have the time at which this machine received them, by its wall clock, and which can be
+// asked whether it has handed over all of a time.
+type Prompter interface {
+	// Prompt makes every worker hand over a batch with Until set to before, which may have no frames, as soon as it has
+	// handed over all frames that arrived until then. It does not wait for that. A worker that has not come to answer is
+	// asked for the last one alone.
+	Prompt(before int64)
+}
+
 // Metric is one number of [Stats] as it is published about a kind of source.
 type Metric struct {
 	Name  string // "datagrams_total": what follows the name of the source

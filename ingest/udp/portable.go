@@ -24,9 +24,14 @@ type portable struct {
 	prefixes []netip.Prefix
 	size     int
 	started  atomic.Bool
+	stopped  atomic.Bool
+	prompt   atomic.Pointer[int64] // the time of the last one
 }
 
-var _ ingest.Source = (*portable)(nil)
+var (
+	_ ingest.Source   = (*portable)(nil)
+	_ ingest.Prompter = (*portable)(nil)
+)
 
 // portableDrain is how long a source that was stopped waits for another datagram that its buffer may hold.
 const portableDrain = 20 * time.Millisecond
@@ -83,6 +88,7 @@ func (s *portable) Run(ctx context.Context, handle func(worker int, b *ingest.Ba
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(inner, func() {
+		s.stopped.Store(true)
 		for _, c := range s.conns {
 			_ = c.SetReadDeadline(time.Now()) // wakes the reader, who drains
 		}
@@ -101,17 +107,40 @@ func (s *portable) Run(ctx context.Context, handle func(worker int, b *ingest.Ba
 	return errors.Join(append(errs, s.Close())...)
 }
 
+// Prompt implements [ingest.Prompter].
+func (s *portable) Prompt(before int64) {
+	if s.stopped.Load() {
+		return
+	}
+	s.prompt.Store(&before)
+	for _, c := range s.conns {
+		_ = c.SetReadDeadline(time.Now()) // wakes the reader, who takes it back
+	}
+}
+
 func (s *portable) read(i int, handle func(int, *ingest.Batch)) error {
 	buf := make([]byte, 1<<16) // the largest datagram: some systems make a cut one an error
 	batch := ingest.Batch{Frames: make([]ingest.Frame, 1)}
 	admit := admission{prefixes: s.prefixes}
 	var end time.Time // of draining
+	var asked *int64
 	for {
+		// What is read from now on has a later time.
+		if p := s.prompt.Load(); p != asked {
+			asked = p
+			handle(i, &ingest.Batch{Until: *p})
+		}
 		if !end.IsZero() {
 			_ = s.conns[i].SetReadDeadline(time.Now().Add(portableDrain))
 		}
 		n, src, err := s.conns[i].ReadFromUDPAddrPort(buf)
 		switch now := time.Now(); {
+		case errors.Is(err, os.ErrDeadlineExceeded) && !s.stopped.Load(): // a prompt
+			_ = s.conns[i].SetReadDeadline(time.Time{})
+			if s.stopped.Load() { // meanwhile, and its deadline may be gone
+				_ = s.conns[i].SetReadDeadline(now)
+			}
+			continue
 		case errors.Is(err, os.ErrDeadlineExceeded) && end.IsZero():
 			end = now.Add(drainTime)
 			continue

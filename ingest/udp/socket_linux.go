@@ -15,8 +15,9 @@ import (
 type socket struct {
 	fd      int
 	addr    netip.AddrPort
-	granted int // receive buffer in the unit of the configuration, half of what the kernel counts
-	taken   int // datagrams since the worker's last nap
+	granted int  // receive buffer in the unit of the configuration, half of what the kernel counts
+	taken   int  // datagrams since the worker's last nap
+	asked   bool // everything was taken that arrived before the time that the worker was asked about
 	count   counters
 }
 

@@ -21,12 +21,19 @@ type Source struct {
 	stop    int         // eventfd, readable once the source is to stop
 	started atomic.Bool // Run was called
 	stopped atomic.Bool
+	prompt  atomic.Pointer[prompt] // the last one
 
 	mu     sync.Mutex // guards the sockets against being closed while Stats asks them
 	closed bool
 }
 
-var _ ingest.Source = (*Source)(nil)
+var (
+	_ ingest.Source   = (*Source)(nil)
+	_ ingest.Prompter = (*Source)(nil)
+)
+
+// prompt is a question whether everything was handed over that arrived before a time.
+type prompt struct{ before int64 }
 
 // New opens all sockets, or none when one of them fails; the error then names every address that failed, and why.
 // Nothing is read, and no goroutine runs, before Run. A source that will not run needs Close.
@@ -41,10 +48,18 @@ func New(cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("udp: eventfd: %w", err)
 	}
 	s := &Source{stop: stop}
-	for i := range cfg.workers() {
-		s.workers = append(s.workers, newWorker(i, &cfg, prefixes))
-	}
 	var errs []error
+	for i := range cfg.workers() {
+		w := newWorker(i, &cfg, prefixes)
+		if w.wake, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+			errs = append(errs, fmt.Errorf("udp: eventfd: %w", err))
+			break
+		}
+		s.workers = append(s.workers, w)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(append(errs, s.Close())...)
+	}
 	for _, a := range addrs {
 		group, err := openGroup(a, addrs, len(s.workers), &cfg)
 		if err != nil {
@@ -101,9 +116,27 @@ func (s *Source) Run(ctx context.Context, handle func(worker int, b *ingest.Batc
 
 func (s *Source) wake() {
 	s.stopped.Store(true)
+	signal(s.stop)
+}
+
+// Prompt implements [ingest.Prompter].
+func (s *Source) Prompt(before int64) {
+	s.prompt.Store(&prompt{before})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for _, w := range s.workers {
+		signal(w.wake)
+	}
+}
+
+// signal makes an eventfd readable.
+func signal(fd int) {
 	one := [8]byte{0: 1, 7: 1} // not zero in either byte order
 	// A full counter is readable as well, so there is no error that matters.
-	_, _ = unix.Write(s.stop, one[:])
+	_, _ = unix.Write(fd, one[:])
 }
 
 // Close gives the sockets back. Run does so itself.
@@ -120,6 +153,7 @@ func (s *Source) Close() error {
 			k.observeDrops()
 			errs = append(errs, unix.Close(k.fd))
 		}
+		errs = append(errs, unix.Close(w.wake))
 	}
 	errs = append(errs, unix.Close(s.stop))
 	return errors.Join(errs...)

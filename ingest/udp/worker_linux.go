@@ -18,6 +18,9 @@ type worker struct {
 	batch   ingest.Batch
 	admit   admission
 	nap     time.Duration
+	wake    int     // eventfd, readable when there is a prompt
+	asked   *prompt // the last one that was heard
+	owes    bool    // an answer to it
 }
 
 func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
@@ -32,13 +35,16 @@ func newWorker(id int, cfg *Config, prefixes []netip.Prefix) *worker {
 
 // run reads until the source is stopped, and then what is left.
 func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
-	fds := make([]unix.PollFd, 0, len(w.sockets)+1)
+	fds := make([]unix.PollFd, 0, len(w.sockets)+2)
 	for _, k := range w.sockets {
 		fds = append(fds, unix.PollFd{Fd: int32(k.fd), Events: unix.POLLIN})
 	}
-	fds = append(fds, unix.PollFd{Fd: int32(s.stop), Events: unix.POLLIN})
+	fds = append(fds, unix.PollFd{Fd: int32(s.stop), Events: unix.POLLIN}, unix.PollFd{Fd: int32(w.wake), Events: unix.POLLIN})
+	prompted := &fds[len(fds)-1]
 	for !s.stopped.Load() {
+		w.hear(s.prompt.Load())
 		most, err := w.round(handle)
+		w.answer(handle)
 		switch {
 		case err != nil:
 			return err
@@ -51,9 +57,40 @@ func (w *worker) run(s *Source, handle func(int, *ingest.Batch)) error {
 			if _, err := unix.Ppoll(fds, nil, nil); err != nil && err != unix.EINTR {
 				return fmt.Errorf("udp: ppoll: %w", err)
 			}
+			if prompted.Revents&unix.POLLIN != 0 {
+				var count [8]byte
+				_, _ = unix.Read(w.wake, count[:]) // what it counted says nothing
+			}
 		}
 	}
 	return w.drain(handle)
+}
+
+// hear takes over a new prompt. What the sockets hold from now on is looked at for it.
+func (w *worker) hear(p *prompt) {
+	if p == w.asked {
+		return
+	}
+	w.asked, w.owes = p, true
+	for _, k := range w.sockets {
+		k.asked = false
+	}
+}
+
+// answer answers a prompt once every socket was empty, or gave what arrived later.
+func (w *worker) answer(handle func(int, *ingest.Batch)) {
+	if !w.owes {
+		return
+	}
+	for _, k := range w.sockets {
+		if !k.asked {
+			return
+		}
+	}
+	w.owes = false
+	w.batch.Frames, w.batch.Until = w.batch.Frames[:0], w.asked.before
+	handle(w.id, &w.batch)
+	w.batch.Until = 0
 }
 
 // mayNap reports whether every buffer can take another nap like the last: what came since then, which is what was read
@@ -94,6 +131,7 @@ func (w *worker) receive(k *socket) (int, error) {
 	switch errno {
 	case 0:
 	case unix.EAGAIN:
+		k.asked = true
 		return 0, nil
 	case unix.ENOBUFS, unix.ENOMEM: // the machine is short of memory; the datagrams stay where they are
 		time.Sleep(time.Millisecond)
@@ -109,11 +147,13 @@ func (w *worker) receive(k *socket) (int, error) {
 	)
 	frames := w.batch.Frames[:n]
 	kept := 0
+	last := int64(0) // time of a datagram
 	for i := range n {
 		f := &frames[kept]
 		if d, ok := w.ring.frame(i, f); ok {
 			drops, hasDrops = d, true
 		}
+		last = f.Time
 		if !w.admit.admits(f.Src.Addr()) {
 			refused++
 			continue
@@ -132,6 +172,7 @@ func (w *worker) receive(k *socket) (int, error) {
 		kept++
 	}
 	w.batch.Frames = frames[:kept]
+	k.asked = k.asked || n < len(w.ring.hdrs) || w.owes && last >= w.asked.before
 	if hasDrops {
 		k.count.drops.observe(drops)
 	}

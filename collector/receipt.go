@@ -1,0 +1,186 @@
+package collector
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// The windows of a live collector are cut by the time at which this machine received what they count, and not by when a
+// worker came to it: a window that ends at a label holds what was received before it. So workers hold back what belongs to
+// the next window, and who ends a window asks the sources whether they have handed over all of it. That is waited for only
+// a little while. What comes later counts in the window that is open then, and in a metric.
+//
+// It holds for sources that are an [ingest.Prompter]. Frames of others, such as captures that are read while they grow,
+// count when they come.
+
+const (
+	// receiptGrace is what passes between the end of a window and the question to the sources: a datagram has its time
+	// before it is in the socket's queue.
+	receiptGrace = time.Millisecond
+	// receiptPatience bounds the wait for the answers, beside a tenth of a window.
+	receiptPatience = 100 * time.Millisecond
+	// heldReports is the most that a worker holds back. It waits when that is reached, and its socket buffers.
+	heldReports = 2048
+)
+
+// byReceipt is the border between windows by the time of receipt.
+type byReceipt struct {
+	// Guarded by border; the one who ends windows writes them, and may read them without.
+	edge  int64         // where the open window ends
+	since int64         // where it began; the least time where that says nothing
+	ended chan struct{} // closed when the border has moved
+
+	length    int64         // of a window
+	early     chan struct{} // a worker holds something back for the first time in this window
+	answers   chan struct{} // of a worker
+	misplaced atomic.Uint64 // reports that count in another window than they belong to
+}
+
+// receiptWorker is a worker's part.
+type receiptWorker struct {
+	on             bool         // its frames have the time of receipt
+	oldest, newest int64        // of the frames of the present batch
+	until          atomic.Int64 // all was handed over that was received before
+
+	// Guarded by border.
+	held decode.Batch // of the next window
+	rest decode.Batch // memory
+}
+
+func newByReceipt(length time.Duration) byReceipt {
+	return byReceipt{
+		edge: math.MaxInt64, since: math.MinInt64, ended: make(chan struct{}), length: int64(length),
+		early: make(chan struct{}, 1), answers: make(chan struct{}, 1),
+	}
+}
+
+// sortOut holds back those reports in w.in that belong to the next window, and counts those that come too late. It is
+// called with the border shared, and shares it again when it had to wait.
+func (p *pipeline) sortOut(w *worker) {
+	r := &p.receipt
+	if w.receipt.newest >= r.edge {
+		select {
+		case r.early <- struct{}{}:
+		default:
+		}
+		if len(w.receipt.held.Reports)+len(w.in.Reports) > heldReports && p.belongsNext(w.receipt.newest) {
+			p.awaitEnd()
+		}
+	}
+	wrong, room := uint64(0), heldReports-len(w.receipt.held.Reports)
+	w.in.Scatter(func(x *decode.Report) *decode.Batch {
+		switch {
+		case x.Time >= r.since && x.Time < r.edge:
+		case room > 0 && p.belongsNext(x.Time):
+			room--
+			return &w.receipt.held
+		default:
+			wrong++
+		}
+		return &w.receipt.rest
+	})
+	w.in, w.receipt.rest = w.receipt.rest, w.in
+	if wrong > 0 {
+		r.misplaced.Add(wrong)
+	}
+}
+
+// belongsNext reports whether a time is in the next window. Times behind that are of a clock that was set, and nothing to
+// wait for.
+func (p *pipeline) belongsNext(t int64) bool {
+	r := &p.receipt
+	return t >= r.edge && uint64(t)-uint64(r.edge) < uint64(r.length)
+}
+
+// awaitEnd gives up the border until it has moved, but not for long.
+func (p *pipeline) awaitEnd() {
+	ended := p.receipt.ended
+	p.border.RUnlock()
+	defer p.border.RLock()
+	timer := time.NewTimer(p.receipt.patience())
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+}
+
+func (r *byReceipt) patience() time.Duration {
+	return min(receiptPatience, time.Duration(r.length)/10)
+}
+
+// openNext moves the border to the end of the next window, and delivers what was held back for it. Nobody else may
+// deliver meanwhile.
+func (p *pipeline) openNext(end *windowEnd) {
+	since := int64(math.MinInt64) // the clock was set
+	if end.label == p.receipt.edge {
+		since = end.label
+	}
+	p.setEdge(since, end.next)
+}
+
+// moveEdge moves the end of the open window, when the clock was set or no more is received.
+func (p *pipeline) moveEdge(edge int64) {
+	p.border.Lock()
+	defer p.border.Unlock()
+	p.setEdge(math.MinInt64, edge)
+}
+
+func (p *pipeline) setEdge(since, edge int64) {
+	r := &p.receipt
+	r.since, r.edge = since, edge
+	close(r.ended)
+	r.ended = make(chan struct{})
+	for _, w := range p.workers {
+		p.deliver(w, &w.receipt.held)
+		w.receipt.held.Reset()
+	}
+}
+
+// answered notes that a worker has handed over all that was received before a time.
+func (p *pipeline) answered(w *worker, until int64) {
+	w.receipt.until.Store(until)
+	select {
+	case p.receipt.answers <- struct{}{}:
+	default:
+	}
+}
+
+// gather waits until all workers have handed over what was received before the end of a window, but not for long.
+func (c *Collector) gather(end int64) {
+	p := c.pipeline
+	waiting := func() (any bool) {
+		for _, w := range p.workers {
+			any = any || w.receipt.on && w.receipt.until.Load() < end
+		}
+		return any
+	}
+	for _, w := range p.workers {
+		// An answer may be from before the clock was set back. Who has ended has answered for all times.
+		if t := w.receipt.until.Load(); t != math.MaxInt64 {
+			w.receipt.until.CompareAndSwap(t, math.MinInt64)
+		}
+	}
+	if !waiting() {
+		return
+	}
+	time.Sleep(receiptGrace)
+	for _, s := range c.sources {
+		if a, ok := s.Source.Source.(ingest.Prompter); ok {
+			a.Prompt(end)
+		}
+	}
+	timer := time.NewTimer(p.receipt.patience())
+	defer timer.Stop()
+	for waiting() {
+		select {
+		case <-p.receipt.answers:
+		case <-timer.C:
+			return
+		}
+	}
+}
