@@ -21,6 +21,11 @@ type Window struct {
 	OtherFlows uint64 // digests with a fault, of flows that were not listed one by one
 	FlowCount  int    // flows that had reports in the window
 	FlowBound  uint64 // a flow that is not in Flows had at most this many reports; 0 if all are there
+
+	// Of a window that several collectors made, when some of them were not heard: those, and the exporters that may have
+	// reported to them. Nothing follows from what such an exporter did not report.
+	Missing []string
+	Unheard []ExporterKey
 }
 
 // HopKey is a place in the network: a node and the interface by which packets left it.

@@ -51,6 +51,9 @@
 // queues) promise nothing. Histories survive that the tracker forgets an exporter, but an exporter whose pauses are longer
 // than the tracker remembers is never told as silent.
 //
+// In a window that several collectors made, an exporter whose collector was not heard (Window.Unheard) is not judged: its
+// pause does not go on, and what it seems to have lost is not weighed. Only that it speaks is taken from such a window.
+//
 // # False alarms
 //
 // TestFalseAlarms measures how often noise is taken for a fault. The windows are independent, come from one distribution,

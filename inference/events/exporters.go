@@ -44,6 +44,7 @@ const (
 // exporters finds exporters that lose reports, and those that fall silent.
 type exporters struct {
 	*lifecycle[inference.ExporterKey, exporter]
+	unheard map[inference.ExporterKey]bool // in the present window
 }
 
 // exporter is what is remembered of one exporter.
@@ -106,12 +107,25 @@ func (c *coder) exporterState(e *exporter) {
 }
 
 func newExporters(j *journal) exporters {
-	return exporters{follow(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState)}
+	return exporters{
+		follow(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState), map[inference.ExporterKey]bool{},
+	}
 }
 
 func (x exporters) step(w *inference.Window) {
+	clear(x.unheard)
+	for _, k := range w.Unheard {
+		x.unheard[k] = true
+	}
 	for i := range w.Exporters {
 		s := &w.Exporters[i]
+		if x.unheard[s.ExporterKey] {
+			// That it speaks is true whatever else it sent. How much was lost, and whether it paused, nobody knows.
+			if s.Reports+s.Malformed > 0 {
+				x.judgeSilence(&x.see(s.ExporterKey, math.MaxInt).silenceHistory, s)
+			}
+			continue
+		}
 		e := x.see(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
 		x.judgeLoss(&e.lossHistory, s, w.Start)
 		x.judgeSilence(&e.silenceHistory, s)
@@ -119,6 +133,9 @@ func (x exporters) step(w *inference.Window) {
 	// Who sleeps longer than the tracker remembers is known again when it comes back.
 	absent := 0
 	x.absent(func(k inference.ExporterKey, e *exporter, windows int) bool {
+		if x.unheard[k] {
+			return false
+		}
 		text := k.String() + " is forgotten"
 		x.end(&e.loss, text)
 		x.end(&e.silence, text)
