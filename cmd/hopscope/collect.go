@@ -46,6 +46,7 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		outliveReaders()
 		signals := signalsOf(c.Context())
 		log := newLogger(cfg.Log, c.ErrOrStderr())
+		defer flushLog(log)
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
 		}

@@ -73,6 +73,7 @@ loop.`,
 			return err
 		}
 		log := newLogger(cfg.Log, c.ErrOrStderr())
+		defer flushLog(log)
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},

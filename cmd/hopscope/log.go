@@ -17,8 +17,14 @@ type logConfig struct {
 // SetDefaults tells what is worth knowing.
 func (c *logConfig) SetDefaults() { *c = logConfig{Level: "info", Format: "auto"} }
 
-// newLogger writes text to a terminal and JSON to anything else, unless told.
+// newLogger is the logger of a command that runs until it is told to stop: lines that come too often are left out and
+// counted.
 func newLogger(c logConfig, w io.Writer) *slog.Logger {
+	return slog.New(limitLines(newHandler(c, w)))
+}
+
+// newHandler writes text to a terminal and JSON to anything else, unless told.
+func newHandler(c logConfig, w io.Writer) slog.Handler {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		level = slog.LevelInfo
@@ -29,7 +35,7 @@ func newLogger(c logConfig, w io.Writer) *slog.Logger {
 		text = term.IsTerminal(int(f.Fd()))
 	}
 	if text {
-		return slog.New(slog.NewTextHandler(w, opts))
+		return slog.NewTextHandler(w, opts)
 	}
-	return slog.New(slog.NewJSONHandler(w, opts))
+	return slog.NewJSONHandler(w, opts)
 }

@@ -88,7 +88,7 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		}
 		log := slog.New(slog.DiscardHandler)
 		if o.config != "" {
-			log = newLogger(cfg.Log, c.ErrOrStderr())
+			log = slog.New(newHandler(cfg.Log, c.ErrOrStderr())) // of a capture, everything is told
 		}
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
