@@ -30,7 +30,11 @@ Start with "hopscope demo".`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
-	root.AddCommand(demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(), topCommand(), flowCommand(), findingsCommand(), selftestCommand(), benchCommand(), configCommand(), spoolCommand())
+	root.AddCommand(
+		demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(),
+		topCommand(), flowCommand(), findingsCommand(), healthCommand(),
+		selftestCommand(), benchCommand(), configCommand(), spoolCommand(),
+	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	askRightly(root)
