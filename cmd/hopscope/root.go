@@ -31,7 +31,7 @@ Start with "hopscope demo".`,
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(
-		demoCommand(), collectCommand(), replayCommand(), decodeCommand(), planCommand(),
+		demoCommand(), collectCommand(), consoleCommand(), replayCommand(), decodeCommand(), planCommand(),
 		topCommand(), flowCommand(), findingsCommand(), healthCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(),
 	)

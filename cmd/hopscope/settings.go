@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink/influx"
@@ -24,6 +25,7 @@ type config struct {
 	Influx             collector.StoreConfig[influx.Config]  `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
 	Parquet            collector.StoreConfig[parquet.Config] `yaml:"parquet" doc:"Series to Parquet files."`
 	JSONL              collector.StoreConfig[jsonl.Config]   `yaml:"jsonl" doc:"Series and findings as JSON lines."`
+	Kafka              conn.Config                           `yaml:"kafka" doc:"The Kafka of a fleet."`
 	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
 	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
 
@@ -42,6 +44,9 @@ func defaultConfig() config {
 	settings.SetDefaults(&c)
 	return c
 }
+
+// kafkaOf gives where the Kafka of the fleet is.
+func kafkaOf(c *config) conn.Config { return c.Kafka }
 
 // readConfig reads the file over the defaults, and gives what is wrong with its values.
 func readConfig(path string) (cfg config, err error) {
