@@ -149,6 +149,7 @@ func (c *Client) Explain(err error, do Op) error {
 		return c.explainTLSOp(err, do)
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Kind, e.Err = Unreachable, fmt.Errorf("no answer within %v", c.conf.Timeout)
+	case errors.As(err, new(kafka.Error)): // which is a net.Error, too
 	case errors.As(err, new(net.Error)):
 		e.Kind = Unreachable
 	}

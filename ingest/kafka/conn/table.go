@@ -34,12 +34,18 @@ type TableBounds struct {
 	Keys  int // most keys
 	Value int // most bytes of a value
 	Bytes int // most bytes of all keys and values
+
+	// Keep says of which keys anything is kept. Nil is all of them.
+	Keep func(key string) bool
 }
 
 // NewTable makes a table that has read nothing yet.
 func (c *Client) NewTable(topic string, bound TableBounds) *Table {
 	return &Table{c: c, topic: topic, bound: bound, values: map[string][]byte{}}
 }
+
+// Topic is its name.
+func (t *Table) Topic() string { return t.topic }
 
 // Get gives the last value of a key that was read. Nobody may change it.
 func (t *Table) Get(key string) (value []byte, ok bool) {
@@ -145,6 +151,9 @@ func (t *Table) read(ctx context.Context, at int64, seen map[string]bool) (int64
 }
 
 func (t *Table) put(key string, value []byte, gone bool, seen map[string]bool) {
+	if t.bound.Keep != nil && !t.bound.Keep(key) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old, had := t.values[key]

@@ -1,0 +1,123 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Config says which fleet a member belongs to, and where its Kafka is.
+type Config struct {
+	conn.Config     `yaml:""`
+	Fleet           string       `yaml:"fleet" doc:"Name of the fleet: what the points of all its collectors carry as their instance."`
+	Slices          int          `yaml:"slices" doc:"Shares in which windows are merged, a partition each, and so the most consumers that have something to do. All members of a fleet have the same number, which does not change." range:"1..1024"`
+	Reports         string       `yaml:"reports" doc:"Which reports go to consumers one by one: needed (PINT digests, postcards, and those of raw_exporters), all, or none." oneof:"needed|all|none"`
+	RawExporters    []string     `yaml:"raw_exporters" doc:"Networks of exporters whose flows reach several collectors, as 10.1.0.0/16: their reports go to consumers one by one."`
+	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; what is longer goes in several. The topics have to take some more than this." range:"65536..4194304"`
+	InFlight        int          `yaml:"in_flight" doc:"Most requests to Kafka at a time." range:"1..64"`
+	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second that are sent while the spool is drained after an outage; 0 is no limit. It has to be more than what is published meanwhile." range:"0..17179869184"`
+	Topics          TopicsConfig `yaml:"topics" doc:"How hopscope kafka topics makes the topics, and what it wants of them."`
+}
+
+// TopicsConfig says how long records are kept, and how often.
+type TopicsConfig struct {
+	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is what the brokers have as their default." range:"0..16"`
+	WindowsRetention time.Duration `yaml:"windows_retention" doc:"How long windows are kept before they are merged: as far back can be computed again, and so long may all consumers be away." range:"1h..8760h"`
+	ReportsRetention time.Duration `yaml:"reports_retention" doc:"The same for single reports, which are many more bytes." range:"1h..8760h"`
+	SeriesRetention  time.Duration `yaml:"series_retention" doc:"How long merged windows are kept for pages and other readers." range:"1h..8760h"`
+}
+
+// DefaultConfig is a fleet on a broker of the same machine.
+func DefaultConfig() Config {
+	return Config{
+		Config: conn.DefaultConfig(), Fleet: "fleet", Slices: 16, Reports: "needed",
+		MaxMessageBytes: 900_000, InFlight: 4, DrainBytes: 32 << 20,
+		Topics: TopicsConfig{WindowsRetention: 24 * time.Hour, ReportsRetention: 6 * time.Hour, SeriesRetention: 7 * 24 * time.Hour},
+	}
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Group is the name of the consumers' group.
+func (c *Config) Group() string { return c.Prefix + "consumers" }
+
+// Target says where records go, for people.
+func (c Config) Target() string { return c.Config.Target() }
+
+// Publishes says that this store takes what windows are made of.
+func (c *Config) Publishes() bool { return true }
+
+// Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
+func (c *Config) Validate() error {
+	errs := []error{c.Config.Validate()}
+	if c.Fleet == "" || len(c.Fleet) > fleet.MaxName || strings.ContainsFunc(c.Fleet, notInName) {
+		errs = append(errs, fmt.Errorf("fleet: %q is no name: 1 to %d letters, digits, dots, dashes and underscores", c.Fleet, fleet.MaxName))
+	}
+	for i, p := range c.RawExporters {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			errs = append(errs, fmt.Errorf("raw_exporters[%d]: %q is no network such as 10.1.0.0/16", i, p))
+		}
+	}
+	if c.Reports == "none" && len(c.RawExporters) > 0 {
+		errs = append(errs, errors.New("raw_exporters: mean nothing, since reports is none; choose one"))
+	}
+	return flat(errs)
+}
+
+// flat joins errors that may be joined ones, so that each stands alone.
+func flat(errs []error) error {
+	var out []error
+	for _, err := range errs {
+		if j, ok := err.(interface{ Unwrap() []error }); ok {
+			out = append(out, j.Unwrap()...)
+		} else {
+			out = append(out, err)
+		}
+	}
+	return errors.Join(out...)
+}
+
+// CheckFiles reads the files that the settings name, and gives every problem with them.
+func (c *Config) CheckFiles() error { return c.Config.CheckFiles() }
+
+// Memory is about what requests on their way and their answers take, beside the queue's.
+func (c *Config) Memory() int64 { return int64(c.InFlight)*int64(2*c.MaxMessageBytes) + maxPayload }
+
+// Doc says what the switch, the queue and the spool of this store are for.
+func (c Config) Doc(key string) string {
+	return map[string]string{
+		"enabled": "Publish windows to a fleet, whose consumers write the series. No other store can be enabled beside it.",
+		"queue":   "Between the collector and Kafka.",
+		"spool":   "What is kept on disk while Kafka is away.",
+	}[key]
+}
+
+// networks are the exporters whose reports are diverted.
+func (c *Config) networks() (list []netip.Prefix) {
+	for _, p := range c.RawExporters {
+		if n, err := netip.ParsePrefix(strings.TrimSpace(p)); err == nil {
+			list = append(list, n.Masked())
+		}
+	}
+	return list
+}
+
+func notInName(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
+}

@@ -1,0 +1,457 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Writer publishes windows. It implements [sink.WindowEncoder]; what takes single reports is in divert.go.
+type Writer struct {
+	conf   Config
+	client *conn.Client
+	member *member // nil before Join
+
+	// clockOff is how far this machine's clock is off the brokers' at least, in ns; positive is ahead. It is 0 as long as
+	// nothing is known.
+	clockOff atomic.Int64
+	stats    stats
+	clock    func() time.Time // of this machine; tests put it wrong
+
+	// raw gives how many reports of the window that ends at a label were sent to each partition of reports. Nil is a
+	// collector that sends none.
+	raw func(label int64) []uint64
+
+	mu        sync.Mutex
+	publisher *fleet.Publisher // nil before Join
+
+	// WriteEncoded's own.
+	doing progress
+	pace  pace
+}
+
+// stats are counted for metrics.
+type stats struct {
+	records, bytes, repeats, requests atomic.Uint64
+}
+
+// Stats says what was sent, and how the member is doing.
+type Stats struct {
+	Records  uint64        // that Kafka confirmed
+	Bytes    uint64        // of their values
+	Repeats  uint64        // that were sent again, since it was not known whether Kafka had them
+	Requests uint64        // to write records
+	Clock    time.Duration // that the clock is ahead of the brokers' at least; negative is behind
+	Problem  string        // that keeps the member from being one, or ""
+	Extra    int           // partitions that somebody added, and that stay empty
+}
+
+// Stats may be called at any time.
+func (w *Writer) Stats() Stats {
+	s := Stats{
+		Records: w.stats.records.Load(), Bytes: w.stats.bytes.Load(), Repeats: w.stats.repeats.Load(),
+		Requests: w.stats.requests.Load(), Clock: time.Duration(w.clockOff.Load()),
+	}
+	if w.member != nil {
+		if err := w.member.problem(); err != nil {
+			s.Problem = err.Error()
+		}
+		s.Extra = int(w.member.extra.Load())
+	}
+	return s
+}
+
+// New makes a Writer. It reads the files that the settings name; Kafka is asked by Join.
+func New(c Config) (*Writer, error) {
+	client, err := c.Config.Dial("hopscope-collector")
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{conf: c, client: client, clock: time.Now}, nil
+}
+
+// Name implements [sink.Writer].
+func (w *Writer) Name() string { return "kafka" }
+
+// errPoints is what becomes of points: those of a fleet are made by its consumers.
+var errPoints = errors.New("kafka: takes windows and no points")
+
+// Write refuses points.
+func (w *Writer) Write(context.Context, *sink.Batch) error {
+	return &sink.PermanentError{Err: errPoints}
+}
+
+// Encode leaves out all points.
+func (w *Writer) Encode(dst []byte, b *sink.Batch) (out []byte, left uint64) {
+	return dst, uint64(len(b.Points))
+}
+
+// series is what the accounts call records.
+const series = "part"
+
+// EncodeWindow makes the records of a window, at least one for each slice, in as few payloads as their bound allows.
+func (w *Writer) EncodeWindow(win *sink.Window) []sink.Encoded {
+	label := win.Label
+	var raw []uint64
+	if w.raw != nil {
+		raw = w.raw(label)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.publisher == nil {
+		return nil // nobody joined, so there is no name under which anything could be sent
+	}
+	outs, err := w.publisher.Window(nil, win.Partial, label, raw, 0)
+	if err != nil {
+		// A window that has no form stands for its reports all the same: the store will refuse it, with the reason.
+		return []sink.Encoded{{Payload: []byte("window to " + time.Unix(0, label).UTC().Format(time.RFC3339Nano) + ": " + err.Error()), Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reports: win.Reports}}
+	}
+	list := w.payloads(toWindows, label, outs)
+	list[len(list)-1].Reports = win.Reports
+	return list
+}
+
+// payloads makes payloads of records. The order of those of a partition stays.
+func (w *Writer) payloads(topic byte, label int64, outs []fleet.Out) (list []sink.Encoded) {
+	p := newPayload(label, w.clockBad())
+	end := func() {
+		list = append(list, sink.Encoded{Payload: p.b, Series: []sink.SeriesCount{{Series: series, Points: p.records}}})
+	}
+	var head []byte
+	for i := range outs {
+		o := &outs[i]
+		head = o.Head.Append(head[:0])
+		if p.records > 0 && len(p.b)+len(head)+len(o.Value) > maxPayload {
+			end()
+			p = newPayload(label, w.clockBad())
+		}
+		p.add(topic, o.Partition, head, o.Value)
+	}
+	if p.records > 0 || len(list) == 0 {
+		end()
+	}
+	return list
+}
+
+// progress is what is known of a payload that was tried before.
+type progress struct {
+	sum     uint64
+	size    int
+	done    []bool // by record: Kafka has it
+	tried   []bool // by record: it was sent, whatever came of it
+	refused map[int]error
+}
+
+var table = crc64.MakeTable(crc64.ECMA)
+
+// WriteEncoded appends the records of a payload to their partitions, and returns nil when all replicas have all of them.
+// Called again for a payload that failed, it sends only what Kafka has not confirmed.
+func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
+	c, err := readPayload(b)
+	if err != nil {
+		return w.permanent(b, 1, fmt.Errorf("kafka: %w", err))
+	}
+	n := uint64(len(c.records))
+	if w.member != nil {
+		if err := w.member.admit(ctx); err != nil {
+			return retry(ctx, err)
+		}
+		if c.clockOff {
+			return w.permanent(b, n, errors.New("kafka: the window was counted while the clock of this machine was off Kafka's by more than a window, so its label is wrong"))
+		}
+		if ahead := time.Duration(c.label - w.now().UnixNano()); ahead > w.member.id.Params.Window+w.slack() {
+			return w.permanent(b, n, fmt.Errorf("kafka: the window ends %v after the present time of Kafka: it was counted under a wrong clock", ahead.Round(time.Millisecond)))
+		}
+		if w.now().Sub(time.Unix(0, c.label)) > drainAge*w.member.id.Params.Window {
+			if err := w.pace.wait(ctx, len(b), w.conf.DrainBytes); err != nil {
+				return err
+			}
+		}
+	}
+	if sum := crc64.Checksum(b, table); w.doing.sum != sum || w.doing.size != len(b) || len(w.doing.done) != len(c.records) {
+		w.doing = progress{sum: sum, size: len(b), done: make([]bool, len(c.records)), tried: make([]bool, len(c.records)), refused: map[int]error{}}
+	}
+	some, err := w.send(ctx, &c)
+	if err != nil {
+		return retryProgress(ctx, err, some)
+	}
+	defer func() { w.doing = progress{} }()
+	if len(w.doing.refused) == 0 {
+		return nil
+	}
+	return w.refusals(&c)
+}
+
+// drainAge is after how many windows a payload counts as one of an outage.
+const drainAge = 4
+
+// now is the present time as Kafka has it, as far as that is known.
+func (w *Writer) now() time.Time { return w.clock().Add(-time.Duration(w.clockOff.Load())) }
+
+// slack is how much a measurement of the clock may be off.
+func (w *Writer) slack() time.Duration { return time.Second }
+
+// clockBad says that what is counted now goes under wrong labels.
+func (w *Writer) clockBad() bool {
+	m := w.member
+	return m != nil && time.Duration(w.clockOff.Load()).Abs() > m.id.Params.Window
+}
+
+// seeClock takes the time of the brokers for something that happened between two times of this machine.
+func (w *Writer) seeClock(before, after, broker time.Time) {
+	if broker.IsZero() {
+		return // the topic keeps no such times
+	}
+	off := time.Duration(0)
+	switch {
+	case broker.Add(time.Millisecond).Before(before): // it counts in milliseconds
+		off = before.Sub(broker.Add(time.Millisecond))
+	case broker.After(after):
+		off = -broker.Sub(after)
+	}
+	w.clockOff.Store(int64(off))
+}
+
+// permanent refuses a payload of n records as a whole.
+func (w *Writer) permanent(b []byte, n uint64, err error) error {
+	return &sink.PermanentError{Err: err, Refused: []sink.Refusal{{
+		Payload: slices.Clone(b), Points: n, Series: []sink.SeriesCount{{Series: series, Points: n}}, Reason: err.Error(),
+	}}}
+}
+
+// refusals says which records Kafka will never take.
+func (w *Writer) refusals(c *contents) error {
+	out := &sink.PermanentError{Rejected: len(w.doing.refused)}
+	for i := range c.records {
+		err := w.doing.refused[i]
+		if err == nil {
+			continue
+		}
+		r := &c.records[i]
+		p := newPayload(c.label, false)
+		p.add(r.topic, r.partition, r.head, r.value)
+		if out.Err == nil {
+			out.Err = err
+		}
+		out.Refused = append(out.Refused, sink.Refusal{
+			Payload: p.b, Points: 1, Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reason: err.Error(),
+		})
+	}
+	return out
+}
+
+// send sends what is not done, partitions at the same time, and says whether Kafka confirmed anything that it had not. An
+// error is one that may pass or that a person can mend; what is refused for good is in w.doing.
+func (w *Writer) send(ctx context.Context, c *contents) (progress bool, err error) {
+	type key struct {
+		topic     byte
+		partition int
+	}
+	waiting := map[key][]int{}
+	var order []key
+	for i := range c.records {
+		if w.doing.done[i] || w.doing.refused[i] != nil {
+			continue
+		}
+		k := key{c.records[i].topic, c.records[i].partition}
+		if waiting[k] == nil {
+			order = append(order, k)
+		}
+		waiting[k] = append(waiting[k], i)
+	}
+	// Reports go before the records that say how many there are.
+	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(b.topic, a.topic) })
+
+	var mu sync.Mutex // of w.doing and of what is given back
+	var errs []error
+	var work sync.WaitGroup
+	slots := make(chan struct{}, w.conf.InFlight)
+	for _, k := range order {
+		topic := w.client.Topic(conn.Windows)
+		if k.topic == toReports {
+			topic = w.client.Topic(conn.Reports)
+		}
+		slots <- struct{}{}
+		mu.Lock()
+		hopeless := needsPerson(errors.Join(errs...)) || ctx.Err() != nil
+		mu.Unlock()
+		if hopeless {
+			break // all other partitions would say the same
+		}
+		work.Go(func() {
+			defer func() { <-slots }()
+			some, err := w.sendPartition(ctx, c, topic, k.partition, waiting[k], &mu)
+			mu.Lock()
+			defer mu.Unlock()
+			progress = progress || some
+			if err != nil {
+				errs = append(errs, err)
+			}
+		})
+	}
+	work.Wait()
+	if len(errs) == 0 {
+		return progress, ctx.Err()
+	}
+	for _, err := range errs {
+		if needsPerson(err) {
+			return progress, err
+		}
+	}
+	return progress, errs[0]
+}
+
+// sendPartition sends records of one partition, by their index and in their order. mu guards w.doing.
+func (w *Writer) sendPartition(ctx context.Context, c *contents, topic string, partition int, rest []int, mu *sync.Mutex) (progress bool, _ error) {
+	single := false
+	for len(rest) > 0 {
+		n := 1
+		for size := c.records[rest[0]].size(); n < len(rest) && !single; n++ {
+			if size += c.records[rest[n]].size(); size > w.conf.MaxMessageBytes {
+				break
+			}
+		}
+		mu.Lock()
+		for _, i := range rest[:n] {
+			if w.doing.tried[i] {
+				w.stats.repeats.Add(1)
+			}
+			w.doing.tried[i] = true
+		}
+		mu.Unlock()
+		err := w.produce(ctx, c, topic, partition, rest[:n])
+		e, ok := errors.AsType[*conn.Error](err)
+		never := ok && (e.Kind == conn.TooLarge || e.Kind == conn.Refused)
+		switch {
+		case never && n > 1:
+			single = true // until it is known which of them it is
+			continue
+		case err != nil && !never:
+			return progress, err
+		}
+		mu.Lock()
+		for _, i := range rest[:n] {
+			if never {
+				w.doing.refused[i] = err
+			} else {
+				w.doing.done[i] = true
+			}
+		}
+		mu.Unlock()
+		progress = true
+		rest = rest[n:]
+	}
+	return progress, nil
+}
+
+// produce sends one batch.
+func (w *Writer) produce(ctx context.Context, c *contents, topic string, partition int, list []int) error {
+	records := make([]kafka.Record, len(list))
+	bytes := 0
+	for i, k := range list {
+		r := &c.records[k]
+		records[i] = kafka.Record{
+			Time: time.Unix(0, c.label), Value: kafka.NewBytes(r.value), Headers: []kafka.Header{{Key: fleet.HeaderKey, Value: r.head}},
+		}
+		bytes += len(r.value)
+	}
+	w.stats.requests.Add(1)
+	before := w.clock()
+	resp, err := w.client.Produce(ctx, &kafka.ProduceRequest{
+		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
+	})
+	if err == nil {
+		err = resp.Error
+	}
+	if err != nil {
+		return w.client.Explain(err, conn.Write(topic))
+	}
+	w.seeClock(before, w.clock(), resp.LogAppendTime)
+	w.stats.records.Add(uint64(len(list)))
+	w.stats.bytes.Add(uint64(bytes))
+	return nil
+}
+
+// recordOverhead is about what the protocol adds to a record.
+const recordOverhead = 64
+
+func (r *record) size() int { return len(r.head) + len(r.value) + recordOverhead }
+
+// needsPerson reports whether an error stays until somebody changes a setting.
+func needsPerson(err error) bool {
+	if e, ok := errors.AsType[*conn.Error](err); ok {
+		return e.NeedsPerson()
+	}
+	_, differs := errors.AsType[*MismatchError](err)
+	return differs
+}
+
+func retry(ctx context.Context, err error) error { return retryProgress(ctx, err, false) }
+
+// retryProgress wraps what may pass. The end of the context is returned as it is.
+func retryProgress(ctx context.Context, err error, progress bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &sink.RetryError{Err: err, Config: needsPerson(err), Progress: progress}
+}
+
+// pace spreads what is sent over time.
+type pace struct {
+	next time.Time // when the bytes that were sent are paid for
+}
+
+// wait returns when so many bytes may be sent at a rate of most a second; 0 is no limit.
+func (p *pace) wait(ctx context.Context, bytes int, most int64) error {
+	if most <= 0 {
+		return nil
+	}
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	p.next = p.next.Add(time.Duration(float64(bytes) / float64(most) * float64(time.Second)))
+	delay := p.next.Sub(now) - pacedAhead
+	if delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pacedAhead is for how long a burst may run ahead of its rate.
+const pacedAhead = 200 * time.Millisecond
+
+// drawBoot draws the number of a run, which is never 0.
+func drawBoot() uint64 {
+	for {
+		if n := rand.Uint64(); n != 0 {
+			return n
+		}
+	}
+}
+
+// slicer shares out what there is in a network over the slices of the fleet.
+func slicer(seed uint64, p *fleet.Params) inference.Slicer {
+	return inference.NewSlicer(seed, p.Slices)
+}
