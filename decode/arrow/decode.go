@@ -217,7 +217,7 @@ func readSchema(m *part) (*plan, *Error) {
 			}
 		case isUnits:
 			code, err := strconv.ParseUint(code, 10, 16)
-			if err != nil || code > maxUnits {
+			if err != nil || code == 0 || code > maxUnits {
 				f.fail(kv.at, key, ErrRange)
 				break
 			}
@@ -226,10 +226,10 @@ func readSchema(m *part) (*plan, *Error) {
 				f.fail(kv.at, key, err)
 				break
 			}
-			for len(p.units) <= int(code)+1 {
+			for len(p.units) <= int(code) {
 				p.units = append(p.units, nil)
 			}
-			p.units[code+1] = u
+			p.units[code] = u
 		}
 	}
 	switch {

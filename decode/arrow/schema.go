@@ -14,7 +14,7 @@ const (
 )
 
 // Keys of the metadata of the schema. The units of a report with number n in the column units are under UnitsKey with a
-// dot and n.
+// dot and n, from 1 on; those of the others are under UnitsKey.
 const (
 	DatasetKey       = "hopscope.dataset"
 	VersionKey       = "hopscope.schema_version"
@@ -333,7 +333,7 @@ func appendSchema(b []byte, units []decode.Units) []byte {
 		{NullKey, nullText}, {UnitsKey, string(appendUnits(nil, &decode.DefaultUnits))},
 	}
 	for i := range units {
-		pairs = append(pairs, [2]string{UnitsKey + "." + strconv.Itoa(i), string(appendUnits(nil, &units[i]))})
+		pairs = append(pairs, [2]string{UnitsKey + "." + strconv.Itoa(i+1), string(appendUnits(nil, &units[i]))})
 	}
 	vec, pos = w.vector(len(pairs))
 	w.point(f[1], vec)
