@@ -78,6 +78,10 @@ func (p *Partial) Heard(yield func(ExporterKey) bool) {
 	}
 }
 
+// Exporters gives what was counted of each exporter, in no order. It is the memory of p: to be read, until the next call
+// of a method.
+func (p *Partial) Exporters() []ExporterStats { return p.exporters.items }
+
 // Exporter gives what is known of an exporter, to be changed, or nil.
 func (p *Partial) Exporter(k ExporterKey) *ExporterStats {
 	if i, ok := p.exporters.index[k]; ok {

@@ -79,7 +79,7 @@ func (s *script) idle(now int64) {
 // TestGateCloses: a window closes when it is over and all are there, and not before.
 func TestGateCloses(t *testing.T) {
 	s := newScript(t, nil)
-	s.g.Expect([]Member{{Name: "a", Boot: 1}, {Name: "b", Boot: 1}})
+	s.g.Expect([]Expected{{Name: "a", Boot: 1}, {Name: "b", Boot: 1}})
 	s.idle(1000 * tick)
 	s.want(part("a", 1, 1, 100), Nothing, nil)
 	s.idle(100*tick + 5)
@@ -133,7 +133,7 @@ func TestGateMissing(t *testing.T) {
 	next("a", &a, 104)
 	s.due(104*tick, 104, nil, nil)
 	// The roster does: it is told as dead, and not waited for.
-	s.g.Expect([]Member{{Name: "b", Boot: 1}})
+	s.g.Expect([]Expected{{Name: "b", Boot: 1}})
 	next("a", &a, 105)
 	s.due(105*tick, 105, []string{"b"}, []string{"b"})
 	// It is heard again, and waited for from then on.
@@ -144,7 +144,7 @@ func TestGateMissing(t *testing.T) {
 	s.idle(107 * tick)
 	s.due(110*tick, 107, []string{"b"}, nil)
 	// Who leaves is not waited for any more, and who is not yet there neither.
-	s.g.Expect([]Member{{Name: "b", Boot: 1, Until: 107 * tick}, {Name: "c", Since: 109 * tick}})
+	s.g.Expect([]Expected{{Name: "b", Boot: 1, Until: 107 * tick}, {Name: "c", Since: 109 * tick}})
 	next("a", &a, 108)
 	s.due(108*tick, 108, nil, nil)
 	next("a", &a, 109)
@@ -170,7 +170,7 @@ func TestGateEmptyWindows(t *testing.T) {
 // TestGateRestart: a run that ended within a window and the one after it both belong to the window.
 func TestGateRestart(t *testing.T) {
 	s := newScript(t, nil)
-	s.g.Expect([]Member{{Name: "a", Boot: 2, Since: 100 * tick}})
+	s.g.Expect([]Expected{{Name: "a", Boot: 2, Since: 100 * tick}})
 	s.want(part("a", 1, 1, 100), Nothing, nil)
 	s.idle(100 * tick)
 	s.want(part("a", 2, 1, 100), Nothing, nil)
@@ -184,7 +184,7 @@ func TestGateRestart(t *testing.T) {
 // being written is not missing.
 func TestGateFirstCloseCounts(t *testing.T) {
 	s := newScript(t, nil)
-	s.g.Expect([]Member{{Name: "a"}, {Name: "b"}})
+	s.g.Expect([]Expected{{Name: "a"}, {Name: "b"}})
 	s.want(part("a", 1, 1, 100), Nothing, nil)
 	h, _ := s.g.Due(103 * tick)
 	if !slices.Equal(h.Missing, []string{"b"}) {

@@ -200,7 +200,7 @@ type world struct {
 	read    [][]int
 	outputs [][]told // of the first owner of each
 	truth   map[int64]*inference.Partial
-	roster  []Member
+	roster  []Expected
 	now     int64
 	cfg     func(slice int) MergerConfig
 	twice   bool
