@@ -185,7 +185,6 @@ type member struct {
 	sent  [][]Out // by partition: the last ones
 	dead  bool
 	boot  uint64
-	skew  int64
 }
 
 // world is a simulated fleet: collectors, logs, and the owners of partitions.
@@ -204,7 +203,6 @@ type world struct {
 	now     int64
 	cfg     func(slice int) MergerConfig
 	twice   bool
-	lost    bool // something that was seen did not come into a log
 }
 
 func newWorld(t testing.TB, seed uint64) *world {
