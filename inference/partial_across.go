@@ -90,6 +90,15 @@ func (p *Partial) Exporter(k ExporterKey) *ExporterStats {
 	return nil
 }
 
+// Silent gives what is told of exporters of which there were no reports, as Heard does.
+func (p *Partial) Silent(yield func(*ExporterStats) bool) {
+	for i := range p.exporters.items {
+		if e := &p.exporters.items[i]; e.Reports+e.Malformed == 0 && !yield(e) {
+			return
+		}
+	}
+}
+
 // Flows gives the candidates for the busiest flows, in no order. The list belongs to p; all but keys may be changed in it.
 func (p *Partial) Flows() []FlowPart { return p.flows.items }
 

@@ -72,6 +72,7 @@ type Cross struct {
 	// Of the open window.
 	heard  map[inference.ExporterKey][]string
 	told   []toldNumbers
+	silent []silent
 	events []event
 }
 
@@ -80,6 +81,13 @@ type CrossStats struct {
 	Exporters, Flows int    // known now
 	Shared           int    // of the exporters
 	Refused          uint64 // exporters for which there was no place, in each window
+}
+
+// silent is what a collector still told of an exporter that it did not hear. Of one that another collector has alone, that
+// says nothing.
+type silent struct {
+	from string
+	inference.ExporterStats
 }
 
 type toldNumbers struct {
@@ -107,7 +115,8 @@ func (c *Cross) Begin(end int64) {
 	clear(c.heard)
 	clear(c.told)
 	clear(c.events)
-	c.told, c.events = c.told[:0], c.events[:0]
+	clear(c.silent)
+	c.told, c.silent, c.events = c.told[:0], c.silent[:0], c.events[:0]
 }
 
 // Add tells what a collector saw of the slice in the window. A collector may be added more than once; the order does not
@@ -121,6 +130,11 @@ func (c *Cross) Add(from string, q *inference.Partial) {
 	for k := range q.Heard {
 		hear(k)
 	}
+	for e := range q.Silent {
+		if e.Lost != 0 || e.Provisional|e.Down|e.Restarts != 0 {
+			c.silent = append(c.silent, silent{from, *e})
+		}
+	}
 	for i := range q.Numbers() {
 		n := q.Numbers()[i]
 		n.Runs = slices.Clone(n.Runs)
@@ -133,9 +147,7 @@ func (c *Cross) Add(from string, q *inference.Partial) {
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
 // out of p.
 func (c *Cross) Finish(p *inference.Partial) {
-	slices.SortFunc(c.told, func(a, b toldNumbers) int {
-		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
-	})
+	c.sortTold()
 	for i := 0; i < len(c.told); {
 		n := i + 1
 		for n < len(c.told) && c.told[n].ExporterKey == c.told[i].ExporterKey {
@@ -146,20 +158,30 @@ func (c *Cross) Finish(p *inference.Partial) {
 		}
 		i = n
 	}
-	keys := make([]inference.ExporterKey, 0, len(c.exporters))
-	for k := range c.exporters {
-		keys = append(keys, k)
-	}
-	for _, k := range keys { // each for itself
-		x := c.exporters[k]
+	for k, x := range c.exporters {
 		slices.Sort(c.heard[k])
-		x.correct(p.Exporter(k), c.heard[k], c.end, &c.limits)
-		if c.end-x.last > int64(c.limits.Idle) {
+		x.hear(c.heard[k], c.end, &c.limits)
+	}
+	for i := range c.silent {
+		s := &c.silent[i]
+		if x, e := c.exporters[s.ExporterKey], p.Exporter(s.ExporterKey); x != nil && e != nil && c.end > x.until && s.from != x.owner {
+			e.Lost, e.Provisional, e.Down, e.Restarts = e.Lost-s.Lost, e.Provisional-s.Provisional, e.Down-s.Down, e.Restarts-s.Restarts
+		}
+	}
+	for k, x := range c.exporters { // each for itself
+		if x.correct(p.Exporter(k), c.end, &c.limits); c.end-x.last > int64(c.limits.Idle) {
 			delete(c.exporters, k)
 		}
 	}
 	c.finishFlows(p)
 	p.DropAcross()
+}
+
+// sortTold orders what was told of numbers, so that the order of collectors does not matter.
+func (c *Cross) sortTold() {
+	slices.SortFunc(c.told, func(a, b toldNumbers) int {
+		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
+	})
 }
 
 // exporter gives what is known of an exporter, or nil if there is no place for it.

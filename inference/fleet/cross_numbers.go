@@ -21,18 +21,31 @@ const (
 // exporter is what all collectors together know of an exporter.
 type exporter struct {
 	owner   string // heard it last
-	last    int64  // label of the window in which it was heard last
-	until   int64  // it is shared up to the window with this label
-	shared  bool   // in the last window
+	former  string // heard it before the window since, when it was not shared
+	since   int64
+	last    int64 // label of the window in which it was heard last
+	until   int64 // it is shared up to the window with this label
+	shared  bool  // in the last window
 	streams []*stream
-	gone    int64 // missing numbers of sequences that ended
-	told    int64 // of all missing numbers, those that were told as lost or as missed
-	due     int64 // numbers that collectors say were missed, and that are not told yet
+	gone    int64   // missing numbers of sequences that ended
+	told    int64   // of all missing numbers, those that were told as lost or as missed
+	due     int64   // numbers that collectors say were missed, and that are not told yet
+	claims  []claim // of the last windows in which it was shared
 
 	// Of the open window.
 	copies   uint64
 	restarts uint64
 }
+
+// claim is what was told of an exporter in a window instead of what its collectors said.
+type claim struct {
+	end                         int64
+	lost                        int64
+	provisional, down, restarts uint64
+}
+
+// maxClaims is of how many windows they are kept.
+const maxClaims = 32
 
 // stream is one sequence of numbers of an exporter. They are extended to 64 bits, so that they do not wrap.
 type stream struct {
@@ -325,14 +338,22 @@ func (s *stream) turn(end int64, l *CrossLimits) {
 	s.trim(l.Runs)
 }
 
-// correct ends a window, in which collectors heard the exporter, and corrects what was told of it in sum, if it was told.
-func (x *exporter) correct(e *inference.ExporterStats, heard []string, end int64, l *CrossLimits) {
-	if len(heard) > 0 {
-		if x.owner != "" && (len(heard) > 1 || x.owner != heard[0]) || len(heard) > 1 {
-			x.until = end + int64(l.Horizon)
-		}
-		x.owner, x.last = heard[0], end
+// hear notes which collectors heard the exporter in a window.
+func (x *exporter) hear(heard []string, end int64, l *CrossLimits) {
+	if len(heard) == 0 {
+		return
 	}
+	if len(heard) > 1 || x.owner != "" && x.owner != heard[0] {
+		if !x.shared {
+			x.former, x.since = x.owner, end
+		}
+		x.until = end + int64(l.Horizon)
+	}
+	x.owner, x.last = heard[0], end
+}
+
+// correct ends a window and corrects what was told of the exporter in sum, if it was told.
+func (x *exporter) correct(e *inference.ExporterStats, end int64, l *CrossLimits) {
 	x.streams = slices.DeleteFunc(x.streams, func(s *stream) bool {
 		idle := len(s.members) == 0 || end-s.heard > int64(l.Idle)
 		if idle {
@@ -376,4 +397,8 @@ func (x *exporter) correct(e *inference.ExporterStats, heard []string, end int64
 		e.Provisional, e.Restarts = uint64(waiting), restarts
 		e.Duplicated += copies
 	}
+	if len(x.claims) == maxClaims {
+		x.claims = slices.Delete(x.claims, 0, 1)
+	}
+	x.claims = append(x.claims, claim{end, e.Lost, e.Provisional, e.Down, e.Restarts})
 }

@@ -41,8 +41,14 @@ func (c *Cross) AppendState(b []byte) []byte {
 		b = append(append(b, k.Addr[:]...), k.HWID)
 		unsigned(uint64(k.Node))
 		b = appendName(b, x.owner)
-		signed(x.last, x.until, x.gone, x.told, x.due)
+		b = appendName(b, x.former)
+		signed(x.since, x.last, x.until, x.gone, x.told, x.due)
 		flag(x.shared)
+		unsigned(uint64(len(x.claims)))
+		for _, k := range x.claims {
+			signed(k.end, k.lost)
+			unsigned(k.provisional, k.down, k.restarts)
+		}
 		unsigned(uint64(len(x.streams)))
 		for _, s := range x.streams {
 			b = append(b, s.width)
@@ -196,17 +202,22 @@ func (c *Cross) readState(r *headReader) {
 	}
 	c.end, c.swept = r.signed("end"), r.signed("end")
 	var before inference.ExporterKey
-	for i, n := 0, r.count("exporters", c.limits.Exporters, 25); i < n && r.err == nil; i++ {
+	for i, n := 0, r.count("exporters", c.limits.Exporters, 28); i < n && r.err == nil; i++ {
 		var k inference.ExporterKey
 		r.copy("exporter", k.Addr[:])
 		k.HWID, k.Node = r.byte("exporter"), uint32(r.uint("exporter", math.MaxUint32))
 		r.ok("exporter", i == 0 || before.Compare(k) < 0)
 		before = k
-		x := &exporter{owner: r.name("owner")}
-		for _, v := range []*int64{&x.last, &x.until, &x.gone, &x.told, &x.due} {
+		x := &exporter{owner: r.name("owner"), former: r.name("owner")}
+		for _, v := range []*int64{&x.since, &x.last, &x.until, &x.gone, &x.told, &x.due} {
 			*v = r.signed("exporter")
 		}
 		x.shared = r.flag("exporter")
+		for n := r.count("claims", maxClaims, 5); n > 0 && r.err == nil; n-- {
+			k := claim{end: r.signed("claim"), lost: r.signed("claim")}
+			k.provisional, k.down, k.restarts = r.uint("claim", math.MaxUint64), r.uint("claim", math.MaxUint64), r.uint("claim", math.MaxUint64)
+			x.claims = append(x.claims, k)
+		}
 		for n := r.count("streams", maxStreams, 12); n > 0 && r.err == nil; n-- {
 			x.streams = append(x.streams, r.stream(&c.limits))
 		}
