@@ -34,6 +34,9 @@ import (
 //   - Hops. Which hops a full table folds into the one called other depends on the order in which they came. No record
 //     is lost: the sum over all hops is exact.
 //
+// Where the reports of an exporter or of a flow reach several collectors, nothing of that holds by itself: fleet.Cross then puts
+// the merged partial right, by what [Numbers] and [Arrival] tell, and says how far.
+//
 // A Partial shares no memory with what was added to it, and has one user at a time.
 type Partial struct {
 	Start, End int64 // ns since 1970, of the earliest start and the latest end; both 0 if that is not known
@@ -204,7 +207,7 @@ func (p *Partial) AddFault(d *DigestFault) {
 }
 
 // AddExporters adds what trackers of exporters saw. An exporter belongs to one tracker: another one would see gaps where
-// there are none.
+// there are none. Where that cannot be, they also tell [Numbers].
 func (p *Partial) AddExporters(all []ExporterStats) {
 	for i := range all {
 		if to, known := p.exporters.at(all[i].ExporterKey); known {

@@ -11,7 +11,9 @@ const (
 	// maxParts is how often in a window a sequence is told that begins anew.
 	maxParts = 8
 	// maxFills is how many numbers in a window are told that fill gaps of earlier ones.
-	maxFills = 4096
+	maxFills = 1024
+	// keptFills is how many numbers the memory is kept of.
+	keptFills = 64
 )
 
 // telling finds out which numbers came since it was asked last. What comes in order is not told of one by one: it is read
@@ -243,5 +245,8 @@ func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
 	t.parts, t.memory, t.many, t.slow = t.parts[:0], t.memory[:0], false, 0
 	if s.started && s.sequenced && !s.resumed {
 		t.begin(s.head, false)
+	}
+	if cap(t.fills)+cap(t.lates) > 2*keptFills {
+		t.fills, t.lates = slices.Clone(t.fills), slices.Clone(t.lates)
 	}
 }

@@ -10,6 +10,12 @@ import (
 // slack is how much longer a slice can be that grew by appending, in sixteenths of what is in it.
 const slack = 22
 
+// TellMemory is what [State.TellArrivals] takes beside, as Memory counts it.
+func (c *Config) TellMemory(shards int) int64 {
+	const listed = 2 * (int64(unsafe.Sizeof(inference.Arrival{})) + maxPathLength*int64(unsafe.Sizeof(inference.HopKey{})))
+	return int64(2*shards+1) * 2 * int64(c.MaxPathChanges) * listed
+}
+
 // Memory is the most that the tables of this many shards and the windows made of them take, in bytes, beside
 // [Config.MemoryBytes], whatever is reported. Networks take a tenth of it: values of one hop lie in a few octaves, and few
 // places are taken.
