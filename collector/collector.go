@@ -80,7 +80,8 @@ type Collector struct {
 	findings   findings
 	folded     struct{ hops, flows, rest uint64 } // by admission
 	lastRate   float64
-	diverted   uint64 // reports
+	diverted   uint64                      // reports
+	labels     struct{ first, last int64 } // of the windows that were handed over, or the first one is to have
 	clockState clockState
 	rivals     map[string]rival // by their run
 
@@ -212,6 +213,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		c.pipeline.start = now.wall
 		_, c.pipeline.receipt.edge = c.clock.end()
+		c.stateMu.Lock()
+		c.labels.first = c.pipeline.receipt.edge
+		c.stateMu.Unlock()
 	}
 	c.startStores()
 	c.pipeline.run()
@@ -344,6 +348,12 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
 		}
 	}
+	c.stateMu.Lock()
+	if c.labels.first == 0 || label < c.labels.first {
+		c.labels.first = label
+	}
+	c.labels.last = label
+	c.stateMu.Unlock()
 }
 
 // detectionTime is the end of a window for the detectors. They see what was counted in the order in which it was, also

@@ -397,3 +397,69 @@ type all struct{ sink.Diverter }
 
 func (all) Takes(*decode.Report) bool    { return true }
 func (all) Divert(int, []*decode.Report) {}
+
+// What a collector tells its fleet adds up while it runs, with a store that is away, and in the run after it.
+func TestStanding(t *testing.T) {
+	dir := t.TempDir()
+	frames := datagrams(t, 50)
+	sent := uint64(0)
+	for runNumber := range 2 {
+		p := &publisher{takes: half}
+		var w sink.Writer = diverting{p}
+		if runNumber == 0 {
+			w = failing{diverting{p}}
+		}
+		stores := publish(w, dir)
+		m := &canned{workers: 2, batches: 60, frames: frames, waits: true, times: func(int, int) int64 { return time.Now().UnixNano() }}
+		m.before = func(int) { time.Sleep(5 * time.Millisecond) }
+		c := newEngine(t, func(p *program) { p.Instance, p.DrainTimeout = "east", 100*time.Millisecond },
+			Options{Version: "1", Sources: []Source{{Name: "memory", Source: m}}, Stores: stores})
+		began := time.Now()
+		stop, asked := make(chan struct{}), make(chan struct{})
+		adds := func(b *sink.Balance) {
+			sum := b.Stored
+			for _, part := range []map[string]int64{b.InFlight, b.Dropped} {
+				for stage, n := range part {
+					if n < 0 {
+						t.Errorf("%d in %s", n, stage)
+					}
+					sum += uint64(n)
+				}
+			}
+			if sum != b.Received {
+				t.Errorf("%+v does not add up", b)
+			}
+		}
+		go func() {
+			defer close(asked)
+			for {
+				s := c.Standing()
+				adds(&s.Balances[0])
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}()
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
+		}
+		close(stop)
+		<-asked
+		sent += 2 * 60 * uint64(len(frames))
+		s := c.Standing()
+		const length = int64(100 * time.Millisecond)
+		if s.Name != "east" || s.Version != "1" || s.Run == "" || s.Start.Before(began.Add(-time.Second)) || s.First%length != 0 || s.Last%length != 0 ||
+			s.First < multipleBefore(began.UnixNano(), length) || s.Last < s.First+length || s.Diverted == 0 {
+			t.Errorf("%+v", s)
+		}
+		all := s.AllRuns.Sinks[0]
+		if adds(&all); all.Received != sent {
+			t.Errorf("over all runs %+v, want %d received", all, sent)
+		}
+		if away := runNumber == 0; away != (s.SpoolBytes > 0) || away && s.SpoolReports != sent || !away && all.Stored != sent {
+			t.Errorf("%+v", s)
+		}
+	}
+}

@@ -55,6 +55,49 @@ func (c *Collector) Status() Status {
 	return s
 }
 
+// Standing is what a collector tells the others of its fleet: who it is, how far it has come, and where all its reports are.
+type Standing struct {
+	Name    string
+	Version string // of the program
+	Run     string // differs from one run to the next
+	Start   time.Time
+
+	First, Last      int64   // labels of the first and the last window that was handed over; Last is 0 before the first
+	ReportsPerSecond float64 // in the last window
+	Diverted         uint64  // reports that went on one by one
+
+	WaitingBytes uint64 // in memory and in spools, for a store
+	SpoolBytes   uint64 // those in spools
+	SpoolReports uint64
+
+	Balances []sink.Balance // of this run, by store; each adds up
+	AllRuns  *AllRuns       // nil without a state file
+	Problems []string       // a sentence each, those that keep reports from being received or stored first
+}
+
+// Standing may be called at any time. Its parts are not of one moment, but each balance is.
+func (c *Collector) Standing() Standing {
+	status := c.Status()
+	s := Standing{
+		Name: c.instance, Version: c.opt.Version, Run: c.boot, Start: status.Start,
+		ReportsPerSecond: status.ReportsPerSecond, Diverted: status.Diverted,
+		Balances: c.Balances(), AllRuns: c.allRuns(), Problems: append(c.NotReady(), status.Problems...),
+	}
+	c.stateMu.Lock()
+	s.First, s.Last = c.labels.first, c.labels.last
+	c.stateMu.Unlock()
+	for _, st := range c.stores {
+		q := st.queue.Stats()
+		s.WaitingBytes += uint64(q.Bytes)
+		if q.Spool != nil {
+			s.WaitingBytes += uint64(q.Spool.UnackedBytes)
+			s.SpoolBytes += uint64(q.Spool.UnackedBytes)
+			s.SpoolReports += q.Spool.Reports
+		}
+	}
+	return s
+}
+
 // problems says what is or was wrong with the clock.
 func (s *clockState) problems() (out []string) {
 	if s.held {
