@@ -264,3 +264,60 @@ func TestWallClockForgets(t *testing.T) {
 		t.Errorf("after forgetting: %v windows of each kind, before %v", n, before)
 	}
 }
+
+// The first window of a run in a fleet ends at the first label, whenever the run begins, and all others as ever; what is
+// counted under labels is all time.
+func TestWallClockWhole(t *testing.T) {
+	for phase := range 40 {
+		r := newClockRun(t, ten, 10*time.Minute)
+		start := startWall + int64(phase)*int64(250*time.Millisecond)
+		r.now.wall = start
+		r.k = newWallClock(ten, 10*time.Minute, r.now)
+		r.k.whole()
+		var labels []int64
+		for end := r.now.mono + int64(time.Minute); r.now.mono < end; {
+			n := max(int64(r.k.sleep()), 1000)
+			r.now.mono += n
+			r.now.wall += n
+			if _, cut, due := r.k.look(r.now); due {
+				labels = append(labels, cut.label)
+				if cut.kind != freshWindow || int64(cut.took) > int64(ten)+2000 {
+					t.Errorf("phase %d: %+v", phase, cut)
+				}
+			}
+		}
+		for i, l := range labels {
+			if want := multipleBefore(start, int64(ten)) + int64(i+1)*int64(ten); l != want {
+				t.Fatalf("phase %d: label %d is %d, want %d", phase, i, l, want)
+			}
+		}
+		if len(labels) < 6 {
+			t.Errorf("phase %d: %d windows", phase, len(labels))
+		}
+	}
+}
+
+// A clock that is set in that first window changes nothing of what holds for others.
+func TestWallClockWholeSteps(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -ten, -3 * time.Second, 3 * time.Second, ten, time.Hour} {
+		r := newClockRun(t, ten, 10*time.Minute)
+		r.k.whole()
+		r.now.mono += int64(time.Second)
+		r.now.wall += int64(time.Second) + int64(step)
+		ended := 0
+		for end := r.now.mono + int64(2*time.Minute); r.now.mono < end; {
+			if _, cut, due := r.k.look(r.now); due {
+				ended++
+				if cut.label%int64(ten) != 0 || int64(cut.took) > int64(ten)*3/2+2000 {
+					t.Errorf("step %v: %+v", step, cut)
+				}
+			}
+			n := min(max(int64(r.k.sleep()), 1000), int64(time.Second))
+			r.now.mono += n
+			r.now.wall += n
+		}
+		if ended < 11 || ended > 14 {
+			t.Errorf("step %v: %d windows in two minutes", step, ended)
+		}
+	}
+}
