@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -133,7 +132,7 @@ func CheckStores(cfg any) error {
 	if publisher == "" || len(others) == 0 {
 		return nil
 	}
-	return errOtherStore(publisher, strings.Join(others, " and "))
+	return errOtherStore(publisher, others[0])
 }
 
 // use says whether a store is switched on, and whether it publishes to a fleet: its settings have a method Publishes.

@@ -15,6 +15,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/influx"
+	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -460,6 +462,45 @@ func TestStanding(t *testing.T) {
 		}
 		if away := runNumber == 0; away != (s.SpoolBytes > 0) || away && s.SpoolReports != sent || !away && all.Stored != sent {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// publisherConfig is the settings of a publisher.
+type publisherConfig struct{ Elsewhere bool }
+
+func (c publisherConfig) Publishes() bool          { return !c.Elsewhere }
+func (publisherConfig) Open() (sink.Writer, error) { return &publisher{}, nil }
+func (publisherConfig) Target() string             { return "the fleet" }
+
+// Settings that name a publisher and another store are refused before anything is opened.
+func TestCheckStores(t *testing.T) {
+	type both struct {
+		Influx  StoreConfig[influx.Config]   `yaml:"influx"`
+		Fleet   StoreConfig[publisherConfig] `yaml:"fleet"`
+		Parquet StoreConfig[parquet.Config]  `yaml:"parquet"`
+	}
+	for _, x := range []struct {
+		fleet, elsewhere, influx, parquet bool
+		want                              string
+	}{
+		{fleet: true},
+		{influx: true, parquet: true},
+		{fleet: true, elsewhere: true, influx: true}, // it publishes nothing
+		{fleet: true, influx: true, want: "influx: is enabled beside fleet, but the series of a fleet are written by its consumers: enable influx there and disable it here"},
+		{fleet: true, influx: true, parquet: true, want: "influx: is enabled beside fleet"},
+	} {
+		cfg := &both{}
+		cfg.Fleet.Enabled, cfg.Fleet.Config.Elsewhere, cfg.Influx.Enabled, cfg.Parquet.Enabled = x.fleet, x.elsewhere, x.influx, x.parquet
+		err := CheckStores(cfg)
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.HasPrefix(err.Error(), x.want)) {
+			t.Errorf("%+v: %v", x, err)
+		}
+		if x.want == "" {
+			continue
+		}
+		if _, _, err := OpenStores(cfg, Live); err == nil || !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("%+v: OpenStores = %v", x, err)
 		}
 	}
 }
