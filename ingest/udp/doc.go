@@ -29,6 +29,13 @@
 // the buffers is handed over, and then the sockets are closed: a datagram that reached the socket is either handed
 // over or counted.
 //
+// # Time of receipt
+//
+// A frame has the time at which the kernel received it. Whoever wants to know whether all of a time was handed over asks
+// with [Source.Prompt]: every worker, also one that naps or waits, then answers when each of its sockets was empty or gave
+// a later datagram. Between its time and the socket's queue a datagram passes the network stack, so a question is best
+// asked a little later than the time that it is about.
+//
 // # Steering
 //
 // The kernel picks the socket by a hash of addresses and ports, so all datagrams of one exporter reach the same worker,
