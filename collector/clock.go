@@ -45,14 +45,16 @@ func (c *Collector) wall(ctx context.Context, ended <-chan struct{}, failed <-ch
 
 // finishWall ends the last window, and the one before it where that is due.
 func (c *Collector) finishWall() {
-	step, cut, due := c.clock.look(c.read())
+	now := c.read() // nothing was received after it
+	step, cut, due := c.clock.look(now)
 	c.tellStep(step)
 	if due {
 		c.endWallWindow(cut)
 	}
 	c.pipeline.moveEdge(math.MaxInt64)
 	c.pipeline.exporters.settle()
-	step, cut = c.clock.finish(c.read())
+	now.wall++ // the end is excluded
+	step, cut = c.clock.finish(now)
 	c.tellStep(step)
 	c.endWallWindow(cut)
 }

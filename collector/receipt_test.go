@@ -408,3 +408,29 @@ func (s *stamps) AppendReports(reports []*decode.Report) {
 		s.times = append(s.times, r.Time)
 	}
 }
+
+// A run that is stopped around the end of a window counts what was received before it in that window, whether it has ended
+// by then or not.
+func TestStopAroundTheEnd(t *testing.T) {
+	const length = time.Second
+	for _, off := range []time.Duration{-time.Millisecond, -1, 0, 1, 500 * time.Microsecond, 2 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSockets(t, timeNow(), func(int) time.Duration { return 0 },
+				[]time.Duration{0, length / 2, 2*length - 3*time.Millisecond, 2*length + off}, []time.Duration{2*length - 2*time.Millisecond})
+			p := &publisher{takes: half, exact: true}
+			c := newEngine(t, func(p *program) { p.Window = length }, Options{Sources: []Source{{Name: "sockets", Source: s}}, Stores: publish(diverting{p}, "")})
+			if err := run(t, c); err != nil {
+				t.Fatal(err)
+			}
+			got := map[int64]uint64{}
+			for _, w := range p.windows {
+				if n := w.reports + p.diverted[w.label]; n > 0 {
+					got[w.label] = n
+				}
+			}
+			if want := byLabel(s.times, length); !maps.Equal(got, want) {
+				t.Errorf("stopped %v behind the end: reports by window %v, want %v", off, got, want)
+			}
+		})
+	}
+}
