@@ -1,0 +1,111 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	fleetRules = deploy + "prometheus/fleet.rules.yml"
+	fleetTests = deploy + "prometheus/fleet.rules.test.yml"
+)
+
+// fleetMetrics are the packages that tell the metrics of a fleet, by what their names begin with.
+var fleetMetrics = map[string]string{"hopscope_fleet_": "sink/kafka", "hopscope_consume_": "collector/fleet"}
+
+// metricIsMade reports whether the sources of the package that tells a metric name it. Of a package that this build does not
+// have nothing is known.
+func metricIsMade(t *testing.T, name string) bool {
+	t.Helper()
+	for prefix, pkg := range fleetMetrics {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		dir := filepath.Join("../..", filepath.FromSlash(pkg))
+		sources := 0
+		found := false
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			sources++
+			found = found || strings.Contains(readText(t, path), `"`+name+`"`)
+			return nil
+		})
+		if os.IsNotExist(err) || err == nil && sources == 0 {
+			t.Logf("%s is of %s, which is not there", name, pkg)
+			return true
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	return false
+}
+
+// The alerts on a fleet name metrics that its members have, say what they mean, are tested, and stand in the guide.
+func TestFleetAlertsAreWhole(t *testing.T) {
+	var file struct {
+		Groups []struct{ Rules []alertRule }
+	}
+	unmarshal(t, fleetRules, &file)
+	tests, guide := readText(t, fleetTests), readText(t, "../../docs/operating.md")
+	rules := file.Groups[0].Rules
+	if len(rules) < 10 {
+		t.Fatalf("%d rules", len(rules))
+	}
+	metric := regexp.MustCompile(`\bhopscope_[a-z_]+\b`)
+	by := regexp.MustCompile(`\bby \(([^)]*)\)`)
+	label := regexp.MustCompile(`\$labels\.(\w+)`)
+	for _, r := range rules {
+		for _, name := range metric.FindAllString(r.Expr, -1) {
+			if !metricIsMade(t, name) {
+				t.Errorf("%s: there is no metric %s", r.Alert, name)
+			}
+		}
+		for _, key := range []string{"summary", "description"} {
+			if r.Annotations[key] == "" {
+				t.Errorf("%s has no %s", r.Alert, key)
+			}
+			for _, m := range label.FindAllStringSubmatch(r.Annotations[key], -1) {
+				// Of a sum there are the labels that it is made by.
+				if of := by.FindStringSubmatch(r.Expr); of != nil && !strings.Contains(", "+of[1]+",", ", "+m[1]+",") {
+					t.Errorf("%s: %s names the label %s, which the expression has not", r.Alert, key, m[1])
+				}
+			}
+		}
+		if s := r.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s is of severity %q", r.Alert, s)
+		}
+		if !strings.Contains(tests, `alertname="`+r.Alert+`"`) {
+			t.Errorf("%s fires in no test of %s", r.Alert, fleetTests)
+		}
+		if !strings.Contains(guide, "| `"+r.Alert+"` |") {
+			t.Errorf("docs/operating.md does not say what %s means", r.Alert)
+		}
+	}
+}
+
+// Prometheus' own tool takes the rules, and they fire when they should and only then.
+func TestFleetAlertsFire(t *testing.T) {
+	tool, err := filepath.Abs("../../.cache/promtool/0.315.0/promtool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tool); err != nil {
+		t.Fatal("promtool is not built: run `make promtool`")
+	}
+	for _, args := range [][]string{{"check", "rules", filepath.Base(fleetRules)}, {"test", "rules", filepath.Base(fleetTests)}} {
+		c := exec.Command(tool, args...)
+		c.Dir = filepath.Dir(fleetRules)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
