@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/collector"
 )
 
 const (
@@ -107,5 +112,71 @@ func TestFleetAlertsFire(t *testing.T) {
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
+	}
+}
+
+// The dashboard of a fleet is whole, and its queries name metrics that members have.
+func TestFleetDashboard(t *testing.T) {
+	var d struct {
+		Panels []struct {
+			Type, Title, Description string
+			GridPos                  struct{ X, Y, W, H int }
+			Targets                  []struct {
+				Expr       string
+				Datasource struct{ Type, UID string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(readText(t, deploy+"grafana/hopscope-fleet.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	cfg := defaultConfig()
+	var known []string
+	for _, m := range collector.Metrics(&cfg) {
+		known = append(known, m.Name)
+	}
+	known = append(known, alertMetrics...)
+	taken := map[[2]int]string{}
+	queries := 0
+	var rules strings.Builder
+	for _, p := range d.Panels {
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("panel %q lies over %q, or leaves the page", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if len(p.Targets) == 0 || p.Description == "" {
+			t.Errorf("panel %q has no query or no description", p.Title)
+		}
+		for _, target := range p.Targets {
+			queries++
+			if target.Datasource.UID != "${datasource}" || target.Datasource.Type != "prometheus" {
+				t.Errorf("panel %q names its own data source", p.Title)
+			}
+			names := regexp.MustCompile(`\b(?:hopscope|process)_[a-z_]+\b`).FindAllString(target.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("panel %q asks for nothing", p.Title)
+			}
+			for _, name := range names {
+				if name = strings.TrimSuffix(name, "_bucket"); !slices.Contains(known, name) && !metricIsMade(t, name) {
+					t.Errorf("panel %q: there is no metric %s", p.Title, name)
+				}
+			}
+			// Prometheus' own parser, by way of a rule.
+			fmt.Fprintf(&rules, "      - {record: q%d, expr: %q}\n", queries, strings.NewReplacer("$__rate_interval", "5m", "$job", ".*").Replace(target.Expr))
+		}
+	}
+	path := filepath.Join(t.TempDir(), "queries.yml")
+	if err := os.WriteFile(path, []byte("groups:\n  - name: queries\n    rules:\n"+rules.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("../../.cache/promtool/0.315.0/promtool", "check", "rules", path).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }

@@ -381,6 +381,28 @@ func TestComposeFleet(t *testing.T) {
 	if count["collect"] != 2 || count["consume"] != 2 || count["console"] != 1 || count["kafka"] != 1 {
 		t.Errorf("members of the fleet: %v", count)
 	}
+	var prometheus struct {
+		RuleFiles     []string `yaml:"rule_files"`
+		ScrapeConfigs []struct {
+			JobName       string                       `yaml:"job_name"`
+			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	unmarshal(t, deploy+"fleet/prometheus.yaml", &prometheus)
+	for _, file := range prometheus.RuleFiles {
+		if !slices.ContainsFunc(compose.Services["prometheus"].Volumes, func(v string) bool { return strings.Contains(v, ":"+file+":") }) {
+			t.Errorf("Prometheus has no file %s", file)
+		}
+	}
+	asked := prometheus.ScrapeConfigs[0].StaticConfigs[0].Targets
+	if prometheus.ScrapeConfigs[0].JobName != "hopscope" || len(asked) != count["collect"]+count["consume"]+count["console"] {
+		t.Errorf("Prometheus asks %v", asked)
+	}
+	for _, target := range asked {
+		if host, _, _ := net.SplitHostPort(target); !slices.Contains(compose.Services[host].Networks, "fleet") {
+			t.Errorf("Prometheus asks %s, which is not there", target)
+		}
+	}
 	ignored := readText(t, "../../.gitignore") + readText(t, deploy+"Dockerfile.dockerignore")
 	if strings.Count(ignored, "deploy/secrets") != 2 || strings.Count(ignored, "deploy/kubernetes/secrets.yaml") != 2 {
 		t.Error("secrets may get into the repository or the image")
