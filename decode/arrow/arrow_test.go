@@ -253,6 +253,17 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("Decode = %d, %v", unknown, err)
 		}
 		equal(t, b.Reports, list)
+		if err := d.Open(stream); err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+		for more, limit := true, 1; more; limit = 1 + rng.IntN(200) {
+			before := len(b.Reports)
+			if more = d.Next(&b, limit); len(b.Reports)-before > limit || more && len(b.Reports)-before < limit {
+				t.Fatalf("Next gave %d reports of %d, and says %v", len(b.Reports)-before, limit, more)
+			}
+		}
+		equal(t, b.Reports, list)
 	}
 	t.Run("captures", func(t *testing.T) {
 		all := captured(t)

@@ -12,15 +12,33 @@ import (
 // Decoder reads streams of reports, such as an [Encoder] writes, or any other writer of the schema that does not compress:
 // columns are found by their names, in any order, and those that it does not know are passed over. The zero value is
 // ready. It has one user at a time, and keeps the schemas that it saw last.
+//
+// [Decoder.Decode] reads a stream at once. [Decoder.Open] and [Decoder.Next] read it in parts that stay in the caches of the
+// processor until they were counted.
 type Decoder struct {
-	plans  []plan            // the one that was used last first
-	fields map[string]string // texts of errors
-	rows   [numColumns]view
-	hop    [numHop]view
-	left   limits
+	plans   []plan            // the one that was used last first
+	fields  map[string]string // texts of errors
+	batches []batch           // of the open stream
+	left    limits
+
+	// What Next reads next.
+	batch, row int
+	cursor     uint32 // first hop
+	unknown    int
 
 	have uint64 // of the last row
 	last presence
+}
+
+// batch is an open record batch, all of which is in bounds.
+type batch struct {
+	plan            *plan
+	rows            int
+	all, some       uint64 // columns with a value in every row, and in some
+	cols            [numColumns]view
+	hopAll, hopSome uint32
+	hops            [numHop]view
+	starts          []byte // of the hops of each row, and the end of the last; nil if there are none
 }
 
 type presence struct {
@@ -58,50 +76,86 @@ const keptPlans = 32
 
 // Decode appends the reports of a stream to dst. They do not alias b, apart from the byte slices of rare fields
 // ([decode.Report.SourceMetadata] and those beside it). Reports of a kind or of a format that this version does not know
-// are left out and counted. On error dst keeps its original length.
+// are left out and counted. On error dst is as it was.
 func (d *Decoder) Decode(b []byte, dst *decode.Batch) (unknown int, err error) {
-	before := len(dst.Reports)
-	unknown, e := d.decode(b, dst)
-	if e != nil {
-		dst.Reports = dst.Reports[:before]
-		return 0, e
+	if err := d.Open(b); err != nil {
+		return 0, err
 	}
-	return unknown, nil
+	for d.Next(dst, MaxRows) {
+	}
+	return d.unknown, nil
 }
 
-func (d *Decoder) decode(b []byte, dst *decode.Batch) (unknown int, _ *Error) {
+// Open looks through a stream and finds all that is wrong with it. B must not change until its last report was read.
+func (d *Decoder) Open(b []byte) error {
+	d.batch, d.row, d.cursor, d.unknown = 0, 0, 0, 0
+	d.batches = d.batches[:0]
+	if err := d.open(b); err != nil {
+		d.batches = d.batches[:0]
+		return err
+	}
+	d.begin()
+	return nil
+}
+
+func (d *Decoder) open(b []byte) *Error {
 	var p *plan
 	d.left = limits{MaxRows, MaxHops}
 	at := 0
 	for {
 		m, next, err := nextMessage(b, at)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if m.kind == 0 { // the end
 			if p == nil {
-				return 0, &Error{at, "schema", ErrMissing}
+				return &Error{at, "schema", ErrMissing}
 			}
-			return unknown, nil
+			return nil
 		}
 		switch {
 		case m.kind == messageSchema && p == nil:
-			if p, err = d.plan(b, &m); err != nil {
-				return 0, err
-			}
+			p, err = d.plan(b, &m)
 		case m.kind == messageSchema || p == nil:
-			return 0, &Error{at, "schema", ErrRange}
+			err = &Error{at, "schema", ErrRange}
 		case m.kind == messageDictionary: // codes are fixed
 		case m.kind == messageBatch:
-			n, err := d.batch(p, b, &m, dst)
-			if err != nil {
-				return 0, err
-			}
-			unknown += n
+			err = d.openBatch(p, b, &m)
 		default:
-			return 0, &Error{at, "message", ErrUnsupported}
+			err = &Error{at, "message", ErrUnsupported}
+		}
+		if err != nil {
+			return err
 		}
 		at = next
+	}
+}
+
+// Unknown is how many reports of the open stream were left out so far.
+func (d *Decoder) Unknown() int { return d.unknown }
+
+// Next appends reports of the open stream to dst, at most limit, which are those of as many rows less the unknown ones. It
+// reports whether there are rows left.
+func (d *Decoder) Next(dst *decode.Batch, limit int) (more bool) {
+	for d.batch < len(d.batches) && limit > 0 {
+		b := &d.batches[d.batch]
+		n := min(limit, b.rows-d.row)
+		d.readRows(b, n, dst)
+		limit -= n
+		if d.row += n; d.row == b.rows {
+			d.batch++
+			d.row = 0
+			d.begin()
+		}
+	}
+	return d.batch < len(d.batches)
+}
+
+// begin goes to the hops of the next batch.
+func (d *Decoder) begin() {
+	d.cursor = 0
+	if d.batch < len(d.batches) && d.batches[d.batch].starts != nil {
+		d.cursor = le.Uint32(d.batches[d.batch].starts)
 	}
 }
 
@@ -403,13 +457,9 @@ func sameType(c class, kind int, def *flatTable, isCoded bool, dict *flatTable) 
 
 // batchReader reads where the columns of a batch are.
 type batchReader struct {
-	f          *flat
-	b          []byte // the body
-	base       int    // of the body in the stream
-	nodes      int    // place of the first in the flatbuffer
-	buffers    int
-	numNodes   int
-	numBuffers int
+	f              *flat
+	b              []byte // the body
+	nodes, buffers int    // places of the first in the flatbuffer
 }
 
 // node gives the numbers of a column: of values, and of nulls.
@@ -456,126 +506,186 @@ func (r *batchReader) view(p place, c *column, n int) (v view) {
 	return v
 }
 
-func (d *Decoder) batch(p *plan, b []byte, m *part, dst *decode.Batch) (unknown int, _ *Error) {
+func (d *Decoder) openBatch(p *plan, b []byte, m *part) *Error {
 	f := &m.flat
 	t := m.table()
 	length := t.num(0, 8, "rows")
-	r := batchReader{f: f, b: b[m.body : m.body+m.length], base: m.body}
-	r.nodes, r.numNodes = t.list(1, 16, "nodes")
-	r.buffers, r.numBuffers = t.list(2, 16, "buffers")
+	r := batchReader{f: f, b: b[m.body : m.body+m.length]}
+	var numNodes, numBuffers int
+	r.nodes, numNodes = t.list(1, 16, "nodes")
+	r.buffers, numBuffers = t.list(2, 16, "buffers")
 	if t.field(3, 4, "compression") != 0 {
 		f.fail(t.at, "compression", ErrUnsupported)
 	}
 	switch {
 	case f.err != nil:
-	case r.numNodes != p.nodes || r.numBuffers != p.buffer:
+	case numNodes != p.nodes || numBuffers != p.buffer:
 		f.fail(t.at, "nodes", ErrRange)
 	case length > uint64(d.left.rows):
 		f.fail(t.at, "rows", ErrTooLarge)
 	}
-	if f.err != nil {
-		return 0, f.err
+	if f.err != nil || length == 0 {
+		return f.err
 	}
 	n := int(length)
 	d.left.rows -= n
-	if n == 0 {
-		return 0, nil
+	if len(d.batches) < cap(d.batches) {
+		d.batches = d.batches[:len(d.batches)+1]
+	} else {
+		d.batches = append(d.batches, batch{})
 	}
-	var all, some uint64 // columns with a value in every row, and in some
+	to := &d.batches[len(d.batches)-1]
+	to.plan, to.rows, to.all, to.some, to.hopAll, to.hopSome, to.starts = p, n, 0, 0, 0, 0, nil
 	for c := range columns {
 		v := r.view(p.cols[c], &columns[c], n)
-		d.rows[c] = v
+		to.cols[c] = v
 		switch {
 		case v.none:
 		case v.valid == nil:
-			all |= 1 << c
+			to.all |= 1 << c
 		default:
-			some |= 1 << c
+			to.some |= 1 << c
 		}
 	}
-	for _, c := range []int{cTime, cFormat, cKind} {
-		if f.err == nil && all>>c&1 == 0 {
+	for _, c := range [...]int{cTime, cFormat, cKind} {
+		if f.err == nil && to.all>>c&1 == 0 {
 			f.fail(t.at, columns[c].name, ErrMissing)
 		}
 	}
-	var ends []byte
-	var hopAll, hopSome uint32
-	hops := 0
-	if p.list.node != 0 && p.item.node != 0 && f.err == nil {
-		if r.node(p.list, n, hopsName) == n {
-			// no list at all
-		} else if ends = r.slice(p.list.buffer+1, 4*(n+1), hopsName); f.err == nil {
-			at := r.nodes + 16*(p.item.node-1)
-			count := le.Uint64(f.b[at:])
-			if count > uint64(d.left.hops) {
-				f.fail(at, hopsName, ErrTooLarge)
-			} else if le.Uint64(f.b[at+8:]) != 0 {
-				f.fail(at, hopsName, ErrUnsupported)
-			}
-			hops = int(min(count, MaxHops))
-			d.left.hops -= hops
-			for c := range hopColumns {
-				d.hop[c] = view{none: true}
-				if hops > 0 {
-					d.hop[c] = r.view(p.hop[c], &hopColumns[c], hops)
-				}
-				switch v := &d.hop[c]; {
-				case v.none:
-				case v.valid == nil:
-					hopAll |= 1 << c
-				default:
-					hopSome |= 1 << c
-				}
-			}
+	r.openHops(p, to, &d.left)
+	if f.err != nil {
+		return f.err
+	}
+	if name := to.check(); name != "" {
+		return &Error{m.body, name, ErrRange}
+	}
+	return nil
+}
+
+// openHops finds the columns of hops.
+func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
+	f, n := r.f, to.rows
+	if p.list.node == 0 || p.item.node == 0 || f.err != nil || r.node(p.list, n, hopsName) == n || f.err != nil {
+		return
+	}
+	starts := r.slice(p.list.buffer+1, 4*(n+1), hopsName)
+	at := r.nodes + 16*(p.item.node-1)
+	count := le.Uint64(f.b[at:])
+	switch {
+	case f.err != nil:
+	case count > uint64(left.hops):
+		f.fail(at, hopsName, ErrTooLarge)
+	case le.Uint64(f.b[at+8:]) != 0:
+		f.fail(at, hopsName, ErrUnsupported)
+	}
+	if f.err != nil {
+		return
+	}
+	hops := int(count)
+	left.hops -= hops
+	for c := range hopColumns {
+		v := view{none: true}
+		if hops > 0 {
+			v = r.view(p.hop[c], &hopColumns[c], hops)
+		}
+		to.hops[c] = v
+		switch {
+		case v.none:
+		case v.valid == nil:
+			to.hopAll |= 1 << c
+		default:
+			to.hopSome |= 1 << c
 		}
 	}
 	if f.err != nil {
-		return 0, f.err
+		return
 	}
-	cursor := uint32(0)
-	if ends != nil {
-		cursor = le.Uint32(ends)
-		ends = ends[4:]
-		if cursor > uint32(hops) {
-			return 0, &Error{r.base, hopsName, ErrRange}
-		}
-	}
+	last := le.Uint32(starts)
 	for i := range n {
-		from := cursor
-		if ends != nil {
-			cursor = le.Uint32(ends[4*i:])
-			if cursor < from || cursor > uint32(hops) || cursor-from > maxHopsOfOne {
-				return 0, &Error{r.base, hopsName, ErrRange}
-			}
+		next := le.Uint32(starts[4*i+4:])
+		if next < last || next-last > maxHopsOfOne {
+			f.fail(at, hopsName, ErrRange)
+			return
 		}
-		if d.rows[cFormat].data[i] >= uint8(decode.NumFormats) || d.rows[cKind].data[i] >= uint8(decode.NumKinds) {
-			unknown++
-			continue
-		}
-		rep := dst.Next()
-		if field := d.row(rep, p, i, all, some); field != "" {
-			return 0, &Error{r.base, field, ErrRange}
-		}
-		if rep.Err.Reason >= decode.Reason(decode.NumReasons) || rep.Digest.Coding > decode.CodingHPCC {
-			dst.Cancel()
-			unknown++
-			continue
-		}
-		if cursor > from {
-			if !d.readHops(rep.Grow(int(cursor-from)), int(from), hopAll, hopSome) {
-				return 0, &Error{r.base, "time_bits", ErrRange}
+		last = next
+	}
+	if last > uint32(hops) {
+		f.fail(at, hopsName, ErrRange)
+		return
+	}
+	to.starts = starts
+	if v := &to.hops[hopTimeBits]; !v.none {
+		for i, bits := range v.data[:hops] {
+			if bits > 64 && (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) {
+				f.fail(at, hopColumns[hopTimeBits].name, ErrRange)
+				return
 			}
 		}
 	}
-	return unknown, nil
 }
 
-// row reads a row. It gives the name of the column that is wrong.
-func (d *Decoder) row(r *decode.Report, p *plan, i int, all, some uint64) (wrong string) {
-	have := all
-	for u := some; u != 0; u &= u - 1 {
+// check looks at values that say where others are. It gives the name of the column that is wrong.
+func (b *batch) check() (wrong string) {
+	for u := (b.all | b.some) & checked; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		have |= uint64(d.rows[c].valid[i>>3]>>(i&7)&1) << c
+		v := &b.cols[c]
+		if c == cUnits {
+			for i := range b.rows {
+				code := int(le.Uint16(v.data[2*i:]))
+				if (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) && (code >= len(b.plan.units) || b.plan.units[code] == nil) {
+					return columns[c].name
+				}
+			}
+			continue
+		}
+		last := le.Uint32(v.data)
+		for i := range b.rows {
+			next := le.Uint32(v.data[4*i+4:])
+			if next < last {
+				return columns[c].name
+			}
+			last = next
+		}
+		if uint64(last) > uint64(len(v.values)) {
+			return columns[c].name
+		}
+	}
+	return ""
+}
+
+const checked = 1<<cSourceMetadata | 1<<cSRList | 1<<cSRPorts | 1<<cUnknown | 1<<cErrField | 1<<cUnits
+
+// readRows reads the next n rows of b.
+func (d *Decoder) readRows(b *batch, n int, dst *decode.Batch) {
+	formats, kinds := b.cols[cFormat].data, b.cols[cKind].data
+	for i := d.row; i < d.row+n; i++ {
+		from := d.cursor
+		if b.starts != nil {
+			d.cursor = le.Uint32(b.starts[4*i+4:])
+		}
+		if formats[i] >= uint8(decode.NumFormats) || kinds[i] >= uint8(decode.NumKinds) {
+			d.unknown++
+			continue
+		}
+		r := dst.Next()
+		d.readRow(b, r, i)
+		if r.Err.Reason >= decode.Reason(decode.NumReasons) || r.Err.Format >= decode.Format(decode.NumFormats) || r.Digest.Coding > decode.CodingHPCC {
+			dst.Cancel()
+			d.unknown++
+			continue
+		}
+		if d.cursor > from {
+			b.readHops(r.Grow(int(d.cursor-from)), int(from))
+		}
+	}
+}
+
+// readRow reads the i-th row of b but for its hops.
+func (d *Decoder) readRow(b *batch, r *decode.Report, i int) {
+	have := b.all
+	for u := b.some; u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		have |= uint64(b.cols[c].valid[i>>3]>>(i&7)&1) << c
 	}
 	if have != d.have || d.last.have == 0 {
 		d.have = have
@@ -585,7 +695,7 @@ func (d *Decoder) row(r *decode.Report, p *plan, i int, all, some uint64) (wrong
 	r.Units = &decode.DefaultUnits
 	for u := d.last.have; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		v := &d.rows[c]
+		v := &b.cols[c]
 		data := v.data
 		switch c {
 		case cTime:
@@ -671,42 +781,31 @@ func (d *Decoder) row(r *decode.Report, p *plan, i int, all, some uint64) (wrong
 		case cErrReason:
 			r.Err.Reason = decode.Reason(data[i])
 		case cErrFormat:
-			if data[i] >= uint8(decode.NumFormats) {
-				return columns[c].name
-			}
 			r.Err.Format = decode.Format(data[i])
 		case cErrOffset:
 			r.Err.Offset = int(int64(le.Uint64(data[8*i:])))
 		case cUnits:
-			code := int(le.Uint16(data[2*i:]))
-			if code >= len(p.units) || p.units[code] == nil {
-				return columns[c].name
-			}
-			r.Units = p.units[code]
+			r.Units = b.plan.units[le.Uint16(data[2*i:])]
 		default: // bytes
 			from, to := le.Uint32(data[4*i:]), le.Uint32(data[4*i+4:])
-			if from > to || uint64(to) > uint64(len(v.values)) {
-				return columns[c].name
-			}
-			b := v.values[from:to:to]
+			words := v.values[from:to:to]
 			switch c {
 			case cSourceMetadata:
-				r.SourceMetadata = b
+				r.SourceMetadata = words
 			case cSRList:
-				r.SRList = b
+				r.SRList = words
 			case cSRPorts:
-				r.SRPorts = b
+				r.SRPorts = words
 			case cUnknown:
-				r.Unknown = b
+				r.Unknown = words
 			case cErrField:
-				r.Err.Field = d.field(b)
+				r.Err.Field = d.field(words)
 			}
 		}
 	}
 	if r.Err.Reason == 0 {
 		r.Err = decode.Error{}
 	}
-	return ""
 }
 
 // field gives the text of a field's name, of which there are few.
@@ -724,7 +823,8 @@ func (d *Decoder) field(b []byte) string {
 }
 
 // readHops reads hops, the first of which is the at-th of the batch, over whatever is in them.
-func (d *Decoder) readHops(hops []decode.Hop, at int, all, some uint32) (ok bool) {
+func (b *batch) readHops(hops []decode.Hop, at int) {
+	all, some := b.hopAll, b.hopSome
 	n := len(hops)
 	has := decode.HopField(all & (1<<hopTimeBits - 1))
 	for i := range hops {
@@ -733,7 +833,7 @@ func (d *Decoder) readHops(hops []decode.Hop, at int, all, some uint32) (ok bool
 	mixed := uint32(0) // of some: hops with a value, and hops without
 	for u := some; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		valid, count := d.hop[c].valid, 0
+		valid, count := b.hops[c].valid, 0
 		for i := range hops {
 			bit := valid[(at+i)>>3] >> ((at + i) & 7) & 1
 			count += int(bit)
@@ -751,7 +851,7 @@ func (d *Decoder) readHops(hops []decode.Hop, at int, all, some uint32) (ok bool
 	}
 	for u := all | mixed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		col := d.hop[c].data
+		col := b.hops[c].data
 		switch w := width[hopColumns[c].class]; w {
 		case 1:
 			col = col[at : at+n]
@@ -829,21 +929,18 @@ func (d *Decoder) readHops(hops []decode.Hop, at int, all, some uint32) (ok bool
 			}
 		case hopTimeBits:
 			for i := range hops {
-				if hops[i].TimeBits = col[i]; col[i] > 64 {
-					return false
-				}
+				hops[i].TimeBits = col[i]
 			}
 		}
 	}
 	for u := mixed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
 		for i := range hops {
-			if d.hop[c].valid[(at+i)>>3]>>((at+i)&7)&1 == 0 {
+			if b.hops[c].valid[(at+i)>>3]>>((at+i)&7)&1 == 0 {
 				clearHop(&hops[i], c)
 			}
 		}
 	}
-	return true
 }
 
 // clearHop makes a value zero: what stands in a column where it is null can be anything.

@@ -51,6 +51,7 @@ type Diverter struct {
 	zstd     *zstd.Encoder
 	workers  []*divertWorker
 	now      atomic.Int64 // of the last tick
+	scratch  sync.Pool    // of *[]byte: streams before compression
 	ticks    sync.Mutex   // Tick and EndWindow come from where they want
 
 	parts []divertPart
@@ -253,8 +254,14 @@ func (d *Diverter) flushIf(f func(b *divertBatch) bool) {
 
 // flush puts a batch and empties it.
 func (d *Diverter) flush(partition int, b *divertBatch) {
-	plain := b.AppendStream(nil)
-	value := d.zstd.EncodeAll(plain, nil)
+	scratch, _ := d.scratch.Get().(*[]byte)
+	if scratch == nil {
+		scratch = new([]byte)
+	}
+	plain := b.AppendStream((*scratch)[:0])
+	value := d.zstd.EncodeAll(plain, make([]byte, 0, len(plain)/3))
+	*scratch = plain
+	defer d.scratch.Put(scratch)
 	rows := uint64(b.Rows())
 	d.record(partition, &fleet.Head{Kind: fleet.Reports, End: b.label, Reports: rows}, value)
 	b.Reset()
