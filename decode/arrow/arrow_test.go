@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -537,6 +538,65 @@ func TestCut(t *testing.T) {
 	if whole != 4 { // between messages, as if the end had been left out
 		t.Errorf("%d of the cuts were taken for whole streams, want 4", whole)
 	}
+}
+
+// Whatever bytes of a stream are changed, it is refused with an error that says where, or read.
+func TestDamaged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	stream := encode(random(rng, 8))
+	var d rows.Decoder
+	var b decode.Batch
+	reasons := map[error]int{}
+	for range 20_000 {
+		damaged := bytes.Clone(stream)
+		for range 1 + rng.IntN(3) {
+			at := rng.IntN(len(damaged))
+			switch rng.IntN(3) {
+			case 0:
+				damaged[at] = byte(rng.Uint32())
+			case 1:
+				damaged[at] ^= 1 << rng.IntN(8)
+			default:
+				at &^= 3
+				binary.LittleEndian.PutUint32(damaged[min(at, len(damaged)-4):], rng.Uint32()>>rng.IntN(32))
+			}
+		}
+		b.Reset()
+		_, err := d.Decode(damaged, &b)
+		var at *rows.Error
+		if err != nil && (!errors.As(err, &at) || at.Offset < 0 || at.Offset > len(damaged) || len(b.Reports) != 0) {
+			t.Fatalf("error %v, %d reports", err, len(b.Reports))
+		}
+		reasons[errors.Unwrap(err)]++
+	}
+	for _, err := range []error{nil, rows.ErrShort, rows.ErrRange, rows.ErrMissing, rows.ErrType, rows.ErrUnsupported, rows.ErrTooLarge} {
+		if reasons[err] == 0 {
+			t.Errorf("no damage gave %v: %v", err, reasons)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata again")
+
+// A stream of version 1 is read by every later version.
+func TestVersion1(t *testing.T) {
+	const file = "testdata/version1.arrow"
+	want := random(rand.New(rand.NewPCG(1, 1)), 40)
+	if *update {
+		if err := os.WriteFile(file, encode(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d rows.Decoder
+	var b decode.Batch
+	if unknown, err := d.Decode(stream, &b); err != nil || unknown != 0 {
+		t.Fatalf("Decode = %d, %v", unknown, err)
+	}
+	equal(t, b.Reports, want)
 }
 
 // FuzzDecode holds that hostile bytes give an error or reports that have a stream again.
