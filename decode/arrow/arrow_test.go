@@ -576,6 +576,53 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// What an encoder wrote before leaves nothing behind but the numbers of units.
+func TestReuse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	var e rows.Encoder
+	for range 50 {
+		list := random(rng, rng.IntN(60))
+		for i, r := range list {
+			r.Units = nil
+			if i < 20 { // columns that are used begin in the middle of a batch
+				r.Has, r.Hops = r.Has&decode.HasFlow, r.Hops[:0]
+			}
+		}
+		e.Reset()
+		for _, r := range list {
+			e.Append(r)
+		}
+		if !bytes.Equal(e.AppendStream(nil), encode(list)) {
+			t.Fatal("an encoder that was used before writes another stream")
+		}
+	}
+}
+
+// A report has a bounded number of hops, whatever its stream says.
+func TestManyHops(t *testing.T) {
+	const most = 1 << 14
+	r := &decode.Report{Format: decode.INTMD}
+	for range most + 1 {
+		*r.AddHop() = decode.Hop{Has: decode.HopNodeID, NodeID: 1}
+	}
+	stream := encode([]*decode.Report{r, r})
+	var d rows.Decoder
+	var b decode.Batch
+	if _, err := d.Decode(stream, &b); err != nil || len(b.Reports[0].Hops) != most || len(b.Reports[1].Hops) != most {
+		t.Fatalf("two reports of %d hops: %v", most, err)
+	}
+	le := binary.LittleEndian
+	starts := le.AppendUint32(le.AppendUint32(make([]byte, 4), most), 2*most)
+	if bytes.Count(stream, starts) != 1 {
+		t.Fatal("the starts of the hops are not in the stream")
+	}
+	le.PutUint32(stream[bytes.Index(stream, starts)+4:], most-1)
+	b.Reset()
+	if _, err := d.Decode(stream, &b); !errors.Is(err, rows.ErrRange) || len(b.Reports) != 0 {
+		t.Errorf("a report of %d hops: %v, %d reports", most+1, err, len(b.Reports))
+	}
+}
+
 var update = flag.Bool("update", false, "write testdata again")
 
 // A stream of version 1 is read by every later version.

@@ -271,6 +271,29 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// A batch holds reports of one window, also where a worker's reports come from two. What is of a later window than the one
+// that ends waits for its own end.
+func TestBatchOfOneWindow(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
+	w := int64(divertWindow)
+	d.Divert(0, []*decode.Report{flowReport(1, 1), flowReport(1, w-1), flowReport(1, w), flowReport(1, 2*w), flowReport(1, -1)})
+	var got [][2]int64
+	d.EndWindow(w)
+	for _, r := range l.records {
+		if r.head.Kind == fleet.Reports {
+			got = append(got, [2]int64{r.head.End, int64(len(l.decode(t, &r)))})
+		}
+	}
+	if want := [][2]int64{{w, 2}, {2 * w, 1}, {3 * w, 1}, {0, 1}}; !slices.Equal(got, want) {
+		t.Errorf("batches of windows and reports %v, want %v", got, want)
+	}
+	d.Divert(0, []*decode.Report{flowReport(1, w)})
+	n := len(l.records)
+	if d.EndWindow(w); len(l.records) != n+1 || l.records[n].head.Kind != fleet.Mark {
+		t.Errorf("%d records at the end of a window without reports, want a mark", len(l.records)-n)
+	}
+}
+
 // Who takes nothing is waited for by nobody.
 func TestNoMarks(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Reports = "none" })
