@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -61,6 +62,33 @@ func TestWays(t *testing.T) {
 		got.Instructions = r.Instructions
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("report %d: the bare loop gives\n%+v, ours\n%+v", i, got, want)
+		}
+	}
+}
+
+// TestBytes holds the bytes of a report to what is promised: at most 70, in batches that are as long as a collector's become
+// before they have waited long enough.
+func TestBytes(t *testing.T) {
+	z, _ := newZstd(t)
+	demo, err := DemoReports(20 * benchBatch)
+	if err != nil || len(demo) < 20*benchBatch {
+		t.Fatalf("%d reports, %v", len(demo), err)
+	}
+	for name, list := range map[string][]*decode.Report{"random": benchReports(t), "demo": demo} {
+		var e arrow.Encoder
+		bytes, plain, n := 0, 0, 0
+		for part := range slices.Chunk(list, 2400) {
+			e.Reset()
+			for _, r := range part {
+				e.Append(r)
+			}
+			stream := e.AppendStream(nil)
+			bytes, plain, n = bytes+len(z.EncodeAll(stream, nil)), plain+len(stream), n+len(part)
+		}
+		each := float64(bytes) / float64(n)
+		t.Logf("%s: %d reports, %.1f bytes each, %.1f before compression", name, n, each, float64(plain)/float64(n))
+		if each > 70 || each < 20 {
+			t.Errorf("%s: %.1f bytes a report", name, each)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/p4/emu"
 )
 
 // Reports gives n reports of five hops about 10 000 flows, as a collector reads them from datagrams a microsecond apart.
@@ -31,6 +34,31 @@ func Reports(n int) ([]*decode.Report, error) {
 			return nil, fmt.Errorf("a report of %d hops: %w", len(r.Hops), r.Error())
 		}
 		r.Unknown = nil
+	}
+	return b.Reports, nil
+}
+
+// DemoReports gives at least n reports of the network of `hopscope demo`: stacks of different lengths, drops, queues and PINT
+// digests.
+func DemoReports(n int) ([]*decode.Report, error) {
+	cfg, err := emu.PINTDemoConfig()
+	if err != nil {
+		return nil, err
+	}
+	network, err := emu.New(cfg, 1)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := demux.Lookup("auto")
+	if !ok {
+		return nil, fmt.Errorf("no profile auto")
+	}
+	d := demux.New(p)
+	var b decode.Batch
+	for until := time.Second; len(b.Reports) < n && until < time.Hour; until += time.Second {
+		network.Run(until, func(g emu.Datagram) {
+			d.Datagram(&b, decode.AddrFrom(g.From.Addr()), slices.Clone(g.Payload), 1_700_000_000_000_000_000+int64(g.At))
+		})
 	}
 	return b.Reports, nil
 }
