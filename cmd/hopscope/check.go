@@ -24,6 +24,8 @@ var checks = []check{
 	checkEnvironment,
 	checkSecrets,
 	checkExposure,
+	checkFleet,
+	checkFleetExposure,
 	checkMemory,
 }
 
@@ -106,11 +108,21 @@ func checkStores(cfg *config, v *verdict) {
 	}
 }
 
+// checkFleet looks for what all members of a fleet need.
+func checkFleet(cfg *config, v *verdict) {
+	if cfg.Kafka.Enabled && cfg.SeedFile == "" {
+		v.problem("seed_file", "is missing: all members of a fleet share a seed, which decides where a flow is merged (openssl rand -hex 16)")
+	}
+}
+
 // checkEnvironment looks for the variables that settings name.
 func checkEnvironment(cfg *config, v *verdict) {
 	tell := v.problem
 	if v.dry {
 		tell = v.warn
+	}
+	if name := cfg.Kafka.Config.PasswordEnv; cfg.Kafka.Enabled && name != "" && strings.TrimSpace(os.Getenv(name)) == "" {
+		tell("kafka.password_env", "the environment variable %s is not set", name)
 	}
 	if name := cfg.Influx.Config.TokenEnv; cfg.Influx.Enabled && name != "" && strings.TrimSpace(os.Getenv(name)) == "" {
 		tell("influx.token_env", "the environment variable %s is not set", name)

@@ -24,6 +24,7 @@ func places(cfg *config) (list []place) {
 	spool("influx", cfg.Influx.Enabled && cfg.Influx.Spool.Enabled, cfg.Influx.Spool.Dir)
 	spool("parquet", cfg.Parquet.Enabled && cfg.Parquet.Spool.Enabled, cfg.Parquet.Spool.Dir)
 	spool("jsonl", cfg.JSONL.Enabled && cfg.JSONL.Spool.Enabled, cfg.JSONL.Spool.Dir)
+	spool("kafka", cfg.Kafka.Enabled && cfg.Kafka.Spool.Enabled, cfg.Kafka.Spool.Dir)
 	if cfg.Parquet.Enabled && cfg.Parquet.Config.Dir != "" {
 		list = append(list, place{key: "parquet.dir", path: cfg.Parquet.Config.Dir, what: "the files of parquet", dir: true})
 	}

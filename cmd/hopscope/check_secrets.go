@@ -29,6 +29,12 @@ func namedFiles(cfg *config) (list []named) {
 		add("influx.cert_file", c.CertFile, false)
 		add("influx.key_file", c.KeyFile, true)
 	}
+	if c := &cfg.Kafka.Config; cfg.Kafka.Enabled {
+		add("kafka.password_file", c.PasswordFile, true)
+		add("kafka.ca_file", c.CAFile, false)
+		add("kafka.cert_file", c.CertFile, false)
+		add("kafka.key_file", c.KeyFile, true)
+	}
 	if c := &cfg.Web; c.Listen != "" {
 		add("web.token_file", c.TokenFile, true)
 		add("web.tls_cert_file", c.TLSCertFile, false)
@@ -76,6 +82,29 @@ func checkExposure(cfg *config, v *verdict) {
 		if u, err := url.Parse(c.URL); err == nil && u.Scheme == "http" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
 			v.warn("influx.url", "is http, so that the token can be read on the way to %s", u.Hostname())
 		}
+	}
+}
+
+// checkFleetExposure warns of windows and passwords of a fleet that cross the network in the clear.
+func checkFleetExposure(cfg *config, v *verdict) {
+	c := &cfg.Kafka.Config
+	if !cfg.Kafka.Enabled || c.TLS && !c.TLSInsecure {
+		return
+	}
+	for i, b := range c.Brokers {
+		if loopback(b) {
+			continue
+		}
+		what := "everybody on the way to %s can read and change what the fleet sees: set kafka.tls"
+		if c.SASL == "plain" {
+			what = "the password and all that the fleet sees can be read and changed on the way to %s: set kafka.tls"
+		}
+		if c.TLS {
+			v.warn("kafka.tls_insecure", "whoever answers at %s is believed to be a broker: name its authority in kafka.ca_file", b)
+		} else {
+			v.warn(fmt.Sprintf("kafka.brokers[%d]", i), what, b)
+		}
+		return
 	}
 }
 

@@ -37,7 +37,7 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 | --- | --- | --- | --- |
 `)
 	cfg := defaultConfig()
-	for _, m := range collector.Metrics(&cfg) {
+	for _, m := range append(collector.Metrics(&cfg), fleetMetrics...) {
 		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ Start with "hopscope demo".`,
 	root.AddCommand(
 		demoCommand(), collectCommand(), consoleCommand(), replayCommand(), decodeCommand(), planCommand(),
 		topCommand(), flowCommand(), findingsCommand(), healthCommand(),
-		selftestCommand(), benchCommand(), configCommand(), spoolCommand(),
+		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()

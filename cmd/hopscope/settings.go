@@ -11,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/udp"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/jsonl"
+	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/parquet"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -25,7 +26,7 @@ type config struct {
 	Influx             collector.StoreConfig[influx.Config]  `yaml:"influx" doc:"Series to InfluxDB 2, or 1.8 through its compatibility API."`
 	Parquet            collector.StoreConfig[parquet.Config] `yaml:"parquet" doc:"Series to Parquet files."`
 	JSONL              collector.StoreConfig[jsonl.Config]   `yaml:"jsonl" doc:"Series and findings as JSON lines."`
-	Kafka              conn.Config                           `yaml:"kafka" doc:"The Kafka of a fleet."`
+	Kafka              collector.StoreConfig[kafka.Config]   `yaml:"kafka" doc:"A fleet: windows of many collectors, merged by consumers over Apache Kafka."`
 	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
 	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
 
@@ -46,7 +47,7 @@ func defaultConfig() config {
 }
 
 // kafkaOf gives where the Kafka of the fleet is.
-func kafkaOf(c *config) conn.Config { return c.Kafka }
+func kafkaOf(c *config) conn.Config { return c.Kafka.Config.Config }
 
 // readConfig reads the file over the defaults, and gives what is wrong with its values.
 func readConfig(path string) (cfg config, err error) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
+	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -21,6 +23,9 @@ type running struct {
 	*collector.Collector
 	cfg  *config
 	page *web.Server // nil without one
+
+	fleet  *kafka.Writer          // nil where the collector is no member of one
+	served atomic.Pointer[string] // where the page is, for who asks beside the start
 }
 
 // openLive opens what the settings name: sources, stores and the page.
@@ -50,7 +55,11 @@ func open(cfg *config, opt collector.Options) (_ *running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &running{Collector: c, cfg: cfg}, nil
+	r := &running{Collector: c, cfg: cfg}
+	if err := r.join(&opt); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 // url is where the page is, or "".
@@ -63,10 +72,14 @@ func (r *running) url() string {
 
 // addPage binds the address of the page and makes it a writer of the collector.
 func (r *running) addPage(cfg web.Config) error {
+	registry := r.Registry()
+	if r.fleet != nil {
+		registry.MustRegister(fleetCollector{r.fleet})
+	}
 	page, err := web.New(cfg, web.Deps{
 		Status:  r.status,
 		Ledger:  r.Balances,
-		Metrics: promhttp.HandlerFor(r.Registry(), promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
 		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if problems := r.NotReady(); len(problems) > 0 {
@@ -86,6 +99,8 @@ func (r *running) addPage(cfg web.Config) error {
 		return err
 	}
 	r.page = page
+	url := page.URL()
+	r.served.Store(&url)
 	r.AddWriter(page)
 	return nil
 }

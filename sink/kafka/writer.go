@@ -47,6 +47,7 @@ type Writer struct {
 // stats are counted for metrics.
 type stats struct {
 	records, bytes, repeats, requests atomic.Uint64
+	label                             atomic.Int64
 }
 
 // Stats says what was sent, and how the member is doing.
@@ -56,6 +57,7 @@ type Stats struct {
 	Repeats  uint64        // that were sent again, since it was not known whether Kafka had them
 	Requests uint64        // to write records
 	Clock    time.Duration // that the clock is ahead of the brokers' at least; negative is behind
+	Label    int64         // of the last window that Kafka confirmed
 	Problem  string        // that keeps the member from being one, or ""
 	Extra    int           // partitions that somebody added, and that stay empty
 }
@@ -64,7 +66,7 @@ type Stats struct {
 func (w *Writer) Stats() Stats {
 	s := Stats{
 		Records: w.stats.records.Load(), Bytes: w.stats.bytes.Load(), Repeats: w.stats.repeats.Load(),
-		Requests: w.stats.requests.Load(), Clock: time.Duration(w.clockOff.Load()),
+		Requests: w.stats.requests.Load(), Clock: time.Duration(w.clockOff.Load()), Label: w.stats.label.Load(),
 	}
 	if w.member != nil {
 		if err := w.member.problem(); err != nil {
@@ -190,6 +192,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 		return retryProgress(ctx, err, some)
 	}
 	defer func() { w.doing = progress{} }()
+	w.stats.label.Store(max(w.stats.label.Load(), c.label))
 	if len(w.doing.refused) == 0 {
 		return nil
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/kafka"
+)
+
+// fleetParams are what the members of a fleet have in common, as this one is configured.
+func fleetParams(cfg *config, seed uint64) fleet.Params {
+	c := &cfg.Kafka.Config
+	return fleet.NewParams(c.Fleet, c.Slices, cfg.Window, seed)
+}
+
+// join makes the collector a member of its fleet, if it has one.
+func (r *running) join(opt *collector.Options) error {
+	for i := range opt.Stores {
+		w, ok := opt.Stores[i].Writer.(*kafka.Writer)
+		if !ok {
+			continue
+		}
+		r.fleet = w
+		err := w.Join(context.Background(), kafka.Identity{
+			Name: r.Status().Instance, Params: fleetParams(r.cfg, opt.Seed), Seed: opt.Seed, Status: r.memberStatus,
+		})
+		if err != nil {
+			return wrongFleet(err)
+		}
+		if p := w.Stats().Problem; p != "" && opt.Log != nil {
+			opt.Log.Warn("not yet a member of the fleet", "problem", p)
+		}
+	}
+	return nil
+}
+
+// wrongFleet makes a wrong question of settings that do not fit into the fleet.
+func wrongFleet(err error) error {
+	if errors.As(err, new(*kafka.MismatchError)) {
+		return usageError{err}
+	}
+	return err
+}
+
+// memberStatus is what a collector says of itself in the roster.
+type memberStatus struct {
+	Role     string       `json:"role"`
+	Name     string       `json:"name"`
+	Boot     uint64       `json:"boot,string"`
+	Version  string       `json:"version"`
+	Start    int64        `json:"start_ns"`
+	Updated  int64        `json:"updated_ns"`
+	Left     bool         `json:"left"`
+	Window   int64        `json:"window_ns"` // label of the last window that Kafka confirmed
+	Rate     float64      `json:"reports_per_second"`
+	Pages    []string     `json:"pages,omitempty"`
+	Problems []string     `json:"problems,omitempty"`
+	Run      *memberCount `json:"run,omitempty"`
+}
+
+// memberCount is where the reports of a run are.
+type memberCount struct {
+	Sink     string            `json:"sink"`
+	Received uint64            `json:"received"`
+	Stored   uint64            `json:"stored"`
+	InFlight map[string]uint64 `json:"in_flight,omitempty"`
+	Dropped  map[string]uint64 `json:"dropped,omitempty"`
+}
+
+// mostProblems bounds what a member tells.
+const mostProblems = 16
+
+func (r *running) memberStatus(boot uint64, left bool) []byte {
+	s := r.Status()
+	m := memberStatus{
+		Role: "collector", Name: s.Instance, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: time.Now().UnixNano(),
+		Left: left, Window: r.fleet.Stats().Label, Rate: s.ReportsPerSecond,
+	}
+	m.Problems = append(r.NotReady(), s.Problems...)
+	m.Problems = m.Problems[:min(len(m.Problems), mostProblems)]
+	if url := r.served.Load(); url != nil {
+		m.Pages = []string{*url}
+	}
+	for _, b := range r.Balances() {
+		if b.Sink == r.fleet.Name() {
+			m.Run = countOf(&b)
+		}
+	}
+	value, err := json.Marshal(&m)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// countOf gives a balance that adds up, whenever it was taken.
+func countOf(b *sink.Balance) *memberCount {
+	c := &memberCount{Sink: b.Sink, Stored: b.Stored, InFlight: map[string]uint64{}, Dropped: map[string]uint64{}}
+	c.Received = c.Stored
+	for stages, from := range map[*map[string]uint64]map[string]int64{&c.InFlight: b.InFlight, &c.Dropped: b.Dropped} {
+		for stage, n := range from {
+			if n > 0 {
+				(*stages)[stage] = uint64(n)
+				c.Received += uint64(n)
+			}
+		}
+	}
+	return c
+}
+
+// fleetMetrics are those of a member of a fleet, beside those of all collectors.
+var fleetMetrics = []collector.Metric{
+	{Name: "hopscope_fleet_records_total", Help: "Records that Kafka confirmed.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_bytes_total", Help: "Bytes of their values.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_repeats_total", Help: "Records that were sent again, since it was not known whether Kafka had them. Consumers leave repeats out.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_requests_total", Help: "Requests to write records.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_clock_offset_seconds", Help: "How far the clock of this machine is ahead of Kafka's at least; negative is behind. Beyond a window nothing is sent.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions of windows and reports that somebody added, and that stay empty.", Kind: collector.Gauge},
+	{Name: "hopscope_fleet_member", Help: "1 when the collector is a member of its fleet; 0 with a problem, which the log and the page tell.", Kind: collector.Gauge},
+}
+
+// fleetCollector reads them.
+type fleetCollector struct{ w *kafka.Writer }
+
+// Describe implements prometheus.Collector.
+func (c fleetCollector) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
+
+// Collect implements prometheus.Collector.
+func (c fleetCollector) Collect(out chan<- prometheus.Metric) {
+	s := c.w.Stats()
+	member := 1.0
+	if s.Problem != "" {
+		member = 0
+	}
+	for i, v := range []float64{
+		float64(s.Records), float64(s.Bytes), float64(s.Repeats), float64(s.Requests), s.Clock.Seconds(), float64(s.Extra), member,
+	} {
+		m := fleetMetrics[i]
+		kind := prometheus.CounterValue
+		if m.Kind == collector.Gauge {
+			kind = prometheus.GaugeValue
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.Name, m.Help, nil, nil), kind, v)
+	}
+}
