@@ -24,6 +24,7 @@ func TestImports(t *testing.T) {
 			ours + "decode/demux": "a sink knows windows, not reports", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all",
 			"log/slog": "the program logs", "net/http": "lines go to files", "encoding/json": "lines are written without reflection",
 		}},
+		{"./kafka", map[string]string{ours + "decode/demux": "a sink knows windows, and reports that were decoded", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./web", map[string]string{ours + "decode/demux": "a sink knows windows, not reports", ours + "inference/shard": "a sink receives windows and makes none", ours + "collector": "the engine drives the sinks", ours + "cmd": "only the program sees all", "log/slog": "the program logs", "github.com/prometheus/": "the program has the metrics"}},
 		{"./parquet", map[string]string{
 			ours + "ingest": "a sink is behind the pipeline", ours + "cmd": "only the program sees all", "log/slog": "the program logs",

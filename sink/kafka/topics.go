@@ -103,6 +103,9 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	}
 	create := func(name string) conn.Op { return conn.Op{ACL: "Create", Resource: "topic", Name: name} }
 	resp, err := a.client.CreateTopics(ctx, req)
+	for errors.Is(err, kafka.BrokerNotAvailable) && a.client.Reachable(ctx) && wait(ctx, 200*time.Millisecond) == nil {
+		resp, err = a.client.CreateTopics(ctx, req) // the brokers are choosing who is in charge
+	}
 	if err != nil {
 		return nil, a.client.Explain(err, create(a.conf.Prefix+"*"))
 	}

@@ -80,6 +80,12 @@ func (c *Client) Dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: c.id, Timeout: c.conf.Timeout, DialFunc: c.dial, SASLMechanism: c.transport.SASL}
 }
 
+// Reachable reports whether a broker has answered at least once.
+func (c *Client) Reachable(ctx context.Context) bool {
+	_, err := c.Metadata(ctx, &kafka.MetadataRequest{})
+	return err == nil
+}
+
 // Close closes the connections that nobody uses. Those in use are closed when they are given back.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -15,13 +16,17 @@ func (b *Broker) Allow(user, operation, resource, name string) {
 	e := b.entry(user, operation, resource, name)
 	client, done := b.client()
 	defer done()
-	resp, err := client.CreateACLs(context.Background(), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{e}})
-	if err == nil {
-		err = errors.Join(resp.Errors...)
-	}
+	err := settled(func() error {
+		resp, err := client.CreateACLs(context.Background(), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{e}})
+		if err == nil {
+			err = errors.Join(resp.Errors...)
+		}
+		return err
+	})
 	if err != nil {
 		b.t.Fatalf("kafkatest: allowing %s: %v", user, err)
 	}
+	b.eventually("the broker knows what "+user+" may do", func() bool { return b.knows(client, &e) == 1 })
 }
 
 // Forbid takes such an ACL away.
@@ -30,21 +35,49 @@ func (b *Broker) Forbid(user, operation, resource, name string) {
 	e := b.entry(user, operation, resource, name)
 	client, done := b.client()
 	defer done()
-	resp, err := client.DeleteACLs(context.Background(), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
-		ResourceTypeFilter: e.ResourceType, ResourceNameFilter: e.ResourceName, ResourcePatternTypeFilter: e.ResourcePatternType,
-		PrincipalFilter: e.Principal, HostFilter: e.Host, Operation: e.Operation, PermissionType: e.PermissionType,
-	}}})
-	switch {
-	case err != nil:
-	case len(resp.Results) != 1:
-		err = errors.New("no answer")
-	case resp.Results[0].Error != nil:
-		err = resp.Results[0].Error
-	case len(resp.Results[0].MatchingACLs) != 1:
-		err = errors.New("there is no such ACL")
-	}
+	err := settled(func() error {
+		resp, err := client.DeleteACLs(context.Background(), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
+			ResourceTypeFilter: e.ResourceType, ResourceNameFilter: e.ResourceName, ResourcePatternTypeFilter: e.ResourcePatternType,
+			PrincipalFilter: e.Principal, HostFilter: e.Host, Operation: e.Operation, PermissionType: e.PermissionType,
+		}}})
+		switch {
+		case err != nil:
+			return err
+		case len(resp.Results) != 1:
+			return errors.New("no answer")
+		case resp.Results[0].Error != nil:
+			return resp.Results[0].Error
+		case len(resp.Results[0].MatchingACLs) != 1:
+			return errors.New("there is no such ACL")
+		}
+		return nil
+	})
 	if err != nil {
 		b.t.Fatalf("kafkatest: forbidding %s: %v", user, err)
+	}
+	b.eventually("the broker knows what "+user+" may not do", func() bool { return b.knows(client, &e) == 0 })
+}
+
+// knows counts the ACLs by which the broker decides, which follow those of the controller; -1 if it does not say.
+func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
+	resp, err := client.DescribeACLs(context.Background(), &kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{
+		ResourceTypeFilter: e.ResourceType, ResourceNameFilter: e.ResourceName, ResourcePatternTypeFilter: e.ResourcePatternType,
+		PrincipalFilter: e.Principal, HostFilter: e.Host, Operation: e.Operation, PermissionType: e.PermissionType,
+	}})
+	if err != nil || resp.Error != nil {
+		return -1
+	}
+	return len(resp.Resources)
+}
+
+// settled asks again while the broker does not know its controller, as in its first moments.
+func settled(f func() error) error {
+	for try := 0; ; try++ {
+		err := f()
+		if !errors.Is(err, kafka.BrokerNotAvailable) || try == 100 {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

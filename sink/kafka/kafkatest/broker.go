@@ -503,10 +503,13 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 		name, value, _ := strings.Cut(s, "=")
 		conf.ConfigEntries = append(conf.ConfigEntries, kafka.ConfigEntry{ConfigName: name, ConfigValue: value})
 	}
-	resp, err := client.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{conf}})
-	if err == nil {
-		err = resp.Errors[topic]
-	}
+	err := settled(func() error {
+		resp, err := client.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{conf}})
+		if err == nil {
+			err = resp.Errors[topic]
+		}
+		return err
+	})
 	if err != nil {
 		b.t.Fatalf("kafkatest: creating topic %s: %v", topic, err)
 	}

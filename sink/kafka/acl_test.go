@@ -1,0 +1,250 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+)
+
+// acl is a line of the table in docs/fleet-security.md.
+type acl struct{ role, operation, resource, name string }
+
+var aclLine = regexp.MustCompile("(?m)^\\| (collector|consumer|console|topics create|topics check) \\| ([A-Za-z, ]+) \\| (topic|group|cluster) \\| `([a-z.*]+)` \\|")
+
+// documented reads the ACLs of a role from the documentation, with another prefix.
+func documented(t *testing.T, role, prefix string) (list []acl) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "fleet-security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range aclLine.FindAllStringSubmatch(string(text), -1) {
+		if m[1] != role {
+			continue
+		}
+		for _, op := range strings.Split(m[2], ", ") {
+			list = append(list, acl{role, op, m[3], strings.Replace(m[4], "hopscope.", prefix, 1)})
+		}
+	}
+	if len(list) == 0 {
+		t.Fatalf("no ACL of a %s is documented", role)
+	}
+	return list
+}
+
+// does is what a role does with Kafka, from the first request to the last.
+type does func(ctx context.Context, t *testing.T, c Config) error
+
+// asCollector joins, publishes a window with reports, and leaves.
+func asCollector(_ context.Context, t *testing.T, c Config) error {
+	w := open(t, c)
+	defer w.Close()
+	if err := w.Join(t.Context(), identity(&c, "east")); err != nil {
+		return err
+	}
+	if p := w.Stats().Problem; p != "" {
+		return errors.New(p)
+	}
+	label := labelNow()
+	if err := write(w, encode(t, w, label, 10)); err != nil {
+		return err
+	}
+	p := newPayload(label, false)
+	p.add(toReports, 0, []byte("head"), []byte("value"))
+	return write(w, []sink.Encoded{{Payload: p.b}})
+}
+
+// fetch reads the beginning of partition 0 of a topic.
+func fetch(ctx context.Context, c *conn.Client, name string) error {
+	topic := c.Topic(name)
+	offsets, err := c.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {kafka.FirstOffsetOf(0)}}})
+	if err == nil {
+		err = offsets.Topics[topic][0].Error
+	}
+	if err == nil {
+		var resp *kafka.FetchResponse
+		if resp, err = c.Fetch(ctx, &kafka.FetchRequest{Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: 10 * time.Millisecond}); err == nil {
+			err = resp.Error
+		}
+	}
+	return c.Explain(err, conn.Read(topic))
+}
+
+func produce(ctx context.Context, c *conn.Client, name string) error {
+	topic := c.Topic(name)
+	resp, err := c.Produce(ctx, &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(kafka.Record{Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte("v"))})})
+	if err == nil {
+		err = resp.Error
+	}
+	return c.Explain(err, conn.Write(topic))
+}
+
+// asConsumer joins the group, reads and writes what a consumer does, and commits.
+func asConsumer(ctx context.Context, t *testing.T, c Config) error {
+	client, err := c.Dial("consumer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, name := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+		if err := fetch(ctx, client, name); err != nil {
+			return err
+		}
+		if err := produce(ctx, client, name); err != nil {
+			return err
+		}
+	}
+	group := c.Group()
+	join := func(member string) (*kafka.JoinGroupResponse, error) {
+		r, err := client.JoinGroup(ctx, &kafka.JoinGroupRequest{
+			GroupID: group, SessionTimeout: 6 * time.Second, RebalanceTimeout: 6 * time.Second, MemberID: member, ProtocolType: "consumer",
+			Protocols: []kafka.GroupProtocol{{Name: "range", Metadata: kafka.GroupProtocolSubscription{Topics: []string{c.Topic(conn.Windows)}}}},
+		})
+		if err == nil {
+			err = r.Error
+		}
+		return r, err
+	}
+	r, err := join("")
+	for errors.Is(err, kafka.GroupCoordinatorNotAvailable) || errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupLoadInProgress) { // on a fresh broker
+		if err := wait(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+		r, err = join("")
+	}
+	if errors.Is(err, kafka.MemberIDRequired) {
+		r, err = join(r.MemberID)
+	}
+	if err != nil {
+		return client.Explain(err, conn.Join(group))
+	}
+	s, err := client.SyncGroup(ctx, &kafka.SyncGroupRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID, ProtocolType: "consumer", ProtocolName: "range",
+		Assignments: []kafka.SyncGroupRequestAssignment{{MemberID: r.MemberID, Assignment: kafka.GroupProtocolAssignment{AssignedPartitions: map[string][]int{c.Topic(conn.Windows): {0}}}}}})
+	if err == nil {
+		err = s.Error
+	}
+	if err != nil {
+		return client.Explain(err, conn.Join(group))
+	}
+	o, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID,
+		Topics: map[string][]kafka.OffsetCommit{c.Topic(conn.Windows): {{Partition: 0, Offset: 0}}}})
+	if err == nil {
+		err = o.Topics[c.Topic(conn.Windows)][0].Error
+	}
+	if errors.Is(err, kafka.TopicAuthorizationFailed) {
+		err = client.Explain(err, conn.Read(c.Topic(conn.Windows)))
+	}
+	l, lerr := client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: r.MemberID}}})
+	if err == nil && lerr == nil {
+		lerr = l.Error
+	}
+	return client.Explain(errors.Join(err, lerr), conn.Join(group))
+}
+
+// asConsole reads what the page shows.
+func asConsole(ctx context.Context, t *testing.T, c Config) error {
+	client, err := c.Dial("console")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	return errors.Join(fetch(ctx, client, conn.Series), fetch(ctx, client, conn.Roster))
+}
+
+func asCheck(ctx context.Context, t *testing.T, c Config) error {
+	list, err := admin(t, c).Check(ctx)
+	for _, d := range list {
+		if err == nil && d.Problem {
+			err = fmt.Errorf("%+v", d)
+		}
+	}
+	return err
+}
+
+func asCreate(ctx context.Context, t *testing.T, c Config) error {
+	made, err := admin(t, c).Create(ctx, true)
+	if err == nil && (len(made) != 6 || !made[0].Created) {
+		err = fmt.Errorf("%v", made)
+	}
+	return err
+}
+
+// TestACLs lets each role do its work with exactly what is documented, and then with each ACL missing once.
+func TestACLs(t *testing.T) {
+	users := []string{"collector", "consumer", "console", "check", "create"}
+	b := kafkatest.Start(t, kafkatest.Options{TLS: true, Users: users, ACLs: true})
+	prefix := b.Prefix
+	of := func(user, prefix string) Config {
+		c := of(b)
+		c.Prefix, c.Timeout = prefix, 5*time.Second
+		c.TLS, c.CAFile, c.SASL, c.User = true, b.Authority.File, "scram-sha-256", user
+		c.PasswordFile = filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(c.PasswordFile, []byte(kafkatest.Password(user)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+
+	// Who makes the topics can do so once, for a prefix of its own.
+	for _, a := range documented(t, "topics create", "made.") {
+		b.Allow("create", a.operation, a.resource, a.name)
+	}
+	if err := asCreate(ctx, t, of("create", "made.")); err != nil {
+		t.Fatalf("topics create: %v", err)
+	}
+	if err := asCreate(ctx, t, of("create", "other.")); err == nil || !strings.Contains(err.Error(), "operation Create on topic other.") {
+		t.Errorf("topics create for another prefix: %v", err)
+	}
+
+	create(t, b, of("collector", prefix))
+	for _, r := range []struct {
+		role, user string
+		does       does
+	}{
+		{"collector", "collector", asCollector},
+		{"consumer", "consumer", asConsumer},
+		{"console", "console", asConsole},
+		{"topics check", "check", asCheck},
+	} {
+		list := documented(t, r.role, prefix)
+		for _, a := range list {
+			b.Allow(r.user, a.operation, a.resource, a.name)
+		}
+		c := of(r.user, prefix)
+		if err := r.does(ctx, t, c); err != nil {
+			t.Fatalf("%s, with all that is documented: %v", r.role, err)
+		}
+		for _, a := range list {
+			b.Forbid(r.user, a.operation, a.resource, a.name)
+			// An ACL that another one implies would not have to be documented.
+			err := r.does(ctx, t, c)
+			want := fmt.Sprintf("allow User:%s the operation %s on %s ", r.user, a.operation, a.resource)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), strings.TrimSuffix(a.name, "*")) {
+				t.Errorf("%s without %s on %s %s: %v", r.role, a.operation, a.resource, a.name, err)
+			}
+			b.Allow(r.user, a.operation, a.resource, a.name)
+		}
+		if err := r.does(ctx, t, c); err != nil {
+			t.Errorf("%s, with all of it again: %v", r.role, err)
+		}
+		for _, a := range slices.Backward(list) {
+			b.Forbid(r.user, a.operation, a.resource, a.name)
+		}
+	}
+}
