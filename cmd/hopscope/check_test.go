@@ -58,6 +58,15 @@ func TestConfigCheck(t *testing.T) {
 		{"a seed for everybody", "seed_file: open\n", nil, []string{"seed_file: open can be read by everybody"}},
 		{"more memory than there is", "flows: {memory_bytes: 1099511627776}\n", nil, []string{"flows.memory_bytes: the settings allow"}},
 		{"a store in the clear", "influx: {enabled: true, url: \"http://store.example:8086\", token_file: token}\n", nil, []string{"influx.url: is http"}},
+		{"a fleet", "seed_file: token\nkafka: {enabled: true, spool: {dir: kept}}\n", nil, nil},
+		{"a fleet without a seed", "kafka: {enabled: true, spool: {dir: kept}}\n", []string{"seed_file: is missing"}, nil},
+		{"a fleet and a store", "seed_file: token\nkafka: {enabled: true, spool: {dir: kept/a}}\ninflux: {enabled: true, spool: {dir: kept/b}}\n", []string{"influx: is enabled beside kafka"}, nil},
+		{"a fleet with wrong settings", "seed_file: token\nkafka: {enabled: true, fleet: \"a b\", brokers: [kafka], slices: 0, sasl: plain, spool: {dir: kept}}\n",
+			[]string{"kafka.fleet: \"a b\" is no name", "kafka.brokers[0]: \"kafka\" is not HOST:PORT", "kafka.slices: 0 is outside", "kafka.user: is missing", "kafka.password_file: is missing"}, nil},
+		{"a fleet in the clear", "seed_file: token\nkafka: {enabled: true, brokers: [\"127.0.0.1:9092\", \"kafka.example:9092\"], sasl: plain, user: east, password_file: open, spool: {dir: kept}}\n", nil,
+			[]string{"kafka.password_file: open can be read by everybody", "kafka.brokers[1]: the password and all that the fleet sees"}},
+		{"a fleet with anybody", "seed_file: token\nkafka: {enabled: true, brokers: [\"kafka.example:9092\"], tls: true, tls_insecure: true, spool: {dir: kept}}\n", nil, []string{"kafka.tls_insecure: whoever answers"}},
+		{"a password that is not there", "seed_file: token\nkafka: {enabled: true, sasl: plain, user: east, password_env: NOWHERE_OF_TESTS, spool: {dir: kept}}\n", nil, []string{"kafka.password_env: the environment variable NOWHERE_OF_TESTS is not set"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			if err := os.WriteFile("s.yaml", []byte(x.text), 0o600); err != nil {

@@ -108,16 +108,6 @@ func (c Config) Doc(key string) string {
 	}[key]
 }
 
-// networks are the exporters whose reports are diverted.
-func (c *Config) networks() (list []netip.Prefix) {
-	for _, p := range c.RawExporters {
-		if n, err := netip.ParsePrefix(strings.TrimSpace(p)); err == nil {
-			list = append(list, n.Masked())
-		}
-	}
-	return list
-}
-
 func notInName(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
 }

@@ -67,10 +67,9 @@ type member struct {
 
 	turn sync.Mutex // one visit at a time
 
-	mu      sync.Mutex
-	fits    bool  // the parameters are those of the fleet
-	err     error // of the last visit
-	redrawn uint64
+	mu   sync.Mutex
+	fits bool  // the parameters are those of the fleet
+	err  error // of the last visit
 
 	stop context.CancelFunc
 	done chan struct{}

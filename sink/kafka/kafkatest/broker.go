@@ -393,10 +393,10 @@ func (b *Broker) start() error {
 		case err := <-b.done:
 			b.done <- err
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("Kafka %s ended: %v\n%s", Version, err, b.Log())
+			return fmt.Errorf("kafkatest: Kafka %s ended: %v\n%s", Version, err, b.Log())
 		case <-deadline:
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("Kafka %s does not answer\n%s", Version, b.Log())
+			return fmt.Errorf("kafkatest: Kafka %s does not answer\n%s", Version, b.Log())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -574,14 +574,14 @@ func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 	if err != nil {
 		b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, err)
 	}
-	for _, p := range resp.Topics[topic] {
-		if p.Error != nil {
-			b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, p.Error)
-		}
-		return p.FirstOffset, p.LastOffset
+	if len(resp.Topics[topic]) != 1 {
+		b.t.Fatalf("kafkatest: %s/%d has no offsets", topic, partition)
 	}
-	b.t.Fatalf("kafkatest: %s/%d has no offsets", topic, partition)
-	return 0, 0
+	p := resp.Topics[topic][0]
+	if p.Error != nil {
+		b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, p.Error)
+	}
+	return p.FirstOffset, p.LastOffset
 }
 
 // Read gives all records of a partition from an offset on to its present end.
