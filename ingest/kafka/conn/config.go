@@ -91,14 +91,17 @@ func (c *Config) Validate() error {
 	if c.TLSInsecure && (c.CAFile != "" || c.ServerName != "") {
 		wrong("tls_insecure: contradicts ca_file and server_name; choose")
 	}
-	switch login := c.SASL != "none"; {
-	case !login && (c.User != "" || c.PasswordFile != "" || c.PasswordEnv != ""):
+	login := c.SASL != "none"
+	if !login && (c.User != "" || c.PasswordFile != "" || c.PasswordEnv != "") {
 		wrong("sasl: is none, so user, password_file and password_env mean nothing; choose a mechanism or remove them")
-	case login && c.User == "":
+	}
+	if login && c.User == "" {
 		wrong("user: is missing")
-	case login && c.PasswordFile == "" && c.PasswordEnv == "":
+	}
+	if login && c.PasswordFile == "" && c.PasswordEnv == "" {
 		wrong("password_file: is missing")
-	case c.PasswordFile != "" && c.PasswordEnv != "":
+	}
+	if c.PasswordFile != "" && c.PasswordEnv != "" {
 		wrong("password_file: password_env is set too; choose one")
 	}
 	return errors.Join(errs...)

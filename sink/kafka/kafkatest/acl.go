@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 // Allow adds an ACL: a user may do the operation ("Write", "Describe") on a resource ("topic", "group", "cluster") of this
@@ -70,11 +71,15 @@ func (b *Broker) knows(client *kafka.Client, e *kafka.ACLEntry) int {
 	return len(resp.Resources)
 }
 
-// settled asks again while the broker does not know its controller, as in its first moments.
+// settled asks again while the broker does not know its controller, its topics or their leaders, as in its first moments.
 func settled(f func() error) error {
 	for try := 0; ; try++ {
 		err := f()
-		if !errors.Is(err, kafka.BrokerNotAvailable) || try == 100 {
+		fresh := false
+		for _, e := range []error{kafka.BrokerNotAvailable, protocol.ErrNoTopic, protocol.ErrNoPartition, protocol.ErrNoLeader, kafka.NotLeaderForPartition, kafka.LeaderNotAvailable} {
+			fresh = fresh || errors.Is(err, e)
+		}
+		if !fresh || try == 100 {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -568,18 +568,22 @@ func (b *Broker) Offsets(topic string, partition int) (first, end int64) {
 	b.t.Helper()
 	client, done := b.client()
 	defer done()
-	resp, err := client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
-	}})
+	var p kafka.PartitionOffsets
+	err := settled(func() error {
+		resp, err := client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+			topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
+		}})
+		if err != nil {
+			return err
+		}
+		if len(resp.Topics[topic]) != 1 {
+			return errors.New("no answer")
+		}
+		p = resp.Topics[topic][0]
+		return p.Error
+	})
 	if err != nil {
 		b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, err)
-	}
-	if len(resp.Topics[topic]) != 1 {
-		b.t.Fatalf("kafkatest: %s/%d has no offsets", topic, partition)
-	}
-	p := resp.Topics[topic][0]
-	if p.Error != nil {
-		b.t.Fatalf("kafkatest: offsets of %s/%d: %v", topic, partition, p.Error)
 	}
 	return p.FirstOffset, p.LastOffset
 }
@@ -592,12 +596,16 @@ func (b *Broker) Read(topic string, partition int, from int64) []Message {
 	defer done()
 	var list []Message
 	for at := max(from, first); at < end; {
-		resp, err := client.Fetch(context.Background(), &kafka.FetchRequest{
-			Topic: topic, Partition: partition, Offset: at, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: time.Second,
+		var resp *kafka.FetchResponse
+		err := settled(func() (err error) {
+			resp, err = client.Fetch(context.Background(), &kafka.FetchRequest{
+				Topic: topic, Partition: partition, Offset: at, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: time.Second,
+			})
+			if err == nil {
+				err = resp.Error
+			}
+			return err
 		})
-		if err == nil {
-			err = resp.Error
-		}
 		if err != nil {
 			b.t.Fatalf("kafkatest: reading %s/%d at %d: %v", topic, partition, at, err)
 		}
