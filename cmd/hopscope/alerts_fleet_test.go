@@ -20,14 +20,14 @@ const (
 	fleetTests = deploy + "prometheus/fleet.rules.test.yml"
 )
 
-// fleetMetrics are the packages that tell the metrics of a fleet, by what their names begin with.
-var fleetMetrics = map[string]string{"hopscope_fleet_": "sink/kafka", "hopscope_consume_": "collector/fleet"}
+// metricRooms are the packages that tell the metrics of a fleet, by what their names begin with.
+var metricRooms = map[string]string{"hopscope_fleet_": "sink/kafka", "hopscope_consume_": "collector/fleet"}
 
 // metricIsMade reports whether the sources of the package that tells a metric name it. Of a package that this build does not
 // have nothing is known.
 func metricIsMade(t *testing.T, name string) bool {
 	t.Helper()
-	for prefix, pkg := range fleetMetrics {
+	for prefix, pkg := range metricRooms {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}

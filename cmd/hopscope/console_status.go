@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/web"
@@ -196,58 +197,66 @@ func (c *console) registry() *prometheus.Registry {
 	return r
 }
 
-func consoleDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("hopscope_console_"+name, help, labels, nil)
-}
-
+// What a console says of itself, and of the fleet.
 var (
-	consoleRecords   = consoleDesc("records_total", "Records of the series that were read.")
-	consoleRefused   = consoleDesc("records_refused_total", "Records of the series and of the roster that were refused.")
-	consoleWindows   = consoleDesc("windows_total", "Windows that were handed to the page.")
-	consoleRevisions = consoleDesc("windows_revised_total", "Of these, windows that were told again with what came late.")
-	consoleFindings  = consoleDesc("findings_total", "Findings that were handed to the page.")
-	consoleGaps      = consoleDesc("gaps_total", "Stretches of the series that were not there or could not be read.")
-	consoleBehind    = consoleDesc("behind_records", "Records of the series that are there and were not read yet.")
-	consoleReady     = consoleDesc("ready", "1 when the page shows what the fleet has told.")
-	consoleMembers   = consoleDesc("members", "Members of the fleet.", "role", "state")
-	consoleReports   = consoleDesc("fleet_reports", "Where the reports of the whole fleet are, over all runs: received = stored + in flight + dropped.", "sink", "part", "stage")
-	consoleLastEnd   = consoleDesc("last_window_end_seconds", "End of the newest window that was whole.")
+	consoleRecords   = collector.Metric{Name: "hopscope_console_records_total", Kind: collector.Counter, Help: "Records of the series that were read."}
+	consoleRefused   = collector.Metric{Name: "hopscope_console_records_refused_total", Kind: collector.Counter, Help: "Records of the series and of the roster that were refused."}
+	consoleWindows   = collector.Metric{Name: "hopscope_console_windows_total", Kind: collector.Counter, Help: "Windows that were handed to the page."}
+	consoleRevisions = collector.Metric{Name: "hopscope_console_windows_revised_total", Kind: collector.Counter, Help: "Of these, windows with what came late."}
+	consoleFindings  = collector.Metric{Name: "hopscope_console_findings_total", Kind: collector.Counter, Help: "Findings that were handed to the page."}
+	consoleGaps      = collector.Metric{Name: "hopscope_console_gaps_total", Kind: collector.Counter, Help: "Stretches of the series that were not there, or could not be read."}
+	consoleBehind    = collector.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
+	consoleReady     = collector.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
+	consoleLastEnd   = collector.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
+	consoleMembers   = collector.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	consoleReports   = collector.Metric{Name: "hopscope_console_fleet_reports",
+		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
+
+	consoleMetrics = []collector.Metric{
+		consoleRecords, consoleRefused, consoleWindows, consoleRevisions, consoleFindings, consoleGaps, consoleBehind, consoleReady, consoleLastEnd,
+		consoleMembers, consoleReports,
+	}
+	consoleDescriptions = func() map[string]*prometheus.Desc {
+		all := map[string]*prometheus.Desc{}
+		for _, m := range consoleMetrics {
+			all[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+		}
+		return all
+	}()
 )
 
 // Describe implements [prometheus.Collector].
 func (c *console) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		consoleRecords, consoleRefused, consoleWindows, consoleRevisions, consoleFindings, consoleGaps, consoleBehind, consoleReady, consoleMembers,
-		consoleReports, consoleLastEnd,
-	} {
+	for _, d := range consoleDescriptions {
 		out <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (c *console) Collect(out chan<- prometheus.Metric) {
-	counter := func(d *prometheus.Desc, v uint64) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))
-	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	emit := func(m collector.Metric, v float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if m.Kind == collector.Counter {
+			kind = prometheus.CounterValue
+		}
+		out <- prometheus.MustNewConstMetric(consoleDescriptions[m.Name], kind, v, labels...)
 	}
 	c.mu.Lock()
 	n, behind, end := c.counts, c.behind, c.last.end
 	c.mu.Unlock()
-	counter(consoleRecords, n.records)
-	counter(consoleRefused, n.refused)
-	counter(consoleWindows, n.windows)
-	counter(consoleRevisions, n.revisions)
-	counter(consoleFindings, n.findings)
-	counter(consoleGaps, n.gaps)
-	gauge(consoleBehind, float64(behind))
-	gauge(consoleLastEnd, float64(end)/1e9)
+	emit(consoleRecords, float64(n.records))
+	emit(consoleRefused, float64(n.refused))
+	emit(consoleWindows, float64(n.windows))
+	emit(consoleRevisions, float64(n.revisions))
+	emit(consoleFindings, float64(n.findings))
+	emit(consoleGaps, float64(n.gaps))
+	emit(consoleBehind, float64(behind))
+	emit(consoleLastEnd, float64(end)/1e9)
 	ready := 0.0
 	if c.notReady() == "" {
 		ready = 1
 	}
-	gauge(consoleReady, ready)
+	emit(consoleReady, ready)
 	type kind struct{ role, state string }
 	count := map[kind]int{}
 	for _, role := range []string{fleet.Collector, fleet.Consumer} {
@@ -259,16 +268,16 @@ func (c *console) Collect(out chan<- prometheus.Metric) {
 		count[kind{m.Role, m.State}]++
 	}
 	for k, v := range count {
-		gauge(consoleMembers, float64(v), k.role, k.state)
+		emit(consoleMembers, float64(v), k.role, k.state)
 	}
 	for _, b := range c.balances() {
-		gauge(consoleReports, float64(b.Received), b.Sink, "received", "")
-		gauge(consoleReports, float64(b.Stored), b.Sink, "stored", "")
+		emit(consoleReports, float64(b.Received), b.Sink, "received", "")
+		emit(consoleReports, float64(b.Stored), b.Sink, "stored", "")
 		for stage, v := range b.InFlight {
-			gauge(consoleReports, float64(v), b.Sink, "in_flight", stage)
+			emit(consoleReports, float64(v), b.Sink, "in_flight", stage)
 		}
 		for stage, v := range b.Dropped {
-			gauge(consoleReports, float64(v), b.Sink, "dropped", stage)
+			emit(consoleReports, float64(v), b.Sink, "dropped", stage)
 		}
 	}
 }

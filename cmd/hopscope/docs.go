@@ -37,7 +37,23 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 | --- | --- | --- | --- |
 `)
 	cfg := defaultConfig()
-	for _, m := range append(collector.Metrics(&cfg), fleetMetrics...) {
+	if err := writeMetrics(w, append(collector.Metrics(&cfg), fleetMetrics...)); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `
+## The console of a fleet
+
+What [hopscope console](fleet.md#the-page) says.
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	return writeMetrics(w, consoleMetrics)
+}
+
+// writeMetrics writes the rows of a table of metrics.
+func writeMetrics(w io.Writer, list []collector.Metric) error {
+	for _, m := range list {
 		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help); err != nil {
 			return err
 		}
