@@ -31,6 +31,7 @@ const (
 	mostWait     = 5 * time.Second
 	rebuildEvery = 2 * time.Second // older windows are made again at most so often
 	rebuildTries = 3
+	farAhead     = time.Hour        // of this machine's clock: no window of a fleet is
 	refusedFor   = 10 * time.Minute // a refused record is told on the page so long
 )
 
@@ -315,6 +316,10 @@ func record(m *ingest.Message) (fleet.Record, error) {
 // take shows what a message says. What cannot be read is counted, and told once a minute.
 func (f *feed) take(ctx context.Context, m *ingest.Message) {
 	r, err := record(m)
+	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
+		// Behind such a window no other one would be shown.
+		err = fmt.Errorf("the window to %s lies %s ahead", time.Unix(0, r.Head.End).UTC().Format(time.RFC3339), ahead.Round(time.Second))
+	}
 	if err == nil {
 		var e fleet.Event
 		e, err = f.assembler.Add(&r)

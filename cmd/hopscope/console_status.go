@@ -92,7 +92,7 @@ func (c *console) status() web.Status {
 			problems = append(problems, fmt.Sprintf("%s %s is %s; its last word is of %s", m.Role, m.Name, row.State, time.Unix(0, m.Updated).UTC().Format(time.RFC3339)))
 		case row.State == web.Alive:
 			for _, fault := range m.Faults {
-				problems = append(problems, fmt.Sprintf("%s %s: %s", m.Role, m.Name, fault))
+				problems = append(problems, fmt.Sprintf("%s %s: %s", m.Role, m.Name, plain(fault, false)))
 			}
 		}
 		merging = merging || m.Role == fleet.Consumer && row.State == web.Alive

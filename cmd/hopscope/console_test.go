@@ -427,6 +427,12 @@ func TestConsole(t *testing.T) {
 		t.Errorf("members: %s", got)
 	}
 
+	// A window of tomorrow would keep those of today from being shown.
+	for slice := range testSlices {
+		c.out(c.slice(43200, slice, 1, 0))
+	}
+	r.until("the window of tomorrow to be refused", func() bool { return r.metric("hopscope_console_records_refused_total") == 6+testSlices })
+
 	// A late part comes: a slice of an older window is told again. Those that had come are not added twice.
 	c.out(c.slice(2, 0, 12, 0))
 	for slice := range testSlices {
