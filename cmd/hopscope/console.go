@@ -44,6 +44,10 @@ Of the settings it takes kafka, web and log. SIGINT or SIGTERM ends it.`,
 		}
 		outliveReaders()
 		log := newLogger(cfg.Log, c.ErrOrStderr())
+		defer flushLog(log)
+		for _, w := range consoleWarnings(&cfg) {
+			log.Warn("settings", "problem", w.String())
+		}
 		con, err := openConsole(&cfg, log)
 		if err != nil {
 			return err
@@ -54,6 +58,17 @@ Of the settings it takes kafka, web and log. SIGINT or SIGTERM ends it.`,
 		return con.run(c.Context())
 	}
 	return c
+}
+
+// consoleWarnings are what is doubtful about the settings that a console takes: a part of what [examine] says to a collector.
+func consoleWarnings(cfg *config) []settings.Problem {
+	v := verdict{file: cfg.file}
+	if cfg.file != nil {
+		v.warnings = cfg.file.Warnings
+	}
+	checkSecrets(cfg, &v)
+	checkExposure(cfg, &v)
+	return v.warnings
 }
 
 // openConsole binds the address of the page. Kafka is connected to when it is needed, and need not be there yet.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -478,6 +479,22 @@ func TestConsole(t *testing.T) {
 		if err := x.cmd.Wait(); err != nil {
 			t.Errorf("the console ended with %v\n%s", err, x.log())
 		}
+	}
+}
+
+// A console warns of a token that others can read.
+func TestConsoleWarns(t *testing.T) {
+	token := writeFile(t, "correct-horse-battery\n")
+	cfg := defaultConfig()
+	cfg.Web.TokenFile = token
+	if got := consoleWarnings(&cfg); len(got) > 0 {
+		t.Errorf("of a secret token: %v", got)
+	}
+	if err := os.Chmod(token, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := consoleWarnings(&cfg); len(got) != 1 || got[0].Path != "web.token_file" {
+		t.Errorf("of a token that all can read: %v", got)
 	}
 }
 
