@@ -1,6 +1,9 @@
 package ingest
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Message is one record of a partitioned log, such as a topic of Kafka. It belongs to who receives it.
 type Message struct {
@@ -33,4 +36,36 @@ type Member interface {
 	// Revoke ends that: it stops to read, finishes and commits what it can until ctx ends, and gives all partitions back.
 	// The membership is kept meanwhile. It is also called for a generation that was lost, with an ended Lost.
 	Revoke(ctx context.Context, g *Generation)
+}
+
+// Log is a partitioned log. It is safe for use by several goroutines.
+type Log interface {
+	// Reader reads a partition from an offset on.
+	Reader(topic string, partition int, offset int64) LogReader
+	// Append writes messages, in order, and returns the offset of the first once all that count have them. It tries again
+	// until ctx ends what may pass, so that messages can be there twice.
+	Append(ctx context.Context, topic string, partition int, messages ...Message) (first int64, err error)
+	// Bounds gives the first offset of a partition and the one that its next record will have.
+	Bounds(ctx context.Context, topic string, partition int) (first, next int64, err error)
+	// OffsetAt gives the offset of the first record of a time, ns since 1970, or later ones.
+	OffsetAt(ctx context.Context, topic string, partition int, at int64) (int64, error)
+	// Retention is how long a topic keeps its records by time; 0 is for ever.
+	Retention(ctx context.Context, topic string) (time.Duration, error)
+}
+
+// LogReader reads one partition. It has one user at a time.
+type LogReader interface {
+	// Next gives the messages that come next, in the order of their offsets, which need not be consecutive. It waits a
+	// moment for them, and gives none if none has come. After an error it can be called again, and goes on.
+	Next(ctx context.Context) ([]Message, error)
+	Offset() int64 // of the next message
+	// High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
+	High() int64
+}
+
+// Group is a group of consumers.
+type Group interface {
+	// Run is a member of the group until ctx ends, then lets go of the partitions and leaves. It returns an error only for
+	// what does not pass by itself.
+	Run(ctx context.Context, m Member) error
 }

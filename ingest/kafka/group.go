@@ -99,11 +99,14 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 			if ctx.Err() != nil {
 				break
 			}
-			g.failed(err)
 			if final(err) {
+				g.failed(err)
 				return err
 			}
 			again, told := rejoins(err)
+			if !again {
+				g.failed(err)
+			}
 			if told {
 				g.slog.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
 			}
@@ -308,11 +311,8 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 		}
 		once, cancel := context.WithTimeout(ctx, max(every, g.cfg.Session/2))
 		sent := time.Now()
-		r, err := g.client.Heartbeat(once, &kafka.HeartbeatRequest{GroupID: g.cfg.Name, GenerationID: int32(gen.ID), MemberID: gen.Member})
+		err := sendHeartbeat(once, g.client, g.cfg.Name, gen.Member, gen.ID)
 		cancel()
-		if err == nil {
-			err = r.Error
-		}
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -282,7 +282,7 @@ type Reader struct {
 }
 
 // Reader reads a partition from an offset on.
-func (l *Log) Reader(topic string, partition int, offset int64) *Reader {
+func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader {
 	return &Reader{log: l, topic: topic, partition: partition, offset: offset, high: -1}
 }
 

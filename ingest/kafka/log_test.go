@@ -30,7 +30,7 @@ func message10(from, n int, at time.Time) (out []ingest.Message) {
 	return out
 }
 
-func readAll(t *testing.T, r *Reader, until int64) (out []ingest.Message, errs []error) {
+func readAll(t *testing.T, r ingest.LogReader, until int64) (out []ingest.Message, errs []error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
