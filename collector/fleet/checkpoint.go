@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// checkpoint is what a worker knew when it had read the input up to somewhere.
+type checkpoint struct {
+	generation int64
+	offset     int64 // from which the input is to be read to go on
+	label      int64 // of the last window that was told
+	state      []byte
+}
+
+// checkpoints keeps those of one partition: two of them, written in turns, so that one is whole at any time.
+//
+// A checkpoint is cut into chunks, under the keys a/0, a/1, and so on, or b/0, b/1. The topic is compacted, so that it keeps
+// the last record of each key. The head of a chunk has everything by which chunks belong together: the name, the boot and
+// the number of their checkpoint, generation, offset and label. The value is compressed.
+type checkpoints struct {
+	log       ingest.Log
+	topic     string
+	partition int
+	name      string
+	boot      uint64
+	codec     *fleet.Codec
+	seq       uint64 // of the last one that was written
+	side      int    // where the next one goes
+}
+
+const (
+	chunkBytes      = 512 << 10
+	maxChunks       = 1 << 10
+	checkpointBytes = 256 << 20 // when it is not compressed
+	sides           = "ab"
+	// checkpointVersion is the first byte of what is compressed.
+	checkpointVersion = 1
+)
+
+// errCheckpoint says why a checkpoint is of no use to this program.
+var errCheckpoint = errors.New("was written by another version, or is damaged")
+
+// checkpointKey names what chunks have in common.
+type checkpointKey struct {
+	from                      string
+	boot, seq                 uint64
+	generation, offset, label int64
+	parts                     uint32
+}
+
+type chunk struct {
+	head  fleet.Head
+	side  int
+	at    int64 // offset
+	value []byte
+}
+
+// read finds the newest whole checkpoint of the highest generation, or nil if there is none. Tell is called with what
+// cannot be read.
+func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, error) {
+	first, next, err := c.log.Bounds(ctx, c.topic, c.partition)
+	if err != nil {
+		return nil, err
+	}
+	chunks := map[string]chunk{}
+	r := c.log.Reader(c.topic, c.partition, first)
+	wait := 50 * time.Millisecond
+	for r.Offset() < next {
+		messages, err := r.Next(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			tell(err)
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, time.Second)
+			continue
+		}
+		if len(messages) == 0 && r.High() >= 0 && r.Offset() >= r.High() {
+			break // the last ones were compacted away
+		}
+		for i := range messages {
+			m := &messages[i]
+			side, n, ok := parseChunkKey(string(m.Key))
+			if !ok {
+				continue
+			}
+			h, err := fleet.ReadHead(m.Head)
+			if err == nil && (h.Kind != fleet.Chunk || h.Part != n || h.Parts == 0 || h.Parts > maxChunks || h.Sum != fleet.Sum(m.Value)) {
+				err = errCheckpoint
+			}
+			if err != nil {
+				tell(fmt.Errorf("checkpoint record at offset %d of %s/%d: %w", m.Offset, c.topic, c.partition, err))
+				delete(chunks, string(m.Key))
+				continue
+			}
+			chunks[string(m.Key)] = chunk{h, side, m.Offset, m.Value}
+		}
+	}
+	return c.newest(chunks, tell), nil
+}
+
+// newest puts chunks together.
+func (c *checkpoints) newest(chunks map[string]chunk, tell func(error)) *checkpoint {
+	groups := map[checkpointKey][]chunk{}
+	for _, k := range chunks {
+		h := &k.head
+		key := checkpointKey{h.From, h.Boot, h.Seq, h.Generation, h.Offset, h.End, h.Parts}
+		groups[key] = append(groups[key], k)
+	}
+	type whole struct {
+		key    checkpointKey
+		chunks []chunk
+		at     int64
+	}
+	var all []whole
+	for key, group := range groups {
+		if len(group) != int(key.parts) {
+			continue // it was being written, or overwritten
+		}
+		w := whole{key: key, chunks: group}
+		for _, k := range group {
+			w.at = max(w.at, k.at)
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b whole) int {
+		return cmp.Or(cmp.Compare(b.key.generation, a.key.generation), cmp.Compare(b.at, a.at))
+	})
+	for _, w := range all {
+		slices.SortFunc(w.chunks, func(a, b chunk) int { return cmp.Compare(a.head.Part, b.head.Part) })
+		var frame bytes.Buffer
+		for _, k := range w.chunks {
+			frame.Write(k.value)
+		}
+		state, err := c.codec.Decompress(nil, frame.Bytes())
+		if err == nil && (len(state) == 0 || state[0] != checkpointVersion) {
+			err = errCheckpoint
+		}
+		if err != nil {
+			tell(fmt.Errorf("checkpoint of generation %d, at offset %d of %s/%d: %w", w.key.generation, w.at, c.topic, c.partition, err))
+			continue
+		}
+		c.side = 1 - w.chunks[0].side // the other one may go
+		return &checkpoint{w.key.generation, w.key.offset, w.key.label, state[1:]}
+	}
+	return nil
+}
+
+func chunkKey(side int, n uint32) string {
+	return sides[side:side+1] + "/" + strconv.FormatUint(uint64(n), 10)
+}
+
+func parseChunkKey(key string) (side int, n uint32, ok bool) {
+	name, number, _ := strings.Cut(key, "/")
+	v, err := strconv.ParseUint(number, 10, 32)
+	side = strings.Index(sides, name)
+	return side, uint32(v), err == nil && len(name) == 1 && side >= 0 && v < maxChunks && chunkKey(side, uint32(v)) == key
+}
+
+// write adds a checkpoint in the place of the older one of the two.
+func (c *checkpoints) write(ctx context.Context, p *checkpoint) error {
+	frame := c.codec.Compress(nil, append([]byte{checkpointVersion}, p.state...))
+	parts := max(1, (len(frame)+chunkBytes-1)/chunkBytes)
+	if parts > maxChunks {
+		return fmt.Errorf("checkpoint of %d bytes: longer than %d chunks of %d bytes", len(frame), maxChunks, chunkBytes)
+	}
+	c.seq++
+	messages := make([]ingest.Message, parts)
+	for i := range messages {
+		value := frame[i*chunkBytes : min(len(frame), (i+1)*chunkBytes)]
+		h := fleet.Head{
+			Kind: fleet.Chunk, From: c.name, Boot: c.boot, Seq: c.seq, Slice: uint32(c.partition), End: p.label,
+			Part: uint32(i), Parts: uint32(parts), Generation: p.generation, Offset: p.offset, Sum: fleet.Sum(value),
+		}
+		messages[i] = ingest.Message{Key: []byte(chunkKey(c.side, uint32(i))), Value: value, Head: h.Append(nil)}
+	}
+	if _, err := c.log.Append(ctx, c.topic, c.partition, messages...); err != nil {
+		return err
+	}
+	c.side = 1 - c.side
+	return nil
+}

@@ -1,0 +1,561 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Topics are the names of the topics of a fleet. Reports may be empty where no report is sent one by one.
+type Topics struct{ Windows, Reports, Series, State string }
+
+// Options are what a consumer is not told by its settings.
+type Options struct {
+	ID      string       // of this process, in logs and in what it writes
+	Log     *slog.Logger // nil says nothing
+	Version string       // of the program; stores keep it
+	Now     func() time.Time
+	// Hurry, when it ends, ends the draining of a consumer that is stopping; nil never does.
+	Hurry context.Context
+
+	Params fleet.Params
+	Topics Topics
+	Kafka  ingest.Log
+	Group  ingest.Group
+
+	Stores    []collector.Store // their spools are not used: Kafka has everything until they have it
+	Limits    inference.Limits  // of a window that is told
+	Admission inference.AdmissionLimits
+	Events    events.Config
+
+	// Cross makes what follows exporters and flows that reach several collectors, for a slice; nil follows nothing.
+	Cross func() fleet.Crosser
+	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
+	Expected func() []fleet.Expected
+	// Redraw tells a collector that its run is there twice. It returns at once. nil tells nobody.
+	Redraw func(collector string, boot uint64)
+
+	// From, if it is not zero, has all windows that end after it written again.
+	From time.Time
+}
+
+// Consumer is a member of the group that merges what the collectors of a fleet sent. It is used once.
+type Consumer struct {
+	cfg    Config
+	opt    Options
+	log    *slog.Logger
+	boot   uint64
+	limits inference.Limits // of records that are read
+	queues []*sink.Queue
+	ledger *collector.Ledger
+	start  time.Time
+
+	mu         sync.Mutex
+	tenure     *tenure
+	workers    []*worker // of the present generation
+	status     map[partition]*shared[PartitionStatus]
+	began      map[partition]bool // those that were written again from Options.From
+	generation int
+	last       windowStatus
+	redrawn    map[string]uint64 // the last boot of which a collector was told
+
+	duplicatesTold, published, closes atomic.Uint64
+	findingLimit                      limiter
+	writeSeconds                      *prometheus.HistogramVec
+}
+
+type partition struct {
+	topic string
+	n     int
+}
+
+// PartitionStatus says how the work on a partition is going.
+type PartitionStatus struct {
+	Topic     string // without the prefix
+	Partition int
+	Held      bool // by this consumer, now
+	Updated   time.Time
+
+	Offset, Lag int64 // of the next record, and how many there are from there on
+	Label       int64 // of the last window that was told
+	Open        int   // windows that have begun and did not end
+
+	Records, Bytes uint64 // read
+	Closed         uint64 // windows that were told for the first time
+	Late           uint64 // records that came behind the end of their window
+	Missing        uint64 // collectors that a window was told without, added up over windows
+	Duplicates     uint64
+	Conflicts      uint64
+	Unknown        uint64 // records of a later version
+	GateUnknown    uint64 // and of kinds that are not known
+	Refused        uint64 // records without a head that can be read
+	GateRefused    uint64 // and others that are not right
+	Forced         uint64 // windows that were told although slices had not told theirs
+	Gone           uint64 // records that were to be read and are gone
+	ReadErrors     uint64
+	Restarts       uint64 // times that work began anew from a checkpoint
+
+	Checkpoints uint64
+	Committed   int64 // offset of the last one
+	StateBytes  int
+	LastError   string
+}
+
+type windowStatus struct {
+	label    int64
+	reports  uint64
+	missing  []string
+	dead     []string
+	revision uint64
+}
+
+// shared is a value that several goroutines change and read.
+type shared[T any] struct {
+	mu sync.Mutex
+	v  T
+}
+
+func (s *shared[T]) change(f func(*T)) {
+	s.mu.Lock()
+	f(&s.v)
+	s.mu.Unlock()
+}
+
+func (s *shared[T]) get() T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.v
+}
+
+// limiter lets one through every ten seconds.
+type limiter struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (l *limiter) allow(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d := now.Sub(l.last); d >= 0 && d < 10*time.Second {
+		return false
+	}
+	l.last = now
+	return true
+}
+
+// New prepares a consumer, which takes over the stores. Nothing runs yet. An error closes them.
+func New(cfg Config, opt Options) (*Consumer, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // it never fails
+	c := &Consumer{
+		cfg: cfg, opt: opt, log: opt.Log, boot: binary.LittleEndian.Uint64(seed[:]), start: opt.Now(),
+		// Of a record: no collector has more, and a value of more bytes is refused before.
+		limits: inference.Limits{Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20},
+		status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
+	}
+	c.metrics()
+	var names []string
+	for _, s := range opt.Stores {
+		names = append(names, s.Name)
+	}
+	c.ledger = collector.NewLedger(names...)
+	for i := range opt.Stores {
+		s := &opt.Stores[i]
+		if s.Spool != nil {
+			c.log.Info("a consumer keeps no spool: Kafka has everything until the store does", "sink", s.Name)
+		}
+		c.queues = append(c.queues, sink.NewQueue(s.Writer, s.Queue, sink.QueueOptions{
+			Policy: sink.Block, Account: c.ledger.Account(s.Name), Target: s.Target,
+			Observe: func(d time.Duration, err error) {
+				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
+			},
+		}))
+	}
+	return c, nil
+}
+
+// RetentionError says that a topic forgets records that are still needed.
+type RetentionError struct {
+	Topic      string
+	Have, Need time.Duration
+}
+
+func (e *RetentionError) Error() string {
+	return fmt.Sprintf("topic %s keeps its records for %v, and corrections and checkpoints need %v: raise its retention.ms, or lower consume.corrections or consume.checkpoint", e.Topic, e.Have, e.Need)
+}
+
+// Check says what is wrong with the topics, as far as a consumer would only see it when it is too late. What it cannot find out
+// is no error, and is logged.
+func (c *Consumer) Check(ctx context.Context) error {
+	need := c.cfg.Needs(c.opt.Params.Window)
+	var errs []error
+	for _, topic := range []string{c.opt.Topics.Windows, c.opt.Topics.Series, c.opt.Topics.Reports} {
+		if topic == "" {
+			continue
+		}
+		have, err := c.opt.Kafka.Retention(ctx, topic)
+		switch {
+		case err != nil:
+			c.log.Warn("it is not known for how long a topic keeps its records", "topic", topic, "needed", need.String(), "error", err.Error())
+		case have != 0 && have < need:
+			errs = append(errs, &RetentionError{topic, have, need})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run consumes until ctx ends, then drains.
+func (c *Consumer) Run(ctx context.Context) error {
+	for _, q := range c.queues {
+		q.Start()
+	}
+	err := c.opt.Group.Run(ctx, c)
+	drain, cancel := context.WithTimeout(context.Background(), c.cfg.Drain)
+	defer cancel()
+	if c.opt.Hurry != nil {
+		defer context.AfterFunc(c.opt.Hurry, cancel)()
+	}
+	errs := make(chan error, len(c.queues))
+	for _, q := range c.queues {
+		go func() { errs <- q.Close(drain) }()
+	}
+	for range c.queues {
+		if cerr := <-errs; cerr != nil {
+			c.log.Warn("a store did not take everything before the end; it is written again by whoever takes the partitions over", "error", cerr.Error())
+		}
+	}
+	return err
+}
+
+// Assigned implements [ingest.Member].
+func (c *Consumer) Assigned(g *ingest.Generation) {
+	t := &tenure{Generation: g}
+	t.ctx, t.cancel = context.WithCancel(g.Lost)
+	t.read, t.stop = context.WithCancel(t.ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation, c.tenure, c.workers = g.ID, t, nil
+	for _, topic := range slices.Sorted(maps.Keys(g.Partitions)) {
+		kind := c.kind(topic)
+		if kind == "" {
+			continue
+		}
+		for _, n := range g.Partitions[topic] {
+			key := partition{topic, n}
+			st := c.status[key]
+			if st == nil {
+				st = &shared[PartitionStatus]{v: PartitionStatus{Topic: kind, Partition: n}}
+				c.status[key] = st
+			}
+			st.change(func(s *PartitionStatus) { s.Held = true })
+			w := &worker{
+				tenure: t, c: c, topic: topic, kind: kind, partition: n, store: c.statePartition(kind, n), status: st, done: make(chan struct{}),
+			}
+			w.keep = &checkpoints{
+				log: c.opt.Kafka, topic: c.opt.Topics.State, partition: w.store, name: c.opt.ID, boot: c.boot, codec: fleet.NewCodec(checkpointBytes, inference.Limits{}),
+			}
+			c.workers = append(c.workers, w)
+			go w.run()
+		}
+	}
+}
+
+// Revoke implements [ingest.Member].
+func (c *Consumer) Revoke(ctx context.Context, g *ingest.Generation) {
+	c.mu.Lock()
+	t, workers := c.tenure, c.workers
+	c.tenure, c.workers, c.generation = nil, nil, 0
+	c.mu.Unlock()
+	limit, cancel := context.WithTimeout(ctx, c.cfg.Drain)
+	defer cancel()
+	if c.opt.Hurry != nil {
+		defer context.AfterFunc(c.opt.Hurry, cancel)()
+	}
+	t.limit = limit
+	t.stop()
+	for _, w := range workers {
+		select {
+		case <-w.done:
+		case <-limit.Done():
+		}
+	}
+	t.cancel() // what is not done by now is abandoned
+	for _, w := range workers {
+		<-w.done
+	}
+}
+
+// kind is the name of a topic without the prefix, "" for one that is not ours.
+func (c *Consumer) kind(topic string) string {
+	switch topic {
+	case c.opt.Topics.Windows:
+		return fleet.Windows
+	case c.opt.Topics.Series:
+		return fleet.Series
+	case c.opt.Topics.Reports:
+		return fleet.RawReports
+	}
+	return ""
+}
+
+// statePartition is the partition of topic state that keeps the checkpoints of a partition.
+func (c *Consumer) statePartition(kind string, n int) int {
+	switch kind {
+	case fleet.RawReports:
+		return c.opt.Params.Slices + n
+	case fleet.Series:
+		return 2 * c.opt.Params.Slices
+	}
+	return n
+}
+
+func (c *Consumer) newTask(w *worker) (task, error) {
+	switch w.kind {
+	case fleet.Windows:
+		return c.newSlice(w)
+	case fleet.Series:
+		return c.newOwner(w)
+	}
+	return nil, fmt.Errorf("nobody works on topic %s", w.topic)
+}
+
+// gate says how windows of a partition close.
+func (c *Consumer) gate(n int, reports bool) fleet.GateConfig {
+	return fleet.GateConfig{
+		Name: c.opt.ID, Slice: n, Reports: reports, Window: int64(c.opt.Params.Window), Patience: c.cfg.Patience,
+		Corrections: int64(c.cfg.Corrections), MaxOpen: c.cfg.MaxOpen, MaxBytes: c.cfg.WindowBytes,
+	}
+}
+
+func (c *Consumer) expected() []fleet.Expected {
+	if c.opt.Expected == nil {
+		return nil
+	}
+	return c.opt.Expected()
+}
+
+// from reports whether a partition is to be read from Options.From on, which is so when it is ours for the first time.
+func (c *Consumer) from(topic string, n int) bool {
+	if c.opt.From.IsZero() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.began[partition{topic, n}]
+}
+
+func (c *Consumer) fromDone(topic string, n int) {
+	c.mu.Lock()
+	c.began[partition{topic, n}] = true
+	c.mu.Unlock()
+}
+
+// offsetFrom is where to begin to read so that all records of the windows that end after Options.From are read: collectors send them
+// when they end, and not long before.
+func (c *Consumer) offsetFrom(ctx context.Context, topic string, n int) (int64, error) {
+	before := time.Duration(2+c.cfg.Patience) * c.opt.Params.Window
+	return c.opt.Kafka.OffsetAt(ctx, topic, n, c.opt.From.Add(-before).UnixNano())
+}
+
+// put hands points to all stores.
+func (c *Consumer) put(ctx context.Context, b *sink.Batch) error {
+	for _, q := range c.queues {
+		if err := q.Put(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", q.Name(), err)
+		}
+	}
+	return nil
+}
+
+// settled has f called once it is known of all stores what became of all that was put before.
+func (c *Consumer) settled(f func(ok bool)) error {
+	var mu sync.Mutex
+	left, all := len(c.queues), true
+	if left == 0 {
+		f(true)
+		return nil
+	}
+	for _, q := range c.queues {
+		err := q.Settled(func(ok bool) {
+			mu.Lock()
+			all = all && ok
+			left--
+			last, result := left == 0, all
+			mu.Unlock()
+			if last {
+				f(result)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.Name(), err)
+		}
+	}
+	return nil
+}
+
+// flush waits until all stores have everything.
+func (c *Consumer) flush(ctx context.Context) error {
+	errs := make(chan error, len(c.queues))
+	for _, q := range c.queues {
+		go func() {
+			if err := q.Flush(ctx); err != nil {
+				errs <- fmt.Errorf("%s: %w", q.Name(), err)
+				return
+			}
+			errs <- nil
+		}()
+	}
+	var err error
+	for range c.queues {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
+// publish appends records to a partition.
+func (c *Consumer) publish(ctx context.Context, topic string, n int, records []fleet.Out) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if _, err := c.opt.Kafka.Append(ctx, topic, n, messagesOf(records, c.opt.Now())...); err != nil {
+		return err
+	}
+	c.published.Add(uint64(len(records)))
+	return nil
+}
+
+// merged counts reports of a merged window: they are on their way to the stores.
+func (c *Consumer) merged(reports uint64) {
+	c.ledger.Receive(collector.Window, reports)
+	c.ledger.Close(reports)
+}
+
+// redraw tells a collector once that a run of it is there twice.
+func (c *Consumer) redraw(name string, boot uint64) {
+	c.mu.Lock()
+	told := c.redrawn[name] == boot
+	if len(c.redrawn) < fleet.MaxMembers {
+		c.redrawn[name] = boot
+	}
+	c.mu.Unlock()
+	if told {
+		return
+	}
+	c.log.Error("two runs of a collector have the same number, as when it was restored from a snapshot: records of the second one are refused, and it is told to draw another number", "collector", name, "boot", boot)
+	if c.opt.Redraw != nil {
+		c.opt.Redraw(name, boot)
+	}
+}
+
+// window notes the last window of the whole fleet.
+func (c *Consumer) window(w *inference.Window, a *fleet.Assembled) {
+	c.mu.Lock()
+	before := c.last
+	c.last = windowStatus{a.End, w.Reports, a.Missing, a.Dead, a.Revision}
+	c.mu.Unlock()
+	if !slices.Equal(before.missing, a.Missing) {
+		if len(a.Missing) > 0 {
+			c.log.Warn("collectors are missing", "window", windowName(a.End), "missing", strings.Join(a.Missing, ", "))
+		} else {
+			c.log.Info("no collector is missing any more", "window", windowName(a.End))
+		}
+	}
+}
+
+// seen is the window as the detectors see it.
+func (c *Consumer) seen(w *inference.Window, a *fleet.Assembled) *inference.Window { return w }
+
+// logFindings tells findings to the log, a few of each window: a storm is told as one.
+func (c *Consumer) logFindings(found []inference.Finding) {
+	const most = 10
+	for i := range found {
+		if i == most {
+			c.log.Warn("more findings", "count", len(found)-most)
+			return
+		}
+		f := &found[i]
+		level, state := slog.LevelWarn, "finding"
+		if f.End != 0 {
+			level, state = slog.LevelInfo, "finding ended"
+		} else if f.Severity == inference.Info {
+			level = slog.LevelInfo
+		}
+		c.log.Log(context.Background(), level, state, "kind", f.Kind.String(), "severity", f.Severity.String(), "text", f.Text)
+	}
+}
+
+// Generation is that of the group in which the consumer has partitions, 0 outside of one.
+func (c *Consumer) Generation() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.generation
+}
+
+// Partitions says how the work is going, partition by partition: those that are ours, and those that were.
+func (c *Consumer) Partitions() []PartitionStatus {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.status))
+	c.mu.Unlock()
+	out := make([]PartitionStatus, 0, len(all))
+	for _, s := range all {
+		out = append(out, s.get())
+	}
+	slices.SortFunc(out, func(a, b PartitionStatus) int {
+		if d := strings.Compare(a.Topic, b.Topic); d != 0 {
+			return d
+		}
+		return a.Partition - b.Partition
+	})
+	return out
+}
+
+// Balances say where the reports are that this process merged, store by store: merged = written + in flight + dropped.
+func (c *Consumer) Balances() []sink.Balance { return c.ledger.Snapshot() }
+
+// NotReady says in sentences why the consumer is not ready: it has no partitions yet, or is behind.
+func (c *Consumer) NotReady() (problems []string) {
+	if c.Generation() == 0 {
+		return []string{"no member of the group of consumers yet: the brokers are out of reach, or partitions are being shared out"}
+	}
+	now := c.opt.Now()
+	late := c.cfg.MaxLag + time.Duration(c.cfg.Patience+2)*c.opt.Params.Window
+	for _, s := range c.Partitions() {
+		switch {
+		case !s.Held:
+		case s.Updated.IsZero():
+			problems = append(problems, fmt.Sprintf("%s/%d: its state is being read", s.Topic, s.Partition))
+		case s.Lag > 0 && s.Label > 0 && now.Sub(time.Unix(0, s.Label)) > late:
+			problems = append(problems, fmt.Sprintf("%s/%d: %d records behind; its last window ended %v ago", s.Topic, s.Partition, s.Lag, now.Sub(time.Unix(0, s.Label)).Round(time.Second)))
+		}
+	}
+	for i, q := range c.queues {
+		if st := q.Stats(); st.Failing {
+			problems = append(problems, fmt.Sprintf("%s does not write to %s: %s", q.Name(), c.opt.Stores[i].Target, st.LastError))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,379 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+)
+
+func TestMain(m *testing.M) { kafkatest.Main(m) }
+
+const (
+	testWindow = time.Second
+	testSlices = 4
+	testSeed   = 77
+)
+
+// memory is a store that keeps points as InfluxDB does: one with the same series and time takes the place of the other.
+type memory struct {
+	mu     sync.Mutex
+	points map[string]string
+	fails  bool
+}
+
+func (m *memory) Name() string { return "memory" }
+func (m *memory) Close() error { return nil }
+
+func (m *memory) Write(_ context.Context, b *sink.Batch) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fails {
+		return fmt.Errorf("down")
+	}
+	for i := range b.Points {
+		k, v := pointText(&b.Points[i])
+		m.points[k] = v
+	}
+	return nil
+}
+
+func (m *memory) fail(down bool) {
+	m.mu.Lock()
+	m.fails = down
+	m.mu.Unlock()
+}
+
+func pointText(p *sink.Point) (key, value string) {
+	return fmt.Sprint(p.Measurement, p.Tags, p.Time), fmt.Sprint(p.Fields)
+}
+
+func (m *memory) all() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]string{}
+	for k, v := range m.points {
+		out[k] = v
+	}
+	return out
+}
+
+// world is a fleet on a real broker: collectors that are simulated, and consumers.
+type world struct {
+	t      *testing.T
+	b      *kafkatest.Broker
+	log    *kafka.Log
+	topics Topics
+	store  *memory
+	start  int64 // of the first window
+	names  []string
+	pubs   map[string]*fleet.Publisher
+	seen   map[int64]*inference.Partial // what one process would have seen, by label
+	labels []int64
+	rng    *rand.Rand
+
+	mu   sync.Mutex
+	base int64 // the clock of the fleet stood here
+	set  time.Time
+}
+
+// now is the clock of the fleet, which goes on from where a test has set it.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Unix(0, w.base+int64(time.Since(w.set)))
+}
+
+// at sets the clock to the end of a window.
+func (w *world) at(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.base, w.set = w.label(n)+int64(testWindow)/100, time.Now()
+}
+
+func newWorld(t *testing.T, collectors int) *world {
+	b := kafkatest.Shared(t)
+	w := &world{
+		t: t, b: b, topics: Topics{Windows: b.Prefix + "windows", Series: b.Prefix + "series", State: b.Prefix + "state"},
+		store: &memory{points: map[string]string{}}, pubs: map[string]*fleet.Publisher{}, seen: map[int64]*inference.Partial{},
+		rng: rand.New(rand.NewPCG(1, 2)),
+	}
+	b.CreateTopic(w.topics.Windows, testSlices)
+	b.CreateTopic(w.topics.Series, 1)
+	b.CreateTopic(w.topics.State, 2*testSlices+1, "cleanup.policy=compact")
+	cfg := kafka.DefaultLogConfig()
+	cfg.HeaderKey, cfg.Wait = fleet.HeaderKey, 50*time.Millisecond
+	w.log = kafka.NewLog(b.Client(), cfg)
+	for i := range collectors {
+		name := fmt.Sprint("c", i)
+		w.names = append(w.names, name)
+		w.pubs[name] = fleet.NewPublisher(fleet.PublisherConfig{From: name, Boot: uint64(100 + i), Slicer: inference.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
+	}
+	w.start = time.Now().Add(-time.Hour).Truncate(testWindow).UnixNano()
+	w.base, w.set = w.start, time.Now()
+	return w
+}
+
+func (w *world) label(n int) int64 { return w.start + int64(n+1)*int64(testWindow) }
+
+// part is what a collector saw of a window.
+func (w *world) part(collector, n int) *inference.Partial {
+	end := w.label(n)
+	p := &inference.Partial{}
+	p.Span(end-int64(testWindow), end)
+	for i := range 20 {
+		h := p.Hop(inference.HopKey{Node: uint32(1 + i), EgressIf: 3})
+		for range 5 {
+			h.Latency.AddValue(uint64(1000 + w.rng.IntN(5000)))
+			p.Reports++
+		}
+	}
+	for i := range 6 {
+		k := decode.FlowKey{SrcPort: uint16(1000*collector + i), DstPort: 80, Proto: 6, IPVersion: 4}
+		f := inference.FlowPart{Key: k, Packets: uint64(1 + w.rng.IntN(9)), PathID: 7, Last: end - int64(i) - 1, Path: []inference.HopKey{{Node: uint32(i + 1), EgressIf: 3}}}
+		f.Hop(f.Path[0]).Latency.AddValue(uint64(100 + i))
+		p.AddFlow(&f)
+		p.FlowCount++
+	}
+	p.AddExporters([]inference.ExporterStats{{
+		ExporterKey: inference.ExporterKey{Addr: decode.Addr{15: byte(collector + 1)}, Node: uint32(collector + 1)}, Reports: p.Reports, Lost: int64(w.rng.IntN(4)), Last: end - 1, Sequenced: true,
+	}})
+	p.AddDrops(&inference.DropStats{Node: uint32(collector), Reason: 4, Count: uint64(1 + w.rng.IntN(3)), Last: end - 5})
+	return p
+}
+
+// make draws what a collector saw of a window, counts it as seen, and gives its records.
+func (w *world) make(name string, n int) []fleet.Out {
+	w.t.Helper()
+	p := w.part(slices.Index(w.names, name), n)
+	end := w.label(n)
+	all := w.seen[end]
+	if all == nil {
+		all = &inference.Partial{}
+		w.seen[end] = all
+		w.labels = append(w.labels, end)
+		slices.Sort(w.labels)
+	}
+	all.Merge(p)
+	out, err := w.pubs[name].Window(nil, p, end, nil, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) send(out []fleet.Out) {
+	w.t.Helper()
+	for _, r := range out {
+		if _, err := w.log.Append(w.t.Context(), w.topics.Windows, r.Partition, messagesOf([]fleet.Out{r}, time.Now())...); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// window has all collectors send a window.
+func (w *world) window(n int) {
+	for _, name := range w.names {
+		w.send(w.make(name, n))
+	}
+	w.at(n)
+}
+
+func testAnalysis() (inference.Limits, inference.AdmissionLimits, events.Config) {
+	flows := shard.DefaultConfig()
+	ev := events.DefaultConfig()
+	return flows.Limits(), inference.AdmissionLimits{Hops: flows.MaxHops, Flows: flows.DailyFlows, Exporters: 1 << 16}, ev
+}
+
+// want is what one process writes.
+func (w *world) want() map[string]string {
+	limits, admission, cfg := testAnalysis()
+	d, a := events.New(cfg), inference.NewAdmission(admission)
+	out := map[string]string{}
+	for _, end := range w.labels {
+		p := w.seen[end]
+		a.Fold(p, end)
+		win := p.Window(limits)
+		found := slices.Clone(d.Step(&win))
+		a.Mark(&win, found)
+		sw := sink.NewWindow("fleet", &win, found)
+		sw.Run = &sink.Run{Boot: fleetRun, Version: "test", Start: end - int64(testWindow), Reports: win.Reports}
+		for _, pt := range sw.Points() {
+			k, v := pointText(&pt)
+			out[k] = v
+		}
+	}
+	return out
+}
+
+type consumer struct {
+	*Consumer
+	group  *kafka.Group
+	cancel context.CancelFunc
+	done   chan error
+	ended  bool
+}
+
+// consume starts a consumer.
+func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
+	w.t.Helper()
+	limits, admission, ev := testAnalysis()
+	cfg := DefaultConfig()
+	cfg.Session, cfg.Drain, cfg.Checkpoint, cfg.Corrections, cfg.Patience = 1500*time.Millisecond, 2*time.Second, 300*time.Millisecond, 30*time.Minute, 20
+	level := slog.LevelError
+	if os.Getenv("FLEET_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	client := w.b.Client()
+	logCfg := kafka.DefaultLogConfig()
+	logCfg.HeaderKey, logCfg.Wait = fleet.HeaderKey, 50*time.Millisecond
+	kl := kafka.NewLog(client, logCfg)
+	group := kafka.NewGroup(client, kl, kafka.GroupConfig{
+		Name: w.b.Prefix + "g", Topics: map[string]int{w.topics.Windows: testSlices, w.topics.Series: 1}, Session: cfg.Session, Rebalance: cfg.Drain * 4 / 3,
+	}, log)
+	opt := Options{
+		ID: id, Log: log, Version: "test", Now: w.now, Params: fleet.Params{Name: "fleet", Slices: testSlices, Window: testWindow}, Topics: w.topics, Kafka: kl, Group: group,
+		Stores: []collector.Store{{Name: "memory", Writer: w.store, Queue: sink.DefaultQueueConfig()}},
+		Limits: limits, Admission: admission, Events: ev,
+		Expected: func() (out []fleet.Expected) {
+			for _, n := range w.names {
+				out = append(out, fleet.Expected{Name: n})
+			}
+			return out
+		},
+	}
+	if change != nil {
+		change(&cfg, &opt)
+	}
+	con, err := New(cfg, opt)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &consumer{Consumer: con, group: group, cancel: cancel, done: make(chan error, 1)}
+	go func() { c.done <- con.Run(ctx) }()
+	w.t.Cleanup(func() { w.stop(c) })
+	return c
+}
+
+func (w *world) stop(c *consumer) {
+	w.t.Helper()
+	if c.ended {
+		return
+	}
+	c.ended = true
+	c.cancel()
+	select {
+	case err := <-c.done:
+		if err != nil {
+			w.t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		w.t.Error("a consumer does not end")
+	}
+}
+
+func (w *world) eventually(what string, f func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(40 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it never came about that %s", what)
+		}
+	}
+}
+
+// equal waits until the store has what one process would have written, apart from what depends on late records: revisions.
+func (w *world) equal() {
+	w.t.Helper()
+	want := w.want()
+	var diff []string
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		got := w.store.all()
+		diff = diff[:0]
+		for k, v := range want {
+			switch g, ok := got[k]; {
+			case !ok:
+				diff = append(diff, "missing: "+k)
+			case g != v && withoutRevision(g) != v:
+				diff = append(diff, "different: "+k+"\n  got  "+g+"\n  want "+v)
+			}
+		}
+		for k := range got {
+			if _, ok := want[k]; !ok {
+				diff = append(diff, "too much: "+k)
+			}
+		}
+		if len(diff) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	slices.Sort(diff)
+	w.t.Fatalf("%d of %d points differ:\n%s", len(diff), len(want), strings.Join(diff[:min(8, len(diff))], "\n"))
+}
+
+func withoutRevision(fields string) string {
+	if i := strings.LastIndex(fields, " {revision "); i >= 0 {
+		return fields[:i] + "]"
+	}
+	return fields
+}
+
+var _ ingest.Log = (*kafka.Log)(nil)
+var _ ingest.Group = (*kafka.Group)(nil)
+
+// Two collectors, one consumer: the points are those of one process.
+func TestConsume(t *testing.T) {
+	w := newWorld(t, 2)
+	c := w.consume("a", nil)
+	for n := range 5 {
+		w.window(n)
+	}
+	w.equal()
+	w.eventually("the consumer is ready", func() bool { return len(c.NotReady()) == 0 })
+	var reports uint64
+	for _, p := range w.seen {
+		reports += p.Reports
+	}
+	for _, b := range c.Balances() {
+		if b.Received != reports || b.Stored != reports || b.Unsettled != 0 {
+			t.Errorf("ledger %+v; want %d stored", b, reports)
+		}
+	}
+	// It is ready to be taken over: what it did is not done again.
+	w.stop(c)
+	written := w.store.all()
+	w.store.points = map[string]string{}
+	c = w.consume("b", nil)
+	w.window(5)
+	w.eventually("the window is written", func() bool { return len(w.store.all()) > 20 })
+	for k := range written {
+		if _, twice := w.store.all()[k]; twice {
+			t.Fatalf("written again after an orderly end: %s", k)
+		}
+	}
+	for k, v := range written {
+		w.store.points[k] = v
+	}
+	w.equal()
+}

@@ -1,0 +1,246 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// sliceTask merges a slice: a partition of topic windows.
+type sliceTask struct {
+	w         *worker
+	merger    *fleet.Merger
+	codec     *fleet.Codec
+	admission *inference.Admission
+	limits    inference.Limits
+	told      int64 // label of the last window
+	after     int64 // windows up to here are not told: they were begun before the records that are read
+	rebuilt   time.Time
+
+	closed, late, conflicts, badRecords, missing uint64
+}
+
+func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
+	t := &sliceTask{w: w, codec: fleet.NewCodec(0, c.limits), limits: c.opt.Limits}
+	flows, hops := 0, c.opt.Admission.Hops
+	// A slice has a part of all hops, and a hash does not make all parts equal.
+	hops = min(hops, 2*hops/c.opt.Params.Slices+64)
+	t.admission = inference.NewAdmission(inference.AdmissionLimits{Hops: hops, Flows: flows})
+	cfg := fleet.MergerConfig{
+		GateConfig: c.gate(w.partition, false), Limits: c.limits,
+	}
+	if c.opt.Cross != nil {
+		cfg.Cross = c.opt.Cross()
+		cfg.Again = c.opt.Cross
+	}
+	var err error
+	t.merger, err = fleet.NewMerger(cfg)
+	return t, err
+}
+
+func (t *sliceTask) rewrite(from int64, last *checkpoint) {
+	t.after = from
+	if last != nil {
+		t.w.rewriteTo = last.label
+	}
+}
+
+func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
+	e, err := t.merger.Add(r)
+	if err != nil {
+		t.w.tell(err)
+	}
+	switch e.Kind {
+	case fleet.Late:
+		t.late++
+	case fleet.Conflict:
+		t.conflicts++
+		t.w.c.redraw(e.From, e.Boot)
+	}
+	if e.Closed == nil {
+		return nil
+	}
+	t.closed++
+	return t.tell(ctx, e.Closed)
+}
+
+// tell writes the points of a merged slice and publishes it.
+func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
+	defer t.merger.Release(m)
+	for _, bad := range m.Bad {
+		t.badRecords++
+		t.w.tell(bad)
+	}
+	if m.Revision == 0 {
+		t.told = m.End
+		t.missing += uint64(len(m.Missing))
+	}
+	if m.End <= t.after {
+		return nil
+	}
+	t.admission.Fold(m.Partial, m.End)
+	w := m.Partial.Window(t.limits)
+	reports := m.Partial.Reports
+	records, err := fleet.EncodeSlice(nil, t.codec, t.w.c.opt.ID, t.w.partition, m, t.w.c.cfg.RecordBytes)
+	if err != nil {
+		return fmt.Errorf("slice %d of window %s: %w", t.w.partition, windowName(m.End), err)
+	}
+	slice := sliceWindow(&w)
+	out := sink.NewWindow(t.w.c.opt.Params.Name, slice, nil)
+	out.Revision = m.Revision
+	if m.Revision > 0 {
+		reports = 0 // most of them were counted; the ledger of the fleet has the rest as late
+	}
+	t.w.c.merged(reports)
+	if err := t.w.c.put(ctx, &sink.Batch{Points: out.Points(), Reports: reports}); err != nil {
+		return err
+	}
+	return t.w.c.publish(ctx, t.w.c.opt.Topics.Series, 0, records)
+}
+
+// sliceWindow is what a slice writes of its window: its hops and exporters. What may stand for some that others have is left to the
+// owner.
+func sliceWindow(w *inference.Window) *inference.Window {
+	s := &inference.Window{Start: w.Start, End: w.End, Reports: w.Reports}
+	for i := range w.Hops {
+		if !w.Hops[i].Other {
+			s.Hops = append(s.Hops, w.Hops[i])
+		}
+	}
+	for i := range w.Exporters {
+		if w.Exporters[i].ExporterKey != (inference.ExporterKey{}) {
+			s.Exporters = append(s.Exporters, w.Exporters[i])
+		}
+	}
+	return s
+}
+
+// ownerWindow is the rest of it.
+func ownerWindow(w *inference.Window) *inference.Window {
+	s := *w
+	s.Hops, s.Exporters = nil, nil
+	for i := range w.Hops {
+		if w.Hops[i].Other {
+			s.Hops = append(s.Hops, w.Hops[i])
+		}
+	}
+	for i := range w.Exporters {
+		if e := w.Exporters[i]; e.ExporterKey == (inference.ExporterKey{}) {
+			e.Folded = true
+			s.Exporters = append(s.Exporters, e)
+		}
+	}
+	return &s
+}
+
+func (t *sliceTask) due(ctx context.Context, now time.Time) error {
+	t.merger.Expect(t.w.c.expected())
+	if h, ok := t.merger.Due(now.UnixNano()); ok {
+		h.Generation = int64(t.w.ID)
+		if err := t.w.c.publish(ctx, t.w.topic, t.w.partition, []fleet.Out{{Partition: t.w.partition, Head: h}}); err != nil {
+			return err
+		}
+	}
+	return t.again(ctx, now)
+}
+
+// again tells windows again of which records came late: one at a time, since the log is read for it once more, and none
+// before it was quiet for a moment.
+func (t *sliceTask) again(ctx context.Context, now time.Time) error {
+	pending := t.merger.Pending()
+	if len(pending) == 0 || now.Sub(t.rebuilt) < t.w.c.opt.Params.Window/4 {
+		return nil
+	}
+	t.rebuilt = now
+	r := t.merger.Rebuild(pending[0])
+	if r == nil {
+		return nil
+	}
+	err := t.w.readAgain(ctx, r.From(), r.To(), func(rec *fleet.Record) {
+		if err := r.Add(rec); err != nil {
+			t.w.tell(err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	m, err := r.Merged()
+	if err != nil { // its records are gone
+		t.w.tell(err)
+		return nil
+	}
+	return t.tell(ctx, m)
+}
+
+// readAgain reads a part of the partition once more.
+func (w *worker) readAgain(ctx context.Context, from, to int64, take func(*fleet.Record)) error {
+	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
+	for failures := 0; r.Offset() < to; {
+		messages, err := r.Next(ctx)
+		if err != nil {
+			if failures++; ctx.Err() != nil || failures > 10 {
+				return err
+			}
+			w.tell(err)
+			continue
+		}
+		for i := range messages {
+			m := &messages[i]
+			if m.Offset >= to {
+				return nil
+			}
+			if h, err := fleet.ReadHead(m.Head); err == nil {
+				take(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
+			}
+		}
+		if len(messages) == 0 && r.Offset() >= r.High() {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *sliceTask) floor() int64 { return t.merger.Floor() }
+func (t *sliceTask) label() int64 { return t.told }
+
+func (t *sliceTask) appendState(b []byte) []byte {
+	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil))
+}
+
+func (t *sliceTask) readState(b []byte) error {
+	parts, err := readParts(b, 2)
+	if err != nil {
+		return err
+	}
+	if err := t.admission.ReadState(parts[0]); err != nil {
+		return err
+	}
+	if err := t.merger.ReadState(parts[1]); err != nil {
+		return err
+	}
+	t.told = t.merger.Gate().Last()
+	return nil
+}
+
+func (t *sliceTask) report(s *PartitionStatus) {
+	g := t.merger.Gate().Stats()
+	s.Open, s.Closed = t.merger.Gate().Open(), t.closed
+	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
+	s.Missing = t.missing
+}
+
+func windowName(end int64) string { return time.Unix(0, end).UTC().Format(time.RFC3339Nano) }
+
+// messagesOf makes messages of records.
+func messagesOf(records []fleet.Out, at time.Time) []ingest.Message {
+	out := make([]ingest.Message, len(records))
+	for i := range records {
+		out[i] = ingest.Message{Time: at.UnixNano(), Value: records[i].Value, Head: records[i].Head.Append(nil)}
+	}
+	return out
+}

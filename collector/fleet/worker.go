@@ -1,0 +1,302 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// task is what is done with the records of a partition. Its methods are called by one goroutine.
+type task interface {
+	// add takes the next record. What comes of it is handed to the stores and to Kafka before it returns; an error says that
+	// this could not be done, and ends the worker.
+	add(ctx context.Context, r *fleet.Record) error
+	// due does what time brings: it is called again and again while there is nothing to be read.
+	due(ctx context.Context, now time.Time) error
+	// floor is the lowest offset that is needed to go on from the present state.
+	floor() int64
+	// label is that of the last window that was told, 0 if there is none.
+	label() int64
+	// appendState and readState are for checkpoints.
+	appendState(b []byte) []byte
+	readState(b []byte) error
+	// report fills in what is particular to the task.
+	report(s *PartitionStatus)
+}
+
+// tenure is the time for which the partitions of a generation are ours.
+type tenure struct {
+	*ingest.Generation
+	ctx    context.Context    // ends when the partitions are lost, or draining has taken too long
+	cancel context.CancelFunc // ends it
+	read   context.Context    // ends when there is to be no more reading
+	stop   context.CancelFunc // ends it
+	limit  context.Context    // of draining; set before read ends
+}
+
+// worker reads one partition for as long as it is ours.
+type worker struct {
+	*tenure
+	c          *Consumer
+	topic      string // with the prefix
+	kind       string // without
+	partition  int
+	store      int // partition of topic state
+	task       task
+	keep       *checkpoints
+	reader     ingest.LogReader
+	done       chan struct{}
+	next       time.Time // checkpoint
+	saving     chan error
+	rewriteTo  int64 // windows up to this label are written again, as --from asks for
+	status     *shared[PartitionStatus]
+	errorLimit limiter
+}
+
+// errDropped says that a store lost points that it had taken over, because the process is ending.
+var errDropped = errors.New("a store did not confirm what was written")
+
+// run works until there is to be no more reading. Then it drains, unless the partition was lost.
+func (w *worker) run() {
+	defer close(w.done)
+	for wait := 100 * time.Millisecond; w.read.Err() == nil; wait = min(2*wait, 5*time.Second) {
+		err := w.work()
+		if err == nil || w.read.Err() != nil {
+			if err != nil && !errors.Is(err, context.Canceled) {
+				w.tell(err)
+			}
+			break
+		}
+		// What was done is done again, from the last checkpoint.
+		w.tell(err)
+		w.status.change(func(s *PartitionStatus) { s.Restarts++ })
+		select {
+		case <-w.read.Done():
+		case <-time.After(wait):
+		}
+	}
+	w.status.change(func(s *PartitionStatus) { s.Held = false })
+}
+
+func (w *worker) tell(err error) {
+	w.status.change(func(s *PartitionStatus) { s.LastError = err.Error() })
+	if w.errorLimit.allow(w.c.opt.Now()) {
+		w.c.log.Warn("trouble with a partition", "topic", w.topic, "partition", w.partition, "error", err.Error())
+	}
+}
+
+// begin restores the task and finds out where to read.
+func (w *worker) begin(ctx context.Context) error {
+	task, err := w.c.newTask(w)
+	if err != nil {
+		return err
+	}
+	w.task = task
+	first, next, err := w.c.opt.Kafka.Bounds(ctx, w.topic, w.partition)
+	if err != nil {
+		return err
+	}
+	last, err := w.keep.read(ctx, w.tell)
+	if err != nil {
+		return err
+	}
+	offset := first
+	if w.c.from(w.topic, w.partition) {
+		if offset, err = w.c.offsetFrom(ctx, w.topic, w.partition); err != nil {
+			return err
+		}
+		if r, ok := w.task.(rewriter); ok {
+			r.rewrite(w.c.opt.From.UnixNano(), last)
+		}
+	} else if last != nil {
+		if err := w.task.readState(last.state); err != nil {
+			// What was told before is told again, which changes nothing as long as the log has it all.
+			w.tell(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
+			if w.task, err = w.c.newTask(w); err != nil {
+				return err
+			}
+		} else if offset = last.offset; offset < first {
+			w.tell(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
+			w.status.change(func(s *PartitionStatus) { s.Gone += uint64(first - offset) })
+			offset = first
+		}
+	}
+	if offset > next { // another topic of the same name
+		w.tell(fmt.Errorf("the last checkpoint goes on at offset %d, and the partition ends at %d: it was made anew, and is read from its oldest record", offset, next))
+		if w.task, err = w.c.newTask(w); err != nil {
+			return err
+		}
+		offset = first
+	}
+	w.reader = w.c.opt.Kafka.Reader(w.topic, w.partition, offset)
+	w.next = w.c.opt.Now().Add(w.c.cfg.Checkpoint)
+	w.saving = nil
+	w.status.change(func(s *PartitionStatus) { s.Held, s.Offset = true, offset })
+	return nil
+}
+
+// rewriter is a task that can tell windows again.
+type rewriter interface {
+	// rewrite begins a run that tells windows from a time on again; last is the checkpoint that there was, or nil.
+	rewrite(from int64, last *checkpoint)
+}
+
+// work reads until read ends, or something fails.
+func (w *worker) work() error {
+	if err := w.begin(w.read); err != nil {
+		return err
+	}
+	for w.read.Err() == nil {
+		messages, err := w.reader.Next(w.read)
+		if w.read.Err() != nil {
+			break
+		}
+		if err != nil {
+			w.status.change(func(s *PartitionStatus) { s.ReadErrors++ })
+			w.tell(err)
+			select {
+			case <-w.read.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		// What was read is finished even if reading ends meanwhile: w.ctx ends it where it has to end at once.
+		for i := range messages {
+			if err := w.take(w.ctx, &messages[i]); err != nil {
+				return err
+			}
+		}
+		now := w.c.opt.Now()
+		if caughtUp := w.reader.Offset() >= w.reader.High(); caughtUp {
+			if err := w.task.due(w.ctx, now); err != nil {
+				return err
+			}
+		}
+		w.report(now)
+		if err := w.save(now); err != nil {
+			return err
+		}
+	}
+	if w.ctx.Err() != nil {
+		return nil
+	}
+	return w.drain(w.limit)
+}
+
+// take parses one record and gives it to the task.
+func (w *worker) take(ctx context.Context, m *ingest.Message) error {
+	w.status.change(func(s *PartitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
+	h, err := fleet.ReadHead(m.Head)
+	if err != nil {
+		unknown := errors.Is(err, fleet.ErrVersion)
+		w.status.change(func(s *PartitionStatus) {
+			if unknown {
+				s.Unknown++
+			} else {
+				s.Refused++
+			}
+		})
+		w.tell(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
+		return nil
+	}
+	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
+}
+
+func (w *worker) report(now time.Time) {
+	w.status.change(func(s *PartitionStatus) {
+		s.Offset, s.Lag = w.reader.Offset(), max(0, w.reader.High()-w.reader.Offset())
+		s.Label = max(s.Label, w.task.label())
+		s.Updated = now
+		w.task.report(s)
+	})
+}
+
+// save makes a checkpoint when it is time for one. It does not wait: a snapshot is taken now, and written once everything
+// that came before was confirmed.
+func (w *worker) save(now time.Time) error {
+	if w.saving != nil {
+		select {
+		case err := <-w.saving:
+			w.saving = nil
+			if err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	if now.Before(w.next) || w.rewriting() {
+		return nil
+	}
+	w.next = now.Add(w.c.cfg.Checkpoint)
+	p := w.snapshot()
+	saving := make(chan error, 1)
+	w.saving = saving
+	settled := make(chan bool, 1)
+	if err := w.c.settled(func(ok bool) { settled <- ok }); err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case ok := <-settled:
+			if !ok {
+				saving <- errDropped
+				return
+			}
+			saving <- w.commit(w.ctx, p)
+		case <-w.ctx.Done():
+			saving <- w.ctx.Err()
+		}
+	}()
+	return nil
+}
+
+func (w *worker) snapshot() *checkpoint {
+	return &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil)}
+}
+
+// commit keeps a checkpoint of what was confirmed, then tells the group.
+func (w *worker) commit(ctx context.Context, p *checkpoint) error {
+	if err := w.keep.write(ctx, p); err != nil {
+		return err
+	}
+	w.status.change(func(s *PartitionStatus) { s.Checkpoints++; s.Committed = p.offset; s.StateBytes = len(p.state) })
+	w.c.fromDone(w.topic, w.partition)
+	if err := w.Commit(ctx, w.topic, w.partition, p.offset); err != nil {
+		if w.ctx.Err() == nil {
+			w.tell(err) // the checkpoint is what counts; the group's offset is for those who look
+		}
+	}
+	return nil
+}
+
+// drain waits until all that was told is confirmed, and keeps a last checkpoint.
+func (w *worker) drain(ctx context.Context) error {
+	if w.saving != nil {
+		select {
+		case err := <-w.saving:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("draining: %w", context.Cause(ctx))
+		}
+	}
+	p := w.snapshot()
+	if err := w.c.flush(ctx); err != nil {
+		return fmt.Errorf("draining: %w", err)
+	}
+	if w.rewriting() {
+		return nil // the checkpoint that is there is ahead of this
+	}
+	return w.commit(ctx, p)
+}
+
+// rewriting reports whether windows are told again that a checkpoint is ahead of.
+func (w *worker) rewriting() bool {
+	return w.c.from(w.topic, w.partition) && w.task.label() < w.rewriteTo
+}
