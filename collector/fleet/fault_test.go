@@ -1,0 +1,326 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+)
+
+// read waits until a consumer has read all that there is of windows.
+func (w *world) read(c *consumer) {
+	w.t.Helper()
+	w.eventually("all is read", func() bool {
+		for n := range testSlices {
+			_, end := w.b.Offsets(w.topics.Windows, n)
+			found := false
+			for _, s := range c.Partitions() {
+				if s.Topic == fleet.Windows && s.Partition == n && s.Held && s.Offset >= end {
+					found = true
+				}
+			}
+			if !found {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (w *world) written(n int) {
+	w.t.Helper()
+	time1 := fmt.Sprint(w.label(n))
+	w.eventually("the window is written", func() bool {
+		hops, flows := 0, 0
+		for k := range w.store.all() {
+			if strings.HasSuffix(k, time1) && strings.HasPrefix(k, "hop[") {
+				hops++
+			}
+			if strings.HasSuffix(k, time1) && strings.HasPrefix(k, "flow[") {
+				flows++
+			}
+		}
+		return hops == 20 && flows > 0
+	})
+}
+
+// A consumer is killed when it has half of a window. Another one takes over, and nothing is missing or different.
+func TestKilledInWindow(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", nil)
+	w.window(0)
+	w.window(1)
+	w.written(1)
+	w.send(w.make("c0", 2))
+	w.read(a)
+	a.kill()
+	began := time.Now()
+	b := w.consume("b", nil)
+	w.send(w.make("c1", 2))
+	w.at(2)
+	w.written(2)
+	t.Logf("taken over after %v with a session of %v", time.Since(began).Round(10*time.Millisecond), b.cfg.Session)
+	w.window(3)
+	w.equal()
+}
+
+// A consumer is killed when stores have what it merged and no checkpoint says so. All of it is written once more, and is the same.
+func TestKilledBeforeCheckpoint(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", func(c *Config, _ *Options) { c.Checkpoint = time.Hour })
+	for n := range 4 {
+		w.window(n)
+	}
+	w.written(3)
+	a.kill()
+	before := w.store.all()
+	w.store.mu.Lock()
+	w.store.points = map[string]string{}
+	w.store.mu.Unlock()
+	b := w.consume("b", nil)
+	w.window(4)
+	w.equal()
+	for k, v := range before {
+		if got := w.store.all()[k]; got != v {
+			t.Errorf("%s was written anew as\n  %s, and before as\n  %s", k, got, v)
+		}
+	}
+	for _, s := range b.Partitions() {
+		if s.Topic == fleet.Series && s.Duplicates == 0 {
+			t.Error("merged slices were published once more, and no duplicate was counted")
+		}
+	}
+}
+
+// Consumers come and go in order while windows come.
+func TestRebalance(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", nil)
+	w.window(0)
+	w.written(0)
+	b := w.consume("b", nil)
+	for n := 1; n < 4; n++ {
+		w.window(n)
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.eventually("both have partitions", func() bool {
+		return a.group.Stats().Partitions > 0 && b.group.Stats().Partitions > 0
+	})
+	w.window(4)
+	w.stop(a)
+	w.window(5)
+	w.equal()
+	for _, c := range []*consumer{a, b} {
+		if s := c.group.Stats(); s.Lost > 0 || s.Refused > 0 {
+			t.Errorf("a rebalance in order cost something: %+v", s)
+		}
+	}
+}
+
+// A consumer stands still for longer than its session, and goes on: two believe for a moment that they have the partitions.
+func TestPausedPastSession(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", nil)
+	w.window(0)
+	w.written(0)
+	w.send(w.make("c0", 1))
+	w.read(a)
+	resume := a.pause()
+	b := w.consume("b", nil)
+	w.send(w.make("c1", 1))
+	w.at(1)
+	w.written(1)
+	w.window(2)
+	w.written(2)
+	resume()
+	w.window(3)
+	w.eventually("it is a member again", func() bool {
+		return a.group.Stats().Partitions > 0 && b.group.Stats().Partitions > 0
+	})
+	w.window(4)
+	w.equal()
+	if s := a.group.Stats(); s.Lost == 0 {
+		t.Errorf("nobody noticed that the partitions were lost: %+v", s)
+	}
+}
+
+// What is not right is passed over and counted, and so is what a later version wrote.
+func TestPoisoned(t *testing.T) {
+	w := newWorld(t, 2)
+	c := w.consume("a", nil)
+	w.window(0)
+	good := w.make("c0", 1)
+	r := good[1]
+	head := func(change func(*fleet.Head)) []byte {
+		h := r.Head
+		change(&h)
+		return h.Append(nil)
+	}
+	future := append([]byte{}, r.Head.Append(nil)...)
+	future[0] = 200
+	garbage := []byte(strings.Repeat("\xff\x00garbage", 1000))
+	poison := []ingest.Message{
+		{Value: []byte("no head")},
+		{Head: []byte{}, Value: []byte("empty head")},
+		{Head: garbage, Value: garbage},
+		{Head: future, Value: r.Value},
+		{Head: head(func(h *fleet.Head) { h.Kind = 99; h.Seq = 1000 }), Value: r.Value},
+		{Head: head(func(h *fleet.Head) { h.Seq = 1001; h.Boot++; h.From = "evil" }), Value: garbage},
+		{Head: head(func(h *fleet.Head) { h.Seq = 1002; h.End++; h.Boot++; h.From = "evil" }), Value: r.Value},
+		{Head: head(func(h *fleet.Head) { h.Seq = 1003; h.Slice = 3; h.Boot++; h.From = "evil" }), Value: r.Value},
+		{Head: head(func(h *fleet.Head) { h.Seq = 1004; h.End = -h.End; h.Boot++; h.From = "evil" }), Value: r.Value},
+		{Key: []byte("a key alone")},
+	}
+	if _, err := w.log.Append(t.Context(), w.topics.Windows, 1, poison...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.log.Append(t.Context(), w.topics.Series, 0, poison...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.log.Append(t.Context(), w.topics.State, 1, poison...); err != nil {
+		t.Fatal(err)
+	}
+	w.send(good)
+	w.send(good) // all of them twice, as retries of a producer may write them
+	w.send(w.make("c1", 1))
+	w.at(1)
+	w.window(2)
+	w.equal()
+	for _, s := range c.Partitions() {
+		if s.Topic == fleet.Windows && s.Partition == 1 {
+			if s.Unknown != 1 || s.GateUnknown != 1 || s.Refused != 4 || s.GateRefused != 4 || s.Duplicates != 1 {
+				t.Errorf("counted %+v", s)
+			}
+		}
+	}
+	// Under a number that was merged come other bytes: the collector is told to draw another one.
+	w.stop(c)
+	told := make(chan uint64, 9)
+	c = w.consume("b", func(_ *Config, o *Options) { o.Redraw = func(_ string, boot uint64) { told <- boot } })
+	other := w.make("c0", 3)
+	delete(w.seen, w.label(3))
+	w.labels = w.labels[:len(w.labels)-1]
+	for i := range other {
+		h := &other[i].Head
+		h.Seq = good[i].Head.Seq
+	}
+	w.send(other)
+	w.read(c)
+	select {
+	case boot := <-told:
+		if boot != 100 {
+			t.Errorf("told that run %d is there twice", boot)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody was told")
+	}
+	w.equal()
+}
+
+// Reports that come when their window is over are merged into it: its points are written again.
+func TestLate(t *testing.T) {
+	w := newWorld(t, 2)
+	w.consume("a", func(c *Config, _ *Options) { c.Patience = 2 })
+	w.window(0)
+	w.written(0)
+	w.send(w.make("c0", 1))
+	late := w.make("c1", 1)
+	w.send(w.make("c0", 2))
+	w.at(3) // two windows behind the first one, which does not wait any more
+	w.written(1)
+	w.send(late)
+	w.send(w.make("c1", 2))
+	w.at(2)
+	w.window(3)
+	w.equal("event")
+	n := 0
+	for k, v := range w.store.all() {
+		if strings.HasPrefix(k, "hop[") && strings.HasSuffix(k, fmt.Sprint(w.label(1))) && strings.Contains(v, "revision") {
+			n++
+		}
+	}
+	if n != 20 {
+		t.Errorf("%d of 20 hops of the window have a revision", n)
+	}
+}
+
+// As long as a store is away, nothing is committed. Whoever comes after a kill writes all of it.
+func TestStoreAway(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", nil)
+	w.window(0)
+	w.written(0)
+	w.store.fail(true)
+	for n := 1; n < 4; n++ {
+		w.window(n)
+	}
+	w.read(a)
+	time.Sleep(600 * time.Millisecond) // two checkpoints
+	if problems := a.NotReady(); len(problems) == 0 {
+		t.Error("ready although the store does not take anything")
+	}
+	a.kill()
+	w.store.fail(false)
+	w.consume("b", nil)
+	w.window(4)
+	w.equal()
+}
+
+// Windows are written again from a time on, and findings are those that were told then.
+func TestFrom(t *testing.T) {
+	w := newWorld(t, 2)
+	a := w.consume("a", nil)
+	for n := range 6 {
+		w.window(n)
+	}
+	w.equal()
+	w.stop(a)
+	w.store.mu.Lock()
+	w.store.points = map[string]string{}
+	w.store.mu.Unlock()
+	w.consume("b", func(_ *Config, o *Options) { o.From = time.Unix(0, w.label(2)) })
+	w.written(5)
+	w.window(6)
+	w.written(6)
+	want := w.want()
+	got := w.store.all()
+	for k, v := range want {
+		old := false
+		for n := range 3 {
+			old = old || strings.HasSuffix(k, fmt.Sprint(w.label(n)))
+		}
+		switch _, there := got[k]; {
+		case strings.HasPrefix(k, "event["), strings.HasPrefix(k, "collector["):
+		case old && there:
+			t.Errorf("written again although it is older: %s", k)
+		case !old && got[k] != v:
+			t.Errorf("%s is %s, want %s", k, got[k], v)
+		}
+	}
+	for k := range got {
+		if want[k] == "" {
+			t.Errorf("too much: %s", k)
+		}
+	}
+}
+
+// Topics that forget too early are told before anything is lost.
+func TestRetention(t *testing.T) {
+	w := newWorld(t, 1)
+	short := w.b.Prefix + "short"
+	w.b.CreateTopic(short, testSlices, "retention.ms=60000")
+	c := w.consume("a", nil)
+	if err := c.Check(t.Context()); err != nil {
+		t.Errorf("a week is too short: %v", err)
+	}
+	c.opt.Topics.Windows = short
+	err := c.Check(t.Context())
+	if e, ok := errors.AsType[*RetentionError](err); !ok || e.Topic != short || e.Have != time.Minute || e.Need < 30*time.Minute {
+		t.Errorf("%v", err)
+	}
+	c.opt.Topics.Windows = w.topics.Windows
+}
