@@ -487,7 +487,11 @@ func (c *Consumer) window(w *inference.Window, a *fleet.Assembled) {
 }
 
 // seen is the window as the detectors see it.
-func (c *Consumer) seen(w *inference.Window, a *fleet.Assembled) *inference.Window { return w }
+func (c *Consumer) seen(w *inference.Window, a *fleet.Assembled) *inference.Window {
+	seen := *w
+	seen.Unheard = a.Unheard
+	return &seen
+}
 
 // logFindings tells findings to the log, a few of each window: a storm is told as one.
 func (c *Consumer) logFindings(found []inference.Finding) {

@@ -298,7 +298,8 @@ func (r *Rebuild) Merged() (*Merged, error) {
 		first = min(first, e.offset)
 	}
 	r.done()
-	if first != r.past.first {
+	// A window that closed without any record has the offset of its close for that of its first one.
+	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !empty {
 		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
 	}
 	c.Sources = w.sources()
