@@ -21,6 +21,7 @@ type checkpoint struct {
 	offset     int64 // from which the input is to be read to go on
 	label      int64 // of the last window that was told
 	state      []byte
+	told       uint64 // reports that were handed to the stores before
 }
 
 // checkpoints keeps those of one partition: two of them, written in turns, so that one is whole at any time.
@@ -157,7 +158,7 @@ func (c *checkpoints) newest(chunks map[string]chunk, tell func(error)) *checkpo
 			continue
 		}
 		c.side = 1 - w.chunks[0].side // the other one may go
-		return &checkpoint{w.key.generation, w.key.offset, w.key.label, state[1:]}
+		return &checkpoint{generation: w.key.generation, offset: w.key.offset, label: w.key.label, state: state[1:]}
 	}
 	return nil
 }

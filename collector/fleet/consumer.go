@@ -50,6 +50,8 @@ type Options struct {
 	Cross func() fleet.Crosser
 	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
 	Expected func() []fleet.Expected
+	// Rows makes of a merged slice what everybody can read, for topic series; nil makes nothing.
+	Rows func(p *inference.Partial, start, end int64, revision uint64) ([]byte, error)
 	// Redraw tells a collector that its run is there twice. It returns at once. nil tells nobody.
 	Redraw func(collector string, boot uint64)
 
@@ -77,9 +79,8 @@ type Consumer struct {
 	last       windowStatus
 	redrawn    map[string]uint64 // the last boot of which a collector was told
 
-	duplicatesTold, published, closes atomic.Uint64
-	findingLimit                      limiter
-	writeSeconds                      *prometheus.HistogramVec
+	published, slices, wholes, beats atomic.Uint64
+	writeSeconds                     *prometheus.HistogramVec
 }
 
 type partition struct {
@@ -112,6 +113,12 @@ type PartitionStatus struct {
 	Gone           uint64 // records that were to be read and are gone
 	ReadErrors     uint64
 	Restarts       uint64 // times that work began anew from a checkpoint
+
+	// Of reports, over all of the life of a partition of windows: taken, and of these handed to the stores, confirmed by all
+	// of them as the last checkpoint says, and dropped before that, by stage.
+	Taken, Told, Confirmed uint64
+	Dropped                map[string]uint64
+	Generation             int
 
 	Checkpoints uint64
 	Committed   int64 // offset of the last one
@@ -475,6 +482,7 @@ func (c *Consumer) redraw(name string, boot uint64) {
 func (c *Consumer) window(w *inference.Window, a *fleet.Assembled) {
 	c.mu.Lock()
 	before := c.last
+	c.wholes.Add(1)
 	c.last = windowStatus{a.End, w.Reports, a.Missing, a.Dead, a.Revision}
 	c.mu.Unlock()
 	if !slices.Equal(before.missing, a.Missing) {
@@ -536,6 +544,73 @@ func (c *Consumer) Partitions() []PartitionStatus {
 	})
 	return out
 }
+
+// Accounts are the part that this consumer has in the ledger of the fleet.
+func (c *Consumer) Accounts() (out []fleet.Account) {
+	names := []string{""}
+	if len(c.queues) > 0 {
+		names = names[:0]
+		for _, q := range c.queues {
+			names = append(names, q.Name())
+		}
+	}
+	for _, s := range c.Partitions() {
+		a := fleet.Account{
+			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
+			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
+		}
+		if s.Topic == fleet.Windows {
+			a.Stored = map[string]uint64{}
+			for _, n := range names {
+				a.Stored[n] = s.Confirmed
+				if n == "" {
+					a.Stored[n] = s.Told
+				}
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Summary is what a run came to.
+type Summary struct {
+	Windows  uint64         `json:"windows"` // that this consumer put together as the owner of series
+	Slices   uint64         `json:"slices"`  // and those of slices
+	Reports  uint64         `json:"reports"` // in these
+	Late     uint64         `json:"late_records"`
+	Doubles  uint64         `json:"duplicate_records"`
+	Conflict uint64         `json:"conflicting_records"`
+	Refused  uint64         `json:"refused_records"`
+	Unknown  uint64         `json:"unknown_records"`
+	Ledger   []sink.Balance `json:"ledger"`
+}
+
+// Summary may be called at any time.
+func (c *Consumer) Summary() Summary {
+	s := Summary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
+	for _, b := range s.Ledger {
+		s.Reports = b.Received
+	}
+	for _, p := range c.Partitions() {
+		s.Late += p.Late
+		s.Doubles += p.Duplicates
+		s.Conflict += p.Conflicts
+		s.Refused += p.Refused + p.GateRefused
+		s.Unknown += p.Unknown + p.GateUnknown
+	}
+	return s
+}
+
+// Last tells of the last window that this consumer put together: its label, 0 if there is none, its reports, and who was missing.
+func (c *Consumer) Last() (label int64, reports uint64, missing []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.label, c.last.reports, c.last.missing
+}
+
+// Beats counts what workers do; it goes on as long as one of them gets anywhere.
+func (c *Consumer) Beats() uint64 { return c.beats.Load() }
 
 // Balances say where the reports are that this process merged, store by store: merged = written + in flight + dropped.
 func (c *Consumer) Balances() []sink.Balance { return c.ledger.Snapshot() }

@@ -2,7 +2,10 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -23,6 +26,55 @@ type sliceTask struct {
 	rebuilt   time.Time
 
 	closed, late, conflicts, badRecords, missing uint64
+
+	books books
+}
+
+// books is what became of the reports of a slice, over all of its life.
+type books struct {
+	Taken   uint64            `json:"taken"`             // of records that came for the first time
+	Told    uint64            `json:"told"`              // of these, in windows that were handed to the stores
+	Dropped map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
+	Waiting map[int64]uint64  `json:"waiting,omitempty"` // of these, for their window to be told, by label
+}
+
+// maxReports is the most reports that a record can stand for: who says more is not counted.
+const maxReports = 1 << 32
+
+// take counts the reports of a record.
+func (b *books) take(h *fleet.Head, e *fleet.Event, err error) {
+	n := h.Reports
+	if h.Kind != fleet.Part || n == 0 || n > maxReports {
+		return
+	}
+	drop := func(stage string) {
+		if b.Dropped == nil {
+			b.Dropped = map[string]uint64{}
+		}
+		b.Dropped[stage] += n
+	}
+	switch {
+	case e.Kind == fleet.Duplicate || e.Kind == fleet.Unknown:
+		return
+	case e.Kind == fleet.Conflict:
+		drop(fleet.DroppedConflict)
+	case e.Kind == fleet.Refused && errors.Is(err, fleet.ErrOld):
+		drop(fleet.DroppedLate)
+	case e.Kind == fleet.Refused:
+		drop(fleet.DroppedBroken)
+	default:
+		if b.Waiting == nil {
+			b.Waiting = map[int64]uint64{}
+		}
+		b.Waiting[h.End] += n
+	}
+	b.Taken += n
+}
+
+// tell counts a window that is handed to the stores.
+func (b *books) tell(end int64) {
+	b.Told += b.Waiting[end]
+	delete(b.Waiting, end)
 }
 
 func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
@@ -51,9 +103,13 @@ func (t *sliceTask) rewrite(from int64, last *checkpoint) {
 }
 
 func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
+	known := t.merger.Gate().Next()
 	e, err := t.merger.Add(r)
 	if err != nil {
 		t.w.tell(err)
+	}
+	if r.Offset >= known {
+		t.books.take(&r.Head, &e, err)
 	}
 	switch e.Kind {
 	case fleet.Late:
@@ -66,6 +122,7 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 		return nil
 	}
 	t.closed++
+	t.w.c.slices.Add(1)
 	return t.tell(ctx, e.Closed)
 }
 
@@ -80,6 +137,7 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 		t.told = m.End
 		t.missing += uint64(len(m.Missing))
 	}
+	t.books.tell(m.End)
 	if m.End <= t.after {
 		return nil
 	}
@@ -89,6 +147,18 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 	records, err := fleet.EncodeSlice(nil, t.codec, t.w.c.opt.ID, t.w.partition, m, t.w.c.cfg.RecordBytes)
 	if err != nil {
 		return fmt.Errorf("slice %d of window %s: %w", t.w.partition, windowName(m.End), err)
+	}
+	if rows := t.w.c.opt.Rows; rows != nil {
+		value, err := rows(m.Partial, m.Start, m.End, m.Revision)
+		if err != nil {
+			return fmt.Errorf("slice %d of window %s: %w", t.w.partition, windowName(m.End), err)
+		}
+		if len(value) <= t.w.c.cfg.RecordBytes { // nobody here needs them
+			records = append(records, fleet.Out{Value: value, Head: fleet.Head{
+				Kind: fleet.Rows, From: t.w.c.opt.ID, Slice: uint32(t.w.partition), Start: m.Start, End: m.End, Parts: 1, Reports: reports,
+				Revision: m.Revision, Sum: fleet.Sum(value),
+			}})
+		}
 	}
 	slice := sliceWindow(&w)
 	out := sink.NewWindow(t.w.c.opt.Params.Name, slice, nil)
@@ -209,11 +279,15 @@ func (t *sliceTask) floor() int64 { return t.merger.Floor() }
 func (t *sliceTask) label() int64 { return t.told }
 
 func (t *sliceTask) appendState(b []byte) []byte {
-	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil))
+	account, err := json.Marshal(&t.books)
+	if err != nil {
+		panic(err) // it consists of numbers and texts
+	}
+	return appendParts(b, t.admission.AppendState(nil), t.merger.AppendState(nil), account)
 }
 
 func (t *sliceTask) readState(b []byte) error {
-	parts, err := readParts(b, 2)
+	parts, err := readParts(b, 3)
 	if err != nil {
 		return err
 	}
@@ -224,6 +298,10 @@ func (t *sliceTask) readState(b []byte) error {
 		return err
 	}
 	t.told = t.merger.Gate().Last()
+	t.books = books{}
+	if err := json.Unmarshal(parts[2], &t.books); err != nil {
+		return fmt.Errorf("%w: %w", errCheckpoint, err)
+	}
 	return nil
 }
 
@@ -232,6 +310,7 @@ func (t *sliceTask) report(s *PartitionStatus) {
 	s.Open, s.Closed = t.merger.Gate().Open(), t.closed
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
+	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
 }
 
 func windowName(end int64) string { return time.Unix(0, end).UTC().Format(time.RFC3339Nano) }

@@ -135,7 +135,10 @@ func (w *worker) begin(ctx context.Context) error {
 	w.reader = w.c.opt.Kafka.Reader(w.topic, w.partition, offset)
 	w.next = w.c.opt.Now().Add(w.c.cfg.Checkpoint)
 	w.saving = nil
-	w.status.change(func(s *PartitionStatus) { s.Held, s.Offset = true, offset })
+	w.status.change(func(s *PartitionStatus) {
+		w.task.report(s)
+		s.Held, s.Offset, s.Generation, s.Confirmed = true, offset, w.ID, s.Told
+	})
 	return nil
 }
 
@@ -176,6 +179,7 @@ func (w *worker) work() error {
 				return err
 			}
 		}
+		w.c.beats.Add(1)
 		w.report(now)
 		if err := w.save(now); err != nil {
 			return err
@@ -256,7 +260,9 @@ func (w *worker) save(now time.Time) error {
 }
 
 func (w *worker) snapshot() *checkpoint {
-	return &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil)}
+	var s PartitionStatus
+	w.task.report(&s)
+	return &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), told: s.Told}
 }
 
 // commit keeps a checkpoint of what was confirmed, then tells the group.
@@ -264,7 +270,12 @@ func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 	if err := w.keep.write(ctx, p); err != nil {
 		return err
 	}
-	w.status.change(func(s *PartitionStatus) { s.Checkpoints++; s.Committed = p.offset; s.StateBytes = len(p.state) })
+	w.status.change(func(s *PartitionStatus) {
+		s.Checkpoints++
+		s.Committed = p.offset
+		s.StateBytes = len(p.state)
+		s.Confirmed = p.told
+	})
 	w.c.fromDone(w.topic, w.partition)
 	if err := w.Commit(ctx, w.topic, w.partition, p.offset); err != nil {
 		if w.ctx.Err() == nil {
