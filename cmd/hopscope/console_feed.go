@@ -222,7 +222,7 @@ type feed struct {
 	params    *fleet.Params
 	lists     inference.Limits // of windows
 	log       *logs.Log
-	reader    *logs.Reader
+	reader    ingest.LogReader
 	assembler *fleet.Assembler
 	codec     *fleet.Codec
 	whole     int64 // windows that end before may be without slices that were written before the reader began

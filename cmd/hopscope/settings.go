@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
@@ -27,6 +28,7 @@ type config struct {
 	Parquet            collector.StoreConfig[parquet.Config] `yaml:"parquet" doc:"Series to Parquet files."`
 	JSONL              collector.StoreConfig[jsonl.Config]   `yaml:"jsonl" doc:"Series and findings as JSON lines."`
 	Kafka              collector.StoreConfig[kafka.Config]   `yaml:"kafka" doc:"A fleet: windows of many collectors, merged by consumers over Apache Kafka."`
+	Consume            fleet.Config                          `yaml:"consume" doc:"How a consumer merges the windows of a fleet."`
 	Web                web.Config                            `yaml:"web" doc:"The page, the metrics and the health checks."`
 	Log                logConfig                             `yaml:"log" doc:"What is written to standard error."`
 

@@ -23,7 +23,7 @@ type Config struct {
 // DefaultConfig gives partitions to others after six seconds of silence.
 func DefaultConfig() Config {
 	return Config{
-		Group: "consume", Session: 6 * time.Second, Drain: 3 * time.Second, Checkpoint: 10 * time.Second, Patience: 3, Corrections: 2 * time.Hour,
+		Group: "consumers", Session: 6 * time.Second, Drain: 3 * time.Second, Checkpoint: 10 * time.Second, Patience: 3, Corrections: 2 * time.Hour,
 		MaxLag: time.Minute, MaxOpen: 32, WindowBytes: 64 << 20, RecordBytes: 900_000,
 	}
 }
