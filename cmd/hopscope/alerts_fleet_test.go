@@ -21,7 +21,7 @@ const (
 )
 
 // metricRooms are the packages that tell the metrics of a fleet, by what their names begin with.
-var metricRooms = map[string]string{"hopscope_fleet_": "sink/kafka", "hopscope_consume_": "collector/fleet"}
+var metricRooms = map[string]string{"hopscope_fleet_": "cmd/hopscope", "hopscope_consume_": "collector/fleet"}
 
 // metricIsMade reports whether the sources of the package that tells a metric name it. Of a package that this build does not
 // have nothing is known.
