@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -38,6 +40,22 @@ What the collector says of itself at `+"`/metrics`"+` on the page's port, in the
 `)
 	cfg := defaultConfig()
 	if err := writeMetrics(w, append(collector.Metrics(&cfg), fleetMetrics...)); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `
+## The consumers of a fleet
+
+What [hopscope consume](fleet.md) says. Partitions are as many as the fleet has slices, and one more. What it merged is stored, on its way or dropped, store
+by store; after a take-over the windows since the last checkpoint count here, too.
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	list := slices.Clone(fleet.Metrics)
+	for _, m := range consumeMetrics {
+		list = append(list, m.Metric)
+	}
+	if err := writeMetrics(w, list); err != nil {
 		return err
 	}
 	fmt.Fprint(w, `

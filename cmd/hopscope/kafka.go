@@ -83,7 +83,7 @@ func (o *topicsAt) admin(c *cobra.Command, set func(*kafka.Config)) (*kafka.Admi
 	if err != nil {
 		return fail(wrongInput(err))
 	}
-	a, err := kafka.NewAdmin(cfg.Kafka.Config, fleetParams(&cfg, seed), fleetCorrections)
+	a, err := kafka.NewAdmin(cfg.Kafka.Config, fleetParams(&cfg, seed), max(fleetCorrections, cfg.Consume.Needs(cfg.Window)))
 	if err != nil {
 		return fail(wrongInput(err))
 	}
