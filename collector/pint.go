@@ -254,3 +254,22 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 	d.Latency.Hops = max(1, int(c.MemoryBytes)/shards/(d.Latency.Bytes*d.Latency.Panes+16))
 	return d, nil
 }
+
+// NewShard makes one of the shards of a pipeline that has so many, for who counts reports without a collector. Of the
+// options it takes the seed, and what the settings of PINT need.
+func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
+	state := a.Flows
+	state.MemoryBytes = max(state.MemoryBytes/int64(shards), 1<<20)
+	digests, err := a.PINT.digests(&opt, shards)
+	if err != nil {
+		return nil, err
+	}
+	if err := state.Validate(); err != nil {
+		return nil, err
+	}
+	s := shard.New(state, opt.Seed)
+	if err := s.ReadDigests(digests, opt.Seed); err != nil {
+		return nil, fmt.Errorf("pint: %w", err)
+	}
+	return s, nil
+}

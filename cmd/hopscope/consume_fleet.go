@@ -17,8 +17,10 @@ import (
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/shard"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/sink"
 	kafkasink "github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
@@ -105,9 +107,9 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	logCfg := logs.DefaultLogConfig()
 	logCfg.HeaderKey = fleet.HeaderKey
 	c.kafka = logs.NewLog(c.client.Client, logCfg)
-	opt.Topics = consumers.Topics{Windows: c.client.Topic(conn.Windows), Series: c.client.Topic(conn.Series), State: c.client.Topic(conn.State)}
+	opt.Topics = consumers.Topics{Windows: c.client.Topic(conn.Windows), Reports: c.client.Topic(conn.Reports), Series: c.client.Topic(conn.Series), State: c.client.Topic(conn.State)}
 	c.group = logs.NewGroup(c.client.Client, c.kafka, logs.GroupConfig{
-		Name: c.client.Topic(cfg.Consume.Group), Topics: map[string]int{opt.Topics.Windows: c.params.Slices, opt.Topics.Series: 1},
+		Name: c.client.Topic(cfg.Consume.Group), Topics: map[string]int{opt.Topics.Windows: c.params.Slices, opt.Topics.Reports: c.params.Slices, opt.Topics.Series: 1},
 		Session: cfg.Consume.Session, Rebalance: cfg.Consume.Drain * 4 / 3,
 	}, opt.Log)
 	opt.ID, opt.Params, opt.Kafka, opt.Group, opt.Stores = c.id, c.params, c.kafka, c.group, c.stores
@@ -116,6 +118,10 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	opt.Events = cfg.Events
 	opt.Cross = func() fleet.Crosser { return fleet.NewCross(fleet.DefaultCrossLimits()) }
 	opt.Rows = kafkasink.HopRows
+	opt.Slicer = inference.NewSlicer(seed, c.params.Slices)
+	opt.Shard = func() (*shard.State, error) {
+		return collector.NewShard(&cfg.Analysis, collector.Options{Seed: seed, LoadNetwork: loadNetwork, LoadPlan: pintplan.ReadFile}, c.params.Slices)
+	}
 	opt.Expected, opt.Redraw = c.expect, c.redraw
 	if c.Consumer, err = consumers.New(cfg.Consume, opt); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -45,6 +46,11 @@ type Options struct {
 	Limits    inference.Limits  // of a window that is told
 	Admission inference.AdmissionLimits
 	Events    events.Config
+
+	// Slicer is that of the fleet, and Shard makes what counts the reports of one partition of reports. Both are needed where
+	// Topics.Reports is not empty.
+	Slicer inference.Slicer
+	Shard  func() (*shard.State, error)
 
 	// Cross makes what follows exporters and flows that reach several collectors, for a slice; nil follows nothing.
 	Cross func() fleet.Crosser
@@ -346,6 +352,8 @@ func (c *Consumer) newTask(w *worker) (task, error) {
 		return c.newSlice(w)
 	case fleet.Series:
 		return c.newOwner(w)
+	case fleet.RawReports:
+		return c.newRaw(w)
 	}
 	return nil, fmt.Errorf("nobody works on topic %s", w.topic)
 }
@@ -558,6 +566,9 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 		a := fleet.Account{
 			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
 			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
+		}
+		if s.Topic == fleet.RawReports {
+			a.Passed = s.Told
 		}
 		if s.Topic == fleet.Windows {
 			a.Stored = map[string]uint64{}

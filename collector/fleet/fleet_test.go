@@ -320,8 +320,12 @@ func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
 	logCfg := kafka.DefaultLogConfig()
 	logCfg.HeaderKey, logCfg.Wait = fleet.HeaderKey, 50*time.Millisecond
 	kl := kafka.NewLog(client, logCfg)
+	groupTopics := map[string]int{w.topics.Windows: testSlices, w.topics.Series: 1}
+	if w.topics.Reports != "" {
+		groupTopics[w.topics.Reports] = testSlices
+	}
 	group := kafka.NewGroup(client, kl, kafka.GroupConfig{
-		Name: w.b.Prefix + "g", Topics: map[string]int{w.topics.Windows: testSlices, w.topics.Series: 1}, Session: cfg.Session, Rebalance: cfg.Drain * 4 / 3,
+		Name: w.b.Prefix + "g", Topics: groupTopics, Session: cfg.Session, Rebalance: cfg.Drain * 4 / 3,
 	}, log)
 	queue := sink.DefaultQueueConfig()
 	queue.RetryMin, queue.RetryMax = 10*time.Millisecond, 100*time.Millisecond

@@ -44,7 +44,7 @@ const maxReports = 1 << 32
 // take counts the reports of a record.
 func (b *books) take(h *fleet.Head, e *fleet.Event, err error) {
 	n := h.Reports
-	if h.Kind != fleet.Part || n == 0 || n > maxReports {
+	if h.Kind != fleet.Part && h.Kind != fleet.Reports || n == 0 || n > maxReports {
 		return
 	}
 	drop := func(stage string) {

@@ -1,0 +1,236 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/arrow"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/shard"
+)
+
+// rawTask counts reports that came one by one: a partition of topic reports. What it makes of a window it sends to topic
+// windows, as a collector would, under a name and numbers that follow from the partition and the window alone.
+type rawTask struct {
+	w         *worker
+	gate      *fleet.Gate
+	codec     *fleet.Codec
+	decoder   arrow.Decoder
+	state     *shard.State
+	publisher *fleet.Publisher
+	values    map[int64][]byte // of open windows, by offset
+	batch     decode.Batch
+	told      int64
+	after     int64
+	again     map[int64]int // how often a window was told that had ended before, by label
+	books     books
+
+	passed, closed, bad uint64
+}
+
+const (
+	// keptPaths is of how many flows a checkpoint keeps the paths.
+	keptPaths = 100_000
+	// lateNumbers is where the numbers of what is told of a window once more begin.
+	lateNumbers = 128
+)
+
+func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
+	t := &rawTask{
+		w: w, codec: fleet.NewCodec(0, c.limits), values: map[int64][]byte{}, again: map[int64]int{},
+		publisher: fleet.NewPublisher(fleet.PublisherConfig{
+			From: fleet.PseudoName(w.partition), Slicer: c.opt.Slicer, Window: int64(c.opt.Params.Window), MaxSize: c.cfg.RecordBytes,
+		}),
+	}
+	var err error
+	if t.gate, err = fleet.NewGate(c.gate(w.partition, true)); err != nil {
+		return nil, err
+	}
+	t.state, err = c.opt.Shard()
+	return t, err
+}
+
+func (t *rawTask) rewrite(from int64, last *checkpoint) {
+	t.after = from
+	if last != nil {
+		t.w.rewriteTo = last.label
+	}
+}
+
+func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
+	h := &r.Head
+	known := t.gate.Next()
+	var v fleet.Verdict
+	var err error
+	if h.Kind == fleet.Reports && fleet.Sum(r.Value) != h.Sum {
+		t.gate.Refuse(h, r.Offset)
+		v.Kind, err = fleet.Refused, fmt.Errorf("record at offset %d: %w", r.Offset, fleet.ErrSum)
+	} else {
+		v, err = t.gate.Add(h, r.Offset, len(r.Value))
+	}
+	if err != nil {
+		t.w.tell(err)
+	}
+	if r.Offset >= known {
+		t.books.take(h, &fleet.Event{Kind: v.Kind}, err)
+	}
+	for _, at := range v.Dropped {
+		delete(t.values, at)
+	}
+	switch {
+	case v.Kind == fleet.Conflict:
+		t.w.c.redraw(h.From, h.Boot)
+	case v.Kind == fleet.Late && h.Kind == fleet.Reports:
+		return t.late(ctx, r)
+	case v.Taken && h.Kind == fleet.Reports:
+		t.values[r.Offset] = bytes.Clone(r.Value)
+	}
+	if v.Closing != nil {
+		return t.close(ctx, v.Closing)
+	}
+	return nil
+}
+
+// close counts the reports of a window, in the order of their times.
+func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
+	t.closed++
+	t.batch.Reset()
+	some := false
+	for _, at := range c.Offsets {
+		if value, ok := t.values[at]; ok {
+			some = true
+			t.decode(at, value)
+			delete(t.values, at)
+		}
+	}
+	return t.tell(ctx, c.End, 0, true, some)
+}
+
+// late counts reports whose window has ended: they make a part of it of their own.
+func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
+	n := t.again[r.Head.End]
+	t.again[r.Head.End] = n + 1
+	if lateNumbers+n >= 1<<8 {
+		t.w.tell(fmt.Errorf("record at offset %d: window %s was told again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
+		return nil
+	}
+	t.batch.Reset()
+	t.decode(r.Offset, r.Value)
+	return t.tell(ctx, r.Head.End, lateNumbers+n, false, true)
+}
+
+func (t *rawTask) decode(at int64, value []byte) {
+	stream, err := t.codec.Decompress(nil, value)
+	if err == nil {
+		_, err = t.decoder.Decode(stream, &t.batch)
+	}
+	if err != nil {
+		t.bad++
+		t.w.tell(fmt.Errorf("record at offset %d: %w", at, err))
+	}
+}
+
+// tell counts what is in the batch, and sends what came of it. Nobody waits for a window of which there are no records.
+func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some bool) error {
+	slices.SortStableFunc(t.batch.Reports, func(a, b *decode.Report) int {
+		switch {
+		case a.Time < b.Time:
+			return -1
+		case a.Time > b.Time:
+			return 1
+		}
+		return 0
+	})
+	for _, r := range t.batch.Reports {
+		r.FlowHash = 0 // the seed's holder computes it
+	}
+	t.state.Update(t.batch.Reports)
+	n := len(t.batch.Reports)
+	cut := t.state.Cut(end)
+	var p inference.Partial
+	cut.AddTo(&p)
+	t.state.Recycle(cut)
+	p.Span(end-int64(t.w.c.opt.Params.Window), end)
+	if inOrder {
+		t.told = end
+		for label := range t.again {
+			if label < end-int64(t.w.c.cfg.Corrections) {
+				delete(t.again, label)
+			}
+		}
+	}
+	t.books.tell(end)
+	if end <= t.after || !some {
+		return nil
+	}
+	t.passed += uint64(n)
+	records, err := t.publisher.Window(nil, &p, end, nil, first)
+	if err != nil {
+		return fmt.Errorf("reports %d of window %s: %w", t.w.partition, windowName(end), err)
+	}
+	for _, r := range records {
+		if err := t.w.c.publish(ctx, t.w.c.opt.Topics.Windows, r.Partition, []fleet.Out{r}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *rawTask) due(ctx context.Context, now time.Time) error {
+	if h, ok := t.gate.Due(now.UnixNano()); ok {
+		h.Generation = int64(t.w.ID)
+		return t.w.c.publish(ctx, t.w.topic, t.w.partition, []fleet.Out{{Partition: t.w.partition, Head: h}})
+	}
+	return nil
+}
+
+func (t *rawTask) floor() int64 { return t.gate.Floor() }
+func (t *rawTask) label() int64 { return t.told }
+
+// rawBooks is what is kept of them in a checkpoint.
+type rawBooks struct {
+	Books books         `json:"books"`
+	Again map[int64]int `json:"again"`
+}
+
+func (t *rawTask) appendState(b []byte) []byte {
+	account, err := json.Marshal(&rawBooks{t.books, t.again})
+	if err != nil {
+		panic(err) // it consists of numbers and texts
+	}
+	return appendParts(b, t.gate.AppendState(nil), t.state.AppendPaths(nil, keptPaths), account)
+}
+
+func (t *rawTask) readState(b []byte) error {
+	parts, err := readParts(b, 3)
+	if err != nil {
+		return err
+	}
+	var account rawBooks
+	if err := json.Unmarshal(parts[2], &account); err != nil {
+		return fmt.Errorf("%w: %w", errCheckpoint, err)
+	}
+	if err := t.gate.ReadState(parts[0]); err != nil {
+		return err
+	}
+	if err := t.state.ReadPaths(parts[1]); err != nil {
+		t.w.tell(fmt.Errorf("paths of flows begin anew: %w", err))
+	}
+	t.books, t.told = account.Books, t.gate.Last()
+	maps.Copy(t.again, account.Again)
+	return nil
+}
+
+func (t *rawTask) report(s *PartitionStatus) {
+	g := t.gate.Stats()
+	s.Open, s.Closed = t.gate.Open(), t.closed
+	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
+	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
+}

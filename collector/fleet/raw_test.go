@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/arrow"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/shard"
+)
+
+func testShard() (*shard.State, error) {
+	cfg := shard.DefaultConfig()
+	cfg.MemoryBytes = 8 << 20
+	return shard.New(cfg, testSeed), nil
+}
+
+// Reports that came one by one, from two collectors, count as in one process, also when the consumer is killed in between.
+func TestRawReports(t *testing.T) {
+	w := newWorld(t, 2)
+	w.topics.Reports = w.b.Prefix + "reports"
+	w.b.CreateTopic(w.topics.Reports, testSlices)
+	raw := func(_ *Config, o *Options) {
+		o.Topics = w.topics
+		o.Shard, o.Slicer = testShard, inference.NewSlicer(testSeed, testSlices)
+	}
+	slicer := inference.NewSlicer(testSeed, testSlices)
+	single, _ := testShard()
+	codec := fleet.NewCodec(0, inference.Limits{})
+	// The two collectors see the same flows by turns.
+	send := func(n int) {
+		var all []*decode.Report
+		byCollector := [2][testSlices][]*decode.Report{}
+		for i := range 400 {
+			r := &decode.Report{
+				Format: decode.TelemetryReport, Kind: decode.KindStack, Units: &decode.DefaultUnits, Has: decode.HasFlow | decode.HasPorts, Time: w.label(n) - int64(testWindow) + int64(i)*1e6,
+				Flow: decode.FlowKey{SrcPort: uint16(i % 37), DstPort: 443, Proto: 17, IPVersion: 4},
+			}
+			for k := range 3 {
+				r.Hops = append(r.Hops, decode.Hop{NodeID: uint32(100 + k + i%37), Has: decode.HopNodeID | decode.HopLatency, Latency: uint32(1000 + 10*i + k)})
+			}
+			all = append(all, r)
+			s := slicer.Flow(&r.Flow)
+			byCollector[i/5%2][s] = append(byCollector[i/5%2][s], r)
+		}
+		for i, name := range w.names {
+			counts := make([]uint64, testSlices)
+			for s, reports := range byCollector[i] {
+				var e arrow.Encoder
+				e.Reset()
+				for _, r := range reports {
+					e.Append(r)
+				}
+				stream := e.AppendStream(nil)
+				counts[s] = uint64(len(reports))
+				w.sendTo(w.topics.Reports, w.pubs[name].Reports(s, w.label(n), counts[s], codec.Compress(nil, stream)))
+				w.sendTo(w.topics.Reports, w.pubs[name].Mark(s, w.label(n), counts[s]))
+			}
+			p := w.part(i, n)
+			end := w.label(n)
+			if w.seen[end] == nil {
+				w.seen[end] = &inference.Partial{}
+				w.labels = append(w.labels, end)
+				slices.Sort(w.labels)
+			}
+			w.seen[end].Merge(p)
+			out, err := w.pubs[name].Window(nil, p, end, counts, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.send(out)
+		}
+		single.Update(all)
+		cut := single.Cut(w.label(n))
+		cut.AddTo(w.seen[w.label(n)])
+		single.Recycle(cut)
+		w.at(n)
+	}
+	a := w.consume("a", raw)
+	send(0)
+	send(1)
+	w.equal()
+	a.kill()
+	w.consume("b", raw)
+	send(2)
+	w.equal()
+}
+
+func (w *world) sendTo(topic string, r fleet.Out) {
+	w.t.Helper()
+	if _, err := w.log.Append(w.t.Context(), topic, r.Partition, messagesOf([]fleet.Out{r}, w.now())...); err != nil {
+		w.t.Fatal(err)
+	}
+}
