@@ -65,6 +65,7 @@ func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.W
 		c.kept = slices.Insert(c.kept, i, keptWindow{label: label})
 	}
 	c.merged.MergeWithin(p, limits)
+	c.merged.DropAcross() // a fleet got it with p; what is written whole needs none of it
 	k := &c.kept[i]
 	c.bytes -= len(k.data)
 	c.buf, err = c.merged.AppendBinary(c.buf[:0])

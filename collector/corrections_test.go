@@ -129,3 +129,21 @@ func TestCorrectionsDamaged(t *testing.T) {
 		t.Errorf("%v, %v", whole, err)
 	}
 }
+
+// What is told to other members of a fleet stays out of what is kept, and keeps nothing from being written whole.
+func TestCorrectionsOfAFleet(t *testing.T) {
+	c := testCorrections(64 << 20)
+	var p inference.Partial
+	for i := range 3 {
+		manyHops(&p, int64(10*time.Second))
+		p.AddNumbers(&inference.Numbers{Width: 22, Runs: []inference.Run{{First: 0, Last: 9, Count: 10}}})
+		p.AddArrival(&inference.Arrival{PathID: uint64(i)})
+		w, revision, err := c.add(p.End, &p)
+		if err != nil || revision != uint64(i) || (w != nil) != (i > 0) || w != nil && w.Reports != uint64(i+1)*p.Reports {
+			t.Fatalf("time %d: revision %d of %v, %v", i, revision, w != nil, err)
+		}
+		if len(p.Numbers()) != 1 || len(p.Arrivals()) != 1 {
+			t.Fatal("the window that goes to the fleet lost what it told")
+		}
+	}
+}

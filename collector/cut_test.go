@@ -106,7 +106,7 @@ func TestCutInventsNoLoss(t *testing.T) {
 					}
 					e.observe(b.Reports, nil)
 				}
-				for _, x := range e.cut(1 << 62) {
+				for _, x := range e.cut(1<<62, nil) {
 					if x.Sequenced {
 						sequenced++
 					}

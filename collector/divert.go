@@ -58,6 +58,15 @@ func (p *pipeline) endDiversion(end int64) (n uint64) {
 	return n
 }
 
+// tellAcross makes windows tell what it takes to put together those of several collectors: which numbers of an exporter
+// came, and which flows appeared. It is called before anything is restored or received.
+func (p *pipeline) tellAcross() {
+	p.exporters.tell()
+	for _, s := range p.shards {
+		s.state.TellArrivals()
+	}
+}
+
 // serveDiversion lets diverted reports go that have waited long enough, until stop is called.
 func (c *Collector) serveDiversion() {
 	tick := time.NewTicker(divertTick)
@@ -89,7 +98,9 @@ func (c *Collector) openFleet() error {
 			other := c.stores[(i+1)%len(c.stores)].name
 			return errOtherStore(s.name, other)
 		}
-		s.windows = e
+		if s.windows = e; windows {
+			c.pipeline.tellAcross()
+		}
 		if diverts {
 			v := &diversion{Diverter: d}
 			v.may, v.stop = context.WithCancel(context.Background())
@@ -133,6 +144,18 @@ func CheckStores(cfg any) error {
 		return nil
 	}
 	return errOtherStore(publisher, others[0])
+}
+
+// publishes reports whether the settings struct that cfg points to has a store switched on that publishes to a fleet.
+func publishes(cfg any) bool {
+	for _, part := range settings.Parts(cfg) {
+		if s, ok := part.Value.(storeSection); ok {
+			if _, publishes := s.use(); publishes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // use says whether a store is switched on, and whether it publishes to a fleet: its settings have a method Publishes.

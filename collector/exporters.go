@@ -14,15 +14,19 @@ import (
 // maxGroups bounds the number of groups of exporters.
 const maxGroups = 16
 
+// toldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
+const toldRuns = 64
+
 // exporters follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
 // only where their exporters share a group.
 type exporters struct {
-	saving bool   // keep the numbers that were reached at each cut
-	saved  []byte // those of the last cut, as state gives them
-	groups []exporterGroup
-	key    decode.HashKey
-	shift  uint // of the hash, to its group
+	saving  bool   // keep the numbers that were reached at each cut
+	telling bool   // list the numbers that came at each cut
+	saved   []byte // those that were reached at the last cut, as state gives them
+	groups  []exporterGroup
+	key     decode.HashKey
+	shift   uint // of the hash, to its group
 }
 
 type exporterGroup struct {
@@ -90,14 +94,26 @@ func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	return groups
 }
 
-// cut gives what was counted in the window that ends now, ordered by address, node and hardware id.
-func (e *exporters) cut(end int64) []inference.ExporterStats {
+// tell makes cut list which numbers came. It is called before restore.
+func (e *exporters) tell() {
+	e.telling = true
+	for i := range e.groups {
+		e.groups[i].tracker.Tell(toldRuns)
+	}
+}
+
+// cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
+// numbers came, if that is to be told.
+func (e *exporters) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	saved := binary.AppendUvarint(nil, uint64(len(e.groups)))
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
 		all = g.tracker.Cut(all, end)
+		if e.telling {
+			g.tracker.Numbers(p)
+		}
 		if e.saving {
 			state := g.tracker.AppendState(nil)
 			saved = append(binary.AppendUvarint(saved, uint64(len(state))), state...)

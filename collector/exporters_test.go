@@ -46,7 +46,7 @@ func TestExporterGroups(t *testing.T) {
 			for batch := range slices.Chunk(reports, 1+rng.IntN(100)) {
 				groups = e.observe(batch, groups)
 			}
-			if got := e.cut(int64(len(reports))); !reflect.DeepEqual(got, want) {
+			if got := e.cut(int64(len(reports)), nil); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, round %d: %d workers give\n%v\none tracker gives\n%v", seed, round, workers, got, want)
 			}
 		}
@@ -67,12 +67,12 @@ func TestExporterPlaces(t *testing.T) {
 			r.NodeID += uint32(1000 * round)
 		}
 		e.observe(reports, nil)
-		all := e.cut(at + int64(len(reports)))
+		all := e.cut(at+int64(len(reports)), nil)
 		present := slices.DeleteFunc(all, func(s inference.ExporterStats) bool { return s.Reports == 0 })
 		if len(present) != cfg.MaxExporters {
 			t.Errorf("round %d: %d exporters are followed, want %d", round, len(present), cfg.MaxExporters)
 		}
-		e.cut(at + int64(len(reports)) + int64(cfg.ForgetAfter) + 1) // forgets them
+		e.cut(at+int64(len(reports))+int64(cfg.ForgetAfter)+1, nil) // forgets them
 	}
 }
 
@@ -102,7 +102,7 @@ func TestExporterState(t *testing.T) {
 		}
 		number(second, 15, 1000)
 		second.settle()
-		all := second.cut(2000)
+		all := second.cut(2000, nil)
 		if len(all) != count {
 			t.Fatalf("%v workers: %d exporters", workers, len(all))
 		}

@@ -50,6 +50,9 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
+	if publishes(all) {
+		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.TellMemory(toldRuns) + analysis.Flows.TellMemory(shards)})
+	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
 		int64(2*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
 	if cfg.Corrections > 0 {

@@ -340,11 +340,11 @@ func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, divert
 			s.stats.Store(&stats)
 		}}
 	}
-	exporters := p.exporters.cut(end.wall)
+	p.partial.Reset()
+	exporters := p.exporters.cut(end.wall, &p.partial)
 	diverted = p.endDiversion(label)
 	p.openNext(&end)
 	p.border.Unlock()
-	p.partial.Reset()
 	p.partial.Span(p.start, end.label)
 	p.start = end.label
 	for range p.shards {

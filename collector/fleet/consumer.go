@@ -187,7 +187,9 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, opt: opt, log: opt.Log, boot: binary.LittleEndian.Uint64(seed[:]), start: opt.Now(),
 		// Of a record: no collector has more, and a value of more bytes is refused before.
-		limits: inference.Limits{Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20},
+		limits: inference.Limits{
+			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20,
+		},
 		status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
 	}
 	c.metrics()

@@ -89,6 +89,9 @@ func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
 	if c.opt.Cross != nil {
 		cfg.Cross = c.opt.Cross()
 		cfg.Again = c.opt.Cross
+		if x, ok := cfg.Cross.(*fleet.Cross); ok {
+			cfg.Again = func() fleet.Crosser { return x.Again() }
+		}
 	}
 	var err error
 	t.merger, err = fleet.NewMerger(cfg)
