@@ -73,7 +73,11 @@ func consoleWarnings(cfg *config) []settings.Problem {
 
 // openConsole binds the address of the page. Kafka is connected to when it is needed, and need not be there yet.
 func openConsole(cfg *config, log logger) (*console, error) {
-	client, err := kafkaOf(cfg).Dial("hopscope-console")
+	conf := kafkaOf(cfg)
+	if err := conf.Validate(); err != nil { // which nobody asks of a store that is not enabled
+		return nil, wrongInput(fmt.Errorf("kafka: %w", err))
+	}
+	client, err := conf.Dial("hopscope-console")
 	if err != nil {
 		return nil, wrongInput(err)
 	}
