@@ -94,6 +94,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"decode good.pcap --nodes 9-1", "decode good.pcap --topology fat-tree:7", "decode good.pcap --topology nowhere", "decode good.pcap --nodes 1 --topology fat-tree:4",
 		"demo x", "demo --format xml", "demo --listen 192.0.2.1:80", "demo --listen nonsense", "demo --listen 127.0.0.1:99999", "demo --duration -1s",
 		"flow a b", "flow nonsense", "flow --format xml", "flow --url nonsense", "flow --url ftp://x", "flow --token-file nowhere", "flow --token-file .",
+		"health x", "health --url nonsense", "health --url ftp://x", "health --timeout 0s", "health --timeout nonsense",
 		"top x", "top --format xml", "top --url nonsense", "top --token-file nowhere", "top --sort nope", "top --limit 0", "top --limit 201",
 		"plan nonsense",
 		"plan attention", "plan attention x", "plan attention --instance nowhere", "plan attention --instance text", "plan attention --instance i.json --method magic",
@@ -187,7 +188,7 @@ func TestExitStatusOfFailures(t *testing.T) {
 	for _, args := range []string{
 		"decode text", "decode empty", "replay text", "replay empty",
 		"collect --config busy.yaml", "collect --config page.yaml", "collect --config spool.yaml", "demo --listen " + l.Addr().String(),
-		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1",
+		"top --url http://127.0.0.1:1", "flow --url http://127.0.0.1:1", "health --url http://127.0.0.1:1",
 		"plan cover --topology two.edges --depots a", "plan cover --topology fat-tree:4 --svg text/x.svg", "plan cover --topology fat-tree:4 --check plan.json",
 		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x",
 	} {

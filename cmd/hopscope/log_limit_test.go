@@ -5,15 +5,41 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// lines counts the lines of a log with a message, and gives those that say what was left out.
-func logLinesOf(out *bytes.Buffer) (of map[string]int, leftOut []string) {
+// lockedBuffer may be read while others write to it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// messagesKept is the number of messages that are told apart.
+func messagesKept(h *limitedHandler) int {
+	h.limit.mu.Lock()
+	defer h.limit.mu.Unlock()
+	return len(h.limit.messages)
+}
+
+// logLinesOf counts the lines of a log with a message, and gives those that say what was left out.
+func logLinesOf(out *lockedBuffer) (of map[string]int, leftOut []string) {
 	of = map[string]int{}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(out.text()) {
 		_, line, _ = strings.Cut(strings.TrimSpace(line), " level=")
 		level, line, _ := strings.Cut(line, " msg=")
 		if rest, ok := strings.CutPrefix(line, `"lines left out" `); ok {
@@ -30,7 +56,7 @@ func logLinesOf(out *bytes.Buffer) (of map[string]int, leftOut []string) {
 // was left out is told when the minute is over, and the next minute has its own.
 func TestLogLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out lockedBuffer
 		log := slog.New(limitLines(slog.NewTextHandler(&out, nil)))
 		of := log.With("sink", "influx").WithGroup("g")
 		for i := range 500 {
@@ -47,10 +73,13 @@ func TestLogLimit(t *testing.T) {
 			t.Fatalf("in the first minute: %v, %q", lines, left)
 		}
 		time.Sleep(logPeriod)
+		synctest.Wait()
 		if _, left = logLinesOf(&out); len(left) != 1 || left[0] != "WARN message=refused count=940" {
 			t.Fatalf("after a minute: %q", left)
 		}
-		out.Reset()
+		out.mu.Lock()
+		out.b.Reset()
+		out.mu.Unlock()
 		for range logLines + 5 {
 			log.Warn("refused")
 		}
@@ -70,13 +99,13 @@ func TestLogLimit(t *testing.T) {
 // Messages that are all different take bounded memory, and no others' lines once they are old.
 func TestLogLimitBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out lockedBuffer
 		h := limitLines(slog.NewTextHandler(&out, nil))
 		log := slog.New(h)
 		for i := range 10 * logMessages {
 			log.Info(fmt.Sprint("m", i))
 		}
-		if n := len(h.limit.messages); n > logMessages+1 {
+		if n := messagesKept(h); n > logMessages+1 {
 			t.Errorf("%d messages are kept", n)
 		}
 		lines, _ := logLinesOf(&out)
@@ -89,7 +118,7 @@ func TestLogLimitBounded(t *testing.T) {
 			t.Errorf("left out: %q", left)
 		}
 		log.Info("late")
-		if n := len(h.limit.messages); n > 2 {
+		if n := messagesKept(h); n > 2 {
 			t.Errorf("%d messages are kept after a minute", n)
 		}
 		flushLog(slog.New(slog.DiscardHandler)) // which has nothing to tell
