@@ -78,9 +78,7 @@ func TestKilledBeforeCheckpoint(t *testing.T) {
 	w.written(3)
 	a.kill()
 	before := w.store.all()
-	w.store.mu.Lock()
-	w.store.points = map[string]string{}
-	w.store.mu.Unlock()
+	w.store.wipe()
 	b := w.consume("b", nil)
 	w.window(4)
 	w.equal()
@@ -299,9 +297,7 @@ func TestFrom(t *testing.T) {
 	}
 	w.equal()
 	w.stop(a)
-	w.store.mu.Lock()
-	w.store.points = map[string]string{}
-	w.store.mu.Unlock()
+	w.store.wipe()
 	w.consume("b", func(_ *Config, o *Options) { o.From = time.Unix(0, w.label(2)) })
 	w.written(5)
 	w.window(6)

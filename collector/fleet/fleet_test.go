@@ -65,6 +65,12 @@ func (m *memory) fail(down bool) {
 	m.mu.Unlock()
 }
 
+func (m *memory) wipe() {
+	m.mu.Lock()
+	m.points = map[string]string{}
+	m.mu.Unlock()
+}
+
 func pointText(p *sink.Point) (key, value string) {
 	return fmt.Sprint(p.Measurement, p.Tags, p.Time), fmt.Sprint(p.Fields)
 }
@@ -452,7 +458,7 @@ func TestConsume(t *testing.T) {
 	// It is ready to be taken over: what it did is not done again.
 	w.stop(c)
 	written := w.store.all()
-	w.store.points = map[string]string{}
+	w.store.wipe()
 	c = w.consume("b", nil)
 	w.window(5)
 	w.eventually("the window is written", func() bool { return len(w.store.all()) > 20 })
@@ -461,8 +467,10 @@ func TestConsume(t *testing.T) {
 			t.Fatalf("written again after an orderly end: %s", k)
 		}
 	}
+	w.store.mu.Lock()
 	for k, v := range written {
 		w.store.points[k] = v
 	}
+	w.store.mu.Unlock()
 	w.equal()
 }
