@@ -26,7 +26,7 @@ type ownerTask struct {
 	after     int64
 	rebuilt   time.Time
 
-	whole, late, duplicates, refused, unknown uint64
+	whole, late uint64
 }
 
 func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
