@@ -224,7 +224,8 @@ func (f *fleetTest) equal() {
 			}
 		}
 		for k := range got {
-			if _, ok := want[k]; !ok && !strings.HasPrefix(k, "collector[") {
+			// A collector that was away for longer than the patience is late with the first window after that, which has a revision then.
+			if _, ok := want[k]; !ok && !strings.HasPrefix(k, "collector[") && !strings.Contains(k, "]revision") {
 				diff = append(diff, "too much: "+k)
 			}
 		}
