@@ -41,6 +41,7 @@ type place struct {
 	web  string
 	opt  placeOptions
 	runs []*run // that ended, in order
+	conn *net.UDPConn // to send from, for who does not bring a socket along
 }
 
 type placeOptions struct {
@@ -53,6 +54,9 @@ type placeOptions struct {
 	spool    string // more lines of influx.spool, indented
 	queue    string // more lines of influx.queue, indented
 	disk     *disk  // what stands between the program and its disk
+
+	kafka    string // the section kafka, for a member of a fleet: a collector then has no other store
+	consumer bool   // runs consume
 }
 
 func newPlace(t *testing.T, opt placeOptions) *place {
@@ -87,14 +91,28 @@ func (p *place) config() string {
 		fmt.Fprintf(&b, "instance: %s\n", o.instance)
 	}
 	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: 5s\n", o.window)
-	fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n", p.udp)
 	fmt.Fprintf(&b, "web:\n  listen: %q\n", p.web)
-	fmt.Fprintf(&b, "influx:\n  enabled: true\n  url: %q\n  org: %q\n  bucket: %q\n  timeout: 2s\n", o.store, o.server.Org, o.server.Bucket)
-	if o.server.Token != "" {
-		fmt.Fprintf(&b, "  token_env: %s\n", tokenEnv)
+	if !o.consumer {
+		fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n", p.udp)
 	}
-	b.WriteString(o.influx)
-	fmt.Fprintf(&b, "  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n%s  spool:\n    dir: %q\n%s", o.queue, p.spoolDir(), o.spool)
+	if o.kafka != "" {
+		b.WriteString(o.kafka)
+		if !o.consumer {
+			fmt.Fprintf(&b, "  spool:\n    dir: %q\n%s", p.spoolDir(), o.spool)
+		}
+	}
+	if o.kafka == "" || o.consumer {
+		fmt.Fprintf(&b, "influx:\n  enabled: true\n  url: %q\n  org: %q\n  bucket: %q\n  timeout: 2s\n", o.store, o.server.Org, o.server.Bucket)
+		if o.server.Token != "" {
+			fmt.Fprintf(&b, "  token_env: %s\n", tokenEnv)
+		}
+		fmt.Fprintf(&b, "%s  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n%s", o.influx, o.queue)
+		if o.consumer {
+			b.WriteString("  spool:\n    enabled: false\n")
+		} else {
+			fmt.Fprintf(&b, "  spool:\n    dir: %q\n%s", p.spoolDir(), o.spool)
+		}
+	}
 	b.WriteString(o.settings)
 	path := filepath.Join(p.dir, "hopscope.yaml")
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -156,7 +174,7 @@ func sum(m map[string]int64) (n int64) {
 func (p *place) start() *run {
 	p.t.Helper()
 	r := &run{p: p, done: make(chan error, 1)}
-	r.cmd = exec.Command(program, "collect", "--config", p.config(), "--format", "json")
+	r.cmd = exec.Command(program, p.command(), "--config", p.config(), "--format", "json")
 	r.cmd.Dir = p.dir
 	r.cmd.Stdout = &r.out
 	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -174,7 +192,11 @@ func (p *place) start() *run {
 	}
 	go func() { r.done <- r.cmd.Wait() }()
 	p.t.Cleanup(r.kill)
-	for end := time.Now().Add(30 * time.Second); !listening(p.udp.Port()); time.Sleep(10 * time.Millisecond) {
+	serves := func() bool { return listening(p.udp.Port()) }
+	if p.opt.consumer {
+		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
+	}
+	for end := time.Now().Add(30 * time.Second); !serves(); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-r.done:
 			r.ended = true
@@ -182,10 +204,28 @@ func (p *place) start() *run {
 		default:
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("the collector opens no socket\n%s", p.tail())
+			p.t.Fatalf("%s opens no socket\n%s", p.command(), p.tail())
 		}
 	}
 	return r
+}
+
+func (p *place) command() string {
+	if p.opt.consumer {
+		return "consume"
+	}
+	return "collect"
+}
+
+// dial opens a socket to send from.
+func (p *place) dial() {
+	p.t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.conn = conn
+	p.t.Cleanup(func() { conn.Close() })
 }
 
 func (p *place) tail() string {
@@ -215,6 +255,10 @@ func (r *run) kill() {
 	r.log.Close()
 	r.p.runs = append(r.p.runs, r)
 }
+
+// pause stops the process where it is, and resume lets it go on.
+func (r *run) pause()  { r.cmd.Process.Signal(syscall.SIGSTOP) }
+func (r *run) resume() { r.cmd.Process.Signal(syscall.SIGCONT) }
 
 // stop ends the run as an operator does, and reads its summary.
 func (r *run) stop() *summary {

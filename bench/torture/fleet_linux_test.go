@@ -1,0 +1,466 @@
+//go:build torture
+
+package torture
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+)
+
+// fleet is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram
+// goes to the fleet and to that one, so that what the fleet stores has to be what that one stores, point by point.
+//
+// Datagrams are sent in the middle of windows, so that it does not matter for the comparison that two processes receive
+// the same datagram at times that differ a little.
+type fleet struct {
+	t          *testing.T
+	broker     *kafkatest.Broker
+	server     *influxtest.Server
+	seed       string // file
+	alone      *place
+	collectors []*place
+	consumers  []*place
+
+	gen     *traffic.Generator
+	sent    int64 // datagrams
+	buf     []byte
+	pending sync.WaitGroup // faults
+	last    time.Time      // of the datagrams
+}
+
+const fleetWindow = time.Second
+
+type fleetOptions struct {
+	collectors, consumers int
+	broker                *kafkatest.Broker // of its own; nil shares one
+	store                 string            // address of what stands before the store
+	settings              string            // of all members, as YAML
+	kafka                 string            // more lines of the section kafka, indented
+	consume               string            // more lines of the section consume, indented
+	disk                  *disk             // of the first collector
+}
+
+func newFleet(t *testing.T, o fleetOptions) *fleet {
+	t.Helper()
+	f := &fleet{t: t, broker: o.broker, server: startStore(t, influxtest.V2)}
+	if f.broker == nil {
+		f.broker = kafkatest.Shared(t)
+	}
+	dir := t.TempDir()
+	f.seed = filepath.Join(dir, "seed")
+	if err := writeSecret(f.seed, "a seed that only these tests know"); err != nil {
+		t.Fatal(err)
+	}
+	common := fmt.Sprintf("seed_file: %q\ncorrections: 1h\nflows:\n  memory_bytes: 33554432\n%s", f.seed, o.settings)
+	kafka := fmt.Sprintf("kafka:\n  brokers: [%q]\n  prefix: %q\n  fleet: fleet\n  slices: 4\n%s", f.broker.Internal, f.broker.Prefix, o.kafka)
+
+	var err error
+	f.gen, err = traffic.New(traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: 60, Hops: hops, Exporters: exporters, Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := fleetWindow.String()
+	f.alone = newPlace(t, placeOptions{server: f.server, window: window, instance: "alone", settings: common})
+	for i := range o.collectors {
+		p := newPlace(t, placeOptions{
+			server: f.server, window: window, instance: fmt.Sprintf("collector-%d", i+1), settings: common,
+			kafka: kafka + "  enabled: true\n  queue:\n    retry_min: 10ms\n    retry_max: 200ms\n",
+		})
+		if i == 0 {
+			p.opt.disk = o.disk
+		}
+		f.collectors = append(f.collectors, p)
+	}
+	for i := range o.consumers {
+		f.consumers = append(f.consumers, newPlace(t, placeOptions{
+			server: f.server, store: o.store, window: window, instance: fmt.Sprintf("consumer-%d", i+1),
+			settings: common + "consume:\n  session_timeout: 6s\n" + o.consume, kafka: kafka, consumer: true,
+		}))
+	}
+	create := exec.Command(program, "kafka", "topics", "create", "--config", f.collectors[0].config())
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("kafka topics create: %v\n%s", err, out)
+	}
+	return f
+}
+
+// start starts all members, and waits until the consumers have their partitions.
+func (f *fleet) start() (collectors, consumers []*run) {
+	f.t.Helper()
+	for _, p := range f.consumers {
+		consumers = append(consumers, p.start())
+	}
+	for _, p := range f.collectors {
+		collectors = append(collectors, p.start())
+	}
+	f.alone.start()
+	for _, c := range consumers {
+		c.ready()
+	}
+	return collectors, consumers
+}
+
+// ready waits until the member says that it is.
+func (r *run) ready() {
+	r.p.t.Helper()
+	waitFor(r.p.t, time.Minute, r.p.opt.instance+" to be ready", func() bool {
+		status, _ := r.get("/readyz")
+		return status == http.StatusOK
+	})
+}
+
+// sticky lets every exporter have one collector.
+func (f *fleet) sticky(exporter, _ int) []int { return []int{exporter % len(f.collectors)} }
+
+// send sends for a number of windows. Route names the collectors that the n-th datagram goes to.
+func (f *fleet) send(windows int, route func(exporter, n int) []int) {
+	f.t.Helper()
+	const each = 1200 // datagrams of a window
+	for range windows {
+		border := time.Now().Truncate(fleetWindow)
+		if time.Since(border) > fleetWindow/8 {
+			border = border.Add(fleetWindow)
+		}
+		begin := border.Add(fleetWindow / 8)
+		for i := range each {
+			if i%10 == 0 {
+				time.Sleep(time.Until(begin.Add(time.Duration(i) * fleetWindow * 5 / 8 / each)))
+			}
+			e := i % exporters
+			f.buf = f.gen.NextFrom(e, f.buf)
+			f.write(f.alone)
+			for _, c := range route(e, i) {
+				f.write(f.collectors[c])
+			}
+			f.sent++
+		}
+		f.last = time.Now()
+	}
+}
+
+func (f *fleet) write(p *place) {
+	if p.conn == nil {
+		p.dial()
+	}
+	p.conn.WriteToUDPAddrPort(f.buf, p.udp) // nobody may be there
+}
+
+// meanwhile does something while datagrams are sent.
+func (f *fleet) meanwhile(what func()) { f.pending.Go(what) }
+
+// stored gives the points of an instance, by series and time: what they hold, field by field.
+func (f *fleet) stored(instance string) map[string]string {
+	f.t.Helper()
+	points := map[string]map[string]string{}
+	rows := f.server.MustQuery(fmt.Sprintf(`from(bucket: BUCKET) |> range(start: -2h, stop: 2h) |> filter(fn: (r) => r.instance == %q and r._measurement != "collector")`, instance))
+	for _, row := range rows {
+		var key strings.Builder
+		for _, k := range slices.Sorted(maps.Keys(row)) {
+			switch k {
+			case "_field", "_value", "_start", "_stop", "result", "table", "instance":
+			default:
+				fmt.Fprintf(&key, "%s=%v ", k, row[k])
+			}
+		}
+		k := key.String()
+		if points[k] == nil {
+			points[k] = map[string]string{}
+		}
+		field := row["_field"].(string)
+		if field != "revision" { // tells how often a point was written
+			points[k][field] = fmt.Sprint(row["_value"])
+		}
+	}
+	out := map[string]string{}
+	for k, fields := range points {
+		var text strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			fmt.Fprintf(&text, "%s=%s ", name, fields[name])
+		}
+		out[k] = text.String()
+	}
+	return out
+}
+
+// difference is how the points of the fleet differ from those of the collector that stands alone.
+type difference struct {
+	points, missing, extra, other int
+	examples                      []string
+}
+
+func (d *difference) same() bool { return d.points > 0 && d.missing+d.extra+d.other == 0 }
+
+func (f *fleet) compare(leaveOut func(series string) bool) (d difference) {
+	f.t.Helper()
+	want, got := f.stored("alone"), f.stored("fleet")
+	example := func(what, k string) {
+		if len(d.examples) < 8 {
+			d.examples = append(d.examples, fmt.Sprintf("%s: %s\n   alone %s\n   fleet %s", what, k, want[k], got[k]))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if leaveOut != nil && leaveOut(k) {
+			continue
+		}
+		d.points++
+		switch have, ok := got[k]; {
+		case !ok:
+			d.missing++
+			example("missing", k)
+		case have != want[k]:
+			d.other++
+			example("different", k)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[k]; !ok && (leaveOut == nil || !leaveOut(k)) {
+			d.extra++
+			example("extra", k)
+		}
+	}
+	return d
+}
+
+// settled waits until the fleet has stored what the other one has, and fills in the row. It tells how long after the last
+// datagram that was.
+func (f *fleet) settled(r *result, leaveOut func(series string) bool) {
+	f.t.Helper()
+	f.pending.Wait()
+	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
+	var d difference
+	for end := time.Now().Add(45 * time.Second); ; time.Sleep(300 * time.Millisecond) {
+		if d = f.compare(leaveOut); d.same() || time.Now().After(end) {
+			break
+		}
+	}
+	r.Unit, r.Sent, r.Stored = "points", int64(d.points), int64(d.points-d.missing-d.other)
+	r.Unaccounted, r.Doubled = int64(d.missing+d.other), int64(d.extra)
+	r.Remark = strings.TrimPrefix(fmt.Sprintf("%s; equal after %.1f s", r.Remark, time.Since(f.last).Seconds()), "; ")
+	if !d.same() {
+		f.t.Errorf("%d points alone: the fleet lacks %d, has %d others, and %d differ:\n%s\n%s", d.points, d.missing, d.extra, d.other,
+			strings.Join(d.examples, "\n"), f.tails())
+	}
+}
+
+func (f *fleet) tails() string {
+	var b strings.Builder
+	for _, p := range slices.Concat(f.collectors, f.consumers) {
+		fmt.Fprintf(&b, "--- %s\n%s\n", p.opt.instance, p.tail())
+	}
+	return b.String()
+}
+
+// fleetRow is a fleet that lives through something while windows are sent.
+func fleetRow(name string, o fleetOptions, during func(f *fleet, collectors, consumers []*run)) row {
+	return row{name: name, run: func(t *testing.T, r *result) {
+		f := newFleet(t, o)
+		collectors, consumers := f.start()
+		f.send(3, f.sticky)
+		during(f, collectors, consumers)
+		f.send(3, f.sticky)
+		f.settled(r, nil)
+	}}
+}
+
+func fleetRows() []row {
+	two := fleetOptions{collectors: 2, consumers: 2}
+	times := short(1, 5)
+	return []row{
+		fleetRow("fleet: nothing happens", two, func(f *fleet, _, _ []*run) { f.send(2, f.sticky) }),
+		fleetRow("fleet: kill -9 of a consumer", two, func(f *fleet, _, consumers []*run) {
+			for range times {
+				f.meanwhile(func() {
+					time.Sleep(moment(0, 1500*time.Millisecond))
+					consumers[0].kill()
+				})
+				f.send(9, f.sticky)
+				f.pending.Wait()
+				consumers[0] = f.consumers[0].start()
+				f.send(3, f.sticky)
+			}
+		}),
+		fleetRow("fleet: all consumers are away for a while", two, func(f *fleet, _, consumers []*run) {
+			for _, c := range consumers {
+				c.kill()
+			}
+			f.send(3, f.sticky)
+			for i := range consumers {
+				consumers[i] = f.consumers[i].start()
+			}
+			f.send(8, f.sticky)
+		}),
+		fleetRow("fleet: a consumer is paused past its session", two, func(f *fleet, _, consumers []*run) {
+			consumers[0].pause()
+			f.send(9, f.sticky)
+			consumers[0].resume()
+			f.send(3, f.sticky)
+		}),
+		{name: "fleet: kill -9 of the broker", run: func(t *testing.T, r *result) {
+			o := two
+			o.broker = kafkatest.Start(t, kafkatest.Options{})
+			f := newFleet(t, o)
+			f.start()
+			f.send(2, f.sticky)
+			for range times {
+				f.meanwhile(func() {
+					time.Sleep(moment(0, time.Second))
+					f.broker.Kill()
+					time.Sleep(moment(0, time.Second))
+					f.broker.Restart()
+				})
+				f.send(8, f.sticky)
+				f.pending.Wait()
+			}
+			f.send(3, f.sticky)
+			f.settled(r, nil)
+		}},
+		{name: "fleet: the broker is restarted, and then slow", run: func(t *testing.T, r *result) {
+			o := two
+			o.broker = kafkatest.Start(t, kafkatest.Options{})
+			f := newFleet(t, o)
+			f.start()
+			f.send(2, f.sticky)
+			f.meanwhile(func() {
+				f.broker.Stop()
+				f.broker.Start()
+				for range short(3, 20) {
+					f.broker.Pause()
+					time.Sleep(1500 * time.Millisecond)
+					f.broker.Continue()
+					time.Sleep(500 * time.Millisecond)
+				}
+			})
+			f.send(short(12, 60), f.sticky)
+			f.settled(r, nil)
+		}},
+		{name: "fleet: InfluxDB is away", run: func(t *testing.T, r *result) {
+			f := newFleet(t, two)
+			f.start()
+			f.send(2, f.sticky)
+			f.meanwhile(func() {
+				f.server.Stop()
+				time.Sleep(short(8*time.Second, time.Minute))
+				f.server.Start()
+			})
+			f.send(short(10, 65), f.sticky)
+			f.settled(r, nil)
+		}},
+		fleetRow("fleet: partitions are added", two, func(f *fleet, _, _ []*run) {
+			f.addPartitions("windows", 6)
+			f.addPartitions("reports", 6)
+			f.send(8, f.sticky)
+		}),
+		fleetRow("fleet: records that nobody can read", two, func(f *fleet, _, _ []*run) {
+			f.spoil()
+			f.send(3, f.sticky)
+		}),
+		fleetRow("fleet: an exporter moves between collectors", two, func(f *fleet, _, _ []*run) {
+			f.send(2, func(e, n int) []int { return []int{(e + 1) % 2} })
+			f.send(2, f.sticky)
+			f.send(1, func(e, n int) []int { return []int{(e + n/600) % 2} })
+		}),
+		fleetRow("fleet: all restart, one after the other", fleetOptions{collectors: 2, consumers: 2}, func(f *fleet, collectors, consumers []*run) {
+			for i := range collectors {
+				f.meanwhile(func() {
+					collectors[i].stop()
+					collectors[i] = f.collectors[i].start()
+				})
+				// The others take over what it would have received.
+				f.send(5, func(int, int) []int { return []int{1 - i} })
+				f.pending.Wait()
+			}
+			for i := range consumers {
+				f.meanwhile(func() {
+					consumers[i].stop()
+					consumers[i] = f.consumers[i].start()
+				})
+				f.send(5, f.sticky)
+				f.pending.Wait()
+			}
+		}),
+	}
+}
+
+// addPartitions lets a topic have more partitions than before.
+func (f *fleet) addPartitions(topic string, n int32) {
+	f.t.Helper()
+	topic = f.broker.Prefix + topic
+	resp, err := f.broker.Client().CreatePartitions(f.t.Context(), &kafka.CreatePartitionsRequest{
+		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: n}},
+	})
+	if err == nil {
+		err = resp.Errors[topic]
+	}
+	if err != nil {
+		f.t.Fatalf("adding partitions to %s: %v", topic, err)
+	}
+}
+
+// put writes a record as somebody else would.
+func (f *fleet) put(topic string, partition int, head, value []byte) {
+	f.t.Helper()
+	r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
+	if head != nil {
+		r.Headers = []kafka.Header{{Key: "hopscope", Value: head}}
+	}
+	resp, err := f.broker.Client().Produce(f.t.Context(), &kafka.ProduceRequest{
+		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
+	})
+	if err == nil {
+		err = resp.Error
+	}
+	if err != nil {
+		f.t.Fatalf("writing to %s/%d: %v", topic, partition, err)
+	}
+}
+
+// spoil writes records into every partition that are torn, bit-flipped, of another version, or nonsense.
+func (f *fleet) spoil() {
+	f.t.Helper()
+	for _, topic := range []string{"windows", "reports", "series"} {
+		name := f.broker.Prefix + topic
+		partitions := 4
+		if topic == "series" {
+			partitions = 1
+		}
+		for p := range partitions {
+			_, end := f.broker.Offsets(name, p)
+			var good kafkatest.Message
+			if all := f.broker.Read(name, p, max(0, end-20)); len(all) > 0 {
+				good = all[0]
+			}
+			head := good.Header("hopscope")
+			flip := func(b []byte) []byte {
+				b = slices.Clone(b)
+				if len(b) > 0 {
+					b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+				}
+				return b
+			}
+			future := slices.Clone(head)
+			if len(future) > 0 {
+				future[0] = 99
+			}
+			f.put(name, p, head, good.Value[:len(good.Value)/2]) // torn
+			f.put(name, p, head, flip(good.Value))
+			f.put(name, p, flip(head), good.Value)
+			f.put(name, p, future, good.Value) // of a later version
+			f.put(name, p, nil, []byte("nonsense"))
+			f.put(name, p, []byte{}, nil)
+		}
+	}
+}
