@@ -40,7 +40,7 @@ type place struct {
 	udp  netip.AddrPort
 	web  string
 	opt  placeOptions
-	runs []*run // that ended, in order
+	runs []*run       // that ended, in order
 	conn *net.UDPConn // to send from, for who does not bring a socket along
 }
 
