@@ -1,0 +1,20 @@
+package pipeline
+
+import "github.com/hopscope/hopscope/inference"
+
+// Window gives what one collector sees of a window of cfg.Reports reports, and what each of its flows and hops is.
+func Window(cfg Config) (*inference.Partial, error) {
+	p, err := newRun(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for done := 0; done < cfg.Reports; {
+		n := min(cfg.Batch, cfg.Reports-done)
+		if err := p.batch(n, int64(done)); err != nil {
+			return nil, err
+		}
+		done += n
+	}
+	p.window(int64(cfg.Reports))
+	return &p.partial, nil
+}
