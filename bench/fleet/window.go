@@ -73,7 +73,7 @@ func Window(cfg WindowConfig) (r WindowResult, err error) {
 			r.Rate = float64(r.Bytes) / cfg.Length.Seconds()
 			w := p.Window(base.Shard.Limits())
 			r.Hops, r.Flows = len(w.Hops), w.FlowCount
-			r.Encode = median(cfg.Rounds, func() {
+			r.Encode = timed(cfg.Rounds, func() {
 				if out, err = pub.Window(out[:0], p, end, nil, 0); err != nil {
 					panic(err) // it was possible before
 				}
@@ -88,7 +88,7 @@ func Window(cfg WindowConfig) (r WindowResult, err error) {
 	}
 
 	var merged inference.Partial
-	r.MergedInMemory = median(cfg.Rounds, func() {
+	r.MergedInMemory = timed(cfg.Rounds, func() {
 		merged.Reset()
 		for _, p := range partials {
 			merged.Merge(p)
@@ -185,7 +185,7 @@ func size(out []fleet.Out) (n int) {
 	return n
 }
 
-func median(rounds int, f func()) time.Duration {
+func timed(rounds int, f func()) time.Duration {
 	var all []time.Duration
 	for range max(rounds, 1) {
 		start := time.Now()
