@@ -44,6 +44,29 @@ type fleet struct {
 
 const fleetWindow = time.Second
 
+// brokers is the broker that rows share which do not break it. It is started by the first of them, and ends with the table.
+var brokers sharedBroker
+
+type sharedBroker struct {
+	t      *testing.T
+	mu     sync.Mutex
+	broker *kafkatest.Broker
+	taken  int
+}
+
+// take gives the broker, with names of topics that no other row has.
+func (s *sharedBroker) take() *kafkatest.Broker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broker == nil {
+		s.broker = kafkatest.Start(s.t, kafkatest.Options{})
+	}
+	s.taken++
+	b := *s.broker
+	b.Prefix = fmt.Sprintf("row%d.", s.taken)
+	return &b
+}
+
 type fleetOptions struct {
 	collectors, consumers int
 	broker                *kafkatest.Broker // of its own; nil shares one
@@ -58,7 +81,7 @@ func newFleet(t *testing.T, o fleetOptions) *fleet {
 	t.Helper()
 	f := &fleet{t: t, broker: o.broker, server: startStore(t, influxtest.V2)}
 	if f.broker == nil {
-		f.broker = kafkatest.Shared(t)
+		f.broker = brokers.take()
 	}
 	dir := t.TempDir()
 	f.seed = filepath.Join(dir, "seed")
@@ -88,7 +111,7 @@ func newFleet(t *testing.T, o fleetOptions) *fleet {
 	for i := range o.consumers {
 		f.consumers = append(f.consumers, newPlace(t, placeOptions{
 			server: f.server, store: o.store, window: window, instance: fmt.Sprintf("consumer-%d", i+1),
-			settings: common + "consume:\n  session_timeout: 6s\n" + o.consume, kafka: kafka, consumer: true,
+			settings: common + "consume:\n  session: 6s\n  checkpoint: 2s\n" + o.consume, kafka: kafka, consumer: true,
 		}))
 	}
 	create := exec.Command(program, "kafka", "topics", "create", "--config", f.collectors[0].config())
@@ -139,6 +162,11 @@ func (f *fleet) send(windows int, route func(exporter, n int) []int) {
 		for i := range each {
 			if i%10 == 0 {
 				time.Sleep(time.Until(begin.Add(time.Duration(i) * fleetWindow * 5 / 8 / each)))
+				if late := time.Since(begin); late > fleetWindow*6/8 { // the machine is busy: the rest is for the next window
+					begin = begin.Add(late.Truncate(fleetWindow) + fleetWindow)
+					time.Sleep(time.Until(begin))
+					begin = begin.Add(-time.Duration(i) * fleetWindow * 5 / 8 / each)
+				}
 			}
 			e := i % exporters
 			f.buf = f.gen.NextFrom(e, f.buf)
@@ -162,11 +190,14 @@ func (f *fleet) write(p *place) {
 // meanwhile does something while datagrams are sent.
 func (f *fleet) meanwhile(what func()) { f.pending.Go(what) }
 
-// stored gives the points of an instance, by series and time: what they hold, field by field.
+// stored gives the points of an instance, by series and time: what they hold, field by field. Windows after the last
+// datagram are left out, since they go on and on.
 func (f *fleet) stored(instance string) map[string]string {
 	f.t.Helper()
 	points := map[string]map[string]string{}
-	rows := f.server.MustQuery(fmt.Sprintf(`from(bucket: BUCKET) |> range(start: -2h, stop: 2h) |> filter(fn: (r) => r.instance == %q and r._measurement != "collector")`, instance))
+	end := f.last.Truncate(fleetWindow).Add(2 * fleetWindow).Add(time.Millisecond)
+	rows := f.server.MustQuery(fmt.Sprintf(`from(bucket: BUCKET) |> range(start: -2h, stop: %s) |> filter(fn: (r) => r.instance == %q and r._measurement != "collector")`,
+		end.UTC().Format(time.RFC3339Nano), instance))
 	for _, row := range rows {
 		var key strings.Builder
 		for _, k := range slices.Sorted(maps.Keys(row)) {
@@ -243,7 +274,8 @@ func (f *fleet) settled(r *result, leaveOut func(series string) bool) {
 	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
 	var d difference
 	for end := time.Now().Add(45 * time.Second); ; time.Sleep(300 * time.Millisecond) {
-		if d = f.compare(leaveOut); d.same() || time.Now().After(end) {
+		d = f.compare(leaveOut)
+		if d.same() || time.Now().After(end) {
 			break
 		}
 	}
@@ -399,14 +431,20 @@ func fleetRows() []row {
 func (f *fleet) addPartitions(topic string, n int32) {
 	f.t.Helper()
 	topic = f.broker.Prefix + topic
-	resp, err := f.broker.Client().CreatePartitions(f.t.Context(), &kafka.CreatePartitionsRequest{
-		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: n}},
+	client := f.broker.Client()
+	var err error
+	waitFor(f.t, 30*time.Second, "partitions of "+topic, func() bool { // the client may not know the controller yet
+		var resp *kafka.CreatePartitionsResponse
+		resp, err = client.CreatePartitions(f.t.Context(), &kafka.CreatePartitionsRequest{
+			Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: n}},
+		})
+		if err == nil {
+			err = resp.Errors[topic]
+		}
+		return err == nil
 	})
-	if err == nil {
-		err = resp.Errors[topic]
-	}
 	if err != nil {
-		f.t.Fatalf("adding partitions to %s: %v", topic, err)
+		f.t.Errorf("adding partitions to %s: %v", topic, err)
 	}
 }
 

@@ -95,6 +95,7 @@ type row struct {
 // TestTorture runs all rows and writes the table. Rows wait most of their time, so that some run at once.
 func TestTorture(t *testing.T) {
 	t.Logf("seed %d", rng.seed)
+	brokers.t = t
 	rows := slices.Concat(killRows(), damageRows(), diskRows(), storeRows(), refusalRows(), clockRows(), instanceRows(), fleetRows(), floodRows())
 	results := make([]result, len(rows))
 	one := func(i int) func(t *testing.T) {
