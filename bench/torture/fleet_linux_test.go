@@ -21,12 +21,12 @@ import (
 	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
-// fleet is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram
+// fleetUnderTest is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram
 // goes to the fleet and to that one, so that what the fleet stores has to be what that one stores, point by point.
 //
 // Datagrams are sent in the middle of windows, so that it does not matter for the comparison that two processes receive
 // the same datagram at times that differ a little.
-type fleet struct {
+type fleetUnderTest struct {
 	t          *testing.T
 	broker     *kafkatest.Broker
 	server     *influxtest.Server
@@ -38,6 +38,7 @@ type fleet struct {
 	gen     *traffic.Generator
 	sent    int64 // datagrams
 	buf     []byte
+	mu      sync.Mutex     // of sent, where several send
 	pending sync.WaitGroup // faults
 	last    time.Time      // of the datagrams
 }
@@ -75,11 +76,12 @@ type fleetOptions struct {
 	kafka                 string            // more lines of the section kafka, indented
 	consume               string            // more lines of the section consume, indented
 	disk                  *disk             // of the first collector
+	unsupervised          bool              // nobody stands beside it
 }
 
-func newFleet(t *testing.T, o fleetOptions) *fleet {
+func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 	t.Helper()
-	f := &fleet{t: t, broker: o.broker, server: startStore(t, influxtest.V2)}
+	f := &fleetUnderTest{t: t, broker: o.broker, server: startStore(t, influxtest.V2)}
 	if f.broker == nil {
 		f.broker = brokers.take()
 	}
@@ -97,7 +99,9 @@ func newFleet(t *testing.T, o fleetOptions) *fleet {
 		t.Fatal(err)
 	}
 	window := fleetWindow.String()
-	f.alone = newPlace(t, placeOptions{server: f.server, window: window, instance: "alone", settings: common})
+	if !o.unsupervised {
+		f.alone = newPlace(t, placeOptions{server: f.server, window: window, instance: "alone", settings: common})
+	}
 	for i := range o.collectors {
 		p := newPlace(t, placeOptions{
 			server: f.server, window: window, instance: fmt.Sprintf("collector-%d", i+1), settings: common,
@@ -122,7 +126,7 @@ func newFleet(t *testing.T, o fleetOptions) *fleet {
 }
 
 // start starts all members, and waits until the consumers have their partitions.
-func (f *fleet) start() (collectors, consumers []*run) {
+func (f *fleetUnderTest) start() (collectors, consumers []*run) {
 	f.t.Helper()
 	for _, p := range f.consumers {
 		consumers = append(consumers, p.start())
@@ -130,7 +134,9 @@ func (f *fleet) start() (collectors, consumers []*run) {
 	for _, p := range f.collectors {
 		collectors = append(collectors, p.start())
 	}
-	f.alone.start()
+	if f.alone != nil {
+		f.alone.start()
+	}
 	for _, c := range consumers {
 		c.ready()
 	}
@@ -147,10 +153,10 @@ func (r *run) ready() {
 }
 
 // sticky lets every exporter have one collector.
-func (f *fleet) sticky(exporter, _ int) []int { return []int{exporter % len(f.collectors)} }
+func (f *fleetUnderTest) sticky(exporter, _ int) []int { return []int{exporter % len(f.collectors)} }
 
 // send sends for a number of windows. Route names the collectors that the n-th datagram goes to.
-func (f *fleet) send(windows int, route func(exporter, n int) []int) {
+func (f *fleetUnderTest) send(windows int, route func(exporter, n int) []int) {
 	f.t.Helper()
 	const each = 1200 // datagrams of a window
 	for range windows {
@@ -170,8 +176,8 @@ func (f *fleet) send(windows int, route func(exporter, n int) []int) {
 			}
 			e := i % exporters
 			f.buf = f.gen.NextFrom(e, f.buf)
-			f.write(f.alone)
-			for _, c := range route(e, i) {
+			for _, c := range route(e, i) { // a copy of a datagram is one that the other receives, too
+				f.write(f.alone)
 				f.write(f.collectors[c])
 			}
 			f.sent++
@@ -180,7 +186,7 @@ func (f *fleet) send(windows int, route func(exporter, n int) []int) {
 	}
 }
 
-func (f *fleet) write(p *place) {
+func (f *fleetUnderTest) write(p *place) {
 	if p.conn == nil {
 		p.dial()
 	}
@@ -188,11 +194,11 @@ func (f *fleet) write(p *place) {
 }
 
 // meanwhile does something while datagrams are sent.
-func (f *fleet) meanwhile(what func()) { f.pending.Go(what) }
+func (f *fleetUnderTest) meanwhile(what func()) { f.pending.Go(what) }
 
 // stored gives the points of an instance, by series and time: what they hold, field by field. Windows after the last
 // datagram are left out, since they go on and on.
-func (f *fleet) stored(instance string) map[string]string {
+func (f *fleetUnderTest) stored(instance string) map[string]string {
 	f.t.Helper()
 	points := map[string]map[string]string{}
 	end := f.last.Truncate(fleetWindow).Add(2 * fleetWindow).Add(time.Millisecond)
@@ -235,7 +241,7 @@ type difference struct {
 
 func (d *difference) same() bool { return d.points > 0 && d.missing+d.extra+d.other == 0 }
 
-func (f *fleet) compare(leaveOut func(series string) bool) (d difference) {
+func (f *fleetUnderTest) compare(leaveOut func(series string) bool) (d difference) {
 	f.t.Helper()
 	want, got := f.stored("alone"), f.stored("fleet")
 	example := func(what, k string) {
@@ -268,7 +274,7 @@ func (f *fleet) compare(leaveOut func(series string) bool) (d difference) {
 
 // settled waits until the fleet has stored what the other one has, and fills in the row. It tells how long after the last
 // datagram that was.
-func (f *fleet) settled(r *result, leaveOut func(series string) bool) {
+func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	f.t.Helper()
 	f.pending.Wait()
 	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
@@ -288,7 +294,7 @@ func (f *fleet) settled(r *result, leaveOut func(series string) bool) {
 	}
 }
 
-func (f *fleet) tails() string {
+func (f *fleetUnderTest) tails() string {
 	var b strings.Builder
 	for _, p := range slices.Concat(f.collectors, f.consumers) {
 		fmt.Fprintf(&b, "--- %s\n%s\n", p.opt.instance, p.tail())
@@ -297,7 +303,7 @@ func (f *fleet) tails() string {
 }
 
 // fleetRow is a fleet that lives through something while windows are sent.
-func fleetRow(name string, o fleetOptions, during func(f *fleet, collectors, consumers []*run)) row {
+func fleetRow(name string, o fleetOptions, during func(f *fleetUnderTest, collectors, consumers []*run)) row {
 	return row{name: name, run: func(t *testing.T, r *result) {
 		f := newFleet(t, o)
 		collectors, consumers := f.start()
@@ -312,8 +318,8 @@ func fleetRows() []row {
 	two := fleetOptions{collectors: 2, consumers: 2}
 	times := short(1, 5)
 	return []row{
-		fleetRow("fleet: nothing happens", two, func(f *fleet, _, _ []*run) { f.send(2, f.sticky) }),
-		fleetRow("fleet: kill -9 of a consumer", two, func(f *fleet, _, consumers []*run) {
+		fleetRow("fleet: nothing happens", two, func(f *fleetUnderTest, _, _ []*run) { f.send(2, f.sticky) }),
+		fleetRow("fleet: kill -9 of a consumer", two, func(f *fleetUnderTest, _, consumers []*run) {
 			for range times {
 				f.meanwhile(func() {
 					time.Sleep(moment(0, 1500*time.Millisecond))
@@ -325,7 +331,7 @@ func fleetRows() []row {
 				f.send(3, f.sticky)
 			}
 		}),
-		fleetRow("fleet: all consumers are away for a while", two, func(f *fleet, _, consumers []*run) {
+		fleetRow("fleet: all consumers are away for a while", two, func(f *fleetUnderTest, _, consumers []*run) {
 			for _, c := range consumers {
 				c.kill()
 			}
@@ -335,7 +341,7 @@ func fleetRows() []row {
 			}
 			f.send(8, f.sticky)
 		}),
-		fleetRow("fleet: a consumer is paused past its session", two, func(f *fleet, _, consumers []*run) {
+		fleetRow("fleet: a consumer is paused past its session", two, func(f *fleetUnderTest, _, consumers []*run) {
 			consumers[0].pause()
 			f.send(9, f.sticky)
 			consumers[0].resume()
@@ -391,21 +397,21 @@ func fleetRows() []row {
 			f.send(short(10, 65), f.sticky)
 			f.settled(r, nil)
 		}},
-		fleetRow("fleet: partitions are added", two, func(f *fleet, _, _ []*run) {
+		fleetRow("fleet: partitions are added", two, func(f *fleetUnderTest, _, _ []*run) {
 			f.addPartitions("windows", 6)
 			f.addPartitions("reports", 6)
 			f.send(8, f.sticky)
 		}),
-		fleetRow("fleet: records that nobody can read", two, func(f *fleet, _, _ []*run) {
+		fleetRow("fleet: records that nobody can read", two, func(f *fleetUnderTest, _, _ []*run) {
 			f.spoil()
 			f.send(3, f.sticky)
 		}),
-		fleetRow("fleet: an exporter moves between collectors", two, func(f *fleet, _, _ []*run) {
+		fleetRow("fleet: an exporter moves between collectors", two, func(f *fleetUnderTest, _, _ []*run) {
 			f.send(2, func(e, n int) []int { return []int{(e + 1) % 2} })
 			f.send(2, f.sticky)
 			f.send(1, func(e, n int) []int { return []int{(e + n/600) % 2} })
 		}),
-		fleetRow("fleet: all restart, one after the other", fleetOptions{collectors: 2, consumers: 2}, func(f *fleet, collectors, consumers []*run) {
+		fleetRow("fleet: all restart, one after the other", fleetOptions{collectors: 2, consumers: 2}, func(f *fleetUnderTest, collectors, consumers []*run) {
 			for i := range collectors {
 				f.meanwhile(func() {
 					collectors[i].stop()
@@ -428,7 +434,7 @@ func fleetRows() []row {
 }
 
 // addPartitions lets a topic have more partitions than before.
-func (f *fleet) addPartitions(topic string, n int32) {
+func (f *fleetUnderTest) addPartitions(topic string, n int32) {
 	f.t.Helper()
 	topic = f.broker.Prefix + topic
 	client := f.broker.Client()
@@ -449,7 +455,7 @@ func (f *fleet) addPartitions(topic string, n int32) {
 }
 
 // put writes a record as somebody else would.
-func (f *fleet) put(topic string, partition int, head, value []byte) {
+func (f *fleetUnderTest) put(topic string, partition int, head, value []byte) {
 	f.t.Helper()
 	r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
 	if head != nil {
@@ -467,7 +473,7 @@ func (f *fleet) put(topic string, partition int, head, value []byte) {
 }
 
 // spoil writes records into every partition that are torn, bit-flipped, of another version, or nonsense.
-func (f *fleet) spoil() {
+func (f *fleetUnderTest) spoil() {
 	f.t.Helper()
 	for _, topic := range []string{"windows", "reports", "series"} {
 		name := f.broker.Prefix + topic
