@@ -13,6 +13,20 @@ func samplePayload() []byte {
 	return p.b
 }
 
+// Spools outlive the programs that wrote them: this is what version 1 wrote.
+func TestPayloadOfVersion1(t *testing.T) {
+	c, err := readPayload([]byte("\x01\x01\x0d" + "\x00\x03\x04head\x05value" + "\x01\xac\x02\x00\x01x"))
+	if err != nil || c.label != -7 || !c.clockOff || len(c.records) != 2 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if r := c.records[0]; r.topic != toWindows || r.partition != 3 || string(r.head) != "head" || string(r.value) != "value" {
+		t.Errorf("%+v", r)
+	}
+	if r := c.records[1]; r.topic != toReports || r.partition != 300 || len(r.head) != 0 || string(r.value) != "x" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestPayload(t *testing.T) {
 	b := samplePayload()
 	c, err := readPayload(b)
