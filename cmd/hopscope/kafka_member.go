@@ -121,6 +121,9 @@ var fleetMetrics = []collector.Metric{
 	{Name: "hopscope_fleet_bytes_total", Help: "Bytes of their values.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_repeats_total", Help: "Records that were sent again, since it was not known whether Kafka had them. Consumers leave repeats out.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_requests_total", Help: "Requests to write records.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_raw_reports_total", Help: "Reports that were sent one by one.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_raw_batches_total", Help: "Records that they are in.", Kind: collector.Counter},
+	{Name: "hopscope_fleet_raw_bytes_total", Help: "Bytes of the values of these records, compressed.", Kind: collector.Counter},
 	{Name: "hopscope_fleet_clock_offset_seconds", Help: "How far the clock of this machine is ahead of Kafka's at least; negative is behind. Beyond a window nothing is sent.", Kind: collector.Gauge},
 	{Name: "hopscope_fleet_extra_partitions", Help: "Partitions of windows and reports that somebody added, and that stay empty.", Kind: collector.Gauge},
 	{Name: "hopscope_fleet_member", Help: "1 when the collector is a member of its fleet; 0 with a problem, which the log and the page tell.", Kind: collector.Gauge},
@@ -140,7 +143,9 @@ func (c fleetCollector) Collect(out chan<- prometheus.Metric) {
 		member = 0
 	}
 	for i, v := range []float64{
-		float64(s.Records), float64(s.Bytes), float64(s.Repeats), float64(s.Requests), s.Clock.Seconds(), float64(s.Extra), member,
+		float64(s.Records), float64(s.Bytes), float64(s.Repeats), float64(s.Requests),
+		float64(s.Diverted.Reports), float64(s.Diverted.Batches), float64(s.Diverted.Bytes),
+		s.Clock.Seconds(), float64(s.Extra), member,
 	} {
 		m := fleetMetrics[i]
 		kind := prometheus.CounterValue

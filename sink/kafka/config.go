@@ -96,8 +96,15 @@ func flat(errs []error) error {
 // CheckFiles reads the files that the settings name, and gives every problem with them.
 func (c *Config) CheckFiles() error { return c.Config.CheckFiles() }
 
-// Memory is about what requests on their way and their answers take, beside the queue's.
-func (c *Config) Memory() int64 { return int64(c.InFlight)*int64(2*c.MaxMessageBytes) + maxPayload }
+// Memory is about what requests on their way and their answers take, and the reports that wait for others to go with them,
+// beside the queue's.
+func (c *Config) Memory() int64 {
+	need := int64(c.InFlight)*int64(2*c.MaxMessageBytes) + maxPayload
+	if c.Reports != "none" {
+		need += int64(c.Slices) * batchBytes
+	}
+	return need
+}
 
 // Doc says what the switch, the queue and the spool of this store are for.
 func (c Config) Doc(key string) string {

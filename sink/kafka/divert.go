@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"encoding/binary"
+	"maps"
+	"math"
 	"math/bits"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +30,8 @@ type DivertConfig struct {
 	Slices int // of the fleet: partitions of the topic
 	Window time.Duration
 
+	MaxValue int // bytes of a record's value; 0 for as many as Kafka takes as it comes
+
 	// Bundle makes the payload of a record for a partition of the topic reports.
 	Bundle func(label int64, partition int, head, value []byte) []byte
 }
@@ -37,6 +42,8 @@ const (
 	// batchBytes is before compression, so that no message is longer than brokers take as they come (1 MB).
 	batchBytes = 640 << 10
 	batchAge   = 200 * time.Millisecond
+	// batchSlack is more than one report adds to a batch that is not full.
+	batchSlack = 24 << 10
 )
 
 // Diverter takes reports out of a collector's statistics and publishes them to the topic reports, those of a flow to one
@@ -53,11 +60,14 @@ type Diverter struct {
 	now      atomic.Int64 // of the last tick
 	scratch  sync.Pool    // of *[]byte: streams before compression
 	ticks    sync.Mutex   // Tick and EndWindow come from where they want
+	open     atomic.Int64 // label of the window that is open, as far as that is known
+	most     int          // bytes of a batch
 
 	parts []divertPart
 
 	mu     sync.Mutex
 	counts map[int64][]uint64 // by label and partition: reports that were put
+	untold map[int64]bool     // labels under which reports were put that no mark tells of
 	stats  DivertStats
 }
 
@@ -74,6 +84,7 @@ type divertPart struct {
 	mu   sync.Mutex
 	boot uint64
 	seq  uint64
+	sent map[int64]uint64 // by label: reports of this boot, which are those that its marks tell of
 }
 
 type divertWorker struct {
@@ -94,9 +105,15 @@ type prefix struct{ hi, lo, maskHi, maskLo uint64 }
 
 // NewDiverter makes a Diverter. Nothing happens before Open.
 func NewDiverter(conf DivertConfig) *Diverter {
-	d := &Diverter{conf: conf, counts: map[int64][]uint64{}, parts: make([]divertPart, conf.Slices)}
+	d := &Diverter{
+		conf: conf, counts: map[int64][]uint64{}, untold: map[int64]bool{}, parts: make([]divertPart, conf.Slices), most: batchBytes,
+	}
+	if conf.MaxValue > 0 {
+		d.most = min(d.most, conf.MaxValue-batchSlack)
+	}
+	d.open.Store(math.MinInt64)
 	for i := range d.parts {
-		d.parts[i].boot = conf.Boot
+		d.parts[i].boot, d.parts[i].sent = conf.Boot, map[int64]uint64{}
 	}
 	for _, p := range conf.Raw {
 		n := p.Bits()
@@ -163,6 +180,12 @@ func (d *Diverter) raw(r *decode.Report) bool {
 	return false
 }
 
+// identify says as whom reports go, where that was not known before. It is called before Divert.
+func (d *Diverter) identify(from string, boot uint64, key decode.HashKey, window time.Duration) {
+	d.conf.From, d.conf.Key, d.conf.Window = from, key, window
+	d.Redraw(boot)
+}
+
 // label is the end of the window that a time is in.
 func (d *Diverter) label(t int64) int64 {
 	w := int64(d.conf.Window)
@@ -188,15 +211,17 @@ func (d *Diverter) Divert(worker int, reports []*decode.Report) {
 	now := d.now.Load()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// What comes late, or under a clock that was set back, counts in the window that is open, as it does for its exporter.
+	open := d.open.Load()
 	var label, end int64 // of the report before, so that most are not divided
 	for _, r := range reports {
 		if r.Time >= end || r.Time < end-int64(d.conf.Window) || end == 0 {
-			label = d.label(r.Time)
-			end = label
+			end = d.label(r.Time)
+			label = max(end, open)
 		}
 		i := d.partition(r)
 		b := w.batches[i]
-		if b != nil && (b.label != label || b.Bytes() >= batchBytes || b.Full()) {
+		if b != nil && (b.label != label || b.Bytes() >= d.most || b.Full()) {
 			w.batches[i] = nil
 			d.flush(i, b)
 			w.spare = append(w.spare, b)
@@ -274,6 +299,7 @@ func (d *Diverter) flush(partition int, b *divertBatch) {
 		d.counts[b.label] = counts
 	}
 	counts[partition] += rows
+	d.untold[b.label] = true
 	d.stats.Reports += rows
 	d.stats.Batches++
 	d.stats.Bytes += uint64(len(value))
@@ -290,44 +316,66 @@ func (d *Diverter) record(partition int, h *fleet.Head, value []byte) {
 	h.Boot, h.Seq = p.boot, p.seq
 	reports := h.Reports
 	if h.Kind == fleet.Mark {
-		reports = 0
+		h.Reports = p.sent[h.End]
+	} else {
+		p.sent[h.End] += reports
 	}
-	d.put(sink.Encoded{Payload: d.conf.Bundle(h.End, partition, h.Append(nil), value), Reports: reports})
+	d.put(sink.Encoded{
+		Payload: d.conf.Bundle(h.End, partition, h.Append(nil), value), Series: []sink.SeriesCount{{Series: series, Points: 1}}, Reports: reports,
+	})
 }
 
-// EndWindow implements [sink.Diverter]. Reports of a window that is not the one that ends, since their time is another one,
-// are put too and named after their own; no mark tells of these, so that whoever reads them takes them for late.
+// EndWindow implements [sink.Diverter]. A mark tells how many reports of the run there are under a label so far: the clock
+// may come to a label twice, or a run begin in the window that the one before ended. What waits under a later label is of
+// the window that ends, since that is where the collector counts it: its clock was set back. What went under an earlier
+// one, because the clock was set ahead, gets its mark now.
 //
 // A Diverter that is set to take nothing writes no marks: nobody waits for it.
 func (d *Diverter) EndWindow(end int64) {
 	d.ticks.Lock()
 	defer d.ticks.Unlock()
-	d.flushIf(func(b *divertBatch) bool { return b.label <= end })
+	d.flushIf(func(b *divertBatch) bool {
+		b.label = min(b.label, end)
+		return true
+	})
+	d.open.Store(end + int64(d.conf.Window))
 	if d.conf.Reports == "none" {
 		return
 	}
-	counts := d.Counts(end)
-	for i := range d.conf.Slices {
-		h := fleet.Head{Kind: fleet.Mark, End: end}
-		if counts != nil {
-			h.Reports = counts[i]
+	d.mu.Lock()
+	d.untold[end] = true
+	var labels []int64
+	for label := range d.untold {
+		if label <= end {
+			labels = append(labels, label)
+			delete(d.untold, label)
 		}
-		d.record(i, &h, nil)
+	}
+	d.mu.Unlock()
+	slices.Sort(labels)
+	for _, label := range labels {
+		for i := range d.conf.Slices {
+			d.record(i, &fleet.Head{Kind: fleet.Mark, End: label}, nil)
+		}
+	}
+	oldest := end - keptLabels*int64(d.conf.Window)
+	old := func(label int64) bool { return label < oldest }
+	for i := range d.parts {
+		p := &d.parts[i]
+		p.mu.Lock()
+		maps.DeleteFunc(p.sent, func(label int64, _ uint64) bool { return old(label) })
+		p.mu.Unlock()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for label := range d.counts {
-		if label < end-keptLabels*int64(d.conf.Window) {
-			delete(d.counts, label)
-		}
-	}
+	maps.DeleteFunc(d.counts, func(label int64, _ []uint64) bool { return old(label) })
 }
 
 // keptLabels is for how many windows counts are kept. A collector whose clock was set back comes to labels again.
 const keptLabels = 64
 
-// Counts gives how many reports of a window were put, by partition, or nil if none: what the head of the last part of the
-// window tells as Raw.
+// Counts gives how many reports of a window were put so far, by partition, or nil if none: what the head of the last part of
+// the window tells as Raw. A window that comes again tells all of its reports again, under whichever boots they went.
 func (d *Diverter) Counts(end int64) []uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -341,6 +389,7 @@ func (d *Diverter) Redraw(boot uint64) {
 		p := &d.parts[i]
 		p.mu.Lock()
 		p.boot, p.seq = boot, 0
+		clear(p.sent)
 		p.mu.Unlock()
 	}
 }

@@ -271,8 +271,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A batch holds reports of one window, also where a worker's reports come from two. What is of a later window than the one
-// that ends waits for its own end.
+// A batch holds reports of one window, also where a worker's reports come from two. The mark of a later window than the one
+// that ends comes with its own end.
 func TestBatchOfOneWindow(t *testing.T) {
 	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
 	w := int64(divertWindow)
@@ -287,10 +287,81 @@ func TestBatchOfOneWindow(t *testing.T) {
 	if want := [][2]int64{{w, 2}, {2 * w, 1}, {3 * w, 1}, {0, 1}}; !slices.Equal(got, want) {
 		t.Errorf("batches of windows and reports %v, want %v", got, want)
 	}
-	d.Divert(0, []*decode.Report{flowReport(1, w)})
 	n := len(l.records)
-	if d.EndWindow(w); len(l.records) != n+1 || l.records[n].head.Kind != fleet.Mark {
-		t.Errorf("%d records at the end of a window without reports, want a mark", len(l.records)-n)
+	d.EndWindow(2 * w)
+	if len(l.records) != n+1 || l.records[n].head.Kind != fleet.Mark || l.records[n].head.Reports != 1 {
+		t.Errorf("%d records at the end of a window without further reports, want a mark of the one", len(l.records)-n)
+	}
+}
+
+// A report that comes late counts in the window that is open, as it does for its exporter; and a window that ends twice,
+// since the clock was set back or ahead, has marks and counts of all that went under its label. So a gate that reads the
+// records finds every window complete, and every report in it.
+func TestWindowsThatComeAgain(t *testing.T) {
+	d, l := testDiverter(t, func(conf *DivertConfig) { conf.Slices = 1 })
+	const w = int64(divertWindow)
+	at := func(times ...int64) (list []*decode.Report) {
+		for _, at := range times {
+			list = append(list, flowReport(1, at))
+		}
+		return list
+	}
+	d.Divert(0, at(10*w, 10*w+1))
+	d.EndWindow(11 * w)
+	d.Divert(0, at(11*w+1, 10*w+2, 3*w)) // two of them late
+	d.Tick(1)
+	d.Tick(2 + int64(batchAge))
+	d.Divert(0, at(9*w))    // by a clock that is set back,
+	d.EndWindow(10 * w)     // as the end of the window tells
+	d.Divert(0, at(10*w+3)) // of a window that is told again
+	d.EndWindow(11 * w)
+	d.Divert(0, at(11*w+2))
+	d.EndWindow(12 * w)
+	d.Divert(0, at(12*w+1)) // the clock is set ahead
+	d.Tick(3 + 2*int64(batchAge))
+	d.Tick(4 + 4*int64(batchAge))
+	d.EndWindow(20 * w)
+	d.Redraw(78)
+	d.Divert(0, at(20*w))
+	d.EndWindow(21 * w)
+	d.Divert(0, at(20*w))
+	d.EndWindow(21 * w)
+
+	g, err := fleet.NewGate(fleet.GateConfig{Reports: true, Window: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Expect([]fleet.Expected{{Name: "c1", Until: 21 * w}})
+	got, offset := map[int64]uint64{}, int64(0)
+	for i := range l.records {
+		r := &l.records[i]
+		if v, err := g.Add(&r.head, offset, len(r.value)); err != nil || v.Kind != fleet.Nothing {
+			t.Fatalf("record %+v: %+v, %v", r.head, v, err)
+		}
+		offset++
+		if r.head.Kind == fleet.Reports {
+			got[r.head.End/w] += r.head.Reports
+		}
+	}
+	for g.Open() > 0 {
+		h, ok := g.Due(21*w + 1)
+		skipped := h.End > 13*w && h.End < 20*w // by the clock
+		if !ok || len(h.Missing) > 0 && !skipped {
+			t.Fatalf("%d windows stay open: %+v", g.Open(), h)
+		}
+		if v, err := g.Add(&h, offset, 0); err != nil || v.Kind != fleet.Closed {
+			t.Fatal(v, err)
+		}
+		offset++
+	}
+	want := map[int64]uint64{11: 3, 12: 4, 10: 1, 13: 1, 21: 2}
+	for n, reports := range want {
+		if counts := d.Counts(n * w); got[n] != reports || len(counts) != 1 || counts[0] != reports {
+			t.Errorf("window %d: %d reports, and %v are told of, want %d", n, got[n], counts, reports)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("reports by window %v, want %v", got, want)
 	}
 }
 

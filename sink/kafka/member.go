@@ -12,6 +12,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 )
@@ -94,9 +95,11 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 	m.table = w.client.NewTable(w.client.Topic(conn.Roster), conn.TableBounds{
 		Keys: 2, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == paramsKey || key == mine },
 	})
+	boot := drawBoot()
+	w.diverter.identify(id.Name, boot, decode.NewHashKey(id.Seed), id.Params.Window)
 	w.mu.Lock()
 	w.publisher = fleet.NewPublisher(fleet.PublisherConfig{
-		From: id.Name, Boot: drawBoot(), Slicer: slicer(id.Seed, &id.Params), Window: int64(id.Params.Window), MaxSize: w.conf.MaxMessageBytes,
+		From: id.Name, Boot: boot, Slicer: slicer(id.Seed, &id.Params), Window: int64(id.Params.Window), MaxSize: w.conf.MaxMessageBytes,
 	})
 	w.mu.Unlock()
 	w.member = m
@@ -218,7 +221,9 @@ func (m *member) redraw() {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
 	if order.Boot == m.w.publisher.Boot() {
-		m.w.publisher.Redraw(drawBoot())
+		boot := drawBoot()
+		m.w.publisher.Redraw(boot)
+		m.w.diverter.Redraw(boot)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,13 +15,14 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Writer publishes windows. It implements [sink.WindowEncoder]; what takes single reports is in divert.go.
+// Writer publishes windows, and single reports. It implements [sink.WindowEncoder] and [sink.Diverter].
 type Writer struct {
 	conf   Config
 	client *conn.Client
@@ -32,9 +34,7 @@ type Writer struct {
 	stats    stats
 	clock    func() time.Time // of this machine; tests put it wrong
 
-	// raw gives how many reports of the window that ends at a label were sent to each partition of reports. Nil is a
-	// collector that sends none.
-	raw func(label int64) []uint64
+	diverter *Diverter
 
 	mu        sync.Mutex
 	publisher *fleet.Publisher // nil before Join
@@ -60,6 +60,7 @@ type Stats struct {
 	Label    int64         // of the last window that Kafka confirmed
 	Problem  string        // that keeps the member from being one, or ""
 	Extra    int           // partitions that somebody added, and that stay empty
+	Diverted DivertStats   // reports that go one by one
 }
 
 // Stats may be called at any time.
@@ -67,6 +68,7 @@ func (w *Writer) Stats() Stats {
 	s := Stats{
 		Records: w.stats.records.Load(), Bytes: w.stats.bytes.Load(), Repeats: w.stats.repeats.Load(),
 		Requests: w.stats.requests.Load(), Clock: time.Duration(w.clockOff.Load()), Label: w.stats.label.Load(),
+		Diverted: w.diverter.DivertStats(),
 	}
 	if w.member != nil {
 		if err := w.member.problem(); err != nil {
@@ -83,7 +85,42 @@ func New(c Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{conf: c, client: client, clock: time.Now}, nil
+	w := &Writer{conf: c, client: client, clock: time.Now}
+	raw := make([]netip.Prefix, len(c.RawExporters))
+	for i, s := range c.RawExporters {
+		if raw[i], err = netip.ParsePrefix(s); err != nil {
+			client.Close()
+			return nil, fmt.Errorf("raw_exporters[%d]: %w", i, err)
+		}
+	}
+	w.diverter = NewDiverter(DivertConfig{
+		Reports: c.Reports, Raw: raw, Slices: c.Slices, MaxValue: c.MaxMessageBytes,
+		Bundle: func(label int64, partition int, head, value []byte) []byte {
+			p := newPayload(label, w.clockBad())
+			p.add(toReports, partition, head, value)
+			return p.b
+		},
+	})
+	return w, nil
+}
+
+// Open implements [sink.Diverter].
+func (w *Writer) Open(workers int, put func(sink.Encoded)) { w.diverter.Open(workers, put) }
+
+// Takes implements [sink.Diverter]. Nothing is taken before Join, since there is no name under which it could be sent.
+func (w *Writer) Takes(r *decode.Report) bool { return w.member != nil && w.diverter.Takes(r) }
+
+// Divert implements [sink.Diverter].
+func (w *Writer) Divert(worker int, reports []*decode.Report) { w.diverter.Divert(worker, reports) }
+
+// Tick implements [sink.Diverter].
+func (w *Writer) Tick(now int64) { w.diverter.Tick(now) }
+
+// EndWindow implements [sink.Diverter].
+func (w *Writer) EndWindow(end int64) {
+	if w.member != nil {
+		w.diverter.EndWindow(end)
+	}
 }
 
 // Name implements [sink.Writer].
@@ -108,10 +145,7 @@ const series = "part"
 // EncodeWindow makes the records of a window, at least one for each slice, in as few payloads as their bound allows.
 func (w *Writer) EncodeWindow(win *sink.Window) []sink.Encoded {
 	label := win.Label
-	var raw []uint64
-	if w.raw != nil {
-		raw = w.raw(label)
-	}
+	raw := w.diverter.Counts(label)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.publisher == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) { kafkatest.Main(m) }
 var (
 	_ sink.WindowEncoder = (*Writer)(nil)
 	_ sink.Encoder       = (*Writer)(nil)
+	_ sink.Diverter      = (*Writer)(nil)
 )
 
 const (
@@ -224,6 +226,89 @@ func TestPublish(t *testing.T) {
 	}
 	if err := w.Write(t.Context(), &sink.Batch{}); !sink.Permanent(err) {
 		t.Errorf("points: %v", err)
+	}
+}
+
+// Diverted reports go to the partition of their flow in topic reports, in records that are no longer than the settings say,
+// before the records of their window, which tell how many there are. An order to go on under another boot is for both.
+func TestDivertToKafka(t *testing.T) {
+	b := kafkatest.Shared(t)
+	c := of(b)
+	c.Reports, c.MaxMessageBytes = "all", 64<<10
+	create(t, b, c)
+	w := open(t, c)
+	if w.Takes(flowReport(1, 1)) {
+		t.Error("takes reports before it has a name to send them under")
+	}
+	var list []sink.Encoded
+	w.Open(1, func(e sink.Encoded) { list = append(list, e) })
+	if err := w.Join(t.Context(), identity(&c, "east")); err != nil {
+		t.Fatal(err)
+	}
+	label, sent := labelNow(), uint64(0)
+	var first uint64
+	for i := range 2 { // windows
+		at := label + int64(i-1)*int64(window)
+		for n := range uint32(5000) {
+			r := flowReport(n*2654435761>>8, at+int64(n))
+			if !w.Takes(r) {
+				t.Fatal("does not take a report")
+			}
+			w.Divert(0, []*decode.Report{r})
+			sent++
+		}
+		w.EndWindow(at + int64(window))
+		list = append(list, encode(t, w, at+int64(window), 3)...)
+		if err := write(w, list); err != nil {
+			t.Fatal(err)
+		}
+		if list = nil; i > 0 {
+			break
+		}
+		first = w.publisher.Boot()
+		reader := w.client.NewTable(c.Topic(conn.Roster), conn.TableBounds{Keys: 10, Value: 1000, Bytes: 10_000})
+		if _, err := reader.Put(t.Context(), fleet.RedrawKey("east"), fmt.Appendf(nil, `{"boot":"%d"}`, first)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.member.visit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total, boots := uint64(0), map[uint64]bool{}
+	raw := map[int64][]uint64{}
+	for _, list := range parts(t, b, c) {
+		for _, r := range list {
+			raw[r.Head.End] = r.Head.Raw
+			boots[r.Head.Boot] = true
+		}
+	}
+	for i := range c.Slices {
+		counts, seqs := map[int64]uint64{}, map[uint64]uint64{}
+		for _, m := range b.Read(c.Topic(conn.Reports), i, 0) {
+			h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seqs[h.Boot]++
+			if h.From != "east" || int(h.Slice) != i || h.Seq != seqs[h.Boot] || !boots[h.Boot] || (h.Boot == first) != (h.End == label) || len(m.Value) > c.MaxMessageBytes || h.Sum != fleet.Sum(m.Value) {
+				t.Fatalf("record %d of partition %d: %+v with %d bytes", m.Offset, i, h, len(m.Value))
+			}
+			switch h.Kind {
+			case fleet.Reports:
+				counts[h.End] += h.Reports
+				total += h.Reports
+			case fleet.Mark:
+				if h.Reports != counts[h.End] || len(raw[h.End]) != c.Slices || raw[h.End][i] != h.Reports || h.Reports == 0 {
+					t.Errorf("partition %d, window %d: the mark tells of %d reports and the parts of %v, there are %d", i, h.End, h.Reports, raw[h.End], counts[h.End])
+				}
+			}
+		}
+		if len(counts) != 2 || len(seqs) != 2 {
+			t.Errorf("partition %d has reports of %v, under the boots %v", i, counts, seqs)
+		}
+	}
+	if s := w.Stats(); total != sent || s.Diverted.Reports != sent || s.Diverted.Bytes == 0 {
+		t.Errorf("%d reports of %d, %+v", total, sent, s.Diverted)
 	}
 }
 
