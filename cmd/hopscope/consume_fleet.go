@@ -189,20 +189,7 @@ func (c *consumer) readRoster(ctx context.Context) (*fleet.Params, error) {
 			c.log.Debug("a record of the roster is passed over", "error", err.Error())
 		}
 	}
-	var expected []fleet.Expected
-	for _, m := range r.Members() {
-		if m.Role != fleet.Collector {
-			continue
-		}
-		e := fleet.Expected{Name: m.Name, Boot: m.Boot}
-		if p := r.Params(); p != nil && m.Start > 0 {
-			e.Since = fleet.Label(m.Start, int64(p.Window))
-		}
-		if m.Left {
-			e.Until = max(1, m.Window)
-		}
-		expected = append(expected, e)
-	}
+	expected := r.Expected()
 	c.mu.Lock()
 	c.expected = expected
 	c.mu.Unlock()

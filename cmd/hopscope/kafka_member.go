@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,7 +27,10 @@ func (r *running) join(opt *collector.Options) error {
 		if !ok {
 			continue
 		}
-		r.fleet = w
+		r.fleet, r.replays = w, opt.Policy.CaptureTime
+		if err := fleet.CheckName(r.Status().Instance); err != nil {
+			return usagef("instance: %q %w", r.Status().Instance, err)
+		}
 		err := w.Join(context.Background(), kafka.Identity{
 			Name: r.Status().Instance, Params: fleetParams(r.cfg, opt.Seed), Seed: opt.Seed, Status: r.memberStatus,
 		})
@@ -49,60 +52,45 @@ func wrongFleet(err error) error {
 	return err
 }
 
-// memberStatus is what a collector says of itself in the roster.
-type memberStatus struct {
-	Role     string       `json:"role"`
-	Name     string       `json:"name"`
-	Boot     uint64       `json:"boot,string"`
-	Version  string       `json:"version"`
-	Start    int64        `json:"start_ns"`
-	Updated  int64        `json:"updated_ns"`
-	Left     bool         `json:"left"`
-	Window   int64        `json:"window_ns"` // label of the last window that Kafka confirmed
-	Rate     float64      `json:"reports_per_second"`
-	Pages    []string     `json:"pages,omitempty"`
-	Problems []string     `json:"problems,omitempty"`
-	Run      *memberCount `json:"run,omitempty"`
-}
-
-// memberCount is where the reports of a run are.
-type memberCount struct {
-	Sink     string            `json:"sink"`
-	Received uint64            `json:"received"`
-	Stored   uint64            `json:"stored"`
-	InFlight map[string]uint64 `json:"in_flight,omitempty"`
-	Dropped  map[string]uint64 `json:"dropped,omitempty"`
-}
-
 // mostProblems bounds what a member tells.
 const mostProblems = 16
 
+// memberStatus is what a collector says of itself in the roster.
 func (r *running) memberStatus(boot uint64, left bool) []byte {
-	s := r.Status()
-	m := memberStatus{
-		Role: "collector", Name: s.Instance, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: time.Now().UnixNano(),
-		Left: left, Window: r.fleet.Stats().Label, Rate: s.ReportsPerSecond,
+	s, now := r.Standing(), time.Now()
+	if s.Start.Before(time.Unix(0, 0)) { // it does not run yet
+		s.Start = now
 	}
-	m.Problems = append(r.NotReady(), s.Problems...)
-	m.Problems = m.Problems[:min(len(m.Problems), mostProblems)]
+	m := fleet.Member{
+		Role: fleet.Collector, Name: s.Name, Boot: boot, Version: version(), Start: s.Start.UnixNano(), Updated: now.UnixNano(), Left: left,
+		Since: s.First, Window: max(0, r.fleet.Stats().Label), Rate: s.ReportsPerSecond, Spool: s.SpoolBytes,
+	}
+	if m.Since <= 0 && !r.replays {
+		m.Since = fleet.Label(now.UnixNano(), int64(r.cfg.Window))
+	}
+	for _, p := range s.Problems {
+		if len(m.Faults) < mostProblems && !left { // who has left receives nothing, as it should be
+			m.Faults = append(m.Faults, oneLine(p))
+		}
+	}
 	if url := r.served.Load(); url != nil {
 		m.Pages = []string{*url}
 	}
-	for _, b := range r.Balances() {
-		if b.Sink == r.fleet.Name() {
-			m.Run = countOf(&b)
-		}
+	m.Run = balanceOf(s.Balances, r.fleet.Name())
+	if s.AllRuns != nil {
+		m.All = balanceOf(s.AllRuns.Sinks, r.fleet.Name())
 	}
-	value, err := json.Marshal(&m)
-	if err != nil {
-		return nil
-	}
-	return value
+	return m.Append(nil)
 }
 
-// countOf gives a balance that adds up, whenever it was taken.
-func countOf(b *sink.Balance) *memberCount {
-	c := &memberCount{Sink: b.Sink, Stored: b.Stored, InFlight: map[string]uint64{}, Dropped: map[string]uint64{}}
+// balanceOf gives a store's balance, which adds up whenever it was taken.
+func balanceOf(all []sink.Balance, store string) *fleet.Balance {
+	i := slices.IndexFunc(all, func(b sink.Balance) bool { return b.Sink == store })
+	if i < 0 {
+		return nil
+	}
+	b := &all[i]
+	c := &fleet.Balance{Sink: b.Sink, Stored: b.Stored, InFlight: map[string]uint64{}, Dropped: map[string]uint64{}}
 	c.Received = c.Stored
 	for stages, from := range map[*map[string]uint64]map[string]int64{&c.InFlight: b.InFlight, &c.Dropped: b.Dropped} {
 		for stage, n := range from {

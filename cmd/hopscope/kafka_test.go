@@ -247,16 +247,23 @@ func TestMemberOfFleet(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	var said []memberStatus
+	var said []*fleet.Member
+	var roster fleet.Roster
 	for _, m := range b.Read("c.roster", 0, 0) {
+		if err := roster.Add(string(m.Key), m.Value); err != nil {
+			t.Fatal(err)
+		}
 		if string(m.Key) != "collector/east" {
 			continue
 		}
-		var s memberStatus
-		if err := json.Unmarshal(m.Value, &s); err != nil {
+		s, err := fleet.ReadMember(string(m.Key), m.Value)
+		if err != nil {
 			t.Fatal(err)
 		}
 		said = append(said, s)
+		if e := roster.Expected(); len(e) != 1 || e[0].Name != "east" || e[0].Boot != s.Boot || e[0].Since <= 0 || e[0].Since%int64(time.Second) != 0 || (e[0].Until > 0) != s.Left {
+			t.Errorf("what it said is read as %+v", e)
+		}
 	}
 	if len(said) < 2 {
 		t.Fatalf("it told %d times how it is", len(said))
@@ -267,5 +274,58 @@ func TestMemberOfFleet(t *testing.T) {
 	}
 	if run := last.Run; run == nil || run.Received == 0 || run.Stored != run.Received || run.Stored != reports() {
 		t.Errorf("the ledger of the run is %+v, and %d reports came", run, reports())
+
+		// Its orderly end is one: its last window closes, and nobody waits for a further one.
+		g, err := fleet.NewGate(fleet.GateConfig{Window: int64(time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Expect(roster.Expected())
+		var heads []fleet.Head
+		for _, m := range b.Read("c.windows", 0, 0) {
+			h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
+			if err != nil {
+				t.Fatal(err)
+			}
+			heads = append(heads, h)
+		}
+		other := heads[0]
+		other.From, other.Boot, other.Seq = "west", 1, 0
+		for range 3 { // another collector goes on
+			other.Seq++
+			other.End = last.Window + int64(other.Seq)*int64(time.Second)
+			heads = append(heads, other)
+		}
+		offset, closed, ownLast := int64(0), int64(0), int64(0)
+		add := func(h *fleet.Head) fleet.Verdict {
+			t.Helper()
+			v, err := g.Add(h, offset, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			offset++
+			return v
+		}
+		for i := range heads {
+			if add(&heads[i]); heads[i].From == "east" {
+				ownLast = max(ownLast, heads[i].End)
+			}
+		}
+		for {
+			h, ok := g.Due(other.End + 1)
+			if !ok {
+				break
+			}
+			v := add(&h)
+			if closed = h.End; len(v.Closing.Missing)+len(v.Closing.Dead) > 0 && h.End >= last.Window {
+				t.Errorf("window to %d misses %v", h.End, v.Closing.Missing)
+			}
+		}
+		if closed != other.End || ownLast != last.Window {
+			t.Errorf("windows are closed up to %d of %d; the last one of the collector ends at %d, and it says %d", closed, other.End, ownLast, last.Window)
+		}
+		if len(said[0].Faults) == 0 || len(last.Faults) > 0 || last.Run.Sink != "kafka" || said[len(said)-2].Pages == nil {
+			t.Errorf("problems %q at first, %q at last, of %+v", said[0].Faults, last.Faults, last)
+		}
 	}
 }

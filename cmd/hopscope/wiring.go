@@ -24,8 +24,9 @@ type running struct {
 	cfg  *config
 	page *web.Server // nil without one
 
-	fleet  *kafka.Writer          // nil where the collector is no member of one
-	served atomic.Pointer[string] // where the page is, for who asks beside the start
+	fleet   *kafka.Writer          // nil where the collector is no member of one
+	replays bool                   // its windows are those of a capture
+	served  atomic.Pointer[string] // where the page is, for who asks beside the start
 }
 
 // openLive opens what the settings name: sources, stores and the page.

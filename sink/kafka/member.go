@@ -22,16 +22,10 @@ type Identity struct {
 	Name   string       // of the collector, which no other one of the fleet has
 	Params fleet.Params // as the collector has them
 	Seed   uint64       // of which Params has the mark
-	// Status gives what the collector says of itself in the roster, as JSON: its present run, and whether it leaves. It may
-	// be nil.
+	// Status gives what the collector says of itself in the roster, a [fleet.Member]: its present run, and whether it leaves.
+	// It may be nil.
 	Status func(boot uint64, left bool) []byte
 }
-
-// Keys of the roster.
-const paramsKey = "fleet"
-
-func memberKey(name string) string { return "collector/" + name }
-func redrawKey(name string) string { return memberKey(name) + "/redraw" }
 
 // MismatchError says why a member cannot belong to the fleet.
 type MismatchError struct {
@@ -91,9 +85,9 @@ const (
 // and the comparison is made once Kafka answers; until then nothing is sent, and [Stats] says why.
 func (w *Writer) Join(ctx context.Context, id Identity) error {
 	m := &member{w: w, id: id, done: make(chan struct{})}
-	mine := redrawKey(id.Name)
+	mine := fleet.RedrawKey(id.Name)
 	m.table = w.client.NewTable(w.client.Topic(conn.Roster), conn.TableBounds{
-		Keys: 2, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == paramsKey || key == mine },
+		Keys: 2, Value: 1 << 16, Bytes: 1 << 18, Keep: func(key string) bool { return key == fleet.ParamsKey || key == mine },
 	})
 	boot := drawBoot()
 	w.diverter.identify(id.Name, boot, decode.NewHashKey(id.Seed), id.Params.Window)
@@ -211,10 +205,8 @@ func (m *member) partitions(ctx context.Context) error {
 
 // redraw begins a new run when the roster says that somebody else has used the names of this one.
 func (m *member) redraw() {
-	value, ok := m.table.Get(redrawKey(m.id.Name))
-	var order struct {
-		Boot uint64 `json:"boot,string"`
-	}
+	value, ok := m.table.Get(fleet.RedrawKey(m.id.Name))
+	var order fleet.Redraw
 	if !ok || json.Unmarshal(value, &order) != nil {
 		return
 	}
@@ -236,10 +228,11 @@ func (m *member) tell(ctx context.Context, left bool) error {
 	if m.id.Status != nil {
 		value = m.id.Status(boot, left)
 	} else {
-		value, _ = json.Marshal(map[string]any{"role": "collector", "name": m.id.Name, "boot": fmt.Sprint(boot), "left": left})
+		m := fleet.Member{Role: fleet.Collector, Name: m.id.Name, Boot: boot, Left: left}
+		value = m.Append(nil)
 	}
 	before := m.w.clock()
-	appended, err := m.table.Put(ctx, memberKey(m.id.Name), value)
+	appended, err := m.table.Put(ctx, fleet.MemberKey(fleet.Collector, m.id.Name), value)
 	if err != nil {
 		return err
 	}

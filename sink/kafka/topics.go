@@ -124,7 +124,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	}
 	wrote, err := a.writeParams(ctx, replace)
 	if err == nil {
-		made = append(made, Created{a.client.Topic(conn.Roster) + ", key " + paramsKey, wrote})
+		made = append(made, Created{a.client.Topic(conn.Roster) + ", key " + fleet.ParamsKey, wrote})
 	}
 	return made, err
 }
@@ -148,7 +148,7 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 			if e := (*MismatchError)(nil); errors.As(err, &e) && len(e.Differences) > 0 && !replace {
 				return false, err
 			}
-			if _, err = table.Put(ctx, paramsKey, value); err == nil {
+			if _, err = table.Put(ctx, fleet.ParamsKey, value); err == nil {
 				wrote = true
 				continue // until they are read
 			}
@@ -165,7 +165,7 @@ const freshTopic = 30 * time.Second
 
 func (a *Admin) table() *conn.Table {
 	return a.client.NewTable(a.client.Topic(conn.Roster), conn.TableBounds{
-		Keys: 1, Value: 1 << 16, Bytes: 1 << 17, Keep: func(key string) bool { return key == paramsKey },
+		Keys: 1, Value: 1 << 16, Bytes: 1 << 17, Keep: func(key string) bool { return key == fleet.ParamsKey },
 	})
 }
 
@@ -174,7 +174,7 @@ func (a *Admin) compare(table *conn.Table) error { return compareParams(table, &
 
 // compareParams holds the parameters of a member against those that the roster has.
 func compareParams(table *conn.Table, mine *fleet.Params) error {
-	value, ok := table.Get(paramsKey)
+	value, ok := table.Get(fleet.ParamsKey)
 	if !ok {
 		return &MismatchError{Fleet: table.Topic()}
 	}
