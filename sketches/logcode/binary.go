@@ -64,14 +64,24 @@ func (h *Histogram) Append(b []byte) []byte {
 // not write; then h is empty, and the number is the offset of what is wrong.
 func (h *Histogram) Read(b []byte) (int, error) {
 	h.Reset()
-	at, err := h.read(b)
+	at, err := h.MergeBytes(b)
 	if err != nil {
 		h.Reset()
 	}
 	return at, err
 }
 
-func (h *Histogram) read(b []byte) (at int, err error) {
+// MergeBytes adds what the histogram counted whose bytes b begins with, and gives their number: it is [Histogram.Read] of
+// another histogram and [Histogram.Merge] of that one. If it fails, h has some of its counters, and is good for
+// [Histogram.Reset] only.
+func (h *Histogram) MergeBytes(b []byte) (at int, err error) {
+	if h.count > math.MaxUint32/2 {
+		var o Histogram
+		at, err = o.Read(b)
+		h.Merge(&o)
+		return at, err
+	}
+	// From here on no counter stops at what one or two bytes add to it.
 	stopped, count := false, uint64(0)
 	for next := uint64(0); ; {
 		start := at
@@ -96,21 +106,16 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 		}
 		next += gap
 		end := next + run
-		h.top, h.bottom = uint16(end), max(h.bottom, DenseCodes-uint16(next))
+		h.top, h.bottom = max(h.top, uint16(end)), max(h.bottom, DenseCodes-uint16(next))
 		for next < end {
 			counts := h.octave(uint16(next / pageCodes))
-			first := next % pageCodes
-			page := counts[first:min(first+end-next, pageCodes)]
-			next += uint64(len(page))
-			for i := range page {
-				// Most counters take a byte or two, and which of them a branch would guess wrong half of the time.
-				if at+2 <= len(b) {
-					x := uint32(b[at]) | uint32(b[at+1])<<8
-					two := x >> 7 & 1
-					if v := x&0x7f | x>>8&0x7f*two<<7; x>>15&two == 0 && v > 0x7f*two { // complete, not 0, and no shorter
-						page[i] = v
-						count += uint64(v)
-						at += 1 + int(two)
+			i := next % pageCodes
+			last := min(i+end-next, pageCodes)
+			next += last - i
+			for i < last {
+				if at+8 <= len(b) {
+					if n, size, total := addShort(counts[i:last], binary.LittleEndian.Uint64(b[at:])); n > 0 {
+						i, at, count = i+n, at+size, count+total
 						continue
 					}
 				}
@@ -121,24 +126,59 @@ func (h *Histogram) read(b []byte) (at int, err error) {
 				} else if n == 0 || n > math.MaxUint32 {
 					return start, ErrCorrupt
 				}
-				page[i] = uint32(n)
+				counts[i] = uint32(min(uint64(counts[i])+n, math.MaxUint32))
+				i++
 				count += n
 				stopped = stopped || n == math.MaxUint32
 			}
 		}
 	}
-	h.count = count
 	if stopped {
 		start := at
 		var rest, carry uint64
 		if rest, at, err = uvarint(b, at); err != nil {
 			return at, err
 		}
-		if h.count, carry = bits.Add64(h.count, rest, 0); carry != 0 {
+		if count, carry = bits.Add64(count, rest, 0); carry != 0 {
 			return start, ErrCorrupt
 		}
 	}
+	h.count = sum(h.count, count)
 	return at, nil
+}
+
+// addShort adds up to eight counters of one byte, or up to four of one or two, that the next eight bytes begin with. It gives
+// how many counters these were, in how many bytes, and their sum; none if there is anything else among the bytes.
+func addShort(page []uint32, x uint64) (n uint64, size int, total uint64) {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	more := x & tops // where another byte follows
+	if (x-ones)&^x&tops|more&(more<<8) != 0 {
+		return 0, 0, 0 // a byte is zero, which no counter has, or two of them have others behind
+	}
+	if more == 0 && len(page) >= 8 {
+		p := (*[8]uint32)(page)
+		p[0] += uint32(x & 0x7f)
+		p[1] += uint32(x >> 8 & 0x7f)
+		p[2] += uint32(x >> 16 & 0x7f)
+		p[3] += uint32(x >> 24 & 0x7f)
+		p[4] += uint32(x >> 32 & 0x7f)
+		p[5] += uint32(x >> 40 & 0x7f)
+		p[6] += uint32(x >> 48 & 0x7f)
+		p[7] += uint32(x >> 56)
+		x = x&0x00ff00ff00ff00ff + x>>8&0x00ff00ff00ff00ff
+		return 8, 8, x * 0x0001000100010001 >> 48
+	}
+	page = page[:min(len(page), 4)]
+	for i := range page {
+		// Which counters take two bytes a branch would guess wrong half of the time.
+		two := x >> 7 & 1
+		v := x&0x7f | x>>8&(0x7f&-two)<<7
+		page[i] += uint32(v)
+		total += v
+		x >>= (8 + 8*two) & 63
+		size += 1 + int(two)
+	}
+	return uint64(len(page)), size, total
 }
 
 // uvarint reads the varint at a place, and gives the place behind it.
