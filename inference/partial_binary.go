@@ -302,7 +302,7 @@ var (
 func (p *Partial) ReadBinary(b []byte, limits Limits) error {
 	p.Reset()
 	r := reader{b: b}
-	p.read(&r, &limits)
+	p.read(&r, &limits, p)
 	if r.err != nil {
 		p.Reset()
 		return r.err
@@ -310,7 +310,24 @@ func (p *Partial) ReadBinary(b []byte, limits Limits) error {
 	return nil
 }
 
-func (p *Partial) read(r *reader, limits *Limits) {
+// MergeBinary is [Partial.ReadBinary] and [Partial.Merge] in one: it adds to p what AppendBinary wrote, refuses what ReadBinary
+// refuses, and takes far less time, because counters of hops and flows are added as they are read. Rest becomes what b holds
+// beside hops and flows. If it fails, rest is empty and p has some of what b holds, so that it is good for [Partial.Reset]
+// only.
+func (p *Partial) MergeBinary(b []byte, limits Limits, rest *Partial) error {
+	rest.Reset()
+	r := reader{b: b}
+	rest.read(&r, &limits, p)
+	if r.err != nil {
+		rest.Reset()
+		return r.err
+	}
+	p.Merge(rest)
+	return nil
+}
+
+// read reads hops and flows into one partial, to what it has already, and everything else into p, which is empty.
+func (p *Partial) read(r *reader, limits *Limits, into *Partial) {
 	magic := r.bytes("version", len(partialMagic)+2)
 	if r.err != nil {
 		return
@@ -349,7 +366,7 @@ func (p *Partial) read(r *reader, limits *Limits) {
 		}
 		s := reader{b: r.b[:r.at], at: r.at - len(body), base: r.base}
 		known := tag < numberSection || version >= 3
-		if known && p.section(&s, tag, limits) && s.err == nil && s.at != len(s.b) {
+		if known && p.section(&s, tag, limits, into) && s.err == nil && s.at != len(s.b) {
 			s.fail("section", ErrCorrupt)
 		}
 		r.err = s.err
@@ -357,20 +374,20 @@ func (p *Partial) read(r *reader, limits *Limits) {
 }
 
 // section reads the body of a section, and reports whether it is one that is known.
-func (p *Partial) section(r *reader, tag byte, limits *Limits) bool {
+func (p *Partial) section(r *reader, tag byte, limits *Limits, into *Partial) bool {
 	switch tag {
 	case hopSection:
 		// The smallest items of each kind, in bytes, bound their number before anything is allocated.
 		n := r.items("hops", limits.Hops, 4)
-		p.hops.grow(n)
+		into.hops.grow(n)
 		for before := (*HopPart)(nil); n > 0 && r.err == nil; n-- {
-			before = p.readHop(r, before)
+			before = into.readHop(r, before)
 		}
 	case flowSection:
 		n := r.items("flows", limits.Flows, flowBytes+14)
-		p.flows.grow(n)
+		into.flows.grow(n)
 		for before := (*FlowPart)(nil); n > 0 && r.err == nil; n-- {
-			before = p.readFlow(r, before)
+			before = into.readFlow(r, before)
 		}
 	case pathSection:
 		for n := r.items("paths", limits.Paths, flowBytes+13); n > 0 && r.err == nil; n-- {
@@ -442,14 +459,16 @@ func (p *Partial) readHop(r *reader, before *HopPart) *HopPart {
 	h := p.Hop(k)
 	r.histogram("hop latency", &h.Latency)
 	r.histogram("hop queue", &h.Queue)
-	h.NoLatency = r.uint("hop records without latency")
+	h.NoLatency += r.uint("hop records without latency")
 	if flags&hasUtilization != 0 {
 		at := r.at
-		h.Utilization, h.HasUtilization = math.Float64frombits(r.uint64("hop utilization")), true
-		if !(h.Utilization >= 0 && h.Utilization <= math.MaxFloat64) || math.Signbit(h.Utilization) {
-			h.Utilization, r.at = 0, at
+		u := math.Float64frombits(r.uint64("hop utilization"))
+		if !(u >= 0 && u <= math.MaxFloat64) || math.Signbit(u) {
+			r.at = at
 			r.fail("hop utilization", ErrCorrupt)
+			return h
 		}
+		h.Utilization, h.HasUtilization = max(h.Utilization, u), true
 	}
 	return h
 }
@@ -460,28 +479,40 @@ func (p *Partial) readFlow(r *reader, before *FlowPart) *FlowPart {
 	if !r.ordered("flow", at, before == nil || before.Key.Compare(&k) < 0) {
 		return before
 	}
-	f, _ := p.flows.at(k)
-	f.Key = k
-	f.Partial = r.flags("flow flags", isPartial)&isPartial != 0
+	one := FlowPart{Key: k}
+	one.Partial = r.flags("flow flags", isPartial)&isPartial != 0
 	at = r.at
-	if f.Packets = r.uint("flow packets"); f.Packets == 0 {
+	if one.Packets = r.uint("flow packets"); one.Packets == 0 {
 		r.at = at
 		r.fail("flow packets", ErrCorrupt)
 	}
-	f.PathID = r.uint64("flow path id")
-	f.Changes = r.id("flow changes")
-	f.Last = r.time("flow time")
-	f.Path = r.path("flow path", f.Path[:0])
+	one.PathID = r.uint64("flow path id")
+	one.Changes = r.id("flow changes")
+	one.Last = r.time("flow time")
+	from := len(p.pathHops)
+	p.pathHops = r.path("flow path", p.pathHops)
+	one.Path, p.pathHops = p.pathHops[from:], p.pathHops[:from]
 	n := r.count("flow hops", math.MaxInt, 4)
-	for i := 0; i < n && r.err == nil; i++ {
+	if r.err != nil {
+		return before
+	}
+	f, known := p.flows.at(k)
+	f.Merge(&one)
+	for i, last := 0, (HopKey{}); i < n && r.err == nil; i++ {
 		at := r.at
 		k := r.place("flow hop")
-		if !r.ordered("flow hop", at, i == 0 || f.Hops[i-1].Compare(k) < 0) {
+		if !r.ordered("flow hop", at, i == 0 || last.Compare(k) < 0) {
 			break
 		}
-		h := f.add(k)
+		h := (*HopSketch)(nil)
+		if known {
+			h = f.Hop(k)
+		} else {
+			h = f.add(k)
+		}
 		r.histogram("flow latency", &h.Latency)
 		r.histogram("flow queue", &h.Queue)
+		last = k
 	}
 	return f
 }
@@ -577,9 +608,9 @@ func (p *Partial) readRuns(r *reader, width uint8) {
 	}
 }
 
-// grow makes room for n items. The caller has bounded n.
+// grow makes room for n items in all. The caller has bounded n.
 func (l *keyed[K, V]) grow(n int) {
-	l.items = slices.Grow(l.items, n)
+	l.items = slices.Grow(l.items, max(n-len(l.items), 0))
 	if l.index == nil {
 		l.index = make(map[K]int32, n)
 	}
@@ -784,11 +815,12 @@ func (r *reader) path(field string, dst []HopKey) []HopKey {
 	return dst
 }
 
+// histogram adds a histogram to h.
 func (r *reader) histogram(field string, h *logcode.Histogram) {
 	if r.err != nil {
 		return
 	}
-	n, err := h.Read(r.b[r.at:])
+	n, err := h.MergeBytes(r.b[r.at:])
 	r.at += n
 	switch err {
 	case nil:

@@ -425,6 +425,64 @@ func TestReadBinaryMemory(t *testing.T) {
 	}
 }
 
+// checkMergeBinary adds bytes to a partial and compares with reading them and adding what was read.
+func checkMergeBinary(t *testing.T, to *Partial, b []byte, limits Limits) error {
+	t.Helper()
+	var got, want, rest, one Partial
+	got.Merge(to)
+	want.Merge(to)
+	fill(&rest, rand.New(rand.NewPCG(1, 1))) // which is to be forgotten
+	err, wantErr := got.MergeBinary(b, limits, &rest), one.ReadBinary(b, limits)
+	if !reflect.DeepEqual(err, wantErr) {
+		t.Fatalf("%x: %v, want %v", b, err, wantErr)
+	}
+	if err != nil {
+		if got.Reset(); !bytes.Equal(encode(t, &got), encode(t, &Partial{})) {
+			t.Fatalf("%x: the partial has something after it was reset", b)
+		}
+	} else if want.Merge(&one); !bytes.Equal(encode(t, &got), encode(t, &want)) {
+		t.Fatalf("%x was added as another partial than it is read as", b)
+	}
+	one.hops, one.flows = keyed[HopKey, HopPart]{}, keyed[decode.FlowKey, FlowPart]{}
+	if !bytes.Equal(encode(t, &rest), encode(t, &one)) {
+		t.Fatalf("%x: the rest is another than what is read beside hops and flows", b)
+	}
+	return err
+}
+
+// TestMergeBinary adds partials by their bytes, of which some are damaged: the sum or the error is that of reading them first.
+func TestMergeBinary(t *testing.T) {
+	refused := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		var to, p Partial
+		for range rng.IntN(3) {
+			fill(&p, rng)
+			to.Merge(&p)
+		}
+		fill(&p, rng)
+		b := encode(t, &p)
+		switch rng.IntN(4) {
+		case 0:
+			b = b[:rng.IntN(len(b))]
+		case 1:
+			for range 1 + rng.IntN(2) {
+				b[rng.IntN(len(b))] = []byte{0, 1, 0x7f, 0x80, 0xff}[rng.IntN(5)]
+			}
+		}
+		limits := wide
+		if rng.IntN(5) == 0 {
+			limits.Hops, limits.Flows = 5, 5
+		}
+		if checkMergeBinary(t, &to, b, limits) != nil {
+			refused++
+		}
+	}
+	if refused < 30 {
+		t.Errorf("%d partials were refused, want many", refused)
+	}
+}
+
 // FuzzReadBinary reads anything. What is accepted is written and read again as the same, makes a window, and merges.
 func FuzzReadBinary(f *testing.F) {
 	for seed := range uint64(4) {
@@ -443,6 +501,9 @@ func FuzzReadBinary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &Partial{}
 		var e *PartialError
+		var some Partial
+		fill(&some, rand.New(rand.NewPCG(uint64(len(b)), 3)))
+		checkMergeBinary(t, &some, b, wide)
 		if err := p.ReadBinary(b, wide); err != nil {
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(b) {
 				t.Fatalf("%v in %d bytes", err, len(b))

@@ -351,6 +351,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 	runs := map[Source]uint64{}
 	missing, dead := map[string]bool{}, map[string]bool{}
 	heard := map[inference.ExporterKey]bool{}
+	sum := adder{codec: a.codec, one: &a.one, sum: out.Partial}
 	for i, parts := range latest {
 		if parts == nil {
 			out.Absent = append(out.Absent, i)
@@ -361,14 +362,13 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 			s := w.records[k]
 			err := error(ErrGone)
 			if s.head != nil {
-				err = a.codec.Decode(&a.one, s.value)
+				err = sum.add(s.value)
 			}
 			if err != nil {
 				out.Bad = append(out.Bad, &RecordError{s.offset, "", w.end, err})
 				continue
 			}
 			h = s.head
-			out.Partial.Merge(&a.one)
 			keys := exporterKeys(&a.one)
 			for j, e := range keys {
 				heard[e] = true

@@ -92,3 +92,47 @@ func (c *Codec) Decode(p *inference.Partial, value []byte) error {
 	c.plain = plain
 	return p.ReadBinary(plain, c.limits)
 }
+
+// adder adds up the values of records. Those that are broken add nothing.
+type adder struct {
+	codec *Codec
+	sum   *inference.Partial
+	one   *inference.Partial // what the value that was added last holds beside hops and flows, and perhaps these
+	whole bool               // values are read as a whole before they are added, which takes longer
+	added [][]byte
+}
+
+// add adds a value, which must not change later. The error is that of [Codec.Decode].
+func (a *adder) add(value []byte) error {
+	plain, err := a.codec.Decompress(a.codec.plain[:0], value)
+	if err != nil {
+		a.one.Reset()
+		return err
+	}
+	a.codec.plain = plain
+	if a.whole {
+		if err := a.one.ReadBinary(plain, a.codec.limits); err != nil {
+			return err
+		}
+		a.sum.Merge(a.one)
+		return nil
+	}
+	if err := a.sum.MergeBinary(plain, a.codec.limits, a.one); err != nil {
+		a.again()
+		return err
+	}
+	a.added = append(a.added, value)
+	return nil
+}
+
+// again makes the sum again of what was added, because some of a broken value is in it. That happens once: whoever sends
+// many such values takes no more time than that.
+func (a *adder) again() {
+	a.whole = true
+	a.sum.Reset()
+	for _, value := range a.added {
+		_ = a.add(value) // it could be read before, so it can be read now
+	}
+	a.added = nil
+	a.one.Reset()
+}

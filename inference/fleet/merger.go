@@ -15,7 +15,7 @@ import (
 // other. Windows are told in the order of their labels.
 type Crosser interface {
 	Begin(end int64)                       // a window
-	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it; q is only read
+	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
 	Finish(p *inference.Partial)           // p is what they all saw, merged, and is put right
 	AppendState(b []byte) []byte           // of what is remembered between windows
 	ReadState(b []byte) error              // what AppendState wrote
@@ -116,7 +116,7 @@ func (m *Merger) Add(r *Record) (Event, error) {
 		m.values[r.Offset] = bytes.Clone(r.Value)
 	}
 	if v.Closing != nil {
-		s := sum{cfg: &m.cfg, codec: m.codec, one: &m.one, cross: m.cfg.Cross, out: m.partial()}
+		s := sum{cfg: &m.cfg, cross: m.cfg.Cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
 		e.Closed = s.merge(v.Closing, m.values)
 		for _, at := range v.Closing.Offsets {
 			delete(m.values, at)
@@ -137,10 +137,8 @@ func (m *Merger) partial() *inference.Partial {
 
 // sum merges the records of a window.
 type sum struct {
+	adder
 	cfg   *MergerConfig
-	codec *Codec
-	one   *inference.Partial
-	out   *inference.Partial
 	cross Crosser
 }
 
@@ -152,7 +150,7 @@ type owner struct {
 
 // merge merges the records of a window, whose values are given by their offsets.
 func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
-	w := &Merged{Start: c.Start, End: c.End, Revision: c.Revision, Partial: s.out, Sources: c.Sources, Missing: c.Missing, Dead: c.Dead, First: c.First}
+	w := &Merged{Start: c.Start, End: c.End, Revision: c.Revision, Partial: s.sum, Sources: c.Sources, Missing: c.Missing, Dead: c.Dead, First: c.First}
 	if s.cross != nil {
 		s.cross.Begin(c.End)
 	}
@@ -162,7 +160,7 @@ func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
 		k := c.runs[i]
 		err := error(ErrGone)
 		if value, ok := values[at]; ok {
-			err = s.codec.Decode(s.one, value)
+			err = s.add(value)
 		}
 		if err != nil {
 			w.Bad = append(w.Bad, &RecordError{at, k.from, c.End, err})
@@ -185,13 +183,12 @@ func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
 		if s.cross != nil {
 			s.cross.Add(k.from, s.one)
 		}
-		s.out.Merge(s.one)
 	}
-	s.out.FlowBound = add(bound, own)
+	s.sum.FlowBound = add(bound, own)
 	if s.cross != nil {
-		s.cross.Finish(s.out)
+		s.cross.Finish(s.sum)
 	}
-	for _, k := range exporterKeys(s.out) {
+	for _, k := range exporterKeys(s.sum) {
 		o, ok := owners[k]
 		if !ok {
 			o.source = uint32(len(c.Sources))
@@ -319,7 +316,7 @@ func (r *Rebuild) Merged() (*Merged, error) {
 			c.Dead = append(c.Dead, name)
 		}
 	}
-	s := sum{cfg: &r.m.cfg, codec: r.m.codec, one: &r.m.one, out: r.m.partial()}
+	s := sum{cfg: &r.m.cfg, adder: adder{codec: r.m.codec, one: &r.m.one, sum: r.m.partial()}}
 	if r.m.cfg.Again != nil {
 		s.cross = r.m.cfg.Again()
 	}

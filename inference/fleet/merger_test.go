@@ -96,6 +96,49 @@ func TestMergerRefusesValues(t *testing.T) {
 	}
 }
 
+// TestBrokenHalfWay: of values that turn out to be broken behind many hops and flows nothing is in the window, wherever they
+// are among the others.
+func TestBrokenHalfWay(t *testing.T) {
+	codec := NewCodec(0, wide)
+	for broken := range 1 << 4 {
+		m := newMerger(t, nil)
+		var want inference.Partial
+		bad := []int64{}
+		for i := range int64(4) {
+			p := busy(6400, uint64(i))
+			r := window(t, publisher(string(rune('a'+i)), 1), p, 100*tick)
+			r.Offset = i
+			if broken>>i&1 != 0 {
+				b := encoded(t, p)
+				r.Value = codec.Compress(nil, b[:len(b)-1])
+				r.Head.Sum = Sum(r.Value)
+				bad = append(bad, i)
+			} else {
+				want.Merge(p)
+			}
+			if _, err := m.Add(&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := m.Add(&Record{4, Head{Kind: Close, End: 100 * tick}, nil})
+		if err != nil || e.Closed == nil {
+			t.Fatalf("%04b: %+v, %v", broken, e, err)
+		}
+		got := []int64{}
+		for _, b := range e.Closed.Bad {
+			if got = append(got, b.Offset); !errors.Is(b, inference.ErrTruncated) {
+				t.Errorf("%04b: %v, want one that is cut", broken, b)
+			}
+		}
+		if !slices.Equal(got, bad) {
+			t.Errorf("%04b: %v are bad, want %v", broken, got, bad)
+		}
+		if !bytes.Equal(encoded(t, e.Closed.Partial), encoded(t, &want)) {
+			t.Errorf("%04b: the window is not the sum of the others", broken)
+		}
+	}
+}
+
 // TestFlowBound: what collectors may not have listed of a flow adds up over collectors, but not over the runs and parts of
 // one; and counts that somebody made up stop.
 func TestFlowBound(t *testing.T) {
