@@ -17,6 +17,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink/influx/influxtest"
 	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
@@ -77,6 +78,7 @@ type fleetOptions struct {
 	consume               string            // more lines of the section consume, indented
 	disk                  *disk             // of the first collector
 	unsupervised          bool              // nobody stands beside it
+	postcards             bool              // of each hop a report, whose collectors are not those of the other hops
 }
 
 func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
@@ -94,7 +96,11 @@ func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 	kafka := fmt.Sprintf("kafka:\n  brokers: [%q]\n  prefix: %q\n  fleet: fleet\n  slices: 4\n%s", f.broker.Internal, f.broker.Prefix, o.kafka)
 
 	var err error
-	f.gen, err = traffic.New(traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: 60, Hops: hops, Exporters: exporters, Bytes: 200})
+	cfg := traffic.Config{Seed: uint64(rng.Int64N(1 << 62)), Flows: 60, Hops: hops, Exporters: exporters, Bytes: 200}
+	if o.postcards {
+		cfg.Hops = 0
+	}
+	f.gen, err = traffic.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,6 +457,22 @@ func (f *fleetUnderTest) addPartitions(topic string, n int32) {
 	})
 	if err != nil {
 		f.t.Errorf("adding partitions to %s: %v", topic, err)
+	}
+}
+
+// oneByOne holds that reports went through Kafka one by one.
+func (f *fleetUnderTest) oneByOne() {
+	f.t.Helper()
+	batches := 0
+	for p := range 4 {
+		for _, m := range f.broker.Read(f.broker.Prefix+"reports", p, 0) {
+			if h, err := fleet.ReadHead(m.Header(fleet.HeaderKey)); err == nil && h.Kind == fleet.Reports {
+				batches++
+			}
+		}
+	}
+	if batches < 10 {
+		f.t.Errorf("%d batches of reports went through Kafka", batches)
 	}
 }
 

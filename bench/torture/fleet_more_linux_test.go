@@ -106,7 +106,14 @@ func moreFleetRows() []row {
 			}
 			f.send(4, f.sticky)
 		}),
-		fleetRow("fleet: all reports one by one", all, func(f *fleetUnderTest, _, _ []*run) { f.send(3, f.sticky) }),
+		fleetRow("fleet: all reports one by one", all, func(f *fleetUnderTest, _, _ []*run) {
+			f.send(3, f.sticky)
+			f.oneByOne()
+		}),
+		fleetRow("fleet: postcards", fleetOptions{collectors: 2, consumers: 2, postcards: true}, func(f *fleetUnderTest, _, _ []*run) {
+			f.send(3, f.sticky)
+			f.oneByOne()
+		}),
 		fleetRow("fleet: all reports one by one, kill -9 of a consumer", all, func(f *fleetUnderTest, _, consumers []*run) {
 			f.meanwhile(func() {
 				time.Sleep(moment(0, 1500*time.Millisecond))
