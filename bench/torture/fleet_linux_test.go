@@ -3,6 +3,7 @@
 package torture
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -35,6 +36,7 @@ type fleetUnderTest struct {
 	alone      *place
 	collectors []*place
 	consumers  []*place
+	console    *place
 
 	gen     *traffic.Generator
 	sent    int64 // datagrams
@@ -124,6 +126,7 @@ func newFleet(t *testing.T, o fleetOptions) *fleetUnderTest {
 			settings: common + "consume:\n  session: 6s\n  checkpoint: 2s\n" + o.consume, kafka: kafka, consumer: true,
 		}))
 	}
+	f.console = newPlace(t, placeOptions{server: f.server, window: window, instance: "console", kafka: kafka, console: true})
 	create := exec.Command(program, "kafka", "topics", "create", "--config", f.collectors[0].config())
 	if out, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("kafka topics create: %v\n%s", err, out)
@@ -417,25 +420,36 @@ func fleetRows() []row {
 			f.send(2, f.sticky)
 			f.send(1, func(e, n int) []int { return []int{(e + n/600) % 2} })
 		}),
-		fleetRow("fleet: all restart, one after the other", fleetOptions{collectors: 2, consumers: 2}, func(f *fleetUnderTest, collectors, consumers []*run) {
-			for i := range collectors {
-				f.meanwhile(func() {
-					collectors[i].stop()
-					collectors[i] = f.collectors[i].start()
-				})
-				// The others take over what it would have received.
-				f.send(5, func(int, int) []int { return []int{1 - i} })
-				f.pending.Wait()
+		{name: "fleet: all restart, one after the other", run: func(t *testing.T, r *result) {
+			f := newFleet(t, two)
+			collectors, consumers := f.start()
+			console := f.console.start()
+			f.send(3, f.sticky)
+			restart := func(runs []*run, places []*place, route func(i int) func(int, int) []int) {
+				for i := range runs {
+					f.meanwhile(func() {
+						runs[i].stop()
+						runs[i] = places[i].start()
+					})
+					f.send(5, route(i))
+					f.pending.Wait()
+				}
 			}
-			for i := range consumers {
-				f.meanwhile(func() {
-					consumers[i].stop()
-					consumers[i] = f.consumers[i].start()
-				})
-				f.send(5, f.sticky)
-				f.pending.Wait()
+			for end := time.Now().Add(short(0, 9*time.Minute)); ; {
+				// The other collectors take over what one would have received.
+				restart(collectors, f.collectors, func(i int) func(int, int) []int { return func(int, int) []int { return []int{1 - i} } })
+				restart(consumers, f.consumers, func(int) func(int, int) []int { return f.sticky })
+				consoles := []*run{console}
+				restart(consoles, []*place{f.console}, func(int) func(int, int) []int { return f.sticky })
+				console = consoles[0]
+				if time.Now().After(end) {
+					break
+				}
 			}
-		}),
+			f.send(3, f.sticky)
+			f.settled(r, nil)
+			f.balanced(console)
+		}},
 	}
 }
 
@@ -457,6 +471,25 @@ func (f *fleetUnderTest) addPartitions(topic string, n int32) {
 	})
 	if err != nil {
 		f.t.Errorf("adding partitions to %s: %v", topic, err)
+	}
+}
+
+// balanced waits until the console says that all reports are stored, none twice, and that its ledger adds up.
+func (f *fleetUnderTest) balanced(console *run) {
+	f.t.Helper()
+	var body string
+	ok := waitFor(f.t, 30*time.Second, "the fleet's ledger to settle", func() bool {
+		_, body = console.get("/api/ledger")
+		var ledger struct{ Balances []balance }
+		if err := json.Unmarshal([]byte(body), &ledger); err != nil || len(ledger.Balances) == 0 {
+			return false
+		}
+		b := &ledger.Balances[0]
+		return b.Received == f.sent && b.Stored == f.sent && sum(b.InFlight) == 0 && b.Unsettled == 0
+	})
+	if !ok {
+		_, members := console.get("/api/fleet")
+		f.t.Errorf("%d reports were sent; the fleet's ledger is %s\n%s", f.sent, body, members)
 	}
 }
 

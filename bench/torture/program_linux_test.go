@@ -57,6 +57,7 @@ type placeOptions struct {
 
 	kafka    string // the section kafka, for a member of a fleet: a collector then has no other store
 	consumer bool   // runs consume
+	console  bool   // runs console
 }
 
 func newPlace(t *testing.T, opt placeOptions) *place {
@@ -92,12 +93,12 @@ func (p *place) config() string {
 	}
 	fmt.Fprintf(&b, "window: %s\nshards: 2\ndrain_timeout: 5s\n", o.window)
 	fmt.Fprintf(&b, "web:\n  listen: %q\n", p.web)
-	if !o.consumer {
+	if !o.consumer && !o.console {
 		fmt.Fprintf(&b, "udp:\n  listen: [%q]\n  workers: 1\n", p.udp)
 	}
 	if o.kafka != "" {
 		b.WriteString(o.kafka)
-		if !o.consumer {
+		if !o.consumer && !o.console {
 			fmt.Fprintf(&b, "  spool:\n    dir: %q\n%s", p.spoolDir(), o.spool)
 		}
 	}
@@ -174,7 +175,11 @@ func sum(m map[string]int64) (n int64) {
 func (p *place) start() *run {
 	p.t.Helper()
 	r := &run{p: p, done: make(chan error, 1)}
-	r.cmd = exec.Command(program, p.command(), "--config", p.config(), "--format", "json")
+	args := []string{p.command(), "--config", p.config()}
+	if !p.opt.console {
+		args = append(args, "--format", "json")
+	}
+	r.cmd = exec.Command(program, args...)
 	r.cmd.Dir = p.dir
 	r.cmd.Stdout = &r.out
 	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -193,7 +198,7 @@ func (p *place) start() *run {
 	go func() { r.done <- r.cmd.Wait() }()
 	p.t.Cleanup(r.kill)
 	serves := func() bool { return listening(p.udp.Port()) }
-	if p.opt.consumer {
+	if p.opt.consumer || p.opt.console {
 		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
 	}
 	for end := time.Now().Add(30 * time.Second); !serves(); time.Sleep(10 * time.Millisecond) {
@@ -211,8 +216,11 @@ func (p *place) start() *run {
 }
 
 func (p *place) command() string {
-	if p.opt.consumer {
+	switch {
+	case p.opt.consumer:
 		return "consume"
+	case p.opt.console:
+		return "console"
 	}
 	return "collect"
 }
@@ -280,6 +288,9 @@ func (r *run) stop() *summary {
 	r.p.runs = append(r.p.runs, r)
 	if err != nil {
 		t.Errorf("the collector ended with %v\n%s", err, r.p.tail())
+	}
+	if r.p.opt.console {
+		return nil
 	}
 	r.summary = &summary{}
 	if err := json.Unmarshal(r.out.Bytes(), r.summary); err != nil {
