@@ -34,7 +34,9 @@ the other; "-" is standard input) through the whole pipeline and print a summary
 reports by format, busiest flows with their paths, slowest hops, exporters with losses,
 findings, and where every report went.
 
-Windows follow the capture's clock. Nothing is stored unless --config names stores.`,
+Windows follow the capture's clock. Nothing is stored unless --config names stores. With
+kafka enabled the capture is published as the windows of a collector of the fleet, under
+the fleet's seed; give it an instance of its own.`,
 		Example: `  hopscope replay fabric.pcap --profile fabric-tna
   hopscope replay reports.pcap --format json --flows 100
   hopscope replay digests.pcap --profile pint-mininet --nodes 0-127`,
@@ -92,6 +94,11 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 		}
 		for _, w := range warnings {
 			log.Warn("settings", "problem", w.String())
+		}
+		if cfg.Kafka.Enabled && !c.Flags().Changed("seed") {
+			if o.seed, err = cfg.Seed(); err != nil { // that of the fleet
+				return wrongInput(err)
+			}
 		}
 		pc := pcapfile.DefaultConfig()
 		pc.Speed = o.speed
