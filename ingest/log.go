@@ -8,7 +8,7 @@ import (
 // Message is one record of a partitioned log, such as a topic of Kafka. It belongs to who receives it.
 type Message struct {
 	Offset int64
-	Time   int64 // ns since 1970, as its producer said
+	Time   int64 // ns since 1970, as its producer said, or when it was appended where the topic is kept by that
 	Key    []byte
 	Value  []byte
 	Head   []byte // its header, of the one name that the reader of the log was told
@@ -59,6 +59,8 @@ type LogReader interface {
 	// moment for them, and gives none if none has come. After an error it can be called again, and goes on.
 	Next(ctx context.Context) ([]Message, error)
 	Offset() int64 // of the next message
+	// Limit bounds the bytes that one call of Next asks for, for whoever wants few messages. A batch comes whole.
+	Limit(bytes int)
 	// High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
 	High() int64
 }

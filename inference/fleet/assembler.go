@@ -21,6 +21,13 @@ type AssemblerConfig struct {
 	MaxBytes     int64 // of the values of one window
 	Limits       inference.Limits
 	MaxValue     int // bytes of a value when it is not compressed; 0 for [MaxValue]
+	// Silence, ns, is how long a slice may tell nothing before windows are told without it, by the times at which records
+	// were appended; 0 is for ever. A slice that is behind and tells its windows one by one is waited for.
+	Silence int64
+	// Fetch reads records again that were not kept, because those of all open windows have more than MaxHeld bytes; 0 or nil
+	// for keeping all.
+	MaxHeld int64
+	Fetch   Fetch
 }
 
 func (c *AssemblerConfig) defaults() {
@@ -54,16 +61,19 @@ type Assembled struct {
 
 // Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A
 // window is whole when each slice has told it or a later one, and windows come in the order of their labels. Values are kept
-// as they came, compressed, until then. A slice that is told again after its window was whole, with a greater revision,
+// as they came, compressed, until then, or read again where they have more bytes than MaxHeld. A slice that is told again after its window was whole, with a greater revision,
 // makes the window pending: it can be made again from the log.
 type Assembler struct {
 	cfg    AssemblerConfig
 	codec  *Codec
 	told   []int64 // by slice: label of the last window that it told of its own accord
+	spoke  []int64 // by slice: when its last record was appended; 0 if that is not known
 	last   int64   // label of the window that was whole last
 	next   int64
 	resume int64
 	open   []*slicedWindow
+	held   int64 // bytes of records that are kept
+	reread uint64
 	past   []*slicedPast
 	heard  map[inference.ExporterKey]heardBy
 	one    inference.Partial
@@ -90,13 +100,36 @@ type sliced struct {
 	offset int64
 	parts  uint32
 	size   int64
-	head   *Head  // nil after a state was read, until the record is read again
+	head   *Head  // nil if the record is not kept
 	value  []byte // likewise
+}
+
+// weight is how many bytes are kept of a record.
+func (s *sliced) weight() int64 {
+	if s.head == nil {
+		return 0
+	}
+	return weight(s.head, s.value)
+}
+
+func weight(h *Head, value []byte) int64 {
+	n := len(value) + 4*len(h.Owners) + 64
+	for i := range h.Sources {
+		n += 32 + len(h.Sources[i].From)
+	}
+	for _, names := range [][]string{h.Missing, h.Dead} {
+		for _, name := range names {
+			n += 16 + len(name)
+		}
+	}
+	return int64(n)
 }
 
 type slicedWindow struct {
 	end     int64
+	began   int64 // when its first record was appended; 0 if that is not known
 	bytes   int64
+	held    int64 // of what is kept
 	records map[sliceKey]*sliced
 }
 
@@ -118,8 +151,11 @@ func NewAssembler(cfg AssemblerConfig) (*Assembler, error) {
 	case cfg.Corrections/cfg.Window > maxPast:
 		return nil, fmt.Errorf("fleet: corrections of %d windows, at most %d can be", cfg.Corrections/cfg.Window, maxPast)
 	}
+	if cfg.Fetch == nil {
+		cfg.MaxHeld = 0
+	}
 	return &Assembler{
-		cfg: cfg, codec: NewCodec(cfg.MaxValue, cfg.Limits), told: make([]int64, cfg.Slices),
+		cfg: cfg, codec: NewCodec(cfg.MaxValue, cfg.Limits), told: make([]int64, cfg.Slices), spoke: make([]int64, cfg.Slices),
 		heard: map[inference.ExporterKey]heardBy{},
 	}, nil
 }
@@ -129,6 +165,12 @@ func (a *Assembler) Stats() AssemblerStats { return a.stats }
 
 // Open is the number of windows that wait for slices.
 func (a *Assembler) Open() int { return len(a.open) }
+
+// Bytes is how much of the records of open windows is kept.
+func (a *Assembler) Bytes() int64 { return a.held }
+
+// Again counts the records that were read again because they were not kept.
+func (a *Assembler) Again() uint64 { return a.reread }
 
 // Last is the label of the window that was whole last, 0 if none was.
 func (a *Assembler) Last() int64 { return a.last }
@@ -172,7 +214,8 @@ func (a *Assembler) Release(w *Assembled) {
 }
 
 // Add adds the next record of the log, of which it keeps nothing. Records of other kinds than slices are passed over. The
-// error says why a record was refused; whoever reads goes on with the next one.
+// error says why a record was refused; whoever reads goes on with the next one. A [*FetchError] is another one: then the
+// assembler is of no use any more, and whoever reads goes on from a state.
 func (a *Assembler) Add(r *Record) (Event, error) {
 	h := &r.Head
 	e := Event{From: h.From, Boot: h.Boot, End: h.End}
@@ -205,13 +248,18 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	}
 	for len(a.open) > 0 {
 		w := a.open[0]
-		if !a.passed(w.end) {
-			if len(a.open) <= a.cfg.MaxOpen {
-				break
-			}
+		forced := !a.passed(w.end)
+		if forced && len(a.open) <= a.cfg.MaxOpen && !a.silent(w, r.Time) {
+			break
+		}
+		if err := a.prepare(); err != nil {
+			return e, err
+		}
+		if forced {
 			a.stats.Forced++
 		}
 		a.open = slices.Delete(a.open, 0, 1)
+		a.held -= w.held
 		e.Whole = append(e.Whole, a.close(w))
 	}
 	if len(e.Whole) > 0 && e.Kind == Nothing {
@@ -228,6 +276,100 @@ func (a *Assembler) passed(end int64) bool {
 		}
 	}
 	return true
+}
+
+// silent reports whether, at some time, all slices that a window lacks have told nothing for too long.
+func (a *Assembler) silent(w *slicedWindow, at int64) bool {
+	if a.cfg.Silence <= 0 || at <= 0 || w.began <= 0 {
+		return false
+	}
+	for i, told := range a.told {
+		if told < w.end && at-max(w.began, a.spoke[i]) <= a.cfg.Silence {
+			return false
+		}
+	}
+	return true
+}
+
+// keep keeps a record if there is room for it, which windows behind its own make, the farthest first.
+func (a *Assembler) keep(w *slicedWindow, s *sliced, r *Record) {
+	n := weight(&r.Head, r.Value)
+	if a.cfg.MaxHeld > 0 && !a.forgetFar(n, w) {
+		return
+	}
+	head := r.Head
+	s.head, s.value = &head, bytes.Clone(r.Value)
+	w.held += n
+	a.held += n
+}
+
+func (a *Assembler) forgetFar(n int64, w *slicedWindow) bool {
+	for i := len(a.open) - 1; i >= 0 && a.held+n > a.cfg.MaxHeld && a.open[i].end > w.end; i-- {
+		far := a.open[i]
+		if far.held == 0 {
+			continue
+		}
+		for _, s := range far.records {
+			s.head, s.value = nil, nil
+		}
+		a.held -= far.held
+		far.held = 0
+	}
+	return a.held+n <= a.cfg.MaxHeld
+}
+
+// prepare reads what is not kept of the first window, and as much as fits of those behind it.
+func (a *Assembler) prepare() error {
+	if a.cfg.MaxHeld <= 0 {
+		return nil
+	}
+	type expected struct {
+		w *slicedWindow
+		k sliceKey
+		s *sliced
+	}
+	expect := map[int64]expected{}
+	left := a.cfg.MaxHeld - a.held
+	for i, w := range a.open {
+		n := int64(0)
+		for _, s := range w.records {
+			if s.head == nil {
+				n += s.size
+			}
+		}
+		if i > 0 && (n > left || len(expect) == 0) {
+			break
+		}
+		left -= n
+		for k, s := range w.records {
+			if s.head == nil {
+				expect[s.offset] = expected{w, k, s}
+			}
+		}
+	}
+	if len(expect) == 0 {
+		return nil
+	}
+	first := a.open[0]
+	err := a.cfg.Fetch(slices.Sorted(maps.Keys(expect)), func(r *Record) {
+		x, ok := expect[r.Offset]
+		h := &r.Head
+		if !ok || x.s.head != nil || h.Kind != Slice || h.End != x.w.end || x.k != (sliceKey{h.Slice, h.Part, h.Revision}) || h.Parts != x.s.parts || Sum(r.Value) != h.Sum {
+			return
+		}
+		a.reread++
+		if a.keep(x.w, x.s, r); x.s.head == nil && x.w == first { // this one is there as a whole
+			head := *h
+			x.s.head, x.s.value = &head, bytes.Clone(r.Value)
+			n := x.s.weight()
+			first.held += n
+			a.held += n
+		}
+	})
+	if err != nil {
+		return &FetchError{first.end, err}
+	}
+	return nil
 }
 
 // check says what a record cannot be.
@@ -278,7 +420,7 @@ func (a *Assembler) take(r *Record) (EventKind, error) {
 		if n := len(a.open); n > a.cfg.MaxOpen && h.End > a.open[n-1].end {
 			return Refused, ErrFuture
 		}
-		a.open = slices.Insert(a.open, i, &slicedWindow{end: h.End, records: map[sliceKey]*sliced{}})
+		a.open = slices.Insert(a.open, i, &slicedWindow{end: h.End, began: max(0, r.Time), records: map[sliceKey]*sliced{}})
 	}
 	w := a.open[i]
 	if w.records[key] != nil {
@@ -289,8 +431,10 @@ func (a *Assembler) take(r *Record) (EventKind, error) {
 		return Refused, ErrFull
 	}
 	w.bytes += size
-	head := *h
-	w.records[key] = &sliced{offset: r.Offset, parts: h.Parts, size: size, head: &head, value: bytes.Clone(r.Value)}
+	s := &sliced{offset: r.Offset, parts: h.Parts, size: size}
+	w.records[key] = s
+	a.keep(w, s, r)
+	a.spoke[h.Slice] = max(a.spoke[h.Slice], r.Time)
 	if h.Revision == 0 && h.Part == h.Parts-1 {
 		a.told[h.Slice] = max(a.told[h.Slice], h.End)
 	}
@@ -305,8 +449,7 @@ func (a *Assembler) again(r *Record) {
 		return
 	}
 	if s := a.open[i].records[sliceKey{h.Slice, h.Part, h.Revision}]; s != nil && s.offset == r.Offset && s.head == nil {
-		head := *h
-		s.head, s.value = &head, bytes.Clone(r.Value)
+		a.keep(a.open[i], s, r)
 	}
 }
 

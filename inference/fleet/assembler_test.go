@@ -73,11 +73,11 @@ func series(t testing.TB, w *world, rng *rand.Rand) (log []Record) {
 			o := queues[p][0]
 			queues[p] = queues[p][1:]
 			for range 1 + rng.IntN(6)/5 { // two consumers that both believe to have the slice write the same
-				log = append(log, Record{int64(len(log)), o.Head, o.Value})
+				log = append(log, Record{Offset: int64(len(log)), Head: o.Head, Value: o.Value})
 			}
 		}
 		if rng.IntN(5) == 0 {
-			log = append(log, Record{int64(len(log)), Head{Kind: Rows}, nil}, Record{int64(len(log) + 1), Head{Kind: Whole}, nil})
+			log = append(log, Record{Offset: int64(len(log)), Head: Head{Kind: Rows}, Value: nil}, Record{Offset: int64(len(log) + 1), Head: Head{Kind: Whole}, Value: nil})
 		}
 	}
 }
@@ -233,7 +233,7 @@ func sliceRecord(t testing.TB, offset int64, slice int, window int64, heard map[
 	if err != nil || len(out) != 1 {
 		t.Fatal(len(out), err)
 	}
-	return Record{offset, out[0].Head, out[0].Value}
+	return Record{Offset: offset, Head: out[0].Head, Value: out[0].Value}
 }
 
 func newAssembler(t testing.TB, change func(*AssemblerConfig)) *Assembler {

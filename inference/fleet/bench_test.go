@@ -74,7 +74,7 @@ func BenchmarkMerge16(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, o := range out {
-			logs[o.Partition] = append(logs[o.Partition], Record{int64(len(logs[o.Partition])), o.Head, o.Value})
+			logs[o.Partition] = append(logs[o.Partition], Record{Offset: int64(len(logs[o.Partition])), Head: o.Head, Value: o.Value})
 		}
 	}
 	var mergers []*Merger
@@ -96,7 +96,7 @@ func BenchmarkMerge16(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			e, err := m.Add(&Record{offset + 16, Head{Kind: Close, Slice: uint32(i), End: end}, nil})
+			e, err := m.Add(&Record{Offset: offset + 16, Head: Head{Kind: Close, Slice: uint32(i), End: end}, Value: nil})
 			if err != nil || e.Closed == nil {
 				b.Fatal(e, err)
 			}
@@ -136,7 +136,7 @@ func BenchmarkAssemble(b *testing.B) {
 	var last *Assembled
 	for b.Loop() {
 		for i := range records {
-			r := Record{offset, records[i].Head, records[i].Value}
+			r := Record{Offset: offset, Head: records[i].Head, Value: records[i].Value}
 			r.Head.End = end
 			e, err := a.Add(&r)
 			if err != nil {

@@ -181,12 +181,14 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		// Whoever wrote this had not read them. They come after it, which makes them late.
 		v.Dropped = append(v.Dropped, g.open[0].offsets()...)
 		g.pass(g.open[0], offset)
+		g.heads -= len(g.open[0].entries)
 		g.open = g.open[1:]
 	}
 	c := &Closing{Start: h.End - g.cfg.Window, End: h.End, First: offset}
 	past := &pastWindow{end: h.End, closed: offset, first: math.MaxInt64}
 	if w != nil {
 		g.open = g.open[1:]
+		g.heads -= len(w.entries)
 		slices.SortFunc(w.entries, func(a, b entry) int { return a.compare(&b) })
 		past.first = w.first()
 		c.Sources, c.Offsets = w.sources(), w.offsets()

@@ -63,7 +63,7 @@ func FuzzLog(f *testing.F) {
 			if h.Kind == Part || h.Kind == Slice {
 				h.Sum = Sum(value)
 			}
-			records = append(records, Record{int64(len(records)), h, value})
+			records = append(records, Record{Offset: int64(len(records)), Head: h, Value: value})
 		}
 		gates := func() (*Gate, *Merger, *Assembler) {
 			g, err := NewGate(GateConfig{Window: tick, Reports: true, MaxOpen: 3, MaxMembers: 3})
@@ -163,9 +163,9 @@ func FuzzState(f *testing.F) {
 			switch k := two[0].(type) {
 			case *Merger:
 				h := part("a", 1, 1000, k.gate.closed/tick+1)
-				k.Add(&Record{k.gate.next, h, nil})
+				k.Add(&Record{Offset: k.gate.next, Head: h, Value: nil})
 				k.Due(k.gate.closed + 100*tick)
-				k.Add(&Record{k.gate.next, Head{Kind: Close, End: k.gate.closed + k.gate.cfg.Window}, nil})
+				k.Add(&Record{Offset: k.gate.next, Head: Head{Kind: Close, End: k.gate.closed + k.gate.cfg.Window}, Value: nil})
 			case *Assembler:
 				k.Floor()
 			}

@@ -18,6 +18,8 @@ type GateConfig struct {
 	Patience    int    // windows after which a window closes without those who are missing, and after which they are dead
 	Corrections int64  // ns for which a window that is closed may still be corrected
 	MaxOpen     int    // windows that are open at the same time
+	MaxAhead    int    // of these, windows that end after a record of them is appended
+	MaxRecords  int    // of all open windows
 	MaxMembers  int    // collectors that are known at the same time
 	MaxBytes    int64  // of the values of one window
 }
@@ -30,7 +32,9 @@ func (c *GateConfig) defaults() {
 		}
 	}
 	set(&c.Patience, 3)
-	set(&c.MaxOpen, 32)
+	set(&c.MaxOpen, 1<<13)
+	set(&c.MaxAhead, 32)
+	set(&c.MaxRecords, 1<<17)
 	set(&c.MaxMembers, 4096)
 	if c.Corrections <= 0 {
 		c.Corrections = 2 * 3600e9
@@ -77,9 +81,13 @@ type Expected struct {
 // them follows from them alone, so that whoever reads the log sees the same windows close alike, with the same records; the
 // clock and the roster only say when to write the record that closes a window.
 //
-// Its memory is bounded by its configuration: MaxOpen windows, of which those farthest in the future give way to others;
-// MaxMembers collectors with 16 runs each; and a few dozen bytes for each window of the time for which there are
-// corrections.
+// Its memory is bounded by its configuration: MaxOpen windows with MaxRecords records, of some 200 bytes each, of which those
+// farthest in the future give way to others; MaxMembers collectors with 16 runs each; and a few dozen bytes for each window
+// of the time for which there are corrections.
+//
+// Many windows are open when collectors could not reach the log for long: what one of them kept meanwhile comes before
+// anything of the next one. All these windows are over when their records are appended. So there is room for thousands of
+// them, and for MaxAhead windows that are not over yet, which is what a clock that is fast would fill.
 type Gate struct {
 	cfg    GateConfig
 	closed int64 // label of the window that closed last; 0 for none
@@ -87,6 +95,7 @@ type Gate struct {
 	resume int64 // records before it were judged before the state was written
 	names  map[string]*collector
 	open   []*openWindow // by label
+	heads  int           // records of the open windows
 	past   []*pastWindow // by label
 	roster []Expected
 	asked  int64 // label of the close that Due gave last, and when
@@ -179,10 +188,11 @@ func (d *delivery) complete(reports bool) bool {
 type openWindow struct {
 	end     int64
 	bytes   int64
+	held    int64 // bytes of it that a [Values] keeps
 	entries []entry
 	refused []int64
 	runs    map[runKey]*delivery
-	raw     [MaxSlices]bool // partitions of reports that have some of it
+	raw     []bool // partitions of reports that have some of it
 }
 
 func (w *openWindow) add(e entry) {
@@ -196,6 +206,9 @@ func (w *openWindow) add(e entry) {
 	d.add(&e)
 	for i, n := range e.raw {
 		if n > 0 && i < MaxSlices {
+			if i >= len(w.raw) {
+				w.raw = append(w.raw, make([]bool, i+1-len(w.raw))...)
+			}
 			w.raw[i] = true
 		}
 	}
@@ -308,7 +321,13 @@ func (g *Gate) Pending() (ends []int64) {
 
 // Add adds the record at an offset, whose value has size bytes. The error says why it was refused.
 func (g *Gate) Add(h *Head, offset int64, size int) (Verdict, error) {
-	v, err := g.add(h, offset, size)
+	return g.AddAt(h, offset, size, 0)
+}
+
+// AddAt is Add for a record of which it is known when it was appended to the log, by the clock of the brokers; 0 is for not
+// known.
+func (g *Gate) AddAt(h *Head, offset int64, size int, at int64) (Verdict, error) {
+	v, err := g.add(h, offset, size, at)
 	if err != nil {
 		err = &RecordError{offset, h.From, h.End, err}
 	}
@@ -333,7 +352,7 @@ func (g *Gate) Add(h *Head, offset int64, size int) (Verdict, error) {
 	return v, err
 }
 
-func (g *Gate) add(h *Head, offset int64, size int) (Verdict, error) {
+func (g *Gate) add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	if offset < g.resume {
 		again := g.again(h, offset)
 		return Verdict{End: h.End, Again: again, Taken: again}, nil
@@ -346,7 +365,7 @@ func (g *Gate) add(h *Head, offset int64, size int) (Verdict, error) {
 	case h.Kind == Close:
 		return g.close(h, offset)
 	case g.cfg.Reports && (h.Kind == Reports || h.Kind == Mark) || !g.cfg.Reports && h.Kind == Part:
-		return g.take(h, offset, size)
+		return g.take(h, offset, size, at)
 	case h.Kind > Chunk:
 		return Verdict{Kind: Unknown, End: h.End}, nil
 	}
@@ -386,7 +405,7 @@ func (g *Gate) check(h *Head) error {
 }
 
 // take takes a record of a collector.
-func (g *Gate) take(h *Head, offset int64, size int) (Verdict, error) {
+func (g *Gate) take(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	refuse := func(err error) (Verdict, error) {
 		g.leaveOut(h.End, offset)
 		return Verdict{Kind: Refused, End: h.End}, err
@@ -425,18 +444,14 @@ func (g *Gate) take(h *Head, offset int64, size int) (Verdict, error) {
 	case late:
 		return g.late(h, c, offset)
 	}
+	dropped, ok := g.makeRoom(h.End, at)
+	if !ok {
+		v, err := refuse(ErrFuture)
+		v.Dropped = dropped
+		return v, err
+	}
 	w := g.find(h.End)
-	var dropped []int64
 	if w == nil {
-		if len(g.open) >= g.cfg.MaxOpen {
-			last := g.open[len(g.open)-1]
-			if h.End > last.end {
-				return refuse(ErrFuture)
-			}
-			dropped = last.offsets()
-			g.stats.Evicted += uint64(len(dropped))
-			g.open = g.open[:len(g.open)-1]
-		}
 		w = &openWindow{end: h.End, runs: map[runKey]*delivery{}}
 		i, _ := g.place(h.End)
 		g.open = slices.Insert(g.open, i, w)
@@ -461,7 +476,34 @@ func (g *Gate) take(h *Head, offset int64, size int) (Verdict, error) {
 		offset: offset, runKey: key, seq: h.Seq, sum: h.Sum, kind: h.Kind, part: h.Part, parts: h.Parts, reports: h.Reports,
 		raw: slices.Clone(h.Raw), size: int64(size),
 	})
+	g.heads++
 	return Verdict{End: h.End, Taken: true, Dropped: dropped}, nil
+}
+
+// makeRoom makes room for a record of a window that was appended at a time: windows that are farther in the future give way
+// to it, and it gives the offsets of their records. It reports false if there is none that would.
+func (g *Gate) makeRoom(end, at int64) (dropped []int64, ok bool) {
+	for {
+		full := g.heads >= g.cfg.MaxRecords
+		if _, known := g.place(end); !known {
+			full = full || len(g.open) >= g.cfg.MaxOpen
+			if at > 0 && end > at { // how many are open that end after at
+				over, _ := g.place(at + 1)
+				full = full || len(g.open)-over >= g.cfg.MaxAhead
+			}
+		}
+		if !full {
+			return dropped, true
+		}
+		if len(g.open) == 0 || end >= g.open[len(g.open)-1].end {
+			return dropped, false
+		}
+		last := g.open[len(g.open)-1]
+		dropped = append(dropped, last.offsets()...)
+		g.stats.Evicted += uint64(len(last.entries))
+		g.heads -= len(last.entries)
+		g.open = g.open[:len(g.open)-1]
+	}
 }
 
 func (w *openWindow) offsets() (out []int64) {

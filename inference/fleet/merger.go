@@ -29,6 +29,10 @@ type MergerConfig struct {
 	Cross    Crosser          // nil for nothing
 	// Again makes what puts right a window that is made again, which windows in between are not known to. Nil for nothing.
 	Again func() Crosser
+	// Fetch reads records again of which the values were not kept, because those of all open windows have more than MaxHeld
+	// bytes; 0 or nil for keeping all.
+	MaxHeld int64
+	Fetch   Fetch
 }
 
 // Merged is what all collectors saw of a slice of a window.
@@ -50,7 +54,7 @@ type Merged struct {
 // Merger merges the records of a slice: those of the partition of windows that has it, in the order of the log. It keeps
 // the values of open windows as they came, compressed, until a window closes, and then merges them in the order of their
 // senders' names, runs and numbers: so what comes of a window does not depend on the order in which its records came. Its
-// memory is that of its [Gate], MaxBytes for each window that is open, and one window that is being merged.
+// memory is that of its [Gate], MaxHeld for the values of open windows, and MaxBytes for the one that is being merged.
 //
 // Counts are added up, and everything else of a window is merged as [inference.Partial.Merge] does it, but for the bound
 // of flows that are not listed: any of the collectors may have seen that many reports of a flow without listing it, so
@@ -59,7 +63,7 @@ type Merger struct {
 	cfg    MergerConfig
 	gate   *Gate
 	codec  *Codec
-	values map[int64][]byte // of open windows, by offset
+	values *Values // of open windows
 	spare  []*inference.Partial
 	one    inference.Partial
 }
@@ -71,7 +75,7 @@ func NewMerger(cfg MergerConfig) (*Merger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Merger{cfg: cfg, gate: g, codec: NewCodec(cfg.MaxValue, cfg.Limits), values: map[int64][]byte{}}, nil
+	return &Merger{cfg: cfg, gate: g, codec: NewCodec(cfg.MaxValue, cfg.Limits), values: NewValues(g, cfg.MaxHeld, cfg.Fetch)}, nil
 }
 
 // Gate gives the merger's gate, to be asked and not to be added to.
@@ -97,8 +101,11 @@ func (m *Merger) Release(w *Merged) {
 	}
 }
 
+// Values gives what is kept of open windows, to be asked.
+func (m *Merger) Values() *Values { return m.values }
+
 // Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; whoever reads
-// goes on with the next one.
+// goes on with the next one. A [*FetchError] is another one: then nothing has changed, and the record was not added.
 func (m *Merger) Add(r *Record) (Event, error) {
 	h := &r.Head
 	e := Event{From: h.From, Boot: h.Boot, End: h.End}
@@ -107,20 +114,16 @@ func (m *Merger) Add(r *Record) (Event, error) {
 		e.Kind = Refused
 		return e, &RecordError{r.Offset, h.From, h.End, &ValueError{"record", ErrSum}}
 	}
-	v, err := m.gate.Add(h, r.Offset, len(r.Value))
-	for _, at := range v.Dropped {
-		delete(m.values, at)
+	if err := m.values.Prepare(r); err != nil {
+		return e, err
 	}
+	v, err := m.gate.AddAt(h, r.Offset, len(r.Value), r.Time)
+	m.values.Keep(r, &v)
 	e.Kind = v.Kind
-	if v.Taken {
-		m.values[r.Offset] = bytes.Clone(r.Value)
-	}
 	if v.Closing != nil {
 		s := sum{cfg: &m.cfg, cross: m.cfg.Cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
-		e.Closed = s.merge(v.Closing, m.values)
-		for _, at := range v.Closing.Offsets {
-			delete(m.values, at)
-		}
+		e.Closed = s.merge(v.Closing, m.values.held)
+		m.values.Forget(v.Closing.Offsets)
 	}
 	return e, err
 }

@@ -38,7 +38,7 @@ func window(t testing.TB, p *Publisher, part *inference.Partial, end int64) Reco
 	if err != nil || len(out) != 1 {
 		t.Fatal(len(out), err)
 	}
-	return Record{0, out[0].Head, out[0].Value}
+	return Record{Offset: 0, Head: out[0].Head, Value: out[0].Value}
 }
 
 // TestMergerRefusesValues: a value that was damaged, is no partial, or is of a later version takes nothing else with it.
@@ -83,7 +83,7 @@ func TestMergerRefusesValues(t *testing.T) {
 			}
 			missing = tt.bad
 		}
-		e, err := m.Add(&Record{2, Head{Kind: Close, End: 100 * tick}, nil})
+		e, err := m.Add(&Record{Offset: 2, Head: Head{Kind: Close, End: 100 * tick}, Value: nil})
 		if err != nil || e.Closed == nil {
 			t.Fatalf("%s: %+v, %v", name, e, err)
 		}
@@ -153,7 +153,7 @@ func TestFlowBound(t *testing.T) {
 		}
 	}
 	closed := func(end int64) *Merged {
-		e, err := m.Add(&Record{at, Head{Kind: Close, End: end}, nil})
+		e, err := m.Add(&Record{Offset: at, Head: Head{Kind: Close, End: end}, Value: nil})
 		at++
 		if err != nil || e.Closed == nil {
 			t.Fatal(e, err)
@@ -193,7 +193,7 @@ func TestOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := m.Add(&Record{2, Head{Kind: Close, End: 100 * tick}, nil})
+	e, err := m.Add(&Record{Offset: 2, Head: Head{Kind: Close, End: 100 * tick}, Value: nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, o := range out {
-		if _, err := a.Add(&Record{int64(i), o.Head, o.Value}); err != nil {
+		if _, err := a.Add(&Record{Offset: int64(i), Head: o.Head, Value: o.Value}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +404,7 @@ func TestClocksApart(t *testing.T) {
 				}
 			}
 			if h, ok := m.Due(now); ok {
-				log = append(log, Record{int64(len(log)), h, nil})
+				log = append(log, Record{Offset: int64(len(log)), Head: h, Value: nil})
 			}
 		}
 	}

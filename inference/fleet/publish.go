@@ -12,6 +12,8 @@ type Record struct {
 	Offset int64
 	Head   Head
 	Value  []byte // as in the topic
+	// Time is when it was appended to the log, by the clock of the brokers, ns since 1970; 0 if that is not known.
+	Time int64
 }
 
 // Out is a record to be appended to a partition.

@@ -308,7 +308,7 @@ func (w *world) deliver() {
 }
 
 func (w *world) append(p int, h Head, value []byte) {
-	w.logs[p] = append(w.logs[p], Record{int64(len(w.logs[p])), h, value})
+	w.logs[p] = append(w.logs[p], Record{Offset: int64(len(w.logs[p])), Head: h, Value: value})
 }
 
 // readAll lets the owners read, and close what is due when they have read all.
@@ -438,8 +438,8 @@ func TestSimulatedFleet(t *testing.T) {
 				}
 				final[p][end] = got.Partial
 			}
-			if left := m.Pending(); len(left) > 0 || m.Gate().Open() > 0 || len(m.values) > 0 {
-				t.Fatalf("seed %d, partition %d: %v pending, %d open, %d values left", seed, p, left, m.Gate().Open(), len(m.values))
+			if left := m.Pending(); len(left) > 0 || m.Gate().Open() > 0 || len(m.values.held) > 0 || m.values.bytes != 0 {
+				t.Fatalf("seed %d, partition %d: %v pending, %d open, %d values left", seed, p, left, m.Gate().Open(), len(m.values.held))
 			}
 			for i, other := range w.owners[p] {
 				if i > 0 && !bytes.Equal(other.Gate().AppendState(nil), w.merged(p).Gate().AppendState(nil)) {

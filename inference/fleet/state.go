@@ -19,7 +19,7 @@ import (
 const (
 	gateState      = 1
 	mergerState    = 1
-	assemblerState = 1
+	assemblerState = 2 // 1 did not have the times at which slices told something
 )
 
 // StateError says at which byte of a state something is wrong, and what.
@@ -295,6 +295,7 @@ func (g *Gate) readState(r *stateReader) *Gate {
 			}
 			if r.err == nil {
 				w.add(e)
+				n.heads++
 			}
 		}
 		n.open = append(n.open, w)
@@ -348,7 +349,7 @@ func (m *Merger) ReadState(b []byte) error {
 		}
 	}
 	*m.gate = g
-	clear(m.values)
+	m.values.clear()
 	return nil
 }
 
@@ -359,12 +360,14 @@ func (a *Assembler) AppendState(b []byte) []byte {
 	w.len(a.cfg.Slices)
 	w.int(a.last)
 	w.int(a.next)
-	for _, end := range a.told {
+	for i, end := range a.told {
 		w.int(end)
+		w.int(a.spoke[i])
 	}
 	w.len(len(a.open))
 	for _, o := range a.open {
 		w.int(o.end)
+		w.int(o.began)
 		w.len(len(o.records))
 		for _, k := range sortedKeys(o.records) {
 			s := o.records[k]
@@ -457,10 +460,11 @@ func (a *Assembler) readState(r *stateReader) *Assembler {
 	n.resume = n.next
 	for range count {
 		n.told = append(n.told, r.varint("slices"))
+		n.spoke = append(n.spoke, r.offset("slices"))
 	}
 	after := n.last
-	for k := r.len("open windows", maxOpenState, 2); k > 0 && r.err == nil; k-- {
-		w := &slicedWindow{end: r.label("open window", window, after), records: map[sliceKey]*sliced{}}
+	for k := r.len("open windows", maxOpenState, 3); k > 0 && r.err == nil; k-- {
+		w := &slicedWindow{end: r.label("open window", window, after), began: r.offset("open window"), records: map[sliceKey]*sliced{}}
 		after = w.end
 		for k := r.len("records", math.MaxInt32, 6); k > 0 && r.err == nil; k-- {
 			key := r.sliceKey(count)

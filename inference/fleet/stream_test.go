@@ -119,7 +119,7 @@ func TestStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, o := range out {
-					if e, err := mergers[o.Partition].Add(&Record{offsets[o.Partition], o.Head, o.Value}); err != nil || e.Kind != Nothing {
+					if e, err := mergers[o.Partition].Add(&Record{Offset: offsets[o.Partition], Head: o.Head, Value: o.Value}); err != nil || e.Kind != Nothing {
 						t.Fatal(e, err)
 					}
 					offsets[o.Partition]++
@@ -131,7 +131,7 @@ func TestStreams(t *testing.T) {
 				if !ok {
 					t.Fatalf("seed %d: window %d of slice %d does not close", seed, w, i)
 				}
-				e, err := m.Add(&Record{offsets[i], h, nil})
+				e, err := m.Add(&Record{Offset: offsets[i], Head: h, Value: nil})
 				offsets[i]++
 				if err != nil || e.Closed == nil {
 					t.Fatal(e, err)
@@ -140,7 +140,7 @@ func TestStreams(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, err = a.Add(&Record{told, out[0].Head, out[0].Value})
+				e, err = a.Add(&Record{Offset: told, Head: out[0].Head, Value: out[0].Value})
 				told++
 				if err != nil {
 					t.Fatal(err)

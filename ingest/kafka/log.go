@@ -278,12 +278,13 @@ type Reader struct {
 	partition int
 	offset    int64
 	high      int64
+	most      int // bytes of an answer
 	trouble   int // fetches that failed in a row although the brokers answer
 }
 
 // Reader reads a partition from an offset on.
 func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader {
-	return &Reader{log: l, topic: topic, partition: partition, offset: offset, high: -1}
+	return &Reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.FetchMax}
 }
 
 // Offset is that of the next message.
@@ -291,6 +292,9 @@ func (r *Reader) Offset() int64 { return r.offset }
 
 // GoTo makes offset that of the next message.
 func (r *Reader) GoTo(offset int64) { r.offset, r.trouble = offset, 0 }
+
+// Limit bounds the bytes that one answer has. There is one batch in it at least.
+func (r *Reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.FetchMax)) }
 
 // High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
 func (r *Reader) High() int64 { return r.high }
@@ -303,7 +307,7 @@ const readable = 3
 // them, and gives none if none has come. After an error it can be called again; see [GapError] and [CorruptError] for two
 // after which it goes on elsewhere.
 func (r *Reader) Next(ctx context.Context) ([]ingest.Message, error) {
-	got, err := r.fetch(ctx, r.offset, r.log.cfg.FetchMax, r.log.cfg.Wait)
+	got, err := r.fetch(ctx, r.offset, r.most, r.log.cfg.Wait)
 	if len(got) > 0 {
 		r.trouble = 0
 		r.offset = got[len(got)-1].Offset + 1

@@ -86,6 +86,12 @@ func TestLog(t *testing.T) {
 			t.Errorf("message %d: %+v", n, m)
 		}
 	}
+	// Whoever wants little asks for little: a batch, of five.
+	few := l.Reader(topic, 1, 5)
+	few.Limit(1)
+	if got, err := few.Next(ctx); len(got) != 5 || got[0].Offset != 5 || err != nil {
+		t.Errorf("with a limit of a byte: %d messages, %v; want the batch of five", len(got), err)
+	}
 	// Behind the end nothing comes, and that is no error.
 	r := l.Reader(topic, 1, 20)
 	if got, err := r.Next(ctx); got != nil || err != nil || r.High() != 20 {
