@@ -15,8 +15,10 @@ type Config struct {
 	Patience    int           `yaml:"patience" doc:"Windows after which one closes without the collectors that did not deliver it, and after which these are not waited for any more." range:"1..1000"`
 	Corrections time.Duration `yaml:"corrections" doc:"How old a window may be for reports that come late to be merged into it. Topic windows has to keep its records for longer." range:"0s..24h"`
 	MaxLag      time.Duration `yaml:"max_lag" doc:"A consumer is ready when the last window of each of its partitions is not older than this, beside its own length and the wait for collectors." range:"1s..24h"`
-	MaxOpen     int           `yaml:"max_open" doc:"Windows of a partition that are open at the same time." range:"2..1024"`
-	WindowBytes int64         `yaml:"window_bytes" doc:"Most memory of the records of an open window of one partition, in their compressed form." range:"1048576..17179869184"`
+	MaxOpen     int           `yaml:"max_open" doc:"Windows of a partition that are open at the same time. There are many after an outage: what the first collector kept meanwhile comes before anything of the next one." range:"2..8192"`
+	MaxRecords  int           `yaml:"max_records" doc:"Records of all open windows of a partition. Some 200 bytes are kept of each." range:"1024..16777216"`
+	HeldBytes   int64         `yaml:"held_bytes" doc:"Most memory of the records of all open windows of a partition, in their compressed form. What is beyond is read from Kafka again when its window closes." range:"65536..17179869184"`
+	WindowBytes int64         `yaml:"window_bytes" doc:"Most bytes of the records of one window of a partition, in their compressed form. What is beyond is refused." range:"1048576..17179869184"`
 	RecordBytes int           `yaml:"record_bytes" doc:"Most bytes of a record that is written to Kafka; below message.max.bytes of the brokers." range:"65536..104857600"`
 }
 
@@ -24,7 +26,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Group: "consumers", Session: 6 * time.Second, Drain: 3 * time.Second, Checkpoint: 10 * time.Second, Patience: 3, Corrections: 2 * time.Hour,
-		MaxLag: time.Minute, MaxOpen: 32, WindowBytes: 64 << 20, RecordBytes: 900_000,
+		MaxLag: time.Minute, MaxOpen: 1 << 13, MaxRecords: 1 << 17, HeldBytes: 32 << 20, WindowBytes: 64 << 20, RecordBytes: 900_000,
 	}
 }
 
@@ -43,8 +45,11 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// maxAhead is how many windows can be open that are not over yet. All others close as soon as a partition was read to its end.
+const maxAhead = 32
+
 // Needs is how long topic windows has to keep its records, so that a consumer finds all that a checkpoint leaves to be read and all that
 // can be corrected.
 func (c *Config) Needs(window time.Duration) time.Duration {
-	return c.Corrections + 2*c.Checkpoint + time.Duration(c.Patience+c.MaxOpen)*window
+	return c.Corrections + 2*c.Checkpoint + time.Duration(c.Patience+maxAhead)*window
 }

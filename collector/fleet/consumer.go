@@ -118,6 +118,8 @@ type PartitionStatus struct {
 	Forced         uint64 // windows that were told although slices had not told theirs
 	Gone           uint64 // records that were to be read and are gone
 	ReadErrors     uint64
+	Again          uint64 // records that were read once more because there was no room to keep them
+	HeldBytes      int64  // of records of open windows
 	Restarts       uint64 // times that work began anew from a checkpoint
 
 	// Of reports, over all of the life of a partition of windows: taken, and of these handed to the stores, confirmed by all
@@ -364,7 +366,8 @@ func (c *Consumer) newTask(w *worker) (task, error) {
 func (c *Consumer) gate(n int, reports bool) fleet.GateConfig {
 	return fleet.GateConfig{
 		Name: c.opt.ID, Slice: n, Reports: reports, Window: int64(c.opt.Params.Window), Patience: c.cfg.Patience,
-		Corrections: int64(c.cfg.Corrections), MaxOpen: c.cfg.MaxOpen, MaxBytes: c.cfg.WindowBytes,
+		Corrections: int64(c.cfg.Corrections), MaxOpen: c.cfg.MaxOpen, MaxAhead: maxAhead, MaxRecords: c.cfg.MaxRecords,
+		MaxBytes: c.cfg.WindowBytes,
 	}
 }
 

@@ -340,3 +340,50 @@ func TestRetention(t *testing.T) {
 	}
 	c.opt.Topics.Windows = w.topics.Windows
 }
+
+// After an outage of many windows the spools of the collectors come one after the other: a hundred windows of one are in the log before
+// the first one of the other. With the default settings nothing is refused, nothing is told without one of them, and nothing is told
+// twice; and with hardly any room for their records it is the same.
+func TestSpoolsOneAfterTheOther(t *testing.T) {
+	for name, held := range map[string]int64{"default": DefaultConfig().HeldBytes, "tiny": 8 << 10} {
+		t.Run(name, func(t *testing.T) {
+			const windows = 100
+			w := newWorld(t, 2)
+			for _, name := range w.names {
+				batches := make([][]fleet.Out, testSlices)
+				for n := range windows {
+					for _, r := range w.make(name, n) {
+						batches[r.Partition] = append(batches[r.Partition], r)
+					}
+				}
+				for p, batch := range batches {
+					if _, err := w.log.Append(t.Context(), w.topics.Windows, p, messagesOf(batch, time.Now())...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			w.at(windows)
+			c := w.consume("a", func(cfg *Config, _ *Options) {
+				// The clock goes on, and nothing comes of the windows behind: they are waited for until the end of the test.
+				cfg.Patience, cfg.Corrections, cfg.HeldBytes = 1000, DefaultConfig().Corrections, held
+			})
+			w.equal()
+			again := uint64(0)
+			for _, s := range c.Partitions() {
+				again += s.Again
+				if s.GateRefused+s.Refused+s.Late+s.Missing+s.Forced+s.Restarts != 0 {
+					t.Errorf("%s/%d: %+v", s.Topic, s.Partition, s)
+				}
+				if s.Topic == fleet.Windows && s.Closed < windows {
+					t.Errorf("%s/%d: %d windows closed", s.Topic, s.Partition, s.Closed)
+				}
+				if s.HeldBytes != 0 && s.HeldBytes > max(held, 64<<10) {
+					t.Errorf("%s/%d: %d bytes are kept", s.Topic, s.Partition, s.HeldBytes)
+				}
+			}
+			if name == "tiny" && again < windows {
+				t.Errorf("only %d records were read again", again)
+			}
+		})
+	}
+}

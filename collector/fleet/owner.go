@@ -29,6 +29,9 @@ type ownerTask struct {
 	whole, late uint64
 }
 
+// silence is how long a slice may tell nothing at least, before windows are told without it.
+const silence = 5 * time.Minute
+
 func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	t := &ownerTask{
 		w: w, codec: fleet.NewCodec(0, c.limits), admission: inference.NewAdmission(c.opt.Admission), detector: events.New(c.opt.Events),
@@ -36,6 +39,7 @@ func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	var err error
 	t.assembler, err = fleet.NewAssembler(fleet.AssemblerConfig{
 		Slices: c.opt.Params.Slices, Window: int64(c.opt.Params.Window), Corrections: int64(c.cfg.Corrections), MaxOpen: 2 * c.cfg.MaxOpen,
+		Silence: max(int64(silence), 2*maxAhead*int64(c.opt.Params.Window)), MaxHeld: 2 * c.cfg.HeldBytes, Fetch: w.fetch,
 		MaxExporters: c.opt.Admission.Exporters, MaxBytes: c.cfg.WindowBytes * int64(c.opt.Params.Slices), Limits: c.limits,
 	})
 	return t, err
@@ -62,6 +66,9 @@ func (t *ownerTask) rewrite(from int64, last *checkpoint) {
 
 func (t *ownerTask) add(ctx context.Context, r *fleet.Record) error {
 	e, err := t.assembler.Add(r)
+	if cannotFetch(err) {
+		return err
+	}
 	if err != nil {
 		t.w.tell(err)
 	}
@@ -181,6 +188,7 @@ func (t *ownerTask) readState(b []byte) error {
 func (t *ownerTask) report(s *PartitionStatus) {
 	a := t.assembler.Stats()
 	s.Open, s.Closed = t.assembler.Open(), t.whole
+	s.Again, s.HeldBytes = t.assembler.Again(), t.assembler.Bytes()
 	s.Late, s.Duplicates, s.GateRefused, s.GateUnknown, s.Forced = a.Late, a.Duplicates, a.Refused, a.Unknown, a.Forced
 }
 

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,7 +24,7 @@ type rawTask struct {
 	decoder   arrow.Decoder
 	state     *shard.State
 	publisher *fleet.Publisher
-	values    map[int64][]byte // of open windows, by offset
+	values    *fleet.Values // of open windows
 	batch     decode.Batch
 	told      int64
 	after     int64
@@ -44,7 +43,7 @@ const (
 
 func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 	t := &rawTask{
-		w: w, codec: fleet.NewCodec(0, c.limits), values: map[int64][]byte{}, again: map[int64]int{},
+		w: w, codec: fleet.NewCodec(0, c.limits), again: map[int64]int{},
 		publisher: fleet.NewPublisher(fleet.PublisherConfig{
 			From: fleet.PseudoName(w.partition), Slicer: c.opt.Slicer, Window: int64(c.opt.Params.Window), MaxSize: c.cfg.RecordBytes,
 		}),
@@ -53,6 +52,7 @@ func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 	if t.gate, err = fleet.NewGate(c.gate(w.partition, true)); err != nil {
 		return nil, err
 	}
+	t.values = fleet.NewValues(t.gate, c.cfg.HeldBytes, w.fetch)
 	t.state, err = c.opt.Shard()
 	return t, err
 }
@@ -73,7 +73,10 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 		t.gate.Refuse(h, r.Offset)
 		v.Kind, err = fleet.Refused, fmt.Errorf("record at offset %d: %w", r.Offset, fleet.ErrSum)
 	} else {
-		v, err = t.gate.Add(h, r.Offset, len(r.Value))
+		if err := t.values.Prepare(r); err != nil {
+			return err
+		}
+		v, err = t.gate.AddAt(h, r.Offset, len(r.Value), r.Time)
 	}
 	if err != nil {
 		t.w.tell(err)
@@ -81,16 +84,14 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	if r.Offset >= known {
 		t.books.take(h, &fleet.Event{Kind: v.Kind}, err)
 	}
-	for _, at := range v.Dropped {
-		delete(t.values, at)
-	}
+	t.values.Forget(v.Dropped)
 	switch {
 	case v.Kind == fleet.Conflict:
 		t.w.c.redraw(h.From, h.Boot)
 	case v.Kind == fleet.Late && h.Kind == fleet.Reports:
 		return t.late(ctx, r)
-	case v.Taken && h.Kind == fleet.Reports:
-		t.values[r.Offset] = bytes.Clone(r.Value)
+	case h.Kind == fleet.Reports:
+		t.values.Keep(r, &v)
 	}
 	if v.Closing != nil {
 		return t.close(ctx, v.Closing)
@@ -104,12 +105,12 @@ func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
 	t.batch.Reset()
 	some := false
 	for _, at := range c.Offsets {
-		if value, ok := t.values[at]; ok {
+		if value, ok := t.values.Get(at); ok { // marks have none
 			some = true
 			t.decode(at, value)
-			delete(t.values, at)
 		}
 	}
+	t.values.Forget(c.Offsets)
 	return t.tell(ctx, c.End, 0, true, some)
 }
 
@@ -231,6 +232,7 @@ func (t *rawTask) readState(b []byte) error {
 func (t *rawTask) report(s *PartitionStatus) {
 	g := t.gate.Stats()
 	s.Open, s.Closed = t.gate.Open(), t.closed
+	s.Again, s.HeldBytes = t.values.Again(), t.values.Bytes()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
 	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
 }

@@ -84,7 +84,7 @@ func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
 	hops = min(hops, 2*hops/c.opt.Params.Slices+64)
 	t.admission = inference.NewAdmission(inference.AdmissionLimits{Hops: hops, Flows: flows})
 	cfg := fleet.MergerConfig{
-		GateConfig: c.gate(w.partition, false), Limits: c.limits,
+		GateConfig: c.gate(w.partition, false), Limits: c.limits, MaxHeld: c.cfg.HeldBytes, Fetch: w.fetch,
 	}
 	if c.opt.Cross != nil {
 		cfg.Cross = c.opt.Cross()
@@ -108,6 +108,9 @@ func (t *sliceTask) rewrite(from int64, last *checkpoint) {
 func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 	known := t.merger.Gate().Next()
 	e, err := t.merger.Add(r)
+	if cannotFetch(err) {
+		return err
+	}
 	if err != nil {
 		t.w.tell(err)
 	}
@@ -278,6 +281,63 @@ func (w *worker) readAgain(ctx context.Context, from, to int64, take func(*fleet
 	return nil
 }
 
+// cannotFetch reports whether an error is one after which work begins anew from the last checkpoint.
+func cannotFetch(err error) bool {
+	_, ok := errors.AsType[*fleet.FetchError](err)
+	return ok
+}
+
+const (
+	nearby    = 64       // records between two that are wanted, which are read as well
+	oneRecord = 64 << 10 // bytes of an answer with one record, which has a batch at least
+)
+
+// fetch reads records of the partition again. It is a [fleet.Fetch].
+func (w *worker) fetch(offsets []int64, take func(*fleet.Record)) error {
+	for len(offsets) > 0 {
+		n := 1
+		for n < len(offsets) && offsets[n]-offsets[n-1] <= nearby {
+			n++
+		}
+		if err := w.fetchRun(offsets[0], offsets[n-1]+1, take); err != nil {
+			return err
+		}
+		offsets = offsets[n:]
+	}
+	return nil
+}
+
+// fetchRun reads a part of the partition, all of which was read before: that the log ends before it does passes.
+func (w *worker) fetchRun(from, to int64, take func(*fleet.Record)) error {
+	r := w.c.opt.Kafka.Reader(w.topic, w.partition, from)
+	if to-from == 1 {
+		r.Limit(oneRecord)
+	}
+	for failures := 0; r.Offset() < to; {
+		messages, err := r.Next(w.ctx)
+		if err == nil && len(messages) == 0 {
+			err = fmt.Errorf("%s/%d ends at offset %d, and had records up to %d before", w.topic, w.partition, r.High(), to-1)
+		}
+		if err != nil {
+			if failures++; w.ctx.Err() != nil || failures > 10 {
+				return err
+			}
+			w.tell(err)
+			continue
+		}
+		for i := range messages {
+			m := &messages[i]
+			if m.Offset >= to {
+				return nil
+			}
+			if h, err := fleet.ReadHead(m.Head); err == nil {
+				take(&fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
+			}
+		}
+	}
+	return nil
+}
+
 func (t *sliceTask) floor() int64 { return t.merger.Floor() }
 func (t *sliceTask) label() int64 { return t.told }
 
@@ -311,6 +371,7 @@ func (t *sliceTask) readState(b []byte) error {
 func (t *sliceTask) report(s *PartitionStatus) {
 	g := t.merger.Gate().Stats()
 	s.Open, s.Closed = t.merger.Gate().Open(), t.closed
+	s.Again, s.HeldBytes = t.merger.Values().Again(), t.merger.Values().Bytes()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
 	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)

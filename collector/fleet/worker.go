@@ -207,7 +207,7 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 		w.tell(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
 		return nil
 	}
-	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value})
+	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
 }
 
 func (w *worker) report(now time.Time) {
