@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
 )
@@ -385,5 +386,36 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 				t.Errorf("only %d records were read again", again)
 			}
 		})
+	}
+}
+
+// Who may write to the topics closes a window that lies days ahead, and tells slices of it: what comes then is merged all the same.
+func TestFarAhead(t *testing.T) {
+	w := newWorld(t, 2)
+	c := w.consume("a", nil)
+	w.window(0)
+	w.written(0)
+	far := w.label(100_000)
+	evil := fleet.NewPublisher(fleet.PublisherConfig{From: "evil", Boot: 666, Slicer: inference.NewSlicer(testSeed, testSlices), Window: int64(testWindow)})
+	out, err := evil.Window(nil, &inference.Partial{}, far, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.send(out)
+	for n := range testSlices {
+		w.send([]fleet.Out{{Partition: n, Head: fleet.Head{Kind: fleet.Close, From: "evil", Slice: uint32(n), Start: far - int64(testWindow), End: far}}})
+		r := out[0]
+		r.Partition, r.Head.Kind, r.Head.Slice, r.Head.Part, r.Head.Parts = 0, fleet.Slice, uint32(n), 0, 1
+		w.sendTo(w.topics.Series, r)
+	}
+	w.window(1)
+	w.window(2)
+	w.equal()
+	refused := uint64(0)
+	for _, s := range c.Partitions() {
+		refused += s.Refused
+	}
+	if want := uint64(3 * testSlices); refused != want {
+		t.Errorf("%d records refused, want %d", refused, want)
 	}
 }

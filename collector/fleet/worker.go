@@ -207,7 +207,19 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 		w.tell(fmt.Errorf("record at offset %d is passed over: %w", m.Offset, err))
 		return nil
 	}
+	if ahead := time.Duration(h.End - w.c.opt.Now().UnixNano()); ahead > w.c.farAhead() {
+		w.status.change(func(s *PartitionStatus) { s.Refused++ })
+		w.tell(fmt.Errorf("record of %q at offset %d is passed over: its window, to %s, lies %v ahead of this machine's clock", h.From, m.Offset, windowName(h.End), ahead.Round(time.Second)))
+		return nil
+	}
 	return w.task.add(ctx, &fleet.Record{Offset: m.Offset, Head: h, Value: m.Value, Time: m.Time})
+}
+
+// farAhead is how far ahead of the clock the windows are of which nothing is taken. Members whose clock is off by more than
+// a window do not work, so nobody who means well is in one. If such a window closed, all that come before it would be late,
+// or too old to be corrected.
+func (c *Consumer) farAhead() time.Duration {
+	return time.Minute + time.Duration(c.cfg.Patience+2)*c.opt.Params.Window
 }
 
 func (w *worker) report(now time.Time) {

@@ -120,7 +120,7 @@ func TestBrokenHalfWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e, err := m.Add(&Record{4, Head{Kind: Close, End: 100 * tick}, nil})
+		e, err := m.Add(&Record{Offset: 4, Head: Head{Kind: Close, End: 100 * tick}})
 		if err != nil || e.Closed == nil {
 			t.Fatalf("%04b: %+v, %v", broken, e, err)
 		}
