@@ -299,10 +299,11 @@ func TestFrom(t *testing.T) {
 	w.equal()
 	w.stop(a)
 	w.store.wipe()
-	w.consume("b", func(_ *Config, o *Options) { o.From = time.Unix(0, w.label(2)) })
+	b := w.consume("b", func(_ *Config, o *Options) { o.From = time.Unix(0, w.label(2)) })
 	w.written(5)
 	w.window(6)
 	w.written(6)
+	w.booked(b)
 	want := w.want()
 	got := w.store.all()
 	for k, v := range want {
@@ -323,6 +324,73 @@ func TestFrom(t *testing.T) {
 			t.Errorf("too much: %s", k)
 		}
 	}
+}
+
+// booked waits until the books of a consumer have each report of the fleet once.
+func (w *world) booked(c *consumer) {
+	w.t.Helper()
+	var reports uint64
+	for _, p := range w.seen {
+		reports += p.Reports
+	}
+	var taken, told uint64
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		taken, told = 0, 0
+		for _, s := range c.Partitions() {
+			if s.Topic == fleet.Windows {
+				taken, told = taken+s.Taken, told+s.Told
+			}
+		}
+		if taken == reports && told == reports {
+			return
+		}
+	}
+	w.t.Errorf("of %d reports the books have %d taken and %d told", reports, taken, told)
+}
+
+// Windows are written again from a time on that lies behind what consumers had read before: nothing in between is left out.
+func TestFromBehindCheckpoint(t *testing.T) {
+	w := newWorld(t, 2)
+	short := func(c *Config, _ *Options) { c.Patience = 2 }
+	a := w.consume("a", short)
+	w.consumersAway(0, 1)
+	w.equal()
+	w.stop(a)
+	w.consumersAway(1, 20)
+	b := w.consume("b", func(c *Config, o *Options) { short(c, o); o.From = time.Unix(0, w.label(18)) })
+	w.equal()
+	w.booked(b)
+}
+
+// What is written again was counted before, also what a consumer does not read again.
+func TestFromBooks(t *testing.T) {
+	w := newWorld(t, 2)
+	short := func(c *Config, _ *Options) { c.Patience = 2 }
+	a := w.consume("a", short)
+	w.consumersAway(0, 20)
+	w.equal()
+	w.stop(a)
+	w.store.wipe()
+	b := w.consume("b", func(c *Config, o *Options) { short(c, o); o.From = time.Unix(0, w.label(18)) })
+	w.written(19)
+	w.consumersAway(20, 21)
+	w.written(20)
+	w.booked(b)
+}
+
+// consumersAway has all collectors send windows, in the log at the times when they end.
+func (w *world) consumersAway(from, to int) {
+	w.t.Helper()
+	for n := from; n < to; n++ {
+		for _, name := range w.names {
+			for _, r := range w.make(name, n) {
+				if _, err := w.log.Append(w.t.Context(), w.topics.Windows, r.Partition, messagesOf([]fleet.Out{r}, time.Unix(0, w.label(n)))...); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		}
+	}
+	w.at(to - 1)
 }
 
 // Topics that forget too early are told before anything is lost.

@@ -47,10 +47,10 @@ func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 
 // rewrite tells windows again, without what the detectors found then: that was told, and depends on what they had seen before. From
 // the last window that they saw they go on.
-func (t *ownerTask) rewrite(from int64, last *checkpoint) {
+func (t *ownerTask) rewrite(from int64, last *checkpoint) error {
 	t.after = from
 	if last == nil {
-		return
+		return nil
 	}
 	t.w.rewriteTo = last.label
 	parts, err := readParts(last.state, 4)
@@ -58,10 +58,10 @@ func (t *ownerTask) rewrite(from int64, last *checkpoint) {
 		err = errors.Join(t.admission.ReadState(parts[0]), t.detector.ReadState(parts[1]))
 	}
 	if err != nil {
-		t.w.tell(fmt.Errorf("detectors begin anew: %w", err))
-		return
+		return fmt.Errorf("detectors begin anew: %w", err)
 	}
 	t.detected = last.label
+	return nil
 }
 
 func (t *ownerTask) add(ctx context.Context, r *fleet.Record) error {

@@ -30,6 +30,7 @@ type rawTask struct {
 	after     int64
 	again     map[int64]int // how often a window was told that had ended before, by label
 	books     books
+	booked    int64 // records before this offset are in the books, also where they are read again
 
 	passed, closed, bad uint64
 }
@@ -57,11 +58,20 @@ func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 	return t, err
 }
 
-func (t *rawTask) rewrite(from int64, last *checkpoint) {
+func (t *rawTask) rewrite(from int64, last *checkpoint) error {
 	t.after = from
-	if last != nil {
-		t.w.rewriteTo = last.label
+	if last == nil {
+		return nil
 	}
+	t.w.rewriteTo = last.label
+	before, err := t.w.c.newRaw(t.w)
+	if err == nil {
+		err = before.readState(last.state)
+	}
+	if err == nil {
+		t.books, t.booked = before.books, before.gate.Next()
+	}
+	return err
 }
 
 func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
@@ -81,7 +91,7 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	if err != nil {
 		t.w.tell(err)
 	}
-	if r.Offset >= known {
+	if r.Offset >= max(known, t.booked) {
 		t.books.take(h, &fleet.Event{Kind: v.Kind}, err)
 	}
 	t.values.Forget(v.Dropped)

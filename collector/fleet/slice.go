@@ -27,7 +27,8 @@ type sliceTask struct {
 
 	closed, late, conflicts, badRecords, missing uint64
 
-	books books
+	books  books
+	booked int64 // records before this offset are in the books, also where they are read again
 }
 
 // books is what became of the reports of a slice, over all of its life.
@@ -98,11 +99,20 @@ func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
 	return t, err
 }
 
-func (t *sliceTask) rewrite(from int64, last *checkpoint) {
+func (t *sliceTask) rewrite(from int64, last *checkpoint) error {
 	t.after = from
-	if last != nil {
-		t.w.rewriteTo = last.label
+	if last == nil {
+		return nil
 	}
+	t.w.rewriteTo = last.label
+	before, err := t.w.c.newSlice(t.w)
+	if err == nil {
+		err = before.readState(last.state)
+	}
+	if err == nil {
+		t.books, t.booked = before.books, before.merger.Gate().Next()
+	}
+	return err
 }
 
 func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
@@ -114,7 +124,7 @@ func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
 	if err != nil {
 		t.w.tell(err)
 	}
-	if r.Offset >= known {
+	if r.Offset >= max(known, t.booked) {
 		t.books.take(&r.Head, &e, err)
 	}
 	switch e.Kind {

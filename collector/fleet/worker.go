@@ -105,14 +105,22 @@ func (w *worker) begin(ctx context.Context) error {
 		return err
 	}
 	offset := first
-	if w.c.from(w.topic, w.partition) {
+	again := w.c.from(w.topic, w.partition)
+	if again {
 		if offset, err = w.c.offsetFrom(ctx, w.topic, w.partition); err != nil {
 			return err
 		}
+		// What no checkpoint has yet is to be told anyway.
+		again = last == nil || last.offset > offset
+	}
+	w.rewriteTo = 0
+	if again {
 		if r, ok := w.task.(rewriter); ok {
-			r.rewrite(w.c.opt.From.UnixNano(), last)
+			if err := r.rewrite(w.c.opt.From.UnixNano(), last); err != nil {
+				w.tell(fmt.Errorf("checkpoint of generation %d is not used: %w", last.generation, err))
+			}
 		}
-	} else if last != nil {
+	} else if offset = first; last != nil {
 		if err := w.task.readState(last.state); err != nil {
 			// What was told before is told again, which changes nothing as long as the log has it all.
 			w.tell(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
@@ -144,8 +152,9 @@ func (w *worker) begin(ctx context.Context) error {
 
 // rewriter is a task that can tell windows again.
 type rewriter interface {
-	// rewrite begins a run that tells windows from a time on again; last is the checkpoint that there was, or nil.
-	rewrite(from int64, last *checkpoint)
+	// rewrite begins a run that tells windows from a time on again; last is the checkpoint that there was, or nil. The error
+	// says what of it is of no use.
+	rewrite(from int64, last *checkpoint) error
 }
 
 // work reads until read ends, or something fails.
