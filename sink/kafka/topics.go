@@ -39,11 +39,17 @@ func (c *Config) topics() []topic {
 	}
 }
 
+// uncompressed is how batches are kept. Values are compressed by us, and bounded when they are read. A batch that its
+// producer compressed would be unpacked by everybody who reads it before anything is known of its size; the brokers unpack
+// it here instead, and refuse it where it is longer than max.message.bytes then.
+const uncompressed = "uncompressed"
+
 // settings are what the topic is created with. Times are the brokers', since the clocks of collectors may be wrong.
 func (t *topic) settings() []kafka.ConfigEntry {
 	list := []kafka.ConfigEntry{
 		{ConfigName: "message.timestamp.type", ConfigValue: "LogAppendTime"},
 		{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.message)},
+		{ConfigName: "compression.type", ConfigValue: uncompressed},
 	}
 	if t.compact {
 		return append(list,
@@ -325,6 +331,9 @@ func (a *Admin) checkSettings(ctx context.Context, present []*topic) (list []Dev
 		}
 		if have["message.timestamp.type"] != "LogAppendTime" {
 			add("message.timestamp.type", "LogAppendTime", false, "the clocks of collectors decide how long records are kept, and are not held against Kafka's")
+		}
+		if have["compression.type"] != uncompressed {
+			add("compression.type", uncompressed, false, "whoever may write to it can make those who read it unpack more than they have memory for")
 		}
 		if t.compact {
 			continue
