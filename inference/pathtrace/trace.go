@@ -143,12 +143,12 @@ func (t *Tracer) fold(tr *trace, id uint32, digest uint64) {
 		writers, part := s.Writers(&p, tr.k), s.Part(digest, inst)
 		tr.seen |= writers
 		switch {
-		case tr.complete: // only the list of paths counts now
-		case writers == 0:
+		case writers == 0: // it tells nothing, unless it is wrong
 			if part != 0 {
 				tr.dead = true
 			}
 			continue
+		case tr.complete: // only the list of paths counts now
 		case writers&(writers-1) == 0:
 			h := bits.TrailingZeros64(writers)
 			tr.paired = tr.paired && tr.known>>h&1 != 0
