@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -293,6 +295,28 @@ appender.out.layout.pattern = [%d] %p %m (%c)%n
 rootLogger.level = warn
 rootLogger.appenderRef.out.ref = out
 `)
+	b.format()
+}
+
+// formatted is what the tool makes of an empty folder, by the users that it was told. It is the same for every broker of this
+// process, and the tool takes as long to start as a broker.
+var formatted struct {
+	sync.Mutex
+	data map[string]fs.FS
+}
+
+// format makes the folder of the logs.
+func (b *Broker) format() {
+	b.t.Helper()
+	formatted.Lock()
+	defer formatted.Unlock()
+	key := strings.Join(b.opt.Users, " ")
+	if data := formatted.data[key]; data != nil {
+		if err := os.CopyFS(b.path("data"), data); err != nil {
+			b.t.Fatal(err)
+		}
+		return
+	}
 	args := []string{"kafka.tools.StorageTool", "format", "-t", "aG9wc2NvcGUtdGVzdHMtMQ", "-c", b.path("server.properties")}
 	for _, u := range b.opt.Users {
 		for _, m := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
@@ -302,6 +326,22 @@ rootLogger.appenderRef.out.ref = out
 	if out, err := b.java(args...).CombinedOutput(); err != nil {
 		b.t.Fatalf("kafkatest: formatting the logs: %v\n%s", err, out)
 	}
+	data := fstest.MapFS{}
+	err := fs.WalkDir(os.DirFS(b.path("data")), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var text []byte
+			text, err = os.ReadFile(filepath.Join(b.path("data"), name))
+			data[name] = &fstest.MapFile{Data: text, Mode: 0o600}
+		}
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if formatted.data == nil {
+		formatted.data = map[string]fs.FS{}
+	}
+	formatted.data[key] = data
 }
 
 func (b *Broker) write(name, text string) {
