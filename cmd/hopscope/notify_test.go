@@ -29,7 +29,7 @@ func notifySocket(t *testing.T, address string) (next func() string) {
 	t.Cleanup(func() { c.Close() })
 	return func() string {
 		t.Helper()
-		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		b := make([]byte, 4096)

@@ -217,7 +217,7 @@ func TestPoisoned(t *testing.T) {
 		if boot != 100 {
 			t.Errorf("told that run %d is there twice", boot)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("nobody was told")
 	}
 	w.equal()
@@ -279,9 +279,7 @@ func TestStoreAway(t *testing.T) {
 	}
 	w.read(a)
 	time.Sleep(600 * time.Millisecond) // two checkpoints
-	if problems := a.NotReady(); len(problems) == 0 {
-		t.Error("ready although the store does not take anything")
-	}
+	w.eventually("it is not ready, as the store does not take anything", func() bool { return len(a.NotReady()) > 0 })
 	a.kill()
 	w.store.fail(false)
 	w.consume("b", nil)

@@ -372,14 +372,14 @@ func (w *world) stop(c *consumer) {
 		if err != nil {
 			w.t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		w.t.Error("a consumer does not end")
 	}
 }
 
 func (w *world) eventually(what string, f func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("it never came about that %s", what)
 		}
@@ -399,7 +399,7 @@ func (w *world) equal(but ...string) {
 	}
 	without(want)
 	var diff []string
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		got := w.store.all()
 		without(got)
 		diff = diff[:0]
