@@ -126,6 +126,7 @@ type PartitionStatus struct {
 	// of them as the last checkpoint says, and dropped before that, by stage.
 	Taken, Told, Confirmed uint64
 	Dropped                map[string]uint64
+	Down                   uint64 // beside these, taken by no collector that lived to tell
 	Generation             int
 
 	Checkpoints uint64
@@ -570,7 +571,7 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 	for _, s := range c.Partitions() {
 		a := fleet.Account{
 			Topic: s.Topic, Partition: uint32(s.Partition), Generation: int64(s.Generation), Offset: s.Offset, Held: s.Held, Window: max(0, s.Label),
-			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
+			Open: uint32(s.Open), Lag: uint64(s.Lag), Taken: s.Taken, Dropped: s.Dropped, Down: s.Down, Late: s.Late, Duplicates: s.Duplicates, Conflicts: s.Conflicts,
 		}
 		if s.Topic == fleet.RawReports {
 			a.Passed = s.Told

@@ -37,6 +37,8 @@ type books struct {
 	Told    uint64            `json:"told"`              // of these, in windows that were handed to the stores
 	Dropped map[string]uint64 `json:"dropped,omitempty"` // of these, by stage
 	Waiting map[int64]uint64  `json:"waiting,omitempty"` // of these, for their window to be told, by label
+	Down    uint64            `json:"down,omitempty"`    // beside these, as in fleet.Account
+	DownTo  int64             `json:"down_to,omitempty"` // label of the last window that it is of
 }
 
 // maxReports is the most reports that a record can stand for: who says more is not counted.
@@ -70,6 +72,19 @@ func (b *books) take(h *fleet.Head, e *fleet.Event, err error) {
 		b.Waiting[h.End] += n
 	}
 	b.Taken += n
+}
+
+// missed counts what no collector has of a window that is told for the first time.
+func (b *books) missed(m *fleet.Merged) {
+	if m.Revision != 0 || m.End <= b.DownTo {
+		return
+	}
+	b.DownTo = m.End
+	for _, e := range m.Partial.Exporters() {
+		if e.Down <= maxReports {
+			b.Down += e.Down
+		}
+	}
 }
 
 // tell counts a window that is handed to the stores.
@@ -154,6 +169,7 @@ func (t *sliceTask) tell(ctx context.Context, m *fleet.Merged) error {
 		t.missing += uint64(len(m.Missing))
 	}
 	t.books.tell(m.End)
+	t.books.missed(m)
 	if m.End <= t.after {
 		return nil
 	}
@@ -384,7 +400,7 @@ func (t *sliceTask) report(s *PartitionStatus) {
 	s.Again, s.HeldBytes = t.merger.Values().Again(), t.merger.Values().Bytes()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
-	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
+	s.Taken, s.Told, s.Dropped, s.Down = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped), t.books.Down
 }
 
 func windowName(end int64) string { return time.Unix(0, end).UTC().Format(time.RFC3339Nano) }

@@ -96,6 +96,10 @@ type Account struct {
 	// Refused, of a partition of windows, are those of Taken that a store refused for good, by store.
 	Refused map[string]uint64 `json:"refused,omitempty"`
 
+	// Down, of a partition of windows, are reports that were sent while no collector took them, or that were taken by one
+	// which was killed, as the numbers of exporters tell over all collectors. They are not among Taken.
+	Down uint64 `json:"down,omitempty"`
+
 	Late       uint64 `json:"late"`       // parts that came behind the close of their window and were merged all the same
 	Duplicates uint64 `json:"duplicates"` // records that came again and were left out
 	Conflicts  uint64 `json:"conflicts"`  // records with the number of another one
@@ -335,7 +339,7 @@ func (a *Account) check() error {
 	if a.Topic != Windows && a.Topic != RawReports && a.Topic != Series {
 		return ErrRange
 	}
-	if a.Partition >= MaxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
+	if a.Partition >= MaxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
 		return ErrRange
 	}
 	if len(a.Stored) > maxStages || len(a.Refused) > maxStages {
@@ -409,7 +413,8 @@ type Books struct {
 	// Ahead are reports that consumers took before their collector told of them, because its last word is older than
 	// theirs, or because it was killed before it could tell. They are in Received all the same.
 	Ahead uint64
-	// Lost is, by collector, what its kills have cost.
+	// Lost is, by collector, what its kills and absences have cost as far as it knows. What other collectors took instead is
+	// among it; the balances have what nobody took.
 	Lost map[string]uint64
 }
 
@@ -429,6 +434,9 @@ func Ledger(members []*Member) Books {
 			sum.Lost[m.Name] = n
 		}
 	}
+	// What one missed another one may have taken: only who puts their numbers together knows.
+	sent.Received -= sent.Dropped[DroppedDown]
+	delete(sent.Dropped, DroppedDown)
 	accounts := Accounts(members)
 
 	// All stores have this in common.
@@ -444,6 +452,10 @@ func Ledger(members []*Member) Books {
 			kafka -= int64(a.Taken - a.Passed)
 		case Windows:
 			kafka -= int64(a.Taken)
+			if a.Down > 0 {
+				all.Received += a.Down
+				addStage(&all.Dropped, DroppedDown, a.Down)
+			}
 			for store := range a.Stored {
 				stores[store] = true
 			}
