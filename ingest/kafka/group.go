@@ -82,6 +82,9 @@ func (g *Group) failed(err error) {
 	g.note(func(s *GroupStats) { s.Errors++; s.LastError = err.Error() })
 }
 
+// tellAgain is how often the log says that joining still fails: brokers can be away for hours.
+const tellAgain = time.Minute
+
 // Run is a member of the group until ctx ends, then lets go of the partitions and leaves. It returns an error only for
 // what does not pass by itself: a topic with too few partitions, a group that is used by others, a lack of permission.
 func (g *Group) Run(ctx context.Context, m ingest.Member) error {
@@ -93,6 +96,7 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 		}
 	}()
 	began := time.Now()
+	var toldAt time.Time // that joining fails
 	for wait := 100 * time.Millisecond; ctx.Err() == nil; {
 		gen, err := g.join(ctx)
 		if err != nil {
@@ -107,7 +111,8 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 			if !again {
 				g.failed(err)
 			}
-			if told {
+			if told && time.Since(toldAt) >= tellAgain {
+				toldAt = time.Now()
 				g.slog.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
 			}
 			if !again {
@@ -119,7 +124,7 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 			}
 			continue
 		}
-		wait = 100 * time.Millisecond
+		wait, toldAt = 100*time.Millisecond, time.Time{}
 		g.note(func(s *GroupStats) {
 			s.Member, s.Generation, s.Partitions, s.TookOver = gen.Member, gen.ID, count(gen.Partitions), time.Since(began)
 			s.Rebalances++

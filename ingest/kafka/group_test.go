@@ -3,9 +3,12 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,4 +238,40 @@ func TestFewPartitions(t *testing.T) {
 
 func leave(group, member string) *kafka.LeaveGroupRequest {
 	return &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: member}}}
+}
+
+// lines counts what a log says.
+type lines struct{ n atomic.Int64 }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.n.Add(1)
+	return len(b), nil
+}
+
+// Brokers that are away are told once, and not at every attempt to reach them.
+func TestAwayIsToldOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr()
+	if err := l.Close(); err != nil { // nobody listens there any more
+		t.Fatal(err)
+	}
+	client := &kafka.Client{Addr: addr}
+	var said lines
+	g := NewGroup(client, NewLog(client, DefaultLogConfig()), GroupConfig{
+		Name: "away", Topics: map[string]int{"away": 1}, Session: time.Second, Rebalance: time.Second,
+	}, slog.New(slog.NewTextHandler(&said, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx, &recorder{}) }()
+	eventually(t, "joining has failed three times", func() bool { return g.Stats().Errors >= 3 })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := said.n.Load(); n != 1 {
+		t.Errorf("the log has %d lines, want one", n)
+	}
 }
