@@ -38,6 +38,9 @@ type rawTask struct {
 const (
 	// keptPaths is of how many flows a checkpoint keeps the paths.
 	keptPaths = 100_000
+	// leastReport is how many bytes of a record a report takes at least, where many are meant to come. All reports of a window
+	// are in memory at once, and a record of a few kilobytes can hold tens of thousands that are all alike.
+	leastReport = 32
 	// lateNumbers is where the numbers of what is told of a window once more begin.
 	lateNumbers = 128
 )
@@ -138,9 +141,12 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 }
 
 func (t *rawTask) decode(at int64, value []byte) {
-	stream, err := t.codec.Decompress(nil, value)
-	if err == nil {
-		_, err = t.decoder.Decode(stream, &t.batch)
+	var stream []byte
+	err := error(fleet.ErrFull)
+	if int64(len(t.batch.Reports)) < t.w.c.cfg.WindowBytes/leastReport {
+		if stream, err = t.codec.Decompress(nil, value); err == nil {
+			_, err = t.decoder.Decode(stream, &t.batch)
+		}
 	}
 	if err != nil {
 		t.bad++

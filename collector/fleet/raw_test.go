@@ -1,8 +1,11 @@
 package fleet
 
 import (
+	"log/slog"
+	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/arrow"
@@ -86,6 +89,45 @@ func TestRawReports(t *testing.T) {
 	w.consume("b", raw)
 	send(2)
 	w.equal()
+}
+
+// Records that are small, and hold a great many reports that are all alike, take no more memory than the bound of a window allows.
+func TestRawBomb(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.WindowBytes = 1 << 20
+	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), opt: Options{
+		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: fleet.Params{Slices: testSlices, Window: testWindow},
+	}}
+	w := &worker{c: c, status: &shared[PartitionStatus]{}}
+	task, err := c.newRaw(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.after = math.MaxInt64 // there is nobody to tell
+	var e arrow.Encoder
+	e.Reset()
+	r := decode.Report{Format: decode.TelemetryReport, Kind: decode.KindStack, Units: &decode.DefaultUnits, Time: 1, Hops: []decode.Hop{{NodeID: 1, Has: decode.HopNodeID}}}
+	const alike = 20_000
+	for range alike {
+		e.Append(&r)
+	}
+	value := task.codec.Compress(nil, e.AppendStream(nil))
+	end := int64(testWindow)
+	closing := &fleet.Closing{End: end}
+	const records = 10
+	for at := range int64(records) {
+		task.values[at] = value
+		closing.Offsets = append(closing.Offsets, at)
+	}
+	if records*int64(len(value)) >= cfg.WindowBytes {
+		t.Fatalf("a record of %d bytes is no bomb", len(value))
+	}
+	if err := task.close(t.Context(), closing); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(task.batch.Reports); n != 2*alike || task.bad != records-2 || len(task.values) != 0 {
+		t.Errorf("%d reports in memory, %d records refused, %d kept; want %d, %d and none", n, task.bad, len(task.values), 2*alike, records-2)
+	}
 }
 
 func (w *world) sendTo(topic string, r fleet.Out) {
