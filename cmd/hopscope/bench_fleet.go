@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/bench/fleet"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
 )
 
 // fleetFigures is what "hopscope bench fleet" measured.
@@ -42,6 +43,13 @@ hopscope-bench-... there, and deletes them.`,
 			return usagef("--reports %d is outside 1..1073741824", window.Reports)
 		case raw.Rounds < 1 || raw.Rounds > 1000:
 			return usagef("--rounds %d is outside 1..1000", raw.Rounds)
+		}
+		if len(raw.Brokers) > 0 { // said before minutes of measuring
+			kafka := conn.DefaultConfig()
+			kafka.Brokers = raw.Brokers
+			if err := kafka.Validate(); err != nil {
+				return usagef("--brokers: %v", err)
+			}
 		}
 		var f fleetFigures
 		var err error
