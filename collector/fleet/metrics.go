@@ -24,6 +24,7 @@ var (
 	mUnknown    = collector.Metric{Name: "hopscope_consume_unknown_total", Help: "Records of a later version, passed over.", Labels: []string{"topic"}, Kind: collector.Counter}
 	mRefused    = collector.Metric{Name: "hopscope_consume_refused_total", Help: "Records that are not right, passed over.", Labels: []string{"topic"}, Kind: collector.Counter}
 	mGone       = collector.Metric{Name: "hopscope_consume_gone_total", Help: "Records that were to be read, and that retention had removed.", Labels: []string{"topic"}, Kind: collector.Counter}
+	mAgain      = collector.Metric{Name: "hopscope_consume_read_again_total", Help: "Records read once more when their window closed, because held_bytes had no room for them.", Labels: []string{"topic"}, Kind: collector.Counter}
 	mMissing    = collector.Metric{Name: "hopscope_consume_missing_collectors", Help: "Collectors that the last window of the owner was told without.", Kind: collector.Gauge}
 	mForced     = collector.Metric{Name: "hopscope_consume_forced_total", Help: "Windows told although slices had not told theirs.", Kind: collector.Counter}
 	mRestarts   = collector.Metric{Name: "hopscope_consume_restarts_total", Help: "Times that work on a partition began anew from its checkpoint, because something failed.", Labels: []string{"topic"}, Kind: collector.Counter}
@@ -39,7 +40,7 @@ var (
 
 	// Metrics are all of them.
 	Metrics = []collector.Metric{
-		mLag, mRecords, mBytes, mHeld, mOpen, mWindow, mWindows, mLate, mDuplicate, mConflict, mUnknown, mRefused, mGone, mMissing, mForced,
+		mLag, mRecords, mBytes, mHeld, mOpen, mWindow, mWindows, mLate, mDuplicate, mConflict, mUnknown, mRefused, mGone, mAgain, mMissing, mForced,
 		mRestarts, mSaves, mStateBytes, mPublished, mGeneration, mMerged, mStored, mInFlight, mDropped, mWrite,
 	}
 )
@@ -108,6 +109,7 @@ func (g *gatherer) Collect(ch chan<- prometheus.Metric) {
 		sum.Unknown += s.Unknown + s.GateUnknown
 		sum.Refused += s.Refused + s.GateRefused
 		sum.Gone += s.Gone
+		sum.Again += s.Again
 		sum.Restarts += s.Restarts
 		sum.Checkpoints += s.Checkpoints
 		if s.Held {
@@ -123,6 +125,7 @@ func (g *gatherer) Collect(ch chan<- prometheus.Metric) {
 		emit(mUnknown, float64(s.Unknown), topic)
 		emit(mRefused, float64(s.Refused), topic)
 		emit(mGone, float64(s.Gone), topic)
+		emit(mAgain, float64(s.Again), topic)
 		emit(mRestarts, float64(s.Restarts), topic)
 		emit(mSaves, float64(s.Checkpoints), topic)
 		emit(mStateBytes, float64(s.StateBytes), topic)
