@@ -80,7 +80,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if len(c.Prefix) > maxPrefix || strings.ContainsFunc(c.Prefix, notInTopic) {
-		wrong("prefix: %q is more than %d letters, digits, dots, dashes and underscores", c.Prefix, maxPrefix)
+		wrong("prefix: %q is not up to %d letters, digits, dots, dashes and underscores", c.Prefix, maxPrefix)
 	}
 	if !c.TLS && (c.CAFile != "" || c.CertFile != "" || c.ServerName != "" || c.TLSInsecure) {
 		wrong("tls: is off, so ca_file, cert_file, server_name and tls_insecure mean nothing; turn it on or remove them")
