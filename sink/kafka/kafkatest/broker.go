@@ -12,6 +12,7 @@ package kafkatest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -310,9 +311,10 @@ func (b *Broker) format() {
 	b.t.Helper()
 	formatted.Lock()
 	defer formatted.Unlock()
+	dir := cmp.Or(b.opt.Properties["log.dirs"], b.path("data"))
 	key := strings.Join(b.opt.Users, " ")
 	if data := formatted.data[key]; data != nil {
-		if err := os.CopyFS(b.path("data"), data); err != nil {
+		if err := os.CopyFS(dir, data); err != nil {
 			b.t.Fatal(err)
 		}
 		return
@@ -327,10 +329,10 @@ func (b *Broker) format() {
 		b.t.Fatalf("kafkatest: formatting the logs: %v\n%s", err, out)
 	}
 	data := fstest.MapFS{}
-	err := fs.WalkDir(os.DirFS(b.path("data")), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var text []byte
-			text, err = os.ReadFile(filepath.Join(b.path("data"), name))
+			text, err = os.ReadFile(filepath.Join(dir, name))
 			data[name] = &fstest.MapFile{Data: text, Mode: 0o600}
 		}
 		return err
