@@ -113,20 +113,22 @@ func TestRawBomb(t *testing.T) {
 	}
 	value := task.codec.Compress(nil, e.AppendStream(nil))
 	end := int64(testWindow)
-	closing := &fleet.Closing{End: end}
 	const records = 10
-	for at := range int64(records) {
-		task.values[at] = value
-		closing.Offsets = append(closing.Offsets, at)
-	}
 	if records*int64(len(value)) >= cfg.WindowBytes {
 		t.Fatalf("a record of %d bytes is no bomb", len(value))
 	}
-	if err := task.close(t.Context(), closing); err != nil {
-		t.Fatal(err)
+	for at := range int64(records + 1) {
+		r := fleet.Record{Offset: at, Head: fleet.Head{Kind: fleet.Close, From: "consumer", End: end}}
+		if at < records {
+			r.Value = value
+			r.Head = fleet.Head{Kind: fleet.Reports, From: "evil", Boot: 1, Seq: uint64(at + 1), End: end, Reports: alike, Sum: fleet.Sum(value)}
+		}
+		if err := task.add(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n := len(task.batch.Reports); n != 2*alike || task.bad != records-2 || len(task.values) != 0 {
-		t.Errorf("%d reports in memory, %d records refused, %d kept; want %d, %d and none", n, task.bad, len(task.values), 2*alike, records-2)
+	if n := len(task.batch.Reports); n != 2*alike || task.bad != records-2 || task.values.Bytes() != 0 {
+		t.Errorf("%d reports in memory, %d records refused, %d bytes kept; want %d, %d and none", n, task.bad, task.values.Bytes(), 2*alike, records-2)
 	}
 }
 
