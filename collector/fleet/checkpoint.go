@@ -42,7 +42,7 @@ type checkpoints struct {
 
 const (
 	chunkBytes      = 512 << 10
-	maxChunks       = 1 << 10
+	maxChunks       = 1 << 8    // of either side: what a hostile writer can make a consumer hold is bounded by this, too
 	checkpointBytes = 256 << 20 // when it is not compressed
 	sides           = "ab"
 	// checkpointVersion is the first byte of what is compressed.
@@ -102,7 +102,7 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 				continue
 			}
 			h, err := fleet.ReadHead(m.Head)
-			if err == nil && (h.Kind != fleet.Chunk || h.Part != n || h.Parts == 0 || h.Parts > maxChunks || h.Sum != fleet.Sum(m.Value)) {
+			if err == nil && (h.Kind != fleet.Chunk || h.Part != n || h.Parts == 0 || h.Parts > maxChunks || len(m.Value) > chunkBytes || h.Sum != fleet.Sum(m.Value)) {
 				err = errCheckpoint
 			}
 			if err != nil {
