@@ -133,6 +133,7 @@ func (t *rawTask) late(ctx context.Context, r *fleet.Record) error {
 	t.again[r.Head.End] = n + 1
 	if lateNumbers+n >= 1<<8 {
 		t.w.tell(fmt.Errorf("record at offset %d: window %s was told again so often that there are no numbers left: its reports are left out", r.Offset, windowName(r.Head.End)))
+		t.books.pass(r.Head.End, 0)
 		return nil
 	}
 	t.batch.Reset()
@@ -183,7 +184,7 @@ func (t *rawTask) tell(ctx context.Context, end int64, first int, inOrder, some 
 			}
 		}
 	}
-	t.books.tell(end)
+	t.books.pass(end, uint64(n))
 	if end <= t.after || !some {
 		return nil
 	}

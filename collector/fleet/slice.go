@@ -74,6 +74,19 @@ func (b *books) take(h *fleet.Head, e *fleet.Event, err error) {
 	b.Taken += n
 }
 
+// pass counts a window of which n reports could be read; the others were in records that are broken, or too many.
+func (b *books) pass(end int64, n uint64) {
+	waiting := b.Waiting[end]
+	if left := waiting - min(n, waiting); left > 0 {
+		if b.Dropped == nil {
+			b.Dropped = map[string]uint64{}
+		}
+		b.Dropped[fleet.DroppedBroken] += left
+		b.Waiting[end] -= left
+	}
+	b.tell(end)
+}
+
 // missed counts what no collector has of a window that is told for the first time.
 func (b *books) missed(m *fleet.Merged) {
 	if m.Revision != 0 || m.End <= b.DownTo {
