@@ -303,6 +303,20 @@ func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	}
 }
 
+// takenOver waits until the window in which a consumer was killed is in the store, whole, and gives the time since then.
+func (f *fleetUnderTest) takenOver(killed time.Time) time.Duration {
+	f.t.Helper()
+	label := killed.Truncate(fleetWindow).Add(fleetWindow)
+	hops := func(instance string) int {
+		return len(f.server.MustQuery(fmt.Sprintf(`from(bucket: BUCKET) |> range(start: %s, stop: %s) |> filter(fn: (r) => r.instance == %q and r._measurement == "hop" and r._field == "count")`,
+			label.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano), label.Add(time.Millisecond).UTC().Format(time.RFC3339Nano), instance)))
+	}
+	waitFor(f.t, time.Minute, "the window of the kill", func() bool {
+		return time.Since(label) > fleetWindow/2 && hops("alone") > 0 && hops("fleet") == hops("alone")
+	})
+	return time.Since(killed)
+}
+
 func (f *fleetUnderTest) tails() string {
 	var b strings.Builder
 	for _, p := range slices.Concat(f.collectors, f.consumers) {
@@ -328,18 +342,25 @@ func fleetRows() []row {
 	times := short(1, 5)
 	return []row{
 		fleetRow("fleet: nothing happens", two, func(f *fleetUnderTest, _, _ []*run) { f.send(2, f.sticky) }),
-		fleetRow("fleet: kill -9 of a consumer", two, func(f *fleetUnderTest, _, consumers []*run) {
+		{name: "fleet: kill -9 of a consumer", run: func(t *testing.T, r *result) {
+			f := newFleet(t, two)
+			_, consumers := f.start()
+			f.send(3, f.sticky)
+			var longest time.Duration
 			for range times {
 				f.meanwhile(func() {
 					time.Sleep(moment(0, 1500*time.Millisecond))
 					consumers[0].kill()
+					longest = max(longest, f.takenOver(time.Now()))
 				})
 				f.send(9, f.sticky)
 				f.pending.Wait()
 				consumers[0] = f.consumers[0].start()
 				f.send(3, f.sticky)
 			}
-		}),
+			f.settled(r, nil)
+			r.Remark = fmt.Sprintf("taken over after %.1f s; %s", longest.Seconds(), r.Remark)
+		}},
 		fleetRow("fleet: all consumers are away for a while", two, func(f *fleetUnderTest, _, consumers []*run) {
 			for _, c := range consumers {
 				c.kill()
