@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -171,8 +172,12 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Append appends the JSON of m to b.
+// Append appends the JSON of m to b. A rate that is no number is left out.
 func (m *Member) Append(b []byte) []byte {
+	if math.IsNaN(m.Rate) || math.IsInf(m.Rate, 0) {
+		said := *m
+		said.Rate, m = 0, &said
+	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // it consists of texts and finite numbers

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -173,6 +174,15 @@ func TestLedger(t *testing.T) {
 	for i := range got.Balances {
 		if !adds(&got.Balances[i]) {
 			t.Errorf("%+v does not add up", got.Balances[i])
+		}
+	}
+}
+
+func TestMemberWithoutARate(t *testing.T) {
+	for _, rate := range []float64{math.NaN(), math.Inf(1)} {
+		m := Member{Role: Collector, Name: "a", Boot: 1, Rate: rate}
+		if got, err := ReadMember(MemberKey(Collector, "a"), m.Append(nil)); err != nil || got.Rate != 0 || !(m.Rate != 0) {
+			t.Errorf("a rate of %v: %+v, %v", rate, got, err)
 		}
 	}
 }
