@@ -578,6 +578,22 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 	})
 }
 
+// Await waits until the leaders of all partitions of a topic serve them, which is some moments after it was made.
+func (b *Broker) Await(topic string, partitions int) {
+	b.t.Helper()
+	client, done := b.client()
+	defer done()
+	ask := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+	for p := range partitions {
+		ask.Topics[topic] = append(ask.Topics[topic], kafka.LastOffsetOf(p))
+	}
+	b.eventually("topic "+topic+" is served", func() bool {
+		resp, err := client.ListOffsets(context.Background(), ask)
+		return err == nil && len(resp.Topics[topic]) == partitions &&
+			!slices.ContainsFunc(resp.Topics[topic], func(p kafka.PartitionOffsets) bool { return p.Error != nil })
+	})
+}
+
 func (b *Broker) eventually(what string, f func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
