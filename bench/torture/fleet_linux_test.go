@@ -533,16 +533,22 @@ func (f *fleetUnderTest) oneByOne() {
 // put writes a record as somebody else would.
 func (f *fleetUnderTest) put(topic string, partition int, head, value []byte) {
 	f.t.Helper()
-	r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
-	if head != nil {
-		r.Headers = []kafka.Header{{Key: "hopscope", Value: head}}
-	}
-	resp, err := f.broker.Client().Produce(f.t.Context(), &kafka.ProduceRequest{
-		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
+	client := f.broker.Client()
+	var err error
+	waitFor(f.t, 30*time.Second, "a record in "+topic, func() bool { // the client may not know the topic yet
+		r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
+		if head != nil {
+			r.Headers = []kafka.Header{{Key: "hopscope", Value: head}}
+		}
+		var resp *kafka.ProduceResponse
+		resp, err = client.Produce(f.t.Context(), &kafka.ProduceRequest{
+			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
+		})
+		if err == nil {
+			err = resp.Error
+		}
+		return err == nil
 	})
-	if err == nil {
-		err = resp.Error
-	}
 	if err != nil {
 		f.t.Fatalf("writing to %s/%d: %v", topic, partition, err)
 	}

@@ -138,7 +138,13 @@ func Shared(t testing.TB) *Broker {
 // Start starts a broker with empty logs and ends it with the test.
 func Start(t testing.TB, opt Options) *Broker {
 	t.Helper()
-	return start(t, t.TempDir(), opt)
+	// Not t.TempDir, whose name has that of the test in it: Kafka takes a comma in a path for the end of it.
+	dir, err := os.MkdirTemp("", "kafkatest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return start(t, dir, opt)
 }
 
 func prefix() string { return fmt.Sprintf("t%d.", tests.Add(1)) }
