@@ -109,7 +109,7 @@ func TestReplayIntoAFleet(t *testing.T) {
 
 			merged, store := stored("merged")
 			var log bytes.Buffer
-			cmd := command("consume", "--config", settings("consumer", bus(false, "c")+"consume: {session: 2s, drain: 2s, checkpoint: 500ms, patience: 2}\n"+store))
+			cmd := command("consume", "--config", settings("consumer", bus(false, "c")+"consume: {session: 6s, drain: 2s, checkpoint: 500ms, patience: 2}\n"+store))
 			cmd.Stderr = &log
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestReplayIntoAFleet(t *testing.T) {
 				}
 			}()
 			var got map[string]string
-			for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 				if got = storedLines(t, merged, series...); maps.Equal(got, want) {
 					return
 				}
