@@ -83,7 +83,7 @@ func (f *fleetTest) settings(instance, level string) string {
 window: 1s
 seed_file: %s
 kafka: {brokers: [%q], prefix: %q, timeout: 2s}
-consume: {session: 2s, drain: 2s, checkpoint: 500ms, corrections: 30m, patience: 5}
+consume: {session: 6s, drain: 2s, checkpoint: 500ms, corrections: 30m, patience: 5}
 influx: {enabled: true, url: %q, org: %q, bucket: %q, token_env: HOPSCOPE_TEST_TOKEN}
 web: {listen: "127.0.0.1:0"}
 log: {format: json, level: %s}
