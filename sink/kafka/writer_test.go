@@ -49,10 +49,8 @@ func create(t *testing.T, b *kafkatest.Broker, c Config) {
 	if made, err := a.Create(t.Context(), false); err != nil {
 		t.Fatalf("%v, %v", made, err)
 	}
-	for topic, partitions := range map[string]int{
-		conn.Windows: c.Slices, conn.Reports: c.Slices, conn.Series: 1, conn.State: 2*c.Slices + 1, conn.Roster: 1,
-	} {
-		b.Await(c.Topic(topic), partitions)
+	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
+		b.Await(c.Topic(topic))
 	}
 }
 

@@ -584,18 +584,22 @@ func (b *Broker) CreateTopic(topic string, partitions int, settings ...string) {
 	})
 }
 
-// Await waits until the leaders of all partitions of a topic serve them, which is some moments after it was made.
-func (b *Broker) Await(topic string, partitions int) {
+// Await waits until the leaders of all partitions that a topic has serve them, which is some moments after it was made.
+func (b *Broker) Await(topic string) {
 	b.t.Helper()
 	client, done := b.client()
 	defer done()
-	ask := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
-	for p := range partitions {
-		ask.Topics[topic] = append(ask.Topics[topic], kafka.LastOffsetOf(p))
-	}
 	b.eventually("topic "+topic+" is served", func() bool {
+		m, err := client.Metadata(context.Background(), &kafka.MetadataRequest{Topics: []string{topic}})
+		if err != nil || len(m.Topics) != 1 || m.Topics[0].Error != nil || len(m.Topics[0].Partitions) == 0 {
+			return false
+		}
+		ask := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
+		for p := range m.Topics[0].Partitions {
+			ask.Topics[topic] = append(ask.Topics[topic], kafka.LastOffsetOf(p))
+		}
 		resp, err := client.ListOffsets(context.Background(), ask)
-		return err == nil && len(resp.Topics[topic]) == partitions &&
+		return err == nil && len(resp.Topics[topic]) == len(ask.Topics[topic]) &&
 			!slices.ContainsFunc(resp.Topics[topic], func(p kafka.PartitionOffsets) bool { return p.Error != nil })
 	})
 }
