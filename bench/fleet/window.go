@@ -74,10 +74,11 @@ func Window(cfg WindowConfig) (r WindowResult, err error) {
 			w := p.Window(base.Shard.Limits())
 			r.Hops, r.Flows = len(w.Hops), w.FlowCount
 			r.Encode = timed(cfg.Rounds, func() {
-				if out, err = pub.Window(out[:0], p, end, nil, 0); err != nil {
-					panic(err) // it was possible before
-				}
+				out, err = pub.Window(out[:0], p, end, nil, 0)
 			})
+			if err != nil {
+				return r, err
+			}
 			if out, err = pub.Window(nil, p, end, nil, 0); err != nil {
 				return r, err
 			}
