@@ -77,10 +77,12 @@ func (c *Collector) startStores() {
 	}
 	for _, s := range c.stores {
 		s.tellSpool(c)
-		s.queue.Start()
-		if st := s.queue.Stats(); st.Spool != nil && st.Spool.Reports > 0 {
-			c.log.Info("an earlier run left windows in the spool", "sink", s.name, "reports", st.Spool.Reports)
+		if s.spool != nil { // before the queue starts to drain it
+			if st := s.spool.Stats(); st.Reports > 0 {
+				c.log.Info("an earlier run left windows in the spool", "sink", s.name, "reports", st.Reports)
+			}
 		}
+		s.queue.Start()
 	}
 }
 
