@@ -1,5 +1,7 @@
 package planner
 
+import "fmt"
+
 // Probe is one path of a plan: a walk through the network.
 type Probe struct {
 	ID        string   `json:"id"`
@@ -13,20 +15,59 @@ type Probe struct {
 
 // Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be
 // below it. Optimal means that the objective is proven to be the best there is.
+//
+// A partial plan leaves something out. To leave out less is always better than any objective, so LowerBound then holds
+// for the plans that leave out no more than this one, and Optimal is said of both.
 type Stats struct {
-	Objective  float64 `json:"objective"`
-	LowerBound float64 `json:"lower_bound"`
-	Optimal    bool    `json:"optimal"`
-	Seconds    float64 `json:"seconds"` // time taken, filled in by who has a clock
+	Objective    float64 `json:"objective"`
+	LowerBound   float64 `json:"lower_bound"`
+	Optimal      bool    `json:"optimal"`
+	LeftOut      float64 `json:"left_out,omitempty"`             // weight of what is not served
+	LeftOutBound float64 `json:"left_out_lower_bound,omitempty"` // proven: no plan leaves out less
+	Proof        Proof   `json:"proof,omitempty"`                // of a plan that was read
+	Seconds      float64 `json:"seconds"`                        // time taken, filled in by who has a clock
+}
+
+// Proof says what became of the claims that a plan makes of its own optimality.
+type Proof string
+
+// The outcomes. A claim that is refuted is an error instead.
+const (
+	Verified Proof = "verified"              // the bounds were proven once more
+	Claimed  Proof = "claimed, not verified" // nothing contradicts them
+)
+
+// Hold holds the claims of a plan against those of another plan of the same problem, which was made to be as good as can
+// be and whose bounds are proven. It sets Proof, or gives an error where the other plan is better than the claims allow.
+func (s *Stats) Hold(other *Stats) error {
+	below := func(a, b float64) bool { return a < b && !Near(a, b) }
+	switch {
+	case below(other.LeftOut, s.LeftOutBound):
+		return fmt.Errorf("the plan says that at least %v must be left out, but %v is enough", s.LeftOutBound, other.LeftOut)
+	case !below(s.LeftOut, other.LeftOut) && below(other.Objective, s.LowerBound):
+		return fmt.Errorf("the plan says that no objective is below %v, but there is a plan with %v", s.LowerBound, other.Objective)
+	case s.Optimal && below(other.LeftOut, s.LeftOut):
+		return fmt.Errorf("the plan is called optimal and leaves out %v, but %v is enough", s.LeftOut, other.LeftOut)
+	}
+	s.Proof = Claimed
+	if !below(other.LeftOutBound, s.LeftOutBound) && !below(other.LeftOut, s.LeftOut) && !below(other.LowerBound, s.LowerBound) {
+		s.Proof = Verified
+	}
+	return nil
 }
 
 // CheckBound adds to bad what cannot be true of an objective that is to be small: a bound above it, or optimality that
 // the bound does not prove.
 func (s *Stats) CheckBound(bad *Errors) {
-	if s.LowerBound > s.Objective && !Near(s.LowerBound, s.Objective) {
-		bad.Add("the lower bound %v is above the objective %v", s.LowerBound, s.Objective)
-	}
-	if s.Optimal && !Near(s.LowerBound, s.Objective) {
-		bad.Add("called optimal with objective %v and lower bound %v", s.Objective, s.LowerBound)
+	for _, c := range [...]struct {
+		what         string
+		value, bound float64
+	}{{"objective", s.Objective, s.LowerBound}, {"weight left out", s.LeftOut, s.LeftOutBound}} {
+		if !(c.bound <= c.value) && !Near(c.bound, c.value) {
+			bad.Add("the lower bound %v is above the %s %v", c.bound, c.what, c.value)
+		}
+		if s.Optimal && !Near(c.bound, c.value) {
+			bad.Add("called optimal with %s %v and lower bound %v", c.what, c.value, c.bound)
+		}
 	}
 }
