@@ -31,7 +31,7 @@ influxdb: ## build the InfluxDB servers that the tests run against (kept in .cac
 kafka: ## fetch the Kafka broker that the tests run against (kept in .cache)
 	.ci/kafka.sh
 
-python: ## install pyarrow and DuckDB for the Parquet tests (kept in .cache)
+python: ## install pyarrow and DuckDB, which read what we write, and HiGHS, which solves what we plan (kept in .cache)
 	.ci/python.sh
 
 browser:

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs pyarrow and DuckDB into .cache/python, where the tests of the Parquet files look for them: a file that only
-# its own writer can read is no Parquet file. What is there already is kept.
+# Installs pyarrow, DuckDB and HiGHS into .cache/python, where tests look for them: a file that only its own writer can
+# read is no Parquet file, and a plan that only its own planner calls best is not proven. What is there already is kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$PWD/.cache/python
-[ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import pyarrow.parquet, duckdb' 2>/dev/null && exit 0
+[ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import pyarrow.parquet, duckdb, highspy' 2>/dev/null && exit 0
 python=$(command -v python3 || true)
 if [ -z "$python" ] || ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -12,11 +12,11 @@ if [ -z "$python" ] || ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 		apt-get install -y -qq python3 python3-venv >&2 || { apt-get update -qq >&2 && apt-get install -y -qq python3 python3-venv >&2; }
 		python=$(command -v python3)
 	else
-		echo "The tests of the Parquet files need Python with venv: sudo apt-get install -y python3 python3-venv" >&2
+		echo "The tests of Parquet files and of plans need Python with venv: sudo apt-get install -y python3 python3-venv" >&2
 		exit 1
 	fi
 fi
-echo "python: installing pyarrow and DuckDB into .cache/python" >&2
+echo "python: installing pyarrow, DuckDB and HiGHS into .cache/python" >&2
 "$python" -m venv --clear "$dir"
-"$dir/bin/python" -m pip install --quiet --disable-pip-version-check 'pyarrow>=15,<30' 'duckdb>=1,<2'
-"$dir/bin/python" -c 'import pyarrow, duckdb; print("python: pyarrow", pyarrow.__version__, "DuckDB", duckdb.__version__)' >&2
+"$dir/bin/python" -m pip install --quiet --disable-pip-version-check 'pyarrow>=15,<30' 'duckdb>=1,<2' 'highspy>=1.9,<2'
+"$dir/bin/python" -c 'import pyarrow, duckdb, highspy; print("python: pyarrow", pyarrow.__version__, "DuckDB", duckdb.__version__, "HiGHS", highspy.Highs().version())' >&2
