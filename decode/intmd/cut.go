@@ -167,15 +167,17 @@ func (d *Decoder) checks2(r *decode.Report, h []byte, p *Place, n int) (plan *wi
 	if d.opts.LeastFirst {
 		layout, domain = wire.INT2Reversed, 0
 	}
+	about := d.opts.domain(domain)
+	if about != nil {
+		layout = about.Layout
+	}
 	plan = d.plans.Plan(layout, bitmap)
 	width := 4 * plan.Words
 	if domain != 0 {
-		ds, known := be.Uint16(h[8:]), true
-		if ds != 0 {
-			source, known = d.sourceBytes(domain, ds)
+		if ds := be.Uint16(h[8:]); ds != 0 && about != nil {
+			source = about.sourceBytes(ds)
 			width = max(width, stride) // what Hop ML has above the bitmap belongs to the domain
-		}
-		if !known {
+		} else if ds != 0 {
 			r.Fail(format, "domain_id", p.At+4+6, decode.UnknownDomain)
 			return nil, 0, 0, 0, false
 		}

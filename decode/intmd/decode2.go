@@ -113,19 +113,14 @@ func (d *Decoder) metadata(r *decode.Report, b []byte, p *Place, length int) boo
 	return true
 }
 
-// sourceBytes is how much the source alone adds in the given domain.
-func (d *Decoder) sourceBytes(id, ds uint16) (n int, known bool) {
-	for i := range d.opts.Domains {
-		if dom := &d.opts.Domains[i]; dom.ID == id {
-			for bit, words := range dom.SourceWords {
-				if ds&(0x8000>>bit) != 0 {
-					n += 4 * int(words)
-				}
-			}
-			return n, true
+// sourceBytes is how much the source alone adds for a DS instruction.
+func (dom *Domain) sourceBytes(ds uint16) (n int) {
+	for bit, words := range dom.SourceWords {
+		if ds&(0x8000>>bit) != 0 {
+			n += 4 * int(words)
 		}
 	}
-	return 0, false
+	return n
 }
 
 // instruct reads an INT-MX header at the start of b, and the source-inserted words behind it; the two claim length

@@ -34,6 +34,9 @@ type Header struct {
 	// for them behind its block.
 	DomainID, DomainBits uint16
 	DomainWords          int
+
+	// Layout says what the bits of Instructions stand for in a dialect. The zero value is what the version says.
+	Layout wire.Layout
 }
 
 // Len is the size of shim and header.
@@ -52,10 +55,12 @@ const (
 
 // layout gives the widths of the metadata.
 func (h *Header) layout() wire.Layout {
-	switch h.Version {
-	case decode.V05:
+	switch {
+	case h.Layout != wire.INT2:
+		return h.Layout
+	case h.Version == decode.V05:
 		return wire.INT05
-	case decode.V10:
+	case h.Version == decode.V10:
 		return wire.INT10
 	}
 	return wire.INT2

@@ -3,6 +3,8 @@ package intmd
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hopscope/hopscope/decode/wire"
 )
 
 // Versions is a set of INT versions.
@@ -79,9 +81,30 @@ func (m Marks) With(o Marks) Marks {
 // are what Hop ML has above the baseline.
 type Domain struct {
 	ID uint16
+	// Layout says what the bits of the bitmap stand for in packets of the domain, and how wide they are. The zero value
+	// is what INT 2.1 says.
+	Layout wire.Layout
 	// SourceWords is how many words the source alone adds for each bit of the DS instruction, from bit 0, the most
 	// significant one.
 	SourceWords [16]uint8
+}
+
+// FANTDomain is the id under which hopscope's nodes send metadata with the widths of FANT. The article names no id, and the
+// specification leaves all of them to operators.
+const FANTDomain = 0xfa17
+
+// FANT is the domain of FANT: 84 bytes of metrics a hop for bitmap 0xffff and 28 for 0xf161, and 4 more each for the
+// checksum complement.
+var FANT = Domain{ID: FANTDomain, Layout: wire.INT2FANT}
+
+// domain gives the description of an id, nil if there is none. The id 0 is that of the specification.
+func (o *Options) domain(id uint16) *Domain {
+	for i := range o.Domains {
+		if id != 0 && o.Domains[i].ID == id {
+			return &o.Domains[i]
+		}
+	}
+	return nil
 }
 
 // Carrier is what the shim is part of.

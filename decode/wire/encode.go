@@ -24,6 +24,9 @@ func AppendBlock(dst []byte, l Layout, bitmap uint16, h *decode.Hop) []byte {
 			it = items[l][i]
 		}
 		dst = appendItem(dst, it, h)
+		if it == reserved && doubled[l]&(0x8000>>i) != 0 {
+			dst = appendItem(dst, it, h)
+		}
 	}
 	return dst
 }

@@ -34,6 +34,8 @@ func TestAppendBlock(t *testing.T) {
 		{"2.x from the other end", INT2Reversed, 0x0003, &h, "11111111 22223333"},
 		{"1.0", INT10, 0xff00, &h, "11111111 22223333 44444444 55666666 77777777 88888888 99999999aaaaaaaa bbbbbbbb"},
 		{"1.0, wide times", INT10Wide, 0x0e00, &h, "7777777777777777 8888888888888888 9999aaaa"},
+		{"FANT, the rest of the bits", INT2FANT, 0x007f, &h, "ffffffff ffffffff ffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffff"},
+		{"FANT, detailed", INT2FANT, 0xff8f, &h, "11111111 22223333 44444444 55666666 7777777777777777 8888888888888888 99999999aaaaaaaa bbbbbbbb ccdddddd ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffff"},
 		{"0.5", INT05, 0x8200, &h, "11111111 55ffffff"},
 	}
 	for _, tt := range tests {
@@ -50,7 +52,7 @@ func TestAppendBlock(t *testing.T) {
 		}
 	}
 	buf := make([]byte, 0, 4*MaxWords)
-	if n := testing.AllocsPerRun(1000, func() { buf = AppendBlock(buf[:0], INT2, 0xffff, &h) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { buf = AppendBlock(buf[:0], INT2FANT, 0xffff, &h) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
@@ -59,6 +61,7 @@ func TestAppendBlock(t *testing.T) {
 // reads alike, for every bitmap and layout.
 func FuzzAppendBlock(f *testing.F) {
 	f.Add(uint8(INT2), uint16(0xff81), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz1234"))
+	f.Add(uint8(INT2FANT), uint16(0xffff), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz1234567890abcdef"))
 	f.Add(uint8(INT05), uint16(0xff00), []byte("\xff\xff\xff\xff0123\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, layout uint8, bitmap uint16, data []byte) {
 		l := Layout(layout % uint8(numLayouts))

@@ -28,6 +28,9 @@ const (
 	// INT2Reversed is INT2 with the bitmap numbered from the least significant bit; the order and the widths of the
 	// items are the same.
 	INT2Reversed
+	// INT2FANT is INT2 with bits 12 to 14 of 8 bytes each instead of 4: what the bits 9 to 14 stand for is not known,
+	// only how wide they are (decode/intmd/FORMAT.md says from where).
+	INT2FANT
 	numLayouts
 )
 
@@ -82,11 +85,12 @@ var items = [numLayouts][9]item{
 	INT2:      {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces, txUtilization, buffer},
 	INT10:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, l2Interfaces, txUtilization},
 	INT10Wide: {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces16, txUtilization},
+	INT2FANT:  {nodeID, interfaces, latency, queue, ingressTime64, egressTime64, l2Interfaces, txUtilization, buffer},
 	INT05:     {nodeID, interfaces, latency, queue, ingressTime, egressTime, congestion, txUtilization},
 }
 
 // doubled are the bits of each layout that stand for 8 bytes instead of 4.
-var doubled = [numLayouts]uint16{INT2: 0x0e00, INT10: 0x0200, INT10Wide: 0x0c00}
+var doubled = [numLayouts]uint16{INT2: 0x0e00, INT10: 0x0200, INT10Wide: 0x0c00, INT2FANT: 0x0e0e}
 
 // Words is the size of the block that bitmap announces, in words of 4 bytes.
 func Words(l Layout, bitmap uint16) int {

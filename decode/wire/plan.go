@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// MaxWords is the largest block that a bitmap can announce: 16 items, three of them of two words.
-const MaxWords = 16 + 3
+// MaxWords is the largest block that a bitmap can announce: 16 items, six of them of two words (INT2FANT).
+const MaxWords = 16 + 6
 
 // Plan is the compiled form of one bitmap under one layout. The zero Plan is that of an empty bitmap.
 type Plan struct {

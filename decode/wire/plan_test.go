@@ -42,7 +42,7 @@ func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 		}
 		n := 4
 		switch {
-		case l == INT2 && (bit == 4 || bit == 5 || bit == 6), l == INT10 && bit == 6, l == INT10Wide && (bit == 4 || bit == 5):
+		case (l == INT2 || l == INT2FANT) && (bit == 4 || bit == 5 || bit == 6), l == INT2FANT && bit >= 12 && bit <= 14, l == INT10 && bit == 6, l == INT10Wide && (bit == 4 || bit == 5):
 			n = 8
 		}
 		v, ok := take(n)
@@ -80,7 +80,7 @@ func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 			set(decode.HopL2EgressIf, v&(1<<half-1), half, func(v uint64) { h.L2EgressIf = uint32(v) })
 		case bit == 7:
 			set(decode.HopTxUtilization, v, 32, func(v uint64) { h.TxUtilization = uint32(v) })
-		case bit == 8 && l == INT2:
+		case bit == 8 && (l == INT2 || l == INT2FANT):
 			set(decode.HopBufferID, v>>24, 8, func(v uint64) { h.BufferID = uint8(v) })
 			set(decode.HopBufferOccupancy, v&0xffffff, 24, func(v uint64) { h.BufferOccupancy = uint32(v) })
 		}
@@ -88,7 +88,7 @@ func twin(l Layout, bitmap uint16, b []byte) (h decode.Hop) {
 	return h
 }
 
-var layouts = []Layout{INT2, INT10, INT10Wide, INT05, INT2Reversed}
+var layouts = []Layout{INT2, INT10, INT10Wide, INT05, INT2Reversed, INT2FANT}
 
 // fill writes words of which some are, or begin or end with, all ones.
 func fill(rng *rand.Rand, b []byte) {
@@ -165,9 +165,9 @@ func TestWords(t *testing.T) {
 		bitmap uint16
 		want   int
 	}{
-		{INT2, 0xdc00, 7}, {INT2, 0xff00, 11}, {INT2, 0xffff, MaxWords}, {INT2, 0, 0}, {INT2, 0x0001, 1},
+		{INT2, 0xdc00, 7}, {INT2, 0xff00, 11}, {INT2, 0xffff, 19}, {INT2FANT, 0xffff, MaxWords}, {INT2FANT, 0xfffe, 21}, {INT2FANT, 0xf160, 7}, {INT2, 0, 0}, {INT2, 0x0001, 1},
 		{INT10, 0xff00, 9}, {INT10, 0xffff, 17}, {INT10Wide, 0xff00, 10}, {INT10Wide, 0x0a00, 3}, {INT10, 0x0a00, 3},
-		{INT05, 0xff00, 8}, {INT05, 0xffff, 16}, {INT2Reversed, 0x000d, 3}, {INT2Reversed, 0x00ff, 11}, {INT2Reversed, 0xffff, MaxWords},
+		{INT05, 0xff00, 8}, {INT05, 0xffff, 16}, {INT2Reversed, 0x000d, 3}, {INT2Reversed, 0x00ff, 11}, {INT2Reversed, 0xffff, 19},
 	} {
 		if got := Words(c.layout, c.bitmap); got != c.want {
 			t.Errorf("Words(%d, %#04x) = %d, want %d", c.layout, c.bitmap, got, c.want)
