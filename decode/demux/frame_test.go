@@ -115,6 +115,12 @@ func frameCases(t testing.TB) []frameCase {
 			md10 + flowUDP + `,"flags":["truncated"]` + instr10 + `"hops":[{"node_id":2}]}` + "\n"},
 		{"capture cut in the shim", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, int10Node)))[:44],
 			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"flags":["truncated"]}` + "\n"},
+		{"FANT", profile(t, "fant"), 1, ether(t, ipv4(0x17, 17, udp(5000, join(t, "fant-basic")))),
+			md21 + flowUDP + `,"domain_id":64023,"instructions":"0xf161","remaining_hops":6,"hops":[` +
+				`{"node_id":1,"ingress_if":3,"egress_if":4,"latency":1250,"queue_id":0,"queue_occupancy":5,"tx_utilization":2500},` +
+				`{"node_id":2,"ingress_if":11,"egress_if":12,"latency":2500,"queue_id":1,"queue_occupancy":96,"tx_utilization":7500}]}` + "\n"},
+		{"FANT in domain 0", auto, 1, ether(t, ipv4(0x17, 17, udp(5000, join(t, "fant-detailed")))),
+			`{"format":"int-md","kind":"int-stack",` + flowUDP + `,"error":{"format":"int-md","field":"hop_ml","offset":48,"reason":"bad-width"}}` + "\n"},
 		{"GRE", with(func(p *Profile) { p.INT.GREProtocol = 0x4569 }), 1, ether(t, ipv4(0, 47, join(t, "int21-gre"))),
 			md21 + `"flow":{"src":"10.0.1.1","dst":"10.0.2.2","proto":47},"packet_id":4097,"instructions":"0x8000","remaining_hops":3,` +
 				`"hops":[{"node_id":17},{"node_id":33}]}` + "\n"},
@@ -253,7 +259,7 @@ func TestFrameCut(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	want := []string{
 		"auto", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
-		"p4-int-elavinal", "postcard-braine", "int-path", "int-probe", "pint-mininet", "pint-tofino", "pint-hpcc",
+		"p4-int-elavinal", "fant", "postcard-braine", "int-path", "int-probe", "pint-mininet", "pint-tofino", "pint-hpcc",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {
 		t.Errorf("Profiles() = %q, want %q", got, want)

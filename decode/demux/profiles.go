@@ -142,6 +142,12 @@ var builtin = []Profile{
 		Units: microseconds,
 	},
 	{
+		Name: "fant", About: "report 2.0; INT 2.1 with the widths of FANT in domain 0xfa17: 84 bytes of metrics a hop for bitmap 0xffff",
+		ReportPorts: usualPort, Report: telemetry.Options{Versions: telemetry.V20},
+		INT:   marked(intmd.Options{Versions: intmd.V21, Domains: []intmd.Domain{intmd.FANT}}, exampleDSCP, byPort),
+		Units: nanoseconds,
+	},
+	{
 		Name: "postcard-braine", About: "a postcard of 40 bytes behind the first word of report 1.0",
 		ReportPorts: usualPort, Report: braine(onos10),
 		Units: microseconds,

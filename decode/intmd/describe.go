@@ -1,6 +1,10 @@
 package intmd
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/hopscope/hopscope/decode/wire"
+)
 
 // Names gives the versions of the set, "0.5" and so on.
 func (v Versions) Names() (names []string) {
@@ -59,7 +63,11 @@ func (o *Options) Deviations() (list []string) {
 	say(o.BehindOptions, "INT in TCP stands behind the options")
 	say(o.TailPort != 0, "an extra UDP header in front of INT 0.5 to port "+strconv.Itoa(int(o.TailPort))+", the protocol in the tail")
 	for _, d := range o.Domains {
-		list = append(list, "INT 2.x: domain "+hexText(uint64(d.ID), 4))
+		what := "INT 2.x: domain " + hexText(uint64(d.ID), 4)
+		if d.Layout == wire.INT2FANT {
+			what += ", in which bits 12 to 14 have 8 bytes each"
+		}
+		list = append(list, what)
 	}
 	return list
 }

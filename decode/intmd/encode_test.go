@@ -112,6 +112,8 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint8(1), uint8(0), uint16(0xff00), uint8(2), uint8(255), uint8(0), uint16(0), uint8(7), []byte{})
 	f.Add(uint8(0), uint8(0), uint16(0xff00), uint8(2), uint8(4), uint8(0), uint16(80), uint8(3), []byte{})
 	f.Add(uint8(2), uint8(3), uint16(0x8000), uint8(7), uint8(4), uint8(0), uint16(80), uint8(3), []byte{})
+	f.Add(uint8(2), uint8(128), uint16(0xffff), uint8(5), uint8(3), uint8(0), uint16(0), uint8(1), []byte("values of hops"))
+	f.Add(uint8(2), uint8(131), uint16(0x0007), uint8(5), uint8(3), uint8(0), uint16(0), uint8(1), []byte("values of hops"))
 	f.Fuzz(func(t *testing.T, version, carrier uint8, bitmap uint16, n, remaining, npt uint8, original uint16, flags uint8, data []byte) {
 		h := Header{
 			Version: []decode.Version{decode.V05, decode.V10, decode.V21}[version%3], RemainingHops: remaining, Instructions: bitmap,
@@ -127,6 +129,9 @@ func FuzzRoundTrip(f *testing.F) {
 		default:
 			h.Flags &^= decode.Copy
 			h.Carrier = Carrier(carrier % 4)
+			if carrier >= 128 {
+				h.DomainID, h.Layout = FANT.ID, FANT.Layout
+			}
 			place.Carrier = h.Carrier
 			if h.Carrier == TCPUDP {
 				h.NPT, h.Original = npt%3, original
@@ -154,12 +159,16 @@ func FuzzRoundTrip(f *testing.F) {
 		b := Append(nil, &h, hops)
 		place.End, place.IPEnd = len(b), len(b)
 		want := decode.Report{Flags: h.Flags, Instructions: bitmap, RemainingHops: h.RemainingHops, Has: decode.HasInstructions | decode.HasRemainingHops}
+		if h.DomainID != 0 {
+			want.DomainID = h.DomainID
+			want.Has |= decode.HasDomainID
+		}
 		if h.Version == decode.V05 {
 			want.RemainingHops = 0
 			want.Has = decode.HasInstructions
 		}
 		var got decode.Report
-		if v := New(Options{Versions: AllVersions}).Decode(&got, b, &place); v != h.Version {
+		if v := New(Options{Versions: AllVersions, Domains: []Domain{FANT}}).Decode(&got, b, &place); v != h.Version {
 			t.Fatalf("%x: version %v, %v", b, v, got.Error())
 		}
 		if len(hops) != len(got.Hops) || len(hops) > 0 && !reflect.DeepEqual(got.Hops, hops) {

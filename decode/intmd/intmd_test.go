@@ -297,6 +297,32 @@ var good = []struct {
 		version: decode.V21, next: 28,
 	},
 	{
+		name: "FANT, basic", opts: fantOptions, in: "fant-basic",
+		want: decode.Report{
+			Has:          decode.HasInstructions | decode.HasRemainingHops | decode.HasDomainID,
+			Instructions: 0xf161, RemainingHops: 6, DomainID: FANTDomain,
+			Hops: fantHops(decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopLatency | decode.HopQueueID |
+				decode.HopQueueOccupancy | decode.HopTxUtilization),
+		},
+		version: decode.V21, next: 4 + 12 + 2*32,
+	},
+	{
+		name: "FANT, detailed: bits 9 to 14 are walked over", opts: fantOptions, in: "fant-detailed",
+		want: decode.Report{
+			Has:          decode.HasInstructions | decode.HasRemainingHops | decode.HasDomainID,
+			Instructions: 0xffff, RemainingHops: 6, DomainID: FANTDomain, Hops: fantHops(allFields),
+		},
+		version: decode.V21, next: 4 + 12 + 2*88,
+	},
+	{
+		name: "another domain has the widths of 2.1 beside FANT", opts: fantOptions, in: "10 05 00 00 20 00 02 05 80 02 00 09 00 00 00 00 00000002 ffffffff",
+		want: decode.Report{
+			Has:          decode.HasInstructions | decode.HasRemainingHops | decode.HasDomainID,
+			Instructions: 0x8002, RemainingHops: 5, DomainID: 9, Hops: []decode.Hop{node(2)},
+		},
+		version: decode.V21, next: 24,
+	},
+	{
 		name: "2.1, destination header is skipped", opts: all, in: "20 02 00 00 0102030405060708",
 		want: decode.Report{Unknown: []byte{1, 2, 3, 4, 5, 6, 7, 8}}, version: decode.V21, next: 12,
 	},
@@ -340,6 +366,27 @@ var good = []struct {
 
 const has21 = decode.HopNodeID | decode.HopIngressIf | decode.HopEgressIf | decode.HopQueueID | decode.HopQueueOccupancy |
 	decode.HopIngressTime | decode.HopEgressTime
+
+const allFields = has21 | decode.HopLatency | decode.HopL2IngressIf | decode.HopL2EgressIf | decode.HopTxUtilization | decode.HopBufferID |
+	decode.HopBufferOccupancy
+
+// fantHops are the hops of the vectors of FANT with the given values.
+func fantHops(has decode.HopField) []decode.Hop {
+	hops := []decode.Hop{
+		{
+			Has: allFields, NodeID: 1, IngressIf: 3, EgressIf: 4, Latency: 1250, QueueOccupancy: 5, IngressTime: 1699999999999990000,
+			EgressTime: 1699999999999991250, TimeBits: 64, L2IngressIf: 0x10003, L2EgressIf: 0x10004, TxUtilization: 2500, BufferID: 1, BufferOccupancy: 64,
+		},
+		{
+			Has: allFields, NodeID: 2, IngressIf: 11, EgressIf: 12, Latency: 2500, QueueID: 1, QueueOccupancy: 96, IngressTime: 1700000000000001000,
+			EgressTime: 1700000000000003500, TimeBits: 64, L2IngressIf: 0x2000b, L2EgressIf: 0x2000c, TxUtilization: 7500, BufferID: 1, BufferOccupancy: 640,
+		},
+	}
+	for i := range hops {
+		hops[i].Drop(^has)
+	}
+	return hops
+}
 
 // run decodes data at offset 3, so that nothing works by starting at 0.
 func run(d *Decoder, r *decode.Report, data []byte, p Place) (decode.Version, Place) {

@@ -211,6 +211,10 @@ func (c composer) int(byPort bool) []byte {
 	if c.p.Elavinal {
 		wide = bits.Reverse16(wide)
 	}
+	fant := c.p.FANT && c.IntN(4) > 0
+	if fant {
+		wide |= 0x000e
+	}
 	words = bits.OnesCount16(bitmap) + bits.OnesCount16(bitmap&wide)
 	if words > 31 {
 		bitmap, words = 0x8000, 1
@@ -223,7 +227,10 @@ func (c composer) int(byPort bool) []byte {
 		npt = c.IntN(3)
 	}
 	domain := c.IntN(3) * c.IntN(2)
-	b := []byte{0, byte(3 + words*hops), 0x13, []byte{6, 17, 0}[c.IntN(3)], 0x20 | byte(c.IntN(16)), 0, byte(words), byte(c.IntN(9)), byte(bitmap >> 8), byte(bitmap), 0, byte(domain), 0, byte(c.IntN(4) / 3), 0, 0}
+	if fant {
+		domain = 0xfa17
+	}
+	b := []byte{0, byte(3 + words*hops), 0x13, []byte{6, 17, 0}[c.IntN(3)], 0x20 | byte(c.IntN(16)), 0, byte(words), byte(c.IntN(9)), byte(bitmap >> 8), byte(bitmap), byte(domain >> 8), byte(domain), 0, byte(c.IntN(4) / 3), 0, 0}
 	switch c.IntN(8) {
 	case 0:
 		kind = 2

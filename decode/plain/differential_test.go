@@ -210,7 +210,11 @@ func seeds(t testing.TB) (list []struct {
 		{Number: 1, Link: 1, Data: example("int21-udp"), Length: len(example("int21-udp"))},
 		{Number: 1, Link: 1, Data: example("int10-tcp"), Length: len(example("int10-tcp"))},
 	}}
-	return append(list, reports, network)
+	fant := seed{"fant", nil, []plain.Frame{
+		datagram(5001, marked, append(example("fant-basic"), 1, 2, 3, 4)),
+		datagram(5001, marked, append(example("fant-detailed"), 1, 2, 3, 4)),
+	}}
+	return append(list, reports, network, fant)
 }
 
 // unread are the built-in profiles that the plain decoder does not know: no page says what is printed for them.

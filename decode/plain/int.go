@@ -139,7 +139,7 @@ func two(first string, n int, second string, m int) item {
 }
 
 // items gives the values of a hop's block for the set bits, bit 0 first.
-func items(version string, p *Profile, bitmap uint16) (list []item) {
+func items(version string, p *Profile, bitmap, domain uint16) (list []item) {
 	time := 4
 	if version == "2.1" || p.Geant {
 		time = 8
@@ -178,6 +178,10 @@ func items(version string, p *Profile, bitmap uint16) (list []item) {
 		case 8:
 			if version == "2.1" {
 				next = two("buffer_id", 1, "buffer_occupancy", 3)
+			}
+		case 12, 13, 14:
+			if p.FANT && domain == 0xfa17 {
+				next.width = 8
 			}
 		}
 		list = append(list, next)
@@ -383,7 +387,7 @@ func (s *shim) decode05(p *Profile, r *reading, b []byte, words int, reject func
 		}
 		r.keys["instructions"] = fmt.Sprintf("0x%04x", bitmap)
 		stackEnd := at + 12 + 4*(words-around)
-		s.stack(r, b, at+12, stackEnd, items("0.5", p, bitmap))
+		s.stack(r, b, at+12, stackEnd, items("0.5", p, bitmap, 0))
 		if p.Intel && stackEnd+4 <= len(b) {
 			r.keys["source_seq"] = uint64(u32(b, stackEnd))
 		}
@@ -438,6 +442,8 @@ func (s *shim) decodeStack(p *Profile, r *reading, b []byte, intEnd, lengthAt in
 	bitmap := u16(b, at+8)
 	r.keys["instructions"] = fmt.Sprintf("0x%04x", bitmap)
 
+	var domain uint16
+	ds := false // the domain has instructions of its own
 	if r.version == "2.1" {
 		switch {
 		case p.Elavinal && there(14, 2):
@@ -450,7 +456,9 @@ func (s *shim) decodeStack(p *Profile, r *reading, b []byte, intEnd, lengthAt in
 			if !there(12, 2) {
 				return r
 			}
-			if u16(b, at+12) != 0 {
+			domain = u16(b, at+10)
+			ds = u16(b, at+12) != 0
+			if ds && !(p.FANT && domain == 0xfa17) {
 				return reject("domain_id", 10, "unknown-domain")
 			}
 		}
@@ -458,13 +466,17 @@ func (s *shim) decodeStack(p *Profile, r *reading, b []byte, intEnd, lengthAt in
 	if p.Geant && bitmap>>12 == 3 {
 		return reject("instructions", 8, "bad-width")
 	}
-	list := items(r.version, p, bitmap)
+	list := items(r.version, p, bitmap, domain)
 	size := 0
 	for _, it := range list {
 		size += it.width
 	}
 	stack := intEnd - at - header
 	hop := 4 * int(b[at+6]&0x1f)
+	if ds && hop > size { // words of the domain, which every hop adds
+		list = append(list, item{width: hop - size})
+		size = hop
+	}
 	if hop != size || hop == 0 && stack > 0 {
 		return reject("hop_ml", 6, "bad-width")
 	}

@@ -39,6 +39,7 @@ type Profile struct {
 	Geant        bool // widths and sequence number of GEANT's INT 1.0
 	OnosINT      bool // the 1.0 layout under Ver 0
 	Elavinal     bool // INT-MD bitmap from the right
+	FANT         bool // bits 12 to 14 of 8 bytes in domain 0xfa17
 	Path, Probe  bool // INT-path, INT-Probe
 	PINT         bool // digests in the destination MAC
 	Encapsulated bool // INT in VXLAN-GPE and Geneve
@@ -73,6 +74,9 @@ var Profiles = map[string]Profile{
 		ReportPorts: []uint16{1234}, Reports: []string{"2.0"}, INT: []string{"2.1"}, DSCP: 0x17, Mask: 0x3f, ToTheEnd: true,
 	},
 	"p4-int-elavinal": {INT: []string{"2.1"}, DSCP: 0x17, Mask: 0x3f, Elavinal: true},
+	"fant": {
+		ReportPorts: []uint16{32766}, Reports: []string{"2.0"}, INT: []string{"2.1"}, DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, FANT: true,
+	},
 	"postcard-braine": {ReportPorts: []uint16{32766}, Reports: []string{"1.0"}, FlagsOnos: true, Braine: true},
 	"int-path":        {Path: true},
 	"int-probe":       {Probe: true},
