@@ -87,6 +87,31 @@ func TestLeafSpine(t *testing.T) {
 	}
 }
 
+func TestGridAndTorus(t *testing.T) {
+	for _, c := range [][2]int{{1, 1}, {1, 5}, {2, 2}, {3, 4}, {7, 2}, {30, 31}} {
+		rows, columns := c[0], c[1]
+		g := mustParse(t, fmt.Sprintf("grid:%d,%d", rows, columns))
+		checkInvariants(t, g)
+		if want := rows*(columns-1) + (rows-1)*columns; g.NumNodes() != rows*columns || g.NumLinks() != want {
+			t.Errorf("%s: %d nodes, %d links, want %d", g.Name(), g.NumNodes(), g.NumLinks(), want)
+		}
+		if _, n := g.Components(); n != 1 {
+			t.Errorf("%s: %d components", g.Name(), n)
+		}
+		last, ok := g.Lookup(fmt.Sprintf("n-%d-%d", rows-1, columns-1))
+		if first, _ := g.Lookup("n-0-0"); !ok || g.ShortestPaths(nil, first, nil).Distance(last) != int64(rows+columns-2) {
+			t.Errorf("%s: %d links from corner to corner, want %d", g.Name(), g.ShortestPaths(nil, first, nil).Distance(last), rows+columns-2)
+		}
+		g = mustParse(t, fmt.Sprintf("torus:%d,%d", rows, columns))
+		checkInvariants(t, g)
+		for n := range g.NumNodes() {
+			if g.Degree(n) != 4 {
+				t.Errorf("%s: %s has degree %d, want 4", g.Name(), g.NodeName(n), g.Degree(n))
+			}
+		}
+	}
+}
+
 func TestRandom(t *testing.T) {
 	for _, c := range [][2]int{{1, 0}, {2, 1}, {10, 9}, {10, 45}, {100, 250}, {100, 4000}, {2000, 6000}} {
 		for seed := range uint64(5) {
@@ -131,6 +156,9 @@ func TestParseErrors(t *testing.T) {
 		"fat-tree:4,4":                    "2 numbers after the colon, want 1",
 		"leaf-spine:4":                    "1 numbers after the colon, want 2",
 		"leaf-spine:0,4":                  "at least one spine and one leaf",
+		"grid:3":                          "1 numbers after the colon, want 2",
+		"grid:3,0":                        "at least one row and one column",
+		"torus:2000,2000":                 "more than 2097152 nodes",
 		"leaf-spine:2000000,2000000":      "more than",
 		"random:0,0,1":                    "must be in 1..",
 		"random:5,3,1":                    "3 links cannot connect 5 nodes; at least 4 are needed",

@@ -7,12 +7,15 @@ import (
 )
 
 // Generators describes what Parse accepts, for help texts.
-const Generators = "fat-tree:K, leaf-spine:SPINES,LEAVES, random:NODES,LINKS,SEED"
+const Generators = "fat-tree:K, leaf-spine:SPINES,LEAVES, grid:ROWS,COLUMNS, torus:ROWS,COLUMNS, random:NODES,LINKS,SEED"
+
+// numbers is how many follow the name of a generator.
+var numbers = map[string]int{"fat-tree": 1, "leaf-spine": 2, "grid": 2, "torus": 2, "random": 3}
 
 // IsGenerator reports whether spec names one of the generators, rather than a file.
 func IsGenerator(spec string) bool {
 	kind, _, ok := strings.Cut(spec, ":")
-	return ok && (kind == "fat-tree" || kind == "leaf-spine" || kind == "random")
+	return ok && numbers[kind] > 0
 }
 
 // Parse generates a graph from its description, such as "fat-tree:4", "leaf-spine:2,8" or "random:100,250,1".
@@ -21,9 +24,8 @@ func Parse(spec string) (*Graph, error) {
 	if !ok || !IsGenerator(spec) {
 		return nil, fmt.Errorf("topology %q: not one of %s", spec, Generators)
 	}
-	want := map[string]int{"fat-tree": 1, "leaf-spine": 2, "random": 3}[kind]
 	parts := strings.Split(args, ",")
-	if len(parts) != want {
+	if want := numbers[kind]; len(parts) != want {
 		return nil, fmt.Errorf("topology %q: %d numbers after the colon, want %d (%s)", spec, len(parts), want, Generators)
 	}
 	var v [3]uint64
@@ -43,6 +45,10 @@ func Parse(spec string) (*Graph, error) {
 		return FatTree(int(v[0]))
 	case "leaf-spine":
 		return LeafSpine(int(v[0]), int(v[1]))
+	case "grid":
+		return Grid(int(v[0]), int(v[1]))
+	case "torus":
+		return Torus(int(v[0]), int(v[1]))
 	default:
 		return Random(int(v[0]), int(v[1]), v[2])
 	}
