@@ -12,7 +12,7 @@ import (
 
 // Config describes a network, its traffic, its telemetry and what happens to it.
 type Config struct {
-	Topology     string        `yaml:"topology" doc:"Switches and links: fat-tree:K, leaf-spine:SPINES,LEAVES or random:NODES,LINKS,SEED."`
+	Topology     string        `yaml:"topology" doc:"Switches and links: fat-tree:K, leaf-spine:SPINES,LEAVES, grid:ROWS,COLUMNS, torus:ROWS,COLUMNS or random:NODES,LINKS,SEED."`
 	HostsPerEdge int           `yaml:"hosts_per_edge" doc:"Hosts on every edge switch (on every switch, if the topology has no tiers)." range:"1..250"`
 	LinkRate     int64         `yaml:"link_bits_per_second" doc:"Rate of every link." range:"100000..1000000000000"`
 	LinkDelay    time.Duration `yaml:"link_delay" doc:"Propagation delay of every link." range:"0s..1s"`
