@@ -143,11 +143,7 @@ func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	for i := range p.Nodes {
 		node[p.Nodes[i].ID] = b.AddNode(p.Nodes[i].ID, topo.NoTier)
 	}
-	link := map[[2]int]int{}
-	join := func(x, y string) {
-		i, j := node[x], node[y]
-		link[[2]int{min(i, j), max(i, j)}] = b.AddLink(topo.LinkEnd{Node: i}, topo.LinkEnd{Node: j})
-	}
+	join := func(x, y string) { b.AddLink(topo.LinkEnd{Node: node[x]}, topo.LinkEnd{Node: node[y]}) }
 	for i := range p.Links {
 		join(p.Links[i].A, p.Links[i].B)
 	}
@@ -155,6 +151,10 @@ func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 		join(l.A, l.B)
 	}
 	g, err := b.Build()
+	if err != nil {
+		return err
+	}
+	wiring, err := delivery.Wire(p, plan.AddedLinks)
 	if err != nil {
 		return err
 	}
@@ -178,9 +178,9 @@ func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	for _, d := range plan.Assignment {
 		gets[d.Server] += d.Rate
 		to[d.Point] = append(to[d.Point], fmt.Sprintf("%.1f Gbit/s to %s", d.Rate, d.Server))
-		for k := range d.Path[1:] {
-			i, j := node[d.Path[k]], node[d.Path[k+1]]
-			rate[link[[2]int{min(i, j), max(i, j)}]] += d.Rate
+		for k, port := range d.Ports {
+			l, _, _, _ := wiring.Link(d.Path[k], port)
+			rate[l] += d.Rate
 		}
 	}
 	for i := range p.Nodes {
@@ -215,9 +215,9 @@ func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "POINT\tSERVER\tGBIT/S\tPATH")
+	fmt.Fprintln(t, "PATH\tSERVER\tGBIT/S\tNODES")
 	for _, d := range plan.Assignment {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%s\n", d.Point, d.Server, d.Rate, shorten(d.Path))
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%s\n", d.ID, d.Server, d.Rate, shorten(d.Path))
 	}
 	t.Flush()
 	if len(plan.AddedLinks) > 0 {
@@ -234,10 +234,14 @@ func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error 
 		}
 		t.Flush()
 	}
-	fmt.Fprintln(t, "\nSWITCH\tREPORTS TO\tSHARE\tNEXT HOP")
-	for _, r := range plan.Switches {
-		for _, k := range r.Collectors {
-			fmt.Fprintf(t, "%s\t%s\t%.1f %%\t%s\n", r.Switch, k.Collector, 100*k.Share, k.NextHop)
+	fmt.Fprintln(t, "\nSWITCH\tPATH\tSHARE\tPORT\tNEXT HOP\tGBIT/S")
+	for _, c := range plan.Switches {
+		for _, r := range c.Rules {
+			share := ""
+			if r.Share > 0 {
+				share = fmt.Sprintf("%.1f %%", 100*r.Share)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%.3f\n", c.Switch, r.Path, share, r.OutPort, r.NextHop, r.Rate)
 		}
 	}
 	t.Flush()

@@ -42,7 +42,7 @@ func TestPlanDelivery(t *testing.T) {
 	if p.Partial || len(p.AddedLinks) != 1 || p.AddedLinks[0].A != "n" || p.AddedLinks[0].B != "s" || p.AddedLinks[0].Constraint != "deadline" || !p.Stats.Optimal {
 		t.Errorf("plan %+v, want a link from n to s", p)
 	}
-	if len(p.Switches) != 2 || p.Switches[0].Switch != "m" || p.Switches[0].Collectors[0].Collector != "s" || p.Switches[0].Collectors[0].NextHop != "w" {
+	if len(p.Switches) != 3 || p.Switches[2].Switch != "w" || p.Switches[2].Rules[0].OutPort != 3 || p.Switches[0].Switch != "m" || p.Switches[0].Collectors[0].Collector != "s" || p.Switches[0].Collectors[0].NextHop != "w" {
 		t.Errorf("configuration %+v", p.Switches)
 	}
 	wellFormed(t, svg)
@@ -52,7 +52,7 @@ func TestPlanDelivery(t *testing.T) {
 	}
 	wellFormed(t, svg)
 	out, err := runPlan(t, "delivery", "--instance", instance)
-	for _, want := range []string{"ADDED LINK", "deadline", "SWITCH  REPORTS TO", "2 of 2 points served (1 without links) by 1 of 1 servers", "the best there is"} {
+	for _, want := range []string{"ADDED LINK", "deadline", "SWITCH  PATH", "2 of 2 points served (1 without links) by 1 of 1 servers", "the best there is"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("table without %q: %s, %v", want, out, err)
 		}

@@ -13,24 +13,28 @@ func Check(p *Problem, plan *Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	c := &deliveryCheck{p: p, nodes: map[string]*Node{}, links: map[[2]string]*Link{}, load: map[[2]string]float64{}}
+	w, err := Wire(p, plan.AddedLinks)
+	if err != nil {
+		return err
+	}
+	c := &deliveryCheck{p: p, w: w, nodes: map[string]*Node{}, link: map[int]float64{}, node: map[string]float64{}}
 	for i := range p.Nodes {
 		c.nodes[p.Nodes[i].ID] = &p.Nodes[i]
 	}
-	for i := range p.Links {
-		c.links[linkKey(p.Links[i].A, p.Links[i].B)] = &p.Links[i]
-	}
-	c.addLinks(plan.AddedLinks)
 	byPoint := map[string][]Assignment{}
-	servers := map[string]bool{}
+	servers, ids := map[string]bool{}, map[string]bool{}
 	for _, d := range plan.Assignment {
+		if ids[d.ID] {
+			c.bad.Add("path %s is there twice", d.ID)
+		}
+		ids[d.ID] = true
 		if c.path(d) {
 			byPoint[d.Point] = append(byPoint[d.Point], d)
 			servers[d.Server] = true
 		}
 	}
 	c.loads()
-	served, points := 0, 0
+	served, points, leftOut := 0, 0, 0.0
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if n.Kind != PointNode {
@@ -40,13 +44,19 @@ func Check(p *Problem, plan *Plan) error {
 		if len(byPoint[n.ID]) > 0 {
 			served++
 			c.point(n, byPoint[n.ID])
-		} else if !slices.ContainsFunc(plan.Unserved, func(u Unserved) bool { return u.Point == n.ID && u.Constraint != "" }) {
+			continue
+		}
+		leftOut += n.Worth()
+		if !slices.ContainsFunc(plan.Unserved, func(u Unserved) bool { return u.Point == n.ID && u.Constraint != "" }) {
 			c.bad.Add("point %s is not served, and the plan does not say why", n.ID)
 		}
 	}
 	s := &plan.Stats
 	if plan.Partial != (served < points) || len(plan.Unserved) != points-served {
 		c.bad.Add("%d of %d points are served; the plan says partial %v and names %d", served, points, plan.Partial, len(plan.Unserved))
+	}
+	if !planner.Near(s.LeftOut, leftOut) {
+		c.bad.Add("points of weight %v are left out, the statistics say %v", leftOut, s.LeftOut)
 	}
 	if s.Served != served || s.Points != points || s.Servers != len(servers) || s.Links != len(plan.AddedLinks) || s.Objective != float64(len(servers)) {
 		c.bad.Add("%d of %d points, %d servers and %d links; the statistics say %d of %d, %d and %d", served, points, len(servers), len(plan.AddedLinks), s.Served, s.Points, s.Servers, s.Links)
@@ -56,14 +66,18 @@ func Check(p *Problem, plan *Plan) error {
 	}
 	s.CheckBound(&c.bad)
 	c.reporting(plan.Switches, byPoint)
+	if err := Replay(p, plan); err != nil {
+		c.bad.Add("the configuration: %w", err)
+	}
 	return c.bad.Join()
 }
 
 type deliveryCheck struct {
 	p     *Problem
+	w     *Wiring
 	nodes map[string]*Node
-	links map[[2]string]*Link
-	load  map[[2]string]float64 // by link; nodes are alone with an empty second name
+	link  map[int]float64    // load by link
+	node  map[string]float64 // load by switch and server
 	bad   planner.Errors
 }
 
@@ -72,20 +86,6 @@ const (
 	latencyTolerance = 1e-6 // ms
 	upTolerance      = 1e-9
 )
-
-func (c *deliveryCheck) addLinks(added []AddedLink) {
-	for _, l := range added {
-		a, b := c.nodes[l.A], c.nodes[l.B]
-		switch key := linkKey(l.A, l.B); {
-		case a == nil || b == nil || a == b || a.Kind != PointNode && b.Kind != PointNode:
-			c.bad.Add("added link %s %s does not join a point with another node", l.A, l.B)
-		case c.links[key] != nil:
-			c.bad.Add("added link %s %s is there already", l.A, l.B)
-		default:
-			c.links[key] = &Link{A: l.A, B: l.B, Latency: AddedLatency, Capacity: AddedCapacity, Up: AddedUp}
-		}
-	}
-}
 
 // countedPaths bounds the paths of a point whose states [LossExact] counts: with each they double.
 const countedPaths = 12
@@ -102,6 +102,10 @@ func (c *deliveryCheck) path(d Assignment) bool {
 		c.bad.Add("%s: the rate is %v", name, d.Rate)
 		return false
 	}
+	if len(d.Ports) != len(d.Path)-1 {
+		c.bad.Add("%s: %d ports of %d nodes; the path needs one of every node but the last", name, len(d.Ports), len(d.Path))
+		return false
+	}
 	latency, up, seen := 0.0, 1.0, map[string]bool{}
 	for i, id := range d.Path {
 		n := c.nodes[id]
@@ -111,14 +115,15 @@ func (c *deliveryCheck) path(d Assignment) bool {
 		}
 		seen[id] = true
 		if i > 0 {
-			l := c.links[linkKey(d.Path[i-1], id)]
-			if l == nil {
-				c.bad.Add("%s: there is no link %s %s", name, d.Path[i-1], id)
+			link, to, _, ok := c.w.Link(d.Path[i-1], d.Ports[i-1])
+			if !ok || to != id {
+				c.bad.Add("%s: there is no link %s %s at port %d", name, d.Path[i-1], id, d.Ports[i-1])
 				return false
 			}
+			l := c.w.attributes(link)
 			latency += l.Latency
 			up *= l.Up
-			c.load[linkKey(d.Path[i-1], id)] += d.Rate
+			c.link[link] += d.Rate
 		}
 		if i > 0 && i < len(d.Path)-1 {
 			if n.Kind != SwitchNode && !c.p.TransitAll {
@@ -128,11 +133,11 @@ func (c *deliveryCheck) path(d Assignment) bool {
 			latency += SwitchLatency
 			if n.Kind == SwitchNode {
 				up *= n.Up
-				c.load[[2]string{id}] += d.Rate
+				c.node[id] += d.Rate
 			}
 		}
 	}
-	c.load[[2]string{d.Server}] += d.Rate
+	c.node[d.Server] += d.Rate
 	if latency > point.Deadline+latencyTolerance {
 		c.bad.Add("%s: the path takes %.6g ms, the deadline is %.6g", name, latency, point.Deadline)
 	}
@@ -143,16 +148,20 @@ func (c *deliveryCheck) path(d Assignment) bool {
 }
 
 // loads compares what links, switches and servers carry with what they have free.
-func (c *deliveryCheck) loads() {
-	for i := range c.p.Nodes {
-		n := &c.p.Nodes[i]
-		if load := c.load[[2]string{n.ID}]; n.Kind != PointNode && load > n.Residual()+rateTolerance {
-			c.bad.Add("%s %s gets %.6f Gbit/s, free are %.6f", n.Kind, n.ID, load, n.Residual())
+func (c *deliveryCheck) loads() { overloads(c.p, c.w, c.link, c.node, &c.bad) }
+
+// overloads names what carries more than it has free.
+func overloads(p *Problem, w *Wiring, link map[int]float64, node map[string]float64, bad *planner.Errors) {
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if load := node[n.ID]; n.Kind != PointNode && load > n.Residual()+rateTolerance {
+			bad.Add("%s %s gets %.6f Gbit/s, free are %.6f", n.Kind, n.ID, load, n.Residual())
 		}
 	}
-	for key, l := range c.links {
-		if load := c.load[key]; load > l.Residual()+rateTolerance {
-			c.bad.Add("link %s %s gets %.6f Gbit/s, free are %.6f", l.A, l.B, load, l.Residual())
+	for k := range w.links {
+		l := w.attributes(k)
+		if load := link[k]; load > l.Residual()+rateTolerance {
+			bad.Add("%s gets %.6f Gbit/s, free are %.6f", w.name(k), load, l.Residual())
 		}
 	}
 }
@@ -208,8 +217,12 @@ type pathElement struct {
 
 // elements lists links and switches of paths, each once.
 func (c *deliveryCheck) elements(paths []Assignment) (list []pathElement) {
-	at := map[[2]string]int{}
-	add := func(key [2]string, up float64, k int) {
+	type element struct {
+		link int
+		node string
+	}
+	at := map[element]int{}
+	add := func(key element, up float64, k int) {
 		i, ok := at[key]
 		if !ok {
 			i = len(list)
@@ -220,10 +233,10 @@ func (c *deliveryCheck) elements(paths []Assignment) (list []pathElement) {
 	}
 	for k, d := range paths {
 		for i := 1; i < len(d.Path); i++ {
-			key := linkKey(d.Path[i-1], d.Path[i])
-			add(key, c.links[key].Up, k)
+			link, _, _, _ := c.w.Link(d.Path[i-1], d.Ports[i-1])
+			add(element{link: link}, c.w.attributes(link).Up, k)
 			if n := c.nodes[d.Path[i]]; i < len(d.Path)-1 && n.Kind == SwitchNode {
-				add([2]string{n.ID}, n.Up, k)
+				add(element{-1, n.ID}, n.Up, k)
 			}
 		}
 	}
@@ -272,28 +285,33 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 	return from(0, works)
 }
 
-// reporting compares the configuration of points with the assignment.
-func (c *deliveryCheck) reporting(list []Reporting, byPoint map[string][]Assignment) {
-	if len(list) != len(byPoint) {
-		c.bad.Add("%d points are configured, %d are served", len(list), len(byPoint))
-	}
+// reporting compares what points are told of their collectors with the assignment.
+func (c *deliveryCheck) reporting(list []Configuration, byPoint map[string][]Assignment) {
+	told := map[string]bool{}
 	for _, r := range list {
+		if len(r.Collectors) == 0 {
+			continue
+		}
+		told[r.Switch] = true
 		share := 0.0
 		for _, k := range r.Collectors {
 			share += k.Share
-			rate, next := 0.0, false
+			rate, next := 0.0, true
 			for _, d := range byPoint[r.Switch] {
 				if d.Server == k.Collector {
 					rate += d.Rate
-					next = next || d.Path[1] == k.NextHop
+					next = next && (k.NextHop == "" || d.Path[1] == k.NextHop)
 				}
 			}
 			if !planner.Near(rate, k.Rate) || !next {
-				c.bad.Add("%s reports %.6f Gbit/s to %s by %s, the assignment has %.6f", r.Switch, k.Rate, k.Collector, k.NextHop, rate)
+				c.bad.Add("%s reports %.6f Gbit/s to %s by %q, the assignment has %.6f", r.Switch, k.Rate, k.Collector, k.NextHop, rate)
 			}
 		}
 		if !planner.Near(share, 1) {
 			c.bad.Add("%s reports a share of %v in all", r.Switch, share)
 		}
+	}
+	if len(told) != len(byPoint) {
+		c.bad.Add("%d points are told their collectors, %d are served", len(told), len(byPoint))
 	}
 }

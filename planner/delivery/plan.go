@@ -2,34 +2,42 @@ package delivery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Plan says where points send.
+// Plan says where points send, and what every switch on the way has to know.
 type Plan struct {
-	Algorithm  string       `json:"algorithm"`
-	Assignment []Assignment `json:"assignment"`
-	AddedLinks []AddedLink  `json:"added_links"`
-	Unserved   []Unserved   `json:"unserved,omitempty"`
-	Partial    bool         `json:"partial,omitempty"` // some points are not served
-	Switches   []Reporting  `json:"switches"`          // the configuration of the points
-	Stats      Stats        `json:"stats"`
+	Algorithm  string          `json:"algorithm"`
+	Assignment []Assignment    `json:"assignment"`
+	AddedLinks []AddedLink     `json:"added_links"`
+	Unserved   []Unserved      `json:"unserved,omitempty"`
+	Partial    bool            `json:"partial,omitempty"` // some points are not served
+	Switches   []Configuration `json:"switches"`          // what points and switches have to know
+	Stats      Stats           `json:"stats"`
 }
 
-// Assignment is a path on which a point sends some of its rate.
+// Assignment is a path on which a point sends some of its rate. Its ports are a source route: the port by which it leaves
+// every node but the last.
 type Assignment struct {
+	ID     string   `json:"id"` // of the path: point and tag
 	Point  string   `json:"point"`
 	Server string   `json:"server"`
-	Path   []string `json:"path"` // nodes, from point to server
+	Tag    int      `json:"tag"`   // what tells the path from others of the point, from 1
+	Path   []string `json:"path"`  // nodes, from point to server
+	Ports  []int    `json:"ports"` // one less than nodes
 	Rate   float64  `json:"rate_gbps"`
+	Share  float64  `json:"share"` // of what the point sends
 }
 
 // AddedLink is a link that has to be built, and why its point cannot do without.
 type AddedLink struct {
 	A          string `json:"a"` // the point
 	B          string `json:"b"`
+	PortA      int    `json:"port_a,omitempty"`
+	PortB      int    `json:"port_b,omitempty"`
 	Constraint string `json:"constraint,omitempty"` // as in Unserved
 	Detail     string `json:"detail,omitempty"`
 }
@@ -41,22 +49,37 @@ type Unserved struct {
 	Detail     string `json:"detail"`
 }
 
-// Reporting is the configuration of a point: the collectors that it reports to, each with its share of the reports.
-type Reporting struct {
+// Configuration is what a node has to know: a point the collectors that it reports to, and over which paths; a node on
+// the way by which port the reports of a path leave it.
+type Configuration struct {
 	Switch     string      `json:"switch"`
-	Collectors []Collector `json:"collectors"`
+	Collectors []Collector `json:"collectors,omitempty"` // of a point
+	Rules      []Rule      `json:"rules"`
 }
 
 // Collector is one collector of a point.
 type Collector struct {
 	Collector string  `json:"collector"`
-	Share     float64 `json:"share"`    // of the reports, all of a point together 1
-	NextHop   string  `json:"next_hop"` // of the largest path
+	Share     float64 `json:"share"`              // of the reports, all of a point together 1
+	NextHop   string  `json:"next_hop,omitempty"` // where all paths to the collector have the same
 	Rate      float64 `json:"rate_gbps"`
 }
 
-// Stats describes a plan. The objective is the number of servers; what comes first, the points served and then
-// the links added, is beside it with a bound of its own. Optimal says that all three are proven.
+// Rule sends what has a point and a tag out of a port. At the point itself it also says how much of the reports gets the tag.
+type Rule struct {
+	Path    string  `json:"path"` // id
+	Point   string  `json:"point"`
+	Tag     int     `json:"tag"`
+	InPort  int     `json:"in_port,omitempty"` // none at the point itself
+	OutPort int     `json:"out_port"`
+	NextHop string  `json:"next_hop"`
+	Share   float64 `json:"share,omitempty"` // at the point itself
+	Rate    float64 `json:"rate_gbps"`
+}
+
+// Stats describes a plan. The objective is the number of servers; what comes first, the weight of the points left out and
+// then the links added, is beside it with bounds of its own. The bound of links holds for plans that leave out no more,
+// that of servers for those that also add no more links. Optimal says that all three are proven.
 type Stats struct {
 	planner.Stats
 	Points         int     `json:"points"`
@@ -72,63 +95,161 @@ type Stats struct {
 	Nodes          int     `json:"nodes"`           // of the search
 }
 
-// NewPlan puts a plan together. Bounds, optimality and time are left to the caller, and so is what depends on all
-// usable paths.
-func NewPlan(p *Problem, algorithm string, assignment []Assignment, added []AddedLink) *Plan {
-	plan := &Plan{Algorithm: algorithm, Assignment: assignment, AddedLinks: added, Switches: []Reporting{}}
-	if plan.Assignment == nil {
-		plan.Assignment = []Assignment{}
-	}
-	if plan.AddedLinks == nil {
-		plan.AddedLinks = []AddedLink{}
-	}
+// Route is a path with numbers for links: those of the problem from 0; an added link, by which only the first hop can
+// lead, is -1.
+type Route struct {
+	Point, Server string
+	Nodes         []string
+	Links         []int
+	Rate          float64
+}
+
+// NewPlan puts a plan together. A path that a plan before has too keeps its tag, and a new one gets a tag that its point
+// did not use then; the plan before may be nil. Bounds, optimality and time are left to the caller, and so is what depends
+// on all usable paths.
+func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, before *Plan) (*Plan, error) {
+	plan := &Plan{Algorithm: algorithm, Assignment: []Assignment{}, AddedLinks: append([]AddedLink{}, added...)}
 	order := map[string]int{}
 	for i := range p.Nodes {
 		order[p.Nodes[i].ID] = i
 	}
+	slices.SortStableFunc(plan.AddedLinks, func(a, b AddedLink) int {
+		return cmp.Or(cmp.Compare(order[a.A], order[b.A]), cmp.Compare(order[a.B], order[b.B]))
+	})
+	w, err := Wire(p, plan.AddedLinks)
+	if err != nil {
+		return nil, err
+	}
+	for k := range plan.AddedLinks {
+		l := &plan.AddedLinks[k]
+		l.PortA, l.PortB = w.Port(len(p.Links)+k, l.A), w.Port(len(p.Links)+k, l.B)
+	}
+	for _, r := range routes {
+		d := Assignment{Point: r.Point, Server: r.Server, Path: r.Nodes, Rate: r.Rate}
+		for k, link := range r.Links {
+			if link < 0 {
+				link = len(p.Links) + slices.IndexFunc(plan.AddedLinks, func(l AddedLink) bool { return l.A == r.Nodes[0] && l.B == r.Nodes[1] })
+			}
+			d.Ports = append(d.Ports, w.Port(link, r.Nodes[k]))
+		}
+		plan.Assignment = append(plan.Assignment, d)
+	}
 	slices.SortStableFunc(plan.Assignment, func(a, b Assignment) int {
 		return cmp.Or(cmp.Compare(order[a.Point], order[b.Point]), cmp.Compare(b.Rate, a.Rate), cmp.Compare(order[a.Server], order[b.Server]))
 	})
-	slices.SortStableFunc(plan.AddedLinks, func(a, b AddedLink) int { return cmp.Compare(order[a.A], order[b.A]) })
+	plan.tag(before)
+	plan.Switches = configurations(p, w, plan.Assignment)
+	plan.count(p)
+	return plan, nil
+}
+
+// tag numbers the paths of every point.
+func (plan *Plan) tag(before *Plan) {
+	taken := map[string]map[int]bool{}
+	take := func(point string, tag int) {
+		if taken[point] == nil {
+			taken[point] = map[int]bool{}
+		}
+		taken[point][tag] = true
+	}
+	old := map[string]int{}
+	if before != nil {
+		for i := range before.Assignment {
+			d := &before.Assignment[i]
+			take(d.Point, d.Tag)
+			old[d.way()] = d.Tag
+		}
+	}
+	next := map[string]int{}
+	for i := range plan.Assignment {
+		d := &plan.Assignment[i]
+		if d.Tag = old[d.way()]; d.Tag == 0 {
+			for next[d.Point]++; taken[d.Point][next[d.Point]]; next[d.Point]++ {
+			}
+			d.Tag = next[d.Point]
+		}
+		d.ID = fmt.Sprintf("%s/%d", d.Point, d.Tag)
+	}
+}
+
+// way tells the path from others, whatever its tag.
+func (d *Assignment) way() string { return fmt.Sprintf("%q %v", d.Path, d.Ports) }
+
+// configurations gives what every node has to know, points first, and sets the shares of paths.
+func configurations(p *Problem, w *Wiring, assignment []Assignment) []Configuration {
+	sum := map[string]float64{}
+	for i := range assignment {
+		sum[assignment[i].Point] += assignment[i].Rate
+	}
+	at := map[string]*Configuration{}
+	get := func(node string) *Configuration {
+		if at[node] == nil {
+			at[node] = &Configuration{Switch: node}
+		}
+		return at[node]
+	}
+	for i := range assignment {
+		d := &assignment[i]
+		d.Share = d.Rate / sum[d.Point]
+		get(d.Point).collect(d)
+		in := 0
+		for k, port := range d.Ports {
+			r := Rule{Path: d.ID, Point: d.Point, Tag: d.Tag, InPort: in, OutPort: port, NextHop: d.Path[k+1], Rate: d.Rate}
+			if k == 0 {
+				r.Share = d.Share
+			}
+			c := get(d.Path[k])
+			c.Rules = append(c.Rules, r)
+			_, _, in, _ = w.Link(d.Path[k], port)
+		}
+	}
+	list := []Configuration{}
+	for _, points := range []bool{true, false} {
+		for i := range p.Nodes {
+			if c := at[p.Nodes[i].ID]; c != nil && (p.Nodes[i].Kind == PointNode) == points {
+				slices.SortStableFunc(c.Collectors, func(a, b Collector) int { return cmp.Compare(b.Rate, a.Rate) })
+				list = append(list, *c)
+			}
+		}
+	}
+	return list
+}
+
+// collect adds a path of the point to its collectors.
+func (c *Configuration) collect(d *Assignment) {
+	k := slices.IndexFunc(c.Collectors, func(x Collector) bool { return x.Collector == d.Server })
+	if k < 0 {
+		k = len(c.Collectors)
+		c.Collectors = append(c.Collectors, Collector{Collector: d.Server, NextHop: d.Path[1]})
+	}
+	x := &c.Collectors[k]
+	x.Rate += d.Rate
+	x.Share += d.Share
+	if x.NextHop != d.Path[1] {
+		x.NextHop = ""
+	}
+}
+
+// count fills in the figures of the statistics.
+func (plan *Plan) count(p *Problem) {
 	s := &plan.Stats
-	servers := map[string]bool{}
+	served, servers := map[string]bool{}, map[string]bool{}
+	for i := range plan.Assignment {
+		served[plan.Assignment[i].Point] = true
+		servers[plan.Assignment[i].Server] = true
+	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if n.Kind != PointNode {
 			continue
 		}
-		s.Points++
-		r := Reporting{Switch: n.ID}
-		sum, largest := 0.0, []float64{}
-		for _, d := range plan.Assignment {
-			if d.Point != n.ID {
-				continue
-			}
-			sum += d.Rate
-			servers[d.Server] = true
-			k := slices.IndexFunc(r.Collectors, func(c Collector) bool { return c.Collector == d.Server })
-			if k < 0 {
-				k = len(r.Collectors)
-				r.Collectors = append(r.Collectors, Collector{Collector: d.Server})
-				largest = append(largest, 0)
-			}
-			r.Collectors[k].Rate += d.Rate
-			if d.Rate > largest[k] {
-				largest[k], r.Collectors[k].NextHop = d.Rate, d.Path[1]
-			}
-		}
-		if sum == 0 {
-			plan.Partial = true
+		if s.Points++; served[n.ID] {
+			s.Served++
 			continue
 		}
-		for k := range r.Collectors {
-			r.Collectors[k].Share = r.Collectors[k].Rate / sum
-		}
-		slices.SortStableFunc(r.Collectors, func(a, b Collector) int { return cmp.Compare(b.Rate, a.Rate) })
-		plan.Switches = append(plan.Switches, r)
-		s.Served++
+		plan.Partial = true
+		s.LeftOut += n.Worth()
 	}
 	s.Links, s.Servers, s.Objective = len(plan.AddedLinks), len(servers), float64(len(servers))
 	s.Acceptance = float64(s.Served) / float64(max(1, s.Points))
-	return plan
 }

@@ -34,16 +34,20 @@ type Node struct {
 	Kind     NodeKind `json:"kind"`
 	Rate     float64  `json:"rate_gbps,omitempty"`
 	Deadline float64  `json:"deadline_ms,omitempty"`
-	Loss     float64  `json:"loss,omitempty"` // tolerated probability of loss
+	Loss     float64  `json:"loss,omitempty"`   // tolerated probability of loss
+	Weight   float64  `json:"weight,omitempty"` // of a point, in what is left out; 1 if left out
 	Capacity float64  `json:"capacity_gbps,omitempty"`
 	Load     float64  `json:"load_gbps,omitempty"`
 	Up       float64  `json:"up"` // probability of working; 1 if left out
 }
 
-// Link joins two nodes. Its capacity is shared by both directions.
+// Link joins two nodes. Its capacity is shared by both directions. Links between the same nodes are told apart by their
+// ports, which [Wire] gives out where they are not named.
 type Link struct {
 	A        string  `json:"a"`
 	B        string  `json:"b"`
+	PortA    int     `json:"port_a,omitempty"` // at node A, from 1
+	PortB    int     `json:"port_b,omitempty"`
 	Latency  float64 `json:"latency_ms"`
 	Capacity float64 `json:"capacity_gbps"`
 	Load     float64 `json:"load_gbps,omitempty"`
@@ -120,6 +124,14 @@ func (r *Rules) Reserved(rate float64) float64 {
 	return rate
 }
 
+// Worth is the weight of a point, with its default.
+func (n *Node) Worth() float64 {
+	if n.Weight == 0 {
+		return 1
+	}
+	return n.Weight
+}
+
 // Residual is the free capacity of a server or switch.
 func (n *Node) Residual() float64 { return max(0, n.Capacity-n.Load) }
 
@@ -166,6 +178,9 @@ func (p *Problem) Validate() error {
 			number("point ", n.ID, "rate_gbps", n.Rate, 1e-5, maxRate)
 			number("point ", n.ID, "deadline_ms", n.Deadline, 0, maxLatency)
 			number("point ", n.ID, "loss", n.Loss, 0, 1)
+			if n.Weight != 0 {
+				number("point ", n.ID, "weight", n.Weight, 1e-3, 1e6)
+			}
 		case ServerNode, SwitchNode:
 			number(string(n.Kind)+" ", n.ID, "capacity_gbps", n.Capacity, 0, maxRate)
 			number(string(n.Kind)+" ", n.ID, "load_gbps", n.Load, 0, maxRate)
@@ -180,7 +195,16 @@ func (p *Problem) Validate() error {
 	if kinds[ServerNode] == 0 {
 		bad.Add("delivery: no node is a server")
 	}
-	links := make(map[[2]string]bool, len(p.Links))
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Weight != 0 && n.Kind != PointNode {
+			bad.Add("delivery: %s %s has a weight, which only points have", n.Kind, n.ID)
+		}
+	}
+	type port struct {
+		node string
+		port int
+	}
+	ports := map[port]bool{}
 	for i := range p.Links {
 		l := &p.Links[i]
 		name := l.A + " " + l.B
@@ -189,13 +213,19 @@ func (p *Problem) Validate() error {
 				bad.Add("delivery: link %s ends at node %q, which is not there", name, end)
 			}
 		}
-		switch {
-		case l.A == l.B:
+		if l.A == l.B {
 			bad.Add("delivery: link %s joins a node with itself", name)
-		case links[linkKey(l.A, l.B)]:
-			bad.Add("delivery: link %s is there twice: paths are told by their nodes", name)
 		}
-		links[linkKey(l.A, l.B)] = true
+		for _, x := range []port{{l.A, l.PortA}, {l.B, l.PortB}} {
+			switch {
+			case x.port == 0:
+			case x.port < 0 || x.port > maxPort:
+				bad.Add("delivery: link %s has port %d at node %s, outside 1 to %d", name, x.port, x.node, maxPort)
+			case ports[x]:
+				bad.Add("delivery: link %s has port %d at node %s, where another link has it", name, x.port, x.node)
+			}
+			ports[x] = x.port != 0
+		}
 		number("link ", name, "latency_ms", l.Latency, 0, maxLatency)
 		number("link ", name, "capacity_gbps", l.Capacity, 0, maxRate)
 		number("link ", name, "load_gbps", l.Load, 0, maxRate)
@@ -215,12 +245,5 @@ func (p *Problem) Validate() error {
 const (
 	maxRate    = 1e6
 	maxLatency = 1e9
+	maxPort    = 1 << 20
 )
-
-// linkKey names a link whichever way round.
-func linkKey(a, b string) [2]string {
-	if a > b {
-		a, b = b, a
-	}
-	return [2]string{a, b}
-}

@@ -81,19 +81,23 @@ func TestCheck(t *testing.T) {
 		{"switch full", "switch w gets 30.000000 Gbit/s, free are 5", func(q *delivery.Problem, _ *delivery.Plan) { q.Nodes[2].Load = 95 }},
 		{"server full", "server s gets 40.000000 Gbit/s, free are 39", func(q *delivery.Problem, _ *delivery.Plan) { q.Nodes[3].Load = 1 }},
 		{"transit", "m is a point and does not forward", func(_ *delivery.Problem, p *delivery.Plan) {
-			p.Assignment[1].Path = []string{"n", "w", "m", "w", "s"}
+			p.Assignment[1].Path, p.Assignment[1].Ports = []string{"n", "w", "m", "w", "s"}, []int{1, 1, 1, 3}
 		}},
 		{"round", "a second time", func(_ *delivery.Problem, p *delivery.Plan) {
-			p.Assignment[1].Path = []string{"n", "w", "n", "s"}
+			p.Assignment[1].Path, p.Assignment[1].Ports = []string{"n", "w", "n", "s"}, []int{1, 2, 2}
 		}},
 		{"servers", "the statistics say", func(_ *delivery.Problem, p *delivery.Plan) { p.Stats.Servers = 2 }},
 		{"bound", "lower bound", func(_ *delivery.Problem, p *delivery.Plan) { p.Stats.LowerBound = 2 }},
 		{"links bound", "called optimal", func(_ *delivery.Problem, p *delivery.Plan) { p.Stats.LinkBound = 0 }},
+		{"left out", "the statistics say 1", func(_ *delivery.Problem, p *delivery.Plan) { p.Stats.LeftOut = 1 }},
+		{"ports", "0 ports of 2 nodes", func(_ *delivery.Problem, p *delivery.Plan) { p.Assignment[1].Ports = nil }},
+		{"port", "there is no link n s at port 1", func(_ *delivery.Problem, p *delivery.Plan) { p.Assignment[1].Ports[0] = 1 }},
+		{"id", "path m/1 is there twice", func(_ *delivery.Problem, p *delivery.Plan) { p.Assignment[1].ID = "m/1" }},
 		{"partial", "partial true", func(_ *delivery.Problem, p *delivery.Plan) { p.Partial = true }},
 		{"collector", "m reports", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].Collector = "r" }},
 		{"next hop", "m reports", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].NextHop = "s" }},
 		{"share", "a share of 0.5", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches[0].Collectors[0].Share = 0.5 }},
-		{"not configured", "1 points are configured", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches = p.Switches[1:] }},
+		{"not configured", "1 points are told their collectors, 2 are served", func(_ *delivery.Problem, p *delivery.Plan) { p.Switches = p.Switches[1:] }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

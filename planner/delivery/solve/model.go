@@ -251,8 +251,8 @@ func (m *model) joined(i, v int32) bool {
 // direct is the path of an added link from a point to a server.
 func (m *model) direct(i, server int32) path {
 	return path{
-		point: i, server: server, nodes: []int32{m.points[i], m.servers[server]}, latency: delivery.AddedLatency,
-		up: delivery.AddedUp, via: m.servers[server],
+		point: i, server: server, nodes: []int32{m.points[i], m.servers[server]}, links: []int32{-1},
+		latency: delivery.AddedLatency, up: delivery.AddedUp, via: m.servers[server],
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *model) beyond(i int32) []path {
 			if slices.Contains(q.nodes, u) {
 				continue
 			}
-			q.nodes = slices.Insert(q.nodes, 0, u)
+			q.nodes, q.links = slices.Insert(q.nodes, 0, u), slices.Insert(q.links, 0, -1)
 			at, _ := slices.BinarySearch(q.element, e)
 			q.element = slices.Insert(q.element, at, e)
 			q.latency += delivery.AddedLatency + delivery.SwitchLatency

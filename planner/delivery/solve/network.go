@@ -120,6 +120,7 @@ type path struct {
 	point   int32   // index among points
 	server  int32   // index among servers
 	nodes   []int32 // from point to server
+	links   []int32 // between these; an added link is -1
 	element []int32 // links and forwarding nodes, ascending
 	latency float64
 	up      float64
@@ -159,6 +160,7 @@ func (w *network) paths(point, v int32, budget, up float64, limit int) (list []p
 			for j := i; j >= 0; j = states[j].parent {
 				p.nodes = append(p.nodes, states[j].node)
 				if states[j].link >= 0 {
+					p.links = append(p.links, states[j].link)
 					p.element = append(p.element, states[j].link)
 				}
 				if j != i && states[j].parent >= 0 {
@@ -166,6 +168,7 @@ func (w *network) paths(point, v int32, budget, up float64, limit int) (list []p
 				}
 			}
 			slices.Reverse(p.nodes)
+			slices.Reverse(p.links)
 			slices.Sort(p.element)
 			list = append(list, p)
 			if !w.p.TransitAll {

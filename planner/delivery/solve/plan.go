@@ -65,7 +65,10 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 	} else {
 		r = m.baseline(&o)
 	}
-	plan := m.plan(&r, &o)
+	plan, err := m.plan(&r, &o)
+	if err != nil {
+		return nil, err
+	}
 	if plan.Partial && !o.Partial {
 		u := plan.Unserved[0]
 		more := ""
@@ -298,16 +301,19 @@ func (s *solution) links() (list [][2]int32) {
 }
 
 // plan puts names to a result.
-func (m *model) plan(r *result, o *Options) *delivery.Plan {
-	var assignment []delivery.Assignment
+func (m *model) plan(r *result, o *Options) (*delivery.Plan, error) {
+	var routes []delivery.Route
 	served := make([]bool, len(m.points))
 	for _, f := range r.sol.flows {
 		served[f.path.point] = true
-		d := delivery.Assignment{Point: m.p.Nodes[m.points[f.path.point]].ID, Server: m.p.Nodes[m.servers[f.path.server]].ID, Rate: f.rate}
+		d := delivery.Route{Point: m.p.Nodes[m.points[f.path.point]].ID, Server: m.p.Nodes[m.servers[f.path.server]].ID, Rate: f.rate}
 		for _, v := range f.path.nodes {
-			d.Path = append(d.Path, m.p.Nodes[v].ID)
+			d.Nodes = append(d.Nodes, m.p.Nodes[v].ID)
 		}
-		assignment = append(assignment, d)
+		for _, l := range f.path.links {
+			d.Links = append(d.Links, int(l))
+		}
+		routes = append(routes, d)
 	}
 	var added []delivery.AddedLink
 	why := m.newReasons(r)
@@ -316,7 +322,10 @@ func (m *model) plan(r *result, o *Options) *delivery.Plan {
 		u := why.of(i)
 		added = append(added, delivery.AddedLink{A: m.p.Nodes[l[0]].ID, B: m.p.Nodes[l[1]].ID, Constraint: u.Constraint, Detail: u.Detail})
 	}
-	plan := delivery.NewPlan(m.p, string(o.Method), assignment, added)
+	plan, err := delivery.NewPlan(m.p, string(o.Method), routes, added, nil)
+	if err != nil {
+		return nil, err
+	}
 	for i, ok := range served {
 		if !ok {
 			u := why.of(int32(i))
@@ -337,5 +346,8 @@ func (m *model) plan(r *result, o *Options) *delivery.Plan {
 	s.LinkBound = min(r.linkBound, s.Links)
 	s.LowerBound = float64(min(r.serverBound, s.Servers))
 	s.Optimal = r.proven && s.LinkBound == s.Links && s.LowerBound == s.Objective
-	return plan
+	if s.Optimal {
+		s.LeftOutBound = s.LeftOut
+	}
+	return plan, nil
 }

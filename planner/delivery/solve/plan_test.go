@@ -386,9 +386,13 @@ func TestErrors(t *testing.T) {
 		{"no servers", "no node is a server", func(p *delivery.Problem) { p.Nodes[2].Kind = delivery.SwitchNode }},
 		{"no points", "no node is a point", func(p *delivery.Problem) { p.Nodes[0].Kind = delivery.SwitchNode }},
 		{"twice", "node w is there twice", func(p *delivery.Problem) { p.Nodes = append(p.Nodes, p.Nodes[1]) }},
-		{"link twice", "link w m is there twice", func(p *delivery.Problem) {
-			p.Links = append(p.Links, delivery.Link{A: "w", B: "m", Up: 1})
+		{"port twice", "link w m has port 1 at node m, where another link has it", func(p *delivery.Problem) {
+			p.Links[0].PortA = 1
+			p.Links = append(p.Links, delivery.Link{A: "w", B: "m", PortB: 1, Up: 1})
 		}},
+		{"port", "link m w has port -1 at node m", func(p *delivery.Problem) { p.Links[0].PortA = -1 }},
+		{"weight", "point m has weight -1, outside", func(p *delivery.Problem) { p.Nodes[0].Weight = -1 }},
+		{"weight of a switch", "switch w has a weight", func(p *delivery.Problem) { p.Nodes[1].Weight = 2 }},
 		{"itself", "link w w joins a node with itself", func(p *delivery.Problem) {
 			p.Links = append(p.Links, delivery.Link{A: "w", B: "w", Up: 1})
 		}},

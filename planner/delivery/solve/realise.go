@@ -432,7 +432,7 @@ func (r *realiser) avoid(i int32, flows []flow) *solution {
 func (r *realiser) known() bool {
 	names := make([]string, 0, len(r.banned))
 	for _, p := range r.banned {
-		names = append(names, fmt.Sprint(p.nodes))
+		names = append(names, fmt.Sprint(p.nodes, p.links))
 	}
 	slices.Sort(names)
 	key := fmt.Sprint(names, r.choice, r.careful)
