@@ -1,0 +1,198 @@
+package planner
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+)
+
+// Order finds an order of steps from one plan to another that makes before it breaks: at no moment is something
+// uncovered that both plans cover, and no step gives more to a resource than its capacity has room for. What exceeds a
+// capacity already, because the network has changed, gets no more. A resource without a capacity has no limit.
+//
+// What can be added is added before anything is removed, unless there is no room for it yet. An element that changes does
+// so in one step. Where greedy steps end in a deadlock, a search decides; it is complete where few elements depend on
+// each other, and given up after a bounded number of steps where many do. The error is a *[Deadlock] then.
+func Order(before, after []Element, capacity map[string]float64) ([]Step, error) {
+	o, err := newOrderer(before, after, capacity)
+	if err != nil {
+		return nil, err
+	}
+	steps := o.greedy()
+	if len(steps) == len(o.moves) {
+		return o.named(steps), nil
+	}
+	return o.search(steps)
+}
+
+// move is a step by what it does to what matters.
+type move struct {
+	step         Step
+	loses, gains []int32 // things that both plans cover
+	uses         []use   // of resources that could become scarce
+}
+
+type use struct {
+	resource int32
+	more     float64 // above 0: takes, below 0: gives back
+}
+
+// orderer holds the moves and the state of the network on the way.
+type orderer struct {
+	moves     []move // adds, changes, removes
+	things    []string
+	resources []string
+	limit     []float64
+
+	done    []bool // by move
+	covered []int32
+	always  []int32 // of these, by what stays until the end
+	used    []float64
+
+	thingWaits    [][]int32 // moves that wait for another element to cover it
+	resourceWaits []waiters // moves that wait for room
+	wake          []int32   // things, and ^resources, of which there is more
+}
+
+// greedy takes whatever step can be taken, and gives the steps.
+func (o *orderer) greedy() []int32 {
+	o.thingWaits, o.resourceWaits = make([][]int32, len(o.things)), make([]waiters, len(o.resources))
+	var steps []int32
+	try := func(k int32) {
+		thing, resource := o.blocked(k)
+		switch {
+		case thing >= 0:
+			o.thingWaits[thing] = append(o.thingWaits[thing], k)
+		case resource >= 0:
+			heap.Push(&o.resourceWaits[resource], waiter{k, o.moves[k].more(resource)})
+		default:
+			o.take(k)
+			steps = append(steps, k)
+			o.wake = append(o.wake, o.moves[k].gains...)
+			for _, u := range o.moves[k].uses {
+				if u.more < 0 {
+					o.wake = append(o.wake, ^u.resource)
+				}
+			}
+		}
+	}
+	for k := range o.moves {
+		try(int32(k))
+		for len(o.wake) > 0 {
+			x := o.wake[len(o.wake)-1]
+			if next := o.waiting(x); next >= 0 {
+				try(next)
+			} else {
+				o.wake = slices.Delete(o.wake, len(o.wake)-1, len(o.wake))
+			}
+		}
+	}
+	return steps
+}
+
+// waiting takes a move out of those that wait for x and need to do so no longer, or gives -1.
+func (o *orderer) waiting(x int32) int32 {
+	if x >= 0 {
+		w := o.thingWaits[x]
+		if len(w) == 0 || o.covered[x] < 2 {
+			return -1
+		}
+		o.thingWaits[x] = w[1:]
+		return w[0]
+	}
+	w := &o.resourceWaits[^x]
+	if len(*w) == 0 || !o.room(^x, (*w)[0].need) {
+		return -1
+	}
+	return heap.Pop(w).(waiter).move
+}
+
+// blocked gives what is in the way of a move: a thing that would be uncovered, or a resource without room. Both are -1
+// where it can be made.
+func (o *orderer) blocked(k int32) (thing, resource int32) {
+	m := &o.moves[k]
+	for _, t := range m.loses {
+		if o.covered[t] < 2 {
+			return t, -1
+		}
+	}
+	for _, u := range m.uses {
+		if u.more > 0 && !o.room(u.resource, u.more) {
+			return -1, u.resource
+		}
+	}
+	return -1, -1
+}
+
+// room reports whether a resource can carry so much more.
+func (o *orderer) room(resource int32, more float64) bool {
+	used, limit := o.used[resource]+more, o.limit[resource]
+	return used <= limit || Near(used, limit)
+}
+
+// take makes a move.
+func (o *orderer) take(k int32) {
+	m := &o.moves[k]
+	o.done[k] = true
+	for _, t := range m.loses {
+		o.covered[t]--
+	}
+	for _, t := range m.gains {
+		o.covered[t]++
+		o.always[t]++
+	}
+	for _, u := range m.uses {
+		o.used[u.resource] += u.more
+	}
+}
+
+// more is what a move takes of a resource.
+func (m *move) more(resource int32) float64 {
+	for _, u := range m.uses {
+		if u.resource == resource {
+			return u.more
+		}
+	}
+	return 0
+}
+
+// named gives the steps of moves.
+func (o *orderer) named(moves []int32) []Step {
+	steps := make([]Step, len(moves))
+	for i, k := range moves {
+		steps[i] = o.moves[k].step
+	}
+	return steps
+}
+
+// why says what is in the way of a move, if anything is.
+func (o *orderer) why(k int32) string {
+	thing, resource := o.blocked(k)
+	switch {
+	case thing >= 0:
+		return "nothing else covers " + o.things[thing]
+	case resource >= 0:
+		return fmt.Sprintf("needs %.6g more of %s, where %.6g of %.6g are in use", o.moves[k].more(resource), o.resources[resource], o.used[resource], o.limit[resource])
+	}
+	return "leads to a deadlock"
+}
+
+// waiters are moves that wait for a resource, the one that needs least first.
+type waiters []waiter
+
+type waiter struct {
+	move int32
+	need float64
+}
+
+func (w waiters) Len() int { return len(w) }
+func (w waiters) Less(i, j int) bool {
+	return w[i].need < w[j].need || w[i].need == w[j].need && w[i].move < w[j].move
+}
+func (w waiters) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w *waiters) Push(x any)   { *w = append(*w, x.(waiter)) }
+func (w *waiters) Pop() any {
+	last := (*w)[len(*w)-1]
+	*w = (*w)[:len(*w)-1]
+	return last
+}
