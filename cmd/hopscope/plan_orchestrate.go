@@ -240,10 +240,7 @@ func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Pla
 		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
 	}
 	verdict := "the best there is"
-	switch {
-	case plan.Partial:
-		verdict = "no bound, for it is partial"
-	case !s.Optimal:
+	if s.Objective > s.LowerBound {
 		verdict = fmt.Sprintf("the best there is has at least %g", s.LowerBound)
 	}
 	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, verdict, s.Seconds)
@@ -251,7 +248,11 @@ func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Pla
 		fmt.Fprintf(b, "not served: %s: %s\n", u.Interface, u.Reason)
 	}
 	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not serve every interface.")
+		least := "no less can be"
+		if s.LeftOut > s.LeftOutBound {
+			least = fmt.Sprintf("at least %g has to be", s.LeftOutBound)
+		}
+		fmt.Fprintf(b, "This plan is partial: it does not serve every interface. A weight of %g is left out, %s;\nthe objective is held against plans that leave out no more.\n", s.LeftOut, least)
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

@@ -1,7 +1,6 @@
 package orchestrate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -136,6 +135,7 @@ func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 		{"interfaces", float64(got.Interfaces), float64(want.Interfaces)},
 		{"flows", float64(got.Flows), float64(want.Flows)},
 		{"flows_used", float64(got.FlowsUsed), float64(want.FlowsUsed)},
+		{"left_out", got.LeftOut, want.LeftOut},
 		{"coverage", got.Coverage, want.Coverage},
 		{"assigned", got.Assigned, want.Assigned},
 		{"load_min", float64(got.LoadMin), float64(want.LoadMin)},
@@ -152,13 +152,7 @@ func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 			return fmt.Errorf("statistics: %s is %v, the assignment says %v", v.name, v.got, v.want)
 		}
 	}
-	switch s := got.Stats; {
-	case !plan.Partial && !(s.LowerBound <= s.Objective):
-		return fmt.Errorf("lower bound %v is above the objective %v", s.LowerBound, s.Objective)
-	case s.Optimal && s.LowerBound != s.Objective:
-		return fmt.Errorf("optimal at %v, with a lower bound of %v", s.Objective, s.LowerBound)
-	case s.Optimal && plan.Partial:
-		return errors.New("a partial plan is called optimal")
-	}
-	return nil
+	var bad planner.Errors
+	got.Stats.CheckBound(&bad)
+	return bad.Join()
 }

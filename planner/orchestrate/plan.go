@@ -93,12 +93,20 @@ func NewPlan(p *Problem, algorithm string, shares []Share) *Plan {
 	return plan
 }
 
-// SetBound fills in what is proven: no plan has an objective below bound. A partial plan is never optimal.
-func (plan *Plan) SetBound(bound int64) {
+// SetBound fills in what is proven: no plan leaves out less than leftOut, and none that leaves out no more than this one
+// has an objective below bound.
+func (plan *Plan) SetBound(bound int64, leftOut float64) {
 	s := &plan.Stats
-	s.LowerBound = float64(bound)
+	s.LowerBound, s.LeftOutBound = float64(bound), min(leftOut, s.LeftOut)
 	s.Gap = s.Objective - s.LowerBound
-	s.Optimal = s.Gap == 0 && !plan.Partial
+	s.Optimal = s.Gap == 0 && planner.Near(s.LeftOut, s.LeftOutBound)
+}
+
+// leftOut is the weight of an interface of whose items, counted as often as they are to be carried, so many are not. It
+// is exact where whole demands are missing, or where the weight is the demand.
+func (i *Interface) leftOut(missing int64) float64 {
+	w, d := i.Worth(), i.Demand
+	return float64(w*(missing/d)) + float64(w)*float64(missing%d)/float64(d)
 }
 
 // stats gives all of the statistics but bound and time.
@@ -142,6 +150,7 @@ func (p *Problem) stats(shares []Share) Stats {
 		want := i.Demand * int64(p.Copies())
 		all += want
 		have += got[k]
+		s.LeftOut += i.leftOut(max(want-got[k], 0))
 		if got[k] >= want {
 			whole++
 		}

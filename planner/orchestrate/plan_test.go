@@ -23,7 +23,7 @@ func readProblem(t *testing.T, objective string) *Problem {
 func TestRead(t *testing.T) {
 	got := readProblem(t, Balance)
 	want := &Problem{
-		Interfaces: []Interface{{"a", 4}, {"b", 7}, {"c", 2}},
+		Interfaces: []Interface{{ID: "a", Demand: 4}, {ID: "b", Demand: 7}, {ID: "c", Demand: 2}},
 		Flows:      []Flow{{"f", 11, 0, []int32{0, 1}}, {"g", 10, 2.5, []int32{2, 1}}},
 		Objective:  Balance,
 	}
@@ -81,7 +81,7 @@ func TestUnservable(t *testing.T) {
 		{func(p *Problem) { p.Interfaces[1].Demand, p.Split = 22, true },
 			"[{b the flows that pass it have a capacity of 21 items together, 1 times 22 are to be carried}]"},
 		{func(p *Problem) {
-			p.Interfaces, p.Redundancy = []Interface{{"b", 11}}, 2
+			p.Interfaces, p.Redundancy = []Interface{{ID: "b", Demand: 11}}, 2
 			p.Flows = []Flow{{"f", 11, 0, []int32{0}}, {"g", 10, 0, []int32{0}}}
 		}, "[{b 1 of the flows that pass it have a capacity for demand 11, 2 are wanted}]"},
 	} {
@@ -126,12 +126,12 @@ func TestCheck(t *testing.T) {
 		{"objective", func(_ *Problem, plan *Plan) { plan.Stats.Objective = 1 }, "statistics: objective is 1, the assignment says 2"},
 		{"load", func(_ *Problem, plan *Plan) { plan.Stats.LoadMax = 1 }, "statistics: load_max is 1, the assignment says 11"},
 		{"correlation", func(_ *Problem, plan *Plan) { plan.Stats.Correlation = 1 }, "statistics: correlation is 1, the assignment says 0.75"},
-		{"bound", func(_ *Problem, plan *Plan) { plan.SetBound(3) }, "lower bound 3 is above the objective 2"},
-		{"proof", func(_ *Problem, plan *Plan) { plan.SetBound(1); plan.Stats.Optimal = true }, "optimal at 2, with a lower bound of 1"},
+		{"bound", func(_ *Problem, plan *Plan) { plan.SetBound(3, 0) }, "the lower bound 3 is above the objective 2"},
+		{"proof", func(_ *Problem, plan *Plan) { plan.SetBound(1, 0); plan.Stats.Optimal = true }, "called optimal with objective 2 and lower bound 1"},
 	} {
 		p := readProblem(t, Concentrate)
 		plan := NewPlan(p, "test", shares)
-		plan.SetBound(2)
+		plan.SetBound(2, 0)
 		tt.spoil(p, plan)
 		err := Check(p, plan)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 	p.Flows[0].Interfaces = append(p.Flows[0].Interfaces, 2)
 	p.Split = true
 	plan := NewPlan(p, "test", []Share{{0, 0, 4}, {1, 0, 1}, {1, 1, 5}, {2, 1, 2}})
-	plan.SetBound(7)
+	plan.SetBound(7, 0)
 	if err := Check(p, plan); err != nil {
 		t.Error(err)
 	}
@@ -157,7 +157,7 @@ func TestPlan(t *testing.T) {
 	const want = `{"algorithm":"test","objective":"balance","split":true,"partial":true,"assignment":{"a":"f","c":"g"},` +
 		`"shares":[{"interface":"b","flow":"f","items":1},{"interface":"b","flow":"g","items":5}],` +
 		`"unserved":[{"interface":"b","reason":"6 of 7 items are carried"}],` +
-		`"stats":{"objective":7,"lower_bound":7,"optimal":false,"seconds":0,"gap":0,"interfaces":3,"flows":2,"flows_used":2,` +
+		`"stats":{"objective":7,"lower_bound":7,"optimal":false,"left_out":1,"seconds":0,"gap":0,"interfaces":3,"flows":2,"flows_used":2,` +
 		`"coverage":0.6666666666666666,"assigned":0.9230769230769231,"load_min":5,"load_mean":6,"load_max":7,` +
 		`"fill":0.5772727272727273,"per_flow":2,"correlation":0.8333333333333333,"freshness":{"min":0,"mean":1.4285714285714286}}}`
 	if string(got) != want {

@@ -39,7 +39,16 @@ type Problem struct {
 // Interface is an interface, or a direction of a link, with telemetry to be collected.
 type Interface struct {
 	ID     string `json:"id"`
-	Demand int64  `json:"demand"` // items, at least 1
+	Demand int64  `json:"demand"`           // items, at least 1
+	Weight int64  `json:"weight,omitempty"` // what it is worth to carry all of them once; 0 stands for the demand
+}
+
+// Worth is the weight of the interface, which is its demand unless it has one of its own.
+func (i *Interface) Worth() int64 {
+	if i.Weight == 0 {
+		return i.Demand
+	}
+	return i.Weight
 }
 
 // Flow is a flow of production packets.
@@ -72,7 +81,7 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%d interfaces and %d flows are too many", len(p.Interfaces), len(p.Flows))
 	}
 	ids := make(map[string]int, len(p.Interfaces))
-	var sum int64
+	var sum, worth int64
 	for k, i := range p.Interfaces {
 		if first, twice := ids[i.ID]; twice {
 			bad.Add("interface %q is listed twice, at %d and %d", i.ID, first+1, k+1)
@@ -82,6 +91,12 @@ func (p *Problem) Validate() error {
 			bad.Add("interface %q: demand %d is outside 1..%d", i.ID, i.Demand, int64(maxItems))
 		} else if sum = min(sum+i.Demand, maxItems+1); sum > maxItems {
 			bad.Add("interface %q: the demands up to here are more than %d", i.ID, int64(maxItems))
+			break
+		}
+		if i.Weight < 0 || i.Weight > maxItems {
+			bad.Add("interface %q: weight %d is outside 1..%d", i.ID, i.Weight, int64(maxItems))
+		} else if worth = min(worth+i.Worth(), maxItems+1); worth > maxItems {
+			bad.Add("interface %q: the weights up to here are more than %d", i.ID, int64(maxItems))
 			break
 		}
 	}
@@ -157,12 +172,14 @@ func (p *Problem) Unservable() []Unservable {
 }
 
 // Read reads an instance in JSON, {"interfaces":[{"id","demand"}],"flows":[{"id","capacity",
-// "interfaces":[...]}]}, and validates it for the objective. Flows may have a "rate" in packets a second.
+// "interfaces":[...]}]}, and validates it for the objective. Interfaces may have a "weight", and flows a "rate" in
+// packets a second.
 func Read(r io.Reader, objective string) (*Problem, error) {
 	var raw struct {
 		Interfaces []struct {
 			ID     *string   `json:"id"`
 			Demand *rawValue `json:"demand"`
+			Weight *rawValue `json:"weight"`
 		} `json:"interfaces"`
 		Flows []struct {
 			ID         *string   `json:"id"`
@@ -192,6 +209,15 @@ func Read(r io.Reader, objective string) (*Problem, error) {
 		var err error
 		if p.Interfaces[k].Demand, err = items(i.Demand); err != nil {
 			bad.Add("interface %q: demand: %w", *i.ID, err)
+		}
+		if i.Weight == nil {
+			continue
+		}
+		if p.Interfaces[k].Weight, err = items(i.Weight); err == nil && p.Interfaces[k].Weight == 0 {
+			err = errors.New("0 is outside 1 and up: leave out an interface that is worth nothing")
+		}
+		if err != nil {
+			bad.Add("interface %q: weight: %w", *i.ID, err)
 		}
 	}
 	for k, f := range raw.Flows {

@@ -1,14 +1,21 @@
 package solve
 
 import (
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
-// balanceBound is what the largest load is at least: the largest demand, and the mean load of all flows.
-func (p *problem) balanceBound() int64 {
-	return max(slices.Max(p.demand), (p.total+int64(p.flows)-1)/int64(p.flows))
+// balanceBound is what the largest load is at least: the largest demand that may not be left out, and the mean load of
+// all flows.
+func (p *problem) balanceBound() (bound int64) {
+	for i, d := range p.demand {
+		if p.must(i) {
+			bound = max(bound, d)
+		}
+	}
+	return max(bound, (p.total-p.leaveItems()+int64(p.real)-1)/int64(p.real))
 }
 
 // balance solves Balance for whole interfaces: the published heuristic, and where it misses the bound a better bound
@@ -24,26 +31,61 @@ func (s *solver) balance() ([]orchestrate.Share, error) {
 	pk.assign(heuristic)
 	var best pack
 	pk.save(&best)
-	scale := s.in.Interfaces[0].Demand / p.demand[0]
 	s.bound = p.balanceBound()
-	top := s.top(&best)
-	defer func() { s.bound *= scale }()
-	if pk.absent == 0 && (top == s.bound) {
+	defer func() { s.bound *= p.scale }()
+	if pk.absent == 0 && s.top(&best) == s.bound {
 		return s.shares(&best), nil
 	}
 	published := s.o.Method == Heuristic && p.copies == 1
 	bound, _, short, missing := p.level(s.bound, true, s.stop)
-	if len(short) > 0 && !published {
-		if s.o.Partial {
-			return s.balancePart(pk, &best)
-		}
+	if len(short) > 0 && !s.o.Partial && !published {
 		return nil, s.together(short, missing)
 	}
-	s.bound = bound
-	if published || pk.absent == 0 && top == s.bound {
+	if pk.absent > 0 && s.o.Partial && !(len(short) == 0 && s.fitAll(pk, &best)) {
+		return s.partial(&best, s.balancePart), nil
+	}
+	if len(short) == 0 {
+		s.bound = bound
+	}
+	if published || pk.absent == 0 && s.top(&best) == s.bound {
 		return s.shares(&best), nil
 	}
-	return s.lower(pk, &best)
+	_, err := s.lower(pk, &best, math.MaxInt)
+	return s.shares(&best), err
+}
+
+// fitAll tries for a while to place everything.
+func (s *solver) fitAll(pk *packing, best *pack) bool {
+	if s.o.Method == Heuristic && s.p.copies == 1 {
+		return false
+	}
+	start := best.clone()
+	l := newPlacer(pk, s.p.room, &s.rnd)
+	done := l.run(4*len(l.pool)+1000, s.stop)
+	if done {
+		l.save(best)
+	} else {
+		l.restore(&start)
+	}
+	return done
+}
+
+// balancePart makes the largest load small where something may be left out. It reports whether it is proven.
+func (s *solver) balancePart(best *pack, turns int) bool {
+	p := s.p
+	s.bound = p.balanceBound()
+	if len(p.groups) > 0 {
+		s.bound, _, _, _ = p.extended([]int64{p.leaveItems()}).level(s.bound, true, s.stop)
+	} else {
+		s.bound, _, _, _ = p.level(s.bound, true, s.stop)
+	}
+	if s.o.Method == Heuristic {
+		return false
+	}
+	pk := newPacking(p)
+	pk.restore(best)
+	proven, _ := s.lower(pk, best, turns)
+	return proven
 }
 
 // top is the largest load of a packing.
@@ -56,18 +98,19 @@ func (s *solver) top(k *pack) (top int64) {
 	return top
 }
 
-// lower looks for packings below the best one, and for proofs that there are none.
-func (s *solver) lower(pk *packing, best *pack) ([]orchestrate.Share, error) {
+// lower looks for packings below the best one, and for proofs that there are none, for so many turns. It reports whether
+// the best one is proven.
+func (s *solver) lower(pk *packing, best *pack, turns int) (bool, error) {
 	p := s.p
 	ceiling := slices.Max(p.room)
 	top := ceiling + 1 // of the best packing that is whole
-	if pk.absent == 0 {
+	if pk.enough() {
 		top = s.top(best)
 	}
 	l := newPlacer(pk, p.room, &s.rnd)
-	if l.absent > 0 && (p.copies > 1 || s.o.Method == Heuristic) {
+	if !l.enough() && (p.copies > 1 || s.o.Method == Heuristic) {
 		l.run(4*len(l.pool)+1000, s.stop)
-		if l.absent == 0 {
+		if l.enough() {
 			l.save(best)
 			top = s.top(best)
 		}
@@ -83,7 +126,7 @@ func (s *solver) lower(pk *packing, best *pack) ([]orchestrate.Share, error) {
 	trees := make(map[int64]*tree)
 	steps, nodes := 20*p.ifaces+2000, int64(firstNodes)
 	target := goal()
-	for !proven() && !s.stop() {
+	for ; turns > 0 && !proven() && !s.stop(); turns-- {
 		if s.o.Method == Heuristic && top <= ceiling {
 			break
 		}
@@ -107,13 +150,13 @@ func (s *solver) lower(pk *packing, best *pack) ([]orchestrate.Share, error) {
 			}
 			switch t.search(nodes, s.stop) {
 			case possible:
-				t.save(best)
+				t.saveAll(best)
 				top = s.top(best)
 			case impossible:
 				delete(trees, s.bound)
 				s.bound++
 				if s.bound > ceiling {
-					return s.hopeless(best)
+					return false, s.hopeless()
 				}
 			}
 			nodes += nodes / 2
@@ -125,38 +168,16 @@ func (s *solver) lower(pk *packing, best *pack) ([]orchestrate.Share, error) {
 		l.lower(p.room)
 		l.save(best)
 	}
-	return s.shares(best), nil
+	return proven(), nil
 }
 
 // hopeless is the end of a problem where a tree showed that not even full flows will do.
-func (s *solver) hopeless(best *pack) ([]orchestrate.Share, error) {
-	if s.o.Partial {
-		return s.shares(best), nil
-	}
+func (s *solver) hopeless() error {
 	all := make([]int32, s.p.ifaces)
 	for i := range all {
 		all[i] = int32(i)
 	}
-	return nil, &Infeasible{Together: s.names(all)}
-}
-
-// balancePart places as much as it can.
-func (s *solver) balancePart(pk *packing, best *pack) ([]orchestrate.Share, error) {
-	l := newPlacer(pk, s.p.room, &s.rnd)
-	absent := l.absent + 1
-	for range 50 {
-		if l.absent < absent {
-			absent = l.absent
-			l.save(best)
-		}
-		if l.run(s.p.ifaces, s.stop) || s.stop() {
-			break
-		}
-	}
-	if l.absent < absent {
-		l.save(best)
-	}
-	return s.shares(best), nil
+	return &Infeasible{Together: s.names(all)}
 }
 
 // capped gives the rooms with none above level.
@@ -170,25 +191,57 @@ func (p *problem) capped(level int64) []int64 {
 
 // splitBalance solves Balance where demands may be split, to its optimum.
 func (s *solver) splitBalance() ([]orchestrate.Share, error) {
+	if err := s.splitLoss(); err != nil {
+		return nil, err
+	}
 	p := s.p
-	all := make([]int32, p.flows)
+	all := make([]int32, p.real)
 	for f := range all {
 		all[f] = int32(f)
 	}
 	never := func() bool { return false } // a level that is not the last one is no plan
-	low := (p.total + int64(p.flows) - 1) / int64(p.flows)
-	level, t, short, missing := p.level(low, false, never)
-	if len(short) > 0 {
-		if !s.o.Partial {
-			return nil, &Infeasible{Together: s.names(short), Missing: missing}
-		}
-		for f := range t.room {
-			t.room[f] = p.room[f]
-		}
-		for i := range int32(p.ifaces) {
-			t.send(i)
-		}
-	}
+	low := (p.total - p.leaveItems() + int64(p.real) - 1) / int64(p.real)
+	level, t, _, _ := p.level(max(low, 0), false, never)
 	s.bound = level
 	return t.shares(all), nil
+}
+
+// splitLoss leaves out what has to be where demands may be split, which is little enough to be sent for certain: what
+// can be sent together are the independent sets of a polymatroid, so taking what is worth most first gives the most. And
+// then every plan that leaves out as little weight leaves out as many items of those that are worth the same as this one:
+// a flow of its own for each such group makes the problem complete.
+func (s *solver) splitLoss() error {
+	t := s.p.send(false)
+	short := t.unsent()
+	if len(short) == 0 {
+		return nil
+	}
+	if !s.o.Partial {
+		return s.shortOf(short)
+	}
+	order := s.p.byDensity()
+	var rooms []int64
+	for k := 0; k < len(order); {
+		e, left := k, int64(0)
+		for ; e < len(order) && s.p.denser(order[k], order[e]) == 0; e++ {
+			left += t.left[order[e]]
+		}
+		if left > 0 {
+			s.p.groups = append(s.p.groups, group{slices.Sorted(slices.Values(order[k:e])), s.p.demand, left})
+			rooms = append(rooms, left)
+		}
+		k = e
+	}
+	s.splitOut = true
+	s.p = s.p.extended(rooms)
+	return nil
+}
+
+// shortOf is the error for items that cannot be sent.
+func (s *solver) shortOf(short []int32) error {
+	_, _, cut, missing := s.p.level(slices.Max(s.p.room), false, func() bool { return false })
+	if len(cut) == 0 {
+		cut = short
+	}
+	return &Infeasible{Together: s.names(cut), Missing: max(missing, 1)}
 }

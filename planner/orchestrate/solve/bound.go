@@ -3,6 +3,7 @@ package solve
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -15,8 +16,14 @@ import (
 // programme chooses among ways to use flows, its dual prices go to the knapsacks, and those give new ways. Where the
 // knapsacks find nothing better the bound is that of the linear programme, the best that any prices can give. Prices are
 // then rounded to whole numbers and the bound is computed in those, so that no rounding error can raise it.
+//
+// Where something may be left out, what it could earn at those prices is taken off the bound as well, at most: a knapsack
+// of its own. And with flows that cost nothing, and things left out that cost their weight, the bound is that of the
+// weight left out.
 type bounder struct {
 	p       *problem
+	flow    int64 // what a flow costs, in units of prices: one, or 0 where the bound is of the weight left out
+	unit    int64 // what the price one stands for
 	lp      *relaxation
 	sack    knapsack
 	price   []int64
@@ -33,6 +40,8 @@ type bounder struct {
 	began   bool
 	rows    []int32
 	effort  int64
+
+	flowRows bool // every flow has a row in the linear programme
 }
 
 // offer is a way to use a flow that earns more than it costs.
@@ -55,28 +64,68 @@ const (
 )
 
 func newBounder(p *problem, split bool) *bounder {
-	b := &bounder{p: p, price: make([]int64, p.ifaces), best: make([]int64, p.ifaces), offered: make([]int32, p.ifaces), sweeps: minSweeps}
+	b := emptyBounder(p)
+	b.flow = one
 	b.sack.split = split
 	b.volume = p.volumeBound()
 	b.bound = b.volume
 	b.value = float64(b.bound)
-	rhs := make([]float64, p.ifaces, p.ifaces+maxFlowRows)
-	for i := range rhs {
-		rhs[i] = float64(p.copies)
+	rhs := b.sides(p.real <= maxFlowRows)
+	groups := len(rhs)
+	for range p.groups {
+		rhs = append(rhs, -1)
 	}
-	if p.flows <= maxFlowRows {
-		for range p.flows {
+	b.lp = newRelaxation(rhs)
+	for k, g := range p.groups {
+		for _, i := range g.items {
+			b.lp.add([]int32{i, int32(groups + k)}, []float64{1, -float64(g.size[i]) / float64(g.room)}, 0, 0)
+		}
+	}
+	return b
+}
+
+// newLoss bounds the weight of what is left out of whole copies, from at least so much on.
+func newLoss(p *problem, least int64) *bounder {
+	b := emptyBounder(p)
+	for i, n := range p.want {
+		if n > 0 {
+			b.unit = max(b.unit, p.weight[i])
+		}
+	}
+	b.bound = least
+	b.value = float64(least) / float64(b.unit)
+	b.lp = newRelaxation(b.sides(true))
+	for i, n := range p.want {
+		if n > 0 {
+			b.lp.add([]int32{int32(i)}, []float64{1}, float64(p.weight[i])/float64(b.unit), 0)
+		}
+	}
+	return b
+}
+
+func emptyBounder(p *problem) *bounder {
+	return &bounder{p: p, unit: 1, price: make([]int64, p.ifaces), best: make([]int64, p.ifaces), offered: make([]int32, p.ifaces), sweeps: minSweeps}
+}
+
+// sides gives the right hand sides of the rows of interfaces, and of those of flows if these are wanted.
+func (b *bounder) sides(flows bool) []float64 {
+	rhs := make([]float64, b.p.ifaces, b.p.ifaces+maxFlowRows)
+	for i := range rhs {
+		rhs[i] = float64(b.p.want[i])
+	}
+	if flows {
+		b.flowRows = true
+		for range b.p.real {
 			rhs = append(rhs, -1)
 		}
 	}
-	b.lp = newRelaxation(rhs)
-	return b
+	return rhs
 }
 
 // volumeBound is the smallest number of flows whose largest loads sum up to all items.
 func (p *problem) volumeBound() int64 {
-	most := make([]int64, p.flows)
-	for f := range p.flows {
+	most := make([]int64, p.real)
+	for f := range p.real {
 		var sum int64
 		for _, i := range p.path(int32(f)) {
 			sum += p.demand[i]
@@ -84,7 +133,7 @@ func (p *problem) volumeBound() int64 {
 		most[f] = min(sum, p.room[f])
 	}
 	slices.SortFunc(most, func(a, b int64) int { return cmp.Compare(b, a) })
-	left := p.total
+	left := p.total - p.leaveItems()
 	for n, m := range most {
 		if left <= 0 {
 			return int64(n)
@@ -114,7 +163,7 @@ func (b *bounder) offerPack(s *pack) {
 		b.add(s.flow[k], items, part, x)
 		if !b.began {
 			for _, i := range items {
-				b.lp.u[i] = 1 / float64(len(items))
+				b.lp.u[i] = float64(b.flow) / one / float64(len(items))
 			}
 		}
 		k = e
@@ -125,10 +174,10 @@ func (b *bounder) offerPack(s *pack) {
 
 func (b *bounder) add(f int32, items []int32, part []float64, x float64) {
 	b.rows = append(b.rows[:0], items...)
-	if len(b.lp.b) > b.p.ifaces {
+	if b.flowRows {
 		b.rows, part = append(b.rows, int32(b.p.ifaces)+f), append(part[:len(part):len(part)], -1)
 	}
-	b.lp.add(b.rows, part, x)
+	b.lp.add(b.rows, part, float64(b.flow)/one, x)
 }
 
 // run works on the bound until it has made about the given effort, is stopped, or is done: at target, or where nothing
@@ -159,22 +208,25 @@ func (b *bounder) run(effort, target int64, stop func() bool) {
 func (b *bounder) round() {
 	p := b.p
 	b.rounds++
-	parts := p.flows/flowsAtFirst + 1
+	parts := p.real/flowsAtFirst + 1
 	if b.rounds >= partRounds {
 		parts = 1
 	}
 	var sum, penalty, most int64
 	for i := range b.price {
 		b.price[i] = int64(b.lp.u[i] * one)
-		sum += b.price[i]
+		if b.flow == 0 { // nothing is worth more than it costs to leave it out
+			b.price[i] = min(b.price[i], b.most(i))
+		}
+		sum += b.price[i] * int64(p.want[i])
 		b.offered[i] = none
 	}
 	b.offers = b.offers[:0]
-	for f := b.rounds % parts; f < p.flows; f += parts {
-		k := b.sack.solve(p.path(int32(f)), p.room[f], one, p.demand, b.price)
+	for f := b.rounds % parts; f < p.real; f += parts {
+		k := b.sack.solve(p.path(int32(f)), p.room[f], b.flow, p.demand, b.price)
 		most = max(most, k)
-		if k > one {
-			penalty += k - one
+		if k > b.flow {
+			penalty += k - b.flow
 			b.offer(int32(f))
 		}
 	}
@@ -183,15 +235,15 @@ func (b *bounder) round() {
 		b.take()
 		return
 	}
-	sum *= int64(p.copies)
-	value, bound := float64(sum-penalty)/one, ceilDiv(sum-penalty, one)
-	if v := float64(sum) / float64(most); most > one && v > value {
+	sum -= p.leave(b.price, p.want)
+	value, bound := float64(sum-penalty)/one, b.ceil(sum-penalty)
+	if v := float64(sum) / float64(most); b.flow == one && most > one && v > value {
 		value, bound = v, ceilDiv(sum, most)
 	}
 	b.bound = max(b.bound, bound)
 	b.idle++
 	if value > b.value {
-		if value > b.value+progress {
+		if value > b.value+progress/float64(min(b.unit, 1000)) {
 			b.idle = 0
 		}
 		b.value = value
@@ -204,9 +256,32 @@ func (b *bounder) round() {
 		b.lp.prune(0.3)
 	}
 	// What the linear programme costs is no bound, but says when to stop looking for a better one.
-	if b.idle >= maxIdle || b.idle > 2 && math.Ceil(b.lp.cost()-0.02) <= float64(b.bound) {
+	if b.idle >= maxIdle || b.idle > 2 && math.Ceil(b.lp.cost()*float64(b.unit)-0.02) <= float64(b.bound) {
 		b.done = true
 	}
+}
+
+// most is the price that is worth as much as leaving out i.
+func (b *bounder) most(i int) int64 {
+	hi, lo := bits.Mul64(uint64(b.p.weight[i]), one)
+	if hi >= uint64(b.unit) { // i cannot be carried
+		return 0
+	}
+	price, _ := bits.Div64(hi, lo, uint64(b.unit))
+	return int64(price)
+}
+
+// ceil rounds up a sum of prices to what is bounded.
+func (b *bounder) ceil(sum int64) int64 {
+	if sum <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(sum), uint64(b.unit))
+	q, r := bits.Div64(hi, lo, one)
+	if r > 0 {
+		q++
+	}
+	return int64(q)
 }
 
 func ceilDiv(a, b int64) int64 {
@@ -219,8 +294,8 @@ func ceilDiv(a, b int64) int64 {
 
 // offer notes the answer of the last knapsack, where it earns more than it costs.
 func (b *bounder) offer(f int32) {
-	v := -1.0
-	if len(b.lp.b) > b.p.ifaces {
+	v := -float64(b.flow) / one
+	if b.flowRows {
 		v -= b.lp.u[b.p.ifaces+int(f)]
 	}
 	for n, i := range b.sack.items {
@@ -262,8 +337,11 @@ func (b *bounder) take() (added int) {
 
 // fair gives the best prices, lowered until no flow earns more than it costs.
 func (b *bounder) fair() []int64 {
+	if b.flow == 0 {
+		return slices.Clone(b.best)
+	}
 	most := int64(one)
-	for f := range int32(b.p.flows) {
+	for f := range int32(b.p.real) {
 		most = max(most, b.sack.solve(b.p.path(f), b.p.room[f], one, b.p.demand, b.best))
 	}
 	price := make([]int64, len(b.best))

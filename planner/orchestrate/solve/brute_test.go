@@ -10,56 +10,91 @@ import (
 // brute tries everything: the fewest flows and the smallest largest load, or -1 where nothing is possible. Items are
 // handed out one by one where demands may be split, interface by interface where not.
 func brute(p *orchestrate.Problem) (flows, level int64) {
-	flows, level = -1, -1
-	on := make([][]int, len(p.Interfaces))
+	b := newBrute(p)
+	b.next(0)
+	if b.lost > 0 {
+		return -1, -1
+	}
+	return b.flows, b.level
+}
+
+// bruter tries everything, also to leave things out: first of all the least weight, in sixtieths, then the objectives.
+type bruter struct {
+	p     *orchestrate.Problem
+	on    [][]int
+	load  []int64
+	out   int64 // so far
+	same  func(i int, shares map[int]int64) bool
+	churn int
+
+	lost, flows, level int64
+}
+
+func newBrute(p *orchestrate.Problem) *bruter {
+	b := &bruter{p: p, on: make([][]int, len(p.Interfaces)), load: make([]int64, len(p.Flows)), lost: -1}
 	for f := range p.Flows {
 		for _, i := range p.Flows[f].Interfaces {
-			on[i] = append(on[i], f)
+			b.on[i] = append(b.on[i], f)
 		}
 	}
-	load := make([]int64, len(p.Flows))
-	var next func(i int)
-	// share gives want items of interface i to its flows from the k-th on.
-	var share func(i, k int, want int64)
-	share = func(i, k int, want int64) {
-		if want == 0 {
-			next(i + 1)
-			return
+	return b
+}
+
+// share gives at most want items of interface i to its flows from the k-th on, and leaves out the rest.
+func (b *bruter) share(i, k int, want int64, shares map[int]int64) {
+	d := b.p.Interfaces[i].Demand
+	if want == 0 || k == len(b.on[i]) {
+		out := want * 60 / d * b.p.Interfaces[i].Worth()
+		changed := 0
+		if b.same != nil && !b.same(i, shares) {
+			changed = 1
 		}
-		if k == len(on[i]) {
-			return
+		if b.churn -= changed; b.same == nil || b.churn >= 0 {
+			b.out += out
+			b.next(i + 1)
+			b.out -= out
 		}
-		f, d := on[i][k], p.Interfaces[i].Demand
-		for n := int64(0); n <= min(d, want, p.Flows[f].Capacity-load[f]); n++ {
-			if !p.Split && n != 0 && n != d {
-				continue
-			}
-			load[f] += n
-			share(i, k+1, want-n)
-			load[f] -= n
-		}
+		b.churn += changed
+		return
 	}
-	next = func(i int) {
-		if i < len(p.Interfaces) {
-			share(i, 0, p.Interfaces[i].Demand*int64(p.Copies()))
-			return
+	f := b.on[i][k]
+	for n := int64(0); n <= min(d, want, b.p.Flows[f].Capacity-b.load[f]); n++ {
+		if !b.p.Split && n != 0 && n != d {
+			continue
 		}
-		var used, top int64
-		for _, v := range load {
-			if v > 0 {
-				used++
-			}
-			top = max(top, v)
+		b.load[f] += n
+		if n > 0 && shares != nil {
+			shares[f] = n
 		}
-		if flows < 0 || used < flows {
-			flows = used
-		}
-		if level < 0 || top < level {
-			level = top
-		}
+		b.share(i, k+1, want-n, shares)
+		delete(shares, f)
+		b.load[f] -= n
 	}
-	next(0)
-	return flows, level
+}
+
+func (b *bruter) next(i int) {
+	if b.lost >= 0 && b.out > b.lost {
+		return
+	}
+	if i < len(b.p.Interfaces) {
+		var shares map[int]int64
+		if b.same != nil {
+			shares = map[int]int64{}
+		}
+		b.share(i, 0, b.p.Interfaces[i].Demand*int64(b.p.Copies()), shares)
+		return
+	}
+	var used, top int64
+	for _, v := range b.load {
+		if v > 0 {
+			used++
+		}
+		top = max(top, v)
+	}
+	if b.lost < 0 || b.out < b.lost {
+		b.lost, b.flows, b.level = b.out, used, top
+	}
+	b.flows, b.level = min(b.flows, used), min(b.level, top)
 }
 
 // tiny draws a problem that brute can solve. Many have no solution.

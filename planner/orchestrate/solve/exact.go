@@ -4,20 +4,25 @@ import (
 	"slices"
 )
 
-// tree decides by depth-first search whether whole interfaces can be placed with no flow above its limit and no more
-// than most flows used. It branches on the interface with the fewest flows left to it; of flows that are alike in all
-// that is still missing one is tried. A node is left where the room, or the prices of a bounder, say that it is hopeless.
+// tree decides by depth-first search whether whole interfaces can be placed with no flow above its limit, no more than
+// most flows used and no more left out than spare. It branches on the interface with the fewest flows left to it; of
+// flows that are alike in all that is still missing one is tried. A node is left where the room, or the prices of a
+// bounder, say that it is hopeless.
 type tree struct {
 	*packing
 	limit  []int64
 	most   int
-	price  []int64 // by interface; no flow earns more than one. Nil where flows may all be used
+	price  []int64 // by interface; no new flow earns more than one. Nil where flows may all be used
 	sack   knapsack
 	gain   []int64 // prices of what is still missing, 0 for the rest
 	stop   func() bool
 	budget int64
 	levels []choices // by depth, to be used again
 	rooms  []int64   // of closed flows, by falling size
+	out    group     // what may be left out, of which spare is not yet
+	spare  int64
+	given  []int32 // copies of interfaces that were left out, one after the other
+	all    bool    // all flows are in use from the start, and cost nothing
 }
 
 type choices struct {
@@ -36,6 +41,10 @@ const (
 
 func newTree(p *problem, limit []int64, most int, price []int64) *tree {
 	t := &tree{packing: newPacking(p), limit: limit, most: min(most, p.flows), price: price, gain: make([]int64, p.ifaces)}
+	if len(p.groups) > 0 {
+		t.out = p.groups[0]
+		t.spare = t.out.room
+	}
 	t.rooms = append([]int64(nil), limit...)
 	slices.Sort(t.rooms)
 	slices.Reverse(t.rooms)
@@ -44,9 +53,54 @@ func newTree(p *problem, limit []int64, most int, price []int64) *tree {
 
 // search looks at about so many nodes. Where the answer is possible the packing is the proof.
 func (t *tree) search(nodes int64, stop func() bool) verdict {
+	for len(t.given) > 0 {
+		t.regain(1)
+	}
 	t.restore(new(pack))
+	for f := range int32(t.p.flows) {
+		if t.all && t.pos[f] == none {
+			t.open(f)
+		}
+	}
 	t.budget, t.stop = nodes, stop
 	return t.descend(0)
+}
+
+// leaveOut gives up one copy of i.
+func (t *tree) leaveOut(i int32) {
+	t.given = append(t.given, i)
+	t.spare -= t.p.weight[i]
+	t.lost -= t.p.weight[i]
+	t.absent--
+	if t.missing[i]--; t.missing[i] == 0 {
+		t.wanted[i] = 0
+	}
+}
+
+// regain takes back the last n copies given up.
+func (t *tree) regain(n int) {
+	for range n {
+		i := t.given[len(t.given)-1]
+		t.given = t.given[:len(t.given)-1]
+		t.spare += t.p.weight[i]
+		t.lost += t.p.weight[i]
+		t.absent++
+		t.missing[i]++
+		t.wanted[i] = t.p.demand[i]
+	}
+}
+
+// saveAll saves a packing that the search found.
+func (t *tree) saveAll(to *pack) {
+	t.save(to)
+	for _, i := range t.given {
+		to.lost += t.p.weight[i]
+	}
+	for _, f := range t.used {
+		if len(t.held[f]) == 0 {
+			to.used--
+		}
+	}
 }
 
 func (t *tree) descend(depth int) verdict {
@@ -93,6 +147,22 @@ func (t *tree) descend(depth int) verdict {
 			return undecided
 		}
 	}
+	// Or what is missing of i, all of it, is left out: copies are placed first.
+	if n := t.missing[i]; int64(n)*t.p.weight[i] <= t.spare {
+		for range n {
+			t.leaveOut(i)
+		}
+		switch t.descend(depth + 1) {
+		case possible:
+			return possible
+		case undecided:
+			answer = undecided
+		}
+		t.regain(int(n))
+		if t.budget < 0 {
+			return undecided
+		}
+	}
 	return answer
 }
 
@@ -118,13 +188,16 @@ func (t *tree) hopeless() bool {
 	for i, m := range t.missing {
 		need += int64(m) * t.p.demand[i]
 	}
+	if t.spare > 0 {
+		need -= t.out.leave(t.p.demand, t.missing, t.spare)
+	}
 	for _, f := range t.used {
 		spare += t.limit[f] - t.load[f]
 	}
 	for n := 0; n < t.most-len(t.used) && spare < need; n++ {
 		spare += t.rooms[n]
 	}
-	if spare < need {
+	if spare < need || t.out.room > 0 && t.useful() < need {
 		return true
 	}
 	if t.price == nil {
@@ -139,6 +212,9 @@ func (t *tree) hopeless() bool {
 			worth += t.price[i] * int64(m)
 		}
 	}
+	if t.spare > 0 {
+		worth -= t.out.leave(t.gain, t.missing, t.spare)
+	}
 	worth -= int64(t.most-len(t.used)) * one
 	for _, f := range t.used {
 		if worth <= 0 {
@@ -149,7 +225,21 @@ func (t *tree) hopeless() bool {
 	return worth > 0
 }
 
-// hardest gives the missing interface with the fewest flows, or none where one has no flow at all.
+// useful is the room of all flows, as far as what they pass is still missing.
+func (t *tree) useful() (sum int64) {
+	for f := range int32(t.p.flows) {
+		room, use := t.limit[f]-t.load[f], int64(0)
+		for _, i := range t.p.path(f) {
+			if t.missing[i] > 0 && t.p.demand[i] <= room {
+				use += t.p.demand[i]
+			}
+		}
+		sum += min(room, use)
+	}
+	return sum
+}
+
+// hardest gives the missing interface with the fewest flows, or none where one has no flow and may not be left out.
 func (t *tree) hardest() int32 {
 	best, fewest := int32(none), 0
 	for i, m := range t.missing {
@@ -163,6 +253,9 @@ func (t *tree) hardest() int32 {
 					break
 				}
 			}
+		}
+		if n == 0 && int64(m)*t.p.weight[i] <= t.spare {
+			return int32(i)
 		}
 		if n == 0 {
 			return none

@@ -1,5 +1,7 @@
 package solve
 
+import "slices"
+
 // packing is an assignment of whole interfaces that a search changes step by step, and can take back to its last mark.
 type packing struct {
 	p       *problem
@@ -11,6 +13,7 @@ type packing struct {
 	missing []int32   // by interface: copies that are not carried
 	wanted  []int64   // by interface: demand, or 0 if nothing is missing
 	absent  int       // sum of missing
+	lost    int64     // sum of missing times weight
 	journal []change
 	value   float64 // sum of the squares of loads, in units of unit squared
 	unit    float64
@@ -31,18 +34,24 @@ const (
 func newPacking(p *problem) *packing {
 	s := &packing{
 		p: p, pos: make([]int32, p.flows), load: make([]int64, p.flows), held: make([][]int32, p.flows),
-		over: make([][]int32, p.ifaces), missing: make([]int32, p.ifaces), absent: p.ifaces * p.copies,
+		over: make([][]int32, p.ifaces), missing: slices.Clone(p.want), wanted: make([]int64, p.ifaces),
 	}
 	for f := range s.pos {
 		s.pos[f] = none
 		s.unit += float64(p.room[f]) / float64(p.flows)
 	}
-	for i := range s.missing {
-		s.missing[i] = int32(p.copies)
+	for i, n := range p.want {
+		s.absent += int(n)
+		s.lost += int64(n) * p.weight[i]
+		if n > 0 {
+			s.wanted[i] = p.demand[i]
+		}
 	}
-	s.wanted = append(s.wanted, p.demand...)
 	return s
 }
+
+// enough reports whether no more is missing than may be left out.
+func (s *packing) enough() bool { return s.lost <= s.p.spare() }
 
 func (s *packing) square(f int32) float64 {
 	v := float64(s.load[f]) / s.unit
@@ -80,6 +89,7 @@ func (s *packing) give(f, i int32) {
 		s.wanted[i] = 0
 	}
 	s.absent--
+	s.lost -= s.p.weight[i]
 	s.journal = append(s.journal, change{gave, f, i})
 }
 
@@ -91,6 +101,7 @@ func (s *packing) take(f, i int32) {
 	s.missing[i]++
 	s.wanted[i] = s.p.demand[i]
 	s.absent++
+	s.lost += s.p.weight[i]
 	s.journal = append(s.journal, change{took, f, i})
 }
 
@@ -142,10 +153,16 @@ func (s *packing) fits(f, i int32) bool {
 type pack struct {
 	flow, iface []int32
 	used        int
+	lost        int64
+}
+
+func (k *pack) clone() pack {
+	return pack{slices.Clone(k.flow), slices.Clone(k.iface), k.used, k.lost}
 }
 
 func (s *packing) save(to *pack) {
 	to.flow, to.iface, to.used = to.flow[:0], to.iface[:0], len(s.used)
+	to.lost = s.lost
 	for _, f := range s.used {
 		for _, i := range s.held[f] {
 			to.flow, to.iface = append(to.flow, f), append(to.iface, i)

@@ -11,6 +11,7 @@ type placer struct {
 	rnd   *splitMix
 	pool  []int32 // interfaces with a copy that has no flow
 	hard  []int64 // how often an interface found no room
+	worth bool    // what is thrown out costs its weight instead, and what is worth less stays out
 }
 
 func newPlacer(s *packing, limit []int64, rnd *splitMix) *placer {
@@ -48,9 +49,9 @@ func (l *placer) able(f, i int32) bool {
 	return l.limit[f] >= l.p.demand[i] && (l.p.copies == 1 || !l.holds(f, i))
 }
 
-// run makes up to so many steps, and reports whether everything has its place.
+// run makes up to so many steps, and reports whether everything has its place but for what may be left out.
 func (l *placer) run(steps int, stop func() bool) bool {
-	for n := 0; len(l.pool) > 0; n++ {
+	for n := 0; !l.enough(); n++ {
 		if n == steps || n%64 == 63 && stop() {
 			return false
 		}
@@ -79,8 +80,10 @@ func (l *placer) place(i int32) {
 		l.give(best, i)
 		return
 	}
-	l.hard[i]++
 	cheapest := math.Inf(1)
+	if !l.worth {
+		l.hard[i]++
+	}
 	for _, f := range l.p.through(i) {
 		if !l.able(f, i) {
 			continue
@@ -89,7 +92,10 @@ func (l *placer) place(i int32) {
 			best, cheapest = f, c
 		}
 	}
-	if best == none { // no flow could carry it even alone
+	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.rnd.float()*l.rnd.float()) {
+		best = none
+	}
+	if best == none { // no flow could carry it even alone, or not for what it is worth
 		l.pool = append(l.pool, i)
 		return
 	}

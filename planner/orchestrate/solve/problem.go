@@ -10,28 +10,68 @@ import (
 type problem struct {
 	ifaces, flows int
 	copies        int
+	real          int     // flows up to here are those of the problem; later ones stand for what is left out
 	demand        []int64 // by interface
+	weight        []int64 // by interface: of one copy
+	want          []int32 // by interface: copies that can be carried at all, each by itself
 	room          []int64 // by flow: its capacity
-	total         int64   // of the demands, times copies
+	total         int64   // of the demands of all copies wanted
+	scale         int64   // what demands and rooms were divided by
+	weightScale   int64   // the same of weights
+	gone          int64   // weight of the copies that cannot be carried, before it was divided
+	groups        []group // of what may be left out
 	pathAt        []int32 // path of flow f: pathItem[pathAt[f]:pathAt[f+1]]
 	pathItem      []int32
 	flowAt        []int32 // flows through interface i: flowItem[flowAt[i]:flowAt[i+1]]
 	flowItem      []int32
 }
 
+// group is interfaces of whose copies something may be left out: no more than room, in units of size a copy.
+type group struct {
+	items []int32
+	size  []int64 // by interface
+	room  int64
+}
+
 func newProblem(in *orchestrate.Problem) *problem {
-	p := &problem{ifaces: len(in.Interfaces), flows: len(in.Flows), copies: in.Copies()}
+	p := &problem{ifaces: len(in.Interfaces), flows: len(in.Flows), real: len(in.Flows), copies: in.Copies(), scale: 1, weightScale: 1}
 	p.demand, p.room = make([]int64, p.ifaces), make([]int64, p.flows)
-	for k, i := range in.Interfaces {
-		p.demand[k] = i.Demand
-		p.total += i.Demand * int64(p.copies)
+	p.weight, p.want = make([]int64, p.ifaces), make([]int32, p.ifaces)
+	for k := range in.Interfaces {
+		p.demand[k], p.weight[k] = in.Interfaces[k].Demand, in.Interfaces[k].Worth()
 	}
-	p.pathAt, p.flowAt = make([]int32, p.flows+1), make([]int32, p.ifaces+1)
+	paths := make([][]int32, p.flows)
 	for k := range in.Flows {
-		f := &in.Flows[k]
-		p.room[k] = f.Capacity
-		p.pathAt[k+1] = p.pathAt[k] + int32(len(f.Interfaces))
-		for _, i := range f.Interfaces {
+		p.room[k], paths[k] = in.Flows[k].Capacity, in.Flows[k].Interfaces
+	}
+	p.setPaths(paths)
+	for i := range p.ifaces {
+		p.want[i] = int32(p.copies)
+		if !in.Split {
+			p.want[i] = min(p.want[i], p.able(int32(i)))
+		}
+		p.total += p.demand[i] * int64(p.want[i])
+		p.gone += p.weight[i] * (int64(p.copies) - int64(p.want[i]))
+	}
+	return p
+}
+
+// able counts the flows that could carry a copy of i alone.
+func (p *problem) able(i int32) (n int32) {
+	for _, f := range p.through(i) {
+		if p.room[f] >= p.demand[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// setPaths sorts the paths and makes the lists of flows.
+func (p *problem) setPaths(paths [][]int32) {
+	p.pathAt, p.flowAt = make([]int32, p.flows+1), make([]int32, p.ifaces+1)
+	for k, path := range paths {
+		p.pathAt[k+1] = p.pathAt[k] + int32(len(path))
+		for _, i := range path {
 			p.flowAt[i+1]++
 		}
 	}
@@ -41,8 +81,8 @@ func newProblem(in *orchestrate.Problem) *problem {
 	p.pathItem, p.flowItem = make([]int32, p.pathAt[p.flows]), make([]int32, p.pathAt[p.flows])
 	// Turning the lists round twice sorts both.
 	next := slices.Clone(p.flowAt)
-	for k := range in.Flows {
-		for _, i := range in.Flows[k].Interfaces {
+	for k, path := range paths {
+		for _, i := range path {
 			p.flowItem[next[i]] = int32(k)
 			next[i]++
 		}
@@ -54,7 +94,6 @@ func newProblem(in *orchestrate.Problem) *problem {
 			next[f]++
 		}
 	}
-	return p
 }
 
 func (p *problem) path(f int32) []int32    { return p.pathItem[p.pathAt[f]:p.pathAt[f+1]] }
@@ -62,20 +101,125 @@ func (p *problem) through(i int32) []int32 { return p.flowItem[p.flowAt[i]:p.flo
 
 // normalise divides demands and capacities by the greatest common divisor of the demands. Whole demands fit after it as
 // they did before, so problems that differ only in scale become the same problem. Not for demands that may be split.
+// Weights are divided by theirs.
 func (p *problem) normalise() {
+	p.scale = p.divide(p.demand)
+	p.weightScale = p.divide(p.weight)
+	for f := range p.room {
+		p.room[f] /= p.scale
+	}
+	p.total /= p.scale
+}
+
+// divide divides by their greatest common divisor those of the values that belong to interfaces which can be carried.
+// The others find no room before or after.
+func (p *problem) divide(values []int64) int64 {
 	g := int64(0)
-	for _, d := range p.demand {
-		for g, d = d, g; d != 0; g, d = d, g%d {
+	for i, d := range values {
+		for p.want[i] > 0 && d != 0 {
+			g, d = d, g%d
 		}
 	}
-	if g <= 1 {
+	g = max(g, 1)
+	for i := range values {
+		if p.want[i] > 0 {
+			values[i] /= g
+		}
+	}
+	return g
+}
+
+// spare is the weight that may be left out of whole copies.
+func (p *problem) spare() int64 {
+	if len(p.groups) == 0 {
+		return 0
+	}
+	return p.groups[0].room
+}
+
+// allow lets whole copies of so much weight be left out.
+func (p *problem) allow(weight int64) {
+	p.groups = nil
+	if weight <= 0 {
 		return
 	}
-	for i := range p.demand {
-		p.demand[i] /= g
+	g := group{size: p.weight, room: weight}
+	for i, n := range p.want {
+		if n > 0 && p.weight[i] <= weight {
+			g.items = append(g.items, int32(i))
+		}
 	}
-	for f := range p.room {
-		p.room[f] /= g
+	p.groups = []group{g}
+}
+
+// must reports whether no copy of i may be left out.
+func (p *problem) must(i int) bool { return p.want[i] > 0 && p.weight[i] > p.spare() }
+
+// leave bounds from above what can be left out: the sum of value, by interface, over so many copies of each as there
+// are in count, within the groups. Copies may be cut, so that it is the relaxation of a knapsack.
+func (p *problem) leave(value []int64, count []int32) (sum int64) {
+	for n := range p.groups {
+		sum += p.groups[n].leave(value, count, p.groups[n].room)
 	}
-	p.total /= g
+	return sum
+}
+
+// leave does the same for one group and another room.
+func (g *group) leave(value []int64, count []int32, room int64) int64 {
+	// The few groups have mostly few items whose value is not 0; those that fit one by one are whole numbers.
+	type entry struct {
+		density float64
+		i       int32
+	}
+	list := make([]entry, 0, len(g.items))
+	all := int64(0)
+	for _, i := range g.items {
+		if value[i] > 0 && count[i] > 0 {
+			list = append(list, entry{float64(value[i]) / float64(g.size[i]), i})
+			all += g.size[i] * int64(count[i])
+		}
+	}
+	sum := int64(0)
+	if all > room {
+		slices.SortFunc(list, func(a, b entry) int {
+			switch {
+			case a.density > b.density:
+				return -1
+			case a.density < b.density:
+				return 1
+			}
+			return int(a.i - b.i)
+		})
+	}
+	for _, e := range list {
+		size := g.size[e.i] * int64(count[e.i])
+		if size <= room {
+			room -= size
+			sum += value[e.i] * int64(count[e.i])
+			continue
+		}
+		return sum + int64(float64(room)*e.density*(1+1e-12)) + 1
+	}
+	return sum
+}
+
+// leaveItems bounds the items that can be left out.
+func (p *problem) leaveItems() int64 { return p.leave(p.demand, p.want) }
+
+// extended adds a flow for every group, which carries what is left out, and no more than the group has room for in
+// units of items. Only for transports.
+func (p *problem) extended(rooms []int64) *problem {
+	q := *p
+	paths := make([][]int32, p.flows, p.flows+len(p.groups))
+	for f := range paths {
+		paths[f] = p.path(int32(f))
+	}
+	q.room = slices.Clone(p.room)
+	for k, g := range p.groups {
+		paths = append(paths, g.items)
+		q.room = append(q.room, rooms[k])
+	}
+	q.flows = len(paths)
+	q.setPaths(paths)
+	return &q
 }

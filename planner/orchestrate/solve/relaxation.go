@@ -2,7 +2,7 @@ package solve
 
 import "math"
 
-// relaxation is the linear programme: minimise sum x over ways to use flows (columns), A x >= b, x >= 0. It is solved
+// relaxation is the linear programme: minimise what ways cost, sum of cost x, over ways to use flows (columns), A x >= b, x >= 0. It is solved
 // approximately, which is enough because bounds are proven from the prices alone, by the primal-dual hybrid gradient
 // method (Chambolle, Pock, J. Math. Imaging Vision 40, 2011) with diagonal steps (Pock, Chambolle, ICCV 2011), restarts
 // at the average and a primal weight learned from the distances travelled (PDLP: Applegate et al., NeurIPS 2021). A
@@ -13,6 +13,7 @@ type relaxation struct {
 	at      []int32 // entries of column j: at[j] to at[j+1]
 	row     []int32
 	part    []float64
+	price   []float64 // what a column costs
 	x, u    []float64 // ways used, and prices
 	ax      []float64 // A x
 	rowSum  []float64 // of |A| by row, at least 1
@@ -37,8 +38,9 @@ func newRelaxation(b []float64) *relaxation {
 	return s
 }
 
-// add takes in a column at level x.
-func (s *relaxation) add(rows []int32, part []float64, x float64) {
+// add takes in a column at level x, of which one costs so much.
+func (s *relaxation) add(rows []int32, part []float64, cost, x float64) {
+	s.price = append(s.price, cost)
 	sum := 0.0
 	for k, r := range rows {
 		s.row, s.part = append(s.row, r), append(s.part, part[k])
@@ -57,7 +59,7 @@ func (s *relaxation) sweep() {
 	clear(s.ax)
 	for j, x := range s.x {
 		rows, part := s.row[s.at[j]:s.at[j+1]], s.part[s.at[j]:s.at[j+1]]
-		g := 1.0
+		g := s.price[j]
 		for k, r := range rows {
 			g -= part[k] * s.u[r]
 		}
@@ -131,18 +133,20 @@ func (s *relaxation) prune(most float64) {
 		}
 		e += to - from
 		s.x[n], s.fromX[n], s.reduced[n], s.colSum[n] = s.x[j], s.x[j], s.reduced[j], s.colSum[j]
+		s.price[n] = s.price[j]
 		n++
 	}
 	s.at[n] = e
 	s.at, s.row, s.part = s.at[:n+1], s.row[:e], s.part[:e]
 	s.x, s.fromX, s.sumX, s.reduced, s.colSum = s.x[:n], s.fromX[:n], s.sumX[:n], s.reduced[:n], s.colSum[:n]
+	s.price = s.price[:n]
 	s.restart()
 }
 
 // cost is that of x, which need not be feasible.
 func (s *relaxation) cost() (sum float64) {
-	for _, v := range s.x {
-		sum += v
+	for j, v := range s.x {
+		sum += v * s.price[j]
 	}
 	return sum
 }

@@ -54,20 +54,19 @@ func (s *packing) assign(at []int32) {
 	s.mark()
 }
 
-// try makes one step, and reports whether the packing has fewer flows, or fewer copies missing, than before.
+// try makes one step, and reports whether the packing has fewer flows than before.
 func (s *search) try() bool {
 	s.mark()
 	s.noise = noises[s.rnd.below(len(noises))]
 	s.effort += 32
-	before, absent, value := len(s.used), s.absent, s.value
+	before, value := len(s.used), s.value
 	s.ruin()
 	s.collect()
 	s.repair(before)
-	fewer := s.absent < absent || s.absent == absent && len(s.used) < before
-	if fewer {
+	if s.enough() && len(s.used) < before {
 		return true
 	}
-	if s.absent > absent || len(s.used) > before {
+	if !s.enough() || len(s.used) > before {
 		s.undo()
 		return false
 	}
@@ -148,7 +147,12 @@ func (s *search) repair(limit int) {
 		j := k + s.rnd.below(len(s.free)-k)
 		s.free[k], s.free[j] = s.free[j], s.free[k]
 	}
-	slices.SortStableFunc(s.free, func(a, b int32) int { return int(d[b] - d[a]) })
+	slices.SortStableFunc(s.free, func(a, b int32) int { return cmp.Compare(d[b], d[a]) })
+	if n := len(s.free); s.p.spare() > 0 && n > 0 { // mostly another one is left out
+		k := s.rnd.below(n)
+		held := s.free[k]
+		s.free = append(append(s.free[:k], s.free[k+1:]...), held)
+	}
 	left := s.free[:0]
 	for _, i := range s.free {
 		if f := s.bestFit(i); f != none {
@@ -158,7 +162,7 @@ func (s *search) repair(limit int) {
 		}
 	}
 	s.free = left
-	for len(s.free) > 0 && len(s.used) < limit {
+	for len(s.free) > 0 && len(s.used) < limit && !s.enough() {
 		hard := 0
 		for k, i := range s.free {
 			if len(s.p.through(i)) < len(s.p.through(s.free[hard])) {

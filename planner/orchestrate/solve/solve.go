@@ -90,6 +90,9 @@ type solver struct {
 	stop  func() bool
 	rnd   splitMix
 	bound int64
+
+	lostBound int64 // of the weight left out of what could be carried, in the units of the problem
+	splitOut  bool  // something is left out where demands may be split, and no less can be
 }
 
 // Plan makes a plan. It works until the plan is proven optimal or Stop says so, which it asks every few milliseconds;
@@ -135,9 +138,12 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 			return nil, s.notFound(shares)
 		}
 		explain(plan, bad)
-		s.bound = 0
 	}
-	plan.SetBound(s.bound)
+	leftOut := float64(s.lostBound*s.p.weightScale + s.p.gone)
+	if s.splitOut {
+		leftOut = plan.Stats.LeftOut
+	}
+	plan.SetBound(s.bound, leftOut)
 	return plan, nil
 }
 
@@ -185,7 +191,7 @@ func (s *solver) notFound(shares []orchestrate.Share) error {
 // together is the error for interfaces that ask for more than there is. Where demands and rooms were divided, and rooms
 // rounded down, the missing number means nothing to the reader.
 func (s *solver) together(short []int32, missing int64) error {
-	if s.in.Interfaces[0].Demand != s.p.demand[0] {
+	if s.p.scale != 1 {
 		missing = 0
 	}
 	return &Infeasible{Together: s.names(short), Missing: missing}
@@ -227,18 +233,15 @@ func (s *solver) concentrate() ([]orchestrate.Share, error) {
 	at := s.p.concentrateHeuristic()
 	s.p.normalise()
 	p := s.p
-	b := newBounder(p, false)
-	s.bound = b.bound
 	search := newSearch(p, &s.rnd)
 	var best pack
 	if s.o.Method == Heuristic && p.copies == 1 {
 		search.assign(at)
 		search.save(&best)
-		if search.absent == 0 {
-			b.offerPack(&best)
-			b.run(math.MaxInt64, int64(best.used), s.stop)
+		if search.absent > 0 {
+			return s.partial(&best, s.concentratePart), nil
 		}
-		s.bound = b.bound
+		s.concentrateBound(&best)
 		return s.shares(&best), nil
 	}
 	search.start(at)
@@ -246,19 +249,47 @@ func (s *solver) concentrate() ([]orchestrate.Share, error) {
 		if err := s.fit(search); err != nil {
 			return nil, err
 		}
+		search.save(&best)
+		if search.absent > 0 && s.o.Partial {
+			return s.partial(&best, s.concentratePart), nil
+		}
 	}
 	search.save(&best)
 	if search.absent > 0 {
+		s.bound = newBounder(p, false).bound
 		return s.shares(&best), nil
 	}
-	b.offerPack(&best)
 	if s.o.Method == Heuristic {
-		b.run(math.MaxInt64, int64(best.used), s.stop)
-		s.bound = b.bound
+		s.concentrateBound(&best)
 		return s.shares(&best), nil
 	}
-	s.improve(search, b, &best)
+	b := newBounder(p, false)
+	b.offerPack(&best)
+	s.improve(search, b, &best, math.MaxInt)
 	return s.shares(&best), nil
+}
+
+// concentrateBound bounds the flows of plans that leave out no more than is allowed.
+func (s *solver) concentrateBound(best *pack) {
+	b := newBounder(s.p, false)
+	b.offerPack(best)
+	b.run(math.MaxInt64, int64(best.used), s.stop)
+	s.bound = b.bound
+}
+
+// concentratePart makes the flows used few where something may be left out. It reports whether it is proven.
+func (s *solver) concentratePart(best *pack, turns int) bool {
+	search := newSearch(s.p, &s.rnd)
+	search.restore(best)
+	search.save(best)
+	if s.o.Method == Heuristic {
+		s.concentrateBound(best)
+		return false
+	}
+	b := newBounder(s.p, false)
+	b.offerPack(best)
+	s.improve(search, b, best, turns)
+	return s.bound >= int64(best.used)
 }
 
 const (
@@ -267,11 +298,11 @@ const (
 	firstNodes   = 2_000   // of a tree; every further one may have twice as many
 )
 
-// improve takes turns at the packing and its bound, about as long at each until the bound is done.
-func (s *solver) improve(search *search, b *bounder, best *pack) {
+// improve takes so many turns at the packing and its bound, about as long at each until the bound is done.
+func (s *solver) improve(search *search, b *bounder, best *pack, turns int) {
 	var decide *tree
 	nodes, turn, next := int64(firstNodes), 0, 0
-	for ; b.bound < int64(best.used) && !s.stop(); turn++ {
+	for ; b.bound < int64(best.used) && turn < turns && !s.stop(); turn++ {
 		before := best.used
 		search.tight(float64(b.volume) >= 0.8*b.lp.cost())
 		for end := max(search.effort+searchEffort, b.effort); search.effort < end && int64(len(search.used)) > b.bound && !s.stop(); {
@@ -294,7 +325,7 @@ func (s *solver) improve(search *search, b *bounder, best *pack) {
 		}
 		switch decide.search(nodes, s.stop) {
 		case possible:
-			decide.save(best)
+			decide.saveAll(best)
 			search.restore(best)
 			decide = nil
 		case impossible:
@@ -307,7 +338,8 @@ func (s *solver) improve(search *search, b *bounder, best *pack) {
 	s.bound = b.bound
 }
 
-// fit looks for a place for everything where a first try left something over.
+// fit looks for a place for everything where a first try left something over. That there is certainly none is an error
+// but for partial plans.
 func (s *solver) fit(search *search) error {
 	p := s.p
 	if _, _, short, missing := p.level(slices.Max(p.room), true, s.stop); len(short) > 0 {
@@ -324,6 +356,9 @@ func (s *solver) fit(search *search) error {
 		if l.run(20*p.ifaces+2000, s.stop) {
 			search.trim()
 			return nil
+		}
+		if s.o.Partial && nodes > firstNodes { // others look for it from now on
+			break
 		}
 		switch t.search(nodes, s.stop) {
 		case possible:
@@ -348,34 +383,20 @@ func (s *solver) fit(search *search) error {
 
 // splitConcentrate solves Concentrate where demands may be split.
 func (s *solver) splitConcentrate() ([]orchestrate.Share, error) {
+	at := s.p.concentrateHeuristic()
+	if err := s.splitLoss(); err != nil {
+		return nil, err
+	}
 	p := s.p
 	sp := newSplitter(p, &s.rnd)
 	b := newBounder(p, true)
 	s.bound = b.bound
-	for _, f := range p.concentrateHeuristic() { // whole interfaces are a start
+	for _, f := range at { // whole interfaces are a start
 		if f != none && sp.pos[f] == none {
 			sp.use(f)
 		}
 	}
-	if !sp.complete(math.MaxInt) {
-		if !s.o.Partial {
-			_, _, short, missing := p.level(slices.Max(p.room), false, s.stop)
-			if len(short) == 0 {
-				short = sp.unsent()
-			}
-			return nil, &Infeasible{Together: s.names(short), Missing: max(missing, 1)}
-		}
-		for i := range int32(p.ifaces) {
-			for !sp.send(i) {
-				f := sp.next()
-				if f == none {
-					break
-				}
-				sp.use(f)
-			}
-		}
-		return sp.shares(sp.used), nil
-	}
+	sp.complete(math.MaxInt) // which splitLoss made sure of
 	b.offerTransport(sp.transport, sp.used)
 	var decide *splitTree
 	nodes, turn, next := int64(firstNodes), 0, 0

@@ -16,15 +16,22 @@ type splitter struct {
 	visited []int32
 	look    int32
 	noise   float64
-	before  []int32
-	was     []int64 // x of the flows that were used before the step, in the order of before
+	before  []int32 // flows used before the step, and those that stand for what is left out
+	was     []int64 // x of those, in the order of before
 	wasLeft []int64
 }
+
+// always marks a flow that stands for what is left out: it is open, and is not counted.
+const always = -2
 
 func newSplitter(p *problem, rnd *splitMix) *splitter {
 	s := &splitter{transport: newTransport(p, false), rnd: rnd, pos: make([]int32, p.flows), visited: make([]int32, p.flows)}
 	for f := range s.pos {
 		s.pos[f] = none
+	}
+	for f := p.real; f < p.flows; f++ {
+		s.pos[f] = always
+		s.open(int32(f), p.room[f])
 	}
 	return s
 }
@@ -99,6 +106,9 @@ func (s *splitter) next() int32 {
 // try makes one step, and reports whether fewer flows do.
 func (s *splitter) try() bool {
 	s.before = append(s.before[:0], s.used...)
+	for f := s.p.real; f < s.p.flows; f++ {
+		s.before = append(s.before, int32(f))
+	}
 	s.was = s.was[:0]
 	for _, f := range s.before {
 		s.was = append(s.was, s.x[s.p.pathAt[f]:s.p.pathAt[f+1]]...)
@@ -123,7 +133,9 @@ func (s *splitter) try() bool {
 			break
 		}
 		e := near[s.rnd.below(len(near))]
-		f = s.flowOf(s.p.pathItem[e], e)
+		if f = s.flowOf(s.p.pathItem[e], e); s.pos[f] == always {
+			break
+		}
 	}
 	s.effort += int64(len(s.was) + s.p.ifaces)
 	if s.complete(n) && len(s.used) <= n {
@@ -140,7 +152,12 @@ func (s *splitter) back() {
 	}
 	at := int32(0)
 	for _, f := range s.before {
-		s.use(f)
+		if s.pos[f] == always {
+			s.close(f)
+			s.open(f, s.p.room[f])
+		} else {
+			s.use(f)
+		}
 		lo, hi := s.p.pathAt[f], s.p.pathAt[f+1]
 		copy(s.x[lo:hi], s.was[at:at+hi-lo])
 		at += hi - lo
@@ -189,7 +206,7 @@ func (b *bounder) offerTransport(t *transport, used []int32) {
 
 // shares gives what is sent, in the order of the flows.
 func (t *transport) shares(used []int32) (shares []orchestrate.Share) {
-	used = slices.Sorted(slices.Values(used))
+	used = slices.Sorted(slices.Values(used)) // not those that stand for what is left out
 	for _, f := range used {
 		for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
 			if t.x[e] > 0 {

@@ -23,13 +23,17 @@ type splitTree struct {
 func newSplitTree(p *problem, most int, price []int64) *splitTree {
 	t := &splitTree{transport: newTransport(p, false), most: most, shut: make([]bool, p.flows), earns: make([]int64, p.flows)}
 	sack := knapsack{split: true}
-	for f := range t.earns {
+	for f := range p.real {
 		t.earns[f] = sack.solve(p.path(int32(f)), p.room[f], 0, p.demand, price)
 	}
-	for _, u := range price {
-		t.worth += u * int64(p.copies)
+	for i, u := range price {
+		t.worth += u * int64(p.want[i])
 	}
-	t.rooms = slices.Clone(p.room)
+	t.worth -= p.leave(price, p.want)
+	for f := p.real; f < p.flows; f++ {
+		t.open(int32(f), p.room[f])
+	}
+	t.rooms = slices.Clone(p.room[:p.real])
 	slices.SortFunc(t.rooms, func(a, b int64) int { return cmp.Compare(b, a) })
 	return t
 }

@@ -33,7 +33,7 @@ func newTransport(p *problem, whole bool) *transport {
 		next[i]++
 	}
 	for i, d := range p.demand {
-		t.left[i] = d * int64(p.copies)
+		t.left[i] = d * int64(p.want[i])
 	}
 	return t
 }
@@ -43,7 +43,7 @@ func (t *transport) open(f int32, room int64) {
 	t.room[f] = room
 	for e := t.p.pathAt[f]; e < t.p.pathAt[f+1]; e++ {
 		i := t.p.pathItem[e]
-		if !t.whole || t.p.demand[i] <= t.p.room[f] {
+		if !t.whole || t.p.demand[i] <= t.p.room[f] || int(f) >= t.p.real {
 			t.over[i] = append(t.over[i], e)
 		}
 	}
@@ -55,11 +55,19 @@ func (t *transport) close(f int32) {
 		i := t.p.pathItem[e]
 		t.left[i] += t.x[e]
 		t.x[e] = 0
-		if !t.whole || t.p.demand[i] <= t.p.room[f] {
+		if !t.whole || t.p.demand[i] <= t.p.room[f] || int(f) >= t.p.real {
 			t.over[i] = without(t.over[i], e)
 		}
 	}
 	t.load[f], t.room[f] = 0, 0
+}
+
+// most is how many items of interface i may go to flow f: those of one copy, but all may be left out.
+func (t *transport) most(i, f int32) int64 {
+	if int(f) >= t.p.real {
+		return t.p.demand[i] * int64(t.p.want[i])
+	}
+	return t.p.demand[i]
 }
 
 // flowOf is the flow that entry e of pathItem, in the list of interface i, belongs to.
@@ -97,11 +105,11 @@ func (t *transport) find(i int32) int32 {
 		j := t.queue[head]
 		t.effort += int64(len(t.over[j]))
 		for _, e := range t.over[j] {
-			if t.x[e] == t.p.demand[j] {
+			if t.x[e] == t.p.demand[j] && t.p.real == t.p.flows {
 				continue
 			}
 			f := t.flowOf(j, e)
-			if t.seenF[f] == t.stamp {
+			if t.seenF[f] == t.stamp || t.x[e] == t.most(j, f) {
 				continue
 			}
 			t.seenF[f], t.fromF[f] = t.stamp, e
@@ -125,7 +133,7 @@ func (t *transport) augment(i, f int32) {
 	for g := f; ; {
 		e := t.fromF[g]
 		j := t.p.pathItem[e]
-		n = min(n, t.p.demand[j]-t.x[e])
+		n = min(n, t.most(j, g)-t.x[e])
 		if j == i {
 			break
 		}
@@ -153,8 +161,11 @@ func (t *transport) augment(i, f int32) {
 // is concave), so the level never goes too far.
 func (p *problem) level(low int64, whole bool, stop func() bool) (level int64, t *transport, short []int32, missing int64) {
 	t = newTransport(p, whole)
-	for f := range int32(p.flows) {
+	for f := range int32(p.real) {
 		t.open(f, min(p.room[f], low))
+	}
+	for f := p.real; f < p.flows; f++ {
+		t.open(int32(f), p.room[f])
 	}
 	for i := range int32(p.ifaces) {
 		for !t.send(i) {
@@ -162,7 +173,7 @@ func (p *problem) level(low int64, whole bool, stop func() bool) (level int64, t
 				return low, nil, nil, 0
 			}
 			rising := int64(0)
-			for f, s := range t.seenF {
+			for f, s := range t.seenF[:p.real] {
 				if s == t.stamp && p.room[f] > low {
 					rising++
 				}
@@ -176,7 +187,7 @@ func (p *problem) level(low int64, whole bool, stop func() bool) (level int64, t
 				return low, t, short, t.left[i]
 			}
 			low += (t.left[i] + rising - 1) / rising
-			for f := range t.room {
+			for f := range p.real {
 				t.room[f] = min(p.room[f], low)
 			}
 		}

@@ -1,0 +1,198 @@
+package solve
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/orchestrate"
+)
+
+// carrier looks for packings that leave out as little weight as possible, without regard to the flows used, and for
+// proofs that no less will do.
+type carrier struct {
+	s      *solver
+	p      *problem // in which nothing may be left out
+	best   pack
+	bound  int64
+	b      *bounder // nil where there are too many flows
+	l      *placer
+	t      *tree
+	steps  int
+	nodes  int64
+	rounds int
+}
+
+// newCarrier starts with a packing, which may be empty.
+func (s *solver) newCarrier(start *pack) *carrier {
+	q := *s.p
+	q.groups = nil
+	c := &carrier{s: s, p: &q, nodes: firstNodes, steps: 4*q.ifaces + 200}
+	pk := newPacking(&q)
+	pk.restore(start)
+	pk.save(&c.best)
+	c.bound = q.lossBound()
+	c.l = newPlacer(pk, q.room, &s.rnd)
+	c.l.worth = true
+	for i, w := range q.weight {
+		c.l.hard[i] = w
+	}
+	if q.flows <= maxFlowRows {
+		c.b = newLoss(&q, c.bound)
+		c.b.offerPack(&c.best)
+	}
+	return c
+}
+
+// lossBound is what is left out at least where demands may be split between the flows that have room for the whole.
+func (p *problem) lossBound() int64 {
+	t := p.send(true)
+	whole, parts := int64(0), 0.0 // of the weight: what is missing of whole copies, and the rest
+	for i, left := range t.left {
+		d := p.demand[i]
+		whole += left / d * p.weight[i]
+		parts += float64(left%d) * float64(p.weight[i]) / float64(d)
+	}
+	return whole + int64(math.Ceil(parts*(1-1e-9)-1e-9))
+}
+
+// send sends all that can be sent, what is worth most for an item first. That gives the most weight that can be sent,
+// because what can be sent together are the independent sets of a polymatroid.
+func (p *problem) send(whole bool) *transport {
+	t := newTransport(p, whole)
+	for f := range int32(p.flows) {
+		t.open(f, p.room[f])
+	}
+	for _, i := range p.byDensity() {
+		t.send(i)
+	}
+	return t
+}
+
+// byDensity lists the interfaces by falling weight of an item.
+func (p *problem) byDensity() []int32 {
+	list := make([]int32, p.ifaces)
+	for i := range list {
+		list[i] = int32(i)
+	}
+	slices.SortStableFunc(list, p.denser)
+	return list
+}
+
+// denser compares the weights of an item of two interfaces, the larger one first.
+func (p *problem) denser(i, j int32) int {
+	a, b := bits.Mul64(uint64(p.weight[i]), uint64(p.demand[j]))
+	c, d := bits.Mul64(uint64(p.weight[j]), uint64(p.demand[i]))
+	switch {
+	case a > c || a == c && b > d:
+		return -1
+	case a < c || b < d:
+		return 1
+	}
+	return 0
+}
+
+// proven reports whether less cannot be left out.
+func (c *carrier) proven() bool { return c.best.lost <= c.bound }
+
+// run works until it is proven that nothing less can be left out, for so many rounds, or until it is stopped.
+func (c *carrier) run(rounds int) {
+	for range rounds {
+		if c.proven() || c.s.stop() {
+			return
+		}
+		c.round()
+	}
+}
+
+func (c *carrier) round() {
+	for range 20 {
+		c.p.allow(c.best.lost - 1)
+		c.l.run(c.steps/20+1, c.s.stop)
+		c.p.groups = nil
+		if c.l.lost < c.best.lost {
+			c.l.save(&c.best)
+			c.t = nil
+		}
+		if c.proven() || c.s.stop() {
+			return
+		}
+	}
+	c.rounds++
+	if c.b != nil && !c.b.done {
+		c.b.run(boundEffort, c.best.lost, c.s.stop)
+		c.bound = max(c.bound, c.b.bound)
+	}
+	if c.proven() || !c.s.wantsTree() || c.b != nil && !c.b.done && c.rounds < 3 {
+		return
+	}
+	if c.t == nil {
+		c.t = c.tree(c.best.lost - 1)
+	}
+	switch c.t.search(c.nodes, c.s.stop) {
+	case possible:
+		c.t.saveAll(&c.best)
+		c.t = nil
+	case impossible:
+		c.bound = c.best.lost
+	case undecided:
+		c.nodes *= 2
+		if c.b != nil { // its prices may have become better
+			c.t = nil
+		}
+	}
+}
+
+// tree decides whether so much weight is enough to be left out.
+func (c *carrier) tree(weight int64) *tree {
+	c.p.allow(weight)
+	defer func() { c.p.groups = nil }()
+	var price []int64
+	if c.b != nil {
+		price = c.b.fair()
+	}
+	t := newTree(c.p, c.p.room, c.p.flows, price)
+	t.all = price != nil
+	return t
+}
+
+// Rounds of the first turn at the weight left out, and turns at the objective before the next one.
+const (
+	firstRounds = 12
+	firstTurns  = 64
+)
+
+// partial solves problems for whole interfaces of which something is left out: first as little as possible, then second
+// makes the best of the objective among the plans that leave out no more, and reports whether it is proven. Where
+// neither is, they take turns.
+func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) []orchestrate.Share {
+	c := s.newCarrier(start)
+	if s.o.Method == Heuristic {
+		if c.b != nil {
+			c.b.run(math.MaxInt64, c.best.lost, s.stop)
+			c.bound = max(c.bound, c.b.bound)
+		}
+		s.p.allow(c.best.lost)
+		second(&c.best, 0)
+		s.lostBound = c.bound
+		return s.shares(&c.best)
+	}
+	c.run(firstRounds)
+	for turns := firstTurns; ; turns *= 2 {
+		lost := c.best.lost
+		s.p.allow(lost)
+		if c.proven() {
+			turns = math.MaxInt
+		}
+		proven := second(&c.best, turns)
+		for c.t = nil; proven && !c.proven() && c.best.lost == lost && !s.stop(); {
+			c.run(1)
+		}
+		if s.stop() || c.proven() && proven && c.best.lost == lost {
+			break
+		}
+		c.run(firstRounds / 2)
+	}
+	s.lostBound = c.bound
+	return s.shares(&c.best)
+}
