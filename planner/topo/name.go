@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,49 +15,73 @@ func (g *Graph) LinkName(l int) string {
 }
 
 // LookupLinks finds the links that a name stands for: the one that LinkName calls so, in either order of its ends, or
-// all links between two nodes ("leaf-1--spine-2"), or those of one port ("leaf-1:3--spine-2").
+// all links between two nodes ("leaf-1--spine-2"), or those of one port ("leaf-1:3--spine-2"). Names of nodes may hold
+// "--" and ":" themselves; a name that can be read in two ways, which lead to different links, is an error that names
+// both.
 func (g *Graph) LookupLinks(name string) ([]int, error) {
-	for at := 0; ; {
+	var links []int
+	var found, apart [2]int // the ends of what was found, and of what is not joined
+	nodes := false
+	for at := 0; ; at++ {
 		k := strings.Index(name[at:], "--")
 		if k < 0 {
-			return nil, fmt.Errorf("no link %q; links are named as NODE--NODE or NODE:PORT--NODE:PORT", name)
+			break
 		}
 		at += k
-		a, aPort, okA := g.lookupEnd(name[:at])
-		b, bPort, okB := g.lookupEnd(name[at+2:])
-		if okA && okB {
-			var links []int
-			for i := g.first[a]; i < g.first[a+1]; i++ {
-				p := g.peer[i]
-				if p < 0 || int(g.node[p]) != b || aPort > 0 && int(g.port[i]) != aPort || bPort > 0 && int(g.port[p]) != bPort {
-					continue
-				}
-				if l := int(g.link[i]); a != b || len(links) == 0 || links[len(links)-1] != l {
-					links = append(links, l)
+		for _, a := range g.lookupEnd(name[:at]) {
+			for _, b := range g.lookupEnd(name[at+2:]) {
+				more := g.between(a, b)
+				switch {
+				case len(more) == 0:
+					nodes, apart = true, [2]int{a.node, b.node}
+				case links == nil:
+					links, found = more, [2]int{a.node, b.node}
+				case !slices.Equal(links, more):
+					return nil, fmt.Errorf("%q fits link %s between %q and %q as well as %s between %q and %q; name the one that is meant with the ports of both ends, or from its other end",
+						name, g.LinkName(links[0]), g.names[found[0]], g.names[found[1]], g.LinkName(more[0]), g.names[a.node], g.names[b.node])
 				}
 			}
-			if len(links) > 0 {
-				return links, nil
-			}
-			return nil, fmt.Errorf("no link %q: %q and %q are not joined like that", name, g.names[a], g.names[b])
 		}
-		at++
 	}
+	switch {
+	case links != nil:
+		return links, nil
+	case nodes:
+		return nil, fmt.Errorf("no link %q: %q and %q are not joined like that", name, g.names[apart[0]], g.names[apart[1]])
+	}
+	return nil, fmt.Errorf("no link %q; links are named as NODE--NODE or NODE:PORT--NODE:PORT", name)
 }
 
-// lookupEnd reads NODE or NODE:PORT; port 0 stands for any.
-func (g *Graph) lookupEnd(s string) (n, port int, ok bool) {
+// between gives the links from one end to another, ascending by the ports of the first.
+func (g *Graph) between(a, b nodeEnd) (links []int) {
+	for i := g.first[a.node]; i < g.first[a.node+1]; i++ {
+		p := g.peer[i]
+		if p < 0 || int(g.node[p]) != b.node || a.port > 0 && int(g.port[i]) != a.port || b.port > 0 && int(g.port[p]) != b.port {
+			continue
+		}
+		if l := int(g.link[i]); !slices.Contains(links, l) {
+			links = append(links, l)
+		}
+	}
+	slices.Sort(links)
+	return links
+}
+
+// nodeEnd is a node, and one of its ports or 0 for any.
+type nodeEnd struct{ node, port int }
+
+// lookupEnd reads NODE or NODE:PORT, which may both be there.
+func (g *Graph) lookupEnd(s string) (ends []nodeEnd) {
 	if n, ok := g.Lookup(s); ok {
-		return n, 0, true
+		ends = append(ends, nodeEnd{n, 0})
 	}
 	k := strings.LastIndexByte(s, ':')
 	if k < 0 {
-		return 0, 0, false
+		return ends
 	}
 	p, err := strconv.ParseUint(s[k+1:], 10, 31)
-	if err != nil || p == 0 {
-		return 0, 0, false
+	if n, ok := g.Lookup(s[:k]); ok && err == nil && p > 0 {
+		ends = append(ends, nodeEnd{n, int(p)})
 	}
-	n, ok = g.Lookup(s[:k])
-	return n, int(p), ok
+	return ends
 }

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -30,5 +31,34 @@ func TestLinkNames(t *testing.T) {
 	}
 	if got := [...]int{g.HostPort(0), g.HostPort(1)}; got != [...]int{2, 4} {
 		t.Errorf("host ports %v, want 2 (the lowest that no link uses) and 4 (which leads out)", got)
+	}
+}
+
+// A name that fits links of two kinds is an error that names both.
+func TestLinkNameFitsTwo(t *testing.T) {
+	b := NewBuilder("names")
+	for _, name := range []string{"a", "a--b", "b--c", "c", "c:1"} {
+		b.AddNode(name, NoTier)
+	}
+	b.AddLink(LinkEnd{Node: 0}, LinkEnd{Node: 2})          // a:1--b--c:1
+	b.AddLink(LinkEnd{Node: 1, Port: 9}, LinkEnd{Node: 3}) // a--b:9--c:1
+	b.AddLink(LinkEnd{Node: 1, Port: 8}, LinkEnd{Node: 4}) // a--b:8--c:1:1
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, both := range map[string][2]string{
+		"a--b--c":   {"a:1--b--c:1", "a--b:9--c:1"},
+		"a--b--c:1": {"a:1--b--c:1", "a--b:8--c:1:1"}, // and the second as well
+	} {
+		_, err := g.LookupLinks(name)
+		if err == nil || !strings.Contains(err.Error(), both[0]) || !strings.Contains(err.Error(), both[1]) {
+			t.Errorf("LookupLinks(%q) = %v, want an error that names %q", name, err, both)
+		}
+	}
+	for l := range g.NumLinks() {
+		if got, err := g.LookupLinks(g.LinkName(l)); err != nil || !slices.Equal(got, []int{l}) {
+			t.Errorf("LookupLinks(%q) = %v, %v, want %d", g.LinkName(l), got, err, l)
+		}
 	}
 }
