@@ -13,14 +13,17 @@ const maxErrors = 20
 
 // Builder collects nodes and links. Problems are kept and told by Build, all together.
 type Builder struct {
-	name  string
-	names []string
-	index map[string]int32
-	tiers []Tier
-	half  []half // interfaces in the order of addition
-	links int32
-	errs  []error
-	more  int // problems beyond maxErrors
+	name   string
+	names  []string
+	index  map[string]int32
+	tiers  []Tier
+	places map[int]Place
+	hosts  map[int]bool
+	agents []Agent
+	half   []half // interfaces in the order of addition
+	links  int32
+	errs   []error
+	more   int // problems beyond maxErrors
 }
 
 type half struct {
@@ -58,6 +61,15 @@ func (g *Graph) Extend() *Builder {
 			b.AddInterface(end(i))
 		}
 	}
+	for n := range g.names {
+		if p, ok := g.Place(n); ok {
+			b.SetPlace(n, p)
+		}
+		if g.Host(n) {
+			b.SetHost(n)
+		}
+	}
+	b.agents = g.agents
 	return b
 }
 
@@ -87,6 +99,32 @@ func (b *Builder) AddNode(name string, tier Tier) int {
 	b.names = append(b.names, name)
 	b.tiers = append(b.tiers, tier)
 	return n
+}
+
+// SetPlace says where a node is.
+func (b *Builder) SetPlace(n int, p Place) {
+	switch {
+	case n < 0 || n >= len(b.names):
+		b.fail("there is no node %d", n)
+	case !p.Known():
+		b.fail("node %q: longitude %v, latitude %v", b.names[n], p.Longitude, p.Latitude)
+	case b.places == nil:
+		b.places = map[int]Place{n: p}
+	default:
+		b.places[n] = p
+	}
+}
+
+// SetHost makes a node a host, which forwards nothing.
+func (b *Builder) SetHost(n int) {
+	switch {
+	case n < 0 || n >= len(b.names):
+		b.fail("there is no node %d", n)
+	case b.hosts == nil:
+		b.hosts = map[int]bool{n: true}
+	default:
+		b.hosts[n] = true
+	}
 }
 
 // AddLink joins two nodes, which may be the same, and gives the link's number.
@@ -151,7 +189,30 @@ func (b *Builder) Build() (*Graph, error) {
 		return nil, b.problems()
 	}
 	b.fill(g, order)
+	b.properties(g)
+	if len(b.agents) > 0 {
+		return g.WithAgents(b.agents)
+	}
 	return g, nil
+}
+
+// properties copies what is known of nodes.
+func (b *Builder) properties(g *Graph) {
+	if b.places != nil {
+		g.places = make([]Place, len(b.names))
+		for n := range g.places {
+			g.places[n] = nowhere
+		}
+		for n, p := range b.places {
+			g.places[n] = p
+		}
+	}
+	if b.hosts != nil {
+		g.hosts = make([]bool, len(b.names))
+		for n := range b.hosts {
+			g.hosts[n] = true
+		}
+	}
 }
 
 func (b *Builder) problems() error {

@@ -27,6 +27,7 @@ func (t Tier) String() string {
 // Attr holds the properties of one direction of a link.
 type Attr struct {
 	Weight    uint32        // for shortest paths, at least 1
+	Cost      uint32        // of sending over it, in any unit; 0 if not known
 	Bandwidth float64       // bit/s; 0 if not known
 	Delay     time.Duration // of propagation; 0 if not known
 }
@@ -48,6 +49,10 @@ type Graph struct {
 	link  []int32 // or -1
 	ends  []int32 // the two interfaces of link l: ends[2l], ends[2l+1]
 	attrs []Attr  // by interface; nil if all are DefaultAttr
+
+	places []Place // by node; nil if no place is known
+	hosts  []bool  // by node; nil if all are switches
+	agents []Agent
 }
 
 // Name is what the graph was loaded or generated from.
@@ -117,6 +122,18 @@ func (g *Graph) Attr(i int) Attr {
 		return DefaultAttr
 	}
 	return g.attrs[i]
+}
+
+// Host reports whether node n is a host: packets begin and end there, and it forwards none.
+func (g *Graph) Host(n int) bool { return g.hosts != nil && g.hosts[n] }
+
+// Place gives where node n is, if that is known.
+func (g *Graph) Place(n int) (p Place, ok bool) {
+	if g.places == nil {
+		return Place{}, false
+	}
+	p = g.places[n]
+	return p, p.Known()
 }
 
 // ByPort finds the interface of node n with the given port number, or gives -1.

@@ -2,16 +2,4 @@ package topo
 
 // HostPort is the port of node n that a host is reached by: the first interface that leads out of the graph, or if there
 // is none the lowest port that no link uses. A fat-tree's edge switch and a leaf have theirs free for that.
-func (g *Graph) HostPort(n int) int {
-	lo, hi := g.Interfaces(n)
-	for i := lo; i < hi; i++ {
-		if g.Link(i) < 0 {
-			return g.Port(i)
-		}
-	}
-	port := 1
-	for i := lo; i < hi && g.Port(i) == port; i++ {
-		port++
-	}
-	return port
-}
+func (g *Graph) HostPort(n int) int { return g.freePort(n, func(int) bool { return false }) }

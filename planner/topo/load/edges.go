@@ -7,8 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// readEdgeList reads a link a line: two node names and perhaps a weight, separated by blanks. Nodes are numbered as they
-// appear. What follows a # is a comment.
+// readEdgeList reads a link a line: two node names, perhaps a weight, and perhaps further properties as "delay=10us",
+// "bandwidth_gbps=100" and "cost=3", separated by blanks. Nodes are numbered as they appear. What follows a # is a
+// comment.
 func readEdgeList(l *loader, r io.Reader) error {
 	node := func(line int, name string) (int, error) {
 		if n, ok := l.byID[name]; ok {
@@ -22,16 +23,26 @@ func readEdgeList(l *loader, r io.Reader) error {
 		if len(f) == 0 {
 			return nil
 		}
-		if len(f) != 2 && len(f) != 3 {
-			return l.errorf(line, "%d words, want two nodes and perhaps a weight", len(f))
-		}
 		attr := topo.DefaultAttr
-		if len(f) == 3 {
-			w, err := parseWeight(f[2])
+		words := f[min(2, len(f)):]
+		if len(words) > 0 && !strings.Contains(words[0], "=") {
+			w, err := parseWeight("weight", words[0])
 			if err != nil {
 				return l.errorf(line, "%w", err)
 			}
 			attr.Weight = w
+			words = words[1:]
+		}
+		if len(f) < 2 || len(words) > 0 && !strings.Contains(words[0], "=") {
+			return l.errorf(line, "%d words, want two nodes and perhaps a weight", len(f))
+		}
+		for _, word := range words {
+			key, value, _ := strings.Cut(word, "=")
+			if known, err := setWord(&attr, key, value); err != nil {
+				return l.errorf(line, "%w", err)
+			} else if !known {
+				return l.errorf(line, "%q is none of weight=, cost=, delay= and bandwidth_gbps=", word)
+			}
 		}
 		a, err := node(line, f[0])
 		if err != nil {

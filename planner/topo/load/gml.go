@@ -15,8 +15,9 @@ import (
 const maxDepth = 64
 
 // readGML reads the Graph Modelling Language (M. Himsolt, 1996) as far as networks use it: one graph with nodes (id,
-// label) and edges (source, target). Of the further keys, weight, bandwidth or LinkSpeedRaw (bit/s) and delay
-// (microseconds) are read from edges, and all others ignored. In a graph that says "directed 1" an edge is one
+// label) and edges (source, target). Of the further keys, Longitude and Latitude are read from nodes, and from edges
+// weight, cost, delay (microseconds) and the bandwidth: bandwidth or LinkSpeedRaw (bit/s), or else LinkSpeed with
+// LinkSpeedUnits, where it is a number. All others are ignored. In a graph that says "directed 1" an edge is one
 // direction; it joins one that leads back, and where there is none the other direction is like it.
 func readGML(l *loader, r io.Reader) error {
 	s := &gmlScanner{l: l, in: bufio.NewReader(r), line: 1}
@@ -83,7 +84,8 @@ func (p *gmlParser) readGraph() error {
 }
 
 func (p *gmlParser) readNode(line int) error {
-	var id, label string
+	var id, label, longitude, latitude string
+	at := line
 	err := p.list(func(k, v gmlToken) error {
 		switch {
 		case v.kind == '[':
@@ -92,6 +94,10 @@ func (p *gmlParser) readNode(line int) error {
 			id = v.text
 		case k.text == "label":
 			label = strings.TrimSpace(html.UnescapeString(v.text))
+		case k.text == "Longitude":
+			longitude, at = v.text, v.line
+		case k.text == "Latitude":
+			latitude, at = v.text, v.line
 		}
 		return nil
 	})
@@ -101,12 +107,16 @@ func (p *gmlParser) readNode(line int) error {
 	if id == "" {
 		return p.l.errorf(line, "node without an id")
 	}
-	_, err = p.l.node(line, id, label, topo.NoTier)
-	return err
+	n, err := p.l.node(line, id, label, topo.NoTier)
+	if err != nil {
+		return err
+	}
+	return p.l.place(at, n, longitude, latitude)
 }
 
 func (p *gmlParser) readEdge(line int) error {
 	e := gmlEdge{attr: topo.DefaultAttr, line: line}
+	var s speed
 	err := p.list(func(k, v gmlToken) error {
 		switch {
 		case v.kind == '[':
@@ -115,6 +125,10 @@ func (p *gmlParser) readEdge(line int) error {
 			e.source = v.text
 		case k.text == "target":
 			e.target = v.text
+		case k.text == "LinkSpeed":
+			s.value = v.text
+		case k.text == "LinkSpeedUnits":
+			s.unit = v.text
 		default:
 			if err := setAttr(&e.attr, k.text, v.text); err != nil {
 				return p.l.errorf(v.line, "%w", err)
@@ -130,6 +144,7 @@ func (p *gmlParser) readEdge(line int) error {
 	case len(p.edges) == topo.MaxLinks:
 		return p.l.errorf(line, "more than %d edges", topo.MaxLinks)
 	}
+	s.set(&e.attr)
 	p.edges = append(p.edges, e)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // readGraphML reads GraphML (graphdrawing.org, 2002) as far as networks use it: one graph, flat, of nodes and edges. Data
-// of nodes named label, and of edges named weight, bandwidth or LinkSpeedRaw (bit/s) and delay (microseconds), are
-// read, and all others ignored. A directed edge is one direction; it joins one that leads back, and where there is none
+// of nodes named label, Longitude and Latitude are read, and of edges what [readGML] reads of them too; all others are
+// ignored. A directed edge is one direction; it joins one that leads back, and where there is none
 // the other direction is like it.
 func readGraphML(l *loader, r io.Reader) error {
 	d := xml.NewDecoder(r)
@@ -57,6 +57,8 @@ type graphMLParser struct {
 
 	inNode, inEdge bool
 	id, label      string
+	place          [2]string // longitude, latitude
+	speed          speed
 	edge           graphMLEdge
 	line           int
 	key            string // of the data or default element that is open
@@ -113,7 +115,7 @@ func (p *graphMLParser) start(t xml.StartElement) error {
 		if p.inNode || p.inEdge {
 			return p.errorf("a node inside another element")
 		}
-		p.inNode, p.id, p.label = true, attr(t, "id"), ""
+		p.inNode, p.id, p.label, p.place = true, attr(t, "id"), "", [2]string{}
 		p.line, _ = p.d.InputPos()
 		if p.id == "" {
 			return p.errorf("node without an id")
@@ -122,7 +124,7 @@ func (p *graphMLParser) start(t xml.StartElement) error {
 		if p.inNode || p.inEdge {
 			return p.errorf("an edge inside another element")
 		}
-		p.inEdge = true
+		p.inEdge, p.speed = true, speed{}
 		line, _ := p.d.InputPos()
 		p.edge = graphMLEdge{source: attr(t, "source"), target: attr(t, "target"), directed: p.directed, attr: topo.DefaultAttr, line: line}
 		if s := attr(t, "directed"); s != "" {
@@ -132,7 +134,7 @@ func (p *graphMLParser) start(t xml.StartElement) error {
 			return p.errorf("edge without a source or target")
 		}
 		for name, value := range p.weights {
-			if err := setAttr(&p.edge.attr, name, value); err != nil {
+			if err := p.edgeData(name, value); err != nil {
 				return p.errorf("default of a key: %w", err)
 			}
 		}
@@ -156,27 +158,49 @@ func (p *graphMLParser) end(t xml.EndElement) error {
 		}
 		p.key = ""
 	case "data":
-		if p.inNode && p.key == "label" {
-			p.label = text
+		if p.inNode {
+			switch p.key {
+			case "label":
+				p.label = text
+			case "Longitude":
+				p.place[0] = text
+			case "Latitude":
+				p.place[1] = text
+			}
 		}
 		if p.inEdge {
-			if err := setAttr(&p.edge.attr, p.key, text); err != nil {
+			if err := p.edgeData(p.key, text); err != nil {
 				return p.errorf("%w", err)
 			}
 		}
 		p.key = ""
 	case "node":
 		p.inNode = false
-		_, err := p.l.node(p.line, p.id, p.label, topo.NoTier)
-		return err
+		n, err := p.l.node(p.line, p.id, p.label, topo.NoTier)
+		if err != nil {
+			return err
+		}
+		return p.l.place(p.line, n, p.place[0], p.place[1])
 	case "edge":
 		p.inEdge = false
+		p.speed.set(&p.edge.attr)
 		if len(p.edges) == topo.MaxLinks {
 			return p.errorf("more than %d edges", topo.MaxLinks)
 		}
 		p.edges = append(p.edges, p.edge)
 	}
 	return nil
+}
+
+// edgeData reads a property of the open edge.
+func (p *graphMLParser) edgeData(name, value string) error {
+	switch name {
+	case "LinkSpeed":
+		p.speed.value = value
+	case "LinkSpeedUnits":
+		p.speed.unit = value
+	}
+	return setAttr(&p.edge.attr, name, value)
 }
 
 func (p *graphMLParser) finish() error {

@@ -27,7 +27,7 @@ const Formats = "GML (.gml), GraphML (.graphml), Repetita (.graph), YAML (.yaml)
 
 // Error is a problem in a topology or demands file.
 type Error struct {
-	Kind string // of file: "demands", or empty for a topology
+	Kind string // of file: "demands", "agents", or empty for a topology
 	File string
 	Line int // from 1; 0 if the problem is of the whole file
 	Err  error
@@ -73,16 +73,21 @@ func Topology(spec string) (*topo.Graph, error) {
 //	    tier: edge                # edge, aggregation, core or none
 //	    host_ports: [1, 2]        # interfaces that lead out of the graph
 //	  - spine-1                   # a name alone will do
+//	  - {name: h1, host: true}    # forwards nothing: probes only begin and end there
+//	  - {name: spine-2, longitude: -74.0, latitude: 40.7}
 //	links:
 //	  - a: leaf-1
 //	    b: spine-1
 //	    a_port: 3                 # ports are given out from 1 where left out
 //	    b_port: 1
-//	    weight: 10                # 1 where left out
+//	    weight: 10                # for shortest paths, 1 where left out
+//	    cost: 5                   # of sending, in any unit
 //	    bandwidth_gbps: 100
 //	    delay: 10us
 //	    reverse: {weight: 20}     # where the direction from b to a differs
 //	  - [leaf-1, spine-2]         # two names alone will do
+//	agents:                       # as [Agents] reads them
+//	  - {name: a1, node: leaf-1, port: 1, send: 10, receive: 10}
 //
 // Keys that are not listed are errors. Nodes must be listed; anchors and aliases are not read.
 func Read(name string, r io.Reader) (*topo.Graph, error) {
@@ -106,12 +111,19 @@ func Read(name string, r io.Reader) (*topo.Graph, error) {
 		read = sniff(in)
 	}
 	if err := read(l, in); err != nil {
-		if _, ok := errors.AsType[*Error](err); !ok {
-			err = &Error{File: name, Err: err}
-		}
-		return nil, err
+		return nil, l.inFile("", err)
 	}
 	return l.build()
+}
+
+// inFile makes an error of a file one that names it.
+func (l *loader) inFile(kind string, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return &Error{Kind: kind, File: l.file, Err: err}
+	}
+	e.Kind = kind
+	return err
 }
 
 // open unpacks and bounds r, and gives the name without its .gz.

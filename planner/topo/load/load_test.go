@@ -137,6 +137,10 @@ func TestReadErrors(t *testing.T) {
 		{"yaml, deep", "x.yaml", "nodes: " + strings.Repeat("[", 100) + "\n", "x.yaml:1: nested deeper"},
 		{"yaml, deep over lines", "x.yaml", "nodes:\n" + strings.Repeat("  [ \"]\"\n", 1e5), "nested deeper"},
 		{"yaml, deep by dashes", "x.yaml", "nodes:\n" + strings.Repeat("- ", 1e5), "x.yaml:2: indented deeper"},
+		{"yaml, many keys", "x.yaml", strings.Repeat("a: 1\n", maxYAMLKeys+1), "x.yaml:65: more than 64 keys in one mapping"},
+		{"yaml, many keys further in", "x.yaml", "nodes:\n- a:\n" + strings.Repeat("    b: 1\n", maxYAMLKeys+1), "x.yaml:67: more than 64 keys in one mapping"},
+		{"yaml, many keys in brackets", "x.yaml", "nodes: {\n" + strings.Repeat("a: 1,\n", maxYAMLKeys+1), "x.yaml:66: more than 64 keys in one mapping"},
+		{"yaml, many words", "x.yaml", "nodes:\n" + strings.Repeat("- a\n", maxYAMLWords/2), "x.yaml:131073: more than 262144 words"},
 		{"yaml, long line", "x.yaml", strings.Repeat("\"", 1e5), "x.yaml:1: line longer than 4096 bytes"},
 		{"broken gzip", "x.graph.gz", "\x1f\x8bxx", "x.graph.gz: "},
 	} {

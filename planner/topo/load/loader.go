@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/planner/topo"
@@ -19,13 +20,22 @@ type loader struct {
 	byID     map[string]int // index into nodes
 	links    []linkSpec
 	external []endSpec
+	agents   []agentSpec
 	open     map[[2]int][]int // one-way links that wait for the other direction
 }
 
 type nodeSpec struct {
 	id, label string
 	tier      topo.Tier
+	place     topo.Place
+	placed    bool
+	host      bool
 	line      int
+}
+
+type agentSpec struct {
+	topo.Agent
+	line int
 }
 
 type linkSpec struct {
@@ -61,7 +71,7 @@ func (l *loader) node(line int, id, label string, tier topo.Tier) (int, error) {
 		return 0, l.errorf(line, "more than %d nodes", topo.MaxNodes)
 	}
 	l.byID[id] = len(l.nodes)
-	l.nodes = append(l.nodes, nodeSpec{id, label, tier, line})
+	l.nodes = append(l.nodes, nodeSpec{id: id, label: label, tier: tier, line: line})
 	return len(l.nodes) - 1, nil
 }
 
@@ -123,7 +133,13 @@ func (l *loader) build() (*topo.Graph, error) {
 	}
 	b := topo.NewBuilder(name)
 	for i, name := range l.names() {
-		b.AddNode(name, l.nodes[i].tier)
+		n := b.AddNode(name, l.nodes[i].tier)
+		if l.nodes[i].placed {
+			b.SetPlace(n, l.nodes[i].place)
+		}
+		if l.nodes[i].host {
+			b.SetHost(n)
+		}
 	}
 	if err := l.checkPorts(); err != nil {
 		return nil, err
@@ -135,7 +151,49 @@ func (l *loader) build() (*topo.Graph, error) {
 	for _, e := range l.external {
 		b.AddInterface(end(e))
 	}
-	return b.Build()
+	g, err := b.Build()
+	if err != nil || len(l.agents) == 0 {
+		return g, err
+	}
+	return l.addAgents(g)
+}
+
+// addAgents gives the graph the agents that the file lists.
+func (l *loader) addAgents(g *topo.Graph) (*topo.Graph, error) {
+	agents := make([]topo.Agent, len(l.agents))
+	for k, a := range l.agents {
+		agents[k] = a.Agent
+	}
+	g, err := g.WithAgents(agents)
+	if e, ok := errors.AsType[*topo.AgentError](err); ok {
+		return nil, l.errorf(l.agents[e.Index].line, "%w", e.Err)
+	}
+	return g, err
+}
+
+// place keeps where a node is, of which both numbers are needed.
+func (l *loader) place(line, n int, longitude, latitude string) error {
+	if longitude == "" || latitude == "" {
+		return nil
+	}
+	var p topo.Place
+	var err error
+	if p.Longitude, err = parseDegrees("longitude", longitude, 180); err == nil {
+		p.Latitude, err = parseDegrees("latitude", latitude, 90)
+	}
+	if err != nil {
+		return l.errorf(line, "%w", err)
+	}
+	l.nodes[n].place, l.nodes[n].placed = p, true
+	return nil
+}
+
+func parseDegrees(what, s string, most float64) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(math.Abs(v) <= most) {
+		return 0, fmt.Errorf("%s %q is no number from -%g to %g", what, s, most, most)
+	}
+	return v, nil
 }
 
 // names settles what the nodes are called: by their label where it is theirs alone, else by label and id, as in
@@ -198,11 +256,11 @@ func (l *loader) checkPorts() error {
 	return nil
 }
 
-// parseWeight reads a weight: a whole number from 1, though files may write it as 3.0.
-func parseWeight(s string) (uint32, error) {
+// parseWeight reads a weight or a cost: a whole number from 1, though files may write it as 3.0.
+func parseWeight(what, s string) (uint32, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(v >= 1) || v > math.MaxUint32 || v != math.Trunc(v) {
-		return 0, fmt.Errorf("weight %q is no whole number from 1 to %d", s, uint32(math.MaxUint32))
+		return 0, fmt.Errorf("%s %q is no whole number from 1 to %d", what, s, uint32(math.MaxUint32))
 	}
 	return uint32(v), nil
 }
@@ -225,12 +283,51 @@ func parseDelay(s string, unit time.Duration) (time.Duration, error) {
 	return time.Duration(v * float64(unit)), nil
 }
 
+// parseDuration reads a delay with its unit, as our own format and edge lists have it.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err == nil && (d < 0 || d > time.Hour) {
+		err = fmt.Errorf("delay %s is outside 0s..1h", s)
+	}
+	return d, err
+}
+
+// setWord reads an attribute of a link as our own format and edge lists name it.
+func setWord(a *topo.Attr, key, value string) (known bool, err error) {
+	switch key {
+	case "weight":
+		a.Weight, err = parseWeight(key, value)
+	case "cost":
+		a.Cost, err = parseWeight(key, value)
+	case "bandwidth_gbps":
+		a.Bandwidth, err = parseBandwidth(value, 1e9)
+	case "delay":
+		a.Delay, err = parseDuration(value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// speed is the rate of a link as the Topology Zoo gives it to read: a number and the first letter of its unit.
+type speed struct{ value, unit string }
+
+// set takes over a speed that is a plain number, unless the bandwidth is known. Others ("<2.5") tell no rate.
+func (s speed) set(a *topo.Attr) {
+	unit, ok := map[string]float64{"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[strings.ToUpper(s.unit)]
+	if v, err := parseBandwidth(s.value, unit); ok && err == nil && a.Bandwidth == 0 {
+		a.Bandwidth = v
+	}
+}
+
 // setAttr reads an attribute of a link by its usual name in GML and GraphML files. Others are ignored: such files
 // carry whatever their authors found worth keeping.
 func setAttr(a *topo.Attr, key, value string) (err error) {
 	switch key {
 	case "weight":
-		a.Weight, err = parseWeight(value)
+		a.Weight, err = parseWeight(key, value)
+	case "cost":
+		a.Cost, err = parseWeight(key, value)
 	case "LinkSpeedRaw", "bandwidth": // bit/s
 		a.Bandwidth, err = parseBandwidth(value, 1)
 	case "delay": // microseconds

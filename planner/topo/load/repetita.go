@@ -28,8 +28,11 @@ func readRepetita(l *loader, r io.Reader) error {
 			if len(f) != 3 {
 				return l.errorf(line, "%d fields, want label, x, y of a node", len(f))
 			}
-			_, err := l.node(line, f[0], "", topo.NoTier)
-			return err
+			n, err := l.node(line, f[0], "", topo.NoTier)
+			if err != nil {
+				return err
+			}
+			return l.placeXY(line, n, f[1], f[2])
 		}
 		if len(f) != 6 {
 			return l.errorf(line, "%d fields, want label, src, dst, weight, bandwidth, delay of an edge", len(f))
@@ -43,7 +46,7 @@ func readRepetita(l *loader, r io.Reader) error {
 			return err
 		}
 		var a topo.Attr
-		if a.Weight, err = parseWeight(f[3]); err != nil {
+		if a.Weight, err = parseWeight("weight", f[3]); err != nil {
 			return l.errorf(line, "edge %s: %w", f[0], err)
 		}
 		if a.Bandwidth, err = parseBandwidth(f[4], 1000); err != nil {
@@ -62,6 +65,26 @@ func readRepetita(l *loader, r io.Reader) error {
 	}
 	if k, ok := l.alone(); ok {
 		return l.errorf(k.line, "edge from %s to %s has no counterpart back", l.nodes[k.a.node].id, l.nodes[k.b.node].id)
+	}
+	return nil
+}
+
+// placeXY takes the x and y of a node for its longitude and latitude, as they are in the networks of the Topology Zoo.
+// Coordinates of another kind, and 0 0, which these files have where nothing is known, tell no place.
+func (l *loader) placeXY(line, n int, x, y string) error {
+	var p topo.Place
+	for _, c := range [...]struct {
+		s  string
+		to *float64
+	}{{x, &p.Longitude}, {y, &p.Latitude}} {
+		v, err := strconv.ParseFloat(c.s, 64)
+		if err != nil || v != v {
+			return l.errorf(line, "node %s: coordinate %q is no number", l.nodes[n].id, c.s)
+		}
+		*c.to = v
+	}
+	if p != (topo.Place{}) && p.Known() {
+		l.nodes[n].place, l.nodes[n].placed = p, true
 	}
 	return nil
 }

@@ -1,13 +1,11 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -17,68 +15,81 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Limits of a YAML topology: its syntax tree takes some hundred bytes a word, and quoted words take the square of their
-// number in a line.
+// Limits of a YAML topology. The parser's time grows with the square of the entries of a list or mapping, and its syntax
+// tree takes some hundred bytes a word; finding the words takes time in proportion to the file.
 const (
-	maxYAML     = 8 << 20
-	maxYAMLLine = 4096
+	maxYAML      = 4 << 20
+	maxYAMLLine  = 4096
+	maxYAMLWords = 1 << 18 // with signs and comments: some 37 000 links as [a, b]
+	maxYAMLDepth = 32
+	maxYAMLKeys  = 64 // of a mapping
 )
 
 // readYAML reads our own format, which [Read] shows. Keys that are not listed are errors.
 func readYAML(l *loader, r io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
-	if err != nil {
+	body, err := parseYAML(l, r)
+	if err != nil || body == nil {
 		return err
 	}
+	y := yamlReader{l}
+	var links, agents ast.Node // nodes may follow
+	err = y.mapping(body, "the topology", func(key string, v ast.Node) (bool, error) {
+		var err error
+		switch key {
+		case "name":
+			l.name, err = y.text(v)
+		case "nodes":
+			err = y.sequence(v, "nodes", y.node)
+		case "links":
+			links = v
+		case "agents":
+			agents = v
+		default:
+			return false, nil
+		}
+		return true, err
+	})
+	if err == nil && links != nil {
+		err = y.sequence(links, "links", y.link)
+	}
+	if err == nil && agents != nil {
+		err = y.sequence(agents, "agents", y.agent)
+		l.reservePorts()
+	}
+	return err
+}
+
+// parseYAML reads a file of one document and gives its body, or nil if it is empty.
+func parseYAML(l *loader, r io.Reader) (body ast.Node, err error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
+	if err != nil {
+		return nil, err
+	}
 	if len(text) > maxYAML {
-		return fmt.Errorf("more than %d MB of YAML; use another format", maxYAML>>20)
+		return nil, fmt.Errorf("more than %d MB of YAML; use another format", maxYAML>>20)
 	}
 	words, err := yamlTokens(l, string(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file, err := parser.Parse(words, 0)
 	if err != nil {
 		line, problem := yamlProblem(err)
-		return l.errorf(line, "%s", problem)
+		return nil, l.errorf(line, "%s", problem)
 	}
-	y := yamlReader{l}
 	for i, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
+		if doc.Body != nil && i > 0 {
+			return nil, yamlReader{l}.errorf(doc.Body, "a second document")
 		}
-		if i > 0 {
-			return y.errorf(doc.Body, "a second document")
-		}
-		var links ast.Node
-		err := y.mapping(doc.Body, "the topology", func(key string, v ast.Node) (bool, error) {
-			var err error
-			switch key {
-			case "name":
-				l.name, err = y.text(v)
-			case "nodes":
-				err = y.sequence(v, "nodes", y.node)
-			case "links":
-				links = v // nodes may follow
-			default:
-				return false, nil
-			}
-			return true, err
-		})
-		if err != nil {
-			return err
-		}
-		if links != nil {
-			if err := y.sequence(links, "links", y.link); err != nil {
-				return err
-			}
+		if i == 0 {
+			body = doc.Body
 		}
 	}
-	return nil
+	return body, nil
 }
 
-// yamlTokens cuts the text into words, and refuses what the parser, which recurses, could not take: deep nesting, by
-// brackets or by indentation, and what may nest without either.
+// yamlTokens cuts the text into words, and refuses what would keep the parser busy or what it, since it recurses, could
+// not take: many words, deep nesting by brackets or by indentation, what may nest without either, and many keys.
 func yamlTokens(l *loader, text string) (token.Tokens, error) {
 	line := 0
 	for s := range strings.Lines(text) {
@@ -90,21 +101,67 @@ func yamlTokens(l *loader, text string) (token.Tokens, error) {
 		}
 	}
 	words := lexer.Tokenize(text)
-	depth := 0
+	if len(words) > maxYAMLWords {
+		return nil, l.errorf(words[maxYAMLWords].Position.Line, "more than %d words and signs of YAML; use another format", maxYAMLWords)
+	}
+	k := keyCounter{columns: map[int]int{}}
 	for _, w := range words {
 		switch w.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.DirectiveType:
 			return nil, l.errorf(w.Position.Line, "%q: anchors, aliases, tags and directives are not read", w.Value)
 		}
-		if depth > maxDepth {
-			return nil, l.errorf(w.Position.Line, "nested deeper than %d", maxDepth)
+		most := k.add(w)
+		if len(k.flow) > maxYAMLDepth {
+			return nil, l.errorf(w.Position.Line, "nested deeper than %d", maxYAMLDepth)
+		}
+		if most > maxYAMLKeys {
+			return nil, l.errorf(w.Position.Line, "more than %d keys in one mapping", maxYAMLKeys)
 		}
 	}
 	return words, nil
+}
+
+// keyCounter counts the keys of mappings as the words go by.
+type keyCounter struct {
+	columns map[int]int // keys that began in a column, since a line that began further left
+	flow    []int       // colons and question marks of the open brackets
+}
+
+// add gives the number of keys of the mapping that the word may be of.
+func (k *keyCounter) add(w *token.Token) int {
+	last := len(k.flow) - 1
+	switch w.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		k.flow = append(k.flow, 0)
+	case token.SequenceEndType, token.MappingEndType:
+		if last >= 0 {
+			k.flow = k.flow[:last]
+		}
+	case token.MappingValueType, token.MappingKeyType:
+		if last >= 0 {
+			k.flow[last]++
+			return k.flow[last]
+		}
+		column := w.Position.Column
+		if w.Type == token.MappingValueType && w.Prev != nil {
+			column = w.Prev.Position.Column
+		}
+		k.leave(column)
+		k.columns[column]++
+		return k.columns[column]
+	case token.SequenceEntryType:
+		k.leave(w.Position.Column)
+	}
+	return 0
+}
+
+// leave forgets the mappings further right.
+func (k *keyCounter) leave(column int) {
+	for c := range k.columns {
+		if c > column {
+			delete(k.columns, c)
+		}
+	}
 }
 
 // yamlProblem takes the place out of the parser's error, whose text begins with "[line:column] problem".
@@ -138,8 +195,13 @@ func (y yamlReader) mapping(n ast.Node, what string, each func(key string, v ast
 	if !ok {
 		return y.errorf(n, "%s: want a mapping, not %s", what, n.Type())
 	}
+	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
 		key := it.Key().String()
+		if seen[key] {
+			return y.errorf(it.Key(), "%s has the key %q twice", what, key)
+		}
+		seen[key] = true
 		known, err := each(key, it.Value())
 		if err != nil {
 			return err
@@ -184,6 +246,8 @@ func (y yamlReader) node(n ast.Node) error {
 	var name string
 	var tier topo.Tier
 	var ports []endSpec
+	var place [2]string // longitude, latitude
+	var host bool
 	var err error
 	if _, ok := n.(ast.MapNode); !ok {
 		name, err = y.text(n)
@@ -195,6 +259,12 @@ func (y yamlReader) node(n ast.Node) error {
 				name, err = y.text(v)
 			case "tier":
 				tier, err = y.tier(v)
+			case "longitude":
+				place[0], err = y.text(v)
+			case "latitude":
+				place[1], err = y.text(v)
+			case "host":
+				host, err = y.flag(v)
 			case "host_ports":
 				err = y.sequence(v, "host_ports", func(v ast.Node) error {
 					p, err := y.port(v)
@@ -211,11 +281,28 @@ func (y yamlReader) node(n ast.Node) error {
 		return err
 	}
 	i, err := y.l.node(yamlLine(n), name, "", tier)
+	if err != nil {
+		return err
+	}
+	switch {
+	case (place[0] == "") != (place[1] == ""):
+		return y.errorf(n, "node %q has a longitude or a latitude, but not both", name)
+	case host && len(ports) > 0:
+		return y.errorf(n, "node %q is a host and has host_ports, which are those of a switch", name)
+	}
+	y.l.nodes[i].host = host
 	for _, p := range ports {
 		p.node = i
 		y.l.external = append(y.l.external, p)
 	}
-	return err
+	return y.l.place(yamlLine(n), i, place[0], place[1])
+}
+
+func (y yamlReader) flag(n ast.Node) (bool, error) {
+	if b, ok := n.(*ast.BoolNode); ok {
+		return b.Value, nil
+	}
+	return false, y.errorf(n, "want true or false, not %s", n.Type())
 }
 
 func (y yamlReader) tier(n ast.Node) (topo.Tier, error) {
@@ -302,24 +389,14 @@ func (y yamlReader) link(n ast.Node) error {
 }
 
 func (y yamlReader) attr(a *topo.Attr, key string, v ast.Node) (known bool, err error) {
-	if key != "weight" && key != "bandwidth_gbps" && key != "delay" {
+	if known, _ := setWord(new(topo.Attr), key, ""); !known {
 		return false, nil
 	}
 	s, err := y.text(v)
 	if err != nil {
 		return true, err
 	}
-	switch key {
-	case "weight":
-		a.Weight, err = parseWeight(s)
-	case "bandwidth_gbps":
-		a.Bandwidth, err = parseBandwidth(s, 1e9)
-	case "delay":
-		if a.Delay, err = time.ParseDuration(s); err == nil && (a.Delay < 0 || a.Delay > time.Hour) {
-			err = errors.New("delay " + s + " is outside 0s..1h")
-		}
-	}
-	if err != nil {
+	if _, err = setWord(a, key, s); err != nil {
 		err = y.errorf(v, "%w", err)
 	}
 	return true, err

@@ -1,0 +1,61 @@
+package topo
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Place is where a node is on the earth, in degrees: longitudes to the east and latitudes to the north.
+type Place struct{ Longitude, Latitude float64 }
+
+var nowhere = Place{math.NaN(), math.NaN()}
+
+// Known reports whether p is on the earth.
+func (p Place) Known() bool {
+	return math.Abs(p.Longitude) <= 180 && math.Abs(p.Latitude) <= 90
+}
+
+// Light in glass takes 5 µs a kilometre, and the earth is taken for a sphere of its mean radius.
+const (
+	delayPerKm  = 5 * time.Microsecond
+	earthRadius = 6371.0 // km
+)
+
+// Delay is how long light in a fibre along the great circle from p to q takes: less than over any real cable.
+func (p Place) Delay(q Place) time.Duration {
+	rad := func(d float64) float64 { return d * math.Pi / 180 }
+	sin2 := func(x float64) float64 { return math.Sin(x/2) * math.Sin(x/2) }
+	a := sin2(rad(q.Latitude-p.Latitude)) + math.Cos(rad(p.Latitude))*math.Cos(rad(q.Latitude))*sin2(rad(q.Longitude-p.Longitude))
+	km := 2 * earthRadius * math.Asin(math.Sqrt(min(1, a)))
+	return time.Duration(math.Round(km * float64(delayPerKm)))
+}
+
+// WithDelays gives the graph with a delay for the directions that have none: what fill gives for them, where 0 leaves it
+// unknown.
+func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
+	out := *g
+	out.attrs = make([]Attr, g.NumInterfaces())
+	for i := range out.attrs {
+		if out.attrs[i] = g.Attr(i); out.attrs[i].Delay == 0 && g.Link(i) >= 0 {
+			out.attrs[i].Delay = max(0, fill(i))
+		}
+	}
+	if !slices.ContainsFunc(out.attrs, func(a Attr) bool { return a != DefaultAttr }) {
+		out.attrs = nil
+	}
+	return &out
+}
+
+// WithPlaceDelays gives the graph with delays by distance for the links that have none, where it is known where both
+// ends are. A link within one place has a delay of 1 µs then, since 0 stands for one that is not known.
+func (g *Graph) WithPlaceDelays() *Graph {
+	return g.WithDelays(func(i int) time.Duration {
+		p, ok := g.Place(g.Node(i))
+		q, also := g.Place(g.Neighbor(i))
+		if !ok || !also {
+			return 0
+		}
+		return max(time.Microsecond, p.Delay(q))
+	})
+}
