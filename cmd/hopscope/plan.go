@@ -64,12 +64,16 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 	if methods != "" {
 		f.StringVar(&o.method, "method", method, methods)
 	}
-	f.Uint64Var(&o.seed, "seed", 1, "start of the random numbers: the same seed gives the same plan")
 	f.DurationVar(&o.timeLimit, "time-limit", 2*time.Second, "when to stop improving the plan")
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.StringVar(&o.svg, "svg", "", "also draw the plan into this file")
-	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, whoever made it, instead of making one")
+	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, whoever made it, and prove again what it says of itself")
 	return o
+}
+
+// addSeed adds --seed to a command, with what depends on it. A command in which nothing does has no such flag.
+func (o *planFlags) addSeed(c *cobra.Command, of string) {
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "start of the random numbers of "+of)
 }
 
 // check says what is wrong with the shared flags.
@@ -109,14 +113,14 @@ func (o *planFlags) openInstance(c *cobra.Command) (io.ReadCloser, error) {
 // maxPlan bounds the file of a plan.
 const maxPlan = 1 << 30
 
-// readPlan reads the JSON of a plan.
-func readPlan(path string, plan any) error {
+// readPlan reads the JSON of a plan of the given kind.
+func readPlan(path, kind string, plan any) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return wrongInput(err)
 	}
 	defer f.Close()
-	if err := planner.ReadJSON(io.LimitReader(f, maxPlan), plan); err != nil {
+	if err := planner.ReadPlan(io.LimitReader(f, maxPlan), kind, plan); err != nil {
 		return wrongInput(fmt.Errorf("plan %s: %w", path, err))
 	}
 	return nil
@@ -137,6 +141,8 @@ func (o *planFlags) holds(err error) error {
 type family[P any] struct {
 	size      string                               // of the problem, for the progress
 	solve     func(stop func() bool) (*P, error)   // makes the plan
+	again     func(*P, func() bool) (*P, error)    // makes the best plan of the problem of one that was read, for --check; nil: as solve
+	hold      func(plan, again *P) error           // holds what one says of itself against the other; nil: by stats alone
 	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
 	check     func(*P) error                       // by code that does not know solve
@@ -148,9 +154,7 @@ type family[P any] struct {
 
 // carryOut makes a plan or reads that of --check, and checks, draws and prints it.
 func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
-	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
 	plan, err := f.plan(c, o)
-	done()
 	if err != nil && f.badMethod != nil && errors.Is(err, f.badMethod) {
 		return usageError{err}
 	}
@@ -163,6 +167,12 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 	if err := o.holds(f.check(plan)); err != nil {
 		return err
 	}
+	if o.verify != "" {
+		if err := f.prove(c, o, plan); err != nil {
+			return err
+		}
+	}
+	planner.Mark(plan, c.Name())
 	if f.finish != nil {
 		if err := f.finish(plan); err != nil {
 			return err
@@ -184,8 +194,10 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
 	if o.verify != "" {
 		plan := new(P)
-		return plan, readPlan(o.verify, plan)
+		return plan, readPlan(o.verify, c.Name(), plan)
 	}
+	done := showProgress(c.ErrOrStderr(), "planning", func() string { return f.size })
+	defer done()
 	start := time.Now()
 	plan, err := f.solve(o.stop(c))
 	if err != nil {
@@ -193,6 +205,50 @@ func (f *family[P]) plan(c *cobra.Command, o *planFlags) (*P, error) {
 	}
 	f.stats(plan).Seconds = time.Since(start).Seconds()
 	return plan, nil
+}
+
+// prove makes the plan once more, as well as can be, and holds what the one that was read says of itself against that.
+// What could not be proven in the time that there is stays a claim.
+func (f *family[P]) prove(c *cobra.Command, o *planFlags, plan *P) error {
+	done := showProgress(c.ErrOrStderr(), "proving", func() string { return f.size })
+	best := f.again
+	if best == nil {
+		best = func(_ *P, stop func() bool) (*P, error) { return f.solve(stop) }
+	}
+	again, err := best(plan, o.stop(c))
+	done()
+	if c.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err != nil { // the problem has a plan, which is there: it was only not found again
+		f.stats(plan).Proof = planner.Claimed
+		return nil
+	}
+	if f.hold != nil {
+		return o.holds(f.hold(plan, again))
+	}
+	return o.holds(f.stats(plan).Hold(f.stats(again)))
+}
+
+// howGood says for a table how good a plan is. Of one that is not known to be the best, bound says what is proven.
+func howGood(s *planner.Stats, bound string) string {
+	text := bound
+	switch {
+	case s.Optimal && s.Proof == planner.Claimed:
+		return "claimed to be the best there is, not verified"
+	case s.Optimal:
+		text = "the best there is"
+	}
+	if s.LeftOut > s.LeftOutBound {
+		text += fmt.Sprintf("; it leaves out at least %g, and this one %g", s.LeftOutBound, s.LeftOut)
+	}
+	switch s.Proof {
+	case planner.Verified:
+		text += " (verified)"
+	case planner.Claimed:
+		text += " (claimed, not verified)"
+	}
+	return text
 }
 
 // writeJSON writes a plan as one JSON object.

@@ -107,6 +107,9 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		solve: func(stop func() bool) (*attention.Plan, error) {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop})
 		},
+		again: func(plan *attention.Plan, stop func() bool) (*attention.Plan, error) {
+			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
+		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
@@ -184,7 +187,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 func (o *attentionFlags) readProbes(p *attention.Problem) error {
 	for i, path := range o.probes {
 		var plan cover.Plan
-		if err := readPlan(path, &plan); err != nil {
+		if err := readPlan(path, "cover", &plan); err != nil {
 			return err
 		}
 		probes := append(plan.Probes, plan.Second...)
@@ -362,11 +365,8 @@ func attentionTable(w io.Writer, plan *attention.Plan) error {
 	if i := plan.Instructions; i != nil {
 		fmt.Fprintf(b, "instructions: %s on these (%d bytes a hop), %s on all others (%d)\n", i.Detailed, i.DetailedBytes, i.Basic, i.BasicBytes)
 	}
-	verdict := "the best there is"
-	if !s.Optimal {
-		verdict = fmt.Sprintf("the best there is costs at least %g", s.LowerBound)
-	}
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3)
+	how := howGood(&s.Stats, fmt.Sprintf("the best there is costs at least %g", s.LowerBound))
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3)
 	for _, l := range plan.OnNoProbe {
 		fmt.Fprintf(b, "on no probe: %s\n", l)
 	}

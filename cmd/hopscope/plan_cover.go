@@ -48,6 +48,7 @@ links out and lists them.`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(solve.Euler))
+	o.addSeed(c, "paper, paper-balanced and --redundant")
 	f := c.Flags()
 	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
 	f.BoolVar(&o.directed, "directed", false, "pass both directions of every link")
@@ -74,8 +75,11 @@ func (o *coverFlags) run(c *cobra.Command) error {
 		return wrongInput(err)
 	}
 	return carryOut(c, o.planFlags, family[cover.Plan]{
-		size:      fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
-		solve:     func(stop func() bool) (*cover.Plan, error) { return o.plan(p, stop) },
+		size:  fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
+		solve: func(stop func() bool) (*cover.Plan, error) { return o.plan(p, stop) },
+		again: func(plan *cover.Plan, stop func() bool) (*cover.Plan, error) {
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
+		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *cover.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *cover.Plan) error { return cover.Check(p, plan) },
@@ -92,7 +96,7 @@ func (o *coverFlags) plan(p *cover.Problem, stop func() bool) (*cover.Plan, erro
 		return solve.Plan(p, options)
 	}
 	old := new(cover.Plan)
-	if err := readPlan(o.replan, old); err != nil {
+	if err := readPlan(o.replan, "cover", old); err != nil {
 		return nil, err
 	}
 	if len(old.Probes) == 0 {
@@ -229,11 +233,8 @@ func coverTable(w io.Writer, plan *cover.Plan) error {
 	if len(plan.Second) > 0 {
 		fmt.Fprintf(b, "second cover: %d probe%s; a failed link hides at most %d others\n", len(plan.Second), plural(len(plan.Second)), s.Blind)
 	}
-	verdict := "the best there is"
-	if !s.Optimal {
-		verdict = fmt.Sprintf("the best there is has at least %g", s.LowerBound)
-	}
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, verdict, s.Seconds)
+	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %g", s.LowerBound))
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
 	for _, u := range plan.NotProbed {
 		from := ""
 		if u.From != "" {

@@ -53,6 +53,7 @@ problem is small). Every plan says how far from the best it can be at most.`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
+	o.addSeed(c, "the demands and capacities of --topology, and of the search")
 	o.m = solve.DefaultModel()
 	f := c.Flags()
 	f.StringVar(&o.objective, "objective", orchestrate.Concentrate, "concentrate or balance")
@@ -86,6 +87,9 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 				plan.Topology = o.graph.Name()
 			}
 			return plan, err
+		},
+		again: func(plan *orchestrate.Plan, stop func() bool) (*orchestrate.Plan, error) {
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
@@ -239,11 +243,8 @@ func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Pla
 	if r := s.Freshness; r != nil {
 		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
 	}
-	verdict := "the best there is"
-	if s.Objective > s.LowerBound {
-		verdict = fmt.Sprintf("the best there is has at least %g", s.LowerBound)
-	}
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, verdict, s.Seconds)
+	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %g", s.LowerBound))
+	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
 	for _, u := range plan.Unserved {
 		fmt.Fprintf(b, "not served: %s: %s\n", u.Interface, u.Reason)
 	}

@@ -65,6 +65,7 @@ the tables of a P4 program (with hash: crc).`,
 		Args: exactArgs(1),
 	}
 	o.planFlags = addPlanFlags(c, true, false, "", "")
+	o.addSeed(c, "the paths and packets that are tried")
 	f := c.Flags()
 	f.IntVar(&o.bits, "bits", 0, "bits of a packet, instead of those of the file")
 	f.Uint8Var(&o.epoch, "epoch", 0, "number of the plan, 1 to 255; 0 derives one from what the plan says")
@@ -93,6 +94,9 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		size: fmt.Sprintf("%d queries", len(p.Queries)),
 		solve: func(stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop})
+		},
+		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		stats:   func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:   func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
@@ -227,11 +231,8 @@ func queriesTable(w io.Writer, plan *querymix.Plan) error {
 		fmt.Fprintln(b, s)
 	}
 	s := plan.Stats
-	verdict := "the best there is"
-	if !s.Optimal {
-		verdict = fmt.Sprintf("the best there is has at least %.6g", s.LowerBound)
-	}
-	fmt.Fprintf(b, "%s, objective %.6g: %s; %.3f ms; epoch %d\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3, plan.Epoch)
+	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %.6g", s.LowerBound))
+	fmt.Fprintf(b, "%s, objective %.6g: %s; %.3f ms; epoch %d\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3, plan.Epoch)
 	for _, l := range plan.LeftOut {
 		fmt.Fprintf(b, "left out: %s (%s)\n", l.Name, l.Reason)
 	}

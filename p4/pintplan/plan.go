@@ -33,7 +33,7 @@ func ReadFile(path string) (*pint.Plan, error) {
 func Read(r io.Reader) (*pint.Plan, error) {
 	in := &io.LimitedReader{R: r, N: maxFile + 1}
 	var p querymix.Plan
-	err := planner.ReadJSON(in, &p)
+	err := planner.ReadPlan(in, "queries", &p)
 	if in.N == 0 {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}

@@ -8,6 +8,7 @@ import (
 
 // Plan lists the probes that are to measure in detail.
 type Plan struct {
+	planner.Head
 	Algorithm    string        `json:"algorithm"`
 	Probes       []DetailProbe `json:"probes"`
 	TurnedOn     []string      `json:"turned_on,omitempty"`    // probes that change to detailed measurement

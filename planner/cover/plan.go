@@ -9,6 +9,7 @@ import (
 
 // Plan is a set of probes that covers a topology.
 type Plan struct {
+	planner.Head
 	Algorithm  string          `json:"algorithm"`
 	Topology   string          `json:"topology"`
 	Probes     []planner.Probe `json:"probes"`

@@ -10,6 +10,7 @@ import (
 
 // Plan says where points send, and what every switch on the way has to know.
 type Plan struct {
+	planner.Head
 	Algorithm  string          `json:"algorithm"`
 	Assignment []Assignment    `json:"assignment"`
 	AddedLinks []AddedLink     `json:"added_links"`

@@ -15,6 +15,7 @@ type Share struct {
 
 // Plan says which flow carries the items of which interface.
 type Plan struct {
+	planner.Head
 	Algorithm  string `json:"algorithm"`
 	Topology   string `json:"topology,omitempty"`
 	Objective  string `json:"objective"`

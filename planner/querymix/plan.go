@@ -13,6 +13,7 @@ import (
 // Plan is an execution plan of PINT: sets of queries that travel together, and the share of packets of each.
 // Switches, collector and the tables of P4 programs follow it.
 type Plan struct {
+	planner.Head
 	Algorithm string         `json:"algorithm"`
 	Epoch     uint8          `json:"epoch"`
 	Bits      int            `json:"bits"` // of the digest

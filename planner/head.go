@@ -1,0 +1,49 @@
+package planner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Version is that of the JSON of plans. It rises when a reader of the present one could misunderstand what is written.
+const Version = 1
+
+// Head is what the JSON of every plan begins with. A plan type embeds it.
+type Head struct {
+	Kind    string `json:"kind,omitempty"`    // the family, by the name of its command
+	Version int    `json:"version,omitempty"` // of the JSON
+}
+
+// header makes every plan that embeds a Head known as one.
+func (h *Head) header() *Head { return h }
+
+// headed is a plan, by what all of them begin with.
+type headed interface{ header() *Head }
+
+// Mark fills in what the JSON of a plan begins with.
+func Mark(plan any, kind string) {
+	if p, ok := plan.(headed); ok {
+		*p.header() = Head{kind, Version}
+	}
+}
+
+// ReadPlan reads the JSON of a plan of the given kind, as strictly as [ReadJSON]. A plan of another kind is an error that
+// names both, and one of a later version is, too. A plan without kind and version is taken for one of this kind.
+func ReadPlan(r io.Reader, kind string, plan any) error {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	var h Head
+	if json.Unmarshal(b, &h) == nil { // otherwise the strict reader says what is wrong
+		switch {
+		case h.Kind != "" && h.Kind != kind:
+			return fmt.Errorf("this is a plan of kind %q, and %q is wanted", h.Kind, kind)
+		case h.Version < 0 || h.Version > Version:
+			return fmt.Errorf("this is a plan of version %d, and only versions up to %d are known", h.Version, Version)
+		}
+	}
+	return ReadJSON(bytes.NewReader(b), plan)
+}
