@@ -1,0 +1,20 @@
+package detect
+
+import (
+	"testing"
+	"time"
+)
+
+// BenchmarkAdd is a window of a hop, both statistics.
+func BenchmarkAdd(b *testing.B) {
+	cfg := Latency(10 * time.Second)
+	var hops [64]Hop
+	values := [8]Window{{200, 10300, 15300, 17800}, {200, 10200, 14700, 18200}, {190, 10100, 14900, 17300}, {210, 10350, 15100, 18100},
+		{205, 10250, 15250, 18000}, {199, 10150, 14800, 17900}, {180, 10400, 15400, 18300}, {220, 10280, 15000, 17700}}
+	b.ReportAllocs()
+	n := int64(0)
+	for b.Loop() {
+		hops[n%64].Add(&cfg, (n/64+1)*int64(cfg.Window), values[(n*7/64+n)%8])
+		n++
+	}
+}
