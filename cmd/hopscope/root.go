@@ -32,7 +32,7 @@ Start with "hopscope demo".`,
 	})
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), replayCommand(), decodeCommand(), planCommand(),
-		topCommand(), flowCommand(), findingsCommand(), healthCommand(),
+		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
 	)
 	root.SetHelpCommand(helpCommand(root))

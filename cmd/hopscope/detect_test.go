@@ -1,0 +1,115 @@
+package main_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// detectInput has two hops, of which one is four times as slow from window 800 to 802 and the other ends at window 900.
+func detectInput() string {
+	var b strings.Builder
+	b.WriteString("window,site,hop,count,p50,p90,p99,max\n")
+	noise := uint32(1)
+	row := func(hop string, window, level int) {
+		noise = noise*1664525 + 1013904223
+		v := level * int(8000+noise>>20) / 100
+		fmt.Fprintf(&b, "%d,x,%s,200,%d,%d,%d,%d\n", window, hop, v, v*3/2, v*2, v*3)
+	}
+	for w := range 1000 {
+		level := 100
+		if w >= 800 && w < 803 {
+			level = 400
+		}
+		row(`"leaf-1, port 3"`, w, level)
+		if w < 900 {
+			row("leaf-2", w, 100)
+		}
+	}
+	return b.String()
+}
+
+func TestDetect(t *testing.T) {
+	text := detectInput()
+	dir := t.TempDir()
+	plain, packed := filepath.Join(dir, "windows.csv"), filepath.Join(dir, "windows.csv.gz")
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write([]byte(text))
+	w.Close()
+	for name, b := range map[string][]byte{plain: []byte(text), packed: z.Bytes()} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `hop,start,end,kind,statistic,severity
+"leaf-1, port 3",800,814,rise,p50,critical
+leaf-2,902,,silent,,critical
+`
+	for _, path := range []string{plain, packed} {
+		if out, stderr, status := run(t, dir, "detect", path, "--format", "csv"); out != want || status != 0 {
+			t.Errorf("detect %s: status %d, %s\n%s\nwant\n%s", path, status, stderr, out, want)
+		}
+	}
+	out, _, _ := run(t, dir, "detect", plain, "--format", "json")
+	var got struct {
+		Hops, Windows, Learning int
+		Findings                []struct{ End *int }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Hops != 2 || got.Windows != 1900 || len(got.Findings) != 2 || got.Findings[1].End != nil {
+		t.Errorf("JSON %s: %v", out, err)
+	}
+	out, _, _ = run(t, dir, "detect", plain)
+	if !strings.Contains(out, "2 findings in 1900 windows of 2 hops\n") || !strings.Contains(out, "902    -    silent  -") {
+		t.Errorf("table:\n%s", out)
+	}
+	short := strings.Join(strings.SplitAfter(text, "\n")[:41], "")
+	if err := os.WriteFile(plain, []byte(short), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, _ = run(t, dir, "detect", plain); out != "0 findings in 40 windows of 2 hops; 2 hops had too few windows to be judged\n" {
+		t.Errorf("table of a short input: %q", out)
+	}
+}
+
+func TestDetectWrong(t *testing.T) {
+	dir := t.TempDir()
+	const head = "hop,window,count,p50,p90,p99\n"
+	for _, tt := range []struct{ in, want string }{
+		{"", "the table is empty"},
+		{"hop,window,count,p50,p99\n", `line 1: there is no column "p90"`},
+		{head + "a,0,1,1,1\n", "record on line 2: wrong number of fields"},
+		{head + "a,-1,1,1,1,1\n", `line 2: window "-1" is not a whole number`},
+		{head + "a,99999999999,1,1,1,1\n", `line 2: window "99999999999" is not a whole number up to 10000000`},
+		{head + "a,0,x,1,1,1\n", `line 2: count "x"`},
+		{head + "a,0,1,1,NaN,1\n", `line 2: p90 "NaN" is not a number from 0 to 1e18`},
+		{head + "a,0,1,1,1,-3\n", `line 2: p99 "-3"`},
+		{head + "a,5,1,1,1,1\na,5,1,1,1,1\n", `line 3: window 5 of hop "a" comes after window 5`},
+		{head + "a,5,1,\"1,1,1\n", "line 2"},
+		{"\x1f\x8bnot gzip", "gzip"},
+	} {
+		path := filepath.Join(dir, "in.csv")
+		if err := os.WriteFile(path, []byte(tt.in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, stderr, status := run(t, dir, "detect", path); status != 64 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%q: status %d, %q; want %q", tt.in, status, stderr, tt.want)
+		}
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"detect", "wants 1 argument"},
+		{"detect nowhere.csv", "no such file"},
+		{"detect in.csv --format xml", "neither table nor json nor csv"},
+		{"detect in.csv --window 1ms", "is not from 1s to 1h"},
+		{"detect in.csv --floor 0", "is not above 0"},
+	} {
+		if _, stderr, status := run(t, dir, strings.Fields(tt.args)...); status != 64 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: status %d, %q; want %q", tt.args, status, stderr, tt.want)
+		}
+	}
+}
