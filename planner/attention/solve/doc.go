@@ -5,7 +5,9 @@
 // Where the probes come from two plans that each pass every link, nearly every row has two columns, one of each plan.
 // After the usual reductions what remains is nearly a vertex cover of a bipartite graph, which one maximum flow solves
 // exactly. Rows with more columns come from links that a plan passes twice. Often some cheapest cut covers them at no
-// further cost; where none does, branch and bound searches for the best. The result is proven to be a cheapest choice.
+// further cost; where none does, branch and bound searches for the best. Where many rows have more than two columns, as
+// with three plans or more, prices of all rows give the bound and a local search the cover to begin with. The result is
+// proven to be a cheapest choice.
 //
 // As published, the cost of a probe counts every hop of its trace, whether or not the hop is on a suspicious link. A
 // change between basic and detailed measurement may have a cost too, which the paper leaves to future work; it only adds

@@ -13,7 +13,12 @@ type search struct {
 	stop    func() bool
 	stopped bool
 	nodes   int
+	most    int // nodes after which the bound of pairs alone is given up for a part
+	tired   bool
 }
+
+// fewNodes is how many nodes a part with few long rows may take before it goes to the search for hard parts.
+const fewNodes = 100
 
 // exact finds the cheapest columns that cover all rows. The bound is below it only if stop ended the search.
 func exact(c *cover, stop func() bool) (cols []int32, bound int64, nodes int) {
@@ -27,17 +32,40 @@ func exact(c *cover, stop func() bool) (cols []int32, bound int64, nodes int) {
 		bound += c.cost[k]
 	}
 	for _, p := range d.parts() {
-		r := relax(&p.cover)
-		cost, chosen := s.branch(p, r, unlimited)
-		if s.stopped {
-			cost = min(cost, r.bound)
-		}
-		bound += cost
+		chosen, low := s.part(p)
+		bound += low
 		for _, k := range chosen {
 			cols = append(cols, p.of[k])
 		}
 	}
+	if s.stopped { // never dearer than what takes no search
+		for _, perCost := range []bool{true, false} {
+			if other := greedy(c, perCost); c.total(other) < c.total(cols) {
+				cols = other
+			}
+		}
+	}
 	return cols, bound, s.nodes
+}
+
+// part finds the cheapest columns of a part. The bound is below their cost only if the search was stopped.
+func (s *search) part(p *part) (cols []int32, bound int64) {
+	r := relax(&p.cover)
+	if r.bound >= r.cost {
+		return r.cols, r.cost
+	}
+	cols = r.cols
+	if 4*r.longRows < p.rows() {
+		s.most, s.tired = s.nodes+fewNodes, false
+		if bound, cols = s.branch(p, r, unlimited); !s.stopped && !s.tired {
+			return cols, bound
+		}
+	}
+	if s.stopped = s.stopped || s.stop(); s.stopped {
+		return cols, r.bound
+	}
+	_, cols, bound = s.hard(p, cols, r.bound)
+	return cols, bound
 }
 
 // solve finds the cheapest columns for what a reducer leaves, if they cost less than limit; else none.
@@ -85,7 +113,8 @@ func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols [
 		return cost, cols
 	}
 	s.nodes++
-	if s.stopped = s.stopped || s.stop(); s.stopped {
+	s.tired = s.tired || s.nodes > s.most
+	if s.stopped = s.stopped || s.stop(); s.stopped || s.tired {
 		return cost, cols
 	}
 	try := func(d *reducer) {
@@ -146,18 +175,19 @@ func (s *search) branch(p *part, r *relaxation, limit int64) (cost int64, cols [
 // relaxation bounds the cost of a cover by its rows of two columns alone: with halves of columns allowed, that is a
 // largest flow. Where these rows two-colour their columns no halves are needed and the bound is their exact cost.
 type relaxation struct {
-	bound int64
-	value []int8  // by column, in halves
-	long  bool    // there are rows of more than two columns
-	open  int     // a long row that the whole values do not cover, the shortest; -1 if there is none
-	cost  int64   // of cols
-	cols  []int32 // a cover made from the values; never nil
+	bound    int64
+	value    []int8  // by column, in halves
+	long     bool    // there are rows of more than two columns
+	longRows int     // how many
+	open     int     // a long row that the whole values do not cover, the shortest; -1 if there is none
+	cost     int64   // of cols
+	cols     []int32 // a cover made from the values; never nil
 }
 
 func relax(c *cover) *relaxation {
 	r := &relaxation{value: make([]int8, len(c.cost)), open: -1}
 	f := newPairFlow(c)
-	r.bound, r.long = f.bound, f.long
+	r.bound, r.long, r.longRows = f.bound, f.long > 0, f.long
 	if r.long {
 		f.coverLong(c)
 	}
@@ -175,7 +205,7 @@ type pairFlow struct {
 	*bipartite
 	bound           int64
 	whole           bool    // columns count whole
-	long            bool    // there are rows of more than two columns
+	long            int     // rows of more than two columns
 	leftOf, rightOf []int32 // node of a column, or -1
 	left, right     []side  // side of the cut that a node is on
 }
@@ -188,7 +218,7 @@ func newPairFlow(c *cover) *pairFlow {
 		if row := c.row(i); len(row) == 2 {
 			a, b = append(a, row[0]), append(b, row[1])
 		} else {
-			f.long = true
+			f.long++
 		}
 	}
 	colour, ok := twoColour(n, a, b)
