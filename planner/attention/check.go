@@ -37,7 +37,7 @@ func Check(p *Problem, plan *Plan) error {
 			}
 		}
 	}
-	missing := 0
+	missing, left := 0, 0.0
 	for l := range suspicious {
 		switch {
 		case seen[l]:
@@ -47,6 +47,12 @@ func Check(p *Problem, plan *Plan) error {
 			bad.Add("suspicious link %s is on no probe, and the plan does not say so", l)
 		default:
 			missing++
+			left += p.Weight(l)
+		}
+	}
+	for l := range listed {
+		if !suspicious[l] || reachable[l] {
+			bad.Add("link %s is listed as suspicious and on no probe, but is not", l)
 		}
 	}
 	if plan.Partial != (missing > 0) {
@@ -73,6 +79,12 @@ func Check(p *Problem, plan *Plan) error {
 		if chosen[id] || !now[id] {
 			bad.Add("probe %q is not turned off", id)
 		}
+	}
+	if !planner.Near(s.LeftOut, left) {
+		bad.Add("links of weight %v are left out, the plan says %v", left, s.LeftOut)
+	}
+	if c := plan.Churn; c != nil && c.Limit >= 0 && changes > max(c.Limit, c.Needed) {
+		bad.Add("%d probes change, more than the %d that may", changes, max(c.Limit, c.Needed))
 	}
 	if want := cost + p.SwitchCost*float64(changes); !planner.Near(s.Objective, want) || !planner.Near(s.Cost, cost) {
 		bad.Add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)

@@ -16,7 +16,16 @@ type Plan struct {
 	OnNoProbe    []string      `json:"on_no_probe,omitempty"`  // suspicious links that no probe passes
 	Partial      bool          `json:"partial,omitempty"`      // there are such links
 	Instructions *Instructions `json:"instructions,omitempty"` // what the two kinds of probe carry
-	Stats        Stats         `json:"stats"`
+	Churn        *Churn        `json:"churn,omitempty"`        // of a plan that follows another one
+
+	Transition *planner.Transition `json:"transition,omitempty"` // from the plan before to this one
+	Stats      Stats               `json:"stats"`
+}
+
+// Churn is how many probes were allowed to change after an earlier plan.
+type Churn struct {
+	Limit  int `json:"limit"`            // -1 for any number
+	Needed int `json:"needed,omitempty"` // where fewer do not do; the plan changes that many
 }
 
 // DetailProbe is a probe that is to measure in detail.
@@ -44,6 +53,30 @@ type Stats struct {
 	AllCost    float64 `json:"all_cost"`   // of all probes
 	Changes    int     `json:"changes"`    // probes that change
 	Nodes      int     `json:"nodes"`      // of the search tree; 0 for methods that do not search
+}
+
+// Follow adds how the probes of an earlier plan become those of this one. To the network it does not matter on which
+// suspicious links a probe is, so that a probe in both plans is kept.
+func (plan *Plan) Follow(p *Problem, previous *Plan) error {
+	on := make(map[string][]string, len(p.Probes))
+	suspicious := nameSet(p.Suspicious)
+	for k := range p.Probes {
+		t := &p.Probes[k]
+		for _, l := range t.Links {
+			if suspicious[l] {
+				on[t.ID] = append(on[t.ID], l)
+			}
+		}
+	}
+	elements := func(probes []DetailProbe) (list []planner.Element) {
+		for _, d := range probes {
+			list = append(list, planner.Element{ID: d.ID, Covers: on[d.ID]})
+		}
+		return list
+	}
+	var err error
+	plan.Transition, err = planner.NewTransition(elements(previous.Probes), elements(plan.Probes), nil)
+	return err
 }
 
 // NewPlan names what is chosen, by the index of the probes. Bound, optimality and time are left to the caller.

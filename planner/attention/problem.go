@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
@@ -19,6 +20,36 @@ type Problem struct {
 	Suspicious []string `json:"suspicious"`            // names of links; a link named twice is one
 	Detailed   []string `json:"detailed,omitempty"`    // probes that measure in detail now
 	SwitchCost float64  `json:"switch_cost,omitempty"` // of a probe that changes, in the unit of the probes' costs
+
+	// Weights say of suspicious links how bad it is to leave them out; 1 of those that are not named. A link is left out only
+	// if it is on no probe.
+	Weights map[string]float64 `json:"weights,omitempty"`
+}
+
+// Weight is that of a suspicious link.
+func (p *Problem) Weight(link string) float64 {
+	if w, ok := p.Weights[link]; ok {
+		return w
+	}
+	return 1
+}
+
+// After is the problem of a network in which the probes of an earlier plan measure in detail now, as far as they are still
+// there.
+func (p *Problem) After(previous *Plan) *Problem {
+	ids := make(map[string]bool, len(p.Probes))
+	for k := range p.Probes {
+		ids[p.Probes[k].ID] = true
+	}
+	q := *p
+	q.Detailed = nil
+	for _, d := range previous.Probes {
+		if ids[d.ID] {
+			ids[d.ID] = false
+			q.Detailed = append(q.Detailed, d.ID)
+		}
+	}
+	return &q
 }
 
 // Trace is a probe as attention switching sees it. Its cost is that of detailed measurement over that of basic
@@ -97,6 +128,9 @@ func (p *Problem) Validate() error {
 	if slices.Contains(p.Suspicious, "") {
 		bad.Add("attention: a suspicious link has no name")
 	}
+	if len(p.Weights) > 0 {
+		p.validateWeights(&bad)
+	}
 	now := map[string]bool{}
 	for _, id := range p.Detailed {
 		switch {
@@ -112,6 +146,22 @@ func (p *Problem) Validate() error {
 	}
 	return bad.Join()
 }
+
+// validateWeights says which weights are wrong, in the order of the links' names.
+func (p *Problem) validateWeights(bad *planner.Errors) {
+	suspicious := nameSet(p.Suspicious)
+	for _, l := range slices.Sorted(maps.Keys(p.Weights)) {
+		if w := p.Weights[l]; !(w > 0 && w <= maxWeight) {
+			bad.Add("attention: suspicious link %q weighs %v: a weight is a number above 0, up to %g", l, w, float64(maxWeight))
+		}
+		if !suspicious[l] {
+			bad.Add("attention: link %q has a weight, but is not suspicious", l)
+		}
+	}
+}
+
+// maxWeight bounds weights, so that their sum stays a number.
+const maxWeight = 1e9
 
 // maxCost bounds costs so that sums of them stay exact in 53 bits.
 const maxCost = 1e12

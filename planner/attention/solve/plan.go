@@ -27,6 +27,11 @@ type Options struct {
 	Alpha, Beta float64     // FANTH: acceleration factors, 0 to 1; both 0 for the least cost
 	Stop        func() bool // ends the search with the best found; nil for never
 	Partial     bool        // leave out suspicious links that are on no probe, rather than fail
+
+	// Previous is the plan that the network has now. At most Churn probes of it change then, turned on or off, or any number
+	// if Churn is negative. If more have to change, because new links are suspicious, as few as can be do.
+	Previous *attention.Plan
+	Churn    int
 }
 
 // The kinds of errors that callers test.
@@ -36,7 +41,12 @@ var (
 )
 
 // Plan chooses the probes of p that measure in detail.
+//
+// With a previous plan, the problem's list of detailed probes is taken from there.
 func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
+	if o.Previous != nil {
+		p = p.After(o.Previous)
+	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -87,6 +97,16 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	plan := attention.NewPlan(p, string(r.Method), r.Probes)
 	plan.OnNoProbe, plan.Partial = missing, len(missing) > 0
 	s := &plan.Stats
+	for _, l := range missing {
+		s.LeftOut += p.Weight(l)
+	}
+	s.LeftOutBound = s.LeftOut // no plan does better
+	if o.Previous != nil {
+		plan.Churn = &attention.Churn{Limit: max(o.Churn, -1), Needed: r.Needed}
+		if err := plan.Follow(p, o.Previous); err != nil {
+			return nil, fmt.Errorf("attention: %w", err)
+		}
+	}
 	s.Optimal, s.Nodes, s.LowerBound = r.Optimal, r.Nodes, min(r.LowerBound, s.Objective)
 	if s.Optimal {
 		s.LowerBound = s.Objective
@@ -101,6 +121,7 @@ type Choice struct {
 	LowerBound float64 // of the cost with changes
 	Optimal    bool
 	Nodes      int // of the search
+	Needed     int // changes, where there have to be more than were allowed
 }
 
 // Switch chooses the probes that measure in detail for one measurement cycle, after one in which the detailed ones did.
@@ -114,6 +135,12 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 	}
 	if !(o.Alpha >= 0 && o.Alpha <= 1 && o.Beta >= 0 && o.Beta <= 1) {
 		return nil, fmt.Errorf("attention: acceleration factors %v and %v %w: they lie between 0 and 1", o.Alpha, o.Beta, ErrMethod)
+	}
+	if o.Previous != nil && o.Churn >= 0 {
+		if o.Method != Exact {
+			return nil, fmt.Errorf("attention: a limit of changes %w as %q: only method %q keeps it", ErrMethod, o.Method, Exact)
+		}
+		return t.switchWithin(suspicious, detailed, o.Churn, o.Stop), nil
 	}
 	c, probes, stay := t.rows(suspicious, detailed)
 	r := &Choice{Method: o.Method}
