@@ -28,6 +28,7 @@ type attentionFlags struct {
 	suspicious, detailed, metrics string
 	switchCost, alpha, beta       float64
 	partial                       bool
+	replan                        attentionReplan
 
 	graph *topo.Graph // nil with an instance
 }
@@ -43,7 +44,9 @@ and together they pass as few hops as can be. All others go on with basic metric
 Probes come from an instance ({"probes":[{"id","cost","links":[...]}],"suspicious":
 [...]}; a cost left out is the number of links), or from plans of "hopscope plan
 cover": two that each pass every link leave a choice. With --switch-cost and the
-probes that measure in detail now, a change has to be worth it.
+probes that measure in detail now, a change has to be worth it. --replan takes these
+from an earlier plan; --churn then limits how many are turned on or off, and the plan
+tells in which order.
 
 --metrics FILE divides metrics into basic and detailed ones, and gives the instruction
 bitmaps of both; alone, it does only that.
@@ -55,6 +58,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
   hopscope plan cover --topology fat-tree:8 --depots edge-2-3,edge-7-0 --max-hops 24 --format json >b.json
   hopscope plan attention --topology fat-tree:8 --probes a.json --probes b.json --suspicious core-3--agg-2-0,agg-1-1--edge-1-2
   hopscope plan attention --instance cycle.json --format json
+  hopscope plan attention --instance cycle.json --replan earlier.json --churn 4
   hopscope plan attention --metrics metrics.yaml`,
 		Args: exactArgs(0),
 	}
@@ -67,6 +71,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 	f.StringVar(&o.metrics, "metrics", "", "YAML file of metrics and their relations")
 	f.Float64Var(&o.alpha, "alpha", 0, "acceleration factor of fant-h for estimates, 0 to 1")
 	f.Float64Var(&o.beta, "beta", 0, "acceleration factor of fant-h for limits, 0 to 1")
+	o.replan.add(f)
 	f.BoolVar(&o.partial, "partial", false, "leave out suspicious links that are on no probe")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
@@ -99,16 +104,20 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		}
 	}
 	p, err := o.problem(c)
+	if err == nil {
+		p, err = o.replan.read(c.Flags(), p)
+	}
 	if err != nil {
 		return wrongInput(err)
 	}
 	return carryOut(c, o.planFlags, family[attention.Plan]{
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
 		solve: func(stop func() bool) (*attention.Plan, error) {
-			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop})
+			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop,
+				Previous: o.replan.previous, Churn: o.replan.churn})
 		},
 		again: func(plan *attention.Plan, stop func() bool) (*attention.Plan, error) {
-			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
+			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
@@ -359,9 +368,10 @@ func attentionTable(w io.Writer, plan *attention.Plan) error {
 	}
 	fmt.Fprintf(b, "\n%d of %d probes measure in detail: %g of %g hops (%.1f %%), for %d suspicious link%s\n",
 		s.Detailed, s.Probes, s.Cost, s.AllCost, share, s.Suspicious, plural(s.Suspicious))
-	if len(plan.TurnedOff) > 0 || s.Changes < s.Detailed {
+	if plan.Transition == nil && (len(plan.TurnedOff) > 0 || s.Changes < s.Detailed) {
 		fmt.Fprintf(b, "changes: %d on (%s), %d off (%s)\n", len(plan.TurnedOn), shortenList(plan.TurnedOn), len(plan.TurnedOff), shortenList(plan.TurnedOff))
 	}
+	attentionSteps(b, plan)
 	if i := plan.Instructions; i != nil {
 		fmt.Fprintf(b, "instructions: %s on these (%d bytes a hop), %s on all others (%d)\n", i.Detailed, i.DetailedBytes, i.Basic, i.BasicBytes)
 	}
@@ -371,7 +381,7 @@ func attentionTable(w io.Writer, plan *attention.Plan) error {
 		fmt.Fprintf(b, "on no probe: %s\n", l)
 	}
 	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not look at every suspicious link.")
+		fmt.Fprintf(b, "This plan is partial: it does not look at suspicious links of weight %g, and no plan does.\n", s.LeftOut)
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

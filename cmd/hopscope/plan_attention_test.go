@@ -79,6 +79,31 @@ func TestPlanAttention(t *testing.T) {
 		t.Errorf("plan %+v", p)
 	}
 
+	// A plan after another one, with a limit of changes, which the new link breaks by itself.
+	out, err := runPlan(t, "attention", "--instance", instance, "--format", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := file("earlier.json", out)
+	more := file("more.json", `{"probes":[{"id":"a","links":["1","2","3"]},{"id":"b","links":["1"]},{"id":"c","links":["2"]}],"suspicious":["1","2","3","9"],"weights":{"9":3}}`)
+	if p := run("--instance", more, "--replan", earlier, "--churn", "2", "--partial"); !slices.Equal(ids(p), []string{"a", "b"}) && !slices.Equal(ids(p), []string{"a", "c"}) ||
+		p.Stats.Changes != 2 || p.Stats.LeftOut != 3 || p.Stats.LeftOutBound != 3 || len(p.Transition.Steps) != 2 || p.Transition.Steps[0].ID != "a" {
+		t.Errorf("plan %+v, want a and one of b and c", p)
+	}
+	if p := run("--instance", more, "--replan", earlier, "--churn", "0", "--partial"); !slices.Equal(ids(p), []string{"a", "b", "c"}) || p.Churn.Needed != 1 || !p.Stats.Optimal {
+		t.Errorf("plan %+v, want a, b and c", p)
+	}
+	limited := []string{"attention", "--instance", more, "--replan", earlier, "--churn", "0", "--partial"}
+	if out, err = runPlan(t, limited...); err != nil || !strings.Contains(out, "more than --churn 0 have to change: 1 do") || !strings.Contains(out, "of weight 3, and no plan does") {
+		t.Errorf("table: %s, %v", out, err)
+	}
+	if out, err = runPlan(t, append(limited, "--format", "json")...); err == nil {
+		out, err = runPlan(t, append(limited, "--check", file("limited.json", out))...)
+	}
+	if err != nil || !strings.Contains(out, "(verified)") {
+		t.Errorf("check: %s, %v", out, err)
+	}
+
 	// Probes of two covers of a ring, which meet the suspicious link from either side.
 	ring := file("ring.edges", "a b\nb c\nc d\nd a\n")
 	var plans []string
@@ -95,7 +120,7 @@ func TestPlanAttention(t *testing.T) {
 		t.Errorf("plan %+v", p)
 	}
 	wellFormed(t, svg)
-	out, err := runPlan(t, "attention", "--metrics", metrics)
+	out, err = runPlan(t, "attention", "--metrics", metrics)
 	if err != nil || !strings.Contains(out, "0xA000, 8 bytes a hop") || !strings.Contains(out, "hop_latency") {
 		t.Errorf("metrics: %s, %v", out, err)
 	}
@@ -113,6 +138,12 @@ func TestPlanAttention(t *testing.T) {
 		{"--instance " + instance + " --method magic", "magic", true},
 		{"--instance " + instance + " --method fant-h --alpha 3", "between 0 and 1", true},
 		{"--instance " + instance + " --detailed z", `"z"`, true},
+		{"--instance " + instance + " --churn 3", "--replan is missing", true},
+		{"--instance " + instance + " --replan " + earlier + " --churn -2", "--churn -2 is below -1", true},
+		{"--instance " + instance + " --replan " + earlier + " --detailed a", "--detailed does not go with it", true},
+		{"--instance " + instance + " --replan " + earlier + " --churn 1 --method greedy", "only method", true},
+		{"--instance " + instance + " --replan nowhere.json", "nowhere.json", true},
+		{"--instance " + file("weights.json", `{"probes":[{"id":"a","links":["1"]}],"suspicious":["1"],"weights":{"1":0,"2":1}}`), `link "2" has a weight`, true},
 		{"--instance " + instance + " --switch-cost -1", "a change costs -1", true},
 		{"--instance " + file("bad.json", `{"probes":[{"id":"a","cost":-1,"links":["1"]}]}`), `"a" costs -1`, true},
 		{"--instance " + file("none.json", `{"probes":[{"id":"a","links":["1"]}],"suspicious":["9"]}`), "link 9 is on no probe", false},
