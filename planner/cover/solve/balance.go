@@ -2,6 +2,7 @@ package solve
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -33,6 +34,7 @@ type balancer struct {
 
 	work    int // link ends looked at
 	squares int // sum of the squared lengths
+	ideal   int // what it would be if all were as equal as they can be
 	saved   []savedTrail
 	journal bool
 }
@@ -61,49 +63,95 @@ const (
 	transfer
 )
 
-// balance improves trails in place until no move helps or stop says so.
+// balance makes trails about equally long, in place. If the local moves end too early for that, they start once more from
+// trails that go far, random moves follow, and the better of both counts.
 func (n *net) balance(trails [][]int32, stop func() bool) {
 	if len(trails) < 2 {
 		return
 	}
+	b := newBalancer(n, trails)
+	b.settle(stop)
+	if !b.even() && !stop() {
+		first, squares := b.clone(), b.squares
+		b.load(n.straight())
+		b.settle(stop)
+		newAnnealer(b).equalise(stop)
+		if b.squares > squares {
+			b.load(first)
+		}
+	}
+	b.shake(stop)
+}
+
+func newBalancer(n *net, trails [][]int32) *balancer {
 	b := &balancer{net: n, trails: trails}
 	b.where = make([]place, len(n.node))
 	for h := range b.where {
 		b.where[h].trail = -1
 	}
-	sum, count := make([]int, n.comps), make([]int, n.comps)
-	for k, t := range trails {
-		b.place(int32(k), 0)
-		c := n.comp[n.node[t[0]]]
-		sum[c] += len(t)
-		count[c]++
-	}
-	b.mean, b.unit = make([]float64, len(trails)), make([]int, len(trails))
-	units := b.units()
-	for k, t := range trails {
-		c := n.comp[n.node[t[0]]]
-		b.mean[k], b.unit[k] = float64(sum[c])/float64(count[c]), units[c]
-	}
 	b.seen = make([]int32, n.nodes)
 	b.queued = make([]bool, len(trails))
-	order := make([]int32, len(trails))
-	for k := range order {
-		order[k] = int32(k)
+	b.load(trails)
+	return b
+}
+
+// load takes over trails, as many as there are with the same ends, or closed.
+func (b *balancer) load(trails [][]int32) {
+	copy(b.trails, trails)
+	sum, count := make([]int, b.comps), make([]int, b.comps)
+	b.squares = 0
+	for k, t := range b.trails {
+		b.place(int32(k), 0)
+		c := b.comp[b.node[t[0]]]
+		sum[c] += len(t)
+		count[c]++
+		b.squares += len(t) * len(t)
 	}
-	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(len(trails[y]), len(trails[x])) })
-	for _, k := range order {
-		b.push(k)
+	b.mean, b.unit = make([]float64, len(b.trails)), make([]int, len(b.trails))
+	units := b.units()
+	for k, t := range b.trails {
+		c := b.comp[b.node[t[0]]]
+		b.mean[k], b.unit[k] = float64(sum[c])/float64(count[c]), units[c]
 	}
-	b.run(stop)
-	ideal := 0
+	b.ideal = 0
 	for c, k := range count {
 		if k > 0 {
 			u := units[c]
 			q, r := sum[c]/u/k, sum[c]/u%k
-			ideal += u * u * (r*(q+1)*(q+1) + (k-r)*q*q)
+			b.ideal += u * u * (r*(q+1)*(q+1) + (k-r)*q*q)
 		}
 	}
-	b.shake(ideal, stop)
+}
+
+func (b *balancer) clone() [][]int32 {
+	trails := make([][]int32, len(b.trails))
+	for k, t := range b.trails {
+		trails[k] = slices.Clone(t)
+	}
+	return trails
+}
+
+// even reports whether all lengths are within a unit of the mean.
+func (b *balancer) even() bool {
+	for k, t := range b.trails {
+		if d := math.Abs(float64(len(t)) - b.mean[k]); d > float64(b.unit[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// settle makes the moves that help, from the longest trails on, until none is left.
+func (b *balancer) settle(stop func() bool) {
+	order := make([]int32, len(b.trails))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(len(b.trails[y]), len(b.trails[x])) })
+	for _, k := range order {
+		b.push(k)
+	}
+	b.run(stop)
 }
 
 // units gives by component what the lengths of trails are multiples of: 2 where nodes have two sides and all trails end
@@ -189,14 +237,10 @@ const (
 // shake leaves local optima: it makes a random exchange, then the moves that help, and takes all of it back if the
 // lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as they can
 // be, and with its budget, which does not grow with the net: on large ones local moves have to do.
-func (b *balancer) shake(ideal int, stop func() bool) {
-	b.squares = 0
-	for _, t := range b.trails {
-		b.squares += len(t) * len(t)
-	}
+func (b *balancer) shake(stop func() bool) {
 	r := rand.New(rand.NewPCG(uint64(len(b.trails)), uint64(b.edges())))
 	b.work, b.journal = 0, true
-	for budget := min(shakeAll, shakeEdge*b.edges()); b.squares > ideal && b.work < budget && !stop(); {
+	for budget := min(shakeAll, shakeEdge*b.edges()); b.squares > b.ideal && b.work < budget && !stop(); {
 		before := b.squares
 		b.saved = b.saved[:0]
 		if !b.kick(r) {

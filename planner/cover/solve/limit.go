@@ -1,54 +1,82 @@
 package solve
 
-import "slices"
-
-// limitSteps is how finely the number of parts is tried.
-const limitSteps = 64
-
 // limit cuts trails so that none has more than most edges, into as few as it can. Trails that are balanced need
 // ceil(length / most) parts each. A component with m edges could do with ceil(m / most) in all, if no part stayed below
-// the limit: so fewer parts are tried too, made about equally long once more, and those that are still too long are cut.
-// The fewest parts for which none of these is left are found by bisection; the best of all tries counts.
+// the limit: so that few are made, and random moves bring the excess of some to where others have room, in passes that
+// take ever longer. What stays too long is cut once more. Every pass counts if it is the best so far.
 func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	n.balance(trails, stop)
-	edges, low := n.fewest()
-	high := make([]int, n.comps)
-	for _, t := range trails {
-		high[n.comp[n.node[t[0]]]] += (len(t) + most - 1) / most
-	}
-	same := true
+	l := &limiter{net: n, most: most, stop: stop}
+	l.best = cut(trails, l.needed)
+	edges, target := n.fewest()
+	fewest := 0
 	for c, m := range edges {
-		low[c] = max(low[c], (m+most-1)/most)
-		same = same && low[c] >= high[c]
+		target[c] = max(target[c], (m+most-1)/most)
+		fewest += target[c]
 	}
-	best := cut(trails, func(_, length int) int { return (length + most - 1) / most })
-	if same {
-		return best
+	if len(l.best) == fewest {
+		return l.best
 	}
-	target := make([]int, n.comps)
-	for a, b, step := 0, limitSteps, 0; a < b; step = (a + b) / 2 {
-		for c := range target {
-			target[c] = low[c] + max(0, high[c]-low[c])*step/limitSteps
-		}
-		parts, fits := n.cutInto(trails, target, most, stop)
-		if len(parts) < len(best) {
-			best = parts
-		}
-		if stop() {
-			break
-		}
-		if fits {
-			b = step
-		} else {
-			a = step + 1
-		}
+	l.parts = n.cutInto(trails, target, most)
+	b := newBalancer(n, l.parts)
+	b.settle(stop)
+	b.shake(stop)
+	for sweeps := 15; !l.noted() && sweeps <= 120; sweeps *= 2 {
+		newAnnealer(newBalancer(n, l.parts)).shorten(most, sweeps, stop)
 	}
-	return best
+	for !l.noted() && l.split() {
+		newAnnealer(newBalancer(n, l.parts)).shorten(most, 60, stop)
+	}
+	return l.best
 }
 
-// cutInto cuts trails into so many parts by component, if so many are needed, balances those, and cuts again what is too
-// long. It leaves the trails alone, and reports whether nothing was too long.
-func (n *net) cutInto(trails [][]int32, target []int, most int, stop func() bool) (out [][]int32, fits bool) {
+// limiter looks for the fewest parts of at most so many edges.
+type limiter struct {
+	*net
+	most  int
+	stop  func() bool
+	parts [][]int32 // some of which may still be too long
+	best  [][]int32
+}
+
+func (l *limiter) needed(_, length int) int { return (length + l.most - 1) / l.most }
+
+// over is how many cuts would make all parts short enough.
+func (l *limiter) over() (cuts int) {
+	for _, t := range l.parts {
+		cuts += l.needed(0, len(t)) - 1
+	}
+	return cuts
+}
+
+// noted keeps the parts, cut where they are too long, if these are fewer than ever, and reports whether to end.
+func (l *limiter) noted() bool {
+	over := l.over()
+	if len(l.parts)+over < len(l.best) {
+		l.best = cut(clone(l.parts), l.needed)
+	}
+	return over == 0 || l.stop()
+}
+
+// split cuts half of the parts that are too long, so that there is more room, if that can still lead to fewer parts than
+// the best so far.
+func (l *limiter) split() bool {
+	cuts := (l.over() + 1) / 2
+	if len(l.parts)+cuts >= len(l.best) {
+		return false
+	}
+	l.parts = cut(l.parts, func(_, length int) int {
+		if length <= l.most || cuts == 0 {
+			return 1
+		}
+		cuts--
+		return 2
+	})
+	return true
+}
+
+// cutInto cuts trails into so many parts by component, if so many are needed. It leaves the trails alone.
+func (n *net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) {
 	have := make([]int, n.comps)
 	for _, t := range trails {
 		have[n.comp[n.node[t[0]]]]++
@@ -68,15 +96,23 @@ func (n *net) cutInto(trails [][]int32, target []int, most int, stop func() bool
 			have[c]++
 		}
 	}
-	backing := make([]int32, 0, n.edges())
-	for _, t := range cut(trails, func(k, _ int) int { return parts[k] }) {
-		from := len(backing)
-		backing = append(backing, t...)
-		out = append(out, backing[from:len(backing):len(backing)])
+	return clone(cut(trails, func(k, _ int) int { return parts[k] }))
+}
+
+// clone copies trails one behind the other.
+func clone(trails [][]int32) [][]int32 {
+	total := 0
+	for _, t := range trails {
+		total += len(t)
 	}
-	n.balance(out, stop)
-	fits = !slices.ContainsFunc(out, func(t []int32) bool { return len(t) > most })
-	return cut(out, func(_, length int) int { return (length + most - 1) / most }), fits
+	all := make([]int32, 0, total)
+	out := make([][]int32, len(trails))
+	for k, t := range trails {
+		from := len(all)
+		all = append(all, t...)
+		out[k] = all[from:len(all):len(all)]
+	}
+	return out
 }
 
 // cut cuts every trail into so many even parts.

@@ -1,0 +1,288 @@
+package solve
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// straight covers the net with as few trails as euler does, but trails that go far: at every node it joins the two links
+// whose other ends have least to do with each other, the fewest neighbours in common. On a grid these are the rows and
+// columns. Trails that go far meet many others, so that lengths can be made equal between parts of the net that lie far
+// from each other. What closes on itself is then spliced into the shortest trail that it can reach.
+//
+// It takes O(V + E), with nodes of more than wide links joined as they come.
+func (n *net) straight() [][]int32 {
+	s := &strands{net: n, next: make([]int32, len(n.node)), strand: make([]int32, len(n.node))}
+	s.join()
+	s.cut()
+	return s.assemble()
+}
+
+// wide is the number of links beyond which those of a node are joined as they come.
+const wide = 16
+
+// strands are what the halves of a net are joined to: trails first, and circuits.
+type strands struct {
+	*net
+	next   []int32 // by half that is walked into a node: the half that is walked on; -1 at an end
+	strand []int32 // by half: where it belongs, if it is walked that way; -1 else
+	parts  [][]int32
+	trails int
+	root   []int32   // of a strand: the trail that it becomes part of, or -1
+	size   []int     // of a trail with what became part of it
+	todo   [][]int32 // of a trail: strands to look for circuits at
+	queue  []int32   // heap of trails
+}
+
+// join decides what follows on what. In an undirected net both ways of every pair are noted.
+func (s *strands) join() {
+	for h := range s.next {
+		s.next[h] = -1
+	}
+	type joint struct{ a, b, common int32 } // leaving halves: arrive by a^1, go on by b
+	var joints []joint
+	mark := make([]int32, s.nodes)
+	taken := make([]bool, len(s.node)) // by leaving half: its turn at the node is decided
+	stamp := int32(0)
+	for v := range int32(s.nodes) {
+		out := s.out(v)
+		if len(out) > wide {
+			s.joinAsTheyCome(out)
+			continue
+		}
+		joints = joints[:0]
+		for k, a := range out {
+			if s.directed && a&1 == 0 {
+				continue // a must be an edge that comes in
+			}
+			far := s.head(a)
+			if stamp++; len(s.out(far)) <= wide {
+				for _, h := range s.out(far) {
+					mark[s.head(h)] = stamp
+				}
+			}
+			others := out
+			if !s.directed {
+				others = out[k+1:]
+			}
+			for _, b := range others {
+				if !s.walkable(b) {
+					continue
+				}
+				common := int32(0)
+				if to := s.head(b); len(s.out(to)) <= wide {
+					for _, h := range s.out(to) {
+						if w := s.head(h); w != v && mark[w] == stamp {
+							common++
+						}
+					}
+				}
+				joints = append(joints, joint{a, b, common})
+			}
+		}
+		slices.SortStableFunc(joints, func(x, y joint) int { return cmp.Compare(x.common, y.common) })
+		for _, j := range joints {
+			if taken[j.a] || taken[j.b] {
+				continue
+			}
+			taken[j.a], taken[j.b] = true, true
+			s.link(j.a, j.b)
+		}
+	}
+}
+
+func (s *strands) link(a, b int32) {
+	s.next[a^1] = b
+	if !s.directed {
+		s.next[b^1] = a
+	}
+}
+
+func (s *strands) joinAsTheyCome(out []int32) {
+	if !s.directed {
+		for k := 0; k+1 < len(out); k += 2 {
+			s.link(out[k], out[k+1])
+		}
+		return
+	}
+	k := 0
+	for _, a := range out {
+		if a&1 == 0 {
+			continue
+		}
+		for k < len(out) && out[k]&1 == 1 {
+			k++
+		}
+		if k == len(out) {
+			return
+		}
+		s.link(a, out[k])
+		k++
+	}
+}
+
+// cut follows what was joined: first from the ends, then round.
+func (s *strands) cut() {
+	for h := range s.strand {
+		s.strand[h] = -1
+	}
+	follow := func(h int32) {
+		var part []int32
+		for g := h; g >= 0 && s.strand[g] < 0 && s.strand[g^1] < 0; g = s.next[g] {
+			s.strand[g] = int32(len(s.parts))
+			part = append(part, g)
+		}
+		if part != nil {
+			s.parts = append(s.parts, part)
+		}
+	}
+	starts := make([]bool, len(s.node))
+	for h := range starts {
+		starts[h] = s.walkable(int32(h))
+	}
+	for _, g := range s.next {
+		if g >= 0 {
+			starts[g] = false
+		}
+	}
+	for h, start := range starts {
+		if start {
+			follow(int32(h))
+		}
+	}
+	s.trails = len(s.parts)
+	for h := range int32(len(s.node)) {
+		if s.walkable(h) {
+			follow(h)
+		}
+	}
+}
+
+func (s *strands) Len() int { return len(s.queue) }
+func (s *strands) Less(a, b int) bool {
+	x, y := s.queue[a], s.queue[b]
+	return cmp.Or(cmp.Compare(s.size[x], s.size[y]), cmp.Compare(x, y)) < 0
+}
+func (s *strands) Swap(a, b int) { s.queue[a], s.queue[b] = s.queue[b], s.queue[a] }
+func (s *strands) Push(x any)    { s.queue = append(s.queue, x.(int32)) }
+func (s *strands) Pop() any {
+	last := s.queue[len(s.queue)-1]
+	s.queue = s.queue[:len(s.queue)-1]
+	return last
+}
+
+// assemble splices circuits into trails: again and again the trail that is shortest takes one that it touches. Parts
+// that hold no trail begin with their first circuit.
+func (s *strands) assemble() [][]int32 {
+	count := len(s.parts)
+	s.root, s.size, s.todo = make([]int32, count), make([]int, count), make([][]int32, count)
+	looked := make([]int, count) // by strand: how many of its halves were looked at
+	guest := make([][]int32, len(s.node))
+	for k := range s.root {
+		s.root[k] = -1
+	}
+	enter := func(k int32) {
+		s.root[k], s.size[k], s.todo[k] = k, len(s.parts[k]), append(s.todo[k], k)
+		heap.Push(s, k)
+	}
+	for k := range s.trails {
+		enter(int32(k))
+	}
+	var roots []int32
+	take := func() {
+		for s.Len() > 0 {
+			r := heap.Pop(s).(int32)
+			if s.takeOne(r, looked, guest) {
+				heap.Push(s, r)
+			}
+		}
+	}
+	take()
+	for k := s.trails; k < count; k++ {
+		if s.root[k] < 0 {
+			enter(int32(k))
+			take()
+		}
+	}
+	for k, r := range s.root {
+		if int(r) == k {
+			roots = append(roots, r)
+		}
+	}
+	trails := make([][]int32, 0, len(roots))
+	for _, r := range roots {
+		trails = append(trails, s.write(make([]int32, 0, s.size[r]), r, guest))
+	}
+	return trails
+}
+
+// takeOne splices one circuit into trail r, or reports that it touches none that is free.
+func (s *strands) takeOne(r int32, looked []int, guest [][]int32) bool {
+	for len(s.todo[r]) > 0 {
+		k := s.todo[r][len(s.todo[r])-1]
+		part := s.parts[k]
+		for ; looked[k] <= len(part); looked[k]++ {
+			// Guests go before a half; at the end of a trail before none, which is noted at the turned last half.
+			h, v := part[max(0, looked[k]-1)]^1, int32(0)
+			if looked[k] < len(part) {
+				h = part[looked[k]]
+			}
+			v = s.node[h]
+			for _, g := range s.out(v) {
+				c := s.strand[g]
+				if c < 0 || s.root[c] >= 0 {
+					continue
+				}
+				s.root[c] = r
+				s.size[r] += len(s.parts[c])
+				guest[h] = append(guest[h], g)
+				s.todo[r] = append(s.todo[r], c)
+				return true
+			}
+		}
+		s.todo[r] = s.todo[r][:len(s.todo[r])-1]
+	}
+	return false
+}
+
+// write gives strand k with all its guests, without recursion.
+func (s *strands) write(dst []int32, k int32, guest [][]int32) []int32 {
+	type frame struct {
+		at, end int32 // next half, and the one with which it ends
+		last    bool  // the next half is the last one
+		guest   int
+	}
+	part := s.parts[k]
+	stack := []frame{{at: part[0], end: part[len(part)-1]}}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		h := f.at
+		if f.last {
+			h = f.end ^ 1
+		}
+		if list := guest[h]; f.guest < len(list) {
+			g := list[f.guest]
+			f.guest++
+			stack = append(stack, frame{at: g, end: s.before(g)})
+			continue
+		}
+		if f.last {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		dst = append(dst, h)
+		f.guest = 0
+		if f.last = h == f.end; !f.last {
+			f.at = s.next[h]
+		}
+	}
+	return dst
+}
+
+// before is the half that is walked before half g of a circuit.
+func (s *strands) before(g int32) int32 {
+	part := s.parts[s.strand[g]]
+	k := slices.Index(part, g)
+	return part[(k+len(part)-1)%len(part)]
+}
