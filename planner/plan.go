@@ -10,7 +10,15 @@ type Probe struct {
 	Ports     []int    `json:"ports,omitempty"`     // egress port of every node but the last
 	Agent     string   `json:"agent,omitempty"`     // node whose agent sends the probe
 	Collector string   `json:"collector,omitempty"` // node whose agent receives it
-	Route     string   `json:"route,omitempty"`     // hex of what the sender writes to make it go this way
+
+	// What sends and receives where several can: the agents' names, and the ports of the nodes that they are behind. A node
+	// that is itself the host has no such port.
+	AgentHost     string `json:"agent_host,omitempty"`
+	AgentPort     int    `json:"agent_port,omitempty"`
+	CollectorHost string `json:"collector_host,omitempty"`
+	CollectorPort int    `json:"collector_port,omitempty"`
+
+	Route string `json:"route,omitempty"` // hex of what the sender writes to make it go this way
 }
 
 // Stats says how good a plan is. LowerBound is a proven bound of the objective, on its better side: no plan can be

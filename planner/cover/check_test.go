@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 		{"variance", plain, nil, func(x *cover.Plan) { x.Stats.Variance++ }, "statistics are"},
 		{"objective", plain, nil, func(x *cover.Plan) { x.Stats.Objective++ }, "the probes say"},
 		{"bound above", plain, nil, func(x *cover.Plan) { x.Stats.LowerBound++ }, "is above the objective"},
-		{"not optimal", plain, nil, func(x *cover.Plan) { x.Stats.LowerBound-- }, "optimal at"},
+		{"not optimal", plain, nil, func(x *cover.Plan) { x.Stats.LowerBound-- }, "called optimal"},
 		{"walked back and forth", depots, nil, func(x *cover.Plan) {
 			back := x.Probes[0]
 			slices.Reverse(back.Nodes)

@@ -12,6 +12,7 @@ type Plan struct {
 	planner.Head
 	Algorithm  string          `json:"algorithm"`
 	Topology   string          `json:"topology"`
+	Minimise   Measure         `json:"minimise,omitempty"` // what the objective counts, unless links or probes
 	Probes     []planner.Probe `json:"probes"`
 	Second     []planner.Probe `json:"second_cover,omitempty"` // of a redundant plan
 	KeptSecond int             `json:"kept_second,omitempty"`  // as Kept
@@ -40,7 +41,9 @@ type Stats struct {
 	Longest    int     `json:"longest"`
 	Mean       float64 `json:"mean"`
 	Variance   float64 `json:"variance"`
-	Blind      int     `json:"blind,omitempty"` // redundant: most other links that the failure of one hides
+	Delay      int64   `json:"longest_delay_ns,omitempty"` // of a probe, where delays matter
+	Bytes      int64   `json:"bytes,omitempty"`            // on the wire in one round, where the size of probes is known
+	Blind      int     `json:"blind,omitempty"`            // redundant: most other links that the failure of one hides
 }
 
 // Walk is a probe as the interfaces by which it leaves its nodes, in order.
@@ -51,6 +54,9 @@ func NewPlan(p *Problem, algorithm string, walks, second []Walk) *Plan {
 	plan := &Plan{Algorithm: algorithm, Topology: p.Graph.Name(), Probes: p.probes("p", walks)}
 	if p.Redundant {
 		plan.Second = p.probes("q", second)
+	}
+	if p.measure() != Links {
+		plan.Minimise = p.Minimise
 	}
 	plan.Stats = p.stats(walks, second)
 	return plan
@@ -93,6 +99,12 @@ func (p *Problem) stats(walks, second []Walk) (s Stats) {
 		s.Longest = max(s.Longest, len(w))
 		if s.Shortest = min(s.Shortest, len(w)); n == 0 {
 			s.Shortest = len(w)
+		}
+		if p.MaxDelay > 0 || p.measure() == Delay {
+			s.Delay = max(s.Delay, p.Time(w))
+		}
+		if p.Size != (Size{}) {
+			s.Bytes += p.Size.Of(len(w))
 		}
 		for _, i := range w {
 			if item := p.item(int(i)); !covered[item] {

@@ -12,16 +12,34 @@ type Problem struct {
 	Graph     *topo.Graph
 	Directed  bool   // both directions of every link, for a queue belongs to a direction; else every link in one of them
 	Skip      []bool // by link: must not be probed or passed; nil for none
+	SkipNode  []bool // by node: no link there must be probed or passed; nil for none
 	MaxPort   int    // directions that leave by a higher port cannot be addressed; 0 for no limit
 	MaxHops   int    // most links of a probe; 0 for no limit
+	MaxDelay  int64  // longest delay of a probe, in nanoseconds; 0 for no limit
 	Depots    []int  // nodes where probes may start and end; nil for all
 	Redundant bool   // two covers, which together pass both directions of every link; not with Directed
+
+	Minimise Measure      // what traversals between depots are counted in; Links if empty
+	Size     Size         // of a probe, for Bytes
+	Hosts    []bool       // by node: probes begin and end there, and none passes; nil for none
+	Agents   []topo.Agent // what sends and receives at the depots; nil where that does not matter
+}
+
+// Skipped reports whether link l must not be probed or passed.
+func (p *Problem) Skipped(l int) bool {
+	if p.SkipNode != nil {
+		x, y := p.Graph.Ends(l)
+		if p.SkipNode[p.Graph.Node(x)] || p.SkipNode[p.Graph.Node(y)] {
+			return true
+		}
+	}
+	return p.Skip != nil && p.Skip[l]
 }
 
 // Usable reports whether a probe may leave by interface i.
 func (p *Problem) Usable(i int) bool {
 	l := p.Graph.Link(i)
-	return l >= 0 && (p.Skip == nil || !p.Skip[l]) && (p.MaxPort == 0 || p.Graph.Port(i) <= p.MaxPort)
+	return l >= 0 && !p.Skipped(l) && (p.MaxPort == 0 || p.Graph.Port(i) <= p.MaxPort)
 }
 
 // Wanted reports whether link l, or in a directed problem the direction that leaves by its first or second end, has to
@@ -53,6 +71,15 @@ func (p *Problem) Validate() error {
 	if p.Skip != nil && len(p.Skip) != g.NumLinks() {
 		fail("cover: links to skip are given for %d links, the topology has %d", len(p.Skip), g.NumLinks())
 	}
+	if p.SkipNode != nil && len(p.SkipNode) != g.NumNodes() {
+		fail("cover: nodes to skip are given for %d nodes, the topology has %d", len(p.SkipNode), g.NumNodes())
+	}
+	if p.Hosts != nil && len(p.Hosts) != g.NumNodes() {
+		fail("cover: hosts are given for %d nodes, the topology has %d", len(p.Hosts), g.NumNodes())
+	}
+	if errs != nil {
+		return errors.Join(errs...)
+	}
 	if p.Depots != nil && len(p.Depots) == 0 {
 		fail("cover: no node may send or receive probes")
 	}
@@ -63,11 +90,15 @@ func (p *Problem) Validate() error {
 			fail("cover: depot %d is none of the %d nodes", d, g.NumNodes())
 		case seen[d]:
 			fail("cover: depot %q is given twice", g.NodeName(d))
+		case p.SkipNode != nil && p.SkipNode[d]:
+			fail("cover: depot %q is one of the nodes to skip", g.NodeName(d))
 		}
 		seen[d] = true
 	}
 	if p.Redundant && p.Directed {
 		fail("cover: two covers take the two directions of every link, which a directed cover takes both of")
 	}
+	p.validateMeasure(fail)
+	p.validateAgents(fail)
 	return errors.Join(errs...)
 }

@@ -11,11 +11,12 @@ type depotWays struct {
 	p        *cover.Problem
 	from, to []int32 // links from the nearest depot, and to it; -1 if there is no way
 	by, next []int32 // interface by which that way comes in, and goes on
+	labels   *labelWays
 }
 
 func newDepotWays(p *cover.Problem) *depotWays {
 	n := p.Graph.NumNodes()
-	d := &depotWays{p: p, from: make([]int32, n), to: make([]int32, n), by: make([]int32, n), next: make([]int32, n)}
+	d := &depotWays{p: p, labels: newLabelWays(p), from: make([]int32, n), to: make([]int32, n), by: make([]int32, n), next: make([]int32, n)}
 	d.search(d.from, d.by, func(i int) (int, bool) { return i, d.usable(i) })
 	d.search(d.to, d.next, func(i int) (int, bool) {
 		i = p.Graph.Peer(i)

@@ -46,7 +46,13 @@ func Plan(p *cover.Problem, o Options) (*cover.Plan, error) {
 	if p.Redundant {
 		walks, second = c.redundant(walks)
 	}
-	return c.plan(walks, second), nil
+	walks, second, err = c.assign(walks, second)
+	if err != nil {
+		return nil, err
+	}
+	plan := c.plan(walks, second)
+	c.nameAgents(plan, nil)
+	return plan, nil
 }
 
 type coverer struct {
@@ -58,6 +64,11 @@ type coverer struct {
 	some  bool         // left holds what should be covered
 	edges int          // to be covered
 	bound int          // of the objective
+	loose int          // of what is left out, what another plan may not leave out
+	asked *cover.Problem
+
+	keptFirst, keptSecond int   // walks of an older plan, which come first
+	lost                  []int // places of those that agents have no room for, one after the other
 }
 
 func newCoverer(p *cover.Problem, o *Options) (*coverer, error) {
@@ -79,7 +90,7 @@ func newCoverer(p *cover.Problem, o *Options) (*coverer, error) {
 	default:
 		return nil, fmt.Errorf("cover: %w: there is no method %q", ErrMethod, o.Method)
 	}
-	c := &coverer{p: p, o: o, out: map[int]bool{}}
+	c := &coverer{p: withoutIdleHosts(p), asked: p, o: o, out: map[int]bool{}}
 	if p.Depots != nil {
 		c.ways = newDepotWays(p)
 	}
@@ -122,7 +133,18 @@ func (c *coverer) leftOut() {
 	}
 	for l := range g.NumLinks() {
 		x, y := g.Ends(l)
-		if p.Skip != nil && p.Skip[l] {
+		if h := c.idleHost(l); h >= 0 {
+			c.out[x], c.out[y] = true, true
+			reason := fmt.Sprintf("nothing sends or receives at host %s", g.NodeName(h))
+			if !p.Directed {
+				add(l, -1, reason)
+				continue
+			}
+			add(l, g.Node(x), reason)
+			add(l, g.Node(y), reason)
+			continue
+		}
+		if p.Skipped(l) {
 			add(l, -1, skipped)
 			continue
 		}
@@ -140,13 +162,13 @@ func (c *coverer) leftOut() {
 					i = y
 				}
 				add(l, from, fmt.Sprintf("port %d of %s cannot be addressed: the highest is %d", g.Port(i), g.NodeName(g.Node(i)), p.MaxPort))
-			case c.ways == nil || c.ways.reaches(i, p.MaxHops):
+			case c.reaches(i, true):
 				c.edges++
 			default:
 				c.out[i] = true
 				reason := "no depot is connected"
-				if c.ways.reaches(i, 0) {
-					reason = fmt.Sprintf("no probe of %d hops from depot to depot passes it", p.MaxHops)
+				if c.reaches(i, false) {
+					reason = c.tooFar()
 				}
 				add(l, from, reason)
 			}
@@ -175,7 +197,8 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	default:
 		trails = n.euler(o.Balanced || p.MaxHops > 0)
 	}
-	c.bound = n.bound(p.MaxHops)
+	trails = n.splitHosts(trails, p.Hosts)
+	c.bound = c.boundLimits(n)
 	if o.Balanced {
 		n.balance(trails, o.Stop)
 	}
@@ -186,7 +209,7 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	default:
 		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
 	}
-	return n.walks(trails)
+	return n.walks(c.limitDelay(n, trails))
 }
 
 // coverFromDepots plans walks between depots. In undirected problems second traversals are chosen at their optimum and
@@ -197,18 +220,15 @@ func (c *coverer) coverFromDepots(n *net) []cover.Walk {
 	p, o := c.p, c.o
 	depot := c.depots()
 	original := n.edges()
-	c.bound = original
-	if !p.Directed {
-		_, bound := n.duplicate(depot, o.Stop)
-		c.bound += bound
-	}
+	c.duplicate(n, depot)
 	trails := n.euler(true)
 	n.balance(trails, o.Stop)
 	n.rotate(trails, depot)
-	if p.MaxHops == 0 && !c.homeless(n, trails, depot) {
+	trails = n.splitHosts(trails, p.Hosts)
+	if p.MaxHops == 0 && p.MaxDelay == 0 && p.Minimise != cover.Bytes && !c.homeless(n, trails, depot) {
 		return n.walks(trails)
 	}
-	return c.ways.attach(n, trails, original, p.MaxHops)
+	return c.ways.walksBetween(n, trails, original, p.MaxHops)
 }
 
 // depots says by node whether probes may start and end there.
@@ -245,11 +265,9 @@ func (c *coverer) plan(walks, second []cover.Walk) *cover.Plan {
 	plan := cover.NewPlan(c.p, name, walks, second)
 	plan.NotProbed, plan.Partial = c.left, c.some
 	s := &plan.Stats
-	s.Objective = float64(s.Probes)
-	if c.p.Depots != nil {
-		s.Objective = float64(s.Traversals)
-	}
+	s.Objective = c.objective(walks)
 	s.LowerBound = min(float64(c.bound), s.Objective)
-	s.Optimal = s.LowerBound == s.Objective
+	c.leftOutStats(s)
+	s.Optimal = s.LowerBound == s.Objective && s.LeftOutBound == s.LeftOut
 	return plan
 }

@@ -26,7 +26,7 @@ func (c *coverer) redundant(walks []cover.Walk) (first, second []cover.Walk) {
 		}
 		back, second = append(back, b...), append(second, b)
 	}
-	if c.p.Depots != nil && c.p.MaxHops > 0 {
+	if c.p.Depots != nil && c.p.MaxHops > 0 || c.p.Hosts != nil {
 		return walks, second
 	}
 	least := math.MaxInt

@@ -32,20 +32,31 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 		c.replanRest(&first)
 	}
 	if p.Depots == nil {
-		c.bound = newNet(p, c.want).bound(p.MaxHops)
+		c.bound = c.boundLimits(newNet(p, c.want))
 	} else {
-		c.bound = c.edges
+		_, sum := c.weights(newNet(p, c.want))
+		c.bound = int(sum)
 	}
-	plan := c.plan(first.walks, second.walks)
-	plan.Kept, plan.KeptSecond = len(first.ids), len(second.ids)
-	taken := map[string]bool{}
+	c.keptFirst, c.keptSecond = len(first.ids), len(second.ids)
+	walks, others, err := c.assign(first.walks, second.walks)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range c.lost {
+		first.ids = slices.Delete(first.ids, k, k+1)
+	}
+	plan := c.plan(walks, others)
+	plan.Kept, plan.KeptSecond = c.keptFirst, c.keptSecond
+	taken, before := map[string]bool{}, map[string]*planner.Probe{}
 	for _, probes := range [...][]planner.Probe{old.Probes, old.Second} {
 		for k := range probes {
 			taken[probes[k].ID] = true
+			before[probes[k].ID] = &probes[k]
 		}
 	}
 	first.name(plan.Probes, "p", taken)
 	second.name(plan.Second, "q", taken)
+	c.nameAgents(plan, before)
 	return plan, nil
 }
 
@@ -109,7 +120,7 @@ func (c *coverer) replanRest(k *kept) {
 	}
 	trails := n.euler(true)
 	n.balance(trails, c.o.Stop)
-	k.walks = append(k.walks, c.ways.attach(n, trails, n.edges(), c.p.MaxHops)...)
+	k.walks = append(k.walks, c.ways.walksBetween(n, trails, n.edges(), c.p.MaxHops)...)
 }
 
 // replanBoth covers what first does not, and again in the opposite directions what the old second cover has lost.
@@ -165,7 +176,7 @@ func (c *coverer) replanBoth(first *kept, lost []cover.Walk, old []planner.Probe
 // problems where nothing is passed twice nothing that another covers, or itself.
 func (c *coverer) whole(w cover.Walk, covered []bool) bool {
 	p, g := c.p, c.p.Graph
-	if len(w) == 0 || p.MaxHops > 0 && len(w) > p.MaxHops {
+	if len(w) == 0 || !p.Within(w) {
 		return false
 	}
 	items := make([]int32, 0, len(w))
