@@ -13,18 +13,9 @@ import (
 func (m *model) baseline(o *Options) (r result) {
 	sol, served := m.assign(nil)
 	r.sol, r.first, r.without = *sol, len(served), served
-	total := 0.0
-	for _, d := range m.demand {
-		total += d
-	}
-	if r.serverBound = m.capacityBound(total); r.serverBound > len(m.servers) {
-		r.serverBound = 0
-	}
+	r.leftBound = m.floor(!o.NoLinks)
+	defer func() { r.serverBound = m.capacityBound(m.lightest(m.leftOut(r.sol.points()))) }()
 	if len(served) == len(m.points) || o.NoLinks {
-		r.proven = len(served) == len(m.points)
-		if !r.proven {
-			r.serverBound = 0
-		}
 		return r
 	}
 	b := &linker{m: m, rng: rand.New(rand.NewPCG(o.Seed, 7)), stop: o.Stop}
@@ -40,9 +31,8 @@ func (m *model) baseline(o *Options) (r result) {
 		links = b.swarm(o.Method == PSOGA)
 	}
 	if with, all := m.assign(links); len(all) >= len(served) {
-		r.sol, served = *with, all
+		r.sol = *with
 	}
-	r.proven = len(served) == len(m.points)
 	return r
 }
 

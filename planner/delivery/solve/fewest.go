@@ -8,12 +8,11 @@ import (
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
-// goal says what a search for few servers has to reach: some points need not be served as the others are, but by an added
-// link each, or not at all.
+// goal says what a search for few servers has to reach: some points may be left out, and some are linked.
 type goal struct {
-	apart int  // points that are linked or left out; or links, where a point may have two
-	links bool // they are linked
-	twice bool // a point may have two links
+	out   float64 // most that the points left out may cost together
+	links int     // to be added
+	each  int     // links that one point may have
 }
 
 // fewest finds a solution of least servers for a goal, with fewer than best, and stops at enough. Bound is the least
@@ -40,17 +39,18 @@ func (m *model) fewest(g goal, best, enough int, switches bool, b *budget) (sol 
 }
 
 // fewServers is a search for few servers as a linear programme, and the solution that it has found. Its variables are the
-// rates of paths; by point, the rate of its added link, and whether it is apart; by server, the rate of added links, and
-// whether the server is used; and by point again, whether it has two links. The fields below are where each kind begins.
+// rates of paths; by point, the rate of its added links, and whether it is left out; by server, the rate of added links,
+// and whether the server is used; and by point again, whether it has a first link, a second, and so on. The fields below
+// are where each kind begins.
 type fewServers struct {
 	m        *model
 	g        goal
 	switches bool // links may lead to switches
 	budget   *budget
 
-	rate, apart, load, used, second int
-	hi, cost                        []float64 // by variable
-	others                          []int32   // servers that no path reaches, in the order in which they are used
+	rate, out, load, used, link int
+	hi, cost                    []float64 // by variable
+	others                      []int32   // servers that no path reaches, in the order in which they are used
 
 	sol    *solution
 	failed map[string]bool // choices of points and servers that have no solution
@@ -60,37 +60,34 @@ func newFewServers(m *model, g goal, switches bool, b *budget) *fewServers {
 	np, n, ns := len(m.paths), len(m.points), len(m.servers)
 	f := &fewServers{
 		m: m, g: g, switches: switches, budget: b, failed: map[string]bool{},
-		rate: np, apart: np + n, load: np + 2*n, used: np + 2*n + ns, second: np + 2*n + 2*ns,
+		rate: np, out: np + n, load: np + 2*n, used: np + 2*n + ns, link: np + 2*n + 2*ns,
 	}
-	size := f.second
-	if g.twice {
-		size += n
-	}
+	size := f.link + g.each*n
 	f.hi, f.cost = make([]float64, size), make([]float64, size)
 	f.pointLimits()
 	f.serverLimits()
 	return f
 }
 
-// pointLimits says how much paths and added links can carry, and which points can be apart.
+// linkOf is the variable of a link of a point.
+func (f *fewServers) linkOf(i, number int) int32 { return int32(f.link + number*len(f.m.points) + i) }
+
+// pointLimits says how much paths and added links can carry, and which points can be left out or linked.
 func (f *fewServers) pointLimits() {
 	m, g := f.m, f.g
 	for k := range m.paths {
 		f.hi[k] = m.most(&m.paths[k])
 	}
-	if g.apart == 0 {
-		return
-	}
 	for i := range m.points {
-		if g.links && !m.linkable(int32(i)) {
+		if g.out >= m.cost[i] {
+			f.hi[f.out+i] = 1
+		}
+		if g.each == 0 || !m.linkable(int32(i)) {
 			continue
 		}
-		f.hi[f.apart+i] = 1
-		if g.links {
-			f.hi[f.rate+i] = min(m.demand[i], delivery.AddedCapacity)
-		}
-		if g.twice {
-			f.hi[f.rate+i], f.hi[f.second+i] = m.demand[i], 1
+		f.hi[f.rate+i] = min(m.demand[i], float64(g.each)*delivery.AddedCapacity)
+		for number := range g.each {
+			f.hi[f.linkOf(i, number)] = 1
 		}
 	}
 }
@@ -98,18 +95,18 @@ func (f *fewServers) pointLimits() {
 // serverLimits says which servers can be used, and chooses the others.
 func (f *fewServers) serverLimits() {
 	m := f.m
-	everywhere := f.switches && f.g.links // a link to a switch may lead to any server
+	everywhere := f.switches && f.g.links > 0 // a link to a switch may lead to any server
 	reached := make([]bool, len(m.servers))
 	for k := range m.paths {
 		reached[m.paths[k].server] = true
 	}
-	if f.g.links && !everywhere {
+	if f.g.links > 0 && !everywhere {
 		f.others = f.spare(reached)
 	}
 	for s := range m.servers {
 		if m.room[s] > tiny && (reached[s] || everywhere || slices.Contains(f.others, int32(s))) {
 			f.hi[f.used+s], f.cost[f.used+s] = 1, 1
-			if f.g.links {
+			if f.g.links > 0 {
 				f.hi[f.load+s] = m.room[s]
 			}
 		}
@@ -130,7 +127,7 @@ func (f *fewServers) spare(reached []bool) (list []int32) {
 		}
 		return int(a - b)
 	})
-	return list[:min(len(list), f.g.apart)]
+	return list[:min(len(list), f.g.links)]
 }
 
 // program makes the rows.
@@ -140,7 +137,7 @@ func (f *fewServers) program() *program {
 	for i := range f.m.points {
 		f.pointRows(l, i)
 	}
-	f.apartRow(l)
+	f.sumRows(l)
 	f.serverRows(l)
 	for i := 1; i < len(f.others); i++ {
 		l.addRow([]term{{int32(f.used) + f.others[i-1], 1}, {int32(f.used) + f.others[i], -1}}, 0, math.Inf(1))
@@ -152,30 +149,45 @@ func (f *fewServers) program() *program {
 func (f *fewServers) pointRows(l *program, i int) {
 	m := f.m
 	demand, row := m.demand[i], m.sum(m.of[i])
-	if !f.g.links {
-		l.addRow(append(row, term{int32(f.apart + i), demand}), demand, demand)
+	if f.hi[f.out+i] > 0 {
+		row = append(row, term{int32(f.out + i), demand})
+	}
+	if f.hi[f.rate+i] == 0 {
+		l.addRow(row, demand, demand)
 		return
 	}
 	l.addRow(append(row, term{int32(f.rate + i), 1}), demand, demand)
-	most := min(demand, delivery.AddedCapacity)
-	row = []term{{int32(f.rate + i), 1}, {int32(f.apart + i), -most}}
-	if f.g.twice {
-		row = append(row, term{int32(f.second + i), -min(demand-most, delivery.AddedCapacity)})
-		l.addRow([]term{{int32(f.second + i), 1}, {int32(f.apart + i), -1}}, math.Inf(-1), 0)
-	}
-	l.addRow(row, math.Inf(-1), 0)
-}
-
-// apartRow: so many points are apart, or so many links are added.
-func (f *fewServers) apartRow(l *program) {
-	var sum []term
-	for i := range f.m.points {
-		sum = append(sum, term{int32(f.apart + i), 1})
-		if f.g.twice {
-			sum = append(sum, term{int32(f.second + i), 1})
+	row = []term{{int32(f.rate + i), 1}}
+	for number := range f.g.each {
+		v := f.linkOf(i, number)
+		row = append(row, term{v, -min(max(0, demand-float64(number)*delivery.AddedCapacity), delivery.AddedCapacity)})
+		if number > 0 {
+			l.addRow([]term{{v, 1}, {f.linkOf(i, number-1), -1}}, math.Inf(-1), 0)
 		}
 	}
-	l.addRow(sum, float64(f.g.apart), float64(f.g.apart))
+	l.addRow(row, math.Inf(-1), 0)
+	if f.hi[f.out+i] > 0 {
+		l.addRow([]term{{f.linkOf(i, 0), 1}, {int32(f.out + i), 1}}, math.Inf(-1), 1)
+	}
+}
+
+// sumRows: no more is left out than may be, and so many links are added.
+func (f *fewServers) sumRows(l *program) {
+	var out, links []term
+	for i := range f.m.points {
+		if f.hi[f.out+i] > 0 {
+			out = append(out, term{int32(f.out + i), f.m.cost[i]})
+		}
+		for number := range f.g.each {
+			links = append(links, term{f.linkOf(i, number), 1})
+		}
+	}
+	if len(out) > 0 {
+		l.addRow(out, math.Inf(-1), f.g.out)
+	}
+	if len(links) > 0 {
+		l.addRow(links, float64(f.g.links), float64(f.g.links))
+	}
 }
 
 // serverRows: a server that is used has its room for paths and added links, one that is not has none; and all that added
@@ -195,13 +207,13 @@ func (f *fewServers) serverRows(l *program) {
 			continue
 		}
 		row := append(m.sum(byServer[s]), term{int32(f.used + s), -m.room[s]})
-		if f.g.links {
+		if f.g.links > 0 {
 			row = append(row, term{int32(f.load + s), 1})
 			balance = append(balance, term{int32(f.load + s), -1})
 		}
 		l.addRow(row, math.Inf(-1), 0)
 	}
-	if f.g.links {
+	if f.g.links > 0 {
 		l.addRow(balance, 0, 0)
 	}
 }
@@ -235,9 +247,11 @@ func (f *fewServers) separate(l *program) (added bool) {
 // whole lists the variables that are 0 or 1.
 func (f *fewServers) whole() (list []int32) {
 	for i := range f.m.points {
-		list = append(list, int32(f.apart+i))
-		if f.g.twice {
-			list = append(list, int32(f.second+i))
+		for number := range f.g.each {
+			list = append(list, f.linkOf(i, number))
+		}
+		if f.hi[f.out+i] > 0 {
+			list = append(list, int32(f.out+i))
 		}
 	}
 	for s := range f.m.servers {
@@ -265,22 +279,20 @@ func (f *fewServers) leaf(l *program) bool {
 
 // choice reads which points are served or linked, and which servers are used.
 func (f *fewServers) choice(l *program) *stage {
-	chosen := func(v int) bool { return l.x(int32(v)) > 0.5 }
+	chosen := func(v int32) bool { return l.x(v) > 0.5 }
 	st := &stage{switches: f.switches, servers: []int32{}}
 	for i := range f.m.points {
-		apart := chosen(f.apart + i)
-		if apart && f.g.links {
-			st.linked = append(st.linked, int32(i))
-			if f.g.twice && chosen(f.second+i) {
+		for number := range f.g.each {
+			if chosen(f.linkOf(i, number)) {
 				st.linked = append(st.linked, int32(i))
 			}
 		}
-		if !apart || f.g.links {
+		if !chosen(int32(f.out + i)) {
 			st.points = append(st.points, int32(i))
 		}
 	}
 	for s := range f.m.servers {
-		if chosen(f.used + s) {
+		if chosen(int32(f.used + s)) {
 			st.servers = append(st.servers, int32(s))
 		}
 	}

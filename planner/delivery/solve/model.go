@@ -14,6 +14,9 @@ type model struct {
 	stop    func() bool
 	demand  []float64 // by point: rate to be reserved
 	room    []float64 // by server
+	cost    []float64 // by point: its weight, in units that make it a whole number
+	unit    float64   // of costs
+	blur    float64   // what all weights together differ from costs by
 	paths   []path
 	of      [][]int32 // paths by point
 	capped  []bool    // by point: there are more paths
@@ -32,6 +35,7 @@ func newModel(p *delivery.Problem, stop func() bool) *model {
 	for i, v := range m.servers {
 		m.room[i] = p.Nodes[v].Residual()
 	}
+	m.weigh()
 	for i, v := range m.points {
 		x := &p.Nodes[v]
 		m.demand[i] = p.Reserved(x.Rate)
@@ -58,6 +62,39 @@ func newModel(p *delivery.Problem, stop func() bool) *model {
 		m.of[q.point] = append(m.of[q.point], int32(k))
 	}
 	return m
+}
+
+// weigh turns the weights of points into whole numbers: searches end sooner where costs are. Weights with more than three
+// digits behind the point are rounded, and then little is proven.
+func (m *model) weigh() {
+	const digits = 1000
+	unit := 0
+	for _, v := range m.points {
+		w := m.p.Nodes[v].Worth()
+		c := math.Round(w * digits)
+		m.cost = append(m.cost, c)
+		if d := math.Abs(w - c/digits); d > 1e-12*w {
+			m.blur += d
+		}
+		for b := int(c); b > 0; {
+			unit, b = b, unit%b
+		}
+	}
+	m.unit = float64(unit) / digits
+	for i := range m.cost {
+		m.cost[i] = math.Round(m.cost[i] / float64(unit))
+	}
+}
+
+// leftOut is the cost of the points that are not in a list.
+func (m *model) leftOut(points []int32) (sum float64) {
+	for _, c := range m.cost {
+		sum += c
+	}
+	for _, i := range points {
+		sum -= m.cost[i]
+	}
+	return sum
 }
 
 // leastUp is the least probability of working that a single path of a point may have.
@@ -286,6 +323,57 @@ func (m *model) beyond(i int32) []path {
 	}
 	m.ways[i] = m.needed(all)
 	return m.ways[i]
+}
+
+// lightest is the least rate that points send which leave out no more than a cost: a bound that divides points.
+func (m *model) lightest(out float64) (rate float64) {
+	order := make([]int32, len(m.points))
+	for i := range order {
+		order[i] = int32(i)
+		rate += m.demand[i]
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.demand[b]/m.cost[b], m.demand[a]/m.cost[a]) })
+	for _, i := range order {
+		part := min(1, out/m.cost[i])
+		rate -= part * m.demand[i]
+		if out -= part * m.cost[i]; out <= 0 {
+			break
+		}
+	}
+	return max(0, rate)
+}
+
+// floor is a cost that every plan leaves out, whatever paths it uses: of what does not fit into all servers together, and
+// of points that surely cannot be served.
+func (m *model) floor(links bool) float64 {
+	room := 0.0
+	for _, x := range m.room {
+		room += x
+	}
+	order := make([]int32, len(m.points))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.demand[a]/m.cost[a], m.demand[b]/m.cost[b]) })
+	fits, sure := 0.0, 0.0
+	for _, i := range order {
+		part := min(1, room/m.demand[i])
+		fits += part * m.cost[i]
+		room -= part * m.demand[i]
+		if !m.capped[i] && !(links && (m.linkable(i) || m.p.TransitAll)) && !m.reaches(i) {
+			sure += m.cost[i]
+		}
+	}
+	return max(0, math.Ceil(m.leftOut(nil)-fits-1e-6), sure)
+}
+
+// reaches reports whether the paths of a point are wide enough for it, one by one.
+func (m *model) reaches(i int32) bool {
+	sum := 0.0
+	for _, k := range m.of[i] {
+		sum += m.most(&m.paths[k])
+	}
+	return sum >= m.demand[i]-slack
 }
 
 // capacityBound is the fewest servers whose room together is enough for a rate.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 )
 
@@ -84,85 +85,94 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 type result struct {
 	sol         solution
 	first       int     // points served without links
-	linkBound   int     // fewest links that the same points need
-	serverBound int     // fewest servers with so many links
-	proven      bool    // no more points can be served
+	leftBound   float64 // cost that every plan leaves out
+	linkBound   int     // fewest links of plans that leave out no more than the solution
+	serverBound int     // fewest servers of such plans with no more links
 	without     []int32 // points served without links, by the method; the others are why links are added
 }
 
-// exact looks for the best plan.
+// exact looks for the best plan: first the most weight that can be served, then the fewest links that do it, and then the
+// fewest servers with as many.
 func (m *model) exact(o *Options) (r result) {
-	n := len(m.points)
-	points, most := m.served()
-	if m.unsure && (m.p.Test() == delivery.LossExact || m.p.Test() == delivery.LossChernoff) || slices.Contains(m.capped, true) {
-		most = m.possible() // there may be paths, or rates, that the search has not seen
+	first := m.served(false)
+	if _, some := m.assign(nil); m.leftOut(some) < first.out && m.p.Test() == delivery.LossPath {
+		first.points, first.out = some, m.leftOut(some) // the search was stopped too soon
 	}
-	if _, some := m.assign(nil); len(some) > len(points) && m.p.Test() == delivery.LossPath {
-		points = some // the search was stopped too soon
+	r.first, r.without = len(first.points), first.points
+	best := first
+	if first.out > 0 && !o.NoLinks {
+		best = m.served(true)
 	}
-	r.first, r.without, r.proven = len(points), points, true
-	total := 0.0
-	for _, d := range m.demand {
-		total += d
-	}
-	room := m.capacityBound(total)
-	if len(points) == n || o.NoLinks {
-		r.proven = len(points) == most
-		if len(points) < n {
-			total = 0
-			fewest := slices.Sorted(slices.Values(m.demand))
-			for _, d := range fewest[:len(points)] {
-				total += d
-			}
-			room = m.capacityBound(total)
-		}
-		g := goal{apart: n - len(points)}
-		sol, bound, cut := m.fewest(g, math.MaxInt32, room, false, &budget{})
-		if sol == nil {
-			sol = m.realise(&stage{points: points}, &budget{}) // what served has found
-			if sol == nil {
-				r.fallback(m, o)
-				return r
-			}
-		}
-		r.sol, r.serverBound = *sol, max(room, bound)
-		if m.unsure && !cut {
-			r.serverBound = room
-		}
+	r.leftBound = best.bound
+	if best.out >= first.out {
+		r.leftBound = min(r.leftBound, first.out)
+		r.unlinked(m, o, &first)
 		return r
 	}
-	r.linkBound = n - most
+	r.linked(m, o, &first, &best)
+	return r
+}
+
+// unlinked looks for fewest servers without links.
+func (r *result) unlinked(m *model, o *Options, best *choices) {
+	room := m.capacityBound(m.lightest(best.out))
+	sol, bound, cut := m.fewest(goal{out: best.out}, math.MaxInt32, room, false, &budget{})
+	if sol == nil {
+		sol = m.realise(&stage{points: best.points}, &budget{}) // what served has found
+		if sol == nil {
+			r.fallback(m, o, best)
+			return
+		}
+	}
+	r.sol, r.serverBound = *sol, max(room, bound)
+	if m.unsure && !cut {
+		r.serverBound = room
+	}
+}
+
+// maxEach bounds the added links of a point that the exact method looks at.
+const maxEach = 4
+
+// linked looks for fewest links that leave out no more than best, and for fewest servers with these.
+func (r *result) linked(m *model, o *Options, first, best *choices) {
+	room := m.capacityBound(m.lightest(best.out))
+	capped := slices.Contains(m.capped, true)
+	must := max(1, m.fewestLinked(best.out))
+	r.linkBound = must
+	if capped {
+		r.linkBound = m.surelyLinked(best.out)
+	}
 	linkable := 0
-	for i := range n {
+	for i := range m.points {
 		if m.linkable(int32(i)) {
 			linkable++
 		}
 	}
-	for k := n - len(points); k <= 2*linkable && !m.timeout; k++ {
+	for k := must; k <= maxEach*linkable && !m.timeout; k++ {
 		// Links to servers first. What these do not settle soon is looked at with links to switches too.
-		g := goal{apart: k, links: true, twice: k > n-len(points)}
-		thrice := k > n-len(points)+1 // which is not looked at
+		g := goal{out: best.out, links: k, each: min(k-must+1, maxEach)}
+		partly := k-must+1 > maxEach // more links of a point are not looked at
 		sol, _, cut := m.fewest(g, math.MaxInt32, room, false, &budget{limit: directNodes})
 		bound := room
 		if sol == nil || sol.servers() > room {
-			best := math.MaxInt32
+			fewest := math.MaxInt32
 			if sol != nil {
-				best = sol.servers()
+				fewest = sol.servers()
 			}
 			var better *solution
-			better, bound, cut = m.fewest(g, best, room, true, &budget{})
+			better, bound, cut = m.fewest(g, fewest, room, true, &budget{})
 			if bound = max(bound, room); better != nil {
 				sol = better
 			}
 		}
 		if sol != nil {
-			if thrice || slices.Contains(m.capped, true) {
+			if partly || capped || m.unsure && !cut {
 				bound = room
 			}
 			r.sol, r.serverBound = *sol, min(bound, sol.servers())
 			break
 		}
-		if cut || m.unsure || thrice {
+		if cut || m.unsure || partly {
 			continue
 		}
 		if k == r.linkBound {
@@ -170,26 +180,23 @@ func (m *model) exact(o *Options) (r result) {
 		}
 	}
 	if r.sol.flows == nil {
-		r.fallback(m, o)
-		return r
+		r.fallback(m, o, first)
+		return
 	}
-	if links := len(r.sol.links()); m.p.TransitAll && links > 0 {
+	if links := len(r.sol.links()); m.p.TransitAll {
 		// Other points might use an added link, which is not looked at.
-		r.linkBound, r.serverBound = 1, room
+		if r.linkBound, r.serverBound = 0, room; first.bound > best.out {
+			r.linkBound = 1
+		}
 	} else if links > r.linkBound {
 		r.serverBound = room
 	}
-	return r
 }
 
-// possible counts the points that might be served without links: by themselves, or by paths that are not looked at.
-func (m *model) possible() (count int) {
-	for i := range m.points {
-		sum := 0.0
-		for _, k := range m.of[i] {
-			sum += m.most(&m.paths[k])
-		}
-		if m.capped[i] || sum >= m.demand[i]-slack {
+// surelyLinked counts points that surely need a link, where no more than a cost is left out.
+func (m *model) surelyLinked(out float64) (count int) {
+	for i := range int32(len(m.points)) {
+		if !m.capped[i] && !m.reaches(i) && m.cost[i] > out {
 			count++
 		}
 	}
@@ -199,13 +206,18 @@ func (m *model) possible() (count int) {
 // directNodes is how many nodes are spent on links to servers alone before links to switches are tried.
 const directNodes = 2000
 
-// fallback is the assignment of the paper with links to servers, where the exact method has found nothing in time.
-func (r *result) fallback(m *model, o *Options) {
+// fallback is what was found without links, with links to servers, where the exact method has found nothing in time.
+func (r *result) fallback(m *model, o *Options, first *choices) {
 	sol, served := m.assign(nil)
+	if m.leftOut(served) > first.out {
+		if better := m.realise(&stage{points: first.points}, &budget{limit: lossNodes}); better != nil {
+			sol, served = better, first.points
+		}
+	}
 	if !o.NoLinks {
 		m.linkServers(sol, served)
 	}
-	r.sol, r.proven = solution{}, false
+	r.sol = solution{}
 	for i := range int32(len(m.points)) {
 		var flows []flow
 		for _, f := range sol.flows {
@@ -217,22 +229,21 @@ func (r *result) fallback(m *model, o *Options) {
 			r.sol.flows = append(r.sol.flows, flows...)
 		}
 	}
-	if r.serverBound = 0; r.complete(m) {
-		total := 0.0
-		for _, d := range m.demand {
-			total += d
-		}
-		r.serverBound = m.capacityBound(total)
+	out := m.leftOut(r.sol.points())
+	if r.linkBound = 0; first.bound > out {
+		r.linkBound = 1
 	}
+	r.serverBound = m.capacityBound(m.lightest(out))
 }
 
-// complete reports whether all points are served.
-func (r *result) complete(m *model) bool {
-	served := make([]bool, len(m.points))
-	for _, f := range r.sol.flows {
-		served[f.path.point] = true
+// points lists the points that a solution serves.
+func (s *solution) points() (list []int32) {
+	for _, f := range s.flows {
+		if !slices.Contains(list, f.path.point) {
+			list = append(list, f.path.point)
+		}
 	}
-	return !slices.Contains(served, false)
+	return list
 }
 
 // linkServers links the points that an assignment leaves out to servers, fast ones first: to the used server with the
@@ -343,11 +354,9 @@ func (m *model) plan(r *result, o *Options) (*delivery.Plan, error) {
 		}
 	}
 	s.PairAcceptance = float64(m.pairs) / float64(max(1, len(m.points)*len(m.servers)))
+	s.LeftOutBound = min(max(0, r.leftBound*m.unit-m.blur), s.LeftOut)
 	s.LinkBound = min(r.linkBound, s.Links)
 	s.LowerBound = float64(min(r.serverBound, s.Servers))
-	s.Optimal = r.proven && s.LinkBound == s.Links && s.LowerBound == s.Objective
-	if s.Optimal {
-		s.LeftOutBound = s.LeftOut
-	}
+	s.Optimal = planner.Near(s.LeftOutBound, s.LeftOut) && s.LinkBound == s.Links && s.LowerBound == s.Objective
 	return plan, nil
 }

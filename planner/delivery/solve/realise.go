@@ -177,28 +177,52 @@ func (r *realiser) node() *solution {
 		return nil
 	}
 	list := r.columns()
+	l, byPoint, byServer, how := m.fill(list, r.st.points, r.careful)
+	switch how {
+	case infeasible:
+		return nil
+	case stalled:
+		r.b.cut = true
+		return nil
+	}
+	if k := r.undecided(l, list, byPoint); k >= 0 {
+		return r.decide(k, l, list, byPoint[r.st.linked[k]], byServer)
+	}
+	sol := new(solution)
+	for _, i := range r.st.points {
+		flows := m.flows(l, list, byPoint[i], m.demand[i])
+		if m.tooLossy(i, flows) {
+			return r.avoid(i, flows)
+		}
+		sol.flows = append(sol.flows, flows...)
+	}
+	return sol
+}
+
+// fill looks for rates on paths that give points their demand. Careful points send no more on a path than is reserved
+// beyond their rate.
+func (m *model) fill(list []*path, points, careful []int32) (l *program, byPoint, byServer [][]int32, how status) {
 	hi := make([]float64, len(list))
-	byPoint := make([][]int32, len(m.points))
-	byServer := make([][]int32, len(m.servers))
+	byPoint, byServer = make([][]int32, len(m.points)), make([][]int32, len(m.servers))
 	for k, p := range list {
 		hi[k] = m.most(p)
-		if slices.Contains(r.careful, p.point) {
+		if slices.Contains(careful, p.point) {
 			hi[k] = min(hi[k], m.demand[p.point]-m.p.Nodes[m.points[p.point]].Rate)
 		}
 		byPoint[p.point] = append(byPoint[p.point], int32(k))
 		byServer[p.server] = append(byServer[p.server], int32(k))
 	}
 	none := make([]float64, len(list))
-	l := newProgram(none, hi, none)
+	l = newProgram(none, hi, none)
 	l.stop = m.stopped
-	l.grow(len(r.st.points) + len(m.servers))
-	for _, i := range r.st.points {
+	l.grow(len(points) + len(m.servers))
+	for _, i := range points {
 		most := 0.0
 		for _, k := range byPoint[i] {
 			most += hi[k]
 		}
 		if most < m.demand[i]-slack {
-			return nil
+			return nil, nil, nil, infeasible
 		}
 		l.addRow(m.sum(byPoint[i]), m.demand[i], m.demand[i])
 		if m.demand[i] > delivery.AddedCapacity {
@@ -220,32 +244,16 @@ func (r *realiser) node() *solution {
 	}
 	var separate func(*program) bool // only made for what would do without it
 	for {
-		switch l.solve() {
-		case infeasible:
-			return nil
-		case stalled:
-			r.b.cut = true
-			return nil
+		if how = l.solve(); how != optimal {
+			return nil, nil, nil, how
 		}
 		if separate == nil {
 			separate = m.separator(m.resources(list))
 		}
 		if !separate(l) {
-			break
+			return l, byPoint, byServer, optimal
 		}
 	}
-	if k := r.undecided(l, list, byPoint); k >= 0 {
-		return r.decide(k, l, list, byPoint[r.st.linked[k]], byServer)
-	}
-	sol := new(solution)
-	for _, i := range r.st.points {
-		flows := m.flows(l, list, byPoint[i], m.demand[i])
-		if m.tooLossy(i, flows) {
-			return r.avoid(i, flows)
-		}
-		sol.flows = append(sol.flows, flows...)
-	}
-	return sol
 }
 
 // flows reads the rates of a point, without traces that come from rounding.

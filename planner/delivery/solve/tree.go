@@ -16,14 +16,26 @@ type tree struct {
 	cut      bool                  // search was incomplete
 	limit    int                   // nodes left; 0 for any number
 	root     bool
+	slack    float64 // what costs may be off by
 }
 
-// costSlack is what the cost of a solution may be off by.
-const costSlack = 1e-3
+// costSlack is what the cost of a solution may be off by: by a little for every variable, for the tiny further costs of
+// all rates, and where the costs themselves are large.
+func (m *model) costSlack(cost []float64) float64 {
+	total, sum := 0.0, 0.0
+	for _, d := range m.demand {
+		total += d
+	}
+	for _, c := range cost {
+		sum += math.Abs(c)
+	}
+	return max(1e-3, 4e-7*total, 1e-7*sum)
+}
 
 func (t *tree) run(l *program) {
 	t.root = true
 	t.bound = math.Inf(1)
+	t.slack = t.m.costSlack(l.cost)
 	t.node(l)
 }
 
@@ -53,7 +65,7 @@ func (t *tree) node(l *program) {
 			}
 			return
 		}
-		if math.Ceil(l.objective()-costSlack) >= t.best {
+		if math.Ceil(l.objective()-t.slack) >= t.best {
 			if t.root {
 				t.root, t.bound = false, t.best
 			}
@@ -64,7 +76,7 @@ func (t *tree) node(l *program) {
 		}
 	}
 	if t.root {
-		t.root, t.bound = false, math.Ceil(l.objective()-costSlack)
+		t.root, t.bound = false, math.Ceil(l.objective()-t.slack)
 	}
 	branch, most := int32(-1), 1e-6
 	for _, v := range t.whole {
