@@ -70,15 +70,20 @@ func (s *solver) fitAll(pk *packing, best *pack) bool {
 	return done
 }
 
-// balancePart makes the largest load small where something may be left out. It reports whether it is proven.
-func (s *solver) balancePart(best *pack, turns int) bool {
+// balanceLevel bounds the largest load of plans that leave out no more than is allowed.
+func (s *solver) balanceLevel() {
 	p := s.p
 	s.bound = p.balanceBound()
 	if len(p.groups) > 0 {
-		s.bound, _, _, _ = p.extended([]int64{p.leaveItems()}).level(s.bound, true, s.stop)
-	} else {
-		s.bound, _, _, _ = p.level(s.bound, true, s.stop)
+		p = p.extended([]int64{p.leaveItems()})
 	}
+	s.bound, _, _, _ = p.level(s.bound, true, s.stop)
+}
+
+// balancePart makes the largest load small where something may be left out. It reports whether it is proven.
+func (s *solver) balancePart(best *pack, turns int) bool {
+	p := s.p
+	s.balanceLevel()
 	if s.o.Method == Heuristic {
 		return false
 	}

@@ -22,6 +22,9 @@ type tree struct {
 	out    group     // what may be left out, of which spare is not yet
 	spare  int64
 	given  []int32 // copies of interfaces that were left out, one after the other
+	past   *past   // an older plan of which little may change; nil for none
+	moved  []int8  // by interface: copies elsewhere than they were, or left out, of those that need not change
+	change int     // interfaces of which there are any
 	all    bool    // all flows are in use from the start, and cost nothing
 }
 
@@ -62,6 +65,9 @@ func (t *tree) search(nodes int64, stop func() bool) verdict {
 			t.open(f)
 		}
 	}
+	if t.past != nil {
+		t.moved, t.change = make([]int8, t.p.ifaces), 0
+	}
 	t.budget, t.stop = nodes, stop
 	return t.descend(0)
 }
@@ -88,6 +94,24 @@ func (t *tree) regain(n int) {
 		t.missing[i]++
 		t.wanted[i] = t.p.demand[i]
 	}
+}
+
+// move notes by n = 1 that a copy of i goes to flow f, or is left out, and takes that back by n = -1. It reports whether so
+// much may change; otherwise there is nothing to take back.
+func (t *tree) move(f, i int32, n int8) bool {
+	if t.past == nil || t.past.must[i] || f != none && t.past.was(f, i) {
+		return true
+	}
+	if n > 0 && t.moved[i] == 0 && t.change == t.past.most {
+		return false
+	}
+	if n > 0 && t.moved[i] == 0 {
+		t.change++
+	}
+	if t.moved[i] += n; t.moved[i] == 0 {
+		t.change--
+	}
+	return true
 }
 
 // saveAll saves a packing that the search found.
@@ -127,6 +151,9 @@ func (t *tree) descend(depth int) verdict {
 	t.levels[depth] = c
 	answer := impossible
 	for _, f := range c.flows {
+		if !t.move(f, i, 1) {
+			continue
+		}
 		fresh := t.pos[f] == none
 		if fresh {
 			t.open(f)
@@ -143,12 +170,13 @@ func (t *tree) descend(depth int) verdict {
 			t.close(f)
 		}
 		t.mark()
+		t.move(f, i, -1)
 		if t.budget < 0 {
 			return undecided
 		}
 	}
 	// Or what is missing of i, all of it, is left out: copies are placed first.
-	if n := t.missing[i]; int64(n)*t.p.weight[i] <= t.spare {
+	if n := t.missing[i]; int64(n)*t.p.weight[i] <= t.spare && t.move(none, i, 1) {
 		for range n {
 			t.leaveOut(i)
 		}
@@ -159,6 +187,7 @@ func (t *tree) descend(depth int) verdict {
 			answer = undecided
 		}
 		t.regain(int(n))
+		t.move(none, i, -1)
 		if t.budget < 0 {
 			return undecided
 		}
@@ -286,10 +315,13 @@ func (t *tree) list(c *choices, i int32) {
 				same = r.next()
 			}
 		}
-		if t.p.copies == 1 && slices.ContainsFunc(c.flows, func(g int32) bool { return c.same[slices.Index(c.flows, g)] == same && t.alike(f, g) }) {
+		if t.p.copies == 1 && t.past == nil && slices.ContainsFunc(c.flows, func(g int32) bool { return c.same[slices.Index(c.flows, g)] == same && t.alike(f, g) }) {
 			continue
 		}
 		value = min(value, room)
+		if t.past != nil && t.past.was(f, i) {
+			value += 1 << 61
+		}
 		if t.price != nil && t.pos[f] != none {
 			value += 1<<60 - room // used flows first, the fullest of them before others
 		}

@@ -25,10 +25,13 @@ var ErrMethod = errors.New("no such method")
 
 // Options are what Plan can be told.
 type Options struct {
-	Method  Method // Auto if empty
-	Seed    uint64
-	Partial bool        // where not everything can be carried, as much as can be found rather than an error
-	Stop    func() bool // whether time is up; nil for never, and then only a proof ends the work
+	Method   Method // Auto if empty
+	Seed     uint64
+	Partial  bool              // where not everything can be carried, as much as can be found rather than an error
+	Previous *orchestrate.Plan // plan to be replaced with few changes; nil for none
+	Churn    int               // interfaces that may change then, -1 for any number; those that have to change may in any case
+
+	Stop func() bool // whether time is up; nil for never, and then only a proof ends the work
 }
 
 // Infeasible is a problem without a solution.
@@ -92,7 +95,8 @@ type solver struct {
 	bound int64
 
 	lostBound int64 // of the weight left out of what could be carried, in the units of the problem
-	splitOut  bool  // something is left out where demands may be split, and no less can be
+	churn     orchestrate.Churn
+	splitOut  bool // something is left out where demands may be split, and no less can be
 }
 
 // Plan makes a plan. It works until the plan is proven optimal or Stop says so, which it asks every few milliseconds;
@@ -120,6 +124,8 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 	var shares []orchestrate.Share
 	var err error
 	switch {
+	case o.Previous != nil:
+		shares, err = s.replan()
 	case in.Split && in.Objective == orchestrate.Balance:
 		shares, err = s.splitBalance()
 	case in.Split:
@@ -144,6 +150,11 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 		leftOut = plan.Stats.LeftOut
 	}
 	plan.SetBound(s.bound, leftOut)
+	if o.Previous != nil {
+		s.churn.Limit = o.Churn
+		plan.Churn = &s.churn
+		plan.Transition, s.churn.Changed, s.churn.Deadlock = orchestrate.Transition(in, o.Previous, plan)
+	}
 	return plan, nil
 }
 
