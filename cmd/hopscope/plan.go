@@ -40,6 +40,7 @@ var planCommands = []func() *cobra.Command{
 	planAttentionCommand,
 	planDeliveryCommand,
 	planQueriesCommand,
+	planScheduleCommand,
 }
 
 // planFlags are the flags that all plan commands share.

@@ -89,7 +89,7 @@ func checkLinks(r *Resolved, plan *Plan, e *events, bad *planner.Errors) {
 	missing := 0
 	for l := range r.Links {
 		link := &r.Links[l]
-		if e.gap[l] <= link.Period {
+		if e.gap[l] <= link.Period || link.Period == 0 {
 			continue
 		}
 		missing++

@@ -50,7 +50,7 @@ type Stats struct {
 	planner.Stats
 	Probes       int     `json:"probes"` // of the problem
 	Sent         int     `json:"sent"`
-	Links        int     `json:"links"`
+	Links        int     `json:"links"`               // that are to be seen
 	Seen         int     `json:"seen"`                // links that are seen in time
 	Starts       int     `json:"starts"`              // of probes in a hyperperiod
 	BusiestLink  float64 `json:"busiest_link_bps"`    // what the link carries that carries most
@@ -81,11 +81,11 @@ func NewPlan(r *Resolved, algorithm string, t Times) *Plan {
 			plan.NotSent = append(plan.NotSent, p.ID)
 			continue
 		}
-		out := Timed{ID: p.ID, Interval: r.Millis(t.Interval[k]), Phase: r.Millis(t.Phase[k]), Agent: name(p.Agent), Collector: name(p.Collector),
+		out := Timed{ID: p.ID, Class: DefaultClass, Interval: r.Millis(t.Interval[k]), Phase: r.Millis(t.Phase[k]), Agent: name(p.Agent), Collector: name(p.Collector),
 			BytesPerSecond: float64(p.Total) / r.Seconds(t.Interval[k])}
 		shortest := maxSlots + 1
 		for _, l := range p.Links {
-			if link := &r.Links[l]; link.Period < shortest {
+			if link := &r.Links[l]; link.Period > 0 && link.Period < shortest {
 				shortest, out.Class = link.Period, link.Class
 			}
 		}
@@ -95,7 +95,7 @@ func NewPlan(r *Resolved, algorithm string, t Times) *Plan {
 	plan.Stats = seen.stats(r)
 	for l := range r.Links {
 		link := &r.Links[l]
-		if seen.gap[l] > link.Period {
+		if seen.gap[l] > link.Period && link.Period > 0 {
 			plan.NotSeen = append(plan.NotSeen, Unseen{Link: link.Name, Weight: link.Weight})
 		}
 	}

@@ -11,20 +11,21 @@ import (
 // bytes that all probes put on all links should be fewest. Times are in milliseconds, limits in bits per second, where 0
 // is no limit.
 type Problem struct {
-	Slot          float64 `json:"slot_ms"`              // all times are multiples of it
-	Period        float64 `json:"period_ms"`            // of links that no class and nothing of their own says more of
-	Longest       float64 `json:"longest_ms,omitempty"` // hyperperiod, and so the longest interval; 0 for that of the periods
-	Spacing       float64 `json:"spacing_ms,omitempty"` // wanted between starts at one agent; 0 for a slot
-	HeaderBytes   int     `json:"header_bytes"`         // of a probe that has passed no node yet
-	HopBytes      int     `json:"hop_bytes"`            // that every node adds
-	OverheadBytes int     `json:"overhead_bytes"`       // around a packet on a link
-	LinkLimit     float64 `json:"link_limit_bps,omitempty"`
-	SendLimit     float64 `json:"send_limit_bps,omitempty"`    // of every agent
-	ReceiveLimit  float64 `json:"receive_limit_bps,omitempty"` // of every agent
-	Classes       []Class `json:"classes,omitempty"`           // the first that a link fits counts
-	Probes        []Probe `json:"probes"`
-	Links         []Link  `json:"links,omitempty"`  // beside those that probes pass: what is said of a link
-	Agents        []Agent `json:"agents,omitempty"` // that have limits of their own
+	Slot          float64  `json:"slot_ms"`              // all times are multiples of it
+	Period        float64  `json:"period_ms"`            // of links that no class and nothing of their own says more of
+	Longest       float64  `json:"longest_ms,omitempty"` // hyperperiod, and so the longest interval; 0 for that of the periods
+	Spacing       float64  `json:"spacing_ms,omitempty"` // wanted between starts at one agent; 0 for a slot
+	HeaderBytes   int      `json:"header_bytes"`         // of a probe that has passed no node yet
+	HopBytes      int      `json:"bytes_per_hop"`        // that every node adds
+	OverheadBytes int      `json:"overhead_bytes"`       // around a packet on a link
+	LinkLimit     float64  `json:"link_limit_bps,omitempty"`
+	SendLimit     float64  `json:"send_limit_bps,omitempty"`    // of every agent
+	ReceiveLimit  float64  `json:"receive_limit_bps,omitempty"` // of every agent
+	Classes       []Class  `json:"classes,omitempty"`           // the first that a link fits counts
+	Unwatched     []string `json:"unwatched,omitempty"`         // links that need not be seen; names as in a class
+	Probes        []Probe  `json:"probes"`
+	Links         []Link   `json:"links,omitempty"`  // beside those that probes pass: what is said of a link
+	Agents        []Agent  `json:"agents,omitempty"` // that have limits of their own
 }
 
 // Class is a group of links that are to be seen equally often.

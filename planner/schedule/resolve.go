@@ -37,7 +37,7 @@ type Resolved struct {
 type ResolvedLink struct {
 	Name   string
 	Class  string
-	Period int
+	Period int // 0 if it need not be seen
 	Weight float64
 	Limit  float64 // bits per second, of both directions together; infinite for none
 }
@@ -113,9 +113,9 @@ func (x *resolver) numbers() {
 	for _, b := range [...]struct {
 		what  string
 		bytes int
-	}{{"header", p.HeaderBytes}, {"hop", p.HopBytes}, {"overhead", p.OverheadBytes}} {
+	}{{"header_bytes", p.HeaderBytes}, {"bytes_per_hop", p.HopBytes}, {"overhead_bytes", p.OverheadBytes}} {
 		if b.bytes < 0 || b.bytes > maxBytes {
-			x.bad.Add("schedule: %s_bytes %d: it is 0 to %d", b.what, b.bytes, maxBytes)
+			x.bad.Add("schedule: %s %d: it is 0 to %d", b.what, b.bytes, maxBytes)
 		}
 	}
 	if p.HeaderBytes+p.HopBytes+p.OverheadBytes == 0 {
@@ -258,12 +258,7 @@ func (x *resolver) probes() {
 // classes gives every link its period.
 func (x *resolver) classes() {
 	general := x.period("the period", x.p.Period)
-	exact := map[string]int{} // class by name of a link
-	type glob struct {
-		pattern string
-		class   int
-	}
-	var globs []glob
+	var of matcher
 	periods := make([]int, len(x.p.Classes))
 	names := map[string]bool{DefaultClass: true}
 	for k, c := range x.p.Classes {
@@ -272,25 +267,19 @@ func (x *resolver) classes() {
 		}
 		names[c.Name] = true
 		periods[k] = x.period("the period of class "+c.Name, c.Period)
-		for _, pattern := range c.Links {
-			if strings.ContainsAny(pattern, "*?") {
-				globs = append(globs, glob{pattern, k})
-			} else if _, ok := x.links[pattern]; !ok {
-				x.bad.Add("schedule: class %s lists link %q, which is not there", c.Name, pattern)
-			} else if _, ok := exact[pattern]; !ok {
-				exact[pattern] = k
-			}
-		}
+		of.add(x, "class "+c.Name, k, c.Links)
 	}
+	var unwatched matcher
+	unwatched.add(x, "unwatched", 0, x.p.Unwatched)
+	watched := 0
 	for k := range x.r.Links {
 		l := &x.r.Links[k]
-		class, ok := exact[l.Name]
-		for _, g := range globs {
-			if (!ok || g.class < class) && match(g.pattern, l.Name) {
-				class, ok = g.class, true
-				break // classes ascend
-			}
+		if _, ok := unwatched.find(l.Name); ok {
+			l.Period = 0
+			continue
 		}
+		watched++
+		class, ok := of.find(l.Name)
 		period := general
 		if l.Class = DefaultClass; ok {
 			l.Class, period = x.p.Classes[class].Name, periods[class]
@@ -299,6 +288,50 @@ func (x *resolver) classes() {
 			l.Period = period
 		}
 	}
+	if watched == 0 {
+		x.bad.Add("schedule: no link is to be seen")
+	}
+}
+
+// matcher finds the first class that lists a name, exactly or by a pattern.
+type matcher struct {
+	exact map[string]int
+	globs []glob
+}
+
+type glob struct {
+	pattern string
+	class   int
+}
+
+// add adds a class after those that are there.
+func (m *matcher) add(x *resolver, what string, class int, patterns []string) {
+	if m.exact == nil {
+		m.exact = map[string]int{}
+	}
+	for _, pattern := range patterns {
+		if strings.ContainsAny(pattern, "*?") {
+			m.globs = append(m.globs, glob{pattern, class})
+		} else if _, ok := x.links[pattern]; !ok {
+			x.bad.Add("schedule: %s lists link %q, which is not there", what, pattern)
+		} else if _, ok := m.exact[pattern]; !ok {
+			m.exact[pattern] = class
+		}
+	}
+}
+
+// find gives the first class that a name fits.
+func (m *matcher) find(name string) (class int, ok bool) {
+	class, ok = m.exact[name]
+	for _, g := range m.globs {
+		if ok && g.class >= class {
+			break // classes ascend
+		}
+		if match(g.pattern, name) {
+			return g.class, true
+		}
+	}
+	return class, ok
 }
 
 // grid finds base, hyperperiod and intervals.
@@ -306,6 +339,9 @@ func (r *Resolved) grid(longest float64) error {
 	base, hyper, shortest := 0, 1, maxSlots
 	for k := range r.Links {
 		t := r.Links[k].Period
+		if t == 0 {
+			continue
+		}
 		base, shortest = gcd(base, t), min(shortest, t)
 		if hyper = hyper / gcd(hyper, t) * t; hyper > maxSlots {
 			return fmt.Errorf("schedule: the periods of the links, among them %v ms, have no common multiple of at most %d slots: "+

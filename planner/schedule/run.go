@@ -119,12 +119,16 @@ func (x *looks) around(k, hyper int) int { return x.first[k] + hyper - x.last[k]
 
 // stats gives all of the statistics but bounds, optimality and time.
 func (e *events) stats(r *Resolved) (s Stats) {
-	s.Objective, s.Probes, s.Sent, s.Links, s.Starts = e.objective, len(r.Probes), e.sent, len(r.Links), e.starts
+	s.Objective, s.Probes, s.Sent, s.Starts = e.objective, len(r.Probes), e.sent, e.starts
 	for l := range r.Links {
-		if e.gap[l] <= r.Links[l].Period {
+		switch link := &r.Links[l]; {
+		case link.Period == 0:
+		case e.gap[l] <= link.Period:
+			s.Links++
 			s.Seen++
-		} else {
-			s.LeftOut += r.Links[l].Weight
+		default:
+			s.Links++
+			s.LeftOut += link.Weight
 		}
 		s.BusiestLink = max(s.BusiestLink, r.bps(e.load[l]))
 	}

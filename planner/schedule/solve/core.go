@@ -226,7 +226,7 @@ func (c *core) addRows(r *schedule.Resolved, skip []bool) {
 	var key []byte
 	for l := range r.Links {
 		link := &r.Links[l]
-		if len(lists[l]) == 0 || skip != nil && skip[l] {
+		if len(lists[l]) == 0 || link.Period == 0 || skip != nil && skip[l] {
 			continue
 		}
 		period := int32(link.Period / r.Base)

@@ -87,7 +87,7 @@ func (x *planning) unseeable() error {
 		}
 	}
 	for l := range on {
-		if !on[l] {
+		if !on[l] && x.r.Links[l].Period > 0 {
 			out(int32(l), "no probe passes it", ErrNoProbe)
 		}
 	}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/schedule"
+	"github.com/hopscope/hopscope/planner/schedule/solve"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+type scheduleFlags struct {
+	*planFlags
+	probes, classes, skip                []string
+	period, slot, spacing, longest       time.Duration
+	headerBytes, hopBytes, overheadBytes int
+	agentLimit, linkLimit, replan        string
+	partial                              bool
+	churn                                int
+	graph                                *topo.Graph // nil with an instance
+}
+
+func planScheduleCommand() *cobra.Command {
+	var o scheduleFlags
+	c := &cobra.Command{
+		Use:   "schedule --instance FILE | --topology FILE --probes PLAN",
+		Short: "When every probe is sent, such that every link is seen in its period",
+		Long: `Give probes an interval and a phase: every link is looked at in its period, by one
+probe or by several that take turns, no link and no agent carries more than its limit,
+and all probes together take as few bytes a second as can be. The starts of an agent
+are spread over time.
+
+Probes come from plans of "hopscope plan cover", or an instance holds the whole
+problem ({"period_ms","slot_ms","header_bytes","bytes_per_hop","classes":[{"name",
+"period_ms","links"}],"probes":[{"id","links","agent","collector"}],"links":[...],
+"agents":[...]}). docs/plan-schedule.md describes all of it.
+
+--class NAME=LINKS:PERIOD gives a period to links by their names, with commas between
+and * for any text, or to those with an end in a tier (@edge, @aggregation, @core).
+A link of several classes belongs to the first.
+
+A link that cannot be seen in time is an error that says why; --partial leaves such
+links out, as little weight as can be, and lists them.`,
+		Example: `  hopscope plan cover --topology fat-tree:8 --balanced --format json >plan.json
+  hopscope plan schedule --topology fat-tree:8 --probes plan.json --period 1s --svg schedule.svg
+  hopscope plan schedule --topology fat-tree:8 --probes plan.json --class core=@core:200ms --agent-limit 100kbps
+  hopscope plan schedule --instance schedule.json --format json`,
+		Args: exactArgs(0),
+	}
+	o.planFlags = addPlanFlags(c, true, true, "", "")
+	d := schedule.Defaults()
+	f := c.Flags()
+	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be sent (repeatable)")
+	f.DurationVar(&o.period, "period", time.Duration(d.Period)*time.Millisecond, "how often every link is to be seen")
+	f.StringArrayVar(&o.classes, "class", nil, "links that are to be seen more often or less, as NAME=LINKS:PERIOD (repeatable)")
+	f.DurationVar(&o.slot, "slot", time.Duration(d.Slot)*time.Millisecond, "unit of time: all periods, intervals and phases are multiples of it")
+	f.DurationVar(&o.spacing, "spacing", 0, "time that is wanted between two starts of an agent (0: a slot)")
+	f.DurationVar(&o.longest, "longest", 0, "longest interval, a multiple of all periods (0: their least common multiple)")
+	f.IntVar(&o.headerBytes, "header-bytes", d.HeaderBytes, "bytes of a probe that has passed no node yet")
+	f.IntVar(&o.hopBytes, "bytes-per-hop", d.HopBytes, "bytes that every node adds")
+	f.IntVar(&o.overheadBytes, "overhead-bytes", d.OverheadBytes, "bytes around a packet on a link")
+	f.StringVar(&o.linkLimit, "link-limit", "", "what probes may take of every link, such as 1Mbps")
+	f.StringVar(&o.agentLimit, "agent-limit", "", "what every agent may send, and what it may receive, such as 100kbps")
+	f.StringArrayVar(&o.skip, "skip", nil, "link that need not be seen, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
+	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be seen in time")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older schedule, whose intervals and phases are kept as far as --churn says")
+	f.IntVar(&o.churn, "churn", -1, "most probes that change against --replan (-1: any number)")
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *scheduleFlags) run(c *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	p, err := o.problem(c)
+	if err != nil {
+		return wrongInput(err)
+	}
+	options := solve.Options{Seed: o.seed, Partial: o.partial, Churn: o.churn}
+	if o.replan != "" {
+		options.Previous = new(schedule.Plan)
+		if err := readPlan(o.replan, options.Previous); err != nil {
+			return err
+		}
+	}
+	return carryOut(c, o.planFlags, family[schedule.Plan]{
+		size: fmt.Sprintf("%d probes", len(p.Probes)),
+		solve: func(stop func() bool) (*schedule.Plan, error) {
+			options.Stop = stop
+			plan, err := solve.Plan(p, options)
+			if err == nil && o.graph != nil {
+				plan.Topology = o.graph.Name()
+			}
+			return plan, err
+		},
+		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
+		draw:  func(w io.Writer, plan *schedule.Plan) error { return drawSchedule(w, p, plan) },
+		table: scheduleTable,
+	})
+}
+
+// problem reads what the flags say. Flags that are given go before what an instance says.
+func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
+	p := schedule.Defaults()
+	switch {
+	case c.Flags().Changed("churn") && o.replan == "":
+		return nil, usagef("--churn bounds what changes against --replan, which is missing")
+	case o.churn < -1:
+		return nil, usagef("--churn %d: it is -1 for any number, or at least 0", o.churn)
+	case o.verify != "" && o.replan != "":
+		return nil, usagef("--check makes no plan, and --replan is for making one")
+	case o.instance != "":
+		if o.topology != "" || len(o.probes) > 0 || len(o.skip) > 0 {
+			return nil, usagef("--instance holds the whole problem: --topology, --probes and --skip do not go with it")
+		}
+		f, err := o.openInstance(c)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if p, err = schedule.Read(bufio.NewReader(f)); err != nil {
+			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+		}
+	case o.topology == "" || len(o.probes) == 0:
+		return nil, usagef("--instance is missing, or else --topology and --probes, both")
+	default:
+		var err error
+		if o.graph, err = load.Topology(o.topology); err != nil {
+			return nil, err
+		}
+		if err := o.readProbes(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.settings(c, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil { // now a flag is wrong
+		return nil, usageError{err}
+	}
+	return p, nil
+}
+
+// readProbes reads the probes of plans, and lists all links that are to be seen. Where there are several plans their ids
+// get the number of the plan.
+func (o *scheduleFlags) readProbes(p *schedule.Problem) error {
+	for i, path := range o.probes {
+		var plan cover.Plan
+		if err := readPlan(path, &plan); err != nil {
+			return err
+		}
+		probes := append(plan.Probes, plan.Second...)
+		if len(probes) == 0 {
+			return fmt.Errorf("plan %s: no probes", path)
+		}
+		if _, err := cover.Walks(o.graph, probes); err != nil {
+			return fmt.Errorf("plan %s: %w", path, err)
+		}
+		for _, x := range probes {
+			id := x.ID
+			if len(o.probes) > 1 {
+				id = fmt.Sprintf("%d/%s", i+1, id)
+			}
+			p.Probes = append(p.Probes, schedule.Probe{ID: id, Links: x.Links, Agent: x.Agent, Collector: x.Collector})
+		}
+	}
+	for _, name := range o.skip {
+		links, err := o.graph.LookupLinks(name)
+		if err != nil {
+			return usagef("--skip: %w", err)
+		}
+		for _, l := range links {
+			p.Unwatched = append(p.Unwatched, o.graph.LinkName(l))
+		}
+	}
+	for l := range o.graph.NumLinks() {
+		p.Links = append(p.Links, schedule.Link{Name: o.graph.LinkName(l)})
+	}
+	return nil
+}
+
+// settings applies the flags that say how a problem is to be solved.
+func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
+	set := c.Flags().Changed
+	for _, x := range []struct {
+		flag  string
+		value time.Duration
+		to    *float64
+	}{{"period", o.period, &p.Period}, {"slot", o.slot, &p.Slot}, {"spacing", o.spacing, &p.Spacing}, {"longest", o.longest, &p.Longest}} {
+		if set(x.flag) {
+			*x.to = millis(x.value)
+		}
+	}
+	for _, x := range []struct {
+		flag  string
+		value int
+		to    *int
+	}{{"header-bytes", o.headerBytes, &p.HeaderBytes}, {"bytes-per-hop", o.hopBytes, &p.HopBytes}, {"overhead-bytes", o.overheadBytes, &p.OverheadBytes}} {
+		if set(x.flag) {
+			*x.to = x.value
+		}
+	}
+	for _, x := range []struct {
+		flag, value string
+		to          []*float64
+	}{{"link-limit", o.linkLimit, []*float64{&p.LinkLimit}}, {"agent-limit", o.agentLimit, []*float64{&p.SendLimit, &p.ReceiveLimit}}} {
+		if !set(x.flag) {
+			continue
+		}
+		bps, err := parseBits(x.value)
+		if err != nil {
+			return usagef("--%s: %w", x.flag, err)
+		}
+		for _, to := range x.to {
+			*to = bps
+		}
+	}
+	for _, spec := range o.classes {
+		class, err := o.class(spec)
+		if err != nil {
+			return usagef("--class %q: %w", spec, err)
+		}
+		p.Classes = append(p.Classes, class)
+	}
+	return nil
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// class reads NAME=LINKS:PERIOD.
+func (o *scheduleFlags) class(spec string) (class schedule.Class, err error) {
+	name, rest, ok := strings.Cut(spec, "=")
+	at := strings.LastIndexByte(rest, ':')
+	if !ok || name == "" || at < 0 {
+		return class, fmt.Errorf("it is NAME=LINKS:PERIOD, such as core=@core:200ms")
+	}
+	period, err := time.ParseDuration(rest[at+1:])
+	if err != nil {
+		return class, err
+	}
+	class = schedule.Class{Name: name, Period: millis(period)}
+	for word := range strings.SplitSeq(rest[:at], ",") {
+		word = strings.TrimSpace(word)
+		tier, ok := strings.CutPrefix(word, "@")
+		switch {
+		case word == "":
+			return class, fmt.Errorf("a link without a name")
+		case !ok:
+			class.Links = append(class.Links, word)
+		case o.graph == nil:
+			return class, fmt.Errorf("%s is of a tier, and only a topology has tiers", word)
+		default:
+			n := len(class.Links)
+			for l := range o.graph.NumLinks() {
+				a, b := o.graph.Ends(l)
+				if o.graph.Tier(o.graph.Node(a)).String() == tier || o.graph.Tier(o.graph.Node(b)).String() == tier {
+					class.Links = append(class.Links, o.graph.LinkName(l))
+				}
+			}
+			if n == len(class.Links) {
+				return class, fmt.Errorf("no link has an end in tier %q", tier)
+			}
+		}
+	}
+	return class, nil
+}
+
+// parseBits reads bits per second with a unit.
+func parseBits(text string) (float64, error) {
+	for _, u := range []struct {
+		name string
+		unit float64
+	}{{"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}} {
+		if n, ok := strings.CutSuffix(text, u.name); ok {
+			if x, err := strconv.ParseFloat(strings.TrimSpace(n), 64); err == nil && x > 0 {
+				return x * u.unit, nil
+			}
+			break
+		}
+	}
+	return 0, fmt.Errorf("%q is not a number above 0 of bps, kbps, Mbps or Gbps", text)
+}
+
+// bitRate writes bits per second for people.
+func bitRate(bps float64) string {
+	switch {
+	case bps >= 1e9:
+		return fmt.Sprintf("%.4g Gbit/s", bps/1e9)
+	case bps >= 1e6:
+		return fmt.Sprintf("%.4g Mbit/s", bps/1e6)
+	case bps >= 1e3:
+		return fmt.Sprintf("%.4g kbit/s", bps/1e3)
+	}
+	return fmt.Sprintf("%.4g bit/s", bps)
+}
+
+// scheduleTable writes a plan for people.
+func scheduleTable(w io.Writer, plan *schedule.Plan) error {
+	b := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROBE\tEVERY\tFROM\tBYTES/S\tCLASS\tAGENT\tCOLLECTOR")
+	for _, x := range plan.Probes {
+		fmt.Fprintf(t, "%s\t%g ms\t%g ms\t%.6g\t%s\t%s\t%s\n", x.ID, x.Interval, x.Phase, x.BytesPerSecond, x.Class, x.Agent, x.Collector)
+	}
+	t.Flush()
+	s := plan.Stats
+	fmt.Fprintf(b, "\n%d of %d probes are sent, %d starts in %g ms; %d of %d links are seen in time\n", s.Sent, s.Probes, s.Starts, plan.Hyperperiod, s.Seen, s.Links)
+	fmt.Fprintf(b, "busiest link %s; agents send at most %s and receive at most %s\n", bitRate(s.BusiestLink), bitRate(s.BusiestSend), bitRate(s.BusiestTake))
+	if s.Sent > 0 {
+		fmt.Fprintf(b, "an agent starts at most %d in a slot (at least %d), %g ms apart or more; %d start%s nearer than wanted\n",
+			s.Peak, s.PeakBound, s.ShortestWait, s.Crowded, plural(s.Crowded))
+	}
+	if ch := plan.Changed; ch != nil {
+		fmt.Fprintf(b, "changes: %d added (%s), %d removed (%s), %d changed (%s), %d kept\n", len(ch.Add), shortenList(ch.Add),
+			len(ch.Remove), shortenList(ch.Remove), len(ch.Change), shortenList(ch.Change), ch.Kept)
+		if ch.Forced {
+			fmt.Fprintf(b, "More than %d had to change so that links are seen; nothing else did.\n", ch.Limit)
+		}
+	}
+	verdict := "the best there is"
+	if !s.Optimal {
+		verdict = fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound)
+	}
+	fmt.Fprintf(b, "%s, %.6g bytes/s: %s; %.3f ms\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3)
+	for _, u := range plan.NotSeen {
+		fmt.Fprintf(b, "not seen in time: %s: %s\n", u.Link, u.Reason)
+	}
+	if plan.Partial {
+		fmt.Fprintf(b, "This plan is partial: it leaves out links of weight %g, and any plan leaves out %g.\n", s.LeftOut, s.LeftOutBound)
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
