@@ -52,8 +52,8 @@ exact probability that less than the rate arrives (exact), or by its Chernoff bo
 Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.`,
 		Example: `  hopscope plan delivery --instance network.json
   hopscope plan delivery --instance network.json --no-links --partial --format json
-  hopscope plan delivery --topology Pern.gml --seed 7 --svg plan.svg
-  hopscope plan delivery --topology Pern.gml --seed 7 --print-instance >network.json`,
+  hopscope plan delivery --topology Bren.gml --seed 7 --svg plan.svg
+  hopscope plan delivery --topology Bren.gml --seed 7 --print-instance >network.json`,
 		Args: exactArgs(0),
 	}
 	methods := make([]string, len(solve.Methods))

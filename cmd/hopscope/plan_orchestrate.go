@@ -46,7 +46,7 @@ traffic matrix, over paths with the fewest hops, random demands and capacities.
 Methods: heuristic (as published), search (improved until --time-limit, or until the
 lower bound is met), exact (also decides by trying everything), auto (exact where the
 problem is small). Every plan says how far from the best it can be at most.`,
-		Example: `  hopscope plan orchestrate --instance network.json --format json
+		Example: `  hopscope plan orchestrate --instance flows.json --format json
   hopscope plan orchestrate --topology fat-tree:4 --objective balance
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
   hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split`,
