@@ -51,9 +51,9 @@ A link of several classes belongs to the first.
 
 A link that cannot be seen in time is an error that says why; --partial leaves such
 links out, as little weight as can be, and lists them.`,
-		Example: `  hopscope plan cover --topology fat-tree:8 --balanced --format json >plan.json
-  hopscope plan schedule --topology fat-tree:8 --probes plan.json --period 1s --svg schedule.svg
-  hopscope plan schedule --topology fat-tree:8 --probes plan.json --class core=@core:200ms --agent-limit 100kbps
+		Example: `  hopscope plan cover --topology lab.yaml --max-hops 3 --format json >plan.json
+  hopscope plan schedule --topology lab.yaml --probes plan.json --period 1s --svg schedule.svg
+  hopscope plan schedule --topology lab.yaml --probes plan.json --class core=@core:200ms --agent-limit 100kbps
   hopscope plan schedule --instance schedule.json --format json`,
 		Args: exactArgs(0),
 	}
@@ -90,7 +90,7 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 	options := solve.Options{Seed: o.seed, Partial: o.partial, Churn: o.churn}
 	if o.replan != "" {
 		options.Previous = new(schedule.Plan)
-		if err := readPlan(o.replan, options.Previous); err != nil {
+		if err := readPlan(o.replan, "schedule", options.Previous); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 func (o *scheduleFlags) readProbes(p *schedule.Problem) error {
 	for i, path := range o.probes {
 		var plan cover.Plan
-		if err := readPlan(path, &plan); err != nil {
+		if err := readPlan(path, "cover", &plan); err != nil {
 			return err
 		}
 		probes := append(plan.Probes, plan.Second...)
@@ -329,11 +329,8 @@ func scheduleTable(w io.Writer, plan *schedule.Plan) error {
 			fmt.Fprintf(b, "More than %d had to change so that links are seen; nothing else did.\n", ch.Limit)
 		}
 	}
-	verdict := "the best there is"
-	if !s.Optimal {
-		verdict = fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound)
-	}
-	fmt.Fprintf(b, "%s, %.6g bytes/s: %s; %.3f ms\n", plan.Algorithm, s.Objective, verdict, s.Seconds*1e3)
+	how := howGood(&s.Stats, fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound))
+	fmt.Fprintf(b, "%s, %.6g bytes/s: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
 	for _, u := range plan.NotSeen {
 		fmt.Fprintf(b, "not seen in time: %s: %s\n", u.Link, u.Reason)
 	}

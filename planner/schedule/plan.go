@@ -4,6 +4,7 @@ import "github.com/hopscope/hopscope/planner"
 
 // Plan says when every probe is sent: in the slot of its phase, and again after every interval.
 type Plan struct {
+	planner.Head
 	Algorithm   string   `json:"algorithm"`
 	Topology    string   `json:"topology,omitempty"`
 	Slot        float64  `json:"slot_ms"`

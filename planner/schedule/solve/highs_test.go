@@ -186,4 +186,3 @@ func TestAgainstHiGHS(t *testing.T) {
 		t.Errorf("%d of %d are proven", proven, len(problems))
 	}
 }
-
