@@ -404,12 +404,16 @@ func shortenList(names []string) string {
 func categoriesTable(w io.Writer, c *solve.Categories) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "METRIC\tMEASURED\tSHOWN BY")
+	fmt.Fprintln(t, "METRIC\tMEASURED\tWHY")
 	for _, m := range c.Basic {
-		fmt.Fprintf(t, "%s\talways\t\n", m)
+		why := ""
+		if by := c.NeededBy[m]; by != "" {
+			why = by + " depends on it"
+		}
+		fmt.Fprintf(t, "%s\talways\t%s\n", m, why)
 	}
 	for _, m := range c.Detailed {
-		fmt.Fprintf(t, "%s\tin detail\t%s\n", m, c.ShownBy[m])
+		fmt.Fprintf(t, "%s\tin detail\t%s shows it\n", m, c.ShownBy[m])
 	}
 	t.Flush()
 	i := c.Instructions

@@ -3,7 +3,8 @@ package solve
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"math"
+	"math/bits"
 
 	"github.com/hopscope/hopscope/planner/attention"
 )
@@ -20,6 +21,10 @@ type Metric struct {
 	Bit      int    `yaml:"bit" json:"bit"`           // in the instruction bitmap, 0 for the highest of 16
 	Bytes    int    `yaml:"bytes" json:"bytes"`       // that a hop adds for it
 	Required bool   `yaml:"required" json:"required"` // wanted of every hop in every cycle
+
+	// DependsOn names metrics without which this one cannot be understood: whoever measures it measures them too.
+	// Dependencies are chained, and metrics that depend on each other are measured together or not at all.
+	DependsOn []string `yaml:"depends_on" json:"depends_on,omitempty"`
 }
 
 // Relation says that whatever is suspicious in one metric shows in another one: someone who reads Shows need not read Of
@@ -32,8 +37,9 @@ type Relation struct {
 // Categories divide metrics: basic ones are measured always, all of them on suspicious links.
 type Categories struct {
 	Basic        []string                `json:"basic"`
-	Detailed     []string                `json:"detailed"` // measured on suspicious links only
-	ShownBy      map[string]string       `json:"shown_by"` // for every detailed metric a basic one that shows it
+	Detailed     []string                `json:"detailed"`            // measured on suspicious links only
+	ShownBy      map[string]string       `json:"shown_by"`            // for every detailed metric a basic one that shows it
+	NeededBy     map[string]string       `json:"needed_by,omitempty"` // for basic metrics a basic one that depends on them
 	Instructions *attention.Instructions `json:"instructions"`
 }
 
@@ -65,6 +71,16 @@ func (m *Metrics) Validate() error {
 			fail("metric %s has %d bytes, outside 1..255", x.Name, x.Bytes)
 		}
 	}
+	for _, x := range m.Metrics {
+		for _, name := range x.DependsOn {
+			if !names[name] {
+				fail("metric %s depends on %q, which is not there", x.Name, name)
+			}
+			if name == x.Name {
+				fail("metric %s depends on itself", name)
+			}
+		}
+	}
 	for _, r := range m.Relations {
 		for _, name := range []string{r.Shows, r.Of} {
 			if !names[name] {
@@ -79,56 +95,90 @@ func (m *Metrics) Validate() error {
 }
 
 // Categorize divides metrics into basic and detailed ones: the algorithm 1 of FANT, with the reading that basic metrics
-// are those that are required, and those that make every other metric show. Of all such choices it takes the one of
-// fewest bytes a hop; this is a set cover again, with metrics as rows and as columns.
+// are those that are required, those that make every other metric show, and those that any of these depends on. Of all
+// such choices it takes the one of fewest bytes a hop, of fewest metrics among these, and of the first metrics then. There
+// are no more than 2¹⁶, so that all are looked at.
 func Categorize(m *Metrics) (*Categories, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	index := map[string]int32{}
+	index := map[string]int{}
 	for i, x := range m.Metrics {
-		index[x.Name] = int32(i)
+		index[x.Name] = i
 	}
-	shows := make([][]int32, len(m.Metrics))
-	cost := make([]float64, len(m.Metrics))
-	var rows, required []int32
+	var required uint32
+	shows, needs := make([]uint32, len(m.Metrics)), make([]uint32, len(m.Metrics))
 	for i, x := range m.Metrics {
-		shows[i] = []int32{int32(i)}
-		if rows = append(rows, int32(i)); x.Required {
-			required = append(required, int32(i))
-		} else {
-			cost[i] = float64(x.Bytes)
+		shows[i] = 1 << i
+		if x.Required {
+			required |= 1 << i
+		}
+		for _, name := range x.DependsOn {
+			needs[i] |= 1 << index[name]
 		}
 	}
 	for _, r := range m.Relations {
-		shows[index[r.Shows]] = append(shows[index[r.Shows]], index[r.Of])
+		shows[index[r.Shows]] |= 1 << index[r.Of]
 	}
-	choice, err := NewTraces(len(rows), shows, cost, 0).Switch(rows, nil, Options{})
-	if err != nil {
-		return nil, err
+	return m.categories(m.fewestBytes(required, shows, needs), shows, needs), nil
+}
+
+// fewestBytes is the best set of basic metrics.
+func (m *Metrics) fewestBytes(required uint32, shows, needs []uint32) uint32 {
+	all := uint32(1)<<len(m.Metrics) - 1
+	best, least := all, math.MaxInt
+	for set := uint32(1); set <= all; set++ {
+		if set&required != required {
+			continue
+		}
+		var seen, wanted uint32
+		bytes := 0
+		for left := set; left != 0; left &= left - 1 {
+			i := bits.TrailingZeros32(left)
+			seen |= shows[i]
+			wanted |= needs[i]
+			bytes += m.Metrics[i].Bytes
+		}
+		if seen != all || wanted&^set != 0 || bytes > least {
+			continue
+		}
+		if bytes < least || bits.OnesCount32(set) < bits.OnesCount32(best) {
+			best, least = set, bytes
+		}
 	}
-	basic := slices.Concat(choice.Probes, required)
-	slices.Sort(basic)
-	basic = slices.Compact(basic)
+	return best
+}
+
+// categories names what is in a set of basic metrics, and why.
+func (m *Metrics) categories(basic uint32, shows, needs []uint32) *Categories {
 	c := &Categories{Basic: []string{}, Detailed: []string{}, ShownBy: map[string]string{}, Instructions: &attention.Instructions{}}
+	first := func(i int, of []uint32) (string, bool) {
+		for k := range m.Metrics {
+			if k != i && basic>>k&1 == 1 && of[k]>>i&1 == 1 {
+				return m.Metrics[k].Name, true
+			}
+		}
+		return "", false
+	}
 	var bits, all uint16
 	for i, x := range m.Metrics {
 		all |= 1 << (15 - x.Bit)
 		c.Instructions.DetailedBytes += x.Bytes
-		if slices.Contains(basic, int32(i)) {
-			c.Basic = append(c.Basic, x.Name)
-			bits |= 1 << (15 - x.Bit)
-			c.Instructions.BasicBytes += x.Bytes
+		if basic>>i&1 == 0 {
+			c.Detailed = append(c.Detailed, x.Name)
+			c.ShownBy[x.Name], _ = first(i, shows)
 			continue
 		}
-		c.Detailed = append(c.Detailed, x.Name)
-		for _, k := range basic {
-			if slices.Contains(shows[k], int32(i)) {
-				c.ShownBy[x.Name] = m.Metrics[k].Name
-				break
+		c.Basic = append(c.Basic, x.Name)
+		bits |= 1 << (15 - x.Bit)
+		c.Instructions.BasicBytes += x.Bytes
+		if by, ok := first(i, needs); ok {
+			if c.NeededBy == nil {
+				c.NeededBy = map[string]string{}
 			}
+			c.NeededBy[x.Name] = by
 		}
 	}
 	c.Instructions.Basic, c.Instructions.Detailed = fmt.Sprintf("0x%04X", bits), fmt.Sprintf("0x%04X", all)
-	return c, nil
+	return c
 }

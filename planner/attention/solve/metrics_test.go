@@ -26,6 +26,15 @@ func TestCategorizeAgainstBruteForce(t *testing.T) {
 				shows[a] |= 1 << b
 			}
 		}
+		for range rng.IntN(n) { // cycles, too
+			a, b := rng.IntN(n), rng.IntN(n)
+			if a != b {
+				m.Metrics[a].DependsOn = append(m.Metrics[a].DependsOn, fmt.Sprint("m", b))
+			}
+		}
+		has := func(set uint, name string) bool {
+			return set>>slices.IndexFunc(m.Metrics, func(x Metric) bool { return x.Name == name })&1 == 1
+		}
 		least := 1 << 20
 		for set := range uint(1) << n {
 			var seen uint
@@ -34,6 +43,9 @@ func TestCategorizeAgainstBruteForce(t *testing.T) {
 				if set>>i&1 == 1 {
 					seen |= shows[i]
 					bytes += x.Bytes
+					for _, name := range x.DependsOn {
+						ok = ok && has(set, name)
+					}
 				} else if x.Required {
 					ok = false
 				}
@@ -48,6 +60,16 @@ func TestCategorizeAgainstBruteForce(t *testing.T) {
 		}
 		if c.Instructions.BasicBytes != least || len(c.Basic)+len(c.Detailed) != n {
 			t.Fatalf("seed %d: %d bytes with %v, least is %d", seed, c.Instructions.BasicBytes, c.Basic, least)
+		}
+		for i, x := range m.Metrics {
+			if !slices.Contains(c.Basic, x.Name) {
+				continue
+			}
+			for _, name := range x.DependsOn {
+				if by := c.NeededBy[name]; !slices.Contains(c.Basic, name) || !slices.Contains(c.Basic, by) {
+					t.Fatalf("seed %d: %s depends on %s, which is said to be needed by %q: %v", seed, m.Metrics[i].Name, name, by, c.Basic)
+				}
+			}
 		}
 		for _, d := range c.Detailed {
 			by := c.ShownBy[d]
@@ -70,6 +92,8 @@ func TestMetricsErrors(t *testing.T) {
 		{"bit", "a has bit 16", Metrics{Metrics: []Metric{{Name: "a", Bit: 16, Bytes: 4}}}},
 		{"bytes", "a has 0 bytes", Metrics{Metrics: []Metric{{Name: "a"}}}},
 		{"unknown", `metric "b"`, Metrics{Metrics: []Metric{ok}, Relations: []Relation{{"a", "b"}}}},
+		{"depends on", `a depends on "b", which is not there`, Metrics{Metrics: []Metric{{Name: "a", Bytes: 4, DependsOn: []string{"b"}}}}},
+		{"depends on itself", "a depends on itself", Metrics{Metrics: []Metric{{Name: "a", Bytes: 4, DependsOn: []string{"a"}}}}},
 		{"itself", "with itself", Metrics{Metrics: []Metric{ok}, Relations: []Relation{{"a", "a"}}}},
 		{"no name", "metric 1 has no name", Metrics{Metrics: []Metric{{Bytes: 1}}}},
 	}
