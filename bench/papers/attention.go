@@ -25,7 +25,22 @@ import (
 // is made three times and the fastest counts, so that other work on the machine does not; the searches of FANT-H, most
 // of which run into the limit, are made once, in two cycles.
 func RunAttention(ctx context.Context, w io.Writer, o Options) error {
-	return table(w, "FANT: hops measured in detail, and time to choose", func(t io.Writer) error { return attentionTable(ctx, t, o) })
+	for _, x := range []struct {
+		title string
+		fill  func(context.Context, io.Writer, Options) error
+	}{
+		{"FANT: hops measured in detail, and time to choose", attentionTable},
+		{"FANT, figures 9 and 10: bytes a second, by switches and by suspicious links", attentionBytes},
+		{"FANT, figure 11: time of FANT-H by its factors", attentionFactors},
+		{"FANT, section 6.4.1: do suspicious links get attention", attentionVerify},
+		{"Three and four covers", attentionCovers},
+		{"Churn: cost of plans that change few probes", attentionChurn},
+	} {
+		if err := table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func attentionTable(ctx context.Context, t io.Writer, o Options) error {
@@ -41,7 +56,7 @@ func attentionTable(ctx context.Context, t io.Writer, o Options) error {
 		{"leaf-spine", 25, false}, {"leaf-spine", 125, false}, {"leaf-spine", 375, false},
 		{"leaf-spine", 25, true}, {"leaf-spine", 75, true}, {"leaf-spine", 125, true},
 	} {
-		in, err := newCycles(c.fabric, c.size, c.hosts, o.Seed)
+		in, err := newCycles(c.fabric, c.size, 2, c.hosts, o.Seed)
 		if err != nil {
 			return err
 		}
@@ -68,7 +83,8 @@ type cycles struct {
 	rng      *rand.Rand
 }
 
-func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error) {
+// newCycles makes the probes of so many covers, each with depots of its own.
+func newCycles(fabric string, size, covers int, hosts bool, seed uint64) (*cycles, error) {
 	var g *topo.Graph
 	var err error
 	perEdge := size / 2
@@ -104,7 +120,7 @@ func newCycles(fabric string, size int, hosts bool, seed uint64) (*cycles, error
 		}
 	}
 	c.links = g.NumLinks()
-	for plan := range 2 {
+	for plan := range covers {
 		c.rng.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
 		p := &cover.Problem{Graph: g, Depots: slices.Clone(ends[:max(1, len(ends)/10)])}
 		made, err := coversolve.Plan(p, coversolve.Options{Seed: seed})
@@ -150,20 +166,14 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 		{name: "ours", o: solve.Options{}},
 		{name: "greedy", o: solve.Options{Method: solve.Greedy}},
 		{name: "greedy, links", o: solve.Options{Method: solve.GreedyLinks}},
+		{name: "FANT-H, 0.9 0", o: solve.Options{Method: solve.FANTH, Alpha: 0.9}},
+		{name: "FANT-H, 0 0.15", o: solve.Options{Method: solve.FANTH, Beta: 0.15}},
 		{name: "FANT-H, 1 1", o: solve.Options{Method: solve.FANTH, Alpha: 1, Beta: 1}},
 		{name: "FANT-H, 0 0", o: solve.Options{Method: solve.FANTH}},
 	}
-	suspicious := make([]int32, c.links)
-	for l := range suspicious {
-		suspicious[l] = int32(l)
-	}
-	all := 0.0
-	for _, t := range c.traces {
-		all += float64(len(t))
-	}
+	all := c.hops()
 	for cycle := range 100 {
-		c.rng.Shuffle(len(suspicious), func(i, j int) { suspicious[i], suspicious[j] = suspicious[j], suspicious[i] })
-		some := suspicious[:max(1, c.links*percent/100)]
+		some := c.draw(percent)
 		least := 0.0
 		for _, r := range rows {
 			runs := 3
@@ -208,6 +218,23 @@ func (c *cycles) table(ctx context.Context, w io.Writer, percent int, o Options,
 			r.name, n, r.proven, 100*r.cost/all/float64(n), 100*(r.cost/r.least-1), ms(r.took[n/2]), ms(r.took[(99*n+99)/100-1]), ms(r.took[n-1]))
 	}
 	return nil
+}
+
+// hops is the length of all probes.
+func (c *cycles) hops() (sum float64) {
+	for _, t := range c.traces {
+		sum += float64(len(t))
+	}
+	return sum
+}
+
+// draw draws suspicious links, in percent of all.
+func (c *cycles) draw(percent int) []int32 {
+	some := make([]int32, c.links)
+	for k, l := range c.rng.Perm(c.links) {
+		some[k] = int32(l)
+	}
+	return some[:max(1, c.links*percent/100)]
 }
 
 // check adds up a choice that covers what it should.

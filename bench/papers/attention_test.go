@@ -17,8 +17,12 @@ func TestRunAttention(t *testing.T) {
 	}
 	t.Logf("\n%s", out.String())
 	for line := range strings.Lines(out.String()) {
-		if row := strings.Join(strings.Fields(line), " "); strings.Contains(row, " ours ") && !strings.Contains(row, " ours 100 100 ") && !strings.HasPrefix(row, "all ours ") {
+		row := strings.Join(strings.Fields(line), " ")
+		if strings.Contains(row, " % ours ") && !strings.Contains(row, " ours 100 100 ") {
 			t.Errorf("not all cycles are proven: %s", row)
+		}
+		if got, ok := strings.CutPrefix(row, "fat-tree:30 with hosts 200 "); ok && !strings.Contains(got, " 100.00 % 0.000 ") {
+			t.Errorf("not every suspicious link gets attention: %s", row)
 		}
 	}
 }

@@ -1,0 +1,128 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/attention/solve"
+)
+
+// attentionCovers chooses from the probes of three and four covers, where nearly every link is on as many probes and the
+// choice is a set cover without further structure.
+func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
+	fmt.Fprintln(t, "topology\tcovers\tprobes\tsuspicious\tgreedy\tours\tbound\tgap\tms\t")
+	for _, x := range []struct {
+		fabric       string
+		size, covers int
+	}{{"fat-tree", 10, 3}, {"fat-tree", 10, 4}, {"fat-tree", 18, 3}, {"leaf-spine", 25, 3}} {
+		c, err := newCycles(x.fabric, x.size, x.covers, true, o.Seed)
+		if err != nil {
+			return err
+		}
+		for _, percent := range []int{3, 10, 30} {
+			some := c.draw(percent)
+			greedy, err := c.index.Switch(some, nil, solve.Options{Method: solve.Greedy})
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			choice, err := c.index.Switch(some, nil, solve.Options{Stop: stopAfter(ctx, min(o.limit(), 2*time.Second))})
+			took := time.Since(start)
+			if err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			dear, err := c.check(some, greedy)
+			if err != nil {
+				return err
+			}
+			cost, err := c.check(some, choice)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d %%\t%g\t%g\t%g\t%.2f %%\t%.1f\t\n", c.name, x.covers, len(c.traces), percent,
+				dear, cost, choice.LowerBound, 100*(1-choice.LowerBound/cost), ms(took))
+		}
+	}
+	return nil
+}
+
+// attentionChurn replaces a part of the suspicious links from one cycle to the next, and allows few probes to change.
+func attentionChurn(ctx context.Context, t io.Writer, o Options) error {
+	fmt.Fprintln(t, "topology\tprobes\tsuspicious\tnew\tmay change\tchange\tabove least\tproven\tcycles\tworst ms\t")
+	c, err := newCycles("fat-tree", 18, 2, true, o.Seed)
+	if err != nil {
+		return err
+	}
+	const times = 20
+	for _, part := range []int{10, 50} { // percent of the suspicious links that are others
+		var drawn [times][]int32
+		for k := range drawn {
+			drawn[k] = c.draw(6)
+		}
+		for _, limit := range []int{0, 2, 4, 8, 16, 32, -1} {
+			changes, proven := 0, 0
+			cost, least, worst := 0.0, 0.0, time.Duration(0)
+			for _, some := range drawn {
+				n := c.links * 3 / 100
+				before, after := some[:n], some[n*part/100:][:n]
+				first, err := c.index.Switch(before, nil, solve.Options{})
+				if err != nil {
+					return err
+				}
+				best, err := c.index.Switch(after, nil, solve.Options{})
+				if err != nil {
+					return err
+				}
+				start := time.Now()
+				choice, err := c.index.Switch(after, first.Probes, solve.Options{Previous: new(attention.Plan), Churn: limit, Stop: stopAfter(ctx, o.limit())})
+				worst = max(worst, time.Since(start))
+				if err != nil {
+					return err
+				}
+				got, err := c.check(after, choice)
+				if err != nil {
+					return err
+				}
+				changes += changed(first.Probes, choice.Probes)
+				cost, least = cost+got, least+best.LowerBound
+				if choice.Optimal {
+					proven++
+				}
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+			may := fmt.Sprint(limit)
+			if limit < 0 {
+				may = "any"
+			}
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d %%\t%s\t%.1f\t%.1f %%\t%d\t%d\t%.1f\t\n", c.name, len(c.traces), c.links*3/100, part, may,
+				float64(changes)/times, math.Abs(100*(cost/least-1)), proven, times, ms(worst))
+		}
+	}
+	return nil
+}
+
+// changed counts what is in one of two lists.
+func changed(a, b []int32) (n int) {
+	in := map[int32]bool{}
+	for _, p := range a {
+		in[p] = true
+	}
+	n = len(a)
+	for _, p := range b {
+		if in[p] {
+			n--
+		} else {
+			n++
+		}
+	}
+	return n
+}
