@@ -9,7 +9,8 @@ import (
 	"github.com/hopscope/hopscope/planner/draw"
 )
 
-// drawCover draws every probe in a color of its own; a link that several pass has that of the first.
+// drawCover draws every probe as a walk in a color of its own. A link that several pass, or one several times, has as many
+// strokes.
 func drawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 	picture, err := draw.New(p.Graph)
 	if err != nil {
@@ -21,15 +22,13 @@ func drawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 	if err != nil {
 		return err
 	}
-	drawn := make([]bool, p.Graph.NumLinks())
 	for k, w := range walks {
 		probe := plan.Probes[k]
+		way := make([]int, len(w))
 		for hop, i := range w {
-			if l := p.Graph.Link(int(i)); !drawn[l] {
-				drawn[l] = true
-				picture.Link(l, draw.Color(k), fmt.Sprintf("probe %s, hop %d of %d", probe.ID, hop+1, len(w)))
-			}
+			way[hop] = int(i)
 		}
+		picture.Walk(way, draw.Color(k), "probe "+probe.ID)
 		picture.Legend(draw.Color(k), fmt.Sprintf("%s: %d hops, %s to %s", probe.ID, len(w), probe.Agent, probe.Collector))
 	}
 	for v := range p.Graph.NumNodes() {

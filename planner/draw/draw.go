@@ -1,13 +1,13 @@
-// Package draw makes pictures of plans: a topology as SVG, with links and nodes coloured by what the plan says of them.
+// Package draw makes pictures of plans: a topology as SVG, with what the plan says of its links and nodes. What passes a
+// link is a stroke with an arrow, beside the others that pass it.
 //
-// Fabrics are drawn in layers, core at the top and edge at the bottom; other topologies by forces (T. Fruchterman, E.
-// Reingold, "Graph drawing by force-directed placement", 1991) from a fixed start, so that the same topology always
-// looks the same. The picture stands alone: no script, no font, no file besides it.
+// Networks whose nodes have places on the earth are drawn as on a map, fabrics in layers, core at the top and edge at the
+// bottom, and other topologies by forces (T. Fruchterman, E. Reingold, "Graph drawing by force-directed placement", 1991)
+// from a fixed start, so that the same topology always looks the same. Fabrics that are too large for that are drawn as
+// tables of their pods, in which every link is a cell.
 package draw
 
 import (
-	"bufio"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
@@ -24,144 +24,142 @@ const MaxNodes = 4000
 type Picture struct {
 	Title, Note string
 
-	g       *topo.Graph
-	x, y    []float64
-	layered bool
-	links   []style
-	nodes   []style
-	legend  []entry
-	width   float64
-	height  float64
+	g      *topo.Graph
+	links  []mark
+	nodes  []mark
+	hops   [][]hop // by link
+	legend []entry
 }
 
-type style struct{ color, title string }
+// mark is what is said of a node or a link; color is empty where nothing is.
+type mark struct{ color, title string }
+
+// hop is something that passes a link.
+type hop struct {
+	color, label, title string
+	forward             bool // from the first end of the link
+	start               bool // of a walk
+}
 
 type entry struct{ color, text string }
 
-const (
-	grey   = "#c4c4c4"
-	dark   = "#333333"
-	margin = 60
-)
-
-// New places the nodes of g.
+// New begins a picture of g.
 func New(g *topo.Graph) (*Picture, error) {
 	if g.NumNodes() > MaxNodes {
 		return nil, fmt.Errorf("draw %s: %d nodes, at most %d can be drawn", g.Name(), g.NumNodes(), MaxNodes)
 	}
-	p := &Picture{Title: g.Name(), g: g, links: make([]style, g.NumLinks()), nodes: make([]style, g.NumNodes())}
+	p := &Picture{Title: g.Name(), g: g, links: make([]mark, g.NumLinks()), nodes: make([]mark, g.NumNodes()), hops: make([][]hop, g.NumLinks())}
 	for l := range p.links {
-		p.links[l] = style{grey, g.LinkName(l)}
+		p.links[l].title = g.LinkName(l)
 	}
 	for v := range p.nodes {
-		p.nodes[v] = style{dark, g.NodeName(v)}
+		p.nodes[v].title = g.NodeName(v)
 	}
-	p.x, p.y, p.layered = place(g)
-	side := min(max(480, 90*math.Sqrt(float64(g.NumNodes()))), 4000)
-	p.width, p.height = 1.4*side, side
 	return p, nil
 }
 
 // Color gives the color of thing k of many: hues far apart, in three shades.
 func Color(k int) string {
 	hue := math.Mod(float64(k)*137.508, 360) // the golden angle
-	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 38+10*(k%3))
+	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 42+6*(k%3))
 }
 
 // Link colours a link and says more about it.
 func (p *Picture) Link(l int, color, title string) {
-	p.links[l] = style{color, p.g.LinkName(l) + ": " + title}
+	p.links[l] = mark{color, p.g.LinkName(l) + ": " + title}
 }
 
 // Node colours a node and says more about it.
 func (p *Picture) Node(v int, color, title string) {
-	p.nodes[v] = style{color, p.g.NodeName(v) + ": " + title}
+	p.nodes[v] = mark{color, p.g.NodeName(v) + ": " + title}
+}
+
+// Hop draws that something leaves through interface i and passes its link. The label, if there is one, is written beside
+// it where it fits, the title shows under the pointer.
+func (p *Picture) Hop(i int, color, label, title string) {
+	p.hop(i, hop{color: color, label: label, title: title})
+}
+
+func (p *Picture) hop(i int, h hop) {
+	l := p.g.Link(i)
+	first, _ := p.g.Ends(l)
+	h.forward = i == first
+	p.hops[l] = append(p.hops[l], h)
+}
+
+// Walk draws what leaves through these interfaces one after the other: its hops are numbered, its start has a dot.
+func (p *Picture) Walk(interfaces []int, color, name string) {
+	for k, i := range interfaces {
+		title := fmt.Sprintf("%s, hop %d of %d: %s to %s", name, k+1, len(interfaces), p.g.NodeName(p.g.Node(i)), p.g.NodeName(p.g.Neighbor(i)))
+		p.hop(i, hop{color: color, label: fmt.Sprint(k + 1), title: title, start: k == 0})
+	}
 }
 
 // Legend explains a color.
 func (p *Picture) Legend(color, text string) { p.legend = append(p.legend, entry{color, text}) }
 
-// maxLegend is how many lines of the legend are drawn.
-const maxLegend = 24
+const (
+	maxLegend  = 24 // lines of the legend
+	legendSide = 300
+	head       = 62 // height of title and note
+	margin     = 50
+)
 
 // Write writes the picture.
 func (p *Picture) Write(w io.Writer) error {
-	b := bufio.NewWriter(w)
+	c := &Canvas{Title: p.Title, Desc: p.describe()}
+	if f := p.fabric(); f != nil {
+		f.write(c)
+	} else {
+		p.writeNetwork(c)
+	}
+	p.writeLegend(c)
+	c.Text(20, 28, 18, "ink", "start", Clip(p.Title, 18, c.Width-40))
+	c.Text(20, 48, 12, "dim", "start", Clip(p.Note, 12, c.Width-40))
+	return c.Write(w)
+}
+
+// describe tells what there is to be seen.
+func (p *Picture) describe() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s, %d nodes and %d links. %s", p.g.Name(), p.g.NumNodes(), p.g.NumLinks(), p.Note)
+	for k, e := range p.legend {
+		if k == maxLegend-1 && len(p.legend) > maxLegend {
+			fmt.Fprintf(&s, "; and %d more", len(p.legend)-k)
+			break
+		}
+		fmt.Fprintf(&s, "; %s", e.text)
+	}
+	return s.String()
+}
+
+// writeLegend puts the legend to the right of the picture, which grows by it.
+func (p *Picture) writeLegend(c *Canvas) {
+	if len(p.legend) == 0 {
+		return
+	}
 	legend := p.legend
 	if len(legend) > maxLegend {
 		more := entry{"none", fmt.Sprintf("and %d more", len(legend)-maxLegend+1)}
 		legend = append(slices.Clone(legend[:maxLegend-1]), more)
 	}
-	side := 0.0
-	if len(legend) > 0 {
-		side = 260
-	}
-	height := max(p.height, float64(100+20*len(legend)))
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12">`+"\n", p.width+side, height)
-	fmt.Fprintf(b, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"20\" y=\"28\" font-size=\"18\">%s</text>\n<text x=\"20\" y=\"46\" fill=\"#666\">%s</text>\n", escape(p.Title), escape(p.Note))
-	p.writeLinks(b)
-	radius := 6.0
-	if len(p.nodes) > 300 {
-		radius = 4
-	}
-	for v, s := range p.nodes {
-		x, y := p.at(v)
-		fmt.Fprintf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.0f\" fill=\"%s\" stroke=\"white\"><title>%s</title></circle>\n", x, y, radius, s.color, escape(s.title))
-	}
-	if len(p.nodes) <= 150 {
-		for v := range p.nodes {
-			x, y := p.at(v)
-			y -= radius + 4
-			slant := `text-anchor="middle"`
-			if p.layered && len(p.nodes) > 30 { // side by side, names would run into each other
-				slant = fmt.Sprintf("transform=\"rotate(-40 %.1f %.1f)\"", x, y)
-			}
-			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" %s font-size=\"10\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">%s</text>\n", x, y, slant, escape(p.g.NodeName(v)))
-		}
-	}
 	for k, e := range legend {
-		y := float64(80 + 20*k)
-		fmt.Fprintf(b, "<line x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\" stroke=\"%s\" stroke-width=\"4\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n", p.width, y-4, p.width+24, y-4, e.color, p.width+32, y, escape(e.text))
+		y := float64(head + 24 + 20*k)
+		c.Add("<path d=\"M%.0f %.0fh24\" stroke=\"%s\" stroke-width=\"4\"/>", c.Width, y-4, e.color)
+		c.Titled(e.text, func() {
+			c.Text(c.Width+32, y, 12, "ink", "start", Clip(e.text, 12, legendSide-44))
+		})
 	}
-	fmt.Fprintln(b, "</svg>")
-	return b.Flush()
+	c.Width += legendSide
+	c.Height = max(c.Height, float64(head+44+20*len(legend)))
 }
 
-// writeLinks draws parallel links as arcs beside each other, and links from a node to itself as loops.
-func (p *Picture) writeLinks(b *bufio.Writer) {
-	seen := map[[2]int]int{}
-	width := 2.0
-	if len(p.links) > 2000 {
-		width = 0.8
+// node draws a node; the radius of those that the plan says something of is larger.
+func (p *Picture) node(c *Canvas, v int, x, y, r float64) {
+	m := p.nodes[v]
+	paint := `class="node rim"`
+	if m.color != "" {
+		paint = fmt.Sprintf(`class="rim" fill="%s"`, m.color)
 	}
-	for l, s := range p.links {
-		i, j := p.g.Ends(l)
-		u, v := p.g.Node(i), p.g.Node(j)
-		key := [2]int{min(u, v), max(u, v)}
-		n := seen[key]
-		seen[key]++
-		x1, y1 := p.at(key[0])
-		x2, y2 := p.at(key[1])
-		path := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", x1, y1, x2, y2)
-		switch {
-		case u == v:
-			r := float64(14 + 6*n)
-			path = fmt.Sprintf("M%.1f %.1fc%.0f %.0f %.0f %.0f 0 0", x1, y1, -r, -2*r, r, -2*r)
-		case n > 0:
-			bend := float64((n+1)/2*(1-n%2*2)) * 14
-			d := math.Hypot(x2-x1, y2-y1) + 1e-9
-			path = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", x1, y1, (x1+x2)/2-(y2-y1)/d*2*bend, (y1+y2)/2+(x2-x1)/d*2*bend, x2, y2)
-		}
-		fmt.Fprintf(b, "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"><title>%s</title></path>\n", path, s.color, width, escape(s.title))
-	}
-}
-
-func (p *Picture) at(v int) (x, y float64) {
-	return margin + p.x[v]*(p.width-2*margin), margin + 20 + p.y[v]*(p.height-2*margin-20)
-}
-
-func escape(s string) string {
-	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a Builder does not fail
-	return b.String()
+	c.Add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s><title>%s</title></circle>\n", x, y, r, paint, Escape(m.title))
 }

@@ -6,30 +6,59 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// place gives every node coordinates from 0 to 1, and says whether they are in layers.
-func place(g *topo.Graph) (x, y []float64, layered bool) {
-	tiers := 0
+// frame is where nodes are, from 0 to 1 each, in an area of so many pixels.
+type frame struct {
+	x, y          []float64
+	width, height float64
+}
+
+const (
+	maxWidth = 2000 // of the area of nodes
+	maxSide  = 1400 // its height
+)
+
+// place gives every node a place.
+func place(g *topo.Graph) (f frame) {
+	n := float64(g.NumNodes())
+	side := min(max(440, 105*math.Sqrt(n)), maxSide)
+	switch {
+	case tiered(g):
+		f.x, f.y = layers(g)
+		most := 0.0
+		for _, c := range tierCounts(g) {
+			most = max(most, float64(c))
+		}
+		return frame{f.x, f.y, min(max(520, 64*most), maxWidth), 520}
+	case mapped(g, &f, side):
+		return f
+	}
+	f.x, f.y = forces(g)
+	f.width, f.height = min(1.4*side, maxWidth), side
+	return f
+}
+
+// tiered reports whether all nodes have a tier.
+func tiered(g *topo.Graph) bool {
 	for v := range g.NumNodes() {
-		if g.Tier(v) != topo.NoTier {
-			tiers++
+		if g.Tier(v) == topo.NoTier {
+			return false
 		}
 	}
-	if tiers == g.NumNodes() && g.NumNodes() > 1 {
-		x, y = layers(g)
-		return x, y, true
+	return g.NumNodes() > 1
+}
+
+func tierCounts(g *topo.Graph) (count [topo.Core + 1]int) {
+	for v := range g.NumNodes() {
+		count[g.Tier(v)]++
 	}
-	x, y = forces(g)
-	return x, y, false
+	return count
 }
 
 // layers puts every tier on a line, the nodes in the order of their numbers, which in generated fabrics is by pods.
 func layers(g *topo.Graph) (x, y []float64) {
 	n := g.NumNodes()
 	x, y = make([]float64, n), make([]float64, n)
-	var count [topo.Core + 1]int
-	for v := range n {
-		count[g.Tier(v)]++
-	}
+	count := tierCounts(g)
 	var next [topo.Core + 1]int
 	line := [...]float64{topo.Edge: 1, topo.Aggregation: 0.5, topo.Core: 0}
 	for v := range n {
