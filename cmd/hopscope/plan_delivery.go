@@ -21,7 +21,8 @@ import (
 type deliveryFlags struct {
 	*planFlags
 	noLinks, partial, transitAll, printInstance bool
-	lossTest                                    string
+	lossTest, replan                            string
+	churn                                       int
 	reserve                                     float64
 }
 
@@ -35,15 +36,22 @@ within its deadline, within what links, switches and servers have free, and
 reliably; to as few servers as can be. Where points cannot be served so, links of
 points are added (1 ms, 100 Gbit/s, working with a probability of 0.999): as few as
 can be, and each with the constraint that makes it necessary. --no-links adds none:
-what cannot be served is an error then, and --partial leaves it out.
+what cannot be served is an error then. --partial leaves out what cannot be served,
+of least weight in all.
 
 An instance is {"nodes":[{"id","kind":"point|server|switch","rate_gbps",
-"deadline_ms","loss","capacity_gbps","load_gbps","up"}],"links":[{"a","b",
-"latency_ms","capacity_gbps","load_gbps","up"}]}. With --topology alone one is drawn
-at random over it, as the RFT paper does; --print-instance prints it.
+"deadline_ms","loss","weight","capacity_gbps","load_gbps","up"}],"links":[{"a","b",
+"port_a","port_b","latency_ms","capacity_gbps","load_gbps","up"}]}. With --topology
+alone one is drawn at random over it, as the RFT paper does; --print-instance prints
+it. Ports that are not named are given out in the order of the links.
 
-The plan ends with the configuration of the switches: which collectors each reports
-to, with what share, by which next hop.
+The plan ends with the configuration of the switches: for every path of a point, by
+its tag, the port by which it leaves, and at the point how much of its reports gets
+the tag. The check replays this hop by hop.
+
+--replan replaces an older plan: points keep what they have where nothing is lost by
+it, --churn limits how many change, and the plan has the steps from one to the other,
+in which no point is unserved and no capacity exceeded.
 
 Loss is tested path by path (path), for all paths of a point together (joint), as the
 exact probability that less than the rate arrives (exact), or by its Chernoff bound
@@ -52,6 +60,7 @@ exact probability that less than the rate arrives (exact), or by its Chernoff bo
 Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.`,
 		Example: `  hopscope plan delivery --instance network.json
   hopscope plan delivery --instance network.json --no-links --partial --format json
+  hopscope plan delivery --instance network.json --replan delivery.json --churn 2
   hopscope plan delivery --topology Bren.gml --seed 7 --svg plan.svg
   hopscope plan delivery --topology Bren.gml --seed 7 --print-instance >network.json`,
 		Args: exactArgs(0),
@@ -68,7 +77,9 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 	f.StringVar(&o.lossTest, "loss-test", "", "path, joint, exact or chernoff (default: as the instance says, else path)")
 	f.Float64Var(&o.reserve, "reserve", 1, "reserved rate over rate, 1 to 16")
 	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
-	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which as many points as can keep what they have, with a transition")
+	f.IntVar(&o.churn, "churn", -1, "with --replan: most points that change, or those that must if they are more; -1 is any number")
+	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan, with all ports named")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
 }
@@ -82,43 +93,54 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		return wrongInput(err)
 	}
 	if o.printInstance {
+		if err := p.NamePorts(); err != nil {
+			return err
+		}
 		return writeJSON(c.OutOrStdout(), p)
+	}
+	old, err := o.previous()
+	if err != nil {
+		return err
 	}
 	return carryOut(c, o.planFlags, family[delivery.Plan]{
 		size: fmt.Sprintf("%d nodes, %d links", len(p.Nodes), len(p.Links)),
 		solve: func(stop func() bool) (*delivery.Plan, error) {
-			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: stop})
+			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), NoLinks: o.noLinks, Partial: o.partial, Seed: o.seed, Stop: stop, Previous: old, Churn: o.churn})
 		},
 		again: func(plan *delivery.Plan, stop func() bool) (*delivery.Plan, error) {
 			return solve.Plan(p, solve.Options{NoLinks: o.noLinks, Partial: plan.Partial, Stop: stop})
 		},
-		hold:      holdDelivery,
+		hold:      func(plan, again *delivery.Plan) error { return plan.Stats.Hold(&again.Stats) },
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
-		draw:      func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, p, plan) },
-		table:     func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
+		check: func(plan *delivery.Plan) error {
+			if err := delivery.Check(p, plan); err != nil || old == nil {
+				return err
+			}
+			return delivery.CheckTransition(p, old, plan)
+		},
+		draw:  func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, p, plan) },
+		table: func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
 	})
 }
 
-// holdDelivery holds what a plan says of itself against another. Links come before servers, so that a bound on servers
-// says nothing of a plan with more links.
-func holdDelivery(plan, again *delivery.Plan) error {
-	s, t := &plan.Stats, &again.Stats
+// previous reads the plan that --replan names.
+func (o *deliveryFlags) previous() (*delivery.Plan, error) {
 	switch {
-	case t.Served >= s.Served && t.Links < s.LinkBound:
-		return fmt.Errorf("the plan says that at least %d links must be added, but %d are enough", s.LinkBound, t.Links)
-	case t.Served <= s.Served && t.Links > s.Links:
-		s.Proof = planner.Claimed
-		return nil
+	case o.replan == "" && o.churn != -1:
+		return nil, usagef("--churn limits what --replan may change, which is missing")
+	case o.replan == "":
+		return nil, nil
+	case o.verify != "":
+		return nil, usagef("--check makes no plan, and --replan is for making one")
+	case o.churn < -1:
+		return nil, usagef("--churn %d is below -1, which stands for any number", o.churn)
 	}
-	if err := s.Hold(&t.Stats); err != nil {
-		return err
+	old := new(delivery.Plan)
+	if err := readPlan(o.replan, "delivery", old); err != nil {
+		return nil, err
 	}
-	if t.LinkBound < s.LinkBound {
-		s.Proof = planner.Claimed
-	}
-	return nil
+	return old, nil
 }
 
 // problem reads what the flags say.
@@ -270,6 +292,9 @@ func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error 
 		}
 	}
 	t.Flush()
+	if t := plan.Transition; t != nil {
+		deliverySteps(b, t, plan)
+	}
 	s := plan.Stats
 	fmt.Fprintf(b, "\n%d of %d points served (%d without links) by %d of %d servers, with %d added link%s\n", s.Served, s.Points, s.ServedAtFirst,
 		s.Servers, countServers(p), s.Links, plural(s.Links))
@@ -285,6 +310,17 @@ func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error 
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	return nil
+}
+
+// deliverySteps writes how to get from the plan before to this one.
+func deliverySteps(b *bufio.Writer, t *planner.Transition, plan *delivery.Plan) {
+	fmt.Fprintf(b, "\n%d point%s added, %d removed, %d changed, %d kept; %d had to change\n", len(t.Add), plural(len(t.Add)), len(t.Remove), len(t.Change), len(t.Keep), plan.Stats.Must)
+	if plan.Deadlock != "" {
+		fmt.Fprintf(b, "no steps: %s\n", plan.Deadlock)
+	}
+	for k, step := range t.Steps {
+		fmt.Fprintf(b, "step %d: %s %s\n", k+1, step.Op, step.ID)
+	}
 }
 
 func countServers(p *delivery.Problem) int {

@@ -67,10 +67,34 @@ func TestPlanDelivery(t *testing.T) {
 		t.Errorf("plans differ: %+v and %+v", a.Stats, b.Stats)
 	}
 
+	// Of two points one has to move; and the steps say so.
+	roomy := strings.Replace(text, `"capacity_gbps":40}`, `"capacity_gbps":100},{"id":"r","kind":"server","capacity_gbps":100}`, 1)
+	roomy = strings.Replace(roomy, `"deadline_ms":2,`, `"deadline_ms":5,`, 1)
+	roomy = strings.Replace(roomy, `"load_gbps":65}`, `"port_a":5},{"a":"w","b":"r","port_a":6,"latency_ms":2,"capacity_gbps":100}`, 1)
+	before, err := runPlan(t, "delivery", "--instance", file("roomy.json", roomy), "--format", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := file("old.json", before)
+	tight := file("tight.json", strings.ReplaceAll(roomy, `"capacity_gbps":100,"port_a"`, `"capacity_gbps":35,"port_a"`))
+	p = run("--instance", tight, "--replan", old, "--churn", "1")
+	if s := p.Stats; s.Changed != 1 || s.Must != 1 || p.Transition == nil || len(p.Transition.Keep) != 1 || len(p.Transition.Steps) != 1 || p.Transition.Steps[0].ID != p.Transition.Change[0] {
+		t.Errorf("replanned %+v with transition %+v, want one point changed", s, p.Transition)
+	}
+	if out, err := runPlan(t, "delivery", "--instance", tight, "--replan", old); err != nil || !strings.Contains(out, "2 changed, 0 kept; 1 had to change\nstep 1: change ") {
+		t.Errorf("table of a replanned plan: %s, %v", out, err)
+	}
+
 	tests := []struct {
 		args, want string
 		usage      bool
 	}{
+		{"--instance " + tight + " --churn 1", "--replan may change, which is missing", true},
+		{"--instance " + tight + " --churn -2 --replan " + old, "--churn -2 is below -1", true},
+		{"--instance " + tight + " --replan " + instance, "i.json", true},
+		{"--instance " + tight + " --replan " + old + " --check " + old, "--check makes no plan", true},
+		{"--instance " + tight + " --replan " + old + " --method paper", "only exact knows it", true},
+		{"--instance " + file("key.json", strings.Replace(text, `"load_gbps"`, `"laod_gbps"`, 1)), `unknown key "laod_gbps"`, true},
 		{"", "--instance or --topology is missing", true},
 		{"--instance nowhere.json", "nowhere.json", true},
 		{"--instance " + instance + " --topology fat-tree:4", "does not go with it", true},

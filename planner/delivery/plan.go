@@ -11,13 +11,15 @@ import (
 // Plan says where points send, and what every switch on the way has to know.
 type Plan struct {
 	planner.Head
-	Algorithm  string          `json:"algorithm"`
-	Assignment []Assignment    `json:"assignment"`
-	AddedLinks []AddedLink     `json:"added_links"`
-	Unserved   []Unserved      `json:"unserved,omitempty"`
-	Partial    bool            `json:"partial,omitempty"` // some points are not served
-	Switches   []Configuration `json:"switches"`          // what points and switches have to know
-	Stats      Stats           `json:"stats"`
+	Algorithm  string              `json:"algorithm"`
+	Assignment []Assignment        `json:"assignment"`
+	AddedLinks []AddedLink         `json:"added_links"`
+	Unserved   []Unserved          `json:"unserved,omitempty"`
+	Partial    bool                `json:"partial,omitempty"`    // some points are not served
+	Switches   []Configuration     `json:"switches"`             // what points and switches have to know
+	Transition *planner.Transition `json:"transition,omitempty"` // from the plan before, point by point
+	Deadlock   string              `json:"deadlock,omitempty"`   // why the transition has no steps
+	Stats      Stats               `json:"stats"`
 }
 
 // Assignment is a path on which a point sends some of its rate. Its ports are a source route: the port by which it leaves
@@ -92,8 +94,10 @@ type Stats struct {
 	Paths          int     `json:"paths"`            // usable ones of all points
 	Capped         int     `json:"capped,omitempty"` // points with more usable paths than were looked at
 	Acceptance     float64 `json:"acceptance"`
-	PairAcceptance float64 `json:"pair_acceptance"` // point and server pairs with a usable path
-	Nodes          int     `json:"nodes"`           // of the search
+	PairAcceptance float64 `json:"pair_acceptance"`       // point and server pairs with a usable path
+	Nodes          int     `json:"nodes"`                 // of the search
+	Changed        int     `json:"changed,omitempty"`     // points that a transition adds, removes or changes
+	Must           int     `json:"must_change,omitempty"` // of these, however few should change
 }
 
 // Route is a path with numbers for links: those of the problem from 0; an added link, by which only the first hop can
@@ -117,6 +121,9 @@ func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, be
 	slices.SortStableFunc(plan.AddedLinks, func(a, b AddedLink) int {
 		return cmp.Or(cmp.Compare(order[a.A], order[b.A]), cmp.Compare(order[a.B], order[b.B]))
 	})
+	if err := plan.keepPorts(p, before); err != nil {
+		return nil, err
+	}
 	w, err := Wire(p, plan.AddedLinks)
 	if err != nil {
 		return nil, err
@@ -142,6 +149,32 @@ func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, be
 	plan.Switches = configurations(p, w, plan.Assignment)
 	plan.count(p)
 	return plan, nil
+}
+
+// keepPorts gives added links that a plan before has too the ports that they have there, if these are free.
+func (plan *Plan) keepPorts(p *Problem, before *Plan) error {
+	if before == nil {
+		return nil
+	}
+	w, err := Wire(p, nil)
+	if err != nil {
+		return err
+	}
+	for k := range plan.AddedLinks {
+		l := &plan.AddedLinks[k]
+		at := slices.IndexFunc(before.AddedLinks, func(o AddedLink) bool { return o.A == l.A && o.B == l.B })
+		if at < 0 {
+			continue
+		}
+		o := &before.AddedLinks[at]
+		if _, _, _, ok := w.Link(o.A, o.PortA); !ok {
+			l.PortA = o.PortA
+		}
+		if _, _, _, ok := w.Link(o.B, o.PortB); !ok {
+			l.PortB = o.PortB
+		}
+	}
+	return nil
 }
 
 // tag numbers the paths of every point.

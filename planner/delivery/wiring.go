@@ -55,6 +55,18 @@ func Wire(p *Problem, added []AddedLink) (*Wiring, error) {
 	return w, nil
 }
 
+// NamePorts writes into a problem which ports its links have, so that they stay what they are when links come and go.
+func (p *Problem) NamePorts() error {
+	w, err := Wire(p, nil)
+	if err != nil {
+		return err
+	}
+	for i := range p.Links {
+		p.Links[i].PortA, p.Links[i].PortB = w.links[i].port[0], w.links[i].port[1]
+	}
+	return nil
+}
+
 func pair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
 
 // add takes in a link, and the ports that are named for it.

@@ -13,7 +13,23 @@ type goal struct {
 	out   float64 // most that the points left out may cost together
 	links int     // to be added
 	each  int     // links that one point may have
+
+	aim     aim     // what is to be small
+	before  *before // the plan that is replaced, if one is
+	changes float64 // most points that may change
+	atMost  bool    // links may be fewer
+	servers int     // most that may be used; 0 for any number
 }
+
+// aim is what a search makes small.
+type aim uint8
+
+const (
+	serversUsed aim = iota
+	weightLeft
+	linksAdded
+	pointsChanged
+)
 
 // fewest finds a solution of least servers for a goal, with fewer than best, and stops at enough. Bound is the least
 // that may be.
@@ -48,11 +64,12 @@ type fewServers struct {
 	switches bool // links may lead to switches
 	budget   *budget
 
-	rate, out, load, used, link int
-	hi, cost                    []float64 // by variable
-	others                      []int32   // servers that no path reaches, in the order in which they are used
+	rate, out, load, used, link, keep int
+	hi, cost                          []float64 // by variable
+	others                            []int32   // servers that no path reaches, in the order in which they are used
 
 	sol    *solution
+	kept   []int32         // points that keep what they have in it
 	failed map[string]bool // choices of points and servers that have no solution
 }
 
@@ -63,9 +80,15 @@ func newFewServers(m *model, g goal, switches bool, b *budget) *fewServers {
 		rate: np, out: np + n, load: np + 2*n, used: np + 2*n + ns, link: np + 2*n + 2*ns,
 	}
 	size := f.link + g.each*n
+	if f.keep = size; g.before != nil {
+		size += n // by point, whether it keeps what it has
+	}
 	f.hi, f.cost = make([]float64, size), make([]float64, size)
 	f.pointLimits()
 	f.serverLimits()
+	if g.before != nil {
+		f.keepLimits()
+	}
 	return f
 }
 
@@ -152,6 +175,9 @@ func (f *fewServers) pointRows(l *program, i int) {
 	if f.hi[f.out+i] > 0 {
 		row = append(row, term{int32(f.out + i), demand})
 	}
+	if f.keeps(i) {
+		row = append(row, term{int32(f.keep + i), demand})
+	}
 	if f.hi[f.rate+i] == 0 {
 		l.addRow(row, demand, demand)
 		return
@@ -169,6 +195,9 @@ func (f *fewServers) pointRows(l *program, i int) {
 	if f.hi[f.out+i] > 0 {
 		l.addRow([]term{{f.linkOf(i, 0), 1}, {int32(f.out + i), 1}}, math.Inf(-1), 1)
 	}
+	if f.keeps(i) {
+		l.addRow([]term{{f.linkOf(i, 0), 1}, {int32(f.keep + i), 1}}, math.Inf(-1), 1)
+	}
 }
 
 // sumRows: no more is left out than may be, and so many links are added.
@@ -181,12 +210,22 @@ func (f *fewServers) sumRows(l *program) {
 		for number := range f.g.each {
 			links = append(links, term{f.linkOf(i, number), 1})
 		}
+		if f.keeps(i) && f.g.before.links[i] > 0 {
+			links = append(links, term{int32(f.keep + i), float64(f.g.before.links[i])})
+		}
 	}
 	if len(out) > 0 {
 		l.addRow(out, math.Inf(-1), f.g.out)
 	}
 	if len(links) > 0 {
-		l.addRow(links, float64(f.g.links), float64(f.g.links))
+		least := float64(f.g.links)
+		if f.g.atMost {
+			least = 0
+		}
+		l.addRow(links, least, float64(f.g.links))
+	}
+	if f.g.before != nil {
+		f.keepRows(l)
 	}
 }
 
@@ -210,6 +249,9 @@ func (f *fewServers) serverRows(l *program) {
 		if f.g.links > 0 {
 			row = append(row, term{int32(f.load + s), 1})
 			balance = append(balance, term{int32(f.load + s), -1})
+		}
+		if f.g.before != nil {
+			row = f.keptLoad(row, func(b *before, i int) float64 { return b.servers[i][int32(s)] })
 		}
 		l.addRow(row, math.Inf(-1), 0)
 	}
@@ -253,6 +295,9 @@ func (f *fewServers) whole() (list []int32) {
 		if f.hi[f.out+i] > 0 {
 			list = append(list, int32(f.out+i))
 		}
+		if f.keeps(i) {
+			list = append(list, int32(f.keep+i))
+		}
 	}
 	for s := range f.m.servers {
 		list = append(list, int32(f.used+s))
@@ -264,16 +309,16 @@ func (f *fewServers) whole() (list []int32) {
 func (f *fewServers) leaf(l *program) bool {
 	st := f.choice(l)
 	// Further down the tree the same choice comes up again.
-	key := fmt.Sprint(st.linked, st.servers, st.points)
+	key := fmt.Sprint(st.linked, st.servers, st.points, st.kept)
 	if f.failed[key] {
 		return false
 	}
-	got := f.m.realise(st, f.budget)
+	got := f.realise(st)
 	if got == nil {
 		f.failed[key] = true
 		return false
 	}
-	f.sol = got
+	f.sol, f.kept = got, st.kept
 	return true
 }
 
@@ -287,7 +332,10 @@ func (f *fewServers) choice(l *program) *stage {
 				st.linked = append(st.linked, int32(i))
 			}
 		}
-		if !chosen(int32(f.out + i)) {
+		switch {
+		case f.keeps(i) && chosen(int32(f.keep+i)):
+			st.kept = append(st.kept, int32(i))
+		case !chosen(int32(f.out + i)):
 			st.points = append(st.points, int32(i))
 		}
 	}

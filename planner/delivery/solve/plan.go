@@ -29,11 +29,15 @@ var Methods = []Method{Exact, Paper, Greedy, Brute, PSO, PSOGA}
 
 // Options says how to plan.
 type Options struct {
-	Method  Method      // Exact if empty
-	NoLinks bool        // add none
-	Partial bool        // leave out points that cannot be served, rather than fail
-	Seed    uint64      // of PSO and PSOGA
-	Stop    func() bool // ends the search with the best found; nil for never
+	Method  Method // Exact if empty
+	NoLinks bool   // add none
+	Partial bool   // leave out points that cannot be served, rather than fail
+	Seed    uint64 // of PSO and PSOGA
+
+	Previous *delivery.Plan // that the plan replaces; nil for none
+	Churn    int            // most points that may change then; below 0 for any number
+
+	Stop func() bool // ends the search with the best found; nil for never
 }
 
 // The kinds of errors that callers test.
@@ -59,16 +63,38 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
 	}
+	if o.Previous != nil && o.Method != Exact {
+		return nil, fmt.Errorf("delivery: a plan that replaces another one with method %s %w: only exact knows it", o.Method, ErrMethod)
+	}
 	m := newModel(p, o.Stop)
 	var r result
-	if o.Method == Exact {
-		r = m.exact(&o)
-	} else {
+	must := 0
+	switch {
+	case o.Method != Exact:
 		r = m.baseline(&o)
+	case o.Previous != nil:
+		fresh := *m
+		var sol *solution
+		b := m.newBefore(o.Previous, o.NoLinks)
+		if sol, must = m.replan(b, &o); sol == nil {
+			sol = b.keep(m)
+		}
+		fresh.timeout = m.timeout
+		m = &fresh
+		r = m.exact(&o)
+		r.replaced(m, sol, o.Churn >= 0)
+	default:
+		r = m.exact(&o)
 	}
 	plan, err := m.plan(&r, &o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Previous != nil {
+		plan.Stats.Must = must
+		if err := plan.Replace(p, o.Previous); err != nil {
+			return nil, err
+		}
 	}
 	if plan.Partial && !o.Partial {
 		u := plan.Unserved[0]
@@ -333,7 +359,7 @@ func (m *model) plan(r *result, o *Options) (*delivery.Plan, error) {
 		u := why.of(i)
 		added = append(added, delivery.AddedLink{A: m.p.Nodes[l[0]].ID, B: m.p.Nodes[l[1]].ID, Constraint: u.Constraint, Detail: u.Detail})
 	}
-	plan, err := delivery.NewPlan(m.p, string(o.Method), routes, added, nil)
+	plan, err := delivery.NewPlan(m.p, string(o.Method), routes, added, o.Previous)
 	if err != nil {
 		return nil, err
 	}

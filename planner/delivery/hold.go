@@ -1,0 +1,35 @@
+package delivery
+
+import (
+	"fmt"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Hold holds what a plan says of itself against another plan of the same problem, which was made to be as good as can be
+// and whose bounds are proven. It sets Proof, or gives an error where the other plan is better than the claims allow. A
+// bound of links says something of plans that leave out no more, one of servers of those that also add no more links.
+func (s *Stats) Hold(other *Stats) error {
+	below := func(a, b float64) bool { return a < b && !planner.Near(a, b) }
+	noMoreOut, noLessOut := !below(s.LeftOut, other.LeftOut), !below(other.LeftOut, s.LeftOut)
+	switch {
+	case below(other.LeftOut, s.LeftOutBound):
+		return fmt.Errorf("the plan says that points of weight %v must be left out, but %v is enough", s.LeftOutBound, other.LeftOut)
+	case noMoreOut && other.Links < s.LinkBound:
+		return fmt.Errorf("the plan says that at least %d links must be added, but %d are enough", s.LinkBound, other.Links)
+	case noMoreOut && other.Links <= s.Links && below(other.Objective, s.LowerBound):
+		return fmt.Errorf("the plan says that no objective is below %v, but there is a plan with %v", s.LowerBound, other.Objective)
+	case s.Optimal && !noLessOut:
+		return fmt.Errorf("the plan is called optimal and leaves out points of weight %v, but %v is enough", s.LeftOut, other.LeftOut)
+	case s.Optimal && noMoreOut && other.Links < s.Links:
+		return fmt.Errorf("the plan is called optimal and adds %d links, but %d are enough", s.Links, other.Links)
+	}
+	s.Proof = planner.Claimed
+	proven := !below(other.LeftOutBound, s.LeftOutBound) &&
+		(s.LinkBound == 0 || noLessOut && other.LinkBound >= s.LinkBound) &&
+		(s.LowerBound == 0 || noLessOut && other.Links >= s.Links && !below(other.LowerBound, s.LowerBound))
+	if proven {
+		s.Proof = planner.Verified
+	}
+	return nil
+}

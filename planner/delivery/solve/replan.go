@@ -1,0 +1,464 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+)
+
+// before is the plan that another one replaces, as far as it still holds.
+type before struct {
+	bundle  [][]flow            // by point: all its flows, where it can keep them; nil otherwise
+	served  []bool              // by point: it was served
+	gone    int                 // points that were served and are no more in the problem
+	load    []map[int32]float64 // of bundles, by element
+	servers []map[int32]float64 // of bundles, by server
+	links   []int               // of bundles: added links
+}
+
+// newBefore finds out which points can keep what they have: their rate is the same, every path is there by the same
+// ports, and is still in time, reliable, and wide enough.
+func (m *model) newBefore(old *delivery.Plan, noLinks bool) *before {
+	n := len(m.points)
+	b := &before{
+		bundle: make([][]flow, n), served: make([]bool, n),
+		load: make([]map[int32]float64, n), servers: make([]map[int32]float64, n), links: make([]int, n),
+	}
+	w, err := delivery.Wire(m.p, nil)
+	if err != nil {
+		return b // the problem is not valid
+	}
+	id := make(map[string]int32, len(m.p.Nodes))
+	for v := range m.p.Nodes {
+		id[m.p.Nodes[v].ID] = int32(v)
+	}
+	gone := map[string]bool{}
+	broken := make([]bool, n)
+	for k := range old.Assignment {
+		d := &old.Assignment[k]
+		v, ok := id[d.Point]
+		if !ok || m.kind(v) != delivery.PointNode {
+			gone[d.Point] = true
+			continue
+		}
+		i := m.place[v]
+		b.served[i] = true
+		added := slices.ContainsFunc(old.AddedLinks, func(l delivery.AddedLink) bool { return len(d.Path) > 1 && l.A == d.Path[0] && l.B == d.Path[1] })
+		if p := m.same(d, added, w, id); p != nil {
+			b.bundle[i] = append(b.bundle[i], flow{p, d.Rate})
+		} else {
+			broken[i] = true
+		}
+	}
+	b.gone = len(gone)
+	for i := range n {
+		if broken[i] || !m.fits(int32(i), b.bundle[i]) {
+			b.bundle[i] = nil
+			continue
+		}
+		b.load[i], b.servers[i] = map[int32]float64{}, map[int32]float64{}
+		var s solution
+		for _, f := range b.bundle[i] {
+			for _, e := range f.path.element {
+				b.load[i][e] += f.rate
+			}
+			b.servers[i][f.path.server] += f.rate
+			s.flows = append(s.flows, f)
+		}
+		if b.links[i] = len(s.links()); noLinks && b.links[i] > 0 {
+			b.bundle[i] = nil
+		}
+	}
+	return b
+}
+
+// same finds a path of an older plan, or gives nil. It may begin with an added link that is still to be built.
+func (m *model) same(d *delivery.Assignment, added bool, w *delivery.Wiring, id map[string]int32) *path {
+	if len(d.Path) < 2 || len(d.Ports) != len(d.Path)-1 {
+		return nil
+	}
+	p := &path{point: m.place[id[d.Point]], via: -1, up: 1}
+	for k, name := range d.Path {
+		v, ok := id[name]
+		if !ok || slices.Contains(p.nodes, v) {
+			return nil
+		}
+		p.nodes = append(p.nodes, v)
+		if k > 0 && k < len(d.Path)-1 {
+			if !m.forwards(v) {
+				return nil
+			}
+			e := m.element(v)
+			p.element = append(p.element, e)
+			p.latency += delivery.SwitchLatency
+			p.up *= m.up[e]
+		}
+		if k == 0 {
+			continue
+		}
+		link, to, _, ok := w.Link(d.Path[k-1], d.Ports[k-1])
+		switch {
+		case ok && to == name:
+			p.links, p.element = append(p.links, int32(link)), append(p.element, int32(link))
+			p.latency += m.p.Links[link].Latency
+			p.up *= m.up[link]
+		case !ok && k == 1 && added && !m.joined(p.point, v):
+			p.links, p.via = append(p.links, -1), v
+			p.latency += delivery.AddedLatency
+			p.up *= delivery.AddedUp
+		default:
+			return nil
+		}
+	}
+	last := p.nodes[len(p.nodes)-1]
+	if m.kind(last) != delivery.ServerNode || m.p.Nodes[last].ID != d.Server {
+		return nil
+	}
+	p.server = m.place[last]
+	slices.Sort(p.element)
+	return p
+}
+
+// fits reports whether a point can send so, if nobody else does.
+func (m *model) fits(i int32, flows []flow) bool {
+	x := &m.p.Nodes[m.points[i]]
+	free, room, sum := map[int32]float64{}, map[int32]float64{}, 0.0
+	for _, f := range flows {
+		sum += f.rate
+		if !(f.rate > 0) || f.path.latency > x.Deadline+latencySlack || f.path.up < m.leastUp(x)-1e-12 {
+			return false
+		}
+		room[f.path.server] += f.rate
+		for _, e := range m.elements(f.path) {
+			free[e] += f.rate
+		}
+	}
+	for e, rate := range free {
+		if e >= 0 && rate > m.free[e]+slack || e < 0 && rate > delivery.AddedCapacity+slack {
+			return false
+		}
+	}
+	for s, rate := range room {
+		if rate > m.room[s]+slack {
+			return false
+		}
+	}
+	return math.Abs(sum-m.demand[i]) <= 1e-6 && !m.tooLossy(i, flows)
+}
+
+// apart is the model without points that keep their flows, and without what these take.
+func (m *model) apart(b *before, kept []int32) *model {
+	one, net := *m, *m.network
+	one.ways = make([][]path, len(m.points)) // what is needed of them depends on what is free
+	net.free, one.room = slices.Clone(m.free), slices.Clone(m.room)
+	one.network = &net
+	for _, i := range kept {
+		for e, rate := range b.load[i] {
+			net.free[e] = max(0, net.free[e]-rate)
+		}
+		for s, rate := range b.servers[i] {
+			one.room[s] = max(0, one.room[s]-rate)
+		}
+	}
+	return &one
+}
+
+// fit reports whether all points that can keep what they have can do so together.
+func (b *before) fit(m *model) bool {
+	free, room := slices.Clone(m.free), slices.Clone(m.room)
+	for i := range b.bundle {
+		if b.bundle[i] == nil {
+			continue
+		}
+		for e, rate := range b.load[i] {
+			if free[e] -= rate; free[e] < -slack {
+				return false
+			}
+		}
+		for s, rate := range b.servers[i] {
+			if room[s] -= rate; room[s] < -slack {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// keep is what is left of the plan before: points in their order keep what they have as long as it fits.
+func (b *before) keep(m *model) *solution {
+	sol := new(solution)
+	for i, flows := range b.bundle {
+		one := *b
+		one.bundle = slices.Repeat([][]flow{nil}, len(b.bundle))
+		for _, f := range sol.flows {
+			one.bundle[f.path.point] = b.bundle[f.path.point]
+		}
+		if one.bundle[i] = flows; flows != nil && one.fit(m) {
+			sol.flows = append(sol.flows, flows...)
+		}
+	}
+	return sol
+}
+
+// replan looks for the best plan that changes no more than some points of the plan before: by what is left out, then
+// links, then servers, and at last by the points that change. A point whose assignment does not hold any more changes
+// anyway, and so do the fewest without which the others fit beside each other; must counts these.
+func (m *model) replan(b *before, o *Options) (sol *solution, must int) {
+	must = b.gone
+	keepable := 0
+	for i := range m.points {
+		switch {
+		case b.bundle[i] != nil:
+			keepable++
+		case b.served[i]:
+			must++
+		}
+	}
+	any := float64(len(m.points))
+	g := goal{out: m.leftOut(nil), changes: any, before: b, atMost: true, aim: pointsChanged}
+	clash := 0
+	if !b.fit(m) {
+		if f, _ := m.change(g, false, math.MaxInt32); f != nil {
+			clash = keepable - len(f.kept)
+		}
+	}
+	if must += clash; o.Churn >= 0 {
+		g.changes = float64(max(o.Churn-must+clash, clash))
+	}
+	// One aim after the other, each with what has been reached of those before.
+	best := m.leaveOut(g, !o.NoLinks)
+	if best == nil {
+		return nil, must
+	}
+	g.out = m.leftOut(best.sol.points())
+	g.links, g.each = len(best.sol.links()), maxChangedLinks
+	if g.links == 0 {
+		g.each = 0
+	}
+	for _, g.aim = range []aim{linksAdded, serversUsed, pointsChanged} {
+		reached := math.Inf(1)
+		switch g.aim {
+		case linksAdded:
+			reached = float64(g.links)
+		case serversUsed:
+			reached = float64(best.sol.servers())
+		}
+		if f, _ := m.change(g, best.switches, reached); f != nil {
+			best = f
+		}
+		if g.links = len(best.sol.links()); g.links == 0 {
+			g.each = 0
+		}
+		if g.aim == serversUsed {
+			g.servers = best.sol.servers()
+		}
+	}
+	return best.sol, must
+}
+
+// replaced holds what was found to replace an older plan against what there is without a limit of changes, which has the
+// bounds. They hold for what is kept, too, as far as it leaves out no more, and needs no more links.
+func (r *result) replaced(m *model, sol *solution, limited bool) {
+	out, links := m.leftOut(sol.points()), len(sol.links())
+	bestOut, bestLinks := m.leftOut(r.sol.points()), len(r.sol.links())
+	if worse := cmp.Or(cmp.Compare(out, bestOut), cmp.Compare(links, bestLinks), cmp.Compare(sol.servers(), r.sol.servers())); worse > 0 && !limited {
+		return
+	}
+	if out > bestOut {
+		r.linkBound = 0
+	}
+	if out > bestOut || links > bestLinks {
+		r.serverBound = m.capacityBound(m.lightest(out))
+	}
+	r.sol = *sol
+}
+
+// maxChangedLinks bounds the added links of a point that changes.
+const maxChangedLinks = 2
+
+// leaveOut looks for the plan that leaves out least: without further links, then with links to servers, then with links
+// to switches, as far as one is better than the one before.
+func (m *model) leaveOut(g goal, links bool) (best *fewServers) {
+	value := math.Inf(1)
+	g.aim = weightLeft
+	try := func(switches bool) {
+		if f, v := m.change(g, switches, value); f != nil {
+			best, value = f, v
+		}
+	}
+	for i := range m.points {
+		g.links += g.before.links[i] // those that points keep
+	}
+	if try(false); links && value > 0 {
+		g.links, g.each = g.links+maxChangedLinks*len(m.points), maxChangedLinks
+		if try(false); value > 0 {
+			try(true)
+		}
+	}
+	return best
+}
+
+// change searches for a goal, and for less than a value of what is to be small.
+func (m *model) change(g goal, switches bool, below float64) (*fewServers, float64) {
+	f := newFewServers(m, g, switches, &budget{limit: 10 * changeNodes})
+	t := &tree{m: m, best: below, limit: changeNodes, whole: f.whole(), leaf: f.leaf, found: func(*program) {}}
+	scarce := f.scarce()
+	t.separate = func(l *program) bool {
+		added := scarce(l)
+		return f.separate(l) || added
+	}
+	if g.aim == pointsChanged {
+		t.enough = -float64(len(m.points))
+	}
+	t.run(f.program())
+	if f.sol == nil {
+		return nil, below
+	}
+	return f, t.best
+}
+
+// changeNodes bounds a search of points to be changed.
+const changeNodes = 3000
+
+// keeps reports whether a point can keep what it has.
+func (f *fewServers) keeps(i int) bool { return f.g.before != nil && f.g.before.bundle[i] != nil }
+
+// keepLimits says which points can keep what they have, and what the search is to make small.
+func (f *fewServers) keepLimits() {
+	b := f.g.before
+	if f.g.aim != serversUsed {
+		clear(f.cost)
+	}
+	for i, c := range f.m.cost {
+		if !f.keeps(i) {
+			if f.g.aim == weightLeft {
+				f.cost[f.out+i] = c
+			}
+			continue
+		}
+		f.hi[f.keep+i] = 1
+		switch f.g.aim {
+		case weightLeft:
+			f.cost[f.out+i] = c
+		case linksAdded:
+			f.cost[f.keep+i] = float64(b.links[i])
+		case pointsChanged:
+			f.cost[f.keep+i] = -1
+		}
+		for s := range b.servers[i] {
+			if f.hi[f.used+int(s)] = 1; f.g.aim == serversUsed {
+				f.cost[f.used+int(s)] = 1
+			}
+			if f.g.links > 0 {
+				f.hi[f.load+int(s)] = f.m.room[s]
+			}
+		}
+	}
+	if f.g.aim == linksAdded {
+		for i := range f.m.points {
+			for number := range f.g.each {
+				f.cost[f.linkOf(i, number)] = 1
+			}
+		}
+	}
+}
+
+// keptLoad adds to a row what points take of something if they keep what they have.
+func (f *fewServers) keptLoad(row []term, load func(b *before, i int) float64) []term {
+	for i := range f.m.points {
+		if f.keeps(i) {
+			if x := load(f.g.before, i); x > 0 {
+				row = append(row, term{int32(f.keep + i), x})
+			}
+		}
+	}
+	return row
+}
+
+// keepRows: only so many points change, so many servers are used, and what is kept uses its servers. A point that was not
+// served changes where it is now.
+func (f *fewServers) keepRows(l *program) {
+	var changes, used []term
+	count := 0.0
+	for i := range f.m.points {
+		switch {
+		case f.keeps(i):
+			changes = append(changes, term{int32(f.keep + i), -1})
+			count++
+			for _, s := range sorted(f.g.before.servers[i]) {
+				l.addRow([]term{{int32(f.keep + i), 1}, {int32(f.used) + s, -1}}, math.Inf(-1), 0)
+			}
+		case !f.g.before.served[i]:
+			if f.hi[f.out+i] > 0 {
+				changes = append(changes, term{int32(f.out + i), -1})
+			}
+			count++
+		}
+	}
+	if len(changes) > 0 {
+		l.addRow(changes, math.Inf(-1), f.g.changes-count)
+	}
+	if f.g.servers > 0 {
+		for s := range f.m.servers {
+			used = append(used, term{int32(f.used + s), 1})
+		}
+		l.addRow(used, math.Inf(-1), float64(f.g.servers))
+	}
+}
+
+func sorted(of map[int32]float64) (list []int32) {
+	for s := range of {
+		list = append(list, s)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// scarce adds rows for links and switches that the present values ask too much of, what is kept included.
+func (f *fewServers) scarce() func(l *program) bool {
+	m := f.m
+	users := make([][]term, len(m.free))
+	for k := range m.paths {
+		for _, e := range m.paths[k].element {
+			users[e] = append(users[e], term{int32(k), 1})
+		}
+	}
+	for e := range users {
+		users[e] = f.keptLoad(users[e], func(b *before, i int) float64 { return b.load[i][int32(e)] })
+	}
+	return func(l *program) (added bool) {
+		for e, row := range users {
+			sum := 0.0
+			for _, x := range row {
+				sum += x.a * l.x(x.v)
+			}
+			if sum > m.free[e]+slack {
+				l.addRow(row, math.Inf(-1), m.free[e])
+				added = true
+			}
+		}
+		return added
+	}
+}
+
+// realise gives rates for a choice, beside what points keep.
+func (f *fewServers) realise(st *stage) *solution {
+	if len(st.kept) == 0 {
+		return f.m.realise(st, f.budget)
+	}
+	one := f.m.apart(f.g.before, st.kept)
+	sol := new(solution)
+	if len(st.points) > 0 {
+		sol = one.realise(st, f.budget)
+	}
+	f.m.nodes, f.m.timeout, f.m.unsure = one.nodes, one.timeout, one.unsure
+	if sol == nil {
+		return nil
+	}
+	for _, i := range st.kept {
+		sol.flows = append(sol.flows, f.g.before.bundle[i]...)
+	}
+	return sol
+}

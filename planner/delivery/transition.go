@@ -1,0 +1,137 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Elements lists the points that a plan serves, as a transition sees them: what each takes of links, switches and servers
+// of a problem, which may be a later one than that of the plan. A point one of whose paths is no more there covers nothing.
+func Elements(p *Problem, plan *Plan) ([]planner.Element, error) {
+	w, err := Wire(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	kind := map[string]NodeKind{}
+	for i := range p.Nodes {
+		kind[p.Nodes[i].ID] = p.Nodes[i].Kind
+	}
+	added := map[[2]string]bool{}
+	for _, l := range plan.AddedLinks {
+		added[[2]string{l.A, l.B}] = true
+	}
+	var list []planner.Element
+	at := map[string]int{}
+	for i := range plan.Assignment {
+		d := &plan.Assignment[i]
+		k, ok := at[d.Point]
+		if !ok {
+			k = len(list)
+			at[d.Point] = k
+			list = append(list, planner.Element{ID: d.Point, Covers: []string{d.Point}, Uses: map[string]float64{}})
+		}
+		e := &list[k]
+		e.Form += fmt.Sprintf("%s over %s by %v at %v; ", d.ID, strings.Join(d.Path, " "), d.Ports, d.Rate)
+		if len(d.Path) < 2 || len(d.Ports) != len(d.Path)-1 {
+			return nil, fmt.Errorf("path %s has %d nodes and %d ports", d.ID, len(d.Path), len(d.Ports))
+		}
+		for j, node := range d.Path[1:] {
+			link, to, _, ok := w.Link(d.Path[j], d.Ports[j])
+			switch {
+			case ok && to == node:
+				e.Uses[w.resource(link)] += d.Rate
+			case !added[[2]string{d.Path[j], node}]:
+				e.Covers = nil
+			}
+			switch kind[node] {
+			case SwitchNode, ServerNode:
+				if kind[node] == SwitchNode || j == len(d.Path)-2 {
+					e.Uses["node "+node] += d.Rate
+				}
+			case "":
+				e.Covers = nil
+			}
+		}
+	}
+	return list, nil
+}
+
+// resource names a link by its ports, so that no two have the same name.
+func (w *Wiring) resource(link int) string {
+	l := w.links[link]
+	return fmt.Sprintf("link %s:%d %s:%d", w.p.Nodes[l.node[0]].ID, l.port[0], w.p.Nodes[l.node[1]].ID, l.port[1])
+}
+
+// Capacities says what links, switches and servers have free, by the names that [Elements] gives them.
+func Capacities(p *Problem) (map[string]float64, error) {
+	w, err := Wire(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]float64{}
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Kind != PointNode {
+			of["node "+n.ID] = n.Residual() + rateTolerance
+		}
+	}
+	for i := range p.Links {
+		of[w.resource(i)] = p.Links[i].Residual() + rateTolerance
+	}
+	return of, nil
+}
+
+// Replace fills in the transition from an older plan to this one: which points begin to send, stop, send otherwise, and
+// go on as they did, and in which order, so that no point is unserved in between that both plans serve, and nothing
+// carries more than it has free. Where there is no such order the plan says why, and has no steps.
+//
+// Before the first step the rules of all new paths are installed on the way, which no report meets yet, since their tags
+// are new. A step changes the rules of one point, or what it sends where. After the last, old rules are taken away.
+func (plan *Plan) Replace(p *Problem, old *Plan) error {
+	before, err := Elements(p, old)
+	if err != nil {
+		return fmt.Errorf("the plan before: %w", err)
+	}
+	after, err := Elements(p, plan)
+	if err != nil {
+		return err
+	}
+	capacity, err := Capacities(p)
+	if err != nil {
+		return err
+	}
+	plan.Transition, err = planner.NewTransition(before, after, capacity)
+	if d, ok := errors.AsType[*planner.Deadlock](err); ok {
+		plan.Deadlock, err = d.Error(), nil
+	}
+	if plan.Transition != nil {
+		plan.Stats.Changed = len(plan.Transition.Add) + len(plan.Transition.Remove) + len(plan.Transition.Change)
+	}
+	return err
+}
+
+// CheckTransition takes the steps of a plan one by one, from an older one, and says where a point is unserved that both
+// serve, or something carries more than it has free.
+func CheckTransition(p *Problem, old, plan *Plan) error {
+	if plan.Transition == nil {
+		return errors.New("the plan has no transition")
+	}
+	if plan.Deadlock != "" {
+		return nil // it says itself that there are no steps
+	}
+	before, err := Elements(p, old)
+	if err != nil {
+		return fmt.Errorf("the plan before: %w", err)
+	}
+	after, err := Elements(p, plan)
+	if err != nil {
+		return err
+	}
+	capacity, err := Capacities(p)
+	if err != nil {
+		return err
+	}
+	return planner.Simulate(before, after, plan.Transition.Steps, capacity)
+}
