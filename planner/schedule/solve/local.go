@@ -23,6 +23,9 @@ func (c *core) improve(s *state, bound int64, rounds int, rng *rand.Rand, stop f
 			continue
 		}
 		c.repair(s, p, &log, rng)
+		if c.partial && s.left > 0 {
+			c.fill(s, &log, rng)
+		}
 		for _, ch := range append([]change(nil), log...) {
 			c.lowerOne(s, ch.probe, &log)
 			c.lowerAround(s, ch.probe, &log, rng)
@@ -64,43 +67,59 @@ func (c *core) disturb(s *state, p int32, log *[]change, rng *rand.Rand) bool {
 // repair looks at the rows of a probe that are not seen, and has other probes see them.
 func (c *core) repair(s *state, p int32, log *[]change, rng *rand.Rand) {
 	for _, r := range c.on[p] {
-		if s.seen[r] {
+		if !s.seen[r] {
+			c.repairRow(s, r, p, log, rng)
+		}
+	}
+}
+
+// fill tries some rows that are left out: there may be room for them now.
+func (c *core) fill(s *state, log *[]change, rng *rand.Rand) {
+	const most = 8
+	from := rng.IntN(len(c.rows))
+	for k, tried := 0, 0; k < len(c.rows) && tried < most; k++ {
+		if r := int32((from + k) % len(c.rows)); !s.seen[r] {
+			c.repairRow(s, r, -1, log, rng)
+			tried++
+		}
+	}
+}
+
+// repairRow has some probe see row r, p only if there is no other.
+func (c *core) repairRow(s *state, r, p int32, log *[]change, rng *rand.Rand) {
+	best, least := change{probe: -1}, int64(0)
+	for _, q := range c.rows[r].probes {
+		if q == p && len(c.rows[r].probes) > 1 {
 			continue
 		}
-		best, least := change{probe: -1}, int64(0)
-		for _, q := range c.rows[r].probes {
-			if q == p && len(c.rows[r].probes) > 1 {
+		now, phase := s.interval[q], s.phase[q]
+		left := s.left
+		for _, i := range c.grid {
+			more := (c.starts(i) - c.starts(now)) * c.cost[q]
+			if i > c.slow[q] || best.probe >= 0 && more >= least || !c.fits(s, q, i) {
 				continue
 			}
-			now, phase := s.interval[q], s.phase[q]
-			left := s.left
-			for _, i := range c.grid {
-				more := (c.starts(i) - c.starts(now)) * c.cost[q]
-				if i > c.slow[q] || best.probe >= 0 && more >= least || !c.fits(s, q, i) {
-					continue
-				}
-				phases := int32(1)
-				if i > c.rows[r].period {
-					phases = min(i, mostPhases)
-				}
-				first := phase
-				if now == 0 && i > c.rows[r].period {
-					first = rng.Int32N(i)
-				}
-				for f := range phases {
-					c.set(s, q, i, (first+f)%i)
-					if s.seen[r] && s.left < left {
-						best, least = change{q, i, s.phase[q]}, more
-						break
-					}
+			phases := int32(1)
+			if i > c.rows[r].period {
+				phases = min(i, mostPhases)
+			}
+			first := phase
+			if now == 0 && i > c.rows[r].period {
+				first = rng.Int32N(i)
+			}
+			for f := range phases {
+				c.set(s, q, i, (first+f)%i)
+				if s.seen[r] && s.left < left {
+					best, least = change{q, i, s.phase[q]}, more
+					break
 				}
 			}
-			c.set(s, q, now, phase)
 		}
-		if best.probe >= 0 {
-			*log = append(*log, change{best.probe, s.interval[best.probe], s.phase[best.probe]})
-			c.set(s, best.probe, best.interval, best.phase)
-		}
+		c.set(s, q, now, phase)
+	}
+	if best.probe >= 0 {
+		*log = append(*log, change{best.probe, s.interval[best.probe], s.phase[best.probe]})
+		c.set(s, best.probe, best.interval, best.phase)
 	}
 }
 

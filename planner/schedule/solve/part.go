@@ -74,8 +74,7 @@ func (x *piece) raise(stop func() bool) {
 	if x.best != nil {
 		target, budget = float64(x.best.cost), x.best.left
 	} else {
-		for p, b := range x.cost {
-			_ = p
+		for _, b := range x.cost {
 			target += float64(b) * float64(x.starts(x.grid[0]))
 		}
 	}
@@ -120,7 +119,7 @@ func (x *piece) more(rng *rand.Rand, stop func() bool) {
 		x.greedy(s, x.bytes.row)
 	}
 	s = s.clone()
-	x.improve(s, x.bytesBound, 2000+60*len(x.cost), rng, stop)
+	x.improve(s, x.bytesBound, 10_000+200*len(x.cost), rng, stop)
 	if x.offerState(s) {
 		x.raise(stop)
 	}
