@@ -322,11 +322,14 @@ func scheduleTable(w io.Writer, plan *schedule.Plan) error {
 		fmt.Fprintf(b, "an agent starts at most %d in a slot (at least %d), %g ms apart or more; %d start%s nearer than wanted\n",
 			s.Peak, s.PeakBound, s.ShortestWait, s.Crowded, plural(s.Crowded))
 	}
-	if ch := plan.Changed; ch != nil {
-		fmt.Fprintf(b, "changes: %d added (%s), %d removed (%s), %d changed (%s), %d kept\n", len(ch.Add), shortenList(ch.Add),
-			len(ch.Remove), shortenList(ch.Remove), len(ch.Change), shortenList(ch.Change), ch.Kept)
-		if ch.Forced {
-			fmt.Fprintf(b, "More than %d had to change so that links are seen; nothing else did.\n", ch.Limit)
+	if t := plan.Transition; t != nil {
+		fmt.Fprintf(b, "changes: %d added (%s), %d removed (%s), %d changed (%s), %d kept\n", len(t.Add), shortenList(t.Add),
+			len(t.Remove), shortenList(t.Remove), len(t.Change), shortenList(t.Change), len(t.Keep))
+		if ch := plan.Churn; ch.Limit >= 0 && ch.Forced > ch.Limit {
+			fmt.Fprintf(b, "%d had to change so that links are seen, more than %d; nothing else did.\n", ch.Forced, ch.Limit)
+		}
+		if plan.Churn.Deadlock != "" {
+			fmt.Fprintf(b, "no order of steps: %s\n", plan.Churn.Deadlock)
 		}
 	}
 	how := howGood(&s.Stats, fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound))

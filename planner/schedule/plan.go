@@ -13,8 +13,10 @@ type Plan struct {
 	NotSent     []string `json:"not_sent,omitempty"`
 	NotSeen     []Unseen `json:"not_seen,omitempty"`
 	Partial     bool     `json:"partial,omitempty"` // there are links that are not seen in time
-	Changed     *Changed `json:"changed,omitempty"` // against an older plan
 	Stats       Stats    `json:"stats"`
+
+	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that replaces another one
+	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, probe by probe
 }
 
 // Timed is a probe with its interval and phase.
@@ -35,15 +37,13 @@ type Unseen struct {
 	Reason string  `json:"reason"`
 }
 
-// Changed lists by id what is different from an older plan: probes that were not sent, probes that are not sent any more,
-// and probes with another interval or phase.
-type Changed struct {
-	Limit  int      `json:"limit"`            // of the number of changes; -1 for any
-	Forced bool     `json:"forced,omitempty"` // more had to change than the limit says, and nothing else did
-	Add    []string `json:"add,omitempty"`
-	Remove []string `json:"remove,omitempty"`
-	Change []string `json:"change,omitempty"`
-	Kept   int      `json:"kept"`
+// Churn says how much is different from an older plan: probes that were not sent, probes that are not sent any more, and
+// probes with another interval or phase.
+type Churn struct {
+	Limit    int    `json:"limit"`              // of the number of changes; -1 for any
+	Changed  int    `json:"changed"`            // probes
+	Forced   int    `json:"forced"`             // changes without which links would not be seen; where these are more than the limit, only they may be
+	Deadlock string `json:"deadlock,omitempty"` // why there are no steps: there is no order of them, or none was found
 }
 
 // Stats describes a schedule. The objective is bytes a second: of all probes, on all links that they pass.

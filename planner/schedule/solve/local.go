@@ -8,6 +8,11 @@ import (
 // improve takes something away from a random probe, repairs what is no longer seen in the cheapest ways, takes away what
 // has become needless, and goes back if the result is worse. Between restarts from the best it accepts what is equal.
 func (c *core) improve(s *state, bound int64, rounds int, rng *rand.Rand, stop func() bool) {
+	c.improveWithin(s, bound, rounds, func() bool { return true }, rng, stop)
+}
+
+// improveWithin is improve where not all results are allowed.
+func (c *core) improveWithin(s *state, bound int64, rounds int, allowed func() bool, rng *rand.Rand, stop func() bool) {
 	if len(c.cost) == 0 {
 		return
 	}
@@ -30,7 +35,7 @@ func (c *core) improve(s *state, bound int64, rounds int, rng *rand.Rand, stop f
 			c.lowerOne(s, ch.probe, &log)
 			c.lowerAround(s, ch.probe, &log, rng)
 		}
-		if d := s.left - left; d > tolerance(left) || math.Abs(d) <= tolerance(left) && s.cost > cost {
+		if d := s.left - left; d > tolerance(left) || math.Abs(d) <= tolerance(left) && s.cost > cost || !allowed() {
 			for k := len(log) - 1; k >= 0; k-- {
 				c.set(s, log[k].probe, log[k].interval, log[k].phase)
 			}

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -48,7 +49,11 @@ func Plan(p *schedule.Problem, o Options) (*schedule.Plan, error) {
 	if err := x.solve(c); err != nil {
 		return nil, err
 	}
-	return x.plan(c), nil
+	if o.Previous != nil {
+		return x.replan(c)
+	}
+	times := x.times(c)
+	return x.plan(times, x.spread(c, times, nil)), nil
 }
 
 // planning is a plan in the making.
@@ -210,7 +215,7 @@ func (x *planning) leaveOut(c *core, w *part) error {
 	for r, seen := range q.best.seen {
 		if !seen {
 			for _, l := range w.rows[r].links {
-				x.reason[l] = "the limits leave no room to see it in time beside others"
+				x.reason[l] = noRoom
 			}
 		}
 	}
@@ -227,7 +232,7 @@ func (x *planning) infeasible(q *piece) error {
 	}
 	for k := range q.caps {
 		if l := &q.caps[k]; s.used[k] > l.room*(1+1e-12) {
-			return fmt.Errorf("schedule: not every link %w: %s would be %.6g bit/s, at most %.6g are allowed, and no other probe can take over",
+			return fmt.Errorf("schedule: some links %w: %s would be %.6g bit/s, at most %.6g are allowed, and no other probe can take over",
 				ErrLimit, l.what, x.bps(s.used[k]), x.bps(l.room))
 		}
 	}
@@ -257,21 +262,27 @@ func (x *planning) infeasible(q *piece) error {
 		how = "no schedule sees all"
 	}
 	if name == "" {
-		return fmt.Errorf("schedule: not every link %w within the limits: %s; the tightest is that of %s", ErrLimit, how, tight)
+		return fmt.Errorf("schedule: some links %w within the limits: %s; the tightest is that of %s", ErrLimit, how, tight)
 	}
-	return fmt.Errorf("schedule: not every link %w within the limits, such as %s: %s; the tightest is that of %s", ErrLimit, name, how, tight)
+	return fmt.Errorf("schedule: some links %w within the limits, such as %s: %s; the tightest is that of %s", ErrLimit, name, how, tight)
 }
+
+const noRoom = "the limits leave no room to see it in time beside others"
 
 // bps turns the bytes of a hyperperiod into bits per second.
 func (x *planning) bps(bytes float64) float64 { return 8 * bytes / x.r.Seconds(x.r.Hyper) }
 
-// plan makes a plan of what was found.
-func (x *planning) plan(c *core) *schedule.Plan {
+// times are the intervals and coarse phases that were found, in slots.
+func (x *planning) times(c *core) schedule.Times {
 	times := schedule.Times{Interval: make([]int, len(c.cost)), Phase: make([]int, len(c.cost))}
 	for p, i := range x.sum.interval {
 		times.Interval[p], times.Phase[p] = int(i)*x.r.Base, int(x.sum.phase[p])*x.r.Base
 	}
-	bound := spread(x.r, c, times, x.o.Stop)
+	return times
+}
+
+// plan makes a plan of what was found. At least so many probes of an agent start in a slot in any plan of these intervals.
+func (x *planning) plan(times schedule.Times, peak int) *schedule.Plan {
 	plan := schedule.NewPlan(x.r, "lagrange", times)
 	names := make(map[string]string, len(x.reason))
 	for l, reason := range x.reason {
@@ -280,14 +291,14 @@ func (x *planning) plan(c *core) *schedule.Plan {
 		}
 	}
 	for k := range plan.NotSeen {
-		plan.NotSeen[k].Reason = names[plan.NotSeen[k].Link]
+		if plan.NotSeen[k].Reason = names[plan.NotSeen[k].Link]; plan.NotSeen[k].Reason == "" {
+			plan.NotSeen[k].Reason = noRoom
+		}
 	}
 	s := &plan.Stats
-	s.PeakBound, s.Nodes = min(bound, s.Peak), x.nodes
+	s.PeakBound, s.Nodes = min(peak, s.Peak), x.nodes
 	s.LowerBound = min(float64(x.bytesBound)/x.r.Seconds(x.r.Hyper), s.Objective)
 	s.LeftOutBound = min(x.leftBound, s.LeftOut)
-	if s.Optimal = !x.unproven; s.Optimal {
-		s.LowerBound, s.LeftOutBound = s.Objective, s.LeftOut
-	}
+	s.Optimal = !x.unproven && planner.Near(s.LowerBound, s.Objective) && planner.Near(s.LeftOutBound, s.LeftOut)
 	return plan
 }

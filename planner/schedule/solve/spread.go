@@ -1,15 +1,21 @@
 package solve
 
 import (
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// spread moves phases within what the links allow, so that an agent starts few probes in a slot, and far apart. It gives a
-// bound of the most starts of an agent in a slot, for these intervals.
-func spread(r *schedule.Resolved, c *core, t schedule.Times, stop func() bool) (bound int) {
-	x := &spreading{r: r, c: c, t: t, stop: stop, turns: make([][]int32, len(r.Probes))}
+// spread moves phases within what the links allow, so that an agent starts few probes in a slot, and far apart. Those that
+// are fixed stay, unless links would not be seen in time then; nil is none. It gives a bound of the most starts of an agent
+// in a slot, for these intervals.
+func (p *planning) spread(c *core, t schedule.Times, fixed []bool) (bound int) {
+	r := p.r
+	x := &spreading{r: r, c: c, t: t, stop: p.o.Stop, fixed: fixed, turns: make([][]int32, len(r.Probes))}
+	if fixed == nil {
+		x.fixed = make([]bool, len(r.Probes))
+	}
 	for k := range c.rows {
 		row := &c.rows[k]
 		alone, many := false, 0
@@ -27,6 +33,7 @@ func spread(r *schedule.Resolved, c *core, t schedule.Times, stop func() bool) (
 			}
 		}
 	}
+	x.settle(p.sum)
 	lists := make([][]int32, len(r.Agents)+1) // the last is of probes without an agent
 	for p := range r.Probes {
 		if t.Interval[p] == 0 {
@@ -38,21 +45,57 @@ func spread(r *schedule.Resolved, c *core, t schedule.Times, stop func() bool) (
 		}
 		lists[a] = append(lists[a], int32(p))
 	}
+	agents := 0
 	for a, list := range lists {
 		if len(list) == 0 {
 			continue
 		}
-		if b := x.agent(list); a < len(r.Agents) {
+		b := x.agent(list)
+		if x.rotate(list, agents); a < len(r.Agents) {
 			bound = max(bound, b)
 		}
+		agents++
 	}
 	return bound
+}
+
+// settle makes phases of probes that take turns such that links are seen in time: where that of a fixed probe does not go
+// with the others, all of them have the coarse phases, which do.
+func (x *spreading) settle(s *state) {
+	for p := range x.turns {
+		if len(x.turns[p]) > 0 && !x.inTime(int32(p)) {
+			for q := range x.turns {
+				if len(x.turns[q]) > 0 {
+					x.t.Phase[q], x.fixed[q] = int(s.phase[q])*x.r.Base, false
+				}
+			}
+			return
+		}
+	}
+}
+
+// rotate moves all probes of an agent by the same time, so that agents do not start together. The golden ratio spreads any
+// number of agents about evenly.
+func (x *spreading) rotate(list []int32, agent int) {
+	repeat := 1
+	for _, p := range list {
+		if len(x.turns[p]) > 0 || x.fixed[p] {
+			return
+		}
+		repeat = repeat / gcd(repeat, x.t.Interval[p]) * x.t.Interval[p]
+	}
+	_, part := math.Modf(float64(agent) * 0.6180339887498949)
+	by := int(part * float64(repeat))
+	for _, p := range list {
+		x.t.Phase[p] = (x.t.Phase[p] + by) % x.t.Interval[p]
+	}
 }
 
 type spreading struct {
 	r     *schedule.Resolved
 	c     *core
 	t     schedule.Times
+	fixed []bool    // by probe: stays
 	turns [][]int32 // by probe: rows that it sees together with others
 	stop  func() bool
 	times []int
@@ -65,7 +108,7 @@ func (x *spreading) agent(list []int32) (bound int) {
 	for _, p := range list {
 		i := x.t.Interval[p]
 		repeat = repeat / gcd(repeat, i) * i
-		even = even && len(x.turns[p]) == 0 && i == x.t.Interval[list[0]]
+		even = even && x.free(p) && i == x.t.Interval[list[0]]
 	}
 	for _, p := range list {
 		starts += repeat / x.t.Interval[p]
@@ -99,13 +142,16 @@ func (x *spreading) agent(list []int32) (bound int) {
 	return bound
 }
 
+// free reports whether p can have any phase.
+func (x *spreading) free(p int32) bool { return len(x.turns[p]) == 0 && !x.fixed[p] }
+
 // apart places probes, those of the shortest intervals first, such that all starts are so many slots apart. It reports
 // false if that fails.
 func (x *spreading) apart(list []int32, apart int) bool {
 	var placed []int32
-	for turn := range 2 { // those that take turns have less choice
+	for _, first := range [...]bool{true, false} { // those that take turns have less choice
 		for _, p := range list {
-			if free := len(x.turns[p]) == 0; free != (turn == 1) {
+			if x.free(p) == first {
 				continue
 			}
 			i := x.t.Interval[p]
@@ -156,6 +202,9 @@ func (x *spreading) blocked(placed []int32, interval, apart int) []int {
 // place gives p the first phase from its own on that is good and in which all links of p are still seen in time.
 func (x *spreading) place(p int32, good func(phase int) bool) bool {
 	now, i := x.t.Phase[p], x.t.Interval[p]
+	if x.fixed[p] {
+		return good(now)
+	}
 	tries := 0
 	for k := range i {
 		phase := (now + k) % i
@@ -206,9 +255,9 @@ func (x *spreading) inTime(p int32) bool {
 // balance places probes, those of the shortest intervals first, in the slots that have fewest starts.
 func (x *spreading) balance(list []int32, repeat int) {
 	load := make([]int, repeat)
-	for turn := range 2 {
+	for _, first := range [...]bool{true, false} {
 		for _, p := range list {
-			if free := len(x.turns[p]) == 0; free != (turn == 1) {
+			if x.free(p) == first {
 				continue
 			}
 			i := x.t.Interval[p]

@@ -1,0 +1,248 @@
+package solve
+
+import (
+	"math"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/schedule"
+)
+
+// replan makes a plan that keeps intervals and phases of an older one. Without a limit of changes it has the best intervals,
+// and keeps phases where intervals stay. With one, it begins with the older plan, changes what must change so that links
+// are seen, as few probes as can be found, and then improves as long as no more probes than the limit are different.
+func (x *planning) replan(c *core) (*schedule.Plan, error) {
+	old := x.older()
+	forced := 0
+	if x.o.Churn >= 0 {
+		fresh := x.sum
+		x.sum, forced = x.fewChanges(c, old, fresh)
+	}
+	times, fixed := x.times(c), make([]bool, len(c.cost))
+	for p, i := range times.Interval {
+		if i > 0 && i == old.Interval[p] && (x.o.Churn < 0 || int(x.sum.phase[p]) == old.Phase[p]/x.r.Base) {
+			times.Phase[p], fixed[p] = old.Phase[p], true
+		}
+	}
+	x.meet(c, times, fixed)
+	plan := x.plan(times, x.spread(c, times, fixed))
+	before, _ := schedule.Elements(x.r, x.o.Previous)
+	after, capacity := schedule.Elements(x.r, plan)
+	t, err := planner.NewTransition(before, after, capacity)
+	if t == nil {
+		return nil, err
+	}
+	plan.Transition = t
+	plan.Churn = &schedule.Churn{Limit: x.o.Churn, Changed: len(t.Add) + len(t.Remove) + len(t.Change), Forced: forced}
+	gone := 0 // probes that are not there any more change by themselves
+	for k := range x.o.Previous.Probes {
+		if !old.there[k] {
+			gone++
+		}
+	}
+	plan.Churn.Forced += gone
+	if plan.Churn.Changed > max(plan.Churn.Limit, plan.Churn.Forced) { // phases had to move
+		plan.Churn.Forced = plan.Churn.Changed
+	}
+	if err != nil {
+		plan.Churn.Deadlock = err.Error()
+	}
+	return plan, nil
+}
+
+// olderTimes are intervals and phases of an older plan, by the probes of the problem.
+type olderTimes struct {
+	schedule.Times
+	there []bool // by probe of the plan: the problem has it
+}
+
+// older reads the older plan. What is no interval or phase any more is taken as not sent.
+func (x *planning) older() olderTimes {
+	old := olderTimes{schedule.Times{Interval: make([]int, len(x.r.Probes)), Phase: make([]int, len(x.r.Probes))}, make([]bool, len(x.o.Previous.Probes))}
+	index := make(map[string]int, len(x.r.Probes))
+	for p := range x.r.Probes {
+		index[x.r.Probes[p].ID] = p
+	}
+	for k := range x.o.Previous.Probes {
+		e := &x.o.Previous.Probes[k]
+		p, ok := index[e.ID]
+		if old.there[k] = ok; !ok {
+			continue
+		}
+		interval, phase := math.Round(e.Interval/x.r.Slot), math.Round(e.Phase/x.r.Slot)
+		if !(interval >= 1 && interval <= float64(x.r.Hyper) && phase >= 0 && phase < interval) || math.Abs(interval*x.r.Slot-e.Interval) > 1e-6*x.r.Slot {
+			continue
+		}
+		for _, i := range x.r.Grid {
+			if i == int(interval) {
+				old.Interval[p], old.Phase[p] = i, int(phase)
+			}
+		}
+	}
+	return old
+}
+
+// fewChanges finds a state near the older plan. It gives the number of changes that had to be.
+func (x *planning) fewChanges(c *core, old olderTimes, fresh *state) (s *state, forced int) {
+	before := c.newState()
+	for p, i := range old.Interval {
+		before.interval[p], before.phase[p] = int32(i/x.r.Base), int32(old.Phase[p]/x.r.Base)
+	}
+	s = c.newState()
+	for p, i := range before.interval {
+		if i > 0 && c.fits(s, int32(p), i) { // where a limit is lower now, the last ones are not sent
+			c.set(s, int32(p), i, before.phase[p])
+		}
+	}
+	changed := func(s *state) (n int) {
+		for p, i := range s.interval {
+			if i != before.interval[p] || i > 0 && s.phase[p] != before.phase[p] {
+				n++
+			}
+		}
+		return n
+	}
+	// First what must change: each time the probe that sees most more, in the way of the best plan if that sees as much.
+	c.partial = true
+	for s.left > fresh.left+tolerance(fresh.left) {
+		p, interval, phase := c.mostSeen(s, fresh)
+		if p < 0 || x.o.Stop() {
+			break
+		}
+		c.set(s, p, interval, phase)
+	}
+	if s.left > fresh.left+tolerance(fresh.left) { // limits are in the way: only the best plan is known to do
+		s = c.towards(s, fresh)
+	}
+	if forced = changed(s); forced >= x.o.Churn {
+		return s, forced
+	}
+	var all []int32
+	for p := range c.cost {
+		all = append(all, int32(p))
+	}
+	c.nearby(s, fresh, func() bool { return changed(s) <= x.o.Churn }, all, x.o.Stop)
+	c.improveWithin(s, x.bytesBound, 4000+60*len(c.cost), func() bool { return changed(s) <= x.o.Churn }, x.rng, x.o.Stop)
+	return s, forced
+}
+
+// mostSeen finds the change of one probe after which most weight is seen, and of these the cheapest.
+func (c *core) mostSeen(s, fresh *state) (probe, interval, phase int32) {
+	probe = -1
+	var gain, cost float64
+	seen := map[int32]bool{}
+	for r := range c.rows {
+		if s.seen[r] {
+			continue
+		}
+		for _, p := range c.rows[r].probes {
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
+			now, at, left := s.interval[p], s.phase[p], s.left
+			try := func(i, f int32) {
+				if i == 0 || !c.fits(s, p, i) {
+					return
+				}
+				c.set(s, p, i, f)
+				g, b := left-s.left, float64((c.starts(i)-c.starts(now))*c.cost[p])
+				if g > tolerance(left) && (probe < 0 || g > gain+tolerance(gain) || g > gain-tolerance(gain) && b < cost) {
+					probe, interval, phase, gain, cost = p, i, f, g, b
+				}
+				c.set(s, p, now, at)
+			}
+			try(fresh.interval[p], fresh.phase[p])
+			for _, i := range c.grid {
+				try(i, at%i)
+			}
+		}
+	}
+	return probe, interval, phase
+}
+
+// towards goes from s to fresh, probe by probe: what is less first, so that there is room for what is more.
+func (c *core) towards(s, fresh *state) *state {
+	best := s
+	s = s.clone()
+	for _, less := range [...]bool{true, false} {
+		for p := range c.cost {
+			i, f := fresh.interval[p], fresh.phase[p]
+			if less == (c.starts(i) <= c.starts(s.interval[p])) && (i != s.interval[p] || f != s.phase[p]) {
+				c.set(s, int32(p), i, f)
+			}
+		}
+	}
+	if !s.better(best) {
+		return best
+	}
+	return s
+}
+
+// nearby gives probes the intervals of the best plan, one or two at a time, as long as this is allowed and saves bytes.
+func (c *core) nearby(s, fresh *state, allowed func() bool, all []int32, stop func() bool) {
+	for again := true; again && !stop(); {
+		again = false
+		for _, p := range all {
+			now, at, left, cost := s.interval[p], s.phase[p], s.left, s.cost
+			if now == 0 {
+				continue
+			}
+			var log []change
+			c.lowerOne(s, p, &log)
+			switch {
+			case len(log) == 0:
+			case s.cost < cost && s.left <= left+tolerance(left) && allowed():
+				again = true
+			default:
+				c.set(s, p, now, at)
+			}
+		}
+		for _, p := range all { // one is sent more often, as in the best plan, and others more seldom
+			if c.starts(fresh.interval[p]) <= c.starts(s.interval[p]) || !c.fits(s, p, fresh.interval[p]) {
+				continue
+			}
+			left, cost := s.left, s.cost
+			log := []change{{p, s.interval[p], s.phase[p]}}
+			c.set(s, p, fresh.interval[p], fresh.phase[p])
+			done := map[int32]bool{p: true}
+			for _, r := range c.on[p] {
+				for _, q := range c.rows[r].probes {
+					if !done[q] {
+						done[q] = true
+						c.lowerOne(s, q, &log)
+						if !allowed() {
+							k := len(log) - 1
+							c.set(s, log[k].probe, log[k].interval, log[k].phase)
+							log = log[:k]
+							break
+						}
+					}
+				}
+			}
+			if len(log) > 0 && s.cost < cost && s.left <= left+tolerance(left) && allowed() {
+				again = true
+				continue
+			}
+			for k := len(log) - 1; k >= 0; k-- {
+				c.set(s, log[k].probe, log[k].interval, log[k].phase)
+			}
+		}
+	}
+}
+
+// meet gives probes that take turns with a fixed one its place within the base.
+func (x *planning) meet(c *core, t schedule.Times, fixed []bool) {
+	for k := range c.rows {
+		offset := -1
+		for _, p := range c.rows[k].probes {
+			if fixed[p] && t.Interval[p] > 0 {
+				offset = t.Phase[p] % x.r.Base
+			}
+		}
+		for _, p := range c.rows[k].probes {
+			if offset >= 0 && !fixed[p] && t.Interval[p] > 0 {
+				t.Phase[p] = t.Phase[p]/x.r.Base*x.r.Base + offset
+			}
+		}
+	}
+}
