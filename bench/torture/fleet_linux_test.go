@@ -177,11 +177,11 @@ func (f *fleetUnderTest) send(windows int, route func(exporter, n int) []int) {
 		for i := range each {
 			if i%10 == 0 {
 				time.Sleep(time.Until(begin.Add(time.Duration(i) * fleetWindow * 5 / 8 / each)))
-				if late := time.Since(begin); late > fleetWindow*6/8 { // the machine is busy: the rest is for the next window
-					begin = begin.Add(late.Truncate(fleetWindow) + fleetWindow)
-					time.Sleep(time.Until(begin))
-					begin = begin.Add(-time.Duration(i) * fleetWindow * 5 / 8 / each)
-				}
+			}
+			if late := time.Since(begin); late > fleetWindow*6/8 { // the machine is busy: the rest is for the next window
+				begin = begin.Add(late.Truncate(fleetWindow) + fleetWindow)
+				time.Sleep(time.Until(begin))
+				begin = begin.Add(-time.Duration(i) * fleetWindow * 5 / 8 / each)
 			}
 			e := i % exporters
 			f.buf = f.gen.NextFrom(e, f.buf)
@@ -480,7 +480,7 @@ func (f *fleetUnderTest) addPartitions(topic string, n int32) {
 	topic = f.broker.Prefix + topic
 	client := f.broker.Client()
 	var err error
-	waitFor(f.t, 30*time.Second, "partitions of "+topic, func() bool { // the client may not know the controller yet
+	waitFor(f.t, time.Minute, "partitions of "+topic, func() bool { // the client may not know the controller yet
 		var resp *kafka.CreatePartitionsResponse
 		resp, err = client.CreatePartitions(f.t.Context(), &kafka.CreatePartitionsRequest{
 			Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: n}},
@@ -499,7 +499,7 @@ func (f *fleetUnderTest) addPartitions(topic string, n int32) {
 func (f *fleetUnderTest) balanced(console *run) {
 	f.t.Helper()
 	var body string
-	ok := waitFor(f.t, 30*time.Second, "the fleet's ledger to settle", func() bool {
+	ok := waitFor(f.t, time.Minute, "the fleet's ledger to settle", func() bool {
 		_, body = console.get("/api/ledger")
 		var ledger struct{ Balances []balance }
 		if err := json.Unmarshal([]byte(body), &ledger); err != nil || len(ledger.Balances) == 0 {
@@ -535,7 +535,7 @@ func (f *fleetUnderTest) put(topic string, partition int, head, value []byte) {
 	f.t.Helper()
 	client := f.broker.Client()
 	var err error
-	waitFor(f.t, 30*time.Second, "a record in "+topic, func() bool { // the client may not know the topic yet
+	waitFor(f.t, time.Minute, "a record in "+topic, func() bool { // the client may not know the topic yet
 		r := kafka.Record{Value: kafka.NewBytes(value), Time: time.Now()}
 		if head != nil {
 			r.Headers = []kafka.Header{{Key: "hopscope", Value: head}}

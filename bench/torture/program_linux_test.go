@@ -339,7 +339,7 @@ func (r *run) metric(name string, labels ...string) (sum float64, ok bool) {
 // drained waits until nothing is on its way to the store.
 func (r *run) drained() {
 	r.p.t.Helper()
-	waitFor(r.p.t, 40*time.Second, "the spool to be empty", func() bool {
+	waitFor(r.p.t, 2*time.Minute, "the spool to be empty", func() bool {
 		spool, ok := r.metric("hopscope_ledger_in_flight", `stage="spool"`)
 		queue, ok2 := r.metric("hopscope_ledger_in_flight", `stage="sink-queue"`)
 		return ok && ok2 && spool == 0 && queue == 0

@@ -241,7 +241,7 @@ type Row map[string]any
 // Query runs a Flux query and gives all records. In the query, BUCKET stands for the server's bucket in quotes.
 func (s *Server) Query(flux string) ([]Row, error) {
 	opt := influxdb2.DefaultOptions()
-	opt.SetHTTPRequestTimeout(30)
+	opt.SetHTTPRequestTimeout(120)
 	client := influxdb2.NewClientWithOptions(s.URL, s.Token, opt)
 	defer client.Close()
 	res, err := client.QueryAPI(s.Org).Query(context.Background(), strings.ReplaceAll(flux, "BUCKET", fmt.Sprintf("%q", s.Bucket)))
