@@ -240,7 +240,7 @@ func readMetrics(path string) (*solve.Metrics, error) {
 const (
 	detailColor  = "#0b7285"
 	suspectColor = "#e03131"
-	basicColor   = "#ced4da"
+	basicColor   = draw.Quiet
 )
 
 // draw draws the topology; or, of an instance, probes as nodes and suspicious links as links between them.

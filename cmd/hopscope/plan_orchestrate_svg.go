@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/xml"
 	"fmt"
@@ -13,17 +12,23 @@ import (
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
+// The picture of a plan has a row for each of the fullest flows, and rows for all others together behind them.
+const (
+	flowRows    = 100 // rows of one flow each, if there are more flows than allRows
+	groupRows   = 30
+	allRows     = flowRows + groupRows
+	flowsLeft   = 190
+	flowsWide   = 900
+	flowRow     = 22
+	flowBar     = 16
+	flowsHeight = 62 // above the first row
+)
+
 // drawOrchestrate draws a bar for every flow used, the fullest first: an outline as long as its capacity, and in it a
 // block for every interface, as long as its items. The name of a block shows under the pointer, and in it if it fits.
+// Where there are many flows, the emptiest of them share rows, whose bars are as long as their mean.
 func drawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
-	const (
-		left, width, row, bar = 190, 900, 22, 16
-		letter                = 6.2 // width of one at 11 pixels, about
-	)
 	list := carriers(p, plan)
-	if len(list) > draw.MaxNodes {
-		return fmt.Errorf("%d flows are too many to draw, at most %d", len(list), draw.MaxNodes)
-	}
 	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })
 	color := make(map[string]string, len(p.Interfaces))
 	for k, i := range p.Interfaces {
@@ -38,12 +43,6 @@ func drawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan
 	for _, c := range list {
 		scale = max(scale, min(c.flow.Capacity, 2*longest))
 	}
-	unit := float64(width) / float64(scale)
-	b := bufio.NewWriter(w)
-	height := 70 + row*len(list)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", left+width+110, height, left+width+110, height)
-	fmt.Fprintln(b, `<style>.in{fill:#fff;stroke:#000;stroke-opacity:.5;stroke-width:2;paint-order:stroke;pointer-events:none}</style>`)
-	fmt.Fprintln(b, `<rect width="100%" height="100%" fill="#fff"/>`)
 	s := plan.Stats
 	title := fmt.Sprintf("%s: %d of %d flows carry %d interfaces", plan.Objective, s.FlowsUsed, s.Flows, s.Interfaces)
 	if plan.Topology != "" {
@@ -53,29 +52,74 @@ func drawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan
 	if plan.Partial {
 		note += fmt.Sprintf("; partial, %d interfaces are not served", len(plan.Unserved))
 	}
-	fmt.Fprintf(b, `<text x="12" y="22" font-size="16">%s</text><text x="12" y="42" fill="#555">%s</text>`+"\n", escape(title), escape(note))
-	for n, c := range list {
-		y := 56 + row*n
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+12, escape(clip(c.flow.ID, 28)))
-		x := float64(left)
-		for k, i := range c.ifaces {
-			length := float64(c.items[k]) * unit
-			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s" stroke="#fff"><title>%s: %d items</title></rect>`, x, y, length, bar, color[i], escape(i), c.items[k])
-			if fits := int((length - 6) / letter); fits >= min(5, len([]rune(i))) {
-				fmt.Fprintf(b, `<text x="%.1f" y="%d" class="in">%s</text>`, x+3, y+12, escape(clip(i, fits)))
-			}
-			x += length
-		}
-		end := float64(left) + float64(min(c.flow.Capacity, scale))*unit
-		if c.flow.Capacity <= scale {
-			fmt.Fprintf(b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="none" stroke="#888"/>`, left, y, end-left, bar)
-		} else {
-			fmt.Fprintf(b, `<path d="M%.1f %dH%dv%dH%.1f" fill="none" stroke="#888"/>`, end, y, left, bar, end)
-		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" fill="#555">%d / %d</text>`+"\n", end+6, y+12, c.load, c.flow.Capacity)
+	pic := flowsPicture{c: &draw.Canvas{Title: title, Desc: note + ". A bar for each flow, its outline as long as its capacity; the blocks in it are interfaces, as long as their items.", Width: flowsLeft + flowsWide + 110},
+		unit: flowsWide / float64(scale), scale: scale, color: color}
+	pic.c.Text(12, 24, 16, "ink", "start", draw.Clip(title, 16, pic.c.Width-24))
+	pic.c.Text(12, 44, 12, "dim", "start", draw.Clip(note, 12, pic.c.Width-24))
+	single := list
+	if len(list) > allRows {
+		single = list[:flowRows]
 	}
-	fmt.Fprintln(b, "</svg>")
-	return b.Flush()
+	y := float64(flowsHeight)
+	for _, c := range single {
+		pic.flow(y, c)
+		y += flowRow
+	}
+	if rest := list[len(single):]; len(rest) > 0 {
+		each := (len(rest) + groupRows - 1) / groupRows
+		for group := range slices.Chunk(rest, each) {
+			pic.group(y, group)
+			y += flowRow
+		}
+	}
+	pic.c.Height = y + 8
+	return pic.c.Write(w)
+}
+
+// flowsPicture draws rows of flows.
+type flowsPicture struct {
+	c     *draw.Canvas
+	unit  float64 // pixels an item
+	scale int64   // items that have room
+	color map[string]string
+}
+
+// flow draws the row of one flow.
+func (pic *flowsPicture) flow(y float64, c carried) {
+	pic.c.Titled(fmt.Sprintf("%s: %d of %d items", c.flow.ID, c.load, c.flow.Capacity), func() {
+		pic.c.Text(flowsLeft-8, y+12, 11, "ink", "end", draw.Clip(c.flow.ID, 11, flowsLeft-16))
+	})
+	x := float64(flowsLeft)
+	for k, i := range c.ifaces {
+		length := float64(c.items[k]) * pic.unit
+		pic.c.Titled(fmt.Sprintf("%s: %d items", i, c.items[k]), func() {
+			pic.c.Add(`<rect x="%.1f" y="%.0f" width="%.1f" height="%d" fill="%s" class="rim"/>`, x, y, length, flowBar, pic.color[i])
+			if name := draw.Clip(i, 11, length-6); length > 36 || name == i {
+				pic.c.Text(x+3, y+12, 11, "on", "start", name)
+			}
+		})
+		x += length
+	}
+	end := flowsLeft + float64(min(c.flow.Capacity, pic.scale))*pic.unit
+	if c.flow.Capacity <= pic.scale {
+		pic.c.Add(`<rect x="%d" y="%.0f" width="%.1f" height="%d" class="pale"/>`, flowsLeft, y, end-flowsLeft, flowBar)
+	} else {
+		pic.c.Add(`<path d="M%.1f %.0fH%dv%dH%.1f" class="pale"/>`, end, y, flowsLeft, flowBar, end)
+	}
+	pic.c.Text(end+6, y+12, 11, "dim", "start", fmt.Sprintf("%d / %d", c.load, c.flow.Capacity))
+}
+
+// group draws one row for several flows, of which the first is the fullest.
+func (pic *flowsPicture) group(y float64, list []carried) {
+	sum, least := int64(0), list[len(list)-1].load
+	for _, c := range list {
+		sum += c.load
+	}
+	mean := float64(sum) / float64(len(list))
+	text := fmt.Sprintf("%d flow%s with %d to %d items, mean %.1f", len(list), plural(len(list)), least, list[0].load, mean)
+	pic.c.Text(flowsLeft-8, y+12, 11, "dim", "end", fmt.Sprintf("%d flow%s more", len(list), plural(len(list))))
+	pic.c.Add(`<rect x="%d" y="%.0f" width="%.1f" height="%d" class="dot"/>`, flowsLeft, y, mean*pic.unit, flowBar)
+	pic.c.Text(flowsLeft+mean*pic.unit+6, y+12, 11, "dim", "start", text)
 }
 
 func escape(s string) string {

@@ -41,7 +41,10 @@ type hop struct {
 	start               bool // of a walk
 }
 
-type entry struct{ color, text string }
+type entry struct {
+	color, text string
+	rest        bool // tells how many more there are
+}
 
 // New begins a picture of g.
 func New(g *topo.Graph) (*Picture, error) {
@@ -62,6 +65,17 @@ func New(g *topo.Graph) (*Picture, error) {
 func Color(k int) string {
 	hue := math.Mod(float64(k)*137.508, 360) // the golden angle
 	return fmt.Sprintf("hsl(%.0f,%d%%,%d%%)", hue, 75-10*(k/3%3), 42+6*(k%3))
+}
+
+// Quiet is the color of what the plan says nothing special of. It suits the ground, light or dark.
+const Quiet = "quiet"
+
+// stroke gives the attribute for a line of that color.
+func stroke(color string) string {
+	if color == "" || color == Quiet {
+		return `class="pale"`
+	}
+	return fmt.Sprintf(`stroke="%s"`, color)
 }
 
 // Link colours a link and says more about it.
@@ -96,7 +110,9 @@ func (p *Picture) Walk(interfaces []int, color, name string) {
 }
 
 // Legend explains a color.
-func (p *Picture) Legend(color, text string) { p.legend = append(p.legend, entry{color, text}) }
+func (p *Picture) Legend(color, text string) {
+	p.legend = append(p.legend, entry{color: color, text: text})
+}
 
 const (
 	maxLegend  = 24 // lines of the legend
@@ -140,12 +156,14 @@ func (p *Picture) writeLegend(c *Canvas) {
 	}
 	legend := p.legend
 	if len(legend) > maxLegend {
-		more := entry{"none", fmt.Sprintf("and %d more", len(legend)-maxLegend+1)}
+		more := entry{text: fmt.Sprintf("and %d more", len(legend)-maxLegend+1), rest: true}
 		legend = append(slices.Clone(legend[:maxLegend-1]), more)
 	}
 	for k, e := range legend {
 		y := float64(head + 24 + 20*k)
-		c.Add("<path d=\"M%.0f %.0fh24\" stroke=\"%s\" stroke-width=\"4\"/>", c.Width, y-4, e.color)
+		if !e.rest {
+			c.Add("<path d=\"M%.0f %.0fh24\" %s stroke-width=\"4\"/>", c.Width, y-4, stroke(e.color))
+		}
 		c.Titled(e.text, func() {
 			c.Text(c.Width+32, y, 12, "ink", "start", Clip(e.text, 12, legendSide-44))
 		})
@@ -154,12 +172,15 @@ func (p *Picture) writeLegend(c *Canvas) {
 	c.Height = max(c.Height, float64(head+44+20*len(legend)))
 }
 
-// node draws a node; the radius of those that the plan says something of is larger.
+// node draws a node.
 func (p *Picture) node(c *Canvas, v int, x, y, r float64) {
 	m := p.nodes[v]
-	paint := `class="node rim"`
-	if m.color != "" {
-		paint = fmt.Sprintf(`class="rim" fill="%s"`, m.color)
+	paint := fmt.Sprintf(`class="rim" fill="%s"`, m.color)
+	switch m.color {
+	case "":
+		paint = `class="node rim"`
+	case Quiet:
+		paint = `class="dot rim"`
 	}
 	c.Add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s><title>%s</title></circle>\n", x, y, r, paint, Escape(m.title))
 }

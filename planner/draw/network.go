@@ -2,7 +2,6 @@ package draw
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -82,10 +81,7 @@ func (p *Picture) lanes() map[[2]int][]lane {
 	for _, list := range between {
 		slices.SortStableFunc(list, func(s, t lane) int { return s.way - t.way })
 		for k := range list {
-			list[k].paint = fmt.Sprintf(`stroke="%s"`, list[k].color)
-			if list[k].color == "" {
-				list[k].paint = `class="pale"`
-			}
+			list[k].paint = stroke(list[k].color)
 		}
 	}
 	return between

@@ -27,10 +27,10 @@ type Canvas struct {
 // The classes are spelt out for both grounds, without variables, because not all programs that show SVG have these.
 const style = `<style>
 .bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.faint{fill:#eceef1}.pale{fill:none;stroke:#c8cdd3}
-.halo{fill:#1f2328;stroke:#fff;stroke-width:3;stroke-linejoin:round;paint-order:stroke}.on{fill:#fff;stroke:#000;stroke-opacity:.4;stroke-width:1.5;paint-order:stroke}.rim{stroke:#fff}.node{fill:#3d444d}
+.halo{fill:#1f2328;stroke:#fff;stroke-width:3;stroke-linejoin:round;paint-order:stroke}.on{fill:#fff;stroke:#000;stroke-opacity:.4;stroke-width:1.5;paint-order:stroke}.rim{stroke:#fff}.node{fill:#3d444d}.dot{fill:#c8cdd3}
 @media (prefers-color-scheme:dark){
 .bg{fill:#14171c}.ink{fill:#e6e9ed}.dim{fill:#9aa4af}.faint{fill:#262b33}.pale{fill:none;stroke:#4a525c}
-.halo{fill:#e6e9ed;stroke:#14171c}.rim{stroke:#14171c}.node{fill:#b3bac2}
+.halo{fill:#e6e9ed;stroke:#14171c}.rim{stroke:#14171c}.node{fill:#b3bac2}.dot{fill:#4a525c}
 }
 </style>
 `

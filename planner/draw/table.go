@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/topo"
@@ -12,7 +13,7 @@ import (
 
 const (
 	maxTables = 2500  // pixels that all tables take downwards
-	maxCells  = 24000 // above which rows and columns are bundled
+	maxCells  = 24000 // above which rows and columns are bundled, to a quarter of it
 	tableHead = 40    // above a table: its name and what is in it
 	tableGap  = 18
 	nodeStrip = 12 // the row of the column's nodes, and the column of the row's
@@ -33,7 +34,10 @@ func (f *fabric) arrange() (s sheet) {
 		columns, rows = max(columns, len(t.columns)), max(rows, t.rows())
 		cells += len(t.columns) * t.rows()
 	}
-	f.bundle = max(1, int(math.Ceil(math.Sqrt(float64(cells)/maxCells))))
+	f.bundle = 1
+	if cells > maxCells {
+		f.bundle = int(math.Ceil(math.Sqrt(4 * float64(cells) / maxCells)))
+	}
 	for ; ; f.bundle *= 2 {
 		for _, f.size = range [...]float64{36, 30, 26, 22, 18, 15, 12, 10, 8, 7, 6, 5, 4, 3} {
 			s.side = nodeStrip
@@ -97,7 +101,10 @@ func (f *fabric) explain() string {
 	} else {
 		b.WriteString(" between the spine of its row and the leaf of its column")
 	}
-	b.WriteString(". A triangle points the way that something takes, up towards the cores or down; a cell with several is passed as often.")
+	b.WriteString(".")
+	if slices.ContainsFunc(f.p.hops, func(list []hop) bool { return len(list) > 0 }) {
+		b.WriteString(" A triangle points the way that something takes, up towards the cores or down; a cell with several is passed as often.")
+	}
 	return b.String()
 }
 
@@ -233,7 +240,7 @@ const maxSlices = 16
 func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) {
 	shown := list[:0:0]
 	for _, x := range list {
-		if x.color != "" {
+		if x.color != "" && x.color != Quiet {
 			shown = append(shown, x)
 		}
 	}
