@@ -37,13 +37,16 @@ func newAnnealer(b *balancer) *annealer {
 	return &annealer{balancer: b, r: rand.New(rand.NewPCG(uint64(len(b.trails)), uint64(b.edges())))}
 }
 
-// equalSteps is how many steps are made for every edge to make lengths equal.
-const equalSteps = 60
+// Steps for every edge to make lengths equal: for what is nearly so, and from trails that go far.
+const (
+	equalFirst = 8
+	equalSteps = 60
+)
 
 // equalise makes lengths more equal.
-func (a *annealer) equalise(stop func() bool) {
-	a.done = a.even
-	a.run(equalSteps*a.edges(), 3, 0.3, a.ideal, stop)
+func (a *annealer) equalise(steps int, stop func() bool) {
+	a.done = func() bool { return a.uneven() == 0 }
+	a.run(steps*a.edges(), 3, 0.3, a.ideal, stop)
 	a.squares = a.cost
 }
 

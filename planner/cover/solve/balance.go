@@ -70,18 +70,31 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 		return
 	}
 	b := newBalancer(n, trails)
-	b.settle(stop)
-	if !b.even() && !stop() {
-		first, squares := b.clone(), b.squares
-		b.load(n.straight())
-		b.settle(stop)
-		newAnnealer(b).equalise(stop)
+	b.settle(func() bool { return stop() || b.work > settleEdge*b.edges() })
+	b.shake(stop)
+	for _, steps := range [...]int{equalFirst, equalSteps} {
+		uneven := b.uneven()
+		if uneven == 0 || stop() {
+			return
+		}
+		if steps == equalFirst && uneven > len(trails)/20 {
+			continue // a few random moves will not do
+		}
+		best, squares := clone(b.trails), b.squares
+		if steps == equalSteps {
+			b.load(n.straight())
+			b.settle(stop)
+		}
+		newAnnealer(b).equalise(steps, stop)
+		b.shake(stop)
 		if b.squares > squares {
-			b.load(first)
+			b.load(best)
 		}
 	}
-	b.shake(stop)
 }
+
+// settleEdge is how many link ends are looked at for every edge before the local moves are taken to lead nowhere.
+const settleEdge = 64
 
 func newBalancer(n *net, trails [][]int32) *balancer {
 	b := &balancer{net: n, trails: trails}
@@ -123,22 +136,14 @@ func (b *balancer) load(trails [][]int32) {
 	}
 }
 
-func (b *balancer) clone() [][]int32 {
-	trails := make([][]int32, len(b.trails))
+// uneven counts the trails whose length is not within one and a half units of the mean.
+func (b *balancer) uneven() (count int) {
 	for k, t := range b.trails {
-		trails[k] = slices.Clone(t)
-	}
-	return trails
-}
-
-// even reports whether all lengths are within a unit of the mean.
-func (b *balancer) even() bool {
-	for k, t := range b.trails {
-		if d := math.Abs(float64(len(t)) - b.mean[k]); d > float64(b.unit[k]) {
-			return false
+		if math.Abs(float64(len(t))-b.mean[k]) > 1.5*float64(b.unit[k]) {
+			count++
 		}
 	}
-	return true
+	return count
 }
 
 // settle makes the moves that help, from the longest trails on, until none is left.

@@ -1,7 +1,7 @@
 package solve
 
 import (
-	"math"
+	"cmp"
 	"slices"
 )
 
@@ -34,7 +34,7 @@ func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
 			t = append(t, int32(v))
 		}
 	}
-	proven := j.join(t, stop)
+	proven, rest := j.join(t, stop)
 	original := n.edges()
 	for e := range original {
 		if j.copied[e] {
@@ -47,7 +47,7 @@ func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
 	if copies = n.edges() - original; proven {
 		return copies, copies
 	}
-	return copies, forced + (len(t)+1)/2
+	return copies, forced + rest
 }
 
 type joiner struct {
@@ -100,10 +100,11 @@ const (
 	nearest      = 12
 )
 
-// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots.
-func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
+// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots. If stop ended the
+// search before, it gives a bound of their number.
+func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 	if len(t) == 0 {
-		return true
+		return true, 0
 	}
 	j.dist, j.via, j.to = make([]int32, j.nodes), make([]int32, j.nodes), make([]int32, j.nodes)
 	for v := range j.dist {
@@ -121,7 +122,7 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
 	for k, v := range t {
 		place[v] = int32(k)
 	}
-	mate, proven := j.matching(t, place, most, stop)
+	mate, proven, bound := j.matching(t, place, most, stop)
 	parity := make([]bool, j.nodes)
 	for v := range int32(j.nodes) {
 		parity[v] = j.depot[v] && len(j.out(v))%2 == 1
@@ -145,7 +146,7 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool) {
 			j.copyWay(v, t[u])
 		}
 	}
-	return proven
+	return proven, bound
 }
 
 // count finds how many nodes of every component a search can reach.
@@ -158,57 +159,116 @@ func (j *joiner) count() {
 	}
 }
 
-// matching pairs the nodes of t.
-func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool) {
-	size := func(u, v int32, d int32) int64 { return int64(j.to[u] + j.to[v] - d) }
+// matching pairs the nodes of t, and gives a bound of the links that their ways take: the number itself if proven.
+func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate []int32, proven bool, bound int) {
 	var pairs []pair
-	collect := func(k int, v int32, few int, radius int32, twice bool, want func(p pair) bool) {
-		found := 0
+	collect := func(k int, few int, radius int32, want func(p pair) bool) {
+		v, found := t[k], 0
 		j.search(v, func(u int32) bool {
-			if j.odd[u] && (twice || place[u] > int32(k)) {
-				if w := size(u, v, j.dist[u]); w > 0 {
-					if p := (pair{int32(k), place[u], w}); want(p) {
-						pairs = append(pairs, p)
-						found++
-					}
+			if j.odd[u] {
+				p := pair{int32(k), place[u], int64(j.to[u] + j.to[v] - j.dist[u])}
+				if p.weight > 0 && want(p) {
+					pairs = append(pairs, pair{min(p.u, p.v), max(p.u, p.v), p.weight})
+					found++
 				}
 			}
 			return found == few
 		}, radius)
 	}
-	all := func(pair) bool { return true }
 	if len(t) <= exactTargets {
 		for k, v := range t {
-			collect(k, v, -1, j.to[v]+most, false, all)
+			collect(k, -1, j.to[v]+most, func(p pair) bool { return p.u < p.v })
 		}
-		mate, _, done := match(len(t), pairs, stop)
-		return mate, done
+		if mate, _, proven = match(len(t), pairs, stop); !proven {
+			bound = j.nearBound(t)
+		}
+		return mate, proven, bound
 	}
 	for k, v := range t {
-		collect(k, v, nearest, j.to[v]+most, true, all) // a pair that is found from both sides does no harm
+		if stop() {
+			break
+		}
+		collect(k, nearest, j.to[v]+most, func(pair) bool { return true })
 	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.u, b.u), cmp.Compare(a.v, b.v)) })
+	pairs = slices.Compact(pairs)
 	for {
 		mate, proof, done := match(len(t), pairs, stop)
 		if !done {
-			return mate, false
+			fill(mate, pairs)
+			return mate, false, max(bound, j.nearBound(t))
 		}
-		before := len(pairs)
-		short := proof.lookup(len(t))
-		// A pair that is short has 2 dist < (2 to(v) - dual(v)) + (2 to(u) - dual(u)), which bounds the search for it.
-		room := func(k int, v int32) int64 { return 2*int64(j.to[v]) - proof.node[k] }
-		widest := int64(math.MinInt64)
-		for k, v := range t {
-			widest = max(widest, room(k, v))
-		}
-		for k, v := range t {
-			if stop() {
-				return mate, false
+		// A pair that is missing has 2 dist < room(v) + room(u), so that it is near to the one that has more room.
+		before, short := len(pairs), proof.lookup(len(t))
+		room := func(k int32) int64 { return 2*int64(j.to[t[k]]) - proof.node[k] }
+		missing, stopped := int64(0), false // by how much the dual values fall short
+		for k := range t {
+			own := room(int32(k))
+			if stopped = stopped || stop(); stopped {
+				missing += max(0, 2*own-2)
+				continue
 			}
-			radius := int32((room(k, v) + widest - 1) >> 1)
-			collect(k, v, nearest, radius, false, func(p pair) bool { return short(p.u, p.v) < 2*p.weight })
+			worst, found := int64(0), 0
+			collect(k, nearest, int32(own-1), func(p pair) bool {
+				other := room(p.v)
+				if other > own || other == own && p.v < p.u {
+					return false
+				}
+				lacks := 2*p.weight - short(p.u, p.v)
+				if worst = max(worst, lacks); lacks > 0 {
+					found++
+				}
+				if found == nearest { // those that the search does not come to are as far or farther
+					worst = max(worst, 2*(own-int64(j.dist[t[p.v]])))
+				}
+				return lacks > 0
+			})
+			missing += worst
 		}
-		if len(pairs) == before {
-			return mate, true
+		if len(pairs) == before && !stopped {
+			return mate, true, bound
+		}
+		if bound = max(bound, j.dualBound(t, &proof, missing)); stopped {
+			return mate, false, max(bound, j.nearBound(t))
+		}
+	}
+}
+
+// nearBound: a node goes to its nearest depot, or two share a way that is as long as it is to the nearest other.
+func (j *joiner) nearBound(t []int32) int {
+	halves := 0
+	for _, v := range t {
+		near := 2 * j.to[v]
+		j.search(v, func(u int32) bool {
+			if j.odd[u] {
+				near = min(near, j.dist[u])
+			}
+			return j.odd[u]
+		}, near)
+		halves += int(near)
+	}
+	return (halves + 1) / 2
+}
+
+// dualBound is what dual values prove that fall short for some pairs: raising those of one of the nodes makes up for it.
+func (j *joiner) dualBound(t []int32, proof *duals, missing int64) int {
+	cost, value := int64(0), missing
+	for k, v := range t {
+		cost += 2 * int64(j.to[v])
+		value += proof.node[k]
+	}
+	for _, b := range proof.blossom {
+		value += b.value * int64(len(b.nodes)-1)
+	}
+	return int((cost - value + 1) / 2)
+}
+
+// fill adds pairs to a matching, those of greatest weight first.
+func fill(mate []int32, pairs []pair) {
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.weight, a.weight) })
+	for _, p := range pairs {
+		if mate[p.u] < 0 && mate[p.v] < 0 {
+			mate[p.u], mate[p.v] = p.v, p.u
 		}
 	}
 }

@@ -17,17 +17,25 @@ type pair struct {
 // Edmonds' blossom algorithm in its primal-dual form (J. Edmonds, "Maximum matching and a polyhedron with 0,1-vertices",
 // 1965; Z. Galil, "Efficient algorithms for finding maximum matching in graphs", ACM Computing Surveys 18(1), 1986). The
 // trees of all unmatched nodes grow together, so these have the same dual value all the time, and the search ends when
-// it is 0. Since it never grows, there are at most as many changes of it as the greatest weight, and each looks at all
-// pairs: O(m (n + W)) with weights up to W. Weights are distances in links here, which are small; that beats the lists of
-// least slack that the O(n³) form keeps.
+// it is 0. Since it never grows, there are at most as many changes of it as the greatest weight W, and each looks at all
+// pairs: O(m W) in all. Weights are distances in links here, which are small; that beats the lists of least slack that the
+// O(n³) form keeps. A pair that lengthens the matching takes two trees away, and the others stay: O(m n) at worst for all
+// of these, but mostly trees are small.
 //
 // If stop ends the search early, the matching is valid, but neither the greatest nor proven.
 func match(n int, pairs []pair, stop func() bool) (mate []int32, proof duals, done bool) {
 	m := newMatcher(n, pairs)
 	m.greedy()
-	for done = true; m.phase(); {
-		if stop() {
-			done = false
+	for v := range int32(n) {
+		if m.mate[v] < 0 {
+			m.grow(v, outer, -1)
+		}
+	}
+	for done = true; ; {
+		for m.search() && done {
+			done = !stop()
+		}
+		if !done || !m.adjust() {
 			break
 		}
 	}
@@ -71,17 +79,22 @@ type matcher struct {
 	mate []int32 // of a node: the half that leads to its partner, or -1
 	dual []int64 // of a node or blossom, twice the value for nodes
 
-	top    []int32   // outermost blossom of a node
+	lead   []int32   // towards the node that stands for all of an outermost blossom; see outermost
+	size   []int32   // of a blossom, by the node that stands for it
+	top    []int32   // outermost blossom, by the node that stands for it
 	parent []int32   // blossom around a blossom, or -1
 	base   []int32   // node of a blossom that is matched outside of it, or not at all
 	parts  [][]int32 // of a blossom, round its circuit, from the one with the base
 	links  [][]int32 // the half that leads from a part to the next
 	spare  []int32   // numbers of blossoms that are not in use
 
-	label []uint8 // of an outermost blossom
-	entry []int32 // the half that leads into it from its parent in the tree; -1 for roots
-	queue []int32 // outer nodes to search from
-	mark  []bool  // of ancestor
+	label   []uint8   // of an outermost blossom
+	entry   []int32   // the half that leads into it from its parent in the tree; -1 for roots
+	tree    []int32   // node that is the root of its tree
+	members [][]int32 // by root: what became part of its tree
+	felled  []int32   // nodes of trees that are no more
+	queue   []int32   // outer nodes to search from
+	mark    []bool    // of ancestor
 }
 
 func newMatcher(n int, pairs []pair) *matcher {
@@ -101,12 +114,15 @@ func newMatcher(n int, pairs []pair) *matcher {
 		}
 		return s
 	}
+	m.lead, m.size = ints(n), make([]int32, n)
 	m.mate, m.top, m.parent, m.base, m.entry = ints(n), ints(n), ints(2*n), ints(2*n), ints(2*n)
+	m.tree, m.members = ints(2*n), make([][]int32, n)
 	m.dual, m.label, m.mark = make([]int64, 2*n), make([]uint8, 2*n), make([]bool, 2*n)
 	m.parts, m.links = make([][]int32, 2*n), make([][]int32, 2*n)
 	for v := range n {
 		m.dual[v] = most
-		m.top[v], m.base[v] = int32(v), int32(v)
+		m.stand(int32(v), int32(v))
+		m.base[v] = int32(v)
 		m.spare = append(m.spare, int32(2*n-1-v))
 	}
 	return m
@@ -127,42 +143,73 @@ func (m *matcher) greedy() {
 	}
 }
 
-// phase lengthens the matching by a pair, or reports that it is the best.
-func (m *matcher) phase() bool {
-	for b := range m.label {
-		m.label[b], m.entry[b] = free, -1
-	}
-	m.queue = m.queue[:0]
-	for v := range int32(m.n) {
-		if m.mate[v] < 0 {
-			m.grow(v, outer, -1)
+// fell makes the blossoms of a tree free, since its root is matched. Outer nodes of other trees that they border on are
+// searched from once more.
+func (m *matcher) fell(root int32) {
+	for _, b := range m.members[root] {
+		if m.label[b] == free || m.parent[b] >= 0 || m.tree[b] != root {
+			continue // it has become part of another blossom, or is none any more
+		}
+		m.felled = m.leaves(m.felled, b)
+		if m.label[b], m.entry[b] = free, -1; int(b) >= m.n && m.dual[b] == 0 {
+			m.dissolve(b)
 		}
 	}
-	for {
-		if m.search() {
-			for b := int32(m.n); int(b) < len(m.parent); b++ {
-				if m.parts[b] != nil && m.parent[b] < 0 && m.label[b] == outer && m.dual[b] == 0 {
-					m.dissolve(b)
-				}
+	m.members[root] = m.members[root][:0]
+}
+
+// border queues the outer nodes that border on what was felled.
+func (m *matcher) border() {
+	for _, v := range m.felled {
+		for _, h := range m.adj[v] {
+			if w := m.end[h]; m.label[m.outermost(w)] == outer && m.slack(h) == 0 {
+				m.queue = append(m.queue, w)
 			}
-			return true
-		}
-		if !m.adjust() {
-			return false
 		}
 	}
+	m.felled = m.felled[:0]
+}
+
+// outermost is the outermost blossom of a node. Blossoms grow by a few nodes at a time, so that what they hold is kept as
+// sets to be united (R. Tarjan, "Efficiency of a good but not linear set union algorithm", Journal of the ACM 22, 1975).
+func (m *matcher) outermost(v int32) int32 { return m.top[m.leader(v)] }
+
+func (m *matcher) leader(v int32) int32 {
+	for m.lead[v] != v {
+		m.lead[v] = m.lead[m.lead[v]]
+		v = m.lead[v]
+	}
+	return v
+}
+
+// stand makes nodes those of the outermost blossom b.
+func (m *matcher) stand(b int32, nodes ...int32) {
+	for _, v := range nodes {
+		m.lead[v] = nodes[0]
+	}
+	m.size[nodes[0]], m.top[nodes[0]] = int32(len(nodes)), b
 }
 
 // grow labels the outermost blossom of v, which half h leads into.
 func (m *matcher) grow(v int32, label uint8, h int32) {
-	b := m.top[v]
-	m.label[b], m.entry[b] = label, h
+	b := m.outermost(v)
+	root := v
+	if h >= 0 {
+		root = m.tree[m.outermost(m.end[h^1])]
+	}
+	m.enter(b, root, label, h)
 	if label == outer {
 		m.queue = m.leaves(m.queue, b)
 		return
 	}
 	mate := m.mate[m.base[b]]
 	m.grow(m.end[mate], outer, mate)
+}
+
+// enter makes an outermost blossom a part of a tree.
+func (m *matcher) enter(b, root int32, label uint8, entry int32) {
+	m.label[b], m.entry[b], m.tree[b] = label, entry, root
+	m.members[root] = append(m.members[root], b)
 }
 
 // leaves appends the nodes of a blossom.
@@ -181,20 +228,27 @@ func (m *matcher) search() bool {
 	for len(m.queue) > 0 {
 		v := m.queue[len(m.queue)-1]
 		m.queue = m.queue[:len(m.queue)-1]
+		if m.label[m.outermost(v)] != outer {
+			continue // of a tree that was felled
+		}
 		for _, h := range m.adj[v] {
 			w := m.end[h]
-			if m.top[v] == m.top[w] || m.slack(h) > 0 {
+			if m.outermost(v) == m.outermost(w) || m.slack(h) > 0 {
 				continue
 			}
-			switch m.label[m.top[w]] {
+			switch m.label[m.outermost(w)] {
 			case free:
 				m.grow(w, inner, h)
 			case outer:
 				if a := m.ancestor(v, w); a >= 0 {
 					m.contract(a, h)
 				} else {
+					r, s := m.tree[m.outermost(v)], m.tree[m.outermost(w)]
 					m.augment(h)
 					m.augment(h ^ 1)
+					m.fell(r)
+					m.fell(s)
+					m.border()
 					return true
 				}
 			}
@@ -207,7 +261,7 @@ func (m *matcher) search() bool {
 func (m *matcher) ancestor(v, w int32) int32 {
 	var path []int32
 	found := int32(-1)
-	a, b := m.top[v], m.top[w]
+	a, b := m.outermost(v), m.outermost(w)
 	for a >= 0 || b >= 0 {
 		if a >= 0 {
 			if m.mark[a] {
@@ -231,8 +285,8 @@ func (m *matcher) up(b int32) int32 {
 	if m.entry[b] < 0 {
 		return -1
 	}
-	b = m.top[m.end[m.entry[b]^1]]
-	return m.top[m.end[m.entry[b]^1]]
+	b = m.outermost(m.end[m.entry[b]^1])
+	return m.outermost(m.end[m.entry[b]^1])
 }
 
 // contract makes a blossom of the circuit that half h between two outer nodes closes with the ways to their common
@@ -241,43 +295,49 @@ func (m *matcher) contract(ancestor, h int32) {
 	b := m.spare[len(m.spare)-1]
 	m.spare = m.spare[:len(m.spare)-1]
 	var parts, links []int32
-	for p := m.top[m.end[h^1]]; p != ancestor; p = m.top[m.end[m.entry[p]^1]] {
+	for p := m.outermost(m.end[h^1]); p != ancestor; p = m.outermost(m.end[m.entry[p]^1]) {
 		parts, links = append(parts, p), append(links, m.entry[p])
 	}
 	parts = append(parts, ancestor)
 	slices.Reverse(parts)
 	slices.Reverse(links)
 	links = append(links, h)
-	for p := m.top[m.end[h]]; p != ancestor; p = m.top[m.end[m.entry[p]^1]] {
+	for p := m.outermost(m.end[h]); p != ancestor; p = m.outermost(m.end[m.entry[p]^1]) {
 		parts, links = append(parts, p), append(links, m.entry[p]^1)
 	}
 	m.parts[b], m.links[b] = parts, links
-	m.base[b], m.label[b], m.entry[b] = m.base[ancestor], outer, m.entry[ancestor]
+	m.base[b] = m.base[ancestor]
+	m.enter(b, m.tree[ancestor], outer, m.entry[ancestor])
 	m.parent[b], m.dual[b] = -1, 0
+	lead := m.leader(m.base[ancestor])
 	for _, p := range parts {
-		m.parent[p] = b
-		from := len(m.queue)
-		m.queue = m.leaves(m.queue, p)
-		for _, v := range m.queue[from:] {
-			m.top[v] = b
+		if m.parent[p] = b; m.label[p] == inner { // outer nodes were searched from, or wait for it
+			m.queue = m.leaves(m.queue, p)
 		}
-		if m.label[p] == outer { // searched, or waiting already
-			m.queue = m.queue[:from]
+		other := m.leader(m.base[p])
+		if other == lead {
+			continue
 		}
+		if m.size[lead] < m.size[other] {
+			lead, other = other, lead
+		}
+		m.lead[other] = lead
+		m.size[lead] += m.size[other]
 	}
+	m.top[lead] = b
 }
 
 // augment turns the pairs round on the way from half h, which leads away from an outer node, back to its root.
 func (m *matcher) augment(h int32) {
 	for {
 		v := m.end[h^1]
-		b := m.top[v]
+		b := m.outermost(v)
 		m.rebase(b, v)
 		m.mate[v] = h
 		if m.entry[b] < 0 {
 			return
 		}
-		t := m.top[m.end[m.entry[b]^1]]
+		t := m.outermost(m.end[m.entry[b]^1])
 		in := m.entry[t]
 		m.rebase(t, m.end[in])
 		m.mate[m.end[in]] = in ^ 1
@@ -320,8 +380,8 @@ func (m *matcher) rebase(b, v int32) {
 // unmatched nodes have come to 0: then the matching is the best.
 func (m *matcher) adjust() bool {
 	delta, last := int64(math.MaxInt64), true
-	for v := range m.n {
-		if m.label[m.top[v]] == outer {
+	for v := range int32(m.n) {
+		if m.label[m.outermost(v)] == outer {
 			delta = min(delta, m.dual[v])
 		}
 	}
@@ -330,7 +390,7 @@ func (m *matcher) adjust() bool {
 	}
 	for k := range m.weight {
 		h := int32(2 * k)
-		u, v := m.top[m.end[h]], m.top[m.end[h^1]]
+		u, v := m.outermost(m.end[h]), m.outermost(m.end[h^1])
 		if u == v {
 			continue
 		}
@@ -350,8 +410,8 @@ func (m *matcher) adjust() bool {
 			delta, last = m.dual[b], false
 		}
 	}
-	for v := range m.n {
-		switch m.label[m.top[v]] {
+	for v := range int32(m.n) {
+		switch m.label[m.outermost(v)] {
 		case outer:
 			m.dual[v] -= delta
 		case inner:
@@ -378,7 +438,7 @@ func (m *matcher) adjust() bool {
 	}
 	m.queue = m.queue[:0]
 	for v := range int32(m.n) {
-		if m.label[m.top[v]] == outer {
+		if m.label[m.outermost(v)] == outer {
 			m.queue = append(m.queue, v)
 		}
 	}
@@ -388,7 +448,7 @@ func (m *matcher) adjust() bool {
 // open replaces an inner blossom by its parts: those on the way of even length from where the tree enters to the base
 // stay in the tree, and the others become free.
 func (m *matcher) open(b int32) {
-	parts, links, entry := m.parts[b], m.links[b], m.entry[b]
+	parts, links, entry, root := m.parts[b], m.links[b], m.entry[b], m.tree[b]
 	m.release(b)
 	c := m.end[entry]
 	for m.parent[c] >= 0 {
@@ -404,22 +464,20 @@ func (m *matcher) open(b int32) {
 		way = func(k int) (int32, int) { return links[k-1] ^ 1, k - 1 }
 	}
 	for k != 0 {
-		m.label[parts[k]], m.entry[parts[k]] = inner, entry
+		m.enter(parts[k], root, inner, entry)
 		var h int32
 		h, k = way(k)
-		m.label[parts[k]], m.entry[parts[k]] = outer, h
+		m.enter(parts[k], root, outer, h)
 		entry, k = way(k)
 	}
-	m.label[parts[0]], m.entry[parts[0]] = inner, entry
+	m.enter(parts[0], root, inner, entry)
 }
 
 // release makes the parts of b outermost, and its number free.
 func (m *matcher) release(b int32) {
 	for _, p := range m.parts[b] {
 		m.parent[p] = -1
-		for _, v := range m.leaves(nil, p) {
-			m.top[v] = p
-		}
+		m.stand(p, m.leaves(nil, p)...)
 	}
 	m.parts[b], m.links[b] = nil, nil
 	m.label[b], m.entry[b], m.base[b] = free, -1, -1
@@ -431,7 +489,7 @@ func (m *matcher) dissolve(b int32) {
 	parts := m.parts[b]
 	m.release(b)
 	for _, p := range parts {
-		if int(p) >= m.n && m.dual[p] == 0 {
+		if m.label[p], m.entry[p] = free, -1; int(p) >= m.n && m.dual[p] == 0 {
 			m.dissolve(p)
 		}
 	}
