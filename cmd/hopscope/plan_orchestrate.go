@@ -24,6 +24,9 @@ type orchestrateFlags struct {
 	objective, model, demands string
 	redundancy, packetBytes   int
 	split, partial            bool
+	replan, class             string
+	churn                     int
+	sizing                    orchestrate.Sizing
 	m                         solve.Model
 
 	graph *topo.Graph // nil with an instance
@@ -39,9 +42,11 @@ its items. Objective concentrate uses the fewest flows, balance makes the larges
 of a flow as small as can be.
 
 An instance is {"interfaces":[{"id","demand"}],"flows":[{"id","capacity","interfaces":
-[...]}]}, in items; flows may have a "rate" in packets a second. A topology becomes one
-as in the evaluation of INTO (2019): a flow between every two nodes, or those of a
-traffic matrix, over paths with the fewest hops, random demands and capacities.
+[...]}]}, in items; a flow lists its interfaces in the order in which its packets pass
+them, and may have a "rate" in packets a second, a "class", and "packet_sizes" in bytes
+instead of a capacity; an interface may have a "weight". A topology becomes one as in the
+evaluation of INTO (2019): a flow between every two nodes, or those of a traffic matrix,
+over paths with the fewest hops, random demands and capacities.
 
 Methods: heuristic (as published), search (improved until --time-limit, or until the
 lower bound is met), exact (also decides by trying everything), auto (exact where the
@@ -49,7 +54,8 @@ problem is small). Every plan says how far from the best it can be at most.`,
 		Example: `  hopscope plan orchestrate --instance flows.json --format json
   hopscope plan orchestrate --topology fat-tree:4 --objective balance
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
-  hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split`,
+  hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split
+  hopscope plan orchestrate --instance changed.json --replan plan.json --churn 5`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
@@ -59,7 +65,15 @@ problem is small). Every plan says how far from the best it can be at most.`,
 	f.StringVar(&o.objective, "objective", orchestrate.Concentrate, "concentrate or balance")
 	f.IntVar(&o.redundancy, "redundancy", 1, "flows that carry every item, all different")
 	f.BoolVar(&o.split, "split", false, "let the items of an interface travel on several flows")
-	f.BoolVar(&o.partial, "partial", false, "leave out what cannot be carried")
+	f.BoolVar(&o.partial, "partial", false, "leave out what cannot be carried, of the least weight")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which little is to change")
+	f.IntVar(&o.churn, "churn", 0, "with --replan: interfaces that may change; those that have to may in any case, and -1 is any number")
+	f.StringVar(&o.class, "class", "", "only the flows of this class in the instance, and what they pass")
+	o.sizing = orchestrate.DefaultSizing()
+	f.Float64Var(&o.sizing.Percentile, "size-percentile", o.sizing.Percentile, "share of its packets, in percent, that what a flow carries has to fit into; of flows with packet_sizes")
+	f.Int64Var(&o.sizing.MTU, "mtu", o.sizing.MTU, "bytes of the largest packet; of flows with packet_sizes")
+	f.Int64Var(&o.sizing.ItemBytes, "item-bytes", o.sizing.ItemBytes, "bytes of an item; of flows with packet_sizes")
+	f.Int64Var(&o.sizing.HeaderBytes, "header-bytes", o.sizing.HeaderBytes, "bytes of telemetry headers in a packet; of flows with packet_sizes")
 	f.StringVar(&o.model, "model", "directed", "what a flow passes in a topology: directed (the directions it takes) or both-sides (both interfaces of its links)")
 	f.StringVar(&o.demands, "demands", "", "traffic matrix (.demands, Repetita) with the flows of the topology, instead of one between every two nodes")
 	f.IntVar(&o.packetBytes, "packet-bytes", 1000, "bytes of a packet, for the packet rates of --demands")
@@ -79,10 +93,21 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return wrongInput(err)
 	}
+	options := solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial}
+	if o.replan != "" {
+		options.Previous, options.Churn = new(orchestrate.Plan), o.churn
+		if err := readPlan(o.replan, "orchestrate", options.Previous); err != nil {
+			return err
+		}
+		if len(options.Previous.Assignment)+len(options.Previous.Shares) == 0 {
+			return usagef("plan %s: nothing is assigned", o.replan)
+		}
+	}
 	return carryOut(c, o.planFlags, family[orchestrate.Plan]{
 		size: fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
 		solve: func(stop func() bool) (*orchestrate.Plan, error) {
-			plan, err := solve.Plan(p, solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Stop: stop})
+			options.Stop = stop
+			plan, err := solve.Plan(p, options)
 			if err == nil && o.graph != nil {
 				plan.Topology = o.graph.Name()
 			}
@@ -94,10 +119,17 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
-		draw:      func(w io.Writer, plan *orchestrate.Plan) error { return drawOrchestrate(w, p, plan) },
-		table:     func(w io.Writer, plan *orchestrate.Plan) error { return orchestrateTable(w, p, plan) },
+		finish: func(plan *orchestrate.Plan) error {
+			plan.Tables = p.Tables(plan)
+			return nil
+		},
+		draw:  func(w io.Writer, plan *orchestrate.Plan) error { return drawOrchestrate(w, p, plan) },
+		table: func(w io.Writer, plan *orchestrate.Plan) error { return orchestrateTable(w, p, plan) },
 	})
 }
+
+// instanceOnly are the flags that change what is read of an instance.
+var instanceOnly = []string{"class", "size-percentile", "mtu", "item-bytes", "header-bytes"}
 
 // topologyOnly are the flags that make an instance of a topology.
 var topologyOnly = []string{"model", "demands", "packet-bytes", "demand-min", "demand-max", "capacity-mean", "capacity-stdv"}
@@ -111,6 +143,14 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, orchestrate.MaxRedundancy)
 	case o.model != "directed" && o.model != "both-sides":
 		return nil, usagef("--model %q is neither directed nor both-sides", o.model)
+	case o.verify != "" && o.replan != "":
+		return nil, usagef("--check makes no plan, and --replan is for making one")
+	case o.replan == "" && c.Flags().Changed("churn"):
+		return nil, usagef("--churn goes with --replan: it says how much of that plan may change")
+	case o.churn < -1:
+		return nil, usagef("--churn %d is neither a number of interfaces nor -1 for any", o.churn)
+	case o.replan != "" && o.split:
+		return nil, usagef("--replan does not go with --split")
 	case o.packetBytes < 1:
 		return nil, usagef("--packet-bytes %d is not positive", o.packetBytes)
 	case (o.instance == "") == (o.topology == ""):
@@ -127,10 +167,21 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 			return nil, err
 		}
 		defer f.Close()
-		if p, err = orchestrate.Read(bufio.NewReaderSize(f, 1<<16), o.objective); err != nil {
+		if err := o.sizing.Validate(); err != nil {
+			return nil, usageError{err}
+		}
+		if p, err = orchestrate.ReadSized(bufio.NewReaderSize(f, 1<<16), o.objective, o.sizing); err == nil && o.class != "" {
+			p, err = p.OfClass(o.class)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	} else {
+		for _, name := range instanceOnly {
+			if c.Flags().Changed(name) {
+				return nil, usagef("--%s goes with --instance: a topology has no packets", name)
+			}
+		}
 		if o.graph, err = load.Topology(o.topology); err != nil {
 			return nil, err
 		}
@@ -240,8 +291,9 @@ func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Pla
 	s := plan.Stats
 	fmt.Fprintf(b, "\n%d interfaces, %d flows: %d used, coverage %.1f %%, correlation %.1f %%\n", s.Interfaces, s.Flows, s.FlowsUsed, 100*s.Coverage, 100*s.Correlation)
 	fmt.Fprintf(b, "load of a flow: %d to %d items, mean %.1f of %.1f interfaces, %.0f %% full\n", s.LoadMin, s.LoadMax, s.LoadMean, s.PerFlow, 100*s.Fill)
-	if r := s.Freshness; r != nil {
-		fmt.Fprintf(b, "freshness: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
+	fmt.Fprintf(b, "freshness: items are carried over %.1f hops, at most %d\n", s.Freshness.Mean, s.Freshness.Max)
+	if r := s.Renewal; r != nil {
+		fmt.Fprintf(b, "renewal: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
 	}
 	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %g", s.LowerBound))
 	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
@@ -255,8 +307,31 @@ func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Pla
 		}
 		fmt.Fprintf(b, "This plan is partial: it does not serve every interface. A weight of %g is left out, %s;\nthe objective is held against plans that leave out no more.\n", s.LeftOut, least)
 	}
+	writeChurn(b, plan)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	return nil
+}
+
+// writeChurn tells what changes, and the way there.
+func writeChurn(b *bufio.Writer, plan *orchestrate.Plan) {
+	h, t := plan.Churn, plan.Transition
+	if h == nil || t == nil {
+		return
+	}
+	fmt.Fprintf(b, "%d interfaces change, %d of them had to", h.Changed, h.Forced)
+	switch {
+	case h.Limit >= 0 && h.Forced > h.Limit:
+		fmt.Fprintf(b, ", more than the %d of --churn: only these were changed", h.Limit)
+	case h.Proven:
+		fmt.Fprint(b, "; no plan with so few changes is better")
+	}
+	fmt.Fprintln(b)
+	for k, s := range t.Steps {
+		fmt.Fprintf(b, "step %d: %s %s\n", k+1, s.Op, s.ID)
+	}
+	if h.Deadlock != "" {
+		fmt.Fprintf(b, "no steps: %s\n", h.Deadlock)
+	}
 }

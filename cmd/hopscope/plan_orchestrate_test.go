@@ -43,7 +43,7 @@ func TestPlanOrchestrate(t *testing.T) {
 		if p := plan("--instance", instance, "--method", method); len(p.Assignment) != 3 || p.Stats.Objective != 1 || !p.Stats.Optimal {
 			t.Errorf("%s: %+v, want one flow", method, p)
 		}
-		if p := plan("--instance", instance, "--method", method, "--objective", "balance"); p.Stats.Objective != 6 || !p.Stats.Optimal || p.Stats.Freshness == nil {
+		if p := plan("--instance", instance, "--method", method, "--objective", "balance"); p.Stats.Objective != 6 || !p.Stats.Optimal || p.Stats.Renewal == nil {
 			t.Errorf("%s: %+v, want a largest load of 6", method, p)
 		}
 	}
@@ -85,6 +85,21 @@ func TestPlanOrchestrate(t *testing.T) {
 	if blocks != 3 {
 		t.Errorf("%d blocks in the picture, want 3", blocks)
 	}
+	first, err := runPlan(t, "orchestrate", "--instance", instance, "--format", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := file("changed.json", strings.Replace(orchestrateInstance, `"capacity":15`, `"capacity":11`, 1))
+	if p := plan("--instance", changed, "--replan", file("first.json", first)); p.Churn == nil || p.Churn.Changed != 1 || p.Churn.Forced != 1 || len(p.Transition.Steps) != 1 || len(p.Transition.Keep) != 2 {
+		t.Errorf("replan: %+v %+v, want one change", p.Churn, p.Transition)
+	}
+	out, err = runPlan(t, "orchestrate", "--instance", changed, "--replan", file("first.json", first), "--churn", "-1")
+	if err != nil || !strings.Contains(out, "interfaces change, 1 of them had to; no plan with so few changes is better\nstep 1: change ") {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	if p := plan("--instance", instance); len(p.Tables) != 3 || p.Tables[0].Interface != "x" || p.Tables[0].Entries[0] != (orchestrate.Entry{Flow: "h", Items: 4}) {
+		t.Errorf("tables: %+v", p.Tables)
+	}
 	out, err = runPlan(t, "orchestrate", "--topology", ring, "--demands", matrix, "--partial")
 	if err != nil || !strings.Contains(out, "This plan is partial") || !strings.Contains(out, "not served: ") {
 		t.Errorf("%v in\n%s", err, out)
@@ -95,6 +110,10 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad.json")
 	if err := os.WriteFile(bad, []byte(strings.Replace(orchestrateInstance, `"demand":6`, `"demand":16`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := filepath.Join(dir, "good.json")
+	if err := os.WriteFile(good, []byte(orchestrateInstance), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(dir, "empty.json")
@@ -121,6 +140,13 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 		{"--instance a --format svg", true, `--format "svg" is neither table nor json`},
 		{"--topology fat-tree:4 --model half", true, `--model "half" is neither directed nor both-sides`},
 		{"--topology fat-tree:4 --method magic", true, `"magic" is none of heuristic, search, exact, auto`},
+		{"--topology fat-tree:4 --mtu 9000", true, "--mtu goes with --instance"},
+		{"--instance a --churn 2", true, "--churn goes with --replan"},
+		{"--instance a --replan b --churn -2", true, "--churn -2 is neither a number of interfaces nor -1"},
+		{"--instance a --replan b --split", true, "--replan does not go with --split"},
+		{"--instance a --replan b --check c", true, "--check makes no plan"},
+		{"--instance " + good + " --replan " + empty, true, "empty.json: byte 0: no JSON object"},
+		{"--instance " + good + " --class voice", true, `no flow of class "voice"`},
 		{"--topology fat-tree:4 --packet-bytes 0", true, "--packet-bytes 0 is not positive"},
 		{"--topology fat-tree:4 --demand-min 20", true, "demands of 20 to 10 items"},
 		{"--topology fat-tree:4 --capacity-mean 3 --capacity-stdv 0", false, "infeasible: interface "},

@@ -120,12 +120,12 @@ func readShares(p *Problem, plan *Plan, bad *planner.Errors) []Share {
 // checkOrchestrateStats recomputes the statistics.
 func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 	want, got := p.stats(shares), plan.Stats
-	var wantFresh, gotFresh Freshness
-	if want.Freshness != nil {
-		wantFresh = *want.Freshness
+	var wantNew, gotNew Renewal
+	if want.Renewal != nil {
+		wantNew = *want.Renewal
 	}
-	if got.Freshness != nil {
-		gotFresh = *got.Freshness
+	if got.Renewal != nil {
+		gotNew = *got.Renewal
 	}
 	for _, v := range [...]struct {
 		name      string
@@ -144,8 +144,10 @@ func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 		{"fill", got.Fill, want.Fill},
 		{"per_flow", got.PerFlow, want.PerFlow},
 		{"correlation", got.Correlation, want.Correlation},
-		{"freshness: min", gotFresh.Min, wantFresh.Min},
-		{"freshness: mean", gotFresh.Mean, wantFresh.Mean},
+		{"freshness: mean", got.Freshness.Mean, want.Freshness.Mean},
+		{"freshness: max", float64(got.Freshness.Max), float64(want.Freshness.Max)},
+		{"renewal: min", gotNew.Min, wantNew.Min},
+		{"renewal: mean", gotNew.Mean, wantNew.Mean},
 		{"gap", got.Gap, got.Objective - got.LowerBound},
 	} {
 		if !(math.Abs(v.got-v.want) <= 1e-9*(1+math.Abs(v.want))) {

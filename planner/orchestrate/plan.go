@@ -30,6 +30,8 @@ type Plan struct {
 	Unserved   []Unservable      `json:"unserved,omitempty"` // of a partial plan
 	Stats      Stats             `json:"stats"`
 
+	Tables []Table `json:"tables,omitempty"` // what to install at the interfaces; see Problem.Tables
+
 	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that replaces another one
 	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, interface by interface
 }
@@ -66,12 +68,20 @@ type Stats struct {
 	PerFlow     float64 `json:"per_flow"`    // interfaces with items on a flow, mean over the flows used
 	Correlation float64 `json:"correlation"` // those by the interfaces that the flow passes, mean over the flows used
 
-	Freshness *Freshness `json:"freshness,omitempty"` // where a flow used has a rate
+	Freshness Freshness `json:"freshness"`
+	Renewal   *Renewal  `json:"renewal,omitempty"` // where a flow used has a rate
 }
 
-// Freshness is how often all items of an interface are renewed, in 1/s: the sum over its flows of packet rate times share
-// of its demand.
+// Freshness is how far items are carried, in hops: interfaces that the packets pass after the one that the items are of,
+// until the end of the flow, where they are taken out and reported. The fewer, the fresher.
 type Freshness struct {
+	Mean float64 `json:"mean"` // over all items carried
+	Max  int     `json:"max"`
+}
+
+// Renewal is how often all items of an interface are renewed, in 1/s: the sum over its flows of packet rate times share
+// of its demand.
+type Renewal struct {
 	Min  float64 `json:"min"`
 	Mean float64 `json:"mean"` // over the interfaces
 }
@@ -122,6 +132,35 @@ func (i *Interface) leftOut(missing int64) float64 {
 	return float64(w*(missing/d)) + float64(w)*float64(missing%d)/float64(d)
 }
 
+// freshness counts hops. The interfaces of a flow are in the order in which its packets pass them.
+func (p *Problem) freshness(shares []Share, items int64) (f Freshness) {
+	type pair struct{ iface, flow int32 }
+	carried := make(map[pair]int64, len(shares))
+	used := make([]bool, len(p.Flows))
+	for _, h := range shares {
+		carried[pair{h.Interface, h.Flow}] = h.Items
+		used[h.Flow] = true
+	}
+	var sum float64
+	for k := range p.Flows {
+		if !used[k] {
+			continue
+		}
+		path := p.Flows[k].Interfaces
+		for at, i := range path {
+			if n := carried[pair{i, int32(k)}]; n > 0 {
+				hops := len(path) - 1 - at
+				f.Max = max(f.Max, hops)
+				sum += float64(n) * float64(hops)
+			}
+		}
+	}
+	if items > 0 {
+		f.Mean = sum / float64(items)
+	}
+	return f
+}
+
 // stats gives all of the statistics but bound and time.
 func (p *Problem) stats(shares []Share) Stats {
 	s := Stats{Interfaces: len(p.Interfaces), Flows: len(p.Flows)}
@@ -170,12 +209,13 @@ func (p *Problem) stats(shares []Share) Stats {
 	}
 	s.Coverage, s.Assigned = float64(whole)/float64(len(p.Interfaces)), float64(have)/float64(all)
 	if rates {
-		s.Freshness = &Freshness{Min: math.Inf(1)}
+		s.Renewal = &Renewal{Min: math.Inf(1)}
 		for _, v := range fresh {
-			s.Freshness.Min = min(s.Freshness.Min, v)
-			s.Freshness.Mean += v / float64(len(fresh))
+			s.Renewal.Min = min(s.Renewal.Min, v)
+			s.Renewal.Mean += v / float64(len(fresh))
 		}
 	}
+	s.Freshness = p.freshness(shares, have)
 	s.Objective = float64(s.FlowsUsed)
 	if p.Objective == Balance {
 		s.Objective = float64(s.LoadMax)

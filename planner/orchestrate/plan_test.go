@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 	got := readProblem(t, Balance)
 	want := &Problem{
 		Interfaces: []Interface{{ID: "a", Demand: 4}, {ID: "b", Demand: 7}, {ID: "c", Demand: 2}},
-		Flows:      []Flow{{"f", 11, 0, []int32{0, 1}}, {"g", 10, 2.5, []int32{2, 1}}},
+		Flows:      []Flow{{ID: "f", Capacity: 11, Interfaces: []int32{0, 1}}, {ID: "g", Capacity: 10, Rate: 2.5, Interfaces: []int32{2, 1}}},
 		Objective:  Balance,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -55,6 +55,8 @@ func TestReadErrors(t *testing.T) {
 		{`{"interfaces":[{"id":"a","demand":NaN}],` + flow + "}", "byte 35: invalid character 'N'"},
 		{`{"interfaces":[{"id":"a","demand":1},{"id":"a","demand":2}],` + flow + "}", `interface "a" is listed twice`},
 		{`{"interfaces":[{"id":"a","demand":17592186044416},{"id":"b","demand":1}],` + flow + "}", `interface "b": the demands up to here are more than`},
+		{`{"interfaces":[{"id":"a","demand":4,"weight":0}],` + flow + "}", `interface "a": weight: 0 is outside 1 and up`},
+		{`{"interfaces":[{"id":"a","demand":4,"weight":-3}],` + flow + "}", `interface "a": weight -3 is outside 1..`},
 		{"{" + iface + `,"flows":[{"capacity":9}]}`, "flow 1 of the list: no id"},
 		{"{" + iface + `,"flows":[{"id":"f","interfaces":["a"]}]}`, `flow "f": capacity: is missing`},
 		{"{" + iface + `,"flows":[{"id":"f","capacity":-1}]}`, `flow "f": capacity -1 is outside 0..`},
@@ -82,7 +84,7 @@ func TestUnservable(t *testing.T) {
 			"[{b the flows that pass it have a capacity of 21 items together, 1 times 22 are to be carried}]"},
 		{func(p *Problem) {
 			p.Interfaces, p.Redundancy = []Interface{{ID: "b", Demand: 11}}, 2
-			p.Flows = []Flow{{"f", 11, 0, []int32{0}}, {"g", 10, 0, []int32{0}}}
+			p.Flows = []Flow{{ID: "f", Capacity: 11, Interfaces: []int32{0}}, {ID: "g", Capacity: 10, Interfaces: []int32{0}}}
 		}, "[{b 1 of the flows that pass it have a capacity for demand 11, 2 are wanted}]"},
 	} {
 		p := readProblem(t, Concentrate)
@@ -159,7 +161,7 @@ func TestPlan(t *testing.T) {
 		`"unserved":[{"interface":"b","reason":"6 of 7 items are carried"}],` +
 		`"stats":{"objective":7,"lower_bound":7,"optimal":false,"left_out":1,"seconds":0,"gap":0,"interfaces":3,"flows":2,"flows_used":2,` +
 		`"coverage":0.6666666666666666,"assigned":0.9230769230769231,"load_min":5,"load_mean":6,"load_max":7,` +
-		`"fill":0.5772727272727273,"per_flow":2,"correlation":0.8333333333333333,"freshness":{"min":0,"mean":1.4285714285714286}}}`
+		`"fill":0.5772727272727273,"per_flow":2,"correlation":0.8333333333333333,"freshness":{"mean":0.9166666666666666,"max":2},"renewal":{"min":0,"mean":1.4285714285714286}}}`
 	if string(got) != want {
 		t.Errorf("JSON is\n%s\nwant\n%s", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/hopscope/hopscope/planner"
@@ -56,7 +57,8 @@ type Flow struct {
 	ID         string  `json:"id"`
 	Capacity   int64   `json:"capacity"`       // items that a packet can carry
 	Rate       float64 `json:"rate,omitempty"` // packets a second; 0 if not known
-	Interfaces []int32 `json:"interfaces"`     // those passed, as indices; none twice
+	Class      string  `json:"class,omitempty"`
+	Interfaces []int32 `json:"interfaces"` // those passed, as indices, in the order in which packets pass them; none twice
 }
 
 // Copies is how many flows carry each item.
@@ -171,10 +173,90 @@ func (p *Problem) Unservable() []Unservable {
 	return list
 }
 
+// Sizing turns the sizes of packets into capacities: what the largest packet may have, less the size that this percentage
+// of the packets does not exceed, less the header of the telemetry, in items.
+type Sizing struct {
+	MTU         int64   // bytes of the largest packet
+	Percentile  float64 // 0 to 100, by the nearest rank
+	HeaderBytes int64   // of the telemetry, once a packet
+	ItemBytes   int64
+}
+
+// DefaultSizing is for Ethernet and INT-MD 2.1: 12 bytes of shim and header, items of 4 bytes, and room in 95 of 100
+// packets.
+func DefaultSizing() Sizing { return Sizing{MTU: 1500, Percentile: 95, HeaderBytes: 12, ItemBytes: 4} }
+
+// Validate says what is wrong with the numbers.
+func (s *Sizing) Validate() error {
+	switch {
+	case s.MTU < 1 || s.MTU > maxItems:
+		return fmt.Errorf("an MTU of %d bytes", s.MTU)
+	case !(s.Percentile >= 0 && s.Percentile <= 100):
+		return fmt.Errorf("percentile %v is outside 0..100", s.Percentile)
+	case s.HeaderBytes < 0 || s.ItemBytes < 1:
+		return fmt.Errorf("a header of %d bytes and items of %d", s.HeaderBytes, s.ItemBytes)
+	}
+	return nil
+}
+
+// Capacity is how many items fit into a packet.
+func (s *Sizing) Capacity(sizes []int64) int64 {
+	sorted := slices.Sorted(slices.Values(sizes))
+	rank := max(int(math.Ceil(s.Percentile/100*float64(len(sorted)))), 1)
+	return max(0, s.MTU-s.HeaderBytes-sorted[rank-1]) / s.ItemBytes
+}
+
+// OfClass is the instance of one traffic class: its flows, and the interfaces that any of them passes.
+func (p *Problem) OfClass(class string) (*Problem, error) {
+	q := *p
+	q.Interfaces, q.Flows = nil, nil
+	index := make([]int32, len(p.Interfaces)) // one more than the new one
+	var others []string
+	for _, f := range p.Flows {
+		if f.Class != class {
+			others = append(others, f.Class)
+			continue
+		}
+		for _, i := range f.Interfaces {
+			index[i] = 1
+		}
+	}
+	for k, i := range p.Interfaces {
+		if index[k] > 0 {
+			q.Interfaces = append(q.Interfaces, i)
+			index[k] = int32(len(q.Interfaces))
+		}
+	}
+	for _, f := range p.Flows {
+		if f.Class == class {
+			path := make([]int32, len(f.Interfaces))
+			for k, i := range f.Interfaces {
+				path[k] = index[i] - 1
+			}
+			f.Interfaces = path
+			q.Flows = append(q.Flows, f)
+		}
+	}
+	if len(q.Interfaces) == 0 {
+		slices.Sort(others)
+		return nil, fmt.Errorf("no flow of class %q passes an interface; the others are of %q", class, slices.Compact(others))
+	}
+	return &q, nil
+}
+
 // Read reads an instance in JSON, {"interfaces":[{"id","demand"}],"flows":[{"id","capacity",
-// "interfaces":[...]}]}, and validates it for the objective. Interfaces may have a "weight", and flows a "rate" in
-// packets a second.
+// "interfaces":[...]}]}, and validates it for the objective. Interfaces may have a "weight", and flows a "class", and a
+// "rate" in packets a second. Instead of a capacity a flow may have "packet_sizes" in bytes, a sample of its packets,
+// which become one by [DefaultSizing].
 func Read(r io.Reader, objective string) (*Problem, error) {
+	return ReadSized(r, objective, DefaultSizing())
+}
+
+// ReadSized is Read with other figures for the capacities of flows that have packet sizes.
+func ReadSized(r io.Reader, objective string, sizing Sizing) (*Problem, error) {
+	if err := sizing.Validate(); err != nil {
+		return nil, err
+	}
 	var raw struct {
 		Interfaces []struct {
 			ID     *string   `json:"id"`
@@ -185,6 +267,8 @@ func Read(r io.Reader, objective string) (*Problem, error) {
 			ID         *string   `json:"id"`
 			Capacity   *rawValue `json:"capacity"`
 			Rate       *rawValue `json:"rate"`
+			Class      string    `json:"class"`
+			Sizes      []int64   `json:"packet_sizes"`
 			Interfaces []string  `json:"interfaces"`
 		} `json:"flows"`
 	}
@@ -228,8 +312,9 @@ func Read(r io.Reader, objective string) (*Problem, error) {
 		out := &p.Flows[k]
 		out.ID = *f.ID
 		var err error
-		if out.Capacity, err = items(f.Capacity); err != nil {
-			bad.Add("flow %q: capacity: %w", *f.ID, err)
+		out.Class = f.Class
+		if out.Capacity, err = capacity(f.Capacity, f.Sizes, &sizing); err != nil {
+			bad.Add("flow %q: %w", *f.ID, err)
 		}
 		if f.Rate != nil {
 			if out.Rate, err = strconv.ParseFloat(string(*f.Rate), 64); err != nil {
@@ -253,6 +338,23 @@ func Read(r io.Reader, objective string) (*Problem, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// capacity reads the capacity of a flow, or makes it of the sizes of its packets.
+func capacity(n *rawValue, sizes []int64, sizing *Sizing) (int64, error) {
+	switch {
+	case sizes == nil:
+		v, err := items(n)
+		if err != nil {
+			err = fmt.Errorf("capacity: %w", err)
+		}
+		return v, err
+	case n != nil:
+		return 0, errors.New("has both a capacity and packet_sizes: one of them says what fits")
+	case len(sizes) == 0 || slices.Min(sizes) < 1:
+		return 0, errors.New("packet_sizes: are missing, or not all above 0")
+	}
+	return sizing.Capacity(sizes), nil
 }
 
 // items reads a whole number of items; 7.0 and 1e3 are whole.

@@ -57,7 +57,7 @@ const maxPassed = 1 << 27
 // Parallel links are taken as one and links from a node to itself are left out. Every direction a>b of a link is an
 // interface, and an endpoint at every node adds two, "in:a" and "out:a". The flow s>t takes a path with the fewest hops:
 // breadth-first search from s, neighbours in ascending order of their numbers, first discovered parent wins; and it
-// passes in:s, the directions on its way, and out:t. Demands are drawn first, in the order of the interfaces (nodes
+// passes in:s, the directions on its way, and out:t, in this order. Demands are drawn first, in the order of the interfaces (nodes
 // ascending, neighbours ascending; then in and out of every node), then capacities in the order of the flows.
 func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 	n := g.NumNodes()
@@ -126,12 +126,14 @@ func Generate(g *topo.Graph, m Model) (*orchestrate.Problem, error) {
 		if m.BothSides {
 			f.Interfaces = append(f.Interfaces, in+1)
 		}
+		way := len(f.Interfaces)
 		for b := q.Dst; b != root; b = int(w.parent[b]) {
-			f.Interfaces = append(f.Interfaces, w.direction(int(w.parent[b]), b))
 			if m.BothSides {
 				f.Interfaces = append(f.Interfaces, w.direction(b, int(w.parent[b])))
 			}
+			f.Interfaces = append(f.Interfaces, w.direction(int(w.parent[b]), b))
 		}
+		slices.Reverse(f.Interfaces[way:])
 		if m.BothSides {
 			f.Interfaces = append(f.Interfaces, out-1)
 		}

@@ -1,0 +1,65 @@
+package orchestrate
+
+// Table is what one interface has to do: stamp its items on the packets of flows, a line each.
+type Table struct {
+	Interface string  `json:"interface"`
+	Entries   []Entry `json:"entries"`
+}
+
+// Entry is one line: on packets of the flow, write so many items, from the first on. The items of an interface are
+// numbered from 0 up to its demand; after the last one comes number 0 again.
+type Entry struct {
+	Flow  string `json:"flow"`
+	First int64  `json:"first"`
+	Items int64  `json:"items"`
+}
+
+// Tables says which interface stamps what on which flow: the function that the plan assigns interfaces to flows by, as
+// switches need it, with a table for every interface that is served, in the order of the problem. Flows are in the order
+// of the problem, too.
+//
+// Items that are split are dealt out round the circle of their numbers. As no flow has more than all items of an
+// interface, none gets an item twice, and every item that is carried N times is on N flows.
+func (p *Problem) Tables(plan *Plan) []Table {
+	index := make(map[string]int, len(p.Interfaces))
+	for k, i := range p.Interfaces {
+		index[i.ID] = k
+	}
+	type pair struct {
+		iface int
+		flow  string
+	}
+	items := make(map[pair]int64, len(plan.Assignment)+len(plan.Shares))
+	used := make(map[string]bool)
+	for i, f := range plan.Assignment {
+		if k, ok := index[i]; ok {
+			items[pair{k, f}] = p.Interfaces[k].Demand
+			used[f] = true
+		}
+	}
+	for _, s := range plan.Shares {
+		if k, ok := index[s.Interface]; ok {
+			items[pair{k, s.Flow}] = s.Items
+			used[s.Flow] = true
+		}
+	}
+	entries, next := make([][]Entry, len(p.Interfaces)), make([]int64, len(p.Interfaces))
+	for _, f := range p.Flows {
+		if !used[f.ID] {
+			continue
+		}
+		for _, i := range f.Interfaces {
+			if n := items[pair{int(i), f.ID}]; n > 0 {
+				entries[i] = append(entries[i], Entry{f.ID, next[i], n})
+				next[i] = (next[i] + n) % p.Interfaces[i].Demand
+			}
+		}
+	}
+	var list []Table
+	for k, e := range entries {
+		if len(e) > 0 {
+			list = append(list, Table{p.Interfaces[k].ID, e})
+		}
+	}
+	return list
+}
