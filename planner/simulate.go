@@ -112,3 +112,50 @@ func (s *simulation) end() error {
 	}
 	return nil
 }
+
+// Check says in what a transition is none between two plans: what its lists say, or what its steps do.
+func (t *Transition) Check(before, after []Element, capacity map[string]float64) error {
+	if err := t.CheckLists(before, after); err != nil {
+		return err
+	}
+	if err := Simulate(before, after, t.Steps, capacity); err != nil {
+		return fmt.Errorf("transition: %w", err)
+	}
+	return nil
+}
+
+// CheckLists is [Transition.Check] without the steps, for a transition that has none because of a [Deadlock].
+func (t *Transition) CheckLists(before, after []Element) error {
+	was, is := map[string]*Element{}, map[string]*Element{}
+	for k := range before {
+		was[before[k].ID] = &before[k]
+	}
+	for k := range after {
+		is[after[k].ID] = &after[k]
+	}
+	seen := map[string]bool{}
+	for _, list := range [...]struct {
+		name string
+		ids  []string
+		ok   func(old, now *Element) bool
+	}{
+		{"add", t.Add, func(old, now *Element) bool { return old == nil && now != nil }},
+		{"remove", t.Remove, func(old, now *Element) bool { return old != nil && now == nil }},
+		{"change", t.Change, func(old, now *Element) bool { return old != nil && now != nil && !old.alike(now) }},
+		{"keep", t.Keep, func(old, now *Element) bool { return old != nil && now != nil && old.alike(now) }},
+	} {
+		for _, id := range list.ids {
+			if seen[id] || !list.ok(was[id], is[id]) {
+				return fmt.Errorf("transition: %q does not belong into %q", id, list.name)
+			}
+			seen[id] = true
+		}
+	}
+	if all := len(was) + len(t.Add); len(seen) != all {
+		return fmt.Errorf("transition: %d elements are listed, and there are %d", len(seen), all)
+	}
+	return nil
+}
+
+// Churn is how many elements a transition adds, removes or changes.
+func (t *Transition) Churn() int { return len(t.Add) + len(t.Remove) + len(t.Change) }

@@ -47,6 +47,8 @@ var planCommands = []func() *cobra.Command{
 type planFlags struct {
 	topology, instance, method, format, svg string
 	verify                                  string // file of a plan
+	replan                                  string // file of an older plan
+	churn                                   int
 	extra                                   string // a format beside table and json
 	seed                                    uint64
 	timeLimit                               time.Duration
@@ -70,6 +72,26 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 	f.StringVar(&o.svg, "svg", "", "also draw the plan into this file")
 	f.StringVar(&o.verify, "check", "", "check the plan in this JSON file, whoever made it, and prove again what it says of itself")
 	return o
+}
+
+// addReplan adds the flags that plan from an older plan on.
+func (o *planFlags) addReplan(c *cobra.Command, keeps, element string) {
+	f := c.Flags()
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, "+keeps)
+	f.IntVar(&o.churn, "churn", 0, "with --replan: most "+element+" that are added, removed or changed, beyond those that have to be (-1: any number)")
+}
+
+// churnLimit gives what --churn says, or nil where it is not there.
+func (o *planFlags) churnLimit(c *cobra.Command) (*int, error) {
+	switch {
+	case !c.Flags().Changed("churn"):
+		return nil, nil
+	case o.replan == "":
+		return nil, usagef("--churn goes with --replan")
+	case o.churn < -1:
+		return nil, usagef("--churn %d: a number from 0 on, or -1 for any", o.churn)
+	}
+	return &o.churn, nil
 }
 
 // addSeed adds --seed to a command, with what depends on it. A command in which nothing does has no such flag.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +21,7 @@ type coverFlags struct {
 	*planFlags
 	balanced, directed, redundant, partial bool
 	maxHops, maxPort, mtu                  int
-	depots, replan, sr                     string
+	depots, sr                             string
 	skip                                   []string
 }
 
@@ -44,7 +45,8 @@ links out and lists them.`,
 		Example: `  hopscope plan cover --topology fat-tree:8 --balanced
   hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --svg plan.svg
   hopscope plan cover --topology lab.yaml --directed --sr --format json
-  hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2`,
+  hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2
+  hopscope plan cover --topology lab.yaml --replan plan.json --churn 3 --format json`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, false, "euler, dfs, paper, paper-balanced or int-balance", string(solve.Euler))
@@ -57,7 +59,7 @@ links out and lists them.`,
 	f.StringVar(&o.depots, "depots", "", "nodes where probes may start and end: a file, one a line, or names with commas between")
 	f.StringArrayVar(&o.skip, "skip", nil, "link that must not be passed, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
 	f.BoolVar(&o.redundant, "redundant", false, "plan two covers, each of every link, which together pass both directions")
-	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which every probe that is still whole is kept, with its id")
+	o.addReplan(c, "of which probes that are still whole are kept, with their ids", "probes")
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
 	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
 	f.Lookup("sr").NoOptDefVal = "int-path"
@@ -74,28 +76,40 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return wrongInput(err)
 	}
+	churn, err := o.churnLimit(c)
+	if err != nil {
+		return err
+	}
+	most, old := -1, new(cover.Plan)
+	if churn != nil {
+		most = *churn
+	}
 	return carryOut(c, o.planFlags, family[cover.Plan]{
 		size:  fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),
-		solve: func(stop func() bool) (*cover.Plan, error) { return o.plan(p, stop) },
+		solve: func(stop func() bool) (*cover.Plan, error) { return o.plan(p, old, churn, stop) },
 		again: func(plan *cover.Plan, stop func() bool) (*cover.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *cover.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *cover.Plan) error { return cover.Check(p, plan) },
-		finish:    func(plan *cover.Plan) error { return o.routes(p, plan) },
-		draw:      func(w io.Writer, plan *cover.Plan) error { return drawCover(w, p, plan) },
-		table:     coverTable,
+		check: func(plan *cover.Plan) error {
+			if o.replan != "" {
+				return errors.Join(cover.Check(p, plan), cover.CheckTransition(p, old, plan))
+			}
+			return cover.Check(p, plan)
+		},
+		finish: func(plan *cover.Plan) error { return o.routes(p, plan) },
+		draw:   func(w io.Writer, plan *cover.Plan) error { return drawCover(w, p, plan) },
+		table:  func(w io.Writer, plan *cover.Plan) error { return coverTable(w, plan, most) },
 	})
 }
 
-// plan makes a plan, of an older one if there is one.
-func (o *coverFlags) plan(p *cover.Problem, stop func() bool) (*cover.Plan, error) {
-	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Stop: stop}
+// plan makes a plan, of an older one if there is one, which it reads into old.
+func (o *coverFlags) plan(p *cover.Problem, old *cover.Plan, churn *int, stop func() bool) (*cover.Plan, error) {
+	options := solve.Options{Method: solve.Method(o.method), Balanced: o.balanced, Seed: o.seed, Partial: o.partial, Churn: churn, Stop: stop}
 	if o.replan == "" {
 		return solve.Plan(p, options)
 	}
-	old := new(cover.Plan)
 	if err := readPlan(o.replan, "cover", old); err != nil {
 		return nil, err
 	}
@@ -197,7 +211,7 @@ func readDepots(spec string, g *topo.Graph) ([]int, error) {
 }
 
 // coverTable writes a plan for people: a probe a line, and what there is to know about all of them.
-func coverTable(w io.Writer, plan *cover.Plan) error {
+func coverTable(w io.Writer, plan *cover.Plan, most int) error {
 	b := bufio.NewWriter(w)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""
@@ -242,6 +256,7 @@ func coverTable(w io.Writer, plan *cover.Plan) error {
 		}
 		fmt.Fprintf(b, "not probed: %s%s: %s\n", u.Link, from, u.Reason)
 	}
+	writeTransition(b, plan.Transition, "probes", most)
 	if plan.Partial {
 		fmt.Fprintln(b, "This plan is partial: it does not pass every link.")
 	}

@@ -12,6 +12,7 @@ type Plan struct {
 	planner.Head
 	Algorithm  string          `json:"algorithm"`
 	Topology   string          `json:"topology"`
+	Directed   bool            `json:"directed,omitempty"` // both directions of every link are covered
 	Minimise   Measure         `json:"minimise,omitempty"` // what the objective counts, unless links or probes
 	Probes     []planner.Probe `json:"probes"`
 	Second     []planner.Probe `json:"second_cover,omitempty"` // of a redundant plan
@@ -20,6 +21,9 @@ type Plan struct {
 	Kept       int             `json:"kept,omitempty"`    // probes of an older plan, which come first, with their ids
 	Partial    bool            `json:"partial,omitempty"` // links that should be probed are not
 	Stats      Stats           `json:"stats"`
+
+	Transition *planner.Transition `json:"transition,omitempty"` // from an older plan
+	Deadlock   string              `json:"deadlock,omitempty"`   // why the transition has no steps
 }
 
 // Unprobed is a link, or one direction of it, that no probe passes.
@@ -51,7 +55,7 @@ type Walk = []int32
 
 // NewPlan names what walks pass.
 func NewPlan(p *Problem, algorithm string, walks, second []Walk) *Plan {
-	plan := &Plan{Algorithm: algorithm, Topology: p.Graph.Name(), Probes: p.probes("p", walks)}
+	plan := &Plan{Algorithm: algorithm, Topology: p.Graph.Name(), Directed: p.Directed, Probes: p.probes("p", walks)}
 	if p.Redundant {
 		plan.Second = p.probes("q", second)
 	}

@@ -27,6 +27,10 @@ type Options struct {
 	Seed     uint64
 	Stop     func() bool // ends improving; nil for never
 	Partial  bool        // leave out what cannot be covered, rather than fail
+
+	// Churn is the most probes that Replan adds, removes or changes, beyond those that it has to; below 0, any number. With
+	// nil it keeps every probe that is whole as it is.
+	Churn *int
 }
 
 // The kinds of errors that callers test.

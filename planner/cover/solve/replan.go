@@ -16,6 +16,9 @@ import (
 // All in all this may be more than a new plan would need; the lower bound says how many.
 //
 // Probes of the old plan that name nodes, links or ports which are gone are not whole either.
+//
+// With a churn, probes that are whole are given up or made longer too, where that makes the plan better. The plan has a
+// transition from the old one, in which nothing that both cover is ever uncovered.
 func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	c, err := newCoverer(p, &o)
 	if err != nil {
@@ -24,12 +27,18 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	if p.Redundant && p.Depots != nil {
 		return nil, fmt.Errorf("cover: %w: of two covers between depots none is kept in a new plan", ErrMethod)
 	}
+	if (p.Redundant || p.Agents != nil) && o.Churn != nil {
+		return nil, fmt.Errorf("cover: %w: two covers, and probes of agents, keep every probe that is whole, and no churn is chosen", ErrMethod)
+	}
 	first, lost := c.keep(old.Probes, nil)
 	var second kept
 	if p.Redundant {
 		second = c.replanBoth(&first, lost, old.Second)
 	} else {
 		c.replanRest(&first)
+		if o.Churn != nil {
+			c.improve(&first, old, *o.Churn)
+		}
 	}
 	if p.Depots == nil {
 		c.bound = c.boundLimits(newNet(p, c.want))
@@ -37,7 +46,7 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 		_, sum := c.weights(newNet(p, c.want))
 		c.bound = int(sum)
 	}
-	c.keptFirst, c.keptSecond = len(first.ids), len(second.ids)
+	c.keptFirst, c.keptSecond = len(first.ids)-first.changed, len(second.ids)
 	walks, others, err := c.assign(first.walks, second.walks)
 	if err != nil {
 		return nil, err
@@ -57,12 +66,16 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	first.name(plan.Probes, "p", taken)
 	second.name(plan.Second, "q", taken)
 	c.nameAgents(plan, before)
+	if err := plan.Replace(p, old); err != nil {
+		return nil, err
+	}
 	return plan, nil
 }
 
 // kept is a cover in which the first walks are probes of an older plan.
 type kept struct {
 	ids     []string // of those
+	changed int      // the last so many of those are longer than they were
 	walks   []cover.Walk
 	covered []bool // by interface; in undirected problems both of a link
 }

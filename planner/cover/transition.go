@@ -1,0 +1,92 @@
+package cover
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Elements are the probes of a plan as a transition sees them. A probe covers the links that it passes, in a directed plan
+// the directions. Probes of the second cover cover them apart, since both covers are wanted.
+//
+// A probe that the network of p does not let pass covers nothing: it does not come back. Without p all are taken to pass.
+// With agents a probe takes some of what its agents can send and receive.
+// Of probes with the same id the first counts, and one without an id does not: nobody could switch it off.
+func Elements(p *Problem, plan *Plan) []planner.Element {
+	list := make([]planner.Element, 0, len(plan.Probes)+len(plan.Second))
+	seen := map[string]bool{"": true}
+	for n, probes := range [...][]planner.Probe{plan.Probes, plan.Second} {
+		prefix := [...]string{"", "second cover of "}[n]
+		for k := range probes {
+			if id := probes[k].ID; !seen[id] {
+				seen[id] = true
+				list = append(list, element(p, &probes[k], prefix, plan.Directed))
+			}
+		}
+	}
+	return list
+}
+
+func element(p *Problem, probe *planner.Probe, prefix string, directed bool) planner.Element {
+	e := planner.Element{ID: probe.ID, Form: fmt.Sprint(prefix, strings.Join(probe.Nodes, "\x00"), probe.Ports, probe.Agent, "\x00", probe.Collector, "\x00", probe.AgentHost, "\x00", probe.CollectorHost)}
+	if probe.AgentHost != "" || probe.CollectorHost != "" {
+		e.Uses = map[string]float64{"what is sent by " + probe.AgentHost: 1, "what is received by " + probe.CollectorHost: 1}
+	}
+	if p != nil && !passes(p, probe) {
+		return e
+	}
+	for k, l := range probe.Links {
+		if directed && k < len(probe.Nodes) {
+			l += " from " + probe.Nodes[k]
+		}
+		e.Covers = append(e.Covers, prefix+l)
+	}
+	return e
+}
+
+// passes reports whether the network still lets a probe go its way.
+func passes(p *Problem, probe *planner.Probe) bool {
+	w, err := readProbe(p.Graph, probe)
+	if err != nil {
+		return false
+	}
+	for _, i := range w {
+		if !p.Usable(int(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Capacities says what the agents of a problem can send and receive, by the names that [Elements] gives that.
+func Capacities(p *Problem) map[string]float64 {
+	of := map[string]float64{}
+	for _, a := range p.Agents {
+		of["what is sent by "+a.Name], of["what is received by "+a.Name] = float64(a.Send), float64(a.Receive)
+	}
+	return of
+}
+
+// Replace fills in the transition from an older plan to this one. Where there is no order of steps, since agents are full,
+// the plan says why, and the transition has none.
+func (plan *Plan) Replace(p *Problem, old *Plan) (err error) {
+	plan.Transition, err = planner.NewTransition(Elements(p, old), Elements(p, plan), Capacities(p))
+	if d, ok := errors.AsType[*planner.Deadlock](err); ok {
+		plan.Deadlock, err = d.Error(), nil
+	}
+	return err
+}
+
+// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+func CheckTransition(p *Problem, old, plan *Plan) error {
+	if plan.Transition == nil {
+		return errors.New("the plan replaces another one and does not say how")
+	}
+	before, after := Elements(p, old), Elements(p, plan)
+	if plan.Deadlock != "" {
+		return plan.Transition.CheckLists(before, after)
+	}
+	return plan.Transition.Check(before, after, Capacities(p))
+}
