@@ -201,7 +201,6 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	default:
 		trails = n.euler(o.Balanced || p.MaxHops > 0)
 	}
-	trails = n.splitHosts(trails, p.Hosts)
 	c.bound = c.boundLimits(n)
 	if o.Balanced {
 		n.balance(trails, o.Stop)
@@ -213,6 +212,7 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	default:
 		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
 	}
+	trails = n.splitHosts(trails, p.Hosts) // behind what joins ends anew, through hosts too
 	return n.walks(c.limitDelay(n, trails))
 }
 
