@@ -55,7 +55,7 @@ problem is small). Every plan says how far from the best it can be at most.`,
   hopscope plan orchestrate --topology fat-tree:4 --objective balance
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
   hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split
-  hopscope plan orchestrate --instance changed.json --replan plan.json --churn 5`,
+  hopscope plan orchestrate --instance flows.json --replan flows-plan.json --churn 5`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))

@@ -69,7 +69,7 @@ func TestPlanOrchestrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	blocks := 0
+	titles := 0 // of the picture, of a flow and of three interfaces
 	for d := xml.NewDecoder(f); ; {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -79,11 +79,11 @@ func TestPlanOrchestrate(t *testing.T) {
 			t.Fatalf("the picture: %v", err)
 		}
 		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "title" {
-			blocks++
+			titles++
 		}
 	}
-	if blocks != 3 {
-		t.Errorf("%d blocks in the picture, want 3", blocks)
+	if titles != 5 {
+		t.Errorf("%d titles in the picture, want 5", titles)
 	}
 	first, err := runPlan(t, "orchestrate", "--instance", instance, "--format", "json")
 	if err != nil {
