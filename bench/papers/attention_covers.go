@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/hopscope/hopscope/planner/attention"
@@ -18,12 +19,15 @@ func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 	for _, x := range []struct {
 		fabric       string
 		size, covers int
-	}{{"fat-tree", 10, 3}, {"fat-tree", 10, 4}, {"fat-tree", 18, 3}, {"leaf-spine", 25, 3}} {
-		c, err := newCycles(x.fabric, x.size, x.covers, true, o.Seed)
-		if err != nil {
-			return err
+	}{{"fat-tree", 10, 3}, {"fat-tree", 10, 4}, {"fat-tree", 18, 3}, {"leaf-spine", 25, 3}, {"random", 2000, 3}, {"random", 2000, 4}} {
+		c := randomCycles(x.size, x.covers, o.Seed)
+		if x.fabric != "random" {
+			var err error
+			if c, err = newCycles(x.fabric, x.size, x.covers, true, o.Seed); err != nil {
+				return err
+			}
 		}
-		for _, percent := range []int{3, 10, 30} {
+		for _, percent := range []int{3, 10, 20, 30} {
 			some := c.draw(percent)
 			greedy, err := c.index.Switch(some, nil, solve.Options{Method: solve.Greedy})
 			if err != nil {
@@ -51,6 +55,26 @@ func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 		}
 	}
 	return nil
+}
+
+// randomCycles are probes of 5 to 25 links that have nothing to do with each other: the hardest that we know of.
+func randomCycles(links, covers int, seed uint64) *cycles {
+	c := &cycles{name: fmt.Sprintf("random:%d", links), links: links, rng: rand.New(rand.NewPCG(seed, uint64(covers)))}
+	var cost []float64
+	for range covers {
+		order := c.rng.Perm(links)
+		for len(order) > 0 {
+			n := min(5+c.rng.IntN(21), len(order))
+			trace := make([]int32, n)
+			for k, l := range order[:n] {
+				trace[k] = int32(l)
+			}
+			order = order[n:]
+			c.traces, cost = append(c.traces, trace), append(cost, float64(n))
+		}
+	}
+	c.index = solve.NewTraces(links, c.traces, cost, 0)
+	return c
 }
 
 // attentionChurn replaces a part of the suspicious links from one cycle to the next, and allows few probes to change.
