@@ -47,7 +47,7 @@ func attentionSteps(w io.Writer, plan *attention.Plan) {
 		return
 	}
 	fmt.Fprintf(w, "steps: %d (turn on %s, then off %s), %d stay\n", len(t.Steps), shortenList(t.Add), shortenList(t.Remove), len(t.Keep))
-	if c != nil && c.Needed > 0 {
-		fmt.Fprintf(w, "more than --churn %d have to change: %d do\n", c.Limit, c.Needed)
+	if c != nil && c.Limit >= 0 && c.Forced > c.Limit {
+		fmt.Fprintf(w, "more than --churn %d have to change: %d do\n", c.Limit, c.Forced)
 	}
 }

@@ -90,7 +90,7 @@ func TestPlanAttention(t *testing.T) {
 		p.Stats.Changes != 2 || p.Stats.LeftOut != 3 || p.Stats.LeftOutBound != 3 || len(p.Transition.Steps) != 2 || p.Transition.Steps[0].ID != "a" {
 		t.Errorf("plan %+v, want a and one of b and c", p)
 	}
-	if p := run("--instance", more, "--replan", earlier, "--churn", "0", "--partial"); !slices.Equal(ids(p), []string{"a", "b", "c"}) || p.Churn.Needed != 1 || !p.Stats.Optimal {
+	if p := run("--instance", more, "--replan", earlier, "--churn", "0", "--partial"); !slices.Equal(ids(p), []string{"a", "b", "c"}) || p.Churn.Forced != 1 || !p.Stats.Optimal {
 		t.Errorf("plan %+v, want a, b and c", p)
 	}
 	limited := []string{"attention", "--instance", more, "--replan", earlier, "--churn", "0", "--partial"}

@@ -22,10 +22,11 @@ type Plan struct {
 	Stats      Stats               `json:"stats"`
 }
 
-// Churn is how many probes were allowed to change after an earlier plan.
+// Churn says how many probes are turned on or off after an earlier plan. Probes that are gone do not count.
 type Churn struct {
-	Limit  int `json:"limit"`            // -1 for any number
-	Needed int `json:"needed,omitempty"` // where fewer do not do; the plan changes that many
+	Limit   int `json:"limit"`   // -1 for any number
+	Changed int `json:"changed"` // probes
+	Forced  int `json:"forced"`  // changes without which links would be without detail; where these are more than the limit, only they are made
 }
 
 // DetailProbe is a probe that is to measure in detail.

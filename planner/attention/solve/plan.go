@@ -102,7 +102,7 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	}
 	s.LeftOutBound = s.LeftOut // no plan does better
 	if o.Previous != nil {
-		plan.Churn = &attention.Churn{Limit: max(o.Churn, -1), Needed: r.Needed}
+		plan.Churn = &attention.Churn{Limit: max(o.Churn, -1), Changed: s.Changes, Forced: min(r.Forced, s.Changes)}
 		if err := plan.Follow(p, o.Previous); err != nil {
 			return nil, fmt.Errorf("attention: %w", err)
 		}
@@ -121,7 +121,7 @@ type Choice struct {
 	LowerBound float64 // of the cost with changes
 	Optimal    bool
 	Nodes      int // of the search
-	Needed     int // changes, where there have to be more than were allowed
+	Forced     int // after a previous plan, the fewest changes of any choice
 }
 
 // Switch chooses the probes that measure in detail for one measurement cycle, after one in which the detailed ones did.
@@ -144,6 +144,11 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 	}
 	c, probes, stay := t.rows(suspicious, detailed)
 	r := &Choice{Method: o.Method}
+	if o.Previous != nil {
+		w := newWithin(t, suspicious, detailed, 0, o.Stop)
+		few, _ := w.at(w.most, make([]int8, len(t.cost)))
+		r.Forced = few.changes
+	}
 	var cols []int32
 	var bound int64
 	switch o.Method {

@@ -41,10 +41,8 @@ func (t *Traces) switchWithin(suspicious, detailed []int32, limit int, stop func
 	fixed := make([]int8, len(t.cost))
 	few, _ := w.at(w.most, fixed)
 	w.best, w.least = few.probes, w.total(few.probes)
-	r := &Choice{Method: Exact}
-	if few.changes > limit {
-		w.limit, r.Needed = few.changes, few.changes
-	}
+	r := &Choice{Method: Exact, Forced: few.changes}
+	w.limit = max(limit, few.changes)
 	sure := !w.stopped // that no choice changes fewer
 	bound := w.solve(fixed, few)
 	r.Probes, r.Nodes, r.Optimal = w.best, w.nodes, sure && bound >= w.least

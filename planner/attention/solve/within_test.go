@@ -11,9 +11,9 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// bruteWithin is the least cost of the choices with at most so many changes, or with as few as there can be, and how many
-// that is if the limit is below.
-func bruteWithin(p *attention.Problem, limit int) (least float64, needed int) {
+// bruteWithin is the least cost of the choices with at most so many changes, or with as few as there can be if these are
+// more, and how many that is.
+func bruteWithin(p *attention.Problem, limit int) (least float64, fewest int) {
 	on := make([]map[string]bool, len(p.Probes))
 	for k, t := range p.Probes {
 		on[k] = map[string]bool{}
@@ -52,20 +52,21 @@ func bruteWithin(p *attention.Problem, limit int) (least float64, needed int) {
 			best[changes] = cost
 		}
 	}
-	fewest := len(p.Probes)
+	fewest = len(p.Probes)
 	for n := range best {
 		fewest = min(fewest, n)
 	}
-	if fewest > limit {
-		limit, needed = fewest, fewest
+	if limit < 0 {
+		limit = len(p.Probes)
 	}
+	limit = max(limit, fewest)
 	least = math.Inf(1)
 	for n, c := range best {
 		if n <= limit {
 			least = min(least, c)
 		}
 	}
-	return least, needed
+	return least, fewest
 }
 
 // TestChurnAgainstBruteForce limits the changes after an earlier plan, of which some probes may be gone.
@@ -82,8 +83,8 @@ func TestChurnAgainstBruteForce(t *testing.T) {
 				previous.Probes = append(previous.Probes, attention.DetailProbe{ID: x.ID})
 			}
 		}
-		now, k := p.After(previous), rng.IntN(6)
-		want, needed := bruteWithin(now, k)
+		now, k := p.After(previous), rng.IntN(7)-1
+		want, forced := bruteWithin(now, k)
 		for _, stopped := range []bool{false, true} {
 			o := Options{Previous: previous, Churn: k, Partial: true}
 			if stopped {
@@ -98,9 +99,9 @@ func TestChurnAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			s := plan.Stats
-			if s.LowerBound > want+1e-9 || !stopped && (!s.Optimal || math.Abs(s.Objective-want) > 1e-9 || plan.Churn.Needed != needed) {
-				t.Fatalf("seed %d, stopped %v: cost %v, bound %v with %d changes, %d needed; least is %v with %d needed of %d",
-					seed, stopped, s.Objective, s.LowerBound, s.Changes, plan.Churn.Needed, want, needed, k)
+			if s.LowerBound > want+1e-9 || !stopped && (!s.Optimal || math.Abs(s.Objective-want) > 1e-9 || plan.Churn.Forced != forced) {
+				t.Fatalf("seed %d, stopped %v: cost %v, bound %v with %d changes, %d forced; least is %v with %d forced of %d",
+					seed, stopped, s.Objective, s.LowerBound, s.Changes, plan.Churn.Forced, want, forced, k)
 			}
 			if s.Optimal && s.Objective > want+1e-9 {
 				t.Fatalf("seed %d: optimal at %v, least is %v", seed, s.Objective, want)
