@@ -34,6 +34,7 @@ type queriesFlags struct {
 	hash    string
 	routing string
 	partial bool
+	replan  queriesReplan
 
 	graph *topo.Graph // nil without a topology
 }
@@ -72,6 +73,7 @@ the tables of a P4 program (with hash: crc).`,
 	f.StringVar(&o.hash, "hash", "", "how switches hash, instead of what the file says: mix (left out, too) or crc")
 	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance or ecmp")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
+	o.replan.add(f)
 	f.Lookup("format").Usage = "table, json or p4"
 	o.extra = "p4"
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
@@ -83,6 +85,9 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		return err
 	}
 	p, err := o.problem(c, path)
+	if err == nil {
+		err = o.replan.read(c.Flags(), p)
+	}
 	if err != nil {
 		return wrongInput(err)
 	}
@@ -93,10 +98,10 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	return carryOut(c, o.planFlags, family[querymix.Plan]{
 		size: fmt.Sprintf("%d queries", len(p.Queries)),
 		solve: func(stop func() bool) (*querymix.Plan, error) {
-			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop})
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
 		},
 		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
-			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
 		},
 		stats:   func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:   func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
@@ -233,6 +238,7 @@ func queriesTable(w io.Writer, plan *querymix.Plan) error {
 	s := plan.Stats
 	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %.6g", s.LowerBound))
 	fmt.Fprintf(b, "%s, objective %.6g: %s; %.3f ms; epoch %d\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3, plan.Epoch)
+	queriesSteps(b, plan)
 	for _, l := range plan.LeftOut {
 		fmt.Fprintf(b, "left out: %s (%s)\n", l.Name, l.Reason)
 	}

@@ -58,6 +58,17 @@ func TestPlanQueries(t *testing.T) {
 		t.Errorf("check of a plan for other bits: %v", err)
 	}
 
+	// The path could be told in fewer packets now, but not without another coding.
+	if p, _ := run(queriesExample, "--replan", saved, "--churn", "0"); p.Queries[0].Bits != 8 || p.Churn.Changed != 0 || len(p.Transition.Keep) != 3 || !p.Stats.Optimal {
+		t.Errorf("queries %+v, want the path in 8 bits as before", p.Queries)
+	}
+	if p, _ := run(queriesExample, "--replan", saved, "--churn", "1"); p.Queries[0].Instances != 8 || p.Churn.Changed != 1 || len(p.Transition.Steps) != 1 {
+		t.Errorf("queries %+v, want the path in 8x1 bits", p.Queries)
+	}
+	if out, err := runPlan(t, "queries", queriesExample, "--replan", saved); err != nil || !strings.Contains(out, "coded in another way path; as before latency utilization") {
+		t.Errorf("table: %s, %v", out, err)
+	}
+
 	// What a topology is known for: the collector's own tracing, which gains from many narrow digests.
 	traced, _ := run(queriesExample, "--topology", "fat-tree:8", "--routing", "distance")
 	if q := traced.Queries[0]; q.Bits != 1 || q.Instances != 8 || q.Carrying > 6 || traced.Queries[1].Share != q.Share {
@@ -115,6 +126,9 @@ func TestPlanQueries(t *testing.T) {
 		{queriesExample + " --format xml", "neither table nor json nor p4", true},
 		{queriesExample + " --format p4", "--hash crc", true},
 		{queriesExample + " --hash md5", `hash "md5"`, true},
+		{queriesExample + " --churn 1", "--replan is missing", true},
+		{queriesExample + " --replan " + saved + " --churn -3", "below -1", true},
+		{queriesExample + " --replan nowhere.json", "nowhere.json", true},
 		{queriesExample + " --bits 0", "a budget of 0 bits", true},
 		{queriesExample + " --bits 7", `query "utilization": width 8: 8 bits are more than the 7 of a packet`, false},
 		{queriesExample + " --topology nowhere:3", "nowhere", true},

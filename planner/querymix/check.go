@@ -33,11 +33,20 @@ func Check(p *Problem, plan *Plan) error {
 		planned[q.Name] = q
 	}
 	share := checkSets(&bad, plan, planned)
+	left := 0.0
 	for _, l := range plan.LeftOut {
 		i := slices.IndexFunc(p.Queries, func(q Query) bool { return q.Name == l.Name })
 		if i < 0 || planned[l.Name] != nil {
 			bad.Add("query %q is left out, but planned or not there", l.Name)
+		} else {
+			left += p.Queries[i].LeftOutWeight()
 		}
+	}
+	if !planner.Near(plan.Stats.LeftOut, left) {
+		bad.Add("queries of weight %v are left out, the plan says %v", left, plan.Stats.LeftOut)
+	}
+	if c := plan.Churn; c != nil && (c.Forced > c.Changed || c.Limit >= 0 && c.Changed > max(c.Limit, c.Forced)) {
+		bad.Add("%d queries change, where %d may and %d have to", c.Changed, c.Limit, c.Forced)
 	}
 	if len(plan.Queries)+len(plan.LeftOut) != len(p.Queries) {
 		bad.Add("%d queries are planned and %d left out, of %d", len(plan.Queries), len(plan.LeftOut), len(p.Queries))

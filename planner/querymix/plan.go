@@ -25,6 +25,17 @@ type Plan struct {
 	Held      float64        `json:"held,omitempty"`    // the part of every frequency that is held, where not all of it can be
 	Partial   bool           `json:"partial,omitempty"` // queries are left out, or frequencies not held
 	Stats     Stats          `json:"stats"`
+
+	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that follows another one
+	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, query by query
+}
+
+// Churn says how many queries are new, gone or coded in another way after an earlier plan. Shares of packets and places
+// in the digest do not count: another epoch changes them for all at once.
+type Churn struct {
+	Limit   int `json:"limit"`   // -1 for any number
+	Changed int `json:"changed"` // queries
+	Forced  int `json:"forced"`  // without which there is no plan; where these are more than the limit, only they change
 }
 
 // LeftOut is one that no packet has room for.

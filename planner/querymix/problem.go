@@ -40,6 +40,7 @@ type Query struct {
 	Frequency   Fraction `json:"frequency,omitempty"`   // the least share of packets
 	Within      float64  `json:"within,omitempty"`      // packets of the flow after which the answer is wanted, on average
 	Widths      []Width  `json:"widths"`                // ways to code it, of which a plan uses one
+	Weight      float64  `json:"weight,omitempty"`      // how bad it is to leave it out; 0 is 1
 
 	Hops      int     `json:"hops,omitempty"`       // of the paths; static and dynamic
 	Nodes     int     `json:"nodes,omitempty"`      // that a digest can stand for; static
@@ -54,6 +55,14 @@ type Query struct {
 	// left out is the hybrid scheme of section 4.2.
 	Tau float64   `json:"tau,omitempty"`
 	XOR []float64 `json:"xor,omitempty"`
+}
+
+// LeftOutWeight is how bad it is to leave the query out.
+func (q *Query) LeftOutWeight() float64 {
+	if q.Weight == 0 {
+		return 1
+	}
+	return q.Weight
 }
 
 // The words of queries.
@@ -230,6 +239,7 @@ func (q *Query) validate(bad *planner.Errors) {
 	}{
 		{"frequency", float64(q.Frequency), MinShare, 1, ""},
 		{"within", q.Within, 1, maxPackets, ""},
+		{"weight", q.Weight, 1e-6, 1e9, ""},
 		{"space_bytes", float64(q.SpaceBytes), 1, 1 << 30, ""},
 		{"hops", float64(q.Hops), 1, 64, Static + Dynamic},
 		{"nodes", float64(q.Nodes), 1, 1 << 24, Static},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/planner/querymix"
@@ -15,6 +16,11 @@ type Options struct {
 	Seed    uint64      // of the models
 	Partial bool        // leave out what fits in no packet, and lower frequencies that cannot be held
 	Stop    func() bool // ends the search; nil for never
+
+	// Previous is the plan that the network has now. At most Churn queries are new, gone or coded in another way then, or
+	// any number if Churn is negative. If more have to be, as few as can be are.
+	Previous *querymix.Plan
+	Churn    int
 }
 
 // Plan finds the best plan for a problem, which it does not change. When it is stopped early, the plan says what is
@@ -32,14 +38,20 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 	}
 	s := &search{bits: p.Bits, stop: o.Stop}
 	var errs []error
+	before := map[string]*querymix.PlannedQuery{}
+	if o.Previous != nil {
+		for i := range o.Previous.Queries {
+			before[o.Previous.Queries[i].Name] = &o.Previous.Queries[i]
+		}
+	}
 	for i := range p.Queries {
 		q := &p.Queries[i]
-		d, usable, err := describe(q, p.Bits, o.Seed)
+		d, usable, kept, err := describe(q, p.Bits, o.Seed, before[q.Name])
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("query %q: %w", q.Name, err))
 		case len(usable) > 0:
-			s.add(&d, usable)
+			s.add(&d, usable, kept)
 			plan.Queries = append(plan.Queries, d)
 		case o.Partial:
 			plan.LeftOut = append(plan.LeftOut, querymix.LeftOut{Name: q.Name, Reason: reasons(&d)})
@@ -60,15 +72,39 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 		return nil, err
 	}
 	plan.Partial = len(plan.LeftOut) > 0 || plan.Held > 0
-	if err := s.run(); err != nil {
+	must := 0 // new, gone, or without the width that they had
+	for q, k := range s.kept {
+		if delete(before, plan.Queries[q].Name); k == none {
+			must++
+		}
+	}
+	must += len(before)
+	limit := -1
+	if o.Previous != nil && o.Churn >= 0 {
+		limit = max(o.Churn-must, 0)
+	}
+	forced, err := s.run(limit)
+	if err != nil {
 		return nil, err
 	}
 	s.finish(plan)
+	for i := range p.Queries {
+		if q := &p.Queries[i]; slices.ContainsFunc(plan.LeftOut, func(l querymix.LeftOut) bool { return l.Name == q.Name }) {
+			plan.Stats.LeftOut += q.LeftOutWeight()
+		}
+	}
+	plan.Stats.LeftOutBound = plan.Stats.LeftOut // no plan that holds as much of the frequencies carries any of these
+	if o.Previous != nil {
+		if err := follow(plan, o.Previous, &querymix.Churn{Limit: max(o.Churn, -1), Forced: must + forced}); err != nil {
+			return nil, err
+		}
+	}
 	return plan, nil
 }
 
-// describe fills in what is known of a query before its share is, and which widths can be used.
-func describe(q *querymix.Query, bits int, seed uint64) (d querymix.PlannedQuery, usable []int, err error) {
+// describe fills in what is known of a query before its share is, and which widths can be used. Kept is the width in which
+// it stays as it was in an earlier plan, if it can.
+func describe(q *querymix.Query, bits int, seed uint64, previous *querymix.PlannedQuery) (d querymix.PlannedQuery, usable []int, kept int, err error) {
 	d = querymix.PlannedQuery{
 		Name: q.Name, Value: q.Value, Aggregation: q.Aggregation, Flow: q.Flow, SpaceBytes: q.SpaceBytes,
 		MinValue: q.MinValue, MaxValue: q.MaxValue, Matches: q.Matches, Frequency: float64(q.Frequency),
@@ -89,11 +125,17 @@ func describe(q *querymix.Query, bits int, seed uint64) (d querymix.PlannedQuery
 		if w.Total() > bits {
 			pw.Reason = fmt.Sprintf("%d bits are more than the %d of a packet", w.Total(), bits)
 		} else if pw.Packets, pw.Reason, err = estimate(q, w, seed); err != nil {
-			return d, nil, err
+			return d, nil, none, err
 		}
 		d.Widths = append(d.Widths, pw)
 	}
+	kept = keep(&d, previous)
 	usable, d.Alone = compare(d.Widths)
+	if kept != none && !slices.Contains(usable, kept) { // another one is better, but would be a change
+		d.Widths[kept].Reason = ""
+		usable = append(usable, kept)
+		slices.Sort(usable)
+	}
 	switch d.Goal = d.Alone; {
 	case q.Within > 0:
 		d.Goal, d.Demand = q.Within, querymix.WantWithin
@@ -102,7 +144,7 @@ func describe(q *querymix.Query, bits int, seed uint64) (d querymix.PlannedQuery
 	default:
 		d.Demand = querymix.WantAlone
 	}
-	return d, usable, nil
+	return d, usable, kept, nil
 }
 
 // compare finds the widths that can be the best ones, and says of the others which takes no more bits and no more packets.

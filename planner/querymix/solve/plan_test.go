@@ -24,6 +24,7 @@ func random(rng *rand.Rand) *querymix.Problem {
 		case 2:
 			query.Within, query.Frequency = float64(1+rng.IntN(60)), querymix.Fraction(1+rng.IntN(4))/16
 		}
+		query.Weight = float64(rng.IntN(4))
 		bits := 0
 		for range 1 + rng.IntN(3) {
 			bits += 1 + rng.IntN(6)
@@ -149,6 +150,17 @@ func TestPartial(t *testing.T) {
 		}
 		if err := querymix.Check(p, plan); err != nil {
 			t.Fatalf("seed %d, problem %d: %s\n%s\n%v", seed, n, text(p), text(plan), err)
+		}
+		weight := 0.0
+		for _, l := range plan.LeftOut {
+			for _, q := range p.Queries {
+				if q.Name == l.Name {
+					weight += max(q.Weight, 1)
+				}
+			}
+		}
+		if s := plan.Stats; s.LeftOut != weight || s.LeftOutBound != weight {
+			t.Fatalf("seed %d, problem %d: %s\n%v left out, at least %v, want %v", seed, n, text(p), s.LeftOut, s.LeftOutBound, weight)
 		}
 		if len(plan.LeftOut) > 0 {
 			left++

@@ -121,7 +121,7 @@ func (s *search) refine() {
 				continue
 			}
 			s.rates[i] = c.prices.rate
-			if c.prices.rate < s.best.prices.rate*(1-1e-9) {
+			if c.prices.rate < s.best.prices.rate*(1-1e-9) || !s.within(items) {
 				continue
 			}
 			s.settle(c)

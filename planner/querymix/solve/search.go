@@ -17,6 +17,8 @@ type search struct {
 	items  []item    // query by query
 	floor  []float64 // by query
 	pursue []bool    // by query: its goal counts
+	kept   []int     // by query: the width in which it stays as it was; none if there is no such width
+	churn  int       // how many queries may be coded in another way than before; -1 for any number
 
 	nodes int
 	best  *choice
@@ -34,7 +36,7 @@ type choice struct {
 }
 
 // add takes a query and those of its widths that can be used.
-func (s *search) add(d *querymix.PlannedQuery, usable []int) {
+func (s *search) add(d *querymix.PlannedQuery, usable []int, kept int) {
 	q := len(s.floor)
 	for _, k := range usable {
 		w := d.Widths[k]
@@ -42,6 +44,7 @@ func (s *search) add(d *querymix.PlannedQuery, usable []int) {
 	}
 	s.floor = append(s.floor, max(d.Frequency, querymix.MinShare))
 	s.pursue = append(s.pursue, d.Demand != querymix.WantFrequency)
+	s.kept = append(s.kept, kept)
 }
 
 // narrowest are the items with the fewest bits.
@@ -122,11 +125,11 @@ func (s *search) crowd(plan *querymix.Plan, partial bool) error {
 	kept := 0
 	for q, gone := range out {
 		if index[q] = kept; !gone {
-			plan.Queries[kept], s.floor[kept], s.pursue[kept] = plan.Queries[q], s.floor[q], s.pursue[q]
+			plan.Queries[kept], s.floor[kept], s.pursue[kept], s.kept[kept] = plan.Queries[q], s.floor[q], s.pursue[q], s.kept[q]
 			kept++
 		}
 	}
-	plan.Queries, s.floor, s.pursue = plan.Queries[:kept], s.floor[:kept], s.pursue[:kept]
+	plan.Queries, s.floor, s.pursue, s.kept = plan.Queries[:kept], s.floor[:kept], s.pursue[:kept], s.kept[:kept]
 	s.items = slices.DeleteFunc(s.items, func(it item) bool { return out[it.query] })
 	for i := range s.items {
 		s.items[i].query = index[s.items[i].query]
@@ -161,19 +164,25 @@ func (s *search) mix(items []item, floor []float64, part []bool) *solution {
 	}
 }
 
-// run finds the best choice.
-func (s *search) run() error {
+// run finds the best choice, in which at most limit queries are coded in another way than before. It gives the fewest that
+// have to be, if these are more or if there was an earlier plan.
+func (s *search) run(limit int) (forced int, err error) {
 	if !slices.Contains(s.pursue, true) {
 		for q := range s.pursue {
 			s.pursue[q] = true
 		}
 	}
-	s.tree()
+	if slices.ContainsFunc(s.kept, func(k int) bool { return k != none }) {
+		forced = s.changed(limit)
+	} else {
+		s.churn = -1
+		s.tree()
+	}
 	if s.best == nil {
-		return fmt.Errorf("no plan was found in time for %d queries", len(s.floor))
+		return 0, fmt.Errorf("no plan was found in time for %d queries", len(s.floor))
 	}
 	s.refine()
-	return nil
+	return forced, nil
 }
 
 // level are the queries of some that could be worst off: not those whose floor alone is more than any other can have.
@@ -234,7 +243,14 @@ func (s *search) tree() {
 			}
 		}
 		main, split, most := s.divide(n.items, use)
-		s.offer(main)
+		if s.within(main) {
+			s.offer(main)
+		} else if denied, q := s.denied(n.items, main); denied > s.churn {
+			continue
+		} else if split < 0 {
+			split = q
+			most = slices.IndexFunc(n.items, func(it item) bool { return it.query == q && it.width == s.kept[q] })
+		}
 		if split < 0 {
 			s.bound = max(s.bound, bound)
 			continue

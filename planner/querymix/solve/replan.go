@@ -1,0 +1,100 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/querymix"
+)
+
+// coding is how a query is coded, in all that its decoder has to know.
+func coding(d *querymix.PlannedQuery) string {
+	return fmt.Sprint(d.Value, " ", d.Aggregation, " ", d.Bits, "x", d.Instances, " ", d.Tau, d.XOR, " ", d.MinValue, "-", d.MaxValue, " ", d.Matches)
+}
+
+// keep finds the width of a query in which it is coded as in an earlier plan; none if there is no such width any more.
+func keep(d, previous *querymix.PlannedQuery) int {
+	if previous == nil {
+		return none
+	}
+	k := slices.IndexFunc(d.Widths, func(w querymix.PlannedWidth) bool {
+		return w.Bits == previous.Bits && w.Instances == previous.Instances
+	})
+	if k < 0 || d.Widths[k].Reason != "" {
+		return none
+	}
+	now := *d
+	now.Bits, now.Instances = previous.Bits, previous.Instances
+	if coding(&now) != coding(previous) {
+		return none
+	}
+	return k
+}
+
+// changes counts the queries that could be coded as before, and are not.
+func (s *search) changes(items []item) (n int) {
+	for _, it := range items {
+		if k := s.kept[it.query]; k != none && k != it.width {
+			n++
+		}
+	}
+	return n
+}
+
+// within reports whether items, one a query, keep enough queries as they are.
+func (s *search) within(items []item) bool { return s.churn < 0 || s.changes(items) <= s.churn }
+
+// denied counts the queries that cannot be coded as before any more with the items that are left, and finds one that can,
+// but of which main has something else.
+func (s *search) denied(left, main []item) (n, query int) {
+	can := make([]bool, len(s.floor))
+	for _, it := range left {
+		if s.kept[it.query] == it.width {
+			can[it.query] = true
+		}
+	}
+	query = none
+	for q, k := range s.kept {
+		switch {
+		case k != none && !can[q]:
+			n++
+		case k != none && query == none && main[q].width != k:
+			query = q
+		}
+	}
+	return n, query
+}
+
+// changed begins with as few changes as there can be, and gives their number; then allows as many as may be.
+func (s *search) changed(limit int) (forced int) {
+	for s.churn = 0; ; s.churn++ {
+		if s.tree(); s.best != nil || s.churn == len(s.floor) || s.stop() {
+			break
+		}
+	}
+	forced = s.churn
+	if limit < 0 || limit > s.churn {
+		s.churn = limit
+		s.tree()
+	}
+	return forced
+}
+
+// follow says in a plan what is different from an earlier one.
+func follow(plan, previous *querymix.Plan, churn *querymix.Churn) (err error) {
+	elements := func(p *querymix.Plan) (list []planner.Element) {
+		for i := range p.Queries {
+			d := &p.Queries[i]
+			list = append(list, planner.Element{ID: d.Name, Covers: []string{d.Name}, Form: coding(d)})
+		}
+		return list
+	}
+	if plan.Transition, err = planner.NewTransition(elements(previous), elements(plan), nil); err != nil {
+		return err
+	}
+	churn.Changed = plan.Transition.Churn()
+	churn.Forced = min(churn.Forced, churn.Changed)
+	plan.Churn = churn
+	return nil
+}
