@@ -94,6 +94,16 @@ func (p *Picture) Hop(i int, color, label, title string) {
 	p.hop(i, hop{color: color, label: label, title: title})
 }
 
+// Pass draws that something passes link l, from node from. Of a link from a node to itself both ends are that
+// node, and what passes it leaves by the first.
+func (p *Picture) Pass(l, from int, color, title string) {
+	i, j := p.g.Ends(l)
+	if p.g.Node(i) != from {
+		i = j
+	}
+	p.Hop(i, color, "", title)
+}
+
 func (p *Picture) hop(i int, h hop) {
 	l := p.g.Link(i)
 	first, _ := p.g.Ends(l)

@@ -322,7 +322,7 @@ func TestTables(t *testing.T) {
 func TestRoom(t *testing.T) {
 	for _, g := range []*topo.Graph{
 		odd(t), abroad(t), irregular(t), generate(t, "fat-tree:4"), generate(t, "fat-tree:6"), generate(t, "fat-tree:8"), generate(t, "fat-tree:30"),
-		generate(t, "leaf-spine:64,128"), generate(t, "leaf-spine:1,3999"), generate(t, "leaf-spine:10,45"), generate(t, "random:40,70,1"),
+		generate(t, "leaf-spine:64,128"), generate(t, "leaf-spine:1,3999"), generate(t, "leaf-spine:10,45"), generate(t, "random:40,70,1"), generate(t, "grid:20,30"), generate(t, "torus:4,5"),
 		generate(t, "random:300,450,1"), generate(t, "random:2000,2001,1"), generate(t, "leaf-spine:3999,1"), hamlets(t),
 	} {
 		text, _ := picture(t, g, 9)
@@ -370,6 +370,48 @@ func TestMap(t *testing.T) {
 	}
 	if !(f.x[0] <= f.x[4] && f.x[4] <= f.x[1]) {
 		t.Errorf("a node without a place is at %v, its neighbours at %v and %v", f.x[4], f.x[0], f.x[1])
+	}
+}
+
+// A generated grid is drawn as one.
+func TestGrid(t *testing.T) {
+	g := generate(t, "grid:3,4")
+	f := place(g)
+	for l := range g.NumLinks() {
+		i, j := g.Ends(l)
+		u, v := g.Node(i), g.Node(j)
+		if f.x[u] != f.x[v] && f.y[u] != f.y[v] {
+			t.Errorf("link %s is neither upright nor level", g.LinkName(l))
+		}
+	}
+}
+
+// What passes a link from a node has its arrow as a walk has.
+func TestPass(t *testing.T) {
+	g := generate(t, "grid:1,2")
+	var text [2]string
+	for way := range text {
+		p, err := New(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Pass(0, way, Color(0), "reports")
+		var b strings.Builder
+		if err := p.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range parse(t, b.String()) {
+			if e.class == "arrow" {
+				points := e.points(t)
+				if right := points[0][0] > points[1][0]; right != (way == 0) {
+					t.Errorf("from node %d, the arrow is %v", way, points)
+				}
+				text[way] = e.title
+			}
+		}
+	}
+	if !strings.HasSuffix(text[0], ": reports") || text[0] != text[1] {
+		t.Errorf("titles %q", text)
 	}
 }
 

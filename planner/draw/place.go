@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/hopscope/hopscope/planner/topo"
@@ -29,12 +30,28 @@ func place(g *topo.Graph) (f frame) {
 			most = max(most, float64(c))
 		}
 		return frame{f.x, f.y, min(max(520, 64*most), maxWidth), 520}
-	case mapped(g, &f, side):
+	case mapped(g, &f, side), gridded(g, &f):
 		return f
 	}
 	f.x, f.y = forces(g)
 	f.width, f.height = min(1.4*side, maxWidth), side
 	return f
+}
+
+// gridded places the nodes of generated grids in rows and columns, which the names of the graphs tell. In a torus the links
+// that lead back would lie on the others.
+func gridded(g *topo.Graph, f *frame) bool {
+	var rows, columns int
+	if n, err := fmt.Sscanf(g.Name(), "grid:%d,%d", &rows, &columns); n != 2 || err != nil || rows*columns != g.NumNodes() {
+		return false
+	}
+	step := min(90, maxWidth/float64(columns), maxSide/float64(rows))
+	f.width, f.height = max(300, step*float64(columns)), max(200, step*float64(rows))
+	for v := range g.NumNodes() {
+		f.x = append(f.x, (float64(v%columns)+0.5)/float64(columns))
+		f.y = append(f.y, (float64(v/columns)+0.5)/float64(rows))
+	}
+	return true
 }
 
 // tiered reports whether all nodes have a tier.

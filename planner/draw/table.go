@@ -233,8 +233,11 @@ func (f *fabric) writeCells(c *Canvas, t *table, left, top float64) {
 	c.Add("<path class=\"faint\" d=\"%s\"/>\n%s", ground.String(), cells.body.String())
 }
 
-// maxSlices is how many crossings a cell shows; its title tells how many there are.
-const maxSlices = 16
+// These are how many crossings a cell shows; its title tells how many there are.
+const (
+	maxSlices  = 16
+	maxBundled = 6 // of a cell of several links
+)
 
 // writeCell draws the crossings of a cell side by side.
 func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) {
@@ -247,8 +250,13 @@ func (f *fabric) writeCell(c *Canvas, list []crossing, links int, x, y float64) 
 	if len(shown) == 0 {
 		return
 	}
-	more := len(shown) - maxSlices
-	shown = shown[:min(len(shown), maxSlices)]
+	most := maxSlices
+	if f.bundle > 1 {
+		most = maxBundled
+		slices.SortStableFunc(shown, func(x, y crossing) int { return y.count - x.count })
+	}
+	more := len(shown) - most
+	shown = shown[:min(len(shown), most)]
 	wide := f.size / float64(len(shown))
 	for _, s := range shown {
 		title := s.title
