@@ -13,7 +13,6 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
-	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -24,6 +23,7 @@ type deliveryFlags struct {
 	lossTest, replan                            string
 	churn                                       int
 	reserve                                     float64
+	graph                                       *topo.Graph // of --topology
 }
 
 func planDeliveryCommand() *cobra.Command {
@@ -119,7 +119,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 			}
 			return delivery.CheckTransition(p, old, plan)
 		},
-		draw:  func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, p, plan) },
+		draw:  func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, o.graph, p, plan) },
 		table: func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
 	})
 }
@@ -162,6 +162,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		if err != nil {
 			return nil, err
 		}
+		o.graph = g
 		p = solve.Generate(g, o.seed)
 	default:
 		return nil, usagef("--instance or --topology is missing")
@@ -180,82 +181,6 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 	}
 	return p, nil
-}
-
-// drawDelivery draws the network: points, servers in use, the links that carry reports, and those that are added.
-func drawDelivery(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
-	const point, lost, server, idle, busy, added, other = "#1971c2", "#e03131", "#2b8a3e", "#b2f2bb", "#1971c2", "#f08c00", "#ced4da"
-	b := topo.NewBuilder("delivery")
-	node := map[string]int{}
-	for i := range p.Nodes {
-		node[p.Nodes[i].ID] = b.AddNode(p.Nodes[i].ID, topo.NoTier)
-	}
-	join := func(x, y string) { b.AddLink(topo.LinkEnd{Node: node[x]}, topo.LinkEnd{Node: node[y]}) }
-	for i := range p.Links {
-		join(p.Links[i].A, p.Links[i].B)
-	}
-	for _, l := range plan.AddedLinks {
-		join(l.A, l.B)
-	}
-	g, err := b.Build()
-	if err != nil {
-		return err
-	}
-	wiring, err := delivery.Wire(p, plan.AddedLinks)
-	if err != nil {
-		return err
-	}
-	pic, err := draw.New(g)
-	if err != nil {
-		return err
-	}
-	s := plan.Stats
-	pic.Title = "Delivery"
-	pic.Note = fmt.Sprintf("%d of %d points report to %d servers; %d links added", s.Served, s.Points, s.Servers, s.Links)
-	pic.Legend(point, "point, and links that carry reports")
-	if plan.Partial {
-		pic.Legend(lost, "point that is not served")
-	}
-	pic.Legend(server, "server in use")
-	pic.Legend(idle, "server not in use")
-	pic.Legend(added, "added link")
-	pic.Legend(other, "switch, and links without reports")
-	rate, to := map[int]float64{}, map[string][]string{}
-	gets := map[string]float64{}
-	for _, d := range plan.Assignment {
-		gets[d.Server] += d.Rate
-		to[d.Point] = append(to[d.Point], fmt.Sprintf("%.1f Gbit/s to %s", d.Rate, d.Server))
-		for k, port := range d.Ports {
-			l, _, _, _ := wiring.Link(d.Path[k], port)
-			rate[l] += d.Rate
-		}
-	}
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		switch {
-		case n.Kind == delivery.PointNode && len(to[n.ID]) == 0:
-			pic.Node(node[n.ID], lost, "not served")
-		case n.Kind == delivery.PointNode:
-			pic.Node(node[n.ID], point, "reports "+strings.Join(to[n.ID], ", "))
-		case n.Kind == delivery.ServerNode && gets[n.ID] > 0:
-			pic.Node(node[n.ID], server, fmt.Sprintf("gets %.1f of %.1f Gbit/s", gets[n.ID], n.Residual()))
-		case n.Kind == delivery.ServerNode:
-			pic.Node(node[n.ID], idle, "server without reports")
-		default:
-			pic.Node(node[n.ID], other, fmt.Sprintf("switch, %.1f Gbit/s free", n.Residual()))
-		}
-	}
-	for l := range g.NumLinks() {
-		switch {
-		case l >= len(p.Links):
-			pic.Link(l, added, fmt.Sprintf("added, %.1f Gbit/s", rate[l]))
-		case rate[l] > 0:
-			pic.Link(l, busy, fmt.Sprintf("%.1f of %.1f Gbit/s", rate[l], p.Links[l].Residual()))
-		default:
-			pic.Link(l, other, fmt.Sprintf("no reports, %.1f Gbit/s free", p.Links[l].Residual()))
-		}
-	}
-	return pic.Write(w)
 }
 
 // deliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.

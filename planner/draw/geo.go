@@ -43,7 +43,7 @@ func mapped(g *topo.Graph, f *frame, side float64) bool {
 	f.width = min(side*math.Sqrt(1.4*ratio), maxWidth)
 	f.height = min(side*math.Sqrt(1.4/ratio), maxSide)
 	f.x, f.y = even(lon), even(lat)
-	apart(f)
+	apart(g, f)
 	return true
 }
 
@@ -141,13 +141,15 @@ func even(value []float64) []float64 {
 }
 
 // apart pushes nodes from each other that would cover each other.
-func apart(f *frame) {
+func apart(g *topo.Graph, f *frame) {
 	n := len(f.x)
-	least := min(46, 0.7*math.Sqrt(f.width*f.height/float64(n)))
-	x, y := make([]float64, n), make([]float64, n)
 	for v := range n {
-		x[v], y[v] = f.x[v]*f.width, f.y[v]*f.height
+		f.x[v] *= f.width
+		f.y[v] *= f.height
 	}
+	least := min(46, 0.7*math.Sqrt(f.width*f.height/float64(n)))
+	swirl(g, f, 0.75*least)
+	x, y := f.x, f.y
 	for range min(200, max(10, 40_000_000/(n*n+1))) {
 		moved := false
 		for u := range n {
@@ -157,12 +159,10 @@ func apart(f *frame) {
 				if d >= least {
 					continue
 				}
-				push := (least - d + 0.5) / 2
-				if d > 1e-6 {
-					dx, dy = dx/d, dy/d
-				} else { // at the same place: each pair in a direction of its own
-					dx, dy = math.Cos(2.4*float64(u+7*v)), math.Sin(2.4*float64(u+7*v))
+				if d < 1e-6 {
+					dx, d = 1e-6, 1e-6
 				}
+				push := (least - d + 0.5) / 2 / d
 				x[u] += dx * push
 				y[u] += dy * push
 				x[v] -= dx * push
@@ -176,5 +176,25 @@ func apart(f *frame) {
 	}
 	stretch(x)
 	stretch(y)
-	f.x, f.y = x, y
+}
+
+// swirl puts nodes that are in one place into a spiral around it, the ones with most links inside.
+func swirl(g *topo.Graph, f *frame, step float64) {
+	order := make([]int, len(f.x))
+	for v := range order {
+		order[v] = v
+	}
+	slices.SortStableFunc(order, func(u, v int) int {
+		return cmp.Or(cmp.Compare(f.x[u], f.x[v]), cmp.Compare(f.y[u], f.y[v]), g.Degree(v)-g.Degree(u))
+	})
+	x, y, turn := 0.0, 0.0, 0
+	for k, v := range order {
+		if k == 0 || f.x[v] != x || f.y[v] != y {
+			x, y, turn = f.x[v], f.y[v], 0
+			continue
+		}
+		turn++
+		r := step * math.Sqrt(float64(turn))
+		f.x[v], f.y[v] = x+r*math.Cos(2.4*float64(turn)), y+r*math.Sin(2.4*float64(turn))
+	}
 }
