@@ -1,6 +1,7 @@
 package intmd
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -82,5 +83,32 @@ func TestStackBytesAreWritten(t *testing.T) {
 	}
 	if n := 4 * wire.Words(wire.INT2FANT, 0xffff); n != 4*wire.MaxWords || n/4 > maxHopWords {
 		t.Errorf("the largest block has %d bytes", n)
+	}
+}
+
+// What is written of FANT's hops is what the worked examples have, but for the bits that nobody knows: these are all ones.
+func TestAppendFANT(t *testing.T) {
+	buf := make([]byte, 0, 256)
+	for _, tt := range []struct {
+		vector  string
+		bitmap  uint16
+		unknown [2]int // where a block has bits 9 to 14
+	}{
+		{"fant-basic", 0xf161, [2]int{20, 28}}, {"fant-detailed", 0xffff, [2]int{48, 84}},
+	} {
+		h := Header{Version: decode.V21, Instructions: tt.bitmap, RemainingHops: 6, DSCP: 10, DomainID: FANTDomain, Layout: FANT.Layout}
+		hops := fantHops(allFields)
+		want := bytesOf(t, tt.vector)
+		for at := h.Len(); at < len(want); at += 4 * h.HopWords() {
+			for k := at + tt.unknown[0]; k < at+tt.unknown[1]; k++ {
+				want[k] = 0xff
+			}
+		}
+		if got := Append(nil, &h, hops); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n got %x\nwant %x", tt.vector, got, want)
+		}
+		if n := testing.AllocsPerRun(100, func() { buf = Append(buf[:0], &h, hops) }); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", tt.vector, n)
+		}
 	}
 }
