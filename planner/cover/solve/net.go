@@ -75,6 +75,20 @@ func (n *net) finish() {
 	n.comp, n.comps = n.components(nil)
 }
 
+// openHosts gives every half at a host a node of its own, since no trail goes on at one.
+func (n *net) openHosts(host []bool) {
+	if host == nil {
+		return
+	}
+	for h, v := range n.node {
+		if host[v] {
+			n.node[h] = int32(n.nodes)
+			n.nodes++
+		}
+	}
+	n.finish()
+}
+
 // components numbers the components that the edges not in gone make.
 func (n *net) components(gone []bool) (comp []int32, count int) {
 	comp = make([]int32, n.nodes)

@@ -188,6 +188,11 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	if n.edges() == 0 {
 		return nil
 	}
+	if p.Depots != nil {
+		return c.coverFromDepots(n)
+	}
+	c.bound = c.boundLimits(n)
+	n.openHosts(p.Hosts)
 	var trails [][]int32
 	switch {
 	case o.Method == DFS:
@@ -196,12 +201,9 @@ func (c *coverer) cover(n *net) []cover.Walk {
 		trails = n.paper(o.Method == PaperBalanced, rand.New(rand.NewPCG(o.Seed, 0)), o.Stop)
 	case o.Method == IntBalance:
 		trails = n.intBalance()
-	case p.Depots != nil:
-		return c.coverFromDepots(n)
 	default:
 		trails = n.euler(o.Balanced || p.MaxHops > 0)
 	}
-	c.bound = c.boundLimits(n)
 	if o.Balanced {
 		n.balance(trails, o.Stop)
 	}
@@ -212,7 +214,6 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	default:
 		trails = cut(trails, func(_, length int) int { return (length + p.MaxHops - 1) / p.MaxHops })
 	}
-	trails = n.splitHosts(trails, p.Hosts) // behind what joins ends anew, through hosts too
 	return n.walks(c.limitDelay(n, trails))
 }
 

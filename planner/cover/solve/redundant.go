@@ -64,6 +64,9 @@ func (c *coverer) oriented(ifaces []int32) *net {
 // along covers an oriented net. It reports whether probes start and end where they may.
 func (c *coverer) along(n *net) (walks []cover.Walk, ok bool) {
 	depots := c.p.Depots != nil
+	if !depots {
+		n.openHosts(c.p.Hosts)
+	}
 	trails := n.euler(c.o.Balanced || depots || c.p.MaxHops > 0)
 	if c.o.Balanced || depots {
 		n.balance(trails, c.o.Stop)
