@@ -271,16 +271,16 @@ func (c *coverer) weighted() bool { return c.p.Minimise != "" && c.p.Minimise !=
 
 // duplicate adds the second traversals to n, and sets the bound.
 func (c *coverer) duplicate(n *net, depot []bool) {
-	if !c.weighted() {
-		c.bound = n.edges()
-		if !c.p.Directed {
-			_, bound := n.duplicate(depot, c.o.Stop)
-			c.bound += bound
-		}
+	if !c.weighted() && !c.p.Directed {
+		original := n.edges()
+		_, bound := n.duplicate(depot, c.o.Stop)
+		c.bound = original + bound
 		return
 	}
 	weight, sum := c.weights(n)
-	if !c.p.Directed {
+	if c.p.Directed {
+		sum += n.balanceDirections(depot, weight, c.o.Stop)
+	} else {
 		sum += n.duplicateWeighted(depot, weight, c.o.Stop)
 	}
 	c.bound = int(sum)

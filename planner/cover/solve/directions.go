@@ -1,0 +1,200 @@
+package solve
+
+import (
+	"container/heap"
+	"math"
+)
+
+// balanceDirections adds to a directed net further traversals of least total weight, after which every node but depots is
+// left as often as it is come to. Without them, walks between depots would have to make up for every node by itself. It
+// gives a bound of what all further traversals weigh, which is their weight if stop did not end the search.
+//
+// This is a flow of least cost, from nodes that are come to more often to those that are left more often, with all depots
+// as one node that takes and gives any number (J. Edmonds and R. Karp, "Theoretical improvements in algorithmic
+// efficiency for network flow problems", Journal of the ACM 19, 1972). Nodes have potentials; no edge costs less than
+// the difference of those of its ends, so that they prove a bound at any time.
+func (n *net) balanceDirections(depot []bool, weight []int64, stop func() bool) (bound int64) {
+	f := &flow{net: n, weight: weight, count: make([]int64, n.edges()), place: make([]int32, n.nodes)}
+	f.excess, f.potential = make([]int64, n.nodes+1), make([]int64, n.nodes+1)
+	for v := range f.place {
+		if f.place[v] = int32(v); depot[v] {
+			f.place[v] = int32(n.nodes)
+			f.depots = append(f.depots, int32(v))
+		}
+	}
+	for e := range n.edges() {
+		f.excess[f.goal(int32(2*e))]++
+		f.excess[f.tail(int32(2*e))]--
+	}
+	need := make([]int64, len(f.excess))
+	for v, x := range f.excess {
+		need[v] = -x
+	}
+	for f.search() && !stop() {
+		f.push()
+	}
+	for v, x := range need {
+		bound += x * f.potential[v]
+	}
+	original := n.edges()
+	for e := range original {
+		for range f.count[e] {
+			n.node = append(n.node, n.node[2*e], n.node[2*e+1])
+			n.iface = append(n.iface, n.iface[2*e], n.iface[2*e+1])
+		}
+	}
+	n.finish()
+	return max(0, bound)
+}
+
+type flow struct {
+	*net
+	weight    []int64 // by edge
+	count     []int64 // further traversals, by edge
+	place     []int32 // of a node: itself, or the one place of all depots
+	depots    []int32
+	excess    []int64 // by place: how often more it is come to than left
+	potential []int64
+	dist      []int64
+	queue     nodeHeap
+}
+
+func (f *flow) tail(h int32) int32 { return f.place[f.node[h]] }
+func (f *flow) goal(h int32) int32 { return f.place[f.node[h^1]] }
+
+// cost of a half: that of its edge, or what is gained by taking a further traversal back.
+func (f *flow) cost(h int32) (cost int64, ok bool) {
+	if h&1 == 0 {
+		return f.weight[h>>1], true
+	}
+	return -f.weight[h>>1], f.count[h>>1] > 0
+}
+
+// each calls do for the halves that leave a place, until it says that this is enough.
+func (f *flow) each(v int32, do func(h int32) bool) {
+	if int(v) < f.nodes {
+		for _, h := range f.out(v) {
+			if do(h) {
+				return
+			}
+		}
+		return
+	}
+	for _, d := range f.depots {
+		for _, h := range f.out(d) {
+			if do(h) {
+				return
+			}
+		}
+	}
+}
+
+// search raises the potentials by the distances from all places with an excess, and reports whether there is one.
+func (f *flow) search() bool {
+	const far = math.MaxInt64
+	f.dist = make([]int64, len(f.excess))
+	f.queue = f.queue[:0]
+	for v, x := range f.excess {
+		if f.dist[v] = far; x > 0 {
+			f.dist[v] = 0
+			heap.Push(&f.queue, nodeItem{0, int32(v)})
+		}
+	}
+	if len(f.queue) == 0 {
+		return false
+	}
+	farthest := int64(0)
+	for len(f.queue) > 0 {
+		x := heap.Pop(&f.queue).(nodeItem)
+		if x.dist > f.dist[x.node] {
+			continue
+		}
+		farthest = x.dist
+		f.each(x.node, func(h int32) bool {
+			w := f.goal(h)
+			if c, ok := f.cost(h); ok {
+				if d := x.dist + c + f.potential[x.node] - f.potential[w]; d < f.dist[w] {
+					f.dist[w] = d
+					heap.Push(&f.queue, nodeItem{d, w})
+				}
+			}
+			return false
+		})
+	}
+	for v, d := range f.dist {
+		f.potential[v] += min(d, farthest)
+	}
+	return true
+}
+
+// push moves excess along edges that cost just the difference of potentials, as far as it finds ways.
+func (f *flow) push() {
+	seen := make([]bool, len(f.excess))
+	next := make([][]int32, len(f.excess)) // halves of a place that have not failed
+	var way []int32
+	enter := func(v int32) {
+		if seen[v] = true; next[v] == nil {
+			next[v] = append(f.tight(v), -1)
+		}
+	}
+	for v := range int32(len(f.excess)) {
+		for f.excess[v] > 0 && !seen[v] {
+			at := v
+			way = way[:0]
+			enter(at)
+			for f.excess[at] >= 0 {
+				h := next[at][0]
+				if h < 0 { // nothing leads on from here
+					if len(way) == 0 {
+						break
+					}
+					at = f.tail(way[len(way)-1])
+					way = way[:len(way)-1]
+					next[at] = next[at][1:]
+					continue
+				}
+				w := f.goal(h)
+				if _, ok := f.cost(h); !ok || seen[w] {
+					next[at] = next[at][1:]
+					continue
+				}
+				at, way = w, append(way, h)
+				enter(at)
+			}
+			if f.excess[at] < 0 {
+				f.augment(v, at, way)
+				for _, h := range way {
+					seen[f.tail(h)], seen[f.goal(h)] = false, false
+				}
+			}
+		}
+	}
+}
+
+// augment moves as much of the excess of v as can go along a way to a place that lacks some.
+func (f *flow) augment(v, to int32, way []int32) {
+	amount := min(f.excess[v], -f.excess[to])
+	for _, h := range way {
+		if h&1 == 1 {
+			amount = min(amount, f.count[h>>1])
+		}
+	}
+	for _, h := range way {
+		if f.count[h>>1] += amount; h&1 == 1 {
+			f.count[h>>1] -= 2 * amount
+		}
+	}
+	f.excess[v] -= amount
+	f.excess[to] += amount
+}
+
+// tight lists the halves that leave a place and cost just the difference of potentials.
+func (f *flow) tight(v int32) (list []int32) {
+	f.each(v, func(h int32) bool {
+		if c, ok := f.cost(h); ok && c+f.potential[v]-f.potential[f.goal(h)] == 0 {
+			list = append(list, h)
+		}
+		return false
+	})
+	return list
+}
