@@ -25,6 +25,15 @@ func RunCover(ctx context.Context, w io.Writer, o Options) error {
 		{"INT-path: paths that pass every link once", r.balance},
 		{"Growth on random graphs with five links a node", r.scale},
 		{"INT-Probe: walks between depots, its duplicated links and ours", r.depots},
+		{"Shapes: lengths, limits of hops and depots, stopped after 2 s", r.shapes},
+		{"Microseconds a link, by method", r.growth},
+		{"INT-path, figure 8 as read: random graphs, packets at the controller with 100 probes/s a path", r.pathLoad},
+		{"INT-path, figure 9 as read: paths in fabrics", r.pathFabrics},
+		{"INT-path, figure 11 as read: variance of the lengths on random graphs", r.pathSpread},
+		{"INT-path, figure 13 as read: fixed odd vertices", r.pathFixedOdd},
+		{"INT-path, figure 13 as read: fixed vertices (39)", r.pathFixedNodes},
+		{"INT-path, section II-C as read: where probes are generated", r.pathGenerators},
+		{"INT-path, figure 14 as read: probe rate against latency of packets, emulated", r.pathLatency},
 		{"INT-path: wide area networks", r.zoo},
 	} {
 		if err := table(w, part.title, part.fill); err != nil {
@@ -44,12 +53,22 @@ const repeats = 7
 
 // plan makes and checks a plan, and says how long it took at least and whether the limit ended it.
 func (r *coverRun) plan(p *cover.Problem, o solve.Options) (plan *cover.Plan, took time.Duration, stopped bool, err error) {
+	return r.repeat(p, o, repeats, r.o.limit())
+}
+
+// planOnce is plan where the time does not matter.
+func (r *coverRun) planOnce(p *cover.Problem, o solve.Options) (*cover.Plan, error) {
+	plan, _, _, err := r.repeat(p, o, 1, r.o.limit())
+	return plan, err
+}
+
+func (r *coverRun) repeat(p *cover.Problem, o solve.Options, times int, limit time.Duration) (plan *cover.Plan, took time.Duration, stopped bool, err error) {
 	o.Seed = r.o.Seed
 	began := time.Now()
-	for k := range repeats {
+	for k := range times {
 		start := time.Now()
 		o.Stop = func() bool {
-			stopped = stopped || r.ctx.Err() != nil || time.Since(start) > r.o.limit()
+			stopped = stopped || r.ctx.Err() != nil || time.Since(start) > limit
 			return stopped
 		}
 		if plan, err = solve.Plan(p, o); err != nil {
