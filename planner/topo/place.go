@@ -47,6 +47,11 @@ func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
 	return &out
 }
 
+// WithDelay gives the graph with this delay for the links that have none.
+func (g *Graph) WithDelay(d time.Duration) *Graph {
+	return g.WithDelays(func(int) time.Duration { return d })
+}
+
 // WithPlaceDelays gives the graph with delays by distance for the links that have none, where it is known where both
 // ends are. A link within one place has a delay of 1 µs then, since 0 stands for one that is not known.
 func (g *Graph) WithPlaceDelays() *Graph {

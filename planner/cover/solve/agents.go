@@ -44,12 +44,12 @@ func (c *coverer) assign(walks, second []cover.Walk) (first, other []cover.Walk,
 		a.turns[k] = !p.Directed && !p.Redundant && !a.kept[k] && p.Within(c.back(w))
 	}
 	fits := a.place()
-	for !fits && !c.o.Stop() && a.join() {
+	for steps := 4*len(a.walks) + 16; !fits && steps > 0 && !c.o.Stop() && (a.join() || a.extend()); steps-- {
 		fits = a.place()
 	}
 	if !fits {
 		v := a.short
-		problem := fmt.Sprintf("the agents at %s can send %d and receive %d probes, and %d start or end there", p.Graph.NodeName(v), a.send[v], a.receive[v], a.ends[v])
+		problem := fmt.Sprintf("the agents at %s can send %s and receive %s, and %d start or end there", p.Graph.NodeName(v), roomText(a.send[v]), roomText(a.receive[v]), a.ends[v])
 		if !c.o.Partial || p.Redundant {
 			return nil, nil, fmt.Errorf("cover: the probes %w: %s", ErrUncoverable, problem)
 		}
@@ -187,6 +187,101 @@ func (a *assigner) joined(i, k, v int) cover.Walk {
 		return append(slices.Clone(x), y...)
 	}
 	return nil
+}
+
+// extend leads a walk that begins or ends at a node without room on to another depot, or from there, by as few links as
+// can be, and reports whether the limits allowed it for one.
+func (a *assigner) extend() bool {
+	p := a.c.p
+	best, which := cover.Walk(nil), -1
+	least := 0
+	for v, stuck := range a.stuck {
+		if !stuck || !p.Transit(v) || len(a.at[v]) == 0 {
+			continue
+		}
+		on, from := a.waysOn(v, false), a.waysOn(v, true)
+		for _, k := range a.at[v] {
+			if a.kept[k] {
+				continue
+			}
+			try := func(more cover.Walk, w cover.Walk) {
+				if (which < 0 || len(more) < least) && p.Within(w) {
+					best, which, least = w, k, len(more)
+				}
+			}
+			if a.head(k) == v {
+				for _, way := range on {
+					try(way, append(slices.Clone(a.walks[k]), way...))
+				}
+			}
+			if a.tail(k) == v {
+				for _, way := range from {
+					try(way, append(slices.Clone(way), a.walks[k]...))
+				}
+			}
+		}
+	}
+	if which < 0 {
+		return false
+	}
+	a.walks[which] = best
+	a.turns[which] = a.turns[which] && p.Within(a.c.back(best))
+	return true
+}
+
+// waysOn gives the shortest ways from v to the depots that are not without room, or with home set from these to v.
+func (a *assigner) waysOn(v int, home bool) (ways []cover.Walk) {
+	p, g := a.c.p, a.c.p.Graph
+	via := make([]int32, g.NumNodes())
+	for n := range via {
+		via[n] = -1
+	}
+	via[v] = -2
+	queue := []int{v}
+	for at := 0; at < len(queue); at++ {
+		u := queue[at]
+		if u != v && !p.Transit(u) {
+			continue
+		}
+		lo, hi := g.Interfaces(u)
+		for i := lo; i < hi; i++ {
+			w, walked := g.Neighbor(i), i
+			if home {
+				walked = g.Peer(i)
+			}
+			if w >= 0 && via[w] == -1 && p.Usable(walked) {
+				via[w] = int32(walked)
+				queue = append(queue, w)
+			}
+		}
+	}
+	for _, d := range p.Depots {
+		if d == v || via[d] == -1 || a.stuck[d] {
+			continue
+		}
+		var way cover.Walk
+		for u := d; u != v; {
+			way = append(way, via[u])
+			if home {
+				u = g.Neighbor(int(via[u]))
+			} else {
+				u = g.Node(int(via[u]))
+			}
+		}
+		if !home {
+			slices.Reverse(way)
+		}
+		ways = append(ways, way)
+	}
+	return ways
+}
+
+// roomText says how many probes agents have room for.
+func roomText(n int) string {
+	if n >= topo.Any {
+		return "any number of probes"
+	}
+	return fmt.Sprintf("%d probe%s", n, map[bool]string{true: "", false: "s"}[n == 1])
 }
 
 func (a *assigner) remove(k int) {

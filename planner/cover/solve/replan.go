@@ -133,6 +133,7 @@ func (c *coverer) replanRest(k *kept) {
 	}
 	trails := n.euler(true)
 	n.balance(trails, c.o.Stop)
+	trails = n.splitHosts(trails, c.p.Hosts)
 	k.walks = append(k.walks, c.ways.walksBetween(n, trails, n.edges(), c.p.MaxHops)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -360,5 +361,45 @@ func TestDelayBound(t *testing.T) {
 		if s := checked(t, seed, p, Options{}).Stats; s.LowerBound > float64(best) || s.Objective < float64(best) {
 			t.Fatalf("seed %d: %v probes, at least %v; the best is %d", seed, s.Objective, s.LowerBound, best)
 		}
+	}
+}
+
+// A new plan after a failure keeps to the limits and hosts too.
+func TestReplanLimits(t *testing.T) {
+	kept := 0
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 75))
+		n := 3 + r.IntN(10)
+		g := weightedGraph(t, r, n, 8+r.IntN(20), 9)
+		p := &cover.Problem{Graph: g, Directed: seed%4 == 0, MaxHops: r.IntN(2) * (2 + r.IntN(6)), Hosts: make([]bool, n)}
+		for v := range p.Hosts {
+			p.Hosts[v] = r.IntN(4) == 0
+		}
+		switch seed % 3 {
+		case 0:
+			p.MaxDelay = 6 + r.Int64N(40)
+		case 1:
+			p.Depots, _ = randomDepots(r, g)
+			p.MaxDelay = 10 + r.Int64N(60)
+			p.Minimise = [...]cover.Measure{cover.Links, cover.Cost, cover.Delay}[r.IntN(3)]
+		case 2:
+			p.Redundant = !p.Directed
+		}
+		old := checked(t, seed, p, Options{Partial: true})
+		p.SkipNode = make([]bool, n)
+		if v := r.IntN(n); !slices.Contains(p.Depots, v) {
+			p.SkipNode[v] = true
+		}
+		plan, err := Replan(p, old, Options{Partial: true})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := cover.Check(p, plan); err != nil {
+			t.Fatalf("seed %d, %+v: %v", seed, p, err)
+		}
+		kept += plan.Kept
+	}
+	if kept < 500 {
+		t.Errorf("%d probes kept, too few to say anything", kept)
 	}
 }
