@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 type coverFlags struct {
@@ -22,7 +22,11 @@ type coverFlags struct {
 	balanced, directed, redundant, partial bool
 	maxHops, maxPort, mtu                  int
 	depots, sr                             string
-	skip                                   []string
+	minimise, dialect, bitmap              string
+	hosts, agents                          string
+	skip, skipNode                         []string
+	maxDelay, defaultDelay                 time.Duration
+	byDistance                             bool
 }
 
 func planCoverCommand() *cobra.Command {
@@ -37,6 +41,11 @@ one. With --depots probes start and end at those nodes only, and as few links as
 be are passed a second time. With --directed both directions of every link are
 passed, since a queue belongs to a direction.
 
+Where the topology lists agents, probes start and end at these, each of which sends
+and receives no more than it has room for. Between depots or agents --minimise says
+what is to be small: links, or what the traversals of all probes sum up to in delay,
+bytes or cost.
+
 Methods: euler (fewest probes); as published, for comparison: dfs, paper and
 paper-balanced (INT-path), int-balance (INT-Balance).
 
@@ -44,7 +53,9 @@ A plan that cannot pass every link is an error that names one; --partial leaves 
 links out and lists them.`,
 		Example: `  hopscope plan cover --topology fat-tree:8 --balanced
   hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --svg plan.svg
+  hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --delay-by-distance --minimise delay --max-delay 60ms
   hopscope plan cover --topology lab.yaml --directed --sr --format json
+  hopscope plan cover --topology lab.yaml --agents agents.yaml --minimise bytes --dialect fant --bitmap 0xFFFF
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2
   hopscope plan cover --topology lab.yaml --replan plan.json --churn 3 --format json`,
 		Args: exactArgs(0),
@@ -55,15 +66,24 @@ links out and lists them.`,
 	f.BoolVar(&o.balanced, "balanced", false, "make the probes about equally long")
 	f.BoolVar(&o.directed, "directed", false, "pass both directions of every link")
 	f.IntVar(&o.maxHops, "max-hops", 0, "most links of a probe (0: any number)")
+	f.DurationVar(&o.maxDelay, "max-delay", 0, "longest delay of a probe on its way (0: any)")
 	f.IntVar(&o.maxPort, "max-port", 0, "highest port that a probe can be sent to (0: any)")
 	f.StringVar(&o.depots, "depots", "", "nodes where probes may start and end: a file, one a line, or names with commas between")
 	f.StringArrayVar(&o.skip, "skip", nil, "link that must not be passed, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
+	f.StringArrayVar(&o.skipNode, "skip-node", nil, "node that must not be passed (repeatable)")
+	f.StringVar(&o.minimise, "minimise", string(cover.Links), "what probes between depots sum up to: links, delay, bytes or cost")
+	f.StringVar(&o.agents, "agents", "", `YAML file of the agents that send and receive probes, in place of those of the topology, or "none"`)
+	f.StringVar(&o.hosts, "hosts", "", `nodes that are hosts and forward nothing: a file, one a line, names with commas between, or "none" (default: those that the topology marks)`)
+	f.BoolVar(&o.byDistance, "delay-by-distance", false, "take for the delay of a link that gives none what light in a fibre between the places of its ends needs")
+	f.DurationVar(&o.defaultDelay, "default-delay", 0, "delay of links that give none")
+	f.StringVar(&o.dialect, "dialect", "", "profile of the INT that switches add to a probe, which limits its hops; with --bitmap and --mtu")
+	f.StringVar(&o.bitmap, "bitmap", "", "instruction bitmap of a probe, such as 0xFFFF, for --dialect")
 	f.BoolVar(&o.redundant, "redundant", false, "plan two covers, each of every link, which together pass both directions")
 	o.addReplan(c, "of which probes that are still whole are kept, with their ids", "probes")
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
 	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
 	f.Lookup("sr").NoOptDefVal = "int-path"
-	f.IntVar(&o.mtu, "mtu", 1500, "bytes in a frame behind the Ethernet header, for --sr")
+	f.IntVar(&o.mtu, "mtu", 1500, "bytes in a frame behind the Ethernet header, for --sr and --dialect")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
 }
@@ -125,65 +145,11 @@ func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
 		return nil
 	}
 	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
-		if err := addRoutes(p.Graph, probes, o.sr, p.MaxPort, o.partial); err != nil {
+		if err := addRoutes(p, probes, o.sr, o.partial); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// problem reads what the flags say.
-func (o *coverFlags) problem() (*cover.Problem, error) {
-	switch {
-	case o.topology == "":
-		return nil, usagef("--topology is missing: a file, or one of %s", topo.Generators)
-	case o.maxHops < 0:
-		return nil, usagef("--max-hops %d is negative", o.maxHops)
-	case o.maxPort < 0:
-		return nil, usagef("--max-port %d is negative", o.maxPort)
-	case o.mtu < 1:
-		return nil, usagef("--mtu %d is not positive", o.mtu)
-	case o.redundant && o.directed:
-		return nil, usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
-	case o.verify != "" && o.replan != "":
-		return nil, usagef("--check makes no plan, and --replan is for making one")
-	}
-	g, err := load.Topology(o.topology)
-	if err != nil {
-		return nil, err
-	}
-	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant}
-	if o.sr != "" {
-		hops, port, err := routeLimits(o.sr, o.mtu)
-		if err != nil {
-			return nil, err
-		}
-		limit := func(asked, most int) int {
-			if asked == 0 {
-				return most
-			}
-			return min(asked, most)
-		}
-		p.MaxHops, p.MaxPort = limit(p.MaxHops, hops), limit(p.MaxPort, port)
-	}
-	if o.depots != "" {
-		if p.Depots, err = readDepots(o.depots, g); err != nil {
-			return nil, err
-		}
-	}
-	if len(o.skip) > 0 {
-		p.Skip = make([]bool, g.NumLinks())
-		for _, name := range o.skip {
-			links, err := g.LookupLinks(name)
-			if err != nil {
-				return nil, usagef("--skip: %w", err)
-			}
-			for _, l := range links {
-				p.Skip[l] = true
-			}
-		}
-	}
-	return p, p.Validate()
 }
 
 // readDepots reads node names from a file, one a line, or from the flag itself.
@@ -222,7 +188,7 @@ func coverTable(w io.Writer, plan *cover.Plan, most int) error {
 	fmt.Fprintln(t)
 	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
 		for _, p := range probes {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s", p.ID, len(p.Nodes)-1, p.Agent, p.Collector, shorten(p.Nodes))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s", p.ID, len(p.Nodes)-1, endName(p.Agent, p.AgentHost, p.AgentPort), endName(p.Collector, p.CollectorHost, p.CollectorPort), shorten(p.Nodes))
 			if routes {
 				fmt.Fprintf(t, "\t%s", p.Route)
 			}
@@ -247,8 +213,14 @@ func coverTable(w io.Writer, plan *cover.Plan, most int) error {
 	if len(plan.Second) > 0 {
 		fmt.Fprintf(b, "second cover: %d probe%s; a failed link hides at most %d others\n", len(plan.Second), plural(len(plan.Second)), s.Blind)
 	}
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %g", s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
+	if s.Delay > 0 {
+		fmt.Fprintf(b, "the longest delay of a probe is %v\n", time.Duration(s.Delay))
+	}
+	if s.Bytes > 0 {
+		fmt.Fprintf(b, "a round of all probes puts %d bytes on the links\n", s.Bytes)
+	}
+	how := howGood(&s.Stats, "the best there is has at least "+amount(plan.Minimise, s.LowerBound))
+	fmt.Fprintf(b, "%s, objective %s: %s; %.3f s\n", plan.Algorithm, amount(plan.Minimise, s.Objective), how, s.Seconds)
 	for _, u := range plan.NotProbed {
 		from := ""
 		if u.From != "" {
@@ -264,6 +236,28 @@ func coverTable(w io.Writer, plan *cover.Plan, most int) error {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	return nil
+}
+
+// endName is who sends or receives a probe: a node, and where it is known the agent and the port that it is behind.
+func endName(node, host string, port int) string {
+	if port > 0 {
+		node = fmt.Sprintf("%s:%d", node, port)
+	}
+	if host != "" {
+		return host + " at " + node
+	}
+	return node
+}
+
+// amount is an objective in its unit.
+func amount(m cover.Measure, x float64) string {
+	switch m {
+	case cover.Delay:
+		return time.Duration(x).String()
+	case cover.Bytes, cover.Cost:
+		return fmt.Sprintf("%.0f (%s)", x, m)
+	}
+	return fmt.Sprintf("%g", x)
 }
 
 // shorten gives a path of many nodes by its beginning and end.

@@ -85,6 +85,19 @@ func TestPlanCover(t *testing.T) {
 	if p := coverJSON(t, "--topology", edges, "--redundant", "--max-hops", "1", "--replan", file("both.json", string(both)), "--skip", "a--c"); p.Kept != 4 || p.KeptSecond != 4 {
 		t.Errorf("%d and %d probes kept, want 4 and 4", p.Kept, p.KeptSecond)
 	}
+	if p := coverJSON(t, "--topology", edges, "--skip-node", "a"); p.Stats.Links != 2 || len(p.NotProbed) != 3 || p.Partial {
+		t.Errorf("%d links without node a, %d not probed, want 2 and 3", p.Stats.Links, len(p.NotProbed))
+	}
+	slow := file("slow.edges", "a b delay=1ms\nb c delay=1ms\nc a delay=9ms cost=3\nb d delay=1ms\nc d delay=1ms\n")
+	if p := coverJSON(t, "--topology", slow, "--depots", "a", "--minimise", "delay"); p.Minimise != cover.Delay || p.Stats.Objective != 14e6 || !p.Stats.Optimal || p.Stats.Delay == 0 {
+		t.Errorf("plan %+v, want 14 ms, of which b-c is passed twice", p.Stats)
+	}
+	if p := coverJSON(t, "--topology", "fat-tree:4", "--depots", "edge-0-0", "--dialect", "fant", "--bitmap", "0xFFFF", "--minimise", "bytes"); p.Stats.Longest > 10 || p.Stats.Objective != float64(p.Stats.Bytes) {
+		t.Errorf("plan %+v, want at most 10 hops, since 11 switches have room in the shim's length", p.Stats)
+	}
+	if p := coverJSON(t, "--topology", "leaf-spine:2,3", "--depots", "leaf-0", "--default-delay", "1us", "--max-delay", "5us"); p.Stats.Longest > 5 || p.Stats.Delay > 5000 {
+		t.Errorf("plan %+v, want at most 5 us", p.Stats)
+	}
 	picture := filepath.Join(dir, "plan.svg")
 	out, err := runPlan(t, "cover", "--topology", "fat-tree:4", "--balanced", "--svg", picture)
 	if err != nil || !strings.Contains(out, "1 probe passes 32 links") {
@@ -157,6 +170,25 @@ func TestPlanCoverErrors(t *testing.T) {
 		{"cover --topology fat-tree:4 --depots " + file("empty", "\n"), "empty: no nodes", true},
 		{"cover --topology " + two + " --depots a", "link c:1--d:1 cannot be covered: no depot is connected; a partial plan", false},
 		{"cover --topology fat-tree:4 --skip core-0--core-1", "are not joined like that", true},
+		{"cover --topology " + file("two-dashes.edges", "a b--c\na--b c\n") + " --skip a--b--c", `"a--b--c" fits link a:1--b--c:1 between "a" and "b--c" as well as a--b:1--c:1`, true},
+		{"cover --topology fat-tree:4 --skip-node core-9", `no node "core-9"`, true},
+		{"cover --topology fat-tree:4 --skip-node core-0 --depots core-0", `depot "core-0" is one of the nodes to skip`, true},
+		{"cover --topology fat-tree:4 --minimise cost", "cost cannot be minimised without depots", true},
+		{"cover --topology fat-tree:4 --depots core-0 --minimise hops", `"hops" cannot be minimised: there are`, true},
+		{"cover --topology fat-tree:4 --depots core-0 --minimise delay", "delay cannot be minimised: that of 32 links is not known, among them", true},
+		{"cover --topology fat-tree:4 --depots core-0 --minimise bytes", "--minimise bytes needs to know what a probe carries", true},
+		{"cover --topology fat-tree:4 --max-delay 1ms", "delay cannot be minimised: that of 32 links", true},
+		{"cover --topology fat-tree:4 --max-delay 1ms --default-delay 2ms", "no probe of 1000000 ns passes it; a partial plan", false},
+		{"cover --topology fat-tree:4 --max-delay -1ms", "--max-delay -1ms is negative", true},
+		{"cover --topology fat-tree:4 --dialect none --bitmap 1", `--dialect "none" is none of`, true},
+		{"cover --topology fat-tree:4 --dialect fant", "--dialect needs the --bitmap", true},
+		{"cover --topology fat-tree:4 --bitmap 0xFFFF", "--bitmap is of a --dialect", true},
+		{"cover --topology fat-tree:4 --dialect fant --bitmap 0x1FFFF", `--bitmap "0x1FFFF"`, true},
+		{"cover --topology fat-tree:4 --dialect fant --bitmap 0xFFFF --mtu 200", "no room for the metadata of two switches", true},
+		{"cover --topology fat-tree:4 --dialect fant --bitmap 0xFFFF --sr", "--dialect does not go with --sr", true},
+		{"cover --topology fat-tree:4 --agents " + file("agents.yaml", "agents:\n- {name: a, node: x}\n"), `agents.yaml:2: agent "a" names a node "x"`, true},
+		{"cover --topology fat-tree:4 --agents " + file("small.yaml", "agents:\n- {name: a, node: core-0, send: 0}\n"), "the agents at core-0 can send 0 probes and receive any number of probes, and 2 start or end there", false},
+		{"cover --topology " + file("stub.edges", "a b\nb c\nc a\na d\n") + " --sr", `the node "d" has a single link; a route has to know`, true},
 		{"cover --topology fat-tree:4 --sr=x", "neither int-path nor int-probe", true},
 		{"cover --topology fat-tree:4 --sr --mtu 100", "no room for the labels", true},
 		{"cover --topology fat-tree:18 --sr", "cannot be addressed: the highest is 16", false},

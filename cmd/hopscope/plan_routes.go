@@ -6,7 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/planner"
-	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/cover"
 )
 
 // What a probe of INT-path carries besides its labels: IPv4, UDP, the route and the action id. Every switch adds a label.
@@ -17,53 +17,87 @@ const (
 	probeLabel    = 32
 )
 
-// routeLimits gives how many links a probe can have, and the highest port it can be sent to. A probe of h links passes
-// h + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
-func routeLimits(format string, mtu int) (hops, port int, err error) {
-	var switches int
+// routeLimits gives how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links
+// passes h + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
+func routeLimits(format string, mtu int) (hops, port int, size cover.Size, err error) {
+	var most int
 	switch format {
 	case "int-path":
-		switches, port = min((mtu-pathOverhead)/pathLabel, srint.MaxPathHops), srint.MaxPathPort
+		size, most, port = cover.Size{Header: pathOverhead, PerHop: pathLabel}, srint.MaxPathHops, srint.MaxPathPort
 	case "int-probe":
-		switches, port = min((mtu-probeOverhead)/probeLabel, srint.MaxProbeHops), srint.MaxProbePort
+		size, most, port = cover.Size{Header: probeOverhead, PerHop: probeLabel}, srint.MaxProbeHops, srint.MaxProbePort
 	default:
-		return 0, 0, usagef("--sr %q is neither int-path nor int-probe", format)
+		return 0, 0, size, usagef("--sr %q is neither int-path nor int-probe", format)
 	}
+	switches := min((mtu-size.Header)/size.PerHop, most)
 	if switches < 2 {
-		return 0, 0, usagef("--mtu %d leaves no room for the labels of two switches", mtu)
+		return 0, 0, size, usagef("--mtu %d leaves no room for the labels of two switches", mtu)
 	}
-	return switches - 1, port, nil
+	return switches - 1, port, size, nil
 }
 
-// addRoutes gives every probe the route that its sender writes. At its last switch the probe leaves by the port of the
-// host there. With partial set a probe whose host cannot be addressed has no route.
-func addRoutes(g *topo.Graph, probes []planner.Probe, format string, maxPort int, partial bool) error {
+// addRoutes gives every probe the route that its sender writes, and names the ports that sender and receiver are behind. At
+// its last switch the probe leaves by the port of the host there. Where the last node is a host itself, the switch before
+// it has sent the probe there; where the first one is, no entry is its. With partial set a probe whose host cannot be
+// addressed has no route.
+func addRoutes(p *cover.Problem, probes []planner.Probe, format string, partial bool) error {
 	var buf []byte
-	var ports []int
 	for k := range probes {
-		p := &probes[k]
-		last, ok := g.Lookup(p.Collector)
-		if !ok {
-			return fmt.Errorf("probe %s ends at %q, which the topology has not", p.ID, p.Collector)
+		q := &probes[k]
+		ports, err := routePorts(p, q)
+		if err != nil {
+			return fmt.Errorf("probe %s: %w", q.ID, err)
 		}
-		host := g.HostPort(last)
-		if host > maxPort {
+		if host := q.CollectorPort; host > p.MaxPort {
 			if partial {
 				continue
 			}
-			return fmt.Errorf("probe %s: the host at %s is behind port %d, which cannot be addressed: the highest is %d; a partial plan would leave its route out", p.ID, p.Collector, host, maxPort)
+			return fmt.Errorf("probe %s: the host at %s is behind port %d, which cannot be addressed: the highest is %d; a partial plan would leave its route out", q.ID, q.Collector, host, p.MaxPort)
 		}
-		ports = append(append(ports[:0], p.Ports...), host)
-		var err error
 		if format == "int-path" {
 			buf, err = srint.AppendSRList(buf[:0], ports)
 		} else {
 			buf, err = srint.AppendProbe(buf[:0], ports)
 		}
 		if err != nil {
-			return fmt.Errorf("probe %s: %w", p.ID, err)
+			return fmt.Errorf("probe %s: %w", q.ID, err)
 		}
-		p.Route = hex.EncodeToString(buf)
+		q.Route = hex.EncodeToString(buf)
 	}
 	return nil
+}
+
+// routePorts names the ports at the ends of a probe, unless agents have, and gives those by which it leaves its switches.
+func routePorts(p *cover.Problem, q *planner.Probe) (ports []int, err error) {
+	end := func(node string, port *int) (host bool, err error) {
+		n, ok := p.Graph.Lookup(node)
+		switch {
+		case !ok:
+			return false, fmt.Errorf("it ends at %q, which the topology has not", node)
+		case !p.Transit(n):
+			return true, nil
+		case *port == 0:
+			*port = p.Graph.HostPort(n)
+		}
+		return false, nil
+	}
+	first, err := end(q.Agent, &q.AgentPort)
+	if err != nil {
+		return nil, err
+	}
+	last, err := end(q.Collector, &q.CollectorPort)
+	if err != nil {
+		return nil, err
+	}
+	ports = append(ports, q.Ports...)
+	if first {
+		ports = ports[1:]
+	}
+	if !last {
+		ports = append(ports, q.CollectorPort)
+	}
+	if len(ports) == 0 {
+		return nil, fmt.Errorf("the hosts %s and %s are joined without a switch that a route could lead through", q.Agent, q.Collector)
+	}
+	return ports, nil
 }

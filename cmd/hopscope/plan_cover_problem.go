@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// noneText is what flags take that list what a topology would list otherwise.
+const noneText = "none"
+
+// problem reads what the flags say.
+func (o *coverFlags) problem() (*cover.Problem, error) {
+	if err := o.checkProblem(); err != nil {
+		return nil, err
+	}
+	g, err := o.graph()
+	if err != nil {
+		return nil, err
+	}
+	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant,
+		MaxDelay: o.maxDelay.Nanoseconds()}
+	if o.minimise != string(cover.Links) {
+		p.Minimise = cover.Measure(o.minimise)
+	}
+	if err := o.limits(p); err != nil {
+		return nil, err
+	}
+	if err := o.skips(p); err != nil {
+		return nil, err
+	}
+	if o.depots != "" {
+		if p.Depots, err = readDepots(o.depots, g); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.readHosts(p); err != nil {
+		return nil, err
+	}
+	if o.agents != noneText {
+		useAgents(p)
+	}
+	if err := o.ambiguousHosts(p); err != nil {
+		return nil, err
+	}
+	return p, p.Validate()
+}
+
+// checkProblem says what is wrong with the flags themselves.
+func (o *coverFlags) checkProblem() error {
+	switch {
+	case o.topology == "":
+		return usagef("--topology is missing: a file, or one of %s", topo.Generators)
+	case o.maxHops < 0:
+		return usagef("--max-hops %d is negative", o.maxHops)
+	case o.maxPort < 0:
+		return usagef("--max-port %d is negative", o.maxPort)
+	case o.maxDelay < 0:
+		return usagef("--max-delay %v is negative", o.maxDelay)
+	case o.defaultDelay < 0:
+		return usagef("--default-delay %v is negative", o.defaultDelay)
+	case o.mtu < 1:
+		return usagef("--mtu %d is not positive", o.mtu)
+	case o.redundant && o.directed:
+		return usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
+	case o.verify != "" && o.replan != "":
+		return usagef("--check makes no plan, and --replan is for making one")
+	case o.sr != "" && o.dialect != "":
+		return usagef("--dialect does not go with --sr: both say what a probe carries")
+	case o.dialect == "" && o.bitmap != "":
+		return usagef("--bitmap is of a --dialect")
+	case o.minimise == string(cover.Bytes) && o.dialect == "" && o.sr == "":
+		return usagef("--minimise bytes needs to know what a probe carries: --dialect with --bitmap, or --sr")
+	}
+	return nil
+}
+
+// graph reads the topology, with its agents, and fills in delays that it does not tell.
+func (o *coverFlags) graph() (*topo.Graph, error) {
+	g, err := load.Topology(o.topology)
+	if err != nil {
+		return nil, err
+	}
+	if o.agents != "" && o.agents != noneText {
+		f, err := os.Open(o.agents)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if g, err = load.Agents(o.agents, f, g); err != nil {
+			return nil, err
+		}
+	}
+	if o.byDistance {
+		g = g.WithPlaceDelays()
+	}
+	if o.defaultDelay > 0 {
+		g = g.WithDelay(o.defaultDelay)
+	}
+	return g, nil
+}
+
+// limits sets what the format of probes can carry.
+func (o *coverFlags) limits(p *cover.Problem) (err error) {
+	var hops, port int
+	var size cover.Size
+	switch {
+	case o.sr != "":
+		if hops, port, size, err = routeLimits(o.sr, o.mtu); err != nil {
+			return err
+		}
+	case o.dialect != "":
+		if hops, size, err = stackLimits(o.dialect, o.bitmap, o.mtu); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	limit := func(asked, most int) int {
+		if asked == 0 || most == 0 {
+			return max(asked, most)
+		}
+		return min(asked, most)
+	}
+	p.MaxHops, p.MaxPort = limit(p.MaxHops, hops), limit(p.MaxPort, port)
+	if o.dialect != "" || p.Minimise == cover.Bytes {
+		p.Size = size
+	}
+	return nil
+}
+
+// What is in front of the shim of INT.
+const stackOverhead = 20 + 8 // IPv4, UDP
+
+// stackLimits gives how many links a probe can have whose stack grows at every switch, and its size.
+func stackLimits(dialect, bitmap string, mtu int) (hops int, size cover.Size, err error) {
+	p, ok := demux.Lookup(dialect)
+	if !ok {
+		return 0, size, usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", dialect)
+	}
+	if bitmap == "" {
+		return 0, size, usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
+	}
+	bits, err := strconv.ParseUint(bitmap, 0, 16)
+	if err != nil {
+		return 0, size, usagef("--bitmap %q is no number from 1 to 0xFFFF", bitmap)
+	}
+	header, perHop, err := p.INT.StackBytes(uint16(bits))
+	if err != nil {
+		return 0, size, usagef("--dialect %s: %w", dialect, err)
+	}
+	switches, err := p.INT.MaxHops(uint16(bits), mtu-stackOverhead)
+	if err != nil {
+		return 0, size, usagef("--dialect %s: %w", dialect, err)
+	}
+	if switches < 2 {
+		return 0, size, usagef("--mtu %d leaves no room for the metadata of two switches: %d bytes in front of it and %d of each", mtu, stackOverhead+header, perHop)
+	}
+	return switches - 1, cover.Size{Header: stackOverhead + header, PerHop: perHop}, nil
+}
+
+// skips reads the links and nodes that must not be passed.
+func (o *coverFlags) skips(p *cover.Problem) error {
+	g := p.Graph
+	if len(o.skip) > 0 {
+		p.Skip = make([]bool, g.NumLinks())
+	}
+	for _, name := range o.skip {
+		links, err := g.LookupLinks(name)
+		if err != nil {
+			return usagef("--skip: %w", err)
+		}
+		for _, l := range links {
+			p.Skip[l] = true
+		}
+	}
+	if len(o.skipNode) > 0 {
+		p.SkipNode = make([]bool, g.NumNodes())
+	}
+	for _, name := range o.skipNode {
+		v, ok := g.Lookup(name)
+		if !ok {
+			return usagef("--skip-node: the topology has no node %q", name)
+		}
+		p.SkipNode[v] = true
+	}
+	return nil
+}
+
+// readHosts reads which nodes are hosts: those of --hosts, and those that the topology marks.
+func (o *coverFlags) readHosts(p *cover.Problem) error {
+	g, some := p.Graph, false
+	hosts := make([]bool, g.NumNodes())
+	if o.hosts == "" {
+		for v := range hosts {
+			hosts[v] = g.Host(v)
+			some = some || hosts[v]
+		}
+	} else if o.hosts != noneText {
+		list, err := readNames("hosts", o.hosts)
+		if err != nil {
+			return err
+		}
+		for k, name := range list.names {
+			v, ok := g.Lookup(name)
+			if !ok {
+				return list.wrong(k, fmt.Errorf("the topology has no node %q", name))
+			}
+			hosts[v], some = true, true
+		}
+	}
+	if some {
+		p.Hosts = hosts
+	}
+	return nil
+}
+
+// useAgents makes the nodes that have agents the depots, or uses the agents of the depots that there are.
+func useAgents(p *cover.Problem) {
+	g := p.Graph
+	if len(g.Agents()) == 0 {
+		return
+	}
+	asked := p.Depots
+	if asked == nil {
+		p.Depots = []int{}
+	}
+	p.Agents = []topo.Agent{}
+	for _, a := range g.Agents() {
+		switch {
+		case asked != nil && !slices.Contains(asked, a.Node) || p.SkipNode != nil && p.SkipNode[a.Node]:
+			continue
+		case asked == nil && !slices.Contains(p.Depots, a.Node):
+			p.Depots = append(p.Depots, a.Node)
+		}
+		p.Agents = append(p.Agents, a)
+	}
+}
+
+// ambiguousHosts says which node may be a host or a switch, where routes have to know: one of a single link at which probes
+// end, and of which the topology says nothing.
+func (o *coverFlags) ambiguousHosts(p *cover.Problem) error {
+	if o.sr == "" || o.hosts != "" || p.Hosts != nil || p.Agents != nil || topo.IsGenerator(o.topology) {
+		return nil
+	}
+	g := p.Graph
+	for v := range g.NumNodes() {
+		lo, hi := g.Interfaces(v)
+		if hi-lo == 1 && g.Degree(v) == 1 && g.Tier(v) == topo.NoTier && (p.Depots == nil || slices.Contains(p.Depots, v)) {
+			return usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))
+		}
+	}
+	return nil
+}
