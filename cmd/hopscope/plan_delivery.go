@@ -22,7 +22,7 @@ type deliveryFlags struct {
 	noLinks, partial, transitAll, printInstance bool
 	lossTest, replan                            string
 	churn                                       int
-	reserve                                     float64
+	reserve, pathLimit                          float64
 	graph                                       *topo.Graph // of --topology
 }
 
@@ -76,6 +76,7 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 	f.BoolVar(&o.partial, "partial", false, "leave out points that cannot be served")
 	f.StringVar(&o.lossTest, "loss-test", "", "path, joint, exact or chernoff (default: as the instance says, else path)")
 	f.Float64Var(&o.reserve, "reserve", 1, "reserved rate over rate, 1 to 16")
+	f.Float64Var(&o.pathLimit, "path-limit", 0, "most that one path carries, in Gbit/s (default: as the instance says, else no limit)")
 	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
 	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which as many points as can keep what they have, with a transition")
 	f.IntVar(&o.churn, "churn", -1, "with --replan: most points that change, or those that must if they are more; -1 is any number")
@@ -173,9 +174,12 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	if c.Flags().Changed("reserve") {
 		p.Reserve = o.reserve
 	}
+	if c.Flags().Changed("path-limit") {
+		p.PathLimit = o.pathLimit
+	}
 	p.TransitAll = p.TransitAll || o.transitAll
 	if err := p.Validate(); err != nil {
-		if o.lossTest != "" || c.Flags().Changed("reserve") || o.instance == "" {
+		if o.lossTest != "" || c.Flags().Changed("path-limit") || c.Flags().Changed("reserve") || o.instance == "" {
 			return nil, usageError{err}
 		}
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)

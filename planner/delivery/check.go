@@ -138,6 +138,9 @@ func (c *deliveryCheck) path(d Assignment) bool {
 		}
 	}
 	c.node[d.Server] += d.Rate
+	if d.Rate > c.p.Limit()+rateTolerance {
+		c.bad.Add("%s: the path carries %.6f Gbit/s, the limit of a path is %.6f", name, d.Rate, c.p.PathLimit)
+	}
 	if latency > point.Deadline+latencyTolerance {
 		c.bad.Add("%s: the path takes %.6g ms, the deadline is %.6g", name, latency, point.Deadline)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/hopscope/hopscope/planner"
 )
@@ -95,9 +96,10 @@ const (
 
 // Rules are what the paper leaves open. The zero value is the default.
 type Rules struct {
-	LossTest   LossTest `json:"loss_test,omitempty"`   // LossPath if empty
-	Reserve    float64  `json:"reserve,omitempty"`     // reserved rate over rate, at least 1; 1 if left out
-	TransitAll bool     `json:"transit_all,omitempty"` // points and servers forward too
+	LossTest   LossTest `json:"loss_test,omitempty"`       // LossPath if empty
+	Reserve    float64  `json:"reserve,omitempty"`         // reserved rate over rate, at least 1; 1 if left out
+	TransitAll bool     `json:"transit_all,omitempty"`     // points and servers forward too
+	PathLimit  float64  `json:"path_limit_gbps,omitempty"` // most that one path carries; 0 for no limit
 }
 
 // What an added link is like, and the time that a switch takes. The candidates are links of points.
@@ -114,6 +116,14 @@ func (r *Rules) Test() LossTest {
 		return LossPath
 	}
 	return r.LossTest
+}
+
+// Limit is what one path can carry at most, whatever it passes.
+func (r *Rules) Limit() float64 {
+	if r.PathLimit == 0 {
+		return math.Inf(1)
+	}
+	return r.PathLimit
 }
 
 // Reserved is what has to be reserved for a point of the given rate.
@@ -235,6 +245,9 @@ func (p *Problem) Validate() error {
 	case LossPath, LossJoint, LossExact, LossChernoff:
 	default:
 		bad.Add("delivery: loss test %q is none of path, joint, exact and chernoff", p.LossTest)
+	}
+	if p.PathLimit != 0 {
+		number("a path", "", "path_limit_gbps", p.PathLimit, 1e-3, maxRate)
 	}
 	if p.Reserve != 0 && !(p.Reserve >= 1 && p.Reserve <= 16) {
 		bad.Add("delivery: reserve %v is outside 1 to 16", p.Reserve)

@@ -83,6 +83,7 @@ func TestCheck(t *testing.T) {
 		{"transit", "m is a point and does not forward", func(_ *delivery.Problem, p *delivery.Plan) {
 			p.Assignment[1].Path, p.Assignment[1].Ports = []string{"n", "w", "m", "w", "s"}, []int{1, 1, 1, 3}
 		}},
+		{"limit of a path", "the path carries 30.000000 Gbit/s, the limit of a path is 20", func(q *delivery.Problem, _ *delivery.Plan) { q.PathLimit = 20 }},
 		{"round", "a second time", func(_ *delivery.Problem, p *delivery.Plan) {
 			p.Assignment[1].Path, p.Assignment[1].Ports = []string{"n", "w", "n", "s"}, []int{1, 2, 2}
 		}},

@@ -62,11 +62,14 @@ func (m *model) assign(links []addition) (sol *solution, served []int32) {
 	private := map[addition]float64{}
 	used := make([]bool, len(m.servers))
 	sol = new(solution)
-	servers := make([]int32, len(m.servers))
+	var servers []int32
 	for _, i := range order {
-		for s := range servers {
-			servers[s] = int32(s)
+		servers = servers[:0]
+		for _, p := range open[i] {
+			servers = append(servers, p.server)
 		}
+		slices.Sort(servers)
+		servers = slices.Compact(servers)
 		slices.SortStableFunc(servers, func(a, b int32) int {
 			if used[a] != used[b] {
 				if used[a] {
@@ -92,7 +95,7 @@ func (m *model) assign(links []addition) (sol *solution, served []int32) {
 			}
 			slices.SortStableFunc(to, func(a, b *path) int { return cmp.Or(cmp.Compare(b.up, a.up), cmp.Compare(a.latency, b.latency)) })
 			for _, p := range to {
-				rate := min(left, room[s])
+				rate := min(left, room[s], m.p.Limit())
 				for _, e := range p.element {
 					rate = min(rate, free[e])
 				}

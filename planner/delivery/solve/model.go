@@ -55,7 +55,10 @@ func newModel(p *delivery.Problem, stop func() bool) *model {
 		}
 		m.paths = append(m.paths, list...)
 	}
-	m.paths = m.some(m.needed(m.paths))
+	m.paths = m.needed(m.paths)
+	if columns := max(maxColumns, leastColumns*len(m.points)); !m.largeWith(min(columns, len(m.paths))) {
+		m.paths = m.some(m.paths)
+	}
 	m.unsure = m.unsure || slices.Contains(m.capped, true)
 	for k := range m.paths {
 		q := &m.paths[k]
@@ -128,6 +131,9 @@ func (m *model) needed(list []path) []path {
 			}
 		}
 	}
+	if m.p.PathLimit > 0 {
+		return list // another path cannot take more than it takes itself
+	}
 	out := make([]bool, len(list))
 	type ends struct{ point, server, via int32 }
 	kept := map[ends][]int{} // paths with few elements come first
@@ -154,6 +160,8 @@ func (m *model) needed(list []path) []path {
 const (
 	maxColumns = 2500 // paths of all points together that the search works with
 	fewPaths   = 50   // of a point, once the time is over
+
+	leastColumns = 10 // paths of every point that the search works with, however many points there are
 )
 
 // some leaves out paths where there are too many to search: of every point the fastest to each server stay, then the next
@@ -162,7 +170,7 @@ func (m *model) some(list []path) []path {
 	if len(list) <= maxColumns {
 		return list
 	}
-	share := max(10, maxColumns/len(m.points))
+	share := max(leastColumns, maxColumns/len(m.points))
 	rank := make([]int, len(list)) // among paths of a point to the same server
 	count := map[[2]int32]int{}
 	of := make([][]int, len(m.points))
@@ -233,6 +241,8 @@ func (m *model) resources(list []*path) []resource {
 		all[i] = x.path
 	}
 	var found []resource
+	type shape struct{ count, first, middle, last int32 }
+	alike := map[shape][]int{} // resources that may have the same users
 next:
 	for i, j := 0, 0; i < len(uses); i = j {
 		e := uses[i].element
@@ -249,13 +259,15 @@ next:
 		if most <= m.free[e] {
 			continue
 		}
-		for r := range found {
+		like := shape{int32(len(u)), u[0], u[len(u)/2], u[len(u)-1]}
+		for _, r := range alike[like] {
 			if slices.Equal(found[r].users, u) {
 				found[r].free = min(found[r].free, m.free[e])
 				found[r].elements = append(found[r].elements, e)
 				continue next
 			}
 		}
+		alike[like] = append(alike[like], len(found))
 		found = append(found, resource{m.free[e], u, []int32{e}})
 	}
 	return found
@@ -264,6 +276,9 @@ next:
 // most is the largest rate that a path can carry.
 func (m *model) most(q *path) float64 {
 	most := min(m.demand[q.point], m.room[q.server])
+	if !q.loose {
+		most = min(most, m.p.Limit())
+	}
 	for _, e := range q.element {
 		most = min(most, m.free[e])
 	}
@@ -327,6 +342,7 @@ func (m *model) beyond(i int32) []path {
 
 // lightest is the least rate that points send which leave out no more than a cost: a bound that divides points.
 func (m *model) lightest(out float64) (rate float64) {
+	out += m.blur / m.unit
 	order := make([]int32, len(m.points))
 	for i := range order {
 		order[i] = int32(i)

@@ -125,6 +125,7 @@ type path struct {
 	latency float64
 	up      float64
 	via     int32 // far end of the added link that it begins with, or -1
+	loose   bool  // it stands for links to switches, too, from where more than one path may lead on
 }
 
 // maxPaths bounds the usable paths of a point that are looked at: those with the least latency.

@@ -15,6 +15,9 @@ import (
 // and some points tolerate no loss or no delay. Points have weights.
 func scarce(rng *rand.Rand) *delivery.Problem {
 	p := random(rng)
+	if rng.IntN(4) == 0 {
+		p.PathLimit = float64(8 + rng.IntN(20))
+	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch n.Kind {

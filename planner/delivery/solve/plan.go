@@ -120,6 +120,14 @@ type result struct {
 // exact looks for the best plan: first the most weight that can be served, then the fewest links that do it, and then the
 // fewest servers with as many.
 func (m *model) exact(o *Options) (r result) {
+	if m.large() {
+		_, some := m.assign(nil)
+		first := choices{points: some, out: m.leftOut(some)}
+		first.bound = min(first.out, m.floor(false))
+		r.first, r.without, r.leftBound = len(some), some, min(first.out, m.floor(!o.NoLinks))
+		r.fallback(m, o, &first)
+		return r
+	}
 	first := m.served(false)
 	if _, some := m.assign(nil); m.leftOut(some) < first.out && m.p.Test() == delivery.LossPath {
 		first.points, first.out = some, m.leftOut(some) // the search was stopped too soon
@@ -137,6 +145,17 @@ func (m *model) exact(o *Options) (r result) {
 	}
 	r.linked(m, o, &first, &best)
 	return r
+}
+
+// maxTableau bounds the numbers in the tableau of a search.
+const maxTableau = 1 << 25
+
+// large reports whether the searches would take too much memory, and then time, to be of use.
+func (m *model) large() bool { return m.largeWith(len(m.paths)) }
+
+func (m *model) largeWith(paths int) bool {
+	points, servers := len(m.points), len(m.servers)
+	return (paths+3*points+2*servers)*(2*points+servers) > maxTableau
 }
 
 // unlinked looks for fewest servers without links.
@@ -162,11 +181,11 @@ const maxEach = 4
 // linked looks for fewest links that leave out no more than best, and for fewest servers with these.
 func (r *result) linked(m *model, o *Options, first, best *choices) {
 	room := m.capacityBound(m.lightest(best.out))
-	capped := slices.Contains(m.capped, true)
-	must := max(1, m.fewestLinked(best.out))
-	r.linkBound = must
-	if capped {
-		r.linkBound = m.surelyLinked(best.out)
+	capped := slices.Contains(m.capped, true) || m.blur > 0
+	r.linkBound = m.linkFloor(first, best.out)
+	must := max(1, r.linkBound, m.fewestLinked(best.out))
+	if !capped && !m.p.TransitAll {
+		r.linkBound = must
 	}
 	linkable := 0
 	for i := range m.points {
@@ -206,25 +225,34 @@ func (r *result) linked(m *model, o *Options, first, best *choices) {
 		}
 	}
 	if r.sol.flows == nil {
-		r.fallback(m, o, first)
+		proven := r.linkBound
+		if out := r.fallback(m, o, first); out <= best.out {
+			r.linkBound = max(r.linkBound, proven)
+		}
 		return
 	}
 	if links := len(r.sol.links()); m.p.TransitAll {
 		// Other points might use an added link, which is not looked at.
-		if r.linkBound, r.serverBound = 0, room; first.bound > best.out {
-			r.linkBound = 1
-		}
+		r.linkBound, r.serverBound = m.linkFloor(first, best.out), room
 	} else if links > r.linkBound {
 		r.serverBound = room
 	}
 }
 
-// surelyLinked counts points that surely need a link, where no more than a cost is left out.
-func (m *model) surelyLinked(out float64) (count int) {
-	for i := range int32(len(m.points)) {
-		if !m.capped[i] && !m.reaches(i) && m.cost[i] > out {
-			count++
+// linkFloor is the least number of points that need links in a plan that leaves out no more than a cost: without these
+// points it is a plan without links, of which a bound is known.
+func (m *model) linkFloor(first *choices, out float64) (count int) {
+	missing := first.bound - out - m.blur/m.unit
+	if missing > 0 && m.p.TransitAll {
+		return 1 // others may use an added link
+	}
+	costs := slices.Sorted(slices.Values(m.cost))
+	for _, c := range slices.Backward(costs) {
+		if missing <= 1e-9 {
+			break
 		}
+		missing -= c
+		count++
 	}
 	return count
 }
@@ -233,9 +261,9 @@ func (m *model) surelyLinked(out float64) (count int) {
 const directNodes = 2000
 
 // fallback is what was found without links, with links to servers, where the exact method has found nothing in time.
-func (r *result) fallback(m *model, o *Options, first *choices) {
+func (r *result) fallback(m *model, o *Options, first *choices) (out float64) {
 	sol, served := m.assign(nil)
-	if m.leftOut(served) > first.out {
+	if m.leftOut(served) > first.out && !m.large() {
 		if better := m.realise(&stage{points: first.points}, &budget{limit: lossNodes}); better != nil {
 			sol, served = better, first.points
 		}
@@ -244,32 +272,28 @@ func (r *result) fallback(m *model, o *Options, first *choices) {
 		m.linkServers(sol, served)
 	}
 	r.sol = solution{}
-	for i := range int32(len(m.points)) {
-		var flows []flow
-		for _, f := range sol.flows {
-			if f.path.point == i {
-				flows = append(flows, f)
-			}
-		}
-		if len(flows) > 0 && !m.tooLossy(i, flows) {
+	of := make([][]flow, len(m.points))
+	for _, f := range sol.flows {
+		of[f.path.point] = append(of[f.path.point], f)
+	}
+	for i, flows := range of {
+		if i := int32(i); len(flows) > 0 && !m.tooLossy(i, flows) {
 			r.sol.flows = append(r.sol.flows, flows...)
 		}
 	}
-	out := m.leftOut(r.sol.points())
-	if r.linkBound = 0; first.bound > out {
-		r.linkBound = 1
-	}
+	out = m.leftOut(r.sol.points())
+	r.linkBound = m.linkFloor(first, out)
 	r.serverBound = m.capacityBound(m.lightest(out))
+	return out
 }
 
 // points lists the points that a solution serves.
 func (s *solution) points() (list []int32) {
 	for _, f := range s.flows {
-		if !slices.Contains(list, f.path.point) {
-			list = append(list, f.path.point)
-		}
+		list = append(list, f.path.point)
 	}
-	return list
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // linkServers links the points that an assignment leaves out to servers, fast ones first: to the used server with the
@@ -310,7 +334,7 @@ func (m *model) linkServers(sol *solution, served []int32) {
 		var flows []flow
 		for _, s := range servers {
 			p := m.direct(i, s)
-			rate := min(rest, room[s], delivery.AddedCapacity)
+			rate := min(rest, room[s], delivery.AddedCapacity, m.p.Limit())
 			flows = append(flows, flow{&p, rate})
 			if rest -= rate; rest <= slack {
 				break

@@ -136,6 +136,13 @@ func (o *oracle) fits(ways []way, points, servers []int) bool {
 			row(func(w way) bool { return slices.Contains(w.keys, name) }, l.Residual())
 		}
 	}
+	for k := range use {
+		if o.p.PathLimit > 0 {
+			r := make([]float64, len(use))
+			r[k] = 1
+			rows, right = append(rows, r), append(right, o.p.PathLimit)
+		}
+	}
 	want := 0.0
 	for _, i := range points {
 		rate := o.p.Reserved(o.p.Nodes[i].Rate)
@@ -402,6 +409,7 @@ func TestErrors(t *testing.T) {
 		{"probability", "switch w has up 2", func(p *delivery.Problem) { p.Nodes[1].Up = 2 }},
 		{"kind", `node w is a "router"`, func(p *delivery.Problem) { p.Nodes[1].Kind = "router" }},
 		{"test", `loss test "luck"`, func(p *delivery.Problem) { p.LossTest = "luck" }},
+		{"limit", "a path has path_limit_gbps -1", func(p *delivery.Problem) { p.PathLimit = -1 }},
 		{"reserve", "reserve 0.5", func(p *delivery.Problem) { p.Reserve = 0.5 }},
 	}
 	for _, tt := range tests {

@@ -61,7 +61,7 @@ type realiser struct {
 	banned  []*path
 	careful []int32 // points none of whose paths may carry more than is reserved beyond their rate
 	allowed []bool  // servers
-	direct  map[[2]int32]*path
+	direct  map[directEnds]*path
 	seen    map[string]bool // sets of banned paths, with the choices that were made
 }
 
@@ -83,7 +83,7 @@ const (
 
 // realise gives rates for a stage, or nil.
 func (m *model) realise(st *stage, b *budget) *solution {
-	r := &realiser{m: m, st: st, b: b, choice: make([]choice, len(st.linked)), allowed: make([]bool, len(m.servers)), direct: map[[2]int32]*path{}}
+	r := &realiser{m: m, st: st, b: b, choice: make([]choice, len(st.linked)), allowed: make([]bool, len(m.servers)), direct: map[directEnds]*path{}}
 	for s := range r.allowed {
 		r.allowed[s] = st.servers == nil || slices.Contains(st.servers, int32(s))
 	}
@@ -96,13 +96,22 @@ func (m *model) realise(st *stage, b *budget) *solution {
 // lossNodes bounds a search where paths may lose too much together: there are many sets of paths to leave out.
 const lossNodes = 2000
 
-// directPath is the path of an added link to a server.
-func (r *realiser) directPath(i, s int32) *path {
-	p := r.direct[[2]int32{i, s}]
+// directEnds names the path of an added link to a server.
+type directEnds struct {
+	point, server int32
+	loose         bool
+}
+
+// directPath is the path of an added link to a server. While the end of the link is open it stands for links to switches,
+// too, and then the limit of a path is not one of the link.
+func (r *realiser) directPath(i, s int32, open bool) *path {
+	e := directEnds{i, s, open && r.st.switches && r.m.p.PathLimit > 0}
+	p := r.direct[e]
 	if p == nil {
 		q := r.m.direct(i, s)
+		q.loose = e.loose
 		p = &q
-		r.direct[[2]int32{i, s}] = p
+		r.direct[e] = p
 	}
 	return p
 }
@@ -130,11 +139,11 @@ func (r *realiser) columns() (list []*path) {
 		case anywhere:
 			for s, v := range m.servers {
 				if !m.joined(i, v) || r.st.switches {
-					add(r.directPath(i, int32(s)))
+					add(r.directPath(i, int32(s), true))
 				}
 			}
 		case toServer:
-			add(r.directPath(i, c.end))
+			add(r.directPath(i, c.end, false))
 		default:
 			r.waysOf(i, c, add)
 		}
@@ -144,12 +153,12 @@ func (r *realiser) columns() (list []*path) {
 }
 
 // waysOf gives the paths by a link to a switch: to one, or to any but some. Where only one server can be reached from a
-// switch a link to that does as well, if there is none yet.
+// switch a link to that does as well, if there is none yet, and one path can carry as much as several.
 func (r *realiser) waysOf(i int32, c *choice, add func(*path)) {
 	m := r.m
 	ways := m.beyond(i)
 	for from := 0; from < len(ways); {
-		v, to, first, several := ways[from].via, from, int32(-1), false
+		v, to, first, several := ways[from].via, from, int32(-1), m.p.PathLimit > 0
 		for ; to < len(ways) && ways[to].via == v; to++ {
 			if s := ways[to].server; r.allowed[s] {
 				several = several || first >= 0 && s != first || m.joined(i, m.servers[s])
@@ -317,6 +326,9 @@ func (r *realiser) overused(i int32, kind choiceKind, l *program, list []*path, 
 	for _, k := range users {
 		p := list[k]
 		v := p.via
+		if p.loose && l.x(k) > 1e-7 && kind == anywhere && (l.x(k) > r.m.p.PathLimit+slack || slices.Contains(decided, v)) {
+			return true
+		}
 		if v < 0 || l.x(k) <= 1e-7 || slices.Contains(decided, v) || slices.Contains(ends, v) || (v == r.m.servers[p.server]) != (kind == anywhere) {
 			continue
 		}

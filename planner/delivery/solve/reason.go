@@ -13,6 +13,8 @@ type reasons struct {
 	m    *model
 	r    *result
 	wide *network // where nothing is short of capacity
+
+	users map[int32][]int32 // points that were served, by what their paths pass; made when needed
 }
 
 func (m *model) newReasons(r *result) *reasons {
@@ -22,7 +24,7 @@ func (m *model) newReasons(r *result) *reasons {
 		wide.free[e] = math.Inf(1)
 	}
 	wide.reach = wide.distances(func(int32) bool { return true })
-	return &reasons{m, r, &wide}
+	return &reasons{m: m, r: r, wide: &wide}
 }
 
 func (w *network) name(e int32) string {
@@ -139,18 +141,28 @@ func (y *reasons) noHelp(i int32) string {
 // rivals names points whose paths meet those of a point.
 func (y *reasons) rivals(i int32) string {
 	m := y.m
-	var meet []string
-	for _, j := range y.r.without {
-		if j == i {
-			continue
+	if y.users == nil {
+		y.users = map[int32][]int32{}
+		for _, j := range y.r.without {
+			for _, k := range m.of[j] {
+				for _, e := range m.meeting(k) {
+					if u := y.users[e]; len(u) == 0 || u[len(u)-1] != j {
+						y.users[e] = append(u, j)
+					}
+				}
+			}
 		}
-		shares := slices.ContainsFunc(m.of[i], func(a int32) bool {
-			return slices.ContainsFunc(m.of[j], func(b int32) bool {
-				p, q := &m.paths[a], &m.paths[b]
-				return p.server == q.server || slices.ContainsFunc(p.element, func(e int32) bool { return slices.Contains(q.element, e) })
-			})
-		})
-		if shares {
+	}
+	var points []int32
+	for _, k := range m.of[i] {
+		for _, e := range m.meeting(k) {
+			points = append(points, y.users[e]...)
+		}
+	}
+	slices.Sort(points)
+	var meet []string
+	for _, j := range slices.Compact(points) {
+		if j != i {
 			meet = append(meet, m.p.Nodes[m.points[j]].ID)
 		}
 	}
@@ -162,4 +174,10 @@ func (y *reasons) rivals(i int32) string {
 		return fmt.Sprintf("%v and %d more", meet[:most], len(meet)-most)
 	}
 	return fmt.Sprint(meet)
+}
+
+// meeting lists where a path can meet others: its elements, and its server as a number below 0.
+func (m *model) meeting(k int32) []int32 {
+	p := &m.paths[k]
+	return append(p.element[:len(p.element):len(p.element)], ^p.server)
 }

@@ -127,7 +127,7 @@ func (m *model) fits(i int32, flows []flow) bool {
 	free, room, sum := map[int32]float64{}, map[int32]float64{}, 0.0
 	for _, f := range flows {
 		sum += f.rate
-		if !(f.rate > 0) || f.path.latency > x.Deadline+latencySlack || f.path.up < m.leastUp(x)-1e-12 {
+		if !(f.rate > 0) || f.rate > m.p.Limit()+slack || f.path.latency > x.Deadline+latencySlack || f.path.up < m.leastUp(x)-1e-12 {
 			return false
 		}
 		room[f.path.server] += f.rate

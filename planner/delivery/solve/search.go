@@ -137,7 +137,7 @@ func (m *model) joinable(points []int32, rate func(i int32) float64, l *program)
 				return false
 			}
 			tried[best] = true
-			part := min(left, room[best], delivery.AddedCapacity)
+			part := min(left, room[best], delivery.AddedCapacity, m.p.Limit())
 			room[best] -= part
 			left -= part
 		}
