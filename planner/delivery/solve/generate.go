@@ -13,6 +13,11 @@ import (
 // of links 1 to 10 ms; links and switches have a capacity of 100 Gbit/s, of which 10 to 90 are taken, and work with a
 // probability of 0.990 to 0.999; servers have 40 Gbit/s. Parallel links become one, links from a node to itself none.
 func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
+	return GenerateShares(g, seed, 0.1, 0.2)
+}
+
+// GenerateShares is [Generate] with other shares of points and servers. Both together are at most 1.
+func GenerateShares(g *topo.Graph, seed uint64, points, servers float64) *delivery.Problem {
 	rng := rand.New(rand.NewPCG(seed, uint64(g.NumNodes())))
 	uniform := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	n := g.NumNodes()
@@ -21,9 +26,9 @@ func Generate(g *topo.Graph, seed uint64) *delivery.Problem {
 	kind := make([]delivery.NodeKind, n)
 	for i, v := range order {
 		switch {
-		case i < share(0.1):
+		case i < share(points):
 			kind[v] = delivery.PointNode
-		case i < share(0.1)+share(0.2):
+		case i < share(points)+share(servers):
 			kind[v] = delivery.ServerNode
 		default:
 			kind[v] = delivery.SwitchNode

@@ -1,0 +1,199 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/delivery/solve"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// deliveryPlan makes a plan within the limit, checks it, and says how long it took.
+func deliveryPlan(ctx context.Context, p *delivery.Problem, o Options, how solve.Options) (*delivery.Plan, time.Duration, error) {
+	start := time.Now()
+	how.Seed, how.Partial = o.Seed, true
+	how.Stop = func() bool { return ctx.Err() != nil || time.Since(start) > o.limit() }
+	plan, err := solve.Plan(p, how)
+	took := time.Since(start)
+	if err == nil {
+		err = delivery.Check(p, plan)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return plan, took, err
+}
+
+// drawnDelivery draws attributes as in the paper over a random network.
+func drawnDelivery(nodes, links int, seed uint64) (*delivery.Problem, error) {
+	g, err := topo.Random(nodes, links, seed)
+	if err != nil {
+		return nil, err
+	}
+	return solve.Generate(g, seed), nil
+}
+
+// deliverySizes shows what a link costs from 10^3 links to 10^5, with the size at which the paper gives up brute force
+// (100 nodes, 300 links) and the 10,000 nodes of its §III-C. The two largest need time: without a second for a plan
+// they are left out.
+func deliverySizes(ctx context.Context, t io.Writer, o Options) error {
+	fmt.Fprintln(t, "nodes\tlinks\tmethod\tpoints served\tlinks added\tat least\tservers\tat least\tseconds\tµs a link\t")
+	for _, size := range [][2]int{{100, 300}, {500, 1000}, {5000, 10000}, {10000, 20000}, {50000, 100000}} {
+		if size[0] > 5000 && o.limit() < time.Second {
+			continue
+		}
+		p, err := drawnDelivery(size[0], size[1], o.Seed)
+		if err != nil {
+			return err
+		}
+		for _, method := range []solve.Method{solve.Exact, solve.Paper} {
+			if method == solve.Paper && size[0] > 500 {
+				continue // it makes the whole assignment anew for every candidate of a link
+			}
+			plan, took, err := deliveryPlan(ctx, p, o, solve.Options{Method: method})
+			if err != nil {
+				return err
+			}
+			s := &plan.Stats
+			fmt.Fprintf(t, "%d\t%d\t%s\t%d of %d\t%d\t%d\t%d\t%g\t%.2f\t%.0f\t\n", size[0], size[1], method, s.Served, s.Points, s.Links, s.LinkBound,
+				s.Servers, s.LowerBound, took.Seconds(), took.Seconds()*1e6/float64(size[1]))
+		}
+	}
+	return nil
+}
+
+// deliveryShares takes the two networks for which the paper gives times, and asks for more and more of their nodes.
+func deliveryShares(ctx context.Context, t io.Writer, o Options) error {
+	if o.Topologies == "" {
+		fmt.Fprintln(t, "left out: no directory with topologies is given")
+		return nil
+	}
+	fmt.Fprintln(t, "network\tpoints\tservers\tserved without links\tserved\tlinks\tservers used\tproven\tours ms\tpaper's, repaired ms\t")
+	for _, name := range []string{"PionierL1", "PionierL3", "Intranetwork"} {
+		g, err := load.Topology(filepath.Join(o.Topologies, "graphs", name+".graph"))
+		if err != nil {
+			return err
+		}
+		for _, share := range []float64{0.1, 0.2, 0.3, 0.4} {
+			p := solve.GenerateShares(g, o.Seed, share, share)
+			plan, took, err := deliveryPlan(ctx, p, o, solve.Options{})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			_, paper, err := deliveryPlan(ctx, p, o, solve.Options{Method: solve.Paper})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			s := &plan.Stats
+			fmt.Fprintf(t, "%s\t%.0f %%\t%.0f %%\t%d of %d\t%d\t%d\t%d\t%v\t%.2f\t%.2f\t\n", name, 100*share, 100*share, s.ServedAtFirst, s.Points, s.Served,
+				s.Links, s.Servers, s.Optimal, ms(took), ms(paper))
+		}
+	}
+	return nil
+}
+
+// deliverySums adds up what plans of several networks have.
+type deliverySums struct {
+	points, served, first, links, servers, paths, proven, changed, must, stuck int
+}
+
+func (d *deliverySums) add(plan *delivery.Plan) {
+	s := &plan.Stats
+	d.points, d.served, d.first = d.points+s.Points, d.served+s.Served, d.first+s.ServedAtFirst
+	d.links, d.servers, d.paths = d.links+s.Links, d.servers+s.Servers, d.paths+len(plan.Assignment)
+	d.changed, d.must = d.changed+s.Changed, d.must+s.Must
+	if s.Optimal {
+		d.proven++
+	}
+	if plan.Deadlock != "" {
+		d.stuck++
+	}
+}
+
+const (
+	deliveryNetworks = 20 // random ones of 60 nodes and 90 links
+	deliveryNodes    = 60
+	deliveryLinks    = 90
+)
+
+// deliveryLimits gives every path a limit of its own, as a meter at its point enforces it.
+func deliveryLimits(ctx context.Context, t io.Writer, o Options) error {
+	fmt.Fprintln(t, "limit of a path\tserved without links\tserved\tlinks\tservers\tpaths\tproven\t")
+	for _, limit := range []float64{0, 40, 20, 10, 5} {
+		var sum deliverySums
+		for seed := range uint64(deliveryNetworks) {
+			p, err := drawnDelivery(deliveryNodes, deliveryLinks, o.Seed+seed)
+			if err != nil {
+				return err
+			}
+			p.PathLimit = limit
+			plan, _, err := deliveryPlan(ctx, p, o, solve.Options{})
+			if err != nil {
+				return err
+			}
+			sum.add(plan)
+		}
+		name := "none"
+		if limit > 0 {
+			name = fmt.Sprintf("%g Gbit/s", limit)
+		}
+		fmt.Fprintf(t, "%s\t%d of %d\t%d\t%d\t%d\t%d\t%d of %d\t\n", name, sum.first, sum.points, sum.served, sum.links, sum.servers, sum.paths, sum.proven, deliveryNetworks)
+	}
+	return nil
+}
+
+// deliveryChurn changes the loads of one link of five, and replaces plans with more and more changes allowed.
+func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
+	type pair struct {
+		p   *delivery.Problem
+		old *delivery.Plan
+	}
+	var pairs []pair
+	for seed := range uint64(deliveryNetworks) {
+		p, err := drawnDelivery(deliveryNodes, deliveryLinks, o.Seed+seed)
+		if err == nil {
+			err = p.NamePorts()
+		}
+		if err != nil {
+			return err
+		}
+		old, _, err := deliveryPlan(ctx, p, o, solve.Options{})
+		if err != nil {
+			return err
+		}
+		rng := rand.New(rand.NewPCG(o.Seed+seed, 17))
+		for i := range p.Links {
+			if rng.IntN(5) == 0 {
+				p.Links[i].Load = 10 + 80*rng.Float64()
+			}
+		}
+		pairs = append(pairs, pair{p, old})
+	}
+	fmt.Fprintln(t, "may change\tchange\tmust\tserved\tlinks\tservers\twithout an order of steps\t")
+	for _, churn := range []int{0, 1, 2, 3, 4, -1} {
+		var sum deliverySums
+		for _, x := range pairs {
+			plan, _, err := deliveryPlan(ctx, x.p, o, solve.Options{Previous: x.old, Churn: churn})
+			if err == nil {
+				err = delivery.CheckTransition(x.p, x.old, plan)
+			}
+			if err != nil {
+				return err
+			}
+			sum.add(plan)
+		}
+		name := strconv.Itoa(churn)
+		if churn < 0 {
+			name = "any number"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d of %d\t%d\t%d\t%d\t\n", name, sum.changed, sum.must, sum.served, sum.points, sum.links, sum.servers, sum.stuck)
+	}
+	return nil
+}
