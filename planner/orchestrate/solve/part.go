@@ -21,6 +21,8 @@ type carrier struct {
 	steps  int
 	nodes  int64
 	rounds int
+	sack   knapsack
+	unit   int64 // the largest weight
 }
 
 // newCarrier starts with a packing, which may be empty.
@@ -34,8 +36,10 @@ func (s *solver) newCarrier(start *pack) *carrier {
 	c.bound = q.lossBound()
 	c.l = newPlacer(pk, q.room, &s.rnd)
 	c.l.worth = true
+	c.unit = 1
 	for i, w := range q.weight {
 		c.l.hard[i] = w
+		c.unit = max(c.unit, w)
 	}
 	if q.flows <= maxFlowRows {
 		c.b = newLoss(&q, c.bound)
@@ -105,15 +109,20 @@ func (c *carrier) run(rounds int) {
 	}
 }
 
+// heats are by how much what is thrown out may be worth more than what comes in.
+var heats = [...]float64{1, 0.25, 4, 0.5, 16}
+
 func (c *carrier) round() {
-	for range 20 {
+	for n := range 20 {
+		c.l.heat = heats[n%len(heats)]
+		if n == 0 && c.rounds%4 == 3 { // from the best once more
+			c.l.restart(&c.best)
+		}
 		c.p.allow(c.best.lost - 1)
 		c.l.run(c.steps/20+1, c.s.stop)
 		c.p.groups = nil
-		if c.l.lost < c.best.lost {
-			c.l.save(&c.best)
-			c.t = nil
-		}
+		c.note()
+		c.refill(c.steps/20 + 1)
 		if c.proven() || c.s.stop() {
 			return
 		}
@@ -141,6 +150,64 @@ func (c *carrier) round() {
 			c.t = nil
 		}
 	}
+}
+
+// note keeps a packing that leaves out less than the best one.
+func (c *carrier) note() {
+	if c.l.lost < c.best.lost {
+		c.l.save(&c.best)
+		c.t = nil
+	}
+}
+
+// refill empties a few flows and fills them, one after the other, with what is worth most of all that is missing. It
+// keeps what is no worse, so many times.
+func (c *carrier) refill(times int) {
+	l, rnd := c.l, &c.s.rnd
+	value := make([]int64, c.p.ifaces)
+	for range times {
+		l.mark()
+		before := l.lost
+		flows := []int32{int32(rnd.below(c.p.flows))}
+		for range 1 + rnd.below(4) {
+			f := int32(rnd.below(c.p.flows))
+			if path := c.p.path(flows[0]); len(path) > 0 { // one that meets it, and changes places with another
+				through := c.p.through(path[rnd.below(len(path))])
+				f = through[rnd.below(len(through))]
+			}
+			if !slices.Contains(flows, f) {
+				flows = append(flows, f)
+				k := rnd.below(len(flows))
+				flows[k], flows[len(flows)-1] = f, flows[k]
+			}
+		}
+		for _, f := range flows {
+			for len(l.held[f]) > 0 {
+				l.take(f, l.held[f][0])
+			}
+		}
+		noise := noises[rnd.below(len(noises))]
+		for _, f := range flows {
+			for _, i := range c.p.path(f) {
+				value[i] = 0
+				if l.missing[i] > 0 {
+					value[i] = int64(float64(l.p.weight[i]) / float64(c.unit) * (1 + noise*rnd.float()) * (1 << 20))
+				}
+			}
+			if c.sack.solve(c.p.path(f), c.p.room[f], 0, c.p.demand, value) > 0 {
+				for n, i := range c.sack.items {
+					if c.sack.part[n] > 0 {
+						l.give(f, i)
+					}
+				}
+			}
+		}
+		if l.lost > before && rnd.below(64) > 0 {
+			l.undo()
+		}
+		c.note()
+	}
+	l.lower(l.limit)
 }
 
 // tree decides whether so much weight is enough to be left out.

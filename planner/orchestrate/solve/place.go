@@ -12,6 +12,7 @@ type placer struct {
 	pool  []int32 // interfaces with a copy that has no flow
 	hard  []int64 // how often an interface found no room
 	worth bool    // what is thrown out costs its weight instead, and what is worth less stays out
+	heat  float64 // by how much less at most it may be worth nevertheless
 }
 
 func newPlacer(s *packing, limit []int64, rnd *splitMix) *placer {
@@ -43,6 +44,17 @@ func (l *placer) lower(limit []int64) {
 		}
 	}
 	l.mark()
+}
+
+// restart goes back to a packing.
+func (l *placer) restart(from *pack) {
+	l.restore(from)
+	for f := range int32(l.p.flows) {
+		if l.pos[f] == none {
+			l.open(f)
+		}
+	}
+	l.lower(l.limit)
 }
 
 func (l *placer) able(f, i int32) bool {
@@ -92,7 +104,7 @@ func (l *placer) place(i int32) {
 			best, cheapest = f, c
 		}
 	}
-	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.rnd.float()*l.rnd.float()) {
+	if best != none && l.worth && cheapest > float64(l.p.weight[i])*(1+l.heat*l.rnd.float()*l.rnd.float()) {
 		best = none
 	}
 	if best == none { // no flow could carry it even alone, or not for what it is worth
