@@ -20,7 +20,8 @@ import (
 // RunOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
 // networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest
 // load of Balance, the published heuristics beside ours, with the gap to a proven bound; and the coverage that is left
-// when flows have little capacity.
+// when flows have little capacity. Then come quality against churn, capacities from packet sizes with an instance for
+// each class of traffic, and the time of a first plan by the size of the problem.
 //
 // Demands and capacities are drawn anew with the seed, since the paper's are not published. The bound of the heuristics
 // is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
@@ -47,9 +48,12 @@ func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	}); err != nil {
 		return err
 	}
-	return table(w, fmt.Sprintf("INTO with little capacity: what is covered in %d networks", len(nets)), func(t io.Writer) error {
+	if err := table(w, fmt.Sprintf("INTO with little capacity: what is covered in %d networks", len(nets)), func(t io.Writer) error {
 		return coverageTable(ctx, t, nets, o)
-	})
+	}); err != nil {
+		return err
+	}
+	return moreTables(ctx, w, nets, o)
 }
 
 // networks loads the networks that the index lists as REPETITA's, or without a directory generates some.
@@ -148,15 +152,17 @@ func concentrateTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Op
 		s := &rows[0][n].stats
 		s.Gap, s.Optimal, s.LowerBound = s.Objective-bound, s.Objective == bound, bound
 	}
-	fmt.Fprintln(t, "method\tflows\tmean gap\tsd\tmost\tproven\tlargest\tbound there\tp50 ms\tp99 ms\tworst ms\tcorrelation p15\t")
+	fmt.Fprintln(t, "method\tflows\tmean gap\tsd\tmost\tproven\tlargest\tbound there\tp50 ms\tp99 ms\tworst ms\tcorrelation p15\thops, mean\thops, most\t")
 	for k, name := range names {
 		r := rows[k]
 		mean, sd, most, proven := gaps(r)
 		took := times(r)
-		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
+		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
 			average(r, func(s *orchestrate.Stats) float64 { return s.Objective }), mean, sd, most, proven,
 			r[at].stats.Objective, r[at].stats.LowerBound, took[0], took[1], took[2],
-			quantile(r, 0.15, func(s *orchestrate.Stats) float64 { return s.Correlation }))
+			quantile(r, 0.15, func(s *orchestrate.Stats) float64 { return s.Correlation }),
+			average(r, func(s *orchestrate.Stats) float64 { return s.Freshness.Mean }),
+			average(r, func(s *orchestrate.Stats) float64 { return float64(s.Freshness.Max) }))
 	}
 	return nil
 }
@@ -182,22 +188,24 @@ func balanceTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Option
 		s, best := &rows[0][n].stats, &rows[1][n].stats
 		s.Gap, s.Optimal = s.Objective-best.LowerBound, s.Objective == best.LowerBound
 	}
-	fmt.Fprintln(t, "method\tlargest load\tmean gap\tsd\tmost\tproven\tmean load\tp50 ms\tp99 ms\tworst ms\tcorrelation p5\t")
+	fmt.Fprintln(t, "method\tlargest load\tmean gap\tsd\tmost\tproven\tmean load\tp50 ms\tp99 ms\tworst ms\tcorrelation p5\thops, mean\thops, most\t")
 	for k, name := range names {
 		r := rows[k]
 		mean, sd, most, proven := gaps(r)
 		took := times(r)
-		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
+		fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.0f\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name,
 			average(r, func(s *orchestrate.Stats) float64 { return s.Objective }), mean, sd, most, proven,
 			average(r, func(s *orchestrate.Stats) float64 { return s.LoadMean }), took[0], took[1], took[2],
-			quantile(r, 0.05, func(s *orchestrate.Stats) float64 { return s.Correlation }))
+			quantile(r, 0.05, func(s *orchestrate.Stats) float64 { return s.Correlation }),
+			average(r, func(s *orchestrate.Stats) float64 { return s.Freshness.Mean }),
+			average(r, func(s *orchestrate.Stats) float64 { return float64(s.Freshness.Max) }))
 	}
 	return nil
 }
 
 // coverageTable lowers the capacities until not everything can be carried.
 func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options) error {
-	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\t")
+	fmt.Fprintln(t, "mean capacity\tmethod\tall covered\tat least 90 %\tmean coverage\tmean assigned\tleft out\tits bound\t")
 	methods := []struct {
 		name             string
 		objective        string
@@ -242,9 +250,11 @@ func coverageTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Optio
 				}
 			}
 			n := float64(len(rows[k]))
-			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
+			fmt.Fprintf(t, "%v\t%s\t%.0f %%\t%.0f %%\t%.1f %%\t%.1f %%\t%.2f\t%.2f\t\n", capacity, how.name, 100*float64(all)/n, 100*float64(most)/n,
 				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Coverage }),
-				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Assigned }))
+				100*average(rows[k], func(s *orchestrate.Stats) float64 { return s.Assigned }),
+				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LeftOut }),
+				average(rows[k], func(s *orchestrate.Stats) float64 { return s.LeftOutBound }))
 		}
 	}
 	return nil

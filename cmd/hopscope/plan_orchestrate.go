@@ -55,7 +55,8 @@ problem is small). Every plan says how far from the best it can be at most.`,
   hopscope plan orchestrate --topology fat-tree:4 --objective balance
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
   hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split
-  hopscope plan orchestrate --instance flows.json --replan flows-plan.json --churn 5`,
+  hopscope plan orchestrate --instance classes.json --class bulk --size-percentile 75
+  hopscope plan orchestrate --instance flows-later.json --replan flows-plan.json --churn 2`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
@@ -320,7 +321,7 @@ func writeChurn(b *bufio.Writer, plan *orchestrate.Plan) {
 	if h == nil || t == nil {
 		return
 	}
-	fmt.Fprintf(b, "%d interfaces change, %d of them had to", h.Changed, h.Forced)
+	fmt.Fprintf(b, "churn: %d changed, %d had to", h.Changed, h.Forced)
 	switch {
 	case h.Limit >= 0 && h.Forced > h.Limit:
 		fmt.Fprintf(b, ", more than the %d of --churn: only these were changed", h.Limit)

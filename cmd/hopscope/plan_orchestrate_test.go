@@ -94,7 +94,7 @@ func TestPlanOrchestrate(t *testing.T) {
 		t.Errorf("replan: %+v %+v, want one change", p.Churn, p.Transition)
 	}
 	out, err = runPlan(t, "orchestrate", "--instance", changed, "--replan", file("first.json", first), "--churn", "-1")
-	if err != nil || !strings.Contains(out, "interfaces change, 1 of them had to; no plan with so few changes is better\nstep 1: change ") {
+	if err != nil || !strings.Contains(out, " changed, 1 had to; no plan with so few changes is better\nstep 1: change ") {
 		t.Errorf("%v in\n%s", err, out)
 	}
 	if p := plan("--instance", instance); len(p.Tables) != 3 || p.Tables[0].Interface != "x" || p.Tables[0].Entries[0] != (orchestrate.Entry{Flow: "h", Items: 4}) {
