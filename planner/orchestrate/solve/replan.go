@@ -116,6 +116,9 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 	if s.wantsTree() {
 		s.churn.Proven = m.decide(&best)
 	}
+	if h.most >= s.p.ifaces && !s.churn.Proven && (best.lost == 0 || s.o.Partial) {
+		return s.anyChanges(h, &best), nil
+	}
 	if best.lost > 0 && !s.o.Partial {
 		return nil, s.stuck(h, &best)
 	}
@@ -141,6 +144,16 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 	b.run(boundRounds*boundEffort, int64(best.used), s.stop)
 	s.bound = b.bound
 	return s.shares(&best), nil
+}
+
+// anyChanges improves a plan as if it were a new one.
+func (s *solver) anyChanges(h *past, best *pack) []orchestrate.Share {
+	s.churn.Forced = h.count
+	if s.in.Objective == orchestrate.Balance {
+		defer func() { s.bound *= s.p.scale }()
+		return s.partial(best, s.balancePart)
+	}
+	return s.partial(best, s.concentratePart)
 }
 
 // boundRounds is how long a bound of a plan with few changes is worked on, in turns.
@@ -195,6 +208,16 @@ func (m *mover) start() {
 		for _, f := range flows {
 			m.put(f, int32(i))
 		}
+	}
+	if m.s.in.Objective == orchestrate.Concentrate { // new flows that carry much of what has none
+		var kept pack
+		m.save(&kept)
+		search := newSearch(m.p, &m.s.rnd)
+		search.restore(&kept)
+		search.collect()
+		search.repair(math.MaxInt)
+		search.save(&kept)
+		m.restore(&kept)
 	}
 	m.place()
 	m.trim()
@@ -319,8 +342,11 @@ func (m *mover) place() {
 	back := m.s.rnd.below(2) == 0 // what need not change goes back where it was, if it can
 	for _, i := range m.free {
 		best, least := int32(none), int64(math.MaxInt64)
-		for _, f := range m.p.through(i) {
-			if !m.fits(f, i) {
+		flows := m.p.through(i)
+		at, n := m.s.rnd.below(max(len(flows), 1)), len(flows)
+		for k := range n {
+			f := flows[(at+k)%n]
+			if !m.fits(f, i) || k > mostLooked && m.pos[f] == none {
 				continue
 			}
 			rank := m.rank(f)
@@ -343,7 +369,11 @@ func (m *mover) rank(f int32) int64 {
 		return m.load[f]
 	}
 	if m.pos[f] == none {
-		return math.MaxInt64/2 - m.p.room[f]
+		sum := int64(0)
+		for _, j := range m.p.path(f) {
+			sum += m.wanted[j]
+		}
+		return math.MaxInt64/2 - min(sum, m.p.room[f])
 	}
 	return m.p.room[f] - m.load[f]
 }
