@@ -21,11 +21,15 @@ func TestPlanCheck(t *testing.T) {
 	const probes = `{"probes":[{"id":"p","links":["a","b"]},{"id":"q","links":["b","c"]}],"suspicious":["%"]}`
 	a := file("a.json", strings.Replace(probes, "%", "a", 1))
 	c := file("c.json", strings.Replace(probes, "%", "c", 1))
+	const timed = `{"probes":[{"id":"p","links":["a","b"],"agent":"x"},{"id":"q","links":["c"],"agent":"x"}],"longest_ms":2000,"links":[{"name":"c","period_ms":%}]}`
+	seldom := file("seldom.json", strings.Replace(timed, "%", "2000", 1))
+	often := file("often.json", strings.Replace(timed, "%", "1000", 1))
 	for _, x := range []struct{ plan, other, want string }{
 		{"cover --topology fat-tree:4", "cover --topology fat-tree:4 --directed", "of the directions are not covered"},
 		{"cover --topology fat-tree:4 --redundant", "cover --topology fat-tree:4", "a second cover that was not asked for"},
 		{"orchestrate --topology fat-tree:4", "orchestrate --topology fat-tree:4 --seed 2", "its capacity is"},
 		{"attention --instance " + a, "attention --instance " + c, "suspicious link c is on no probe that measures in detail"},
+		{"schedule --instance " + seldom, "schedule --instance " + often, "is not seen for 2000 ms, and should be every 1000 ms"},
 		{"delivery --topology fat-tree:4", "delivery --topology fat-tree:4 --seed 2", "the path does not lead from a point to a server"},
 	} {
 		out, err := runPlan(t, strings.Fields(x.plan+" --format json")...)

@@ -104,6 +104,9 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			}
 			return plan, err
 		},
+		again: func(plan *schedule.Plan, stop func() bool) (*schedule.Plan, error) {
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
+		},
 		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
 		draw:  func(w io.Writer, plan *schedule.Plan) error { return drawSchedule(w, p, plan) },

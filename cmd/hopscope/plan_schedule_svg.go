@@ -69,6 +69,7 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 		x += 30 + 7*float64(len([]rune(e.text)))
 	}
 	fmt.Fprintln(b)
+	fmt.Fprintf(b, `<text class="d" x="%d" y="%d">on all links</text>`+"\n", left+width+8, top-8)
 	scale := width / shown
 	for t, step := 0.0, niceStep(shown); t <= shown*(1+1e-9); t += step {
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%.0f"/><text class="d" x="%.1f" y="%.0f" text-anchor="middle">%g ms</text>`+"\n",
