@@ -14,6 +14,7 @@ var Families = []Family{
 	{"orchestrate", RunOrchestrate},
 	{"attention", RunAttention},
 	{"delivery", RunDelivery},
+	{"schedule", RunSchedule},
 }
 
 // Family prints the tables of one family of plans.

@@ -21,6 +21,7 @@ const (
 	boundSteps = 400
 	fewNodes   = 20_000
 	manyNodes  = 1_000_000
+	smallRows  = 1000
 )
 
 // first finds a state and a bound without search.
@@ -83,7 +84,7 @@ func (x *piece) raise(stop func() bool) {
 		x.leftBound = max(x.leftBound, min(roundLeft(x.left.value, x.whole()), budget))
 	}
 	x.bytes = newRelaxation(x.core, goal{bytes: true, budget: budget}).bound(x.bytes, target, boundSteps, stop)
-	x.bytesBound = roundBytes(x.bytes.value, x.unit())
+	x.bytesBound = max(x.bytesBound, roundBytes(x.bytes.value, x.unit()))
 }
 
 // done reports whether the best state is proven to be the best there is.
@@ -110,8 +111,11 @@ func (x *piece) more(rng *rand.Rand, stop func() bool) {
 	if x.proven {
 		return
 	}
-	if x.search(fewNodes, stop); x.proven || stop() {
-		return
+	small := len(x.rows) <= smallRows // a node of the search costs as much as there are rows
+	if small {
+		if x.search(fewNodes, stop); x.proven || stop() {
+			return
+		}
 	}
 	s := x.best
 	if s == nil {
@@ -120,11 +124,15 @@ func (x *piece) more(rng *rand.Rand, stop func() bool) {
 	}
 	s = s.clone()
 	x.improve(s, x.bytesBound, 10_000+200*len(x.cost), rng, stop)
-	if x.offerState(s) {
+	if x.offerState(s) || !small {
 		x.raise(stop)
 	}
-	if !x.done() && !stop() {
+	switch {
+	case x.done() || stop():
+	case small:
 		x.search(manyNodes, stop)
+	default:
+		x.search(fewNodes, stop)
 	}
 }
 

@@ -1,0 +1,24 @@
+package papers
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRunSchedule prints the tables.
+func TestRunSchedule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	var out strings.Builder
+	if err := RunSchedule(t.Context(), &out, Options{Seed: 1, Limit: 2 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", out.String())
+	for _, want := range []string{"fat-tree:30", "leaf-spine:125", "leaf-spine:224,448"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no row of %s", want)
+		}
+	}
+}
