@@ -12,10 +12,14 @@ import (
 // are seen, as few probes as can be found, and then improves as long as no more probes than the limit are different.
 func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	old := x.older()
-	forced := 0
+	forced := 0 // probes that are not there any more change by themselves
+	for _, there := range old.there {
+		if !there {
+			forced++
+		}
+	}
 	if x.o.Churn >= 0 {
-		fresh := x.sum
-		x.sum, forced = x.fewChanges(c, old, fresh)
+		x.sum, forced = x.fewChanges(c, old, x.sum, forced)
 	}
 	times, fixed := x.times(c), make([]bool, len(c.cost))
 	for p, i := range times.Interval {
@@ -33,15 +37,10 @@ func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	}
 	plan.Transition = t
 	plan.Churn = &schedule.Churn{Limit: x.o.Churn, Changed: len(t.Add) + len(t.Remove) + len(t.Change), Forced: forced}
-	gone := 0 // probes that are not there any more change by themselves
-	for k := range x.o.Previous.Probes {
-		if !old.there[k] {
-			gone++
-		}
-	}
-	plan.Churn.Forced += gone
-	if plan.Churn.Changed > max(plan.Churn.Limit, plan.Churn.Forced) { // phases had to move
-		plan.Churn.Forced = plan.Churn.Changed
+	if ch := plan.Churn; ch.Limit < 0 {
+		ch.Forced = 0
+	} else if ch.Changed > max(ch.Limit, ch.Forced) { // phases had to move
+		ch.Forced = ch.Changed
 	}
 	if err != nil {
 		plan.Churn.Deadlock = err.Error()
@@ -81,8 +80,9 @@ func (x *planning) older() olderTimes {
 	return old
 }
 
-// fewChanges finds a state near the older plan. It gives the number of changes that had to be.
-func (x *planning) fewChanges(c *core, old olderTimes, fresh *state) (s *state, forced int) {
+// fewChanges finds a state near the older plan, of which so many probes are gone. It gives the number of changes that had to
+// be, those included.
+func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (s *state, forced int) {
 	before := c.newState()
 	for p, i := range old.Interval {
 		before.interval[p], before.phase[p] = int32(i/x.r.Base), int32(old.Phase[p]/x.r.Base)
@@ -93,7 +93,8 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state) (s *state, 
 			c.set(s, int32(p), i, before.phase[p])
 		}
 	}
-	changed := func(s *state) (n int) {
+	changed := func(s *state) int {
+		n := gone
 		for p, i := range s.interval {
 			if i != before.interval[p] || i > 0 && s.phase[p] != before.phase[p] {
 				n++
@@ -110,6 +111,13 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state) (s *state, 
 		}
 		c.set(s, p, interval, phase)
 	}
+	if s.left > fresh.left+tolerance(fresh.left) {
+		worth := make([]float64, len(c.rows))
+		for r := range worth {
+			worth[r] = c.rows[r].weight
+		}
+		c.greedy(s, worth)
+	}
 	if s.left > fresh.left+tolerance(fresh.left) { // limits are in the way: only the best plan is known to do
 		s = c.towards(s, fresh)
 	}
@@ -120,8 +128,12 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state) (s *state, 
 	for p := range c.cost {
 		all = append(all, int32(p))
 	}
-	c.nearby(s, fresh, func() bool { return changed(s) <= x.o.Churn }, all, x.o.Stop)
-	c.improveWithin(s, x.bytesBound, 4000+60*len(c.cost), func() bool { return changed(s) <= x.o.Churn }, x.rng, x.o.Stop)
+	allowed := func() bool { return changed(s) <= x.o.Churn }
+	c.nearby(s, fresh, allowed, all, x.o.Stop)
+	c.improveWithin(s, x.bytesBound, 4000+60*len(c.cost), allowed, x.rng, x.o.Stop)
+	if changed(fresh) <= x.o.Churn && fresh.better(s) {
+		s = fresh
+	}
 	return s, forced
 }
 

@@ -41,10 +41,10 @@ func Plan(p *schedule.Problem, o Options) (*schedule.Plan, error) {
 		o.Stop = func() bool { return false }
 	}
 	x := &planning{r: r, o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), reason: make([]string, len(r.Links)), skip: make([]bool, len(r.Links))}
-	if err := x.unseeable(); err != nil {
+	c, err := x.seeable()
+	if err != nil {
 		return nil, err
 	}
-	c := newCore(r, x.skip)
 	x.sum = c.newState()
 	if err := x.solve(c); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ type planning struct {
 	nodes      int
 }
 
-// unseeable finds links that certainly are not seen in time.
-func (x *planning) unseeable() error {
+// seeable makes the core of the links that are not certainly left unseen.
+func (x *planning) seeable() (*core, error) {
 	c := newCore(x.r, nil)
 	on := make([]bool, len(x.r.Links))
 	first, count, kind := -1, 0, ErrNoProbe
@@ -96,8 +96,11 @@ func (x *planning) unseeable() error {
 			out(int32(l), "no probe passes it", ErrNoProbe)
 		}
 	}
-	if count == 0 || x.o.Partial {
-		return nil
+	switch {
+	case count == 0:
+		return c, nil
+	case x.o.Partial:
+		return newCore(x.r, x.skip), nil
 	}
 	more := ""
 	if count > 1 {
@@ -105,9 +108,9 @@ func (x *planning) unseeable() error {
 	}
 	link := &x.r.Links[first]
 	if kind == ErrNoProbe {
-		return fmt.Errorf("schedule: link %s %w%s", link.Name, kind, more)
+		return nil, fmt.Errorf("schedule: link %s %w%s", link.Name, kind, more)
 	}
-	return fmt.Errorf("schedule: link %s %w, every %v ms: %s%s", link.Name, kind, x.r.Millis(link.Period), x.reason[first], more)
+	return nil, fmt.Errorf("schedule: link %s %w, every %v ms: %s%s", link.Name, kind, x.r.Millis(link.Period), x.reason[first], more)
 }
 
 // tooMuch names a limit that keeps row k from being seen in time by whatever probes, if nothing else is sent.
@@ -168,7 +171,12 @@ func (x *planning) solve(c *core) error {
 	bySize := slices.Clone(all)
 	slices.SortStableFunc(bySize, func(a, b *piece) int { return len(a.cost) - len(b.cost) })
 	for _, q := range bySize {
-		q.more(x.rng, x.o.Stop)
+		switch {
+		case q.best == nil || x.o.Previous == nil || x.o.Churn < 0:
+			q.more(x.rng, x.o.Stop)
+		case !q.proven && len(q.rows) <= smallRows: // the time is for what is near the older plan
+			q.search(fewNodes, x.o.Stop)
+		}
 	}
 	for _, g := range groups {
 		if i := slices.IndexFunc(g.pieces, func(q *piece) bool { return q.best == nil }); i >= 0 {
