@@ -47,3 +47,15 @@ func ReadPlan(r io.Reader, kind string, plan any) error {
 	}
 	return ReadJSON(bytes.NewReader(b), plan)
 }
+
+// ReadHead reads of a plan only what it begins with.
+func ReadHead(r io.Reader) (h Head, err error) {
+	b, err := io.ReadAll(r)
+	if err == nil {
+		err = json.Unmarshal(b, &h)
+	}
+	if err != nil {
+		return h, jsonError(err, int64(len(b)))
+	}
+	return h, nil
+}

@@ -40,6 +40,7 @@ var planCommands = []func() *cobra.Command{
 	planAttentionCommand,
 	planDeliveryCommand,
 	planQueriesCommand,
+	planDiffCommand,
 	planScheduleCommand,
 }
 
