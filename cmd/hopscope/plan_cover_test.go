@@ -22,6 +22,9 @@ func runPlan(t *testing.T, args ...string) (string, error) {
 	c.SetErr(io.Discard) // where a slow machine is told of progress
 	c.SetArgs(args)
 	err := c.ExecuteContext(t.Context())
+	if err == nil {
+		holdSchema(t, args, out.String())
+	}
 	return out.String(), err
 }
 

@@ -82,6 +82,7 @@ func (e example) run(t *testing.T, more ...string) string {
 	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Errorf("%s: hopscope %s: %v", e.source, e.line, err)
 	}
+	holdSchema(t, args[1:], stdout.String())
 	if to != "" {
 		if err := os.WriteFile(to, stdout.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
