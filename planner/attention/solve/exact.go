@@ -55,7 +55,7 @@ func (s *search) part(p *part) (cols []int32, bound int64) {
 		return r.cols, r.cost
 	}
 	cols = r.cols
-	if 4*r.longRows < p.rows() {
+	if !r.manyLong(p) {
 		s.most, s.tired = s.nodes+fewNodes, false
 		if bound, cols = s.branch(p, r, unlimited); !s.stopped && !s.tired {
 			return cols, bound
@@ -183,6 +183,9 @@ type relaxation struct {
 	cost     int64   // of cols
 	cols     []int32 // a cover made from the values; never nil
 }
+
+// manyLong reports whether so many rows of a part are long that the relaxation says little.
+func (r *relaxation) manyLong(p *part) bool { return 4*r.longRows >= p.rows() }
 
 func relax(c *cover) *relaxation {
 	r := &relaxation{value: make([]int8, len(c.cost)), open: -1}

@@ -156,12 +156,12 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 		cols, bound, r.Nodes = exact(c, o.Stop)
 	case Greedy, GreedyLinks:
 		cols = greedy(c, o.Method == Greedy)
-		bound = rootBound(c)
+		bound = rootBound(c, o.Stop)
 	case FANTH:
 		var proven bool
 		cols, r.Nodes, proven = fantH(c, o.Alpha, o.Beta, o.Stop)
 		if bound = c.total(cols); !proven {
-			bound = rootBound(c)
+			bound = rootBound(c, o.Stop)
 		}
 	default:
 		return nil, fmt.Errorf("attention: method %q %w: there are %v", o.Method, ErrMethod, Methods)
@@ -189,14 +189,21 @@ func (c *cover) total(cols []int32) (sum int64) {
 }
 
 // rootBound is a lower bound without search.
-func rootBound(c *cover) (bound int64) {
+func rootBound(c *cover, stop func() bool) (bound int64) {
 	d := newReducer(c)
 	if !d.run() {
 		return unlimited
 	}
 	bound = c.total(d.taken)
 	for _, p := range d.parts() {
-		bound += relax(&p.cover).bound
+		r := relax(&p.cover)
+		if r.bound < r.cost && r.manyLong(p) {
+			d := newDual(&p.cover)
+			d.ascend()
+			d.improve(r.cost, 300, 1, stop)
+			r.bound = max(r.bound, d.bound())
+		}
+		bound += r.bound
 	}
 	return bound
 }
