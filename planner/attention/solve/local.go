@@ -16,20 +16,19 @@ type local struct {
 	best       []int32
 	least      int64
 
-	in       []bool
-	covered  []int32
-	weight   []int64
-	gain     []int64 // by column: weight that is uncovered without it, or covered with it
-	moved    []int   // when a column came or went last
-	fresh    []bool  // something around the column changed since it went
-	cols     []int32 // that are in
-	at       []int32 // index into cols
-	open     []int32 // uncovered rows
-	openAt   []int32
-	cost     int64
-	now      int
-	lastIn   int32
-	lastLast int32
+	in      []bool
+	covered []int32
+	weight  []int64
+	gain    []int64 // by column: weight that is uncovered without it, or covered with it
+	moved   []int   // when a column came or went last
+	fresh   []bool  // something around the column changed since it went
+	cols    []int32 // that are in
+	at      []int32 // index into cols
+	open    []int32 // uncovered rows
+	openAt  []int32
+	cost    int64
+	now     int
+	lastIn  int32
 }
 
 func newLocal(c *cover, cols []int32) *local {
