@@ -121,7 +121,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
+		check:     func(plan *attention.Plan) error { return o.replan.check(p, plan) },
 		finish: func(plan *attention.Plan) error {
 			if categories != nil {
 				plan.Instructions = categories.Instructions

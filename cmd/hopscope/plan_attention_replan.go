@@ -40,6 +40,14 @@ func (r *attentionReplan) read(f *pflag.FlagSet, p *attention.Problem) (*attenti
 	return p.After(r.previous), nil
 }
 
+// check checks a plan, and the steps to it from the earlier one, if there is one.
+func (r *attentionReplan) check(p *attention.Problem, plan *attention.Plan) error {
+	if err := attention.Check(p, plan); err != nil || r.previous == nil {
+		return err
+	}
+	return attention.CheckTransition(p, r.previous, plan)
+}
+
 // attentionSteps writes what changes after an earlier plan.
 func attentionSteps(w io.Writer, plan *attention.Plan) {
 	t, c := plan.Transition, plan.Churn

@@ -103,6 +103,14 @@ func TestPlanAttention(t *testing.T) {
 	if err != nil || !strings.Contains(out, "(verified)") {
 		t.Errorf("check: %s, %v", out, err)
 	}
+	text, err := os.ReadFile(filepath.Join(dir, "limited.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoiled := file("spoiled.json", strings.Replace(string(text), `"op":"add"`, `"op":"remove"`, 1))
+	if out, err = runPlan(t, append(limited, "--check", spoiled)...); err == nil || !strings.Contains(err.Error(), "spoiled.json does not hold") {
+		t.Errorf("check of wrong steps: %s, %v", out, err)
+	}
 
 	// Probes of two covers of a ring, which meet the suspicious link from either side.
 	ring := file("ring.edges", "a b\nb c\nc d\nd a\n")

@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
@@ -58,7 +59,24 @@ type Stats struct {
 
 // Follow adds how the probes of an earlier plan become those of this one. To the network it does not matter on which
 // suspicious links a probe is, so that a probe in both plans is kept.
-func (plan *Plan) Follow(p *Problem, previous *Plan) error {
+func (plan *Plan) Follow(p *Problem, previous *Plan) (err error) {
+	before, after := plan.elements(p, previous)
+	plan.Transition, err = planner.NewTransition(before, after, nil)
+	return err
+}
+
+// CheckTransition says in what the transition of a plan does not lead from an older one to it, or leaves a suspicious link
+// that both look at without detail on the way.
+func CheckTransition(p *Problem, old, plan *Plan) error {
+	if plan.Transition == nil {
+		return errors.New("the plan does not say how it follows the older one")
+	}
+	before, after := plan.elements(p, old)
+	return plan.Transition.Check(before, after, nil)
+}
+
+// elements are the detailed probes of an earlier plan and of this one, with the links that are suspicious now.
+func (plan *Plan) elements(p *Problem, previous *Plan) (before, after []planner.Element) {
 	on := make(map[string][]string, len(p.Probes))
 	suspicious := nameSet(p.Suspicious)
 	for k := range p.Probes {
@@ -69,15 +87,13 @@ func (plan *Plan) Follow(p *Problem, previous *Plan) error {
 			}
 		}
 	}
-	elements := func(probes []DetailProbe) (list []planner.Element) {
+	list := func(probes []DetailProbe) (list []planner.Element) {
 		for _, d := range probes {
 			list = append(list, planner.Element{ID: d.ID, Covers: on[d.ID]})
 		}
 		return list
 	}
-	var err error
-	plan.Transition, err = planner.NewTransition(elements(previous.Probes), elements(plan.Probes), nil)
-	return err
+	return list(previous.Probes), list(plan.Probes)
 }
 
 // NewPlan names what is chosen, by the index of the probes. Bound, optimality and time are left to the caller.
