@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
@@ -116,7 +115,7 @@ type Probe struct {
 
 // HopWords is the width of one block of the given dialect, in words.
 func (c *Config) hopWords(d Dialect) int {
-	h := intmd.Header{Version: d.intVersion(), Instructions: c.Instructions}
+	h := d.header(c.Instructions)
 	return h.HopWords()
 }
 
@@ -131,6 +130,16 @@ func (c *Config) uses(d Dialect) bool {
 		}
 	}
 	return false
+}
+
+// only reports whether all switches are of dialect d, or only forward.
+func (c *Config) only(d Dialect) bool {
+	for _, x := range c.Dialects {
+		if x != d && x != Off {
+			return false
+		}
+	}
+	return c.Dialect == d
 }
 
 // Validate checks what the ranges of single fields cannot say. New calls it too, and checks the script and the probes,
@@ -150,13 +159,13 @@ func (c *Config) Validate() error {
 	if c.Flows > 0 && !(c.PacketRate > 0) {
 		bad("packets_per_second: %v with %d flows", c.PacketRate, c.Flows)
 	}
-	if c.Instructions&insReserved != 0 {
-		bad("instructions: %#04x has reserved bits set", c.Instructions)
+	if c.Instructions&insReserved != 0 && !c.only(FANT) {
+		bad("instructions: %#04x has reserved bits set, which dialect %s alone knows", c.Instructions, FANT)
 	}
 	if !c.Exporters.Is4() {
 		bad("exporters: %v is no IPv4 address", c.Exporters)
 	}
-	for _, d := range []Dialect{MD21, MD10} {
+	for d := MD21; d.stacks(); d++ {
 		if !c.uses(d) {
 			continue
 		}

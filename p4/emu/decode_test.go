@@ -201,10 +201,10 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 	if journeys < 500 || got < 100 {
 		t.Errorf("only %d packets and %d reports", journeys, got)
 	}
-	if cfg.MaxHops < 5 && (cfg.Dialect == MD21 || cfg.Dialect == MD10) && limited == 0 {
+	if cfg.MaxHops < 5 && cfg.Dialect.stacks() && limited == 0 {
 		t.Error("no packet met the hop limit")
 	}
-	if cfg.MTU < 1500 && (cfg.Dialect == MD21 || cfg.Dialect == MD10) && oversize == 0 {
+	if cfg.MTU < 1500 && cfg.Dialect.stacks() && oversize == 0 {
 		t.Error("no packet met the MTU")
 	}
 }
@@ -212,7 +212,7 @@ func compareWithTruth(t *testing.T, edit func(*Config)) {
 // reportOf gives the hops that the switch at place i of j's path should report for that packet, or nil for no report.
 func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 	source, d := n.switches[j.Hops[0].Node].dialect, &n.switches[j.Hops[i].Node]
-	stack := source == MD21 || source == MD10
+	stack := source.stacks()
 	own := n.reported(d, &j.Hops[i])
 	switch {
 	case d.dialect == XD20, d.dialect == Local05, d.dialect == MX21 && source == MX21:

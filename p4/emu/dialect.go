@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
 )
 
 // Dialect is how a switch takes part in telemetry.
@@ -16,6 +17,7 @@ type Dialect uint8
 const (
 	MD21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
 	MD10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0
+	FANT                   // INT-MD 2.1 with the widths and the domain of FANT; the sink node sends telemetry report 2.0
 	MX21                   // INT-MX 2.1: instructions in the packet, a report 2.0 from every node
 	XD20                   // INT-XD: nothing in the packet, a report 2.0 (postcard) from every node
 	Local05                // nothing in the packet, a report 0.5 with local header from every node
@@ -23,7 +25,7 @@ const (
 	numDialects
 )
 
-var dialectNames = [numDialects]string{"int-md-2.1", "int-md-1.0", "int-mx-2.1", "int-xd-2.0", "local-0.5", "off"}
+var dialectNames = [numDialects]string{"int-md-2.1", "int-md-1.0", "fant", "int-mx-2.1", "int-xd-2.0", "local-0.5", "off"}
 
 func (d Dialect) String() string {
 	if d < numDialects {
@@ -52,6 +54,18 @@ func (d *Dialect) UnmarshalText(b []byte) error {
 
 // embeds reports whether the dialect puts a header into packets.
 func (d Dialect) embeds() bool { return d <= MX21 }
+
+// stacks reports whether switches of the dialect put their metadata into packets.
+func (d Dialect) stacks() bool { return d <= FANT }
+
+// header is the INT header of the dialect with a bitmap.
+func (d Dialect) header(bitmap uint16) intmd.Header {
+	h := intmd.Header{Version: d.intVersion(), Instructions: bitmap}
+	if d == FANT {
+		h.DomainID, h.Layout = intmd.FANT.ID, intmd.FANT.Layout
+	}
+	return h
+}
 
 // intVersion is the version of INT that the dialect puts into packets.
 func (d Dialect) intVersion() decode.Version {

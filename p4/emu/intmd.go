@@ -14,7 +14,8 @@ func (n *Network) source(p *packet, d *device) {
 	if !d.dialect.embeds() {
 		return
 	}
-	h := intmd.Header{Version: d.dialect.intVersion(), RemainingHops: uint8(n.cfg.MaxHops), Instructions: n.cfg.Instructions}
+	h := d.dialect.header(n.cfg.Instructions)
+	h.RemainingHops = uint8(n.cfg.MaxHops)
 	if d.dialect == MX21 {
 		h.Type = intmd.TypeMX
 		h.Instructions &^= insComplement
@@ -151,7 +152,7 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	part.Grow(words)
 	in := headers.Sum(part.Header())
 	block := p.insert(end, 4*words)
-	header := intmd.Header{Version: p.carries.intVersion(), Instructions: n.cfg.Instructions}
+	header := p.carries.header(n.cfg.Instructions)
 	told := n.told(n.cfg.Instructions, d, h)
 	intmd.AppendHop(block[:0], &header, &told)
 	h.Recorded = true

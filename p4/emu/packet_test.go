@@ -60,7 +60,7 @@ func TestDeliveredPacketsAreRestored(t *testing.T) {
 
 // The packets inside of reports have right lengths and checksums too, between all nodes.
 func TestPacketsInReportsAreRight(t *testing.T) {
-	for _, d := range []Dialect{MD21, MD10, MX21, XD20} {
+	for _, d := range []Dialect{MD21, MD10, FANT, MX21, XD20} {
 		for _, m := range []Marker{MarkDSCP, MarkPort} {
 			for _, instructions := range []uint16{0xff00, 0x8001} {
 				cfg := DefaultConfig()

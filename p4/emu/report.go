@@ -103,7 +103,7 @@ type subject struct {
 
 // telemetry is what a switch's egress does to a sampled packet, after everything else.
 func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
-	stack := p.carries == MD21 || p.carries == MD10
+	stack := p.carries.stacks()
 	pushed := false
 	if stack && p.carries == d.dialect && !(last && n.cfg.SinkInHeader) {
 		n.push(p, d, h)
@@ -204,7 +204,7 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 			h.Metadata |= telemetry.MDQueue
 		}
 	case s.local:
-		h.Metadata = n.cfg.Instructions &^ (insNodeID | insComplement) // the bits have the same places
+		h.Metadata = n.cfg.Instructions &^ (insNodeID | insReserved | insComplement) // the others have the same places
 	}
 	switch {
 	case !n.cfg.IPReports:
