@@ -43,7 +43,7 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	under := top + body + 30.0
 	full := under + 130
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f" font-family="sans-serif" font-size="12">`+"\n", left+width+right, full, left+width+right, full)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f" font-family="sans-serif" font-size="12" role="img" aria-labelledby="title desc">`+"\n", left+width+right, full, left+width+right, full)
 	fmt.Fprintln(b, `<style>.bg{fill:#fff}.t{fill:#222}.d{fill:#667}.lane{fill:#f4f5f8}.grid{stroke:#d4d7de}.load{fill:#8b95a7}`+
 		`@media(prefers-color-scheme:dark){.bg{fill:#14161b}.t{fill:#e6e8ee}.d{fill:#98a0b0}.lane{fill:#1d2027}.grid{stroke:#363b46}.load{fill:#6b7588}}</style>`)
 	fmt.Fprintln(b, `<rect class="bg" width="100%" height="100%"/>`)
@@ -62,6 +62,7 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	if plan.Partial {
 		note += "; partial"
 	}
+	fmt.Fprintf(b, `<title id="title">%s</title><desc id="desc">%s. Time runs from left to right; an agent has a lane, and a start of a probe a tick in it.</desc>`+"\n", escape(title), escape(note))
 	fmt.Fprintf(b, `<text class="t" x="12" y="26" font-size="18">%s</text><text class="d" x="12" y="46">%s</text>`+"\n", escape(title), escape(note))
 	x := 12.0
 	for _, e := range legend {

@@ -22,6 +22,8 @@ func TestPlanPictures(t *testing.T) {
 		"cover --directed --topology " + zoo + "Interoute.gml",
 		"cover --topology " + zoo + "Bren.gml --depots GEANT",
 		"queries ../../docs/examples/queries.yaml --topology fat-tree:4",
+		"schedule --instance ../../docs/examples/schedule.json",
+		"attention --instance ../../docs/examples/cycle.json",
 		"delivery --topology " + zoo + "Bren.gml --seed 7",
 	} {
 		var text [2]string
