@@ -34,7 +34,7 @@ func (a *annealer) price(length int) int {
 }
 
 func newAnnealer(b *balancer) *annealer {
-	return &annealer{balancer: b, r: rand.New(rand.NewPCG(uint64(len(b.trails)), uint64(b.edges())))}
+	return &annealer{balancer: b, r: rand.New(rand.NewPCG(b.seed, 1))}
 }
 
 // Steps for every edge to make lengths equal: for what is nearly so, and from trails that go far.
@@ -53,7 +53,7 @@ func (a *annealer) equalise(steps int, stop func() bool) {
 // shorten makes trails shorter that have more than most links, in so many steps for every edge.
 func (a *annealer) shorten(most, sweeps int, stop func() bool) {
 	a.most, a.ends = most, true
-	a.run(sweeps*a.edges(), 0.25, 0.05, 0, stop)
+	a.run(sweeps*a.edges(), 0.2, 0.05, 0, stop)
 }
 
 // cut is a place in a trail: before its edge at.

@@ -70,7 +70,7 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 		return
 	}
 	b := newBalancer(n, trails)
-	b.settle(func() bool { return stop() || b.work > settleEdge*b.edges() })
+	b.settleSoon(stop)
 	b.shake(stop)
 	for _, steps := range [...]int{equalFirst, equalSteps} {
 		uneven := b.uneven()
@@ -91,6 +91,12 @@ func (n *net) balance(trails [][]int32, stop func() bool) {
 			b.load(best)
 		}
 	}
+}
+
+// settleSoon is settle, but it gives up when much is looked at for little.
+func (b *balancer) settleSoon(stop func() bool) {
+	b.work = 0
+	b.settle(func() bool { return stop() || b.work > settleEdge*b.edges() })
 }
 
 // settleEdge is how many link ends are looked at for every edge before the local moves are taken to lead nowhere.
@@ -243,7 +249,7 @@ const (
 // lengths are less equal than before. It ends when the sum of the squares is ideal, that of lengths as equal as they can
 // be, and with its budget, which does not grow with the net: on large ones local moves have to do.
 func (b *balancer) shake(stop func() bool) {
-	r := rand.New(rand.NewPCG(uint64(len(b.trails)), uint64(b.edges())))
+	r := rand.New(rand.NewPCG(b.seed, 0))
 	b.work, b.journal = 0, true
 	for budget := min(shakeAll, shakeEdge*b.edges()); b.squares > b.ideal && b.work < budget && !stop(); {
 		before := b.squares

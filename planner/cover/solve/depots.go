@@ -188,7 +188,7 @@ func (j *joiner) matching(t, place []int32, most int32, stop func() bool) (mate 
 		if stop() {
 			break
 		}
-		collect(k, nearest, j.to[v]+most, func(pair) bool { return true })
+		collect(k, nearest, 2*j.to[v]-1, func(pair) bool { return true }) // from the node that is farther from a depot
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.u, b.u), cmp.Compare(a.v, b.v)) })
 	pairs = slices.Compact(pairs)

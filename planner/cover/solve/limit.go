@@ -1,11 +1,20 @@
 package solve
 
+import (
+	"cmp"
+	"slices"
+)
+
 // limit cuts trails so that none has more than most edges, into as few as it can. Trails that are balanced need
 // ceil(length / most) parts each. A component with m edges could do with ceil(m / most) in all, if no part stayed below
 // the limit: so that few are made, and random moves bring the excess of some to where others have room, in passes that
 // take ever longer. What stays too long is cut once more. Every pass counts if it is the best so far.
 func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
-	n.balance(trails, stop)
+	if len(trails) > 1 {
+		b := newBalancer(n, trails)
+		b.settleSoon(stop)
+		b.shake(stop)
+	}
 	l := &limiter{net: n, most: most, stop: stop}
 	l.best = cut(trails, l.needed)
 	edges, target := n.fewest()
@@ -19,13 +28,13 @@ func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	}
 	l.parts = n.cutInto(trails, target, most)
 	b := newBalancer(n, l.parts)
-	b.settle(stop)
+	b.settleSoon(stop)
 	b.shake(stop)
-	for sweeps := 15; !l.noted() && sweeps <= 120; sweeps *= 2 {
+	for sweeps := 15; !l.noted() && sweeps <= 240; sweeps *= 2 {
 		newAnnealer(newBalancer(n, l.parts)).shorten(most, sweeps, stop)
 	}
 	for !l.noted() && l.split() {
-		newAnnealer(newBalancer(n, l.parts)).shorten(most, 60, stop)
+		newAnnealer(newBalancer(n, l.parts)).shorten(most, 120, stop)
 	}
 	return l.best
 }
@@ -75,25 +84,35 @@ func (l *limiter) split() bool {
 	return true
 }
 
-// cutInto cuts trails into so many parts by component, if so many are needed. It leaves the trails alone.
+// cutInto cuts trails into so many parts by component, if so many are needed, each into its share. It leaves the trails
+// alone.
 func (n *net) cutInto(trails [][]int32, target []int, most int) (out [][]int32) {
-	have := make([]int, n.comps)
-	for _, t := range trails {
-		have[n.comp[n.node[t[0]]]]++
-	}
 	parts := make([]int, len(trails))
-	for k, t := range trails { // round down first: what is left over of the component's number goes to the longest
-		parts[k] = 1
-		if c := n.comp[n.node[t[0]]]; len(t) > most && have[c] < target[c] {
-			more := min(len(t)/most-1, target[c]-have[c])
-			parts[k] += more
-			have[c] += more
-		}
+	edges, free := make([]int, n.comps), slices.Clone(target) // of trails that are long enough to be cut
+	for _, t := range trails {
+		edges[n.comp[n.node[t[0]]]] += len(t)
 	}
 	for k, t := range trails {
-		if c := n.comp[n.node[t[0]]]; len(t) > most*parts[k] && have[c] < target[c] {
+		if c := n.comp[n.node[t[0]]]; len(t) <= most || len(t)*free[c] < edges[c] {
+			parts[k] = 1
+			edges[c] -= len(t)
+			free[c]--
+		}
+	}
+	var rest []int
+	left := slices.Clone(free)
+	for k, t := range trails {
+		if c := n.comp[n.node[t[0]]]; parts[k] == 0 {
+			parts[k] = max(1, len(t)*free[c]/edges[c])
+			left[c] -= parts[k]
+			rest = append(rest, k)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(len(trails[b])*parts[a], len(trails[a])*parts[b]) })
+	for _, k := range rest {
+		if c := n.comp[n.node[trails[k][0]]]; left[c] > 0 && len(trails[k]) > most*parts[k] {
 			parts[k]++
-			have[c]++
+			left[c]--
 		}
 	}
 	return clone(cut(trails, func(k, _ int) int { return parts[k] }))

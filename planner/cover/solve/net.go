@@ -18,6 +18,7 @@ type net struct {
 	adj      []int32
 	comp     []int32 // connected component of a node
 	comps    int
+	seed     uint64 // of random moves
 }
 
 func (n *net) edges() int            { return len(n.node) / 2 }

@@ -188,6 +188,7 @@ func (c *coverer) cover(n *net) []cover.Walk {
 	if n.edges() == 0 {
 		return nil
 	}
+	n.seed = o.Seed
 	if p.Depots != nil {
 		return c.coverFromDepots(n)
 	}

@@ -64,6 +64,7 @@ func (c *coverer) oriented(ifaces []int32) *net {
 // along covers an oriented net. It reports whether probes start and end where they may.
 func (c *coverer) along(n *net) (walks []cover.Walk, ok bool) {
 	depots := c.p.Depots != nil
+	n.seed = c.o.Seed
 	if !depots {
 		n.openHosts(c.p.Hosts)
 	}
