@@ -119,8 +119,11 @@ func without(list []int32, v int32) []int32 {
 func (s *packing) mark() { s.journal = s.journal[:0] }
 
 // undo goes back to the last mark.
-func (s *packing) undo() {
-	for k := len(s.journal) - 1; k >= 0; k-- {
+func (s *packing) undo() { s.undoTo(0) }
+
+// undoTo goes back to where the journal had so many entries.
+func (s *packing) undoTo(n int) {
+	for k := len(s.journal) - 1; k >= n; k-- {
 		switch c := s.journal[k]; c.kind {
 		case opened:
 			s.close(c.flow)

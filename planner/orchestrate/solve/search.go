@@ -14,6 +14,7 @@ type search struct {
 	rnd     *splitMix
 	free    []int32 // interfaces with missing copies, one entry a copy
 	fill    filler
+	sack    knapsack
 	heat    float64
 	noise   float64 // of the values of new flows in this step
 	byRoom  []int32 // flows through the interfaces, as in flowItem, the largest first; nil until wanted

@@ -322,6 +322,9 @@ func (s *solver) improve(search *search, b *bounder, best *pack, turns int) {
 					search.save(best)
 				}
 			}
+			if s.p.spare() > 0 && search.squeeze() {
+				search.save(best)
+			}
 		}
 		if best.used < before {
 			b.offerPack(best)

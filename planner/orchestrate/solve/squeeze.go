@@ -1,0 +1,100 @@
+package solve
+
+// refills is how often flows are filled again in one step of squeeze.
+const refills = 60
+
+// squeeze looks for a packing with one flow less where something may be left out: it closes a flow, or two and opens
+// another one, and then empties a few of those that are left and fills them with what is worth most of all that is missing,
+// until no more than allowed is. It reports whether that happened; otherwise everything is as before.
+func (s *search) squeeze() bool {
+	s.mark()
+	if len(s.used) < 2 {
+		return false
+	}
+	closed := 1 + s.rnd.below(2)
+	for range closed {
+		f := s.used[s.rnd.below(len(s.used))]
+		for range s.rnd.below(3) {
+			if g := s.used[s.rnd.below(len(s.used))]; s.load[g] < s.load[f] {
+				f = g
+			}
+		}
+		s.empty(f)
+	}
+	s.collect()
+	if closed == 2 && len(s.free) > 0 {
+		s.noise = noises[s.rnd.below(len(noises))]
+		if f := s.bestNew(s.free[s.rnd.below(len(s.free))]); f != none {
+			s.open(f)
+		}
+	}
+	value := make([]int64, s.p.ifaces)
+	for range refills {
+		if s.enough() {
+			break
+		}
+		from, before := len(s.journal), s.lost
+		s.refill(value)
+		if s.lost > before {
+			s.undoTo(from)
+		}
+	}
+	for k := len(s.used) - 1; k >= 0; k-- {
+		if f := s.used[k]; len(s.held[f]) == 0 {
+			s.close(f)
+		}
+	}
+	if s.enough() {
+		return true
+	}
+	s.undo()
+	return false
+}
+
+// refill empties a few of the flows in use that meet and fills them again.
+func (s *search) refill(value []int64) {
+	if len(s.used) == 0 {
+		return
+	}
+	s.removed = append(s.removed[:0], s.used[s.rnd.below(len(s.used))])
+	for range s.rnd.below(4) {
+		path := s.p.path(s.removed[0])
+		near := s.over[path[s.rnd.below(len(path))]]
+		f := near[s.rnd.below(len(near))]
+		for k, g := range s.removed {
+			if g == f {
+				break
+			}
+			if k == len(s.removed)-1 {
+				s.removed = append(s.removed, f)
+				break
+			}
+		}
+	}
+	for _, f := range s.removed {
+		for len(s.held[f]) > 0 {
+			s.take(f, s.held[f][0])
+		}
+	}
+	noise := noises[s.rnd.below(len(noises))]
+	for k := range s.removed { // in any order
+		j := k + s.rnd.below(len(s.removed)-k)
+		s.removed[k], s.removed[j] = s.removed[j], s.removed[k]
+		f := s.removed[k]
+		s.effort += int64(4 * len(s.p.path(f)))
+		for _, i := range s.p.path(f) {
+			value[i] = 0
+			if s.missing[i] > 0 {
+				value[i] = int64(float64(s.p.weight[i]) * (1 + noise*s.rnd.float()) * 256)
+			}
+		}
+		if s.sack.solve(s.p.path(f), s.p.room[f], 0, s.p.demand, value) == 0 {
+			continue
+		}
+		for n, i := range s.sack.items {
+			if s.sack.part[n] > 0 {
+				s.give(f, i)
+			}
+		}
+	}
+}
