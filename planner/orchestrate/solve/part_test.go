@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/hopscope/hopscope/planner/orchestrate"
@@ -86,6 +87,69 @@ func TestPartial(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestPartialLone adds an interface that no flow passes to problems that are hard to pack: it alone is left out, and the
+// rest is solved as if it were not there.
+func TestPartialLone(t *testing.T) {
+	for _, tt := range []struct {
+		p            *orchestrate.Problem
+		flows, level float64
+	}{
+		{alike(2, 7, 5, 4, 2, 3), 2, 7},
+		{alike(4, 100, 49, 26, 25, 47, 28, 25, 45, 29, 26, 43, 30, 27), 4, 100},
+		{alike(3, 100, 5, 5, 4, 4, 3, 3, 3), 1, 9},
+	} {
+		for _, tt.p.Split = range []bool{false, true} {
+			for k, want := range []float64{tt.flows, tt.level} {
+				p := *tt.p
+				p.Objective = []string{orchestrate.Concentrate, orchestrate.Balance}[k]
+				p.Interfaces = append(p.Interfaces[:len(p.Interfaces):len(p.Interfaces)], orchestrate.Interface{ID: "lone", Demand: 900})
+				plan, err := Plan(&p, Options{Partial: true, Stop: after(20000)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s := plan.Stats; s.LeftOut != 900 || s.Objective != want || !s.Optimal || len(plan.Unserved) != 1 || plan.Unserved[0].Reason != "0 of 900 items are carried: no flow passes it" {
+					t.Errorf("%s, split %t: %+v, %v, want 900 left out and %v", p.Objective, p.Split, s, plan.Unserved, want)
+				}
+			}
+		}
+	}
+}
+
+// TestPartialSame makes plans twice, with the same number of steps until the end.
+func TestPartialSame(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for n := range 60 {
+		p := medium(r)
+		p.Split, p.Objective = n%5 == 0, []string{orchestrate.Concentrate, orchestrate.Balance}[n%2]
+		var first, old *orchestrate.Plan
+		for range 2 {
+			plan, err := Plan(p, Options{Method: []Method{Auto, Search, Heuristic}[n%3], Seed: uint64(n), Partial: true, Stop: after(40)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first != nil && !reflect.DeepEqual(plan, first) {
+				t.Fatalf("seed %d, problem %d: two runs differ:\n%+v\n%+v", seed, n, first, plan)
+			}
+			first = plan
+		}
+		if p.Split {
+			continue
+		}
+		q := shake(r, p)
+		for range 2 {
+			plan, err := Plan(q, Options{Seed: uint64(n), Partial: true, Previous: first, Churn: n % 4, Stop: after(40)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old != nil && !reflect.DeepEqual(plan, old) {
+				t.Fatalf("seed %d, problem %d: two replans differ:\n%+v\n%+v", seed, n, old, plan)
+			}
+			old = plan
 		}
 	}
 }
