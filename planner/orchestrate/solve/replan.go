@@ -111,6 +111,7 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 	h := s.newPast()
 	m := newMover(s, h)
 	m.start()
+	b := s.boundFirst(&m.best)
 	m.run(1000+200*s.p.ifaces, s.stop)
 	best := m.best
 	if s.wantsTree() {
@@ -139,7 +140,9 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 		s.bound *= s.p.scale
 		return s.shares(&best), nil
 	}
-	b := newBounder(s.p, false)
+	if b == nil || best.lost != m.first {
+		b = newBounder(s.p, false)
+	}
 	b.offerPack(&best)
 	b.run(boundRounds*boundEffort, int64(best.used), s.stop)
 	s.bound = b.bound
@@ -154,6 +157,19 @@ func (s *solver) anyChanges(h *past, best *pack) []orchestrate.Share {
 		return s.partial(best, s.balancePart)
 	}
 	return s.partial(best, s.concentratePart)
+}
+
+// boundFirst works a while on the bound of Concentrate before the search takes the time that there is.
+func (s *solver) boundFirst(best *pack) *bounder {
+	if s.in.Objective != orchestrate.Concentrate {
+		return nil
+	}
+	s.p.allow(best.lost)
+	defer func() { s.p.groups = nil }()
+	b := newBounder(s.p, false)
+	b.offerPack(best)
+	b.run(boundRounds/5*boundEffort, int64(best.used), s.stop)
+	return b
 }
 
 // boundRounds is how long a bound of a plan with few changes is worked on, in turns.
@@ -187,6 +203,7 @@ type mover struct {
 	h     *past
 	best  pack
 	score score
+	first int64 // weight that the first one leaves out
 	free  []int32
 }
 
@@ -223,6 +240,7 @@ func (m *mover) start() {
 	m.trim()
 	m.score = m.rate()
 	m.save(&m.best)
+	m.first = m.lost
 }
 
 func (m *mover) put(f, i int32) {
