@@ -35,7 +35,7 @@ type lane struct {
 // drawSchedule draws time from left to right and a lane for every agent, with a tick for every start, coloured by the
 // class of the links for which the probe is sent. Below is what all probes together put on links, by when they start.
 func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
-	const left, top, width, right = 170, 96, 1000, 110
+	const left, top, width, right = 170, 96, 1000, 140
 	lanes, shown, more := scheduleLanes(plan)
 	high := min(34, max(14, 1800/float64(max(1, len(lanes)))))
 	body := high * float64(len(lanes))
@@ -116,7 +116,7 @@ func drawLoad(b *bufio.Writer, plan *schedule.Plan, shown float64, left, width i
 	if most == 0 {
 		return
 	}
-	fmt.Fprintf(b, `<text class="t" x="%d" y="%.0f" text-anchor="end">bytes on all links,</text><text class="t" x="%d" y="%.0f" text-anchor="end">by start</text><text class="d" x="%d" y="%.0f">%.4g in %.3g ms</text>`+"\n",
+	fmt.Fprintf(b, `<text class="t" x="%d" y="%.0f" text-anchor="end">bytes on all links,</text><text class="t" x="%d" y="%.0f" text-anchor="end">by start</text><text class="d" x="%d" y="%.0f">most: %.4g in %.3g ms</text>`+"\n",
 		left-8, top+34, left-8, top+50, left+width+8, top+10, most, shown/steps)
 	for i, n := range sum {
 		h := n / most * high

@@ -25,7 +25,7 @@ type Timed struct {
 	Interval       float64 `json:"interval_ms"`
 	Phase          float64 `json:"phase_ms"` // of the first start, below the interval
 	BytesPerSecond float64 `json:"bytes_per_second"`
-	Class          string  `json:"class"` // of the link on it that has to be seen most often
+	Class          string  `json:"class"` // of the link that asks for most among those that it sees in time alone, or among all
 	Agent          string  `json:"agent,omitempty"`
 	Collector      string  `json:"collector,omitempty"`
 }
@@ -84,10 +84,11 @@ func NewPlan(r *Resolved, algorithm string, t Times) *Plan {
 		}
 		out := Timed{ID: p.ID, Class: DefaultClass, Interval: r.Millis(t.Interval[k]), Phase: r.Millis(t.Phase[k]), Agent: name(p.Agent), Collector: name(p.Collector),
 			BytesPerSecond: float64(p.Total) / r.Seconds(t.Interval[k])}
-		shortest := maxSlots + 1
+		best, alone := 0, false
 		for _, l := range p.Links {
-			if link := &r.Links[l]; link.Period > 0 && link.Period < shortest {
-				shortest, out.Class = link.Period, link.Class
+			link := &r.Links[l]
+			if now := link.Period >= t.Interval[k]; link.Period > 0 && (best == 0 || now && !alone || now == alone && link.Period < best) {
+				best, alone, out.Class = link.Period, now, link.Class
 			}
 		}
 		plan.Probes = append(plan.Probes, out)
