@@ -158,6 +158,7 @@ func (x *resolver) period(what string, ms float64) int {
 }
 
 func (x *resolver) linksAndAgents() {
+	x.r.Links = make([]ResolvedLink, 0, len(x.p.Links))
 	for k := range x.p.Links {
 		l := &x.p.Links[k]
 		if _, twice := x.links[l.Name]; l.Name == "" || twice {
@@ -165,7 +166,10 @@ func (x *resolver) linksAndAgents() {
 			continue
 		}
 		x.links[l.Name] = int32(len(x.r.Links))
-		out := ResolvedLink{Name: l.Name, Weight: 1, Limit: x.own("link "+l.Name, l.Limit, x.link)}
+		out := ResolvedLink{Name: l.Name, Weight: 1, Limit: x.link}
+		if l.Limit != nil {
+			out.Limit = x.limit("link "+l.Name, *l.Limit)
+		}
 		if l.Weight != nil {
 			out.Weight = *l.Weight
 		}
@@ -224,6 +228,7 @@ func (x *resolver) probes() {
 		*out = ResolvedProbe{ID: in.ID, Agent: x.agentOf(in.Agent), Collector: x.agentOf(in.Collector)}
 		size := int64(p.HeaderBytes + p.OverheadBytes)
 		out.Sent = size
+		out.Links, out.Bytes = make([]int32, 0, len(in.Links)), make([]int64, 0, len(in.Links))
 		for _, name := range in.Links {
 			if name == "" {
 				x.bad.Add("schedule: probe %q passes a link without a name", in.ID)

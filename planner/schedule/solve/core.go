@@ -222,7 +222,7 @@ func through(r *schedule.Resolved) [][]int32 {
 
 func (c *core) addRows(r *schedule.Resolved, skip []bool) {
 	lists := through(r)
-	index := map[string]int32{}
+	index := make(map[string]int32, len(r.Probes))
 	var key []byte
 	for l := range r.Links {
 		link := &r.Links[l]
