@@ -53,7 +53,7 @@ A link that cannot be seen in time is an error that says why; --partial leaves s
 links out, as little weight as can be, and lists them.`,
 		Example: `  hopscope plan cover --topology lab.yaml --max-hops 3 --format json >plan.json
   hopscope plan schedule --topology lab.yaml --probes plan.json --period 1s --svg schedule.svg
-  hopscope plan schedule --topology lab.yaml --probes plan.json --class core=@core:200ms --agent-limit 100kbps
+  hopscope plan schedule --topology lab.yaml --probes plan.json --class core=@core:200ms --agent-limit 1Mbps
   hopscope plan schedule --instance schedule.json --format json`,
 		Args: exactArgs(0),
 	}
