@@ -43,15 +43,8 @@ func Check(p *Problem, plan *Plan) error {
 			return fmt.Errorf("%d of %s are not covered, %d are named", len(missing), p.items(), len(plan.NotProbed))
 		}
 	}
-	ids := map[string]bool{}
-	for _, probes := range [...][]planner.Probe{plan.Probes, plan.Second} {
-		for k := range probes {
-			id := probes[k].ID
-			if id == "" || ids[id] {
-				return fmt.Errorf("the id %q is empty, or of two probes", id)
-			}
-			ids[id] = true
-		}
+	if err := planner.Check(p.Graph, plan.Probes, plan.Second); err != nil {
+		return err
 	}
 	if left := p.leftOut(walks); plan.Stats.LeftOut != float64(left) {
 		return fmt.Errorf("%d of %s are left out, the plan says %v", left, p.items(), plan.Stats.LeftOut)
@@ -74,39 +67,13 @@ func Walks(g *topo.Graph, probes []planner.Probe) ([]Walk, error) {
 	var bad planner.Errors
 	walks := make([]Walk, 0, len(probes))
 	for k := range probes {
-		w, err := readProbe(g, &probes[k])
+		w, err := planner.Walk(g, &probes[k])
 		if err != nil {
 			bad.Add("probe %s: %w", probes[k].ID, err)
 		}
 		walks = append(walks, w)
 	}
 	return walks, bad.Join()
-}
-
-// readProbe finds the interfaces that a probe names.
-func readProbe(g *topo.Graph, probe *planner.Probe) (Walk, error) {
-	if len(probe.Nodes) < 2 || len(probe.Ports) != len(probe.Nodes)-1 || len(probe.Links) != len(probe.Ports) {
-		return nil, fmt.Errorf("%d nodes, %d links, %d ports", len(probe.Nodes), len(probe.Links), len(probe.Ports))
-	}
-	if probe.Agent != probe.Nodes[0] || probe.Collector != probe.Nodes[len(probe.Nodes)-1] {
-		return nil, fmt.Errorf("agent %q and collector %q are not its ends", probe.Agent, probe.Collector)
-	}
-	w := make(Walk, len(probe.Ports))
-	for k, port := range probe.Ports {
-		n, ok := g.Lookup(probe.Nodes[k])
-		if !ok {
-			return nil, fmt.Errorf("no node %q", probe.Nodes[k])
-		}
-		i := g.ByPort(n, port)
-		if i < 0 || g.Neighbor(i) < 0 || g.NodeName(g.Neighbor(i)) != probe.Nodes[k+1] {
-			return nil, fmt.Errorf("port %d of %q does not lead to %q", port, probe.Nodes[k], probe.Nodes[k+1])
-		}
-		if name := g.LinkName(g.Link(i)); name != probe.Links[k] {
-			return nil, fmt.Errorf("port %d of %q is of link %s, not %s", port, probe.Nodes[k], name, probe.Links[k])
-		}
-		w[k] = int32(i)
-	}
-	return w, nil
 }
 
 // CheckWalks says in what walks are no cover, and gives what they leave out: one interface for every link, or for every

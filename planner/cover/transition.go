@@ -48,7 +48,7 @@ func element(p *Problem, probe *planner.Probe, prefix string, directed bool) pla
 
 // passes reports whether the network still lets a probe go its way.
 func passes(p *Problem, probe *planner.Probe) bool {
-	w, err := readProbe(p.Graph, probe)
+	w, err := planner.Walk(p.Graph, probe)
 	if err != nil {
 		return false
 	}

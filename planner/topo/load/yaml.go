@@ -198,6 +198,9 @@ func (y yamlReader) mapping(n ast.Node, what string, each func(key string, v ast
 	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
 		key := it.Key().String()
+		if s, ok := it.Key().(*ast.StringNode); ok { // perhaps in quotes, as in JSON
+			key = s.Value
+		}
 		if seen[key] {
 			return y.errorf(it.Key(), "%s has the key %q twice", what, key)
 		}
