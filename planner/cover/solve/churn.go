@@ -1,8 +1,10 @@
 package solve
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
@@ -10,9 +12,62 @@ import (
 // unless it has to; below 0, any number. What changes in it covers all that it did before, so that it can change at once.
 //
 // Without depots a plan is best where no two ends of walks meet at a node: walks whose ends meet are joined, those first
-// that cost least churn. Planning everything anew is tried as well, and taken where it is better and keeps to the churn.
+// that cost least churn. Where a limit or depots leave less to join, some probes are given up, and what they covered is
+// planned afresh with the rest. Planning everything anew is tried as well. The best that keeps to the churn is taken.
 func (c *coverer) improve(k *kept, old *cover.Plan, most int) {
-	s := &splicer{c: c, none: make([]bool, len(k.covered)), churn: len(old.Probes) - len(k.ids), most: most}
+	whole := *k
+	churn := c.splice(k, len(old.Probes), most)
+	consider := func(other kept, n int) {
+		a, b := c.objective(other.walks), c.objective(k.walks)
+		if (most < 0 || n <= most) && (a < b || a == b && n < churn) {
+			*k, churn = other, n
+		}
+	}
+	if c.p.Depots == nil && len(k.walks) <= c.boundLimits(newNet(c.p, c.want)) {
+		return // nothing is better
+	}
+	if c.p.MaxHops > 0 || c.p.MaxDelay > 0 || c.p.Depots != nil {
+		worst := c.worst(&whole)
+		for n := 1; n < len(worst) && (most < 0 || n < most) && !c.o.Stop(); n *= 2 {
+			gone := map[string]bool{}
+			for _, i := range worst[:n] {
+				gone[whole.ids[i]] = true
+			}
+			probes := slices.DeleteFunc(slices.Clone(old.Probes), func(p planner.Probe) bool { return gone[p.ID] })
+			other, _ := c.keep(probes, nil)
+			c.replanRest(&other)
+			consider(other, c.splice(&other, len(old.Probes), most))
+		}
+	}
+	consider(c.anew(old))
+}
+
+// worst sorts the probes that are kept by how much there is to win without them: with depots those first that pass most of
+// what others pass too, otherwise the shortest.
+func (c *coverer) worst(k *kept) []int {
+	times := make([]int, c.p.Graph.NumLinks())
+	for _, w := range k.walks {
+		for _, i := range w {
+			times[c.p.Graph.Link(int(i))]++
+		}
+	}
+	list, cost := make([]int, len(k.ids)), make([]int, len(k.ids))
+	for n := range list {
+		list[n], cost[n] = n, len(k.walks[n])
+		if c.p.Depots != nil {
+			cost[n] = 0
+			for _, i := range k.walks[n] {
+				cost[n] -= times[c.p.Graph.Link(int(i))] - 1
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(cost[a], cost[b]) })
+	return list
+}
+
+// splice joins walks where their ends meet, and gives the churn against a plan of so many probes.
+func (c *coverer) splice(k *kept, old, most int) int {
+	s := &splicer{c: c, none: make([]bool, len(k.covered)), churn: old - len(k.ids), most: most}
 	for n, w := range k.walks {
 		p := piece{walk: w}
 		if n < len(k.ids) {
@@ -39,9 +94,7 @@ func (c *coverer) improve(k *kept, old *cover.Plan, most int) {
 			}
 		}
 	}
-	if anew, churn := c.anew(old); (most < 0 || churn <= most) && c.objective(anew.walks) < c.objective(k.walks) {
-		*k = anew
-	}
+	return s.churn
 }
 
 // anew plans everything anew. Walks that an old probe goes too, either way in an undirected plan, are that probe.
