@@ -37,7 +37,7 @@ func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
 			for range times {
 				some := c.draw(percent)
 				for m, so := range []solve.Options{{Method: solve.Greedy}, {Method: solve.FANTH, Beta: 0.15}, {}} {
-					so.Stop = stopAfter(ctx, o.limit())
+					so.Stop = stopAfter(ctx, min(o.limit(), time.Second))
 					choice, err := c.index.Switch(some, nil, so)
 					if err != nil {
 						return err
@@ -91,6 +91,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 			alpha, beta float64
 			published   string
 		}{{0, 0, "85.7 s"}, {0.9, 0, "0.22 ms, 20.1 %"}, {0, 0.15, "0.69 ms, 6.4 %"}, {0.5, 0.5, ""}, {1, 1, ""}} {
+			limit := min(o.limit(), 2*time.Second)
 			var took []time.Duration
 			cost, least, ended := 0.0, 0.0, 0
 			for range 3 {
@@ -100,7 +101,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 					return err
 				}
 				start := time.Now()
-				choice, err := c.index.Switch(some, nil, solve.Options{Method: solve.FANTH, Alpha: f.alpha, Beta: f.beta, Stop: stopAfter(ctx, o.limit())})
+				choice, err := c.index.Switch(some, nil, solve.Options{Method: solve.FANTH, Alpha: f.alpha, Beta: f.beta, Stop: stopAfter(ctx, limit)})
 				took = append(took, time.Since(start))
 				if err != nil {
 					return err
@@ -109,7 +110,7 @@ func attentionFactors(ctx context.Context, t io.Writer, o Options) error {
 				if err != nil {
 					return err
 				}
-				if took[len(took)-1] < o.limit() {
+				if took[len(took)-1] < limit {
 					ended++
 				}
 				cost, least = cost+got, least+best.LowerBound
