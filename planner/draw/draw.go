@@ -89,7 +89,7 @@ func (p *Picture) Node(v int, color, title string) {
 }
 
 // Hop draws that something leaves through interface i and passes its link. The label, if there is one, is written beside
-// it where it fits, the title shows under the pointer.
+// it where it fits, the title shows under the pointer. Of an interface that leads out of the graph nothing is drawn.
 func (p *Picture) Hop(i int, color, label, title string) {
 	p.hop(i, hop{color: color, label: label, title: title})
 }
@@ -106,6 +106,9 @@ func (p *Picture) Pass(l, from int, color, title string) {
 
 func (p *Picture) hop(i int, h hop) {
 	l := p.g.Link(i)
+	if l < 0 {
+		return
+	}
 	first, _ := p.g.Ends(l)
 	h.forward = i == first
 	p.hops[l] = append(p.hops[l], h)

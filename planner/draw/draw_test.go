@@ -415,6 +415,26 @@ func TestPass(t *testing.T) {
 	}
 }
 
+// An interface that leads out has no link to be drawn.
+func TestOut(t *testing.T) {
+	b := topo.NewBuilder("out")
+	b.AddNode("a", topo.NoTier)
+	b.AddInterface(topo.LinkEnd{Node: 0})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Hop(0, Color(0), "1", "out")
+	var text strings.Builder
+	if err := p.Write(&text); err != nil || strings.Contains(text.String(), `class="arrow"`) {
+		t.Errorf("%v in\n%s", err, text.String())
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	if _, err := New(generate(t, "leaf-spine:1,4000")); err == nil {
 		t.Error("4001 nodes are drawn")
