@@ -1,7 +1,9 @@
 package solve
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
 )
@@ -10,8 +12,7 @@ import (
 // after which only depots have odd degree. It returns a bound below which no plan's second traversals can be, which is
 // their weight if stop did not end the search.
 //
-// The matching is that of duplicate, with distances by weight. If it was stopped, the bound are the balls around nodes of
-// odd degree that neither meet each other nor hold a depot: a T-join has to leave every one of them.
+// The matching is that of duplicate, with distances by weight.
 func (n *net) duplicateWeighted(depot []bool, weight []int64, stop func() bool) (bound int64) {
 	j := &weightedJoiner{
 		joiner: joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)},
@@ -32,7 +33,7 @@ func (n *net) duplicateWeighted(depot []bool, weight []int64, stop func() bool) 
 			t = append(t, int32(v))
 		}
 	}
-	balls, proven := j.join(t, stop)
+	rest, proven := j.join(t, stop)
 	original, sum := n.edges(), int64(0)
 	for e := range original {
 		if j.copied[e] {
@@ -46,7 +47,7 @@ func (n *net) duplicateWeighted(depot []bool, weight []int64, stop func() bool) 
 	if proven {
 		return sum
 	}
-	return bound + balls
+	return bound + rest
 }
 
 type weightedJoiner struct {
@@ -56,22 +57,23 @@ type weightedJoiner struct {
 	way     []int32 // half that leads there
 	far     []int64 // from the source of the last search; -1 where it did not come
 	reached []int32 // by the last search
-	near    []int64 // by place in t: distance to the next of t that was found, or -1
+	least   int64   // weight of an edge
 	queue   nodeHeap
 }
 
-// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots.
-func (j *weightedJoiner) join(t []int32, stop func() bool) (balls int64, proven bool) {
+// join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots. It gives a bound of
+// their weight too.
+func (j *weightedJoiner) join(t []int32, stop func() bool) (bound int64, proven bool) {
 	if len(t) == 0 {
 		return 0, true
 	}
 	j.toDepots()
+	j.least = slices.Min(j.weight)
 	j.far, j.via = make([]int64, j.nodes), make([]int32, j.nodes)
 	for v := range j.far {
 		j.far[v] = -1
 	}
-	j.near = make([]int64, len(t))
-	mate, proven := j.matching(t, stop)
+	mate, bound, proven := j.matching(t, stop)
 	for k, v := range t {
 		switch u := mate[k]; {
 		case u < 0:
@@ -80,91 +82,150 @@ func (j *weightedJoiner) join(t []int32, stop func() bool) (balls int64, proven 
 				j.copied[e] = !j.copied[e]
 			}
 		case int(u) > k:
-			j.search(v, func(x int32) bool { return x == t[u] }, -1)
+			j.search(v, t[u], func(x int32) bool { return x == t[u] }, -1)
 			j.copyWay(v, t[u])
 		}
 	}
-	for k, v := range t {
-		r := j.home[v]
-		if j.near[k] < r*2 {
-			r = max(0, j.near[k]) / 2
-		}
-		balls += r
-	}
-	return balls, proven
+	return bound, proven
 }
 
 // matching pairs the nodes of t, as [joiner.matching] does.
-func (j *weightedJoiner) matching(t []int32, stop func() bool) (mate []int32, proven bool) {
+func (j *weightedJoiner) matching(t []int32, stop func() bool) (mate []int32, bound int64, proven bool) {
 	place, most := make([]int32, j.nodes), int64(0)
 	for k, v := range t {
 		place[v] = int32(k)
 		most = max(most, j.home[v])
 	}
 	var pairs []pair
-	collect := func(k int, v int32, few int, radius int64, twice bool, want func(p pair) bool) {
-		found, near := 0, int64(-1)
-		j.search(v, func(u int32) bool {
-			if !j.odd[u] || u == v {
-				return false
-			}
-			if near < 0 {
-				near = j.far[u]
-			}
-			if w := j.home[u] + j.home[v] - j.far[u]; w > 0 && (twice || place[u] > int32(k)) {
-				if p := (pair{int32(k), place[u], w}); want(p) {
-					pairs = append(pairs, p)
+	collect := func(k int, few int, radius int64, want func(p pair) bool) {
+		v, found := t[k], 0
+		j.search(v, -1, func(u int32) bool {
+			if j.odd[u] && u != v {
+				p := pair{int32(k), place[u], j.home[u] + j.home[v] - j.far[u]}
+				if p.weight > 0 && want(p) {
+					pairs = append(pairs, pair{min(p.u, p.v), max(p.u, p.v), p.weight})
 					found++
 				}
 			}
 			return found == few
 		}, radius)
-		if near < 0 {
-			near = 2 * j.home[v] // the radius is no less than the distance to the depot
-		}
-		if twice {
-			j.near[k] = near
-		}
 	}
-	all := func(pair) bool { return true }
 	few := nearest
 	if len(t) <= exactTargets {
 		few = -1
 	}
 	for k, v := range t {
 		if stop() {
-			mate = make([]int32, len(t))
-			for k := range mate {
-				mate[k] = -1
-			}
-			return mate, false
+			break
 		}
-		collect(k, v, few, j.home[v]+most, true, all) // a pair that is found from both sides does no harm
+		collect(k, few, j.home[v]+most, func(pair) bool { return true })
 	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.u, b.u), cmp.Compare(a.v, b.v)) })
+	pairs = slices.Compact(pairs)
 	for {
 		mate, proof, done := match(len(t), pairs, stop)
-		if !done || few < 0 {
-			return mate, done
+		if !done {
+			fill(mate, pairs)
+			return mate, max(bound, j.nearBound(t)), false
 		}
-		before := len(pairs)
-		short := proof.lookup(len(t))
-		room := func(k int, v int32) int64 { return 2*j.home[v] - proof.node[k] }
-		widest := room(0, t[0])
-		for k, v := range t {
-			widest = max(widest, room(k, v))
+		if few < 0 && !stop() {
+			return mate, bound, true
 		}
-		for k, v := range t {
-			if stop() {
-				return mate, false
-			}
-			if radius := (room(k, v) + widest + 1) >> 1; radius >= 0 {
-				collect(k, v, nearest, radius, false, func(p pair) bool { return short(p.u, p.v) < 2*p.weight })
-			}
+		before, short := len(pairs), proof.lookup(len(t))
+		missing, stopped := j.price(t, &proof, stop, func(k int, radius int64, want func(p pair) bool) { collect(k, nearest, radius, want) }, short)
+		if len(pairs) == before && !stopped {
+			return mate, bound, true
 		}
-		if len(pairs) == before {
-			return mate, true
+		if bound = max(bound, j.dualBound(t, &proof, missing)); stopped {
+			return mate, max(bound, j.nearBound(t)), false
 		}
 	}
+}
+
+// price collects pairs for which the dual values fall short, and gives by how much they do at most in all.
+func (j *weightedJoiner) price(t []int32, proof *duals, stop func() bool, collect func(k int, radius int64, want func(p pair) bool), short func(u, v int32) int64) (missing int64, stopped bool) {
+	room := func(k int32) int64 { return 2*j.home[t[k]] - proof.node[k] }
+	for k := range t {
+		own := room(int32(k))
+		if stopped = stopped || stop(); stopped {
+			missing += max(0, 2*own)
+			continue
+		}
+		if own < 0 {
+			continue
+		}
+		worst, found := int64(0), 0
+		collect(k, own, func(p pair) bool {
+			other := room(p.v)
+			if other > own || other == own && p.v < p.u {
+				return false
+			}
+			lacks := 2*p.weight - short(p.u, p.v)
+			if worst = max(worst, lacks); lacks > 0 {
+				found++
+			}
+			if found == nearest { // those that the search does not come to are as far or farther
+				worst = max(worst, 2*(own-j.far[t[p.v]]))
+			}
+			return lacks > 0
+		})
+		missing += worst
+	}
+	return missing, stopped
+}
+
+// nearBound: a node goes to its nearest depot, or two share a way that is as long as it is to the nearest other. Where one
+// search from all of them meets itself, it has come from two that are as near to one another as any.
+func (j *weightedJoiner) nearBound(t []int32) int64 {
+	dist, near, from := make([]int64, j.nodes), make([]int64, j.nodes), make([]int32, j.nodes)
+	q := &j.queue
+	*q = (*q)[:0]
+	for v := range dist {
+		dist[v] = -1
+	}
+	for _, v := range t {
+		dist[v], from[v], near[v] = 0, v, 2*j.home[v]
+		heap.Push(q, nodeItem{0, v})
+	}
+	for q.Len() > 0 {
+		x := heap.Pop(q).(nodeItem)
+		if x.dist != dist[x.node] {
+			continue
+		}
+		for _, h := range j.out(x.node) {
+			w, d := j.head(h), x.dist+j.weight[h>>1]
+			if !j.gone[h>>1] && (dist[w] < 0 || d < dist[w]) {
+				dist[w], from[w] = d, from[x.node]
+				heap.Push(q, nodeItem{d, w})
+			}
+		}
+	}
+	for e, weight := range j.weight {
+		x, y := j.node[2*e], j.node[2*e+1]
+		if dist[x] < 0 || dist[y] < 0 || j.gone[e] || from[x] == from[y] {
+			continue
+		}
+		d := dist[x] + weight + dist[y]
+		near[from[x]], near[from[y]] = min(near[from[x]], d), min(near[from[y]], d)
+	}
+	halves := int64(0)
+	for _, v := range t {
+		halves += near[v]
+	}
+	return (halves + 1) / 2
+}
+
+// dualBound is what dual values prove that fall short for some pairs: raising those of one of the nodes makes up for it.
+func (j *weightedJoiner) dualBound(t []int32, proof *duals, missing int64) int64 {
+	cost, value := int64(0), missing
+	for k, v := range t {
+		cost += 2 * j.home[v]
+		value += proof.node[k]
+	}
+	for _, b := range proof.blossom {
+		value += b.value * int64(len(b.nodes)-1)
+	}
+	return (cost - value + 1) / 2
 }
 
 // toDepots gives every node's distance to the nearest depot.
@@ -194,8 +255,8 @@ func (j *weightedJoiner) toDepots() {
 }
 
 // search goes from v over what is not decided, the nearest nodes first, until one is accepted or radius is reached (-1:
-// none).
-func (j *weightedJoiner) search(v int32, accept func(u int32) bool, radius int64) {
+// none), or until no way to the target can be shorter than one that was found (-1: none).
+func (j *weightedJoiner) search(v, target int32, accept func(u int32) bool, radius int64) {
 	for _, u := range j.reached {
 		j.far[u] = -1
 	}
@@ -208,7 +269,7 @@ func (j *weightedJoiner) search(v int32, accept func(u int32) bool, radius int64
 		if x.dist != j.far[x.node] {
 			continue
 		}
-		if radius >= 0 && x.dist > radius || accept(x.node) {
+		if radius >= 0 && x.dist > radius || accept(x.node) || target >= 0 && j.far[target] >= 0 && x.dist+j.least >= j.far[target] {
 			return
 		}
 		for _, h := range j.out(x.node) {

@@ -160,7 +160,7 @@ func allPairsJoin(t *testing.T, seed uint64, g *topo.Graph, depot []bool, weight
 	}
 	var pairs []pair
 	for k, v := range all {
-		j.search(v, func(u int32) bool {
+		j.search(v, -1, func(u int32) bool {
 			if w := j.home[u] + j.home[v] - j.far[u]; j.odd[u] && place[u] > int32(k) && w > 0 {
 				pairs = append(pairs, pair{int32(k), place[u], w})
 			}
