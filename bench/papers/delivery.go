@@ -44,7 +44,7 @@ func RunDelivery(ctx context.Context, w io.Writer, o Options) error {
 		{"RFT §V: two networks, and more and more of their nodes", deliveryShares},
 		{"RFT §III-C: sizes, random networks", deliverySizes},
 		{"RFT §IV: a limit of every path, 20 random networks of 60 nodes", deliveryLimits},
-		{"Replaced plans: the same networks, with other loads of one link of five", deliveryChurn},
+		{"Replaced plans: 20 random networks of 100 nodes, with other loads of one link of three", deliveryChurn},
 	} {
 		if err := table(w, x.title, func(t io.Writer) error { return x.fill(ctx, t, o) }); err != nil {
 			return err

@@ -149,7 +149,7 @@ func deliveryLimits(ctx context.Context, t io.Writer, o Options) error {
 	return nil
 }
 
-// deliveryChurn changes the loads of one link of five, and replaces plans with more and more changes allowed.
+// deliveryChurn changes the loads of one link of three, and replaces plans with more and more changes allowed.
 func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 	type pair struct {
 		p   *delivery.Problem
@@ -157,7 +157,7 @@ func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 	}
 	var pairs []pair
 	for seed := range uint64(deliveryNetworks) {
-		p, err := drawnDelivery(deliveryNodes, deliveryLinks, o.Seed+seed)
+		p, err := drawnDelivery(100, 150, o.Seed+seed)
 		if err == nil {
 			err = p.NamePorts()
 		}
@@ -170,14 +170,14 @@ func deliveryChurn(ctx context.Context, t io.Writer, o Options) error {
 		}
 		rng := rand.New(rand.NewPCG(o.Seed+seed, 17))
 		for i := range p.Links {
-			if rng.IntN(5) == 0 {
+			if rng.IntN(3) == 0 {
 				p.Links[i].Load = 10 + 80*rng.Float64()
 			}
 		}
 		pairs = append(pairs, pair{p, old})
 	}
 	fmt.Fprintln(t, "may change\tchange\tmust\tserved\tlinks\tservers\twithout an order of steps\t")
-	for _, churn := range []int{0, 1, 2, 3, 4, -1} {
+	for _, churn := range []int{0, 1, 2, 3, 4, 6, 8, -1} {
 		var sum deliverySums
 		for _, x := range pairs {
 			plan, _, err := deliveryPlan(ctx, x.p, o, solve.Options{Previous: x.old, Churn: churn})

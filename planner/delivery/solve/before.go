@@ -67,7 +67,7 @@ func (m *model) newBefore(old *delivery.Plan, noLinks bool) *before {
 			s.flows = append(s.flows, f)
 		}
 		if b.links[i] = len(s.links()); noLinks && b.links[i] > 0 {
-			b.bundle[i] = nil
+			b.bundle[i], b.links[i] = nil, 0
 		}
 	}
 	return b

@@ -38,11 +38,12 @@ func (m *model) replan(b *before, o *Options) (sol *solution, must int) {
 	}
 	any := float64(len(m.points))
 	g := goal{out: m.leftOut(nil), changes: any, before: b, atMost: true, aim: pointsChanged}
+	for i := range m.points {
+		g.links += b.links[i] // those that points keep
+	}
 	clash := 0
 	if !b.fit(m) {
-		if f, _ := m.change(g, false, math.MaxInt32); f != nil {
-			clash = keepable - len(f.kept)
-		}
+		clash = keepable - m.mostKept(g)
 	}
 	if must += clash; o.Churn >= 0 {
 		g.changes = float64(max(o.Churn-must+clash, clash))
@@ -108,9 +109,6 @@ func (m *model) leaveOut(g goal, links bool) (best *fewServers) {
 			best, value = f, v
 		}
 	}
-	for i := range m.points {
-		g.links += g.before.links[i] // those that points keep
-	}
 	if try(false); links && value > 0 {
 		g.links, g.each = g.links+maxChangedLinks*len(m.points), maxChangedLinks
 		if try(false); value > 0 {
@@ -137,6 +135,20 @@ func (m *model) change(g goal, switches bool, below float64) (*fewServers, float
 		return nil, below
 	}
 	return f, t.best
+}
+
+// mostKept counts the points that can keep what they have beside each other; what becomes of the others does not matter.
+func (m *model) mostKept(g goal) (count int) {
+	f := newFewServers(m, g, false, &budget{})
+	t := &tree{m: m, best: math.MaxInt32, enough: -float64(len(m.points)), limit: changeNodes, separate: f.scarce()}
+	for i := range m.points {
+		if f.keeps(i) {
+			t.whole = append(t.whole, int32(f.keep+i))
+		}
+	}
+	t.found = func(l *program) { count = len(f.choice(l).kept) }
+	t.run(f.program())
+	return count
 }
 
 // changeNodes bounds a search of points to be changed.

@@ -107,6 +107,9 @@ func TestReplan(t *testing.T) {
 			if churn >= 0 && s.Changed > max(churn, s.Must) {
 				t.Errorf("seed %d, churn %d: %d points change, and %d must", seed, churn, s.Changed, s.Must)
 			}
+			if s.Must > s.Changed {
+				t.Errorf("seed %d, churn %d: %d points must change, and %d do", seed, churn, s.Must, s.Changed)
+			}
 			if err := s.Hold(&free.Stats); err != nil {
 				t.Errorf("seed %d, churn %d: %v", seed, churn, err)
 			}
