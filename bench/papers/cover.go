@@ -25,7 +25,7 @@ func RunCover(ctx context.Context, w io.Writer, o Options) error {
 		{"INT-path: paths that pass every link once", r.balance},
 		{"Growth on random graphs with five links a node", r.scale},
 		{"INT-Probe: walks between depots, its duplicated links and ours", r.depots},
-		{"Shapes: lengths, limits of hops and depots, stopped after 2 s", r.shapes},
+		{"Shapes: lengths, limits of hops, and depots", r.shapes},
 		{"Microseconds a link, by method", r.growth},
 		{"INT-path, figure 8 as read: random graphs, packets at the controller with 100 probes/s a path", r.pathLoad},
 		{"INT-path, figure 9 as read: paths in fabrics", r.pathFabrics},

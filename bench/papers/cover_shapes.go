@@ -11,7 +11,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// shapes: networks of many forms, as the command plans them by default, within two seconds.
+// shapes: networks of many forms, within the limit of time.
 func (r *coverRun) shapes(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tlinks\tprobes\tlengths\tms\thops 16\tbound\tms\tdepots 10 %: traversals\tbound\tms\t")
 	for _, spec := range []string{
@@ -28,7 +28,7 @@ func (r *coverRun) shapes(w io.Writer) error {
 			p *cover.Problem
 			o solve.Options
 		}{{&cover.Problem{Graph: g}, solve.Options{Balanced: true}}, {&cover.Problem{Graph: g, MaxHops: 16}, solve.Options{}}, {depots, solve.Options{}}} {
-			plan, took, stopped, err := r.repeat(c.p, c.o, 1, 2*time.Second)
+			plan, took, stopped, err := r.repeat(c.p, c.o, 1, r.o.limit())
 			if err != nil {
 				return fmt.Errorf("%s: %w", spec, err)
 			}

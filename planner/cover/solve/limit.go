@@ -28,8 +28,12 @@ func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 	}
 	l.parts = n.cutInto(trails, target, most)
 	b := newBalancer(n, l.parts)
-	b.settleSoon(stop)
-	b.shake(stop)
+	b.settle(stop)
+	for range 4 {
+		if b.shake(stop); l.over() == 0 {
+			break
+		}
+	}
 	for sweeps := 15; !l.noted() && sweeps <= 240; sweeps *= 2 {
 		newAnnealer(newBalancer(n, l.parts)).shorten(most, sweeps, stop)
 	}
