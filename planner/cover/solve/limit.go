@@ -2,6 +2,7 @@ package solve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -34,8 +35,13 @@ func (n *net) limit(trails [][]int32, most int, stop func() bool) [][]int32 {
 			break
 		}
 	}
-	for sweeps := 15; !l.noted() && sweeps <= 240; sweeps *= 2 {
+	for sweeps, before := 15, math.MaxInt; !l.noted() && sweeps <= 240; sweeps *= 2 {
 		newAnnealer(newBalancer(n, l.parts)).shorten(most, sweeps, stop)
+		over := l.over()
+		if sweeps >= 60 && over >= before {
+			break // it is not for want of steps
+		}
+		before = over
 	}
 	for !l.noted() && l.split() {
 		newAnnealer(newBalancer(n, l.parts)).shorten(most, 120, stop)
