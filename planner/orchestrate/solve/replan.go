@@ -118,7 +118,11 @@ func (s *solver) replan() ([]orchestrate.Share, error) {
 		s.churn.Proven = m.decide(&best)
 	}
 	if h.most >= s.p.ifaces && !s.churn.Proven && (best.lost == 0 || s.o.Partial) {
-		return s.anyChanges(h, &best), nil
+		shares := s.anyChanges(h, &best)
+		if b != nil { // it left out no less
+			s.bound = max(s.bound, b.bound)
+		}
+		return shares, nil
 	}
 	if best.lost > 0 && !s.o.Partial {
 		return nil, s.stuck(h, &best)
