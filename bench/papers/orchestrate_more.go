@@ -13,20 +13,28 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// mostNetworks bounds the networks of the tables that have no published twin.
-const mostNetworks = 40
+// mostNetworks bounds the networks of the tables that have no published twin, and mostRandom those that are not real.
+const (
+	mostNetworks = 40
+	mostRandom   = 6
+)
 
-// some takes up to mostNetworks of the networks, evenly.
-func some(nets []*topo.Graph) (list []*topo.Graph) {
-	for k := range min(len(nets), mostNetworks) {
-		list = append(list, nets[k*len(nets)/min(len(nets), mostNetworks)])
+// some takes up to most of the networks, evenly.
+func some(nets []*topo.Graph, most int) (list []*topo.Graph) {
+	most = min(len(nets), most)
+	for k := range most {
+		list = append(list, nets[k*len(nets)/most])
 	}
 	return list
 }
 
 // moreTables prints what goes beyond the figures of the paper.
 func moreTables(ctx context.Context, w io.Writer, nets []*topo.Graph, o Options) error {
-	nets = some(nets)
+	most := mostNetworks
+	if o.Topologies == "" {
+		most = mostRandom
+	}
+	nets = some(nets, most)
 	for _, t := range []struct {
 		name  string
 		write func(context.Context, io.Writer, []*topo.Graph, Options) error
