@@ -156,13 +156,8 @@ func (x *relaxation) values(y *prices, p int32, out []float64) {
 }
 
 func (x *relaxation) bestOption(y *prices, p int32) (best int, value float64) {
-	var few [32]float64
-	out := few[:]
-	if n := len(x.grid) + 1; n > len(few) {
-		out = make([]float64, n)
-	} else {
-		out = few[:n]
-	}
+	var few [32]float64 // no allocation where this is enough
+	out := append(few[:0], make([]float64, len(x.grid)+1)...)
 	x.values(y, p, out)
 	value = math.Inf(1)
 	for j, v := range out {

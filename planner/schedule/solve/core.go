@@ -69,14 +69,6 @@ func (s *state) clone() *state {
 	return &state{slices.Clone(s.interval), slices.Clone(s.phase), slices.Clone(s.used), slices.Clone(s.seen), s.cost, s.left}
 }
 
-func (s *state) copy(from *state) {
-	copy(s.interval, from.interval)
-	copy(s.phase, from.phase)
-	copy(s.used, from.used)
-	copy(s.seen, from.seen)
-	s.cost, s.left = from.cost, from.left
-}
-
 // better reports whether s is to be preferred: it leaves out less, or as much with fewer bytes.
 func (s *state) better(t *state) bool {
 	if d := s.left - t.left; math.Abs(d) > tolerance(t.left) {
