@@ -55,6 +55,8 @@ func TestDiffSeesEveryField(t *testing.T) {
 		switch f.Kind() {
 		case reflect.String:
 			f.SetString("else")
+		case reflect.Int:
+			f.SetInt(f.Int() + 1)
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		default:
