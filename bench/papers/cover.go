@@ -27,6 +27,8 @@ func RunCover(ctx context.Context, w io.Writer, o Options) error {
 		{"INT-Probe: walks between depots, its duplicated links and ours", r.depots},
 		{"Shapes: lengths, limits of hops, and depots", r.shapes},
 		{"Microseconds a link, by method", r.growth},
+		{"Weights: what minimising delay, cost or bytes between depots saves", r.weights},
+		{"Churn: probes after failures, by how many may change", r.churn},
 		{"INT-path, figure 8 as read: random graphs, packets at the controller with 100 probes/s a path", r.pathLoad},
 		{"INT-path, figure 9 as read: paths in fabrics", r.pathFabrics},
 		{"INT-path, figure 11 as read: variance of the lengths on random graphs", r.pathSpread},
