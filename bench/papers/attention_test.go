@@ -12,7 +12,7 @@ func TestRunAttention(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	var out strings.Builder
-	if err := RunAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second}); err != nil {
+	if err := RunAttention(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -13,7 +13,7 @@ func TestRunCover(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	var out strings.Builder
-	if err := RunCover(t.Context(), &out, Options{Seed: 1, Limit: 30 * time.Second, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES")}); err != nil {
+	if err := RunCover(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

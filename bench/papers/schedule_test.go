@@ -12,7 +12,7 @@ func TestRunSchedule(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	var out strings.Builder
-	if err := RunSchedule(t.Context(), &out, Options{Seed: 1, Limit: 2 * time.Second}); err != nil {
+	if err := RunSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())
