@@ -52,8 +52,8 @@ func passes(p *Problem, probe *planner.Probe) bool {
 	if err != nil {
 		return false
 	}
-	for _, i := range w {
-		if !p.Usable(int(i)) {
+	for k, i := range w {
+		if !p.Usable(int(i)) || k > 0 && p.host(p.Graph.Node(int(i))) {
 			return false
 		}
 	}

@@ -96,7 +96,7 @@ func newCoverer(p *cover.Problem, o *Options) (*coverer, error) {
 	}
 	c := &coverer{p: withoutIdleHosts(p), asked: p, o: o, out: map[int]bool{}}
 	if p.Depots != nil {
-		c.ways = newDepotWays(p)
+		c.ways = newDepotWays(c.p)
 	}
 	c.leftOut()
 	if c.some && !o.Partial {

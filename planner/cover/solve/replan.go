@@ -186,16 +186,16 @@ func (c *coverer) replanBoth(first *kept, lost []cover.Walk, old []planner.Probe
 	return second
 }
 
-// whole reports whether a probe can stay: it passes nothing that must not be passed, keeps to limit and depots, and in
-// problems where nothing is passed twice nothing that another covers, or itself.
+// whole reports whether a probe can stay: it passes nothing that must not be passed and no host, keeps to limit and
+// depots, and in problems where nothing is passed twice nothing that another covers, or itself.
 func (c *coverer) whole(w cover.Walk, covered []bool) bool {
 	p, g := c.p, c.p.Graph
 	if len(w) == 0 || !p.Within(w) {
 		return false
 	}
 	items := make([]int32, 0, len(w))
-	for _, i := range w {
-		if !p.Usable(int(i)) || !p.Directed && !p.Usable(g.Peer(int(i))) || p.Depots == nil && covered[i] {
+	for k, i := range w {
+		if !p.Usable(int(i)) || !p.Directed && !p.Usable(g.Peer(int(i))) || p.Depots == nil && covered[i] || k > 0 && !p.Transit(g.Node(int(i))) {
 			return false
 		}
 		if !p.Directed {
