@@ -249,7 +249,7 @@ func (a *assigner) waysOn(v int, home bool) (ways []cover.Walk) {
 			if home {
 				walked = g.Peer(i)
 			}
-			if w >= 0 && via[w] == -1 && p.Usable(walked) {
+			if w >= 0 && via[w] == -1 && a.c.ways.usable(walked) {
 				via[w] = int32(walked)
 				queue = append(queue, w)
 			}
