@@ -42,7 +42,8 @@ func (s *solver) balance() ([]orchestrate.Share, error) {
 		return nil, s.together(short, missing)
 	}
 	if pk.absent > 0 && s.o.Partial && !(len(short) == 0 && s.fitAll(pk, &best)) {
-		return s.partial(&best, s.balancePart), nil
+		best = s.partial(&best, s.balancePart)
+		return s.shares(&best), nil
 	}
 	if len(short) == 0 {
 		s.bound = bound

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
 // carrier looks for packings that leave out as little weight as possible, without regard to the flows used, and for
@@ -232,7 +230,7 @@ const (
 // partial solves problems for whole interfaces of which something is left out: first as little as possible, then second
 // makes the best of the objective among the plans that leave out no more, and reports whether it is proven. Where
 // neither is, they take turns.
-func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) []orchestrate.Share {
+func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) pack {
 	c := s.newCarrier(start)
 	if s.o.Method == Heuristic {
 		if c.b != nil {
@@ -242,7 +240,7 @@ func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) [
 		s.p.allow(c.best.lost)
 		second(&c.best, 0)
 		s.lostBound = c.bound
-		return s.shares(&c.best)
+		return c.best
 	}
 	c.run(firstRounds)
 	for turns := firstTurns; ; turns *= 2 {
@@ -261,5 +259,5 @@ func (s *solver) partial(start *pack, second func(best *pack, turns int) bool) [
 		c.run(firstRounds / 2)
 	}
 	s.lostBound = c.bound
-	return s.shares(&c.best)
+	return c.best
 }

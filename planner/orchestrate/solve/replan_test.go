@@ -40,7 +40,7 @@ func shake(r *rand.Rand, p *orchestrate.Problem) *orchestrate.Problem {
 func TestReplan(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	better, moved := 0, 0
+	better, moved, changed := 0, 0, 0
 	for n := range 200 {
 		p := scarce(r, false, 1+r.IntN(4)/3)
 		p.Objective = []string{orchestrate.Concentrate, orchestrate.Balance}[n%2]
@@ -87,6 +87,14 @@ func TestReplan(t *testing.T) {
 			if limit := max(churn, h.count); churn >= 0 && plan.Churn.Changed > limit {
 				t.Fatalf("%s: %v: %d changes", name, plan.Assignment, plan.Churn.Changed)
 			}
+			if spare := changes(q, h, plan); h.count == 0 && spare > 0 {
+				fewer := newBrute(q)
+				fewer.churn, fewer.same = spare-1, b.same
+				if fewer.next(0); fewer.lost == b.lost && (q.Objective == orchestrate.Balance && fewer.level == b.level || q.Objective == orchestrate.Concentrate && fewer.flows == b.flows) {
+					t.Fatalf("%s: %v %v: %d changes, and fewer are as good", name, plan.Assignment, plan.Shares, spare)
+				}
+				changed++
+			}
 			if churn > 0 || churn < 0 {
 				moved++
 				if v.LeftOut*1000+v.Objective < last {
@@ -97,10 +105,29 @@ func TestReplan(t *testing.T) {
 			whole(t, name, q, old, plan)
 		}
 	}
-	t.Logf("more churn is better in %d of %d cases", better, moved)
-	if better == 0 {
-		t.Error("more churn is never better")
+	t.Logf("more churn is better in %d of %d cases; %d times something changes that need not", better, moved, changed)
+	if better == 0 || changed == 0 {
+		t.Error("more churn is never better, or nothing ever changes that need not")
 	}
+}
+
+// changes counts the interfaces that are not on the flows of the older plan.
+func changes(p *orchestrate.Problem, h *past, plan *orchestrate.Plan) (n int) {
+	uses := map[string]map[string]float64{}
+	for _, e := range orchestrate.Elements(p, plan) {
+		uses[e.ID] = e.Uses
+	}
+	for i, flows := range h.flows {
+		now := uses[p.Interfaces[i].ID]
+		same := len(now) == len(flows)
+		for _, f := range flows {
+			same = same && now[p.Flows[f].ID] > 0
+		}
+		if !same {
+			n++
+		}
+	}
+	return n
 }
 
 // whole takes the steps of a transition, if there are any.

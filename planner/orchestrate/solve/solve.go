@@ -250,7 +250,8 @@ func (s *solver) concentrate() ([]orchestrate.Share, error) {
 		search.assign(at)
 		search.save(&best)
 		if search.absent > 0 {
-			return s.partial(&best, s.concentratePart), nil
+			best = s.partial(&best, s.concentratePart)
+			return s.shares(&best), nil
 		}
 		s.concentrateBound(&best)
 		return s.shares(&best), nil
@@ -262,7 +263,8 @@ func (s *solver) concentrate() ([]orchestrate.Share, error) {
 		}
 		search.save(&best)
 		if search.absent > 0 && s.o.Partial {
-			return s.partial(&best, s.concentratePart), nil
+			best = s.partial(&best, s.concentratePart)
+			return s.shares(&best), nil
 		}
 	}
 	search.save(&best)
