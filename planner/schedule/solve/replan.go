@@ -7,9 +7,9 @@ import (
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
-// replan makes a plan that keeps intervals and phases of an older one. Without a limit of changes it has the best intervals,
-// and keeps phases where intervals stay. With one, it begins with the older plan, changes what must change so that links
-// are seen, as few probes as can be found, and then improves as long as no more probes than the limit are different.
+// replan makes a plan that keeps intervals and phases of an older one. It begins with the older plan, changes what must
+// change so that links are seen, as few probes as can be found, and then improves as long as no more probes than the limit
+// are different. Without a limit of changes it has the best intervals that were found, near the older plan or not.
 func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	old := x.older()
 	forced := 0 // probes that are not there any more change by themselves
@@ -18,12 +18,10 @@ func (x *planning) replan(c *core) (*schedule.Plan, error) {
 			forced++
 		}
 	}
-	if x.o.Churn >= 0 {
-		x.sum, forced = x.fewChanges(c, old, x.sum, forced)
-	}
+	x.sum, forced = x.fewChanges(c, old, x.sum, forced)
 	times, fixed := x.times(c), make([]bool, len(c.cost))
 	for p, i := range times.Interval {
-		if i > 0 && i == old.Interval[p] && (x.o.Churn < 0 || int(x.sum.phase[p]) == old.Phase[p]/x.r.Base) {
+		if i > 0 && i == old.Interval[p] && int(x.sum.phase[p]) == old.Phase[p]/x.r.Base {
 			times.Phase[p], fixed[p] = old.Phase[p], true
 		}
 	}
@@ -121,9 +119,18 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (
 	if s.left > fresh.left+tolerance(fresh.left) { // limits are in the way: only the best plan is known to do
 		s = c.towards(s, fresh)
 	}
-	if forced = changed(s); forced >= x.o.Churn {
+	forced = changed(s)
+	if x.o.Churn < 0 {
+		if fresh.better(s) {
+			s = fresh
+		}
+		c.settle(s, before)
 		return s, forced
 	}
+	if forced >= x.o.Churn {
+		return s, forced
+	}
+	kept := s.clone()
 	var all []int32
 	for p := range c.cost {
 		all = append(all, int32(p))
@@ -134,7 +141,31 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (
 	if changed(fresh) <= x.o.Churn && fresh.better(s) {
 		s = fresh
 	}
+	if !s.better(kept) {
+		s = kept
+	}
+	c.settle(s, before)
 	return s, forced
+}
+
+// settle gives probes back what they had before, one at a time, where this makes nothing worse.
+func (c *core) settle(s, before *state) {
+	for again := true; again; {
+		again = false
+		for k, i := range before.interval {
+			p, now, at := int32(k), s.interval[k], s.phase[k]
+			if now == i && (i == 0 || at == before.phase[k]) || i > 0 && !c.fits(s, p, i) {
+				continue
+			}
+			left, cost := s.left, s.cost
+			c.set(s, p, i, before.phase[k])
+			if s.left > left+tolerance(left) || s.cost > cost {
+				c.set(s, p, now, at)
+				continue
+			}
+			again = true
+		}
+	}
 }
 
 // mostSeen finds the change of one probe after which most weight is seen, and of these the cheapest.
