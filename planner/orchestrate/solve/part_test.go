@@ -153,3 +153,43 @@ func TestPartialSame(t *testing.T) {
 		}
 	}
 }
+
+// medium draws problems of every kind: with equal capacities, with the same flow several times, with flows that pass
+// everything, and with capacity 0.
+func medium(r *rand.Rand) *orchestrate.Problem {
+	p := &orchestrate.Problem{}
+	ifaces, flows, kind := 4+r.IntN(8), 3+r.IntN(6), r.IntN(4)
+	var sum int64
+	for i := range ifaces {
+		q := orchestrate.Interface{ID: fmt.Sprintf("i%d", i), Demand: 1 + r.Int64N(9)}
+		if kind == 0 {
+			q.Demand = 3 + 3*r.Int64N(2)
+		}
+		if r.IntN(4) == 0 {
+			q.Weight = 1 + r.Int64N(9)
+		}
+		sum += q.Demand
+		p.Interfaces = append(p.Interfaces, q)
+	}
+	mean := float64(sum) / float64(flows) * []float64{0.5, 0.8, 1, 1.3, 3}[r.IntN(5)]
+	dense := 0.2 + 0.7*r.Float64()
+	for f := range flows {
+		q := orchestrate.Flow{ID: fmt.Sprintf("f%d", f), Capacity: int64(mean * (0.5 + r.Float64()))}
+		if kind == 1 {
+			q.Capacity = int64(mean)
+		}
+		for i := range ifaces {
+			if kind == 2 || r.Float64() < dense {
+				q.Interfaces = append(q.Interfaces, int32(i))
+			}
+		}
+		if kind == 3 && f > 0 && r.IntN(2) == 0 {
+			q.Capacity, q.Interfaces = p.Flows[f-1].Capacity, p.Flows[f-1].Interfaces
+		}
+		if r.IntN(10) == 0 {
+			q.Capacity = 0
+		}
+		p.Flows = append(p.Flows, q)
+	}
+	return p
+}
