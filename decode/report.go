@@ -100,9 +100,15 @@ const (
 	Discard                     // INT D (2.x): the sink node discards the packet
 	Truncated                   // telemetry ends because the packet or the capture was cut; not an error
 	Loop                        // PINT: a switch saw the packet come around again
+	Overflow                    // IOAM: a node had no room for its data, as has none behind it
+	Loopback                    // IOAM: nodes send copies back to where the packet came from
+	Active                      // IOAM: the packet is a probe, not user data
 )
 
-var flagNames = []string{"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated", "loop"}
+var flagNames = []string{
+	"dropped", "congested", "tracked", "transit", "hop-limit", "mtu", "copy", "discard", "truncated", "loop", "overflow",
+	"loopback", "active",
+}
 
 // AppendNames appends the names of the flags in f.
 func (f Flags) AppendNames(dst []string) []string {
@@ -145,8 +151,8 @@ const (
 // Report is one decoded report, or one decoded packet of the network that carries telemetry itself.
 // Has says which of the optional values are there; the others are zero.
 //
-// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops keeps its memory
-// when a report is reused.
+// The byte slices alias the bytes that were decoded; everything else is owned by the report. Hops and the nodes of IOAM
+// keep their memory when a report is reused.
 type Report struct {
 	Time     int64 // receive time, ns since 1970
 	Format   Format
@@ -198,6 +204,8 @@ type Report struct {
 	Err   Error  // Err.Reason is 0 for a report that was read to its end
 
 	Hops []Hop // first hop of the path first
+
+	IOAM IOAMOption // the rest of an IOAM option; empty for other formats
 }
 
 // Destination names an address and a port that datagrams are sent to: for IPv4 addresses without two having the same
@@ -220,8 +228,9 @@ func (r *Report) Reset() {
 	if cap(hops) > KeptHops {
 		hops = make([]Hop, 0, 8)
 	}
+	ioam := r.IOAM.reset()
 	*r = Report{}
-	r.Hops = hops
+	r.Hops, r.IOAM = hops, ioam
 }
 
 // AddHop grows Hops by one zero hop and returns it. The pointer is valid until the next call.
@@ -250,7 +259,7 @@ func (r *Report) Grow(n int) []Hop {
 // WholePath reports whether Hops is the whole path of the packet: no node was refused, and nothing that names a hop was
 // cut off.
 func (r *Report) WholePath() bool {
-	if r.Flags&(HopLimit|MTU) != 0 || len(r.Hops) == 0 {
+	if r.Flags&(HopLimit|MTU|Overflow) != 0 || len(r.Hops) == 0 {
 		return false
 	}
 	if r.Flags&Truncated == 0 {

@@ -210,6 +210,7 @@ func plain(r *decode.Report) decode.Report {
 	if len(c.Hops) == 0 {
 		c.Hops = nil
 	}
+	c.IOAM = decode.IOAMOption{} // the schema has no columns for it
 	return c
 }
 

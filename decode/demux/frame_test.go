@@ -259,7 +259,8 @@ func TestFrameCut(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	want := []string{
 		"auto", "prometheus-exporter", "fabric-tna", "geant", "onos", "host-int", "host-int-no-sink-id", "p4-int-laofan",
-		"p4-int-elavinal", "fant", "postcard-braine", "int-path", "int-probe", "pint-mininet", "pint-tofino", "pint-hpcc",
+		"p4-int-elavinal", "fant", "postcard-braine", "int-path", "int-probe", "ioam-ipv6", "pint-mininet", "pint-tofino",
+		"pint-hpcc",
 	}
 	if got := Profiles(); !slices.Equal(got, want) {
 		t.Errorf("Profiles() = %q, want %q", got, want)
@@ -279,7 +280,7 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "AUTO", "pint", "ioam-ipv6"} {
+	for _, name := range []string{"", "AUTO", "pint", "ioam"} {
 		if _, ok := Lookup(name); ok {
 			t.Errorf("Lookup(%q) found a profile", name)
 		}

@@ -94,11 +94,14 @@ var captures = []struct{ name, profile string }{
 	{"postcard-reports", "postcard-braine"},
 	{"hostint05-reports", "host-int"},
 	{"hostint05-network", "host-int"},
+	{"../ioam/testdata/ioam6-linux", "ioam-ipv6"},
+	{"../ioam/testdata/ioam6-linux", "auto"},
+	{"../ioam/testdata/ioam6-linux-inside", "ioam-ipv6"},
 }
 
 func TestGolden(t *testing.T) {
 	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(filepath.Base(c.name)+"/"+c.profile, func(t *testing.T) {
 			want := golden(t, filepath.Join("../testdata", c.name+".jsonl.gz"))
 			d := New(profile(t, c.profile))
 			var b decode.Batch

@@ -3,6 +3,7 @@ package demux
 import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/ioam"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/decode/srint"
@@ -55,11 +56,12 @@ var (
 
 // What times are counted in. Utilisations are hundredths of a percent, and queues bytes, wherever a program says so at all.
 var (
-	nanoseconds  = decode.DefaultUnits
-	microseconds = nanoseconds.With(decode.Units{LatencyNS: 1000, TimeNS: 1000, HeaderTimeNS: 1000}) // the BMv2 software switch
-	latencyMicro = nanoseconds.With(decode.Units{LatencyNS: 1000})
-	headerTime1s = nanoseconds.With(decode.Units{HeaderTimeNS: 1e9})
-	fabricUnits  = nanoseconds.With(decode.Units{DropReasons: &fabricReasons}) // of the hardware; the software switch has microseconds
+	nanoseconds   = decode.DefaultUnits
+	microseconds  = nanoseconds.With(decode.Units{LatencyNS: 1000, TimeNS: 1000, HeaderTimeNS: 1000}) // the BMv2 software switch
+	fractionMicro = nanoseconds.With(decode.Units{TimeNS: 1000, HeaderTimeNS: 1000})                  // Linux, whose transit delays would be ns
+	latencyMicro  = nanoseconds.With(decode.Units{LatencyNS: 1000})
+	headerTime1s  = nanoseconds.With(decode.Units{HeaderTimeNS: 1e9})
+	fabricUnits   = nanoseconds.With(decode.Units{DropReasons: &fabricReasons}) // of the hardware; the software switch has microseconds
 )
 
 // fabricReasons are those of fabric-tna, which begins with the numbers of Barefoot's switch.
@@ -89,10 +91,10 @@ func hostINT(noSinkID bool) telemetry.Options {
 // builtin are the profiles in the order of the documentation.
 var builtin = []Profile{
 	{
-		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; PINT digests in reports",
+		Name: "auto", About: "the specifications, strictly: reports 0.5, 1.0, 2.0; INT 0.5, 1.0, 2.x, in VXLAN-GPE and Geneve too; INT-Probe; IOAM in IPv6; PINT digests in reports",
 		ReportPorts: usualPort, Report: anyReport,
 		INT:     marked(intmd.Options{Versions: intmd.AllVersions}, exampleDSCP, byPort, inTunnels),
-		Formats: formats(srint.Probe{}),
+		Formats: formats(srint.Probe{}, ioam.IPv6{}),
 		Units:   nanoseconds,
 	},
 	{
@@ -154,6 +156,10 @@ var builtin = []Profile{
 	},
 	{Name: "int-path", About: "source-routed probes of INT-path, in captures and behind their socket", Formats: formats(srint.Path{}), Units: microseconds},
 	{Name: "int-probe", About: "source-routed probes of INT-Probe", Formats: formats(srint.Probe{}), Units: microseconds},
+	{
+		Name: "ioam-ipv6", About: "IOAM in hop-by-hop and destination options of IPv6 (Linux): traces, direct export, edge to edge, proof of transit",
+		Formats: formats(ioam.IPv6{}), Units: fractionMicro,
+	},
 	{
 		Name: "pint-mininet", About: "PINT digests in the destination MAC address (Mininet-PINT)",
 		Formats: formats(pint.Frames{Coding: decode.CodingMininet}), Units: microseconds,

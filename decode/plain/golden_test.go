@@ -46,6 +46,9 @@ var elsewhere = []recording{
 	{name: "hostint05-network", profile: "host-int"},
 	{name: "int-path", profile: "int-path", file: "../srint/testdata/int-path.pcap", want: "../srint/testdata/int-path.jsonl"},
 	{name: "int-probe", profile: "int-probe", file: "../srint/testdata/int-probe.pcap", want: "../srint/testdata/int-probe.jsonl"},
+	{name: "ioam6-linux", profile: "ioam-ipv6", file: "../ioam/testdata/ioam6-linux.pcap", want: "../ioam/testdata/ioam6-linux.jsonl.gz"},
+	{name: "ioam6-linux.auto", profile: "auto", file: "../ioam/testdata/ioam6-linux.pcap", want: "../ioam/testdata/ioam6-linux.jsonl.gz"},
+	{name: "ioam6-linux-inside", profile: "ioam-ipv6", file: "../ioam/testdata/ioam6-linux-inside.pcap", want: "../ioam/testdata/ioam6-linux-inside.jsonl.gz"},
 }
 
 func init() {

@@ -42,6 +42,7 @@ type Profile struct {
 	FANT         bool // bits 12 to 14 of 8 bytes in domain 0xfa17
 	Path, Probe  bool // INT-path, INT-Probe
 	PINT         bool // digests in the destination MAC
+	IOAM         bool // options of IPv6
 	Encapsulated bool // INT in VXLAN-GPE and Geneve
 }
 
@@ -49,7 +50,7 @@ type Profile struct {
 var Profiles = map[string]Profile{
 	"auto": {
 		ReportPorts: []uint16{32766}, Reports: []string{"0.5", "1.0", "2.0"}, INT: []string{"0.5", "1.0", "2.1"},
-		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true,
+		DSCP: 0x17, Mask: 0x3f, Ports: []uint16{17768}, Probe: true, Encapsulated: true, IOAM: true,
 	},
 	"prometheus-exporter": {
 		ReportPorts: []uint16{1234}, Reports: []string{"0.5"}, INT: []string{"0.5"}, DSCP: 1, Mask: 1, BehindOpts: true,
@@ -81,6 +82,7 @@ var Profiles = map[string]Profile{
 	"int-path":        {Path: true},
 	"int-probe":       {Probe: true},
 	"pint-mininet":    {PINT: true},
+	"ioam-ipv6":       {IOAM: true},
 }
 
 func (p *Profile) reads(version string) bool    { return slices.Contains(p.Reports, version) }
@@ -205,6 +207,11 @@ func network(p *Profile, b []byte, at, wire, version int, mac bool) []Object {
 	}
 	if p.PINT && version == 4 && mac && b[at+1] == 1 {
 		return []Object{digest(b, ip)}
+	}
+	if p.IOAM && version == 6 {
+		if list := ioam(ip); len(list) > 0 {
+			return list
+		}
 	}
 	if s := find(p, ip, false); s != nil {
 		r := s.decode(p)

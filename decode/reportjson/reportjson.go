@@ -39,6 +39,9 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	if has(decode.HasSeq) && !r.HeaderCut {
 		o.uint(`,"seq":`, uint64(r.Seq))
 	}
+	if r.IOAM.Has&decode.IOAMSeq != 0 {
+		o.uint(`,"seq":`, r.IOAM.Seq)
+	}
 	if has(decode.HasHeaderTime) {
 		o.uint(`,"header_time":`, uint64(r.HeaderTime))
 	}
@@ -63,8 +66,14 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	if has(decode.HasDomainID) {
 		o.uint(`,"domain_id":`, uint64(r.DomainID))
 	}
+	if r.IOAM.Has&decode.IOAMNamespace != 0 {
+		o.uint(`,"namespace":`, uint64(r.IOAM.Namespace))
+	}
 	if has(decode.HasInstructions) {
 		o.hex(`,"instructions":"0x`, byte(r.Instructions>>8), byte(r.Instructions))
+	}
+	if r.IOAM.Has != 0 {
+		o.option(&r.IOAM)
 	}
 	if has(decode.HasRemainingHops) {
 		o.uint(`,"remaining_hops":`, uint64(r.RemainingHops))
@@ -98,7 +107,11 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 		sep := `,"hops":[`
 		for i := range r.Hops {
 			o.b = append(o.b, sep...)
-			o.hop(&r.Hops[i])
+			if i < len(r.IOAM.Nodes) {
+				o.node(&r.Hops[i], &r.IOAM.Nodes[i])
+			} else {
+				o.hop(&r.Hops[i])
+			}
 			sep = ","
 		}
 		o.b = append(o.b, ']')

@@ -1,0 +1,85 @@
+package decode
+
+// IOAMField is a set of the values that an [IOAMOption] can hold.
+type IOAMField uint8
+
+// One bit for each value of an IOAMOption.
+const (
+	IOAMNamespace IOAMField = 1 << iota
+	IOAMTraceType
+	IOAMRemainingLen
+	IOAMSeq
+	IOAMSeconds
+	IOAMFraction
+	IOAMProofPacket
+	IOAMProofCumulative
+)
+
+// IOAMOption is what an IOAM option says that reports of other formats have no place for. Has says which of its values are
+// there; the others are zero.
+type IOAMOption struct {
+	Has          IOAMField
+	RemainingLen uint8  // words still free, or still allowed
+	Namespace    uint16 // selects meanings
+	TraceType    uint32 // 24 bits as on the wire
+	Seconds      uint32 // edge to edge
+	Fraction     uint32
+	Seq          uint64 // edge to edge and direct export; no loss counter of an exporter
+
+	ProofPacket, ProofCumulative uint64
+
+	// Nodes are as many as the hops of the report, in their order, and hold the rest of what each node says. They keep
+	// their memory when a report is reused.
+	Nodes []IOAMNode
+}
+
+// reset gives an empty one with the memory of x, unless it is much.
+func (x *IOAMOption) reset() IOAMOption {
+	if cap(x.Nodes) > KeptHops {
+		return IOAMOption{}
+	}
+	return IOAMOption{Nodes: x.Nodes[:0]}
+}
+
+// GrowNodes lengthens Nodes to n zero nodes and returns them.
+func (x *IOAMOption) GrowNodes(n int) []IOAMNode {
+	if n > cap(x.Nodes) {
+		x.Nodes = make([]IOAMNode, n)
+	}
+	x.Nodes = x.Nodes[:n]
+	clear(x.Nodes)
+	return x.Nodes
+}
+
+// IOAMNodeField is a set of the values that an [IOAMNode] can hold.
+type IOAMNodeField uint16
+
+// One bit for each value of an IOAMNode.
+const (
+	IOAMHopLimit IOAMNodeField = 1 << iota
+	IOAMNodeIDWide
+	IOAMIngressIfWide
+	IOAMEgressIfWide
+	IOAMIngressSeconds
+	IOAMIngressFraction
+	IOAMNamespaceData
+	IOAMNamespaceDataWide
+	IOAMSchemaID
+	IOAMOpaque
+)
+
+// IOAMNode is what a node says beside its [Hop]: raw wire values, with a presence mask as there. Opaque aliases the bytes
+// that were decoded.
+type IOAMNode struct {
+	Has               IOAMNodeField
+	HopLimit          uint8  // as the packet left the node
+	NodeIDWide        uint64 // 56 bits
+	IngressIfWide     uint32
+	EgressIfWide      uint32
+	IngressSeconds    uint32 // of an epoch that the namespace selects
+	IngressFraction   uint32 // ns, us or 2^-32 s, as the namespace selects
+	NamespaceData     uint32
+	NamespaceDataWide uint64
+	SchemaID          uint32 // 24 bits, of Opaque
+	Opaque            []byte // whole words
+}

@@ -1,0 +1,65 @@
+// Package ioam reads and writes the options of in-situ OAM (RFC 9197, RFC 9326) in the extension headers of IPv6 (RFC
+// 9486): pre-allocated and incremental traces, proof of transit, edge to edge, and direct export. FORMAT.md draws them.
+//
+// Nothing on the wire says what a time counts from or in: that is the namespace's matter. Linux writes seconds since 1970
+// and microseconds. Times therefore stay in [decode.IOAMNode] as they are, apart from the times of other formats.
+//
+// The decoder fills a [decode.Report] for each option and allocates nothing once the report has grown. The encoders write
+// what the encapsulating node writes and, in place, what a transit node adds: [AddNode].
+package ioam
+
+// Option types of IPv6 that hold IOAM. Both are read in hop-by-hop and in destination headers.
+const (
+	OptionChanging = 0x31 // may change on the way
+	OptionFixed    = 0x11 // does not change
+)
+
+// Types of IOAM options.
+const (
+	TypeTrace        = 0 // pre-allocated
+	TypeIncremental  = 1
+	TypeProof        = 2 // proof of transit
+	TypeEdge         = 3 // edge to edge
+	TypeDirectExport = 4
+)
+
+// Bits of a trace type, of 24. Bits 12 to 21 are not defined and stand for 4 bytes each.
+const (
+	BitNodeID            = 1 << 23 // hop limit 8, node id 24
+	BitInterfaces        = 1 << 22 // ingress 16, egress 16
+	BitSeconds           = 1 << 21
+	BitFraction          = 1 << 20
+	BitTransitDelay      = 1 << 19
+	BitNamespaceData     = 1 << 18
+	BitQueueDepth        = 1 << 17
+	BitChecksum          = 1 << 16
+	BitNodeIDWide        = 1 << 15 // hop limit 8, node id 56
+	BitInterfacesWide    = 1 << 14 // ingress 32, egress 32
+	BitNamespaceDataWide = 1 << 13
+	BitBufferOccupancy   = 1 << 12
+	BitSnapshot          = 1 << 1 // length 8, schema id 24, opaque words; not in NodeLen
+
+	wide      = BitNodeIDWide | BitInterfacesWide | BitNamespaceDataWide
+	sized     = 0xfffffc // bits that NodeLen counts
+	undefined = 0x000ffc
+)
+
+// Bits of the type of an edge-to-edge option.
+const (
+	EdgeSeq64    = 0x8000
+	EdgeSeq32    = 0x4000
+	EdgeSeconds  = 0x2000
+	EdgeFraction = 0x1000
+)
+
+const (
+	optionLen   = 4 // option type, length, reserved, IOAM type
+	traceLen    = 8
+	proofLen    = 20
+	shortLen    = 4 // what proof of transit and edge to edge begin with
+	flowIDFlag  = 0x80
+	seqFlag     = 0x40
+	flagNoSpace = 8 // of the four flags of a trace
+	flagLoop    = 4
+	flagActive  = 2
+)
