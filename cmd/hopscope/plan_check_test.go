@@ -52,3 +52,29 @@ func TestPlanCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanCheckRoutes: what a plan in a file says that senders write has to lead along the way of its probe.
+func TestPlanCheckRoutes(t *testing.T) {
+	inExamples(t)
+	args := "cover --topology lab.yaml --sr"
+	made(t, "routes.json", args)
+	if _, err := runPlan(t, strings.Fields(args+" --check routes.json")...); err != nil {
+		t.Errorf("a good plan: %v", err)
+	}
+	if _, err := runPlan(t, strings.Fields("cover --topology lab.yaml --check routes.json")...); err == nil || !strings.Contains(err.Error(), "probe p1 has a route, which is checked with --sr") {
+		t.Errorf("routes that nobody checks: %v", err)
+	}
+	text := string(fileOf(t, "routes.json"))
+	const key = `"route":"`
+	end := strings.Index(text, key) + len(key) + 2*64
+	other := "0"
+	if text[end-1] == '0' {
+		other = "1"
+	}
+	if err := os.WriteFile("wrong.json", []byte(text[:end-1]+other+text[end:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runPlan(t, strings.Fields(args+" --check wrong.json")...); err == nil || !strings.Contains(err.Error(), "probe p1 has the route") {
+		t.Errorf("a wrong route: %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -139,14 +140,26 @@ func (o *coverFlags) plan(p *cover.Problem, old *cover.Plan, churn *int, stop fu
 	return solve.Replan(p, old, options)
 }
 
-// routes adds to the probes what --sr asks for.
+// routes adds to the probes what --sr asks for. What a plan that was read says of its routes has to be the same.
 func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
-	if o.sr == "" {
-		return nil
-	}
 	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
+		read := slices.Clone(probes)
+		for k := range probes {
+			if probes[k].Route != "" && o.sr == "" {
+				return usagef("plan %s: probe %s has a route, which is checked with --sr or --sr=int-probe only", o.verify, probes[k].ID)
+			}
+			probes[k].Route = ""
+		}
+		if o.sr == "" {
+			continue
+		}
 		if err := addRoutes(p, probes, o.sr, o.partial); err != nil {
 			return err
+		}
+		for k := range read {
+			if given := read[k].Route; given != "" && given != probes[k].Route {
+				return o.holds(fmt.Errorf("probe %s has the route %s, but its way needs %q", read[k].ID, given, probes[k].Route))
+			}
 		}
 	}
 	return nil

@@ -35,19 +35,20 @@ func Check(p *Problem, plan *Plan) error {
 	} else if len(second) > 0 {
 		return errors.New("a second cover that was not asked for")
 	}
-	if len(missing) > 0 {
-		if !plan.Partial {
-			return fmt.Errorf("%d of %s are not covered, among them %s", len(missing), p.items(), p.Graph.LinkName(p.Graph.Link(missing[0])))
-		}
-		if len(plan.NotProbed) < len(missing) {
-			return fmt.Errorf("%d of %s are not covered, %d are named", len(missing), p.items(), len(plan.NotProbed))
-		}
+	if len(missing) > 0 && !plan.Partial {
+		return fmt.Errorf("%d of %s are not covered, among them %s", len(missing), p.items(), p.Graph.LinkName(p.Graph.Link(missing[0])))
+	}
+	switch {
+	case plan.Directed != p.Directed:
+		return fmt.Errorf("the plan says %v of passing both directions of every link, and %v is asked for", plan.Directed, p.Directed)
+	case plan.Kept < 0 || plan.Kept > len(plan.Probes) || plan.KeptSecond < 0 || plan.KeptSecond > len(plan.Second):
+		return fmt.Errorf("%d and %d probes are said to be kept, and there are %d and %d", plan.Kept, plan.KeptSecond, len(plan.Probes), len(plan.Second))
 	}
 	if err := planner.Check(p.Graph, plan.Probes, plan.Second); err != nil {
 		return err
 	}
-	if left := p.leftOut(walks); plan.Stats.LeftOut != float64(left) {
-		return fmt.Errorf("%d of %s are left out, the plan says %v", left, p.items(), plan.Stats.LeftOut)
+	if err := checkLeftOut(p, plan, walks); err != nil {
+		return err
 	}
 	if err := checkAgents(p, plan); err != nil {
 		return err
@@ -206,26 +207,53 @@ func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	return bad.Join()
 }
 
-// leftOut counts what probes should pass and do not, whether they could or not.
-func (p *Problem) leftOut(walks []Walk) (n int) {
-	covered := make([]bool, 2*p.Graph.NumLinks())
+// checkLeftOut says in what a plan is wrong about what it leaves out: it is counted, and named, and nothing else is.
+func checkLeftOut(p *Problem, plan *Plan, walks []Walk) error {
+	g := p.Graph
+	covered := make([]bool, 2*g.NumLinks())
 	for _, w := range walks {
 		for _, i := range w {
 			covered[p.item(int(i))] = true
 		}
 	}
-	for l := range p.Graph.NumLinks() {
+	left := 0
+	for l := range g.NumLinks() {
 		if p.Skipped(l) {
 			continue
 		}
 		if !covered[2*l] {
-			n++
+			left++
 		}
 		if p.Directed && !covered[2*l+1] {
-			n++
+			left++
 		}
 	}
-	return n
+	switch {
+	case plan.Stats.LeftOut != float64(left):
+		return fmt.Errorf("%d of %s are left out, the plan says %v", left, p.items(), plan.Stats.LeftOut)
+	case plan.Partial != (left > 0):
+		return fmt.Errorf("%d of %s are left out, and that the plan is partial is said to be %v", left, p.items(), plan.Partial)
+	case len(plan.NotProbed) < left:
+		return fmt.Errorf("%d of %s are left out, and %d are named", left, p.items(), len(plan.NotProbed))
+	}
+	out := map[[2]string]bool{} // links by name, and where they are left
+	if len(plan.NotProbed) > 0 {
+		for l := range g.NumLinks() {
+			x, y := g.Ends(l)
+			for side, i := range [...]int{x, y} {
+				if !covered[2*l+side] && (p.Directed || side == 0) {
+					name := g.LinkName(l)
+					out[[2]string{name}], out[[2]string{name, g.NodeName(g.Node(i))}] = true, true
+				}
+			}
+		}
+	}
+	for _, u := range plan.NotProbed {
+		if !out[[2]string{u.Link, u.From}] {
+			return fmt.Errorf("link %s is said not to be probed, and there is none or a probe passes it", u.Link)
+		}
+	}
+	return nil
 }
 
 // checkTwice says which link is passed three times: that cannot be the best, since two of them can be left out.

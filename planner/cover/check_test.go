@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 	plain := &cover.Problem{Graph: g}
 	depots := &cover.Problem{Graph: g, Depots: []int{3, 4}}
 	redundant := &cover.Problem{Graph: g, Redundant: true}
+	low := &cover.Problem{Graph: g, Directed: true, MaxPort: 3}
 	skip := make([]bool, g.NumLinks())
 	skip[0] = true
 	for _, c := range []struct {
@@ -69,6 +70,15 @@ func TestCheck(t *testing.T) {
 		{"too long", plain, &cover.Problem{Graph: g, MaxHops: 2}, func(*cover.Plan) {}, "at most 2 are allowed"},
 		{"link to skip", plain, &cover.Problem{Graph: g, Skip: skip}, func(*cover.Plan) {}, "which must not be used"},
 		{"one direction only", plain, &cover.Problem{Graph: g, Directed: true}, func(*cover.Plan) {}, "of the directions are not covered"},
+		{"said to be directed", plain, nil, func(x *cover.Plan) { x.Directed = true }, "the plan says true of passing both directions"},
+		{"said to be partial", plain, nil, func(x *cover.Plan) { x.Partial = true }, "said to be true"},
+		{"more kept than there are", plain, nil, func(x *cover.Plan) { x.Kept = 99 }, "99 and 0 probes are said to be kept"},
+		{"not probed is no link", plain, nil, func(x *cover.Plan) { x.NotProbed = []cover.Unprobed{{Link: "x--y"}} }, "link x--y is said not to be probed"},
+		{"not probed is passed", plain, nil, func(x *cover.Plan) {
+			x.NotProbed = []cover.Unprobed{{Link: x.Probes[0].Links[0]}}
+		}, "is said not to be probed"},
+		{"left out and not named", low, nil, func(x *cover.Plan) { x.NotProbed = x.NotProbed[1:] }, "are named"},
+		{"left out in another direction", low, nil, func(x *cover.Plan) { x.NotProbed[0].From = "leaf-0" }, "is said not to be probed"},
 		{"no depot at the end", plain, depots, func(*cover.Plan) {}, "which is no depot"},
 		{"id twice", plain, nil, func(x *cover.Plan) { x.Probes[1].ID = x.Probes[0].ID }, `the id "p1"`},
 		{"variance", plain, nil, func(x *cover.Plan) { x.Stats.Variance++ }, "statistics are"},
@@ -85,7 +95,7 @@ func TestCheck(t *testing.T) {
 		{"second cover for nothing", plain, nil, func(x *cover.Plan) { x.Second = x.Probes }, "was not asked for"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := coverPlan(t, c.p, solve.Options{})
+			plan := coverPlan(t, c.p, solve.Options{Partial: c.p == low})
 			if c.check == nil {
 				c.check = c.p
 			}
