@@ -87,7 +87,7 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return wrongInput(err)
 	}
-	options := solve.Options{Seed: o.seed, Partial: o.partial, Churn: o.churn}
+	options := solve.Options{Partial: o.partial, Churn: o.churn}
 	if o.replan != "" {
 		options.Previous = new(schedule.Plan)
 		if err := readPlan(o.replan, "schedule", options.Previous); err != nil {
@@ -105,7 +105,7 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			return plan, err
 		},
 		again: func(plan *schedule.Plan, stop func() bool) (*schedule.Plan, error) {
-			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop})
+			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
 		},
 		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
