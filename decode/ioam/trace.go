@@ -112,15 +112,15 @@ func (s *stack) count(r *decode.Report, base int) (n int, ok bool) {
 	}
 	for at := s.at; at < s.end; {
 		last := at + s.stride // where the length of the snapshot is
-		if last+4 > s.end {
-			r.Fail(format, "snapshot_length", base+last, decode.BadLength)
-			return 0, false
-		}
-		if last >= captured { // how many nodes follow is not known
+		if last >= captured && captured < s.end { // how many nodes follow is not known
 			if captured-at >= first {
 				n++
 			}
 			return n, true
+		}
+		if last+4 > s.end {
+			r.Fail(format, "snapshot_length", base+last, decode.BadLength)
+			return 0, false
 		}
 		size := s.stride + 4 + 4*int(s.body[last])
 		if at+size > s.end {

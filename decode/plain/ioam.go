@@ -265,7 +265,7 @@ func ioamTrace(o, values Object, flags *[]string, b []byte, at, end int, allocat
 	}
 	var hops []Object
 	for place := start; place < end; {
-		if snapshots && place+4*words+4 > end {
+		if snapshots && place+4*words+4 > end && (place+4*words < len(b) || end <= len(b)) {
 			return reject("snapshot_length", place+4*words, "bad-length")
 		}
 		size, known := 4*words, true
