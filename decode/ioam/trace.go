@@ -111,7 +111,7 @@ func (s *stack) count(r *decode.Report, base int) (n int, ok bool) {
 		return n, true
 	}
 	for at := s.at; at < s.end; {
-		last := at + s.stride // where the length of the snapshot is
+		last := at + s.stride                     // where the length of the snapshot is
 		if last >= captured && captured < s.end { // how many nodes follow is not known
 			if captured-at >= first {
 				n++
