@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,5 +133,22 @@ func TestReplay(t *testing.T) {
 				t.Error("Check does not mind")
 			}
 		})
+	}
+}
+
+// TestElementsOrder holds that the order in which a plan lists the paths of a point is no difference.
+func TestElementsOrder(t *testing.T) {
+	p, plan := planTwoPaths(t)
+	before, err := delivery.Elements(p, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(plan.Assignment)
+	after, err := delivery.Elements(p, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Assignment) < 2 || len(before) != 1 || before[0].Form == "" || before[0].Form != after[0].Form {
+		t.Errorf("%d paths, %+v and %+v", len(plan.Assignment), before, after)
 	}
 }

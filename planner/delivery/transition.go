@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/planner"
@@ -24,7 +25,7 @@ func Elements(p *Problem, plan *Plan) ([]planner.Element, error) {
 		added[[2]string{l.A, l.B}] = true
 	}
 	var list []planner.Element
-	at := map[string]int{}
+	at, forms := map[string]int{}, map[string][]string{}
 	for i := range plan.Assignment {
 		d := &plan.Assignment[i]
 		k, ok := at[d.Point]
@@ -34,7 +35,7 @@ func Elements(p *Problem, plan *Plan) ([]planner.Element, error) {
 			list = append(list, planner.Element{ID: d.Point, Covers: []string{d.Point}, Uses: map[string]float64{}})
 		}
 		e := &list[k]
-		e.Form += fmt.Sprintf("%s over %s by %v at %v; ", d.ID, strings.Join(d.Path, " "), d.Ports, d.Rate)
+		forms[d.Point] = append(forms[d.Point], fmt.Sprintf("%s over %s by %v at %v", d.ID, strings.Join(d.Path, " "), d.Ports, d.Rate))
 		if len(d.Path) < 2 || len(d.Ports) != len(d.Path)-1 {
 			return nil, fmt.Errorf("path %s has %d nodes and %d ports", d.ID, len(d.Path), len(d.Ports))
 		}
@@ -55,6 +56,11 @@ func Elements(p *Problem, plan *Plan) ([]planner.Element, error) {
 				e.Covers = nil
 			}
 		}
+	}
+	for k := range list { // in whatever order the plan has the paths
+		parts := forms[list[k].ID]
+		slices.Sort(parts)
+		list[k].Form = strings.Join(parts, "; ")
 	}
 	return list, nil
 }
