@@ -144,8 +144,9 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 	}
 	c, probes, stay := t.rows(suspicious, detailed)
 	r := &Choice{Method: o.Method}
+	var w *within
 	if o.Previous != nil {
-		w := newWithin(t, suspicious, detailed, 0, o.Stop)
+		w = newWithin(t, suspicious, detailed, 0, o.Stop)
 		few, _ := w.at(w.most, make([]int8, len(t.cost)))
 		r.Forced = few.changes
 	}
@@ -177,6 +178,9 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 		bound += t.cost[p]
 	}
 	r.LowerBound = float64(bound) / t.unit
+	if w != nil && o.Method == Exact && r.Optimal {
+		r.Probes = w.fewest(r.Probes)
+	}
 	return r, nil
 }
 

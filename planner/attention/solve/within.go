@@ -47,7 +47,20 @@ func (t *Traces) switchWithin(suspicious, detailed []int32, limit int, stop func
 	bound := w.solve(fixed, few)
 	r.Probes, r.Nodes, r.Optimal = w.best, w.nodes, sure && bound >= w.least
 	r.LowerBound = float64(min(bound, w.least)) / t.unit
+	if r.Optimal {
+		r.Probes = w.fewest(r.Probes)
+	}
 	return r
+}
+
+// fewest gives a choice that costs no more than the cheapest one and changes fewer probes, where there is one: the least
+// price of changes tells choices of the same cost apart.
+func (w *within) fewest(probes []int32) []int32 {
+	x, _ := w.at(1, make([]int8, len(w.cost)))
+	if w.total(x.probes) <= w.total(probes) && x.changes < w.changes(probes) {
+		return x.probes
+	}
+	return probes
 }
 
 func newWithin(t *Traces, suspicious, detailed []int32, limit int, stop func() bool) *within {

@@ -103,6 +103,9 @@ func TestChurnAgainstBruteForce(t *testing.T) {
 				t.Fatalf("seed %d, stopped %v: cost %v, bound %v with %d changes, %d forced; least is %v with %d forced of %d",
 					seed, stopped, s.Objective, s.LowerBound, s.Changes, plan.Churn.Forced, want, forced, k)
 			}
+			if fewer, _ := bruteWithin(now, s.Changes-1); !stopped && s.Changes > forced && fewer <= s.Objective+1e-9 {
+				t.Fatalf("seed %d: %d changes, and fewer cost %v as well", seed, s.Changes, s.Objective)
+			}
 			if s.Optimal && s.Objective > want+1e-9 {
 				t.Fatalf("seed %d: optimal at %v, least is %v", seed, s.Objective, want)
 			}
