@@ -108,7 +108,9 @@ func (d *deliverySums) add(plan *delivery.Plan) {
 	s := &plan.Stats
 	d.points, d.served, d.first = d.points+s.Points, d.served+s.Served, d.first+s.ServedAtFirst
 	d.links, d.servers, d.paths = d.links+s.Links, d.servers+s.Servers, d.paths+len(plan.Assignment)
-	d.changed, d.must = d.changed+s.Changed, d.must+s.Must
+	if c := plan.Churn; c != nil {
+		d.changed, d.must = d.changed+c.Changed, d.must+c.Forced
+	}
 	if s.Optimal {
 		d.proven++
 	}

@@ -93,7 +93,7 @@ func churnTable(ctx context.Context, t io.Writer, nets []*topo.Graph, o Options)
 			r.bound += plan.Stats.LowerBound
 			r.changed += float64(plan.Churn.Changed)
 			r.forced += float64(plan.Churn.Forced)
-			if plan.Churn.Deadlock == "" {
+			if plan.Deadlock == "" {
 				r.steps++
 			}
 		}

@@ -243,7 +243,7 @@ func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error 
 
 // deliverySteps writes how to get from the plan before to this one.
 func deliverySteps(b *bufio.Writer, t *planner.Transition, plan *delivery.Plan) {
-	fmt.Fprintf(b, "\n%d point%s added, %d removed, %d changed, %d kept; %d had to change\n", len(t.Add), plural(len(t.Add)), len(t.Remove), len(t.Change), len(t.Keep), plan.Stats.Must)
+	fmt.Fprintf(b, "\n%d point%s added, %d removed, %d changed, %d kept; %d had to change\n", len(t.Add), plural(len(t.Add)), len(t.Remove), len(t.Change), len(t.Keep), plan.Churn.Forced)
 	if plan.Deadlock != "" {
 		fmt.Fprintf(b, "no steps: %s\n", plan.Deadlock)
 	}

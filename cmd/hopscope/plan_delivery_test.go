@@ -78,8 +78,8 @@ func TestPlanDelivery(t *testing.T) {
 	old := file("old.json", before)
 	tight := file("tight.json", strings.ReplaceAll(roomy, `"capacity_gbps":100,"port_a"`, `"capacity_gbps":35,"port_a"`))
 	p = run("--instance", tight, "--replan", old, "--churn", "1")
-	if s := p.Stats; s.Changed != 1 || s.Must != 1 || p.Transition == nil || len(p.Transition.Keep) != 1 || len(p.Transition.Steps) != 1 || p.Transition.Steps[0].ID != p.Transition.Change[0] {
-		t.Errorf("replanned %+v with transition %+v, want one point changed", s, p.Transition)
+	if c := p.Churn; c == nil || c.Changed != 1 || c.Forced != 1 || p.Transition == nil || len(p.Transition.Keep) != 1 || len(p.Transition.Steps) != 1 || p.Transition.Steps[0].ID != p.Transition.Change[0] {
+		t.Errorf("replanned %+v with transition %+v, want one point changed", c, p.Transition)
 	}
 	if out, err := runPlan(t, "delivery", "--instance", tight, "--replan", old); err != nil || !strings.Contains(out, "2 changed, 0 kept; 1 had to change\nstep 1: change ") {
 		t.Errorf("table of a replanned plan: %s, %v", out, err)

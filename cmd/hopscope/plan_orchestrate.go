@@ -332,7 +332,7 @@ func writeChurn(b *bufio.Writer, plan *orchestrate.Plan) {
 	for k, s := range t.Steps {
 		fmt.Fprintf(b, "step %d: %s %s\n", k+1, s.Op, s.ID)
 	}
-	if h.Deadlock != "" {
-		fmt.Fprintf(b, "no steps: %s\n", h.Deadlock)
+	if plan.Deadlock != "" {
+		fmt.Fprintf(b, "no steps: %s\n", plan.Deadlock)
 	}
 }

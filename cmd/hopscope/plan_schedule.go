@@ -331,8 +331,8 @@ func scheduleTable(w io.Writer, plan *schedule.Plan) error {
 		if ch := plan.Churn; ch.Limit >= 0 && ch.Forced > ch.Limit {
 			fmt.Fprintf(b, "%d had to change so that links are seen, more than %d; nothing else did.\n", ch.Forced, ch.Limit)
 		}
-		if plan.Churn.Deadlock != "" {
-			fmt.Fprintf(b, "no order of steps: %s\n", plan.Churn.Deadlock)
+		if plan.Deadlock != "" {
+			fmt.Fprintf(b, "no order of steps: %s\n", plan.Deadlock)
 		}
 	}
 	how := howGood(&s.Stats, fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound))

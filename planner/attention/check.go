@@ -84,12 +84,10 @@ func Check(p *Problem, plan *Plan) error {
 		bad.Add("links of weight %v are left out, the plan says %v", left, s.LeftOut)
 	}
 	if c := plan.Churn; c != nil {
-		if c.Changed != changes || c.Forced > changes {
-			bad.Add("%d probes change, the plan says %d, of which %d have to", changes, c.Changed, c.Forced)
+		if c.Changed != changes {
+			bad.Add("%d probes change, the plan says %d", changes, c.Changed)
 		}
-		if c.Limit >= 0 && changes > max(c.Limit, c.Forced) {
-			bad.Add("%d probes change, more than the %d that may", changes, max(c.Limit, c.Forced))
-		}
+		c.Check(&bad, "probes")
 	}
 	if want := cost + p.SwitchCost*float64(changes); !planner.Near(s.Objective, want) || !planner.Near(s.Cost, cost) {
 		bad.Add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)

@@ -1,7 +1,6 @@
 package attention
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
@@ -17,17 +16,9 @@ type Plan struct {
 	OnNoProbe    []string      `json:"on_no_probe,omitempty"`  // suspicious links that no probe passes
 	Partial      bool          `json:"partial,omitempty"`      // there are such links
 	Instructions *Instructions `json:"instructions,omitempty"` // what the two kinds of probe carry
-	Churn        *Churn        `json:"churn,omitempty"`        // of a plan that follows another one
+	Stats        Stats         `json:"stats"`
 
-	Transition *planner.Transition `json:"transition,omitempty"` // from the plan before to this one
-	Stats      Stats               `json:"stats"`
-}
-
-// Churn says how many probes are turned on or off after an earlier plan. Probes that are gone do not count.
-type Churn struct {
-	Limit   int `json:"limit"`   // -1 for any number
-	Changed int `json:"changed"` // probes
-	Forced  int `json:"forced"`  // changes without which links would be without detail; where these are more than the limit, only they are made
+	planner.Replacement // probe by probe, of which those have changed that are turned on or off; those that are gone do not count
 }
 
 // DetailProbe is a probe that is to measure in detail.
@@ -59,20 +50,16 @@ type Stats struct {
 
 // Follow adds how the probes of an earlier plan become those of this one. To the network it does not matter on which
 // suspicious links a probe is, so that a probe in both plans is kept.
-func (plan *Plan) Follow(p *Problem, previous *Plan) (err error) {
+func (plan *Plan) Follow(p *Problem, previous *Plan) error {
 	before, after := plan.elements(p, previous)
-	plan.Transition, err = planner.NewTransition(before, after, nil)
-	return err
+	return plan.Replace(before, after, nil)
 }
 
 // CheckTransition says in what the transition of a plan does not lead from an older one to it, or leaves a suspicious link
 // that both look at without detail on the way.
 func CheckTransition(p *Problem, old, plan *Plan) error {
-	if plan.Transition == nil {
-		return errors.New("the plan does not say how it follows the older one")
-	}
 	before, after := plan.elements(p, old)
-	return plan.Transition.Check(before, after, nil)
+	return plan.CheckReplacement(before, after, nil)
 }
 
 // elements are the detailed probes of an earlier plan and of this one, with the links that are suspicious now.

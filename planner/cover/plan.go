@@ -22,8 +22,7 @@ type Plan struct {
 	Partial    bool            `json:"partial,omitempty"` // links that should be probed are not
 	Stats      Stats           `json:"stats"`
 
-	Transition *planner.Transition `json:"transition,omitempty"` // from an older plan
-	Deadlock   string              `json:"deadlock,omitempty"`   // why the transition has no steps
+	planner.Replacement // probe by probe
 }
 
 // Unprobed is a link, or one direction of it, that no probe passes.

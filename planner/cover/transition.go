@@ -1,7 +1,6 @@
 package cover
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -69,24 +68,12 @@ func Capacities(p *Problem) map[string]float64 {
 	return of
 }
 
-// Replace fills in the transition from an older plan to this one. Where there is no order of steps, since agents are full,
-// the plan says why, and the transition has none.
-func (plan *Plan) Replace(p *Problem, old *Plan) (err error) {
-	plan.Transition, err = planner.NewTransition(Elements(p, old), Elements(p, plan), Capacities(p))
-	if d, ok := errors.AsType[*planner.Deadlock](err); ok {
-		plan.Deadlock, err = d.Error(), nil
-	}
-	return err
+// Replace fills in the transition from an older plan to this one.
+func (plan *Plan) Replace(p *Problem, old *Plan) error {
+	return plan.Replacement.Replace(Elements(p, old), Elements(p, plan), Capacities(p))
 }
 
 // CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
 func CheckTransition(p *Problem, old, plan *Plan) error {
-	if plan.Transition == nil {
-		return errors.New("the plan replaces another one and does not say how")
-	}
-	before, after := Elements(p, old), Elements(p, plan)
-	if plan.Deadlock != "" {
-		return plan.Transition.CheckLists(before, after)
-	}
-	return plan.Transition.Check(before, after, Capacities(p))
+	return plan.CheckReplacement(Elements(p, old), Elements(p, plan), Capacities(p))
 }

@@ -11,15 +11,15 @@ import (
 // Plan says where points send, and what every switch on the way has to know.
 type Plan struct {
 	planner.Head
-	Algorithm  string              `json:"algorithm"`
-	Assignment []Assignment        `json:"assignment"`
-	AddedLinks []AddedLink         `json:"added_links"`
-	Unserved   []Unserved          `json:"unserved,omitempty"`
-	Partial    bool                `json:"partial,omitempty"`    // some points are not served
-	Switches   []Configuration     `json:"switches"`             // what points and switches have to know
-	Transition *planner.Transition `json:"transition,omitempty"` // from the plan before, point by point
-	Deadlock   string              `json:"deadlock,omitempty"`   // why the transition has no steps
-	Stats      Stats               `json:"stats"`
+	Algorithm  string          `json:"algorithm"`
+	Assignment []Assignment    `json:"assignment"`
+	AddedLinks []AddedLink     `json:"added_links"`
+	Unserved   []Unserved      `json:"unserved,omitempty"`
+	Partial    bool            `json:"partial,omitempty"` // some points are not served
+	Switches   []Configuration `json:"switches"`          // what points and switches have to know
+	Stats      Stats           `json:"stats"`
+
+	planner.Replacement // point by point
 }
 
 // Assignment is a path on which a point sends some of its rate. Its ports are a source route: the port by which it leaves
@@ -94,10 +94,8 @@ type Stats struct {
 	Paths          int     `json:"paths"`            // usable ones of all points
 	Capped         int     `json:"capped,omitempty"` // points with more usable paths than were looked at
 	Acceptance     float64 `json:"acceptance"`
-	PairAcceptance float64 `json:"pair_acceptance"`       // point and server pairs with a usable path
-	Nodes          int     `json:"nodes"`                 // of the search
-	Changed        int     `json:"changed,omitempty"`     // points that a transition adds, removes or changes
-	Must           int     `json:"must_change,omitempty"` // of these, however few should change
+	PairAcceptance float64 `json:"pair_acceptance"` // point and server pairs with a usable path
+	Nodes          int     `json:"nodes"`           // of the search
 }
 
 // Route is a path with numbers for links: those of the problem from 0; an added link, by which only the first hop can

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,25 +107,12 @@ func (plan *Plan) Replace(p *Problem, old *Plan) error {
 	if err != nil {
 		return err
 	}
-	plan.Transition, err = planner.NewTransition(before, after, capacity)
-	if d, ok := errors.AsType[*planner.Deadlock](err); ok {
-		plan.Deadlock, err = d.Error(), nil
-	}
-	if plan.Transition != nil {
-		plan.Stats.Changed = len(plan.Transition.Add) + len(plan.Transition.Remove) + len(plan.Transition.Change)
-	}
-	return err
+	return plan.Replacement.Replace(before, after, capacity)
 }
 
 // CheckTransition takes the steps of a plan one by one, from an older one, and says where a point is unserved that both
 // serve, or something carries more than it has free.
 func CheckTransition(p *Problem, old, plan *Plan) error {
-	if plan.Transition == nil {
-		return errors.New("the plan has no transition")
-	}
-	if plan.Deadlock != "" {
-		return nil // it says itself that there are no steps
-	}
 	before, err := Elements(p, old)
 	if err != nil {
 		return fmt.Errorf("the plan before: %w", err)
@@ -139,5 +125,5 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	return planner.Simulate(before, after, plan.Transition.Steps, capacity)
+	return plan.CheckReplacement(before, after, capacity)
 }

@@ -156,5 +156,6 @@ func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 	}
 	var bad planner.Errors
 	got.Stats.CheckBound(&bad)
+	plan.Churn.Check(&bad, "interfaces")
 	return bad.Join()
 }

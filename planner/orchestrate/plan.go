@@ -32,17 +32,7 @@ type Plan struct {
 
 	Tables []Table `json:"tables,omitempty"` // what to install at the interfaces; see Problem.Tables
 
-	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that replaces another one
-	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, interface by interface
-}
-
-// Churn says how much changes between a plan and the one that it replaces.
-type Churn struct {
-	Limit    int    `json:"limit"`              // interfaces that were to change at most, -1 for any number
-	Forced   int    `json:"forced"`             // interfaces that had to change; where these are more than the limit, only they may
-	Changed  int    `json:"changed"`            // interfaces whose flow is another one now
-	Proven   bool   `json:"proven"`             // no plan with so few changes is better
-	Deadlock string `json:"deadlock,omitempty"` // why there are no steps: there is no order of them, or none was found
+	planner.Replacement // interface by interface, of which those have changed whose flow is another one
 }
 
 // NamedShare is items of one interface on one flow.

@@ -7,14 +7,14 @@ import (
 	"github.com/hopscope/hopscope/planner"
 )
 
-// Transition gives the way from an old plan to a new one of p, an interface a step, and counts the interfaces whose flows
+// Replace fills in the transition from an older plan of p to this one, an interface a step, and counts the interfaces whose flows
 // change. In between no interface that both plans serve is without its flow, and no flow carries more than its capacity:
 // what a flow is given waits until there is room. Where the network has broken the old plan already, a flow over its
 // capacity gets no more, and what travels on a flow that is gone is not served.
 //
-// Where there is no such order of steps, or none is found, there are no steps, and deadlock says what blocks them: the
+// Where there is no such order of steps, or none is found, there are no steps, and Deadlock says what blocks them: the
 // interfaces that would have to swap places. To leave one of them out for a moment is then up to the operator.
-func Transition(p *Problem, old, now *Plan) (t *planner.Transition, changed int, deadlock string) {
+func (plan *Plan) Replace(p *Problem, old *Plan) (changed int, err error) {
 	capacity := make(map[string]float64, len(p.Flows))
 	for _, f := range p.Flows {
 		capacity[f.ID] = float64(f.Capacity)
@@ -27,7 +27,7 @@ func Transition(p *Problem, old, now *Plan) (t *planner.Transition, changed int,
 		}
 		passes[f.ID] = m
 	}
-	before, after := Elements(p, old), Elements(p, now)
+	before, after := Elements(p, old), Elements(p, plan)
 	flows := make(map[string]map[string]float64, len(before))
 	for k, e := range before {
 		flows[e.ID] = e.Uses
@@ -44,11 +44,7 @@ func Transition(p *Problem, old, now *Plan) (t *planner.Transition, changed int,
 		delete(flows, e.ID)
 	}
 	changed += len(flows)
-	t, err := planner.NewTransition(before, after, capacity)
-	if err != nil {
-		deadlock = err.Error()
-	}
-	return t, changed, deadlock
+	return changed, plan.Replacement.Replace(before, after, capacity)
 }
 
 func sameKeys(a, b map[string]float64) bool {

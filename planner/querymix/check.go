@@ -45,9 +45,7 @@ func Check(p *Problem, plan *Plan) error {
 	if !planner.Near(plan.Stats.LeftOut, left) {
 		bad.Add("queries of weight %v are left out, the plan says %v", left, plan.Stats.LeftOut)
 	}
-	if c := plan.Churn; c != nil && (c.Forced > c.Changed || c.Limit >= 0 && c.Changed > max(c.Limit, c.Forced)) {
-		bad.Add("%d queries change, where %d may and %d have to", c.Changed, c.Limit, c.Forced)
-	}
+	plan.Churn.Check(&bad, "queries")
 	if len(plan.Queries)+len(plan.LeftOut) != len(p.Queries) {
 		bad.Add("%d queries are planned and %d left out, of %d", len(plan.Queries), len(plan.LeftOut), len(p.Queries))
 	}

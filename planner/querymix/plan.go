@@ -26,16 +26,9 @@ type Plan struct {
 	Partial   bool           `json:"partial,omitempty"` // queries are left out, or frequencies not held
 	Stats     Stats          `json:"stats"`
 
-	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that follows another one
-	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, query by query
-}
-
-// Churn says how many queries are new, gone or coded in another way after an earlier plan. Shares of packets and places
-// in the digest do not count: another epoch changes them for all at once.
-type Churn struct {
-	Limit   int `json:"limit"`   // -1 for any number
-	Changed int `json:"changed"` // queries
-	Forced  int `json:"forced"`  // without which there is no plan; where these are more than the limit, only they change
+	// Query by query, of which those have changed that are new, gone or coded in another way. Shares of packets and places in
+	// the digest do not count: another epoch changes them for all at once.
+	planner.Replacement
 }
 
 // LeftOut is one that no packet has room for.

@@ -26,9 +26,7 @@ func Check(p *Problem, plan *Plan) error {
 	checkLinks(r, plan, e, &bad)
 	checkLimits(r, e, &bad)
 	checkStats(r, plan, e, &bad)
-	if c := plan.Churn; c != nil && c.Limit >= 0 && c.Changed > max(c.Limit, c.Forced) {
-		bad.Add("%d probes change, at most %d should, and %d have to", c.Changed, c.Limit, c.Forced)
-	}
+	plan.Churn.Check(&bad, "probes")
 	return bad.Join()
 }
 

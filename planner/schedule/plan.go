@@ -15,8 +15,7 @@ type Plan struct {
 	Partial     bool     `json:"partial,omitempty"` // there are links that are not seen in time
 	Stats       Stats    `json:"stats"`
 
-	Churn      *Churn              `json:"churn,omitempty"`      // of a plan that replaces another one
-	Transition *planner.Transition `json:"transition,omitempty"` // the same: the way there, probe by probe
+	planner.Replacement // probe by probe: one changes that was not sent, is not sent any more, or has another interval or phase
 }
 
 // Timed is a probe with its interval and phase.
@@ -35,15 +34,6 @@ type Unseen struct {
 	Link   string  `json:"link"`
 	Weight float64 `json:"weight"`
 	Reason string  `json:"reason"`
-}
-
-// Churn says how much is different from an older plan: probes that were not sent, probes that are not sent any more, and
-// probes with another interval or phase.
-type Churn struct {
-	Limit    int    `json:"limit"`              // of the number of changes; -1 for any
-	Changed  int    `json:"changed"`            // probes
-	Forced   int    `json:"forced"`             // changes without which links would not be seen; where these are more than the limit, only they may be
-	Deadlock string `json:"deadlock,omitempty"` // why there are no steps: there is no order of them, or none was found
 }
 
 // Stats describes a schedule. The objective is bytes a second: of all probes, on all links that they pass.

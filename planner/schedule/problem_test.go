@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 	"github.com/hopscope/hopscope/planner/schedule/solve"
 )
@@ -114,7 +115,7 @@ func TestCheck(t *testing.T) {
 		{"peak bound", "below its bound", func(p *schedule.Plan) { p.Stats.PeakBound = 9 }},
 		{"wait", "ms between two starts", func(p *schedule.Plan) { p.Stats.ShortestWait++ }},
 		{"slot", "slots of 20 ms", func(p *schedule.Plan) { p.Slot = 20 }},
-		{"churn", "at most 1 should", func(p *schedule.Plan) { p.Churn = &schedule.Churn{Limit: 1, Changed: 2} }},
+		{"churn", "2 probes change, where 1 may", func(p *schedule.Plan) { p.Churn = &planner.Churn{Limit: 1, Changed: 2} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

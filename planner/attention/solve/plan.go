@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
@@ -102,7 +103,7 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 	}
 	s.LeftOutBound = s.LeftOut // no plan does better
 	if o.Previous != nil {
-		plan.Churn = &attention.Churn{Limit: max(o.Churn, -1), Changed: s.Changes, Forced: min(r.Forced, s.Changes)}
+		plan.Churn = &planner.Churn{Limit: max(o.Churn, -1), Changed: s.Changes, Forced: min(r.Forced, s.Changes)}
 		if err := plan.Follow(p, o.Previous); err != nil {
 			return nil, fmt.Errorf("attention: %w", err)
 		}

@@ -10,12 +10,14 @@ import (
 
 // improve makes a plan better whose first walks are kept from an older one, and that changes no more than most probes,
 // unless it has to; below 0, any number. What changes in it covers all that it did before, so that it can change at once.
+// It gives the fewest changes that were found.
 //
 // Without depots a plan is best where no two ends of walks meet at a node: walks whose ends meet are joined, those first
 // that cost least churn. Where a limit or depots leave less to join, some probes are given up, and what they covered is
 // planned afresh with the rest. Planning everything anew is tried as well. The best that keeps to the churn is taken.
-func (c *coverer) improve(k *kept, old *cover.Plan, most int) {
-	whole := *k
+func (c *coverer) improve(k *kept, old *cover.Plan, most int) (forced int) {
+	whole, fewest := *k, *k
+	forced = c.splice(&fewest, len(old.Probes), 0)
 	churn := c.splice(k, len(old.Probes), most)
 	consider := func(other kept, n int) {
 		a, b := c.objective(other.walks), c.objective(k.walks)
@@ -24,7 +26,7 @@ func (c *coverer) improve(k *kept, old *cover.Plan, most int) {
 		}
 	}
 	if c.p.Depots == nil && len(k.walks) <= c.boundLimits(newNet(c.p, c.want)) {
-		return // nothing is better
+		return min(forced, churn) // nothing is better
 	}
 	if c.p.MaxHops > 0 || c.p.MaxDelay > 0 || c.p.Depots != nil {
 		worst := c.worst(&whole)
@@ -40,6 +42,7 @@ func (c *coverer) improve(k *kept, old *cover.Plan, most int) {
 		}
 	}
 	consider(c.anew(old))
+	return min(forced, churn)
 }
 
 // worst sorts the probes that are kept by how much there is to win without them: with depots those first that pass most of

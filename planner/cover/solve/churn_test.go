@@ -43,6 +43,9 @@ func TestChurn(t *testing.T) {
 			} else if churn > 0 && n > max(churn, kept) {
 				t.Errorf("seed %d: churn %d for at most %d, of which %d has to be", seed, n, churn, kept)
 			}
+			if c := plan.Churn; c.Limit != churn || c.Changed != n || c.Forced > kept || churn == 0 && c.Forced != kept {
+				t.Errorf("seed %d, churn %d: %d changes, of which %d have to be: the plan says %+v", seed, churn, n, kept, c)
+			}
 			if churn != 0 && objective > last {
 				t.Errorf("seed %d: objective %d with churn %d, and %d with less", seed, objective, churn, last)
 			}

@@ -32,12 +32,13 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	}
 	first, lost := c.keep(old.Probes, nil)
 	var second kept
+	forced := 0
 	if p.Redundant {
 		second = c.replanBoth(&first, lost, old.Second)
 	} else {
 		c.replanRest(&first)
 		if o.Churn != nil {
-			c.improve(&first, old, *o.Churn)
+			forced = c.improve(&first, old, *o.Churn)
 		}
 	}
 	if p.Depots == nil {
@@ -68,6 +69,9 @@ func Replan(p *cover.Problem, old *cover.Plan, o Options) (*cover.Plan, error) {
 	c.nameAgents(plan, before)
 	if err := plan.Replace(p, old); err != nil {
 		return nil, err
+	}
+	if o.Churn != nil {
+		plan.Count(*o.Churn, forced)
 	}
 	return plan, nil
 }

@@ -64,8 +64,8 @@ func TestClaims(t *testing.T) {
 				add(Options{Method: Greedy, Stop: calls(n)})
 			}
 			again := add(Options{Stop: calls(n), Previous: full, Churn: rng.IntN(4) - 1})
-			if full.Stats.Optimal && again.Stats.Changed > 0 {
-				t.Errorf("seed %d: %d points change, and nothing has", seed, again.Stats.Changed)
+			if full.Stats.Optimal && again.Churn.Changed > 0 {
+				t.Errorf("seed %d: %d points change, and nothing has", seed, again.Churn.Changed)
 			}
 		}
 		for _, a := range plans {

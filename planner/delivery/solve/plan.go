@@ -91,10 +91,10 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 		return nil, err
 	}
 	if o.Previous != nil {
-		plan.Stats.Must = must
 		if err := plan.Replace(p, o.Previous); err != nil {
 			return nil, err
 		}
+		plan.Count(o.Churn, must)
 	}
 	if plan.Partial && !o.Partial {
 		u := plan.Unserved[0]

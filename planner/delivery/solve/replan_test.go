@@ -103,12 +103,12 @@ func TestReplan(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, churn %d: %v", seed, churn, err)
 			}
-			s := &plan.Stats
-			if churn >= 0 && s.Changed > max(churn, s.Must) {
-				t.Errorf("seed %d, churn %d: %d points change, and %d must", seed, churn, s.Changed, s.Must)
+			s, c := &plan.Stats, plan.Churn
+			if churn >= 0 && c.Changed > max(churn, c.Forced) {
+				t.Errorf("seed %d, churn %d: %d points change, and %d must", seed, churn, c.Changed, c.Forced)
 			}
-			if s.Must > s.Changed {
-				t.Errorf("seed %d, churn %d: %d points must change, and %d do", seed, churn, s.Must, s.Changed)
+			if c.Forced > c.Changed {
+				t.Errorf("seed %d, churn %d: %d points must change, and %d do", seed, churn, c.Forced, c.Changed)
 			}
 			if err := s.Hold(&free.Stats); err != nil {
 				t.Errorf("seed %d, churn %d: %v", seed, churn, err)
@@ -126,7 +126,7 @@ func TestReplan(t *testing.T) {
 			if old.Partial {
 				continue
 			}
-			left, links := bestReplan(t, q, old, max(churn, s.Must), noLinks)
+			left, links := bestReplan(t, q, old, max(churn, c.Forced), noLinks)
 			compared++
 			if free.Stats.LeftOut < s.LeftOut || free.Stats.Links < s.Links {
 				bounded++

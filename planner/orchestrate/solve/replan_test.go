@@ -133,7 +133,7 @@ func changes(p *orchestrate.Problem, h *past, plan *orchestrate.Plan) (n int) {
 // whole takes the steps of a transition, if there are any.
 func whole(t *testing.T, name string, p *orchestrate.Problem, old, plan *orchestrate.Plan) {
 	t.Helper()
-	if plan.Churn.Deadlock != "" {
+	if plan.Deadlock != "" {
 		if len(plan.Transition.Steps) > 0 {
 			t.Fatalf("%s: a deadlock, and steps: %+v", name, plan.Transition)
 		}
@@ -156,9 +156,8 @@ func TestReplanSwap(t *testing.T) {
 	p.Flows = p.Flows[:2]
 	old := orchestrate.NewPlan(p, "test", []orchestrate.Share{{Interface: 0, Flow: 0, Items: 6}, {Interface: 1, Flow: 1, Items: 6}})
 	now := orchestrate.NewPlan(p, "test", []orchestrate.Share{{Interface: 0, Flow: 1, Items: 6}, {Interface: 1, Flow: 0, Items: 6}})
-	tr, changed, deadlock := orchestrate.Transition(p, old, now)
-	if len(tr.Steps) != 0 || changed != 2 || deadlock == "" {
-		t.Errorf("Transition = %+v, %d changes, deadlock %q", tr, changed, deadlock)
+	if changed, err := now.Replace(p, old); err != nil || len(now.Transition.Steps) != 0 || changed != 2 || now.Deadlock == "" {
+		t.Errorf("Replace = %d, %v: %+v", changed, err, now.Replacement)
 	}
 	// What a plan that replaces the old one does is to change nothing.
 	plan, err := Plan(p, Options{Previous: old, Churn: -1})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -95,7 +96,7 @@ type solver struct {
 	bound int64
 
 	lostBound int64 // of the weight left out of what could be carried, in the units of the problem
-	churn     orchestrate.Churn
+	churn     planner.Churn
 	splitOut  bool // something is left out where demands may be split, and no less can be
 }
 
@@ -153,7 +154,10 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 	if o.Previous != nil {
 		s.churn.Limit = o.Churn
 		plan.Churn = &s.churn
-		plan.Transition, s.churn.Changed, s.churn.Deadlock = orchestrate.Transition(in, o.Previous, plan)
+		if s.churn.Changed, err = plan.Replace(in, o.Previous); err != nil {
+			return nil, err
+		}
+		s.churn.Forced = min(s.churn.Forced, s.churn.Changed) // some are left out as they were
 	}
 	return plan, nil
 }

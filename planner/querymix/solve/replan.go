@@ -82,7 +82,7 @@ func (s *search) changed(limit int) (forced int) {
 }
 
 // follow says in a plan what is different from an earlier one.
-func follow(plan, previous *querymix.Plan, churn *querymix.Churn) (err error) {
+func follow(plan, previous *querymix.Plan, limit, forced int) error {
 	elements := func(p *querymix.Plan) (list []planner.Element) {
 		for i := range p.Queries {
 			d := &p.Queries[i]
@@ -90,11 +90,9 @@ func follow(plan, previous *querymix.Plan, churn *querymix.Churn) (err error) {
 		}
 		return list
 	}
-	if plan.Transition, err = planner.NewTransition(elements(previous), elements(plan), nil); err != nil {
+	if err := plan.Replace(elements(previous), elements(plan), nil); err != nil {
 		return err
 	}
-	churn.Changed = plan.Transition.Churn()
-	churn.Forced = min(churn.Forced, churn.Changed)
-	plan.Churn = churn
+	plan.Count(limit, min(forced, plan.Transition.Churn()))
 	return nil
 }

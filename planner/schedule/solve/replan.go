@@ -3,7 +3,6 @@ package solve
 import (
 	"math"
 
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -29,20 +28,18 @@ func (x *planning) replan(c *core) (*schedule.Plan, error) {
 	plan := x.plan(times, x.spread(c, times, fixed))
 	before, _ := schedule.Elements(x.r, x.o.Previous)
 	after, capacity := schedule.Elements(x.r, plan)
-	t, err := planner.NewTransition(before, after, capacity)
-	if t == nil {
+	if err := plan.Replace(before, after, capacity); err != nil {
 		return nil, err
 	}
-	plan.Transition = t
-	plan.Churn = &schedule.Churn{Limit: x.o.Churn, Changed: len(t.Add) + len(t.Remove) + len(t.Change), Forced: forced}
-	if ch := plan.Churn; ch.Limit < 0 {
-		ch.Forced = 0
-	} else if ch.Changed > max(ch.Limit, ch.Forced) { // phases had to move
-		ch.Forced = ch.Changed
+	switch n := plan.Transition.Churn(); {
+	case x.o.Churn < 0:
+		forced = 0 // not looked for
+	case n > max(x.o.Churn, forced): // phases had to move
+		forced = n
+	default:
+		forced = min(forced, n) // phases stayed after all
 	}
-	if err != nil {
-		plan.Churn.Deadlock = err.Error()
-	}
+	plan.Count(x.o.Churn, forced)
 	return plan, nil
 }
 

@@ -73,7 +73,7 @@ func TestReplan(t *testing.T) {
 			}
 			from, _ := schedule.Elements(r, old)
 			to, capacity := schedule.Elements(r, plan)
-			if plan.Churn.Deadlock == "" {
+			if plan.Deadlock == "" {
 				if err := planner.Simulate(from, to, plan.Transition.Steps, capacity); err != nil {
 					t.Errorf("seed %d: churn %d: %v", seed, churn, err)
 				}
