@@ -66,6 +66,8 @@ const (
 	IOAMNamespaceDataWide
 	IOAMSchemaID
 	IOAMOpaque
+	// IOAMNodeIDTaken: the hop's node id is the wide one, since the node gave no other and it has at most 32 bits.
+	IOAMNodeIDTaken
 )
 
 // IOAMNode is what a node says beside its [Hop]: raw wire values, with a presence mask as there. Opaque aliases the bytes

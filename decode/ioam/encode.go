@@ -91,7 +91,10 @@ func AppendNode(dst []byte, kind uint32, h *decode.Hop, x *decode.IOAMNode) ([]b
 		v := uint32(0xffffffff)
 		switch bit {
 		case BitNodeID:
-			v = limit | hop(decode.HopNodeID, h.NodeID)&0xffffff
+			v = limit | 0xffffff
+			if x.Has&decode.IOAMNodeIDTaken == 0 {
+				v = limit | hop(decode.HopNodeID, h.NodeID)&0xffffff
+			}
 		case BitInterfaces:
 			v = hop(decode.HopIngressIf, uint32(h.IngressIf))<<16 | hop(decode.HopEgressIf, uint32(h.EgressIf))&0xffff
 		case BitSeconds:

@@ -81,7 +81,13 @@ func (s *stack) read(r *decode.Report, base int) bool {
 			size += 4 + 4*int(s.body[at+s.stride])
 		}
 		hops[n-1] = decode.Hop{}
-		s.node(&hops[n-1], &nodes[n-1], s.body[at:min(at+size, len(s.body))])
+		h, x := &hops[n-1], &nodes[n-1]
+		s.node(h, x, s.body[at:min(at+size, len(s.body))])
+		if x.Has&decode.IOAMNodeIDWide != 0 && h.Has&decode.HopNodeID == 0 && x.NodeIDWide>>32 == 0 {
+			h.NodeID = uint32(x.NodeIDWide) // the node has a name in statistics
+			h.Has |= decode.HopNodeID
+			x.Has |= decode.IOAMNodeIDTaken
+		}
 		at += size
 	}
 	return true

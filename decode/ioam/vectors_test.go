@@ -96,6 +96,15 @@ func TestVectors(t *testing.T) {
 	if got := string(reportjson.Append(nil, 1, &r)); got != inc {
 		t.Errorf("ioam-incremental:\n got %s\nwant %s", got, inc)
 	}
+	if first, last := r.Hops[0], r.Hops[1]; first.NodeID != 1 || last.NodeID != 0x0a0b0c0d {
+		t.Errorf("nodes %d and %d, not those of the wide ids", first.NodeID, last.NodeID)
+	}
+	body = bytes.Clone(body)
+	body[15] = 1 // the newest node's wide id has 33 bits now
+	r.Reset()
+	if DecodeBody(&r, TypeIncremental, body, len(body), 1); r.Hops[1].Has&decode.HopNodeID != 0 || r.Hops[1].NodeID != 0 {
+		t.Errorf("node %d of a wide id of %#x", r.Hops[1].NodeID, r.IOAM.Nodes[1].NodeIDWide)
+	}
 }
 
 // One packet can hold several options, in several headers, of several namespaces; what is padding or something else

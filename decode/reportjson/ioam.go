@@ -48,7 +48,9 @@ func (o *object) node(h *decode.Hop, x *decode.IOAMNode) {
 			o.uint(key, v)
 		}
 	}
-	value(decode.HopNodeID, `,"node_id":`, uint64(h.NodeID))
+	if x.Has&decode.IOAMNodeIDTaken == 0 {
+		value(decode.HopNodeID, `,"node_id":`, uint64(h.NodeID))
+	}
 	more(decode.IOAMNodeIDWide, `,"node_id_wide":`, x.NodeIDWide)
 	more(decode.IOAMHopLimit, `,"hop_limit":`, uint64(x.HopLimit))
 	value(decode.HopIngressIf, `,"ingress_if":`, uint64(h.IngressIf))
