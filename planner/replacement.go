@@ -18,9 +18,6 @@ type Churn struct {
 	Proven  bool `json:"proven,omitempty"` // no plan with so few changes is better
 }
 
-// Beyond reports whether more had to change than the limit allows.
-func (c *Churn) Beyond() bool { return c.Limit >= 0 && c.Forced > c.Limit }
-
 // Replace fills in the transition between the elements of two plans. Where there is no order of steps, the transition has
 // none, and Deadlock says why.
 func (r *Replacement) Replace(before, after []Element, capacity map[string]float64) (err error) {

@@ -119,7 +119,12 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
+		check: func(plan *orchestrate.Plan) error {
+			if err := orchestrate.Check(p, plan); err != nil || options.Previous == nil {
+				return err
+			}
+			return orchestrate.CheckTransition(p, options.Previous, plan)
+		},
 		finish: func(plan *orchestrate.Plan) error {
 			plan.Tables = p.Tables(plan)
 			return nil

@@ -108,7 +108,12 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
 		},
 		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
+		check: func(plan *schedule.Plan) error {
+			if err := schedule.Check(p, plan); err != nil || options.Previous == nil {
+				return err
+			}
+			return schedule.CheckTransition(p, options.Previous, plan)
+		},
 		draw:  func(w io.Writer, plan *schedule.Plan) error { return drawSchedule(w, p, plan) },
 		table: scheduleTable,
 	})

@@ -15,27 +15,10 @@ import (
 // Where there is no such order of steps, or none is found, there are no steps, and Deadlock says what blocks them: the
 // interfaces that would have to swap places. To leave one of them out for a moment is then up to the operator.
 func (plan *Plan) Replace(p *Problem, old *Plan) (changed int, err error) {
-	capacity := make(map[string]float64, len(p.Flows))
-	for _, f := range p.Flows {
-		capacity[f.ID] = float64(f.Capacity)
-	}
-	passes := make(map[string]map[string]bool, len(p.Flows))
-	for _, f := range p.Flows {
-		m := make(map[string]bool, len(f.Interfaces))
-		for _, i := range f.Interfaces {
-			m[p.Interfaces[i].ID] = true
-		}
-		passes[f.ID] = m
-	}
-	before, after := Elements(p, old), Elements(p, plan)
+	before, after, capacity := replacing(p, old, plan)
 	flows := make(map[string]map[string]float64, len(before))
-	for k, e := range before {
+	for _, e := range before {
 		flows[e.ID] = e.Uses
-		for f := range e.Uses {
-			if !passes[f][e.ID] {
-				before[k].Covers = nil
-			}
-		}
 	}
 	for _, e := range after {
 		if !sameKeys(flows[e.ID], e.Uses) {
@@ -45,6 +28,33 @@ func (plan *Plan) Replace(p *Problem, old *Plan) (changed int, err error) {
 	}
 	changed += len(flows)
 	return changed, plan.Replacement.Replace(before, after, capacity)
+}
+
+// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+func CheckTransition(p *Problem, old, plan *Plan) error {
+	return plan.CheckReplacement(replacing(p, old, plan))
+}
+
+// replacing gives the elements of both plans, of which those of the older one cover what the flows of p still let them.
+func replacing(p *Problem, old, plan *Plan) (before, after []planner.Element, capacity map[string]float64) {
+	capacity = make(map[string]float64, len(p.Flows))
+	passes := make(map[string]map[string]bool, len(p.Flows))
+	for _, f := range p.Flows {
+		m := make(map[string]bool, len(f.Interfaces))
+		for _, i := range f.Interfaces {
+			m[p.Interfaces[i].ID] = true
+		}
+		capacity[f.ID], passes[f.ID] = float64(f.Capacity), m
+	}
+	before, after = Elements(p, old), Elements(p, plan)
+	for k, e := range before {
+		for f := range e.Uses {
+			if !passes[f][e.ID] {
+				before[k].Covers = nil
+			}
+		}
+	}
+	return before, after, capacity
 }
 
 func sameKeys(a, b map[string]float64) bool {

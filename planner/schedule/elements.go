@@ -44,3 +44,14 @@ func Elements(r *Resolved, plan *Plan) (list []planner.Element, capacity map[str
 	}
 	return list, capacity
 }
+
+// CheckTransition says in what the transition of a plan does not lead from an older one to it, step by step.
+func CheckTransition(p *Problem, old, plan *Plan) error {
+	r, err := p.Resolve()
+	if err != nil {
+		return err
+	}
+	before, _ := Elements(r, old)
+	after, capacity := Elements(r, plan)
+	return plan.CheckReplacement(before, after, capacity)
+}
