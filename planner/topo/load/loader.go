@@ -286,7 +286,10 @@ func parseDelay(s string, unit time.Duration) (time.Duration, error) {
 // parseDuration reads a delay with its unit, as our own format and edge lists have it.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err == nil && (d < 0 || d > time.Hour) {
+	switch {
+	case err != nil:
+		err = fmt.Errorf("delay %q is no number with a unit, such as 10us", s)
+	case d < 0 || d > time.Hour:
 		err = fmt.Errorf("delay %s is outside 0s..1h", s)
 	}
 	return d, err

@@ -116,6 +116,7 @@ func TestReadAttributeErrors(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"x.edges", "a b delay=5\n", "x.edges:1: "},
 		{"x.edges", "a b\na b delay=2h\n", "x.edges:2: delay 2h is outside 0s..1h"},
+		{"x.edges", "a b\na b delay=5\n", `x.edges:2: delay "5" is no number with a unit`},
 		{"x.edges", "a b cost=0\n", `x.edges:1: cost "0" is no whole number`},
 		{"x.edges", "a b dealy=1us\n", `x.edges:1: "dealy=1us" is none of weight=`},
 		{"x.edges", "a b 1 2\n", "x.edges:1: 4 words"},
