@@ -47,6 +47,9 @@ func Check(p *Problem, plan *Plan) error {
 	if err := planner.Check(p.Graph, plan.Probes, plan.Second); err != nil {
 		return err
 	}
+	if err := plan.checkOwn(); err != nil {
+		return err
+	}
 	if err := checkLeftOut(p, plan, walks); err != nil {
 		return err
 	}

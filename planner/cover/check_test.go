@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -29,6 +30,13 @@ func coverPlan(t *testing.T, p *cover.Problem, o solve.Options) *cover.Plan {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+func ids(x *cover.Plan) (list []string) {
+	for _, p := range x.Probes {
+		list = append(list, p.ID)
+	}
+	return list
 }
 
 // TestCheck breaks good plans in every way that the check is there for.
@@ -79,6 +87,14 @@ func TestCheck(t *testing.T) {
 		}, "is said not to be probed"},
 		{"left out and not named", low, nil, func(x *cover.Plan) { x.NotProbed = x.NotProbed[1:] }, "are named"},
 		{"left out in another direction", low, nil, func(x *cover.Plan) { x.NotProbed[0].From = "leaf-0" }, "is said not to be probed"},
+		{"deadlock of nothing", plain, nil, func(x *cover.Plan) { x.Deadlock = "x" }, "a deadlock, and no transition"},
+		{"transition to other probes", plain, nil, func(x *cover.Plan) { x.Transition = &planner.Transition{Add: []string{"z"}} }, `lists "z"`},
+		{"transition from its own probes", plain, nil, func(x *cover.Plan) { x.Transition = &planner.Transition{Remove: []string{"p1"}} }, `lists "p1"`},
+		{"transition to one probe", plain, nil, func(x *cover.Plan) { x.Transition = &planner.Transition{Keep: []string{"p1"}} }, "leads to 1 probes"},
+		{"transition without steps", plain, nil, func(x *cover.Plan) { x.Transition = &planner.Transition{Add: ids(x)} }, "has no steps for"},
+		{"transition with other steps", plain, nil, func(x *cover.Plan) {
+			x.Transition = &planner.Transition{Keep: ids(x), Steps: []planner.Step{{Op: planner.OpRemove, ID: "p1"}}}
+		}, `a step to remove "p1"`},
 		{"no depot at the end", plain, depots, func(*cover.Plan) {}, "which is no depot"},
 		{"id twice", plain, nil, func(x *cover.Plan) { x.Probes[1].ID = x.Probes[0].ID }, `the id "p1"`},
 		{"variance", plain, nil, func(x *cover.Plan) { x.Stats.Variance++ }, "statistics are"},

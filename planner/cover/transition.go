@@ -77,3 +77,52 @@ func (plan *Plan) Replace(p *Problem, old *Plan) error {
 func CheckTransition(p *Problem, old, plan *Plan) error {
 	return plan.CheckReplacement(Elements(p, old), Elements(p, plan), Capacities(p))
 }
+
+// checkOwn says in what the transition of a plan does not fit to its own probes. Whether it fits to the older plan is for
+// [CheckTransition] to say, which has that plan.
+func (plan *Plan) checkOwn() error {
+	t := plan.Transition
+	if t == nil {
+		if plan.Deadlock != "" {
+			return errors.New("the plan has a deadlock, and no transition")
+		}
+		return nil
+	}
+	probes := map[string]bool{}
+	for _, list := range [...][]planner.Probe{plan.Probes, plan.Second} {
+		for k := range list {
+			probes[list[k].ID] = true
+		}
+	}
+	step := map[string]planner.Op{} // that is missing, by id
+	listed, all := map[string]bool{}, 0
+	for _, l := range [...]struct {
+		ids []string
+		op  planner.Op
+	}{{t.Add, planner.OpAdd}, {t.Remove, planner.OpRemove}, {t.Change, planner.OpChange}, {t.Keep, ""}} {
+		for _, id := range l.ids {
+			if listed[id] || probes[id] != (l.op != planner.OpRemove) {
+				return fmt.Errorf("the transition lists %q twice, or where no probe of the plan belongs", id)
+			}
+			if listed[id] = true; l.op != "" && plan.Deadlock == "" {
+				step[id] = l.op
+			}
+		}
+		if l.op != planner.OpRemove {
+			all += len(l.ids)
+		}
+	}
+	if all != len(probes) {
+		return fmt.Errorf("the transition leads to %d probes, the plan has %d", all, len(probes))
+	}
+	for _, s := range t.Steps {
+		if op, ok := step[s.ID]; !ok || op != s.Op {
+			return fmt.Errorf("the transition has a step to %s %q, which its lists do not have", s.Op, s.ID)
+		}
+		delete(step, s.ID)
+	}
+	if len(step) > 0 {
+		return fmt.Errorf("the transition has no steps for %d of the probes that it lists", len(step))
+	}
+	return nil
+}
