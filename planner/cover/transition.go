@@ -1,6 +1,7 @@
 package cover
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
