@@ -84,7 +84,7 @@ func (r *coverRun) weights(w io.Writer) error {
 	return nil
 }
 
-// churn: the number of probes after some links have failed, by how many probes may change beyond those that have to.
+// churn: the number of probes after some links have failed, by how many may change where no more have to.
 func (r *coverRun) churn(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tlinks failed\tprobes\tchurn\tprobes\tchanged\tsteps\tms\t")
 	for _, c := range []struct {

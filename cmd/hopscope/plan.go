@@ -75,24 +75,25 @@ func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method str
 	return o
 }
 
-// addReplan adds the flags that plan from an older plan on.
-func (o *planFlags) addReplan(c *cobra.Command, keeps, element string) {
+// addReplan adds the flags that plan from an older plan on. Where --churn is not given, so many elements may change; -1 is
+// any number.
+func (o *planFlags) addReplan(c *cobra.Command, older, elements string, churn int) {
 	f := c.Flags()
-	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, "+keeps)
-	f.IntVar(&o.churn, "churn", 0, "with --replan: most "+element+" that are added, removed or changed, beyond those that have to be (-1: any number)")
+	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, "+older)
+	f.IntVar(&o.churn, "churn", churn, "with --replan: most "+elements+" that change, or those that have to if these are more (-1: any number)")
 }
 
-// churnLimit gives what --churn says, or nil where it is not there.
-func (o *planFlags) churnLimit(c *cobra.Command) (*int, error) {
+// checkReplan says what is wrong with these flags. Some families can check the steps from an older plan, too.
+func (o *planFlags) checkReplan(c *cobra.Command, checksSteps bool) error {
 	switch {
-	case !c.Flags().Changed("churn"):
-		return nil, nil
-	case o.replan == "":
-		return nil, usagef("--churn goes with --replan")
+	case o.replan == "" && c.Flags().Changed("churn"):
+		return usagef("--churn goes with --replan: it says how much of an older plan may change")
 	case o.churn < -1:
-		return nil, usagef("--churn %d: a number from 0 on, or -1 for any", o.churn)
+		return usagef("--churn %d: a number of changes from 0 on, or -1 for any", o.churn)
+	case o.verify != "" && o.replan != "" && !checksSteps:
+		return usagef("--check makes no plan, and --replan is for making one")
 	}
-	return &o.churn, nil
+	return nil
 }
 
 // addSeed adds --seed to a command, with what depends on it. A command in which nothing does has no such flag.

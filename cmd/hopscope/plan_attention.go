@@ -28,7 +28,7 @@ type attentionFlags struct {
 	suspicious, detailed, metrics string
 	switchCost, alpha, beta       float64
 	partial                       bool
-	replan                        attentionReplan
+	earlier                       *attention.Plan // that of --replan
 
 	graph *topo.Graph // nil with an instance
 }
@@ -71,7 +71,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 	f.StringVar(&o.metrics, "metrics", "", "YAML file of metrics and their relations")
 	f.Float64Var(&o.alpha, "alpha", 0, "acceleration factor of fant-h for estimates, 0 to 1")
 	f.Float64Var(&o.beta, "beta", 0, "acceleration factor of fant-h for limits, 0 to 1")
-	o.replan.add(f)
+	o.addReplan(c, "which the network has now: its probes measure in detail, and the steps from there are told", "probes", -1)
 	f.BoolVar(&o.partial, "partial", false, "leave out suspicious links that are on no probe")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
@@ -79,6 +79,9 @@ time). When --time-limit ends the search, the best found is given, and the bound
 
 func (o *attentionFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.checkReplan(c, true); err != nil {
 		return err
 	}
 	if !(o.alpha >= 0 && o.alpha <= 1 && o.beta >= 0 && o.beta <= 1) {
@@ -105,7 +108,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err == nil {
-		p, err = o.replan.read(c.Flags(), p)
+		p, err = o.after(c.Flags(), p)
 	}
 	if err != nil {
 		return wrongInput(err)
@@ -114,14 +117,14 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		size: fmt.Sprintf("%d probes, %d suspicious links", len(p.Probes), len(p.Suspicious)),
 		solve: func(stop func() bool) (*attention.Plan, error) {
 			return solve.Plan(p, solve.Options{Method: solve.Method(o.method), Alpha: o.alpha, Beta: o.beta, Partial: o.partial, Stop: stop,
-				Previous: o.replan.previous, Churn: o.replan.churn})
+				Previous: o.earlier, Churn: o.churn})
 		},
 		again: func(plan *attention.Plan, stop func() bool) (*attention.Plan, error) {
-			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
+			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *attention.Plan) error { return o.replan.check(p, plan) },
+		check:     func(plan *attention.Plan) error { return o.holdsAfter(p, plan) },
 		finish: func(plan *attention.Plan) error {
 			if categories != nil {
 				plan.Instructions = categories.Instructions

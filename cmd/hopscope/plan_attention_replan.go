@@ -9,43 +9,27 @@ import (
 	"github.com/hopscope/hopscope/planner/attention"
 )
 
-// attentionReplan are the flags of a plan that follows another one.
-type attentionReplan struct {
-	file     string
-	churn    int
-	previous *attention.Plan // nil without --replan
-}
-
-func (r *attentionReplan) add(f *pflag.FlagSet) {
-	f.StringVar(&r.file, "replan", "", "JSON of the plan that the network has now: its probes measure in detail now, and the steps from there are told")
-	f.IntVar(&r.churn, "churn", -1, "with --replan, the most probes to turn on or off; -1 for any number")
-}
-
-// read reads the earlier plan and gives the problem after it.
-func (r *attentionReplan) read(f *pflag.FlagSet, p *attention.Problem) (*attention.Problem, error) {
+// after reads the earlier plan, if there is one, and gives the problem after it.
+func (o *attentionFlags) after(f *pflag.FlagSet, p *attention.Problem) (*attention.Problem, error) {
 	switch {
-	case r.file == "" && f.Changed("churn"):
-		return nil, usagef("--churn limits what changes after an earlier plan: --replan is missing")
-	case r.file == "":
+	case o.replan == "":
 		return p, nil
 	case f.Changed("detailed"):
 		return nil, usagef("--replan says which probes measure in detail now: --detailed does not go with it")
-	case r.churn < -1:
-		return nil, usagef("--churn %d is below -1", r.churn)
 	}
-	r.previous = new(attention.Plan)
-	if err := readPlan(r.file, "attention", r.previous); err != nil {
+	o.earlier = new(attention.Plan)
+	if err := readPlan(o.replan, "attention", o.earlier); err != nil {
 		return nil, err
 	}
-	return p.After(r.previous), nil
+	return p.After(o.earlier), nil
 }
 
-// check checks a plan, and the steps to it from the earlier one, if there is one.
-func (r *attentionReplan) check(p *attention.Problem, plan *attention.Plan) error {
-	if err := attention.Check(p, plan); err != nil || r.previous == nil {
+// holdsAfter checks a plan, and the steps to it from the earlier one, if there is one.
+func (o *attentionFlags) holdsAfter(p *attention.Problem, plan *attention.Plan) error {
+	if err := attention.Check(p, plan); err != nil || o.earlier == nil {
 		return err
 	}
-	return attention.CheckTransition(p, r.previous, plan)
+	return attention.CheckTransition(p, o.earlier, plan)
 }
 
 // attentionSteps writes what changes after an earlier plan.

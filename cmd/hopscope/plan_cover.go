@@ -80,7 +80,7 @@ links out and lists them.`,
 	f.StringVar(&o.dialect, "dialect", "", "profile of the INT that switches add to a probe, which limits its hops; with --bitmap and --mtu")
 	f.StringVar(&o.bitmap, "bitmap", "", "instruction bitmap of a probe, such as 0xFFFF, for --dialect")
 	f.BoolVar(&o.redundant, "redundant", false, "plan two covers, each of every link, which together pass both directions")
-	o.addReplan(c, "of which probes that are still whole are kept, with their ids", "probes")
+	o.addReplan(c, "of which probes that are still whole are kept, with their ids; without --churn all of them", "probes", 0)
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be passed")
 	f.StringVar(&o.sr, "sr", "", "also give the routes that senders write: int-path or int-probe; sets --max-hops and --max-port to what these can carry")
 	f.Lookup("sr").NoOptDefVal = "int-path"
@@ -93,17 +93,17 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if err := o.checkReplan(c, false); err != nil {
+		return err
+	}
 	p, err := o.problem()
 	if err != nil {
 		return wrongInput(err)
 	}
-	churn, err := o.churnLimit(c)
-	if err != nil {
-		return err
-	}
 	most, old := -1, new(cover.Plan)
-	if churn != nil {
-		most = *churn
+	var churn *int // nil keeps every probe that is whole
+	if c.Flags().Changed("churn") {
+		most, churn = o.churn, &o.churn
 	}
 	return carryOut(c, o.planFlags, family[cover.Plan]{
 		size:  fmt.Sprintf("%d nodes, %d links", p.Graph.NumNodes(), p.Graph.NumLinks()),

@@ -69,8 +69,6 @@ func (o *coverFlags) checkProblem() error {
 		return usagef("--mtu %d is not positive", o.mtu)
 	case o.redundant && o.directed:
 		return usagef("--redundant does not go with --directed: its two covers pass the two directions of every link")
-	case o.verify != "" && o.replan != "":
-		return usagef("--check makes no plan, and --replan is for making one")
 	case o.sr != "" && o.dialect != "":
 		return usagef("--dialect does not go with --sr: both say what a probe carries")
 	case o.dialect == "" && o.bitmap != "":

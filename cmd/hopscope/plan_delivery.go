@@ -20,8 +20,7 @@ import (
 type deliveryFlags struct {
 	*planFlags
 	noLinks, partial, transitAll, printInstance bool
-	lossTest, replan                            string
-	churn                                       int
+	lossTest                                    string
 	reserve, pathLimit                          float64
 	graph                                       *topo.Graph // of --topology
 }
@@ -78,8 +77,7 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 	f.Float64Var(&o.reserve, "reserve", 1, "reserved rate over rate, 1 to 16")
 	f.Float64Var(&o.pathLimit, "path-limit", 0, "most that one path carries, in Gbit/s (default: as the instance says, else no limit)")
 	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
-	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which as many points as can keep what they have, with a transition")
-	f.IntVar(&o.churn, "churn", -1, "with --replan: most points that change, or those that must if they are more; -1 is any number")
+	o.addReplan(c, "of which as many points as can keep what they have", "points", -1)
 	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan, with all ports named")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
@@ -87,6 +85,9 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 
 func (o *deliveryFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.checkReplan(c, false); err != nil {
 		return err
 	}
 	p, err := o.problem(c)
@@ -127,15 +128,8 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 
 // previous reads the plan that --replan names.
 func (o *deliveryFlags) previous() (*delivery.Plan, error) {
-	switch {
-	case o.replan == "" && o.churn != -1:
-		return nil, usagef("--churn limits what --replan may change, which is missing")
-	case o.replan == "":
+	if o.replan == "" {
 		return nil, nil
-	case o.verify != "":
-		return nil, usagef("--check makes no plan, and --replan is for making one")
-	case o.churn < -1:
-		return nil, usagef("--churn %d is below -1, which stands for any number", o.churn)
 	}
 	old := new(delivery.Plan)
 	if err := readPlan(o.replan, "delivery", old); err != nil {

@@ -89,8 +89,8 @@ func TestPlanDelivery(t *testing.T) {
 		args, want string
 		usage      bool
 	}{
-		{"--instance " + tight + " --churn 1", "--replan may change, which is missing", true},
-		{"--instance " + tight + " --churn -2 --replan " + old, "--churn -2 is below -1", true},
+		{"--instance " + tight + " --churn 1", "--churn goes with --replan", true},
+		{"--instance " + tight + " --churn -2 --replan " + old, "--churn -2: a number of changes", true},
 		{"--instance " + tight + " --replan " + instance, "i.json", true},
 		{"--instance " + tight + " --replan " + old + " --check " + old, "--check makes no plan", true},
 		{"--instance " + tight + " --replan " + old + " --method paper", "only exact knows it", true},

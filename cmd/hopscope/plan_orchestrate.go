@@ -24,8 +24,7 @@ type orchestrateFlags struct {
 	objective, model, demands string
 	redundancy, packetBytes   int
 	split, partial            bool
-	replan, class             string
-	churn                     int
+	class                     string
 	sizing                    orchestrate.Sizing
 	m                         solve.Model
 
@@ -67,8 +66,7 @@ problem is small). Every plan says how far from the best it can be at most.`,
 	f.IntVar(&o.redundancy, "redundancy", 1, "flows that carry every item, all different")
 	f.BoolVar(&o.split, "split", false, "let the items of an interface travel on several flows")
 	f.BoolVar(&o.partial, "partial", false, "leave out what cannot be carried, of the least weight")
-	f.StringVar(&o.replan, "replan", "", "JSON of an older plan, of which little is to change")
-	f.IntVar(&o.churn, "churn", 0, "with --replan: interfaces that may change; those that have to may in any case, and -1 is any number")
+	o.addReplan(c, "of which little is to change", "interfaces", 0)
 	f.StringVar(&o.class, "class", "", "only the flows of this class in the instance, and what they pass")
 	o.sizing = orchestrate.DefaultSizing()
 	f.Float64Var(&o.sizing.Percentile, "size-percentile", o.sizing.Percentile, "share of its packets, in percent, that what a flow carries has to fit into; of flows with packet_sizes")
@@ -88,6 +86,9 @@ problem is small). Every plan says how far from the best it can be at most.`,
 
 func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.checkReplan(c, false); err != nil {
 		return err
 	}
 	p, err := o.problem(c)
@@ -149,12 +150,6 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		return nil, usagef("--redundancy %d is outside 1..%d", o.redundancy, orchestrate.MaxRedundancy)
 	case o.model != "directed" && o.model != "both-sides":
 		return nil, usagef("--model %q is neither directed nor both-sides", o.model)
-	case o.verify != "" && o.replan != "":
-		return nil, usagef("--check makes no plan, and --replan is for making one")
-	case o.replan == "" && c.Flags().Changed("churn"):
-		return nil, usagef("--churn goes with --replan: it says how much of that plan may change")
-	case o.churn < -1:
-		return nil, usagef("--churn %d is neither a number of interfaces nor -1 for any", o.churn)
 	case o.replan != "" && o.split:
 		return nil, usagef("--replan does not go with --split")
 	case o.packetBytes < 1:

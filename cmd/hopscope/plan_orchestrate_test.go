@@ -142,7 +142,7 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 		{"--topology fat-tree:4 --method magic", true, `"magic" is none of heuristic, search, exact, auto`},
 		{"--topology fat-tree:4 --mtu 9000", true, "--mtu goes with --instance"},
 		{"--instance a --churn 2", true, "--churn goes with --replan"},
-		{"--instance a --replan b --churn -2", true, "--churn -2 is neither a number of interfaces nor -1"},
+		{"--instance a --replan b --churn -2", true, "--churn -2: a number of changes"},
 		{"--instance a --replan b --split", true, "--replan does not go with --split"},
 		{"--instance a --replan b --check c", true, "--check makes no plan"},
 		{"--instance " + good + " --replan " + empty, true, "empty.json: byte 0: no JSON object"},

@@ -34,7 +34,7 @@ type queriesFlags struct {
 	hash    string
 	routing string
 	partial bool
-	replan  queriesReplan
+	earlier *querymix.Plan // that of --replan
 
 	graph *topo.Graph // nil without a topology
 }
@@ -73,7 +73,7 @@ the tables of a P4 program (with hash: crc).`,
 	f.StringVar(&o.hash, "hash", "", "how switches hash, instead of what the file says: mix (left out, too) or crc")
 	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance or ecmp")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
-	o.replan.add(f)
+	o.addReplan(c, "which the network has now, to say what is different", "queries", -1)
 	f.Lookup("format").Usage = "table, json or p4"
 	o.extra = "p4"
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
@@ -84,9 +84,12 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if err := o.checkReplan(c, false); err != nil {
+		return err
+	}
 	p, err := o.problem(c, path)
 	if err == nil {
-		err = o.replan.read(c.Flags(), p)
+		err = o.readEarlier(p)
 	}
 	if err != nil {
 		return wrongInput(err)
@@ -98,10 +101,10 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	return carryOut(c, o.planFlags, family[querymix.Plan]{
 		size: fmt.Sprintf("%d queries", len(p.Queries)),
 		solve: func(stop func() bool) (*querymix.Plan, error) {
-			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: o.partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
-			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.replan.previous, Churn: o.replan.churn})
+			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
 		stats:   func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:   func(plan *querymix.Plan) error { return querymix.Check(p, plan) },

@@ -4,43 +4,24 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
-
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// queriesReplan are the flags of a plan that follows another one.
-type queriesReplan struct {
-	file     string
-	churn    int
-	previous *querymix.Plan // nil without --replan
-}
-
-func (r *queriesReplan) add(f *pflag.FlagSet) {
-	f.StringVar(&r.file, "replan", "", "JSON of the plan that the network has now, to say what is different")
-	f.IntVar(&r.churn, "churn", -1, "with --replan, the most queries that are new, gone or coded in another way, or those that have to be if they are more; -1 for any number")
-}
-
-// read reads the earlier plan. With a limit of changes, static queries keep the coding that they have, where the problem
-// does not say another one.
-func (r *queriesReplan) read(f *pflag.FlagSet, p *querymix.Problem) error {
-	switch {
-	case r.file == "" && f.Changed("churn"):
-		return usagef("--churn limits what changes after an earlier plan: --replan is missing")
-	case r.file == "":
+// readEarlier reads the earlier plan, if there is one. With a limit of changes, static queries keep the coding that they
+// have, where the problem does not say another one.
+func (o *queriesFlags) readEarlier(p *querymix.Problem) error {
+	if o.replan == "" {
 		return nil
-	case r.churn < -1:
-		return usagef("--churn %d is below -1", r.churn)
 	}
-	r.previous = new(querymix.Plan)
-	if err := readPlan(r.file, "queries", r.previous); err != nil {
+	o.earlier = new(querymix.Plan)
+	if err := readPlan(o.replan, "queries", o.earlier); err != nil {
 		return err
 	}
-	for i := range r.previous.Queries {
-		d := &r.previous.Queries[i]
+	for i := range o.earlier.Queries {
+		d := &o.earlier.Queries[i]
 		for k := range p.Queries {
 			q := &p.Queries[k]
-			if r.churn >= 0 && q.Name == d.Name && q.Aggregation == querymix.Static && d.Aggregation == querymix.Static && q.Tau == 0 && q.XOR == nil {
+			if o.churn >= 0 && q.Name == d.Name && q.Aggregation == querymix.Static && d.Aggregation == querymix.Static && q.Tau == 0 && q.XOR == nil {
 				q.Tau, q.XOR = d.Tau, d.XOR
 			}
 		}

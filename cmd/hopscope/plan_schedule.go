@@ -24,9 +24,8 @@ type scheduleFlags struct {
 	probes, classes, skip                []string
 	period, slot, spacing, longest       time.Duration
 	headerBytes, hopBytes, overheadBytes int
-	agentLimit, linkLimit, replan        string
+	agentLimit, linkLimit                string
 	partial                              bool
-	churn                                int
 	graph                                *topo.Graph // nil with an instance
 }
 
@@ -73,14 +72,16 @@ links out, as little weight as can be, and lists them.`,
 	f.StringVar(&o.agentLimit, "agent-limit", "", "what every agent may send, and what it may receive, such as 100kbps")
 	f.StringArrayVar(&o.skip, "skip", nil, "link that need not be seen, as NODE--NODE or NODE:PORT--NODE:PORT (repeatable)")
 	f.BoolVar(&o.partial, "partial", false, "leave out links that cannot be seen in time")
-	f.StringVar(&o.replan, "replan", "", "JSON of an older schedule, whose intervals and phases are kept as far as --churn says")
-	f.IntVar(&o.churn, "churn", -1, "most probes that change against --replan (-1: any number)")
+	o.addReplan(c, "whose intervals and phases are kept as far as --churn says", "probes", -1)
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
 	return c
 }
 
 func (o *scheduleFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.checkReplan(c, false); err != nil {
 		return err
 	}
 	p, err := o.problem(c)
@@ -123,12 +124,6 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 	p := schedule.Defaults()
 	switch {
-	case c.Flags().Changed("churn") && o.replan == "":
-		return nil, usagef("--churn bounds what changes against --replan, which is missing")
-	case o.churn < -1:
-		return nil, usagef("--churn %d: it is -1 for any number, or at least 0", o.churn)
-	case o.verify != "" && o.replan != "":
-		return nil, usagef("--check makes no plan, and --replan is for making one")
 	case o.instance != "":
 		if o.topology != "" || len(o.probes) > 0 || len(o.skip) > 0 {
 			return nil, usagef("--instance holds the whole problem: --topology, --probes and --skip do not go with it")

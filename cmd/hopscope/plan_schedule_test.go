@@ -104,7 +104,7 @@ func TestPlanSchedule(t *testing.T) {
 		{"--instance " + instance + " --link-limit 5", `"5" is not a number above 0 of bps`, true},
 		{"--instance " + instance + " --agent-limit -5kbps", "is not a number above 0", true},
 		{"--instance " + instance + " --period 1s --slot 7ms", "is not a whole number of slots", true},
-		{"--instance " + instance + " --churn 3", "--replan, which is missing", true},
+		{"--instance " + instance + " --churn 3", "--churn goes with --replan", true},
 		{"--instance " + instance + " --replan " + older + " --churn -2", "--churn -2", true},
 		{"--instance " + file("bad.json", `{"probes":[{"id":"p","links":["a"]}],"limit":3}`), `unknown key "limit"`, true},
 		{"--instance " + file("none.json", `{"probes":[{"id":"p","links":["a"]}],"links":[{"name":"z"}]}`), "link z is on no probe", false},

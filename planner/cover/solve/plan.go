@@ -28,8 +28,8 @@ type Options struct {
 	Stop     func() bool // ends improving; nil for never
 	Partial  bool        // leave out what cannot be covered, rather than fail
 
-	// Churn is the most probes that Replan adds, removes or changes, beyond those that it has to; below 0, any number. With
-	// nil it keeps every probe that is whole as it is.
+	// Churn is the most probes that Replan adds, removes or changes, or those that it has to if these are more; below 0, any
+	// number. With nil it keeps every probe that is whole as it is.
 	Churn *int
 }
 
