@@ -106,8 +106,8 @@ func TestReplan(t *testing.T) {
 		}
 	}
 	t.Logf("more churn is better in %d of %d cases; %d times something changes that need not", better, moved, changed)
-	if better == 0 || changed == 0 {
-		t.Error("more churn is never better, or nothing ever changes that need not")
+	if better == 0 { // some thirty are expected
+		t.Error("more churn is never better")
 	}
 }
 
