@@ -271,7 +271,7 @@ func FuzzAdd(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed, n uint64, p50, p90, p99 float64) {
 		for _, v := range []float64{p50, p90, p99} {
 			if !(v >= 0 && v <= 1e18) {
-				t.Skip()
+				return // no reader gives such values
 			}
 		}
 		s, r := newSource(seed, 10, .5, .1), newRun()
