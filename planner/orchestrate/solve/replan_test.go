@@ -41,7 +41,7 @@ func TestReplan(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	better, moved, changed := 0, 0, 0
-	for n := range 200 {
+	for n := 0; n < 200 || changed == 0 && n < 5000; n++ { // a needless change is in one of a hundred problems or so
 		p := scarce(r, false, 1+r.IntN(4)/3)
 		p.Objective = []string{orchestrate.Concentrate, orchestrate.Balance}[n%2]
 		old, err := Plan(p, Options{Method: Heuristic, Partial: true})
@@ -106,8 +106,8 @@ func TestReplan(t *testing.T) {
 		}
 	}
 	t.Logf("more churn is better in %d of %d cases; %d times something changes that need not", better, moved, changed)
-	if better == 0 { // some thirty are expected
-		t.Error("more churn is never better")
+	if better == 0 || changed == 0 {
+		t.Error("more churn is never better, or nothing ever changes that need not")
 	}
 }
 
