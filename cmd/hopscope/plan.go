@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -149,6 +150,30 @@ func readPlan(path, kind string, plan any) error {
 		return wrongInput(fmt.Errorf("plan %s: %w", path, err))
 	}
 	return nil
+}
+
+// readCovers reads the probes of covers of a graph. Where there are several covers, ids get the number of theirs.
+func readCovers(paths []string, g *topo.Graph) (list []planner.Probe, err error) {
+	for i, path := range paths {
+		var plan cover.Plan
+		if err := readPlan(path, "cover", &plan); err != nil {
+			return nil, err
+		}
+		probes := append(plan.Probes, plan.Second...)
+		if len(probes) == 0 {
+			return nil, fmt.Errorf("plan %s: no probes", path)
+		}
+		if _, err := cover.Walks(g, probes); err != nil {
+			return nil, fmt.Errorf("plan %s: %w", path, err)
+		}
+		for _, x := range probes {
+			if len(paths) > 1 {
+				x.ID = fmt.Sprintf("%d/%s", i+1, x.ID)
+			}
+			list = append(list, x)
+		}
+	}
+	return list, nil
 }
 
 // holds gives the error of a plan that was made, or read from a file, and does not pass its check.

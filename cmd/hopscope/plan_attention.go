@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
-	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -195,33 +194,13 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 	return p, nil
 }
 
-// readProbes reads the probes of plans. Where there are several plans their ids get the number of the plan.
+// readProbes reads the probes of plans.
 func (o *attentionFlags) readProbes(p *attention.Problem) error {
-	for i, path := range o.probes {
-		var plan cover.Plan
-		if err := readPlan(path, "cover", &plan); err != nil {
-			return err
-		}
-		probes := append(plan.Probes, plan.Second...)
-		if len(probes) == 0 {
-			return fmt.Errorf("plan %s: no probes", path)
-		}
-		walks, err := cover.Walks(o.graph, probes)
-		if err != nil {
-			return fmt.Errorf("plan %s: %w", path, err)
-		}
-		for k, w := range walks {
-			t := attention.Trace{ID: probes[k].ID, Cost: float64(len(w))}
-			if len(o.probes) > 1 {
-				t.ID = fmt.Sprintf("%d/%s", i+1, t.ID)
-			}
-			for _, x := range w {
-				t.Links = append(t.Links, o.graph.LinkName(o.graph.Link(int(x))))
-			}
-			p.Probes = append(p.Probes, t)
-		}
+	probes, err := readCovers(o.probes, o.graph)
+	for _, x := range probes {
+		p.Probes = append(p.Probes, attention.Trace{ID: x.ID, Cost: float64(len(x.Links)), Links: x.Links})
 	}
-	return nil
+	return err
 }
 
 func readMetrics(path string) (*solve.Metrics, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/planner"
-	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/schedule"
 	"github.com/hopscope/hopscope/planner/schedule/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -156,28 +155,14 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 	return p, nil
 }
 
-// readProbes reads the probes of plans, and lists all links that are to be seen. Where there are several plans their ids
-// get the number of the plan.
+// readProbes reads the probes of plans, and lists all links that are to be seen.
 func (o *scheduleFlags) readProbes(p *schedule.Problem) error {
-	for i, path := range o.probes {
-		var plan cover.Plan
-		if err := readPlan(path, "cover", &plan); err != nil {
-			return err
-		}
-		probes := append(plan.Probes, plan.Second...)
-		if len(probes) == 0 {
-			return fmt.Errorf("plan %s: no probes", path)
-		}
-		if _, err := cover.Walks(o.graph, probes); err != nil {
-			return fmt.Errorf("plan %s: %w", path, err)
-		}
-		for _, x := range probes {
-			id := x.ID
-			if len(o.probes) > 1 {
-				id = fmt.Sprintf("%d/%s", i+1, id)
-			}
-			p.Probes = append(p.Probes, schedule.Probe{ID: id, Links: x.Links, Agent: x.Agent, Collector: x.Collector})
-		}
+	probes, err := readCovers(o.probes, o.graph)
+	if err != nil {
+		return err
+	}
+	for _, x := range probes {
+		p.Probes = append(p.Probes, schedule.Probe{ID: x.ID, Links: x.Links, Agent: x.Agent, Collector: x.Collector})
 	}
 	for _, name := range o.skip {
 		links, err := o.graph.LookupLinks(name)
