@@ -1,0 +1,491 @@
+package tail
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+const (
+	cells  = 102
+	listed = cells / 2 // codes that are kept as they are before there are cells
+	finest = 7         // mantissa bits of the narrowest cells
+	// sampleFrom is the number of codes from which on only a sample of those below the limit is counted.
+	sampleFrom = 384
+	// maxBase bounds how thin that sample becomes.
+	maxBase = 20
+	// aboveLimit is one over the share of codes above the limit, all of which are counted.
+	aboveLimit = 40
+)
+
+// Rand is where the random bits come from.
+type Rand = kll.Rand
+
+// Sketch holds the distribution of 16-bit codes ([logcode.Encode]) in 120 bytes without pointers, made to lie by the million
+// inside other structs. The zero value is empty and ready to use, and a plain copy is a copy. The caller brings the
+// randomness, so that the same input and the same [Rand] give the same sketch. It is not safe for concurrent use.
+type Sketch struct {
+	count    uint64
+	min, max uint16
+	origin   uint16 // number of the first cell
+	limit    uint16 // codes above are all counted; of no meaning while all codes are
+	width    uint8  // 0: cell is a list of codes; else cells are 2^(width-1) fine codes wide
+	scale    uint8  // a cell counts in units of 2^scale; of a list, its length
+	cell     [cells]uint8
+}
+
+// Update adds one code.
+func (t *Sketch) Update(code uint16, r *Rand) {
+	run := [1]uint16{code}
+	t.Add(run[:], r)
+}
+
+// Add adds codes. Batches of 16 and more are faster than one code at a time.
+func (t *Sketch) Add(codes []uint16, r *Rand) {
+	if len(codes) == 0 {
+		return
+	}
+	base := t.Base()
+	lo, hi := codes[0], codes[0]
+	for _, c := range codes[1:] {
+		lo, hi = min(lo, c), max(hi, c)
+	}
+	t.see(lo, hi)
+	before := t.count
+	t.count += uint64(len(codes))
+	switch {
+	case t.width == 0 && int(t.scale)+len(codes) <= listed:
+		list := t.cell[2*t.scale:]
+		for i, c := range codes {
+			list[2*i], list[2*i+1] = uint8(c), uint8(c>>8)
+		}
+		t.scale += uint8(len(codes))
+		return
+	case base == 0:
+		for _, c := range codes {
+			t.keep(c, 1, r)
+		}
+	default:
+		if hi > t.limit {
+			for _, c := range codes {
+				if c > t.limit {
+					t.keep(c, 1, r)
+				}
+			}
+		}
+		for i := r.Next() & (1<<base - 1); i < uint64(len(codes)); i += 1 << base {
+			if c := codes[i]; c <= t.limit {
+				t.keep(c, 1<<base, r)
+			}
+		}
+	}
+	t.review(before, codes)
+}
+
+// Base tells how much is left out of what is not above [Sketch.Limit]: of every 2^Base codes one is taken.
+func (t *Sketch) Base() uint8 {
+	if t.width == 0 {
+		return 0
+	}
+	return uint8(min(bits.Len64(t.count/sampleFrom), maxBase))
+}
+
+// Limit is the code above which every code has to be counted. It changes only with [Sketch.Add], [Sketch.AddSample] and
+// [Sketch.Merge].
+func (t *Sketch) Limit() uint16 { return t.limit }
+
+// Above counts a code above the limit in advance of the [Sketch.AddSample] that it belongs to.
+func (t *Sketch) Above(code uint16, r *Rand) {
+	t.see(code, code)
+	t.keep(code, 1, r)
+}
+
+// AddSample adds n codes of which those above limit went through [Sketch.Above], and of all only a sample is known: one of
+// each 2^w, chosen at random without regard to the codes themselves. The smallest of the codes that were left out is not
+// known, so Min may be too large from then on.
+//
+// If w is [Sketch.Base], the sketch would have left out as many codes itself. So whoever feeds several sketches at once can
+// draw once for all of them, and has no work with most codes.
+func (t *Sketch) AddSample(sample []uint16, w uint8, n uint64, limit uint16, r *Rand) {
+	if n == 0 {
+		return
+	}
+	before := t.count
+	for _, c := range sample {
+		if c > limit {
+			continue
+		}
+		t.see(c, c)
+		t.count++ // put right below
+		t.keep(c, 1<<w, r)
+	}
+	t.count = before + n
+	t.review(before, sample)
+}
+
+// see widens the range of codes. A sketch without any begins with what it sees.
+func (t *Sketch) see(lo, hi uint16) {
+	if t.count == 0 {
+		t.min, t.max = lo, hi
+		return
+	}
+	t.min, t.max = min(t.min, lo), max(t.max, hi)
+}
+
+// review finds the limit anew four times while the number of codes doubles, and where many are above it.
+func (t *Sketch) review(before uint64, sample []uint16) {
+	if t.width == 0 || t.count < sampleFrom {
+		return
+	}
+	quarter := max(bits.Len64(t.count), 3) - 3
+	due := before < sampleFrom || before>>quarter != t.count>>quarter
+	if !due && len(sample) >= 8 {
+		above := 0
+		for _, c := range sample {
+			if c > t.limit {
+				above++
+			}
+		}
+		due = above > len(sample)/4
+	}
+	if !due {
+		return
+	}
+	need, sum, i := max(t.count/aboveLimit>>t.scale, 1), uint64(0), cells-1
+	for ; i > 0; i-- {
+		if sum += value(t.cell[i]); sum >= need {
+			break
+		}
+	}
+	t.limit = min(logcode.Encode(edge((uint32(t.origin)+uint32(i)+1)<<(t.width-1))-1), t.max)
+}
+
+// keep counts a code with a weight.
+func (t *Sketch) keep(c uint16, w uint64, r *Rand) {
+	if t.width == 0 {
+		if w == 1 && t.scale < listed {
+			t.cell[2*t.scale], t.cell[2*t.scale+1] = uint8(c), uint8(c>>8)
+			t.scale++
+			return
+		}
+		t.spread(r)
+	}
+	i := int(fine(c)>>(t.width-1)) - int(t.origin)
+	if uint(i) >= cells {
+		i = t.cover(fine(c), r)
+	}
+	if v := t.cell[i]; w == 1 && v < 32 && t.scale == 0 {
+		t.cell[i] = v + 1
+		return
+	}
+	t.raise(i, w, r)
+}
+
+// raise adds w to a cell, on average.
+func (t *Sketch) raise(i int, w uint64, r *Rand) {
+	for {
+		unit := uint64(1)<<t.scale - 1
+		n := w
+		if unit != 0 {
+			if n = (w + r.Next()&unit) >> t.scale; n == 0 {
+				return
+			}
+		}
+		if v, ok := encode(value(t.cell[i])+n, r); ok {
+			t.cell[i] = v
+			return
+		}
+		for j, v := range t.cell { // no room: all cells count in units of twice the size
+			if v >= 32 {
+				t.cell[j] = v - 16
+			} else {
+				t.cell[j] = v>>1 + v&1&uint8(r.Next())
+			}
+		}
+		t.scale++
+	}
+}
+
+// value is what a cell counts: exact up to 31, and a floating-point number with four bits of mantissa beyond.
+func value(v uint8) uint64 {
+	if v < 32 {
+		return uint64(v)
+	}
+	return uint64(16+v&15) << (v>>4 - 1)
+}
+
+// encode rounds n to what a cell can say, up or down by chance, so that it is right on average.
+func encode(n uint64, r *Rand) (v uint8, ok bool) {
+	if n < 32 {
+		return uint8(n), true
+	}
+	e := uint(bits.Len64(n)) - 5
+	q := n >> e
+	if low := n & (1<<e - 1); r.Next()&(1<<e-1) < low {
+		if q++; q == 32 {
+			q, e = 16, e+1
+		}
+	}
+	if e > 14 {
+		return 0, false
+	}
+	return uint8(e+1)<<4 | uint8(q-16), true
+}
+
+// spread turns the list of codes into cells.
+func (t *Sketch) spread(r *Rand) {
+	list, n := t.list()
+	t.width, t.scale = 1, 0
+	t.cell = [cells]uint8{}
+	t.origin = 0
+	lo, hi := fine(t.min), fine(t.max)
+	for hi>>(t.width-1)-lo>>(t.width-1) > cells*3/4 {
+		t.width++
+	}
+	span := hi>>(t.width-1) - lo>>(t.width-1)
+	t.origin = uint16(max(int(lo>>(t.width-1))-(cells-int(span))/3, 0))
+	for _, c := range list[:n] {
+		t.keep(c, 1, r)
+	}
+}
+
+// list gives the codes of a sketch that has no cells yet.
+func (t *Sketch) list() (codes [listed]uint16, n int) {
+	n = int(t.scale)
+	for i := range n {
+		codes[i] = uint16(t.cell[2*i]) | uint16(t.cell[2*i+1])<<8
+	}
+	return codes, n
+}
+
+// cover makes room for a code beyond the cells, and gives its cell. Where few codes are beyond, they count in the outermost
+// cell; otherwise cells move, or become wider.
+func (t *Sketch) cover(f uint16, r *Rand) int {
+	i := int(f>>(t.width-1)) - int(t.origin)
+	switch {
+	case t.count < sampleFrom:
+	case i >= cells && value(t.cell[cells-1])<<t.scale <= t.count>>8:
+		return cells - 1
+	case i < 0 && value(t.cell[0])<<t.scale <= t.count>>8:
+		return 0
+	}
+	for {
+		first, last := 0, cells-1
+		for first < cells && t.cell[first] == 0 {
+			first++
+		}
+		if first == cells {
+			t.origin = uint16(max(int(f>>(t.width-1))-cells/2, 0))
+			return int(f>>(t.width-1)) - int(t.origin)
+		}
+		for t.cell[last] == 0 {
+			last--
+		}
+		first, last = min(i, first), max(i, last)
+		if spare := cells - 1 - (last - first); spare >= 0 {
+			t.slide(first - spare/3)
+			return int(f>>(t.width-1)) - int(t.origin)
+		}
+		t.widen(r)
+		i = int(f>>(t.width-1)) - int(t.origin)
+		if uint(i) < cells {
+			return i
+		}
+	}
+}
+
+// slide makes the by-th cell the first one. What would fall out is empty.
+func (t *Sketch) slide(by int) {
+	by = max(by, -int(t.origin))
+	old := t.cell
+	t.cell = [cells]uint8{}
+	for i, v := range old {
+		if v != 0 {
+			t.cell[i-by] = v
+		}
+	}
+	t.origin = uint16(int(t.origin) + by)
+}
+
+// widen makes cells twice as wide.
+func (t *Sketch) widen(r *Rand) {
+	old, from, scale := t.cell, int(t.origin), t.scale
+	t.cell = [cells]uint8{}
+	t.origin /= 2
+	t.width++
+	for i, v := range old {
+		if v != 0 {
+			t.raise((from+i)/2-int(t.origin), value(v)<<scale, r)
+		}
+	}
+}
+
+// Merge adds what o has seen. o stays as it is; it may be t.
+func (t *Sketch) Merge(o *Sketch, r *Rand) {
+	other := *o
+	switch {
+	case other.count == 0:
+		return
+	case t.count == 0:
+		*t = other
+		return
+	case other.width == 0:
+		list, n := other.list()
+		t.merge(&list, n, other.count, r)
+	case t.width == 0:
+		list, n := t.list()
+		count := t.count
+		*t = other
+		t.merge(&list, n, count, r)
+	default:
+		for t.width < other.width {
+			t.widen(r)
+		}
+		t.min, t.max = min(t.min, other.min), max(t.max, other.max)
+		t.count += other.count
+		for i, v := range other.cell {
+			if v == 0 {
+				continue
+			}
+			f := (other.origin + uint16(i)) << (other.width - 1)
+			j := int(f>>(t.width-1)) - int(t.origin)
+			if uint(j) >= cells {
+				j = t.cover(f, r)
+			}
+			t.raise(j, value(v)<<other.scale, r)
+		}
+		t.review(0, nil)
+	}
+}
+
+func (t *Sketch) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
+	for _, c := range list[:n] {
+		t.see(c, c)
+		t.keep(c, 1, r)
+	}
+	t.count += count
+	t.review(0, nil)
+}
+
+// Count is the number of codes that were added.
+func (t *Sketch) Count() uint64 { return t.count }
+
+// Min is the smallest code, exactly unless [Sketch.AddSample] was used; 0 if there is none.
+func (t *Sketch) Min() uint16 { return t.min }
+
+// Max is the largest code, exactly; 0 if there is none.
+func (t *Sketch) Max() uint16 { return t.max }
+
+// Reset empties t.
+func (t *Sketch) Reset() { *t = Sketch{} }
+
+// Quantile estimates the smallest value that at least the share q of all does not exceed. It is within [logcode.RelativeError]
+// for 0 and 1, and 0 if there is no value.
+func (t *Sketch) Quantile(q float64) uint64 {
+	var v [1]uint64
+	t.Quantiles(v[:0], q)
+	return v[0]
+}
+
+// Quantiles appends the quantiles qs, which must ascend, to dst.
+func (t *Sketch) Quantiles(dst []uint64, qs ...float64) []uint64 {
+	var codes [listed]uint16
+	n := 0
+	if t.width == 0 {
+		codes, n = t.list()
+		slices.Sort(codes[:n])
+	}
+	lo, hi := logcode.Decode(t.min), logcode.Decode(t.max)
+	tops, shrink := t.tops()
+	for _, q := range qs {
+		switch {
+		case !(q > 0) || t.count == 0:
+			dst = append(dst, lo)
+		case q >= 1:
+			dst = append(dst, hi)
+		case t.width == 0:
+			dst = append(dst, logcode.Decode(codes[max(int(math.Ceil(q*float64(n))), 1)-1]))
+		default:
+			dst = append(dst, t.find((1-q)*float64(t.count), tops, shrink, lo, hi))
+		}
+	}
+	return dst
+}
+
+// tops is how many cells have codes above the limit only, and shrink by how much the others say too much, as the number of all
+// codes shows.
+func (t *Sketch) tops() (from int, shrink float64) {
+	if t.width == 0 {
+		return 0, 1
+	}
+	from = cells
+	if t.count >= sampleFrom {
+		from = min(max(int(fine(t.limit)>>(t.width-1))-int(t.origin)+1, 0), cells)
+	}
+	var below, above uint64
+	for i, v := range t.cell {
+		if i < from {
+			below += value(v) << t.scale
+		} else {
+			above += value(v) << t.scale
+		}
+	}
+	if below == 0 || above >= t.count {
+		return from, 1
+	}
+	return from, float64(t.count-above) / float64(below)
+}
+
+// find gives the value that so many codes exceed.
+func (t *Sketch) find(above float64, tops int, shrink float64, lo, hi uint64) uint64 {
+	sum := 0.0
+	for i := cells - 1; i >= 0; i-- {
+		w := float64(value(t.cell[i]) << t.scale)
+		if i < tops {
+			w *= shrink
+		}
+		if w == 0 || sum+w <= above {
+			sum += w
+			continue
+		}
+		f := (uint32(t.origin) + uint32(i)) << (t.width - 1)
+		first, last := edge(f), edge(f+1<<(t.width-1))-1
+		if i == 0 {
+			first = min(first, lo) // codes below the cells count in the first one
+		}
+		if i == cells-1 {
+			last = max(last, hi)
+		}
+		first, last = max(first, lo), min(last, hi)
+		if first >= last {
+			return min(max(first, lo), hi)
+		}
+		return min(last-uint64((above-sum)/w*float64(last-first)), last)
+	}
+	return lo
+}
+
+// fine gives the number of the narrowest cell that a code belongs to.
+func fine(c uint16) uint16 {
+	c = min(c, logcode.Codes-1)
+	if c >= 1<<10 {
+		return c>>(10-finest) + (10-finest)<<finest
+	}
+	e := bits.Len16(c|1<<finest) - finest - 1
+	return uint16(e)<<finest + c>>e
+}
+
+// edge is the smallest value that belongs to the cell.
+func edge(f uint32) uint64 {
+	e := f >> finest
+	switch {
+	case e < 2:
+		return uint64(f)
+	case e > 64-finest:
+		return math.MaxUint64
+	}
+	return uint64(f-(e-1)<<finest) << (e - 1)
+}
