@@ -29,6 +29,51 @@ func (a Addr) Netip() netip.Addr { return netip.AddrFrom16(a).Unmap() }
 // String is the dotted form for IPv4 and the short form of RFC 5952 for IPv6.
 func (a Addr) String() string { return a.Netip().String() }
 
+// Compare orders addresses by their bytes.
+func (a Addr) Compare(b Addr) int { return bytes.Compare(a[:], b[:]) }
+
+// InSite gives an IPv4 address the site that it belongs to, for networks in which several sites use the same addresses: it is
+// another address from then on, and stays one in all bytes and texts. Other addresses are left as they are.
+func (a Addr) InSite(site uint8) Addr {
+	if plain, was := a.Site(); was == 0 && plain.is4() {
+		a[siteByte] = site
+	}
+	return a
+}
+
+// Site gives the site that InSite gave an address, and the address without it.
+func (a Addr) Site() (plain Addr, site uint8) {
+	plain = a
+	plain[siteByte] = 0
+	if !plain.is4() {
+		return a, 0
+	}
+	return plain, a[siteByte]
+}
+
+// siteByte is the byte of an IPv4 address in which the site is: one that is zero in its mapped form.
+const siteByte = 9
+
+func (a *Addr) is4() bool { return [12]byte(a[:12]) == [12]byte{10: 0xff, 11: 0xff} }
+
+// ParseAddr reads an address as keys of flows have them: "10.0.0.1", "fd00::1", or "10.0.0.1%7", the address 10.0.0.1 of site 7.
+func ParseAddr(s string) (Addr, error) {
+	text, zone, scoped := strings.Cut(s, "%")
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return Addr{}, err
+	}
+	a := AddrFrom(ip)
+	if !scoped || !ip.Is4() {
+		return a, nil // the zone of an IPv6 address is dropped
+	}
+	site, err := strconv.ParseUint(zone, 10, 8)
+	if err != nil || site == 0 {
+		return Addr{}, fmt.Errorf("%q is no address with a site such as 10.0.0.1%%7", s)
+	}
+	return a.InSite(uint8(site)), nil
+}
+
 // FlowKey identifies a flow by its 5-tuple, as the network saw the packet without any telemetry header.
 // It is comparable and holds no pointer.
 type FlowKey struct {
@@ -39,20 +84,36 @@ type FlowKey struct {
 	_                uint16
 }
 
-// SrcString and DstString give the addresses as the packet's IP version writes them.
-func (k *FlowKey) SrcString() string { return k.addr(k.Src).String() }
+// SrcString and DstString give the addresses as the packet's IP version writes them, and with their sites, if they have some.
+func (k *FlowKey) SrcString() string { return string(k.appendAddr(nil, k.Src)) }
 
 // DstString is SrcString for the destination.
-func (k *FlowKey) DstString() string { return k.addr(k.Dst).String() }
+func (k *FlowKey) DstString() string { return string(k.appendAddr(nil, k.Dst)) }
+
+func (k *FlowKey) appendAddr(b []byte, a Addr) []byte {
+	b = k.addr(a).AppendTo(b)
+	if _, site := a.Site(); site != 0 && k.IPVersion != 6 {
+		b = strconv.AppendUint(append(b, '%'), uint64(site), 10)
+	}
+	return b
+}
+
+func (k *FlowKey) appendEnd(b []byte, a Addr, port uint16) []byte {
+	if _, site := a.Site(); site != 0 && k.IPVersion != 6 {
+		return strconv.AppendUint(append(k.appendAddr(b, a), ':'), uint64(port), 10)
+	}
+	return netip.AddrPortFrom(k.addr(a), port).AppendTo(b)
+}
 
 func (k *FlowKey) addr(a Addr) netip.Addr {
 	if k.IPVersion == 6 {
 		return netip.AddrFrom16(a)
 	}
-	return a.Netip()
+	plain, _ := a.Site()
+	return plain.Netip()
 }
 
-// SrcAddr and DstAddr give the addresses as the packet's IP version has them.
+// SrcAddr and DstAddr give the addresses as the packet's IP version has them, whatever their sites.
 func (k *FlowKey) SrcAddr() netip.Addr { return k.addr(k.Src) }
 
 // DstAddr is SrcAddr for the destination.
@@ -73,14 +134,15 @@ func (k *FlowKey) Compare(o *FlowKey) int {
 // protocols are the IP protocols that flows are written with by name.
 var protocols = map[uint8]string{1: "icmp", 6: "tcp", 17: "udp", 58: "icmp6"}
 
-// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp". [ParseFlow] reads it.
+// String gives "10.0.0.1:80 > 10.0.0.2:5001 tcp", and "10.0.0.1%7:80 > 10.0.0.2%7:5001 tcp" of addresses of site 7. [ParseFlow] reads
+// it.
 func (k FlowKey) String() string {
 	if k.IPVersion == 0 {
 		return "no flow"
 	}
-	b := netip.AddrPortFrom(k.SrcAddr(), k.SrcPort).AppendTo(nil)
+	b := k.appendEnd(nil, k.Src, k.SrcPort)
 	b = append(b, " > "...)
-	b = netip.AddrPortFrom(k.DstAddr(), k.DstPort).AppendTo(b)
+	b = k.appendEnd(b, k.Dst, k.DstPort)
 	b = append(b, ' ')
 	if name, ok := protocols[k.Proto]; ok {
 		b = append(b, name...)
@@ -105,18 +167,18 @@ func ParseFlow(s string) (FlowKey, error) {
 	if end < 0 {
 		return wrong("the protocol is missing")
 	}
-	from, err := netip.ParseAddrPort(strings.TrimSpace(src))
-	if err != nil {
+	from, fromSite, ok := parseEnd(strings.TrimSpace(src))
+	if !ok {
 		return wrong("the source is not ADDRESS:PORT")
 	}
-	to, err := netip.ParseAddrPort(rest[:end])
-	if err != nil {
+	to, toSite, ok := parseEnd(rest[:end])
+	if !ok {
 		return wrong("the destination is not ADDRESS:PORT")
 	}
 	if from.Addr().Is4() != to.Addr().Is4() || from.Addr().Zone() != "" || to.Addr().Zone() != "" {
 		return wrong("the addresses are not of one kind")
 	}
-	k := FlowKey{Src: AddrFrom(from.Addr()), Dst: AddrFrom(to.Addr()), SrcPort: from.Port(), DstPort: to.Port(), IPVersion: 6}
+	k := FlowKey{Src: AddrFrom(from.Addr()).InSite(fromSite), Dst: AddrFrom(to.Addr()).InSite(toSite), SrcPort: from.Port(), DstPort: to.Port(), IPVersion: 6}
 	if from.Addr().Is4() {
 		k.IPVersion = 4
 	}
@@ -133,4 +195,20 @@ func ParseFlow(s string) (FlowKey, error) {
 	}
 	k.Proto = uint8(n)
 	return k, nil
+}
+
+// parseEnd reads ADDRESS:PORT, and ADDRESS%SITE:PORT of an IPv4 address.
+func parseEnd(s string) (end netip.AddrPort, site uint8, ok bool) {
+	addr, zone, scoped := strings.Cut(s, "%")
+	if !scoped || strings.HasPrefix(s, "[") {
+		end, err := netip.ParseAddrPort(s)
+		return end, 0, err == nil
+	}
+	number, port, _ := strings.Cut(zone, ":")
+	n, err := strconv.ParseUint(number, 10, 8)
+	if err != nil || n == 0 {
+		return end, 0, false
+	}
+	end, err = netip.ParseAddrPort(addr + ":" + port)
+	return end, uint8(n), err == nil && end.Addr().Is4()
 }

@@ -11,7 +11,25 @@ func TestParseFlow(t *testing.T) {
 	mapped := FlowKey{Src: AddrFrom(netip.MustParseAddr("10.0.0.1")), Dst: AddrFrom(netip.MustParseAddr("10.0.0.2")), Proto: 17, IPVersion: 6}
 	gre := v4
 	gre.Proto = 47
-	for _, k := range []FlowKey{v4, v6, mapped, gre} {
+	scoped, half := v4, v4
+	scoped.Src, scoped.Dst, half.Dst = v4.Src.InSite(1), v4.Dst.InSite(255), v4.Dst.InSite(7)
+	if text := scoped.String(); text != "10.0.0.1%1:80 > 10.0.0.2%255:5001 tcp" || scoped == v4 || scoped.SrcAddr() != v4.SrcAddr() || scoped.DstString() != "10.0.0.2%255" {
+		t.Errorf("addresses of sites are %s", text)
+	}
+	if v6.Src.InSite(1) != v6.Src || scoped.Src.InSite(2) != scoped.Src || v4.Src.InSite(0) != v4.Src {
+		t.Error("an address has another site than the first, or an IPv6 address has one")
+	}
+	hash := NewHashKey(1)
+	if hash.Flow(&scoped) == hash.Flow(&v4) || hash.Flow(&half) == hash.Flow(&v4) {
+		t.Error("the hash does not tell sites apart")
+	}
+	for _, k := range []FlowKey{v4, v6, mapped, gre, scoped, half} {
+		for _, a := range []Addr{k.Src, k.Dst} {
+			one := FlowKey{Src: a, IPVersion: k.IPVersion}
+			if got, err := ParseAddr(one.SrcString()); err != nil || got != a {
+				t.Errorf("ParseAddr(%q) = %v, %v", one.SrcString(), got, err)
+			}
+		}
 		if got, err := ParseFlow(k.String()); err != nil || got != k {
 			t.Errorf("ParseFlow(%q) = %+v, %v, want %+v", k.String(), got, err, k)
 		}
@@ -26,6 +44,7 @@ func TestParseFlow(t *testing.T) {
 	for _, bad := range []string{
 		"", "no flow", "10.0.0.1:80", "10.0.0.1:80 > 10.0.0.2:5001", "10.0.0.1 > 10.0.0.2 tcp", "10.0.0.1:80 > 10.0.0.2:5001 sctp",
 		"10.0.0.1:80 > 10.0.0.2:5001/256", "10.0.0.1:80 > [fd00::1]:5001 tcp", "[fe80::1%eth0]:1 > [fe80::2]:1 tcp", "10.0.0.1:80000 > 10.0.0.2:1 tcp",
+		"10.0.0.1%0:80 > 10.0.0.2:5001 tcp", "10.0.0.1%256:80 > 10.0.0.2:5001 tcp", "10.0.0.1%x:80 > 10.0.0.2:5001 tcp", "10.0.0.1%:80 > 10.0.0.2:5001 tcp", "fd00::1%1:80 > 10.0.0.2:5001 tcp",
 	} {
 		if got, err := ParseFlow(bad); err == nil {
 			t.Errorf("ParseFlow(%q) = %v, want an error", bad, got)

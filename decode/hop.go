@@ -1,5 +1,11 @@
 package decode
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // HopField is a set of the values that a [Hop] can hold.
 type HopField uint32
 
@@ -38,6 +44,18 @@ func (f HopField) Names() (names []string) {
 		}
 	}
 	return names
+}
+
+// ParseHopFields is the inverse of Names.
+func ParseHopFields(names []string) (f HopField, err error) {
+	for _, name := range names {
+		i := slices.Index(hopFieldNames[:], name)
+		if i < 0 {
+			return 0, fmt.Errorf("%q is none of %s", name, strings.Join(hopFieldNames[:], ", "))
+		}
+		f |= 1 << i
+	}
+	return f, nil
 }
 
 // Hop is what one device said about one packet: a presence mask and raw wire values. A value whose bit in Has is not
