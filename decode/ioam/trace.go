@@ -124,8 +124,8 @@ func (s *stack) count(r *decode.Report, base int) (n int, ok bool) {
 			}
 			return n, true
 		}
-		if last+4 > s.end {
-			r.Fail(format, "snapshot_length", base+last, decode.BadLength)
+		if last+4 > s.end { // a node that ends before its snapshot lacks the byte behind the option
+			r.Fail(format, "snapshot_length", base+min(last, s.end), decode.BadLength)
 			return 0, false
 		}
 		size := s.stride + 4 + 4*int(s.body[last])

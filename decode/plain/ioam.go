@@ -266,7 +266,7 @@ func ioamTrace(o, values Object, flags *[]string, b []byte, at, end int, allocat
 	var hops []Object
 	for place := start; place < end; {
 		if snapshots && place+4*words+4 > end && (place+4*words < len(b) || end <= len(b)) {
-			return reject("snapshot_length", place+4*words, "bad-length")
+			return reject("snapshot_length", min(place+4*words, end), "bad-length")
 		}
 		size, known := 4*words, true
 		if length := place + 4*words; snapshots && length < len(b) {
