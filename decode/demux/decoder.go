@@ -13,6 +13,7 @@ type Decoder struct {
 	profile Profile
 	table   table
 	special bool // datagrams are no plain reports, or their hops have fields that are wrong
+	lies    lies // to be left out; none where reports are wanted as they are
 	reader  telemetry.Reader
 	intmd   *intmd.Decoder
 	outer   packet.Packet // of the frame
@@ -25,6 +26,14 @@ type Decoder struct {
 func New(p Profile) *Decoder {
 	d := &Decoder{profile: p, table: resolve(&p), intmd: intmd.New(p.INT)}
 	d.special = d.table.payload != nil || p.Wrong != 0
+	return d
+}
+
+// newCorrecting makes a decoder whose reports have no lies in them.
+func newCorrecting(p Profile) *Decoder {
+	d := New(p)
+	d.lies = resolveLies(p.Lies)
+	d.special = d.special || d.lies != (lies{})
 	return d
 }
 
@@ -75,6 +84,11 @@ func (d *Decoder) datagram(b *decode.Batch, src *decode.Addr, payload []byte, le
 
 // forget takes the fields that are wrong out of the last n reports of b.
 func (d *Decoder) forget(b *decode.Batch, n int) {
+	if d.lies != (lies{}) {
+		for _, r := range b.Reports[len(b.Reports)-n:] {
+			d.lies.correct(r)
+		}
+	}
 	if d.profile.Wrong == 0 {
 		return
 	}

@@ -18,6 +18,7 @@ type Description struct {
 	Formats     []string         `json:"formats,omitempty"` // other formats than reports and INT
 	Deviations  []string         `json:"deviations,omitempty"`
 	Wrong       []string         `json:"wrong_fields,omitempty"`
+	Lies        []string         `json:"known_bad,omitempty"` // read as they are, and left out of statistics
 	Units       UnitsDescription `json:"units"`
 	DropReasons map[uint8]string `json:"drop_reasons,omitempty"`
 }
@@ -38,6 +39,9 @@ func (p *Profile) Describe() Description {
 		Name: p.Name, About: p.About, ReportPorts: p.ReportPorts, Reports: p.Report.Versions.Names(), INT: p.INT.Versions.Names(),
 		Marks: p.INT.Marks.Names(), Deviations: append(p.Report.Deviations(), p.INT.Deviations()...), Wrong: p.Wrong.Names(),
 		Units: UnitsDescription{p.Units.LatencyNS, p.Units.TimeNS, p.Units.HeaderTimeNS, p.Units.QueueBytes, p.Units.TxFullScale, p.Units.LatencyCalc},
+	}
+	for _, l := range p.Lies {
+		d.Lies = append(d.Lies, strings.Join(l.Fields.Names(), ", ")+" of "+l.Of.String()+": "+l.Why)
 	}
 	for _, f := range p.Formats {
 		w := f.Where()
@@ -117,6 +121,35 @@ func WriteTable(w io.Writer) error {
 	return nil
 }
 
+// WriteLies writes what is known to be wrong in the reports of the built-in profiles as a table of Markdown.
+func WriteLies(w io.Writer) error {
+	if _, err := fmt.Fprint(w, "| profile | fields | of | what they hold |\n| --- | --- | --- | --- |\n"); err != nil {
+		return err
+	}
+	for i := range builtin {
+		for _, l := range builtin[i].Lies {
+			fields := "`" + strings.Join(l.Fields.Names(), "`, `") + "`"
+			if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", builtin[i].Name, fields, l.Of, l.Why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// WriteDeviations writes the deviations that settings can name as a table of Markdown.
+func WriteDeviations(w io.Writer) error {
+	if _, err := fmt.Fprint(w, "| name | what it means |\n| --- | --- |\n"); err != nil {
+		return err
+	}
+	for _, d := range deviations {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s |\n", d.name, d.about); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Write writes everything that d says, a line each.
 func (d *Description) Write(w io.Writer) error {
 	var s strings.Builder
@@ -140,6 +173,7 @@ func (d *Description) Write(w io.Writer) error {
 	line("marks", d.Markers())
 	lines("deviations", d.Deviations)
 	line("wrong fields", strings.Join(d.Wrong, ", "))
+	lines("known bad", d.Lies)
 	line("times", unit(d.Units.TimeNS))
 	line("hop latency", unit(d.Units.LatencyNS))
 	line("header time", unit(d.Units.HeaderTimeNS))

@@ -27,6 +27,8 @@ type Profile struct {
 
 	// Wrong are fields that this data plane fills wrongly. They are left out of every hop.
 	Wrong decode.HopField
+	// Lies are fields that are read as they stand on the wire, and left out of statistics.
+	Lies  []Lie
 	Units decode.Units
 }
 

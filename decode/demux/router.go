@@ -16,11 +16,15 @@ type Route struct {
 	Profile Profile
 }
 
-// Router is a Decoder that chooses the profile by the source address of a packet: that of the longest prefix, or a
-// fallback. It is for one goroutine.
+// Router is a Decoder that chooses the profile by the source address of a packet: that which was adopted for the address,
+// else that of the longest prefix, or a fallback. Its reports are for statistics: what is known to be wrong in them is left
+// out ([Lie]). It is for one goroutine.
 type Router struct {
 	fallback *Decoder
-	routes   []route // longest prefix first
+	plain    bool       // there is no other
+	adopted  *Adopted   // nil without any
+	own      []*Decoder // of the adopted profiles, made when they are needed
+	routes   []route    // longest prefix first
 	// recent remembers the choice for addresses seen lately, so that a packet of a known exporter costs one
 	// comparison whatever the number of routes.
 	recent [recentSlots]struct {
@@ -41,13 +45,13 @@ type route struct {
 
 // NewRouter makes a router. Of two routes with the same prefix the first counts.
 func NewRouter(fallback Profile, routes []Route) *Router {
-	rt := &Router{fallback: New(fallback)}
+	rt := &Router{fallback: newCorrecting(fallback), plain: len(routes) == 0}
 	for _, r := range routes {
 		n := r.Prefix.Bits()
 		if r.Prefix.Addr().Is4() {
 			n += 96
 		}
-		x := route{bits: n, dec: New(r.Profile), maskHi: mask(n), maskLo: mask(n - 64)}
+		x := route{bits: n, dec: newCorrecting(r.Profile), maskHi: mask(n), maskLo: mask(n - 64)}
 		hi, lo := halves(decode.AddrFrom(r.Prefix.Addr()))
 		x.hi, x.lo = hi&x.maskHi, lo&x.maskLo
 		rt.routes = append(rt.routes, x)
@@ -97,16 +101,48 @@ func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, 
 }
 
 func (rt *Router) pick(src decode.Addr) *Decoder {
-	if len(rt.routes) == 0 {
+	if rt.plain {
 		return rt.fallback
 	}
 	hi, lo := halves(src)
 	s := &rt.recent[(hi^lo)*0x9e3779b97f4a7c15>>(64-8)]
 	if s.dec == nil || s.addr != src {
-		s.addr, s.dec = src, rt.search(hi, lo)
+		s.addr, s.dec = src, rt.find(src, hi, lo)
 	}
 	return s.dec
 }
+
+func (rt *Router) find(src decode.Addr, hi, lo uint64) *Decoder {
+	if rt.adopted != nil {
+		if i, ok := rt.adopted.Of[src]; ok && i < len(rt.own) {
+			if rt.own[i] == nil {
+				rt.own[i] = newCorrecting(rt.adopted.Profiles[i])
+			}
+			return rt.own[i]
+		}
+	}
+	return rt.search(hi, lo)
+}
+
+// Adopted are profiles that single addresses turned out to have. Routers of several goroutines share it, so that nobody may
+// change it any more.
+type Adopted struct {
+	Profiles []Profile
+	Of       map[decode.Addr]int // index into Profiles
+}
+
+// Adopt gives addresses profiles of their own, in the place of those that an earlier call gave.
+func (rt *Router) Adopt(a *Adopted) {
+	rt.adopted, rt.own = a, nil
+	if a != nil {
+		rt.own = make([]*Decoder, len(a.Profiles))
+	}
+	rt.plain = len(rt.routes) == 0 && a == nil
+	clear(rt.recent[:])
+}
+
+// Profile is the profile that reports from src are read with. It is not to be changed.
+func (rt *Router) Profile(src decode.Addr) *Profile { return &rt.pick(src).profile }
 
 func (rt *Router) search(hi, lo uint64) *Decoder {
 	for i := range rt.routes {
