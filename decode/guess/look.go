@@ -1,0 +1,89 @@
+package guess
+
+import (
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/packet"
+)
+
+// Interval says which of the frames that are no telemetry are looked at: all of them as long as telemetry is found there,
+// and fewer and fewer where it is ordinary traffic.
+type Interval struct {
+	misses, skip int
+	skipped      bool
+}
+
+// maxInterval is the largest distance of frames that are looked at.
+const maxInterval = 1024
+
+// Next reports whether the next frame is to be looked at.
+func (v *Interval) Next() bool {
+	if v.skip > 0 {
+		v.skip--
+		v.skipped = true
+		return false
+	}
+	v.skip = v.misses
+	return true
+}
+
+// Skipped reports whether any frame was passed over.
+func (v *Interval) Skipped() bool { return v.skipped }
+
+// Found takes back the distance if what Next chose was telemetry, and makes it larger if not.
+func (v *Interval) Found(hit bool) {
+	if hit {
+		v.misses, v.skip = 0, 0
+		return
+	}
+	v.misses = min(v.misses+1, maxInterval)
+}
+
+// Sender is the address that a frame comes from. It is not ok for one without an IP header.
+func Sender(link uint16, data []byte, length int) (src decode.Addr, ok bool) {
+	var p packet.Packet
+	p.Frame(link, data, length)
+	if p.IP == 0 {
+		return src, false
+	}
+	return p.Src(data), true
+}
+
+// Look takes one frame after the other, with the reports that current made of it: those of a file.
+func (w *Watch) Look(current func(decode.Addr) *demux.Profile, x Sample, reports []*decode.Report) {
+	if len(reports) == 0 {
+		interval := &w.interval
+		if w.guesser.known[udpPort(&x)] {
+			interval = &w.likely // a hint where to look first, and nothing more
+		}
+		if !interval.Next() {
+			return
+		}
+		src, ok := Sender(x.Link, x.Data, x.Length)
+		if ok {
+			x.Src, x.Dropped = src, true
+			ok = w.Frame(current(src), x, interval.Skipped())
+		}
+		interval.Found(ok)
+		return
+	}
+	last := reports[len(reports)-1]
+	doubtful := Doubtful(last)
+	if !doubtful && !w.Watching() {
+		return
+	}
+	src, ok := x.Src, true
+	if x.Link != Datagram {
+		src, ok = Sender(x.Link, x.Data, x.Length)
+	}
+	switch {
+	case !ok:
+	case !doubtful:
+		w.Read(src, 1)
+	default:
+		x.Src, x.Dropped = src, last.Err.Reason != 0
+		if w.Unread(src, current(src), 1, x.Dropped, x.Time) > 0 {
+			w.Add(x)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package guess
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/packet"
+)
+
+// Datagram is the link type of a sample that is the payload of a datagram to a report port, as a socket gives it.
+const Datagram uint16 = 0xffff
+
+// Sample is one frame, or the payload of one datagram.
+type Sample struct {
+	Link   uint16
+	Src    decode.Addr // of a datagram
+	Data   []byte
+	Length int   // on the wire
+	Time   int64 // of receipt, ns since 1970
+
+	Dropped bool // it was in no statistics
+}
+
+// reading is what one profile makes of one packet.
+type reading uint8
+
+const (
+	unread  reading = iota // not all of it is read
+	empty                  // it is read, and tells of no hop
+	content                // it is read, and tells of hops, or holds a digest
+)
+
+// trial reads samples with one profile.
+type trial struct {
+	profile *demux.Profile
+	decoder *demux.Decoder
+	batch   decode.Batch
+	outer   packet.Packet
+}
+
+func newTrial(p *demux.Profile) *trial { return &trial{profile: p, decoder: demux.New(*p)} }
+
+// read gives what the profile makes of s, and its reports, which are valid until the next call.
+func (t *trial) read(s *Sample) (reading, []*decode.Report) {
+	t.batch.Reset()
+	payload := 0
+	if s.Link == Datagram {
+		t.decoder.DatagramCut(&t.batch, s.Src, s.Data, max(s.Length, len(s.Data)), s.Time)
+	} else {
+		t.decoder.Frame(&t.batch, s.Link, s.Data, s.Length, s.Time)
+		t.outer.Frame(s.Link, s.Data, s.Length)
+		payload = t.outer.L4 + packet.UDPLen
+	}
+	if len(t.batch.Reports) == 0 {
+		return unread, nil
+	}
+	worst := content
+	for i, r := range t.batch.Reports {
+		worst = min(worst, t.judge(r, s, payload, i == 0))
+	}
+	return worst, t.batch.Reports
+}
+
+// judge says how far r was read. The telemetry report that it is from begins at payload; first says that it is the first one.
+func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) reading {
+	if r.Err.Reason != 0 || r.Unknown != nil || r.HeaderCut {
+		return unread
+	}
+	switch r.Format {
+	case decode.TelemetryReport:
+		if payload > len(s.Data) || first && !t.clean(r, s.Data[payload:]) {
+			return unread
+		}
+		if r.Kind == decode.KindDigest {
+			return content
+		}
+		if r.Kind == 0 || r.Has&decode.HasFlow == 0 && !t.profile.Report.Postcard {
+			return unread
+		}
+		if r.Flags&decode.Tracked != 0 && r.INT == 0 && len(r.Hops) == 0 {
+			return unread // it says that there is something, and nothing was found
+		}
+	case decode.INTMD, decode.INTMX:
+	case decode.PINT:
+		return t.digest(r, s)
+	}
+	if r.Has&decode.HasInstructions != 0 && r.Format != decode.IOAM && r.Instructions&^t.instructions(r) != 0 {
+		return unread
+	}
+	for i := range r.Hops {
+		if h := &r.Hops[i]; h.Has&decode.HopNodeID == 0 && (r.Flags&decode.Truncated == 0 || i > 0) {
+			return unread
+		}
+	}
+	if len(r.Hops) == 0 {
+		if r.Kind == decode.KindStack && r.Flags&decode.Truncated != 0 {
+			return unread
+		}
+		return empty
+	}
+	return content
+}
+
+// clean reports whether what is reserved in a report's header is zero.
+func (t *trial) clean(r *decode.Report, payload []byte) bool {
+	if len(payload) < 12 {
+		return false
+	}
+	word := binary.BigEndian.Uint32(payload)
+	o := &t.profile.Report
+	switch r.Version {
+	case decode.V05:
+		return word>>6&0x7fff == 0
+	case decode.V10:
+		if o.Postcard {
+			return word>>6&0x3f == 0 && len(payload) >= 54 && etherType(binary.BigEndian.Uint16(payload[52:]))
+		}
+		if o.FlagsFirst {
+			return word>>6&0x3f == 0
+		}
+		return word>>9&0x3f == 0
+	case decode.V20:
+		return binary.BigEndian.Uint32(payload[8:])&0xf == 0
+	}
+	return true
+}
+
+// etherType reports whether v is what a frame in a switched network announces.
+func etherType(v uint16) bool {
+	return v == packet.EtherIPv4 || v == packet.EtherIPv6 || v == 0x0806 || v == 0x8100 || v == 0x88a8 || v == 0x8847
+}
+
+// instructions are the bits of r's instruction bitmap that stand for something.
+func (t *trial) instructions(r *decode.Report) uint16 {
+	version := r.Version
+	if r.Format == decode.TelemetryReport {
+		version = r.INT
+	}
+	o := &t.profile.INT
+	switch {
+	case o.LeastFirst && version == decode.V21:
+		return 0x01ff
+	case r.DomainID != 0:
+		return 0xffff
+	case version == decode.V05:
+		return 0xff00
+	case version == decode.V10:
+		return 0xff01
+	}
+	return 0xff81
+}
+
+// digest looks at a PINT digest, which is a few bits in a place where other packets have something, too.
+func (t *trial) digest(r *decode.Report, s *Sample) reading {
+	if s.Link == Datagram || t.outer.IP != 4 || len(s.Data) < t.outer.L3+20 {
+		return unread
+	}
+	if r.Digest.Coding == decode.CodingMininet && checksum(s.Data[t.outer.L3:][:20]) == 0xffff {
+		return unread // the program writes a node id there, so that it is an ordinary packet
+	}
+	return content
+}
+
+// checksum is the one's complement sum of b, which has an even length.
+func checksum(b []byte) uint32 {
+	sum := uint32(0)
+	for ; len(b) >= 2; b = b[2:] {
+		sum += uint32(binary.BigEndian.Uint16(b))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return sum
+}
+
+// Doubtful reports whether r may not be all that the bytes hold which it was read from: it failed, or tells of no hop. It is
+// for those who look at every report; [Guesser.Reads] looks closely.
+func Doubtful(r *decode.Report) bool {
+	if r.Err.Reason != 0 {
+		return true
+	}
+	if len(r.Hops) == 0 {
+		return r.Kind <= decode.KindQueue
+	}
+	return r.Hops[0].Has&decode.HopNodeID == 0
+}
+
+// tryable reports whether p can be told by what it reads.
+func tryable(p *demux.Profile) bool {
+	if p.Report.Versions != 0 || p.INT.Versions != 0 {
+		return true
+	}
+	for _, f := range p.Formats {
+		if w := f.Where(); len(w.Ports) == 0 && len(w.EtherTypes) == 0 && w.Mark == "UDP behind PPP" {
+			return false // one byte anywhere
+		}
+	}
+	return len(p.Formats) > 0
+}

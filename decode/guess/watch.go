@@ -1,0 +1,429 @@
+package guess
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+)
+
+// Bounds of what a [Watch] remembers.
+const (
+	maxSenders = 256  // senders that are looked at
+	maxAdopted = 4096 // senders with a dialect of their own
+	maxSamples = 48   // of a sender
+	maxBytes   = 512  // of a sample; telemetry stands at the front
+	maxJudged  = 16   // senders at a time: each takes some milliseconds
+)
+
+// What has to be there before a dialect is adopted. An exporter that proves itself to who follows sequence numbers has
+// reported for a second, too.
+const (
+	enough   = 16         // samples
+	span     = int64(1e9) // ns from the first to the last of them
+	apart    = 30_000_000 // ns between samples, so that a burst is one
+	freely   = 8          // samples that are taken at once
+	pause    = int64(10e9)
+	maxPause = int64(600e9)
+)
+
+// What has to be there before an adopted dialect is given up: whoever forges an address has to keep the real sender silent
+// for as long.
+const (
+	roundsAgainst = 3
+	spanAgainst   = int64(10e9)
+	apartAgainst  = spanAgainst / (maxSamples - freely - 8) // ns between samples, so that they span as much
+)
+
+// Memory is how much a [Watch] takes at most, in bytes.
+const Memory = maxSenders*maxSamples*(maxBytes+128) + maxAdopted*1024
+
+// Watch follows who sends what cannot be read. It is for one goroutine, and reads no clock.
+type Watch struct {
+	guesser *Guesser
+	adopt   bool
+	senders map[decode.Addr]*sender
+	adopted map[decode.Addr]*sender
+	refused uint64 // senders for which there was no place
+
+	interval, likely Interval // of [Watch.Look]: of all frames, and of those to a port that a profile names
+}
+
+// sender is one address that frames come from.
+type sender struct {
+	src     decode.Addr
+	current *demux.Profile // that did not read them
+	samples []Sample
+	looked  uint64 // frames that were looked at closely; the samples are those of them that were not read
+	innocent,
+	clean uint64 // frames that were read: of those looked at, and of all others since the round began
+	round            uint64 // frames that were not read since the round began
+	unread           uint64 // ever
+	dropped          uint64 // of those, in no statistics
+	part             bool   // not every such frame was counted
+	taken            int64  // time of the last sample
+	first, last      int64  // times of the samples
+	seen             int64  // time of the last frame
+	touched          int64  // when a step last found new ones, by its own time: captures are read long after they were made
+	counted          uint64 // frames at that step
+	rest             int64  // no samples are taken before
+	wait             int64  // the next rest
+	state            State
+	best             []Score
+	explained, among int
+	content          string // what the best one finds
+	short            bool   // there is too little to adopt it
+	votes            int    // for another dialect than the adopted one, round after round
+	voted            string
+	own              *demux.Profile // that was adopted
+	stored           uint64         // reports that were in statistics, read wrongly, before that
+	since            int64          // of that
+}
+
+// State says what became of a sender.
+type State uint8
+
+// The states.
+const (
+	Gathering State = iota
+	Adopted         // it has the dialect that explains its frames
+	Suggested       // one dialect explains them
+	Tied            // several do
+	Mixed           // one does, but others of its frames are read without it
+	Unknown         // none does
+)
+
+var stateNames = [...]string{"gathering", "adopted", "suggested", "tied", "mixed", "unknown"}
+
+func (s State) String() string { return stateNames[min(s, Unknown)] }
+
+// NewWatch makes a watch that tries profiles, and adopts what explains everything if adopt is set.
+func NewWatch(profiles []demux.Profile, adopt bool) *Watch {
+	return &Watch{guesser: New(profiles), adopt: adopt, senders: map[decode.Addr]*sender{}, adopted: map[decode.Addr]*sender{}}
+}
+
+// Try changes the profiles that are tried from now on.
+func (w *Watch) Try(profiles []demux.Profile) { w.guesser = New(profiles) }
+
+// Watching reports whether anybody's frames are being gathered, so that those which are read count, too.
+func (w *Watch) Watching() bool { return len(w.senders) > 0 }
+
+// Unread counts frames of src that the profile did not read, at a time, and gives how many samples of them are wanted.
+// dropped says that they are in no statistics.
+func (w *Watch) Unread(src decode.Addr, current *demux.Profile, n uint64, dropped bool, time int64) (want int) {
+	s := w.find(src, current, time)
+	if s == nil {
+		return 0
+	}
+	s.seen = max(s.seen, time)
+	s.round += n
+	s.unread += n
+	if dropped {
+		s.dropped += n
+	}
+	if time < s.rest {
+		return 0
+	}
+	return maxSamples - len(s.samples)
+}
+
+// Frame looks at a frame that is no telemetry for the profile, and counts it if it is for another. part says that others were
+// not looked at.
+func (w *Watch) Frame(current *demux.Profile, x Sample, part bool) bool {
+	if !w.guesser.Explains(&x) {
+		return false
+	}
+	want := w.Unread(x.Src, current, 1, true, x.Time)
+	if s := w.senders[x.Src]; s != nil {
+		s.part = s.part || part
+	}
+	if want > 0 {
+		w.Add(x)
+	}
+	return true
+}
+
+// Read counts n frames of src that its profile reads.
+func (w *Watch) Read(src decode.Addr, n uint64) {
+	if s := w.senders[src]; s != nil {
+		s.clean += n
+	}
+}
+
+// Add gives a sample of what [Watch.Unread] counted. It copies what it keeps.
+func (w *Watch) Add(x Sample) {
+	s := w.senders[x.Src]
+	if s == nil || len(s.samples) >= maxSamples || x.Time < s.rest {
+		return
+	}
+	gap := int64(apart)
+	if s.own != nil {
+		gap = apartAgainst
+	}
+	if len(s.samples) >= freely && x.Time < s.taken+gap {
+		return
+	}
+	s.looked++
+	if w.guesser.Reads(s.current, &x) {
+		s.innocent++
+		return
+	}
+	s.taken = max(s.taken, x.Time)
+	if len(s.samples) == 0 {
+		s.first, s.last = x.Time, x.Time
+	}
+	s.first, s.last = min(s.first, x.Time), max(s.last, x.Time)
+	x.Length = max(x.Length, len(x.Data))
+	x.Data = slices.Clone(x.Data[:min(len(x.Data), maxBytes)])
+	s.samples = append(s.samples, x)
+}
+
+// find finds the sender, or makes it.
+func (w *Watch) find(src decode.Addr, current *demux.Profile, time int64) *sender {
+	s := w.senders[src]
+	if s != nil {
+		if s.current.Name != current.Name {
+			s.current = current
+			s.again(0)
+		}
+		return s
+	}
+	if s = w.adopted[src]; s != nil && len(w.senders) < maxSenders {
+		s.current = current
+		s.again(0)
+		w.senders[src] = s
+		return s
+	}
+	if len(w.senders) >= maxSenders && !w.makeRoom(time) {
+		w.refused++
+		return nil
+	}
+	s = &sender{src: src, current: current, seen: time}
+	w.senders[src] = s
+	return s
+}
+
+// makeRoom forgets the sender that was heard the least, of those that are known for nothing.
+func (w *Watch) makeRoom(time int64) bool {
+	var least *sender
+	for _, s := range w.senders {
+		if s.state == Gathering && w.adopted[s.src] == nil && len(s.samples) >= enough && time-s.seen < span {
+			continue // it is about to be judged
+		}
+		if least == nil || cmp.Or(cmp.Compare(s.unread, least.unread), s.src.Compare(least.src)) < 0 {
+			least = s
+		}
+	}
+	if least == nil {
+		return false
+	}
+	delete(w.senders, least.src)
+	return true
+}
+
+// again begins another round, whose samples are taken after a rest.
+func (s *sender) again(rest int64) {
+	s.samples, s.looked, s.innocent, s.clean, s.round, s.rest = nil, 0, 0, 0, 0, rest
+	s.first, s.last, s.taken = 0, 0, 0
+}
+
+// Change is a sender whose dialect changes, and the samples that were gathered, to be read with it.
+type Change struct {
+	Src     decode.Addr
+	Profile *demux.Profile // nil goes back to that of the settings
+	Samples []Sample
+}
+
+// Step judges those of whom enough was gathered at a time, and gives what changes, in the order of addresses. known says how
+// many reports of a sender were read in all, those that it was not known of that they cannot be among them; nil knows nothing.
+// home is the profile of the settings for an address.
+func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known func(decode.Addr) uint64) (changes []Change) {
+	judged := 0
+	for _, src := range w.order() {
+		s := w.senders[src]
+		if judged == maxJudged {
+			break // the others' samples wait
+		}
+		if s.counted != s.unread {
+			s.touched, s.counted = now, s.unread
+		}
+		if s.state != Gathering && s.state != Adopted && now-s.touched > maxPause {
+			delete(w.senders, src)
+			continue
+		}
+		old := w.adopted[src] == s
+		need := span
+		if old {
+			need = spanAgainst
+		}
+		if len(s.samples) < enough || s.last-s.first < need {
+			if old && now-s.touched > pause { // whoever sent that has stopped
+				s.again(0)
+				s.votes = 0
+				delete(w.senders, src)
+			} else if s.looked >= enough && s.innocent == s.looked {
+				s.rested(now)
+			}
+			continue
+		}
+		judged++
+		before := uint64(0)
+		if known != nil && !old {
+			before = known(src)
+		}
+		s.judge(w.guesser, before > s.unread-min(s.dropped, s.unread))
+		if old {
+			changes = append(changes, w.reconsider(s, now, home)...)
+			continue
+		}
+		p := home(src)
+		if s.state == Suggested && w.adopt && p.Name == autoName && len(w.adopted) < maxAdopted {
+			s.state, s.stored = Adopted, s.unread-min(s.dropped, s.unread)
+			changes = append(changes, w.give(s, now))
+			continue
+		}
+		s.rested(now)
+	}
+	return changes
+}
+
+// give makes the best profile the sender's own.
+func (w *Watch) give(s *sender, now int64) Change {
+	own := s.best[0].Profile
+	s.own, s.since = &own, now
+	w.adopted[s.src] = s
+	delete(w.senders, s.src)
+	c := Change{s.src, s.own, s.samples}
+	s.again(0)
+	return c
+}
+
+// autoName is the profile that a dialect may take the place of by itself. Others were chosen by somebody.
+const autoName = "auto"
+
+func (s *sender) rested(now int64) {
+	s.wait = min(max(2*s.wait, pause), maxPause)
+	s.again(now + s.wait)
+}
+
+// reconsider gives up an adopted dialect when again and again another explains everything, and nothing speaks for it.
+func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.Profile) (changes []Change) {
+	name, back := "", home(s.src).Name
+	switch isHome := func(x Score) bool { return x.Profile.Name == back }; {
+	case s.state == Suggested:
+		name = s.best[0].Profile.Name
+	case s.state == Tied && s.innocent+s.clean == 0 && slices.ContainsFunc(s.best, isHome):
+		name = back // that of the settings needs no proof
+	}
+	switch {
+	case name == "":
+		s.votes = 0
+	case name == s.voted:
+		s.votes++
+	default:
+		s.voted, s.votes = name, 1
+	}
+	s.state = Adopted
+	if s.votes < roundsAgainst {
+		s.again(now)
+		return nil
+	}
+	s.votes = 0
+	if name != back {
+		return []Change{w.give(s, now)}
+	}
+	delete(w.senders, s.src)
+	delete(w.adopted, s.src)
+	return []Change{{Src: s.src, Samples: s.samples}}
+}
+
+// judge decides what a sender's frames are. before says that frames of it were read that are not known to be others.
+func (s *sender) judge(g *Guesser, before bool) {
+	v := g.Judge(s.samples)
+	s.among, s.short = v.Samples, len(s.samples) < enough || s.last-s.first < span
+	switch {
+	case len(v.Best) == 0:
+		s.state = Unknown
+		return
+	case len(v.Best) > 1:
+		s.state = Tied
+	case s.innocent > 0 || s.clean > 0 || before:
+		s.state = Mixed
+	default:
+		s.state = Suggested
+	}
+	s.best, s.explained, s.content = v.Best, v.Best[0].Explained, v.Best[0].content
+	for i := range s.best {
+		s.best[i].text = nil
+	}
+}
+
+// Finish judges everybody, however little was gathered: what explains it is named, and nothing is adopted.
+func (w *Watch) Finish() {
+	for _, src := range w.order() {
+		if s := w.senders[src]; s.state == Gathering && len(s.samples) > 0 {
+			s.judge(w.guesser, false)
+		}
+	}
+}
+
+// Settle judges everybody as [Watch.Finish] does, and adopts what explains everything: for those who are going to read the
+// same frames once more.
+func (w *Watch) Settle(home func(decode.Addr) *demux.Profile) {
+	w.Finish()
+	for _, src := range w.order() {
+		if s := w.senders[src]; s.state == Suggested && !s.short && home(src).Name == autoName && len(w.adopted) < maxAdopted {
+			s.state = Adopted
+			w.give(s, s.seen)
+		}
+	}
+}
+
+// Inherit takes over what another one has adopted, which is not to be used any more.
+func (w *Watch) Inherit(o *Watch) {
+	for src, s := range o.adopted {
+		w.adopted[src] = s
+	}
+}
+
+// Forget takes back what was adopted for addresses that keep does not hold on to.
+func (w *Watch) Forget(keep func(decode.Addr) bool) {
+	for src := range w.adopted {
+		if !keep(src) {
+			delete(w.adopted, src)
+			delete(w.senders, src)
+		}
+	}
+}
+
+// Adoptions gives everybody's adopted dialect, for [demux.Router.Adopt]; nil without any.
+func (w *Watch) Adoptions() *demux.Adopted {
+	if len(w.adopted) == 0 {
+		return nil
+	}
+	a := &demux.Adopted{Of: map[decode.Addr]int{}}
+	for _, src := range sorted(w.adopted) {
+		p := w.adopted[src].own
+		i := slices.IndexFunc(a.Profiles, func(q demux.Profile) bool {
+			return q.Name == p.Name && slices.Equal(q.ReportPorts, p.ReportPorts)
+		})
+		if i < 0 {
+			i = len(a.Profiles)
+			a.Profiles = append(a.Profiles, *p)
+		}
+		a.Of[src] = i
+	}
+	return a
+}
+
+func (w *Watch) order() []decode.Addr { return sorted(w.senders) }
+
+func sorted(m map[decode.Addr]*sender) []decode.Addr {
+	list := make([]decode.Addr, 0, len(m))
+	for src := range m {
+		list = append(list, src)
+	}
+	slices.SortFunc(list, decode.Addr.Compare)
+	return list
+}
