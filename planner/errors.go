@@ -25,6 +25,9 @@ func (e *Errors) Add(format string, args ...any) {
 	e.list = append(e.list, fmt.Errorf(format, args...))
 }
 
+// Len is how many errors were added.
+func (e *Errors) Len() int { return len(e.list) + e.more }
+
 // Join makes one error of all, a line each. It is nil where none was added.
 func (e *Errors) Join() error {
 	if e.more > 0 {

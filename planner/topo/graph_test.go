@@ -277,3 +277,19 @@ func TestNodePairs(t *testing.T) {
 		t.Errorf("NodePairs() = %v, want %v", got, want)
 	}
 }
+
+func TestPairWeights(t *testing.T) {
+	b := NewBuilder("pairs")
+	x, y, z := b.AddNode("x", NoTier), b.AddNode("y", NoTier), b.AddNode("z", NoTier)
+	b.AddLink(LinkEnd{Node: z, Attr: Attr{Weight: 7}}, LinkEnd{Node: y, Attr: Attr{Weight: 3}})
+	b.AddLink(LinkEnd{Node: y, Attr: Attr{Weight: 4}}, LinkEnd{Node: z, Attr: Attr{Weight: 5}}) // the same pair, the other way round
+	b.AddLink(LinkEnd{Node: y, Attr: Attr{Weight: 1}}, LinkEnd{Node: y, Attr: Attr{Weight: 1}})
+	b.AddLink(LinkEnd{Node: z}, LinkEnd{Node: x, Attr: Attr{Weight: 9}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := g.PairWeights(), [][2]uint32{{9, 1}, {3, 5}}; !slices.Equal(got, want) {
+		t.Errorf("PairWeights() of %v = %v, want %v", g.NodePairs(), got, want)
+	}
+}

@@ -34,11 +34,25 @@ func (p Place) Delay(q Place) time.Duration {
 // WithDelays gives the graph with a delay for the directions that have none: what fill gives for them, where 0 leaves it
 // unknown.
 func (g *Graph) WithDelays(fill func(i int) time.Duration) *Graph {
+	return g.withAttrs(func(i int, a *Attr) {
+		if a.Delay == 0 {
+			a.Delay = max(0, fill(i))
+		}
+	})
+}
+
+// WithCosts gives the graph with these costs of sending, whatever they were before.
+func (g *Graph) WithCosts(cost func(i int) uint32) *Graph {
+	return g.withAttrs(func(i int, a *Attr) { a.Cost = cost(i) })
+}
+
+// withAttrs gives the graph with other properties of the directions of its links.
+func (g *Graph) withAttrs(change func(i int, a *Attr)) *Graph {
 	out := *g
 	out.attrs = make([]Attr, g.NumInterfaces())
 	for i := range out.attrs {
-		if out.attrs[i] = g.Attr(i); out.attrs[i].Delay == 0 && g.Link(i) >= 0 {
-			out.attrs[i].Delay = max(0, fill(i))
+		if out.attrs[i] = g.Attr(i); g.Link(i) >= 0 {
+			change(i, &out.attrs[i])
 		}
 	}
 	if !slices.ContainsFunc(out.attrs, func(a Attr) bool { return a != DefaultAttr }) {
