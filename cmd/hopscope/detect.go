@@ -105,7 +105,7 @@ func newDetection(cfg *detect.Config) *detection {
 func (d *detection) add(h *tableHop, w detect.Window) {
 	window := h.next
 	h.next++
-	event := h.state.Add(d.cfg, int64(h.next)*int64(d.cfg.Window), w)
+	event := h.state.Add(d.cfg, d.cfg.At(int64(h.next)*int64(d.cfg.Window)), w)
 	switch event {
 	case detect.Begun:
 		f, _ := h.state.Open()
@@ -121,7 +121,7 @@ func (d *detection) add(h *tableHop, w detect.Window) {
 	}
 	if f, ok := h.state.Open(); ok {
 		severity := inference.Warning
-		if f.Grave() {
+		if f.Grave(d.cfg) {
 			severity = inference.Critical
 		}
 		if row := &d.findings[h.open]; row.Severity != inference.Critical.String() {
@@ -193,7 +193,7 @@ func (d *detection) write(out io.Writer, format string) (err error) {
 
 func (d *detection) learning() (n int) {
 	for k := range d.hops {
-		if d.hops[k].state.Learning() {
+		if d.hops[k].state.Warming(d.cfg) {
 			n++
 		}
 	}

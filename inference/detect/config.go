@@ -11,11 +11,34 @@ type Config struct {
 	Window   time.Duration // length of a window; an hour and a day are counted in windows
 	MinCount uint64        // values that a window must have to be judged; with fewer the hop is silent in it
 	Strict   float64       // factor of all limits; 1 is what the limits were tuned for
+	Rising   bool          // only what rises is a finding: queues
+	Idle     bool          // zero may stay for as long as it likes: queues, links
+	Single   bool          // a window has one value, its P50
+	Steady   bool          // the same value may stay for as long as it likes: times on links
+	Grave    float64       // factor of the usual value from which on a finding is grave
+	Warmup   int           // windows before a hop is judged; the limits were tuned for 60
+	Adopt    int           // windows after which the level of a finding becomes the usual one
+	EndAfter int           // calm windows that end a finding
 }
 
 // Latency is the configuration for latencies in nanoseconds.
 func Latency(window time.Duration) Config {
-	return Config{Floor: 1000, Window: window, MinCount: 5, Strict: 1}
+	return Config{Floor: 1000, Window: window, MinCount: 5, Strict: 1, Grave: 4, Warmup: 60, Adopt: 360, EndAfter: 3}
+}
+
+// Queue is the configuration for queues in bytes. Most are empty most of the time, and differ by whole packets when they are
+// not: six full packets are added to both sides, so that one packet more is no news and a hundred are.
+func Queue(window time.Duration) Config {
+	c := Latency(window)
+	c.Floor, c.Rising, c.Idle = 10_000, true, true
+	return c
+}
+
+// Utilization is the configuration for the utilisation of a link, one value a window. A tenth of the link is added to it.
+func Utilization(window time.Duration) Config {
+	c := Latency(window)
+	c.Floor, c.Single, c.Idle = .1, true, true
+	return c
 }
 
 const (
@@ -26,14 +49,27 @@ const (
 // perDay is the number of windows in a day, at least one.
 func (c *Config) perDay() float64 { return max(1, float64(24*time.Hour)/float64(c.Window)) }
 
-const (
-	warmup   = 60  // windows before a hop is judged
-	endAfter = 3   // calm windows that end a finding
-	learnAt  = 360 // age at which a finding's level becomes the usual one
-)
+// Moment is the time of a window as seasons count it. It is the same for all hops.
+type Moment struct {
+	bin  [seasons]int8
+	fade float32 // what a day takes off in a window
+}
+
+// At gives the moment of the window that ends at a time, in ns since 1970 or any other start of an hour.
+func (c *Config) At(end int64) (m Moment) {
+	begin := end - int64(c.Window)
+	for k := range m.bin {
+		bins := seasonBins[k]
+		m.bin[k] = int8((begin/seasonBin[k]%bins + bins) % bins)
+	}
+	m.fade = float32(1 / c.perDay())
+	return m
+}
+
+func (c *Config) warmup() uint32 { return uint32(max(c.Warmup, 2)) }
 
 // The means have these time constants, in windows.
-var constants = [means]float64{1, 3, 9, 27, 81, 243, 729}
+var constants = [means]float32{1, 3, 9, 27, 81, 243, 729}
 
 const (
 	means     = 7
@@ -44,9 +80,10 @@ const (
 // contrast compares two means.
 type contrast struct {
 	fast, slow int
-	limit      float64 // in root mean squares
-	floor      float64 // least difference of logarithms that counts
-	up, down   float64 // factors of its tail quantile when a window exceeds it, and when not
+	limit      float32 // in root mean squares
+	floor      float32 // least difference of logarithms that counts
+	up, down   float32 // factors of its tail quantile when a window exceeds it, and when not
+	rate       float32 // at which its mean of squares moves at least
 }
 
 const (
@@ -58,19 +95,27 @@ const (
 
 var bank = newBank()
 
+// inverse and root are of the constants: the least rate of a mean, and what its limits have on top while a hop is young.
+var inverse, root = func() (inverse, root [means]float32) {
+	for k, t := range constants {
+		inverse[k], root[k] = 1/t, float32(math.Sqrt(float64(t)))
+	}
+	return inverse, root
+}()
+
 func newBank() (b [contrasts]contrast) {
 	b = [contrasts]contrast{
-		{fast: 0, slow: 3, limit: 5.8, floor: .25},
+		{fast: 0, slow: 0, limit: 5.8, floor: .25},
 		{fast: 0, slow: 3, limit: 5.8, floor: .25},
 		{fast: 1, slow: 3, limit: 5.6, floor: .2},
 		{fast: 2, slow: 4, limit: 5.5, floor: .15},
 		{fast: 3, slow: 5, limit: 5.5, floor: .15},
 		{fast: 4, slow: 6, limit: 5.5, floor: .5},
 	}
-	b[0].slow = 0
 	for j := range b {
-		step := .1/(1+constants[b[j].fast]) + .002
-		b[j].up, b[j].down = math.Exp(step*(1-tailShare)), math.Exp(-step*tailShare)
+		step := float64(.1/(1+constants[b[j].fast]) + .002)
+		b[j].up, b[j].down = float32(math.Exp(step*(1-tailShare))), float32(math.Exp(-step*tailShare))
+		b[j].rate = 1 / max(500, 6*constants[b[j].slow])
 	}
 	return b
 }

@@ -53,7 +53,7 @@ type run struct {
 func newRun() *run { return &run{cfg: Latency(10 * time.Second)} }
 
 func (r *run) add(w Window) {
-	switch r.Add(&r.cfg, int64(r.t+1)*int64(r.cfg.Window), w) {
+	switch r.Add(&r.cfg, r.cfg.At(int64(r.t+1)*int64(r.cfg.Window)), w) {
 	case Begun:
 		f, _ := r.Open()
 		r.begun, r.causes = append(r.begun, r.t), append(r.causes, f)
@@ -172,7 +172,7 @@ func TestSilence(t *testing.T) {
 	for range 10 {
 		r.add(Window{})
 	}
-	if len(r.begun) != 1 || r.begun[0] > 722 || r.causes[0].Cause != Silent || !r.causes[0].Grave() {
+	if len(r.begun) != 1 || r.begun[0] > 722 || r.causes[0].Cause != Silent || !r.causes[0].Grave(&r.cfg) {
 		t.Fatalf("silence from window 720: found at %v as %+v", r.begun, r.causes)
 	}
 	for range 20 {
@@ -288,9 +288,9 @@ func FuzzAdd(f *testing.F) {
 					t.Fatalf("mean %d of statistic %d is %v", k, i, m)
 				}
 			}
-			for sign := range 2 {
-				for j := range contrasts {
-					if q := float64(r.stats[i].tail[sign][j] + r.stats[i].square[sign][j]); !(q >= 0 && q < 1e12) {
+			for j := range contrasts {
+				for _, sc := range r.stats[i].scale[j] {
+					if q := float64(sc.tail + sc.square); !(q >= 0 && q < 1e12) {
 						t.Fatalf("scale %d of statistic %d is %v", j, i, q)
 					}
 				}

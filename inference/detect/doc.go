@@ -11,6 +11,9 @@
 // visits. A window of few values counts for less, since its quantiles stray more. A finding that passes by itself raises
 // the limits of its contrasts, for a day. And after an hour within a finding the new level is the usual one.
 //
+// When the values are back at the level of before a finding, the means are what they were before it: otherwise the slow ones
+// would remember a short, strong fault for an hour.
+//
 // Values are compared by their logarithms, so that a hop of 10 µs and one of 10 ms are judged alike. Everything is plain
 // arithmetic: no clock, no randomness, about a kilobyte a hop, and the same windows give the same findings.
 package detect

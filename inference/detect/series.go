@@ -6,44 +6,65 @@ import "math"
 type series struct {
 	now    float32 // logarithm of the present value
 	mean   [means]float32
-	square [2][contrasts]float32 // mean of squares, upward and downward
-	tail   [2][contrasts]float32 // quantile that one window in 200 exceeds
-	seen   [2][contrasts]uint32
-	raised [2][2]float32 // logarithm of what earlier findings raised limits by; upward and downward, of fast and slow contrasts
-	season [seasons]profile
+	scale  [contrasts][2]scale // upward and downward
+	raised [2][2]float32       // logarithm of what earlier findings raised limits by; upward and downward, of fast and slow contrasts
+
+	onset [means]float32 // means before the finding that is open
+	away  float32        // sum of differences from these, of windows that are back
+
+	again  [seasons]float32 // what the last two visits of this time of a period had as well
+	sum    [seasons]float32 // of differences from the reference, in the bin under way
+	season profile
+}
+
+// scale says how far a contrast strays to one side when nothing is wrong.
+type scale struct {
+	square float32 // mean of squares
+	tail   float32 // quantile that one window in 200 exceeds
+	seen   uint16  // windows that the mean of squares is of, up to more than matters
 }
 
 // measured is a window, ready to be compared.
 type measured struct {
-	value [statistics]float64 // logarithms
-	count float64
-	usual float64 // count
+	value   [statistics]float32 // logarithms
+	p90     float32
+	inverse float32 // of the count
+	usual   float32 // inverse of the usual count
+
+	rate  [means]float32     // at which means move
+	start [contrasts]float32 // factor of limits, squared
 }
 
 // measure takes logarithms. The 99th percentile of few values lies lower than that of many, and is corrected for it.
-func (h *Hop) measure(cfg *Config, w Window) (x measured) {
-	n := float64(h.windows)
-	x.count = float64(w.Count)
-	h.logCount += float32(max(1/n, .0003) * (math.Log(x.count) - float64(h.logCount)))
-	h.inverse += float32((1/x.count - float64(h.inverse)) * max(1./9, 1/n))
-	x.usual = math.Exp(float64(h.logCount))
-	x.value[P50], x.value[P99] = math.Log(w.P50+cfg.Floor), math.Log(w.P99+cfg.Floor)
-	if h.open.Cause == None {
-		p90 := math.Log(w.P90 + cfg.Floor)
-		z := normalQuantile(rank(.9, x.count))
-		h.spread += float32(max(1/n, .01) * ((p90-x.value[P50])/max(z, .5) - float64(h.spread)))
+func (h *Hop) measure(cfg *Config, w *Window, x *measured) {
+	n := 1 / float32(h.windows)
+	x.inverse = 1 / float32(w.Count)
+	h.logCount += max(n, .0003) * (logarithm(float64(w.Count)) - h.logCount)
+	h.inverse += (x.inverse - h.inverse) * max(1./9, n)
+	x.usual = float32(math.Exp(-float64(h.logCount)))
+	floor := cfg.Floor + h.floor
+	x.value[P50] = logarithm(w.P50 + floor)
+	if !cfg.Single {
+		x.value[P99] = logarithm(w.P99 + floor)
+		x.p90 = logarithm(w.P90 + floor)
+		t := &ofRank[min(w.Count, manyValues)]
+		if h.open.Cause == None {
+			h.spread += max(n, .01) * ((x.p90-x.value[P50])*t.inverse90 - h.spread)
+		}
+		x.value[P99] += t.lack99 * h.spread
 	}
-	if x.count < 2000 {
-		x.value[P99] += (z99 - normalQuantile(rank(.99, x.count))) * float64(h.spread)
+	for k := range x.rate {
+		x.rate[k] = max(inverse[k], n)
 	}
-	return x
+	young := sqrt(n)
+	for j := range x.start {
+		f := (1 + root[bank[j].slow]*young) * float32(cfg.Strict)
+		x.start[j] = f * f
+	}
 }
 
-// rank is the probability below which the value of nearest rank lies on average (Blom).
-func rank(q, n float64) float64 { return (math.Ceil(q*n-1e-9) - .375) / (n + .25) }
-
 // sampling is the variance of the logarithm of a quantile of n values, in squares of their spread.
-func (s Statistic) sampling(inverse float64) float64 {
+func (s Statistic) sampling(inverse float32) float32 {
 	if s == P50 {
 		return 1.57 * inverse // π/2
 	}
@@ -53,119 +74,221 @@ func (s Statistic) sampling(inverse float64) float64 {
 // verdict is what all contrasts of a window say.
 type verdict struct {
 	Finding
-	ratio float64 // of the contrast that is farthest beyond its limit
+	ratio float32 // of the contrast that is farthest beyond its limit
 	loud  bool    // some contrast is beyond half of its limit
+	doubt bool    // some contrast is beyond its limit by a single value
+	away  bool    // some value is not back at the level before the finding that is open
+
+	// Of the window:
+	few  bool                // it has few values
+	lone bool                // its 99th percentile is a single one
+	p90  float32             // logarithm
+	most [statistics]float32 // square of the limit of the value itself, of each statistic
+	fell bool                // its median is lower than usual
 }
 
-// judge compares a window with the past of both statistics and learns from it.
-func (h *Hop) judge(cfg *Config, x *measured) (v verdict) {
-	for i := range statistics {
-		h.stats[i].step(h, cfg, Statistic(i), x, &v)
-	}
-	return v
-}
-
+// step compares a window with the past of a statistic and learns from it.
 func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verdict) {
-	n := float64(h.windows)
 	y := x.value[which]
+	judged := h.windows >= cfg.warmup()
+	if which == P50 {
+		v.fell = y < s.mean[usual]-clearly
+	}
 	if h.windows == 1 {
 		for k := range s.mean {
-			s.mean[k] = float32(y)
+			s.mean[k] = y
 		}
 	}
-	s.now = float32(y)
-	y = h.excuse(s, which, y)
+	s.now = y
+	ref := s.mean[reference]
+	for k := range s.sum {
+		s.sum[k] += y - ref
+	}
+	if judged && (s.again[0] != 0 || s.again[1] != 0) {
+		y = s.excuse(y, ref)
+	}
 
 	// A window of few values is drawn to the usual level, and its contrasts may stray more.
-	now, often := which.sampling(1/x.count), which.sampling(1/x.usual)
-	level := float64(s.mean[usual])
-	y = level + min(1, math.Sqrt(often/now))*(y-level)
-	stray := [2]float64{1, 1} // of contrasts with the window itself, and with means
-	if h.windows >= warmup {
-		square := float64(s.square[0][1]+s.square[1][1]) / 2
-		part := min(1, float64(h.spread)*float64(h.spread)*often/(square+1e-12)) // of the straying that is sampling
-		for k, r := range [...]float64{now, which.sampling(float64(h.inverse))} {
-			stray[k] = math.Sqrt(1 + part*(min(1, r/often)-1))
-		}
+	now, often := which.sampling(x.inverse), which.sampling(x.usual)
+	if now > often {
+		y = s.mean[usual] + sqrt(often/now)*(y-s.mean[usual])
 	}
+	stray := [2]float32{1, 1} // of contrasts with the window itself, and with means
+	if lately := which.sampling(h.inverse); judged && (now < often || lately < often) {
+		square := (s.scale[1][0].square + s.scale[1][1].square) / 2
+		part := min(1, h.spread*h.spread*often/(square+1e-12)) // of the straying that is sampling
+		stray[0] = sqrt(1 + part*(min(1, now/often)-1))
+		stray[1] = sqrt(1 + part*(min(1, lately/often)-1))
+	}
+	calm := h.open.Cause == None
+	if calm {
+		s.onset = s.mean
+	}
+	squares := calm || !judged
+	tails := squares || h.age < 18 || h.age > uint32(cfg.Adopt)
+	var limits [2][2]float32 // squares: of the window itself and of the contrast that began the finding, upward and downward
+	square, unstray := [2]float32{stray[0] * stray[0], stray[1] * stray[1]}, [2]float32{1 / stray[0], 1 / stray[1]}
 	for j := range bank {
 		b := &bank[j]
-		fast := y
+		fast, g := y, 0
 		if b.fast > 0 {
-			m := float64(s.mean[b.fast])
-			fast = m + (y-m)*max(1/constants[b.fast], 1/n)
+			fast = s.mean[b.fast] + (y-s.mean[b.fast])*x.rate[b.fast]
 		}
-		g := stray[1]
-		if j < 2 {
-			g = stray[0]
+		if j >= 2 {
+			g = 1
 		}
-		c := fast - float64(s.mean[b.slow])
+		c := fast - s.mean[b.slow]
 		sign := 0
 		if c <= 0 {
 			sign = 1
 		}
-		if h.windows >= warmup {
-			h.compare(cfg, s, which, uint8(j), sign, c, g, v)
+		if judged {
+			limit := s.limit(j, sign, square[g]*x.start[j])
+			if j == 1 {
+				v.most[which] = limit
+			}
+			if 4*c*c > limit && (j > 0 || (y-s.mean[usual])*c > b.floor*abs(c)) { // coming back from one window is no news
+				v.beyond(h, cfg, s, which, uint8(j), sign, sqrt(c*c/limit))
+			}
+			if !calm && (j == 1 || j == int(h.open.contrast)) {
+				k := 0
+				if j != 1 {
+					k = 1
+				}
+				limits[k][sign], limits[k][1-sign] = limit, s.limit(j, 1-sign, square[g]*x.start[j])
+			}
 		}
-		if h.open.Cause == None || h.windows < warmup || h.age < 18 || h.age > learnAt {
-			s.learn(h, j, sign, math.Abs(c)/g)
+		c *= unstray[g]
+		if squares {
+			s.scale[j][sign].learn(c*c, b, judged)
+		}
+		if tails && judged {
+			s.learn(j, sign, c*c)
 		}
 	}
+	if !calm {
+		s.compareBefore(h, y, &limits, v)
+	}
 	for k := range s.mean {
-		m := float64(s.mean[k])
-		s.mean[k] = float32(m + max(1/constants[k], 1/n)*(y-m))
+		s.mean[k] += x.rate[k] * (y - s.mean[k])
 	}
 }
 
-// compare holds a contrast against its limit.
-func (h *Hop) compare(cfg *Config, s *series, which Statistic, j uint8, sign int, c, stray float64, v *verdict) {
-	b := &bank[j]
-	a := math.Abs(c) / stray
-	limit := max(b.limit*math.Sqrt(float64(s.square[sign][j])), tailLimit*float64(s.tail[sign][j]))
-	limit *= (1 + math.Sqrt(constants[b.slow]/float64(h.windows))) * cfg.Strict
-	if r := s.raised[sign][group(j)]; r > 0 {
-		limit *= math.Exp(float64(r))
+// limit is the square of that of a contrast to one side.
+func (s *series) limit(j, sign int, factor float32) float32 {
+	b, sc := &bank[j], &s.scale[j][sign]
+	limit := b.limit * b.limit * sc.square
+	if tail := tailLimit * tailLimit * sc.tail * sc.tail; tail > limit {
+		limit = tail
 	}
-	limit = max(limit, b.floor/stray)
-	ratio := a / limit
+	limit *= factor
+	if r := s.raised[sign][group(uint8(j))]; r > 0 {
+		limit *= float32(math.Exp(2 * float64(r)))
+	}
+	if least := b.floor * b.floor; limit < least {
+		return least
+	}
+	return limit
+}
+
+// beyond takes a contrast that is beyond half of its limit into the verdict.
+func (v *verdict) beyond(h *Hop, cfg *Config, s *series, which Statistic, j uint8, sign int, ratio float32) {
+	if cfg.Rising && sign == 1 {
+		return
+	}
+	v.loud = true
 	cause := Rise + Cause(sign)
 	if o := &h.open; o.Cause == cause && o.Statistic == which && o.contrast == j {
 		h.strength = max(h.strength, ratio)
 	}
-	if ratio > 1 && ratio > v.ratio {
-		v.Finding, v.ratio = Finding{Cause: cause, Statistic: which, base: s.mean[max(b.slow, usual)], contrast: j}, ratio
+	if ratio > 1 && !v.shown(h, s, which, sign) {
+		return
 	}
-	v.loud = v.loud || ratio > .5
+	if ratio > 1 && ratio > v.ratio {
+		v.Finding, v.ratio = Finding{Cause: cause, Statistic: which, base: s.mean[max(bank[j].slow, usual)], contrast: j}, ratio
+	}
 }
 
-// learn takes the size of a contrast into what is usual. Within a finding only the tail learns, for its first windows.
-func (s *series) learn(h *Hop, j, sign int, a float64) {
-	b := &bank[j]
-	q := &s.square[sign][j]
-	if h.open.Cause == None || h.windows < warmup {
-		s.seen[sign][j]++
-		seen := float64(s.seen[sign][j])
-		most := math.Inf(1)
-		if seen > 30 {
-			most = 3 * math.Sqrt(float64(*q))
-		}
-		size := min(a, most)
-		*q += float32(max(1/seen, 1/max(500, 6*constants[b.slow])) * (size*size - float64(*q)))
+const (
+	fewValues = 20  // fewer are those of a few flows, which come and go
+	loneCount = 100 // values of which the 99th percentile is the highest one
+	clearly   = .1  // difference of logarithms that is not chance
+
+	// A change that a single value shows has to be seen twice within five windows, one that few values show three times.
+	doubtStep, doubtMost = 5, 10
+	doubtLone, doubtFew  = 1, 6
+)
+
+// shown reports whether more than a few values show a change. A tail that is not there is none: where values fall, the median
+// does. Of few values one that is high says nothing, unless others are high as well or more of them follow.
+func (v *verdict) shown(h *Hop, s *series, which Statistic, sign int) bool {
+	need := uint8(doubtLone)
+	switch {
+	case which == P99 && sign == 1:
+		return !v.few && v.fell
+	case v.few:
+		need = doubtFew
+	case which == P50 || !v.lone || v.p90 >= s.mean[usual]:
+		return true
 	}
-	for o := range s.tail {
-		least := max(2.58*math.Sqrt(float64(s.square[o][j])), 1e-3)
-		switch tail := float64(s.tail[o][j]); {
-		case h.windows == warmup:
-			s.tail[o][j] = float32(least)
-		case h.windows > warmup:
-			step := b.down
-			if o == sign && a > tail {
-				step = b.up
-			}
-			if tail > least {
-				step *= 1 - math.Log(tail/least)/8640
-			}
-			s.tail[o][j] = float32(tail * step)
+	d := s.now - s.mean[usual]
+	if sign == 1 {
+		d = -d
+	}
+	if d < clearly { // it was so in a window before
+		return false
+	}
+	v.doubt = true
+	return h.doubt >= need
+}
+
+// learn takes the square of a contrast into what is usual. A side on which a hop was never seen to stray does not take the
+// first value for what is usual there.
+func (sc *scale) learn(square float32, b *contrast, judged bool) {
+	rate := b.rate
+	if sc.seen < enough {
+		sc.seen++
+		if r := 1 / float32(sc.seen); r > rate {
+			rate = r
 		}
+	}
+	most := 9 * sc.square
+	if sc.seen <= 30 {
+		if least := b.floor * b.floor / 36; most < least {
+			most = least
+		}
+	}
+	if square > most && (judged || sc.seen > 30) {
+		square = most
+	}
+	sc.square += rate * (square - sc.square)
+}
+
+const (
+	enough    = 8192        // windows that more than fill any mean of squares
+	leastTail = 2.58 * 2.58 // of the mean of squares, as a square
+)
+
+// learn takes the square of a contrast into the tails of both its sides.
+func (s *series) learn(j, sign int, square float32) {
+	for o := range s.scale[j] {
+		sc := &s.scale[j][o]
+		least := leastTail * sc.square
+		if least < 1e-6 {
+			least = 1e-6
+		}
+		if sc.tail == 0 { // of the first window that is judged
+			sc.tail = sqrt(least)
+			continue
+		}
+		tail := sc.tail * sc.tail
+		step := bank[j].down
+		if o == sign && square > tail {
+			step = bank[j].up
+		}
+		if tail > least {
+			step *= 1 - logRatio(tail, least)*(1./(2*8640))
+		}
+		sc.tail *= step
 	}
 }

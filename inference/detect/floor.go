@@ -1,0 +1,55 @@
+package detect
+
+import "math"
+
+// Floor gives what is added to the values of a hop besides the floor of its configuration.
+func (h *Hop) Floor() float64 { return h.floor }
+
+// SetFloor sets what is added to the values of a hop from now on, and moves what is remembered so that nothing seems to
+// happen then. It does nothing while a finding is open, and reports whether it did.
+func (h *Hop) SetFloor(cfg *Config, to float64) bool {
+	if h.open.Cause != None {
+		return false
+	}
+	by := to - h.floor
+	for i := range h.stats {
+		h.stats[i].lift(by, cfg.Floor+to)
+	}
+	if len(h.stats) > 0 {
+		h.spread *= part(h.stats[P50].mean[usual], by, cfg.Floor+to)
+	}
+	h.floor = to
+	return true
+}
+
+// part is how much smaller differences of logarithms are beside a level that moved.
+func part(level float32, by, floor float64) float32 {
+	after := math.Exp(float64(level))
+	return float32(max(after-by, floor-by) / max(after, floor))
+}
+
+// lift moves all logarithms to those of values that are greater.
+func (s *series) lift(by, floor float64) {
+	move := func(p *float32) { *p = float32(math.Log(max(math.Exp(float64(*p))+by, floor))) }
+	for k := range s.mean {
+		move(&s.mean[k])
+	}
+	move(&s.now)
+	f := part(s.mean[usual], by, floor)
+	for j := range s.scale {
+		for sign := range s.scale[j] {
+			s.scale[j][sign].square *= f * f
+			s.scale[j][sign].tail *= f
+		}
+	}
+	for k := range seasons {
+		s.again[k] *= f
+		s.sum[k] *= f
+		last, before := s.season.visits(k)
+		for _, bins := range [][]int8{last, before} {
+			for i := range bins {
+				bins[i] = int8(max(-127, min(127, math.RoundToEven(float64(float32(bins[i])*f)))))
+			}
+		}
+	}
+}

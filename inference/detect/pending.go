@@ -1,0 +1,61 @@
+package detect
+
+import "slices"
+
+// A window whose finding has to come again is pending: until it is known whether it does, it moves the fast means alone, which are
+// what a hop does now, and those no more than a window at its limit does: so the next one is compared with what was usual before, and
+// one high value does not make others of it. When a finding begins, it
+// belongs to that and is left out of what is usual. When what it showed did not come again, it is learnt like any other.
+
+// heldMost is how many windows are pending at most; of more the oldest one is learnt.
+const heldMost = 3
+
+// Pending reports whether there are windows of which it is not known whether they are a finding.
+func (h *Hop) Pending() bool { return len(h.held) > 0 }
+
+// try takes a window that may have to come again, and holds it back if so.
+func (h *Hop) try(cfg *Config, w *Window) verdict {
+	var stats [statistics]series
+	copy(stats[:], h.stats)
+	seasons, spread, logCount, inverse := h.seasons, h.spread, h.logCount, h.inverse
+	v := h.take(cfg, w)
+	if !v.doubt || v.ratio > 1 {
+		return v
+	}
+	for i := range h.stats {
+		stats[i].glance(h, h.stats[i].mean[0], v.most[i])
+	}
+	copy(h.stats, stats[:])
+	h.seasons, h.spread, h.logCount, h.inverse = seasons, spread, logCount, inverse
+	h.windows--
+	if len(h.held) == heldMost {
+		h.release(cfg, 1)
+	}
+	h.held = append(h.held, *w)
+	return v
+}
+
+// release learns the first windows that are pending.
+func (h *Hop) release(cfg *Config, n int) {
+	var stats [statistics]series
+	copy(stats[:], h.stats)
+	for i := range h.held[:n] {
+		h.windows++
+		h.take(cfg, &h.held[i])
+	}
+	for i := range h.stats {
+		copy(h.stats[i].mean[:usual], stats[i].mean[:usual])
+	}
+	if h.held = slices.Delete(h.held, 0, n); len(h.held) == 0 {
+		h.held = nil
+	}
+}
+
+// glance moves the fast means by a value, and by no more than the limit of a window, a square, to each side of what is usual.
+func (s *series) glance(h *Hop, y, limit float32) {
+	most := sqrt(limit)
+	y = s.mean[usual] + max(-most, min(most, y-s.mean[usual]))
+	for k := range usual {
+		s.mean[k] += max(inverse[k], 1/float32(h.windows)) * (y - s.mean[k])
+	}
+}
