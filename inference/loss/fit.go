@@ -1,0 +1,301 @@
+package loss
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Sample is what a flow lost in some time.
+type Sample struct {
+	Links         []int32 // on its way, by number, each once; none if the way is not known
+	Packets, Lost uint64
+}
+
+// Culprit is what explains losses: a link, or a single flow, of which the other one is -1.
+type Culprit struct {
+	Link, Flow    int32 // by number, and by place among the samples
+	Ratio         float64
+	Confidence    float64
+	Packets, Lost uint64  // that crossed it
+	Chance        float64 // that as many are lost at the rates that are explained already
+}
+
+const (
+	// falseAlarm is the chance of a false culprit in a fit. With three fits a window, it is one in a million windows.
+	falseAlarm = 3e-7
+	// least losses that are worth a culprit.
+	leastLost = 4
+	// A flow is a culprit of its own if it lost this share of its packets. It is told once it lost this many; before, it
+	// explains what it lost all the same, and no link is blamed for that.
+	blackShare, blackLost = .5, 8
+)
+
+// Fit finds what explains the losses of flows, the strongest first. floor is the ratio of losses, above 0, that is normal
+// for a flow, links is the number of links. The samples stay as they are.
+func Fit(samples []Sample, links int, floor float64) []Culprit {
+	f := fitter{samples: samples, floor: floor, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
+	for i := range samples {
+		for _, l := range samples[i].Links {
+			f.cross[l] = append(f.cross[l], int32(i))
+		}
+	}
+	var chosen []Culprit
+	for range mostSteps {
+		f.explain(chosen, -1)
+		c, ok := f.next()
+		if !ok {
+			break
+		}
+		// A link between two that lose packets can look like the cause of both, until each of them is there.
+		chosen = f.prune(f.refit(append(chosen, c)))
+	}
+	for i := range chosen {
+		f.explain(chosen, i)
+		f.rank(&chosen[i])
+	}
+	slices.SortStableFunc(chosen, func(a, b Culprit) int { return cmp.Compare(b.Lost, a.Lost) })
+	return slices.DeleteFunc(chosen, func(c Culprit) bool { return c.Flow >= 0 && c.Lost < blackLost })
+}
+
+// mostSteps bounds the time of a fit.
+const mostSteps = 64
+
+type fitter struct {
+	samples []Sample
+	floor   float64
+	rate    []float64 // that is explained, by sample
+	cross   [][]int32 // samples that cross a link
+	one     [1]int32
+}
+
+// of gives the samples that a culprit explains.
+func (f *fitter) of(c *Culprit) []int32 {
+	if c.Link >= 0 {
+		return f.cross[c.Link]
+	}
+	f.one[0] = c.Flow
+	return f.one[:]
+}
+
+// explain sets the rates to those of all culprits but one.
+func (f *fitter) explain(chosen []Culprit, but int) {
+	for i := range f.rate {
+		f.rate[i] = f.floor
+	}
+	for k := range chosen {
+		if k != but {
+			for _, i := range f.of(&chosen[k]) {
+				f.rate[i] += chosen[k].Ratio
+			}
+		}
+	}
+}
+
+// refit estimates the ratios of all culprits together, by expectation and maximisation.
+func (f *fitter) refit(chosen []Culprit) []Culprit {
+	for range 200 {
+		f.explain(chosen, -1)
+		moved := 0.0
+		for k := range chosen {
+			packets, lost := 0.0, 0.0
+			for _, i := range f.of(&chosen[k]) {
+				s := &f.samples[i]
+				packets += float64(s.Packets)
+				lost += float64(s.Lost) * chosen[k].Ratio / f.rate[i]
+			}
+			next := min(lost/packets, 1)
+			moved = max(moved, math.Abs(next-chosen[k].Ratio)/(chosen[k].Ratio+f.floor))
+			chosen[k].Ratio = next
+		}
+		if moved < 1e-6 {
+			break
+		}
+	}
+	return chosen
+}
+
+// prune takes out culprits that the others make needless.
+func (f *fitter) prune(chosen []Culprit) []Culprit {
+	for k := 0; k < len(chosen) && len(chosen) > 1; {
+		f.explain(chosen, -1)
+		all := f.likelihood()
+		rest := f.refit(append(slices.Clone(chosen[:k]), chosen[k+1:]...))
+		f.explain(rest, -1)
+		if all-f.likelihood() < -math.Log(falseAlarm) {
+			chosen, k = rest, 0
+		} else {
+			k++
+		}
+	}
+	return chosen
+}
+
+// likelihood is its logarithm, but for what does not depend on the rates.
+func (f *fitter) likelihood() (sum float64) {
+	for i := range f.samples {
+		s := &f.samples[i]
+		sum -= float64(s.Packets) * f.rate[i]
+		if s.Lost > 0 {
+			sum += float64(s.Lost) * math.Log(f.rate[i])
+		}
+	}
+	return sum
+}
+
+// candidate is what may explain losses, and by how much the logarithm of the likelihood gains then.
+type candidate struct {
+	Culprit
+	gain float64
+}
+
+// candidates lists what explains anything that is not explained yet.
+func (f *fitter) candidates() (all []candidate) {
+	add := func(c Culprit) {
+		mean := f.sum(&c)
+		if c.Lost < leastLost || float64(c.Lost) <= mean {
+			return
+		}
+		var gain float64
+		if c.Ratio, gain = f.best(f.of(&c)); gain > 0 {
+			all = append(all, candidate{c, gain})
+		}
+	}
+	for l := range f.cross {
+		add(Culprit{Link: int32(l), Flow: -1})
+	}
+	for i := range f.samples {
+		if s := &f.samples[i]; s.Lost >= leastLost && float64(s.Lost) >= blackShare*float64(s.Packets) {
+			add(Culprit{Link: -1, Flow: int32(i)})
+		}
+	}
+	return all
+}
+
+// sum counts what crossed a culprit, and gives the losses that are explained already.
+func (f *fitter) sum(c *Culprit) (explained float64) {
+	c.Packets, c.Lost = 0, 0
+	for _, i := range f.of(c) {
+		s := &f.samples[i]
+		c.Packets += s.Packets
+		c.Lost += s.Lost
+		explained += float64(s.Packets) * f.rate[i]
+	}
+	return explained
+}
+
+// chance is the probability that flows of a culprit lose as many without it. Those that lose more by others tell little of
+// it, and are left out.
+func (f *fitter) chance(c *Culprit) float64 {
+	packets, lost, explained := uint64(0), uint64(0), 0.0
+	for _, i := range f.of(c) {
+		if s := &f.samples[i]; f.rate[i] <= max(c.Ratio, f.floor) {
+			packets += s.Packets
+			lost += s.Lost
+			explained += float64(s.Packets) * f.rate[i]
+		}
+	}
+	if lost < leastLost {
+		return 1
+	}
+	return Tail(lost, packets, explained/float64(packets))
+}
+
+// next gives what explains most of what is not explained yet.
+func (f *fitter) next() (Culprit, bool) {
+	all := f.candidates()
+	if len(all) == 0 {
+		return Culprit{}, false
+	}
+	// Of candidates that explain the same, a flow comes before links that it alone crosses, and then the first one.
+	best := slices.MaxFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.gain, b.gain), cmp.Compare(min(b.Link, 0), min(a.Link, 0)), cmp.Compare(b.Link, a.Link), cmp.Compare(b.Flow, a.Flow))
+	})
+	return best.Culprit, f.chance(&best.Culprit)*float64(len(f.cross)+len(f.samples)) <= falseAlarm && best.gain > -math.Log(falseAlarm)
+}
+
+// rank says how sure a culprit is, where the others are given.
+func (f *fitter) rank(c *Culprit) {
+	f.sum(c)
+	c.Chance = f.chance(c)
+	_, gain := f.best(f.of(c))
+	sum := 1.0
+	for _, o := range f.candidates() {
+		if o.Link == c.Link && o.Flow == c.Flow {
+			continue
+		}
+		if c.Flow >= 0 && o.Link >= 0 && len(f.cross[o.Link]) == 1 && f.cross[o.Link][0] == c.Flow {
+			continue // says the same
+		}
+		sum += math.Exp(o.gain - gain)
+	}
+	c.Confidence = 1 / sum
+}
+
+// best gives the rate that explains most of what samples lost beyond what is explained, and by how much the logarithm of
+// the likelihood gains.
+func (f *fitter) best(samples []int32) (rate, gain float64) {
+	var packets, lost float64
+	for _, i := range samples {
+		packets += float64(f.samples[i].Packets)
+		lost += float64(f.samples[i].Lost)
+	}
+	if packets == 0 {
+		return 0, 0
+	}
+	rate = lost / packets
+	for range 60 { // expectation and maximisation: the share of each loss that is the candidate's
+		sum := 0.0
+		for _, i := range samples {
+			if s := &f.samples[i]; s.Lost > 0 {
+				sum += float64(s.Lost) * rate / (rate + f.rate[i])
+			}
+		}
+		next := sum / packets
+		if math.Abs(next-rate) < 1e-9*rate {
+			break
+		}
+		rate = next
+	}
+	for _, i := range samples {
+		s := &f.samples[i]
+		gain += float64(s.Lost)*math.Log1p(rate/f.rate[i]) - float64(s.Packets)*rate
+	}
+	return min(rate, 1), gain
+}
+
+// Needed is how many of some packets have to be lost on a link for [Fit] to find it, if nothing else explains them: by chance,
+// at the floor, as many are lost less than once in so many fits, even on the most unlucky one of all candidates, which are the
+// links and the flows. Where more than one link explains them it can take more.
+func Needed(packets uint64, floor float64, candidates int) uint64 {
+	for x := uint64(leastLost); x < packets; x++ {
+		ratio := float64(x) / float64(packets)
+		gain := float64(x)*math.Log(ratio/floor) - float64(packets)*(ratio-floor)
+		if ratio > floor && gain > -math.Log(falseAlarm) && Tail(x, packets, floor)*float64(candidates) <= falseAlarm {
+			return x
+		}
+	}
+	return max(packets, leastLost)
+}
+
+// Tail is the probability that x or more of n are lost if each is with probability p: the exact tail of the binomial
+// distribution.
+func Tail(x, n uint64, p float64) float64 {
+	switch {
+	case x == 0 || p >= 1:
+		return 1
+	case x > n || p <= 0:
+		return 0
+	case float64(x) < float64(n)*p: // the body; nobody asks how exactly
+		return 1
+	}
+	lg := func(v float64) float64 { r, _ := math.Lgamma(v); return r }
+	fn, fx := float64(n), float64(x)
+	term := math.Exp(lg(fn+1) - lg(fx+1) - lg(fn-fx+1) + fx*math.Log(p) + (fn-fx)*math.Log1p(-p))
+	sum := 0.0
+	for k := fx; k <= fn && term > sum*1e-17; k++ {
+		sum += term
+		term *= (fn - k) / (k + 1) * p / (1 - p)
+	}
+	return min(sum, 1)
+}
