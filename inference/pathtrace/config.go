@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathgraph"
 )
 
 // Routing says what is known about how the network chooses paths, beyond its links.
@@ -15,12 +16,13 @@ const (
 	None     Routing = iota // nothing
 	Distance                // a path is a shortest one, in hops, between its ends, and all of these are equally likely
 	ECMP                    // a path is a shortest one, and every switch spreads flows evenly over its next hops
+	Weights                 // a path is a shortest one by the weights of links, and all of these are equally likely
 	routings
 )
 
 func (r Routing) String() string {
 	if r < routings {
-		return [...]string{"none", "distance", "ecmp"}[r]
+		return [...]string{"none", "distance", "ecmp", "weights"}[r]
 	}
 	return fmt.Sprintf("routing(%d)", uint8(r))
 }
@@ -41,8 +43,9 @@ type Config struct {
 	Nodes  []uint32   // ids of all nodes that may be on a path, no two the same
 	Links  [][2]int32 // pairs of indices into Nodes; nil if nothing is known about links
 
-	Routing Routing // needs Links
-	Loops   bool    // a path may visit a node more than once; never with Routing
+	Routing Routing     // needs Links
+	Weights [][2]uint32 // of each link from its first node to its second, and back; with the Routing of that name only
+	Loops   bool        // a path may visit a node more than once; never with Routing
 
 	// Ends are sets of nodes, as indices into Nodes, that flows may name as their ingress or egress; see [Flow].
 	Ends [][]int32
@@ -56,48 +59,15 @@ type Config struct {
 	Work        int // steps of search, some 10 ns each, that a digest may cost on average; at least 10
 }
 
-// maxNodes lets indices fit into 16 bits, and maxDistanceNodes the table of distances, a byte for each pair, into 64 MiB.
-const (
-	maxNodes         = 1<<16 - 1
-	maxDistanceNodes = 1 << 13
-)
+// maxDistanceNodes lets the table of distances, a byte for each pair, fit into 64 MiB.
+const maxDistanceNodes = 1 << 13
 
 // check completes c with defaults and reports everything that is wrong with it.
 func (c *Config) check() error {
-	var problems []error
+	network := pathgraph.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
+	problems := network.Problems("pathtrace")
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("pathtrace: "+format, args...))
-	}
-	if c.Scheme == nil {
-		bad("no coding scheme")
-	}
-	if len(c.Nodes) == 0 || len(c.Nodes) > maxNodes {
-		bad("%d nodes: want 1 to %d", len(c.Nodes), maxNodes)
-	}
-	seen := make(map[uint32]bool, len(c.Nodes))
-	for _, id := range c.Nodes {
-		if seen[id] {
-			bad("node %d: listed twice", id)
-		}
-		seen[id] = true
-	}
-	n := int32(len(c.Nodes))
-	for i, l := range c.Links {
-		if l[0] < 0 || l[0] >= n || l[1] < 0 || l[1] >= n {
-			bad("link %d from node index %d to %d: there are %d nodes", i, l[0], l[1], n)
-			break
-		}
-	}
-	for i, set := range c.Ends {
-		for _, e := range set {
-			if e < 0 || e >= n {
-				bad("ends %d: node index %d: there are %d nodes", i, e, n)
-				break
-			}
-		}
-	}
-	if len(c.Ends) > 1<<16-1 {
-		bad("%d sets of ends: want %d at most", len(c.Ends), 1<<16-1)
 	}
 	switch {
 	case c.Routing >= routings:
@@ -109,12 +79,13 @@ func (c *Config) check() error {
 	case c.Routing != None && len(c.Nodes) > maxDistanceNodes:
 		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxDistanceNodes)
 	}
-	fallback(&c.Confidence, DefaultConfidence)
-	fallback(&c.Unmodelled, DefaultUnmodelled)
-	fallback(&c.MaxHops, pint.MaxHops)
-	fallback(&c.Window, DefaultWindow)
-	fallback(&c.MemoryBytes, DefaultMemoryBytes)
-	fallback(&c.Work, DefaultWork)
+	c.checkWeights(bad)
+	pathgraph.Fallback(&c.Confidence, DefaultConfidence)
+	pathgraph.Fallback(&c.Unmodelled, DefaultUnmodelled)
+	pathgraph.Fallback(&c.MaxHops, pint.MaxHops)
+	pathgraph.Fallback(&c.Window, DefaultWindow)
+	pathgraph.Fallback(&c.MemoryBytes, DefaultMemoryBytes)
+	pathgraph.Fallback(&c.Work, DefaultWork)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}
@@ -134,11 +105,4 @@ func (c *Config) check() error {
 		bad("work %d: want 10 at least", c.Work)
 	}
 	return errors.Join(problems...)
-}
-
-func fallback[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

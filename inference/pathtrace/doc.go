@@ -44,6 +44,40 @@
 //
 // [Tracer.Candidates] gives the exact posterior of every hop as long as 2²⁰ steps of search suffice, and says if they did not.
 //
+// # Where the map is wrong
+//
+// The model may be wrong itself: a node has another id, a link is missing, hop numbers are shifted because the sender starts
+// with a lower TTL, or a flow takes a detour. So a path is told with marks first. A hop keeps its mark (Status.Marked) until
+// digests that it wrote into, and that agree, hold enough evidence: a node that is not the right one passes each of them with a
+// probability of 2^-Width only. A hop that no digest has told of is marked always. Enough are, for a hop by itself, as many as it
+// takes if three flows in ten met an error at that very hop, for all nodes that the map could have there: with 8 bits, links, and
+// a confidence of 1 - 10⁻⁶ these are three digests, and four where any node can be anywhere. Fewer are enough for hops that
+// are all but certain together: an error is taken to be at any hop with the same probability, and the probabilities that a
+// hop without a mark has another node by chance may sum up to what the confidence leaves. A path of twelve hops then has
+// two of them with two digests, and three digests or more of the others.
+//
+// Other flows help in two ways. How many flows meet an error is taken to be three in ten at first, and learnt from then on:
+// flows whose own digests confirmed all of their hops count once for each source, and flows with a digest that contradicts
+// the map count sixteen times, because errors come in bunches. After some thousand flows without a contradiction one digest of
+// 8 bits is enough for some hops, and later for all. And errors of the map stay where they are, so each place, that is a hop
+// between its two neighbours, counts the flows that confirmed it, since the last that contradicted it. An error is taken to
+// concern at least one in eight flows of its place. So many confirmations take from its probability, to a 32nd at most since an
+// error may have come up since then, if all nodes that the map has between these neighbours were confirmed by flows of four
+// sources, too. The table of places has a fixed size, 2^16 entries at most.
+//
+// Digests are kept until the path is certain ([Tracer.Evidence]), within a quarter of the memory; without them, marks stay.
+// If digests contradict the path that is told, its confidence falls by half with each, sixteen that agree make up for it, and
+// those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
+// map's: from hop to hop it follows a link, but may jump to any node (1 in 128), and its node may have an id that is not known
+// (1 in 256). Sums over all such paths, forward and backward, give the probabilities of each hop; digests of several writers
+// count once all but one of these are settled. What is found is told as [Revised], or as [Decoded] if nothing was told yet.
+// [Tracer.Deviation] names the hops that are not what the map says. A hop whose node is not known has a mark forever.
+// A wrong prior loses its weight in the same way: the paths that routing would choose are left behind for all walks over
+// links, and these for any nodes. Networks of more than 8192 nodes are not searched for deviations.
+//
+// Status.Confidence takes all that into account. While hops are marked, it follows from the share of flows that met an error
+// so far, which is taken to be 0.3 at first.
+//
 // # Changes, several paths, wrong digests
 //
 // A digest that the known path of a flow does not explain can have three reasons: the path has changed, a second path is in
@@ -71,6 +105,7 @@
 //
 // A digest of a known path costs the hashes of its writers: 45 to 60 ns for 5 to 59 hops and one instance. While a path is not
 // known, Config.Work bounds the average cost of searches; everything else takes some microseconds a digest with 754 nodes. A
-// known path of 59 hops takes 272 bytes besides the 40 of its Flow. An undecided flow takes a bitset of V for each hop, and 48
-// bytes for each digest of the window.
+// known path of 59 hops takes 304 bytes besides the 44 of its Flow. An undecided flow takes a bitset of V for each hop, and 48
+// bytes for each digest of the window; a flow whose path is not certain yet takes 16 bytes for each of these. The search for
+// deviations may cost sixteen times Config.Work on average.
 package pathtrace

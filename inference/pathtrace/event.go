@@ -18,6 +18,8 @@ const (
 	Untraceable                 // digests contradict each other again and again, and the next ones will be ignored
 	Duplicate                   // the same packet was seen before
 	Ignored                     // the flow is untraceable, or its path has another length
+	Confirmed                   // the digest agrees, and now all hops of the path are confirmed: it has no mark any more
+	Revised                     // digests contradicted the path that was told, and another one is told in its place
 	RejectedHops                // the path has no hops, or more than the configured maximum
 	RejectedDigest              // the digest is wider than those of the scheme
 	RejectedPacket              // the scheme does not know the hashes of such a packet
@@ -30,7 +32,7 @@ const NumEvents = int(numEvents)
 
 var eventNames = [NumEvents]string{
 	"pending", "decoded", "verified", "inconsistent", "changed", "parallel", "returned", "contradiction", "untraceable",
-	"duplicate", "ignored", "rejected-hops", "rejected-digest", "rejected-packet", "rejected-memory",
+	"duplicate", "ignored", "confirmed", "revised", "rejected-hops", "rejected-digest", "rejected-packet", "rejected-memory",
 }
 
 func (e Event) String() string {
@@ -53,6 +55,6 @@ type Stats struct {
 func (t *Tracer) Stats() Stats {
 	s := t.stats
 	s.Undecided = len(t.traces) - len(t.idle)
-	s.Bytes = t.bytes + t.slab.bytes
+	s.Bytes = t.bytes + t.slab.bytes + t.logBytes
 	return s
 }

@@ -35,7 +35,7 @@ func Example() {
 		fmt.Println("  last hop:", candidates[3])
 	}
 	status, _ := tracer.Path(&flow, 0, nil)
-	fmt.Println(status.Nodes, status.Confidence > 0.999999)
+	fmt.Printf("%d, marked hops %04b\n", status.Nodes, status.Marked)
 	// Output:
 	// packet 1 pending
 	//   last hop: [{12 0.3333333333333333} {15 0.3333333333333333} {16 0.3333333333333333}]
@@ -46,5 +46,5 @@ func Example() {
 	// packet 4 pending
 	//   last hop: [{16 1}]
 	// packet 5 decoded
-	// [11 13 14 16] true
+	// [11 13 14 16], marked hops 1111
 }

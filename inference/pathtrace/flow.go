@@ -12,7 +12,11 @@ type Flow struct {
 	// the path belong to; 0 if that is not known. They must be set before the first digest.
 	Ingress, Egress uint16
 
+	// Source stands for who sends the flow: flows of one source count once where other flows confirm the map.
+	Source uint32
+
 	trace uint32           // 1 + the number of its trace, if there are digests that are not explained yet
+	log   uint32           // 1 + the number of its log, if digests are kept
 	paths [maxPaths]uint32 // references of known paths, the one seen last in front
 	state flowState
 }
@@ -42,9 +46,22 @@ type record []uint32
 const (
 	recHops    = iota // 8 bits: the number of hops; above them, -log2 of the probability that the path is wrong, in 1/256
 	recDigests        // how many digests agree with the path
+	recState          // 8 bits: the balance of digests against it; then whether hops are not confirmed; then its DeviationKind
 	recSeen           // 64 bits: hops that wrote into some digest
 	_
+	recSure // 64 bits: hops that digests have confirmed well enough
+	_
+	recSuspects // 64 bits: hops that wrote into digests that contradict the path
+	_
+	recAstray // 64 bits: hops that have another node, which is not known
+	_
 	recNodes
+)
+
+const (
+	unsettled = 1 << 8 // in recState: digests are still to confirm hops
+	kindShift = 9
+	opposes   = 16 // so many digests that agree with a path make up for one that contradicts it
 )
 
 func (r record) hops() int { return int(r[recHops] & 0xff) }
@@ -57,7 +74,31 @@ func (r record) seen() uint64 { return uint64(r[recSeen])<<32 | uint64(r[recSeen
 
 func (r record) see(s uint64) { r[recSeen], r[recSeen+1] = uint32(s>>32), uint32(s) }
 
-// wrong is the probability that the path is wrong.
+func (r record) pair(i int) uint64 { return uint64(r[i])<<32 | uint64(r[i+1]) }
+
+func (r record) setPair(i int, s uint64) { r[i], r[i+1] = uint32(s>>32), uint32(s) }
+
+func (r record) sure() uint64        { return r.pair(recSure) }
+func (r record) ensure(s uint64)     { r.setPair(recSure, s) }
+func (r record) suspects() uint64    { return r.pair(recSuspects) }
+func (r record) suspect(s uint64)    { r.setPair(recSuspects, s) }
+func (r record) astray() uint64      { return r.pair(recAstray) }
+func (r record) balance() uint32     { return r[recState] & 0xff }
+func (r record) setBalance(b uint32) { r[recState] = r[recState]&^0xff | b }
+func (r record) kind() DeviationKind { return DeviationKind(r[recState] >> kindShift) }
+
+// marked are the hops that digests have not confirmed well enough.
+func (r record) marked() uint64 {
+	return hops(r.hops())&^r.sure() | r.suspects() | r.astray()
+}
+
+// oppose counts a digest that contradicts the path and that these hops wrote.
+func (r record) oppose(writers uint64) {
+	r.setBalance(min(r.balance()+opposes, 255))
+	r.suspect(r.suspects() | writers)
+}
+
+// wrong is the probability that the path is wrong if the model is right.
 func (r record) wrong() float64 { return math.Exp2(-float64(r[recHops]>>8) / 256) }
 
 func (r record) setWrong(p float64) {

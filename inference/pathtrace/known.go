@@ -8,6 +8,9 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
+// knownVersion is the first byte of what is written now. Before, there was the number of paths, which is less.
+const knownVersion = 130
+
 // Known is what [Tracer.AppendKnown] wrote of a flow.
 type Known struct {
 	paths []knownPath
@@ -15,9 +18,9 @@ type Known struct {
 }
 
 type knownPath struct {
-	wrong, digests uint32
-	seen           uint64
-	nodes          []uint32
+	wrong, digests, state        uint32
+	seen, sure, suspects, astray uint64
+	nodes                        []uint32
 }
 
 // KnownError says at which byte bytes are not what [Tracer.AppendKnown] writes.
@@ -33,20 +36,26 @@ func (e *KnownError) Error() string {
 // AppendKnown appends the known paths of a flow, with their confidence, for [ReadKnown] and [Tracer.Resume] of another
 // process. Digests that no known path explains are left out: who resumes waits for as many anew.
 //
-//	known: paths<1b> { hops<1b> -log2 of wrong<uvarint> digests<uvarint> seen<uvarint> { node<uvarint> } }
+//	known: version<1b> paths<1b> { hops<1b> -log2 of wrong<uvarint> digests<uvarint> seen<uvarint>
+//	       state<uvarint> sure<uvarint> suspects<uvarint> astray<uvarint> { node<uvarint> } }
 //	       digests<uvarint> strays<uvarint> pause<uvarint> against<uvarint> restarts<1b> hopeless<1b>
+//
+// Before version 130 there were neither a version nor the numbers from state to astray. Paths of that time are read as if no
+// digest had confirmed any of their hops yet.
 func (t *Tracer) AppendKnown(dst []byte, f *Flow) []byte {
 	n := 0
 	for n < maxPaths && f.paths[n] != 0 {
 		n++
 	}
-	dst = append(dst, byte(n))
+	dst = append(dst, knownVersion, byte(n))
 	for _, ref := range f.paths[:n] {
 		r := t.slab.get(ref)
 		dst = append(dst, byte(r.hops()))
 		dst = binary.AppendUvarint(dst, uint64(r[recHops]>>8))
 		dst = binary.AppendUvarint(dst, uint64(r[recDigests]))
-		dst = binary.AppendUvarint(dst, r.seen())
+		for _, v := range [...]uint64{r.seen(), uint64(r[recState]), r.sure(), r.suspects(), r.astray()} {
+			dst = binary.AppendUvarint(dst, v)
+		}
 		for _, node := range r.path() {
 			dst = binary.AppendUvarint(dst, uint64(node))
 		}
@@ -90,12 +99,25 @@ func ReadKnown(b []byte) (*Known, error) {
 		return v
 	}
 	k := &Known{}
+	versioned := len(b) > 0 && b[0] == knownVersion
+	if versioned {
+		at++
+	}
 	for range octet(0, maxPaths) {
 		n := octet(1, pint.MaxHops)
 		p := knownPath{wrong: uint32(uint(math.MaxUint16)), digests: uint32(uint(math.MaxUint32))}
 		start := at
-		if p.seen = uint(math.MaxUint64); reason == "" && p.seen&^hops(int(n)) != 0 {
-			at, reason = start, "a hop was seen that is not on the path"
+		if p.seen = uint(math.MaxUint64); versioned {
+			p.state = uint32(uint(1<<(kindShift+3) - 1))
+			p.sure, p.suspects, p.astray = uint(math.MaxUint64), uint(math.MaxUint64), uint(math.MaxUint64)
+		} else {
+			p.state = unsettled
+		}
+		if reason == "" && (n == 0 || (p.seen|p.sure|p.suspects|p.astray)&^hops(int(n)) != 0) {
+			at, reason = start, "a hop that is not on the path"
+		}
+		if reason == "" && p.state>>kindShift >= uint32(numDeviations) {
+			at, reason = start, "a deviation that is not known"
 		}
 		for ; n > 0 && reason == ""; n-- {
 			p.nodes = append(p.nodes, uint32(uint(math.MaxUint32)))
@@ -129,7 +151,7 @@ func (t *Tracer) Resume(f *Flow, k *Known) {
 		if len(p.nodes) > t.m.config.MaxHops {
 			continue
 		}
-		ref := t.slab.put(len(p.nodes), t.m.config.MemoryBytes-t.reserved-t.slab.bytes)
+		ref := t.slab.put(len(p.nodes), t.room())
 		if ref == 0 {
 			break
 		}
@@ -138,6 +160,10 @@ func (t *Tracer) Resume(f *Flow, k *Known) {
 		r[recHops] |= p.wrong << 8
 		r[recDigests] = p.digests
 		r.see(p.seen)
+		r[recState] = p.state
+		r.ensure(p.sure)
+		r.suspect(p.suspects)
+		r.setPair(recAstray, p.astray)
 		f.paths[n] = ref
 		n++
 	}

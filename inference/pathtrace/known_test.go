@@ -2,6 +2,7 @@ package pathtrace
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
@@ -28,7 +29,7 @@ func TestKnown(t *testing.T) {
 	l.tracer, l.flow = New(l.m), Flow{}
 	l.tracer.Resume(&l.flow, k)
 	got, ok := l.tracer.Path(&l.flow, 0, nil)
-	if !ok || !slices.Equal(got.Nodes, want.Nodes) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Seen != want.Seen {
+	if !ok || !slices.Equal(got.Nodes, want.Nodes) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Seen != want.Seen || got.Marked != want.Marked || got.Marked != 0 {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
 	if again := l.tracer.AppendKnown(nil, &l.flow); !bytes.Equal(again, saved) {
@@ -47,14 +48,35 @@ func TestKnown(t *testing.T) {
 	}
 	for what, b := range map[string][]byte{
 		"a byte more":             append(bytes.Clone(saved), 0),
-		"five paths":              append([]byte{maxPaths + 1}, saved[1:]...),
+		"five paths":              append([]byte{knownVersion, maxPaths + 1}, saved[2:]...),
 		"a path without hops":     {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		"a path of too many":      {1, pint.MaxHops + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		"a hop beyond the path":   {1, 1, 0, 0, 2, 5, 0, 0, 0, 0, 0, 0},
 		"a number in a long form": {0, 0x80, 0, 0, 0, 0, 0, 0},
+		"a deviation of no kind":  {knownVersion, 1, 1, 0, 0, 1, 0x80, 0x1c, 1, 0, 0, 5, 0, 0, 0, 0, 0, 0},
 	} {
 		if _, err := ReadKnown(b); err == nil {
 			t.Errorf("%s is read", what)
 		}
 	}
+}
+
+// Paths that were written before hops had marks are read, and are marked until digests confirm them anew.
+func TestKnownBeforeMarks(t *testing.T) {
+	l := newLab(t, 4, 8, 2, Distance)
+	path := shortestPath(l.r, l.m, -1, -1, 3)
+	old := []byte{1, 3, 0x80, 0x28, 7, 7}
+	for _, id := range path {
+		old = binary.AppendUvarint(old, uint64(id))
+	}
+	k, err := ReadKnown(append(old, 7, 0, 0, 0, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tracer.Resume(&l.flow, k)
+	got, ok := l.tracer.Path(&l.flow, 0, nil)
+	if !ok || !slices.Equal(got.Nodes, path) || got.Marked != 7 || got.Seen != 7 || got.Digests != 7 {
+		t.Fatalf("%+v, want %d with three marks", got, path)
+	}
+	l.until(Confirmed, 100, always(path))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/pathgraph"
 )
 
 // Model is a Config made ready for use: who neighbours whom, distances, and which nodes can be where on a path. All Tracers
@@ -20,8 +21,14 @@ type Model struct {
 	peers []uint16 // ascending
 	dist  []uint8  // hop distances, row after row; nil without links, and for more than maxDistanceNodes nodes
 
-	routed bool // paths are shortest paths
+	weights *weighted // of links; nil unless paths are shortest by weight
+
+	routed bool // paths are shortest paths, in hops
 	sparse bool // folded values leave bits of the digest alone
+
+	index             map[uint32]uint16 // of a node's id
+	branch            float64           // log2 of the most nodes that a hop can have beside a known one
+	strict, strictAny int               // how many digests take the mark from a hop, on a path of the model and on any
 
 	log2   []float64 // of 0 to the number of nodes
 	ends   []nodeSet
@@ -48,6 +55,7 @@ type space struct {
 	node   []uint16  // that member
 	weight float64   // log2 of the sum of the weights of all paths; an upper bound where paths must not loop
 	from   []float64 // log2 of the part of that sum that begins at each node
+	into   []float64 // log2 of the part that ends there; the same as from where links have no direction
 	cover  float64   // probability that a packet's digests tell two values of a hop apart, for the hop where it is least
 }
 
@@ -56,7 +64,7 @@ func NewModel(c Config) (*Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64, routed: c.Routing != None}
+	m := &Model{config: c, nodes: slices.Clone(c.Nodes), words: (len(c.Nodes) + 63) / 64, routed: c.Routing == Distance || c.Routing == ECMP}
 	// Some dialects fill wide digests with few distinct values. Ten bits of evidence are in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
 	m.other = math.Log2(c.Unmodelled / (1 - c.Unmodelled))
@@ -65,12 +73,16 @@ func NewModel(c Config) (*Model, error) {
 		m.log2[n] = math.Log2(float64(n))
 	}
 	if c.Links != nil {
-		m.connect(c.Links)
+		m.first, m.peers = pathgraph.Neighbours[uint16](len(m.nodes), c.Links)
 	}
 	if c.Links != nil && len(c.Nodes) <= maxDistanceNodes {
 		m.measure()
 	}
+	if c.Routing == Weights {
+		m.weigh(c.Links, c.Weights)
+	}
 	m.sparse = m.leavesBits()
+	m.require()
 	for _, list := range c.Ends {
 		s := nodeSet{members: slices.Compact(slices.Sorted(slices.Values(list))), set: make([]uint64, m.words)}
 		for _, u := range s.members {
@@ -79,6 +91,34 @@ func NewModel(c Config) (*Model, error) {
 		m.ends = append(m.ends, s)
 	}
 	return m, nil
+}
+
+// require finds how much evidence takes the mark from a hop.
+func (m *Model) require() {
+	m.index = make(map[uint32]uint16, len(m.nodes))
+	most := len(m.nodes)
+	for u, id := range m.nodes {
+		m.index[id] = uint16(u)
+	}
+	if m.first != nil {
+		most = 1
+		for u := range m.nodes {
+			most = max(most, len(m.neighbours(uint16(u))))
+		}
+	}
+	doubt := math.Log2(touched / (1 - m.config.Confidence))
+	m.branch = m.log2[most]
+	m.strict = max(int(math.Ceil((doubt+m.branch)/m.bits)), 1)
+	m.strictAny = max(int(math.Ceil((doubt+m.log2[len(m.nodes)])/m.bits)), 1)
+}
+
+// linked reports whether there is a link between two nodes.
+func (m *Model) linked(u, w uint16) bool {
+	if m.first == nil {
+		return true
+	}
+	_, ok := slices.BinarySearch(m.neighbours(u), w)
+	return ok
 }
 
 // leavesBits reports whether there are bits of digests in which the folded values of all nodes agree.
@@ -99,24 +139,6 @@ func (m *Model) leavesBits() bool {
 
 // Config gives what the model was made of, defaults filled in.
 func (m *Model) Config() Config { return m.config }
-
-// connect makes the lists of neighbours: each link in both directions, and no neighbour twice.
-func (m *Model) connect(links [][2]int32) {
-	v := len(m.nodes)
-	lists := make([][]uint16, v)
-	for _, l := range links {
-		if l[0] != l[1] {
-			lists[l[0]] = append(lists[l[0]], uint16(l[1]))
-			lists[l[1]] = append(lists[l[1]], uint16(l[0]))
-		}
-	}
-	m.first = make([]int32, v+1)
-	for u, list := range lists {
-		slices.Sort(list)
-		m.peers = append(m.peers, slices.Compact(list)...)
-		m.first[u+1] = int32(len(m.peers))
-	}
-}
 
 func (m *Model) neighbours(u uint16) []uint16 { return m.peers[m.first[u]:m.first[u+1]] }
 
@@ -158,9 +180,12 @@ func (m *Model) space(k int) *space {
 	m.once[k].Do(func() {
 		v := len(m.nodes)
 		s.domain, s.size, s.from = make([]uint64, k*m.words), make([]int32, k), make([]float64, v)
-		if m.routed {
+		switch {
+		case m.weights != nil:
+			m.lightest(s, k)
+		case m.routed:
 			m.shortest(s, k)
-		} else {
+		default:
 			for h := range k {
 				for u := range v {
 					s.domain[h*m.words+u>>6] |= 1 << (u & 63)
@@ -174,6 +199,12 @@ func (m *Model) space(k int) *space {
 			s.from[u] = math.Log2(n)
 		}
 		s.weight = math.Log2(sum)
+		for u, n := range s.into {
+			s.into[u] = math.Log2(n)
+		}
+		if s.into == nil {
+			s.into = s.from
+		}
 		s.cover = m.coverage(k)
 		s.node = make([]uint16, k)
 		for h := range k {
@@ -335,17 +366,17 @@ func (m *Model) logWeight(path []uint16) float64 {
 
 // total is log2 of the weights of all paths of k hops with these ends.
 func (m *Model) total(s *space, ingress, egress uint16) float64 {
-	return min(m.totalFrom(s, ingress), m.totalFrom(s, egress))
+	return min(m.totalOf(s, s.from, ingress), m.totalOf(s, s.into, egress))
 }
 
-// totalFrom weighs the paths with one end in a set. Links have no direction, so it does not matter which end.
-func (m *Model) totalFrom(s *space, set uint16) float64 {
+// totalOf weighs the paths with one end in a set, by the weights of the paths with that end at each node.
+func (m *Model) totalOf(s *space, weights []float64, set uint16) float64 {
 	if m.end(set) == nil {
 		return s.weight
 	}
 	sum := 0.0
 	for _, u := range m.ends[set-1].members {
-		sum += math.Exp2(s.from[u])
+		sum += math.Exp2(weights[u])
 	}
 	return math.Log2(sum)
 }

@@ -32,7 +32,9 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 	t.order(tr)
 	n := len(t.levels)
 	if n == 0 {
-		each(path)
+		if t.m.shortestByWeight(path) {
+			each(path)
+		}
 		return 0, true
 	}
 	t.attach(tr)
@@ -59,7 +61,7 @@ func (t *Tracer) search(tr *trace, steps int, each func(path []uint16) bool) (us
 		case !found:
 			pos--
 		case pos == n-1:
-			if !each(path) {
+			if t.m.shortestByWeight(path) && !each(path) {
 				complete = false
 				pos = -1
 			}
@@ -120,6 +122,9 @@ func (t *Tracer) choose(tr *trace, lv *level, path []uint16, lo, hi int, left *i
 			continue
 		}
 		if m.routed && lo <= hi && (m.distance(path[lo], u) != max(lo-lv.h, lv.h-lo) || m.distance(path[hi], u) != max(hi-lv.h, lv.h-hi)) {
+			continue
+		}
+		if m.weights != nil && !m.weights.fits(path, lo, hi, lv.h, u) {
 			continue
 		}
 		path[lv.h] = u

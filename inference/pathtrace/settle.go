@@ -173,7 +173,7 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 			e = Changed
 		}
 	}
-	ref := t.slab.put(tr.k, t.m.config.MemoryBytes-t.reserved-t.slab.bytes)
+	ref := t.slab.put(tr.k, t.room())
 	if ref == 0 {
 		return RejectedMemory
 	}
@@ -190,6 +190,7 @@ func (t *Tracer) learnt(f *Flow, tr *trace, path []uint16, wrong float64) Event 
 	copy(f.paths[1:], f.paths[:])
 	f.paths[0] = ref
 	f.state.against, f.state.restarts, f.state.hopeless = 0, 0, 0
+	t.recount(f, ref)
 	t.close(f)
 	return e
 }

@@ -5,6 +5,7 @@ type Status struct {
 	Nodes      []uint32 // node ids in the order of the path; only those in Known mean something
 	Known      uint64   // hops that are known, bit i-1 for hop i
 	Seen       uint64   // hops that wrote into some digest so far; what is known of the others follows from the model alone
+	Marked     uint64   // hops of a complete path that rest on the map: no digests specific to them have confirmed them well enough
 	Complete   bool     // the path is known
 	Confidence float64  // probability that a complete path is right
 	Digests    int      // how many agree with a known path, or how many what is told of an unknown one rests on
@@ -19,7 +20,8 @@ func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 	if ref := f.paths[i]; ref != 0 {
 		r := t.slab.get(ref)
 		dst = append(dst, r.path()...)
-		return Status{Nodes: dst, Known: hops(r.hops()), Seen: r.seen(), Complete: true, Confidence: 1 - r.wrong(), Digests: int(r[recDigests])}, true
+		return Status{Nodes: dst, Known: hops(r.hops()) &^ r.astray(), Seen: r.seen(), Marked: r.marked(), Complete: true,
+			Confidence: t.confidence(f, i), Digests: int(r[recDigests])}, true
 	}
 	if i > 0 || f.trace == 0 {
 		return Status{}, false

@@ -17,6 +17,15 @@ type Tracer struct {
 	reserved int // and how much it may become
 	stats    Stats
 
+	logs       []*digestLog
+	idleLogs   []uint32
+	logBytes   int
+	places     []place // what flows told of the map; nil before the first
+	heard      []uint8 // by node: sources whose flows confirmed it, a bit for each by its hash
+	experience experience
+	spent      uint64 // steps that went into looking for deviations
+	loose      loose
+
 	named          [pint.MaxHops]uint32 // ids of a path, and of writers with their values
 	few, fewValues [pint.MaxHops]uint32
 	wrote          uint64
@@ -82,12 +91,16 @@ func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
 			break
 		}
 		r := t.slab.get(ref)
-		if r.hops() != hops || !t.agrees(r.path(), id, digest) {
+		if r.hops() != hops || !t.follows(r, id, digest) {
 			continue
 		}
 		r.agree(1)
 		if seen := r.seen(); t.wrote&^seen != 0 {
 			r.see(seen | t.wrote)
+		}
+		e := Verified
+		if i == 0 && r[recState]&(unsettled|0xff) != 0 {
+			e = t.steady(f, r, id, digest)
 		}
 		if f.trace != 0 {
 			if e := t.agreed(f, packet{digest, id, true}, hops); e == Changed || e == Parallel {
@@ -97,12 +110,29 @@ func (t *Tracer) add(f *Flow, id uint32, hops int, digest uint64) Event {
 		if i > 0 {
 			copy(f.paths[1:i+1], f.paths[:i])
 			f.paths[0] = ref
+			if f.log != 0 {
+				t.logs[f.log-1].count(ref)
+			}
 			return Returned
 		}
-		return Verified
+		return e
 	}
 	f.state.strays += min(1, ^f.state.strays)
-	return t.stray(f, packet{digest, id, false}, hops)
+	return t.contrary(f, packet{digest, id, false}, hops)
+}
+
+// follows reports whether a known path explains a digest, as far as its nodes are known.
+func (t *Tracer) follows(r record, id uint32, digest uint64) bool {
+	if r[recAstray]|r[recAstray+1] == 0 {
+		return t.agrees(r.path(), id, digest)
+	}
+	all := true
+	t.wrote = 0
+	t.parted(r, id, digest, func(writers uint64, agrees bool) {
+		t.wrote |= writers
+		all = all && agrees
+	})
+	return all
 }
 
 // agrees reports whether a path explains a digest. It leaves the hops that wrote in t.wrote.
@@ -211,7 +241,7 @@ func (t *Tracer) begin(f *Flow, k int) bool {
 	size := t.m.traceBytes(k)
 	if more := size - t.traces[i].reserved; more > 0 {
 		// A quarter of the memory is left to known paths.
-		if total := t.m.config.MemoryBytes; t.reserved+more > total-total/4 || t.reserved+more+t.slab.bytes > total {
+		if total := t.m.config.MemoryBytes; t.reserved+t.logBytes+more > total-total/4 || t.reserved+more+t.slab.bytes+t.logBytes > total {
 			return false
 		}
 		t.reserved += more
@@ -259,10 +289,11 @@ func (t *Tracer) Release(f *Flow) {
 	if f.trace != 0 {
 		t.close(f)
 	}
+	t.discard(f)
 	for _, ref := range f.paths {
 		if ref != 0 {
 			t.slab.drop(ref)
 		}
 	}
-	*f = Flow{Ingress: f.Ingress, Egress: f.Egress}
+	*f = Flow{Ingress: f.Ingress, Egress: f.Egress, Source: f.Source}
 }
