@@ -2,8 +2,11 @@ package inference
 
 import "github.com/hopscope/hopscope/decode"
 
-// Finding is one cause that somebody should know of, from its start to its end. It is told when it starts, when its
-// severity rises, and when it ends; ID stays the same.
+// Finding is something that somebody should know of, from its start to its end. It is told when it starts, when its
+// severity rises, when what is said of it changes so that people look elsewhere, and when it ends; ID stays the same.
+//
+// A finding is one of three things. Most stand for themselves. Where several have one cause, the cause is a finding of its
+// own, which counts them as its Evidence and names the Element that explains them; each of them names it as its Cause.
 type Finding struct {
 	ID       uint64
 	Kind     Kind
@@ -11,6 +14,11 @@ type Finding struct {
 	Start    int64 // ns since 1970: end of the window in which the cause was first seen
 	Updated  int64
 	End      int64 // 0 as long as the cause lasts
+
+	Cause    uint64  // id of the finding that explains this one; 0 for one that stands for itself
+	Evidence int     // findings that this one explains; 0 for one that is no cause of others
+	Element  Element // what has to be looked at
+	Learning bool    // what is normal at this place is not known well yet
 
 	Node     uint32 // where; 0 for findings about a flow
 	EgressIf uint32
@@ -20,7 +28,8 @@ type Finding struct {
 	Reason   uint8 // drop reason, for PacketDrops
 	Folded   bool  // the node has no series of its own, see [Admission]
 
-	Value    float64 // what was seen, in the unit that Text names
-	Baseline float64 // what was expected
-	Text     string  // the evidence in one sentence
+	Statistic string  // what Value is, such as "p99 latency"; empty where the kind says all
+	Value     float64 // what was seen, in the unit that Text names
+	Baseline  float64 // what was expected
+	Text      string  // the evidence in one sentence
 }

@@ -178,3 +178,11 @@ func (f *Finding) FlowText() string {
 
 // IDText gives the identifier of the finding as it is written everywhere.
 func (f *Finding) IDText() string { return FormatID(f.ID) }
+
+// CauseText gives the identifier of the finding's cause, which is empty where it has none but itself.
+func (f *Finding) CauseText() string {
+	if f.Cause == 0 {
+		return ""
+	}
+	return FormatID(f.Cause)
+}
