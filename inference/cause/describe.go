@@ -1,0 +1,409 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// tellsMost orders kinds by how much they say of the cause when several are its evidence: full queues explain latencies and
+// drops, and changed paths explain full queues. What is missing somewhere explains nothing and comes last. Kinds that are not in it come after these.
+var tellsMost = []inference.Kind{
+	inference.InventoryError, inference.RoutingLoop, inference.PathChanged, inference.ExporterSilence, inference.ExporterLoss,
+	inference.BlackHole, inference.StrangeDigests, inference.HighQueue, inference.PacketLoss, inference.HighLatency,
+	inference.PacketDrops, inference.HighUtilization, inference.HopSilence, inference.LowUtilization, inference.LowLatency,
+	inference.StuckValues,
+}
+
+func rank(k inference.Kind) int {
+	if i := slices.Index(tellsMost, k); i >= 0 {
+		return i
+	}
+	return len(tellsMost) + int(k)
+}
+
+// describe brings the finding of a cause up to date: element, kind, severity and text.
+func (c *Cause) describe(now int64) {
+	f := c.Finding
+	slices.SortFunc(c.Kinds, func(a, b Tally) int { return rank(a.Kind) - rank(b.Kind) })
+	f.Element, _ = best(c.Fits)
+	f.Updated = now
+	lead := &c.Kinds[0]
+	if lead.Severity == inference.Info { // what is worth knowing only explains nothing that is worse
+		for i := range c.Kinds {
+			if c.Kinds[i].Severity > lead.Severity {
+				lead = &c.Kinds[i]
+			}
+		}
+	}
+	f.Kind = lead.Kind
+	var counts []string
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		f.Severity = max(f.Severity, k.Severity)
+		counts = append(counts, fmt.Sprintf("%d %s", k.Count, k.Kind))
+	}
+	l := &lead.Lead
+	f.Statistic, f.Value, f.Baseline, f.Reason = l.Statistic, l.Value, l.Baseline, l.Reason
+	f.Text = fmt.Sprintf("%s explains %s; %s", f.Element, strings.Join(counts, ", "), l.Text)
+	f.Node, f.EgressIf, f.Flow, f.Exporter, f.HWID = 0, 0, decode.FlowKey{}, decode.Addr{}, 0
+	switch e := f.Element; e.Kind {
+	case inference.NodeElement, inference.InterfaceElement:
+		f.Node, f.EgressIf = e.Node, e.EgressIf
+	case inference.LinkElement:
+		f.Node, f.EgressIf = e.Node, e.EgressIf
+	case inference.ExporterElement:
+		f.Exporter, f.Node, f.HWID = e.Addr, e.Node, e.HWID
+	case inference.FlowElement:
+		f.Flow = e.Flow
+	}
+}
+
+// around is what happens in the network at the same time, by which findings at other places come to a cause.
+type around struct {
+	flows   map[decode.FlowKey][]inference.Element // of causes
+	moved   map[inference.HopKey][]change          // where flows came to
+	changes map[uint64][]inference.Element         // of paths, by the window in which they began
+	ports   map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
+	strange []inference.Element                    // nodes that may have written digests which fit no path
+	roots   []root                                 // what other things follow from
+}
+
+// root is a cause, or a finding that stands alone, from which others follow in a way that no place tells.
+type root struct {
+	id    uint64
+	kinds []inference.Kind
+	fits  []Fit
+	born  uint64
+	last  uint64
+	lasts bool               // it has not ended
+	at    []inference.HopKey // where packets queue, or get lost
+}
+
+func (r *root) has(kinds ...inference.Kind) bool {
+	for _, k := range kinds {
+		if slices.Contains(r.kinds, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostRoots bounds them.
+const mostRoots = 64
+
+// follows gives what it adds to the misfits of a root if a finding follows from it.
+func (r *root) follows(a *Alone) (more float64, ok bool) {
+	f := &a.Finding
+	if f.ID == r.id || a.Born+2 < r.born || a.Born > r.last+moving {
+		return 0, false
+	}
+	rerouted := r.has(inference.PathChanged, inference.RoutingLoop)
+	switch {
+	case lessens(f.Kind) && r.has(inference.ExporterSilence):
+		return unheard, true
+	case lessens(f.Kind):
+		return followed, rerouted || f.Element.Kind == inference.NodeElement && r.has(inference.StrangeDigests) || r.has(inference.PacketDrops, inference.BlackHole, inference.PacketLoss, inference.ExporterLoss, inference.HighQueue)
+	case f.Kind == inference.PathChanged && f.Severity == inference.Info:
+		return followed, (a.Born > r.born || f.Element.Kind != inference.FlowElement || a.glimpsed() || r.has(inference.RoutingLoop)) && (rerouted || r.has(inference.StrangeDigests, inference.InventoryError))
+	case f.Kind == inference.StrangeDigests:
+		return followed, r.has(inference.RoutingLoop)
+	case f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole: // packets that go round are late, or end as they may
+		return followed, r.has(inference.RoutingLoop)
+	case f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops:
+		return followed, r.has(inference.StrangeDigests) // which tell wrong latencies, too
+	case f.Kind == inference.HighUtilization:
+		return followed, rerouted
+	}
+	return 0, false
+}
+
+// glimpsed reports whether a flow that changed its way is seen at one node alone, so that no link tells where it went.
+func (a *Alone) glimpsed() bool {
+	return len(a.Moved) > 0 && !slices.ContainsFunc(a.Moved, func(h inference.HopKey) bool { return h.Node != a.Moved[0].Node })
+}
+
+// downstream gives what it adds to the misfits of a root if a finding tells of packets that come from there: fewer of them, as
+// long as they queue or get lost before, or many at once, when those that had to wait go on together.
+func (r *root) downstream(a *Alone, m Map) (more float64, ok bool) {
+	f := &a.Finding
+	if !r.lasts || f.ID == r.id || f.Element.Kind != inference.InterfaceElement {
+		return 0, false
+	}
+	switch {
+	case lessens(f.Kind) && r.has(inference.PacketDrops, inference.PacketLoss, inference.HighQueue, inference.HighLatency):
+		more = fewer
+	case (f.Kind == inference.HighUtilization || f.Kind == inference.HighLatency) && r.has(inference.HighQueue):
+		more = bunched
+	default:
+		return 0, false
+	}
+	return more, slices.ContainsFunc(r.at, func(h inference.HopKey) bool {
+		return h != f.Element.Hop() && slices.Contains(m.Ahead(h), f.Element.Hop())
+	})
+}
+
+// hops gives the interfaces of an element: both of a link. Of a node it gives the node.
+func hops(e inference.Element, m Map) (out []inference.HopKey) {
+	switch e.Kind {
+	case inference.NodeElement, inference.InterfaceElement:
+		return []inference.HopKey{e.Hop()}
+	case inference.LinkElement:
+		for _, n := range [2][2]uint32{{e.Node, e.Peer}, {e.Peer, e.Node}} {
+			for _, h := range first(m.Interfaces(n[0]), 1024) {
+				if slices.Contains(m.Peers(h), n[1]) {
+					out = append(out, h)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// moving is within how many windows flows that moved raise latencies and queues where they came to.
+const moving = 10
+
+type change struct {
+	element inference.Element
+	born    uint64
+	lasts   bool
+}
+
+func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint64) *inference.Finding) {
+	*r = around{
+		flows: map[decode.FlowKey][]inference.Element{}, moved: map[inference.HopKey][]change{}, changes: map[uint64][]inference.Element{},
+		ports: map[uint32][]inference.Element{},
+	}
+	port := func(e inference.Element, k inference.Kind) {
+		if list := r.ports[e.Node]; e.Kind == inference.InterfaceElement && rises(k) && len(list) < maxFits/2 && !slices.Contains(list, e) {
+			r.ports[e.Node] = append(list, e)
+		}
+	}
+	add := func(x root, e inference.Element) {
+		if e.Kind == inference.FlowElement && !x.has(inference.BlackHole) {
+			return // what happens to a flow brings forth nothing elsewhere
+		}
+		if len(r.roots) < mostRoots && (x.has(inference.PathChanged, inference.RoutingLoop, inference.PacketDrops, inference.BlackHole, inference.PacketLoss) ||
+			x.has(inference.ExporterSilence, inference.ExporterLoss, inference.StrangeDigests, inference.InventoryError, inference.HighQueue)) {
+			r.roots = append(r.roots, x)
+		}
+	}
+	for _, c := range causes {
+		port(c.Finding.Element, c.Finding.Kind)
+		x := root{id: c.Finding.ID, fits: c.Fits, born: c.Born, last: c.Last, lasts: true, at: hops(c.Finding.Element, m)}
+		for _, id := range first(c.Open, 2*maxFits) {
+			if f := open(id); f != nil {
+				port(f.Element, f.Kind)
+				if f.Kind == inference.HighQueue && f.Element.Kind == inference.InterfaceElement {
+					x.at = append(x.at, f.Element.Hop())
+				}
+			}
+		}
+		for i := range c.Kinds {
+			x.kinds = append(x.kinds, c.Kinds[i].Kind)
+		}
+		add(x, c.Finding.Element)
+		for _, f := range c.Flows {
+			r.flows[f] = append(r.flows[f], c.Finding.Element)
+		}
+		if len(c.Moved) > 0 {
+			r.move(c.Moved, change{c.Finding.Element, c.Last, len(c.Open) > 0})
+			r.changes[c.Born] = append(r.changes[c.Born], c.Finding.Element)
+		}
+	}
+	for _, a := range alone {
+		port(a.Finding.Element, a.Finding.Kind)
+		if a.Finding.Kind == inference.StrangeDigests {
+			for _, h := range a.Moved {
+				r.strange = append(r.strange, inference.ElementOfNode(h.Node))
+			}
+		}
+		if a.Finding.Severity > inference.Info && a.Finding.Element.Kind != inference.NoElement {
+			add(root{
+				id: a.Finding.ID, kinds: []inference.Kind{a.Finding.Kind}, fits: []Fit{{a.Finding.Element, 0}}, born: a.Born, last: a.Born,
+				lasts: a.Finding.End == 0, at: hops(a.Finding.Element, m),
+			}, a.Finding.Element)
+		}
+		if len(a.Moved) > 0 && !passes(&a.Finding) && a.Finding.Element.Kind != inference.NoElement {
+			r.move(a.Moved, change{a.Finding.Element, a.Born, a.Finding.End == 0})
+			r.changes[a.Born] = append(r.changes[a.Born], a.Finding.Element)
+		}
+	}
+	r.settle()
+}
+
+// settle brings the suspects into order. Where packets go round their digests fit no path, and nobody is to be suspected.
+func (r *around) settle() {
+	if slices.ContainsFunc(r.roots, func(x root) bool { return x.has(inference.RoutingLoop) }) {
+		r.strange = nil
+	}
+	slices.SortFunc(r.strange, inference.Element.Compare)
+	r.strange = slices.Compact(r.strange)
+}
+
+func (r *around) move(hops []inference.HopKey, c change) {
+	for _, h := range hops {
+		if list := r.moved[h]; len(list) < maxFits {
+			r.moved[h] = append(list, c)
+		}
+	}
+}
+
+// came gives the changes by which flows came to the place of a finding, or left it.
+func (r *around) came(f *inference.Finding, m Map) (out []change) {
+	switch f.Element.Kind {
+	case inference.InterfaceElement:
+		out = r.moved[f.Element.Hop()]
+		if lessens(f.Kind) { // those whose ways name no interfaces
+			out = append(slices.Clone(out), r.moved[inference.HopKey{Node: f.Element.Node}]...)
+		}
+	case inference.LinkElement: // where fewer packets pass, the shortest of them takes longer
+		if f.Kind != inference.HighLatency {
+			return nil
+		}
+		for _, h := range hops(f.Element, m) {
+			out = append(out, r.moved[h]...)
+		}
+		for _, c := range r.moved[inference.HopKey{Node: f.Element.Node}] {
+			if slices.Contains(r.moved[inference.HopKey{Node: f.Element.Peer}], c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// more adds the elements that explain a finding by what happens around it.
+func (r *around) more(a *Alone, m Map) []Fit {
+	f, out := &a.Finding, a.fits
+	a.behind = nil
+	add := func(e inference.Element, misfit float64) {
+		if len(out) < 2*maxFits {
+			out = append(out, Fit{e, misfit})
+		}
+	}
+	if f.FlowText() != "" && f.Kind != inference.PacketDrops { // a drop names any flow
+		for _, e := range r.flows[f.Flow] {
+			add(e, sameFlow)
+		}
+	}
+	if f.Element.Kind == inference.NodeElement && f.Kind != inference.PathChanged { // interfaces towards hosts have no neighbour by which they were known
+		for _, e := range r.ports[f.Element.Node] {
+			add(e, hopOfNode)
+		}
+	}
+	for _, c := range r.came(f, m) {
+		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(f.Kind)) {
+			add(c.element, movedHere)
+		}
+	}
+	if f.Kind == inference.PathChanged && f.Severity == inference.Info { // a few flows
+		for _, h := range a.Moved {
+			add(inference.ElementOfNode(h.Node), cameToNode)
+			for _, p := range m.Peers(h) {
+				if h.EgressIf != 0 || slices.ContainsFunc(a.Moved, func(x inference.HopKey) bool { return x.Node == p }) {
+					add(inference.ElementOfLink(h.Node, p), cameTo)
+				}
+			}
+		}
+	}
+	if f.Kind == inference.StrangeDigests {
+		for _, h := range a.Moved {
+			add(inference.ElementOfNode(h.Node), onTheWay)
+		}
+	}
+	if ofFlow(f) {
+		for _, h := range a.Moved {
+			add(inference.ElementOfHop(h), onTheWay)
+			add(inference.ElementOfNode(h.Node), onTheWay+nodeOfHop)
+			for _, p := range first(m.Peers(h), 8) {
+				add(inference.ElementOfLink(h.Node, p), onTheWay+linkOfHop)
+			}
+			r.passes(h, m, add, byNode)
+		}
+	}
+	if hop := f.Element.Kind == inference.InterfaceElement; hop && rises(f.Kind) || f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops {
+		if any := r.passes(f.Element.Hop(), m, add, 0); hop {
+			r.ahead(f.Element, m, add)
+			if !any {
+				r.passes(inference.HopKey{Node: f.Element.Node}, m, add, byNode)
+			}
+		}
+	}
+	if f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
+		for _, p := range r.ports[f.Element.Node] {
+			r.passes(p.Hop(), m, add, 0)
+		}
+	}
+	if a.strange = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.strange) > 0; a.strange {
+		for i := range out {
+			out[i].Misfit += anyOnTheWay
+		}
+		for _, e := range first(r.strange, maxFits) {
+			add(e, anyOnTheWay)
+		}
+	}
+	for i := range r.roots {
+		more, ok := r.roots[i].follows(a)
+		if near, is := r.roots[i].downstream(a, m); is {
+			a.behind = append(a.behind, r.roots[i].id)
+			if !ok || near < more {
+				more, ok = near, true
+			}
+		}
+		if ok {
+			least := slices.MinFunc(r.roots[i].fits, func(a, b Fit) int { return cmp.Compare(a.Misfit, b.Misfit) }).Misfit
+			for _, x := range r.roots[i].fits {
+				add(x.Element, more+min(x.Misfit-least, .3))
+			}
+		}
+	}
+	if f.Kind == inference.ExporterSilence && f.Node == 0 {
+		for at := max(a.Born, 1) - 1; at <= a.Born+1; at++ {
+			for _, e := range r.changes[at] {
+				add(e, sameMoment)
+			}
+		}
+	}
+	if len(out) == len(a.fits) {
+		return out
+	}
+	return tidy(out)
+}
+
+// passes adds the interfaces with queues that packets of this window come to behind a hop.
+func (r *around) passes(from inference.HopKey, m Map, add func(inference.Element, float64), more float64) (any bool) {
+	for _, h := range m.Ahead(from) {
+		if q := inference.ElementOfHop(h); slices.Contains(r.ports[h.Node], q) {
+			add(q, queueAhead+more)
+			any = true
+		}
+	}
+	return any
+}
+
+// ahead adds the interfaces that the packets of an interface queue at further on: where many senders speak to one host at once,
+// their packets queue wherever they come together, and the last of these places is where they are too many.
+func (r *around) ahead(e inference.Element, m Map, add func(inference.Element, float64)) {
+	const far = 4
+	seen := []inference.Element{e}
+	for at, distance := seen, 0; distance < far && len(at) > 0; distance++ {
+		var next []inference.Element
+		for _, x := range at {
+			for _, p := range first(m.Peers(x.Hop()), 8) {
+				for _, q := range r.ports[p] {
+					if !slices.Contains(seen, q) && len(seen) < maxFits/2 && !slices.Contains(m.Peers(q.Hop()), x.Node) {
+						seen = append(seen, q)
+						next = append(next, q)
+						add(q, queueAhead+furtherAhead*float64(distance))
+					}
+				}
+			}
+		}
+		at = next
+	}
+}

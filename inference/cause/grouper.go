@@ -1,0 +1,507 @@
+package cause
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Bounds of a [Grouper].
+const (
+	MaxAlone    = 16384 // findings without a cause that are remembered
+	MaxCauses   = 1024  // open causes
+	MaxEvidence = 4096  // open findings of one cause
+	maxFlows    = 64    // flows of one cause by which others join it
+	maxHops     = 64    // hops of one cause by which others join it
+)
+
+// Grouper puts findings together. It has one owner. The zero value has seen nothing.
+type Grouper struct {
+	Windows uint64   // that it has seen
+	Last    uint64   // greatest id of a finding that it has seen
+	Alone   []*Alone // findings without a cause, by id
+	Causes  []*Cause // open ones, by id
+
+	around around // of the present window
+}
+
+// Alone is a finding without a cause.
+type Alone struct {
+	Finding inference.Finding
+	Born    uint64 // window in which it began
+	Quiet   int    // windows since it ended
+	Moved   []inference.HopKey
+
+	// In the present window:
+	fits    []Fit
+	alone   float64  // what it costs
+	strange bool     // it is what digests tell that fit no path
+	behind  []uint64 // causes whose packets pass its place after theirs
+	told    int      // its place among what was told, -1 for none
+	taken   bool
+}
+
+// Cause is an open cause.
+type Cause struct {
+	Finding *inference.Finding
+	Fits    []Fit // elements that explain all evidence, with the sum of misfits
+	Last    uint64
+	Quiet   int // windows since the last of its evidence ended
+	Born    uint64
+	Open    []uint64 // ids of evidence that has not ended, in order
+	Kinds   []Tally  // by kind
+	Flows   []decode.FlowKey
+	Moved   []inference.HopKey // hops that flows of its evidence moved to
+
+	// In the present window:
+	news  bool
+	known bool
+	told  inference.Finding // as it was before
+}
+
+// Tally counts the evidence of one kind and remembers what tells most of it.
+type Tally struct {
+	Kind     inference.Kind
+	Count    int
+	Severity inference.Severity
+	Lead     inference.Finding // of the highest severity, and of those the first
+}
+
+// Window is what a Grouper has to know of a window.
+type Window struct {
+	Now    int64               // end of the window, ns since 1970
+	Length int64               // of the window, ns
+	Settle int                 // windows until what has ended is taken to be over
+	Told   []inference.Finding // what detectors told; findings get their cause here
+	Map    Map
+
+	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
+	Moved func(id uint64) []inference.HopKey
+	// Open gives a finding that has not ended as its detector keeps it, so that its cause can be noted there.
+	Open func(id uint64) *inference.Finding
+	// Start keeps a new cause and gives it an id.
+	Start func(f inference.Finding) *inference.Finding
+	// Tell tells a finding in this window.
+	Tell func(f inference.Finding)
+}
+
+// Step puts the findings of a window to their causes, and tells causes that began, became more severe, have another element
+// or ended, and findings that got a cause after they were told.
+func (g *Grouper) Step(w *Window) {
+	g.Windows++
+	for _, c := range g.Causes {
+		c.news, c.known, c.told = false, true, *c.Finding
+	}
+	fresh := g.follow(w)
+	if len(fresh) > 0 || slices.ContainsFunc(g.Alone, func(a *Alone) bool { return g.Windows <= a.Born+mostPatience }) {
+		g.place(w, fresh)
+	}
+	g.end(w)
+}
+
+// follow brings what is known up to date and gives the findings that are new, in the order of their ids.
+func (g *Grouper) follow(w *Window) (fresh []*Alone) {
+	for _, a := range g.Alone {
+		a.told = -1
+	}
+	if len(w.Told) == 0 {
+		return nil
+	}
+	alone := make(map[uint64]*Alone, len(w.Told))
+	byID := make(map[uint64]*Cause, len(g.Causes))
+	last := g.Last
+	for i := range w.Told {
+		alone[w.Told[i].ID] = nil
+		g.Last = max(g.Last, w.Told[i].ID)
+	}
+	for _, a := range g.Alone {
+		if _, now := alone[a.Finding.ID]; now {
+			alone[a.Finding.ID] = a
+		}
+	}
+	for _, c := range g.Causes {
+		byID[c.Finding.ID] = c
+	}
+	for i := range w.Told {
+		f := &w.Told[i]
+		switch a := alone[f.ID]; {
+		case f.Cause != 0:
+			if c := byID[f.Cause]; c != nil {
+				c.note(f)
+			}
+		case a != nil:
+			a.Finding, a.told = *f, i
+			a.Moved = addHops(a.Moved, w.Moved(f.ID))
+		case f.ID > last:
+			a = &Alone{Finding: *f, Born: g.born(f), Moved: addHops(nil, w.Moved(f.ID)), told: i}
+			alone[f.ID] = a
+			fresh = append(fresh, a)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b *Alone) int { return cmp.Compare(a.Finding.ID, b.Finding.ID) })
+	return fresh
+}
+
+// born is the window in which what a finding tells of began, as far as it says so: a silence is told after a while.
+func (g *Grouper) born(f *inference.Finding) uint64 {
+	if f.Kind == inference.ExporterSilence && f.Value >= 1 && f.Value <= float64(g.Windows) {
+		return g.Windows - uint64(f.Value) + 1
+	}
+	return g.Windows
+}
+
+// place puts new findings to causes.
+func (g *Grouper) place(w *Window, fresh []*Alone) {
+	for _, a := range g.Alone {
+		a.fits = Fits(&a.Finding, w.Map)
+	}
+	for _, a := range fresh {
+		a.fits = Fits(&a.Finding, w.Map)
+	}
+	pool := append(slices.Clone(g.Alone), fresh...)
+	g.around.fill(w.Map, g.Causes, pool, w.Open)
+	for _, a := range pool {
+		a.fits = g.around.more(a, w.Map)
+		if _, a.alone = best(a.fits); a.Finding.Element.Kind == inference.NoElement {
+			a.alone = price(inference.Element{})
+		}
+	}
+	old := slices.DeleteFunc(slices.Clone(g.Alone), func(a *Alone) bool { return a.Born+mostPatience < g.Windows })
+	g.choose(w, pool, append(old, fresh...))
+	g.around = around{}
+	for _, a := range pool {
+		a.fits, a.behind = nil, nil
+	}
+	for _, a := range fresh {
+		if !a.taken && len(g.Alone) < MaxAlone {
+			g.Alone = append(g.Alone, a)
+		}
+	}
+	g.Alone = slices.DeleteFunc(g.Alone, func(a *Alone) bool { return a.taken })
+}
+
+// between is how far a window is from those between two others.
+func between(at, from, to uint64) uint64 {
+	switch {
+	case at < from:
+		return from - at
+	case at > to:
+		return at - to
+	}
+	return 0
+}
+
+// choose makes causes of what stands alone and puts what is new to open causes, whatever saves most first, as long as that
+// saves anything. Findings that explain each other better than an older cause does come together without it.
+func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
+	items, news := byElement(pool), byElement(recent)
+	h := &savings{}
+	push := func(c *Cause) {
+		for _, f := range c.Fits {
+			if list := news[f.Element]; len(list) > 0 {
+				if s, _ := c.saves(f, list); s > 0 {
+					heap.Push(h, saving{f.Element, c, s})
+				}
+			}
+		}
+	}
+	for e, list := range items {
+		if len(list) > 1 {
+			if s, _ := g.saves(e, list); s > 0 {
+				heap.Push(h, saving{e, nil, s})
+			}
+		}
+	}
+	for _, c := range g.Causes {
+		push(c)
+	}
+	for h.Len() > 0 {
+		top := heap.Pop(h).(saving)
+		now, takes := g.now(&top, items, news)
+		if now < top.saves-1e-9 {
+			if top.saves = now; now > 0 {
+				heap.Push(h, top)
+			}
+			continue
+		}
+		c := top.cause
+		if c == nil {
+			if len(g.Causes) >= MaxCauses {
+				continue
+			}
+			c = g.start(w, takes)
+		} else {
+			for _, a := range takes {
+				more, _ := c.later(a)
+				c.Fits = both(c.Fits, a.fits, more)
+				g.take(w, c, a)
+			}
+		}
+		push(c)
+	}
+}
+
+func byElement(list []*Alone) map[inference.Element][]*Alone {
+	out := map[inference.Element][]*Alone{}
+	for _, a := range list {
+		for _, f := range a.fits {
+			out[f.Element] = append(out[f.Element], a)
+		}
+	}
+	return out
+}
+
+// now gives what an entry of the heap saves now, and by taking what.
+func (g *Grouper) now(s *saving, items, news map[inference.Element][]*Alone) (float64, []*Alone) {
+	if s.cause == nil {
+		return g.saves(s.element, items[s.element])
+	}
+	i, ok := slices.BinarySearchFunc(s.cause.Fits, s.element, Fit.compare)
+	if !ok {
+		return 0, nil
+	}
+	return s.cause.saves(s.cause.Fits[i], news[s.element])
+}
+
+// saves is what is saved if new findings come to a cause whose element is that of f from then on.
+func (c *Cause) saves(f Fit, list []*Alone) (saved float64, takes []*Alone) {
+	_, was := best(c.Fits)
+	saved = was - price(f.Element) - f.Misfit
+	for _, a := range list {
+		if a.taken || len(c.Open)+len(takes) >= MaxEvidence {
+			continue
+		}
+		more, ok := c.later(a)
+		if !ok {
+			continue
+		}
+		if s := a.alone - a.misfit(f.Element) - more; s > .05 {
+			saved += s
+			takes = append(takes, a)
+		}
+	}
+	if len(takes) == 0 || saved <= .05 {
+		return 0, nil
+	}
+	return saved, takes
+}
+
+// later is what time adds to the misfit of a finding with a cause. What comes long after all that the cause explains has to
+// tell of something similar.
+func (c *Cause) later(a *Alone) (more float64, ok bool) {
+	gap := between(a.Born, c.Born, c.Last)
+	if gap > soon && !lessens(a.Finding.Kind) && !slices.ContainsFunc(c.Kinds, func(t Tally) bool { return family(t.Kind) == family(a.Finding.Kind) }) {
+		return 0, false
+	}
+	if slices.Contains(a.behind, c.Finding.ID) {
+		return min(apart(gap), stillThere), gap <= longest
+	}
+	return apart(gap), gap <= longest
+}
+
+func (a *Alone) misfit(e inference.Element) float64 {
+	i, _ := slices.BinarySearchFunc(a.fits, e, Fit.compare)
+	return a.fits[i].Misfit
+}
+
+// mostPatience is for how many windows a finding waits at most for others that say why.
+const mostPatience = 4
+
+// patience is for how many windows a finding waits for others. What tells only of missing traffic waits for a finding that
+// says why: hops fall silent a window before the exporter that reported them does. So do flows, which know less of where they are
+// slow than hops do. Digests that fit no path, and latencies
+// that they tell, wait until more flows show which switch they have in common.
+func (a *Alone) patience() uint64 {
+	switch {
+	case a.Finding.Kind == inference.StrangeDigests || a.strange:
+		return mostPatience
+	case lessens(a.Finding.Kind), ofFlow(&a.Finding):
+		return 2
+	}
+	return 0
+}
+
+// saves is what is saved if an element explains those of a list that it explains for less than they cost alone. They wait if
+// one of them does for more of its kind.
+func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
+	saved = -price(e)
+	ready, strange, ripe := false, false, false
+	for _, a := range list {
+		gap := g.Windows - min(a.Born, g.Windows)
+		if a.taken || gap > longest || gap > soon && a.misfit(e) >= cameToNode {
+			continue // what begins much later explains only what is at its place
+		}
+		if s := a.alone - a.misfit(e) - apart(gap); s > 0 {
+			saved += s
+			takes = append(takes, a)
+			waited := a.Born+a.patience() <= g.Windows
+			ready = ready || waited
+			if a.Finding.Kind == inference.StrangeDigests {
+				strange, ripe = true, ripe || waited
+			}
+		}
+	}
+	if len(takes) < 2 || saved <= .05 || !ready || strange && !ripe && e.Kind != inference.FlowElement {
+		return 0, nil
+	}
+	return saved, takes
+}
+
+// start makes a cause of findings that stand alone.
+func (g *Grouper) start(w *Window, takes []*Alone) *Cause {
+	slices.SortFunc(takes, func(a, b *Alone) int { return cmp.Compare(a.Finding.ID, b.Finding.ID) })
+	first := takes[0].Finding
+	for _, a := range takes {
+		first.Start = min(first.Start, a.Finding.Start)
+	}
+	c := &Cause{Born: g.Windows, Last: g.Windows}
+	c.Finding = w.Start(inference.Finding{Kind: first.Kind, Start: first.Start, Updated: w.Now, Element: first.Element, Learning: true})
+	for i, a := range takes {
+		c.Born = min(c.Born, a.Born)
+		fits := slices.Clone(a.fits)
+		for k := range fits {
+			fits[k].Misfit += apart(g.Windows - min(a.Born, g.Windows))
+		}
+		if i == 0 {
+			c.Fits = fits
+		} else {
+			c.Fits = both(c.Fits, fits, 0)
+		}
+	}
+	g.Causes = append(g.Causes, c)
+	for _, a := range takes {
+		g.take(w, c, a)
+	}
+	return c
+}
+
+// take makes a finding evidence of a cause, whose fits are those of both already.
+func (g *Grouper) take(w *Window, c *Cause, a *Alone) {
+	a.taken = true
+	id := c.Finding.ID
+	f := &a.Finding
+	f.Cause = id
+	open := w.Open(f.ID)
+	if open != nil {
+		open.Cause = id
+	}
+	if a.told >= 0 {
+		w.Told[a.told].Cause = id
+	} else {
+		if open != nil {
+			*f = *open
+		}
+		w.Tell(*f)
+	}
+	c.Last, c.Quiet = g.Windows, 0
+	c.Finding.Evidence++
+	if f.End == 0 {
+		c.Open = append(c.Open, f.ID)
+	}
+	if f.FlowText() != "" && len(c.Flows) < maxFlows && !slices.Contains(c.Flows, f.Flow) {
+		c.Flows = append(c.Flows, f.Flow)
+	}
+	if !passes(f) {
+		c.Moved = addHops(c.Moved, a.Moved)
+	}
+	c.count(f, true)
+}
+
+// note takes the news of a finding that is evidence already.
+func (c *Cause) note(f *inference.Finding) {
+	if i := slices.Index(c.Open, f.ID); i >= 0 && f.End != 0 {
+		c.Open = slices.Delete(c.Open, i, i+1)
+	}
+	c.count(f, false)
+}
+
+// count brings the tally of a kind up to date.
+func (c *Cause) count(f *inference.Finding, more bool) {
+	i := slices.IndexFunc(c.Kinds, func(t Tally) bool { return t.Kind == f.Kind })
+	if i < 0 {
+		c.Kinds = append(c.Kinds, Tally{Kind: f.Kind, Lead: *f})
+		i = len(c.Kinds) - 1
+	}
+	t := &c.Kinds[i]
+	if more {
+		t.Count++
+	}
+	t.Severity = max(t.Severity, f.Severity)
+	lead := &t.Lead
+	if f.Severity > lead.Severity || f.Severity == lead.Severity && f.ID < lead.ID || f.ID == lead.ID && f.End == 0 {
+		*lead = *f
+	}
+	c.Finding.Learning = c.Finding.Learning && f.Learning
+	c.news = true
+}
+
+// end tells what became of the causes, ends those whose evidence has ended, and forgets what stood alone.
+func (g *Grouper) end(w *Window) {
+	g.Causes = slices.DeleteFunc(g.Causes, func(c *Cause) bool {
+		if c.Quiet++; len(c.Open) > 0 {
+			c.Quiet = 0
+		}
+		if c.Quiet > w.Settle {
+			c.describe(w.Now)
+			c.Finding.End = max(c.Finding.Start, w.Now-int64(c.Quiet-1)*w.Length)
+			c.Finding.Text = "it is over: " + c.Finding.Text
+			w.Tell(*c.Finding)
+			return true
+		}
+		if c.news {
+			c.describe(w.Now)
+			if f := c.Finding; !c.known || f.Severity > c.told.Severity || f.Element != c.told.Element {
+				w.Tell(*f)
+			}
+		}
+		return false
+	})
+	g.Alone = slices.DeleteFunc(g.Alone, func(a *Alone) bool {
+		if a.Finding.End == 0 {
+			return false
+		}
+		a.Quiet++
+		return a.Quiet > w.Settle
+	})
+}
+
+// addHops adds hops that are not there yet, within the bound.
+func addHops(to, more []inference.HopKey) []inference.HopKey {
+	for _, h := range more {
+		if len(to) < maxHops && !slices.Contains(to, h) {
+			to = append(to, h)
+		}
+	}
+	return to
+}
+
+// saving is what an element would save as a cause, or as the element of an open one.
+type saving struct {
+	element inference.Element
+	cause   *Cause
+	saves   float64
+}
+
+// savings is a heap, the largest first; of equal ones those of open causes, the oldest first.
+type savings []saving
+
+func (s savings) Len() int { return len(s) }
+func (s savings) Less(i, j int) bool {
+	if s[i].saves != s[j].saves {
+		return s[i].saves > s[j].saves
+	}
+	if a, b := s[i].cause, s[j].cause; a != b {
+		return a != nil && (b == nil || a.Finding.ID < b.Finding.ID)
+	}
+	return s[i].element.Compare(s[j].element) < 0
+}
+func (s savings) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *savings) Push(x any)   { *s = append(*s, x.(saving)) }
+func (s *savings) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
+}
