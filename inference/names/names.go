@@ -1,0 +1,367 @@
+// Package names says what people call the nodes, interfaces and hosts that reports know by their numbers. Names are for people
+// only: they are put in where a text is shown, with the number beside them, "leaf-3 (17)". What is stored, compared and
+// computed goes by numbers, so that a node which gets another name stays the same node.
+//
+// Names come from a file that somebody wrote, perhaps from what devices say of themselves. [Clean] makes them fit to be shown.
+package names
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// MaxName bounds a name, in characters.
+const MaxName = 64
+
+// Node is what is known of a node.
+type Node struct {
+	ID         uint32      `json:"id"`
+	Name       string      `json:"name,omitempty"`
+	Site       string      `json:"site,omitempty"`
+	Interfaces []Interface `json:"interfaces,omitempty"`
+}
+
+// Interface is what is known of an interface of a node.
+type Interface struct {
+	ID    uint32  `json:"id"`
+	Name  string  `json:"name,omitempty"`
+	Speed float64 `json:"speed,omitempty"` // bits a second; 0 where nobody said
+}
+
+// Host names the hosts of a prefix, which may be a single one.
+type Host struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Name   string       `json:"name"`
+	Site   string       `json:"site,omitempty"`
+}
+
+// Document is names as JSON has them, in the form of an inventory.
+type Document struct {
+	Nodes       []Node           `json:"nodes"`
+	Hosts       []Host           `json:"hosts"`
+	DropReasons map[uint8]string `json:"drop_reasons"`
+	Sites       []Site           `json:"sites,omitempty"` // whose nodes have numbers of their own
+}
+
+// Names gives the names of a document, whoever wrote it.
+func (d *Document) Names() *Names { return New(d.Nodes, d.Hosts, d.DropReasons).WithSites(d.Sites) }
+
+// Document gives all names. It shares memory with n.
+func (n *Names) Document() Document {
+	d := Document{Nodes: []Node{}, Hosts: []Host{}, DropReasons: map[uint8]string{}}
+	if n != nil {
+		d.Nodes, d.Hosts, d.DropReasons = append(d.Nodes, n.nodes...), append(d.Hosts, n.hosts...), n.reasons
+		d.Sites = n.sites
+	}
+	return d
+}
+
+// WithReasons gives n with names for those drop reasons that n has none for.
+func (n *Names) WithReasons(more map[uint8]string) *Names {
+	if len(more) == 0 {
+		return n
+	}
+	d := n.Document()
+	reasons := maps.Clone(more)
+	maps.Copy(reasons, d.DropReasons)
+	return New(d.Nodes, d.Hosts, reasons).WithSites(d.Sites)
+}
+
+// Names are all names at one time. They never change; nil has none and gives numbers.
+type Names struct {
+	nodes   []Node // by ID, the interfaces of each by ID
+	hosts   []Host // longest prefix first
+	reasons map[uint8]string
+	sites   Sites
+}
+
+// New makes names of what is listed. Texts are cleaned. Of entries for the same thing the first one counts: whoever reads them
+// from a file says what is wrong with it.
+func New(nodes []Node, hosts []Host, reasons map[uint8]string) *Names {
+	n := &Names{reasons: make(map[uint8]string, len(reasons))}
+	for _, d := range nodes {
+		d.Name, d.Site = Clean(d.Name), Clean(d.Site)
+		d.Interfaces = slices.Clone(d.Interfaces)
+		for i := range d.Interfaces {
+			d.Interfaces[i].Name = Clean(d.Interfaces[i].Name)
+		}
+		slices.SortStableFunc(d.Interfaces, func(a, b Interface) int { return cmp.Compare(a.ID, b.ID) })
+		d.Interfaces = slices.CompactFunc(d.Interfaces, func(a, b Interface) bool { return a.ID == b.ID })
+		n.nodes = append(n.nodes, d)
+	}
+	slices.SortStableFunc(n.nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	n.nodes = slices.CompactFunc(n.nodes, func(a, b Node) bool { return a.ID == b.ID })
+	for _, h := range hosts {
+		n.hosts = append(n.hosts, Host{h.Prefix.Masked(), Clean(h.Name), Clean(h.Site)})
+	}
+	slices.SortStableFunc(n.hosts, func(a, b Host) int { return cmp.Compare(b.Prefix.Bits(), a.Prefix.Bits()) })
+	for r, name := range reasons {
+		n.reasons[r] = Clean(name)
+	}
+	return n
+}
+
+// Clean makes a name fit to be shown: valid UTF-8 of at most [MaxName] characters, without control characters, without the
+// invisible ones that turn the direction of what follows, and without white space around it.
+func Clean(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+	if r := []rune(name); len(r) > MaxName {
+		name = string(r[:MaxName-1]) + "…"
+	}
+	return strings.TrimSpace(name)
+}
+
+// Len is the number of nodes, interfaces and hosts that have an entry.
+func (n *Names) Len() (count int) {
+	if n == nil {
+		return 0
+	}
+	for i := range n.nodes {
+		count += 1 + len(n.nodes[i].Interfaces)
+	}
+	return count + len(n.hosts)
+}
+
+// Find gives what is known of a node.
+func (n *Names) Find(id uint32) (Node, bool) {
+	if n == nil {
+		return Node{}, false
+	}
+	i, ok := slices.BinarySearchFunc(n.nodes, id, func(d Node, id uint32) int { return cmp.Compare(d.ID, id) })
+	if !ok {
+		return Node{}, false
+	}
+	return n.nodes[i], true
+}
+
+// FindInterface gives what is known of an interface.
+func (n *Names) FindInterface(node, id uint32) (Interface, bool) {
+	d, _ := n.Find(node)
+	i, ok := slices.BinarySearchFunc(d.Interfaces, id, func(f Interface, id uint32) int { return cmp.Compare(f.ID, id) })
+	if !ok {
+		return Interface{}, false
+	}
+	return d.Interfaces[i], true
+}
+
+// Node gives "leaf-3 (17)", or "17" where the node has no name, and "leaf-3 (berlin/17)" in a site.
+func (n *Names) Node(id uint32) string {
+	d, _ := n.Find(id)
+	return beside(d.Name, n.number(id))
+}
+
+// Interface gives "Ethernet3 (3)", or "3".
+func (n *Names) Interface(node, id uint32) string {
+	f, _ := n.FindInterface(node, id)
+	return beside(f.Name, strconv.FormatUint(uint64(id), 10))
+}
+
+// HopNode and HopEgress are the two parts of a hop, as [inference.HopKey.NodeName] and [inference.HopKey.EgressName] give them
+// without names.
+func (n *Names) HopNode(k inference.HopKey) string {
+	if k.Other {
+		return k.NodeName()
+	}
+	return n.Node(k.Node)
+}
+
+// HopEgress gives the egress interface of a hop.
+func (n *Names) HopEgress(k inference.HopKey) string {
+	if k.Other || k.EgressIf == 0 {
+		return k.EgressName()
+	}
+	return n.Interface(k.Node, k.EgressIf)
+}
+
+// Path gives the nodes of a path, first hop first: "leaf-1 (1) > spine-2 (7)".
+func (n *Names) Path(hops []inference.HopKey) string {
+	list := make([]string, len(hops))
+	for i, h := range hops {
+		list[i] = n.HopNode(h)
+	}
+	return inference.JoinNodes(list)
+}
+
+// Reason gives "no route (25)", or "25" where the reason has no name.
+func (n *Names) Reason(r uint8) string {
+	name := ""
+	if n != nil {
+		name = n.reasons[r]
+	}
+	return beside(name, strconv.Itoa(int(r)))
+}
+
+// Host gives the name of the longest prefix that holds an address, or "".
+func (n *Names) Host(a netip.Addr) string {
+	if n == nil {
+		return ""
+	}
+	a = a.Unmap()
+	for _, h := range n.hosts {
+		if h.Prefix.Contains(a) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+func beside(name, number string) string {
+	if name == "" {
+		return number
+	}
+	return name + " (" + number + ")"
+}
+
+// form is a way in which sentences of findings speak of what has a name.
+type form struct {
+	pattern string // with a group for each number
+	render  func(n *Names, v []string) string
+}
+
+// forms are those of [inference.HopKey.Place], of elements, of errors of the map, and of drop reasons.
+var forms = []form{
+	{`node (\d+)(?: interface (\d+))?`, func(n *Names, v []string) string {
+		if v[1] == "" {
+			return "node " + n.nodeText(v[0])
+		}
+		return "node " + n.nodeText(v[0]) + " interface " + n.interfaceText(v[0], v[1])
+	}},
+	{`interface (\d+:\d+)`, func(n *Names, v []string) string { return "interface " + n.hopText(v[0]) }},
+	{`link (\d+(?::\d+)?)–(\d+(?::\d+)?)`, func(n *Names, v []string) string { return "link " + n.hopText(v[0]) + "–" + n.hopText(v[1]) }},
+	{`link (\d+) to (\d+)`, func(n *Names, v []string) string { return "link " + n.nodeText(v[0]) + " to " + n.nodeText(v[1]) }},
+	{`route (\d+) to (\d+)`, func(n *Names, v []string) string { return "route " + n.nodeText(v[0]) + " to " + n.nodeText(v[1]) }},
+	{`nodes (\d+) and (\d+)`, func(n *Names, v []string) string { return "nodes " + n.nodeText(v[0]) + " and " + n.nodeText(v[1]) }},
+	{`between (\d+) and (\d+)`, func(n *Names, v []string) string { return "between " + n.nodeText(v[0]) + " and " + n.nodeText(v[1]) }},
+	{`left (\d+(?::\d+)?(?:-\d+(?::\d+)?)*(?:-\(\d+ more\))?) for (\d+(?::\d+)?(?:-\d+(?::\d+)?)*)`, func(n *Names, v []string) string {
+		return "left " + n.pathText(v[0]) + " for " + n.pathText(v[1])
+	}},
+	{`next to (\d+)`, func(n *Names, v []string) string { return "next to " + n.nodeText(v[0]) }},
+	{`for reason (\d+)`, func(n *Names, v []string) string {
+		r, err := strconv.ParseUint(v[0], 10, 8)
+		if err != nil {
+			return "for reason " + v[0]
+		}
+		return "for reason " + n.Reason(uint8(r))
+	}},
+}
+
+// anyForm finds all forms in one pass, so that no name is taken for a number.
+var anyForm = func() *regexp.Regexp {
+	var all []string
+	for _, f := range forms {
+		all = append(all, "("+f.pattern+")")
+	}
+	return regexp.MustCompile(`\b(?:` + strings.Join(all, "|") + `)\b`)
+}()
+
+func (n *Names) nodeText(number string) string {
+	id, err := strconv.ParseUint(number, 10, 32)
+	if err != nil {
+		return number
+	}
+	return n.Node(uint32(id))
+}
+
+func (n *Names) interfaceText(node, number string) string {
+	of, err := strconv.ParseUint(node, 10, 32)
+	id, err2 := strconv.ParseUint(number, 10, 32)
+	if err != nil || err2 != nil {
+		return number
+	}
+	return n.Interface(uint32(of), uint32(id))
+}
+
+// hopText names what [inference.HopKey.String] writes.
+func (n *Names) hopText(hop string) string {
+	node, egress, both := strings.Cut(hop, ":")
+	if !both {
+		return n.nodeText(node)
+	}
+	return n.nodeText(node) + ":" + n.interfaceText(node, egress)
+}
+
+// pathText names what [inference.HopPath] writes.
+func (n *Names) pathText(path string) string {
+	hops := strings.Split(path, "-")
+	for i := range hops {
+		hops[i] = n.hopText(hops[i])
+	}
+	return inference.JoinNodes(hops)
+}
+
+// Text puts names into a sentence that has numbers: "node 17 interface 3" becomes "node leaf-3 (17) interface Ethernet3 (3)".
+func (n *Names) Text(s string) string {
+	if n == nil || n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0 {
+		return s
+	}
+	var b strings.Builder
+	done := 0
+	for _, m := range anyForm.FindAllStringSubmatchIndex(s, -1) {
+		b.WriteString(s[done:m[0]])
+		done = m[1]
+		group := 1
+		for _, f := range forms {
+			parts := strings.Count(f.pattern, "(") - strings.Count(f.pattern, "(?:") - strings.Count(f.pattern, `\(`)
+			if m[2*group] < 0 {
+				group += 1 + parts
+				continue
+			}
+			v := make([]string, parts)
+			for i := range v {
+				if at := 2 * (group + 1 + i); m[at] >= 0 {
+					v[i] = s[m[at]:m[at+1]]
+				}
+			}
+			b.WriteString(f.render(n, v))
+			break
+		}
+	}
+	return b.String() + s[done:]
+}
+
+// Row is a name as series keep it: of a node, or of one of its interfaces.
+type Row struct {
+	Node, EgressIf uint32 // the interface is 0 for the node as such
+	Name, Site     string // of the node
+	Interface      string
+	Speed          float64 // bits a second, 0 where nobody said
+}
+
+// Rows lists all nodes, each followed by its interfaces.
+func (n *Names) Rows() []Row {
+	if n == nil {
+		return nil
+	}
+	var rows []Row
+	for _, d := range n.nodes {
+		rows = append(rows, Row{Node: d.ID, Name: d.Name, Site: d.Site})
+		for _, f := range d.Interfaces {
+			if f.ID != 0 {
+				rows = append(rows, Row{Node: d.ID, EgressIf: f.ID, Name: d.Name, Site: d.Site, Interface: f.Name, Speed: f.Speed})
+			}
+		}
+	}
+	return rows
+}
+
+// Equal reports whether two say the same of everything.
+func (n *Names) Equal(o *Names) bool {
+	if n == nil || o == nil {
+		return n.Len() == 0 && o.Len() == 0 && len(n.Sites()) == 0 && len(o.Sites()) == 0
+	}
+	return fmt.Sprint(*n) == fmt.Sprint(*o)
+}
