@@ -1,0 +1,37 @@
+// Package suspicion says which links deserve a closer look: what is known after a cycle of measuring becomes a list of
+// suspects, with a weight, a confidence, a sentence and a time. It knows links and probes by number and plans nothing.
+//
+// A link is one direction of it. A probe is the list of the links that it crosses ([Incidence]).
+//
+// # Evidence
+//
+// [State.Step] takes what a cycle brought, of which any part may be missing:
+//
+//   - Findings. Those that are open and stand for themselves, or are the cause of others, are evidence against the links
+//     that their element touches, from [Config.Least] on. What is wrong with reports and not with packets is none: exporters that
+//     are silent or lose reports, errors of the inventory, values that fell or stand still, traffic that grew, and single flows
+//     that go another way. Of a node only those links count that probes accuse or that are suspected already, if there are any.
+//     An interface whose findings have a cause elsewhere is not suspected for what probes tell of it.
+//   - Hops. What probes tell of each link, the time in the switch before it, its queue and the time on the line, is compared
+//     with its own history by package detect, of which a false finding is rarer than one in a million windows.
+//   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over 1,
+//     2, 4, ... 512 cycles, so that a strong loss is found at once and a weak one at all. A false culprit comes less than once in a
+//     million cycles. A culprit is well again when twelve more should have been lost and none was.
+//   - Transits. How long probes were under way, end to end, where they do not tell of single hops. Each is compared with
+//     its own history; which links explain what all of them have in excess is found by [Unmix].
+//
+// Links that the same probes cross cannot be told apart by losses and transits: they are suspected together, with a part of the
+// confidence each, and Why says so.
+//
+// # Hysteresis
+//
+// A link is suspected after [Config.RaiseAfter] cycles of evidence in a row, [Config.DoubtAfter] if the confidence stays
+// below a half, and it is cleared after [Config.ClearAfter] cycles without.
+//
+// The weight of a suspect is its confidence times 1, 2 or 4 by the severity of the evidence; of several pieces the greatest
+// counts. Hops that are still being learnt have half the weight.
+//
+// # FANT
+//
+// [Fant] is the method that FANT publishes, for comparison.
+package suspicion

@@ -1,0 +1,69 @@
+package suspicion
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Incidence says which links each probe crosses.
+type Incidence struct {
+	links  int
+	probes [][]int32 // sorted, each link once
+	cross  [][]int32 // by class: probes
+	class  []int32   // by link: that of links which the same probes cross; -1 for links that none crosses
+	alike  [][]int32 // by class: its links
+	of     [][]int32 // by probe: its classes, sorted
+}
+
+// NewIncidence takes the links of each probe, below a number of links, in any order. The lists are copied.
+func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
+	in := &Incidence{links: links, probes: make([][]int32, len(probes)), class: make([]int32, links), of: make([][]int32, len(probes))}
+	cross := make([][]int32, links)
+	for p, list := range probes {
+		list = slices.Clone(list)
+		slices.Sort(list)
+		in.probes[p] = slices.Compact(list)
+		for _, l := range in.probes[p] {
+			if l < 0 || int(l) >= links {
+				return nil, fmt.Errorf("probe %d crosses link %d; there are %d links", p, l, links)
+			}
+			cross[l] = append(cross[l], int32(p))
+		}
+	}
+	known := map[string]int32{}
+	var key []byte
+	for l := range cross {
+		if len(cross[l]) == 0 {
+			in.class[l] = -1
+			continue
+		}
+		key = key[:0]
+		for _, p := range cross[l] {
+			key = binary.LittleEndian.AppendUint32(key, uint32(p))
+		}
+		c, there := known[string(key)]
+		if !there {
+			c = int32(len(in.cross))
+			known[string(key)] = c
+			in.cross, in.alike = append(in.cross, cross[l]), append(in.alike, nil)
+		}
+		in.class[l] = c
+		in.alike[c] = append(in.alike[c], int32(l))
+	}
+	for c, list := range in.cross {
+		for _, p := range list {
+			in.of[p] = append(in.of[p], int32(c))
+		}
+	}
+	return in, nil
+}
+
+// Alike gives the links that the same probes cross as a link, itself among them: what probes tell from end to end cannot tell
+// them apart. It is empty for a link that no probe crosses.
+func (in *Incidence) Alike(link int32) []int32 {
+	if c := in.class[link]; c >= 0 {
+		return in.alike[c]
+	}
+	return nil
+}

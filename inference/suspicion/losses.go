@@ -1,0 +1,210 @@
+package suspicion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/loss"
+)
+
+const (
+	lossScales = 10 // 1, 2, 4, ... 512 cycles
+	lossBlocks = lossScales - 1
+	// A culprit that others explain nearly as well waits for more cycles, up to this scale.
+	lossSure, lossPatience = .95, 6
+	// A culprit is well again when so many rounds should have been lost and none was, or when none was sent for so many cycles.
+	lossCalm, lossIdle = 12, 60
+)
+
+// losses finds the links that lose rounds of probes.
+type losses struct {
+	probes   []lostRounds // by probe
+	cycles   uint64
+	lost     [lossBlocks][2]uint64 // of all probes, in the present block and in the one before it
+	last     uint64                // lost in this cycle
+	now      []Round               // of this cycle, by probe
+	samples  []loss.Sample
+	of       []int32 // probes of the samples
+	culprits []culprit
+}
+
+// lostRounds are the rounds of a probe in the present block of 1, 2, 4, ... cycles, and in the one before it.
+type lostRounds struct{ now, before [lossBlocks]rounds }
+
+type rounds struct{ sent, lost uint64 }
+
+// culprit is a class of links that loses rounds.
+type culprit struct {
+	class      int32
+	ratio      float64
+	confidence float64
+	sent, lost uint64 // that it was found by
+	calm       uint64 // rounds since the last one was lost
+	idle       uint16 // cycles without rounds
+}
+
+func (x *losses) reset(in *Incidence) {
+	*x = losses{probes: make([]lostRounds, len(in.probes)), now: make([]Round, len(in.probes))}
+}
+
+func (x *losses) step(s *State, list []Round) {
+	x.cycles++
+	clear(x.now)
+	x.last = 0
+	for i := range list {
+		r := &list[i]
+		if r.Probe < 0 || int(r.Probe) >= len(x.probes) || r.Lost > r.Sent {
+			continue
+		}
+		x.now[r.Probe] = *r
+		x.last += r.Lost
+		p := &x.probes[r.Probe]
+		for k := range p.now {
+			p.now[k].sent += r.Sent
+			p.now[k].lost += r.Lost
+		}
+	}
+	x.recover(s.incidence)
+	if x.last > 0 {
+		x.fit(s, 0, func(p int) rounds { return rounds{x.now[p].Sent, x.now[p].Lost} })
+	}
+	for k := range lossBlocks {
+		x.lost[k][0] += x.last
+		if x.cycles%(1<<k) != 0 {
+			continue
+		}
+		if x.lost[k][0]+x.lost[k][1] > 0 {
+			x.fit(s, k+1, func(p int) rounds {
+				a, b := x.probes[p].now[k], x.probes[p].before[k]
+				return rounds{a.sent + b.sent, a.lost + b.lost}
+			})
+		}
+		for p := range x.probes {
+			b := &x.probes[p]
+			b.before[k], b.now[k] = b.now[k], rounds{}
+		}
+		x.lost[k] = [2]uint64{0, x.lost[k][0]}
+	}
+	for i := range x.culprits {
+		x.accuse(s, &x.culprits[i])
+	}
+}
+
+// recover lets culprits go that are well again. What they lost is forgotten, so that it is not found once more.
+func (x *losses) recover(in *Incidence) {
+	kept := x.culprits[:0]
+	for _, c := range x.culprits {
+		var sent, lost uint64
+		for _, p := range in.cross[c.class] {
+			sent += x.now[p].Sent
+			lost += x.now[p].Lost
+		}
+		if c.idle++; sent > 0 {
+			c.idle = 0
+		}
+		if c.calm += sent; lost > 0 {
+			c.calm = 0
+		}
+		if float64(c.calm)*c.ratio >= lossCalm || c.idle >= lossIdle {
+			for _, p := range in.cross[c.class] {
+				x.probes[p] = lostRounds{}
+			}
+			continue
+		}
+		kept = append(kept, c)
+	}
+	x.culprits = kept
+}
+
+// fit explains what was lost in some time.
+func (x *losses) fit(s *State, scale int, of func(p int) rounds) {
+	x.samples, x.of = x.samples[:0], x.of[:0]
+	lost := uint64(0)
+	for p := range x.probes {
+		if r := of(p); r.sent > 0 {
+			x.samples = append(x.samples, loss.Sample{Links: s.incidence.of[p], Packets: r.sent, Lost: r.lost})
+			x.of = append(x.of, int32(p))
+			lost += r.lost
+		}
+	}
+	if lost == 0 {
+		return
+	}
+	list := loss.Fit(x.samples, len(s.incidence.cross), s.cfg.Loss)
+	for i := range list {
+		if c := &list[i]; c.Link < 0 { // a single probe: the links that it alone crosses
+			c.Link = s.incidence.alone(x.of[c.Flow])
+		}
+	}
+	for _, c := range list {
+		if c.Link < 0 || c.Confidence < lossSure && scale < lossPatience || x.known(s.incidence, list, c.Link) {
+			continue
+		}
+		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost})
+	}
+}
+
+// known reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
+// the fit does not have it.
+func (x *losses) known(in *Incidence, list []loss.Culprit, class int32) bool {
+	if slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.class == class }) {
+		return false
+	}
+	for i := range x.culprits {
+		old := x.culprits[i].class
+		if slices.ContainsFunc(list, func(c loss.Culprit) bool { return c.Link == old }) {
+			continue
+		}
+		all, shared := uint64(0), uint64(0)
+		for k, p := range x.of {
+			if _, crosses := slices.BinarySearch(in.of[p], class); crosses {
+				all += x.samples[k].Lost
+				if _, both := slices.BinarySearch(in.of[p], old); both {
+					shared += x.samples[k].Lost
+				}
+			}
+		}
+		if 2*shared >= all {
+			return true
+		}
+	}
+	return false
+}
+
+// alone gives the class of the links that one probe alone crosses, or -1.
+func (in *Incidence) alone(probe int32) int32 {
+	for _, c := range in.of[probe] {
+		if len(in.cross[c]) == 1 {
+			return c
+		}
+	}
+	return -1
+}
+
+// blame adds a culprit, or brings it up to date.
+func (x *losses) blame(c culprit) {
+	at, there := slices.BinarySearchFunc(x.culprits, c.class, func(a culprit, class int32) int { return cmp.Compare(a.class, class) })
+	if !there {
+		x.culprits = slices.Insert(x.culprits, at, c)
+		return
+	}
+	c.calm, c.idle = x.culprits[at].calm, x.culprits[at].idle
+	x.culprits[at] = c
+}
+
+func (x *losses) accuse(s *State, c *culprit) {
+	links := s.incidence.alike[c.class]
+	e := evidence{severity: inference.Warning, confidence: c.confidence / float64(len(links))}
+	if c.ratio >= .01 {
+		e.severity = inference.Critical
+	}
+	e.why = fmt.Sprintf("%d of %d rounds of the probes that cross it got lost", c.lost, c.sent)
+	if n := len(links) - 1; n > 0 {
+		e.why += fmt.Sprintf("; the same probes cross %d more, which cannot be told apart", n)
+	}
+	for _, e.link = range links {
+		s.accuse(e)
+	}
+}

@@ -1,0 +1,251 @@
+package suspicion
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
+)
+
+// ring is a ring of links, each of which two probes cross, and two links at its end that the same probes cross.
+func crossings(t *testing.T) *Incidence {
+	t.Helper()
+	in, err := NewIncidence(8, [][]int32{{0, 1, 2}, {2, 3, 4}, {4, 5, 0}, {1, 3, 5}, {6, 7}, {6, 7, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// rounds of all probes, of which those that cross a link lose a share.
+func lossy(in *Incidence, sent uint64, links []int32, share float64, r *rand.Rand) (list []Round) {
+	for p := range in.probes {
+		round := Round{Probe: int32(p), Sent: sent}
+		for range sent {
+			for _, l := range in.probes[p] {
+				if slices.Contains(links, l) && r.Float64() < share {
+					round.Lost++
+					break
+				}
+			}
+		}
+		list = append(list, round)
+	}
+	return list
+}
+
+func links(list []Suspect) (out []int32) {
+	for _, s := range list {
+		out = append(out, s.Link)
+	}
+	return out
+}
+
+// A link that loses everything is suspected with the first cycle, and cleared after it is well again.
+func TestLinkDown(t *testing.T) {
+	in, r := crossings(t), rand.New(rand.NewPCG(1, 1))
+	s := New(DefaultConfig(), in, nil)
+	now := int64(0)
+	cycle := func(lost []int32, share float64) []Suspect {
+		now += 1e9
+		return s.Step(&Cycle{Now: now, Rounds: lossy(in, 20, lost, share, r)})
+	}
+	for range 100 {
+		if got := cycle(nil, 0); len(got) > 0 {
+			t.Fatalf("%+v without a loss", got)
+		}
+	}
+	for k := range 30 {
+		got := cycle([]int32{3}, 1)
+		if !slices.Equal(links(got), []int32{3}) || got[0].Confidence < .99 || got[0].Since != 101e9 || got[0].Weight < 3.9 {
+			t.Fatalf("cycle %d of the fault: %+v", k, got)
+		}
+		if !strings.Contains(got[0].Why, "got lost") {
+			t.Errorf("why: %q", got[0].Why)
+		}
+	}
+	for k := range 600 {
+		if got := cycle(nil, 0); len(got) > 0 && k > DefaultConfig().ClearAfter+1 {
+			t.Fatalf("cycle %d after the fault: %+v", k, got)
+		}
+	}
+}
+
+// A loss of one in a hundred is found when there is enough of it; links that the same probes cross share the confidence.
+func TestWeakLoss(t *testing.T) {
+	in, r := crossings(t), rand.New(rand.NewPCG(2, 1))
+	for _, c := range []struct {
+		lossy, want []int32
+		sure        float64
+	}{{[]int32{3}, []int32{3}, .95}, {[]int32{7}, []int32{6, 7}, .45}} {
+		s := New(DefaultConfig(), in, nil)
+		found := 0
+		for k := 1; k <= 100; k++ {
+			got := s.Step(&Cycle{Now: int64(k) * 1e9, Rounds: lossy(in, 20, c.lossy, .01, r)})
+			if len(got) == 0 {
+				continue
+			}
+			if !slices.Equal(links(got), c.want) || got[0].Confidence < c.sure {
+				t.Fatalf("cycle %d: %+v, want %v", k, got, c.want)
+			}
+			if len(c.want) > 1 && !strings.Contains(got[0].Why, "cannot be told apart") {
+				t.Errorf("why: %q", got[0].Why)
+			}
+			if found == 0 {
+				found = k
+			}
+		}
+		if found == 0 || found > 60 {
+			t.Errorf("links %v: found in cycle %d", c.lossy, found)
+		}
+	}
+}
+
+// Losses that are normal tell nothing: at the accepted share, a million rounds of each probe.
+func TestNormalLosses(t *testing.T) {
+	in, r := crossings(t), rand.New(rand.NewPCG(3, 1))
+	cfg := DefaultConfig()
+	cfg.Loss = 1e-3
+	s := New(cfg, in, nil)
+	lost := uint64(0)
+	for k := range 20_000 {
+		var list []Round
+		for p := range in.probes {
+			x := Round{Probe: int32(p), Sent: 50}
+			for range x.Sent {
+				if r.Float64() < cfg.Loss {
+					x.Lost++
+				}
+			}
+			lost += x.Lost
+			list = append(list, x)
+		}
+		if got := s.Step(&Cycle{Now: int64(k) * 1e9, Rounds: list}); len(got) > 0 {
+			t.Fatalf("cycle %d: %+v", k, got)
+		}
+	}
+	if lost < 5000 {
+		t.Errorf("only %d rounds were lost", lost)
+	}
+}
+
+// noise is what a link shows when nothing happens.
+func noise(r *rand.Rand, link int32, more float64) Hop {
+	w := func(at, spread float64) detect.Window {
+		v := at * (1 + spread*r.NormFloat64()/8)
+		return detect.Window{Count: 40, P50: v + more, P90: 1.5*v + more, P99: 2*v + more}
+	}
+	return Hop{Link: link, Latency: w(50_000, .5), Queue: detect.Window{Count: 40}, Line: detect.Window{Count: 1, P50: 2_000_000 + 1000*r.NormFloat64()}}
+}
+
+// A link whose time in the switch, or on the line, grows is suspected for that, and no other one.
+func TestHops(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	in := crossings(t)
+	for _, line := range []bool{false, true} {
+		s := New(DefaultConfig(), in, nil)
+		for k := range 200 {
+			var hops []Hop
+			for l := range int32(8) {
+				h := noise(r, l, 0)
+				if l == 5 && k >= 120 && line {
+					h.Line.P50 += 5e6
+				} else if l == 5 && k >= 120 {
+					h = noise(r, l, 3e6)
+				}
+				hops = append(hops, h)
+			}
+			got := links(s.Step(&Cycle{Now: int64(k) * 1e9, Hops: hops}))
+			switch {
+			case k < 120 && len(got) > 0:
+				t.Fatalf("cycle %d: %v", k, got)
+			case k >= 121 && !slices.Equal(got, []int32{5}):
+				t.Fatalf("line %v, cycle %d: %v, want link 5", line, k, got)
+			}
+		}
+	}
+}
+
+// Transit times alone say which link grew slow.
+func TestTransits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	in := crossings(t)
+	s := New(DefaultConfig(), in, nil)
+	for k := range 200 {
+		var list []Round
+		for p := range in.probes {
+			v := 1e6 + 5000*r.NormFloat64()
+			if k >= 120 && slices.Contains(in.probes[p], 2) {
+				v += 4e5
+			}
+			list = append(list, Round{Probe: int32(p), Sent: 20, Transit: v})
+		}
+		got := s.Step(&Cycle{Now: int64(k) * 1e9, Rounds: list})
+		if want := k >= 120; want != slices.Equal(links(got), []int32{2}) || !want && len(got) > 0 {
+			t.Fatalf("cycle %d: %+v", k, got)
+		}
+	}
+}
+
+// by names links as its keys do.
+type by map[inference.Element][]int32
+
+func (b by) Links(to []int32, f *inference.Finding) []int32 { return append(to, b[f.Element]...) }
+
+// Findings count by their severity, for all links of their element; evidence of others, reports, and what is over do not.
+func TestFindings(t *testing.T) {
+	link, node, flow := inference.ElementOfLink(1, 2), inference.ElementOfNode(3), inference.Element{Kind: inference.FlowElement}
+	port := inference.ElementOfHop(inference.HopKey{Node: 9, EgressIf: 1})
+	s := New(DefaultConfig(), crossings(t), by{link: {0, 1}, node: {2, 3, 99, -1}, flow: {4, 5, 6}, port: {7}})
+	step := func(all ...inference.Finding) []Suspect { return slices.Clone(s.Step(&Cycle{Findings: all})) }
+	of := func(k inference.Kind, v inference.Severity, e inference.Element) inference.Finding {
+		return inference.Finding{ID: 7, Kind: k, Severity: v, Element: e, Text: "text"}
+	}
+	got := step(of(inference.PacketDrops, inference.Critical, node), of(inference.HighQueue, inference.Warning, link))
+	if !slices.Equal(links(got), []int32{0, 1, 2, 3}) || got[0].Weight != 2 || got[2].Weight != 4 {
+		t.Errorf("%+v", got)
+	}
+	if want := "finding 7, drops of node 3: text"; got[2].Why != want {
+		t.Errorf("why: %q, want %q", got[2].Why, want)
+	}
+	s = New(DefaultConfig(), crossings(t), s.places)
+	caused, over := of(inference.HighQueue, inference.Critical, port), of(inference.HighQueue, inference.Critical, link)
+	caused.Cause, over.End = 7, 1
+	for range 3 {
+		if got := step(caused, over, of(inference.ExporterLoss, inference.Critical, node), of(inference.PathChanged, inference.Info, link), of(inference.BlackHole, inference.Info, flow)); len(got) > 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := step(of(inference.BlackHole, inference.Warning, flow)); len(got) > 0 {
+		t.Errorf("one of three links, after a cycle: %+v", got)
+	}
+	if got := step(of(inference.BlackHole, inference.Warning, flow)); !slices.Equal(links(got), []int32{4, 5, 6}) || got[0].Confidence > .34 {
+		t.Errorf("one of three links, after two cycles: %+v", got)
+	}
+}
+
+// Suspicion is raised after some cycles in a row and cleared after some without; a gap that is shorter does not clear it.
+func TestHysteresis(t *testing.T) {
+	e := inference.ElementOfLink(1, 2)
+	cfg := DefaultConfig()
+	cfg.RaiseAfter, cfg.ClearAfter = 3, 4
+	s := New(cfg, crossings(t), by{e: {2}})
+	said := ""
+	for _, c := range "xx.xxx...x....xxx....x" {
+		var all []inference.Finding
+		if c == 'x' {
+			all = append(all, inference.Finding{Kind: inference.HighQueue, Severity: inference.Warning, Element: e})
+		}
+		if len(s.Step(&Cycle{Findings: all})) > 0 {
+			said += "!"
+		} else {
+			said += "-"
+		}
+	}
+	if want := "-----!!!!!!!!---!!!!--"; said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+}

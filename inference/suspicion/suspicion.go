@@ -1,0 +1,209 @@
+package suspicion
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
+)
+
+// Suspect is a link that deserves a closer look.
+type Suspect struct {
+	Link       int32
+	Weight     float64 // how much it deserves that: confidence by severity
+	Confidence float64 // that it is this link
+	Why        string  // the strongest evidence, in a sentence
+	Since      int64   // end of the first cycle of the evidence, ns since 1970
+}
+
+// Config are the limits. DefaultConfig suits cycles of one second.
+type Config struct {
+	RaiseAfter int                // cycles of evidence in a row until a link is suspected
+	DoubtAfter int                // the same for a confidence below a half, and for what is worth knowing and no more
+	ClearAfter int                // cycles without evidence until it is not suspected any more
+	Least      inference.Severity // of findings that are evidence
+
+	Window       time.Duration // length of a cycle
+	LatencyFloor float64       // ns; what is far below it is all the same
+	LineFloor    float64       // ns, of the time on a line
+	QueueFloor   float64       // in the unit of queues
+	Single       bool          // a link has fewer than five values in a cycle: their medians are judged one by one
+	Loss         float64       // share of the rounds of a probe that may get lost
+}
+
+// DefaultConfig raises at once, as its detectors are wrong less than once in a million cycles, and clears after five cycles.
+func DefaultConfig() Config {
+	return Config{
+		RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5, Least: inference.Info,
+		Window: time.Second, LatencyFloor: 1000, LineFloor: 100_000, QueueFloor: 10_000, Loss: 2e-5,
+	}
+}
+
+// Hop is what probes told of a link in a cycle. A Count of 0 says that they told nothing.
+type Hop struct {
+	Link    int32
+	Latency detect.Window // time in the switch that packets leave by the link, ns
+	Queue   detect.Window // queue before the link
+	Line    detect.Window // time from that switch to the next, ns, by two clocks: only its P50 is used, and only changes count
+}
+
+// Round is what became of the rounds of a probe in a cycle: those whose fate is known.
+type Round struct {
+	Probe   int32
+	Sent    uint64
+	Lost    uint64
+	Transit float64 // mean time under way of those that arrived, ns; 0 if it is not known, or the hops tell
+}
+
+// Places says where elements are.
+type Places interface {
+	// Links appends the links that the element of a finding touches: of an interface the one behind it, of a link its
+	// two directions, of a node all of its links, of a flow or a route those on its way; none if it is not known.
+	Links(to []int32, f *inference.Finding) []int32
+}
+
+// Cycle is what a cycle brought.
+type Cycle struct {
+	Now      int64               // end of the cycle, ns since 1970
+	Findings []inference.Finding // that are open, by id
+	Hops     []Hop               // each link at most once
+	Rounds   []Round             // each probe at most once
+}
+
+// State remembers what is needed of earlier cycles. It has one owner.
+type State struct {
+	cfg       Config
+	places    Places
+	incidence *Incidence
+	cycles    uint64
+
+	hops    hops
+	losses  losses
+	transit transits
+	held    []held // by link
+	marked  []int32
+
+	now       []evidence // of this cycle
+	touched   []int32
+	explained []int32
+	suspects  []Suspect
+}
+
+// evidence is what speaks against a link in a cycle.
+type evidence struct {
+	link       int32
+	severity   inference.Severity
+	learning   bool
+	confidence float64
+	why        string
+}
+
+// held is what is remembered of a link with evidence.
+type held struct {
+	suspected bool
+	since     int64  // of the evidence
+	run       uint16 // cycles with evidence in a row
+	calm      uint16 // cycles without
+	weight    float64
+	sure      float64
+	why       string
+
+	explained bool // by a cause, in this cycle
+}
+
+// New gives a state that has seen nothing. Places may be nil where there are no findings.
+func New(cfg Config, in *Incidence, places Places) *State {
+	s := &State{cfg: cfg, places: places, held: make([]held, in.links)}
+	s.hops.all = make([]*hop, in.links)
+	s.Replan(in)
+	return s
+}
+
+// Replan replaces the probes. What is known of links stays, what is known of probes is forgotten; the number of links has to be
+// the same.
+func (s *State) Replan(in *Incidence) {
+	s.incidence = in
+	s.losses.reset(in)
+	s.transit.reset(in)
+}
+
+// Step takes a cycle and gives the suspects, by link, valid until the next call.
+func (s *State) Step(c *Cycle) []Suspect {
+	s.cycles++
+	s.now = s.now[:0]
+	s.explainAll(c.Findings)
+	s.hops.step(s, c)
+	s.losses.step(s, c.Rounds)
+	s.transit.step(s, c.Rounds)
+	s.found(c.Findings)
+	slices.SortStableFunc(s.now, func(a, b evidence) int { return cmp.Compare(a.link, b.link) })
+	s.settle(c.Now)
+	return s.suspects
+}
+
+// Suspects gives the suspects of the last cycle, valid until the next one.
+func (s *State) Suspects() []Suspect { return s.suspects }
+
+// accuse adds evidence.
+func (s *State) accuse(e evidence) { s.now = append(s.now, e) }
+
+// weight of evidence: 1, 2 or 4 by severity, half of that while a hop is being learnt, by confidence.
+func (e *evidence) weight() float64 {
+	w := float64(int(1) << min(e.severity, inference.Critical))
+	if e.learning {
+		w /= 2
+	}
+	return w * e.confidence
+}
+
+// settle raises and clears.
+func (s *State) settle(now int64) {
+	for i := 0; i < len(s.now); {
+		best, end := i, i+1
+		for ; end < len(s.now) && s.now[end].link == s.now[i].link; end++ {
+			if s.now[end].weight() > s.now[best].weight() {
+				best = end
+			}
+		}
+		s.note(&s.now[best], now)
+		i = end
+	}
+	kept, at := s.marked[:0], 0
+	s.suspects = s.suspects[:0]
+	for _, l := range s.marked {
+		h := &s.held[l]
+		for at < len(s.now) && s.now[at].link < l {
+			at++
+		}
+		if at == len(s.now) || s.now[at].link != l {
+			h.run = 0
+			if h.calm++; !h.suspected || int(h.calm) >= s.cfg.ClearAfter {
+				*h = held{explained: h.explained}
+				continue
+			}
+		}
+		kept = append(kept, l)
+		if h.suspected {
+			s.suspects = append(s.suspects, Suspect{Link: l, Weight: h.weight, Confidence: h.sure, Why: h.why, Since: h.since})
+		}
+	}
+	s.marked = kept
+}
+
+// note takes the strongest evidence of a cycle against a link.
+func (s *State) note(e *evidence, now int64) {
+	h := &s.held[e.link]
+	if at, there := slices.BinarySearch(s.marked, e.link); !there {
+		s.marked = slices.Insert(s.marked, at, e.link)
+		h.since = now
+	}
+	h.run, h.calm = min(h.run+1, 1<<15), 0
+	h.weight, h.sure, h.why = e.weight(), e.confidence, e.why
+	need := s.cfg.RaiseAfter
+	if e.confidence < .5 || e.severity == inference.Info {
+		need = max(need, s.cfg.DoubtAfter)
+	}
+	h.suspected = h.suspected || int(h.run) >= need
+}
