@@ -22,7 +22,7 @@ import (
 // acl is a line of the table in docs/fleet-security.md.
 type acl struct{ role, operation, resource, name string }
 
-var aclLine = regexp.MustCompile("(?m)^\\| (collector|consumer|console|topics create|topics check) \\| ([A-Za-z, ]+) \\| (topic|group|cluster) \\| `([a-z.*]+)` \\|")
+var aclLine = regexp.MustCompile("(?m)^\\| (collector|consumer|console|control|topics create|topics check) \\| ([A-Za-z, ]+) \\| (topic|group|cluster) \\| `([a-z.*]+)` \\|")
 
 // documented reads the ACLs of a role from the documentation, with another prefix.
 func documented(t *testing.T, role, prefix string) (list []acl) {
@@ -108,11 +108,28 @@ func asConsumer(ctx context.Context, t *testing.T, c Config) error {
 			return err
 		}
 	}
-	group := c.Group()
+	return asMember(ctx, client, c.Group(), c.Topic(conn.Windows))
+}
+
+// asControl reads findings and plans, writes plans, and stands for being in charge.
+func asControl(ctx context.Context, t *testing.T, c Config) error {
+	client, err := c.Dial("control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := errors.Join(fetch(ctx, client, conn.Series), fetch(ctx, client, conn.Plans), produce(ctx, client, conn.Plans)); err != nil {
+		return err
+	}
+	return asMember(ctx, client, c.Topic("control"), c.Topic(conn.Plans))
+}
+
+// asMember joins a group, commits an offset of a topic, and leaves.
+func asMember(ctx context.Context, client *conn.Client, group, topic string) error {
 	join := func(member string) (*kafka.JoinGroupResponse, error) {
 		r, err := client.JoinGroup(ctx, &kafka.JoinGroupRequest{
 			GroupID: group, SessionTimeout: 6 * time.Second, RebalanceTimeout: 6 * time.Second, MemberID: member, ProtocolType: "consumer",
-			Protocols: []kafka.GroupProtocol{{Name: "range", Metadata: kafka.GroupProtocolSubscription{Topics: []string{c.Topic(conn.Windows)}}}},
+			Protocols: []kafka.GroupProtocol{{Name: "range", Metadata: kafka.GroupProtocolSubscription{Topics: []string{topic}}}},
 		})
 		if err == nil {
 			err = r.Error
@@ -133,7 +150,7 @@ func asConsumer(ctx context.Context, t *testing.T, c Config) error {
 		return client.Explain(err, conn.Join(group))
 	}
 	s, err := client.SyncGroup(ctx, &kafka.SyncGroupRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID, ProtocolType: "consumer", ProtocolName: "range",
-		Assignments: []kafka.SyncGroupRequestAssignment{{MemberID: r.MemberID, Assignment: kafka.GroupProtocolAssignment{AssignedPartitions: map[string][]int{c.Topic(conn.Windows): {0}}}}}})
+		Assignments: []kafka.SyncGroupRequestAssignment{{MemberID: r.MemberID, Assignment: kafka.GroupProtocolAssignment{AssignedPartitions: map[string][]int{topic: {0}}}}}})
 	if err == nil {
 		err = s.Error
 	}
@@ -141,12 +158,12 @@ func asConsumer(ctx context.Context, t *testing.T, c Config) error {
 		return client.Explain(err, conn.Join(group))
 	}
 	o, err := client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: r.GenerationID, MemberID: r.MemberID,
-		Topics: map[string][]kafka.OffsetCommit{c.Topic(conn.Windows): {{Partition: 0, Offset: 0}}}})
+		Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: 0, Offset: 0}}}})
 	if err == nil {
-		err = o.Topics[c.Topic(conn.Windows)][0].Error
+		err = o.Topics[topic][0].Error
 	}
 	if errors.Is(err, kafka.TopicAuthorizationFailed) {
-		err = client.Explain(err, conn.Read(c.Topic(conn.Windows)))
+		err = client.Explain(err, conn.Read(topic))
 	}
 	l, lerr := client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: group, Members: []kafka.LeaveGroupRequestMember{{ID: r.MemberID}}})
 	if err == nil && lerr == nil {
@@ -177,7 +194,7 @@ func asCheck(ctx context.Context, t *testing.T, c Config) error {
 
 func asCreate(ctx context.Context, t *testing.T, c Config) error {
 	made, err := admin(t, c).Create(ctx, true)
-	if err == nil && (len(made) != 6 || !made[0].Created) {
+	if err == nil && (len(made) != 7 || !made[0].Created) {
 		err = fmt.Errorf("%v", made)
 	}
 	return err
@@ -185,7 +202,7 @@ func asCreate(ctx context.Context, t *testing.T, c Config) error {
 
 // TestACLs lets each role do its work with exactly what is documented, and then with each ACL missing once.
 func TestACLs(t *testing.T) {
-	users := []string{"collector", "consumer", "console", "check", "create"}
+	users := []string{"collector", "consumer", "console", "control", "check", "create"}
 	b := kafkatest.Start(t, kafkatest.Options{TLS: true, Users: users, ACLs: true})
 	prefix := b.Prefix
 	of := func(user, prefix string) Config {
@@ -220,6 +237,7 @@ func TestACLs(t *testing.T) {
 		{"collector", "collector", asCollector},
 		{"consumer", "consumer", asConsumer},
 		{"console", "console", asConsole},
+		{"control", "control", asControl},
 		{"topics check", "check", asCheck},
 	} {
 		list := documented(t, r.role, prefix)

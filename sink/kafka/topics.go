@@ -22,6 +22,7 @@ type topic struct {
 	compact    bool
 	retention  time.Duration // of one that is not compacted
 	message    int           // least max.message.bytes
+	optional   bool          // a fleet works without it, but for what it is for
 }
 
 // messageRoom is what a record may be longer than its value: its head names all collectors and exporters of a slice.
@@ -31,11 +32,12 @@ const messageRoom = 1 << 18
 func (c *Config) topics() []topic {
 	message := max(c.MaxMessageBytes+messageRoom, 1<<20)
 	return []topic{
-		{c.Topic(conn.Windows), c.Slices, false, c.Topics.WindowsRetention, message},
-		{c.Topic(conn.Reports), c.Slices, false, c.Topics.ReportsRetention, message},
-		{c.Topic(conn.Series), 1, false, c.Topics.SeriesRetention, message},
-		{c.Topic(conn.State), 2*c.Slices + 1, true, 0, message},
-		{c.Topic(conn.Roster), 1, true, 0, message},
+		{c.Topic(conn.Windows), c.Slices, false, c.Topics.WindowsRetention, message, false},
+		{c.Topic(conn.Reports), c.Slices, false, c.Topics.ReportsRetention, message, false},
+		{c.Topic(conn.Series), 1, false, c.Topics.SeriesRetention, message, false},
+		{c.Topic(conn.State), 2*c.Slices + 1, true, 0, message, false},
+		{c.Topic(conn.Roster), 1, true, 0, message, false},
+		{c.Topic(conn.Plans), 1, true, 0, message, true}, // fleets of earlier versions have none
 	}
 }
 
@@ -220,7 +222,7 @@ func (a *Admin) Check(ctx context.Context) (list []Deviation, err error) {
 		t := &wanted[i]
 		have := there[t.name]
 		if have == nil || errors.Is(have.Error, kafka.UnknownTopicOrPartition) {
-			list = append(list, Deviation{t.name, "topic", "none", "one", true, "create it with: hopscope kafka topics create"})
+			list = append(list, Deviation{t.name, "topic", "none", "one", !t.optional, "create it with: hopscope kafka topics create"})
 			continue
 		}
 		if have.Error != nil {

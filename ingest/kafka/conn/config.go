@@ -48,7 +48,7 @@ func (c *Config) Topic(name string) string { return c.Prefix + name }
 // Names gives the topics of a fleet with the prefix.
 func (c *Config) Names() []string {
 	var names []string
-	for _, t := range []string{Windows, Reports, Series, State, Roster} {
+	for _, t := range []string{Windows, Reports, Series, State, Roster, Plans} {
 		names = append(names, c.Topic(t))
 	}
 	return names
@@ -61,6 +61,7 @@ const (
 	Series  = "series"
 	State   = "state"
 	Roster  = "roster"
+	Plans   = "plans"
 )
 
 // maxPrefix leaves room for the longest name below Kafka's 249 characters.

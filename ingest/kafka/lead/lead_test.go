@@ -1,0 +1,130 @@
+package lead_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	client "github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+)
+
+// candidate is a member in this process.
+type candidate struct {
+	group *kafka.Group
+	terms chan *lead.Term
+	stop  func() error
+}
+
+func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
+	t.Helper()
+	k := b.Client()
+	log := kafka.NewLog(k, kafka.DefaultLogConfig())
+	topic := b.Prefix + "plans"
+	// Heartbeats are so rare that a member who was given up does not hear of it in this test.
+	group := kafka.NewGroup(k, log, kafka.GroupConfig{Name: b.Prefix + "control", Topics: map[string]int{topic: 1}, Session: time.Minute, Rebalance: 10 * time.Second}, nil)
+	c := &candidate{group: group, terms: make(chan *lead.Term, 10)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- lead.Run(ctx, lead.Config{Log: log, Group: group, Topic: topic, Name: name, Timeout: 2 * time.Second}, func(ctx context.Context, term *lead.Term) error {
+			c.terms <- term
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	c.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// A controller that its group has given up, and that does not know it, is refused before anything leaves it. What it writes all the
+// same is not what a successor finds.
+func TestFenced(t *testing.T) {
+	b := kafkatest.Shared(t)
+	topic := b.Prefix + "plans"
+	b.CreateTopic(topic, 1, "cleanup.policy=compact")
+	put := func(term *lead.Term, epoch uint32, plan string) error {
+		return term.Put(t.Context(), epoch, json.RawMessage(plan))
+	}
+	one := stand(t, b, "one")
+	first := <-one.terms
+	if first.Epoch() != 0 || first.Plan() != nil || first.Number() != 1 {
+		t.Errorf("the first term begins with epoch %d and plan %s, and is number %d", first.Epoch(), first.Plan(), first.Number())
+	}
+	if err := errors.Join(put(first, 7, `"a"`), put(first, 7, `"a"`), first.Holds(t.Context()), put(first, 9, `"b"`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []struct {
+		epoch uint32
+		plan  string
+	}{{8, `"c"`}, {0, `"c"`}, {1<<32 - 1, `"c"`}, {10, `{`}, {10, ``}} {
+		if put(first, wrong.epoch, wrong.plan) == nil {
+			t.Errorf("epoch %d with %s is taken", wrong.epoch, wrong.plan)
+		}
+	}
+
+	member := one.group.Stats().Member
+	if _, err := b.Client().LeaveGroup(t.Context(), &client.LeaveGroupRequest{GroupID: b.Prefix + "control", Members: []client.LeaveGroupRequestMember{{ID: member}}}); err != nil {
+		t.Fatal(err)
+	}
+	two := stand(t, b, "two")
+	second := <-two.terms
+	if second.Epoch() != 9 || string(second.Plan()) != `"b"` || second.Number() <= first.Number() {
+		t.Errorf("the second term begins with epoch %d and plan %s, and is number %d", second.Epoch(), second.Plan(), second.Number())
+	}
+	if first.Holds(t.Context()) == nil {
+		t.Error("who was given up holds")
+	}
+	if put(first, 10, `"zombie"`) == nil {
+		t.Error("who was given up may put a plan")
+	}
+	if put(second, 9, `"c"`) == nil {
+		t.Error("an epoch of the term before is taken")
+	}
+	if err := errors.Join(second.Holds(t.Context()), put(second, 10, `"c"`)); err != nil {
+		t.Fatal(err)
+	}
+	if put(first, 4000, `"zombie"`) == nil {
+		t.Error("who was given up may put a plan")
+	}
+	if err := errors.Join(one.stop(), two.stop()); err != nil {
+		t.Fatal(err)
+	}
+	// What nobody can read is passed over, and so is what claims a term behind which there is none.
+	log := kafka.NewLog(b.Client(), kafka.DefaultLogConfig())
+	var bad []ingest.Message
+	for _, m := range []struct{ key, value string }{
+		{"plan/x", `{"version":1,"term":18446744073709551615,"generation":1,"writer":"x","epoch":11}`},
+		{"plan/x", `{"version":1,"term":5,"generation":1,"writer":"x","epoch":4294967295}`},
+		{"plan/x", `{"version":1,"term":5000,"generation":1,"writer":"y","epoch":9000}`}, {"plan/", `{"version":1,"term":5000}`},
+		{"plan/x", `[]`}, {"", ``}, {"other", `{`},
+	} {
+		bad = append(bad, ingest.Message{Key: []byte(m.key), Value: []byte(m.value)})
+	}
+	if _, err := log.Append(t.Context(), topic, 0, bad...); err != nil {
+		t.Fatal(err)
+	}
+	three := stand(t, b, "three")
+	third := <-three.terms
+	if string(third.Plan()) != `"c"` || third.Epoch() != 4000 || third.Number() <= second.Number() {
+		t.Errorf("the third term begins with epoch %d and plan %s, and is number %d", third.Epoch(), third.Plan(), third.Number())
+	}
+	if err := put(third, 4001, `"d"`); err != nil {
+		t.Error(err)
+	}
+}

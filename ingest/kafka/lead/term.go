@@ -1,0 +1,311 @@
+package lead
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/kafka"
+)
+
+// ErrLost is the cause of the end of a term: another member is in charge, or may be.
+var ErrLost = errors.New("another member of the fleet is in charge, or may be")
+
+// Term is the time in which one member is in charge. Its methods may be called from anywhere.
+type Term struct {
+	cfg    *Config
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the work of the term has ended
+
+	turn chan struct{} // one writes at a time
+	next int64         // offset up to which the log was read
+	log  history
+	base uint32 // the highest epoch of those who were in charge before
+	mine record // what was written last
+
+	mu      sync.Mutex
+	gen     *ingest.Generation // nil while the group shares out anew
+	changed chan struct{}      // closed when gen changes
+}
+
+func newTerm(ctx context.Context, cfg *Config, g *ingest.Generation) *Term {
+	t := &Term{cfg: cfg, done: make(chan struct{}), turn: make(chan struct{}, 1), gen: g, changed: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	t.turn <- struct{}{}
+	t.mine.Writer = rand.Text()
+	return t
+}
+
+// Number is above that of all terms before it. Switches that elect by numbers can be given it.
+func (t *Term) Number() uint64 {
+	<-t.turn
+	defer func() { t.turn <- struct{}{} }()
+	return t.mine.Term
+}
+
+// Epoch is the highest that was ever written, and Plan what was written last, nil for nothing.
+func (t *Term) Epoch() uint32 {
+	<-t.turn
+	defer func() { t.turn <- struct{}{} }()
+	return t.log.epoch
+}
+
+// Plan is what was written last, by whoever was in charge then; nil for nothing.
+func (t *Term) Plan() []byte {
+	<-t.turn
+	defer func() { t.turn <- struct{}{} }()
+	return bytes.Clone(t.mine.Plan)
+}
+
+// set gives the term another generation of the same owner, or none while there is none.
+func (t *Term) set(g *ingest.Generation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gen = g
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// generation waits until there is one.
+func (t *Term) generation(ctx context.Context) (*ingest.Generation, error) {
+	for {
+		t.mu.Lock()
+		g, changed := t.gen, t.changed
+		t.mu.Unlock()
+		if g != nil {
+			return g, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the group shares out anew: %w", ctx.Err())
+		}
+	}
+}
+
+// begin takes the lock, with a context that ends with the term and after the time limit.
+func (t *Term) begin(ctx context.Context) (context.Context, func(), error) {
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
+	stop := context.AfterFunc(t.ctx, cancel)
+	end := func() { stop(); cancel() }
+	select {
+	case <-t.turn:
+		if t.ctx.Err() == nil {
+			return ctx, func() { end(); t.turn <- struct{}{} }, nil
+		}
+		t.turn <- struct{}{}
+	case <-ctx.Done():
+	}
+	defer end()
+	return nil, nil, t.explain(ctx.Err())
+}
+
+// explain makes a loss of what ended a call.
+func (t *Term) explain(err error) error {
+	switch {
+	case t.ctx.Err() != nil:
+		return errors.Join(context.Cause(t.ctx), err)
+	case err != nil && kafka.Lost(err):
+		err = errors.Join(ErrLost, err)
+		t.cancel(err)
+	}
+	return err
+}
+
+// Put writes a plan and its epoch to the log, and returns without an error when they are there and the member is still in
+// charge. It is to be called before anything of the plan leaves. An epoch that was used before this term, or one below the last one, is
+// refused. After another error the same can be put again.
+func (t *Term) Put(ctx context.Context, epoch uint32, plan []byte) error {
+	if len(plan) > MaxPlan || !json.Valid(plan) {
+		return fmt.Errorf("the plan of epoch %d has %d bytes: want up to %d of JSON", epoch, len(plan), MaxPlan)
+	}
+	ctx, end, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if epoch <= t.base || epoch < t.mine.Epoch || epoch > maxEpoch {
+		return fmt.Errorf("epoch %d: want one above %d, which was used, and up to %d", epoch, max(t.base, t.mine.Epoch), uint32(maxEpoch))
+	}
+	return t.explain(t.put(ctx, epoch, plan))
+}
+
+// Holds returns without an error if the member is in charge now, as the group says. It is to be called before anything
+// leaves: a process that stood still meanwhile does not know how long.
+func (t *Term) Holds(ctx context.Context) error {
+	ctx, end, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return t.explain(t.confirm(ctx))
+}
+
+// confirm asks the group: it takes an offset from nobody but the owner of the partition in its present generation.
+func (t *Term) confirm(ctx context.Context) error {
+	for {
+		g, err := t.generation(ctx)
+		if err != nil {
+			return err
+		}
+		err = g.Commit(ctx, t.cfg.Topic, 0, t.next)
+		if err == nil || !kafka.Lost(err) || g.Lost.Err() != nil {
+			return err
+		}
+		// The group may share out anew, which the heartbeat of this member has not heard yet. What comes of it says whether
+		// the partition is still ours; where this one was forgotten, the generation is lost.
+		if err := t.other(ctx, g, err); err != nil {
+			return err
+		}
+	}
+}
+
+// other waits until the member has another generation than g, of which a commit was refused.
+func (t *Term) other(ctx context.Context, g *ingest.Generation, refused error) error {
+	for {
+		t.mu.Lock()
+		now, changed := t.gen, t.changed
+		t.mu.Unlock()
+		if now != g {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-g.Lost.Done():
+			t.mu.Lock()
+			now = t.gen
+			t.mu.Unlock()
+			if now == g { // otherwise it has just ended in order
+				return refused
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// put writes a record, reads what came before it, and asks the group whether it counts.
+//
+// What others have written since the term began is of members that were in charge before, if the group says that this one is.
+// They had not been told that it counts, or it would have been there when the term began, so nothing of it has left them. The
+// record is written above theirs all the same, so that it is the one that a successor finds.
+func (t *Term) put(ctx context.Context, epoch uint32, plan []byte) error {
+	for {
+		g, err := t.generation(ctx)
+		if err != nil {
+			return err
+		}
+		r := record{Version: recordVersion, Term: t.mine.Term, Generation: g.ID, From: t.cfg.Name, Writer: t.mine.Writer, Epoch: epoch, Plan: plan}
+		m, err := r.message()
+		if err != nil {
+			return err
+		}
+		at, err := t.cfg.Log.Append(ctx, t.cfg.Topic, 0, m)
+		if err != nil {
+			return err
+		}
+		t.mine.Epoch = epoch
+		if err := t.read(ctx, at+1); err != nil {
+			return err
+		}
+		if err := t.confirm(ctx); err != nil {
+			return err
+		}
+		t.mine = r
+		if l := t.log.last; l == nil || l.Writer == r.Writer {
+			return t.forget(ctx)
+		}
+		t.mine.Term = t.log.term + 1 // not before the group has said so: who was given up never writes above his successor
+	}
+}
+
+// forget takes away the keys of those who were in charge before. They are of no use, and there would be more and more.
+func (t *Term) forget(ctx context.Context) error {
+	var gone []ingest.Message
+	for key := range t.log.keys {
+		if key != t.mine.key() {
+			gone = append(gone, ingest.Message{Key: []byte(key)})
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	_, err := t.cfg.Log.Append(ctx, t.cfg.Topic, 0, gone...)
+	if err == nil {
+		for _, m := range gone {
+			delete(t.log.keys, string(m.Key))
+		}
+	}
+	return err
+}
+
+// read takes what the log has below an offset.
+func (t *Term) read(ctx context.Context, to int64) error {
+	r := t.cfg.Log.Reader(t.cfg.Topic, 0, t.next)
+	wait := 50 * time.Millisecond
+	for r.Offset() < to {
+		messages, err := r.Next(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("read the plans: %w", errors.Join(err, ctx.Err()))
+		}
+		if err != nil {
+			t.cfg.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, time.Second)
+			continue
+		}
+		if len(messages) == 0 && r.High() >= 0 && r.Offset() >= r.High() {
+			break // the last ones were compacted away
+		}
+		for i := range messages {
+			m := &messages[i]
+			x, err := readRecord(m)
+			if err != nil {
+				t.cfg.Logger.Warn("a record of the plans is passed over", "topic", t.cfg.Topic, "offset", m.Offset, "error", err.Error())
+				continue
+			}
+			t.log.add(string(m.Key), x)
+		}
+	}
+	t.next = max(r.Offset(), to)
+	return nil
+}
+
+// takeOver reads the log to its end, and makes the term the latest one there.
+func (t *Term) takeOver() error {
+	ctx, end, err := t.begin(t.ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	first, next, err := t.cfg.Log.Bounds(ctx, t.cfg.Topic, 0)
+	if err != nil {
+		return t.explain(err)
+	}
+	t.next, t.log = first, history{}
+	if err := t.read(ctx, next); err != nil {
+		return t.explain(err)
+	}
+	// Who was given up since he was told to begin does not write above his successor: he learns of it here, or has not read
+	// anything of him.
+	if err := t.confirm(ctx); err != nil {
+		return t.explain(err)
+	}
+	t.base = t.log.epoch
+	t.mine.Term, t.mine.Epoch = t.log.term+1, t.base
+	var plan []byte
+	if t.log.last != nil {
+		plan = t.log.last.Plan
+	}
+	return t.explain(t.put(ctx, t.base, plan))
+}
