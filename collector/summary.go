@@ -159,7 +159,10 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 		out.Load = &LoadSummary{f.Load.Last, f.Load.Mean, f.Load.Max}
 	}
 	if f.Digests > 0 {
-		out.Path.Digests, out.Path.Confidence, out.Path.Others = f.Digests, f.Confidence, f.Others
+		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence
+		for _, p := range f.Others {
+			out.Path.Others = append(out.Path.Others, p.Nodes)
+		}
 	}
 	for i := range f.Hops {
 		h := &f.Hops[i]

@@ -50,17 +50,23 @@ type Partial struct {
 	// OtherArrivals are arrivals that were counted and not listed.
 	OtherArrivals uint64
 
-	hops      keyed[HopKey, HopPart]
-	flows     keyed[decode.FlowKey, FlowPart]
-	paths     []PathChange
-	pathHops  []HopKey // memory of paths
-	drops     keyed[dropKey, DropStats]
-	faults    keyed[faultKey, DigestFault]
-	exporters keyed[ExporterKey, ExporterStats]
-	numbers   []Numbers
-	runs      []Run // memory of numbers
-	arrivals  []Arrival
-	order     []int32 // memory of sorted
+	hops       keyed[HopKey, HopPart]
+	flows      keyed[decode.FlowKey, FlowPart]
+	paths      []PathChange
+	pathHops   []HopKey // memory of paths
+	drops      keyed[dropKey, DropStats]
+	faults     keyed[faultKey, DigestFault]
+	exporters  keyed[ExporterKey, ExporterStats]
+	numbers    []Numbers
+	runs       []Run // memory of numbers
+	arrivals   []Arrival
+	deviations []Deviation
+	mapErrors  []MapError // memory of deviations
+	losses     keyed[decode.FlowKey, FlowLoss]
+	spreads    keyed[decode.FlowKey, Spread]
+	links      keyed[LinkKey, LinkStats]
+	strays     keyed[StrayKey, Stray]
+	order      []int32 // memory of sorted
 }
 
 // HopSketch is the distributions of one place in the network.
@@ -113,9 +119,16 @@ func (p *Partial) Reset() {
 	p.drops.reset()
 	p.faults.reset()
 	p.exporters.reset()
+	p.losses.reset()
+	p.links.reset()
+	p.strays.reset()
+	clear(p.spreads.items)
+	p.spreads.reset()
 	*p = Partial{
 		hops: p.hops, flows: p.flows, paths: p.paths[:0], pathHops: p.pathHops[:0], drops: p.drops, faults: p.faults,
-		exporters: p.exporters, numbers: p.numbers[:0], runs: p.runs[:0], arrivals: p.arrivals[:0], order: p.order,
+		exporters: p.exporters, numbers: p.numbers[:0], runs: p.runs[:0], arrivals: p.arrivals[:0],
+		deviations: p.deviations[:0], mapErrors: p.mapErrors[:0], losses: p.losses, spreads: p.spreads, links: p.links,
+		strays: p.strays, order: p.order,
 	}
 }
 
@@ -152,6 +165,21 @@ func (p *Partial) Merge(q *Partial) {
 	}
 	for i := range q.arrivals {
 		p.AddArrival(&q.arrivals[i])
+	}
+	for i := range q.deviations {
+		p.AddDeviation(&q.deviations[i])
+	}
+	for i := range q.losses.items {
+		p.AddLoss(&q.losses.items[i])
+	}
+	for i := range q.spreads.items {
+		p.AddSpread(&q.spreads.items[i])
+	}
+	for i := range q.links.items {
+		p.AddLink(&q.links.items[i])
+	}
+	for i := range q.strays.items {
+		p.AddStray(&q.strays.items[i])
 	}
 }
 

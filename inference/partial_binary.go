@@ -32,6 +32,7 @@ const (
 	exporterSection
 	numberSection // since version 3, as the following
 	arrivalSection
+	deviationSection // later than version 3, whose readers pass over it
 )
 
 // The flags of hops, flows, exporters and numbers.
@@ -135,6 +136,16 @@ func (p *Partial) AppendBinary(b []byte) ([]byte, error) {
 		w.path(a.Path)
 	}
 	w.close(at)
+	at = w.open(deviationSection, len(p.deviations))
+	for _, i := range sorted(&p.order, p.deviations, compareDeviations) {
+		w.deviation(&p.deviations[i])
+	}
+	w.close(at)
+
+	p.writeLosses(&w)
+	p.writeSpreads(&w)
+	p.writeLinks(&w)
+	p.writeStrays(&w)
 	if w.tooLong {
 		return b, errTooLong
 	}
@@ -436,6 +447,18 @@ func (p *Partial) section(r *reader, tag byte, limits *Limits, into *Partial) bo
 				p.arrivals = append(p.arrivals, a)
 			}
 		}
+	case deviationSection:
+		for n := r.items("deviations", limits.Deviations, flowBytes+4); n > 0 && r.err == nil; n-- {
+			p.readDeviation(r)
+		}
+	case lossSection:
+		p.readLosses(r, limits)
+	case spreadSection:
+		p.readSpreads(r, limits)
+	case linkSection:
+		p.readLinks(r, limits)
+	case straySection:
+		p.readStrays(r, limits)
 	default:
 		return false
 	}

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var wide = Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6}
+var wide = Limits{Hops: 1e6, Flows: 1e6, Paths: 1e6, Drops: 1e6, Faults: 1e6, Exporters: 1e6, Numbers: 1e6, Arrivals: 1e6, Deviations: 1e6}
 
 func flowKey(n uint32) decode.FlowKey {
 	return decode.FlowKey{
@@ -93,6 +93,14 @@ func fill(p *Partial, rng *rand.Rand) {
 		p.AddArrival(&Arrival{Time: at(), Flow: flowKey(rng.Uint32N(3)), PathID: rng.Uint64N(3), Changes: rng.Uint32N(2), Path: path()})
 		p.OtherArrivals += rng.Uint64N(3)
 	}
+	for range rng.IntN(6) {
+		d := Deviation{Flow: flowKey(rng.Uint32N(9)), Ingress: rng.Uint32(), Digests: rng.Uint64N(99), Last: at()}
+		for node := range rng.Uint32N(4) {
+			d.Errors = append(d.Errors, MapError{Kind: MapErrorKind(rng.IntN(int(NumMapErrors))), Node: node, A: rng.Uint32N(5), B: rng.Uint32()})
+		}
+		slices.SortFunc(d.Errors, MapError.Compare)
+		p.AddDeviation(&d)
+	}
 }
 
 func encode(t testing.TB, p *Partial) []byte {
@@ -116,7 +124,7 @@ func read(t testing.TB, b []byte) *Partial {
 // TestMergeOrder merges the same partials in random trees, some of them by their bytes: bytes and window are always the
 // same.
 func TestMergeOrder(t *testing.T) {
-	keep := Limits{Flows: 5, Paths: 7, Drops: 4, Faults: 3}
+	keep := Limits{Flows: 5, Paths: 7, Drops: 4, Faults: 3, Deviations: 4}
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var parts [][]byte
@@ -213,6 +221,8 @@ func TestGolden(t *testing.T) {
 	fill(&p, rand.New(rand.NewPCG(2026, 1)))
 	h := p.Hop(HopKey{Node: 7, EgressIf: 1})
 	h.Latency.AddN(100, math.MaxUint32+5) // a counter that stopped
+	goldenDeviations(t, &p)
+	p.deviations = p.deviations[:0]
 	want := encode(t, &p)
 	if len(p.numbers) < 2 || len(p.arrivals) < 2 {
 		t.Fatalf("%d numbers and %d arrivals, want some", len(p.numbers), len(p.arrivals))
@@ -330,7 +340,7 @@ func TestReadBinary(t *testing.T) {
 			t.Fatalf("%d of %d bytes: the partial is not empty after %v", n, len(good), err)
 		}
 	}
-	if sections != 8 {
+	if sections != 9 {
 		t.Errorf("%d prefixes can be read, want one in front of each section", sections)
 	}
 	header := func(change func(b []byte)) []byte {
@@ -491,7 +501,7 @@ func FuzzReadBinary(f *testing.F) {
 		f.Add(encode(f, &p))
 	}
 	f.Add(encode(f, &Partial{}))
-	for _, file := range []string{"testdata/partial-v2.bin", "testdata/partial-v3.bin"} {
+	for _, file := range []string{"testdata/partial-v2.bin", "testdata/partial-v3.bin", "testdata/partial-v3-deviations.bin", "testdata/partial-v3-spreads.bin", "testdata/partial-v3-links.bin", "testdata/partial-v3-strays.bin"} {
 		golden, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -9,14 +9,16 @@ import (
 
 // Limits bounds lists: those of a window that is made, and those of a partial that is read.
 type Limits struct {
-	Hops      int // of a partial that is read; the hops of a window are those of its parts
-	Exporters int // of a partial that is read
-	Flows     int // the busiest flows of a window, or the candidates for them
-	Paths     int // path changes
-	Drops     int // pairs of node and drop reason
-	Faults    int // pairs of fault and flow
-	Numbers   int // lists of an exporter's numbers, of a partial that is read
-	Arrivals  int // of flows, of a partial that is read
+	Hops       int // of a partial that is read, and so many directions of links; those of a window are those of its parts
+	Exporters  int // of a partial that is read
+	Flows      int // the busiest flows of a window, or the candidates for them
+	Paths      int // path changes, and of a partial that is read so many ways that rules are broken
+	Drops      int // pairs of node and drop reason
+	Faults     int // pairs of fault and flow
+	Numbers    int // lists of an exporter's numbers, of a partial that is read
+	Arrivals   int // of flows, of a partial that is read
+	Deviations int // flows whose digests contradict the map
+	Losses     int // flows whose losses are known
 }
 
 // Window makes the window of all that p saw, with the lists that keep allows: the busiest flows, the first path changes and
@@ -34,6 +36,12 @@ func (p *Partial) Window(keep Limits) Window {
 	}
 	p.busiest(&w, keep.Flows)
 	p.changes(&w, keep.Paths)
+	p.lost(&w, keep.Losses)
+	w.Links = make([]LinkStats, 0, len(p.links.items))
+	for _, i := range sorted(&p.order, p.links.items, (*LinkStats).order) {
+		w.Links = append(w.Links, p.links.items[i])
+	}
+	p.wandering(&w)
 
 	order := sorted(&p.order, p.drops.items, compareDrops)
 	for n, i := range order {
@@ -52,6 +60,7 @@ func (p *Partial) Window(keep Limits) Window {
 		}
 	}
 	slices.SortFunc(w.Digests, func(a, b DigestFault) int { return compareFaults(&a, &b) })
+	w.Deviations, w.OtherDeviations = p.listDeviations(max(keep.Deviations, 0))
 	return w
 }
 
@@ -82,6 +91,7 @@ func (p *Partial) busiest(w *Window, n int) {
 			Key: f.Key, Packets: f.Packets, PathID: f.PathID, Changes: f.Changes, Last: f.Last, Partial: f.Partial,
 			Hops: memory[from:len(memory):len(memory)],
 		})
+		p.spread(&w.Flows[len(w.Flows)-1])
 	}
 }
 

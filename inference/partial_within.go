@@ -74,6 +74,22 @@ func (p *Partial) MergeWithin(q *Partial, most Limits) {
 			p.OtherArrivals++
 		}
 	}
+	for _, i := range sorted(&p.order, q.deviations, compareDeviations) {
+		if len(p.deviations) < most.Deviations {
+			p.AddDeviation(&q.deviations[i])
+		}
+	}
+	for _, i := range sorted(&p.order, q.spreads.items, compareSpreads) {
+		x := &q.spreads.items[i]
+		if _, listed := p.flows.index[x.Flow]; listed && p.spreads.room(x.Flow, most.Flows) {
+			p.AddSpread(x)
+		}
+	}
+	for _, i := range sorted(&p.order, q.strays.items, (*Stray).order) {
+		if s := &q.strays.items[i]; p.strays.room(s.StrayKey, most.Paths) {
+			p.AddStray(s)
+		}
+	}
 }
 
 // room reports whether the item of a key is there, or would not be one too many.

@@ -24,10 +24,11 @@ func (s *Slicer) Slices() int { return int(s.n) }
 // Of gives the slice of a hash that was made with the slicer's seed, such as that of a flow.
 func (s *Slicer) Of(hash uint64) int { return int(hash >> 32 * s.n >> 32) }
 
-// Flow gives the slice of a flow, of its path changes and of the faults of its digests.
+// Flow gives the slice of a flow, of its path changes, of the faults of its digests, of what contradicts the map, of its losses
+// and of its other paths.
 func (s *Slicer) Flow(k *decode.FlowKey) int { return s.Of(s.key.Flow(k)) }
 
-// Hop gives the slice of a place in the network. The hop called other belongs to slice 0.
+// Hop gives the slice of a place in the network, and of what is seen of links there. The hop called other belongs to slice 0.
 func (s *Slicer) Hop(k HopKey) int {
 	if k.Other {
 		return 0
@@ -96,5 +97,25 @@ func (p *Partial) Split(s *Slicer, into []*Partial) {
 	for i := range p.arrivals {
 		a := &p.arrivals[i]
 		into[s.Flow(&a.Flow)].AddArrival(a)
+	}
+	for i := range p.deviations {
+		d := &p.deviations[i]
+		into[s.Flow(&d.Flow)].AddDeviation(d)
+	}
+	for i := range p.losses.items {
+		l := &p.losses.items[i]
+		into[s.Flow(&l.Flow)].AddLoss(l)
+	}
+	for i := range p.spreads.items {
+		x := &p.spreads.items[i]
+		into[s.Flow(&x.Flow)].AddSpread(x)
+	}
+	for i := range p.links.items {
+		l := &p.links.items[i]
+		into[s.Hop(HopKey{Node: l.Node, EgressIf: l.EgressIf})].AddLink(l)
+	}
+	for i := range p.strays.items {
+		x := &p.strays.items[i]
+		into[s.Flow(&x.Flow)].AddStray(x)
 	}
 }

@@ -8,19 +8,25 @@ type Window struct {
 	Start, End int64 // ns since 1970; End is excluded
 	Reports    uint64
 
-	Hops      []HopStats      // ordered by node and egress interface
-	Flows     []FlowStats     // the busiest flows of the window, busiest first
-	Paths     []PathChange    // ordered by time and flow, those of a flow as it was seen to change
-	Drops     []DropStats     // ordered by node and reason
-	Digests   []DigestFault   // ordered by fault and flow
-	Exporters []ExporterStats // ordered by address, node and hardware id
+	Hops       []HopStats      // ordered by node and egress interface
+	Flows      []FlowStats     // the busiest flows of the window, busiest first
+	Paths      []PathChange    // ordered by time and flow, those of a flow as it was seen to change
+	Drops      []DropStats     // ordered by node and reason
+	Digests    []DigestFault   // ordered by fault and flow
+	Deviations []Deviation     // ordered by flow
+	Exporters  []ExporterStats // ordered by address, node and hardware id
+	Losses     []FlowLoss      // ordered by flow
+	Links      []LinkStats     // ordered by key
+	Strays     []Stray         // flows off the way that their policy allows, ordered by key
 
-	OtherHops  uint64 // hop records folded into the hop "other" because the hop table was full
-	OtherPaths uint64 // path changes that were counted and not listed
-	OtherDrops uint64 // drop reports of nodes and reasons that were not listed one by one
-	OtherFlows uint64 // digests with a fault, of flows that were not listed one by one
-	FlowCount  int    // flows that had reports in the window
-	FlowBound  uint64 // a flow that is not in Flows had at most this many reports; 0 if all are there
+	OtherHops       uint64 // hop records folded into the hop "other" because the hop table was full
+	OtherPaths      uint64 // path changes that were counted and not listed
+	OtherDrops      uint64 // drop reports of nodes and reasons that were not listed one by one
+	OtherFlows      uint64 // digests with a fault, of flows that were not listed one by one
+	OtherDeviations uint64 // flows whose digests contradict the map, and that are not listed
+	OtherLosses     uint64 // packets of flows whose losses were not listed one by one
+	FlowCount       int    // flows that had reports in the window
+	FlowBound       uint64 // a flow that is not in Flows had at most this many reports; 0 if all are there
 
 	// Of a window that several collectors made, when some of them were not heard: those, and the exporters that may have
 	// reported to them. Nothing follows from what such an exporter did not report.
@@ -49,6 +55,7 @@ type HopStats struct {
 	Latency, Queue Summary
 	Utilization    float64 // largest
 	HasUtilization bool
+	Learning       bool // younger than its statistics need; known where the detectors of the window are, and absent in bytes
 }
 
 // FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it, with the latencies of its
@@ -66,8 +73,31 @@ type FlowStats struct {
 	// Of flows whose packets carry PINT digests, in a snapshot. Partial then means that the path is not known yet.
 	Digests    uint64     // that the path was inferred from, or that were seen while it is not known
 	Confidence float64    // probability that the path is right; 0 while it is not known
-	Others     [][]uint32 // nodes of other paths that were seen, of flows that use several in turn
+	Others     []FlowPath // other paths that were seen, of flows that use several in turn or at once
 	Load       Load       // of the fullest link on the path
+
+	// Of flows that use several paths at once: the share of packets that take the path, which is the greatest; paths of which the
+	// digests do not say which are used; and the share of packets that take no path of the map, or whose digests are wrong.
+	Share       float64
+	Inseparable []FlowPaths
+	Unexplained float64
+	Unsettled   bool // digests contradict the path: whether it is the only one is being looked for
+}
+
+// Sprayed reports whether a flow uses several paths at once.
+func (f *FlowStats) Sprayed() bool { return f.Share > 0 || len(f.Inseparable) > 0 }
+
+// FlowPath is one of several paths of a flow.
+type FlowPath struct {
+	Nodes      []uint32
+	Share      float64 // of the flow's packets, of paths that are used at once; else 0
+	Confidence float64 // probability that the path is used
+}
+
+// FlowPaths are paths of which some are used, but the digests do not say which. If it is one, it may be used or not.
+type FlowPaths struct {
+	Paths [][]uint32
+	Share float64 // of the flow's packets that take one of them
 }
 
 // Load is the utilisation of the fullest link on a flow's path, as the digests of the last seconds tell it. 1 is a full
@@ -80,8 +110,9 @@ type Load struct {
 // FlowHop is one hop of a flow, in path order.
 type FlowHop struct {
 	HopKey
-	Unknown        bool // there is a hop, but it is not known yet which node it is
-	Inferred       bool // no digest was written by the hop: which node it is follows from the topology alone
+	Unknown        bool    // there is a hop, but it is not known yet which node it is
+	Inferred       bool    // marked: digests specific to the hop have not confirmed it well enough; it rests on the topology
+	Confidence     float64 // probability that the hop is right, of paths from digests; 0 while it is not known
 	Latency, Queue Summary
 }
 

@@ -377,14 +377,14 @@ func TestFlowlets(t *testing.T) {
 	f := s.Flows(1)[0]
 	shown := flowPath(&f)
 	if !(equal(shown, a) || equal(shown, b)) || len(f.Others) == 0 || f.Changes > 6 {
-		t.Errorf("seed %d: flowlets on %d and %d: path %d, others %d, %d changes", seed, a, b, shown, f.Others, f.Changes)
+		t.Errorf("seed %d: flowlets on %d and %d: path %d, others %v, %d changes", seed, a, b, shown, f.Others, f.Changes)
 	}
 	both := map[bool]bool{equal(shown, a): true}
 	for _, o := range f.Others {
-		both[equal(o, a)] = true
+		both[equal(o.Nodes, a)] = true
 	}
 	if len(both) != 2 {
-		t.Errorf("seed %d: path %d, others %d, want %d and %d", seed, shown, f.Others, a, b)
+		t.Errorf("seed %d: path %d, others %v, want %d and %d", seed, shown, f.Others, a, b)
 	}
 	other := a
 	if equal(shown, a) {

@@ -108,7 +108,7 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 		if !leads(st.Nodes, out.Hops) && leads(other.Nodes, out.Hops) { // the one that is shown
 			st, other = other, st
 		}
-		out.Others = append(out.Others, other.Nodes)
+		out.Others = append(out.Others, inference.FlowPath{Nodes: other.Nodes, Confidence: other.Confidence})
 	}
 	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
 	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
