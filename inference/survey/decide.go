@@ -1,0 +1,378 @@
+package survey
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// What an error of the map must rest on before it is named. docs/pint.md says what follows for false alarms.
+const (
+	MinFlows   = 3 // flows that it explains, from as many source addresses,
+	minIngress = 2 // that enter the network at so many nodes; not for what is wrong with the hosts of a prefix
+)
+
+// Error is an error of the map that many flows witness.
+type Error struct {
+	inference.MapError
+	Prefix  netip.Prefix       // of the senders, for LowTTL
+	Or      inference.MapError // another error that explains the same flows as well, if HasOr
+	HasOr   bool
+	Places  int // pairs of neighbours between which a Stranger speaks
+	Flows   int
+	Hosts   int
+	Digests uint64
+}
+
+// String is the error in one sentence, with its evidence.
+func (e *Error) String() string {
+	what := e.MapError.String()
+	switch {
+	case e.Kind == inference.LowTTL:
+		what = fmt.Sprintf("hosts of %s start with TTL %d", e.Prefix, e.Node)
+	case e.Kind == inference.Stranger && e.Places > 1:
+		what = fmt.Sprintf("node %d speaks %s and in %s and is not in the topology", e.Node, place(e.MapError), count(e.Places-1, "other place"))
+	case e.HasOr:
+		what += ", or " + e.Or.String()
+	}
+	return fmt.Sprintf("%s: %s from %s (%s) say so", what, count(e.Flows, "flow"), count(e.Hosts, "address"), count(int(e.Digests), "digest"))
+}
+
+func place(e inference.MapError) string {
+	switch {
+	case e.A == inference.NoNode:
+		return fmt.Sprintf("next to %d", e.B)
+	case e.B == inference.NoNode:
+		return fmt.Sprintf("next to %d", e.A)
+	}
+	return fmt.Sprintf("between %d and %d", e.A, e.B)
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case what[len(what)-1] == 's':
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Decide names the errors of the map that the deviations of a window tell of, each flow once, in a fixed order, and says which
+// flows they explain. Least is how many flows, from as many addresses, an error needs; MinFlows at least.
+func Decide(flows []inference.Deviation, least int) (errors []Error, explained map[decode.FlowKey]bool) {
+	if len(flows) == 0 {
+		return nil, nil
+	}
+	d := decision{flows: flows, left: make([]bool, len(flows)), least: max(least, MinFlows)}
+	for i := range d.left {
+		d.left[i] = true
+	}
+	d.prefixes()
+	d.strangers()
+	d.unnamed()
+	d.misplaced()
+	slices.SortFunc(d.errors, func(a, b Error) int {
+		return cmp.Or(a.Compare(b.MapError), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
+	})
+	explained = map[decode.FlowKey]bool{}
+	for i := range flows {
+		if !d.left[i] {
+			explained[flows[i].Flow] = true
+		}
+	}
+	return d.errors, explained
+}
+
+// decision is what is left to be explained while errors are named.
+type decision struct {
+	flows  []inference.Deviation
+	left   []bool // flows that no error explains yet
+	errors []Error
+	least  int
+}
+
+// witnesses are flows that tell of one error.
+type witnesses struct {
+	key  inference.MapError
+	list []int // indices of flows
+}
+
+// gather lists the errors of some kinds that the flows left tell of, with those flows, in a fixed order. The key that merge makes of
+// an error is what it is gathered by.
+func (d *decision) gather(merge func(inference.MapError) (key inference.MapError, ok bool)) []witnesses {
+	index, all := map[inference.MapError]int{}, []witnesses(nil)
+	for i := range d.flows {
+		if !d.left[i] {
+			continue
+		}
+		for _, e := range d.flows[i].Errors {
+			key, ok := merge(e)
+			if !ok {
+				continue
+			}
+			at, known := index[key]
+			if !known {
+				at = len(all)
+				index[key] = at
+				all = append(all, witnesses{key: key})
+			}
+			if n := len(all[at].list); n == 0 || all[at].list[n-1] != i {
+				all[at].list = append(all[at].list, i)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b witnesses) int { return a.key.Compare(b.key) })
+	return all
+}
+
+// kinds makes a merge of errors of one kind as they are.
+func kinds(k inference.MapErrorKind) func(inference.MapError) (inference.MapError, bool) {
+	return func(e inference.MapError) (inference.MapError, bool) { return e, e.Kind == k }
+}
+
+// weigh counts what flows witness, and reports whether that is enough. One address and one ingress are enough for nothing.
+func (d *decision) weigh(list []int, ingress int) (e Error, enough bool) {
+	hosts, doors := map[decode.Addr]bool{}, map[uint32]bool{}
+	for _, i := range list {
+		f := &d.flows[i]
+		hosts[f.Flow.Src] = true
+		doors[f.Ingress] = true
+		e.Digests += f.Digests
+	}
+	e.Flows, e.Hosts = len(list), len(hosts)
+	return e, e.Hosts >= d.least && len(doors) >= ingress
+}
+
+// settle names an error, and says that it explains flows.
+func (d *decision) settle(e Error, list []int) {
+	d.errors = append(d.errors, e)
+	for _, i := range list {
+		d.left[i] = false
+	}
+}
+
+func has(f *inference.Deviation, e inference.MapError) bool {
+	_, ok := slices.BinarySearchFunc(f.Errors, e, inference.MapError.Compare)
+	return ok
+}
+
+// prefixes names prefixes whose hosts begin with another TTL: /16, or /24 if only one of those is seen; for IPv6 /48.
+func (d *decision) prefixes() {
+	for _, w := range d.gather(kinds(inference.LowTTL)) {
+		groups := map[netip.Prefix][]int{}
+		for _, i := range w.list {
+			p := Senders(d.flows[i].Flow.SrcAddr())
+			groups[p] = append(groups[p], i)
+		}
+		order := make([]netip.Prefix, 0, len(groups))
+		for p := range groups {
+			order = append(order, p)
+		}
+		slices.SortFunc(order, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+		for _, p := range order {
+			e, enough := d.weigh(groups[p], 1)
+			if !enough {
+				continue
+			}
+			e.MapError, e.Prefix = w.key, d.narrow(p, groups[p])
+			d.settle(e, groups[p])
+		}
+	}
+}
+
+// Senders gives the prefix whose senders are taken together: the /16 of an address, and for IPv6 the /48.
+func Senders(a netip.Addr) netip.Prefix {
+	bits := 48
+	if a.Is4() {
+		bits = 16
+	}
+	p, _ := a.Prefix(bits)
+	return p
+}
+
+// narrow gives the /24 of IPv4 senders that are all of one.
+func (d *decision) narrow(p netip.Prefix, list []int) netip.Prefix {
+	a := d.flows[list[0]].Flow.SrcAddr()
+	if !a.Is4() {
+		return p
+	}
+	small, _ := a.Prefix(24)
+	for _, i := range list {
+		if !small.Contains(d.flows[i].Flow.SrcAddr()) {
+			return p
+		}
+	}
+	return small
+}
+
+// strangers names nodes that are not on the map, or what the map calls them, if that can only be one.
+func (d *decision) strangers() {
+	byNode := d.gather(func(e inference.MapError) (inference.MapError, bool) {
+		return inference.MapError{Kind: e.Kind, Node: e.Node}, e.Kind == inference.Stranger
+	})
+	for _, w := range byNode {
+		e, enough := d.weigh(w.list, minIngress)
+		if !enough {
+			continue
+		}
+		e.MapError, e.Places = d.place(w)
+		if place, ok := d.stands(w); ok {
+			e.MapError = inference.MapError{Kind: inference.Renamed, A: place, Node: w.key.Node}
+		}
+		d.settle(e, w.list)
+	}
+}
+
+// place gives the neighbours between which most flows hear a stranger, and between how many it is heard.
+func (d *decision) place(w witnesses) (best inference.MapError, places int) {
+	counts := map[inference.MapError]int{}
+	for _, i := range w.list {
+		for _, e := range d.flows[i].Errors {
+			if e.Kind == inference.Stranger && e.Node == w.key.Node {
+				counts[e]++
+			}
+		}
+	}
+	for e, n := range counts {
+		if m := counts[best]; n > m || n == m && e.Compare(best) < 0 {
+			best = e
+		}
+	}
+	return best, len(counts)
+}
+
+// stands gives the one node of the map that all flows would have in a stranger's place.
+func (d *decision) stands(w witnesses) (place uint32, ok bool) {
+	for _, e := range d.flows[w.list[0]].Errors {
+		if e.Kind != inference.Renamed || e.Node != w.key.Node {
+			continue
+		}
+		if slices.ContainsFunc(w.list, func(i int) bool { return !has(&d.flows[i], e) }) {
+			continue
+		}
+		if ok {
+			return 0, false
+		}
+		place, ok = e.A, true
+	}
+	return place, ok
+}
+
+// unnamed names places where somebody speaks whose id is not found, unless some flows found it.
+func (d *decision) unnamed() {
+	named := map[[2]uint32]bool{}
+	for i := range d.flows {
+		for _, e := range d.flows[i].Errors {
+			if e.Kind == inference.Stranger {
+				named[[2]uint32{e.A, e.B}] = true
+			}
+		}
+	}
+	for _, w := range d.gather(kinds(inference.Unnamed)) {
+		if e, enough := d.weigh(w.list, minIngress); enough {
+			if e.MapError = w.key; !named[[2]uint32{w.key.A, w.key.B}] {
+				d.settle(e, w.list)
+			}
+		}
+	}
+}
+
+// misplaced names nodes of the map that are not where it has them, and links that it does not have, whichever explains most. Two
+// nodes are swapped if that explains links from both of them; a link is missing if nothing else explains its flows.
+func (d *decision) misplaced() {
+	for {
+		best, list := Error{}, []int(nil)
+		consider := func(e Error, enough bool, l []int) {
+			if enough && len(l) > len(list) {
+				best, list = e, l
+			}
+		}
+		for _, w := range d.gather(kinds(inference.Swapped)) {
+			e, enough := d.weigh(w.list, minIngress)
+			e.MapError = w.key
+			consider(e, enough && d.bothSides(w), w.list)
+		}
+		for _, w := range d.gather(kinds(inference.Unlinked)) {
+			l := slices.DeleteFunc(slices.Clone(w.list), func(i int) bool { return !d.onlyLink(i) })
+			if len(l) == 0 {
+				continue
+			}
+			e, enough := d.weigh(l, minIngress)
+			e.MapError = w.key
+			e.Or, e.HasOr = d.alternative(l)
+			consider(e, enough, l)
+		}
+		for _, w := range d.gather(kinds(inference.Renamed)) {
+			e, enough := d.weigh(w.list, minIngress)
+			e.MapError = w.key
+			consider(e, enough && d.severalLinks(w), w.list)
+		}
+		if list == nil {
+			return
+		}
+		d.settle(best, list)
+	}
+}
+
+// links lists the links that flows use and the map does not have.
+func (d *decision) links(list []int) (all []inference.MapError) {
+	for _, i := range list {
+		for _, e := range d.flows[i].Errors {
+			if e.Kind == inference.Unlinked {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortFunc(all, inference.MapError.Compare)
+	return slices.Compact(all)
+}
+
+// bothSides reports whether two nodes are each seen at a link that the map does not have.
+func (d *decision) bothSides(w witnesses) bool {
+	a, b := false, false
+	for _, e := range d.links(w.list) {
+		a = a || e.A == w.key.A || e.B == w.key.A
+		b = b || e.A == w.key.B || e.B == w.key.B
+	}
+	return a && b
+}
+
+// severalLinks reports whether a node that stands in another's place is seen at several links that the map does not have.
+func (d *decision) severalLinks(w witnesses) bool {
+	n := 0
+	for _, e := range d.links(w.list) {
+		if e.A == w.key.Node || e.B == w.key.Node {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// onlyLink reports whether a flow uses one link that the map does not have.
+func (d *decision) onlyLink(i int) bool {
+	n := 0
+	for _, e := range d.flows[i].Errors {
+		if e.Kind == inference.Unlinked {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// alternative gives a pair of swapped nodes, or a node in another's place, that explains all flows as well as a link does.
+func (d *decision) alternative(list []int) (e inference.MapError, ok bool) {
+	for _, e := range d.flows[list[0]].Errors {
+		if e.Kind != inference.Swapped && e.Kind != inference.Renamed {
+			continue
+		}
+		if !slices.ContainsFunc(list, func(i int) bool { return !has(&d.flows[i], e) }) {
+			return e, true
+		}
+	}
+	return inference.MapError{}, false
+}

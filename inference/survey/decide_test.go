@@ -1,0 +1,103 @@
+package survey
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// says is a flow from a host that enters at a node, and what it says.
+func says(host, ingress int, errors ...inference.MapError) inference.Deviation {
+	slices.SortFunc(errors, inference.MapError.Compare)
+	return inference.Deviation{
+		Flow:    decode.FlowKey{Src: decode.AddrFrom4([]byte{10, 1, 0, byte(host)}), SrcPort: uint16(ingress), Proto: 17, IPVersion: 4},
+		Ingress: uint32(ingress), Digests: 10, Errors: errors,
+	}
+}
+
+func stranger(node, a, b uint32) inference.MapError {
+	return inference.MapError{Kind: inference.Stranger, Node: node, A: a, B: b}
+}
+
+func unlinked(a, b uint32) inference.MapError {
+	return inference.MapError{Kind: inference.Unlinked, A: a, B: b}
+}
+
+func swapped(a, b uint32) inference.MapError {
+	return inference.MapError{Kind: inference.Swapped, A: a, B: b}
+}
+
+func renamed(place, node uint32) inference.MapError {
+	return inference.MapError{Kind: inference.Renamed, A: place, Node: node}
+}
+
+func TestDecide(t *testing.T) {
+	ttl := inference.MapError{Kind: inference.LowTTL, Node: 254}
+	for name, tt := range map[string]struct {
+		flows []inference.Deviation
+		want  []string
+	}{
+		"nothing":                           {nil, nil},
+		"two flows are not enough":          {[]inference.Deviation{says(1, 1, stranger(9, 1, 2)), says(2, 2, stranger(9, 1, 2))}, nil},
+		"nor is one host":                   {[]inference.Deviation{says(1, 1, stranger(9, 1, 2)), says(1, 2, stranger(9, 1, 2)), says(1, 3, stranger(9, 1, 2))}, nil},
+		"nor one ingress":                   {[]inference.Deviation{says(1, 1, stranger(9, 1, 2)), says(2, 1, stranger(9, 1, 2)), says(3, 1, stranger(9, 1, 2))}, nil},
+		"nor flows that say different":      {[]inference.Deviation{says(1, 1, stranger(9, 1, 2)), says(2, 2, stranger(8, 1, 2)), says(3, 3, stranger(7, 1, 2))}, nil},
+		"a stranger in two places":          {[]inference.Deviation{says(1, 1, stranger(9, 1, 2)), says(2, 2, stranger(9, 1, 2)), says(3, 2, stranger(9, 3, 4))}, []string{"node 9 speaks between 1 and 2 and in 1 other place and is not in the topology: 3 flows from 3 addresses (30 digests) say so"}},
+		"one place is left":                 {[]inference.Deviation{says(1, 1, stranger(9, 1, 2), renamed(5, 9), renamed(6, 9)), says(2, 2, stranger(9, 1, 2), renamed(5, 9), renamed(6, 9)), says(3, 2, stranger(9, 3, 4), renamed(5, 9))}, []string{"node 5 calls itself 9: 3 flows from 3 addresses (30 digests) say so"}},
+		"a link":                            {[]inference.Deviation{says(1, 1, unlinked(4, 9), swapped(4, 5)), says(2, 2, unlinked(4, 9), swapped(9, 8)), says(3, 2, unlinked(4, 9))}, []string{"link 4–9 is used and not in the topology: 3 flows from 3 addresses (30 digests) say so"}},
+		"a link, or something else":         {[]inference.Deviation{says(1, 1, unlinked(4, 9), swapped(4, 5)), says(2, 2, unlinked(4, 9), swapped(4, 5)), says(3, 2, unlinked(4, 9), swapped(4, 5))}, []string{"link 4–9 is used and not in the topology, or nodes 4 and 5 look swapped: 3 flows from 3 addresses (30 digests) say so"}},
+		"two nodes swapped":                 {[]inference.Deviation{says(1, 1, unlinked(1, 17), unlinked(2, 17), swapped(17, 18)), says(2, 2, unlinked(3, 18), unlinked(4, 18), swapped(17, 18)), says(3, 2, unlinked(3, 18), unlinked(4, 18), swapped(17, 18))}, []string{"nodes 17 and 18 look swapped: 3 flows from 3 addresses (30 digests) say so"}},
+		"one of them seen":                  {[]inference.Deviation{says(1, 1, unlinked(1, 17), unlinked(2, 17), swapped(17, 18), renamed(18, 17)), says(2, 2, unlinked(1, 17), unlinked(2, 17), swapped(17, 18), renamed(18, 17)), says(3, 2, unlinked(1, 17), unlinked(2, 17), swapped(17, 18), renamed(18, 17))}, []string{"node 18 calls itself 17: 3 flows from 3 addresses (30 digests) say so"}},
+		"senders of one prefix, one door":   {[]inference.Deviation{says(1, 1, ttl), says(2, 1, ttl), says(3, 1, ttl)}, []string{"hosts of 10.1.0.0/24 start with TTL 254: 3 flows from 3 addresses (30 digests) say so"}},
+		"a stranger explains the unnamed":   {[]inference.Deviation{says(1, 1, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2}), says(2, 2, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2}), says(3, 2, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2}), says(4, 1, stranger(9, 1, 2)), says(5, 2, stranger(9, 1, 2)), says(6, 2, stranger(9, 1, 2))}, []string{"node 9 speaks between 1 and 2 and is not in the topology: 3 flows from 3 addresses (30 digests) say so"}},
+		"somebody unknown":                  {[]inference.Deviation{says(1, 1, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2}), says(2, 2, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2}), says(3, 2, inference.MapError{Kind: inference.Unnamed, A: 1, B: 2})}, []string{"an unknown node speaks between 1 and 2: 3 flows from 3 addresses (30 digests) say so"}},
+		"two errors, some flows tell both":  {[]inference.Deviation{says(1, 1, stranger(8, 1, 2), stranger(9, 3, 4)), says(2, 2, stranger(8, 1, 2), stranger(9, 3, 4)), says(3, 2, stranger(8, 1, 2), stranger(9, 3, 4))}, []string{"node 8 speaks between 1 and 2 and is not in the topology: 3 flows from 3 addresses (30 digests) say so", "node 9 speaks between 3 and 4 and is not in the topology: 3 flows from 3 addresses (30 digests) say so"}},
+		"an edge switch has one neighbour":  {[]inference.Deviation{says(1, 1, stranger(9, 1, inference.NoNode)), says(2, 2, stranger(9, 1, inference.NoNode)), says(3, 2, stranger(9, 1, inference.NoNode))}, []string{"node 9 speaks next to 1 and is not in the topology: 3 flows from 3 addresses (30 digests) say so"}},
+		"what is made up has no list limit": {[]inference.Deviation{says(1, 1), says(2, 2), says(3, 3)}, nil},
+	} {
+		errors, explained := Decide(tt.flows, 0)
+		if got := names(errors); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if (len(explained) > 0) != (len(tt.want) > 0) {
+			t.Errorf("%s: %d flows explained", name, len(explained))
+		}
+		slices.Reverse(tt.flows)
+		if again, _ := Decide(tt.flows, 0); !slices.Equal(names(again), tt.want) {
+			t.Errorf("%s: %q in another order of the flows", name, names(again))
+		}
+	}
+}
+
+// A watch holds a bounded number of flows, of which one source has few.
+func TestWatchIsBounded(t *testing.T) {
+	n := fatTree(4)
+	m := NewMap(testScheme(t, 5), n.nodes, n.links)
+	w := NewWatch(0)
+	begun := 0
+	for host := range 100 {
+		for port := range 10 {
+			k := key(host, 0, 1, 0, port)
+			if ref := w.Begin(m, &k, 0); ref != 0 {
+				begun++
+			} else if port < perSource && begun < MaxFlows {
+				t.Fatalf("no room for flow %d of host %d", port, host)
+			}
+		}
+	}
+	if begun != MaxFlows || w.Flows() != MaxFlows {
+		t.Errorf("%d flows are watched", begun)
+	}
+	if k := key(7, 7, 7, 7, 7); w.Begin(nil, &k, 0) != 0 {
+		t.Error("a flow without a map is watched")
+	}
+	ended := 0
+	for range quietFor + 1 {
+		w.Survey(func(*inference.Deviation) { t.Error("a flow without digests deviates") }, func(uint32) { ended++ })
+	}
+	if ended != MaxFlows || w.Flows() != 0 {
+		t.Errorf("%d of %d flows without digests were let go", ended, MaxFlows)
+	}
+}
