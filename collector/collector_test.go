@@ -316,7 +316,7 @@ func TestReload(t *testing.T) {
 	r := start(t, cfg)
 	next := *cfg
 	next.Exporters.Profile = "onos"
-	next.Events.Threshold = 9
+	next.Events.FalseADay = 20
 	if err := r.Reload(next.Config, next.Analysis); err != nil {
 		t.Errorf("Reload = %v", err)
 	}

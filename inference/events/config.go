@@ -7,17 +7,30 @@ import "errors"
 
 // detectors makes all of them, in the order in which they tell their findings.
 func detectors(j *journal) []detector {
+	l, h := newWires(j), newHops(j)
 	return []detector{
-		newPaths(j),
+		l, // first: others ask it what is behind an interface
+		newPaths(j, l),
 		newDrops(j),
-		newDigests(j),
+		newOffPolicy(j),
+		newInventory(j), // before the detector of strange digests, of which it explains some
+		newDigests(j, l),
 		newExporters(j),
-		newHops(j),
+		h,
+		newFlows(j, h), // behind that of hops, whose limits it takes
+		newTransits(j),
+		newSilent(j),
+		newFormer(j),
+		newCauses(j, l), // last: it puts together what the others told
 	}
 }
 
 // stateVersion goes up when detectors are added or left out, and when what one of them remembers changes.
-const stateVersion = 2
+const stateVersion = 3
+
+// oldestVersion is the oldest one that is read, so that programs of two versions can take turns. What version 2 remembered of
+// hops is of no use to the present detector: its open findings end, and hops are learnt anew.
+const oldestVersion = 2
 
 // Config says when something is worth a finding. Times are counted in windows. It consists of the limits and of the
 // settings of each detector, which are beside the detector.
@@ -27,22 +40,29 @@ type Config struct {
 	MaxDrops int `yaml:"max_drops" doc:"Pairs of node and drop reason that are followed at the same time." range:"1..1048576"`
 
 	HopConfig
+	FlowConfig
 	PathConfig
 	DropConfig
+	PolicyConfig
 	DigestConfig
+	InventoryConfig
 	ExporterConfig
+	LinkConfig
+	SilentConfig
+	CauseConfig
 }
 
 // DefaultConfig suits windows of one to ten seconds.
 func DefaultConfig() Config {
 	return Config{
 		MaxHops: 8192, MaxFlows: 1024, MaxDrops: 4096,
-		HopConfig: defaultHopConfig, PathConfig: defaultPathConfig, DropConfig: defaultDropConfig,
-		DigestConfig: defaultDigestConfig, ExporterConfig: defaultExporterConfig,
+		HopConfig: defaultHopConfig, FlowConfig: defaultFlowConfig, PathConfig: defaultPathConfig, DropConfig: defaultDropConfig, PolicyConfig: defaultPolicyConfig,
+		DigestConfig: defaultDigestConfig, InventoryConfig: defaultInventoryConfig, ExporterConfig: defaultExporterConfig,
+		LinkConfig: defaultLinkConfig, SilentConfig: defaultSilentConfig, CauseConfig: defaultCauseConfig,
 	}
 }
 
 // Validate reports what the ranges of the fields cannot say.
 func (c *Config) Validate() error {
-	return errors.Join(append(c.HopConfig.problems(), c.ExporterConfig.problems()...)...)
+	return errors.Join(c.ExporterConfig.problems()...)
 }

@@ -6,6 +6,8 @@ import "github.com/hopscope/hopscope/inference"
 type Detector struct {
 	journal   *journal
 	detectors []detector
+	hops      *hops  // one of them
+	former    former // another one
 }
 
 // detector finds something in the windows. What it remembers from one window to the next is in a [lifecycle].
@@ -17,6 +19,9 @@ type detector interface {
 type Stats struct {
 	Open          int // findings
 	Hops          int // with a history
+	Watched       int // statistics of these, and the latencies of flows
+	Links         int // whose times are watched in both directions
+	Learning      int // hops that are younger than their statistics need
 	HopsRefused   uint64
 	DropsRefused  uint64
 	FaultsRefused uint64 // digests with a fault, of flows that have no finding of their own
@@ -24,8 +29,17 @@ type Stats struct {
 
 // New returns a detector that has seen nothing. cfg must be valid.
 func New(cfg Config) *Detector {
-	j := &journal{cfg: cfg}
-	return &Detector{j, detectors(j)}
+	j := &journal{cfg: cfg, moved: map[uint64][]inference.HopKey{}}
+	d := &Detector{journal: j, detectors: detectors(j)}
+	for _, x := range d.detectors {
+		switch x := x.(type) {
+		case *hops:
+			d.hops = x
+		case former:
+			d.former = x
+		}
+	}
+	return d
 }
 
 // Configure replaces the settings from the next window on; what was learnt is kept. cfg must be valid.
@@ -42,6 +56,16 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	return d.journal.told
 }
 
+// Learning marks the hops of a window that are younger than their statistics need. The window is the last that was taken, or one with the
+// same hops.
+func (d *Detector) Learning(w *inference.Window) {
+	for i := range w.Hops {
+		if h := d.hops.index[w.Hops[i].HopKey]; h != nil {
+			w.Hops[i].Learning = h.state.learning()
+		}
+	}
+}
+
 // Open returns the findings that have not ended, oldest first.
 func (d *Detector) Open() []inference.Finding {
 	out := make([]inference.Finding, 0, len(d.journal.open))
@@ -55,5 +79,11 @@ func (d *Detector) Open() []inference.Finding {
 func (d *Detector) Stats() Stats {
 	s := d.journal.stats
 	s.Open = len(d.journal.open)
+	s.Watched += d.journal.flows.judged()
+	for _, h := range d.hops.list {
+		if h.state.learning() {
+			s.Learning++
+		}
+	}
 	return s
 }

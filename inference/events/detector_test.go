@@ -19,7 +19,8 @@ func flow(n uint32) decode.FlowKey {
 	}
 }
 
-// told runs windows through a detector and writes down what it tells: "window kind severity state".
+// told runs windows through a detector and writes down what it tells: "window kind severity state". Causes, and evidence that
+// is told once more when it gets one, are left out.
 func told(t *testing.T, d *Detector, windows ...*inference.Window) []string {
 	t.Helper()
 	var out []string
@@ -30,6 +31,13 @@ func told(t *testing.T, d *Detector, windows ...*inference.Window) []string {
 			state := "started"
 			old, known := open[f.ID]
 			switch {
+			case f.Evidence > 0:
+				if open[f.ID] = f.Severity; f.End != 0 {
+					delete(open, f.ID)
+				}
+				continue
+			case f.Cause != 0 && (f.End != 0 && f.End < w.End || f.End == 0 && known && old == f.Severity):
+				continue
 			case f.End != 0:
 				state = "ended"
 				delete(open, f.ID)
@@ -80,10 +88,12 @@ func TestLifecycle(t *testing.T) {
 			return hopWindow(0, 1e9, 0, 3)
 		case ' ':
 			return &inference.Window{}
+		case '?':
+			return &inference.Window{Missing: []string{"west"}}
 		}
 		return hopWindow(0, 10000*uint64(c-'0'), 0, 100)
 	}
-	warm := strings.Repeat("1", 30)
+	warm := strings.Repeat("1", 400)
 	drop := func(c byte) *inference.Window {
 		if c == '.' {
 			return &inference.Window{}
@@ -138,19 +148,21 @@ func TestLifecycle(t *testing.T) {
 		windows []*inference.Window
 		want    []string
 	}{
-		{"latency steps and comes back", sequence(warm+"12221112", latency), []string{"33 high-latency warning started", "37 high-latency warning ended"}},
-		{"one window above the limit is nothing", sequence(warm+"1911191", latency), nil},
-		{"noise at the floor is nothing", sequence(warm+strings.Repeat("1", 50), latency), nil},
-		{"latency escalates once", sequence(warm+"29922999111", latency),
-			[]string{"32 high-latency critical started", "41 high-latency critical ended"}},
-		{"latency escalates later", sequence(warm+"2299111", latency),
-			[]string{"32 high-latency warning started", "33 high-latency critical escalated", "37 high-latency critical ended"}},
-		{"what is between keeps it open", sequence(warm+"99", latency), []string{"32 high-latency critical started"}},
-		{"windows with few packets say nothing", sequence(warm+"_2_2_1", latency), []string{"34 high-latency warning started"}},
-		{"no packets any more", sequence(warm+"22_ _", latency), []string{"32 high-latency warning started", "35 high-latency warning ended"}},
+		{"latency steps and comes back", sequence(warm+"1222111111111", latency), []string{"402 high-latency warning started", "412 high-latency warning ended"}},
+		{"one window above the limit", sequence(warm+"19111111111111", latency), []string{"402 high-latency critical started", "412 high-latency critical ended"}},
+		{"a constant hop is nothing", sequence(warm+strings.Repeat("1", 50), latency), nil},
+		{"latency escalates", sequence(warm+"2299", latency),
+			[]string{"401 high-latency warning started", "403 high-latency critical escalated"}},
+		{"latency falls", sequence(strings.Repeat("4", 400)+"2222", latency), []string{"401 low-latency warning started"}},
+		{"windows with few packets say nothing", sequence(warm+"_2_2_1", latency), []string{"402 high-latency warning started"}},
+		{"no packets any more", sequence(warm+"22____   ", latency),
+			[]string{"401 high-latency warning started", "409 high-latency warning ended", "409 hop-silence warning started"}},
+		{"packets come again", sequence(warm+"     111", latency),
+			[]string{"403 hop-silence warning started", "408 hop-silence warning ended"}},
 		{"no judgement before the warm-up", sequence("11111999", latency), nil},
-		{"new normal is learnt", sequence(warm+strings.Repeat("3", 200), latency),
-			[]string{"32 high-latency critical started", "157 high-latency critical ended"}},
+		{"new normal is learnt", sequence(warm+strings.Repeat("3", 400), latency),
+			[]string{"401 high-latency warning started", "764 high-latency warning ended"}},
+		{"nobody knows whether a hop is silent", sequence(warm+"??????", latency), nil},
 
 		{"one drop", sequence("..1.....", drop), []string{"3 drops warning started", "6 drops warning ended"}},
 		{"drops go on and grow", sequence("1.11M1...", drop),
@@ -202,11 +214,10 @@ func TestTexts(t *testing.T) {
 			got = append(got, f.Text)
 		}
 	}
-	for range 30 {
+	for range 100 {
 		step(hopWindow(0, 12000, 0, 500))
 	}
-	step(hopWindow(0, 84000, 64, 500))
-	step(hopWindow(0, 84000, 64, 500))
+	step(hopWindow(0, 84000, 64000, 500))
 	exporters := []inference.ExporterStats{{ExporterKey: inference.ExporterKey{Addr: decode.AddrFrom4([]byte{10, 0, 0, 1}), Node: 5, HWID: 2},
 		Lost: 30, Reports: 997}}
 	step(&inference.Window{
@@ -215,11 +226,13 @@ func TestTexts(t *testing.T) {
 		Paths:     []inference.PathChange{{Flow: flow(1), From: []inference.HopKey{{Node: 1, EgressIf: 2}, {Node: 3}}, To: []inference.HopKey{{Node: 4}}, Packets: 99}},
 	})
 	want := []string{
-		"latency of node 7 interface 3: p99 84µs over 500 packets, usually 12µs, limit 18µs",
-		"queue of node 7 interface 3: p99 64 B over 500 packets, usually 0 B, limit 24 B",
+		"latency of node 7 interface 3: p50 84µs over 500 packets, usually 12µs; the hop is still being learnt",
+		"queue of node 7 interface 3: p50 64000 B over 500 packets, usually 0 B; the hop is still being learnt",
+		"interface 7:3 explains 1 high-queue, 1 high-latency; queue of node 7 interface 3: p50 64000 B over 500 packets, usually 0 B; the hop is still being learnt",
 		"10.0.0.1:1000 > 10.9.9.9:80 tcp left 1:2-3 for 4 after 99 packets",
 		"node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
 		"exporter 10.0.0.1 node 5 hardware 2 lost 30 of 1027 reports since 1970-01-01 00:00:00, 2.92 %, at least 0.85 %",
+		"node 4 explains 1 path-change, 1 drops; node 4 dropped 12 packets for reason 80, the last of 10.0.0.1:1000 > 10.9.9.9:80 tcp",
 	}
 	for i := range got {
 		if i >= len(want) || got[i] != want[i] {
@@ -249,7 +262,7 @@ func TestBounds(t *testing.T) {
 	if s := d.Stats(); s.Hops != 10 || s.HopsRefused != 10 || s.DropsRefused != 15 {
 		t.Errorf("stats %+v", s)
 	}
-	for i := range 10 {
+	for i := range lingers + cfg.PathStable + cfg.CauseSettle {
 		d.Step(&inference.Window{End: int64(i + 2)})
 	}
 	if s, left := d.Stats(), len(d.AppendState(nil))-len(New(cfg).AppendState(nil)); s.Hops != 0 || s.Open != 0 || left != 0 {
@@ -284,7 +297,7 @@ func TestDeterministic(t *testing.T) {
 						v *= 1 + rng.Uint64N(20)
 					}
 					w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n},
-						Latency: inference.Summary{Count: 100, P99: v}, Queue: inference.Summary{Count: 100, P99: v}})
+						Latency: inference.Summary{Count: 100, P50: v / 2, P90: v, P99: v}, Queue: inference.Summary{Count: 100, P50: v, P90: v, P99: v}})
 				}
 			}
 			all = append(all, d.Step(w)...)
@@ -300,8 +313,8 @@ func TestDeterministic(t *testing.T) {
 		for _, f := range a {
 			kinds[f.Kind] = true
 		}
-		if len(kinds) != 6 {
-			t.Errorf("seed %d: findings of %d kinds, want all 6", seed, len(kinds))
+		if len(kinds) < 5 {
+			t.Errorf("seed %d: findings of %d kinds, want 5 and more", seed, len(kinds))
 		}
 	}
 }
@@ -311,14 +324,14 @@ func TestConfig(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("default: %v", err)
 	}
-	cfg.Warmup, cfg.LossSevere, cfg.SilentSevere = 100, 0, 1
-	if err := cfg.Validate(); err == nil || strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("got %v, want three problems", err)
+	cfg.LossSevere, cfg.SilentSevere = 0, 1
+	if err := cfg.Validate(); err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("got %v, want two problems", err)
 	}
 }
 
-// TestPathGroup: a failed link moves many flows at once. They share one finding that names the hop they left; a flow
-// that moved for its own reason keeps its own.
+// TestPathGroup: a failed link moves many flows at once. They share one finding that names the link they left; a
+// flow that moved for its own reason keeps its own.
 func TestPathGroup(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PathGroup, cfg.PathStable = 5, 2
@@ -335,12 +348,13 @@ func TestPathGroup(t *testing.T) {
 	w.Paths = append(w.Paths, alone)
 	w.End = 1
 	got := append([]inference.Finding(nil), d.Step(&w)...)
-	if len(got) != 2 || got[0].Node != 2 || got[0].EgressIf != 3 || got[0].Value != 7 || got[1].Flow != alone.Flow {
-		t.Fatalf("Step = %+v, want one finding for node 2 interface 3 with 7 flows and one for the flow", got)
+	if len(got) != 2 || got[0].Element != inference.ElementOfLink(1, 2) || got[0].Value != 7 || got[1].Flow != alone.Flow {
+		t.Fatalf("Step = %+v, want one finding for link 1–2 with 7 flows and one for the flow", got)
 	}
 	ended := 0
 	for end := int64(2); end < 5; end++ {
-		for _, f := range d.Step(&inference.Window{End: end}) {
+		back := inference.Window{End: end, Hops: []inference.HopStats{{HopKey: hop(1, 0), Count: 1}, {HopKey: hop(1, 1), Count: 1}}}
+		for _, f := range d.Step(&back) {
 			if f.End == 0 {
 				t.Errorf("%+v does not end", f)
 			}
@@ -369,6 +383,51 @@ func TestEventsAreNoRhythm(t *testing.T) {
 		}
 		if (found == 0) != events {
 			t.Errorf("events %v: %d findings", events, found)
+		}
+	}
+}
+
+// TestLearning holds that a hop learns until it has shown as much as its statistics need, and that who reads the state knows
+// it.
+func TestLearning(t *testing.T) {
+	d := New(DefaultConfig())
+	window := func(n int64, nodes ...uint32) *inference.Window {
+		w := &inference.Window{Start: n * 1e10, End: (n + 1) * 1e10}
+		for _, node := range nodes {
+			// No two windows are the same, which would be values that stand still.
+			s := inference.Summary{Count: 100, P50: 1000 + uint64(n*37%100), P90: 2000 + uint64(n*53%100), P99: 3000 + uint64(n*71%100)}
+			w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: node}, Count: 100, Latency: s})
+		}
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Other: true}, Count: 5})
+		return w
+	}
+	for n := range int64(720) {
+		nodes := []uint32{1}
+		if n >= 360 {
+			nodes = append(nodes, 2)
+		}
+		w := window(n, nodes...)
+		d.Step(w)
+		d.Learning(w)
+		young := n-360 < 359
+		if w.Hops[0].Learning != (n < 359) || n >= 360 && w.Hops[1].Learning != young || w.Hops[len(w.Hops)-1].Learning {
+			t.Fatalf("window %d: %+v", n, w.Hops)
+		}
+		want := 0
+		for _, h := range w.Hops {
+			if h.Learning {
+				want++
+			}
+		}
+		if got := d.Stats().Learning; got != want {
+			t.Fatalf("window %d: %d hops are learning, want %d", n, got, want)
+		}
+		if n == 500 {
+			again := New(DefaultConfig())
+			if err := again.ReadState(d.AppendState(nil)); err != nil || again.Stats() != d.Stats() {
+				t.Fatalf("after a restart: %v, %+v, want %+v", err, again.Stats(), d.Stats())
+			}
+			d = again
 		}
 	}
 }

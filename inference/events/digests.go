@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -16,7 +17,10 @@ type DigestConfig struct {
 var defaultDigestConfig = DigestConfig{DigestsStrange: 10}
 
 // digests finds flows whose PINT digests have a fault, each fault on its own.
-type digests struct{ *lifecycle[digestKey, tally] }
+type digests struct {
+	*lifecycle[digestKey, tally]
+	wires *wires
+}
 
 type digestKey struct {
 	fault inference.Fault
@@ -32,14 +36,15 @@ func (c *coder) digestKey(k *digestKey) {
 	c.flow(&k.flow)
 }
 
-func newDigests(j *journal) digests {
-	return digests{follow(j, digestKey.compare, (*coder).digestKey, (*coder).tally)}
+func newDigests(j *journal, l *wires) digests {
+	return digests{follow(j, digestKey.compare, (*coder).digestKey, (*coder).tally), l}
 }
 
 func (d digests) step(w *inference.Window) {
+	ways := d.suspects(w)
 	for i := range w.Digests {
 		s := &w.Digests[i]
-		if s.Fault == inference.Inconsistent && s.Count < d.cfg.DigestsStrange {
+		if s.Fault == inference.Inconsistent && (s.Count < d.cfg.DigestsStrange || d.explained[s.Flow]) {
 			continue
 		}
 		t := d.see(digestKey{s.Fault, s.Flow}, d.cfg.MaxFlows)
@@ -57,6 +62,9 @@ func (d digests) step(w *inference.Window) {
 				plural(s.Count, "digest"), s.Flow)
 		}
 		d.tell(&t.finding, f)
+		if t.finding != nil && len(ways[s.Flow]) > 0 {
+			d.moved[t.finding.ID] = ways[s.Flow]
+		}
 	}
 	d.absent(func(k digestKey, t *tally, windows int) bool {
 		if windows < d.cfg.EndAfter {
@@ -71,3 +79,57 @@ func (d digests) step(w *inference.Window) {
 		return true
 	})
 }
+
+// suspects gives, for each flow with digests that fit no path, the nodes on its way: one of them may write them. Flows that are
+// not among those of the window have none.
+func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.HopKey {
+	if len(w.Digests) == 0 {
+		return nil
+	}
+	out := map[decode.FlowKey][]inference.HopKey{}
+	for i := range w.Digests {
+		if s := &w.Digests[i]; s.Fault == inference.Inconsistent {
+			out[s.Flow] = nil
+		}
+	}
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		way, strange := out[f.Key]
+		if !strange {
+			continue
+		}
+		for k := range f.Hops {
+			nodes := []uint32{f.Hops[k].Node}
+			if f.Hops[k].Unknown {
+				nodes = d.between(f.Hops, k)
+			}
+			for _, n := range nodes {
+				if h := (inference.HopKey{Node: n}); !f.Hops[k].Other && n != 0 && len(way) < mostHops && !slices.Contains(way, h) {
+					way = append(way, h)
+				}
+			}
+		}
+		out[f.Key] = way
+	}
+	return out
+}
+
+// between gives the nodes that can be at a hop which the digests do not tell: neighbours of both of those beside it.
+func (d digests) between(hops []inference.FlowHop, k int) []uint32 {
+	var out []uint32
+	for i, at := range [2]int{k - 1, k + 1} {
+		if at < 0 || at >= len(hops) || hops[at].Unknown || hops[at].Other {
+			continue
+		}
+		peers := d.wires.Peers(inference.HopKey{Node: hops[at].Node})
+		if i == 0 || out == nil {
+			out = slices.Clone(peers)
+		} else {
+			out = slices.DeleteFunc(out, func(n uint32) bool { return !slices.Contains(peers, n) })
+		}
+	}
+	return first(out, 8)
+}
+
+// first gives the first of a list.
+func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }

@@ -1,38 +1,53 @@
 // Package events finds what somebody should know of in a stream of windows: paths that change, packets that are dropped,
-// digests that cannot be right, exporters that lose reports or fall silent, and hops whose latency or queue is far above
-// its own history.
+// digests that cannot be right, exporters that lose reports or fall silent, and hops whose latency, queue or utilisation is
+// not what it was.
 //
 // A finding is told when it starts, when its severity rises, and when it ends. It ends when its cause does:
 //
 //	kind              starts                                              ends
-//	path-change       a flow's path differs from the one before           path stable for PathStable windows
+//	path-change       a flow's path differs from the one before; flows    path stable for PathStable windows, and
+//	                  that left a link, or came to one, share it          packets pass the link again
 //	drops             a drop report of this node and reason               none for EndAfter windows
 //	strange-digests   DigestsStrange digests of a flow in a window that   none for EndAfter windows
 //	                  no path can have written
+//	inventory-error   InventoryFlows flows say the same of what is wrong   none say so for EndAfter windows
+//	                  with the topology that digests are read by
+//	off-policy        flows break a rule of the policy in the same way    none do for EndAfter windows
+//	                  for PolicyWindows windows in a row
 //	routing-loop      a switch saw a packet of the flow come again        none for EndAfter windows
 //	exporter-loss     the lower bound of the ratio of an exporter's     its upper bound is well below that, or
 //	                  lost reports is above LossRatio                   no report came for 30 windows
 //	exporter-silence  a pause that its own history makes less likely    a report comes, or the exporter is
 //	                  than one in a million                             forgotten
-//	high-latency,     p99 of a hop above its limit in StartAfter windows  p99 in the lower half of the way to the
-//	high-queue        in a row                                            limit for EndAfter windows in a row
+//	high-latency,     a statistic of a hop leaves what package detect     it is back for EndAfter windows, or its level
+//	high-queue, ...   finds usual for it                                  has lasted for LearnAfter windows
+//	hop-silence       a silence that the hop's own history makes less     it reports again, or is silent for LearnAfter
+//	                  likely than one in a million                        windows
 //
-// # Baseline
+// # Hops
 //
-// A hop is compared with itself. Its limit comes from the p99 of its last History windows, of which the detector takes
-// the median m and the spread s. The spread is the larger of two estimates of the standard deviation of a normal
-// distribution: 1.4826 times the median absolute deviation, and (q90 - m)/1.2816. The second is needed because the median
-// absolute deviation is 0 as soon as half of the windows are equal, as they are for queues that are empty most of the
-// time. The limit is m + Threshold s. It is never closer to m than a Floor in the value's own unit, and never closer than
-// the share RelativeFloor of m, so that a history in which nothing varies does not raise the alarm when a value is
-// rounded differently.
+// A hop is compared with itself, by package detect: the median and the 99th percentile of its latency and of its queue, and its
+// highest utilisation. FalseADay is the one setting of limits. It is divided among all statistics that are watched, in powers
+// of two, and detect knows by which factor limits have to grow for a share of the windows. Latencies and utilisation may rise,
+// fall and stand still; queues may rise and stand still, but not at zero.
 //
-// Queues are compared as they are, because their tails are about exponential. Latencies have heavier tails and are
-// compared on a logarithmic scale, as log(ns + floor).
+// A hop is learning for 360 windows, and for 2160 if it was told of and came back by itself in that time. Findings that begin
+// then say so. They are what bursts and hourly jobs are first told as.
 //
-// Windows above the limit stay out of the history, because a fault must not become the baseline that it is compared with.
-// That holds for LearnAfter windows in a row. A state that lasts longer is the new normal: it is learnt, and its finding
-// ends.
+// # Flows
+//
+// The latency of a flow is judged in the same way, by what the hops on its path add up to: a flow that is a small part of a hop's
+// packets leaves no trace there. It needs a place, which it keeps by staying among the busiest flows of the windows, and
+// BusyReports values of each hop that tells latencies. Windows with less, with a path that is not known or not the only one,
+// and those in which it changed say nothing. On another path a flow is learnt anew. A finding has the hops that at least a
+// quarter of the change comes from, by which package cause puts it to theirs.
+//
+// # Links
+//
+// Times on links are watched where stacks hold when packets left one switch and came to the next, in both directions: their sum knows
+// nothing of what the clocks of the two switches show. It may rise, and is one more statistic of those that FalseADay is divided
+// among. A clock that is set, or begins to run otherwise, widens what a window says, and the sum moves only where
+// three windows agree.
 //
 // # Exporters
 //
@@ -56,16 +71,8 @@
 //
 // # False alarms
 //
-// TestFalseAlarms measures how often noise is taken for a fault. The windows are independent, come from one distribution,
-// and have 100 records each; their values are constant, uniform, normal, exponential, log-normal (σ = 1), Pareto (α = 2),
-// bimodal, or mostly zero. On all of these the default configuration starts at most one false finding in 100 000 windows
-// of a hop, except for queues with a Pareto tail, where it is one in 25 000.
-//
-// A step to twenty times the scale of the same noise is found within a few windows, unless the noise is log-normal or
-// Pareto, or the queue is nearly always empty.
-//
-// A rare event that the history does not show cannot be told from a fault. If it lifts the p99 in a share p of all
-// windows, it starts a finding in about p^StartAfter of them.
+// How often hops are told of without a fault is measured by bench/findings, beside other detectors, and held by the tests of
+// package detect.
 //
 // TestLossFalseAlarms, TestLossFound and TestSilence measure the same for exporters. In 1000 hours of windows of ten
 // seconds each, exporters of 0.1 to 100,000 reports a window start no finding at a ratio of 1e-5 or none, and at most one
@@ -85,5 +92,5 @@
 //
 // [Detector.AppendState] writes all that a detector remembers to bytes, and [Detector.ReadState] reads it back, so that
 // another process can go on where one stopped. The bytes begin with a version and are opaque: they change whenever the
-// detectors do, and a version that is not the present one is refused.
+// detectors do. The version before is read, so that programs of both can take turns; others are refused.
 package events

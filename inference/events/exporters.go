@@ -186,8 +186,8 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 			f.Severity = inference.Critical
 		}
 		f.Value, f.Baseline = worst.ratio(), x.cfg.LossRatio
-		f.Text = fmt.Sprintf("%s lost %d of %d reports since %s, %.3g %%, at least %.2g %%",
-			s.ExporterKey, worst.lost, worst.of(), clock(worst.since), 100*f.Value, 100*bound)
+		f.Text = fmt.Sprintf("%s lost %d of %d reports since %s, %s, at least %s",
+			s.ExporterKey, worst.lost, worst.of(), clock(worst.since), inference.Percent(f.Value, 3), inference.PercentAtLeast(bound, 2))
 		if e.loss == nil {
 			e.all = *worst
 			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: x.now}, bursts{}, 0, 0, 0
@@ -230,8 +230,8 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 
 func (x exporters) endLoss(e *lossHistory, s *inference.ExporterStats, then string) {
 	e.loss.Value = e.all.ratio()
-	x.end(&e.loss, fmt.Sprintf("%s lost %d of %d reports since %s, %.3g %%, %s",
-		s.ExporterKey, e.all.lost, e.all.of(), clock(e.all.since), 100*e.loss.Value, then))
+	x.end(&e.loss, fmt.Sprintf("%s lost %d of %d reports since %s, %s, %s",
+		s.ExporterKey, e.all.lost, e.all.of(), clock(e.all.since), inference.Percent(e.loss.Value, 3), then))
 	before := e.before
 	*e = lossHistory{before: before}
 }

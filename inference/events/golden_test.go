@@ -17,11 +17,11 @@ var update = flag.Bool("update", false, "write testdata/findings.golden anew")
 func worldConfigs() []Config {
 	tight := DefaultConfig()
 	tight.MaxHops, tight.MaxFlows, tight.MaxDrops = 9, 6, 5
-	tight.History, tight.Warmup, tight.ForgetAfter, tight.LearnAfter = 20, 10, 12, 30
+	tight.Warmup, tight.ForgetAfter, tight.LearnAfter = 20, 12, 60
 	tight.PathGroup, tight.PathFlaps, tight.SilentSevere = 3, 3, 8
 	slow := DefaultConfig()
-	slow.StartAfter, slow.EndAfter, slow.PathStable, slow.Critical = 1, 6, 10, 1.5
-	slow.ForgetAfter, slow.MinRecords, slow.SilenceAfter = 40, 1, 1
+	slow.EndAfter, slow.PathStable, slow.Critical = 6, 10, 1.5
+	slow.ForgetAfter, slow.MinRecords, slow.SilenceAfter, slow.FalseADay = 40, 1, 1, 0.01
 	return []Config{DefaultConfig(), tight, slow}
 }
 
@@ -35,7 +35,7 @@ func line(f *inference.Finding) string {
 // change: the findings of some early windows in full, and a sum over each block of windows. What is open at the end of a block
 // and the statistics are part of it.
 func TestGolden(t *testing.T) {
-	const blocks, size = 40, 100
+	const blocks, size = 20, 200
 	var got bytes.Buffer
 	var refused Stats
 	kinds := map[inference.Kind]int{}
@@ -69,8 +69,9 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	for _, k := range []inference.Kind{inference.PathChanged, inference.PacketDrops, inference.ExporterLoss, inference.ExporterSilence,
-		inference.HighLatency, inference.HighQueue, inference.StrangeDigests, inference.RoutingLoop} {
-		if least := map[bool]int{true: 100, false: 1000}[k == inference.ExporterSilence]; kinds[k] < least {
+		inference.HighLatency, inference.HighQueue, inference.StrangeDigests, inference.RoutingLoop,
+		inference.LowLatency, inference.HighUtilization, inference.LowUtilization, inference.HopSilence} {
+		if least := 30; kinds[k] < least {
 			t.Errorf("%d findings of %s are too few to hold anything", kinds[k], k)
 		}
 	}

@@ -5,75 +5,126 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
 )
 
-// HopConfig are the settings of the detector of latencies and queues.
+// HopConfig are the settings of the detector of hops: of their latencies, queues and utilisation. One of them is for
+// everybody; the others are for experts, as the limits were tuned for their defaults.
 type HopConfig struct {
-	History       int           `yaml:"history" doc:"Past windows of a hop that its baseline is made of." range:"10..1440"`
-	Warmup        int           `yaml:"warmup" doc:"Windows of a hop before it is judged." range:"5..1440"`
-	MinRecords    uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged." range:"1..1000000000"`
-	Threshold     float64       `yaml:"threshold" doc:"Limit above the median, in robust standard deviations." range:"3..100"`
-	RelativeFloor float64       `yaml:"relative_floor" doc:"Smallest distance of the limit from the median, as a share of the median." range:"0.05..100"`
-	LatencyFloor  time.Duration `yaml:"latency_floor" doc:"Smallest distance of the limit from the median for latencies." range:"1ns..1m"`
-	QueueFloor    uint64        `yaml:"queue_floor_bytes" doc:"Smallest distance of the limit from the median for queues, in bytes (or in the device's unit, where its profile knows no size)." range:"1..1000000000"`
-	Critical      float64       `yaml:"critical" doc:"A hop is critical this many times as far above its median as the limit is." range:"1..1000"`
-	StartAfter    int           `yaml:"start_after" doc:"Windows in a row above the limit that start a finding." range:"1..100"`
-	EndAfter      int           `yaml:"end_after" doc:"Quiet windows in a row that end a finding." range:"1..1000"` // drops, digests and loss too
-	LearnAfter    int           `yaml:"learn_after" doc:"Windows in a row above the limit after which they are learnt as the new normal." range:"1..100000"`
-	ForgetAfter   int           `yaml:"forget_after" doc:"Windows without records after which the history of a hop is forgotten." range:"1..1000000"`
+	FalseADay        float64       `yaml:"false_a_day" doc:"False findings of hops and flows that are accepted in a day, in the whole network. The limits follow from it and from their number; see findings.md for what was measured." range:"0.0001..10000"`
+	MinRecords       uint64        `yaml:"min_records" doc:"Hop records that a window must have to be judged; with fewer, a hop is silent in it." range:"1..1000000000"`
+	Warmup           int           `yaml:"warmup" doc:"Windows of a hop before it is judged; the limits were set for 60, and fewer give findings that are none." range:"5..1440"`
+	LatencyFloor     time.Duration `yaml:"latency_floor" doc:"Added to latencies before they are compared by their ratio: what is far below it is all the same." range:"1ns..1m"`
+	QueueFloor       uint64        `yaml:"queue_floor_bytes" doc:"The same for queues, in bytes (or in the device's unit, where its profile knows no size)." range:"1..1000000000"`
+	UtilizationFloor float64       `yaml:"utilization_floor" doc:"The same for utilisation; 1 is a full link." range:"0.001..1"`
+	Critical         float64       `yaml:"critical" doc:"A hop is critical at this many times its usual value." range:"1..1000"`
+	EndAfter         int           `yaml:"end_after" doc:"Quiet windows in a row that end a finding." range:"1..1000"` // drops, digests and loss too
+	LearnAfter       int           `yaml:"learn_after" doc:"Windows of a finding after which the level of the hop is the new normal." range:"60..100000"`
+	ForgetAfter      int           `yaml:"forget_after" doc:"Windows without records after which the history of a hop is forgotten." range:"1..1000000"`
 }
 
 var defaultHopConfig = HopConfig{
-	History: 60, Warmup: 30, MinRecords: 20, Threshold: 7, RelativeFloor: 0.5,
-	LatencyFloor: time.Microsecond, QueueFloor: 24, Critical: 4,
-	StartAfter: 2, EndAfter: 3, LearnAfter: 120, ForgetAfter: 3600,
+	FalseADay: 1, MinRecords: 5, Warmup: 60, LatencyFloor: time.Microsecond, QueueFloor: 10_000, UtilizationFloor: 0.1,
+	Critical: 4, EndAfter: 3, LearnAfter: 360, ForgetAfter: 3600,
 }
 
-func (c *HopConfig) problems() (errs []error) {
-	if c.Warmup > c.History {
-		errs = append(errs, fmt.Errorf("warmup: %d is more than the history of %d", c.Warmup, c.History))
-	}
-	return errs
-}
-
-// hops finds hops whose latency or queue is far above its own history.
+// hops finds hops whose latency, queue or utilisation is not what it was, and those that fall silent.
 type hops struct {
 	*lifecycle[inference.HopKey, hop]
-	scratch []float64 // of the length of a history
+	cfgs [statistics]detect.Config // of the present window
+	at   detect.Moment
+
+	floors map[uint32]float64 // of latencies, by node: the greatest one of its hops, in the window before
 }
 
 // hop is what is remembered of one hop.
-type hop struct{ latency, queue series }
-
-func (c *coder) hopState(h *hop) {
-	c.series(&h.latency)
-	c.series(&h.queue)
+type hop struct {
+	series  [statistics]series
+	silence *inference.Finding
+	waiting waiting
 }
 
 // series is one statistic of one hop over the windows.
 type series struct {
-	past    history
-	above   int // windows in a row above the limit
-	calm    int // windows in a row in the lower half
-	absent  int // windows in a row without enough records
+	detect.Hop
+	used    bool // the hop told of it
 	finding *inference.Finding
-	worst   float64 // since the value was first above the limit
 }
 
-func (c *coder) series(s *series) {
-	c.history(&s.past)
-	number(c, &s.above)
-	number(c, &s.calm)
-	number(c, &s.absent)
-	c.finding(&s.finding)
-	c.float(&s.worst)
+// The statistics of a hop.
+const (
+	latency = iota
+	queue
+	utilization
+	statistics
+)
+
+// statistic is what distinguishes them.
+type statistic struct {
+	name  string
+	kinds map[detect.Cause]inference.Kind
+	text  func(float64) string
+}
+
+var hopStatistics = [statistics]statistic{
+	{"latency", map[detect.Cause]inference.Kind{
+		detect.Rise: inference.HighLatency, detect.Fall: inference.LowLatency, detect.Stuck: inference.StuckValues,
+	}, inference.Nanoseconds},
+	{"queue", map[detect.Cause]inference.Kind{
+		detect.Rise: inference.HighQueue, detect.Stuck: inference.StuckValues,
+	}, func(v float64) string { return fmt.Sprintf("%.0f B", inference.Round(v)) }},
+	{"utilisation", map[detect.Cause]inference.Kind{
+		detect.Rise: inference.HighUtilization, detect.Fall: inference.LowUtilization, detect.Stuck: inference.StuckValues,
+	}, func(v float64) string { return inference.Percent(v, 3) }},
 }
 
 func newHops(j *journal) *hops {
-	return &hops{lifecycle: follow(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState)}
+	return &hops{lifecycle: follow(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), floors: map[uint32]float64{}}
+}
+
+// prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so that
+// a hop more or less does not move them.
+func (x *hops) prepare(w *inference.Window) {
+	base := x.journal.hopConfig(w)
+	for k, floor := range [statistics]float64{float64(x.cfg.LatencyFloor), float64(x.cfg.QueueFloor), x.cfg.UtilizationFloor} {
+		x.cfgs[k] = base
+		x.cfgs[k].Floor = floor
+	}
+	x.cfgs[queue].Rising, x.cfgs[queue].Idle = true, true
+	x.cfgs[utilization].Single, x.cfgs[utilization].Idle = true, true
+	x.at = base.At(w.End)
+	clear(x.floors)
+	for _, s := range x.list {
+		if h := &s.state; h.series[queue].used && h.series[latency].Floor() > 0 {
+			x.floors[s.key.Node] = max(x.floors[s.key.Node], h.series[latency].Floor())
+		}
+	}
+}
+
+// hopConfig is how values of hops, flows and links are compared in a window. How strictly depends on how many of them there are.
+func (j *journal) hopConfig(w *inference.Window) detect.Config {
+	length := time.Duration(w.End - w.Start)
+	if length < time.Millisecond || length > time.Hour {
+		length = 10 * time.Second
+	}
+	watched := 1
+	for watched < j.stats.Watched+j.stats.Links+j.flows.judged() {
+		watched *= 2
+	}
+	return detect.Config{
+		Window: length, MinCount: j.cfg.MinRecords, Grave: j.cfg.Critical, Warmup: j.cfg.Warmup, Adopt: j.cfg.LearnAfter, EndAfter: j.cfg.EndAfter,
+		Strict: detect.StrictFor(j.cfg.FalseShare(watched, length)),
+	}
+}
+
+// FalseShare is the share of the windows of a statistic in which a false finding may begin, if a number of them is watched.
+func (c *HopConfig) FalseShare(watched int, window time.Duration) float64 {
+	return c.FalseADay * window.Hours() / 24 / float64(max(watched, 1))
 }
 
 func (x *hops) step(w *inference.Window) {
+	x.prepare(w)
+	watched := 0
 	for i := range w.Hops {
 		s := &w.Hops[i]
 		if s.Other {
@@ -84,107 +135,178 @@ func (x *hops) step(w *inference.Window) {
 			x.stats.HopsRefused++
 			continue
 		}
-		x.judge(&h.latency, latencyKind, s.HopKey, &s.Latency)
-		x.judge(&h.queue, queueKind, s.HopKey, &s.Queue)
+		windows := [statistics]detect.Window{summary(&s.Latency), summary(&s.Queue)}
+		if s.HasUtilization {
+			windows[utilization] = detect.Window{Count: max(s.Count, x.cfg.MinRecords), P50: s.Utilization}
+		}
+		later := h.waiting.learn(s)
+		if later == 0 {
+			x.adapt(h, s.Node)
+		}
+		watched += x.judge(h, s.HopKey, &windows)
+		if h.waiting.settle(later, h.series[latency].Pending()) {
+			x.adapt(h, s.Node)
+		}
 	}
 	x.absent(func(k inference.HopKey, h *hop, windows int) bool {
-		var none inference.Summary
-		x.judge(&h.latency, latencyKind, k, &none)
-		x.judge(&h.queue, queueKind, k, &none)
-		if windows < x.cfg.ForgetAfter {
-			return false
+		if windows >= x.cfg.ForgetAfter {
+			x.forget(h, k.Place()+" is forgotten")
+			return true
 		}
-		text := k.Place() + " is forgotten"
-		x.end(&h.latency.finding, text)
-		x.end(&h.queue.finding, text)
-		return true
+		if len(w.Missing) == 0 { // otherwise nobody knows whether it is silent
+			watched += x.judge(h, k, new([statistics]detect.Window))
+		}
+		return false
 	})
-	x.stats.Hops = len(x.list)
+	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
 }
 
-// statistic is what distinguishes latency from queue.
-type statistic struct {
-	kind  inference.Kind
-	name  string
-	scale func(*Config) scale
-	text  func(float64) string
+// adapt gives the latencies of a hop the floor that packets that wait for each other make. A hop that tells no queue has that
+// of its node.
+func (x *hops) adapt(h *hop, node uint32) {
+	s := &h.series[latency]
+	to := h.waiting.floor(s.Floor())
+	if !h.series[queue].used {
+		to = x.floors[node]
+	}
+	if to != s.Floor() {
+		s.SetFloor(&x.cfgs[latency], to)
+	}
 }
 
-var latencyKind = &statistic{
-	kind: inference.HighLatency, name: "latency",
-	scale: func(c *Config) scale { return scale{float64(c.LatencyFloor), true} },
-	text:  durationText,
+func summary(s *inference.Summary) detect.Window {
+	return detect.Window{Count: s.Count, P50: float64(s.P50), P90: float64(s.P90), P99: float64(s.P99)}
 }
 
-var queueKind = &statistic{
-	kind: inference.HighQueue, name: "queue",
-	scale: func(c *Config) scale { return scale{float64(c.QueueFloor), false} },
-	text:  func(v float64) string { return fmt.Sprintf("%.0f B", v) },
-}
-
-// judge compares a window of a hop with the past ones, learns from it and tells.
-func (x *hops) judge(s *series, st *statistic, k inference.HopKey, sum *inference.Summary) {
-	if sum.Count < x.cfg.MinRecords {
-		s.absent++
-		if s.finding != nil && s.absent >= x.cfg.EndAfter {
-			x.end(&s.finding, fmt.Sprintf("%s of %s: too few packets in %d windows to tell", st.name, k.Place(), s.absent))
-			s.above, s.calm = 0, 0
+// learning reports whether one of the statistics of a hop is younger than it needs to be.
+func (h *hop) learning() bool {
+	for i := range h.series {
+		if s := &h.series[i]; s.used && s.Learning() {
+			return true
 		}
+	}
+	return false
+}
+
+func (x *hops) forget(h *hop, text string) {
+	for i := range h.series {
+		x.end(&h.series[i].finding, text)
+	}
+	x.end(&h.silence, text)
+}
+
+// judge takes a window of a hop, and gives the number of its statistics.
+func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Window) (watched int) {
+	var silent *series
+	for i := range h.series {
+		s, w := &h.series[i], &windows[i]
+		if !s.used && w.Count == 0 {
+			continue
+		}
+		s.used = true
+		watched++
+		before, _ := s.Open()
+		event := s.Add(&x.cfgs[i], x.at, *w)
+		f, open := s.Open()
+		switch {
+		case event == detect.Ended && before.Cause != detect.Silent:
+			x.over(s, i, k, &before, w)
+		case open && f.Cause == detect.Silent:
+			silent = s
+		case open && w.Count >= x.cfg.MinRecords:
+			x.stands(s, i, k, &f, w)
+		}
+	}
+	x.silent(h, k, silent, windows)
+	return watched
+}
+
+// stands tells of a finding that began or goes on.
+func (x *hops) stands(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
+	st, cfg := &hopStatistics[i], &x.cfgs[i]
+	name, v := valueOf(cfg, f, w)
+	out := inference.Finding{
+		Kind: st.kinds[f.Cause], Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
+		Statistic: name + " " + st.name, Value: v, Baseline: f.Usual(cfg), Learning: s.Learning(),
+	}
+	if f.Grave(cfg) && f.Cause == detect.Rise {
+		out.Severity = inference.Critical
+	}
+	switch f.Cause {
+	case detect.Stuck:
+		out.Statistic, out.Baseline = st.name, v
+		out.Text = fmt.Sprintf("%s of %s stands still: p50 %s and p99 %s in every window", st.name, k.Place(), st.text(w.P50), st.text(w.P99))
+		if cfg.Single {
+			out.Text = fmt.Sprintf("%s of %s stands still: %s in every window", st.name, k.Place(), st.text(v))
+		}
+	default:
+		out.Text = fmt.Sprintf("%s of %s: %s %s over %d packets, usually %s", st.name, k.Place(), name, st.text(v), w.Count, st.text(out.Baseline))
+	}
+	if out.Learning {
+		out.Text += learningText
+	}
+	x.tell(&s.finding, out)
+	s.finding.Learning = out.Learning
+}
+
+// valueOf gives the value of a window that a finding is about, and what it is called.
+func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, float64) {
+	switch {
+	case cfg.Single:
+		return "highest", w.P50
+	case f.Statistic == detect.P99:
+		return "p99", w.P99
+	}
+	return "p50", w.P50
+}
+
+const learningText = "; the hop is still being learnt"
+
+// over ends the finding of a statistic.
+func (x *hops) over(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
+	if s.finding == nil {
 		return
 	}
-	s.absent = 0
-	v, sc := float64(sum.P99), st.scale(&x.cfg)
-	if len(s.past.values) < x.cfg.Warmup {
-		s.past.add(sc.of(v), x.cfg.History)
-		return
+	st, cfg := &hopStatistics[i], &x.cfgs[i]
+	text := fmt.Sprintf("%s of %s varies again", st.name, k.Place())
+	if f.Cause != detect.Stuck {
+		name, v := valueOf(cfg, f, w)
+		s.finding.Value, s.finding.Baseline = f.Worst(cfg), f.Usual(cfg)
+		text = fmt.Sprintf("%s of %s was as far as %s %s and is %s now, usually %s", st.name, k.Place(), name,
+			st.text(s.finding.Value), st.text(v), st.text(s.finding.Baseline))
 	}
-	b := s.past.band(&x.cfg, sc, &x.scratch)
-	s.count(v, b)
-	if s.above == 0 || s.above > x.cfg.LearnAfter {
-		s.past.add(sc.of(v), x.cfg.History)
+	if w.Count < x.cfg.MinRecords {
+		text = fmt.Sprintf("%s of %s: too few packets to tell", st.name, k.Place())
+	}
+	x.end(&s.finding, text)
+}
+
+// silent tells of a hop of which a statistic is silent.
+func (x *hops) silent(h *hop, k inference.HopKey, s *series, windows *[statistics]detect.Window) {
+	if s == nil {
+		if h.silence == nil {
+			return
+		}
+		text := k.Place() + " is still silent, which is the usual state now"
+		if windows[latency].Count+windows[queue].Count+windows[utilization].Count > 0 {
+			text = k.Place() + " reports again"
+		}
+		x.end(&h.silence, text)
+		return
 	}
 	switch {
-	case s.finding != nil && s.calm >= x.cfg.EndAfter:
-		s.finding.Value, s.finding.Baseline = s.worst, b.median
-		x.end(&s.finding, fmt.Sprintf("%s of %s was up to p99 %s and is back to %s, usually %s",
-			st.name, k.Place(), st.text(s.worst), st.text(v), st.text(b.median)))
-	case s.finding != nil && v > b.calm(), s.finding == nil && s.above >= x.cfg.StartAfter:
-		severity := inference.Warning
-		if v > b.median+x.cfg.Critical*(b.limit-b.median) {
-			severity = inference.Critical
-		}
-		x.tell(&s.finding, inference.Finding{
-			Kind: st.kind, Severity: severity, Node: k.Node, EgressIf: k.EgressIf, Value: v, Baseline: b.median,
-			Text: fmt.Sprintf("%s of %s: p99 %s over %d packets, usually %s, limit %s",
-				st.name, k.Place(), st.text(v), sum.Count, st.text(b.median), st.text(b.limit)),
-		})
+	case h.silence != nil:
+		h.silence.Updated = x.now
+		return
+	case windows[latency].Count+windows[queue].Count > 0:
+		return // one of its statistics is not told any more
 	}
-}
-
-// count notes for how many windows in a row the value has been above the limit, or calm, and how bad it was.
-func (s *series) count(v float64, b band) {
-	if s.above++; v <= b.limit {
-		s.above = 0
+	f := inference.Finding{
+		Kind: inference.HopSilence, Severity: inference.Warning, Node: k.Node, EgressIf: k.EgressIf, Element: inference.ElementOfHop(k),
+		Learning: s.Learning(), Text: fmt.Sprintf("%s was passed by packets in nearly every window, and is no more", k.Place()),
 	}
-	if s.calm++; v > b.calm() {
-		s.calm = 0
+	if f.Learning {
+		f.Text += learningText
 	}
-	if s.above == 1 && s.finding == nil {
-		s.worst = 0
-	}
-	s.worst = max(s.worst, v)
-}
-
-// durationText writes nanoseconds with three digits that count.
-func durationText(ns float64) string {
-	switch d := time.Duration(ns); {
-	case d < 10*time.Microsecond:
-		return d.String()
-	case d < 10*time.Millisecond:
-		return d.Round(100 * time.Nanosecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Microsecond).String()
-	default:
-		return d.Round(100 * time.Millisecond).String()
-	}
+	x.tell(&h.silence, f)
 }

@@ -3,6 +3,7 @@ package events
 import (
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
@@ -16,9 +17,16 @@ type journal struct {
 	windows uint64 // how many came, the present one included
 	id      uint64 // of the last finding that started
 
+	// Flows whose digests an error of the inventory explains, in this window.
+	explained map[decode.FlowKey]bool
+
 	told   []inference.Finding  // in this window
 	open   []*inference.Finding // in the order of their ids; those that ended in this window are still there
 	states []state              // of all detectors
+
+	flows *flows // whose statistics share the findings that are accepted
+
+	moved map[uint64][]inference.HopKey // hops that the flows of a finding moved to or, of latencies, where they come from, as told in this window
 }
 
 // begin opens the next window.
@@ -34,12 +42,15 @@ func (j *journal) finish() {
 
 // tell says how a cause stands that lasts: *open is its finding, nil as long as none has started. The first time f
 // starts as the finding. After that its flow, value, baseline and text are brought up to date, and the finding is told
-// once more only if it became more severe; severity does not fall before the end.
+// once more only if it became more severe or has another element; severity does not fall before the end.
 func (j *journal) tell(open **inference.Finding, f inference.Finding) {
 	old := *open
 	if old == nil {
 		j.id++
 		f.ID, f.Start, f.Updated = j.id, j.now, j.now
+		if f.Element == (inference.Element{}) {
+			f.Element = elementOf(&f)
+		}
 		started := f // f itself stays on the stack
 		*open = &started
 		j.open = append(j.open, &started)
@@ -47,8 +58,13 @@ func (j *journal) tell(open **inference.Finding, f inference.Finding) {
 		return
 	}
 	old.Flow, old.Updated, old.Value, old.Baseline, old.Text = f.Flow, j.now, f.Value, f.Baseline, f.Text
-	if f.Severity > old.Severity {
-		old.Severity = f.Severity
+	old.Statistic, old.Learning = f.Statistic, f.Learning
+	elsewhere := f.Element != (inference.Element{}) && f.Element != old.Element
+	if elsewhere {
+		old.Element = f.Element
+	}
+	if f.Severity > old.Severity || elsewhere {
+		old.Severity = max(f.Severity, old.Severity)
 		j.told = append(j.told, *old)
 	}
 }

@@ -72,7 +72,7 @@ func TestTell(t *testing.T) {
 			j.tell(&open, inference.Finding{Kind: inference.PacketDrops, Severity: s, Value: value, Node: 7})
 		}
 	}
-	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7}
+	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7, Element: inference.ElementOfNode(7)}
 	if got := step(tell(inference.Warning, 3)); !slices.Equal(got, []inference.Finding{want}) || *open != want {
 		t.Errorf("start: %+v, open %+v", got, open)
 	}
@@ -103,7 +103,7 @@ func TestStepAllocations(t *testing.T) {
 	}
 	cfg := DefaultConfig()
 	d := New(cfg)
-	for range cfg.History {
+	for range 2 * cfg.Warmup {
 		d.Step(w)
 	}
 	if n := testing.AllocsPerRun(10, func() { d.Step(w) }); n != 0 {

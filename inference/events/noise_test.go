@@ -40,70 +40,77 @@ func zeroBelow(share float64) func(float64) float64 {
 	}
 }
 
-// p99 draws the 99th smallest of 100 values, from the two largest of 100 uniform numbers.
-func p99(rng *rand.Rand, quantile func(float64) float64) uint64 {
+// draw gives the quantiles of 100 values: the 99th smallest from the two largest of 100 uniform numbers, and others that lie
+// about as they do in such samples.
+func draw(rng *rand.Rand, quantile func(float64) float64) inference.Summary {
 	largest := math.Pow(1-rng.Float64(), 1.0/100)
-	return uint64(quantile(largest * math.Pow(1-rng.Float64(), 1.0/99)))
+	top := largest * math.Pow(1-rng.Float64(), 1.0/99)
+	middle := min(max(.5+.05*rng.NormFloat64(), 0), top)
+	upper := min(max(.9+.03*rng.NormFloat64(), middle), top)
+	return inference.Summary{Count: 100, P50: uint64(quantile(middle)), P90: uint64(quantile(upper)), P99: uint64(quantile(top))}
 }
 
+// hopWindow is a window of one hop in which all values are the same.
 func hopWindow(end int64, latency, queue, count uint64) *inference.Window {
+	same := func(v uint64) inference.Summary { return inference.Summary{Count: count, P50: v, P90: v, P99: v} }
+	return hopShows(end, same(latency), same(queue))
+}
+
+func hopShows(end int64, latency, queue inference.Summary) *inference.Window {
 	return &inference.Window{End: end, Hops: []inference.HopStats{{
-		HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: count,
-		Latency: inference.Summary{Count: count, P99: latency}, Queue: inference.Summary{Count: count, P99: queue},
+		HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: latency.Count, Latency: latency, Queue: queue,
 	}}}
 }
 
-// TestFalseAlarms holds the rate that the package comment states, for latencies and queues: 200 000 windows of each
-// distribution and at most one false finding in 100 000; for queues with a Pareto tail, which no queue with a bound has,
-// one in 25 000.
+// TestFalseAlarms holds the rate that the package comment states, for latencies and queues: 50 000 windows of each
+// distribution and at most three false findings at limits that one statistic in a network of 200 has, where its share
+// of the findings that are accepted is far below one.
 func TestFalseAlarms(t *testing.T) {
-	const windows = 200_000
+	const windows = 50_000
 	for i, noise := range noises {
 		t.Run(noise.name, func(t *testing.T) {
 			seed := uint64(i) + 1
 			rng := rand.New(rand.NewPCG(seed, 1))
-			d := New(DefaultConfig())
+			cfg := DefaultConfig()
+			cfg.FalseADay /= 100 // of the two statistics here
+			d := New(cfg)
 			started := map[inference.Kind]int{}
 			for w := range windows {
-				for _, f := range d.Step(hopWindow(int64(w), p99(rng, noise.quantile), p99(rng, noise.quantile), 100)) {
-					if f.Start == int64(w) {
+				for _, f := range d.Step(hopShows(int64(w)*1e10, draw(rng, noise.quantile), draw(rng, noise.quantile))) {
+					if f.Start == int64(w)*1e10 && !f.Learning {
 						started[f.Kind]++
 						t.Logf("window %d: %s", w, f.Text)
 					}
 				}
 			}
-			for _, kind := range []inference.Kind{inference.HighLatency, inference.HighQueue} {
-				limit := windows / 100_000
-				if noise.name == "Pareto" && kind == inference.HighQueue {
-					limit = windows / 25_000
-				}
-				if started[kind] > limit {
-					t.Errorf("seed %d: %d findings of %s in %d windows of noise", seed, started[kind], kind, windows)
+			for kind, n := range started {
+				if n > 3 {
+					t.Errorf("seed %d: %d findings of %s in %d windows of noise", seed, n, kind, windows)
 				}
 			}
 		})
 	}
 }
 
-// TestStep finds a step to twenty times the scale of the noise, in the windows that the configuration asks for, and its
-// end. The widest noises hide it and are left out: log-normal and Pareto, whose p99 over 100 packets alone spans most of
-// a decade, and those of queues that are nearly always empty, where twenty times nothing is nothing.
+// TestStep finds a step to twenty times the scale of the noise at once, and its end. Queues that are mostly empty are left out:
+// twenty times nothing is nothing.
 func TestStep(t *testing.T) {
 	cfg := DefaultConfig()
 	for _, noise := range noises {
-		if noise.name == "log-normal" || noise.name == "Pareto" || noise.name == "zero-inflated" || noise.name == "nearly always zero" {
+		if noise.name == "nearly always zero" || noise.name == "zero-inflated" {
 			continue
 		}
-		for seed := range uint64(50) {
+		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			d := New(cfg)
 			step := func(end int64, scale uint64) []inference.Finding {
-				return d.Step(hopWindow(end, scale*p99(rng, noise.quantile), 0, 100))
+				s := draw(rng, noise.quantile)
+				s.P50, s.P90, s.P99 = scale*s.P50, scale*s.P90, scale*s.P99
+				return d.Step(hopShows(end*1e10, s, inference.Summary{Count: 100}))
 			}
-			for w := range int64(100) {
-				if f := step(w, 1); len(f) != 0 {
-					t.Fatalf("%s, seed %d: %+v in noise", noise.name, seed, f)
-				}
+			const before = 400
+			for w := range int64(before) {
+				step(w, 1)
 			}
 			const lasts = 20
 			var start, end int64
@@ -112,16 +119,16 @@ func TestStep(t *testing.T) {
 				if w < lasts {
 					scale = 20
 				}
-				for _, f := range step(100+w, scale) {
-					if start == 0 {
-						start = f.Start - 100
+				for _, f := range step(before+w, scale) {
+					if start == 0 && f.Kind == inference.HighLatency {
+						start = f.Start/1e10 - before + 1
 					}
-					if f.End != 0 {
-						end = f.End - 100
+					if f.End != 0 && f.Kind == inference.HighLatency {
+						end = f.End/1e10 - before + 1
 					}
 				}
 			}
-			if start == 0 || start > 10 || end < lasts || len(d.Open()) != 0 {
+			if start == 0 || start > 3 || end <= lasts || len(d.Open()) != 0 {
 				t.Errorf("%s, seed %d: step seen in window %d and over in window %d, want soon after 0 and %d", noise.name, seed, start, end, lasts)
 			}
 		}

@@ -14,10 +14,12 @@ import (
 
 // The state of a Detector as bytes, which only the version that wrote them reads:
 //
-//	state:     version<1b> windows<n> id<n> hops<n> refused hops<n> drops<n> faults<n> { lifecycle }, in the order of detectors
+//	state:     version<1b> windows<n> id<n> hops<n> watched<n> links<n> refused hops<n> drops<n> faults<n> { lifecycle }, in the order of detectors
 //	lifecycle: subjects<n> { key last<n> state }, ordered by key
-//	finding:   id<n>, 0 for none, and otherwise kind<text> severity<n> start<n> updated<n> node<n> egress interface<n>
-//	           flow exporter<16b> hardware id<n> reason<n> value<f> baseline<f> text<text>
+//	finding:   id<n>, 0 for none, and otherwise kind<text> severity<n> start<n> updated<n> cause<n> evidence<n> element
+//	           learning<n> node<n> egress interface<n> flow exporter<16b> hardware id<n> reason<n> statistic<text> value<f>
+//	           baseline<f> text<text>
+//	element:   its text, such as "node 7", empty for none
 //	n:         8 bytes, little endian, two's complement
 //	f:         the 8 bytes of a float64, little endian; no infinity, no NaN
 //	text:      length<n> bytes
@@ -49,7 +51,7 @@ func (e *StateError) Unwrap() error { return e.Err }
 // AppendState appends all that the detector remembers, without its settings. The bytes are for [Detector.ReadState] of
 // the same version of this package and nobody else.
 func (d *Detector) AppendState(dst []byte) []byte {
-	c := &coder{journal: d.journal, b: append(dst, stateVersion)}
+	c := &coder{journal: d.journal, b: append(dst, stateVersion), version: stateVersion}
 	c.all()
 	return c.b
 }
@@ -61,11 +63,11 @@ func (d *Detector) ReadState(b []byte) error {
 	if len(b) == 0 {
 		return &StateError{0, "there are no bytes", ErrState}
 	}
-	if v := b[0]; v != stateVersion {
-		return &StateError{0, fmt.Sprintf("it has version %d, and version %d is read here", v, stateVersion), ErrVersion}
+	if v := b[0]; v < oldestVersion || v > stateVersion {
+		return &StateError{0, fmt.Sprintf("it has version %d, and versions %d to %d are read here", v, oldestVersion, stateVersion), ErrVersion}
 	}
 	fresh := New(d.journal.cfg)
-	c := &coder{journal: fresh.journal, b: b, at: 1, reading: true}
+	c := &coder{journal: fresh.journal, b: b, at: 1, version: b[0], reading: true}
 	c.all()
 	c.last = c.at
 	c.check(c.at == len(b), "more bytes than the state has")
@@ -83,6 +85,7 @@ type coder struct {
 	b       []byte // what was written, or what is to be read
 	at      int    // how much of it was read
 	last    int    // where the last thing that was read begins
+	version uint8
 	reading bool
 	err     error // a *StateError
 }
@@ -94,11 +97,19 @@ func (c *coder) all() {
 	number(c, &c.windows)
 	number(c, &c.id)
 	number(c, &c.stats.Hops)
+	if c.version >= 3 {
+		number(c, &c.stats.Watched)
+		number(c, &c.stats.Links)
+	}
 	number(c, &c.stats.HopsRefused)
 	number(c, &c.stats.DropsRefused)
 	number(c, &c.stats.FaultsRefused)
-	for _, s := range c.states {
-		s.code(c)
+	if c.version == 2 {
+		c.version2()
+	} else {
+		for _, s := range c.states {
+			s.code(c)
+		}
 	}
 	if c.reading {
 		slices.SortFunc(c.open, func(a, b *inference.Finding) int { return cmp.Compare(a.ID, b.ID) })
@@ -230,6 +241,26 @@ func (c *coder) exporter(p *inference.ExporterKey) {
 	number(c, &p.HWID)
 }
 
+func (c *coder) element(p *inference.Element) {
+	text := p.String()
+	c.text(&text)
+	if c.reading && c.err == nil {
+		e, err := inference.ParseElement(text)
+		c.check(err == nil && e.String() == text, "an element that is not known")
+		*p = e
+	}
+}
+
+func (c *coder) kind(p *inference.Kind) {
+	text := p.String()
+	c.text(&text)
+	if c.reading && c.err == nil {
+		var err error
+		*p, err = inference.ParseKind(text)
+		c.check(err == nil, "a finding of a kind that is not known")
+	}
+}
+
 // finding is the open finding of a cause, if there is one.
 func (c *coder) finding(p **inference.Finding) {
 	f := *p
@@ -241,23 +272,27 @@ func (c *coder) finding(p **inference.Finding) {
 		return
 	}
 	c.check(f.ID <= c.id, "a finding has an id that has not been given")
-	kind := f.Kind.String()
-	c.text(&kind)
-	if c.reading {
-		var err error
-		f.Kind, err = inference.ParseKind(kind)
-		c.check(err == nil, "a finding of a kind that is not known")
-	}
+	c.kind(&f.Kind)
 	number(c, &f.Severity)
 	c.check(f.Severity <= inference.Critical, "a severity that is not known")
 	number(c, &f.Start)
 	number(c, &f.Updated)
+	if c.version >= 3 {
+		number(c, &f.Cause)
+		c.check(f.Cause <= c.id, "a finding has a cause that has not been given an id")
+		number(c, &f.Evidence)
+		c.element(&f.Element)
+		c.flag(&f.Learning)
+	}
 	number(c, &f.Node)
 	number(c, &f.EgressIf)
 	c.flow(&f.Flow)
 	c.address(&f.Exporter)
 	number(c, &f.HWID)
 	number(c, &f.Reason)
+	if c.version >= 3 {
+		c.text(&f.Statistic)
+	}
 	c.float(&f.Value)
 	c.float(&f.Baseline)
 	c.text(&f.Text)

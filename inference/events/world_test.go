@@ -77,10 +77,12 @@ func (w *world) hops(out *inference.Window) {
 			count = w.rng.Uint64N(40)
 		}
 		latency := (1000*uint64(n+1) + w.rng.Uint64N(500)) * max(1, w.slow[n])
-		queue := w.rng.Uint64N(1+20*uint64(n%3)) * max(1, w.full[n])
+		queue := 1500 * w.rng.Uint64N(1+2*uint64(n%3)) * max(1, w.full[n])
 		out.Hops = append(out.Hops, inference.HopStats{
 			HopKey: inference.HopKey{Node: n / 2, EgressIf: n % 2 * (n + 1)}, Count: count,
-			Latency: inference.Summary{Count: count, P99: latency}, Queue: inference.Summary{Count: count, P99: queue},
+			Latency:     inference.Summary{Count: count, P50: latency / 3, P90: latency / 2, P99: latency},
+			Queue:       inference.Summary{Count: count, P50: queue / 4, P90: queue / 2, P99: queue},
+			Utilization: float64(latency%500) / 5000 * float64(max(1, min(10, w.full[n]))), HasUtilization: n%3 == 0,
 		})
 	}
 	if w.chance(3) {

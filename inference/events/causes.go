@@ -1,0 +1,156 @@
+package events
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/cause"
+)
+
+// CauseConfig are the settings of causes.
+type CauseConfig struct {
+	CauseSettle int `yaml:"cause_settle" doc:"Windows after the last evidence of a cause has ended until the cause ends, and in which what comes again belongs to it." range:"0..1000"`
+}
+
+var defaultCauseConfig = CauseConfig{CauseSettle: 10}
+
+// causes puts the findings of a window together that have one cause.
+type causes struct {
+	*journal
+	wires   *wires
+	grouper cause.Grouper
+	window  cause.Window
+	late    []inference.Finding // what it tells besides
+}
+
+func newCauses(j *journal, l *wires) *causes {
+	x := &causes{journal: j, wires: l}
+	x.window = cause.Window{
+		Map:   l,
+		Moved: func(id uint64) []inference.HopKey { return j.moved[id] },
+		Open:  j.find,
+		Start: func(f inference.Finding) *inference.Finding {
+			j.id++
+			f.ID = j.id
+			j.open = append(j.open, &f)
+			return &f
+		},
+		Tell: func(f inference.Finding) { x.late = append(x.late, f) },
+	}
+	j.states = append(j.states, x)
+	return x
+}
+
+// step runs behind all detectors.
+func (x *causes) step(w *inference.Window) {
+	c := &x.window
+	c.Now, c.Length, c.Settle, c.Told = x.now, max(w.End-w.Start, 0), x.cfg.CauseSettle, x.told
+	x.grouper.Step(c)
+	x.told, x.late = append(x.told, x.late...), x.late[:0]
+	clear(x.moved)
+	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
+}
+
+// find gives an open finding by its id, nil for one that is not open.
+func (j *journal) find(id uint64) *inference.Finding {
+	i, ok := slices.BinarySearchFunc(j.open, id, func(f *inference.Finding, id uint64) int { return cmp.Compare(f.ID, id) })
+	if !ok || j.open[i].End != 0 {
+		return nil
+	}
+	return j.open[i]
+}
+
+// elementOf says what has to be looked at where a detector does not.
+func elementOf(f *inference.Finding) inference.Element {
+	switch {
+	case f.Exporter != (decode.Addr{}):
+		return inference.ElementOfExporter(inference.ExporterKey{Addr: f.Exporter, Node: f.Node, HWID: f.HWID})
+	case f.Kind == inference.PathChanged && f.FlowText() != "", f.Kind == inference.StrangeDigests && f.FlowText() != "",
+		f.Node == 0 && f.FlowText() != "" && f.Kind != inference.PacketDrops:
+		return inference.ElementOfFlow(f.Flow)
+	case f.Kind == inference.PathChanged: // of several flows that have no element in common
+		return inference.Element{}
+	}
+	return inference.ElementOfHop(inference.HopKey{Node: f.Node, EgressIf: f.EgressIf})
+}
+
+// The state of a grouper: windows<n> last id<n> findings without a cause<n> { finding as one that is open, end<n>, born<n>,
+// quiet<n>, hops } causes<n> { finding, fits, last<n> quiet<n> born<n>, open evidence, kinds, flows, hops }.
+
+func (x *causes) code(c *coder) {
+	g := &x.grouper
+	number(c, &g.Windows)
+	number(c, &g.Last)
+	c.check(g.Last <= c.id, "evidence has an id that has not been given")
+	list(c, &g.Alone, func(a **cause.Alone) {
+		if c.reading {
+			*a = &cause.Alone{}
+		}
+		c.copied(&(*a).Finding)
+		number(c, &(*a).Born)
+		number(c, &(*a).Quiet)
+		list(c, &(*a).Moved, c.hop)
+		c.check((*a).Born <= g.Windows, "a finding began in a window that has not come")
+	})
+	list(c, &g.Causes, func(p **cause.Cause) {
+		if c.reading {
+			*p = &cause.Cause{}
+		}
+		x := *p
+		c.finding(&x.Finding)
+		c.check(x.Finding != nil, "a cause without a finding")
+		list(c, &x.Fits, func(f *cause.Fit) {
+			c.element(&f.Element)
+			c.float(&f.Misfit)
+		})
+		number(c, &x.Last)
+		number(c, &x.Quiet)
+		number(c, &x.Born)
+		list(c, &x.Open, func(id *uint64) { number(c, id) })
+		list(c, &x.Kinds, func(k *cause.Tally) {
+			c.kind(&k.Kind)
+			number(c, &k.Count)
+			number(c, &k.Severity)
+			c.check(k.Severity <= inference.Critical, "a severity that is not known")
+			c.copied(&k.Lead)
+		})
+		list(c, &x.Flows, c.flow)
+		list(c, &x.Moved, c.hop)
+		c.check(len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows, "a cause without evidence")
+	})
+}
+
+// list is a number of things, one after the other.
+func list[T any](c *coder, p *[]T, each func(*T)) {
+	n := len(*p)
+	number(c, &n)
+	c.check(n <= (len(c.b)-c.at)/8, "it ends too early")
+	for i := 0; i < n && c.err == nil; i++ {
+		if c.reading {
+			var none T
+			*p = append(*p, none)
+		}
+		each(&(*p)[i])
+	}
+}
+
+// copied is a finding that is kept beside the one that its detector has open.
+func (c *coder) copied(f *inference.Finding) {
+	open := len(c.open)
+	p := f
+	if c.reading {
+		p = nil
+	}
+	c.finding(&p)
+	if c.reading && c.err == nil {
+		c.check(p != nil, "a finding without an id")
+		if p == nil {
+			return
+		}
+		*f = *p
+		c.open = c.open[:open]
+	}
+	number(c, &f.End)
+}

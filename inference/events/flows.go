@@ -1,0 +1,277 @@
+package events
+
+import (
+	"fmt"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
+)
+
+// FlowConfig are the settings of the detector of flows. How many findings without a fault are accepted is set with that of hops.
+type FlowConfig struct {
+	BusyFlows   int    `yaml:"busy_flows" doc:"Flows whose latency is judged: those that stay among the busiest of the windows, of which there are flows.top_flows. 0 judges none." range:"0..10000"`
+	BusyReports uint64 `yaml:"busy_reports" doc:"Values of each hop of a flow that a window must have for the flow's latency to be judged." range:"100..1000000000"`
+}
+
+var defaultFlowConfig = FlowConfig{BusyFlows: 100, BusyReports: 100}
+
+const (
+	// A flow has a place as long as it is judged in more than two thirds of the windows, and for so many windows when it is
+	// known for long. One that is busy in a window now and then loses its place with the next one, and those at the edge keep theirs.
+	stayMost, stayLess = 180, 2
+	// A finding ends after so many windows that say nothing.
+	blankFor = 12
+	// Windows of which what a hop usually adds to the latency of a flow is a mean.
+	usualWindows = 81
+)
+
+// flows finds flows whose latency is not what it was: what the hops on their way add to it. A flow that is a small part of the
+// packets of a hop can be slow there, and neither the median nor the 99th percentile of the hop shows it.
+type flows struct {
+	*lifecycle[decode.FlowKey, busy]
+	hops   *hops
+	limits detect.Config // of the present window
+}
+
+// busy is what is remembered of one flow.
+type busy struct {
+	series
+	way     uint64 // hash of its hops, and of which of them tell latencies
+	changes uint32 // of its path, as its last window told
+	astray  int    // windows in a row on another way
+	blank   int    // windows in a row that say nothing of the finding that is open
+	stays   int    // windows with enough reports, less those without, within bounds
+	learnt  int    // windows that usual is of, up to usualWindows
+	usual   []share
+}
+
+// share is what one hop usually adds to the latency of a flow, in ns.
+type share struct{ p50, p99 float64 }
+
+func newFlows(j *journal, h *hops) *flows {
+	x := &flows{hops: h}
+	x.lifecycle = follow(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).busy)
+	j.flows = x
+	return x
+}
+
+// judged is the number of flows that are known well enough.
+func (x *flows) judged() (n int) {
+	limits := detect.Config{Warmup: x.cfg.Warmup}
+	for _, s := range x.list {
+		if !s.state.Warming(&limits) {
+			n++
+		}
+	}
+	return n
+}
+
+// step runs behind the detector of hops. A window that members of a fleet are missing from tells less of flows than there is.
+func (x *flows) step(w *inference.Window) {
+	if len(w.Missing) > 0 {
+		return
+	}
+	x.limits = x.hops.cfgs[latency]
+	x.limits.MinCount = x.cfg.BusyReports
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		sum, way := x.sum(f)
+		if sum.Count < x.cfg.BusyReports {
+			continue
+		}
+		if b := x.see(f.Key, x.cfg.BusyFlows); b != nil {
+			b.stays = min(b.stays+1, stayMost)
+			x.take(b, f, sum, way)
+		}
+	}
+	x.absent(func(k decode.FlowKey, b *busy, _ int) bool {
+		b.stays -= stayLess
+		if b.stays <= 0 || x.cfg.BusyFlows == 0 {
+			x.end(&b.finding, fmt.Sprintf("flow %s is not among the busiest any more", k))
+			return true
+		}
+		x.skip(k, b)
+		return false
+	})
+}
+
+// sum adds up what the hops of a flow tell: quantiles of a sum are not sums of quantiles, but they move together. It has no
+// values where the path of the flow is not known, or more than one. way tells paths apart.
+func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
+	if f.Partial || f.Unsettled || f.Sprayed() || len(f.Hops) > mostHops {
+		return sum, 0
+	}
+	const prime = 1099511628211
+	way = 14695981039346656037
+	for i := range f.Hops {
+		h := &f.Hops[i]
+		if h.Unknown || h.Inferred || h.Other {
+			return detect.Window{}, 0
+		}
+		way = ((way^uint64(h.Node))*prime ^ uint64(h.EgressIf)) * prime
+		if !tells(f, h) {
+			continue
+		}
+		way = (way ^ 1<<63) * prime
+		if sum.Count == 0 || h.Latency.Count < sum.Count {
+			sum.Count = h.Latency.Count
+		}
+		sum.P50 += float64(h.Latency.P50)
+		sum.P90 += float64(h.Latency.P90)
+		sum.P99 += float64(h.Latency.P99)
+	}
+	return sum, way
+}
+
+// tells reports whether a hop tells the latencies of at least half of a flow's packets.
+func tells(f *inference.FlowStats, h *inference.FlowHop) bool {
+	return h.Latency.Count > 0 && h.Latency.Count >= f.Packets/2
+}
+
+// take takes a window of a flow. One in which its path changed, or that is of another path, says nothing of what is usual; when
+// the flow stays there it is learnt anew.
+func (x *flows) take(b *busy, f *inference.FlowStats, sum detect.Window, way uint64) {
+	if !b.used {
+		b.used, b.way, b.changes = true, way, f.Changes
+	}
+	changed := f.Changes != b.changes
+	b.changes = f.Changes
+	if b.astray++; way == b.way {
+		b.astray = 0
+	}
+	switch {
+	case b.astray >= x.cfg.EndAfter:
+		x.end(&b.finding, fmt.Sprintf("flow %s takes another path, and its latency there is learnt anew", f.Key))
+		*b = busy{way: way, changes: f.Changes, stays: b.stays, series: series{used: true}}
+	case b.astray > 0 || changed:
+		x.skip(f.Key, b)
+		return
+	}
+	x.judge(b, f, &sum)
+}
+
+// skip takes a window that says nothing of a flow.
+func (x *flows) skip(k decode.FlowKey, b *busy) {
+	times := 1
+	if _, open := b.Open(); open {
+		if b.blank++; b.blank < blankFor {
+			return // those before and after it are in a row all the same
+		}
+		times = blankFor
+	}
+	for range times {
+		if b.Add(&x.limits, x.hops.at, detect.Window{Count: 1}) == detect.Ended {
+			x.end(&b.finding, fmt.Sprintf("latency of flow %s: too few packets to tell", k))
+		}
+	}
+}
+
+func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
+	if to := x.floor(f); to != b.Floor() {
+		b.SetFloor(&x.limits, to)
+	}
+	b.blank = 0
+	before, _ := b.Open()
+	event := b.Add(&x.limits, x.hops.at, *sum)
+	now, open := b.Open()
+	switch {
+	case event == detect.Ended:
+		x.over(b, f, &before, sum)
+	case open && now.Cause != detect.Stuck: // what stands still is told of hops
+		x.stands(b, f, &now, sum)
+	case !open:
+		b.learn(f)
+	}
+}
+
+// floor is that of the hops of a flow, whose packets wait at each of them.
+func (x *flows) floor(f *inference.FlowStats) (sum float64) {
+	for i := range f.Hops {
+		if h := x.hops.index[f.Hops[i].HopKey]; h != nil && tells(f, &f.Hops[i]) {
+			sum += h.state.series[latency].Floor()
+		}
+	}
+	return sum
+}
+
+// learn brings what hops usually add up to date.
+func (b *busy) learn(f *inference.FlowStats) {
+	if len(b.usual) != len(f.Hops) {
+		b.usual, b.learnt = make([]share, len(f.Hops)), 0
+	}
+	b.learnt = min(b.learnt+1, usualWindows)
+	rate := 1 / float64(b.learnt)
+	for i := range f.Hops {
+		u, l := &b.usual[i], &f.Hops[i].Latency
+		u.p50 += rate * (float64(l.P50) - u.p50)
+		u.p99 += rate * (float64(l.P99) - u.p99)
+	}
+}
+
+// blame gives the hops that a change comes from: those with at least a quarter of it, in path order, and the place of the one that
+// has most of it, -1 if none has half.
+func (b *busy) blame(f *inference.FlowStats, found *detect.Finding) (hops []inference.HopKey, most int) {
+	most = -1
+	if len(b.usual) != len(f.Hops) {
+		return nil, most
+	}
+	by := func(i int) float64 {
+		d := float64(f.Hops[i].Latency.P50) - b.usual[i].p50
+		if found.Statistic == detect.P99 {
+			d = float64(f.Hops[i].Latency.P99) - b.usual[i].p99
+		}
+		if found.Cause == detect.Fall {
+			d = -d
+		}
+		return max(d, 0)
+	}
+	all := 0.
+	for i := range f.Hops {
+		all += by(i)
+	}
+	for i := range f.Hops {
+		switch d := by(i); {
+		case d <= 0 || 4*d < all:
+			continue
+		case 2*d > all:
+			most = i
+		}
+		hops = append(hops, f.Hops[i].HopKey)
+	}
+	return hops, most
+}
+
+// stands tells of a finding that began or goes on.
+func (x *flows) stands(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
+	name, v := valueOf(&x.limits, found, sum)
+	out := inference.Finding{
+		Kind: hopStatistics[latency].kinds[found.Cause], Severity: inference.Warning, Flow: f.Key, Element: inference.ElementOfFlow(f.Key),
+		Statistic: name + " latency", Value: v, Baseline: found.Usual(&x.limits), Learning: b.Learning(),
+	}
+	if found.Grave(&x.limits) && found.Cause == detect.Rise {
+		out.Severity = inference.Critical
+	}
+	out.Text = fmt.Sprintf("latency of flow %s: %s %s over %d packets and %s, usually %s", f.Key, name, inference.Nanoseconds(v), sum.Count,
+		plural(uint64(len(f.Hops)), "hop"), inference.Nanoseconds(out.Baseline))
+	hops, most := b.blame(f, found)
+	if most >= 0 {
+		out.Text += "; most of the difference is at " + f.Hops[most].Place()
+	}
+	if out.Learning {
+		out.Text += "; the flow is still being learnt"
+	}
+	x.tell(&b.finding, out)
+	x.moved[b.finding.ID] = hops
+}
+
+// over ends the finding of a flow.
+func (x *flows) over(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
+	if b.finding == nil {
+		return
+	}
+	name, v := valueOf(&x.limits, found, sum)
+	b.finding.Value, b.finding.Baseline = found.Worst(&x.limits), found.Usual(&x.limits)
+	x.end(&b.finding, fmt.Sprintf("latency of flow %s was as far as %s %s and is %s now, usually %s", f.Key, name,
+		inference.Nanoseconds(b.finding.Value), inference.Nanoseconds(v), inference.Nanoseconds(b.finding.Baseline)))
+}

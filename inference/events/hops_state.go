@@ -1,0 +1,38 @@
+package events
+
+import "github.com/hopscope/hopscope/inference/detect"
+
+// What is remembered of a hop: for each statistic whether it is used, and then the bytes of package detect behind their
+// length and the open finding; the finding of its silence; what is known of packets that wait.
+
+func (c *coder) hopState(h *hop) {
+	for i := range h.series {
+		c.series(&h.series[i])
+	}
+	c.finding(&h.silence)
+	c.waiting(&h.waiting)
+}
+
+func (c *coder) series(s *series) {
+	c.flag(&s.used)
+	if !s.used {
+		return
+	}
+	c.history(&s.Hop)
+	c.finding(&s.finding)
+}
+
+func (c *coder) history(h *detect.Hop) {
+	var b []byte
+	if !c.reading {
+		b = h.AppendState(nil)
+	}
+	n := len(b)
+	number(c, &n)
+	if c.reading {
+		b = c.next(n)
+		c.check(c.err == nil && h.ReadState(b) == nil, "the history of a hop or a link cannot be read")
+	} else {
+		c.b = append(c.b, b...)
+	}
+}

@@ -1,0 +1,113 @@
+package events
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/survey"
+)
+
+// InventoryConfig are the settings of the detector of errors of the inventory.
+type InventoryConfig struct {
+	InventoryFlows int `yaml:"inventory_flows" doc:"Flows, from as many addresses, whose PINT digests have to say the same of an error of the inventory before it is named." range:"3..1000000"`
+}
+
+var defaultInventoryConfig = InventoryConfig{InventoryFlows: 3}
+
+// inventory finds errors of the inventory that digests are read by. What names them remembers nothing: a window lists all flows
+// that contradict it.
+type inventory struct {
+	*lifecycle[inventoryKey, tally]
+}
+
+// inventoryKey is what an error is known by as long as it lasts, also when more is found out of it.
+type inventoryKey struct {
+	kind       inference.MapErrorKind
+	node, a, b uint32
+	senders    decode.Addr // the first of those that may begin with the TTL
+}
+
+func (k inventoryKey) compare(o inventoryKey) int {
+	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.node, o.node), cmp.Compare(k.a, o.a), cmp.Compare(k.b, o.b),
+		bytes.Compare(k.senders[:], o.senders[:]))
+}
+
+func (c *coder) inventoryKey(k *inventoryKey) {
+	number(c, &k.kind)
+	c.check(k.kind < inference.NumMapErrors, "no such error of an inventory")
+	number(c, &k.node)
+	number(c, &k.a)
+	number(c, &k.b)
+	c.address(&k.senders)
+}
+
+func newInventory(j *journal) inventory {
+	return inventory{follow(j, inventoryKey.compare, (*coder).inventoryKey, (*coder).tally)}
+}
+
+func inventoryKeyOf(e *survey.Error) inventoryKey {
+	switch e.Kind {
+	case inference.Stranger, inference.Renamed: // which node it stands for may become known, or doubtful
+		return inventoryKey{kind: inference.Stranger, node: e.Node}
+	case inference.LowTTL: // and so may how many addresses begin with the TTL
+		return inventoryKey{kind: e.Kind, node: e.Node, senders: decode.AddrFrom(survey.Senders(e.Prefix.Addr()).Addr())}
+	}
+	return inventoryKey{kind: e.Kind, node: e.Node, a: e.A, b: e.B}
+}
+
+// inventoryElement is what has to be looked at.
+func inventoryElement(e *survey.Error) inference.Element {
+	switch e.Kind {
+	case inference.Stranger:
+		return inference.ElementOfNode(e.Node)
+	case inference.Renamed:
+		return inference.ElementOfNode(e.A)
+	case inference.LowTTL:
+		return inference.ElementOfPrefix(e.Prefix)
+	case inference.Unnamed:
+		if e.B == inference.NoNode {
+			return inference.ElementOfNode(e.A)
+		}
+		return inference.ElementOfRoute(e.A, e.B)
+	}
+	return inference.ElementOfLink(e.A, e.B)
+}
+
+func (d inventory) step(w *inference.Window) {
+	errors, explained := survey.Decide(w.Deviations, d.cfg.InventoryFlows)
+	d.explained = explained
+	for i := range errors {
+		e := &errors[i]
+		t := d.see(inventoryKeyOf(e), d.cfg.MaxFlows)
+		if t == nil {
+			continue
+		}
+		t.count = uint64(e.Flows)
+		d.tell(&t.finding, inference.Finding{
+			Kind: inference.InventoryError, Severity: inference.Warning, Element: inventoryElement(e), Node: inventoryElement(e).Node,
+			Value: float64(e.Flows), Text: e.String(),
+		})
+	}
+	d.absent(func(k inventoryKey, t *tally, windows int) bool {
+		if windows < d.cfg.EndAfter {
+			return false
+		}
+		t.finding.Value = 0
+		d.end(&t.finding, "no longer: "+k.String())
+		return true
+	})
+}
+
+func (k inventoryKey) String() string {
+	if k.kind == inference.LowTTL {
+		return fmt.Sprintf("hosts of %s start with TTL %d", survey.Senders(k.senders.Netip()), k.node)
+	}
+	e := inference.MapError{Kind: k.kind, Node: k.node, A: k.a, B: k.b}
+	if k.kind == inference.Stranger {
+		return fmt.Sprintf("a node calls itself %d and is not in the topology", k.node)
+	}
+	return e.String()
+}

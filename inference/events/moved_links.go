@@ -1,0 +1,326 @@
+package events
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// groups finds links that several flows left in the same window, or came to: one cause, told as one finding. The finding
+// lasts as long as flows move and, if they left, as long as nothing passes the link in the directions that they took.
+type groups struct {
+	*lifecycle[moveKey, move]
+	wires *wires
+}
+
+// moveKey is a link, and what flows do there.
+type moveKey struct {
+	pair
+	joined bool // flows came to it, and did not leave it
+}
+
+func (k moveKey) compare(o moveKey) int {
+	joined := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(joined(k.joined), joined(o.joined)), k.pair.compare(o.pair))
+}
+
+func (c *coder) moveKey(k *moveKey) {
+	number(c, &k.a)
+	number(c, &k.b)
+	c.flag(&k.joined)
+}
+
+// move is what is remembered of a link that flows left or came to.
+type move struct {
+	tally                              // of flows, since the finding started
+	hops            []inference.HopKey // by which they passed the link that they left, where devices name interfaces
+	parting, single uint32             // the node at which they part from their ways, and how many do
+	policy          bool               // that node sends them elsewhere, and the link is fine
+	silent          bool               // nothing passes the hops any more
+	example         string
+}
+
+// mostGroups bounds the links that a window can begin to tell of: each is a pass over all flows that moved.
+const mostGroups = 64
+
+// mostHops bounds the hops of a [move].
+const mostHops = 32
+
+// lingers is how many windows a link is remembered after its finding has ended. Flows that are seen to move late, such as
+// those whose path follows from digests, belong to what was told.
+const lingers = 60
+
+func (c *coder) move(m *move) {
+	number(c, &m.count)
+	c.finding(&m.finding)
+	list(c, &m.hops, c.hop)
+	number(c, &m.parting)
+	number(c, &m.single)
+	c.flag(&m.policy)
+	c.flag(&m.silent)
+	c.text(&m.example)
+}
+
+func newGroups(j *journal, l *wires) groups {
+	return groups{follow(j, moveKey.compare, (*coder).moveKey, (*coder).move), l}
+}
+
+// take tells of the flows that have a link in common which they left or came to, and returns the others. Links that are
+// told already come first. Then comes the link that most flows left, or came to: it explains most.
+func (g groups) take(w *inference.Window, flows []moved) []moved {
+	flows = g.known(w, flows)
+	for found := 0; found < mostGroups && len(flows) > 1 && len(g.list) < g.cfg.MaxFlows; found++ {
+		key, n := mostMoved(flows)
+		if n < 2 {
+			break
+		}
+		var here []moved
+		here, flows = split(flows, func(m *moved) bool { return m.at(key) })
+		s := g.see(key, g.cfg.MaxFlows)
+		*s = move{}
+		g.add(w, key, s, here)
+	}
+	return flows
+}
+
+// known puts flows to the links that others left or came to a short time ago, in either direction of time: those that return
+// belong to what made them leave.
+func (g groups) known(w *inference.Window, flows []moved) []moved {
+	g.order()
+	for _, ended := range []bool{false, true} {
+		for _, s := range g.list {
+			if len(flows) == 0 {
+				return nil
+			}
+			if (s.state.finding == nil) != ended {
+				continue
+			}
+			opposite := moveKey{s.key.pair, !s.key.joined}
+			var same, back []moved
+			same, flows = split(flows, func(m *moved) bool { return m.at(s.key) })
+			back, flows = split(flows, func(m *moved) bool { return m.at(opposite) })
+			if len(same)+len(back) == 0 {
+				continue
+			}
+			s.last = g.windows
+			switch {
+			case len(same) == 0:
+			case !ended:
+				g.add(w, s.key, &s.state, same)
+			case len(same) >= g.cfg.PathGroup: // that is more than late ones: it happens again, here or beside it
+				flows = append(flows, same...)
+			}
+		}
+	}
+	return flows
+}
+
+// add tells of flows that left a link or came to it.
+func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
+	first := s.finding == nil
+	var to []inference.HopKey
+	if first {
+		s.parting = mostPart(flows, k.pair)
+	}
+	for i := range flows {
+		m := &flows[i]
+		if node, ok := m.parts(); ok && node == s.parting {
+			s.single++
+		}
+		for _, h := range hopsOn(m.from, k.pair) {
+			if !k.joined && len(s.hops) < mostHops && !slices.Contains(s.hops, h) {
+				s.hops = append(s.hops, h)
+			}
+		}
+		for _, h := range m.changedHops() {
+			if len(to) < mostHops && !slices.Contains(to, h) {
+				to = append(to, h)
+			}
+		}
+	}
+	s.count += uint64(len(flows))
+	if first {
+		m := &flows[0]
+		s.example = fmt.Sprintf("%s, went %s and now goes %s", m.flow, inference.HopPath(m.from), inference.HopPath(m.to))
+		s.policy = k.joined || k.a == k.b || g.passes(w, k.pair, s.parting)
+	}
+	element := inference.ElementOfLink(k.a, k.b)
+	if s.byNode() {
+		element = inference.ElementOfNode(s.parting)
+	}
+	severity := inference.Info
+	if s.count >= uint64(g.cfg.PathGroup) {
+		severity = inference.Warning
+	}
+	f := inference.Finding{Kind: inference.PathChanged, Severity: severity, Element: element, Value: float64(s.count), Text: s.text(k, g.cfg.PathGroup)}
+	switch {
+	case element.Kind == inference.NodeElement:
+		f.Node = element.Node
+	case len(s.hops) > 0:
+		f.Node, f.EgressIf = s.hops[0].Node, s.hops[0].EgressIf
+	default:
+		f.Node = k.a
+	}
+	g.tell(&s.finding, f)
+	g.moved[s.finding.ID] = append(g.moved[s.finding.ID], to...)
+}
+
+// byNode reports whether a node sends the flows elsewhere, and the link is fine: nearly all of them part there.
+func (s *move) byNode() bool { return s.policy && s.parting != 0 && uint64(s.single)*5 >= s.count*4 }
+
+// mostPart gives the end of a link at which most flows part from their ways.
+func mostPart(flows []moved, p pair) uint32 {
+	var parts [2]int
+	for i := range flows {
+		if node, ok := flows[i].parts(); ok && node == p.a {
+			parts[0]++
+		} else if ok && node == p.b {
+			parts[1]++
+		}
+	}
+	switch {
+	case parts[0] == 0 && parts[1] == 0:
+		return 0
+	case parts[0] >= parts[1]:
+		return p.a
+	}
+	return p.b
+}
+
+// place names the link.
+func (k moveKey) place() string {
+	if k.a == k.b {
+		return fmt.Sprintf("a link of node %d", k.a)
+	}
+	return fmt.Sprintf("the link between nodes %d and %d", k.a, k.b)
+}
+
+func (s *move) text(k moveKey, group int) string {
+	verb := "left"
+	if k.joined {
+		verb = "came to"
+	}
+	text := fmt.Sprintf("%d flows %s %s", s.count, verb, k.place())
+	if s.byNode() {
+		text = fmt.Sprintf("node %d sends %d flows another way: they %s %s", s.parting, s.count, verb, k.place())
+	}
+	if s.silent {
+		text += ", and nothing else passes it the way that they went"
+	}
+	return text + "; one of them, " + s.example
+}
+
+// passes reports whether packets still pass a link towards one of its nodes.
+func (g groups) passes(w *inference.Window, p pair, to uint32) bool {
+	from := p.a
+	if from == to {
+		from = p.b
+	}
+	for _, h := range g.wires.Interfaces(from) {
+		if slices.Contains(g.wires.Peers(h), to) && seenHop(w, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// seenHop reports whether a window has packets of a hop.
+func seenHop(w *inference.Window, h inference.HopKey) bool {
+	i, ok := slices.BinarySearchFunc(w.Hops, h, func(s inference.HopStats, h inference.HopKey) int { return s.HopKey.Compare(h) })
+	return ok && w.Hops[i].Count > 0
+}
+
+// end ends what moved no more for some time.
+func (g groups) end(w *inference.Window) {
+	g.absent(func(k moveKey, s *move, windows int) bool {
+		if s.finding == nil {
+			return windows >= lingers
+		}
+		silent := len(s.hops) > 0 && !slices.ContainsFunc(s.hops, func(h inference.HopKey) bool { return seenHop(w, h) })
+		if windows < g.cfg.PathStable || silent && windows < g.cfg.ForgetAfter {
+			if silent && !s.silent {
+				s.silent = true
+				s.finding.Text = s.text(k, g.cfg.PathGroup)
+			}
+			return false
+		}
+		verb := "left"
+		if k.joined {
+			verb = "comes to"
+		}
+		text := fmt.Sprintf("no further flow %s %s, after %s", verb, k.place(), plural(s.count, "flow"))
+		if s.silent && !silent {
+			text = fmt.Sprintf("packets pass %s again, which %s had left", k.place(), plural(s.count, "flow"))
+		}
+		g.lifecycle.end(&s.finding, text)
+		return false
+	})
+}
+
+// at reports whether the flow left a link, or came to it.
+func (m *moved) at(k moveKey) bool {
+	if k.joined {
+		return slices.Contains(m.joined, k.pair)
+	}
+	return slices.Contains(m.left, k.pair)
+}
+
+// mostMoved gives the link that most flows left or came to. A link that they left comes before one that they came to unless
+// there are a third fewer; of those with as many it is one before which they parted from their way, and of these the first. Links
+// that nobody names come last.
+func mostMoved(flows []moved) (best moveKey, n int) {
+	type count struct{ flows, parted, named int }
+	counts := map[moveKey]count{}
+	for i := range flows {
+		m := &flows[i]
+		node, ok := m.parts()
+		for _, p := range m.left {
+			c := counts[moveKey{p, false}]
+			if c.flows++; ok && p.has(node) {
+				c.parted++
+			}
+			if p.a != p.b {
+				c.named = 1
+			}
+			counts[moveKey{p, false}] = c
+		}
+		for _, p := range m.joined {
+			c := counts[moveKey{p, true}]
+			c.flows++
+			counts[moveKey{p, true}] = c
+		}
+	}
+	var most count
+	weigh := func(k moveKey, c count) int {
+		if k.joined {
+			return 2 * c.flows
+		}
+		return 3 * c.flows
+	}
+	for k, c := range counts {
+		d := cmp.Or(cmp.Compare(weigh(k, c), weigh(best, most)), cmp.Compare(c.named, most.named), cmp.Compare(c.parted, most.parted), best.compare(k))
+		if d > 0 || most.flows == 0 {
+			best, most = k, c
+		}
+	}
+	return best, most.flows
+}
+
+// split gives those for which it is true, and the others, both in order.
+func split(flows []moved, is func(*moved) bool) (yes, no []moved) {
+	for i := range flows {
+		if is(&flows[i]) {
+			yes = append(yes, flows[i])
+		} else {
+			no = append(no, flows[i])
+		}
+	}
+	return yes, no
+}

@@ -1,0 +1,242 @@
+package events
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// silentNet is flows over a small fabric whose packets vanish with some probability: edges 1 to 4, spines 11 to 13.
+type silentNet struct {
+	rng    *rand.Rand
+	now    int64
+	flows  []inference.FlowLoss
+	lose   func(path []inference.HopKey, flow int) float64
+	report func(e *inference.ExporterStats) // of the window
+}
+
+func newSilentNet(seed uint64) *silentNet {
+	s := &silentNet{rng: rand.New(rand.NewPCG(seed, 5))}
+	for i := range uint32(60) {
+		src, dst, spine := 1+i%4, 1+(i+1+i/4%3)%4, 11+i/12%3
+		s.flows = append(s.flows, inference.FlowLoss{Flow: flow(i), Packets: 20, Path: []inference.HopKey{
+			{Node: src, EgressIf: spine}, {Node: spine, EgressIf: dst}, {Node: dst, EgressIf: 1}}})
+	}
+	return s
+}
+
+func (s *silentNet) window() *inference.Window {
+	w := &inference.Window{Start: s.now, End: s.now + 1e9}
+	s.now = w.End
+	for n := range uint32(4) {
+		e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: n + 1}, Reports: 1000, Sequenced: true, Last: s.now}
+		e.Addr[15] = byte(n + 1)
+		if s.report != nil {
+			s.report(&e)
+		}
+		w.Exporters = append(w.Exporters, e)
+	}
+	for i, f := range s.flows {
+		for range f.Packets {
+			if s.lose != nil && s.rng.Float64() < s.lose(f.Path, i) {
+				f.Lost++
+			}
+		}
+		w.Losses = append(w.Losses, f)
+	}
+	return w
+}
+
+// run gives the findings of losses that are told in some windows.
+func (s *silentNet) run(d *Detector, windows int) (told []inference.Finding) {
+	for range windows {
+		for _, f := range d.Step(s.window()) {
+			if f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole {
+				told = append(told, f)
+			}
+		}
+	}
+	return told
+}
+
+func over(path []inference.HopKey, from, to uint32) bool {
+	for i := 1; i < len(path); i++ {
+		if path[i-1].Node == from && path[i].Node == to {
+			return true
+		}
+	}
+	return false
+}
+
+// A link that loses packets is told once, with the link, and ends when it is well.
+func TestPacketLoss(t *testing.T) {
+	for _, ratio := range []float64{.3, .01, .002} {
+		s, d := newSilentNet(1), New(DefaultConfig())
+		if told := s.run(d, 100); len(told) > 0 {
+			t.Fatalf("of nothing: %+v", told)
+		}
+		s.lose = func(p []inference.HopKey, _ int) float64 {
+			if over(p, 2, 12) {
+				return ratio
+			}
+			return 0
+		}
+		told := s.run(d, 300)
+		s.lose = nil
+		after := s.run(d, 400)
+		if len(told) == 0 || told[0].Kind != inference.PacketLoss || told[0].Element != inference.ElementOfLink(2, 12) || told[0].Node != 2 {
+			t.Fatalf("ratio %v: %+v", ratio, told)
+		}
+		for _, f := range told {
+			if f.ID != told[0].ID {
+				t.Errorf("ratio %v: a second finding, %+v", ratio, f)
+			}
+		}
+		if len(after) != 1 || after[0].ID != told[0].ID || after[0].End == 0 {
+			t.Errorf("ratio %v: after it ended, %+v", ratio, after)
+		}
+	}
+}
+
+// A flow that vanishes where others pass is told as a flow.
+func TestBlackHole(t *testing.T) {
+	s, d := newSilentNet(2), New(DefaultConfig())
+	s.run(d, 50)
+	s.lose = func(_ []inference.HopKey, flow int) float64 {
+		if flow == 17 {
+			return 1
+		}
+		return 0
+	}
+	told := s.run(d, 20)
+	s.lose = nil
+	after := s.run(d, 20)
+	if len(told) != 1 || told[0].Kind != inference.BlackHole || told[0].Flow != s.flows[17].Flow || told[0].Severity != inference.Critical ||
+		told[0].Element != inference.ElementOfFlow(s.flows[17].Flow) || !strings.Contains(told[0].Text, "vanished") {
+		t.Fatalf("told %+v", told)
+	}
+	if len(after) != 1 || after[0].End == 0 {
+		t.Errorf("after it ended: %+v", after)
+	}
+}
+
+// Reports that got lost are no packets that did: windows in which the last switch's exporter says that it lost some, began anew
+// or said nothing are left out.
+func TestLossOfReportsIsNoLossOfPackets(t *testing.T) {
+	for name, trouble := range map[string]func(e *inference.ExporterStats){
+		"lost":        func(e *inference.ExporterStats) { e.Lost = 200 },
+		"provisional": func(e *inference.ExporterStats) { e.Provisional = 5 },
+		"restart":     func(e *inference.ExporterStats) { e.Restarts = 1 },
+		"silent":      func(e *inference.ExporterStats) { e.Reports = 0 },
+		"gone":        func(e *inference.ExporterStats) { *e = inference.ExporterStats{} },
+	} {
+		s, d := newSilentNet(3), New(DefaultConfig())
+		s.run(d, 50)
+		at := s.now
+		s.report = func(e *inference.ExporterStats) {
+			if e.Node == 3 && s.now <= at+10e9 {
+				trouble(e)
+			}
+		}
+		s.lose = func(p []inference.HopKey, _ int) float64 {
+			if p[len(p)-1].Node == 3 && s.now <= at+13e9 { // packets are settled later
+				return .2
+			}
+			return 0
+		}
+		if told := s.run(d, 100); len(told) > 0 {
+			t.Errorf("%s: %+v", name, told)
+		}
+	}
+}
+
+// Losses at the ratio that is normal are told less than once in a million windows: never in these.
+func TestSilentFalseAlarms(t *testing.T) {
+	s, cfg := newSilentNet(4), DefaultConfig()
+	d := New(cfg)
+	s.lose = func(p []inference.HopKey, _ int) float64 { return cfg.SilentLoss }
+	if told := s.run(d, 3000); len(told) > 0 {
+		t.Errorf("%+v", told)
+	}
+}
+
+// Another detector that reads the state goes on where the first one stopped, in the middle of a loss.
+func TestSilentState(t *testing.T) {
+	s, one := newSilentNet(5), New(DefaultConfig())
+	s.lose = func(p []inference.HopKey, flow int) float64 {
+		switch {
+		case over(p, 11, 3):
+			return .02
+		case flow == 5:
+			return 1
+		}
+		return 0
+	}
+	for step := range 60 {
+		w := s.window()
+		state := one.AppendState(nil)
+		two := New(DefaultConfig())
+		if err := two.ReadState(state); err != nil {
+			t.Fatal(err)
+		}
+		a := append([]inference.Finding(nil), one.Step(w)...)
+		b := two.Step(w)
+		if len(a) != len(b) {
+			t.Fatalf("window %d: %+v and %+v", step, a, b)
+		}
+		for i := range a {
+			if a[i] != b[i] {
+				t.Fatalf("window %d: %+v and %+v", step, a[i], b[i])
+			}
+		}
+		one = two
+	}
+	if len(one.Open()) != 2 {
+		t.Errorf("open: %+v", one.Open())
+	}
+}
+
+// A link that loses packets is one finding while it does: what it goes on losing is not put to its neighbour, whichever flows come by.
+// A neighbour that loses packets as well is found by those that did not pass the first.
+func TestNeighboursOfALoss(t *testing.T) {
+	way := func(nodes ...uint32) (p []inference.HopKey) {
+		for _, n := range nodes {
+			p = append(p, inference.HopKey{Node: n})
+		}
+		return p
+	}
+	s, d := newSilentNet(6), New(DefaultConfig())
+	window := func(both, first, second [2]uint64) { // packets and losses of flows over both links, and over one of them
+		s.flows = s.flows[:0]
+		for i, n := range [][2]uint64{both, first, second} {
+			f := inference.FlowLoss{Flow: flow(uint32(i)), Packets: n[0], Lost: n[1], Path: [][]inference.HopKey{way(2, 12, 3), way(2, 12, 1), way(4, 12, 3)}[i]}
+			if s.flows = append(s.flows, f); n[0] == 0 {
+				s.flows = s.flows[:len(s.flows)-1]
+			}
+		}
+	}
+	elements := func(windows int) (all []inference.Element) {
+		for _, f := range s.run(d, windows) {
+			if f.End == 0 && f.Severity == inference.Critical {
+				all = append(all, f.Element)
+			}
+		}
+		return all
+	}
+	window([2]uint64{100, 0}, [2]uint64{100, 0}, [2]uint64{100, 0})
+	s.run(d, 20)
+	window([2]uint64{100, 10}, [2]uint64{100, 10}, [2]uint64{100, 0})
+	if got := elements(3); len(got) != 1 || got[0] != inference.ElementOfLink(2, 12) {
+		t.Fatalf("told %v", got)
+	}
+	window([2]uint64{100, 10}, [2]uint64{60, 0}, [2]uint64{})
+	if got := elements(3); len(got) != 0 {
+		t.Errorf("told %v of what the first link loses", got)
+	}
+	window([2]uint64{100, 10}, [2]uint64{100, 10}, [2]uint64{200, 20})
+	if got := elements(10); len(got) != 1 || got[0] != inference.ElementOfLink(3, 12) {
+		t.Errorf("told %v of a neighbour that loses packets, too", got)
+	}
+}

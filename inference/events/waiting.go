@@ -1,0 +1,115 @@
+package events
+
+import (
+	"math"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Packets wait for each other on every line, and on one that few packets use it is one packet in a while that waits for one
+// other. So what a packet takes to be sent is learnt from windows in which most packets found an empty queue and some found
+// one or two packets there, and is added to latencies before they are compared: a change of less is none.
+
+const (
+	fullPacket = 1500 // bytes
+	fewPackets = 2 * fullPacket
+	// A packet that waits takes so many times longer than those that do not differ among each other.
+	waitsLonger = 10
+	// waitSamples are enough to know it; what is learnt later can only make it less. The first ones can be much too short, as what
+	// a packet waits for is nearly sent at times.
+	waitSamples, waitFirst = 64, 8
+	// waitFloor is how many packets one more has to be little beside, and waitMost, in ns, what is never exceeded.
+	waitFloor, waitMost = 6, 1 << 27
+)
+
+// waiting is what is known of packets that wait for one other.
+type waiting struct {
+	idle   float64 // by how much the latencies of packets differ that do not wait, in ns: mean of p90 - p50; 0 while not known
+	packet float64 // that a packet takes to be sent, in ns; 0 while not known
+	score  int     // windows that show it less those that do not, within bounds
+	seen   int     // windows that showed it, up to waitSamples
+	held   float64 // what windows that are pending showed, at most; 0 for none
+}
+
+func (c *coder) waiting(w *waiting) {
+	c.float(&w.idle)
+	c.float(&w.packet)
+	c.check(w.idle >= 0 && w.packet >= 0 && w.held >= 0, "a time is negative")
+	number(c, &w.score)
+	number(c, &w.seen)
+	c.float(&w.held)
+	c.check(w.score <= scoreMost && w.seen <= waitSamples, "more windows than are counted")
+}
+
+const scoreMost = 8
+
+// learn takes a window of a hop. Where packets took longer than was known by so much that the window has to be judged before,
+// it gives how long, and takes nothing.
+func (w *waiting) learn(s *inference.HopStats) (later float64) {
+	l, q := &s.Latency, &s.Queue
+	if l.Count == 0 || 2*q.Count < l.Count {
+		return 0
+	}
+	if q.P90 == 0 {
+		d := float64(l.P90 - min(l.P50, l.P90))
+		if w.idle == 0 {
+			w.idle = d
+		}
+		w.idle += (d - w.idle) / 32
+		w.idle = max(w.idle, 1)
+	}
+	if w.idle == 0 || q.P50 > 0 || q.P99 == 0 || q.P99 > fewPackets {
+		return 0
+	}
+	t := float64(l.P99 - min(l.P50, l.P99))
+	if t < waitsLonger*w.idle {
+		w.score = max(w.score-1, 0)
+		return 0
+	}
+	t /= max(1, float64(q.P99)/fullPacket)
+	if t > 3*w.packet && w.seen >= waitFirst && w.seen < waitSamples {
+		return t
+	}
+	w.take(t)
+	return 0
+}
+
+// take takes the time that a packet took to be sent.
+func (w *waiting) take(t float64) {
+	w.score = min(w.score+1, scoreMost)
+	switch {
+	case w.packet == 0:
+		w.packet = t
+	case t <= w.packet:
+		w.packet = max(t, .98*w.packet)
+	case w.seen < waitFirst:
+		w.packet = t
+	case w.seen < waitSamples:
+		w.packet = min(t, 1.5*w.packet)
+	}
+	w.seen = min(w.seen+1, waitSamples)
+}
+
+// settle takes what a window showed that was judged before, or what others did before it, unless one is pending: as long as nobody
+// knows whether it comes again, it is not what packets usually take. It reports whether there is something new.
+func (w *waiting) settle(later float64, pending bool) bool {
+	w.held = max(w.held, later)
+	if pending || w.held == 0 {
+		return false
+	}
+	w.take(w.held)
+	w.held = 0
+	return true
+}
+
+// floor is what has to be added to latencies, a power of two. The one there is stays as long as it is nearly right.
+func (w *waiting) floor(now float64) float64 {
+	if w.score == 0 {
+		return 0
+	}
+	need := min(waitFloor*w.packet, waitMost)
+	if now >= need && now <= 4*need {
+		return now
+	}
+	return math.Exp2(math.Ceil(math.Log2(max(need, 1))))
+}

@@ -1,0 +1,160 @@
+package events
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// wires are the links that flows were seen to pass: which node is behind which interface. It is learnt from the paths in the
+// windows, so that no topology is needed.
+type wires struct {
+	*lifecycle[wire, struct{}]
+	peers      map[inference.HopKey][]uint32
+	interfaces map[uint32][]inference.HopKey
+	stale      bool // the maps are not those of the list
+
+	flows []inference.FlowStats                   // of the present window
+	ahead map[inference.HopKey][]inference.HopKey // made of them when somebody asks
+}
+
+// wire is a direction of a link. EgressIf is 0 where the device did not say.
+type wire struct{ node, egressIf, peer uint32 }
+
+func (k wire) compare(o wire) int {
+	return cmp.Or(cmp.Compare(k.node, o.node), cmp.Compare(k.egressIf, o.egressIf), cmp.Compare(k.peer, o.peer))
+}
+
+func (c *coder) wire(k *wire) {
+	number(c, &k.node)
+	number(c, &k.egressIf)
+	number(c, &k.peer)
+}
+
+func newWires(j *journal) *wires {
+	return &wires{lifecycle: follow(j, wire.compare, (*coder).wire, func(*coder, *struct{}) {}), stale: true}
+}
+
+// step learns the links of a window.
+func (l *wires) step(w *inference.Window) {
+	l.flows, l.ahead = w.Flows, nil
+	for i := range w.Paths {
+		l.path(w.Paths[i].From)
+		l.path(w.Paths[i].To)
+	}
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		for h := 1; h < len(f.Hops); h++ {
+			if a, b := &f.Hops[h-1], &f.Hops[h]; !f.Partial && !a.Unknown && !b.Unknown {
+				l.pass(a.HopKey, b.Node)
+			}
+		}
+	}
+	l.absent(func(_ wire, _ *struct{}, windows int) bool {
+		forget := windows >= l.cfg.ForgetAfter
+		l.stale = l.stale || forget
+		return forget
+	})
+}
+
+func (l *wires) path(hops []inference.HopKey) {
+	for i := 1; i < len(hops); i++ {
+		l.pass(hops[i-1], hops[i].Node)
+	}
+}
+
+func (l *wires) pass(h inference.HopKey, peer uint32) {
+	if h.Other || h.Node == peer {
+		return
+	}
+	n := len(l.list)
+	l.see(wire{h.Node, h.EgressIf, peer}, 2*l.cfg.MaxHops)
+	l.stale = l.stale || len(l.list) > n
+}
+
+// refresh makes the maps anew if a link came or went.
+func (l *wires) refresh() {
+	if !l.stale {
+		return
+	}
+	l.order()
+	l.peers, l.interfaces, l.stale = map[inference.HopKey][]uint32{}, map[uint32][]inference.HopKey{}, false
+	add := func(h inference.HopKey, peer uint32) { l.peers[h] = append(l.peers[h], peer) }
+	for _, s := range l.list {
+		k := s.key
+		h := inference.HopKey{Node: k.node, EgressIf: k.egressIf}
+		add(inference.HopKey{Node: k.node}, k.peer)
+		add(inference.HopKey{Node: k.peer}, k.node)
+		if k.egressIf != 0 {
+			add(h, k.peer)
+			if list := l.interfaces[k.node]; len(list) == 0 || list[len(list)-1] != h {
+				l.interfaces[k.node] = append(list, h)
+			}
+		}
+	}
+	for h, peers := range l.peers {
+		slices.Sort(peers)
+		l.peers[h] = slices.Compact(peers)
+	}
+}
+
+// Peers gives the nodes behind an interface, or all neighbours of a node.
+func (l *wires) Peers(h inference.HopKey) []uint32 {
+	l.refresh()
+	return l.peers[h]
+}
+
+// Interfaces gives the interfaces of a node with a known neighbour.
+func (l *wires) Interfaces(node uint32) []inference.HopKey {
+	l.refresh()
+	return l.interfaces[node]
+}
+
+// Ahead gives the interfaces that packets of the window came to behind a hop; behind a node, if it has no interface.
+func (l *wires) Ahead(h inference.HopKey) []inference.HopKey {
+	if l.ahead == nil {
+		l.look()
+	}
+	return l.ahead[h]
+}
+
+// mostAhead bounds the interfaces behind one hop that are remembered.
+const mostAhead = 256
+
+func (l *wires) look() {
+	l.ahead = map[inference.HopKey][]inference.HopKey{}
+	add := func(h, to inference.HopKey) {
+		if list := l.ahead[h]; len(list) < mostAhead && !slices.Contains(list, to) {
+			l.ahead[h] = append(list, to)
+		}
+	}
+	leaves := map[decode.Addr][]inference.HopKey{} // where packets to a host leave the network, which not all flows tell
+	for i := range l.flows {
+		f := &l.flows[i]
+		if n := len(f.Hops); n > 1 && !f.Partial && f.Hops[n-1].EgressIf != 0 && len(leaves[f.Key.Dst]) < 4 {
+			if h := f.Hops[n-1].HopKey; !h.Other && !slices.Contains(leaves[f.Key.Dst], h) {
+				leaves[f.Key.Dst] = append(leaves[f.Key.Dst], h)
+			}
+		}
+	}
+	for i := range l.flows {
+		f := &l.flows[i]
+		for k := range f.Hops {
+			from := f.Hops[k].HopKey
+			behind := func(to inference.HopKey) {
+				if to.EgressIf != 0 && !from.Other && !to.Other && from.Node != to.Node {
+					add(from, to)
+					add(inference.HopKey{Node: from.Node}, to)
+				}
+			}
+			for _, to := range f.Hops[k+1:] {
+				behind(to.HopKey)
+			}
+			for _, to := range leaves[f.Key.Dst] {
+				behind(to)
+			}
+		}
+	}
+}
