@@ -31,8 +31,11 @@ type Document struct {
 	// AbsentSlices are the slices of which nothing is in the window, by number. Usually there are none.
 	AbsentSlices []int `json:"absent_slices,omitempty"`
 
-	Totals   Totals         `json:"totals"`
-	Findings []FindingState `json:"findings"` // that began, rose or ended with the window
+	Totals Totals `json:"totals"`
+	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node: the first of them, if
+	// there are many. It is absent where all or none are; hops_learning of the totals says which.
+	LearningHops map[uint32][]uint32 `json:"learning_hops,omitempty"`
+	Findings     []FindingState      `json:"findings"` // that began, rose or ended with the window
 }
 
 // CollectorState says what became of a collector in a window.
@@ -45,13 +48,14 @@ type CollectorState struct {
 
 // Totals are sums over a window of the fleet.
 type Totals struct {
-	Reports    uint64 `json:"reports"`           // that were counted
-	Hops       int    `json:"hops"`              // places in the network that were seen
-	Flows      uint64 `json:"flows"`             // that were seen
-	FlowBound  uint64 `json:"flow_bound"`        // reports that a flow can have had which no collector lists
-	Exporters  int    `json:"exporters"`         // sequence number spaces
-	Unheard    int    `json:"unheard_exporters"` // of which nothing can be known, because their collector was missing
-	Lost       int64  `json:"reports_lost"`      // on their way from exporters; below 0 where a window takes back what one before told
+	Reports    uint64 `json:"reports"`                 // that were counted
+	Hops       int    `json:"hops"`                    // places in the network that were seen
+	Learning   int    `json:"hops_learning,omitempty"` // of them, those that are younger than their statistics need
+	Flows      uint64 `json:"flows"`                   // that were seen
+	FlowBound  uint64 `json:"flow_bound"`              // reports that a flow can have had which no collector lists
+	Exporters  int    `json:"exporters"`               // sequence number spaces
+	Unheard    int    `json:"unheard_exporters"`       // of which nothing can be known, because their collector was missing
+	Lost       int64  `json:"reports_lost"`            // on their way from exporters; below 0 where a window takes back what one before told
 	Duplicated uint64 `json:"reports_duplicated"`
 	Malformed  uint64 `json:"reports_malformed"`
 	Paths      uint64 `json:"path_changes"`
@@ -78,6 +82,12 @@ type FindingState struct {
 	Value    *float64   `json:"value"`            // what was seen, in the unit that the text names; null if it is no number
 	Baseline *float64   `json:"baseline"`         // what was expected
 	Text     string     `json:"text"`             // the evidence in one sentence
+
+	Element   json.RawMessage `json:"element,omitempty"`   // an [inference.Element]: what has to be looked at
+	Cause     string          `json:"cause,omitempty"`     // id of the finding that explains this one
+	Evidence  int             `json:"evidence,omitempty"`  // findings that this one explains
+	Learning  bool            `json:"learning,omitempty"`  // what is normal at this place is not known well yet
+	Statistic string          `json:"statistic,omitempty"` // what value is, such as "p99 latency"
 }
 
 // FlowName names a flow.
@@ -109,6 +119,7 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 		d.Totals.Duplicated += e.Duplicated
 		d.Totals.Malformed += e.Malformed
 	}
+	d.learning(w.Hops)
 	for i := range w.Drops {
 		d.Totals.Drops += w.Drops[i].Count
 	}
@@ -143,6 +154,10 @@ func NewFindingState(f *inference.Finding) FindingState {
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
 		Node: f.Node, EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
 		Value: number64(f.Value), Baseline: number64(f.Baseline), Text: strings.ToValidUTF8(f.Text, "\uFFFD"),
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
+	}
+	if f.Element.Kind != inference.NoElement {
+		out.Element, _ = f.Element.MarshalJSON() // it fails for kinds that nobody makes
 	}
 	if f.End != 0 {
 		end := moment(f.End)
@@ -170,11 +185,18 @@ func (s *FindingState) Finding() (inference.Finding, error) {
 	f := inference.Finding{
 		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), Node: s.Node, EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
+		Evidence: s.Evidence, Learning: s.Learning, Statistic: s.Statistic,
 	}
-	var errs [6]error
+	var errs [8]error
 	f.ID, errs[0] = inference.ParseID(s.ID)
 	f.Kind, errs[1] = inference.ParseKind(s.Kind)
 	f.Severity, errs[2] = inference.ParseSeverity(s.Severity)
+	if s.Cause != "" {
+		f.Cause, errs[6] = inference.ParseID(s.Cause)
+	}
+	if len(s.Element) > 0 {
+		errs[7] = f.Element.UnmarshalJSON(s.Element)
+	}
 	if s.End != nil {
 		f.End = s.End.UnixNano()
 	}
@@ -186,8 +208,8 @@ func (s *FindingState) Finding() (inference.Finding, error) {
 	}
 	if s.Flow != nil {
 		f.Flow = decode.FlowKey{SrcPort: s.Flow.SrcPort, DstPort: s.Flow.DstPort, Proto: s.Flow.Protocol, IPVersion: s.Flow.IPVersion}
-		f.Flow.Src, errs[3] = parseAddr(s.Flow.Src)
-		f.Flow.Dst, errs[4] = parseAddr(s.Flow.Dst)
+		f.Flow.Src, errs[3] = decode.ParseAddr(s.Flow.Src)
+		f.Flow.Dst, errs[4] = decode.ParseAddr(s.Flow.Dst)
 	}
 	if s.Exporter != "" {
 		f.Exporter, errs[5] = parseAddr(s.Exporter)
@@ -224,6 +246,7 @@ func ReadDocument(b []byte) (*Document, error) {
 	if d.Version != DocumentVersion {
 		return nil, &ValueError{"document", ErrDocument}
 	}
+	d.boundLearning()
 	return d, nil
 }
 

@@ -16,10 +16,11 @@ func exampleDocument() (*Document, []inference.Finding) {
 		{
 			ID: 0xabc, Kind: inference.HighLatency, Severity: inference.Warning, Start: 1_700_000_000_123_456_789, Updated: 1_700_000_010_123_456_789,
 			Node: 7, EgressIf: 3, Folded: true, Value: 2.5, Baseline: 1, Text: "p99 of node 7 interface 3 is 2.5 ms",
+			Element: inference.ElementOfLink(9, 7), Cause: 0xdef, Learning: true, Statistic: "p99 latency",
 		},
 		{
 			ID: math.MaxUint64, Kind: inference.PathChanged, Severity: inference.Critical, Start: 1, Updated: 2, End: 3, Flow: flowKey(5),
-			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Reason: 9, Text: "a flow",
+			Exporter: decode.AddrFrom4([]byte{10, 0, 0, 1}), HWID: 2, Reason: 9, Text: "a flow", Evidence: 3,
 		},
 	}
 	a := &Assembled{
@@ -48,10 +49,11 @@ func TestDocument(t *testing.T) {
 		`"totals":{"reports":100,"hops":6,"flows":9,"flow_bound":3,"exporters":2,"unheard_exporters":1,"reports_lost":3,"reports_duplicated":1,` +
 		`"reports_malformed":7,"path_changes":3,"drop_reports":7,"other_hop_records":5},` +
 		`"findings":[{"id":"0000000000000abc","kind":"high-latency","severity":"warning","start":"2023-11-14T22:13:20.123456789Z",` +
-		`"updated":"2023-11-14T22:13:30.123456789Z","node":7,"egress_if":3,"folded":true,"value":2.5,"baseline":1,"text":"p99 of node 7 interface 3 is 2.5 ms"},` +
+		`"updated":"2023-11-14T22:13:30.123456789Z","node":7,"egress_if":3,"folded":true,"value":2.5,"baseline":1,"text":"p99 of node 7 interface 3 is 2.5 ms",` +
+		`"element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"0000000000000def","learning":true,"statistic":"p99 latency"},` +
 		`{"id":"ffffffffffffffff","kind":"path-change","severity":"critical","start":"1970-01-01T00:00:00.000000001Z","updated":"1970-01-01T00:00:00.000000002Z",` +
 		`"end":"1970-01-01T00:00:00.000000003Z","flow":{"src":"10.0.0.5","dst":"10.255.0.1","src_port":5,"dst_port":80,"protocol":6,"ip_version":4},` +
-		`"exporter":"10.0.0.1","hw_id":2,"drop_reason":9,"value":0,"baseline":0,"text":"a flow"}]}`
+		`"exporter":"10.0.0.1","hw_id":2,"drop_reason":9,"value":0,"baseline":0,"text":"a flow","evidence":3}]}`
 	if string(got) != want {
 		t.Errorf("the document is\n%s\nwant\n%s", got, want)
 	}
@@ -77,6 +79,7 @@ func TestDocument(t *testing.T) {
 	for _, change := range []func(*FindingState){
 		func(s *FindingState) { s.ID = "x" }, func(s *FindingState) { s.Kind = "x" }, func(s *FindingState) { s.Severity = "x" },
 		func(s *FindingState) { s.Flow.Src = "x" }, func(s *FindingState) { s.Flow.Dst = "" }, func(s *FindingState) { s.Exporter = "x" },
+		func(s *FindingState) { s.Cause = "x" }, func(s *FindingState) { s.Element = []byte(`{"kind":"planet"}`) },
 	} {
 		s := NewFindingState(&findings[1])
 		change(&s)

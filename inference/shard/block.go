@@ -3,7 +3,7 @@ package shard
 import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/hugepage"
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/tail"
 )
 
 // block is one hop of one flow.
@@ -13,7 +13,7 @@ type block struct {
 	ref          uint16 // into the hop table
 	ttl          uint8  // postcards: of the packet as this hop saw it, 0 if unknown
 	strikes      uint8  // postcards: how often another hop came in its place
-	latency      kll.Tiny
+	latency      tail.Sketch
 }
 
 func (b *block) key() inference.HopKey { return inference.HopKey{Node: b.node, EgressIf: b.egress} }

@@ -80,14 +80,15 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	}
 }
 
-// countSampled counts a report of a flow that takes one of 2^shift. What it does not take leaves nothing but its largest
-// codes.
+// countSampled counts a report of a flow that takes one of 2^shift. Codes that are above the limits of their sketches, which
+// few are, are counted of every report: they are what the upper quantiles consist of.
 func (s *State) countSampled(f *flow, codes []uint16) {
 	if f.taken() {
 		f.buffered++
-	} else {
-		for i, c := range codes {
-			f.peak[i%inline] = max(f.peak[i%inline], c)
+	}
+	for i, c := range codes {
+		if c > f.limit[i%inline] {
+			s.slab.blocks[f.block[i%inline]].latency.Above(c, &s.rng)
 		}
 	}
 	if f.seen++; f.seen&f.mask() != 0 {
@@ -148,7 +149,7 @@ func (s *State) flush(f *flow) {
 	}
 	var space [maxBlocks]uint32
 	var memory [bufferCodes]uint16
-	shift := uint8(maxShift)
+	shift, limit := uint8(maxShift), [inline]uint16{}
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
 		codes := f.column(&memory, i)
@@ -156,7 +157,7 @@ func (s *State) flush(f *flow) {
 			s.top.addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
 		}
 		f.feed(&p.latency, codes, i, &s.rng)
-		shift = min(shift, p.latency.Base())
+		shift, limit[i%inline] = min(shift, p.latency.Base()), p.latency.Limit()
 	}
 	if f.top != 0 || f.hops == 0 || f.hops > inline || f.flags&gaps != 0 {
 		shift = 0
@@ -166,7 +167,7 @@ func (s *State) flush(f *flow) {
 	f.takeAll()
 	if shift != 0 {
 		f.shift, f.pick = shift, uint16(s.rng.Next())&(1<<shift-1)
-		f.peak = [inline]uint16{}
+		f.limit = limit
 	}
 }
 

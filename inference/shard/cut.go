@@ -12,6 +12,11 @@ type Cut struct {
 	drops          drops
 	faults         faults
 	arrivals       arrivals
+	deviations     deviations
+	losses         losses
+	spreads        []inference.Spread
+	links          links
+	strays         strays
 }
 
 func (s *State) newCut() *Cut {
@@ -22,14 +27,21 @@ func (s *State) newCut() *Cut {
 		// As many flows are listed as path changes.
 		faults:   newFaults(s.cfg.MaxPathChanges),
 		arrivals: newArrivals(s.cfg.MaxPathChanges),
+		links:    newLinks(s.cfg.MaxHops),
+		strays:   newStrays(s.cfg.MaxPathChanges),
 	}
 }
 
 // Cut ends the open window at end, in ns since 1970, and starts the next one. It takes new memory for that unless an
 // earlier cut was recycled.
 func (s *State) Cut(end int64) *Cut {
+	s.settleSprays()
 	c := s.cut
-	s.cutTop(&c.busiest)
+	s.cutTop(&c.busiest, &c.spreads)
+	if s.digests != nil {
+		s.digests.cutSurvey(&c.deviations)
+	}
+	s.cutPairs(&c.losses, end)
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
 	}
@@ -47,6 +59,12 @@ func (s *State) Recycle(c *Cut) {
 	c.drops.reset()
 	c.faults.reset()
 	c.arrivals.reset()
+	c.deviations.reset()
+	c.losses.reset()
+	c.links.reset()
+	c.strays.reset()
+	clear(c.spreads)
+	c.spreads = c.spreads[:0]
 	s.spare = c
 }
 
@@ -61,9 +79,16 @@ func (c *Cut) AddTo(p *inference.Partial) {
 	c.drops.addTo(p)
 	c.faults.addTo(p)
 	c.arrivals.addTo(p)
+	c.deviations.addTo(p)
+	c.losses.addTo(p)
+	c.links.addTo(p)
+	c.strays.addTo(p)
+	for i := range c.spreads {
+		p.AddSpread(&c.spreads[i])
+	}
 }
 
 // Limits gives the limits of a window that is made of the partials of shards with this configuration.
 func (c *Config) Limits() inference.Limits {
-	return inference.Limits{Hops: c.MaxHops, Flows: c.TopFlows, Paths: c.MaxPathChanges, Drops: c.MaxDrops, Faults: c.MaxPathChanges}
+	return inference.Limits{Hops: c.MaxHops, Flows: c.TopFlows, Paths: c.MaxPathChanges, Drops: c.MaxDrops, Faults: c.MaxPathChanges, Deviations: maxDeviations, Losses: maxLosses}
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/survey"
 )
 
 // Digests says how PINT digests are read. What is nil is not known: digests that need it are counted, and not read.
@@ -18,9 +20,21 @@ type Digests struct {
 	Plans           []DigestPlan
 	Latency         latency.Config // of the sketches of a flow's hops, for one shard
 
+	// SprayBytes is the memory of one shard for digests of flows that use several paths at once. 0 keeps none.
+	SprayBytes int64
+
 	// Ends tells at which sets of nodes, as numbered in pathtrace.Config, a flow's packets enter and leave the network,
 	// 0 if that is not known. It may be nil.
 	Ends func(*decode.FlowKey) (ingress, egress uint16)
+
+	// Base is added to the ids of nodes where they are told, which are below it: digests are hashes of the ids that nodes know
+	// themselves by.
+	Base uint32
+	// Read makes what says of a report with a digest whether it is from the network of the models. It may be nil.
+	Read func() func(*decode.Report) bool
+
+	// SearchIDs is the limit below which the ids of nodes that are not on the map are searched; 0 searches none.
+	SearchIDs uint32
 }
 
 // DigestPlan is an execution plan, and what is known of paths for each of its queries.
@@ -36,36 +50,49 @@ type digests struct {
 	utilization *congestion.Tracker
 	plans       map[uint8]*plan
 	ends        func(*decode.FlowKey) (ingress, egress uint16)
+	base        uint32
+	read        func(*decode.Report) bool
 	flows       []digestFlow // 0 is nobody's
 	free        uint32
 	slots       []uint32 // of flows in the table: index into flows
 	tracers     []*pathtrace.Tracer
 	nodes       []uint32
 	hops        []decode.Hop
+	sprays      sprays
 	stats       DigestStats
+	survey      *survey.Watch
+	maps        map[*pathtrace.Tracer]*survey.Map
 }
 
 // DigestStats counts what became of the digests of a shard.
 type DigestStats struct {
-	Digests   uint64 `json:"digests"`         // that came
-	Unread    uint64 `json:"unread"`          // of another plan, or of a program whose network is not known
-	Rejected  uint64 `json:"rejected"`        // that cannot be: wider than their scheme, of too many hops
-	Duplicate uint64 `json:"duplicate"`       // of packets that came before
-	Strange   uint64 `json:"strange"`         // that no path explains
-	Decoded   uint64 `json:"paths_decoded"`   // flows whose path became known
-	Undecided int    `json:"flows_undecided"` // flows that wait for their path
-	Bytes     int64  `json:"bytes"`           // memory of paths and sketches
+	Digests   uint64 `json:"digests"`              // that came
+	Unread    uint64 `json:"unread"`               // of another plan, or of a program whose network is not known
+	Elsewhere uint64 `json:"other_site,omitempty"` // of exporters in another site than the network that is known
+	Rejected  uint64 `json:"rejected"`             // that cannot be: wider than their scheme, of too many hops
+	Duplicate uint64 `json:"duplicate"`            // of packets that came before
+	Strange   uint64 `json:"strange"`              // that no path explains
+	Decoded   uint64 `json:"paths_decoded"`        // flows whose path became known
+	Undecided int    `json:"flows_undecided"`      // flows that wait for their path
+	Watched   int    `json:"flows_watched"`        // flows whose digests contradict the map, or seem to
+	Sprayed   int    `json:"flows_sprayed"`        // flows that use several paths at once, and whose paths are known
+	Fits      uint64 `json:"mixture_fits"`         // how often such paths were looked for
+	Bytes     int64  `json:"bytes"`                // memory of paths and sketches
 }
 
 // Add adds the statistics of another shard.
 func (d *DigestStats) Add(o DigestStats) {
 	d.Digests += o.Digests
 	d.Unread += o.Unread
+	d.Elsewhere += o.Elsewhere
 	d.Rejected += o.Rejected
 	d.Duplicate += o.Duplicate
 	d.Strange += o.Strange
 	d.Decoded += o.Decoded
 	d.Undecided += o.Undecided
+	d.Watched += o.Watched
+	d.Sprayed += o.Sprayed
+	d.Fits += o.Fits
 	d.Bytes += o.Bytes
 }
 
@@ -79,30 +106,43 @@ type plan struct {
 // digestFlow is a flow whose packets carry digests of one coding and plan. While plans change, packets of both come in
 // turn: a flow has two of them then.
 type digestFlow struct {
-	coding decode.Coding
-	epoch  uint8
-	trace  pathtrace.Flow
-	values latency.Flow
-	tracer *pathtrace.Tracer
-	pool   *latency.Pool
-	load   *congestion.Tracker
-	use    congestion.Flow // of the fullest link
-	needed uint32          // digests that the path was inferred from
-	away   uint16          // digests since one agreed with the path that is shown
-	aside  bool            // the last path that digests agreed with is not the one that is shown
-	stray  bool            // the last digest agreed with none
-	next   uint32          // the same flow's of another plan, or the next free one
+	coding    decode.Coding
+	epoch     uint8
+	trace     pathtrace.Flow
+	values    latency.Flow
+	tracer    *pathtrace.Tracer
+	pool      *latency.Pool
+	load      *congestion.Tracker
+	use       congestion.Flow // of the fullest link
+	astray    uint64          // hops of it that have another node than the map says, which is not known
+	needed    uint32          // digests that the path was inferred from
+	away      uint16          // digests since one agreed with the path that is shown
+	aside     bool            // the last path that digests agreed with is not the one that is shown
+	stray     bool            // the last digest agreed with none
+	watched   uint32          // reference in the survey of the map; 0 if it is not watched
+	unwatched uint16          // digests for which it is left alone
+	unrest    uint8           // changes and contradictions since the path was last stable
+	calm      uint8           // digests of the path since then
+	spray     uint32          // index into sprays, of a flow whose digests come from no single path
+	deviant   bool            // the path that is told is not what the map says
+	next      uint32          // the same flow's of another plan, or the next free one
 }
 
 // ReadDigests makes the shard read PINT digests. It is called before the first Update.
 func (s *State) ReadDigests(c Digests, seed uint64) error {
-	d := &digests{utilization: c.Utilization, ends: c.Ends, plans: map[uint8]*plan{}, flows: make([]digestFlow, 1), slots: make([]uint32, s.flows.Cap())}
+	d := &digests{sprays: sprays{flows: make([]spray, 1), most: c.SprayBytes}, utilization: c.Utilization, ends: c.Ends, base: c.Base, plans: map[uint8]*plan{}, flows: make([]digestFlow, 1), slots: make([]uint32, s.flows.Cap())}
+	if c.Read != nil {
+		d.read = c.Read()
+	}
+	d.survey, d.maps = survey.NewWatch(c.SearchIDs), map[*pathtrace.Tracer]*survey.Map{}
 	tracer := func(m *pathtrace.Model) *pathtrace.Tracer {
 		if m == nil {
 			return nil
 		}
 		t := pathtrace.New(m)
 		d.tracers = append(d.tracers, t)
+		known := m.Config()
+		d.maps[t] = survey.NewMap(known.Scheme, known.Nodes, known.Links)
 		return t
 	}
 	d.dialects[decode.CodingMininet] = tracer(c.Mininet)
@@ -156,11 +196,21 @@ func (d *digests) flow(slot uint32, r *decode.Report) *digestFlow {
 	}
 	x := &d.flows[i]
 	*x = digestFlow{coding: g.Coding, epoch: g.Epoch, next: front}
+	x.trace.Source = source(&r.Flow)
 	if d.ends != nil {
 		x.trace.Ingress, x.trace.Egress = d.ends(&r.Flow)
 	}
 	d.slots[slot] = i
 	return x
+}
+
+// source stands for the sender of a flow: its address, or the network of 64 bits that it may choose addresses from.
+func source(k *decode.FlowKey) uint32 {
+	x := binary.BigEndian.Uint64(k.Src[:8])
+	if k.IPVersion == 4 {
+		x = uint64(binary.BigEndian.Uint32(k.Src[12:]))
+	}
+	return uint32((x ^ x>>29) * 0xbf58476d1ce4e5b9 >> 32)
 }
 
 // give puts what a flow held back.
@@ -169,8 +219,14 @@ func (d *digests) give(i uint32) {
 	if x.tracer != nil {
 		x.tracer.Release(&x.trace)
 	}
+	if x.watched != 0 {
+		d.survey.End(x.watched)
+	}
 	if x.pool != nil {
 		x.pool.Free(&x.values)
+	}
+	if x.spray != 0 {
+		d.sprays.end(x.spray)
 	}
 	*x = digestFlow{next: d.free}
 	d.free = i
@@ -197,6 +253,14 @@ func (s *State) digestTotals() DigestStats {
 		ts := t.Stats()
 		st.Undecided += ts.Undecided
 		st.Bytes += int64(ts.Bytes)
+	}
+	st.Watched = d.survey.Flows()
+	st.Bytes += int64(d.survey.SizeBytes())
+	st.Bytes += d.sprays.bytes
+	for i := range d.sprays.flows {
+		if d.sprays.flows[i].result != nil {
+			st.Sprayed++
+		}
 	}
 	for _, p := range d.plans {
 		for _, pool := range p.pools {

@@ -15,7 +15,8 @@
 //	top.go     the busiest flows of the window, with the distributions of their hops
 //	path.go    the path of a flow, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
-//	digest.go  paths and values from PINT digests; trace.go reads them
+//	pair.go    packets that the first switch on their way reports, and the last one does not
+//	digest.go  paths and values from PINT digests; trace.go reads them, spray.go finds the paths of flows that use several at once
 //
 // Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once,
 // and further observers of rare reports get the same list: such an observer is a file, a field of [Cut] and a line in
@@ -30,15 +31,15 @@
 // # Flows
 //
 // A flow is an entry of a flowtable.Table (key, counters, path and a buffer of codes, in six cache lines) and a block for
-// each hop, which holds a KLL sketch of 120 bytes for latencies (package kll, Tiny). Values enter as 16-bit log codes
+// each hop, which holds a sketch of 120 bytes for latencies that knows the tail best (package tail). Values enter as 16-bit log codes
 // (package logcode). With paths of five hops that is about 1080 bytes a flow, index included. Queues are kept for the
 // hops of the network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of
 // the shard's time and a third of its memory.
 //
 // A report appends the codes of its hops to the flow's buffer. Every 16 reports the buffer is flushed into the sketches,
 // which take 16 codes at once much faster than one by one. A sketch that saw some hundreds of codes takes only one of 2,
-// 4, 8, ... of them, by chance. From then on the flow makes that choice for all of its hops, once a report, and most
-// reports leave nothing behind but their largest codes. Counts and maxima stay exact. Three kinds of flows are not
+// 4, 8, ... of them, by chance, but for the largest fortieth, all of which it takes. From then on the flow makes that choice
+// for all of its hops, once a report, and most reports leave nothing behind. Counts and maxima stay exact. Three kinds of flows are not
 // sampled like this: those of which some hop lacks latencies, those with paths of more than 8 hops, and candidates for
 // the busiest flows.
 //

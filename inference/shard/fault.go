@@ -45,19 +45,24 @@ func (d *faults) count(r *decode.Report, fault inference.Fault) {
 	if fault == inference.Looping {
 		node = r.NodeID
 	}
-	k := faultKey{fault, r.Flow}
+	d.note(inference.DigestFault{Flow: r.Flow, Fault: fault, Node: node, Count: 1, First: r.Time, Last: r.Time})
+}
+
+// note counts digests of a flow that have a fault.
+func (d *faults) note(f inference.DigestFault) {
+	k := faultKey{f.Fault, f.Flow}
 	if i, ok := d.index[k]; ok {
 		e := &d.list[i]
-		e.Count++
-		e.First = min(e.First, r.Time)
-		e.Saw(r.Time, node)
+		e.Count += f.Count
+		e.First = min(e.First, f.First)
+		e.Saw(f.Last, f.Node)
 		return
 	}
 	if d.full() {
 		d.trim()
 	}
-	if d.add(inference.DigestFault{Flow: r.Flow, Fault: fault, Node: node, Count: 1, First: r.Time, Last: r.Time}) == nil {
-		d.other++
+	if d.add(f) == nil {
+		d.other += f.Count
 		return
 	}
 	d.index[k] = len(d.list) - 1

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/flowtable"
-	"github.com/hopscope/hopscope/sketches/kll"
+	"github.com/hopscope/hopscope/sketches/tail"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // flow is what the table keeps of a flow, behind its key, with which pathID shares a cache line. A report reads and
-// writes that line, the next one, and one more: where its codes go, or peak.
+// writes that line, the next one, and one more: where its codes go, or limit.
 type flow struct {
 	pathID uint64 // of the reports in the buffer; 0 while no path is known
 
@@ -42,11 +42,11 @@ type flow struct {
 	buffered uint8          // reports in the buffer
 	fresh    uint8          // of those, how many belong to the window
 	flags    flowFlags
-	shift    uint8 // of 2^shift reports one is taken into the buffer
-	_        [2]byte
+	shift    uint8  // of 2^shift reports one is taken into the buffer
+	judged   uint16 // low bits of the window in which its way was held against the policy
 
 	changes uint32
-	peak    [inline]uint16 // while reports are sampled: largest codes since the last flush
+	limit   [inline]uint16 // while reports are sampled: codes above are counted of every report
 	block   [inline]uint32 // the rest is linked from the last of them
 
 	// codes are the latency codes of the hops, report after report, until there is no room for one more.
@@ -61,6 +61,7 @@ const (
 	flatTTL                         // the hops of the path do not differ in TTL
 	partial                         // the path lacks hops: it is the longest part that a report told
 	arrived                         // the flow is to be listed as soon as its path is known
+	paired                          // the first switch reports its packets, too
 )
 
 type (
@@ -89,10 +90,10 @@ func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
 }
 
 // feed adds the buffered codes of the i-th hop to its sketch.
-func (f *flow) feed(t *kll.Tiny, codes []uint16, i int, r *kll.Rand) {
+func (f *flow) feed(t *tail.Sketch, codes []uint16, i int, r *tail.Rand) {
 	switch {
 	case f.shift != 0:
-		t.AddSample(codes, f.shift, uint64(f.seen), f.peak[i%inline], r)
+		t.AddSample(codes, f.shift, uint64(f.seen), f.limit[i%inline], r)
 	case f.flags&gaps != 0:
 		t.Add(slices.DeleteFunc(codes, func(c uint16) bool { return c == absent }), r)
 	default:
@@ -100,14 +101,18 @@ func (f *flow) feed(t *kll.Tiny, codes []uint16, i int, r *kll.Rand) {
 	}
 }
 
-// pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0.
+// pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical interfaces
+// count where ports are not told: packets that begin to tell both take no other path.
 func pathID(hops []decode.Hop) uint64 {
 	const step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db
 	id, k := uint64(len(hops)), uint64(step)
 	for i := range hops {
 		h := &hops[i]
 		x := uint64(h.NodeID)<<32 | uint64(h.IngressIf)<<16 | uint64(h.EgressIf)
-		y := uint64(h.L2IngressIf)<<32 | uint64(h.L2EgressIf)
+		y := uint64(0)
+		if h.Has&(decode.HopIngressIf|decode.HopEgressIf) == 0 {
+			y = uint64(h.L2IngressIf)<<32 | uint64(h.L2EgressIf)
+		}
 		hi, lo := bits.Mul64(x^k, y^mul)
 		id += hi ^ lo // terms do not wait for each other
 		k += step

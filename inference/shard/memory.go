@@ -32,12 +32,13 @@ func (c *Config) Memory(shards int) int64 {
 		held := int64(topOctaves(places)) * octaveBytes * slack / 16
 		top = int64(places)*(int64(unsafe.Sizeof(topFlow{}))+8) + 2*held + 2*(held+int64(c.TopFlows)*int64(unsafe.Sizeof(inference.FlowPart{})))
 	}
-	const listed = 2 * (128 + 2*maxBlocks*12 + 96) // an item of a list of changes, faults or drops, with its index
-	perShard := hopTables + top + 2*lists*listed + 1<<20
+	const listed = 2 * (128 + 2*maxBlocks*12 + 96)                 // an item of a list of changes, faults or drops, with its index
+	link := 2 * (int64(unsafe.Sizeof(inference.LinkStats{})) + 64) // of a list that grew, with its index
+	perShard := hopTables + top + 2*lists*listed + 2*hops*link + 1<<20
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(inference.HopPart{})) + 48
-	window := hops * (part + 2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*octaves)/2)))
+	window := hops*int64(shards)*2*link + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*octaves)/2)))
 	totals := hops * (part + 2*octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
 	return int64(shards)*(perShard+top/4) + window + totals + points + lists*listed

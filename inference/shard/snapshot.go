@@ -2,13 +2,16 @@ package shard
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/sketches/flowtable"
-	"github.com/hopscope/hopscope/sketches/kll"
 	"github.com/hopscope/hopscope/sketches/logcode"
+	"github.com/hopscope/hopscope/sketches/tail"
 )
 
 // Flows gives the n flows with most packets over their whole life in the table, busiest first. It changes nothing, but
@@ -60,21 +63,21 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 		p := &s.slab.blocks[b]
 		latency, rng := p.latency, s.rng // copies: a look must not change what comes later
 		f.feed(&latency, f.column(&memory, i), i, &rng)
-		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: tinySummary(&latency)})
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: summary(&latency)})
 	}
 	s.digestStats(slot, &out)
 	return out
 }
 
-// tinySummary reads the quantiles of a sketch of codes.
-func tinySummary(t *kll.Tiny) inference.Summary {
+// summary reads the quantiles of a sketch.
+func summary(t *tail.Sketch) inference.Summary {
 	if t.Count() == 0 {
 		return inference.Summary{}
 	}
-	var q [3]uint16
+	var q [3]uint64
 	t.Quantiles(q[:0], 0.5, 0.9, 0.99)
 	return inference.Summary{
-		Count: t.Count(), P50: logcode.Decode(q[0]), P90: logcode.Decode(q[1]), P99: logcode.Decode(q[2]), Max: logcode.Decode(t.Max()),
+		Count: t.Count(), P50: q[0], P90: q[1], P99: q[2], Max: logcode.Decode(t.Max()),
 	}
 }
 
@@ -83,14 +86,10 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	if s.digests == nil || slot == flowtable.None {
 		return
 	}
-	i := s.digests.slots[slot]
-	if i == 0 {
+	if s.digests.slots[slot] == 0 {
 		return
 	}
-	x := &s.digests.flows[i]
-	if y := &s.digests.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
-		x = y // a plan that is new knows less than the one before
-	}
+	x := s.digests.shown(slot)
 	if x.load != nil {
 		if w, ok := x.load.Window(&x.use, out.Last); ok {
 			out.Load = inference.Load{Digests: w.Count, Last: w.Last, Mean: w.Mean, Max: w.Max}
@@ -99,29 +98,34 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	if x.tracer == nil {
 		return
 	}
+	if x.spray != 0 && s.digests.sprays.flows[x.spray].tell(out, s.digests.base) {
+		return
+	}
+	out.Unsettled = x.spray != 0
 	st, _ := x.tracer.Path(&x.trace, 0, nil)
+	shown := 0
 	for i := 1; st.Complete; i++ {
 		other, ok := x.tracer.Path(&x.trace, i, nil)
 		if !ok {
 			break
 		}
-		if !leads(st.Nodes, out.Hops) && leads(other.Nodes, out.Hops) { // the one that is shown
-			st, other = other, st
+		if !s.digests.leads(st.Nodes, out.Hops) && s.digests.leads(other.Nodes, out.Hops) { // the one that is shown
+			st, other, shown = other, st, i
 		}
-		out.Others = append(out.Others, inference.FlowPath{Nodes: other.Nodes, Confidence: other.Confidence})
+		out.Others = append(out.Others, inference.FlowPath{Nodes: based(s.digests.base, other.Nodes), Confidence: other.Confidence})
 	}
-	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete
+	out.Digests, out.Confidence, out.Partial = uint64(x.needed), st.Confidence, !st.Complete || bits.OnesCount64(st.Known) < len(st.Nodes)
 	for i := len(out.Hops); st.Complete && i < len(st.Nodes); i++ { // longer than what is kept of other flows
-		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: st.Nodes[i]}})
+		out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: s.digests.base | st.Nodes[i]}})
 	}
-	for i := range out.Hops {
-		out.Hops[i].Inferred = st.Complete && i < len(st.Nodes) && st.Seen>>i&1 == 0
+	if st.Complete {
+		certainty(out.Hops, x, &st, shown)
 	}
 	if !st.Complete {
 		out.Digests = uint64(st.Digests)
 		out.Hops = out.Hops[:0]
 		for i, n := range st.Nodes {
-			out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: n}, Unknown: st.Known>>i&1 == 0})
+			out.Hops = append(out.Hops, inference.FlowHop{HopKey: inference.HopKey{Node: s.digests.base | n}, Unknown: st.Known>>i&1 == 0})
 		}
 	}
 	if x.pool == nil {
@@ -136,12 +140,46 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	}
 }
 
+// shown gives of what is kept of a flow that which people see: a plan that is new knows less than the one before.
+func (d *digests) shown(slot uint32) *digestFlow {
+	x := &d.flows[d.slots[slot]]
+	if y := &d.flows[x.next]; x.next != 0 && !x.trace.Known() && y.trace.Known() {
+		return y
+	}
+	return x
+}
+
+// certainty says of each hop of a known path how far digests bear it out. Of a hop that they contradict it is not known which
+// node it is.
+func certainty(hops []inference.FlowHop, x *digestFlow, st *pathtrace.Status, shown int) {
+	var space [pint.MaxHops]float64
+	for i, c := range x.tracer.HopConfidence(&x.trace, shown, space[:0]) {
+		if i < len(hops) {
+			hops[i].Confidence = c
+			hops[i].Inferred = st.Marked>>i&1 != 0
+			hops[i].Unknown = st.Known>>i&1 == 0
+		}
+	}
+}
+
 // leads reports whether a path leads over hops, of which the last ones may not be kept.
-func leads(path []uint32, hops []inference.FlowHop) bool {
+func (d *digests) leads(path []uint32, hops []inference.FlowHop) bool {
 	for i := range hops {
-		if i >= len(path) || hops[i].Node != path[i] {
+		if i >= len(path) || hops[i].Node != d.base|path[i] {
 			return false
 		}
 	}
 	return true
+}
+
+// based gives nodes as they are told. The nodes of a mixture are never changed.
+func based(base uint32, nodes []uint32) []uint32 {
+	if base == 0 {
+		return nodes
+	}
+	told := make([]uint32, len(nodes))
+	for i, n := range nodes {
+		told[i] = base | n
+	}
+	return told
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/sketches/flowtable"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
@@ -28,10 +29,12 @@ type State struct {
 	spare   *Cut
 	window  uint32 // number of the open window
 	stats   Stats
-	digests *digests // nil unless ReadDigests was called
-	telling bool     // arrivals
-	hand    uint32   // next flow to look at when blocks run out
-	swept   int64    // time of the last look for idle flows
+	pairs   pairs
+	digests *digests       // nil unless ReadDigests was called
+	telling bool           // arrivals
+	policy  *policy.Policy // nil unless Judge was called
+	hand    uint32         // next flow to look at when blocks run out
+	swept   int64          // time of the last look for idle flows
 
 	hashes  [batchSize]uint64
 	keys    [batchSize]decode.FlowKey
@@ -139,6 +142,9 @@ func (s *State) update(n int) {
 			continue
 		}
 		s.count(reports[i], slot)
+		if s.policy != nil {
+			s.conform(slot, reports[i])
+		}
 	}
 	s.sweep(now)
 }
@@ -159,7 +165,7 @@ func (s *State) readAhead(slots []uint32) {
 			at := int(f.buffered) * int(f.hops)
 			sum += uint64(f.codes[min(at, bufferCodes-1)])
 		} else {
-			sum += uint64(f.peak[0])
+			sum += uint64(f.limit[0])
 		}
 		if (f.seen+1)&f.mask() == 0 && f.full(1) {
 			for _, b := range f.block[:min(f.hops, inline)] {
@@ -183,6 +189,13 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
 		s.cut.flows++
+	}
+	if r.Flags&decode.Transit != 0 && entersNetwork(r) {
+		s.countEntered(f, slot, r)
+		return
+	}
+	if f.flags&paired != 0 && (leavesNetwork(r) || s.lastPostcard(f, r)) {
+		s.countLeft(slot, r)
 	}
 	f.packets++
 	f.last = max(f.last, r.Time)
@@ -214,6 +227,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		}
 		if f.onPath != ^uint32(0) {
 			f.onPath++
+		}
+		if whole && timed(f.inWindow) {
+			s.cut.links.observe(r)
 		}
 		s.countStack(f, r)
 	case r.Kind == decode.KindDrop:
@@ -288,6 +304,9 @@ func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	f := &e.Value
 	if s.digests != nil {
 		s.digests.forget(slot)
+	}
+	if f.flags&paired != 0 {
+		s.pairs.forget(slot)
 	}
 	if f.top != 0 {
 		s.top.release(f)

@@ -261,15 +261,19 @@ func TestPathID(t *testing.T) {
 	id := pathID(base)
 	vary := func(f func(h []decode.Hop) []decode.Hop) uint64 { return pathID(f(slices.Clone(base))) }
 	same := vary(func(h []decode.Hop) []decode.Hop { h[1].Latency, h[2].QueueOccupancy = 99, 99; return h })
-	if id == 0 || same != id {
-		t.Errorf("path id %x, with other values %x", id, same)
+	logical := vary(func(h []decode.Hop) []decode.Hop { h[1].L2EgressIf = 7; return h }) // beside the port
+	if id == 0 || same != id || logical != id {
+		t.Errorf("path id %x, with other values %x, with logical interfaces %x", id, same, logical)
 	}
+	if base[1].L2EgressIf = 7; vary(func(h []decode.Hop) []decode.Hop { h[1].Has &^= decode.HopIngressIf | decode.HopEgressIf; return h }) == id {
+		t.Error("without ports, logical interfaces do not change the path id")
+	}
+	base[1].L2EgressIf = 0
 	for name, other := range map[string]uint64{
 		"order":   vary(func(h []decode.Hop) []decode.Hop { h[0], h[1] = h[1], h[0]; return h }),
 		"node":    vary(func(h []decode.Hop) []decode.Hop { h[1].NodeID = 7; return h }),
 		"egress":  vary(func(h []decode.Hop) []decode.Hop { h[1].EgressIf = 7; return h }),
 		"ingress": vary(func(h []decode.Hop) []decode.Hop { h[1].IngressIf = 7; return h }),
-		"level 2": vary(func(h []decode.Hop) []decode.Hop { h[1].L2EgressIf = 7; return h }),
 		"length":  vary(func(h []decode.Hop) []decode.Hop { return h[:2] }),
 		"zeros":   vary(func(h []decode.Hop) []decode.Hop { return append(h, decode.Hop{}) }),
 	} {

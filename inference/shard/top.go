@@ -177,8 +177,9 @@ const octaveBytes = 4 * logcode.OctaveCodes
 // hopOctaveSize is how many octaves' counters take as much memory as the rest of a hop's distributions.
 const hopOctaveSize = 3
 
-// cutTop writes the busiest flows of the window into c, and lets all other candidates go.
-func (s *State) cutTop(c *topCut) {
+// cutTop writes the busiest flows of the window into c and what digests tell of their other paths into spreads, and lets all other
+// candidates go.
+func (s *State) cutTop(c *topCut, spreads *[]inference.Spread) {
 	t := &s.top
 	order := t.scratch[:0]
 	for i := range t.places[:t.used] {
@@ -199,7 +200,7 @@ func (s *State) cutTop(c *topCut) {
 	for n, i := range order {
 		p := &t.places[i]
 		s.flush(p.f)
-		s.describe(p)
+		s.describe(p, spreads)
 		c.flows[n].Merge(&p.part)
 		p.part.Reset()
 		p.f.inWindow = 0 // marks it as reported
@@ -234,10 +235,13 @@ func (t *topFlows) trim() {
 }
 
 // describe writes down what is known of a candidate beside its histograms.
-func (s *State) describe(p *topFlow) {
+func (s *State) describe(p *topFlow, spreads *[]inference.Spread) {
 	f, to := p.f, &p.part
 	to.Key, to.Packets, to.PathID, to.Changes, to.Last, to.Partial = s.flows.At(p.slot).Key, uint64(f.inWindow), f.pathID, f.changes, f.last, f.flags&partial != 0
 	to.Path = s.hopKeys(to.Path[:0], f)
+	if s.digests != nil && s.digests.slots[p.slot] != 0 {
+		s.spread(p.slot, to, spreads)
+	}
 	for _, k := range to.Path {
 		to.Hop(k)
 	}

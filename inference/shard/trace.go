@@ -18,6 +18,10 @@ func (s *State) countDigest(f *flow, slot uint32, r *decode.Report) {
 		return
 	}
 	d.stats.Digests++
+	if d.read != nil && !d.read(r) {
+		d.stats.Elsewhere++
+		return
+	}
 	g := &r.Digest
 	switch g.Coding {
 	case decode.CodingMininet, decode.CodingTofino:
@@ -91,39 +95,66 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 		if x.tracer != nil {
 			x.tracer.Release(&x.trace)
 		}
+		if x.watched != 0 {
+			s.digests.survey.End(x.watched)
+			x.watched = 0
+		}
+		if x.spray != 0 {
+			s.digests.sprays.end(x.spray)
+			x.spray = 0
+		}
+		x.deviant = false
 		x.tracer = t
 	}
 	d := s.digests
+	if x.spray != 0 && s.sprayed(x, r, value) {
+		return
+	}
 	e := t.Add(&x.trace, r.Digest.ID, int(r.Digest.Hops), value)
-	x.stray = e != pathtrace.Verified
+	x.stray = e != pathtrace.Verified && e != pathtrace.Confirmed
 	switch e {
-	case pathtrace.Decoded, pathtrace.Changed:
+	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Revised:
 		if e == pathtrace.Decoded {
 			d.stats.Decoded++
 		}
 		x.stray = false
+		if e == pathtrace.Changed && s.unrest(slot, x, r, e) {
+			s.holdChange(x, r)
+			break
+		}
 		s.traced(f, slot, x, r)
 	case pathtrace.Parallel:
+		s.unrest(slot, x, r, e)
 		x.aside, x.away = true, 0
 	case pathtrace.Returned:
 		d.readPath(x)
 		if x.aside, x.stray = pathID(d.hops) != f.pathID, false; !x.aside {
 			x.away = 0
 		}
-	case pathtrace.Verified:
+	case pathtrace.Verified, pathtrace.Confirmed:
+		if x.unrest != 0 {
+			s.calmed(x)
+		}
 		if !x.aside {
 			break
 		}
-		if x.away++; x.away >= goneAfter { // what looked like a second path has replaced the first
+		if x.away++; x.away >= goneAfter && x.spray == 0 { // what looked like a second path has replaced the first
 			s.traced(f, slot, x, r)
 		}
 	case pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
+		if e != pathtrace.Ignored && s.unrest(slot, x, r, e) || x.spray != 0 {
+			d.sprays.flows[x.spray].hold(r.Time)
+			break
+		}
 		d.stats.Strange++
 		s.cut.faults.count(r, inference.Inconsistent)
 	case pathtrace.Duplicate:
 		d.stats.Duplicate++
 	case pathtrace.RejectedHops, pathtrace.RejectedDigest, pathtrace.RejectedPacket, pathtrace.RejectedMemory:
 		d.stats.Rejected++
+	}
+	if x.watched != 0 || x.deviant || e != pathtrace.Verified {
+		d.watch(x, d.slots[slot], t, r, value, e)
 	}
 	if f.onPath != ^uint32(0) {
 		f.onPath++
@@ -146,9 +177,10 @@ func (s *State) traced(f *flow, slot uint32, x *digestFlow, r *decode.Report) {
 // readPath makes d.hops the path that the last digest agrees with, and gives the number of digests that do.
 func (d *digests) readPath(x *digestFlow) uint32 {
 	st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
+	x.astray = ^st.Known
 	d.nodes, d.hops = st.Nodes, d.hops[:0]
 	for _, n := range st.Nodes {
-		d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
+		d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: d.base | n})
 	}
 	return uint32(st.Digests)
 }
@@ -170,7 +202,7 @@ func (s *State) countValues(f *flow, x *digestFlow, r *decode.Report, q *pint.Qu
 		if pool != nil {
 			pool.Add(&x.values, hop, code, r.Time)
 		}
-		if int(f.hops) != int(g.Hops) || !x.trace.Known() || x.aside || x.stray {
+		if int(f.hops) != int(g.Hops) || !x.trace.Known() || x.aside || x.stray || hop > 0 && x.astray>>(hop-1)&1 != 0 {
 			continue
 		}
 		var space [maxBlocks]uint32

@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"math/bits"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+const (
+	// firstTimed are the first reports of a flow in a window, whose times are looked at; of the others, one of everyTimed.
+	firstTimed = 4
+	everyTimed = 16
+	// maxTimed bounds the reports of a window whose times are looked at, so that this costs next to nothing.
+	maxTimed = 1 << 14
+)
+
+// timed reports whether the times of a report are looked at, which is the n-th of its flow in the window.
+func timed(n uint32) bool { return n <= firstTimed || n%everyTimed == 0 }
+
+// links is how long packets were on the links between switches, in one window.
+type links struct {
+	list []inference.LinkStats
+	of   map[inference.LinkKey]int32 // place
+	left int                         // reports that may still be looked at
+	most int
+}
+
+func newLinks(most int) links { return links{most: most, left: maxTimed} }
+
+func (l *links) reset() {
+	l.list, l.left = l.list[:0], maxTimed
+	clear(l.of)
+}
+
+// observe looks at the times of a report that tells a whole path.
+func (l *links) observe(r *decode.Report) {
+	if l.left == 0 || r.Hops[0].Has&decode.HopEgressTime == 0 {
+		return
+	}
+	l.left--
+	u := units(r)
+	for i := 1; i < len(r.Hops); i++ {
+		a, b := &r.Hops[i-1], &r.Hops[i]
+		if a.Has&(decode.HopNodeID|decode.HopEgressTime) != decode.HopNodeID|decode.HopEgressTime ||
+			b.Has&(decode.HopNodeID|decode.HopIngressTime) != decode.HopNodeID|decode.HopIngressTime || a.NodeID == b.NodeID {
+			continue
+		}
+		if d, period, ok := between(u.TimeNS, a, b); ok {
+			from, in := hopKey(a), uint32(b.IngressIf)
+			if b.Has&decode.HopIngressIf == 0 {
+				in = b.L2IngressIf
+			}
+			l.add(inference.LinkKey{Node: from.Node, EgressIf: from.EgressIf, Peer: b.NodeID, PeerIf: in, Period: period}, d, r.Time)
+		}
+	}
+}
+
+// between is the time from a to b by their clocks, and when these begin again. It is not told where that is no number of
+// nanoseconds of 64 bits.
+func between(unit uint64, a, b *decode.Hop) (d int64, period uint64, ok bool) {
+	width := min(a.TimeBits, b.TimeBits)
+	switch {
+	case unit == 0 || width == 0 || width > 64:
+		return 0, 0, false
+	case width == 64:
+		return int64((b.IngressTime - a.EgressTime) * unit), 0, true
+	case int(width)+bits.Len64(unit) > 62:
+		return 0, 0, false
+	}
+	shift := 64 - width
+	return int64((b.IngressTime-a.EgressTime)<<shift) >> shift * int64(unit), unit << width, true
+}
+
+func (l *links) add(k inference.LinkKey, d, at int64) {
+	i, known := l.of[k]
+	if !known {
+		if len(l.list) >= l.most {
+			return
+		}
+		if l.of == nil {
+			l.of = map[inference.LinkKey]int32{}
+		}
+		l.of[k] = int32(len(l.list))
+		l.list = append(l.list, inference.LinkStats{LinkKey: k, Count: 1, Least: d, At: at})
+		return
+	}
+	x := &l.list[i]
+	x.Count++
+	if d < x.Least || d == x.Least && at < x.At {
+		x.Least, x.At = d, at
+	}
+}
+
+func (l *links) addTo(p *inference.Partial) {
+	for i := range l.list {
+		p.AddLink(&l.list[i])
+	}
+}

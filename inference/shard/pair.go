@@ -1,0 +1,134 @@
+package shard
+
+import (
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/loss"
+)
+
+// maxPairs is how many flows are compared at the same time. Further ones wait until one of them is forgotten.
+const maxPairs = 4096
+
+// maxLosses is how many flows of a window tell what they lost, of all shards together.
+const maxLosses = 4 * maxPairs
+
+// pairs compares what the first and the last switch report of packets. It has memory only where first switches report, and
+// a flow that none of them reports costs nothing but a look at its flags.
+type pairs struct {
+	flows []pair
+	free  []uint32
+	of    map[uint32]uint32 // place, by slot of the flow
+}
+
+type pair struct {
+	loss.Flow
+	slot uint32
+	live bool
+}
+
+// entersNetwork reports whether r is what the first switch says of a packet before anything was put into it: a report
+// that is not the last switch's, about no hop.
+func entersNetwork(r *decode.Report) bool {
+	const marks = decode.Transit | decode.Tracked | decode.Dropped | decode.Congested | decode.Loop
+	return r.Flags&marks == decode.Transit|decode.Tracked && r.Kind == decode.KindPostcard && len(r.Hops) == 0
+}
+
+// leavesNetwork reports whether r says that a packet came to the end of its way, or was dropped by a switch that says so.
+func leavesNetwork(r *decode.Report) bool {
+	if r.Flags&(decode.Transit|decode.Loop) != 0 {
+		return false
+	}
+	switch r.Kind {
+	case decode.KindStack, decode.KindQueue, decode.KindDigest, decode.KindDrop:
+		return true
+	}
+	return false
+}
+
+// lastPostcard reports whether r is the postcard of the last switch that is known to send one for the flow, where no report tells
+// of the whole path.
+func (s *State) lastPostcard(f *flow, r *decode.Report) bool {
+	if r.Kind != decode.KindPostcard || r.Flags&decode.Transit != 0 || len(r.Hops) != 1 || f.flags&postcards == 0 || f.hops == 0 {
+		return false
+	}
+	var space [maxBlocks]uint32
+	chain := s.slab.chain(&space, f)[:f.hops]
+	return s.slab.blocks[chain[len(chain)-1]].key() == hopKey(&r.Hops[0])
+}
+
+// countEntered counts a report for which entersNetwork is true. It is no report of the flow's packets: the last switch
+// sends one for the same packet.
+func (s *State) countEntered(f *flow, slot uint32, r *decode.Report) {
+	f.last = max(f.last, r.Time)
+	if r.Has&decode.HasPacketID == 0 {
+		return
+	}
+	x := &s.pairs
+	if f.flags&paired == 0 {
+		at := uint32(len(x.flows))
+		switch {
+		case len(x.free) > 0:
+			at = x.free[len(x.free)-1]
+			x.free = x.free[:len(x.free)-1]
+		case at < maxPairs:
+			x.flows = append(x.flows, pair{})
+		default:
+			return
+		}
+		if x.of == nil {
+			x.of = map[uint32]uint32{}
+		}
+		x.of[slot] = at
+		x.flows[at] = pair{slot: slot, live: true}
+		f.flags |= paired
+	}
+	x.flows[x.of[slot]].Entered(r.PacketID, r.Time)
+}
+
+func (s *State) countLeft(slot uint32, r *decode.Report) {
+	if r.Has&decode.HasPacketID != 0 {
+		s.pairs.flows[s.pairs.of[slot]].Left(r.PacketID, r.Time)
+	}
+}
+
+func (x *pairs) forget(slot uint32) {
+	at := x.of[slot]
+	delete(x.of, slot)
+	x.flows[at] = pair{}
+	x.free = append(x.free, at)
+}
+
+// losses is what was settled of flows in a window.
+type losses struct {
+	list []inference.FlowLoss
+	hops []inference.HopKey // memory of the paths
+}
+
+func (l *losses) reset() { l.list, l.hops = l.list[:0], l.hops[:0] }
+
+func (l *losses) addTo(p *inference.Partial) {
+	for i := range l.list {
+		p.AddLoss(&l.list[i])
+	}
+}
+
+// cutPairs takes what was settled until the end of the window.
+func (s *State) cutPairs(l *losses, end int64) {
+	for i := range s.pairs.flows {
+		x := &s.pairs.flows[i]
+		if !x.live {
+			continue
+		}
+		c := x.Take(end)
+		if c.Packets == 0 {
+			continue
+		}
+		e := s.flows.At(x.slot)
+		out := inference.FlowLoss{Flow: e.Key, Packets: uint64(c.Packets), Lost: uint64(c.Lost)}
+		if from := len(l.hops); e.Value.flags&partial == 0 {
+			l.hops = s.hopKeys(l.hops, &e.Value)
+			out.Path = l.hops[from:len(l.hops):len(l.hops)]
+		}
+		l.list = append(l.list, out)
+	}
+}

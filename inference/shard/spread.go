@@ -1,0 +1,83 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// spread tells of one of the busiest flows what digests say beside its path. Of a flow that uses several paths at once the path is
+// that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
+// they leave have in common.
+func (s *State) spread(slot uint32, to *inference.FlowPart, spreads *[]inference.Spread) {
+	d := s.digests
+	x := d.shown(slot)
+	if x.tracer == nil {
+		return
+	}
+	told := inference.FlowStats{Last: to.Last}
+	switch {
+	case x.spray != 0 && d.sprays.flows[x.spray].tell(&told, d.base):
+		s.leadOver(to, &told)
+	case x.spray == 0:
+		if _, several := x.tracer.Path(&x.trace, 1, d.nodes[:0]); !several {
+			return
+		}
+		fallthrough
+	default:
+		for _, k := range to.Path {
+			told.Hops = append(told.Hops, inference.FlowHop{HopKey: k})
+		}
+		s.digestStats(slot, &told)
+		told.Confidence = 0
+	}
+	out := inference.Spread{
+		Flow: to.Key, Last: to.Last, Share: told.Share, Confidence: told.Confidence, Unexplained: told.Unexplained, Digests: told.Digests,
+		Unsettled: told.Unsettled, Others: told.Others, Inseparable: told.Inseparable,
+	}
+	out.Trim()
+	*spreads = append(*spreads, out)
+}
+
+// leadOver makes the path of a flow that which most of its packets take.
+func (s *State) leadOver(to *inference.FlowPart, told *inference.FlowStats) {
+	d := s.digests
+	var way []uint32
+	for i := range told.Hops {
+		way = append(way, told.Hops[i].Node)
+	}
+	if whole := len(way) > 0; !whole {
+		way = inCommon(told.Inseparable)
+		to.PathID, to.Partial = 0, true
+	} else {
+		d.hops = d.hops[:0]
+		for _, n := range way {
+			d.hops = append(d.hops, decode.Hop{Has: decode.HopNodeID, NodeID: n})
+		}
+		to.PathID, to.Partial = pathID(d.hops), false
+	}
+	to.Path = to.Path[:0]
+	for _, n := range way[:min(len(way), s.cfg.MaxPathLength)] {
+		to.Path = append(to.Path, inference.HopKey{Node: n})
+	}
+}
+
+// inCommon gives the first hops that all paths have.
+func inCommon(sets []inference.FlowPaths) (way []uint32) {
+	first := true
+	for i := range sets {
+		for _, path := range sets[i].Paths {
+			if first {
+				way, first = slices.Clone(path), false
+				continue
+			}
+			n := 0
+			for n < len(way) && n < len(path) && way[n] == path[n] {
+				n++
+			}
+			way = way[:n]
+		}
+	}
+	return way
+}
