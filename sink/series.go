@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // Series describes one measurement: what a store holds under its name. [AllSeries] lists what points are made from, what
@@ -33,7 +34,7 @@ func (k FieldKind) String() string { return [...]string{"integer", "float", "str
 
 // AllSeries are the stored series, in the order of the reference. The time of a point is the end of its window,
 // except where Doc says otherwise.
-var AllSeries = []Series{hops.Series, flows.Series, paths.Series, events.Series, exporters.Series, runs.Series}
+var AllSeries = []Series{hops.Series, flows.Series, ways.Series, paths.Series, events.Series, exporters.Series, runs.Series, called.Series}
 
 // points makes the points of a window and its findings. A point's time is the window's end or follows from what it is
 // about, so that writing a window twice changes nothing.
@@ -53,6 +54,7 @@ func points(w *Window) []Point {
 		for at := range f.Hops {
 			b = flows.append(b, w, w.End, &flowHop{f, &f.Hops[at], name, at})
 		}
+		b = appendWays(b, w, f, name)
 	}
 	if rest.flow != nil {
 		b = flows.append(b, w, w.End, &rest)
@@ -83,6 +85,9 @@ func points(w *Window) []Point {
 		// The nanoseconds keep two findings of one kind, node and window from sharing a point.
 		f := &w.Findings[i]
 		b = events.append(b, w, f.Updated+int64(f.ID%1e6), f)
+	}
+	for i := range w.Names {
+		b = called.append(b, w, w.End, &w.Names[i])
 	}
 	if w.Run != nil {
 		b = runs.append(b, w, w.End+w.Run.offset(), w.Run)
@@ -145,9 +150,19 @@ var flows = series("flow", "One point per window, flow and hop, for the busiest 
 		}),
 		[]field[flowHop]{
 			integer("packets", "", "reports of the flow in the window, the same on all its hops", func(f *flowHop) uint64 { return f.flow.Packets }),
-			text("path", "path identifier, 16 hexadecimal digits", func(f *flowHop) string { return inference.FormatID(f.flow.PathID) }),
+			text("path", "path identifier, 16 hexadecimal digits; of a flow that uses several paths at once, that of the path with the greatest share, "+
+				"or zeros where digests do not single one out, and then hops that are not in all of its paths are left out",
+				func(f *flowHop) string { return inference.FormatID(f.flow.PathID) }),
 			text("node", "node ID of the hop", func(f *flowHop) string { return f.hop.NodeName() }),
 			integer("egress_if", "", "egress interface of the hop", func(f *flowHop) uint32 { return f.hop.EgressIf }),
+			{FieldSpec{"share", Float, "ratio", "part of the flow's packets that take this path; absent where it uses one path at a time"},
+				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Share}, f.flow.Share > 0 }},
+			{FieldSpec{"paths", Int, "", "paths of the flow in `flow_path`; absent where it has one"},
+				func(f *flowHop) (Field, bool) { n := countWays(f.flow); return Field{Int: int64(n)}, n > 1 }},
+			{FieldSpec{"unexplained", Float, "ratio", "part of the packets that take none of these paths, or have wrong digests; absent where the flow uses one path at a time"},
+				func(f *flowHop) (Field, bool) { return Field{Float: f.flow.Unexplained}, f.flow.Sprayed() }},
+			{FieldSpec{"unsettled", Int, "", "1 as long as digests contradict the path and it is not known yet whether there are others; absent else"},
+				func(f *flowHop) (Field, bool) { return Field{Int: 1}, f.flow.Unsettled }},
 		})).again()
 
 var paths = series("path", "One point per path change; its time is that of the first report from the new path.",
@@ -182,6 +197,15 @@ var events = series("event", "One point per finding when it starts, when its sev
 		text("id", "the finding; the same from its start to its end", (*inference.Finding).IDText),
 		integer("start", "ns", "end of the window in which the cause was first seen, since 1970", func(f *inference.Finding) int64 { return f.Start }),
 		integer("end", "ns", "when the cause ended, since 1970; 0 as long as it lasts", func(f *inference.Finding) int64 { return f.End }),
+		someText("element", `what has to be looked at, such as "link 7–9"; absent where nothing can be named`,
+			func(f *inference.Finding) string { return f.Element.String() }),
+		someText("cause", "id of the finding that explains this one; absent for one that stands for itself", (*inference.Finding).CauseText),
+		{FieldSpec{"evidence", Int, "", "findings that this one explains; absent where there are none"},
+			func(f *inference.Finding) (Field, bool) { return Field{Int: int64(f.Evidence)}, f.Evidence > 0 }},
+		{FieldSpec{"learning", Int, "", "1 as long as what is normal at this place is not known well, absent later"},
+			func(f *inference.Finding) (Field, bool) { return Field{Int: 1}, f.Learning }},
+		someText("statistic", `what value is, such as "p99 latency"; absent where the kind says all`,
+			func(f *inference.Finding) string { return f.Statistic }),
 	})
 
 var exporters = series("exporter", "One point per window and sequence number space.",
@@ -220,6 +244,21 @@ var runs = series("collector", "One point per window of a collector that follows
 				return 0
 			}),
 	}).again()
+
+var called = series("names", "What people call a node or one of its interfaces, from the [inventory](inventory.md): one point each in the first "+
+	"window, in the window after the inventory changed, and in the first one of each day (UTC). Other series have numbers as their tags, so that a "+
+	"new name does not begin a new series; [join them](inventory.md#series) with this one.",
+	[]tag[names.Row]{
+		{"egress_if", "interface; 0 for the node as such", func(r *names.Row) string { return decimal(r.EgressIf) }},
+		{"node", "node ID", func(r *names.Row) string { return decimal(r.Node) }},
+	},
+	[]field[names.Row]{
+		text("name", "of the node; empty where it has none", func(r *names.Row) string { return r.Name }),
+		someText("interface", "name of the interface; absent for the node as such, and where it has none", func(r *names.Row) string { return r.Interface }),
+		someText("site", "where the node is; absent where nobody said", func(r *names.Row) string { return r.Site }),
+		{FieldSpec{"speed", Float, "", "of the interface in bits a second; absent where nobody said"},
+			func(r *names.Row) (Field, bool) { return Field{Float: r.Speed}, r.Speed > 0 }},
+	})
 
 // distribution is the part that hops and flows share. A distribution without values gives no field: no value is not zero.
 func distribution[T any](of func(*T) (count uint64, latency, queue *inference.Summary)) []field[T] {
@@ -300,6 +339,14 @@ func number[T any](key, doc string, value func(*T) float64) field[T] {
 
 func text[T any](key, doc string, value func(*T) string) field[T] {
 	return field[T]{FieldSpec{key, String, "", doc}, func(x *T) (Field, bool) { return Field{Str: value(x)}, true }}
+}
+
+// someText is a text that is absent where it is empty.
+func someText[T any](key, doc string, value func(*T) string) field[T] {
+	return field[T]{FieldSpec{key, String, "", doc}, func(x *T) (Field, bool) {
+		s := value(x)
+		return Field{Str: s}, s != ""
+	}}
 }
 
 // append adds the point of x, which is in w.

@@ -1,12 +1,14 @@
 package sink
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 func TestSeriesList(t *testing.T) {
@@ -62,14 +64,17 @@ func TestPointsMatchSeries(t *testing.T) {
 	sum := inference.Summary{Count: 1, P50: 1, P90: 2, P99: 3, Max: 4}
 	hop := inference.HopKey{Node: 1, EgressIf: 2}
 	w := inference.Window{
-		End:       1e18,
-		Hops:      []inference.HopStats{{HopKey: hop, Count: 1, Latency: sum, Queue: sum, Utilization: .5, HasUtilization: true}, {HopKey: inference.HopKey{Other: true}}},
-		Flows:     []inference.FlowStats{{Packets: 1, Hops: []inference.FlowHop{{HopKey: hop, Latency: sum, Queue: sum}}}},
+		End:  1e18,
+		Hops: []inference.HopStats{{HopKey: hop, Count: 1, Latency: sum, Queue: sum, Utilization: .5, HasUtilization: true}, {HopKey: inference.HopKey{Other: true}}},
+		Flows: []inference.FlowStats{{Packets: 1, Hops: []inference.FlowHop{{HopKey: hop, Latency: sum, Queue: sum}}, PathID: 1, Share: .5, Confidence: .9, Unsettled: true,
+			Others: []inference.FlowPath{{Nodes: []uint32{1}, Share: .2}}, Inseparable: []inference.FlowPaths{{Paths: [][]uint32{{2}}, Share: .1}}}},
 		Paths:     []inference.PathChange{{Time: 1e18, From: []inference.HopKey{hop}, To: []inference.HopKey{hop}}},
 		Exporters: []inference.ExporterStats{{Reports: 1}},
 	}
 	seen := map[string]map[string]bool{}
-	all := NewWindow("here", &w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}})
+	all := NewWindow("here", &w, []inference.Finding{{ID: 1, Kind: inference.PacketDrops, Updated: 1e18}, {ID: 2, Kind: inference.HighLatency, Updated: 1e18,
+		Element: inference.ElementOfLink(7, 9), Cause: 3, Evidence: 1, Learning: true, Statistic: "p99 latency"}})
+	all.Names = []names.Row{{Node: 1, Name: "leaf", Site: "berlin"}, {Node: 1, EgressIf: 2, Name: "leaf", Interface: "Ethernet2", Speed: 1e10}}
 	all.Revision, all.Run = 1, &Run{Boot: "a", Version: "1", Start: 1, Reports: 2, Held: true}
 	for _, p := range all.Points() {
 		if i := slices.IndexFunc(p.Tags, func(t Tag) bool { return t.Key == "instance" }); i < 0 || p.Tags[i].Value != "here" {
@@ -113,5 +118,29 @@ func TestPointsMatchSeries(t *testing.T) {
 				t.Errorf("%s.%s is in the list and never written", spec.Measurement, f.Key)
 			}
 		}
+	}
+}
+
+// TestEventFields holds that what a finding does not have is absent from its point.
+func TestEventFields(t *testing.T) {
+	fields := func(f inference.Finding) (got []string) {
+		for _, p := range NewWindow("here", &inference.Window{}, []inference.Finding{f}).Points() {
+			for _, x := range p.Fields {
+				switch x.Key {
+				case "element", "cause", "statistic":
+					got = append(got, x.Key+" "+x.Str)
+				case "evidence", "learning":
+					got = append(got, fmt.Sprintf("%s %d", x.Key, x.Int))
+				}
+			}
+		}
+		return got
+	}
+	if got := fields(inference.Finding{ID: 1}); got != nil {
+		t.Errorf("a finding that stands for itself has %q", got)
+	}
+	all := inference.Finding{Element: inference.ElementOfLink(7, 9), Cause: 3, Evidence: 2, Learning: true, Statistic: "p99 latency"}
+	if got, want := fields(all), []string{"element link 7–9", "cause 0000000000000003", "evidence 2", "learning 1", "statistic p99 latency"}; !slices.Equal(got, want) {
+		t.Errorf("the fields are %q, want %q", got, want)
 	}
 }

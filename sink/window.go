@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // Window is a window that has ended, with the findings that started, became more severe or ended with it. It is what
@@ -22,8 +23,9 @@ type Window struct {
 	// Label is the end under which a fleet keeps the window: a multiple of its length, also where a run ended before it. The
 	// next run then adds to what this one counted.
 	Label    int64
-	Revision uint64 // how often the window was handed over before
-	Run      *Run   // tells of the run that the window is from, in a point of its own; nil makes none
+	Revision uint64      // how often the window was handed over before
+	Names    []names.Row // what nodes and interfaces are called, in windows that tell it: the first one, when it changes, and daily
+	Run      *Run        // tells of the run that the window is from, in a point of its own; nil makes none
 
 	// Partial is what the window was made of, for a [WindowEncoder]; nil outside of its call.
 	Partial *inference.Partial
