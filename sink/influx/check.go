@@ -9,7 +9,6 @@ func (c *Config) CheckFiles() error {
 		_, err := c.token()
 		errs = append(errs, err)
 	}
-	_, caErr := c.authorities()
-	_, certErr := c.certificate()
-	return errors.Join(append(errs, caErr, certErr)...)
+	_, err := c.TLS.Config()
+	return errors.Join(append(errs, err)...)
 }

@@ -1,31 +1,24 @@
 package influx
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Config says which server is written to, and how.
 type Config struct {
-	URL           string        `yaml:"url" doc:"Address of the server, http or https, with a path prefix where a proxy needs one."`
-	Org           string        `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`
-	Bucket        string        `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
-	TokenFile     string        `yaml:"token_file" doc:"File that holds the token, and for InfluxDB 1.8 user:password. White space around it is ignored."`
-	TokenEnv      string        `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
-	CAFile        string        `yaml:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate; empty means those of the system."`
-	CertFile      string        `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
-	KeyFile       string        `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
-	TLSInsecure   bool          `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the token."`
+	URL           string `yaml:"url" doc:"Address of the server, http or https, with a path prefix where a proxy needs one."`
+	Org           string `yaml:"org" doc:"Organisation, by name. Empty for InfluxDB 1.8."`
+	Bucket        string `yaml:"bucket" doc:"Bucket, by name. For InfluxDB 1.8: database/retention-policy."`
+	TokenFile     string `yaml:"token_file" doc:"File that holds the token, and for InfluxDB 1.8 user:password. White space around it is ignored."`
+	TokenEnv      string `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
+	remote.TLS    `yaml:",inline"`
 	Timeout       time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
 	BatchPoints   int           `yaml:"batch_points" doc:"Most points sent in one request." range:"1..100000"`
 	SplitRequests int           `yaml:"split_requests" doc:"Most requests spent at one try on telling refused points from those that are not at fault; the next try goes on. 0 means 1." range:"0..10000"`
@@ -76,7 +69,7 @@ func (c *Config) Validate() error {
 		if u.RawQuery != "" || u.Fragment != "" {
 			errs = append(errs, errors.New("url: must end with its path"))
 		}
-		if u.Scheme == "http" && (c.CAFile != "" || c.CertFile != "" || c.TLSInsecure) {
+		if u.Scheme == "http" && (c.TLS.Used()) {
 			errs = append(errs, errors.New("url: is http, so ca_file, cert_file and tls_insecure mean nothing; use https or remove them"))
 		}
 	}
@@ -89,88 +82,13 @@ func (c *Config) Validate() error {
 	if c.TokenFile != "" && c.TokenEnv != "" {
 		errs = append(errs, errors.New("token_file: token_env is set too; choose one"))
 	}
-	if (c.CertFile == "") != (c.KeyFile == "") {
-		errs = append(errs, errors.New("cert_file: needs key_file, and the other way round"))
-	}
-	if c.TLSInsecure && c.CAFile != "" {
-		errs = append(errs, errors.New("tls_insecure: contradicts ca_file; choose one"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.TLS.Problems())...)
 }
 
 // token reads the token from where the configuration says. An empty one is allowed: InfluxDB 1.8 knows no token when
 // authentication is off.
 func (c *Config) token() (string, error) {
-	var token string
-	switch {
-	case c.TokenFile != "":
-		b, err := os.ReadFile(c.TokenFile)
-		if err != nil {
-			return "", fmt.Errorf("token_file: %w", err)
-		}
-		if token = strings.TrimSpace(string(b)); token == "" {
-			return "", fmt.Errorf("token_file: %s is empty", c.TokenFile)
-		}
-	case c.TokenEnv != "":
-		if token = strings.TrimSpace(os.Getenv(c.TokenEnv)); token == "" {
-			return "", fmt.Errorf("token_env: the environment variable %s is not set", c.TokenEnv)
-		}
-	}
-	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", errors.New("token: holds a line break or another character that no token has")
-	}
-	return token, nil
-}
-
-// authorities are those that may sign the server's certificate; nil means those of the system.
-func (c *Config) authorities() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
-	}
-	return pool, nil
-}
-
-// certificate is the one that is shown to the server, if any.
-func (c *Config) certificate() ([]tls.Certificate, error) {
-	if c.CertFile == "" || c.KeyFile == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("cert_file: %w", err)
-	}
-	return []tls.Certificate{cert}, nil
-}
-
-// transport makes the connections. Everything has a limit: a server that accepts and then says nothing costs
-// Config.Timeout, not for ever.
-func (c *Config) transport() (*http.Transport, error) {
-	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12}
-	var err error
-	if conf.RootCAs, err = c.authorities(); err != nil {
-		return nil, err
-	}
-	if conf.Certificates, err = c.certificate(); err != nil {
-		return nil, err
-	}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: min(c.Timeout, 5*time.Second)}).DialContext,
-		TLSClientConfig:        conf,
-		TLSHandshakeTimeout:    min(c.Timeout, 5*time.Second),
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: maxAnswer,
-		ForceAttemptHTTP2:      true,
-	}, nil
+	return remote.Secret("token", c.TokenFile, c.TokenEnv)
 }
 
 // Doc says what the switch, the queue and the spool of this store are for.

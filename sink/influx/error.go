@@ -2,7 +2,6 @@ package influx
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	influxhttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
 )
 
 // Error is what the server said, or why it said nothing.
@@ -83,7 +83,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 		case strings.Contains(err.Error(), "response headers exceeded"):
 			// A long list of what is wrong with many points. With fewer of them it can be read.
 			return large, &Error{Err: err}, 0, 0
-		case wrongSecurity(err):
+		case remote.WrongSecurity(err):
 			return config, &Error{Err: err}, 0, 0
 		}
 		return retry, &Error{Err: err}, 0, 0
@@ -108,20 +108,6 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 		return config, out, after, 0
 	}
 	return retry, out, after, 0
-}
-
-// wrongSecurity reports whether there was no answer because the two sides disagree about TLS, which does not mend itself.
-func wrongSecurity(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
-		return true
-	}
-	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
 // documentHeader is what the guard says about an answer's body, instead of whatever the server says under this name.

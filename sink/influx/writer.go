@@ -57,7 +57,7 @@ func New(conf Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := conf.transport()
+	transport, err := conf.TLS.Transport(conf.Timeout, maxAnswer)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,198 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Client posts documents to one address. Its errors are those of a [sink.Writer]: a *[sink.PermanentError] where the
+// server read the document and refused it, a *[sink.RetryError] otherwise, with Config where only a person can mend it.
+type Client struct {
+	Name    string      // of the sink, which errors begin with
+	URL     string      // may hold a secret: no error quotes it
+	Header  http.Header // of every request
+	Secrets []string    // are cut out of what the server says
+	NoPages bool        // a success with a page is not the server's
+
+	http      *http.Client
+	transport *http.Transport
+}
+
+// maxAnswer is how much of an answer is read, of its head as of its body.
+const maxAnswer = 64 << 10
+
+// maxMessage is how much of it is told.
+const maxMessage = 500
+
+// Open reads the certificates. It does not connect.
+func (c *Client) Open(conf *TLS, timeout time.Duration) error {
+	transport, err := conf.Transport(timeout, maxAnswer)
+	if err != nil {
+		return err
+	}
+	c.transport = transport
+	c.http = &http.Client{Transport: transport, Timeout: timeout,
+		// A POST that is redirected may become a GET, whose success says nothing about the document.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return nil
+}
+
+// Close ends idle connections.
+func (c *Client) Close() error {
+	c.transport.CloseIdleConnections()
+	return nil
+}
+
+// Error is what a server said, or why it said nothing.
+type Error struct {
+	Name    string // of the sink
+	Status  int    // of HTTP; 0 when there was no answer
+	Message string // the server's words, cut
+	Err     error  // why there was no answer
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Status == 0:
+		return fmt.Sprintf("%s: no answer: %v", e.Name, e.Err)
+	case e.Message == "":
+		return fmt.Sprintf("%s: %d %s", e.Name, e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("%s: %d %s: %s", e.Name, e.Status, http.StatusText(e.Status), e.Message)
+}
+
+// Unwrap gives the cause of a missing answer.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Post sends a document. Any answer 2xx is a success, but for pages where the server gives none.
+func (c *Client) Post(ctx context.Context, body []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
+	if err != nil {
+		return &sink.RetryError{Err: &Error{Name: c.Name, Err: errors.New("the address cannot be used")}, Config: true}
+	}
+	r.Header = c.Header.Clone()
+	resp, err := c.http.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if u, ok := errors.AsType[*url.Error](err); ok { // it quotes the address
+			err = u.Err
+		}
+		return &sink.RetryError{Err: &Error{Name: c.Name, Err: err}, Config: WrongSecurity(err)}
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	e := &Error{Name: c.Name, Status: resp.StatusCode, Message: c.message(answer)}
+	switch s := resp.StatusCode; {
+	case s >= 200 && s < 300 && c.NoPages && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"):
+		// A portal or a proxy answers everything like that. Taking it for the server would lose all in silence.
+		e.Message = "the answer is a web page, so this is not the right server: " + e.Message
+		return &sink.RetryError{Err: e, Config: true}
+	case s >= 200 && s < 300:
+		return nil
+	case s == http.StatusRequestTimeout, s == http.StatusTooEarly, s == http.StatusTooManyRequests:
+	case s < 400:
+		e.Message = "redirects are not followed; set the address that it leads to"
+		return &sink.RetryError{Err: e, Config: true}
+	case s == http.StatusUnauthorized, s == http.StatusForbidden, s == http.StatusNotFound, s == http.StatusProxyAuthRequired,
+		s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:
+		return &sink.RetryError{Err: e, Config: true, After: RetryAfter(resp.Header)}
+	case s < 500:
+		return &sink.PermanentError{Err: e}
+	}
+	return &sink.RetryError{Err: e, After: RetryAfter(resp.Header)}
+}
+
+// message makes one line of what a server says, which may be a page, and may repeat what it was sent.
+func (c *Client) message(answer []byte) string {
+	text := strings.ToValidUTF8(string(answer), "?")
+	for _, secret := range c.Secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[secret]")
+		}
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	return Cut(text, maxMessage)
+}
+
+// Cut shortens a text to at most n bytes, at a rune, with a sign that something is missing.
+func Cut(text string, n int) string {
+	const sign = "…"
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:max(n-len(sign), 0)], "") + sign
+}
+
+// maxRetryAfter bounds a server's wish: a wrong clock or digit must not silence a sink for a day.
+const maxRetryAfter = 5 * time.Minute
+
+// RetryAfter reads Retry-After in seconds or as a date (RFC 9110 §10.2.3), which counts from the server's own Date.
+func RetryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if d, err := time.ParseDuration(text + "s"); err == nil && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		return min(d, maxRetryAfter)
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// Address finds what is wrong with an address. No error quotes it, since many addresses are secrets.
+func Address(name, text string, tls *TLS) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: is not an address", name)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return fmt.Errorf("%s: must be http://HOST:PORT/PATH or https://HOST:PORT/PATH", name)
+	case u.User != nil:
+		return fmt.Errorf("%s: must not hold a user or password; use token_file", name)
+	case u.Fragment != "":
+		return fmt.Errorf("%s: must not have a # and what follows it", name)
+	case u.Scheme == "http" && tls.Used():
+		return fmt.Errorf("%s: is http, so ca_file, cert_file and tls_insecure mean nothing; use https or remove them", name)
+	}
+	return nil
+}
+
+// Secrets are the parts of an address that nobody should see: path and query are all that many servers ask for. Short ones
+// are no secrets.
+func Secrets(address string) (secrets []string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	for _, part := range []string{u.RequestURI(), u.EscapedPath(), u.Path, u.RawQuery} {
+		if len(part) >= 8 {
+			secrets = append(secrets, part)
+		}
+	}
+	return secrets
+}
+
+// Site is the part of an address that is no secret: without path and query.
+func Site(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "an address"
+	}
+	return u.Scheme + "://" + u.Host
+}

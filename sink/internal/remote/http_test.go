@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+)
+
+// post sends a document to a server that answers as said.
+func post(t *testing.T, answer http.HandlerFunc) error {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	c := &Client{Name: "test", URL: s.URL + "/abracadabra", Secrets: []string{"", "abracadabra"}, Header: http.Header{"X-Test": {"1"}}}
+	if err := c.Open(&TLS{}, 200*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	err := c.Post(t.Context(), []byte("document"))
+	if err != nil && (strings.Contains(err.Error(), "abra") || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\n\x1b")) {
+		t.Errorf("the error is %q", err)
+	}
+	return err
+}
+
+// What every answer means: whether the document is refused for good, whether a person has to mend something, and when to
+// try again.
+func TestAnswers(t *testing.T) {
+	const permanent, retry, config = "permanent", "retry", "config"
+	for status, want := range map[int]string{
+		200: "", 201: "", 202: "", 204: "", 301: config, 302: config, 307: config, 400: permanent, 401: config, 403: config, 404: config, 405: permanent,
+		407: config, 408: retry, 410: permanent, 413: permanent, 415: permanent, 422: permanent, 425: retry, 429: retry, 500: retry, 501: config,
+		502: retry, 503: retry, 504: retry, 599: retry,
+	} {
+		got := ""
+		err := post(t, func(w http.ResponseWriter, r *http.Request) {
+			if b, _ := io.ReadAll(r.Body); string(b) != "document" || r.Method != http.MethodPost || r.Header.Get("X-Test") != "1" {
+				t.Errorf("%s %q %v", r.Method, b, r.Header)
+			}
+			w.Header().Set("Retry-After", "7")
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(status)
+			if status != http.StatusNoContent {
+				fmt.Fprint(w, "no to /abracadabra\x1b[31m\n", strings.Repeat("ü", 100_000))
+			}
+		})
+		if re, ok := errors.AsType[*sink.RetryError](err); ok {
+			got = retry
+			if re.Config {
+				got = config
+			}
+			if status >= 400 && re.After != 7*time.Second {
+				t.Errorf("%d: After = %v", status, re.After)
+			}
+		} else if sink.Permanent(err) {
+			got = permanent
+		} else if err != nil {
+			t.Errorf("%d: %v", status, err)
+		}
+		if got != want {
+			t.Errorf("%d: %q, %v, want %q", status, got, err, want)
+		}
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	for name, answer := range map[string]http.HandlerFunc{
+		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"is slow":  func(http.ResponseWriter, *http.Request) { <-hang },
+	} {
+		if re, ok := errors.AsType[*sink.RetryError](post(t, answer)); !ok || re.Config {
+			t.Errorf("a server that %s: %v", name, re)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	const date = "Sun, 22 Nov 2026 16:00:00 GMT"
+	for text, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "0": 0, "-7": 0, "1e9": 0, "1m": 0, "99999999999999999999": 0, "86400": maxRetryAfter, "soon": 0,
+		"Sun, 22 Nov 2026 16:00:09 GMT": 9 * time.Second, "Sun, 22 Nov 2026 15:00:00 GMT": 0, "Mon, 23 Nov 2026 15:00:00 GMT": maxRetryAfter,
+	} {
+		if got := RetryAfter(http.Header{"Retry-After": {text}, "Date": {date}}); got != want {
+			t.Errorf("RetryAfter(%q) = %v, want %v", text, got, want)
+		}
+	}
+	if got := RetryAfter(http.Header{"Retry-After": {date}}); got != 0 {
+		t.Errorf("without the server's date: %v", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"üüü", 5, "ü…"}, {"üüü", 2, "…"}, {"", 0, ""}} {
+		if got := Cut(tt.text, tt.n); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tt.text, tt.n, got, tt.want)
+		}
+	}
+}

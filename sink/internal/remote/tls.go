@@ -1,0 +1,136 @@
+// Package remote is what sinks have in common that talk to a server over HTTP or TLS: where secrets and certificates come
+// from, connections on which everything has a limit, and what an answer means for whoever would try again.
+package remote
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// TLS says how the two sides know each other. It stands inline among the settings of a sink.
+type TLS struct {
+	CAFile      string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate; empty means those of the system."`
+	CertFile    string `yaml:"cert_file" doc:"PEM file of the certificate shown to the server; needs key_file."`
+	KeyFile     string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
+	TLSInsecure bool   `yaml:"tls_insecure" doc:"Accept any certificate. Whoever sits in between reads the token."`
+}
+
+// Used reports whether a setting is made that means nothing without TLS.
+func (c *TLS) Used() bool { return c.CAFile != "" || c.CertFile != "" || c.TLSInsecure }
+
+// Problems finds what is wrong beyond single values. It is not named Validate, which would be taken for that of the
+// settings that c stands in.
+func (c *TLS) Problems() error {
+	var errs []error
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		errs = append(errs, errors.New("cert_file: needs key_file, and the other way round"))
+	}
+	if c.TLSInsecure && c.CAFile != "" {
+		errs = append(errs, errors.New("tls_insecure: contradicts ca_file; choose one"))
+	}
+	return errors.Join(errs...)
+}
+
+// Config reads the files.
+func (c *TLS) Config() (*tls.Config, error) {
+	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12}
+	var caErr, certErr error
+	conf.RootCAs, caErr = c.authorities()
+	conf.Certificates, certErr = c.certificate()
+	if err := errors.Join(caErr, certErr); err != nil {
+		return nil, err
+	}
+	return conf, nil
+}
+
+// authorities are those that may sign the server's certificate; nil means those of the system.
+func (c *TLS) authorities() (*x509.CertPool, error) {
+	if c.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
+	}
+	return pool, nil
+}
+
+// certificate is the one that is shown to the server, if any.
+func (c *TLS) certificate() ([]tls.Certificate, error) {
+	if c.CertFile == "" || c.KeyFile == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	return []tls.Certificate{cert}, nil
+}
+
+// Transport makes the connections. Everything has a limit: a server that accepts and then says nothing costs timeout, not
+// for ever, and the head of an answer has at most header bytes.
+func (c *TLS) Transport(timeout time.Duration, header int64) (*http.Transport, error) {
+	conf, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: min(timeout, 5*time.Second)}).DialContext,
+		TLSClientConfig:        conf,
+		TLSHandshakeTimeout:    min(timeout, 5*time.Second),
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: header,
+		ForceAttemptHTTP2:      true,
+	}, nil
+}
+
+// WrongSecurity reports whether there was no answer because the two sides disagree about TLS, which does not mend itself.
+func WrongSecurity(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return true
+	}
+	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+}
+
+// Secret reads what must not stand in the settings from a file or an environment variable; what names it in errors, such
+// as "token", whose settings are token_file and token_env. Without either it is "".
+func Secret(what, file, env string) (string, error) {
+	var secret string
+	switch {
+	case file != "":
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("%s_file: %w", what, err)
+		}
+		if secret = strings.TrimSpace(string(b)); secret == "" {
+			return "", fmt.Errorf("%s_file: %s is empty", what, file)
+		}
+	case env != "":
+		if secret = strings.TrimSpace(os.Getenv(env)); secret == "" {
+			return "", fmt.Errorf("%s_env: the environment variable %s is not set", what, env)
+		}
+	}
+	if strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s: holds a line break or another character that no %s has", what, what)
+	}
+	return secret, nil
+}
