@@ -1,0 +1,97 @@
+package notify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Subject is what a finding is about: the element that it names, or else its flow, or else its hop.
+func Subject(f *inference.Finding) inference.Element {
+	switch {
+	case f.Element != (inference.Element{}):
+		return f.Element
+	case f.Flow.IPVersion != 0:
+		return inference.ElementOfFlow(f.Flow)
+	case f.Node != 0 || f.EgressIf != 0:
+		return inference.ElementOfHop(inference.HopKey{Node: f.Node, EgressIf: f.EgressIf})
+	}
+	return inference.Element{}
+}
+
+// Key names an alert: the kind of its findings and what they are about, such as "high-latency node 7".
+func Key(f *inference.Finding) string {
+	if e := Subject(f).String(); e != "" {
+		return f.Kind.String() + " " + e
+	}
+	return f.Kind.String()
+}
+
+// Status says why an alert is sent.
+type Status uint8
+
+// The statuses.
+const (
+	Firing    Status = iota // it starts, its severity rises, or a mute of it ends
+	Repeated                // it is still open
+	Open                    // the same, for receivers that forget
+	Resolved                // it has ended
+	Heartbeat               // nothing but a sign of life
+	Test                    // somebody tries whether alerts come
+	numStatuses
+)
+
+var statusNames = [numStatuses]string{"firing", "repeated", "open", "resolved", "heartbeat", "test"}
+
+// String gives the name.
+func (s Status) String() string { return statusNames[min(s, numStatuses-1)] }
+
+// MarshalText gives the name.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *Status) UnmarshalText(b []byte) error {
+	i := slices.Index(statusNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("%q is no status of an alert", b)
+	}
+	*s = Status(i)
+	return nil
+}
+
+// Alert is what is sent. Times are UTC.
+type Alert struct {
+	Status   Status    `json:"status"`
+	Instance string    `json:"instance"`           // the collector or the fleet that tells
+	Key      string    `json:"key,omitempty"`      // the same from firing to resolved
+	Finding  string    `json:"finding,omitempty"`  // id of the latest finding
+	Kind     string    `json:"kind,omitempty"`     //
+	Severity string    `json:"severity,omitempty"` // the highest since it fired
+	Element  string    `json:"element,omitempty"`  // what has to be looked at
+	Start    time.Time `json:"start"`
+	Updated  time.Time `json:"updated"`
+	Time     time.Time `json:"time"`         // of this message
+	End      time.Time `json:"end,omitzero"` // of one that is resolved
+	Value    float64   `json:"value"`
+	Baseline float64   `json:"baseline"`
+	Evidence int       `json:"evidence"` // findings that the cause explains
+	Learning bool      `json:"learning,omitempty"`
+	Text     string    `json:"text"`
+	Open     int       `json:"open"` // alerts that are open in all
+
+	Acknowledged bool `json:"acknowledged,omitempty"` // somebody looks after it
+}
+
+// utc is a time in ns since 1970.
+func utc(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+// number is a value that JSON can hold.
+func number(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,127 @@
+package alertmanager
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
+)
+
+// Config says which Alertmanager is told, and how.
+type Config struct {
+	URL              string   `yaml:"url" doc:"Address of the Alertmanager, http or https, with a path prefix where a proxy needs one, and without /api/v2/alerts."`
+	TokenFile        string   `yaml:"token_file" doc:"File that holds a token, sent as Authorization: Bearer. White space around it is ignored."`
+	TokenEnv         string   `yaml:"token_env" doc:"Name of the environment variable that holds the token, instead of token_file."`
+	Labels           []string `yaml:"labels" doc:"Further labels of all alerts, as name=value."`
+	Page             string   `yaml:"page" doc:"Address of the web page of hopscope, to which alerts lead. Empty means that they lead nowhere."`
+	Heartbeats       bool     `yaml:"heartbeats" doc:"Send the signs of life, as an alert hopscope-heartbeat that always fires."`
+	remote.TLS       `yaml:",inline"`
+	HeartbeatTimeout time.Duration `yaml:"heartbeat_timeout" doc:"hopscope-heartbeat ends when no sign of life has come for this long." range:"1m..72h"`
+	Timeout          time.Duration `yaml:"timeout" doc:"Longest wait for the answer to one request." range:"100ms..10m"`
+}
+
+// SetDefaults makes c the default settings: an Alertmanager on the same machine.
+func (c *Config) SetDefaults() {
+	*c = Config{URL: "http://127.0.0.1:9093", Heartbeats: true, HeartbeatTimeout: 15 * time.Minute, Timeout: 10 * time.Second}
+}
+
+// Alerts says that this store takes alerts.
+func (c Config) Alerts() bool { return true }
+
+// Target says where alerts go, for people.
+func (c Config) Target() string { return remote.Site(c.URL) }
+
+// Doc says what the switch, the queue and the spool of this store are for.
+func (c Config) Doc(key string) string {
+	return map[string]string{
+		"enabled": "Send alerts to an Alertmanager.",
+		"queue":   "Between the collector and the Alertmanager.",
+		"spool":   "What is kept on disk while the Alertmanager is away.",
+	}[key]
+}
+
+// Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
+func (c *Config) Validate() error {
+	errs := []error{remote.Address("url", c.URL, &c.TLS)}
+	if u, err := url.Parse(c.URL); err == nil && (u.RawQuery != "" || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v2/alerts")) {
+		errs = append(errs, errors.New("url: must end before /api/v2/alerts"))
+	}
+	if c.TokenFile != "" && c.TokenEnv != "" {
+		errs = append(errs, errors.New("token_file: token_env is set too; choose one"))
+	}
+	if c.Page != "" {
+		if err := remote.Address("page", c.Page, &remote.TLS{}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	_, err := c.labels()
+	return errors.Join(append(errs, err, c.TLS.Problems())...)
+}
+
+// labelName is what every version of Alertmanager takes.
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// own are the labels that an alert has by itself.
+var own = []string{"alertname", "severity", "element", "instance"}
+
+// labels reads the fixed labels.
+func (c *Config) labels() (map[string]string, error) {
+	labels := map[string]string{}
+	var errs []error
+	for i, line := range c.Labels {
+		name, value, ok := strings.Cut(line, "=")
+		switch {
+		case !ok || value == "":
+			errs = append(errs, fmt.Errorf("labels: entry %d: must be name=value", i+1))
+		case !labelName.MatchString(name) || strings.HasPrefix(name, "__"):
+			errs = append(errs, fmt.Errorf("labels: entry %d: %q is no name of a label: letters, digits and _", i+1, name))
+		case slices.Contains(own, name):
+			errs = append(errs, fmt.Errorf("labels: entry %d: every alert has %s by itself", i+1, name))
+		case labels[name] != "":
+			errs = append(errs, fmt.Errorf("labels: entry %d: %s is set twice", i+1, name))
+		case !utf8.ValidString(value):
+			errs = append(errs, fmt.Errorf("labels: entry %d: the value is not UTF-8", i+1))
+		default:
+			labels[name] = value
+		}
+	}
+	return labels, errors.Join(errs...)
+}
+
+// client reads the token and the certificates.
+func (c *Config) client() (*remote.Client, error) {
+	client := &remote.Client{Name: "alertmanager", URL: strings.TrimSuffix(c.URL, "/") + "/api/v2/alerts", NoPages: true,
+		Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"hopscope"}}}
+	token, tokenErr := remote.Secret("token", c.TokenFile, c.TokenEnv)
+	if token != "" {
+		client.Header.Set("Authorization", "Bearer "+token)
+		client.Secrets = []string{token}
+	}
+	if err := errors.Join(tokenErr, client.Open(&c.TLS, c.Timeout)); err != nil {
+		return nil, err
+	}
+	return client, nil
+}
+
+// CheckFiles reads the files that the settings name.
+func (c *Config) CheckFiles() error {
+	_, err := c.client()
+	return err
+}
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}

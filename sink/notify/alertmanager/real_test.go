@@ -1,0 +1,349 @@
+package alertmanager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/spool"
+)
+
+// server is a real Alertmanager, and what it tells the receiver of its notifications.
+type server struct {
+	t       *testing.T
+	url     string
+	address string
+	config  string // its file
+	args    []string
+	cmd     *exec.Cmd
+
+	mu   sync.Mutex
+	told []notice
+}
+
+// notice is an alert of a notification.
+type notice struct {
+	Status string
+	Labels map[string]string
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	tool, err := filepath.Abs("../../../.cache/alertmanager/0.34.2/alertmanager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tool); err != nil {
+		t.Fatal("Alertmanager is not built: run `make alertmanager`")
+	}
+	s := &server{t: t}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n struct{ Alerts []notice }
+		if json.NewDecoder(r.Body).Decode(&n) != nil { // the server is killed at the end of each test
+			return
+		}
+		s.mu.Lock()
+		s.told = append(s.told, n.Alerts...)
+		s.mu.Unlock()
+	}))
+	t.Cleanup(receiver.Close)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	l.Close()
+	s.url = "http://" + s.address
+	dir := t.TempDir()
+	s.config = filepath.Join(dir, "alertmanager.yml")
+	s.configure(fmt.Sprintf("route:\n  receiver: us\n  group_by: ['...']\n  group_wait: 10ms\n  group_interval: 100ms\nreceivers:\n- name: us\n  webhook_configs:\n  - url: %s\n", receiver.URL))
+	s.args = []string{tool, "--config.file=" + s.config, "--storage.path=" + dir, "--cluster.listen-address=", "--web.listen-address=" + s.address}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *server) configure(text string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	wait(s.t, "a server that is ready", func() bool {
+		resp, err := http.Get(s.url + "/-/ready")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+func (s *server) stop() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+func wait(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("there is never %s", what)
+		}
+	}
+}
+
+// held is an alert as the Alertmanager has it.
+type held struct {
+	Labels, Annotations         map[string]string
+	StartsAt, EndsAt, UpdatedAt time.Time
+	GeneratorURL                string
+	Receivers                   []struct{ Name string }
+}
+
+// open gives the alerts that fire.
+func (s *server) open() (alerts []held) {
+	s.t.Helper()
+	resp, err := http.Get(s.url + "/api/v2/alerts")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(b, &alerts)
+	}
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %s, %v", resp.Status, b, err)
+	}
+	return alerts
+}
+
+// heard waits until the receiver was told of something.
+func (s *server) heard(status string, labels map[string]string) {
+	s.t.Helper()
+	wait(s.t, fmt.Sprintf("a notification %s %v", status, labels), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return slices.ContainsFunc(s.told, func(n notice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
+	})
+}
+
+func writer(t *testing.T, url string, change func(*Config)) *Writer {
+	t.Helper()
+	var c Config
+	c.SetDefaults()
+	c.URL = url
+	if change != nil {
+		change(&c)
+	}
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func alert(status notify.Status, severity, element string, start time.Time) notify.Alert {
+	a := notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
+		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of " + element + " has risen"}
+	if status == notify.Resolved {
+		a.End = start.Add(2 * time.Second)
+	}
+	return a
+}
+
+func send(t *testing.T, w *Writer, alerts ...notify.Alert) {
+	t.Helper()
+	if err := w.Write(t.Context(), notify.Batch(alerts)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One cause is one open alert from firing over a rise of its severity to its end, and people hear of all of it.
+func TestOneAlertForOneCause(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	w := writer(t, s.url, func(c *Config) { c.Labels, c.Page = []string{"team=net"}, "http://page:8080/" })
+	start := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
+	labels := func(severity string) map[string]string {
+		return map[string]string{"alertname": "high-latency", "severity": severity, "element": "link 7–9", "instance": "here", "team": "net"}
+	}
+	send(t, w, alert(notify.Firing, "warning", "link 7–9", start))
+	s.heard("firing", labels("warning"))
+	send(t, w, alert(notify.Firing, "critical", "link 7–9", start))
+	s.heard("firing", labels("critical"))
+	s.heard("resolved", labels("warning"))
+	before := s.open()
+	if len(before) != 1 || !maps.Equal(before[0].Labels, labels("critical")) || !before[0].StartsAt.Equal(start) || before[0].GeneratorURL != "http://page:8080/" ||
+		before[0].Annotations["description"] != "latency of link 7–9 has risen" || before[0].Annotations["summary"] != "high-latency link 7–9 (critical)" {
+		t.Fatalf("open: %+v", before)
+	}
+	send(t, w, alert(notify.Open, "critical", "link 7–9", start))
+	after := s.open()
+	if len(after) != 1 || !after[0].EndsAt.After(before[0].EndsAt) {
+		t.Errorf("a refresh does not put the end off: %+v, before %+v", after, before)
+	}
+	send(t, w, alert(notify.Resolved, "critical", "link 7–9", start))
+	s.heard("resolved", labels("critical"))
+	if open := s.open(); len(open) != 0 {
+		t.Errorf("still open: %+v", open)
+	}
+}
+
+// A sign of life fires, and ends some time behind the last one. An old one from a spool says nothing.
+func TestHeartbeat(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	w := writer(t, s.url, nil)
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	beat := func(at time.Time) notify.Alert {
+		return notify.Alert{Status: notify.Heartbeat, Instance: "here", Severity: "info", Start: at.Add(-24 * time.Hour), Updated: at.Add(-time.Hour), Time: at, Text: "at work"}
+	}
+	send(t, w, beat(at.Add(-time.Hour)))
+	if open := s.open(); len(open) != 0 {
+		t.Errorf("an old one fires: %+v", open)
+	}
+	send(t, w, beat(at.Add(-time.Minute)), beat(at))
+	open := s.open()
+	if len(open) != 1 || open[0].Labels["alertname"] != "hopscope-heartbeat" || !open[0].EndsAt.Equal(at.Add(15*time.Minute)) {
+		t.Errorf("open: %+v", open)
+	}
+	off := writer(t, s.url, func(c *Config) { c.Heartbeats = false })
+	other := beat(at)
+	other.Instance = "there"
+	send(t, off, other)
+	if n := len(s.open()); n != 1 {
+		t.Errorf("%d alerts are open", n)
+	}
+}
+
+// Whatever stands in the texts, the API takes the alert; what cannot be read is refused alone.
+func TestStrangeTexts(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	w := writer(t, s.url, nil)
+	start := time.Now().Add(-time.Minute).UTC()
+	var alerts []notify.Alert
+	for i, text := range []string{"", "\"}]", "{{ .Labels }}", "a\nb\x00c", "\xff\xfe", "=~\".*\"", string(make([]byte, 100_000)), "\u2028"} {
+		a := alert(notify.Firing, text, fmt.Sprint(i, text), start)
+		a.Kind, a.Instance, a.Text, a.Finding = text, text, text, text
+		a.Key = a.Kind + " " + a.Element
+		ended := a
+		ended.Status, ended.End, ended.Key = notify.Resolved, start.Add(-time.Hour), "other "+a.Key // ends before it starts
+		ended.Element = "other " + a.Element
+		alerts = append(alerts, a, ended)
+	}
+	b := notify.Batch(alerts)
+	b.Points = append(b.Points, sink.Point{Measurement: notify.Measurement, Fields: []sink.Field{sink.StringField("alert", "{")}})
+	err := w.Write(t.Context(), b)
+	p, ok := err.(*sink.PermanentError)
+	if !ok || p.Rejected != 1 || len(p.Refused) != 1 {
+		t.Errorf("Write = %v", err)
+	}
+	if n := len(s.open()); n != len(alerts)/2 {
+		t.Errorf("%d alerts are open, want %d", n, len(alerts)/2)
+	}
+}
+
+// Alerts that name no element have the labels of their keys: two causes are two alerts.
+func TestKeysTellAlertsApart(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	w := writer(t, s.url, nil)
+	start := time.Now().Add(-time.Minute).UTC()
+	a, b := alert(notify.Firing, "warning", "node 1", start), alert(notify.Firing, "warning", "node 2", start)
+	a.Element, b.Element = "", ""
+	send(t, w, a, b)
+	if n := len(s.open()); n != 2 {
+		t.Errorf("%d alerts are open", n)
+	}
+}
+
+// An Alertmanager that is away gets everything when it is back, in order: what ended meanwhile does not fire.
+func TestAwayAndBack(t *testing.T) {
+	s := newServer(t)
+	w := writer(t, s.url, nil)
+	sc := spool.DefaultConfig()
+	sc.Dir = t.TempDir()
+	sp, err := spool.Open(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := sink.DefaultQueueConfig()
+	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
+	tally := &sink.Tally{}
+	q := sink.NewQueue(w, conf, sink.QueueOptions{Spool: sp, Account: tally})
+	q.Start()
+	start := time.Now().Add(-time.Minute).UTC()
+	for _, a := range []notify.Alert{alert(notify.Firing, "warning", "node 1", start), alert(notify.Firing, "warning", "node 2", start),
+		alert(notify.Open, "warning", "node 1", start), alert(notify.Resolved, "warning", "node 1", start)} {
+		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{a})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(t, "a try that fails", func() bool { return q.Stats().Retries > 2 })
+	s.start()
+	wait(t, "an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := q.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if open := s.open(); len(open) != 1 || open[0].Labels["element"] != "node 2" {
+		t.Errorf("open: %+v", open)
+	}
+}
+
+// The settings that the page shows are ones that an Alertmanager starts with, and it sends signs of life where they say.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\nroute:")
+	text, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("docs/alerts.md shows no route")
+	}
+	s := newServer(t)
+	s.configure("route:" + text)
+	s.start()
+	at := time.Now().UTC()
+	w := writer(t, s.url, nil)
+	low, high := alert(notify.Firing, "warning", "node 1", at), alert(notify.Firing, "critical", "node 1", at)
+	high.Key = "another" // as from another run
+	send(t, w, notify.Alert{Status: notify.Heartbeat, Instance: "here", Start: at, Updated: at}, low, high)
+	receivers := map[string]string{}
+	for _, a := range s.open() {
+		receivers[a.Labels["alertname"]+" "+a.Labels["severity"]] = a.Receivers[0].Name
+	}
+	if want := map[string]string{"hopscope-heartbeat ": "watchdog", "high-latency warning": "network", "high-latency critical": "network"}; !maps.Equal(receivers, want) {
+		t.Errorf("receivers are %v, want %v", receivers, want)
+	}
+}

@@ -1,0 +1,245 @@
+package alertmanager
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
+	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/notify/internal/steps"
+)
+
+// Writer sends alerts to one Alertmanager.
+type Writer struct {
+	conf   Config
+	labels map[string]string
+	client *remote.Client
+	last   map[string]string // severity that an alert was sent with, by key
+}
+
+// maxLast bounds what is remembered. What is forgotten ends by itself in the Alertmanager.
+const maxLast = 20_000
+
+// perRequest is how many alerts one request has.
+const perRequest = 500
+
+// maxText bounds what is sent of a text.
+const maxText = 4096
+
+// New reads the token and the certificates. It does not connect.
+func New(conf Config) (*Writer, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	client, err := conf.client()
+	if err != nil {
+		return nil, err
+	}
+	labels, err := conf.labels()
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{conf: conf, labels: labels, client: client, last: map[string]string{}}, nil
+}
+
+// Name is "alertmanager".
+func (w *Writer) Name() string { return "alertmanager" }
+
+// Close ends idle connections.
+func (w *Writer) Close() error { return w.client.Close() }
+
+// postable is an alert as the API takes it.
+type postable struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt,omitzero"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+// entry is what one point became.
+type entry struct {
+	point    int
+	alerts   []postable
+	key      string
+	severity string // "" for one that is resolved
+}
+
+// Write sends the alerts of a batch. All of it is sent again after an error, which changes nothing.
+func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+	entries, refused := w.entries(b)
+	for len(entries) > 0 {
+		n := min(perRequest, len(entries))
+		bad, err := w.send(ctx, b, entries[:n])
+		if err != nil {
+			return err
+		}
+		refused = append(refused, bad...)
+		entries = entries[n:]
+	}
+	return steps.Refused(len(refused), refused)
+}
+
+// entries makes what is sent of every point.
+func (w *Writer) entries(b *sink.Batch) (out []entry, refused []sink.Refusal) {
+	last := map[string]string{} // what this batch changes
+	for i := range b.Points {
+		alerts, err := notify.Alerts(&sink.Batch{Points: b.Points[i : i+1]})
+		if err != nil {
+			refused = append(refused, steps.Refusal(b.Points[i:i+1], err))
+		}
+		for j := range alerts {
+			a := &alerts[j]
+			if a.Status == notify.Heartbeat && !w.conf.Heartbeats {
+				continue
+			}
+			e := entry{point: i, key: a.Key, severity: a.Severity}
+			former, ok := last[a.Key]
+			if !ok {
+				former = w.last[a.Key]
+			}
+			if a.Key != "" && former != "" && former != a.Severity {
+				e.alerts = append(e.alerts, w.ended(a, former))
+			}
+			e.alerts = append(e.alerts, w.of(a))
+			if a.Status == notify.Resolved {
+				e.severity = ""
+			}
+			last[a.Key] = e.severity
+			out = append(out, e)
+		}
+	}
+	return out, refused
+}
+
+// send sends entries in one request, and, if that is refused, each by itself, so that one does not take others with it.
+func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry) (refused []sink.Refusal, err error) {
+	var all []postable
+	for i := range entries {
+		all = append(all, entries[i].alerts...)
+	}
+	body, err := json.Marshal(all)
+	if err != nil {
+		return nil, &sink.RetryError{Err: err, Config: true}
+	}
+	err = w.client.Post(ctx, body)
+	switch {
+	case err == nil:
+		for i := range entries {
+			w.sent(&entries[i])
+		}
+	case !sink.Permanent(err):
+		return nil, err
+	case len(entries) == 1:
+		p := entries[0].point
+		return []sink.Refusal{steps.Refusal(b.Points[p:p+1], err)}, nil
+	default:
+		for i := range entries {
+			bad, err := w.send(ctx, b, entries[i:i+1])
+			if err != nil {
+				return nil, err
+			}
+			refused = append(refused, bad...)
+		}
+	}
+	return refused, nil
+}
+
+// sent remembers with which severity an alert fires.
+func (w *Writer) sent(e *entry) {
+	switch {
+	case e.key == "":
+	case e.severity == "":
+		delete(w.last, e.key)
+	case len(w.last) < maxLast || w.last[e.key] != "":
+		w.last[e.key] = e.severity
+	}
+}
+
+// heartbeatName is the name of the alert that always fires.
+const heartbeatName = "hopscope-heartbeat"
+
+// of makes an alert as the API takes it.
+func (w *Writer) of(a *notify.Alert) postable {
+	p := postable{Labels: w.labelsOf(a, a.Severity), StartsAt: a.Start, GeneratorURL: w.conf.Page,
+		Annotations: map[string]string{"summary": w.summary(a), "description": clean(a.Text)}}
+	switch a.Status {
+	case notify.Resolved:
+		p.EndsAt = later(a.End, steps.At(a), a.Start)
+	case notify.Heartbeat:
+		p.EndsAt = steps.At(a).Add(w.conf.HeartbeatTimeout)
+	}
+	if a.Finding != "" {
+		p.Annotations["finding"] = clean(a.Finding)
+	}
+	return p
+}
+
+// ended is an alert with the severity that it had before.
+func (w *Writer) ended(a *notify.Alert, severity string) postable {
+	return postable{Labels: w.labelsOf(a, severity), StartsAt: a.Start, EndsAt: later(steps.At(a), a.Start),
+		Annotations: map[string]string{"summary": w.summary(a), "description": "the severity is " + clean(a.Severity) + " now"}}
+}
+
+// later is the first time that is set, but none before the last of them, which is the start: the API refuses what ends
+// before it starts.
+func later(times ...time.Time) time.Time {
+	start := times[len(times)-1]
+	for _, t := range times {
+		if !t.IsZero() {
+			if t.After(start) {
+				return t
+			}
+			break
+		}
+	}
+	return start.Add(time.Millisecond)
+}
+
+func (w *Writer) labelsOf(a *notify.Alert, severity string) map[string]string {
+	labels := maps.Clone(w.labels)
+	name := a.Kind
+	switch a.Status {
+	case notify.Heartbeat:
+		name = heartbeatName
+	case notify.Test:
+		name = cmp.Or(name, "hopscope-test")
+	}
+	labels["alertname"] = clean(cmp.Or(name, "hopscope"))
+	for name, value := range map[string]string{"severity": severity, "element": element(a), "instance": a.Instance} {
+		if value = clean(value); value != "" { // an empty label is none
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// element is what an alert is about. Where it names none, its key may, and two alerts with different keys must not have
+// the same labels.
+func element(a *notify.Alert) string {
+	if a.Element != "" || a.Key == a.Kind {
+		return a.Element
+	}
+	return strings.TrimPrefix(a.Key, a.Kind+" ")
+}
+
+func (w *Writer) summary(a *notify.Alert) string {
+	switch {
+	case a.Status == notify.Heartbeat:
+		return "hopscope " + clean(a.Instance) + " is at work"
+	case a.Key == "":
+		return clean(a.Text)
+	}
+	return clean(fmt.Sprintf("%s (%s)", a.Key, a.Severity))
+}
+
+// clean bounds a text and makes it UTF-8, which the API asks for.
+func clean(text string) string {
+	return remote.Cut(strings.ToValidUTF8(text, "?"), maxText)
+}

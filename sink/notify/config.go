@@ -1,0 +1,58 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config says what is sent, and how often.
+type Config struct {
+	Severity    string        `yaml:"severity" doc:"Least severity of findings that are sent." oneof:"info|warning|critical"`
+	Learning    bool          `yaml:"learning" doc:"Send findings of places whose normal state is not known well yet."`
+	Repeat      time.Duration `yaml:"repeat" doc:"How often what is still open is sent again, unless somebody has acknowledged it. 0 means never." range:"0s..8760h"`
+	Heartbeat   time.Duration `yaml:"heartbeat" doc:"How often a sign of life is sent, so that a receiver can tell that nothing is wrong from a collector that is gone. 0 means never." range:"0s..24h"`
+	Forget      time.Duration `yaml:"forget" doc:"What was open when the program ended, and is not found again within this time of the next run, is resolved." range:"1m..24h"`
+	File        string        `yaml:"file" doc:"File of acknowledgements and mutes, which hopscope findings changes; it is read again when it changes. A relative path is in the working directory."`
+	StateFile   string        `yaml:"state_file" doc:"File that keeps what is open over restarts. Empty means the name of file with .state behind it."`
+	Maintenance []Mute        `yaml:"maintenance" doc:"When work is done on a part of the network: what is found there is not sent."`
+	MaxOpen     int           `yaml:"max_open" doc:"Most alerts that are open at a time; further ones are counted and not sent one by one." range:"1..1000000"`
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() {
+	*c = Config{Severity: "warning", Repeat: 4 * time.Hour, Heartbeat: 5 * time.Minute, Forget: 15 * time.Minute, File: "alerts.yaml", MaxOpen: 10_000}
+}
+
+// Validate finds what is wrong beyond the ranges of single values.
+func (c *Config) Validate() error {
+	var errs []error
+	for i := range c.Maintenance {
+		if err := c.Maintenance[i].Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("maintenance %d: %w", i+1, err))
+		}
+	}
+	if c.File == "" && c.StateFile == "" {
+		errs = append(errs, errors.New("state_file: is empty, and so is file, whose name it would have"))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckFiles reads the file of acknowledgements and mutes, if it is there.
+func (c *Config) CheckFiles() error {
+	if c.File == "" {
+		return nil
+	}
+	if _, err := ReadRules(c.File); err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// StatePath is where the state is kept.
+func (c *Config) StatePath() string {
+	if c.StateFile != "" {
+		return c.StateFile
+	}
+	return c.File + ".state"
+}

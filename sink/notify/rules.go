@@ -1,0 +1,295 @@
+package notify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Rules say which findings people have taken note of and which they do not want to hear of.
+type Rules struct {
+	Acknowledged []Acknowledgement `yaml:"acknowledged,omitempty"`
+	Mutes        []Mute            `yaml:"mutes,omitempty"`
+}
+
+// Acknowledgement says that somebody looks after what was open at a time: it is not repeated. Findings have other ids in
+// the next run of the program, so what is acknowledged is named by its alert.
+type Acknowledgement struct {
+	Alert string    `yaml:"alert"` // a [Key] as text
+	By    string    `yaml:"by,omitempty"`
+	Note  string    `yaml:"note,omitempty"`
+	At    time.Time `yaml:"at"`
+}
+
+// Mute says that findings of some element or kind are not to be sent in some time. What is left out means all of it.
+type Mute struct {
+	Element string        `yaml:"element,omitempty" doc:"What is muted, as findings name it: node 7, interface 7:3, link 7-9, exporter 10.0.0.1, route 10.1.0.0/16. A node stands for its interfaces and links, too. Empty means everything."`
+	Kind    string        `yaml:"kind,omitempty" doc:"Kind of findings, such as high-latency. Empty means all kinds."`
+	From    string        `yaml:"from,omitempty" doc:"When it begins, as 2026-11-22T22:00:00Z. Empty means that it has begun."`
+	Until   string        `yaml:"until,omitempty" doc:"When it ends, in the same form. Empty means never."`
+	Every   time.Duration `yaml:"every,omitempty" doc:"After this time it begins again: 24h every day, 168h every week. 0 means that it does not." range:"0s..8760h"`
+	By      string        `yaml:"by,omitempty" doc:"Who wants it."`
+	Note    string        `yaml:"note,omitempty" doc:"Why."`
+}
+
+// maxRules bounds the file: what people wrote, or a program for them.
+const (
+	maxRules     = 1024
+	maxRulesFile = 1 << 20
+)
+
+// mute is a [Mute] ready for use.
+type mute struct {
+	element     inference.Element
+	kind        inference.Kind
+	from, until int64 // ns since 1970; 0 where it has no end
+	every       int64
+}
+
+// Validate says what is wrong with the mute.
+func (m *Mute) Validate() error {
+	_, err := m.compile()
+	return err
+}
+
+func (m *Mute) compile() (out mute, err error) {
+	var errs []error
+	if out.element, err = inference.ParseElement(m.Element); err != nil {
+		errs = append(errs, fmt.Errorf("element: %w", err))
+	}
+	if m.Kind != "" {
+		if out.kind, err = inference.ParseKind(m.Kind); err != nil {
+			errs = append(errs, fmt.Errorf("kind: %w", err))
+		}
+	}
+	moment := func(name, text string) int64 {
+		if text == "" {
+			return 0
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q is no time such as 2026-11-22T22:00:00Z", name, text))
+			return 0
+		}
+		return t.UnixNano()
+	}
+	out.from, out.until, out.every = moment("from", m.From), moment("until", m.Until), int64(m.Every)
+	switch {
+	case len(errs) > 0:
+	case m.From != "" && m.Until != "" && out.until <= out.from:
+		errs = append(errs, errors.New("until: is not behind from"))
+	case m.Every < 0:
+		errs = append(errs, errors.New("every: is negative"))
+	case m.Every > 0 && (m.From == "" || m.Until == ""):
+		errs = append(errs, errors.New("every: needs from and until, which are its first time"))
+	case m.Every > 0 && out.until-out.from > out.every:
+		errs = append(errs, errors.New("every: is shorter than the time from from to until"))
+	}
+	return out, errors.Join(errs...)
+}
+
+// active reports whether the mute holds at a time.
+func (m *mute) active(now int64) bool {
+	if now < m.from {
+		return false
+	}
+	if m.every > 0 {
+		return (now-m.from)%m.every < m.until-m.from
+	}
+	return m.until == 0 || now < m.until
+}
+
+// covers reports whether the mute is about findings of a kind and an element.
+func (m *mute) covers(kind inference.Kind, of inference.Element) bool {
+	return (m.kind == 0 || m.kind == kind) && within(m.element, of)
+}
+
+// within reports whether something is an element or a part of it: a node has its interfaces, its links and the reports
+// that it sends; a link has the interfaces of both ends, as far as their numbers are known; a prefix has those within it
+// and the flows to it.
+func within(e, of inference.Element) bool {
+	if e == (inference.Element{}) || e == of {
+		return true
+	}
+	switch e.Kind {
+	case inference.NodeElement:
+		switch of.Kind {
+		case inference.InterfaceElement:
+			return of.Node == e.Node
+		case inference.LinkElement:
+			return of.Node == e.Node || of.Peer == e.Node
+		case inference.ExporterElement:
+			return of.Node == e.Node && of.Node != 0
+		}
+	case inference.LinkElement:
+		if of.Kind == inference.InterfaceElement {
+			return of.Node == e.Node && of.EgressIf == e.EgressIf || of.Node == e.Peer && of.EgressIf == e.PeerIf
+		}
+		return of.Kind == inference.LinkElement && e.EgressIf == 0 && e.PeerIf == 0 && of.Node == e.Node && of.Peer == e.Peer
+	case inference.ExporterElement:
+		return of.Kind == inference.ExporterElement && of.Addr == e.Addr && e.Node == 0 && e.HWID == 0
+	case inference.RouteElement:
+		p, q := e.Prefix(), of.Prefix()
+		switch {
+		case !p.IsValid():
+		case of.Kind == inference.FlowElement:
+			return p.Contains(of.Flow.DstAddr())
+		case q.IsValid():
+			return p.Bits() <= q.Bits() && p.Contains(q.Addr())
+		}
+	}
+	return false
+}
+
+// compiled are rules ready for use.
+type compiled struct {
+	acknowledged map[string]int64 // the latest of a key
+	mutes        []mute
+}
+
+func (r *Rules) compile() (*compiled, error) {
+	c := &compiled{acknowledged: map[string]int64{}}
+	if n := len(r.Acknowledged) + len(r.Mutes); n > maxRules {
+		return nil, fmt.Errorf("%d rules: at most %d are read", n, maxRules)
+	}
+	var errs []error
+	for i := range r.Acknowledged {
+		a := &r.Acknowledged[i]
+		if a.Alert == "" || a.At.IsZero() {
+			errs = append(errs, fmt.Errorf("acknowledged %d: needs alert and at", i+1))
+			continue
+		}
+		c.acknowledged[a.Alert] = max(c.acknowledged[a.Alert], a.At.UnixNano())
+	}
+	for i := range r.Mutes {
+		m, err := r.Mutes[i].compile()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("mutes %d: %w", i+1, err))
+		}
+		c.mutes = append(c.mutes, m)
+	}
+	return c, errors.Join(errs...)
+}
+
+// Of gives the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
+func (r *Rules) Of(f *inference.Finding, began, now time.Time) (a *Acknowledgement, m *Mute) {
+	key, e := Key(f), Subject(f)
+	for i := range r.Acknowledged {
+		if x := &r.Acknowledged[i]; x.Alert == key && !x.At.Before(began) {
+			a = x
+		}
+	}
+	for i := range r.Mutes {
+		if c, err := r.Mutes[i].compile(); err == nil && c.active(now.UnixNano()) && c.covers(f.Kind, e) {
+			m = &r.Mutes[i]
+		}
+	}
+	return a, m
+}
+
+// Same reports whether another mute is of the same element and kind, and comes again as this one does.
+func (m *Mute) Same(o Mute) bool {
+	a, err := m.compile()
+	b, err2 := o.compile()
+	return err == nil && err2 == nil && a.element == b.element && a.kind == b.kind && a.every == b.every
+}
+
+// ReadRules reads a file of rules. One that is not there holds none.
+func ReadRules(path string) (*Rules, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Rules{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRulesFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return ParseRules(path, b)
+}
+
+// ParseRules reads rules; name is that of the file, for errors.
+func ParseRules(name string, b []byte) (*Rules, error) {
+	r := &Rules{}
+	if len(b) > maxRulesFile {
+		return nil, fmt.Errorf("%s: is longer than %d bytes", name, maxRulesFile)
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return r, nil
+	}
+	if err := yaml.UnmarshalWithOptions(b, r, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	if _, err := r.compile(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// Drop leaves out mutes that have ended, and acknowledgements of findings that are older than a time.
+func (r *Rules) Drop(now time.Time, acknowledgedBefore time.Time) {
+	r.Mutes = slices.DeleteFunc(r.Mutes, func(m Mute) bool {
+		c, err := m.compile()
+		return err == nil && c.every == 0 && c.until != 0 && c.until < now.UnixNano()
+	})
+	r.Acknowledged = slices.DeleteFunc(r.Acknowledged, func(a Acknowledgement) bool { return a.At.Before(acknowledgedBefore) })
+}
+
+// Change reads a file of rules, changes them and puts the new file in the place of the old one, so that a reader sees
+// either. Two that change it at the same time wait for each other.
+func Change(path string, change func(*Rules) error) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // the link stays
+	}
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := ReadRules(path)
+	if err != nil {
+		return err
+	}
+	if err := change(r); err != nil {
+		return err
+	}
+	if _, err := r.compile(); err != nil {
+		return err
+	}
+	b, err := yaml.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return replace(path, append([]byte(rulesHead), b...))
+}
+
+const rulesHead = "# What hopscope findings ack, mute and unmute wrote. It may be edited; comments are lost at the next change.\n"
+
+// replace writes a file beside the old one, forces it to the disk, and renames it.
+func replace(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

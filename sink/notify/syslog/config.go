@@ -1,0 +1,99 @@
+package syslog
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
+)
+
+// Config says which receiver is told, and how.
+type Config struct {
+	Network    string `yaml:"network" doc:"How messages travel: udp and unix as datagrams, tcp and tls as streams. Neither udp nor tcp nor tls confirms that a message has arrived." oneof:"udp|tcp|tls|unix"`
+	Address    string `yaml:"address" doc:"Receiver as HOST:PORT; for unix the path of its socket, such as /dev/log."`
+	Facility   string `yaml:"facility" doc:"Facility of the messages." oneof:"kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local0|local1|local2|local3|local4|local5|local6|local7"`
+	Hostname   string `yaml:"hostname" doc:"Name of the machine in the messages. Empty means its own."`
+	AppName    string `yaml:"app_name" doc:"Name of the program in the messages."`
+	SDID       string `yaml:"sd_id" doc:"Name of the structured data, as NAME@NUMBER with the enterprise number of your organisation. That of the default is one for examples."`
+	MaxBytes   int    `yaml:"max_bytes" doc:"Most bytes of a message; the text of a longer one is cut. Every receiver takes 480, most take 2048." range:"480..65000"`
+	Heartbeats bool   `yaml:"heartbeats" doc:"Send the signs of life, too."`
+	remote.TLS `yaml:",inline"`
+	Timeout    time.Duration `yaml:"timeout" doc:"Longest wait for a connection, and for a receiver that takes nothing." range:"100ms..10m"`
+}
+
+// SetDefaults makes c the default settings: the receiver of this machine.
+func (c *Config) SetDefaults() {
+	*c = Config{Network: "udp", Address: "127.0.0.1:514", Facility: "daemon", AppName: "hopscope", SDID: "hopscope@32473", MaxBytes: 2048, Timeout: 10 * time.Second}
+}
+
+// Alerts says that this store takes alerts.
+func (c Config) Alerts() bool { return true }
+
+// Target says where alerts go, for people.
+func (c Config) Target() string { return c.Network + " " + c.Address }
+
+// Doc says what the switch, the queue and the spool of this store are for, and what TLS is for here.
+func (c Config) Doc(key string) string {
+	return map[string]string{
+		"enabled":      "Send alerts to a syslog receiver.",
+		"queue":        "Between the collector and the receiver.",
+		"spool":        "What is kept on disk while the receiver is away, as far as syslog lets us know.",
+		"tls_insecure": "Accept any certificate. Whoever sits in between reads the alerts.",
+	}[key]
+}
+
+// facilities in the order of their numbers; 12 to 15 have no common names.
+var facilities = []string{"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "", "", "", "",
+	"local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"}
+
+// names are what the grammar of RFC 5424 allows in a header, and in the name of structured data.
+var (
+	headerName = regexp.MustCompile(`^[!-~]+$`)
+	dataName   = regexp.MustCompile(`^[!#-<>-\\^-~]{1,20}@[0-9]{1,10}$`)
+)
+
+// Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Network == "unix" {
+		if !filepath.IsAbs(c.Address) {
+			errs = append(errs, errors.New("address: must be the whole path of a socket, such as /dev/log"))
+		}
+	} else if host, port, err := net.SplitHostPort(c.Address); err != nil || host == "" || port == "" {
+		errs = append(errs, errors.New("address: must be HOST:PORT"))
+	}
+	if c.Hostname != "" && (!headerName.MatchString(c.Hostname) || len(c.Hostname) > 255) {
+		errs = append(errs, errors.New("hostname: must be at most 255 characters of ASCII without spaces"))
+	}
+	if !headerName.MatchString(c.AppName) || len(c.AppName) > 48 {
+		errs = append(errs, errors.New("app_name: must be 1 to 48 characters of ASCII without spaces"))
+	}
+	if !dataName.MatchString(c.SDID) || strings.Count(c.SDID, "@") != 1 {
+		errs = append(errs, errors.New("sd_id: must be NAME@NUMBER, with at most 20 characters of ASCII before the @ and none of them a space, =, ] or a quote"))
+	}
+	if c.Network != "tls" && c.TLS.Used() {
+		errs = append(errs, fmt.Errorf("network: is %s, so ca_file, cert_file and tls_insecure mean nothing; use tls or remove them", c.Network))
+	}
+	return errors.Join(append(errs, c.TLS.Problems())...)
+}
+
+// CheckFiles reads the files that the settings name.
+func (c *Config) CheckFiles() error {
+	_, err := c.TLS.Config()
+	return err
+}
+
+// Open makes a [Writer] of these settings.
+func (c Config) Open() (sink.Writer, error) {
+	w, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}

@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/internal/remote"
+	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/notify/internal/steps"
+)
+
+// Writer posts alerts.
+type Writer struct {
+	heartbeats bool
+	client     *remote.Client
+	body       *body
+	steps      steps.Steps
+}
+
+// New reads the secrets, the certificates and the template. It does not connect.
+func New(conf Config) (*Writer, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	client, clientErr := conf.client()
+	body, bodyErr := conf.body()
+	if err := errors.Join(clientErr, bodyErr); err != nil {
+		return nil, err
+	}
+	return &Writer{heartbeats: conf.Heartbeats, client: client, body: body}, nil
+}
+
+// Name is "webhook".
+func (w *Writer) Name() string { return "webhook" }
+
+// Close ends idle connections.
+func (w *Writer) Close() error { return w.client.Close() }
+
+// Write posts the alerts of a batch, each by itself. What was posted before an error is not posted again when Write is
+// called with the same batch.
+func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+	return w.steps.Write(ctx, b, w.send)
+}
+
+func (w *Writer) send(ctx context.Context, a *notify.Alert) error {
+	if a.Status == notify.Open || a.Status == notify.Heartbeat && !w.heartbeats {
+		return nil
+	}
+	body, err := w.body.of(a)
+	if err != nil {
+		return &sink.PermanentError{Err: fmt.Errorf("webhook: alert %q: %w", a.Key, err)}
+	}
+	return w.client.Post(ctx, body)
+}

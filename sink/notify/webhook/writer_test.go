@@ -1,0 +1,247 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
+)
+
+// receiver keeps what is posted to it.
+type receiver struct {
+	mu     sync.Mutex
+	bodies []string
+	answer func(n int, body string) int // status of the nth request; nil for 200
+	seen   int
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	b, _ := io.ReadAll(req.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen++
+	if r.answer != nil {
+		if status := r.answer(r.seen, string(b)); status != http.StatusOK {
+			w.WriteHeader(status)
+			return
+		}
+	}
+	r.bodies = append(r.bodies, string(b))
+}
+
+func (r *receiver) got() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.bodies)
+}
+
+func writer(t *testing.T, url string, change func(*Config)) *Writer {
+	t.Helper()
+	var c Config
+	c.SetDefaults()
+	c.URL = url
+	if change != nil {
+		change(&c)
+	}
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func alert(status notify.Status, element string) notify.Alert {
+	at := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
+	return notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Kind: "high-latency", Severity: "warning", Element: element,
+		Start: at, Updated: at.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of \"" + element + "\" has risen"}
+}
+
+// Each alert is a request, with itself as JSON; what only refreshes is not sent, and signs of life only where wanted.
+func TestJSON(t *testing.T) {
+	r := &receiver{}
+	s := httptest.NewServer(r)
+	defer s.Close()
+	alerts := []notify.Alert{alert(notify.Firing, "node 1"), alert(notify.Open, "node 2"), alert(notify.Repeated, "node 3"),
+		alert(notify.Heartbeat, ""), alert(notify.Resolved, "node 4"), alert(notify.Test, "node 5")}
+	for _, heartbeats := range []bool{false, true} {
+		r.bodies = nil
+		if err := writer(t, s.URL, func(c *Config) { c.Heartbeats = heartbeats }).Write(t.Context(), notify.Batch(alerts)); err != nil {
+			t.Fatal(err)
+		}
+		var want []notify.Alert
+		for _, a := range alerts {
+			if a.Status != notify.Open && (heartbeats || a.Status != notify.Heartbeat) {
+				want = append(want, a)
+			}
+		}
+		var got []notify.Alert
+		for _, b := range r.got() {
+			var a notify.Alert
+			if err := json.Unmarshal([]byte(b), &a); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, a)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("heartbeats %t: got %+v\nwant %+v", heartbeats, got, want)
+		}
+	}
+}
+
+// After an error a batch goes on where it stopped; a refused alert does not hold up those behind it.
+func TestGoesOn(t *testing.T) {
+	r := &receiver{answer: func(n int, body string) int {
+		switch {
+		case n == 3:
+			return http.StatusServiceUnavailable
+		case strings.Contains(body, "node 1"):
+			return http.StatusUnprocessableEntity
+		}
+		return http.StatusOK
+	}}
+	s := httptest.NewServer(r)
+	defer s.Close()
+	w := writer(t, s.URL, nil)
+	var alerts []notify.Alert
+	for i := range 5 {
+		alerts = append(alerts, alert(notify.Firing, fmt.Sprint("node ", i)))
+	}
+	b := notify.Batch(alerts)
+	err := w.Write(t.Context(), b)
+	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Progress || re.Config {
+		t.Fatalf("Write = %v", err)
+	}
+	err = w.Write(t.Context(), notify.Batch(alerts)) // as it comes from a spool
+	p, ok := errors.AsType[*sink.PermanentError](err)
+	if !ok || p.Rejected != 1 || p.Refused[0].Points != 1 || p.Refused[0].Series[0] != (sink.SeriesCount{Series: notify.Measurement, Points: 1}) {
+		t.Fatalf("Write = %v", err)
+	}
+	if got := r.got(); len(got) != 4 || r.seen != 6 {
+		t.Errorf("%d requests, got %q", r.seen, got)
+	}
+	if err := w.Write(t.Context(), b); !sink.Permanent(err) || r.seen != 11 {
+		t.Errorf("the same batch once more: %v, %d requests", err, r.seen)
+	}
+}
+
+// Headers, the token and the address come from files and the environment, and are in no error, also where the receiver
+// repeats them.
+func TestSecrets(t *testing.T) {
+	var got http.Header
+	status := http.StatusOK
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		w.WriteHeader(status)
+		fmt.Fprint(w, r.URL, r.Header)
+	}))
+	defer s.Close()
+	t.Setenv("HOPSCOPE_TEST_KEY", "secret-env")
+	w := writer(t, "", func(c *Config) {
+		c.URLFile, c.TokenFile, c.Headers = file(t, s.URL+"/secret-path\n"), file(t, "secret-token\n"), []string{"X-Team: net works"}
+		c.HeaderFiles, c.HeaderEnv = []string{"X-Secret: " + file(t, "secret-file")}, []string{"X-Api-Key: HOPSCOPE_TEST_KEY"}
+	})
+	b := notify.Batch([]notify.Alert{alert(notify.Firing, "node 1")})
+	if err := w.Write(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"Authorization": "Bearer secret-token", "X-Team": "net works", "X-Secret": "secret-file",
+		"X-Api-Key": "secret-env", "Content-Type": "application/json"} {
+		if got.Get(name) != want {
+			t.Errorf("%s: %q, want %q", name, got.Get(name), want)
+		}
+	}
+	status = http.StatusForbidden
+	err := w.Write(t.Context(), b)
+	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config || strings.Contains(err.Error(), "secret-") || !strings.Contains(err.Error(), "[secret]") {
+		t.Errorf("Write = %v", err)
+	}
+	s.Close()
+	if err := w.Write(t.Context(), b); err == nil || strings.Contains(err.Error(), "secret-") {
+		t.Errorf("Write = %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(&receiver{})
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	ca := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	b := notify.Batch([]notify.Alert{alert(notify.Firing, "node 1")})
+	if err := writer(t, s.URL, func(c *Config) { c.CAFile = ca }).Write(t.Context(), b); err != nil {
+		t.Error(err)
+	}
+	err := writer(t, s.URL, nil).Write(t.Context(), b)
+	if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config {
+		t.Errorf("an unknown authority: %v", err)
+	}
+}
+
+// A receiver that is away and comes back gets every alert once, in order.
+func TestAwayAndBack(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	conf := sink.DefaultQueueConfig()
+	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
+	tally := &sink.Tally{}
+	q := sink.NewQueue(writer(t, "http://"+address, nil), conf, sink.QueueOptions{Account: tally})
+	q.Start()
+	const n = 20
+	for i := range n {
+		if err := q.Put(t.Context(), notify.Batch([]notify.Alert{alert(notify.Firing, fmt.Sprintf("node %02d", i)), alert(notify.Open, "node")})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for q.Stats().Retries < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	if l, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{}
+	s := &http.Server{Handler: r}
+	go s.Serve(l)
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for tally.PointsAt(sink.Stored) < 2*n && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := q.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	got := r.got()
+	if len(got) != n || !slices.IsSorted(got) {
+		t.Errorf("got %d: %q", len(got), got)
+	}
+}
