@@ -18,18 +18,23 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range map[string]func(http.ResponseWriter, *http.Request){
-		"/api/status":    s.serveStatus,
-		"/api/windows":   s.serveWindows,
-		"/api/hops":      s.serveHops,
-		"/api/hop":       s.serveHop,
-		"/api/flows":     s.serveFlows,
-		"/api/flow":      s.serveFlow,
-		"/api/findings":  s.serveFindings,
-		"/api/exporters": s.serveExporters,
-		"/api/ledger":    s.serveLedger,
-		"/api/fleet":     s.serveFleet,
-		"/api/events":    s.serveEvents,
-		"/login":         s.serveLogin,
+		"/api/status":     s.serveStatus,
+		"/api/windows":    s.serveWindows,
+		"/api/hops":       s.serveHops,
+		"/api/hop":        s.serveHop,
+		"/api/flows":      s.serveFlows,
+		"/api/flow":       s.serveFlow,
+		"/api/paths":      s.servePaths,
+		"/api/findings":   s.serveFindings,
+		"/api/map":        s.serveMap,
+		"/api/map/state":  s.serveMapState,
+		"/api/map/probes": s.serveMapProbes,
+		"/api/exporters":  s.serveExporters,
+		"/api/ledger":     s.serveLedger,
+		"/api/names":      s.serveNames,
+		"/api/fleet":      s.serveFleet,
+		"/api/events":     s.serveEvents,
+		"/login":          s.serveLogin,
 	} {
 		mux.HandleFunc(path, h)
 	}
@@ -76,6 +81,32 @@ func (s *Server) answer(w http.ResponseWriter, v any) {
 		return
 	}
 	send(w, http.StatusOK, data)
+}
+
+// answerPacked sends v as JSON, packed where that is worth it.
+func (s *Server) answerPacked(w http.ResponseWriter, r *http.Request, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		s.counters.serverErrors.Add(1)
+		problem(w, http.StatusInternalServerError, "the answer could not be written")
+		return
+	}
+	s.sendPacked(w, r, data, "no-store")
+}
+
+// sendPacked sends JSON, packed where it is large and goes to another machine that takes it so. keep says whether it may be
+// kept.
+func (s *Server) sendPacked(w http.ResponseWriter, r *http.Request, data []byte, keep string) {
+	if packed, ok := pack(r, data); ok {
+		data = packed
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Vary", "Accept-Encoding")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", keep)
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data) // the client may be gone
 }
 
 func send(w http.ResponseWriter, status int, data []byte) {
@@ -191,7 +222,7 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {
 	open, ended := s.findings.list()
-	s.answer(w, map[string][]finding{"open": newFindings(open), "ended": newFindings(ended)})
+	s.answer(w, map[string][]finding{"open": newFindings(open, s.names()), "ended": newFindings(ended, s.names())})
 }
 
 // ledgerEvent is what changes every second.

@@ -29,7 +29,10 @@ type flowRow struct {
 	ChangedMS int64        `json:"changed_ms"` // the last of them, 0 if none was seen
 	Before    []string     `json:"before,omitempty"`
 	Path      []flowHopRow `json:"path"`
-	Trend     []value      `json:"trend"` // packets, the kept windows, oldest first
+	Trend     []value      `json:"trend"`             // packets, the kept windows, oldest first
+	Several   *pathRow     `json:"several,omitempty"` // what digests say, where the path is not all there is
+
+	key decode.FlowKey
 }
 
 // serveFlows lists flows, the busiest of the recent windows first; q= keeps those whose key or path has the text.
@@ -41,6 +44,15 @@ func (s *Server) serveFlows(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rows, total := s.history.listFlows(q.Get("q"), offset, limit)
+	var keys []decode.FlowKey
+	for i := range rows {
+		keys = append(keys, rows[i].key)
+	}
+	if several, asked := s.several(keys); asked {
+		for i := range rows {
+			rows[i].Several = several[rows[i].key]
+		}
+	}
 	s.answer(w, struct {
 		Total         int       `json:"total"`
 		RecentWindows int       `json:"recent_windows"`
@@ -105,7 +117,7 @@ func (h *history) listFlows(filter string, offset, limit int) ([]flowRow, int) {
 }
 
 func (h *history) flowRow(f *flowSeries, packets float64) flowRow {
-	row := flowRow{Key: f.key.String(), Packets: packets, Changes: f.changes, Path: []flowHopRow{}, Trend: []value{}}
+	row := flowRow{key: f.key, Key: f.key.String(), Packets: packets, Changes: f.changes, Path: []flowHopRow{}, Trend: []value{}, Several: f.several}
 	if f.last >= h.oldest() {
 		row.LastMS = h.ms(f.last)
 	}
@@ -212,6 +224,9 @@ func (s *Server) serveFlow(w http.ResponseWriter, r *http.Request) {
 		out.Positions = append(out.Positions, o)
 	}
 	h.mu.RUnlock()
+	if several, asked := s.several([]decode.FlowKey{key}); asked {
+		out.Row.Several = several[key]
+	}
 	s.answer(w, out)
 }
 

@@ -34,9 +34,13 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data := s.history.appendMatrix(nil, m, since)
+	s.sendPacked(w, r, data, "no-store")
+}
+
+// pack compresses what is worth it. It is false where data is to be sent as it is.
+func pack(r *http.Request, data []byte) ([]byte, bool) {
 	if len(data) < gzipFrom || !acceptsGzip(r) || isLocal(r.RemoteAddr) {
-		send(w, http.StatusOK, data)
-		return
+		return nil, false
 	}
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -46,13 +50,7 @@ func (s *Server) serveWindows(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = z.Close()
 	}
-	if err != nil { // cannot be: the level exists, and memory takes every write
-		send(w, http.StatusOK, data)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	w.Header().Set("Vary", "Accept-Encoding")
-	send(w, http.StatusOK, packed.Bytes())
+	return packed.Bytes(), err == nil // the level exists, and memory takes every write
 }
 
 // gzipFrom is the size from which a matrix is worth packing for a client on another machine, in bytes.
@@ -170,8 +168,9 @@ type hopRow struct {
 	Latency     latencyValues `json:"latency_ns"`
 	Queue       queueValues   `json:"queue_bytes"`
 	Utilization value         `json:"tx_utilization"`
-	Worst       value         `json:"worst"` // of the metric that the list is sorted by, in the recent windows
-	Trend       []value       `json:"trend"` // of the same metric, the kept windows, oldest first
+	Learning    bool          `json:"learning"` // younger than its statistics need
+	Worst       value         `json:"worst"`    // of the metric that the list is sorted by, in the recent windows
+	Trend       []value       `json:"trend"`    // of the same metric, the kept windows, oldest first
 }
 
 // serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node).
@@ -219,7 +218,7 @@ func (h *history) listHops(m metric, byName bool, offset, limit int) ([]hopRow, 
 }
 
 func (h *history) hopRow(s *hopSeries, m metric) hopRow {
-	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Worst: value(h.worst(s, m)), Trend: []value{}}
+	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Learning: s.learning, Worst: value(h.worst(s, m)), Trend: []value{}}
 	v := nothing
 	if s.last >= h.oldest() {
 		if c := h.at(s, s.last); c != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,11 @@ func get(t *testing.T, srv *Server, path string, v any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" {
+	keep := "no-store"
+	if path == "/api/map" { // is asked for again only when it is another
+		keep = "no-cache"
+	}
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != keep {
 		t.Fatalf("GET %s: %s %v\n%.300s", path, res.Status, res.Header, body)
 	}
 	if err := json.Unmarshal(body, v); err != nil {
@@ -220,6 +225,7 @@ func TestAPIEmpty(t *testing.T) {
 		"/api/flows":     `{"total":0,"recent_windows":12,"flows":[]}`,
 		"/api/exporters": `{"total":0,"recent_windows":12,"idle_windows":3,"exporters":[]}`,
 		"/api/findings":  `{"ended":[],"open":[]}`,
+		"/api/names":     `{"nodes":[],"hosts":[],"drop_reasons":{}}`,
 	} {
 		res := request(srv, http.MethodGet, path)
 		body, _ := io.ReadAll(res.Body) // of a recorder
@@ -330,7 +336,7 @@ func FuzzFindingText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		fs := findings{max: 1, all: map[uint64]inference.Finding{}}
 		kept := fs.take(inference.Finding{Text: s})
-		b, err := json.Marshal(newFinding(&kept))
+		b, err := json.Marshal(newFinding(&kept, nil))
 		if err != nil {
 			t.Fatalf("text %q: %v", s, err)
 		}
@@ -380,15 +386,23 @@ func TestFindingNames(t *testing.T) {
 	fs := findings{max: 1, all: map[uint64]inference.Finding{}}
 	kept := fs.take(inference.Finding{ID: 1<<64 - 1, Kind: inference.ExporterLoss, Severity: inference.Warning, Start: 5e9, Node: 7, HWID: 2,
 		Exporter: decode.AddrFrom4([]byte{192, 0, 2, 1}), Text: strings.Repeat("é", maxText)})
-	f := newFinding(&kept)
+	f := newFinding(&kept, nil)
 	if f.ID != "ffffffffffffffff" || f.Exporter != "192.0.2.1" || f.HWID != "2" || f.Node != "7" || f.EgressIf != "" || f.UpdatedMS != 5000 || f.EndMS != 0 {
 		t.Errorf("%+v", f)
 	}
 	if len(f.Text) > maxText+8 || !strings.HasSuffix(f.Text, "…") {
 		t.Errorf("text has %d bytes, want about %d", len(f.Text), maxText)
 	}
-	if f := newFinding(&inference.Finding{ID: 11, Kind: inference.HighLatency, Node: 0, EgressIf: 0}); f.Node != "0" || f.EgressIf != "0" || f.ID != "000000000000000b" {
+	if f := newFinding(&inference.Finding{ID: 11, Kind: inference.HighLatency, Node: 0, EgressIf: 0}, nil); f.Node != "0" || f.EgressIf != "0" || f.ID != "000000000000000b" {
 		t.Errorf("hop 0 of node 0: %+v", f)
+	}
+	b, err := json.Marshal(newFinding(&inference.Finding{ID: 12, Kind: inference.HighLatency, Node: 7, EgressIf: 3, Element: inference.ElementOfLink(9, 7),
+		Cause: 11, Evidence: 2, Learning: true, Statistic: "p99 latency"}, nil))
+	const want = `{"id":"000000000000000c","kind":"high-latency","severity":"info","start_ms":0,"updated_ms":0,"end_ms":0,"node":"7",` +
+		`"value":0,"baseline":0,"text":"","element":{"kind":"link","node":7,"peer":9,"text":"link 7–9"},"cause":"000000000000000b","evidence":2,` +
+		`"learning":true,"statistic":"p99 latency"}`
+	if err != nil || string(b) != want {
+		t.Errorf("evidence is given as\n%s, %v; want\n%s", b, err, want)
 	}
 }
 
@@ -488,5 +502,53 @@ func TestFindingsBound(t *testing.T) {
 	}
 	if got := strings.Join(ids, " "); got != "7 1 6 5" || len(ended) != 0 || fs.evicted != 3 {
 		t.Errorf("open %s, %d ended, %d evicted; want 7 1 6 5, 0, 3", got, len(ended), fs.evicted)
+	}
+}
+
+// A hop says of its last window whether what is usual at it is known.
+func TestAPILearning(t *testing.T) {
+	srv := serve(t, DefaultConfig(), sceneDeps(sceneTime))
+	window := func(end int64, learning bool) {
+		s := inference.Summary{Count: 1, P50: 1, P99: 2}
+		write(srv, sink.NewWindow("here", &inference.Window{End: end * 1e9, Hops: []inference.HopStats{
+			{HopKey: inference.HopKey{Node: 1}, Count: 1, Latency: s, Learning: learning}, {HopKey: inference.HopKey{Node: 2}, Count: 1, Latency: s}}}, nil))
+	}
+	learning := func() (out []bool) {
+		var list struct{ Hops []hopRow }
+		get(t, srv, "/api/hops?sort=node", &list)
+		for _, h := range list.Hops {
+			out = append(out, h.Learning)
+		}
+		return out
+	}
+	window(10, true)
+	if got := learning(); !slices.Equal(got, []bool{true, false}) {
+		t.Errorf("young: %v", got)
+	}
+	window(20, false)
+	window(15, true) // too late to be heard
+	window(10, true) // once more
+	if got := learning(); !slices.Equal(got, []bool{false, false}) {
+		t.Errorf("old: %v", got)
+	}
+}
+
+// A finding about a hop names its interface, whatever was found there, and the page has words for every kind.
+func TestFindingKinds(t *testing.T) {
+	words, err := os.ReadFile("ui/src/marks.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range inference.Kinds() {
+		if !strings.Contains(strings.ReplaceAll(string(words), `"`, ""), "\n  "+k.String()+": ") {
+			t.Errorf("the page has no words for %s", k)
+		}
+	}
+	for _, k := range []inference.Kind{inference.HighLatency, inference.LowLatency, inference.HighQueue, inference.HighUtilization, inference.LowUtilization,
+		inference.StuckValues, inference.HopSilence} {
+		h := inference.HopKey{Node: 7, EgressIf: 3}
+		if got := newFinding(&inference.Finding{Kind: k, Node: 7, EgressIf: 3, Element: inference.ElementOfHop(h)}, nil); got.Node != "7" || got.EgressIf != "3" {
+			t.Errorf("%s: node %q, interface %q", k, got.Node, got.EgressIf)
+		}
 	}
 }

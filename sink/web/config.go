@@ -20,6 +20,7 @@ type Config struct {
 	TLSCertFile    string   `yaml:"tls_cert_file" doc:"PEM file with the server's certificate chain. Empty serves plain HTTP."`
 	TLSKeyFile     string   `yaml:"tls_key_file" doc:"PEM file with the key of the certificate."`
 	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names by which the page may be asked for when no token is set, beside localhost and IP addresses."`
+	Topology       string   `yaml:"topology" doc:"Network that the map draws: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file. Empty takes that of pint.topology, and without one the links that flows show."`
 	HistoryWindows int      `yaml:"history_windows" doc:"Windows kept for the page: 180 are 15 minutes of 5 s windows." range:"10..2880"`
 	MaxHops        int      `yaml:"max_hops" doc:"Hops kept for the page. One costs 40 bytes a window." range:"16..65536"`
 	MaxFlows       int      `yaml:"max_flows" doc:"Flows kept for the page. One costs 8 bytes a window and 16 more for each of its hops." range:"16..16384"`
@@ -141,9 +142,9 @@ func (c *Config) Memory() int64 {
 	if c.Listen == "" {
 		return 0
 	}
-	const row, answer = 256, 64 << 10 // a row's key and place in its table; a connection with its buffers and its answer
+	const row, near, answer = 256, 128, 64 << 10 // a row's key and place in its table; what follows a hop, for the map; a connection with its buffers and its answer
 	windows := int64(c.HistoryWindows)
-	return int64(c.MaxHops)*(row+windows*int64(unsafe.Sizeof(cell{}))) +
+	return int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
 		int64(c.MaxFlows)*(row+maxChanges*512+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
 		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer

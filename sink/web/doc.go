@@ -27,16 +27,22 @@
 //	/api/hop         node= egress_if=            one hop over time; node=7:3 names it too
 //	/api/flows       q= limit= offset=           flows and their paths, the busiest first
 //	/api/flow        key=                        one flow over time, with its path changes
+//	/api/paths       paths that follow from digests, those that are not certain first
 //	/api/findings    open and ended
+//	/api/map         nodes and links of the map, with an ETag: of a topology, or as flows show them
+//	/api/map/state   metric=                     a value of every direction of a link, and what is found and suspected where
+//	/api/map/probes  limit= offset=              probes of the plan in force and the links that they cross
 //	/api/exporters   limit= offset=              silent ones first, then by loss
+//	/api/names       what nodes, interfaces and hosts are called, as an inventory in JSON
 //	/api/ledger      where every report is, by sink
 //	/api/fleet       limit= offset=              of a fleet: its collectors and consumers, and the windows without some
-//	/api/events      server-sent events: finding, window, ledger; Last-Event-ID or last_event_id= resumes
+//	/api/events      server-sent events: finding, window, ledger, loop; Last-Event-ID or last_event_id= resumes
 //	/metrics, /healthz, /readyz                  what the collector mounts
 //
 // Whatever text of a hop or a flow any part of hopscope prints, node= and key= take. Findings have the identifiers that
 // they have in stores and logs. Metrics are named like the fields of the stored series "hop". Times are milliseconds since 1970, latencies
-// nanoseconds, queues bytes, utilisation a ratio; a value that nobody reported is null.
+// nanoseconds, queues bytes, utilisation a ratio; a value that nobody reported is null. Nodes are numbers: who shows them to
+// people asks for the names beside. Only the sentences of findings have the names in them.
 //
 // # Who may see it
 //

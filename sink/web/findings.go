@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // maxText bounds the evidence of a finding, in bytes.
@@ -32,13 +34,23 @@ type finding struct {
 	Value     float64 `json:"value"`
 	Baseline  float64 `json:"baseline"`
 	Text      string  `json:"text"`
+
+	Element   *inference.Element `json:"element,omitempty"`  // absent where nothing can be named
+	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
+	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
+	Learning  bool               `json:"learning,omitempty"`
+	Statistic string             `json:"statistic,omitempty"`
 }
 
-func newFinding(f *inference.Finding) finding {
+func newFinding(f *inference.Finding, n *names.Names) finding {
 	out := finding{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(),
 		StartMS: f.Start / 1e6, UpdatedMS: max(f.Updated, f.Start) / 1e6, EndMS: f.End / 1e6,
-		Flow: f.FlowText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: f.Text,
+		Flow: f.FlowText(), Value: finite(f.Value), Baseline: finite(f.Baseline), Text: n.Text(f.Text),
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic,
+	}
+	if f.Element.Kind != inference.NoElement {
+		out.Element = &f.Element
 	}
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter, out.HWID = f.Exporter.String(), strconv.Itoa(int(f.HWID))
@@ -48,17 +60,32 @@ func newFinding(f *inference.Finding) finding {
 		out.Node = place.NodeName()
 	}
 	switch {
-	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue,
+	case f.Evidence > 0 && f.Element.Kind != inference.InterfaceElement: // a cause at a node or a link has no one interface
+	case f.Kind == inference.HighLatency, f.Kind == inference.HighQueue, f.Kind == inference.LowLatency, f.Kind == inference.HighUtilization,
+		f.Kind == inference.LowUtilization, f.Kind == inference.StuckValues, f.Kind == inference.HopSilence,
 		f.Kind == inference.PathChanged && out.Flow == "": // many flows left the same hop
 		out.EgressIf = place.EgressName()
 	}
 	return out
 }
 
-func newFindings(list []inference.Finding) []finding {
+// names gives what nodes are called, at this moment.
+func (s *Server) names() *names.Names {
+	if s.deps.Names == nil {
+		return nil
+	}
+	return s.deps.Names()
+}
+
+// serveNames answers all names.
+func (s *Server) serveNames(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, s.names().Document())
+}
+
+func newFindings(list []inference.Finding, n *names.Names) []finding {
 	out := make([]finding, len(list))
 	for i := range list {
-		out[i] = newFinding(&list[i])
+		out[i] = newFinding(&list[i], n)
 	}
 	return out
 }

@@ -159,6 +159,41 @@ func TestFleetAPI(t *testing.T) {
 	}
 }
 
+// Which hops of a fleet are learning is said behind their window.
+func TestLearningBehind(t *testing.T) {
+	srv := serve(t, DefaultConfig(), sceneDeps(sceneTime))
+	everybody := func(inference.HopKey) bool { return true }
+	srv.Learning(10e9, everybody) // there is nothing yet
+	s := inference.Summary{Count: 1, P50: 1, P99: 2}
+	window := func(end int64, nodes ...uint32) {
+		w := &inference.Window{End: end * 1e9}
+		for _, n := range nodes {
+			w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: n}, Count: 1, Latency: s})
+		}
+		write(srv, sink.NewWindow("fleet", w, nil))
+	}
+	learning := func() string {
+		var list struct{ Hops []hopRow }
+		get(t, srv, "/api/hops?sort=node", &list)
+		out := ""
+		for _, h := range list.Hops {
+			out += fmt.Sprint(h.Node, h.Learning, " ")
+		}
+		return out
+	}
+	window(10, 1, 2)
+	window(20, 2, 3)
+	srv.Learning(20e9, func(k inference.HopKey) bool { return k.Node < 3 })
+	if got := learning(); got != "1false 2true 3false " {
+		t.Errorf("of the newest window: %s", got)
+	}
+	srv.Learning(10e9, everybody) // of hops 2 and 3 a later window has said more
+	srv.Learning(15e9, func(inference.HopKey) bool { return false })
+	if got := learning(); got != "1true 2true 3false " {
+		t.Errorf("of an older window: %s", got)
+	}
+}
+
 // fleetScene is a fleet of which one collector is missing, one dead and one gone.
 func fleetScene(now time.Time) *Fleet {
 	ms := now.UnixMilli()

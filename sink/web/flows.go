@@ -49,6 +49,7 @@ type flowSeries struct {
 	nodes     []uint32 // the path, where a change told it
 	changes   uint64
 	history   []pathChange // oldest first
+	several   *pathRow     // what the last window said of other paths; nil if the flow has one
 }
 
 func (f *flowSeries) lastSeen() uint64 { return f.last }
@@ -78,6 +79,13 @@ func (h *history) addFlow(n uint64, stats *inference.FlowStats) {
 	f := h.flow(n, &stats.Key, len(stats.Hops))
 	if f == nil {
 		return
+	}
+	if f.last == n {
+		f.several = nil
+		if stats.Sprayed() || stats.Unsettled {
+			row := newPathRow(&PathFlow{FlowStats: *stats})
+			f.several = &row
+		}
 	}
 	slot := h.slot(n)
 	f.cells[slot].seen = true

@@ -81,9 +81,10 @@ type cell struct {
 
 type hopSeries struct {
 	inference.HopKey
-	id    uint64 // never used twice
-	last  uint64 // number of the last window that had it
-	cells []cell // by window number modulo its length
+	id       uint64 // never used twice
+	last     uint64 // number of the last window that had it
+	learning bool   // in that window
+	cells    []cell // by window number modulo its length
 }
 
 func (h *hopSeries) lastSeen() uint64 { return h.last }
@@ -105,6 +106,8 @@ type history struct {
 	hops      table[inference.HopKey, *hopSeries]
 	flows     table[decode.FlowKey, *flowSeries]
 	exporters table[inference.ExporterKey, *exporterSeries]
+	links     adjacency
+	drops     map[uint32]dropCell // by node
 	nextID    uint64
 
 	kept uint64 // windows
@@ -119,6 +122,8 @@ func newHistory(c *Config) *history {
 		hops:      newTable[inference.HopKey, *hopSeries](c.MaxHops),
 		flows:     newTable[decode.FlowKey, *flowSeries](c.MaxFlows),
 		exporters: newTable[inference.ExporterKey, *exporterSeries](c.MaxExporters),
+		links:     adjacency{max: c.MaxHops, seen: map[neighbour]uint64{}},
+		drops:     map[uint32]dropCell{},
 	}
 }
 
@@ -245,6 +250,8 @@ func (h *history) addRows(n uint64, w *inference.Window) {
 	for i := range w.Exporters {
 		h.addExporter(n, &w.Exporters[i])
 	}
+	h.learnLinks(n, w)
+	h.addDrops(n, w)
 }
 
 func (h *history) addHop(n uint64, stats *inference.HopStats) {
@@ -257,7 +264,9 @@ func (h *history) addHop(n uint64, stats *inference.HopStats) {
 			return
 		}
 	}
-	s.last = max(s.last, n)
+	if n >= s.last {
+		s.last, s.learning = n, stats.Learning
+	}
 	c := &s.cells[h.slot(n)]
 	if !c.seen {
 		*c = cell{seen: true, v: nothing}
@@ -271,6 +280,26 @@ func (h *history) addHop(n uint64, stats *inference.HopStats) {
 	}
 	if u := stats.Utilization; stats.HasUtilization && u >= 0 && !math.IsInf(u, 1) {
 		c.v[utilizationMax] = float32(u)
+	}
+}
+
+// learning marks the hops whose last window ends at end.
+func (h *history) learning(end int64, learns func(inference.HopKey) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.newest == 0 {
+		return
+	}
+	for n := h.newest; n >= h.oldest(); n-- {
+		if h.window(n).end != end {
+			continue
+		}
+		for _, s := range h.hops.all {
+			if s.last == n {
+				s.learning = learns(s.HopKey)
+			}
+		}
+		return
 	}
 }
 

@@ -40,8 +40,14 @@ func TestPage(t *testing.T) {
 		{"connection", testPageConnection},
 		{"login", testPageLogin},
 		{"contrast", testPageContrast},
+		{"paths", testPagePaths},
 		{"fleet", testPageFleet},
 		{"fleet without windows", testPageFleetEmpty},
+		{"map", testPageMap},
+		{"map by keyboard", testPageMapKeyboard},
+		{"map of flows", testPageMapFlows},
+		{"map of hostile names", testPageMapHostile},
+		{"large map", testPageMapLarge},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, parent) })
 	}
@@ -256,7 +262,42 @@ func testPageFindings(t *testing.T, parent context.Context) {
 	if got := b.text(t, "#verdict-title"); got != "All quiet" {
 		t.Errorf("verdict after the end: %q", got)
 	}
+	testCausesFold(t, b, srv, now)
 	b.check(t)
+}
+
+// testCausesFold wants a cause on the page once, with its evidence folded below it.
+func testCausesFold(t *testing.T, b *browser, srv *Server, now time.Time) {
+	t.Helper()
+	const cause = 1<<60 + 9
+	at := func(id uint64, node, egress uint32) inference.Finding {
+		return inference.Finding{ID: id, Kind: inference.HighLatency, Severity: inference.Warning, Start: now.UnixNano(), Node: node, EgressIf: egress,
+			Element: inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: egress}), Text: "p99 is 9 ms."}
+	}
+	alone := at(1<<60+1, 4, 1)
+	tell(srv, []inference.Finding{alone})
+	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
+	alone.Cause = cause
+	other := at(1<<60+2, 4, 2)
+	other.Cause = cause
+	both := at(cause, 4, 0)
+	both.Evidence, both.Text = 2, "node 4 explains 2 high-latency"
+	tell(srv, []inference.Finding{alone, other, both})
+	b.wait(t, `document.querySelector("#verdict-title").textContent === "1 finding open, worst: warning"`)
+	b.wait(t, `document.querySelectorAll(".finding-group:not(.ended) .finding").length === 1`)
+	b.wait(t, `document.querySelector(".finding-group:not(.ended) .finding-place").textContent === "Node 4"`)
+	const folded = `document.querySelector(".finding-group:not(.ended) .finding-evidence")`
+	if got := eval[string](t, b, folded+`.querySelector("summary").textContent`); got != "Evidence: 2 findings" {
+		t.Errorf("the fold says %q", got)
+	}
+	if got := eval[bool](t, b, folded+`.open`); got {
+		t.Error("the evidence is not folded")
+	}
+	eval[bool](t, b, `(`+folded+`.querySelector("summary").click(), true)`)
+	b.wait(t, folded+`.open && `+folded+`.querySelectorAll("li").length === 2`)
+	if got := b.text(t, ".finding-group:not(.ended) .finding-evidence ul"); !strings.Contains(got, "Hop 4 → 1") || !strings.Contains(got, "Hop 4 → 2") {
+		t.Errorf("evidence: %q", got)
+	}
 }
 
 // testPageKeyboard uses no pointer.

@@ -13,7 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -21,6 +23,17 @@ import (
 type Deps struct {
 	Status func() Status         // required
 	Ledger func() []sink.Balance // required
+	Paths  func(n int) Paths     // what digests say of paths, with n flows; nil where nobody reads digests
+
+	PathsOf func(keys []decode.FlowKey) []PathFlow // of some flows, those that have digests; nil where nobody reads them
+
+	Names func() *names.Names // what nodes are called, at this moment; nil has no names
+
+	// Map gives the network that the map draws. Another network is another pointer; what one points to does not change. Where it is
+	// nil or gives nil, the map draws the links that flows show.
+	Map func() *Map
+	// Loop gives what the control of probes does. Where it is nil or gives nil, the map has no layers for it.
+	Loop func() *LoopView
 
 	Metrics, Health, Ready http.Handler // at /metrics, /healthz, /readyz; nil answers 404
 }
@@ -80,6 +93,8 @@ type Server struct {
 	history     *history
 	findings    findings
 	ring        *ring
+	paths       pathCache
+	atlases     atlasCache
 	handler     http.Handler
 	listener    net.Listener
 	stopping    chan struct{} // closed when Serve ends
@@ -147,7 +162,7 @@ func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 	}
 	for _, f := range w.Findings {
 		f = s.findings.take(f)
-		s.ring.publishFinding(s.marshal(newFinding(&f)))
+		s.ring.publishFinding(s.marshal(newFinding(&f, s.names())))
 	}
 	return nil
 }
@@ -157,6 +172,16 @@ func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 func (s *Server) ReplaceWindow(ctx context.Context, w *sink.Window, missing []string) error {
 	s.history.replace(w.Window, missing)
 	return s.WriteWindow(ctx, w)
+}
+
+// Learning says which hops of a window that is shown are younger than their statistics need, where that is not known when the
+// window comes.
+func (s *Server) Learning(end int64, learns func(inference.HopKey) bool) {
+	s.history.learning(end, learns)
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
 }
 
 // Handler is everything the server answers, without a socket.
@@ -241,7 +266,7 @@ const (
 func (s *Server) tell() {
 	tick := time.NewTicker(ledgerEvery)
 	defer tick.Stop()
-	var last []byte // without the time
+	var last, lastLoop []byte // the ledger without the time
 	for {
 		select {
 		case <-s.stopping:
@@ -253,6 +278,12 @@ func (s *Server) tell() {
 			if b := s.marshal(timeless); string(b) != string(last) {
 				last = b
 				s.ring.publishState("ledger", s.marshal(e))
+			}
+			if e := s.loopEvent(); e != nil {
+				if b := s.marshal(e); string(b) != string(lastLoop) {
+					lastLoop = b
+					s.ring.publishState("loop", b)
+				}
 			}
 		case <-s.dirty:
 			select {

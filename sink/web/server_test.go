@@ -292,7 +292,7 @@ func TestConcurrent(t *testing.T) {
 			write(srv, sink.NewWindow("here", w, []inference.Finding{{ID: uint64(i % 40), End: int64(i % 2)}}))
 		}
 	})
-	for _, path := range []string{"/api/status", "/api/windows", "/api/hops", "/api/hop?node=3&egress_if=1", "/api/flows?q=1", "/api/flow?key=" + url.QueryEscape(flowN(3).String()), "/api/exporters", "/api/findings", "/api/ledger"} {
+	for _, path := range []string{"/api/status", "/api/windows", "/api/hops", "/api/hop?node=3&egress_if=1", "/api/flows?q=1", "/api/flow?key=" + url.QueryEscape(flowN(3).String()), "/api/exporters", "/api/findings", "/api/ledger", "/api/names"} {
 		wg.Go(func() {
 			for {
 				select {

@@ -33,6 +33,10 @@ await copyFile(join(inter, "files", "inter-latin-wght-normal.woff2"), join(dist,
 // What is shipped, not what builds it.
 const parts = [
   ["uPlot", "uplot"],
+  ["d3-force", "d3-force"],
+  ["d3-dispatch", "d3-dispatch"],
+  ["d3-quadtree", "d3-quadtree"],
+  ["d3-timer", "d3-timer"],
   ["Inter", "@fontsource-variable/inter"],
 ];
 let licenses = "The page contains parts of these packages.\n";

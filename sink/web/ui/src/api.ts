@@ -57,6 +57,9 @@ export interface Member {
 
 export interface FleetList extends FleetSummary { total: number; members: Member[]; windows: { end_ms: number; missing: string[] }[] }
 
+// What nodes and their interfaces are called.
+export interface NameList { nodes: { id: number; name?: string; interfaces?: { id: number; name?: string }[] }[]; sites?: { id: number; name: string }[] }
+
 export interface Matrix {
   metric: string;
   unit: string;
@@ -76,6 +79,7 @@ export interface HopRow {
   latency_ns: { p50: Maybe; p90: Maybe; p99: Maybe; max: Maybe };
   queue_bytes: { p50: Maybe; p99: Maybe; max: Maybe };
   tx_utilization: Maybe;
+  learning?: boolean; // younger than its statistics need
   worst: Maybe;
   trend: Maybe[];
 }
@@ -101,6 +105,7 @@ export interface FlowRow {
   before?: string[];
   path: FlowHop[];
   trend: Maybe[];
+  several?: PathRow; // what digests say, where the path is not all there is
 }
 
 export interface FlowList { total: number; recent_windows: number; flows: FlowRow[] }
@@ -112,6 +117,24 @@ export interface FlowSeries {
   positions: { node: string; latency_p50_ns: Maybe[]; latency_p99_ns: Maybe[]; queue_p99_bytes: Maybe[] }[];
   changes: { ms: number; from: string[] | null; to: string[] | null; packets: number }[];
 }
+
+export interface PathRow {
+  key: string;
+  complete: boolean;
+  confidence: number;
+  digests: number;
+  needed: number;
+  others: number;
+  hops: { node?: string; marked?: boolean; confidence?: number }[];
+  sprayed?: boolean; // it uses several paths at once
+  share?: number;
+  other_paths?: { nodes: string[]; share?: number; confidence: number }[];
+  inseparable_paths?: { paths: string[][]; share: number }[];
+  unexplained_share?: number;
+  unsettled?: boolean; // digests contradict the path
+}
+
+export interface PathList { known: number; marked: number; undecided: number; sprayed: number; flows: PathRow[] }
 
 export type Severity = "info" | "warning" | "critical";
 
@@ -130,6 +153,11 @@ export interface Finding {
   value: number;
   baseline: number;
   text: string;
+  element?: { kind: string; text: string; node?: number; egress_if?: number; peer?: number; peer_if?: number }; // what has to be looked at
+  cause?: string; // id of the finding that explains this one
+  evidence?: number; // findings that this one explains
+  learning?: boolean;
+  statistic?: string;
 }
 
 export interface FindingList { open: Finding[]; ended: Finding[] }

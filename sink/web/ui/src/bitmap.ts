@@ -3,7 +3,7 @@
 
 import type { Finding } from "./api";
 import { el, setHidden, setText } from "./dom";
-import { clock, hopName, hopWords, inUnit } from "./format";
+import { clock, hopName, hopShort, hopWords, inUnit } from "./format";
 import { Marks, kindName, rank, severityName } from "./marks";
 import { Matrix, Row, worst } from "./matrix";
 import { Scale, colors, css, fit } from "./palette";
@@ -219,9 +219,9 @@ export class Bitmap {
   private paintName(c: CanvasRenderingContext2D, row: Row, y: number, h: number, whole: boolean): void {
     const level = this.marks.level(row.node, row.egressIf);
     c.fillStyle = css(level || row.id === this.selected ? "--text" : "--text-2");
-    const name = whole ? hopName(row.node, row.egressIf) : row.node;
     const room = gutter - 32;
-    let text = name;
+    let text = whole ? hopName(row.node, row.egressIf) : row.node;
+    if (whole && c.measureText(text).width > room) text = hopShort(row.node, row.egressIf);
     while (text.length > 1 && c.measureText(text).width > room) text = `${text.replace(/…$/, "").slice(0, -1)}…`;
     if (whole || h >= 5) c.fillText(text, 22, y + h / 2 + 0.5);
   }

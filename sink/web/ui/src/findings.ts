@@ -1,15 +1,17 @@
-// What is wrong, as it is found: open findings first, then those that ended.
+// What is wrong, as it is found: open findings first, then those that ended. Findings that have one cause are folded below it.
 
 import type { Finding, FindingList } from "./api";
 import { Keyed, byId, el, icon, setAttribute, setHidden, setText } from "./dom";
-import { clock, hopName, moment, plural, span } from "./format";
+import { clock, hopName, moment, nodeName, plural, span } from "./format";
 import { kindName, rank, severityName } from "./marks";
 
 const shown = 100; // of the ended ones
 const kept = 500;
+const folded = 50; // pieces of evidence that are listed below a cause
 
 export class FindingsView {
   private readonly all = new Map<string, Finding>();
+  private readonly evidence = new Map<string, Finding[]>(); // by the id of their cause
   private readonly list = byId("findings-list");
   private readonly openList = el("ul", { class: "finding-group", "aria-label": "Open findings" });
   private readonly endedList = el("ul", { class: "finding-group ended", "aria-label": "Ended findings" });
@@ -29,13 +31,18 @@ export class FindingsView {
     setInterval(() => this.draw(), 5000); // durations
   }
 
+  // open are the open findings without their evidence.
   get open(): Finding[] {
-    return [...this.all.values()].filter((f) => f.end_ms === 0)
+    return [...this.all.values()].filter((f) => f.end_ms === 0 && !this.explained(f))
       .sort((a, b) => rank[b.severity] - rank[a.severity] || b.start_ms - a.start_ms || compareIDs(b, a));
   }
 
   get every(): Iterable<Finding> {
     return this.all.values();
+  }
+
+  private explained(f: Finding): boolean {
+    return f.cause !== undefined && this.all.has(f.cause);
   }
 
   reload(list: FindingList): void {
@@ -52,17 +59,25 @@ export class FindingsView {
       const oldest = this.ended().at(-1);
       if (oldest) this.all.delete(oldest.id);
     }
-    if (f.end_ms !== 0) this.announce(`Ended: ${kindName(f.kind)}${place(f)}.`);
+    if (this.explained(f)) { /* its cause is announced */ }
+    else if (f.end_ms !== 0) this.announce(`Ended: ${kindName(f.kind)}${place(f)}.`);
     else if (!before) this.announce(`New finding, ${f.severity}: ${kindName(f.kind)}${place(f)}. ${f.text}`);
     else if (rank[f.severity] > rank[before.severity]) this.announce(`Now ${f.severity}: ${kindName(f.kind)}${place(f)}.`);
     this.draw();
   }
 
   private ended(): Finding[] {
-    return [...this.all.values()].filter((f) => f.end_ms !== 0).sort((a, b) => b.end_ms - a.end_ms || compareIDs(b, a));
+    return [...this.all.values()].filter((f) => f.end_ms !== 0 && !this.explained(f)).sort((a, b) => b.end_ms - a.end_ms || compareIDs(b, a));
   }
 
   private draw(): void {
+    this.evidence.clear();
+    for (const f of this.all.values()) {
+      if (f.cause === undefined) continue;
+      const list = this.evidence.get(f.cause);
+      if (list) list.push(f);
+      else this.evidence.set(f.cause, [f]);
+    }
     const open = this.open, ended = this.ended();
     this.openRows.set(open);
     this.endedRows.set(ended.slice(0, shown));
@@ -83,7 +98,22 @@ export class FindingsView {
           } }),
           el("span", { class: "finding-since" })),
         el("p", { class: "finding-text" }),
+        el("details", { class: "finding-evidence" }, el("summary", {}), el("ul", {})),
       ));
+  }
+
+  // fold writes the evidence of a cause below it, the most severe first.
+  private fold(e: HTMLElement, f: Finding): void {
+    const list = (this.evidence.get(f.id) ?? []).sort((a, b) => rank[b.severity] - rank[a.severity] || a.start_ms - b.start_ms || compareIDs(a, b));
+    const count = Math.max(list.length, f.evidence ?? 0);
+    setHidden(e, count === 0);
+    const summary = e.querySelector("summary"), items = e.querySelector("ul");
+    if (count === 0 || !summary || !items) return;
+    setText(summary, `Evidence: ${plural(count, "finding")}`);
+    const rows = list.slice(0, folded).map((x) => `${severityName(x.severity)} · ${kindName(x.kind)}${place(x)}${x.end_ms ? " · ended" : ""}: ${x.text}`);
+    if (count > rows.length) rows.push(`and ${count - rows.length} more`);
+    const now = [...items.children].map((x) => x.textContent);
+    if (rows.length !== now.length || rows.some((r, i) => r !== now[i])) items.replaceChildren(...rows.map((r) => el("li", {}, r)));
   }
 
   private update(e: HTMLLIElement, f: Finding): void {
@@ -106,7 +136,8 @@ export class FindingsView {
     const where = part("place") as HTMLButtonElement;
     setText(where, placeName(f));
     setHidden(where, placeName(f) === "");
-    setText(part("text"), f.text);
+    setText(part("text"), f.learning && !f.text.includes("being learnt") ? `${f.text} (What is normal here is still being learnt.)` : f.text);
+    this.fold(part("evidence") as HTMLElement, f);
   }
 }
 
@@ -114,10 +145,18 @@ export class FindingsView {
 const compareIDs = (a: Finding, b: Finding): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 function placeName(f: Finding): string {
-  if (f.flow && !f.egress_if) return f.node ? `Node ${f.node} · ${f.flow}` : f.flow;
-  if (f.exporter) return `Exporter ${f.exporter}${f.node ? `, node ${f.node}` : ""}`;
+  const kind = f.element?.kind;
+  if (f.element?.node !== undefined && f.element.peer !== undefined) {
+    const { node, egress_if, peer, peer_if } = f.element;
+    if (kind === "link") return `Link ${hopName(String(node), String(egress_if ?? 0))} – ${hopName(String(peer), String(peer_if ?? 0))}`;
+    if (kind === "route") return `Route ${nodeName(String(node))} to ${nodeName(String(peer))}`;
+  }
+  if (f.element?.node !== undefined && f.evidence && kind === "node") return `Node ${nodeName(String(f.element.node))}`;
+  if (f.element && (kind === "link" || kind === "route" || (f.evidence && kind === "node"))) return f.element.text.charAt(0).toUpperCase() + f.element.text.slice(1);
+  if (f.flow && !f.egress_if) return f.node ? `Node ${nodeName(f.node)} · ${f.flow}` : f.flow;
+  if (f.exporter) return `Exporter ${f.exporter}${f.node ? `, node ${nodeName(f.node)}` : ""}`;
   if (f.egress_if) return `Hop ${hopName(f.node ?? "", f.egress_if)}`;
-  return f.node ? `Node ${f.node}` : "";
+  return f.node ? `Node ${nodeName(f.node)}` : "";
 }
 
 const place = (f: Finding): string => {

@@ -3,7 +3,8 @@
 import { NotFound, ask, type FlowHop, type FlowList, type FlowRow, type FlowSeries } from "./api";
 import { Chart } from "./chart";
 import { Keyed, Pager, byId, el, setAttribute, setHidden, setText } from "./dom";
-import { clock, moment, nanoseconds, hopWords, plural, short, span } from "./format";
+import { clock, moment, nanoseconds, nodeName, hopWords, plural, short, span } from "./format";
+import { severalWords } from "./paths";
 import { drawSpark } from "./spark";
 
 const lineColors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
@@ -65,14 +66,14 @@ export class FlowsView {
     this.chart.set({
       windows: s.windows, findings: [], marks: s.changes.map((c) => c.ms),
       lines: s.positions.slice(0, lineColors.length).map((p, i) => ({
-        label: `${i + 1}. node ${p.node}`, color: lineColors[i] ?? "--line-1", values: p.latency_p99_ns, ...(i % 2 ? { dash: [5, 3] } : {}),
+        label: `${i + 1}. node ${nodeName(p.node)}`, color: lineColors[i] ?? "--line-1", values: p.latency_p99_ns, ...(i % 2 ? { dash: [5, 3] } : {}),
       })),
     });
     const more = s.positions.length - lineColors.length;
     this.changes.replaceChildren(
       el("h3", {}, s.changes.length ? "Path changes, latest first" : "No path change in the kept time"),
       el("ol", {}, ...s.changes.toReversed().slice(0, 8).map((c) => el("li", {}, el("span", { class: "quiet" }, moment(c.ms, now)), " ",
-        c.from?.length ? el("s", {}, c.from.join(" › ")) : "", c.from?.length ? " → " : "", el("span", {}, (c.to ?? []).join(" › "))))),
+        c.from?.length ? el("s", {}, c.from.map(nodeName).join(" › ")) : "", c.from?.length ? " → " : "", el("span", {}, (c.to ?? []).map(nodeName).join(" › "))))),
       more > 0 ? el("p", { class: "quiet" }, `The first ${lineColors.length} of ${s.positions.length} hops are drawn.`) : "",
     );
   }
@@ -116,7 +117,7 @@ export class FlowsView {
           el("span", { class: "flow-end" }, ends[0] ?? ""), ends[1] ? el("span", { class: "flow-end" }, el("i", { "aria-label": "to" }, "→"), ends[1]) : "", proto ? el("span", { class: "proto" }, proto) : "")),
         el("td", { class: "num" }),
         el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })),
-        el("td", {}, el("ol", { class: "path" })),
+        el("td", {}, el("ol", { class: "path" }), el("p", { class: "several", hidden: true })),
         el("td", { class: "changes" })));
     return body;
   }
@@ -129,10 +130,15 @@ export class FlowsView {
     setText(cells[1], short(f.packets));
     if (canvas) drawSpark(canvas, f.trend.slice(-60), Math.min(60, Math.max(20, f.trend.length)));
     this.updatePath(path, f.path);
+    const several = body.querySelector<HTMLElement>(".several");
+    if (several) {
+      setHidden(several, !f.several);
+      setText(several, f.several ? severalWords(f.several) : "");
+    }
     const changes = cells[4];
     setText(changes, f.changes === 0 ? "none" : `${plural(f.changes, "change")}${f.changed_ms ? `, last ${clock(f.changed_ms)}` : ""}`);
     setAttribute(changes, "class", f.changes === 0 ? "changes zero" : "changes changed");
-    setAttribute(changes, "title", f.before?.length ? `before: ${f.before.join(" › ")}` : null);
+    setAttribute(changes, "title", f.before?.length ? `before: ${f.before.map(nodeName).join(" › ")}` : null);
     setAttribute(body, "class", f.changes > 0 ? "has-changes" : null);
   }
 
@@ -149,7 +155,7 @@ export class FlowsView {
       if (!(li instanceof HTMLLIElement) || !li.children[0] || !li.children[1]) return;
       li.dataset.node = p.node;
       li.dataset.if = p.egress_if ?? "";
-      setText(li.children[0], p.node || "?");
+      setText(li.children[0], p.node ? nodeName(p.node) : "?");
       setAttribute(li.children[0], "title", hopWords(p.node, p.egress_if));
       setText(li.children[1], nanoseconds(p.latency_p99_ns));
       setAttribute(li, "class", path.length > 1 && total > 0 && (p.latency_p99_ns ?? 0) > 0.6 * total ? "slowest" : null);

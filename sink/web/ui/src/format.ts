@@ -1,10 +1,11 @@
 // Numbers as people read them: three digits that matter, a unit, and an en dash for what was not reported.
 
-import type { Maybe } from "./api";
+import type { Maybe, NameList } from "./api";
 
 export const none = "–";
 
 function digits(v: number): string {
+  if (v >= 999.5) return String(Number(v.toPrecision(3)));
   if (v >= 99.95 || Number.isInteger(v)) return String(Math.round(v));
   if (v >= 9.995) return v.toFixed(1);
   return v.toFixed(2);
@@ -91,13 +92,58 @@ export function plural(n: number, one: string, many = `${one}s`): string {
   return `${grouped.format(n)} ${n === 1 ? one : many}`;
 }
 
+// Names by node, and by node and interface. Without names there are numbers; with one, the number stands beside it.
+let called = new Map<string, string>();
+let sites = new Map<number, string>(); // by the upper eight bits of the numbers of their nodes
+
+export function setNames(list: NameList): void {
+  called = new Map();
+  sites = new Map((list.sites ?? []).map((s) => [s.id, s.name]));
+  for (const n of list.nodes) {
+    if (n.name) called.set(`${n.id}`, n.name);
+    for (const i of n.interfaces ?? []) if (i.name) called.set(`${n.id}/${i.id}`, i.name);
+  }
+}
+
+function beside(name: string | undefined, number: string): string {
+  return name ? `${name} (${number})` : number;
+}
+
+// ownNumber is the number by which a device knows itself, behind its site if it has one.
+function ownNumber(node: string): string {
+  const id = Number(node);
+  const site = sites.get(Math.floor(id / 2 ** 24));
+  return site === undefined ? node : `${site}/${id % 2 ** 24}`;
+}
+
+export function nodeName(node: string): string {
+  return beside(called.get(node), ownNumber(node));
+}
+
+// nodeTitle is what the map calls a node: as the inventory does, or else as its own topology.
+export function nodeTitle(node: string, own: string | undefined): { name: string; title: string } {
+  const number = ownNumber(node), name = called.get(node) ?? own;
+  return { name: name ?? number, title: beside(name === number ? undefined : name, number) };
+}
+
+function interfaceName(node: string, egressIf: string): string {
+  return beside(called.get(`${node}/${egressIf}`), egressIf);
+}
+
 // hopName names a hop; interface 0 means that the device did not say.
 export function hopName(node: string, egressIf: string | undefined): string {
   if (node === "other") return "other hops";
-  return egressIf && egressIf !== "0" ? `${node} → ${egressIf}` : node;
+  return egressIf && egressIf !== "0" ? `${nodeName(node)} → ${interfaceName(node, egressIf)}` : nodeName(node);
+}
+
+// hopShort is hopName for narrow places: a name alone instead of its number.
+export function hopShort(node: string, egressIf: string): string {
+  if (node === "other") return hopName(node, egressIf);
+  const name = called.get(node) ?? ownNumber(node);
+  return egressIf && egressIf !== "0" ? `${name} → ${egressIf}` : name;
 }
 
 export function hopWords(node: string, egressIf: string | undefined): string {
   if (node === "other") return "All hops that had no place in the table";
-  return egressIf && egressIf !== "0" ? `Node ${node}, egress interface ${egressIf}` : `Node ${node}`;
+  return egressIf && egressIf !== "0" ? `Node ${nodeName(node)}, egress interface ${interfaceName(node, egressIf)}` : `Node ${nodeName(node)}`;
 }

@@ -11,6 +11,11 @@ const inPicture: Key[] = [
   { keys: ["Enter"], text: "Open the hop" },
 ];
 
+const onMap: Key[] = [
+  { keys: ["←", "→", "↑", "↓"], text: "Move the map" },
+  { keys: ["+", "−", "0"], text: "Closer, farther, all of it" },
+];
+
 export function bindKeys(keys: Key[]): void {
   const dialog = byId<HTMLDialogElement>("help");
   const rows = (list: Key[]): HTMLElement => el("dl", { class: "keys" }, ...list.flatMap((k) => [el("dt", {}, ...k.keys.map((x) => el("kbd", {}, x))), el("dd", {}, k.text)]));
@@ -20,7 +25,8 @@ export function bindKeys(keys: Key[]): void {
       el("div", { class: "help-columns" },
         el("div", {}, el("h3", {}, "Everywhere"), rows([...keys, { keys: ["?"], text: "This list" }, { keys: ["Esc"], text: "Close" }])),
         el("div", {}, el("h3", {}, "In the picture of the network"), rows(inPicture),
-          el("h3", {}, "How to read it"),
+          el("h3", {}, "On the map"), rows(onMap),
+          el("h3", {}, "How to read the picture"),
           el("p", {}, "A row is a hop: a node and the interface by which packets leave it. A column is a window. The colour is how much; the legend has the units."),
           el("p", {}, "Hatched cells had no report, which is not zero. A line under cells is a finding, the symbol beside the name an open one."))),
       el("p", { class: "dialog-foot" }, el("button", { class: "button primary", value: "close" }, "Close"))));

@@ -15,6 +15,9 @@ const orders = [
   { value: "tx_utilization_max", text: "Link use", title: "Busiest link" },
 ];
 
+// What is usual in an hour takes an hour to see.
+const learningWords = "hopscope does not know yet what is usual at this hop: findings about it may be what it does now and then";
+
 export class HopsView {
   private sort = "latency_p99";
   private readonly controls = segmented("Sort hops by", orders, this.sort, (v) => {
@@ -64,7 +67,8 @@ export class HopsView {
 
   private make(h: HopRow): HTMLTableRowElement {
     const row = el("tr", { "data-hop": `${h.node}/${h.egress_if}`, click: () => this.open(h.node, h.egress_if) },
-      el("th", { scope: "row" }, el("span", { class: "mark", "aria-hidden": "true" }), el("button", { type: "button", class: "link", title: hopWords(h.node, h.egress_if) }, hopName(h.node, h.egress_if))));
+      el("th", { scope: "row" }, el("span", { class: "mark", "aria-hidden": "true" }), el("button", { type: "button", class: "link", title: hopWords(h.node, h.egress_if) }, hopName(h.node, h.egress_if)),
+      el("span", { class: "learning", title: learningWords, hidden: true }, "learning")));
     for (let i = 0; i < 6; i++) row.append(el("td", { class: "num" }));
     row.append(el("td", { class: "trend" }, el("canvas", { class: "spark", "aria-hidden": "true" })));
     return row;
@@ -79,6 +83,8 @@ export class HopsView {
     setAttribute(e, "aria-selected", String(e.dataset.hop === this.chosen));
     const level = ["", "info", "warning", "critical"][this.marks.level(h.node, h.egress_if)] ?? "";
     setAttribute(e, "data-level", level || null);
+    const learning = e.querySelector<HTMLElement>(".learning");
+    if (learning) setHidden(learning, !h.learning);
     const canvas = e.querySelector("canvas");
     if (canvas) drawSpark(canvas, h.trend.slice(-90), Math.min(90, Math.max(30, h.trend.length)));
   }
@@ -126,11 +132,11 @@ export class HopView {
     setHidden(this.charts, false);
     setText(byId("hop-title"), `Hop ${hopName(node, egressIf)}`);
     const use = s.hop.tx_utilization === null ? "" : ` · link ${percent(s.hop.tx_utilization)}`;
-    setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · last seen ${moment(s.hop.last_ms, now)}`);
+    setText(byId("hop-note"), `${short(s.hop.count)} hop records${use} · last seen ${moment(s.hop.last_ms, now)}${s.hop.learning ? " · still being learnt" : ""}`);
     const found = new Marks(findings).of(node, egressIf);
     const line = (key: string): Maybe[] => s.series[key] ?? [];
     this.latency.set({
-      windows: s.windows, findings: found.filter((f) => f.kind !== "high-queue"),
+      windows: s.windows, findings: found.filter((f) => !/queue|utilization/.test(f.kind)),
       lines: [
         { label: "p50", color: "--line-1", values: line("latency_p50") },
         { label: "p90", color: "--line-2", dash: [5, 3], values: line("latency_p90") },
@@ -138,7 +144,7 @@ export class HopView {
       ],
     });
     this.queue.set({
-      windows: s.windows, findings: found.filter((f) => f.kind !== "high-latency"),
+      windows: s.windows, findings: found.filter((f) => !/latency|utilization/.test(f.kind)),
       lines: [
         { label: "p50", color: "--line-1", values: line("queue_p50") },
         { label: "p99", color: "--line-3", width: 2, values: line("queue_p99") },

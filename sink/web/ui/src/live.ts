@@ -6,6 +6,7 @@ import type { Finding, Ledger } from "./api";
 export interface Listener {
   reload(): void; // everything may have changed
   window(): void;
+  loop(): void; // the control of probes has something new
   ledger(l: Ledger): void;
   finding(f: Finding): void;
   connected(): void;
@@ -42,6 +43,7 @@ export class Live {
     on("reset", () => this.up(true));
     on("resumed", () => this.up(false));
     on("window", () => this.to.window());
+    on("loop", () => this.to.loop());
     on("ledger", (d) => this.to.ledger(JSON.parse(d) as Ledger));
     on("finding", (d) => this.to.finding(JSON.parse(d) as Finding));
     on("ping", () => undefined);

@@ -1,19 +1,21 @@
 // The page of a hopscope collector. It asks the API of the server it came from, and listens to its events.
 
-import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type Ledger, type Status } from "./api";
+import { NotSignedIn, ask, type ExporterList, type Finding, type FindingList, type FleetList, type FlowList, type HopList, type Ledger, type NameList, type PathList, type Status } from "./api";
 import { byId, el, setAttribute, setHidden, setText } from "./dom";
 import { EmptyView } from "./empty";
 import { ExportersView } from "./exporters";
 import { FindingsView } from "./findings";
 import { FleetView } from "./fleet";
 import { FlowsView } from "./flows";
-import { clock, span } from "./format";
+import { clock, setNames, span } from "./format";
 import { bindKeys } from "./help";
 import { HopView, HopsView } from "./hops";
 import { LedgerView } from "./ledger";
 import { Live } from "./live";
+import { MapView } from "./map";
 import { Network } from "./network";
 import { darkMode } from "./palette";
+import { PathsView } from "./paths";
 import { Verdict } from "./verdict";
 
 let status: Status | null = null;
@@ -35,10 +37,13 @@ const hops = new HopsView((node, egressIf) => openHop(node, egressIf, false), re
 const flows = new FlowsView((node, egressIf) => openHop(node, egressIf, true), refresh);
 const exporters = new ExportersView(refresh);
 const fleet = new FleetView();
+const paths = new PathsView();
+const map = new MapView({ openHop, openFinding: showFinding, findings: () => findings.every, address: (hash) => history.replaceState(null, "", hash) });
 
 // refresh loads what the page shows. Calls while it is under way become one more afterwards, and a page that nobody
 // sees waits until somebody does.
 let running = false, again = false, full = true;
+let named = 0; // when names were asked for, by our clock
 
 function refresh(): void {
   if (running || document.hidden) {
@@ -62,6 +67,10 @@ async function load(): Promise<void> {
   const everything = full;
   full = false;
   try {
+    if (everything || Date.now() - named > 30_000) {
+      setNames(await ask<NameList>("names"));
+      named = Date.now();
+    }
     if (everything || !status || !ledger) {
       const [s, l, f] = await Promise.all([ask<Status>("status"), ask<Ledger>("ledger"), ask<FindingList>("findings")]);
       setStatus(s);
@@ -71,17 +80,18 @@ async function load(): Promise<void> {
       foot(s);
     } else setStatus(await ask<Status>("status"));
     if (status?.fleet) fleet.set(await ask<FleetList>("fleet", { limit: 200 }), now());
-    const [, h, f, x] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query)]);
+    const [, h, f, x, p] = await Promise.all([network.load(), ask<HopList>("hops", hops.query), ask<FlowList>("flows", flows.query), ask<ExporterList>("exporters", exporters.query), ask<PathList>("paths")]);
     lastData = Date.now();
     const window = status?.window_ms ?? 0;
     mark();
     hops.set(h, window);
     flows.set(f, window);
     exporters.set(x, window, now());
+    paths.set(p);
     if (hop.node === "") chooseFirst();
     select();
     draw();
-    await Promise.all([hop.load(findings.every, now()), flows.load(now())]);
+    await Promise.all([hop.load(findings.every, now()), flows.load(now()), map.load()]);
   } catch (e) {
     full = full || everything;
     throw e;
@@ -104,6 +114,7 @@ function setLedger(l: Ledger): void {
 function draw(): void {
   if (!status || !ledger || !byId("banner").hidden) return;
   const nothing = network.rows.length === 0 && status.kept.hops === 0 && status.kept.exporters === 0;
+  paths.mark(findings.open);
   verdict.set(status, ledger, findings.open, network.trend, !nothing, now());
   empty.set(status, ledger, nothing);
 }
@@ -131,6 +142,7 @@ function chooseFirst(): void {
 function select(): void {
   network.select(network.find(hop.node, hop.egressIf));
   hops.choose(hop.node, hop.egressIf);
+  map.select(hop.node, hop.egressIf);
 }
 
 function openHop(node: string, egressIf: string, jump: boolean): void {
@@ -180,11 +192,13 @@ const live = new Live({
     refresh();
   },
   window: refresh,
+  loop: () => map.load().catch(failed),
   ledger: (l) => setLedger(l),
   finding: (f) => {
     findings.put(f);
     mark();
     draw();
+    map.load().catch(failed);
   },
   connected: () => {
     lostAt = 0;
@@ -217,7 +231,8 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden && again) refresh();
 });
 window.addEventListener("hashchange", () => {
-  if (window.location.hash.startsWith("#hop=")) {
+  if (map.visit(window.location.hash)) jumpTo("map");
+  else if (window.location.hash.startsWith("#hop=")) {
     chooseFirst();
     select();
     hop.load(findings.every, now()).catch(failed);
@@ -226,6 +241,7 @@ window.addEventListener("hashchange", () => {
 darkMode.addEventListener("change", () => {
   network.restyle();
   hop.restyle();
+  map.restyle();
   flows.restyle();
   refresh();
 });
@@ -244,6 +260,10 @@ bindKeys([
   { keys: ["6"], text: "Fleet, where there is one", run: () => {
     if (status?.fleet) jumpTo("fleet");
   } },
+  { keys: ["m"], text: "Map", run: () => {
+    jumpTo("map");
+    byId("map-box").querySelector<HTMLElement>("[tabindex]")?.focus({ preventScroll: true });
+  } },
   { keys: ["l"], text: "Colour by latency", run: () => network.choose("latency") },
   { keys: ["q"], text: "Colour by queue", run: () => network.choose("queue") },
   { keys: ["u"], text: "Colour by link use", run: () => network.choose("link") },
@@ -256,4 +276,5 @@ bindKeys([
   } },
 ]);
 
+if (map.visit(window.location.hash)) byId("map").scrollIntoView();
 live.connect();

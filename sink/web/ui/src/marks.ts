@@ -12,7 +12,16 @@ const kinds: Record<string, string> = {
   "high-latency": "High latency",
   "high-queue": "Queue building up",
   "strange-digests": "Digests fit no path",
+  "inventory-error": "Inventory is wrong",
   "routing-loop": "Packets loop",
+  "low-latency": "Low latency",
+  "high-utilization": "High link use",
+  "low-utilization": "Low link use",
+  "stuck-values": "Values stand still",
+  "hop-silence": "Hop silent",
+  "packet-loss": "Packets lost",
+  "black-hole": "Packets of a flow vanish",
+  "off-policy": "Flows are off the way that they may take",
 };
 
 export function kindName(kind: string): string {
@@ -31,6 +40,7 @@ export class Marks {
   constructor(list: Iterable<Finding>) {
     for (const f of list) {
       if (f.node === undefined || f.exporter !== undefined) continue;
+      if (f.element?.kind === "link" && f.evidence) continue; // its evidence names the hops
       const [map, key] = f.egress_if === undefined ? [this.byNode, f.node] : [this.byHop, `${f.node}/${f.egress_if}`];
       const had = map.get(key);
       if (had) had.push(f);

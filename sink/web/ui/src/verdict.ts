@@ -2,7 +2,7 @@
 
 import type { Balance, Finding, Ledger, Status } from "./api";
 import { byId, icon, setAttribute, setText } from "./dom";
-import { clock, hopName, percent, plural, short, span } from "./format";
+import { clock, hopName, nodeName, percent, plural, short, span } from "./format";
 import { droppedOf, topDrop, worstBalance } from "./ledger";
 import { kindName, rank } from "./marks";
 import { drawSpark } from "./spark";
@@ -83,6 +83,8 @@ export class Verdict {
 
 function where(f: Finding): string {
   if (f.exporter) return ` from exporter ${f.exporter}`;
+  const e = f.element;
+  if (e?.kind === "link" && e.node !== undefined && e.peer !== undefined) return ` at link ${nodeName(String(e.node))} – ${nodeName(String(e.peer))}`;
   if (f.flow && !f.node) return ` for ${f.flow}`;
-  return f.node ? ` at ${f.egress_if ? `hop ${hopName(f.node, f.egress_if)}` : `node ${f.node}`}` : "";
+  return f.node ? ` at ${f.egress_if ? `hop ${hopName(f.node, f.egress_if)}` : `node ${nodeName(f.node)}`}` : "";
 }
