@@ -68,6 +68,9 @@ func ReadFile(path string, into any) (*File, error) {
 // Read is ReadFile for bytes.
 func Read(name string, data []byte, into any) (*File, error) {
 	l := loader{lines: map[string]int{}, moved: map[string]string{}, root: reflect.ValueOf(into).Elem()}
+	if r, ok := into.(Retired); ok {
+		l.retired = r.Retirements()
+	}
 	if r, ok := into.(Renamed); ok {
 		l.renames = r.Renames()
 	}
@@ -86,13 +89,14 @@ func (l *loader) load(name string, data []byte, into any) error {
 	}
 	v := reflect.ValueOf(into).Elem()
 	for i, doc := range file.Docs {
+		if doc.Body == nil { // and no token either
+			continue
+		}
 		if i > 0 {
 			l.add(doc.GetToken().Position.Line, "", "a second document; one file holds one")
 			break
 		}
-		if doc.Body != nil {
-			l.read(doc.Body, v, "")
-		}
+		l.read(doc.Body, v, "")
 	}
 	l.validate(v, "")
 	return NewProblems(name, l.problems)
@@ -121,6 +125,7 @@ type loader struct {
 
 	root    reflect.Value
 	renames []Rename
+	retired []Retire
 	moved   map[string]string // old names that were read, by the new ones
 }
 
@@ -177,7 +182,7 @@ func (l *loader) readStruct(n ast.Node, v reflect.Value, path string) {
 		at := join(path, key)
 		field, ok := fieldByKey(v.Type(), key)
 		switch {
-		case !ok && l.readRenamed(kv, v, path):
+		case !ok && (l.readRenamed(kv, v, path) || l.readRetired(kv, path)):
 		case !ok:
 			l.add(lineOf(kv.Key), at, "unknown key%s", suggest(key, keysOf(v.Type())))
 		case l.moved[at] != "":

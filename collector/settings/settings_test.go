@@ -168,6 +168,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	f.Add([]byte("a: 1\n---")) // a second document without anything in it
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := defaults()
 		if err := Load("fuzz", data, &o); err == nil && Check(&o) != nil {

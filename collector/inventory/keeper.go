@@ -1,0 +1,148 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// Keeper holds the names of a running program, and reads their file again when it changes. A file that cannot be read leaves the
+// names as they were. The zero value has no names.
+type Keeper struct {
+	current  atomic.Pointer[names.Names]
+	problem  atomic.Pointer[string]
+	failures atomic.Uint64
+
+	mu      sync.Mutex // guards what follows
+	path    string
+	seen    os.FileInfo // of the file when it was read last; nil if it could not be found
+	without *names.Names
+	reasons map[uint8]string
+	sites   names.Sites
+}
+
+// Open reads the file at path, unless it is empty. Without gives the names where there is no file, and reasons names drop reasons
+// that the file says nothing of. Sites are those whose nodes have numbers of their own.
+func (k *Keeper) Open(path string, without *names.Names, reasons map[uint8]string, sites names.Sites) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.path, k.without, k.reasons, k.sites = path, without, reasons, sites
+	return k.read()
+}
+
+// Names gives the names of this moment.
+func (k *Keeper) Names() *names.Names { return k.current.Load() }
+
+// Failures is how often the file could not be read.
+func (k *Keeper) Failures() uint64 { return k.failures.Load() }
+
+// Problem says why the names are older than their file, or nothing.
+func (k *Keeper) Problem() string {
+	if p := k.problem.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// Reload reads the file at path, changed or not.
+func (k *Keeper) Reload(path string, log *slog.Logger) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.path = path
+	k.again(log)
+}
+
+// Refresh reads the file if it is another one than was read, or has changed.
+func (k *Keeper) Refresh(log *slog.Logger) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.path == "" {
+		return
+	}
+	info, err := os.Stat(k.path)
+	switch {
+	case err != nil && k.seen == nil && k.problem.Load() != nil: // still missing, which was told
+		return
+	case err == nil && k.seen != nil && os.SameFile(info, k.seen) && info.ModTime().Equal(k.seen.ModTime()) && info.Size() == k.seen.Size():
+		return
+	}
+	k.again(log)
+}
+
+// Watch looks every five seconds whether the file has changed, until ctx ends.
+func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			k.Refresh(log)
+		}
+	}
+}
+
+func (k *Keeper) again(log *slog.Logger) {
+	before := k.Names()
+	if err := k.read(); err != nil {
+		text := "names are those of before: " + err.Error()
+		k.problem.Store(&text)
+		k.failures.Add(1)
+		log.Error("inventory not reloaded, the names of before stay", "error", err.Error())
+		return
+	}
+	k.problem.Store(nil)
+	if now := k.Names(); !now.Equal(before) {
+		log.Info("inventory reloaded", "file", k.path, "names", now.Len())
+	}
+}
+
+// read takes the names from the file. The file is looked at before it is read: what changes meanwhile is seen the next time.
+func (k *Keeper) read() error {
+	n := k.without
+	if k.path != "" {
+		info, err := os.Stat(k.path)
+		if err != nil {
+			info = nil // reading tells
+		}
+		k.seen = info
+		switch {
+		case info == nil:
+		case !info.Mode().IsRegular():
+			return &Error{k.path, 0, errors.New("is no regular file")} // reading might wait for ever
+		case info.Size() == 0 && k.Names().Len() > 0:
+			return &Error{k.path, 0, errors.New("is empty; it may be being written")}
+		}
+		if n, err = ReadFile(k.path, k.sites); err != nil {
+			return err
+		}
+	}
+	n = n.WithReasons(k.reasons).WithSites(k.sites)
+	if !n.Equal(k.current.Load()) {
+		k.current.Store(n)
+	}
+	return nil
+}
+
+// Teller says in which windows names are written to series: the first one, those after a change, and the first of each day (UTC).
+type Teller struct {
+	told *names.Names
+	day  int64
+}
+
+// Rows gives the names for a window that ends at a time in ns since 1970, or nothing.
+func (t *Teller) Rows(n *names.Names, end int64) []names.Row {
+	day := end / int64(24*time.Hour)
+	if n == t.told && day == t.day {
+		return nil
+	}
+	t.told, t.day = n, day
+	return n.Rows()
+}
