@@ -206,6 +206,7 @@ func (k *captureClock) finish() {
 // end ends the open window.
 func (k *captureClock) end() {
 	k.c.endWindow(windowEnd{k.next, k.next, k.next, math.MaxInt64}, 0, nil)
+	k.c.stepDialects(k.next)
 }
 
 // holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.

@@ -14,10 +14,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -42,11 +45,21 @@ type Options struct {
 
 	// Profile goes before the dialects of the settings, for all frames.
 	Profile *demux.Profile
+	// Adopted are dialects that single senders are known to have, and Recognised what is known of these.
+	Adopted    *demux.Adopted
+	Recognised []guess.Finding
+	// Looked has the dialects of senders in captures that are going to be read beside the sockets, nil without any. The collector
+	// goes on from there, and gives a dialect up as one that it adopted itself.
+	Looked *guess.Watch
 	// Network and Plans go before the settings of PINT. LoadNetwork and LoadPlan read what those settings name.
 	Network     *Network
 	Plans       []*pint.Plan
 	LoadNetwork func(topology string) (*Network, error)
 	LoadPlan    func(file string) (*pint.Plan, error)
+	// Sites are those of the settings, for [NewShard]; a collector has them in its own.
+	Sites []Site
+	// Ways are those that flows may take, for [NewShard]; a collector reads what its settings name.
+	Ways *policy.Policy
 }
 
 // Collector runs sources through the pipeline into the sinks. It is used once.
@@ -63,10 +76,13 @@ type Collector struct {
 	stores    []*store
 	writers   []sink.WindowWriter
 	keeper    *stateKeeper // of the state file; nil without one
-	instance  string
-	boot      string    // differs from one run to the next
-	start     time.Time // by the wall clock as it was then
-	began     int64     // the same by the monotonic clock
+	alerts    *alertKeeper // nil without receivers
+
+	remembered []inference.Finding // open since an earlier run, to be told with the first window
+	instance   string
+	boot       string    // differs from one run to the next
+	start      time.Time // by the wall clock as it was then
+	began      int64     // the same by the monotonic clock
 
 	clock       *wallClock // nil for windows that end by the time stamps of frames
 	corrections *corrections
@@ -77,6 +93,7 @@ type Collector struct {
 	stateMu    sync.Mutex // guards what window ends write and anybody may read
 	totals     *inference.Totals
 	exporters  exporterTotals
+	learning   int // hops
 	findings   findings
 	folded     struct{ hops, flows, rest uint64 } // by admission
 	lastRate   float64
@@ -87,6 +104,7 @@ type Collector struct {
 
 	ready  atomic.Bool
 	reload atomic.Pointer[events.Config]
+	naming naming
 }
 
 // New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. Who does not run
@@ -107,11 +125,19 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 		}),
 	}
 	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
-	var names []string
-	for _, s := range opt.Stores {
-		names = append(names, s.Name)
+	if opt.Policy.CaptureTime { // what is found in a capture has been
+		c.withoutReceivers()
+	}
+	var names, receivers []string
+	for _, s := range c.opt.Stores {
+		if s.Alerts {
+			receivers = append(receivers, s.Name)
+		} else {
+			names = append(names, s.Name)
+		}
 	}
 	c.ledger = NewLedger(names...)
+	c.ledger.Aside(receivers...)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -136,10 +162,19 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
 	}
 	c.corrections = newCorrections(&cfg, &analysis.Flows)
+	if err = c.naming.open(&cfg, &analysis, &opt); err != nil {
+		return nil, err
+	}
+	if opt.Ways, err = ways.ReadFile(analysis.Policy, c.Names()); err != nil {
+		return nil, err
+	}
 	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
 		return nil, err
 	}
 	if err = c.openFleet(); err != nil {
+		return nil, err
+	}
+	if err = c.openAlerts(); err != nil {
 		return nil, err
 	}
 	if c.keeper, err = c.openState(); err != nil {
@@ -147,9 +182,24 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	}
 	c.writers = append(c.writers, opt.Writers...)
 	for _, s := range c.stores {
-		c.writers = append(c.writers, s)
+		if !s.alerts {
+			c.writers = append(c.writers, s)
+		}
 	}
 	return c, nil
+}
+
+// withoutReceivers closes the receivers of alerts.
+func (c *Collector) withoutReceivers() {
+	var stores []Store
+	for _, s := range c.opt.Stores {
+		if s.Alerts {
+			_ = s.Writer.Close() // nothing was written
+		} else {
+			stores = append(stores, s)
+		}
+	}
+	c.opt.Stores = stores
 }
 
 // Close gives back what New took over, for a collector that is not run.
@@ -190,14 +240,22 @@ func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 		for _, w := range c.pipeline.workers {
 			w.decoder.Store(router())
 		}
+		if x := c.pipeline.dialects; x != nil {
+			candidates, err := cfg.Exporters.Candidates()
+			if err != nil {
+				return err
+			}
+			x.reload(router(), candidates)
+		}
 	}
+	c.naming.reload(&cfg, c.log)
 	c.reload.Store(&analysis.Events) // one that nobody took yet is outdated
 	return nil
 }
 
-// Reloadable are the keys of the settings that a running collector can change: the dialects of exporters and the
-// thresholds of findings.
-var Reloadable = []string{"exporters.profile", "exporters.profiles", "events"}
+// Reloadable are the keys of the settings that a running collector can change: the dialects of exporters, the names of nodes
+// and the thresholds of findings.
+var Reloadable = []string{"exporters.profile", "exporters.profiles", "exporters.dialects", "inventory", "events"}
 
 // Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
 // order and within the configured time.
@@ -253,6 +311,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.ready.Store(true)
 	if !c.opt.Policy.CaptureTime {
 		services.Go(func() { c.watchInstance(sourceCtx) })
+		services.Go(func() { c.recognise(sourceCtx) })
+		services.Go(func() { c.naming.watch(sourceCtx, c.log) })
 	}
 
 	var err error
@@ -265,6 +325,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopSources()
 	<-ended
 	c.lookAtSources()
+	c.finishDialects()
 	if c.opt.Policy.CaptureTime {
 		c.pipeline.exporters.settle()
 		capture.finish()
@@ -280,6 +341,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	defer cancel()
 	if c.opt.Hurry != nil {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
+	}
+	if c.alerts != nil {
+		c.alerts.keep(0, true)
 	}
 	err = errors.Join(err, c.closeStores(drain), CloseSources(c.opt.Sources))
 	c.endState()
@@ -308,7 +372,8 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	partial, diverted := c.pipeline.cut(end, label)
 	c.admission.Fold(partial, partial.End)
 	w := partial.Window(c.pipeline.limits)
-	found := c.detect(&w)
+	found := c.again(c.detect(&w))
+	c.detector.Learning(&w)
 	c.admission.Mark(&w, found)
 	refused := c.pipeline.exporters.refused()
 
@@ -317,6 +382,7 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	c.exporters.add(w.Exporters, refused)
 	c.folded.hops, c.folded.flows, c.folded.rest = c.admission.Folded()
 	c.findings.keep(found)
+	c.learning = c.detector.Stats().Learning
 	if took == 0 {
 		took = time.Duration(w.End - w.Start)
 	}
@@ -329,6 +395,7 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	c.logFindings(found)
 	closed := sink.NewWindow(c.instance, &w, found)
 	closed.Label = label
+	closed.Names = c.naming.tell(w.End)
 	c.windowEnds(&w, diverted, refused) // before others are added to it
 	alone := w
 	if change != nil {
@@ -348,6 +415,7 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
 		}
 	}
+	c.alert(w.End, found)
 	c.stateMu.Lock()
 	if c.labels.first == 0 || label < c.labels.first {
 		c.labels.first = label
@@ -396,9 +464,16 @@ func (c *Collector) logFindings(found []inference.Finding) {
 		level, state := slog.LevelWarn, "finding"
 		if f.End != 0 {
 			level, state = slog.LevelInfo, "finding ended"
-		} else if f.Severity == inference.Info {
+		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
 			level = slog.LevelInfo
 		}
-		c.log.Log(context.Background(), level, state, "kind", f.Kind.String(), "severity", f.Severity.String(), "text", f.Text)
+		about := []any{"kind", f.Kind.String(), "severity", f.Severity.String(), "id", f.IDText(), "text", c.Names().Text(f.Text)}
+		if f.Element.Kind != inference.NoElement {
+			about = append(about, "element", c.Names().Text(f.Element.String()))
+		}
+		if f.Cause != 0 {
+			about = append(about, "cause", f.CauseText())
+		}
+		c.log.Log(context.Background(), level, state, about...)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/sink/notify"
 )
 
 // Config is how the engine runs: everything that does not depend on where reports come from and go to. A program embeds
@@ -31,6 +32,8 @@ type Config struct {
 	SeedFile          string        `yaml:"seed_file" doc:"File with at least 16 characters from which all random choices follow, among them the hash of flows: the collectors of a fleet share it. Empty draws a seed at every start. Keep it secret: whoever knows it can send flows that collide."`
 	DrainTimeout      time.Duration `yaml:"drain_timeout" doc:"How long a stopping collector may take to write what it still holds." range:"0s..10m"`
 	StateFile         string        `yaml:"state_file" doc:"File in which the numbers of exporters and the accounts survive a restart. Empty is the file collector.state in the directory of the first spool; without a spool there is none."`
+	Inventory         string        `yaml:"inventory" doc:"File that says what nodes, interfaces and hosts are called, and how fast interfaces are (see docs/inventory.md). It is read again when it changes. Empty takes the names of nodes from pint.topology, where that has some."`
+	Alerts            notify.Config `yaml:"alerts" doc:"Which findings are sent to webhook, alertmanager and syslog, and when (see docs/findings.md)."`
 	Exporters         Exporters     `yaml:"exporters" doc:"Who sends, in which dialect."`
 }
 
@@ -38,6 +41,7 @@ type Config struct {
 type Analysis struct {
 	Flows  shard.Config  `yaml:"flows" doc:"What is kept of flows and hops. Sizes are for all shards together."`
 	PINT   PINT          `yaml:"pint" doc:"What PINT digests can stand for."`
+	Policy string        `yaml:"policy" doc:"File that says which ways flows may take (see docs/findings.md). Flows that take others are told of. It is read at the start. Empty lets all flows take any way."`
 	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 
@@ -45,7 +49,11 @@ type Analysis struct {
 type Exporters struct {
 	Profile  string            `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
 	Profiles []ExporterProfile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
-	Tracking sequence.Config   `yaml:"tracking" doc:"How sequence numbers are followed."`
+	// Recognise is one of "adopt", "suggest" and "off".
+	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only tells, off does not look." oneof:"adopt|suggest|off"`
+	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
+	Sites     []Site          `yaml:"sites" doc:"Parts of the network whose nodes have numbers of their own, by the addresses of their exporters (docs/inventory.md)."`
+	Tracking  sequence.Config `yaml:"tracking" doc:"How sequence numbers are followed."`
 }
 
 // ExporterProfile gives one network of exporters its dialect.
@@ -78,8 +86,9 @@ func (c *Config) SetDefaults() {
 	*c = Config{
 		Window: 10 * time.Second, Corrections: 10 * time.Minute, CorrectionsBytes: 64 << 20,
 		ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
-		Exporters: Exporters{Profile: "auto", Tracking: sequence.DefaultConfig()},
+		Exporters: Exporters{Profile: "auto", Recognise: recogniseAdopt, Tracking: sequence.DefaultConfig()},
 	}
+	c.Alerts.SetDefaults()
 }
 
 // SetDefaults keeps about half a million flows.
@@ -133,29 +142,42 @@ func (c *Config) InstanceName() string {
 }
 
 // Validate checks the dialects.
-func (e *Exporters) Validate() error { return validProfile(e.Profile) }
-
-// Validate checks one entry.
-func (e *ExporterProfile) Validate() error {
-	var errs []error
-	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
-		errs = append(errs, fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix))
+func (e *Exporters) Validate() error {
+	errs := e.validDialects()
+	sites := e.validSites()
+	if _, err := e.profile(e.Profile); err != nil && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("profile: %w", err))
 	}
-	return errors.Join(append(errs, validProfile(e.Profile))...)
+	for i := range e.Profiles {
+		if _, err := e.profile(e.Profiles[i].Profile); err != nil && len(errs) == 0 {
+			errs = append(errs, fmt.Errorf("profiles[%d].profile: %w", i, err))
+		}
+	}
+	return errors.Join(append(errs, sites...)...)
 }
 
-func validProfile(name string) error {
-	if _, ok := demux.Lookup(name); ok {
-		return nil
+// Validate checks one entry. Its profile is checked by the list, which knows them all.
+func (e *ExporterProfile) Validate() error {
+	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
+		return fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix)
 	}
-	return fmt.Errorf("profile: %q is none of %s", name, strings.Join(demux.Profiles(), ", "))
+	return nil
+}
+
+// Router makes a decoder that reads each exporter as these settings say.
+func (e *Exporters) Router() (*demux.Router, error) {
+	router, err := newRouter(e)
+	if err != nil {
+		return nil, err
+	}
+	return router(), nil
 }
 
 // newRouter gives a function that makes routers, one a worker: the choice of dialects by source address.
 func newRouter(e *Exporters) (func() *demux.Router, error) {
-	fallback, ok := demux.Lookup(e.Profile)
-	if !ok {
-		return nil, fmt.Errorf("exporters.profile: no dialect %q", e.Profile)
+	fallback, err := e.profile(e.Profile)
+	if err != nil {
+		return nil, fmt.Errorf("exporters.profile: %w", err)
 	}
 	var routes []demux.Route
 	for i, p := range e.Profiles {
@@ -163,9 +185,9 @@ func newRouter(e *Exporters) (func() *demux.Router, error) {
 		if err != nil {
 			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
 		}
-		profile, ok := demux.Lookup(p.Profile)
-		if !ok {
-			return nil, fmt.Errorf("exporters.profiles[%d].profile: no dialect %q", i, p.Profile)
+		profile, err := e.profile(p.Profile)
+		if err != nil {
+			return nil, fmt.Errorf("exporters.profiles[%d].profile: %w", i, err)
 		}
 		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
 	}

@@ -35,8 +35,8 @@ func newCorrections(cfg *Config, flows *shard.Config) *corrections {
 	hops, exporters := cfg.shards()*(flows.MaxHops+1), cfg.Exporters.Tracking.MaxExporters
 	return &corrections{
 		room:  int(cfg.CorrectionsBytes),
-		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt},
-		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters},
+		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt, Deviations: math.MaxInt},
+		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters, Deviations: 2 * flows.Limits().Deviations},
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.W
 	if again {
 		limits = c.most
 		// The bytes are our own, so there is nothing to defend against.
-		wide := inference.Limits{Hops: math.MaxInt, Exporters: math.MaxInt, Flows: math.MaxInt, Paths: math.MaxInt, Drops: math.MaxInt, Faults: math.MaxInt}
+		wide := inference.Limits{Hops: math.MaxInt, Exporters: math.MaxInt, Flows: math.MaxInt, Paths: math.MaxInt, Drops: math.MaxInt, Faults: math.MaxInt, Deviations: math.MaxInt}
 		if err := c.merged.ReadBinary(c.kept[i].data, wide); err != nil {
 			return nil, 0, fmt.Errorf("what was counted before cannot be read: %w", err)
 		}

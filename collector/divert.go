@@ -95,8 +95,8 @@ func (c *Collector) openFleet() error {
 			continue
 		}
 		if len(c.stores) > 1 {
-			other := c.stores[(i+1)%len(c.stores)].name
-			return errOtherStore(s.name, other)
+			other := c.stores[(i+1)%len(c.stores)]
+			return errOtherStore(s.name, other.name, other.alerts)
 		}
 		if s.windows = e; windows {
 			c.pipeline.tellAcross()
@@ -120,14 +120,18 @@ func (c *Collector) publishes() bool {
 	return len(c.stores) == 1 && c.stores[0].windows != nil
 }
 
-func errOtherStore(publisher, other string) error {
+func errOtherStore(publisher, other string, alerts bool) error {
+	if alerts {
+		return fmt.Errorf("%s: is enabled beside %s, but the alerts of a fleet are sent by its consumers, once for all collectors: enable %s there and disable it here",
+			other, publisher, other)
+	}
 	return fmt.Errorf("%s: is enabled beside %s, but the series of a fleet are written by its consumers: enable %s there and disable it here",
 		other, publisher, other)
 }
 
 // CheckStores says which stores that are switched on in the settings struct cfg points to exclude each other.
 func CheckStores(cfg any) error {
-	publisher, others := "", []string(nil)
+	publisher, other, alerts := "", "", false
 	for _, part := range settings.Parts(cfg) {
 		section, ok := part.Value.(storeSection)
 		if !ok {
@@ -136,14 +140,14 @@ func CheckStores(cfg any) error {
 		switch enabled, publishes := section.use(); {
 		case publishes:
 			publisher = part.Key
-		case enabled:
-			others = append(others, part.Key)
+		case enabled && other == "":
+			other, alerts = part.Key, section.alerts()
 		}
 	}
-	if publisher == "" || len(others) == 0 {
+	if publisher == "" || other == "" {
 		return nil
 	}
-	return errOtherStore(publisher, others[0])
+	return errOtherStore(publisher, other, alerts)
 }
 
 // publishes reports whether the settings struct that cfg points to has a store switched on that publishes to a fleet.

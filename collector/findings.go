@@ -27,11 +27,11 @@ func (f findings) keep(news []inference.Finding) {
 	}
 }
 
-// open counts the findings that last, by kind and severity.
+// open counts the findings that last, by kind and severity. Those that another one explains are not counted: one cause is one.
 func (f findings) open() map[[2]string]int {
 	n := map[[2]string]int{}
 	for _, x := range f {
-		if x.End == 0 {
+		if x.End == 0 && x.Cause == 0 {
 			n[[2]string{x.Kind.String(), x.Severity.String()}]++
 		}
 	}

@@ -80,6 +80,28 @@ func NewLedger(sinks ...string) *Ledger {
 	return l
 }
 
+// Aside adds sinks that no reports come to, but points of their own: receivers of alerts. Snapshot leaves them out.
+func (l *Ledger) Aside(sinks ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range sinks {
+		l.points[s] = &pointTail{series: map[string]*sink.SeriesBalance{}}
+	}
+}
+
+// AsidePoints gives the balances in points of the sinks that Aside added, by their names.
+func (l *Ledger) AsidePoints() map[string]*sink.PointBalance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]*sink.PointBalance{}
+	for name, p := range l.points {
+		if l.tails[name] == nil {
+			out[name] = p.balance()
+		}
+	}
+	return out
+}
+
 // Receive counts n new reports that are now at stage s (a common one; DroppedKernel for losses that the kernel told).
 func (l *Ledger) Receive(s Stage, n uint64) {
 	if n == 0 {
@@ -125,9 +147,11 @@ func (l *Ledger) Close(n uint64) {
 func (l *Ledger) MoveIn(name string, from, to Stage, reports, points uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, p := l.tails[name], l.points[name]
-	t[from] -= int64(reports)
-	t[to] += int64(reports)
+	p := l.points[name]
+	if t := l.tails[name]; t != nil {
+		t[from] -= int64(reports)
+		t[to] += int64(reports)
+	}
 	p.at[from] -= int64(points)
 	p.at[to] += int64(points)
 }
@@ -136,8 +160,10 @@ func (l *Ledger) MoveIn(name string, from, to Stage, reports, points uint64) {
 func (l *Ledger) Carry(name string, reports, points uint64, series []sink.SeriesCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.carried[name] += reports
-	l.tails[name][SpoolQueue] += int64(reports)
+	if t := l.tails[name]; t != nil {
+		l.carried[name] += reports
+		t[SpoolQueue] += int64(reports)
+	}
 	p := l.points[name]
 	p.made += points
 	p.carried += points

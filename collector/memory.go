@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/guess"
 )
 
 // Need is the most memory that a part of a collector takes, in bytes.
@@ -28,12 +29,18 @@ type readers interface {
 const (
 	// runtimeBytes is what any program of this size takes: its text, the runtime, stacks.
 	runtimeBytes = 48 << 20
+	// sprayFit is what a shard takes while it looks for the paths of a flow that uses several at once.
+	sprayFit = 16 << 20
 	// exporterBytes is what is kept of an exporter beside its sequence numbers: totals, histories of detectors, a row.
 	exporterBytes = 2048
 	// absentExporters are those that detectors know beside the ones that are followed.
 	absentExporters = 4096
-	// historyBytes is what detectors keep of a hop.
-	historyBytes = 1536
+	// historyBytes is what detectors keep of a hop at most: five statistics of some 450 bytes (median and tail of latency and
+	// queue, utilisation), what is around them, the finding of each with its text, its place among causes, and the entries of
+	// tables. TestMemoryOfHops measures some 3700 bytes with a tenth of the hops in trouble, and 6000 with all of them.
+	historyBytes = 8192
+	// linkBytes is what they keep of a link, likewise: one statistic, twelve windows of its times, a finding.
+	linkBytes = 2048
 	// smallestReport is the least that a report takes in a datagram.
 	smallestReport = 8
 )
@@ -48,7 +55,10 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"flows", analysis.Flows.MemoryBytes},
 		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
 		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
-		{"detectors", int64(analysis.Events.MaxHops)*historyBytes + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
+		{"detectors", int64(analysis.Events.MaxHops)*(historyBytes+linkBytes) + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
+	}
+	if cfg.Exporters.recognises() {
+		needs = append(needs, Need{"dialects", guess.Memory})
 	}
 	if publishes(all) {
 		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.TellMemory(toldRuns) + analysis.Flows.TellMemory(shards)})
@@ -59,7 +69,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		needs = append(needs, Need{"corrections", cfg.CorrectionsBytes})
 	}
 	if analysis.PINT.reads() {
-		needs = append(needs, Need{"digests", 2 * analysis.PINT.MemoryBytes})
+		needs = append(needs, Need{"digests", 2*analysis.PINT.MemoryBytes + analysis.PINT.SprayBytes + sprayFit*int64(shards)})
 	}
 	workers, frame := 1, 0
 	for _, part := range settings.Parts(all) {

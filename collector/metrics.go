@@ -41,6 +41,9 @@ var (
 	mReports      = Metric{"hopscope_decode_reports_total", "Well-formed reports, by format and kind.", []string{"format", "kind"}, Counter}
 	mMalformed    = Metric{"hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", []string{"format", "reason"}, Counter}
 	mForeign      = Metric{"hopscope_decode_foreign_total", "Frames without telemetry.", nil, Counter}
+	mUnread       = Metric{"hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown.", []string{"state"}, Gauge}
+	mDialects     = Metric{"hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", []string{"state"}, Gauge}
+	mReread       = Metric{"hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.", nil, Counter}
 	mReceived     = Metric{"hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", []string{"sink"}, Counter}
 	mStored       = Metric{"hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", []string{"sink"}, Counter}
 	mInFlight     = Metric{"hopscope_ledger_in_flight", "Reports on their way, by stage.", []string{"sink", "stage"}, Gauge}
@@ -52,11 +55,13 @@ var (
 	mDigests      = Metric{"hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", []string{"outcome"}, Counter}
 	mTraced       = Metric{"hopscope_digest_paths_total", "Flows whose path became known from their digests.", nil, Counter}
 	mUndecided    = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, Gauge}
+	mWatched      = Metric{"hopscope_digest_flows_watched", "Flows whose digests contradict the topology or seem to, and which are searched for errors of it.", nil, Gauge}
 	mTraceBytes   = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, Gauge}
 	mShardQueue   = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, Gauge}
 	mFolded       = Metric{"hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", []string{"what"}, Counter}
 	mLost         = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, Gauge}
-	mFindings     = Metric{"hopscope_findings_open", "Findings whose cause lasts, by kind and severity.", []string{"kind", "severity"}, Gauge}
+	mFindings     = Metric{"hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", []string{"kind", "severity"}, Gauge}
+	mLearning     = Metric{"hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.", nil, Gauge}
 	mSinkQueue    = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, Gauge}
 	mPoints       = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, Counter}
 	mRaw          = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, Counter}
@@ -67,6 +72,9 @@ var (
 	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
 	mMisplaced    = Metric{"hopscope_window_misplaced_reports_total", "Reports that were received in one window and count in another, because a worker or the machine was too slow at its end, or the clock was set.", nil, Counter}
 	mReady        = Metric{"hopscope_ready", "1 while /readyz says yes, else 0.", nil, Gauge}
+	mNames        = Metric{"hopscope_inventory_names", "Nodes, interfaces and hosts that the inventory knows.", nil, Gauge}
+	mNamesFailed  = Metric{"hopscope_inventory_failures_total", "Times that the inventory could not be read, and the names before it stayed.", nil, Counter}
+	mSitesRefused = Metric{"hopscope_site_refused_reports_total", "Reports with a node whose number has no room beside its site; they count as malformed.", nil, Counter}
 	mRivals       = Metric{"hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.", nil, Gauge}
 	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
 
@@ -135,12 +143,13 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mLearning, mSinkQueue}
 	for _, m := range spoolMetrics {
 		own = append(own, m.Metric)
 	}
-	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mRivals, mReady)
-	return slices.Insert(own, 8, sourceMetrics(sources)...)
+	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady)
+	own = append(own, AlertMetrics...)
+	return slices.Insert(own, 11, sourceMetrics(sources)...)
 }
 
 // Registry makes a registry that reads the collector when it is scraped.
@@ -152,6 +161,24 @@ func (c *Collector) Registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), s, c.writeSeconds)
 	return r
+}
+
+// emitDialects emits what is known of exporters that their profiles do not read.
+func (c *Collector) emitDialects(emit func(m Metric, v float64, labels ...string)) {
+	exporters, reports := map[string]int{}, map[string]uint64{}
+	for _, f := range c.dialectFindings() {
+		exporters[f.State.String()]++
+		reports[f.State.String()] += f.Unread
+	}
+	for state := range exporters {
+		emit(mDialects, float64(exporters[state]), state)
+		emit(mUnread, float64(reports[state]), state)
+	}
+	again := uint64(0)
+	if x := c.pipeline.dialects; x != nil {
+		again = x.reread.Load()
+	}
+	emit(mReread, float64(again))
 }
 
 // emitPoints emits the ledger in points.
@@ -205,6 +232,18 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		emit(mMalformed, float64(n), format, reason)
 	}
 	emit(mForeign, float64(t.Foreign))
+	c.emitDialects(emit)
+	emit(mNames, float64(c.Names().Len()))
+	emit(mNamesFailed, float64(c.naming.Failures()))
+	var alerting *Alerting
+	if c.alerts != nil {
+		alerting = c.alerts.Alerting
+	}
+	alerting.Emit(emit)
+	for name, p := range c.ledger.AsidePoints() {
+		emitPoints(emit, name, p)
+	}
+	emit(mSitesRefused, float64(c.pipeline.sites.refusals()))
 	for _, b := range c.ledger.Snapshot() {
 		emit(mReceived, float64(b.Received), b.Sink)
 		emit(mStored, float64(b.Stored), b.Sink)
@@ -246,14 +285,18 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	emit(mDigests, float64(d.Rejected), "rejected")
 	emit(mDigests, float64(d.Duplicate), "duplicate")
 	emit(mDigests, float64(d.Strange), "strange")
+	if c.pipeline.sites != nil {
+		emit(mDigests, float64(d.Elsewhere), "other_site")
+	}
 	emit(mTraced, float64(d.Decoded))
 	emit(mUndecided, float64(d.Undecided))
+	emit(mWatched, float64(d.Watched))
 	emit(mTraceBytes, float64(d.Bytes))
 
 	c.stateMu.Lock()
 	lost := c.exporters.lost()
 	open := c.findings.open()
-	folded := c.folded
+	folded, learning := c.folded, c.learning
 	clock, rivals := c.clockState, len(c.rivals)
 	c.stateMu.Unlock()
 	emit(mMisplaced, float64(c.pipeline.receipt.misplaced.Load()))
@@ -278,5 +321,6 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	for k, n := range open {
 		emit(mFindings, float64(n), k[0], k[1])
 	}
+	emit(mLearning, float64(learning))
 	c.collectSinks(emit)
 }

@@ -30,6 +30,8 @@ type Store struct {
 	Spool  *spool.Config // nil without one
 	// RefusedBytes is how much is kept, in the spool's directory, of what the store refuses.
 	RefusedBytes int64
+	// Alerts says that it is a receiver of alerts: it gets those and no windows.
+	Alerts bool
 }
 
 // RefusedDir is the directory of the points that the store refuses, or "" for a store without a spool.
@@ -64,11 +66,13 @@ type storeSection interface {
 	openSeries(name string) (*Store, error)
 	spoolDir() string
 	use() (enabled, publishes bool)
+	alerts() bool
 }
 
 // StoreConfig is the section of a store of series in the settings of a program: the settings C of the store itself, and
 // what the collector puts before it. C has methods SetDefaults, Open and Target, and may have OpenReports, for a stream
-// of reports beside the series, and Doc, for what it calls its queue and its spool.
+// of reports beside the series, Doc, for what it calls its queue and its spool, and Alerts, which says whether it is a
+// receiver of alerts rather than a store of series.
 type StoreConfig[C any] struct {
 	Enabled bool             `yaml:"enabled" doc:"Write to this store."`
 	Config  C                `yaml:",inline"`
@@ -157,11 +161,17 @@ func (s *StoreConfig[C]) openSeries(name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	store := &Store{Name: name, Target: section.Target(), Writer: w, Queue: s.Queue}
+	store := &Store{Name: name, Target: section.Target(), Writer: w, Queue: s.Queue, Alerts: s.alerts()}
 	if s.Spool.Enabled {
 		store.Spool, store.RefusedBytes = &s.Spool.Config, s.Spool.RefusedBytes
 	}
 	return store, nil
+}
+
+// alerts reports whether the section is that of a receiver of alerts.
+func (s *StoreConfig[C]) alerts() bool {
+	a, ok := any(&s.Config).(interface{ Alerts() bool })
+	return ok && a.Alerts()
 }
 
 // spoolDir is the directory of the spool, or "" where there is none.
@@ -292,14 +302,38 @@ func sourceMetrics(sources []Source) (metrics []Metric) {
 }
 
 // StoreNames lists the stores that have a section in the settings struct cfg points to, whether they are switched on or
-// not.
-func StoreNames(cfg any) (names []string) {
+// not. Receivers of alerts are none of them.
+func StoreNames(cfg any) (names []string) { return sectionNames(cfg, false) }
+
+// ReceiverNames lists the receivers of alerts in the same way.
+func ReceiverNames(cfg any) (names []string) { return sectionNames(cfg, true) }
+
+func sectionNames(cfg any, alerts bool) (names []string) {
 	for _, part := range settings.Parts(cfg) {
-		if _, ok := part.Value.(storeSection); ok {
+		if s, ok := part.Value.(storeSection); ok && s.alerts() == alerts {
 			names = append(names, part.Key)
 		}
 	}
 	return names
+}
+
+// OpenReceivers opens the receivers of alerts that are switched on, and gives the error of each that cannot be opened by
+// its name.
+func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
+	failed = map[string]error{}
+	for _, part := range settings.Parts(cfg) {
+		s, ok := part.Value.(storeSection)
+		if !ok || !s.alerts() {
+			continue
+		}
+		store, err := s.openSeries(part.Key)
+		if err != nil {
+			failed[part.Key] = err
+		} else if store != nil {
+			receivers = append(receivers, *store)
+		}
+	}
+	return receivers, failed
 }
 
 func sourceMetricName(source string, m ingest.Metric) string {

@@ -14,19 +14,24 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/inference/survey"
 )
 
 // PINT says what digests can stand for.
 type PINT struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
-	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for shortest paths of equal shares." oneof:"any|distance|ecmp"`
+	Site         string        `yaml:"site" doc:"Name of the site in exporters.sites whose nodes these are; digests of other exporters are not read then. Without it they are nodes of no site, and digests of exporters in a site are not read."`
+	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for these in equal shares, weights for shortest paths by the weights of links in the topology." oneof:"any|distance|ecmp|weights"`
 	Edges        []PINTEdge    `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
 	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
 	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
+	SearchIDs    int64         `yaml:"search_ids" doc:"Ids below which a node is searched that speaks in digests and is not in the topology, to name it. 0 searches none." range:"0..4294967295"`
+	SprayBytes   int64         `yaml:"spray_bytes" doc:"Memory for digests of flows that use several paths at once, of all shards together: up to 32 KiB a flow, from which the paths and the share of each are inferred. 0 keeps none." range:"0..1099511627776"`
 	TofinoHigh   bool          `yaml:"tofino_high_half" doc:"Digests of Tofino-PINT: the layer is chosen by the upper half of the hash of the packet id. Hardware may keep either half; the wrong one makes all digests strange."`
 	SketchBytes  int           `yaml:"sketch_bytes" doc:"Size of the sketch of one hop of a flow, for latencies." range:"32..1024"`
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
@@ -100,7 +105,7 @@ func (c *PINT) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (in
 
 // DefaultPINT decodes nothing until it is told the nodes.
 func DefaultPINT() PINT {
-	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SketchBytes: latency.DefaultConfig().Bytes}
+	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
 }
 
 // reads reports whether the settings say what digests stand for.
@@ -152,8 +157,10 @@ func parseNodes(list string) (ids []uint32, err error) {
 
 // Network is what paths can lead over.
 type Network struct {
-	Nodes []uint32   // ids
-	Links [][2]int32 // by index into Nodes; none: any node can follow any other
+	Nodes   []uint32    // ids
+	Links   [][2]int32  // by index into Nodes; none: any node can follow any other
+	Labels  []string    // names of Nodes, for people; none where they are numbers
+	Weights [][2]uint32 // of each link from its first node to its second, and back; only routing by weights asks for them
 }
 
 // NodeIDs lists the nodes that the settings name. Load reads the network of a topology.
@@ -192,18 +199,32 @@ const hpccBase = 1.05
 
 // digests makes what each of the shards needs to read digests. The options, where they say something, go before the
 // settings.
-func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
+func (c *PINT) digests(opt *Options, shards int, sites *sites) (d shard.Digests, err error) {
 	n := opt.Network
 	if n == nil {
 		if n, err = c.network(opt.LoadNetwork); err != nil {
 			return d, fmt.Errorf("pint: %w", err)
 		}
 	}
+	var nodes []uint32
+	if n != nil {
+		nodes = n.Nodes
+	}
+	mapped, err := sites.ofMap(c.Site, nodes)
+	if err != nil {
+		return d, err
+	}
+	if c.reads() || n != nil || len(opt.Plans) > 0 {
+		d.Read = sites.digests(mapped, opt.Log)
+	}
 	sets, ends, err := c.edges(n)
 	if err != nil {
 		return d, fmt.Errorf("pint: %w", err)
 	}
-	d.Ends = ends
+	d.Ends, d.SearchIDs = ends, uint32(c.SearchIDs)
+	if d.Base = uint32(mapped) << names.NodeBits; d.Base != 0 {
+		d.SearchIDs = min(d.SearchIDs, 1<<names.NodeBits)
+	}
 	plans := slices.Clone(opt.Plans)
 	for _, file := range c.Plans {
 		if opt.LoadPlan == nil {
@@ -219,9 +240,13 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 		if n == nil || err != nil {
 			return nil
 		}
-		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[c.Routing]
+		routing := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP, "weights": pathtrace.Weights}[c.Routing]
+		var weights [][2]uint32
+		if routing == pathtrace.Weights {
+			weights = n.Weights
+		}
 		m, err = pathtrace.NewModel(pathtrace.Config{
-			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Ends: sets, Confidence: c.Confidence,
+			Scheme: s, Nodes: n.Nodes, Links: n.Links, Routing: routing, Weights: weights, Ends: sets, Confidence: c.Confidence,
 			MemoryBytes: int(c.MemoryBytes / int64(shards)),
 		})
 		return m
@@ -246,6 +271,7 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 	if d.Utilization, err = congestion.New(congestion.DefaultConfig(), hpcc); err != nil {
 		return d, err
 	}
+	d.SprayBytes = c.SprayBytes / int64(shards)
 	d.Latency = latency.DefaultConfig()
 	d.Latency.Bytes = c.SketchBytes
 	if c.SketchWindow > 0 {
@@ -260,7 +286,11 @@ func (c *PINT) digests(opt *Options, shards int) (d shard.Digests, err error) {
 func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
 	state := a.Flows
 	state.MemoryBytes = max(state.MemoryBytes/int64(shards), 1<<20)
-	digests, err := a.PINT.digests(&opt, shards)
+	sites, err := newSites(&Exporters{Sites: opt.Sites})
+	if err != nil {
+		return nil, err
+	}
+	digests, err := a.PINT.digests(&opt, shards, sites)
 	if err != nil {
 		return nil, err
 	}
@@ -271,5 +301,6 @@ func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
 	if err := s.ReadDigests(digests, opt.Seed); err != nil {
 		return nil, fmt.Errorf("pint: %w", err)
 	}
+	s.Judge(opt.Ways)
 	return s, nil
 }

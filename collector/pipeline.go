@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"net/netip"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
@@ -30,13 +32,16 @@ type work struct {
 type pipeline struct {
 	key     decode.HashKey // of flows
 	ledger  *Ledger
+	log     *slog.Logger
 	workers []*worker
 	shards  []*shardQueue
 	freeMu  sync.Mutex
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
 	exporters *exporters
+	dialects  *dialects  // nil where nobody wants to know
 	diversion *diversion // nil without one
+	sites     *sites     // nil without any
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
@@ -63,6 +68,8 @@ type worker struct {
 	out     []*work // one for each shard, nil while it has nothing
 	groups  []uint8 // of the reports' exporters
 	counts  decodeCounts
+	doubts  doubts
+	sites   *siteWorker // nil without any
 
 	diverted       []*decode.Report // of the batch at hand
 	divertedNumber uint64           // since the last window; guarded by border
@@ -80,10 +87,13 @@ type shardQueue struct {
 }
 
 // newPipeline makes a pipeline with a worker for each entry of block, which says whether it waits for full queues.
-func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (*pipeline, error) {
-	p := &pipeline{
-		key: decode.NewHashKey(opt.Seed), ledger: ledger, limits: analysis.Flows.Limits(), reports: opt.Reports,
+func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (p *pipeline, err error) {
+	p = &pipeline{
+		key: decode.NewHashKey(opt.Seed), ledger: ledger, log: opt.Log, limits: analysis.Flows.Limits(), reports: opt.Reports,
 		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)), receipt: newByReceipt(cfg.Window),
+	}
+	if p.sites, err = newSites(&cfg.Exporters); err != nil {
+		return nil, err
 	}
 	shards := cfg.shards()
 	queue := cfg.ShardQueueBatches
@@ -95,11 +105,17 @@ func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, ro
 	for i, b := range block {
 		w := &worker{id: i, block: b, out: make([]*work, shards)}
 		w.decoder.Store(router())
+		if p.sites != nil {
+			w.sites = new(siteWorker)
+		}
 		p.workers = append(p.workers, w)
 	}
 	state := analysis.Flows
 	state.MemoryBytes /= int64(shards)
-	digests, err := analysis.PINT.digests(opt, shards)
+	if p.dialects, err = newDialects(&cfg.Exporters, opt, router); err != nil {
+		return nil, err
+	}
+	digests, err := analysis.PINT.digests(opt, shards, p.sites)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +124,7 @@ func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, ro
 		if err := s.state.ReadDigests(digests, opt.Seed); err != nil {
 			return nil, fmt.Errorf("pint: %w", err)
 		}
+		s.state.Judge(opt.Ways)
 		p.shards = append(p.shards, s)
 	}
 	return p, nil
@@ -191,14 +208,29 @@ func (p *pipeline) recycle(w *work) {
 
 // handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
 func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
+	if p.dialects != nil && p.dialects.waiting.Load() {
+		p.readAgain(w)
+	}
 	for len(frames) > 0 {
 		frames = frames[p.decode(w, frames):]
+		p.place(w)
 		p.border.RLock()
 		if r := &w.receipt; r.on && (r.newest >= p.receipt.edge || r.oldest < p.receipt.since) {
 			p.sortOut(w)
 		}
 		p.deliver(w, &w.in)
 		p.border.RUnlock()
+	}
+}
+
+// place keeps the nodes of sites apart in the batch that w has decoded.
+func (p *pipeline) place(w *worker) {
+	if p.sites == nil {
+		return
+	}
+	if r := p.sites.place(w.sites, w.in.Reports); r != nil {
+		p.log.Warn("report refused: a node's number has no room beside its site; more of these are only counted",
+			"exporter", r.Exporter.String(), "most", 1<<names.NodeBits-1)
 	}
 }
 
@@ -212,6 +244,9 @@ const (
 // decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.
 func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 	dec := w.decoder.Load()
+	if p.dialects != nil {
+		p.dialects.begin(w, dec)
+	}
 	foreign := uint64(0)
 	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
 	for read < len(frames) && len(w.in.Reports) < batchReports {
@@ -238,6 +273,12 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 		if n == 0 {
 			foreign++
 		}
+		if p.dialects != nil {
+			w.doubts.look(read-1, f, &w.in, n)
+		}
+	}
+	if p.dialects != nil {
+		p.dialects.end(w, dec, frames)
 	}
 	w.receipt.oldest, w.receipt.newest = oldest, newest
 	reports := uint64(len(w.in.Reports))
@@ -254,8 +295,13 @@ func (p *pipeline) deliver(w *worker, in *decode.Batch) {
 		return
 	}
 	w.groups = p.exporters.observe(reports, w.groups)
+	p.scatter(w, in)
+}
+
+// scatter hands the reports in a batch of w to the raw stream and to their shards.
+func (p *pipeline) scatter(w *worker, in *decode.Batch) {
 	for _, r := range p.reports {
-		r.AppendReports(reports)
+		r.AppendReports(in.Reports)
 	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))

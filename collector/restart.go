@@ -68,6 +68,9 @@ type stateKeeper struct {
 	done   chan error
 	busy   bool
 
+	remembering chan struct{} // full while the file of the detectors is being written
+	since       int           // windows since that began last
+
 	observed, windowed uint64 // reports that exporters sent, and that windows hold
 }
 
@@ -77,7 +80,7 @@ func statePath(cfg *Config, stores []Store) string {
 		return cfg.StateFile
 	}
 	for _, s := range stores {
-		if s.Spool != nil {
+		if s.Spool != nil && !s.Alerts {
 			return filepath.Join(s.Spool.Dir, "collector.state")
 		}
 	}
@@ -89,7 +92,7 @@ func (c *Collector) openState() (*stateKeeper, error) {
 	path := statePath(&c.cfg, c.opt.Stores)
 	var first *store
 	for _, s := range c.stores {
-		if s.filled != nil {
+		if s.filled != nil && !s.alerts {
 			first = s
 			break
 		}
@@ -97,13 +100,13 @@ func (c *Collector) openState() (*stateKeeper, error) {
 	if path == "" || first == nil || c.opt.Policy.CaptureTime {
 		return nil, nil
 	}
-	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.filled, write: make(chan []byte), done: make(chan error, 1)}
+	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.filled, write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1)}
 	now := time.Now().UnixNano()
 	// What waits in spools when a file begins belongs to its accounts.
 	begin := func() {
 		k.state = savedState{Since: now}
 		for _, s := range c.stores {
-			if st := s.queue.Stats(); st.Spool != nil {
+			if st := s.queue.Stats(); st.Spool != nil && !s.alerts {
 				k.base[s.name] = SinkTotals{Received: st.Spool.Reports}
 			}
 		}
@@ -138,6 +141,7 @@ func (c *Collector) openState() (*stateKeeper, error) {
 		}
 	}
 	k.state.Runs++
+	k.remember(c)
 	go func() {
 		for b := range k.write {
 			k.done <- replaceFile(k.path, b)
@@ -161,6 +165,9 @@ func (c *Collector) windowEnds(w *inference.Window, diverted, refused uint64) {
 	k := c.keeper
 	if k == nil {
 		return
+	}
+	if k.since++; k.since >= rememberEvery {
+		k.rememberNow(w.End, c)
 	}
 	k.observed += observed
 	k.windowed += w.Reports + diverted
@@ -243,6 +250,10 @@ func (c *Collector) endState() {
 	if k == nil {
 		return
 	}
+	k.remembering <- struct{}{} // the last one is written
+	<-k.remembering
+	k.rememberNow(k.state.After.End, c)
+	k.remembering <- struct{}{}
 	k.state.Clean = true
 	k.state.After.Sinks = k.totals(c.ledger.Snapshot(), 0)
 	k.state.After.Pending = 0

@@ -18,6 +18,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		Reports: t.Reports, Malformed: t.Bad, ByFormat: t.ByFormat, ByKind: t.ByKind, MalformedReasons: t.Malformed,
 		Flows: []FlowSummary{}, Hops: []HopSummary{}, Findings: []FindingSummary{},
 	}
+	s.Names = c.Names()
 	if len(t.Malformed) == 0 {
 		s.MalformedReasons = nil
 	}
@@ -42,6 +43,7 @@ func (c *Collector) Summary(flows, hops int) Summary {
 		s.Flows = append(s.Flows, flowSummary(&busiest[i]))
 	}
 
+	s.Dialects = dialectSummaries(c.dialectFindings())
 	c.stateMu.Lock()
 	defer c.stateMu.Unlock()
 	all := c.totals.Hops()

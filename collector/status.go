@@ -16,6 +16,7 @@ type Status struct {
 	ReportsPerSecond float64 // in the last window
 	Diverted         uint64  // reports that went on to others one by one, and are in no window
 	Dialects         Exporters
+	Recognised       []DialectSummary // exporters that their profiles did not read
 	Inputs           []InputStatus
 	Stores           []StoreStatus
 	Problems         []string // that need somebody's eye and keep nothing from being received or stored, a sentence each
@@ -31,15 +32,24 @@ type InputStatus struct {
 type StoreStatus struct {
 	Name, Target string
 	Problem      string // why it is not ready, or empty
+	Alerts       bool   // it gets alerts alone
 }
 
 // Status may be called at any time.
 func (c *Collector) Status() Status {
 	c.stateMu.Lock()
 	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Diverted: c.diverted, Problems: c.clockState.problems()}
+	s.Problems = append(s.Problems, c.naming.problems()...)
 	s.Problems = append(s.Problems, rivalProblems(c.instance, c.rivals)...)
 	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
+	s.Recognised = dialectSummaries(c.dialectFindings())
+	s.Problems = append(s.Problems, dialectProblems(s.Recognised)...)
+	if c.alerts != nil {
+		if p := c.alerts.Problem(); p != "" {
+			s.Problems = append(s.Problems, "alerts: "+p)
+		}
+	}
 	for _, src := range c.sources {
 		if d, ok := src.Source.Source.(ingest.Describer); ok {
 			for _, in := range d.Inputs() {
@@ -50,7 +60,7 @@ func (c *Collector) Status() Status {
 		}
 	}
 	for _, st := range c.stores {
-		s.Stores = append(s.Stores, StoreStatus{st.name, st.target, st.problem()})
+		s.Stores = append(s.Stores, StoreStatus{st.name, st.target, st.problem(), st.alerts})
 	}
 	return s
 }

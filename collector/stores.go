@@ -23,7 +23,8 @@ type store struct {
 	windows      sink.WindowEncoder // nil for a store of points
 	filled       func() uint64      // End of the spool; nil without one
 
-	spool *spool.Spool // nil without one
+	spool  *spool.Spool // nil without one
+	alerts bool         // a receiver of alerts, which gets no windows
 
 	told      string    // the last trouble that was logged
 	toldTime  time.Time // and when
@@ -66,7 +67,7 @@ func (c *Collector) openStores() error {
 			filled = sp.End
 			opt.Refused = refused.Open(s.RefusedDir(), s.RefusedBytes)
 		}
-		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, refusedDir: s.RefusedDir(), queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool, filled: filled})
+		c.stores = append(c.stores, &store{c: c, name: s.Name, target: s.Target, refusedDir: s.RefusedDir(), queue: sink.NewQueue(s.Writer, s.Queue, opt), spool: opt.Spool, filled: filled, alerts: s.Alerts})
 	}
 	return nil
 }
@@ -201,13 +202,36 @@ func (s *store) problem() string {
 	case st.Rejecting:
 		return s.refusal(&st)
 	case st.Evicting:
-		return fmt.Sprintf("the spool is full, and its oldest windows are lost (%d reports so far): raise spool.max_bytes, or mend the store: %s",
-			st.Spool.EvictedReports, cmp.Or(st.LastError, "it is too slow"))
+		return fmt.Sprintf("the spool is full, and its oldest %s are lost (%d %s so far): raise spool.max_bytes, or mend the store: %s",
+			s.holds(), s.evicted(st.Spool), s.counts(), cmp.Or(st.LastError, "it is too slow"))
 	case st.Dropping:
-		return fmt.Sprintf("the queue is full, and the oldest windows are lost (%d points so far): enable the spool, raise queue.max_bytes, or mend the store: %s",
-			st.PointsDropped, cmp.Or(st.LastError, "it is too slow"))
+		return fmt.Sprintf("the queue is full, and the oldest %s are lost (%d points so far): enable the spool, raise queue.max_bytes, or mend the store: %s",
+			s.holds(), st.PointsDropped, cmp.Or(st.LastError, "it is too slow"))
 	}
 	return ""
+}
+
+// holds says what the store gets.
+func (s *store) holds() string {
+	if s.alerts {
+		return "alerts"
+	}
+	return "windows"
+}
+
+// counts and evicted say what is counted of it, and how much of that the spool lost: a receiver of alerts gets no reports.
+func (s *store) counts() string {
+	if s.alerts {
+		return "points"
+	}
+	return "reports"
+}
+
+func (s *store) evicted(st *spool.Stats) uint64 {
+	if s.alerts {
+		return st.EvictedPoints
+	}
+	return st.EvictedReports
 }
 
 // refusal says in a sentence that the store refuses points, why, and where they are.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -26,10 +27,13 @@ type Summary struct {
 	Hops             []HopSummary       `json:"hops"` // the slowest first
 	Exporters        []ExporterSummary  `json:"exporters"`
 	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
+	Dialects         []DialectSummary   `json:"dialects,omitempty"` // of exporters that their profiles did not read
 	Findings         []FindingSummary   `json:"findings"`
 	Ledger           LedgerSummary      `json:"loss_ledger"`
 	Seconds          float64            `json:"seconds"`
 	ReportsPerSecond float64            `json:"reports_per_second"`
+
+	Names *names.Names `json:"-"` // for whoever shows the summary to people
 }
 
 // FlowSummary is one flow.
@@ -60,13 +64,30 @@ type FlowJSON struct {
 
 // PathSummary is the path that a flow took last.
 type PathSummary struct {
-	NodeIDs    []*uint32  `json:"node_ids"` // null for hops that are not known yet
-	Complete   bool       `json:"complete"`
-	Confidence float64    `json:"confidence"` // 1 for paths that were reported whole
-	Digests    uint64     `json:"digests"`    // PINT digests that it was inferred from
-	Changes    uint32     `json:"changes"`
-	Others     [][]uint32 `json:"other_paths,omitempty"`   // that digests told of, too
-	Inferred   []int      `json:"inferred_hops,omitempty"` // hops, from 1, that no digest was written by: the topology leaves no other node
+	NodeIDs    []*uint32   `json:"node_ids"` // null for hops that are not known yet
+	Complete   bool        `json:"complete"`
+	Confidence float64     `json:"confidence"` // 1 for paths that were reported whole
+	Digests    uint64      `json:"digests"`    // PINT digests that it was inferred from
+	Changes    uint32      `json:"changes"`
+	Share      float64     `json:"share,omitempty"`         // of the packets that take it, of flows that use several paths at once
+	Others     []OtherPath `json:"other_paths,omitempty"`   // that digests told of, too
+	Inferred   []int       `json:"inferred_hops,omitempty"` // hops, from 1, that rest on the topology: digests have not confirmed them well enough
+
+	Inseparable []PathSet `json:"inseparable_paths,omitempty"` // paths of which the digests do not say which are used
+	Unexplained float64   `json:"unexplained_share,omitempty"` // of packets that take none of the paths, where several are used at once
+}
+
+// OtherPath is one of several paths of a flow.
+type OtherPath struct {
+	NodeIDs    []uint32 `json:"node_ids"`
+	Share      float64  `json:"share,omitempty"` // of the packets that take it, if the paths are used at once
+	Confidence float64  `json:"confidence"`
+}
+
+// PathSet is paths of which some are used. If it is one, it may be used or not.
+type PathSet struct {
+	Paths [][]uint32 `json:"paths"`
+	Share float64    `json:"share"`
 }
 
 // HopSummary is one hop, of a flow or of the network.
@@ -121,6 +142,12 @@ type FindingSummary struct {
 	Value    float64 `json:"value"`
 	Baseline float64 `json:"baseline"`
 	Text     string  `json:"text"`
+
+	Element   *inference.Element `json:"element,omitempty"`  // what has to be looked at
+	Cause     string             `json:"cause,omitempty"`    // id of the finding that explains this one
+	Evidence  int                `json:"evidence,omitempty"` // findings that this one explains
+	Learning  bool               `json:"learning,omitempty"` // what is normal at this place is not known well yet
+	Statistic string             `json:"statistic,omitempty"`
 }
 
 // LedgerSummary is the balance of the run: of its first sink, and of every sink where there are more.
@@ -160,10 +187,17 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 	}
 	if f.Digests > 0 {
 		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence
-		for _, p := range f.Others {
-			out.Path.Others = append(out.Path.Others, p.Nodes)
-		}
 	}
+	for _, p := range f.Others {
+		out.Path.Others = append(out.Path.Others, OtherPath{p.Nodes, p.Share, p.Confidence})
+	}
+	if out.Path.Share = f.Share; f.Share > 0 {
+		out.Path.Complete = !f.Partial
+	}
+	for _, s := range f.Inseparable {
+		out.Path.Inseparable = append(out.Path.Inseparable, PathSet(s))
+	}
+	out.Path.Unexplained = f.Unexplained
 	for i := range f.Hops {
 		h := &f.Hops[i]
 		if h.Unknown {
@@ -181,8 +215,13 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 }
 
 func findingSummary(f *inference.Finding) FindingSummary {
-	return FindingSummary{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
-		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text}
+	s := FindingSummary{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
+		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text,
+		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic}
+	if f.Element.Kind != inference.NoElement {
+		s.Element = &f.Element
+	}
+	return s
 }
 
 // exporterTotals sums windows by exporter, of as many as the tracker has places for. Those that it has forgotten make

@@ -1,0 +1,293 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
+)
+
+// Alerting makes alerts of the findings of windows, and follows the file of what people acknowledged and muted. A collector
+// has one, and so has the consumer of a fleet. One goroutine at a time ends windows; the others may ask for metrics.
+type Alerting struct {
+	cfg      notify.Config
+	instance string
+	log      *slog.Logger
+	center   *notify.Center
+
+	seen    os.FileInfo // the file of rules as it was read last; nil if it was not there
+	reading chan struct{}
+	rules   *notify.Rules
+	read    atomic.Pointer[notify.Rules] // that were read and are not followed yet
+
+	problem  atomic.Pointer[string]
+	failures atomic.Uint64
+	mu       sync.Mutex // guards the figures
+	open     int
+	refused  uint64
+	sent     map[notify.Status]uint64
+}
+
+// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
+	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, reading: make(chan struct{}, 1), sent: map[notify.Status]uint64{}}
+	if err := a.Reset(); err != nil {
+		return nil, fmt.Errorf("alerts: %w", err)
+	}
+	if cfg.File != "" {
+		a.look()
+		a.wait()
+	}
+	a.follow()
+	return a, nil
+}
+
+// Reset forgets all alerts, for whoever goes on from a state or begins anew.
+func (a *Alerting) Reset() error {
+	c, err := notify.New(a.cfg, a.instance)
+	if err != nil {
+		return err
+	}
+	a.center = c
+	return c.Follow(a.rules)
+}
+
+// AppendState writes what whoever goes on has to know.
+func (a *Alerting) AppendState(dst []byte) []byte { return a.center.AppendState(dst) }
+
+// ReadState goes on where AppendState was called, with the same findings; Restarted says that they are others.
+func (a *Alerting) ReadState(b []byte) error { return a.center.ReadState(b) }
+
+// Restarted says that the detectors begin anew: what is open waits to be found again.
+func (a *Alerting) Restarted() { a.center.Restarted() }
+
+// Step gives the alerts that follow from what was found in a window, which ended at now.
+func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Names) []notify.Alert {
+	if a.cfg.File != "" {
+		a.look()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.follow()
+	alerts := a.center.Step(now, found)
+	a.open, a.refused = a.center.Counts()
+	for i := range alerts {
+		alerts[i].Text = called.Text(alerts[i].Text)
+		a.sent[alerts[i].Status]++
+	}
+	return alerts
+}
+
+// look reads the file of rules in the background if it has changed: a window does not wait for it.
+func (a *Alerting) look() {
+	select {
+	case a.reading <- struct{}{}:
+	default:
+		return
+	}
+	info, err := os.Stat(a.cfg.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		info = nil
+	}
+	before := a.seen
+	same := info == nil && before == nil || info != nil && before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size()
+	if same && (err == nil || info == nil) {
+		<-a.reading
+		return
+	}
+	a.seen = info
+	go func() {
+		defer func() { <-a.reading }()
+		r, err := notify.ReadRules(a.cfg.File)
+		if err != nil {
+			text := "what was acknowledged and muted is that of before: " + err.Error()
+			if p := a.problem.Swap(&text); p == nil || *p != text {
+				a.failures.Add(1)
+				a.log.Error("acknowledgements and mutes not read, those of before stay", "error", err.Error())
+			}
+			return
+		}
+		a.problem.Store(nil)
+		a.read.Store(r)
+	}()
+}
+
+// wait waits until nothing is read.
+func (a *Alerting) wait() {
+	a.reading <- struct{}{}
+	<-a.reading
+}
+
+// follow takes over rules that were read.
+func (a *Alerting) follow() {
+	r := a.read.Swap(nil)
+	if r == nil {
+		return
+	}
+	if err := a.center.Follow(r); err != nil { // it was checked when it was read
+		a.log.Error("acknowledgements and mutes not followed", "error", err.Error())
+		return
+	}
+	a.rules = r
+	if n := len(r.Acknowledged) + len(r.Mutes); n > 0 {
+		a.log.Info("acknowledgements and mutes read", "file", a.cfg.File, "acknowledged", len(r.Acknowledged), "mutes", len(r.Mutes))
+	}
+}
+
+// Problem says why the rules are older than their file, or nothing.
+func (a *Alerting) Problem() string {
+	if p := a.problem.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// The metrics of alerts.
+var (
+	mAlertsOpen    = Metric{"hopscope_alerts_open", "Alerts that are open, those that are muted included; 0 where no receiver is enabled.", nil, Gauge}
+	mAlertsSent    = Metric{"hopscope_alerts_total", "Alerts that were handed to the receivers, by what they say.", []string{"status"}, Counter}
+	mAlertsRefused = Metric{"hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.", nil, Counter}
+	mAlertsRules   = Metric{"hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.", nil, Counter}
+
+	// AlertMetrics are all of them.
+	AlertMetrics = []Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
+)
+
+// Emit gives the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
+func (a *Alerting) Emit(emit func(m Metric, v float64, labels ...string)) {
+	if a == nil {
+		for _, m := range []Metric{mAlertsOpen, mAlertsRefused, mAlertsRules} {
+			emit(m, 0)
+		}
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	emit(mAlertsOpen, float64(a.open))
+	emit(mAlertsRefused, float64(a.refused))
+	emit(mAlertsRules, float64(a.failures.Load()))
+	for s := notify.Firing; s < notify.Test; s++ {
+		emit(mAlertsSent, float64(a.sent[s]), s.String())
+	}
+}
+
+// BatchFor is the batch for a receiver. One that is away gets no signs of life meanwhile: they would be old when it is back.
+func BatchFor(alerts []notify.Alert, away bool) *sink.Batch {
+	if !away {
+		return notify.Batch(alerts)
+	}
+	var news []notify.Alert
+	for _, a := range alerts {
+		if a.Status != notify.Open && a.Status != notify.Heartbeat {
+			news = append(news, a)
+		}
+	}
+	return notify.Batch(news)
+}
+
+// alertsEvery is how often the file of open alerts is written at most.
+const alertsEvery = 5 * time.Second
+
+// alertKeeper keeps the open alerts of a collector over a restart.
+type alertKeeper struct {
+	*Alerting
+	path  string
+	kept  []byte        // what the file holds, or will
+	since time.Duration // monotonic
+	busy  chan struct{} // full while the file is being written
+}
+
+// openAlerts lets a live collector that has receivers go on with the alerts of the run before.
+func (c *Collector) openAlerts() error {
+	receivers := false
+	for _, s := range c.stores {
+		receivers = receivers || s.alerts
+	}
+	if !receivers {
+		return nil
+	}
+	a, err := NewAlerting(c.cfg.Alerts, c.instance, c.log)
+	if err != nil {
+		return err
+	}
+	k := &alertKeeper{Alerting: a, path: c.cfg.Alerts.StatePath(), since: -alertsEvery, busy: make(chan struct{}, 1)}
+	b, err := os.ReadFile(k.path)
+	if err == nil {
+		if err = a.ReadState(b); err == nil {
+			a.Restarted()
+			k.kept = b
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Error("the alerts of the run before are not known, and are sent again", "file", k.path, "error", err.Error())
+	}
+	c.alerts = k
+	return nil
+}
+
+// alert hands what follows from a window to the receivers.
+func (c *Collector) alert(now int64, found []inference.Finding) {
+	k := c.alerts
+	if k == nil {
+		return
+	}
+	alerts := k.Step(now, found, c.Names())
+	for _, s := range c.stores {
+		if !s.alerts {
+			continue
+		}
+		if b := BatchFor(alerts, s.queue.Stats().Failing); len(b.Points) > 0 {
+			if err := s.queue.Put(context.Background(), b); err != nil {
+				c.log.Error("alerts not taken", "sink", s.name, "error", err.Error())
+			}
+		}
+		s.tell(c)
+	}
+	k.keep(time.Duration(c.read().mono), false)
+}
+
+// keep writes the file in the background if it would be another one, or waits for that at the end.
+func (k *alertKeeper) keep(now time.Duration, last bool) {
+	if !last && now-k.since < alertsEvery {
+		return
+	}
+	if last {
+		k.busy <- struct{}{}
+	} else {
+		select {
+		case k.busy <- struct{}{}:
+		default:
+			return
+		}
+	}
+	b := k.AppendState(nil)
+	if bytes.Equal(b, k.kept) {
+		<-k.busy
+		return
+	}
+	k.since = now
+	write := func() {
+		defer func() { <-k.busy }()
+		if err := replaceFile(k.path, b); err != nil {
+			k.log.Error("the file of open alerts cannot be written; they would be sent again after a restart", "file", k.path, "error", err.Error())
+			return
+		}
+		k.kept = b
+	}
+	if last {
+		write()
+		return
+	}
+	go write()
+}

@@ -1,0 +1,136 @@
+package collector
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// nameKeeper keeps the names that windows tell.
+type nameKeeper struct {
+	mu      sync.Mutex
+	told    []names.Row // in all windows
+	windows int
+}
+
+func (*nameKeeper) Name() string                { return "names" }
+func (*nameKeeper) Close(context.Context) error { return nil }
+func (k *nameKeeper) WriteWindow(_ context.Context, w *sink.Window) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.told, k.windows = append(k.told, w.Names...), k.windows+1
+	return nil
+}
+
+func (k *nameKeeper) text() (all string, windows int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.told {
+		all += r.Name + " "
+	}
+	return all, k.windows
+}
+
+// TestInventory changes the inventory of a running collector: windows tell names when they change and not otherwise, and a broken
+// file leaves everything as it was.
+func TestInventory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inventory.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := testConfig()
+	cfg.Inventory = path
+	if _, err := New(cfg.Config, cfg.Analysis, Options{}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Fatalf("without the file: %v", err)
+	}
+	write("nodes: [{id: 1, name: a}]\n")
+	var k nameKeeper
+	c := startWith(t, cfg, Options{Writers: []sink.WindowWriter{&k}})
+	settle := func(want string) {
+		t.Helper()
+		_, before := k.text()
+		c.waitFor("windows", func() bool { _, n := k.text(); return n > before+3 })
+		if got, _ := k.text(); got != want {
+			t.Errorf("windows told %q, want %q", got, want)
+		}
+	}
+	settle("a ")
+	reload := func() {
+		t.Helper()
+		if err := c.Reload(cfg.Config, cfg.Analysis); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("nodes: [{id: 1, name: b}]\n")
+	reload()
+	settle("a b ")
+	reload()
+	settle("a b ")
+	write("nodes: [{id: 1, name: b}, {id: 1}]\n")
+	reload()
+	settle("a b ")
+	if got := c.Names().Node(1); got != "b (1)" {
+		t.Errorf("after a broken file: %q", got)
+	}
+	if p := strings.Join(c.Status().Problems, "\n"); !strings.Contains(p, "listed in line 1, too") {
+		t.Errorf("the problems are %q", p)
+	}
+	if got := scrapeValue(t, c.Collector, mNamesFailed.Name); got != 1 {
+		t.Errorf("%v failures, want 1", got)
+	}
+	write("nodes: [{id: 1, name: c}]\n")
+	reload()
+	settle("a b c ")
+	if p := c.Status().Problems; len(p) != 0 {
+		t.Errorf("the problems are %q", p)
+	}
+	c.stop()
+}
+
+// scrapeValue gives a metric without labels.
+func scrapeValue(t *testing.T, c *Collector, name string) float64 {
+	t.Helper()
+	families, err := c.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// TestDropReasons holds that names of drop reasons come from the dialects in use, and none where two of them disagree.
+func TestDropReasons(t *testing.T) {
+	if got := dropReasons(&Exporters{Profile: "auto"}, nil); len(got) != 0 {
+		t.Errorf("auto names %v", got)
+	}
+	got := dropReasons(&Exporters{Profile: "auto", Profiles: []ExporterProfile{{"10.0.0.0/8", "fabric-tna"}}}, nil)
+	if len(got) == 0 {
+		t.Error("fabric-tna names no drop reasons")
+	}
+}
+
+// TestTopologyNames takes the labels of the topology where there is no inventory.
+func TestTopologyNames(t *testing.T) {
+	n := (&Network{Nodes: []uint32{0, 1}, Labels: []string{"Berlin", "Bonn"}}).names(0)
+	if got := n.Node(1); got != "Bonn (1)" {
+		t.Errorf("%q", got)
+	}
+	if n := (&Network{Nodes: []uint32{7}}).names(0); n != nil {
+		t.Errorf("a network of numbers has names: %v", n)
+	}
+}

@@ -1,0 +1,95 @@
+package collector
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// What the detectors remember is in a file beside the state file, since it is large and need not be of the last window: it is
+// replaced every rememberEvery windows, and when the run ends in order. A run that goes on from it has findings that ended while
+// nobody looked, which end when that is seen, and lacks what began behind it, which begins again.
+//
+//	"hopdete1"  end of the last window<8b>  crc32c of the state<4b>  state of events.Detector, with a version of its own
+const (
+	rememberMagic = "hopdete1"
+	rememberEvery = 30
+	// rememberFor is how old it may be: what a hop does by day and by night is known for two days.
+	rememberFor = 24 * time.Hour
+)
+
+var errRemembered = errors.New("no state of detectors")
+
+// rememberPath is the path of the file of detectors beside a state file.
+func rememberPath(state string) string { return state + ".detectors" }
+
+func encodeRemembered(end int64, state []byte) []byte {
+	b := append([]byte(rememberMagic), make([]byte, 12)...)
+	binary.BigEndian.PutUint64(b[8:], uint64(end))
+	binary.BigEndian.PutUint32(b[16:], crc32.Checksum(state, castagnoli))
+	return append(b, state...)
+}
+
+func decodeRemembered(b []byte) (end int64, state []byte, err error) {
+	const head = len(rememberMagic) + 12
+	if len(b) < head || string(b[:8]) != rememberMagic || binary.BigEndian.Uint32(b[16:]) != crc32.Checksum(b[head:], castagnoli) {
+		return 0, nil, errRemembered
+	}
+	return int64(binary.BigEndian.Uint64(b[8:])), b[head:], nil
+}
+
+// remember lets the detectors go on where an earlier run left them. Whatever is wrong with the file, the collector runs, and
+// the detectors learn anew.
+func (k *stateKeeper) remember(c *Collector) {
+	path := rememberPath(k.path)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	var end int64
+	var state []byte
+	if err == nil {
+		end, state, err = decodeRemembered(b)
+	}
+	if age := time.Duration(time.Now().UnixNano() - end); err == nil && (age > rememberFor || age < -rememberFor) {
+		err = fmt.Errorf("it is of %s", time.Unix(0, end).UTC().Format(time.RFC3339))
+	}
+	if err == nil {
+		err = c.detector.ReadState(state)
+	}
+	if err != nil {
+		k.log.Warn("the detectors learn anew what is usual: what they knew cannot be used", "file", path, "error", err.Error())
+		return
+	}
+	c.remembered = c.detector.Open()
+	k.log.Info("the detectors go on from an earlier run", "file", path, "hops", c.detector.Stats().Hops, "open_findings", len(c.remembered))
+}
+
+// again gives the findings that are open since an earlier run, once, so that this run's stores and page know them.
+func (c *Collector) again(found []inference.Finding) []inference.Finding {
+	all := append(c.remembered, found...)
+	c.remembered = nil
+	return all
+}
+
+// rememberNow writes the file in the background, or leaves it to the next window while it is being written.
+func (k *stateKeeper) rememberNow(end int64, c *Collector) {
+	select {
+	case k.remembering <- struct{}{}:
+	default:
+		return
+	}
+	k.since = 0
+	b := encodeRemembered(end, c.detector.AppendState(nil))
+	go func() {
+		if err := replaceFile(rememberPath(k.path), b); err != nil {
+			k.log.Error("what the detectors know cannot be written", "file", rememberPath(k.path), "error", err.Error())
+		}
+		<-k.remembering
+	}()
+}

@@ -1,0 +1,308 @@
+package collector
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// Site says which exporters report about a part of the network whose nodes have numbers of their own.
+type Site struct {
+	ID        uint8    `yaml:"id" doc:"Number of the site, which is part of the numbers of its nodes in series: the same in all members of a fleet, and for ever." range:"1..255"`
+	Name      string   `yaml:"name" doc:"What people call it, as site in the inventory."`
+	Exporters []string `yaml:"exporters" doc:"Source addresses of its exporters, as 10.1.0.0/16; of all sites the longest prefix wins."`
+	Addresses []string `yaml:"addresses" doc:"IPv4 addresses that mean other hosts in other sites, as 10.0.0.0/8: flows from or to them are those of the site, also where another one has flows with the same addresses."`
+}
+
+// maxSitePrefixes bounds the prefixes of all sites, which are gone through for an address not seen lately.
+const maxSitePrefixes = 4096
+
+// Validate checks one site. What several have in common is checked by the list.
+func (s *Site) Validate() error {
+	var errs []error
+	if s.Name == "" || s.Name != names.Clean(s.Name) {
+		errs = append(errs, fmt.Errorf("name: %q is no name of 1 to %d printable characters", s.Name, names.MaxName))
+	}
+	for i, p := range s.Exporters {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			errs = append(errs, fmt.Errorf("exporters[%d]: %q is not a prefix such as 10.1.0.0/16", i, p))
+		}
+	}
+	for i, p := range s.Addresses {
+		if p, err := netip.ParsePrefix(p); err != nil || !p.Addr().Is4() {
+			errs = append(errs, fmt.Errorf("addresses[%d]: %q is no prefix of IPv4 such as 10.0.0.0/8", i, s.Addresses[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// SiteNames gives the sites as names know them.
+func (e *Exporters) SiteNames() names.Sites {
+	var list []names.Site
+	for i := range e.Sites {
+		list = append(list, names.Site{ID: e.Sites[i].ID, Name: e.Sites[i].Name})
+	}
+	return names.SortSites(list)
+}
+
+// validSites checks what sites have in common: an id, a name and a prefix belong to one of them.
+func (e *Exporters) validSites() (errs []error) {
+	if err := e.SiteNames().Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("sites: %w", err))
+	}
+	of, count := map[netip.Prefix]string{}, 0
+	for i := range e.Sites {
+		s := &e.Sites[i]
+		count += len(s.Addresses)
+		for k, text := range s.Exporters {
+			p, err := netip.ParsePrefix(text)
+			if err != nil {
+				continue // told by the site
+			}
+			p = plainPrefix(p)
+			if other, ok := of[p]; ok {
+				errs = append(errs, fmt.Errorf("sites[%d].exporters[%d]: %s belongs to site %s already", i, k, p, other))
+			}
+			of[p] = s.Name
+			count++
+		}
+	}
+	if count > maxSitePrefixes {
+		errs = append(errs, fmt.Errorf("sites: have %d prefixes, more than %d", count, maxSitePrefixes))
+	}
+	return errs
+}
+
+// plainPrefix gives IPv4 within IPv6 as IPv4, without host bits.
+func plainPrefix(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Masked()
+}
+
+// sites says in which site an exporter is, and keeps nodes of different sites apart. It never changes; workers share it.
+type sites struct {
+	list     names.Sites
+	prefixes []sitePrefix       // longest first
+	local    [256][]localPrefix // addresses that are a site's own
+	refused  atomic.Uint64
+}
+
+// localPrefix is IPv4 addresses, as numbers.
+type localPrefix struct{ addr, mask uint32 }
+
+type sitePrefix struct {
+	prefix netip.Prefix // of IPv6, also for IPv4
+	id     uint8
+}
+
+// newSites gives nil where the settings have no sites.
+func newSites(e *Exporters) (*sites, error) {
+	if len(e.Sites) == 0 {
+		return nil, nil
+	}
+	if errs := e.validSites(); len(errs) > 0 {
+		return nil, fmt.Errorf("exporters.%w", errors.Join(errs...))
+	}
+	s := &sites{list: e.SiteNames()}
+	for i := range e.Sites {
+		for k, text := range e.Sites[i].Exporters {
+			p, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, fmt.Errorf("exporters.sites[%d].exporters[%d]: %w", i, k, err)
+			}
+			bits := p.Bits()
+			if p.Addr().Is4() {
+				bits += 96
+			}
+			p = netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), bits).Masked()
+			s.prefixes = append(s.prefixes, sitePrefix{p, e.Sites[i].ID})
+		}
+		for k, text := range e.Sites[i].Addresses {
+			p, err := netip.ParsePrefix(text)
+			if err != nil || !p.Addr().Is4() {
+				return nil, fmt.Errorf("exporters.sites[%d].addresses[%d]: %q is no prefix of IPv4", i, k, text)
+			}
+			a, mask := p.Addr().As4(), uint32(uint64(0xffffffff)<<(32-p.Bits()))
+			local := &s.local[e.Sites[i].ID]
+			*local = append(*local, localPrefix{binary.BigEndian.Uint32(a[:]) & mask, mask})
+		}
+	}
+	slices.SortStableFunc(s.prefixes, func(a, b sitePrefix) int { return cmp.Compare(b.prefix.Bits(), a.prefix.Bits()) })
+	return s, nil
+}
+
+// find gives the site of an exporter, 0 for none.
+func (s *sites) find(a *decode.Addr) uint8 {
+	addr := netip.AddrFrom16(*a)
+	for i := range s.prefixes {
+		if s.prefixes[i].prefix.Contains(addr) {
+			return s.prefixes[i].id
+		}
+	}
+	return 0
+}
+
+// refusals is how many reports had a node without a number.
+func (s *sites) refusals() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.refused.Load()
+}
+
+// PlaceReports gives a function that does with the nodes in reports what a collector does, or nil where there are no sites.
+func (e *Exporters) PlaceReports() (func([]*decode.Report), error) {
+	s, err := newSites(e)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	w := new(siteWorker)
+	return func(reports []*decode.Report) { s.place(w, reports) }, nil
+}
+
+// siteWorker is what a worker remembers of sites: the last answers, so that a known exporter costs one comparison.
+type siteWorker struct {
+	recent [256]struct {
+		addr  decode.Addr
+		known bool
+		site  uint8
+	}
+	told bool
+}
+
+func (w *siteWorker) find(s *sites, a *decode.Addr) uint8 {
+	slot := &w.recent[(a[15]^a[7])+31*a[14]]
+	if !slot.known || slot.addr != *a {
+		slot.addr, slot.known, slot.site = *a, true, s.find(a)
+	}
+	return slot.site
+}
+
+// place gives the nodes in reports the numbers by which the program knows them, and makes reports with a node that has none
+// malformed. It gives the first of these that this worker came to, to be told.
+func (s *sites) place(w *siteWorker, reports []*decode.Report) (first *decode.Report) {
+	for _, r := range reports {
+		site := uint8(0)
+		if r.Has&decode.HasExporter != 0 {
+			site = w.find(s, &r.Exporter)
+		}
+		if s.placeOne(site, r) {
+			continue
+		}
+		s.refused.Add(1)
+		r.Fail(r.Format, "node_id", 0, decode.Unsupported)
+		if !w.told {
+			w.told, first = true, r
+		}
+	}
+	return first
+}
+
+func (s *sites) placeOne(site uint8, r *decode.Report) (ok bool) {
+	ok = true
+	if local := s.local[site]; local != nil && r.Has&decode.HasFlow != 0 && r.Flow.IPVersion == 4 {
+		r.Flow.Src, r.Flow.Dst = within(local, site, r.Flow.Src), within(local, site, r.Flow.Dst)
+	}
+	if r.Has&decode.HasNodeID != 0 {
+		if id, fits := s.list.Join(site, r.NodeID); fits {
+			r.NodeID = id
+		} else { // what is told of the exporter must not name a node of another site
+			r.NodeID, r.Has, ok = 0, r.Has&^decode.HasNodeID, false
+		}
+	}
+	for i := range r.Hops {
+		h := &r.Hops[i]
+		if h.Has&decode.HopNodeID == 0 {
+			continue
+		}
+		id, fits := s.list.Join(site, h.NodeID)
+		if !fits {
+			return false
+		}
+		h.NodeID = id
+	}
+	return ok
+}
+
+// within gives an address of a site its site, if it is one of those that mean other hosts elsewhere.
+func within(local []localPrefix, site uint8, a decode.Addr) decode.Addr {
+	v4 := binary.BigEndian.Uint32(a[12:])
+	for i := range local {
+		if v4&local[i].mask == local[i].addr {
+			return a.InSite(site)
+		}
+	}
+	return a
+}
+
+// ofMap gives the site whose nodes the map of digests names, 0 for none. It refuses a map with a node that would be taken for one
+// of another site.
+func (s *sites) ofMap(site string, nodes []uint32) (uint8, error) {
+	x := names.Site{}
+	list := names.Sites(nil)
+	if s != nil {
+		list = s.list
+	}
+	if site != "" {
+		var ok bool
+		if x, ok = list.Named(site); !ok {
+			return 0, fmt.Errorf("pint.site: %s is none of exporters.sites", site)
+		}
+	}
+	for _, n := range nodes {
+		if _, ok := list.Join(x.ID, n); ok {
+			continue
+		}
+		if x.ID != 0 {
+			return 0, fmt.Errorf("pint: node %d of site %s: numbers of nodes in a site are below %d", n, x.Name, 1<<names.NodeBits)
+		}
+		of, own := list.Split(n)
+		return 0, fmt.Errorf("pint: node %d would be taken for node %d of site %s: give the site another id", n, own, of.Name)
+	}
+	return x.ID, nil
+}
+
+// digests gives a function that makes, for one shard, what says whether the digests of a report are of the site that the map is
+// of. Those of packets that the collector captured itself have no exporter, and are.
+func (s *sites) digests(mapped uint8, log *slog.Logger) func() func(*decode.Report) bool {
+	if s == nil {
+		return nil
+	}
+	var told sync.Once
+	return func() func(*decode.Report) bool {
+		w := new(siteWorker)
+		return func(r *decode.Report) bool {
+			if r.Has&decode.HasExporter == 0 || w.find(s, &r.Exporter) == mapped {
+				return true
+			}
+			if log != nil {
+				told.Do(func() { s.tellElsewhere(mapped, r, log) })
+			}
+			return false
+		}
+	}
+}
+
+func (s *sites) tellElsewhere(mapped uint8, r *decode.Report, log *slog.Logger) {
+	called := func(id uint8) string {
+		for _, x := range s.list {
+			if x.ID == id {
+				return x.Name
+			}
+		}
+		return "none"
+	}
+	log.Warn("digests are not read: their exporter is in another site than the nodes of pint.topology, which pint.site says; more of these are only counted",
+		"exporter", r.Exporter.String(), "site", called(s.find(&r.Exporter)), "pint.site", called(mapped))
+}
