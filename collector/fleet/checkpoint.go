@@ -21,6 +21,7 @@ type checkpoint struct {
 	offset     int64 // from which the input is to be read to go on
 	label      int64 // of the last window that was told
 	state      []byte
+	aside      []byte // what is kept beside it, which may be of an earlier checkpoint; nil for none
 	told       uint64 // reports that were handed to the stores before
 }
 
@@ -29,6 +30,9 @@ type checkpoint struct {
 // A checkpoint is cut into chunks, under the keys a/0, a/1, and so on, or b/0, b/1. The topic is compacted, so that it keeps
 // the last record of each key. The head of a chunk has everything by which chunks belong together: the name, the boot and
 // the number of their checkpoint, generation, offset and label. The value is compressed.
+//
+// Under a third name, aside, is what programs of other versions cannot read. They overwrite a and b while they have the
+// partition, and leave this for when it comes back to a program that can: their names are others.
 type checkpoints struct {
 	log       ingest.Log
 	topic     string
@@ -36,6 +40,7 @@ type checkpoints struct {
 	name      string
 	boot      uint64
 	codec     *fleet.Codec
+	aside     string // name of what is kept beside checkpoints, longer than one letter; empty for nothing
 	seq       uint64 // of the last one that was written
 	side      int    // where the next one goes
 }
@@ -45,6 +50,7 @@ const (
 	maxChunks       = 1 << 8    // of either side: what a hostile writer can make a consumer hold is bounded by this, too
 	checkpointBytes = 256 << 20 // when it is not compressed
 	sides           = "ab"
+	asideSide       = len(sides)
 	// checkpointVersion is the first byte of what is compressed.
 	checkpointVersion = 1
 )
@@ -97,7 +103,7 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 		}
 		for i := range messages {
 			m := &messages[i]
-			side, n, ok := parseChunkKey(string(m.Key))
+			side, n, ok := c.parseChunkKey(string(m.Key))
 			if !ok {
 				continue
 			}
@@ -113,13 +119,22 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 			chunks[string(m.Key)] = chunk{h, side, m.Offset, m.Value}
 		}
 	}
-	return c.newest(chunks, tell), nil
+	p := c.newest(chunks, false, tell)
+	if p != nil {
+		if aside := c.newest(chunks, true, tell); aside != nil {
+			p.aside = aside.state
+		}
+	}
+	return p, nil
 }
 
-// newest puts chunks together.
-func (c *checkpoints) newest(chunks map[string]chunk, tell func(error)) *checkpoint {
+// newest puts chunks together, of checkpoints or of what is kept beside them.
+func (c *checkpoints) newest(chunks map[string]chunk, aside bool, tell func(error)) *checkpoint {
 	groups := map[checkpointKey][]chunk{}
 	for _, k := range chunks {
+		if (k.side == asideSide) != aside {
+			continue
+		}
 		h := &k.head
 		key := checkpointKey{h.From, h.Boot, h.Seq, h.Generation, h.Offset, h.End, h.Parts}
 		groups[key] = append(groups[key], k)
@@ -157,26 +172,48 @@ func (c *checkpoints) newest(chunks map[string]chunk, tell func(error)) *checkpo
 			tell(fmt.Errorf("checkpoint of generation %d, at offset %d of %s/%d: %w", w.key.generation, w.at, c.topic, c.partition, err))
 			continue
 		}
-		c.side = 1 - w.chunks[0].side // the other one may go
+		if !aside {
+			c.side = 1 - w.chunks[0].side // the other one may go
+		}
 		return &checkpoint{generation: w.key.generation, offset: w.key.offset, label: w.key.label, state: state[1:]}
 	}
 	return nil
 }
 
-func chunkKey(side int, n uint32) string {
-	return sides[side:side+1] + "/" + strconv.FormatUint(uint64(n), 10)
+func (c *checkpoints) chunkKey(side int, n uint32) string {
+	name := c.aside
+	if side < asideSide {
+		name = sides[side : side+1]
+	}
+	return name + "/" + strconv.FormatUint(uint64(n), 10)
 }
 
-func parseChunkKey(key string) (side int, n uint32, ok bool) {
+func (c *checkpoints) parseChunkKey(key string) (side int, n uint32, ok bool) {
 	name, number, _ := strings.Cut(key, "/")
 	v, err := strconv.ParseUint(number, 10, 32)
-	side = strings.Index(sides, name)
-	return side, uint32(v), err == nil && len(name) == 1 && side >= 0 && v < maxChunks && chunkKey(side, uint32(v)) == key
+	if side = asideSide; len(name) == 1 {
+		side = strings.Index(sides, name)
+	}
+	return side, uint32(v), err == nil && name != "" && side >= 0 && v < maxChunks && c.chunkKey(side, uint32(v)) == key
 }
 
-// write adds a checkpoint in the place of the older one of the two.
+// write adds a checkpoint in the place of the older one of the two, behind what is to be kept beside it.
 func (c *checkpoints) write(ctx context.Context, p *checkpoint) error {
-	frame := c.codec.Compress(nil, append([]byte{checkpointVersion}, p.state...))
+	if p.aside != nil {
+		if err := c.put(ctx, p, asideSide, p.aside); err != nil {
+			return err
+		}
+	}
+	if err := c.put(ctx, p, c.side, p.state); err != nil {
+		return err
+	}
+	c.side = 1 - c.side
+	return nil
+}
+
+// put writes the chunks of a state.
+func (c *checkpoints) put(ctx context.Context, p *checkpoint, side int, state []byte) error {
+	frame := c.codec.Compress(nil, append([]byte{checkpointVersion}, state...))
 	parts := max(1, (len(frame)+chunkBytes-1)/chunkBytes)
 	if parts > maxChunks {
 		return fmt.Errorf("checkpoint of %d bytes: longer than %d chunks of %d bytes", len(frame), maxChunks, chunkBytes)
@@ -189,11 +226,8 @@ func (c *checkpoints) write(ctx context.Context, p *checkpoint) error {
 			Kind: fleet.Chunk, From: c.name, Boot: c.boot, Seq: c.seq, Slice: uint32(c.partition), End: p.label,
 			Part: uint32(i), Parts: uint32(parts), Generation: p.generation, Offset: p.offset, Sum: fleet.Sum(value),
 		}
-		messages[i] = ingest.Message{Key: []byte(chunkKey(c.side, uint32(i))), Value: value, Head: h.Append(nil)}
+		messages[i] = ingest.Message{Key: []byte(c.chunkKey(side, uint32(i))), Value: value, Head: h.Append(nil)}
 	}
-	if _, err := c.log.Append(ctx, c.topic, c.partition, messages...); err != nil {
-		return err
-	}
-	c.side = 1 - c.side
-	return nil
+	_, err := c.log.Append(ctx, c.topic, c.partition, messages...)
+	return err
 }

@@ -20,9 +20,11 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
 )
 
 // Topics are the names of the topics of a fleet. Reports may be empty where no report is sent one by one.
@@ -61,6 +63,10 @@ type Options struct {
 	// Redraw tells a collector that its run is there twice. It returns at once. nil tells nobody.
 	Redraw func(collector string, boot uint64)
 
+	// Names gives what nodes are called; nil has no names. Several goroutines call it.
+	Names func() *names.Names
+	// Alerts says what is sent to those of Stores that are receivers of alerts.
+	Alerts notify.Config
 	// From, if it is not zero, has all windows that end after it written again.
 	From time.Time
 }
@@ -73,8 +79,11 @@ type Consumer struct {
 	boot   uint64
 	limits inference.Limits // of records that are read
 	queues []*sink.Queue
-	ledger *collector.Ledger
-	start  time.Time
+	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
+	receivers []*receiver
+	alerting  *collector.Alerting
+	ledger    *collector.Ledger
+	start     time.Time
 
 	mu         sync.Mutex
 	tenure     *tenure
@@ -191,18 +200,24 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 		cfg: cfg, opt: opt, log: opt.Log, boot: binary.LittleEndian.Uint64(seed[:]), start: opt.Now(),
 		// Of a record: no collector has more, and a value of more bytes is refused before.
 		limits: inference.Limits{
-			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20,
+			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
+			Losses: 1 << 18,
 		},
 		status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
 	}
 	c.metrics()
 	var names []string
 	for _, s := range opt.Stores {
-		names = append(names, s.Name)
+		if !s.Alerts {
+			names = append(names, s.Name)
+		}
 	}
 	c.ledger = collector.NewLedger(names...)
-	for i := range opt.Stores {
-		s := &opt.Stores[i]
+	if err := c.openReceivers(); err != nil {
+		return nil, err
+	}
+	for i := range c.opt.Stores {
+		s := &c.opt.Stores[i]
 		if s.Spool != nil {
 			c.log.Info("a consumer keeps no spool: Kafka has everything until the store does", "sink", s.Name)
 		}
@@ -251,6 +266,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	for _, q := range c.queues {
 		q.Start()
 	}
+	for _, r := range c.receivers {
+		r.queue.Start()
+	}
 	err := c.opt.Group.Run(ctx, c)
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.Drain)
 	defer cancel()
@@ -266,6 +284,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 			c.log.Warn("a store did not take everything before the end; it is written again by whoever takes the partitions over", "error", cerr.Error())
 		}
 	}
+	c.closeReceivers(drain)
 	return err
 }
 
@@ -515,6 +534,14 @@ func (c *Consumer) seen(w *inference.Window, a *fleet.Assembled) *inference.Wind
 	return &seen
 }
 
+// names gives what nodes are called at this moment.
+func (c *Consumer) names() *names.Names {
+	if c.opt.Names == nil {
+		return nil
+	}
+	return c.opt.Names()
+}
+
 // logFindings tells findings to the log, a few of each window: a storm is told as one.
 func (c *Consumer) logFindings(found []inference.Finding) {
 	const most = 10
@@ -527,10 +554,17 @@ func (c *Consumer) logFindings(found []inference.Finding) {
 		level, state := slog.LevelWarn, "finding"
 		if f.End != 0 {
 			level, state = slog.LevelInfo, "finding ended"
-		} else if f.Severity == inference.Info {
+		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
 			level = slog.LevelInfo
 		}
-		c.log.Log(context.Background(), level, state, "kind", f.Kind.String(), "severity", f.Severity.String(), "text", f.Text)
+		about := []any{"kind", f.Kind.String(), "severity", f.Severity.String(), "id", f.IDText(), "text", c.names().Text(f.Text)}
+		if f.Element.Kind != inference.NoElement {
+			about = append(about, "element", c.names().Text(f.Element.String()))
+		}
+		if f.Cause != 0 {
+			about = append(about, "cause", f.CauseText())
+		}
+		c.log.Log(context.Background(), level, state, about...)
 	}
 }
 
@@ -653,5 +687,5 @@ func (c *Consumer) NotReady() (problems []string) {
 			problems = append(problems, fmt.Sprintf("%s does not write to %s: %s", q.Name(), c.opt.Stores[i].Target, st.LastError))
 		}
 	}
-	return problems
+	return append(problems, c.receiverProblems()...)
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -157,7 +159,7 @@ func (w *world) part(collector, n int) *inference.Partial {
 	}
 	for i := range 6 {
 		k := decode.FlowKey{SrcPort: uint16(1000*collector + i), DstPort: 80, Proto: 6, IPVersion: 4}
-		f := inference.FlowPart{Key: k, Packets: uint64(1 + w.rng.IntN(9)), PathID: 7, Last: end - int64(i) - 1, Path: []inference.HopKey{{Node: uint32(i + 1), EgressIf: 3}}}
+		f := inference.FlowPart{Key: k, Packets: uint64(1 + w.rng.IntN(9)), PathID: 7, Last: end - int64(i) - 1, Path: []inference.HopKey{{Node: uint32(i + 1), EgressIf: 3}, {Node: uint32(i), EgressIf: 4}}}
 		f.Hop(f.Path[0]).Latency.AddValue(uint64(100 + i))
 		p.AddFlow(&f)
 		p.FlowCount++
@@ -166,6 +168,10 @@ func (w *world) part(collector, n int) *inference.Partial {
 		ExporterKey: inference.ExporterKey{Addr: decode.Addr{15: byte(collector + 1)}, Node: uint32(collector + 1)}, Reports: p.Reports, Lost: int64(w.rng.IntN(4)), Last: end - 1, Sequenced: true,
 	}})
 	p.AddDrops(&inference.DropStats{Node: uint32(collector), Reason: 4, Count: uint64(1 + w.rng.IntN(3)), Last: end - 5})
+	// What came later than the rest, in sections that readers have to have room for.
+	k := decode.FlowKey{SrcPort: uint16(1000 * collector), DstPort: 80, Proto: 6, IPVersion: 4}
+	p.AddLoss(&inference.FlowLoss{Flow: k, Packets: 50, Path: []inference.HopKey{{Node: 1, EgressIf: 3}, {Node: 2, EgressIf: 3}}})
+	p.AddDeviation(&inference.Deviation{Flow: k, Ingress: 1, Digests: 9, Last: end - 3, Errors: []inference.MapError{{Kind: inference.Stranger, Node: 99, A: 1, B: 2}}})
 	return p
 }
 
@@ -437,6 +443,16 @@ func withoutRevision(fields string) string {
 var _ ingest.Log = (*kafka.Log)(nil)
 var _ ingest.Group = (*kafka.Group)(nil)
 
+// A consumer has room for all that a record may have.
+func TestLimits(t *testing.T) {
+	v := reflect.ValueOf(ownerOf(t, false).w.c.limits)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("no %s: a record with some is refused", v.Type().Field(i).Name)
+		}
+	}
+}
+
 // Two collectors, one consumer: the points are those of one process.
 func TestConsume(t *testing.T) {
 	w := newWorld(t, 2)
@@ -445,6 +461,29 @@ func TestConsume(t *testing.T) {
 		w.window(n)
 	}
 	w.equal()
+	// Drops of two neighbours have a cause in common, which the owner finds as one process does.
+	explains := func(v string) bool { return strings.Contains(v, "link 0–1 explains ") }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(w.store.all())), explains) {
+		t.Error("the points tell of no cause")
+	}
+	// After five windows nobody knows yet what is usual at a hop, and consoles are told so.
+	documents := 0
+	for _, m := range w.b.Read(w.topics.Series, 0, 0) {
+		h, err := fleet.ReadHead(m.Header(fleet.HeaderKey))
+		if err != nil || h.Kind != fleet.Whole {
+			continue
+		}
+		d, err := fleet.DecodeWhole(fleet.NewCodec(0, inference.Limits{}), m.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if documents++; !d.Learns(inference.HopKey{Node: 1, EgressIf: 3}) {
+			t.Errorf("the document of window %d says nothing of learning: %+v", (d.End.UnixNano()-w.start)/int64(testWindow), d.Totals)
+		}
+	}
+	if documents < 5 {
+		t.Errorf("%d documents", documents)
+	}
 	w.eventually("the consumer is ready", func() bool { return len(c.NotReady()) == 0 })
 	var reports uint64
 	for _, p := range w.seen {

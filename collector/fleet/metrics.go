@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,7 +67,7 @@ type gatherer struct {
 
 // Describe implements [prometheus.Collector].
 func (g *gatherer) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range Metrics {
+	for _, m := range slices.Concat(Metrics, collector.AlertMetrics) {
 		if m.Kind != collector.Histogram {
 			g.descs[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 			ch <- g.descs[m.Name]
@@ -133,6 +134,7 @@ func (g *gatherer) Collect(ch chan<- prometheus.Metric) {
 	g.c.mu.Lock()
 	missing := len(g.c.last.missing)
 	g.c.mu.Unlock()
+	g.c.alerting.Emit(emit)
 	emit(mMissing, float64(missing))
 	emit(mForced, float64(forced))
 	emit(mPublished, float64(g.c.published.Load()))

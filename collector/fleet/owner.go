@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -21,10 +22,13 @@ type ownerTask struct {
 	codec     *fleet.Codec
 	admission *inference.Admission
 	detector  *events.Detector
+	teller    inventory.Teller
 	told      int64
 	detected  int64 // label of the last window that the detectors saw
 	after     int64
 	rebuilt   time.Time
+	aside     []byte              // what was kept beside the checkpoint
+	again     []inference.Finding // open ones that the alerts do not know
 
 	whole, late uint64
 }
@@ -35,6 +39,11 @@ const silence = 5 * time.Minute
 func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 	t := &ownerTask{
 		w: w, codec: fleet.NewCodec(0, c.limits), admission: inference.NewAdmission(c.opt.Admission), detector: events.New(c.opt.Events),
+	}
+	if c.alerting != nil {
+		if err := c.alerting.Reset(); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	t.assembler, err = fleet.NewAssembler(fleet.AssemblerConfig{
@@ -53,10 +62,15 @@ func (t *ownerTask) rewrite(from int64, last *checkpoint) error {
 		return nil
 	}
 	t.w.rewriteTo = last.label
-	parts, err := readParts(last.state, 4)
+	parts, err := readParts(last.state, ownerParts)
+	var detectors, alerts []byte
 	if err == nil {
-		err = errors.Join(t.admission.ReadState(parts[0]), t.detector.ReadState(parts[1]))
+		detectors, alerts, err = readDetectors(parts[1])
 	}
+	if err == nil {
+		err = errors.Join(t.admission.ReadState(parts[0]), t.detector.ReadState(detectors))
+	}
+	t.alertsGoOn(alerts, err == nil)
 	if err != nil {
 		return fmt.Errorf("detectors begin anew: %w", err)
 	}
@@ -97,6 +111,9 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	if first && a.End > t.detected {
 		found = slices.Clone(t.detector.Step(c.seen(&w, a)))
 		t.detected = a.End
+		c.alert(ctx, a.End, slices.Concat(t.again, found))
+		t.again = nil
+		t.detector.Learning(&w)
 	}
 	if a.End <= t.after {
 		return nil
@@ -107,6 +124,9 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	}
 	out := sink.NewWindow(c.opt.Params.Name, ownerWindow(&w), found)
 	out.Revision = a.Revision
+	if first {
+		out.Names = t.teller.Rows(c.names(), a.End)
+	}
 	out.Run = &sink.Run{Boot: fleetRun, Version: c.opt.Version, Start: a.Start, Reports: w.Reports}
 	if err := c.put(ctx, &sink.Batch{Points: out.Points()}); err != nil {
 		return err
@@ -157,12 +177,15 @@ func (t *ownerTask) due(ctx context.Context, now time.Time) error {
 func (t *ownerTask) floor() int64 { return t.assembler.Floor() }
 func (t *ownerTask) label() int64 { return t.told }
 
+// ownerParts are the parts of an owner's state.
+const ownerParts = 4
+
 func (t *ownerTask) appendState(b []byte) []byte {
-	return appendParts(b, t.admission.AppendState(nil), t.detector.AppendState(nil), binary.AppendVarint(nil, t.detected), t.assembler.AppendState(nil))
+	return appendParts(b, t.admission.AppendState(nil), t.detectors(), binary.AppendVarint(nil, t.detected), t.assembler.AppendState(nil))
 }
 
 func (t *ownerTask) readState(b []byte) error {
-	parts, err := readParts(b, 4)
+	parts, err := readParts(b, ownerParts)
 	if err != nil {
 		return err
 	}
@@ -170,19 +193,79 @@ func (t *ownerTask) readState(b []byte) error {
 	if n != len(parts[2]) {
 		return errCheckpoint
 	}
-	if err := t.admission.ReadState(parts[0]); err != nil {
+	if err := errors.Join(t.admission.ReadState(parts[0]), t.assembler.ReadState(parts[3])); err != nil {
 		return err
 	}
-	if err := t.detector.ReadState(parts[1]); err != nil {
-		// They learn again; everything else goes on.
-		t.w.tell(fmt.Errorf("detectors begin anew: %w", err))
-		t.detector = events.New(t.w.c.opt.Events)
-	}
-	if err := t.assembler.ReadState(parts[3]); err != nil {
-		return err
-	}
+	t.readDetectors(parts[1], detected)
 	t.told, t.detected = t.assembler.Last(), detected
 	return nil
+}
+
+// readDetectors lets the detectors and the alerts go on. Where a program of another version had the partition meanwhile, that
+// is from what was kept beside its checkpoints: what was learnt then is worth more than what that one learnt since.
+func (t *ownerTask) readDetectors(b []byte, detected int64) {
+	detectors, alerts, err := readDetectors(b)
+	if err == nil && len(detectors) > 0 && detectors[0] == t.version() {
+		if err = t.detector.ReadState(detectors); err == nil {
+			t.alertsGoOn(alerts, true)
+			return
+		}
+	}
+	former := events.New(t.w.c.opt.Events)
+	if err == nil {
+		err = former.ReadState(detectors)
+	}
+	kept, keptAlerts, aerr := t.readKept(detected)
+	switch {
+	case kept != nil && aerr == nil:
+		t.detector = kept
+		if err == nil {
+			kept.TakeOver(former.Open())
+		}
+		alerts = keptAlerts
+		t.w.c.log.Info("the detectors go on from before another version had the series", "open_findings", len(kept.Open()))
+	case err == nil:
+		t.detector = former
+	default:
+		// They learn again; everything else goes on.
+		t.w.tell(fmt.Errorf("detectors begin anew: %w", err))
+	}
+	t.alertsGoOn(alerts, false)
+}
+
+// keptFor is how old it may be what was kept: what a hop does by day and by night is known for two days.
+const keptFor = 24 * time.Hour
+
+// readKept reads what was kept beside the checkpoint, nil if there is nothing that could be of use.
+func (t *ownerTask) readKept(now int64) (*events.Detector, []byte, error) {
+	at, n := binary.Varint(t.aside)
+	if n <= 0 || now-at > int64(keptFor) || now < at {
+		return nil, nil, nil
+	}
+	detectors, alerts, err := readDetectors(t.aside[n:])
+	if err != nil {
+		return nil, nil, err
+	}
+	d := events.New(t.w.c.opt.Events)
+	return d, alerts, d.ReadState(detectors)
+}
+
+// version is that of the state of detectors which this program writes.
+func (t *ownerTask) version() byte { return events.New(t.w.c.opt.Events).AppendState(nil)[0] }
+
+// detectors is the state of the detectors, and of the alerts if there are receivers.
+func (t *ownerTask) detectors() []byte {
+	b := t.detector.AppendState(nil)
+	if a := t.w.c.alerting; a != nil {
+		b = appendDetectors(b, a.AppendState(nil))
+	}
+	return b
+}
+
+func (t *ownerTask) asideName() string  { return fmt.Sprint("detectors-", t.version()) }
+func (t *ownerTask) readAside(b []byte) { t.aside = b }
+func (t *ownerTask) asideState() []byte {
+	return append(binary.AppendVarint(nil, t.detected), t.detectors()...)
 }
 
 func (t *ownerTask) report(s *PartitionStatus) {

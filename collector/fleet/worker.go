@@ -28,6 +28,18 @@ type task interface {
 	report(s *PartitionStatus)
 }
 
+// keeper is a task that has something kept beside its checkpoints, for the time after a program of another version.
+type keeper interface {
+	// asideName is the name of what this version can read, asideState what is to be kept, and readAside what was, which readState
+	// may take or not.
+	asideName() string
+	asideState() []byte
+	readAside(b []byte)
+}
+
+// asideEvery is how often that is, beside the end of each tenure.
+const asideEvery = 5 * time.Minute
+
 // tenure is the time for which the partitions of a generation are ours.
 type tenure struct {
 	*ingest.Generation
@@ -51,6 +63,7 @@ type worker struct {
 	reader     ingest.LogReader
 	done       chan struct{}
 	next       time.Time // checkpoint
+	setAside   time.Time // when what is kept beside checkpoints was written last
 	saving     chan error
 	rewriteTo  int64 // windows up to this label are written again, as --from asks for
 	status     *shared[PartitionStatus]
@@ -96,6 +109,10 @@ func (w *worker) begin(ctx context.Context) error {
 		return err
 	}
 	w.task = task
+	k, keeps := task.(keeper)
+	if keeps {
+		w.keep.aside = k.asideName()
+	}
 	first, next, err := w.c.opt.Kafka.Bounds(ctx, w.topic, w.partition)
 	if err != nil {
 		return err
@@ -121,6 +138,9 @@ func (w *worker) begin(ctx context.Context) error {
 			}
 		}
 	} else if offset = first; last != nil {
+		if keeps {
+			k.readAside(last.aside)
+		}
 		if err := w.task.readState(last.state); err != nil {
 			// What was told before is told again, which changes nothing as long as the log has it all.
 			w.tell(fmt.Errorf("checkpoint of generation %d is not used, and the partition is read from its oldest record: %w", last.generation, err))
@@ -258,7 +278,10 @@ func (w *worker) save(now time.Time) error {
 		return nil
 	}
 	w.next = now.Add(w.c.cfg.Checkpoint)
-	p := w.snapshot()
+	p := w.snapshot(now.Sub(w.setAside) >= asideEvery)
+	if p.aside != nil {
+		w.setAside = now
+	}
 	saving := make(chan error, 1)
 	w.saving = saving
 	settled := make(chan bool, 1)
@@ -280,10 +303,15 @@ func (w *worker) save(now time.Time) error {
 	return nil
 }
 
-func (w *worker) snapshot() *checkpoint {
+// snapshot is the present state, with what is kept beside it or without.
+func (w *worker) snapshot(aside bool) *checkpoint {
 	var s PartitionStatus
 	w.task.report(&s)
-	return &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), told: s.Told}
+	p := &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), told: s.Told}
+	if k, ok := w.task.(keeper); ok && aside {
+		p.aside = k.asideState()
+	}
+	return p
 }
 
 // commit keeps a checkpoint of what was confirmed, then tells the group.
@@ -318,7 +346,7 @@ func (w *worker) drain(ctx context.Context) error {
 			return fmt.Errorf("draining: %w", context.Cause(ctx))
 		}
 	}
-	p := w.snapshot()
+	p := w.snapshot(true)
 	if err := w.c.flush(ctx); err != nil {
 		return fmt.Errorf("draining: %w", err)
 	}
