@@ -1,0 +1,120 @@
+package p4
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var programs = []string{"srint", "intmd", "pint"}
+
+var include = regexp.MustCompile(`(?m)^#include "(.*)"$`)
+
+// sources is a program and what it includes, in the order in which compile.sh hashes them.
+func sources(t *testing.T, program string) []string {
+	t.Helper()
+	text := read(t, program+".p4")
+	var included []string
+	for _, m := range include.FindAllSubmatch(text, -1) {
+		included = append(included, string(m[1]))
+		if include.Match(read(t, string(m[1]))) {
+			t.Errorf("%s includes files itself, which compile.sh does not hash", m[1])
+		}
+	}
+	slices.Sort(included)
+	return append([]string{program + ".p4"}, included...)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// What is loaded into switches was compiled from the sources that are here.
+func TestCompiled(t *testing.T) {
+	recorded := map[string][]string{}
+	for line := range strings.Lines(string(read(t, "bmv2/SOURCES"))) {
+		f := strings.Fields(line)
+		if len(f) != 3 {
+			t.Fatalf("bmv2/SOURCES: %q, want a name and two hashes", line)
+		}
+		recorded[f[0]] = f[1:]
+	}
+	for _, program := range programs {
+		var all []byte
+		for _, path := range sources(t, program) {
+			all = append(all, read(t, path)...)
+		}
+		for _, made := range []string{program + ".json", program + ".p4info.txtpb"} {
+			h, ok := recorded[made]
+			if !ok {
+				t.Fatalf("bmv2/SOURCES has no line for %s", made)
+			}
+			if h[0] != sum(all) {
+				t.Errorf("bmv2/%s is of other sources than %s.p4 and its includes: run p4/compile.sh", made, program)
+			}
+			if h[1] != sum(read(t, "bmv2/"+made)) {
+				t.Errorf("bmv2/%s is not what the compiler wrote: run p4/compile.sh", made)
+			}
+		}
+		delete(recorded, program+".json")
+		delete(recorded, program+".p4info.txtpb")
+	}
+	if len(recorded) > 0 {
+		t.Errorf("bmv2/SOURCES names %v, which nothing makes", recorded)
+	}
+}
+
+// A program for BMv2, as far as these tests read it.
+type compiled struct {
+	Parsers []struct {
+		States []struct {
+			Name string `json:"name"`
+		} `json:"parse_states"`
+	} `json:"parsers"`
+	Pipelines []struct {
+		Name   string `json:"name"`
+		Tables []struct {
+			Name    string   `json:"name"`
+			Actions []string `json:"actions"`
+		} `json:"tables"`
+	} `json:"pipelines"`
+}
+
+// Programs draw no random numbers, and let no controller write a register: vectors could not be replayed, and P4Runtime
+// cannot write them on BMv2.
+func TestPrograms(t *testing.T) {
+	for _, program := range programs {
+		var c compiled
+		if err := json.Unmarshal(read(t, "bmv2/"+program+".json"), &c); err != nil {
+			t.Fatalf("bmv2/%s.json: %v", program, err)
+		}
+		if len(c.Parsers) != 1 || len(c.Pipelines) != 2 || len(c.Pipelines[0].Tables) == 0 {
+			t.Errorf("bmv2/%s.json: %d parsers, %d pipelines", program, len(c.Parsers), len(c.Pipelines))
+		}
+		if b := read(t, "bmv2/"+program+".json"); bytes.Contains(b, []byte(`"modify_field_rng_uniform"`)) {
+			t.Errorf("%s draws random numbers", program)
+		}
+		for _, path := range sources(t, program) {
+			if b := read(t, path); bytes.Contains(b, []byte("random(")) {
+				t.Errorf("%s calls random", path)
+			}
+		}
+	}
+}

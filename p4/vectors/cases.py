@@ -1,0 +1,349 @@
+"""The groups of packets that record.py sends, and the tables that the switch has meanwhile."""
+import json
+import math
+import os
+import struct
+import sys
+from dataclasses import dataclass, field
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from frames import *
+import tables
+
+
+@dataclass
+class Group:
+    name: str
+    commands: list
+    packets: list = field(default_factory=list)  # name, port, frame or list of frames, seconds to wait before
+
+
+LOGARITHMS = "# logarithms: "
+
+
+def expand(commands):
+    """The entries that a comment "# logarithms: TABLES" stands for: 1024 in each table, those of decode/pint.LogEntry and ExpEntry."""
+    out = []
+    for c in commands:
+        if c.startswith(LOGARITHMS):
+            for table in c[len(LOGARITHMS):].split():
+                for i in range(1024):
+                    if table.endswith(".log"):
+                        lo, hi = 1 + i / 1024, 1 + (i + 1) / 1024
+                        v = math.floor(math.log2(lo * hi) / 2 * 65536 + 0.5)
+                    else:
+                        v = math.floor(2 ** ((i + 0.5) / 1024) * (1 << 24) + 0.5)
+                    out.append(f"table_add {table} {table.rsplit('.', 1)[0]}.entry {i} => {v}")
+    return out
+
+
+def groups(program):
+    return {"srint": srint, "intmd": intmd, "pint": pint}[program]()
+
+
+# srint
+
+
+def wide(ports, bitmap=0xF161, domain=0xFA17, ends=None, data=b"HPRBpayload!", **kw):
+    flags = kw.pop("ip", {})
+    return route(ports, 0x0800, ipv4(17, udp(int_md(bitmap, npt=1, original=17769, domain=domain, flags=4, **kw) + data, 0xC001, 17768, ends), **flags))
+
+
+def srint():
+    device = ["table_set_default egress.device set_device 7 5000000000", "table_add egress.port_mtu set_mtu 4 => 180", "table_add egress.port_mtu set_mtu 2 => 9000",
+              "table_add ingress.forwarding forward 10.0.2.0/24 => 2", "table_add ingress.forwarding drop 10.0.3.0/24 =>"]
+    label = bytes(range(22))
+    probe = lambda ports, **kw: ethernet(0x0800, ipv4(17, udp(path(ports, **kw), dport=2222)))
+    paths = [
+        ("first hop", 1, probe([2, 4, 1])),
+        ("second hop", 3, ethernet(0x0800, ipv4(17, udp(path([4, 1], label), dport=2222)))),
+        ("checksum below 22", 1, ethernet(0x0800, ipv4(17, udp(path([2]), dport=2222), ident=0x6D8B))),
+        ("port that is not there", 1, probe([16])),
+        ("no room in the MTU", 1, ethernet(0x0800, ipv4(17, udp(path([4, 1], label * 3), dport=2222)))),
+        ("126 labels", 1, ethernet(0x0800, ipv4(17, udp(path([2], label * 126), dport=2222)))),
+        ("128 labels", 1, ethernet(0x0800, ipv4(17, udp(path([2], label * 128), dport=2222)))),
+        ("129 labels", 1, ethernet(0x0800, ipv4(17, udp(path([2], label * 129), dport=2222)))),
+        ("UDP length short", 1, ethernet(0x0800, ipv4(17, udp(path([2]), dport=2222, length=75)))),
+        ("UDP length beyond IP", 1, ethernet(0x0800, ipv4(17, udp(path([2]), dport=2222, length=98)))),
+        ("cut in the route", 1, ethernet(0x0800, ipv4(17, udp(path([2]), dport=2222))[:80])),
+        ("IPv4 checksum wrong", 1, ethernet(0x0800, ipv4(17, udp(path([2]), dport=2222), broken=1))),
+        ("IPv4 options: an ordinary packet", 1, ethernet(0x0800, ipv4(17, udp(path([3]), dport=2222), options=b"\1\1\1\0"))),
+        ("fragment: an ordinary packet", 1, ethernet(0x0800, ipv4(17, udp(path([3]), dport=2222), flags=1))),
+        ("no probe", 1, ethernet(0x0800, ipv4(17, udp(b"payload", dport=53)))),
+        ("TCP", 1, ethernet(0x0800, ipv4(6, tcp(b"payload")))),
+        ("dropped by an entry", 1, ethernet(0x0800, ipv4(17, udp(b"payload", dport=53), dst="10.0.3.1"))),
+        ("no entry", 1, ethernet(0x0800, ipv4(17, udp(b"payload", dport=53), dst="10.9.3.1"))),
+        ("IPv4 header of 16 bytes", 1, ethernet(0x0800, b"\x44" + ipv4(17, udp(b"payload"))[1:])),
+        ("IPv6", 1, ethernet(0x86DD, ipv6(17, udp(b"payload")))),
+    ]
+    labels = bytes([0, 0])
+    probes = [
+        ("two entries", 1, route([3, 2], 0x0701, labels)),
+        ("last entry", 2, route([2], 0x0701, bytes([0, 1]) + bytes(range(32)))),
+        ("16 entries", 1, route([3] * 16, 0x0701, labels)),
+        ("padding", 1, route([3, 2], 0x0701, labels + bytes(36))),
+        ("255 labels", 1, route([3], 0x0701, bytes([0, 255]) + bytes(32 * 255))),
+        ("other payload", 1, route([3, 2], 0x1234, b"anything")),
+        ("route used up", 1, ethernet(0x0701, bytes([0, 1]) + bytes(range(32)))),
+        ("length 2", 1, route([3], 0x0701, labels, length=2)),
+        ("length odd", 1, route([3, 2], 0x0701, labels, length=5)),
+        ("length 36", 1, route([3] * 17, 0x0701, labels)),
+        ("length beyond the frame", 1, route([3, 2], 0x0701, labels, length=34)),
+        ("cut before the labels' number", 1, route([3, 2], 0x0701, b"")),
+    ]
+    block = struct.pack(">I", 0x11111111)
+    wides = [
+        ("basic, FANT", 1, wide([3, 2])),
+        ("detailed, FANT", 1, wide([3, 2], 0xFFFF)),
+        ("basic, INT 2.1", 1, wide([3, 2], 0xF000, 0)),
+        ("detailed, INT 2.1", 1, wide([3, 2], 0xFF80, 0)),
+        ("all bits, INT 2.1", 1, wide([3, 2], 0xFFFF, 0)),
+        ("last entry, on a stack", 1, wide([3], 0xF161, stack=block * 8)),
+        ("route used up, by the table", 1, ethernet(0x0800, ipv4(17, udp(int_md(0x8000, npt=1, stack=block) + b"data", dport=17768)))),
+        ("plain IPv4 behind a route", 1, route([3, 2], 0x0800, ipv4(17, udp(b"payload", dport=53)))),
+        ("checksum", 1, wide([3, 2], 0xF000, 0, ENDS4)),
+        ("checksum and odd payload", 1, wide([3, 2], 0xFF80, 0, ENDS4, data=b"odd")),
+        ("checksum complement", 1, wide([3, 2], 0xF161, ends=ENDS4)),
+        ("no hops left", 1, wide([3, 2], ends=ENDS4, hops=0)),
+        ("no room in the MTU", 1, wide([4, 2], 0xF161, ends=ENDS4, data=bytes(100))),
+        ("shim's length at its end", 1, wide([3, 2], 0x8000, 0, stack=block * 252)),
+        ("width that is not the bitmap's", 1, wide([3, 2], 0xF000, 0, ml=5)),
+        ("nothing asked", 1, wide([3, 2], 0, 0)),
+        ("domain of others", 1, wide([3, 2], 0xF000, 0x4142)),
+        ("version 1", 1, wide([3, 2], version=1)),
+        ("INT-MX", 1, wide([3, 2], kind=3)),
+        ("shim of two words", 1, wide([3, 2], length=2)),
+        ("shim longer than UDP", 1, wide([3, 2], length=60)),
+        ("NPT 0", 1, route([3], 0x0800, ipv4(17, udp(int_md(0x8000) + b"data", dport=17768)))),
+        ("cut in the stack", 1, wide([3, 2], 0xF161, stack=block * 8)[:90]),
+    ]
+    burst = ["set_queue_rate 20 2", "set_queue_rate 20 3"]
+    bursts = [("INT-path", 1, [probe([2])] * 5), ("INT-Probe", 1, [route([3], 0x0701, labels)] * 5), ("wide", 1, [wide([3])] * 5)]
+    return [Group("queue", device + burst, bursts), Group("INT-path", device, paths), Group("INT-Probe", device, probes), Group("wide", device, wides),
+            Group("device 0 by default", ["table_add ingress.forwarding forward 10.0.2.0/24 => 2"], [("first hop", 1, probe([2, 4, 1]))])]
+
+
+# intmd
+
+
+ROUTES = ["table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.2.0/24 => 2 0x020000000012 0x020000000010",
+          "table_add ingress.forward.forwarding4 ingress.forward.forward 10.0.4.0/24 => 4 0x020000000014 0x020000000010",
+          "table_add ingress.forward.forwarding4 ingress.forward.no_route 10.0.9.0/24 =>",
+          "table_add ingress.forward.forwarding6 ingress.forward.forward fd00:0:0:0:0:0:0:0/16 => 2 0x020000000012 0x020000000010"]
+COLLECTOR = ["mirroring_add 100 5", "table_add egress.envelope.collector send 1 => 0x020000000099 0x020000000010 10.255.0.7 10.255.0.1 49152 32766 400"]
+ANY = "0&&&0 0&&&0"
+PROBE = 27 # the mark of agents' probes, a DSCP
+
+
+# BMv2 takes the entry with the smallest priority; P4Runtime has it the other way round.
+def watch(action, *params, table="ingress.watch", proto="17&&&255", dport="0&&&0", priority=5):
+    return f"table_add {table} {action} {ANY} {proto} 0&&&0 {dport} => {' '.join(map(str, params))} {priority}".replace("=>  ", "=> ")
+
+
+def plain4(**kw):
+    return ethernet(0x0800, ipv4(17, udp(b"0123456789abcdef", 4000, 53, ENDS4), **kw))
+
+
+def with_int(bitmap=0xF000, l4="udp", ends=ENDS4, data=b"payload", npt=0, original=None, ip=None, checksum=None, vlan=None, options=b"", **kw):
+    dport = 17768 if npt == 1 else 53
+    original = (0x0A << 2 if npt == 0 else 53) if original is None else original
+    part = int_md(bitmap, npt=npt, original=original, **kw)
+    dscp = (ip or {}).get("dscp", 0 if npt == 1 else 0x17)
+    ip = {k: v for k, v in (ip or {}).items() if k != "dscp"}
+    if l4 == "udp":
+        proto, body = 17, udp(part + data, 4000, dport, ends, checksum)
+    else:
+        proto, body = 6, tcp(part + options + data, ends=ends)
+        body = body[:12] + bytes([(20 + len(options)) // 4 << 4]) + body[13:16] + b"\0\0" + body[18:]
+        body = body[:16] + struct.pack(">H", ~fold(pseudo(*ends, 6, len(body)) + body) & 0xFFFF) + body[18:]
+    if ends is ENDS6:
+        return ethernet(0x86DD, ipv6(proto, body, dscp=dscp), vlan) if vlan is None else ethernet(0x86DD, b"", vlan)[:16] + struct.pack(">H", 0x86DD) + ipv6(proto, body, dscp=dscp)
+    return ethernet(0x0800, ipv4(proto, body, dscp=dscp, **ip), vlan)
+
+
+def intmd():
+    block = lambda n: bytes(range(1, 1 + 4 * n))
+    device = ["table_set_default egress.device set_device 9 1700000000000000000"]
+    edge = ["table_add ingress.ingress_port host 1 => 3 0", "table_add ingress.ingress_port host 3 => 4 1", "table_add ingress.ingress_port fabric 4 => 5"]
+    everything = 0xFFFFFFFF
+    source = device + edge + ROUTES + ["table_add egress.egress_port to_fabric 4 => 100",
+                                       watch("track", everything, 0xFF80, 0, 8, 0),
+                                       watch("track", everything, 0xF001, 0, 8, 0, dport="54&&&65535", priority=1),
+                                       watch("track", everything, 0xF161, 0xFA17, 8, 0, dport="55&&&65535", priority=1),
+                                       watch("track", everything, 0x8000, 0, 0, 0, dport="56&&&65535", priority=1),
+                                       watch("track", 0x7FFFFFFF, 0x8000, 0, 8, 0, dport="57&&&65535", priority=1),
+                                       watch("track", everything, 0xC000, 0, 8, 1, dport="58&&&65535", priority=1),
+                                       watch("NoAction", dport="59&&&65535", priority=1),
+                                       watch("track", everything, 0xD000, 0, 8, 0, proto="6&&&255")]
+    to = lambda port, data=b"payload", **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, port, ENDS4), **kw))
+    sources = [
+        ("UDP", 1, to(53)), ("UDP without checksum", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 53)))),
+        ("checksum complement", 1, to(54)), ("complement without checksum", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 54)))),
+        ("FANT", 1, to(55)), ("no hops", 1, to(56)), ("DSCP to restore", 1, to(53, dscp=0x2A)),
+        *((f"sampled by hash {n}", 1, to(57, bytes([n]))) for n in range(4)),
+        ("by port", 1, to(58)), ("not watched", 1, to(59)),
+        ("TCP", 1, ethernet(0x0800, ipv4(6, tcp(b"payload", ends=ENDS4)))),
+        ("TCP with options", 1, ethernet(0x0800, ipv4(6, tcp(b"payload", ends=ENDS4, options=bytes.fromhex("0101080a0000000100000001"))))),
+        ("IPv6", 1, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 53, ENDS6)))),
+        ("IPv6 and TCP", 1, ethernet(0x86DD, ipv6(6, tcp(b"payload", ends=ENDS6), dscp=5))),
+        ("IPv6 by port", 1, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 58, ENDS6)))),
+        ("VLAN", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 53, ENDS4)), 42)),
+        ("VLAN and IPv6", 1, SWITCH + HOST + bytes.fromhex("8100002a86dd") + ipv6(17, udp(b"payload", 4000, 53, ENDS6))),
+        ("VLAN with something else", 1, ethernet(0x0806, bytes(28), 42)),
+        ("IPv4 options", 1, to(53, options=b"\1\1\1\0")), ("fragment", 1, to(53, flags=1)), ("later fragment", 1, to(53, offset=8)),
+        ("ICMP", 1, ethernet(0x0800, ipv4(1, bytes(8)))), ("ICMPv6", 1, ethernet(0x86DD, ipv6(58, bytes(8)))),
+        ("no room for the header", 1, to(53, bytes(60), dst="10.0.4.1")), ("room for the header only", 1, to(53, bytes(50), dst="10.0.4.1")),
+        ("from the fabric", 4, to(53)), ("ARP", 1, ethernet(0x0806, bytes(28))), ("cut in UDP", 1, to(53)[:38]),
+        ("INT from a host", 1, with_int()), ("INT from a host that may", 3, with_int()),
+        ("IPv4 checksum wrong", 1, to(53, broken=0x100)), ("IPv4 header of 16 bytes", 1, ethernet(0x0800, b"\x44" + ipv4(17, udp(b"payload"))[1:])),
+    ]
+    transit = device + ROUTES + ["table_add egress.egress_port to_fabric 4 => 100"]
+    transits = [
+        ("UDP", 4, with_int()), ("UDP without checksum", 4, with_int(ends=None)), ("on a stack", 4, with_int(stack=block(8))),
+        ("all of INT 2.1", 4, with_int(0xFF80)), ("all bits", 4, with_int(0xFFFF)), ("all of FANT", 4, with_int(0xFFFF, domain=0xFA17)),
+        ("complement", 4, with_int(0xF001)), ("complement without checksum", 4, with_int(0xF001, ends=None)),
+        ("by port", 4, with_int(npt=1)), ("TCP", 4, with_int(l4="tcp")), ("TCP options", 4, with_int(l4="tcp", options=bytes.fromhex("0101080a0000000100000001"))),
+        ("IPv6", 4, with_int(ends=ENDS6)), ("IPv6 and TCP", 4, with_int(l4="tcp", ends=ENDS6)), ("VLAN", 4, with_int(vlan=42)), ("VLAN and IPv6", 4, with_int(ends=ENDS6, vlan=42)),
+        ("no hops left", 4, with_int(hops=0)), ("no hops left, complement", 4, with_int(0xF001, hops=0)), ("E was set", 4, with_int(hops=0, flags=2)),
+        ("last hop", 4, with_int(hops=1)), ("no room in the MTU", 4, with_int(data=bytes(40), ip={"dst": "10.0.4.1"}, ends=(ENDS4[0], address4("10.0.4.1")))),
+        ("length at its end", 4, with_int(0x8000, stack=bytes(4 * 252))), ("length one below its end", 4, with_int(0x8000, stack=bytes(4 * 251))),
+        ("width that is not the bitmap's", 4, with_int(ml=3)), ("nothing asked", 4, with_int(0)), ("domain of others", 4, with_int(domain=0x4142)),
+        ("D set", 4, with_int(flags=4)), ("version 1", 4, with_int(version=1)), ("INT-MX", 4, with_int(kind=3)), ("length 2", 4, with_int(length=2)),
+        ("longer than UDP", 4, with_int(length=20)), ("longer than TCP", 4, with_int(l4="tcp", length=40)), ("NPT 2", 4, with_int(npt=2)),
+        ("by port with NPT 0", 4, ethernet(0x0800, ipv4(17, udp(int_md(0x8000), 4000, 17768, ENDS4)))),
+        ("cut in the stack", 4, with_int(stack=block(8))[:70]), ("cut in the header", 4, with_int()[:50]), ("no INT", 4, to(53)),
+    ]
+    sink = device + edge + ROUTES + COLLECTOR + ["table_add egress.egress_port to_host 2 => 1500 100 1", "table_add egress.egress_port to_host 4 => 1500 0 0",
+                                                 watch("track", everything, 0xFF80, 0, 8, 0)]
+    sinks = [
+        ("UDP", 4, with_int(0xF000, stack=block(8))), ("sequence number", 4, with_int(0xF000, stack=block(4))),
+        ("all of INT 2.1", 4, with_int(0xFF80, stack=block(12))), ("FANT", 4, with_int(0xFFFF, domain=0xFA17, stack=block(22))),
+        ("UDP without checksum", 4, with_int(ends=None, stack=block(4))), ("by port", 4, with_int(npt=1, stack=block(4))),
+        ("TCP", 4, with_int(l4="tcp", stack=block(4))), ("TCP options", 4, with_int(l4="tcp", stack=block(4), options=bytes.fromhex("0101080a0000000100000001"))),
+        ("IPv6", 4, with_int(ends=ENDS6, stack=block(4))), ("IPv6 by port", 4, with_int(ends=ENDS6, npt=1, stack=block(4))), ("VLAN", 4, with_int(vlan=42, stack=block(4))),
+        ("complement", 4, with_int(0xF001, stack=block(5))), ("E and M", 4, with_int(flags=3, hops=0, stack=block(4))),
+        ("D: nobody gets it", 4, with_int(flags=4, stack=block(4))), ("empty stack", 4, with_int()), ("length no multiple of four", 4, with_int(stack=block(4), data=b"12345")),
+        ("cut to the limit", 4, with_int(stack=block(4), data=bytes(600))), ("nobody to report to", 4, with_int(stack=block(4), ip={"dst": "10.0.4.1"}, ends=(ENDS4[0], address4("10.0.4.1")))),
+        ("source and sink node in one", 1, to(53)), ("no INT", 4, to(53)), ("version 1 stays", 4, with_int(version=1)), ("other hardware id", 3, with_int(stack=block(4))),
+    ]
+    drop = device + edge + ROUTES + COLLECTOR + [f"table_add ingress.drops report_drop {r} => 100 1" for r in (26, 29, 80)] + [
+        watch("ingress.deny", table="ingress.acl", dport="666&&&65535"), watch("NoAction", table="ingress.acl", dport="667&&&65535")]
+    drops = [
+        ("TTL 1", 4, to(53, ttl=1)), ("TTL 0", 4, to(53, ttl=0)), ("hop limit 1", 4, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 53, ENDS6), hops=1))),
+        ("no route", 4, to(53, dst="10.7.0.1")), ("no route by an entry", 4, to(53, dst="10.0.9.1")), ("no route for IPv6", 4, ethernet(0x86DD, ipv6(17, udp(b"x"), dst=bytes(16)))),
+        ("denied", 1, to(666)), ("not denied", 1, to(667)), ("INT inside", 4, with_int(ip={"ttl": 1}, stack=block(4))), ("INT from a host", 1, with_int(stack=block(4))),
+    ]
+    quiet = device + ROUTES + ["table_add ingress.drops NoAction 29 =>"]
+    probe = lambda **kw: with_int(npt=1, original=17769, flags=4, ip={"dscp": PROBE}, stack=block(4), **kw)
+    queue = device + ROUTES + COLLECTOR + ["table_add egress.queues watch_queue 2 => 0 0 100 1 0x5c00", "table_add egress.queues watch_queue 4 => 0 60000000 100 1 0x5000"]
+    queues = [
+        ("no INT", 4, to(53)), ("INT", 4, with_int(stack=block(4))), ("probe", 4, to(53, dscp=PROBE)), ("probe with INT", 4, probe()),
+        ("probe, before the first in a minute", 4, to(53, dscp=PROBE, dst="10.0.4.1")), ("first in a minute", 4, to(53, dst="10.0.4.1")), ("second in a minute", 4, to(53, dst="10.0.4.1")),
+    ]
+    long = device + ROUTES + COLLECTOR + ["set_queue_rate 20 2", "table_add egress.queues watch_queue 2 => 2 0 100 1 0x5c00"]
+    longs = [("five packets", 4, [to(53)] * 5), ("five packets with INT", 4, [with_int(0xFF80, stack=block(12))] * 5),
+             ("five packets, two of them probes", 4, [to(53)] * 2 + [to(53, dscp=PROBE)] * 2 + [to(53)])]
+    longer = sink + ["set_queue_rate 20 2", "table_add egress.queues watch_queue 2 => 2 0 100 1 0x5c00"]
+    deep = device + ROUTES + ["table_add egress.queues watch_queue 2 => 1000 0 100 1 0x5c00", "mirroring_add 100 5", "table_add ingress.drops report_drop 29 => 100 2"]
+    return [Group("source", source, sources), Group("transit", transit, transits), Group("sink", sink, sinks), Group("drop", drop, drops),
+            Group("drop without reports", quiet, [("no route", 4, to(53, dst="10.7.0.1"))]), Group("queue", queue, queues),
+            Group("long queue", long, longs), Group("long queue to hosts", longer, longs[1:2] + [("five probes", 4, [probe()] * 5)]),
+            Group("below the threshold, and no collector", deep, [("short queue", 4, to(53)), ("no route", 4, to(53, dst="10.7.0.1"))])]
+
+
+# pint
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PLANS = [json.load(open(os.path.join(HERE, f"plan-{bits}.json"))) for bits in (24, 46)]
+NARROW, WIDE = (p["epoch"] for p in PLANS)
+
+
+def line(port, rate, base, shift):
+    """The constants of a line of rate bytes a second and a base time in ns, as decode/pint.NewLine makes them."""
+    constant = lambda x: math.floor(math.log2(x) * 65536 + 0.5) & 0xFFFFFFFF
+    n = base.bit_length() - 1
+    cell = (base << (63 - n) << 1 & (1 << 64) - 1) >> 54
+    lo, hi = 1 + cell / 1024, 1 + (cell + 1) / 1024
+    table = (n << 16) + math.floor(math.log2(lo * hi) / 2 * 65536 + 0.5)
+    return f"table_add egress.line.lines line {port} => {base} {constant(base)} {constant((1 << 24) * 1e9 / rate / base)} {table} {shift}"
+
+
+LOGS = LOGARITHMS + " ".join([f"egress.line.{t}.log" for t in ("log_idle", "log_average", "log_queue", "log_sent")] +
+                             [f"egress.line.{t}.exp" for t in ("exp_decay", "exp_queue", "exp_sent")] +
+                             [f"egress.{q}.encode.{t}" for q in ("latency", "utilization") for t in ("log_rnd.log", "exp_gap.exp")])
+
+
+def pint_header(epoch, hops, ident, digest, kind=0x0800):
+    return struct.pack(">BBHIQ", epoch, hops, kind, ident, digest)
+
+
+def digested(epoch, hops, ident, digest, vlan=None, data=b"payload", **kw):
+    inner = ipv4(17, udp(data, 4000, 53, ENDS4), **kw)
+    return ethernet(0x88B5, pint_header(epoch, hops, ident, digest) + inner, vlan)
+
+
+def pint():
+    device = ["table_set_default egress.device set_device 9"] + ROUTES + COLLECTOR + tables.limits() + [LOGS, line(2, 10_000, 1_000_000_000, 18)]
+    plans = tables.entries(PLANS[0]) + tables.entries(PLANS[1])
+    everything = 0xFFFFFFFF
+    host = ["table_add ingress.ingress_port host 1 => 3", "table_add ingress.ingress_port fabric 4 => 5",
+            watch("ingress.carry", everything, NARROW, 0), watch("ingress.carry", everything, WIDE, 1, dport="54&&&65535", priority=1),
+            watch("ingress.carry", 0x7FFFFFFF, WIDE, 1, dport="57&&&65535", priority=1), watch("NoAction", dport="59&&&65535", priority=1),
+            watch("ingress.carry", everything, NARROW, 0, proto="6&&&255")]
+    fabric = ["table_add egress.egress_port to_fabric 2 => 1500 100 1 0", "table_add egress.egress_port to_fabric 4 => 60 0 0 0"]
+    to = lambda port, data=b"payload", **kw: ethernet(0x0800, ipv4(17, udp(data, 4000, port, ENDS4), **kw))
+    sources = [("UDP", 1, to(53)), ("by IPv4's identification", 1, to(54, ident=1)), ("identification that changes", 1, to(54, ident=2, flags=2)),
+               ("identification that does not", 1, to(54, ident=2, flags=2)), ("once more, other payload", 1, to(54, b"more", ident=2, flags=2)),
+               ("the same without DF", 1, to(54, ident=2)),
+               *((f"sampled by hash {n}", 1, to(57, ident=100 + n)) for n in range(4)), ("not watched", 1, to(59)),
+               ("TCP", 1, ethernet(0x0800, ipv4(6, tcp(b"payload", ends=ENDS4)))), ("IPv6", 1, ethernet(0x86DD, ipv6(17, udp(b"payload", 4000, 54, ENDS6)))),
+               ("IPv6 and TCP", 1, ethernet(0x86DD, ipv6(6, tcp(b"payload", ends=ENDS6)))), ("VLAN", 1, ethernet(0x0800, ipv4(17, udp(b"payload", 4000, 53, ENDS4)), 42)),
+               ("VLAN and IPv6", 1, SWITCH + HOST + bytes.fromhex("8100002a86dd") + ipv6(17, udp(b"payload", 4000, 53, ENDS6))),
+               ("no room", 1, to(53, bytes(40), dst="10.0.4.1")), ("from the fabric", 4, to(53)), ("digest from a host", 1, digested(NARROW, 1, 7, 0)),
+               ("IPv4 options", 1, to(53, options=b"\1\1\1\0")), ("fragment", 1, to(53, flags=1)), ("ICMP", 1, ethernet(0x0800, ipv4(1, bytes(8)))),
+               ("ICMPv6", 1, ethernet(0x86DD, ipv6(58, bytes(8)))), ("ARP", 1, ethernet(0x0806, bytes(28))), ("ARP in a VLAN", 1, ethernet(0x0806, bytes(28), 42)),
+               ("no route", 1, to(53, dst="10.7.0.1")), ("no route by an entry", 1, to(53, dst="10.0.9.1")), ("TTL 1", 1, to(53, ttl=1)),
+               ("hop limit 1", 1, ethernet(0x86DD, ipv6(17, udp(b"x", 4000, 53), hops=1))), ("no route for IPv6", 1, ethernet(0x86DD, ipv6(17, udp(b"x"), dst=bytes(16)))),
+               ("IPv4 checksum wrong", 1, to(53, broken=1)), ("IPv4 header of 16 bytes", 1, ethernet(0x0800, b"\x44" + ipv4(17, udp(b"payload"))[1:]))]
+    transits = [(f"epoch {e}, hop {h}, id {i}", 4, digested(e, h - 1, i, d)) for e, d in ((NARROW, 0), (WIDE, 0x123456789ABC)) for h in (1, 2, 5, 64) for i in range(10, 16)]
+    transits += [("epoch that no plan has", 4, digested(6, 2, 10, 0x55)), ("hop 65", 4, digested(NARROW, 64, 10, 0x55)), ("hop number at its end", 4, digested(NARROW, 255, 10, 0x55)),
+                 ("VLAN", 4, digested(NARROW, 2, 10, 0, 42)), ("something else inside", 4, ethernet(0x88B5, pint_header(NARROW, 2, 10, 0, 0x0806) + bytes(28))),
+                 ("IPv6 inside", 4, ethernet(0x88B5, pint_header(WIDE, 2, 10, 0, 0x86DD) + ipv6(17, udp(b"payload", 4000, 53, ENDS6)))), ("cut in the header", 4, digested(NARROW, 2, 10, 0)[:24])]
+    transits += [("after a pause", 4, digested(NARROW, 2, 13, 0), 1.2), ("more than a line holds", 4, [digested(NARROW, 2, i, 0) for i in range(10, 16)])]
+    sink = ["table_add egress.egress_port to_host 2 => 1500 100 1", "table_add egress.egress_port to_host 4 => 1500 0 0"]
+    # Probes between packets, 1500 bytes each and right behind them: what the packets are told does not change by them.
+    wide6 = lambda dscp: ethernet(0x88B5, pint_header(WIDE, 2, 10, 0, 0x86DD) + ipv6(17, udp(b"payload", 4000, 53, ENDS6), dscp=dscp))
+    big = lambda dscp: digested(WIDE, 2, 11, 0, data=bytes(1200), dscp=dscp)
+    probes = [("probe on an idle line", 4, big(PROBE)), ("first packet", 4, big(0)), ("probe behind it", 4, big(PROBE)), ("probe over IPv6", 4, wide6(PROBE)),
+              ("packet behind probes", 4, big(0)), ("packet over IPv6", 4, wide6(0)), ("probe without a digest", 4, to(53, bytes(1200), dscp=PROBE)),
+              ("packets and probes in a queue", 4, [big(0), big(PROBE), big(0), big(PROBE), big(0)])]
+    sinks = [(f"epoch {e}, id {i}", 4, digested(e, 4, i, 0x123456)) for e in (NARROW, WIDE, 6) for i in (10, 11, 12)]
+    sinks += [("VLAN", 4, digested(NARROW, 2, 10, 0, 42)), ("source and last switch in one", 1, to(53)), ("no digest", 4, to(53)),
+              ("a switch did not write", 4, digested(NARROW, 255, 10, 0x55)), ("hop 64", 4, digested(NARROW, 63, 10, 0x55)), ("hop 65", 4, digested(NARROW, 64, 10, 0x55)),
+              ("nobody to report to", 4, ethernet(0x88B5, pint_header(NARROW, 2, 10, 0) + ipv4(17, udp(b"payload", 4000, 53), dst="10.0.4.1")))]
+    # Packets whose digest holds this node's own hash, and a counter that is full: a loop.
+    def own(plan, ident):
+        """This node's hash and its place in the digest, None where the packet has none."""
+        lot = tables.keyed(tables.salt(plan["seed"], tables.SET), ident, 0)
+        slots = next(x["slots"] for x in plan["sets"] if x["first"] <= lot <= x["last"])
+        at, query = [s["shift"] for s in slots if s["query"] == "loop"], plan["queries"][3]
+        bits = query["bits"] - query.get("matches", 0).bit_length()
+        h = tables.keyed(tables.salt(plan["seed"] + 4 * tables.QUERY_STEP, tables.VALUES), ident, 9) >> (32 - bits)
+        return (h, bits, at[0]) if at else None
+    loops = []
+    for p in PLANS:
+        for i in [i for i in range(10, 60) if own(p, i)][:3]:
+            h, bits, at = own(p, i)
+            for c in range(p["queries"][3].get("matches", 0) + 1):
+                loops.append((f"epoch {p['epoch']}, own hash, counter {c}, id {i}", 4, digested(p["epoch"], 3, i, (h | c << bits) << at)))
+        loops.append((f"epoch {p['epoch']}, first hop does not compare", 4, digested(p["epoch"], 0, i, (h | c << bits) << at)))
+    marked = lambda frame: frame[:15] + b"\xff" + frame[16:] # hops 255
+    quiet = ["table_add egress.egress_port to_fabric 2 => 1500 100 1 60000000"]
+    lost = ["table_add egress.egress_port to_host 2 => 1500 100 9"]
+    return [Group("source", device + host + plans + fabric, sources), Group("transit", device + ["set_queue_rate 20 2"] + plans + fabric, transits), Group("last switch", device + plans + sink + host, sinks),
+            Group("loop", device + plans + fabric, loops), Group("loop, once a minute", device + plans + quiet, loops),
+            Group("no collector", device + plans + lost, sinks[:1]), Group("probes", device + ["set_queue_rate 20 2"] + plans + fabric, probes), Group("no plan", device[:-2] + fabric, transits[:2]),
+            Group("no plan in the last switch", device[:-2] + sink, sinks[:1]),
+            Group("loop that a switch did not write into", device + plans + fabric, [(name, port, marked(frame)) for name, port, frame in loops[:4]])]
+
