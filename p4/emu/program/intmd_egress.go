@@ -1,0 +1,247 @@
+package program
+
+// leaving is a packet's way through the egress.
+type leaving struct {
+	*intmd
+	s       *Switch
+	p       *inside
+	m       *told
+	pass    *Pass
+	drop    bool
+	probe   bool
+	cloned  bool
+	session uint32
+	kept    *inside // INT, which the sink node took out
+
+	room       uint16
+	gone, come uint64 // sums of words that leave the packet, and of those that come
+	grown      uint16
+	cameWith   bool
+	complement bool // the block has one
+}
+
+// words16 is the sum of the 16-bit words of b.
+func words16(b []byte) (s uint64) {
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint64(be.Uint16(b))
+	}
+	return s
+}
+
+// hopOf is what the node tells about the packet.
+func (s *Switch) hopOf(m *told) hop {
+	_, d := s.find("egress.device")
+	return newHop(uint32(d[0].Uint64()), d[1].Uint64(), m.ingress, m.egress, m.came, m.left, m.depth)
+}
+
+func (e *leaving) run(port uint16, track *instructions) {
+	p, m := e.p, e.m
+	m.egress, m.depth, m.left = port, e.pass.EnqueueDepth, e.pass.EgressTime
+	e.probe = p.isProbe() // as it came
+	action, to := e.s.find("egress.egress_port", num(uint64(port)))
+	e.room = uint16(to[0].Uint64())
+	sink, session := action == "to_host", uint32(0)
+	if sink {
+		session, m.collector = uint32(to[1].Uint64()), uint8(to[2].Uint64())
+	}
+	ipLen := p.ipLen()
+	if e.cameWith = p.hasINT(); e.cameWith {
+		e.gone = sum(p.shim, p.head)
+	}
+	if track != nil && ipLen+16 <= e.room {
+		e.insert(track)
+	}
+	if p.hasINT() && (!sink || !e.cameWith) {
+		e.push(ipLen, sink)
+	}
+	m.size = uint16(e.pass.PacketLength) + e.grown
+	watch, q := e.s.find("egress.queues", num(uint64(port)))
+	watched := watch == "watch_queue"
+	m.congested = watched && uint64(m.depth) >= q[0].Uint64()
+	switch {
+	case p.hasINT() && sink:
+		m.about, m.asked = ofSink, get(p.head, 4)&0x7f80
+		e.cloned, e.session = session != 0, session
+		e.takeOut()
+	case m.congested && !e.probe && e.turn(port, q[1].Uint64()):
+		m.about, m.collector, m.asked = ofQueue, uint8(q[3].Uint64()), uint16(q[4].Uint64())&0x7f80
+		if p.hasINT() {
+			m.asked = get(p.head, 4) & 0x7f80
+		}
+		e.cloned, e.session = true, uint32(q[2].Uint64())
+	}
+	if p.hasINT() {
+		e.come += sum(p.shim, p.head)
+	}
+	p.settle(e.gone, e.come, e.grown, e.complement)
+}
+
+// turn reports whether the queue of a port is due for a report.
+func (c *intmd) due(port uint16, now, gap uint64) bool {
+	last := c.reported[port]
+	due := last == 0 || (now-last)&(1<<48-1) >= gap
+	if due {
+		c.reported[port] = now
+	}
+	return due
+}
+
+func (e *leaving) turn(port uint16, gap uint64) bool { return e.due(port, e.m.left, gap) }
+
+// insert is the source: shim and header with what it was told.
+func (e *leaving) insert(track *instructions) {
+	p := e.p
+	p.shim = shim{intMD << 4, 3, 0, 0}
+	p.head = intHead{intVer << 4, 0, 0, track.hops, 0, 0, 0, 0, 0, 0, 0, 0}
+	put(p.head, 4, track.bitmap)
+	put(p.head, 6, track.domain)
+	p.stack = []byte{}
+	e.grown = 16
+	if track.byPort && p.udp != nil {
+		p.shim[0] |= 1 << 2
+		put(p.shim, 2, get(p.udp, 2))
+		e.gone, e.come = uint64(get(p.udp, 2)), markPort
+		put(p.udp, 2, markPort)
+		return
+	}
+	switch {
+	case p.v4 != nil:
+		p.shim[3] = p.v4.dscp() << 2
+	case p.v6 != nil:
+		p.shim[3] = p.v6.dscp() << 2
+	}
+	p.setDSCP(markDSCP)
+}
+
+// push adds the node's block, or says why not.
+func (e *leaving) push(ipLen uint16, sink bool) {
+	p, h := e.p, e.s.hopOf(e.m)
+	domain := get(p.head, 6)
+	block, complement := h.block(nil, get(p.head, 4), true, domain == fantID)
+	words := uint8(len(block) / 4 & 31)
+	if !e.cameWith {
+		p.head[2] = p.head[2]&0xe0 | words
+	}
+	bytes := uint16(words) << 2
+	switch {
+	case sink: // the report's header has it
+	case words == 0 || words != p.head.words() || domain != 0 && domain != fantID: // nobody could divide the stack
+	case p.head[3] == 0:
+		p.head[0] |= exceeded
+	case ipLen+e.grown+bytes > e.room || int(p.shim[1])+int(words) > 255:
+		p.head[0] |= tooLong
+	default:
+		p.head[3]--
+		p.shim[1] += words
+		e.grown += bytes
+		e.come += words16(block)
+		p.block, e.complement = block, complement
+	}
+}
+
+// takeOut is the sink node: INT out, and what the source changed as it was.
+func (e *leaving) takeOut() {
+	p := e.p
+	e.kept = &inside{shim: p.shim, head: p.head, stack: p.stack}
+	if e.cameWith {
+		e.gone += sum(p.stack)
+	}
+	e.grown -= 4 + uint16(p.shim[1])<<2
+	if p.shim.npt() == 1 && p.udp != nil {
+		original := get(p.shim, 2)
+		e.gone += markPort
+		e.come += uint64(original)
+		put(p.udp, 2, original)
+	} else {
+		p.setDSCP(p.shim[3] >> 2)
+	}
+	e.drop = p.head[0]&discard != 0
+	p.shim, p.head, p.stack = nil, nil, nil
+}
+
+// settle makes lengths and the checksum of TCP or UDP right. What nobody changed stays, whatever it is.
+func (p *inside) settle(gone, come uint64, grown uint16, complement bool) {
+	switch {
+	case p.v4 != nil:
+		put(p.v4, 2, get(p.v4, 2)+grown)
+	case p.v6 != nil:
+		put(p.v6, 4, get(p.v6, 4)+grown)
+	}
+	value, used := uint32(0xffffffff), false
+	switch {
+	case p.tcp != nil:
+		gone, come = gone+uint64(p.l4Len), come+uint64(p.l4Len+grown)
+		if used = complement; !used && gone != come {
+			put(p.tcp, 16, changed(get(p.tcp, 16), gone, come))
+		}
+	case p.udp != nil:
+		gone += uint64(get(p.udp, 4)) << 1
+		put(p.udp, 4, get(p.udp, 4)+grown)
+		come += uint64(get(p.udp, 4)) << 1
+		checksum := get(p.udp, 6)
+		if used = complement && checksum != 0; !used && checksum != 0 && gone != come {
+			if checksum = changed(checksum, gone, come); checksum == 0 {
+				checksum = 0xffff
+			}
+			put(p.udp, 6, checksum)
+		}
+	}
+	if used {
+		value = uint32(changed(0xffff, gone, come))
+	}
+	if complement {
+		be.PutUint32(p.block[len(p.block)-4:], value)
+	}
+}
+
+// clone makes a report of a clone. restored says that INT was put back as it came to the sink node.
+func (c *intmd) clone(s *Switch, p *inside, restored bool, to uint16, m *told) {
+	h := s.hopOf(m)
+	var gone, come uint64
+	var grown uint16
+	if restored {
+		grown = 4 + uint16(p.shim[1])<<2
+		come = sum(p.shim, p.head) + sum(p.stack)
+		if p.shim.npt() == 1 && p.udp != nil {
+			gone = uint64(get(p.udp, 2))
+			come += markPort
+			put(p.udp, 2, markPort)
+		} else {
+			p.setDSCP(markDSCP)
+		}
+	}
+	p.settle(gone, come, grown, false)
+	r := report{bitmap: m.asked, node: h.node, hardware: m.hardware, receiver: m.collector, size: m.size}
+	if m.congested {
+		r.flags |= flagCongested
+	}
+	if p.hasINT() {
+		r.flags |= flagTracked
+	}
+	switch m.about {
+	case ofDrop:
+		r.flags |= flagDropped
+		h.egress = 0xffff
+	case ofQueue:
+		if p.hasINT() {
+			r.flags |= flagTransit
+		}
+	}
+	r.metadata, _ = h.block(nil, m.asked, false, false)
+	if m.about == ofDrop {
+		r.metadata = append(r.metadata, 0xff, m.reason, 0, 0)
+	}
+	if front, limit := s.envelope(&r); front != nil {
+		s.emit(to, append(front, p.deparse()...), limit)
+	}
+}
+
+func (p *inside) deparse() (b []byte) {
+	if p.v4 != nil {
+		put(p.v4, 10, csum16(p.v4, p.options))
+	}
+	for _, h := range [][]byte{p.eth, p.vlan, p.v4, p.options, p.v6, p.udp, p.tcp, p.shim, p.head, p.block, p.stack, p.payload} {
+		b = append(b, h...)
+	}
+	return b
+}

@@ -1,0 +1,272 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// Frame is a frame and the port that it comes by or leaves by.
+type Frame struct {
+	Port  uint16
+	Bytes []byte
+}
+
+// Pass is what a switch measures on a packet's way through its egress. Times are microseconds since its start.
+type Pass struct {
+	Instance     uint32 // 0 for the packet itself, 1 for a clone of its ingress, 2 for one of its egress
+	IngressPort  uint16
+	EgressPort   uint16
+	PacketLength uint32
+	IngressTime  uint64 // of a clone of an ingress, too: when the packet came
+	EgressTime   uint64
+	EnqueueTime  uint32
+	EnqueueDepth uint32 // packets
+	QueueDelay   uint32
+	DequeueDepth uint32
+}
+
+// Kinds of passes.
+const (
+	normal uint32 = iota
+	ingressClone
+	egressClone
+)
+
+// dropPort is where packets go that go nowhere.
+const dropPort = 511
+
+// ErrPass is a frame that goes another way than the passes say that were measured.
+var ErrPass = errors.New("no such pass was measured")
+
+// Switch runs one program.
+type Switch struct {
+	program  code
+	tables   *table.Store
+	schema   map[string]*table.Table
+	mirrors  map[uint32]uint16 // ports of sessions
+	sequence map[uint32]uint32 // of reports, by collector and hardware id
+	passes   []Pass
+	out      []Frame
+}
+
+// code is a program.
+type code interface {
+	tables() []table.Table
+	defaults() []table.Entry
+	process(s *Switch, in Frame) error
+}
+
+// New makes a switch that runs srint, intmd or pint, with empty tables.
+func New(program string) (*Switch, error) {
+	s := &Switch{schema: map[string]*table.Table{}, mirrors: map[uint32]uint16{}, sequence: map[uint32]uint32{}}
+	switch program {
+	case "srint":
+		s.program = srint{}
+	case "intmd":
+		s.program = &intmd{reported: map[uint16]uint64{}}
+	case "pint":
+		s.program = newPINT()
+	default:
+		return nil, fmt.Errorf("program %q: there are srint, intmd and pint", program)
+	}
+	list := s.program.tables()
+	for i := range list {
+		s.schema[list[i].Name] = &list[i]
+	}
+	s.tables = table.NewStore(list)
+	for _, e := range s.program.defaults() {
+		if _, err := s.tables.Put(e); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Put writes an entry.
+func (s *Switch) Put(e table.Entry) error {
+	_, err := s.tables.Put(e)
+	return err
+}
+
+// Tables are the tables of its program.
+func (s *Switch) Tables() []table.Table { return s.program.tables() }
+
+// Store is what they hold. Whoever writes there writes to the switch.
+func (s *Switch) Store() *table.Store { return s.tables }
+
+// Mirror lets clones of a session leave by a port.
+func (s *Switch) Mirror(session uint32, port uint16) { s.mirrors[session] = port }
+
+// Process gives what leaves the switch because of a frame, in the order in which it does. Passes are what the switch
+// measured meanwhile; those of the frame that are not needed are none of its own, and stay for frames behind it.
+func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err error) {
+	s.passes, s.out = slices.Clone(passes), nil
+	if err := s.program.process(s, in); err != nil {
+		return nil, nil, err
+	}
+	return s.out, s.passes, nil
+}
+
+// take gives the next pass of a kind.
+func (s *Switch) take(instance uint32) (Pass, error) {
+	i := slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
+	if i < 0 {
+		return Pass{}, fmt.Errorf("instance %d: %w", instance, ErrPass)
+	}
+	p := s.passes[i]
+	s.passes = slices.Delete(s.passes, i, i+1)
+	return p, nil
+}
+
+// emit sends a frame; limit, if above 0, is where it is cut.
+func (s *Switch) emit(port uint16, b []byte, limit int) {
+	if limit > 0 && len(b) > limit {
+		b = b[:limit]
+	}
+	s.out = append(s.out, Frame{port, b})
+}
+
+// find gives the action for a key; the name is "" if there is none.
+func (s *Switch) find(name string, key ...table.Value) (action string, params []table.Value) {
+	e := s.tables.Find(name, key...)
+	if e == nil {
+		return "", nil
+	}
+	return e.Action, e.Params
+}
+
+func num(v uint64) table.Value { return table.Uint(v) }
+
+// entry is a default action.
+func fallback(name, action string, params ...uint64) table.Entry {
+	e := table.Entry{Table: name, Action: action}
+	for _, p := range params {
+		e.Params = append(e.Params, num(p))
+	}
+	return e
+}
+
+// act and exact are short for what most tables have.
+func act(name string, bits ...int) table.Action {
+	a := table.Action{Name: name}
+	for i, b := range bits {
+		a.Params = append(a.Params, table.Param{Name: strconv.Itoa(i), Bits: b})
+	}
+	return a
+}
+
+func field(name string, bits int, kind table.Kind) table.Field {
+	return table.Field{Name: name, Bits: bits, Kind: kind}
+}
+
+// Command runs a line of simple_switch_CLI: table_add, table_set_default or mirroring_add. An empty line is none.
+func (s *Switch) Command(line string) error {
+	words := strings.Fields(line)
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%q: %s", line, fmt.Sprintf(format, args...))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	if len(words) < 3 {
+		return bad("too short")
+	}
+	switch words[0] {
+	case "mirroring_add":
+		id, err := strconv.ParseUint(words[1], 0, 15)
+		port, err2 := strconv.ParseUint(words[2], 0, 9)
+		if err := errors.Join(err, err2); err != nil {
+			return bad("%v", err)
+		}
+		s.mirrors[uint32(id)] = uint16(port)
+		return nil
+	case "table_add", "table_set_default":
+	default:
+		return bad("unknown command")
+	}
+	t := s.schema[words[1]]
+	if t == nil {
+		return bad("the program has no such table")
+	}
+	e := table.Entry{Table: t.Name, Action: words[2][strings.LastIndexByte(words[2], '.')+1:]}
+	rest := words[3:]
+	if words[0] == "table_add" {
+		arrow := slices.Index(rest, "=>")
+		if arrow != len(t.Key) {
+			return bad("a key of %d fields, want %d", arrow, len(t.Key))
+		}
+		ordered := false
+		for i, w := range rest[:arrow] {
+			m, err := parseMatch(w, &t.Key[i])
+			if err != nil {
+				return bad("%v", err)
+			}
+			e.Match = append(e.Match, m)
+			ordered = ordered || t.Key[i].Kind >= table.Ternary
+		}
+		rest = rest[arrow+1:]
+		if ordered { // the least comes first there, and the greatest in P4Runtime
+			if len(rest) == 0 {
+				return bad("no priority")
+			}
+			p, err := strconv.ParseInt(rest[len(rest)-1], 0, 32)
+			if err != nil {
+				return bad("%v", err)
+			}
+			e.Priority, rest = int32(math.MaxInt32-p), rest[:len(rest)-1]
+		}
+	}
+	for _, w := range rest {
+		v, err := parseNumber(w)
+		if err != nil {
+			return bad("%v", err)
+		}
+		e.Params = append(e.Params, v)
+	}
+	if err := s.Put(e); err != nil {
+		return bad("%v", err)
+	}
+	return nil
+}
+
+// parseNumber reads a number or an address.
+func parseNumber(w string) (table.Value, error) {
+	if n, err := strconv.ParseUint(w, 0, 64); err == nil {
+		return num(n), nil
+	}
+	a, err := netip.ParseAddr(w)
+	if err != nil {
+		return "", fmt.Errorf("%q is neither a number nor an address", w)
+	}
+	return table.Bytes(a.AsSlice()), nil
+}
+
+func parseMatch(w string, f *table.Field) (m table.Match, err error) {
+	value, second := w, ""
+	switch f.Kind {
+	case table.Longest:
+		value, second, _ = strings.Cut(w, "/")
+		if m.Prefix, err = strconv.Atoi(second); err != nil {
+			return m, err
+		}
+		second = ""
+	case table.Ternary:
+		value, second, _ = strings.Cut(w, "&&&")
+	case table.Range:
+		value, second, _ = strings.Cut(w, "->")
+	}
+	if m.Value, err = parseNumber(value); err != nil {
+		return m, err
+	}
+	if f.Kind >= table.Ternary {
+		m.To, err = parseNumber(second)
+	}
+	return m, err
+}
