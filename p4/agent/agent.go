@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Agent sends and receives probes on one interface. Open opens its sockets, Run works until its context ends.
+type Agent struct {
+	cfg   Config
+	log   *slog.Logger
+	ends  Ends
+	line  *line
+	out   []*Groups // a collector each
+	count counters
+
+	pending atomic.Pointer[Work] // for the sender to take over
+	epoch   atomic.Uint32
+	beats   atomic.Uint64 // rounds of the sender
+
+	mu      sync.Mutex // what is below
+	plan    *Plan      // in force; nil for none
+	load    Load
+	since   time.Time
+	from    string
+	numbers map[string]uint32 // of the probes that it sends or sent, by id
+	refusal string            // why the last plan was refused, until one is accepted
+	control ControllerStatus
+}
+
+// Open opens the sockets of an agent: CAP_NET_RAW is what it needs. Nothing is sent before Run.
+func Open(cfg Config, log *slog.Logger) (*Agent, error) {
+	if err := cfg.SetName(); err != nil {
+		return nil, err
+	}
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, control: ControllerStatus{Address: cfg.Controller.Address}}
+	ifi, err := net.InterfaceByName(cfg.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("agent: interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)
+	}
+	if err := a.setEnds(ifi); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	if a.line, err = openLine(&cfg, ifi.Index); err != nil {
+		return nil, fmt.Errorf("agent: interface %s: %w", cfg.Interface, err)
+	}
+	if notice := a.line.notice(); notice != "" {
+		log.Warn("receive buffer", "problem", notice)
+	}
+	for _, address := range cfg.Collectors {
+		if err := a.addCollector(address); err != nil {
+			return nil, errors.Join(fmt.Errorf("agent: %w", err), a.Close())
+		}
+	}
+	return a, nil
+}
+
+// setEnds finds the addresses that probes have.
+func (a *Agent) setEnds(ifi *net.Interface) (err error) {
+	e := &a.ends
+	e.Mark = uint8(a.cfg.Mark)
+	if e.ToMAC, err = parseMAC(a.cfg.PeerMAC); err != nil {
+		return err
+	}
+	copy(e.FromMAC[:], ifi.HardwareAddr)
+	if a.cfg.Address != "" {
+		e.From = netip.MustParseAddr(a.cfg.Address) // Validate has read it
+	} else if e.From, err = firstIPv4(ifi); err != nil {
+		return err
+	}
+	e.To = e.From
+	if a.cfg.Destination != "" {
+		e.To = netip.MustParseAddr(a.cfg.Destination)
+	}
+	return nil
+}
+
+func firstIPv4(ifi *net.Interface) (netip.Addr, error) {
+	list, err := ifi.Addrs()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("interface %s: %w", ifi.Name, err)
+	}
+	for _, x := range list {
+		if p, err := netip.ParsePrefix(x.String()); err == nil && p.Addr().Is4() {
+			return p.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("interface %s has no IPv4 address: name one that probes come from (address)", ifi.Name)
+}
+
+// addCollector opens the socket of reports to one collector.
+func (a *Agent) addCollector(address string) error {
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		return fmt.Errorf("collector %s: %w", address, err)
+	}
+	a.out = append(a.out, &Groups{
+		node: uint32(a.cfg.NodeID), hwID: uint8(a.cfg.HardwareID), most: a.cfg.MTU - 28, conn: c,
+		send: func(b []byte) {
+			if _, err := c.Write(b); err != nil {
+				a.count.reportErrors.Add(1)
+				return
+			}
+			a.count.datagrams.Add(1)
+		},
+	})
+	return nil
+}
+
+// Close gives all sockets back. Run must be over.
+func (a *Agent) Close() error {
+	errs := []error{a.line.close()}
+	for _, g := range a.out {
+		errs = append(errs, g.conn.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run sends and receives until ctx ends, and follows the controller if the settings name one.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var loops sync.WaitGroup
+	for _, loop := range []func(context.Context) error{a.sendLoop, a.receiveLoop} {
+		loops.Go(func() { cancel(loop(ctx)) }) // nil means that ctx has ended
+	}
+	if a.cfg.Controller.Address != "" {
+		loops.Go(func() { a.follow(ctx) })
+	}
+	loops.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("agent: %w", err)
+	}
+	return nil
+}
+
+// Adopt checks a plan and puts it in force, or refuses it whole and keeps the one before. A plan of the epoch in force is
+// accepted once more if it is the same one. From says for people where it is from. It may be called at any time.
+func (a *Agent) Adopt(p *Plan, from string) (Load, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	load, err := a.adopt(p)
+	if err != nil {
+		a.refused(p.Epoch, from, err)
+		return load, err
+	}
+	a.count.accepted.Add(1)
+	a.from, a.refusal = from, ""
+	a.log.Info("plan in force", "epoch", p.Epoch, "from", from, "probes", load.Sends, "detailed", load.Detailed, "send_bps", load.SendBPS)
+	return load, nil
+}
+
+// refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read.
+func (a *Agent) refuse(epoch uint32, from string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refused(epoch, from, err)
+}
+
+func (a *Agent) refused(epoch uint32, from string, err error) {
+	a.count.refused.Add(1)
+	a.refusal = fmt.Sprintf("epoch %d from %s: %v", epoch, from, err)
+	a.log.Error("plan refused; the one before stays in force", "epoch", epoch, "from", from, "error", err.Error(), "in_force", a.epoch.Load())
+}
+
+func (a *Agent) adopt(p *Plan) (Load, error) {
+	if same, err := p.Follows(a.plan); same || err != nil {
+		return a.loadOr(err), err
+	}
+	limits := a.cfg.Limits()
+	load, err := p.Check(&limits)
+	if err != nil {
+		return load, err
+	}
+	w, numbers, err := NewWork(p, a.cfg.Name, &a.ends, a.numbers)
+	if err != nil {
+		return load, err
+	}
+	a.plan, a.load, a.since, a.numbers = p, load, time.Now(), numbers
+	a.epoch.Store(p.Epoch)
+	a.pending.Store(w)
+	return load, nil
+}
+
+// loadOr is the load of the plan in force, unless there is an error.
+func (a *Agent) loadOr(err error) Load {
+	if err != nil {
+		return Load{}
+	}
+	return a.load
+}
+
+// Beats counts the rounds of the loop that sends, of which there are 50 a second or more.
+func (a *Agent) Beats() uint64 { return a.beats.Load() }
+
+// Stats may be called at any time.
+func (a *Agent) Stats() Stats { return a.count.now() }
+
+// Status is how it is with an agent, for people.
+type Status struct {
+	Name, Interface  string
+	Address          netip.Addr
+	Epoch            uint32 // of the plan in force; 0 for none
+	From             string // where that is from
+	Since            time.Time
+	Load             Load
+	Refused          string // why the last plan was refused, if it was
+	Controller       ControllerStatus
+	SendBPS, TakeBPS float64 // limits
+}
+
+// Status may be called at any time.
+func (a *Agent) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Status{
+		Name: a.cfg.Name, Interface: a.cfg.Interface, Address: a.ends.From, Epoch: a.epoch.Load(), From: a.from, Since: a.since, Load: a.load,
+		Refused: a.refusal, Controller: a.control, SendBPS: a.cfg.SendLimit, TakeBPS: a.cfg.ReceiveLimit,
+	}
+}

@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/decode/packet"
+)
+
+// Config says who the agent is, where it sends and receives, and how much it may.
+type Config struct {
+	Name        string   `yaml:"name" doc:"Name of the agent in plans. Empty is the name of the machine."`
+	Interface   string   `yaml:"interface" doc:"Network interface that probes leave by and come back to."`
+	Address     string   `yaml:"address" doc:"IPv4 address that probes come from. Empty is the first one of the interface."`
+	Destination string   `yaml:"destination" doc:"IPv4 address of the receiving host, for probes whose plan names none. Empty is the agent's own."`
+	PeerMAC     string   `yaml:"peer_mac" doc:"MAC address that probes go to. Every card takes the default; name that of the switch's port where ordinary bridges are on the way."`
+	Mark        int      `yaml:"mark" range:"0..63" doc:"DSCP of all probes, by which switches leave them out of their counters. It is the same for all agents."`
+	NodeID      int64    `yaml:"node_id" range:"0..4294967295" doc:"Node id of the agent in its reports. No switch has the same."`
+	HardwareID  int      `yaml:"hardware_id" range:"0..63" doc:"Hardware id in reports, for several agents with one node id."`
+	Collectors  []string `yaml:"collectors" doc:"Where reports 2.0 go, as HOST:PORT. With several, a probe always goes to the same one."`
+
+	SendLimit       float64 `yaml:"send_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes that the agent sends, with what is around a frame on a line. Plans above it are refused."`
+	ReceiveLimit    float64 `yaml:"receive_limit_bps" range:"1000..1000000000000" doc:"Most bits a second of probes that a plan lets come to the agent."`
+	ProbesPerSecond float64 `yaml:"probes_per_second" range:"1..100000000" doc:"Most probes a second that it sends."`
+	MaxProbes       int     `yaml:"max_probes" range:"1..16384" doc:"Most probes that it sends, and most whose loss it follows."`
+	MTU             int     `yaml:"mtu" range:"576..9000" doc:"Largest IP packet on the network and on the way to collectors. A plan whose probes would grow out of their reports is refused."`
+
+	BatchSize          int `yaml:"batch_size" range:"1..1024" doc:"Frames that are sent or received with one system call."`
+	ReceiveBufferBytes int `yaml:"receive_buffer_bytes" range:"4096..1073741823" doc:"Receive buffer of the socket. Above net.core.rmem_max it needs CAP_NET_ADMIN."`
+
+	Files      Files      `yaml:"plan" doc:"A plan from files, without a controller."`
+	Controller Controller `yaml:"controller" doc:"Plans from a controller, over gRPC with mutual TLS."`
+}
+
+// Files are the plans that "hopscope plan" wrote.
+type Files struct {
+	Probes    []string      `yaml:"probes" doc:"Plans of \"hopscope plan cover --sr=int-probe --format json\". With several, ids are 1/p1, 2/p1 and so on."`
+	Schedule  string        `yaml:"schedule" doc:"A plan of \"hopscope plan schedule\" that says when probes are sent. Without it all are, every interval."`
+	Attention string        `yaml:"attention" doc:"A plan of \"hopscope plan attention\" that says which probes look closer, and with which bitmaps."`
+	Interval  time.Duration `yaml:"interval" range:"10us..24h" doc:"Between two starts of a probe, where no schedule is named. The starts of all probes are spread over it."`
+	Dialect   string        `yaml:"dialect" oneof:"int-2.1|fant" doc:"Widths of the metadata that switches add."`
+	Basic     string        `yaml:"basic" doc:"Instruction bitmap of probes, such as 0xf000. Empty is that of the dialect, unless the plan of attention has one."`
+	Detailed  string        `yaml:"detailed" doc:"Instruction bitmap of probes that look closer."`
+}
+
+// Controller says where plans come from, and by which certificate it is known.
+type Controller struct {
+	Address  string `yaml:"address" doc:"HOST:PORT of the controller. Empty is none."`
+	Name     string `yaml:"name" doc:"Name that the controller's certificate must carry. Plans from any other are refused."`
+	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that may sign the controller's certificate. Those of the system are not asked."`
+	CertFile string `yaml:"cert_file" doc:"PEM file of the agent's certificate. It is read again for every connection."`
+	KeyFile  string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
+	PlanFile string `yaml:"plan_file" doc:"File in which the agent keeps the last plan, for a start without the controller. Empty keeps none."`
+}
+
+// DefaultConfig is an agent that reports to a collector on its own machine and has no plan.
+func DefaultConfig() Config {
+	return Config{
+		PeerMAC: "ff:ff:ff:ff:ff:ff", Mark: 27, NodeID: 1, Collectors: []string{"127.0.0.1:32766"},
+		SendLimit: 10e6, ReceiveLimit: 100e6, ProbesPerSecond: 10_000, MaxProbes: 4096, MTU: 1500,
+		BatchSize: 64, ReceiveBufferBytes: 4 << 20,
+		Files: Files{Interval: time.Second, Dialect: string(INT21)},
+	}
+}
+
+// SetName gives an agent without a name that of the machine.
+func (c *Config) SetName() error {
+	if c.Name != "" {
+		return nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("agent: name is empty, and the machine has none: %w", err)
+	}
+	c.Name = name
+	return nil
+}
+
+// SetDefaults makes c the default settings.
+func (c *Config) SetDefaults() { *c = DefaultConfig() }
+
+// Validate finds everything that is wrong with c beyond the ranges of single values. It reads no file.
+func (c *Config) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Interface == "" {
+		wrong("interface: is missing; \"ip link\" lists them")
+	}
+	for _, a := range []struct{ key, value string }{{"address", c.Address}, {"destination", c.Destination}} {
+		if ip, err := netip.ParseAddr(a.value); a.value != "" && (err != nil || !ip.Is4()) {
+			wrong("%s: %q is no IPv4 address", a.key, a.value)
+		}
+	}
+	if _, err := parseMAC(c.PeerMAC); err != nil {
+		wrong("peer_mac: %w", err)
+	}
+	if len(c.Collectors) == 0 {
+		wrong("collectors: are missing; reports would go nowhere")
+	}
+	for i, a := range c.Collectors {
+		if !hostPort(a) {
+			wrong("collectors[%d]: %q is not HOST:PORT", i, a)
+		}
+	}
+	if c.Controller.Address != "" && c.Files.Used() {
+		wrong("controller: plan names files too; choose one")
+	}
+	return errors.Join(errs...)
+}
+
+// check is Validate for c and its parts.
+func (c *Config) check() error {
+	part := func(key string, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s.%w", key, err)
+		}
+		return nil
+	}
+	return errors.Join(c.Validate(), part("plan", c.Files.Validate()), part("controller", c.Controller.Validate()))
+}
+
+// Used reports whether a file is named.
+func (f *Files) Used() bool { return len(f.Probes) > 0 || f.Schedule != "" || f.Attention != "" }
+
+// Validate finds what is wrong beyond the ranges of single values. It reads no file.
+func (f *Files) Validate() error {
+	var errs []error
+	if len(f.Probes) == 0 && f.Used() {
+		errs = append(errs, errors.New("probes: are missing; schedule and attention only name them"))
+	}
+	for _, b := range []struct{ key, value string }{{"basic", f.Basic}, {"detailed", f.Detailed}} {
+		if _, err := parseBitmap(b.value); b.value != "" && err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate finds what is wrong beyond the ranges of single values. It reads no file.
+func (c *Controller) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Address == "" {
+		if c.Name != "" || c.CAFile != "" || c.CertFile != "" || c.KeyFile != "" || c.PlanFile != "" {
+			wrong("address: is missing, so that the other keys of controller mean nothing")
+		}
+		return errors.Join(errs...)
+	}
+	if !hostPort(c.Address) {
+		wrong("address: %q is not HOST:PORT", c.Address)
+	}
+	for _, x := range []struct{ key, value, why string }{
+		{"name", c.Name, "any certificate of ca_file could send plans"},
+		{"ca_file", c.CAFile, "the controller could not be known"},
+		{"cert_file", c.CertFile, "the controller could not know the agent"},
+		{"key_file", c.KeyFile, "the controller could not know the agent"},
+	} {
+		if x.value == "" {
+			wrong("%s: is missing, and without it %s", x.key, x.why)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckFiles reads the files of keys that the settings name, and gives every problem with them.
+func (c *Controller) CheckFiles() error {
+	if c.Address == "" {
+		return nil
+	}
+	_, err := c.tls()
+	return err
+}
+
+// Limits are those that plans are held against.
+func (c *Config) Limits() Limits {
+	return Limits{Name: c.Name, SendBPS: c.SendLimit, ReceiveBPS: c.ReceiveLimit, Probes: c.MaxProbes, MTU: c.MTU, ProbesPerSec: c.ProbesPerSecond}
+}
+
+func hostPort(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.Atoi(port)
+	return err == nil && perr == nil && host != "" && n >= 1 && n <= 65535 && !strings.ContainsAny(s, " \t")
+}
+
+func parseMAC(s string) (m packet.MAC, err error) {
+	b, err := net.ParseMAC(s)
+	if err == nil && len(b) != len(m) {
+		err = fmt.Errorf("%q has not 6 bytes", s)
+	}
+	copy(m[:], b)
+	return m, err
+}
+
+// parseBitmap reads an instruction bitmap, as plans of attention write it.
+func parseBitmap(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 0, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no bitmap of 16 bits, such as 0xf000", s)
+	}
+	return uint16(n), nil
+}

@@ -1,0 +1,189 @@
+package agent
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/schedule"
+)
+
+// maxFile bounds what is read of a plan.
+const maxFile = 256 << 20
+
+// Read makes a plan of the files that "hopscope plan" wrote: which way probes go, when, and which of them look closer.
+func (f *Files) Read(epoch uint32) (*Plan, error) {
+	p := &Plan{Epoch: epoch, Dialect: Dialect(f.Dialect)}
+	var probes []planner.Probe
+	for i, path := range f.Probes {
+		var c cover.Plan
+		if err := readPlan(path, "cover", &c); err != nil {
+			return nil, err
+		}
+		list := append(c.Probes, c.Second...)
+		if len(list) == 0 {
+			return nil, fmt.Errorf("plan %s: no probes", path)
+		}
+		for k := range list {
+			if len(f.Probes) > 1 {
+				list[k].ID = fmt.Sprintf("%d/%s", i+1, list[k].ID) // as plan schedule and plan attention name them
+			}
+			if list[k].Route == "" {
+				return nil, fmt.Errorf("plan %s: probe %s has no route; plan with --sr=int-probe", path, list[k].ID)
+			}
+		}
+		probes = append(probes, list...)
+	}
+	times, err := f.times(probes)
+	if err != nil {
+		return nil, err
+	}
+	detailed, err := f.attention(p, probes)
+	if err != nil {
+		return nil, err
+	}
+	for k := range probes {
+		x := &probes[k]
+		slot, ok := times[x.ID]
+		if !ok {
+			continue // the schedule does not send it
+		}
+		probe, err := ProbeOf(x, slot)
+		if err != nil {
+			return nil, err
+		}
+		probe.Detailed = detailed[x.ID]
+		p.Probes = append(p.Probes, probe)
+	}
+	return p, nil
+}
+
+// ProbeOf is a probe as a planner made it, with a route of INT-Probe, sent at the times of a slot.
+func ProbeOf(x *planner.Probe, s Slot) (Probe, error) {
+	route, err := readRoute(x.Route)
+	if err != nil {
+		return Probe{}, fmt.Errorf("probe %s: %w", x.ID, err)
+	}
+	return Probe{ID: x.ID, Route: route, Interval: s.Interval, Phase: s.Phase, Agent: host(x.AgentHost, x.Agent), Collector: host(x.CollectorHost, x.Collector)}, nil
+}
+
+// host is the name of an agent: that of the host where several are at one node.
+func host(host, node string) string {
+	if host != "" {
+		return host
+	}
+	return node
+}
+
+// times are the slots of the probes that are sent, by id.
+func (f *Files) times(probes []planner.Probe) (map[string]Slot, error) {
+	slots := make(map[string]Slot, len(probes))
+	if f.Schedule == "" {
+		for k := range probes { // spread over the interval
+			slots[probes[k].ID] = Slot{f.Interval, f.Interval / time.Duration(len(probes)) * time.Duration(k)}
+		}
+		return slots, nil
+	}
+	var s schedule.Plan
+	if err := readPlan(f.Schedule, "schedule", &s); err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(probes))
+	for k := range probes {
+		known[probes[k].ID] = true
+	}
+	for k := range s.Probes {
+		x := &s.Probes[k]
+		if !known[x.ID] {
+			return nil, fmt.Errorf("plan %s: probe %s is sent, and no plan of probes has it", f.Schedule, x.ID)
+		}
+		slots[x.ID] = Slot{duration(x.Interval), duration(x.Phase)}
+	}
+	return slots, nil
+}
+
+// duration turns the milliseconds of a plan into nanoseconds. What is out of range stays so, for Check to refuse.
+func duration(ms float64) time.Duration {
+	const most = float64(1 << 62)
+	ns := ms*1e6 + 0.5
+	if !(ns >= 0 && ns < most) {
+		return -1
+	}
+	return time.Duration(ns)
+}
+
+// attention gives the probes that look closer, and sets the bitmaps of p.
+func (f *Files) attention(p *Plan, probes []planner.Probe) (map[string]bool, error) {
+	p.Basic, p.Detailed = p.Dialect.Bitmaps()
+	detailed := map[string]bool{}
+	if f.Attention != "" {
+		var a attention.Plan
+		if err := readPlan(f.Attention, "attention", &a); err != nil {
+			return nil, err
+		}
+		known := make(map[string]bool, len(probes))
+		for k := range probes {
+			known[probes[k].ID] = true
+		}
+		for k := range a.Probes {
+			if !known[a.Probes[k].ID] {
+				return nil, fmt.Errorf("plan %s: probe %s looks closer, and no plan of probes has it", f.Attention, a.Probes[k].ID)
+			}
+			detailed[a.Probes[k].ID] = true
+		}
+		if in := a.Instructions; in != nil {
+			if err := setBitmaps(p, in.Basic, in.Detailed); err != nil {
+				return nil, fmt.Errorf("plan %s: %w", f.Attention, err)
+			}
+		}
+	}
+	return detailed, setBitmaps(p, f.Basic, f.Detailed)
+}
+
+// setBitmaps sets those that are named.
+func setBitmaps(p *Plan, basic, detailed string) (err error) {
+	if basic != "" {
+		if p.Basic, err = parseBitmap(basic); err != nil {
+			return err
+		}
+	}
+	if detailed != "" {
+		p.Detailed, err = parseBitmap(detailed)
+	}
+	return err
+}
+
+// readRoute reads the route that a plan has for the sender: an INT-Probe frame from its EtherType on.
+func readRoute(text string) (ports []int, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("its route is no hex: %w", err)
+	}
+	if len(b) < 8 || binary.BigEndian.Uint16(b) != srint.TypeRoute || len(b) != 2+int(b[3])+probeINTLen || b[3]%2 != 0 {
+		return nil, fmt.Errorf("its route of %d bytes is none of INT-Probe; a route of INT-path has no place for an INT header: plan with --sr=int-probe", len(b))
+	}
+	for k := 4; k < 2+int(b[3]); k += 2 {
+		ports = append(ports, int(b[k+1]))
+	}
+	return ports, nil
+}
+
+// readPlan reads the JSON of a plan of a kind.
+func readPlan(path, kind string, plan any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := planner.ReadPlan(io.LimitReader(f, maxFile), kind, plan); err != nil {
+		return fmt.Errorf("plan %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// planFiles writes plans as "hopscope plan" does.
+func planFiles(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"cover.json": `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[
+			{"id":"p1","nodes":["a","b"],"links":["a--b"],"ports":[3],"agent":"a","collector":"b","agent_port":9,"collector_port":2,"route":"070000060003000207010000"},
+			{"id":"p2","nodes":["b","c"],"links":["b--c"],"ports":[1],"agent":"b","collector":"c","agent_host":"b-host","collector_host":"c-host","route":"07000004000507010000"}],"stats":{}}`,
+		"schedule.json": `{"kind":"schedule","version":1,"algorithm":"x","slot_ms":10,"hyperperiod_ms":1000,"probes":[
+			{"id":"p1","interval_ms":1000,"phase_ms":12.5,"bytes_per_second":1,"class":"default"}],"not_sent":["p2"],"stats":{}}`,
+		"attention.json": `{"kind":"attention","version":1,"algorithm":"x","probes":[{"id":"p2","cost":1,"suspicious":["b--c"]}],
+			"instructions":{"basic":"0xA000","detailed":"0xBC00","basic_bytes":8,"detailed_bytes":28},"stats":{}}`,
+		"path.json": `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[{"id":"p1","nodes":["a"],"route":"` + strings.Repeat("00", 64) + `"}],"stats":{}}`,
+		"long.json": `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[{"id":"p1","nodes":["a"],"route":"07000006000300020701000000000000"}],"stats":{}}`,
+		"none.json": `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[{"id":"p1","nodes":["a"]}],"stats":{}}`,
+		"void.json": `{"kind":"cover","version":1,"algorithm":"x","topology":"t","probes":[],"stats":{}}`,
+		"bad.json":  `{"kind":"cover","probes":[{"id":"p1","nodes":["a"],"rout":"00"}]}`,
+		"alien.json": `{"kind":"schedule","version":1,"algorithm":"x","slot_ms":10,"hyperperiod_ms":1000,"probes":[
+			{"id":"p9","interval_ms":1000,"phase_ms":0,"bytes_per_second":1,"class":"default"}],"stats":{}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestFiles(t *testing.T) {
+	dir := planFiles(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	f := Files{Probes: []string{at("cover.json")}, Interval: time.Second, Dialect: "int-2.1"}
+	p, err := f.Read(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Probes) != 2 || p.Epoch != 9 || p.Basic != 0xf000 || p.Detailed != 0xff80 {
+		t.Fatalf("%+v", p)
+	}
+	if x := p.Probes[0]; !slices.Equal(x.Route, []int{3, 2}) || x.Interval != time.Second || x.Phase != 0 || x.Agent != "a" || x.Collector != "b" || x.Detailed {
+		t.Errorf("%+v", x)
+	}
+	if x := p.Probes[1]; !slices.Equal(x.Route, []int{5}) || x.Phase != time.Second/2 || x.Agent != "b-host" || x.Collector != "c-host" {
+		t.Errorf("%+v", x)
+	}
+	f.Schedule, f.Attention = at("schedule.json"), at("attention.json")
+	if p, err = f.Read(9); err != nil || len(p.Probes) != 1 || p.Probes[0].Phase != 12500*time.Microsecond || p.Basic != 0xa000 || p.Detailed != 0xbc00 || p.Probes[0].Detailed {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	f.Schedule, f.Basic = "", "0xf800"
+	if p, err = f.Read(9); err != nil || len(p.Probes) != 2 || p.Probes[0].Detailed || !p.Probes[1].Detailed || p.Basic != 0xf800 || p.Detailed != 0xbc00 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, c := range []struct {
+		want  string
+		files Files
+	}{
+		{"has no route; plan with --sr=int-probe", Files{Probes: []string{at("none.json")}}},
+		{"a route of INT-path has no place for an INT header", Files{Probes: []string{at("path.json")}}},
+		{"probe p1: its route of 16 bytes is none of INT-Probe", Files{Probes: []string{at("long.json")}}},
+		{"no probes", Files{Probes: []string{at("void.json")}}},
+		{`unknown key "rout"`, Files{Probes: []string{at("bad.json")}}},
+		{`this is a plan of kind "schedule"`, Files{Probes: []string{at("schedule.json")}}},
+		{"no such file", Files{Probes: []string{at("nowhere.json")}}},
+		{"probe p9 is sent, and no plan of probes has it", Files{Probes: []string{at("cover.json")}, Schedule: at("alien.json")}},
+		{"probe p2 looks closer, and no plan", Files{Probes: []string{at("cover.json"), at("cover.json")}, Attention: at("attention.json")}},
+	} {
+		c.files.Dialect, c.files.Interval = "int-2.1", time.Second
+		if _, err := c.files.Read(1); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	two := Files{Probes: []string{at("cover.json"), at("cover.json")}, Interval: time.Second, Dialect: "int-2.1"}
+	if p, err := two.Read(1); err != nil || len(p.Probes) != 4 || p.Probes[2].ID != "2/p1" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestValidate finds what ranges do not say.
+func TestValidate(t *testing.T) {
+	good := DefaultConfig()
+	good.Interface = "eth0"
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want   string
+		change func(c *Config)
+	}{
+		{"interface: is missing", func(c *Config) { c.Interface = "" }},
+		{`address: "::1" is no IPv4 address`, func(c *Config) { c.Address = "::1" }},
+		{"destination: ", func(c *Config) { c.Destination = "x" }},
+		{"peer_mac: ", func(c *Config) { c.PeerMAC = "02:00:00:00:00:00:00:01" }},
+		{"collectors: are missing", func(c *Config) { c.Collectors = nil }},
+		{"plan.probes: are missing", func(c *Config) { c.Files.Schedule = "x" }},
+		{`plan.basic: "0x10000" is no bitmap`, func(c *Config) { c.Files.Basic = "0x10000" }},
+		{"controller: plan names files too", func(c *Config) {
+			c.Files.Probes = []string{"x"}
+			c.Controller = Controller{"c:1", "c", "ca", "cert", "key", ""}
+		}},
+		{"controller.name: is missing, and without it any certificate", func(c *Config) { c.Controller = Controller{"c:1", "", "ca", "cert", "key", ""} }},
+		{"controller.cert_file: is missing", func(c *Config) { c.Controller = Controller{"c:1", "c", "ca", "", "", ""} }},
+		{"controller.address: is missing, so that", func(c *Config) { c.Controller.Name = "c" }},
+		{"controller.address: \"c\" is not HOST:PORT", func(c *Config) { c.Controller = Controller{"c", "c", "ca", "cert", "key", ""} }},
+	} {
+		bad := good
+		c.change(&bad)
+		if err := bad.check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}

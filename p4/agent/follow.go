@@ -1,0 +1,275 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopscope/hopscope/p4/agent/agentpb"
+)
+
+// ControllerStatus says how it is with the controller.
+type ControllerStatus struct {
+	Address   string // "" for none
+	Connected bool
+	Since     time.Time // of the connection, or of its end
+	Problem   string    // why there is none
+}
+
+// How long a controller that says nothing is taken for alive, and how long the agent waits before it tries again.
+const (
+	pingEvery = 10 * time.Second
+	pingWait  = 5 * time.Second
+	firstWait = 250 * time.Millisecond
+	mostWait  = 15 * time.Second
+	settle    = time.Second
+
+	maxMessage = 64 << 20 // a plan of half a million probes
+)
+
+// ServerOptions are what a controller serves agents with: mutual TLS by conf, which names its certificate and the authorities
+// of the agents, and pings as often as agents send them.
+func ServerOptions(conf *tls.Config) []grpc.ServerOption {
+	conf = conf.Clone()
+	conf.MinVersion, conf.ClientAuth = tls.VersionTLS13, tls.RequireAndVerifyClientCert
+	return []grpc.ServerOption{
+		grpc.Creds(credentials.NewTLS(conf)),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingEvery / 2}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingWait}),
+	}
+}
+
+// tls reads the files. The controller is known by its name alone, and signed by the settings' own authorities.
+func (c *Controller) tls() (*tls.Config, error) {
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	conf := &tls.Config{ServerName: c.Name, MinVersion: tls.VersionTLS13, RootCAs: x509.NewCertPool()}
+	if !conf.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
+	}
+	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	conf.Certificates = []tls.Certificate{cert}
+	return conf, nil
+}
+
+// follow takes plans from the controller, until ctx ends. Where it is gone, the plan stays in force, and the agent tries again.
+func (a *Agent) follow(ctx context.Context) {
+	a.recall()
+	wait := firstWait
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := a.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		a.gone(err)
+		if time.Since(began) > mostWait {
+			wait = firstWait
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait/2 + rand.N(wait/2)): // not all agents at once
+		}
+		wait = min(2*wait, mostWait)
+	}
+}
+
+// gone notes why there is no controller, and says so once for each reason.
+func (a *Agent) gone(err error) {
+	why := err.Error()
+	if s, ok := status.FromError(err); ok {
+		why = s.Message()
+	}
+	if errors.Is(err, io.EOF) {
+		why = "it ended the stream"
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.control
+	if c.Connected {
+		c.Connected, c.Since = false, time.Now()
+	}
+	if c.Problem == why {
+		return
+	}
+	c.Problem = why
+	if a.plan == nil {
+		a.log.Warn("no controller, and no plan yet: nothing is sent", "controller", c.Address, "error", why)
+		return
+	}
+	a.log.Warn("the controller is gone; the plan stays in force", "controller", c.Address, "epoch", a.plan.Epoch, "error", why)
+}
+
+// session is one connection.
+func (a *Agent) session(ctx context.Context) error {
+	conf, err := a.cfg.Controller.tls()
+	if err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(credentials.NewTLS(conf)), grpc.WithNoProxy(),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingWait}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := agentpb.NewPlansClient(conn).Follow(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(a.hello()); err != nil {
+		return streamError(stream, err)
+	}
+	// A controller that does not take our certificate says so after the handshake: who is quiet for a moment has taken it.
+	ended := false // by the lock of a
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		ended = true
+	}()
+	there := sync.OnceFunc(func() { a.connected(&ended) })
+	quiet := time.AfterFunc(settle, there)
+	defer quiet.Stop()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		there()
+		if err := stream.Send(a.answer(m)); err != nil {
+			return streamError(stream, err)
+		}
+	}
+}
+
+// streamError is why a stream ended on which nothing can be sent any more.
+func streamError(stream agentpb.Plans_FollowClient, err error) error {
+	if errors.Is(err, io.EOF) { // the reason is for who receives
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// connected notes that the controller is there, unless the connection has ended meanwhile.
+func (a *Agent) connected(ended *bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if *ended {
+		return
+	}
+	a.control = ControllerStatus{Address: a.control.Address, Connected: true, Since: time.Now()}
+	a.log.Info("controller there", "controller", a.control.Address, "name", a.cfg.Controller.Name, "epoch", a.epoch.Load())
+}
+
+// hello says who the agent is.
+func (a *Agent) hello() *agentpb.Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.cfg
+	return &agentpb.Answer{Agent: c.Name, InForce: a.epoch.Load(), Load: loadProto(&a.load), Limits: &agentpb.Limits{
+		SendBps: c.SendLimit, ReceiveBps: c.ReceiveLimit, ProbesPerSecond: c.ProbesPerSecond, Probes: uint32(c.MaxProbes), Mtu: uint32(c.MTU)}}
+}
+
+// answer puts a plan in force, or says why not.
+func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
+	p, err := PlanOf(m)
+	if err == nil {
+		if _, err = a.Adopt(p, "controller "+a.cfg.Controller.Name); err == nil {
+			a.keep(m)
+		}
+	} else {
+		a.refuse(m.GetEpoch(), "controller "+a.cfg.Controller.Name, err)
+	}
+	s := a.Status()
+	out := &agentpb.Answer{Agent: s.Name, InForce: s.Epoch, About: m.GetEpoch(), Load: loadProto(&s.Load)}
+	if err != nil {
+		out.Refused = err.Error()
+	}
+	return out
+}
+
+// keep writes a plan that is in force to the file from which the next start of the agent takes it.
+func (a *Agent) keep(m *agentpb.Plan) {
+	path := a.cfg.Controller.PlanFile
+	if path == "" {
+		return
+	}
+	b, err := proto.Marshal(m)
+	if err == nil {
+		err = replaceFile(path, b)
+	}
+	if err != nil {
+		a.log.Warn("the plan is in force, and not kept for the next start", "epoch", m.GetEpoch(), "error", err.Error())
+	}
+}
+
+// replaceFile writes a file in one step: who reads it finds what was there before, or all of b.
+func replaceFile(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is the one to tell
+	}
+	return err
+}
+
+// recall puts the plan in force that was kept before the last end of the agent. It is checked as any other one.
+func (a *Agent) recall() {
+	path := a.cfg.Controller.PlanFile
+	if path == "" {
+		return
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var m agentpb.Plan
+	if err == nil {
+		err = proto.Unmarshal(b, &m)
+	}
+	if err != nil {
+		a.log.Warn("the plan that was kept cannot be read; waiting for the controller", "file", path, "error", err.Error())
+		return
+	}
+	p, err := PlanOf(&m)
+	if err != nil {
+		a.refuse(m.GetEpoch(), path, err)
+		return
+	}
+	_, _ = a.Adopt(p, path) // which logs what it refuses
+}
+
+func loadProto(l *Load) *agentpb.Load {
+	return &agentpb.Load{Probes: uint32(l.Sends), SendBps: l.SendBPS, ReceiveBps: l.ReceiveBPS, ProbesPerSecond: l.ProbesPerSecond}
+}

@@ -1,0 +1,450 @@
+package agent
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopscope/hopscope/p4/agent/agentpb"
+)
+
+// authority signs certificates of tests.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+func newAuthority(t testing.TB) *authority {
+	a := &authority{}
+	a.cert, a.key, a.pem, _ = issue(t, nil, "authority")
+	return a
+}
+
+// issue makes a certificate of a name; without an authority, one that signs others.
+func issue(t testing.TB, by *authority, name string) (*x509.Certificate, *ecdsa.PrivateKey, []byte, []byte) {
+	t.Helper()
+	fail := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	fail(err)
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	fail(err)
+	c := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	parent, signer := c, key
+	if by != nil {
+		parent, signer = by.cert, by.key
+	} else {
+		c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
+	fail(err)
+	cert, err := x509.ParseCertificate(der)
+	fail(err)
+	b, err := x509.MarshalECPrivateKey(key)
+	fail(err)
+	return cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: b})
+}
+
+// files writes a certificate of a name, its key and the authority.
+func (a *authority) files(t testing.TB, name string) (ca, cert, key string) {
+	t.Helper()
+	_, _, c, k := issue(t, a, name)
+	dir := t.TempDir()
+	for file, b := range map[string][]byte{"ca.pem": a.pem, "cert.pem": c, "key.pem": k} {
+		if err := os.WriteFile(filepath.Join(dir, file), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+}
+
+// controller is one of tests: plans that are put into its channel go to the one agent that follows.
+type controller struct {
+	agentpb.UnimplementedPlansServer
+	plans   chan *agentpb.Plan
+	answers chan *agentpb.Answer
+	server  *grpc.Server
+	address string
+}
+
+func (c *controller) Follow(s agentpb.Plans_FollowServer) error {
+	go func() {
+		for {
+			a, err := s.Recv()
+			if err != nil {
+				return
+			}
+			c.answers <- a
+		}
+	}()
+	for {
+		select {
+		case p := <-c.plans:
+			if err := s.Send(p); err != nil {
+				return err
+			}
+		case <-s.Context().Done():
+			return nil
+		}
+	}
+}
+
+// startController serves with a certificate of a name that by signed, and takes agents whose certificates agents signed.
+func startController(t testing.TB, address, name string, by, agents *authority) *controller {
+	t.Helper()
+	_, cert, key := by.files(t, name)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(agents.cert)
+	c := &controller{plans: make(chan *agentpb.Plan, 16), answers: make(chan *agentpb.Answer, 64),
+		server: grpc.NewServer(ServerOptions(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool})...)}
+	agentpb.RegisterPlansServer(c.server, c)
+	l := listen(t, address)
+	c.address = l.Addr().String()
+	go c.server.Serve(l)
+	t.Cleanup(c.server.Stop)
+	return c
+}
+
+// listen opens a socket in the network of the machine, where the agent's connections are made: it is the goroutine of the
+// test that is in another one.
+func listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	var l net.Listener
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		l, err = net.Listen("tcp", address)
+		close(opened)
+	}()
+	if <-opened; err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// next is the next answer.
+func (c *controller) next(t testing.TB) *agentpb.Answer {
+	t.Helper()
+	select {
+	case a := <-c.answers:
+		return a
+	case <-time.After(time.Minute):
+		t.Fatal("no answer in a minute")
+	}
+	return nil
+}
+
+// planProto is a plan of one probe of the agent of tests.
+func planProto(t testing.TB, epoch uint32, interval time.Duration) *agentpb.Plan {
+	t.Helper()
+	p := onePlan(INT21, false, 1, 2)
+	p.Epoch, p.Probes[0].Agent, p.Probes[0].Interval = epoch, "edge-0-0", interval
+	m, err := p.Proto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestFollow goes through the life of an agent with a controller: plans are answered by their epoch, wrong ones are refused whole,
+// the plan stays when the controller is gone, and another controller in its place gets to know which one that is.
+func TestFollow(t *testing.T) {
+	namespace(t)
+	ca := newAuthority(t)
+	c := startController(t, "127.0.0.1:0", "controller.example", ca, ca)
+	cfg, _ := testConfig(t)
+	cfg.Controller = Controller{Address: c.address, Name: "controller.example"}
+	cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
+	var logged logLines
+	a, err := Open(cfg, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	if h := c.next(t); h.Agent != "edge-0-0" || h.InForce != 0 || h.About != 0 || h.Limits.GetSendBps() != cfg.SendLimit || h.Limits.GetMtu() != 1500 {
+		t.Fatalf("the first answer is %v", h)
+	}
+	wide := planProto(t, 5, time.Second)
+	wide.Basic = 1 << 16
+	for _, x := range []struct {
+		plan    *agentpb.Plan
+		refused string
+		inForce uint32
+	}{
+		{planProto(t, 3, 5*time.Millisecond), "", 3},
+		{planProto(t, 4, 20*time.Microsecond), "would send 50000 probes a second", 3},
+		{planProto(t, 2, time.Second), "there is a later plan", 3},
+		{wide, "the basic bitmap 0x10000 has more than 16 bits", 3},
+		{&agentpb.Plan{Epoch: 6}, `dialect "" is neither`, 3},
+		{planProto(t, 3, 5*time.Millisecond), "", 3},
+		{planProto(t, 7, 4*time.Millisecond), "", 7},
+	} {
+		c.plans <- x.plan
+		got := c.next(t)
+		if got.About != x.plan.Epoch || got.InForce != x.inForce || (x.refused == "") != (got.Refused == "") || !strings.Contains(got.Refused, x.refused) {
+			t.Errorf("epoch %d is answered with %v, want %q and %d in force", x.plan.Epoch, got, x.refused, x.inForce)
+		}
+	}
+	if s := a.Status(); !s.Controller.Connected || s.From != "controller controller.example" {
+		t.Errorf("%+v", s)
+	}
+	c.server.Stop()
+	wait(t, "word of the end", func() bool { return !a.Status().Controller.Connected })
+	sent := a.Stats().Sent
+	wait(t, "probe without a controller", func() bool { return a.Stats().Sent > sent })
+	if s := a.Status(); s.Epoch != 7 || s.Controller.Problem == "" {
+		t.Errorf("%+v", s)
+	}
+	if !strings.Contains(logged.String(), "the controller is gone; the plan stays in force") {
+		t.Errorf("logged: %s", logged.String())
+	}
+	again := startController(t, c.address, "controller.example", ca, ca)
+	if h := again.next(t); h.InForce != 7 || h.Load.GetProbes() != 1 {
+		t.Errorf("another controller hears %v", h)
+	}
+	again.plans <- planProto(t, 8, time.Second)
+	if got := again.next(t); got.InForce != 8 || got.Refused != "" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestKept starts an agent without its controller: it goes on with the plan that was kept, a file that is no plan is left aside, and
+// one that asks for more than the settings allow is refused.
+func TestKept(t *testing.T) {
+	namespace(t)
+	ca := newAuthority(t)
+	c := startController(t, "127.0.0.1:0", "controller.example", ca, ca)
+	cfg, _ := testConfig(t)
+	cfg.Controller = Controller{Address: c.address, Name: "controller.example", PlanFile: filepath.Join(t.TempDir(), "plan")}
+	cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
+	open := func(cfg Config) (*Agent, *logLines, func()) {
+		logged := &logLines{}
+		a, err := Open(cfg, logged.logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a, logged, runAgent(t, a)
+	}
+	_, _, stop := open(cfg)
+	c.next(t)
+	c.plans <- planProto(t, 3, 5*time.Millisecond)
+	if got := c.next(t); got.InForce != 3 {
+		t.Fatal(got)
+	}
+	c.plans <- planProto(t, 4, time.Microsecond) // refused, and not kept
+	c.next(t)
+	stop()
+	c.server.Stop()
+	a, _, stop := open(cfg)
+	wait(t, "probe of the kept plan", func() bool { return a.Stats().Sent > 0 })
+	if s := a.Status(); s.Epoch != 3 || s.From != cfg.Controller.PlanFile || s.Controller.Connected {
+		t.Errorf("%+v", s)
+	}
+	stop()
+	small := cfg
+	small.ProbesPerSecond = 10
+	a, _, stop = open(small)
+	wait(t, "refusal", func() bool { return strings.Contains(a.Status().Refused, "would send 200 probes a second") })
+	stop()
+	if err := os.WriteFile(cfg.Controller.PlanFile, []byte("no plan"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, logged, stop := open(cfg)
+	wait(t, "word of the file", func() bool { return strings.Contains(logged.String(), "the plan that was kept cannot be read") })
+	if s := a.Status(); s.Epoch != 0 {
+		t.Errorf("%+v", s)
+	}
+	stop()
+	list, err := os.ReadDir(filepath.Dir(cfg.Controller.PlanFile))
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestStrangers holds that plans come from the named certificate alone: with another name, with another authority, and that an
+// agent without a certificate of the right authority gets none.
+func TestStrangers(t *testing.T) {
+	namespace(t)
+	ca, other := newAuthority(t), newAuthority(t)
+	for _, x := range []struct {
+		what, name   string
+		signs, takes *authority
+		agent        *authority
+		want         string
+	}{
+		{"another name", "other.example", ca, ca, ca, "certificate is valid for other.example, not controller.example"},
+		{"another authority", "controller.example", other, ca, ca, "certificate signed by unknown authority"},
+		{"an agent that is not known", "controller.example", ca, other, ca, "bad certificate|unknown certificate authority|certificate required"},
+	} {
+		c := startController(t, "127.0.0.1:0", x.name, x.signs, x.takes)
+		c.plans <- planProto(t, 3, time.Second)
+		cfg, _ := testConfig(t)
+		cfg.Controller = Controller{Address: c.address, Name: "controller.example"}
+		cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
+		a, err := Open(cfg, (&logLines{}).logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := runAgent(t, a)
+		told := func() bool {
+			for want := range strings.SplitSeq(x.want, "|") {
+				if strings.Contains(a.Status().Controller.Problem, want) {
+					return true
+				}
+			}
+			return false
+		}
+		for end := time.Now().Add(20 * time.Second); !told() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		}
+		if s := a.Status(); !told() || s.Epoch != 0 || len(c.answers) > 0 {
+			t.Errorf("%s: %+v, want %q", x.what, s, x.want)
+		}
+		stop()
+	}
+	// Without TLS nothing is said at all.
+	plain := grpc.NewServer()
+	c := &controller{plans: make(chan *agentpb.Plan, 1), answers: make(chan *agentpb.Answer, 8)}
+	agentpb.RegisterPlansServer(plain, c)
+	l := listen(t, "127.0.0.1:0")
+	go plain.Serve(l)
+	defer plain.Stop()
+	cfg, _ := testConfig(t)
+	cfg.Controller = Controller{Address: l.Addr().String(), Name: "controller.example"}
+	cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
+	a, err := Open(cfg, (&logLines{}).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	wait(t, "word of why there is no controller", func() bool { return a.Status().Controller.Problem != "" })
+	if len(c.answers) > 0 || a.Status().Epoch != 0 {
+		t.Errorf("a controller without TLS is talked to: %+v", a.Status())
+	}
+}
+
+// TestProto sends plans there and back, and refuses what does not fit.
+func TestProto(t *testing.T) {
+	p := onePlan(FANT, true, 255, 0, 3)
+	p.Probes[0].Phase, p.Probes[0].To = 5*time.Millisecond, netip.MustParseAddr("10.1.2.3")
+	m, err := p.Proto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again agentpb.Plan
+	if err := proto.Unmarshal(b, &again); err != nil {
+		t.Fatal(err)
+	}
+	q, err := PlanOf(&again)
+	if err != nil || !reflect.DeepEqual(p, q) {
+		t.Errorf("%+v, %v, want %+v", q, err, p)
+	}
+	for want, change := range map[string]func(m *agentpb.Plan){
+		"the detailed bitmap 0x12345 has more": func(m *agentpb.Plan) { m.Detailed = 0x12345 },
+		"a destination of 3 bytes":             func(m *agentpb.Plan) { m.Probes[0].Destination = []byte{1, 2, 3} },
+	} {
+		bad := proto.Clone(m).(*agentpb.Plan)
+		change(bad)
+		if _, err := PlanOf(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	huge := proto.Clone(m).(*agentpb.Plan)
+	huge.Probes[0].IntervalNs = 1 << 63
+	if q, err := PlanOf(huge); err != nil || q.Probes[0].Interval >= 0 {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// FuzzPlan holds that no message makes a plan that agents accept and cannot send.
+func FuzzPlan(f *testing.F) {
+	for _, d := range []Dialect{INT21, FANT} {
+		m, err := onePlan(d, true, 1, 2, 3).Proto()
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	c := DefaultConfig()
+	c.Name = "a"
+	l := c.Limits()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m agentpb.Plan
+		if proto.Unmarshal(b, &m) != nil {
+			return
+		}
+		p, err := PlanOf(&m)
+		if err != nil {
+			return
+		}
+		load, err := p.Check(&l)
+		if err != nil {
+			return
+		}
+		slots := []Slot{}
+		for k := range p.Probes {
+			x := &p.Probes[k]
+			if _, err := NewTemplate(p, x, uint32(k), &testEnds); err != nil {
+				t.Fatalf("%x is accepted, and probe %d cannot be sent: %v", b, k, err)
+			}
+			slots = append(slots, Slot{x.Interval, x.Phase})
+		}
+		if len(slots) > 0 {
+			NewTimetable(slots, 1).Take(1 << 40)
+		}
+		if load.SendBPS > l.SendBPS*(1+1e-9) {
+			t.Fatalf("%x is accepted with %v bit/s", b, load.SendBPS)
+		}
+	})
+}
+
+// TestGenerated holds that the generated code is that of the source.
+func TestGenerated(t *testing.T) {
+	source, err := os.ReadFile("agentpb/agent.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile("agentpb/agent.proto.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(source)
+	if !strings.HasPrefix(string(told), hex.EncodeToString(sum[:])) {
+		t.Error("agentpb/agent.proto has changed without its code: make proto")
+	}
+}

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/decode/wire"
+)
+
+// Ports of probes. The first marks INT, as public code has it; the second stands in the shim as the original one.
+const (
+	INTPort   = 17768
+	ProbePort = 17769
+
+	firstPort = 0xc000 // the source port is this and the lowest bits of the probe's number
+	portBits  = 14
+)
+
+// Sizes of the parts of a frame.
+const (
+	ethernetLen = packet.EthernetLen
+	intLen      = 4 + 12
+	payloadLen  = 24
+	packetLen   = packet.IPv4Len + packet.UDPLen + intLen + payloadLen // IP packet of a probe that passed no switch
+	probeINTLen = 4                                                    // EtherType and count of labels that srint writes behind a route
+
+	magic = 0x48505242 // "HPRB"
+	ttl   = 64
+)
+
+// frameLen is the size of a probe with a route of n entries, as it is sent.
+func frameLen(n int) int { return ethernetLen + 2 + 2*n + 2 + packetLen }
+
+// dialectHeader is the INT header of a dialect, without a limit of hops.
+func dialectHeader(d Dialect, bitmap uint16) intmd.Header {
+	h := intmd.Header{Version: decode.V21, NPT: 1, Original: ProbePort, Flags: decode.Discard, Instructions: bitmap}
+	if d == FANT {
+		h.DomainID, h.Layout = intmd.FANTDomain, wire.INT2FANT
+	}
+	return h
+}
+
+// Ends are the addresses of a probe.
+type Ends struct {
+	ToMAC, FromMAC packet.MAC
+	From, To       netip.Addr // IPv4
+	Mark           uint8      // DSCP
+}
+
+// Template is the frame of a probe. Stamp fills in what is new in every round.
+type Template struct {
+	frame []byte
+	seq   uint32
+	Probe int // index in the plan
+}
+
+// NewTemplate builds the frame of a probe whose route srint takes, under a number of its own.
+func NewTemplate(p *Plan, x *Probe, number uint32, e *Ends) (t Template, err error) {
+	b := make([]byte, 0, frameLen(len(x.Route)))
+	b = packet.AppendEthernet(b, e.ToMAC, e.FromMAC, srint.TypeRoute)
+	at := len(b) - 2 // the route begins with the EtherType
+	if b, err = srint.AppendProbe(b[:at], x.Route); err != nil {
+		return t, err
+	}
+	b = binary.BigEndian.AppendUint16(b[:len(b)-probeINTLen], packet.EtherIPv4) // the route leads a packet
+	h := p.Dialect.header(p.bitmap(x), len(x.Route))
+	ip := packet.IPv4{TOS: e.Mark << 2, TTL: ttl, Proto: packet.ProtoUDP, DontFragment: true, Src: e.From.As4(), Dst: e.To.As4()}
+	b = packet.AppendIPv4(b, &ip, packetLen-packet.IPv4Len)
+	b = packet.AppendUDP(b, firstPort|uint16(number)&(1<<portBits-1), INTPort, intLen+payloadLen)
+	b = intmd.AppendHeader(b, &h, 0)
+	be := binary.BigEndian
+	b = be.AppendUint32(b, magic)
+	b = be.AppendUint32(b, number)
+	b = be.AppendUint32(b, p.Epoch)
+	t.frame = append(b, make([]byte, payloadLen-12)...)
+	return t, nil
+}
+
+// Len is the size of the frame.
+func (t *Template) Len() int { return len(t.frame) }
+
+// AppendFrame appends the frame of the next round, sent at a time in nanoseconds since 1970.
+func (t *Template) AppendFrame(dst []byte, now int64) []byte {
+	tail := t.frame[len(t.frame)-12:]
+	binary.BigEndian.PutUint32(tail, t.seq)
+	binary.BigEndian.PutUint64(tail[4:], uint64(now))
+	t.seq++
+	return append(dst, t.frame...)
+}

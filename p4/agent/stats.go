@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// Buckets of times, in microseconds: bucket k holds times below 2^k µs, and the last one all others.
+const Buckets = 24
+
+// Times counts durations by their size. It has one writer.
+type Times struct {
+	count [Buckets]atomic.Uint64
+	sum   atomic.Int64
+}
+
+// add counts d, of which what is negative is 0.
+func (t *Times) add(d time.Duration) {
+	d = max(d, 0)
+	t.count[min(bits.Len64(uint64(d/time.Microsecond)), Buckets-1)].Add(1)
+	t.sum.Add(int64(d))
+}
+
+// TimesNow is what was counted up to now.
+type TimesNow struct {
+	Count [Buckets]uint64
+	Sum   time.Duration
+}
+
+func (t *Times) now() (n TimesNow) {
+	for k := range t.count {
+		n.Count[k] = t.count[k].Load()
+	}
+	n.Sum = time.Duration(t.sum.Load())
+	return n
+}
+
+// Quantile is the upper bound of the bucket that holds the fraction q; 0 without any.
+func (n *TimesNow) Quantile(q float64) time.Duration {
+	total, seen := uint64(0), uint64(0)
+	for _, c := range n.Count {
+		total += c
+	}
+	for k, c := range n.Count {
+		if seen += c; total > 0 && float64(seen) >= q*float64(total) {
+			return time.Microsecond << k
+		}
+	}
+	return 0
+}
+
+// Stats counts what an agent did. All may be read at any time.
+type Stats struct {
+	Sent, SentBytes uint64 // probes that the kernel took
+	Skipped         uint64 // starts that were over when their turn came
+	SendErrors      uint64 // probes that the kernel did not take
+	ClockSteps      uint64 // times that the clock was set, so that the schedule began anew
+
+	Frames        uint64 // that came, of those that the filter let through
+	Received      uint64 // probes among them
+	Malformed     [numReasons]uint64
+	KernelDropped uint64
+	Lost          int64  // rounds of followed probes that did not come; one that comes late is taken off again
+	Twice         uint64 // probes that came again
+	OldEpoch      uint64 // probes of an earlier plan
+	Unfollowed    uint64 // probes for whose rounds there was no room
+	Limited       uint64 // probes with a switch that added nothing: hop limit or MTU
+
+	Datagrams, ReportErrors uint64 // of reports
+
+	Accepted, Refused uint64 // plans
+	Late, Transit     TimesNow
+}
+
+// Reasons gives the reasons with their counts.
+func (s *Stats) Reasons(each func(reason string, count uint64)) {
+	for r := Foreign; r < numReasons; r++ {
+		each(r.String(), s.Malformed[r])
+	}
+}
+
+// counters are what Stats reads.
+type counters struct {
+	sent, sentBytes, skipped, sendErrors, clockSteps atomic.Uint64
+	frames, received, kernelDropped, twice, oldEpoch atomic.Uint64
+	unfollowed, limited, datagrams, reportErrors     atomic.Uint64
+	accepted, refused                                atomic.Uint64
+	lost                                             atomic.Int64
+	malformed                                        [numReasons]atomic.Uint64
+	late, transit                                    Times
+}
+
+func (c *counters) now() Stats {
+	s := Stats{
+		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(), Skipped: c.skipped.Load(), SendErrors: c.sendErrors.Load(), ClockSteps: c.clockSteps.Load(),
+		Frames: c.frames.Load(), Received: c.received.Load(), KernelDropped: c.kernelDropped.Load(), Lost: c.lost.Load(), Twice: c.twice.Load(),
+		OldEpoch: c.oldEpoch.Load(), Unfollowed: c.unfollowed.Load(), Limited: c.limited.Load(), Datagrams: c.datagrams.Load(),
+		ReportErrors: c.reportErrors.Load(), Accepted: c.accepted.Load(), Refused: c.refused.Load(), Late: c.late.now(), Transit: c.transit.now(),
+	}
+	for k := range s.Malformed {
+		s.Malformed[k] = c.malformed[k].Load()
+	}
+	return s
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// errEpoch is a plan that comes too late.
+var errEpoch = errors.New("there is a later plan")
+
+// Follows says whether p may take the place of the plan in force, nil for none. Same is true of the plan in force once more,
+// which is no error and changes nothing.
+func (p *Plan) Follows(inForce *Plan) (same bool, err error) {
+	switch {
+	case inForce == nil || p.Epoch > inForce.Epoch:
+		return false, nil
+	case p.Epoch < inForce.Epoch:
+		return false, fmt.Errorf("%w: epoch %d is in force", errEpoch, inForce.Epoch)
+	case !reflect.DeepEqual(p, inForce):
+		return false, fmt.Errorf("epoch %d is in force with another plan; a changed plan has a higher epoch", p.Epoch)
+	}
+	return true, nil
+}
+
+// Work is what an agent sends by a plan, and when: a slot and a template for each of its probes.
+type Work struct {
+	Slots     []Slot
+	Templates []Template
+}
+
+// NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
+// before, by id: a probe that stays keeps its number, and so its flow. It gives the numbers of this plan.
+func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
+	w := &Work{}
+	taken := make(map[uint32]bool, len(numbers))
+	keep := map[string]uint32{}
+	for k := range p.Probes {
+		if n, ok := numbers[p.Probes[k].ID]; ok && p.Probes[k].Agent == name {
+			keep[p.Probes[k].ID], taken[n] = n, true
+		}
+	}
+	next := uint32(0)
+	for k := range p.Probes {
+		x := &p.Probes[k]
+		if x.Agent != name {
+			continue
+		}
+		n, ok := keep[x.ID]
+		if !ok {
+			for taken[next] {
+				next++
+			}
+			n, taken[next], keep[x.ID] = next, true, next
+		}
+		ends := *e
+		if x.To.IsValid() {
+			ends.To = x.To.Unmap()
+		}
+		t, err := NewTemplate(p, x, n, &ends)
+		if err != nil {
+			return nil, nil, fmt.Errorf("probe %q: %w", x.ID, err)
+		}
+		t.Probe = k
+		w.Slots, w.Templates = append(w.Slots, Slot{x.Interval, x.Phase}), append(w.Templates, t)
+	}
+	return w, keep, nil
+}
