@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -39,6 +40,11 @@ func TestBytes(t *testing.T) {
 			c.Dialects = map[string]Dialect{"edge-0-0": MD10, "edge-1-0": XD20, "agg-2-0": Off, "edge-2-1": MX21}
 		}},
 		{"pint mix", func(c *Config) { c.Plan, c.PINTShare = testPlan(t, pint.HashMix), 0.7 }},
+		{"fant", func(c *Config) { c.Dialect = FANT }},
+		{"source reports", func(c *Config) { c.SourceReports, c.SampleEvery = true, 3 }},
+		{"pint source reports", func(c *Config) {
+			c.Plan, c.PINTShare, c.SourceReports, c.SampleEvery, c.HardwareIDs = testPlan(t, pint.HashMix), 0.5, true, 2, 3
+		}},
 		{"pint crc", func(c *Config) { c.Plan, c.PINTShare, c.IPReports = testPlan(t, pint.HashCRC), 0.7, true }},
 	}
 	var got strings.Builder
@@ -51,6 +57,8 @@ func TestBytes(t *testing.T) {
 	n := mustNew(t, cfg, 3)
 	n.Run(5*time.Second, func(d Datagram) { h.Write(AppendFrame(nil, d, cfg.Exporters, 7)) })
 	fmt.Fprintf(&got, "demo: %x\n", h.Sum(nil))
+
+	troubleBytes(t, &got)
 
 	const path = "testdata/bytes.txt"
 	if *updateBytes {
@@ -67,5 +75,27 @@ func TestBytes(t *testing.T) {
 		if i >= len(lines) || line != lines[i] {
 			t.Errorf("bytes have changed: %s", line)
 		}
+	}
+}
+
+// troubleBytes adds a line for the beginning of each line of the table of faults, on the network of the demonstration with
+// PINT, and one for each way of source reports that detectors are measured with.
+func troubleBytes(t *testing.T, got *strings.Builder) {
+	troubles := Troubles()
+	for i := range troubles {
+		cfg, err := PINTDemoConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Script, cfg.Repeat, cfg.SourceReports, cfg.SampleEvery = nil, 0, i%2 == 0, 1+i%3
+		h, err := troubles[i].Happen(mustNew(t, cfg, 5), 300*time.Millisecond, rand.New(rand.NewPCG(5, uint64(i))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.AddTo(&cfg)
+		sum := sha256.New()
+		n := mustNew(t, cfg, 5)
+		n.Run(1500*time.Millisecond, func(d Datagram) { sum.Write(AppendFrame(nil, d, cfg.Exporters, 7)) })
+		fmt.Fprintf(got, "trouble %s: %x %+v\n", troubles[i].Name, sum.Sum(nil), n.Stats())
 	}
 }

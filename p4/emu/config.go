@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/agent"
 )
 
 // Config describes a network, its traffic, its telemetry and what happens to it.
@@ -44,6 +45,7 @@ type Config struct {
 	HardwareIDs        int                `yaml:"hardware_ids" doc:"Subsystems a switch; ingress ports are dealt out among them." range:"1..64"`
 	FirstSequence      uint32             `yaml:"first_sequence" doc:"Sequence number of the first report of each subsystem."`
 	DropReports        bool               `yaml:"drop_reports" doc:"Switches report packets that they drop."`
+	SourceReports      bool               `yaml:"source_reports" doc:"The first switch, too, reports every packet that the last one is to report (INT-MD and PINT), so that what got lost between them shows; which packets these are is decided by a hash of the packet."`
 	QueueReportBytes   int                `yaml:"queue_report_bytes" doc:"Occupancy from which INT-MD nodes report a queue by themselves; 0 for never." range:"0..16000000"`
 	QueueReportGap     time.Duration      `yaml:"queue_report_gap" doc:"Least time between two such reports of a queue." range:"0s..1m"`
 
@@ -53,24 +55,38 @@ type Config struct {
 	PINTShare     float64       `yaml:"pint_share" doc:"Share of flows whose packets carry PINT digests, and no INT." range:"0..1"`
 	LoopReportGap time.Duration `yaml:"loop_report_gap" doc:"Least time between two reports of routing loops at an interface." range:"0s..1m"`
 
+	// A controller writes to switches with Install, Remove and ReadBack; nothing of this matters without one.
+	ControlDelay  time.Duration `yaml:"control_delay" doc:"Time that a request takes from the controller to a switch, and its answer back." range:"0s..1m"`
+	ControlJitter time.Duration `yaml:"control_jitter" doc:"Upper bound of the random part of that time." range:"0s..1m"`
+	ControlGap    time.Duration `yaml:"control_gap" doc:"Least time between two requests: the controller turns to one switch after the other." range:"0s..1m"`
+	ControlLoss   float64       `yaml:"control_loss" doc:"Probability with which a request, and its answer, gets lost." range:"0..1"`
+	// OnAnswer is told of the answers of switches to requests, in the order in which they come.
+	OnAnswer func(Answer) `yaml:"-"`
+
 	Epoch     time.Time     `yaml:"-"` // device time when virtual time is 0
 	ClockSkew time.Duration `yaml:"clock_skew" doc:"Bound of the difference between a device's clock and the true time." range:"0s..1h"`
 	FirstNode uint32        `yaml:"first_node_id" doc:"Node id of the topology's first switch; the others follow."`
 
 	// Exporters is the address of the first switch; the others follow. Addresses in 127.0.0.0/8 can be sent from
-	// without any set-up on Linux. Hosts (which send probes) follow 2^16 addresses later.
+	// without any set-up on Linux. Hosts (which send probes) follow 2^16 addresses later, and
+	// agents 2^17.
 	Exporters  netip.Addr `yaml:"-"`
 	ReportPort uint16     `yaml:"report_port" doc:"UDP port of the collector."`
 	ProbePort  uint16     `yaml:"probe_port" doc:"UDP port of INT-path probes, in the network and at the collector."`
 
 	ExtraFlows []Flow        `yaml:"-"`
 	Probes     []Probe       `yaml:"-"`
+	Agents     []Agent       `yaml:"-"`
 	Script     []Fault       `yaml:"-"`
 	Repeat     time.Duration `yaml:"repeat" doc:"Time after which the script begins again; 0 for never." range:"0s..24h"`
 
 	// Observe is told of every packet that leaves the network, delivered or dropped. The journey is valid during the
 	// call. Cross traffic is not told.
 	Observe func(*Journey) `yaml:"-"`
+	// OnPlan is told of the answers of agents, in the order in which they come.
+	OnPlan func(PlanAnswer) `yaml:"-"`
+	// OnProbe is told of every probe that an agent reports. The arrival is valid during the call.
+	OnProbe func(to string, a *agent.Arrival) `yaml:"-"`
 	// OnFault is told when a fault begins and ends.
 	OnFault func(at time.Duration, f Fault, begins bool) `yaml:"-"`
 }
@@ -187,6 +203,7 @@ func (c *Config) Validate() error {
 	}
 	// Ranges are repeated where a value outside of them would not be noticed but divided by.
 	if c.LinkRate < 100_000 || c.HostsPerEdge < 1 || c.HostsPerEdge > 250 || c.SampleEvery < 1 || c.MaxHops < 1 || c.ReportsPerDatagram < 1 ||
+		c.ControlDelay < 0 || c.ControlJitter < 0 || c.ControlGap < 0 || !(c.ControlLoss >= 0 && c.ControlLoss <= 1) ||
 		c.HardwareIDs < 1 || c.HardwareIDs > 64 || c.MinPacketBytes < 128 || c.Flows < 0 || c.QueueBytes > 16_000_000 || c.MaxPacketBytes > 9000 {
 		bad("a value is outside of its range")
 	}

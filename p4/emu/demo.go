@@ -37,7 +37,7 @@ func DemoConfig() Config {
 }
 
 // PINTDemoConfig is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
-// which lasts 200 seconds: flows take another way without a loss, and some go round in a loop.
+// which lasts 210 seconds: flows take another way without a loss, and some go round in a loop.
 func PINTDemoConfig() (Config, error) {
 	c := DemoConfig()
 	plan, err := DemoPlan()
@@ -50,7 +50,7 @@ func PINTDemoConfig() (Config, error) {
 		Fault{Kind: DivertFlows, At: 164 * s, For: 10 * s, Node: "edge-0-1", Peer: "agg-0-1", Value: 1},
 		Fault{Kind: DivertFlows, At: 184 * s, For: 6 * s, Node: "agg-3-0", Peer: "core-1", Value: 0.3},
 	)
-	c.Repeat = 200 * s
+	c.Repeat = 210 * s
 	return c, nil
 }
 

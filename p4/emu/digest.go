@@ -4,22 +4,50 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/pintplan"
 )
 
 // hostTTL is the TTL, or hop limit, with which hosts send. The hop number of a switch follows from it: 1 for the first.
 const hostTTL = 64
 
-// planner is the part of the network that PINT's execution plan is in.
+// planner is what the network knows of PINT beside the plans, which the switches hold.
 type planner struct {
-	plan  *pint.Plan
-	share uint64        // of flows, in 2^-64
-	loops [][]pint.Slot // by set of queries: those that detect loops
-
+	plan   *pint.Plan      // that all switches held at first; nil for a network without digests
+	share  uint64          // of flows, in 2^-64
 	looped []time.Duration // by interface: when its next report of a loop may leave
+}
+
+// heldPlan is an execution plan that switches hold: as it was configured, or as their tables say.
+type heldPlan struct {
+	epoch   uint8
+	bits    int
+	program *pintplan.Program // what the tables say
+	plan    *pint.Plan        // if there is no program
+	loops   [][]pint.Slot     // of plan, by set of queries: those that detect loops
+}
+
+// maxPlans is how many plans a switch holds: packets of the plan before are still under way when the next one is stamped.
+const maxPlans = pintplan.Plans
+
+// plans are those that a switch holds, and the one that it gives to packets that enter the network at it.
+type plans struct {
+	held  [maxPlans]*heldPlan
+	stamp *uint8 // epoch; nil for none
+}
+
+// of gives the plan of an epoch, or nil if the switch does not hold it.
+func (x *plans) of(epoch uint8) *heldPlan {
+	for _, h := range x.held {
+		if h != nil && h.epoch == epoch {
+			return h
+		}
+	}
+	return nil
 }
 
 const (
@@ -29,9 +57,9 @@ const (
 	forgerySalt  = 0x666f726765
 )
 
-// SetPlan replaces the execution plan in all switches at this moment. Packets that are under way then carry what
-// switches wrote by either plan, and are reported under the epoch of the new one: that is what a change-over looks like
-// to a collector. A network that was built without a plan has no flows that carry digests, and stays so.
+// SetPlan makes all switches hold another plan, and stamp it from this moment on, without a control plane: what
+// [Network.Install] does to one switch after the other. They keep the plan that they stamped before, so that packets under
+// way go on with theirs. A network that was built without a plan has no flows that carry digests, and stays so.
 func (n *Network) SetPlan(p *pint.Plan) error {
 	if p == nil || n.planner.plan == nil {
 		return errors.New("set plan: a plan can only take the place of another")
@@ -39,13 +67,48 @@ func (n *Network) SetPlan(p *pint.Plan) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("set plan: %w", err)
 	}
-	n.planner.set(p)
+	for i := range n.switches {
+		if n.switches[i].plans.of(p.Epoch) != nil {
+			return fmt.Errorf("set plan: switch %s holds another plan of epoch %d", n.graph.NodeName(i), p.Epoch)
+		}
+	}
+	if err := n.holdEverywhere(p); err != nil {
+		return fmt.Errorf("set plan: %w", err)
+	}
 	return nil
 }
 
-func (x *planner) set(p *pint.Plan) {
-	x.plan = p
-	x.loops = make([][]pint.Slot, len(p.Sets))
+// holdEverywhere lets all switches hold a plan beside the one that they stamp, and stamp the new one. It changes nothing where
+// their tables have no room for both.
+func (n *Network) holdEverywhere(p *pint.Plan) error {
+	h := newHeldPlan(p)
+	next := func(x *plans) plans {
+		kept := (*heldPlan)(nil)
+		if x.stamp != nil {
+			kept = x.of(*x.stamp)
+		}
+		return plans{held: [maxPlans]*heldPlan{h, kept}, stamp: &h.epoch}
+	}
+	var tried []*heldPlan // beside h
+	for i := range n.switches {
+		x := next(&n.switches[i].plans)
+		if slices.Contains(tried, x.held[1]) {
+			continue
+		}
+		tried = append(tried, x.held[1])
+		if _, err := n.ownTables(&x); err != nil {
+			return fmt.Errorf("switch %s: plan of epoch %d: %w", n.graph.NodeName(i), p.Epoch, err)
+		}
+	}
+	for i := range n.switches {
+		d := &n.switches[i]
+		d.plans, d.tables = next(&d.plans), nil // tables are made of the plans when somebody asks
+	}
+	return nil
+}
+
+func newHeldPlan(p *pint.Plan) *heldPlan {
+	x := &heldPlan{epoch: p.Epoch, bits: p.Bits, plan: p, loops: make([][]pint.Slot, len(p.Sets))}
 	for i := range p.Sets {
 		for _, slot := range p.Sets[i].Slots {
 			if p.Queries[slot.Query].Aggregation == pint.Loop {
@@ -53,6 +116,21 @@ func (x *planner) set(p *pint.Plan) {
 			}
 		}
 	}
+	return x
+}
+
+// write is what the switch at a hop does to a digest. Looped, if not 0, says that it reports a loop.
+func (x *heldPlan) write(digest uint64, id uint32, hop int, v *pint.Values, rnd uint32) (next uint64, looped uint8) {
+	if x.program != nil {
+		return x.program.Write(digest, id, hop, *v, rnd)
+	}
+	for _, slot := range x.loops[x.plan.Set(id)] {
+		l := x.plan.Queries[slot.Query].Loops
+		if _, again := l.Step(x.plan.Part(digest, slot), id, hop, v.Node); again {
+			looped = uint8(l.T + 1)
+		}
+	}
+	return x.plan.Write(digest, id, hop, *v, rnd), looped
 }
 
 // CarriesPINT reports whether the packets of flow i carry PINT digests.
@@ -69,24 +147,45 @@ func probability(p float64) uint64 { return uint64(min(p, 1-0x1p-53) * (1 << 64)
 // 6.2): CRC-32 over the L4 header and the first bytes of the payload. IPv4's identification would do, but IPv6 has none.
 func (p *packet) packetID() uint32 { return crc32.ChecksumIEEE(p.buf[p.l4:]) }
 
-// writeDigest is what the egress of a switch does to a packet that carries a digest: the plan, and reports.
+// stampEpoch is what the first switch does to a packet that carries a digest: it says which plan is to be followed. A
+// packet without an epoch goes on without a digest.
+func (n *Network) stampEpoch(p *packet, d *device) {
+	x := &d.plans
+	if x.stamp == nil || x.of(*x.stamp) == nil {
+		n.control.stats.Unstamped++
+		return
+	}
+	p.stamped, p.epoch = true, *x.stamp
+}
+
+// writeDigest is what the egress of a switch does to a packet that carries a digest: the plan of its epoch, and reports.
+// A switch that does not hold this plan does not touch the digest, and marks the packet, as pint.p4 does with its number of
+// hops. The digest would be read wrongly then, so that nobody writes into it any more, and the last switch keeps it back.
 func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
+	if !p.stamped {
+		return
+	}
+	plan := d.plans.of(p.epoch)
+	if plan == nil {
+		n.control.stats.Foreign++
+		p.missed = true
+	}
+	if p.missed {
+		if last && p.sampled {
+			n.control.stats.Incomplete++
+		}
+		return
+	}
 	x := &n.planner
 	hop := hostTTL - int(p.ttl())
 	p.hop = uint8(hop)
-	looped := uint8(0)
-	for _, slot := range x.loops[x.plan.Set(p.digestID)] {
-		l := x.plan.Queries[slot.Query].Loops
-		if _, again := l.Step(x.plan.Part(p.digest, slot), p.digestID, hop, d.id); again {
-			looped = uint8(l.T + 1)
-		}
-	}
-	p.digest = x.plan.Write(p.digest, p.digestID, hop, pint.Values{
+	var looped uint8
+	p.digest, looped = plan.write(p.digest, p.digestID, hop, &pint.Values{
 		Node: d.id, Latency: uint64(h.Latency()), Queue: uint64(h.QueueBytes),
 		Utilization: uint64(h.Load),
 	}, uint32(mix(uint64(p.digestID)^roundingSalt)))
 	if d.forged != 0 && mix(uint64(p.digestID)^d.salt) < d.forged {
-		p.digest = mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - x.plan.Bits)
+		p.digest = mix(uint64(p.digestID)^d.salt^forgerySalt) >> (64 - plan.bits)
 	}
 	if looped > 0 {
 		n.stats.LoopsDetected++
@@ -100,9 +199,9 @@ func (n *Network) writeDigest(p *packet, d *device, h *Hop, last bool) {
 	}
 }
 
-// told is the digest of p as the last switch reports it.
-func (x *planner) told(p *packet) decode.Digest {
-	return decode.Digest{Epoch: x.plan.Epoch, Hops: p.hop, ID: p.digestID, Value: p.digest}
+// told is the digest of p as a switch reports it.
+func (p *packet) told() decode.Digest {
+	return decode.Digest{Epoch: p.epoch, Hops: p.hop, ID: p.digestID, Value: p.digest}
 }
 
 // checkPlan is the part of Validate about PINT.

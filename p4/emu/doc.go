@@ -23,13 +23,28 @@
 //
 // # PINT
 //
-// A plan ([pint.Plan]) takes the place of INT in a share of the flows. At its egress every switch does to a packet's digest
-// what the plan says, whatever its dialect; the digest travels beside the packet, as in a header field that exists anyhow,
-// and takes no room on the lines. Hop numbers follow from the TTL, packet ids from a hash of bytes that stay as they are. The
-// last switch reports the digests of sampled packets in report 2.0, as domain specific metadata, in the layout that
+// A plan ([pint.Plan]) takes the place of INT in a share of the flows. The first switch stamps the epoch of its plan; at its
+// egress every switch does to a packet's digest what its plan of that epoch says, whatever its dialect; the digest travels
+// beside the packet, as in a header field that exists anyhow, and takes no room on the lines. Hop numbers follow from the
+// TTL, packet ids from a hash of bytes that stay as they are. The last switch reports the digests of sampled packets in
+// report 2.0 under the epoch that they carry, as domain specific metadata, in the layout that
 // decode/telemetry/FORMAT.md draws; a switch that meets its own hash again reports a routing loop the same way.
 //
 // The frames of the three published PINT programs come from [PublishedPacket].
+//
+// # The control plane
+//
+// A controller writes to switches through [Switches]: plans, watch lists, routes and the ways of probes, as entries of the
+// tables that [Tables] lists. Requests and answers take a delay, may get lost, and reach one switch after the other. A
+// switch holds two plans at once. It does not touch a digest whose plan it does not hold; such a digest is not reported, and
+// counted in [ControlStats]. So a change of plan mixes nothing whatever its order, and loses nothing if all switches hold
+// the new plan before the first one stamps it.
+//
+// # Agents
+//
+// Config.Agents makes the first host of a switch a probe agent: it holds a plan, and sends the frames of package p4/agent at its
+// times. Switches lead and stamp them byte for byte as p4/srint.p4 does with its wide variant, and the agent that a probe comes to
+// reports it, from an address of its own. Plans reach agents by the channel of the control plane ([Agents]).
 //
 // # What is left out
 //
@@ -38,7 +53,7 @@
 //
 // # Repeatability
 //
-// The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic and report delivery draw
-// from generators of their own, so that reports which get lost do not change the packets. A Network is not safe for
+// The configuration and the seed determine every byte. Traffic, pipeline jitter, cross traffic, report delivery and the control plane
+// draw from generators of their own, so that reports which get lost do not change the packets. A Network is not safe for
 // concurrent use, and reads neither the clock nor the network; only [Network.Play] does.
 package emu

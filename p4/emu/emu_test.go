@@ -131,7 +131,7 @@ func checkConservation(t *testing.T, n *Network, delivered uint64) Stats {
 		for k := range q.size {
 			total += int64(q.at(k).bytes)
 		}
-		if total != q.bytes || q.bytes > q.limit {
+		if total != q.bytes || q.bytes > int64(q.limit) {
 			t.Fatalf("at %v: queue %d holds %d bytes in %d packets, limit %d", n.Now(), i, total, q.bytes, q.limit)
 		}
 	}

@@ -25,12 +25,16 @@ const (
 	RestartReports                    // the sequence numbers of Node begin again at 0, at once
 	DivertFlows                       // Node sends the share Value of all flows to Peer, but those of its own hosts
 	ForgeDigests                      // Node fills the PINT digests of the share Value of packets with noise
+	LosePackets                       // the direction Node to Peer loses each packet with probability Value, and nobody says so
+	DelayLine                         // packets take Delay longer from Node to Peer
+	SwallowFlow                       // Node loses all packets of the flow with the number Flow, and does not say so
 	numFaults
 )
 
 var faultNames = [numFaults]string{
 	"cut-rate", "cross-traffic", "link-down", "deny-flows", "withdraw-route", "slow-switch", "lose-reports",
 	"duplicate-reports", "reorder-reports", "silence-reports", "restart-reports", "divert-flows", "forge-digests",
+	"lose-packets", "delay-line", "swallow-flow",
 }
 
 func (k FaultKind) String() string {
@@ -51,6 +55,7 @@ type Fault struct {
 	Node, Peer string        // switches by name
 	Value      float64
 	Delay      time.Duration
+	Flow       int // as [Network.NumFlows] counts them
 }
 
 // String gives, for example, "cut-rate agg-0-0 to core-0, 0.3".
@@ -60,19 +65,23 @@ func (f Fault) String() string {
 		s += " to " + f.Peer
 	}
 	switch {
-	case f.Kind == SlowSwitch:
+	case f.Kind == SlowSwitch || f.Kind == DelayLine:
 		s += fmt.Sprintf(", %v", f.Delay)
+	case f.Kind == SwallowFlow:
+		s += fmt.Sprintf(", flow %d", f.Flow)
 	case f.Kind.hasValue():
 		s += fmt.Sprintf(", %g", f.Value)
 	}
 	return s
 }
 
-func (k FaultKind) onLink() bool  { return k <= LinkDown || k == DivertFlows }
+func (k FaultKind) onLink() bool {
+	return k <= LinkDown || k == DivertFlows || k == LosePackets || k == DelayLine
+}
 func (k FaultKind) hasPeer() bool { return k.onLink() || k == WithdrawRoute }
 func (k FaultKind) hasValue() bool {
 	switch k {
-	case LinkDown, WithdrawRoute, SlowSwitch, SilenceReports, RestartReports:
+	case LinkDown, WithdrawRoute, SlowSwitch, SilenceReports, RestartReports, DelayLine, SwallowFlow:
 		return false
 	}
 	return true
@@ -91,6 +100,12 @@ type fault struct {
 	armed  bool // a packet of cross traffic is scheduled
 }
 
+// line is what faults do to the packets on the line behind an interface.
+type line struct {
+	loss  float64 // probability with which it loses a packet
+	delay int64   // ns that they take longer
+}
+
 // crossBytes is the size of packets of cross traffic.
 const crossBytes = 1000
 
@@ -106,6 +121,9 @@ func (n *Network) buildScript() error {
 		if err := n.checkFault(s); err != nil {
 			errs = append(errs, fmt.Errorf("script, line %d (%v): %w", i, f, err))
 			continue
+		}
+		if (f.Kind == LosePackets || f.Kind == DelayLine) && n.lines == nil {
+			n.lines = make([]line, len(n.queues))
 		}
 		s.begin, s.end, s.cross = n.timer(timerBegin, i), n.timer(timerEnd, i), n.timer(timerCross, i)
 		n.events.add(int64(f.At), s.begin)
@@ -149,8 +167,10 @@ func (n *Network) checkFault(s *fault) error {
 		return fmt.Errorf("ends at %v, after the script repeats at %v", s.At+s.For, n.cfg.Repeat)
 	case s.Kind.hasValue() && !(s.Value > 0 && s.Value <= top):
 		return fmt.Errorf("value %v is outside 0..%v", s.Value, top)
-	case s.Kind == SlowSwitch && (s.Delay <= 0 || s.Delay > time.Minute):
+	case (s.Kind == SlowSwitch || s.Kind == DelayLine) && (s.Delay <= 0 || s.Delay > time.Minute):
 		return fmt.Errorf("delay %v", s.Delay)
+	case s.Kind == SwallowFlow && (s.Flow < 0 || s.Flow >= len(n.flows)):
+		return fmt.Errorf("flow %d; there are %d flows", s.Flow, len(n.flows))
 	}
 	return nil
 }
@@ -174,6 +194,8 @@ func (n *Network) turn(i int, begins bool) {
 		}
 	case LinkDown:
 		n.applyLink(s.iface)
+	case LosePackets, DelayLine:
+		n.applyLine(s.iface)
 	case RestartReports:
 		if begins {
 			d := &n.switches[s.node]
@@ -199,14 +221,14 @@ func (n *Network) applyRate(iface int) {
 		}
 	}
 	q := &n.queues[iface]
-	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
 	q.lastDue = 0
 	for i := range q.size {
 		if s := q.at(i); s.start <= n.now && s.pkt >= 0 {
 			q.lastDue = n.packets[s.pkt].due
 		}
 	}
-	ps := int64(min(math.Round(float64(q.base)/share), 1e12))
+	ps := int64(min(math.Round(float64(n.psPerByte)/share), 1e12))
 	q.retime(n.now, ps, func(s *sending) {
 		if s.pkt < 0 {
 			return
@@ -226,7 +248,7 @@ func (n *Network) applyLink(iface int) {
 	}
 	for _, i := range []int{iface, n.graph.Peer(iface)} {
 		q := &n.queues[i]
-		n.stats.CrossDelivered += uint64(q.drain(n.now))
+		n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
 		q.up = !down
 		if down {
 			q.clear(n.now, func(s *sending) {
@@ -241,11 +263,31 @@ func (n *Network) applyLink(iface int) {
 	n.events.add(n.now+int64(n.cfg.Convergence), n.reroute)
 }
 
+// applyLine sets what the line behind an interface does to packets from all faults that are active on it. Packets that are
+// on the line already arrive when they would have.
+func (n *Network) applyLine(iface int) {
+	q := &n.lines[iface]
+	*q = line{}
+	for i := range n.script {
+		s := &n.script[i]
+		if !s.active || s.iface != iface {
+			continue
+		}
+		switch s.Kind {
+		case LosePackets:
+			q.loss = max(q.loss, s.Value)
+		case DelayLine:
+			q.delay += int64(s.Delay)
+		}
+	}
+}
+
 // applySwitch sets the state of a switch from all faults that are active on it.
 func (n *Network) applySwitch(node int) {
 	d := &n.switches[node]
-	d.extra, d.acl, d.noRoute, d.diverts = 0, 0, d.noRoute[:0], d.diverts[:0]
-	d.forged = 0
+	n.slower[node] = 0
+	d.acl, d.noRoute, d.diverts = 0, d.noRoute[:0], d.diverts[:0]
+	d.forged, d.swallowed = 0, d.swallowed[:0]
 	d.silent, d.loss, d.duplicate, d.reorder = false, 0, 0, 0
 	for i := range n.script {
 		s := &n.script[i]
@@ -258,7 +300,7 @@ func (n *Network) applySwitch(node int) {
 		case WithdrawRoute:
 			d.noRoute = append(d.noRoute, s.edge)
 		case SlowSwitch:
-			d.extra += int64(s.Delay)
+			n.slower[node] += int64(s.Delay)
 		case LoseReports:
 			d.loss = max(d.loss, s.Value)
 		case DuplicateReports:
@@ -269,10 +311,13 @@ func (n *Network) applySwitch(node int) {
 			d.silent = true
 		case ForgeDigests:
 			d.forged = max(d.forged, probability(s.Value))
+		case SwallowFlow:
+			d.swallowed = append(d.swallowed, int32(s.Flow))
 		case DivertFlows:
 			d.diverts = append(d.diverts, divert{probability(s.Value), int32(s.iface)})
 		}
 	}
+	d.faulty = d.acl != 0 || len(d.noRoute)+len(d.diverts)+len(d.swallowed) > 0
 	if d.reorder == 0 {
 		n.release(d)
 	}
@@ -292,9 +337,9 @@ func (n *Network) sendCross(timer int32, i int) {
 	n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
 	q := &n.queues[s.iface]
 	n.stats.CrossSent++
-	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
 	if q.up {
-		if _, _, ok := q.accept(n.now, crossBytes, -1); ok {
+		if _, _, ok := q.accept(n.now, crossBytes, -1, false); ok {
 			return
 		}
 	}

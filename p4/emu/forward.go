@@ -13,42 +13,51 @@ func (n *Network) packetEvent(i int32, p *packet) {
 		n.probeLeaves(i, p)
 		return
 	}
-	if p.out >= 0 {
-		last := n.ifPeer[p.out] < 0
+	entering := p.out < 0
+	if !entering {
+		last := p.peer < 0
 		n.egress(p, last)
+		if n.lines != nil && n.lines[p.out].loss > 0 && n.losing.Float64() < n.lines[p.out].loss {
+			n.vanish(i, p)
+			return
+		}
 		if last {
 			n.deliver(i, p)
 			return
 		}
-		p.in = n.ifPeer[p.out]
-		p.node = n.ifNode[p.in]
-		p.out = -1
+		p.in, p.node, p.out = p.peer, p.then, -1
 	}
 	p.arrived = p.next
-	n.ingress(i, p)
+	n.ingress(i, p, entering)
 }
 
-// ingress decides what becomes of a packet, and queues it.
-func (n *Network) ingress(i int32, p *packet) {
+// ingress decides what becomes of a packet, and queues it. Entering says that it comes from a host.
+func (n *Network) ingress(i int32, p *packet, entering bool) {
 	d := &n.switches[p.node]
 	if p.kind == sourceRouted {
-		n.queueProbe(i, p, d)
+		n.queueProbe(i, p, d, entering)
 		return
 	}
 	dst := &n.hosts[p.dst]
-	if p.sampled && !p.pint && n.ifHost[p.in] >= 0 {
-		n.source(p, d)
+	if entering {
+		n.enter(p, d)
 	}
-	if d.acl != 0 && mix(p.hash^d.salt^aclSalt) < d.acl {
-		n.drop(i, p, Denied)
-		return
+	if d.faulty {
+		if d.acl != 0 && mix(p.hash^d.salt^aclSalt) < d.acl {
+			n.drop(i, p, Denied)
+			return
+		}
+		if slices.Contains(d.swallowed, p.flow) {
+			n.vanish(i, p)
+			return
+		}
 	}
 	if !p.decrementTTL() {
 		n.drop(i, p, Expired)
 		return
 	}
-	if !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node {
-		p.out = n.nextHop(p.node, dst, p.hash)
+	if !d.faulty || !slices.Contains(d.noRoute, dst.edge) || dst.node == p.node {
+		p.out = n.nextHop(p.node, dst, p.hash, p.v6)
 	}
 	if p.out < 0 {
 		n.drop(i, p, NoRoute)
@@ -59,6 +68,20 @@ func (n *Network) ingress(i int32, p *packet) {
 
 const aclSalt = 0x61636c
 
+// enter is what the first switch does to a packet that comes from a host.
+func (n *Network) enter(p *packet, d *device) {
+	if p.pint {
+		n.stampEpoch(p, d)
+	}
+	switch {
+	case !p.sampled:
+	case !p.pint:
+		n.source(p, d)
+	case n.cfg.SourceReports && d.dialect != Off && p.stamped:
+		n.sourceReport(p, d)
+	}
+}
+
 // enqueue puts a packet into the queue of p.out.
 func (n *Network) enqueue(i int32, p *packet, d *device) {
 	q := &n.queues[p.out]
@@ -66,19 +89,20 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 		n.drop(i, p, LinkFailed)
 		return
 	}
-	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
 	p.found = q.bytes
-	start, done, ok := q.accept(n.now, int64(p.size+n.growth(p, d)), i)
+	start, done, ok := q.accept(n.now, int64(p.size+n.growth(p, d)), i, p.kind == sourceRouted)
 	if !ok {
 		n.drop(i, p, QueueFull)
 		return
 	}
 	p.queued, p.start = n.now, start
 	p.delay = 0
-	if peer := n.ifPeer[p.out]; peer >= 0 {
-		p.delay = n.pipeline(n.ifNode[peer])
+	if p.peer = n.ports[p.out].peer; p.peer >= 0 {
+		p.then = n.ports[p.peer].node
+		p.delay = n.pipeline(p.then)
 	}
-	if p.kind == sourceRouted {
+	if p.kind == sourceRouted && !p.wide {
 		p.depth, p.waiting = uint32(q.size-1), true
 	}
 	n.schedule(i, p, q, done)
@@ -88,6 +112,9 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 // not pass each other. A probe that waits in its queue has an event of its own before that.
 func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
 	p.next = done + int64(n.cfg.LinkDelay)
+	if n.lines != nil && p.out >= 0 {
+		p.next += n.lines[p.out].delay
+	}
 	p.due = max(p.next+p.delay, q.lastDue)
 	q.lastDue = p.due
 	at := p.due
@@ -100,22 +127,32 @@ func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
 // egress is what the switch does to a packet that leaves its queue. last says that a host comes next.
 func (n *Network) egress(p *packet, last bool) {
 	d := &n.switches[p.node]
+	n.hops++
+	if p.kind != sourceRouted {
+		to, kind := int(p.then), byte(macSwitch)
+		if last {
+			to, kind = int(n.ports[p.out].host), macHost
+		}
+		p.readdress(int(p.node), kind, to)
+	}
+	if n.cfg.Observe == nil {
+		if p.kind == data && !p.pint && (!p.sampled || d.dialect == Off && p.carries == Off) {
+			return // nobody is told of it
+		}
+		p.hops = p.hops[:0] // and nobody asks for those before
+	}
+	q := &n.queues[p.out]
 	p.hops = append(p.hops, Hop{
-		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ifPort[p.in]), EgressPort: uint16(n.ifPort[p.out]),
+		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
 		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
-		QueueBytes: uint32(p.found), Utilization: n.queues[p.out].utilization, Load: n.queues[p.out].load,
+		QueueBytes: uint32(p.found), Utilization: q.utilization, Load: q.load,
 	})
 	h := &p.hops[len(p.hops)-1]
-	if p.kind == sourceRouted {
-		n.pushLabel(p, d, h)
-		return
-	}
-	to, kind := int(n.ifHost[p.out]), byte(macHost)
-	if !last {
-		to, kind = int(n.ifNode[n.ifPeer[p.out]]), macSwitch
-	}
-	p.readdress(int(p.node), kind, to)
 	switch {
+	case p.wide:
+		n.stampWide(p, d, h)
+	case p.kind == sourceRouted:
+		n.pushLabel(p, d, h)
 	case p.pint:
 		n.writeDigest(p, d, h, last)
 	case p.sampled:
@@ -125,7 +162,7 @@ func (n *Network) egress(p *packet, last bool) {
 
 func (n *Network) deliver(i int32, p *packet) {
 	if p.kind == sourceRouted {
-		if n.receiveProbe(p) {
+		if p.wide && n.receiveWide(p) || !p.wide && n.receiveProbe(p) {
 			n.stats.ProbesDelivered++
 			n.observe(p, Delivered)
 		} else {
@@ -136,6 +173,17 @@ func (n *Network) deliver(i int32, p *packet) {
 		n.stats.Delivered++
 		n.observe(p, Delivered)
 	}
+	n.free(i)
+}
+
+// vanish ends a packet's journey without anybody noticing.
+func (n *Network) vanish(i int32, p *packet) {
+	if p.kind == sourceRouted {
+		n.stats.ProbesDropped++
+	} else {
+		n.stats.Dropped[Vanished]++
+	}
+	n.observe(p, Vanished)
 	n.free(i)
 }
 

@@ -14,8 +14,15 @@ func (n *Network) source(p *packet, d *device) {
 	if !d.dialect.embeds() {
 		return
 	}
-	h := d.dialect.header(n.cfg.Instructions)
-	h.RemainingHops = uint8(n.cfg.MaxHops)
+	asked, most := n.cfg.Instructions, uint8(n.cfg.MaxHops)
+	if d.written.watches {
+		if asked, most = n.watched(p, d); asked == 0 {
+			p.sampled = false
+			return
+		}
+	}
+	h := d.dialect.header(asked)
+	h.RemainingHops = most
 	if d.dialect == MX21 {
 		h.Type = intmd.TypeMX
 		h.Instructions &^= insComplement
@@ -30,6 +37,9 @@ func (n *Network) source(p *packet, d *device) {
 		p.sampled = false
 		return
 	}
+	if n.cfg.SourceReports && d.dialect.stacks() {
+		n.sourceReport(p, d)
+	}
 	p.cut = p.l4
 	switch {
 	case front > 0:
@@ -41,6 +51,7 @@ func (n *Network) source(p *packet, d *device) {
 	dscp, l4 := p.dscp(), p.l4
 	b := p.insert(p.cut, k)
 	p.shim, p.added, p.carries = p.cut+front, k, d.dialect
+	p.asked, p.words = h.Instructions, uint8(h.HopWords())
 	var out, in uint64
 	switch {
 	case front > 0:
@@ -61,7 +72,7 @@ func (n *Network) source(p *packet, d *device) {
 	p.resizeIP(k)
 	c := p.resizeL4(k)
 	c.add(out, in+headers.Sum(b[front:]))
-	if n.cfg.Instructions&insComplement != 0 && d.dialect != MX21 {
+	if p.asked&insComplement != 0 {
 		p.owed = c // the source's own block makes up for it
 		return
 	}
@@ -108,9 +119,9 @@ func (p *packet) settle(c change) {
 // part is the INT in p.
 func (p *packet) part() intmd.Part { return intmd.PartAt(p.buf[p.shim:], p.carries.intVersion()) }
 
-// room says whether switch d may add its block to p, and if not why.
-func (n *Network) room(p *packet, d *device) (words int, why decode.Flags) {
-	words = n.cfg.hopWords(d.dialect)
+// room says whether a switch may add its block to p, and if not why.
+func (n *Network) room(p *packet) (words int, why decode.Flags) {
+	words = int(p.words)
 	switch {
 	case p.part().RemainingHops() == 0:
 		return 0, decode.HopLimit
@@ -123,20 +134,23 @@ func (n *Network) room(p *packet, d *device) (words int, why decode.Flags) {
 // growth is the number of bytes by which the egress of switch d will change p.
 func (n *Network) growth(p *packet, d *device) int {
 	switch {
+	case p.wide:
+		words, _ := n.roomWide(p, d)
+		return 4 * words
 	case !p.sampled || p.carries == Off:
 		return 0
-	case n.ifHost[p.out] >= 0:
+	case n.ports[p.out].host >= 0:
 		return -p.added
 	case p.carries != d.dialect || p.carries == MX21:
 		return 0
 	}
-	words, _ := n.room(p, d)
+	words, _ := n.room(p)
 	return 4 * words
 }
 
 // push adds the switch's block to the stack, or sets the bit that says why not.
 func (n *Network) push(p *packet, d *device, h *Hop) {
-	words, why := n.room(p, d)
+	words, why := n.room(p)
 	part := p.part()
 	end := p.shim + len(part.Header())
 	out := headers.Sum(part.Header())
@@ -152,15 +166,15 @@ func (n *Network) push(p *packet, d *device, h *Hop) {
 	part.Grow(words)
 	in := headers.Sum(part.Header())
 	block := p.insert(end, 4*words)
-	header := p.carries.header(n.cfg.Instructions)
-	told := n.told(n.cfg.Instructions, d, h)
+	header := p.carries.header(p.asked)
+	told := n.told(p.asked, d, h)
 	intmd.AppendHop(block[:0], &header, &told)
 	h.Recorded = true
 	p.added += 4 * words
 	p.resizeIP(4 * words)
 	c := p.resizeL4(4 * words)
 	c.add(out, in)
-	if n.cfg.Instructions&insComplement == 0 {
+	if p.asked&insComplement == 0 {
 		c.in += headers.Sum(block)
 		p.settle(c)
 		return
@@ -204,7 +218,7 @@ func (n *Network) buffer(node int) uint32 {
 	lo, hi := n.graph.Interfaces(node)
 	total := int64(0)
 	for i := lo; i < hi; i++ {
-		n.stats.CrossDelivered += uint64(n.queues[i].drain(n.now))
+		n.stats.CrossDelivered += uint64(n.queues[i].drain(n.now, n.line))
 		total += n.queues[i].bytes
 	}
 	return uint32(total)

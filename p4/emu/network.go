@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -19,11 +20,15 @@ type Network struct {
 	now   int64       // virtual ns
 	epoch int64       // device time at virtual 0
 
-	ifNode, ifPeer, ifPort []int32 // of the graph, flat
-	ifHost                 []int32 // host behind an interface, or -1
-	queues                 []queue // by interface
-	switches               []device
-	hosts                  []host
+	ports    []port  // by interface
+	queues   []queue // by interface
+	switches []device
+	slower   []int64 // by switch: pipeline delay added by a fault
+	hosts    []host
+
+	psPerByte int64      // of lines without faults
+	line      *pint.Line // with a plan: what computes the load of any line
+	lines     []line     // by interface; nil if no fault of the script is one of lines
 
 	routes routes
 	flows  []flow
@@ -39,26 +44,47 @@ type Network struct {
 	script  []fault
 
 	planner planner
+	control control
 
-	traffic, jitter, crossing, delivery *rand.Rand
+	agents  []*prober
+	agentOf map[int32]*prober // by host
+
+	traffic, jitter, crossing, delivery, losing *rand.Rand
 
 	emit    func(Datagram)
 	stats   Stats
+	hops    uint64 // that packets and probes have left, for benchmarks
 	journey Journey
 }
 
-// device is one switch.
+// port is an interface of the graph, in one place.
+type port struct {
+	node   int32
+	peer   int32 // interface at the other end, or -1
+	number int32
+	host   int32 // behind it, or -1
+}
+
+// device is one switch. What every packet asks for comes first.
 type device struct {
 	dialect Dialect
+	faulty  bool // a fault below is not at rest
 	id      uint32
-	clock   int64 // device time at virtual 0
 	salt    uint64
-	extra   int64 // pipeline delay added by a fault
-	acl     uint64
+	clock   int64 // device time at virtual 0
+	written written
+
+	plans  plans
+	acl    uint64
+	forged uint64 // share of packets whose digests become noise, in 2^-64
+
 	noRoute []int32 // destinations (indexes of switches with hosts) withdrawn by a fault
 	diverts []divert
-	forged  uint64 // share of packets whose digests become noise, in 2^-64
+	// swallowed are the flows whose packets vanish in this switch.
+	swallowed []int32
 	exporter
+
+	tables *table.Store // nil until the control plane writes or reads
 }
 
 // host is one host. Its own line to the switch has a queue without bound in bytes, but a host that is 10 ms behind
@@ -79,7 +105,7 @@ const hostBacklog = 10e6
 // maxRoutes bounds the memory of the routes: 256 MB, were every switch to use all its interfaces towards all others.
 const maxRoutes = 1 << 26
 
-// packet is one packet in the network.
+// packet is one packet in the network. What every switch asks for comes first.
 type packet struct {
 	live    uint32 // number of its event; other events with this packet are stale
 	kind    uint8
@@ -87,21 +113,19 @@ type packet struct {
 	v6      bool
 	// sampled packets are reported on.
 	sampled bool
-	proto   uint8 // of the outermost L4 header
-	id      uint16
 	pint    bool  // carries a digest, and no INT
-	hop     uint8 // of the last switch that wrote the digest
-	l3, l4  int
-	shim    int    // offset of the INT shim
-	size    int    // on the wire; buf holds the first bytes
-	cut     int    // offset of what the source node put in, at or before the shim
-	added   int    // bytes between cut and the end of the stack
-	owed    change // for the L4 checksum; the block of the source node settles it
+	waiting bool  // a probe in its queue; its next event is leaving it
+	wide    bool  // a probe of an agent, with INT behind its route
+	proto   uint8 // of the outermost L4 header
+	words   uint8 // of a block that its INT header asks for
+
+	node    int32 // switch that it is on the way to, or in
+	in, out int32 // interfaces of that switch; out is -1 before it is known
+	peer    int32 // interface at the other end of out, or -1
+	then    int32 // switch that it belongs to
 	flow    int32
 	dst     int32 // host
 	hash    uint64
-	node    int32 // switch that it is on the way to, or in
-	in, out int32 // interfaces of that switch; out is -1 before it is known
 
 	arrived int64 // at node
 	queued  int64
@@ -111,15 +135,29 @@ type packet struct {
 	delay   int64 // of the pipeline there
 	due     int64 // when it has passed that pipeline
 
-	depth, depthAfter uint32         // packets in the queue when a probe entered and left it
-	waiting           bool           // a probe in its queue; its next event is leaving it
-	key               decode.FlowKey // kept only for an observer
+	buf   []byte
+	l3    int
+	size  int // on the wire; buf holds the first bytes
+	added int // bytes between cut and the end of the stack
+	hops  []Hop
 
+	l4   int
+	shim int    // offset of the INT shim
+	cut  int    // offset of what the source node put in, at or before the shim
+	owed change // for the L4 checksum; the block of the source node settles it
+
+	id    uint16
+	asked uint16 // the instruction bitmap in its INT header
+
+	stamped  bool  // with an epoch
+	epoch    uint8 // of the plan that its digest follows
+	hop      uint8 // of the last switch that wrote the digest
+	missed   bool  // a switch did not write it, and nobody can read it
 	digestID uint32
 	digest   uint64
 
-	buf  []byte
-	hops []Hop
+	depth, depthAfter uint32         // packets in the queue when a probe entered and left it
+	key               decode.FlowKey // kept only for an observer
 }
 
 // Kinds of packets.
@@ -143,6 +181,9 @@ const (
 	timerRoutes        //
 	timerCross         // arg: index of the fault
 	timerReports       // arg: switch * 64 + hardware id
+	timerRequest       // arg: index of the control plane's request
+	timerAgent         // arg: index of the agent
+	timerPlan          // arg: index of the request to an agent
 )
 
 // New builds the network. Nothing runs before Run or Play.
@@ -154,6 +195,7 @@ func New(cfg Config, seed uint64) (*Network, error) {
 	n := &Network{
 		cfg: cfg, epoch: cfg.Epoch.UnixNano(),
 		traffic: source(1), jitter: source(2), crossing: source(3), delivery: source(4),
+		losing: source(6), control: control{r: source(7)}, agentOf: map[int32]*prober{},
 	}
 	if err := n.buildGraph(source(5)); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
@@ -164,12 +206,15 @@ func New(cfg Config, seed uint64) (*Network, error) {
 	if cfg.Plan != nil {
 		n.planner.share = probability(cfg.PINTShare)
 		n.planner.looped = make([]time.Duration, len(n.queues))
-		n.planner.set(cfg.Plan)
+		n.planner.plan = cfg.Plan
+		if err := n.holdEverywhere(cfg.Plan); err != nil {
+			return nil, fmt.Errorf("emulated network: %w", err)
+		}
 	}
 	n.reroute = n.timer(timerRoutes, 0)
 	n.routes.rebuild(n)
 	var errs []error
-	errs = append(errs, n.buildFlows(), n.buildProbes(), n.buildScript())
+	errs = append(errs, n.buildFlows(), n.buildProbes(), n.buildAgents(), n.buildScript())
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("emulated network: %w", err)
 	}
@@ -187,7 +232,7 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 		tiers = tiers || plain.Tier(i) == topo.Edge
 	}
 	b := plain.Extend()
-	n.switches = make([]device, plain.NumNodes())
+	n.switches, n.slower = make([]device, plain.NumNodes()), make([]int64, plain.NumNodes())
 	var edges []int
 	for i := range n.switches {
 		d := &n.switches[i]
@@ -221,19 +266,15 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 		return err
 	}
 	g := n.graph
-	n.ifHost = make([]int32, g.NumInterfaces())
 	for i := range g.NumInterfaces() {
-		n.ifNode = append(n.ifNode, int32(g.Node(i)))
-		n.ifPeer = append(n.ifPeer, int32(g.Peer(i)))
-		n.ifPort = append(n.ifPort, int32(g.Port(i)))
-		n.ifHost[i] = -1
+		n.ports = append(n.ports, port{node: int32(g.Node(i)), peer: int32(g.Peer(i)), number: int32(g.Port(i)), host: -1})
 	}
 	for e, node := range edges {
 		lo, hi := g.Interfaces(node)
 		k := 0
 		for i := lo; i < hi; i++ {
 			if g.Peer(i) < 0 {
-				n.ifHost[i] = int32(len(n.hosts))
+				n.ports[i].host = int32(len(n.hosts))
 				n.hosts = append(n.hosts, host{
 					node: int32(node), iface: int32(i), edge: int32(e), v4: hostAddr4(e, k), v6: hostAddr6(e, k),
 					addr: offsetAddr(n.cfg.Exporters, 1<<16+len(n.hosts)),
@@ -247,17 +288,25 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 }
 
 func (n *Network) buildQueues() error {
-	var line *pint.Line
+	n.queues = make([]queue, n.graph.NumInterfaces())
+	var meters []pint.Meter
 	if n.cfg.Plan != nil {
 		var err error
-		if line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, baseRTT); err != nil {
+		if n.line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, baseRTT); err != nil {
 			return err
 		}
+		meters = make([]pint.Meter, len(n.queues))
 	}
-	n.queues = make([]queue, n.graph.NumInterfaces())
-	ps := max(1, 8e12/n.cfg.LinkRate)
+	n.psPerByte = max(1, 8e12/n.cfg.LinkRate)
+	rings := make([]sending, ringStart*len(n.queues))
 	for i := range n.queues {
-		n.queues[i] = queue{up: true, limit: int64(n.cfg.QueueBytes), psPerByte: ps, base: ps, windowEnd: utilizationWindow, line: line, reported: -1 << 62}
+		n.queues[i] = queue{
+			up: true, limit: int32(n.cfg.QueueBytes), psPerByte: n.psPerByte, windowEnd: utilizationWindow, reported: -1 << 62,
+			ring: rings[ringStart*i : ringStart*(i+1) : ringStart*(i+1)],
+		}
+		if meters != nil {
+			n.queues[i].meter = &meters[i]
+		}
 	}
 	return nil
 }
@@ -285,6 +334,7 @@ func (n *Network) Run(until time.Duration, emit func(Datagram)) {
 		e := n.events.next()
 		n.now = e.at
 		n.stats.Events++
+		n.ahead()
 		if e.id >= 0 {
 			if p := &n.packets[e.id]; p.live == e.seq {
 				n.packetEvent(e.id, p)
@@ -314,6 +364,12 @@ func (n *Network) timerEvent(id int32) {
 		n.sendCross(id, int(t.arg))
 	case timerReports:
 		n.holdEnds(int(t.arg>>6), int(t.arg&63))
+	case timerRequest:
+		n.requestEvent(int(t.arg))
+	case timerAgent:
+		n.agentSends(n.agents[t.arg])
+	case timerPlan:
+		n.planEvent(int(t.arg))
 	}
 }
 

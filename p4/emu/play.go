@@ -42,6 +42,7 @@ type PlayConfig struct {
 	Speed   float64        // virtual seconds in a second; 0 is as fast as possible
 	Until   time.Duration  // virtual time to stop at; 0 for when ctx ends
 	Clock   Clock          // nil is the machine's
+	Each    func()         // called before every step, in the goroutine that runs the network; nil for none
 }
 
 // PlayStats counts what was sent.
@@ -89,6 +90,9 @@ func (n *Network) Play(ctx context.Context, c PlayConfig) (PlayStats, error) {
 		}
 		if c.Until > 0 {
 			next = min(next, c.Until)
+		}
+		if c.Each != nil {
+			c.Each()
 		}
 		n.Run(next, s.send)
 		if c.Speed > 0 && c.Clock.Sleep(ctx, playStep) != nil {

@@ -53,7 +53,7 @@ func (n *Network) followProbe(c *Probe) (p probe, err error) {
 	p = probe{from: -1, to: -1, ports: c.Ports, every: int64(c.Every)}
 	lo, hi := n.graph.Interfaces(at)
 	for i := lo; i < hi && p.from < 0; i++ {
-		p.from = n.ifHost[i]
+		p.from = n.ports[i].host
 	}
 	if p.from < 0 {
 		return p, fmt.Errorf("switch %s has no host that could send", c.From)
@@ -66,7 +66,7 @@ func (n *Network) followProbe(c *Probe) (p probe, err error) {
 		if i < 0 {
 			return p, fmt.Errorf("hop %d: switch %s has no port %d", k+1, n.graph.NodeName(at), port)
 		}
-		p.to = n.ifHost[i]
+		p.to = n.ports[i].host
 		at = n.graph.Neighbor(i)
 	}
 	if p.to < 0 {
@@ -77,6 +77,9 @@ func (n *Network) followProbe(c *Probe) (p probe, err error) {
 
 // probeHeaders is what comes before the route.
 const probeHeaders = ethLen + headers.IPv4Len + udpLen
+
+// probeList is the length of a route in a probe.
+const probeList = 64
 
 // sendProbe lets the host send one probe; the action id counts them.
 func (n *Network) sendProbe(timer int32, index int) {
@@ -103,10 +106,16 @@ func (n *Network) sendProbe(timer int32, index int) {
 }
 
 // queueProbe takes the next port off the route.
-func (n *Network) queueProbe(i int32, p *packet, d *device) {
-	port, err := srint.TakePort(p.buf, p.l3)
-	if err == nil {
-		p.out = int32(n.graph.ByPort(int(p.node), port))
+func (n *Network) queueProbe(i int32, p *packet, d *device, entering bool) {
+	if p.wide {
+		n.routeWide(p)
+	} else {
+		if d.written.probes && entering {
+			rewriteRoute(p, d)
+		}
+		if port, err := srint.TakePort(p.buf, p.l3); err == nil {
+			p.out = int32(n.graph.ByPort(int(p.node), port))
+		}
 	}
 	if p.out < 0 {
 		n.drop(i, p, NoRoute)
@@ -121,7 +130,7 @@ const labelLen = 22
 // probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.
 func (n *Network) probeLeaves(i int32, p *packet) {
 	q := &n.queues[p.out]
-	n.stats.CrossDelivered += uint64(q.drain(n.now))
+	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
 	p.waiting = false
 	p.depthAfter = uint32(q.size - 1) // without the probe itself, which is on the line
 	p.live = n.events.add(p.due, i)

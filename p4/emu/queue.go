@@ -10,34 +10,36 @@ import (
 // queue is the egress queue of one interface and the line behind it. Packets are served in order at the line's rate.
 // When a packet is accepted its times are known, unless the rate changes or the link fails, so a packet costs one event
 // a hop; what has been sent is taken out whenever the queue is looked at.
+//
+// A queue fills two lines of a cache. The first holds what every packet asks for.
 type queue struct {
-	up        bool
-	limit     int64 // bytes, including the packet on the line
-	psPerByte int64
-	base      int64 // psPerByte without faults
-	free      int64 // when the line is idle again
-	lastDue   int64 // arrival of the last packet at the next pipeline; the line keeps the order
-	bytes     int64
+	free    int64 // when the line is idle again
+	lastDue int64 // arrival of the last packet at the next pipeline; the line keeps the order
+	bytes   int64
 
-	ring       []sending // a ring; its length is a power of two
-	head, size int
-
+	head, size  int
+	psPerByte   int64
 	windowEnd   int64 // utilisation is that of the last whole window
 	windowBytes int64
-	utilization uint32 // hundredths of a percent
 
-	line  *pint.Line // with a plan: what computes load, as HPCC does
-	meter pint.Meter
-	load  uint32 // in parts of pint.UtilizationUnit
-
-	reported int64 // time of the last queue report
+	ring        []sending   // a ring; its length is a power of two
+	cross       int32       // packets of cross traffic in it
+	probes      int32       // probes in it
+	limit       int32       // bytes, including the packet on the line
+	up          bool        //
+	utilization uint32      // hundredths of a percent
+	load        uint32      // in parts of pint.UtilizationUnit
+	meter       *pint.Meter // with a plan: what load is computed with, as HPCC does
+	reported    int64       // time of the last queue report
 }
 
-// sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1).
+// sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1). Probes are left out of how much a line
+// is used, so that nobody measures them; the queue holds them as it holds all packets.
 type sending struct {
 	start, done int64
 	pkt         int32
-	bytes       int32
+	bytes       uint16
+	probe       bool
 }
 
 // utilizationWindow is the time over which switches measure the use of their lines.
@@ -54,18 +56,30 @@ func (q *queue) transmission(bytes int64) int64 { return max(1, bytes*q.psPerByt
 
 func (q *queue) at(i int) *sending { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// drain takes out what has been sent by now. It gives the number of packets of cross traffic among that.
-func (q *queue) drain(now int64) (cross int) {
+// drain takes out what has been sent by now. It gives the number of packets of cross traffic among that. The line is that of
+// all queues with a meter.
+func (q *queue) drain(now int64, line *pint.Line) (cross int) {
+	if q.free <= now && q.free < q.windowEnd && q.meter == nil && q.cross|q.probes == 0 && q.size > 0 { // all, of one window
+		q.windowBytes += q.bytes
+		q.bytes = 0
+		q.head = (q.head + q.size) & (len(q.ring) - 1)
+		q.size = 0
+	}
 	for q.size > 0 {
 		s := &q.ring[q.head]
 		if s.done > now {
 			break
 		}
 		q.roll(s.done)
-		q.windowBytes += int64(s.bytes)
 		q.bytes -= int64(s.bytes)
-		if q.line != nil {
-			q.load = uint32(min(q.line.Step(&q.meter, s.done, uint32(s.bytes), uint32(q.bytes)), math.MaxUint32))
+		switch {
+		case s.probe:
+			q.probes--
+		case q.meter == nil:
+			q.windowBytes += int64(s.bytes)
+		default:
+			q.windowBytes += int64(s.bytes)
+			q.load = uint32(min(line.Step(q.meter, s.done, uint32(s.bytes), uint32(q.bytes)), math.MaxUint32))
 		}
 		q.head = (q.head + 1) & (len(q.ring) - 1)
 		q.size--
@@ -73,6 +87,7 @@ func (q *queue) drain(now int64) (cross int) {
 			cross++
 		}
 	}
+	q.cross -= int32(cross)
 	q.roll(now)
 	return cross
 }
@@ -91,8 +106,8 @@ func (q *queue) roll(now int64) {
 }
 
 // accept puts a packet into the queue, or gives ok = false if there is no room. The queue must have been drained.
-func (q *queue) accept(now, bytes int64, pkt int32) (start, done int64, ok bool) {
-	if q.bytes+bytes > q.limit {
+func (q *queue) accept(now, bytes int64, pkt int32, probe bool) (start, done int64, ok bool) {
+	if q.bytes+bytes > int64(q.limit) {
 		return 0, 0, false
 	}
 	start = max(now, q.free)
@@ -103,12 +118,21 @@ func (q *queue) accept(now, bytes int64, pkt int32) (start, done int64, ok bool)
 		q.grow()
 	}
 	q.size++
-	*q.at(q.size - 1) = sending{start, done, pkt, int32(bytes)}
+	if pkt < 0 {
+		q.cross++
+	}
+	if probe {
+		q.probes++
+	}
+	*q.at(q.size - 1) = sending{start, done, pkt, uint16(bytes), probe}
 	return start, done, true
 }
 
+// ringStart is room for the packets of a line that is not busy.
+const ringStart = 4
+
 func (q *queue) grow() {
-	ring := make([]sending, max(16, 2*len(q.ring)))
+	ring := make([]sending, max(ringStart, 2*len(q.ring)))
 	for i := range q.size {
 		ring[i] = *q.at(i)
 	}
@@ -136,5 +160,5 @@ func (q *queue) clear(now int64, lost func(*sending)) {
 	for i := range q.size {
 		lost(q.at(i))
 	}
-	q.head, q.size, q.bytes, q.free, q.lastDue = 0, 0, 0, now, now
+	q.head, q.size, q.cross, q.probes, q.bytes, q.free, q.lastDue = 0, 0, 0, 0, 0, now, now
 }

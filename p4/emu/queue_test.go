@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/decode/pint"
 )
 
 // oneLine loads the line from leaf-0 to its spine by Poisson traffic of packets of one size, to the share rho.
@@ -217,5 +219,36 @@ func TestAliasDrawsTheWeights(t *testing.T) {
 	}
 	if chi > 80 {
 		t.Errorf("seed %d: chi-square %.1f: %v", seed, chi, count)
+	}
+}
+
+// Switches tell of their lines what they would tell without probes: these take room in queues, and no part in how much a line
+// is used. A load is that of the packets which were gone when somebody looked last, so that it may be one packet ahead when
+// probes make the switch look; counting them makes it five times as large here.
+func TestProbesAreNotMeasured(t *testing.T) {
+	told := func(probes int) (utilization []uint32, load, sent uint64) {
+		cfg := pintConfig(t)
+		cfg.Topology, cfg.HostsPerEdge, cfg.PacketRate, cfg.LinkRate, cfg.Plan = "leaf-spine:1,2", 1, 200, 1e9, testPlan(t, pint.HashCRC)
+		for range probes {
+			cfg.Probes = append(cfg.Probes, Probe{From: "leaf-0", Ports: []int{1, 2, 2}, Every: time.Millisecond})
+		}
+		cfg.Observe = func(j *Journey) {
+			for _, h := range j.Hops {
+				if !j.Probe {
+					utilization, load = append(utilization, h.Utilization), load+uint64(h.Load)
+				}
+			}
+		}
+		n := mustNew(t, cfg, 4)
+		n.Run(time.Second, func(Datagram) {})
+		return utilization, load, n.Stats().ProbesDelivered
+	}
+	want, load, _ := told(0)
+	got, with, probes := told(5)
+	if len(want) < 300 || slices.Max(want) == 0 || probes < 4000 {
+		t.Fatalf("%d hops; %d probes", len(want), probes)
+	}
+	if !slices.Equal(got, want) || with > load*3/2 || with < load/2 {
+		t.Errorf("with probes the lines are used otherwise: load %d, want %d; utilization\n%v, want\n%v", with, load, got, want)
 	}
 }

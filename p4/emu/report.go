@@ -96,7 +96,8 @@ type subject struct {
 	drop    bool
 	reason  uint8
 	full    bool // dropped at a queue: egress and occupancy are known
-	transit bool // sent by a transit node, for a packet that carries INT-MD
+	transit bool // not sent by the last node, for a packet that carries INT-MD or a digest
+	source  bool // sent by the first one, for a packet that it begins to track
 	digest  bool // the packet's PINT digest
 	looped  uint8
 }
@@ -108,6 +109,9 @@ func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
 	if stack && p.carries == d.dialect && !(last && n.cfg.SinkInHeader) {
 		n.push(p, d, h)
 		pushed = true
+	} else if p.owed != (change{}) { // the source is the sink node, and adds no block that could make up for it
+		p.settle(p.owed)
+		p.owed = change{}
 	}
 	switch {
 	case d.dialect == XD20 || d.dialect == Local05, d.dialect == MX21 && p.carries == MX21:
@@ -130,15 +134,22 @@ func (n *Network) congested(occupancy uint32) bool {
 	return n.cfg.QueueReportBytes > 0 && int(occupancy) >= n.cfg.QueueReportBytes
 }
 
+// sourceReport reports a packet that enters the network, before anything is put into it. The flag I tells that it is not
+// the report of the last switch.
+func (n *Network) sourceReport(p *packet, d *device) {
+	hop := Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
+	n.report(p, d, &subject{hop: hop, source: true, transit: true})
+}
+
 // reportDrop reports a packet that is dropped in switch d before it left.
 func (n *Network) reportDrop(p *packet, d *device, why Outcome) {
 	if d.dialect == Off {
 		return
 	}
 	s := subject{local: true, drop: true, reason: why.Reason(), full: p.out >= 0}
-	s.hop = Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ifPort[p.in]), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
+	s.hop = Hop{Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), Ingress: time.Duration(p.arrived), Egress: time.Duration(n.now)}
 	if s.full {
-		s.hop.EgressPort = uint16(n.ifPort[p.out])
+		s.hop.EgressPort = uint16(n.ports[p.out].number)
 		s.hop.QueueBytes = uint32(p.found)
 	}
 	n.report(p, d, &s)
@@ -197,14 +208,18 @@ func (n *Network) header(p *packet, d *device, s *subject, hw int) telemetry.Hea
 		DropReason: s.reason, Looped: s.looped,
 	}
 	switch {
-	case s.digest:
+	case s.digest, s.source:
 	case s.drop:
 		h.Metadata = telemetry.MDInterfaces | telemetry.MDIngressTime | telemetry.MDDrop
 		if s.full {
 			h.Metadata |= telemetry.MDQueue
 		}
 	case s.local:
-		h.Metadata = n.cfg.Instructions &^ (insNodeID | insReserved | insComplement) // the others have the same places
+		asked := n.cfg.Instructions
+		if p.carries != Off {
+			asked = p.asked
+		}
+		h.Metadata = asked &^ (insNodeID | insReserved | insComplement) // the others have the same places
 	}
 	switch {
 	case !n.cfg.IPReports:
@@ -246,8 +261,8 @@ func (p *packet) appendInner(b []byte, from, length int) []byte {
 func (n *Network) report20(p *packet, d *device, s *subject, hw int) {
 	g, head := &d.groups[hw], n.header(p, d, s, hw)
 	if s.digest {
-		digest := n.planner.told(p)
-		head.Digest, head.DigestBits = &digest, n.planner.plan.Bits
+		digest := p.told()
+		head.Digest, head.DigestBits = &digest, d.plans.of(p.epoch).bits
 	}
 	from, length := n.inner(p, head.Inner == telemetry.InnerEthernet)
 	length = (length + 3) &^ 3

@@ -1,41 +1,67 @@
 package emu
 
-import "github.com/hopscope/hopscope/planner/topo"
+import (
+	"slices"
 
-// routes holds, for every switch and every switch with hosts, the interfaces that begin a shortest path.
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// routes holds, for every switch and every switch with hosts, the interfaces that begin a shortest path. Most switches
+// have one such interface or the same ones towards many others, so that sets which are alike stand in memory once.
 type routes struct {
-	edges []int    // switches with hosts
-	first []uint32 // of switch s towards edges[e]: hops[first[e*N+s]:first[e*N+s+1]]
-	hops  []int32
+	edges []int   // switches with hosts
+	next  []int32 // of switch s towards edges[e], at e*N+s: an interface, -1 for none, or below that -2 less where its set is
+	sets  []int32 // one after the other: how many interfaces, then these
+	last  []int32 // by switch, while routes are rebuilt: where its last set is, or -1
+	up    []bool  // by interface, while routes are rebuilt
 	tree  *topo.Tree
 }
 
 // rebuild recomputes all routes from the links that are up.
 func (r *routes) rebuild(n *Network) {
 	nodes := n.graph.NumNodes()
-	r.first = append(r.first[:0], 0)
-	r.hops = r.hops[:0]
-	up := func(i int) bool { return n.queues[i].up }
+	r.next, r.sets, r.last = r.next[:0], r.sets[:0], slices.Grow(r.last[:0], nodes)[:nodes]
+	for s := range r.last {
+		r.last[s] = -1
+	}
+	r.up = slices.Grow(r.up[:0], len(n.queues))[:len(n.queues)] // in one piece: every tree reads it whole
+	for i := range n.queues {
+		r.up[i] = n.queues[i].up
+	}
+	up := func(i int) bool { return r.up[i] }
 	for _, edge := range r.edges {
 		r.tree = n.graph.ShortestPaths(r.tree, edge, up)
 		for s := range nodes {
-			r.hops = append(r.hops, r.tree.NextHops(s)...)
-			r.first = append(r.first, uint32(len(r.hops)))
+			r.next = append(r.next, r.code(s, r.tree.NextHops(s)))
 		}
 	}
 }
 
-// next gives the egress interface of switch s for a packet of flow hash to the hosts of the e-th edge switch, or -1.
-// Switches salt the hash differently; else those of the second tier would all choose as the first did.
-func (r *routes) next(s int32, salt uint64, e int32, nodes int, hash uint64) int32 {
-	at := int(e)*nodes + int(s)
-	set := r.hops[r.first[at]:r.first[at+1]]
-	switch len(set) {
+// code gives what next holds for these interfaces of a switch.
+func (r *routes) code(s int, hops []int32) int32 {
+	switch len(hops) {
 	case 0:
 		return -1
 	case 1:
-		return set[0]
+		return hops[0]
 	}
+	if at := r.last[s]; at < 0 || !slices.Equal(r.set(at), hops) {
+		r.last[s] = int32(len(r.sets))
+		r.sets = append(append(r.sets, int32(len(hops))), hops...)
+	}
+	return -2 - r.last[s]
+}
+
+func (r *routes) set(at int32) []int32 { return r.sets[at+1 : at+1+r.sets[at]] }
+
+// choose gives the egress interface of switch s for a packet of flow hash to the hosts of the e-th edge switch, or -1.
+// Switches salt the hash differently; else those of the second tier would all choose as the first did.
+func (r *routes) choose(s int32, salt uint64, e int32, nodes int, hash uint64) int32 {
+	out := r.next[int(e)*nodes+int(s)]
+	if out >= -1 {
+		return out
+	}
+	set := r.set(-2 - out)
 	return set[pick(mix(hash^salt), len(set))]
 }
 
@@ -48,18 +74,24 @@ type divert struct {
 // divertSalt is the same in all switches, so that faults of several switches divert the same flows.
 const divertSalt = 0x64697672
 
-// nextHop gives the egress interface of switch at for a packet of flow hash to dst, or -1.
-func (n *Network) nextHop(at int32, dst *host, hash uint64) int32 {
+// nextHop gives the egress interface of switch at for a packet of flow hash to dst, or -1. Faults come before what the
+// control plane wrote, and this before the routes that switches find by themselves.
+func (n *Network) nextHop(at int32, dst *host, hash uint64, v6 bool) int32 {
 	if dst.node == at {
 		return dst.iface
 	}
 	d := &n.switches[at]
-	for i := range d.diverts {
+	for i := 0; d.faulty && i < len(d.diverts); i++ {
 		if v := &d.diverts[i]; mix(hash^divertSalt) < v.share && n.queues[v.iface].up {
 			return v.iface
 		}
 	}
-	return n.routes.next(at, d.salt, dst.edge, len(n.switches), hash)
+	if d.written.routes {
+		if out := n.toldRoute(d, at, dst, v6); out >= 0 {
+			return out
+		}
+	}
+	return n.routes.choose(at, d.salt, dst.edge, len(n.switches), hash)
 }
 
 // Route gives the egress interfaces that the packets of flow i take by the routes of this moment; ok is false if they
@@ -68,7 +100,7 @@ func (n *Network) Route(i int) (interfaces []int, ok bool) {
 	f := &n.flows[i]
 	at, dst := n.hosts[f.src].node, &n.hosts[f.dst]
 	for range n.switches {
-		out := n.nextHop(at, dst, f.hash)
+		out := n.nextHop(at, dst, f.hash, f.v6)
 		if out < 0 || !n.queues[out].up {
 			return interfaces, false
 		}
@@ -76,7 +108,7 @@ func (n *Network) Route(i int) (interfaces []int, ok bool) {
 		if at == dst.node {
 			return interfaces, true
 		}
-		at = n.ifNode[n.ifPeer[out]]
+		at = n.ports[n.ports[out].peer].node
 	}
 	return interfaces, false
 }
@@ -85,7 +117,7 @@ func (n *Network) Route(i int) (interfaces []int, ok bool) {
 func (n *Network) Path(i int) (nodes []uint32, ok bool) {
 	interfaces, ok := n.Route(i)
 	for _, out := range interfaces {
-		nodes = append(nodes, n.switches[n.ifNode[out]].id)
+		nodes = append(nodes, n.switches[n.ports[out].node].id)
 	}
 	return nodes, ok
 }

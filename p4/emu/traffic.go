@@ -142,6 +142,9 @@ func (n *Network) send(index int, f *flow, size int) {
 	i, p := n.newPacket()
 	sampled := f.sent%uint32(n.cfg.SampleEvery) == 0
 	n.build(p, index, f, size)
+	if n.cfg.SourceReports {
+		sampled = n.shares(p)
+	}
 	p.flow, p.dst, p.hash, p.kind, p.sampled = int32(index), f.dst, f.hash, data, sampled
 	if n.planner.chosen(f.hash) {
 		p.pint, p.digestID = true, p.packetID()
@@ -154,8 +157,7 @@ func (n *Network) send(index int, f *flow, size int) {
 }
 
 func (n *Network) leaveHost(i int32, p *packet, h *host) {
-	q := &n.queues[h.iface]
-	done := max(n.now, h.free) + q.base*int64(p.size)/1000
+	done := max(n.now, h.free) + n.psPerByte*int64(p.size)/1000
 	h.free = done
 	p.node, p.in = h.node, h.iface
 	p.next = done + int64(n.cfg.LinkDelay)
@@ -167,12 +169,19 @@ func (n *Network) leaveHost(i int32, p *packet, h *host) {
 
 // pipeline draws the time from arrival at a switch to its egress queue.
 func (n *Network) pipeline(node int32) int64 {
-	d := int64(n.cfg.Pipeline) + n.switches[node].extra
+	d := int64(n.cfg.Pipeline) + n.slower[node]
 	if j := uint64(n.cfg.Jitter); j > 0 {
 		d += int64(n.jitter.Uint64N(j))
 	}
 	return d
 }
+
+// shares reports whether all switches agree to report packet p: they choose by a hash of bytes that none of them changes.
+func (n *Network) shares(p *packet) bool {
+	return n.cfg.SampleEvery == 1 || mix(uint64(p.packetID())^sampleSalt)%uint64(n.cfg.SampleEvery) == 0
+}
+
+const sampleSalt = 0x73616d706c65
 
 // alias draws from a discrete distribution in constant time (Walker 1977, in Vose's form of 1991).
 type alias struct {

@@ -20,10 +20,11 @@ const (
 	NoRoute            // no way to the destination
 	Expired            // TTL
 	Spoilt             // a probe whose IPv4 checksum the receiver refuses
+	Vanished           // lost on a line or in a switch that does not say so
 	numOutcomes
 )
 
-var outcomeNames = [numOutcomes]string{"delivered", "queue full", "link failed", "denied", "no route", "ttl expired", "checksum"}
+var outcomeNames = [numOutcomes]string{"delivered", "queue full", "link failed", "denied", "no route", "ttl expired", "checksum", "vanished"}
 
 func (o Outcome) String() string {
 	if o < numOutcomes {
@@ -167,7 +168,7 @@ func (n *Network) Stats() Stats {
 	s := n.stats
 	for i := range n.queues {
 		q := &n.queues[i]
-		s.CrossDelivered += uint64(q.drain(n.now))
+		s.CrossDelivered += uint64(q.drain(n.now, n.line))
 		for k := range q.size {
 			if q.at(k).pkt < 0 {
 				s.CrossQueued++

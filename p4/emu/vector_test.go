@@ -173,7 +173,7 @@ func TestReportHeaders(t *testing.T) {
 	// The first report of the group; its flags have no Q.
 	n.cfg.QueueReportBytes, n.cfg.Instructions = 0, insLevel1|insQueue|insIngress
 	want := vector(t, "tr20-group")
-	p = &packet{buf: append(make([]byte, ethLen), want[36:64]...), size: 62, l3: ethLen, l4: ethLen + 20, proto: udp}
+	p = &packet{buf: append(make([]byte, ethLen), want[36:64]...), size: 62, l3: ethLen, l4: ethLen + 20, proto: udp, carries: Off}
 	d.id, d.clock, d.seq[5], n.cfg.InnerBytes = 0xc3, 1700000000000001000, 300, 0
 	n.report20(p, d, &subject{hop: Hop{IngressPort: 11, EgressPort: 12, QueueBytes: 0x01000060}, local: true}, 5)
 	wantBytes(t, "2.0", got, want[:64])

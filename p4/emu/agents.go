@@ -1,0 +1,283 @@
+package emu
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/p4/agent"
+)
+
+// Agent is one of Config.Agents: the first host of a switch, which does what "hopscope agent" does on a host. It goes by the
+// name of the switch.
+type Agent struct {
+	Switch string
+	Limits agent.Limits // the zero value is those of agent.DefaultConfig; the name is that of the switch
+}
+
+// AgentStats counts what an agent did.
+type AgentStats struct {
+	Sent      uint64
+	Received  uint64 // probes that were reported
+	Malformed uint64 // frames that are none
+	OldEpoch  uint64 // of Received: probes of an epoch before that in force here
+	Skipped   uint64 // starts that were left out
+	Accepted  uint64 // plans
+	Refused   uint64
+}
+
+// prober is the state of an agent.
+type prober struct {
+	name    string
+	host    int32
+	timer   int32
+	stopped bool
+	limits  agent.Limits
+	ends    agent.Ends
+
+	plan      *agent.Plan // nil for none
+	numbers   map[string]uint32
+	templates []agent.Template
+	table     *agent.Timetable
+	next      int64 // virtual time of the event that counts; others of the timer are stale
+
+	parser            *agent.Parser
+	reports           *agent.Groups
+	stats             AgentStats
+	reached, answered int64 // as of a switch
+}
+
+// buildAgents makes the agents, which have no plan yet.
+func (n *Network) buildAgents() error {
+	mark := uint8(agent.DefaultConfig().Mark)
+	for k := range n.cfg.Agents {
+		c := &n.cfg.Agents[k]
+		at, ok := n.graph.Lookup(c.Switch)
+		if !ok {
+			return fmt.Errorf("agent %d: there is no switch %q", k, c.Switch)
+		}
+		h := n.hostAt(at)
+		if h < 0 {
+			return fmt.Errorf("agent %d: switch %s has no host that could send", k, c.Switch)
+		}
+		if n.agentOf[h] != nil {
+			return fmt.Errorf("agent %d: switch %s has one already", k, c.Switch)
+		}
+		a := &prober{name: c.Switch, host: h, limits: c.Limits, numbers: map[string]uint32{}, table: agent.NewTimetable(nil, 0), next: -1,
+			parser: agent.NewParser(mark)}
+		if a.limits == (agent.Limits{}) {
+			d := agent.DefaultConfig()
+			a.limits = d.Limits()
+		}
+		a.limits.Name = c.Switch
+		from := netip.AddrFrom4(n.hosts[h].v4)
+		a.ends = agent.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
+		a.timer = n.timer(timerAgent, k)
+		source := netip.AddrPortFrom(offsetAddr(n.cfg.Exporters, 1<<17+k), sourcePort)
+		a.reports = agent.NewGroups(uint32(agent.DefaultConfig().NodeID), n.cfg.MTU-headers.IPv4Len-udpLen, func(b []byte) {
+			n.emit(Datagram{At: time.Duration(n.now), From: source, Port: n.cfg.ReportPort, Payload: b})
+		})
+		n.agents, n.agentOf[h] = append(n.agents, a), a
+	}
+	return nil
+}
+
+// hostAt is the first host of a switch, or -1.
+func (n *Network) hostAt(node int) int32 {
+	lo, hi := n.graph.Interfaces(node)
+	for i := lo; i < hi; i++ {
+		if h := n.ports[i].host; h >= 0 {
+			return h
+		}
+	}
+	return -1
+}
+
+// agentNamed gives an agent's index, or -1.
+func (n *Network) agentNamed(name string) int {
+	for k, a := range n.agents {
+		if a.name == name {
+			return k
+		}
+	}
+	return -1
+}
+
+// AgentStats gives the counters of an agent.
+func (n *Network) AgentStats(name string) (s AgentStats, ok bool) {
+	if k := n.agentNamed(name); k >= 0 {
+		return n.agents[k].stats, true
+	}
+	return s, false
+}
+
+// AgentPlan is the plan in force at an agent, nil for none.
+func (n *Network) AgentPlan(name string) *agent.Plan {
+	if k := n.agentNamed(name); k >= 0 {
+		return n.agents[k].plan
+	}
+	return nil
+}
+
+// StopAgent ends the program of an agent: it sends, takes and answers nothing, and its plan is gone. StartAgent starts it again.
+func (n *Network) StopAgent(name string) {
+	if k := n.agentNamed(name); k >= 0 {
+		a := n.agents[k]
+		a.stopped, a.plan, a.templates, a.next = true, nil, nil, -1
+		a.table = agent.NewTimetable(nil, 0)
+	}
+}
+
+// StartAgent starts one that was stopped. It has no plan.
+func (n *Network) StartAgent(name string) {
+	if k := n.agentNamed(name); k >= 0 {
+		n.agents[k].stopped = false
+	}
+}
+
+// adopt puts a plan in force at an agent, or says why not.
+func (n *Network) adopt(a *prober, p *agent.Plan) error {
+	if same, err := p.Follows(a.plan); same || err != nil {
+		return err
+	}
+	if _, err := p.Check(&a.limits); err != nil {
+		return err
+	}
+	w, numbers, err := agent.NewWork(p, a.name, &a.ends, a.numbers)
+	if err != nil {
+		return err
+	}
+	a.plan, a.numbers, a.templates = p, numbers, w.Templates
+	a.table = agent.NewTimetable(w.Slots, n.epoch+n.now)
+	n.awaitAgent(a)
+	return nil
+}
+
+// awaitAgent sets the event of the next probe of an agent.
+func (n *Network) awaitAgent(a *prober) {
+	a.next = -1
+	if due, ok := a.table.Next(); ok {
+		a.next = due - n.epoch
+		n.events.add(a.next, a.timer)
+	}
+}
+
+// agentSends lets an agent send what is due.
+func (n *Network) agentSends(a *prober) {
+	if n.now != a.next {
+		return // the event of a plan before
+	}
+	now := n.epoch + n.now
+	for {
+		due, ok := a.table.Next()
+		if !ok || due > now {
+			break
+		}
+		k, _, over := a.table.Take(now)
+		a.stats.Skipped += over
+		n.sendWide(a, &a.templates[k], now)
+	}
+	n.awaitAgent(a)
+}
+
+// sendWide lets a host send one probe of an agent.
+func (n *Network) sendWide(a *prober, t *agent.Template, now int64) {
+	i, p := n.newPacket()
+	h := &n.hosts[a.host]
+	p.buf = t.AppendFrame(p.buf, now)
+	p.size, p.proto = len(p.buf), udp
+	x := &a.plan.Probes[t.Probe]
+	p.kind, p.wide, p.flow, p.dst = sourceRouted, true, a.host, -1
+	p.carries, p.asked = MD21, a.plan.Basic
+	if a.plan.Dialect == agent.FANT {
+		p.carries = FANT
+	}
+	if x.Detailed {
+		p.asked = a.plan.Detailed
+	}
+	head := p.carries.header(p.asked)
+	p.words = uint8(head.HopWords())
+	p.l3 = ethLen + 2 + 2*len(x.Route) + 2
+	p.l4 = p.l3 + headers.IPv4Len
+	p.shim = p.l4 + udpLen
+	n.leaveHost(i, p, h)
+	n.stats.ProbesSent++
+	a.stats.Sent++
+}
+
+// routeWide takes the next port off the route of an agent's probe, as the wide variant of srint.p4 does.
+func (n *Network) routeWide(p *packet) {
+	b, port, err := srint.TakeProbePort(p.buf, ethLen-2)
+	if err != nil {
+		return // a host that comes too early: what has no route left is not forwarded by its address
+	}
+	gone := len(p.buf) - len(b)
+	p.buf, p.size = b, p.size-gone
+	p.l3, p.l4, p.shim = p.l3-gone, p.l4-gone, p.shim-gone
+	p.out = int32(n.graph.ByPort(int(p.node), port))
+}
+
+// mostShimWords is what the shim of INT counts to.
+const mostShimWords = 255
+
+// roomWide says whether a switch may add its block to the probe of an agent, and if not why.
+func (n *Network) roomWide(p *packet, d *device) (words int, why decode.Flags) {
+	words = int(p.words)
+	switch {
+	case d.dialect == Off:
+		return 0, 0
+	case p.part().RemainingHops() == 0:
+		return 0, decode.HopLimit
+	case p.size-p.l3+4*words > n.cfg.MTU || int(p.buf[p.shim+1])+words > mostShimWords:
+		return 0, decode.MTU
+	}
+	return words, 0
+}
+
+// stampWide puts the block of a switch on the stack of an agent's probe. Its UDP checksum is 0, which stays.
+func (n *Network) stampWide(p *packet, d *device, h *Hop) {
+	words, why := n.roomWide(p, d)
+	if words == 0 {
+		if why != 0 {
+			p.part().Refuse(why)
+		}
+		return
+	}
+	p.part().Grow(words)
+	block := p.insert(p.shim+len(p.part().Header()), 4*words)
+	header, told := p.carries.header(p.asked), n.told(p.asked, d, h)
+	intmd.AppendHop(block[:0], &header, &told)
+	if p.asked&insComplement != 0 {
+		be.PutUint32(block[len(block)-4:], ^uint32(0)) // there is no checksum that it could make up for
+	}
+	h.Recorded = true
+	p.resizeIP(4 * words)
+	p.resizeL4(4 * words)
+}
+
+// receiveWide is what the host does that a probe of an agent came to. It reports the probe as "hopscope agent" does.
+func (n *Network) receiveWide(p *packet) bool {
+	a := n.agentOf[n.ports[p.out].host]
+	if a == nil || a.stopped {
+		return false
+	}
+	var x agent.Arrival
+	if why := a.parser.Parse(&x, p.buf); why != agent.OK {
+		a.stats.Malformed++
+		return false
+	}
+	a.stats.Received++
+	if a.plan != nil && int32(x.Epoch-a.plan.Epoch) < 0 {
+		a.stats.OldEpoch++
+	}
+	if n.cfg.OnProbe != nil {
+		n.cfg.OnProbe(a.name, &x)
+	}
+	a.reports.Add(&x)
+	a.reports.Flush()
+	return true
+}

@@ -1,0 +1,277 @@
+package emu
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	headers "github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/p4/agent"
+	bmv2 "github.com/hopscope/hopscope/p4/emu/program"
+)
+
+// agentNames are the edge switches of fat-tree:4.
+func agentNames() (list []Agent) {
+	for pod := range 4 {
+		for e := range 2 {
+			list = append(list, Agent{Switch: fmt.Sprintf("edge-%d-%d", pod, e)})
+		}
+	}
+	return list
+}
+
+// withAgents is a network with an agent at every edge switch, all of which hold a plan that covers it.
+func withAgents(t *testing.T, cfg Config, dialect agent.Dialect, seed uint64) (*Network, *agent.Plan) {
+	t.Helper()
+	cfg.Agents = agentNames()
+	n := mustNew(t, cfg, seed)
+	p, _, err := n.CoverPlan(1, dialect, 100*time.Millisecond, 8, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range cfg.Agents {
+		n.SendPlan(a.Switch, p)
+	}
+	return n, p
+}
+
+// Reports of agents alone show both directions of every link between switches, with the true node, ports and latency, in both
+// dialects; none is lost on a network without faults.
+func TestAgentsSeeEveryLink(t *testing.T) {
+	for _, dialect := range []agent.Dialect{agent.INT21, agent.FANT} {
+		cfg := DefaultConfig()
+		cfg.ClockSkew = time.Millisecond
+		truth := map[string]int{}
+		cfg.Observe = func(j *Journey) {
+			for _, h := range j.Hops {
+				if j.Probe && j.Outcome == Delivered {
+					truth[fmt.Sprint(h.NodeID, h.IngressPort, h.EgressPort, uint32(h.Latency()), h.QueueBytes)]++
+				}
+			}
+		}
+		n, p := withAgents(t, cfg, dialect, 3)
+		name := "auto"
+		if dialect == agent.FANT {
+			name = "fant"
+		}
+		d := demux.New(profile(t, name))
+		var b decode.Batch
+		seen, reports := map[[2]uint32]bool{}, 0
+		n.Run(2050*time.Millisecond, func(x Datagram) {
+			if !x.From.Addr().IsLoopback() || x.From.Addr().As4()[1] != 18 {
+				return
+			}
+			b.Reset()
+			d.Datagram(&b, decode.AddrFrom(x.From.Addr()), x.Payload, 0)
+			for _, r := range b.Reports {
+				if err := r.Error(); err != nil || len(r.Hops) == 0 {
+					t.Fatalf("%s: %v, %d hops: %x", dialect, err, len(r.Hops), x.Payload)
+				}
+				reports++
+				for _, h := range r.Hops {
+					seen[[2]uint32{h.NodeID, uint32(h.EgressIf)}] = true
+					key := fmt.Sprint(h.NodeID, h.IngressIf, h.EgressIf, h.Latency, h.QueueOccupancy)
+					if truth[key]--; truth[key] < -1 { // the packet is observed after it was reported
+						t.Fatalf("%s: nothing like hop %+v happened", dialect, h)
+					}
+				}
+			}
+		})
+		g := n.Graph()
+		for i := range g.NumInterfaces() {
+			if g.Peer(i) >= 0 && !seen[[2]uint32{n.NodeID(g.Node(i)), uint32(g.Port(i))}] {
+				t.Errorf("%s: no probe leaves %s by port %d", dialect, g.NodeName(g.Node(i)), g.Port(i))
+			}
+		}
+		sent, received := uint64(0), uint64(0)
+		for _, a := range agentNames() {
+			s, _ := n.AgentStats(a.Switch)
+			sent, received = sent+s.Sent, received+s.Received
+			if s.Malformed+s.OldEpoch+s.Skipped > 0 {
+				t.Errorf("%s: agent %s: %+v", dialect, a.Switch, s)
+			}
+		}
+		if want := uint64(20 * len(p.Probes)); sent < want || sent > want+uint64(len(p.Probes)) || received+uint64(len(p.Probes)) < sent || uint64(reports) != received {
+			t.Errorf("%s: %d sent, %d received, %d reported; want about %d", dialect, sent, received, reports, want)
+		}
+	}
+}
+
+// What the emulated network does to an agent's probe, p4/srint.p4 does with the same bytes: both dialects and bitmaps, until
+// there is no room or no hop left.
+func TestAgentsProbeIsProgram(t *testing.T) {
+	recorded, refused := 0, 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		cfg := DefaultConfig()
+		cfg.Topology, cfg.Agents, cfg.ClockSkew = "leaf-spine:2,6", []Agent{{Switch: "leaf-0"}}, time.Second
+		n := mustNew(t, cfg, seed)
+		plan := &agent.Plan{Epoch: 1, Dialect: []agent.Dialect{agent.INT21, agent.FANT}[r.IntN(2)]}
+		plan.Basic, plan.Detailed = plan.Dialect.Bitmaps()
+		if plan.Dialect == agent.INT21 { // utilisation and buffers are left out, which BMv2 does not know
+			plan.Basic = uint16(r.Uint32())&^(insTx|insBuffer|insReserved) | insNodeID
+		} else {
+			plan.Basic &^= insTx | insBuffer | insReserved
+		}
+		route := make([]int, 1+r.IntN(5))
+		for k := range route {
+			route[k] = 1 + r.IntN(3)
+		}
+		plan.Probes = []agent.Probe{{ID: "p", Route: route, Interval: time.Second, Agent: "leaf-0"}}
+		a := n.agents[0]
+		if err := n.adopt(a, plan); err != nil {
+			t.Fatal(err)
+		}
+		n.sendWide(a, &a.templates[0], 42)
+		p := &n.packets[0]
+		switch r.IntN(3) {
+		case 0:
+			n.cfg.MTU = len(p.buf) - ethLen + r.IntN(60)
+		case 1:
+			p.buf[p.shim+4+3] = uint8(r.IntN(2)) // hops left
+		}
+		for i := range route {
+			d := &n.switches[i]
+			d.id = uint32(10 + i)
+			before := bytes.Clone(p.buf)
+			us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
+			h := Hop{Node: i, NodeID: d.id, IngressPort: 9, EgressPort: uint16(route[i]), QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
+			h.Egress = h.Ingress + us(1<<20)
+			p.node = 0
+			n.routeWide(p)
+			n.stampWide(p, d, &h)
+			if h.Recorded {
+				recorded++
+			} else {
+				refused++
+			}
+			s, err := bmv2.New("srint")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{fmt.Sprintf("table_set_default egress.device set_device %d %d", d.id, d.clock), fmt.Sprintf("table_set_default egress.port_mtu set_mtu %d", n.cfg.MTU)} {
+				if err := s.Command(line); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, _, err := s.Process(bmv2.Frame{Port: 9, Bytes: before}, []bmv2.Pass{{
+				IngressPort: 9, EgressPort: uint16(route[i]), PacketLength: uint32(len(before)), IngressTime: uint64(h.Ingress / time.Microsecond),
+				EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
+			}})
+			if err != nil || len(out) != 1 || int(out[0].Port) != route[i] || !bytes.Equal(out[0].Bytes, p.buf) || p.size != len(p.buf) {
+				t.Fatalf("seed %d, switch %d of %d: %v\n got %x\nwant %x", seed, i, len(route), err, p.buf, out)
+			}
+		}
+		if p.l3 != ethLen || headers.Fold(headers.Sum(p.buf[ethLen:ethLen+20])) != 0xffff {
+			t.Fatalf("seed %d: %x", seed, p.buf)
+		}
+	}
+	if recorded < 150 || refused < 50 {
+		t.Errorf("%d blocks recorded and %d refused", recorded, refused)
+	}
+}
+
+// A plan takes effect when the request has reached the agent, and is answered by its epoch. A lost request or answer leaves
+// the controller without one; an older plan, another one of the same epoch and one that breaks a limit are refused; a stopped
+// agent says nothing and forgets.
+func TestPlansReachAgents(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Agents, cfg.ControlDelay, cfg.ControlGap = agentNames(), 5*time.Millisecond, time.Millisecond
+	cfg.Agents[2].Limits = agent.Limits{SendBPS: 1000, ReceiveBPS: 1e6, Probes: 10, MTU: 1500, ProbesPerSec: 100}
+	var answers []PlanAnswer
+	epochs := map[uint32]int{}
+	cfg.OnPlan = func(a PlanAnswer) { answers = append(answers, a) }
+	cfg.OnProbe = func(_ string, a *agent.Arrival) { epochs[a.Epoch]++ }
+	n := mustNew(t, cfg, 1)
+	p, _, err := n.CoverPlan(4, agent.INT21, 20*time.Millisecond, 8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(d time.Duration) []PlanAnswer {
+		answers = nil
+		n.Run(n.Now()+d, func(Datagram) {})
+		return answers
+	}
+	n.AskPlan("edge-0-0")
+	if a := run(time.Second); len(a) != 1 || a[0].InForce != 0 || a[0].About != 0 || a[0].At != 10*time.Millisecond {
+		t.Fatalf("asked: %+v", a)
+	}
+	first := n.SendPlan("edge-0-0", p)
+	n.SendPlan("edge-0-1", p)
+	n.SendPlan("edge-1-0", p)
+	n.SendPlan("nobody", p)
+	a := run(50 * time.Millisecond)
+	if len(a) != 3 || a[0].Request != first || a[0].InForce != 4 || a[0].About != 4 || a[0].Refused != "" || a[1].At != a[0].At+time.Millisecond || a[2].Refused == "" || a[2].InForce != 0 {
+		t.Fatalf("sent: %+v", a)
+	}
+	if epochs[4] == 0 || len(epochs) != 1 {
+		t.Fatalf("epochs of probes: %v", epochs)
+	}
+	next, other, old := *p, *p, *p
+	next.Epoch, other.Epoch, old.Epoch, other.Basic = 5, 5, 3, 0xe000
+	for _, x := range []*agent.Plan{&next, &next, &other, &old} {
+		n.SendPlan("edge-0-0", x)
+	}
+	a = run(30 * time.Millisecond)
+	if len(a) != 4 || a[0].InForce != 5 || a[0].Refused != "" || a[1].Refused != "" || a[2].Refused == "" || a[3].Refused == "" || a[3].InForce != 5 {
+		t.Fatalf("sent again: %+v", a)
+	}
+	late := uint64(0)
+	for _, x := range cfg.Agents {
+		if x.Switch != "edge-0-1" {
+			n.SendPlan(x.Switch, &next)
+		}
+	}
+	run(100 * time.Millisecond)
+	for _, x := range cfg.Agents {
+		s, _ := n.AgentStats(x.Switch)
+		late += s.OldEpoch
+	}
+	if s, _ := n.AgentStats("edge-0-0"); s.Accepted != 4 || s.Refused != 2 || late == 0 || epochs[5] == 0 {
+		t.Errorf("%+v, %v, %d old ones: one agent sends by the older plan", s, epochs, late)
+	}
+	n.StopAgent("edge-0-0")
+	before, _ := n.AgentStats("edge-0-0")
+	n.SendPlan("edge-0-0", &next)
+	if a := run(200 * time.Millisecond); len(a) != 0 || n.AgentPlan("edge-0-0") != nil {
+		t.Errorf("a stopped agent says %+v", a)
+	}
+	if after, _ := n.AgentStats("edge-0-0"); after != before {
+		t.Errorf("a stopped agent did something: %+v, %+v", before, after)
+	}
+	n.StartAgent("edge-0-0")
+	n.AskPlan("edge-0-0")
+	if a := run(200 * time.Millisecond); len(a) != 1 || a[0].InForce != 0 {
+		t.Errorf("a new start says %+v", a)
+	}
+	n.cfg.ControlLoss = 1
+	n.SendPlan("edge-0-0", &next)
+	if a := run(time.Second); len(a) != 0 || n.AgentPlan("edge-0-0") != nil {
+		t.Errorf("a lost request is answered by %+v", a)
+	}
+}
+
+// The same seed gives the same bytes with agents, too, in one Run and in many.
+func TestAgentsRepeat(t *testing.T) {
+	print := func(steps int) string {
+		var b bytes.Buffer
+		cfg := busyConfig()
+		cfg.ControlDelay, cfg.ControlLoss = time.Millisecond, .1
+		n, _ := withAgents(t, cfg, agent.INT21, 5)
+		for i := range steps {
+			n.Run(time.Second*time.Duration(i+1)/time.Duration(steps), func(d Datagram) { b.Write(AppendFrame(nil, d, n.cfg.Exporters, 7)) })
+		}
+		s := n.Stats()
+		if s.ProbesSent != s.ProbesDelivered+s.ProbesDropped+s.ProbesInFlight {
+			t.Fatalf("probes: %+v", s)
+		}
+		return b.String()
+	}
+	if print(1) != print(613) {
+		t.Error("bytes differ")
+	}
+}

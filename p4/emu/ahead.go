@@ -1,0 +1,61 @@
+package emu
+
+// ahead asks for the memory of what comes next: most of the time of a large network goes by waiting for it. The heap's first
+// event is the next one, unless something is scheduled before it, and the one after it is among the four behind it.
+func (n *Network) ahead() {
+	h := n.events.heap
+	for i := min(len(h), 5) - 1; i > 0; i-- {
+		if id := h[i].id; id >= 0 {
+			prefetchPacket(&n.packets[id])
+		}
+	}
+	if len(h) == 0 || h[0].id < 0 {
+		return
+	}
+	n.aheadOf(&n.packets[h[0].id])
+	for i := min(len(h), 5) - 1; i > 0; i-- {
+		if id := h[i].id; id >= 0 {
+			p := &n.packets[id]
+			if at := p.comesTo(); at >= 0 {
+				prefetchRoute(&n.routes.next[int(n.hosts[p.dst].edge)*len(n.switches)+int(at)])
+			}
+		}
+	}
+}
+
+// comesTo is the switch that a packet reaches in its next event, or -1.
+func (p *packet) comesTo() int32 {
+	switch {
+	case p.kind == sourceRouted:
+		return -1
+	case p.out < 0:
+		return p.node
+	case p.peer < 0:
+		return -1
+	}
+	return p.then
+}
+
+// aheadOf asks for what the next event of a packet uses beside it: its frame, what is told of the switch that it leaves, the
+// queue there, and the way that it takes at the switch that it comes to.
+func (n *Network) aheadOf(p *packet) {
+	if p.kind == sourceRouted {
+		return
+	}
+	if p.out >= 0 {
+		prefetchQueue(&n.queues[p.out], &n.switches[p.node])
+	}
+	if at := p.comesTo(); at >= 0 {
+		dst, out := &n.hosts[p.dst], int32(0)
+		if dst.node == at {
+			out = dst.iface
+		} else {
+			out = max(0, n.routes.choose(at, n.switches[at].salt, dst.edge, len(n.switches), p.hash))
+		}
+		q := &n.queues[out]
+		prefetchQueue(q, &n.switches[at])
+	}
+	if cap(p.buf) > 0 && cap(p.hops) > 0 {
+		prefetchFrame(&p.buf[:1][0], &p.hops[:1][0])
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !purego
+
+package emu
+
+// These ask the processor for memory that the events to come will use, and change nothing.
+
+//go:noescape
+func prefetchPacket(p *packet)
+
+//go:noescape
+func prefetchFrame(frame *byte, hop *Hop)
+
+//go:noescape
+func prefetchRoute(next *int32)
+
+//go:noescape
+func prefetchQueue(q *queue, d *device)

@@ -1,0 +1,145 @@
+package emu
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	bmv2 "github.com/hopscope/hopscope/p4/emu/program"
+)
+
+// commandsFor are the tables of switch i of a chain as a controller writes them on BMv2.
+func commandsFor(n *Network, d *device, i, of, asked, hops, mtu int, byPort bool) []string {
+	next := fmt.Sprintf("%#x", mac(macSwitch, i+1))
+	if i == of-1 {
+		next = fmt.Sprintf("%#x", mac(macHost, 9))
+	}
+	forward := fmt.Sprintf("=> 2 %s %#x", next, mac(macSwitch, i))
+	c := []string{
+		fmt.Sprintf("table_set_default egress.device set_device %d %d", d.id, d.clock),
+		"table_add ingress.forward.forwarding4 ingress.forward.forward 0.0.0.0/0 " + forward,
+		"table_add ingress.forward.forwarding6 ingress.forward.forward ::/0 " + forward,
+		fmt.Sprintf("table_add egress.egress_port to_fabric 2 => %d", mtu),
+	}
+	if i == 0 {
+		port := 0
+		if byPort {
+			port = 1
+		}
+		c = append(c, "table_add ingress.ingress_port host 1 => 0 0",
+			fmt.Sprintf("table_add ingress.watch track 0&&&0 0&&&0 0&&&0 0&&&0 0&&&0 => 0xffffffff %#x 0 %d %d 1", asked, hops, port))
+	}
+	if i == of-1 {
+		c[3] = fmt.Sprintf("table_add egress.egress_port to_host 2 => %d 100 1", mtu)
+		c = append(c, "mirroring_add 100 5", "table_add egress.envelope.collector send 1 => 1 2 10.255.0.7 10.255.0.1 49152 32766 900")
+	}
+	return c
+}
+
+// What the emulated network does to a packet in one go, the P4 program does switch by switch with the same bytes: source,
+// transit nodes and sink node, with the report, over TCP and UDP, IPv4 and IPv6, with and without checksums, by DSCP and by
+// port, until hops or room are used up. Utilisation and buffers are left out, which BMv2 does not know, and TCP by port, for
+// which the emulated network puts a UDP header in front and the program does not.
+func TestNetworkIsProgram(t *testing.T) {
+	recorded, refused := 0, 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		cfg := DefaultConfig()
+		cfg.Topology, cfg.Flows, cfg.SinkInHeader, cfg.InnerBytes = "leaf-spine:2,6", 50, true, 1400
+		cfg.TCPShare, cfg.IPv6Share, cfg.ClockSkew = .5, .4, time.Second
+		cfg.Instructions = uint16(r.Uint32())&^(insTx|insBuffer|insReserved) | insNodeID
+		cfg.MaxHops, cfg.MTU = 1+r.IntN(4), 1200+r.IntN(100)
+		cfg.MinPacketBytes, cfg.MaxPacketBytes = 128, 1200
+		n := mustNew(t, cfg, seed)
+		f := &n.flows[r.IntN(len(n.flows))]
+		if f.proto == udp && r.IntN(2) == 0 {
+			n.cfg.Marker = MarkPort
+		}
+		size := 128 + 4*r.IntN(260) // whole words: the network fills reports up to them, and the program cuts
+		if r.IntN(3) == 0 {
+			size = (n.cfg.MTU+ethLen)&^3 - 4*r.IntN(30)
+		}
+		p := &packet{carries: Off}
+		n.build(p, 3, f, size)
+		p.sampled, p.hash, p.out, p.dst = true, f.hash, -1, f.dst
+		if !p.v6 && p.proto == udp && r.IntN(3) == 0 {
+			be.PutUint16(p.buf[p.l4+6:], 0)
+		}
+		var told []byte
+		n.emit = func(d Datagram) { told = bytes.Clone(d.Payload) }
+		of := 1 + r.IntN(5)
+		for i := range of {
+			d := &n.switches[i]
+			step(t, n, p, d, i, of, r, &told, &recorded, &refused)
+		}
+	}
+	if recorded < 300 || refused < 100 {
+		t.Errorf("%d blocks recorded and %d refused", recorded, refused)
+	}
+}
+
+// step takes a packet through one switch both ways.
+func step(t *testing.T, n *Network, p *packet, d *device, i, of int, r *rand.Rand, told *[]byte, recorded, refused *int) {
+	t.Helper()
+	s, err := bmv2.New("intmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commandsFor(n, d, i, of, int(n.cfg.Instructions), n.cfg.MaxHops, n.cfg.MTU, n.cfg.Marker == MarkPort) {
+		if err := s.Command(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	us := func(most int64) time.Duration { return time.Duration(r.Int64N(most)) * time.Microsecond }
+	h := Hop{Node: i, NodeID: d.id, EgressPort: 2, QueueBytes: r.Uint32N(1 << 19), Ingress: us(1 << 40)}
+	h.IngressPort, h.Egress = uint16(1+3*min(i, 1)), h.Ingress+us(1<<20)
+	pass := bmv2.Pass{
+		IngressTime: uint64(h.Ingress / time.Microsecond), EgressTime: uint64(h.Egress / time.Microsecond), EnqueueDepth: h.QueueBytes,
+		PacketLength: uint32(p.size),
+	}
+	whole := func() []byte { return append(bytes.Clone(p.buf), make([]byte, p.size-len(p.buf))...) }
+	out, _, err := s.Process(bmv2.Frame{Port: h.IngressPort, Bytes: whole()}, []bmv2.Pass{pass, {Instance: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	*told = nil
+	if i == 0 {
+		n.source(p, d)
+	}
+	p.decrementTTL()
+	to, kind := i+1, byte(macSwitch)
+	if i == of-1 {
+		to, kind = 9, macHost
+	}
+	p.readdress(i, kind, to)
+	if p.sampled {
+		before := p.added
+		n.telemetry(p, d, &h, i == of-1)
+		if i < of-1 {
+			if p.added > before {
+				*recorded++
+			} else {
+				*refused++
+			}
+		}
+	}
+	if want := whole(); len(out) == 0 || !bytes.Equal(out[0].Bytes, want) {
+		t.Fatalf("switch %d of %d, bitmap %#04x, %d hops, MTU %d, marker %d:\n got %x\nwant %x", i, of, n.cfg.Instructions, n.cfg.MaxHops, n.cfg.MTU, n.cfg.Marker, out[0].Bytes, want)
+	}
+	if (len(out) == 2) != (*told != nil) {
+		t.Fatalf("switch %d of %d: %d frames leave, and a report %x", i, of, len(out), *told)
+	}
+	if len(out) == 2 {
+		got, want := out[1].Bytes[ethLen+20+udpLen:], *told
+		if len(want) > 900 { // of a packet the program holds 900 bytes, and says so in the length of the report
+			want = append(bytes.Clone(want[:9]), want[9:min(len(want), len(got))]...)
+			want[9] = got[9]
+		}
+		if len(got) < 100 || !bytes.Equal(got, want) {
+			t.Fatalf("report of %d bytes:\n got %x\nwant %x", len(*told), got, want)
+		}
+	}
+}

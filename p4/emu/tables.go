@@ -1,0 +1,233 @@
+package emu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// Names of the tables of a switch, beside those of PINT's plans.
+const (
+	WatchTable  = "int_watch"      // packets over IPv4 that the INT source marks, and what it asks for
+	Watch6Table = "int_watch_ipv6" // the same over IPv6
+	RouteTable  = "ipv4_route"
+	Route6Table = "ipv6_route"
+	ProbeTable  = "probe_route" // the way of probes, by where they come from and go to
+)
+
+// Tables are the tables of an emulated switch.
+func Tables() []table.Table {
+	type (
+		field  = table.Field
+		param  = table.Param
+		action = table.Action
+	)
+	watch := []action{{Name: "watch", Params: []param{{Name: "instructions", Bits: 16}, {Name: "max_hops", Bits: 8}}}, {Name: "pass"}}
+	flow := func(bits int) []field {
+		return []field{
+			{Name: "src", Bits: bits, Kind: table.Ternary}, {Name: "dst", Bits: bits, Kind: table.Ternary},
+			{Name: "protocol", Bits: 8, Kind: table.Ternary}, {Name: "src_port", Bits: 16, Kind: table.Range}, {Name: "dst_port", Bits: 16, Kind: table.Range},
+		}
+	}
+	forward := []action{{Name: "forward", Params: []param{{Name: "port", Bits: 9}}}}
+	return append(pintplan.Tables(),
+		table.Table{Name: WatchTable, Key: flow(32), Actions: watch, Size: 1024},
+		table.Table{Name: Watch6Table, Key: flow(128), Actions: watch, Size: 1024},
+		table.Table{Name: RouteTable, Key: []field{{Name: "dst", Bits: 32, Kind: table.Longest}}, Actions: forward, Size: 4096},
+		table.Table{Name: Route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: table.Longest}}, Actions: forward, Size: 4096},
+		table.Table{Name: ProbeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
+			Actions: []action{{Name: "route", Params: []param{{Name: "ports", Bits: 8 * probeList}}}}, Size: 1024},
+	)
+}
+
+// TableOrder names the tables that are written after all others, one after the other: what they hold makes the entries of the
+// others take effect.
+func TableOrder() []string {
+	return []string{pintplan.PlanTable, pintplan.SourceTable, WatchTable, Watch6Table}
+}
+
+// written is what the control plane has made of a switch, as far as packets ask for it.
+type written struct {
+	reached, answered       int64 // when its last request came, and when its last answer comes
+	watches, routes, probes bool  // its tables have entries that packets are looked up in
+}
+
+// openTables makes the tables of a switch when somebody asks for them.
+func (n *Network) openTables(d *device) {
+	if d.tables == nil {
+		d.tables, _ = n.ownTables(&d.plans) // there is room: that was asked when the switch came to hold them
+	}
+}
+
+// ownTables are the tables of a switch with what it does by itself in them: the plans that it was built with, as far as tables hold
+// such plans, and the watch list that all switches share.
+func (n *Network) ownTables(x *plans) (*table.Store, error) {
+	tables := table.NewStore(Tables())
+	var errs []error
+	put := func(e table.Entry) {
+		if _, err := tables.Put(e); err != nil && errs == nil {
+			errs = []error{err}
+		}
+	}
+	for _, h := range x.held {
+		if h == nil || h.plan == nil {
+			continue
+		}
+		if entries, err := pintplan.Entries(h.plan); err == nil {
+			for _, e := range entries {
+				put(e)
+			}
+		}
+	}
+	if x.stamp != nil {
+		put(pintplan.Stamp(*x.stamp))
+	}
+	for _, name := range []string{WatchTable, Watch6Table} {
+		put(table.Entry{Table: name, Action: "watch", Params: []table.Value{table.Uint(uint64(n.cfg.Instructions)), table.Uint(uint64(n.cfg.MaxHops))}})
+	}
+	return tables, errors.Join(errs...)
+}
+
+// fits refuses what the tables would take and the switch could not carry out.
+func (n *Network) fits(e *table.Entry, node int) error {
+	if len(e.Params) == 0 {
+		return nil
+	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("table %s: %s: %w", e.Table, fmt.Sprintf(format, args...), table.ErrInvalid)
+	}
+	switch e.Table {
+	case WatchTable, Watch6Table:
+		d := n.switches[node].dialect
+		if len(e.Params) != 2 || !d.embeds() {
+			return nil
+		}
+		c := n.cfg
+		c.Instructions, c.MaxHops = uint16(e.Params[0].Uint64()), int(e.Params[1].Uint64())
+		switch w := c.hopWords(d); {
+		case d != FANT && c.Instructions&insReserved != 0, d == MD10 && c.Instructions&insBuffer != 0:
+			return bad("instructions %#04x: the switch does not know all of them", c.Instructions)
+		case d.stacks() && (w == 0 || w > 31 || c.MaxHops == 0 || 3+w*c.MaxHops > 255):
+			return bad("instructions %#04x for %d hops: %d words each", c.Instructions, c.MaxHops, w)
+		}
+	case RouteTable, Route6Table:
+		if n.graph.ByPort(node, int(e.Params[0].Uint64())) < 0 {
+			return bad("switch %s has no port %d", n.graph.NodeName(node), e.Params[0].Uint64())
+		}
+	}
+	return nil
+}
+
+// follow makes the switch do what its tables say, as far as they may have changed with these entries.
+func (d *device) follow(entries []table.Entry) {
+	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(Route6Table) > 0
+	d.written.probes = d.tables.Len(ProbeTable) > 0
+	var epochs []uint8
+	for i := range entries {
+		e := &entries[i]
+		switch e.Table {
+		case WatchTable, Watch6Table:
+			d.written.watches = true
+		case pintplan.SourceTable:
+			d.plans.stamp = nil
+			if now := d.tables.Find(e.Table); now != nil && now.Action == "stamp" {
+				epoch := uint8(now.Params[0].Uint64())
+				d.plans.stamp = &epoch
+			}
+		case pintplan.PlanTable, pintplan.SetTable, pintplan.SlotTable, pintplan.QueryTable, pintplan.SaltTable, pintplan.LayerTable, pintplan.CodeTable:
+			if len(e.Match) == 0 {
+				continue
+			}
+			if epoch := uint8(e.Match[0].Value.Uint64()); !slices.Contains(epochs, epoch) {
+				epochs = append(epochs, epoch)
+			}
+		}
+	}
+	if len(epochs) == 0 {
+		return
+	}
+	var all []table.Entry
+	for _, t := range pintplan.Tables() {
+		all = append(all, d.tables.Read(t.Name)...)
+	}
+	for _, epoch := range epochs {
+		p, err := pintplan.Compile(epoch, all)
+		d.plans.hold(epoch, p, err == nil)
+	}
+}
+
+// hold takes over what the tables say of an epoch: a plan, or none. Plans that no tables hold, which a network was built
+// with, give way if there is no other place.
+func (x *plans) hold(epoch uint8, p *pintplan.Program, whole bool) {
+	at := slices.IndexFunc(x.held[:], func(h *heldPlan) bool { return h != nil && h.epoch == epoch })
+	if !whole {
+		if at >= 0 {
+			x.held[at] = nil
+		}
+		return
+	}
+	if at < 0 {
+		at = slices.Index(x.held[:], nil)
+	}
+	if at < 0 { // there are no more plans in the tables than places, so that one of these is not in them
+		stamped := func(h *heldPlan) bool { return x.stamp != nil && *x.stamp == h.epoch }
+		at = slices.IndexFunc(x.held[:], func(h *heldPlan) bool { return h.untabled() && !stamped(h) })
+		if at < 0 {
+			at = slices.IndexFunc(x.held[:], (*heldPlan).untabled)
+		}
+	}
+	x.held[at] = &heldPlan{epoch: epoch, bits: p.Bits, program: p}
+}
+
+// untabled reports whether the plan has no entries in the tables.
+func (h *heldPlan) untabled() bool {
+	if h.program != nil {
+		return false
+	}
+	_, err := pintplan.Entries(h.plan)
+	return err != nil
+}
+
+// watched gives what the watch list asks for packet p, nothing if it is not on it.
+func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8) {
+	name, addresses, size := WatchTable, p.l3+12, 4
+	if p.v6 {
+		name, addresses, size = Watch6Table, p.l3+8, 16
+	}
+	a := p.buf[addresses:]
+	e := d.tables.Find(name, table.Bytes(a[:size]), table.Bytes(a[size:2*size]), table.Uint(uint64(p.proto)),
+		table.Bytes(p.buf[p.l4:p.l4+2]), table.Bytes(p.buf[p.l4+2:p.l4+4]))
+	if e == nil || e.Action != "watch" {
+		return 0, 0
+	}
+	return uint16(e.Params[0].Uint64()), uint8(e.Params[1].Uint64())
+}
+
+// toldRoute gives the interface that the control plane wants packets to a host to leave by, or -1. A line that is down is
+// nobody's way.
+func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
+	name, address := RouteTable, dst.v4[:]
+	if v6 {
+		name, address = Route6Table, dst.v6[:]
+	}
+	e := d.tables.Find(name, table.Bytes(address))
+	if e == nil {
+		return -1
+	}
+	out := int32(n.graph.ByPort(int(at), int(e.Params[0].Uint64())))
+	if out < 0 || !n.queues[out].up {
+		return -1
+	}
+	return out
+}
+
+// rewriteRoute is what the first switch does to a probe whose way the control plane has changed.
+func rewriteRoute(p *packet, d *device) {
+	a := p.buf[p.l3+12:]
+	if e := d.tables.Find(ProbeTable, table.Bytes(a[:4]), table.Bytes(a[4:8])); e != nil && e.Action == "route" {
+		e.Params[0].Append(p.buf[:probeHeaders], probeList)
+	}
+}
