@@ -1,0 +1,72 @@
+package p4rt
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
+	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// BenchmarkFifty changes so many entries in each of 50 emulated switches over P4Runtime, all at once: what takes the place
+// of the old plan is written, and the old one goes. Then it reads them back.
+func BenchmarkFifty(b *testing.B) {
+	for _, entries := range []int{20, 400} {
+		b.Run(fmt.Sprintf("%d", entries), func(b *testing.B) {
+			const switches = 50
+			info, err := NewInfo(emu.Tables())
+			if err == nil {
+				info, err = info.Ordered(emu.TableOrder()...)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := NewPipeline(info, []byte("emulated"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var clients []*Client
+			for range switches {
+				s := p4rttest.New(device, func(*configpb.P4Info, []byte) (p4rttest.Tables, error) { return table.NewStore(emu.Tables()), nil })
+				address, stop, err := s.Start()
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(stop)
+				clients = append(clients, dial(b, Config{Address: address, Plaintext: true, Device: device, Election: Election{Low: 1}, Pipeline: p, Commit: true, Owner: "us"}))
+			}
+			for _, c := range clients {
+				ready(b, c)
+			}
+			plan := func(epoch uint64) (list []table.Entry) {
+				for n := range uint64(entries - 1) {
+					list = append(list, table.Entry{Table: pintplan.CodeTable, Match: []table.Match{table.Number(epoch), table.Number(0), table.Between(10*n, 10*n+9)},
+						Priority: 1, Action: "round", Params: []table.Value{table.Uint(n), table.Uint(10)}})
+				}
+				return append(list, table.Entry{Table: pintplan.PlanTable, Match: []table.Match{table.Number(epoch)}, Action: "hold",
+					Params: []table.Value{table.Uint(24), table.Uint(7), table.Uint(uint64(entries))}})
+			}
+			epoch := uint64(0)
+			for b.Loop() {
+				epoch++
+				want := plan(epoch % 200)
+				var all sync.WaitGroup
+				for _, c := range clients {
+					all.Go(func() {
+						if _, err := Reconcile(context.Background(), c, want, OwnedBy("us")); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				all.Wait()
+			}
+			b.ReportMetric(float64(switches*entries), "entries/op")
+		})
+	}
+}

@@ -1,0 +1,429 @@
+package p4rt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// A switch without a program gets it, and then has what was written, as it was written, whether numbers come padded or not.
+func TestWriteAndRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, name := range []string{"srint", "intmd", "pint"} {
+		b := newBench(t, name)
+		c := ready(t, dial(t, b.config(t, name)))
+		var want []table.Entry
+		keys := map[string]bool{}
+		for _, tt := range c.info.Tables() {
+			for range min(20, tt.Size) {
+				e := drawEntry(r, &tt)
+				if len(tt.Key) == 0 {
+					e.Match = nil // a default action
+				}
+				if e.Owner = "us"; tt.Name == CloneTable {
+					e.Match[0] = table.Number(uint64(100 + r.IntN(100)))
+				}
+				if !keys[e.Key()] {
+					keys[e.Key()] = true
+					want = append(want, e)
+				}
+			}
+		}
+		if errs, err := c.Write(within(t), inserts(want...)); errs != nil || err != nil {
+			t.Fatalf("%s: %v, %v", name, errs, err)
+		}
+		for _, padded := range []bool{false, true} {
+			b.Misbehave(func(f *p4rttest.Faults) { f.Padded, f.Opaque = padded, padded })
+			got, err := c.Read(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			have := map[string]table.Entry{}
+			for _, e := range got {
+				have[e.Key()] = e
+			}
+			for _, e := range want {
+				if !reflect.DeepEqual(have[e.Key()], e) {
+					t.Errorf("%s: read %+v, want %+v", name, have[e.Key()], e)
+				}
+				delete(have, e.Key())
+			}
+			for _, e := range have {
+				if !e.Default() {
+					t.Errorf("%s: nobody wrote %v", name, &e)
+				}
+			}
+		}
+		one, err := c.Read(within(t), want[0].Table)
+		if err != nil || len(one) == 0 || slices.ContainsFunc(one, func(e table.Entry) bool { return e.Table != want[0].Table }) {
+			t.Errorf("%s: of one table: %v, %v", name, one, err)
+		}
+		var updates []Update
+		for _, e := range want {
+			updates = append(updates, Update{Delete, e})
+		}
+		if errs, err := c.Write(within(t), updates); errs != nil || err != nil {
+			t.Fatalf("%s: %v, %v", name, errs, err)
+		}
+		if got, err := c.Read(within(t)); err != nil || slices.ContainsFunc(got, func(e table.Entry) bool { return !e.Default() }) {
+			t.Errorf("%s: left %v, %v", name, got, err)
+		}
+	}
+}
+
+// What rests on other entries is in a later request, whose updates a switch may carry out in any order; what is taken out goes
+// the other way round. Requests are no larger than asked for.
+func TestOrder(t *testing.T) {
+	b := newBench(t, "pint")
+	cfg := b.config(t, "pint")
+	cfg.BatchUpdates, cfg.BatchBytes = 5, 400
+	c := ready(t, dial(t, cfg))
+	num := table.Number
+	plan := table.Entry{Table: "egress.plan", Match: []table.Match{num(9)}, Action: "set_plan", Params: []table.Value{table.Uint(1), table.Uint(0)}}
+	flow := slices.Repeat([]table.Match{table.Masked(0, 0)}, 5)
+	watch := table.Entry{Table: "ingress.watch", Match: flow, Priority: 1, Action: "carry", Params: []table.Value{table.Uint(1), table.Uint(9), table.Uint(0)}}
+	session := table.Entry{Table: CloneTable, Match: []table.Match{num(100)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(0)}}
+	list := []table.Entry{watch, plan, session}
+	for i := range uint64(12) {
+		list = append(list, table.Entry{Table: "egress.pint_replace", Match: []table.Match{num(i + 1)}, Action: "at_most", Params: []table.Value{table.Uint(i)}})
+	}
+	tables := func() (names []string) {
+		for _, m := range b.Writes() {
+			size := 0
+			level := map[int]bool{}
+			for _, u := range m.GetUpdates() {
+				name := CloneTable
+				if x := u.GetEntity().GetTableEntry(); x != nil {
+					name = c.info.byID[x.GetTableId()].Name
+				}
+				level[c.info.order[name]] = true
+				size += len(u.String())
+				if n := len(names); n == 0 || names[n-1] != name {
+					names = append(names, name)
+				}
+			}
+			if len(m.GetUpdates()) > 5 || len(level) != 1 {
+				t.Errorf("a request of %d updates, of %d levels", len(m.GetUpdates()), len(level))
+			}
+		}
+		return names
+	}
+	if errs, err := c.Write(within(t), inserts(list...)); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	want := []string{CloneTable, "egress.pint_replace", "egress.plan", "ingress.watch"}
+	if got := tables(); !slices.Equal(got, want) {
+		t.Errorf("written: %v", got)
+	}
+	var gone []Update
+	for _, e := range list {
+		gone = append(gone, Update{Delete, e})
+	}
+	if errs, err := c.Write(within(t), gone); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	slices.Reverse(want)
+	if got := tables(); !slices.Equal(got, want) {
+		t.Errorf("taken out: %v", got)
+	}
+	// New ones are there before old ones go.
+	if errs, err := c.Write(within(t), inserts(plan)); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	b.Writes()
+	if errs, err := c.Write(within(t), append([]Update{{Delete, plan}}, inserts(watch)...)); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	if got := tables(); !slices.Equal(got, []string{"ingress.watch", "egress.plan"}) {
+		t.Errorf("changed: %v", got)
+	}
+	b.Writes()
+	if _, err := c.Write(within(t), nil); err != nil || len(b.Writes()) != 0 {
+		t.Errorf("nothing was written: %v", err)
+	}
+}
+
+// An update that is refused keeps what rests on it from being tried, and nothing else. All others are told apart.
+func TestRejected(t *testing.T) {
+	b := newBench(t, "intmd")
+	cfg := b.config(t, "intmd")
+	cfg.BatchUpdates = 2
+	c := ready(t, dial(t, cfg))
+	watch := table.Entry{Table: "ingress.watch", Match: slices.Repeat([]table.Match{table.Masked(0, 0)}, 5), Priority: 1, Action: "NoAction"}
+	b.Misbehave(func(f *p4rttest.Faults) {
+		f.Reject = func(u *p4pb.Update) *p4pb.Error {
+			if m := u.GetEntity().GetTableEntry().GetMatch(); len(m) == 1 && bytes.Equal(m[0].GetLpm().GetValue(), []byte{10, 0, 1, 0}) {
+				return &p4pb.Error{CanonicalCode: int32(codes.Unknown), Space: "ALL-sswitch-p4org", Code: 42, Message: strings.Repeat("no room in hardware ", 1000)}
+			}
+			return nil
+		}
+	})
+	errs, err := c.Write(within(t), append(inserts(watch), inserts(route(0, 1), route(1, 1), route(2, 1), route(3, 1))...))
+	if err != nil || len(errs) != 5 || !errors.Is(errs[0], ErrSkipped) || errs[1] != nil || errs[3] != nil || errs[4] != nil {
+		t.Fatalf("%v, %v", errs, err)
+	}
+	var said *SwitchError
+	if !errors.As(errs[2], &said) || said.Code != codes.Unknown || said.Number != 42 || said.Space != "ALL-sswitch-p4org" || len(errs[2].Error()) > 500 {
+		t.Errorf("%v", errs[2])
+	}
+	if got := b.content("ingress.forward.forwarding4"); len(got) != 4 { // and the default action
+		t.Errorf("%v", got)
+	}
+	b.Misbehave(func(f *p4rttest.Faults) { f.Reject = nil })
+	for _, tt := range []struct {
+		u    Update
+		want error
+	}{
+		{Update{Insert, route(0, 1)}, table.ErrExists}, {Update{Modify, route(9, 1)}, table.ErrNotFound}, {Update{Delete, route(9, 1)}, table.ErrNotFound},
+		{Update{Modify, route(0, 4)}, nil},
+	} {
+		errs, err := c.Write(within(t), []Update{tt.u})
+		if err != nil || tt.want == nil && errs != nil || tt.want != nil && !errors.Is(errs[0], tt.want) {
+			t.Errorf("%v: %v, %v, want %v", &tt.u.Entry, errs, err, tt.want)
+		}
+	}
+	// What is wrong in itself is not sent, and nothing with it.
+	b.Writes()
+	for _, tt := range []struct {
+		list []Update
+		want error
+	}{
+		{append(inserts(route(20, 1)), Update{Delete, route(20, 9)}), ErrTwice},
+		{inserts(route(20, 1), route(21, 999)), table.ErrInvalid},
+		{append(inserts(route(20, 1)), Update{Op(9), route(21, 1)}), table.ErrInvalid},
+		{inserts(route(20, 1), table.Entry{Table: "nowhere"}), table.ErrInvalid},
+	} {
+		errs, err := c.Write(within(t), tt.list)
+		if err != nil || !errors.Is(errs[0], ErrSkipped) || !errors.Is(errs[1], tt.want) {
+			t.Errorf("%v, %v, want %v", errs, err, tt.want)
+		}
+	}
+	if n := len(b.Writes()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestTableFull(t *testing.T) {
+	b := newBench(t, "pint")
+	c := ready(t, dial(t, b.config(t, "pint")))
+	plan := func(epoch uint64) table.Entry {
+		return table.Entry{Table: "egress.plan", Match: []table.Match{table.Number(epoch)}, Action: "set_plan", Params: []table.Value{table.Uint(1), table.Uint(0)}}
+	}
+	if errs, err := c.Write(within(t), inserts(plan(1), plan(2), plan(3), plan(4))); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	for _, opaque := range []bool{false, true} { // BMv2 does not say why, and the entries are counted
+		b.Misbehave(func(f *p4rttest.Faults) { f.Opaque = opaque })
+		errs, err := c.Write(within(t), inserts(plan(5)))
+		var said *SwitchError
+		if err != nil || len(errs) != 1 || !errors.As(errs[0], &said) || !errors.Is(errs[0], table.ErrFull) || (said.Code == codes.Unknown) != opaque {
+			t.Errorf("%v, %v", errs, err)
+		}
+	}
+	b.Misbehave(func(f *p4rttest.Faults) { // refused for no reason that is given, and there is room
+		f.Reject = func(*p4pb.Update) *p4pb.Error { return &p4pb.Error{CanonicalCode: int32(codes.Unknown)} }
+	})
+	if errs, err := c.Write(within(t), inserts(route(1, 1), route(2, 1))); err != nil || errors.Is(errs[0], table.ErrFull) || errors.Is(errs[1], table.ErrFull) {
+		t.Errorf("%v, %v", errs, err)
+	}
+}
+
+// Answers to writes that no switch may give: then what was carried out is not known, and never taken for done.
+func TestWriteGarbage(t *testing.T) {
+	b := newBench(t, "intmd")
+	c := ready(t, dial(t, b.config(t, "intmd")))
+	none, what := &p4pb.Error{}, &p4pb.Error{CanonicalCode: int32(codes.NotFound)}
+	for name, tt := range map[string]struct {
+		say     error
+		unknown bool // what became of the updates
+		want    error
+	}{
+		"too few errors":     {p4rttest.Status([]*p4pb.Error{what}), true, &AnswerError{}},
+		"too many":           {p4rttest.Status([]*p4pb.Error{what, none, none}), true, &AnswerError{}},
+		"none is one":        {p4rttest.Status([]*p4pb.Error{none, none}), true, &AnswerError{}},
+		"no errors":          {status.Error(codes.Unknown, "something"), true, &SwitchError{}},
+		"not an error":       {withDetails(t, &p4pb.WriteResponse{}, &p4pb.WriteResponse{}), true, &AnswerError{}},
+		"broken":             {withBroken(t), true, &AnswerError{}},
+		"too large a number": {p4rttest.Status([]*p4pb.Error{{CanonicalCode: 99999}, none}), false, nil},
+		"not primary":        {status.Error(codes.PermissionDenied, "Not primary"), false, ErrNotPrimary},
+		"no program":         {status.Error(codes.FailedPrecondition, "No forwarding pipeline config set"), false, &PipelineError{}},
+		"gone":               {status.Error(codes.Unavailable, "going down"), true, ErrUnreachable},
+	} {
+		b.Misbehave(func(f *p4rttest.Faults) { f.Instead = func(*p4pb.WriteRequest) error { return tt.say } })
+		ready(t, c)
+		errs, err := c.Write(within(t), inserts(route(0, 1), route(1, 1)))
+		switch target := tt.want.(type) {
+		case nil:
+			var said *SwitchError
+			if err != nil || errs[1] != nil || !errors.As(errs[0], &said) {
+				t.Errorf("%s: %v, %v", name, errs, err)
+			}
+			continue
+		case *AnswerError:
+			if !errors.As(err, &target) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case *SwitchError:
+			if !errors.As(err, &target) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case *PipelineError:
+			if !errors.As(err, &target) || !target.None {
+				t.Errorf("%s: %v", name, err)
+			}
+		default:
+			if !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, e := range errs {
+			if want := map[bool]error{true: ErrUnknown, false: ErrSkipped}[tt.unknown]; !errors.Is(e, want) {
+				t.Errorf("%s: %v, want %v", name, e, want)
+			}
+		}
+		if len(errs) != 2 {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+	// One update may be refused in the status itself.
+	b.Misbehave(func(f *p4rttest.Faults) {
+		f.Instead = func(*p4pb.WriteRequest) error { return status.Error(codes.InvalidArgument, "cannot read it") }
+	})
+	if errs, err := c.Write(within(t), inserts(route(0, 1))); err != nil || len(errs) != 1 || !errors.Is(errs[0], table.ErrInvalid) {
+		t.Errorf("%v, %v", errs, err)
+	}
+}
+
+func withDetails(t *testing.T, m ...*p4pb.WriteResponse) error {
+	s := status.New(codes.Unknown, "")
+	p := s.Proto()
+	for _, x := range m {
+		a, err := anypb.New(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Details = append(p.Details, a)
+	}
+	return status.ErrorProto(p)
+}
+
+func withBroken(*testing.T) error {
+	p := status.New(codes.Unknown, "").Proto()
+	for range 2 {
+		p.Details = append(p.Details, &anypb.Any{TypeUrl: "type.googleapis.com/p4.v1.Error", Value: []byte{0xff, 0xff}})
+	}
+	return status.ErrorProto(p)
+}
+
+// A switch that does not answer costs no more than the timeout, and what it did is not known.
+func TestSlow(t *testing.T) {
+	b := newBench(t, "intmd")
+	cfg := b.config(t, "intmd")
+	cfg.CheckEvery, cfg.Timeout = time.Hour, 50*time.Millisecond
+	cfg.BatchUpdates = 1
+	c := ready(t, dial(t, cfg))
+	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Hour })
+	errs, err := c.Write(within(t), inserts(route(0, 1), route(1, 1)))
+	if !errors.Is(err, ErrUnreachable) || len(errs) != 2 || !errors.Is(errs[0], ErrUnknown) || !errors.Is(errs[1], ErrSkipped) {
+		t.Errorf("%v, %v", errs, err)
+	}
+	if _, err := c.Read(within(t)); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.Read(ctx); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	// A write behind one that takes long waits no longer than it may.
+	c.writing <- struct{}{}
+	if errs, err := c.Write(ctx, inserts(route(0, 1))); errs != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", errs, err)
+	}
+	<-c.writing
+	// It took the entries, and its answer was lost: reading tells.
+	b.Misbehave(func(f *p4rttest.Faults) {
+		f.Delay = 0
+		f.After = func(*p4pb.WriteRequest) error { return status.Error(codes.Unavailable, "reset") }
+	})
+	if errs, err := c.Write(within(t), inserts(route(5, 1))); !errors.Is(err, ErrUnreachable) || !errors.Is(errs[0], ErrUnknown) {
+		t.Errorf("%v, %v", errs, err)
+	}
+	b.Misbehave(func(f *p4rttest.Faults) { f.After = nil })
+	got, err := Reconcile(within(t), c, []table.Entry{route(5, 1)}, OwnedBy("us"))
+	if err != nil || got.Adopted != 1 || got.Inserted != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A switch that stops answering while nobody asks anything is noticed, and is back by itself.
+func TestSilent(t *testing.T) {
+	b := newBench(t, "intmd")
+	cfg := b.config(t, "intmd")
+	cfg.Timeout = 50 * time.Millisecond
+	c := ready(t, dial(t, cfg))
+	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Hour })
+	until(t, "noticed", func() bool { return !c.State().Connected })
+	if _, err := c.Write(within(t), inserts(route(0, 1))); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = 0 })
+	ready(t, c)
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, "intmd")
+	cfg := b.config(t, "intmd")
+	cfg.Address = l.Addr().String()
+	l.Close()
+	c := dial(t, cfg)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if err := c.Wait(ctx); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	if errs, err := c.Write(within(t), inserts(route(0, 1))); errs != nil || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v, %v", errs, err)
+	}
+	if _, err := c.Read(within(t)); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	if err := c.SendPacket(Packet{}); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
+	}
+	// It comes up later, at the same address.
+	_, stop, err := b.StartAt(cfg.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	ready(t, c)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Read(within(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	if err := c.Wait(within(t)); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package p4rt
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unicode/utf8"
+)
+
+// Election is the id that a controller stands for election with: the highest is primary. It is not 0.
+type Election struct{ High, Low uint64 }
+
+// Above compares ids.
+func (e Election) Above(o Election) bool { return e.High > o.High || e.High == o.High && e.Low > o.Low }
+
+// Config says which switch a client is for, and how it is known there.
+type Config struct {
+	Address   string      // HOST:PORT
+	TLS       *tls.Config // such as of [LoadTLS]
+	Plaintext bool        // without TLS, for switches that have none; on lines that nobody else can reach
+
+	Device   uint64   // id of the switch behind its address
+	Role     string   // "" for that which may do everything
+	Election Election // of this controller; who takes over from another one has a higher id, such as a number that fences
+	Pipeline *Pipeline
+	Commit   bool // load the pipeline where the switch has none or another one; without it that is told, and nothing is done
+
+	// Owner is written beside every entry, so that it is known again ([table.Entry.Owner]). Clone sessions have no room for it:
+	// those from OwnSessions[0] to OwnSessions[1] are read as the owner's.
+	Owner       string
+	OwnSessions [2]uint32
+
+	Timeout      time.Duration // of one request; 0 for 10 s
+	FirstWait    time.Duration // before a connection is tried again; it doubles up to MostWait. 0 for 250 ms
+	MostWait     time.Duration // 0 for 15 s
+	CheckEvery   time.Duration // how often the switch is asked what it runs, which shows that it is there; 0 for 10 s
+	BatchUpdates int           // in one request; 0 for 500
+	BatchBytes   int           // in one request, about; 0 for 1 MiB
+	MaxEntries   int           // that one read may give; 0 for 1 Mi
+
+	// OnState is called with each change, one after the other. It returns soon, and calls nothing of the client but State.
+	//
+	// The others are called with what comes from the switch by itself, one after the other; while one runs, more waits, and what
+	// does not fit into a queue of 1,024 is dropped and counted. A digest is acknowledged when OnDigest returns.
+	OnState  func(State)
+	OnPacket func(Packet)
+	OnDigest func(Digest)
+}
+
+// State is how it is with the switch.
+type State struct {
+	Connected bool     // there is a stream
+	Primary   bool     // this controller may write
+	Leader    Election // who is primary, as far as the switch tells
+	Ready     bool     // the switch runs the pipeline
+	Problem   error    // why it is not connected, or not ready
+}
+
+// Set reports whether the client can write: it is primary, of a switch with the right pipeline.
+func (s State) Set() bool { return s.Connected && s.Primary && s.Ready }
+
+// same reports whether there is nothing to tell: a problem is the same if it reads the same.
+func (s State) same(o State) bool {
+	if (s.Problem == nil) != (o.Problem == nil) || s.Problem != nil && s.Problem.Error() != o.Problem.Error() {
+		return false
+	}
+	s.Problem, o.Problem = nil, nil
+	return s == o
+}
+
+const (
+	maxMessage = 64 << 20
+	maxOwner   = 64
+)
+
+// check fills in what was left out.
+func (c *Config) check() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Address == "" {
+		wrong("address: is missing")
+	}
+	if (c.TLS == nil) != c.Plaintext {
+		wrong("address %s: want either TLS or plaintext", c.Address)
+	}
+	if c.Pipeline == nil {
+		wrong("pipeline: is missing")
+	} else if c.Commit && c.Pipeline.Device == nil {
+		wrong("pipeline: has no program to commit")
+	}
+	if c.Election == (Election{}) {
+		wrong("election id: must not be 0")
+	}
+	if err := checkOwner(c.Owner); err != nil {
+		errs = append(errs, err)
+	}
+	for _, x := range []struct {
+		v    *time.Duration
+		what string
+		def  time.Duration
+	}{{&c.Timeout, "timeout", 10 * time.Second}, {&c.FirstWait, "first wait", 250 * time.Millisecond}, {&c.MostWait, "most wait", 15 * time.Second},
+		{&c.CheckEvery, "check every", 10 * time.Second}} {
+		if *x.v < 0 {
+			wrong("%s: %v", x.what, *x.v)
+		}
+		if *x.v == 0 {
+			*x.v = x.def
+		}
+	}
+	for _, x := range []struct {
+		v    *int
+		what string
+		def  int
+	}{{&c.BatchUpdates, "batch updates", 500}, {&c.BatchBytes, "batch bytes", 1 << 20}, {&c.MaxEntries, "max entries", 1 << 20}} {
+		if *x.v < 0 {
+			wrong("%s: %d", x.what, *x.v)
+		}
+		if *x.v == 0 {
+			*x.v = x.def
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkOwner wants what files and logs can hold.
+func checkOwner(owner string) error {
+	if len(owner) > maxOwner || !utf8.ValidString(owner) {
+		return fmt.Errorf("owner: want a text of at most %d bytes", maxOwner)
+	}
+	return nil
+}
+
+// LoadTLS makes mutual TLS from PEM files. The switch is known by its name alone, and signed by the authorities in caFile.
+// The controller's own certificate is read again for every connection.
+func LoadTLS(name, caFile, certFile, keyFile string) (*tls.Config, error) {
+	if name == "" {
+		return nil, errors.New("name: is missing, and without it any certificate of ca_file could be the switch's")
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	conf := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	if !conf.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", caFile)
+	}
+	own := func() (*tls.Certificate, error) {
+		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cert_file: %w", err)
+		}
+		return &cert, nil
+	}
+	if _, err := own(); err != nil {
+		return nil, err
+	}
+	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own() }
+	return conf, nil
+}

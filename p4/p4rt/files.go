@@ -1,0 +1,282 @@
+package p4rt
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// Files keeps the entries of one switch in a file of plain JSON, for whoever installs them by other means. The file is
+// replaced in one step and synced before Write returns. It has one writer: two of them would undo what the other did.
+type Files struct {
+	path  string
+	info  *Info
+	owner string
+	mu    sync.Mutex
+}
+
+var _ Installer = (*Files)(nil)
+
+// maxFile bounds what is read.
+const maxFile = 64 << 20
+
+// OpenFiles is about a file that may not be there yet. What is in it is read, and refused if it does not fit the program.
+// Owner is written beside every entry.
+func OpenFiles(path string, info *Info, owner string) (*Files, error) {
+	if err := checkOwner(owner); err != nil {
+		return nil, err
+	}
+	f := &Files{path: path, info: info, owner: owner}
+	_, err := f.load()
+	return f, err
+}
+
+// document is what the file holds.
+type document struct {
+	Entries []entryJSON `json:"entries"`
+}
+
+type entryJSON struct {
+	Table    string      `json:"table"`
+	Default  bool        `json:"default,omitempty"`
+	Match    []matchJSON `json:"match,omitempty"`
+	Priority int32       `json:"priority,omitempty"`
+	Action   string      `json:"action"`
+	Params   []string    `json:"params,omitempty"`
+	Owner    string      `json:"owner,omitempty"`
+}
+
+type matchJSON struct {
+	Value  string `json:"value"`
+	To     string `json:"to,omitempty"`
+	Prefix int    `json:"prefix,omitempty"`
+}
+
+// WriteJSON writes entries as [Files] keeps them.
+func WriteJSON(w io.Writer, entries []table.Entry) error {
+	doc := document{Entries: make([]entryJSON, len(entries))}
+	for i := range entries {
+		e := &entries[i]
+		out := entryJSON{Table: e.Table, Default: e.Default(), Priority: e.Priority, Action: e.Action, Owner: e.Owner}
+		for _, m := range e.Match {
+			j := matchJSON{Value: m.Value.String(), Prefix: m.Prefix}
+			if m.To != "" {
+				j.To = m.To.String()
+			}
+			out.Match = append(out.Match, j)
+		}
+		for _, p := range e.Params {
+			out.Params = append(out.Params, p.String())
+		}
+		doc.Entries[i] = out
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(doc)
+}
+
+// ReadJSON reads what [WriteJSON] wrote. That entries fit a program is for who has one.
+func ReadJSON(b []byte) ([]table.Entry, error) {
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var doc document
+	if err := dec.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something behind the document")
+	}
+	entries := make([]table.Entry, len(doc.Entries))
+	for i, in := range doc.Entries {
+		e := table.Entry{Table: in.Table, Priority: in.Priority, Action: in.Action, Owner: in.Owner}
+		if in.Default == (len(in.Match) > 0) {
+			return nil, fmt.Errorf("entry %d, of table %q: want either a key or default", i+1, cut(in.Table))
+		}
+		for _, m := range in.Match {
+			v, err := parseValue(m.Value)
+			match := table.Match{Value: v, Prefix: m.Prefix}
+			if err == nil && m.To != "" {
+				match.To, err = parseValue(m.To)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("entry %d, of table %q: %w", i+1, cut(in.Table), err)
+			}
+			e.Match = append(e.Match, match)
+		}
+		for _, p := range in.Params {
+			v, err := parseValue(p)
+			if err != nil {
+				return nil, fmt.Errorf("entry %d, of table %q: %w", i+1, cut(in.Table), err)
+			}
+			e.Params = append(e.Params, v)
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+// parseValue reads a number such as 0x0a01.
+func parseValue(s string) (table.Value, error) {
+	digits, ok := strings.CutPrefix(s, "0x")
+	b, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(b) == 0 || len(b) > maxValue {
+		return "", fmt.Errorf("%q is no number such as 0x0a01", cut(s))
+	}
+	return table.Bytes(b), nil
+}
+
+// load gives what is in the file.
+func (f *Files) load() (*table.Store, error) {
+	s := table.NewStore(f.info.Tables())
+	in, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ReadJSON(b)
+	for i := range entries {
+		if err == nil {
+			var was bool
+			if was, err = s.Put(entries[i]); was && err == nil {
+				err = fmt.Errorf("%v is there twice", &entries[i])
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("entries in %s: %w", f.path, err)
+	}
+	return s, nil
+}
+
+// Read implements [Installer].
+func (f *Files) Read(ctx context.Context, tables ...string) ([]table.Entry, error) {
+	which, err := f.info.named(tables)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	var all []table.Entry
+	for _, t := range which {
+		all = append(all, s.Read(t.Name)...)
+	}
+	return all, ctx.Err()
+}
+
+// Write implements [Installer]. The file changes once, or not at all.
+func (f *Files) Write(ctx context.Context, updates []Update) ([]error, error) {
+	if len(updates) == 0 {
+		return nil, nil
+	}
+	for i := range updates {
+		if err := checkOwner(updates[i].Entry.Owner); err != nil {
+			return nil, err
+		}
+	}
+	steps, errs := prepare(f.info, updates, "")
+	if errs != nil {
+		return errs, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.load()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	errs = make([]error, len(updates))
+	failed, last := false, 0
+	for _, x := range steps {
+		if failed && x.level != last {
+			errs[x.at] = ErrSkipped
+			continue
+		}
+		errs[x.at] = f.apply(s, updates[x.at])
+		failed, last = failed || errs[x.at] != nil, x.level
+	}
+	if err := f.save(s); err != nil {
+		return nil, err
+	}
+	if !failed {
+		errs = nil
+	}
+	return errs, nil
+}
+
+func (f *Files) apply(s *table.Store, u Update) error {
+	e := u.Entry
+	if e.Owner == "" {
+		e.Owner = f.owner
+	}
+	switch {
+	case u.Op == Delete && e.Default():
+		if s.Has(&e) {
+			return s.Delete(&e)
+		}
+		return nil
+	case u.Op == Delete:
+		return s.Delete(&e)
+	case e.Default():
+		_, err := s.Put(e)
+		return err
+	case u.Op == Modify:
+		return s.Modify(e)
+	}
+	return s.Insert(e)
+}
+
+// save replaces the file. Its folder is synced as well, so that the new one is there after a power failure.
+func (f *Files) save(s *table.Store) (err error) {
+	dir := filepath.Dir(f.path)
+	tmp, err := os.CreateTemp(dir, filepath.Base(f.path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name()) // the first error is the one to tell
+		}
+	}()
+	err = WriteJSON(tmp, s.Read(""))
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), f.path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

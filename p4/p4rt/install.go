@@ -1,0 +1,142 @@
+package p4rt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// Op is what is done to an entry.
+type Op uint8
+
+// The kinds of updates.
+const (
+	Insert Op = 1 + iota // the entry must not be there
+	Modify               // it must be there; default actions always are
+	Delete               // its action does not matter; a default action is set back to that of the program
+)
+
+func (o Op) String() string {
+	switch o {
+	case Insert:
+		return "insert"
+	case Modify:
+		return "modify"
+	case Delete:
+		return "delete"
+	}
+	return fmt.Sprintf("op %d", uint8(o))
+}
+
+// Update is a change of one entry.
+type Update struct {
+	Op    Op
+	Entry table.Entry
+}
+
+// Installer keeps the entries of one switch. It is safe for concurrent use.
+type Installer interface {
+	// Write carries out updates, in an order in which none takes effect before those that it rests on: first what is
+	// written, in the order of the tables, then what is taken out, the other way round. Two updates of one key in one call
+	// are refused. After an update that was refused, what comes behind it in that order is not tried.
+	//
+	// Errs has an error for each update, nil where that worked; errs is nil if all did. Err says that there is more to it
+	// than that: the switch is gone, or somebody else is primary. Then errs, if not nil, tells what became of each update
+	// as far as it is known: errors that are [ErrUnknown] are of updates that may have been carried out or not.
+	Write(ctx context.Context, updates []Update) (errs []error, err error)
+
+	// Read gives the entries of tables, or of all tables if none is named. The default action of a table comes last.
+	Read(ctx context.Context, tables ...string) ([]table.Entry, error)
+}
+
+// Why an update or a request did not work. Entries that are refused for what they are have the errors of p4/table:
+// [table.ErrInvalid], [table.ErrFull], [table.ErrExists] and [table.ErrNotFound].
+var (
+	ErrNotPrimary  = errors.New("another controller is primary for the switch")
+	ErrUnreachable = errors.New("the switch cannot be reached")
+	ErrUnknown     = errors.New("whether the switch carried it out is not known: read back")
+	ErrSkipped     = errors.New("not tried, because an update before it was refused")
+	ErrTwice       = errors.New("the key is in two updates")
+	ErrElection    = errors.New("another controller has the same election id")
+	ErrClosed      = errors.New("the client is closed")
+)
+
+// PipelineError is a switch that does not run the program that the controller was made for.
+type PipelineError struct {
+	Want, Have uint64 // cookies
+	None       bool   // it has no program at all
+}
+
+func (e *PipelineError) Error() string {
+	if e.None {
+		return fmt.Sprintf("the switch has no pipeline, want that of cookie %#016x: commit it", e.Want)
+	}
+	return fmt.Sprintf("the switch has the pipeline of cookie %#016x, want %#016x: commit the right one, or use the controller of that version", e.Have, e.Want)
+}
+
+// SwitchError is what a switch says of an update or request that it refuses. It is one of the errors of p4/table as well,
+// where its code has such a meaning.
+type SwitchError struct {
+	Code    codes.Code // the canonical one
+	Message string     // at most 300 bytes
+	Space   string     // of Number, such as "ALL-sswitch-p4org"
+	Number  int32      // of the target; 0 for none
+
+	full bool // the table was found to be full
+}
+
+func (e *SwitchError) Error() string {
+	s := "the switch refuses: " + e.Code.String()
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.full {
+		s += ": the table is full"
+	}
+	if e.Number != 0 {
+		s += fmt.Sprintf(" (%s %d)", e.Space, e.Number)
+	}
+	return s
+}
+
+// Unwrap gives the meaning of the code.
+func (e *SwitchError) Unwrap() error {
+	if e.full {
+		return table.ErrFull
+	}
+	switch e.Code {
+	case codes.ResourceExhausted:
+		return table.ErrFull
+	case codes.AlreadyExists:
+		return table.ErrExists
+	case codes.NotFound:
+		return table.ErrNotFound
+	case codes.InvalidArgument, codes.OutOfRange, codes.Unimplemented:
+		return table.ErrInvalid
+	case codes.PermissionDenied:
+		return ErrNotPrimary
+	}
+	return nil
+}
+
+// AnswerError is an answer that no switch may give. Nothing of the answer was used.
+type AnswerError struct{ What string }
+
+func (e *AnswerError) Error() string {
+	return "the switch gave an answer that makes no sense: " + e.What
+}
+
+func badAnswer(format string, args ...any) error { return &AnswerError{fmt.Sprintf(format, args...)} }
+
+// cut keeps what a switch says from filling a log.
+func cut(s string) string {
+	const most = 300
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package p4rt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopscope/hopscope/p4/bmv2"
+)
+
+// Pipeline is a program for a switch, as it is loaded.
+type Pipeline struct {
+	Info   *Info
+	Device []byte // what the compiler made for the target; nil if the switch has its program from elsewhere
+	Cookie uint64 // by which a switch tells what it runs
+}
+
+// NewPipeline makes a pipeline whose cookie is a hash over both parts: another program is another cookie.
+func NewPipeline(info *Info, device []byte) (*Pipeline, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(info.proto)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+	h.Write(b)
+	h.Write(device)
+	return &Pipeline{Info: info, Device: device, Cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
+}
+
+// ReadPipeline is NewPipeline for a p4info and a compiled program in files. Without a device file there is no program to load.
+func ReadPipeline(info, device string) (*Pipeline, error) {
+	text, err := os.ReadFile(info)
+	if err != nil {
+		return nil, err
+	}
+	x, err := ParseInfo(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", info, err)
+	}
+	var code []byte
+	if device != "" {
+		if code, err = os.ReadFile(device); err != nil {
+			return nil, err
+		}
+	}
+	return NewPipeline(x, code)
+}
+
+// BMv2 is the pipeline of one of our programs, srint, intmd or pint, for BMv2. Its tables are written in an order in which
+// packets meet whole plans alone.
+func BMv2(program string) (*Pipeline, error) {
+	text, device, err := bmv2.Read(program)
+	if err != nil {
+		return nil, err
+	}
+	x, err := ParseInfo(text)
+	if err == nil {
+		x, err = x.Ordered(bmv2.Order(program)...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("program %s: %w", program, err)
+	}
+	return NewPipeline(x, device)
+}
+
+func (p *Pipeline) config() *p4pb.ForwardingPipelineConfig {
+	return &p4pb.ForwardingPipelineConfig{P4Info: p.Info.proto, P4DeviceConfig: p.Device, Cookie: &p4pb.ForwardingPipelineConfig_Cookie{Cookie: p.Cookie}}
+}

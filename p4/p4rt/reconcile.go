@@ -1,0 +1,109 @@
+package p4rt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hopscope/hopscope/p4/table"
+)
+
+// Reconciled is what [Reconcile] found, in entries, and did unless it failed.
+type Reconciled struct {
+	Adopted  int // were right already
+	Inserted int
+	Repaired int // had another action
+	Removed  int // ours, and not wanted any more
+	Left     int // of others
+}
+
+// ErrForeign is an entry that is wanted where another controller has one of the same key that does something else.
+var ErrForeign = errors.New("another controller has an entry with this key, and another action")
+
+// ErrDiffers is a switch that took entries and does not have them when it is read again.
+var ErrDiffers = errors.New("the switch took what was written, and reads back something else")
+
+// OwnedBy knows the entries that were written with an owner.
+func OwnedBy(owner string) func(*table.Entry) bool {
+	return func(e *table.Entry) bool { return e.Owner == owner }
+}
+
+// Reconcile makes a switch hold the entries that are wanted, and no other ones that are ours. It reads first: nothing is written
+// to a switch that is right already. Ours, if not nil, is asked about entries as they were read; what is not ours is left
+// alone, and an error if it is in the way. Default actions that are wanted are written whosever they are.
+//
+// Where something of others is in the way nothing is written. All errors of entries are joined. With any of them the switch is not
+// what it should be, and the same call can be made again.
+func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(*table.Entry) bool) (*Reconciled, error) {
+	have, err := in.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, updates, errs := Difference(have, want, ours)
+	if len(updates) == 0 || errs != nil {
+		return r, errors.Join(errs...)
+	}
+	refused, err := in.Write(ctx, updates)
+	for i, e := range refused {
+		if e != nil {
+			errs = append(errs, fmt.Errorf("%v %v: %w", updates[i].Op, &updates[i].Entry, e))
+		}
+	}
+	if err != nil || errs != nil {
+		return r, errors.Join(append(errs, err)...)
+	}
+	if have, err = in.Read(ctx); err != nil {
+		return r, err
+	}
+	if _, left, _ := Difference(have, want, ours); len(left) > 0 {
+		return r, fmt.Errorf("%d entries, such as to %v %v: %w", len(left), left[0].Op, &left[0].Entry, ErrDiffers)
+	}
+	return r, nil
+}
+
+// Difference gives the updates that make what is wanted of what a switch has, and an error for each entry that is in the way and
+// not ours.
+func Difference(have, want []table.Entry, ours func(*table.Entry) bool) (*Reconciled, []Update, []error) {
+	r := &Reconciled{}
+	var updates []Update
+	var errs []error
+	at := make(map[string]*table.Entry, len(have))
+	for i := range have {
+		at[have[i].Key()] = &have[i]
+	}
+	wanted := make(map[string]bool, len(want))
+	for i := range want {
+		e := &want[i]
+		key := e.Key()
+		if wanted[key] {
+			errs = append(errs, fmt.Errorf("%v: %w", e, ErrTwice))
+			continue
+		}
+		wanted[key] = true
+		switch old := at[key]; {
+		case old == nil:
+			r.Inserted++
+			updates = append(updates, Update{Insert, *e})
+		case old.SameAction(e):
+			r.Adopted++
+		case e.Default() || ours == nil || ours(old):
+			r.Repaired++
+			updates = append(updates, Update{Modify, *e})
+		default:
+			r.Left++
+			errs = append(errs, fmt.Errorf("%v, where there is %v of %q: %w", e, old, old.Owner, ErrForeign))
+		}
+	}
+	for i := range have {
+		e := &have[i]
+		switch {
+		case wanted[e.Key()]:
+		case ours != nil && ours(e):
+			r.Removed++
+			updates = append(updates, Update{Delete, *e})
+		case !e.Default(): // else it is the program's
+			r.Left++
+		}
+	}
+	return r, updates, errs
+}
