@@ -10,6 +10,7 @@ const module = "github.com/hopscope/hopscope/"
 
 // TestDeps holds the borders of the room. A plan follows from topology, inputs and seed alone, planners meet neither
 // decoders nor the network, and only topo/load reads files and YAML. Checks do not see the solvers that they check.
+// Control, which is no family, uses that of attention alone, and no clock or network either: what it wants are values.
 func TestDeps(t *testing.T) {
 	imports := map[string][]string{}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"planner/...").Output()
@@ -41,7 +42,7 @@ func TestDeps(t *testing.T) {
 
 // TestForbidden breaks every border once: the rules themselves must see it.
 func TestForbidden(t *testing.T) {
-	imports := map[string][]string{module + "planner/cover/solve": nil, module + "planner/delivery/solve": nil}
+	imports := map[string][]string{module + "planner/cover/solve": nil, module + "planner/delivery/solve": nil, module + "planner/attention/solve": nil}
 	for _, tt := range []struct{ pkg, path string }{
 		{"planner/cover", "planner/cover/solve"},
 		{"planner/cover", "planner/delivery"},
@@ -54,6 +55,14 @@ func TestForbidden(t *testing.T) {
 		{"planner/draw", "planner"},
 		{"planner/cover", "planner/topo/load"},
 		{"planner/cover/solve", "decode"},
+		{"planner/control", "planner/cover"},
+		{"planner/control", "planner/cover/solve"},
+		{"planner/control", "planner/topo/load"},
+		{"planner/control", "inference"},
+		{"planner/control", "p4/agent"},
+		{"planner/cover/solve", "planner/control"},
+		{"planner/attention", "planner/control"},
+		{"planner", "planner/control"},
 	} {
 		if forbidden(module+tt.pkg, module+tt.path, imports) == "" {
 			t.Errorf("%s may import %s, want an error", tt.pkg, tt.path)
@@ -66,6 +75,10 @@ func TestForbidden(t *testing.T) {
 		{"planner/topo/load", module + "planner/topo"},
 		{"planner/topo/load", "os"},
 		{"planner/topo", "time"},
+		{"planner/control", module + "planner"},
+		{"planner/control", module + "planner/topo"},
+		{"planner/control", module + "planner/attention"},
+		{"planner/control", module + "planner/attention/solve"},
 	} {
 		if why := forbidden(module+tt.pkg, tt.path, imports); why != "" {
 			t.Errorf("%s must not import %s: %s; want it allowed", tt.pkg, tt.path, why)
@@ -84,6 +97,9 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 		}
 		if loads || path == "time" && pkg == "planner/topo" { // a link has a delay
 			return ""
+		}
+		if pkg == "planner/control" && strings.HasPrefix(path, "sync") {
+			return "control is one goroutine's at a time"
 		}
 		return map[string]string{
 			"net":       "planning does no I/O",
@@ -109,6 +125,12 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 		return "planners know planners and nothing else"
 	case path == "planner/topo/load":
 		return "topologies are arguments"
+	case path == "planner/control":
+		return "plans know nothing of who steers by them"
+	case pkg == "planner/control":
+		if to != "" && to != "planner/attention" {
+			return "control steers attention; other plans are events"
+		}
 	case pkg == "planner/topo":
 		return "graphs know nothing of ours"
 	case loads || pkg == "planner/draw":

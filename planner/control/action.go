@@ -1,0 +1,77 @@
+package control
+
+// Action is something to be done. Actions of one device are done in the order in which they are given, each after the one
+// before has ended: a request is carried out once, or not at all, and never after a later one. There is at most one
+// request at a device that is waited for.
+type Action interface{ action() }
+
+// SendPlan gives an agent a plan, the whole one: it sends the probes that name it. It answers with Acked or Refused.
+type SendPlan struct {
+	Request Request
+	Device  Device
+	Plan    *Plan // not to be changed
+}
+
+// Install writes entries into a switch: what is there under the same key gets the new value.
+type Install struct {
+	Request Request
+	Device  Device
+	Entries []Entry
+}
+
+// Remove takes entries out of a switch. An entry that is not there is no error.
+type Remove struct {
+	Request Request
+	Device  Device
+	Entries []Entry
+}
+
+// Read asks what a device holds. An agent's answer is the epoch that it named when this connection began.
+type Read struct {
+	Request Request
+	Device  Device
+}
+
+// Journal is a record to be kept, before the actions that follow it in the list are done.
+type Journal struct{ Record Record }
+
+func (SendPlan) action() {}
+func (Install) action()  {}
+func (Remove) action()   {}
+func (Read) action()     {}
+func (Journal) action()  {}
+
+// Record is a line of the journal: what was pushed where, what came back, and why.
+type Record struct {
+	Time    int64    `json:"time_ns"`
+	What    What     `json:"what"`
+	Device  string   `json:"device,omitempty"`
+	Request Request  `json:"request,omitempty"`
+	Epoch   uint32   `json:"epoch,omitempty"`
+	Count   int      `json:"count,omitempty"` // of probes or entries
+	On      []string `json:"on,omitempty"`    // probes that are turned to detail
+	Off     []string `json:"off,omitempty"`   // and back
+	Left    []string `json:"left,omitempty"`  // suspicious links that get no detail
+	Why     string   `json:"why,omitempty"`
+}
+
+// What says what a record is about.
+type What string
+
+// What is recorded.
+const (
+	Planned    What = "planned"     // a plan was made and begun
+	WouldPlan  What = "would-plan"  // in a dry run
+	Waiting    What = "waiting"     // for approval
+	Settled    What = "settled"     // every device that is up has the plan, and nothing else
+	PlanFailed What = "plan-failed" // refused whole; what was in force stays
+	Pushed     What = "pushed"      // a plan to an agent, entries to a switch or out of it
+	Asked      What = "asked"       // what a device holds
+	Answered   What = "answered"
+	TimedOut   What = "timed-out"
+	WentUp     What = "up"
+	WentDown   What = "down"
+	Told       What = "told" // a command
+	StoodDown  What = "stood-down"
+	NetChanged What = "network-changed"
+)

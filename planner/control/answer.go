@@ -1,0 +1,340 @@
+package control
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// networkChanged takes another network. What is planned for it is decided in the next cycle.
+func (c *Controller) networkChanged(e NetworkChanged) {
+	if err := e.Network.validate(); err != nil {
+		c.planFailed(nil, err.Error())
+		return
+	}
+	c.net, c.broken = e.Network, e.Broken
+	c.follow(e.Network)
+	c.record(Record{What: NetChanged, Count: len(e.Network.Probes), Why: e.Network.Name})
+}
+
+// up takes a device as reachable and unknown.
+func (c *Controller) up(x Device) {
+	d := c.find(x)
+	if d == nil {
+		return
+	}
+	d.lose()
+	d.up, d.heard, d.silent, d.failed, d.attempts = true, true, false, "", 0
+	c.record(Record{What: WentUp, Device: d.String()})
+}
+
+func (c *Controller) down(e Down) {
+	d := c.find(e.Device)
+	if d == nil || d.heard && !d.up {
+		return
+	}
+	d.lose()
+	d.up, d.heard = false, true
+	c.record(Record{What: WentDown, Device: d.String(), Why: e.Why})
+}
+
+// lose forgets what is on its way and what the device holds.
+func (d *device) lose() {
+	d.waits, d.batch, d.sent, d.known, d.retry = nothing, nil, nil, false, false
+	d.have, d.checked, d.clean, d.made = nil, 0, false, false
+}
+
+// answered finds who answers, and forgets that it was waited for.
+func (c *Controller) answered(x Device, r Request, why string) *device {
+	d := c.find(x)
+	if d == nil || d.waits == nothing || d.request != r || c.stood != "" {
+		c.counts.Stale++
+		return nil
+	}
+	c.record(Record{What: Answered, Device: d.String(), Request: r, Why: why})
+	d.attempts, d.silent, d.checked = 0, false, 0
+	if d.Kind == Switch {
+		c.only = c.at(x)
+	}
+	return d
+}
+
+func (c *Controller) acked(e Acked) {
+	d := c.answered(e.Device, e.Request, "")
+	if d == nil {
+		return
+	}
+	switch d.waits {
+	case sending:
+		d.inForce, d.foreign = d.sent.Epoch, false
+		d.failed, d.retry = "", false
+		c.graceUntil = c.now + c.cfg.Grace
+	case installing:
+		d.have = with(d.have, d.batch)
+		c.counts.Installed += uint64(len(d.batch))
+	case removing:
+		d.have = without(d.have, d.batch)
+		c.counts.Removed += uint64(len(d.batch))
+	case reading: // an answer to something else than what was asked
+		d.known = false
+	}
+	d.waits, d.batch, d.sent = nothing, nil, nil
+}
+
+func (c *Controller) refused(e Refused) {
+	d := c.answered(e.Device, e.Request, "refused: "+e.Why)
+	if d == nil {
+		return
+	}
+	did, batch, sent := d.waits, d.batch, d.sent
+	d.waits, d.batch, d.sent = nothing, nil, nil
+	why := fmt.Sprintf("%s refused: %s", d.Device, e.Why)
+	if did == sending {
+		d.mayHave = min(d.mayHave, sent.Epoch-1) // it is not in force there, whatever became of earlier ones
+		if sent == c.target && !sent.rollback && c.inForce != nil && c.inForce != sent && d.failed == "" {
+			c.giveUp(why)
+			return
+		}
+	}
+	if d.Kind == Switch {
+		d.known = false // some of it may have been done
+		if did == installing && c.inForce == nil && !c.crowded {
+			c.crowded = true // what an earlier life left may be in the way
+			return
+		}
+		if did == installing && d.failed == "" && c.mayRevert(batch) {
+			c.giveUp(why)
+			return
+		}
+	}
+	d.fail(why, c.counts.Cycles+uint64(c.cfg.RetryAfter))
+}
+
+// fail goes on without a device.
+func (d *device) fail(why string, retryAt uint64) {
+	d.failed, d.retry, d.retryAt = why, false, retryAt
+}
+
+// mayRevert reports whether the target can be given up because a switch refuses entries of it: nobody was sent it, and
+// there is something to go back to.
+func (c *Controller) mayRevert(batch []Entry) bool {
+	if c.target == nil || c.target == c.inForce || !slices.ContainsFunc(batch, func(e Entry) bool { return e.Epoch == c.target.Epoch || e.Epoch == 0 }) {
+		return false
+	}
+	for k := range c.devices {
+		d := &c.devices[k]
+		if d.Kind != Agent {
+			continue
+		}
+		if d.mayHave >= c.target.Epoch || c.inForce == nil && d.live() && d.inForce == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ahead reports whether an agent may have a later plan than one of an epoch, so that it would not take that.
+func (c *Controller) ahead(epoch uint32) bool {
+	return slices.ContainsFunc(c.devices, func(d device) bool { return d.Kind == Agent && d.up && d.known && max(d.inForce, d.mayHave) > epoch })
+}
+
+// giveUp goes back to what is in force. Where agents may have the target already, that needs a new epoch. Where it is
+// such an epoch that is refused, agents keep what each of them has, and a later cycle tries again.
+func (c *Controller) giveUp(why string) {
+	bad := c.target
+	c.planFailed(bad, why)
+	moved := false
+	for k := range c.devices {
+		moved = moved || c.devices[k].Kind == Agent && c.devices[k].mayHave >= bad.Epoch
+	}
+	if moved && !bad.rollback {
+		p := c.renumber(c.inForce, fmt.Sprintf("back to the plan of epoch %d: %s", c.inForce.Epoch, why))
+		p.rollback = true
+		c.begin(p)
+		return
+	}
+	c.target = c.inForce
+	for k := range c.devices {
+		if d := &c.devices[k]; d.Kind == Agent && d.expect == bad.Epoch {
+			d.expect = d.inForce // nothing of the other epoch was ever sent
+		}
+	}
+}
+
+// planFailed remembers a plan that was refused.
+func (c *Controller) planFailed(p *Plan, why string) {
+	c.counts.Refused++
+	c.refusal = refusal{p, why, c.counts.Cycles + uint64(c.cfg.RetryAfter)}
+	r := Record{What: PlanFailed, Why: why}
+	if p != nil {
+		r.Epoch = p.Epoch
+	}
+	c.record(r)
+}
+
+func (c *Controller) readBack(e ReadBack) {
+	d := c.answered(e.Device, e.Request, "")
+	if d == nil {
+		return
+	}
+	was := d.waits
+	d.waits, d.batch, d.sent = nothing, nil, nil
+	if was != reading {
+		d.known = false
+		return
+	}
+	again := d.known
+	d.known = true
+	if d.Kind == Switch {
+		have := slices.Clone(e.Entries)
+		slices.SortFunc(have, Entry.compare)
+		have = slices.CompactFunc(have, func(a, b Entry) bool { return a.compare(b) == 0 })
+		if again && !slices.Equal(have, d.have) {
+			c.counts.Repaired++
+		}
+		d.have = have
+		for _, x := range have {
+			if c.credible(x.Epoch) {
+				c.last = max(c.last, x.Epoch)
+			}
+		}
+		return
+	}
+	if !c.credible(e.Epoch) { // it would refuse every plan to come, and must not drag the others along
+		d.known = false
+		d.fail(fmt.Sprintf("%s says that epoch %d is in force, which no controller has come to: take its plan away and start it again", d.Device, e.Epoch),
+			c.counts.Cycles+uint64(c.cfg.RetryAfter))
+		return
+	}
+	if d.met && e.Epoch > max(d.mayHave, d.inForce) {
+		c.standDown(fmt.Sprintf("%s has the plan of epoch %d, which this controller never sent", d.Device, e.Epoch))
+		return
+	}
+	d.foreign = e.Epoch != 0 && !(d.met && c.first != 0 && e.Epoch >= c.first && e.Epoch <= d.mayHave)
+	d.met, d.inForce = true, e.Epoch
+	c.last = max(c.last, e.Epoch)
+	if d.expect == 0 && c.counts.Cycles == 0 {
+		d.expect = e.Epoch // nothing was accepted before the first cycle
+	}
+	if c.target != nil && (d.inForce > c.target.Epoch || d.foreign && d.inForce == c.target.Epoch) {
+		c.begin(c.renumber(c.target, fmt.Sprintf("%s has another plan, of epoch %d", d.Device, d.inForce)))
+	}
+}
+
+// mostEpoch is more than a controller comes to that begins a plan a second for 68 years.
+const mostEpoch = math.MaxInt32
+
+// credible reports whether a controller can have come to an epoch. After one of which that is not so numbers would soon run out,
+// and begin again at the one that stands for no plan.
+func (c *Controller) credible(epoch uint32) bool { return epoch <= max(c.last, mostEpoch) }
+
+// standDown leaves everything as it is.
+func (c *Controller) standDown(why string) {
+	if c.stood != "" {
+		return
+	}
+	c.stood = why
+	c.record(Record{What: StoodDown, Why: why})
+	for k := range c.devices {
+		d := &c.devices[k]
+		d.waits, d.batch, d.sent = nothing, nil, nil
+	}
+}
+
+func (c *Controller) command(e Command) {
+	why := string(e.Verb)
+	if e.Who != "" {
+		why += " by " + e.Who
+	}
+	if err := c.obey(e); err != nil {
+		why += ": " + err.Error()
+	}
+	c.record(Record{What: Told, Epoch: e.Epoch, Why: why})
+}
+
+// obey does what is asked, or says why not.
+func (c *Controller) obey(e Command) error {
+	switch e.Verb {
+	case Pause:
+		c.paused = true
+	case Resume:
+		c.paused = false
+		if c.stood != "" {
+			c.reset()
+		}
+	case DryRun:
+		c.dry = true
+	case WetRun:
+		c.dry, c.would = false, nil
+	case Reject:
+		if c.pending == nil {
+			return fmt.Errorf("no plan waits")
+		}
+		c.planFailed(c.pending, "rejected")
+		c.pending = nil
+	case Approve:
+		return c.approve(e.Epoch)
+	case Rollback:
+		return c.rollback()
+	default:
+		return fmt.Errorf("there is no such command")
+	}
+	return nil
+}
+
+func (c *Controller) approve(epoch uint32) error {
+	p := c.pending
+	switch {
+	case p == nil:
+		return fmt.Errorf("no plan waits")
+	case epoch != 0 && epoch != p.Epoch:
+		return fmt.Errorf("the plan that waits is of epoch %d", p.Epoch)
+	case c.stood != "":
+		return fmt.Errorf("another controller is in charge")
+	case c.dry:
+		return fmt.Errorf("this is a dry run")
+	case !c.settled:
+		return fmt.Errorf("a change-over is under way")
+	case p.Network != c.net:
+		return fmt.Errorf("the network has changed since it was made")
+	}
+	c.pending = nil
+	if p.Epoch < c.last {
+		p = c.renumber(p, p.Why)
+	}
+	c.begin(p)
+	return nil
+}
+
+func (c *Controller) rollback() error {
+	p := c.before
+	if c.target != c.inForce {
+		p = c.inForce // the one under way is what is not wanted
+	}
+	switch {
+	case c.stood != "":
+		return fmt.Errorf("another controller is in charge")
+	case c.dry:
+		return fmt.Errorf("this is a dry run")
+	case p == nil:
+		return fmt.Errorf("there is no plan before this one")
+	case p.Network != c.net:
+		return fmt.Errorf("the plan before is of another network")
+	}
+	p = c.renumber(p, fmt.Sprintf("rollback to the plan of epoch %d", p.Epoch))
+	p.rollback = true
+	c.paused, c.pending = true, nil
+	c.begin(p)
+	return nil
+}
+
+// reset forgets everything but the network, which devices are up, and what was ordered.
+func (c *Controller) reset() {
+	for k := range c.devices {
+		d := &c.devices[k]
+		c.devices[k] = device{Device: d.Device, up: d.up, heard: d.heard, leaving: d.leaving}
+	}
+	c.stood, c.target, c.inForce, c.before, c.pending, c.known = "", nil, nil, nil, nil, nil
+	c.crowded = false
+	c.first, c.settled, c.refusal, c.change = 0, false, refusal{}, change{}
+}

@@ -1,0 +1,342 @@
+package control
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Controller is the state of the loop. It is used by one goroutine at a time.
+type Controller struct {
+	cfg  Config
+	seed Seed
+	net  *Network
+
+	now      int64
+	lastTick int64
+	request  Request
+	devices  []device // by kind and name
+	version  uint64   // of what devices are to hold
+	kept     keep     // as of that version
+
+	target  *Plan // what devices are to have; nil for nothing of ours
+	inForce *Plan // the last target that settled
+	before  *Plan // and the one before it
+	pending *Plan // waits for approval
+	would   *Plan // of a dry run
+	known   []*Plan
+	first   uint32 // lowest epoch that this life has given
+	last    uint32 // highest epoch that was ever seen
+
+	broken     []string // probes of the network before that no longer pass
+	refusal    refusal
+	paused     bool
+	dry        bool
+	stood      string // why another controller is in charge
+	settled    bool
+	crowded    bool // a switch has refused entries of the first plan
+	graceUntil int64
+	waitsGrace bool
+	change     change
+	suspects   []Suspect
+	counts     Counts
+
+	members    map[string]bool // the switches of the network
+	only       int             // device of which alone something has changed, or -1
+	unsteadyAt int             // devices that were waited for last
+	unmadeAt   int
+
+	out []Action
+}
+
+// refusal is the last plan that was refused.
+type refusal struct {
+	plan  *Plan
+	why   string
+	until uint64 // cycles
+}
+
+// change is the last change-over.
+type change struct {
+	links    []string
+	from, to int64 // to is 0 while it lasts
+}
+
+// New makes a controller that knows nothing of what devices hold. All devices are down until told otherwise.
+func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
+	switch {
+	case cfg.Cycle <= 0 || cfg.Timeout <= 0 || cfg.Timeout >= cfg.Cycle:
+		return nil, fmt.Errorf("control: the time limit of a request is %d ns, and must be above 0 and below a cycle, %d ns", cfg.Timeout, cfg.Cycle)
+	case cfg.Grace < 0 || cfg.Attempts < 0 || cfg.RetryAfter < 0 || cfg.Audit < 0 || cfg.MaxChanges < 0:
+		return nil, errors.New("control: the grace time and the numbers of attempts, of cycles and of changes are 0 or above")
+	case !(cfg.Budget >= 0) || !(cfg.SwitchCost >= 0 && cfg.SwitchCost <= 1e12):
+		return nil, fmt.Errorf("control: a budget of %v hops and a cost of %v for a change: both are numbers of 0 or above", cfg.Budget, cfg.SwitchCost)
+	case cfg.BasicBytes < 0 || cfg.DetailedBytes < 0:
+		return nil, errors.New("control: a hop does not add less than 0 bytes")
+	case seed.Epoch == math.MaxUint32:
+		return nil, errors.New("control: the journal knows the last epoch that there is: move it away, what devices have is read back in any case")
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = 3
+	}
+	if cfg.RetryAfter == 0 {
+		cfg.RetryAfter = 10
+	}
+	if cfg.BasicBytes == 0 && cfg.DetailedBytes == 0 {
+		cfg.BasicBytes, cfg.DetailedBytes = 32, 88
+	}
+	if cfg.Budget == 0 {
+		cfg.Budget = math.Inf(1)
+	}
+	if err := network.validate(); err != nil {
+		return nil, err
+	}
+	c := &Controller{cfg: cfg, seed: seed, net: network, last: seed.Epoch, dry: cfg.DryRun, version: 1}
+	c.follow(network)
+	return c, nil
+}
+
+// validate says what cannot be steered.
+func (n *Network) validate() error {
+	if n == nil {
+		return errors.New("control: there is no network")
+	}
+	for _, list := range [...][]string{n.Agents, n.Switches} {
+		sorted := slices.Sorted(slices.Values(list))
+		for k, name := range sorted {
+			if name == "" || k > 0 && sorted[k-1] == name {
+				return fmt.Errorf("control: a device has no name, or %q is there twice", name)
+			}
+		}
+	}
+	ids := make(map[string]bool, len(n.Probes))
+	for k := range n.Probes {
+		p := &n.Probes[k]
+		if p.ID == "" || ids[p.ID] {
+			return fmt.Errorf("control: the id %q is empty, or of two probes", p.ID)
+		}
+		if slices.Contains(p.Links, "") {
+			return fmt.Errorf("control: probe %q passes a link without a name", p.ID)
+		}
+		if a := AgentOf(p); !slices.Contains(n.Agents, a) {
+			return fmt.Errorf("control: probe %q is sent by %q, which is no agent", p.ID, a)
+		}
+		ids[p.ID] = true
+	}
+	return nil
+}
+
+// Step takes an event and gives what is to be done about it, in order.
+func (c *Controller) Step(e Event) []Action {
+	c.out, c.only = nil, -1
+	switch e := e.(type) {
+	case Tick:
+		c.tick(e)
+	case Wake:
+		c.advance(e.Now)
+	case NetworkChanged:
+		c.networkChanged(e)
+	case Up:
+		c.up(e.Device)
+	case Down:
+		c.down(e)
+	case Acked:
+		c.acked(e)
+	case Refused:
+		c.refused(e)
+	case ReadBack:
+		c.readBack(e)
+	case Superseded:
+		c.standDown(e.Why)
+	case Command:
+		c.command(e)
+	}
+	c.drive()
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// advance lets time pass, and gives up what was waited for too long.
+func (c *Controller) advance(now int64) {
+	c.now = max(c.now, now)
+	for k := range c.devices {
+		d := &c.devices[k]
+		if d.waits == nothing || c.now < d.deadline {
+			continue
+		}
+		c.counts.TimedOut++
+		c.record(Record{What: TimedOut, Device: d.String(), Request: d.request, Why: d.waits.String()})
+		d.waits, d.batch, d.sent = nothing, nil, nil
+		d.retry = d.retry && !d.silent // once a cycle
+		if d.Kind == Switch {
+			d.known = false // whether it was done, only the switch knows
+		}
+		if d.attempts++; d.attempts >= c.cfg.Attempts {
+			d.silent = true
+		}
+		d.checked = 0
+	}
+}
+
+// Next is when the controller wants to be woken. It is false where time alone changes nothing.
+func (c *Controller) Next() (int64, bool) {
+	next := int64(math.MaxInt64)
+	for k := range c.devices {
+		if d := &c.devices[k]; d.waits != nothing {
+			next = min(next, d.deadline)
+		}
+	}
+	if c.waitsGrace {
+		next = min(next, max(c.graceUntil, c.now))
+	}
+	return next, next != math.MaxInt64
+}
+
+// tick begins a cycle.
+func (c *Controller) tick(e Tick) {
+	c.advance(e.Now)
+	c.lastTick = c.now
+	c.counts.Cycles++
+	c.suspects = e.Suspects
+	if c.stood != "" {
+		return
+	}
+	began := c.target
+	c.settle()
+	c.plan(e)
+	for k := range c.devices {
+		d := &c.devices[k]
+		d.retry = d.silent || d.failed != "" && (d.retry || c.counts.Cycles >= d.retryAt)
+		if d.retry {
+			d.checked = 0
+		}
+		if d.Kind == Agent {
+			d.expectNow(c.target, began != c.target)
+		} else if a := uint64(c.cfg.Audit); a > 0 && (c.counts.Cycles+uint64(k))%a == 0 && d.ready() && d.waits == nothing {
+			c.ask(d)
+		}
+	}
+}
+
+// record adds a line to the journal.
+func (c *Controller) record(r Record) {
+	r.Time = c.now
+	c.out = append(c.out, Journal{r})
+}
+
+// device is what is known of one. Its slices are replaced and never written to.
+type device struct {
+	Device
+	up, known bool
+	heard     bool // that it is up or down
+	leaving   bool // no longer part of the network
+	silent    bool // does not answer, and is not waited for
+	retry     bool // in this cycle, though silent or failed
+	failed    string
+	retryAt   uint64 // cycle
+	attempts  int
+
+	waits    operation
+	request  Request
+	deadline int64
+	batch    []Entry // being installed or removed
+	sent     *Plan   // being given to an agent
+
+	// Of an agent.
+	met     bool   // by this controller
+	inForce uint32 // by its own word
+	foreign bool   // that plan is not of this life
+	mayHave uint32 // highest epoch that it was sent, and that it did not refuse
+	expect  uint32 // epoch whose reports are used in this cycle
+	seen    uint32 // epoch of its packets in this cycle
+
+	// Of a switch.
+	have    []Entry
+	checked uint64 // version at which there was nothing to do
+	clean   bool   // as of that version
+	made    bool   // has all of the target, as of that version
+}
+
+// operation is what a device was asked for.
+type operation uint8
+
+const (
+	nothing operation = iota
+	reading
+	sending
+	installing
+	removing
+)
+
+func (o operation) String() string {
+	return [...]string{"", "read", "plan", "install", "remove"}[o]
+}
+
+// live reports whether change-overs wait for a device.
+func (d *device) live() bool { return d.up && !d.silent && d.failed == "" }
+
+// ready reports whether a device can be worked with.
+func (d *device) ready() bool { return d.up && d.known && (d.live() || d.retry) }
+
+func (a Device) compare(b Device) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// find gives a device, or nil.
+func (c *Controller) find(x Device) *device {
+	if k := c.at(x); k >= 0 {
+		return &c.devices[k]
+	}
+	return nil
+}
+
+// at is the place of a device, or -1.
+func (c *Controller) at(x Device) int {
+	low, high := 0, len(c.devices)
+	for low < high {
+		switch k := int(uint(low+high) >> 1); c.devices[k].compare(x) {
+		case 0:
+			return k
+		case -1:
+			low = k + 1
+		default:
+			high = k
+		}
+	}
+	return -1
+}
+
+// follow makes the devices those of a network. Devices that are gone from it stay until they hold nothing of ours.
+func (c *Controller) follow(n *Network) {
+	old := c.devices
+	c.devices = nil
+	for k := range old {
+		d := old[k]
+		d.leaving, d.checked = true, 0
+		c.devices = append(c.devices, d)
+	}
+	for kind, names := range [...][]string{Agent: n.Agents, Switch: n.Switches} {
+		for _, name := range names {
+			c.devices = append(c.devices, device{Device: Device{Kind(kind), name}})
+		}
+	}
+	// What was there comes first, and is what stays of two.
+	slices.SortStableFunc(c.devices, func(a, b device) int { return a.compare(b.Device) })
+	kept := c.devices[:0]
+	for _, d := range c.devices {
+		if n := len(kept); n > 0 && kept[n-1].Device == d.Device {
+			kept[n-1].leaving = false
+			continue
+		}
+		kept = append(kept, d)
+	}
+	c.devices = kept
+	c.members = make(map[string]bool, len(n.Switches))
+	for _, name := range n.Switches {
+		c.members[name] = true
+	}
+	c.version++
+}

@@ -1,0 +1,346 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+)
+
+func (a Entry) compare(b Entry) int {
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Key, b.Key))
+}
+
+// begin makes a plan the target.
+func (c *Controller) begin(p *Plan) {
+	if c.first == 0 {
+		c.first = p.Epoch
+	}
+	from := c.target
+	c.target, c.settled = p, false
+	c.last = max(c.last, p.Epoch)
+	c.known = append(c.known, p)
+	c.counts.Plans++
+	for k := range c.devices {
+		if d := &c.devices[k]; d.failed != "" {
+			d.retry, d.checked = true, 0
+		}
+	}
+	on, off, links := difference(from, p)
+	c.record(Record{What: Planned, Epoch: p.Epoch, Count: len(p.Probes), On: on, Off: off, Left: p.Stats.LeftOut, Why: p.Why})
+	if c.change.to == 0 && c.change.from != 0 {
+		links = union(c.change.links, links)
+	} else {
+		c.change.from = c.now
+	}
+	c.change.links, c.change.to = links, 0
+}
+
+// settle notes that every device that is up has the target and nothing else.
+func (c *Controller) settle() {
+	if !c.steady() {
+		c.settled = false
+		return
+	}
+	defer c.forget()
+	if c.settled {
+		return
+	}
+	c.settled = true
+	if c.change.from != 0 && c.change.to == 0 {
+		c.change.to = c.lastTick + c.cfg.Cycle
+	}
+	if c.target != nil {
+		if c.inForce != nil && c.inForce != c.target && !same(c.inForce, c.target) {
+			c.before = c.inForce
+		}
+		c.inForce = c.target
+		c.record(Record{What: Settled, Epoch: c.target.Epoch})
+	}
+}
+
+// forget drops plans that nobody has, and devices that are gone and hold nothing of ours.
+func (c *Controller) forget() {
+	c.known = slices.DeleteFunc(c.known, func(p *Plan) bool {
+		return p != c.target && p != c.inForce && !slices.ContainsFunc(c.devices, func(d device) bool {
+			return d.Kind == Agent && p.Epoch >= d.inForce && p.Epoch <= d.mayHave
+		})
+	})
+	if c.target != nil && c.target.Network != c.net {
+		return
+	}
+	gone := func(d device) bool {
+		return d.leaving && (!d.up || d.Kind == Agent || d.known && d.waits == nothing && len(d.have) == 0)
+	}
+	if slices.ContainsFunc(c.devices, gone) {
+		c.devices = slices.DeleteFunc(slices.Clone(c.devices), gone)
+	}
+}
+
+// steady reports whether nothing is left to do at any device that is waited for.
+func (c *Controller) steady() bool { return c.none(&c.unsteadyAt, (*Controller).unsteady) }
+
+// none reports whether what is asked is so of no device. The one of which it was so last is asked first, since it mostly
+// still is.
+func (c *Controller) none(last *int, is func(*Controller, *device) bool) bool {
+	if *last < len(c.devices) && is(c, &c.devices[*last]) {
+		return false
+	}
+	for k := range c.devices {
+		if is(c, &c.devices[k]) {
+			*last = k
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Controller) unsteady(d *device) bool {
+	switch {
+	case !d.heard && c.patient():
+		return true
+	case !d.live():
+		return false
+	case !d.known:
+		return true
+	case d.Kind == Agent:
+		return d.waits != nothing || c.target != nil && d.inForce != c.target.Epoch && d.mayHave <= c.target.Epoch
+	}
+	return !d.clean || d.checked != c.version || d.waits > reading
+}
+
+// drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
+// only what one switch holds has changed, nothing else is looked at again.
+func (c *Controller) drive() {
+	if c.stood != "" {
+		c.waitsGrace = false
+		return
+	}
+	k := c.keeping()
+	if !k.equal(&c.kept) {
+		c.kept, c.only = k, -1
+		c.version++
+	}
+	if c.only >= 0 {
+		c.driveDevice(&c.devices[c.only], &k)
+	} else {
+		c.waitsGrace = false
+		for i := range c.devices {
+			c.driveDevice(&c.devices[i], &k)
+		}
+	}
+	if c.made() {
+		for i := range c.devices {
+			d := &c.devices[i]
+			if d.Kind == Switch {
+				break // agents come first
+			}
+			if d.ready() && d.waits == nothing && d.inForce < c.target.Epoch {
+				c.send(d)
+			}
+		}
+	}
+	c.settle()
+}
+
+func (c *Controller) driveDevice(d *device, k *keep) {
+	switch {
+	case !d.up || !d.live() && !d.retry || d.waits != nothing:
+	case !d.known:
+		c.ask(d)
+	case d.Kind == Switch:
+		c.driveSwitch(d, k)
+	}
+}
+
+// keep says what no switch may lose.
+type keep struct {
+	plans   []*Plan  // of which agents may send probes, and the target
+	foreign []uint32 // epochs that agents have from an earlier life: what belongs to them is not known
+	all     bool     // an agent may have anything
+}
+
+// keeping asks the agents.
+func (c *Controller) keeping() (k keep) {
+	if c.target != nil {
+		k.plans = append(k.plans, c.target)
+	}
+	// What an earlier life left stays until a plan of this one is in force: somebody may use it of whom nothing is known. But
+	// it goes where it is in the way.
+	k.all = c.inForce == nil && !c.crowded
+	for i := range c.devices {
+		d := &c.devices[i]
+		if d.Kind == Switch {
+			break // agents come first
+		}
+		switch {
+		case !d.heard:
+			k.all = k.all || c.patient() // it may be on its way to us
+			continue
+		case !d.up:
+			continue
+		case !d.known:
+			k.all = k.all || d.live()
+			continue
+		}
+		ours := d.inForce == 0
+		for _, p := range c.known {
+			if d.foreign && p.Epoch == d.inForce || p.Epoch < d.inForce || p.Epoch > max(d.mayHave, d.inForce) {
+				continue
+			}
+			ours = ours || p.Epoch == d.inForce
+			if !slices.Contains(k.plans, p) {
+				k.plans = append(k.plans, p)
+			}
+		}
+		if !ours && !slices.Contains(k.foreign, d.inForce) {
+			k.foreign = append(k.foreign, d.inForce)
+		}
+	}
+	return k
+}
+
+func (k *keep) equal(o *keep) bool {
+	return k.all == o.all && slices.Equal(k.plans, o.plans) && slices.Equal(k.foreign, o.foreign)
+}
+
+// needs reports whether an entry that no plan of ours wants has to stay.
+func (k *keep) needs(e Entry) bool {
+	return k.all || slices.Contains(k.foreign, e.Epoch) || len(k.foreign) > 0 && e.Epoch == 0
+}
+
+// driveSwitch takes out of a switch what nobody needs, and then puts in what is missing. What goes first makes room.
+func (c *Controller) driveSwitch(d *device, k *keep) {
+	if d.checked == c.version && d.clean {
+		return
+	}
+	var missing, extra []Entry
+	var want []Entry
+	for n, p := range k.plans {
+		w := p.of(d.Name)
+		if n == 0 {
+			want = w
+		} else {
+			want = with(w, want) // the target comes last, and its values count
+		}
+	}
+	i := 0
+	for _, w := range want {
+		for i < len(d.have) && d.have[i].compare(w) < 0 {
+			if !k.needs(d.have[i]) {
+				extra = append(extra, d.have[i])
+			}
+			i++
+		}
+		if i < len(d.have) && d.have[i].compare(w) == 0 {
+			if d.have[i].Value != w.Value {
+				missing = append(missing, w)
+			}
+			i++
+			continue
+		}
+		missing = append(missing, w)
+	}
+	for _, h := range d.have[i:] {
+		if !k.needs(h) {
+			extra = append(extra, h)
+		}
+	}
+	d.checked, d.clean, d.made = c.version, len(missing)+len(extra) == 0, len(missing) == 0
+	switch {
+	case len(extra) > 0 && c.now >= c.graceUntil:
+		c.request++
+		c.wait(d, removing, extra)
+		c.push(d, 0, len(extra), "out of it")
+		c.out = append(c.out, Remove{d.request, d.Device, extra})
+	case len(missing) > 0:
+		c.request++
+		c.wait(d, installing, missing)
+		c.push(d, missing[len(missing)-1].Epoch, len(missing), "into it")
+		c.out = append(c.out, Install{d.request, d.Device, missing})
+	case len(extra) > 0:
+		c.waitsGrace = true
+	case d.failed != "":
+		d.failed, d.retry = "", false
+	}
+}
+
+// patient reports whether devices of which nothing was heard yet are waited for: those of a network that runs come back
+// one by one after the controller was started.
+func (c *Controller) patient() bool { return c.counts.Cycles < uint64(c.cfg.Attempts) }
+
+// made reports whether every switch that is waited for has what the target needs.
+func (c *Controller) made() bool {
+	return c.target != nil && c.none(&c.unmadeAt, (*Controller).unmade)
+}
+
+func (c *Controller) unmade(d *device) bool {
+	return d.Kind == Switch && (d.live() && !(d.known && d.made && d.checked == c.version) || !d.heard && c.patient())
+}
+
+// ask reads a device.
+func (c *Controller) ask(d *device) {
+	c.request++
+	c.wait(d, reading, nil)
+	c.record(Record{What: Asked, Device: d.String(), Request: d.request})
+	c.out = append(c.out, Read{d.request, d.Device})
+}
+
+// send gives an agent the target.
+func (c *Controller) send(d *device) {
+	c.request++
+	c.wait(d, sending, nil)
+	d.sent, d.mayHave = c.target, max(d.mayHave, c.target.Epoch)
+	c.push(d, c.target.Epoch, len(c.target.Probes), "")
+	c.out = append(c.out, SendPlan{d.request, d.Device, c.target})
+}
+
+func (c *Controller) wait(d *device, o operation, batch []Entry) {
+	d.waits, d.request, d.deadline, d.batch = o, c.request, c.now+c.cfg.Timeout, batch
+}
+
+func (c *Controller) push(d *device, epoch uint32, count int, why string) {
+	c.record(Record{What: Pushed, Device: d.String(), Request: d.request, Epoch: epoch, Count: count, Why: why})
+}
+
+// of gives what a switch has to hold for a plan, sorted.
+func (p *Plan) of(sw string) []Entry {
+	if p.Network.Entries == nil || !p.members[sw] {
+		return nil
+	}
+	list, ok := p.entries[sw]
+	if !ok {
+		list = slices.Clone(p.Network.Entries(p, sw))
+		slices.SortStableFunc(list, Entry.compare)
+		list = slices.CompactFunc(list, func(a, b Entry) bool { return a.compare(b) == 0 })
+		p.entries[sw] = list
+	}
+	return list
+}
+
+// with merges sorted entries. Those of more count where both have one.
+func with(list, more []Entry) []Entry {
+	out := make([]Entry, 0, len(list)+len(more))
+	for _, e := range list {
+		for len(more) > 0 && more[0].compare(e) < 0 {
+			out, more = append(out, more[0]), more[1:]
+		}
+		if len(more) > 0 && more[0].compare(e) == 0 {
+			e, more = more[0], more[1:]
+		}
+		out = append(out, e)
+	}
+	return append(out, more...)
+}
+
+// without takes sorted entries out of others.
+func without(list, less []Entry) []Entry {
+	out := make([]Entry, 0, len(list))
+	for _, e := range list {
+		for len(less) > 0 && less[0].compare(e) < 0 {
+			less = less[1:]
+		}
+		if len(less) == 0 || less[0].compare(e) != 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package control
+
+import "fmt"
+
+// Kind says what a device is. An agent may have the name of the switch that it sits behind.
+type Kind uint8
+
+// The kinds of devices.
+const (
+	Agent  Kind = iota // sends probes
+	Switch             // holds entries
+)
+
+func (k Kind) String() string { return [...]string{"agent", "switch"}[k&1] }
+
+// Device names one that the controller steers.
+type Device struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+}
+
+func (d Device) String() string { return d.Kind.String() + " " + d.Name }
+
+// MarshalText writes a kind by its name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads it.
+func (k *Kind) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case Agent.String():
+		*k = Agent
+	case Switch.String():
+		*k = Switch
+	default:
+		return fmt.Errorf("%.20q is no kind of device", b)
+	}
+	return nil
+}
+
+// Request numbers what a device is asked for, from 1 in the life of a controller. Answers name it. An answer whose
+// request is no longer waited for changes nothing.
+type Request uint64
+
+// Event is something that happened. Times are nanoseconds of any one clock that does not go back.
+type Event interface{ event() }
+
+// Tick begins a cycle: the links that are suspicious now, and perhaps another plan.
+type Tick struct {
+	Now      int64
+	Suspects []Suspect
+	Stop     func() bool // ends the search for the best choice of probes; nil for never
+}
+
+// Wake says that time has passed. Whoever runs the controller sends one at [Controller.Next].
+type Wake struct{ Now int64 }
+
+// NetworkChanged replaces the network: another base plan, other devices. The next cycle begins to follow it.
+type NetworkChanged struct {
+	Network *Network
+	Broken  []string // ids of probes of the network before that no longer pass
+}
+
+// Up says that a device can be reached, over a new connection. What it holds is unknown until it was read back.
+type Up struct{ Device Device }
+
+// Down says that a device cannot be reached, and that no request on its way to it will be answered.
+type Down struct {
+	Device Device
+	Why    string
+}
+
+// Acked answers SendPlan, Install and Remove: it was done, all of it.
+type Acked struct {
+	Request Request
+	Device  Device
+}
+
+// Refused answers a request that was not done, or not all of it: an entry was rejected, a table is full, a plan is beyond
+// an agent's limits, a pipeline is another one. An agent that refuses a plan keeps the one before.
+type Refused struct {
+	Request Request
+	Device  Device
+	Why     string
+}
+
+// ReadBack answers Read: what the device holds. Agents give the epoch of the plan in force, 0 for none. Switches give
+// the entries that are ours, and leave out those of strangers.
+type ReadBack struct {
+	Request Request
+	Device  Device
+	Epoch   uint32  // agents
+	Entries []Entry // switches
+}
+
+// Superseded says that another controller has taken over: a device calls it primary, or the fleet does. This one stands
+// down until it is resumed.
+type Superseded struct{ Why string }
+
+// Command is what an operator says.
+type Command struct {
+	Verb  Verb
+	Epoch uint32 // of the plan that is approved, as Status.Pending has it; 0 for whichever waits
+	Who   string // for the journal
+}
+
+// Verb is what a command asks for.
+type Verb string
+
+// The verbs.
+const (
+	Pause    Verb = "pause"    // no other plan is begun; what was begun is finished, and what is in force is kept up
+	Resume   Verb = "resume"   // ends a pause; after standing down everything is read back first
+	Approve  Verb = "approve"  // begins the plan that waits
+	Reject   Verb = "reject"   // forgets the plan that waits
+	Rollback Verb = "rollback" // the plan before, under a new epoch, and a pause
+	DryRun   Verb = "dry-run"  // plans are made and journalled, and given to nobody
+	WetRun   Verb = "wet-run"  // ends a dry run
+)
+
+func (Tick) event()           {}
+func (Wake) event()           {}
+func (NetworkChanged) event() {}
+func (Up) event()             {}
+func (Down) event()           {}
+func (Acked) event()          {}
+func (Refused) event()        {}
+func (ReadBack) event()       {}
+func (Superseded) event()     {}
+func (Command) event()        {}

@@ -1,0 +1,187 @@
+package control
+
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// stage gives the probes of the base plan as far as they may change in this cycle, and how many do. What brings back
+// the sight of a link is not held back by the cap.
+func (c *Controller) stage() ([]planner.Probe, int) {
+	if c.target == nil || c.target.Network == c.net && len(c.target.Probes) == len(c.net.Probes) && (len(c.net.Probes) == 0 || &c.target.Probes[0] == &c.net.Probes[0]) {
+		return c.net.Probes, 0
+	}
+	old, now := c.target.Probes, c.net.Probes
+	d, err := planner.Diff(old, now)
+	all := len(d.Added) + len(d.Removed) + len(d.Changed)
+	if err != nil || c.cfg.MaxChanges == 0 || all <= c.cfg.MaxChanges {
+		return now, all
+	}
+	broken := make(map[string]bool, len(c.broken))
+	for _, id := range c.broken {
+		broken[id] = true
+	}
+	changed := map[string]bool{}
+	for k := range d.Changed {
+		changed[d.Changed[k].New.ID] = true
+	}
+	before, after := elements(old, broken, nil), elements(now, nil, changed)
+	steps, err := planner.Order(before, after, nil)
+	if err != nil {
+		return now, all // no order: all at once, which an epoch can
+	}
+	n := max(c.cfg.MaxChanges, needed(steps, before, after))
+	if n >= len(steps) {
+		return now, all
+	}
+	return taken(old, now, steps[:n]), n
+}
+
+func elements(probes []planner.Probe, broken, changed map[string]bool) []planner.Element {
+	list := make([]planner.Element, len(probes))
+	for k := range probes {
+		p := &probes[k]
+		list[k] = planner.Element{ID: p.ID}
+		if !broken[p.ID] {
+			list[k].Covers = p.Links
+		}
+		if changed[p.ID] {
+			list[k].Form = "changed"
+		}
+	}
+	return list
+}
+
+// needed is how many steps it takes until all that the plan covers after them is covered.
+func needed(steps []planner.Step, before, after []planner.Element) int {
+	count := map[string]int{} // of what is wanted
+	for k := range after {
+		for _, l := range after[k].Covers {
+			count[l] = 0
+		}
+	}
+	add := func(e *planner.Element, n int) {
+		if e == nil {
+			return
+		}
+		for _, l := range e.Covers {
+			if _, wanted := count[l]; wanted {
+				count[l] += n
+			}
+		}
+	}
+	old, now := map[string]*planner.Element{}, map[string]*planner.Element{}
+	for k := range before {
+		old[before[k].ID] = &before[k]
+		add(&before[k], 1)
+	}
+	for k := range after {
+		now[after[k].ID] = &after[k]
+	}
+	missing := func() bool {
+		for _, n := range count {
+			if n <= 0 {
+				return true
+			}
+		}
+		return false
+	}
+	n := 0
+	for k, s := range steps {
+		if !missing() {
+			break
+		}
+		if s.Op != planner.OpAdd {
+			add(old[s.ID], -1)
+		}
+		if s.Op != planner.OpRemove {
+			add(now[s.ID], 1)
+		}
+		n = k + 1
+	}
+	return n
+}
+
+// taken gives the probes after some steps: those of the new list first.
+func taken(old, now []planner.Probe, steps []planner.Step) []planner.Probe {
+	done := make(map[string]planner.Op, len(steps))
+	for _, s := range steps {
+		done[s.ID] = s.Op
+	}
+	was := make(map[string]*planner.Probe, len(old))
+	for k := range old {
+		was[old[k].ID] = &old[k]
+	}
+	probes := make([]planner.Probe, 0, len(now))
+	for k := range now {
+		id := now[k].ID
+		switch o := was[id]; {
+		case done[id] == planner.OpAdd || done[id] == planner.OpChange:
+			probes = append(probes, now[k])
+		case o != nil:
+			probes = append(probes, *o)
+		}
+	}
+	for k := range old {
+		if id := old[k].ID; done[id] != planner.OpRemove && !slices.ContainsFunc(now, func(p planner.Probe) bool { return p.ID == id }) {
+			probes = append(probes, old[k])
+		}
+	}
+	return probes
+}
+
+// difference says which probes one plan measures in detail and the other does not, and on which links there is a probe
+// that changes. The plan before may be nil.
+func difference(before, after *Plan) (on, off, links []string) {
+	var old []planner.Probe
+	if before != nil {
+		old = before.Probes
+		for _, id := range before.Detailed {
+			if !after.detail[id] {
+				off = append(off, id)
+			}
+		}
+	}
+	for _, id := range after.Detailed {
+		if before == nil || !before.detail[id] {
+			on = append(on, id)
+		}
+	}
+	if before != nil && len(old) == len(after.Probes) && (len(old) == 0 || &old[0] == &after.Probes[0]) && len(on)+len(off) == 0 {
+		return on, off, nil
+	}
+	touched := map[string]bool{}
+	for _, list := range [...][]string{on, off} {
+		for _, id := range list {
+			touched[id] = true
+		}
+	}
+	if before == nil || len(old) != len(after.Probes) || len(old) > 0 && &old[0] != &after.Probes[0] {
+		d, _ := planner.Diff(old, after.Probes)
+		for k := range d.Added {
+			touched[d.Added[k].ID] = true
+		}
+		for k := range d.Removed {
+			touched[d.Removed[k].ID] = true
+		}
+		for k := range d.Changed {
+			touched[d.Changed[k].New.ID] = true
+		}
+	}
+	for _, list := range [...][]planner.Probe{old, after.Probes} {
+		for k := range list {
+			if touched[list[k].ID] {
+				links = append(links, list[k].Links...)
+			}
+		}
+	}
+	return on, off, union(links, nil)
+}
+
+// union sorts names and takes out what is there twice.
+func union(a, b []string) []string {
+	u := slices.Concat(a, b)
+	slices.Sort(u)
+	return slices.Compact(u)
+}

@@ -1,0 +1,84 @@
+package control
+
+import "fmt"
+
+// Phase says what the controller is about.
+func (c *Controller) Phase() Phase {
+	switch {
+	case c.stood != "":
+		return Stood
+	case len(c.net.Probes) == 0:
+		return NoNetwork
+	case c.target == nil:
+		return Starting
+	case c.settled:
+		return Steady
+	}
+	for k := range c.devices {
+		if d := &c.devices[k]; d.Kind == Agent && d.live() && d.inForce != c.target.Epoch {
+			if c.made() {
+				return Moving
+			}
+			return Making
+		}
+	}
+	return Breaking
+}
+
+// Target is the plan that devices are to have, or nil.
+func (c *Controller) Target() *Plan { return c.target }
+
+// InForce is the last plan that every device that was up had, or nil.
+func (c *Controller) InForce() *Plan { return c.inForce }
+
+// Status is a picture of the controller.
+func (c *Controller) Status() Status {
+	s := Status{
+		Phase: c.Phase(), Paused: c.paused, DryRun: c.dry, Pending: c.pending, Would: c.would, Network: c.net.Name,
+		Suspects: c.suspects, Counts: c.counts,
+	}
+	switch {
+	case c.stood != "":
+		s.Why = c.stood
+	case c.refusal.why != "" && c.counts.Cycles < c.refusal.until:
+		s.Why = "the last plan was refused: " + c.refusal.why
+	}
+	if c.target != nil {
+		s.Epoch, s.Stats = c.target.Epoch, c.target.Stats
+		if c.target.Network != c.net || len(c.target.Probes) != len(c.net.Probes) || len(c.net.Probes) > 0 && &c.target.Probes[0] != &c.net.Probes[0] {
+			_, s.Behind = c.stage()
+		}
+	}
+	if c.inForce != nil {
+		s.InForce = c.inForce.Epoch
+	}
+	if c.before != nil {
+		s.Before = c.before.Epoch
+	}
+	s.Devices = make([]DeviceStatus, len(c.devices))
+	for k := range c.devices {
+		s.Devices[k] = c.deviceStatus(&c.devices[k])
+	}
+	return s
+}
+
+func (c *Controller) deviceStatus(d *device) DeviceStatus {
+	s := DeviceStatus{Device: d.Device, Epoch: d.inForce, Entries: len(d.have), Waits: d.waits.String(), Why: d.failed}
+	behind := d.Kind == Switch && !d.clean || d.Kind == Agent && c.target != nil && d.inForce != c.target.Epoch
+	switch {
+	case !d.up:
+		s.State = "down"
+	case d.silent:
+		s.State = "silent"
+		s.Why = fmt.Sprintf("did not answer %d times in a row", d.attempts)
+	case d.failed != "":
+		s.State = "failed"
+	case !d.known:
+		s.State = "unknown"
+	case behind:
+		s.State = "behind"
+	default:
+		s.State = "ready"
+	}
+	return s
+}

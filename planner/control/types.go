@@ -1,0 +1,184 @@
+package control
+
+import (
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Config says how to steer. Times are in nanoseconds.
+type Config struct {
+	Cycle    int64 // between two ticks
+	Timeout  int64 // after which a request counts as lost; below Cycle
+	Attempts int   // requests in a row without an answer, after which a device is no longer waited for; 3 if 0
+	Grace    int64 // after the last agent has moved, before the entries of earlier epochs go
+
+	SwitchCost float64 // of a probe that changes between basic and detailed, in hops
+	Budget     float64 // hops that may be measured in detail in a round; 0 for any number
+	MaxChanges int     // probes that change in a cycle; 0 for any number
+	RetryAfter int     // cycles before a plan that was refused is tried again; 10 if 0
+	Audit      int     // cycles between two readings of a switch that is not suspected of anything; 0 for never
+	Approve    bool    // plans wait for approval; the first one, and one that only renews an epoch, do not
+	DryRun     bool    // as the command
+
+	BasicBytes, DetailedBytes int // that a hop adds to a probe; 32 and 88 if 0, those of FANT with the checksum complement
+}
+
+// Network is what there is to steer, and the plan that covers it.
+type Network struct {
+	Name     string
+	Probes   []planner.Probe // the base plan: every link that is to be seen is on one
+	Agents   []string
+	Switches []string
+
+	// Entries gives what a switch has to hold for a plan: entries of the plan's epoch, which no other plan uses, and entries
+	// of epoch 0, which plans share. It is pure. Nil for networks in which a plan needs nothing of switches.
+	Entries func(p *Plan, sw string) []Entry
+
+	// Check says what is wrong with a plan before anybody gets it, such as an agent's limits. It is pure, and may be nil.
+	Check func(p *Plan) error
+}
+
+// Entry is a line in a table of a switch, as the controller sees it. What identifies it is Epoch and Key together.
+type Entry struct {
+	Epoch uint32 `json:"epoch"` // of the plan whose probes use it; 0 for those of all plans
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Suspect is a link that wants a closer look.
+type Suspect struct {
+	Link   string  `json:"link"`   // as the probes of the base plan name it
+	Weight float64 `json:"weight"` // how bad it is to leave it out; above 0
+	Why    string  `json:"why,omitempty"`
+	Since  int64   `json:"since_ns,omitempty"`
+}
+
+// Suspects gives the links that are suspicious in a cycle.
+type Suspects interface {
+	Suspects(now int64) []Suspect
+}
+
+// Plan is what a network measures in one epoch. It is not changed once made.
+type Plan struct {
+	Epoch    uint32          `json:"epoch"`
+	Why      string          `json:"why"`
+	Network  *Network        `json:"-"`
+	Probes   []planner.Probe `json:"probes"`   // a network that changes in steps has not yet all of its own
+	Detailed []string        `json:"detailed"` // ids of probes, sorted
+	Stats    Stats           `json:"stats"`
+
+	rollback bool               // made because another was refused, or commanded: it is not rolled back in its turn
+	entries  map[string][]Entry // by switch, sorted by identity
+	detail   map[string]bool
+	members  map[string]bool // switches of the network
+}
+
+// IsDetailed reports whether a probe measures in detail.
+func (p *Plan) IsDetailed(id string) bool { return p.detail[id] }
+
+// AgentOf is the agent that sends a probe.
+func AgentOf(p *planner.Probe) string {
+	if p.AgentHost != "" {
+		return p.AgentHost
+	}
+	return p.Agent
+}
+
+// Stats says what a plan measures and what that costs in a round of its probes.
+//
+// The model of bytes: a probe of h hops brings home h times what a hop adds, basic or detailed. Headers, and that a
+// probe is carried over several links while it grows, are not counted.
+type Stats struct {
+	Suspicious int      `json:"suspicious"`         // links that were given
+	Detailed   int      `json:"detailed"`           // probes
+	LeftOut    []string `json:"left_out,omitempty"` // suspicious links beyond the budget or the cap, lowest weight first
+	NoProbe    []string `json:"on_no_probe,omitempty"`
+
+	Hops         float64 `json:"hops"`          // of all probes
+	DetailedHops float64 `json:"detailed_hops"` // of detailed ones
+	HopRatio     float64 `json:"hop_ratio"`     // the one over the other
+	Bytes        float64 `json:"bytes"`         // of metrics in a round
+	AllDetailed  float64 `json:"all_detailed"`  // the same if all probes were detailed
+	ByteRatio    float64 `json:"byte_ratio"`
+
+	Changes   int     `json:"changes"`     // probes turned on or off, and those of the base plan
+	Objective float64 `json:"objective"`   // detailed hops and the cost of switching
+	Bound     float64 `json:"lower_bound"` // no choice for the links that are not left out is below it
+	Optimal   bool    `json:"optimal"`
+}
+
+// Seed is what a journal knows of an earlier life: hints alone, since what devices hold is read back.
+type Seed struct {
+	Epoch    uint32   // the highest that was ever used
+	Detailed []string // probes that were detailed last
+}
+
+// Phase says what the controller is about.
+type Phase string
+
+// The phases.
+const (
+	Starting  Phase = "starting"   // nothing planned yet
+	Making    Phase = "making"     // switches get the entries of the target
+	Moving    Phase = "moving"     // agents get its probes
+	Breaking  Phase = "breaking"   // what no plan needs any more goes
+	Steady    Phase = "steady"     // every device that is up has the target and nothing else
+	Stood     Phase = "stood-down" // another controller has taken over
+	NoNetwork Phase = "no-network" // there are no probes
+)
+
+// Verdict says what becomes of a report.
+type Verdict uint8
+
+// The verdicts. Only Fits is to be used.
+const (
+	Fits  Verdict = iota
+	Late          // of an earlier epoch than the one of this cycle
+	Early         // of a later one
+)
+
+func (v Verdict) String() string { return [...]string{"fits", "late", "early"}[v%3] }
+
+// Status is a picture of the controller, for people.
+type Status struct {
+	Phase    Phase          `json:"phase"`
+	Why      string         `json:"why,omitempty"` // of the phase, or why the last plan was refused
+	Epoch    uint32         `json:"epoch"`         // of the target
+	InForce  uint32         `json:"in_force"`      // of the last plan that settled
+	Before   uint32         `json:"before"`        // of the one that a rollback would bring back
+	Pending  *Plan          `json:"pending,omitempty"`
+	Would    *Plan          `json:"would,omitempty"` // of a dry run
+	Paused   bool           `json:"paused"`
+	DryRun   bool           `json:"dry_run"`
+	Network  string         `json:"network"`
+	Behind   int            `json:"behind"` // probes of the base plan that are still to change
+	Stats    Stats          `json:"stats"`  // of the target
+	Suspects []Suspect      `json:"suspects,omitempty"`
+	Devices  []DeviceStatus `json:"devices"`
+	Counts   Counts         `json:"counts"`
+}
+
+// DeviceStatus is what the controller knows of a device.
+type DeviceStatus struct {
+	Device  Device `json:"device"`
+	State   string `json:"state"`           // down, unknown, behind, ready, silent, failed
+	Epoch   uint32 `json:"epoch,omitempty"` // agents: known to be in force
+	Entries int    `json:"entries,omitempty"`
+	Waits   string `json:"waits,omitempty"` // for what
+	Why     string `json:"why,omitempty"`
+}
+
+// Counts are of the life of the controller.
+type Counts struct {
+	Cycles    uint64 `json:"cycles"`
+	Plans     uint64 `json:"plans"`   // begun
+	Refused   uint64 `json:"refused"` // plans
+	Skipped   uint64 `json:"skipped"` // cycles that found the change-over before unfinished
+	TimedOut  uint64 `json:"timed_out"`
+	Stale     uint64 `json:"stale"` // answers that nobody waited for
+	Accepted  uint64 `json:"accepted"`
+	Late      uint64 `json:"late"`
+	Early     uint64 `json:"early"`
+	Installed uint64 `json:"installed"` // entries
+	Removed   uint64 `json:"removed"`
+	Repaired  uint64 `json:"repaired"` // entries that were gone or other than they had to be
+}
