@@ -1,0 +1,196 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// adminHeader is what a command has to carry. A page of another site that a browser shows cannot send it without asking.
+const adminHeader = "Hopscope-Control"
+
+const (
+	adminWait = 5 * time.Second
+	mostWho   = 100
+)
+
+// verbs are the commands that can be sent, by path.
+var verbs = map[string]control.Verb{
+	"pause": control.Pause, "resume": control.Resume, "approve": control.Approve, "reject": control.Reject,
+	"rollback": control.Rollback, "dry-run": control.DryRun, "wet-run": control.WetRun,
+}
+
+// Said is what a command is answered with.
+type Said struct {
+	Obeyed bool   `json:"obeyed"`
+	Error  string `json:"error,omitempty"`
+	Status Status `json:"status"`
+}
+
+// Admin serves what an operator asks and says. Metrics may be nil.
+func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		s, err := ask(r, l)
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case s.InForce == 0:
+			http.Error(w, "no plan is in force yet", http.StatusServiceUnavailable)
+		default:
+			fmt.Fprintln(w, "ready")
+		}
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		s, err := ask(r, l)
+		answer(w, &s, err)
+	})
+	mux.HandleFunc("GET /log", func(w http.ResponseWriter, r *http.Request) {
+		n := 100
+		if text := r.URL.Query().Get("n"); text != "" {
+			var err error
+			if n, err = strconv.Atoi(text); err != nil || n < 1 || n > lastRecords {
+				http.Error(w, fmt.Sprintf("n is a number from 1 to %d", lastRecords), http.StatusBadRequest)
+				return
+			}
+		}
+		list := j.Last(n)
+		if list == nil {
+			list = []control.Record{}
+		}
+		answer(w, list, nil)
+	})
+	if metrics != nil {
+		mux.Handle("GET /metrics", metrics)
+	}
+	for path, verb := range verbs {
+		mux.HandleFunc("POST /"+path, func(w http.ResponseWriter, r *http.Request) { command(w, r, l, verb) })
+	}
+	return guard(mux)
+}
+
+func ask(r *http.Request, l *Loop) (Status, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), adminWait)
+	defer cancel()
+	return l.Status(ctx)
+}
+
+func command(w http.ResponseWriter, r *http.Request, l *Loop, verb control.Verb) {
+	if r.Header.Get(adminHeader) == "" {
+		http.Error(w, "a command carries the header "+adminHeader+": who says it", http.StatusForbidden)
+		return
+	}
+	c := control.Command{Verb: verb, Who: printable(r.Header.Get(adminHeader))}
+	if text := r.URL.Query().Get("epoch"); text != "" {
+		epoch, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			http.Error(w, "epoch is a number", http.StatusBadRequest)
+			return
+		}
+		c.Epoch = uint32(epoch)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminWait)
+	defer cancel()
+	why, err := l.Tell(ctx, c)
+	if err != nil {
+		answer(w, nil, err)
+		return
+	}
+	s, err := l.Status(ctx)
+	answer(w, &Said{Obeyed: why == "", Error: why, Status: s}, err)
+}
+
+// printable keeps what somebody says of himself short and on one line.
+func printable(who string) string {
+	who = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, who)
+	return who[:min(len(who), mostWho)]
+}
+
+func answer(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // who hung up is not told
+}
+
+// guard answers those alone that mean this machine: a name that some page made to point here is another host.
+func guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			http.Error(w, "this is not asked by that name", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// CheckAdmin says why nobody should listen at an address: it is neither a loopback address nor "unix:PATH".
+func CheckAdmin(address string) error {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		if path == "" {
+			return errors.New("unix: names no socket")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is neither HOST:PORT nor unix:PATH", address)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%s: commands have no password, so that only this machine may send them: a loopback address, or unix:PATH", address)
+	}
+	return nil
+}
+
+// ListenAdmin listens at an address that CheckAdmin takes. A socket of the file system is for its owner alone; one that nobody
+// serves any more is replaced.
+func ListenAdmin(address string) (net.Listener, error) {
+	if err := CheckAdmin(address); err != nil {
+		return nil, err
+	}
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		return net.Listen("tcp", address)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
+		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			return nil, errors.Join(fmt.Errorf("%s is served by another program", path), c.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}

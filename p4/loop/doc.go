@@ -1,0 +1,19 @@
+// Package loop runs a controller of probes (planner/control): it gives it the time, suspects and answers, and does what it
+// says, at agents over gRPC, at switches, and in a journal.
+//
+// # Who does what
+//
+//	Loop      the controller, its mailbox and the journal; one goroutine, or the calls of Step of a test on virtual time
+//	Server    agents that follow over gRPC with mutual TLS
+//	Emulated  agents of package emu in the same process
+//	Installers  switches, each with a goroutine of its own, over P4Runtime or as files
+//	Probing   turns plans of the controller into plans of agents
+//	Journal   lines of JSON, synced before what they tell of is done
+//	Admin     what an operator asks and says, over HTTP on loopback or a socket of the file system
+//
+// # Order
+//
+// What happened waits in the mailbox. Each round takes all of it, gives it to the controller in the order in which it
+// came, writes and syncs the records of the journal once, and then hands over the actions. Nothing is handed over whose record
+// could not be written. The sides carry actions out beside the loop and post what came of them.
+package loop

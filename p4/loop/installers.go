@@ -1,0 +1,209 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/table"
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// Installers are the switches of a network. Each has a goroutine, so that a slow one holds up nobody else.
+type Installers struct {
+	owner   Owner
+	timeout time.Duration
+	post    func(control.Event)
+	all     map[string]*installing
+	ctx     context.Context
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// installing is one switch.
+type installing struct {
+	name string
+	to   p4rt.Installer
+	jobs chan job
+	have map[string]table.Entry // by key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
+}
+
+type job struct {
+	request control.Request
+	op      p4rt.Op // 0 reads
+	entries []control.Entry
+	until   time.Time
+}
+
+// mostJobs is how many requests to a switch may wait. The controller has one on its way, and gives it up after a time.
+const mostJobs = 16
+
+// NewInstallers begins to serve switches. Timeout is that of the controller.
+func NewInstallers(owner Owner, timeout time.Duration, post func(control.Event), switches map[string]p4rt.Installer) *Installers {
+	s := &Installers{owner: owner, timeout: timeout, post: post, all: map[string]*installing{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	for name, to := range switches {
+		x := &installing{name: name, to: to, jobs: make(chan job, mostJobs)}
+		s.all[name] = x
+		s.done.Go(func() { s.serve(x) })
+	}
+	return s
+}
+
+// Close ends what is under way.
+func (s *Installers) Close() {
+	s.stop()
+	s.done.Wait()
+}
+
+// Install implements [Switches].
+func (s *Installers) Install(name string, r control.Request, entries []control.Entry) {
+	s.add(name, job{request: r, op: p4rt.Insert, entries: entries})
+}
+
+// Remove implements [Switches].
+func (s *Installers) Remove(name string, r control.Request, entries []control.Entry) {
+	s.add(name, job{request: r, op: p4rt.Delete, entries: entries})
+}
+
+// ReadEntries implements [Switches].
+func (s *Installers) ReadEntries(name string, r control.Request) { s.add(name, job{request: r}) }
+
+func (s *Installers) add(name string, j job) {
+	x := s.all[name]
+	if x == nil {
+		s.post(control.Refused{Request: j.request, Device: switchNamed(name), Why: "nothing is known about how to reach it"})
+		return
+	}
+	j.until = time.Now().Add(s.timeout)
+	select {
+	case x.jobs <- j:
+	default: // it hangs; the controller gives the request up by itself
+	}
+}
+
+func switchNamed(name string) control.Device {
+	return control.Device{Kind: control.Switch, Name: name}
+}
+
+func (s *Installers) serve(x *installing) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case j := <-x.jobs:
+			ctx, cancel := context.WithDeadline(s.ctx, j.until)
+			if ctx.Err() == nil { // else the controller no longer waits for it, and it must not come late
+				s.do(ctx, x, j)
+			}
+			cancel()
+		}
+	}
+}
+
+// do carries a job out and posts what came of it. Where that is not known, nothing is posted.
+func (s *Installers) do(ctx context.Context, x *installing, j job) {
+	d := switchNamed(x.name)
+	if j.op == 0 || x.have == nil {
+		if err := x.read(ctx); err != nil {
+			s.fail(d, j.request, err)
+			return
+		}
+	}
+	if j.op == 0 {
+		s.post(control.ReadBack{Request: j.request, Device: d, Entries: s.ours(x)})
+		return
+	}
+	updates, err := s.updates(x, &j)
+	if err != nil {
+		s.fail(d, j.request, err)
+		return
+	}
+	if len(updates) > 0 {
+		have := x.have
+		x.have = nil // unless all of it works
+		errs, err := x.to.Write(ctx, updates)
+		for k, e := range errs {
+			if e != nil && !errors.Is(e, p4rt.ErrSkipped) {
+				err = errors.Join(err, fmt.Errorf("%v %v: %w", updates[k].Op, &updates[k].Entry, e))
+			}
+		}
+		if err != nil {
+			s.fail(d, j.request, err)
+			return
+		}
+		x.have = have
+		x.learn(updates)
+	}
+	s.post(control.Acked{Request: j.request, Device: d})
+}
+
+// fail posts that a request was refused, unless it may have been carried out.
+func (s *Installers) fail(d control.Device, r control.Request, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, p4rt.ErrUnknown) || errors.Is(err, p4rt.ErrUnreachable) {
+		return // the controller runs into its time limit, and reads back
+	}
+	s.post(control.Refused{Request: r, Device: d, Why: cut(err.Error())})
+}
+
+func (x *installing) read(ctx context.Context) error {
+	list, err := x.to.Read(ctx)
+	if err != nil {
+		x.have = nil
+		return err
+	}
+	x.have = make(map[string]table.Entry, len(list))
+	for k := range list {
+		x.have[list[k].Key()] = list[k]
+	}
+	return nil
+}
+
+func (x *installing) learn(updates []p4rt.Update) {
+	for k := range updates {
+		e := &updates[k].Entry
+		if updates[k].Op == p4rt.Delete {
+			delete(x.have, e.Key())
+		} else {
+			x.have[e.Key()] = *e
+		}
+	}
+}
+
+// ours are the entries of this controller.
+func (s *Installers) ours(x *installing) (list []control.Entry) {
+	for _, e := range x.have {
+		if epoch, ok := s.owner.epoch(e.Owner); ok {
+			list = append(list, EntryOf(&e, epoch))
+		}
+	}
+	return list // the controller sorts
+}
+
+// updates are what a job means at a switch that has what it has.
+func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, err error) {
+	for k := range j.entries {
+		e, err := tableEntry(&j.entries[k], s.owner)
+		if err != nil {
+			return nil, err
+		}
+		have, there := x.have[e.Key()]
+		_, ours := s.owner.epoch(have.Owner)
+		switch {
+		case j.op == p4rt.Delete && (!there || have.Owner != e.Owner): // gone, or another one by now
+		case j.op == p4rt.Delete:
+			list = append(list, p4rt.Update{Op: p4rt.Delete, Entry: e})
+		case !there && !e.Default():
+			list = append(list, p4rt.Update{Op: p4rt.Insert, Entry: e})
+		case there && have.Owner == e.Owner && have.SameAction(&e):
+		case there && !ours && !e.Default():
+			return nil, fmt.Errorf("%v: %w", &e, p4rt.ErrForeign)
+		default:
+			list = append(list, p4rt.Update{Op: p4rt.Modify, Entry: e})
+		}
+	}
+	return list, nil
+}

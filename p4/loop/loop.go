@@ -1,0 +1,344 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// Agents carries plans to agents. Its methods are called by the loop, return at once, and their answers are posted later.
+type Agents interface {
+	SendPlan(name string, r control.Request, p *agent.Plan)
+	ReadPlan(name string, r control.Request)
+	// Limits are those of an agent, as far as it told them.
+	Limits(name string) (agent.Limits, bool)
+}
+
+// Switches does the same for entries.
+type Switches interface {
+	Install(name string, r control.Request, entries []control.Entry)
+	Remove(name string, r control.Request, entries []control.Entry)
+	ReadEntries(name string, r control.Request)
+}
+
+// Options are the parts of a loop.
+type Options struct {
+	Control  control.Config
+	Network  *control.Network // whose Check the loop sets, unless it has one
+	Probing  *Probing
+	Agents   Agents
+	Switches Switches // nil where the network has none
+	Journal  *Journal // nil for none
+	Seed     control.Seed
+	Suspects control.Suspects // nil for none
+	// Fence is asked before anything is pushed in a round, with the plan that devices are to have then, nil before there is one. After an
+	// error nothing of the round leaves. It may take some time, during which the loop stands still. Nil lets everything leave.
+	Fence func(p *control.Plan) error
+	Log   *slog.Logger
+	Now   func() int64 // ns since 1970, by a clock that does not go back; nil for the machine's
+}
+
+// Loop is a controller that runs.
+type Loop struct {
+	o        Options
+	c        *control.Controller
+	plans    *compiled
+	nextTick int64
+
+	mu    sync.Mutex // what is below
+	inbox []any      // control.Event, or func() in the loop's goroutine
+	wake  chan struct{}
+
+	out   []control.Action // of the round
+	state State
+}
+
+// State is what the loop itself knows.
+type State struct {
+	Began    int64         `json:"began_ns,omitempty"`   // when the last plan was begun
+	Acked    int64         `json:"acked_ns,omitempty"`   // when every device that is up had it; 0 before
+	Epoch    uint32        `json:"epoch,omitempty"`      // of that plan
+	Planning time.Duration `json:"planning_ns"`          // that the last cycle took to decide
+	Journal  string        `json:"journal,omitempty"`    // why the journal cannot be written
+	Fence    string        `json:"fence,omitempty"`      // why the fleet lets nothing leave
+	Dropped  uint64        `json:"dropped_actions"`      // because of either
+	Steps    uint64        `json:"steps"`                // rounds
+	Telling  string        `json:"answer,omitempty"`     // to the last command: why it was not obeyed
+	TickTime int64         `json:"last_cycle,omitempty"` // when the last cycle began
+}
+
+// New makes a loop that knows nothing of what devices hold.
+func New(o Options) (*Loop, error) {
+	if o.Now == nil {
+		base := time.Now()
+		wall := base.UnixNano()
+		o.Now = func() int64 { return wall + int64(time.Since(base)) }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &Loop{o: o, plans: &compiled{probing: o.Probing}, wake: make(chan struct{}, 1)}
+	l.adoptNetwork(o.Network)
+	var err error
+	if l.c, err = control.New(o.Control, o.Network, o.Seed); err != nil {
+		return nil, err
+	}
+	l.nextTick = o.Now()
+	return l, nil
+}
+
+// adoptNetwork gives a network the check of its plans.
+func (l *Loop) adoptNetwork(n *control.Network) {
+	if n != nil && n.Check == nil {
+		n.Check = func(p *control.Plan) error { return l.plans.check(p, n.Agents, l.o.Agents.Limits) }
+	}
+}
+
+// Post tells the loop what happened. It may be called from anywhere, and returns at once.
+func (l *Loop) Post(e control.Event) { l.post(e) }
+
+// Replace gives the loop another network.
+func (l *Loop) Replace(n *control.Network, p *Probing, broken []string) {
+	l.post(func() {
+		l.adoptNetwork(n)
+		l.plans.follow(p)
+		l.give(control.NetworkChanged{Network: n, Broken: broken})
+	})
+}
+
+func (l *Loop) post(what any) {
+	l.mu.Lock()
+	l.inbox = append(l.inbox, what)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Step takes what was posted, lets time pass until now, and does what follows. It is for who runs the loop without Run.
+func (l *Loop) Step(now int64) {
+	l.mu.Lock()
+	inbox := l.inbox
+	l.inbox = nil
+	l.mu.Unlock()
+	l.state.Steps++
+	l.give(control.Wake{Now: now})
+	var asked []func()
+	for _, x := range inbox {
+		switch x := x.(type) {
+		case control.Event:
+			l.give(x)
+		case func():
+			x()
+		case question:
+			asked = append(asked, x)
+		}
+	}
+	if now >= l.nextTick {
+		l.tick(now)
+	}
+	l.carry()
+	l.note(now)
+	for _, answer := range asked {
+		answer()
+	}
+}
+
+// question is what is answered at the end of a round.
+type question func()
+
+// tick begins a cycle.
+func (l *Loop) tick(now int64) {
+	cycle := l.o.Control.Cycle
+	l.nextTick += (now-l.nextTick)/cycle*cycle + cycle // cycles that were slept over do not come again
+	var suspects []control.Suspect
+	if l.o.Suspects != nil {
+		suspects = l.o.Suspects.Suspects(now)
+	}
+	began := time.Now()
+	stop := func() bool { return time.Since(began) > time.Duration(cycle)/4 }
+	l.give(control.Tick{Now: now, Suspects: suspects, Stop: stop})
+	l.state.TickTime, l.state.Planning = now, time.Since(began)
+}
+
+// give gives the controller an event, and keeps what it wants done.
+func (l *Loop) give(e control.Event) { l.out = append(l.out, l.c.Step(e)...) }
+
+// carry writes the records of a round and hands over its actions.
+func (l *Loop) carry() {
+	out := l.out
+	l.out = l.out[:0:0]
+	records := make([]control.Record, 0, len(out))
+	for _, a := range out {
+		if j, ok := a.(control.Journal); ok {
+			records = append(records, j.Record)
+			l.tell(&j.Record)
+		}
+	}
+	if err := l.o.Journal.Append(records); err != nil {
+		if l.state.Journal == "" {
+			l.o.Log.Error("the journal cannot be written: nothing is pushed until it can", "error", err.Error())
+		}
+		l.state.Journal = err.Error()
+		l.state.Dropped += uint64(len(out) - len(records))
+		return // what is dropped runs into its time limit, and is tried again
+	}
+	if l.state.Journal != "" {
+		l.o.Log.Info("the journal can be written again")
+		l.state.Journal = ""
+	}
+	if l.fenced(out) {
+		l.state.Dropped += uint64(len(out) - len(records))
+		return // likewise
+	}
+	for _, a := range out {
+		l.do(a)
+	}
+}
+
+// fenced reports whether nothing of a round may leave. Reading is always free.
+func (l *Loop) fenced(out []control.Action) bool {
+	if l.o.Fence == nil || !slices.ContainsFunc(out, pushes) {
+		return false
+	}
+	if err := l.o.Fence(l.c.Target()); err != nil {
+		if l.state.Fence == "" {
+			l.o.Log.Error("the fleet does not confirm that this controller is in charge: nothing is pushed until it does", "error", err.Error())
+		}
+		l.state.Fence = err.Error()
+		return true
+	}
+	if l.state.Fence != "" {
+		l.o.Log.Info("the fleet confirms that this controller is in charge")
+		l.state.Fence = ""
+	}
+	return false
+}
+
+// pushes reports whether an action changes what a device has.
+func pushes(a control.Action) bool {
+	switch a.(type) {
+	case control.SendPlan, control.Install, control.Remove:
+		return true
+	}
+	return false
+}
+
+// do hands an action over.
+func (l *Loop) do(a control.Action) {
+	switch a := a.(type) {
+	case control.SendPlan:
+		p, err := l.plans.of(a.Plan, a.Device.Name)
+		if err != nil { // its check has let it pass, unless it is one of a network before
+			l.Post(control.Refused{Request: a.Request, Device: a.Device, Why: err.Error()})
+			return
+		}
+		l.o.Agents.SendPlan(a.Device.Name, a.Request, p)
+	case control.Read:
+		if a.Device.Kind == control.Agent {
+			l.o.Agents.ReadPlan(a.Device.Name, a.Request)
+		} else if l.o.Switches != nil {
+			l.o.Switches.ReadEntries(a.Device.Name, a.Request)
+		}
+	case control.Install:
+		if l.o.Switches != nil {
+			l.o.Switches.Install(a.Device.Name, a.Request, a.Entries)
+		}
+	case control.Remove:
+		if l.o.Switches != nil {
+			l.o.Switches.Remove(a.Device.Name, a.Request, a.Entries)
+		}
+	}
+}
+
+// tell writes to the log what an operator wants to see without asking.
+func (l *Loop) tell(r *control.Record) {
+	log := l.o.Log
+	switch r.What {
+	case control.Planned:
+		log.Info("plan", "epoch", r.Epoch, "on", len(r.On), "off", len(r.Off), "left_out", len(r.Left), "why", r.Why)
+	case control.Waiting:
+		log.Warn("a plan waits for approval", "epoch", r.Epoch, "why", r.Why)
+	case control.PlanFailed:
+		log.Error("plan refused; what was in force stays", "epoch", r.Epoch, "error", r.Why)
+	case control.WentDown:
+		log.Warn("device gone", "device", r.Device, "error", r.Why)
+	case control.StoodDown:
+		log.Error("another controller has taken over; this one stands down", "error", r.Why)
+	case control.Told:
+		l.state.Telling = r.Why
+		log.Info("command", "what", r.Why)
+	}
+}
+
+// note follows the last change-over.
+func (l *Loop) note(now int64) {
+	p := l.c.Target()
+	switch {
+	case p == nil:
+	case p.Epoch != l.state.Epoch:
+		l.state.Epoch, l.state.Began, l.state.Acked = p.Epoch, now, 0
+	}
+	if p != nil && l.state.Acked == 0 && l.c.InForce() == p {
+		l.state.Acked = now
+	}
+}
+
+// Due is when the loop wants to step although nothing was posted.
+func (l *Loop) Due() int64 {
+	if at, ok := l.c.Next(); ok {
+		return min(at, l.nextTick)
+	}
+	return l.nextTick
+}
+
+// Run steps until ctx ends.
+func (l *Loop) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		now := l.o.Now()
+		l.Step(now)
+		l.mu.Lock()
+		more := len(l.inbox) > 0
+		l.mu.Unlock()
+		if more {
+			continue
+		}
+		t := time.NewTimer(time.Duration(max(l.Due()-l.o.Now(), int64(time.Millisecond))))
+		select {
+		case <-ctx.Done():
+		case <-l.wake:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	return nil
+}
+
+// ErrStopped is what is said by a loop that does not run.
+var ErrStopped = fmt.Errorf("the loop does not answer")
+
+// Ask runs a function in the goroutine of the loop, behind what was posted before and what that had done. The function must not
+// keep the controller. After an error it may still run, whenever the loop comes to it: what it writes to is not to be read then.
+func (l *Loop) Ask(ctx context.Context, f func(c *control.Controller, s *State)) error {
+	done := make(chan struct{})
+	l.post(question(func() { f(l.c, &l.state); close(done) }))
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ErrStopped
+	}
+}
+
+// Controller and State are for who steps the loop; others ask.
+func (l *Loop) Controller() *control.Controller { return l.c }
+
+// State gives what the loop itself knows.
+func (l *Loop) State() State { return l.state }

@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// Status is a picture of a loop, for people and programs.
+type Status struct {
+	control.Status
+	Time  int64              `json:"time_ns"`
+	Cycle time.Duration      `json:"cycle_ns"`
+	Loop  State              `json:"loop"`
+	Links map[string]*OfLink `json:"links,omitempty"` // by name, those that are suspected or looked at
+	// Probes are those of the plan that devices are to have, and how many of them look closer.
+	Probes   int `json:"probes"`
+	Detailed int `json:"detailed"`
+}
+
+// OfLink is what the loop makes of a link.
+type OfLink struct {
+	Suspect  bool    `json:"suspect"`
+	Why      string  `json:"why,omitempty"`
+	Weight   float64 `json:"weight,omitempty"`
+	Since    int64   `json:"since_ns,omitempty"`
+	Detailed bool    `json:"detailed"` // a probe on it looks closer
+	Covered  bool    `json:"covered"`  // there is a probe on it
+}
+
+// Status asks a loop that runs.
+func (l *Loop) Status(ctx context.Context) (Status, error) {
+	var s Status
+	if err := l.Ask(ctx, func(c *control.Controller, st *State) { s = l.status(c, st) }); err != nil {
+		return Status{}, err // s is still the loop's, which may write to it later
+	}
+	return s, nil
+}
+
+// StatusNow is that of a loop that is stepped.
+func (l *Loop) StatusNow() Status { return l.status(l.c, &l.state) }
+
+func (l *Loop) status(c *control.Controller, st *State) Status {
+	s := Status{Status: c.Status(), Time: l.o.Now(), Cycle: time.Duration(l.o.Control.Cycle), Loop: *st, Links: map[string]*OfLink{}}
+	s.Suspects = slices.Clone(s.Suspects)
+	of := func(name string) *OfLink {
+		x := s.Links[name]
+		if x == nil {
+			x = &OfLink{}
+			s.Links[name] = x
+		}
+		return x
+	}
+	for _, x := range s.Suspects {
+		y := of(x.Link)
+		y.Suspect, y.Why, y.Weight, y.Since = true, x.Why, x.Weight, x.Since
+	}
+	p := c.Target()
+	if p == nil {
+		return s
+	}
+	s.Probes, s.Detailed = len(p.Probes), len(p.Detailed)
+	for k := range p.Probes {
+		detailed := p.IsDetailed(p.Probes[k].ID)
+		for _, name := range p.Probes[k].Links {
+			x := s.Links[name]
+			if x == nil && detailed {
+				x = of(name)
+			}
+			if x != nil {
+				x.Covered, x.Detailed = true, x.Detailed || detailed
+			}
+		}
+	}
+	return s
+}
+
+// Tell gives the controller a command, and gives what came of it: "" or why it was not obeyed.
+func (l *Loop) Tell(ctx context.Context, c control.Command) (why string, err error) {
+	done := make(chan string, 1)
+	l.post(func() {
+		before := len(l.out)
+		l.give(c)
+		for _, a := range l.out[before:] {
+			if j, ok := a.(control.Journal); ok && j.Record.What == control.Told {
+				done <- j.Record.Why
+				return
+			}
+		}
+		done <- string(c.Verb)
+	})
+	said := string(c.Verb)
+	if c.Who != "" {
+		said += " by " + c.Who
+	}
+	select {
+	case why = <-done:
+		if len(why) > len(said)+2 {
+			return why[len(said)+2:], nil
+		}
+		return "", nil
+	case <-ctx.Done():
+		return "", ErrStopped
+	}
+}
