@@ -55,8 +55,12 @@ func (a *axis) at(v float64) float64 {
 func (a *axis) ticks() []float64 {
 	var t []float64
 	if a.log {
+		between := []float64{1, 2, 5}
+		if a.high > 1e4*a.low {
+			between = between[:1]
+		}
 		for p := math.Pow(10, math.Floor(math.Log10(a.low))); p <= a.high*1.0001; p *= 10 {
-			for _, m := range []float64{1, 2, 5} {
+			for _, m := range between {
 				if v := p * m; v >= a.low*0.9999 && v <= a.high*1.0001 {
 					t = append(t, v)
 				}

@@ -22,6 +22,7 @@ type PINTOptions struct {
 	// Runs is how often each point is repeated; 0 means 10 000, less where a run is long, which the table says. The result
 	// depends on Seed and Runs alone, not on how many cores there are.
 	Runs     int
+	Rows     []string           // of the figure errors: only rows whose name contains one of these; none for all
 	Progress func(point string) // called when a point begins; may be nil
 }
 
@@ -35,7 +36,9 @@ var pintFigures = []struct {
 	{"10", (*pintBench).tracing},
 	{"11", (*pintBench).mix},
 	{"loops", (*pintBench).loops},
+	{"spray", (*pintBench).spray},
 	{"cost", (*pintBench).cost},
+	{"errors", (*pintBench).errors},
 }
 
 // PINTFigures are the names that PINT takes.

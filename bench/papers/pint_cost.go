@@ -221,7 +221,7 @@ func (b *pintBench) memoryCost() error {
 	add := func(what string, bytes float64) {
 		t.Rows = append(t.Rows, []any{what, bytes / float64(flows), bytes / 1e6})
 	}
-	before := heap()
+	before := heapBytes()
 	tracer := pathtrace.New(m)
 	state := make([]pathtrace.Flow, flows)
 	r := rand.New(rand.NewPCG(b.o.Seed, 2))
@@ -235,7 +235,7 @@ func (b *pintBench) memoryCost() error {
 			return b.ctx.Err()
 		}
 	}
-	traced := heap()
+	traced := heapBytes()
 	add(fmt.Sprintf("paths, all known; %d of these in the flow table", unsafe.Sizeof(state[0])), traced-before)
 	pool, err := latency.NewPool(latency.Config{Bytes: 100, Hops: latencyHops * flows, Panes: 1}, code, b.o.Seed)
 	if err != nil {
@@ -249,7 +249,7 @@ func (b *pintBench) memoryCost() error {
 			}
 		}
 	}
-	all := heap()
+	all := heapBytes()
 	add("latency sketches of 100 bytes for each of 5 hops", all-traced)
 	add("both", all-before)
 	runtime.KeepAlive(tracer)
@@ -258,8 +258,8 @@ func (b *pintBench) memoryCost() error {
 	return nil
 }
 
-// heap is the memory that live objects hold.
-func heap() float64 {
+// heapBytes is the memory that live objects hold.
+func heapBytes() float64 {
 	runtime.GC()
 	runtime.GC() // what pools held
 	var m runtime.MemStats

@@ -3,6 +3,7 @@ package papers
 import (
 	"embed"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -35,35 +36,49 @@ func readNetwork(name, file string) (*network, error) {
 // newNetwork finds all shortest paths, in hops. Paths begin and end at edge switches if the topology has such.
 func newNetwork(name string, g *topo.Graph) *network {
 	n := &network{name: name, graph: g}
-	edge := topo.NoTier
-	for v := range g.NumNodes() {
-		if g.Tier(v) == topo.Edge {
-			edge = topo.Edge
-		}
-	}
+	ends := n.ends()
 	for dst := range g.NumNodes() {
 		t := g.ShortestPaths(nil, dst, nil)
 		n.trees = append(n.trees, t)
-		if edge != topo.NoTier && g.Tier(dst) != edge {
+		if !slices.Contains(ends, int32(dst)) {
 			continue
 		}
-		for src := range g.NumNodes() {
-			if d := t.Distance(src); d != topo.Unreachable && (edge == topo.NoTier || g.Tier(src) == edge) {
+		for _, src := range ends {
+			if d := t.Distance(int(src)); d != topo.Unreachable {
 				for len(n.pairs) <= int(d)+1 {
 					n.pairs = append(n.pairs, nil)
 				}
-				n.pairs[d+1] = append(n.pairs[d+1], [2]int32{int32(src), int32(dst)})
+				n.pairs[d+1] = append(n.pairs[d+1], [2]int32{src, int32(dst)})
 			}
 		}
 	}
 	return n
 }
 
+// ends are the nodes where paths begin and end.
+func (n *network) ends() (edge []int32) {
+	all := make([]int32, n.graph.NumNodes())
+	for v := range all {
+		all[v] = int32(v)
+		if n.graph.Tier(v) == topo.Edge {
+			edge = append(edge, int32(v))
+		}
+	}
+	if edge == nil {
+		return all
+	}
+	return edge
+}
+
 // path draws a shortest path of that many switches, first the pair, then at each switch the next.
 func (n *network) path(length int, r *rand.Rand) []uint32 {
-	pair := n.pairs[length][r.IntN(len(n.pairs[length]))]
+	return n.between(n.pairs[length][r.IntN(len(n.pairs[length]))], r)
+}
+
+// between draws a shortest path between two ends.
+func (n *network) between(pair [2]int32, r *rand.Rand) []uint32 {
 	tree := n.trees[pair[1]]
-	path := make([]uint32, 0, length)
+	var path []uint32
 	for v := int(pair[0]); ; {
 		path = append(path, uint32(v))
 		if v == int(pair[1]) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/planner/topo"
 )
 
 // row gives the row of a table whose first cells are these.
@@ -58,6 +59,26 @@ func TestCoding(t *testing.T) {
 	r := f.row(t, 0, "Ours: hybrid τ = 0.1, elimination")
 	if median, tail := r[5].(Interval).Value, r[6].(Interval).Value; median > 30 || tail > 36 {
 		t.Errorf("elimination takes %v / %v packets, want 30 / 36 at most (seed 1)", median, tail)
+	}
+}
+
+// TestSpray finds nearly all paths of sprayed flows, and no ghosts. The seed is fixed, so that the runs are always the same.
+func TestSpray(t *testing.T) {
+	tree, err := topo.FatTree(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, b := newNetwork("Fat-tree k = 8", tree), &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: 20}}
+	f := &PINTFigure{Tables: make([]PINTTable, 1)}
+	for _, c := range []sprayCase{{paths: 4, digests: 200, least: .1}, {paths: 4, digests: 200, wrong: .01}} {
+		if err := b.sprayRow(&f.Tables[0], n, c, 8, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range f.Tables[0].Rows {
+		if exact, ghosts := r[7].(Interval).Value, r[9].(float64); exact < 90 || ghosts > 1e-3 {
+			t.Errorf("%v", r)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ type Tracer struct {
 	graph   *topo.Graph
 	nodes   []uint32 // ids, which are the indices
 	links   [][2]int32
+	weights [][2]uint32 // nil unless paths are shortest by them
+	tree    *topo.Tree
 	routing pathtrace.Routing
 	seed    uint64
 	stop    func() error
@@ -41,6 +43,9 @@ func New(g *topo.Graph, routing pathtrace.Routing, seed uint64, stop func() erro
 	for i := range t.nodes {
 		t.nodes[i] = uint32(i)
 	}
+	if routing == pathtrace.Weights {
+		t.weights = g.PairWeights()
+	}
 	return t
 }
 
@@ -54,7 +59,7 @@ func (t *Tracer) Codings(hops int) []querymix.PathCoding {
 
 // Model makes the decoder for a scheme.
 func (t *Tracer) Model(s *pint.Scheme) (*pathtrace.Model, error) {
-	return pathtrace.NewModel(pathtrace.Config{Scheme: s, Nodes: t.nodes, Links: t.links, Routing: t.routing})
+	return pathtrace.NewModel(pathtrace.Config{Scheme: s, Nodes: t.nodes, Links: t.links, Routing: t.routing, Weights: t.weights})
 }
 
 // Packets is the mean number of packets until a path is known, or infinite if it is above the limit.
@@ -101,8 +106,8 @@ func (t *Tracer) Packets(c querymix.PathCoding, paths int, limit float64) (float
 	return float64(sum) / float64(paths), nil
 }
 
-// Path draws a path of that many switches with as few hops as can be, between edge switches if the topology has some,
-// and appends their indices.
+// Path draws a path of that many switches with as few hops as can be, or as light as can be if routing goes by weights, between
+// edge switches if the topology has some, and appends their indices.
 func (t *Tracer) Path(rng *rand.Rand, hops int, path []uint32) ([]uint32, error) {
 	g := t.graph
 	edge := false
@@ -112,6 +117,12 @@ func (t *Tracer) Path(rng *rand.Rand, hops int, path []uint32) ([]uint32, error)
 	distance := make([]int, g.NumNodes()) // to the end, and 1 more; 0 is not known
 	for _, to := range rng.Perm(g.NumNodes()) {
 		if edge && g.Tier(to) != topo.Edge {
+			continue
+		}
+		if t.weights != nil {
+			if drawn := t.lightest(rng, to, hops, edge); drawn != nil {
+				return append(path, drawn...), nil
+			}
 			continue
 		}
 		begins := t.begins(to, hops, edge, distance)
