@@ -1,0 +1,130 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// Others are the detectors that ours is compared with on the emulated network. They judge latencies and queues of hops and
+// nothing else, one by one, and know no causes: a finding of theirs is at a hop.
+var Others = []Detector{
+	{"FANT 1, 3", func(bool) Watch { return newFant(1, 3) }},
+	{"FANT 3, 10", func(bool) Watch { return newFant(3, 10) }},
+	{"former", func(queue bool) Watch {
+		f := newFormer(queue).(*former)
+		if f.floor = float64(fullPacket); queue { // ours has the same floors
+			f.floor = queueFloor
+		}
+		return f
+	}},
+}
+
+// queueFloor is the default of events.queue_floor_bytes.
+const queueFloor = 3000
+
+// rival is one of the others with what it watches.
+type rival struct {
+	watches map[inference.HopKey]*[2]Watch // of latency and queue
+	begun   []begun
+}
+
+// begun is a finding of a rival.
+type begun struct {
+	at  int64 // end of the window
+	hop inference.HopKey
+}
+
+// rivals are all of them.
+type rivals struct {
+	all  []rival
+	hops []inference.HopKey // that were seen, in order
+}
+
+func newRivals() *rivals {
+	r := &rivals{all: make([]rival, len(Others))}
+	for i := range r.all {
+		r.all[i].watches = map[inference.HopKey]*[2]Watch{}
+	}
+	return r
+}
+
+func (r *rivals) window(w *inference.Window) {
+	now := make(map[inference.HopKey]*inference.HopStats, len(w.Hops))
+	for i := range w.Hops {
+		h := &w.Hops[i]
+		if now[h.HopKey] = h; h.Other {
+			continue
+		}
+		if at, known := slices.BinarySearchFunc(r.hops, h.HopKey, inference.HopKey.Compare); !known {
+			r.hops = slices.Insert(r.hops, at, h.HopKey)
+		}
+	}
+	for i := range r.all {
+		for _, k := range r.hops {
+			var values [2]detect.Window
+			if h := now[k]; h != nil {
+				values = [2]detect.Window{quantiles(&h.Latency), quantiles(&h.Queue)}
+			}
+			x := r.all[i].watches[k]
+			if x == nil {
+				x = &[2]Watch{Others[i].New(false), Others[i].New(true)}
+				r.all[i].watches[k] = x
+			}
+			for q, watch := range x {
+				if b, _ := watch.Step(values[q]); b {
+					r.all[i].begun = append(r.all[i].begun, begun{w.End, k})
+				}
+			}
+		}
+	}
+}
+
+func quantiles(s *inference.Summary) detect.Window {
+	return detect.Window{Count: s.Count, P50: float64(s.P50), P90: float64(s.P90), P99: float64(s.P99)}
+}
+
+// Versus is how one detector fared with one fault of the table.
+type Versus struct {
+	Found int // faults during which something began
+	Named int // of them, those of which something was at the element
+	False int // findings elsewhere, until the next fault
+}
+
+func (v Versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.Named, v.False) }
+
+// share counts the findings of the others for each fault, and those before the first one. To be at a switch, a finding may be
+// at any of its hops.
+func (r *rivals) share(o *Outcome, epoch int64) {
+	o.Before = make([]int, len(r.all))
+	for i := range o.Faults {
+		o.Faults[i].Others = make([]Versus, len(r.all))
+	}
+	for d := range r.all {
+		for _, b := range r.all[d].begun {
+			start, at := time.Duration(b.at-epoch), -1
+			for i := range o.Faults {
+				if start >= o.Faults[i].From {
+					at = i
+				}
+			}
+			if at < 0 {
+				o.Before[d]++
+				continue
+			}
+			t := &o.Faults[at]
+			v := &t.Others[d]
+			v.Found = 1
+			f := inference.Finding{Element: inference.ElementOfHop(b.hop)}
+			if len(t.Trouble.Told) > 0 && (t.Names(&f) || t.At == emu.AtSwitch && b.hop.Node == t.Node) {
+				v.Named = 1
+			} else {
+				v.False++
+			}
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package findings
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// Tally is how causes fared with one fault of the table.
+type Tally struct {
+	Name    string
+	Happens int
+	Idle    int // it met no packet, which is no fault
+	Found   int // a cause named the element
+	Causes  int // that were told
+	Right   int // of them, those that named the element
+	Wrong   map[string]int
+	Ours    Versus
+	Others  []Versus
+	delays  []time.Duration // from the beginning of the fault to that of its first right cause
+}
+
+// Recall is the share of the faults whose element a cause names; of those that nobody has to be told of, the share that
+// brought forth no cause.
+func (t *Tally) Recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
+
+// Precision is the share of the causes that name the element.
+func (t *Tally) Precision() float64 {
+	if t.Causes == 0 {
+		return 1
+	}
+	return float64(t.Right) / float64(t.Causes)
+}
+
+// Add counts the faults of an outcome. tallies are by name of the fault, as in the table.
+func (o *Outcome) Add(tallies map[string]*Tally, epoch int64) {
+	for i := range o.Faults {
+		t := &o.Faults[i]
+		s := tallies[t.Name]
+		if s == nil {
+			s = &Tally{Name: t.Name, Wrong: map[string]int{}, Others: make([]Versus, len(Others))}
+			tallies[t.Name] = s
+		}
+		if t.Idle {
+			s.Idle++
+			continue
+		}
+		s.Happens++
+		for d, v := range t.Others {
+			s.Others[d].add(v)
+		}
+		s.Causes += len(t.Causes)
+		found := false
+		for k := range t.Causes {
+			f := &t.Causes[k]
+			if len(t.Trouble.Told) == 0 || !t.Names(f) {
+				s.Wrong[f.Kind.String()+" of "+f.Element.Kind.String()]++
+				continue
+			}
+			s.Right++
+			if !found {
+				s.delays = append(s.delays, time.Duration(f.Start-epoch)-t.From)
+			}
+			found = true
+		}
+		if len(t.Causes) > 0 {
+			s.Ours.Found++
+		}
+		if found {
+			s.Ours.Named++
+		}
+		s.Ours.False = s.Causes - s.Right
+		if found || len(t.Trouble.Told) == 0 && len(t.Causes) == 0 {
+			s.Found++
+		}
+	}
+}
+
+// add counts one more fault.
+func (v *Versus) add(o Versus) {
+	v.Found, v.Named, v.False = v.Found+o.Found, v.Named+o.Named, v.False+o.False
+}
+
+func runEmulated(ctx context.Context, out io.Writer, o Options) error {
+	tallies := map[string]*Tally{}
+	before, open, others := 0, 0, make([]int, len(Others))
+	for seed := range uint64(o.Seeds) {
+		e := NewEmulation(o.Seed + seed)
+		c, err := e.config()
+		if err != nil {
+			return err
+		}
+		r, err := e.Run(ctx)
+		if err != nil {
+			return err
+		}
+		r.Add(tallies, c.Epoch.UnixNano())
+		before += len(r.False)
+		open += len(r.Open)
+		for d, n := range r.Before {
+			others[d] += n
+		}
+	}
+	return printEmulated(out, tallies, o.Seeds, before, open, others)
+}
+
+// printEmulated prints the table of the detectors, that of our causes, and what has no fault.
+func printEmulated(out io.Writer, tallies map[string]*Tally, seeds, before, open int, others []int) error {
+	fmt.Fprintf(out, "Faults of the emulated network, %d seeds: those during which something was found, those of which something named the element,\n"+
+		"and the number of findings that named something else. FANT's test and the former one judge hops one by one; ours are causes.\n\n", seeds)
+	if err := printVersus(out, tallies); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nFindings before the first fault:")
+	for d, n := range others {
+		fmt.Fprintf(out, " %s %d,", Others[d].Name, n)
+	}
+	fmt.Fprintf(out, " ours %d; of ours, open at the end: %d\n\n", before, open)
+	fmt.Fprint(out, "Causes: the share of faults whose element a cause names, the share of causes that name it, and the median of the delay.\n"+
+		"Faults without an element are those that nobody has to be told of. A fault that met no packet is none.\n\n")
+	return printTallies(out, tallies)
+}
+
+func printVersus(out io.Writer, tallies map[string]*Tally) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]Versus, len(Others)+1)
+	for i := range Others {
+		head += "\t" + Others[i].Name
+	}
+	fmt.Fprintln(w, head+"\tours")
+	happened := 0
+	for _, t := range emu.Troubles() {
+		s := tallies[t.Name]
+		if s == nil {
+			continue
+		}
+		row := fmt.Sprintf("%s\t%s\t%d", t.Name, element(&t), s.Happens)
+		happened += s.Happens
+		for d, v := range append(slices.Clone(s.Others), s.Ours) {
+			sums[d].add(v)
+			row += "\t" + v.String()
+		}
+		fmt.Fprintln(w, row)
+	}
+	row := fmt.Sprintf("all\t\t%d", happened)
+	for _, v := range sums {
+		row += "\t" + v.String()
+	}
+	fmt.Fprintln(w, row)
+	return w.Flush()
+}
+
+// element is what has to be named.
+func element(t *emu.Trouble) string {
+	if len(t.Told) == 0 {
+		return "–"
+	}
+	return t.At.String()
+}
+
+// printTallies prints how causes fared, fault by fault.
+func printTallies(out io.Writer, tallies map[string]*Tally) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FAULT\tELEMENT\tFOUND\tRECALL\tCAUSES\tPRECISION\tDELAY\tOTHER CAUSES")
+	var sum Tally
+	for _, t := range emu.Troubles() {
+		s := tallies[t.Name]
+		if s == nil {
+			continue
+		}
+		sum.Happens, sum.Found, sum.Causes, sum.Right = sum.Happens+s.Happens, sum.Found+s.Found, sum.Causes+s.Causes, sum.Right+s.Right
+		delay := "–"
+		if slices.Sort(s.delays); len(s.delays) > 0 {
+			delay = s.delays[len(s.delays)/2].String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%.2f\t%d\t%.2f\t%s\t%s\n", t.Name, element(&t), s.Found, s.Happens, s.Recall(), s.Causes, s.Precision(), delay, counts(s.Wrong))
+	}
+	fmt.Fprintf(w, "all\t\t%d/%d\t%.3f\t%d\t%.3f\n", sum.Found, sum.Happens, sum.Recall(), sum.Causes, sum.Precision())
+	return w.Flush()
+}
+
+// counts writes how often something was there, the most frequent first.
+func counts(m map[string]int) string {
+	var names []string
+	for k := range m {
+		names = append(names, k)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if m[a] != m[b] {
+			return m[b] - m[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, k := range names {
+		names[i] = fmt.Sprintf("%d %s", m[k], k)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,240 @@
+package findings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/loss"
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// crossing is what was compared of flows over one direction of a link, by window.
+type crossing []struct{ packets, lost uint64 }
+
+// comparison notes what the windows of an emulation compare.
+type comparison struct {
+	links   map[[2]uint32]crossing
+	flows   map[decode.FlowKey]bool
+	windows int
+}
+
+func (c *comparison) look(w *inference.Window) {
+	c.windows++
+	for i := range w.Losses {
+		l := &w.Losses[i]
+		c.flows[l.Flow] = true
+		for k := 1; k < len(l.Path); k++ {
+			link := [2]uint32{l.Path[k-1].Node, l.Path[k].Node}
+			for len(c.links[link]) < c.windows {
+				c.links[link] = append(c.links[link], struct{ packets, lost uint64 }{})
+			}
+			c.links[link][c.windows-1].packets += l.Packets
+			c.links[link][c.windows-1].lost += l.Lost
+		}
+	}
+}
+
+// suffices reports whether enough of the compared packets of a link were lost in one of the times over which losses are looked at,
+// and which ends before a window: 2, 4, ... 512 windows, each from the middle of the one before it.
+func (c *comparison) suffices(from, to uint32, before int) bool {
+	x := c.links[[2]uint32{from, to}]
+	for length := 2; length <= 512; length *= 2 {
+		for end := length / 2; end <= before; end += length / 2 {
+			var packets, lost uint64
+			for k := max(end-length, 0); k < min(end, len(x)); k++ {
+				packets += x[k].packets
+				lost += x[k].lost
+			}
+			if packets > 0 && lost >= loss.Needed(packets, events.DefaultConfig().SilentLoss, len(c.links)+len(c.flows)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// What vanishes silently is found, and named, in the emulated network, wherever enough of it was compared for chance not to
+// do the same. Of 1 % and of a flow that is always enough. Of 0.1 % it depends on the flows that cross the link: about 8 lost
+// of 15,000. The seeds are fixed, so that this holds or does not.
+func TestEmulatedLossesAreFound(t *testing.T) {
+	names := []string{"gray-failure-1", "gray-failure-0.1", "black-hole"}
+	enough := 0
+	for seed := uint64(3); seed <= 5; seed++ {
+		c := comparison{links: map[[2]uint32]crossing{}, flows: map[decode.FlowKey]bool{}}
+		e := NewEmulation(seed)
+		e.Names, e.Quiet, e.Look = names, 40*time.Second, c.look
+		o, err := e.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent := func(f *inference.Finding) bool {
+			return f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole
+		}
+		if slices.ContainsFunc(o.False, func(f inference.Finding) bool { return silent(&f) }) {
+			t.Errorf("seed %d: before the first fault %+v", seed, o.False)
+		}
+		if len(o.Faults) != len(names) {
+			t.Fatalf("seed %d: %d faults", seed, len(o.Faults))
+		}
+		for i := range o.Faults {
+			fault, found := &o.Faults[i], 0
+			for k := range fault.Causes {
+				switch f := &fault.Causes[k]; {
+				case !silent(f):
+				case fault.Names(f):
+					found++
+				case !slices.ContainsFunc(o.Faults[:i], func(past Told) bool { return past.Names(f) }): // told late
+					t.Errorf("seed %d: %v: %s names %v", seed, fault.Happening, f.Kind, f.Element)
+				}
+			}
+			if fault.Vanished == 0 {
+				t.Errorf("seed %d: %v: nothing vanished", seed, fault.Happening)
+			}
+			must := fault.Name != "gray-failure-0.1"
+			if !must && c.suffices(fault.Node, fault.Peer, int((fault.Until+e.Pause)/e.Window)-1) {
+				must = true
+				enough++
+			}
+			if must && found == 0 {
+				t.Errorf("seed %d: %v is not found", seed, fault.Happening)
+			}
+		}
+	}
+	if enough < 2 {
+		t.Errorf("enough of 0.1 %% was compared with %d seeds, want 2", enough)
+	}
+}
+
+// Causes of faults name the element, and few others are told: a bound for several seeds together that nobody tuned anything
+// to. It is below what a table of many seeds shows, as a few faults tell little.
+func TestEmulatedCauses(t *testing.T) {
+	happened, found, causes, right := 0, 0, 0, 0
+	for seed := uint64(9001); seed <= 9003; seed++ {
+		e := NewEmulation(seed)
+		e.Names = []string{"link-down", "withdraw-route", "divert-flows", "silence-reports", "incast", "restart-reports"}
+		o, err := e.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tallies := map[string]*Tally{}
+		c, err := e.config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Add(tallies, c.Epoch.UnixNano())
+		for _, name := range e.Names {
+			s := tallies[name]
+			happened, found, causes, right = happened+s.Happens, found+s.Found, causes+s.Causes, right+s.Right
+			if s.Found < s.Happens || s.Right < s.Causes {
+				t.Logf("seed %d: %s found %d of %d, besides %s", seed, name, s.Found, s.Happens, counts(s.Wrong))
+			}
+		}
+	}
+	if happened != 18 || found < 16 {
+		t.Errorf("%d of %d faults found, want 16 of 18", found, happened)
+	}
+	if 10*right < 7*causes {
+		t.Errorf("%d of %d causes name the element, want 7 of 10", right, causes)
+	}
+}
+
+// The same seed gives the same outcome, and every fault of the table happens once, with a pause after it.
+func TestEmulationRepeats(t *testing.T) {
+	e := NewEmulation(7)
+	e.Names, e.Quiet, e.Pause = []string{"restart-reports", "deny-flows"}, 5*time.Second, 5*time.Second
+	one, err := e.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := e.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(o *Outcome) string {
+		var b strings.Builder
+		for i := range o.Faults {
+			b.WriteString(o.Faults[i].String())
+			for _, f := range o.Faults[i].Causes {
+				b.WriteString(f.Text)
+			}
+		}
+		return b.String()
+	}
+	if one.Reports == 0 || one.Reports != two.Reports || text(one) != text(two) {
+		t.Errorf("%d reports, %s\nthen %d, %s", one.Reports, text(one), two.Reports, text(two))
+	}
+	c, err := e.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Names = nil
+	all, _, err := e.happenings(c)
+	if err != nil || len(all) != len(emu.Troubles()) {
+		t.Fatalf("%d faults, %v; the table has %d", len(all), err, len(emu.Troubles()))
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i].From < all[i-1].Until+e.Pause {
+			t.Errorf("%v follows %v", all[i], all[i-1])
+		}
+	}
+	e.Names = []string{"earthquake"}
+	if _, err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"earthquake"`) {
+		t.Errorf("a fault that is not in the table: %v", err)
+	}
+}
+
+// An element is named by itself, and of a link by either of its interfaces; its neighbours are something else.
+func TestNamesTheElement(t *testing.T) {
+	flow := decode.FlowKey{SrcPort: 7, IPVersion: 4}
+	happening := func(at emu.Place, node, port, peer, peerPort uint32) *Told {
+		return &Told{Happening: &emu.Happening{Trouble: &emu.Trouble{At: at}, Node: node, Port: port, Peer: peer, PeerPort: peerPort}, Flow: flow}
+	}
+	hop := func(node, port uint32) inference.Element {
+		return inference.ElementOfHop(inference.HopKey{Node: node, EgressIf: port})
+	}
+	link, node, port := happening(emu.OnLink, 9, 3, 2, 1), happening(emu.AtSwitch, 9, 0, 0, 0), happening(emu.AtPort, 9, 3, 0, 0)
+	sender, one := happening(emu.AtSender, 9, 0, 0, 0), happening(emu.InFlow, 9, 0, 0, 0)
+	for _, c := range []struct {
+		told *Told
+		e    inference.Element
+		want bool
+	}{
+		{link, inference.ElementOfLink(2, 9), true}, {link, hop(9, 3), true}, {link, hop(2, 1), true},
+		{link, inference.ElementOfLink(2, 8), false}, {link, hop(9, 4), false}, {link, inference.ElementOfNode(9), false}, {link, inference.Element{}, false},
+		{node, inference.ElementOfNode(9), true}, {node, inference.ElementOfNode(8), false}, {node, hop(9, 3), false},
+		{port, hop(9, 3), true}, {port, hop(9, 2), false}, {port, inference.ElementOfNode(9), false},
+		{sender, inference.ElementOfExporter(inference.ExporterKey{Node: 9}), true}, {sender, inference.ElementOfExporter(inference.ExporterKey{Node: 8}), false},
+		{one, inference.ElementOfFlow(flow), true}, {one, inference.ElementOfNode(9), true}, {one, inference.ElementOfFlow(decode.FlowKey{}), false},
+	} {
+		f := inference.Finding{Element: c.e, Node: 99}
+		if got := c.told.Names(&f); got != c.want {
+			t.Errorf("%v named by %v: %v", c.told.At, c.e, got)
+		}
+	}
+}
+
+// The page shows the table as it is.
+func TestPageHasTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range emu.Troubles() {
+		element, told := f.At.String(), "nothing"
+		if len(f.Told) > 0 {
+			told = "`" + strings.Join(f.Told, "`, `") + "`"
+		} else {
+			element = "–"
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %.0f s | %s | %s |\n", f.Name, f.What, f.For.Seconds(), element, told); !strings.Contains(string(page), row) {
+			t.Errorf("docs/findings.md lacks the line\n%s", row)
+		}
+	}
+}

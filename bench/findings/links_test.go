@@ -1,0 +1,36 @@
+package findings
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// One direction of a link that takes longer is found by what both ends say of their times, and named, with the node that packets
+// leave; before that, no link is told of.
+func TestEmulatedLinkDirection(t *testing.T) {
+	for seed := uint64(21); seed <= 24; seed++ {
+		e := NewEmulation(seed)
+		e.Names, e.Quiet, e.Pause = []string{"asymmetric-latency"}, 100*time.Second, 10*time.Second
+		o, err := e.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for _, list := range [][]inference.Finding{o.False, o.Learning, o.Evidence, o.Faults[0].Causes} {
+			for i := range list {
+				f := &list[i]
+				if f.Kind != inference.HighLatency || f.Statistic != "time on the link" {
+					continue
+				}
+				if told++; !o.Faults[0].Names(f) || f.Node != o.Faults[0].Node {
+					t.Errorf("seed %d: %v: %v of node %d: %s", seed, o.Faults[0].Happening, f.Element, f.Node, f.Text)
+				}
+			}
+		}
+		if told != 1 {
+			t.Errorf("seed %d: %v is told %d times", seed, o.Faults[0].Happening, told)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package findings
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+)
+
+// Options say how much is measured.
+type Options struct {
+	Seed  uint64
+	Hops  int // of each background, for each fault
+	Quiet int // windows of each background without a fault
+	Seeds int // of emulated networks
+}
+
+// DefaultOptions take about a minute on one core.
+func DefaultOptions() Options { return Options{Seed: 1, Hops: 20, Quiet: 200_000, Seeds: 50} }
+
+// Part is a half of the table.
+type Part struct {
+	Name  string
+	Doc   string
+	Aside bool // printed only when it is asked for
+	Run   func(ctx context.Context, out io.Writer, o Options) error
+}
+
+// Parts are all of them, in the order in which they are printed.
+var Parts = []Part{
+	{Name: "series", Doc: "series of windows whose truth is known", Run: runSeries},
+	{Name: "quiet", Doc: "false findings on series without a fault, alone", Aside: true, Run: runQuiet},
+	{Name: "sensitivity", Doc: "false findings that are asked for, and that are counted", Aside: true, Run: runSensitivity},
+	{Name: "factors", Doc: "false findings by the factor of the limits", Aside: true, Run: runFactors},
+	{Name: "emulated", Doc: "faults of an emulated network, and the causes that are named", Aside: true, Run: runEmulated},
+}
+
+const (
+	learnt    = 6 * hour // windows before a hop is judged here
+	learntJob = 3 * day  // of a hop with an hourly job, or with days
+)
+
+// score is how one detector fared with one fault on one group of backgrounds.
+type score struct {
+	hops, busy int // hops with the fault; hops that had a finding before it
+	delays     []int
+}
+
+func (s *score) String() string {
+	judged := s.hops - s.busy
+	if judged == 0 {
+		return "–"
+	}
+	text := fmt.Sprintf("%.0f %%", 100*float64(len(s.delays))/float64(judged))
+	if len(s.delays) > 0 {
+		slices.Sort(s.delays)
+		text += fmt.Sprintf(" %d/%d", s.delays[len(s.delays)/2], s.delays[min(len(s.delays)*95/100, len(s.delays)-1)])
+	}
+	return text
+}
+
+func (b *Background) history() int {
+	switch b.Name {
+	case "hourly job", "M/M/1 over the day", "queue, 1500 B, busy by day":
+		return learntJob
+	}
+	return learnt
+}
+
+func (b *Background) queue() bool { return b.Group == groupQueue }
+
+// groups are those that faults are put to, in their order.
+var groups = []string{groupSampled, groupWanders, groupRhythms, groupQueue}
+
+// Found puts a fault to some hops of a background and gives the score of each detector.
+func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o Options) ([]score, error) {
+	scores := make([]score, len(detectors))
+	for hop := range o.Hops {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s := NewSeries(b, o.Seed, uint64(hop))
+		watches := make([]Watch, len(detectors))
+		open, found := make([]bool, len(detectors)), make([]bool, len(detectors))
+		for d := range detectors {
+			watches[d] = detectors[d].New(b.queue())
+		}
+		for t := range b.history() + f.Within {
+			k := t - b.history()
+			var fault *Fault
+			if k >= 0 {
+				fault = f
+			}
+			w := s.Next(fault)
+			waiting := false
+			for d := range watches {
+				if k == 0 {
+					scores[d].hops++
+					if open[d] {
+						scores[d].busy++
+						found[d] = true
+					}
+				}
+				var begun bool
+				begun, open[d] = watches[d].Step(w)
+				if k >= 0 && begun && !found[d] {
+					found[d] = true
+					scores[d].delays = append(scores[d].delays, k+1)
+				}
+				waiting = waiting || !found[d]
+			}
+			if k >= 0 && !waiting {
+				break
+			}
+		}
+	}
+	return scores, nil
+}
+
+// False counts the findings that begin on hops without a fault, behind what they need to learn.
+func False(ctx context.Context, b *Background, detectors []Detector, o Options) (found []int, windows int, err error) {
+	found = make([]int, len(detectors))
+	const run = 2 * day
+	for hop := 0; windows < o.Quiet; hop++ {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		s := NewSeries(b, o.Seed+1_000_000, uint64(hop))
+		watches := make([]Watch, len(detectors))
+		for d := range detectors {
+			watches[d] = detectors[d].New(b.queue())
+		}
+		n := min(run, max(o.Quiet-windows, day))
+		for t := range b.history() + n {
+			w := s.Next(nil)
+			for d := range watches {
+				if begun, _ := watches[d].Step(w); begun && t >= b.history() {
+					found[d]++
+				}
+			}
+		}
+		windows += n
+	}
+	return found, windows, nil
+}
+
+func runSeries(ctx context.Context, out io.Writer, o Options) error {
+	fmt.Fprintf(out, "Found, and median/95th percentile of the delay in windows, of %d hops of each background; A: nothing varies but the\n"+
+		"sample, B: the level wanders, C: days, hourly job, swinging count, bursts, Q: queues\n\n", o.Hops)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head := "FAULT\tON"
+	for _, d := range Detectors {
+		head += "\t" + d.Name
+	}
+	fmt.Fprintln(t, head)
+	for i := range Faults {
+		f := &Faults[i]
+		for _, group := range groups {
+			sum := make([]score, len(Detectors))
+			for k := range Backgrounds {
+				b := &Backgrounds[k]
+				if b.Group != group {
+					continue
+				}
+				scores, err := Found(ctx, b, f, Detectors, o)
+				if err != nil {
+					return err
+				}
+				for d := range sum {
+					sum[d].hops += scores[d].hops
+					sum[d].busy += scores[d].busy
+					sum[d].delays = append(sum[d].delays, scores[d].delays...)
+				}
+			}
+			row := f.Name + "\t" + group
+			for d := range sum {
+				row += "\t" + sum[d].String()
+			}
+			fmt.Fprintln(t, row)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	return runQuiet(ctx, out, o)
+}
+
+func runQuiet(ctx context.Context, out io.Writer, o Options) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head := ""
+	for _, d := range Detectors {
+		head += "\t" + d.Name
+	}
+	fmt.Fprintf(out, "False findings in 100,000 windows of hops without a fault, after %d hours (days: after 3 days)\n\n", learnt/hour)
+	fmt.Fprintln(t, "BACKGROUND\tWINDOWS"+head)
+	for k := range Backgrounds {
+		b := &Backgrounds[k]
+		found, windows, err := False(ctx, b, Detectors, o)
+		if err != nil {
+			return err
+		}
+		row := fmt.Sprintf("%s\t%d", b.Name, windows)
+		for _, n := range found {
+			row += "\t" + rate(n, windows)
+		}
+		fmt.Fprintln(t, row)
+	}
+	return t.Flush()
+}
+
+// rate writes a number of findings in 100,000 windows with the digits that it has.
+func rate(n, windows int) string {
+	r := float64(n) * 1e5 / float64(windows)
+	if n == 0 {
+		return "0"
+	}
+	digits := max(0, 1-int(math.Floor(math.Log10(r))))
+	return fmt.Sprintf("%.*f", digits, r)
+}
