@@ -1,0 +1,84 @@
+// Package agent measures the probe agent beside the plainest programs that do the same: a loop around sendmmsg for how much it
+// sends, and a loop around clock_nanosleep for how exactly. Both run on the same pair of interfaces as the agent, in the same
+// run and in turns, so that what the machine does besides falls on all of them.
+package agent
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Config says what is measured.
+type Config struct {
+	Rounds int           // of every loop; medians are told
+	Send   time.Duration // of a round of sending
+	Wake   time.Duration // of a round of waking
+	Batch  int           // frames a system call
+}
+
+// Result is what was measured.
+type Result struct {
+	Batch         int     `json:"batch"`
+	FrameBytes    int     `json:"frame_bytes"`
+	BareRate      float64 `json:"bare_sends_per_second"`
+	AgentRate     float64 `json:"agent_sends_per_second"`
+	SendRatio     float64 `json:"send_ratio"` // median over pairs of rounds
+	BareLate      Late    `json:"bare_late"`
+	AgentLate     Late    `json:"agent_late"`
+	LateRatio     float64 `json:"late_p99_ratio"` // median over pairs of rounds
+	WakesAsked    int     `json:"wakes_asked"`    // by one round
+	RatioOfRounds []Pair  `json:"rounds"`
+}
+
+// Late is how long after its time a frame arrived at the other end, in microseconds: medians over rounds.
+type Late struct {
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+	Max float64 `json:"max_us"`
+}
+
+// Pair is a round of the bare loop and of the agent, one after the other.
+type Pair struct {
+	BareRate  float64 `json:"bare_sends_per_second"`
+	AgentRate float64 `json:"agent_sends_per_second"`
+	BareP99   float64 `json:"bare_late_p99_us"`
+	AgentP99  float64 `json:"agent_late_p99_us"`
+}
+
+// DefaultConfig takes about half a minute.
+func DefaultConfig() Config {
+	return Config{Rounds: 5, Send: time.Second, Wake: 2 * time.Second, Batch: 64}
+}
+
+// Print writes the result for people.
+func (r *Result) Print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(t, "sending, %d bytes, %d a call\tbare sendmmsg %.0f/s\tagent %.0f/s\tratio %.2f\n", r.FrameBytes, r.Batch, r.BareRate, r.AgentRate, r.SendRatio)
+	fmt.Fprintf(t, "late, 1000 a second, p50\tclock_nanosleep %.1f µs\tagent %.1f µs\t\n", r.BareLate.P50, r.AgentLate.P50)
+	fmt.Fprintf(t, "late, p99\tclock_nanosleep %.1f µs\tagent %.1f µs\tratio %.2f\n", r.BareLate.P99, r.AgentLate.P99, r.LateRatio)
+	fmt.Fprintf(t, "late, most\tclock_nanosleep %.1f µs\tagent %.1f µs\t\n", r.BareLate.Max, r.AgentLate.Max)
+	return t.Flush()
+}
+
+// median of a list that is not empty.
+func median(list []float64) float64 {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// lateness sums up arrivals, in ns since 1970, of frames that were due at multiples of a period.
+func lateness(arrivals []int64, period int64) (l Late) {
+	late := make([]float64, len(arrivals))
+	for k, at := range arrivals {
+		late[k] = float64(at%period) / 1000
+	}
+	if len(late) == 0 {
+		return l
+	}
+	slices.Sort(late)
+	return Late{late[len(late)/2], late[len(late)*99/100], late[len(late)-1]}
+}

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRun measures for a moment: everything is measured, and nothing is said about how much it is.
+func TestRun(t *testing.T) {
+	r, err := Run(t.Context(), Config{Rounds: 2, Send: 20 * time.Millisecond, Wake: 100 * time.Millisecond, Batch: 16})
+	if err != nil {
+		t.Fatalf("%v\n(in a container: --cap-add SYS_ADMIN,NET_ADMIN,NET_RAW)", err)
+	}
+	if r.BareRate <= 0 || r.AgentRate <= 0 || r.BareLate.P99 <= 0 || r.AgentLate.P99 <= 0 || r.FrameBytes != 94 || len(r.RatioOfRounds) != 2 || r.WakesAsked != 100 {
+		t.Errorf("%+v", r)
+	}
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil || strings.Count(b.String(), "\n") != 4 {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestLateness(t *testing.T) {
+	var at []int64
+	for k := range int64(100) {
+		at = append(at, 1_000_000_000+k*1_000_000+k*1000) // the k-th is k µs late
+	}
+	if got := lateness(at, 1_000_000); got != (Late{50, 99, 99}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,251 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/bench/findings"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// Methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits, ours on the same
+// probes, ours on the same probes from end to end alone, and ours with the findings of what switches report besides.
+var Methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, end to end", "ours, probes", "ours"}
+
+const (
+	fantNarrow = iota
+	fantWide
+	oursEnds
+	oursProbes
+	oursAll
+)
+
+// soon is within how many cycles a fault is to be suspected.
+const soon = 2
+
+// suspects are the methods at work.
+type suspects struct {
+	fants [2]*suspicion.Fant
+	ours  [3]*suspicion.State
+	now   [5][]int32 // links that are suspected, by method, sorted
+	past  [5][]int32
+
+	hops   []suspicion.Hop
+	rounds [2][]suspicion.Round
+}
+
+func newSuspects(links int, all []route, places suspicion.Places) (*suspects, error) {
+	lists := make([][]int32, len(all))
+	for i, r := range all {
+		lists[i] = r
+	}
+	in, err := suspicion.NewIncidence(links, lists)
+	if err != nil {
+		return nil, err
+	}
+	cfg := suspicion.DefaultConfig()
+	full := findings.EventsConfig().LatencyFloor
+	cfg.LatencyFloor, cfg.QueueFloor = float64(full), 6 // packets
+	return &suspects{
+		fants: [2]*suspicion.Fant{suspicion.NewFant(links, hopMetrics, lists, 1, 3), suspicion.NewFant(links, hopMetrics, lists, 3, 10)},
+		ours:  [3]*suspicion.State{suspicion.New(cfg, in, nil), suspicion.New(cfg, in, nil), suspicion.New(cfg, in, places)},
+	}, nil
+}
+
+// cycle takes what a cycle brought.
+func (x *suspects) cycle(now int64, r *receiver, open []inference.Finding) {
+	x.now, x.past = x.past, x.now
+	for k, f := range x.fants {
+		r.feed(f)
+		x.now[fantNarrow+k] = f.Take(x.now[fantNarrow+k][:0])
+	}
+	x.hops = r.hops(x.hops[:0])
+	for k := range x.rounds {
+		x.rounds[k] = r.rounds(x.rounds[k][:0], k == 1)
+	}
+	for k, s := range x.ours {
+		c := suspicion.Cycle{Now: now, Hops: x.hops, Rounds: x.rounds[0], Findings: open}
+		if oursEnds+k == oursEnds {
+			c.Hops, c.Rounds = nil, x.rounds[1]
+		}
+		list := x.now[oursEnds+k][:0]
+		for _, s := range s.Step(&c) {
+			list = append(list, s.Link)
+		}
+		x.now[oursEnds+k] = list
+	}
+}
+
+// Fault is how the methods fared with a fault.
+type Fault struct {
+	*emu.Happening
+	Links  []int32 // that its element touches
+	Counts bool    // something happened that could be seen
+	Enough int     // cycle from which on the losses that probes and flows showed were enough; 1 for what is no loss
+	Scores [5]Score
+	losing losing
+
+	touched bool // microburst: a probe was in it
+}
+
+// Score is how a method fared with a fault.
+type Score struct {
+	Delay int // cycle in which a link of the fault was suspected first; 0 for never
+	Soon  Tally
+	Ever  Tally
+
+	raised [2]map[int32]bool
+}
+
+// Tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
+type Tally struct{ Right, Wrong int }
+
+// Detection is what happened with one seed.
+type Detection struct {
+	Faults []*Fault
+	Quiet  [5]int // links that were raised before the first fault, after the warm-up
+	Cycles int    // of that time
+}
+
+// warm is when detectors have learnt.
+const warm = 70 * time.Second
+
+// Detect runs one seed.
+func Detect(ctx context.Context, o Options, seed uint64) (*Detection, error) {
+	e := findings.NewEmulation(seed)
+	e.Quiet, e.Pause, e.Names = o.Quiet, o.Pause, o.Faults
+	d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}
+	e.Tune, e.Built, e.Probe = d.tune, d.built, func(g emu.Datagram) { d.receiver.take(g) }
+	out, err := e.Windows(ctx, d.window)
+	if err == nil {
+		err = d.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range d.out.Faults {
+		f.Counts = !out.Faults[i].Idle && (f.touched || f.Name != "microburst")
+	}
+	return d.out, nil
+}
+
+// detection is a seed at work.
+type detection struct {
+	emulation *findings.Emulation
+	network   *emu.Network
+	receiver  *receiver
+	places    *places
+	suspects  *suspects
+	detector  *events.Detector
+	routes    []route
+	out       *Detection
+	err       error
+}
+
+// tune adds the probes.
+func (d *detection) tune(c *emu.Config) {
+	quiet := *c
+	quiet.Script, quiet.ExtraFlows, quiet.OnFault = nil, nil, nil
+	n, err := emu.New(quiet, d.emulation.Seed)
+	if err == nil {
+		d.routes, err = routes(n.Graph())
+	}
+	if err != nil {
+		d.err = err
+		return
+	}
+	c.Probes, c.Observe = configured(n.Graph(), d.routes), d.journey
+}
+
+func (d *detection) built(n *emu.Network, all []*emu.Happening) {
+	d.network, d.receiver = n, newReceiver(n, d.routes)
+	d.places = newPlaces(n)
+	for _, h := range all {
+		f := &Fault{Happening: h, Links: d.places.touched(h), Enough: 1}
+		if silent(f) {
+			f.Enough = 0
+		}
+		d.out.Faults = append(d.out.Faults, f)
+	}
+	if d.suspects, d.err = newSuspects(n.Graph().NumInterfaces(), d.routes, d.places); d.err != nil {
+		d.suspects = nil
+	}
+}
+
+// window is a cycle.
+func (d *detection) window(epoch int64, w *inference.Window) {
+	if d.err != nil {
+		return
+	}
+	now := time.Duration(w.End - epoch)
+	d.receiver.expire(now)
+	d.detector.Step(w)
+	d.places.flows(w)
+	d.suspects.cycle(w.End, d.receiver, d.detector.Open())
+	d.receiver.clear()
+	d.score(now, w)
+}
+
+// score gives what is suspected to the fault of the time.
+func (d *detection) score(now time.Duration, w *inference.Window) {
+	var f *Fault
+	for _, x := range d.out.Faults {
+		if now > x.From {
+			f = x
+		}
+	}
+	if f == nil {
+		if now > warm {
+			d.out.Cycles++
+			for m := range Methods {
+				for _, l := range d.suspects.now[m] {
+					if !contains(d.suspects.past[m], l) {
+						d.out.Quiet[m]++
+					}
+				}
+			}
+		}
+		return
+	}
+	cycle := int((now - f.From + d.emulation.Window - 1) / d.emulation.Window)
+	f.losing.window(f, w, cycle, len(d.places.known))
+	for m := range Methods {
+		f.Scores[m].take(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window)
+	}
+}
+
+func contains(list []int32, l int32) bool {
+	_, there := slices.BinarySearch(list, l)
+	return there
+}
+
+// take counts a cycle.
+func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool) {
+	for _, l := range now {
+		right := slices.Contains(f.Links, l)
+		if right && s.Delay == 0 && lasts {
+			s.Delay = cycle
+		}
+		if contains(past, l) && cycle > 1 || contains(past, l) && !right {
+			continue // it was suspected before the fault, or is counted
+		}
+		for k, t := range []*Tally{&s.Soon, &s.Ever} {
+			if k == 0 && cycle > soon || s.raised[k][l] {
+				continue
+			}
+			if s.raised[k] == nil {
+				s.raised[k] = map[int32]bool{}
+			}
+			s.raised[k][l] = true
+			if right {
+				t.Right++
+			} else {
+				t.Wrong++
+			}
+		}
+	}
+}

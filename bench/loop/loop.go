@@ -1,0 +1,76 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// Options are what is measured.
+type Options struct {
+	Seed   uint64
+	Seeds  int           // emulated networks, each with every fault
+	Faults []string      // of the table of the emulator; all of them without one
+	Quiet  time.Duration // before the first fault
+	Pause  time.Duration // after each fault
+
+	JSON bool // for programs
+
+	// Progress is told what is under way; nil for nobody.
+	Progress func(string)
+}
+
+// DefaultOptions is one network with all faults.
+func DefaultOptions() Options {
+	return Options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second}
+}
+
+// Section is a part of what is measured.
+type Section struct {
+	Name, Doc string
+	Run       func(ctx context.Context, out io.Writer, o Options) error
+}
+
+// Sections are all of them, in the order in which they are printed.
+var Sections = []Section{
+	{"detection", "which links are suspected, and how soon, when the faults of the emulator happen", func(ctx context.Context, out io.Writer, o Options) error {
+		t, err := runDetection(ctx, o)
+		if err != nil {
+			return err
+		}
+		if o.JSON {
+			return t.JSON(out)
+		}
+		return t.Print(out)
+	}},
+	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o Options) error {
+		t, err := runCycle(ctx, o)
+		if err != nil {
+			return err
+		}
+		if o.JSON {
+			return t.JSON(out)
+		}
+		return t.Print(out)
+	}},
+}
+
+// Validate says what is wrong with options.
+func (o *Options) Validate() error {
+	if o.Seeds < 1 || o.Seeds > 10_000 {
+		return fmt.Errorf("--seeds %d is outside 1..10000", o.Seeds)
+	}
+	for i, name := range o.Faults {
+		if _, ok := emu.LookupTrouble(name); !ok {
+			return fmt.Errorf("--fault %q is not in the table of faults", name)
+		}
+		if slices.Contains(o.Faults[:i], name) {
+			return fmt.Errorf("--fault %q is given twice", name)
+		}
+	}
+	return nil
+}

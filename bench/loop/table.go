@@ -1,0 +1,183 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/hopscope/hopscope/p4/emu"
+)
+
+// Row is how the methods fared with a fault of the table over all seeds.
+type Row struct {
+	Fault    string   `json:"fault"`
+	Links    bool     `json:"links"` // its element touches links; of another one nothing should be suspected
+	Happened int      `json:"happened"`
+	Methods  []Column `json:"methods"`
+}
+
+// Column is one method of a row.
+type Column struct {
+	Method string `json:"method"`
+	Soon   int    `json:"suspected_soon"` // faults of which a link was suspected within two cycles; losses: of enough having been lost
+	Found  int    `json:"suspected"`      // as long as it lasted, and two cycles more
+	// Links that were raised within two cycles, and until the next fault: of the fault and others.
+	SoonRight int `json:"soon_right"`
+	SoonWrong int `json:"soon_wrong"`
+	Right     int `json:"right"`
+	Wrong     int `json:"wrong"`
+
+	Delays []int `json:"delays"` // in cycles, sorted; losses: beyond those that the statistics need, at least 0
+}
+
+// Table is the section about detection.
+type Table struct {
+	Section string    `json:"section"`
+	Seed    uint64    `json:"seed"`
+	Seeds   int       `json:"seeds"`
+	Cycles  int       `json:"quiet_cycles"` // without a fault
+	Quiet   []float64 `json:"raised_in_100_quiet_cycles"`
+	Rows    []Row     `json:"rows"`
+}
+
+// Detection is the section.
+func runDetection(ctx context.Context, o Options) (*Table, error) {
+	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(Methods))}
+	index := map[string]int{}
+	for _, x := range emu.Troubles() {
+		if len(o.Faults) > 0 && !slices.Contains(o.Faults, x.Name) {
+			continue
+		}
+		index[x.Name] = len(t.Rows)
+		r := Row{Fault: x.Name, Links: x.At != emu.AtSender, Methods: make([]Column, len(Methods))}
+		for m := range r.Methods {
+			r.Methods[m].Method = Methods[m]
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	for k := range o.Seeds {
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf("seed %d, %d of %d", o.Seed+uint64(k), k+1, o.Seeds))
+		}
+		d, err := Detect(ctx, o, o.Seed+uint64(k))
+		if err != nil {
+			return nil, err
+		}
+		t.Cycles += d.Cycles
+		for m, n := range d.Quiet {
+			t.Quiet[m] += float64(n)
+		}
+		for _, f := range d.Faults {
+			t.Rows[index[f.Name]].add(f)
+		}
+	}
+	for m := range t.Quiet {
+		t.Quiet[m] *= 100 / float64(max(t.Cycles, 1))
+	}
+	for i := range t.Rows {
+		for m := range t.Rows[i].Methods {
+			slices.Sort(t.Rows[i].Methods[m].Delays)
+		}
+	}
+	return t, nil
+}
+
+// add counts a fault, if it happened and enough of it could be seen.
+func (r *Row) add(f *Fault) {
+	counts := f.Counts && f.Enough > 0
+	if counts {
+		r.Happened++
+	}
+	for m := range r.Methods {
+		c, s := &r.Methods[m], &f.Scores[m]
+		c.SoonRight, c.SoonWrong = c.SoonRight+s.Soon.Right, c.SoonWrong+s.Soon.Wrong
+		c.Right, c.Wrong = c.Right+s.Ever.Right, c.Wrong+s.Ever.Wrong
+		if !counts || s.Delay == 0 {
+			continue
+		}
+		late := max(s.Delay-f.Enough, 0)
+		c.Delays = append(c.Delays, late+1)
+		c.Found++
+		if late < soon {
+			c.Soon++
+		}
+	}
+}
+
+// Total is all rows with links in one; wrong links are those of all rows.
+func (t *Table) Total() Row {
+	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(Methods))}
+	for _, r := range t.Rows {
+		if r.Links {
+			sum.Happened += r.Happened
+		}
+		for m := range r.Methods {
+			c, x := &sum.Methods[m], &r.Methods[m]
+			c.SoonRight, c.SoonWrong, c.Right, c.Wrong = c.SoonRight+x.SoonRight, c.SoonWrong+x.SoonWrong, c.Right+x.Right, c.Wrong+x.Wrong
+			if r.Links {
+				c.Soon, c.Found = c.Soon+x.Soon, c.Found+x.Found
+				c.Delays = append(c.Delays, x.Delays...)
+			}
+		}
+	}
+	for m := range sum.Methods {
+		slices.Sort(sum.Methods[m].Delays)
+	}
+	return sum
+}
+
+// text gives recall and precision within two cycles, the same over the whole fault, and the median of the delay.
+func (c *Column) text(r *Row) string {
+	recall := func(n int) string {
+		if !r.Links || r.Happened == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.2f", float64(n)/float64(r.Happened))
+	}
+	delay := "–"
+	if n := len(c.Delays); n > 0 {
+		delay = fmt.Sprint(c.Delays[n/2])
+	}
+	return recall(c.Soon) + " " + precision(c.SoonRight, c.SoonWrong) + "  " + recall(c.Found) + " " + precision(c.Right, c.Wrong) + "  " + delay
+}
+
+func precision(right, wrong int) string {
+	if right+wrong == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", float64(right)/float64(right+wrong))
+}
+
+// Print writes the table for people.
+func (t *Table) Print(out io.Writer) error {
+	fmt.Fprintf(out, `Detection of the emulator's faults, %d seeds from %d on. By method: recall and precision within two cycles (of losses: two
+cycles from when enough got lost for any statistic), the same for as long as the fault lasts, and the median of the
+delay in cycles. A fault is found when a link that its element touches is suspected; precision is of links.
+
+`, t.Seeds, t.Seed)
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	head := "FAULT\tN"
+	for _, m := range Methods {
+		head += "\t" + m
+	}
+	fmt.Fprintln(w, head)
+	for _, r := range append(slices.Clone(t.Rows), t.Total()) {
+		row := fmt.Sprintf("%s\t%d", r.Fault, r.Happened)
+		for m := range r.Methods {
+			row += "\t" + r.Methods[m].text(&r)
+		}
+		fmt.Fprintln(w, row)
+	}
+	row := fmt.Sprintf("raised in 100 cycles without a fault\t%d", t.Cycles)
+	for _, q := range t.Quiet {
+		row += fmt.Sprintf("\t%.3g", q)
+	}
+	fmt.Fprintln(w, row)
+	return w.Flush()
+}
+
+// JSON writes the table for programs.
+func (t *Table) JSON(out io.Writer) error { return json.NewEncoder(out).Encode(t) }
