@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,12 +18,16 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
 // asker talks to the page's API of a running collector.
 type asker struct {
 	url, tokenFile, format string
+
+	who  string // that is asked, where it is no collector
+	flag string // that has the address, where it is not --url
 }
 
 func (a *asker) flags(c *cobra.Command) {
@@ -53,7 +59,7 @@ func (a *asker) get(ctx context.Context, path string, v any, out io.Writer) erro
 	}
 	base, err := url.Parse(a.url)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return usagef("--url %q is not http://HOST:PORT or https://HOST:PORT", a.url)
+		return usagef("--%s %q is not http://HOST:PORT or https://HOST:PORT", cmp.Or(a.flag, "url"), a.url)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -70,7 +76,7 @@ func (a *asker) get(ctx context.Context, path string, v any, out io.Writer) erro
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("no collector answers at %s (another one: --url): %w", a.url, err)
+		return fmt.Errorf("no %s answers at %s (another one: --%s): %w", cmp.Or(a.who, "collector"), a.url, cmp.Or(a.flag, "url"), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -104,7 +110,13 @@ func topCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Ask a running collector for its worst hops",
-		Args:  exactArgs(0),
+		Long: `Print the hops that were worst lately, in the order of the third column: the largest
+value of --sort in the last windows. The columns behind it are of each hop's last
+window. Times and queues have three digits; json and the series have all. Of a hop
+that is learning it is not known yet what is usual, and findings about it are marked.`,
+		Example: `  hopscope top
+  hopscope top --sort queue_p99 --limit 5`,
+		Args: exactArgs(0),
 	}
 	a.flags(c)
 	c.Flags().IntVar(&limit, "limit", 20, "hops to print, 1 to 200")
@@ -117,6 +129,7 @@ func topCommand() *cobra.Command {
 			return usagef("--limit %d is outside 1..200", limit)
 		}
 		var got struct {
+			Sort          string
 			Total         int
 			RecentWindows int `json:"recent_windows"`
 			Hops          []struct {
@@ -126,6 +139,7 @@ func topCommand() *cobra.Command {
 				Count    *float64
 				Latency  struct{ P50, P90, P99, Max *float64 } `json:"latency_ns"`
 				Queue    struct{ P50, P99, Max *float64 }      `json:"queue_bytes"`
+				Learning bool
 				Worst    *float64
 			}
 		}
@@ -134,19 +148,41 @@ func topCommand() *cobra.Command {
 		if err := a.get(c.Context(), "/api/hops?"+query.Encode(), &got, w); err != nil || a.format == "json" {
 			return err
 		}
+		defer a.dialects(c.Context(), w)
 		if len(got.Hops) == 0 {
 			_, err := fmt.Fprintln(w, "No hop was reported yet.")
 			return err
 		}
+		called := a.names(c.Context())
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(t, "node\tegress\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen")
+		by := sort // the column that the rows are in the order of
+		if sort == "node" {
+			by = got.Sort
+		}
+		fmt.Fprintf(t, "node\tegress\tworst %s of %d windows\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen\tstate\n", strings.ReplaceAll(by, "_", " "), got.RecentWindows)
 		for _, h := range got.Hops {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", h.Node, h.EgressIf, plainCell(h.Count), nsCell(h.Latency.P50), nsCell(h.Latency.P90),
-				nsCell(h.Latency.P99), nsCell(h.Latency.Max), plainCell(h.Queue.P50), plainCell(h.Queue.P99), time.UnixMilli(h.LastMS).Format("15:04:05"))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), metricCell(by, h.Worst), plainCell(h.Count), nsCell(h.Latency.P50), nsCell(h.Latency.P90),
+				nsCell(h.Latency.P99), nsCell(h.Latency.Max), bytesCell(h.Queue.P50), bytesCell(h.Queue.P99), time.UnixMilli(h.LastMS).Format("15:04:05"), stateCell(h.Learning))
 		}
 		return t.Flush()
 	}
 	return c
+}
+
+// dialects prints which exporters the collector cannot read as its settings say. A collector that does not answer has said
+// why before.
+func (a *asker) dialects(ctx context.Context, w io.Writer) {
+	var status struct {
+		Settings []struct{ Name, Value string }
+	}
+	if a.get(ctx, "/api/status", &status, w) != nil {
+		return
+	}
+	for _, s := range status.Settings {
+		if strings.HasPrefix(s.Name, "reports of ") {
+			fmt.Fprintln(w, s.Value)
+		}
+	}
 }
 
 func flowCommand() *cobra.Command {
@@ -180,14 +216,15 @@ type flowAnswer struct {
 		LatencyP99 *float64 `json:"latency_p99_ns"`
 		QueueP99   *float64 `json:"queue_p99_bytes"`
 	}
+	Several *severalPaths
 }
 
-func (f *flowAnswer) nodes() string {
+func (f *flowAnswer) nodes(called *names.Names) string {
 	var path []inference.HopKey
 	for _, h := range f.Path {
 		path = append(path, h.Node.HopKey)
 	}
-	return inference.NodePath(path)
+	return called.Path(path)
 }
 
 func (a *asker) flows(ctx context.Context, w io.Writer) error {
@@ -199,10 +236,11 @@ func (a *asker) flows(ctx context.Context, w io.Writer) error {
 		_, err := fmt.Fprintln(w, "No flow was reported yet.")
 		return err
 	}
+	called := a.names(ctx)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "packets\tflow\tpath\tchanges")
 	for _, f := range got.Flows {
-		fmt.Fprintf(t, "%.0f\t%s\t%s\t%d\n", f.Packets, f.Key, f.nodes(), f.Changes)
+		fmt.Fprintf(t, "%.0f\t%s\t%s%s\t%d\n", f.Packets, f.Key, f.nodes(called), f.Several.note(), f.Changes)
 	}
 	return t.Flush()
 }
@@ -216,79 +254,25 @@ func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
 	if err := a.get(ctx, "/api/flow?"+url.Values{"key": {k.String()}}.Encode(), &got, w); err != nil || a.format == "json" {
 		return err
 	}
-	f := &got.Flow
-	fmt.Fprintf(w, "%s\n%.0f packets lately, path %s, changed %d times\n\n", f.Key, f.Packets, f.nodes(), f.Changes)
+	f, called := &got.Flow, a.names(ctx)
+	fmt.Fprintf(w, "%s\n", f.Key)
+	if from, to := called.Host(k.SrcAddr()), called.Host(k.DstAddr()); from != "" || to != "" {
+		fmt.Fprintf(w, "from %s to %s\n", cmp.Or(from, "?"), cmp.Or(to, "?"))
+	}
+	fmt.Fprintf(w, "%.0f packets lately, path %s%s, changed %d times\n\n", f.Packets, f.nodes(called), f.Several.note(), f.Changes)
+	f.Several.print(w, called)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "hop\tnode\tegress\tp50\tp99\tqueue p99")
 	for i, h := range f.Path {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, h.Node, h.EgressIf, nsCell(h.LatencyP50), nsCell(h.LatencyP99), plainCell(h.QueueP99))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), nsCell(h.LatencyP50), nsCell(h.LatencyP99), bytesCell(h.QueueP99))
 	}
 	return t.Flush()
 }
 
-func findingsCommand() *cobra.Command {
-	var a asker
-	var ended bool
-	c := &cobra.Command{
-		Use:   "findings",
-		Short: "Ask a running collector or console what is wrong",
-		Long: `Print the findings that are open: the most severe first, and of those the latest
-first. With --ended those that have ended follow, the latest first.`,
-		Example: `  hopscope findings
-  hopscope findings --ended --format json`,
-		Args: exactArgs(0),
-	}
-	a.flags(c)
-	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		var got struct{ Open, Ended []findingAnswer }
-		w := c.OutOrStdout()
-		if err := a.get(c.Context(), "/api/findings", &got, w); err != nil || a.format == "json" {
-			return err
-		}
-		if !ended {
-			got.Ended = nil
-		}
-		if len(got.Open) == 0 {
-			fmt.Fprintln(w, "Nothing is wrong that hopscope knows of.")
-		}
-		if len(got.Open)+len(got.Ended) == 0 {
-			return nil
-		}
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(t, "severity\tkind\twhere\tsince\tended\twhat")
-		for _, f := range append(got.Open, got.Ended...) {
-			end := "-"
-			if f.EndMS != 0 {
-				end = time.UnixMilli(f.EndMS).Format(time.DateTime)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Severity, false), plain(f.Kind, false), plain(f.place(), false),
-				time.UnixMilli(f.StartMS).Format(time.DateTime), end, plain(f.Text, false))
-		}
-		return t.Flush()
-	}
-	return c
-}
-
-type findingAnswer struct {
-	Kind, Severity, Node, Flow, Exporter, Text string
-
-	EgressIf string `json:"egress_if"`
-	StartMS  int64  `json:"start_ms"`
-	EndMS    int64  `json:"end_ms"`
-}
-
-// place says in few words what a finding is about.
-func (f *findingAnswer) place() string {
-	switch {
-	case f.Exporter != "":
-		return "exporter " + f.Exporter
-	case f.EgressIf != "":
-		return "hop " + f.Node + ":" + f.EgressIf
-	case f.Flow != "":
-		return "flow " + f.Flow
-	case f.Node != "":
-		return "node " + f.Node
+// stateCell says whether what is usual at a hop is known.
+func stateCell(learning bool) string {
+	if learning {
+		return "learning"
 	}
 	return "-"
 }
@@ -297,12 +281,56 @@ func plainCell(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f", *v)
+	return fmt.Sprintf("%.0f", inference.RoundTo(*v, countDigits))
+}
+
+// countDigits is how many digits of a count the page keeps.
+const countDigits = 7
+
+// names asks for what nodes are called. Whoever does not answer that, such as an older program, has no names.
+func (a *asker) names(ctx context.Context) *names.Names {
+	var d names.Document
+	if err := a.get(ctx, "/api/names", &d, io.Discard); err != nil {
+		return nil
+	}
+	return d.Names()
+}
+
+// egressCell names the interface by which packets left a hop.
+func egressCell(called *names.Names, node hopName, egress string) string {
+	id, err := strconv.ParseUint(egress, 10, 32)
+	if err != nil {
+		return egress
+	}
+	return called.HopEgress(inference.HopKey{Node: node.Node, EgressIf: uint32(id), Other: node.Other})
+}
+
+// metricCell writes a value of a metric in its unit.
+func metricCell(metric string, v *float64) string {
+	switch {
+	case strings.HasPrefix(metric, "latency"):
+		return nsCell(v)
+	case metric == "count":
+		return plainCell(v)
+	case v == nil:
+		return "-"
+	case strings.HasPrefix(metric, "tx_utilization"):
+		return inference.Percent(*v, 3)
+	}
+	return bytesCell(v)
+}
+
+// bytesCell writes a quantile of a queue.
+func bytesCell(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", inference.Round(*v))
 }
 
 func nsCell(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return time.Duration(*v).String()
+	return inference.Nanoseconds(*v)
 }

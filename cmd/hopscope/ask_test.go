@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
@@ -27,7 +28,7 @@ func TestAsk(t *testing.T) {
 	w := sink.NewWindow("here", &inference.Window{
 		End: time.Unix(1_800_000_000, 0).UnixNano(), Reports: 3,
 		Hops: []inference.HopStats{
-			{HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: 3, Latency: slow}, {HopKey: inference.HopKey{Other: true}, Count: 1},
+			{HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Count: 3, Latency: slow, Learning: true}, {HopKey: inference.HopKey{Other: true}, Count: 1},
 		},
 		Flows: []inference.FlowStats{{Key: key, Packets: 3, Hops: []inference.FlowHop{
 			{HopKey: inference.HopKey{Node: 1, EgressIf: 2}}, {HopKey: inference.HopKey{Node: 7, EgressIf: 3}, Latency: slow},
@@ -70,9 +71,11 @@ func TestAsk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"node", "7      3       3        1µs", "other  other   1        -"} {
+	for i, want := range []string{"node   egress  worst latency p99 of 12 windows  reports  p50", "7      3       2µs                              3        1µs", "other  other   -                                1        -"} {
 		if lines := strings.Split(string(top), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[i], want) {
 			t.Errorf("hopscope top: line %d does not begin with %q\n%s", i, want, top)
+		} else if state := []string{"state", "learning", "-"}[i]; !strings.HasSuffix(lines[i], "  "+state) {
+			t.Errorf("hopscope top: line %d does not end with %q\n%s", i, state, top)
 		}
 	}
 }
@@ -119,5 +122,51 @@ func TestAskFindings(t *testing.T) {
 	var answer struct{ Open, Ended []struct{ ID string } }
 	if err := json.Unmarshal([]byte(ask("--format", "json")), &answer); err != nil || len(answer.Open) != 1 || len(answer.Ended) != 1 {
 		t.Errorf("as JSON: %+v, %v", answer, err)
+	}
+}
+
+// TestSeveralPaths holds how the paths of a sprayed flow are printed.
+func TestSeveralPaths(t *testing.T) {
+	var p severalPaths
+	err := json.Unmarshal([]byte(`{"sprayed":true,"share":0.4012,"hops":[{"node":"17"},{"node":"100"}],"other_paths":[{"nodes":["17","101"],"share":0.5}],
+		"inseparable_paths":[{"paths":[["17","200"],["17","201"]],"share":0.08}],"unexplained_share":0.0188}`), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	p.print(&got, nil)
+	want := "share  path, as digests tell\n40 %   17 > 100\n50 %   17 > 101\n8 %    17 > 200 (digests do not tell whether it is used)\n" +
+		"       17 > 201 (digests do not tell whether it is used)\n1.9 %  no path of the topology, or digests are wrong\n\n"
+	if got.String() != want || p.note() != " (one of several at once)" {
+		t.Errorf("%s%q\nwant\n%s", got.String(), p.note(), want)
+	}
+	for text, want := range map[string]string{`{"unsettled":true,"hops":[{}]}`: " (digests contradict it)", `{"inseparable_paths":[]}`: " (several at once)", `null`: ""} {
+		var p *severalPaths
+		if err := json.Unmarshal([]byte(text), &p); err != nil || p.note() != want {
+			t.Errorf("%s: %v, %q; want %q", text, err, p.note(), want)
+		}
+	}
+}
+
+// TestFiguresForPeople holds that nothing is printed with more digits than it is good for, and no share with an exponent.
+func TestFiguresForPeople(t *testing.T) {
+	v := 12.5
+	count := 123456789.0
+	flow := &collector.FlowSummary{Hops: []collector.HopSummary{{Latency: &collector.Quantiles{P99: 123_456}}, {}, {Latency: &collector.Quantiles{P99: 51}}}}
+	inferred := *flow
+	inferred.Path.Digests = 10
+	for want, got := range map[string]string{
+		"1250 %":         metricCell("tx_utilization_max", &v),
+		"123456800":      plainCell(&count),
+		"27 %":           shareCell(.27345),
+		"0.046 %":        shareCell(.000456),
+		"120µs - 51ns":   p99Text(flow),
+		"~120µs - ~51ns": p99Text(&inferred),
+		" (27 % of packets, and 1 other paths)": strings.TrimPrefix(pathText(collector.PathSummary{NodeIDs: []*uint32{new(uint32)}, Complete: true, Share: .2734,
+			Others: []collector.OtherPath{{}}}, nil), "0"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -3,12 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"strings"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/ways"
+	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/p4/pintplan"
+	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // A check looks at the settings as a whole, once every value was held against its range.
@@ -27,6 +33,7 @@ var checks = []check{
 	checkFleet,
 	checkFleetExposure,
 	checkMemory,
+	checkSensitivity,
 }
 
 // verdict is what the checks found: problems, with which nothing runs, and warnings.
@@ -78,12 +85,29 @@ func checkFiles(cfg *config, v *verdict) {
 	if _, err := cfg.Seed(); err != nil {
 		v.problem("seed_file", "%s", strings.TrimPrefix(err.Error(), "seed_file: "))
 	}
+	if cfg.Inventory != "" {
+		if _, err := inventory.ReadFile(cfg.Inventory, cfg.Exporters.SiteNames()); err != nil {
+			v.problem("inventory", "%s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "inventory: "), "inventory "+cfg.Inventory, cfg.Inventory))
+		}
+	}
+	checkPolicy(cfg, v)
 	for _, p := range settings.CheckFiles(cfg) {
 		v.problem(p.Path, "%s", p.Text)
 	}
 }
 
-// checkPINT reads the network and the plans of PINT.
+// checkPolicy reads the policy, with the names that it may use.
+func checkPolicy(cfg *config, v *verdict) {
+	var keeper inventory.Keeper
+	if cfg.Policy == "" || collector.OpenNames(&keeper, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}) != nil {
+		return // what is wrong with the names is told with the inventory or the topology
+	}
+	if _, err := ways.ReadFile(cfg.Policy, keeper.Names()); err != nil {
+		v.problem("policy", "%s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "policy: "), "policy "+cfg.Policy+": ", ""))
+	}
+}
+
+// checkPINT reads the networks of PINT and of the page, and the plans of PINT.
 func checkPINT(cfg *config, v *verdict) {
 	if v.odd {
 		return
@@ -93,11 +117,32 @@ func checkPINT(cfg *config, v *verdict) {
 			v.problem("pint.topology", "%s", strings.TrimPrefix(err.Error(), "topology "))
 		}
 	}
+	if t := cfg.Web.Topology; t != "" {
+		if _, err := load.Topology(t); err != nil {
+			v.problem("web.topology", "%s", strings.TrimPrefix(err.Error(), "topology "))
+		}
+	}
 	for i, file := range cfg.PINT.Plans {
 		if _, err := pintplan.ReadFile(file); err != nil {
 			v.problem(fmt.Sprintf("pint.plans[%d]", i), "%s", strings.TrimPrefix(err.Error(), "plan "))
 		}
 	}
+}
+
+// checkSensitivity says from how many statistics on limits are extrapolated, where fewer false findings are accepted than by
+// default. Limits follow from their number in powers of two.
+func checkSensitivity(cfg *config, v *verdict) {
+	e := &cfg.Events
+	if e.FalseADay >= events.DefaultConfig().FalseADay {
+		return
+	}
+	most := int(e.FalseShare(1, cfg.Window) / detect.LeastMeasured())
+	if most > 0 {
+		most = 1 << (bits.Len(uint(most)) - 1)
+	}
+	v.warn("events.false_a_day", "%g false findings a day in windows of %v are fewer than were measured if more than %d statistics are judged: the limits are extrapolated. "+
+		"Latency, queue and utilisation of a hop are three, the latency of each of %d busy flows and the time on each link are one",
+		e.FalseADay, cfg.Window, most, e.BusyFlows)
 }
 
 // checkStores looks for stores that exclude each other.

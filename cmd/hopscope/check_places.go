@@ -25,6 +25,15 @@ func places(cfg *config) (list []place) {
 	spool("parquet", cfg.Parquet.Enabled && cfg.Parquet.Spool.Enabled, cfg.Parquet.Spool.Dir)
 	spool("jsonl", cfg.JSONL.Enabled && cfg.JSONL.Spool.Enabled, cfg.JSONL.Spool.Dir)
 	spool("kafka", cfg.Kafka.Enabled && cfg.Kafka.Spool.Enabled, cfg.Kafka.Spool.Dir)
+	spool("webhook", cfg.Webhook.Enabled && cfg.Webhook.Spool.Enabled, cfg.Webhook.Spool.Dir)
+	spool("alertmanager", cfg.Alertmanager.Enabled && cfg.Alertmanager.Spool.Enabled, cfg.Alertmanager.Spool.Dir)
+	spool("syslog", cfg.Syslog.Enabled && cfg.Syslog.Spool.Enabled, cfg.Syslog.Spool.Dir)
+	if cfg.Webhook.Enabled || cfg.Alertmanager.Enabled || cfg.Syslog.Enabled {
+		if cfg.Alerts.File != "" {
+			list = append(list, place{key: "alerts.file", path: cfg.Alerts.File, what: "acknowledgements and mutes"})
+		}
+		list = append(list, place{key: "alerts.state_file", path: cfg.Alerts.StatePath(), what: "the alerts that are open"})
+	}
 	if cfg.Parquet.Enabled && cfg.Parquet.Config.Dir != "" {
 		list = append(list, place{key: "parquet.dir", path: cfg.Parquet.Config.Dir, what: "the files of parquet", dir: true})
 	}

@@ -23,24 +23,45 @@ func namedFiles(cfg *config) (list []named) {
 			list = append(list, named{key, path, secret})
 		}
 	}
+	pem := func(section, ca, cert, key string) {
+		add(section+".ca_file", ca, false)
+		add(section+".cert_file", cert, false)
+		add(section+".key_file", key, true)
+	}
 	if c := &cfg.Influx.Config; cfg.Influx.Enabled {
 		add("influx.token_file", c.TokenFile, true)
-		add("influx.ca_file", c.CAFile, false)
-		add("influx.cert_file", c.CertFile, false)
-		add("influx.key_file", c.KeyFile, true)
+		pem("influx", c.CAFile, c.CertFile, c.KeyFile)
+	}
+	if c := &cfg.Webhook.Config; cfg.Webhook.Enabled {
+		add("webhook.url_file", c.URLFile, true)
+		add("webhook.token_file", c.TokenFile, true)
+		for i, h := range c.HeaderFiles {
+			_, file, _ := strings.Cut(h, ":")
+			add(fmt.Sprintf("webhook.header_files[%d]", i), strings.TrimSpace(file), true)
+		}
+		add("webhook.template_file", c.TemplateFile, false)
+		pem("webhook", c.CAFile, c.CertFile, c.KeyFile)
+	}
+	if c := &cfg.Alertmanager.Config; cfg.Alertmanager.Enabled {
+		add("alertmanager.token_file", c.TokenFile, true)
+		pem("alertmanager", c.CAFile, c.CertFile, c.KeyFile)
+	}
+	if c := &cfg.Syslog.Config; cfg.Syslog.Enabled {
+		pem("syslog", c.CAFile, c.CertFile, c.KeyFile)
 	}
 	if c := &cfg.Kafka.Config; cfg.Kafka.Enabled {
 		add("kafka.password_file", c.PasswordFile, true)
-		add("kafka.ca_file", c.CAFile, false)
-		add("kafka.cert_file", c.CertFile, false)
-		add("kafka.key_file", c.KeyFile, true)
+		pem("kafka", c.CAFile, c.CertFile, c.KeyFile)
 	}
 	if c := &cfg.Web; c.Listen != "" {
 		add("web.token_file", c.TokenFile, true)
+		add("web.topology", c.Topology, false)
 		add("web.tls_cert_file", c.TLSCertFile, false)
 		add("web.tls_key_file", c.TLSKeyFile, true)
 	}
 	add("seed_file", cfg.SeedFile, true)
+	add("inventory", cfg.Inventory, false)
+	add("policy", cfg.Policy, false)
 	add("pint.topology", cfg.PINT.Topology, false)
 	for i, p := range cfg.PINT.Plans {
 		add(fmt.Sprintf("pint.plans[%d]", i), p, false)
@@ -78,10 +99,19 @@ func checkExposure(cfg *config, v *verdict) {
 	if c := &cfg.Web; c.Listen != "" && c.TokenFile != "" && c.TLSCertFile == "" && !loopback(c.Listen) {
 		v.warn("web.token_file", "the page is served at %s without TLS, so that its token can be read on the way: set web.tls_cert_file, or listen on 127.0.0.1 behind a proxy", c.Listen)
 	}
-	if c := &cfg.Influx.Config; cfg.Influx.Enabled && (c.TokenFile != "" || c.TokenEnv != "") {
-		if u, err := url.Parse(c.URL); err == nil && u.Scheme == "http" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
-			v.warn("influx.url", "is http, so that the token can be read on the way to %s", u.Hostname())
+	clear := func(section, address string, secret bool) {
+		if u, err := url.Parse(address); secret && err == nil && u.Scheme == "http" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
+			v.warn(section+".url", "is http, so that the token can be read on the way to %s", u.Hostname())
 		}
+	}
+	if c := &cfg.Influx.Config; cfg.Influx.Enabled {
+		clear("influx", c.URL, c.TokenFile != "" || c.TokenEnv != "")
+	}
+	if c := &cfg.Webhook.Config; cfg.Webhook.Enabled {
+		clear("webhook", c.URL, c.TokenFile != "" || c.TokenEnv != "" || len(c.HeaderFiles)+len(c.HeaderEnv) > 0)
+	}
+	if c := &cfg.Alertmanager.Config; cfg.Alertmanager.Enabled {
+		clear("alertmanager", c.URL, c.TokenFile != "" || c.TokenEnv != "")
 	}
 }
 

@@ -54,6 +54,8 @@ func TestConfigCheck(t *testing.T) {
 		{"a token for the group", "influx: {enabled: true, token_file: group}\n", nil, []string{"group can be read by its group"}},
 		{"a page in the clear", "web: {listen: \"0.0.0.0:8080\", token_file: token}\n", nil, []string{"web.token_file: the page is served at 0.0.0.0:8080 without TLS"}},
 		{"a page on loopback", "web: {token_file: token}\n", nil, nil},
+		{"receivers of alerts", "webhook: {enabled: true, url: \"http://hook.example/x\", token_file: open, header_files: [\"X-Key: group\"], spool: {dir: kept/a}}\nalertmanager: {enabled: true, token_file: open, url: \"https://127.0.0.1:9093\", spool: {dir: kept/b}}\n", nil,
+			[]string{"webhook.token_file: open can be read by everybody", "webhook.header_files[0]: group can be read by its group", "alertmanager.token_file: open can be read", "webhook.url: is http"}},
 		{"a seed that is short", "seed_file: fifo\n", []string{"seed_file: fifo is no regular file"}, nil},
 		{"a seed for everybody", "seed_file: open\n", nil, []string{"seed_file: open can be read by everybody"}},
 		{"more memory than there is", "flows: {memory_bytes: 1099511627776}\n", nil, []string{"flows.memory_bytes: the settings allow"}},

@@ -55,7 +55,17 @@ can change while running: dialects of exporters and thresholds of findings.`,
 		if err != nil {
 			return err
 		}
-		col, err := openLive(&cfg, collector.Options{Log: log, Seed: seed, Hurry: signals.hurry})
+		opt := collector.Options{Log: log, Seed: seed, Hurry: signals.hurry}
+		if cfg.Exporters.Adopts() && len(cfg.PCAP.Files) > 0 {
+			router, err := cfg.Exporters.Router()
+			if err != nil {
+				return err
+			}
+			if opt.Looked, err = lookAhead(c.Context(), cfg.PCAP.Files, router, &cfg.Exporters); err != nil {
+				return err
+			}
+		}
+		col, err := openLive(&cfg, opt, nil)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -82,7 +83,18 @@ func openConsole(cfg *config, log logger) (*console, error) {
 		return nil, wrongInput(err)
 	}
 	con := newConsole(client, &cfg.Web, log)
+	if err := collector.OpenNames(&con.naming, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}); err != nil {
+		client.Close()
+		return nil, wrongInput(err)
+	}
+	network, err := pageMap(cfg)
+	if err != nil {
+		client.Close()
+		return nil, wrongInput(err)
+	}
 	con.page, err = web.New(cfg.Web, web.Deps{
+		Names:   con.naming.Names,
+		Map:     mapOnPage(network),
 		Status:  con.status,
 		Ledger:  con.balances,
 		Metrics: promhttp.HandlerFor(con.registry(), promhttp.HandlerOpts{}),
@@ -110,6 +122,7 @@ func (c *console) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	followed := make(chan struct{})
+	go c.naming.Watch(ctx, c.log)
 	go func() {
 		defer close(followed)
 		c.follow(ctx)

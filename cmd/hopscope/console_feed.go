@@ -13,6 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
@@ -37,8 +38,11 @@ const (
 
 // Bounds of what a console reads of others. A fleet has less.
 var (
-	consoleLimits = inference.Limits{Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18}
-	rosterBounds  = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: fleet.MaxMember, Bytes: 256 << 20}
+	consoleLimits = inference.Limits{
+		Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18, Deviations: 1 << 18, Losses: 1 << 18,
+		Numbers: 1 << 18, Arrivals: 1 << 18, // slices have none
+	}
+	rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: fleet.MaxMember, Bytes: 256 << 20}
 )
 
 const (
@@ -56,6 +60,7 @@ type console struct {
 	windows int // that the page keeps
 	flows   int
 	start   time.Time
+	naming  inventory.Keeper
 
 	mu       sync.Mutex
 	roster   fleet.Roster
@@ -225,7 +230,8 @@ type feed struct {
 	reader    ingest.LogReader
 	assembler *fleet.Assembler
 	codec     *fleet.Codec
-	whole     int64 // windows that end before may be without slices that were written before the reader began
+	newest    *fleet.Document // of the newest window that has one; nil before the first
+	whole     int64           // windows that end before may be without slices that were written before the reader began
 	rebuilt   time.Time
 	tries     map[int64]int // by label of a window that could not be made again
 }
@@ -376,6 +382,9 @@ func (f *feed) show(ctx context.Context, a *fleet.Assembled) {
 	}
 	w := a.Partial.Window(f.lists)
 	w.Start, w.End = a.Start, a.End
+	for i := range w.Hops { // as the window before said; its own document comes behind it
+		w.Hops[i].Learning = f.newest.Learns(w.Hops[i].HopKey)
+	}
 	gone := append(slices.Clone(a.Missing), a.Dead...)
 	slices.Sort(gone)
 	gone = slices.Compact(gone)
@@ -406,6 +415,10 @@ func (f *feed) found(ctx context.Context, r *fleet.Record) error {
 	d, err := fleet.DecodeWhole(f.codec, r.Value)
 	if err != nil {
 		return err
+	}
+	if end := d.End.UnixNano(); f.newest == nil || end > f.newest.End.UnixNano() {
+		f.newest = d
+		f.page.Learning(end, d.Learns)
 	}
 	var list []inference.Finding
 	for i := range d.Findings {

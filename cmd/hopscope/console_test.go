@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,9 @@ type consoleTest struct {
 	codec  *fleet.Codec
 	first  int64 // label of window 0
 }
+
+// learning says that the detectors know all hops of the fleet from window 4 on, but those of nodes 2 and 4.
+func (c *consoleTest) learning(i int, k inference.HopKey) bool { return i < 4 || k.Node%2 == 0 }
 
 const (
 	testSlices = 3
@@ -249,7 +253,19 @@ func (c *consoleTest) partial(i int, n uint64) *inference.Partial {
 		f.Hops = append(f.Hops, s)
 	}
 	p.AddFlow(&f)
+	p.AddLoss(&inference.FlowLoss{Flow: testFlow, Packets: n, Path: f.Path})
+	p.AddDeviation(&inference.Deviation{Flow: testFlow, Ingress: 1, Digests: 9, Errors: []inference.MapError{{Kind: inference.Stranger, A: 1, B: 2, Node: 99}}})
 	return p
+}
+
+// A console has room for all that a record may have.
+func TestConsoleLimits(t *testing.T) {
+	v := reflect.ValueOf(consoleLimits)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("no %s: a record with some is refused", v.Type().Field(i).Name)
+		}
+	}
 }
 
 // slice makes the record of one slice of a window.
@@ -276,6 +292,9 @@ func (c *consoleTest) window(i int, n uint64, findings []inference.Finding, miss
 		c.out(c.slice(i, slice, n, 0, missing...))
 	}
 	w := c.partial(i, n).Window(inference.Limits{Flows: 10})
+	for k := range w.Hops {
+		w.Hops[k].Learning = c.learning(i, w.Hops[k].HopKey)
+	}
 	whole, err := fleet.EncodeWhole(c.codec, "store-1", fleet.NewDocument("backbone", &fleet.Assembled{Start: c.label(i - 1), End: c.label(i), Missing: missing}, &w, findings))
 	if err != nil {
 		c.t.Fatal(err)
@@ -353,6 +372,11 @@ func TestConsole(t *testing.T) {
 	if got := fmt.Sprint(r.windows().Reports); got != "[10 11 12 13 14]" {
 		t.Errorf("reports by window: %s", got)
 	}
+	r.until("hops to be learning", func() bool {
+		var list struct{ Hops []struct{ Learning bool } }
+		r.json("/api/hops?sort=node", &list)
+		return fmt.Sprint(list.Hops) == "[{false} {true} {false} {true} {false}]"
+	})
 	r.until("Kafka to answer", func() bool { return status().Problem == "" })
 	if f := status(); f.Problem != "" || len(f.MissingTopics) > 0 || f.Collectors != 3 || f.Consumers != 1 || f.States["alive"] != 3 || f.States["left"] != 1 {
 		t.Errorf("fleet: %+v", f)
@@ -388,7 +412,7 @@ func TestConsole(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := strings.Split(ask("top"), "\n"); len(got) != 7 || !strings.HasPrefix(got[1], "5     2       14       5") {
+	if got := strings.Split(ask("top"), "\n"); len(got) != 7 || !strings.HasPrefix(got[1], "5     2       5") {
 		t.Errorf("hopscope top:\n%s", strings.Join(got, "\n"))
 	}
 	if got := ask("flow", testFlow.String()); !strings.HasPrefix(got, "10.0.0.1:80 > 10.0.0.2:53 udp\n60 packets lately, path 1 > 2 > 3 > 4 > 5, changed 0 times\n") {

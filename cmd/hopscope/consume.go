@@ -108,13 +108,15 @@ func parseFrom(s string, now time.Time) (time.Time, error) {
 }
 
 // addPage binds the address of the page.
-func (c *consumer) addPage(cfg web.Config) error {
+func (c *consumer) addPage(cfg web.Config, network *web.Map) error {
 	if cfg.Listen == "" {
 		return nil
 	}
 	page, err := web.New(cfg, web.Deps{
 		Status:  c.status,
 		Ledger:  c.Balances,
+		Names:   c.naming.Names,
+		Map:     mapOnPage(network),
 		Metrics: promhttp.HandlerFor(c.registry(), promhttp.HandlerOpts{}),
 		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
 		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -148,6 +150,10 @@ func (c *consumer) status() web.Status {
 	add("fleet", c.params.Name)
 	add("kafka", kafka.Target())
 	for _, st := range c.stores {
+		if st.Alerts {
+			add("alerts to "+st.Name, st.Target)
+			continue
+		}
 		add("store "+st.Name, st.Target)
 	}
 	return s
@@ -156,6 +162,9 @@ func (c *consumer) status() web.Status {
 // problems are those that do not keep the consumer from being ready, too.
 func (c *consumer) problems() []string {
 	out := c.NotReady()
+	if p := c.naming.Problem(); p != "" {
+		out = append(out, p)
+	}
 	if p := c.client.Problem(); p != "" {
 		out = append(out, p)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
+	"github.com/hopscope/hopscope/collector/inventory"
+	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -42,6 +45,7 @@ type consumer struct {
 	stores []collector.Store
 	page   *web.Server // nil without one
 	tells  atomic.Uint64
+	naming inventory.Keeper
 
 	mu       sync.Mutex
 	expected []fleet.Expected
@@ -69,6 +73,14 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	c := &consumer{cfg: cfg, log: opt.Log, id: cfg.InstanceName(), boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
 	if err := fleet.CheckName(c.id); err != nil {
 		return nil, usagef("instance: %q %w", c.id, err)
+	}
+	if err := collector.OpenNames(&c.naming, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}); err != nil {
+		return nil, wrongInput(err)
+	}
+	opt.Names = c.naming.Names
+	allowed, err := ways.ReadFile(cfg.Policy, c.naming.Names())
+	if err != nil {
+		return nil, wrongInput(err)
 	}
 	if c.client, err = kafkaOf(cfg).Dial("hopscope-consume"); err != nil {
 		return nil, wrongInput(err)
@@ -100,7 +112,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		}
 		c.stores = append(c.stores, s)
 	}
-	if len(c.stores) == 0 {
+	if !slices.ContainsFunc(c.stores, func(s collector.Store) bool { return !s.Alerts }) {
 		opt.Log.Warn("no store is enabled: windows are merged and published for pages alone", "stores", oneOf(collector.StoreNames(cfg)))
 	}
 
@@ -115,12 +127,12 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	opt.ID, opt.Params, opt.Kafka, opt.Group, opt.Stores = c.id, c.params, c.kafka, c.group, c.stores
 	opt.Limits = cfg.Flows.Limits()
 	opt.Admission = inference.AdmissionLimits{Hops: cfg.Flows.MaxHops, Flows: cfg.Flows.DailyFlows, Exporters: max(cfg.Exporters.Tracking.MaxExporters, 1<<16)}
-	opt.Events = cfg.Events
+	opt.Events, opt.Alerts = cfg.Events, cfg.Alerts
 	opt.Cross = func() fleet.Crosser { return fleet.NewCross(crossLimits(cfg)) }
 	opt.Rows = kafkasink.HopRows
 	opt.Slicer = inference.NewSlicer(seed, c.params.Slices)
 	opt.Shard = func() (*shard.State, error) {
-		return collector.NewShard(&cfg.Analysis, collector.Options{Seed: seed, LoadNetwork: loadNetwork, LoadPlan: pintplan.ReadFile}, c.params.Slices)
+		return collector.NewShard(&cfg.Analysis, collector.Options{Seed: seed, LoadNetwork: loadNetwork, LoadPlan: pintplan.ReadFile, Sites: cfg.Exporters.Sites, Ways: allowed, Log: opt.Log}, c.params.Slices)
 	}
 	opt.Expected, opt.Redraw = c.expect, c.redraw
 	if c.Consumer, err = consumers.New(cfg.Consume, opt); err != nil {
@@ -131,7 +143,11 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	if err := c.Check(check); err != nil {
 		return nil, wrongInput(err)
 	}
-	if err := c.addPage(cfg.Web); err != nil {
+	network, err := pageMap(cfg)
+	if err == nil {
+		err = c.addPage(cfg.Web, network)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -227,7 +243,9 @@ func (c *consumer) tell(ctx context.Context, left bool) error {
 		Role: fleet.Consumer, Name: c.id, Boot: c.boot, Version: version(), Start: c.start.UnixNano(), Updated: time.Now().UnixNano(), Left: left,
 	}
 	for _, s := range c.stores {
-		m.Stores = append(m.Stores, s.Name)
+		if !s.Alerts { // no report comes to those
+			m.Stores = append(m.Stores, s.Name)
+		}
 	}
 	if c.page != nil {
 		m.Pages = []string{c.page.URL()}
@@ -412,6 +430,7 @@ func (c *consumer) run(ctx context.Context) error {
 			}
 		})
 	}
+	wg.Go(func() { c.naming.Watch(services, c.log) })
 	wg.Go(func() {
 		if err := c.follow(services); err != nil {
 			failed <- err

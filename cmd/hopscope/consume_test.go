@@ -41,14 +41,21 @@ type fleetTest struct {
 }
 
 func newFleetTest(t *testing.T) *fleetTest {
+	f := newBareFleet(t)
+	f.influx = influxtest.Start(t, influxtest.Available(t)[0])
+	return f
+}
+
+// newBareFleet makes one without a store.
+func newBareFleet(t *testing.T) *fleetTest {
 	f := &fleetTest{
-		t: t, broker: kafkatest.Start(t, kafkatest.Options{}), influx: influxtest.Start(t, influxtest.Available(t)[0]), window: time.Second,
+		t: t, broker: kafkatest.Start(t, kafkatest.Options{}), window: time.Second,
 		seed: filepath.Join(t.TempDir(), "seed"), seen: map[int64]*inference.Partial{},
 	}
 	if err := os.WriteFile(f.seed, []byte("a seed of tests, long enough"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := readConfig(f.settings("c-0", "info"))
+	cfg, err := readConfig(writeFile(t, fmt.Sprintf("seed_file: %s\n", f.seed)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +100,12 @@ log: {format: json, level: %s}
 // send has a collector send a window, of which only it sees its flows and its exporter, and of which all see the hops.
 func (f *fleetTest) send(i int, end int64) {
 	f.t.Helper()
+	f.sendWith(i, end, func(*inference.Partial) {})
+}
+
+// sendWith has it send what add adds besides.
+func (f *fleetTest) sendWith(i int, end int64, add func(*inference.Partial)) {
+	f.t.Helper()
 	p := &inference.Partial{}
 	p.Span(end-int64(f.window), end)
 	for n := range 30 {
@@ -115,6 +128,7 @@ func (f *fleetTest) send(i int, end int64) {
 	p.AddExporters([]inference.ExporterStats{{
 		ExporterKey: inference.ExporterKey{Addr: decode.Addr{10: 0xff, 11: 0xff, 12: 10, 15: byte(1 + i)}, Node: uint32(1 + i)}, Reports: p.Reports, Last: end - 1, Sequenced: true,
 	}})
+	add(p)
 	if f.seen[end] == nil {
 		f.seen[end] = &inference.Partial{}
 		f.labels = append(f.labels, end)
@@ -140,8 +154,17 @@ func (f *fleetTest) next() int64 {
 
 func (f *fleetTest) start(instance string, args ...string) (*process, string) {
 	f.t.Helper()
-	cmd := program(append([]string{"consume", "--config", f.settings(instance, "info"), "--format", "json"}, args...)...)
-	cmd.Env = append(cmd.Env, "HOPSCOPE_TEST_TOKEN="+f.influx.Token)
+	p := f.run(f.settings(instance, "info"), args...)
+	return p, p.url
+}
+
+// run starts a consumer.
+func (f *fleetTest) run(settings string, args ...string) *process {
+	f.t.Helper()
+	cmd := program(append([]string{"consume", "--config", settings, "--format", "json"}, args...)...)
+	if f.influx != nil {
+		cmd.Env = append(cmd.Env, "HOPSCOPE_TEST_TOKEN="+f.influx.Token)
+	}
 	p := &process{cmd: cmd}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -160,8 +183,8 @@ func (f *fleetTest) start(instance string, args ...string) (*process, string) {
 	p.log = newLogReader(f.t, stderr)
 	line := p.log.wait("consuming what a fleet publishes")
 	go p.log.drain()
-	url, _ := line["url"].(string)
-	return p, url
+	p.url, _ = line["url"].(string)
+	return p
 }
 
 // points are what is in InfluxDB, by series, field and time.
@@ -245,6 +268,7 @@ type process struct {
 	cmd *exec.Cmd
 	log *logReader
 	out strings.Builder
+	url string // of its page
 }
 
 func (p *process) end(t *testing.T, sig syscall.Signal) {

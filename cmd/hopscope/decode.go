@@ -17,9 +17,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/reportjson"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
@@ -27,7 +30,9 @@ import (
 func decodeCommand() *cobra.Command {
 	var o struct {
 		profile, format string
+		config          string
 		nodes, topology string
+		names           string
 		ports           []uint
 		all             bool
 	}
@@ -46,26 +51,53 @@ end; everything before that place is printed.
 
 With --nodes or --topology, PINT digests are printed with the hops that wrote into
 them, counted from 1 ("writers"), and if one did with the nodes that it can have been
-("candidates"). "hopscope replay" puts whole paths together.`,
+("candidates"). "hopscope replay" puts whole paths together.
+
+Where the profile cannot read what a sender sends and another one explains it, standard
+error says so before its last line. What is printed is what the profile says.`,
 		Example: `  hopscope decode fabric.pcap --profile fabric-tna
   tcpdump -i eth1 -U -w - udp port 8090 | hopscope decode - --profile geant
-  hopscope decode reports.pcap --format table`,
+  hopscope decode reports.pcap --format table
+  hopscope decode reports.pcap --format table --names inventory.yaml`,
 		Args: exactArgs(1),
 	}
 	f := c.Flags()
-	f.StringVar(&o.profile, "profile", "auto", "dialect of the capture: "+strings.Join(demux.Profiles(), ", "))
+	f.StringVar(&o.profile, "profile", "auto", "dialect of the capture: "+strings.Join(demux.Profiles(), ", ")+", or one of the settings")
+	f.StringVar(&o.config, "config", "", "settings file with dialects of its own (exporters.dialects)")
 	f.UintSliceVar(&o.ports, "report-port", nil, "UDP port of reports instead of the profile's (repeatable)")
 	f.StringVar(&o.nodes, "nodes", "", "node ids that a PINT digest can stand for, as 0-127,4096")
 	f.StringVar(&o.topology, "topology", "", "network whose nodes a PINT digest can stand for: a file or a generator, as for plan")
+	f.StringVar(&o.names, "names", "", "inventory that says what nodes are called, for --format table (docs/inventory.md)")
 	f.BoolVar(&o.all, "all", false, "count frames without telemetry in the summary")
 	f.StringVar(&o.format, "format", "json", "table or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := checkFormat(o.format); err != nil {
 			return err
 		}
-		profile, err := lookupProfile(o.profile, o.ports)
+		cfg, err := loadConfig(o.config)
 		if err != nil {
 			return err
+		}
+		profile, err := lookupProfile(&cfg.Exporters, o.profile, o.ports)
+		if err != nil {
+			return err
+		}
+		candidates, err := cfg.Exporters.Candidates()
+		if err != nil {
+			return err
+		}
+		var called *names.Names
+		var place func([]*decode.Report)
+		if o.names != "" {
+			if o.format != "table" {
+				return usagef("--names: JSON lines have the numbers of the wire; add --format table")
+			}
+			if called, err = inventory.ReadFile(o.names, cfg.Exporters.SiteNames()); err != nil {
+				return wrongInput(err)
+			}
+			if place, err = cfg.Exporters.PlaceReports(); err != nil {
+				return wrongInput(err)
+			}
 		}
 		if args[0] == "-" && term.IsTerminal(int(os.Stdin.Fd())) {
 			return usagef("standard input is a terminal; pipe a capture into it")
@@ -78,7 +110,7 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 
 		// A reader that goes away ends the output, not the program.
 		signal.Ignore(syscall.SIGPIPE)
-		p := printer{append: appendJSON, w: c.OutOrStdout()}
+		p := printer{append: appendJSON, w: c.OutOrStdout(), watch: guess.NewWatch(candidates, false), profile: &profile, place: place}
 		if o.nodes != "" || o.topology != "" {
 			pc, err := pintFlags(collector.DefaultPINT(), o.nodes, o.topology)
 			if err != nil {
@@ -91,7 +123,7 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 			p.append = newDigestReader(nodes).appendJSON
 		}
 		if o.format == "table" {
-			p.append, p.buf = appendRow, appendHeading(nil)
+			p.append, p.buf = tableRows(&profile, called), appendHeading(nil)
 		}
 		stop := func() {}
 		if out, ok := p.w.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
@@ -109,6 +141,9 @@ them, counted from 1 ("writers"), and if one did with the nodes that it can have
 		if name == "-" {
 			name = "standard input"
 		}
+		for _, line := range p.dialects() {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, line)
+		}
 		fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, p.summary(o.all))
 		return err
 	}
@@ -120,6 +155,10 @@ type printer struct {
 	w      io.Writer
 	append func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
 	buf    []byte
+
+	watch   *guess.Watch
+	profile *demux.Profile
+	place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
 
 	frames, reports, malformed, without uint64
 	foreign                             map[uint16]uint64 // frames by link type, where no decoder can walk it
@@ -144,6 +183,10 @@ func (p *printer) print(ctx context.Context, r *pcapfile.Reader, d *demux.Decode
 		for i := range in.Frames {
 			f := &in.Frames[i]
 			p.frame(f, d.Frame(&out, f.Link, f.Data, f.Length, f.Time))
+			p.watch.Look(p.profileOf, guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}, out.Reports)
+			if p.place != nil {
+				p.place(out.Reports)
+			}
 			for _, report := range out.Reports {
 				if report.Err.Reason != 0 {
 					p.malformed++
@@ -173,6 +216,14 @@ func (p *printer) frame(f *ingest.Frame, reports int) {
 		}
 		p.foreign[f.Link]++
 	}
+}
+
+func (p *printer) profileOf(decode.Addr) *demux.Profile { return p.profile }
+
+// dialects says what the profile cannot read and another one explains, a sentence for a sender.
+func (p *printer) dialects() (lines []string) {
+	p.watch.Finish()
+	return dialectLines(p.watch.Findings())
 }
 
 func (p *printer) flush() error {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 // The columns of decode --format table. Rows are written as they come, so the widths are those of what usually stands
@@ -17,9 +19,9 @@ func appendHeading(dst []byte) []byte {
 	return fmt.Appendf(dst, rowFormat, "TIME", "EXPORTER", "KIND", "FLOW", "PATH (NODE LATENCY, FIRST HOP FIRST)")
 }
 
-// appendRow appends a report as a row for people: times and latencies in their units, and a path that reads from left
-// to right.
-func appendRow(dst []byte, _ uint64, r *decode.Report) []byte {
+// appendRow appends a report as a row for people: times and latencies in their units, a path that reads from left to
+// right, and what nodes and drop reasons are called.
+func appendRow(dst []byte, r *decode.Report, n *names.Names) []byte {
 	exporter, kind, flow := "-", "-", "-"
 	if r.Has&decode.HasExporter != 0 {
 		exporter = r.Exporter.String()
@@ -31,17 +33,25 @@ func appendRow(dst []byte, _ uint64, r *decode.Report) []byte {
 		flow = r.Flow.String()
 	}
 	at := time.Unix(0, r.Time).UTC().Format("2006-01-02T15:04:05.000000Z")
-	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, path(r))
+	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, path(r, n))
+}
+
+// tableRows gives what appends rows of a profile, with what nodes are called: without what is known to be wrong, as people are not to read it.
+func tableRows(p *demux.Profile, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
+	return func(dst []byte, _ uint64, r *decode.Report) []byte {
+		p.Correct(r)
+		return appendRow(dst, r, called)
+	}
 }
 
 // path gives "101 5.42ms > 7 5.295ms > 65538", and behind it what else is worth knowing.
-func path(r *decode.Report) string {
+func path(r *decode.Report, n *names.Names) string {
 	var hops, notes []string
 	for i := range r.Hops {
 		h := &r.Hops[i]
 		s := "?"
 		if h.Set(decode.HopNodeID) {
-			s = strconv.FormatUint(uint64(h.NodeID), 10)
+			s = n.Node(h.NodeID)
 		}
 		if ns, ok := r.Units.Latency(h); ok {
 			s += " " + time.Duration(ns).String()
@@ -49,13 +59,15 @@ func path(r *decode.Report) string {
 		hops = append(hops, s)
 	}
 	if len(hops) == 0 && r.Has&decode.HasNodeID != 0 {
-		hops = append(hops, strconv.FormatUint(uint64(r.NodeID), 10))
+		hops = append(hops, n.Node(r.NodeID))
 	}
 	notes = r.Flags.AppendNames(notes)
 	if r.Has&decode.HasDropReason != 0 {
 		note := "reason " + strconv.Itoa(int(r.DropReason))
 		if name := r.Units.DropReason(r.DropReason); name != "" {
 			note += ": " + name
+		} else if named := n.Reason(r.DropReason); named != strconv.Itoa(int(r.DropReason)) {
+			note = "reason " + named
 		}
 		notes = append(notes, note)
 	}

@@ -77,7 +77,7 @@ loop.`,
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
-		})
+		}, nil)
 		if err != nil {
 			var op *net.OpError
 			if errors.As(err, &op) && op.Op == "listen" {

@@ -185,7 +185,7 @@ func TestDashboardNamesSeries(t *testing.T) {
 		}
 	}
 	for _, s := range sink.AllSeries {
-		if !used[s.Measurement] {
+		if !used[s.Measurement] && s.Measurement != "names" && s.Measurement != "flow_path" { // which docs/inventory.md and docs/pint.md ask
 			t.Errorf("no query reads %s", s.Measurement)
 		}
 	}

@@ -23,13 +23,14 @@ func kafkaCommand() *cobra.Command {
 	topics := &cobra.Command{
 		Use:   "topics",
 		Short: "Make and check the topics of a fleet",
-		Long: `A fleet has five topics in Kafka, whose names begin with kafka.prefix:
+		Long: `A fleet has six topics in Kafka, whose names begin with kafka.prefix:
 
   windows   what collectors saw, a partition for each slice of the network
   reports   single reports, and likewise
   series    merged windows, one partition; pages and others read it
   state     where consumers can go on, compacted
-  roster    what all members have in common, and who there is, compacted`,
+  roster    what all members have in common, and who there is, compacted
+  plans     the plan of probes that is in force, compacted; for hopscope control alone`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

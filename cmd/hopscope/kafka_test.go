@@ -79,7 +79,7 @@ func TestKafkaTopics(t *testing.T) {
 	says(t, out, "a.windows: created", "a.state: created", "a.roster, key fleet: created")
 	out, _, status = runs(t, "kafka", "topics", "create", "--config", file, "--format", "json")
 	var made []kafka.Created
-	if err := json.Unmarshal([]byte(out), &made); err != nil || status != 0 || len(made) != 6 || made[0].Created || made[5].Created {
+	if err := json.Unmarshal([]byte(out), &made); err != nil || status != 0 || len(made) != 7 || made[0].Created || made[6].Created {
 		t.Errorf("again: %v, status %d, %s", err, status, out)
 	}
 	deviations := func(file string) (list []kafka.Deviation, problems int) {
@@ -104,7 +104,7 @@ func TestKafkaTopics(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if len(list) != 5 || problems != 0 {
+	if len(list) != 6 || problems != 0 {
 		t.Errorf("%d deviations, %d of them problems", len(list), problems)
 	}
 

@@ -14,11 +14,11 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 )
 
-// lookupProfile gives the built-in profile of that name, with other report ports if any are given.
-func lookupProfile(name string, ports []uint) (demux.Profile, error) {
-	p, ok := demux.Lookup(name)
-	if !ok {
-		return p, noProfile(name)
+// lookupProfile gives the profile of that name, with other report ports if any are given.
+func lookupProfile(e *collector.Exporters, name string, ports []uint) (demux.Profile, error) {
+	p, err := e.Lookup(name)
+	if err != nil {
+		return p, noProfile(e, name)
 	}
 	if len(ports) > 0 {
 		p.ReportPorts = nil
@@ -42,25 +42,32 @@ func pintFlags(c collector.PINT, nodes, topology string) (collector.PINT, error)
 }
 
 func profilesCommand() *cobra.Command {
-	var format string
+	var format, config string
 	c := &cobra.Command{
 		Use:   "profiles [NAME]",
-		Short: "List the built-in dialects, or describe one in full",
+		Short: "List the dialects, or describe one in full",
 		Long: `List the dialects that "--profile" and the settings exporters.profile and
 exporters.profiles take: what each reads, the UDP ports of its reports, the marks of
 packets of the network, and the units of its numbers. With NAME, say everything about
-one.`,
+one. With --config, those that the settings define (exporters.dialects) follow the
+built-in ones.`,
 		Example: `  hopscope config profiles
   hopscope config profiles geant
+  hopscope config profiles my-switch --config hopscope.yaml
   hopscope config profiles --format json`,
 		Args: maxArgs(1),
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")
+	c.Flags().StringVar(&config, "config", "", "settings file with dialects of its own")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := checkFormat(format); err != nil {
 			return err
 		}
-		list, w := demux.Describe(), c.OutOrStdout()
+		cfg, err := loadConfig(config)
+		if err != nil {
+			return err
+		}
+		list, w := cfg.Exporters.Describe(), c.OutOrStdout()
 		if len(args) == 0 {
 			if format == "json" {
 				return json.NewEncoder(w).Encode(list)
@@ -69,7 +76,7 @@ one.`,
 		}
 		i := slices.IndexFunc(list, func(d demux.Description) bool { return d.Name == args[0] })
 		if i < 0 {
-			return noProfile(args[0])
+			return noProfile(&cfg.Exporters, args[0])
 		}
 		if format == "json" {
 			return json.NewEncoder(w).Encode(&list[i])
@@ -96,6 +103,6 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-func noProfile(name string) error {
-	return usagef("no profile %q; there are %s", name, strings.Join(demux.Profiles(), ", "))
+func noProfile(e *collector.Exporters, name string) error {
+	return usagef("no profile %q; there are %s", name, strings.Join(e.ProfileNames(), ", "))
 }

@@ -36,7 +36,11 @@ findings, and where every report went.
 
 Windows follow the capture's clock. Nothing is stored unless --config names stores. With
 kafka enabled the capture is published as the windows of a collector of the fleet, under
-the fleet's seed; give it an instance of its own.`,
+the fleet's seed; give it an instance of its own.
+
+Without --profile, the beginning of the file is read before: what profile auto cannot
+read in it is read in the dialect that explains it, unless exporters.recognise says
+otherwise.`,
 		Example: `  hopscope replay fabric.pcap --profile fabric-tna
   hopscope replay reports.pcap --format json --flows 100
   hopscope replay digests.pcap --profile pint-mininet --nodes 0-127`,
@@ -80,7 +84,7 @@ the fleet's seed; give it an instance of its own.`,
 		if o.profile != "" {
 			cfg.Exporters.Profile = o.profile
 		}
-		profile, err := lookupProfile(cfg.Exporters.Profile, o.ports)
+		profile, err := lookupProfile(&cfg.Exporters, cfg.Exporters.Profile, o.ports)
 		if err != nil && o.profile != "" {
 			return err
 		}
@@ -100,12 +104,20 @@ the fleet's seed; give it an instance of its own.`,
 				return wrongInput(err)
 			}
 		}
+		opt := collector.Options{}
+		if o.profile == "" && cfg.Exporters.Adopts() {
+			watch, err := lookAhead(c.Context(), args[:1], demux.NewRouter(profile, nil), &cfg.Exporters)
+			if err != nil {
+				return err
+			}
+			opt.Adopted, opt.Recognised = watch.Adoptions(), watch.Findings()
+		}
 		pc := pcapfile.DefaultConfig()
 		pc.Speed = o.speed
 		src := pcapfile.NewSource(pc, args[0])
-		col, err := open(&cfg, collector.Options{
-			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry, Policy: collector.Replay, Profile: &profile, Sources: []collector.Source{{Name: "capture", Source: src}},
-		})
+		opt.Log, opt.Seed, opt.Hurry, opt.Policy = log, o.seed, signalsOf(c.Context()).hurry, collector.Replay
+		opt.Profile, opt.Sources = &profile, []collector.Source{{Name: "capture", Source: src}}
+		col, err := open(&cfg, opt)
 		if err != nil {
 			return err
 		}

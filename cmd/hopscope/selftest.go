@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -89,7 +90,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 		if _, err := examine(&cfg, err, false); err != nil {
 			return err
 		}
-		cfg.Exporters = collector.Exporters{Profile: "auto", Tracking: cfg.Exporters.Tracking}
+		cfg.Exporters = collector.Exporters{Profile: "auto", Recognise: cfg.Exporters.Recognise, Tracking: cfg.Exporters.Tracking}
 
 		out, format := c.OutOrStdout(), o.format
 		table := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
@@ -150,7 +151,7 @@ func search(rate float64, try func(float64) (selftestStep, error)) (best selftes
 			return best, err
 		}
 		// A sender that cannot reach the rate says nothing about the collector beyond what it did send.
-		reached := s.Rate > 0.95*next
+		reached := !s.senderLimited()
 		if s.KeepsUp {
 			low = next
 			if s.Rate > best.Rate {
@@ -173,10 +174,14 @@ func search(rate float64, try func(float64) (selftestStep, error)) (best selftes
 
 func writeSelftest(w io.Writer, format string, steps []selftestStep, best selftestStep) error {
 	if format == "json" {
-		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate})
+		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.senderLimited()})
 	}
 	if best.KeepsUp {
-		_, err := fmt.Fprintf(w, "This machine keeps up with %.0f reports/s, sending them included.\n", best.Rate)
+		least := ""
+		if best.senderLimited() {
+			least = "at least "
+		}
+		_, err := fmt.Fprintf(w, "This machine keeps up with %s%.0f reports/s, sending them included.\n", least, best.Rate)
 		return err
 	}
 	_, err := fmt.Fprintln(w, "This machine kept up with none of these rates.")
@@ -186,7 +191,7 @@ func writeSelftest(w io.Writer, format string, steps []selftestStep, best selfte
 // selftestOnce runs a fresh collector under one load.
 func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate float64, duration time.Duration) (s selftestStep, err error) {
 	s.Asked = rate
-	col, err := openLive(&cfg, collector.Options{Seed: load.Seed})
+	col, err := openLive(&cfg, collector.Options{Seed: load.Seed}, nil)
 	if err != nil {
 		return s, err
 	}
@@ -213,6 +218,9 @@ func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate flo
 	return s, nil
 }
 
+// senderLimited reports whether the sender reached less than it was asked for: the collector may keep up with more.
+func (s *selftestStep) senderLimited() bool { return s.Rate < 0.95*s.Asked }
+
 // judge compares what was sent with what the ledger knows.
 func (s *selftestStep) judge(b *sink.Balance) {
 	dropped := int64(0)
@@ -225,11 +233,11 @@ func (s *selftestStep) judge(b *sink.Balance) {
 	switch {
 	case !s.balanced:
 		s.Verdict = "ledger wrong"
-	case s.KeepsUp && s.Rate < 0.95*s.Asked:
+	case s.KeepsUp && s.senderLimited():
 		s.Verdict = "keeps up; the sender reached no more"
 	case s.KeepsUp:
 		s.Verdict = "keeps up"
 	default:
-		s.Verdict = fmt.Sprintf("loses %.2g %%", 100*float64(dropped)/float64(max(s.Sent, 1)))
+		s.Verdict = "loses " + inference.Percent(float64(dropped)/float64(max(s.Sent, 1)), 2)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -41,19 +42,20 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 	}
 	if d := s.Digests; d != nil {
 		section("PINT digests", 1)
-		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange\n", count(d.Digests), count(d.Unread), count(d.Rejected), count(d.Duplicate), count(d.Strange))
+		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", count(d.Digests), count(d.Unread), count(d.Rejected), count(d.Duplicate), count(d.Strange), elsewhere(d.Elsewhere))
 		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", count(d.Decoded), d.Undecided)
 	}
 	if section(fmt.Sprintf("Slowest hops (%d of %d)", len(s.Hops), s.HopCount), len(s.Hops)) {
 		fmt.Fprintf(t, "  node\tegress\treports\tp50\tp90\tp99\tmax\tqueue p99\n")
 		for _, h := range s.Hops {
-			fmt.Fprintf(t, "  %s\t%d\t%s\t%s\t%s\n", nodeName(h), h.EgressIf, count(h.Reports), latencyCells(h.Latency), queueCell(h.Queue))
+			k := inference.HopKey{Node: h.NodeID, EgressIf: h.EgressIf}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", nodeName(h, s.Names), s.Names.HopEgress(k), count(h.Reports), latencyCells(h.Latency), queueCell(h.Queue))
 		}
 	}
 	if section(fmt.Sprintf("Busiest flows (%d of %d)", len(s.Flows), s.FlowCount), len(s.Flows)) {
-		fmt.Fprintf(t, "  packets\tflow\tpath\tp99 by hop\n")
+		fmt.Fprintf(t, "  packets\tflow\tpath\tp99 by hop, within 10 %%\n")
 		for _, f := range s.Flows {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", count(f.Packets), f.Key, pathText(f.Path), p99Text(f.Hops))
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", count(f.Packets), f.Key, pathText(f.Path, s.Names), p99Text(&f))
 		}
 	}
 	exporters := "Exporters"
@@ -67,7 +69,7 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 			if !e.Sequenced {
 				lost = "not numbered"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, e.NodeID, e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
+			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, s.Names.Node(e.NodeID), e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
 		}
 		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
 			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
@@ -76,13 +78,22 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", count(o.Unfollowed))
 		}
 	}
+	if section("Dialects", len(s.Dialects)) {
+		for i, d := range s.Dialects {
+			if i == mostDialectLines {
+				fmt.Fprintf(t, "  and %d more senders\n", len(s.Dialects)-i)
+				break
+			}
+			fmt.Fprintf(t, "  %s\n", d.Text)
+		}
+	}
 	if section("Findings", len(s.Findings)) {
 		for _, f := range s.Findings {
 			state := "lasting"
 			if f.End != 0 {
 				state = "ended after " + time.Duration(f.End-f.Start).Round(time.Millisecond).String()
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", time.Unix(0, f.Start).UTC().Format("15:04:05"), f.Severity, f.Kind, state, f.Text)
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", time.Unix(0, f.Start).UTC().Format("15:04:05"), f.Severity, f.Kind, state, s.Names.Text(f.Text))
 		}
 	}
 	section("Loss ledger: received = stored + in flight + dropped", 1)
@@ -101,18 +112,18 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 	return err
 }
 
-func nodeName(h collector.HopSummary) string {
+func nodeName(h collector.HopSummary, n *names.Names) string {
 	if h.Other {
 		return "other"
 	}
-	return fmt.Sprint(h.NodeID)
+	return n.Node(h.NodeID)
 }
 
 func latencyCells(q *collector.Quantiles) string {
 	if q == nil {
 		return "-\t-\t-\t-"
 	}
-	d := func(ns uint64) string { return shortNS(ns) }
+	d := func(ns uint64) string { return inference.Nanoseconds(float64(ns)) }
 	return d(q.P50) + "\t" + d(q.P90) + "\t" + d(q.P99) + "\t" + d(q.Max)
 }
 
@@ -120,23 +131,10 @@ func queueCell(q *collector.Quantiles) string {
 	if q == nil {
 		return "-"
 	}
-	return count(q.P99)
+	return count(uint64(inference.Round(float64(q.P99))))
 }
 
-// shortNS gives three significant digits: "1.23ms".
-func shortNS(ns uint64) string {
-	for _, u := range []struct {
-		unit uint64
-		name string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-		if ns >= u.unit {
-			return fmt.Sprintf("%.3g%s", float64(ns)/float64(u.unit), u.name)
-		}
-	}
-	return fmt.Sprintf("%dns", ns)
-}
-
-func pathText(p collector.PathSummary) string {
+func pathText(p collector.PathSummary, called *names.Names) string {
 	if len(p.NodeIDs) == 0 {
 		return "-"
 	}
@@ -144,7 +142,7 @@ func pathText(p collector.PathSummary) string {
 	for i, n := range p.NodeIDs {
 		nodes[i] = "?"
 		if n != nil {
-			nodes[i] = fmt.Sprint(*n)
+			nodes[i] = called.Node(*n)
 		}
 	}
 	s := inference.JoinNodes(nodes)
@@ -154,20 +152,39 @@ func pathText(p collector.PathSummary) string {
 	case !p.Complete:
 		s += " (in part)"
 	}
+	if len(p.Others) > 0 && p.Share > 0 {
+		s += fmt.Sprintf(" (%s of packets, and %d other paths)", inference.Percent(p.Share, 2), len(p.Others))
+	}
+	if len(p.Inseparable) > 0 {
+		s += fmt.Sprintf(" (and %d paths that digests do not tell apart)", inseparable(p.Inseparable))
+	}
 	if p.Changes > 0 {
 		s += fmt.Sprintf(" (changed %d×)", p.Changes)
 	}
 	return s
 }
 
-func p99Text(hops []collector.HopSummary) string {
+func inseparable(sets []collector.PathSet) (n int) {
+	for _, s := range sets {
+		n += len(s.Paths)
+	}
+	return n
+}
+
+// p99Text writes the latencies of a flow's hops. Of a flow's life there is a small sketch, which is good for two digits; values that came in
+// digests were rounded by switches, and only some packets had one.
+func p99Text(f *collector.FlowSummary) string {
+	about := ""
+	if f.Path.Digests > 0 {
+		about = "~"
+	}
 	var cells []string
-	for _, h := range hops {
+	for _, h := range f.Hops {
 		if h.Latency == nil {
 			cells = append(cells, "-")
 			continue
 		}
-		cells = append(cells, shortNS(h.Latency.P99))
+		cells = append(cells, about+inference.RoughNanoseconds(float64(h.Latency.P99)))
 	}
 	return strings.Join(cells, " ")
 }
@@ -183,4 +200,12 @@ func count(n uint64) string {
 
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// elsewhere tells of digests of another site than that of pint.site.
+func elsewhere(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of other sites and not read", count(n))
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -27,10 +27,12 @@ type running struct {
 	fleet   *kafka.Writer          // nil where the collector is no member of one
 	replays bool                   // its windows are those of a capture
 	served  atomic.Pointer[string] // where the page is, for who asks beside the start
+	loop    atomic.Pointer[func() *web.LoopView]
 }
 
-// openLive opens what the settings name: sources, stores and the page.
-func openLive(cfg *config, opt collector.Options) (*running, error) {
+// openLive opens what the settings name: sources, stores and the page. The page draws network, or where that is nil what the
+// settings name.
+func openLive(cfg *config, opt collector.Options, network *web.Map) (*running, error) {
 	sources, err := collector.OpenSources(cfg)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,13 @@ func openLive(cfg *config, opt collector.Options) (*running, error) {
 	if err != nil || cfg.Web.Listen == "" {
 		return r, err
 	}
-	if err := r.addPage(cfg.Web); err != nil {
+	if network == nil {
+		network, err = pageMap(cfg)
+	}
+	if err == nil {
+		err = r.addPage(cfg.Web, network)
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -71,8 +79,8 @@ func (r *running) url() string {
 	return r.page.URL()
 }
 
-// addPage binds the address of the page and makes it a writer of the collector.
-func (r *running) addPage(cfg web.Config) error {
+// addPage binds the address of the page and makes it a writer of the collector. Network is what it draws, or nil.
+func (r *running) addPage(cfg web.Config, network *web.Map) error {
 	registry := r.Registry()
 	if r.fleet != nil {
 		registry.MustRegister(fleetCollector{r.fleet})
@@ -80,6 +88,11 @@ func (r *running) addPage(cfg web.Config) error {
 	page, err := web.New(cfg, web.Deps{
 		Status:  r.status,
 		Ledger:  r.Balances,
+		Names:   r.Names,
+		Map:     mapOnPage(network),
+		Loop:    r.loopView,
+		Paths:   pagePaths(r.Inferred),
+		PathsOf: pagePathsOf(r.InferredOf),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
 		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,6 +119,17 @@ func (r *running) addPage(cfg web.Config) error {
 	return nil
 }
 
+// steeredBy lets the page show a control of probes.
+func (r *running) steeredBy(view func() *web.LoopView) { r.loop.Store(&view) }
+
+// loopView is the control of probes, nil where there is none.
+func (r *running) loopView() *web.LoopView {
+	if view := r.loop.Load(); view != nil {
+		return (*view)()
+	}
+	return nil
+}
+
 // status is what the page says about the collector.
 func (r *running) status() web.Status {
 	c := r.Status()
@@ -123,13 +147,24 @@ func (r *running) status() web.Status {
 	for _, p := range c.Dialects.Profiles {
 		add("dialect of "+p.Prefix, p.Profile)
 	}
-	if len(c.Stores) == 0 {
+	for i, d := range c.Recognised {
+		if i == mostDialectLines {
+			add("reports of others", fmt.Sprintf("%d more exporters that cannot be read", len(c.Recognised)-i))
+			break
+		}
+		add("reports of "+d.Address, d.Text)
+	}
+	if !slices.ContainsFunc(c.Stores, func(s collector.StoreStatus) bool { return !s.Alerts }) {
 		add("stores", "none: nothing outlives this page; enable "+oneOf(collector.StoreNames(r.cfg))+" in the settings")
 	}
 	if c.Diverted > 0 {
 		add("diverted", fmt.Sprintf("%d reports went to the fleet's consumers one by one, and are not on this page", c.Diverted))
 	}
 	for _, st := range c.Stores {
+		if st.Alerts {
+			add("alerts to "+st.Name, st.Target)
+			continue
+		}
 		add("store "+st.Name, st.Target)
 	}
 	return s
@@ -151,19 +186,15 @@ func loadNetwork(topology string) (*collector.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, counted := make([]uint32, g.NumNodes()), make([]uint32, g.NumNodes())
-	for i := range named {
-		id, perr := strconv.ParseUint(g.NodeName(i), 10, 32)
-		named[i], counted[i] = uint32(id), uint32(i)
-		err = errors.Join(err, perr)
+	ids, numbers := graphIDs(g)
+	n := networkOf(g, ids)
+	for i := 0; i < len(ids) && !numbers; i++ {
+		n.Labels = append(n.Labels, g.NodeName(i))
 	}
-	if err != nil {
-		named = counted
-	}
-	return networkOf(g, named), nil
+	return n, nil
 }
 
 // networkOf gives the network of a graph, whose nodes have these ids.
 func networkOf(g *topo.Graph, ids []uint32) *collector.Network {
-	return &collector.Network{Nodes: ids, Links: g.NodePairs()}
+	return &collector.Network{Nodes: ids, Links: g.NodePairs(), Weights: g.PairWeights()}
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+)
+
+// severalPaths is what digests say of a flow of which one path is not all there is.
+type severalPaths struct {
+	Hops       []struct{ Node hopName }
+	Share      float64
+	OtherPaths []struct {
+		Nodes []hopName
+		Share float64
+	} `json:"other_paths"`
+	Inseparable []struct {
+		Paths [][]hopName
+		Share float64
+	} `json:"inseparable_paths"`
+	Unexplained float64 `json:"unexplained_share"`
+	Unsettled   bool
+}
+
+// note says in brackets that a path is not all there is. A flow with one path has none.
+func (p *severalPaths) note() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Unsettled:
+		return " (digests contradict it)"
+	case p.Share > 0:
+		return " (one of several at once)"
+	}
+	return " (several at once)"
+}
+
+// print prints the paths of a flow, with the share of the packets that take each.
+func (p *severalPaths) print(w io.Writer, called *names.Names) {
+	if p == nil || p.Unsettled {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "share\tpath, as digests tell")
+	row := func(share, note string, path []hopName) {
+		var nodes []inference.HopKey
+		for _, n := range path {
+			nodes = append(nodes, n.HopKey)
+		}
+		fmt.Fprintf(t, "%s\t%s%s\n", share, called.Path(nodes), note)
+	}
+	var first []hopName
+	for _, h := range p.Hops {
+		first = append(first, h.Node)
+	}
+	if len(first) > 0 {
+		row(shareCell(p.Share), "", first)
+	}
+	for _, o := range p.OtherPaths {
+		row(shareCell(o.Share), "", o.Nodes)
+	}
+	for _, set := range p.Inseparable {
+		for i, path := range set.Paths {
+			share := ""
+			if i == 0 {
+				share = shareCell(set.Share)
+			}
+			row(share, " (digests do not tell whether it is used)", path)
+		}
+	}
+	if p.Unexplained >= .001 {
+		fmt.Fprintf(t, "%s\tno path of the topology, or digests are wrong\n", shareCell(p.Unexplained))
+	}
+	_ = t.Flush() // of a writer that failed the next line tells
+	fmt.Fprintln(w)
+}
+
+// shareCell writes a part of the packets of a flow. It rests on some hundreds of digests, which say no more than two digits.
+func shareCell(v float64) string { return inference.Percent(v, 2) }

@@ -1,0 +1,462 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink/notify"
+)
+
+func findingsCommand() *cobra.Command {
+	var a asker
+	var ended, all bool
+	var file string
+	c := &cobra.Command{
+		Use:   "findings",
+		Short: "Ask a running collector or console what is wrong, acknowledge and mute it",
+		Long: `Print the findings that are open: the most severe first, and of those the latest
+first. What a cause explains is below it, three findings of it at most unless --all
+asks for all. With --ended those that have ended follow, the latest first.
+
+With --file, the alerts.file of the collector's settings, the table says what is
+acknowledged or muted. The commands below change that file, which the collector
+reads again; the page changes nothing. docs/findings.md explains every kind.`,
+		Example: `  hopscope findings
+  hopscope findings --file /var/lib/hopscope/alerts.yaml
+  hopscope findings --ended --format json`,
+		Args: exactArgs(0),
+	}
+	a.flags(c)
+	c.Flags().BoolVar(&ended, "ended", false, "print those that have ended, too (json always has both)")
+	c.Flags().BoolVar(&all, "all", false, "print all that a cause explains, and those that have ended")
+	c.Flags().StringVar(&file, "file", "", "file of acknowledgements and mutes, to say what is in it")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		rules := &notify.Rules{}
+		if file != "" {
+			var err error
+			if rules, err = notify.ReadRules(file); err != nil {
+				return wrongInput(err)
+			}
+		}
+		var got struct{ Open, Ended []findingAnswer }
+		w := c.OutOrStdout()
+		if err := a.get(c.Context(), "/api/findings", &got, w); err != nil || a.format == "json" {
+			return err
+		}
+		if !ended && !all {
+			got.Ended = nil
+		}
+		if len(got.Open) == 0 {
+			fmt.Fprintln(w, "Nothing is wrong that hopscope knows of.")
+		}
+		if len(got.Open)+len(got.Ended) == 0 {
+			return nil
+		}
+		return writeFindings(w, got.Open, got.Ended, rules, file != "", all)
+	}
+	c.AddCommand(ackCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
+	return c
+}
+
+// mostEvidence is how many lines there are below a cause where not all are asked for.
+const mostEvidence = 3
+
+// writeFindings prints a table in which evidence is below its cause.
+func writeFindings(w io.Writer, open, ended []findingAnswer, rules *notify.Rules, known, all bool) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	head, now := "severity\tkind\twhere\tsince\tended\t", time.Now()
+	if known {
+		head += "alert\t"
+	}
+	fmt.Fprintln(t, head+"what")
+	line := func(f *findingAnswer, indent string) {
+		end := "-"
+		if f.EndMS != 0 {
+			end = time.UnixMilli(f.EndMS).Format(time.DateTime)
+		}
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t", indent, plain(f.Severity, false), plain(f.Kind, false), plain(f.place(), false),
+			time.UnixMilli(f.StartMS).Format(time.DateTime), end)
+		if known {
+			fmt.Fprintf(t, "%s\t", f.state(rules, now))
+		}
+		fmt.Fprintln(t, plain(f.Text, false))
+	}
+	for _, list := range [][]findingAnswer{open, ended} {
+		evidence, there := map[string][]int{}, map[string]bool{}
+		for i := range list {
+			there[list[i].ID] = true
+		}
+		for i := range list {
+			if f := &list[i]; f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
+				evidence[f.Cause] = append(evidence[f.Cause], i)
+			}
+		}
+		for i := range list {
+			f := &list[i]
+			if f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
+				continue
+			}
+			line(f, "")
+			below := evidence[f.ID]
+			for n, k := range below {
+				if n == mostEvidence && !all {
+					fmt.Fprintf(t, "  … %d more (--all)\n", len(below)-n)
+					break
+				}
+				line(&list[k], "  ")
+			}
+		}
+	}
+	return t.Flush()
+}
+
+type findingAnswer struct {
+	ID, Kind, Severity, Node, Flow, Exporter, Text, Cause string
+
+	EgressIf string             `json:"egress_if"`
+	StartMS  int64              `json:"start_ms"`
+	EndMS    int64              `json:"end_ms"`
+	Element  *inference.Element `json:"element"`
+}
+
+// place says in few words what a finding is about.
+func (f *findingAnswer) place() string {
+	switch {
+	case f.Element != nil && f.Element.Kind != inference.NoElement:
+		return f.Element.String()
+	case f.Exporter != "":
+		return "exporter " + f.Exporter
+	case f.EgressIf != "":
+		return "hop " + f.Node + ":" + f.EgressIf
+	case f.Flow != "":
+		return "flow " + f.Flow
+	case f.Node != "":
+		return "node " + f.Node
+	}
+	return "-"
+}
+
+// finding is what alerts are made of.
+func (f *findingAnswer) finding() (out inference.Finding, err error) {
+	if out.Kind, err = inference.ParseKind(f.Kind); err != nil {
+		return out, err
+	}
+	if f.Element != nil {
+		out.Element = *f.Element
+	}
+	if k, err := decode.ParseFlow(f.Flow); err == nil {
+		out.Flow = k
+	}
+	if h, err := inference.ParseHop(f.Node); err == nil {
+		out.Node = h.Node
+	}
+	return out, nil
+}
+
+// state says what people did about a finding.
+func (f *findingAnswer) state(rules *notify.Rules, now time.Time) string {
+	x, err := f.finding()
+	if err != nil {
+		return "-"
+	}
+	acknowledged, muted := rules.Of(&x, time.UnixMilli(f.StartMS), now)
+	switch {
+	case muted != nil && muted.Until != "":
+		return "muted until " + plain(muted.Until, false)
+	case muted != nil:
+		return "muted"
+	case acknowledged != nil && acknowledged.By != "":
+		return "acknowledged by " + plain(acknowledged.By, false)
+	case acknowledged != nil:
+		return "acknowledged"
+	}
+	return "-"
+}
+
+// rulesFlags are those of the commands that change the file of rules.
+type rulesFlags struct{ file, by, note string }
+
+func (r *rulesFlags) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.file, "file", "alerts.yaml", "file of acknowledgements and mutes: alerts.file of the collector's settings")
+	f.StringVar(&r.by, "by", cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")), "who does it")
+	f.Lookup("by").DefValue = "$USER"
+	f.StringVar(&r.note, "note", "", "what others should know of it")
+}
+
+// change changes the file, and leaves out what has ended long ago.
+func (r *rulesFlags) change(change func(*notify.Rules) error) error {
+	return wrongInput(notify.Change(r.file, func(rules *notify.Rules) error {
+		now := time.Now()
+		rules.Drop(now, now.AddDate(-1, 0, 0))
+		return change(rules)
+	}))
+}
+
+var findingID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+func ackCommand() *cobra.Command {
+	var a asker
+	var r rulesFlags
+	c := &cobra.Command{
+		Use:   "ack ID",
+		Short: "Acknowledge a finding: its alert is not repeated any more",
+		Long: `Say that somebody looks after a finding that is open: its alert is not repeated
+any more. ID is that of the finding, or the name of its alert, such as "high-latency
+node 7". Evidence is acknowledged with its cause. What ends and comes back later is
+sent again.`,
+		Example: `  hopscope findings ack 00000000000000a7 --note "line card is being replaced"
+  hopscope findings ack "high-latency node 7" --file /var/lib/hopscope/alerts.yaml`,
+		Args: exactArgs(1),
+	}
+	c.Flags().StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector, which is asked for an ID")
+	c.Flags().StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
+	r.flags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		alert, err := alertOf(c.Context(), &a, args[0])
+		if err != nil {
+			return err
+		}
+		ack := notify.Acknowledgement{Alert: alert, By: r.by, Note: r.note, At: time.Now().UTC().Truncate(time.Second).Add(time.Second)}
+		if err := r.change(func(rules *notify.Rules) error {
+			rules.Acknowledged = slices.DeleteFunc(rules.Acknowledged, func(x notify.Acknowledgement) bool { return x.Alert == alert })
+			rules.Acknowledged = append(rules.Acknowledged, ack)
+			return nil
+		}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "acknowledged: %s (%s)\n", plain(alert, false), r.file)
+		return err
+	}
+	return c
+}
+
+// alertOf gives the name of the alert that somebody means.
+func alertOf(ctx context.Context, a *asker, id string) (string, error) {
+	if !findingID.MatchString(id) {
+		kind, element, _ := strings.Cut(id, " ")
+		k, err := inference.ParseKind(kind)
+		e, err2 := inference.ParseElement(element)
+		if err = errors.Join(err, err2); err != nil {
+			return "", usagef("%q is neither an id of 16 hexadecimal digits nor the name of an alert: %w", id, err)
+		}
+		return notify.Key(&inference.Finding{Kind: k, Element: e}), nil
+	}
+	var got struct{ Open, Ended []findingAnswer }
+	a.format = "table"
+	if err := a.get(ctx, "/api/findings", &got, io.Discard); err != nil {
+		return "", err
+	}
+	byID := map[string]*findingAnswer{}
+	for i := range got.Open {
+		byID[got.Open[i].ID] = &got.Open[i]
+	}
+	f := byID[id]
+	if f == nil {
+		return "", usagef("no finding %s is open; hopscope findings --format json lists the ids", id)
+	}
+	if cause := byID[f.Cause]; cause != nil {
+		f = cause
+	}
+	x, err := f.finding()
+	if err != nil {
+		return "", err
+	}
+	return notify.Key(&x), nil
+}
+
+// muteFlags say what is muted.
+type muteFlags struct{ element, kind string }
+
+func (m *muteFlags) flags(c *cobra.Command) {
+	c.Flags().StringVar(&m.element, "element", "", `what is meant: "node 7", "interface 7:3", "link 7-9", "exporter 10.0.0.1", "route 10.1.0.0/16"`)
+	c.Flags().StringVar(&m.kind, "kind", "", "kind of findings, such as high-latency")
+}
+
+// normal gives both as they are written, and an error where they name nothing.
+func (m *muteFlags) normal() (element, kind string, err error) {
+	e, err := inference.ParseElement(m.element)
+	if err != nil {
+		return "", "", usagef("--element: %w", err)
+	}
+	if m.kind != "" {
+		if _, err := inference.ParseKind(m.kind); err != nil {
+			return "", "", usagef("--kind: %w", err)
+		}
+	}
+	if e.Kind == inference.NoElement && m.kind == "" {
+		return "", "", usagef("--element or --kind is needed, or both")
+	}
+	return e.String(), m.kind, nil
+}
+
+func muteCommand() *cobra.Command {
+	var m muteFlags
+	var r rulesFlags
+	var length time.Duration
+	var until string
+	c := &cobra.Command{
+		Use:   "mute",
+		Short: "Send no alerts of an element, of a kind, or of a kind at an element",
+		Long: `Send no alerts of an element and its parts (a node has its interfaces and links), of
+a kind of findings, or of that kind at that element, for some time or until unmute.
+What is still open when the mute ends is sent then. Findings are stored and shown
+all the same. Work that is done every night belongs into alerts.maintenance.`,
+		Example: `  hopscope findings mute --element "node 7" --for 2h --note "new software"
+  hopscope findings mute --kind drops --until 2026-12-01T06:00:00Z`,
+		Args: exactArgs(0),
+	}
+	m.flags(c)
+	r.flags(c)
+	c.Flags().DurationVar(&length, "for", 0, "for how long from now on (0: until unmute)")
+	c.Flags().StringVar(&until, "until", "", "until when, such as 2026-12-01T06:00:00Z")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		element, kind, err := m.normal()
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		switch {
+		case length < 0 || length > 0 && length < time.Second:
+			return usagef("--for %v is less than a second", length)
+		case length > 0 && until != "":
+			return usagef("--for and --until exclude each other")
+		case length > 0:
+			until = now.Add(length).Format(time.RFC3339)
+		case until != "":
+			end, err := time.Parse(time.RFC3339, until)
+			if err != nil {
+				return usagef("--until %q is no time such as 2026-12-01T06:00:00Z", until)
+			}
+			if !end.After(now) {
+				return usagef("--until %s has passed", until)
+			}
+		}
+		rule := notify.Mute{Element: element, Kind: kind, From: now.Format(time.RFC3339), Until: until, By: r.by, Note: r.note}
+		if err := r.change(func(rules *notify.Rules) error {
+			rules.Mutes = append(slices.DeleteFunc(rules.Mutes, rule.Same), rule)
+			return nil
+		}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "muted until %s: %s (%s)\n", cmp.Or(until, "unmute"), strings.TrimSpace(kind+" "+element), r.file)
+		return err
+	}
+	return c
+}
+
+func unmuteCommand() *cobra.Command {
+	var m muteFlags
+	var file string
+	c := &cobra.Command{
+		Use:   "unmute",
+		Short: "Take back a mute",
+		Long:  "Take back the mute of the same element and kind. What is open is sent.",
+		Example: `  hopscope findings unmute --element "node 7"
+  hopscope findings unmute --kind drops`,
+		Args: exactArgs(0),
+	}
+	m.flags(c)
+	c.Flags().StringVar(&file, "file", "alerts.yaml", "file of acknowledgements and mutes: alerts.file of the collector's settings")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		element, kind, err := m.normal()
+		if err != nil {
+			return err
+		}
+		r := rulesFlags{file: file}
+		if err := r.change(func(rules *notify.Rules) error {
+			rule, n := notify.Mute{Element: element, Kind: kind}, len(rules.Mutes)
+			if rules.Mutes = slices.DeleteFunc(rules.Mutes, rule.Same); len(rules.Mutes) == n {
+				return fmt.Errorf("%s mutes nothing of that element and kind", file)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "not muted any more: %s (%s)\n", strings.TrimSpace(kind+" "+element), file)
+		return err
+	}
+	return c
+}
+
+// testPatience is how long a receiver may take for the alert of a test.
+const testPatience = 30 * time.Second
+
+func testAlertCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "test",
+		Short: "Send a test alert to every receiver of the settings",
+		Long: `Send one alert with status "test" to every receiver that the settings enable
+(webhook, alertmanager, syslog), at once and past all queues, and say what each
+answered. A collector that runs does not notice. The command fails if one of them
+did not take it.`,
+		Example: "  hopscope findings test --config /etc/hopscope/hopscope.yaml",
+		Args:    exactArgs(0),
+	}
+	c.Flags().StringVar(&file, "config", "", "settings file (default: all defaults, see \"hopscope config print\")")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(file)
+		if err != nil {
+			return err
+		}
+		return sendTest(c.Context(), c.OutOrStdout(), &cfg, time.Now().UTC())
+	}
+	return c
+}
+
+// sendTest sends a test alert to all receivers.
+func sendTest(ctx context.Context, w io.Writer, cfg *config, now time.Time) error {
+	receivers, failed := collector.OpenReceivers(cfg)
+	if len(receivers)+len(failed) == 0 {
+		return usagef("no receiver of alerts is enabled: enable %s in the settings", oneOf(collector.ReceiverNames(cfg)))
+	}
+	alert := notify.Alert{Status: notify.Test, Instance: cfg.InstanceName(), Key: "test", Severity: inference.Info.String(), Start: now, Updated: now, Time: now,
+		Text: "a test of alerts by hopscope findings test; nothing is wrong"}
+	for _, r := range receivers {
+		patience, cancel := context.WithTimeout(ctx, testPatience)
+		err := r.Writer.Write(patience, notify.Batch([]notify.Alert{alert}))
+		cancel()
+		if err = errors.Join(err, r.Writer.Close()); err != nil {
+			failed[r.Name] = err
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s took the alert\n", r.Name, plain(r.Target, false))
+	}
+	names := make([]string, 0, len(failed))
+	for name, err := range failed {
+		names = append(names, name+": "+err.Error())
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		fmt.Fprintln(w, plain(n, false))
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d receivers did not take the alert", len(failed), len(failed)+len(receivers)-taken(receivers, failed))
+	}
+	return nil
+}
+
+// taken counts the receivers that are in failed, too.
+func taken(receivers []collector.Store, failed map[string]error) (n int) {
+	for _, r := range receivers {
+		if failed[r.Name] != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// inProcess runs the command in this process.
+func inProcess(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// TestFindingsChangeRules acknowledges, mutes and unmutes what a page knows of, and lists it.
+func TestFindingsChangeRules(t *testing.T) {
+	page, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(page.Handler())
+	defer server.Close()
+	at := time.Now().Add(-time.Minute).UnixNano()
+	link := inference.ElementOfLink(7, 9)
+	found := []inference.Finding{{ID: 0xa1, Kind: inference.HighQueue, Severity: inference.Critical, Start: at, Element: link, Evidence: 5, Text: "The cause."}}
+	for i := range uint64(5) {
+		found = append(found, inference.Finding{ID: 0xb1 + i, Kind: inference.HighLatency, Severity: inference.Warning, Start: at, Element: inference.ElementOfNode(7), Node: 7, Cause: 0xa1, Text: "Evidence."})
+	}
+	found = append(found, inference.Finding{ID: 0xc1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: at, Node: 3, Element: inference.ElementOfNode(3), Text: "Drops."})
+	if err := page.WriteWindow(t.Context(), sink.NewWindow("here", &inference.Window{End: at}, found)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "alerts.yaml")
+	must := func(args ...string) string {
+		t.Helper()
+		out, err := inProcess(t, append(append([]string{"findings"}, args...), "--file", file)...)
+		if err != nil {
+			t.Fatalf("hopscope findings %q: %v", args, err)
+		}
+		return out
+	}
+	must("ack", "00000000000000b2", "--url", server.URL, "--by", "ann", "--note", "is looked at") // evidence stands for its cause
+	must("ack", "00000000000000b2", "--url", server.URL, "--by", "bob")                           // once
+	must("mute", "--element", "node 3", "--kind", "drops", "--for", "2h")
+	must("mute", "--kind", "routing-loop", "--until", "2120-01-01T00:00:00Z")
+	rules, err := notify.ReadRules(file)
+	if err != nil || len(rules.Acknowledged) != 1 || rules.Acknowledged[0].Alert != "high-queue link 7–9" || rules.Acknowledged[0].By != "bob" || len(rules.Mutes) != 2 {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	got := must("--url", server.URL)
+	for _, want := range []string{`(?m)^critical +high-queue +link 7–9 .* acknowledged by bob +The cause\.\n  warning +high-latency +node 7 `, `(?m)^  … 2 more \(--all\)`, `(?m)^warning +drops +node 3 .* muted until 20`} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if all := must("--url", server.URL, "--all"); strings.Count(all, "  warning") != 5 {
+		t.Errorf("--all\n%s", all)
+	}
+	must("unmute", "--element", "node 3", "--kind", "drops")
+	if rules, _ = notify.ReadRules(file); len(rules.Mutes) != 1 || rules.Mutes[0].Kind != "routing-loop" {
+		t.Errorf("%+v", rules)
+	}
+	if _, err := inProcess(t, "findings", "ack", "00000000000000ff", "--url", server.URL, "--file", file); exitStatus(err) != 64 {
+		t.Errorf("an id that is not there: %v", err)
+	}
+}
+
+// TestFindingsTest sends a test to one receiver that takes it and one that does not.
+func TestFindingsTest(t *testing.T) {
+	body := make(chan string, 10)
+	good := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		body <- string(b)
+	}))
+	defer good.Close()
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))
+	defer bad.Close()
+	settings := filepath.Join(t.TempDir(), "s.yaml")
+	text := "webhook: {enabled: true, url: \"" + good.URL + "/x\"}\n"
+	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := inProcess(t, "findings", "test", "--config", settings)
+	if err != nil || !strings.HasPrefix(out, "webhook: ") || !strings.Contains(out, "took the alert") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if got := <-body; !strings.Contains(got, `"status":"test"`) {
+		t.Errorf("sent %s", got)
+	}
+	if err := os.WriteFile(settings, []byte(text+"alertmanager: {enabled: true, url: \""+bad.URL+"\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err = inProcess(t, "findings", "test", "--config", settings)
+	if exitStatus(err) != 1 || !strings.Contains(out, "webhook: ") || !strings.Contains(out, "\nalertmanager: ") || !strings.Contains(err.Error(), "1 of 2 receivers") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// TestKindsAreExplained holds that docs/findings.md has a section for every kind.
+func TestKindsAreExplained(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range inference.Kinds() {
+		_, section, ok := strings.Cut(string(page), "\n### `"+k.String()+"`\n")
+		if !ok {
+			t.Errorf("%s is not explained", k)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n#")
+		for _, part := range []string{"*Evidence*", "*What to do*", "*Thresholds*"} {
+			if !strings.Contains(section, part) {
+				t.Errorf("%s: has no %s", k, part)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
+	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/pcapfile"
+)
+
+// mostDialectLines bounds what is said of senders that cannot be read.
+const mostDialectLines = 8
+
+// dialectLines gives a sentence for each sender whose frames its profile did not read.
+func dialectLines(list []guess.Finding) (lines []string) {
+	for i := range list {
+		if i == mostDialectLines {
+			return append(lines, fmt.Sprintf("and %d more senders that cannot be read", len(list)-i))
+		}
+		lines = append(lines, list[i].String())
+	}
+	return lines
+}
+
+// mostLookedAt bounds how many frames of a capture are looked at before it is replayed.
+const mostLookedAt = 200_000
+
+// lookAhead reads the beginning of captures that are going to be read, and finds the dialects that explain what the profiles
+// of their senders do not read in them, so that all of it is read with them. A pipe cannot be read twice.
+func lookAhead(ctx context.Context, files []string, router *demux.Router, e *collector.Exporters) (*guess.Watch, error) {
+	candidates, err := e.Candidates()
+	if err != nil {
+		return nil, err
+	}
+	watch := guess.NewWatch(candidates, true)
+	for _, file := range files {
+		lookAt(ctx, file, router, watch)
+	}
+	watch.Settle(router.Profile)
+	return watch, nil
+}
+
+func lookAt(ctx context.Context, file string, router *demux.Router, watch *guess.Watch) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return // whoever reads it says what is wrong
+	}
+	r, err := pcapfile.OpenContext(ctx, file)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	var in ingest.Batch
+	var out decode.Batch
+	for frames := 0; frames < mostLookedAt && ctx.Err() == nil; frames += len(in.Frames) {
+		err := r.ReadBatch(&in, 256)
+		for i := range in.Frames {
+			f := &in.Frames[i]
+			out.Reset()
+			router.Frame(&out, f.Link, f.Data, f.Length, f.Time)
+			watch.Look(router.Profile, guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}, out.Reports)
+		}
+		if err != nil {
+			break
+		}
+	}
+}
