@@ -28,6 +28,7 @@ type attentionFlags struct {
 	switchCost, alpha, beta       float64
 	partial                       bool
 	earlier                       *attention.Plan // that of --replan
+	measured                      measured
 
 	graph *topo.Graph // nil with an instance
 }
@@ -35,7 +36,7 @@ type attentionFlags struct {
 func planAttentionCommand() *cobra.Command {
 	var o attentionFlags
 	c := &cobra.Command{
-		Use:   "attention --instance FILE | --topology FILE --probes PLAN --suspicious LINKS",
+		Use:   "attention --instance FILE | --topology FILE --probes PLAN --suspicious LINKS | --from-collector URL",
 		Short: "Which probes look closely at suspicious links",
 		Long: `Choose the probes that measure in detail: every suspicious link is on one of them,
 and together they pass as few hops as can be. All others go on with basic metrics.
@@ -56,6 +57,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 		Example: `  hopscope plan cover --topology fat-tree:8 --depots edge-0-0,edge-5-1 --max-hops 24 --format json >a.json
   hopscope plan cover --topology fat-tree:8 --depots edge-2-3,edge-7-0 --max-hops 24 --format json >b.json
   hopscope plan attention --topology fat-tree:8 --probes a.json --probes b.json --suspicious core-3--agg-2-0,agg-1-1--edge-1-2
+  hopscope plan attention --topology fat-tree:8 --probes a.json --probes b.json --from-collector http://127.0.0.1:8080
   hopscope plan attention --instance cycle.json --format json
   hopscope plan attention --instance cycle.json --replan earlier.json --churn 4
   hopscope plan attention --metrics metrics.yaml`,
@@ -65,6 +67,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 	f := c.Flags()
 	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be used (repeatable)")
 	f.StringVar(&o.suspicious, "suspicious", "", "suspicious links: a file, one a line, or names with commas between")
+	o.measured.flags(c, "by its open findings which links are suspicious")
 	f.StringVar(&o.detailed, "detailed", "", "probes that measure in detail now: a file, one a line, or ids with commas between")
 	f.Float64Var(&o.switchCost, "switch-cost", 0, "cost of a probe that changes, in hops")
 	f.StringVar(&o.metrics, "metrics", "", "YAML file of metrics and their relations")
@@ -138,10 +141,15 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 // problem reads what the flags say.
 func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 	p := new(attention.Problem)
+	asked, err := o.measured.asked(c)
 	switch {
+	case err != nil:
+		return nil, err
+	case asked && o.suspicious != "":
+		return nil, usagef("--from-collector says which links are suspicious: --suspicious does not go with it")
 	case o.instance != "":
-		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" {
-			return nil, usagef("--instance holds the whole problem: --topology, --probes and --suspicious do not go with it")
+		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" || asked {
+			return nil, usagef("--instance holds the whole problem: --topology, --probes, --suspicious and --from-collector do not go with it")
 		}
 		f, err := o.openInstance(c)
 		if err != nil {
@@ -151,8 +159,8 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		if p, err = attention.Read(bufio.NewReader(f)); err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
-	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "":
-		return nil, usagef("--instance is missing, or else --topology, --probes and --suspicious, all three")
+	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "" && !asked:
+		return nil, usagef("--instance is missing, or else --topology, --probes and --suspicious (or --from-collector), all three")
 	default:
 		var err error
 		if o.graph, err = load.Topology(o.topology); err != nil {
@@ -160,6 +168,12 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		}
 		if err := o.readProbes(p); err != nil {
 			return nil, err
+		}
+		if asked {
+			if err := o.suspects(c, p); err != nil {
+				return nil, failure{err}
+			}
+			break
 		}
 		list, err := readNames("suspicious", o.suspicious)
 		if err != nil {
@@ -192,6 +206,23 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		return nil, usageError{err}
 	}
 	return p, nil
+}
+
+// suspects asks a running collector for the suspicious links.
+func (o *attentionFlags) suspects(c *cobra.Command, p *attention.Problem) error {
+	if err := o.measured.open(c.Context()); err != nil {
+		return err
+	}
+	elsewhere, err := o.measured.suspicious(c.Context(), o.graph, p)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%d links are suspicious by open findings", len(p.Suspicious))
+	if elsewhere > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "; %d open findings are about no link of the topology", elsewhere)
+	}
+	fmt.Fprintln(c.ErrOrStderr())
+	return nil
 }
 
 // readProbes reads the probes of plans.

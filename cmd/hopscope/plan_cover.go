@@ -28,6 +28,7 @@ type coverFlags struct {
 	skip, skipNode                         []string
 	maxDelay, defaultDelay                 time.Duration
 	byDistance                             bool
+	measured                               measured
 }
 
 func planCoverCommand() *cobra.Command {
@@ -57,6 +58,7 @@ links out and lists them.`,
   hopscope plan cover --topology Abilene.gml --depots "Chicago,Denver" --delay-by-distance --minimise delay --max-delay 60ms
   hopscope plan cover --topology lab.yaml --directed --sr --format json
   hopscope plan cover --topology lab.yaml --agents agents.yaml --minimise bytes --dialect fant --bitmap 0xFFFF
+  hopscope plan cover --topology lab.yaml --depots leaf-1,leaf-2 --minimise cost --from-collector http://127.0.0.1:8080
   hopscope plan cover --topology lab.yaml --replan plan.json --skip leaf-1--spine-2
   hopscope plan cover --topology lab.yaml --replan plan.json --churn 3 --format json`,
 		Args: exactArgs(0),
@@ -76,6 +78,7 @@ links out and lists them.`,
 	f.StringVar(&o.agents, "agents", "", `YAML file of the agents that send and receive probes, in place of those of the topology, or "none"`)
 	f.StringVar(&o.hosts, "hosts", "", `nodes that are hosts and forward nothing: a file, one a line, names with commas between, or "none" (default: those that the topology marks)`)
 	f.BoolVar(&o.byDistance, "delay-by-distance", false, "take for the delay of a link that gives none what light in a fibre between the places of its ends needs")
+	o.measured.flags(c, "what links cost, for --minimise cost: 1 for an idle one to 101 for a full one")
 	f.DurationVar(&o.defaultDelay, "default-delay", 0, "delay of links that give none")
 	f.StringVar(&o.dialect, "dialect", "", "profile of the INT that switches add to a probe, which limits its hops; with --bitmap and --mtu")
 	f.StringVar(&o.bitmap, "bitmap", "", "instruction bitmap of a probe, such as 0xFFFF, for --dialect")
@@ -96,7 +99,7 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	if err := o.checkReplan(c, false); err != nil {
 		return err
 	}
-	p, err := o.problem()
+	p, err := o.problem(c)
 	if err != nil {
 		return wrongInput(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -16,13 +18,25 @@ import (
 const noneText = "none"
 
 // problem reads what the flags say.
-func (o *coverFlags) problem() (*cover.Problem, error) {
+func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	if err := o.checkProblem(); err != nil {
 		return nil, err
+	}
+	asked, err := o.measured.asked(c)
+	if err != nil {
+		return nil, err
+	}
+	if asked && o.minimise != string(cover.Cost) {
+		return nil, usagef("--from-collector tells what links cost: it goes with --minimise cost")
 	}
 	g, err := o.graph()
 	if err != nil {
 		return nil, err
+	}
+	if asked {
+		if g, err = o.costs(c, g); err != nil {
+			return nil, failure{err}
+		}
 	}
 	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant,
 		MaxDelay: o.maxDelay.Nanoseconds()}
@@ -101,6 +115,19 @@ func (o *coverFlags) graph() (*topo.Graph, error) {
 	if o.defaultDelay > 0 {
 		g = g.WithDelay(o.defaultDelay)
 	}
+	return g, nil
+}
+
+// costs asks a running collector how busy links are.
+func (o *coverFlags) costs(c *cobra.Command, g *topo.Graph) (*topo.Graph, error) {
+	if err := o.measured.open(c.Context()); err != nil {
+		return nil, err
+	}
+	g, known, err := o.measured.costs(c.Context(), g)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "measured: the use of %d of %d directions of links; others are taken to be idle\n", known, 2*g.NumLinks())
 	return g, nil
 }
 

@@ -23,6 +23,8 @@ type deliveryFlags struct {
 	lossTest                                    string
 	reserve, pathLimit                          float64
 	graph                                       *topo.Graph // of --topology
+	measured                                    measured
+	reportBytes                                 int
 }
 
 func planDeliveryCommand() *cobra.Command {
@@ -56,10 +58,15 @@ Loss is tested path by path (path), for all paths of a point together (joint), a
 exact probability that less than the rate arrives (exact), or by its Chernoff bound
 (chernoff); the last two want --reserve above 1.
 
+With --from-collector the rates of points and the loads of links are those that a
+running collector measured, where it knows them: a point has the name or number of
+the node that reports, a link that of its nodes and ports.
+
 Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.`,
 		Example: `  hopscope plan delivery --instance network.json
   hopscope plan delivery --instance network.json --no-links --partial --format json
   hopscope plan delivery --instance network.json --replan delivery.json --churn 2
+  hopscope plan delivery --instance network.json --from-collector http://127.0.0.1:8080 --report-bytes 160
   hopscope plan delivery --topology Bren.gml --seed 7 --svg plan.svg
   hopscope plan delivery --topology Bren.gml --seed 7 --print-instance >network.json`,
 		Args: exactArgs(0),
@@ -77,6 +84,8 @@ Methods: exact (proven), paper (RFT's, repaired), greedy, brute, pso and pso-ga.
 	f.Float64Var(&o.reserve, "reserve", 1, "reserved rate over rate, 1 to 16")
 	f.Float64Var(&o.pathLimit, "path-limit", 0, "most that one path carries, in Gbit/s (default: as the instance says, else no limit)")
 	f.BoolVar(&o.transitAll, "transit-all", false, "let points and servers forward, too")
+	o.measured.flags(c, "the rates of points and the loads of links of --instance")
+	f.IntVar(&o.reportBytes, "report-bytes", 200, "bytes of a report with its headers, for the rates of --from-collector")
 	o.addReplan(c, "of which as many points as can keep what they have", "points", -1)
 	f.BoolVar(&o.printInstance, "print-instance", false, "print the instance instead of a plan, with all ports named")
 	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
@@ -140,7 +149,14 @@ func (o *deliveryFlags) previous() (*delivery.Plan, error) {
 
 // problem reads what the flags say.
 func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err error) {
+	asked, err := o.measured.asked(c, "report-bytes")
 	switch {
+	case err != nil:
+		return nil, err
+	case asked && o.instance == "":
+		return nil, usagef("--from-collector goes with --instance, whose rates and loads it tells")
+	case o.reportBytes < 1:
+		return nil, usagef("--report-bytes %d is not positive", o.reportBytes)
 	case o.instance != "" && o.topology != "":
 		return nil, usagef("--instance holds the whole problem: --topology does not go with it")
 	case o.instance != "":
@@ -151,6 +167,11 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		defer f.Close()
 		if p, err = delivery.Read(bufio.NewReader(f)); err != nil {
 			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+		}
+		if asked {
+			if err := o.measure(c, p); err != nil {
+				return nil, failure{err}
+			}
 		}
 	case o.topology != "":
 		g, err := load.Topology(o.topology)
@@ -179,6 +200,20 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 	}
 	return p, nil
+}
+
+// measure asks a running collector for rates and loads.
+func (o *deliveryFlags) measure(c *cobra.Command, p *delivery.Problem) error {
+	if err := o.measured.open(c.Context()); err != nil {
+		return err
+	}
+	points, links, err := o.measured.delivery(c.Context(), p, o.reportBytes)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: the rates of %d points and the loads of %d links; others are those of the instance\n",
+		o.measured.span, points, links)
+	return err
 }
 
 // deliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.

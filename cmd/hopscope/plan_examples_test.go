@@ -116,10 +116,12 @@ func TestPlanExamples(t *testing.T) {
 		}
 		bySource[e.source] = append(bySource[e.source], e)
 	}
+	collector := measuredPage(t)
 	for _, source := range sources {
 		t.Run(source, func(t *testing.T) {
 			inExamples(t)
 			for _, e := range bySource[source] {
+				e.line = strings.ReplaceAll(e.line, "http://127.0.0.1:8080", collector)
 				if out := e.run(t); out == "" {
 					t.Errorf("hopscope %s prints nothing", e.line)
 				}

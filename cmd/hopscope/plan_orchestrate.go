@@ -27,6 +27,8 @@ type orchestrateFlags struct {
 	class                     string
 	sizing                    orchestrate.Sizing
 	m                         solve.Model
+	measured                  measured
+	items                     int64 // of an interface of a collector
 
 	graph *topo.Graph // nil with an instance
 }
@@ -34,7 +36,7 @@ type orchestrateFlags struct {
 func planOrchestrateCommand() *cobra.Command {
 	var o orchestrateFlags
 	c := &cobra.Command{
-		Use:   "orchestrate --instance FILE | --topology FILE",
+		Use:   "orchestrate --instance FILE | --topology FILE | --from-collector URL",
 		Short: "Which flow's packets carry the telemetry of which interface",
 		Long: `Assign every interface to a flow of production packets that passes it and has room for
 its items. Objective concentrate uses the fewest flows, balance makes the largest load
@@ -45,7 +47,9 @@ An instance is {"interfaces":[{"id","demand"}],"flows":[{"id","capacity","interf
 them, and may have a "rate" in packets a second, a "class", and "packet_sizes" in bytes
 instead of a capacity; an interface may have a "weight". A topology becomes one as in the
 evaluation of INTO (2019): a flow between every two nodes, or those of a traffic matrix,
-over paths with the fewest hops, random demands and capacities.
+over paths with the fewest hops, random demands and capacities. A running collector
+gives its busiest flows, the interfaces that they were seen to pass, and the packets
+a second that told so; --items, --packet-bytes and --mtu say what it cannot know.
 
 Methods: heuristic (as published), search (improved until --time-limit, or until the
 lower bound is met), exact (also decides by trying everything), auto (exact where the
@@ -55,7 +59,8 @@ problem is small). Every plan says how far from the best it can be at most.`,
   hopscope plan orchestrate --topology Abilene.graph --demands Abilene.demands.gz --svg plan.svg
   hopscope plan orchestrate --topology Abilene.graph --redundancy 2 --split
   hopscope plan orchestrate --instance classes.json --class bulk --size-percentile 75
-  hopscope plan orchestrate --instance flows-later.json --replan flows-plan.json --churn 2`,
+  hopscope plan orchestrate --instance flows-later.json --replan flows-plan.json --churn 2
+  hopscope plan orchestrate --from-collector http://127.0.0.1:8080 --partial`,
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "heuristic, search, exact or auto", string(solve.Auto))
@@ -75,7 +80,9 @@ problem is small). Every plan says how far from the best it can be at most.`,
 	f.Int64Var(&o.sizing.HeaderBytes, "header-bytes", o.sizing.HeaderBytes, "bytes of telemetry headers in a packet; of flows with packet_sizes")
 	f.StringVar(&o.model, "model", "directed", "what a flow passes in a topology: directed (the directions it takes) or both-sides (both interfaces of its links)")
 	f.StringVar(&o.demands, "demands", "", "traffic matrix (.demands, Repetita) with the flows of the topology, instead of one between every two nodes")
-	f.IntVar(&o.packetBytes, "packet-bytes", 1000, "bytes of a packet, for the packet rates of --demands")
+	f.IntVar(&o.packetBytes, "packet-bytes", 1000, "bytes of a packet, for the packet rates of --demands and the room in packets of --from-collector")
+	o.measured.flags(c, "flows, their interfaces and rates")
+	f.Int64Var(&o.items, "items", 1, "items of every interface of --from-collector")
 	f.Int64Var(&o.m.DemandMin, "demand-min", o.m.DemandMin, "fewest items of an interface of the topology")
 	f.Int64Var(&o.m.DemandMax, "demand-max", o.m.DemandMax, "most items of an interface of the topology")
 	f.Float64Var(&o.m.CapacityMean, "capacity-mean", o.m.CapacityMean, "items that a flow of the topology can carry, on average")
@@ -154,10 +161,18 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		return nil, usagef("--replan does not go with --split")
 	case o.packetBytes < 1:
 		return nil, usagef("--packet-bytes %d is not positive", o.packetBytes)
-	case (o.instance == "") == (o.topology == ""):
-		return nil, usagef("either --instance or --topology is wanted (see --help)")
+	case o.items < 1:
+		return nil, usagef("--items %d is not positive", o.items)
 	}
-	if o.instance != "" {
+	if asked, err := o.measured.asked(c, "items"); err != nil {
+		return nil, err
+	} else if given := []bool{o.instance != "", o.topology != "", asked}; countTrue(given) != 1 {
+		return nil, usagef("one of --instance, --topology and --from-collector is wanted (see --help)")
+	} else if asked {
+		if p, err = o.fromCollector(c); err != nil {
+			return nil, err
+		}
+	} else if o.instance != "" {
 		for _, name := range topologyOnly {
 			if c.Flags().Changed(name) {
 				return nil, usagef("--%s goes with --topology: an instance says it all", name)
@@ -203,6 +218,44 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 	}
 	p.Redundancy, p.Split = o.redundancy, o.split
 	return p, nil
+}
+
+// fromCollector asks for the flows of a running collector.
+func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem, error) {
+	for _, name := range slices.DeleteFunc(slices.Clone(topologyOnly), func(name string) bool { return name == "packet-bytes" }) {
+		if c.Flags().Changed(name) {
+			return nil, usagef("--%s goes with --topology: a collector says what there is", name)
+		}
+	}
+	if c.Flags().Changed("class") {
+		return nil, usagef("--class goes with --instance: the flows of a collector have no class")
+	}
+	if err := o.sizing.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	if err := o.measured.open(c.Context()); err != nil {
+		return nil, failure{err}
+	}
+	p, left, err := o.measured.orchestrate(c.Context(), o)
+	if err != nil {
+		return nil, failure{err}
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: %d flows over %d interfaces", o.measured.span, len(p.Flows), len(p.Interfaces))
+	if left > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "; %d more interfaces are on none of these flows, and are left out", left)
+	}
+	fmt.Fprintln(c.ErrOrStderr())
+	return p, nil
+}
+
+// countTrue counts what is true.
+func countTrue(list []bool) (n int) {
+	for _, b := range list {
+		if b {
+			n++
+		}
+	}
+	return n
 }
 
 // pairs reads the flows of a traffic matrix. What has no traffic is no flow.

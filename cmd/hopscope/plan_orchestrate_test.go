@@ -132,8 +132,8 @@ func TestPlanOrchestrateErrors(t *testing.T) {
 		usage bool
 		want  string
 	}{
-		{"", true, "either --instance or --topology is wanted"},
-		{"--instance a --topology b", true, "either --instance or --topology is wanted"},
+		{"", true, "one of --instance, --topology and --from-collector is wanted"},
+		{"--instance a --topology b", true, "one of --instance, --topology and --from-collector is wanted"},
 		{"--instance a --demand-max 7", true, "--demand-max goes with --topology"},
 		{"--instance a --objective speed", true, `--objective "speed" is neither concentrate nor balance`},
 		{"--instance a --redundancy 0", true, "--redundancy 0 is outside 1..64"},

@@ -36,6 +36,8 @@ type queriesFlags struct {
 	partial bool
 	earlier *querymix.Plan // that of --replan
 
+	measured measured
+
 	graph *topo.Graph // nil without a topology
 }
 
@@ -62,6 +64,7 @@ the tables of a P4 program (with hash: crc).`,
 		Example: `  hopscope plan queries queries.yaml
   hopscope plan queries queries.yaml --bits 32 --format json --svg plan.svg >plan.json
   hopscope plan queries queries.yaml --topology fat-tree:8 --routing distance
+  hopscope plan queries queries.yaml --from-collector http://127.0.0.1:8080
   hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt`,
 		Args: exactArgs(1),
 	}
@@ -71,8 +74,9 @@ the tables of a P4 program (with hash: crc).`,
 	f.IntVar(&o.bits, "bits", 0, "bits of a packet, instead of those of the file")
 	f.Uint8Var(&o.epoch, "epoch", 0, "number of the plan, 1 to 255; 0 derives one from what the plan says")
 	f.StringVar(&o.hash, "hash", "", "how switches hash, instead of what the file says: mix (left out, too) or crc")
-	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance or ecmp")
+	f.StringVar(&o.routing, "routing", "any", "what the collector knows of paths over the topology, as in its settings: any, distance, ecmp or weights")
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
+	o.measured.flags(c, "how long paths are and how many nodes they pass, for queries that do not say so")
 	o.addReplan(c, "which the network has now, to say what is different", "queries", -1)
 	f.Lookup("format").Usage = "table, json or p4"
 	o.extra = "p4"
@@ -165,6 +169,13 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 	if flags.Changed("hash") {
 		p.Hash = o.hash
 	}
+	if asked, err := o.measured.asked(c); err != nil {
+		return nil, err
+	} else if asked {
+		if err := o.lengths(c, p); err != nil {
+			return nil, failure{err}
+		}
+	}
 	if o.topology != "" {
 		// Hops and nodes of paths follow from it.
 		if o.graph, err = load.Topology(o.topology); err != nil {
@@ -185,12 +196,25 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 	return p, nil
 }
 
+// lengths asks a running collector for paths.
+func (o *queriesFlags) lengths(c *cobra.Command, p *querymix.Problem) error {
+	if err := o.measured.open(c.Context()); err != nil {
+		return err
+	}
+	longest, nodes, err := o.measured.queries(c.Context(), p)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.ErrOrStderr(), "measured: paths of at most %d hops over %d nodes\n", longest, nodes)
+	return err
+}
+
 // measure fills in how many packets paths of the topology take, if there is one.
 func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
-	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP}[o.routing]
+	routing, ok := map[string]pathtrace.Routing{"any": pathtrace.None, "distance": pathtrace.Distance, "ecmp": pathtrace.ECMP, "weights": pathtrace.Weights}[o.routing]
 	switch {
 	case !ok:
-		return usagef("--routing %q is none of any, distance and ecmp", o.routing)
+		return usagef("--routing %q is none of any, distance, ecmp and weights", o.routing)
 	case o.graph == nil && c.Flags().Changed("routing"):
 		return usagef("--routing goes with --topology")
 	case o.graph == nil:

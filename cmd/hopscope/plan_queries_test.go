@@ -78,6 +78,11 @@ func TestPlanQueries(t *testing.T) {
 		t.Error("the same seed measures something else")
 	}
 
+	// Links without weights leave paths that are as short as in hops.
+	if byWeight, _ := run(queriesExample, "--topology", "fat-tree:8", "--routing", "weights"); byWeight.Queries[0].Carrying > 6 {
+		t.Errorf("query %+v, want paths known as soon as with distances", byWeight.Queries[0])
+	}
+
 	out, err := runPlan(t, "queries", queriesExample)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// measured asks a running collector for what planners want to know of a network. It is what the page of the collector keeps:
+// the windows of the last minutes, and the busiest flows.
+type measured struct {
+	asker
+	called *names.Names
+	span   time.Duration // of the windows that the figures are sums of
+}
+
+// flags adds the flags that all plan commands with measured inputs share.
+func (m *measured) flags(c *cobra.Command, what string) {
+	f := c.Flags()
+	f.StringVar(&m.url, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows tell "+what)
+	f.StringVar(&m.tokenFile, "token-file", "", "file with the token of the page of --from-collector, where it wants one")
+	m.format, m.flag = "table", "from-collector"
+}
+
+// asked reports whether there is a collector to ask, and an error where flags go with one that is not there.
+func (m *measured) asked(c *cobra.Command, with ...string) (bool, error) {
+	if m.url != "" {
+		return true, nil
+	}
+	for _, name := range append(with, "token-file") {
+		if c.Flags().Changed(name) {
+			return false, usagef("--%s goes with --from-collector", name)
+		}
+	}
+	return false, nil
+}
+
+// open asks for what all figures need: names, and how long a window is.
+func (m *measured) open(ctx context.Context) error {
+	var status struct {
+		WindowMS int64 `json:"window_ms"`
+		Windows  int64
+	}
+	if err := m.get(ctx, "/api/status", &status, io.Discard); err != nil {
+		return err
+	}
+	var hops struct {
+		RecentWindows int64 `json:"recent_windows"`
+	}
+	if err := m.get(ctx, "/api/hops?limit=1", &hops, io.Discard); err != nil {
+		return err
+	}
+	m.span = time.Duration(min(hops.RecentWindows, status.Windows)*status.WindowMS) * time.Millisecond
+	if m.span <= 0 {
+		return fmt.Errorf("%s has seen no window yet: ask again when it has collected for a while", m.url)
+	}
+	m.called = m.names(ctx)
+	return nil
+}
+
+// How many entries of a list are asked for at a time, and how many at most, whatever the answers say of its length.
+const (
+	pageLength = 200
+	maxListed  = 1 << 20
+)
+
+// list asks for a list, page by page, until take has had all of it.
+func list[T any](ctx context.Context, m *measured, path, key string, take func(T)) error {
+	for offset := 0; ; {
+		var page map[string]json.RawMessage
+		query := url.Values{"limit": {strconv.Itoa(pageLength)}, "offset": {strconv.Itoa(offset)}}
+		if err := m.get(ctx, path+"?"+query.Encode(), &page, io.Discard); err != nil {
+			return err
+		}
+		var total int
+		var entries []T
+		if err := json.Unmarshal(page["total"], &total); err != nil {
+			return fmt.Errorf("%s: %s does not say how long it is: %w", m.url, path, err)
+		}
+		if err := json.Unmarshal(page[key], &entries); err != nil {
+			return fmt.Errorf("%s: %s: %w", m.url, path, err)
+		}
+		for _, e := range entries {
+			take(e)
+		}
+		offset += len(entries)
+		switch {
+		case len(entries) == 0 || offset >= total:
+			return nil
+		case offset >= maxListed:
+			return fmt.Errorf("%s: %s has no end: %d entries came, and it says that there are %d", m.url, path, offset, total)
+		}
+	}
+}
+
+// node writes a node as planners name it: by its name, where it has one that no other node has.
+func (m *measured) node(id uint32) string {
+	if n, ok := m.called.Find(id); ok && n.Name != "" {
+		same := func(o names.Node) bool { return o.Name == n.Name && o.ID != n.ID }
+		if !slices.ContainsFunc(m.called.Document().Nodes, same) {
+			return n.Name
+		}
+	}
+	return strconv.FormatUint(uint64(id), 10)
+}
+
+// in gives the node of a topology that a number of the collector stands for: by its name; else by the number, where all
+// nodes of the topology are called by numbers; else by the order, if the collector has no names. So the settings of
+// digests read a topology, too.
+func (m *measured) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
+	_, numbers := graphIDs(g)
+	return func(id uint32) (int, bool) {
+		if n, ok := m.called.Find(id); ok && n.Name != "" {
+			return g.Lookup(n.Name)
+		}
+		if numbers {
+			return g.Lookup(strconv.FormatUint(uint64(id), 10))
+		}
+		return int(id), m.called.Len() == 0 && int64(id) < int64(g.NumNodes())
+	}
+}
+
+// orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a
+// second that told of them. left counts interfaces that the collector knows and that none of these flows passes.
+func (m *measured) orchestrate(ctx context.Context, o *orchestrateFlags) (p *orchestrate.Problem, left int, err error) {
+	type jsonInterface struct {
+		ID     string `json:"id"`
+		Demand int64  `json:"demand"`
+	}
+	type jsonFlow struct {
+		ID         string   `json:"id"`
+		Rate       float64  `json:"rate"`
+		Sizes      []int64  `json:"packet_sizes"`
+		Interfaces []string `json:"interfaces"`
+	}
+	var doc struct {
+		Interfaces []jsonInterface `json:"interfaces"`
+		Flows      []jsonFlow      `json:"flows"`
+	}
+	known := map[string]bool{}
+	name := func(k inference.HopKey) string {
+		return m.node(k.Node) + ":" + strconv.FormatUint(uint64(k.EgressIf), 10)
+	}
+	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {
+		flow := jsonFlow{ID: f.Key, Rate: f.Packets / m.span.Seconds(), Sizes: []int64{int64(o.packetBytes)}}
+		for _, h := range f.Path {
+			k, perr := inference.ParseHop(h.Node.String() + ":" + h.EgressIf)
+			if h.EgressIf == "" || perr != nil || k.Other || slices.Contains(flow.Interfaces, name(k)) {
+				continue // not an interface, or a flow that goes round in circles
+			}
+			flow.Interfaces = append(flow.Interfaces, name(k))
+			if !known[name(k)] {
+				known[name(k)] = true
+				doc.Interfaces = append(doc.Interfaces, jsonInterface{name(k), o.items})
+			}
+		}
+		if len(flow.Interfaces) > 0 && flow.Rate > 0 {
+			doc.Flows = append(doc.Flows, flow)
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(doc.Flows) == 0 {
+		return nil, 0, fmt.Errorf("%s knows no flow that told by which interfaces it passes: reports have to carry egress interfaces", m.url)
+	}
+	slices.SortFunc(doc.Interfaces, func(a, b jsonInterface) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(doc.Flows, func(a, b jsonFlow) int { return cmp.Compare(a.ID, b.ID) })
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		if k, ok := h.hop(); ok && !known[name(k)] {
+			left++
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p, err = orchestrate.ReadSized(bytes.NewReader(b), o.objective, o.sizing); err != nil {
+		return nil, 0, fmt.Errorf("flows of %s: %w", m.url, err)
+	}
+	return p, left, nil
+}
+
+// hopAnswer is a hop of the list of hops.
+type hopAnswer struct {
+	Node        string
+	EgressIf    string   `json:"egress_if"`
+	Utilization *float64 `json:"tx_utilization"`
+}
+
+// hop is its key, if it is one interface.
+func (h *hopAnswer) hop() (k inference.HopKey, ok bool) {
+	k, err := inference.ParseHop(h.Node + ":" + h.EgressIf)
+	return k, err == nil && !k.Other && k.EgressIf != 0
+}
+
+// suspicious gives the links that open findings are about, with the weights of their severities: the links of causes and
+// of findings without one. elsewhere counts findings about anything else, or about what the topology has not.
+func (m *measured) suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
+	var answer struct {
+		Open []struct {
+			Severity string
+			Cause    string
+			Element  *inference.Element
+		}
+	}
+	if err := m.get(ctx, "/api/findings", &answer, io.Discard); err != nil {
+		return 0, err
+	}
+	at, weights := m.in(g), map[string]float64{}
+	for _, f := range answer.Open {
+		if f.Cause != "" {
+			continue // its cause is in the list
+		}
+		links := elementLinks(g, at, f.Element)
+		if len(links) == 0 {
+			elsewhere++
+		}
+		for _, l := range links {
+			name := g.LinkName(l)
+			weights[name] = max(weights[name], severityWeight(f.Severity))
+		}
+	}
+	for l := range g.NumLinks() {
+		if w, ok := weights[g.LinkName(l)]; ok {
+			p.Suspicious = append(p.Suspicious, g.LinkName(l))
+			if p.Weights == nil {
+				p.Weights = map[string]float64{}
+			}
+			p.Weights[g.LinkName(l)] = w
+		}
+	}
+	return elsewhere, nil
+}
+
+// severityWeight says how bad it is not to look closer.
+func severityWeight(severity string) float64 {
+	switch severity {
+	case inference.Critical.String():
+		return 4
+	case inference.Warning.String():
+		return 2
+	}
+	return 1
+}
+
+// elementLinks are the links of an element: one, or all at a node.
+func elementLinks(g *topo.Graph, at func(uint32) (int, bool), e *inference.Element) (links []int) {
+	if e == nil {
+		return nil
+	}
+	v, ok := at(e.Node)
+	if !ok {
+		return nil
+	}
+	lo, hi := g.Interfaces(v)
+	for i := lo; i < hi; i++ {
+		l := g.Link(i)
+		if l < 0 || slices.Contains(links, l) {
+			continue
+		}
+		switch e.Kind {
+		case inference.NodeElement:
+			links = append(links, l)
+		case inference.InterfaceElement:
+			if uint32(g.Port(i)) == e.EgressIf {
+				links = append(links, l)
+			}
+		case inference.LinkElement:
+			peer, known := at(e.Peer)
+			if known && g.Neighbor(i) == peer && (e.EgressIf == 0 || uint32(g.Port(i)) == e.EgressIf) && (e.PeerIf == 0 || uint32(g.Port(g.Peer(i))) == e.PeerIf) {
+				links = append(links, l)
+			}
+		}
+	}
+	return links
+}
+
+// delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of
+// links that it was told the utilisation of. points and links count what was filled in.
+func (m *measured) delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
+	reports := map[string]float64{} // by node, a second
+	err = list(ctx, m, "/api/exporters", "exporters", func(e struct {
+		Node          string
+		RecentReports float64 `json:"recent_reports"`
+	}) {
+		if id, perr := strconv.ParseUint(e.Node, 10, 32); perr == nil {
+			reports[m.node(uint32(id))] += e.RecentReports / m.span.Seconds()
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if rate := reports[n.ID]; n.Kind == delivery.PointNode && rate > 0 {
+			n.Rate = rate * float64(reportBytes) * 8 / 1e9
+			points++
+		}
+	}
+	busy := map[string]float64{}
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		if k, ok := h.hop(); ok && h.Utilization != nil {
+			busy[m.node(k.Node)+":"+h.EgressIf] = min(max(*h.Utilization, 0), 1)
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range p.Links {
+		l := &p.Links[i]
+		a, okA := busy[l.A+":"+strconv.Itoa(l.PortA)]
+		b, okB := busy[l.B+":"+strconv.Itoa(l.PortB)]
+		if okA || okB {
+			l.Load = max(a, b) * l.Capacity // both directions share the capacity of an instance
+			links++
+		}
+	}
+	return points, links, nil
+}
+
+// costs gives a topology whose links cost the more the busier they are: 1 for one that carries nothing, 101 for a full one.
+// Links that nothing is known of cost 1.
+func (m *measured) costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, known int, err error) {
+	at, cost := m.in(g), map[int]uint32{}
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		k, ok := h.hop()
+		if !ok || h.Utilization == nil {
+			return
+		}
+		if v, ok := at(k.Node); ok {
+			if i := g.ByPort(v, int(k.EgressIf)); i >= 0 && g.Link(i) >= 0 {
+				cost[i] = 1 + uint32(100*min(max(*h.Utilization, 0), 1))
+			}
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return g.WithCosts(func(i int) uint32 { return max(1, cost[i]) }), len(cost), nil
+}
+
+// queries fills in what the paths of flows tell: the longest, for queries that do not say how many hops they ask about, and
+// how many nodes there are.
+func (m *measured) queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
+	seen := map[uint32]bool{}
+	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {
+		longest = max(longest, len(f.Path))
+		for _, h := range f.Path {
+			if !h.Node.Other {
+				seen[h.Node.HopKey.Node] = true
+			}
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if longest == 0 {
+		return 0, 0, fmt.Errorf("%s knows no path of a flow yet", m.url)
+	}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		if (q.Aggregation == querymix.Static || q.Aggregation == querymix.Dynamic) && q.Hops == 0 {
+			q.Hops = longest
+		}
+		if q.Aggregation == querymix.Static && q.Nodes == 0 {
+			q.Nodes = len(seen)
+		}
+	}
+	return longest, len(seen), nil
+}
