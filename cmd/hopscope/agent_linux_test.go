@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAgent runs an agent as a program in a network of its own: it sends the probes of plan files, says so when it is asked, takes
+// a new plan at SIGHUP and keeps the one before when that is wrong, and ends in order.
+func TestAgent(t *testing.T) {
+	dir := agentPlans(t)
+	runtime.LockOSThread() // and never unlocked, so that no other test finds itself there
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatalf("this test makes a network namespace (%v), which needs CAP_SYS_ADMIN: run it as root, or under unshare --user --map-root-user --net", err)
+	}
+	for _, line := range []string{"link set lo up", "link add name host0 type veth peer name net0", "address add 10.0.0.1/24 dev host0", "link set host0 up", "link set net0 up"} {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Fatalf("this test joins two interfaces (ip %s: %v: %s), which needs iproute2 (.ci/namespaces.sh installs it) and CAP_NET_ADMIN", line, err, out)
+		}
+	}
+	var log bytes.Buffer
+	agent := program("agent", "--interface", "host0", "--name", "leaf-1", "--probes", "probes.json", "--interval", "10ms")
+	agent.Dir, agent.Stderr = dir, &log
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Process.Kill()
+	ask := func() (x agentAnswer) {
+		out, err := program("agent", "status", "--format", "json").Output()
+		if err == nil {
+			err = json.Unmarshal(out, &x)
+		}
+		if err != nil {
+			return agentAnswer{}
+		}
+		return x
+	}
+	until := func(what string, ok func(x *agentAnswer) bool) agentAnswer {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			x := ask()
+			if ok(&x) {
+				return x
+			}
+			if time.Now().After(end) {
+				t.Fatalf("after a minute there is no %s: %+v", what, x)
+			}
+		}
+	}
+	first := until("probe", func(x *agentAnswer) bool { return x.Sent > 3 })
+	if first.Plan.Epoch == 0 || first.Plan.From != "files" || first.Address != "10.0.0.1" || first.SendErrors != 0 || first.Controller != nil {
+		t.Errorf("%+v", first)
+	}
+	if out, err := program("agent", "status").CombinedOutput(); err != nil || !strings.Contains(string(out), "agent     leaf-1, 10.0.0.1 on host0\nplan      epoch ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := program("health", "--url", "http://127.0.0.1:9464").CombinedOutput(); err != nil || string(out) != "ready\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "probes.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{good, []byte("{"), good} {
+		if err := os.WriteFile(filepath.Join(dir, "probes.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := ask()
+		if err := agent.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 1 {
+			until("later plan", func(x *agentAnswer) bool { return x.Plan.Epoch > before.Plan.Epoch })
+			continue
+		}
+		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
+			t.Errorf("a plan that is no JSON is in force: %+v", x)
+		}
+	}
+	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, log.String())
+	}
+	for _, want := range []string{"plan in force", "agent runs", "plan not read; the one before stays in force", "agent ends"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log.String())
+		}
+	}
+	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "no agent answers at http://127.0.0.1:9464") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// agentPlans plans probes for a small network, as the page of the agent does, and gives where the files are.
+func agentPlans(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	topology := "name: lab\nnodes:\n  - {name: leaf-1, host_ports: [9]}\n  - {name: leaf-2, host_ports: [9]}\n  - spine-1\n  - spine-2\n" +
+		"links: [[leaf-1, spine-1], [leaf-1, spine-2], [leaf-2, spine-1], [leaf-2, spine-2]]\n"
+	if err := os.WriteFile(at("lab.yaml"), []byte(topology), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	save := func(name string, args ...string) {
+		out, err := program(append(args, "--topology", at("lab.yaml"), "--format", "json")...).Output()
+		if err != nil {
+			t.Fatalf("hopscope %q: %v", args, err)
+		}
+		if err := os.WriteFile(at(name), out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("probes.json", "plan", "cover", "--sr=int-probe", "--depots", "leaf-1,leaf-2", "--max-hops", "2")
+	save("path.json", "plan", "cover", "--sr", "--depots", "leaf-1,leaf-2", "--max-hops", "2")
+	save("schedule.json", "plan", "schedule", "--probes", at("probes.json"), "--period", "100ms")
+	save("attention.json", "plan", "attention", "--probes", at("probes.json"), "--suspicious", "leaf-1--spine-1")
+	return dir
+}
+
+// TestAgentCheck says what an agent would do with plans as they are written, and what is wrong with others.
+func TestAgentCheck(t *testing.T) {
+	dir := agentPlans(t)
+	settings := func(text string) string { return writeFile(t, text) }
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"--interface x --name leaf-1 --probes probes.json", 0, "no problems; agent leaf-1\nsends "},
+		{"--interface x --name leaf-1 --probes probes.json --schedule schedule.json --attention attention.json", 0, "of them in detail"},
+		{"--interface x --name core-1 --probes probes.json", 0, `no probe of the plan is sent by "core-1": its agents are leaf-1`},
+		{"--interface x", 0, "no problems; there is no plan: name files"},
+		{"--probes probes.json", exitUsage, "interface: is missing"},
+		{"--interface x --probes path.json", exitUsage, "a route of INT-path has no place for an INT header: plan with --sr=int-probe"},
+		{"--interface x --probes schedule.json", exitUsage, `this is a plan of kind "schedule"`},
+		{"--interface x --probes nowhere.json", exitUsage, "no such file"},
+		{"--interface x --schedule schedule.json", exitUsage, "plan.probes: are missing"},
+		{"--interface x --name leaf-1 --probes probes.json --interval 1us", exitUsage, "plan.interval: "},
+		{"--interface x --name leaf-1 --probes probes.json --interval 20us", exitUsage, "probes a second, and its limit is 10000 (probes_per_second)"},
+		{"--interface x --dialect y", exitUsage, "plan.dialect: "},
+		{"--interface x --probes probes.json --config " + settings("controller: {address: \"c:1\", name: c, ca_file: a, cert_file: b, key_file: c}"), exitUsage, "controller: plan names files too"},
+		{"--interface x --config " + settings("controller: {address: \"c:1\", name: c, ca_file: nowhere.pem, cert_file: b, key_file: c}"), exitUsage, "controller.ca_file: open nowhere.pem"},
+		{"--config " + settings("interface: x\nnope: 1\n"), exitUsage, "nope"},
+		{"--config " + settings("interface: x\nname: leaf-1\n") + " --probes probes.json", 0, "agent leaf-1"},
+	} {
+		cmd := program(append([]string{"agent", "--check"}, strings.Fields(c.args)...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		status := 0
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			status = e.ExitCode()
+		}
+		if status != c.status || !strings.Contains(string(out), c.want) {
+			t.Errorf("agent --check %s: status %d, want %d\n%s\nwant %q", c.args, status, c.status, out, c.want)
+		}
+	}
+}
