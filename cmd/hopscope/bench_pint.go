@@ -29,7 +29,8 @@ beside ours on the same input in the same run.
   10     packets until a path is known, by its length; PPM and AMS2 for comparison
   11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
   loops  false alarms of loop detection
-  cost   time and memory of decoding`,
+  cost   time and memory of decoding
+  errors paths where the map of the network is wrong, and when they are certain`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
@@ -39,6 +40,9 @@ beside ours on the same input in the same run.
 				if !slices.Contains(papers.PINTFigures(), f) {
 					return usagef("no figure %q; there are %s", f, strings.Join(papers.PINTFigures(), ", "))
 				}
+			}
+			if len(o.Rows) > 0 && !slices.Equal(figures, []string{"errors"}) {
+				return usagef("--row is of --figure errors alone")
 			}
 			if o.Runs < 0 || o.Runs > 10_000_000 {
 				return usagef("--runs %d is outside 0..10000000", o.Runs)
@@ -62,6 +66,7 @@ beside ours on the same input in the same run.
 	f := c.Flags()
 	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(papers.PINTFigures(), ", ")+" (repeatable)")
 	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long")
+	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
 	f.StringVar(&format, "format", "table", "table or json")
 	f.StringVar(&svg, "svg", "", "directory for plots as SVG, made if need be")

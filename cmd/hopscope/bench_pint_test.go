@@ -49,7 +49,14 @@ func TestBenchPINT(t *testing.T) {
 	if err != nil || !strings.Contains(table, "Baseline") || !strings.Contains(table, "seed 1") {
 		t.Errorf("table: %v\n%s", err, table)
 	}
-	for _, args := range [][]string{{"--figure", "7"}, {"--runs", "-1"}, {"--format", "xml"}} {
+	table, err = run("--figure", "errors", "--row", "Kentucky Datalink, links: none", "--row", "Fat-tree k = 8, distances: IGP", "--runs", "20")
+	if err != nil || strings.Count(table, "Errors of the map") != 2 || !strings.Contains(table, "\nIGP weights") || strings.Contains(table, "US Carrier") || strings.Contains(table, "detours") {
+		t.Errorf("two rows: %v\n%s", err, table)
+	}
+	if _, err := run("--figure", "errors", "--row", "no such row"); err == nil || !strings.Contains(err.Error(), `"Kentucky Datalink, links: a node renumbered"`) {
+		t.Errorf("no row: %v", err)
+	}
+	for _, args := range [][]string{{"--figure", "7"}, {"--row", "none"}, {"--runs", "-1"}, {"--format", "xml"}} {
 		if _, err := run(args...); !errors.As(err, new(usageError)) {
 			t.Errorf("bench pint %v: %v, want a usage error", args, err)
 		}

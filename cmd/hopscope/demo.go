@@ -14,13 +14,15 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/web"
 )
 
 func demoCommand() *cobra.Command {
 	var o struct {
-		listen, data, format string
-		seed                 uint64
-		duration             time.Duration
+		listen, data, format, control string
+		seed                          uint64
+		duration                      time.Duration
 	}
 	c := &cobra.Command{
 		Use:   "demo",
@@ -34,12 +36,17 @@ collector infers path and latencies.
 
 Faults come one after the other and repeat: a congested link, a path change, drops,
 a slow switch, an exporter that loses reports, one that falls silent, packets that
-loop.`,
+loop.
+
+Hosts of the edge switches send probes over all links. What is found makes links
+suspicious, the probes on them look closer within two cycles, and go back when it is
+over: the map shows it, and "hopscope control status" and "log" tell.`,
 		Args: exactArgs(0),
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the page; port 0 takes a free one")
 	f.StringVar(&o.data, "data", "", "directory for Parquet files, kept (default: a temporary one, removed at the end)")
+	f.StringVar(&o.control, "control", "127.0.0.1:9465", "where \"hopscope control\" asks; empty for nowhere, port 0 takes a free one")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the emulated network")
 	f.DurationVar(&o.duration, "duration", 0, "end after this time; 0 runs until Ctrl-C")
 	f.StringVar(&o.format, "format", "table", "of the summary at the end: table or json")
@@ -56,6 +63,11 @@ loop.`,
 		if err := cfg.Web.Validate(); err != nil {
 			return usagef("--listen %s: %w", o.listen, err)
 		}
+		if o.control != "" {
+			if err := loop.CheckAdmin(o.control); err != nil {
+				return usagef("--control: %w", err)
+			}
+		}
 		if data == "" {
 			if data, err = os.MkdirTemp("", "hopscope-demo-"); err != nil {
 				return err
@@ -68,16 +80,18 @@ loop.`,
 			return err
 		}
 		emulated.Epoch = time.Now()
-		network, err := emu.New(emulated, o.seed)
+		log := newLogger(cfg.Log, c.ErrOrStderr())
+		defer flushLog(log)
+		steer, err := steerDemo(emulated, o.seed, data, log)
 		if err != nil {
 			return err
 		}
-		log := newLogger(cfg.Log, c.ErrOrStderr())
-		defer flushLog(log)
+		defer steer.Close()
+		network := steer.network
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
-		}, nil)
+		}, emulatedMap(network, &emulated))
 		if err != nil {
 			var op *net.OpError
 			if errors.As(err, &op) && op.Op == "listen" {
@@ -85,6 +99,13 @@ loop.`,
 			}
 			return err
 		}
+		col.steeredBy(steer.view)
+		col.AddWriter(steer.suspects)
+		admin, err := steer.serve(o.control, c.Flags().Changed("control"))
+		if err != nil {
+			return errors.Join(err, col.Close())
+		}
+		defer admin.Close()
 		signalsOf(c.Context()).mayTakeTime()
 		ctx, cancel := context.WithCancelCause(c.Context())
 		defer cancel(nil)
@@ -107,15 +128,21 @@ loop.`,
 
   Try next, in another terminal:
     bin/hopscope top
+    bin/hopscope control status%s
     bin/hopscope config print > hopscope.yaml
     bin/hopscope selftest
 
   Ctrl-C ends it with a summary.
 
-`, col.url(), o.seed, col.Addrs()[0], data)
+`, col.url(), o.seed, col.Addrs()[0], data, admin.flag())
+		steered := make(chan struct{})
+		go func() {
+			_ = steer.loop.Run(ctx) // which ends with ctx
+			close(steered)
+		}()
 		played := make(chan struct{})
 		go func() {
-			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1})
+			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.deliver})
 			if err != nil {
 				cancel(fmt.Errorf("emulated network: %w", err))
 			}
@@ -124,6 +151,7 @@ loop.`,
 		err = col.Run(ctx)
 		cancel(nil)
 		<-played
+		<-steered
 		if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 			err = cause
 		}
@@ -140,6 +168,15 @@ func nodeIDs(n *emu.Network) []uint32 {
 		ids[i] = n.NodeID(i)
 	}
 	return ids
+}
+
+// emulatedMap is the emulated network as the page draws it.
+func emulatedMap(n *emu.Network, c *emu.Config) *web.Map {
+	m := mapOf(n.Graph(), nodeIDs(n))
+	for i := range m.Links {
+		m.Links[i].Speed = float64(c.LinkRate)
+	}
+	return m
 }
 
 // demoConfig is the default collector with short windows, a free report port, and Parquet files.

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+	logs "github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/sink"
+)
+
+const (
+	controlGroup = "control"       // of those who stand for being in charge, without the prefix
+	askFleet     = 5 * time.Second // the longest wait for the log and the group
+	firstReading = 30 * time.Second
+)
+
+// charge is the time in which this control is in charge of a fleet's probes. Without a fleet it is nil: then it always is.
+type charge struct {
+	client *conn.Client
+	term   *lead.Term
+	number uint64
+	put    uint32 // epoch that was written last
+}
+
+// chargePlan is what the log keeps of a plan: its probes are those of the files, but for which of them look closer.
+type chargePlan struct {
+	Network  string   `json:"network"`
+	Why      string   `json:"why"`
+	Detailed []string `json:"detailed"`
+}
+
+// runControlFleet stands for being in charge, and steers whenever it is.
+func runControlFleet(ctx context.Context, cfg *controlConfig, log *slog.Logger) error {
+	name := cfg.Fleet.Name
+	if name == "" {
+		name, _ = os.Hostname() // for people alone
+	}
+	client, err := cfg.Fleet.Kafka.Dial("hopscope-control")
+	if err != nil {
+		return wrongInput(fmt.Errorf("fleet.kafka.%w", err))
+	}
+	defer client.Close()
+	topic := client.Topic(conn.Plans)
+	lc := logs.DefaultLogConfig()
+	lc.Timeout = cfg.Fleet.Kafka.Timeout
+	kafka := logs.NewLog(client.Client, lc)
+	if _, err := kafka.Partitions(ctx, topic); err != nil {
+		err = client.Explain(err, conn.Describe(topic))
+		if e, ok := errors.AsType[*conn.Error](err); ok && e.NeedsPerson() {
+			return err
+		}
+		log.Warn("waiting for Kafka", "error", err.Error())
+	}
+	group := logs.NewGroup(client.Client, kafka, logs.GroupConfig{
+		Name: client.Topic(controlGroup), Topics: map[string]int{topic: 1}, Session: cfg.Fleet.Session, Rebalance: cfg.Fleet.Session,
+	}, log)
+	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target())
+	var own error // of steering
+	err = lead.Run(ctx, lead.Config{Log: kafka, Group: group, Topic: topic, Name: name, Timeout: askFleet, Logger: log}, func(ctx context.Context, t *lead.Term) error {
+		x, err := readControlled(cfg) // a controller begins anew: what it knew is from before
+		if err != nil {
+			own = wrongInput(err)
+			return own
+		}
+		own = steer(ctx, cfg, x, &charge{client: client, term: t, number: t.Number()}, log)
+		if own != nil && ctx.Err() != nil { // another one is in charge all the same
+			log.Error("steering ended with an error", "error", own.Error())
+			own = nil
+		}
+		return own
+	})
+	if own != nil {
+		return own
+	}
+	return client.Explain(err, conn.Join(client.Topic(controlGroup)))
+}
+
+// seed adds what the fleet knows of earlier lives to what the journal of this control knows.
+func (c *charge) seed(s control.Seed, log *slog.Logger) control.Seed {
+	if c == nil {
+		return s
+	}
+	s.Epoch = max(s.Epoch, c.term.Epoch())
+	if b := c.term.Plan(); b != nil {
+		var p chargePlan
+		if err := json.Unmarshal(b, &p); err != nil {
+			log.Warn("which probes looked closer is not known", "topic", c.client.Topic(conn.Plans), "error", err.Error())
+		}
+		s.Detailed = p.Detailed
+	}
+	return s
+}
+
+// election is what switches know the time in charge by.
+func (c *charge) election() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.number
+}
+
+// fence writes each plan to the log before anything of it leaves, and asks before anything else leaves.
+func (c *charge) fence(ctx context.Context) func(p *control.Plan) error {
+	if c == nil {
+		return nil
+	}
+	return func(p *control.Plan) error {
+		if p == nil || p.Epoch == c.put {
+			return c.term.Holds(ctx)
+		}
+		record := chargePlan{p.Network.Name, p.Why, p.Detailed}
+		b, err := json.Marshal(&record)
+		if err == nil && len(b) > lead.MaxPlan { // which probes look closer is a hint for the next one
+			record.Detailed = nil
+			b, err = json.Marshal(&record)
+		}
+		if err == nil {
+			err = c.term.Put(ctx, p.Epoch, b)
+		}
+		if err == nil {
+			c.put = p.Epoch
+		}
+		return err
+	}
+}
+
+// standDown says in the journal why a control steers no longer.
+func (c *charge) standDown(ctx context.Context, l *loop.Loop, err error) error {
+	if cause := context.Cause(ctx); c != nil && errors.Is(cause, lead.ErrLost) {
+		l.Post(control.Superseded{Why: cause.Error()})
+		l.Step(time.Now().UnixNano())
+	}
+	return err
+}
+
+// followFindings takes findings from the merged windows of the fleet until ctx ends, and returns when it has those of the past.
+func (c *charge) followFindings(ctx context.Context, cfg *controlConfig, to *suspects, log *slog.Logger) {
+	f := &findingsFeed{topic: c.client.Topic(conn.Series), to: to, log: log, codec: fleet.NewCodec(consoleValue, consoleLimits), caught: make(chan struct{})}
+	lc := logs.DefaultLogConfig()
+	lc.HeaderKey, lc.Timeout = fleet.HeaderKey, cfg.Fleet.Kafka.Timeout
+	f.kafka = logs.NewLog(c.client.Client, lc)
+	go f.follow(ctx, time.Now().Add(-cfg.Fleet.LookBack).UnixNano())
+	wait := time.NewTimer(firstReading)
+	defer wait.Stop()
+	select {
+	case <-f.caught:
+	case <-ctx.Done():
+	case <-wait.C:
+		log.Warn("the findings of the fleet are not read yet; the loop begins with those that are", "topic", f.topic)
+	}
+}
+
+// findingsFeed reads the findings of a fleet.
+type findingsFeed struct {
+	kafka  *logs.Log
+	topic  string
+	to     *suspects
+	log    *slog.Logger
+	codec  *fleet.Codec
+	caught chan struct{} // closed at the end of the log
+	said   string
+}
+
+// follow reads from a time on. What cannot be read stays what it was: attention does not go back because Kafka is away.
+func (f *findingsFeed) follow(ctx context.Context, from int64) {
+	wait := leastWait
+	fail := func(err error) {
+		if err != nil && ctx.Err() == nil && f.said != err.Error() {
+			f.said = err.Error()
+			f.log.Error("no findings; the suspects stay what they are", "error", f.said)
+		}
+		sleep(ctx, wait)
+		wait = min(2*wait, mostWait)
+	}
+	var reader ingest.LogReader
+	for caught := false; ctx.Err() == nil; {
+		if reader == nil {
+			offset, err := f.kafka.OffsetAt(ctx, f.topic, 0, from)
+			if err != nil {
+				fail(err)
+				continue
+			}
+			reader = f.kafka.Reader(f.topic, 0, offset)
+		}
+		messages, err := reader.Next(ctx)
+		if err != nil {
+			fail(err)
+			continue
+		}
+		if wait = leastWait; f.said != "" {
+			f.said = ""
+			f.log.Info("findings again")
+		}
+		for i := range messages {
+			if err := f.take(ctx, &messages[i]); err != nil {
+				f.log.Debug("a record of the series is passed over", "offset", messages[i].Offset, "error", err.Error())
+			}
+		}
+		if !caught && reader.Offset() >= reader.High() {
+			caught = true
+			close(f.caught)
+		}
+	}
+}
+
+// take keeps the findings of a window. They are told once, so that revisions have none.
+func (f *findingsFeed) take(ctx context.Context, m *ingest.Message) error {
+	r, err := record(m)
+	if err != nil || r.Head.Kind != fleet.Whole || r.Head.Revision > 0 {
+		return err
+	}
+	if fleet.Sum(r.Value) != r.Head.Sum {
+		return fleet.ErrSum
+	}
+	d, err := fleet.DecodeWhole(f.codec, r.Value)
+	if err != nil {
+		return err
+	}
+	var list []inference.Finding
+	for i := range d.Findings {
+		found, ferr := d.Findings[i].Finding()
+		if ferr != nil {
+			err = errors.Join(err, ferr)
+			continue
+		}
+		list = append(list, found)
+	}
+	return errors.Join(err, f.to.WriteWindow(ctx, &sink.Window{Findings: list}))
+}

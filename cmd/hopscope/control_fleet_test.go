@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest"
+	logs "github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+)
+
+// TestControlFleet runs two controls of one network. The one in charge makes a finding of the merged windows a plan; it is killed, and
+// the other one goes on above its epochs, with the probes in detail that it had.
+func TestControlFleet(t *testing.T) {
+	b := kafkatest.Start(t, kafkatest.Options{})
+	dir, config, listen, admin := controlSettings(t, "http://127.0.0.1:1")
+	text := string(mustRead(t, config))
+	listens, admins, configs := []string{listen, freePort(t)}, []string{admin, admin + "-2"}, make([]string, 2)
+	for i := range configs {
+		configs[i] = filepath.Join(dir, fmt.Sprintf("control-%d.yaml", i))
+		s := strings.NewReplacer(listen, listens[i], `"`+admin+`"`, `"`+admins[i]+`"`, filepath.Join(dir, "journal"), filepath.Join(dir, fmt.Sprintf("journal-%d", i))).Replace(text)
+		s += fmt.Sprintf("fleet: {enabled: true, name: control-%d, session: 6s, kafka: {brokers: [\"%s\"], prefix: \"%s\", timeout: 3s}}\n", i, b.Addr, b.Prefix)
+		if err := os.WriteFile(configs[i], []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Without its topic a control says what to do, and ends.
+	if out, err := program("control", "--config", configs[0]).CombinedOutput(); err == nil || !strings.Contains(string(out), "hopscope kafka topics create") {
+		t.Errorf("without topics: %v\n%s", err, out)
+	}
+	b.CreateTopic(b.Prefix+conn.Plans, 1, "cleanup.policy=compact")
+	b.CreateTopic(b.Prefix+conn.Series, 1)
+	life := func(i int) *exec.Cmd {
+		c := program("control", "--config", configs[i])
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		return c
+	}
+	until := func(i int, what string, ok func(s *loop.Status) bool) (s loop.Status) {
+		t.Helper()
+		for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			out, _ := program("control", "status", "--url", admins[i], "--format", "json").Output()
+			if s = (loop.Status{}); json.Unmarshal(out, &s) == nil && ok(&s) {
+				return s
+			}
+		}
+		t.Fatalf("control %d: %s: not within a minute and a half: %+v", i, what, s)
+		return s
+	}
+	first := life(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	agents := map[string]*pretender{"leaf-1": {}, "leaf-2": {}}
+	for name, p := range agents {
+		for _, at := range listens {
+			go func() {
+				for ctx.Err() == nil {
+					_ = p.follow(ctx, dir, at, name)
+				}
+			}()
+		}
+	}
+	until(0, "first plan", func(s *loop.Status) bool { return s.InForce == 1 && s.Phase == "steady" && s.Detailed == 0 })
+
+	var answers []findingAnswer
+	if err := json.Unmarshal([]byte(`[{"id": "00000000000000a1", "kind": "high-queue", "severity": "critical", "node": "1", "egress_if": "1", "start_ms": 1, "end_ms": 0, "text": "a queue", "element": {"kind": "interface", "node": 1, "egress_if": 1}}]`), &answers); err != nil {
+		t.Fatal(err)
+	}
+	end := fleet.Label(time.Now().UnixNano(), int64(time.Second))
+	w := inference.Window{Start: end - int64(time.Second), End: end}
+	whole, err := fleet.EncodeWhole(fleet.NewCodec(0, inference.Limits{}), "store-1", fleet.NewDocument("lab", &fleet.Assembled{Start: w.Start, End: w.End}, &w, openFindings(answers)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lc := logs.DefaultLogConfig()
+	lc.HeaderKey = fleet.HeaderKey
+	if _, err := logs.NewLog(b.Client(), lc).Append(t.Context(), b.Prefix+conn.Series, 0, ingest.Message{Head: []byte("strange"), Value: []byte("strange")}, ingest.Message{Head: whole.Head.Append(nil), Value: whole.Value}); err != nil {
+		t.Fatal(err)
+	}
+	s := until(0, "a suspect of the fleet", func(s *loop.Status) bool {
+		return s.InForce == s.Epoch && s.Epoch > 1 && s.Detailed > 0 && s.Phase == "steady"
+	})
+	if len(s.Suspects) != 1 || !strings.Contains(s.Suspects[0].Why, "a queue") {
+		t.Errorf("suspects %+v", s.Suspects)
+	}
+
+	life(1)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	next := until(1, "taking over", func(s *loop.Status) bool { return s.Epoch > 0 && s.InForce == s.Epoch && s.Phase == "steady" })
+	if next.Epoch <= s.Epoch || next.Detailed != s.Detailed || len(next.Suspects) != 1 {
+		t.Errorf("after epoch %d with %d probes in detail comes epoch %d with %d, and suspects %+v", s.Epoch, s.Detailed, next.Epoch, next.Detailed, next.Suspects)
+	}
+	cancel()
+	for name, p := range agents {
+		p.mu.Lock()
+		epoch, detailed := uint32(0), false
+		for _, m := range p.plans {
+			if m.GetEpoch() <= epoch {
+				t.Errorf("agent %s got epoch %d after %d", name, m.GetEpoch(), epoch)
+			}
+			now := false
+			for _, q := range m.GetProbes() {
+				now = now || q.GetDetailed()
+			}
+			if detailed && !now {
+				t.Errorf("epoch %d turns what looked closer off at agent %s", m.GetEpoch(), name)
+			}
+			epoch, detailed = m.GetEpoch(), now
+		}
+		p.mu.Unlock()
+	}
+}

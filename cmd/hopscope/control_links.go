@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/topo"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// directions are those of the links of a graph, numbered by the interfaces that they leave by. The control of probes knows them by
+// the name of their link, from the end that they leave: a queue belongs to a direction.
+type directions struct {
+	graph   *topo.Graph
+	ids     []uint32 // of nodes in reports
+	nodes   map[uint32]int
+	covered []bool // by interface: a probe leaves by it
+	byName  map[string]int
+}
+
+func newDirections(g *topo.Graph, ids []uint32) *directions {
+	d := &directions{graph: g, ids: ids, nodes: make(map[uint32]int, len(ids)), covered: make([]bool, g.NumInterfaces()), byName: map[string]int{}}
+	for n, id := range ids {
+		d.nodes[id] = n
+	}
+	for i := range g.NumInterfaces() {
+		if g.Peer(i) >= 0 {
+			d.byName[d.name(i)] = i
+		}
+	}
+	return d
+}
+
+// name is that of a direction.
+func (d *directions) name(i int) string {
+	g := d.graph
+	p := g.Peer(i)
+	return fmt.Sprintf("%s:%d--%s:%d", g.NodeName(g.Node(i)), g.Port(i), g.NodeName(g.Node(p)), g.Port(p))
+}
+
+// end is what a direction leaves, by its name.
+func (d *directions) end(name string) (e web.LinkEnd, ok bool) {
+	i, ok := d.byName[name]
+	if !ok {
+		return e, false
+	}
+	return web.LinkEnd{Node: d.ids[d.graph.Node(i)], Port: uint32(d.graph.Port(i))}, true
+}
+
+// follow replaces the links of probes by the directions in which they pass them. It gives these directions, by probe.
+func (d *directions) follow(probes []planner.Probe) (passed [][]int32, err error) {
+	passed = make([][]int32, len(probes))
+	for k := range probes {
+		p := &probes[k]
+		if len(p.Nodes) != len(p.Ports)+1 {
+			return nil, fmt.Errorf("probe %s passes %d nodes by %d ports", p.ID, len(p.Nodes), len(p.Ports))
+		}
+		links := make([]string, len(p.Ports))
+		for h, port := range p.Ports {
+			n, ok := d.graph.Lookup(p.Nodes[h])
+			if !ok {
+				return nil, fmt.Errorf("probe %s: the topology has no node %q", p.ID, p.Nodes[h])
+			}
+			i := d.graph.ByPort(n, port)
+			if i < 0 || d.graph.Peer(i) < 0 || d.graph.NodeName(d.graph.Neighbor(i)) != p.Nodes[h+1] {
+				return nil, fmt.Errorf("probe %s: in the topology port %d of %s does not lead to %s", p.ID, port, p.Nodes[h], p.Nodes[h+1])
+			}
+			links[h], d.covered[i] = d.name(i), true
+			passed[k] = append(passed[k], int32(i))
+		}
+		p.Links = links
+	}
+	return passed, nil
+}
+
+// seen is a direction by which a probe could tell more of link direction i: itself, or else the other one of the link; -1 where
+// there is none.
+func (d *directions) seen(i int) int {
+	switch p := d.graph.Peer(i); {
+	case p < 0:
+		return -1
+	case !d.covered[i] && d.covered[p]:
+		return p
+	}
+	return i
+}
+
+// add appends a direction that has a link.
+func (d *directions) add(to []int32, i int) []int32 {
+	if i >= 0 {
+		if i = d.seen(i); i >= 0 {
+			return append(to, int32(i))
+		}
+	}
+	return to
+}
+
+// Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it. Where a
+// flow goes is not known here.
+func (d *directions) Links(to []int32, f *inference.Finding) []int32 {
+	e := f.Element
+	n, ok := d.nodes[e.Node]
+	if !ok {
+		return to
+	}
+	g := d.graph
+	switch e.Kind {
+	case inference.InterfaceElement:
+		return d.add(to, g.ByPort(n, int(e.EgressIf)))
+	case inference.LinkElement:
+		return d.link(to, n, &e)
+	case inference.NodeElement:
+		lo, hi := g.Interfaces(n)
+		for i := lo; i < hi; i++ {
+			to = d.add(to, i)
+			to = d.add(to, g.Peer(i))
+		}
+	}
+	return to
+}
+
+// link appends both directions of a link, or of all links between its nodes where it does not say which.
+func (d *directions) link(to []int32, n int, e *inference.Element) []int32 {
+	g := d.graph
+	peer, ok := d.nodes[e.Peer]
+	if !ok {
+		return to
+	}
+	lo, hi := g.Interfaces(n)
+	for i := lo; i < hi; i++ {
+		p := g.Peer(i)
+		if p < 0 || g.Node(p) != peer || e.EgressIf != 0 && g.Port(i) != int(e.EgressIf) || e.PeerIf != 0 && g.Port(p) != int(e.PeerIf) {
+			continue
+		}
+		to = d.add(d.add(to, i), p)
+	}
+	return to
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// controlAddress is where a control of probes is asked unless told otherwise.
+const controlAddress = "127.0.0.1:9465"
+
+// controlPage answers "hopscope control".
+type controlPage struct {
+	server   *http.Server
+	listener net.Listener
+	unix     string
+}
+
+// serveControl answers at an address; none serves nothing.
+func serveControl(address string, l *loop.Loop, j *loop.Journal) (*controlPage, error) {
+	if address == "" {
+		return &controlPage{}, nil
+	}
+	listener, err := loop.ListenAdmin(address)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(controlMetricsOf{l}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h := loop.Admin(l, j, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
+	go s.Serve(listener)
+	p := &controlPage{server: s, listener: listener}
+	if strings.HasPrefix(address, "unix:") {
+		p.unix = address
+	}
+	return p, nil
+}
+
+// at is where the page is asked, or "".
+func (p *controlPage) at() string {
+	switch {
+	case p.listener == nil:
+		return ""
+	case p.unix != "":
+		return p.unix
+	}
+	return "http://" + p.listener.Addr().String()
+}
+
+// flag is what "hopscope control status" has to be told.
+func (p *controlPage) flag() string {
+	if at := p.at(); at != "" && at != "http://"+controlAddress {
+		return " --url " + at
+	}
+	return ""
+}
+
+func (p *controlPage) Close() {
+	if p.server != nil {
+		p.server.Close()
+	}
+}
+
+// loopView is a control of probes as the page shows it; nil where it does not answer.
+func loopView(l *loop.Loop, links *directions) *web.LoopView {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var v *web.LoopView // the loop's, until it has answered
+	err := l.Ask(ctx, func(c *control.Controller, _ *loop.State) { v = viewOf(c, links) })
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// viewOf is what the page shows of a controller.
+func viewOf(c *control.Controller, links *directions) *web.LoopView {
+	s := c.Status()
+	v := &web.LoopView{Epoch: s.Epoch, Phase: string(s.Phase), Paused: s.Paused, DryRun: s.DryRun, AwaitingApproval: s.Pending != nil}
+	for _, x := range s.Suspects {
+		if end, ok := links.end(x.Link); ok {
+			v.Suspects = append(v.Suspects, web.LoopSuspect{LinkEnd: end, Weight: x.Weight, Why: x.Why, Since: x.Since})
+		}
+	}
+	p := c.Target()
+	if p == nil {
+		return v
+	}
+	for k := range p.Probes {
+		x := web.LoopProbe{ID: p.Probes[k].ID, Detailed: p.IsDetailed(p.Probes[k].ID)}
+		for _, name := range p.Probes[k].Links {
+			if end, ok := links.end(name); ok {
+				x.Links = append(x.Links, end)
+			}
+		}
+		v.Probes = append(v.Probes, x)
+	}
+	return v
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo/load"
+)
+
+// controlled is the network of a control of probes, as its files say.
+type controlled struct {
+	network  *control.Network
+	probing  *loop.Probing
+	links    *directions
+	suspects *suspects
+	fixed    map[string][]control.Entry // by switch
+}
+
+// readControlled reads everything that the settings name, and finds what does not go together.
+func readControlled(cfg *controlConfig) (*controlled, error) {
+	g, err := load.Topology(cfg.Topology)
+	if err != nil {
+		return nil, err
+	}
+	ids, numbers := graphIDs(g)
+	for i := 0; i < len(ids) && !numbers; i++ {
+		ids[i] += uint32(cfg.FirstNode)
+	}
+	plan, err := cfg.Files.Read(1) // checked here; the epochs of plans are the controller's
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDetail(plan); err != nil {
+		return nil, err
+	}
+	probes, err := readProbes(cfg.Files.Probes)
+	if err != nil {
+		return nil, err
+	}
+	x := &controlled{links: newDirections(g, ids), fixed: map[string][]control.Entry{}}
+	sent := make(map[string]bool, len(plan.Probes))
+	x.probing = &loop.Probing{Dialect: plan.Dialect, Basic: plan.Basic, Detailed: plan.Detailed, Interval: cfg.Files.Interval,
+		Slots: map[string]agent.Slot{}, Addresses: map[string]netip.Addr{}}
+	agents := map[string]bool{}
+	for k := range plan.Probes {
+		p := &plan.Probes[k]
+		sent[p.ID], agents[p.Agent], agents[p.Collector] = true, true, true
+		x.probing.Slots[p.ID] = agent.Slot{Interval: p.Interval, Phase: p.Phase}
+	}
+	probes = slices.DeleteFunc(probes, func(p planner.Probe) bool { return !sent[p.ID] })
+	for i, a := range cfg.Agents {
+		if !agents[a.Name] {
+			return nil, fmt.Errorf("agents[%d]: no probe of the plan begins or ends at %q", i, a.Name)
+		}
+		x.probing.Addresses[a.Name] = netip.MustParseAddr(a.Address) // Validate has read it
+	}
+	passed, err := x.links.follow(probes)
+	if err != nil {
+		return nil, err
+	}
+	sc := suspicion.DefaultConfig()
+	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
+	if x.suspects, err = newSuspects(sc, x.links, passed); err != nil {
+		return nil, err
+	}
+	x.network = &control.Network{Name: g.Name(), Probes: probes}
+	for name := range agents {
+		x.network.Agents = append(x.network.Agents, name)
+	}
+	slices.Sort(x.network.Agents)
+	return x, x.readSwitches(cfg)
+}
+
+// checkDetail says which probes could not be sent if they looked closer: any of them may be asked to. What single agents may send is
+// theirs to say, when they follow.
+func checkDetail(p *agent.Plan) error {
+	all := *p
+	all.Probes = slices.Clone(p.Probes)
+	for k := range all.Probes {
+		all.Probes[k].Detailed = true
+	}
+	if _, err := all.Check(&agent.Limits{MTU: agent.DefaultConfig().MTU}); err != nil {
+		return fmt.Errorf("the plan would be refused with all probes in detail:\n%w", err)
+	}
+	return nil
+}
+
+// readProbes reads the plans that cover the network, with ids as agent.Files gives them.
+func readProbes(files []string) (all []planner.Probe, err error) {
+	for i, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		var c cover.Plan
+		err = planner.ReadPlan(f, "cover", &c)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("plan %s: %w", path, err)
+		}
+		for _, p := range append(c.Probes, c.Second...) {
+			if len(files) > 1 {
+				p.ID = fmt.Sprintf("%d/%s", i+1, p.ID)
+			}
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// readSwitches reads the entries that switches are to hold, whatever the plan.
+func (x *controlled) readSwitches(cfg *controlConfig) error {
+	for i := range cfg.Switches {
+		s := &cfg.Switches[i]
+		if _, ok := x.links.graph.Lookup(s.Name); !ok {
+			return fmt.Errorf("switches[%d].name: the topology has no node %q", i, s.Name)
+		}
+		x.network.Switches = append(x.network.Switches, s.Name)
+		if s.Entries == "" {
+			continue
+		}
+		b, err := readFile(s.Entries, 64<<20)
+		if err != nil {
+			return fmt.Errorf("switches[%d].entries: %w", i, err)
+		}
+		list, err := p4rt.ReadJSON(b)
+		if err != nil {
+			return fmt.Errorf("switches[%d].entries: %s: %w", i, s.Entries, err)
+		}
+		pipeline, err := p4rt.BMv2(s.Program)
+		if err != nil {
+			return fmt.Errorf("switches[%d].program: %w", i, err)
+		}
+		if err := loop.Fits(pipeline.Info.Tables(), list); err != nil {
+			return fmt.Errorf("switches[%d].entries: %s: %w", i, s.Entries, err)
+		}
+		for k := range list {
+			x.fixed[s.Name] = append(x.fixed[s.Name], loop.EntryOf(&list[k], 0))
+		}
+	}
+	if len(x.fixed) > 0 {
+		x.network.Entries = func(_ *control.Plan, sw string) []control.Entry { return x.fixed[sw] }
+	}
+	return nil
+}
+
+// steerConfig is what the controller is told.
+func (c *controlLoop) steerConfig(p *loop.Probing) control.Config {
+	basic, detailed := p.HopBytes()
+	return control.Config{Cycle: int64(c.Cycle), Timeout: int64(c.Timeout), Grace: int64(c.Grace), Budget: c.Budget, MaxChanges: c.MaxChanges, SwitchCost: c.SwitchCost,
+		RetryAfter: c.RetryAfter, Audit: c.Audit, Approve: c.Approve, DryRun: c.DryRun, BasicBytes: basic, DetailedBytes: detailed}
+}
+
+// runControl steers until it is told to stop.
+func runControl(ctx context.Context, cfg *controlConfig, x *controlled, log *slog.Logger) error {
+	if cfg.Fleet.Enabled {
+		return runControlFleet(ctx, cfg, log)
+	}
+	return steer(ctx, cfg, x, nil, log)
+}
+
+// steer steers until ctx ends; in a fleet, that is the time in which this control is in charge.
+func steer(ctx context.Context, cfg *controlConfig, x *controlled, fleet *charge, log *slog.Logger) (err error) {
+	var j *loop.Journal
+	if cfg.Journal.File != "" {
+		if j, err = loop.OpenJournal(cfg.Journal.File, cfg.Journal.Bytes, cfg.Journal.Keep); err != nil {
+			return fmt.Errorf("journal.file: %w", err)
+		}
+		defer func() { err = errors.Join(err, j.Close()) }()
+	} else {
+		log.Warn("no journal: a restart knows what devices have, and not what was in force")
+	}
+	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
+	if err != nil {
+		return fmt.Errorf("controller.%w", err)
+	}
+	late := &latePost{}
+	server := loop.NewServer(x.network.Agents, late.post, log)
+	installers, err := openSwitches(cfg, fleet.election(), late.post, log)
+	if err != nil {
+		return err
+	}
+	defer installers.Close()
+	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probing), Network: x.network, Probing: x.probing, Agents: server, Switches: installers,
+		Journal: j, Seed: fleet.seed(j.Seed(), log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
+	if err != nil {
+		return err
+	}
+	late.to(l.Post)
+	listener, err := net.Listen("tcp", cfg.Controller.Listen)
+	if err != nil {
+		return fmt.Errorf("controller.listen: %w", err)
+	}
+	g := grpc.NewServer(append(agent.ServerOptions(conf), grpc.MaxRecvMsgSize(1<<20), grpc.MaxConcurrentStreams(4))...)
+	agentpb.RegisterPlansServer(g, server)
+	go g.Serve(listener)
+	defer g.Stop()
+	page, err := serveControl(cfg.Admin.Listen, l, j)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	switch {
+	case fleet != nil:
+		fleet.followFindings(ctx, cfg, x.suspects, log)
+	case cfg.Collector.URL != "":
+		go askFindings(ctx, cfg, x.suspects, log)
+	default:
+		log.Warn("no collector: nothing is ever suspicious (collector.url)")
+	}
+	log.Info("control runs", "agents", len(x.network.Agents), "switches", len(x.network.Switches), "probes", len(x.network.Probes), "listen", listener.Addr().String(), "admin", page.at())
+	return fleet.standDown(ctx, l, l.Run(ctx))
+}
+
+// askFindings asks a collector for what is open, as often as the loop wants to know.
+func askFindings(ctx context.Context, cfg *controlConfig, to *suspects, log *slog.Logger) {
+	a := asker{url: cfg.Collector.URL, tokenFile: cfg.Collector.TokenFile, format: "table"}
+	t := time.NewTicker(max(cfg.Loop.Cycle/2, 100*time.Millisecond))
+	defer t.Stop()
+	said := ""
+	for {
+		var got struct{ Open []findingAnswer }
+		err := a.get(ctx, "/api/findings", &got, io.Discard)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil: // what was open stays so: attention does not go back because a collector is gone
+			if said != err.Error() {
+				said = err.Error()
+				log.Error("no findings; the suspects stay what they are", "error", said)
+			}
+		default:
+			if said != "" {
+				said = ""
+				log.Info("findings again")
+			}
+			to.replace(openFindings(got.Open))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// openFindings are those that a page answers with, as far as they name an element.
+func openFindings(list []findingAnswer) (out []inference.Finding) {
+	for i := range list {
+		x := &list[i]
+		f, err := x.finding()
+		if err != nil || x.EndMS != 0 {
+			continue
+		}
+		if f.Severity, err = inference.ParseSeverity(x.Severity); err != nil {
+			continue
+		}
+		if f.ID, err = inference.ParseID(x.ID); err != nil {
+			continue
+		}
+		if x.Cause != "" {
+			if f.Cause, err = inference.ParseID(x.Cause); err != nil {
+				continue
+			}
+		}
+		f.Text, f.Start = x.Text, x.StartMS*1e6
+		out = append(out, f)
+	}
+	return out
+}
