@@ -23,7 +23,7 @@ beside ours. What a whole collector keeps up with is "hopscope selftest".`,
 		Args: exactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(benchPipelineCommand(), benchPlannerCommand(), benchPINTCommand(), benchFleetCommand())
+	c.AddCommand(benchPipelineCommand(), benchPlannerCommand(), benchPINTCommand(), benchFleetCommand(), benchFindingsCommand(), benchAgentCommand(), benchLoopCommand())
 	return c
 }
 

@@ -51,7 +51,7 @@ by store; after a take-over the windows since the last checkpoint count here, to
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	list := slices.Clone(fleet.Metrics)
+	list := slices.Concat(fleet.Metrics, collector.AlertMetrics)
 	for _, m := range consumeMetrics {
 		list = append(list, m.Metric)
 	}
@@ -66,7 +66,73 @@ What [hopscope console](fleet.md#the-page) says.
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	return writeMetrics(w, consoleMetrics)
+	if err := writeMetrics(w, consoleMetrics); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `
+## The agents
+
+What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	if err := writeMetrics(w, allAgentMetrics()); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `
+## The control of probes
+
+What [hopscope control](loop.md) says at `+"`/metrics` of `admin.listen`"+`.
+
+| metric | type | labels | meaning |
+| --- | --- | --- | --- |
+`)
+	return writeMetrics(w, allControlMetrics())
+}
+
+// writeControlSettingsPage writes docs/control-settings.md.
+func writeControlSettingsPage(w io.Writer) error {
+	fmt.Fprint(w, `# Settings of a control of probes
+
+One YAML file, given with `+"`hopscope control --config FILE`"+`; [its page](loop.md) says what for. What the file leaves out keeps its
+default; unknown keys are refused. `+"`hopscope control config`"+` writes a complete file, and `+"`hopscope control --config FILE --check`"+` names
+all problems of one at once.
+
+This page is written by `+"`make docs`"+` from the program.
+
+`)
+	cfg := defaultControlConfig()
+	return settings.Reference(w, &cfg)
+}
+
+// writeControlSettings writes deploy/control.yaml: the defaults, to be edited.
+func writeControlSettings(w io.Writer) error {
+	fmt.Fprint(w, "# Settings of hopscope control: every key with its meaning, range and default.\n# Written by \"hopscope control config\"; what is left out keeps its default.\n\n")
+	cfg := defaultControlConfig()
+	return settings.Print(w, &cfg)
+}
+
+// writeAgentSettingsPage writes docs/agent-settings.md.
+func writeAgentSettingsPage(w io.Writer) error {
+	fmt.Fprint(w, `# Settings of an agent
+
+One YAML file, given with `+"`hopscope agent --config FILE`"+`; [its page](agent.md) says what for. What the file leaves out keeps its
+default; unknown keys are refused. `+"`hopscope agent config`"+` writes a complete file, and `+"`hopscope agent --config FILE --check`"+` names all
+problems of one at once. Flags go before the file.
+
+This page is written by `+"`make docs`"+` from the program.
+
+`)
+	cfg := defaultAgentConfig()
+	return settings.Reference(w, &cfg)
+}
+
+// writeAgentSettings writes deploy/agent.yaml: the defaults, to be edited.
+func writeAgentSettings(w io.Writer) error {
+	fmt.Fprint(w, "# Settings of hopscope agent: every key with its meaning, range and default.\n# Written by \"hopscope agent config\"; what is left out keeps its default.\n\n")
+	cfg := defaultAgentConfig()
+	return settings.Print(w, &cfg)
 }
 
 // writeMetrics writes the rows of a table of metrics.
@@ -95,7 +161,11 @@ DuckDB:
 Every series has the tag `+"`instance`"+`, so that [several collectors](operating.md#several-collectors-and-one-store) can share a store.
 What a store has to index is bounded for each day (UTC), whatever is reported: by `+"`flows.max_hops`, `flows.daily_flows`"+`
 and `+"`exporters.tracking.max_exporters`"+`. What comes when the day's places are gone is folded into `+"`other`"+`, and counted by
-`+"`hopscope_series_folded_total`"+`. A field whose value nobody reported is absent, never zero. This page is written by `+"`make docs`"+`.
+`+"`hopscope_series_folded_total`"+`. A field whose value nobody reported is absent, never zero.
+
+A flow that [uses several paths at once](pint.md#several-paths) has in `+"`flow`"+` the path with the greatest share, as any other flow has its
+path, and `+"`share`"+` and `+"`paths`"+` say that there are others; `+"`flow_path`"+` has all of them. Who reads `+"`path`"+` alone reads a path that the
+flow takes. This page is written by `+"`make docs`"+`.
 `)
 	for i := range sink.AllSeries {
 		s := &sink.AllSeries[i]

@@ -18,6 +18,12 @@ func TestPages(t *testing.T) {
 		"docs/metrics.md":       writeMetricsPage,
 		"docs/series.md":        writeSeriesPage,
 		"deploy/hopscope.yaml":  writeExampleSettings,
+
+		"docs/agent-settings.md": writeAgentSettingsPage,
+		"deploy/agent.yaml":      writeAgentSettings,
+
+		"docs/control-settings.md": writeControlSettingsPage,
+		"deploy/control.yaml":      writeControlSettings,
 	} {
 		var want bytes.Buffer
 		if err := write(&want); err != nil {

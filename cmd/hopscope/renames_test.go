@@ -49,3 +49,37 @@ func TestRenames(t *testing.T) {
 		t.Error(p)
 	}
 }
+
+// config check accepts a key that means nothing any more and says what has taken its place.
+func TestRetiredSettings(t *testing.T) {
+	path := writeFile(t, "events:\n  threshold: 9\n  false_a_day: 3\n")
+	c := rootCommand()
+	var stdout, stderr bytes.Buffer
+	c.SetOut(&stdout)
+	c.SetErr(&stderr)
+	c.SetArgs([]string{"config", "check", path})
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ": warning: line 2: events.threshold: is not read any more: " + limitsOfHops + "\n"
+	if !strings.Contains(stderr.String(), want) {
+		t.Errorf("config check says %q, want %q", &stderr, want)
+	}
+}
+
+// config check says when limits are beyond what was measured.
+func TestExtrapolatedLimits(t *testing.T) {
+	for text, warned := range map[string]bool{"events:\n  false_a_day: 0.1\n": true, "events:\n  false_a_day: 5\n": false, "window: 5s\n": false} {
+		c := rootCommand()
+		var stdout, stderr bytes.Buffer
+		c.SetOut(&stdout)
+		c.SetErr(&stderr)
+		c.SetArgs([]string{"config", "check", writeFile(t, text)})
+		if err := c.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(stderr.String(), "if more than 8 statistics are judged: the limits are extrapolated. Latency, queue and utilisation of a hop are three, the latency of each of 100 busy flows") != warned {
+			t.Errorf("config check of %q says %q", text, &stderr)
+		}
+	}
+}

@@ -31,7 +31,7 @@ Start with "hopscope demo".`,
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(
-		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), replayCommand(), decodeCommand(), planCommand(),
+		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), planCommand(),
 		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
 	)
