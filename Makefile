@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 LONGTIME ?= 1h
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb kafka python browser promtool torture docs check clean
+.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb kafka python browser promtool alertmanager namespaces torture docs proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,11 +40,17 @@ browser:
 promtool: ## build promtool, which tests the alert rules (kept in .cache)
 	.ci/promtool.sh
 
-test: influxdb kafka python browser promtool ## install what the tests need and run them all
+alertmanager: ## build Alertmanager, which the tests of alerts run against (kept in .cache)
+	.ci/alertmanager.sh
+
+namespaces:
+	@.ci/namespaces.sh
+
+test: influxdb kafka python browser promtool alertmanager namespaces ## install what the tests need and run them all
 	$(GO) test -timeout 20m ./...
 
-race: influxdb kafka python browser promtool ## the tests of everything that runs concurrently, with fewer rounds, under the race detector
-	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./sink/... ./bench/traffic ./bench/udp
+race: influxdb kafka python browser promtool alertmanager namespaces ## the tests of everything that runs concurrently, with fewer rounds, under the race detector
+	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/traffic ./bench/udp
 
 torture: influxdb kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
 	$(GO) vet -tags torture ./bench/torture
@@ -75,6 +81,9 @@ web-check: web ## the committed page is what its sources give
 docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 	$(GO) test ./cmd/hopscope -run TestPages -update
 	$(GO) test ./decode/demux -run TestFormatsPage -update
+
+proto: ## write the Go code of p4/agent/agentpb/agent.proto (needs protoc)
+	.ci/proto.sh
 
 check: lint cross web-check test race fuzz ## exactly what CI runs
 
