@@ -44,10 +44,18 @@ func tokens(data []byte) (token.Tokens, *Problem) {
 	return all, nil
 }
 
-// CheckYAML says whether a parser can be trusted with data, of which name is the file: its work is bounded then.
+// CheckYAML says whether a decoder of YAML can be trusted with data, of which name is the file: its work is bounded then. What has no
+// place in a file of ours and leads the decoder astray is refused, such as a tag where a list is wanted, for which it panics.
 func CheckYAML(name string, data []byte) error {
-	if _, p := tokens(data); p != nil {
+	all, p := tokens(data)
+	if p != nil {
 		return &Problems{name, []Problem{*p}}
+	}
+	for _, t := range all {
+		switch t.Type {
+		case token.TagType, token.DirectiveType, token.MergeKeyType, token.MappingKeyType:
+			return &Problems{name, []Problem{{Line: t.Position.Line, Text: "tags, directives, merges and complex keys are not read; a text that begins with !, % or ? stands in quotes"}}}
+		}
 	}
 	return nil
 }

@@ -26,3 +26,18 @@ func TestGuard(t *testing.T) {
 		t.Errorf("%d lists: %v", maxDepth, p)
 	}
 }
+
+// A decoder sees no YAML but plain values, lists and mappings.
+func TestCheckYAML(t *testing.T) {
+	for _, text := range []string{"a: !x\nb", "a: !!seq [1]", "%YAML 1.2\n---\na: 1", "a: {<<: {b: 1}}", "? a\n: b"} {
+		var p *Problems
+		if err := CheckYAML("f", []byte(text)); !errors.As(err, &p) || len(p.List) != 1 || p.List[0].Line == 0 || !strings.HasPrefix(p.List[0].Text, "tags") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "a: [1, {b: '!x'}] # !x\n- c: \"? <<: %\"", `{"a": ["!x"]}`, "a: b!"} {
+		if err := CheckYAML("f", []byte(text)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

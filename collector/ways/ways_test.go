@@ -83,6 +83,7 @@ func TestReadErrors(t *testing.T) {
 		"rules: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000):  "policy x",
 		"a: &a [1]\nrules: *a":                                             "policy x",
 		"rules: [{name: a, avoid: [1], paths: [[]]}]":                      "names no node",
+		"rules:\n- name: a\n  via: !x\n1":                                  "tags, directives, merges and complex keys",
 		"rules: [{name: a, avoid: [1]}]" + strings.Repeat(" ", maxBytes+1): "more than 4194304 bytes",
 	} {
 		if _, err := Read("x", []byte(text), called); err == nil || !strings.Contains(err.Error(), want) {

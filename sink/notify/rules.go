@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/hopscope/hopscope/inference"
 )
@@ -231,6 +233,9 @@ func ParseRules(name string, b []byte) (*Rules, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return r, nil
 	}
+	if err := guard(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if err := yaml.UnmarshalWithOptions(b, r, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("%s: %s", name, strings.TrimSpace(yaml.FormatError(err, false, false)))
 	}
@@ -238,6 +243,42 @@ func ParseRules(name string, b []byte) (*Rules, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
+}
+
+// What a file of rules may consist of.
+const (
+	maxTokens = 1 << 16 // maxRules of them, with all that can be said of one
+	maxDepth  = 32      // of lists and mappings in one another
+)
+
+// guard refuses what no rules need and what the decoder is not up to: it goes down into itself for each list in a list, takes a time
+// that grows with the square of some numbers, and panics for a tag where a list is wanted.
+func guard(b []byte) error {
+	count, depth, entries, line := 0, 0, 0, 0
+	for _, t := range lexer.Tokenize(string(b)) {
+		if t.Position.Line != line {
+			line, entries = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.AnchorType, token.AliasType, token.TagType, token.DirectiveType, token.MergeKeyType, token.MappingKeyType:
+			return fmt.Errorf("line %d: anchors, aliases, tags, directives, merges and complex keys have no place among rules", line)
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		case token.SequenceEntryType:
+			entries++
+		}
+		if count++; count > maxTokens {
+			return fmt.Errorf("line %d: more than %d words and signs", line, maxTokens)
+		}
+		if depth > maxDepth || entries > maxDepth {
+			return fmt.Errorf("line %d: more than %d lists and mappings in one another", line, maxDepth)
+		}
+	}
+	return nil
 }
 
 // Drop leaves out mutes that have ended, and acknowledgements of findings that are older than a time.

@@ -131,9 +131,30 @@ func TestDrop(t *testing.T) {
 	}
 }
 
+// The decoder sees no YAML that it is not up to, and all of the longest that is read.
+func TestGuard(t *testing.T) {
+	for text, want := range map[string]string{
+		"mutes: !x\n1":                "x: line 1: anchors",
+		"mutes: &a [*a]":              "x: line 1: anchors",
+		"mutes:\n- <<: {note: a}":     "x: line 2: anchors",
+		strings.Repeat("[", 1<<20):    "in one another",
+		strings.Repeat("- ", 1<<19):   "in one another",
+		strings.Repeat("a:\n", 1<<18): "words and signs",
+	} {
+		if _, err := ParseRules("x", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+	long := "mutes: [" + strings.Repeat(`{element: node 7, kind: drops, from: "2026-11-22T22:00:00Z", until: "2026-11-22T23:00:00Z", every: 24h, by: a, note: "!b"}, `, maxRules) + "]"
+	if r, err := ParseRules("x", []byte(long)); err != nil || len(r.Mutes) != maxRules {
+		t.Errorf("%d mutes, %v", len(r.Mutes), err)
+	}
+}
+
 func FuzzParseRules(f *testing.F) {
 	f.Add([]byte("acknowledged:\n- alert: drops node 7\n  at: 2026-11-22T12:00:00Z\nmutes:\n- element: node 7\n  until: 2026-11-22T12:00:00Z\n  every: 24h\n"))
 	f.Add([]byte("mutes: [{element: link 7-9, kind: drops}]"))
+	f.Add([]byte("mutes: !x\n1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := ParseRules("x", b)
 		if err != nil {
