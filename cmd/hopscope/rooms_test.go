@@ -32,7 +32,8 @@ var byName = map[string][]string{
 
 // shared are packages that other rooms may import although their room is not below.
 var shared = map[string][]string{
-	"ingest/kafka/conn": {"sink"}, // both ends of Kafka connect alike
+	"ingest/kafka/conn": {"sink"},       // both ends of Kafka connect alike
+	"ingest/lastword":   {"p4", "sink"}, // whoever connects wants to know why a connection ended
 }
 
 // exceptions are packages of such a room that are no source and no store.

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/internal/creds"
 )
 
 // ControllerStatus says how it is with the controller.
@@ -126,7 +127,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(credentials.NewTLS(conf)), grpc.WithNoProxy(),
+	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(creds.TLS(conf)), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingWait}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {

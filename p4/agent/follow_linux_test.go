@@ -322,7 +322,7 @@ func TestStrangers(t *testing.T) {
 			}
 			return false
 		}
-		for end := time.Now().Add(20 * time.Second); !told() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !told() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
 		if s := a.Status(); !told() || s.Epoch != 0 || len(c.answers) > 0 {
 			t.Errorf("%s: %+v, want %q", x.what, s, x.want)

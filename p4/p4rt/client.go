@@ -12,9 +12,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/hopscope/hopscope/p4/internal/creds"
 )
 
 // Client is a controller of one switch, over P4Runtime.
@@ -47,12 +48,12 @@ func Dial(cfg Config) (*Client, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	creds := insecure.NewCredentials()
+	security := insecure.NewCredentials()
 	if !cfg.Plaintext {
-		creds = credentials.NewTLS(cfg.TLS)
+		security = creds.TLS(cfg.TLS)
 	}
 	again := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
-	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: cfg.Timeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {

@@ -1,11 +1,17 @@
 package remote
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +19,13 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// post sends a document to a server that answers as said.
-func post(t *testing.T, answer http.HandlerFunc) error {
+// post sends a document to a server that answers as said, within a time if it does.
+func post(t *testing.T, timeout time.Duration, answer http.HandlerFunc) error {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
 	c := &Client{Name: "test", URL: s.URL + "/abracadabra", Secrets: []string{"", "abracadabra"}, Header: http.Header{"X-Test": {"1"}}}
-	if err := c.Open(&TLS{}, 200*time.Millisecond); err != nil {
+	if err := c.Open(&TLS{}, timeout); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
@@ -40,7 +46,7 @@ func TestAnswers(t *testing.T) {
 		502: retry, 503: retry, 504: retry, 599: retry,
 	} {
 		got := ""
-		err := post(t, func(w http.ResponseWriter, r *http.Request) {
+		err := post(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
 			if b, _ := io.ReadAll(r.Body); string(b) != "document" || r.Method != http.MethodPost || r.Header.Get("X-Test") != "1" {
 				t.Errorf("%s %q %v", r.Method, b, r.Header)
 			}
@@ -77,8 +83,40 @@ func TestNoAnswer(t *testing.T) {
 		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"is slow":  func(http.ResponseWriter, *http.Request) { <-hang },
 	} {
-		if re, ok := errors.AsType[*sink.RetryError](post(t, answer)); !ok || re.Config {
+		if re, ok := errors.AsType[*sink.RetryError](post(t, 200*time.Millisecond, answer)); !ok || re.Config {
 			t.Errorf("a server that %s: %v", name, re)
+		}
+	}
+}
+
+// A server that does not take the client's certificate says so behind the client's back, who writes meanwhile. That a person has to
+// mend it is known every time.
+func TestCertificateNotTaken(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger is served") }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	conf := &TLS{CAFile: filepath.Join(dir, "cert.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
+	for file, block := range map[string]*pem.Block{conf.CertFile: {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, conf.KeyFile: {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &Client{Name: "test", URL: s.URL}
+	if err := c.Open(conf, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	for range 20 {
+		err := c.Post(t.Context(), []byte("document"))
+		if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Config || !strings.Contains(err.Error(), "remote error: tls: ") {
+			t.Fatalf("%v", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/hopscope/hopscope/ingest/lastword"
 )
 
 // TLS says how the two sides know each other. It stands inline among the settings of a sink.
@@ -85,9 +88,16 @@ func (c *TLS) Transport(timeout time.Duration, header int64) (*http.Transport, e
 	if err != nil {
 		return nil, err
 	}
+	dialer := net.Dialer{Timeout: min(timeout, 5*time.Second)}
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: min(timeout, 5*time.Second)}).DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return lastword.New(conn), nil
+		},
 		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    min(timeout, 5*time.Second),
 		MaxIdleConnsPerHost:    1,
@@ -105,7 +115,7 @@ func WrongSecurity(err error) bool {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // how crypto/tls tells the server's alert
 		return true
 	}
 	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
