@@ -288,7 +288,7 @@ func (f *fleetUnderTest) settled(r *result, leaveOut func(series string) bool) {
 	f.pending.Wait()
 	time.Sleep(time.Until(f.last.Add(2 * fleetWindow)))
 	var d difference
-	for end := time.Now().Add(45 * time.Second); ; time.Sleep(300 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
 		d = f.compare(leaveOut)
 		if d.same() || time.Now().After(end) {
 			break

@@ -201,7 +201,7 @@ func (p *place) start() *run {
 	if p.opt.consumer || p.opt.console {
 		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
 	}
-	for end := time.Now().Add(30 * time.Second); !serves(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !serves(); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-r.done:
 			r.ended = true

@@ -138,7 +138,7 @@ func (f *alertFleet) rule(text string) {
 		f.t.Fatal(err)
 	}
 	f.pass(3) // the next window looks at the file, and a later one follows it
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(time.Second)
 	f.pass(1)
 }
 

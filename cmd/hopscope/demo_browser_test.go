@@ -47,7 +47,7 @@ func tab(t *testing.T, url string) context.Context {
 func shows(t *testing.T, page context.Context, condition string) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		var ok bool
 		if ok, err = chromedp.Run(page, chromedp.Evaluate[bool]("!!("+condition+")")); ok {
 			return

@@ -18,7 +18,7 @@ import (
 // status runs the command in this process and gives what the program would end with.
 func status(t *testing.T, args ...string) (int, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	root := rootCommand()
 	root.SetArgs(args)

@@ -125,7 +125,7 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := ""
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(metrics, `hopscope_decode_reports_total{format="telemetry-report",kind="int-stack"} 2000`); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(metrics, `hopscope_decode_reports_total{format="telemetry-report",kind="int-stack"} 2000`); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no 2000 reports in\n%s", metrics)
 		}
@@ -236,7 +236,7 @@ func newLogReader(t *testing.T, r io.Reader) *logReader {
 func (l *logReader) wait(msg string) map[string]any {
 	l.t.Helper()
 	var seen []string
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case m, ok := <-l.lines:

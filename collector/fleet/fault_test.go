@@ -332,7 +332,7 @@ func (w *world) booked(c *consumer) {
 		reports += p.Reports
 	}
 	var taken, told uint64
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		taken, told = 0, 0
 		for _, s := range c.Partitions() {
 			if s.Topic == fleet.Windows {

@@ -334,7 +334,7 @@ func withBroken(*testing.T) error {
 func TestSlow(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.CheckEvery, cfg.Timeout = time.Hour, 50*time.Millisecond
+	cfg.CheckEvery, cfg.Timeout = time.Hour, 500*time.Millisecond
 	cfg.BatchUpdates = 1
 	c := ready(t, dial(t, cfg))
 	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Hour })
@@ -356,9 +356,13 @@ func TestSlow(t *testing.T) {
 		t.Errorf("%v, %v", errs, err)
 	}
 	<-c.writing
-	// It took the entries, and its answer was lost: reading tells.
+}
+
+// A switch takes entries, and its answer is lost: reading tells.
+func TestAnswerLost(t *testing.T) {
+	b := newBench(t, "intmd")
+	c := ready(t, dial(t, b.config(t, "intmd")))
 	b.Misbehave(func(f *p4rttest.Faults) {
-		f.Delay = 0
 		f.After = func(*p4pb.WriteRequest) error { return status.Error(codes.Unavailable, "reset") }
 	})
 	if errs, err := c.Write(within(t), inserts(route(5, 1))); !errors.Is(err, ErrUnreachable) || !errors.Is(errs[0], ErrUnknown) {
@@ -375,7 +379,7 @@ func TestSlow(t *testing.T) {
 func TestSilent(t *testing.T) {
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.Timeout = 50 * time.Millisecond
+	cfg.Timeout = 500 * time.Millisecond
 	c := ready(t, dial(t, cfg))
 	b.Misbehave(func(f *p4rttest.Faults) { f.Delay = time.Hour })
 	until(t, "noticed", func() bool { return !c.State().Connected })

@@ -163,7 +163,7 @@ func TestRawDiskFull(t *testing.T) {
 	for i := range 20_000 {
 		r.AppendReport(rawReport(i, 1))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	err := r.Close(ctx)
 	st := r.Stats()

@@ -155,7 +155,7 @@ func eval[T any](t *testing.T, b *browser, js string) T {
 func (b *browser) wait(t *testing.T, condition string) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var ok bool
 		if ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")")); ok {
 			return
