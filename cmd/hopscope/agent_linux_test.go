@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -28,7 +27,7 @@ func TestAgent(t *testing.T) {
 			t.Fatalf("this test joins two interfaces (ip %s: %v: %s), which needs iproute2 (.ci/namespaces.sh installs it) and CAP_NET_ADMIN", line, err, out)
 		}
 	}
-	var log bytes.Buffer
+	var log lockedBuffer
 	agent := program("agent", "--interface", "host0", "--name", "leaf-1", "--probes", "probes.json", "--interval", "10ms")
 	agent.Dir, agent.Stderr = dir, &log
 	if err := agent.Start(); err != nil {
@@ -83,6 +82,7 @@ func TestAgent(t *testing.T) {
 			until("later plan", func(x *agentAnswer) bool { return x.Plan.Epoch > before.Plan.Epoch })
 			continue
 		}
+		until("word of a plan that is none", func(*agentAnswer) bool { return strings.Contains(log.text(), "plan not read; the one before stays in force") })
 		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
 		}
@@ -91,11 +91,11 @@ func TestAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := agent.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, log.String())
+		t.Errorf("%v\n%s", err, log.text())
 	}
 	for _, want := range []string{"plan in force", "agent runs", "plan not read; the one before stays in force", "agent ends"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log has no %q:\n%s", want, log.String())
+		if !strings.Contains(log.text(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log.text())
 		}
 	}
 	if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "no agent answers at http://127.0.0.1:9464") {
