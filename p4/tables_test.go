@@ -2,6 +2,7 @@ package p4
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/p4/emu/program"
+	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/p4/vectors"
 )
 
@@ -118,6 +121,114 @@ func TestTablesAgree(t *testing.T) {
 		maps.DeleteFunc(count, func(_ string, n int) bool { return n == 0 })
 		if len(count) > 0 || len(want) < 100 {
 			t.Errorf("epoch %d: of %d and %d entries these are not in both (1: of decode/pint, -1: of tables.py): %v", epoch, len(want), len(got[epoch]), count)
+		}
+	}
+}
+
+// held is what a switch holds in the tables that plans are in, priorities aside, which the command line counts the other way.
+func held(s *program.Switch) map[string]int {
+	held := map[string]int{}
+	for _, e := range s.Store().Read("") {
+		switch {
+		case !strings.HasPrefix(e.Table, "egress."), e.Default(), strings.Contains(e.Table, "envelope"):
+		case e.Table == "egress.egress_port", e.Table == "egress.line.lines":
+		default:
+			held[e.String()]++
+		}
+	}
+	return held
+}
+
+// Entries that are written in Go are those that the switches had which were recorded, to the last one; they fit into the tables,
+// and the two plans do so beside each other.
+func TestSwitchEntries(t *testing.T) {
+	file, err := vectors.Read("pint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := program.New("pint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := pintplan.SwitchShared()
+	for _, p := range plans(t) {
+		list, err := pintplan.SwitchEntries(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := list[len(list)-1].Table; last != "egress.plan" {
+			t.Errorf("epoch %d takes effect with %s, and not with the last entry", p.Epoch, last)
+		}
+		entries = append(entries, list...)
+	}
+	for _, e := range entries {
+		if err := made.Store().Insert(e); err != nil {
+			t.Fatalf("%v: %v", &e, err)
+		}
+	}
+	got := held(made)
+	compared := 0
+	for _, g := range file.Groups {
+		if strings.HasPrefix(g.Name, "no plan") {
+			continue
+		}
+		recorded, err := program.New("pint")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range g.Commands {
+			if list, ok := strings.CutPrefix(c, "# logarithms: "); ok {
+				err = recorded.Logarithms(strings.Fields(list)...)
+			} else if !strings.HasPrefix(c, "set_queue") {
+				err = recorded.Command(c)
+			}
+			if err != nil {
+				t.Fatalf("%s: %s: %v", g.Name, c, err)
+			}
+		}
+		want := held(recorded)
+		if !maps.Equal(got, want) {
+			for e := range want {
+				if got[e] == 0 {
+					t.Errorf("%s: only the switch has %s", g.Name, e)
+				}
+			}
+			for e := range got {
+				if want[e] == 0 {
+					t.Errorf("%s: the switch does not have %s", g.Name, e)
+				}
+			}
+		}
+		compared++
+	}
+	if compared < 5 || len(got) < 11*1024+64+500 {
+		t.Errorf("%d entries compared with %d switches", len(got), compared)
+	}
+}
+
+// Plans that pint.p4 does not carry out are refused, instead of written in part.
+func TestSwitchEntriesRefused(t *testing.T) {
+	for name, change := range map[string]func(p *pint.Plan){
+		"mix":                func(p *pint.Plan) { p.Hash = pint.HashMix },
+		"queue":              func(p *pint.Plan) { p.Queries[1].Value = pint.QueueValue },
+		"latency per packet": func(p *pint.Plan) { p.Queries[2].Value = pint.LatencyValue },
+		"two paths": func(p *pint.Plan) {
+			p.Queries[1] = p.Queries[0]
+			p.Queries[1].Name = "again"
+			p.Bits = 64
+			at, slots := 0, slices.Clone(p.Sets[0].Slots)
+			for k := range slots {
+				slots[k].Shift = at
+				at += p.Queries[slots[k].Query].Bits
+			}
+			p.Sets[0].Slots = slots
+		},
+	} {
+		p := *plans(t)[24]
+		p.Queries, p.Sets = slices.Clone(p.Queries), slices.Clone(p.Sets)
+		change(&p)
+		if list, err := pintplan.SwitchEntries(&p); !errors.Is(err, pintplan.ErrProgram) || list != nil {
+			t.Errorf("%s: %d entries, %v", name, len(list), err)
 		}
 	}
 }

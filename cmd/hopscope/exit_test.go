@@ -157,7 +157,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		"plan schedule --topology fat-tree:4 --probes i.json --replan nowhere", "plan schedule --topology fat-tree:4 --probes i.json --slot 0s",
 		"plan queries queries.yml --replan nowhere", "plan queries queries.yml --replan text",
 		"plan queries", "plan queries nowhere", "plan queries .", "plan queries text", "plan queries queries.yml --bits 0", "plan queries queries.yml --hash md5", "plan queries queries.yml --format xml",
-		"plan queries queries.yml --format p4", "plan queries queries.yml --routing chance", "plan queries queries.yml --topology fat-tree:7", "plan queries queries.yml --check nowhere",
+		"plan queries queries.yml --format p4", "plan queries queries.yml --format entries", "plan queries queries.yml --routing chance", "plan queries queries.yml --topology fat-tree:7", "plan queries queries.yml --check nowhere",
 		"plan queries queries.yml --epoch 256", "plan queries queries.yml --time-limit 0s",
 		"replay", "replay a b", "replay nowhere", "replay .", "replay good.pcap --profile klingon", "replay good.pcap --format xml", "replay good.pcap --report-port 65536",
 		"replay good.pcap --nodes x", "replay good.pcap --topology fat-tree:7", "replay good.pcap --topology nowhere", "replay good.pcap --flows -1", "replay good.pcap --hops -1",

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +53,7 @@ type planFlags struct {
 	verify                                  string // file of a plan
 	replan                                  string // file of an older plan
 	churn                                   int
-	extra                                   string // a format beside table and json
+	extra                                   []string // formats beside table and json
 	seed                                    uint64
 	timeLimit                               time.Duration
 }
@@ -108,10 +110,10 @@ func (o *planFlags) check() error {
 		return usagef("--time-limit %v is not above 0s", o.timeLimit)
 	}
 	switch {
-	case o.extra == "":
+	case len(o.extra) == 0:
 		return checkFormat(o.format)
-	case o.format != "table" && o.format != "json" && o.format != o.extra:
-		return usagef("--format %q is neither table nor json nor %s", o.format, o.extra)
+	case o.format != "table" && o.format != "json" && !slices.Contains(o.extra, o.format):
+		return usagef("--format %q is neither table nor json nor %s", o.format, strings.Join(o.extra, " nor "))
 	}
 	return nil
 }

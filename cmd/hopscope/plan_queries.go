@@ -19,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
@@ -60,12 +61,14 @@ describes all of it. With a topology the collector's own path tracing is measure
 shortest paths of it; without, a model of the published decoder says what paths take.
 
 The plan in JSON is what switches, emulator and collector follow; p4 gives entries for
-the tables of a P4 program (with hash: crc).`,
+the tables of any P4 program, and entries those of p4/pint.p4 as the control of probes
+takes them for its switches (both with hash: crc).`,
 		Example: `  hopscope plan queries queries.yaml
   hopscope plan queries queries.yaml --bits 32 --format json --svg plan.svg >plan.json
   hopscope plan queries queries.yaml --topology fat-tree:8 --routing distance
   hopscope plan queries queries.yaml --from-collector http://127.0.0.1:8080
-  hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt`,
+  hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt
+  hopscope plan queries queries.yaml --hash crc --format entries >entries.json`,
 		Args: exactArgs(1),
 	}
 	o.planFlags = addPlanFlags(c, true, false, "", "")
@@ -78,8 +81,8 @@ the tables of a P4 program (with hash: crc).`,
 	f.BoolVar(&o.partial, "partial", false, "leave out queries that no packet has room for, and lower frequencies that cannot be held")
 	o.measured.flags(c, "how long paths are and how many nodes they pass, for queries that do not say so")
 	o.addReplan(c, "which the network has now, to say what is different", "queries", -1)
-	f.Lookup("format").Usage = "table, json or p4"
-	o.extra = "p4"
+	f.Lookup("format").Usage = "table, json, p4 or entries"
+	o.extra = []string{"p4", "entries"}
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
 	return c
 }
@@ -110,12 +113,15 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		again: func(plan *querymix.Plan, stop func() bool) (*querymix.Plan, error) {
 			return solve.Plan(p, solve.Options{Seed: o.seed, Partial: plan.Partial, Stop: stop, Previous: o.earlier, Churn: o.churn})
 		},
-		stats:   func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:   func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
-		finish:  func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
-		draw:    drawQueries,
-		table:   queriesTable,
-		formats: map[string]func(io.Writer, *querymix.Plan) error{"p4": func(w io.Writer, _ *querymix.Plan) error { return writeTables(w, made) }},
+		stats:  func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
+		check:  func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
+		finish: func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
+		draw:   drawQueries,
+		table:  queriesTable,
+		formats: map[string]func(io.Writer, *querymix.Plan) error{
+			"p4":      func(w io.Writer, _ *querymix.Plan) error { return writeTables(w, made) },
+			"entries": func(w io.Writer, _ *querymix.Plan) error { return writeEntries(w, made) },
+		},
 	})
 }
 
@@ -126,6 +132,18 @@ func writeTables(w io.Writer, plan *pint.Plan) error {
 		return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
 	}
 	return err
+}
+
+// writeEntries writes the entries of p4/pint.p4, with those that all plans share.
+func writeEntries(w io.Writer, plan *pint.Plan) error {
+	list, err := pintplan.SwitchEntries(plan)
+	if errors.Is(err, pintplan.ErrProgram) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	return p4rt.WriteJSON(w, append(pintplan.SwitchShared(), list...))
 }
 
 // maxQueriesFile bounds the file of queries.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
@@ -111,6 +113,23 @@ func TestPlanQueries(t *testing.T) {
 	if out, err := runPlan(t, "queries", queriesExample, "--hash", "crc", "--format", "p4"); err != nil || !strings.Contains(out, "table_add pint_set carry 0x00000000->0xefffffff => 0 1") {
 		t.Errorf("p4: %v", err)
 	}
+	small := file("small.yaml", "bits: 16\nqueries:\n  - {name: path, value: node, aggregation: static, hops: 5, nodes: 80, widths: [2x4]}\n"+
+		"  - {name: latency, value: latency, aggregation: dynamic, hops: 5, samples: 9, max_value: 1000000, widths: [8]}\n")
+	out, err = runPlan(t, "queries", small, "--hash", "crc", "--format", "entries")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := p4rt.ReadJSON([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline, err := p4rt.BMv2("pint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loop.Fits(pipeline.Info.Tables(), entries); err != nil || len(entries) < 11*1024+64+256 {
+		t.Errorf("%d entries for switches: %v", len(entries), err)
+	}
 
 	const two = "bits: 8\nqueries:\n  - {name: a, value: node, aggregation: loop, frequency: %s, widths: [6]}\n  - {name: b, value: node, aggregation: loop, frequency: 3/4, widths: [6]}\n"
 	crowded := file("crowded.yaml", strings.Replace(two, "%s", "1/2", 1))
@@ -130,6 +149,8 @@ func TestPlanQueries(t *testing.T) {
 		{"nowhere.yaml", "nowhere.yaml", true},
 		{queriesExample + " --format xml", "neither table nor json nor p4", true},
 		{queriesExample + " --format p4", "--hash crc", true},
+		{queriesExample + " --format entries", "hash crc", true},
+		{queriesExample + " --hash crc --format entries", `query "path": pint.p4 carries out one query of each kind`, true}, // in 8 instances
 		{queriesExample + " --hash md5", `hash "md5"`, true},
 		{queriesExample + " --churn 1", "--churn goes with --replan", true},
 		{queriesExample + " --replan " + saved + " --churn -3", "--churn -3: a number of changes", true},

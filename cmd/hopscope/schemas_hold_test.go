@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +48,7 @@ func schemaError(t *testing.T, name string, text []byte) error {
 // holdSchema holds the output of a command against the schema of its kind, if it is JSON.
 func holdSchema(t *testing.T, args []string, out string) {
 	t.Helper()
-	if !strings.HasPrefix(out, "{") {
+	if !strings.HasPrefix(out, "{") || slices.Contains(args, "entries") { // those of tables are for switches
 		return
 	}
 	var head struct {

@@ -86,17 +86,8 @@ func Entries(p *pint.Plan) ([]table.Entry, error) {
 		return nil, fmt.Errorf("%d sets of %d queries: tables hold %d of %d", len(p.Sets), len(p.Queries), maxSets, maxQueries)
 	}
 	w := writer{epoch: p.Epoch}
-	next, sum := uint64(0), 0.0
+	w.sets(p, SetTable)
 	for i, s := range p.Sets {
-		sum += s.Share
-		end := uint64(sum*(1<<32) + .5) // as Plan.Set chooses
-		if i == len(p.Sets)-1 {
-			end = 1 << 32
-		}
-		if end > next { // else no packet carries the set
-			w.ranged(SetTable, "carry", next, end-1, nil, uint64(i))
-			next = end
-		}
 		for _, slot := range s.Slots {
 			w.add(SlotTable, "use", []uint64{uint64(i), uint64(slot.Query)}, uint64(slot.Shift))
 		}
@@ -145,6 +136,25 @@ func (w *writer) ranged(name, action string, first, last uint64, key []uint64, p
 	e.Match, e.Priority = append(e.Match, table.Between(first, last)), 1
 }
 
+// sets writes which set a packet carries, by its hash.
+func (w *writer) sets(p *pint.Plan, name string) {
+	next, sum := uint64(0), 0.0
+	for i, s := range p.Sets {
+		sum += s.Share
+		end := uint64(sum*(1<<32) + .5) // as Plan.Set chooses
+		if i == len(p.Sets)-1 {
+			end = 1 << 32
+		}
+		if end > next { // else no packet carries the set
+			w.ranged(name, "carry", next, end-1, nil, uint64(i))
+			next = end
+		}
+	}
+}
+
+// instanceSeed is the seed of an instance of a coding scheme.
+func instanceSeed(c *pint.Config, n int) uint32 { return c.Seed + uint32(n)*0x9e3779b9 }
+
 func (w *writer) query(p *pint.Plan, i int) error {
 	q, at := &p.Queries[i], uint64(i)
 	var value uint64
@@ -165,10 +175,10 @@ func (w *writer) query(p *pint.Plan, i int) error {
 		}
 		w.add(QueryTable, action, []uint64{at}, value, uint64(c.Bits), uint64(c.Instances))
 		for n := range c.Instances {
-			seed := c.Seed + uint32(n)*0x9e3779b9
+			seed := instanceSeed(&c, n)
 			w.add(SaltTable, "keys", []uint64{at, uint64(n)}, uint64(constant(seed, ofHops)), uint64(constant(seed, ofValues)), uint64(constant(seed, ofLayer)))
 		}
-		w.layers(at, &c)
+		w.layers(LayerTable, "replace", "fold", []uint64{at}, &c)
 	case pint.PerPacket:
 		w.add(QueryTable, "maximum", []uint64{at}, value, uint64(q.Bits), uint64(constant(p.Seed, ofRounding+uint32(i))))
 	case pint.Loop:
@@ -189,32 +199,37 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	if l.Codes() > maxCodes/maxQueries {
 		return fmt.Errorf("%d codes: tables hold %d for each query", l.Codes(), maxCodes/maxQueries)
 	}
-	for c := range uint32(l.Codes()) {
-		low := l.Level(c)
-		if int(c)+1 == l.Codes() {
-			w.ranged(CodeTable, "last", low, 1<<64-1, []uint64{at}, uint64(c))
-			break
-		}
-		high := l.Level(c + 1)
-		w.ranged(CodeTable, "round", low, high-1, []uint64{at}, uint64(c), high-low)
-	}
+	w.levels(l, func(c, low, high uint64) {
+		w.ranged(CodeTable, "round", low, high-1, []uint64{at}, c, high-low)
+	}, func(c, low uint64) {
+		w.ranged(CodeTable, "last", low, 1<<64-1, []uint64{at}, c)
+	})
 	return nil
 }
 
-// layers writes which layer a packet is of, by its hash.
-func (w *writer) layers(query uint64, c *pint.Config) {
+// levels tells of each code with the values from its own to that of the next one, and of the last.
+func (w *writer) levels(l *pint.Levels, between func(c, low, high uint64), last func(c, low uint64)) {
+	codes := uint32(l.Codes())
+	for c := range codes - 1 {
+		between(uint64(c), l.Level(c), l.Level(c+1))
+	}
+	last(uint64(codes-1), l.Level(codes-1))
+}
+
+// layers writes which layer a packet is of, by its hash: the Baseline layer, or one that XORs.
+func (w *writer) layers(name, baseline, xor string, key []uint64, c *pint.Config) {
 	tau := probability(c.Tau)
 	if len(c.P) == 0 {
 		tau = 1 << 32
 	}
 	if tau > 0 {
-		w.ranged(LayerTable, "replace", 0, tau-1, []uint64{query})
+		w.ranged(name, baseline, 0, tau-1, key)
 	}
 	first := tau
 	for l, p := range c.P {
 		end := tau + uint64(l+1)*(1<<32-tau)/uint64(len(c.P))
 		if end > first { // else no packet is of this layer
-			w.ranged(LayerTable, "fold", first, end-1, []uint64{query}, probability(p)-1)
+			w.ranged(name, xor, first, end-1, key, probability(p)-1)
 		}
 		first = end
 	}
