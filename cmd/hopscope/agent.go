@@ -133,7 +133,7 @@ begins with five minutes.`,
 		if err != nil {
 			return err
 		}
-		plan, err := readAgentPlan(&cfg, 0)
+		plan, err := readAgentPlan(&cfg)
 		if err != nil {
 			return wrongInput(err)
 		}
@@ -158,13 +158,16 @@ func agentConfigCommand() *cobra.Command {
 	}
 }
 
-// readAgentPlan reads the files of the plan, nil where none is named. Its epoch is the time, so that plans of later starts of
-// the agent are later ones to whoever receives its probes; it is above the last one in any case.
-func readAgentPlan(cfg *agentConfig, last uint32) (*agent.Plan, error) {
+// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
+// receives its probes; it is above the last one in any case.
+func nextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }
+
+// readAgentPlan reads the files of the plan, nil where none is named.
+func readAgentPlan(cfg *agentConfig) (*agent.Plan, error) {
 	if !cfg.Files.Used() {
 		return nil, nil
 	}
-	plan, err := cfg.Files.Read(max(uint32(time.Now().Unix()), last+1))
+	plan, err := cfg.Files.Read(nextEpoch(0))
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +233,8 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	defer a.Close()
 	switch {
 	case plan != nil:
-		if _, err := a.Adopt(plan, "files"); err != nil {
+		if err := adoptFiles(a, cfg, plan, log); err != nil {
 			return wrongInput(err)
-		}
-		if warning := notNamed(cfg, plan); warning != "" {
-			log.Warn("plan", "problem", warning)
 		}
 	case cfg.Controller.Address == "":
 		log.Warn("no plan: name files (plan.probes) or a controller (controller.address); until then the agent only receives")
@@ -255,6 +255,17 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	return err
 }
 
+// adoptFiles puts a plan from files in force.
+func adoptFiles(a *agent.Agent, cfg *agentConfig, plan *agent.Plan, log *slog.Logger) error {
+	if _, err := a.Adopt(plan, "files"); err != nil {
+		return err
+	}
+	if warning := notNamed(cfg, plan); warning != "" {
+		log.Warn("plan", "problem", warning)
+	}
+	return nil
+}
+
 // rereadOnHangup reads the files of the plan again at every SIGHUP.
 func rereadOnHangup(ctx context.Context, hangup <-chan struct{}, a *agent.Agent, cfg *agentConfig, log *slog.Logger) {
 	for {
@@ -267,11 +278,10 @@ func rereadOnHangup(ctx context.Context, hangup <-chan struct{}, a *agent.Agent,
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}
-		plan, err := readAgentPlan(cfg, a.Status().Epoch)
-		if err != nil {
-			log.Error("plan not read; the one before stays in force", "error", err.Error())
-			continue
+		if plan, err := cfg.Files.Read(nextEpoch(a.Status().Epoch)); err != nil {
+			a.Refuse(0, "files", err)
+		} else {
+			_ = adoptFiles(a, cfg, plan, log) // the agent logs and says what it refuses
 		}
-		_, _ = a.Adopt(plan, "files") // which logs what it refuses
 	}
 }

@@ -86,6 +86,9 @@ func TestAgent(t *testing.T) {
 		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
 		}
+		if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "the last plan was refused: from files: plan ") {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
 	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -93,7 +96,7 @@ func TestAgent(t *testing.T) {
 	if err := agent.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, log.text())
 	}
-	for _, want := range []string{"plan in force", "agent runs", "plan not read; the one before stays in force", "agent ends"} {
+	for _, want := range []string{"plan in force", "agent runs", "plan refused; the one before stays in force", "agent ends"} {
 		if !strings.Contains(log.text(), want) {
 			t.Errorf("the log has no %q:\n%s", want, log.text())
 		}

@@ -160,8 +160,9 @@ func (a *Agent) Adopt(p *Plan, from string) (Load, error) {
 	return load, nil
 }
 
-// refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read.
-func (a *Agent) refuse(epoch uint32, from string, err error) {
+// Refuse notes that a plan was refused before Adopt could look at it, such as one that cannot be read. An epoch of 0 is one that is not
+// known.
+func (a *Agent) Refuse(epoch uint32, from string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refused(epoch, from, err)
@@ -169,7 +170,10 @@ func (a *Agent) refuse(epoch uint32, from string, err error) {
 
 func (a *Agent) refused(epoch uint32, from string, err error) {
 	a.count.refused.Add(1)
-	a.refusal = fmt.Sprintf("epoch %d from %s: %v", epoch, from, err)
+	a.refusal = fmt.Sprintf("from %s: %v", from, err)
+	if epoch > 0 {
+		a.refusal = fmt.Sprintf("epoch %d %s", epoch, a.refusal)
+	}
 	a.log.Error("plan refused; the one before stays in force", "epoch", epoch, "from", from, "error", err.Error(), "in_force", a.epoch.Load())
 }
 
