@@ -221,7 +221,7 @@ func (n *Network) applyRate(iface int) {
 		}
 	}
 	q := &n.queues[iface]
-	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
+	n.drain(q)
 	q.lastDue = 0
 	for i := range q.size {
 		if s := q.at(i); s.start <= n.now && s.pkt >= 0 {
@@ -248,7 +248,7 @@ func (n *Network) applyLink(iface int) {
 	}
 	for _, i := range []int{iface, n.graph.Peer(iface)} {
 		q := &n.queues[i]
-		n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
+		n.drain(q)
 		q.up = !down
 		if down {
 			q.clear(n.now, func(s *sending) {
@@ -337,7 +337,7 @@ func (n *Network) sendCross(timer int32, i int) {
 	n.events.add(n.now+n.gap(n.crossing, n.crossRate(s)), timer)
 	q := &n.queues[s.iface]
 	n.stats.CrossSent++
-	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
+	n.drain(q)
 	if q.up {
 		if _, _, ok := q.accept(n.now, crossBytes, -1, false); ok {
 			return

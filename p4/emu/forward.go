@@ -89,7 +89,7 @@ func (n *Network) enqueue(i int32, p *packet, d *device) {
 		n.drop(i, p, LinkFailed)
 		return
 	}
-	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
+	n.drain(q)
 	p.found = q.bytes
 	start, done, ok := q.accept(n.now, int64(p.size+n.growth(p, d)), i, p.kind == sourceRouted)
 	if !ok {
@@ -127,7 +127,11 @@ func (n *Network) schedule(i int32, p *packet, q *queue, done int64) {
 // egress is what the switch does to a packet that leaves its queue. last says that a host comes next.
 func (n *Network) egress(p *packet, last bool) {
 	d := &n.switches[p.node]
+	q := &n.queues[p.out]
 	n.hops++
+	if q.meter != nil {
+		q.measure(n.now, n.line, n.packets)
+	}
 	if p.kind != sourceRouted {
 		to, kind := int(p.then), byte(macSwitch)
 		if last {
@@ -141,11 +145,10 @@ func (n *Network) egress(p *packet, last bool) {
 		}
 		p.hops = p.hops[:0] // and nobody asks for those before
 	}
-	q := &n.queues[p.out]
 	p.hops = append(p.hops, Hop{
 		Node: int(p.node), NodeID: d.id, IngressPort: uint16(n.ports[p.in].number), EgressPort: uint16(n.ports[p.out].number),
 		Ingress: time.Duration(p.arrived), Queued: time.Duration(p.queued), Egress: time.Duration(p.start),
-		QueueBytes: uint32(p.found), Utilization: q.utilization, Load: q.load,
+		QueueBytes: uint32(p.found), Utilization: q.utilization, Load: p.load,
 	})
 	h := &p.hops[len(p.hops)-1]
 	switch {

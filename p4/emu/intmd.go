@@ -218,7 +218,7 @@ func (n *Network) buffer(node int) uint32 {
 	lo, hi := n.graph.Interfaces(node)
 	total := int64(0)
 	for i := lo; i < hi; i++ {
-		n.stats.CrossDelivered += uint64(n.queues[i].drain(n.now, n.line))
+		n.drain(&n.queues[i])
 		total += n.queues[i].bytes
 	}
 	return uint32(total)

@@ -129,11 +129,12 @@ type packet struct {
 
 	arrived int64 // at node
 	queued  int64
-	found   int64 // bytes in the queue
-	start   int64 // of sending
-	next    int64 // arrival at the next node
-	delay   int64 // of the pipeline there
-	due     int64 // when it has passed that pipeline
+	found   int64  // bytes in the queue
+	start   int64  // of sending
+	next    int64  // arrival at the next node
+	delay   int64  // of the pipeline there
+	due     int64  // when it has passed that pipeline
+	load    uint32 // of the line, when it had left; see Hop
 
 	buf   []byte
 	l3    int
@@ -289,13 +290,13 @@ func (n *Network) buildGraph(r *rand.Rand) error {
 
 func (n *Network) buildQueues() error {
 	n.queues = make([]queue, n.graph.NumInterfaces())
-	var meters []pint.Meter
+	var meters []meter
 	if n.cfg.Plan != nil {
 		var err error
 		if n.line, err = pint.NewLine(float64(n.cfg.LinkRate)/8, baseRTT); err != nil {
 			return err
 		}
-		meters = make([]pint.Meter, len(n.queues))
+		meters = make([]meter, len(n.queues))
 	}
 	n.psPerByte = max(1, 8e12/n.cfg.LinkRate)
 	rings := make([]sending, ringStart*len(n.queues))

@@ -130,7 +130,7 @@ const labelLen = 22
 // probeLeaves happens when a probe leaves its queue: only then is the depth known that it leaves behind.
 func (n *Network) probeLeaves(i int32, p *packet) {
 	q := &n.queues[p.out]
-	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line))
+	n.drain(q)
 	p.waiting = false
 	p.depthAfter = uint32(q.size - 1) // without the probe itself, which is on the line
 	p.live = n.events.add(p.due, i)

@@ -1,7 +1,6 @@
 package emu
 
 import (
-	"math"
 	"time"
 
 	"github.com/hopscope/hopscope/decode/pint"
@@ -22,15 +21,14 @@ type queue struct {
 	windowEnd   int64 // utilisation is that of the last whole window
 	windowBytes int64
 
-	ring        []sending   // a ring; its length is a power of two
-	cross       int32       // packets of cross traffic in it
-	probes      int32       // probes in it
-	limit       int32       // bytes, including the packet on the line
-	up          bool        //
-	utilization uint32      // hundredths of a percent
-	load        uint32      // in parts of pint.UtilizationUnit
-	meter       *pint.Meter // with a plan: what load is computed with, as HPCC does
-	reported    int64       // time of the last queue report
+	ring        []sending // a ring; its length is a power of two
+	cross       int32     // packets of cross traffic in it
+	probes      int32     // probes in it
+	limit       int32     // bytes, including the packet on the line
+	up          bool      //
+	utilization uint32    // hundredths of a percent
+	meter       *meter    // with a plan
+	reported    int64     // time of the last queue report
 }
 
 // sending is one packet in a queue. Cross traffic has no packet behind it (pkt is -1). Probes are left out of how much a line
@@ -56,14 +54,22 @@ func (q *queue) transmission(bytes int64) int64 { return max(1, bytes*q.psPerByt
 
 func (q *queue) at(i int) *sending { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
+// drain takes out of a queue what has been sent by now.
+func (n *Network) drain(q *queue) {
+	n.stats.CrossDelivered += uint64(q.drain(n.now, n.line, n.packets))
+}
+
 // drain takes out what has been sent by now. It gives the number of packets of cross traffic among that. The line is that of
-// all queues with a meter.
-func (q *queue) drain(now int64, line *pint.Line) (cross int) {
+// all queues with a meter: each packet is told how full the line was when it left.
+func (q *queue) drain(now int64, line *pint.Line, packets []packet) (cross int) {
 	if q.free <= now && q.free < q.windowEnd && q.meter == nil && q.cross|q.probes == 0 && q.size > 0 { // all, of one window
 		q.windowBytes += q.bytes
 		q.bytes = 0
 		q.head = (q.head + q.size) & (len(q.ring) - 1)
 		q.size = 0
+	}
+	if q.meter != nil {
+		q.measure(now, line, packets)
 	}
 	for q.size > 0 {
 		s := &q.ring[q.head]
@@ -72,14 +78,10 @@ func (q *queue) drain(now int64, line *pint.Line) (cross int) {
 		}
 		q.roll(s.done)
 		q.bytes -= int64(s.bytes)
-		switch {
-		case s.probe:
+		if s.probe {
 			q.probes--
-		case q.meter == nil:
+		} else {
 			q.windowBytes += int64(s.bytes)
-		default:
-			q.windowBytes += int64(s.bytes)
-			q.load = uint32(min(line.Step(q.meter, s.done, uint32(s.bytes), uint32(q.bytes)), math.MaxUint32))
 		}
 		q.head = (q.head + 1) & (len(q.ring) - 1)
 		q.size--
@@ -89,7 +91,38 @@ func (q *queue) drain(now int64, line *pint.Line) (cross int) {
 	}
 	q.cross -= int32(cross)
 	q.roll(now)
+	if q.meter != nil {
+		q.meter.seen = 0
+	}
 	return cross
+}
+
+// meter computes how full a line is, as HPCC has it.
+type meter struct {
+	pint.Meter
+	bytes int64 // in the queue, as far as it has seen packets leave
+	seen  int   // packets at the head of the queue that it has seen leave, and that nobody has taken out yet
+}
+
+// measure tells each packet that has left by now how full it found the line: without itself, and without any that left later.
+// A probe is told what another packet would be told, and leaves no trace.
+func (q *queue) measure(now int64, line *pint.Line, packets []packet) {
+	m := q.meter
+	for ; m.seen < q.size; m.seen++ {
+		s := q.at(m.seen)
+		if s.done > now {
+			break
+		}
+		m.bytes -= int64(s.bytes)
+		next := m.Meter
+		load := line.Step(&next, s.done, uint32(s.bytes), uint32(m.bytes))
+		if !s.probe {
+			m.Meter = next
+		}
+		if s.pkt >= 0 {
+			packets[s.pkt].load = uint32(load) // that of a register of 32 bits
+		}
+	}
 }
 
 // roll closes the window that ended before now.
@@ -114,6 +147,9 @@ func (q *queue) accept(now, bytes int64, pkt int32, probe bool) (start, done int
 	done = start + q.transmission(bytes)
 	q.free = done
 	q.bytes += bytes
+	if q.meter != nil {
+		q.meter.bytes += bytes
+	}
 	if q.size == len(q.ring) {
 		q.grow()
 	}
@@ -161,4 +197,7 @@ func (q *queue) clear(now int64, lost func(*sending)) {
 		lost(q.at(i))
 	}
 	q.head, q.size, q.cross, q.probes, q.bytes, q.free, q.lastDue = 0, 0, 0, 0, 0, now, now
+	if q.meter != nil {
+		q.meter.seen, q.meter.bytes = 0, 0
+	}
 }

@@ -223,8 +223,7 @@ func TestAliasDrawsTheWeights(t *testing.T) {
 }
 
 // Switches tell of their lines what they would tell without probes: these take room in queues, and no part in how much a line
-// is used. A load is that of the packets which were gone when somebody looked last, so that it may be one packet ahead when
-// probes make the switch look; counting them makes it five times as large here.
+// is used. Packets wait for probes, so that loads differ a little; counting probes makes them five times as large here.
 func TestProbesAreNotMeasured(t *testing.T) {
 	told := func(probes int) (utilization []uint32, load, sent uint64) {
 		cfg := pintConfig(t)
@@ -250,5 +249,51 @@ func TestProbesAreNotMeasured(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || with > load*3/2 || with < load/2 {
 		t.Errorf("with probes the lines are used otherwise: load %d, want %d; utilization\n%v, want\n%v", with, load, got, want)
+	}
+}
+
+// The oracle is a meter of its own for each line, which sees packets leave in their order: what a packet is told has no part
+// of itself, none of packets behind it, and is not what an earlier one was told.
+func TestLoadIsOfThoseBefore(t *testing.T) {
+	cfg, _ := oneLine(0.7)
+	cfg.Plan = testPlan(t, pint.HashCRC)
+	cfg.Pipeline, cfg.LinkDelay = time.Millisecond, 3*time.Millisecond // in which other packets leave
+	type hop struct {
+		Hop
+		bytes int
+	}
+	byPort := map[[2]int][]hop{}
+	cfg.Observe = func(j *Journey) {
+		for _, h := range j.Hops {
+			k := [2]int{h.Node, int(h.EgressPort)}
+			byPort[k] = append(byPort[k], hop{h, j.Length})
+		}
+	}
+	n := mustNew(t, cfg, 6)
+	n.Run(2*time.Second, func(Datagram) {})
+	if s := n.Stats(); s.Dropped[QueueFull] > 0 || len(byPort) != 6 {
+		t.Fatalf("%+v, %d queues", s, len(byPort))
+	}
+	largest := uint32(0)
+	for port, hops := range byPort {
+		slices.SortStableFunc(hops, func(a, b hop) int { return int(a.Egress - b.Egress) })
+		var m pint.Meter
+		for i, h := range hops[:len(hops)-20] { // those behind the last ones may be under way
+			left := h.Egress + time.Duration(int64(h.bytes)*8e9/cfg.LinkRate)
+			queue := 0
+			for _, x := range hops[i+1:] {
+				if x.Queued >= left {
+					break
+				}
+				queue += x.bytes
+			}
+			if want := n.line.Step(&m, int64(left), uint32(h.bytes), uint32(queue)); uint64(h.Load) != want {
+				t.Fatalf("queue %v, packet %d, which leaves at %v: load %d, want %d", port, i, left, h.Load, want)
+			}
+			largest = max(largest, h.Load)
+		}
+	}
+	if largest < pint.UtilizationUnit/2 {
+		t.Errorf("the largest load is %d of %d", largest, pint.UtilizationUnit)
 	}
 }

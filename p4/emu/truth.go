@@ -57,7 +57,7 @@ type Hop struct {
 	Egress      time.Duration // out of the queue
 	QueueBytes  uint32        // found in the queue
 	Utilization uint32        // of the egress line, hundredths of a percent
-	Load        uint32        // the same as HPCC has it, in parts of pint.UtilizationUnit; 0 without a plan
+	Load        uint32        // the same as HPCC has it, without the packet itself, in parts of pint.UtilizationUnit; 0 without a plan
 	Recorded    bool          // the node added its block to the packet
 }
 
@@ -168,7 +168,7 @@ func (n *Network) Stats() Stats {
 	s := n.stats
 	for i := range n.queues {
 		q := &n.queues[i]
-		s.CrossDelivered += uint64(q.drain(n.now, n.line))
+		s.CrossDelivered += uint64(q.drain(n.now, n.line, n.packets))
 		for k := range q.size {
 			if q.at(k).pkt < 0 {
 				s.CrossQueued++
