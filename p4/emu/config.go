@@ -158,7 +158,7 @@ func (c *Config) only(d Dialect) bool {
 	return c.Dialect == d
 }
 
-// Validate checks what the ranges of single fields cannot say. New calls it too, and checks the script and the probes,
+// Validate checks the ranges of single fields, and what they cannot say. New calls it too, and checks the script and the probes,
 // which need the topology.
 func (c *Config) Validate() error {
 	var errs []error
@@ -201,11 +201,8 @@ func (c *Config) Validate() error {
 	if err := c.checkPlan(); err != nil {
 		errs = append(errs, err)
 	}
-	// Ranges are repeated where a value outside of them would not be noticed but divided by.
-	if c.LinkRate < 100_000 || c.HostsPerEdge < 1 || c.HostsPerEdge > 250 || c.SampleEvery < 1 || c.MaxHops < 1 || c.ReportsPerDatagram < 1 ||
-		c.ControlDelay < 0 || c.ControlJitter < 0 || c.ControlGap < 0 || !(c.ControlLoss >= 0 && c.ControlLoss <= 1) ||
-		c.HardwareIDs < 1 || c.HardwareIDs > 64 || c.MinPacketBytes < 128 || c.Flows < 0 || c.QueueBytes > 16_000_000 || c.MaxPacketBytes > 9000 {
-		bad("a value is outside of its range")
+	if err := checkRanges(c); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -2,8 +2,10 @@ package emu
 
 import (
 	"encoding/json"
+	"math"
 	"net/netip"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 		{"buffer", func(c *Config) { c.Dialects = map[string]Dialect{"core-0": MD10}; c.Instructions |= insBuffer }, "INT 1.0 does not know"},
 		{"exporters", func(c *Config) { c.Exporters = netip.MustParseAddr("::1") }, "exporters: ::1 is no IPv4 address"},
 		{"dialect", func(c *Config) { c.Dialect = numDialects }, "is unknown"},
-		{"range", func(c *Config) { c.SampleEvery = 0 }, "outside of its range"},
+		{"range", func(c *Config) { c.SampleEvery = 0 }, "sample_every: 0 is outside 1..1000000"},
 		{"topology", func(c *Config) { c.Topology = "fat-tree:5" }, "must be even"},
 		{"hosts", func(c *Config) { c.Topology = "leaf-spine:1,1000"; c.HostsPerEdge = 250 }, "250000 hosts; at most 65536"},
 		{"routes", func(c *Config) { c.Topology = "fat-tree:64" }, "routes to 2048 switches over 262144 interfaces are too many"},
@@ -83,6 +85,7 @@ func TestErrorsNameTheProblem(t *testing.T) {
 		{"fault delay", fault(Fault{Kind: SlowSwitch, Node: "core-0"}), "delay 0s"},
 		{"fault kind", fault(Fault{Kind: numFaults, Node: "core-0"}), "no such kind"},
 		{"fault time", fault(Fault{Kind: SilenceReports, Node: "core-0", For: -1}), "from 0s for -1ns"},
+		{"fault for ever", fault(Fault{Kind: SilenceReports, Node: "core-0", At: 1, For: math.MaxInt64}), "from 1ns for 2562047h47m16.854775807s"},
 		{"fault repeat", func(c *Config) {
 			fault(Fault{Kind: SilenceReports, Node: "core-0", At: time.Second})(c)
 			c.Repeat = time.Second
@@ -135,5 +138,42 @@ func TestDeps(t *testing.T) {
 				t.Errorf("p4/emu imports %s, which it is to be a test of", dep)
 			}
 		}
+	}
+}
+
+// Every field that has a range is held against it, whoever fills it in: what is just outside, or as far as it can be, is
+// refused by its name.
+func TestRangesHold(t *testing.T) {
+	fields := reflect.TypeFor[Config]()
+	ranges := 0
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		if f.Tag.Get("range") == "" {
+			continue
+		}
+		ranges++
+		var values []any
+		switch f.Type {
+		case reflect.TypeFor[time.Duration]():
+			values = []any{time.Duration(-1), time.Duration(math.MinInt64), time.Duration(math.MaxInt64)}
+		case reflect.TypeFor[int](), reflect.TypeFor[int64]():
+			values = []any{-1, math.MinInt, math.MaxInt}
+		case reflect.TypeFor[float64]():
+			values = []any{-.001, math.NaN(), math.Inf(1), math.Inf(-1)}
+		}
+		if values == nil {
+			t.Errorf("%s has a range, and the type %v", f.Name, f.Type)
+		}
+		for _, x := range values {
+			cfg := DefaultConfig()
+			reflect.ValueOf(&cfg).Elem().Field(i).Set(reflect.ValueOf(x).Convert(f.Type))
+			want := f.Tag.Get("yaml") + ": "
+			if n, err := New(cfg, 1); n != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "is outside "+f.Tag.Get("range")) {
+				t.Errorf("%s %v: %v", f.Name, x, err)
+			}
+		}
+	}
+	if ranges < 30 {
+		t.Errorf("%d fields have a range", ranges)
 	}
 }

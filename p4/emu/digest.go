@@ -209,8 +209,6 @@ func (c *Config) checkPlan() error {
 	switch {
 	case c.PINTShare != 0 && c.Plan == nil:
 		return fmt.Errorf("pint_share: %v without an execution plan", c.PINTShare)
-	case !(c.PINTShare >= 0 && c.PINTShare <= 1):
-		return fmt.Errorf("pint_share: %v is outside 0..1", c.PINTShare)
 	case c.Plan == nil:
 		return nil
 	}

@@ -161,7 +161,7 @@ func (n *Network) checkFault(s *fault) error {
 	switch {
 	case s.Kind >= numFaults:
 		return fmt.Errorf("no such kind")
-	case s.At < 0 || s.For <= 0:
+	case s.At < 0 || s.For <= 0 || s.For > math.MaxInt64-s.At:
 		return fmt.Errorf("from %v for %v", s.At, s.For)
 	case n.cfg.Repeat > 0 && s.At+s.For > n.cfg.Repeat:
 		return fmt.Errorf("ends at %v, after the script repeats at %v", s.At+s.For, n.cfg.Repeat)
