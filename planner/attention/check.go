@@ -1,6 +1,10 @@
 package attention
 
-import "github.com/hopscope/hopscope/planner"
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+)
 
 // Check says in what a plan does not do what the problem asks, or tells untruths about itself.
 func Check(p *Problem, plan *Plan) error {
@@ -9,17 +13,17 @@ func Check(p *Problem, plan *Plan) error {
 	}
 	var bad planner.Errors
 	traces := make(map[string]*Trace, len(p.Probes))
-	reachable := map[string]bool{}
 	for k := range p.Probes {
-		t := &p.Probes[k]
-		traces[t.ID] = t
-		for _, l := range t.Links {
-			reachable[l] = true
-		}
+		traces[p.Probes[k].ID] = &p.Probes[k]
 	}
-	suspicious, listed := nameSet(p.Suspicious), nameSet(plan.OnNoProbe)
-	chosen, seen, cost := map[string]bool{}, map[string]bool{}, 0.0
-	for _, d := range plan.Probes {
+	seen := make(map[string]bool, len(p.Suspicious)) // of the suspicious links, whether a probe looks at them in detail
+	for _, l := range p.Suspicious {
+		seen[l] = false
+	}
+	listed := nameSet(plan.OnNoProbe)
+	chosen, cost := make(map[string]bool, len(plan.Probes)), 0.0
+	for k := range plan.Probes {
+		d := &plan.Probes[k]
 		t := traces[d.ID]
 		if t == nil || chosen[d.ID] {
 			bad.Add("probe %q is listed, but is not there, or a second time", d.ID)
@@ -27,20 +31,22 @@ func Check(p *Problem, plan *Plan) error {
 		}
 		chosen[d.ID] = true
 		cost += t.Cost
-		on := nameSet(t.Links)
-		for l := range on {
-			seen[l] = true
+		for _, l := range t.Links {
+			if _, suspicious := seen[l]; suspicious {
+				seen[l] = true
+			}
 		}
 		for _, l := range d.Suspicious {
-			if !on[l] || !suspicious[l] {
+			if _, suspicious := seen[l]; !suspicious || !slices.Contains(t.Links, l) {
 				bad.Add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
 			}
 		}
 	}
+	reachable := p.reachable(seen, listed)
 	missing, left := 0, 0.0
-	for l := range suspicious {
+	for l, looked := range seen {
 		switch {
-		case seen[l]:
+		case looked:
 		case reachable[l]:
 			bad.Add("suspicious link %s is on no probe that measures in detail", l)
 		case !plan.Partial || !listed[l]:
@@ -51,7 +57,7 @@ func Check(p *Problem, plan *Plan) error {
 		}
 	}
 	for l := range listed {
-		if !suspicious[l] || reachable[l] {
+		if _, suspicious := seen[l]; !suspicious || reachable[l] {
 			bad.Add("link %s is listed as suspicious and on no probe, but is not", l)
 		}
 	}
@@ -94,6 +100,30 @@ func Check(p *Problem, plan *Plan) error {
 	}
 	s.CheckBound(&bad)
 	return bad.Join()
+}
+
+// reachable says which of the links that no chosen probe sees, and of those that are listed as being on no probe, are on one.
+func (p *Problem) reachable(seen, listed map[string]bool) map[string]bool {
+	on := map[string]bool{}
+	for l, looked := range seen {
+		if !looked {
+			on[l] = false
+		}
+	}
+	for l := range listed {
+		on[l] = false
+	}
+	if len(on) == 0 {
+		return on
+	}
+	for k := range p.Probes {
+		for _, l := range p.Probes[k].Links {
+			if _, asked := on[l]; asked {
+				on[l] = true
+			}
+		}
+	}
+	return on
 }
 
 func nameSet(names []string) map[string]bool {

@@ -69,6 +69,7 @@ func (c *Controller) acked(e Acked) {
 		d.inForce, d.foreign = d.sent.Epoch, false
 		d.failed, d.retry = "", false
 		c.graceUntil = c.now + c.cfg.Grace
+		c.only = c.at(e.Device)
 	case installing:
 		d.have = with(d.have, d.batch)
 		c.counts.Installed += uint64(len(d.batch))

@@ -43,6 +43,7 @@ type Controller struct {
 	suspects   []Suspect
 	counts     Counts
 
+	index      *index          // of the probes that were planned for last
 	members    map[string]bool // the switches of the network
 	only       int             // device of which alone something has changed, or -1
 	unsteadyAt int             // devices that were waited for last

@@ -24,7 +24,7 @@ func (c *Controller) begin(p *Plan) {
 			d.retry, d.checked = true, 0
 		}
 	}
-	on, off, links := difference(from, p)
+	on, off, links := c.difference(from, p)
 	c.record(Record{What: Planned, Epoch: p.Epoch, Count: len(p.Probes), On: on, Off: off, Left: p.Stats.LeftOut, Why: p.Why})
 	if c.change.to == 0 && c.change.from != 0 {
 		links = union(c.change.links, links)
@@ -108,7 +108,7 @@ func (c *Controller) unsteady(d *device) bool {
 }
 
 // drive asks devices for what is missing. It looks at what is so and at what should be, and not at what happened. Where
-// only what one switch holds has changed, nothing else is looked at again.
+// only what one device holds has changed, nothing else is looked at again, except that agents wait for the last switch.
 func (c *Controller) drive() {
 	if c.stood != "" {
 		c.waitsGrace = false
@@ -128,8 +128,12 @@ func (c *Controller) drive() {
 		}
 	}
 	if c.made() {
-		for i := range c.devices {
-			d := &c.devices[i]
+		agents := c.devices
+		if c.only >= 0 && agents[c.only].Kind == Agent {
+			agents = agents[c.only : c.only+1]
+		}
+		for i := range agents {
+			d := &agents[i]
 			if d.Kind == Switch {
 				break // agents come first
 			}
@@ -180,6 +184,8 @@ func (c *Controller) keeping() (k keep) {
 		case !d.known:
 			k.all = k.all || d.live()
 			continue
+		case c.target != nil && !d.foreign && d.inForce == c.target.Epoch && d.mayHave <= c.target.Epoch:
+			continue // it has the target and nothing else
 		}
 		ours := d.inForce == 0
 		for _, p := range c.known {

@@ -57,7 +57,7 @@ func (c *Controller) plan(e Tick) {
 
 // announce records a plan that is not begun.
 func (c *Controller) announce(what What, p *Plan) {
-	on, off, _ := difference(c.target, p)
+	on, off, _ := c.difference(c.target, p)
 	c.record(Record{What: what, Epoch: p.Epoch, Count: len(p.Probes), On: on, Off: off, Left: p.Stats.LeftOut, Why: p.Why})
 }
 
@@ -83,7 +83,7 @@ func same(a, b *Plan) bool {
 	if a.Network != b.Network || !slices.Equal(a.Detailed, b.Detailed) || len(a.Probes) != len(b.Probes) {
 		return false
 	}
-	if len(a.Probes) == 0 || &a.Probes[0] == &b.Probes[0] {
+	if sameList(a.Probes, b.Probes) {
 		return true
 	}
 	d, err := planner.Diff(a.Probes, b.Probes)
@@ -138,21 +138,16 @@ func (a *asked) with(suspects []Suspect) *asked {
 
 // problem is to choose among probes, and the suspicious links by what they weigh, the heaviest first.
 func (c *Controller) problem(probes []planner.Probe, list []Suspect) (*asked, []Suspect) {
-	a := &asked{attention.Problem{SwitchCost: c.cfg.SwitchCost}}
-	a.Probes = make([]attention.Trace, len(probes))
-	ids := make(map[string]bool, len(probes))
-	for k := range probes {
-		p := &probes[k]
-		a.Probes[k] = attention.Trace{ID: p.ID, Cost: float64(len(p.Links)), Links: p.Links}
-		ids[p.ID] = true
-	}
+	x := c.indexOf(probes)
+	a := &asked{attention.Problem{SwitchCost: c.cfg.SwitchCost, Probes: x.traces}}
 	now := c.seed.Detailed
 	if c.target != nil {
 		now = c.target.Detailed
 	}
+	there := make([]bool, len(probes))
 	for _, id := range now {
-		if ids[id] {
-			ids[id] = false
+		if k, ok := x.at[id]; ok && !there[k] {
+			there[k] = true
 			a.Detailed = append(a.Detailed, id)
 		}
 	}
@@ -262,7 +257,7 @@ func (c *Controller) stats(a *asked, p *attention.Plan, suspects []Suspect, n, s
 
 // check says why nobody may get a plan.
 func (p *Plan) check() error {
-	if len(p.Probes) == 0 || &p.Probes[0] != &p.Network.Probes[0] {
+	if len(p.Probes) == 0 || !sameList(p.Probes, p.Network.Probes) {
 		if err := p.covers(); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 // stage gives the probes of the base plan as far as they may change in this cycle, and how many do. What brings back
 // the sight of a link is not held back by the cap.
 func (c *Controller) stage() ([]planner.Probe, int) {
-	if c.target == nil || c.target.Network == c.net && len(c.target.Probes) == len(c.net.Probes) && (len(c.net.Probes) == 0 || &c.target.Probes[0] == &c.net.Probes[0]) {
+	if c.target == nil || c.target.Network == c.net && sameList(c.target.Probes, c.net.Probes) {
 		return c.net.Probes, 0
 	}
 	old, now := c.target.Probes, c.net.Probes
@@ -133,7 +133,7 @@ func taken(old, now []planner.Probe, steps []planner.Step) []planner.Probe {
 
 // difference says which probes one plan measures in detail and the other does not, and on which links there is a probe
 // that changes. The plan before may be nil.
-func difference(before, after *Plan) (on, off, links []string) {
+func (c *Controller) difference(before, after *Plan) (on, off, links []string) {
 	var old []planner.Probe
 	if before != nil {
 		old = before.Probes
@@ -148,8 +148,11 @@ func difference(before, after *Plan) (on, off, links []string) {
 			on = append(on, id)
 		}
 	}
-	if before != nil && len(old) == len(after.Probes) && (len(old) == 0 || &old[0] == &after.Probes[0]) && len(on)+len(off) == 0 {
-		return on, off, nil
+	if before != nil && sameList(old, after.Probes) {
+		if len(on)+len(off) == 0 {
+			return on, off, nil
+		}
+		return on, off, c.indexOf(old).linksOf(on, off)
 	}
 	touched := map[string]bool{}
 	for _, list := range [...][]string{on, off} {
@@ -157,17 +160,15 @@ func difference(before, after *Plan) (on, off, links []string) {
 			touched[id] = true
 		}
 	}
-	if before == nil || len(old) != len(after.Probes) || len(old) > 0 && &old[0] != &after.Probes[0] {
-		d, _ := planner.Diff(old, after.Probes)
-		for k := range d.Added {
-			touched[d.Added[k].ID] = true
-		}
-		for k := range d.Removed {
-			touched[d.Removed[k].ID] = true
-		}
-		for k := range d.Changed {
-			touched[d.Changed[k].New.ID] = true
-		}
+	d, _ := planner.Diff(old, after.Probes)
+	for k := range d.Added {
+		touched[d.Added[k].ID] = true
+	}
+	for k := range d.Removed {
+		touched[d.Removed[k].ID] = true
+	}
+	for k := range d.Changed {
+		touched[d.Changed[k].New.ID] = true
 	}
 	for _, list := range [...][]planner.Probe{old, after.Probes} {
 		for k := range list {

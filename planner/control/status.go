@@ -45,7 +45,7 @@ func (c *Controller) Status() Status {
 	}
 	if c.target != nil {
 		s.Epoch, s.Stats = c.target.Epoch, c.target.Stats
-		if c.target.Network != c.net || len(c.target.Probes) != len(c.net.Probes) || len(c.net.Probes) > 0 && &c.target.Probes[0] != &c.net.Probes[0] {
+		if c.target.Network != c.net || !sameList(c.target.Probes, c.net.Probes) {
 			_, s.Behind = c.stage()
 		}
 	}

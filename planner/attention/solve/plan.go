@@ -61,19 +61,25 @@ func Plan(p *attention.Problem, o Options) (*attention.Plan, error) {
 		}
 	}
 	probes, cost := make([][]int32, len(p.Probes)), make([]float64, len(p.Probes))
-	id := make(map[string]int32, len(p.Probes))
+	detailed := make(map[string]bool, len(p.Detailed))
+	for _, name := range p.Detailed {
+		detailed[name] = true
+	}
+	now := make([]int32, 0, len(p.Detailed))
+	var on []int32 // of all probes, one behind the other
 	for k := range p.Probes {
 		t := &p.Probes[k]
-		cost[k], id[t.ID] = t.Cost, int32(k)
+		cost[k] = t.Cost
+		if detailed[t.ID] {
+			now = append(now, int32(k))
+		}
+		first := len(on)
 		for _, l := range t.Links {
 			if i, ok := number[l]; ok {
-				probes[k] = append(probes[k], i)
+				on = append(on, i)
 			}
 		}
-	}
-	var now []int32
-	for _, name := range p.Detailed {
-		now = append(now, id[name])
+		probes[k] = on[first:len(on):len(on)]
 	}
 	t := NewTraces(len(number), probes, cost, p.SwitchCost)
 	var missing []string
