@@ -1,8 +1,8 @@
 package loop
 
 import (
+	"cmp"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -24,7 +24,7 @@ func (o Owner) of(epoch uint32) string {
 	if epoch == 0 {
 		return string(o)
 	}
-	return fmt.Sprintf("%s@%d", o, epoch)
+	return string(strconv.AppendUint(append([]byte(o), '@'), uint64(epoch), 10))
 }
 
 // epoch reads it back; ok is false for strangers.
@@ -35,79 +35,149 @@ func (o Owner) epoch(owner string) (epoch uint32, ok bool) {
 	}
 	digits, ok := strings.CutPrefix(rest, "@")
 	n, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(n), ok && err == nil && n > 0 && o.of(uint32(n)) == owner
+	return uint32(n), ok && err == nil && digits[0] != '0'
 }
 
-type keyJSON struct {
-	Table    string     `json:"t"`
-	Match    []matchKey `json:"m,omitempty"`
-	Default  bool       `json:"d,omitempty"`
-	Priority int32      `json:"p,omitempty"`
+// The controller keeps an entry as two texts, which are made and read thousands of times in a cycle. The key is the table, the
+// priority or "default", and the fields, such as "ipv4_lpm|0|0a000001/32", with "-" and the mask or the end of a range behind the
+// number; the value is the action and its parameters, such as "forward|01". Numbers are hexadecimal. A name that has a "|" or a quotation
+// mark is quoted as Go does it. Two entries have one key exactly if both cannot be in a switch.
+const defaultKey = "default"
+
+func appendName(b []byte, name string) []byte {
+	if strings.ContainsAny(name, "|\"") {
+		return strconv.AppendQuote(b, name)
+	}
+	return append(b, name...)
 }
 
-type matchKey struct {
-	Value  string `json:"v"`
-	To     string `json:"to,omitempty"`
-	Prefix int    `json:"n,omitempty"`
+func appendHex(b []byte, v table.Value) []byte {
+	const digits = "0123456789abcdef"
+	for k := range len(v) {
+		b = append(b, digits[v[k]>>4], digits[v[k]&15])
+	}
+	return b
 }
-
-type valueJSON struct {
-	Action string   `json:"a"`
-	Params []string `json:"p,omitempty"`
-}
-
-func hexOf(v table.Value) string { return hex.EncodeToString([]byte(v)) }
 
 // EntryOf is an entry of a table as the controller keeps it.
 func EntryOf(e *table.Entry, epoch uint32) control.Entry {
-	k := keyJSON{Table: e.Table, Default: e.Default(), Priority: e.Priority}
-	for _, m := range e.Match {
-		k.Match = append(k.Match, matchKey{hexOf(m.Value), hexOf(m.To), m.Prefix})
-	}
-	v := valueJSON{Action: e.Action}
-	for _, p := range e.Params {
-		v.Params = append(v.Params, hexOf(p))
-	}
-	return control.Entry{Epoch: epoch, Key: text(&k), Value: text(&v)}
+	return control.Entry{Epoch: epoch, Key: keyOf(e), Value: valueOf(e)}
 }
 
-// text is JSON of texts and numbers, which always have one. If it had none, the way back would be refused with an error.
-func text(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return ""
+func keyOf(e *table.Entry) string {
+	var room [128]byte
+	b := append(appendName(room[:0], e.Table), '|')
+	if e.Default() {
+		return string(append(b, defaultKey...))
+	}
+	b = strconv.AppendInt(b, int64(e.Priority), 10)
+	for k := range e.Match {
+		m := &e.Match[k]
+		b = appendHex(append(b, '|'), m.Value)
+		if m.To != "" {
+			b = appendHex(append(b, '-'), m.To)
+		}
+		if m.Prefix != 0 {
+			b = strconv.AppendInt(append(b, '/'), int64(m.Prefix), 10)
+		}
 	}
 	return string(b)
 }
 
+func valueOf(e *table.Entry) string {
+	var room [128]byte
+	b := appendName(room[:0], e.Action)
+	for _, p := range e.Params {
+		b = appendHex(append(b, '|'), p)
+	}
+	return string(b)
+}
+
+// takeName reads a name, and gives what is behind it and whether there is more.
+func takeName(s string) (name, rest string, more bool, err error) {
+	if !strings.HasPrefix(s, "\"") {
+		name, rest, more = strings.Cut(s, "|")
+		return name, rest, more, nil
+	}
+	quoted, err := strconv.QuotedPrefix(s)
+	if err == nil {
+		name, err = strconv.Unquote(quoted)
+	}
+	rest = s[len(quoted):]
+	if err == nil && rest != "" {
+		if rest, more = strings.CutPrefix(rest, "|"); !more {
+			err = strconv.ErrSyntax
+		}
+	}
+	return name, rest, more, err
+}
+
+func readHex(s string) (table.Value, error) {
+	var room [64]byte
+	b, err := hex.AppendDecode(room[:0], []byte(s))
+	return table.Value(b), err
+}
+
 // tableEntry is the way back.
-func tableEntry(x *control.Entry, owner Owner) (e table.Entry, err error) {
-	var k keyJSON
-	var v valueJSON
-	if err = json.Unmarshal([]byte(x.Key), &k); err == nil {
-		err = json.Unmarshal([]byte(x.Value), &v)
+func tableEntry(x *control.Entry, owner string) (e table.Entry, err error) {
+	e.Owner = owner
+	if err = readKey(&e, x.Key); err == nil {
+		err = readValue(&e, x.Value)
 	}
 	if err != nil {
-		return e, fmt.Errorf("entry %.100q: %w", x.Key, err)
+		return table.Entry{}, fmt.Errorf("entry %.100q, %.100q: %w", x.Key, x.Value, err)
 	}
-	value := func(s string) table.Value {
-		b, herr := hex.DecodeString(s)
-		if herr != nil && err == nil {
-			err = fmt.Errorf("entry %.100q: %w", x.Key, herr)
+	return e, nil
+}
+
+func readKey(e *table.Entry, key string) (err error) {
+	var more bool
+	if e.Table, key, more, err = takeName(key); err != nil || !more {
+		return cmp.Or(err, strconv.ErrSyntax)
+	}
+	if key == defaultKey {
+		return nil
+	}
+	priority, key, more := strings.Cut(key, "|")
+	n, err := strconv.ParseInt(priority, 10, 32)
+	if err != nil {
+		return err
+	}
+	e.Priority, e.Match = int32(n), []table.Match{}
+	if more {
+		e.Match = make([]table.Match, 0, 1+strings.Count(key, "|"))
+	}
+	for more && err == nil {
+		var field, prefix string
+		var m table.Match
+		field, key, more = strings.Cut(key, "|")
+		field, prefix, hasPrefix := strings.Cut(field, "/")
+		first, last, hasLast := strings.Cut(field, "-")
+		m.Value, err = readHex(first)
+		if err == nil && hasLast {
+			m.To, err = readHex(last)
 		}
-		return table.Value(b)
+		if err == nil && hasPrefix {
+			m.Prefix, err = strconv.Atoi(prefix)
+		}
+		e.Match = append(e.Match, m)
 	}
-	e = table.Entry{Table: k.Table, Priority: k.Priority, Action: v.Action, Owner: owner.of(x.Epoch)}
-	if !k.Default {
-		e.Match = []table.Match{}
+	return err
+}
+
+func readValue(e *table.Entry, value string) (err error) {
+	var more bool
+	if e.Action, value, more, err = takeName(value); err == nil && more {
+		e.Params = make([]table.Value, 0, 1+strings.Count(value, "|"))
 	}
-	for _, m := range k.Match {
-		e.Match = append(e.Match, table.Match{Value: value(m.Value), To: value(m.To), Prefix: m.Prefix})
+	for more && err == nil {
+		var param string
+		var v table.Value
+		param, value, more = strings.Cut(value, "|")
+		v, err = readHex(param)
+		e.Params = append(e.Params, v)
 	}
-	for _, p := range v.Params {
-		e.Params = append(e.Params, value(p))
-	}
-	return e, err
+	return err
 }
 
 // Fits says which entries tables would not take.

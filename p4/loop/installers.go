@@ -28,7 +28,7 @@ type installing struct {
 	name string
 	to   p4rt.Installer
 	jobs chan job
-	have map[string]table.Entry // by key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
+	have map[string]table.Entry // by the controller's key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
 }
 
 type job struct {
@@ -117,7 +117,7 @@ func (s *Installers) do(ctx context.Context, x *installing, j job) {
 		s.post(control.ReadBack{Request: j.request, Device: d, Entries: s.ours(x)})
 		return
 	}
-	updates, err := s.updates(x, &j)
+	updates, keys, err := s.updates(x, &j)
 	if err != nil {
 		s.fail(d, j.request, err)
 		return
@@ -136,7 +136,7 @@ func (s *Installers) do(ctx context.Context, x *installing, j job) {
 			return
 		}
 		x.have = have
-		x.learn(updates)
+		x.learn(updates, keys)
 	}
 	s.post(control.Acked{Request: j.request, Device: d})
 }
@@ -157,53 +157,63 @@ func (x *installing) read(ctx context.Context) error {
 	}
 	x.have = make(map[string]table.Entry, len(list))
 	for k := range list {
-		x.have[list[k].Key()] = list[k]
+		x.have[keyOf(&list[k])] = list[k]
 	}
 	return nil
 }
 
-func (x *installing) learn(updates []p4rt.Update) {
+func (x *installing) learn(updates []p4rt.Update, keys []string) {
 	for k := range updates {
-		e := &updates[k].Entry
 		if updates[k].Op == p4rt.Delete {
-			delete(x.have, e.Key())
+			delete(x.have, keys[k])
 		} else {
-			x.have[e.Key()] = *e
+			x.have[keys[k]] = updates[k].Entry
 		}
 	}
 }
 
 // ours are the entries of this controller.
 func (s *Installers) ours(x *installing) (list []control.Entry) {
-	for _, e := range x.have {
+	for key, e := range x.have {
 		if epoch, ok := s.owner.epoch(e.Owner); ok {
-			list = append(list, EntryOf(&e, epoch))
+			list = append(list, control.Entry{Epoch: epoch, Key: key, Value: valueOf(&e)})
 		}
 	}
 	return list // the controller sorts
 }
 
-// updates are what a job means at a switch that has what it has.
-func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, err error) {
+// updates are what a job means at a switch that has what it has, and their keys.
+func (s *Installers) updates(x *installing, j *job) (list []p4rt.Update, keys []string, err error) {
+	list, keys = make([]p4rt.Update, 0, len(j.entries)), make([]string, 0, len(j.entries))
+	owner, of := s.owner.of(0), uint32(0) // entries of an epoch follow each other
 	for k := range j.entries {
-		e, err := tableEntry(&j.entries[k], s.owner)
+		want := &j.entries[k]
+		if want.Epoch != of {
+			owner, of = s.owner.of(want.Epoch), want.Epoch
+		}
+		have, there := x.have[want.Key]
+		if j.op == p4rt.Delete {
+			if there && have.Owner == owner { // else it is gone, or another one by now
+				list, keys = append(list, p4rt.Update{Op: p4rt.Delete, Entry: have}), append(keys, want.Key)
+			}
+			continue
+		}
+		e, err := tableEntry(want, owner)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		have, there := x.have[e.Key()]
-		_, ours := s.owner.epoch(have.Owner)
+		op := p4rt.Modify
 		switch {
-		case j.op == p4rt.Delete && (!there || have.Owner != e.Owner): // gone, or another one by now
-		case j.op == p4rt.Delete:
-			list = append(list, p4rt.Update{Op: p4rt.Delete, Entry: e})
 		case !there && !e.Default():
-			list = append(list, p4rt.Update{Op: p4rt.Insert, Entry: e})
-		case there && have.Owner == e.Owner && have.SameAction(&e):
-		case there && !ours && !e.Default():
-			return nil, fmt.Errorf("%v: %w", &e, p4rt.ErrForeign)
-		default:
-			list = append(list, p4rt.Update{Op: p4rt.Modify, Entry: e})
+			op = p4rt.Insert
+		case there && have.Owner == owner && have.SameAction(&e):
+			continue
+		case there && !e.Default():
+			if _, ours := s.owner.epoch(have.Owner); !ours {
+				return nil, nil, fmt.Errorf("%v: %w", &e, p4rt.ErrForeign)
+			}
 		}
+		list, keys = append(list, p4rt.Update{Op: op, Entry: e}), append(keys, want.Key)
 	}
-	return list, nil
+	return list, keys, nil
 }

@@ -53,7 +53,7 @@ func TestInstallersOfBrokenSwitch(t *testing.T) {
 		}
 		s := NewInstallers(DefaultOwner, timeout, func(e control.Event) { events = append(events, fmt.Sprintf("%T", e)) }, map[string]p4rt.Installer{"s": b})
 		defer s.Close()
-		e := control.Entry{Key: `{"t":"ports","m":[{"v":"01"}]}`, Value: `{"a":"set"}`}
+		e := EntryOf(&table.Entry{Table: "ports", Match: []table.Match{table.Number(1)}, Action: "set"}, 0)
 		s.Install("s", 1, []control.Entry{e})
 		s.Install("s", 2, []control.Entry{e}) // waits behind the first, until nobody waits for it
 		synctest.Wait()

@@ -105,11 +105,15 @@ func TestEntries(t *testing.T) {
 	for _, e := range []table.Entry{
 		{Table: "a", Match: []table.Match{}, Action: "b"},
 		{Table: "a", Action: "set", Params: []table.Value{table.Uint(0), table.Bytes([]byte{0xff, 0x80})}},
+		{Table: "a|b", Match: []table.Match{table.Number(1), table.Number(2)}, Action: `c|"d"`, Params: []table.Value{table.Uint(3)}},
+		{Table: "", Match: []table.Match{{}}, Action: "", Params: []table.Value{""}},
+		{Table: `"`, Action: `"`},
+		{Table: "default", Priority: -1, Match: []table.Match{{Prefix: -1}}, Action: "default"},
 		{Table: "acl", Priority: 7, Match: []table.Match{table.Masked(0xff00, 0xff00), table.Between(1, 9), {Value: table.Uint(10), Prefix: 8}}, Action: "x"},
 	} {
 		for _, epoch := range []uint32{0, 1, 1 << 31} {
 			c := EntryOf(&e, epoch)
-			got, err := tableEntry(&c, "own")
+			got, err := tableEntry(&c, Owner("own").of(epoch))
 			want := e
 			want.Owner = Owner("own").of(epoch)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -118,6 +122,14 @@ func TestEntries(t *testing.T) {
 			if back, ok := Owner("own").epoch(got.Owner); !ok || back != epoch {
 				t.Errorf("owner %q: %d, %v", got.Owner, back, ok)
 			}
+		}
+	}
+	for _, x := range []control.Entry{
+		{}, {Key: "t"}, {Key: "t|"}, {Key: "t|x"}, {Key: "t|0|0"}, {Key: "t|0|zz"}, {Key: "t|0|01-z"}, {Key: "t|0|01/x"}, {Key: `"t`}, {Key: `"t"x|0`},
+		{Key: "t|0", Value: "a|0"}, {Key: "t|0", Value: `"a`}, {Key: "t|4294967296"}, {Key: `{"t":"ports"}`, Value: `{"a":"set"}`},
+	} {
+		if e, err := tableEntry(&x, "own"); err == nil {
+			t.Errorf("%+v is %v", x, &e)
 		}
 	}
 	for _, s := range []string{"", "other", "ownx", "own@", "own@0", "own@01", "own@x", "own@4294967296"} {
