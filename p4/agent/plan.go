@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -130,15 +129,15 @@ func (p *Plan) Check(l *Limits) (load Load, err error) {
 			p.add(x, l, &load)
 		}
 	}
-	over := func(what string, v, limit float64, key string) {
+	over := func(verb string, v float64, unit string, limit float64, key string) {
 		if v > limit && !planner.Near(v, limit) {
-			bad.Add("agent %s would %s, and its limit is %.6g (%s)", l.Name, what, limit, key)
+			bad.Add("agent %s would %s %.6g %s, and its limit is %.6g (%s)", l.Name, verb, v, unit, limit, key)
 		}
 	}
-	over(fmt.Sprintf("send %.6g bit/s", load.SendBPS), load.SendBPS, l.SendBPS, "send_limit_bps")
-	over(fmt.Sprintf("receive %.6g bit/s", load.ReceiveBPS), load.ReceiveBPS, l.ReceiveBPS, "receive_limit_bps")
-	over(fmt.Sprintf("send %.6g probes a second", load.ProbesPerSecond), load.ProbesPerSecond, l.ProbesPerSec, "probes_per_second")
-	over(fmt.Sprintf("send %d probes", load.Sends), float64(load.Sends), float64(l.Probes), "max_probes")
+	over("send", load.SendBPS, "bit/s", l.SendBPS, "send_limit_bps")
+	over("receive", load.ReceiveBPS, "bit/s", l.ReceiveBPS, "receive_limit_bps")
+	over("send", load.ProbesPerSecond, "probes a second", l.ProbesPerSec, "probes_per_second")
+	over("send", float64(load.Sends), "probes", float64(l.Probes), "max_probes")
 	return load, bad.Join()
 }
 
@@ -179,7 +178,8 @@ func (p *Plan) checkProbe(x *Probe, l *Limits, bad *planner.Errors) bool {
 	if x.To.IsValid() && !x.To.Unmap().Is4() {
 		bad.Add("probe %q goes to %v, and probes are IPv4", x.ID, x.To)
 	}
-	if _, err := srint.AppendProbe(nil, x.Route); err != nil {
+	var room [128]byte
+	if _, err := srint.AppendProbe(room[:0], x.Route); err != nil {
 		bad.Add("probe %q: %w", x.ID, err)
 		return false
 	}

@@ -32,9 +32,15 @@ type Work struct {
 // NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
 // before, by id: a probe that stays keeps its number, and so its flow. It gives the numbers of this plan.
 func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
-	w := &Work{}
-	taken := make(map[uint32]bool, len(numbers))
-	keep := map[string]uint32{}
+	sends := 0
+	for k := range p.Probes {
+		if p.Probes[k].Agent == name {
+			sends++
+		}
+	}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends)}
+	taken := make(map[uint32]bool, max(sends, len(numbers)))
+	keep := make(map[string]uint32, sends)
 	for k := range p.Probes {
 		if n, ok := numbers[p.Probes[k].ID]; ok && p.Probes[k].Agent == name {
 			keep[p.Probes[k].ID], taken[n] = n, true

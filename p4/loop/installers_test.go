@@ -111,3 +111,66 @@ func TestPlansOfAgents(t *testing.T) {
 		t.Error("a plan beyond what agents told is given to them")
 	}
 }
+
+// Of a plan that looks closer at one probe, the agents of this probe alone get other probes, and a plan that an agent could carry out
+// is refused as soon as the agent says less of itself.
+func TestPlansThatChange(t *testing.T) {
+	route, err := srint.AppendProbe(nil, []int{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &control.Network{Agents: []string{"a", "b"}}
+	for _, x := range [][2]string{{"p", "a"}, {"q", "b"}} {
+		n.Probes = append(n.Probes, planner.Probe{ID: x[0], Agent: x[1], Collector: x[1], Nodes: []string{x[1], "s"}, Ports: []int{1}, CollectorPort: 2,
+			Route: hex.EncodeToString(route), Links: []string{"of " + x[1]}})
+	}
+	most := 10
+	c := &compiled{probing: &Probing{Dialect: agent.INT21, Interval: time.Millisecond}}
+	n.Check = func(p *control.Plan) error {
+		return c.check(p, n.Agents, func(name string) (agent.Limits, bool) {
+			return agent.Limits{Name: name, SendBPS: 1e9, ReceiveBPS: 1e9, ProbesPerSec: 1e6, Probes: most, MTU: 1500}, true
+		})
+	}
+	x, err := control.New(control.Config{Cycle: 10, Timeout: 1}, n, control.Seed{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range n.Agents {
+		d := control.Device{Kind: control.Agent, Name: name}
+		for _, a := range x.Step(control.Up{Device: d}) {
+			if r, ok := a.(control.Read); ok {
+				x.Step(control.ReadBack{Request: r.Request, Device: d})
+			}
+		}
+	}
+	now := int64(0)
+	plan := func(suspects ...control.Suspect) map[string]*agent.Plan {
+		t.Helper()
+		now += 10
+		got := map[string]*agent.Plan{}
+		for _, a := range x.Step(control.Tick{Now: now, Suspects: suspects}) {
+			if s, ok := a.(control.SendPlan); ok {
+				if got[s.Device.Name], err = c.of(s.Plan, s.Device.Name); err != nil {
+					t.Fatal(err)
+				}
+				x.Step(control.Acked{Request: s.Request, Device: s.Device})
+			}
+		}
+		return got
+	}
+	first := plan()
+	second := plan(control.Suspect{Link: "of b", Weight: 1})
+	if len(first) != 2 || len(second) != 2 {
+		t.Fatalf("%d and %d agents got a plan", len(first), len(second))
+	}
+	if first["b"].Probes[0].Detailed || !second["b"].Probes[0].Detailed || second["a"].Probes[0].Detailed || second["a"].Epoch != 2 || first["a"].Epoch != 1 {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	if &first["a"].Probes[0] != &second["a"].Probes[0] {
+		t.Error("the probes of an agent are made again though none of them changes")
+	}
+	most = 0
+	if plan(); x.Target().Epoch != 2 || x.Status().Counts.Refused != 1 {
+		t.Errorf("agents that send no probe any more got a plan with some: %+v", x.Status())
+	}
+}

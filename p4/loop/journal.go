@@ -24,6 +24,7 @@ type Journal struct {
 	keep int   // files beside the current one
 	file *os.File
 	size int64
+	line []byte // room for what is appended
 	seed seedOf
 
 	mu   sync.Mutex // what is below
@@ -147,14 +148,11 @@ func (j *Journal) Append(records []control.Record) error {
 	if j == nil || len(records) == 0 {
 		return nil
 	}
-	var b []byte
+	b := j.line[:0]
 	for k := range records {
-		line, err := json.Marshal(&records[k])
-		if err != nil {
-			return err
-		}
-		b = append(append(b, line...), '\n')
+		b = append(appendRecord(b, &records[k]), '\n')
 	}
+	j.line = b[:0]
 	if j.size > 0 && j.size+int64(len(b)) > j.most {
 		if err := j.rotate(); err != nil {
 			return err
@@ -181,10 +179,7 @@ func (j *Journal) Append(records []control.Record) error {
 // before any file gets another name, so that one that cannot be written costs none of these.
 func (j *Journal) rotate() error {
 	seed := j.Seed()
-	line, err := json.Marshal(&control.Record{What: control.Planned, Epoch: seed.Epoch, On: seed.Detailed, Why: "the journal begins anew: what was in force before"})
-	if err != nil {
-		return err
-	}
+	line := appendRecord(nil, &control.Record{What: control.Planned, Epoch: seed.Epoch, On: seed.Detailed, Why: "the journal begins anew: what was in force before"})
 	line = append(line, '\n')
 	fresh := j.path + ".new"
 	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -230,7 +225,7 @@ func (j *Journal) remember(r control.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.last) >= 2*lastRecords {
-		j.last = slices.Clone(j.last[lastRecords:])
+		j.last = j.last[:copy(j.last, j.last[len(j.last)-lastRecords:])]
 	}
 	j.last = append(j.last, r)
 }

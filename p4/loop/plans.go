@@ -20,30 +20,6 @@ type Probing struct {
 	Addresses       map[string]netip.Addr // of hosts, by agent; those that are not named are left to the sender's settings
 }
 
-// Plan is a plan of the controller as agents know it, for the whole network.
-func (b *Probing) Plan(p *control.Plan) (*agent.Plan, error) {
-	out := &agent.Plan{Epoch: p.Epoch, Dialect: b.Dialect, Basic: b.Basic, Detailed: b.Detailed}
-	if b.Basic == 0 && b.Detailed == 0 {
-		out.Basic, out.Detailed = b.Dialect.Bitmaps()
-	}
-	var bad planner.Errors
-	for k := range p.Probes {
-		x := &p.Probes[k]
-		slot, ok := b.Slots[x.ID]
-		if !ok {
-			slot = agent.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(p.Probes)) * time.Duration(k)}
-		}
-		q, err := agent.ProbeOf(x, slot)
-		if err != nil {
-			bad.Add("%w", err)
-			continue
-		}
-		q.Detailed, q.To = p.IsDetailed(x.ID), b.Addresses[q.Collector]
-		out.Probes = append(out.Probes, q)
-	}
-	return out, bad.Join()
-}
-
 // HopBytes is what a hop adds to a probe, basic or detailed.
 func (b *Probing) HopBytes() (basic, detailed int) {
 	low, high := b.Basic, b.Detailed
@@ -53,37 +29,69 @@ func (b *Probing) HopBytes() (basic, detailed int) {
 	return b.Dialect.HopBytes(low), b.Dialect.HopBytes(high)
 }
 
-// split gives every agent the probes that it sends or takes back.
-func split(p *agent.Plan) map[string]*agent.Plan {
-	parts := map[string]*agent.Plan{}
-	add := func(name string, x agent.Probe) {
-		part := parts[name]
-		if part == nil {
-			part = &agent.Plan{Epoch: p.Epoch, Dialect: p.Dialect, Basic: p.Basic, Detailed: p.Detailed}
-			parts[name] = part
-		}
-		part.Probes = append(part.Probes, x)
+// head is a plan without probes.
+func (b *Probing) head(epoch uint32) agent.Plan {
+	p := agent.Plan{Epoch: epoch, Dialect: b.Dialect, Basic: b.Basic, Detailed: b.Detailed}
+	if b.Basic == 0 && b.Detailed == 0 {
+		p.Basic, p.Detailed = b.Dialect.Bitmaps()
 	}
-	for _, x := range p.Probes {
-		add(x.Agent, x)
-		if x.Collector != x.Agent {
-			add(x.Collector, x)
+	return p
+}
+
+// basis is what all plans of one list of probes share, whichever of these look closer.
+type basis struct {
+	probing *Probing
+	list    []planner.Probe
+	probes  []agent.Probe      // of all agents
+	of      map[string][]int32 // by agent, the probes that it sends or takes back
+	err     error
+}
+
+func newBasis(b *Probing, list []planner.Probe) *basis {
+	x := &basis{probing: b, list: list, of: map[string][]int32{}}
+	var bad planner.Errors
+	for k := range list {
+		y := &list[k]
+		slot, ok := b.Slots[y.ID]
+		if !ok {
+			slot = agent.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
+		}
+		q, err := agent.ProbeOf(y, slot)
+		if err != nil {
+			bad.Add("%w", err)
+			continue
+		}
+		q.To = b.Addresses[q.Collector]
+		n := int32(len(x.probes))
+		x.probes = append(x.probes, q)
+		x.of[q.Agent] = append(x.of[q.Agent], n)
+		if q.Collector != q.Agent {
+			x.of[q.Collector] = append(x.of[q.Collector], n)
 		}
 	}
-	return parts
+	x.err = bad.Join()
+	return x
 }
 
 // compiled keeps the last plans of the controller as agents get them. It belongs to the loop's goroutine.
 type compiled struct {
 	probing *Probing
-	last    []compiledPlan // the newest one last
+	last    []*compiledPlan // the newest one last
 }
 
+// compiledPlan is one of them. What a plan before it has as well is shared, and never written to again.
 type compiledPlan struct {
-	of    *control.Plan
-	empty *agent.Plan // of an agent without probes
-	parts map[string]*agent.Plan
-	err   error
+	of       *control.Plan
+	basis    *basis
+	detailed []bool      // by probe of the basis
+	empty    *agent.Plan // of an agent without probes
+	parts    map[string]*part
+}
+
+// part is that of an agent.
+type part struct {
+	plan   agent.Plan
+	limits *agent.Limits // that it was found to keep; nil before it was checked
 }
 
 const mostCompiled = 4
@@ -95,28 +103,68 @@ func (c *compiled) follow(p *Probing) {
 }
 
 func (c *compiled) plan(p *control.Plan) *compiledPlan {
-	if k := slices.IndexFunc(c.last, func(x compiledPlan) bool { return x.of == p }); k >= 0 {
-		return &c.last[k]
+	if k := slices.IndexFunc(c.last, func(x *compiledPlan) bool { return x.of == p }); k >= 0 {
+		return c.last[k]
 	}
-	x := compiledPlan{of: p}
-	whole, err := c.probing.Plan(p)
-	x.parts, x.err = split(whole), err
-	x.empty = &agent.Plan{Epoch: whole.Epoch, Dialect: whole.Dialect, Basic: whole.Basic, Detailed: whole.Detailed}
+	x := c.compile(p)
 	if len(c.last) == mostCompiled {
 		c.last = slices.Delete(c.last, 0, 1)
 	}
 	c.last = append(c.last, x)
-	return &c.last[len(c.last)-1]
+	return x
+}
+
+// compile makes the parts of a plan. Agents whose probes look as closely as before keep theirs.
+func (c *compiled) compile(p *control.Plan) *compiledPlan {
+	x := &compiledPlan{of: p}
+	var before *compiledPlan
+	if n := len(c.last); n > 0 && c.last[n-1].basis.suits(c.probing, p.Probes) {
+		before = c.last[n-1]
+		x.basis = before.basis
+	} else {
+		x.basis = newBasis(c.probing, p.Probes)
+	}
+	b := x.basis
+	head := c.probing.head(p.Epoch)
+	x.empty = &head
+	x.detailed = make([]bool, len(b.probes))
+	for k := range b.probes {
+		x.detailed[k] = p.IsDetailed(b.probes[k].ID)
+	}
+	differs := func(n int32) bool { return before == nil || before.detailed[n] != x.detailed[n] }
+	x.parts = make(map[string]*part, len(b.of))
+	parts := make([]part, len(b.of))
+	for name, list := range b.of {
+		y := &parts[len(x.parts)]
+		x.parts[name] = y
+		y.plan = head
+		if !slices.ContainsFunc(list, differs) {
+			old := before.parts[name]
+			y.plan.Probes, y.limits = old.plan.Probes, old.limits
+			continue
+		}
+		y.plan.Probes = make([]agent.Probe, len(list))
+		for k, n := range list {
+			y.plan.Probes[k] = b.probes[n]
+			y.plan.Probes[k].Detailed = x.detailed[n]
+		}
+	}
+	return x
+}
+
+// suits reports whether a basis is that of a list of probes.
+func (b *basis) suits(p *Probing, list []planner.Probe) bool {
+	return b.probing == p && len(b.list) == len(list) && len(list) > 0 && &b.list[0] == &list[0]
 }
 
 // of is the part of a plan that an agent gets.
 func (c *compiled) of(p *control.Plan, name string) (*agent.Plan, error) {
 	x := c.plan(p)
-	if x.err != nil {
-		return nil, x.err
+	if x.basis.err != nil {
+		return nil, x.basis.err
 	}
-	if part := x.parts[name]; part != nil {
-		return part, nil
+	if y := x.parts[name]; y != nil {
+		return &y.plan, nil
 	}
 	return x.empty, nil
 }
@@ -124,8 +172,9 @@ func (c *compiled) of(p *control.Plan, name string) (*agent.Plan, error) {
 // check holds a plan against the limits of all agents that told theirs, and against those of the format for the others.
 func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (agent.Limits, bool)) error {
 	var bad planner.Errors
+	x := c.plan(p)
 	for _, name := range agents {
-		part, err := c.of(p, name)
+		q, err := c.of(p, name)
 		if err != nil {
 			return err
 		}
@@ -136,8 +185,14 @@ func (c *compiled) check(p *control.Plan, agents []string, limits func(string) (
 			l.SendBPS, l.ReceiveBPS, l.ProbesPerSec, l.Probes = unlimited, unlimited, unlimited, unlimited
 		}
 		l.Name = name
-		if _, err := part.Check(&l); err != nil {
+		y := x.parts[name]
+		if y != nil && y.limits != nil && *y.limits == l {
+			continue // the same probes, under the same limits
+		}
+		if _, err := q.Check(&l); err != nil {
 			bad.Add("agent %s: %w", name, err)
+		} else if y != nil {
+			y.limits = &l
 		}
 	}
 	if err := bad.Join(); err != nil {

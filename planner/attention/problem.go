@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
@@ -150,8 +149,16 @@ func (p *Problem) Validate() error {
 // validateWeights says which weights are wrong, in the order of the links' names.
 func (p *Problem) validateWeights(bad *planner.Errors) {
 	suspicious := nameSet(p.Suspicious)
-	for _, l := range slices.Sorted(maps.Keys(p.Weights)) {
-		if w := p.Weights[l]; !(w > 0 && w <= maxWeight) {
+	right := func(w float64) bool { return w > 0 && w <= maxWeight }
+	var wrong []string
+	for l, w := range p.Weights {
+		if !right(w) || !suspicious[l] {
+			wrong = append(wrong, l)
+		}
+	}
+	slices.Sort(wrong)
+	for _, l := range wrong {
+		if w := p.Weights[l]; !right(w) {
 			bad.Add("attention: suspicious link %q weighs %v: a weight is a number above 0, up to %g", l, w, float64(maxWeight))
 		}
 		if !suspicious[l] {

@@ -170,6 +170,7 @@ func (c *Controller) keeping() (k keep) {
 	// What an earlier life left stays until a plan of this one is in force: somebody may use it of whom nothing is known. But
 	// it goes where it is in the way.
 	k.all = c.inForce == nil && !c.crowded
+	var like *device // the agent before, of those that are known
 	for i := range c.devices {
 		d := &c.devices[i]
 		if d.Kind == Switch {
@@ -186,7 +187,10 @@ func (c *Controller) keeping() (k keep) {
 			continue
 		case c.target != nil && !d.foreign && d.inForce == c.target.Epoch && d.mayHave <= c.target.Epoch:
 			continue // it has the target and nothing else
+		case like != nil && like.inForce == d.inForce && like.mayHave == d.mayHave && like.foreign == d.foreign:
+			continue // what it needs is there already
 		}
+		like = d
 		ours := d.inForce == 0
 		for _, p := range c.known {
 			if d.foreign && p.Epoch == d.inForce || p.Epoch < d.inForce || p.Epoch > max(d.mayHave, d.inForce) {
