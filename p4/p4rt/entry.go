@@ -13,9 +13,9 @@ import (
 // maxValue bounds a number that a switch gives, padding included.
 const maxValue = 2 * maxBits / 8
 
-// encode makes what P4Runtime has for an entry. An entry that does not fit its table is refused with [table.ErrInvalid].
-// Fields that match everything are left out, as P4Runtime wants it.
-func (x *Info) encode(e *table.Entry) (*p4pb.Entity, error) {
+// encode makes what P4Runtime has for an entry, with its action and owner or without. An entry that does not fit its table is refused
+// with [table.ErrInvalid]. Fields that match everything are left out, as P4Runtime wants it.
+func (x *Info) encode(e *table.Entry, action bool) (*p4pb.Entity, error) {
 	t := x.byName[e.Table]
 	if t == nil {
 		return nil, fmt.Errorf("table %s: the program has none: %w", e.Table, table.ErrInvalid)
@@ -26,45 +26,101 @@ func (x *Info) encode(e *table.Entry) (*p4pb.Entity, error) {
 	if e.Table == CloneTable {
 		return encodeSession(e)
 	}
-	m := &p4pb.TableEntry{TableId: t.id, IsDefaultAction: e.Default(), Priority: e.Priority, Metadata: []byte(e.Owner)}
 	if len(t.Key) == 0 && !e.Default() {
 		return nil, fmt.Errorf("table %s: it has no key, and so nothing but a default action: %w", e.Table, table.ErrInvalid)
 	}
-	for i, f := range e.Match {
-		if match := encodeMatch(&t.Key[i], &f); match != nil {
+	made := &encoded{}
+	m := &made.m
+	m.TableId, m.IsDefaultAction, m.Priority, m.Metadata = t.id, e.Default(), e.Priority, []byte(e.Owner)
+	if len(e.Match) > 0 {
+		m.Match = make([]*p4pb.FieldMatch, 0, len(e.Match))
+	}
+	for i := range e.Match {
+		if match := encodeMatch(&t.Key[i], &e.Match[i]); match != nil {
 			match.FieldId = t.fields[i]
 			m.Match = append(m.Match, match)
 		}
 	}
-	k := slices.IndexFunc(t.Actions, func(a table.Action) bool { return a.Name == e.Action })
-	action := &p4pb.Action{ActionId: t.actions[k].id}
-	for i, v := range e.Params {
-		action.Params = append(action.Params, &p4pb.Action_Param{ParamId: t.actions[k].params[i], Value: []byte(v)})
+	if action {
+		k := slices.IndexFunc(t.Actions, func(a table.Action) bool { return a.Name == e.Action })
+		made.act.ActionId = t.actions[k].id
+		if len(e.Params) > 0 {
+			params := make([]p4pb.Action_Param, len(e.Params))
+			made.act.Params = make([]*p4pb.Action_Param, len(e.Params))
+			for i, v := range e.Params {
+				params[i].ParamId, params[i].Value = t.actions[k].params[i], []byte(v)
+				made.act.Params[i] = &params[i]
+			}
+		}
+		made.what.Action, made.action.Type, m.Action = &made.act, &made.what, &made.action
+	} else {
+		m.Metadata = nil
 	}
-	m.Action = &p4pb.TableAction{Type: &p4pb.TableAction_Action{Action: action}}
-	return &p4pb.Entity{Entity: &p4pb.Entity_TableEntry{TableEntry: m}}, nil
+	made.of.TableEntry, made.entity.Entity = m, &made.of
+	return &made.entity, nil
+}
+
+// encoded is all of an entry that each has one of: thousands of them are made at once.
+type encoded struct {
+	entity p4pb.Entity
+	of     p4pb.Entity_TableEntry
+	m      p4pb.TableEntry
+	action p4pb.TableAction
+	what   p4pb.TableAction_Action
+	act    p4pb.Action
 }
 
 func encodeMatch(f *table.Field, m *table.Match) *p4pb.FieldMatch {
-	zero := table.Uint(0)
+	const zero = table.Value("\x00")
 	switch f.Kind {
 	case table.Exact:
-		return &p4pb.FieldMatch{FieldMatchType: &p4pb.FieldMatch_Exact_{Exact: &p4pb.FieldMatch_Exact{Value: []byte(m.Value)}}}
+		x := &struct {
+			m  p4pb.FieldMatch
+			of p4pb.FieldMatch_Exact_
+			v  p4pb.FieldMatch_Exact
+		}{}
+		x.v.Value = []byte(m.Value)
+		x.of.Exact, x.m.FieldMatchType = &x.v, &x.of
+		return &x.m
 	case table.Longest:
 		if m.Prefix > 0 {
-			return &p4pb.FieldMatch{FieldMatchType: &p4pb.FieldMatch_Lpm{Lpm: &p4pb.FieldMatch_LPM{Value: []byte(m.Value), PrefixLen: int32(m.Prefix)}}}
+			x := &struct {
+				m  p4pb.FieldMatch
+				of p4pb.FieldMatch_Lpm
+				v  p4pb.FieldMatch_LPM
+			}{}
+			x.v.Value, x.v.PrefixLen = []byte(m.Value), int32(m.Prefix)
+			x.of.Lpm, x.m.FieldMatchType = &x.v, &x.of
+			return &x.m
 		}
 	case table.Ternary:
 		if m.To != zero {
-			return &p4pb.FieldMatch{FieldMatchType: &p4pb.FieldMatch_Ternary_{Ternary: &p4pb.FieldMatch_Ternary{Value: []byte(m.Value), Mask: []byte(m.To)}}}
+			x := &struct {
+				m  p4pb.FieldMatch
+				of p4pb.FieldMatch_Ternary_
+				v  p4pb.FieldMatch_Ternary
+			}{}
+			x.v.Value, x.v.Mask = []byte(m.Value), []byte(m.To)
+			x.of.Ternary, x.m.FieldMatchType = &x.v, &x.of
+			return &x.m
 		}
 	case table.Range:
-		if m.Value != zero || m.To != ones(f.Bits) {
-			return &p4pb.FieldMatch{FieldMatchType: &p4pb.FieldMatch_Range_{Range: &p4pb.FieldMatch_Range{Low: []byte(m.Value), High: []byte(m.To)}}}
+		if m.Value != zero || !allOnes(m.To, f.Bits) {
+			x := &struct {
+				m  p4pb.FieldMatch
+				of p4pb.FieldMatch_Range_
+				v  p4pb.FieldMatch_Range
+			}{}
+			x.v.Low, x.v.High = []byte(m.Value), []byte(m.To)
+			x.of.Range, x.m.FieldMatchType = &x.v, &x.of
+			return &x.m
 		}
 	}
 	return nil
 }
+
+// allOnes reports whether v is the largest number of so many bits.
+func allOnes(v table.Value, bits int) bool { return v.Width() == bits && v == ones(bits) }
 
 // ones is the largest number of so many bits.
 func ones(bits int) table.Value {

@@ -95,7 +95,7 @@ func TestEntries(t *testing.T) {
 		for _, tt := range x.Tables() {
 			for range 200 {
 				e := drawEntry(r, &tt)
-				m, err := x.encode(&e)
+				m, err := x.encode(&e, true)
 				if err != nil {
 					t.Fatalf("%s: %v: %v", name, &e, err)
 				}
@@ -162,7 +162,7 @@ func TestEncode(t *testing.T) {
 		{table.Entry{Table: CloneTable, Match: []table.Match{table.Number(100)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(128)}},
 			`packet_replication_engine_entry:{clone_session_entry:{session_id:100 replicas:{port:"\x05" instance:1} packet_length_bytes:128}}`},
 	} {
-		m, err := x.encode(&tt.e)
+		m, err := x.encode(&tt.e, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestEncode(t *testing.T) {
 		{Table: CloneTable, Match: []table.Match{table.Number(0)}, Action: "clone", Params: []table.Value{table.Uint(5), table.Uint(128)}},
 		{Table: "ingress.watch", Match: flow(table.Masked(17, 255)), Action: "NoAction"},
 	} {
-		if _, err := x.encode(&e); !errors.Is(err, table.ErrInvalid) {
+		if _, err := x.encode(&e, true); !errors.Is(err, table.ErrInvalid) {
 			t.Errorf("%v: %v", &e, err)
 		}
 	}
@@ -257,7 +257,7 @@ func FuzzDecode(f *testing.F) {
 	for _, x := range all {
 		for _, tt := range x.Tables() {
 			e := drawEntry(r, &tt)
-			m, err := x.encode(&e)
+			m, err := x.encode(&e, true)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -293,7 +293,7 @@ func FuzzDecode(f *testing.F) {
 				}
 				continue
 			}
-			again, err := x.encode(&e)
+			again, err := x.encode(&e, true)
 			if err != nil {
 				t.Fatalf("%v cannot be written: %v", &e, err)
 			}

@@ -324,7 +324,7 @@ func TestLies(t *testing.T) {
 		"endless": {func(l []*p4pb.Entity) []*p4pb.Entity {
 			for n := range uint64(60) {
 				e := route(n+100, 1)
-				m, err := c.info.encode(&e)
+				m, err := c.info.encode(&e, true)
 				if err != nil {
 					t.Error(err)
 				}
@@ -343,7 +343,7 @@ func TestLies(t *testing.T) {
 	b.Misbehave(func(f *p4rttest.Faults) { // of a table that nobody asked for
 		f.Reads = func(l []*p4pb.Entity) []*p4pb.Entity {
 			e := route(5, 1)
-			m, _ := c.info.encode(&e)
+			m, _ := c.info.encode(&e, true)
 			return append(l, m)
 		}
 	})

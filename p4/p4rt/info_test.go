@@ -181,7 +181,7 @@ func FuzzParseInfo(f *testing.F) {
 			if len(made.Key) == 0 {
 				e.Match = nil
 			}
-			m, err := x.encode(&e)
+			m, err := x.encode(&e, true)
 			if err != nil {
 				t.Fatalf("%+v: %v", &made, err)
 			}

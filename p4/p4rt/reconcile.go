@@ -67,9 +67,10 @@ func Difference(have, want []table.Entry, ours func(*table.Entry) bool) (*Reconc
 	r := &Reconciled{}
 	var updates []Update
 	var errs []error
-	at := make(map[string]*table.Entry, len(have))
+	at, keys := make(map[string]*table.Entry, len(have)), make([]string, len(have))
 	for i := range have {
-		at[have[i].Key()] = &have[i]
+		keys[i] = have[i].Key()
+		at[keys[i]] = &have[i]
 	}
 	wanted := make(map[string]bool, len(want))
 	for i := range want {
@@ -97,7 +98,7 @@ func Difference(have, want []table.Entry, ours func(*table.Entry) bool) (*Reconc
 	for i := range have {
 		e := &have[i]
 		switch {
-		case wanted[e.Key()]:
+		case wanted[keys[i]]:
 		case ours != nil && ours(e):
 			r.Removed++
 			updates = append(updates, Update{Delete, *e})

@@ -69,18 +69,13 @@ func (x *Info) update(op Op, e *table.Entry) (*p4pb.Update, error) {
 	if op < Insert || op > Delete {
 		return nil, fmt.Errorf("table %s: %v: %w", e.Table, op, table.ErrInvalid)
 	}
-	entity, err := x.encode(e)
+	entity, err := x.encode(e, op != Delete)
 	if err != nil {
 		return nil, err
 	}
 	kind := [...]p4pb.Update_Type{Insert: p4pb.Update_INSERT, Modify: p4pb.Update_MODIFY, Delete: p4pb.Update_DELETE}[op]
-	if m := entity.GetTableEntry(); m != nil {
-		if e.Default() {
-			kind = p4pb.Update_MODIFY
-		}
-		if op == Delete {
-			m.Action, m.Metadata = nil, nil
-		}
+	if e.Default() && entity.GetTableEntry() != nil {
+		kind = p4pb.Update_MODIFY
 	}
 	return &p4pb.Update{Type: kind, Entity: entity}, nil
 }

@@ -121,7 +121,10 @@ func (e *Entry) String() string {
 }
 
 // Key identifies the entry among those of all tables: two entries with one Key cannot both be in a switch.
-func (e *Entry) Key() string { return e.Table + "\x00" + e.key() }
+func (e *Entry) Key() string {
+	var room [96]byte
+	return string(e.appendKey(append(append(room[:0], e.Table...), 0)))
+}
 
 // SameAction reports whether both ask for the same.
 func (e *Entry) SameAction(o *Entry) bool {
@@ -130,15 +133,20 @@ func (e *Entry) SameAction(o *Entry) bool {
 
 // key identifies the entry among those of its table.
 func (e *Entry) key() string {
+	var room [96]byte
+	return string(e.appendKey(room[:0]))
+}
+
+func (e *Entry) appendKey(b []byte) []byte {
 	if e.Default() {
-		return "default"
+		return append(b, "default"...)
 	}
-	var b []byte
-	for _, m := range e.Match {
+	for k := range e.Match {
+		m := &e.Match[k]
 		for _, v := range [...]Value{m.Value, m.To} {
 			b = append(binary.BigEndian.AppendUint16(b, uint16(len(v))), v...)
 		}
 		b = binary.BigEndian.AppendUint16(b, uint16(m.Prefix))
 	}
-	return string(binary.BigEndian.AppendUint32(b, uint32(e.Priority)))
+	return binary.BigEndian.AppendUint32(b, uint32(e.Priority))
 }

@@ -108,7 +108,7 @@ func (f *Field) wrong(m *Match) string {
 		return "it is matched in another way"
 	case f.Kind == Range && m.Value.above(m.To):
 		return fmt.Sprintf("no number is from %v to %v", m.Value, m.To)
-	case f.Kind == Ternary && !within(m.Value, m.To), f.Kind == Longest && !within(m.Value, prefixMask(m.Prefix, f.Bits)):
+	case f.Kind == Ternary && !within(m.Value, m.To), f.Kind == Longest && !m.Value.endsIn(f.Bits-m.Prefix):
 		return fmt.Sprintf("%v has bits that are not compared", m.Value)
 	}
 	return ""
@@ -120,6 +120,20 @@ func prefixMask(prefix, bits int) Value {
 		b[len(b)-1-i/8] |= 1 << (i % 8)
 	}
 	return Bytes(b)
+}
+
+// endsIn reports whether the lowest bits of v, so many, are zero.
+func (v Value) endsIn(zeros int) bool {
+	for i := 0; i < len(v) && zeros > 0; i, zeros = i+1, zeros-8 {
+		mask := byte(0xff)
+		if zeros < 8 {
+			mask = 1<<zeros - 1
+		}
+		if v.at(i)&mask != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // at is the i-th byte from the end.
