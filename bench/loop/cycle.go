@@ -303,7 +303,7 @@ func (b *cycleBench) settle() error {
 func (b *cycleBench) await(end time.Time) error {
 	select {
 	case <-b.wake:
-	case <-time.After(time.Millisecond):
+	case <-time.After(20 * time.Millisecond):
 	case <-b.ctx.Done():
 		return b.ctx.Err()
 	}
