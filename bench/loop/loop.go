@@ -47,6 +47,16 @@ var Sections = []Section{
 		}
 		return t.Print(out)
 	}},
+	{"bytes", "what probes carry with attention, beside all of them in detail", func(ctx context.Context, out io.Writer, o Options) error {
+		t, err := runBytes(ctx, o)
+		if err != nil {
+			return err
+		}
+		if o.JSON {
+			return t.JSON(out)
+		}
+		return t.Print(out)
+	}},
 	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o Options) error {
 		t, err := runCycle(ctx, o)
 		if err != nil {

@@ -27,10 +27,12 @@ func benchLoopCommand() *cobra.Command {
 covered by probes, and print which links are suspected, and how soon: by the two
 deviations of FANT, with two pairs of limits; by ours on the same probes, from end to
 end alone and with what they tell of hops; and by ours with the findings of what
-switches report besides. A seed takes half a minute and more.
+switches report besides. A seed takes half a minute and more. Then compare the bytes
+of probes with attention to those of all probes in detail, and time cycles.
 
 Sections (without one, all of them):` + lines,
 		Example: `  hopscope bench loop detection --seeds 5
+  hopscope bench loop bytes --seed 7
   hopscope bench loop detection --fault link-down,gray-failure-1 --format json`,
 	}
 	f := c.Flags()
