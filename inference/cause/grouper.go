@@ -307,13 +307,16 @@ func (a *Alone) misfit(e inference.Element) float64 {
 	return a.fits[i].Misfit
 }
 
+// fewAgree is how many flows whose digests fit no path name the one switch that they have in common without waiting for more.
+const fewAgree = 2
+
 // mostPatience is for how many windows a finding waits at most for others that say why.
 const mostPatience = 4
 
 // patience is for how many windows a finding waits for others. What tells only of missing traffic waits for a finding that
 // says why: hops fall silent a window before the exporter that reported them does. So do flows, which know less of where they are
 // slow than hops do. Digests that fit no path, and latencies
-// that they tell, wait until more flows show which switch they have in common.
+// that they tell, wait until more flows show which switch they have in common, or have one alone in common.
 func (a *Alone) patience() uint64 {
 	switch {
 	case a.Finding.Kind == inference.StrangeDigests || a.strange:
@@ -328,7 +331,8 @@ func (a *Alone) patience() uint64 {
 // one of them does for more of its kind.
 func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, takes []*Alone) {
 	saved = -price(e)
-	ready, strange, ripe := false, false, false
+	ready, strange, ripe := false, 0, false
+	var common []inference.HopKey // nodes on the ways of all flows whose digests fit no path
 	for _, a := range list {
 		gap := g.Windows - min(a.Born, g.Windows)
 		if a.taken || gap > longest || gap > soon && a.misfit(e) >= cameToNode {
@@ -340,11 +344,19 @@ func (g *Grouper) saves(e inference.Element, list []*Alone) (saved float64, take
 			waited := a.Born+a.patience() <= g.Windows
 			ready = ready || waited
 			if a.Finding.Kind == inference.StrangeDigests {
-				strange, ripe = true, ripe || waited
+				strange, ripe = strange+1, ripe || waited
+				if strange == 1 {
+					common = slices.Clone(a.Moved)
+				} else {
+					common = slices.DeleteFunc(common, func(h inference.HopKey) bool { return !slices.Contains(a.Moved, h) })
+				}
 			}
 		}
 	}
-	if len(takes) < 2 || saved <= .05 || !ready || strange && !ripe && e.Kind != inference.FlowElement {
+	if strange >= fewAgree && len(common) == 1 && e == inference.ElementOfHop(inference.HopKey{Node: common[0].Node}) {
+		ready, ripe = true, true // no other switch is on the ways of all
+	}
+	if len(takes) < 2 || saved <= .05 || !ready || strange > 0 && !ripe && e.Kind != inference.FlowElement {
 		return 0, nil
 	}
 	return saved, takes

@@ -19,12 +19,14 @@ type SilentConfig struct {
 var defaultSilentConfig = SilentConfig{SilentLoss: 2e-5}
 
 const (
-	// Losses are looked at over 1, 2, 4, ... windows, 512 at most: a strong loss is found soon, and a weak one at all. From two
-	// windows on, half of them were looked at before, so that whatever lasts half as long lies within such a time, wherever
-	// it begins.
+	// Losses are looked at over the last window and over the last 1 to 2, 2 to 4, ... 256 to 512: a strong loss is found soon, and a
+	// weak one at all. Each of these times ends now and is looked at in every window in which something was lost, so that
+	// nothing waits for the end of a block.
 	silentScales = 10
+	// Chance of a false culprit in a fit: of all in a window, whatever they share, less than once in a million windows.
+	silentAlarm  = 1e-6 / silentScales
 	silentBlocks = silentScales - 1 // that are counted: half of such a time
-	// A culprit that others explain nearly as well waits for more evidence, up to this scale.
+	// A culprit that others explain nearly as well waits for more evidence, until a block of this scale ends.
 	silentSure, silentPatience = .95, 6
 	// A culprit is well again when so many losses should have come and none did.
 	silentCalm = 12
@@ -142,13 +144,17 @@ func newSilent(j *journal) *silent {
 func (x *silent) step(w *inference.Window) {
 	x.length = w.End - w.Start
 	x.judgeReporters(w)
+	lost := false
 	for i := range w.Losses {
-		x.count(&w.Losses[i])
+		lost = x.count(&w.Losses[i]) || lost
 	}
-	x.fit(0)
+	for scale := range silentScales {
+		if ends := x.ends(scale); lost || ends { // what was not enough is none the more for packets that arrived
+			x.fit(scale, ends && scale >= silentPatience)
+		}
+	}
 	for k := range silentBlocks {
-		if x.flows.journal.windows%(1<<k) == 0 {
-			x.fit(k + 1)
+		if x.ends(k + 1) {
 			x.turn(k)
 		}
 	}
@@ -160,6 +166,11 @@ func (x *silent) step(w *inference.Window) {
 		x.culprits.end(&v.finding, "no packets came by for a while")
 		return true
 	})
+}
+
+// ends reports whether a block ends with the window, of which two make the time of a scale.
+func (x *silent) ends(scale int) bool {
+	return scale > 0 && x.flows.journal.windows%(1<<(scale-1)) == 0
 }
 
 // judgeReporters notes whose reports of this window are not complete.
@@ -194,18 +205,18 @@ func (x *silent) complete(path []inference.HopKey) bool {
 	return x.troubled.index[path[len(path)-1].Node] == nil
 }
 
-// count adds what a flow lost in the window.
-func (x *silent) count(l *inference.FlowLoss) {
+// count adds what a flow lost in the window, and reports whether it lost anything.
+func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 	if !x.complete(l.Path) || l.Lost > l.Packets {
-		return
+		return false
 	}
 	f := x.flows.see(l.Flow, x.flows.cfg.MaxHops)
 	if f == nil {
-		return
+		return false
 	}
 	if !samePath(f.path, l.Path) { // what was lost meanwhile can have been on either
 		*f = silentFlow{path: append([]inference.HopKey(nil), l.Path...)}
-		return
+		return false
 	}
 	for k := range f.now {
 		f.now[k].packets += l.Packets
@@ -215,6 +226,7 @@ func (x *silent) count(l *inference.FlowLoss) {
 		x.follow(culprit{from: l.Path[i-1].Node, to: l.Path[i].Node}, l)
 	}
 	x.follow(culprit{flow: l.Flow}, l)
+	return l.Lost > 0
 }
 
 func samePath(a, b []inference.HopKey) bool {
@@ -287,8 +299,8 @@ func (x *silent) turn(k int) {
 	}
 }
 
-// fit looks at the time of a scale that ends now.
-func (x *silent) fit(scale int) {
+// fit looks at the time of a scale that ends now, and tells of culprits that others explain nearly as well if it is to.
+func (x *silent) fit(scale int, unsure bool) {
 	lost := uint64(0)
 	x.flows.order()
 	for _, s := range x.flows.list {
@@ -298,8 +310,8 @@ func (x *silent) fit(scale int) {
 		return
 	}
 	x.sample(scale)
-	for _, c := range loss.Fit(x.samples, len(x.links), x.flows.cfg.SilentLoss) {
-		if c.Confidence >= silentSure || scale >= silentPatience {
+	for _, c := range loss.FitWithin(x.samples, len(x.links), x.flows.cfg.SilentLoss, silentAlarm) {
+		if c.Confidence >= silentSure || unsure {
 			x.found(c, scale)
 		}
 	}

@@ -34,7 +34,12 @@ const (
 // Fit finds what explains the losses of flows, the strongest first. floor is the ratio of losses, above 0, that is normal
 // for a flow, links is the number of links. The samples stay as they are.
 func Fit(samples []Sample, links int, floor float64) []Culprit {
-	f := fitter{samples: samples, floor: floor, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
+	return FitWithin(samples, links, floor, falseAlarm)
+}
+
+// FitWithin is [Fit] with another chance of a false culprit, above 0: for whoever fits more often.
+func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
+	f := fitter{samples: samples, floor: floor, alarm: alarm, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
 		for _, l := range samples[i].Links {
 			f.cross[l] = append(f.cross[l], int32(i))
@@ -64,6 +69,7 @@ const mostSteps = 64
 type fitter struct {
 	samples []Sample
 	floor   float64
+	alarm   float64   // chance of a false culprit
 	rate    []float64 // that is explained, by sample
 	cross   [][]int32 // samples that cross a link
 	one     [1]int32
@@ -122,7 +128,7 @@ func (f *fitter) prune(chosen []Culprit) []Culprit {
 		all := f.likelihood()
 		rest := f.refit(append(slices.Clone(chosen[:k]), chosen[k+1:]...))
 		f.explain(rest, -1)
-		if all-f.likelihood() < -math.Log(falseAlarm) {
+		if all-f.likelihood() < -math.Log(f.alarm) {
 			chosen, k = rest, 0
 		} else {
 			k++
@@ -211,7 +217,7 @@ func (f *fitter) next() (Culprit, bool) {
 	best := slices.MaxFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.gain, b.gain), cmp.Compare(min(b.Link, 0), min(a.Link, 0)), cmp.Compare(b.Link, a.Link), cmp.Compare(b.Flow, a.Flow))
 	})
-	return best.Culprit, f.chance(&best.Culprit)*float64(len(f.cross)+len(f.samples)) <= falseAlarm && best.gain > -math.Log(falseAlarm)
+	return best.Culprit, f.chance(&best.Culprit)*float64(len(f.cross)+len(f.samples)) <= f.alarm && best.gain > -math.Log(f.alarm)
 }
 
 // rank says how sure a culprit is, where the others are given.

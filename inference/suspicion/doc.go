@@ -14,9 +14,10 @@
 //     An interface whose findings have a cause elsewhere is not suspected for what probes tell of it.
 //   - Hops. What probes tell of each link, the time in the switch before it, its queue and the time on the line, is compared
 //     with its own history by package detect, of which a false finding is rarer than one in a million windows.
-//   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over 1,
-//     2, 4, ... 512 cycles, so that a strong loss is found at once and a weak one at all. A false culprit comes less than once in a
-//     million cycles. A culprit is well again when twelve more should have been lost and none was.
+//   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over the
+//     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
+//     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
+//     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
 //   - Transits. How long probes were under way, end to end, where they do not tell of single hops. Each is compared with
 //     its own history; which links explain what all of them have in excess is found by [Unmix].
 //

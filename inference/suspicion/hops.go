@@ -66,13 +66,14 @@ func (c *Config) detectors() (all [statistics]detect.Config) {
 	return all
 }
 
-// line gives the time on the line beyond what it was at first, with ten floors of room for it to become less.
+// line gives the time on the line beyond what it was at first, and a floor of room for it to become less: with the floor that is added to
+// all values, a floor more is half as much again.
 func (h *hop) line(w detect.Window, floor float64) detect.Window {
 	if w.Count == 0 {
 		return w
 	}
 	if !h.based {
-		h.base, h.based = w.P50-10*floor, true
+		h.base, h.based = w.P50-floor, true
 	}
 	return detect.Window{Count: 1 << 20, P50: max(0, w.P50-h.base)}
 }

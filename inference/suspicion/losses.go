@@ -10,9 +10,13 @@ import (
 )
 
 const (
-	lossScales = 10 // 1, 2, 4, ... 512 cycles
+	// Losses are looked at over the present cycle, and over the last 1 to 2, 2 to 4, 4 to 8, ... 256 to 512 cycles: blocks of 1, 2, 4, ...
+	// cycles, the present one and the one before it. Each of them is looked at in every cycle in which a round got lost.
+	lossScales = 10
 	lossBlocks = lossScales - 1
-	// A culprit that others explain nearly as well waits for more cycles, up to this scale.
+	// Chance of a false culprit in a fit: by all of a cycle together, whatever they share, less than once in a million cycles.
+	lossAlarm = 1e-6 / lossScales
+	// A culprit that others explain nearly as well waits for more cycles, until a block of this scale ends.
 	lossSure, lossPatience = .95, 6
 	// A culprit is well again when so many rounds should have been lost and none was, or when none was sent for so many cycles.
 	lossCalm, lossIdle = 12, 60
@@ -22,12 +26,12 @@ const (
 type losses struct {
 	probes   []lostRounds // by probe
 	cycles   uint64
-	lost     [lossBlocks][2]uint64 // of all probes, in the present block and in the one before it
-	last     uint64                // lost in this cycle
-	now      []Round               // of this cycle, by probe
+	last     uint64  // lost in this cycle
+	now      []Round // of this cycle, by probe
 	samples  []loss.Sample
 	of       []int32 // probes of the samples
 	culprits []culprit
+	alarm    float64 // chance of a false culprit in a fit
 }
 
 // lostRounds are the rounds of a probe in the present block of 1, 2, 4, ... cycles, and in the one before it.
@@ -43,10 +47,11 @@ type culprit struct {
 	sent, lost uint64 // that it was found by
 	calm       uint64 // rounds since the last one was lost
 	idle       uint16 // cycles without rounds
+	found      uint64 // cycle in which a fit had it last
 }
 
 func (x *losses) reset(in *Incidence) {
-	*x = losses{probes: make([]lostRounds, len(in.probes)), now: make([]Round, len(in.probes))}
+	*x = losses{probes: make([]lostRounds, len(in.probes)), now: make([]Round, len(in.probes)), alarm: lossAlarm}
 }
 
 func (x *losses) step(s *State, list []Round) {
@@ -68,24 +73,23 @@ func (x *losses) step(s *State, list []Round) {
 	}
 	x.recover(s.incidence)
 	if x.last > 0 {
-		x.fit(s, 0, func(p int) rounds { return rounds{x.now[p].Sent, x.now[p].Lost} })
+		x.fit(s, false, func(p int) rounds { return rounds{x.now[p].Sent, x.now[p].Lost} })
 	}
 	for k := range lossBlocks {
-		x.lost[k][0] += x.last
-		if x.cycles%(1<<k) != 0 {
-			continue
-		}
-		if x.lost[k][0]+x.lost[k][1] > 0 {
-			x.fit(s, k+1, func(p int) rounds {
+		ends := x.cycles%(1<<k) == 0
+		if x.last > 0 || ends { // what was not enough is none the more for rounds that arrived
+			x.fit(s, ends && k+1 >= lossPatience, func(p int) rounds {
 				a, b := x.probes[p].now[k], x.probes[p].before[k]
 				return rounds{a.sent + b.sent, a.lost + b.lost}
 			})
+		}
+		if !ends {
+			continue
 		}
 		for p := range x.probes {
 			b := &x.probes[p]
 			b.before[k], b.now[k] = b.now[k], rounds{}
 		}
-		x.lost[k] = [2]uint64{0, x.lost[k][0]}
 	}
 	for i := range x.culprits {
 		x.accuse(s, &x.culprits[i])
@@ -118,8 +122,8 @@ func (x *losses) recover(in *Incidence) {
 	x.culprits = kept
 }
 
-// fit explains what was lost in some time.
-func (x *losses) fit(s *State, scale int, of func(p int) rounds) {
+// fit explains what was lost in some time, and blames culprits that others explain nearly as well if it is to.
+func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 	x.samples, x.of = x.samples[:0], x.of[:0]
 	lost := uint64(0)
 	for p := range x.probes {
@@ -132,17 +136,17 @@ func (x *losses) fit(s *State, scale int, of func(p int) rounds) {
 	if lost == 0 {
 		return
 	}
-	list := loss.Fit(x.samples, len(s.incidence.cross), s.cfg.Loss)
+	list := loss.FitWithin(x.samples, len(s.incidence.cross), s.cfg.Loss, x.alarm)
 	for i := range list {
 		if c := &list[i]; c.Link < 0 { // a single probe: the links that it alone crosses
 			c.Link = s.incidence.alone(x.of[c.Flow])
 		}
 	}
 	for _, c := range list {
-		if c.Link < 0 || c.Confidence < lossSure && scale < lossPatience || x.known(s.incidence, list, c.Link) {
+		if c.Link < 0 || c.Confidence < lossSure && !unsure || x.known(s.incidence, list, c.Link) {
 			continue
 		}
-		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost})
+		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles})
 	}
 }
 
@@ -183,15 +187,17 @@ func (in *Incidence) alone(probe int32) int32 {
 	return -1
 }
 
-// blame adds a culprit, or brings it up to date.
+// blame adds a culprit, or brings it up to date: by the shortest time of a cycle in which a fit has it.
 func (x *losses) blame(c culprit) {
 	at, there := slices.BinarySearchFunc(x.culprits, c.class, func(a culprit, class int32) int { return cmp.Compare(a.class, class) })
 	if !there {
 		x.culprits = slices.Insert(x.culprits, at, c)
 		return
 	}
-	c.calm, c.idle = x.culprits[at].calm, x.culprits[at].idle
-	x.culprits[at] = c
+	if old := &x.culprits[at]; old.found < c.found {
+		c.calm, c.idle = old.calm, old.idle
+		*old = c
+	}
 }
 
 func (x *losses) accuse(s *State, c *culprit) {

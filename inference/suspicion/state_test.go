@@ -1,6 +1,7 @@
 package suspicion
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -129,6 +130,70 @@ func TestNormalLosses(t *testing.T) {
 	}
 	if lost < 5000 {
 		t.Errorf("only %d rounds were lost", lost)
+	}
+}
+
+// A false culprit comes less often than the chances of all fits of a cycle add up to, also where each is looked at in every cycle: with
+// chances that are large enough to see, and with the real one.
+func TestFalseLosses(t *testing.T) {
+	in, r := crossings(t), rand.New(rand.NewPCG(8, 1))
+	cfg := DefaultConfig()
+	cfg.Loss = 1e-3
+	for _, c := range []struct {
+		alarm  float64 // of a cycle
+		cycles int
+		least  int // false culprits, so that the test sees any
+	}{{.3, 30_000, 20}, {.03, 30_000, 2}, {1e-6, 100_000, 0}} {
+		s := New(cfg, in, nil)
+		s.losses.alarm = c.alarm / lossScales
+		found, were := 0, 0
+		list := make([]Round, len(in.probes))
+		for k := range c.cycles {
+			for p := range list {
+				list[p] = Round{Probe: int32(p), Sent: 20}
+				for range list[p].Sent {
+					if r.Float64() < cfg.Loss {
+						list[p].Lost++
+					}
+				}
+			}
+			s.Step(&Cycle{Now: int64(k) * 1e9, Rounds: list})
+			now := len(s.losses.culprits)
+			found += max(0, now-were)
+			were = now
+		}
+		if most := c.alarm * float64(c.cycles); float64(found) > most+4*math.Sqrt(most) || found < c.least {
+			t.Errorf("%d false culprits in %d cycles, at most %g of which may have one", found, c.cycles, c.alarm)
+		}
+		t.Logf("%d false culprits in %d cycles; %g of them may have one", found, c.cycles, c.alarm)
+	}
+}
+
+// What begins within a block of cycles does not wait for its end: two losses every third cycle are found by the third time, whenever
+// they begin.
+func TestLossesDoNotWait(t *testing.T) {
+	for begin := 100; begin < 164; begin += 7 {
+		in, s := crossings(t), New(DefaultConfig(), crossings(t), nil)
+		found := 0
+		for k := 1; k < begin+60 && found == 0; k++ {
+			var list []Round
+			for p := range in.probes {
+				x := Round{Probe: int32(p), Sent: 20}
+				if k >= begin && (k-begin)%3 == 0 && slices.Contains(in.probes[p], 3) {
+					x.Lost = 1
+				}
+				list = append(list, x)
+			}
+			if got := s.Step(&Cycle{Now: int64(k) * 1e9, Rounds: list}); len(got) > 0 {
+				if !slices.Equal(links(got), []int32{3}) {
+					t.Fatalf("from cycle %d on: %+v", begin, got)
+				}
+				found = k
+			}
+		}
+		if late := found - begin; found == 0 || late > 6 { // two losses at a time, in cycles 0, 3 and 6
+			t.Errorf("from cycle %d on: found after %d cycles", begin, late)
+		}
 	}
 }
 
