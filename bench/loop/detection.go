@@ -85,9 +85,12 @@ type Fault struct {
 	*emu.Happening
 	Links  []int32 // that its element touches
 	Counts bool    // something happened that could be seen
-	Enough int     // cycle from which on the losses that probes and flows showed were enough; 1 for what is no loss
+	Enough int     // cycle from which on what happened was enough to be seen; 0 for never (see judge)
+	Plain  int     // the same without regard to what else could explain a loss, and 1 for what is none
 	Scores [5]Score
 	losing losing
+	shown  int // cycle in which it showed last
+	forged forged
 
 	touched bool // microburst: a probe was in it
 }
@@ -97,8 +100,10 @@ type Score struct {
 	Delay int // cycle in which a link of the fault was suspected first; 0 for never
 	Soon  Tally
 	Ever  Tally
+	Plain [2]Tally // the same where links that are in trouble without being the fault's are wrong, and cycles count from its beginning
 
 	raised [2]map[int32]bool
+	listed map[int32]bool
 }
 
 // Tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
@@ -139,6 +144,8 @@ type detection struct {
 	network   *emu.Network
 	receiver  *receiver
 	places    *places
+	truth     *truth
+	forging   *Fault // nil if none is among them
 	suspects  *suspects
 	detector  *events.Detector
 	routes    []route
@@ -162,12 +169,18 @@ func (d *detection) tune(c *emu.Config) {
 }
 
 func (d *detection) built(n *emu.Network, all []*emu.Happening) {
-	d.network, d.receiver = n, newReceiver(n, d.routes)
+	d.network, d.receiver, d.truth = n, newReceiver(n, d.routes), newTruth(n.Graph())
 	d.places = newPlaces(n)
 	for _, h := range all {
-		f := &Fault{Happening: h, Links: d.places.touched(h), Enough: 1}
+		f := &Fault{Happening: h, Links: d.places.touched(h), Enough: 1, Plain: 1}
 		if silent(f) {
+			f.Plain = 0
+		}
+		if silent(f) || gradual(f) || f.Name == forging {
 			f.Enough = 0
+		}
+		if f.Name == forging {
+			d.forging = f
 		}
 		d.out.Faults = append(d.out.Faults, f)
 	}
@@ -186,8 +199,9 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 	d.detector.Step(w)
 	d.places.flows(w)
 	d.suspects.cycle(w.End, d.receiver, d.detector.Open())
-	d.receiver.clear()
+	d.truth.cycle(d.quiet(now))
 	d.score(now, w)
+	d.receiver.clear()
 }
 
 // score gives what is suspected to the fault of the time.
@@ -212,10 +226,21 @@ func (d *detection) score(now time.Duration, w *inference.Window) {
 		return
 	}
 	cycle := int((now - f.From + d.emulation.Window - 1) / d.emulation.Window)
-	f.losing.window(f, w, cycle, len(d.places.known))
+	d.judge(f, w, cycle)
 	for m := range Methods {
-		f.Scores[m].take(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window)
+		f.Scores[m].take(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
 	}
+}
+
+// quiet reports whether a cycle that ends now is one without a fault, long after the last one.
+func (d *detection) quiet(now time.Duration) bool {
+	const recovered = 5 * time.Second
+	for _, f := range d.out.Faults {
+		if now > f.From && now-d.emulation.Window < f.Until+recovered {
+			return false
+		}
+	}
+	return true
 }
 
 func contains(list []int32, l int32) bool {
@@ -223,29 +248,41 @@ func contains(list []int32, l int32) bool {
 	return there
 }
 
-// take counts a cycle.
-func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool) {
+// take counts a cycle. A link is right if the fault touches it, or if packets truly wait there.
+func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
+	if s.listed == nil {
+		s.listed, s.raised = map[int32]bool{}, [2]map[int32]bool{{}, {}}
+	}
 	for _, l := range now {
-		right := slices.Contains(f.Links, l)
-		if right && s.Delay == 0 && lasts {
+		touched := slices.Contains(f.Links, l)
+		if touched && s.Delay == 0 && lasts {
 			s.Delay = cycle
 		}
-		if contains(past, l) && cycle > 1 || contains(past, l) && !right {
+		if contains(past, l) && cycle > 1 || contains(past, l) && !touched {
 			continue // it was suspected before the fault, or is counted
 		}
-		for k, t := range []*Tally{&s.Soon, &s.Ever} {
-			if k == 0 && cycle > soon || s.raised[k][l] {
-				continue
-			}
-			if s.raised[k] == nil {
-				s.raised[k] = map[int32]bool{}
-			}
-			s.raised[k][l] = true
-			if right {
-				t.Right++
-			} else {
-				t.Wrong++
+		if !s.listed[l] {
+			s.listed[l] = true
+			s.Plain[1].add(touched)
+			if cycle <= soon {
+				s.Plain[0].add(touched)
 			}
 		}
+		right := touched || troubled(l)
+		for k, t := range []*Tally{&s.Soon, &s.Ever} {
+			if k == 0 && f.Enough > 0 && cycle >= f.Enough+soon || s.raised[k][l] {
+				continue
+			}
+			s.raised[k][l] = true
+			t.add(right)
+		}
+	}
+}
+
+func (t *Tally) add(right bool) {
+	if right {
+		t.Right++
+	} else {
+		t.Wrong++
 	}
 }

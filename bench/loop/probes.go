@@ -68,16 +68,22 @@ func routes(g *topo.Graph) ([]route, error) {
 				r = append(r, int32(i))
 				at = g.Neighbor(i)
 			}
-			r = append(r, int32(hosts[at][next[at]%len(hosts[at])]))
-			next[at]++
-			all = append(all, r)
+			r = append(r, 0)
+			for range hosts[at] { // receivers tell probes by their ways: no two have the same
+				r[len(r)-1] = int32(hosts[at][next[at]%len(hosts[at])])
+				next[at]++
+				if !slices.ContainsFunc(all, func(o route) bool { return slices.Equal(o, r) }) {
+					all = append(all, r)
+					break
+				}
+			}
 		}
 	}
 	return all, nil
 }
 
-// shuffleSeed gives coverings of a fat-tree of 20 switches in which few links have the same probes.
-const shuffleSeed = 4
+// shuffleSeed gives coverings of a fat-tree of 20 switches in which no two links have the same probes.
+const shuffleSeed = 8081
 
 // shuffled is the graph without its hosts, with switches and links in another order.
 func shuffled(g *topo.Graph, r *rand.Rand) (*topo.Graph, error) {
@@ -128,7 +134,8 @@ type receiver struct {
 	values  [][][3]float64 // by probe and hop: sums of the metrics
 	count   []int
 	samples [][2][]float64 // by link: latencies and queues
-	least   []float64      // by link: of the times on the line
+	bases   [][]float64    // by probe and hop: the least time on the line so far: what a probe carries when it is there differs
+	least   []float64      // by link: of the times on the line, the least beyond that
 	report  decode.Report
 	key     []byte
 }
@@ -137,11 +144,12 @@ func newReceiver(n *emu.Network, all []route) *receiver {
 	g := n.Graph()
 	x := &receiver{
 		graph: g, first: n.NodeID(0), routes: all, index: map[string]int{}, next: make([]uint32, len(all)), moved: make([]uint32, len(all)),
-		lost: make([]uint32, len(all)), transit: make([]float64, len(all)), values: make([][][3]float64, len(all)), count: make([]int, len(all)),
+		lost: make([]uint32, len(all)), transit: make([]float64, len(all)), values: make([][][3]float64, len(all)), bases: make([][]float64, len(all)), count: make([]int, len(all)),
 		samples: make([][2][]float64, g.NumInterfaces()), least: make([]float64, g.NumInterfaces()),
 	}
 	for p, r := range all {
 		x.values[p] = make([][3]float64, len(r))
+		x.bases[p] = slices.Repeat([]float64{math.Inf(1)}, len(r))
 		x.key = x.key[:0]
 		for _, i := range r {
 			x.key = binary.BigEndian.AppendUint32(x.key, uint32(i))
@@ -200,7 +208,8 @@ func (x *receiver) take(d emu.Datagram) {
 		if k > 0 {
 			line := 1000 * float64(int64(h.IngressTime-left))
 			(*v)[k-1][hopLine] += line
-			x.least[x.routes[p][k-1]] = min(x.least[x.routes[p][k-1]], line)
+			x.bases[p][k-1] = min(x.bases[p][k-1], line)
+			x.least[x.routes[p][k-1]] = min(x.least[x.routes[p][k-1]], line-x.bases[p][k-1])
 		}
 		left = h.IngressTime + waits
 	}

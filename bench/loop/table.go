@@ -16,6 +16,7 @@ type Row struct {
 	Fault    string   `json:"fault"`
 	Links    bool     `json:"links"` // its element touches links; of another one nothing should be suspected
 	Happened int      `json:"happened"`
+	Plain    int      `json:"happened_plain"` // by the plainer count
 	Methods  []Column `json:"methods"`
 }
 
@@ -29,8 +30,24 @@ type Column struct {
 	SoonWrong int `json:"soon_wrong"`
 	Right     int `json:"right"`
 	Wrong     int `json:"wrong"`
+	// The same where cycles count from the beginning of a fault, links in trouble that are not the fault's are wrong, and losses need not be
+	// told from those of other links.
+	Plain PlainColumn `json:"plain"`
 
 	Delays []int `json:"delays"` // in cycles, sorted; losses: beyond those that the statistics need, at least 0
+}
+
+// PlainColumn is a column by the plainer count.
+type PlainColumn struct {
+	Soon      int `json:"suspected_soon"`
+	SoonRight int `json:"soon_right"`
+	SoonWrong int `json:"soon_wrong"`
+	Right     int `json:"right"`
+	Wrong     int `json:"wrong"`
+}
+
+func (c *PlainColumn) add(o PlainColumn) {
+	c.Soon, c.SoonRight, c.SoonWrong, c.Right, c.Wrong = c.Soon+o.Soon, c.SoonRight+o.SoonRight, c.SoonWrong+o.SoonWrong, c.Right+o.Right, c.Wrong+o.Wrong
 }
 
 // Table is the section about detection.
@@ -91,10 +108,19 @@ func (r *Row) add(f *Fault) {
 	if counts {
 		r.Happened++
 	}
+	plain := f.Counts && f.Plain > 0
+	if plain {
+		r.Plain++
+	}
 	for m := range r.Methods {
 		c, s := &r.Methods[m], &f.Scores[m]
 		c.SoonRight, c.SoonWrong = c.SoonRight+s.Soon.Right, c.SoonWrong+s.Soon.Wrong
 		c.Right, c.Wrong = c.Right+s.Ever.Right, c.Wrong+s.Ever.Wrong
+		p := PlainColumn{SoonRight: s.Plain[0].Right, SoonWrong: s.Plain[0].Wrong, Right: s.Plain[1].Right, Wrong: s.Plain[1].Wrong}
+		if plain && s.Delay > 0 && s.Delay-f.Plain < soon {
+			p.Soon = 1
+		}
+		c.Plain.add(p)
 		if !counts || s.Delay == 0 {
 			continue
 		}
@@ -113,10 +139,16 @@ func (t *Table) Total() Row {
 	for _, r := range t.Rows {
 		if r.Links {
 			sum.Happened += r.Happened
+			sum.Plain += r.Plain
 		}
 		for m := range r.Methods {
 			c, x := &sum.Methods[m], &r.Methods[m]
 			c.SoonRight, c.SoonWrong, c.Right, c.Wrong = c.SoonRight+x.SoonRight, c.SoonWrong+x.SoonWrong, c.Right+x.Right, c.Wrong+x.Wrong
+			p := x.Plain
+			if !r.Links {
+				p.Soon = 0
+			}
+			c.Plain.add(p)
 			if r.Links {
 				c.Soon, c.Found = c.Soon+x.Soon, c.Found+x.Found
 				c.Delays = append(c.Delays, x.Delays...)
@@ -153,9 +185,10 @@ func precision(right, wrong int) string {
 
 // Print writes the table for people.
 func (t *Table) Print(out io.Writer) error {
-	fmt.Fprintf(out, `Detection of the emulator's faults, %d seeds from %d on. By method: recall and precision within two cycles (of losses: two
-cycles from when enough got lost for any statistic), the same for as long as the fault lasts, and the median of the
-delay in cycles. A fault is found when a link that its element touches is suspected; precision is of links.
+	fmt.Fprintf(out, `Detection of the emulator's faults, %d seeds from %d on. By method: recall and precision within two cycles (from when what
+happened was enough for any statistic), the same for as long as the fault lasts, and the median of the delay in cycles. A fault is
+found when a link that its element touches is suspected; precision is of links, of which those in which packets truly wait longer
+than usual are right as well. The last row but one counts cycles from the beginning, and no links but the fault's.
 
 `, t.Seeds, t.Seed)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
@@ -171,6 +204,17 @@ delay in cycles. A fault is found when a link that its element touches is suspec
 		}
 		fmt.Fprintln(w, row)
 	}
+	sum := t.Total()
+	plain := fmt.Sprintf("all, from the beginning\t%d", sum.Plain)
+	for m := range sum.Methods {
+		c := &sum.Methods[m].Plain
+		found := "–"
+		if sum.Plain > 0 {
+			found = fmt.Sprintf("%.2f", float64(c.Soon)/float64(sum.Plain))
+		}
+		plain += "\t" + found + " " + precision(c.SoonRight, c.SoonWrong) + "  – " + precision(c.Right, c.Wrong)
+	}
+	fmt.Fprintln(w, plain)
 	row := fmt.Sprintf("raised in 100 cycles without a fault\t%d", t.Cycles)
 	for _, q := range t.Quiet {
 		row += fmt.Sprintf("\t%.3g", q)

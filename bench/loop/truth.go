@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -130,19 +132,210 @@ func (p *places) touched(h *emu.Happening) (links []int32) {
 	return links
 }
 
+// truth is what packets truly met at each link, in the emulator, by cycle: the time in the switch that they left by it and on
+// the line behind. It knows nothing of what is measured.
+type truth struct {
+	graph  *topo.Graph
+	all    *times // of all packets
+	probes *times // of probes alone, which is what they can have measured
+	past   []bool // by link: slower than usual for all packets in the cycle before
+}
+
+// times are the means of each link in a cycle, and what is usual of them.
+type times struct {
+	errors float64
+	sum    []float64
+	count  []int
+	usual  [][]float64 // by link: means of the latest quiet cycles
+	next   []int
+	slow   []bool // by link: slower than usual, in the last cycle
+}
+
+const (
+	usualCycles = 60
+	fewPackets  = 3
+	// A link is slower than usual where the mean of a cycle is this many standard deviations of such means above theirs.
+	slowErrors = 3
+	// The same for a change that probes can tell from chance: with normal errors, at one of 80 links less than once in a million cycles.
+	// It is as rare as chance may be in losses.
+	shownErrors = 5.6
+)
+
+func newTruth(g *topo.Graph) *truth {
+	n := g.NumInterfaces()
+	of := func(errors float64) *times {
+		return &times{errors: errors, sum: make([]float64, n), count: make([]int, n), usual: make([][]float64, n), next: make([]int, n), slow: make([]bool, n)}
+	}
+	return &truth{graph: g, all: of(slowErrors), probes: of(shownErrors), past: make([]bool, n)}
+}
+
+// journey adds a packet, of a flow or a probe.
+func (t *truth) journey(j *emu.Journey) {
+	for k := range j.Hops {
+		h := &j.Hops[k]
+		l := t.graph.ByPort(h.Node, int(h.EgressPort))
+		if l < 0 {
+			continue
+		}
+		took := h.Latency()
+		if k+1 < len(j.Hops) {
+			took = j.Hops[k+1].Ingress - h.Ingress
+		}
+		t.all.add(l, took)
+		if j.Probe {
+			t.probes.add(l, took)
+		}
+	}
+}
+
+func (x *times) add(l int, took time.Duration) {
+	x.sum[l] += float64(took)
+	x.count[l]++
+}
+
+// cycle ends a cycle.
+func (t *truth) cycle(quiet bool) {
+	copy(t.past, t.all.slow)
+	t.all.cycle(quiet)
+	t.probes.cycle(quiet)
+}
+
+func (x *times) cycle(quiet bool) {
+	for l := range x.sum {
+		x.slow[l] = false
+		if x.count[l] < fewPackets {
+			continue
+		}
+		mean, list := x.sum[l]/float64(x.count[l]), x.usual[l]
+		if len(list) >= usualCycles/2 {
+			usual, square := 0.0, 0.0
+			for _, v := range list {
+				usual += v / float64(len(list))
+			}
+			for _, v := range list {
+				square += (v - usual) * (v - usual) / float64(len(list)-1)
+			}
+			x.slow[l] = mean > usual+x.errors*math.Sqrt(square)
+		}
+		if !quiet {
+			continue
+		}
+		if len(list) < usualCycles {
+			x.usual[l] = append(list, mean)
+		} else {
+			list[x.next[l]%usualCycles] = mean
+			x.next[l]++
+		}
+	}
+	clear(x.sum)
+	clear(x.count)
+}
+
+// troubled reports whether a link is truly slower than usual, in this cycle or the one before: what tells of it may be told later.
+func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
+
+// gradual reports whether a fault is one of time, which counts from when it truly changes the times of probes at a link that it touches. Of a microburst
+// it is known whether a probe was in it.
+func gradual(f *Fault) bool {
+	return len(f.Told) > 0 && f.Told[0] == "high-latency" && f.Name != "microburst"
+}
+
+// judge says from which cycle on a fault could be seen.
+func (d *detection) judge(f *Fault, w *inference.Window, cycle int) {
+	if gradual(f) && f.Enough == 0 && slices.ContainsFunc(f.Links, func(l int32) bool { return d.truth.probes.slow[l] }) {
+		if f.shown > 0 && f.shown == cycle-1 {
+			f.Enough = cycle - 1
+		}
+		f.shown = cycle
+	}
+	if f.Name == forging && f.Enough == 0 && f.forged.window(f.Node) {
+		f.Enough = cycle
+	}
+	if silent(f) && time.Duration(cycle)*d.emulation.Window <= f.For {
+		f.losing.window(d, f, w, cycle)
+	}
+}
+
+// forging is the fault that fills digests with noise.
+const forging = "forge-digests"
+
+// forged notes which flows had digests forged, by what truly passed the switch.
+type forged struct {
+	flows  map[decode.FlowKey]*forgedFlow
+	common []uint32 // switches that all flows passed that had enough of them forged
+	some   bool
+}
+
+type forgedFlow struct {
+	packets uint64 // of this cycle
+	way     []uint32
+}
+
+func (x *forged) journey(node uint32, j *emu.Journey) {
+	if !slices.ContainsFunc(j.Hops, func(h emu.Hop) bool { return h.NodeID == node }) {
+		return
+	}
+	if x.flows == nil {
+		x.flows = map[decode.FlowKey]*forgedFlow{}
+	}
+	f := x.flows[j.Key]
+	if f == nil {
+		f = &forgedFlow{}
+		x.flows[j.Key] = f
+	}
+	f.packets++
+	f.way = f.way[:0]
+	for k := range j.Hops {
+		f.way = append(f.way, j.Hops[k].NodeID)
+	}
+}
+
+// window ends a cycle and reports whether the flows that had enough digests forged in any one, so many as are worth a finding where one in
+// two is, have passed no other switch all of them.
+func (x *forged) window(node uint32) bool {
+	for _, f := range x.flows {
+		if f.packets >= 2*findings.EventsConfig().DigestsStrange {
+			if !x.some {
+				x.some, x.common = true, slices.Clone(f.way)
+			}
+			x.common = slices.DeleteFunc(x.common, func(n uint32) bool { return !slices.Contains(f.way, n) })
+		}
+	}
+	clear(x.flows)
+	return x.some && len(x.common) == 1 && x.common[0] == node
+}
+
 // losing notes how much of what crossed a link got lost silently, of probes and of flows that were compared, since a fault began.
-type losing struct{ probes, flows rounds }
+type losing struct {
+	probes, flows rounds
+
+	byProbe []lostOf
+	byFlow  map[decode.FlowKey]*lostOf
+}
 
 type rounds struct{ sent, lost uint64 }
+
+// lostOf is what a probe or a flow had and lost since a fault began, and the links that it crosses.
+type lostOf struct {
+	links []int32
+	rounds
+}
 
 // silent reports whether a fault loses packets that nobody reports.
 func silent(f *Fault) bool {
 	return f.Name == "gray-failure-1" || f.Name == "gray-failure-0.1" || f.Name == "black-hole"
 }
 
-// journey notes what became of a probe, as it truly was.
+// journey notes what became of a packet, as it truly was.
 func (d *detection) journey(j *emu.Journey) {
-	if !j.Probe || d.network == nil || len(j.Hops) == 0 {
+	if d.network == nil || len(j.Hops) == 0 {
+		return
+	}
+	d.truth.journey(j)
+	if !j.Probe {
+		if f := d.forging; f != nil && j.PINT && d.network.Now() >= f.From && d.network.Now() <= f.Until {
+			f.forged.journey(f.Node, j)
+		}
 		return
 	}
 	if j.Outcome == emu.Spoilt {
@@ -171,10 +364,18 @@ func (d *detection) journey(j *emu.Journey) {
 }
 
 // window notes what was compared of flows, and from which cycle on it is enough to find the loss: more than chance gives once
-// in three million fits, at the most unlucky of all candidates.
-func (x *losing) window(f *Fault, w *inference.Window, cycle, flows int) {
-	if !silent(f) || w.End-w.Start <= 0 || time.Duration(cycle)*time.Duration(w.End-w.Start) > f.For {
-		return
+// in three million fits, at the most unlucky of all candidates, and, for Enough, where what probes or flows lost since the fault began
+// is twenty times as likely by a link that it touches as by all others together.
+func (x *losing) window(d *detection, f *Fault, w *inference.Window, cycle int) {
+	if x.byFlow == nil {
+		x.byFlow, x.byProbe = map[decode.FlowKey]*lostOf{}, make([]lostOf, len(d.routes))
+		for p, r := range d.routes {
+			x.byProbe[p].links = r
+		}
+	}
+	for p := range d.routes {
+		x.byProbe[p].sent += uint64(d.receiver.moved[p])
+		x.byProbe[p].lost += uint64(d.receiver.lost[p])
 	}
 	for i := range w.Losses {
 		l := &w.Losses[i]
@@ -186,12 +387,66 @@ func (x *losing) window(f *Fault, w *inference.Window, cycle, flows int) {
 			x.flows.sent += l.Packets
 			x.flows.lost += l.Lost
 		}
+		o := x.byFlow[l.Flow]
+		if o == nil {
+			o = &lostOf{}
+			x.byFlow[l.Flow] = o
+		}
+		o.sent, o.lost = o.sent+l.Packets, o.lost+l.Lost
+		if len(l.Path) > 0 {
+			o.links = d.places.Links(nil, &inference.Finding{Element: inference.ElementOfFlow(l.Flow)})
+		}
 	}
 	floor := findings.EventsConfig().SilentLoss
 	enough := func(r rounds, candidates int) bool {
 		return r.sent > 0 && r.lost >= loss.Needed(r.sent, floor, candidates)
 	}
-	if f.Enough == 0 && (enough(x.probes, 100) || enough(x.flows, 80+flows)) {
+	probes, flows := enough(x.probes, 100), enough(x.flows, 80+len(d.places.known))
+	if f.Plain == 0 && (probes || flows) {
+		f.Plain = cycle
+	}
+	if f.Enough > 0 {
+		return
+	}
+	if f.Name == "black-hole" { // a flow, of which losses speak for themselves
+		f.Enough = f.Plain
+		return
+	}
+	link := int32(d.places.hop(f.Node, f.Port))
+	var of []lostOf
+	for _, k := range slices.SortedFunc(maps.Keys(x.byFlow), func(a, b decode.FlowKey) int { return a.Compare(&b) }) {
+		of = append(of, *x.byFlow[k])
+	}
+	if probes && certain(x.byProbe, link, floor) || flows && certain(of, link, floor) {
 		f.Enough = cycle
 	}
+}
+
+// certain reports whether losses are twenty times as likely, each at its best ratio, where they are one link's beside the floor as where they
+// are any other's, all others together.
+func certain(list []lostOf, link int32, floor float64) bool {
+	of := map[int32][]rounds{}
+	for i := range list {
+		for _, l := range list[i].links {
+			of[l] = append(of[l], list[i].rounds)
+		}
+	}
+	gain := func(l int32) (gain float64) {
+		var sum rounds
+		for _, r := range of[l] {
+			sum.sent += r.sent
+			sum.lost += r.lost
+		}
+		if more := float64(sum.lost)/float64(sum.sent) - floor; sum.sent > 0 && more > 0 {
+			return float64(sum.lost)*math.Log(1+more/floor) - float64(sum.sent)*more
+		}
+		return 0
+	}
+	best, others := gain(link), 0.0
+	for _, l := range slices.Sorted(maps.Keys(of)) {
+		if l != link {
+			others += math.Exp(gain(l) - best)
+		}
+	}
+	return others <= .05
 }
