@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hopscope/hopscope/collector"
@@ -133,14 +134,16 @@ func checkPINT(cfg *config, v *verdict) {
 // default. Limits follow from their number in powers of two.
 func checkSensitivity(cfg *config, v *verdict) {
 	e := &cfg.Events
-	if e.FalseADay >= events.DefaultConfig().FalseADay {
+	const path = "events.false_a_day"
+	wrong := slices.ContainsFunc(v.problems, func(p settings.Problem) bool { return p.Path == path })
+	if e.FalseADay >= events.DefaultConfig().FalseADay || wrong {
 		return
 	}
 	most := int(e.FalseShare(1, cfg.Window) / detect.LeastMeasured())
 	if most > 0 {
 		most = 1 << (bits.Len(uint(most)) - 1)
 	}
-	v.warn("events.false_a_day", "%g false findings a day in windows of %v are fewer than were measured if more than %d statistics are judged: the limits are extrapolated. "+
+	v.warn(path, "%g false findings a day in windows of %v are fewer than were measured if more than %d statistics are judged: the limits are extrapolated. "+
 		"Latency, queue and utilisation of a hop are three, the latency of each of %d busy flows and the time on each link are one",
 		e.FalseADay, cfg.Window, most, e.BusyFlows)
 }

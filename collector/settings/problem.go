@@ -31,12 +31,18 @@ type Problems struct {
 	List []Problem
 }
 
-// NewProblems is the error of these problems of a file, or nil where there are none.
+// NewProblems is the error of these problems of a file, or nil where there are none. What two checks found alike is told once.
 func NewProblems(file string, list []Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	seen := make(map[Problem]bool, len(list))
+	list = slices.DeleteFunc(list, func(p Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 	return &Problems{file, list}
 }
 

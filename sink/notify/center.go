@@ -57,7 +57,7 @@ func New(cfg Config, instance string) (*Center, error) {
 	for i := range cfg.Maintenance {
 		m, err := cfg.Maintenance[i].compile()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("maintenance[%d]: %w", i, err)
 		}
 		c.fixed = append(c.fixed, m)
 	}
