@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference/names"
 )
 
 func detectCommand() *cobra.Command {
@@ -176,7 +177,7 @@ func (d *detection) write(out io.Writer, format string) (err error) {
 			fmt.Fprintln(w, "HOP\tSTART\tEND\tKIND\tSTATISTIC\tSEVERITY")
 		}
 		for _, f := range d.findings {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", f.Hop, f.Start, end(f, "-"), f.Kind, cmp.Or(f.Statistic, "-"), f.Severity)
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", names.Clean(f.Hop), f.Start, end(f, "-"), f.Kind, cmp.Or(f.Statistic, "-"), f.Severity)
 		}
 		w.Flush()
 		_, err = fmt.Fprintf(b, "%d finding%s in %d windows of %d hop%s%s\n",

@@ -27,6 +27,9 @@ func openTable(c *cobra.Command, path string) (io.ReadCloser, error) {
 		f = file
 	}
 	b := bufio.NewReaderSize(f, 1<<16)
+	if head, _ := b.Peek(3); string(head) == "\ufeff" {
+		b.Discard(3) // a byte order mark, which spreadsheets write
+	}
 	if head, _ := b.Peek(2); string(head) != "\x1f\x8b" {
 		return &table{b, f}, nil
 	}
@@ -69,11 +72,17 @@ func (d *detection) read(in io.Reader) error {
 		if at[k] = slices.Index(header, name); at[k] < 0 {
 			return fmt.Errorf("line 1: there is no column %q among %q", name, header)
 		}
+		if slices.Contains(header[at[k]+1:], name) {
+			return fmt.Errorf("line 1: there are two columns %q", name)
+		}
 	}
 	for {
 		row, err := r.Read()
 		if err == io.EOF {
 			return nil
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("the packed file is cut off")
 		}
 		if err != nil {
 			return err
@@ -89,7 +98,7 @@ func (d *detection) row(row []string, at [6]int) error {
 	field := func(k int) string { return row[at[k]] }
 	window, err := strconv.Atoi(field(1))
 	if err != nil || window < 0 || window > maxTableWindow {
-		return fmt.Errorf("window %q is not a whole number up to %d", field(1), int(maxTableWindow))
+		return fmt.Errorf("window %q is not a whole number up to %d: windows are counted, times have to be divided by a window's length", field(1), int(maxTableWindow))
 	}
 	var w detect.Window
 	if w.Count, err = strconv.ParseUint(field(2), 10, 64); err != nil {

@@ -68,6 +68,14 @@ leaf-2,902,,silent,,critical
 	if !strings.Contains(out, "2 findings in 1900 windows of 2 hops\n") || !strings.Contains(out, "902    -    silent  -") {
 		t.Errorf("table:\n%s", out)
 	}
+	// What a spreadsheet saves, with a name that would turn the terminal red.
+	strange := "\ufeff" + strings.ReplaceAll(strings.ReplaceAll(text, "leaf-2", "leaf-2\x1b[31m"), "\n", "\r\n")
+	if err := os.WriteFile(plain, []byte(strange), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, stderr, _ := run(t, dir, "detect", plain); strings.Contains(out, "\x1b") || !strings.Contains(out, "leaf-2\uFFFD[31m") {
+		t.Errorf("table of a strange name: %q, %s", out, stderr)
+	}
 	short := strings.Join(strings.SplitAfter(text, "\n")[:41], "")
 	if err := os.WriteFile(plain, []byte(short), 0o600); err != nil {
 		t.Fatal(err)
@@ -80,12 +88,20 @@ leaf-2,902,,silent,,critical
 func TestDetectWrong(t *testing.T) {
 	dir := t.TempDir()
 	const head = "hop,window,count,p50,p90,p99\n"
+	var cut bytes.Buffer
+	z := gzip.NewWriter(&cut)
+	z.Write([]byte(detectInput()))
+	z.Close()
+	cut.Truncate(cut.Len() / 2)
 	for _, tt := range []struct{ in, want string }{
 		{"", "the table is empty"},
 		{"hop,window,count,p50,p99\n", `line 1: there is no column "p90"`},
 		{head + "a,0,1,1,1\n", "record on line 2: wrong number of fields"},
 		{head + "a,-1,1,1,1,1\n", `line 2: window "-1" is not a whole number`},
 		{head + "a,99999999999,1,1,1,1\n", `line 2: window "99999999999" is not a whole number up to 10000000`},
+		{head + "a,1700000000,1,1,1,1\n", "times have to be divided by a window's length"},
+		{"hop,window,hop,count,p50,p90,p99\n", `line 1: there are two columns "hop"`},
+		{cut.String(), "the packed file is cut off"},
 		{head + "a,0,x,1,1,1\n", `line 2: count "x"`},
 		{head + "a,0,1,1,NaN,1\n", `line 2: p90 "NaN" is not a number from 0 to 1e18`},
 		{head + "a,0,1,1,1,-3\n", `line 2: p99 "-3"`},
