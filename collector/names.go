@@ -69,7 +69,7 @@ func dropReasons(e *Exporters, only *demux.Profile) map[uint8]string {
 			profiles = append(profiles, e.Profiles[i].Profile)
 		}
 		for _, name := range profiles {
-			if p, ok := demux.Lookup(name); ok {
+			if p, err := e.profile(name); err == nil {
 				used = append(used, &p)
 			}
 		}

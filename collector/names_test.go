@@ -122,6 +122,11 @@ func TestDropReasons(t *testing.T) {
 	if len(got) == 0 {
 		t.Error("fabric-tna names no drop reasons")
 	}
+	own := &Exporters{Profile: "auto", Profiles: []ExporterProfile{{"10.0.0.0/8", "mine"}},
+		Dialects: []Dialect{{Name: "mine", Base: "fabric-tna", DropReasons: []DialectReason{{Reason: 200, Name: "no service"}}}}}
+	if all := dropReasons(own, nil); all[200] != "no service" || len(all) <= len(got) {
+		t.Errorf("a dialect of the settings names %v", all)
+	}
 }
 
 // TestTopologyNames takes the labels of the topology where there is no inventory.
