@@ -38,6 +38,9 @@ Windows follow the capture's clock. Nothing is stored unless --config names stor
 kafka enabled the capture is published as the windows of a collector of the fleet, under
 the fleet's seed; give it an instance of its own.
 
+Each exporter is read in the dialect that exporters.profiles of the settings gives it, unless
+--profile or --report-port is given, which are for all of them.
+
 Without --profile, the beginning of the file is read before: what profile auto cannot
 read in it is read in the dialect that explains it, unless exporters.recognise says
 otherwise.`,
@@ -105,8 +108,14 @@ otherwise.`,
 			}
 		}
 		opt := collector.Options{}
+		router := demux.NewRouter(profile, nil)
+		if o.profile != "" || len(o.ports) > 0 {
+			opt.Profile = &profile // for all exporters
+		} else if router, err = cfg.Exporters.Router(); err != nil {
+			return wrongInput(err)
+		}
 		if o.profile == "" && cfg.Exporters.Adopts() {
-			watch, err := lookAhead(c.Context(), args[:1], demux.NewRouter(profile, nil), &cfg.Exporters)
+			watch, err := lookAhead(c.Context(), args[:1], router, &cfg.Exporters)
 			if err != nil {
 				return err
 			}
@@ -116,7 +125,7 @@ otherwise.`,
 		pc.Speed = o.speed
 		src := pcapfile.NewSource(pc, args[0])
 		opt.Log, opt.Seed, opt.Hurry, opt.Policy = log, o.seed, signalsOf(c.Context()).hurry, collector.Replay
-		opt.Profile, opt.Sources = &profile, []collector.Source{{Name: "capture", Source: src}}
+		opt.Sources = []collector.Source{{Name: "capture", Source: src}}
 		col, err := open(&cfg, opt)
 		if err != nil {
 			return err
