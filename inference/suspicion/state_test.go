@@ -314,3 +314,47 @@ func TestHysteresis(t *testing.T) {
 		t.Errorf("%s, want %s", said, want)
 	}
 }
+
+// Where windows of probes are longer than cycles, what the last one told stands in the cycles between: the suspect stays, no detector
+// learns the same values again, and doubt does not become certainty by being repeated.
+func TestStands(t *testing.T) {
+	in := crossings(t)
+	s, plain := New(DefaultConfig(), in, nil), New(DefaultConfig(), in, nil)
+	now := int64(0)
+	for k := range 200 {
+		v := 5000.
+		if k >= 150 && k < 180 {
+			v = 80_000
+		}
+		hop := []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: v, P90: 2 * v, P99: 3 * v}}}
+		now += 1e9
+		want := links(plain.Step(&Cycle{Now: now, Hops: hop}))
+		c := Cycle{Now: now, Hops: hop}
+		for range 10 {
+			if got := links(s.Step(&c)); k < 180 && !slices.Equal(got, want) || k == 199 && len(got) > 0 {
+				t.Fatalf("window %d: suspects %v, want %v", k, got, want)
+			}
+			c = Cycle{Now: c.Now + 1e8, Stands: true}
+		}
+		if (k > 150 && k < 180) != slices.Equal(want, []int32{3}) && k != 150 && k < 180 {
+			t.Fatalf("window %d: suspects %v", k, want)
+		}
+	}
+	// Three links that the same probes cross have a third of the confidence each, and wait for a second window.
+	in, err := NewIncidence(3, [][]int32{{0, 1, 2}, {2, 1, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = New(DefaultConfig(), in, nil)
+	lost := []Round{{Probe: 0, Sent: 50, Lost: 50}, {Probe: 1, Sent: 50, Lost: 50}}
+	s.Step(&Cycle{Now: now, Rounds: lost})
+	for range 5 {
+		now += 1e9
+		if got := s.Step(&Cycle{Now: now, Stands: true}); len(got) > 0 {
+			t.Fatalf("suspected for what stands: %+v", got)
+		}
+	}
+	if got := s.Step(&Cycle{Now: now + 1e9, Rounds: lost}); !slices.Equal(links(got), []int32{0, 1, 2}) {
+		t.Fatalf("a second window of losses: %+v", got)
+	}
+}

@@ -70,6 +70,12 @@ type Cycle struct {
 	Findings []inference.Finding // that are open, by id
 	Hops     []Hop               // each link at most once
 	Rounds   []Round             // each probe at most once
+
+	// Of probes whose values come in windows of their own. Stands says that none has ended since the cycle before: what probes told
+	// then still holds, and is not counted as evidence once more; Hops and Rounds are not looked at. Window is how long was measured
+	// for what came now; 0 is as before, at first that of Config.
+	Stands bool
+	Window time.Duration
 }
 
 // State remembers what is needed of earlier cycles. It has one owner.
@@ -86,6 +92,7 @@ type State struct {
 	marked  []int32
 
 	now       []evidence // of this cycle
+	told      []evidence // by probes, when they told something last
 	touched   []int32
 	explained []int32
 	suspects  []Suspect
@@ -98,6 +105,7 @@ type evidence struct {
 	learning   bool
 	confidence float64
 	why        string
+	stands     bool // from an earlier cycle
 }
 
 // held is what is remembered of a link with evidence.
@@ -134,9 +142,20 @@ func (s *State) Step(c *Cycle) []Suspect {
 	s.cycles++
 	s.now = s.now[:0]
 	s.explainAll(c.Findings)
-	s.hops.step(s, c)
-	s.losses.step(s, c.Rounds)
-	s.transit.step(s, c.Rounds)
+	if c.Window > 0 {
+		s.cfg.Window = c.Window
+	}
+	if c.Stands {
+		s.now = append(s.now, s.told...)
+	} else {
+		s.hops.step(s, c)
+		s.losses.step(s, c.Rounds)
+		s.transit.step(s, c.Rounds)
+		s.told = append(s.told[:0], s.now...)
+		for i := range s.told {
+			s.told[i].stands = true
+		}
+	}
 	s.found(c.Findings)
 	slices.SortStableFunc(s.now, func(a, b evidence) int { return cmp.Compare(a.link, b.link) })
 	s.settle(c.Now)
@@ -199,7 +218,9 @@ func (s *State) note(e *evidence, now int64) {
 		s.marked = slices.Insert(s.marked, at, e.link)
 		h.since = now
 	}
-	h.run, h.calm = min(h.run+1, 1<<15), 0
+	if h.calm = 0; !e.stands || h.run == 0 {
+		h.run = min(h.run+1, 1<<15)
+	}
 	h.weight, h.sure, h.why = e.weight(), e.confidence, e.why
 	need := s.cfg.RaiseAfter
 	if e.confidence < .5 || e.severity == inference.Info {

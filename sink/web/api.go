@@ -25,6 +25,7 @@ func (s *Server) routes() http.Handler {
 		"/api/flows":      s.serveFlows,
 		"/api/flow":       s.serveFlow,
 		"/api/paths":      s.servePaths,
+		"/api/probes":     s.serveProbes,
 		"/api/findings":   s.serveFindings,
 		"/api/map":        s.serveMap,
 		"/api/map/state":  s.serveMapState,

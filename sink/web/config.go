@@ -146,6 +146,7 @@ func (c *Config) Memory() int64 {
 	windows := int64(c.HistoryWindows)
 	return int64(c.MaxHops)*(row+near+windows*int64(unsafe.Sizeof(cell{}))) +
 		int64(c.MaxFlows)*(row+maxChanges*512+windows*(int64(unsafe.Sizeof(flowCell{}))+maxPositions*int64(unsafe.Sizeof(positionCell{})))) +
+		probeWindows*int64(c.MaxFlows)*(row+probePathMost*int64(unsafe.Sizeof(probeHop{})+2*unsafe.Sizeof(probeQuantile{}))) +
 		int64(c.MaxExporters)*(row+windows*int64(unsafe.Sizeof(exporterCell{}))) +
 		int64(c.MaxFindings)*2048 + int64(c.MaxConnections)*answer
 }

@@ -28,6 +28,7 @@
 //	/api/flows       q= limit= offset=           flows and their paths, the busiest first
 //	/api/flow        key=                        one flow over time, with its path changes
 //	/api/paths       paths that follow from digests, those that are not certain first
+//	/api/probes      since=                      what probes of agents told of hops, by probe, in the newest 8 windows
 //	/api/findings    open and ended
 //	/api/map         nodes and links of the map, with an ETag: of a topology, or as flows show them
 //	/api/map/state   metric=                     a value of every direction of a link, and what is found and suspected where

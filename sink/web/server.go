@@ -91,6 +91,7 @@ type Server struct {
 	assets      assets
 	tls         *tls.Config
 	history     *history
+	probes      probeMemory
 	findings    findings
 	ring        *ring
 	paths       pathCache
@@ -123,7 +124,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, errors.New("web: Deps without Status or Ledger")
 	}
 	s := &Server{
-		cfg: cfg, deps: deps, history: newHistory(&cfg), ring: newRing(),
+		cfg: cfg, deps: deps, history: newHistory(&cfg), probes: probeMemory{most: cfg.MaxFlows}, ring: newRing(),
 		findings: findings{max: cfg.MaxFindings, all: map[uint64]inference.Finding{}},
 		stopping: make(chan struct{}), dirty: make(chan struct{}, 1), streamSlots: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -156,6 +157,12 @@ func (s *Server) Name() string { return "web" }
 // belongs to w, never fails and never waits for a client. Windows come from one goroutine, in the order of their ends.
 func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 	s.history.add(w.Window)
+	s.probes.take(w.Window, nil)
+	return s.tellOf(w)
+}
+
+// tellOf tells open pages of a window that was taken.
+func (s *Server) tellOf(w *sink.Window) error {
 	select {
 	case s.dirty <- struct{}{}:
 	default:
@@ -169,9 +176,11 @@ func (s *Server) WriteWindow(_ context.Context, w *sink.Window) error {
 
 // ReplaceWindow is WriteWindow for a window that is whole whenever it comes, such as one of a fleet: it takes the place of
 // what was kept under its end. missing are the collectors that it is without.
-func (s *Server) ReplaceWindow(ctx context.Context, w *sink.Window, missing []string) error {
+func (s *Server) ReplaceWindow(_ context.Context, w *sink.Window, missing []string) error {
 	s.history.replace(w.Window, missing)
-	return s.WriteWindow(ctx, w)
+	s.history.add(w.Window)
+	s.probes.take(w.Window, missing)
+	return s.tellOf(w)
 }
 
 // Learning says which hops of a window that is shown are younger than their statistics need, where that is not known when the

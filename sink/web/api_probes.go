@@ -1,0 +1,138 @@
+package web
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// What is kept of probes. A probe is a flow of UDP to one of two ports: that of INT, or the original one that its shim tells
+// (docs/agent.md).
+const (
+	probeINTPort, probePort = 17768, 17769
+
+	probeWindows  = 8  // the newest ones, with as many probes each as flows are kept
+	probePathMost = 16 // hops of a probe, as many as its route can have
+)
+
+// IsProbe says whether a flow is of probes of hopscope agent.
+func IsProbe(k *decode.FlowKey) bool {
+	const udp = 17
+	return k.Proto == udp && (k.DstPort == probeINTPort || k.DstPort == probePort)
+}
+
+// probeSpan is a window as the control of probes asks for it. Whole numbers: latencies are nanoseconds, queues bytes.
+type probeSpan struct {
+	StartMS int64      `json:"start_ms"`
+	EndMS   int64      `json:"end_ms"`
+	Missing []string   `json:"missing,omitempty"` // collectors of a fleet that the window is without
+	LeftOut int        `json:"left_out"`          // probes that found no place here
+	Bound   uint64     `json:"flow_bound"`        // reports that a flow can have had which is not in the window; 0 if all are
+	Probes  []probeRow `json:"probes"`
+}
+
+// probeRow is what came of a probe in a window, with the hops in the order in which it passed them.
+type probeRow struct {
+	Flow    string     `json:"flow"`
+	Reports uint64     `json:"reports"`
+	Hops    []probeHop `json:"hops"`
+}
+
+type probeHop struct {
+	Node     uint32         `json:"node"`
+	EgressIf uint32         `json:"egress_if"`
+	Latency  *probeQuantile `json:"latency_ns,omitempty"` // absent where the hop told none
+	Queue    *probeQuantile `json:"queue_bytes,omitempty"`
+}
+
+type probeQuantile struct {
+	Count uint64 `json:"count"`
+	P50   uint64 `json:"p50"`
+	P90   uint64 `json:"p90"`
+	P99   uint64 `json:"p99"`
+}
+
+func newProbeQuantile(s *inference.Summary) *probeQuantile {
+	if s.Count == 0 {
+		return nil
+	}
+	return &probeQuantile{s.Count, s.P50, s.P90, s.P99}
+}
+
+// probeMemory keeps the newest windows, in the order of their ends.
+type probeMemory struct {
+	most  int // probes of a window, the busiest first
+	mu    sync.RWMutex
+	spans []probeSpan
+}
+
+// take keeps what a window tells of probes. One that comes again takes the place of what was kept under its end.
+func (p *probeMemory) take(w *inference.Window, missing []string) {
+	if w.End <= w.Start || len(w.Flows) == 0 && w.Reports == 0 && len(missing) == 0 {
+		return // a part with findings alone
+	}
+	s := probeSpan{StartMS: w.Start / 1e6, EndMS: w.End / 1e6, Bound: w.FlowBound, Probes: []probeRow{}}
+	for _, m := range missing[:min(len(missing), maxMissing)] {
+		s.Missing = append(s.Missing, readable(m))
+	}
+	for i := range w.Flows {
+		f := &w.Flows[i]
+		if !IsProbe(&f.Key) {
+			continue
+		}
+		if len(s.Probes) == p.most || f.Partial || len(f.Hops) == 0 || len(f.Hops) > probePathMost {
+			s.LeftOut++
+			continue
+		}
+		s.Probes = append(s.Probes, newProbeRow(f))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, again := slices.BinarySearchFunc(p.spans, s.EndMS, func(s probeSpan, end int64) int { return int(min(1, max(-1, s.EndMS-end))) })
+	switch {
+	case again:
+		p.spans[at] = s
+	case len(p.spans) == probeWindows && at == 0:
+		return // older than what is kept
+	default:
+		if p.spans = slices.Insert(p.spans, at, s); len(p.spans) > probeWindows {
+			p.spans = slices.Delete(p.spans, 0, 1)
+		}
+	}
+}
+
+func newProbeRow(f *inference.FlowStats) probeRow {
+	r := probeRow{Flow: f.Key.String(), Reports: f.Packets}
+	for i := range f.Hops {
+		h := &f.Hops[i]
+		r.Hops = append(r.Hops, probeHop{h.Node, h.EgressIf, newProbeQuantile(&h.Latency), newProbeQuantile(&h.Queue)})
+	}
+	return r
+}
+
+// after gives the windows that end later than a time, oldest first.
+func (p *probeMemory) after(ms int64) []probeSpan {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := []probeSpan{}
+	for _, s := range p.spans {
+		if s.EndMS > ms {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// serveProbes answers what probes of agents told in the newest windows, or in those of them that end later than since=MS.
+func (s *Server) serveProbes(w http.ResponseWriter, r *http.Request) {
+	since, err := intParam(r.URL.Query(), "since", -1, -1, math.MaxInt64)
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.answerPacked(w, r, map[string][]probeSpan{"windows": s.probes.after(since)})
+}
