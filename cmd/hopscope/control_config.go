@@ -22,7 +22,7 @@ type controlConfig struct {
 	Files      agent.Files      `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
 	Agents     []controlAgent   `yaml:"agents" doc:"Addresses of hosts that agents send probes to. An agent that is not named leaves that to the settings of the agents."`
 	Controller controlListen    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
-	Collector  controlCollector `yaml:"collector" doc:"Whose findings make links suspicious."`
+	Collector  controlCollector `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`
 	Loop       controlLoop      `yaml:"loop" doc:"How plans change."`
 	Journal    controlJournal   `yaml:"journal" doc:"What was pushed where, and what came back."`
 	Fleet      controlFleet     `yaml:"fleet" doc:"Several controls of one network, of which one at a time is in charge: a topic of Kafka says which, and keeps the plan."`
@@ -47,6 +47,10 @@ type controlListen struct {
 type controlCollector struct {
 	URL       string `yaml:"url" doc:"Page of the collector, or of the console of a fleet."`
 	TokenFile string `yaml:"token_file" doc:"File with the page's token, where it wants one."`
+
+	Probes       bool          `yaml:"probes" doc:"Take what probes told of hops from the page too. They are flows: its collector must list them (flows.top_flows)."`
+	LatencyFloor time.Duration `yaml:"latency_floor" range:"1ns..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. A full packet on the slowest line is a good choice."`
+	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
 type controlLoop struct {
@@ -76,6 +80,7 @@ type controlFleet struct {
 	Name     string        `yaml:"name" doc:"Name of this control, for people. Empty is that of the machine."`
 	Session  time.Duration `yaml:"session" range:"6s..5m" doc:"Silence after which another control takes over. Brokers allow 6 s to 30 min unless told otherwise."`
 	LookBack time.Duration `yaml:"look_back" range:"1m..168h" doc:"How far back the findings of the fleet are read at the start. Older ones that are still open are not known."`
+	Page     string        `yaml:"page" doc:"Page of the console of the fleet, for what probes told of hops, with the token of collector. Empty leaves it at findings."`
 	Kafka    conn.Config   `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
 }
 
@@ -107,7 +112,7 @@ func defaultControlConfig() controlConfig {
 	settings.SetDefaults(&c) // those of parts that have their own
 	c.Files = agent.DefaultConfig().Files
 	c.Controller.Listen = "127.0.0.1:7443"
-	c.Collector.URL = "http://127.0.0.1:8080"
+	c.Collector = controlCollector{URL: "http://127.0.0.1:8080", Probes: true, LatencyFloor: 10 * time.Microsecond, QueueFloor: 10_000}
 	c.Loop = controlLoop{Cycle: 5 * time.Second, Timeout: 2 * time.Second, Grace: time.Second, SwitchCost: 1, RetryAfter: 10, Audit: 60, RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5}
 	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, conn.DefaultConfig()
 	c.Journal = controlJournal{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}
@@ -139,8 +144,10 @@ func (c *controlConfig) Validate() error {
 			wrong("controller.%s: is missing; agents follow over mutual TLS alone", x.key)
 		}
 	}
-	if u, err := url.Parse(c.Collector.URL); c.Collector.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		wrong("collector.url: %q is not http://HOST:PORT or https://HOST:PORT", c.Collector.URL)
+	for _, x := range []struct{ key, value string }{{"collector.url", c.Collector.URL}, {"fleet.page", c.Fleet.Page}} {
+		if u, err := url.Parse(x.value); x.value != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			wrong("%s: %q is not http://HOST:PORT or https://HOST:PORT", x.key, x.value)
+		}
 	}
 	if c.Admin.Listen != "" {
 		if err := loop.CheckAdmin(c.Admin.Listen); err != nil {

@@ -79,7 +79,8 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
-	if x.suspects, err = newSuspects(sc, x.links, passed); err != nil {
+	sc.LatencyFloor, sc.QueueFloor = float64(cfg.Collector.LatencyFloor), float64(cfg.Collector.QueueFloor)
+	if x.suspects, err = newSuspects(sc, x.links, passed, longest(plan)); err != nil {
 		return nil, err
 	}
 	x.network = &control.Network{Name: g.Name(), Probes: probes}
@@ -88,6 +89,14 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	}
 	slices.Sort(x.network.Agents)
 	return x, x.readSwitches(cfg)
+}
+
+// longest is the interval of the probe that is sent least often.
+func longest(p *agent.Plan) (d time.Duration) {
+	for k := range p.Probes {
+		d = max(d, p.Probes[k].Interval)
+	}
+	return d
 }
 
 // checkDetail says which probes could not be sent if they looked closer: any of them may be asked to. What single agents may send is
@@ -223,8 +232,14 @@ func steer(ctx context.Context, cfg *controlConfig, x *controlled, fleet *charge
 	switch {
 	case fleet != nil:
 		fleet.followFindings(ctx, cfg, x.suspects, log)
+		if cfg.Fleet.Page != "" {
+			go askProbes(ctx, cfg.Fleet.Page, cfg.Collector.TokenFile, cfg.Loop.Cycle, x.suspects.probes, log)
+		}
 	case cfg.Collector.URL != "":
 		go askFindings(ctx, cfg, x.suspects, log)
+		if cfg.Collector.Probes {
+			go askProbes(ctx, cfg.Collector.URL, cfg.Collector.TokenFile, cfg.Loop.Cycle, x.suspects.probes, log)
+		}
 	default:
 		log.Warn("no collector: nothing is ever suspicious (collector.url)")
 	}

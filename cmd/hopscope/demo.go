@@ -189,6 +189,7 @@ func demoConfig(listen, data string) config {
 	cfg.Web.Listen = listen
 	cfg.Web.HistoryWindows = 600
 	cfg.Flows.MemoryBytes = 64 << 20
+	cfg.Flows.TopFlows = 400 // all of them, so that probes are among them
 	cfg.Parquet.Enabled = true
 	cfg.Parquet.Config.Dir = filepath.Join(data, "parquet")
 	cfg.Parquet.Config.RotateInterval = 5 * time.Second

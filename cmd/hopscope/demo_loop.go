@@ -66,7 +66,9 @@ func steerEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	if s.suspects, err = newSuspects(suspicion.DefaultConfig(), s.links, passed); err != nil {
+	sc := suspicion.DefaultConfig()
+	sc.Window, sc.LatencyFloor = demoCycle, 1500*8e9/float64(cfg.LinkRate) // as long as a full packet takes
+	if s.suspects, err = newSuspects(sc, s.links, passed, interval); err != nil {
 		return nil, err
 	}
 	s.loop, err = loop.New(loop.Options{

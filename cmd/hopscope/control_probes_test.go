@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/web"
+)
+
+// newPage is the page of a collector, without a socket.
+func newPage(t *testing.T) *web.Server {
+	t.Helper()
+	p, err := web.New(web.DefaultConfig(), web.Deps{Status: func() web.Status { return web.Status{} }, Ledger: func() []sink.Balance { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestControlProbes: probes of emulated agents tell a collector of their hops, and a control without any finding asks its page over
+// HTTP. A line that fills is suspected for what probes met there, and cleared afterwards; a page that is gone changes nothing, and a
+// collector that begins anew raises nothing.
+func TestControlProbes(t *testing.T) {
+	const faulty = "agg-0-0:3--core-0:1"
+	fault := emu.Fault{Kind: emu.CrossTraffic, At: 280 * time.Second, For: 12 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
+	const gone, back, until = 390 * time.Second, 400 * time.Second, 440 * time.Second
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, until)
+	var page atomic.Pointer[web.Server]
+	page.Store(newPage(t))
+	c.AddWriter(writesTo{&page})
+	reach := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !reach {
+			http.Error(w, "gone", http.StatusServiceUnavailable)
+			return
+		}
+		r.Host = "127.0.0.1"
+		page.Load().Handler().ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	cfg := suspicion.DefaultConfig()
+	cfg.LatencyFloor = 1.2e6 // a full packet
+	x, err := newSuspects(cfg, s.links, s.suspects.probes.passed, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := asker{url: server.URL, format: "table"}
+	var raised, cleared time.Duration
+	last := time.Duration(-1)
+	s.each = func(at time.Duration) {
+		if at/demoCycle == last {
+			return
+		}
+		last = at / demoCycle
+		if at > gone && at < back {
+			reach = false
+		}
+		if at > back && !reach {
+			page.Store(newPage(t))
+			reach = true
+		}
+		if err := x.probes.ask(t.Context(), &ask); (err == nil) != reach {
+			t.Errorf("at %v: %v, reached %v", at, err, reach)
+		}
+		here := false
+		for _, l := range x.Suspects(s.epoch.Add(at).UnixNano()) {
+			if at < fault.At || at > fault.At+fault.For+90*demoCycle {
+				t.Errorf("suspected at %v: %s, %s", at, l.Link, l.Why)
+			}
+			if l.Link == faulty {
+				here = true
+				if raised == 0 {
+					raised = at
+					t.Logf("suspected at %v: %s", at, l.Why)
+					if !strings.Contains(l.Why, "its queue rose") && !strings.Contains(l.Why, "the time in the switch before it rose") {
+						t.Errorf("why: %s", l.Why)
+					}
+				}
+			}
+		}
+		if raised > 0 && !here && cleared == 0 {
+			cleared = at
+			t.Logf("cleared at %v", at)
+		}
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if raised < fault.At || raised > fault.At+10*demoCycle || cleared < fault.At+fault.For {
+		t.Errorf("suspected at %v and cleared at %v; the fault is from %v to %v", raised, cleared, fault.At, fault.At+fault.For)
+	}
+	if n := x.probes.strange; n > 0 {
+		t.Errorf("%d probes took no way of the plan", n)
+	}
+}
+
+// writesTo writes to the page of the moment.
+type writesTo struct{ page *atomic.Pointer[web.Server] }
+
+func (writesTo) Name() string { return "page" }
+
+func (w writesTo) WriteWindow(ctx context.Context, x *sink.Window) error {
+	return w.page.Load().WriteWindow(ctx, x)
+}
+
+// TestProbesAnswers: an answer that cannot be is refused whole, with the reason, and what came before stands.
+func TestProbesAnswers(t *testing.T) {
+	s, _, _ := newSteered(t, func(*emu.Config) {}, 0)
+	f := s.suspects.probes
+	f.least = 0 // every window is judged
+	var way []string
+	for _, i := range f.passed[0] {
+		way = append(way, fmt.Sprintf(`{"node": %d, "egress_if": %d, "latency_ns": {"count": 5, "p50": 10, "p90": 20, "p99": 30}}`, s.links.ids[s.links.graph.Node(int(i))], s.links.graph.Port(int(i))))
+	}
+	const flow = "10.0.0.1:49152 > 10.0.0.2:17769 udp"
+	answer := func(start, end, flow, reports, hops string) string {
+		return fmt.Sprintf(`{"windows": [{"start_ms": %s, "end_ms": %s, "probes": [{"flow": %q, "reports": %s, "hops": [%s]}]}]}`, start, end, flow, reports, hops)
+	}
+	good := answer("1000", "2000", flow, "5", strings.Join(way, ","))
+	body := good
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
+	defer server.Close()
+	ask := asker{url: server.URL, format: "table"}
+	if err := f.ask(t.Context(), &ask); err != nil {
+		t.Fatal(err)
+	}
+	var c suspicion.Cycle
+	if f.cycle(&c, demoCycle); c.Stands || len(c.Hops) != len(way) || c.Hops[0].Latency.Count != 5 || c.Hops[0].Latency.P90 != 20 || c.Window != demoCycle || f.newest() != 2000 {
+		t.Fatalf("cycle %+v, newest %d", c, f.newest())
+	}
+	hop := func(text string) string { return `{"node": 1, "egress_if": 1, "latency_ns": ` + text + `}` }
+	for _, x := range []struct{ body, want string }{
+		{answer("2000", "3000", flow, "5", hop(`{"count": 5, "p50": -1, "p90": 2, "p99": 3}`)), "json"},
+		{answer("2000", "3000", flow, "5", hop(`{"count": 5, "p50": NaN, "p90": 2, "p99": 3}`)), "invalid character"},
+		{answer("2000", "3000", flow, "5", hop(`{"count": 5, "p50": 1e99, "p90": 2, "p99": 3}`)), "json"},
+		{answer("2000", "3000", flow, "5", hop(`{"count": 5, "p50": 3, "p90": 2, "p99": 3}`)), "are no quantiles"},
+		{answer("2000", "3000", flow, "5", hop(`{"count": 5, "p50": 3, "p90": 3, "p99": 18446744073709551615}`)), "are no quantiles"},
+		{answer("2000", "3000", flow, "5", hop(`{"count": 6, "p50": 1, "p90": 2, "p99": 3}`)), "6 values of 5 reports"},
+		{answer("2000", "3000", flow, "18446744073709551615", ""), "reports of 0 hops"},
+		{answer("2000", "3000", "nonsense", "5", ""), "is no flow"},
+		{answer("3000", "2000", flow, "5", ""), "is no window"},
+		{answer("-1", "3000", flow, "5", ""), "is no window"},
+		{answer("9000000000000000", "9000000000001000", flow, "5", ""), "ahead of the clock"},
+		{answer("2000", "3000", flow, "5", strings.Repeat(hop("null")+",", 100)+hop("null")), "of 101 hops"},
+		{`{"windows": [` + strings.Repeat(`{},`, 100) + `{}]}`, "101 windows"},
+		{`[]`, "json"},
+	} {
+		body = x.body
+		if err := f.ask(t.Context(), &ask); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%.200s: %v, want %q", x.body, err, x.want)
+		}
+		var c suspicion.Cycle
+		if f.cycle(&c, demoCycle); !c.Stands {
+			t.Errorf("%.200s: taken: %+v", x.body, c)
+		}
+	}
+	// What no probe of the plan can have passed is left out, and said; windows that were there before are not taken again.
+	for _, x := range []struct {
+		body string
+		hops int
+	}{{answer("2000", "3000", flow, "5", hop("null")), 0}, {answer("3000", "4000", "10.0.0.1:1 > 10.0.0.2:2 tcp", "5", way[0]), 0}} {
+		body = x.body
+		if err := f.ask(t.Context(), &ask); err != nil {
+			t.Error(err)
+		}
+		var c suspicion.Cycle
+		if f.cycle(&c, demoCycle); c.Stands || len(c.Hops) != x.hops {
+			t.Errorf("%.200s: %+v", x.body, c)
+		}
+	}
+	if f.strange != 1 {
+		t.Errorf("%d probes of no way, want 1", f.strange)
+	}
+	body = good
+	if err := f.ask(t.Context(), &ask); err != nil {
+		t.Error(err)
+	}
+	var again suspicion.Cycle
+	if f.cycle(&again, demoCycle); !again.Stands {
+		t.Errorf("taken again: %+v", again)
+	}
+}
