@@ -32,6 +32,7 @@ type probeFeed struct {
 	span    int64 // length of the windows that are not judged yet, ns
 	sums    map[int32]*hopSum
 	strange uint64 // flows like probes that took no way of the plan
+	hidden  bool   // the last window left flows out, and has no probe
 	key     []byte
 }
 
@@ -91,6 +92,7 @@ func (f *probeFeed) take(w *inference.Window) {
 	}
 	f.last = w.End
 	f.span += w.End - w.Start
+	f.hidden = w.FlowBound > 0
 	for i := range w.Flows {
 		x := &w.Flows[i]
 		if !web.IsProbe(&x.Key) || x.Partial {
@@ -101,6 +103,7 @@ func (f *probeFeed) take(w *inference.Window) {
 			f.strange++
 			continue
 		}
+		f.hidden = false
 		for h, link := range f.passed[k] {
 			s := f.sums[link]
 			if s == nil {
@@ -160,8 +163,9 @@ func (f *probeFeed) newest() int64 {
 // probesAnswer is that of /api/probes.
 type probesAnswer struct {
 	Windows []struct {
-		StartMS int64 `json:"start_ms"`
-		EndMS   int64 `json:"end_ms"`
+		StartMS int64  `json:"start_ms"`
+		EndMS   int64  `json:"end_ms"`
+		Bound   uint64 `json:"flow_bound"`
 		Probes  []struct {
 			Flow    string
 			Reports uint64
@@ -195,7 +199,7 @@ func (a *probesAnswer) windows(now time.Time) (out []inference.Window, err error
 	}
 	for i := range a.Windows {
 		x := &a.Windows[i]
-		w := inference.Window{Start: x.StartMS * 1e6, End: x.EndMS * 1e6}
+		w := inference.Window{Start: x.StartMS * 1e6, End: x.EndMS * 1e6, FlowBound: x.Bound}
 		length := x.EndMS - x.StartMS
 		switch {
 		case x.StartMS < 0 || length <= 0 || length > time.Hour.Milliseconds():
@@ -251,7 +255,7 @@ func askProbes(ctx context.Context, url, tokenFile string, cycle time.Duration, 
 	a := asker{url: url, tokenFile: tokenFile, format: "table"}
 	t := time.NewTicker(max(cycle/2, 100*time.Millisecond))
 	defer t.Stop()
-	said, strange := "", uint64(0)
+	said, strange, hidden := "", uint64(0), false
 	for {
 		err := to.ask(ctx, &a)
 		switch {
@@ -270,6 +274,11 @@ func askProbes(ctx context.Context, url, tokenFile string, cycle time.Duration, 
 		if to.strange > 0 && strange == 0 {
 			strange = to.strange
 			log.Warn("the collector tells of probes that took no way of the plan; they are left out", "so_far", strange)
+		}
+		if to.hidden != hidden {
+			if hidden = to.hidden; hidden {
+				log.Warn("the windows of the collector list no probe of the plan: there are more flows than it lists; raise flows.top_flows there")
+			}
 		}
 		to.mu.Unlock()
 		select {

@@ -180,6 +180,11 @@ func TestProbesAnswers(t *testing.T) {
 	if f.strange != 1 {
 		t.Errorf("%d probes of no way, want 1", f.strange)
 	}
+	body = strings.Replace(answer("4000", "5000", "10.0.0.1:1 > 10.0.0.2:2 tcp", "5", way[0]), `"end_ms"`, `"flow_bound": 7, "end_ms"`, 1)
+	if err := f.ask(t.Context(), &ask); err != nil || !f.hidden {
+		t.Errorf("a window that left flows out and has no probe: %v, hidden %v", err, f.hidden)
+	}
+	f.cycle(&suspicion.Cycle{}, demoCycle)
 	body = good
 	if err := f.ask(t.Context(), &ask); err != nil {
 		t.Error(err)
