@@ -127,6 +127,14 @@ func TestDropReasons(t *testing.T) {
 	if all := dropReasons(own, nil); all[200] != "no service" || len(all) <= len(got) {
 		t.Errorf("a dialect of the settings names %v", all)
 	}
+	// They are told without an inventory, too.
+	var n naming
+	if err := n.open(&Config{Exporters: *own}, &Analysis{}, &Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Names().Text("for reason 200"); got != "for reason no service (200)" {
+		t.Errorf("without an inventory: %q", got)
+	}
 }
 
 // TestTopologyNames takes the labels of the topology where there is no inventory.

@@ -303,9 +303,14 @@ func (n *Names) pathText(path string) string {
 	return inference.JoinNodes(hops)
 }
 
+// empty reports whether nothing has a name: no node, interface or host, no drop reason and no site.
+func (n *Names) empty() bool {
+	return n == nil || n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0
+}
+
 // Text puts names into a sentence that has numbers: "node 17 interface 3" becomes "node leaf-3 (17) interface Ethernet3 (3)".
 func (n *Names) Text(s string) string {
-	if n == nil || n.Len() == 0 && len(n.reasons) == 0 && len(n.sites) == 0 {
+	if n.empty() {
 		return s
 	}
 	var b strings.Builder
@@ -361,7 +366,7 @@ func (n *Names) Rows() []Row {
 // Equal reports whether two say the same of everything.
 func (n *Names) Equal(o *Names) bool {
 	if n == nil || o == nil {
-		return n.Len() == 0 && o.Len() == 0 && len(n.Sites()) == 0 && len(o.Sites()) == 0
+		return n.empty() && o.empty()
 	}
 	return fmt.Sprint(*n) == fmt.Sprint(*o)
 }
