@@ -166,6 +166,14 @@ func (b *browser) wait(t *testing.T, condition string) {
 	t.Fatalf("waiting for %s: %v\npage: %s", condition, err, body)
 }
 
+// settle lets a time pass, and then waits for some frames, however long a busy machine takes to draw them.
+func (b *browser) settle(t *testing.T, d time.Duration) {
+	t.Helper()
+	b.do(t, chromedp.Sleep(d))
+	eval[bool](t, b, `(window.framesSeen = 0, (function count() { if (++window.framesSeen < 4) requestAnimationFrame(count); })(), true)`)
+	b.wait(t, `window.framesSeen === 4`)
+}
+
 // scheme emulates the reader's colour scheme.
 func (b *browser) scheme(t *testing.T, name string) {
 	t.Helper()
@@ -200,7 +208,7 @@ func (b *browser) picture(t *testing.T, name string) {
 	if *screenshots == "" {
 		return
 	}
-	b.do(t, chromedp.Sleep(500*time.Millisecond)) // charts are drawn in the next frames
+	b.settle(t, 500*time.Millisecond) // charts are drawn in the next frames
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		t.Fatal(err)

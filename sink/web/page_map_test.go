@@ -24,7 +24,7 @@ func (b *browser) showMap(t *testing.T, srv *Server, hash string) {
 	b.wait(t, loaded)
 	eval[bool](t, b, `(document.querySelector("#map").scrollIntoView(), true)`)
 	b.wait(t, mapDrawn)
-	b.do(t, chromedp.Sleep(150*time.Millisecond)) // the next frames
+	b.settle(t, 150*time.Millisecond) // the next frames
 }
 
 // onMap is a function that gives the places of a link's ends in the window, and the colour of the map at a place.
@@ -125,7 +125,7 @@ func testPageMap(t *testing.T, parent context.Context) {
 	// A click on a link chooses it, opens its hop, and is in the address.
 	b.click(t, 0, 0)
 	x, y := b.linkAt(t, 8, 0.3)
-	b.do(t, chromedp.Sleep(50*time.Millisecond))
+	b.settle(t, 50*time.Millisecond)
 	call(t, b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseMoved", X: x, Y: y})
 	b.wait(t, `!document.querySelector("#tooltip").hidden && document.querySelector("#tooltip").textContent.includes("Latency p99")`)
 	if got := b.text(t, "#tooltip strong"); got != "edge-0-0 (13) → agg-0-1 (6)" {
@@ -172,7 +172,7 @@ func testMapLayers(t *testing.T, b *browser) {
 	t.Helper()
 	b.redrawn(t, `document.querySelector("#map-panel .map-close").click()`)
 	b.wait(t, `!document.querySelector("#map-panel").checkVisibility()`)
-	b.do(t, chromedp.Sleep(300*time.Millisecond)) // the page is still going to the hop
+	b.settle(t, 300*time.Millisecond) // the page is still going to the hop
 	eval[bool](t, b, `(document.querySelector("#map").scrollIntoView(), true)`)
 	// Beside the stroke, where only layers paint.
 	beside := func(d int) pixel {

@@ -97,7 +97,7 @@ func testPageNetwork(t *testing.T, parent context.Context) {
 	b.picture(t, "dark")
 	b.press(t, "s") // by node: rows stand where the scene has them
 	b.wait(t, `document.querySelector("[data-value=node]").getAttribute("aria-pressed") === "true"`)
-	b.do(t, chromedp.Sleep(100*time.Millisecond)) // the next frame
+	b.settle(t, 100*time.Millisecond) // the next frame
 	height := eval[float64](t, b, `(h => h / Math.floor(h / 18))(document.querySelector(".bitmap-scroller").clientHeight)`)
 	at := func(row, column int) pixel {
 		t.Helper()
@@ -118,10 +118,10 @@ func testPageNetwork(t *testing.T, parent context.Context) {
 	}
 	// The row of the silent switch: scroll it into sight.
 	eval[bool](t, b, `(document.querySelector(".bitmap-scroller").scrollTop = 1e6, true)`)
-	b.do(t, chromedp.Sleep(200*time.Millisecond))
+	b.settle(t, 200*time.Millisecond)
 	top := eval[float64](t, b, `document.querySelector(".bitmap-scroller").scrollTop`)
 	eval[bool](t, b, fmt.Sprintf(`(document.querySelector(".bitmap-scroller").scrollTop = %v, true)`, height*20))
-	b.do(t, chromedp.Sleep(200*time.Millisecond))
+	b.settle(t, 200*time.Millisecond)
 	if top < height*40 {
 		t.Errorf("the picture scrolls by %v px, want about %v", top, height*55)
 	}
