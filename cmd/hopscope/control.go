@@ -29,14 +29,16 @@ The commands below ask a control that runs, and tell it what to do: at --url, wh
 is a loopback address or a socket of the file system, since commands have no password.
 
 With --check settings, topology and plans are read and held against each other, all
-problems of the settings are named at once, and nothing runs. SIGINT or SIGTERM ends
-it; agents and switches keep what they have. docs/loop.md draws a cycle.`,
+problems of the settings are named at once, and nothing runs. SIGHUP reads topology,
+plans, agents and switches again, and takes them over whole or not at all. SIGINT or
+SIGTERM ends it; agents and switches keep what they have. docs/loop.md draws a cycle.`,
 		Example: `  hopscope control config >control.yaml
   hopscope control --config control.yaml --check
   hopscope control --config control.yaml
   hopscope control status
   hopscope control approve`,
-		Args: exactArgs(0),
+		Args:        exactArgs(0),
+		Annotations: map[string]string{"hangup": "reload"},
 	}
 	c.Flags().StringVar(&o.config, "config", "", "settings file (see \"hopscope control config\")")
 	c.Flags().BoolVar(&o.check, "check", false, "check settings, topology and plans, say what there is to steer, and end")
@@ -57,7 +59,7 @@ it; agents and switches keep what they have. docs/loop.md draws a cycle.`,
 		}
 		log := newLogger(cfg.Log, c.ErrOrStderr())
 		defer flushLog(log)
-		return runControl(c.Context(), &cfg, x, log)
+		return runControl(c.Context(), newControlFiles(o.config, signalsOf(c.Context()).hangup, &cfg), x, log)
 	}
 	c.AddCommand(controlConfigCommand(), controlStatusCommand(), controlLogCommand())
 	for _, v := range controlVerbs {

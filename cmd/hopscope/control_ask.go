@@ -126,6 +126,8 @@ func controlProblem(s *loop.Status) string {
 		return "the fleet does not confirm that this control is in charge, and nothing is pushed: " + s.Loop.Fence
 	case s.Pending != nil:
 		return fmt.Sprintf("the plan of epoch %d waits for approval", s.Pending.Epoch)
+	case s.Loop.NetworkRefused != "":
+		return "the settings were not reloaded, and what was in force stays: " + s.Loop.NetworkRefused
 	case s.Why != "":
 		return s.Why
 	case bad > 0:
@@ -148,6 +150,9 @@ func writeControlStatus(w io.Writer, s *loop.Status) error {
 	}
 	if s.DryRun {
 		mode += ", dry run"
+	}
+	if s.Behind > 0 {
+		mode += fmt.Sprintf(", %d probes still to change", s.Behind)
 	}
 	fmt.Fprintf(t, "network\t%s; a cycle of %v%s\n", plain(s.Network, false), s.Cycle, mode)
 	fmt.Fprintf(t, "plan\tepoch %d, %s; in force %d, before it %d\n", s.Epoch, s.Phase, s.InForce, s.Before)

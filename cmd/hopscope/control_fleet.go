@@ -42,7 +42,8 @@ type chargePlan struct {
 }
 
 // runControlFleet stands for being in charge, and steers whenever it is.
-func runControlFleet(ctx context.Context, cfg *controlConfig, log *slog.Logger) error {
+func runControlFleet(ctx context.Context, files *controlFiles, log *slog.Logger) error {
+	cfg := files.now.Load()
 	name := cfg.Fleet.Name
 	if name == "" {
 		name, _ = os.Hostname() // for people alone
@@ -69,12 +70,12 @@ func runControlFleet(ctx context.Context, cfg *controlConfig, log *slog.Logger) 
 	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target())
 	var own error // of steering
 	err = lead.Run(ctx, lead.Config{Log: kafka, Group: group, Topic: topic, Name: name, Timeout: askFleet, Logger: log}, func(ctx context.Context, t *lead.Term) error {
-		x, err := readControlled(cfg) // a controller begins anew: what it knew is from before
+		x, err := readControlled(files.now.Load()) // a controller begins anew: what it knew is from before
 		if err != nil {
 			own = wrongInput(err)
 			return own
 		}
-		own = steer(ctx, cfg, x, &charge{client: client, term: t, number: t.Number()}, log)
+		own = steer(ctx, files, x, &charge{client: client, term: t, number: t.Number()}, log)
 		if own != nil && ctx.Err() != nil { // another one is in charge all the same
 			log.Error("steering ended with an error", "error", own.Error())
 			own = nil

@@ -21,6 +21,10 @@ func controlCounter(name, help string, value func(c *control.Counts) uint64) con
 	return controlMetric{collector.Metric{Name: "hopscope_control_" + name, Help: help, Kind: collector.Counter}, func(s *loop.Status) float64 { return float64(value(&s.Counts)) }}
 }
 
+func controlLoopCounter(name, help string, value func(c *loop.State) uint64) controlMetric {
+	return controlMetric{collector.Metric{Name: "hopscope_control_" + name, Help: help, Kind: collector.Counter}, func(s *loop.Status) float64 { return float64(value(&s.Loop)) }}
+}
+
 func controlGauge(name, help string, value func(s *loop.Status) float64) controlMetric {
 	return controlMetric{collector.Metric{Name: "hopscope_control_" + name, Help: help, Kind: collector.Gauge}, value}
 }
@@ -43,6 +47,9 @@ var controlMetrics = []controlMetric{
 	controlCounter("entries_installed_total", "Entries that went into switches.", func(c *control.Counts) uint64 { return c.Installed }),
 	controlCounter("entries_removed_total", "Entries that went out of switches.", func(c *control.Counts) uint64 { return c.Removed }),
 	controlCounter("entries_repaired_total", "Readings of switches that showed something else than was installed.", func(c *control.Counts) uint64 { return c.Repaired }),
+	controlLoopCounter("networks_total", "Networks that were taken over from changed files while the control ran.", func(s *loop.State) uint64 { return s.Networks }),
+	controlLoopCounter("networks_refused_total", "Changed files that were refused, whole; what was in force stays.", func(s *loop.State) uint64 { return s.NetworksRefused }),
+	controlGauge("behind_probes", "Probes of the base plan that are still to change, after a change of the network.", func(s *loop.Status) float64 { return float64(s.Behind) }),
 	controlGauge("epoch", "Epoch of the plan that devices are to have.", func(s *loop.Status) float64 { return float64(s.Epoch) }),
 	controlGauge("epoch_in_force", "Epoch of the last plan that all devices had that are up.", func(s *loop.Status) float64 { return float64(s.InForce) }),
 	controlGauge("probes", "Probes of the plan.", func(s *loop.Status) float64 { return float64(s.Probes) }),

@@ -179,15 +179,16 @@ func (c *controlLoop) steerConfig(p *loop.Probing) control.Config {
 }
 
 // runControl steers until it is told to stop.
-func runControl(ctx context.Context, cfg *controlConfig, x *controlled, log *slog.Logger) error {
-	if cfg.Fleet.Enabled {
-		return runControlFleet(ctx, cfg, log)
+func runControl(ctx context.Context, files *controlFiles, x *controlled, log *slog.Logger) error {
+	if files.now.Load().Fleet.Enabled {
+		return runControlFleet(ctx, files, log)
 	}
-	return steer(ctx, cfg, x, nil, log)
+	return steer(ctx, files, x, nil, log)
 }
 
 // steer steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func steer(ctx context.Context, cfg *controlConfig, x *controlled, fleet *charge, log *slog.Logger) (err error) {
+func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, log *slog.Logger) (err error) {
+	cfg := files.now.Load()
 	var j *loop.Journal
 	if cfg.Journal.File != "" {
 		if j, err = loop.OpenJournal(cfg.Journal.File, cfg.Journal.Bytes, cfg.Journal.Keep); err != nil {
@@ -243,6 +244,10 @@ func steer(ctx context.Context, cfg *controlConfig, x *controlled, fleet *charge
 	default:
 		log.Warn("no collector: nothing is ever suspicious (collector.url)")
 	}
+	s := &steering{files: files, x: x, loop: l, server: server, switches: installers, term: fleet.election(), log: log}
+	followed := make(chan struct{})
+	go func() { defer close(followed); s.follow(ctx) }()
+	defer func() { cancel(); <-followed }()
 	log.Info("control runs", "agents", len(x.network.Agents), "switches", len(x.network.Switches), "probes", len(x.network.Probes), "listen", listener.Addr().String(), "admin", page.at())
 	return fleet.standDown(ctx, l, l.Run(ctx))
 }

@@ -42,7 +42,8 @@ func (p *latePost) to(post func(control.Event)) {
 // switchSide is the switches of a control of probes, with their connections.
 type switchSide struct {
 	*loop.Installers
-	clients []*p4rt.Client
+	clients map[string]*p4rt.Client
+	opened  map[string]controlSwitch // with the settings that they were opened with
 }
 
 // Close ends what is under way, and the connections. What switches hold stays.
@@ -59,7 +60,7 @@ func (s *switchSide) closeClients() {
 
 // openSwitches opens the connections and files of switches. Term stands above the election id of the settings.
 func openSwitches(cfg *controlConfig, term uint64, post func(control.Event), log *slog.Logger) (*switchSide, error) {
-	side := &switchSide{}
+	side := &switchSide{clients: map[string]*p4rt.Client{}, opened: map[string]controlSwitch{}}
 	to := map[string]p4rt.Installer{}
 	for i := range cfg.Switches {
 		s := &cfg.Switches[i]
@@ -84,6 +85,7 @@ func (s *switchSide) open(cfg *controlConfig, c *controlSwitch, term uint64, pos
 	if c.File != "" {
 		f, err := p4rt.OpenFiles(c.File, pipeline.Info, string(loop.DefaultOwner))
 		if err == nil {
+			s.opened[c.Name] = *c
 			post(control.Up{Device: d})
 		}
 		return f, err
@@ -107,7 +109,7 @@ func (s *switchSide) open(cfg *controlConfig, c *controlSwitch, term uint64, pos
 	if err != nil {
 		return nil, err
 	}
-	s.clients = append(s.clients, client)
+	s.clients[c.Name], s.opened[c.Name] = client, *c
 	return client, nil
 }
 

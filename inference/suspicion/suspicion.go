@@ -137,6 +137,22 @@ func (s *State) Replan(in *Incidence) {
 	s.transit.reset(in)
 }
 
+// Inherit gives a state that has seen nothing yet what another one knows of the links that both have: was holds, by the number of a
+// link here, its number there, or -1. What is known of probes is not taken over. The other state is not to be used any more.
+func (s *State) Inherit(from *State, was []int32) {
+	s.cycles = from.cycles
+	for l, old := range was {
+		if l >= len(s.held) || old < 0 || int(old) >= len(from.held) {
+			continue
+		}
+		s.held[l], s.hops.all[l] = from.held[old], from.hops.all[old]
+		s.held[l].explained = false // of a cycle that is over
+		if _, marked := slices.BinarySearch(from.marked, old); marked {
+			s.marked = append(s.marked, int32(l))
+		}
+	}
+}
+
 // Step takes a cycle and gives the suspects, by link, valid until the next call.
 func (s *State) Step(c *Cycle) []Suspect {
 	s.cycles++

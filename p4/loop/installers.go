@@ -17,7 +17,8 @@ type Installers struct {
 	owner   Owner
 	timeout time.Duration
 	post    func(control.Event)
-	all     map[string]*installing
+	mu      sync.Mutex
+	all     map[string]*installing // by the lock
 	ctx     context.Context
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -28,6 +29,7 @@ type installing struct {
 	name string
 	to   p4rt.Installer
 	jobs chan job
+	end  chan struct{}
 	have map[string]table.Entry // by the controller's key, what the switch has, of whomever; nil where it has to be read. Of its goroutine.
 }
 
@@ -46,11 +48,29 @@ func NewInstallers(owner Owner, timeout time.Duration, post func(control.Event),
 	s := &Installers{owner: owner, timeout: timeout, post: post, all: map[string]*installing{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	for name, to := range switches {
-		x := &installing{name: name, to: to, jobs: make(chan job, mostJobs)}
-		s.all[name] = x
-		s.done.Go(func() { s.serve(x) })
+		s.Serve(name, to)
 	}
 	return s
+}
+
+// Serve begins to serve a switch, in place of one of the same name. It is not called after Close.
+func (s *Installers) Serve(name string, to p4rt.Installer) {
+	s.Leave(name)
+	x := &installing{name: name, to: to, jobs: make(chan job, mostJobs), end: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[name] = x
+	s.done.Go(func() { s.serve(x) })
+}
+
+// Leave ends serving a switch, behind what is under way. What it holds stays.
+func (s *Installers) Leave(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.all[name]; x != nil {
+		close(x.end)
+		delete(s.all, name)
+	}
 }
 
 // Close ends what is under way.
@@ -73,7 +93,9 @@ func (s *Installers) Remove(name string, r control.Request, entries []control.En
 func (s *Installers) ReadEntries(name string, r control.Request) { s.add(name, job{request: r}) }
 
 func (s *Installers) add(name string, j job) {
+	s.mu.Lock()
 	x := s.all[name]
+	s.mu.Unlock()
 	if x == nil {
 		s.post(control.Refused{Request: j.request, Device: switchNamed(name), Why: "nothing is known about how to reach it"})
 		return
@@ -93,6 +115,8 @@ func (s *Installers) serve(x *installing) {
 	for {
 		select {
 		case <-s.ctx.Done():
+			return
+		case <-x.end:
 			return
 		case j := <-x.jobs:
 			ctx, cancel := context.WithDeadline(s.ctx, j.until)

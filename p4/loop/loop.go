@@ -71,6 +71,10 @@ type State struct {
 	Steps    uint64        `json:"steps"`                // rounds
 	Telling  string        `json:"answer,omitempty"`     // to the last command: why it was not obeyed
 	TickTime int64         `json:"last_cycle,omitempty"` // when the last cycle began
+
+	Networks        uint64 `json:"networks"`                  // that were taken over while it ran
+	NetworksRefused uint64 `json:"networks_refused"`          // and that were not
+	NetworkRefused  string `json:"network_refused,omitempty"` // why the last one was not; "" after one that was
 }
 
 // New makes a loop that knows nothing of what devices hold.
@@ -83,8 +87,9 @@ func New(o Options) (*Loop, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Loop{o: o, plans: &compiled{probing: o.Probing}, wake: make(chan struct{}, 1)}
+	l := &Loop{o: o, plans: &compiled{}, wake: make(chan struct{}, 1)}
 	l.adoptNetwork(o.Network)
+	l.plans.follow(o.Network, o.Probing)
 	var err error
 	if l.c, err = control.New(o.Control, o.Network, o.Seed); err != nil {
 		return nil, err
@@ -103,13 +108,59 @@ func (l *Loop) adoptNetwork(n *control.Network) {
 // Post tells the loop what happened. It may be called from anywhere, and returns at once.
 func (l *Loop) Post(e control.Event) { l.post(e) }
 
-// Replace gives the loop another network.
-func (l *Loop) Replace(n *control.Network, p *Probing, broken []string) {
+// Replacement is another network for a loop that runs.
+type Replacement struct {
+	Network *control.Network // whose Check the loop sets, unless it has one
+	Probing *Probing
+	Broken  []string // probes of the network before that no longer pass
+	First   func()   // called in the goroutine of the loop before it follows; nil for nothing
+}
+
+// Replace gives the loop another network. One that fails its check, all of its probes as they are sent, is refused whole with the
+// reason, and the one before stays. Other errors are [ErrStopped].
+func (l *Loop) Replace(ctx context.Context, r Replacement) error {
+	done := make(chan error, 1)
 	l.post(func() {
-		l.adoptNetwork(n)
-		l.plans.follow(p)
-		l.give(control.NetworkChanged{Network: n, Broken: broken})
+		err := l.replace(&r)
+		if err != nil {
+			l.refuseNetwork(err.Error())
+		}
+		done <- err
 	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ErrStopped
+	}
+}
+
+func (l *Loop) replace(r *Replacement) error {
+	if err := r.Network.Validate(); err != nil {
+		return err
+	}
+	trial := compiled{probing: r.Probing}
+	if err := trial.check(&control.Plan{Epoch: 1, Network: r.Network, Probes: r.Network.Probes}, r.Network.Agents, l.o.Agents.Limits); err != nil {
+		return err
+	}
+	if r.First != nil {
+		r.First()
+	}
+	l.adoptNetwork(r.Network)
+	l.plans.follow(r.Network, r.Probing)
+	l.give(control.NetworkChanged{Network: r.Network, Broken: r.Broken})
+	l.state.Networks++
+	l.state.NetworkRefused = ""
+	return nil
+}
+
+// RefuseNetwork notes why another network was not given to the loop.
+func (l *Loop) RefuseNetwork(why string) { l.post(func() { l.refuseNetwork(why) }) }
+
+func (l *Loop) refuseNetwork(why string) {
+	l.state.NetworksRefused++
+	l.state.NetworkRefused = cut(why)
+	l.out = append(l.out, control.Journal{Record: control.Record{Time: l.o.Now(), What: control.NetRefused, Why: cut(why)}})
 }
 
 func (l *Loop) post(what any) {

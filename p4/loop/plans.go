@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -75,9 +76,20 @@ func newBasis(b *Probing, list []planner.Probe) *basis {
 
 // compiled keeps the last plans of the controller as agents get them. It belongs to the loop's goroutine.
 type compiled struct {
-	probing *Probing
-	last    []*compiledPlan // the newest one last
+	probing  *Probing         // of the last network, as it was given
+	networks []probingNetwork // the newest one last
+	last     []*compiledPlan  // the newest one last
 }
+
+// probingNetwork says how the probes of a network's plans are sent. A plan on its way from the network before has probes of that
+// one, which are sent as they were.
+type probingNetwork struct {
+	of      *control.Network
+	probing *Probing
+}
+
+// mostNetworks is how many are kept: plans of the last ones may be in force, or brought back.
+const mostNetworks = 4
 
 // compiledPlan is one of them. What a plan before it has as well is shared, and never written to again.
 type compiledPlan struct {
@@ -96,10 +108,36 @@ type part struct {
 
 const mostCompiled = 4
 
-func (c *compiled) follow(p *Probing) {
-	if p != nil {
-		c.probing = p
+// follow takes another network.
+func (c *compiled) follow(n *control.Network, p *Probing) {
+	both := p
+	if old := c.probing; old != nil {
+		x := *p
+		x.Slots, x.Addresses = together(old.Slots, p.Slots), together(old.Addresses, p.Addresses)
+		both = &x
 	}
+	if c.probing = p; len(c.networks) == mostNetworks {
+		c.networks = slices.Delete(c.networks, 0, 1)
+	}
+	c.networks = append(c.networks, probingNetwork{n, both})
+}
+
+// together has what either has; what both have is of the second one.
+func together[V any](old, now map[string]V) map[string]V {
+	all := make(map[string]V, len(old)+len(now))
+	maps.Copy(all, old)
+	maps.Copy(all, now)
+	return all
+}
+
+// probingOf is that of a network, or of the last one where it is long gone.
+func (c *compiled) probingOf(n *control.Network) *Probing {
+	for _, x := range c.networks {
+		if x.of == n {
+			return x.probing
+		}
+	}
+	return c.probing
 }
 
 func (c *compiled) plan(p *control.Plan) *compiledPlan {
@@ -117,15 +155,16 @@ func (c *compiled) plan(p *control.Plan) *compiledPlan {
 // compile makes the parts of a plan. Agents whose probes look as closely as before keep theirs.
 func (c *compiled) compile(p *control.Plan) *compiledPlan {
 	x := &compiledPlan{of: p}
+	probing := c.probingOf(p.Network)
 	var before *compiledPlan
-	if n := len(c.last); n > 0 && c.last[n-1].basis.suits(c.probing, p.Probes) {
+	if n := len(c.last); n > 0 && c.last[n-1].basis.suits(probing, p.Probes) {
 		before = c.last[n-1]
 		x.basis = before.basis
 	} else {
-		x.basis = newBasis(c.probing, p.Probes)
+		x.basis = newBasis(probing, p.Probes)
 	}
 	b := x.basis
-	head := c.probing.head(p.Epoch)
+	head := probing.head(p.Epoch)
 	x.empty = &head
 	x.detailed = make([]bool, len(b.probes))
 	for k := range b.probes {

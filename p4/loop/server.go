@@ -58,13 +58,18 @@ func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Ser
 	return s
 }
 
-// Allow replaces the agents that may follow.
+// Allow replaces the agents that may follow. One that follows already stays connected. Of those that were not allowed before and
+// are connected it is posted that they are there: the loop has to know the network that they are of.
 func (s *Server) Allow(agents []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.known
 	s.known = make(map[string]bool, len(agents))
 	for _, a := range agents {
 		s.known[a] = true
+		if s.conns[a] != nil && !before[a] {
+			s.post(control.Up{Device: control.Device{Kind: control.Agent, Name: a}})
+		}
 	}
 }
 

@@ -74,4 +74,5 @@ const (
 	Told       What = "told" // a command
 	StoodDown  What = "stood-down"
 	NetChanged What = "network-changed"
+	NetRefused What = "network-refused" // what it was stays
 )

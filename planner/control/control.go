@@ -99,7 +99,9 @@ func New(cfg Config, network *Network, seed Seed) (*Controller, error) {
 	return c, nil
 }
 
-// validate says what cannot be steered.
+// Validate says what cannot be steered.
+func (n *Network) Validate() error { return n.validate() }
+
 func (n *Network) validate() error {
 	if n == nil {
 		return errors.New("control: there is no network")

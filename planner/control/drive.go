@@ -64,8 +64,8 @@ func (c *Controller) forget() {
 			return d.Kind == Agent && p.Epoch >= d.inForce && p.Epoch <= d.mayHave
 		})
 	})
-	if c.target != nil && c.target.Network != c.net {
-		return
+	if c.target != nil && (c.target.Network != c.net || !c.whole(c.target)) {
+		return // a plan that is on its way to another one may still have probes of a device that leaves
 	}
 	gone := func(d device) bool {
 		return d.leaving && (!d.up || d.Kind == Agent || d.known && d.waits == nothing && len(d.have) == 0)

@@ -9,7 +9,7 @@ import (
 // stage gives the probes of the base plan as far as they may change in this cycle, and how many do. What brings back
 // the sight of a link is not held back by the cap.
 func (c *Controller) stage() ([]planner.Probe, int) {
-	if c.target == nil || c.target.Network == c.net && sameList(c.target.Probes, c.net.Probes) {
+	if c.target == nil || c.target.Network == c.net && c.whole(c.target) {
 		return c.net.Probes, 0
 	}
 	old, now := c.target.Probes, c.net.Probes
@@ -37,6 +37,9 @@ func (c *Controller) stage() ([]planner.Probe, int) {
 	}
 	return taken(old, now, steps[:n]), n
 }
+
+// whole reports whether a plan has the probes of the base plan, and is not on its way to them.
+func (c *Controller) whole(p *Plan) bool { return sameList(p.Probes, c.net.Probes) }
 
 func elements(probes []planner.Probe, broken, changed map[string]bool) []planner.Element {
 	list := make([]planner.Element, len(probes))

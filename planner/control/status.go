@@ -45,7 +45,7 @@ func (c *Controller) Status() Status {
 	}
 	if c.target != nil {
 		s.Epoch, s.Stats = c.target.Epoch, c.target.Stats
-		if c.target.Network != c.net || !sameList(c.target.Probes, c.net.Probes) {
+		if c.target.Network != c.net || !c.whole(c.target) {
 			_, s.Behind = c.stage()
 		}
 	}
