@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -185,12 +186,43 @@ func ListenAdmin(address string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	l, err := net.Listen("unix", path)
+	return listenPrivate(path)
+}
+
+// listenPrivate listens at a socket that its owner alone can open. Until it has the permissions that say so it is in a directory
+// that nobody else may enter: between its making and the change of its permissions, it is open to all that the umask leaves.
+func listenPrivate(path string) (net.Listener, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".s") // short, since the path of a socket must be
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	defer os.RemoveAll(dir)
+	inside := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", inside)
+	if err != nil {
+		return nil, err
+	}
+	u := l.(*net.UnixListener)
+	u.SetUnlinkOnClose(false) // it would be another name
+	if err = os.Chmod(inside, 0o600); err == nil {
+		err = os.Rename(inside, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return l, nil
+	return &privateSocket{u, path}, nil
+}
+
+// privateSocket takes its name away when it is closed.
+type privateSocket struct {
+	*net.UnixListener
+	path string
+}
+
+func (l *privateSocket) Close() error {
+	err := l.UnixListener.Close()
+	if err == nil {
+		_ = os.Remove(l.path) // somebody else may have done so
+	}
+	return err
 }

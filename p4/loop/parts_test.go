@@ -262,5 +262,15 @@ func TestAdmin(t *testing.T) {
 	if _, err := ListenAdmin(path); err == nil {
 		t.Error("a socket is taken from who serves it")
 	}
+	file := strings.TrimPrefix(path, "unix:")
+	if info, err := os.Lstat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info, err)
+	}
+	if list, err := os.ReadDir(filepath.Dir(file)); err != nil || len(list) != 1 {
+		t.Errorf("beside the socket there is something: %v, %v", list, err)
+	}
 	l.Close()
+	if _, err := os.Lstat(file); !os.IsNotExist(err) {
+		t.Errorf("a socket that is closed has left its name: %v", err)
+	}
 }
