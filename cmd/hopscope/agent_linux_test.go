@@ -82,7 +82,9 @@ func TestAgent(t *testing.T) {
 			until("later plan", func(x *agentAnswer) bool { return x.Plan.Epoch > before.Plan.Epoch })
 			continue
 		}
-		until("word of a plan that is none", func(*agentAnswer) bool { return strings.Contains(log.text(), "plan not read; the one before stays in force") })
+		until("word of a plan that is none", func(*agentAnswer) bool {
+			return strings.Contains(log.text(), "plan not read; the one before stays in force")
+		})
 		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
 		}

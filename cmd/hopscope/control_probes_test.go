@@ -194,3 +194,18 @@ func TestProbesAnswers(t *testing.T) {
 		t.Errorf("taken again: %+v", again)
 	}
 }
+
+// TestProbesFollow: what probes told of a network is not judged by the links of another one.
+func TestProbesFollow(t *testing.T) {
+	f := newProbeFeed(&directions{}, [][]int32{{0, 1}}, time.Millisecond)
+	f.span, f.sums[1] = 10*f.least, &hopSum{latency: quantileSum{count: 20, p50: 1, p90: 1, p99: 1}}
+	next := newProbeFeed(&directions{}, [][]int32{{1, 0}}, time.Second)
+	f.follow(next)
+	var c suspicion.Cycle
+	if f.cycle(&c, time.Second); !c.Stands || len(c.Hops) > 0 {
+		t.Errorf("%+v is judged", c)
+	}
+	if f.links != next.links || f.least != next.least || len(f.ways) != 1 || f.ways[string(appendWay(nil, []int32{1, 0}))] != 0 {
+		t.Errorf("it follows %+v", f)
+	}
+}
