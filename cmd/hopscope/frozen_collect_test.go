@@ -162,6 +162,13 @@ func eventsText(t *testing.T, c *collector) string {
 	reset, _ := newEvents(t, c, "AAAAAAAAAA-1").until("reset")
 	stream := newEvents(t, c, epoch+"-0")
 	missed, _ := stream.until("resumed")
+	says := func(kind string) bool {
+		return slices.ContainsFunc(missed, func(e string) bool { return strings.HasPrefix(e, kind+" ") })
+	}
+	for end := time.Now().Add(patience); !(says("window") && says("ledger")) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		stream = newEvents(t, c, epoch+"-0") // what is told settles for a moment first
+		missed, _ = stream.until("resumed")
+	}
 	if status := c.stop(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
