@@ -124,9 +124,13 @@ func TestLogin(t *testing.T) {
 			if err := os.Remove(c.PasswordFile); err != nil {
 				t.Fatal(err)
 			}
-			client.Close()
-			wants(t, put(client, mechanism), Login)
-			if p := client.Problem(); !strings.Contains(p, "password_file") {
+			// A connection that was begun before may be the one that is refused: the next one looks for the file.
+			p := ""
+			for end := time.Now().Add(time.Minute); !strings.Contains(p, "password_file") && time.Now().Before(end); p = client.Problem() {
+				client.Close()
+				wants(t, put(client, mechanism), Login)
+			}
+			if !strings.Contains(p, "password_file") {
 				t.Errorf("problem %q does not name the file", p)
 			}
 			if err := os.WriteFile(c.PasswordFile, []byte(secret), 0o600); err != nil {
