@@ -83,7 +83,7 @@ func TestAgent(t *testing.T) {
 			continue
 		}
 		until("word of a plan that is none", func(*agentAnswer) bool {
-			return strings.Contains(log.text(), "plan not read; the one before stays in force")
+			return strings.Contains(log.text(), "plan refused; the one before stays in force")
 		})
 		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
