@@ -68,7 +68,7 @@ takes them for its switches (both with hash: crc).`,
   hopscope plan queries queries.yaml --topology fat-tree:8 --routing distance
   hopscope plan queries queries.yaml --from-collector http://127.0.0.1:8080
   hopscope plan queries queries.yaml --hash crc --format p4 >entries.txt
-  hopscope plan queries queries.yaml --hash crc --format entries >entries.json`,
+  hopscope plan queries switch.yaml --format entries >entries.json`,
 		Args: exactArgs(1),
 	}
 	o.planFlags = addPlanFlags(c, true, false, "", "")
