@@ -42,7 +42,7 @@ type chargePlan struct {
 }
 
 // runControlFleet stands for being in charge, and steers whenever it is.
-func runControlFleet(ctx context.Context, files *controlFiles, log *slog.Logger) error {
+func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, log *slog.Logger) error {
 	cfg := files.now.Load()
 	name := cfg.Fleet.Name
 	if name == "" {
@@ -75,7 +75,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, log *slog.Logger)
 			own = wrongInput(err)
 			return own
 		}
-		own = steer(ctx, files, x, &charge{client: client, term: t, number: t.Number()}, log)
+		own = steer(ctx, files, x, &charge{client: client, term: t, number: t.Number()}, j, log)
 		if own != nil && ctx.Err() != nil { // another one is in charge all the same
 			log.Error("steering ended with an error", "error", own.Error())
 			own = nil

@@ -178,26 +178,41 @@ func (c *controlLoop) steerConfig(p *loop.Probing) control.Config {
 		RetryAfter: c.RetryAfter, Audit: c.Audit, Approve: c.Approve, DryRun: c.DryRun, BasicBytes: basic, DetailedBytes: detailed}
 }
 
-// runControl steers until it is told to stop.
-func runControl(ctx context.Context, files *controlFiles, x *controlled, log *slog.Logger) error {
-	if files.now.Load().Fleet.Enabled {
-		return runControlFleet(ctx, files, log)
+// runControl steers until it is told to stop. It has its journal for as long, also while another control of a fleet is in charge: of two
+// that were told of the same one the second is to say so at once, and not when the first is gone.
+func runControl(ctx context.Context, files *controlFiles, x *controlled, log *slog.Logger) (err error) {
+	cfg := files.now.Load()
+	j, err := openControlJournal(&cfg.Journal, log)
+	if err != nil {
+		return err
 	}
-	return steer(ctx, files, x, nil, log)
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if cfg.Fleet.Enabled {
+		return runControlFleet(ctx, files, j, log)
+	}
+	return steer(ctx, files, x, nil, j, log)
+}
+
+// openControlJournal opens the journal of the settings, nil if they name none.
+func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, error) {
+	if cfg.File == "" {
+		log.Warn("no journal: a restart knows what devices have, and not what was in force")
+		return nil, nil
+	}
+	j, err := loop.OpenJournal(cfg.File, cfg.Bytes, cfg.Keep)
+	if err == nil {
+		return j, nil
+	}
+	err = fmt.Errorf("journal.file: %w", err)
+	if _, ok := errors.AsType[*loop.HeldError](err); ok {
+		return nil, wrongInput(err)
+	}
+	return nil, err
 }
 
 // steer steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, log *slog.Logger) (err error) {
+func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, j *loop.Journal, log *slog.Logger) error {
 	cfg := files.now.Load()
-	var j *loop.Journal
-	if cfg.Journal.File != "" {
-		if j, err = loop.OpenJournal(cfg.Journal.File, cfg.Journal.Bytes, cfg.Journal.Keep); err != nil {
-			return fmt.Errorf("journal.file: %w", err)
-		}
-		defer func() { err = errors.Join(err, j.Close()) }()
-	} else {
-		log.Warn("no journal: a restart knows what devices have, and not what was in force")
-	}
 	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
 	if err != nil {
 		return fmt.Errorf("controller.%w", err)

@@ -316,3 +316,62 @@ func TestControlSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestControlJournalHeld: a second control with the journal of one that runs says whose it is and ends as one that was asked wrongly,
+// in a fleet too, before it comes to be in charge; it changes nothing, and what only asks works. What a control that was killed
+// left behind is no obstacle.
+func TestControlJournalHeld(t *testing.T) {
+	dir, config, _, admin := controlSettings(t, "http://127.0.0.1:1")
+	journal := filepath.Join(dir, "journal")
+	settings := string(mustRead(t, config))
+	other := strings.Replace(settings, `"`+admin+`"`, `"`+admin+`-2"`, 1)
+	life := func() *exec.Cmd {
+		t.Helper()
+		c := program("control", "--config", config)
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			out, err := program("control", "log", "--url", admin).CombinedOutput()
+			if err == nil && strings.Contains(string(out), "answered") {
+				return c
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no answer of the switch in the log within three minutes: %v\n%s", err, out)
+			}
+		}
+	}
+	first := life()
+	for _, text := range []string{other, other + "fleet: {enabled: true, kafka: {brokers: [\"127.0.0.1:1\"]}}\n"} {
+		out, err := program("control", "--config", writeFile(t, text)).CombinedOutput()
+		x := (*exec.ExitError)(nil)
+		if !errors.As(err, &x) || x.ExitCode() != exitUsage {
+			t.Errorf("a second control ends with %v\n%s", err, out)
+		}
+		if want := fmt.Sprintf("journal.file: %s: another control holds this journal (process %d)", journal, first.Process.Pid); !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if out, err := program("control", "--config", config, "--check").CombinedOutput(); err != nil {
+		t.Errorf("--check beside a control that runs: %v\n%s", err, out)
+	}
+	if out, err := program("control", "log", "--url", admin).CombinedOutput(); err != nil || !strings.Contains(string(out), "answered") {
+		t.Errorf("the log of the first one afterwards: %v\n%s", err, out)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed
+	if info, err := os.Stat(journal + ".lock"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the lock of a control that was killed: %v, %v", err, info)
+	}
+	second := life()
+	if err := second.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Errorf("the next life ends with %v", err)
+	}
+}

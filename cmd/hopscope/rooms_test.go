@@ -34,6 +34,7 @@ var byName = map[string][]string{
 var shared = map[string][]string{
 	"ingest/kafka/conn": {"sink"},       // both ends of Kafka connect alike
 	"ingest/lastword":   {"p4", "sink"}, // whoever connects wants to know why a connection ended
+	"sink/flock":        {"p4"},         // whoever appends to a file keeps it to one process
 }
 
 // exceptions are packages of such a room that are no source and no store.

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +101,42 @@ func TestJournalCannotRotate(t *testing.T) {
 		t.Errorf("seed %+v", j.Seed())
 	}
 	j.Close()
+}
+
+// A journal is open once at a time, also after its file has got another name, and whatever the file of its lock says.
+func TestJournalHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	for k, c := range []struct {
+		lock    string
+		process int
+	}{{fmt.Sprintln(os.Getpid()), os.Getpid()}, {"", 0}, {strings.Repeat("9", 100), 0}, {"nobody", 0}, {"-3", 0}} {
+		if k > 0 {
+			if err := os.WriteFile(path+".lock", []byte(c.lock), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Append([]control.Record{{What: control.Planned, Epoch: 4, Why: strings.Repeat("z", 300)}}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenJournal(path, 500, 2)
+		if x := (*HeldError)(nil); !errors.As(err, &x) || x.Journal != path || x.Process != c.process || strings.Contains(err.Error(), "(process") != (c.process > 0) {
+			t.Errorf("lock %q: %v", c.lock, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openJournal(t, path).Close()
+	// What could not be opened is not held.
+	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := OpenJournal(path, 500, 2); err == nil || !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("nonsense: %v", err)
+		}
+	}
 }
 
 // Who gives up waiting for a status gets one that the loop does not write to later. The race detector sees it if not.

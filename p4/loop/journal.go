@@ -23,6 +23,7 @@ type Journal struct {
 	most int64 // bytes of a file
 	keep int   // files beside the current one
 	file *os.File
+	lock *os.File
 	size int64
 	line []byte // room for what is appended
 	seed seedOf
@@ -37,29 +38,42 @@ const (
 )
 
 // OpenJournal opens a journal for appending, and reads what it has. A last line that was not written whole, as by a machine
-// that went down, is cut off.
+// that went down, is cut off. A journal that is open already, here or in another process, gives a [*HeldError]; FILE.lock beside
+// it says so to others.
 func OpenJournal(path string, most int64, keep int) (*Journal, error) {
-	j := &Journal{path: path, most: most, keep: keep}
-	for n := keep; n >= 1; n-- {
+	lock, err := lockJournal(path)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{path: path, most: most, keep: keep, lock: lock}
+	if err := j.open(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return j, nil
+}
+
+// open reads the files, and opens the current one.
+func (j *Journal) open() error {
+	for n := j.keep; n >= 1; n-- {
 		if _, err := j.read(j.name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
-	whole, err := j.read(path)
+	whole, err := j.read(j.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
-	if j.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
-		return nil, err
+	if j.file, err = os.OpenFile(j.path, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		return err
 	}
 	if err = j.file.Truncate(whole); err == nil {
 		_, err = j.file.Seek(whole, io.SeekStart)
 	}
-	if err = errors.Join(err, syncDir(path)); err != nil {
-		return nil, errors.Join(err, j.file.Close())
+	if err = errors.Join(err, syncDir(j.path)); err != nil {
+		return errors.Join(err, j.file.Close())
 	}
 	j.size = whole
-	return j, nil
+	return nil
 }
 
 func (j *Journal) name(n int) string { return fmt.Sprintf("%s.%d", j.path, n) }
@@ -240,10 +254,10 @@ func (j *Journal) Last(n int) []control.Record {
 	return slices.Clone(j.last[max(0, len(j.last)-max(n, 0)):])
 }
 
-// Close gives the file back.
+// Close gives the files back.
 func (j *Journal) Close() error {
 	if j == nil {
 		return nil
 	}
-	return j.file.Close()
+	return errors.Join(j.file.Close(), j.lock.Close())
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/internal/flock"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 var (

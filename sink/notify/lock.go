@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/internal/flock"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // lockPatience is how long one that changes the rules waits for another.

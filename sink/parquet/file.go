@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 
-	"github.com/hopscope/hopscope/sink/internal/flock"
+	"github.com/hopscope/hopscope/sink/flock"
 )
 
 // An hour is a number of hours since 1970.
