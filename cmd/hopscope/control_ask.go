@@ -85,7 +85,8 @@ func controlStatusCommand() *cobra.Command {
 		Long: `Ask a running control for its plan, the suspicious links and their probes, and its
 agents and switches. Exit status 1 if there is something that an operator should look
 at: no plan in force, a plan refused or waiting for approval, devices that failed or
-are gone, a journal that cannot be written, or another controller in charge.`,
+are gone, a journal that cannot be written, or another controller in charge. A control
+of a fleet that stands by says who is in charge, and ends with 1 if that is not known.`,
 		Args: exactArgs(0),
 	}
 	a.flags(c)
@@ -118,6 +119,10 @@ func controlProblem(s *loop.Status) string {
 		}
 	}
 	switch {
+	case s.Standby != nil && s.Standby.Term == 0:
+		return s.Standby.Why
+	case s.Standby != nil:
+		return ""
 	case s.Phase == control.Stood:
 		return "another controller is in charge: " + s.Why
 	case s.Loop.Journal != "":
@@ -143,6 +148,13 @@ const mostDevices = 20
 
 // writeControlStatus writes an answer for people.
 func writeControlStatus(w io.Writer, s *loop.Status) error {
+	if s.Standby != nil {
+		if s.Standby.Term == 0 { // it is the error
+			return nil
+		}
+		_, err := fmt.Fprintln(w, plain(s.Standby.Why, false))
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	mode := ""
 	if s.Paused {
@@ -287,7 +299,7 @@ func (v controlVerb) command() *cobra.Command {
 			return err
 		}
 		if !said.Obeyed {
-			return fmt.Errorf("not done: %s", said.Error)
+			return fmt.Errorf("not done: %s", plain(said.Error, false))
 		}
 		if a.format == "json" {
 			return nil

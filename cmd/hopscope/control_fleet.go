@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -23,7 +24,9 @@ import (
 const (
 	controlGroup = "control"       // of those who stand for being in charge, without the prefix
 	askFleet     = 5 * time.Second // the longest wait for the log and the group
+	askStandby   = 2 * time.Second // the same for who is in charge
 	firstReading = 30 * time.Second
+	mostMember   = 100 // bytes of a name that are shown
 )
 
 // charge is the time in which this control is in charge of a fleet's probes. Without a fleet it is nil: then it always is.
@@ -57,6 +60,13 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 	lc := logs.DefaultLogConfig()
 	lc.Timeout = cfg.Fleet.Kafka.Timeout
 	kafka := logs.NewLog(client.Client, lc)
+	members := lead.Config{Log: kafka, Topic: topic, Name: name, Timeout: askFleet, Logger: log}
+	by := &standby{who: lead.NewObserver(members)}
+	page, err := serveControl(cfg.Admin.Listen, j, by.now)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
 	if _, err := kafka.Partitions(ctx, topic); err != nil {
 		err = client.Explain(err, conn.Describe(topic))
 		if e, ok := errors.AsType[*conn.Error](err); ok && e.NeedsPerson() {
@@ -64,18 +74,21 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 		}
 		log.Warn("waiting for Kafka", "error", err.Error())
 	}
-	group := logs.NewGroup(client.Client, kafka, logs.GroupConfig{
+	members.Group = logs.NewGroup(client.Client, kafka, logs.GroupConfig{
 		Name: client.Topic(controlGroup), Topics: map[string]int{topic: 1}, Session: cfg.Fleet.Session, Rebalance: cfg.Fleet.Session,
 	}, log)
-	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target())
+	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target(), "admin", page.at())
 	var own error // of steering
-	err = lead.Run(ctx, lead.Config{Log: kafka, Group: group, Topic: topic, Name: name, Timeout: askFleet, Logger: log}, func(ctx context.Context, t *lead.Term) error {
+	err = lead.Run(ctx, members, func(ctx context.Context, t *lead.Term) error {
 		x, err := readControlled(files.now.Load()) // a controller begins anew: what it knew is from before
 		if err != nil {
 			own = wrongInput(err)
 			return own
 		}
-		own = steer(ctx, files, x, &charge{client: client, term: t, number: t.Number()}, j, log)
+		c := &charge{client: client, term: t, number: t.Number()}
+		by.own.Store(c.number)
+		own = steer(ctx, files, x, c, page, log)
+		by.own.Store(t.Number())            // it may have grown
 		if own != nil && ctx.Err() != nil { // another one is in charge all the same
 			log.Error("steering ended with an error", "error", own.Error())
 			own = nil
@@ -86,6 +99,29 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 		return own
 	}
 	return client.Explain(err, conn.Join(client.Topic(controlGroup)))
+}
+
+// standby says why a control of a fleet steers nothing.
+type standby struct {
+	who *lead.Observer
+	own atomic.Uint64 // the last term of this control, 0 for none
+}
+
+// now asks the topic of the fleet, and not for longer than an operator waits.
+func (s *standby) now(ctx context.Context) loop.Standby {
+	ctx, cancel := context.WithTimeout(ctx, askStandby)
+	defer cancel()
+	l, err := s.who.Leader(ctx)
+	switch {
+	case err != nil:
+		return loop.Standby{Why: "this control stands by, and cannot read who is in charge: " + err.Error()}
+	case l.Term == 0:
+		return loop.Standby{Why: "this control stands by, and nobody has been in charge yet"}
+	case l.Term <= s.own.Load():
+		return loop.Standby{Why: "this control is not in charge any more, and nobody else has taken over yet"}
+	}
+	name := plain(l.Name[:min(len(l.Name), mostMember)], false) // whoever may write to the topic chose it
+	return loop.Standby{Why: fmt.Sprintf("this control stands by: %s is in charge (term %d)", name, l.Term), InCharge: name, Term: l.Term}
 }
 
 // seed adds what the fleet knows of earlier lives to what the journal of this control knows.

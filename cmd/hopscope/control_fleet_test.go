@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,13 +104,67 @@ func TestControlFleet(t *testing.T) {
 		t.Errorf("suspects %+v", s.Suspects)
 	}
 
-	life(1)
+	second := life(1)
+	stands := until(1, "standing by", func(s *loop.Status) bool { return s.Standby != nil && s.Standby.InCharge == "control-0" })
+	if stands.Phase != loop.StandingBy || stands.Standby.Term == 0 {
+		t.Errorf("a control that stands by says %+v, %+v", stands, stands.Standby)
+	}
+	says := "this control stands by: control-0 is in charge"
+	if out, err := program("control", "status", "--url", admins[1]).CombinedOutput(); err != nil || !strings.Contains(string(out), says) {
+		t.Errorf("status of a control that stands by: %v\n%s", err, out)
+	}
+	if out, err := program("control", "pause", "--url", admins[1]).CombinedOutput(); err == nil || !strings.Contains(string(out), "not done: "+says) {
+		t.Errorf("a command to a control that stands by: %v\n%s", err, out)
+	}
+	if out, err := program("control", "log", "--url", admins[1]).CombinedOutput(); err != nil {
+		t.Errorf("log of a control that stands by: %v\n%s", err, out)
+	}
+	page := func(i int, path string) (int, string) {
+		t.Helper()
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(admins[i], "unix:"))
+		}}}
+		r, err := c.Get("http://localhost" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(b)
+	}
+	pages := func(i, ready int, metrics ...string) {
+		t.Helper()
+		if code, text := page(i, "/healthz"); code != http.StatusOK {
+			t.Errorf("control %d, /healthz: %d %s", i, code, text)
+		}
+		if code, text := page(i, "/readyz"); code != ready || (code != http.StatusOK) != strings.Contains(text, says) {
+			t.Errorf("control %d, /readyz: %d %s", i, code, text)
+		}
+		_, text := page(i, "/metrics")
+		for _, m := range metrics {
+			if !strings.Contains(text, "\n"+m+"\n") {
+				t.Errorf("control %d, /metrics has no %q:\n%s", i, m, text)
+			}
+		}
+	}
+	pages(0, http.StatusOK, "hopscope_control_in_charge 1", "hopscope_control_terms_total 1", fmt.Sprintf("hopscope_control_epoch %d", s.Epoch))
+	pages(1, http.StatusServiceUnavailable, "hopscope_control_in_charge 0", "hopscope_control_terms_total 0")
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	next := until(1, "taking over", func(s *loop.Status) bool { return s.Epoch > 0 && s.InForce == s.Epoch && s.Phase == "steady" })
 	if next.Epoch <= s.Epoch || next.Detailed != s.Detailed || len(next.Suspects) != 1 {
 		t.Errorf("after epoch %d with %d probes in detail comes epoch %d with %d, and suspects %+v", s.Epoch, s.Detailed, next.Epoch, next.Detailed, next.Suspects)
+	}
+	pages(1, http.StatusOK, "hopscope_control_in_charge 1", "hopscope_control_terms_total 1")
+	if err := second.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Errorf("the second control ends with %v", err)
 	}
 	cancel()
 	for name, p := range agents {

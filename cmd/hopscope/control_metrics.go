@@ -76,16 +76,23 @@ var controlMetrics = []controlMetric{
 var controlDevices = collector.Metric{Name: "hopscope_control_devices", Help: "Agents and switches, by kind and state: ready, behind, unknown, silent, failed or down.",
 	Labels: []string{"kind", "state"}, Kind: collector.Gauge}
 
+// Those that a control has which steers nothing, too.
+var (
+	controlInCharge = collector.Metric{Name: "hopscope_control_in_charge", Help: "1 while this control steers the probes, 0 while it stands by for another one of its fleet, which has no others of these metrics.", Kind: collector.Gauge}
+	controlTerms    = collector.Metric{Name: "hopscope_control_terms_total", Help: "Times that this control came to steer the probes; 1 without a fleet.", Kind: collector.Counter}
+)
+
 // allControlMetrics is the list for the documentation.
 func allControlMetrics() (list []collector.Metric) {
+	list = []collector.Metric{controlInCharge, controlTerms}
 	for _, m := range controlMetrics {
 		list = append(list, m.Metric)
 	}
 	return append(list, controlDevices)
 }
 
-// controlMetricsOf publishes those of a loop.
-type controlMetricsOf struct{ *loop.Loop }
+// controlMetricsOf publishes those of a control, and of its loop if there is one.
+type controlMetricsOf struct{ *controlPage }
 
 // Describe implements [prometheus.Collector].
 func (controlMetricsOf) Describe(out chan<- *prometheus.Desc) {
@@ -95,7 +102,13 @@ func (controlMetricsOf) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (l controlMetricsOf) Collect(out chan<- prometheus.Metric) {
+func (p controlMetricsOf) Collect(out chan<- prometheus.Metric) {
+	l := p.loop.Load()
+	out <- prometheus.MustNewConstMetric(describeAgent(controlInCharge), prometheus.GaugeValue, truth(l != nil))
+	out <- prometheus.MustNewConstMetric(describeAgent(controlTerms), prometheus.CounterValue, float64(p.terms.Load()))
+	if l == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s, err := l.Status(ctx)

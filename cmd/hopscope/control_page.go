@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,32 +21,61 @@ import (
 // controlAddress is where a control of probes is asked unless told otherwise.
 const controlAddress = "127.0.0.1:9465"
 
-// controlPage answers "hopscope control".
+// controlPage answers "hopscope control", for as long as the program runs. What it answers is of the loop while there is one; in a fleet
+// there is one while this control is in charge.
 type controlPage struct {
 	server   *http.Server
 	listener net.Listener
 	unix     string
+
+	journal *loop.Journal
+	metrics http.Handler
+	standby http.Handler
+	loop    atomic.Pointer[loop.Loop]    // nil for none
+	handler atomic.Pointer[http.Handler] // of the loop, or standby
+	terms   atomic.Uint64                // loops there were
 }
 
-// serveControl answers at an address; none serves nothing.
-func serveControl(address string, l *loop.Loop, j *loop.Journal) (*controlPage, error) {
+// serveControl answers at an address; none serves nothing. Until there is a loop, and afterwards, by says why there is none.
+func serveControl(address string, j *loop.Journal, by func(context.Context) loop.Standby) (*controlPage, error) {
+	p := &controlPage{journal: j}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(controlMetricsOf{p}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	p.standby = loop.AdminStandby(by, j, p.metrics)
+	p.handler.Store(&p.standby)
 	if address == "" {
-		return &controlPage{}, nil
+		return p, nil
 	}
 	listener, err := loop.ListenAdmin(address)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(controlMetricsOf{l}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	h := loop.Admin(l, j, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
-	go s.Serve(listener)
-	p := &controlPage{server: s, listener: listener}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) })
+	p.server = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, MaxHeaderBytes: 16 << 10}
+	p.listener = listener
+	go p.server.Serve(listener)
 	if strings.HasPrefix(address, "unix:") {
 		p.unix = address
 	}
 	return p, nil
+}
+
+// steered has the page answer for a loop, until end is called.
+func (p *controlPage) steered(l *loop.Loop) (end func()) {
+	h := loop.Admin(l, p.journal, p.metrics)
+	p.terms.Add(1)
+	p.loop.Store(l)
+	p.handler.Store(&h)
+	return func() {
+		p.handler.Store(&p.standby)
+		p.loop.Store(nil)
+	}
+}
+
+// notYet is what a control says before it has a loop.
+func notYet(context.Context) loop.Standby {
+	return loop.Standby{Why: "this control is not running yet"}
 }
 
 // at is where the page is asked, or "".

@@ -190,7 +190,12 @@ func runControl(ctx context.Context, files *controlFiles, x *controlled, log *sl
 	if cfg.Fleet.Enabled {
 		return runControlFleet(ctx, files, j, log)
 	}
-	return steer(ctx, files, x, nil, j, log)
+	page, err := serveControl(cfg.Admin.Listen, j, notYet)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	return steer(ctx, files, x, nil, page, log)
 }
 
 // openControlJournal opens the journal of the settings, nil if they name none.
@@ -211,7 +216,7 @@ func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, e
 }
 
 // steer steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, j *loop.Journal, log *slog.Logger) error {
+func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, page *controlPage, log *slog.Logger) error {
 	cfg := files.now.Load()
 	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
 	if err != nil {
@@ -225,7 +230,7 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	}
 	defer installers.Close()
 	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probing), Network: x.network, Probing: x.probing, Agents: server, Switches: installers,
-		Journal: j, Seed: fleet.seed(j.Seed(), log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
+		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
@@ -238,11 +243,7 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	agentpb.RegisterPlansServer(g, server)
 	go g.Serve(listener)
 	defer g.Stop()
-	page, err := serveControl(cfg.Admin.Listen, l, j)
-	if err != nil {
-		return err
-	}
-	defer page.Close()
+	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	switch {

@@ -109,9 +109,12 @@ func (s *demoSteering) view() *web.LoopView { return loopView(s.loop, s.links) }
 
 // serve answers "hopscope control". An address that nobody asked for, and that is taken, is no error: another one is.
 func (s *demoSteering) serve(address string, asked bool) (*controlPage, error) {
-	p, err := serveControl(address, s.loop, s.journal)
+	p, err := serveControl(address, s.journal, notYet)
 	if err != nil && !asked {
-		p, err = serveControl("127.0.0.1:0", s.loop, s.journal)
+		p, err = serveControl("127.0.0.1:0", s.journal, notYet)
+	}
+	if err == nil {
+		p.steered(s.loop)
 	}
 	return p, err
 }

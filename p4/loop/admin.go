@@ -42,13 +42,34 @@ type Said struct {
 
 // Admin serves what an operator asks and says. Metrics may be nil.
 func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
+	return admin(j, metrics, l.Status, l.Tell)
+}
+
+// AdminStandby is [Admin] for a control that steers nothing at present: it is well and not ready, and obeys no command. By says why; it is
+// asked by each request.
+func AdminStandby(by func(context.Context) Standby, j *Journal, metrics http.Handler) http.Handler {
+	status := func(ctx context.Context) (Status, error) {
+		s := by(ctx)
+		return Status{Status: control.Status{Phase: StandingBy}, Time: time.Now().UnixNano(), Standby: &s}, nil
+	}
+	return admin(j, metrics, status, func(ctx context.Context, _ control.Command) (string, error) { return by(ctx).Why, nil })
+}
+
+func admin(j *Journal, metrics http.Handler, status func(context.Context) (Status, error), tell func(context.Context, control.Command) (string, error)) http.Handler {
+	ask := func(r *http.Request) (Status, error) {
+		ctx, cancel := context.WithTimeout(r.Context(), adminWait)
+		defer cancel()
+		return status(ctx)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		s, err := ask(r, l)
+		s, err := ask(r)
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case s.Standby != nil:
+			http.Error(w, s.Standby.Why, http.StatusServiceUnavailable)
 		case s.InForce == 0:
 			http.Error(w, "no plan is in force yet", http.StatusServiceUnavailable)
 		default:
@@ -56,7 +77,7 @@ func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
 		}
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		s, err := ask(r, l)
+		s, err := ask(r)
 		answer(w, &s, err)
 	})
 	mux.HandleFunc("GET /log", func(w http.ResponseWriter, r *http.Request) {
@@ -78,40 +99,41 @@ func Admin(l *Loop, j *Journal, metrics http.Handler) http.Handler {
 		mux.Handle("GET /metrics", metrics)
 	}
 	for path, verb := range verbs {
-		mux.HandleFunc("POST /"+path, func(w http.ResponseWriter, r *http.Request) { command(w, r, l, verb) })
+		mux.HandleFunc("POST /"+path, func(w http.ResponseWriter, r *http.Request) {
+			c, ok := command(w, r, verb)
+			if !ok {
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), adminWait)
+			defer cancel()
+			why, err := tell(ctx, c)
+			if err != nil {
+				answer(w, nil, err)
+				return
+			}
+			s, err := status(ctx)
+			answer(w, &Said{Obeyed: why == "", Error: why, Status: s}, err)
+		})
 	}
 	return guard(mux)
 }
 
-func ask(r *http.Request, l *Loop) (Status, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), adminWait)
-	defer cancel()
-	return l.Status(ctx)
-}
-
-func command(w http.ResponseWriter, r *http.Request, l *Loop, verb control.Verb) {
+// command reads what somebody says; if it makes no sense it answers so.
+func command(w http.ResponseWriter, r *http.Request, verb control.Verb) (c control.Command, ok bool) {
 	if r.Header.Get(adminHeader) == "" {
 		http.Error(w, "a command carries the header "+adminHeader+": who says it", http.StatusForbidden)
-		return
+		return c, false
 	}
-	c := control.Command{Verb: verb, Who: printable(r.Header.Get(adminHeader))}
+	c = control.Command{Verb: verb, Who: printable(r.Header.Get(adminHeader))}
 	if text := r.URL.Query().Get("epoch"); text != "" {
 		epoch, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			http.Error(w, "epoch is a number", http.StatusBadRequest)
-			return
+			return c, false
 		}
 		c.Epoch = uint32(epoch)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminWait)
-	defer cancel()
-	why, err := l.Tell(ctx, c)
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	s, err := l.Status(ctx)
-	answer(w, &Said{Obeyed: why == "", Error: why, Status: s}, err)
+	return c, true
 }
 
 // printable keeps what somebody says of himself short and on one line.

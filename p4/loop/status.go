@@ -18,6 +18,18 @@ type Status struct {
 	// Probes are those of the plan that devices are to have, and how many of them look closer.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
+
+	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
+}
+
+// StandingBy is the phase of a control that has no loop at present.
+const StandingBy control.Phase = "standby"
+
+// Standby is what a control of a fleet says of itself while it steers nothing.
+type Standby struct {
+	Why      string `json:"why"`                 // a sentence without its full stop
+	InCharge string `json:"in_charge,omitempty"` // name of the control that is in charge
+	Term     uint64 `json:"term,omitempty"`      // of it; 0 where nobody is known to be in charge
 }
 
 // OfLink is what the loop makes of a link.

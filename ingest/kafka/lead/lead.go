@@ -28,18 +28,23 @@ type Config struct {
 	Logger  *slog.Logger  // nil for none
 }
 
+// complete gives settings whose logger is one.
+func (c Config) complete() *Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &c
+}
+
 // Run is a member until ctx ends or work returns: work is called each time that this member comes to be in charge, one call at a
 // time. Its context ends when the member is not in charge any more, and nothing may leave then. An error of work that is not of
 // the end of its context is that of Run.
 //
 // The term goes on when others come and go, as long as the group gives the partition to the same member again.
 func Run(ctx context.Context, cfg Config, work func(ctx context.Context, t *Term) error) error {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := &member{ctx: ctx, cfg: &cfg, work: work, end: cancel}
+	m := &member{ctx: ctx, cfg: cfg.complete(), work: work, end: cancel}
 	err := cfg.Group.Run(ctx, m)
 	cancel()
 	if m.term != nil {

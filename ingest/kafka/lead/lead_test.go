@@ -61,8 +61,17 @@ func TestFenced(t *testing.T) {
 	put := func(term *lead.Term, epoch uint32, plan string) error {
 		return term.Put(t.Context(), epoch, json.RawMessage(plan))
 	}
+	watch := lead.NewObserver(lead.Config{Log: kafka.NewLog(b.Client(), kafka.DefaultLogConfig()), Topic: topic, Timeout: time.Minute})
+	leads := func(want lead.Leader) {
+		t.Helper()
+		if got, err := watch.Leader(t.Context()); err != nil || got != want {
+			t.Errorf("who looks on sees %+v, %v, want %+v", got, err, want)
+		}
+	}
+	leads(lead.Leader{})
 	one := stand(t, b, "one")
 	first := <-one.terms
+	leads(lead.Leader{Name: "one", Term: 1})
 	if first.Epoch() != 0 || first.Plan() != nil || first.Number() != 1 {
 		t.Errorf("the first term begins with epoch %d and plan %s, and is number %d", first.Epoch(), first.Plan(), first.Number())
 	}
@@ -101,6 +110,9 @@ func TestFenced(t *testing.T) {
 	}
 	if put(first, 4000, `"zombie"`) == nil {
 		t.Error("who was given up may put a plan")
+	}
+	if l, err := watch.Leader(t.Context()); err != nil || l.Name != "two" || l.Term != second.Number() {
+		t.Errorf("who looks on sees %+v, %v", l, err)
 	}
 	if err := errors.Join(one.stop(), two.stop()); err != nil {
 		t.Fatal(err)

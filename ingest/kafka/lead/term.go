@@ -247,16 +247,23 @@ func (t *Term) forget(ctx context.Context) error {
 }
 
 // read takes what the log has below an offset.
-func (t *Term) read(ctx context.Context, to int64) error {
-	r := t.cfg.Log.Reader(t.cfg.Topic, 0, t.next)
+func (t *Term) read(ctx context.Context, to int64) (err error) {
+	t.next, err = t.cfg.read(ctx, t.next, to, &t.log)
+	return err
+}
+
+// read adds what the log has from one offset to another, and gives the one that comes next. After an error that is the first, and
+// what was read until then comes again.
+func (c *Config) read(ctx context.Context, from, to int64, into *history) (next int64, err error) {
+	r := c.Log.Reader(c.Topic, 0, from)
 	wait := 50 * time.Millisecond
 	for r.Offset() < to {
 		messages, err := r.Next(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("read the plans: %w", errors.Join(err, ctx.Err()))
+			return from, fmt.Errorf("read the plans: %w", errors.Join(err, ctx.Err()))
 		}
 		if err != nil {
-			t.cfg.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())
+			c.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -271,14 +278,13 @@ func (t *Term) read(ctx context.Context, to int64) error {
 			m := &messages[i]
 			x, err := readRecord(m)
 			if err != nil {
-				t.cfg.Logger.Warn("a record of the plans is passed over", "topic", t.cfg.Topic, "offset", m.Offset, "error", err.Error())
+				c.Logger.Warn("a record of the plans is passed over", "topic", c.Topic, "offset", m.Offset, "error", err.Error())
 				continue
 			}
-			t.log.add(string(m.Key), x)
+			into.add(string(m.Key), x)
 		}
 	}
-	t.next = max(r.Offset(), to)
-	return nil
+	return max(r.Offset(), to), nil
 }
 
 // takeOver reads the log to its end, and makes the term the latest one there.
