@@ -14,7 +14,7 @@ type Finding struct {
 	State     State
 	Profile   string   // that was in use
 	Profiles  []string // that explain them
-	Ports     []uint16 // of reports, where the profile names others
+	Port      uint16   // UDP port that they go to, if none of Profiles names it; else 0
 	Content   string   // what they carry: "INT"
 	Unread    uint64   // frames that were not read
 	AtLeast   bool     // there may have been more
@@ -44,7 +44,7 @@ func (w *Watch) Findings() (list []Finding) {
 		}
 		f := Finding{
 			Src: src, State: s.state, Profile: s.current.Name, Content: s.content, Unread: s.unread, AtLeast: s.part,
-			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short,
+			Stored: s.unread - min(s.dropped, s.unread), Samples: s.among, Explained: s.explained, Short: s.short, Port: s.port,
 		}
 		if s.own != nil && w.adopted[src] != nil {
 			f.State, f.Profiles, f.Stored, f.Since, f.Profile = Adopted, []string{s.own.Name}, s.stored, s.since, autoName
@@ -82,12 +82,24 @@ func (f *Finding) String() string {
 	case Unknown:
 		fmt.Fprintf(&b, " cannot be read by profile %s, and no other profile explains them", f.Profile)
 		return b.String()
-	case Tied:
-		fmt.Fprintf(&b, " %s %s that profile %s cannot read; %s explain %s alike: choose one in exporters.profiles", verb, f.Content, f.Profile,
-			and(f.Profiles), all)
+	}
+	fmt.Fprintf(&b, " %s %s", verb, f.Content)
+	if f.Port != 0 {
+		fmt.Fprintf(&b, " to UDP port %d, where profile %s looks for none", f.Port, f.Profile)
+	} else {
+		fmt.Fprintf(&b, " that profile %s cannot read", f.Profile)
+	}
+	if f.State == Tied {
+		fmt.Fprintf(&b, "; %s explain %s alike: choose one in exporters.profiles", and(f.Profiles), all)
+		if f.Port != 0 {
+			fmt.Fprintf(&b, ", as base of a dialect with report_ports: [%d]", f.Port)
+			if slices.Contains(f.Profiles, autoName) {
+				b.WriteString("; auto is for exporters that follow the specifications")
+			}
+		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, " %s %s that profile %s cannot read; %s explains %s", verb, f.Content, f.Profile, f.Profiles[0], all)
+	fmt.Fprintf(&b, "; %s explains %s", f.Profiles[0], all)
 	switch f.State {
 	case Adopted:
 		b.WriteString(" and was adopted")
@@ -103,6 +115,9 @@ func (f *Finding) String() string {
 		case f.Short:
 			b.WriteString(", but there is too little to adopt it")
 		}
+		if f.Port != 0 && f.Content != pathContent {
+			fmt.Fprintf(&b, "; to choose it, make it the base of a dialect with report_ports: [%d]", f.Port)
+		}
 	}
 	return b.String()
 }
@@ -116,13 +131,16 @@ func and(names []string) string {
 	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 }
 
+// pathContent is what probes carry whose port is no setting.
+const pathContent = "INT-path"
+
 // contentOf says what a report holds, for people.
 func contentOf(r *decode.Report) string {
 	switch r.Format {
 	case decode.PINT:
 		return "PINT digests"
 	case decode.INTPath:
-		return "INT-path"
+		return pathContent
 	case decode.INTProbe:
 		return "INT-Probe"
 	case decode.IOAM:

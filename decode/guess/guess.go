@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
+	"github.com/hopscope/hopscope/decode/srint"
 )
 
 // What a profile has to reach before it is named.
@@ -22,7 +23,7 @@ const (
 type Guesser struct {
 	profiles []demux.Profile
 	trials   []*trial            // of the profiles as they are
-	ports    map[uint16][]*trial // of those that read reports, with another port for them
+	ports    map[uint16][]*trial // of those that a port can be changed of, with another one
 	known    map[uint16]bool     // ports that any profile names
 }
 
@@ -66,7 +67,7 @@ func Builtin() (list []demux.Profile) {
 	return list
 }
 
-// at gives trials of the profiles that read reports, which look for them at one more port.
+// at gives trials of the profiles that read reports or INT-path probes, which look for them at one more port.
 func (g *Guesser) at(port uint16) []*trial {
 	if list, ok := g.ports[port]; ok {
 		return list
@@ -77,11 +78,22 @@ func (g *Guesser) at(port uint16) []*trial {
 	var list []*trial
 	for i := range g.profiles {
 		p := g.profiles[i]
-		if p.Report.Versions == 0 || slices.Contains(p.ReportPorts, port) {
+		switch {
+		case p.Report.Versions != 0 && !slices.Contains(p.ReportPorts, port):
+			p.ReportPorts = append(slices.Clip(p.ReportPorts), port)
+		case p.Report.Versions == 0 && len(p.Formats) == 1:
+			f, ok := p.Formats[0].(srint.Path)
+			if !ok || slices.Contains(f.Where().Ports, port) {
+				continue
+			}
+			f.Port = port
+			p.Formats = []packet.Format{f}
+		default:
 			continue
 		}
-		p.ReportPorts = append(slices.Clip(p.ReportPorts), port)
-		list = append(list, newTrial(&p))
+		t := newTrial(&p)
+		t.port = port
+		list = append(list, t)
 	}
 	g.ports[port] = list
 	return list
@@ -90,13 +102,19 @@ func (g *Guesser) at(port uint16) []*trial {
 // Reads reports whether p reads all of s, be it that it holds little.
 func (g *Guesser) Reads(p *demux.Profile, s *Sample) bool {
 	for _, t := range g.trials {
-		if t.profile.Name == p.Name && slices.Equal(t.profile.ReportPorts, p.ReportPorts) {
+		if alike(t.profile, p) {
 			r, _ := t.read(s)
 			return r != unread
 		}
 	}
 	r, _ := newTrial(p).read(s)
 	return r != unread
+}
+
+// alike reports whether p and q are the same profile with the same ports.
+func alike(p, q *demux.Profile) bool {
+	return p.Name == q.Name && slices.Equal(p.ReportPorts, q.ReportPorts) &&
+		slices.EqualFunc(p.Formats, q.Formats, func(a, b packet.Format) bool { return slices.Equal(a.Where().Ports, b.Where().Ports) })
 }
 
 // Explains reports whether any profile reads s, and finds something in it.
@@ -132,6 +150,7 @@ func udpPort(s *Sample) uint16 {
 // Score says how well a profile explains a sample.
 type Score struct {
 	Profile   demux.Profile // with the port where reports were found
+	Port      uint16        // that port, if it is not one that the profile names; else 0
 	Explained int           // packets of which it reads everything
 	Plausible float64       // share of the values that can be, in the worst test
 	Clock     int           // 1: its times go as fast as those of receipt; -1: they do not; 0: that cannot be told
@@ -203,7 +222,7 @@ func commonPort(samples []Sample) (port uint16) {
 
 // score tries t on the samples.
 func (t *trial) score(samples []Sample) Score {
-	s := Score{Profile: *t.profile}
+	s := Score{Profile: *t.profile, Port: t.port}
 	p := newPlausibility(t.profile)
 	for i := range samples {
 		r, reports := t.read(&samples[i])

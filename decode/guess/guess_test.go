@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
@@ -255,6 +256,124 @@ func TestNoise(t *testing.T) {
 			if g.Explains(&x) {
 				t.Fatalf("noise to port %d is explained: %x", port, x.Data)
 			}
+		}
+	}
+}
+
+// to gives the UDP frames of list that go to one port another one.
+func to(list []Sample, from, port uint16) []Sample {
+	list = slices.Clone(list)
+	for i := range list {
+		if x := &list[i]; udpPort(x) == from {
+			x.Data = slices.Clone(x.Data)
+			binary.BigEndian.PutUint16(x.Data[36:], port)
+		}
+	}
+	return list
+}
+
+// Where the port is all that is in the way, the sentence says so, and what to set.
+func TestOtherPort(t *testing.T) {
+	for _, c := range []struct {
+		file  string
+		from  uint16
+		state State
+		adopt bool
+		text  string
+	}{
+		{
+			"testdata/fabric-report05", 32766, Tied, true, " carry postcards to UDP port 40001, where profile auto looks for none; auto, fabric-tna and host-int explain all of it alike: " +
+				"choose one in exporters.profiles, as base of a dialect with report_ports: [40001]; auto is for exporters that follow the specifications",
+		},
+		{
+			"testdata/onos-int10-reports", 32766, Suggested, false, " carry INT to UDP port 40001, where profile auto looks for none; onos explains all of it" +
+				"; to choose it, make it the base of a dialect with report_ports: [40001]",
+		},
+		{"srint/testdata/int-path", 2222, Suggested, false, " carry INT-path to UDP port 40001, where profile auto looks for none; int-path explains all of it, but there is too little to adopt it"},
+	} {
+		f := follow(t, c.adopt)
+		f.frames(to(pcap(t, c.file), c.from, 40001))
+		f.watch.Finish()
+		got := f.watch.Findings()
+		if len(got) == 0 {
+			t.Fatalf("%s: nothing is named", c.file)
+		}
+		for i := range got {
+			if text := got[i].String(); got[i].State != c.state || !strings.HasSuffix(text, c.text) {
+				t.Errorf("%s: %v: %s", c.file, got[i].State, text)
+			}
+		}
+	}
+}
+
+// An exporter whose probes go to another port is read there once that was adopted.
+func TestPathOtherPort(t *testing.T) {
+	var list []Sample
+	for k := range 10 { // it is short
+		for _, x := range to(pcap(t, "srint/testdata/int-path"), 2222, 3333) {
+			x.Time += int64(k) * 2e9
+			list = append(list, x)
+		}
+	}
+	f := follow(t, true)
+	f.frames(list)
+	a := f.watch.Adoptions()
+	if a == nil || len(a.Profiles) != 1 || a.Profiles[0].Name != "int-path" {
+		t.Fatalf("adopted %v", a)
+	}
+	p := a.Profiles[0]
+	read := 0
+	for i := range list {
+		if f.watch.guesser.Reads(&p, &list[i]) {
+			read++
+		}
+	}
+	if read == 0 || read != count(list, 3333) {
+		t.Errorf("%d of %d probes are read", read, count(list, 3333))
+	}
+}
+
+func count(list []Sample, port uint16) (n int) {
+	for i := range list {
+		if udpPort(&list[i]) == port {
+			n++
+		}
+	}
+	return n
+}
+
+// Payloads of the length of an INT-path probe are none because of it, however regular they are.
+func TestNoPath(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	g := New(Builtin())
+	frame := pcap(t, "testdata/onos-int10-reports")[0]
+	fills := map[string]func(i int) byte{
+		"zeros": func(int) byte { return 0 }, "ones": func(int) byte { return 0xff }, "counting": func(i int) byte { return byte(i) },
+		"noise": func(int) byte { return byte(rng.Uint32()) },
+		"zeros, then noise": func(i int) byte {
+			if i < 64 {
+				return 0
+			}
+			return byte(rng.Uint32())
+		},
+	}
+	for name, fill := range fills {
+		var samples []Sample
+		for k := range 2000 {
+			labels := 1 + k%4
+			x := frame
+			x.Data = append(slices.Clone(frame.Data[:42]), make([]byte, 68+22*labels)...)
+			x.Length, x.Time = len(x.Data), int64(k)*1e8
+			binary.BigEndian.PutUint16(x.Data[16:], uint16(len(x.Data)-14))
+			binary.BigEndian.PutUint16(x.Data[36:], 3333)
+			binary.BigEndian.PutUint16(x.Data[38:], uint16(len(x.Data)-34))
+			for i := range x.Data[42:] {
+				x.Data[42+i] = fill(i)
+			}
+			samples = append(samples, x)
+		}
+		if v := g.Judge(samples); len(v.Best) > 0 {
+			t.Errorf("%s: %s is named", name, v.Best[0].Profile.Name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package guess
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
@@ -34,6 +35,7 @@ const (
 // trial reads samples with one profile.
 type trial struct {
 	profile *demux.Profile
+	port    uint16 // that the profile was given in addition; 0 without
 	decoder *demux.Decoder
 	batch   decode.Batch
 	outer   packet.Packet
@@ -80,6 +82,10 @@ func (t *trial) judge(r *decode.Report, s *Sample, payload int, first bool) read
 		}
 		if r.Flags&decode.Tracked != 0 && r.INT == 0 && len(r.Hops) == 0 {
 			return unread // it says that there is something, and nothing was found
+		}
+	case decode.INTPath:
+		if t.port != 0 && !provenPath(r) {
+			return unread
 		}
 	case decode.INTMD, decode.INTMX:
 	case decode.PINT:
@@ -149,6 +155,26 @@ func (t *trial) instructions(r *decode.Report) uint16 {
 		return 0xff01
 	}
 	return 0xff81
+}
+
+// provenPath reports whether a probe shows by itself that it is one: INT-path has no mark but its port, so that many a payload
+// of the right length can be read as it. A switch copies the low 32 bits of one clock into the enqueue time soon after it
+// took the ingress time, and a route of at most 64 hops leaves the first half of its 64 bytes zero.
+func provenPath(r *decode.Report) bool {
+	const (
+		both = decode.HopIngressTime | decode.HopEnqTime
+		most = 10_000_000 // from ingress to enqueue; microseconds in the software switch
+	)
+	if r.Flags&decode.Truncated != 0 || slices.ContainsFunc(r.SRList[:len(r.SRList)/2], func(b byte) bool { return b != 0 }) {
+		return false
+	}
+	for i := range r.Hops {
+		h := &r.Hops[i]
+		if h.Has&both != both || h.IngressTime == 0 || h.EnqTime-uint32(h.IngressTime) >= most {
+			return false
+		}
+	}
+	return true
 }
 
 // digest looks at a PINT digest, which is a few bits in a place where other packets have something, too.

@@ -73,6 +73,7 @@ type sender struct {
 	best             []Score
 	explained, among int
 	content          string // what the best one finds
+	port             uint16 // where, if all of the best were given one that they do not name
 	short            bool   // there is too little to adopt it
 	votes            int    // for another dialect than the adopted one, round after round
 	voted            string
@@ -354,7 +355,11 @@ func (s *sender) judge(g *Guesser, before bool) {
 		s.state = Suggested
 	}
 	s.best, s.explained, s.content = v.Best, v.Best[0].Explained, v.Best[0].content
+	s.port = s.best[0].Port
 	for i := range s.best {
+		if s.best[i].Port != s.port {
+			s.port = 0
+		}
 		s.best[i].text = nil
 	}
 }
@@ -405,9 +410,7 @@ func (w *Watch) Adoptions() *demux.Adopted {
 	a := &demux.Adopted{Of: map[decode.Addr]int{}}
 	for _, src := range sorted(w.adopted) {
 		p := w.adopted[src].own
-		i := slices.IndexFunc(a.Profiles, func(q demux.Profile) bool {
-			return q.Name == p.Name && slices.Equal(q.ReportPorts, p.ReportPorts)
-		})
+		i := slices.IndexFunc(a.Profiles, func(q demux.Profile) bool { return alike(&q, p) })
 		if i < 0 {
 			i = len(a.Profiles)
 			a.Profiles = append(a.Profiles, *p)

@@ -1,6 +1,8 @@
 package srint
 
 import (
+	"cmp"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
 )
@@ -9,6 +11,8 @@ import (
 type Path struct {
 	// Lenient accepts probes with bytes behind the last whole label, as their own receiver does.
 	Lenient bool
+	// Port is the UDP destination port of the probes, [PathPort] if it is 0.
+	Port uint16
 }
 
 // Probe reads INT-Probe frames.
@@ -20,8 +24,10 @@ var (
 	_ packet.Format        = Probe{}
 )
 
-// Where is UDP port 2222.
-func (f Path) Where() packet.Where { return packet.Where{Ports: []uint16{PathPort}} }
+// Where is UDP port 2222, unless another one was given.
+func (f Path) Where() packet.Where {
+	return packet.Where{Ports: []uint16{cmp.Or(f.Port, PathPort)}}
+}
 
 // NewReader gives f itself, which keeps nothing.
 func (f Path) NewReader() packet.Reader { return &f }
