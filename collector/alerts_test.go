@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -82,6 +83,33 @@ type alarmed struct {
 	receiver  *listener
 	store     *listener
 	dir, file string
+	log       logText
+}
+
+// logText gathers what is logged.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logText) has(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), s)
+}
+
+// A receiver of alerts is not said to get series.
+func TestLogOfReceiver(t *testing.T) {
+	a := startAlarmed(t, t.TempDir())
+	for _, text := range []string{`msg="sending alerts" sink=alertmanager`, `msg="writing series" sink=memory`} {
+		a.waitFor(text, func() bool { return a.log.has(text) })
+	}
 }
 
 func startAlarmed(t *testing.T, dir string) *alarmed {
@@ -100,7 +128,7 @@ func startAlarmed(t *testing.T, dir string) *alarmed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(cfg.Config, cfg.Analysis, Options{Sources: sources, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Seed: 1, Detectors: []Detector{a.script}, Stores: []Store{
+	c, err := New(cfg.Config, cfg.Analysis, Options{Sources: sources, Log: slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &a.log), nil)), Seed: 1, Detectors: []Detector{a.script}, Stores: []Store{
 		{Name: "alertmanager", Writer: a.receiver, Queue: sink.DefaultQueueConfig(), Alerts: true, Spool: spooled("a")},
 		{Name: "memory", Writer: a.store, Queue: sink.DefaultQueueConfig(), Spool: spooled("b")},
 	}})

@@ -58,7 +58,7 @@ type Exporters struct {
 
 // ExporterProfile gives one network of exporters its dialect.
 type ExporterProfile struct {
-	Prefix  string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16."`
+	Prefix  string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16, or one alone."`
 	Profile string `yaml:"profile" doc:"Name of the dialect."`
 }
 
@@ -158,10 +158,24 @@ func (e *Exporters) Validate() error {
 
 // Validate checks one entry. Its profile is checked by the list, which knows them all.
 func (e *ExporterProfile) Validate() error {
-	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
-		return fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix)
+	if _, err := parsePrefix(e.Prefix); err != nil {
+		return fmt.Errorf("prefix: %q is neither a prefix such as 10.1.0.0/16 nor an address", e.Prefix)
 	}
 	return nil
+}
+
+// parsePrefix reads a prefix, or an address as the prefix that holds it alone.
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil {
+		return p, nil
+	}
+	a, aerr := netip.ParseAddr(text)
+	if aerr != nil || a.Zone() != "" {
+		return p, err
+	}
+	a = a.Unmap()
+	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
 // Router makes a decoder that reads each exporter as these settings say.
@@ -181,7 +195,7 @@ func newRouter(e *Exporters) (func() *demux.Router, error) {
 	}
 	var routes []demux.Route
 	for i, p := range e.Profiles {
-		prefix, err := netip.ParsePrefix(p.Prefix)
+		prefix, err := parsePrefix(p.Prefix)
 		if err != nil {
 			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
 		}

@@ -38,7 +38,11 @@ func (c *Collector) introduce() {
 		}
 	}
 	for _, s := range c.stores {
-		c.log.Info("writing series", "sink", s.name, "target", s.target)
+		what := "writing series"
+		if s.alerts {
+			what = "sending alerts"
+		}
+		c.log.Info(what, "sink", s.name, "target", s.target)
 	}
 	for _, w := range c.writers {
 		if page, ok := w.(interface{ URL() string }); ok {
