@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -219,7 +222,7 @@ func (a *Agent) keep(m *agentpb.Plan) {
 	}
 	b, err := proto.Marshal(m)
 	if err == nil {
-		err = replaceFile(path, b)
+		err = replaceFile(path, seal(b))
 	}
 	if err != nil {
 		a.log.Warn("the plan is in force, and not kept for the next start", "epoch", m.GetEpoch(), "error", err.Error())
@@ -245,6 +248,32 @@ func replaceFile(path string, b []byte) error {
 	return err
 }
 
+// keptMark begins the file of a kept plan; behind it come the CRC-32C of the plan, 4 bytes, big-endian, and the plan. A plan alone
+// does not begin so: the first byte would be a field of a wire type that there is not.
+const keptMark = "\x07hopscope plan 1\n"
+
+var errKept = errors.New("it was cut or changed: its checksum is another one")
+
+// seal puts the mark and the checksum before a plan: a message that was cut where a field ends is a shorter plan.
+func seal(plan []byte) []byte {
+	b := binary.BigEndian.AppendUint32([]byte(keptMark), crc32.Checksum(plan, castagnoli))
+	return append(b, plan...)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// unseal gives the plan of a file, or of one that was written before there were checksums.
+func unseal(b []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(keptMark))
+	if !ok {
+		return b, nil
+	}
+	if len(rest) < 4 || crc32.Checksum(rest[4:], castagnoli) != binary.BigEndian.Uint32(rest) {
+		return nil, errKept
+	}
+	return rest[4:], nil
+}
+
 // recall puts the plan in force that was kept before the last end of the agent. It is checked as any other one.
 func (a *Agent) recall() {
 	path := a.cfg.Controller.PlanFile
@@ -256,6 +285,9 @@ func (a *Agent) recall() {
 		return
 	}
 	var m agentpb.Plan
+	if err == nil {
+		b, err = unseal(b)
+	}
 	if err == nil {
 		err = proto.Unmarshal(b, &m)
 	}
