@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"log/slog"
 	"slices"
 	"strings"
@@ -185,8 +186,10 @@ func checkAgent(w io.Writer, cfg *agentConfig, plan *agent.Plan) error {
 		if cfg.Controller.Address != "" {
 			from = "plans come from the controller " + cfg.Controller.Name + " at " + cfg.Controller.Address
 		}
-		_, err := fmt.Fprintf(w, "no problems; %s\n", from)
-		return err
+		if _, err := fmt.Fprintf(w, "no problems; %s\n", from); err != nil {
+			return err
+		}
+		return tellInterface(w, cfg)
 	}
 	limits := cfg.Limits()
 	load, err := plan.Check(&limits)
@@ -199,6 +202,18 @@ func checkAgent(w io.Writer, cfg *agentConfig, plan *agent.Plan) error {
 	if warning := notNamed(cfg, plan); err == nil && warning != "" {
 		_, err = fmt.Fprintln(w, warning)
 	}
+	if err != nil {
+		return err
+	}
+	return tellInterface(w, cfg)
+}
+
+// tellInterface says that this machine has no such interface. It is no error: settings are checked elsewhere, too.
+func tellInterface(w io.Writer, cfg *agentConfig) error {
+	if _, err := net.InterfaceByName(cfg.Interface); err == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "this machine has no interface %s; \"ip link\" lists them\n", cfg.Interface)
 	return err
 }
 

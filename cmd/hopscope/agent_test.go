@@ -48,6 +48,8 @@ func TestAgentCheck(t *testing.T) {
 		{"--interface x --name leaf-1 --probes probes.json --schedule schedule.json --attention attention.json", 0, "of them in detail"},
 		{"--interface x --name core-1 --probes probes.json", 0, `no probe of the plan is sent by "core-1": its agents are leaf-1`},
 		{"--interface x", 0, "no problems; there is no plan: name files"},
+		{"--interface x", 0, "\nthis machine has no interface x; "},
+		{"--interface x --name leaf-1 --probes probes.json", 0, "\nthis machine has no interface x; "},
 		{"--probes probes.json", exitUsage, "interface: is missing"},
 		{"--interface x --probes path.json", exitUsage, "a route of INT-path has no place for an INT header: plan with --sr=int-probe"},
 		{"--interface x --probes schedule.json", exitUsage, `this is a plan of kind "schedule"`},
