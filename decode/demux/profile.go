@@ -6,6 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
@@ -52,4 +53,21 @@ func Lookup(name string) (Profile, bool) {
 		}
 	}
 	return Profile{}, false
+}
+
+// At gives the profile with a port more at which it looks for reports. One that reads INT-path probes and no reports looks for
+// these there, and nowhere else. It is false where p looks there already, and where it has no port to look at.
+func (p Profile) At(port uint16) (Profile, bool) {
+	switch {
+	case p.Report.Versions != 0 && !slices.Contains(p.ReportPorts, port):
+		p.ReportPorts = append(slices.Clip(p.ReportPorts), port)
+		return p, true
+	case p.Report.Versions == 0 && len(p.Formats) == 1:
+		if f, ok := p.Formats[0].(srint.Path); ok && !slices.Contains(f.Where().Ports, port) {
+			f.Port = port
+			p.Formats = []packet.Format{f}
+			return p, true
+		}
+	}
+	return p, false
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/decode/srint"
 )
 
 // What a profile has to reach before it is named.
@@ -77,18 +76,8 @@ func (g *Guesser) at(port uint16) []*trial {
 	}
 	var list []*trial
 	for i := range g.profiles {
-		p := g.profiles[i]
-		switch {
-		case p.Report.Versions != 0 && !slices.Contains(p.ReportPorts, port):
-			p.ReportPorts = append(slices.Clip(p.ReportPorts), port)
-		case p.Report.Versions == 0 && len(p.Formats) == 1:
-			f, ok := p.Formats[0].(srint.Path)
-			if !ok || slices.Contains(f.Where().Ports, port) {
-				continue
-			}
-			f.Port = port
-			p.Formats = []packet.Format{f}
-		default:
+		p, ok := g.profiles[i].At(port)
+		if !ok {
 			continue
 		}
 		t := newTrial(&p)
