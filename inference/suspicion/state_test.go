@@ -340,6 +340,31 @@ func TestStands(t *testing.T) {
 			t.Fatalf("window %d: suspects %v", k, want)
 		}
 	}
+	// Who takes over what is known, with other numbers of links, takes over what stands.
+	known := New(DefaultConfig(), in, nil)
+	for k := range 160 {
+		v := 5000.
+		if k >= 150 {
+			v = 80_000
+		}
+		now += 1e9
+		known.Step(&Cycle{Now: now, Hops: []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: v, P90: 2 * v, P99: 3 * v}}, {Link: 5, Latency: detect.Window{Count: 20, P50: v, P90: 2 * v, P99: 3 * v}}}})
+	}
+	next := New(DefaultConfig(), in, nil)
+	next.Inherit(known, []int32{-1, 3, -1, -1, -1, -1, 0, 7})
+	for k := range 20 {
+		now += 1e9
+		if got := links(next.Step(&Cycle{Now: now, Stands: true})); !slices.Equal(got, []int32{1}) {
+			t.Fatalf("cycle %d after another one took over: suspects %v", k, got)
+		}
+	}
+	for range 20 {
+		now += 1e9
+		next.Step(&Cycle{Now: now, Hops: []Hop{{Link: 1, Latency: detect.Window{Count: 20, P50: 5000, P90: 10_000, P99: 15_000}}}})
+	}
+	if got := next.Suspects(); len(got) > 0 {
+		t.Fatalf("well again, and suspected: %+v", got)
+	}
 	// Three links that the same probes cross have a third of the confidence each, and wait for a second window.
 	in, err := NewIncidence(3, [][]int32{{0, 1, 2}, {2, 1, 0}})
 	if err != nil {

@@ -138,9 +138,14 @@ func (s *State) Replan(in *Incidence) {
 }
 
 // Inherit gives a state that has seen nothing yet what another one knows of the links that both have: was holds, by the number of a
-// link here, its number there, or -1. What is known of probes is not taken over. The other state is not to be used any more.
+// link here, its number there, or -1. What probes told of these links stands until they tell more; what is known of the probes themselves is
+// not taken over. The other state is not to be used any more.
 func (s *State) Inherit(from *State, was []int32) {
 	s.cycles = from.cycles
+	told := map[int32][]evidence{}
+	for _, e := range from.told {
+		told[e.link] = append(told[e.link], e)
+	}
 	for l, old := range was {
 		if l >= len(s.held) || old < 0 || int(old) >= len(from.held) {
 			continue
@@ -149,6 +154,10 @@ func (s *State) Inherit(from *State, was []int32) {
 		s.held[l].explained = false // of a cycle that is over
 		if _, marked := slices.BinarySearch(from.marked, old); marked {
 			s.marked = append(s.marked, int32(l))
+		}
+		for _, e := range told[old] {
+			e.link = int32(l)
+			s.told = append(s.told, e)
 		}
 	}
 }
