@@ -171,6 +171,33 @@ func TestStaged(t *testing.T) {
 	}
 }
 
+// TestStagedOnceBroken changes probes that keep their ids. One that was broken and has taken its new way is broken no more: the cap
+// holds for what is left.
+func TestStagedOnceBroken(t *testing.T) {
+	w := steer(t, Config{MaxChanges: 2}, ring(12, 1))
+	other := ring(12, 1)
+	other.Name = "other"
+	for k := range other.Probes {
+		other.Probes[k].Nodes = append(other.Probes[k].Nodes, "s00")
+	}
+	w.net = other
+	w.tell(NetworkChanged{other, []string{"p03", "p07"}})
+	for n, want := range []int{2, 4, 6, 8, 10, 12, 12} {
+		w.follow(t, 1)
+		now, broken := 0, 0
+		for _, p := range w.c.Target().Probes {
+			if len(p.Nodes) == 2 {
+				now++
+			} else if p.ID == "p03" || p.ID == "p07" {
+				broken++
+			}
+		}
+		if now != want || broken != 0 {
+			t.Errorf("cycle %d: %d probes take their new way, want %d; %d are still broken", n, now, want, broken)
+		}
+	}
+}
+
 // TestOperator holds plans for approval, makes them without giving them to anybody, and takes them back.
 func TestOperator(t *testing.T) {
 	w := steer(t, Config{Approve: true}, ring(4, 1))

@@ -18,19 +18,23 @@ func (c *Controller) stage() ([]planner.Probe, int) {
 	if err != nil || c.cfg.MaxChanges == 0 || all <= c.cfg.MaxChanges {
 		return now, all
 	}
+	changed, differs := map[string]bool{}, map[string]bool{}
+	for k := range d.Changed {
+		changed[d.Changed[k].New.ID], differs[d.Changed[k].New.ID] = true, true
+	}
+	for k := range d.Removed {
+		differs[d.Removed[k].ID] = true
+	}
 	broken := make(map[string]bool, len(c.broken))
 	for _, id := range c.broken {
-		broken[id] = true
-	}
-	changed := map[string]bool{}
-	for k := range d.Changed {
-		changed[d.Changed[k].New.ID] = true
+		broken[id] = differs[id] // else it has its new way already
 	}
 	before, after := elements(old, broken, nil), elements(now, nil, changed)
 	steps, err := planner.Order(before, after, nil)
 	if err != nil {
 		return now, all // no order: all at once, which an epoch can
 	}
+	steps = urgent(steps, before, after, broken)
 	n := max(c.cfg.MaxChanges, needed(steps, before, after))
 	if n >= len(steps) {
 		return now, all
@@ -54,6 +58,30 @@ func elements(probes []planner.Probe, broken, changed map[string]bool) []planner
 		}
 	}
 	return list
+}
+
+// urgent puts the steps first that bring back the sight of a link and take none away, so that what is not held back by the cap brings no
+// others along. Behind them the order holds as before: there is more in sight.
+func urgent(steps []planner.Step, before, after []planner.Element, broken map[string]bool) []planner.Step {
+	seen := map[string]bool{}
+	for k := range before {
+		for _, l := range before[k].Covers {
+			seen[l] = true
+		}
+	}
+	brings := map[string]bool{}
+	for k := range after {
+		brings[after[k].ID] = slices.ContainsFunc(after[k].Covers, func(l string) bool { return !seen[l] })
+	}
+	first, rest := make([]planner.Step, 0, len(steps)), []planner.Step(nil)
+	for _, s := range steps {
+		if brings[s.ID] && (s.Op == planner.OpAdd || s.Op == planner.OpChange && broken[s.ID]) {
+			first = append(first, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	return append(first, rest...)
 }
 
 // needed is how many steps it takes until all that the plan covers after them is covered.
