@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -103,7 +104,7 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 		s.loop.RefuseNetwork(err.Error())
 		return nil, err
 	}
-	err = s.loop.Replace(ctx, loop.Replacement{Network: x.network, Probing: x.probing, Broken: brokenProbes(s.x, x), First: func() { s.x.suspects.follow(x.suspects) }})
+	err = s.loop.Replace(ctx, loop.Replacement{Network: x.network, Probing: x.probing, Passes: x.links.passes, First: func() { s.x.suspects.follow(x.suspects) }})
 	if err != nil {
 		for name := range fresh {
 			s.switches.forget(name)
@@ -127,15 +128,9 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 	return restart, nil
 }
 
-// brokenProbes are those of a network that cannot take their way in another one.
-func brokenProbes(before, after *controlled) (ids []string) {
-	for k := range before.network.Probes {
-		p := &before.network.Probes[k]
-		if slices.ContainsFunc(p.Links, func(l string) bool { _, ok := after.links.byName[l]; return !ok }) {
-			ids = append(ids, p.ID)
-		}
-	}
-	return ids
+// passes reports whether a probe of a network before can take its way in this one.
+func (d *directions) passes(p *planner.Probe) bool {
+	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 
 // letGo ends the connections of switches that the network has no more, when nothing of the controller is left there.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -89,7 +90,7 @@ func New(o Options) (*Loop, error) {
 	}
 	l := &Loop{o: o, plans: &compiled{}, wake: make(chan struct{}, 1)}
 	l.adoptNetwork(o.Network)
-	l.plans.follow(o.Network, o.Probing)
+	l.plans.follow(o.Network, o.Probing, nil)
 	var err error
 	if l.c, err = control.New(o.Control, o.Network, o.Seed); err != nil {
 		return nil, err
@@ -112,8 +113,8 @@ func (l *Loop) Post(e control.Event) { l.post(e) }
 type Replacement struct {
 	Network *control.Network // whose Check the loop sets, unless it has one
 	Probing *Probing
-	Broken  []string // probes of the network before that no longer pass
-	First   func()   // called in the goroutine of the loop before it follows; nil for nothing
+	Passes  func(p *planner.Probe) bool // whether a probe of a plan before can take its way; nil for all of them
+	First   func()                      // called in the goroutine of the loop before it follows; nil for nothing
 }
 
 // Replace gives the loop another network. One that fails its check, all of its probes as they are sent, is refused whole with the
@@ -147,11 +148,25 @@ func (l *Loop) replace(r *Replacement) error {
 		r.First()
 	}
 	l.adoptNetwork(r.Network)
-	l.plans.follow(r.Network, r.Probing)
-	l.give(control.NetworkChanged{Network: r.Network, Broken: r.Broken})
+	l.plans.follow(r.Network, r.Probing, l.c.Target())
+	l.give(control.NetworkChanged{Network: r.Network, Broken: r.broken(l.c.Target())})
 	l.state.Networks++
 	l.state.NetworkRefused = ""
 	return nil
+}
+
+// broken are the probes of a plan that no longer pass. The plan, and not the network before, is asked: on its way to that one, it may still
+// have probes of an earlier one.
+func (r *Replacement) broken(p *control.Plan) (ids []string) {
+	if p == nil || r.Passes == nil {
+		return nil
+	}
+	for k := range p.Probes {
+		if !r.Passes(&p.Probes[k]) {
+			ids = append(ids, p.Probes[k].ID)
+		}
+	}
+	return ids
 }
 
 // RefuseNetwork notes why another network was not given to the loop.

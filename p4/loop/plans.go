@@ -81,8 +81,8 @@ type compiled struct {
 	last     []*compiledPlan  // the newest one last
 }
 
-// probingNetwork says how the probes of a network's plans are sent. A plan on its way from the network before has probes of that
-// one, which are sent as they were.
+// probingNetwork says how the probes of a network's plans are sent. A plan on its way from the networks before has probes of
+// these, which are sent as they were.
 type probingNetwork struct {
 	of      *control.Network
 	probing *Probing
@@ -108,12 +108,14 @@ type part struct {
 
 const mostCompiled = 4
 
-// follow takes another network.
-func (c *compiled) follow(n *control.Network, p *Probing) {
+// follow takes another network, behind a plan whose probes may stay for some cycles; nil for none.
+func (c *compiled) follow(n *control.Network, p *Probing, from *control.Plan) {
 	both := p
-	if old := c.probing; old != nil {
+	if from != nil {
 		x := *p
-		x.Slots, x.Addresses = together(old.Slots, p.Slots), together(old.Addresses, p.Addresses)
+		x.Slots, x.Addresses = c.kept(from, n)
+		maps.Copy(x.Slots, p.Slots)
+		maps.Copy(x.Addresses, p.Addresses)
 		both = &x
 	}
 	if c.probing = p; len(c.networks) == mostNetworks {
@@ -122,12 +124,24 @@ func (c *compiled) follow(n *control.Network, p *Probing) {
 	c.networks = append(c.networks, probingNetwork{n, both})
 }
 
-// together has what either has; what both have is of the second one.
-func together[V any](old, now map[string]V) map[string]V {
-	all := make(map[string]V, len(old)+len(now))
-	maps.Copy(all, old)
-	maps.Copy(all, now)
-	return all
+// kept says how those probes of a plan are sent that another network does not have, and where to.
+func (c *compiled) kept(p *control.Plan, n *control.Network) (slots map[string]agent.Slot, addresses map[string]netip.Addr) {
+	now := make(map[string]bool, len(n.Probes))
+	for k := range n.Probes {
+		now[n.Probes[k].ID] = true
+	}
+	b := c.plan(p).basis
+	slots, addresses = make(map[string]agent.Slot, len(b.probes)), map[string]netip.Addr{}
+	for k := range b.probes {
+		q := &b.probes[k]
+		if !now[q.ID] {
+			slots[q.ID] = agent.Slot{Interval: q.Interval, Phase: q.Phase}
+		}
+		if q.To.IsValid() && !slices.Contains(n.Agents, q.Collector) {
+			addresses[q.Collector] = q.To
+		}
+	}
+	return slots, addresses
 }
 
 // probingOf is that of a network, or of the last one where it is long gone.
