@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"hash/crc64"
 	"math"
 )
@@ -92,7 +93,11 @@ const (
 	tagGeneration
 	tagOffset
 	tagSum
+	tagCheck // the first one: the CRC-32C of the fields behind it, in 4 bytes, least first
 )
+
+// checked is how many bytes of a head stand before those that its check is of.
+const checked = 1 + 1 + 1 + crc32.Size
 
 // Bounds of what a head may hold: a fleet has no more collectors and partitions, and nobody has a longer name.
 const (
@@ -104,7 +109,8 @@ const (
 
 // Append appends the bytes of h to b. Zero fields take none.
 func (h *Head) Append(b []byte) []byte {
-	b = append(b, headVersion)
+	start := len(b)
+	b = append(b, headVersion, tagCheck, crc32.Size, 0, 0, 0, 0)
 	var one []byte
 	field := func(tag uint64, value []byte) {
 		b = binary.AppendUvarint(b, tag)
@@ -173,8 +179,12 @@ func (h *Head) Append(b []byte) []byte {
 	signed(tagGeneration, h.Generation)
 	signed(tagOffset, h.Offset)
 	number(tagSum, h.Sum)
+	fields := b[start+checked:]
+	binary.LittleEndian.PutUint32(b[start+checked-crc32.Size:], crc32.Checksum(fields, castagnoli))
 	return b
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func appendName(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
@@ -200,6 +210,7 @@ var (
 	ErrShort   = errors.New("is cut short")
 	ErrVersion = errors.New("is of a version that this program does not know")
 	ErrRange   = errors.New("is out of range")
+	ErrCheck   = errors.New("is not that of the bytes behind it")
 )
 
 // ReadHead reads what Append wrote, by this version or by another one that says the same of itself.
@@ -212,7 +223,18 @@ func ReadHead(b []byte) (Head, error) {
 	if b[0] != headVersion {
 		return Head{}, &HeadError{0, "version", ErrVersion}
 	}
+	// Former versions had no check, and the kind was first. A head says when and whose a record is: one that is damaged and read
+	// nevertheless would be somebody else's news.
 	r.at = 1
+	if former := len(b) > 2 && b[1] == tagKind && b[2] == 1; !former {
+		if len(b) < checked {
+			return Head{}, &HeadError{len(b), "check", ErrShort}
+		}
+		if b[1] != tagCheck || b[2] != crc32.Size || binary.LittleEndian.Uint32(b[3:]) != crc32.Checksum(b[checked:], castagnoli) {
+			return Head{}, &HeadError{r.at, "check", ErrCheck}
+		}
+		r.at = checked
+	}
 	for r.err == nil && r.at < len(b) {
 		tag := r.uint("tag", math.MaxUint64)
 		n := r.uint("length", uint64(len(b)))

@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"reflect"
 	"testing"
 )
@@ -31,14 +32,54 @@ func TestHead(t *testing.T) {
 			}
 		}
 	}
-	later := binary.AppendUvarint(append([]byte{}, b...), 1000)
-	later = append(later, 3, 'n', 'e', 'w')
+	sealed := func(fields []byte) []byte {
+		return append(binary.LittleEndian.AppendUint32([]byte{headVersion, tagCheck, 4}, crc32.Checksum(fields, castagnoli)), fields...)
+	}
+	later := binary.AppendUvarint(append([]byte{}, b[checked:]...), 1000)
+	later = sealed(append(later, 3, 'n', 'e', 'w'))
 	if got, err := ReadHead(later); err != nil || !reflect.DeepEqual(got, h) {
 		t.Errorf("with a field of a later version: %+v, %v", got, err)
+	}
+	if got, err := ReadHead(append([]byte{headVersion}, b[checked:]...)); err != nil || !reflect.DeepEqual(got, h) {
+		t.Errorf("as former versions wrote it: %+v, %v", got, err)
 	}
 	b[0]++
 	if _, err := ReadHead(b); !errors.Is(err, ErrVersion) {
 		t.Errorf("another version: %v, want %v", err, ErrVersion)
+	}
+}
+
+// A head of which one or two bits are others, or a byte was never written, is refused; so is one that is cut.
+func TestHeadDamaged(t *testing.T) {
+	h := example()
+	b := h.Append(nil)
+	read := func(what string, bits ...int) {
+		got, err := ReadHead(b)
+		if err == nil {
+			t.Errorf("%s %v: %+v was read", what, bits, got)
+		}
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		read("bit", i)
+		for j := range i {
+			b[j/8] ^= 1 << (j % 8)
+			read("bits", i, j)
+			b[j/8] ^= 1 << (j % 8)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	for i := range b { // a page that was never written
+		if was := b[i]; was != 0 {
+			b[i] = 0
+			read("byte", i)
+			b[i] = was
+		}
+	}
+	for n := range b {
+		if _, err := ReadHead(b[:n]); err == nil {
+			t.Errorf("cut at %d: was read", n)
+		}
 	}
 }
 
