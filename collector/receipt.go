@@ -21,10 +21,13 @@ const (
 	// receiptGrace is what passes between the end of a window and the question to the sources: a datagram has its time
 	// before it is in the socket's queue.
 	receiptGrace = time.Millisecond
-	// receiptPatience bounds the wait for the answers, beside a tenth of a window.
-	receiptPatience = 100 * time.Millisecond
+	// receiptPatience bounds the wait for the answers, beside half a window. They take microseconds, unless the machine is too busy
+	// to let a worker run.
+	receiptPatience = time.Second
 	// heldReports is the most that a worker holds back. It waits when that is reached, and its socket buffers.
 	heldReports = 2048
+	// heldPatience bounds that wait, beside a tenth of a window: what is wrongly counted is less of an evil than what is dropped.
+	heldPatience = 100 * time.Millisecond
 )
 
 // byReceipt is the border between windows by the time of receipt.
@@ -101,16 +104,12 @@ func (p *pipeline) awaitEnd() {
 	ended := p.receipt.ended
 	p.border.RUnlock()
 	defer p.border.RLock()
-	timer := time.NewTimer(p.receipt.patience())
+	timer := time.NewTimer(min(heldPatience, time.Duration(p.receipt.length)/10))
 	defer timer.Stop()
 	select {
 	case <-ended:
 	case <-timer.C:
 	}
-}
-
-func (r *byReceipt) patience() time.Duration {
-	return min(receiptPatience, time.Duration(r.length)/10)
 }
 
 // openNext moves the border to the end of the next window, and delivers what was held back for it. Nobody else may
@@ -174,7 +173,7 @@ func (c *Collector) gather(end int64) {
 			a.Prompt(end)
 		}
 	}
-	timer := time.NewTimer(p.receipt.patience())
+	timer := time.NewTimer(min(receiptPatience, time.Duration(p.receipt.length)/2))
 	defer timer.Stop()
 	for waiting() {
 		select {

@@ -319,6 +319,14 @@ func (f *fleetUnderTest) takenOver(killed time.Time) time.Duration {
 
 func (f *fleetUnderTest) tails() string {
 	var b strings.Builder
+	for _, p := range append([]*place{f.alone}, f.collectors...) {
+		if p == nil { // nobody stands beside it
+			continue
+		}
+		// Where a machine is too busy, what was received in one window counts in another, and then the two rightly differ.
+		n, ok := (&run{p: p}).metric("hopscope_window_misplaced_reports_total")
+		fmt.Fprintf(&b, "%s counts %v reports in another window than they were received in (known: %t)\n", p.opt.instance, n, ok)
+	}
 	for _, p := range slices.Concat(f.collectors, f.consumers) {
 		fmt.Fprintf(&b, "--- %s\n%s\n", p.opt.instance, p.tail())
 	}
