@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
@@ -68,17 +69,7 @@ func newPlace(t *testing.T, opt placeOptions) *place {
 	if opt.window == "" {
 		opt.window = "250ms"
 	}
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return &place{t: t, dir: t.TempDir(), udp: c.LocalAddr().(*net.UDPAddr).AddrPort(), web: l.Addr().String(), opt: opt}
+	return &place{t: t, dir: t.TempDir(), udp: netip.MustParseAddrPort(porttest.Free(t)), web: porttest.Free(t), opt: opt}
 }
 
 func (p *place) spoolDir() string { return filepath.Join(p.dir, "spool") }

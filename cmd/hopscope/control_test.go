@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +26,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 )
@@ -98,24 +98,13 @@ func (p *pretender) follow(ctx context.Context, dir, address, name string) error
 	return err
 }
 
-// freePort is one that nobody listened at a moment ago.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // controlSettings are those of a control of a small network, with plans, certificates and a switch whose entries go to a file.
 func controlSettings(t *testing.T, collector string) (dir, config, listen, admin string) {
 	t.Helper()
 	dir = agentPlans(t)
 	certificates(t, dir, "controller", "leaf-1", "leaf-2")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	listen, admin = freePort(t), "unix:"+at("admin")
+	listen, admin = porttest.Free(t), "unix:"+at("admin")
 	entries := `{"entries": [{"table": "egress.port_mtu", "match": [{"value": "0x05"}], "action": "set_mtu", "params": ["0x05dc"]}]}`
 	if err := os.WriteFile(at("entries.json"), []byte(entries), 0o600); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ var byName = map[string][]string{
 var shared = map[string][]string{
 	"ingest/kafka/conn": {"sink"},       // both ends of Kafka connect alike
 	"ingest/lastword":   {"p4", "sink"}, // whoever connects wants to know why a connection ended
+	"ingest/porttest":   {"sink"},       // servers that tests start listen at either end
 	"sink/flock":        {"p4"},         // whoever appends to a file keeps it to one process
 }
 

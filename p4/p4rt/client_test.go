@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
 	"github.com/hopscope/hopscope/p4/table"
 )
@@ -391,14 +391,9 @@ func TestSilent(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := newBench(t, "intmd")
 	cfg := b.config(t, "intmd")
-	cfg.Address = l.Addr().String()
-	l.Close()
+	cfg.Address = porttest.Free(t) // where nobody listens
 	c := dial(t, cfg)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

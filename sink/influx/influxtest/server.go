@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	influxdb2 "github.com/influxdata/influxdb-client-go/v2"
+
+	"github.com/hopscope/hopscope/ingest/porttest"
 )
 
 // Versions that tests run against.
@@ -96,7 +97,7 @@ func binary(t testing.TB, version string) string {
 // Start starts a server with an empty store and stops it when the test ends.
 func Start(t testing.TB, version string) *Server {
 	t.Helper()
-	s := &Server{Version: version, t: t, bin: binary(t, version), addr: freeAddr(t)}
+	s := &Server{Version: version, t: t, bin: binary(t, version), addr: porttest.Free(t)}
 	if _, err := os.Stat(s.bin); err != nil {
 		t.Fatalf("InfluxDB %s is not built: run `make influxdb`", version)
 	}
@@ -104,7 +105,7 @@ func Start(t testing.TB, version string) *Server {
 	s.URL = "http://" + s.addr
 	t.Cleanup(s.Kill)
 	if version == V1 {
-		s.rpc = freeAddr(t)
+		s.rpc = porttest.Free(t)
 		s.Bucket = "hopscope/autogen"
 		s.Start()
 		s.post("/query?q="+url.QueryEscape(`CREATE DATABASE "hopscope"`), nil)
@@ -116,16 +117,6 @@ func Start(t testing.TB, version string) *Server {
 		"username": "test", "password": "test-password", "org": Org, "bucket": s.Bucket, "token": Token,
 	})
 	return s
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (s *Server) post(path string, body any) {
@@ -153,7 +144,7 @@ func (s *Server) post(path string, body any) {
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.Version == V1 && s.killed {
-		s.start(freeAddr(s.t))
+		s.start(porttest.Free(s.t))
 		s.Stop()
 	}
 	s.killed = false

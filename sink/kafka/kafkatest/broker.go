@@ -33,6 +33,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/hopscope/hopscope/ingest/porttest"
 )
 
 // Version is the one that tests run against.
@@ -158,34 +160,16 @@ func start(t testing.TB, dir string, opt Options) *Broker {
 		}
 	}
 	b.requireLib()
-	// Somebody else may take a port between its choice and the start.
-	for try := 1; ; try++ {
-		b.Addr, b.Internal = freeAddr(t), freeAddr(t)
-		b.configure(freeAddr(t))
-		err := b.start()
-		if err == nil {
-			break
-		}
-		if try == 3 || !strings.Contains(err.Error(), "Address already in use") {
-			t.Fatal(err)
-		}
-		os.RemoveAll(b.path("data"))
+	b.Addr, b.Internal = porttest.Free(t), porttest.Free(t)
+	b.configure(porttest.Free(t))
+	if err := b.start(); err != nil {
+		t.Fatal(err)
 	}
 	if shared.broker == nil && shared.failed {
 		return b // of all tests: Main ends it
 	}
 	t.Cleanup(func() { b.end(syscall.SIGKILL) })
 	return b
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (b *Broker) path(name string) string { return filepath.Join(b.dir, name) }

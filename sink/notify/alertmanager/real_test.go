@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -62,12 +62,7 @@ func newServer(t *testing.T) *server {
 		s.mu.Unlock()
 	}))
 	t.Cleanup(receiver.Close)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.address = l.Addr().String()
-	l.Close()
+	s.address = porttest.Free(t)
 	s.url = "http://" + s.address
 	dir := t.TempDir()
 	s.config = filepath.Join(dir, "alertmanager.yml")

@@ -1,0 +1,56 @@
+// Package porttest gives tests addresses for servers that are told theirs at their start.
+package porttest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Systems give ports from 32768 on (Linux) or 49152 on (others) to whoever asks for any, and to connections.
+const first, last = 15000, 32767
+
+// tokens keep ports from other calls, of this process and others, until it ends: a server may be stopped and started again.
+var (
+	mu     sync.Mutex
+	tokens []net.PacketConn
+)
+
+// Free gives an address of the loopback at which nobody listens, neither with TCP nor with UDP, and which no other call gives while
+// this process lives. Where a port is asked for with 0, given back and named, somebody else may have it when the server starts.
+func Free(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		port := first + rand.IntN(last-first+1)
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		token, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.2:%d", port))
+		if err != nil {
+			continue
+		}
+		if free(addr) {
+			mu.Lock()
+			defer mu.Unlock()
+			tokens = append(tokens, token)
+			return addr
+		}
+		token.Close()
+	}
+	t.Fatal("porttest: 1000 tries found no free port")
+	return ""
+}
+
+func free(addr string) bool {
+	l, err := net.Listen("tcp4", addr)
+	if err != nil {
+		return false
+	}
+	l.Close()
+	p, err := net.ListenPacket("udp4", addr)
+	if err != nil {
+		return false
+	}
+	p.Close()
+	return true
+}
