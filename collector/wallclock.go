@@ -14,7 +14,8 @@ type reading struct{ mono, wall int64 }
 //
 // A window ends at the first multiple that comes at least half a length, in monotonic time, after the window began. So
 // whatever is done to the wall clock, a window takes at least half a length and less than one and a half; how long the
-// caller takes to look comes on top. A wall clock that runs a little fast or slow moves the ends with it. One that is set
+// caller takes to look comes on top. Where nobody set the clock, a window after a look that was late by less than a length
+// is as much shorter, and has its own label: what belongs to it has the times of its receipt. A wall clock that runs a little fast or slow moves the ends with it. One that is set
 // forward skips labels. One that is set back comes to labels again:
 //
 //   - again: windows under the labels above floor, of which the caller keeps what was counted, so that it can add to it;
@@ -24,14 +25,15 @@ type wallClock struct {
 	length int64
 	reach  int64 // how far back from the latest label labels may come again
 
-	first  reading
-	last   reading // the latest
-	opened int64   // when the open window began, monotonic
-	lead   int64   // how long it would have lasted by then, had the run begun with its label before
-	latest int64   // label
-	floor  int64   // labels up to this one are not used again
-	fresh  bool    // no window has ended yet
-	held   bool    // the latest label is kept until the wall clock has passed it
+	first   reading
+	last    reading // the latest
+	opened  int64   // when the open window began, monotonic
+	lead    int64   // how long it would have lasted by then, had it begun with its label before
+	planned int64   // when the open window was to end by the look before, monotonic
+	latest  int64   // label
+	floor   int64   // labels up to this one are not used again
+	fresh   bool    // no window has ended yet
+	held    bool    // the latest label is kept until the wall clock has passed it
 }
 
 // windowKind says what a label means for what is kept under it.
@@ -54,15 +56,20 @@ type windowCut struct {
 // newWallClock begins with the first window. Labels up to now may have been used by an earlier run of the collector.
 func newWallClock(length, reach time.Duration, now reading) *wallClock {
 	began := multipleBefore(now.wall, int64(length))
-	return &wallClock{
+	k := &wallClock{
 		length: int64(length), reach: int64(reach), first: now, last: now, opened: now.mono,
 		latest: began, floor: began, fresh: true,
 	}
+	k.planned, _ = k.end()
+	return k
 }
 
 // whole makes the first window end at the first multiple of the length, as that of a run which began with the one before.
 // What an earlier run counted until then is kept under the same label.
-func (k *wallClock) whole() { k.lead = k.first.wall - k.floor }
+func (k *wallClock) whole() {
+	k.lead = k.first.wall - k.floor
+	k.planned, _ = k.end()
+}
 
 // look takes a reading and says how far the wall clock was set since the one before, 0 if it was not, and whether the
 // open window ends now.
@@ -70,9 +77,16 @@ func (k *wallClock) look(now reading) (step time.Duration, cut windowCut, due bo
 	step = k.read(now)
 	at, label := k.end()
 	if now.mono < at {
+		k.planned = at
 		return step, windowCut{}, false
 	}
-	return step, k.cut(label), true
+	late := now.mono - max(at, k.planned)
+	cut = k.cut(label)
+	if step == 0 && late > 0 && late < k.length {
+		k.lead = late
+	}
+	k.planned, _ = k.end()
+	return step, cut, true
 }
 
 // finish ends the open window before its time, which is when the collector stops. What it counted gets a label of its

@@ -209,6 +209,24 @@ func TestWallClockStopped(t *testing.T) {
 	}
 }
 
+// A look that is late by less than a window, because of load, takes no label from the next window.
+func TestWallClockLate(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	k := newWallClock(ten, 10*time.Minute, reading{mono: 77, wall: startWall})
+	now, want := reading{mono: 77, wall: startWall}, int64(0)
+	for i := range 10_000 {
+		n := int64(k.sleep()) + r.Int64N(int64(ten)*95/100)
+		now.mono += n
+		now.wall += n
+		began := k.opened
+		step, cut, due := k.look(now)
+		if step != 0 || !due || cut.kind != freshWindow || int64(cut.took) != now.mono-began || i > 0 && cut.label != want {
+			t.Fatalf("window %d: %+v, want the label %d", i, cut, want)
+		}
+		want = cut.label + int64(ten)
+	}
+}
+
 // A clock that NTP makes run faster or slower is followed: windows end at its multiples, and no step is told.
 func TestWallClockSlewed(t *testing.T) {
 	for _, rate := range []float64{1 + 500e-6, 1 - 500e-6, 1.08, 0.92} {
