@@ -4,6 +4,7 @@ package torture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -188,7 +189,7 @@ func (p *place) start() *run {
 	}
 	go func() { r.done <- r.cmd.Wait() }()
 	p.t.Cleanup(r.kill)
-	serves := func() bool { return listening(p.udp.Port()) }
+	serves := func() bool { return listening(p.udp) }
 	if p.opt.consumer || p.opt.console {
 		serves = func() bool { status, _ := r.get("/healthz"); return status == http.StatusOK }
 	}
@@ -237,10 +238,11 @@ func (p *place) logged() string {
 	return string(b)
 }
 
-// listening looks into the kernel's list of sockets.
-func listening(port uint16) bool {
+// listening looks into the kernel's list of sockets, which has addresses as this machine's order of bytes makes numbers of them.
+func listening(at netip.AddrPort) bool {
 	b, err := os.ReadFile("/proc/net/udp")
-	return err == nil && strings.Contains(string(b), fmt.Sprintf(":%04X 00000000:0000", port))
+	ip := at.Addr().As4()
+	return err == nil && strings.Contains(string(b), fmt.Sprintf("%08X:%04X 00000000:0000", binary.NativeEndian.Uint32(ip[:]), at.Port()))
 }
 
 // kill is kill -9.
