@@ -3,6 +3,9 @@
 package torture
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,6 +47,7 @@ func killRows() []row {
 			c := p.start()
 			s := newSender(t, p.udp)
 			s.start(rate)
+			p.remembers()
 			for range times {
 				time.Sleep(moment(600*time.Millisecond, 1100*time.Millisecond))
 				c.kill()
@@ -63,6 +67,7 @@ func killRows() []row {
 			c := p.start()
 			s := newSender(t, p.udp)
 			s.start(rate)
+			p.remembers()
 			for range times {
 				time.Sleep(moment(600*time.Millisecond, 1100*time.Millisecond))
 				if rng.IntN(2) == 0 {
@@ -104,4 +109,20 @@ func killRows() []row {
 			p.balance(r, s.sent.Load(), true)
 		}},
 	}...)
+}
+
+// remembers waits until the collector could lose a window and still know from which numbers on: what the very first run loses before
+// that, nobody can.
+func (p *place) remembers() {
+	p.t.Helper()
+	name := filepath.Join(p.spoolDir(), "collector.state")
+	waitFor(p.t, 2*time.Minute, "numbers of exporters in "+name, func() bool {
+		b, err := os.ReadFile(name)
+		const head = 8 + 4 + 4 // magic, length and checksum
+		if err != nil || len(b) < head {
+			return false
+		}
+		var state struct{ Before struct{ Exporters []byte } }
+		return json.Unmarshal(b[head:], &state) == nil && len(state.Before.Exporters) > 0
+	})
 }
