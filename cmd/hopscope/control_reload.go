@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 		x, err = readControlled(cfg)
 	}
 	late := &latePost{}
-	var fresh map[string]p4rt.Installer
+	var fresh map[string]*servedSwitch
 	if err == nil {
 		fresh, err = s.switches.more(cfg, s.term, late.post, s.log)
 	}
@@ -106,18 +107,24 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 	}
 	err = s.loop.Replace(ctx, loop.Replacement{Network: x.network, Probing: x.probing, Passes: x.links.passes, First: func() { s.x.suspects.follow(x.suspects) }})
 	if err != nil {
-		for name := range fresh {
-			s.switches.forget(name)
+		for _, c := range fresh {
+			c.close()
 		}
 		return nil, err
 	}
-	for name, to := range fresh {
-		s.switches.Serve(name, to)
+	for name, c := range fresh {
+		s.switches.forget(name) // where it was served for what it owed
+		s.switches.served[name] = c
+		s.switches.Serve(name, c.to)
 	}
 	late.to(s.loop.Post) // behind the network that they are of
-	for _, name := range x.network.Switches {
+	for name, c := range s.switches.served {
+		in, was := slices.Contains(x.network.Switches, name), slices.Contains(s.x.network.Switches, name)
+		if c.watch != nil {
+			c.watch.left.Store(!in)
+		}
 		// It has come back before its connection was ended, so that nobody else says that it is there.
-		if c := s.switches.clients[name]; fresh[name] == nil && !slices.Contains(s.x.network.Switches, name) && (c == nil || c.State().Set()) {
+		if in && !was && fresh[name] == nil && c.there() {
 			s.loop.Post(control.Up{Device: control.Device{Kind: control.Switch, Name: name}})
 		}
 	}
@@ -133,10 +140,11 @@ func (d *directions) passes(p *planner.Probe) bool {
 	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 
-// letGo ends the connections of switches that the network has no more, when nothing of the controller is left there.
+// letGo ends the connections of switches that the network has no more, when nothing of the controller is left there. One that cannot be
+// reached is waited for, and cleaned when it comes back.
 func (s *steering) letGo(ctx context.Context) {
 	var left []string
-	for name := range s.switches.opened {
+	for name := range s.switches.served {
 		if !slices.Contains(s.x.network.Switches, name) {
 			left = append(left, name)
 		}
@@ -144,45 +152,94 @@ func (s *steering) letGo(ctx context.Context) {
 	if len(left) == 0 {
 		return
 	}
+	slices.Sort(left)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	status, err := s.loop.Status(ctx)
-	if err != nil {
+	if err != nil || status.Phase == control.Stood {
 		return // the next time
 	}
 	for _, name := range left {
-		if d := (control.Device{Kind: control.Switch, Name: name}); !slices.ContainsFunc(status.Devices, func(x control.DeviceStatus) bool { return x.Device == d }) {
-			s.switches.Leave(name)
+		d := control.Device{Kind: control.Switch, Name: name}
+		if slices.ContainsFunc(status.Devices, func(x control.DeviceStatus) bool { return x.Device == d }) {
+			continue // it is the controller's
+		}
+		x := s.switches.served[name]
+		end, err := s.clean(ctx, d, x)
+		switch {
+		case end:
 			s.switches.forget(name)
-			s.log.Info("switch has left the network", "switch", name)
+			if err == nil {
+				s.log.Info("switch has left the network", "switch", name)
+			} else {
+				s.log.Warn("switch has left the network, and keeps its entries", "switch", name, "error", err.Error())
+			}
+		case ctx.Err() == nil && x.said != err.Error():
+			x.said = err.Error()
+			s.log.Warn("switch has left the network, and keeps its entries until it can be written", "switch", name, "error", x.said)
 		}
 	}
 }
 
+// clean takes our entries out of a switch that has left. End says that there is nothing more to do there; the error is why they stay.
+func (s *steering) clean(ctx context.Context, d control.Device, x *servedSwitch) (end bool, err error) {
+	if !x.there() {
+		state := x.client.State()
+		_, other := errors.AsType[*p4rt.PipelineError](state.Problem)
+		switch {
+		case state.Connected && !state.Primary && state.Leader.Above(x.election):
+			return true, p4rt.ErrNotPrimary // it is somebody else's now
+		case x.owes && other:
+			return true, nil // its entries went with the program
+		case x.owes:
+			return false, cmp.Or(state.Problem, p4rt.ErrUnreachable)
+		}
+		// The program of a switch that is not ours any more is not our affair.
+		cfg, c := *s.files.now.Load(), x.settings
+		c.Commit = false
+		x.close()
+		again, err := openSwitch(&cfg, &c, s.term, func(control.Event) {}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return true, err
+		}
+		again.owes, again.settings = true, x.settings
+		s.switches.served[d.Name] = again
+		s.switches.Serve(d.Name, again.to)
+		return false, p4rt.ErrUnreachable
+	}
+	n, err := s.switches.Clear(ctx, d.Name, func(entries int) error {
+		return s.loop.Push(ctx, control.Record{What: control.Pushed, Device: d.String(), Count: entries, Why: "out of it, which has left the network"})
+	})
+	if err == nil && n > 0 {
+		err = s.loop.Push(ctx, control.Record{What: control.Answered, Device: d.String(), Count: n, Why: "it has left the network"})
+	}
+	return err == nil, err
+}
+
 // more opens the switches that are new in the settings. Of those that are served already nothing but the entries may have changed.
-func (s *switchSide) more(cfg *controlConfig, term uint64, post func(control.Event), log *slog.Logger) (map[string]p4rt.Installer, error) {
-	fresh := map[string]p4rt.Installer{}
+func (s *switchSide) more(cfg *controlConfig, term uint64, post func(control.Event), log *slog.Logger) (map[string]*servedSwitch, error) {
+	fresh := map[string]*servedSwitch{}
 	var errs []error
 	for i := range cfg.Switches {
 		c := cfg.Switches[i]
-		if old, ok := s.opened[c.Name]; ok {
+		if old, ok := s.served[c.Name]; ok && !old.owes {
 			now := c
-			now.Entries = old.Entries
-			if !reflect.DeepEqual(now, old) {
+			now.Entries = old.settings.Entries
+			if !reflect.DeepEqual(now, old.settings) {
 				errs = append(errs, fmt.Errorf("switches[%d] (%s): only the entries of a switch can change while it is served; a restart takes the rest", i, c.Name))
 			}
 			continue
 		}
-		to, err := s.open(cfg, &c, term, post, log)
+		x, err := openSwitch(cfg, &c, term, post, log)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("switches[%d] (%s): %w", i, c.Name, err))
 			continue
 		}
-		fresh[c.Name] = to
+		fresh[c.Name] = x
 	}
 	if err := errors.Join(errs...); err != nil {
-		for name := range fresh {
-			s.forget(name)
+		for _, x := range fresh {
+			x.close()
 		}
 		return nil, err
 	}
@@ -191,11 +248,11 @@ func (s *switchSide) more(cfg *controlConfig, term uint64, post func(control.Eve
 
 // forget ends the connection to a switch.
 func (s *switchSide) forget(name string) {
-	if c := s.clients[name]; c != nil {
-		_ = c.Close() // nothing of it could be lost any more
+	if x := s.served[name]; x != nil {
+		s.Leave(name)
+		x.close()
+		delete(s.served, name)
 	}
-	delete(s.clients, name)
-	delete(s.opened, name)
 }
 
 // follow takes over another network, with what is known of the links that both have. It is called by who asks for suspects.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
@@ -42,9 +44,28 @@ func (p *latePost) to(post func(control.Event)) {
 // switchSide is the switches of a control of probes, with their connections.
 type switchSide struct {
 	*loop.Installers
-	clients map[string]*p4rt.Client
-	opened  map[string]controlSwitch // with the settings that they were opened with
+	served map[string]*servedSwitch
 }
+
+// servedSwitch is one of them.
+type servedSwitch struct {
+	settings controlSwitch // that it was opened with
+	to       p4rt.Installer
+	client   *p4rt.Client // nil for a file
+	watch    *switchWatch
+	election p4rt.Election
+	owes     bool   // it has left the network, and may hold entries of ours: the connection is for these alone
+	said     string // last, of why it still does
+}
+
+func (x *servedSwitch) close() {
+	if x.client != nil {
+		_ = x.client.Close() // nothing of it could be lost any more
+	}
+}
+
+// there reports whether a switch can be written.
+func (x *servedSwitch) there() bool { return x.client == nil || x.client.State().Set() }
 
 // Close ends what is under way, and the connections. What switches hold stays.
 func (s *switchSide) Close() {
@@ -53,44 +74,45 @@ func (s *switchSide) Close() {
 }
 
 func (s *switchSide) closeClients() {
-	for _, c := range s.clients {
-		_ = c.Close() // nothing of it could be lost any more
+	for _, x := range s.served {
+		x.close()
 	}
 }
 
 // openSwitches opens the connections and files of switches. Term stands above the election id of the settings.
 func openSwitches(cfg *controlConfig, term uint64, post func(control.Event), log *slog.Logger) (*switchSide, error) {
-	side := &switchSide{clients: map[string]*p4rt.Client{}, opened: map[string]controlSwitch{}}
+	side := &switchSide{served: map[string]*servedSwitch{}}
 	to := map[string]p4rt.Installer{}
 	for i := range cfg.Switches {
-		s := &cfg.Switches[i]
-		in, err := side.open(cfg, s, term, post, log)
+		c := &cfg.Switches[i]
+		x, err := openSwitch(cfg, c, term, post, log)
 		if err != nil {
 			side.closeClients()
-			return nil, fmt.Errorf("switches[%d] (%s): %w", i, s.Name, err)
+			return nil, fmt.Errorf("switches[%d] (%s): %w", i, c.Name, err)
 		}
-		to[s.Name] = in
+		side.served[c.Name], to[c.Name] = x, x.to
 	}
 	side.Installers = loop.NewInstallers(loop.DefaultOwner, cfg.Loop.Timeout, post, to)
 	return side, nil
 }
 
-// open opens one switch.
-func (s *switchSide) open(cfg *controlConfig, c *controlSwitch, term uint64, post func(control.Event), log *slog.Logger) (p4rt.Installer, error) {
+// openSwitch opens one switch.
+func openSwitch(cfg *controlConfig, c *controlSwitch, term uint64, post func(control.Event), log *slog.Logger) (*servedSwitch, error) {
 	pipeline, err := p4rt.BMv2(c.Program)
 	if err != nil {
 		return nil, err
 	}
 	d := control.Device{Kind: control.Switch, Name: c.Name}
+	x := &servedSwitch{settings: *c}
 	if c.File != "" {
-		f, err := p4rt.OpenFiles(c.File, pipeline.Info, string(loop.DefaultOwner))
-		if err == nil {
-			s.opened[c.Name] = *c
-			post(control.Up{Device: d})
+		if x.to, err = p4rt.OpenFiles(c.File, pipeline.Info, string(loop.DefaultOwner)); err != nil {
+			return nil, err
 		}
-		return f, err
+		post(control.Up{Device: d})
+		return x, nil
 	}
-	pc := p4rt.Config{Address: c.Address, Plaintext: c.Plaintext, Device: uint64(c.Device), Election: p4rt.Election{High: term, Low: uint64(max(c.Election, 1))}, Pipeline: pipeline,
+	x.election = p4rt.Election{High: term, Low: uint64(max(c.Election, 1))}
+	pc := p4rt.Config{Address: c.Address, Plaintext: c.Plaintext, Device: uint64(c.Device), Election: x.election, Pipeline: pipeline,
 		Commit: c.Commit, Owner: string(loop.DefaultOwner), Timeout: cfg.Loop.Timeout}
 	if !c.Plaintext {
 		name := c.TLSName
@@ -103,14 +125,13 @@ func (s *switchSide) open(cfg *controlConfig, c *controlSwitch, term uint64, pos
 			return nil, fmt.Errorf("p4runtime: %w", err)
 		}
 	}
-	w := &switchWatch{device: d, election: pc.Election, post: post, log: log}
-	pc.OnState = w.state
-	client, err := p4rt.Dial(pc)
-	if err != nil {
+	x.watch = &switchWatch{device: d, election: x.election, post: post, log: log}
+	pc.OnState = x.watch.state
+	if x.client, err = p4rt.Dial(pc); err != nil {
 		return nil, err
 	}
-	s.clients[c.Name], s.opened[c.Name] = client, *c
-	return client, nil
+	x.to = x.client
+	return x, nil
 }
 
 // switchWatch tells the loop when a switch can be written, and when another controller has taken it over.
@@ -120,6 +141,7 @@ type switchWatch struct {
 	post     func(control.Event)
 	log      *slog.Logger
 
+	left    atomic.Bool // the network: another controller may have it
 	up, was bool
 }
 
@@ -138,10 +160,10 @@ func (w *switchWatch) state(s p4rt.State) {
 	case !s.Set() && w.up:
 		w.up = false
 		w.post(control.Down{Device: w.device, Why: why})
-	case !s.Set():
+	case !s.Set() && !errors.Is(s.Problem, p4rt.ErrClosed):
 		w.log.Warn("switch not ready", "switch", w.device.Name, "error", why)
 	}
-	if w.was && s.Connected && !s.Primary && s.Leader.Above(w.election) {
+	if w.was && !w.left.Load() && s.Connected && !s.Primary && s.Leader.Above(w.election) {
 		w.post(control.Superseded{Why: fmt.Sprintf("switch %s has another primary controller", w.device.Name)})
 	}
 }

@@ -38,6 +38,7 @@ type job struct {
 	op      p4rt.Op // 0 reads
 	entries []control.Entry
 	until   time.Time
+	clear   func() // in place of all of it
 }
 
 // mostJobs is how many requests to a switch may wait. The controller has one on its way, and gives it up after a time.
@@ -71,6 +72,62 @@ func (s *Installers) Leave(name string) {
 		close(x.end)
 		delete(s.all, name)
 	}
+}
+
+// Clear takes every entry of ours out of a switch that no plan needs any more, behind what is under way there, and gives how many these
+// were. What it has is read first. May is asked before anything is written; after an error of it, nothing is.
+func (s *Installers) Clear(ctx context.Context, name string, may func(entries int) error) (int, error) {
+	s.mu.Lock()
+	x := s.all[name]
+	s.mu.Unlock()
+	if x == nil {
+		return 0, fmt.Errorf("switch %s is not served", name)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	select {
+	case x.jobs <- job{clear: func() {
+		n, err := s.clear(ctx, x, may)
+		done <- result{n, err}
+	}}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-ctx.Done(): // Close may have come first
+		return 0, ctx.Err()
+	}
+}
+
+func (s *Installers) clear(ctx context.Context, x *installing, may func(entries int) error) (int, error) {
+	if err := x.read(ctx); err != nil {
+		return 0, err
+	}
+	var updates []p4rt.Update
+	for _, e := range x.have {
+		if _, ours := s.owner.epoch(e.Owner); ours {
+			updates = append(updates, p4rt.Update{Op: p4rt.Delete, Entry: e})
+		}
+	}
+	if len(updates) == 0 {
+		return 0, nil
+	}
+	if err := may(len(updates)); err != nil {
+		return 0, err
+	}
+	x.have = nil
+	errs, err := x.to.Write(ctx, updates)
+	for k, e := range errs {
+		if e != nil && !errors.Is(e, p4rt.ErrSkipped) {
+			err = errors.Join(err, fmt.Errorf("delete %v: %w", &updates[k].Entry, e))
+		}
+	}
+	return len(updates), err
 }
 
 // Close ends what is under way.
@@ -119,6 +176,10 @@ func (s *Installers) serve(x *installing) {
 		case <-x.end:
 			return
 		case j := <-x.jobs:
+			if j.clear != nil {
+				j.clear()
+				continue
+			}
 			ctx, cancel := context.WithDeadline(s.ctx, j.until)
 			if ctx.Err() == nil { // else the controller no longer waits for it, and it must not come late
 				s.do(ctx, x, j)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,62 @@ func TestInstallersOfBrokenSwitch(t *testing.T) {
 			t.Errorf("read %d times, want once before each write", b.reads)
 		}
 	})
+}
+
+// What is ours goes out of a switch, whatever its epoch, and what is not stays; nothing is written unless it may be, and a switch that holds
+// nothing of ours is not asked for it.
+func TestClear(t *testing.T) {
+	tables := []table.Table{{Name: "ports", Size: 8, Key: []table.Field{{Name: "port", Kind: table.Exact, Bits: 9}}, Actions: []table.Action{{Name: "set"}}}}
+	info, err := p4rt.NewInfo(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := p4rt.OpenFiles(t.TempDir()+"/s.json", info, string(DefaultOwner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fill []p4rt.Update
+	for k, owner := range []string{"hopscope", "hopscope@7", "hopscope@9", "somebody", "hopscope@x"} {
+		fill = append(fill, p4rt.Update{Op: p4rt.Insert, Entry: table.Entry{Table: "ports", Match: []table.Match{table.Number(uint64(k))}, Action: "set", Owner: owner}})
+	}
+	if errs, err := f.Write(t.Context(), fill); errs != nil || err != nil {
+		t.Fatal(errs, err)
+	}
+	s := NewInstallers(DefaultOwner, time.Minute, func(control.Event) {}, map[string]p4rt.Installer{"s": f})
+	defer s.Close()
+	left := func() int {
+		t.Helper()
+		list, err := f.Read(t.Context(), "ports")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(slices.DeleteFunc(list, func(e table.Entry) bool { return e.Default() }))
+	}
+	asked := 0
+	refuses := errors.New("not now")
+	may := func(n int) error {
+		if asked++; n != 3 {
+			t.Errorf("asked for %d entries, want 3", n)
+		}
+		if asked == 1 {
+			return refuses
+		}
+		return nil
+	}
+	if _, err := s.Clear(t.Context(), "s", may); !errors.Is(err, refuses) || left() != 5 {
+		t.Errorf("after %v there are %d entries, want 5", err, left())
+	}
+	for _, want := range []int{3, 0} {
+		if n, err := s.Clear(t.Context(), "s", may); n != want || err != nil || left() != 2 {
+			t.Errorf("%d entries cleared, %v, %d left; want %d, and 2", n, err, left(), want)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want 2", asked)
+	}
+	if _, err := s.Clear(t.Context(), "nobody", may); err == nil {
+		t.Error("a switch that is not served is cleared")
+	}
 }
 
 // Cycles that were slept over do not come again.

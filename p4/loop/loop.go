@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -176,6 +177,33 @@ func (l *Loop) refuseNetwork(why string) {
 	l.state.NetworksRefused++
 	l.state.NetworkRefused = cut(why)
 	l.out = append(l.out, control.Journal{Record: control.Record{Time: l.o.Now(), What: control.NetRefused, Why: cut(why)}})
+}
+
+// Push asks whether something may leave that is not of a plan: what it is has to be in the journal first, and nothing leaves where another
+// controller is in charge.
+func (l *Loop) Push(ctx context.Context, r control.Record) error {
+	done := make(chan error, 1)
+	l.post(func() { done <- l.push(r) })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ErrStopped
+	}
+}
+
+func (l *Loop) push(r control.Record) error {
+	if l.c.Phase() == control.Stood {
+		return errors.New("another controller is in charge")
+	}
+	r.Time = l.o.Now()
+	if err := l.o.Journal.Append([]control.Record{r}); err != nil {
+		return fmt.Errorf("the journal cannot be written: %w", err)
+	}
+	if l.o.Fence != nil {
+		return l.o.Fence(l.c.Target())
+	}
+	return nil
 }
 
 func (l *Loop) post(what any) {
