@@ -121,6 +121,8 @@ func controlProblem(s *loop.Status) string {
 	switch {
 	case s.Standby != nil && s.Standby.Term == 0:
 		return s.Standby.Why
+	case s.Standby != nil && s.Standby.Refused != "":
+		return "the settings were not reloaded, and those before would be steered by: " + s.Standby.Refused
 	case s.Standby != nil:
 		return ""
 	case s.Phase == control.Stood:

@@ -35,6 +35,9 @@ type charge struct {
 	term   *lead.Term
 	number uint64
 	put    uint32 // epoch that was written last
+
+	refused string // why what the files say is not what is steered; "" where it is
+	hangup  <-chan struct{}
 }
 
 // chargePlan is what the log keeps of a plan: its probes are those of the files, but for which of them look closer.
@@ -45,8 +48,9 @@ type chargePlan struct {
 }
 
 // runControlFleet stands for being in charge, and steers whenever it is.
-func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, log *slog.Logger) error {
+func runControlFleet(ctx context.Context, files *controlFiles, x *controlled, j *loop.Journal, log *slog.Logger) error {
 	cfg := files.now.Load()
+	files.last.Store(x)
 	name := cfg.Fleet.Name
 	if name == "" {
 		name, _ = os.Hostname() // for people alone
@@ -60,8 +64,8 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 	lc := logs.DefaultLogConfig()
 	lc.Timeout = cfg.Fleet.Kafka.Timeout
 	kafka := logs.NewLog(client.Client, lc)
-	members := lead.Config{Log: kafka, Topic: topic, Name: name, Timeout: askFleet, Logger: log}
-	by := &standby{who: lead.NewObserver(members)}
+	members := lead.Config{Log: kafka, Topic: topic, Name: name, Timeout: askFleet, Hold: 2 * cfg.Fleet.Session, Logger: log}
+	by := &standby{who: lead.NewObserver(members), files: files, steering: make(chan struct{}, 1), log: log}
 	page, err := serveControl(cfg.Admin.Listen, j, by.now)
 	if err != nil {
 		return err
@@ -77,17 +81,28 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 	members.Group = logs.NewGroup(client.Client, kafka, logs.GroupConfig{
 		Name: client.Topic(controlGroup), Topics: map[string]int{topic: 1}, Session: cfg.Fleet.Session, Rebalance: cfg.Fleet.Session,
 	}, log)
+	until, cancel := context.WithCancel(ctx)
+	followed := make(chan struct{})
+	go func() { defer close(followed); by.follow(until) }()
+	defer func() { cancel(); <-followed }()
 	log.Info("stands for being in charge of the probes", "name", name, "kafka", cfg.Fleet.Kafka.Target(), "admin", page.at())
 	var own error // of steering
 	err = lead.Run(ctx, members, func(ctx context.Context, t *lead.Term) error {
-		x, err := readControlled(files.now.Load()) // a controller begins anew: what it knew is from before
-		if err != nil {
-			own = wrongInput(err)
-			return own
-		}
 		c := &charge{client: client, term: t, number: t.Number()}
 		by.own.Store(c.number)
+		x, refused, err := by.network()
+		if err != nil {
+			own = err
+			return own
+		}
+		c.refused, c.hangup = refused, by.steering
+		by.steers.Store(true)
 		own = steer(ctx, files, x, c, page, log)
+		by.steers.Store(false)
+		if ctx.Err() != nil && until.Err() == nil { // it stands by again, and says what is wrong with its files
+			_, _, err = files.take()
+			by.refuse(err)
+		}
 		by.own.Store(t.Number())            // it may have grown
 		if own != nil && ctx.Err() != nil { // another one is in charge all the same
 			log.Error("steering ended with an error", "error", own.Error())
@@ -103,12 +118,71 @@ func runControlFleet(ctx context.Context, files *controlFiles, j *loop.Journal, 
 
 // standby says why a control of a fleet steers nothing.
 type standby struct {
-	who *lead.Observer
-	own atomic.Uint64 // the last term of this control, 0 for none
+	who   *lead.Observer
+	own   atomic.Uint64 // the last term of this control, 0 for none
+	files *controlFiles
+	log   *slog.Logger
+
+	steers   atomic.Bool   // it does not stand by
+	steering chan struct{} // SIGHUP, where it steers
+	refused  atomic.Pointer[string]
+}
+
+// follow reads the files again at every SIGHUP while another control is in charge, so that what is wrong with them is said before this one is,
+// and hands it to who steers otherwise.
+func (s *standby) follow(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.files.hangup:
+		}
+		if s.steers.Load() {
+			select {
+			case s.steering <- struct{}{}:
+			default: // one is enough
+			}
+			continue
+		}
+		x, restart, err := s.files.take()
+		s.refuse(err)
+		if err == nil {
+			s.files.said(x, restart, s.log)
+		}
+	}
+}
+
+// refuse notes why the files were not taken, or that they were.
+func (s *standby) refuse(err error) (why string) {
+	if err != nil {
+		why = err.Error()
+		s.log.Error("settings not reloaded; this control would go on with those before", "error", why)
+	}
+	s.refused.Store(&why)
+	return why
+}
+
+// network is what is steered from now on: what the files say now, or what they said last where that does not fit. A controller begins anew:
+// what it knew is from before.
+func (s *standby) network() (x *controlled, refused string, err error) {
+	x, _, err = s.files.take()
+	if refused = s.refuse(err); err != nil {
+		x = s.files.last.Load()
+	}
+	x, err = x.anew()
+	return x, refused, err
 }
 
 // now asks the topic of the fleet, and not for longer than an operator waits.
 func (s *standby) now(ctx context.Context) loop.Standby {
+	x := s.charge(ctx)
+	if why := s.refused.Load(); why != nil {
+		x.Refused = *why
+	}
+	return x
+}
+
+func (s *standby) charge(ctx context.Context) loop.Standby {
 	ctx, cancel := context.WithTimeout(ctx, askStandby)
 	defer cancel()
 	l, err := s.who.Leader(ctx)
@@ -125,17 +199,21 @@ func (s *standby) now(ctx context.Context) loop.Standby {
 }
 
 // seed adds what the fleet knows of earlier lives to what the journal of this control knows.
-func (c *charge) seed(s control.Seed, log *slog.Logger) control.Seed {
+func (c *charge) seed(s control.Seed, network string, log *slog.Logger) control.Seed {
 	if c == nil {
 		return s
 	}
 	s.Epoch = max(s.Epoch, c.term.Epoch())
 	if b := c.term.Plan(); b != nil {
 		var p chargePlan
-		if err := json.Unmarshal(b, &p); err != nil {
+		err := json.Unmarshal(b, &p)
+		if err != nil {
 			log.Warn("which probes looked closer is not known", "topic", c.client.Topic(conn.Plans), "error", err.Error())
 		}
 		s.Detailed = p.Detailed
+		if err == nil && p.Network != network {
+			log.Warn("the control before had another network; that of the files here comes in its place", "before", plain(p.Network, false), "network", network)
+		}
 	}
 	return s
 }

@@ -120,22 +120,7 @@ func TestControlFleet(t *testing.T) {
 	if out, err := program("control", "log", "--url", admins[1]).CombinedOutput(); err != nil {
 		t.Errorf("log of a control that stands by: %v\n%s", err, out)
 	}
-	page := func(i int, path string) (int, string) {
-		t.Helper()
-		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(admins[i], "unix:"))
-		}}}
-		r, err := c.Get("http://localhost" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.StatusCode, string(b)
-	}
+	page := func(i int, path string) (int, string) { t.Helper(); return adminPage(t, admins[i], path) }
 	pages := func(i, ready int, metrics ...string) {
 		t.Helper()
 		if code, text := page(i, "/healthz"); code != http.StatusOK {
@@ -187,4 +172,22 @@ func TestControlFleet(t *testing.T) {
 		}
 		p.mu.Unlock()
 	}
+}
+
+// adminPage gets a path of a control at a socket.
+func adminPage(t *testing.T, admin, path string) (int, string) {
+	t.Helper()
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(admin, "unix:"))
+	}}}
+	r, err := c.Get("http://localhost" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
 }

@@ -27,12 +27,36 @@ type controlFiles struct {
 	path   string
 	hangup <-chan struct{}
 	now    atomic.Pointer[controlConfig] // those in force
+	last   atomic.Pointer[controlled]    // and the network that they name
 }
 
 func newControlFiles(path string, hangup <-chan struct{}, cfg *controlConfig) *controlFiles {
 	f := &controlFiles{path: path, hangup: hangup}
 	f.now.Store(cfg)
 	return f
+}
+
+// take reads the network that the files name now, and keeps it, or changes nothing.
+func (f *controlFiles) take() (x *controlled, restart []string, err error) {
+	cfg, restart, err := f.read()
+	if err == nil {
+		x, err = readControlled(cfg)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f.now.Store(cfg)
+	f.last.Store(x)
+	return x, restart, nil
+}
+
+// said writes to the log what a reload came to.
+func (f *controlFiles) said(x *controlled, restart []string, log *slog.Logger) {
+	n := x.network
+	log.Info("settings reloaded", "file", f.path, "network", n.Name, "agents", len(n.Agents), "switches", len(n.Switches), "probes", len(n.Probes))
+	if len(restart) > 0 {
+		log.Warn("changed settings that need a restart", "keys", strings.Join(restart, ", "))
+	}
 }
 
 // read gives the settings as they are in the file, as far as a running control takes them over, and the changed keys that it does not.
@@ -52,6 +76,7 @@ func (f *controlFiles) read() (*controlConfig, []string, error) {
 // steering is a control that runs, and follows its files.
 type steering struct {
 	files    *controlFiles
+	hangup   <-chan struct{}
 	x        *controlled
 	loop     *loop.Loop
 	server   *loop.Server
@@ -71,7 +96,7 @@ func (s *steering) follow(ctx context.Context) {
 		case <-t.C:
 			s.letGo(ctx)
 			continue
-		case <-s.files.hangup:
+		case <-s.hangup:
 		}
 		restart, err := s.reload(ctx)
 		switch {
@@ -81,11 +106,7 @@ func (s *steering) follow(ctx context.Context) {
 			s.log.Error("settings not reloaded; the network and its plan stay what they are", "error", err.Error())
 			continue
 		}
-		n := s.x.network
-		s.log.Info("settings reloaded", "file", s.files.path, "network", n.Name, "agents", len(n.Agents), "switches", len(n.Switches), "probes", len(n.Probes))
-		if len(restart) > 0 {
-			s.log.Warn("changed settings that need a restart", "keys", strings.Join(restart, ", "))
-		}
+		s.files.said(s.x, restart, s.log)
 	}
 }
 
@@ -132,6 +153,7 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 	x.suspects = s.x.suspects // which findings go to, and which has followed
 	s.x = x
 	s.files.now.Store(cfg)
+	s.files.last.Store(x)
 	return restart, nil
 }
 

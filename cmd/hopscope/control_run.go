@@ -33,6 +33,20 @@ type controlled struct {
 	links    *directions
 	suspects *suspects
 	fixed    map[string][]control.Entry // by switch
+
+	suspicion suspicion.Config // what suspects were made of
+	passed    [][]int32
+	interval  time.Duration
+}
+
+// anew is the same network with nothing known of its links, for a loop of its own.
+func (x *controlled) anew() (*controlled, error) {
+	y, n := *x, *x.network
+	n.Check = nil // it is of the loop before
+	y.network = &n
+	var err error
+	y.suspects, err = newSuspects(x.suspicion, x.links, x.passed, x.interval)
+	return &y, err
 }
 
 // readControlled reads everything that the settings name, and finds what does not go together.
@@ -73,14 +87,14 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 		}
 		x.probing.Addresses[a.Name] = netip.MustParseAddr(a.Address) // Validate has read it
 	}
-	passed, err := x.links.follow(probes)
-	if err != nil {
+	if x.passed, err = x.links.follow(probes); err != nil {
 		return nil, err
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
 	sc.LatencyFloor, sc.QueueFloor = float64(cfg.Collector.LatencyFloor), float64(cfg.Collector.QueueFloor)
-	if x.suspects, err = newSuspects(sc, x.links, passed, longest(plan)); err != nil {
+	x.suspicion, x.interval = sc, longest(plan)
+	if x.suspects, err = newSuspects(sc, x.links, x.passed, x.interval); err != nil {
 		return nil, err
 	}
 	x.network = &control.Network{Name: g.Name(), Probes: probes}
@@ -188,7 +202,7 @@ func runControl(ctx context.Context, files *controlFiles, x *controlled, log *sl
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	if cfg.Fleet.Enabled {
-		return runControlFleet(ctx, files, j, log)
+		return runControlFleet(ctx, files, x, j, log)
 	}
 	page, err := serveControl(cfg.Admin.Listen, j, notYet)
 	if err != nil {
@@ -230,11 +244,14 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	}
 	defer installers.Close()
 	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probing), Network: x.network, Probing: x.probing, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
+		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
 	late.to(l.Post)
+	if fleet != nil && fleet.refused != "" {
+		l.RefuseNetwork(fleet.refused)
+	}
 	listener, err := net.Listen("tcp", cfg.Controller.Listen)
 	if err != nil {
 		return fmt.Errorf("controller.listen: %w", err)
@@ -260,7 +277,11 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	default:
 		log.Warn("no collector: nothing is ever suspicious (collector.url)")
 	}
-	s := &steering{files: files, x: x, loop: l, server: server, switches: installers, term: fleet.election(), log: log}
+	hangup := files.hangup
+	if fleet != nil {
+		hangup = fleet.hangup
+	}
+	s := &steering{files: files, hangup: hangup, x: x, loop: l, server: server, switches: installers, term: fleet.election(), log: log}
 	followed := make(chan struct{})
 	go func() { defer close(followed); s.follow(ctx) }()
 	defer func() { cancel(); <-followed }()

@@ -27,9 +27,10 @@ const StandingBy control.Phase = "standby"
 
 // Standby is what a control of a fleet says of itself while it steers nothing.
 type Standby struct {
-	Why      string `json:"why"`                 // a sentence without its full stop
-	InCharge string `json:"in_charge,omitempty"` // name of the control that is in charge
-	Term     uint64 `json:"term,omitempty"`      // of it; 0 where nobody is known to be in charge
+	Why      string `json:"why"`                       // a sentence without its full stop
+	InCharge string `json:"in_charge,omitempty"`       // name of the control that is in charge
+	Term     uint64 `json:"term,omitempty"`            // of it; 0 where nobody is known to be in charge
+	Refused  string `json:"network_refused,omitempty"` // why the files of this control were not reloaded
 }
 
 // OfLink is what the loop makes of a link.

@@ -25,11 +25,15 @@ type Config struct {
 	Topic   string
 	Name    string        // of the member, for people
 	Timeout time.Duration // of one question to the log and the group
+	Hold    time.Duration // that a term is kept between two generations of the group, while nothing leaves; 0 for 30 s
 	Logger  *slog.Logger  // nil for none
 }
 
-// complete gives settings whose logger is one.
+// complete gives settings that leave nothing out.
 func (c Config) complete() *Config {
+	if c.Hold == 0 {
+		c.Hold = 30 * time.Second
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -64,7 +68,7 @@ type member struct {
 
 	term *Term  // the last one; nil before the first
 	last int    // the generation in which it was ours
-	stop func() // ends the watch over the generation
+	stop func() // ends the watch over the generation, or over the time without one
 
 	mu  sync.Mutex
 	err error // of work
@@ -73,6 +77,9 @@ type member struct {
 // Assigned begins a term, or goes on with it.
 func (m *member) Assigned(g *ingest.Generation) {
 	ours := len(g.Partitions[m.cfg.Topic]) > 0
+	if m.stop != nil {
+		m.stop()
+	}
 	// Nobody else had the partition between two generations that follow each other.
 	if t := m.term; t != nil && t.ctx.Err() == nil && ours && g.ID == m.last+1 {
 		m.watch(t, g)
@@ -117,6 +124,9 @@ func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
 		t.cancel(fmt.Errorf("%w: %w", ErrLost, context.Cause(g.Lost)))
 	}
 	t.set(nil)
+	// Who does not hear from the group again is not to take himself for being in charge, although nothing could leave.
+	late := time.AfterFunc(m.cfg.Hold, func() { t.cancel(fmt.Errorf("%w: nothing was heard from the group for %v", ErrLost, m.cfg.Hold)) })
+	m.stop = func() { late.Stop() }
 	if m.ctx.Err() != nil { // the member leaves, and another one can begin at once
 		select {
 		case <-t.done:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,67 @@ func TestFenced(t *testing.T) {
 		t.Errorf("the third term begins with epoch %d and plan %s, and is number %d", third.Epoch(), third.Plan(), third.Number())
 	}
 	if err := put(third, 4001, `"d"`); err != nil {
+		t.Error(err)
+	}
+}
+
+// silent is a group that takes a partition back and is not heard of again, until it is told to give it anew.
+type silent struct {
+	topic string
+	again chan struct{}
+}
+
+func (s *silent) Run(ctx context.Context, m ingest.Member) error {
+	for id := 1; ; id += 2 {
+		lost, lose := context.WithCancelCause(ctx)
+		defer lose(nil)
+		g := &ingest.Generation{ID: id, Partitions: map[string][]int{s.topic: {0}}, Lost: lost, Commit: func(context.Context, string, int, int64) error { return nil }}
+		m.Assigned(g)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.again:
+		}
+		m.Revoke(ctx, g)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.again:
+		}
+	}
+}
+
+// A term ends when the group has taken the partition back and says nothing more, as when the brokers went away in between.
+func TestTermOfSilentGroup(t *testing.T) {
+	b := kafkatest.Shared(t)
+	topic := b.Prefix + "plans"
+	b.CreateTopic(topic, 1, "cleanup.policy=compact")
+	log := kafka.NewLog(b.Client(), kafka.DefaultLogConfig())
+	g := &silent{topic, make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	causes, begun, done := make(chan error, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- lead.Run(ctx, lead.Config{Log: log, Group: g, Topic: topic, Name: "one", Timeout: time.Minute, Hold: 50 * time.Millisecond}, func(ctx context.Context, _ *lead.Term) error {
+			begun <- struct{}{}
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return nil
+		})
+	}()
+	for range 2 {
+		<-begun
+		g.again <- struct{}{}
+		if err := <-causes; !errors.Is(err, lead.ErrLost) || !strings.Contains(err.Error(), "nothing was heard from the group") {
+			t.Errorf("the term ends with %v", err)
+		}
+		g.again <- struct{}{}
+	}
+	<-begun
+	cancel()
+	if err := <-causes; err == nil {
+		t.Error("the last term goes on")
+	}
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 }
