@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -194,7 +195,7 @@ func (s *standby) charge(ctx context.Context) loop.Standby {
 	case l.Term <= s.own.Load():
 		return loop.Standby{Why: "this control is not in charge any more, and nobody else has taken over yet"}
 	}
-	name := plain(l.Name[:min(len(l.Name), mostMember)], false) // whoever may write to the topic chose it
+	name := plain(strings.ToValidUTF8(l.Name[:min(len(l.Name), mostMember)], ""), false) // whoever may write to the topic chose it
 	return loop.Standby{Why: fmt.Sprintf("this control stands by: %s is in charge (term %d)", name, l.Term), InCharge: name, Term: l.Term}
 }
 

@@ -479,7 +479,7 @@ func oneLine(n ast.Node) string {
 	const most = 80
 	s, _, _ := strings.Cut(strings.TrimSpace(n.String()), "\n")
 	if len(s) > most {
-		s = s[:most] + "..."
+		s = strings.ToValidUTF8(s[:most], "") + "..." // not within a character
 	}
 	return s
 }

@@ -190,3 +190,17 @@ func TestDiff(t *testing.T) {
 		t.Error("Below mistakes a prefix for a parent")
 	}
 }
+
+// A value that is quoted in an error is not cut within a character.
+func TestLongValueInError(t *testing.T) {
+	for pad := range 4 {
+		var v struct {
+			List []string `yaml:"list"`
+		}
+		long := strings.Repeat("x", pad) + strings.Repeat("漢", 100)
+		err := Load("settings.yaml", []byte("list: "+long+"\n"), &v)
+		if err == nil || !strings.Contains(err.Error(), "漢...") || strings.ContainsAny(err.Error(), "\\\ufffd") {
+			t.Errorf("with %d bytes before: %v", pad, err)
+		}
+	}
+}

@@ -144,7 +144,7 @@ func printable(who string) string {
 		}
 		return r
 	}, who)
-	return who[:min(len(who), mostWho)]
+	return strings.ToValidUTF8(who[:min(len(who), mostWho)], "") // not within a character
 }
 
 func answer(w http.ResponseWriter, v any, err error) {

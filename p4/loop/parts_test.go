@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/p4rt"
@@ -272,5 +273,17 @@ func TestAdmin(t *testing.T) {
 	l.Close()
 	if _, err := os.Lstat(file); !os.IsNotExist(err) {
 		t.Errorf("a socket that is closed has left its name: %v", err)
+	}
+}
+
+// What others say is not cut within a character, wherever that falls.
+func TestCuts(t *testing.T) {
+	for pad := range 4 {
+		text := strings.Repeat("x", pad) + strings.Repeat("漢", 400)
+		for name, got := range map[string]string{"cut": strings.TrimSuffix(cut(text), "..."), "printable": printable(text)} {
+			if !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < mostWho-3 {
+				t.Errorf("%s with %d bytes before: %q", name, pad, got)
+			}
+		}
 	}
 }

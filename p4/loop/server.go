@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -267,7 +268,7 @@ func (s *Server) Limits(name string) (agent.Limits, bool) {
 func cut(s string) string {
 	const most = 500
 	if len(s) > most {
-		return s[:most] + "..."
+		return strings.ToValidUTF8(s[:most], "") + "..." // not within a character
 	}
 	return s
 }

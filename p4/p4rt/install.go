@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -136,7 +137,7 @@ func badAnswer(format string, args ...any) error { return &AnswerError{fmt.Sprin
 func cut(s string) string {
 	const most = 300
 	if len(s) > most {
-		return s[:most] + "..."
+		return strings.ToValidUTF8(s[:most], "") + "..." // not within a character
 	}
 	return s
 }

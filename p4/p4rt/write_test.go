@@ -1,7 +1,9 @@
 package p4rt
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
@@ -45,4 +47,14 @@ func FuzzRefused(f *testing.F) {
 			t.Errorf("%v, %v", errs, err)
 		}
 	})
+}
+
+// What a switch says is not cut within a character.
+func TestCut(t *testing.T) {
+	for pad := range 4 {
+		text := strings.Repeat("x", pad) + strings.Repeat("漢", 400)
+		if got, ok := strings.CutSuffix(cut(text), "..."); !ok || !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < 298 {
+			t.Errorf("with %d bytes before: %q", pad, got)
+		}
+	}
 }

@@ -40,7 +40,7 @@ func (w *Writer) Runs(ctx context.Context, instance string, since time.Time) (ma
 	}
 	if resp.StatusCode != http.StatusOK {
 		text := messageOf(body)
-		e := &Error{Status: resp.StatusCode, Message: text[:min(len(text), maxMessage)]}
+		e := &Error{Status: resp.StatusCode, Message: strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")} // not within a character
 		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
 			return nil, &sink.RetryError{Err: e}
 		}

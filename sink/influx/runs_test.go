@@ -3,6 +3,7 @@ package influx
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx/influxtest"
@@ -111,6 +113,28 @@ func TestRunsStrangeAnswers(t *testing.T) {
 			}
 			w.Close()
 			server.Close()
+		}
+	}
+}
+
+// What a server says of a query is not cut within a character.
+func TestRunsLongMessage(t *testing.T) {
+	for pad := range 4 {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, strings.Repeat("x", pad)+strings.Repeat("漢", 4*maxMessage))
+		}))
+		c := DefaultConfig()
+		c.URL, c.Org, c.Bucket = server.URL, "o", "b"
+		w, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Runs(t.Context(), "here", time.Unix(0, base))
+		w.Close()
+		server.Close()
+		if e, ok := errors.AsType[*Error](err); !ok || !utf8.ValidString(e.Message) || len(e.Message) < maxMessage-3 {
+			t.Errorf("with %d bytes before: %v", pad, err)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func newFindings(list []inference.Finding, n *names.Names) []finding {
 // the invisible ones that turn the direction of what follows.
 func readable(s string) string {
 	if len(s) > maxText {
-		s = s[:maxText] + "…"
+		s = strings.ToValidUTF8(s[:maxText], "") + "…" // not within a character
 	}
 	return strings.Map(func(r rune) rune {
 		if r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cc, unicode.Cf) {
