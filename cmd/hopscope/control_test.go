@@ -62,8 +62,21 @@ func certificates(t *testing.T, dir string, names ...string) {
 
 // pretender follows a control as an agent does, takes every plan, and sends none of its probes.
 type pretender struct {
+	keeps bool                // its plan, and says so when it connects anew
+	took  func(*agentpb.Plan) // is told of every plan; may be nil
+
 	mu    sync.Mutex
 	plans []*agentpb.Plan
+}
+
+// inForce is the epoch that it says it has when it connects.
+func (p *pretender) inForce() uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.plans); p.keeps && n > 0 {
+		return p.plans[n-1].GetEpoch()
+	}
+	return 0
 }
 
 func (p *pretender) follow(ctx context.Context, dir, address, name string) error {
@@ -84,7 +97,7 @@ func (p *pretender) follow(ctx context.Context, dir, address, name string) error
 	defer conn.Close()
 	s, err := agentpb.NewPlansClient(conn).Follow(ctx, grpc.WaitForReady(true))
 	if err == nil {
-		err = s.Send(&agentpb.Answer{Agent: name})
+		err = s.Send(&agentpb.Answer{Agent: name, InForce: p.inForce()})
 	}
 	for err == nil {
 		var m *agentpb.Plan
@@ -92,6 +105,9 @@ func (p *pretender) follow(ctx context.Context, dir, address, name string) error
 			p.mu.Lock()
 			p.plans = append(p.plans, m)
 			p.mu.Unlock()
+			if p.took != nil {
+				p.took(m)
+			}
 			err = s.Send(&agentpb.Answer{Agent: name, InForce: m.GetEpoch(), About: m.GetEpoch()})
 		}
 	}
