@@ -22,6 +22,8 @@ type Agent struct {
 	count counters
 
 	pending atomic.Pointer[Work] // for the sender to take over
+	work    atomic.Pointer[Work] // that it sends by
+	asked   chan chan cameRounds // by who wants to know of rounds
 	epoch   atomic.Uint32
 	beats   atomic.Uint64 // rounds of the sender
 
@@ -43,7 +45,7 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, control: ControllerStatus{Address: cfg.Controller.Address}}
+	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan cameRounds), control: ControllerStatus{Address: cfg.Controller.Address}}
 	ifi, err := net.InterfaceByName(cfg.Interface)
 	if err != nil {
 		return nil, fmt.Errorf("agent: interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)

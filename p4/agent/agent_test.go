@@ -280,7 +280,7 @@ func TestTimetableLate(t *testing.T) {
 func TestTrack(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		tr := track{most: 1, last: map[trackKey]*trackState{}}
+		tr := NewTrack(1)
 		var lost, twice int64
 		n := 200 + r.IntN(200)
 		var come []uint32

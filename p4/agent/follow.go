@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
@@ -137,6 +138,10 @@ func (a *Agent) session(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	defer cancel()
 	stream, err := agentpb.NewPlansClient(conn).Follow(ctx)
 	if err != nil {
 		return err
@@ -144,6 +149,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err := stream.Send(a.hello()); err != nil {
 		return streamError(stream, err)
 	}
+	telling.Go(func() { a.tell(ctx, conn) })
 	// A controller that does not take our certificate says so after the handshake: who is quiet for a moment has taken it.
 	ended := false // by the lock of a
 	defer func() {
@@ -162,6 +168,44 @@ func (a *Agent) session(ctx context.Context) error {
 		there()
 		if err := stream.Send(a.answer(m)); err != nil {
 			return streamError(stream, err)
+		}
+	}
+}
+
+// tell answers a controller that asks for rounds, until ctx ends. One that does not want to know is left alone.
+func (a *Agent) tell(ctx context.Context, conn *grpc.ClientConn) {
+	for ctx.Err() == nil {
+		if err := a.tellStream(ctx, conn); status.Code(err) == codes.Unimplemented {
+			return
+		}
+		select { // the plans do not depend on it
+		case <-ctx.Done():
+		case <-time.After(mostWait/2 + rand.N(mostWait/2)):
+		}
+	}
+}
+
+func (a *Agent) tellStream(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := agentpb.NewPlansClient(conn).Tell(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&agentpb.Rounds{Agent: a.cfg.Name}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		r, ok := a.Rounds(ctx.Done())
+		if !ok {
+			return ctx.Err()
+		}
+		if err := stream.Send(r.Proto(a.cfg.Name, m.GetNumber())); err != nil && !errors.Is(err, io.EOF) { // the reason is for who receives
+			return err
 		}
 	}
 }

@@ -10,13 +10,17 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
+	"math/bits"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,6 +120,12 @@ func (c *controller) Follow(s agentpb.Plans_FollowServer) error {
 // startController serves with a certificate of a name that by signed, and takes agents whose certificates agents signed.
 func startController(t testing.TB, address, name string, by, agents *authority) *controller {
 	t.Helper()
+	return startServer(t, address, name, by, agents, func(c *controller) agentpb.PlansServer { return c })
+}
+
+// startServer is startController for one that does more.
+func startServer(t testing.TB, address, name string, by, agents *authority, more func(c *controller) agentpb.PlansServer) *controller {
+	t.Helper()
 	_, cert, key := by.files(t, name)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -125,7 +135,7 @@ func startController(t testing.TB, address, name string, by, agents *authority) 
 	pool.AddCert(agents.cert)
 	c := &controller{plans: make(chan *agentpb.Plan, 16), answers: make(chan *agentpb.Answer, 64),
 		server: grpc.NewServer(ServerOptions(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool})...)}
-	agentpb.RegisterPlansServer(c.server, c)
+	agentpb.RegisterPlansServer(c.server, more(c))
 	l := listen(t, address)
 	c.address = l.Addr().String()
 	go c.server.Serve(l)
@@ -172,6 +182,99 @@ func planProto(t testing.TB, epoch uint32, interval time.Duration) *agentpb.Plan
 		t.Fatal(err)
 	}
 	return m
+}
+
+// asking is a controller that wants to know of rounds: of every number that is put into its channel.
+type asking struct {
+	*controller
+	asks   chan uint64
+	rounds chan *agentpb.Rounds
+}
+
+func (c *asking) Tell(s agentpb.Plans_TellServer) error {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		c.rounds <- m
+		select {
+		case n := <-c.asks:
+			if err := s.Send(&agentpb.Ask{Number: n}); err != nil {
+				return err
+			}
+		case <-s.Context().Done():
+			return nil
+		}
+	}
+}
+
+// TestTell: an agent tells a controller that asks which rounds it sent, and which of these came, over real sockets: exactly those that the
+// network did not lose. A plan that takes the place of another one begins anew.
+func TestTell(t *testing.T) {
+	namespace(t)
+	ca := newAuthority(t)
+	ask := &asking{asks: make(chan uint64), rounds: make(chan *agentpb.Rounds)}
+	c := startServer(t, "127.0.0.1:0", "controller.example", ca, ca, func(c *controller) agentpb.PlansServer { ask.controller = c; return ask })
+	var seqs atomic.Uint32 // of rounds that came to the network; every fifth of them gets lost
+	startFabric(t, INT21, func(int) bool { return seqs.Add(1)%5 == 0 })
+	cfg, _ := testConfig(t)
+	cfg.Controller = Controller{Address: c.address, Name: "controller.example"}
+	cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile = ca.files(t, "edge-0-0")
+	a, err := Open(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runAgent(t, a)
+	next := func() *agentpb.Rounds {
+		t.Helper()
+		select {
+		case r := <-ask.rounds:
+			return r
+		case <-time.After(time.Minute):
+			t.Fatal("no rounds in a minute")
+		}
+		return nil
+	}
+	if h := next(); h.Agent != "edge-0-0" || h.About != 0 || len(h.Sent)+len(h.Came) > 0 {
+		t.Fatalf("the first message is %v", h)
+	}
+	c.next(t)
+	number := uint64(0)
+	for epoch := uint32(1); epoch <= 2; epoch++ {
+		c.plans <- planProto(t, epoch, 2*time.Millisecond)
+		if x := c.next(t); x.InForce != epoch {
+			t.Fatalf("epoch %d is answered with %v", epoch, x)
+		}
+		for came := uint32(0); came < 150; {
+			number++
+			ask.asks <- number
+			m := next()
+			r, err := RoundsOf(m)
+			if err != nil || m.About != number || m.Agent != "edge-0-0" || r.Spoiled != 0 || r.Unfollowed != 0 {
+				t.Fatalf("question %d: %v, %v", number, m, err)
+			}
+			if r.Epoch != epoch || len(r.Came) == 0 || r.Came[0].Epoch != epoch {
+				continue
+			}
+			s, x := r.Sent[0], r.Came[0]
+			if s.ID != "p1" || s.Interval != 2*time.Millisecond || !slices.Equal(s.Route, []int{1, 2}) || s.Number != x.Number || r.Address != netip.AddrFrom4(x.Source) {
+				t.Fatalf("sent %+v, came %+v", s, x)
+			}
+			if epoch == 1 { // the first round came to the network first
+				want := x.Next - x.Next/5
+				if x.First != 0 || x.Received != want {
+					t.Fatalf("of %d rounds came %d, want %d", x.Next, x.Received, want)
+				}
+			}
+			for k := 0; k+5 <= int(min(64, x.Next-x.First)); k++ { // of five in a row one is missing
+				if n := bits.OnesCount64(x.Window >> k & 31); n != 4 {
+					t.Fatalf("window %#x: %d of five came", x.Window, n)
+				}
+			}
+			came = x.Received
+		}
+	}
 }
 
 // TestFollow goes through the life of an agent with a controller: plans are answered by their epoch, wrong ones are refused whole,

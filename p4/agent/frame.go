@@ -53,9 +53,10 @@ type Ends struct {
 
 // Template is the frame of a probe. Stamp fills in what is new in every round.
 type Template struct {
-	frame []byte
-	seq   uint32
-	Probe int // index in the plan
+	frame  []byte
+	seq    uint32
+	Probe  int    // index in the plan
+	Number uint32 // of the probe, among those of its sender
 }
 
 // NewTemplate builds the frame of a probe whose route srint takes, under a number of its own.

@@ -27,6 +27,8 @@ func (txSocket) slots() int                            { return 0 }
 func (txSocket) slot(int) []byte                       { return nil }
 func (txSocket) set(int, []byte)                       {}
 func (txSocket) send(int) (sent, bytes int, err error) { return 0, 0, nil }
+func (txSocket) missed() []int                         { return nil }
+func (rxSocket) slots() int                            { return 0 }
 func (rxSocket) receive(d time.Duration) (int, error)  { time.Sleep(d); return 0, nil }
 func (rxSocket) frame(int) (frame []byte, at int64)    { return nil, 0 }
 func (rxSocket) dropped() uint64                       { return 0 }

@@ -14,7 +14,7 @@ const idle = 20 * time.Millisecond
 func (a *Agent) sendLoop(ctx context.Context) error {
 	runtime.LockOSThread() // it ends with the goroutine, since its timers are more exact than those of others
 	sharpenTimers()
-	s := sender{agent: a, clock: newClock(), table: NewTimetable(nil, 0)}
+	s := sender{agent: a, clock: newClock(), table: NewTimetable(nil, 0), work: &Work{}, batched: make([]int, a.line.tx.slots())}
 	for ctx.Err() == nil {
 		a.beats.Add(1)
 		if err := s.step(); err != nil {
@@ -26,17 +26,19 @@ func (a *Agent) sendLoop(ctx context.Context) error {
 
 // sender is the state of the loop that sends.
 type sender struct {
-	agent     *Agent
-	clock     clock
-	table     *Timetable
-	templates []Template
+	agent   *Agent
+	clock   clock
+	table   *Timetable
+	work    *Work
+	batched []int // templates of a batch, by slot
 }
 
 // step sends what is due, or sleeps until something is.
 func (s *sender) step() error {
 	now, stepped := s.clock.now()
 	if w := s.agent.pending.Swap(nil); w != nil {
-		s.table, s.templates = NewTimetable(w.Slots, now), w.Templates
+		s.table, s.work = NewTimetable(w.Slots, now), w
+		s.agent.work.Store(w)
 	}
 	if stepped {
 		s.agent.count.clockSteps.Add(1)
@@ -63,12 +65,19 @@ func (s *sender) batch(now int64) error {
 			break
 		}
 		k, due, over := s.table.Take(now)
-		tx.set(n, s.templates[k].AppendFrame(tx.slot(n), now))
+		tx.set(n, s.work.Templates[k].AppendFrame(tx.slot(n), now))
+		s.batched[n] = k
 		c.late.add(time.Duration(now - due))
 		skipped += over
 		n++
 	}
 	sent, bytes, err := tx.send(n)
+	for _, at := range tx.missed() { // its round is sent the next time: what the card did not take is not lost on the way
+		s.work.Templates[s.batched[at]].seq--
+	}
+	for _, k := range s.batched[:n] {
+		s.work.next[k].Store(s.work.Templates[k].seq)
+	}
 	c.sent.Add(uint64(sent))
 	c.sentBytes.Add(uint64(bytes))
 	c.sendErrors.Add(uint64(n - sent))
@@ -108,7 +117,7 @@ func (c *clock) now() (now int64, stepped bool) {
 
 // receiveLoop takes what comes, until ctx ends.
 func (a *Agent) receiveLoop(ctx context.Context) error {
-	r := receiver{agent: a, parser: NewParser(a.ends.Mark), track: track{most: a.cfg.MaxProbes, last: map[trackKey]*trackState{}}}
+	r := receiver{agent: a, parser: NewParser(a.ends.Mark), track: NewTrack(a.cfg.MaxProbes)}
 	rx := a.line.rx
 	for ctx.Err() == nil {
 		n, err := rx.receive(100 * time.Millisecond)
@@ -122,6 +131,9 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 			g.Flush()
 		}
 		a.count.kernelDropped.Store(rx.dropped())
+		if n < rx.slots() {
+			r.tell()
+		}
 	}
 	return nil
 }
@@ -130,7 +142,7 @@ func (a *Agent) receiveLoop(ctx context.Context) error {
 type receiver struct {
 	agent  *Agent
 	parser *Parser
-	track  track
+	track  *Track
 }
 
 // take reports a frame that came at a time, in ns since 1970.

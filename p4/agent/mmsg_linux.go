@@ -28,6 +28,7 @@ type txSocket struct {
 	hdrs []mmsghdr
 	iovs []unix.Iovec
 	data []byte
+	left []int // slots that the kernel did not take the last time
 }
 
 func newTx(fd, batch int) *txSocket {
@@ -53,6 +54,7 @@ func (t *txSocket) set(i int, frame []byte) {
 // send sends the first n slots. It gives how many frames and bytes the kernel took. A frame that it does not take is left out,
 // as one that finds the card's queue full or the link down is; the error is one that does not pass.
 func (t *txSocket) send(n int) (sent, bytes int, err error) {
+	t.left = t.left[:0]
 	for at := 0; at < n; {
 		k, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(t.fd), uintptr(unsafe.Pointer(&t.hdrs[at])), uintptr(n-at), 0, 0, 0)
 		switch errno {
@@ -65,11 +67,15 @@ func (t *txSocket) send(n int) (sent, bytes int, err error) {
 		case unix.ENXIO, unix.ENODEV, unix.EBADF:
 			return sent, bytes, fmt.Errorf("the interface is gone: %w", errno)
 		default:
+			t.left = append(t.left, at)
 			at++
 		}
 	}
 	return sent, bytes, nil
 }
+
+// missed are the slots of the last call that the kernel did not take.
+func (t *txSocket) missed() []int { return t.left }
 
 // controlLen holds a time, and leaves room for a message that we did not ask for.
 const controlLen = 64
@@ -103,6 +109,8 @@ func newRx(fd, batch, size int) *rxSocket {
 	}
 	return r
 }
+
+func (r *rxSocket) slots() int { return len(r.hdrs) }
 
 // receive waits for frames, as long as timeout, and takes what there is. An interface that is down has none.
 func (r *rxSocket) receive(timeout time.Duration) (int, error) {

@@ -54,9 +54,9 @@ func (g *Groups) Flush() {
 	g.buf = g.buf[:0]
 }
 
-// track follows the rounds of probes that come back, to count those that are lost, late or come twice. It has room for a
+// Track follows the rounds of probes that come back, to count those that are lost, late or come twice. It has room for a
 // number of probes; what comes of others is reported, and not followed.
-type track struct {
+type Track struct {
 	most int
 	last map[trackKey]*trackState
 }
@@ -66,11 +66,25 @@ type trackKey struct {
 	number uint32
 }
 
+// NewTrack makes one that follows so many probes at most.
+func NewTrack(most int) *Track { return &Track{most: most, last: map[trackKey]*trackState{}} }
+
+// Add follows a probe that came; ok is false where there is no room to.
+func (t *Track) Add(a *Arrival) (ok bool) { return !t.see(a).unknown }
+
 // trackState is what came of one probe. Window is a bit for each of the last 64 rounds up to Seq: the lowest is that of Seq.
 type trackState struct {
 	epoch, seq uint32
 	window     uint64
 	sent       int64 // time of Seq
+
+	first, received uint32 // the round that it began with, and how many came from it on
+	begun           uint32 // times that it did
+}
+
+// begin is the first arrival of a probe, or one with which it begins anew.
+func (x *trackState) begin(a *Arrival) {
+	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, received: 1, begun: x.begun + 1}
 }
 
 // seen is what an arrival says about the rounds of its probe.
@@ -80,29 +94,31 @@ type seen struct {
 	unknown bool // there is no room to follow it
 }
 
-func (t *track) see(a *Arrival) (s seen) {
+func (t *Track) see(a *Arrival) (s seen) {
 	k := trackKey{a.Source, a.Number}
 	x, ok := t.last[k]
 	switch {
 	case !ok && len(t.last) >= t.most:
 		return seen{unknown: true}
 	case !ok:
-		x = &trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent}
+		x = new(trackState)
+		x.begin(a)
 		t.last[k] = x
 		return s
 	case a.Epoch != x.epoch:
 		if int32(a.Epoch-x.epoch) > 0 { // a new plan counts from its beginning
-			*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent}
+			x.begin(a)
 		}
 		return s
 	}
 	const most = 1 << 16 // a gap above is another beginning, such as that of a sender that was started again
 	switch d := int64(int32(a.Seq - x.seq)); {
 	case d > most || d < -most || d <= 0 && a.Sent > x.sent: // sent later, and yet an earlier round
-		*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent}
+		x.begin(a)
 	case d > 0:
 		s.lost = d - 1
 		x.seq, x.sent = a.Seq, a.Sent
+		x.received++
 		if d < 64 {
 			x.window = x.window<<d | 1
 		} else {
@@ -112,8 +128,11 @@ func (t *track) see(a *Arrival) (s seen) {
 	case x.window&(1<<-d) != 0:
 		s.twice = true
 	default:
-		x.window |= 1 << -d
-		s.lost = -1
+		if int32(a.Seq-x.first) > 0 { // one from before the first was never taken for lost
+			x.window |= 1 << -d
+			x.received++
+			s.lost = -1
+		}
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 )
 
 // errEpoch is a plan that comes too late.
@@ -27,6 +28,17 @@ func (p *Plan) Follows(inForce *Plan) (same bool, err error) {
 type Work struct {
 	Slots     []Slot
 	Templates []Template
+
+	plan *Plan
+	next []atomic.Uint32 // by template: the round that is sent next, for who is not the sender
+}
+
+// Rounds are those of the probes of a work whose templates nobody uses at the moment.
+func (w *Work) Rounds() []SentRounds {
+	for k := range w.Templates {
+		w.next[k].Store(w.Templates[k].seq)
+	}
+	return w.sentRounds()
 }
 
 // NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
@@ -38,7 +50,7 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 			sends++
 		}
 	}
-	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends)}
+	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends)}
 	taken := make(map[uint32]bool, max(sends, len(numbers)))
 	keep := make(map[string]uint32, sends)
 	for k := range p.Probes {
@@ -67,7 +79,7 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 		if err != nil {
 			return nil, nil, fmt.Errorf("probe %q: %w", x.ID, err)
 		}
-		t.Probe = k
+		t.Probe, t.Number = k, n
 		w.Slots, w.Templates = append(w.Slots, Slot{x.Interval, x.Phase}), append(w.Templates, t)
 	}
 	return w, keep, nil

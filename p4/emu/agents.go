@@ -39,12 +39,16 @@ type prober struct {
 	limits  agent.Limits
 	ends    agent.Ends
 
-	plan      *agent.Plan // nil for none
-	numbers   map[string]uint32
-	templates []agent.Template
-	table     *agent.Timetable
-	next      int64 // virtual time of the event that counts; others of the timer are stale
+	plan    *agent.Plan // nil for none
+	numbers map[string]uint32
+	work    *agent.Work
+	table   *agent.Timetable
+	next    int64 // virtual time of the event that counts; others of the timer are stale
 
+	life              uint64       // times that it was started
+	track             *agent.Track // of what comes
+	spoiled           uint64       // frames that came and are no probes
+	unfollowed        uint64
 	parser            *agent.Parser
 	reports           *agent.Groups
 	stats             AgentStats
@@ -67,13 +71,14 @@ func (n *Network) buildAgents() error {
 		if n.agentOf[h] != nil {
 			return fmt.Errorf("agent %d: switch %s has one already", k, c.Switch)
 		}
-		a := &prober{name: c.Switch, host: h, limits: c.Limits, numbers: map[string]uint32{}, table: agent.NewTimetable(nil, 0), next: -1,
+		a := &prober{name: c.Switch, host: h, limits: c.Limits, numbers: map[string]uint32{}, table: agent.NewTimetable(nil, 0), next: -1, work: &agent.Work{}, life: 1,
 			parser: agent.NewParser(mark)}
 		if a.limits == (agent.Limits{}) {
 			d := agent.DefaultConfig()
 			a.limits = d.Limits()
 		}
 		a.limits.Name = c.Switch
+		a.track = agent.NewTrack(a.limits.Probes)
 		from := netip.AddrFrom4(n.hosts[h].v4)
 		a.ends = agent.Ends{ToMAC: mac(macSwitch, at), FromMAC: mac(macHost, int(h)), From: from, To: from, Mark: mark}
 		a.timer = n.timer(timerAgent, k)
@@ -127,7 +132,7 @@ func (n *Network) AgentPlan(name string) *agent.Plan {
 func (n *Network) StopAgent(name string) {
 	if k := n.agentNamed(name); k >= 0 {
 		a := n.agents[k]
-		a.stopped, a.plan, a.templates, a.next = true, nil, nil, -1
+		a.stopped, a.plan, a.work, a.next = true, nil, &agent.Work{}, -1
 		a.table = agent.NewTimetable(nil, 0)
 	}
 }
@@ -135,8 +140,25 @@ func (n *Network) StopAgent(name string) {
 // StartAgent starts one that was stopped. It has no plan.
 func (n *Network) StartAgent(name string) {
 	if k := n.agentNamed(name); k >= 0 {
-		n.agents[k].stopped = false
+		a := n.agents[k]
+		a.stopped, a.track, a.spoiled, a.unfollowed = false, agent.NewTrack(a.limits.Probes), 0, 0
+		a.life++
 	}
+}
+
+// AgentRounds are the rounds of the probes that an agent sends, and of those that came to it, up to now, and which life of its
+// program counts them; ok is false where there is none, or it is stopped.
+func (n *Network) AgentRounds(name string) (r agent.Rounds, life uint64, ok bool) {
+	k := n.agentNamed(name)
+	if k < 0 || n.agents[k].stopped {
+		return r, 0, false
+	}
+	a := n.agents[k]
+	r = agent.Rounds{Address: a.ends.From, Came: a.track.Came(), Spoiled: a.spoiled, Unfollowed: a.unfollowed}
+	if a.plan != nil {
+		r.Epoch, r.Sent = a.plan.Epoch, a.work.Rounds()
+	}
+	return r, a.life, true
 }
 
 // adopt puts a plan in force at an agent, or says why not.
@@ -151,7 +173,7 @@ func (n *Network) adopt(a *prober, p *agent.Plan) error {
 	if err != nil {
 		return err
 	}
-	a.plan, a.numbers, a.templates = p, numbers, w.Templates
+	a.plan, a.numbers, a.work = p, numbers, w
 	a.table = agent.NewTimetable(w.Slots, n.epoch+n.now)
 	n.awaitAgent(a)
 	return nil
@@ -179,7 +201,7 @@ func (n *Network) agentSends(a *prober) {
 		}
 		k, _, over := a.table.Take(now)
 		a.stats.Skipped += over
-		n.sendWide(a, &a.templates[k], now)
+		n.sendWide(a, &a.work.Templates[k], now)
 	}
 	n.awaitAgent(a)
 }
@@ -268,9 +290,15 @@ func (n *Network) receiveWide(p *packet) bool {
 	var x agent.Arrival
 	if why := a.parser.Parse(&x, p.buf); why != agent.OK {
 		a.stats.Malformed++
+		if why != agent.Foreign {
+			a.spoiled++
+		}
 		return false
 	}
 	a.stats.Received++
+	if !a.track.Add(&x) {
+		a.unfollowed++
+	}
 	if a.plan != nil && int32(x.Epoch-a.plan.Epoch) < 0 {
 		a.stats.OldEpoch++
 	}

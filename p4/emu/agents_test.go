@@ -126,7 +126,7 @@ func TestAgentsProbeIsProgram(t *testing.T) {
 		if err := n.adopt(a, plan); err != nil {
 			t.Fatal(err)
 		}
-		n.sendWide(a, &a.templates[0], 42)
+		n.sendWide(a, &a.work.Templates[0], 42)
 		p := &n.packets[0]
 		switch r.IntN(3) {
 		case 0:

@@ -431,6 +431,339 @@ func (x *Load) GetProbesPerSecond() float64 {
 	return 0
 }
 
+// Ask wants to know what became of rounds up to now.
+type Ask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // from 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Ask) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// Rounds are those of the probes that an agent sends, and of those that come to it. All counts begin anew with the agent, and
+// those of 32 bits with what they wrap around to.
+type Rounds struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	About         uint64                 `protobuf:"varint,2,opt,name=about,proto3" json:"about,omitempty"`    // number of the Ask; 0 in the first message
+	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`    // of the plan whose probes are in sent
+	Address       []byte                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"` // IPv4 address that its probes come from
+	Sent          []*Sent                `protobuf:"bytes,5,rep,name=sent,proto3" json:"sent,omitempty"`
+	Came          []*Came                `protobuf:"bytes,6,rep,name=came,proto3" json:"came,omitempty"`
+	Spoiled       uint64                 `protobuf:"varint,7,opt,name=spoiled,proto3" json:"spoiled,omitempty"`                // frames that may have been probes and were not read: dropped by the kernel, or malformed
+	Unfollowed    uint64                 `protobuf:"varint,8,opt,name=unfollowed,proto3" json:"unfollowed,omitempty"`          // probes that came and for whose rounds there was no room
+	LeftOut       uint32                 `protobuf:"varint,9,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"` // of sent and came, for which there was no room here
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rounds) Reset() {
+	*x = Rounds{}
+	mi := &file_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rounds) ProtoMessage() {}
+
+func (x *Rounds) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rounds.ProtoReflect.Descriptor instead.
+func (*Rounds) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Rounds) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Rounds) GetAbout() uint64 {
+	if x != nil {
+		return x.About
+	}
+	return 0
+}
+
+func (x *Rounds) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Rounds) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
+func (x *Rounds) GetSent() []*Sent {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+func (x *Rounds) GetCame() []*Came {
+	if x != nil {
+		return x.Came
+	}
+	return nil
+}
+
+func (x *Rounds) GetSpoiled() uint64 {
+	if x != nil {
+		return x.Spoiled
+	}
+	return 0
+}
+
+func (x *Rounds) GetUnfollowed() uint64 {
+	if x != nil {
+		return x.Unfollowed
+	}
+	return 0
+}
+
+func (x *Rounds) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
+// Sent are the rounds of a probe that the agent sends.
+type Sent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // by which packets know the probe among those of the agent
+	Route         []byte                 `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`    // as in the plan
+	IntervalNs    uint64                 `protobuf:"varint,4,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
+	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"` // round that is sent next; the card took all below
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sent) Reset() {
+	*x = Sent{}
+	mi := &file_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sent) ProtoMessage() {}
+
+func (x *Sent) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sent.ProtoReflect.Descriptor instead.
+func (*Sent) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Sent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Sent) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Sent) GetRoute() []byte {
+	if x != nil {
+		return x.Route
+	}
+	return nil
+}
+
+func (x *Sent) GetIntervalNs() uint64 {
+	if x != nil {
+		return x.IntervalNs
+	}
+	return 0
+}
+
+func (x *Sent) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+// Came are the rounds of a probe that came to the agent, of the last epoch in which any did.
+type Came struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // IPv4 address of who sent it
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`       // round that came first
+	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`         // the one behind the latest that came
+	Received      uint32                 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"` // rounds from first on that came, each counted once
+	Window        uint64                 `protobuf:"fixed64,7,opt,name=window,proto3" json:"window,omitempty"`    // the last 64 rounds below next, the latest one in the lowest bit: those that came
+	Begun         uint32                 `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`       // times that counting began: with first, with an epoch, and when the sender began anew
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Came) Reset() {
+	*x = Came{}
+	mi := &file_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Came) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Came) ProtoMessage() {}
+
+func (x *Came) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Came.ProtoReflect.Descriptor instead.
+func (*Came) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Came) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *Came) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Came) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Came) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Came) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Came) GetReceived() uint32 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Came) GetWindow() uint64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *Came) GetBegun() uint32 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
 var File_agent_proto protoreflect.FileDescriptor
 
 const file_agent_proto_rawDesc = "" +
@@ -471,9 +804,40 @@ const file_agent_proto_rawDesc = "" +
 	"\bsend_bps\x18\x02 \x01(\x01R\asendBps\x12\x1f\n" +
 	"\vreceive_bps\x18\x03 \x01(\x01R\n" +
 	"receiveBps\x12*\n" +
-	"\x11probes_per_second\x18\x04 \x01(\x01R\x0fprobesPerSecond2I\n" +
+	"\x11probes_per_second\x18\x04 \x01(\x01R\x0fprobesPerSecond\"\x1d\n" +
+	"\x03Ask\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\x93\x02\n" +
+	"\x06Rounds\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05about\x18\x02 \x01(\x04R\x05about\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\fR\aaddress\x12+\n" +
+	"\x04sent\x18\x05 \x03(\v2\x17.hopscope.agent.v1.SentR\x04sent\x12+\n" +
+	"\x04came\x18\x06 \x03(\v2\x17.hopscope.agent.v1.CameR\x04came\x12\x18\n" +
+	"\aspoiled\x18\a \x01(\x04R\aspoiled\x12\x1e\n" +
+	"\n" +
+	"unfollowed\x18\b \x01(\x04R\n" +
+	"unfollowed\x12\x19\n" +
+	"\bleft_out\x18\t \x01(\rR\aleftOut\"y\n" +
+	"\x04Sent\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\x12\x14\n" +
+	"\x05route\x18\x03 \x01(\fR\x05route\x12\x1f\n" +
+	"\vinterval_ns\x18\x04 \x01(\x04R\n" +
+	"intervalNs\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\rR\x04next\"\xc0\x01\n" +
+	"\x04Came\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\fR\x06source\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\rR\x05first\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\rR\x04next\x12\x1a\n" +
+	"\breceived\x18\x06 \x01(\rR\breceived\x12\x16\n" +
+	"\x06window\x18\a \x01(\x06R\x06window\x12\x14\n" +
+	"\x05begun\x18\b \x01(\rR\x05begun2\x88\x01\n" +
 	"\x05Plans\x12@\n" +
-	"\x06Follow\x12\x19.hopscope.agent.v1.Answer\x1a\x17.hopscope.agent.v1.Plan(\x010\x01B/Z-github.com/hopscope/hopscope/p4/agent/agentpbb\x06proto3"
+	"\x06Follow\x12\x19.hopscope.agent.v1.Answer\x1a\x17.hopscope.agent.v1.Plan(\x010\x01\x12=\n" +
+	"\x04Tell\x12\x19.hopscope.agent.v1.Rounds\x1a\x16.hopscope.agent.v1.Ask(\x010\x01B/Z-github.com/hopscope/hopscope/p4/agent/agentpbb\x06proto3"
 
 var (
 	file_agent_proto_rawDescOnce sync.Once
@@ -487,25 +851,33 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_agent_proto_goTypes = []any{
 	(*Plan)(nil),   // 0: hopscope.agent.v1.Plan
 	(*Probe)(nil),  // 1: hopscope.agent.v1.Probe
 	(*Answer)(nil), // 2: hopscope.agent.v1.Answer
 	(*Limits)(nil), // 3: hopscope.agent.v1.Limits
 	(*Load)(nil),   // 4: hopscope.agent.v1.Load
+	(*Ask)(nil),    // 5: hopscope.agent.v1.Ask
+	(*Rounds)(nil), // 6: hopscope.agent.v1.Rounds
+	(*Sent)(nil),   // 7: hopscope.agent.v1.Sent
+	(*Came)(nil),   // 8: hopscope.agent.v1.Came
 }
 var file_agent_proto_depIdxs = []int32{
 	1, // 0: hopscope.agent.v1.Plan.probes:type_name -> hopscope.agent.v1.Probe
 	3, // 1: hopscope.agent.v1.Answer.limits:type_name -> hopscope.agent.v1.Limits
 	4, // 2: hopscope.agent.v1.Answer.load:type_name -> hopscope.agent.v1.Load
-	2, // 3: hopscope.agent.v1.Plans.Follow:input_type -> hopscope.agent.v1.Answer
-	0, // 4: hopscope.agent.v1.Plans.Follow:output_type -> hopscope.agent.v1.Plan
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	7, // 3: hopscope.agent.v1.Rounds.sent:type_name -> hopscope.agent.v1.Sent
+	8, // 4: hopscope.agent.v1.Rounds.came:type_name -> hopscope.agent.v1.Came
+	2, // 5: hopscope.agent.v1.Plans.Follow:input_type -> hopscope.agent.v1.Answer
+	6, // 6: hopscope.agent.v1.Plans.Tell:input_type -> hopscope.agent.v1.Rounds
+	0, // 7: hopscope.agent.v1.Plans.Follow:output_type -> hopscope.agent.v1.Plan
+	5, // 8: hopscope.agent.v1.Plans.Tell:output_type -> hopscope.agent.v1.Ask
+	7, // [7:9] is the sub-list for method output_type
+	5, // [5:7] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -519,7 +891,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Plans_Follow_FullMethodName = "/hopscope.agent.v1.Plans/Follow"
+	Plans_Tell_FullMethodName   = "/hopscope.agent.v1.Plans/Tell"
 )
 
 // PlansClient is the client API for Plans service.
@@ -33,6 +34,10 @@ type PlansClient interface {
 	// force there, and answers every Plan with one more. An answer stands in the stream of the plan that it is about, so
 	// that a controller never takes one of an earlier connection for it. Several plans may be on their way.
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Answer, Plan], error)
+	// Tell is how a controller learns what became of the rounds of probes. The agent begins with Rounds that hold its name alone, and answers
+	// every Ask with one more, which were counted after the Ask came. Plans do not wait for it: a controller that does not serve it, and
+	// an agent that does not call it, follow each other all the same.
+	Tell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Rounds, Ask], error)
 }
 
 type plansClient struct {
@@ -56,6 +61,19 @@ func (c *plansClient) Follow(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Plans_FollowClient = grpc.BidiStreamingClient[Answer, Plan]
 
+func (c *plansClient) Tell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Rounds, Ask], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Plans_ServiceDesc.Streams[1], Plans_Tell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[Rounds, Ask]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Plans_TellClient = grpc.BidiStreamingClient[Rounds, Ask]
+
 // PlansServer is the server API for Plans service.
 // All implementations must embed UnimplementedPlansServer
 // for forward compatibility.
@@ -66,6 +84,10 @@ type PlansServer interface {
 	// force there, and answers every Plan with one more. An answer stands in the stream of the plan that it is about, so
 	// that a controller never takes one of an earlier connection for it. Several plans may be on their way.
 	Follow(grpc.BidiStreamingServer[Answer, Plan]) error
+	// Tell is how a controller learns what became of the rounds of probes. The agent begins with Rounds that hold its name alone, and answers
+	// every Ask with one more, which were counted after the Ask came. Plans do not wait for it: a controller that does not serve it, and
+	// an agent that does not call it, follow each other all the same.
+	Tell(grpc.BidiStreamingServer[Rounds, Ask]) error
 	mustEmbedUnimplementedPlansServer()
 }
 
@@ -78,6 +100,9 @@ type UnimplementedPlansServer struct{}
 
 func (UnimplementedPlansServer) Follow(grpc.BidiStreamingServer[Answer, Plan]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
+}
+func (UnimplementedPlansServer) Tell(grpc.BidiStreamingServer[Rounds, Ask]) error {
+	return status.Error(codes.Unimplemented, "method Tell not implemented")
 }
 func (UnimplementedPlansServer) mustEmbedUnimplementedPlansServer() {}
 func (UnimplementedPlansServer) testEmbeddedByValue()               {}
@@ -107,6 +132,13 @@ func _Plans_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Plans_FollowServer = grpc.BidiStreamingServer[Answer, Plan]
 
+func _Plans_Tell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PlansServer).Tell(&grpc.GenericServerStream[Rounds, Ask]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Plans_TellServer = grpc.BidiStreamingServer[Rounds, Ask]
+
 // Plans_ServiceDesc is the grpc.ServiceDesc for Plans service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -118,6 +150,12 @@ var Plans_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Follow",
 			Handler:       _Plans_Follow_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Tell",
+			Handler:       _Plans_Tell_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},
