@@ -71,11 +71,12 @@ type Cycle struct {
 	Hops     []Hop               // each link at most once
 	Rounds   []Round             // each probe at most once
 
-	// Of probes whose values come in windows of their own. Stands says that none has ended since the cycle before: what probes told
-	// then still holds, and is not counted as evidence once more; Hops and Rounds are not looked at. Window is how long was measured
-	// for what came now; 0 is as before, at first that of Config.
-	Stands bool
-	Window time.Duration
+	// Of probes whose values come in windows of their own. Stands says that none has ended since the cycle before: what probes told of
+	// hops then still holds, and is not counted as evidence once more; Hops is not looked at. RoundsStand says the same of Rounds, which
+	// may be counted at other times. Window is how long was measured for the hops that came now; 0 is as before, at first that of
+	// Config.
+	Stands, RoundsStand bool
+	Window              time.Duration
 }
 
 // State remembers what is needed of earlier cycles. It has one owner.
@@ -92,7 +93,8 @@ type State struct {
 	marked  []int32
 
 	now       []evidence // of this cycle
-	told      []evidence // by probes, when they told something last
+	told      []evidence // by probes of hops, when they told something last
+	toldEnds  []evidence // the same of rounds, from end to end
 	touched   []int32
 	explained []int32
 	suspects  []Suspect
@@ -142,10 +144,7 @@ func (s *State) Replan(in *Incidence) {
 // not taken over. The other state is not to be used any more.
 func (s *State) Inherit(from *State, was []int32) {
 	s.cycles = from.cycles
-	told := map[int32][]evidence{}
-	for _, e := range from.told {
-		told[e.link] = append(told[e.link], e)
-	}
+	told, ends := byLink(from.told), byLink(from.toldEnds)
 	for l, old := range was {
 		if l >= len(s.held) || old < 0 || int(old) >= len(from.held) {
 			continue
@@ -159,7 +158,19 @@ func (s *State) Inherit(from *State, was []int32) {
 			e.link = int32(l)
 			s.told = append(s.told, e)
 		}
+		for _, e := range ends[old] {
+			e.link = int32(l)
+			s.toldEnds = append(s.toldEnds, e)
+		}
 	}
+}
+
+func byLink(list []evidence) map[int32][]evidence {
+	m := map[int32][]evidence{}
+	for _, e := range list {
+		m[e.link] = append(m[e.link], e)
+	}
+	return m
 }
 
 // Step takes a cycle and gives the suspects, by link, valid until the next call.
@@ -170,21 +181,30 @@ func (s *State) Step(c *Cycle) []Suspect {
 	if c.Window > 0 {
 		s.cfg.Window = c.Window
 	}
-	if c.Stands {
-		s.now = append(s.now, s.told...)
-	} else {
-		s.hops.step(s, c)
+	s.told = s.stand(s.told, c.Stands, func() { s.hops.step(s, c) })
+	s.toldEnds = s.stand(s.toldEnds, c.RoundsStand, func() {
 		s.losses.step(s, c.Rounds)
 		s.transit.step(s, c.Rounds)
-		s.told = append(s.told[:0], s.now...)
-		for i := range s.told {
-			s.told[i].stands = true
-		}
-	}
+	})
 	s.found(c.Findings)
 	slices.SortStableFunc(s.now, func(a, b evidence) int { return cmp.Compare(a.link, b.link) })
 	s.settle(c.Now)
 	return s.suspects
+}
+
+// stand adds the evidence that was told last if it still stands, or else that of a step, and gives what stands from now on.
+func (s *State) stand(told []evidence, stands bool, step func()) []evidence {
+	if stands {
+		s.now = append(s.now, told...)
+		return told
+	}
+	before := len(s.now)
+	step()
+	told = append(told[:0], s.now[before:]...)
+	for i := range told {
+		told[i].stands = true
+	}
+	return told
 }
 
 // Suspects gives the suspects of the last cycle, valid until the next one.
