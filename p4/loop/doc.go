@@ -5,6 +5,7 @@
 //
 //	Loop      the controller, its mailbox and the journal; one goroutine, or the calls of Step of a test on virtual time
 //	Server    agents that follow over gRPC with mutual TLS
+//	Rounds    which rounds of probes got lost, from what agents count; pure, fed by surveys of Server or Emulated
 //	Emulated  agents of package emu in the same process
 //	Installers  switches, each with a goroutine of its own, over P4Runtime or as files
 //	Probing   turns plans of the controller into plans of agents

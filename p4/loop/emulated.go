@@ -56,6 +56,17 @@ func (e *Emulated) add(r emulatedRequest) {
 	e.queue = append(e.queue, r)
 }
 
+// Told asks all agents for their rounds, which answer at once. It is for who runs the network, no more often than every [Settle].
+func (e *Emulated) Told(n *emu.Network, agents []string) (list []Told) {
+	now := int64(n.Now())
+	for _, name := range agents {
+		if r, life, ok := n.AgentRounds(name); ok {
+			list = append(list, Told{Agent: name, Life: life, Asked: now, Answered: now, Rounds: &r})
+		}
+	}
+	return list
+}
+
 // Limits implements [Agents]. Those of emulated agents are asked when they get a plan.
 func (e *Emulated) Limits(string) (agent.Limits, bool) { return agent.Limits{}, false }
 

@@ -39,6 +39,7 @@ type Options struct {
 	Journal  *Journal // nil for none
 	Seed     control.Seed
 	Suspects control.Suspects // nil for none
+	Rounds   *Rounds          // that somebody surveys, for the status; nil for none
 	// Fence is asked before anything is pushed in a round, with the plan that devices are to have then, nil before there is one. After an
 	// error nothing of the round leaves. It may take some time, during which the loop stands still. Nil lets everything leave.
 	Fence func(p *control.Plan) error

@@ -39,6 +39,14 @@ func (b *Probing) head(epoch uint32) agent.Plan {
 	return p
 }
 
+// slot is that of a probe of a list.
+func (b *Probing) slot(list []planner.Probe, k int) agent.Slot {
+	if slot, ok := b.Slots[list[k].ID]; ok {
+		return slot
+	}
+	return agent.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
+}
+
 // basis is what all plans of one list of probes share, whichever of these look closer.
 type basis struct {
 	probing *Probing
@@ -52,12 +60,7 @@ func newBasis(b *Probing, list []planner.Probe) *basis {
 	x := &basis{probing: b, list: list, of: map[string][]int32{}}
 	var bad planner.Errors
 	for k := range list {
-		y := &list[k]
-		slot, ok := b.Slots[y.ID]
-		if !ok {
-			slot = agent.Slot{Interval: b.Interval, Phase: b.Interval / time.Duration(len(list)) * time.Duration(k)}
-		}
-		q, err := agent.ProbeOf(y, slot)
+		q, err := agent.ProbeOf(&list[k], b.slot(list, k))
 		if err != nil {
 			bad.Add("%w", err)
 			continue

@@ -28,6 +28,8 @@ type Server struct {
 	log  *slog.Logger
 	hold time.Duration // that an agent has for its first word
 
+	rounds surveys
+
 	mu    sync.Mutex // what is below
 	known map[string]bool
 	conns map[string]*following
@@ -54,7 +56,8 @@ const firstWord = 10 * time.Second
 
 // NewServer makes one for the agents of a network, which posts what they say.
 func NewServer(agents []string, post func(control.Event), log *slog.Logger) *Server {
-	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]agent.Limits{}}
+	s := &Server{post: post, log: log, hold: firstWord, conns: map[string]*following{}, told: map[string]agent.Limits{},
+		rounds: surveys{conns: map[string]*telling{}}}
 	s.Allow(agents)
 	return s
 }

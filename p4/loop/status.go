@@ -18,6 +18,8 @@ type Status struct {
 	// Probes are those of the plan that devices are to have, and how many of them look closer.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
+	// Rounds are those of probes, as agents count them; nil where nobody asks.
+	Rounds *RoundsStatus `json:"rounds,omitempty"`
 
 	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
 }
@@ -58,6 +60,10 @@ func (l *Loop) StatusNow() Status { return l.status(l.c, &l.state) }
 func (l *Loop) status(c *control.Controller, st *State) Status {
 	s := Status{Status: c.Status(), Time: l.o.Now(), Cycle: time.Duration(l.o.Control.Cycle), Loop: *st, Links: map[string]*OfLink{}}
 	s.Suspects = slices.Clone(s.Suspects)
+	if l.o.Rounds != nil {
+		rounds := l.o.Rounds.Status()
+		s.Rounds = &rounds
+	}
 	of := func(name string) *OfLink {
 		x := s.Links[name]
 		if x == nil {

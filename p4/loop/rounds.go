@@ -1,0 +1,355 @@
+package loop
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Settle is the least time between two surveys of rounds: a probe that was sent before one of them has come by the next, or is lost.
+const Settle = time.Second
+
+// Told is what an agent answered in a survey of rounds.
+type Told struct {
+	Agent           string
+	Life            uint64 // another one for each connection, or start, of the agent
+	Asked, Answered int64  // ns, by a clock that does not go back
+	Rounds          *agent.Rounds
+	Wrong           error // why there are none
+}
+
+// ProbeRounds are rounds of a probe whose fate is known.
+type ProbeRounds struct {
+	Probe      int32 // by its place in the network
+	Sent, Lost uint64
+}
+
+// RoundsStatus counts what surveys brought.
+type RoundsStatus struct {
+	Surveys  uint64 `json:"surveys"`
+	Sent     uint64 `json:"sent"` // rounds whose fate is known
+	Lost     uint64 `json:"lost"`
+	Refused  uint64 `json:"answers_refused"`   // answers of agents that cannot be
+	Why      string `json:"refused,omitempty"` // the last of them
+	Probes   int    `json:"probes"`            // whose rounds the last survey could follow
+	Agents   int    `json:"agents"`            // that answered it
+	Declined uint64 `json:"begun_anew"`        // times that the rounds of a probe could not be followed any further
+}
+
+// Rounds finds which rounds of probes got lost, from what agents count: surveys come in, one after the other, and rounds go out whose
+// fate is known. It reads no clock, neither its own nor that of agents.
+//
+// In a survey every agent is asked once; the next one begins [Settle] after the last answer. So whoever sent a round that was told in
+// one survey, sent it long before the receiver counts in the next. Of a probe, all rounds are settled up to the latest that came, and up
+// to the latest that the sender told in the survey before; those that are settled, and did not come by the next survey either, are lost.
+//
+// Counts of different lives, epochs or numbers are never compared. Where one of these changes, where the receiver missed frames
+// of its own, or its counts do not fit those of the sender, the probe begins anew, and what is not known by then stays unknown. A probe
+// of which no round ever came here is not judged: it may be on its way to somebody else.
+type Rounds struct {
+	mu     sync.Mutex // all of it
+	probes []followedProbe
+	agents map[string]*teller
+	due    bool // a survey has come since Take
+	status RoundsStatus
+}
+
+// teller is an agent that tells of rounds.
+type teller struct {
+	life    uint64
+	refused uint64 // answers
+	asked   int64  // the last answer's
+	epoch   uint32
+	sent    map[string]*agent.SentRounds // of the last answer
+	came    map[cameKey]*agent.CameRounds
+	told    *agent.Rounds // in this survey; nil if it did not, or its answer was refused
+}
+
+type cameKey struct {
+	source [4]byte
+	number uint32
+}
+
+// followedProbe is a probe of the network, and what became of its rounds.
+type followedProbe struct {
+	id, from, to string
+	route        []int
+	interval     time.Duration
+	came         bool // a round of it has come there
+	state        roundsState
+	sent, lost   uint64 // since Take
+}
+
+// roundsKey is what has to stay the same while rounds are compared.
+type roundsKey struct {
+	sender, receiver [2]uint64 // life, and answers refused
+	epoch, number    uint32
+	source           [4]byte
+	spoiled          uint64
+}
+
+// roundsState is what is known of a probe. Numbers of rounds, and counts of them, wrap around.
+type roundsState struct {
+	key     roundsKey
+	begun   bool
+	present bool    // the receiver has a round of the epoch
+	counts  uint32  // of the receiver: times that it began
+	based   bool    // base is known
+	base    uint32  // round from which on those are missed that did not come
+	next    uint32  // of the sender, in the survey before
+	heard   uint32  // of the receiver: the one behind the latest that came, in the survey before
+	settled uint32  // all rounds below are, by what was known in the survey before
+	later   pending // of a probe with many rounds between two surveys
+	told    pending // what has been given out
+}
+
+// pending is how many rounds, from base on and below to, did not come.
+type pending struct {
+	to, missing uint32
+	known       bool
+}
+
+// NewRounds follows the probes of a network, as they are sent. A probe that cannot be sent is not followed.
+func NewRounds(list []planner.Probe, p *Probing) *Rounds {
+	r := &Rounds{agents: map[string]*teller{}}
+	r.probes = follow(list, p)
+	return r
+}
+
+func follow(list []planner.Probe, p *Probing) []followedProbe {
+	probes := make([]followedProbe, len(list))
+	for k := range list {
+		q, err := agent.ProbeOf(&list[k], p.slot(list, k))
+		if err != nil {
+			continue // without an id nobody tells of it
+		}
+		probes[k] = followedProbe{id: q.ID, from: q.Agent, to: q.Collector, route: q.Route, interval: q.Interval}
+	}
+	return probes
+}
+
+// Follow takes over another network. What is known of the rounds of probes is let go.
+func (r *Rounds) Follow(next *Rounds) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probes, r.due = next.probes, false
+}
+
+// Status says what surveys brought.
+func (r *Rounds) Status() RoundsStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// Take gives the rounds whose fate has become known since the last call, by probe; ok is false if no survey was taken since.
+func (r *Rounds) Take() (list []ProbeRounds, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.due {
+		return nil, false
+	}
+	r.due = false
+	for k := range r.probes {
+		if p := &r.probes[k]; p.sent > 0 {
+			list = append(list, ProbeRounds{int32(k), p.sent, p.lost})
+			p.sent, p.lost = 0, 0
+		}
+	}
+	return list, true
+}
+
+// Survey takes the answers of all agents that were asked once. An answer that cannot be is refused whole, and the reasons are given.
+func (r *Rounds) Survey(list []Told) (refused []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due = true
+	r.status.Surveys++
+	r.status.Agents, r.status.Probes = 0, 0
+	for _, t := range r.agents {
+		t.told = nil
+	}
+	at := make(map[netip.Addr]*teller, len(list))
+	for k := range list {
+		x := &list[k]
+		t := r.agents[x.Agent]
+		if t == nil || t.life != x.Life {
+			t = &teller{life: x.Life}
+			r.agents[x.Agent] = t
+		}
+		err := x.Wrong
+		if err == nil {
+			err = t.take(x)
+		}
+		if err == nil && x.Rounds.Address.IsValid() {
+			if other := at[x.Rounds.Address]; other != nil { // packets do not say which of the two sent them
+				err = fmt.Errorf("its address %v is that of another agent as well", x.Rounds.Address)
+				other.told = nil
+				other.refused++
+			}
+			at[x.Rounds.Address] = t
+		}
+		if err != nil {
+			err = fmt.Errorf("agent %s tells of rounds what cannot be: %w", cut(x.Agent), err)
+			*t = teller{life: x.Life, refused: t.refused + 1}
+			r.status.Refused++
+			r.status.Why = err.Error()
+			refused = append(refused, err)
+			continue
+		}
+		r.status.Agents++
+	}
+	for k := range r.probes {
+		r.follow(&r.probes[k])
+	}
+	return refused
+}
+
+// take holds an answer against the one before.
+func (t *teller) take(x *Told) error {
+	n := x.Rounds
+	sent := make(map[string]*agent.SentRounds, len(n.Sent))
+	for k := range n.Sent {
+		s := &n.Sent[k]
+		sent[s.ID] = s
+		old := t.sent[s.ID]
+		if old == nil || t.epoch != n.Epoch || old.Number != s.Number {
+			continue
+		}
+		// Twice as many as fit, and some for a clock that is set.
+		most := 2*(x.Answered-t.asked)/int64(s.Interval) + 16
+		if more := int64(int32(s.Next - old.Next)); more < 0 || more > most {
+			return fmt.Errorf("round %d of probe %.40q comes after round %d, at most %d later", s.Next, s.ID, old.Next, most)
+		}
+	}
+	came := make(map[cameKey]*agent.CameRounds, len(n.Came))
+	for k := range n.Came {
+		c := &n.Came[k]
+		key := cameKey{c.Source, c.Number}
+		came[key] = c
+		old := t.came[key]
+		if old == nil || old.Begun != c.Begun || old.Epoch != c.Epoch {
+			continue
+		}
+		if int32(c.Next-old.Next) < 0 || int32(c.Received-old.Received) < 0 {
+			return fmt.Errorf("of number %d of %v came %d rounds below %d, and before %d below %d", c.Number, netip.AddrFrom4(c.Source), c.Received, c.Next, old.Received, old.Next)
+		}
+	}
+	t.sent, t.came, t.epoch, t.asked, t.told = sent, came, n.Epoch, x.Asked, n
+	return nil
+}
+
+// follow takes what this survey says of a probe. Where one side did not answer, the next survey goes on from the one before.
+func (r *Rounds) follow(p *followedProbe) {
+	from, to := r.agents[p.from], r.agents[p.to]
+	if from == nil || to == nil || from.told == nil || to.told == nil {
+		return
+	}
+	s := from.sent[p.id]
+	if s == nil || s.Interval != p.interval || !slices.Equal(s.Route, p.route) { // of another network, or not sent yet
+		p.state.begun = false
+		return
+	}
+	source := from.told.Address.As4()
+	c := to.came[cameKey{source, s.Number}]
+	key := roundsKey{[2]uint64{from.life, from.refused}, [2]uint64{to.life, to.refused}, from.epoch, s.Number, source, to.told.Spoiled}
+	sent, lost, ok := p.step(&key, s.Next, c, to.told.Unfollowed > 0)
+	if ok {
+		r.status.Probes++
+	} else {
+		r.status.Declined++
+	}
+	p.sent, p.lost = p.sent+sent, p.lost+lost
+	r.status.Sent, r.status.Lost = r.status.Sent+sent, r.status.Lost+lost
+}
+
+// step gives the rounds whose fate is known now and was not before. The sender is at round next, the receiver counted c, nil for nothing,
+// and has no room for more probes if it is full. Not ok says that the probe begins anew.
+func (p *followedProbe) step(key *roundsKey, next uint32, c *agent.CameRounds, full bool) (sent, lost uint64, ok bool) {
+	x := &p.state
+	if c != nil && c.Epoch != key.epoch {
+		if int32(c.Epoch-key.epoch) > 0 { // of a plan that the sender does not have
+			x.begun = false
+			return 0, 0, false
+		}
+		c = nil
+	}
+	p.came = p.came || c != nil
+	fits := x.begun && x.key == *key
+	switch {
+	case !fits:
+	case c != nil && x.present: // and the sender has got to what came before it was asked
+		fits = c.Begun == x.counts && !behind(next, x.heard)
+	case c != nil:
+		fits = x.based && !behind(c.First, x.base)
+	default:
+		fits = !x.present && p.came && !full
+	}
+	switch {
+	case !fits:
+		*x = roundsState{key: *key, begun: true, next: next}
+		if c != nil {
+			x.present, x.counts, x.based, x.base, x.heard, x.settled = true, c.Begun, true, c.First, c.Next, later(next, c.Next)
+		}
+		return 0, 0, false
+	case !x.based: // of what is sent from now on the receiver would have counted all
+		x.based, x.base, x.settled, x.next = true, next, next, next
+		x.told = pending{to: next, known: true}
+		return 0, 0, true
+	}
+	now := pending{x.settled, 0, true}
+	if c != nil && behind(x.settled+64, c.Next) { // too long ago to tell which came; what is 64 rounds late does not count any more
+		now, x.later = x.later, pending{c.Next - 64, missing(x.base, c.Next-64, c), true}
+	} else {
+		now.missing, x.later = missing(x.base, now.to, c), pending{}
+	}
+	switch {
+	case !now.known:
+	case !x.told.known: // rounds before may have been given out when it was followed the last time
+		x.told = now
+	case behind(x.told.to, now.to):
+		sent = uint64(now.to - x.told.to)
+		if behind(now.missing, x.told.missing) { // some came all the same, and are taken off what is lost next
+			now.missing = x.told.missing
+		}
+		lost = min(sent, uint64(now.missing-x.told.missing))
+		x.told = now
+	}
+	x.settled = later(x.settled, x.next)
+	if c != nil {
+		x.present, x.counts, x.heard = true, c.Begun, c.Next
+		x.settled = later(x.settled, c.Next)
+	}
+	x.next = next
+	return sent, lost, true
+}
+
+// missing is how many rounds from base on and below another one did not come by what a receiver counted, nil for nothing. The other one
+// is among its last 64 rounds, or behind them.
+func missing(base, to uint32, c *agent.CameRounds) uint32 {
+	if c == nil {
+		return to - base
+	}
+	below := c.Received
+	if behind(to, c.Next) {
+		below -= uint32(bits.OnesCount64(c.Window & (1<<(c.Next-to) - 1)))
+	}
+	return to - base - below
+}
+
+// behind reports whether round a is before round b.
+func behind(a, b uint32) bool { return int32(a-b) < 0 }
+
+// later is the later one of two rounds.
+func later(a, b uint32) uint32 {
+	if behind(a, b) {
+		return b
+	}
+	return a
+}
