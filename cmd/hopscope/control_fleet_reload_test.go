@@ -15,6 +15,7 @@ import (
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
@@ -42,7 +43,7 @@ func TestControlFleetReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(mustRead(t, config))
-	listens, lives := []string{listen, freePort(t)}, make([]*controlLife, 2)
+	listens, lives := []string{listen, porttest.Free(t)}, make([]*controlLife, 2)
 	for i := range lives {
 		write(at("lab", i), small)
 		write(at("probes", i), probes)

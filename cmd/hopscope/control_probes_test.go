@@ -49,7 +49,7 @@ func TestControlProbes(t *testing.T) {
 	defer server.Close()
 	cfg := suspicion.DefaultConfig()
 	cfg.LatencyFloor = 1.2e6 // a full packet
-	x, err := newSuspects(cfg, s.links, s.suspects.probes.passed, 200*time.Millisecond)
+	x, err := newSuspects(cfg, s.links, s.probes, s.suspects.probes.passed, 200*time.Millisecond, s.probing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -292,4 +292,5 @@ func (s *suspects) follow(next *suspects) {
 	next.state.Inherit(s.state, was)
 	s.links, s.state = next.links, next.state
 	s.probes.follow(next.probes)
+	s.rounds.Follow(next.rounds)
 }

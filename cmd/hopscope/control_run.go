@@ -45,7 +45,7 @@ func (x *controlled) anew() (*controlled, error) {
 	n.Check = nil // it is of the loop before
 	y.network = &n
 	var err error
-	y.suspects, err = newSuspects(x.suspicion, x.links, x.passed, x.interval)
+	y.suspects, err = newSuspects(x.suspicion, x.links, x.network.Probes, x.passed, x.interval, x.probing)
 	return &y, err
 }
 
@@ -94,7 +94,7 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
 	sc.LatencyFloor, sc.QueueFloor = float64(cfg.Collector.LatencyFloor), float64(cfg.Collector.QueueFloor)
 	x.suspicion, x.interval = sc, longest(plan)
-	if x.suspects, err = newSuspects(sc, x.links, x.passed, x.interval); err != nil {
+	if x.suspects, err = newSuspects(sc, x.links, probes, x.passed, x.interval, x.probing); err != nil {
 		return nil, err
 	}
 	x.network = &control.Network{Name: g.Name(), Probes: probes}
@@ -244,7 +244,7 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	}
 	defer installers.Close()
 	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probing), Network: x.network, Probing: x.probing, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Fence: fleet.fence(ctx), Log: log})
+		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Rounds: x.suspects.rounds, Fence: fleet.fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
@@ -263,6 +263,7 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	go server.FollowRounds(ctx, cfg.Loop.Cycle/2, x.suspects.rounds)
 	switch {
 	case fleet != nil:
 		fleet.followFindings(ctx, cfg, x.suspects, log)

@@ -12,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/sink/web"
@@ -28,6 +29,10 @@ type demoSteering struct {
 	suspects *suspects
 	links    *directions
 	journal  *loop.Journal
+	names    []string // of agents
+	probes   []planner.Probe
+	probing  *loop.Probing
+	asked    time.Duration // when agents were asked for rounds last
 }
 
 // What the probes of the demonstration ask for: node, interfaces, latency and queue, and for a closer look utilisation and
@@ -49,7 +54,7 @@ func steerEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logge
 			cfg.Agents = append(cfg.Agents, emu.Agent{Switch: g.NodeName(n)})
 		}
 	}
-	s := &demoSteering{agents: loop.NewEmulated()}
+	s := &demoSteering{agents: loop.NewEmulated(), names: names}
 	cfg.OnPlan = s.agents.Answered
 	cfg.ControlDelay, cfg.ControlJitter = 2*time.Millisecond, 3*time.Millisecond
 	if s.network, err = emu.New(cfg, seed); err != nil {
@@ -68,14 +73,15 @@ func steerEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logge
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.LatencyFloor = demoCycle, 1500*8e9/float64(cfg.LinkRate) // as long as a full packet takes
-	if s.suspects, err = newSuspects(sc, s.links, passed, interval); err != nil {
+	s.probes, s.probing = probes, &loop.Probing{Dialect: agent.INT21, Basic: demoBasic, Detailed: demoDetailed, Interval: interval, Addresses: loop.Addresses(plan)}
+	if s.suspects, err = newSuspects(sc, s.links, probes, passed, interval, s.probing); err != nil {
 		return nil, err
 	}
 	s.loop, err = loop.New(loop.Options{
 		Control: control.Config{Cycle: int64(demoCycle), Timeout: int64(demoCycle / 3), Grace: int64(interval), SwitchCost: 1, BasicBytes: 16, DetailedBytes: 24},
 		Network: &control.Network{Name: cfg.Topology, Probes: probes, Agents: names},
-		Probing: &loop.Probing{Dialect: agent.INT21, Basic: demoBasic, Detailed: demoDetailed, Interval: interval, Addresses: loop.Addresses(plan)},
-		Agents:  s.agents, Journal: j, Seed: j.Seed(), Suspects: s.suspects, Log: log, Now: now,
+		Probing: s.probing,
+		Agents:  s.agents, Journal: j, Seed: j.Seed(), Suspects: s.suspects, Rounds: s.suspects.rounds, Log: log, Now: now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("control of the probes: %w", err)
@@ -84,8 +90,14 @@ func steerEmulated(cfg emu.Config, seed uint64, j *loop.Journal, log *slog.Logge
 	return s, nil
 }
 
-// deliver takes what the loop sends to the network. It is for who runs the network.
-func (s *demoSteering) deliver() { s.agents.Deliver(s.network, 10*demoCycle) }
+// deliver takes what the loop sends to the network, and rounds of probes back. It is for who runs the network.
+func (s *demoSteering) deliver() {
+	s.agents.Deliver(s.network, 10*demoCycle)
+	if now := s.network.Now(); now >= s.asked+loop.Settle {
+		s.asked = now
+		s.suspects.rounds.Survey(s.agents.Told(s.network, s.names)) // agents of this process tell what they counted
+	}
+}
 
 // steerDemo is steerEmulated with a journal among the files of the demonstration.
 func steerDemo(cfg emu.Config, seed uint64, data string, log *slog.Logger) (*demoSteering, error) {
