@@ -178,6 +178,13 @@ func writeControlStatus(w io.Writer, s *loop.Status) error {
 	for _, d := range s.Devices {
 		count[d.Device.Kind.String()+" "+d.State]++
 	}
+	if r := s.Rounds; r != nil && r.Surveys > 0 {
+		refused := ""
+		if r.Refused > 0 {
+			refused = fmt.Sprintf("; %d answers refused: %s", r.Refused, plain(r.Why, false))
+		}
+		fmt.Fprintf(t, "rounds\t%d lost of %d; followed of %d probes by what %d agents tell%s\n", r.Lost, r.Sent, r.Probes, r.Agents, refused)
+	}
 	fmt.Fprintf(t, "agents\t%s\n", states(count, "agent "))
 	if list := states(count, "switch "); list != "" {
 		fmt.Fprintf(t, "switches\t%s\n", list)

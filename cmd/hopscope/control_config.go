@@ -48,8 +48,8 @@ type controlCollector struct {
 	URL       string `yaml:"url" doc:"Page of the collector, or of the console of a fleet."`
 	TokenFile string `yaml:"token_file" doc:"File with the page's token, where it wants one."`
 
-	Probes       bool          `yaml:"probes" doc:"Take what probes told of hops from the page too. They are flows: its collector must list them (flows.top_flows)."`
-	LatencyFloor time.Duration `yaml:"latency_floor" range:"1ns..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. A full packet on the slowest line is a good choice."`
+	Probes       bool          `yaml:"probes" doc:"Take what probes told of hops from the page too. They are flows: its collector lists half as many of them as flows.top_flows at most."`
+	LatencyFloor time.Duration `yaml:"latency_floor" range:"0s..1m" doc:"Added to times in switches before they are compared by their ratio: what is far below it is all the same. 0 is what a packet of 1500 bytes takes on the line behind, where the topology tells its rate, and 10us where that is less or not told."`
 	QueueFloor   int64         `yaml:"queue_floor_bytes" range:"1..1000000000" doc:"The same for queues, in bytes (or in the device's unit)."`
 }
 
@@ -112,7 +112,7 @@ func defaultControlConfig() controlConfig {
 	settings.SetDefaults(&c) // those of parts that have their own
 	c.Files = agent.DefaultConfig().Files
 	c.Controller.Listen = "127.0.0.1:7443"
-	c.Collector = controlCollector{URL: "http://127.0.0.1:8080", Probes: true, LatencyFloor: 10 * time.Microsecond, QueueFloor: 10_000}
+	c.Collector = controlCollector{URL: "http://127.0.0.1:8080", Probes: true, QueueFloor: 10_000}
 	c.Loop = controlLoop{Cycle: 5 * time.Second, Timeout: 2 * time.Second, Grace: time.Second, SwitchCost: 1, RetryAfter: 10, Audit: 60, RaiseAfter: 1, DoubtAfter: 2, ClearAfter: 5}
 	c.Fleet.Session, c.Fleet.LookBack, c.Fleet.Kafka = 10*time.Second, time.Hour, conn.DefaultConfig()
 	c.Journal = controlJournal{File: "hopscope-control.jsonl", Bytes: 16 << 20, Keep: 4}

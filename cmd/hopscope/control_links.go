@@ -86,6 +86,22 @@ func (d *directions) seen(i int) int {
 	return i
 }
 
+// leastLatencyFloor is that of times in switches before fast lines, and before those of which the rate is not known, in ns.
+const leastLatencyFloor = 10_000
+
+// packetTimes is how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is not known, in
+// ns: one packet of others that happens to be before a probe is no queue.
+func (d *directions) packetTimes(least float64) []float64 {
+	list := make([]float64, d.graph.NumInterfaces())
+	for i := range list {
+		list[i] = least
+		if rate := d.graph.Attr(i).Bandwidth; rate > 0 {
+			list[i] = max(least, 1500*8e9/rate)
+		}
+	}
+	return list
+}
+
 // add appends a direction that has a link.
 func (d *directions) add(to []int32, i int) []int32 {
 	if i >= 0 {

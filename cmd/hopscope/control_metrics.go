@@ -29,6 +29,15 @@ func controlGauge(name, help string, value func(s *loop.Status) float64) control
 	return controlMetric{collector.Metric{Name: "hopscope_control_" + name, Help: help, Kind: collector.Gauge}, value}
 }
 
+func controlRounds(name, help string, kind collector.MetricKind, value func(r *loop.RoundsStatus) float64) controlMetric {
+	return controlMetric{collector.Metric{Name: "hopscope_control_" + name, Help: help, Kind: kind}, func(s *loop.Status) float64 {
+		if s.Rounds == nil {
+			return 0
+		}
+		return value(s.Rounds)
+	}}
+}
+
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -49,6 +58,12 @@ var controlMetrics = []controlMetric{
 	controlCounter("entries_repaired_total", "Readings of switches that showed something else than was installed.", func(c *control.Counts) uint64 { return c.Repaired }),
 	controlLoopCounter("networks_total", "Networks that were taken over from changed files while the control ran.", func(s *loop.State) uint64 { return s.Networks }),
 	controlLoopCounter("networks_refused_total", "Changed files that were refused, whole; what was in force stays.", func(s *loop.State) uint64 { return s.NetworksRefused }),
+	controlRounds("rounds_total", "Rounds of probes whose fate agents told.", collector.Counter, func(r *loop.RoundsStatus) float64 { return float64(r.Sent) }),
+	controlRounds("rounds_lost_total", "Those of them that got lost.", collector.Counter, func(r *loop.RoundsStatus) float64 { return float64(r.Lost) }),
+	controlRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", collector.Counter, func(r *loop.RoundsStatus) float64 { return float64(r.Refused) }),
+	controlRounds("rounds_begun_anew_total", "Times that the rounds of a probe could not be followed further, as after a change of plan; what was not known by then stays unknown.", collector.Counter, func(r *loop.RoundsStatus) float64 { return float64(r.Declined) }),
+	controlRounds("rounds_agents", "Agents that told of rounds when they were asked last.", collector.Gauge, func(r *loop.RoundsStatus) float64 { return float64(r.Agents) }),
+	controlRounds("rounds_probes", "Probes whose rounds could be followed then.", collector.Gauge, func(r *loop.RoundsStatus) float64 { return float64(r.Probes) }),
 	controlGauge("behind_probes", "Probes of the base plan that are still to change, after a change of the network.", func(s *loop.Status) float64 { return float64(s.Behind) }),
 	controlGauge("epoch", "Epoch of the plan that devices are to have.", func(s *loop.Status) float64 { return float64(s.Epoch) }),
 	controlGauge("epoch_in_force", "Epoch of the last plan that all devices had that are up.", func(s *loop.Status) float64 { return float64(s.InForce) }),

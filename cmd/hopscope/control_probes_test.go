@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +37,7 @@ func TestControlProbes(t *testing.T) {
 	const faulty = "agg-0-0:3--core-0:1"
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 280 * time.Second, For: 12 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	const gone, back, until = 390 * time.Second, 400 * time.Second, 440 * time.Second
-	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, until)
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, until, func(c *config) { c.Flows.TopFlows = 60 }) // of more flows, and busier ones
 	var page atomic.Pointer[web.Server]
 	page.Store(newPage(t))
 	c.AddWriter(writesTo{&page})
@@ -48,7 +52,7 @@ func TestControlProbes(t *testing.T) {
 	}))
 	defer server.Close()
 	cfg := suspicion.DefaultConfig()
-	cfg.LatencyFloor = 1.2e6 // a full packet
+	cfg.LatencyFloor, cfg.Floors = leastLatencyFloor, slices.Repeat([]float64{1.2e6}, s.links.graph.NumInterfaces()) // a full packet
 	x, err := newSuspects(cfg, s.links, s.probes, s.suspects.probes.passed, 200*time.Millisecond, s.probing)
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +74,17 @@ func TestControlProbes(t *testing.T) {
 		}
 		if err := x.probes.ask(t.Context(), &ask); (err == nil) != reach {
 			t.Errorf("at %v: %v, reached %v", at, err, reach)
+		}
+		if w := page.Load(); at > 10*time.Second && at < gone && at/demoCycle%10 == 0 {
+			var got probesAnswer
+			r := httptest.NewRecorder()
+			w.Handler().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/api/probes", nil))
+			if err := json.Unmarshal(r.Body.Bytes(), &got); err != nil || len(got.Windows) == 0 {
+				t.Fatalf("at %v: %v, %s", at, err, r.Body)
+			}
+			if x := got.Windows[len(got.Windows)-1]; x.Bound == 0 || len(x.Probes) < len(s.probes)-1 {
+				t.Errorf("at %v: %d of %d probes are listed, and flows up to %d reports left out", at, len(x.Probes), len(s.probes), x.Bound)
+			}
 		}
 		here := false
 		for _, l := range x.Suspects(s.epoch.Add(at).UnixNano()) {
@@ -207,5 +222,30 @@ func TestProbesFollow(t *testing.T) {
 	}
 	if f.links != next.links || f.least != next.least || len(f.ways) != 1 || f.ways[string(appendWay(nil, []int32{1, 0}))] != 0 {
 		t.Errorf("it follows %+v", f)
+	}
+}
+
+// TestLatencyFloors: what a full packet takes on a line that the topology knows is the floor of that line, unless the settings have one for all.
+func TestLatencyFloors(t *testing.T) {
+	dir, config, _, _ := controlSettings(t, "http://127.0.0.1:1")
+	lab := filepath.Join(dir, "lab.yaml")
+	text := strings.NewReplacer("links: [[leaf-1, spine-1], ", "links: [{a: leaf-1, b: spine-1, bandwidth_gbps: 0.01, reverse: {bandwidth_gbps: 0.1}}, ",
+		"[leaf-2, spine-1]", "{a: leaf-2, b: spine-1, bandwidth_gbps: 100}").Replace(string(mustRead(t, lab)))
+	if err := os.WriteFile(lab, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := readControlConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := readControlled(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	floors := x.links.packetTimes(leastLatencyFloor)
+	for name, want := range map[string]float64{"leaf-1:1--spine-1:1": 1.2e6, "spine-1:1--leaf-1:1": 120e3, "leaf-2:1--spine-1:2": 10e3, "leaf-1:2--spine-2:1": 10e3} {
+		if i, ok := x.links.byName[name]; !ok || floors[i] != want {
+			t.Errorf("%s: %v, floor %v, want %v", name, ok, floors[i], want)
+		}
 	}
 }

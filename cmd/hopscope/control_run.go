@@ -92,7 +92,10 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
-	sc.LatencyFloor, sc.QueueFloor = float64(cfg.Collector.LatencyFloor), float64(cfg.Collector.QueueFloor)
+	sc.QueueFloor = float64(cfg.Collector.QueueFloor)
+	if sc.LatencyFloor = float64(cfg.Collector.LatencyFloor); sc.LatencyFloor == 0 {
+		sc.LatencyFloor, sc.Floors = leastLatencyFloor, x.links.packetTimes(leastLatencyFloor)
+	}
 	x.suspicion, x.interval = sc, longest(plan)
 	if x.suspects, err = newSuspects(sc, x.links, probes, x.passed, x.interval, x.probing); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (x *told) WriteWindow(_ context.Context, w *sink.Window) error {
 }
 
 // newSteered is the demonstration with its loop and collector on virtual time.
-func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration) (*steered, *collector.Collector, *told) {
+func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more ...func(*config)) (*steered, *collector.Collector, *told) {
 	t.Helper()
 	emulated, err := emu.PINTDemoConfig()
 	if err != nil {
@@ -79,6 +79,9 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration) (*ste
 		t.Fatal(err)
 	}
 	cfg := demoConfig("", t.TempDir())
+	for _, f := range more {
+		f(&cfg)
+	}
 	c, err := collector.New(cfg.Config, cfg.Analysis, collector.Options{
 		Sources: []collector.Source{{Name: "emulation", Source: s}}, Policy: collector.Replay, Log: slog.New(slog.DiscardHandler),
 		Network: networkOf(s.network.Graph(), nodeIDs(s.network)), Plans: []*pint.Plan{emulated.Plan},

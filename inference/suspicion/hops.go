@@ -43,6 +43,9 @@ func (x *hops) step(s *State, c *Cycle) {
 			h = new(hop)
 			x.all[v.Link] = h
 		}
+		if cfgs[ofLatency].Floor = s.cfg.LatencyFloor; int(v.Link) < len(s.cfg.Floors) && s.cfg.Floors[v.Link] > 0 {
+			cfgs[ofLatency].Floor = s.cfg.Floors[v.Link]
+		}
 		for k, w := range [statistics]detect.Window{v.Latency, v.Queue, h.line(v.Line, s.cfg.LineFloor)} {
 			h.judge(s, v.Link, k, &cfgs[k], at, w)
 		}

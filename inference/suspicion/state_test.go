@@ -382,6 +382,21 @@ func TestStands(t *testing.T) {
 	if got := s.Step(&Cycle{Now: now + 1e9, Rounds: lost}); !slices.Equal(links(got), []int32{0, 1, 2}) {
 		t.Fatalf("a second window of losses: %+v", got)
 	}
+	// A link with a floor of its own is not suspected for what is far below that.
+	floors := DefaultConfig()
+	floors.Floors = []float64{0, 0, 0, 1.2e6}
+	s = New(floors, crossings(t), nil)
+	for k := range 200 {
+		v := 5000.
+		if k >= 150 {
+			v = 80_000
+		}
+		w := detect.Window{Count: 20, P50: v, P90: 2 * v, P99: 3 * v}
+		got := links(s.Step(&Cycle{Now: now + int64(k)*1e9, RoundsStand: true, Hops: []Hop{{Link: 3, Latency: w}, {Link: 5, Latency: w}}}))
+		if slices.Contains(got, 3) || k > 151 && !slices.Contains(got, 5) {
+			t.Fatalf("cycle %d: suspects %v", k, got)
+		}
+	}
 	// Rounds come at other times than what is told of hops: either stands while the other one is looked at.
 	s = New(DefaultConfig(), crossings(t), nil)
 	for k := range 320 {

@@ -27,6 +27,7 @@ type Config struct {
 
 	Window       time.Duration // length of a cycle
 	LatencyFloor float64       // ns; what is far below it is all the same
+	Floors       []float64     // by link, in place of LatencyFloor for what probes tell of it, where above 0; may be short
 	LineFloor    float64       // ns, of the time on a line
 	QueueFloor   float64       // in the unit of queues
 	Single       bool          // a link has fewer than five values in a cycle: their medians are judged one by one
