@@ -1,0 +1,88 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// TestDemoRounds: of the demonstration's network, a line that loses 5 % of what passes is suspected for the rounds of its probes alone, without
+// any finding and with nothing that is told of hops, and gets detail; attention goes back. Before, when plans change, agents
+// stop and start, and a line fills so that probes wait, no round is lost and no link suspected.
+func TestDemoRounds(t *testing.T) {
+	const faulty = "agg-0-0:3--core-0:1"
+	script := []emu.Fault{
+		{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}, // findings change plans
+		{Kind: emu.LosePackets, At: 120 * time.Second, For: 60 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.05},
+	}
+	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = script, 0 }, 700*time.Second) // a line is well again when twelve more should have been lost
+	x, err := newSuspects(suspicion.DefaultConfig(), s.links, s.probes, s.suspects.probes.passed, 200*time.Millisecond, s.probing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := script[1]
+	var raised, cleared, detailed, back time.Duration
+	last, epochs := time.Duration(-1), map[uint32]bool{}
+	s.each = func(at time.Duration) {
+		if closer := len(s.detailedAtAgents(faulty)) > 0; at > fault.At {
+			if closer && detailed == 0 {
+				detailed = at
+			}
+			if closer {
+				back = 0
+			} else if detailed > 0 && back == 0 {
+				back = at
+			}
+		}
+		if at/demoCycle == last {
+			return
+		}
+		last = at / demoCycle
+		epochs[s.loop.StatusNow().Epoch] = true
+		switch at / time.Second {
+		case 50, 70:
+			s.network.StopAgent(s.names[0])
+		case 51, 75:
+			s.network.StartAgent(s.names[0])
+			d := control.Device{Kind: control.Agent, Name: s.names[0]} // as a connection that ends and comes again
+			s.loop.Post(control.Down{Device: d, Why: "stopped"})
+			s.loop.Post(control.Up{Device: d})
+		}
+		for _, err := range x.rounds.Survey(s.agents.Told(s.network, s.names)) {
+			t.Errorf("at %v: %v", at, err)
+		}
+		here := false
+		for _, l := range x.Suspects(s.epoch.Add(at).UnixNano()) {
+			here = here || l.Link == faulty
+			if at < fault.At || !strings.Contains(l.Why, "rounds of the probes that cross it got lost") {
+				t.Errorf("suspected at %v: %s, %s", at, l.Link, l.Why)
+			}
+			if here && raised == 0 {
+				raised = at
+				t.Logf("suspected at %v: %s", at, l.Why)
+			}
+		}
+		if lost := x.rounds.Status().Lost; at < fault.At && lost > 0 {
+			t.Fatalf("at %v %d rounds are lost", at, lost)
+		}
+		if raised > 0 && !here && cleared == 0 {
+			cleared = at
+		}
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status := x.rounds.Status()
+	t.Logf("raised %v, detailed %v, cleared %v, back %v; %d epochs, %+v", raised, detailed, cleared, back, len(epochs), status)
+	end := fault.At + fault.For
+	if raised < fault.At || raised > end || cleared < raised || detailed < fault.At || detailed > end || back < end {
+		t.Errorf("the fault is from %v to %v: raised at %v, looked at closer at %v, cleared at %v, attention back at %v", fault.At, end, raised, detailed, cleared, back)
+	}
+	if len(epochs) < 3 || status.Sent < 20_000 || status.Refused > 0 {
+		t.Errorf("%d epochs, %+v", len(epochs), status)
+	}
+}
