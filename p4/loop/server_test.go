@@ -109,6 +109,13 @@ func serveAgents(t *testing.T, names ...string) *served {
 // follow connects as an agent with a certificate of a name.
 func (s *served) follow(t *testing.T, by *authority, certificate string) (agentpb.Plans_FollowClient, error) {
 	t.Helper()
+	c, ctx := s.connect(t, by, certificate)
+	return c.Follow(ctx)
+}
+
+// connect is follow, before it does.
+func (s *served) connect(t *testing.T, by *authority, certificate string) (agentpb.PlansClient, context.Context) {
+	t.Helper()
 	_, cert, key := by.files(t, certificate)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -123,8 +130,7 @@ func (s *served) follow(t *testing.T, by *authority, certificate string) (agentp
 	t.Cleanup(func() { conn.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	stream, err := agentpb.NewPlansClient(conn).Follow(ctx)
-	return stream, err
+	return agentpb.NewPlansClient(conn), ctx
 }
 
 func (s *served) next(t *testing.T) control.Event {

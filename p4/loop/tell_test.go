@@ -1,0 +1,98 @@
+package loop
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hopscope/hopscope/p4/agent/agentpb"
+)
+
+// tellAs connects as an agent that tells of rounds, with a certificate of a name.
+func (s *served) tellAs(t *testing.T, certificate, name string) agentpb.Plans_TellClient {
+	t.Helper()
+	c, ctx := s.connect(t, s.by, certificate)
+	stream, err := c.Tell(ctx)
+	if err == nil {
+		err = stream.Send(&agentpb.Rounds{Agent: name})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+// asked surveys until so many agents have answered: those that connect may not have come yet.
+func (s *served) asked(t *testing.T, agents int) []Told {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		told := s.Survey(ctx)
+		cancel()
+		if len(told) == agents {
+			return told
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%d agents do not answer within a minute", agents)
+	return nil
+}
+
+// TestTellServer: agents tell of their own rounds alone, under the name of their certificate; what comes without a question, or too late, is
+// not taken; a new connection is another life; and an agent that does not answer is not waited for longer than asked.
+func TestTellServer(t *testing.T) {
+	s := serveAgents(t, "a", "b")
+	for _, x := range []struct{ certificate, name string }{{"b", "a"}, {"c", "c"}} {
+		if _, err := s.tellAs(t, x.certificate, x.name).Recv(); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("%s says that it is %s: %v", x.certificate, x.name, err)
+		}
+	}
+	ended := make(chan error, 8)
+	reply := func(c agentpb.Plans_TellClient, edit func(m *agentpb.Rounds)) {
+		for {
+			ask, err := c.Recv()
+			if err != nil {
+				ended <- err
+				return
+			}
+			for _, about := range []uint64{0, ask.GetNumber() - 1, ask.GetNumber() + 1, ask.GetNumber(), ask.GetNumber()} {
+				m := &agentpb.Rounds{Agent: "b", About: about, Spoiled: about} // whose name is that of the certificate all the same
+				edit(m)
+				_ = c.Send(m) // the end is for who receives
+			}
+		}
+	}
+	first := s.tellAs(t, "a", "a")
+	go reply(first, func(*agentpb.Rounds) {})
+	told := s.asked(t, 1)
+	if x := told[0]; x.Agent != "a" || x.Wrong != nil || x.Rounds == nil || x.Rounds.Spoiled != s.rounds.last || x.Answered < x.Asked {
+		t.Errorf("told %+v", x)
+	}
+	hostile := s.tellAs(t, "b", "b")
+	go reply(hostile, func(m *agentpb.Rounds) { m.Sent = []*agentpb.Sent{{Id: "p1"}} })
+	for _, x := range s.asked(t, 2) {
+		if (x.Wrong != nil) != (x.Agent == "b") || x.Agent == "b" && x.Rounds != nil {
+			t.Errorf("told %+v", x)
+		}
+	}
+	second := s.tellAs(t, "a", "a") // takes the place of the first
+	if err := <-ended; status.Code(err) != codes.Aborted {
+		t.Errorf("the first connection ends with %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	for _, x := range s.Survey(ctx) { // which the second one does not answer yet
+		if x.Agent == "a" {
+			t.Errorf("told %+v", x)
+		}
+	}
+	go reply(second, func(*agentpb.Rounds) {})
+	for _, x := range s.asked(t, 2) {
+		if x.Agent == "a" && x.Life == told[0].Life {
+			t.Errorf("another connection is the same life: %+v", x)
+		}
+	}
+}
