@@ -285,6 +285,13 @@ func TestRoundsRefused(t *testing.T) {
 	if x.lost != [2]uint64{} {
 		t.Errorf("forged probes bring losses: %v", x.lost)
 	}
+	x = newTwoHosts(t)
+	x.cycles(5, nil)
+	x.hosts[1].track.Add(&agent.Arrival{Source: x.source(0), Number: 7, Epoch: 1, Seq: 5000, Sent: x.now + int64(time.Hour)}) // so that what is real seems old
+	x.cycles(5, nil)
+	if x.lost != [2]uint64{} {
+		t.Errorf("forged probes of a later time bring losses: %v", x.lost)
+	}
 }
 
 // TestRoundsAtRandom goes through lives of agents at random: whatever happens beside, never more is lost than was.
