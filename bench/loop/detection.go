@@ -38,13 +38,17 @@ type suspects struct {
 	rounds [2][]suspicion.Round
 }
 
-func newSuspects(links int, all []route, places suspicion.Places) (*suspects, error) {
+func newSuspects(back []int32, all []route, places suspicion.Places) (*suspects, error) {
 	lists := make([][]int32, len(all))
 	for i, r := range all {
 		lists[i] = r
 	}
+	links := len(back)
 	in, err := suspicion.NewIncidence(links, lists)
 	if err != nil {
+		return nil, err
+	}
+	if err := in.Pair(back); err != nil {
 		return nil, err
 	}
 	cfg := suspicion.DefaultConfig()
@@ -184,7 +188,11 @@ func (d *detection) built(n *emu.Network, all []*emu.Happening) {
 		}
 		d.out.Faults = append(d.out.Faults, f)
 	}
-	if d.suspects, d.err = newSuspects(n.Graph().NumInterfaces(), d.routes, d.places); d.err != nil {
+	back := make([]int32, n.Graph().NumInterfaces())
+	for i := range back {
+		back[i] = int32(n.Graph().Peer(i))
+	}
+	if d.suspects, d.err = newSuspects(back, d.routes, d.places); d.err != nil {
 		d.suspects = nil
 	}
 }

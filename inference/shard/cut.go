@@ -35,6 +35,7 @@ func (s *State) newCut() *Cut {
 // Cut ends the open window at end, in ns since 1970, and starts the next one. It takes new memory for that unless an
 // earlier cut was recycled.
 func (s *State) Cut(end int64) *Cut {
+	s.settleForeign()
 	s.settleSprays()
 	c := s.cut
 	s.cutTop(&c.busiest, &c.spreads)

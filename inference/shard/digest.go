@@ -59,6 +59,7 @@ type digests struct {
 	nodes       []uint32
 	hops        []decode.Hop
 	sprays      sprays
+	foreign     map[uint32]*foreign // by index into flows, of the window
 	stats       DigestStats
 	survey      *survey.Watch
 	maps        map[*pathtrace.Tracer]*survey.Map
@@ -215,6 +216,7 @@ func source(k *decode.FlowKey) uint32 {
 
 // give puts what a flow held back.
 func (d *digests) give(i uint32) {
+	delete(d.foreign, i)
 	x := &d.flows[i]
 	if x.tracer != nil {
 		x.tracer.Release(&x.trace)

@@ -112,6 +112,7 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 	}
 	e := t.Add(&x.trace, r.Digest.ID, int(r.Digest.Hops), value)
 	x.stray = e != pathtrace.Verified && e != pathtrace.Confirmed
+	kept := d.noteForeign(x, slot, t, r, value, e)
 	switch e {
 	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Revised:
 		if e == pathtrace.Decoded {
@@ -142,7 +143,9 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 			s.traced(f, slot, x, r)
 		}
 	case pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
-		if e != pathtrace.Ignored && s.unrest(slot, x, r, e) || x.spray != 0 {
+		if held := e != pathtrace.Ignored && s.unrest(slot, x, r, e) || x.spray != 0; kept {
+			break
+		} else if held {
 			d.sprays.flows[x.spray].hold(r.Time)
 			break
 		}

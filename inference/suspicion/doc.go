@@ -14,6 +14,8 @@
 //     An interface whose findings have a cause elsewhere is not suspected for what probes tell of it.
 //   - Hops. What probes tell of each link, the time in the switch before it, its queue and the time on the line, is compared
 //     with its own history by package detect, of which a false finding is rarer than one in a million windows.
+//   - Pairs. The times on both directions of a link together ([Incidence.Pair]), in which clocks cancel out, are compared in the same
+//     way, with a lower floor. The direction that takes longer is accused, or both, each with its part of the confidence.
 //   - Losses. How many rounds of each probe got lost. Which links explain that is found by the fit of package loss, over the
 //     last cycle and the last 1 to 2, 2 to 4, ... 256 to 512, in each cycle in which anything got lost, so that a strong loss is found
 //     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the

@@ -2,6 +2,8 @@ package suspicion
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
@@ -19,7 +21,8 @@ var statisticNames = [statistics]string{"the time in the switch before it", "its
 
 // hops compares what probes tell of links with the links' own history.
 type hops struct {
-	all []*hop // by link; nil for one that probes never told of
+	all  []*hop    // by link; nil for one that probes never told of
+	told []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was told
 }
 
 // hop is what is remembered of a link.
@@ -28,11 +31,25 @@ type hop struct {
 	base   float64 // of the time on the line, when it was told first: clocks may differ by any constant
 	based  bool
 	known  [statistics]bool // a cause has explained what is open
+
+	pair  detect.Hop // of both directions of the link together; at the one with the lower number
+	usual float64    // mean of the time on the line beyond base, while nothing was found in the pair
+	seen  float64    // cycles that it is of, up to usualCycles
 }
+
+const (
+	usualCycles = 60
+	// A direction is accused of what both take longer if this part of it is told of that direction.
+	pairShare = .25
+)
 
 func (x *hops) step(s *State, c *Cycle) {
 	cfgs := s.cfg.detectors()
 	at := cfgs[ofLatency].At(c.Now)
+	x.told = slices.Grow(x.told[:0], len(x.all))[:len(x.all)]
+	for l := range x.told {
+		x.told[l] = math.NaN()
+	}
 	for i := range c.Hops {
 		v := &c.Hops[i]
 		if v.Link < 0 || int(v.Link) >= len(x.all) {
@@ -48,6 +65,48 @@ func (x *hops) step(s *State, c *Cycle) {
 		}
 		for k, w := range [statistics]detect.Window{v.Latency, v.Queue, h.line(v.Line, s.cfg.LineFloor)} {
 			h.judge(s, v.Link, k, &cfgs[k], at, w)
+		}
+		if v.Line.Count > 0 {
+			x.told[v.Link] = v.Line.P50 - h.base
+		}
+	}
+	x.pairs(s, at)
+}
+
+// pairs looks at both directions of each link together. By how much two clocks differ is added to the one and taken from the
+// other, so that clocks which drift say nothing here, and far less than what a drift may be is news.
+func (x *hops) pairs(s *State, at detect.Moment) {
+	cfg := detect.Latency(s.cfg.Window)
+	cfg.Floor = s.cfg.PairFloor
+	cfg.Rising, cfg.Idle, cfg.Steady, cfg.Single, cfg.MinCount = true, true, true, true, 1
+	for l, b := range s.incidence.back {
+		if int(b) <= l || math.IsNaN(x.told[l]) || math.IsNaN(x.told[b]) {
+			continue
+		}
+		both := [2]*hop{x.all[l], x.all[b]}
+		took := [2]float64{x.told[l], x.told[b]}
+		// Each was LineFloor at first; a floor of room is left for both to become less.
+		series := &both[0].pair
+		series.Add(&cfg, at, detect.Window{Count: 1 << 20, P50: max(0, took[0]+took[1]-2*s.cfg.LineFloor+s.cfg.PairFloor)})
+		f, open := series.Open()
+		if !open || f.Cause != detect.Rise {
+			for k, h := range both {
+				h.seen = min(h.seen+1, usualCycles)
+				h.usual += (took[k] - h.usual) / h.seen
+			}
+			continue
+		}
+		more := [2]float64{max(0, took[0]-both[0].usual), max(0, took[1]-both[1].usual)}
+		e := evidence{severity: inference.Warning}
+		if f.Grave(&cfg) {
+			e.severity = inference.Critical
+		}
+		e.why = fmt.Sprintf("the time on the line there and back rose by %s", inference.Nanoseconds(f.Worst(&cfg)-f.Usual(&cfg)))
+		for k, link := range [2]int32{int32(l), b} {
+			if share := more[k] / (more[0] + more[1]); share >= pairShare {
+				e.link, e.confidence = link, .99*share
+				s.accuse(e)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ type Incidence struct {
 	class  []int32   // by link: that of links which the same probes cross; -1 for links that none crosses
 	alike  [][]int32 // by class: its links
 	of     [][]int32 // by probe: its classes, sorted
+	back   []int32   // by link: the other direction of it, or -1; nil if that is not known
 }
 
 // NewIncidence takes the links of each probe, below a number of links, in any order. The lists are copied.
@@ -57,6 +58,20 @@ func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
 		}
 	}
 	return in, nil
+}
+
+// Pair says which link is the other direction of each, -1 for one that has none or where it is not known. The list is copied.
+func (in *Incidence) Pair(back []int32) error {
+	if len(back) != in.links {
+		return fmt.Errorf("the other directions of %d links; there are %d links", len(back), in.links)
+	}
+	for l, b := range back {
+		if b != -1 && (b < 0 || int(b) >= in.links || int(b) == l || back[b] != int32(l)) {
+			return fmt.Errorf("link %d has link %d as its other direction, which does not have it", l, b)
+		}
+	}
+	in.back = slices.Clone(back)
+	return nil
 }
 
 // Alike gives the links that the same probes cross as a link, itself among them: what probes tell from end to end cannot tell

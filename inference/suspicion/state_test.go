@@ -234,6 +234,45 @@ func TestHops(t *testing.T) {
 	}
 }
 
+// Both directions of a link together tell of a change that is less than what clocks may drift by, and of no drift. It is the direction
+// that takes longer which is suspected.
+func TestPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	in := crossings(t)
+	if err := in.Pair([]int32{1, 0, 3, 2, -1, 6, 5, -1}); err != nil {
+		t.Fatal(err)
+	}
+	s := New(DefaultConfig(), in, nil)
+	for k := range 200 {
+		var hops []Hop
+		for l := range int32(8) {
+			h := noise(r, l, 0)
+			drift := 400 * float64(k) // ns a cycle
+			switch {
+			case l == 0:
+				h.Line.P50 += drift
+			case l == 1:
+				h.Line.P50 -= drift
+			case l == 5 && k >= 120:
+				h.Line.P50 += 40_000
+			}
+			hops = append(hops, h)
+		}
+		got := s.Step(&Cycle{Now: int64(k) * 1e9, Hops: hops})
+		switch {
+		case k < 120 && len(got) > 0:
+			t.Fatalf("cycle %d: %+v", k, got)
+		case k >= 121 && (!slices.Equal(links(got), []int32{5}) || got[0].Confidence < .9):
+			t.Fatalf("cycle %d: %+v, want link 5", k, got)
+		}
+	}
+	for _, wrong := range [][]int32{{1, 0}, {1, 2, 0, -1, -1, -1, -1, -1}, {0, -1, -1, -1, -1, -1, -1, -1}, {8, -1, -1, -1, -1, -1, -1, -1}, {-2, -1, -1, -1, -1, -1, -1, -1}} {
+		if in.Pair(wrong) == nil {
+			t.Errorf("%v is taken", wrong)
+		}
+	}
+}
+
 // Transit times alone say which link grew slow.
 func TestTransits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))

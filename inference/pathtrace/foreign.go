@@ -1,0 +1,95 @@
+package pathtrace
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode/pint"
+)
+
+// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not taken for one.
+const foreignSteps = 1 << 10
+
+// Writers gives the hops that write into the digest of a packet which passes so many switches, bit i-1 for hop i.
+func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
+	s := t.m.config.Scheme
+	for inst := range s.Instances() {
+		p := s.Packet(id, inst)
+		all |= s.Writers(&p, hops)
+	}
+	return all
+}
+
+// Foreign reports whether no packet that enters and leaves the network where the known path of a flow does can have brought a digest,
+// whichever links of the map it took: not one walk of so many nodes explains it. It is false where no path is known or none of that
+// length, where nothing is known about links, and where there are too many walks.
+func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
+	if !f.Known() || t.m.first == nil {
+		return false
+	}
+	r := t.slab.get(f.paths[0])
+	if r.hops() != hops || r.astray()&(1|1<<(hops-1)) != 0 {
+		return false
+	}
+	path := r.path()
+	from, known := t.m.index[path[0]]
+	to, both := t.m.index[path[hops-1]]
+	if !known || !both {
+		return false
+	}
+	w := walks{t: t, hops: hops, to: to, steps: foreignSteps}
+	s := t.m.config.Scheme
+	for inst := range s.Instances() {
+		p := s.Packet(id, inst)
+		if writers := s.Writers(&p, hops); writers != 0 {
+			w.parts = append(w.parts, walkPart{p, writers, s.Part(digest, inst)})
+		}
+	}
+	return len(w.parts) > 0 && !w.explained(from, 0) && w.steps > 0
+}
+
+// walks looks for a walk that explains a digest.
+type walks struct {
+	t     *Tracer
+	hops  int
+	to    uint16
+	steps int // that are left
+	parts []walkPart
+	path  [pint.MaxHops]uint16
+}
+
+// walkPart is an instance of the digest.
+type walkPart struct {
+	packet  pint.Packet
+	writers uint64
+	rest    uint32 // without what the hops so far wrote
+}
+
+// explained reports whether a walk that goes on with a node at a hop explains the digest.
+func (w *walks) explained(u uint16, h int) bool {
+	m := w.t.m
+	if w.steps--; w.steps <= 0 || h == w.hops-1 && u != w.to || !m.config.Loops && slices.Contains(w.path[:h], u) {
+		return false
+	}
+	if m.dist != nil && int(m.dist[int(u)*len(m.nodes)+int(w.to)]) > w.hops-1-h {
+		return false
+	}
+	w.path[h] = u
+	agrees := true
+	for i := range w.parts {
+		if p := &w.parts[i]; p.writers>>h&1 != 0 {
+			p.rest ^= m.config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.nodes[u])
+			agrees = agrees && (p.rest == 0 || bits.Len64(p.writers) > h+1)
+		}
+	}
+	found := agrees && h == w.hops-1
+	if agrees && !found {
+		found = slices.ContainsFunc(m.neighbours(u), func(v uint16) bool { return w.explained(v, h+1) })
+	}
+	for i := range w.parts {
+		if p := &w.parts[i]; p.writers>>h&1 != 0 {
+			p.rest ^= m.config.Scheme.Value(&p.packet, p.packet.Role(p.writers, h+1), m.nodes[u])
+		}
+	}
+	return found
+}

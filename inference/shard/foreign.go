@@ -1,0 +1,103 @@
+package shard
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/pathtrace"
+)
+
+const (
+	mostForeign        = 4096 // flows with such digests in a window,
+	mostForeignDigests = 64   // and digests of each of them
+)
+
+// foreign are the digests of a flow in a window that no walk over the links of the map explains which begins and ends where the known
+// path of the flow does. However many paths the flow uses at once, they are strange. But a flow that has come to enter or leave
+// elsewhere has such digests, too, and so has one at whose place the map is wrong: those are told of whose hops all agree with the
+// known path in other digests that came since the first of them. What is left is judged as if it were not known to be foreign.
+type foreign struct {
+	flow   decode.FlowKey
+	agreed uint64 // hops
+	list   []foreignDigest
+}
+
+type foreignDigest struct {
+	writers uint64 // all ones if it is not known any more that it is foreign
+	at      int64
+	strange bool // it is told as strange in any case
+}
+
+// noteForeign notes what a digest says of those that are foreign, and reports whether it is one itself that is kept.
+func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r *decode.Report, value uint64, e pathtrace.Event) bool {
+	i, hops := d.slots[slot], int(r.Digest.Hops)
+	switch e {
+	case pathtrace.Verified, pathtrace.Confirmed:
+		if len(d.foreign) > 0 {
+			if f := d.foreign[i]; f != nil {
+				f.agreed |= t.Writers(r.Digest.ID, hops)
+			}
+		}
+		return false
+	case pathtrace.Inconsistent, pathtrace.Pending, pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
+	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Parallel, pathtrace.Returned, pathtrace.Revised:
+		if f := d.foreign[i]; f != nil { // by another path they may not be foreign
+			f.agreed = 0
+			for k := range f.list {
+				f.list[k].writers = ^uint64(0)
+			}
+		}
+		return false
+	default:
+		return false
+	}
+	f := d.foreign[i]
+	if f == nil && len(d.foreign) >= mostForeign || f != nil && len(f.list) >= mostForeignDigests || !t.Foreign(&x.trace, r.Digest.ID, hops, value) {
+		return false
+	}
+	if f == nil {
+		f = &foreign{flow: r.Flow}
+		if d.foreign == nil {
+			d.foreign = map[uint32]*foreign{}
+		}
+		d.foreign[i] = f
+	}
+	f.list = append(f.list, foreignDigest{t.Writers(r.Digest.ID, hops), r.Time, e != pathtrace.Inconsistent && e != pathtrace.Pending})
+	return true
+}
+
+// settleForeign tells of the foreign digests of a window.
+func (s *State) settleForeign() {
+	d := s.digests
+	if d == nil {
+		return
+	}
+	for _, i := range slices.Sorted(maps.Keys(d.foreign)) {
+		d.settleForeign(&s.cut.faults, i, d.foreign[i])
+	}
+	clear(d.foreign)
+}
+
+func (d *digests) settleForeign(to *faults, i uint32, f *foreign) {
+	told := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent}
+	for _, g := range f.list {
+		switch x := &d.flows[i]; {
+		case g.writers != ^uint64(0) && g.writers&^f.agreed == 0:
+		case !g.strange:
+			continue
+		case x.spray != 0:
+			d.sprays.flows[x.spray].hold(g.at)
+			continue
+		}
+		if told.Count++; told.Count == 1 {
+			told.First, told.Last = g.at, g.at
+		}
+		told.First, told.Last = min(told.First, g.at), max(told.Last, g.at)
+	}
+	if told.Count > 0 {
+		d.stats.Strange += told.Count
+		to.note(told)
+	}
+}
