@@ -149,7 +149,7 @@ const (
 type DigestFault struct {
 	Flow        decode.FlowKey
 	Fault       Fault
-	Node        uint32 // Looping: the switch that reported the latest; of several at that time the greatest
+	Node        uint32 // Looping: the switch that reported the latest; of several at that time the greatest. Inconsistent: the one that spoils digests, 0 if not known
 	Count       uint64
 	First, Last int64 // times of the earliest and the latest of them
 }

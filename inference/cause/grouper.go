@@ -106,6 +106,11 @@ func (g *Grouper) Step(w *Window) {
 func (g *Grouper) follow(w *Window) (fresh []*Alone) {
 	for _, a := range g.Alone {
 		a.told = -1
+		if a.Finding.Kind == inference.StrangeDigests {
+			if more := w.Moved(a.Finding.ID); len(more) > 0 && len(more) < len(a.Moved) { // digests say more of the place by now
+				a.Moved = addHops(nil, more)
+			}
+		}
 	}
 	if len(w.Told) == 0 {
 		return nil

@@ -53,9 +53,9 @@ func (d digests) step(w *inference.Window) {
 			continue
 		}
 		t.count += s.Count
-		f := inference.Finding{Kind: inference.StrangeDigests, Severity: inference.Warning, Flow: s.Flow, Node: s.Node, Value: float64(s.Count)}
+		f := inference.Finding{Kind: inference.StrangeDigests, Severity: inference.Warning, Flow: s.Flow, Value: float64(s.Count)}
 		if s.Fault == inference.Looping {
-			f.Kind, f.Severity = inference.RoutingLoop, inference.Critical
+			f.Kind, f.Severity, f.Node = inference.RoutingLoop, inference.Critical, s.Node
 			f.Text = fmt.Sprintf("%s of %s came back to a switch that it had passed, reported by node %d", plural(s.Count, "packet"), s.Flow, s.Node)
 		} else {
 			f.Text = fmt.Sprintf("%s of %s fit no path through the known nodes: a node is unknown, the topology is out of date, or they are forged",
@@ -86,10 +86,12 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 	if len(w.Digests) == 0 {
 		return nil
 	}
-	out := map[decode.FlowKey][]inference.HopKey{}
+	out, located := map[decode.FlowKey][]inference.HopKey{}, map[decode.FlowKey]uint32{}
 	for i := range w.Digests {
 		if s := &w.Digests[i]; s.Fault == inference.Inconsistent {
-			out[s.Flow] = nil
+			if out[s.Flow] = nil; s.Node != 0 {
+				located[s.Flow] = s.Node
+			}
 		}
 	}
 	for i := range w.Flows {
@@ -110,6 +112,9 @@ func (d digests) suspects(w *inference.Window) map[decode.FlowKey][]inference.Ho
 			}
 		}
 		out[f.Key] = way
+	}
+	for k, node := range located { // their digests say which one it is
+		out[k] = []inference.HopKey{{Node: node}}
 	}
 	return out
 }

@@ -7,8 +7,13 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not taken for one.
-const foreignSteps = 1 << 10
+const (
+	// foreignSteps is how many nodes are visited for a digest that may be foreign. Where there are more, it is not taken for one.
+	foreignSteps = 1 << 11
+	// foreignEnds is how many links may be between the ends of a known path and those of another one of the same flow: hosts with two
+	// switches, and pairs of switches at the border, are two links from each other at most.
+	foreignEnds = 2
+)
 
 // Writers gives the hops that write into the digest of a packet which passes so many switches, bit i-1 for hop i.
 func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
@@ -20,11 +25,29 @@ func (t *Tracer) Writers(id uint32, hops int) (all uint64) {
 	return all
 }
 
-// Foreign reports whether no packet that enters and leaves the network where the known path of a flow does can have brought a digest,
-// whichever links of the map it took: not one walk of so many nodes explains it. It is false where no path is known or none of that
-// length, where nothing is known about links, and where there are too many walks.
+// Kept tells of each part of a digest that is what one hop wrote last, over whatever came before it, which hop that is, 1 for the first, and
+// whether the node which the known path of the flow has there can have written it.
+func (t *Tracer) Kept(f *Flow, id uint32, hops int, digest uint64, tell func(hop int, agrees bool)) {
+	if !f.Known() {
+		return
+	}
+	r, s := t.slab.get(f.paths[0]), t.m.config.Scheme
+	if r.hops() != hops {
+		return
+	}
+	for inst := range s.Instances() {
+		p := s.Packet(id, inst)
+		if h := bits.Len64(s.Writers(&p, hops)); p.Baseline && h > 0 {
+			tell(h, s.Part(digest, inst) == s.Value(&p, pint.Replaced, r.path()[h-1]))
+		}
+	}
+}
+
+// Foreign reports whether no packet that enters and leaves the network where the known path of a flow does, or within two links of there,
+// can have brought a digest, whichever links of the map it took: not one walk of so many nodes explains it. It is false where no path
+// is known or none of that length, where distances are not known, and where there are too many walks.
 func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
-	if !f.Known() || t.m.first == nil {
+	if !f.Known() || t.m.dist == nil {
 		return false
 	}
 	r := t.slab.get(f.paths[0])
@@ -45,7 +68,15 @@ func (t *Tracer) Foreign(f *Flow, id uint32, hops int, digest uint64) bool {
 			w.parts = append(w.parts, walkPart{p, writers, s.Part(digest, inst)})
 		}
 	}
-	return len(w.parts) > 0 && !w.explained(from, 0) && w.steps > 0
+	if len(w.parts) == 0 || w.explained(from, 0) {
+		return false
+	}
+	for u := range t.m.nodes {
+		if u != int(from) && w.apart(uint16(u), from) <= foreignEnds && w.explained(uint16(u), 0) {
+			return false
+		}
+	}
+	return w.steps > 0
 }
 
 // walks looks for a walk that explains a digest.
@@ -65,13 +96,13 @@ type walkPart struct {
 	rest    uint32 // without what the hops so far wrote
 }
 
+// apart is how many links two nodes are from each other.
+func (w *walks) apart(u, v uint16) int { return int(w.t.m.dist[int(u)*len(w.t.m.nodes)+int(v)]) }
+
 // explained reports whether a walk that goes on with a node at a hop explains the digest.
 func (w *walks) explained(u uint16, h int) bool {
 	m := w.t.m
-	if w.steps--; w.steps <= 0 || h == w.hops-1 && u != w.to || !m.config.Loops && slices.Contains(w.path[:h], u) {
-		return false
-	}
-	if m.dist != nil && int(m.dist[int(u)*len(m.nodes)+int(w.to)]) > w.hops-1-h {
+	if w.steps--; w.steps <= 0 || w.apart(u, w.to) > w.hops-1-h+foreignEnds || !m.config.Loops && slices.Contains(w.path[:h], u) {
 		return false
 	}
 	w.path[h] = u

@@ -2,9 +2,11 @@ package shard
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
@@ -22,6 +24,44 @@ type foreign struct {
 	flow   decode.FlowKey
 	agreed uint64 // hops
 	list   []foreignDigest
+
+	// By hop that wrote last, over what came before: parts of digests, since the first that was foreign, that its node cannot have
+	// written, and those that it can.
+	wrong, right [pint.MaxHops]uint32
+}
+
+func (f *foreign) keep(hop int, agrees bool) {
+	if agrees {
+		f.right[hop-1]++
+	} else {
+		f.wrong[hop-1]++
+	}
+}
+
+// Where digests are spoilt is told if digests of the next hop would all agree by chance less often than this otherwise, and if so many
+// of the digests of that hop are spoilt.
+const (
+	elsewhere  = .01
+	leastWrong = 2
+)
+
+// place gives the hop that spoils digests, 1 for the first, or 0 if that is not known. Hops that write over what was there make it good
+// again, so that digests which they wrote agree behind the place, and are spoilt as often as others before it.
+func (f *foreign) place(hops int) int {
+	last, wrong, all := 0, 0., 0.
+	for h := 1; h <= hops; h++ {
+		if f.wrong[h-1] > 0 {
+			last = h
+		}
+	}
+	for h := range last {
+		wrong += float64(f.wrong[h])
+		all += float64(f.wrong[h]) + float64(f.right[h])
+	}
+	if last == 0 || f.wrong[last-1] < leastWrong || last < hops && math.Pow(1-wrong/all, float64(f.right[last])) > elsewhere {
+		return 0
+	}
+	return last
 }
 
 type foreignDigest struct {
@@ -38,13 +78,14 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 		if len(d.foreign) > 0 {
 			if f := d.foreign[i]; f != nil {
 				f.agreed |= t.Writers(r.Digest.ID, hops)
+				t.Kept(&x.trace, r.Digest.ID, hops, value, f.keep)
 			}
 		}
 		return false
 	case pathtrace.Inconsistent, pathtrace.Pending, pathtrace.Contradiction, pathtrace.Untraceable, pathtrace.Ignored:
 	case pathtrace.Decoded, pathtrace.Changed, pathtrace.Parallel, pathtrace.Returned, pathtrace.Revised:
 		if f := d.foreign[i]; f != nil { // by another path they may not be foreign
-			f.agreed = 0
+			f.agreed, f.wrong, f.right = 0, [pint.MaxHops]uint32{}, [pint.MaxHops]uint32{}
 			for k := range f.list {
 				f.list[k].writers = ^uint64(0)
 			}
@@ -64,6 +105,7 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 		}
 		d.foreign[i] = f
 	}
+	t.Kept(&x.trace, r.Digest.ID, hops, value, f.keep)
 	f.list = append(f.list, foreignDigest{t.Writers(r.Digest.ID, hops), r.Time, e != pathtrace.Inconsistent && e != pathtrace.Pending})
 	return true
 }
@@ -95,6 +137,12 @@ func (d *digests) settleForeign(to *faults, i uint32, f *foreign) {
 			told.First, told.Last = g.at, g.at
 		}
 		told.First, told.Last = min(told.First, g.at), max(told.Last, g.at)
+	}
+	if x := &d.flows[i]; told.Count > 0 && x.trace.Known() {
+		st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
+		if d.nodes = st.Nodes; f.place(len(st.Nodes)) > 0 {
+			told.Node = d.base | st.Nodes[f.place(len(st.Nodes))-1]
+		}
 	}
 	if told.Count > 0 {
 		d.stats.Strange += told.Count

@@ -58,6 +58,11 @@ func unbased(t *testing.T, base uint32, windows []inference.Window, flows []infe
 		for k := range w.Flows {
 			flow(&w.Flows[k])
 		}
+		for k := range w.Digests {
+			if n := &w.Digests[k].Node; *n != 0 {
+				take(n)
+			}
+		}
 		for k := range w.Paths {
 			path(w.Paths[k].From)
 			path(w.Paths[k].To)
