@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -64,13 +65,11 @@ func (p *Partial) Window(keep Limits) Window {
 	return w
 }
 
-// busiest lists the n busiest flows.
+// busiest lists the n busiest flows, among them probes.
 func (p *Partial) busiest(w *Window, n int) {
 	order := sorted(&p.order, p.flows.items, compareBusiest)
-	if n = max(n, 0); len(order) > n {
-		w.FlowBound = max(w.FlowBound, p.flows.items[order[n]].Packets)
-		order = order[:n]
-	}
+	order, bound := PreferProbes(order, max(n, 0), func(i int32) *decode.FlowKey { return &p.flows.items[i].Key }, func(i int32) uint64 { return p.flows.items[i].Packets })
+	w.FlowBound = max(w.FlowBound, bound)
 	hops := 0
 	for _, i := range order {
 		hops += len(p.flows.items[i].Path)

@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
 	"github.com/hopscope/hopscope/inference/suspicion"
-	"github.com/hopscope/hopscope/sink/web"
 )
 
 // probeFeed gathers what probes told of links, from windows as they come to cycles of the control. Which probe a flow is follows
@@ -95,7 +94,7 @@ func (f *probeFeed) take(w *inference.Window) {
 	f.hidden = w.FlowBound > 0
 	for i := range w.Flows {
 		x := &w.Flows[i]
-		if !web.IsProbe(&x.Key) || x.Partial {
+		if !inference.IsProbe(&x.Key) || x.Partial {
 			continue
 		}
 		k := f.probe(x.Hops)

@@ -62,6 +62,7 @@ const (
 	partial                         // the path lacks hops: it is the longest part that a report told
 	arrived                         // the flow is to be listed as soon as its path is known
 	paired                          // the first switch reports its packets, too
+	probe                           // it is one of hopscope agent
 )
 
 type (

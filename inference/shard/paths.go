@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
@@ -335,6 +336,9 @@ func (r *pathsReader) flow(x *savedFlow, newest int64, before uint64) (age uint6
 	if r.err == nil && f.flags&^keptFlags != 0 {
 		r.at--
 		r.fail("a flag that is not known")
+	}
+	if inference.IsProbe(&x.key) {
+		f.flags |= probe
 	}
 	f.packets, f.onPath, f.changes = r.uint(math.MaxUint64), uint32(r.uint(math.MaxUint32)), uint32(r.uint(math.MaxUint32))
 	n := r.below(maxPathLength)

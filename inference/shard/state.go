@@ -187,6 +187,9 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		if s.telling && (f.packets == 0 || s.window-f.window > 1) {
 			f.flags |= arrived
 		}
+		if f.packets == 0 && inference.IsProbe(&s.flows.At(slot).Key) {
+			f.flags |= probe
+		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
 		s.cut.flows++
 	}
@@ -200,7 +203,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	f.packets++
 	f.last = max(f.last, r.Time)
 	f.inWindow++
-	if f.inWindow > s.top.threshold && f.top == 0 {
+	if f.top == 0 && (f.inWindow > s.top.threshold || f.flags&probe != 0) {
 		s.admit(f, slot)
 	}
 	if r.Has&decode.HasDigest != 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
@@ -18,6 +19,9 @@ import (
 //
 // A candidate has histograms of its own. They miss what was flushed to the flow's sketches before it became one; the
 // reported flows of a window stay candidates in the next, so that those that are busy for longer miss nothing.
+//
+// Probes of agents are candidates whatever their count, up to half as many as flows are reported (inference.ProbesAmong): they have few
+// reports, and somebody asks for them.
 type topFlows struct {
 	places    []topFlow
 	used      int
@@ -26,12 +30,15 @@ type topFlows struct {
 	octaves   int    // of the window's histograms, that may still take memory
 	missed    uint64 // values that were not counted because none was left
 	scratch   []uint32
+	held      int // places of probes
+	most      int // of these
 }
 
 // topFlow is the place of one candidate.
 type topFlow struct {
 	f    *flow // nil if the place is free
 	slot uint32
+	held bool               // it is that of a probe, whatever its count
 	part inference.FlowPart // its hops, until the end of the window
 }
 
@@ -62,7 +69,7 @@ func newTopFlows(n int) topFlows {
 	places := min(max(4*n, 16), 1<<16-1)
 	return topFlows{
 		places: make([]topFlow, places), free: make([]uint16, 0, places), scratch: make([]uint32, 0, places),
-		octaves: topOctaves(places),
+		octaves: topOctaves(places), most: inference.ProbesAmong(n),
 	}
 }
 
@@ -78,12 +85,16 @@ func (t *topFlows) count(h *logcode.Histogram, code uint16) {
 	}
 }
 
-// admit makes f a candidate.
+// admit makes f a candidate, if it is busy enough or a probe that finds a place.
 func (s *State) admit(f *flow, slot uint32) {
 	t := &s.top
+	held := f.flags&probe != 0 && t.held < t.most
+	if !held && f.inWindow <= t.threshold {
+		return
+	}
 	if len(t.free) == 0 && t.used == len(t.places) {
 		t.halve(s.window)
-		if f.inWindow <= t.threshold {
+		if !held && f.inWindow <= t.threshold {
 			return
 		}
 	}
@@ -99,25 +110,29 @@ func (s *State) admit(f *flow, slot uint32) {
 		f.takeAll()
 	}
 	p := &t.places[i]
-	p.f, p.slot = f, slot
+	p.f, p.slot, p.held = f, slot, held
+	if held {
+		t.held++
+	}
 	f.top = uint16(i + 1)
 }
 
 // halve lets the less busy half of the candidates go.
 func (t *topFlows) halve(window uint32) {
-	counts := t.scratch[:0]
+	counts, gone := t.scratch[:0], false
 	for i := range t.places {
-		counts = append(counts, t.places[i].count(window))
-	}
-	slices.Sort(counts)
-	if counts[0] == 0 { // those of the last window that did not come again make place
-		for i := range t.places {
-			if t.places[i].count(window) == 0 {
-				t.release(t.places[i].f)
-			}
+		switch n := t.places[i].count(window); {
+		case n == 0: // those of the last window that did not come again make place
+			t.release(t.places[i].f)
+			gone = true
+		case !t.places[i].held:
+			counts = append(counts, n)
 		}
+	}
+	if gone {
 		return
 	}
+	slices.Sort(counts)
 	half := len(counts) / 2
 	t.threshold = counts[half]
 	ties := half // of those with as many reports as the threshold, how many leave
@@ -129,6 +144,7 @@ func (t *topFlows) halve(window uint32) {
 	for i := range t.places {
 		p := &t.places[i]
 		switch n := p.count(window); {
+		case p.held:
 		case n < t.threshold:
 			t.release(p.f)
 		case n == t.threshold && ties > 0:
@@ -150,7 +166,10 @@ func (t *topFlows) release(f *flow) {
 	i := f.top - 1
 	p := &t.places[i]
 	p.part.Reset()
-	p.f = nil
+	if p.held {
+		t.held--
+	}
+	p.f, p.held = nil, false
 	f.top = 0
 	t.free = append(t.free, i)
 }
@@ -191,11 +210,9 @@ func (s *State) cutTop(c *topCut, spreads *[]inference.Spread) {
 		p, q := &t.places[a], &t.places[b]
 		return cmp.Or(cmp.Compare(q.f.inWindow, p.f.inWindow), s.flows.At(p.slot).Key.Compare(&s.flows.At(q.slot).Key))
 	})
-	c.bound = uint64(t.threshold)
-	if len(order) > s.cfg.TopFlows {
-		c.bound = max(c.bound, uint64(t.places[order[s.cfg.TopFlows]].f.inWindow))
-		order = order[:s.cfg.TopFlows]
-	}
+	order, bound := inference.PreferProbes(order, s.cfg.TopFlows, func(i uint32) *decode.FlowKey { return &s.flows.At(t.places[i].slot).Key },
+		func(i uint32) uint64 { return uint64(t.places[i].f.inWindow) })
+	c.bound = max(uint64(t.threshold), bound)
 	c.flows = slices.Grow(c.flows, len(order))[:len(order)]
 	for n, i := range order {
 		p := &t.places[i]

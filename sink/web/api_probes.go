@@ -6,24 +6,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 )
 
-// What is kept of probes. A probe is a flow of UDP to one of two ports: that of INT, or the original one that its shim tells
-// (docs/agent.md).
+// What is kept of probes.
 const (
-	probeINTPort, probePort = 17768, 17769
-
 	probeWindows  = 8  // the newest ones, with as many probes each as flows are kept
 	probePathMost = 16 // hops of a probe, as many as its route can have
 )
-
-// IsProbe says whether a flow is of probes of hopscope agent.
-func IsProbe(k *decode.FlowKey) bool {
-	const udp = 17
-	return k.Proto == udp && (k.DstPort == probeINTPort || k.DstPort == probePort)
-}
 
 // probeSpan is a window as the control of probes asks for it. Whole numbers: latencies are nanoseconds, queues bytes.
 type probeSpan struct {
@@ -81,7 +71,7 @@ func (p *probeMemory) take(w *inference.Window, missing []string) {
 	}
 	for i := range w.Flows {
 		f := &w.Flows[i]
-		if !IsProbe(&f.Key) {
+		if !inference.IsProbe(&f.Key) {
 			continue
 		}
 		if len(s.Probes) == p.most || f.Partial || len(f.Hops) == 0 || len(f.Hops) > probePathMost {

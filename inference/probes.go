@@ -1,0 +1,58 @@
+package inference
+
+import "github.com/hopscope/hopscope/decode"
+
+// Ports of probes: that of INT, and the original one that its shim tells (docs/agent.md).
+const probeINTPort, probePort = 17768, 17769
+
+// IsProbe says whether a flow is of probes of hopscope agent.
+func IsProbe(k *decode.FlowKey) bool {
+	const udp = 17
+	return k.Proto == udp && (k.DstPort == probeINTPort || k.DstPort == probePort)
+}
+
+// ProbesAmong is how many of the flows that a window lists may be probes that others have more reports than. Probes have few, and what they
+// tell is asked for by the control of probes; half of the places stay for whoever is busiest, since anybody may send to these ports.
+func ProbesAmong(flows int) int { return flows / 2 }
+
+// PreferProbes puts the probes among flows, which come in the order of their reports, before those that are busier, if not all of them find
+// a place among the first n; their order stays what it was. It gives the first n, and the reports of the busiest that is left out.
+func PreferProbes[T any](order []T, n int, key func(T) *decode.FlowKey, packets func(T) uint64) ([]T, uint64) {
+	if len(order) <= n {
+		return order, 0
+	}
+	late := 0 // probes that are not among the first n otherwise
+	for _, x := range order[n:] {
+		if IsProbe(key(x)) {
+			late++
+		}
+	}
+	early := 0
+	for _, x := range order[:n] {
+		if IsProbe(key(x)) {
+			early++
+		}
+	}
+	late = max(0, min(late, ProbesAmong(n)-early))
+	others := n - late - early // of those that are no probes
+	bound := uint64(0)
+	kept := order[:0]
+	for _, x := range order {
+		probe := IsProbe(key(x))
+		switch {
+		case probe && early+late > 0:
+			kept = append(kept, x)
+			if early > 0 {
+				early--
+			} else {
+				late--
+			}
+		case !probe && others > 0:
+			kept = append(kept, x)
+			others--
+		default:
+			bound = max(bound, packets(x))
+		}
+	}
+	return kept, bound
+}
