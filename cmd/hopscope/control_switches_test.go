@@ -368,7 +368,8 @@ func TestControlReloadSwitches(t *testing.T) {
 	if !holds(two, both) || !holds(one, both) {
 		t.Errorf("spine-1 has %v, spine-2 %v", one.owners(), two.owners())
 	}
-	within(t, "the log says what stays", func() bool { return strings.Contains(l.log.String(), "keeps its entries until it can be written") })
+	const waits = "keeps its entries until it can be written" // told once for each reason
+	within(t, "the log says what stays", func() bool { return strings.Contains(l.log.String(), waits) })
 	two.begin(t)
 	within(t, "spine-2 is cleaned", func() bool { return holds(two, theirs) && two.streams.Load() == 0 })
 	out, err := program("control", "log", "--url", admin, "--lines", "1000").CombinedOutput()
@@ -382,11 +383,12 @@ func TestControlReloadSwitches(t *testing.T) {
 	l.until("spine-2 again", settled(4, 4))
 	within(t, "spine-2 has its entry again", func() bool { return holds(two, both) })
 	two.end()
+	waited := strings.Count(l.log.String(), waits)
 	l.until("spine-2 gone again", func(s *loop.Status, status int) bool { return status == exitFailed })
 	become(one.setting(entries))
 	l.hangup()
 	l.until("spine-2 left", settled(3, 5))
-	within(t, "what it owes is waited for", func() bool { return strings.Count(l.log.String(), "keeps its entries until it can be written") == 2 })
+	within(t, "what it owes is waited for", func() bool { return strings.Count(l.log.String(), waits) > waited })
 	become(one.setting(entries), moved.setting(entries))
 	l.hangup()
 	l.until("another spine-2", settled(4, 6))
@@ -394,11 +396,12 @@ func TestControlReloadSwitches(t *testing.T) {
 
 	// A switch that has left and runs another program when it comes back is not loaded with ours.
 	moved.end()
+	waited = strings.Count(l.log.String(), waits)
 	l.until("the new spine-2 gone", func(s *loop.Status, status int) bool { return status == exitFailed })
 	become(one.setting(entries))
 	l.hangup()
 	l.until("the new spine-2 left", settled(3, 7))
-	within(t, "what it owes is waited for", func() bool { return strings.Count(l.log.String(), "keeps its entries until it can be written") == 3 })
+	within(t, "what it owes is waited for", func() bool { return strings.Count(l.log.String(), waits) > waited })
 	moved.Unload()
 	moved.begin(t)
 	within(t, "it is let go", func() bool {
