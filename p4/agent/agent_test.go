@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding/hex"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -384,5 +385,35 @@ func TestCheck(t *testing.T) {
 	if err != nil || load.Sends != 1 || load.Received != 1 || load.Detailed != 1 || load.LongestRoute != 2 ||
 		load.SendBPS != 8*(90+24) || load.ReceiveBPS != 8*(82+96+24) {
 		t.Errorf("%+v, %v", load, err)
+	}
+}
+
+// A probe keeps its number from plan to plan, and one that is gone leaves its own to nobody in the plan that follows.
+func TestNumbers(t *testing.T) {
+	plan := func(ids ...string) *Plan {
+		p := onePlan(INT21, false, 3, 2)
+		one := p.Probes[0]
+		p.Probes = nil
+		for _, id := range ids {
+			one.ID = id
+			p.Probes = append(p.Probes, one)
+		}
+		return p
+	}
+	var numbers map[string]uint32
+	for _, step := range []struct {
+		ids  []string
+		want map[string]uint32
+	}{
+		{[]string{"a", "b", "c"}, map[string]uint32{"a": 0, "b": 1, "c": 2}},
+		{[]string{"d", "c"}, map[string]uint32{"c": 2, "d": 3}},
+		{[]string{"d", "c", "e"}, map[string]uint32{"c": 2, "d": 3, "e": 0}},
+	} {
+		p := plan(step.ids...)
+		_, next, err := NewWork(p, "a", &testEnds, numbers)
+		if err != nil || !maps.Equal(next, step.want) {
+			t.Fatalf("%v have the numbers %v, %v, want %v", step.ids, next, err, step.want)
+		}
+		numbers = next
 	}
 }

@@ -42,7 +42,8 @@ func (w *Work) Rounds() []SentRounds {
 }
 
 // NewWork builds the frames of the probes that the agent of a name sends. Numbers are those that its probes had in the plan
-// before, by id: a probe that stays keeps its number, and so its flow. It gives the numbers of this plan.
+// before, by id: a probe that stays keeps its number, and so its flow, and no other gets a number of that plan, so that what comes
+// late of one that is gone is not taken for another. It gives the numbers of this plan.
 func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, map[string]uint32, error) {
 	sends := 0
 	for k := range p.Probes {
@@ -53,9 +54,12 @@ func NewWork(p *Plan, name string, e *Ends, numbers map[string]uint32) (*Work, m
 	w := &Work{Slots: make([]Slot, 0, sends), Templates: make([]Template, 0, sends), plan: p, next: make([]atomic.Uint32, sends)}
 	taken := make(map[uint32]bool, max(sends, len(numbers)))
 	keep := make(map[string]uint32, sends)
+	for _, n := range numbers {
+		taken[n] = true
+	}
 	for k := range p.Probes {
 		if n, ok := numbers[p.Probes[k].ID]; ok && p.Probes[k].Agent == name {
-			keep[p.Probes[k].ID], taken[n] = n, true
+			keep[p.Probes[k].ID] = n
 		}
 	}
 	next := uint32(0)
