@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostForeign        = 4096 // flows with such digests in a window,
+	mostForeign        = 1024 // flows with such digests in a window,
 	mostForeignDigests = 64   // and digests of each of them
 )
 
