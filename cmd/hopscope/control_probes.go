@@ -28,10 +28,13 @@ type probeFeed struct {
 
 	mu      sync.Mutex
 	last    int64 // end of the newest window that was taken
+	length  int64 // of it
 	span    int64 // length of the windows that are not judged yet, ns
 	sums    map[int32]*hopSum
 	strange uint64 // flows like probes that took no way of the plan
+	stray   bool   // the last window has such flows
 	hidden  bool   // the last window left flows out, and has no probe
+	quiet   int    // answers in a row without a new window
 	key     []byte
 }
 
@@ -89,9 +92,9 @@ func (f *probeFeed) take(w *inference.Window) {
 	if w.End <= w.Start || w.End <= f.last {
 		return
 	}
-	f.last = w.End
+	f.last, f.length = w.End, w.End-w.Start
 	f.span += w.End - w.Start
-	f.hidden = w.FlowBound > 0
+	f.hidden, f.stray = w.FlowBound > 0, false
 	for i := range w.Flows {
 		x := &w.Flows[i]
 		if !inference.IsProbe(&x.Key) || x.Partial {
@@ -100,6 +103,7 @@ func (f *probeFeed) take(w *inference.Window) {
 		k := f.probe(x.Hops)
 		if k < 0 {
 			f.strange++
+			f.stray = true
 			continue
 		}
 		f.hidden = false
@@ -261,9 +265,10 @@ func (q *quantilesAnswer) summary(reports, most uint64) (s inference.Summary, er
 // askProbes asks a page for what probes told, as often as the loop wants to know.
 func askProbes(ctx context.Context, url, tokenFile string, cycle time.Duration, to *probeFeed, log *slog.Logger) {
 	a := asker{url: url, tokenFile: tokenFile, format: "table"}
-	t := time.NewTicker(max(cycle/2, 100*time.Millisecond))
+	every := max(cycle/2, 100*time.Millisecond)
+	t := time.NewTicker(every)
 	defer t.Stop()
-	said, strange, hidden := "", uint64(0), false
+	said, stray, hidden, quiet := "", false, false, false
 	for {
 		err := to.ask(ctx, &a)
 		switch {
@@ -279,13 +284,21 @@ func askProbes(ctx context.Context, url, tokenFile string, cycle time.Duration, 
 			log.Info("values of probes again")
 		}
 		to.mu.Lock()
-		if to.strange > 0 && strange == 0 {
-			strange = to.strange
-			log.Warn("the collector tells of probes that took no way of the plan; they are left out", "so_far", strange)
+		if to.stray != stray {
+			if stray = to.stray; stray {
+				log.Warn("the collector tells of probes that took no way of the plan; they are left out", "so_far", to.strange)
+			}
 		}
 		if to.hidden != hidden {
 			if hidden = to.hidden; hidden {
 				log.Warn("the windows of the collector list no probe of the plan: there are more flows than it lists; raise flows.top_flows there")
+			}
+		}
+		if now := to.silent(every); err == nil && now != quiet {
+			if quiet = now; quiet {
+				log.Warn("the page has no new windows; what probes told last stands; was the clock of the collector set back?", "newest", time.Unix(0, to.last).UTC().Format(time.RFC3339))
+			} else {
+				log.Info("the page has new windows again")
 			}
 		}
 		to.mu.Unlock()
@@ -315,5 +328,15 @@ func (f *probeFeed) ask(ctx context.Context, a *asker) error {
 	for i := range windows {
 		f.take(&windows[i])
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quiet++; f.last/1e6 > since {
+		f.quiet = 0
+	}
 	return nil
+}
+
+// silent reports whether a page that is asked so often has had no new window for longer than windows take, and a minute.
+func (f *probeFeed) silent(every time.Duration) bool {
+	return f.last > 0 && time.Duration(f.quiet)*every > max(time.Minute, 4*time.Duration(f.length))
 }

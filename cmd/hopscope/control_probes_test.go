@@ -192,8 +192,8 @@ func TestProbesAnswers(t *testing.T) {
 			t.Errorf("%.200s: %+v", x.body, c)
 		}
 	}
-	if f.strange != 1 {
-		t.Errorf("%d probes of no way, want 1", f.strange)
+	if f.strange != 1 || f.stray {
+		t.Errorf("%d probes of no way, want 1; in the last window: %t", f.strange, f.stray)
 	}
 	body = strings.Replace(answer("4000", "5000", "10.0.0.1:1 > 10.0.0.2:2 tcp", "5", way[0]), `"end_ms"`, `"flow_bound": 7, "end_ms"`, 1)
 	if err := f.ask(t.Context(), &ask); err != nil || !f.hidden {
@@ -204,6 +204,21 @@ func TestProbesAnswers(t *testing.T) {
 	if err := f.ask(t.Context(), &ask); err != nil {
 		t.Error(err)
 	}
+	// A page whose clock was set back has nothing newer.
+	for n := 1; n < 62; n++ {
+		if f.quiet != n || f.silent(time.Second) != (n > 60) {
+			t.Fatalf("after %d answers without a new window: %d, silent %t", n, f.quiet, f.silent(time.Second))
+		}
+		if err := f.ask(t.Context(), &ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body = answer("5000", "6000", flow, "5", strings.Join(way, ","))
+	if err := f.ask(t.Context(), &ask); err != nil || f.silent(time.Second) {
+		t.Errorf("with a new window: %v, silent %t", err, f.silent(time.Second))
+	}
+	f.cycle(&suspicion.Cycle{}, demoCycle)
+	body = good
 	var again suspicion.Cycle
 	if f.cycle(&again, demoCycle); !again.Stands {
 		t.Errorf("taken again: %+v", again)
