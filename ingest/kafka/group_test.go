@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
@@ -250,15 +250,7 @@ func (l *lines) Write(b []byte) (int, error) {
 
 // Brokers that are away are told once, and not at every attempt to reach them.
 func TestAwayIsToldOnce(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr()
-	if err := l.Close(); err != nil { // nobody listens there any more
-		t.Fatal(err)
-	}
-	client := &kafka.Client{Addr: addr}
+	client := &kafka.Client{Addr: kafka.TCP(porttest.Free(t))}
 	var said lines
 	g := NewGroup(client, NewLog(client, DefaultLogConfig()), GroupConfig{
 		Name: "away", Topics: map[string]int{"away": 1}, Session: time.Second, Rebalance: time.Second,

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -233,8 +234,7 @@ func TestConnectsAgain(t *testing.T) {
 // What errors mean: what only a person can mend is said so, and all of it is tried again.
 func TestErrors(t *testing.T) {
 	cert, _ := certificate(t)
-	refused := tcpListener(t, "127.0.0.1:0")
-	refused.Close()
+	refused := porttest.Free(t)
 	quiet := tcpListener(t, "127.0.0.1:0") // accepts, and reads nothing
 	defer quiet.Close()
 	secure := listen(t, tls.NewListener(tcpListener(t, "127.0.0.1:0"), &tls.Config{Certificates: []tls.Certificate{cert}}))
@@ -247,8 +247,8 @@ func TestErrors(t *testing.T) {
 		name, network, address string
 		config                 bool
 	}{
-		{"nobody listens", "tcp", refused.Addr().String(), false},
-		{"nobody listens for TLS", "tls", refused.Addr().String(), false},
+		{"nobody listens", "tcp", refused, false},
+		{"nobody listens for TLS", "tls", refused, false},
 		{"an unknown authority", "tls", secure.listener.Addr().String(), true},
 		{"no socket", "unix", filepath.Join(t.TempDir(), "none"), true},
 		{"no directory", "unix", filepath.Join(file, "log"), true},
@@ -298,9 +298,7 @@ func TestSocketAnew(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	l := tcpListener(t, "127.0.0.1:0")
-	address := l.Addr().String()
-	l.Close()
+	address := porttest.Free(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}

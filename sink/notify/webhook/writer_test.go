@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -205,12 +206,7 @@ func TestTLS(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := porttest.Free(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
@@ -225,7 +221,8 @@ func TestAwayAndBack(t *testing.T) {
 	for q.Stats().Retries < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	if l, err = net.Listen("tcp", address); err != nil {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
 		t.Fatal(err)
 	}
 	r := &receiver{}
