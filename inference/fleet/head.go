@@ -93,11 +93,16 @@ const (
 	tagGeneration
 	tagOffset
 	tagSum
-	tagCheck // the first one: the CRC-32C of the fields behind it, in 4 bytes, least first
 )
 
-// checked is how many bytes of a head stand before those that its check is of.
-const checked = 1 + 1 + 1 + crc32.Size
+// A head begins with its version and its kind, by which strangers tell records apart. Then comes the check: the CRC-32C of all other
+// bytes, in 4 bytes, least first. Former versions had none, and their fields were in the order of their tags. No two bits that flip make
+// one of these of the tag of the check.
+const (
+	tagCheck = 96
+	checkAt  = 1 + 3
+	checked  = checkAt + 2 + crc32.Size
+)
 
 // Bounds of what a head may hold: a fleet has no more collectors and partitions, and nobody has a longer name.
 const (
@@ -110,7 +115,7 @@ const (
 // Append appends the bytes of h to b. Zero fields take none.
 func (h *Head) Append(b []byte) []byte {
 	start := len(b)
-	b = append(b, headVersion, tagCheck, crc32.Size, 0, 0, 0, 0)
+	b = append(b, headVersion, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
 	var one []byte
 	field := func(tag uint64, value []byte) {
 		b = binary.AppendUvarint(b, tag)
@@ -138,7 +143,6 @@ func (h *Head) Append(b []byte) []byte {
 			field(tag, one)
 		}
 	}
-	number(tagKind, uint64(h.Kind))
 	if h.From != "" {
 		field(tagFrom, []byte(h.From))
 	}
@@ -179,9 +183,13 @@ func (h *Head) Append(b []byte) []byte {
 	signed(tagGeneration, h.Generation)
 	signed(tagOffset, h.Offset)
 	number(tagSum, h.Sum)
-	fields := b[start+checked:]
-	binary.LittleEndian.PutUint32(b[start+checked-crc32.Size:], crc32.Checksum(fields, castagnoli))
+	binary.LittleEndian.PutUint32(b[start+checkAt+2:], headCheck(b[start:]))
 	return b
+}
+
+// headCheck is what the check of a head has to be.
+func headCheck(b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(b[:checkAt], castagnoli), castagnoli, b[checked:])
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -210,7 +218,7 @@ var (
 	ErrShort   = errors.New("is cut short")
 	ErrVersion = errors.New("is of a version that this program does not know")
 	ErrRange   = errors.New("is out of range")
-	ErrCheck   = errors.New("is not that of the bytes behind it")
+	ErrCheck   = errors.New("does not fit to the other bytes")
 )
 
 // ReadHead reads what Append wrote, by this version or by another one that says the same of itself.
@@ -223,15 +231,20 @@ func ReadHead(b []byte) (Head, error) {
 	if b[0] != headVersion {
 		return Head{}, &HeadError{0, "version", ErrVersion}
 	}
-	// Former versions had no check, and the kind was first. A head says when and whose a record is: one that is damaged and read
-	// nevertheless would be somebody else's news.
-	r.at = 1
-	if former := len(b) > 2 && b[1] == tagKind && b[2] == 1; !former {
+	// A head says when and whose a record is: one that is damaged and read nevertheless would be somebody else's news.
+	switch {
+	case len(b) < checkAt:
+		return Head{}, &HeadError{len(b), "kind", ErrShort}
+	case b[1] != tagKind || b[2] != 1:
+		return Head{}, &HeadError{1, "kind", ErrCheck}
+	}
+	h.Kind, r.at = Kind(b[checkAt-1]), checkAt
+	if former := len(b) > checkAt && b[checkAt] > tagKind && b[checkAt] <= tagSum; !former {
 		if len(b) < checked {
 			return Head{}, &HeadError{len(b), "check", ErrShort}
 		}
-		if b[1] != tagCheck || b[2] != crc32.Size || binary.LittleEndian.Uint32(b[3:]) != crc32.Checksum(b[checked:], castagnoli) {
-			return Head{}, &HeadError{r.at, "check", ErrCheck}
+		if b[checkAt] != tagCheck || b[checkAt+1] != crc32.Size || binary.LittleEndian.Uint32(b[checkAt+2:]) != headCheck(b) {
+			return Head{}, &HeadError{checkAt, "check", ErrCheck}
 		}
 		r.at = checked
 	}

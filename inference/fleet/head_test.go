@@ -3,7 +3,6 @@ package fleet
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"reflect"
 	"testing"
 )
@@ -32,15 +31,16 @@ func TestHead(t *testing.T) {
 			}
 		}
 	}
-	sealed := func(fields []byte) []byte {
-		return append(binary.LittleEndian.AppendUint32([]byte{headVersion, tagCheck, 4}, crc32.Checksum(fields, castagnoli)), fields...)
+	sealed := func(b []byte) []byte {
+		binary.LittleEndian.PutUint32(b[checkAt+2:], headCheck(b))
+		return b
 	}
-	later := binary.AppendUvarint(append([]byte{}, b[checked:]...), 1000)
+	later := binary.AppendUvarint(append([]byte{}, b...), 1000)
 	later = sealed(append(later, 3, 'n', 'e', 'w'))
 	if got, err := ReadHead(later); err != nil || !reflect.DeepEqual(got, h) {
 		t.Errorf("with a field of a later version: %+v, %v", got, err)
 	}
-	if got, err := ReadHead(append([]byte{headVersion}, b[checked:]...)); err != nil || !reflect.DeepEqual(got, h) {
+	if got, err := ReadHead(append(append([]byte{}, b[:checkAt]...), b[checked:]...)); err != nil || !reflect.DeepEqual(got, h) {
 		t.Errorf("as former versions wrote it: %+v, %v", got, err)
 	}
 	b[0]++
