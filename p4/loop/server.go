@@ -77,32 +77,42 @@ func (s *Server) Allow(agents []string) {
 	}
 }
 
-// Follow implements the service.
-func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
-	words := make(chan *agentpb.Answer)
-	ended := make(chan error, 1)
+// hear reads what comes over a stream of an agent until it ends, and waits for the first word, which says who the agent is.
+func hear[M any](stream interface {
+	Recv() (*M, error)
+	Context() context.Context
+}, hold time.Duration) (hello *M, words <-chan *M, ended <-chan error, err error) {
+	came, end := make(chan *M), make(chan error, 1)
 	go func() {
 		for {
 			m, err := stream.Recv()
 			if err != nil {
-				ended <- err
+				end <- err
 				return
 			}
 			select {
-			case words <- m:
+			case came <- m:
 			case <-stream.Context().Done():
-				ended <- stream.Context().Err()
+				end <- stream.Context().Err()
 				return
 			}
 		}
 	}()
-	var hello *agentpb.Answer
 	select {
-	case hello = <-words:
-	case err := <-ended:
+	case hello = <-came:
+		return hello, came, end, nil
+	case err := <-end:
+		return nil, nil, nil, err
+	case <-time.After(hold):
+		return nil, nil, nil, status.Error(codes.DeadlineExceeded, "the agent did not say who it is")
+	}
+}
+
+// Follow implements the service.
+func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
+	hello, words, ended, err := hear(stream, s.hold)
+	if err != nil {
 		return err
-	case <-time.After(s.hold):
-		return status.Error(codes.DeadlineExceeded, "the agent did not say who it is")
 	}
 	if err := s.admit(stream.Context(), hello.GetAgent()); err != nil {
 		s.log.Warn("agent refused", "agent", cut(hello.GetAgent()), "error", err.Error())
@@ -110,7 +120,7 @@ func (s *Server) Follow(stream agentpb.Plans_FollowServer) error {
 	}
 	f := s.begin(hello)
 	s.log.Info("agent there", "agent", f.name, "in_force", hello.GetInForce())
-	err := s.serve(stream, f, words, ended)
+	err = s.serve(stream, f, words, ended)
 	why := "it ended the stream"
 	if err != nil {
 		why = err.Error()

@@ -40,32 +40,11 @@ type surveys struct {
 
 // Tell implements the service.
 func (s *Server) Tell(stream agentpb.Plans_TellServer) error {
-	words := make(chan *agentpb.Rounds)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			m, err := stream.Recv()
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case words <- m:
-			case <-stream.Context().Done():
-				ended <- stream.Context().Err()
-				return
-			}
-		}
-	}()
-	var name string
-	select {
-	case m := <-words:
-		name = m.GetAgent()
-	case err := <-ended:
+	hello, words, ended, err := hear(stream, s.hold)
+	if err != nil {
 		return err
-	case <-time.After(s.hold):
-		return status.Error(codes.DeadlineExceeded, "the agent did not say who it is")
 	}
+	name := hello.GetAgent()
 	if err := s.admit(stream.Context(), name); err != nil {
 		return err
 	}
