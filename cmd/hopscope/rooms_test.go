@@ -13,6 +13,7 @@ const module = "github.com/hopscope/hopscope/"
 // rooms are the folders at the top, with what each may import of the others: its own inner packages, and what lies below
 // it. What a room holds to beyond that stands in tests of its own.
 var rooms = map[string][]string{
+	"internal":  {}, // what tests of several rooms share
 	"sketches":  {},
 	"decode":    {},
 	"ingest":    {},

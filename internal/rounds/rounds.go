@@ -1,0 +1,44 @@
+// Package rounds is the one setting for how much tests repeat: seeds, rounds, mutations.
+//
+// The environment variable HOPSCOPE_ROUNDS selects it:
+//
+//	gate    the number that finds what usually breaks, within the time of one run of all tests (the default)
+//	night   the number that a test deserves when time does not matter
+//
+// Under the race detector, which slows arithmetic down tenfold, the gate takes a quarter of its rounds: races depend on how
+// goroutines interleave, and little on the number of inputs.
+package rounds
+
+import (
+	"fmt"
+	"os"
+)
+
+// Setting is the name of the environment variable.
+const Setting = "HOPSCOPE_ROUNDS"
+
+var night = func() bool {
+	switch s := os.Getenv(Setting); s {
+	case "", "gate":
+		return false
+	case "night":
+		return true
+	default:
+		panic(fmt.Sprintf("%s=%q: neither gate nor night", Setting, s))
+	}
+}()
+
+// Night reports whether tests run with the numbers of the night.
+func Night() bool { return night }
+
+// Of returns the number of repetitions: gate or night, as the setting says. Under the race detector the gate's number is a quarter
+// of gate, and at least 1.
+func Of(gate, night int) int {
+	switch {
+	case Night():
+		return night
+	case Race:
+		return max(1, gate/4)
+	}
+	return gate
+}

@@ -1,0 +1,22 @@
+package rounds
+
+import "testing"
+
+func TestOf(t *testing.T) {
+	defer func(old bool) { night = old }(night)
+	night = true
+	if n := Of(8, 1000); n != 1000 {
+		t.Errorf("by night %d, want 1000", n)
+	}
+	night = false
+	want := 8
+	if Race {
+		want = 2
+	}
+	if n := Of(8, 1000); n != want {
+		t.Errorf("in the gate %d, want %d", n, want)
+	}
+	if n := Of(1, 1000); n != 1 {
+		t.Errorf("one round became %d", n)
+	}
+}
