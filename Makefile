@@ -50,7 +50,7 @@ test: influxdb kafka python browser promtool alertmanager namespaces ## install 
 	$(GO) test -timeout 20m ./...
 
 race: influxdb kafka python browser promtool alertmanager namespaces ## the tests of everything that runs concurrently, with fewer rounds, under the race detector
-	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/traffic ./bench/udp
+	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./internal/kafkatest ./internal/porttest ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/traffic ./bench/udp
 
 torture: influxdb kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
 	$(GO) vet -tags torture ./bench/torture
@@ -63,7 +63,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	.ci/fuzz.sh $(FUZZTIME)
 
 fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a new seed
-	$(GO) test ./decode/plain -run '^TestDifferential$$' -v -timeout 0 -mutation-time $(LONGTIME)
+	$(GO) test ./internal/plain -run '^TestDifferential$$' -v -timeout 0 -mutation-time $(LONGTIME)
 
 lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 // setClock is a wall clock that can be set, beside the monotonic clock of the machine.

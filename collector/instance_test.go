@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds

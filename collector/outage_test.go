@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/pqarrow"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // TestStoreAwayAndKilled takes InfluxDB away while reports keep coming, and kills it with SIGKILL in the middle of

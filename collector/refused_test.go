@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 	"github.com/hopscope/hopscope/sink/refused"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // TestRaw sends some reports in both ways through a real Kafka.

@@ -18,11 +18,11 @@ import (
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/hopscope/hopscope/decode/srint"
+	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/emu"
 	shell "github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"

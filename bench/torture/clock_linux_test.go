@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/ingest/udp"
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink/influx"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 // inProcess is what the settings of a collector within the test are.

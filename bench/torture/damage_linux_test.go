@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // files are those of a spool.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // fleetUnderTest is a fleet of processes, with a broker and a store, and beside it one collector that stands alone. Every datagram

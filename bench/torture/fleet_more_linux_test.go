@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // sums are what the store has of an instance.

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/ipv4"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 const (

@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/ingest/porttest"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/porttest"
 )
 
 // What is sent: reports of several exporters, all with the same number of hops, so that the store's count of hops and

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // proxy stands between the collector and its store and does what proxies do.

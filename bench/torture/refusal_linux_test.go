@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // spoolCommand runs "hopscope spool" with the settings of p.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // held is what a store has, by its own count.

@@ -22,8 +22,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // consoleTest is a fleet of which only the records are there, and consoles that read them.

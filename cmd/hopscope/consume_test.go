@@ -21,10 +21,10 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/internal/influxtest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 	kafkasink "github.com/hopscope/hopscope/sink/kafka"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // fleetTest is a fleet with simulated collectors, on a real broker and with a real InfluxDB.

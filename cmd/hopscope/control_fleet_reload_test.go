@@ -15,10 +15,10 @@ import (
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
-	"github.com/hopscope/hopscope/ingest/porttest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The one that stands by reads

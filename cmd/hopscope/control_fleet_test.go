@@ -21,10 +21,10 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/ingest/porttest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // TestControlFleet runs two controls of one network. The one in charge makes a finding of the merged windows a plan; it is killed, and

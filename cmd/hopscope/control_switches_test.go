@@ -23,9 +23,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/hopscope/hopscope/internal/p4rttest"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
 	tables "github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )

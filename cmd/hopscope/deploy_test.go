@@ -17,9 +17,9 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 // The tests of this file hold what surrounds the program, units, images and dashboards, against the program.

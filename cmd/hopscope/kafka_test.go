@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink/kafka"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // fleetFile writes settings of a member of a fleet.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // storedLines are the points of a store of JSON lines, the last one of each, without the fields that only a fleet has.

@@ -14,7 +14,7 @@ import (
 	hopscope "github.com/hopscope/hopscope/collector"
 
 	"github.com/hopscope/hopscope/bench/traffic"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
+	"github.com/hopscope/hopscope/internal/influxtest"
 )
 
 // TestKilled kills the collector with SIGKILL at random moments while exporters that number their reports send, and ends

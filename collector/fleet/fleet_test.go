@@ -26,8 +26,8 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

@@ -18,10 +18,10 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	rows "github.com/hopscope/hopscope/decode/arrow"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // frames calls f with every frame of a classic pcap, and its time.
@@ -45,10 +45,16 @@ func frames(t testing.TB, file string, f func(link uint16, data []byte, length i
 
 // captured are the reports of all captures of the decoders, read with every profile, and those of the worked examples.
 func captured(t testing.TB) (list []*decode.Report) {
-	files, err := filepath.Glob("../testdata/*.pcap")
-	more, err2 := filepath.Glob("../*/testdata/*.pcap")
-	if files = append(files, more...); len(files) < 20 || err != nil || err2 != nil {
-		t.Fatalf("captures: %q, %v, %v", files, err, err2)
+	var files []string
+	for _, dir := range []string{"../testdata", "../*/testdata", "../../internal/plain/testdata"} {
+		found, err := filepath.Glob(dir + "/*.pcap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) < 20 {
+		t.Fatalf("captures: %q", files)
 	}
 	var b decode.Batch
 	for _, name := range demux.Profiles() {

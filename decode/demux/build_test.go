@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // Packets for the tests. Headers that are as they should be come from the encoders of the formats; metadata of reports and

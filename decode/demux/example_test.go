@@ -5,8 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 func ExampleDecoder_Datagram() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // everyone gives a decoder for each profile.

@@ -51,14 +51,14 @@ var captures = []struct{ file, profile string }{
 	{"ioam/testdata/ioam6-linux-inside", ""},
 	{"srint/testdata/int-path", "int-path"},
 	{"srint/testdata/int-probe", ""},
-	{"plain/testdata/geant-int10-3sw-after-sink", ""},
-	{"plain/testdata/intmd20-elav-4sw-before-sink", "p4-int-elavinal"},
-	{"plain/testdata/intmd21-3sw-before-sink", ""},
-	{"plain/testdata/intmd21-3sw-reports", "p4-int-laofan"},
-	{"plain/testdata/intprobe-ring5", ""},
-	{"plain/testdata/onos-int10-4sw-iperf-before-sink", "onos"},
-	{"plain/testdata/onos-int10-4sw-iperf-reports", "onos"},
-	{"plain/testdata/pint-path12", "pint-mininet"},
+	{"../internal/plain/testdata/geant-int10-3sw-after-sink", ""},
+	{"../internal/plain/testdata/intmd20-elav-4sw-before-sink", "p4-int-elavinal"},
+	{"../internal/plain/testdata/intmd21-3sw-before-sink", ""},
+	{"../internal/plain/testdata/intmd21-3sw-reports", "p4-int-laofan"},
+	{"../internal/plain/testdata/intprobe-ring5", ""},
+	{"../internal/plain/testdata/onos-int10-4sw-iperf-before-sink", "onos"},
+	{"../internal/plain/testdata/onos-int10-4sw-iperf-reports", "onos"},
+	{"../internal/plain/testdata/pint-path12", "pint-mininet"},
 }
 
 func auto(t testing.TB) *demux.Profile {

@@ -35,7 +35,7 @@ const (
 	onosFile   = "testdata/onos-int10-reports"
 	geantFile  = "testdata/geant-int10-reports"
 	fabricFile = "testdata/fabric-report05" // auto reads it
-	laofanFile = "plain/testdata/intmd21-3sw-reports"
+	laofanFile = "../internal/plain/testdata/intmd21-3sw-reports"
 )
 
 var (

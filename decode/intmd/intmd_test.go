@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // bytesOf gives a vector ("int10-tcp@54": from byte 54 on) or hex, with changes "47:06" of single bytes applied.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/reportjson"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 func vector(t testing.TB, name string) []byte {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // The worked examples: path of switches 0, 1, 2, 3, 4.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // The worked examples are read, and their headers are what the encoders write of what was read.

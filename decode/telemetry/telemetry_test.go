@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // bytesOf gives vectors and hex ("tr10 45000000"), with changes "47:06" of single bytes applied.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

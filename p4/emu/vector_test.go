@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 func vector(t testing.TB, name string) []byte {

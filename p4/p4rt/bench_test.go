@@ -8,8 +8,8 @@ import (
 
 	configpb "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/p4/emu"
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/p4/table"
 )

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/hopscope/hopscope/ingest/porttest"
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
+	"github.com/hopscope/hopscope/internal/p4rttest"
+	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/p4/table"
 )
 

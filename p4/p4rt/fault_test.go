@@ -10,7 +10,7 @@ import (
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
+	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/p4/table"
 )
 

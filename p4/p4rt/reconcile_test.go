@@ -14,9 +14,9 @@ import (
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
+	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/p4/bmv2"
 	"github.com/hopscope/hopscope/p4/emu/program"
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
 	"github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/p4/vectors"
 )

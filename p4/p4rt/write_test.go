@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/p4rt/p4rttest"
+	"github.com/hopscope/hopscope/internal/p4rttest"
 )
 
 // Whatever a switch says to a write that failed: some update is not taken for done, and each has a word.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 func runPoint(instance, boot string, at int64) sink.Point {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 // writerTo makes a writer to a test server, with the token in a file as an operator has it.

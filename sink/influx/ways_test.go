@@ -8,8 +8,8 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/influx/influxtest"
 )
 
 // TestSeveralPaths asks a server what docs/pint.md says to ask, and holds that a flow whose path with the greatest share changes

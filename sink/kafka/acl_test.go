@@ -15,8 +15,8 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 // acl is a line of the table in docs/fleet-security.md.

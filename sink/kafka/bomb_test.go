@@ -10,7 +10,7 @@ import (
 	protoproduce "github.com/segmentio/kafka-go/protocol/produce"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 // A batch that is short only because its producer compressed it is refused by the brokers: whoever reads it would unpack all of it.

@@ -20,7 +20,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	rows "github.com/hopscope/hopscope/decode/arrow"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 const readDoc = "../../docs/reports-arrow.md"

@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }

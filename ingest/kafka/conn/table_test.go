@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 func TestTable(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
-	"github.com/hopscope/hopscope/sink/kafka/kafkatest"
+	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
 const childEnv = "HOPSCOPE_LEAD_CHILD"

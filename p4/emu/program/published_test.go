@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 func newSwitch(t testing.TB, program string, commands ...string) *Switch {

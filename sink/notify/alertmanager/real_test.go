@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest/porttest"
+	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 	"github.com/hopscope/hopscope/sink/spool"

@@ -34,7 +34,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/ingest/porttest"
+	"github.com/hopscope/hopscope/internal/porttest"
 )
 
 // Version is the one that tests run against.

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/decodetest"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/plain"
 	"github.com/hopscope/hopscope/decode/reportjson"
+	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 var (

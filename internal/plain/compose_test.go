@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode/plain"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // compose makes a frame for a profile that is as its pages say, with whatever they leave to the sender drawn by chance:

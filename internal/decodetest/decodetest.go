@@ -1,7 +1,6 @@
-// Package decodetest is for tests of whatever reads or writes the formats: decoders, encoders and programs for switches,
-// here and elsewhere. It holds worked examples byte by byte, put together by hand from the specifications, so that a
-// decoder and an encoder that share a misunderstanding do not confirm each other. vectors/README.md says what each
-// example is.
+// Package decodetest holds worked examples of the formats, byte by byte, put together by hand from the specifications, for
+// tests of decoders, encoders and programs for switches. A decoder and an encoder that share a misunderstanding do not
+// confirm each other then. vectors/README.md says what each example is.
 package decodetest
 
 import (

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/google/gopacket/pcapgo"
-	"github.com/hopscope/hopscope/decode/plain"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 var folder = flag.String("captures", "", "folder with captures, and expected/index.csv with their readings, that is read instead of testdata")
@@ -44,18 +44,18 @@ var elsewhere = []recording{
 	{name: "postcard-reports", profile: "postcard-braine"},
 	{name: "hostint05-reports", profile: "host-int"},
 	{name: "hostint05-network", profile: "host-int"},
-	{name: "int-path", profile: "int-path", file: "../srint/testdata/int-path.pcap", want: "../srint/testdata/int-path.jsonl"},
-	{name: "int-probe", profile: "int-probe", file: "../srint/testdata/int-probe.pcap", want: "../srint/testdata/int-probe.jsonl"},
-	{name: "ioam6-linux", profile: "ioam-ipv6", file: "../ioam/testdata/ioam6-linux.pcap", want: "../ioam/testdata/ioam6-linux.jsonl.gz"},
-	{name: "ioam6-linux.auto", profile: "auto", file: "../ioam/testdata/ioam6-linux.pcap", want: "../ioam/testdata/ioam6-linux.jsonl.gz"},
-	{name: "ioam6-linux-inside", profile: "ioam-ipv6", file: "../ioam/testdata/ioam6-linux-inside.pcap", want: "../ioam/testdata/ioam6-linux-inside.jsonl.gz"},
+	{name: "int-path", profile: "int-path", file: "../../decode/srint/testdata/int-path.pcap", want: "../../decode/srint/testdata/int-path.jsonl"},
+	{name: "int-probe", profile: "int-probe", file: "../../decode/srint/testdata/int-probe.pcap", want: "../../decode/srint/testdata/int-probe.jsonl"},
+	{name: "ioam6-linux", profile: "ioam-ipv6", file: "../../decode/ioam/testdata/ioam6-linux.pcap", want: "../../decode/ioam/testdata/ioam6-linux.jsonl.gz"},
+	{name: "ioam6-linux.auto", profile: "auto", file: "../../decode/ioam/testdata/ioam6-linux.pcap", want: "../../decode/ioam/testdata/ioam6-linux.jsonl.gz"},
+	{name: "ioam6-linux-inside", profile: "ioam-ipv6", file: "../../decode/ioam/testdata/ioam6-linux-inside.pcap", want: "../../decode/ioam/testdata/ioam6-linux-inside.jsonl.gz"},
 }
 
 func init() {
 	for i := range elsewhere {
 		if r := &elsewhere[i]; r.file == "" {
-			r.file = filepath.Join("../testdata", r.name+".pcap")
-			r.want = filepath.Join("../testdata", r.name+".jsonl.gz")
+			r.file = filepath.Join("../../decode/testdata", r.name+".pcap")
+			r.want = filepath.Join("../../decode/testdata", r.name+".jsonl.gz")
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	influxdb2 "github.com/influxdata/influxdb-client-go/v2"
 
-	"github.com/hopscope/hopscope/ingest/porttest"
+	"github.com/hopscope/hopscope/internal/porttest"
 )
 
 // Versions that tests run against.

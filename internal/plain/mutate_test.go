@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/hopscope/hopscope/decode/plain"
+	"github.com/hopscope/hopscope/internal/plain"
 )
 
 // A mutator changes a frame. It knows layers only well enough to find the fields that are worth a lie, and leaves a frame

@@ -3,7 +3,7 @@ package decodetest_test
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/decode/decodetest"
+	"github.com/hopscope/hopscope/internal/decodetest"
 )
 
 // A test of a decoder of one's own reads a worked example.
