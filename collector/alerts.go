@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -155,17 +156,17 @@ func (a *Alerting) Problem() string {
 
 // The metrics of alerts.
 var (
-	mAlertsOpen    = Metric{"hopscope_alerts_open", "Alerts that are open, those that are muted included; 0 where no receiver is enabled.", nil, Gauge}
-	mAlertsSent    = Metric{"hopscope_alerts_total", "Alerts that were handed to the receivers, by what they say.", []string{"status"}, Counter}
-	mAlertsRefused = Metric{"hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.", nil, Counter}
-	mAlertsRules   = Metric{"hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.", nil, Counter}
+	mAlertsOpen    = metrics.NewGauge("hopscope_alerts_open", "Alerts that are open, those that are muted included; 0 where no receiver is enabled.")
+	mAlertsSent    = metrics.NewCounter("hopscope_alerts_total", "Alerts that were handed to the receivers, by what they say.", "status")
+	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.")
+	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.")
 
 	// AlertMetrics are all of them.
 	AlertMetrics = []Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
 )
 
 // Emit gives the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
-func (a *Alerting) Emit(emit func(m Metric, v float64, labels ...string)) {
+func (a *Alerting) Emit(emit metrics.Emit) {
 	if a == nil {
 		for _, m := range []Metric{mAlertsOpen, mAlertsRefused, mAlertsRules} {
 			emit(m, 0)

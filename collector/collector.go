@@ -12,8 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
@@ -88,7 +87,7 @@ type Collector struct {
 	corrections *corrections
 	detected    int64 // time of the last window for the detectors
 
-	writeSeconds *prometheus.HistogramVec
+	writeSeconds metrics.Durations
 
 	stateMu    sync.Mutex // guards what window ends write and anybody may read
 	totals     *inference.Totals

@@ -178,7 +178,7 @@ func (s *store) writePartial(ctx context.Context, w *sink.Window) (err error) {
 		}
 	}
 	if len(records) == 0 {
-		s.c.ledger.MoveIn(s.name, SinkQueue, DroppedEncoding, rest, 0)
+		s.c.ledger.Account(s.name).Move(sink.InMemory, sink.DroppedEncoding, rest, 0)
 	}
 	for _, e := range records {
 		if perr := s.queue.PutEncoded(ctx, e); err == nil {

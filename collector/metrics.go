@@ -7,85 +7,64 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
-// Metric describes one metric of /metrics; docs/metrics.md is written from the list.
-type Metric struct {
-	Name, Help string
-	Labels     []string
-	Kind       MetricKind
-}
-
-// MetricKind is a type of Prometheus.
-type MetricKind uint8
-
-// The kinds of metrics.
-const (
-	Gauge MetricKind = iota
-	Counter
-	Histogram
-)
-
-func (k MetricKind) String() string {
-	return [...]string{"gauge", "counter", "histogram"}[min(k, Histogram)]
-}
-
 // The metrics. Labels have few values, all known beforehand: never a flow, a port or an address.
 var (
-	mReports      = Metric{"hopscope_decode_reports_total", "Well-formed reports, by format and kind.", []string{"format", "kind"}, Counter}
-	mMalformed    = Metric{"hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", []string{"format", "reason"}, Counter}
-	mForeign      = Metric{"hopscope_decode_foreign_total", "Frames without telemetry.", nil, Counter}
-	mUnread       = Metric{"hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown.", []string{"state"}, Gauge}
-	mDialects     = Metric{"hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", []string{"state"}, Gauge}
-	mReread       = Metric{"hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.", nil, Counter}
-	mReceived     = Metric{"hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", []string{"sink"}, Counter}
-	mStored       = Metric{"hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", []string{"sink"}, Counter}
-	mInFlight     = Metric{"hopscope_ledger_in_flight", "Reports on their way, by stage.", []string{"sink", "stage"}, Gauge}
-	mDropped      = Metric{"hopscope_ledger_dropped_total", "Reports dropped, by stage.", []string{"sink", "stage"}, Counter}
-	mUnsettled    = Metric{"hopscope_ledger_unsettled", "Received minus stored, in flight and dropped; anything but 0 is a defect.", []string{"sink"}, Gauge}
-	mFlows        = Metric{"hopscope_flows", "Flows in the tables.", nil, Gauge}
-	mFlowBytes    = Metric{"hopscope_flow_table_bytes", "Memory of the flow tables.", nil, Gauge}
-	mEvicted      = Metric{"hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", []string{"cause"}, Counter}
-	mDigests      = Metric{"hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", []string{"outcome"}, Counter}
-	mTraced       = Metric{"hopscope_digest_paths_total", "Flows whose path became known from their digests.", nil, Counter}
-	mUndecided    = Metric{"hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.", nil, Gauge}
-	mWatched      = Metric{"hopscope_digest_flows_watched", "Flows whose digests contradict the topology or seem to, and which are searched for errors of it.", nil, Gauge}
-	mTraceBytes   = Metric{"hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.", nil, Gauge}
-	mShardQueue   = Metric{"hopscope_shard_queue_reports", "Reports waiting for a shard.", []string{"shard"}, Gauge}
-	mFolded       = Metric{"hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", []string{"what"}, Counter}
-	mLost         = Metric{"hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.", nil, Gauge}
-	mFindings     = Metric{"hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", []string{"kind", "severity"}, Gauge}
-	mLearning     = Metric{"hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.", nil, Gauge}
-	mSinkQueue    = Metric{"hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", []string{"sink"}, Gauge}
-	mPoints       = Metric{"hopscope_sink_points_total", "Points, by what became of them.", []string{"sink", "outcome"}, Counter}
-	mRaw          = Metric{"hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", []string{"outcome"}, Counter}
-	mWriteSeconds = Metric{"hopscope_sink_write_duration_seconds", "Time of one write to the sink.", []string{"sink", "ok"}, Histogram}
-	mSteps        = Metric{"hopscope_clock_steps_total", "Times that the wall clock was set while the collector ran; sleep of the machine counts.", nil, Counter}
-	mStep         = Metric{"hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.", nil, Gauge}
-	mClockHeld    = Metric{"hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.", nil, Gauge}
-	mCorrections  = Metric{"hopscope_corrections_bytes", "Memory of the windows kept for corrections.", nil, Gauge}
-	mMisplaced    = Metric{"hopscope_window_misplaced_reports_total", "Reports that were received in one window and count in another, because a worker or the machine was too slow at its end, or the clock was set.", nil, Counter}
-	mReady        = Metric{"hopscope_ready", "1 while /readyz says yes, else 0.", nil, Gauge}
-	mNames        = Metric{"hopscope_inventory_names", "Nodes, interfaces and hosts that the inventory knows.", nil, Gauge}
-	mNamesFailed  = Metric{"hopscope_inventory_failures_total", "Times that the inventory could not be read, and the names before it stayed.", nil, Counter}
-	mSitesRefused = Metric{"hopscope_site_refused_reports_total", "Reports with a node whose number has no room beside its site; they count as malformed.", nil, Counter}
-	mRivals       = Metric{"hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.", nil, Gauge}
-	mRetries      = Metric{"hopscope_sink_retries_total", "Writes that were tried again.", []string{"sink"}, Counter}
+	mReports      = metrics.NewCounter("hopscope_decode_reports_total", "Well-formed reports, by format and kind.", "format", "kind")
+	mMalformed    = metrics.NewCounter("hopscope_decode_errors_total", "Malformed reports, by the format that was rejected and the reason.", "format", "reason")
+	mForeign      = metrics.NewCounter("hopscope_decode_foreign_total", "Frames without telemetry.")
+	mUnread       = metrics.NewGauge("hopscope_dialect_unread_reports", "Reports of exporters whose dialect their profile does not read, by what became of them: adopted, suggested, tied, mixed, unknown.", "state")
+	mDialects     = metrics.NewGauge("hopscope_dialect_exporters", "Exporters whose dialect their profile does not read, by what became of them.", "state")
+	mReread       = metrics.NewCounter("hopscope_dialect_reread_reports_total", "Reports that were dropped first, and read again when their exporter's dialect was adopted; they count as received twice.")
+	mReceived     = metrics.NewCounter("hopscope_ledger_received_total", "Reports received, what the kernel dropped included.", "sink")
+	mStored       = metrics.NewCounter("hopscope_ledger_stored_total", "Reports whose windows the sink has stored.", "sink")
+	mInFlight     = metrics.NewGauge("hopscope_ledger_in_flight", "Reports on their way, by stage.", "sink", "stage")
+	mDropped      = metrics.NewCounter("hopscope_ledger_dropped_total", "Reports dropped, by stage.", "sink", "stage")
+	mUnsettled    = metrics.NewGauge("hopscope_ledger_unsettled", "Received minus stored, in flight and dropped; anything but 0 is a defect.", "sink")
+	mFlows        = metrics.NewGauge("hopscope_flows", "Flows in the tables.")
+	mFlowBytes    = metrics.NewGauge("hopscope_flow_table_bytes", "Memory of the flow tables.")
+	mEvicted      = metrics.NewCounter("hopscope_flows_evicted_total", "Flows evicted, because they were idle or because the table was full.", "cause")
+	mDigests      = metrics.NewCounter("hopscope_digests_total", "PINT digests; and those of them that were not read, rejected, duplicate, or that no path explains.", "outcome")
+	mTraced       = metrics.NewCounter("hopscope_digest_paths_total", "Flows whose path became known from their digests.")
+	mUndecided    = metrics.NewGauge("hopscope_digest_flows_undecided", "Flows whose digests do not tell the path yet.")
+	mWatched      = metrics.NewGauge("hopscope_digest_flows_watched", "Flows whose digests contradict the topology or seem to, and which are searched for errors of it.")
+	mTraceBytes   = metrics.NewGauge("hopscope_digest_bytes", "Memory of traced paths and of the sketches of digests.")
+	mShardQueue   = metrics.NewGauge("hopscope_shard_queue_reports", "Reports waiting for a shard.", "shard")
+	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", "what")
+	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.")
+	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
+	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
+	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
+	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
+	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", "outcome")
+	mWriteSeconds = Metric{Name: "hopscope_sink_write_duration_seconds", Help: "Time of one write to the sink.", Labels: []string{"sink", "ok"}, Kind: Histogram}
+	mSteps        = metrics.NewCounter("hopscope_clock_steps_total", "Times that the wall clock was set while the collector ran; sleep of the machine counts.")
+	mStep         = metrics.NewGauge("hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.")
+	mClockHeld    = metrics.NewGauge("hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.")
+	mCorrections  = metrics.NewGauge("hopscope_corrections_bytes", "Memory of the windows kept for corrections.")
+	mMisplaced    = metrics.NewCounter("hopscope_window_misplaced_reports_total", "Reports that were received in one window and count in another, because a worker or the machine was too slow at its end, or the clock was set.")
+	mReady        = metrics.NewGauge("hopscope_ready", "1 while /readyz says yes, else 0.")
+	mNames        = metrics.NewGauge("hopscope_inventory_names", "Nodes, interfaces and hosts that the inventory knows.")
+	mNamesFailed  = metrics.NewCounter("hopscope_inventory_failures_total", "Times that the inventory could not be read, and the names before it stayed.")
+	mSitesRefused = metrics.NewCounter("hopscope_site_refused_reports_total", "Reports with a node whose number has no room beside its site; they count as malformed.")
+	mRivals       = metrics.NewGauge("hopscope_instance_rivals", "Other runs that write to a store under the name of this instance; anything but 0 needs somebody to give one of them another name.")
+	mRetries      = metrics.NewCounter("hopscope_sink_retries_total", "Writes that were tried again.", "sink")
 
-	mPointsMade      = Metric{"hopscope_ledger_points_made_total", "Points made of windows for the sink, or found in its spool.", []string{"sink"}, Counter}
-	mPointsStored    = Metric{"hopscope_ledger_points_stored_total", "Points that the sink has stored.", []string{"sink"}, Counter}
-	mPointsInFlight  = Metric{"hopscope_ledger_points_in_flight", "Points on their way, by stage.", []string{"sink", "stage"}, Gauge}
-	mPointsDropped   = Metric{"hopscope_ledger_points_dropped_total", "Points dropped, by stage; those that the sink refused are rejected.", []string{"sink", "stage"}, Counter}
-	mPointsUnsettled = Metric{"hopscope_ledger_points_unsettled", "Points made minus stored, in flight and dropped; anything but 0 is a defect.", []string{"sink"}, Gauge}
-	mSeriesPoints    = Metric{"hopscope_sink_series_points_total", "Points by series, and by what the sink did with them.", []string{"sink", "series", "outcome"}, Counter}
-	mRefusedBytes    = Metric{"hopscope_sink_refused_bytes", "Bytes on disk of points that the sink refused.", []string{"sink"}, Gauge}
-	mRefusedEvicted  = Metric{"hopscope_sink_refused_lost_points_total", "Points that the sink refused and that are not kept: there were too many, or the disk did not take them.", []string{"sink"}, Counter}
+	mPointsMade      = metrics.NewCounter("hopscope_ledger_points_made_total", "Points made of windows for the sink, or found in its spool.", "sink")
+	mPointsStored    = metrics.NewCounter("hopscope_ledger_points_stored_total", "Points that the sink has stored.", "sink")
+	mPointsInFlight  = metrics.NewGauge("hopscope_ledger_points_in_flight", "Points on their way, by stage.", "sink", "stage")
+	mPointsDropped   = metrics.NewCounter("hopscope_ledger_points_dropped_total", "Points dropped, by stage; those that the sink refused are rejected.", "sink", "stage")
+	mPointsUnsettled = metrics.NewGauge("hopscope_ledger_points_unsettled", "Points made minus stored, in flight and dropped; anything but 0 is a defect.", "sink")
+	mSeriesPoints    = metrics.NewCounter("hopscope_sink_series_points_total", "Points by series, and by what the sink did with them.", "sink", "series", "outcome")
+	mRefusedBytes    = metrics.NewGauge("hopscope_sink_refused_bytes", "Bytes on disk of points that the sink refused.", "sink")
+	mRefusedEvicted  = metrics.NewCounter("hopscope_sink_refused_lost_points_total", "Points that the sink refused and that are not kept: there were too many, or the disk did not take them.", "sink")
 )
 
 // spoolMetric is a metric that is read from the state of a spool.
@@ -96,13 +75,13 @@ type spoolMetric struct {
 
 // one makes a metric of one figure of a spool.
 func one(kind MetricKind, name, help string, of func(st *spool.Stats) float64) spoolMetric {
-	return spoolMetric{Metric{"hopscope_sink_spool_" + name, help, []string{"sink"}, kind},
+	return spoolMetric{Metric{Name: "hopscope_sink_spool_" + name, Help: help, Labels: []string{"sink"}, Kind: kind},
 		func(st *spool.Stats, emit func(v float64, labels ...string)) { emit(of(st)) }}
 }
 
 // reportsAndPoints makes a metric of what a spool lost.
 func reportsAndPoints(name, help string, of func(st *spool.Stats) (reports, points uint64)) spoolMetric {
-	return spoolMetric{Metric{"hopscope_sink_spool_" + name, help, []string{"sink", "unit"}, Counter},
+	return spoolMetric{metrics.NewCounter("hopscope_sink_spool_"+name, help, "sink", "unit"),
 		func(st *spool.Stats, emit func(v float64, labels ...string)) {
 			reports, points := of(st)
 			emit(float64(reports), "reports")
@@ -154,26 +133,18 @@ func read(sources []Source) []Metric {
 
 // Registry makes a registry that reads the collector when it is scraped.
 func (c *Collector) Registry() *prometheus.Registry {
-	s := scrape{c, map[string]*prometheus.Desc{}}
-	for _, m := range read(c.opt.Sources) {
-		s.descriptions[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
-	}
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), s, c.writeSeconds)
-	return r
+	return metrics.Registry(read(c.opt.Sources), c.emit, c.writeSeconds)
 }
 
 // emitDialects emits what is known of exporters that their profiles do not read.
-func (c *Collector) emitDialects(emit func(m Metric, v float64, labels ...string)) {
+func (c *Collector) emitDialects(emit metrics.Emit) {
 	exporters, reports := map[string]int{}, map[string]uint64{}
 	for _, f := range c.dialectFindings() {
 		exporters[f.State.String()]++
 		reports[f.State.String()] += f.Unread
 	}
-	for state := range exporters {
-		emit(mDialects, float64(exporters[state]), state)
-		emit(mUnread, float64(reports[state]), state)
-	}
+	metrics.Map(emit, mDialects, exporters)
+	metrics.Map(emit, mUnread, reports)
 	again := uint64(0)
 	if x := c.pipeline.dialects; x != nil {
 		again = x.reread.Load()
@@ -182,16 +153,12 @@ func (c *Collector) emitDialects(emit func(m Metric, v float64, labels ...string
 }
 
 // emitPoints emits the ledger in points.
-func emitPoints(emit func(m Metric, v float64, labels ...string), name string, p *sink.PointBalance) {
+func emitPoints(emit metrics.Emit, name string, p *sink.PointBalance) {
 	emit(mPointsMade, float64(p.Made), name)
 	emit(mPointsStored, float64(p.Stored), name)
 	emit(mPointsUnsettled, float64(p.Unsettled), name)
-	for stage, n := range p.InFlight {
-		emit(mPointsInFlight, float64(n), name, stage)
-	}
-	for stage, n := range p.Dropped {
-		emit(mPointsDropped, float64(n), name, stage)
-	}
+	metrics.Map(emit, mPointsInFlight, p.InFlight, name)
+	metrics.Map(emit, mPointsDropped, p.Dropped, name)
 	emit(mPointsDropped, float64(p.Refused), name, DroppedRejected.String())
 	for series, s := range p.Series {
 		emit(mSeriesPoints, float64(s.Made), name, series, "made")
@@ -200,28 +167,8 @@ func emitPoints(emit func(m Metric, v float64, labels ...string), name string, p
 	}
 }
 
-type scrape struct {
-	c            *Collector
-	descriptions map[string]*prometheus.Desc // by name
-}
-
-// Describe implements prometheus.Collector.
-func (s scrape) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range s.descriptions {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (s scrape) Collect(ch chan<- prometheus.Metric) {
-	c := s.c
-	emit := func(m Metric, v float64, labels ...string) {
-		kind := prometheus.GaugeValue
-		if m.Kind == Counter {
-			kind = prometheus.CounterValue
-		}
-		ch <- prometheus.MustNewConstMetric(s.descriptions[m.Name], kind, v, labels...)
-	}
+// emit publishes what the collector knows at this moment.
+func (c *Collector) emit(emit metrics.Emit) {
 	t := c.pipeline.totals()
 	for key, n := range t.ByKind {
 		format, kind, _ := strings.Cut(key, " ")
@@ -248,12 +195,8 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		emit(mReceived, float64(b.Received), b.Sink)
 		emit(mStored, float64(b.Stored), b.Sink)
 		emit(mUnsettled, float64(b.Unsettled), b.Sink)
-		for stage, n := range b.InFlight {
-			emit(mInFlight, float64(n), b.Sink, stage)
-		}
-		for stage, n := range b.Dropped {
-			emit(mDropped, float64(n), b.Sink, stage)
-		}
+		metrics.Map(emit, mInFlight, b.InFlight, b.Sink)
+		metrics.Map(emit, mDropped, b.Dropped, b.Sink)
 		if b.Points != nil {
 			emitPoints(emit, b.Sink, b.Points)
 		}
@@ -301,18 +244,10 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	c.stateMu.Unlock()
 	emit(mMisplaced, float64(c.pipeline.receipt.misplaced.Load()))
 	emit(mRivals, float64(rivals))
-	ready := 0.0
-	if len(c.NotReady()) == 0 {
-		ready = 1
-	}
-	emit(mReady, ready)
+	emit(mReady, metrics.Bool(len(c.NotReady()) == 0))
 	emit(mSteps, float64(clock.steps))
 	emit(mStep, clock.last.Seconds())
-	held := 0.0
-	if clock.held {
-		held = 1
-	}
-	emit(mClockHeld, held)
+	emit(mClockHeld, metrics.Bool(clock.held))
 	emit(mCorrections, float64(clock.bytes))
 	emit(mLost, float64(lost))
 	emit(mFolded, float64(folded.hops), "hops")

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -41,17 +40,12 @@ type store struct {
 
 // openStores puts queues and spools before the stores of the options. Nothing is written yet.
 func (c *Collector) openStores() error {
-	c.writeSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: mWriteSeconds.Name, Help: mWriteSeconds.Help,
-		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
-	}, mWriteSeconds.Labels)
+	c.writeSeconds = metrics.NewDurations(mWriteSeconds)
 	for i := range c.opt.Stores {
 		s := &c.opt.Stores[i]
 		opt := sink.QueueOptions{
 			Policy: c.opt.Policy.full(), Account: c.ledger.Account(s.Name), Target: s.Target,
-			Observe: func(d time.Duration, err error) {
-				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
-			},
+			Observe: c.writeSeconds.Observer(s.Name),
 		}
 		var filled func() uint64
 		if s.Spool != nil {
@@ -245,7 +239,7 @@ func (s *store) refusal(st *sink.QueueStats) string {
 		last.Time.UTC().Format(time.TimeOnly), st.PointsRejected, last.Reason, where)
 }
 
-func (c *Collector) collectSinks(emit func(m Metric, v float64, labels ...string)) {
+func (c *Collector) collectSinks(emit metrics.Emit) {
 	if len(c.opt.Reports) > 0 {
 		var taken, dropped uint64
 		for _, r := range c.opt.Reports {

@@ -2,9 +2,7 @@ package collector
 
 import (
 	"cmp"
-	"fmt"
 	"github.com/hopscope/hopscope/decode"
-	"maps"
 	"slices"
 
 	"github.com/hopscope/hopscope/inference"
@@ -329,66 +327,3 @@ func (t *exporterTotals) list() ([]ExporterSummary, *OtherExporters) {
 	}
 	return out, &other
 }
-
-// LedgerLine gives a balance in one line: "influx: 1000 received = 990 stored + 4 in flight (window 4) + 6 dropped (kernel 6)".
-func LedgerLine(b *sink.Balance) string {
-	parts := func(m map[string]int64) (sum int64, text string) {
-		for _, k := range sorted(m) {
-			if n := m[k]; n != 0 {
-				sum += n
-				text += fmt.Sprintf(", %s %d", k, n)
-			}
-		}
-		if text != "" {
-			text = " (" + text[2:] + ")"
-		}
-		return sum, text
-	}
-	flying, flyingText := parts(b.InFlight)
-	dropped, droppedText := parts(b.Dropped)
-	name := b.Sink
-	if name == "" {
-		name = "windows"
-	}
-	line := fmt.Sprintf("%s: %d received = %d stored + %d in flight%s + %d dropped%s", name, b.Received, b.Stored, flying, flyingText, dropped, droppedText)
-	if b.Carried > 0 {
-		line += fmt.Sprintf("; %d of them from an earlier run", b.Carried)
-	}
-	if b.Unsettled != 0 {
-		line += fmt.Sprintf("; UNSETTLED %d, please report this", b.Unsettled)
-	}
-	return line
-}
-
-// PointsLine gives a store's points in one line, with the series of which it has refused some: "influx: 3295 points made =
-// 40 stored + 0 in flight + 0 dropped + 3255 refused (hop 3255)". It is empty for what is no store of series.
-func PointsLine(b *sink.Balance) string {
-	p := b.Points
-	if p == nil {
-		return ""
-	}
-	flying, dropped := int64(0), int64(0)
-	for _, n := range p.InFlight {
-		flying += n
-	}
-	for _, n := range p.Dropped {
-		dropped += n
-	}
-	line := fmt.Sprintf("%s: %d points made = %d stored + %d in flight + %d dropped + %d refused", b.Sink, p.Made, p.Stored, flying, dropped, p.Refused)
-	var series string
-	for _, k := range sorted(p.Series) {
-		if n := p.Series[k].Refused; n > 0 {
-			series += fmt.Sprintf(", %s %d", k, n)
-		}
-	}
-	if series != "" {
-		line += " (" + series[2:] + ")"
-	}
-	if p.Unsettled != 0 {
-		line += fmt.Sprintf("; UNSETTLED %d, please report this", p.Unsettled)
-	}
-	return line
-}
-
-// sorted gives the keys of m in order.
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

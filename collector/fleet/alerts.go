@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
@@ -62,9 +61,7 @@ func (c *Consumer) openReceivers() error {
 func (c *Consumer) openReceiver(s collector.Store) error {
 	c.ledger.Aside(s.Name)
 	opt := sink.QueueOptions{Policy: sink.Drop, Account: c.ledger.Account(s.Name), Target: s.Target,
-		Observe: func(d time.Duration, err error) {
-			c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
-		}}
+		Observe: c.writeSeconds.Observer(s.Name)}
 	if s.Spool != nil {
 		sp, err := spool.Open(*s.Spool)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -82,7 +82,7 @@ type Consumer struct {
 	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
 	receivers []*receiver
 	alerting  *collector.Alerting
-	ledger    *collector.Ledger
+	ledger    *ledger.Ledger
 	start     time.Time
 
 	mu         sync.Mutex
@@ -95,7 +95,7 @@ type Consumer struct {
 	redrawn    map[string]uint64 // the last boot of which a collector was told
 
 	published, slices, wholes, beats atomic.Uint64
-	writeSeconds                     *prometheus.HistogramVec
+	writeSeconds                     metrics.Durations
 }
 
 type partition struct {
@@ -203,16 +203,15 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
 			Losses: 1 << 18,
 		},
-		status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
+		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
 	}
-	c.metrics()
 	var names []string
 	for _, s := range opt.Stores {
 		if !s.Alerts {
 			names = append(names, s.Name)
 		}
 	}
-	c.ledger = collector.NewLedger(names...)
+	c.ledger = ledger.New(names...)
 	if err := c.openReceivers(); err != nil {
 		return nil, err
 	}
@@ -223,9 +222,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 		}
 		c.queues = append(c.queues, sink.NewQueue(s.Writer, s.Queue, sink.QueueOptions{
 			Policy: sink.Block, Account: c.ledger.Account(s.Name), Target: s.Target,
-			Observe: func(d time.Duration, err error) {
-				c.writeSeconds.WithLabelValues(s.Name, fmt.Sprint(err == nil)).Observe(d.Seconds())
-			},
+			Observe: c.writeSeconds.Observer(s.Name),
 		}))
 	}
 	return c, nil
@@ -490,7 +487,7 @@ func (c *Consumer) publish(ctx context.Context, topic string, n int, records []f
 
 // merged counts reports of a merged window: they are on their way to the stores.
 func (c *Consumer) merged(reports uint64) {
-	c.ledger.Receive(collector.Window, reports)
+	c.ledger.Receive(ledger.Window, reports)
 	c.ledger.Close(reports)
 }
 

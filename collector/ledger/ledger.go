@@ -1,4 +1,6 @@
-package collector
+// Package ledger counts reports and points by where they are: received = stored + in flight + dropped, at every moment and
+// for every store.
+package ledger
 
 import (
 	"maps"
@@ -55,27 +57,43 @@ func (s Stage) Dropped() bool { return s > Stored }
 type Ledger struct {
 	mu       sync.Mutex
 	received uint64
-	carried  map[string]uint64 // reports that a sink found in its spool at the start
 	head     [Stored]int64     // Ring..Window in flight
 	drops    [numStages]uint64 // common drops
 	passed   uint64            // reports that left Window
-	tails    map[string]*[numStages]int64
-	points   map[string]*pointTail
+	accounts map[string]*account
 }
 
-// pointTail is where the points of one store are.
-type pointTail struct {
-	made, carried uint64
-	at            [numStages]int64
-	series        map[string]*sink.SeriesBalance
+// account is what the ledger keeps of one sink. It implements [sink.Account].
+type account struct {
+	ledger  *Ledger
+	reports *tail // nil for a sink that no reports come to
+	points  tail
+	series  map[string]*sink.SeriesBalance
 }
 
-// NewLedger makes an empty ledger for the named sinks.
-func NewLedger(sinks ...string) *Ledger {
-	l := &Ledger{carried: map[string]uint64{}, tails: map[string]*[numStages]int64{}, points: map[string]*pointTail{}}
+// tail counts reports or points of one sink by their stages.
+type tail struct {
+	made    uint64 // of points, those that were carried included
+	carried uint64 // found in the spool at the start
+	at      [numStages]int64
+}
+
+func (t *tail) move(from, to Stage, n uint64) {
+	t.at[from] -= int64(n)
+	t.at[to] += int64(n)
+}
+
+func (t *tail) carry(n uint64) {
+	t.made += n
+	t.carried += n
+	t.at[SpoolQueue] += int64(n)
+}
+
+// New makes an empty ledger for the named sinks.
+func New(sinks ...string) *Ledger {
+	l := &Ledger{accounts: map[string]*account{}}
 	for _, s := range sinks {
-		l.tails[s] = new([numStages]int64)
-		l.points[s] = &pointTail{series: map[string]*sink.SeriesBalance{}}
+		l.accounts[s] = &account{ledger: l, reports: &tail{}, series: map[string]*sink.SeriesBalance{}}
 	}
 	return l
 }
@@ -85,7 +103,7 @@ func (l *Ledger) Aside(sinks ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range sinks {
-		l.points[s] = &pointTail{series: map[string]*sink.SeriesBalance{}}
+		l.accounts[s] = &account{ledger: l, series: map[string]*sink.SeriesBalance{}}
 	}
 }
 
@@ -94,13 +112,16 @@ func (l *Ledger) AsidePoints() map[string]*sink.PointBalance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[string]*sink.PointBalance{}
-	for name, p := range l.points {
-		if l.tails[name] == nil {
-			out[name] = p.balance()
+	for name, a := range l.accounts {
+		if a.reports == nil {
+			out[name] = a.pointBalance()
 		}
 	}
 	return out
 }
+
+// Account is the part of the ledger that the queue of a sink keeps.
+func (l *Ledger) Account(name string) sink.Account { return l.accounts[name] }
 
 // Receive counts n new reports that are now at stage s (a common one; DroppedKernel for losses that the kernel told).
 func (l *Ledger) Receive(s Stage, n uint64) {
@@ -138,60 +159,64 @@ func (l *Ledger) Close(n uint64) {
 	defer l.mu.Unlock()
 	l.head[Window] -= int64(n)
 	l.passed += n
-	for _, t := range l.tails {
-		t[SinkQueue] += int64(n)
+	for _, a := range l.accounts {
+		if a.reports != nil {
+			a.reports.at[SinkQueue] += int64(n)
+		}
 	}
 }
 
-// MoveIn takes reports and points of one sink from a stage behind the window to another.
-func (l *Ledger) MoveIn(name string, from, to Stage, reports, points uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.points[name]
-	if t := l.tails[name]; t != nil {
-		t[from] -= int64(reports)
-		t[to] += int64(reports)
+// queueStages maps the stages of a queue to those of the ledger.
+var queueStages = [sink.NumStages]Stage{
+	sink.InMemory: SinkQueue, sink.OnDisk: SpoolQueue, sink.Stored: Stored,
+	sink.DroppedMemory: DroppedSinkQueue, sink.DroppedDisk: DroppedSpool, sink.DroppedEncoding: DroppedEncoding,
+	sink.Rejected: DroppedRejected,
+}
+
+// Move takes reports and points from one stage of the queue to another.
+func (a *account) Move(from, to sink.Stage, reports, points uint64) {
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	if a.reports != nil {
+		a.reports.move(queueStages[from], queueStages[to], reports)
 	}
-	p.at[from] -= int64(points)
-	p.at[to] += int64(points)
+	a.points.move(queueStages[from], queueStages[to], points)
 }
 
 // Carry counts what a sink's spool still held from an earlier run. The series of points are told beside their number.
-func (l *Ledger) Carry(name string, reports, points uint64, series []sink.SeriesCount) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.tails[name]; t != nil {
-		l.carried[name] += reports
-		t[SpoolQueue] += int64(reports)
+func (a *account) Carry(reports, points uint64, series []sink.SeriesCount) {
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	if a.reports != nil {
+		a.reports.carry(reports)
 	}
-	p := l.points[name]
-	p.made += points
-	p.carried += points
-	p.at[SpoolQueue] += int64(points)
-	p.count(series, func(b *sink.SeriesBalance) *uint64 { return &b.Made })
+	a.points.carry(points)
+	a.count(series, madePoints)
 }
 
 // Make counts points that come to a sink's queue.
-func (l *Ledger) Make(name string, series []sink.SeriesCount) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.points[name]
-	n := p.count(series, func(b *sink.SeriesBalance) *uint64 { return &b.Made })
-	p.made += n
-	p.at[SinkQueue] += int64(n)
+func (a *account) Make(series []sink.SeriesCount) {
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	n := a.count(series, madePoints)
+	a.points.made += n
+	a.points.at[SinkQueue] += int64(n)
 }
 
 // End says which series points are of that a sink stored or refused.
-func (l *Ledger) End(name string, to Stage, series []sink.SeriesCount) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.points[name].count(series, func(b *sink.SeriesBalance) *uint64 {
-		if to == Stored {
-			return &b.Stored
-		}
-		return &b.Refused
-	})
+func (a *account) End(to sink.Stage, series []sink.SeriesCount) {
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	outcome := refusedPoints
+	if to == sink.Stored {
+		outcome = storedPoints
+	}
+	a.count(series, outcome)
 }
+
+func madePoints(b *sink.SeriesBalance) *uint64    { return &b.Made }
+func storedPoints(b *sink.SeriesBalance) *uint64  { return &b.Stored }
+func refusedPoints(b *sink.SeriesBalance) *uint64 { return &b.Refused }
 
 // otherSeries is where points are counted when a spool names more series than there are.
 const (
@@ -199,24 +224,26 @@ const (
 	maxSeries   = 64
 )
 
-func (p *pointTail) count(series []sink.SeriesCount, of func(*sink.SeriesBalance) *uint64) (sum uint64) {
+// count adds points to one figure of their series, and gives their sum.
+func (a *account) count(series []sink.SeriesCount, figure func(*sink.SeriesBalance) *uint64) (sum uint64) {
 	for _, c := range series {
-		b := p.series[c.Series]
-		if b == nil && len(p.series) >= maxSeries {
+		b := a.series[c.Series]
+		if b == nil && len(a.series) >= maxSeries {
 			c.Series = otherSeries
-			b = p.series[c.Series]
+			b = a.series[c.Series]
 		}
 		if b == nil {
 			b = &sink.SeriesBalance{}
-			p.series[c.Series] = b
+			a.series[c.Series] = b
 		}
-		*of(b) += c.Points
+		*figure(b) += c.Points
 		sum += c.Points
 	}
 	return sum
 }
 
-func (p *pointTail) balance() *sink.PointBalance {
+func (a *account) pointBalance() *sink.PointBalance {
+	p := &a.points
 	b := &sink.PointBalance{
 		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[DroppedRejected]),
 		InFlight: map[string]int64{}, Dropped: map[string]int64{}, Series: map[string]sink.SeriesBalance{},
@@ -231,7 +258,7 @@ func (p *pointTail) balance() *sink.PointBalance {
 			b.Dropped[s.String()] = n
 		}
 	}
-	for name, s := range p.series {
+	for name, s := range a.series {
 		b.Series[name] = *s
 	}
 	return b
@@ -239,74 +266,40 @@ func (p *pointTail) balance() *sink.PointBalance {
 
 // Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
 // left the window counts as stored.
-func (l *Ledger) Snapshot() []sink.Balance {
+func (l *Ledger) Snapshot() (out []sink.Balance) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.tails) == 0 {
-		var tail [numStages]int64
-		tail[Stored] = int64(l.passed)
-		return []sink.Balance{l.balance("", &tail)}
+	for _, name := range slices.Sorted(maps.Keys(l.accounts)) {
+		if a := l.accounts[name]; a.reports != nil {
+			b := l.balance(name, a.reports)
+			b.Points = a.pointBalance()
+			out = append(out, b)
+		}
 	}
-	var out []sink.Balance
-	for _, name := range slices.Sorted(maps.Keys(l.tails)) {
-		out = append(out, l.balance(name, l.tails[name]))
+	if len(out) == 0 {
+		passed := &tail{}
+		passed.at[Stored] = int64(l.passed)
+		out = append(out, l.balance("", passed))
 	}
 	return out
 }
 
-func (l *Ledger) balance(name string, tail *[numStages]int64) sink.Balance {
+func (l *Ledger) balance(name string, t *tail) sink.Balance {
 	b := sink.Balance{
-		Sink: name, Received: l.received + l.carried[name], Carried: l.carried[name], Stored: uint64(tail[Stored]),
+		Sink: name, Received: l.received + t.carried, Carried: t.carried, Stored: uint64(t.at[Stored]),
 		InFlight: map[string]int64{}, Dropped: map[string]int64{},
 	}
-	rest := int64(b.Received) - tail[Stored]
-	for s := range numStages {
-		n := tail[s]
-		switch {
-		case s == Stored:
-			continue
+	b.Unsettled = int64(b.Received)
+	for s, n := range t.at {
+		switch s := Stage(s); {
 		case s.InFlight():
 			n += l.head[s]
 			b.InFlight[s.String()] = n
-		default:
+		case s.Dropped():
 			n += int64(l.drops[s])
 			b.Dropped[s.String()] += n
 		}
-		rest -= n
-	}
-	b.Unsettled = rest
-	if p := l.points[name]; p != nil {
-		b.Points = p.balance()
+		b.Unsettled -= n
 	}
 	return b
 }
-
-// behind maps the stages of a queue to those of the ledger.
-var behind = [sink.NumStages]Stage{
-	sink.InMemory: SinkQueue, sink.OnDisk: SpoolQueue, sink.Stored: Stored,
-	sink.DroppedMemory: DroppedSinkQueue, sink.DroppedDisk: DroppedSpool, sink.DroppedEncoding: DroppedEncoding,
-	sink.Rejected: DroppedRejected,
-}
-
-// account keeps the ledger of one sink.
-type account struct {
-	ledger *Ledger
-	sink   string
-}
-
-func (a account) Carry(reports, points uint64, series []sink.SeriesCount) {
-	a.ledger.Carry(a.sink, reports, points, series)
-}
-
-func (a account) Make(series []sink.SeriesCount) { a.ledger.Make(a.sink, series) }
-
-func (a account) Move(from, to sink.Stage, reports, points uint64) {
-	a.ledger.MoveIn(a.sink, behind[from], behind[to], reports, points)
-}
-
-func (a account) End(to sink.Stage, series []sink.SeriesCount) {
-	a.ledger.End(a.sink, behind[to], series)
-}
-
-// Account is the part of the ledger that the queue of a sink keeps.
-func (l *Ledger) Account(name string) sink.Account { return account{l, name} }

@@ -1,4 +1,4 @@
-package collector
+package ledger
 
 import (
 	"math/rand/v2"
@@ -11,8 +11,8 @@ import (
 // Reports are moved about at random, by several goroutines: nothing is ever unsettled.
 func TestLedgerBalances(t *testing.T) {
 	const seed = 7
-	l := NewLedger("a", "b")
-	l.Carry("a", 5, 9, nil)
+	l := New("a", "b")
+	l.Account("a").Carry(5, 9, nil)
 	var wg sync.WaitGroup
 	for n := range uint64(4) {
 		wg.Go(func() {
@@ -25,11 +25,11 @@ func TestLedgerBalances(t *testing.T) {
 				l.Move(Ring, ShardQueue, k-k/3)
 				l.Move(ShardQueue, Window, k-k/3)
 				l.Close(k - k/3)
-				l.Make("a", []sink.SeriesCount{{Series: "hop", Points: k}, {Series: "flow", Points: 2 * k}})
-				l.MoveIn("a", SinkQueue, SpoolQueue, k/4, k)
-				l.MoveIn("b", SinkQueue, Stored, k-k/3, 0)
-				l.MoveIn("a", SpoolQueue, DroppedRejected, 0, k/2)
-				l.End("a", DroppedRejected, []sink.SeriesCount{{Series: "hop", Points: k / 2}})
+				l.Account("a").Make([]sink.SeriesCount{{Series: "hop", Points: k}, {Series: "flow", Points: 2 * k}})
+				l.Account("a").Move(sink.InMemory, sink.OnDisk, k/4, k)
+				l.Account("b").Move(sink.InMemory, sink.Stored, k-k/3, 0)
+				l.Account("a").Move(sink.OnDisk, sink.Rejected, 0, k/2)
+				l.Account("a").End(sink.Rejected, []sink.SeriesCount{{Series: "hop", Points: k / 2}})
 				for _, b := range l.Snapshot() {
 					if b.Unsettled != 0 || b.Points.Unsettled != 0 {
 						t.Errorf("seed %d: %+v", seed, b)
@@ -55,7 +55,7 @@ func TestLedgerBalances(t *testing.T) {
 
 // Without a sink what left the window is stored: the page and the summary are all there is.
 func TestLedgerWithoutSinks(t *testing.T) {
-	l := NewLedger()
+	l := New()
 	l.Receive(Window, 3)
 	l.Close(2)
 	b := l.Snapshot()
