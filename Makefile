@@ -50,7 +50,7 @@ test: influxdb kafka python browser promtool alertmanager namespaces ## install 
 	$(GO) test -timeout 20m ./...
 
 race: influxdb kafka python browser promtool alertmanager namespaces ## the tests of everything that runs concurrently, with fewer rounds, under the race detector
-	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./internal/kafkatest ./internal/porttest ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/traffic ./bench/udp
+	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./internal/kafkatest ./internal/porttest ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/udp
 
 torture: influxdb kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
 	$(GO) vet -tags torture ./bench/torture

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"

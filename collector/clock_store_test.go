@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"

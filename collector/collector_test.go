@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/udp"

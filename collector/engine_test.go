@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest/udp"
 )

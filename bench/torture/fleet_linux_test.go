@@ -17,7 +17,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/internal/kafkatest"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 )

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/net/ipv4"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
 )
 

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/internal/porttest"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 

@@ -16,7 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/ingest/udp"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/binary"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 )
 
 // netflow5 makes NetFlow v5 datagrams of one record, the smallest thing that flow collectors read.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 )
 
 // target is a receiver's process.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/traffic"
 )
 
 // TestMain lets the test binary be the program, so that exit statuses and signals are the real ones.

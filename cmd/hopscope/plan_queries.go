@@ -15,11 +15,11 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/pathpackets"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/pathpackets"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"

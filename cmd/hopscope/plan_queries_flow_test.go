@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/pathpackets"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/pathpackets"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 )

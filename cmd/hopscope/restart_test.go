@@ -13,7 +13,7 @@ import (
 
 	hopscope "github.com/hopscope/hopscope/collector"
 
-	"github.com/hopscope/hopscope/bench/traffic"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
 )
 

@@ -19,7 +19,7 @@ var rooms = map[string][]string{
 	"inference": {"decode", "sketches"},
 	"planner":   {},
 	"sink":      {"decode", "inference", "sketches"},
-	"p4":        {"decode", "planner"},
+	"p4":        {"decode", "inference", "planner", "sketches"},
 	"collector": {"decode", "inference", "ingest", "sink", "sketches"},
 	"internal":  {"decode", "inference", "ingest", "p4", "planner", "sink", "sketches"}, // what tests of several rooms share
 	"bench":     {"collector", "decode", "inference", "ingest", "internal", "p4", "planner", "sink", "sketches"},
@@ -37,6 +37,9 @@ var shared = map[string][]string{
 	"ingest/lastword":   {"p4", "sink"}, // whoever connects wants to know why a connection ended
 	"sink/flock":        {"p4"},         // whoever appends to a file keeps it to one process
 }
+
+// withInference are the packages of p4 in which plans meet what was seen. The others know plans and packets alone.
+var withInference = []string{"p4/pathpackets"}
 
 // exceptions are packages of such a room that are no source and no store.
 var exceptions = []string{"sink/notify", "sink/refused", "sink/spool"}
@@ -64,6 +67,9 @@ func TestRooms(t *testing.T) {
 			}
 			if from, _, _ := strings.Cut(dep, "/"); from != room && !slices.Contains(below, from) && !slices.Contains(shared[dep], room) {
 				t.Errorf("%s imports %s: %s is not below %s", pkg, dep, from, room)
+			}
+			if room == "p4" && (strings.HasPrefix(dep, "inference") || strings.HasPrefix(dep, "sketches")) && !slices.Contains(withInference, pkg) {
+				t.Errorf("%s imports %s: of p4 only %q know what was seen", pkg, dep, withInference)
 			}
 			for _, named := range byName[room] {
 				if strings.HasPrefix(dep, named) && !slices.Contains(exceptions, dep) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/bench/traffic"
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )

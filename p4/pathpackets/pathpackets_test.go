@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/bench/pathpackets"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/pathpackets"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/topo"
 )

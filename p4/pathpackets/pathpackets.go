@@ -2,8 +2,7 @@
 // in a way to code paths. It lets the collector's own path tracing decode the digests that switches on random shortest
 // paths would write, so that plans of queries follow from the decoder that will read them.
 //
-// The planner asks for it through an interface of its own, querymix.Tracer, since planners know neither decoders nor
-// inference. The program and the benches that make such plans import this package.
+// A [Tracer] is the querymix.Tracer of programs that make such plans: planners know neither decoders nor inference.
 package pathpackets
 
 import (
