@@ -18,7 +18,7 @@ func BenchmarkWorkers(b *testing.B) {
 			cfg := testConfig()
 			cfg.Shards = 2
 			opt := Options{Log: slog.New(slog.DiscardHandler), Policy: Replay, Seed: 1}
-			router, err := newRouter(&cfg.Exporters)
+			router, err := cfg.Exporters.Routers()
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/decode/demux"
@@ -59,6 +60,10 @@ type Options struct {
 	Sites []Site
 	// Ways are those that flows may take, for [NewShard]; a collector reads what its settings name.
 	Ways *policy.Policy
+}
+
+func (o *Options) digestInputs() *digests.Inputs {
+	return &digests.Inputs{Network: o.Network, Plans: o.Plans, LoadNetwork: o.LoadNetwork, LoadPlan: o.LoadPlan, Log: o.Log}
 }
 
 // Collector runs sources through the pipeline into the sinks. It is used once.
@@ -153,7 +158,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if err := c.openStores(); err != nil {
 		return nil, err
 	}
-	router, err := newRouter(&cfg.Exporters)
+	router, err := cfg.Exporters.Routers()
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +236,7 @@ func (c *Collector) Addrs() (addrs []netip.AddrPort) {
 
 // Reload applies those settings that can change while the collector runs; [Reloadable] lists them.
 func (c *Collector) Reload(cfg Config, analysis Analysis) error {
-	router, err := newRouter(&cfg.Exporters)
+	router, err := cfg.Exporters.Routers()
 	if err != nil {
 		return err
 	}

@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/collector/digests"
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/inference/events"
-	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -45,23 +43,6 @@ type Analysis struct {
 	Events events.Config `yaml:"events" doc:"When something is worth a finding."`
 }
 
-// Exporters says how the senders of reports are read.
-type Exporters struct {
-	Profile  string            `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
-	Profiles []ExporterProfile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
-	// Recognise is one of "adopt", "suggest" and "off".
-	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only tells, off does not look." oneof:"adopt|suggest|off"`
-	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
-	Sites     []Site          `yaml:"sites" doc:"Parts of the network whose nodes have numbers of their own, by the addresses of their exporters (docs/inventory.md)."`
-	Tracking  sequence.Config `yaml:"tracking" doc:"How sequence numbers are followed."`
-}
-
-// ExporterProfile gives one network of exporters its dialect.
-type ExporterProfile struct {
-	Prefix  string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16, or one alone."`
-	Profile string `yaml:"profile" doc:"Name of the dialect."`
-}
-
 // minSeed is the least number of characters of a seed file: as of a password that nobody guesses.
 const minSeed = 16
 
@@ -86,14 +67,14 @@ func (c *Config) SetDefaults() {
 	*c = Config{
 		Window: 10 * time.Second, Corrections: 10 * time.Minute, CorrectionsBytes: 64 << 20,
 		ShardQueueBatches: 64, DrainTimeout: 20 * time.Second,
-		Exporters: Exporters{Profile: "auto", Recognise: recogniseAdopt, Tracking: sequence.DefaultConfig()},
+		Exporters: exporters.DefaultConfig(),
 	}
 	c.Alerts.SetDefaults()
 }
 
 // SetDefaults keeps about half a million flows.
 func (a *Analysis) SetDefaults() {
-	*a = Analysis{Flows: shard.DefaultConfig(), PINT: DefaultPINT(), Events: events.DefaultConfig()}
+	*a = Analysis{Flows: shard.DefaultConfig(), PINT: digests.DefaultConfig(), Events: events.DefaultConfig()}
 }
 
 func (c *Config) shards() int {
@@ -141,69 +122,21 @@ func (c *Config) InstanceName() string {
 	return name[:min(len(name), maxInstance)]
 }
 
-// Validate checks the dialects.
-func (e *Exporters) Validate() error {
-	errs := e.validDialects()
-	sites := e.validSites()
-	if _, err := e.profile(e.Profile); err != nil && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("profile: %w", err))
-	}
-	for i := range e.Profiles {
-		if _, err := e.profile(e.Profiles[i].Profile); err != nil && len(errs) == 0 {
-			errs = append(errs, fmt.Errorf("profiles[%d].profile: %w", i, err))
-		}
-	}
-	return errors.Join(append(errs, sites...)...)
-}
-
-// Validate checks one entry. Its profile is checked by the list, which knows them all.
-func (e *ExporterProfile) Validate() error {
-	if _, err := parsePrefix(e.Prefix); err != nil {
-		return fmt.Errorf("prefix: %q is neither a prefix such as 10.1.0.0/16 nor an address", e.Prefix)
-	}
-	return nil
-}
-
-// parsePrefix reads a prefix, or an address as the prefix that holds it alone.
-func parsePrefix(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if err == nil {
-		return p, nil
-	}
-	a, aerr := netip.ParseAddr(text)
-	if aerr != nil || a.Zone() != "" {
-		return p, err
-	}
-	a = a.Unmap()
-	return netip.PrefixFrom(a, a.BitLen()), nil
-}
-
-// Router makes a decoder that reads each exporter as these settings say.
-func (e *Exporters) Router() (*demux.Router, error) {
-	router, err := newRouter(e)
+// NewShard makes one of the shards of a pipeline that has so many, for who counts reports without a collector. Of the
+// options it takes the seed, and what the settings of PINT need.
+func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
+	flows := a.Flows
+	flows.MemoryBytes = max(flows.MemoryBytes/int64(shards), 1<<20)
+	sites, err := exporters.NewSites(&Exporters{Sites: opt.Sites})
 	if err != nil {
 		return nil, err
 	}
-	return router(), nil
-}
-
-// newRouter gives a function that makes routers, one a worker: the choice of dialects by source address.
-func newRouter(e *Exporters) (func() *demux.Router, error) {
-	fallback, err := e.profile(e.Profile)
+	if err := flows.Validate(); err != nil {
+		return nil, err
+	}
+	one, err := a.PINT.Shards(1, shards, flows, opt.Seed, sites, opt.Ways, opt.digestInputs())
 	if err != nil {
-		return nil, fmt.Errorf("exporters.profile: %w", err)
+		return nil, err
 	}
-	var routes []demux.Route
-	for i, p := range e.Profiles {
-		prefix, err := parsePrefix(p.Prefix)
-		if err != nil {
-			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
-		}
-		profile, err := e.profile(p.Profile)
-		if err != nil {
-			return nil, fmt.Errorf("exporters.profiles[%d].profile: %w", i, err)
-		}
-		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
-	}
-	return func() *demux.Router { return demux.NewRouter(fallback, routes) }, nil
+	return one[0], nil
 }

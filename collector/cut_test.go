@@ -91,7 +91,7 @@ func TestCutInventsNoLoss(t *testing.T) {
 				longest = max(longest, len(c.frames[i].Data))
 			}
 			figures := func(cut int, datagrams bool) (sequenced, lost, restarts, malformed uint64, spaces int) {
-				d, e := demux.New(profile), newExporters(sequence.DefaultConfig(), 1, 1)
+				d, e := demux.New(profile), newSequences(sequence.DefaultConfig(), 1, 1)
 				for i := range c.frames {
 					f := &c.frames[i]
 					data := f.Data[:min(cut, len(f.Data))]

@@ -14,13 +14,6 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// The values of exporters.recognise.
-const (
-	recogniseAdopt   = "adopt"
-	recogniseSuggest = "suggest"
-	recogniseOff     = "off"
-)
-
 // dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
 // a batch; trying is done by one goroutine, beside them.
 type dialects struct {
@@ -36,17 +29,9 @@ type dialects struct {
 	reread   atomic.Uint64
 }
 
-// recognises reports whether anybody wants to know; a program that embeds the engine has to say so.
-func (e *Exporters) recognises() bool {
-	return e.Recognise == recogniseAdopt || e.Recognise == recogniseSuggest
-}
-
-// Adopts reports whether a dialect that explains everything is to be used.
-func (e *Exporters) Adopts() bool { return e.Recognise == recogniseAdopt }
-
 // newDialects gives nil where nobody wants to know. adopt is false where a profile was chosen for all frames.
 func newDialects(e *Exporters, opt *Options, router func() *demux.Router) (*dialects, error) {
-	if !e.recognises() {
+	if !e.Recognises() {
 		return nil, nil
 	}
 	list, err := e.Candidates()
@@ -54,26 +39,13 @@ func newDialects(e *Exporters, opt *Options, router func() *demux.Router) (*dial
 		return nil, err
 	}
 	// A replay has looked at its capture before, so that one profile reads it from its beginning to its end.
-	d := &dialects{watch: guess.NewWatch(list, e.Recognise == recogniseAdopt && !opt.Policy.CaptureTime), router: router(), told: map[decode.Addr]string{}}
+	d := &dialects{watch: guess.NewWatch(list, e.Adopts() && !opt.Policy.CaptureTime), router: router(), told: map[decode.Addr]string{}}
 	d.adopted.Store(opt.Adopted)
 	if opt.Looked != nil {
 		d.watch.Inherit(opt.Looked)
 		d.adopted.Store(d.watch.Adoptions())
 	}
 	return d, nil
-}
-
-// Candidates are all profiles that could be adopted.
-func (e *Exporters) Candidates() ([]demux.Profile, error) {
-	list := guess.Builtin()
-	for i := range e.Dialects {
-		p, err := e.profile(e.Dialects[i].Name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
-	return list, nil
 }
 
 // doubts is what a worker gathers of a batch.

@@ -371,7 +371,7 @@ func (f *forgetful) EncodeWindow(*sink.Window) []sink.Encoded { return slices.Cl
 func TestDivertAllocates(t *testing.T) {
 	cfg := testConfig()
 	cfg.Shards = 1
-	router, err := newRouter(&cfg.Exporters)
+	router, err := cfg.Exporters.Routers()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ const maxGroups = 16
 // toldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
 const toldRuns = 64
 
-// exporters follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
+// sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
 // only where their exporters share a group.
-type exporters struct {
+type sequences struct {
 	saving  bool   // keep the numbers that were reached at each cut
 	telling bool   // list the numbers that came at each cut
 	saved   []byte // those that were reached at the last cut, as state gives them
@@ -35,14 +35,14 @@ type exporterGroup struct {
 	_       [40]byte // the next group's lock belongs to another CPU
 }
 
-// newExporters makes two groups for every worker, and one for a single one. They share the places that cfg has, so that
+// newSequences makes two groups for every worker, and one for a single one. They share the places that cfg has, so that
 // one address may take all of them, as with a single group.
-func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
+func newSequences(cfg sequence.Config, seed uint64, workers int) *sequences {
 	n := 1
 	for workers > 1 && n < min(2*workers, maxGroups) {
 		n *= 2
 	}
-	e := &exporters{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
+	e := &sequences{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
 	places := sequence.NewPlaces(cfg, n)
 	for i := range e.groups {
 		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
@@ -51,14 +51,14 @@ func newExporters(cfg sequence.Config, seed uint64, workers int) *exporters {
 }
 
 // group of the exporter at an address.
-func (e *exporters) group(a *decode.Addr) uint8 {
+func (e *sequences) group(a *decode.Addr) uint8 {
 	le := binary.LittleEndian
 	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
 // observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
 // which is given back.
-func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
+func (e *sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	if len(e.groups) == 1 {
 		g := &e.groups[0]
 		g.mu.Lock()
@@ -95,7 +95,7 @@ func (e *exporters) observe(reports []*decode.Report, groups []uint8) []uint8 {
 }
 
 // tell makes cut list which numbers came. It is called before restore.
-func (e *exporters) tell() {
+func (e *sequences) tell() {
 	e.telling = true
 	for i := range e.groups {
 		e.groups[i].tracker.Tell(toldRuns)
@@ -104,7 +104,7 @@ func (e *exporters) tell() {
 
 // cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
 // numbers came, if that is to be told.
-func (e *exporters) cut(end int64, p *inference.Partial) []inference.ExporterStats {
+func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	saved := binary.AppendUvarint(nil, uint64(len(e.groups)))
 	for i := range e.groups {
@@ -125,7 +125,7 @@ func (e *exporters) cut(end int64, p *inference.Partial) []inference.ExporterSta
 }
 
 // refused is how many reports came from exporters for which there was no place.
-func (e *exporters) refused() (n uint64) {
+func (e *sequences) refused() (n uint64) {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -136,7 +136,7 @@ func (e *exporters) refused() (n uint64) {
 }
 
 // settle tells what is missing as lost at the next cut. It is called when no report can come any more.
-func (e *exporters) settle() {
+func (e *sequences) settle() {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -146,7 +146,7 @@ func (e *exporters) settle() {
 }
 
 // state appends the numbers that all exporters have reached to dst, for restore of a later run.
-func (e *exporters) state(dst []byte) []byte {
+func (e *sequences) state(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(e.groups)))
 	for i := range e.groups {
 		g := &e.groups[i]
@@ -161,7 +161,7 @@ func (e *exporters) state(dst []byte) []byte {
 
 // restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
 // before the first report. The caller knows that b is what state wrote; what is not is refused.
-func (e *exporters) restore(b []byte) error {
+func (e *sequences) restore(b []byte) error {
 	short := errors.New("exporters: their saved state is cut short")
 	groups, k := binary.Uvarint(b)
 	if k <= 0 || groups > maxGroups {

@@ -41,7 +41,7 @@ func TestExporterGroups(t *testing.T) {
 		}
 		want := one.Cut(nil, int64(len(reports)))
 		for _, workers := range []int{1, 2, 3, 8, 100} {
-			e := newExporters(cfg, seed, workers)
+			e := newSequences(cfg, seed, workers)
 			var groups []uint8
 			for batch := range slices.Chunk(reports, 1+rng.IntN(100)) {
 				groups = e.observe(batch, groups)
@@ -57,7 +57,7 @@ func TestExporterGroups(t *testing.T) {
 func TestExporterPlaces(t *testing.T) {
 	cfg := sequence.DefaultConfig()
 	cfg.MaxExporters = 50
-	e := newExporters(cfg, 1, 8)
+	e := newSequences(cfg, 1, 8)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for round := range int64(3) {
 		at := round * 2 * int64(cfg.ForgetAfter)
@@ -82,7 +82,7 @@ func TestExporterState(t *testing.T) {
 	cfg := sequence.DefaultConfig()
 	cfg.MaxExporters = 200
 	const count = 100
-	number := func(e *exporters, seq uint32, at int64) {
+	number := func(e *sequences, seq uint32, at int64) {
 		for k := range count {
 			r := &decode.Report{Time: at, NodeID: uint32(k), Seq: seq, SeqBits: 22, FirstOfGroup: true, Version: decode.V20}
 			r.Exporter = decode.AddrFrom4([]byte{10, 0, byte(k), 1})
@@ -91,12 +91,12 @@ func TestExporterState(t *testing.T) {
 		}
 	}
 	for _, workers := range [][2]int{{1, 1}, {4, 4}, {1, 8}, {8, 1}} {
-		first := newExporters(cfg, 1, workers[0])
+		first := newSequences(cfg, 1, workers[0])
 		for seq := range uint32(10) {
 			number(first, seq, int64(seq))
 		}
 		state := first.state([]byte("before"))[len("before"):]
-		second := newExporters(cfg, 2, workers[1])
+		second := newSequences(cfg, 2, workers[1])
 		if err := second.restore(state); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestExporterState(t *testing.T) {
 			}
 		}
 		for n := range state[:100] {
-			if newExporters(cfg, 2, workers[1]).restore(state[:n]) == nil {
+			if newSequences(cfg, 2, workers[1]).restore(state[:n]) == nil {
 				t.Fatalf("%v workers: the first %d bytes of the state are taken for all", workers, n)
 			}
 		}

@@ -57,7 +57,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*(historyBytes+linkBytes) + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
-	if cfg.Exporters.recognises() {
+	if cfg.Exporters.Recognises() {
 		needs = append(needs, Need{"dialects", guess.Memory})
 	}
 	if publishes(all) {
@@ -68,7 +68,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	if cfg.Corrections > 0 {
 		needs = append(needs, Need{"corrections", cfg.CorrectionsBytes})
 	}
-	if analysis.PINT.reads() {
+	if analysis.PINT.Reads() {
 		needs = append(needs, Need{"digests", 2*analysis.PINT.MemoryBytes + analysis.PINT.SprayBytes + sprayFit*int64(shards)})
 	}
 	workers, frame := 1, 0

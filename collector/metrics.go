@@ -190,7 +190,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 	for name, p := range c.ledger.AsidePoints() {
 		emitPoints(emit, name, p)
 	}
-	emit(mSitesRefused, float64(c.pipeline.sites.refusals()))
+	emit(mSitesRefused, float64(c.pipeline.sites.Refusals()))
 	for _, b := range c.ledger.Snapshot() {
 		emit(mReceived, float64(b.Received), b.Sink)
 		emit(mStored, float64(b.Stored), b.Sink)

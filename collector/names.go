@@ -4,8 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/inventory"
-	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference/names"
 )
 
@@ -32,64 +32,17 @@ func OpenNames(k *inventory.Keeper, cfg *Config, analysis *Analysis, opt *Option
 		if err != nil {
 			return err
 		}
-		sites, err := newSites(&cfg.Exporters)
+		sites, err := exporters.NewSites(&cfg.Exporters)
 		if err != nil {
 			return err
 		}
-		site, err := sites.ofMap(analysis.PINT.Site, network.Nodes)
+		site, err := sites.OfMap(analysis.PINT.Site, network.Nodes)
 		if err != nil {
 			return err
 		}
-		labels = network.names(uint32(site) << names.NodeBits)
+		labels = network.Names(uint32(site) << names.NodeBits)
 	}
-	return k.Open(cfg.Inventory, labels, dropReasons(&cfg.Exporters, opt.Profile), cfg.Exporters.SiteNames())
-}
-
-// names gives the labels of a network, whose nodes have the numbers from a base on.
-func (n *Network) names(base uint32) *names.Names {
-	if len(n.Labels) == 0 {
-		return nil
-	}
-	var nodes []names.Node
-	for i, id := range n.Nodes {
-		nodes = append(nodes, names.Node{ID: base | id, Name: n.Labels[i]})
-	}
-	return names.New(nodes, nil, nil)
-}
-
-// dropReasons gives the names that dialects have for drop reasons. Where two of those in use call one number differently it has
-// none: which device a drop comes from is not known where it is told.
-func dropReasons(e *Exporters, only *demux.Profile) map[uint8]string {
-	var used []*demux.Profile
-	if only != nil {
-		used = append(used, only)
-	} else {
-		profiles := []string{e.Profile}
-		for i := range e.Profiles {
-			profiles = append(profiles, e.Profiles[i].Profile)
-		}
-		for _, name := range profiles {
-			if p, err := e.profile(name); err == nil {
-				used = append(used, &p)
-			}
-		}
-	}
-	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
-	for _, p := range used {
-		if p.Units.DropReasons == nil {
-			continue
-		}
-		for r, name := range *p.Units.DropReasons {
-			if before, ok := reasons[r]; ok && before != name {
-				unclear[r] = true
-			}
-			reasons[r] = name
-		}
-	}
-	for r := range unclear {
-		delete(reasons, r)
-	}
-	return reasons
+	return k.Open(cfg.Inventory, labels, cfg.Exporters.DropReasons(opt.Profile), cfg.Exporters.SiteNames())
 }
 
 // reload takes over another inventory, or the same again. The drop reasons stay those of the dialects at the start.

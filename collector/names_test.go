@@ -113,37 +113,15 @@ func scrapeValue(t *testing.T, c *Collector, name string) float64 {
 	return 0
 }
 
-// TestDropReasons holds that names of drop reasons come from the dialects in use, and none where two of them disagree.
-func TestDropReasons(t *testing.T) {
-	if got := dropReasons(&Exporters{Profile: "auto"}, nil); len(got) != 0 {
-		t.Errorf("auto names %v", got)
-	}
-	got := dropReasons(&Exporters{Profile: "auto", Profiles: []ExporterProfile{{"10.0.0.0/8", "fabric-tna"}}}, nil)
-	if len(got) == 0 {
-		t.Error("fabric-tna names no drop reasons")
-	}
-	own := &Exporters{Profile: "auto", Profiles: []ExporterProfile{{"10.0.0.0/8", "mine"}},
+// TestDropReasonsAreNamed names the drop reasons of a dialect without an inventory, too.
+func TestDropReasonsAreNamed(t *testing.T) {
+	own := &Exporters{Profile: "auto", Profiles: []ExporterProfile{{Prefix: "10.0.0.0/8", Profile: "mine"}},
 		Dialects: []Dialect{{Name: "mine", Base: "fabric-tna", DropReasons: []DialectReason{{Reason: 200, Name: "no service"}}}}}
-	if all := dropReasons(own, nil); all[200] != "no service" || len(all) <= len(got) {
-		t.Errorf("a dialect of the settings names %v", all)
-	}
-	// They are told without an inventory, too.
 	var n naming
 	if err := n.open(&Config{Exporters: *own}, &Analysis{}, &Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.Names().Text("for reason 200"); got != "for reason no service (200)" {
 		t.Errorf("without an inventory: %q", got)
-	}
-}
-
-// TestTopologyNames takes the labels of the topology where there is no inventory.
-func TestTopologyNames(t *testing.T) {
-	n := (&Network{Nodes: []uint32{0, 1}, Labels: []string{"Berlin", "Bonn"}}).names(0)
-	if got := n.Node(1); got != "Bonn (1)" {
-		t.Errorf("%q", got)
-	}
-	if n := (&Network{Nodes: []uint32{7}}).names(0); n != nil {
-		t.Errorf("a network of numbers has names: %v", n)
 	}
 }

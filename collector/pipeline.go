@@ -1,13 +1,13 @@
 package collector
 
 import (
-	"fmt"
 	"log/slog"
 	"math"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
@@ -38,10 +38,10 @@ type pipeline struct {
 	freeMu  sync.Mutex
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
-	exporters *exporters
-	dialects  *dialects  // nil where nobody wants to know
-	diversion *diversion // nil without one
-	sites     *sites     // nil without any
+	exporters *sequences
+	dialects  *dialects        // nil where nobody wants to know
+	diversion *diversion       // nil without one
+	sites     *exporters.Sites // nil without any
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
@@ -69,7 +69,7 @@ type worker struct {
 	groups  []uint8 // of the reports' exporters
 	counts  decodeCounts
 	doubts  doubts
-	sites   *siteWorker // nil without any
+	sites   *exporters.Placer // nil without any
 
 	diverted       []*decode.Report // of the batch at hand
 	divertedNumber uint64           // since the last window; guarded by border
@@ -90,9 +90,9 @@ type shardQueue struct {
 func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (p *pipeline, err error) {
 	p = &pipeline{
 		key: decode.NewHashKey(opt.Seed), ledger: ledger, log: opt.Log, limits: analysis.Flows.Limits(), reports: opt.Reports,
-		exporters: newExporters(cfg.Exporters.Tracking, opt.Seed, len(block)), receipt: newByReceipt(cfg.Window),
+		exporters: newSequences(cfg.Exporters.Tracking, opt.Seed, len(block)), receipt: newByReceipt(cfg.Window),
 	}
-	if p.sites, err = newSites(&cfg.Exporters); err != nil {
+	if p.sites, err = exporters.NewSites(&cfg.Exporters); err != nil {
 		return nil, err
 	}
 	shards := cfg.shards()
@@ -103,29 +103,21 @@ func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, ro
 		queue = min(queue, 2)
 	}
 	for i, b := range block {
-		w := &worker{id: i, block: b, out: make([]*work, shards)}
+		w := &worker{id: i, block: b, out: make([]*work, shards), sites: p.sites.Placer()}
 		w.decoder.Store(router())
-		if p.sites != nil {
-			w.sites = new(siteWorker)
-		}
 		p.workers = append(p.workers, w)
 	}
-	state := analysis.Flows
-	state.MemoryBytes /= int64(shards)
 	if p.dialects, err = newDialects(&cfg.Exporters, opt, router); err != nil {
 		return nil, err
 	}
-	digests, err := analysis.PINT.digests(opt, shards, p.sites)
+	flows := analysis.Flows
+	flows.MemoryBytes /= int64(shards)
+	states, err := analysis.PINT.Shards(shards, shards, flows, opt.Seed, p.sites, opt.Ways, opt.digestInputs())
 	if err != nil {
 		return nil, err
 	}
-	for range shards {
-		s := &shardQueue{queue: make(chan *work, queue), state: shard.New(state, opt.Seed)}
-		if err := s.state.ReadDigests(digests, opt.Seed); err != nil {
-			return nil, fmt.Errorf("pint: %w", err)
-		}
-		s.state.Judge(opt.Ways)
-		p.shards = append(p.shards, s)
+	for _, s := range states {
+		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, queue), state: s})
 	}
 	return p, nil
 }
@@ -225,10 +217,10 @@ func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
 
 // place keeps the nodes of sites apart in the batch that w has decoded.
 func (p *pipeline) place(w *worker) {
-	if p.sites == nil {
+	if w.sites == nil {
 		return
 	}
-	if r := p.sites.place(w.sites, w.in.Reports); r != nil {
+	if r := w.sites.Place(w.in.Reports); r != nil {
 		p.log.Warn("report refused: a node's number has no room beside its site; more of these are only counted",
 			"exporter", r.Exporter.String(), "most", 1<<names.NodeBits-1)
 	}
@@ -387,7 +379,7 @@ func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, divert
 		}}
 	}
 	p.partial.Reset()
-	exporters := p.exporters.cut(end.wall, &p.partial)
+	numbers := p.exporters.cut(end.wall, &p.partial)
 	diverted = p.endDiversion(label)
 	p.openNext(&end)
 	p.border.Unlock()
@@ -398,6 +390,6 @@ func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, divert
 		h.cut.AddTo(&p.partial)
 		h.shard.queue <- &work{visit: func(st *shard.State) { st.Recycle(h.cut) }}
 	}
-	p.partial.AddExporters(exporters)
+	p.partial.AddExporters(numbers)
 	return &p.partial, diverted
 }

@@ -296,7 +296,7 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 func TestHeldReportsAreBounded(t *testing.T) {
 	cfg := testConfig()
 	cfg.Shards, cfg.Window = 1, 50*time.Millisecond
-	router, err := newRouter(&cfg.Exporters)
+	router, err := cfg.Exporters.Routers()
 	if err != nil {
 		t.Fatal(err)
 	}

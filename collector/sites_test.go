@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
@@ -156,7 +157,7 @@ func TestSitesOfOneAddress(t *testing.T) {
 // TestNodeWithoutRoom sends nodes that cannot be told apart from others: their reports are refused, counted and told.
 func TestNodeWithoutRoom(t *testing.T) {
 	list := names.Sites{{ID: 1, Name: "berlin"}}
-	s, err := newSites(&Exporters{Sites: testSites[:1]})
+	s, err := exporters.NewSites(&Exporters{Sites: testSites[:1]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestNodeWithoutRoom(t *testing.T) {
 		}
 		return r
 	}
-	w := new(siteWorker)
+	w := s.Placer()
 	for _, c := range []struct {
 		r  *decode.Report
 		ok bool
@@ -179,24 +180,24 @@ func TestNodeWithoutRoom(t *testing.T) {
 		{report("10.9.0.1", 5, 1<<24|2), false},
 		{report("10.9.0.1", 2<<24|5, 3<<24), true},
 	} {
-		first := s.place(w, []*decode.Report{c.r})
+		first := w.Place([]*decode.Report{c.r})
 		if got := c.r.Err.Reason == 0; got != c.ok {
 			t.Errorf("%s: accepted %v, want %v", c.r.Exporter, got, c.ok)
 		}
-		if !c.ok && s.refused.Load() == 1 && first != c.r || first != nil && s.refused.Load() != 1 {
+		if !c.ok && s.Refusals() == 1 && first != c.r || first != nil && s.Refusals() != 1 {
 			t.Errorf("the first refused report is told, and no other: %v", first)
 		}
 		if site, _ := list.Split(c.r.NodeID); c.r.Exporter.String() == "10.9.0.1" && site.ID != 0 {
 			t.Errorf("node %d of an exporter in no site is told as one of %s", c.r.NodeID, site.Name)
 		}
 	}
-	if n := s.refused.Load(); n != 4 {
+	if n := s.Refusals(); n != 4 {
 		t.Errorf("%d refused, want 4", n)
 	}
 	r := report("10.1.0.1", 1)
 	r.Has &^= decode.HasExporter | decode.HasNodeID
 	r.NodeID = 9 << 24 // left over
-	if s.place(w, []*decode.Report{r}); r.Err.Reason != 0 || r.NodeID != 9<<24 {
+	if w.Place([]*decode.Report{r}); r.Err.Reason != 0 || r.NodeID != 9<<24 {
 		t.Error("a number that is not there was read")
 	}
 
@@ -244,7 +245,7 @@ func TestSitesInSettings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 	}
-	s, err := newSites(&Exporters{Sites: testSites})
+	s, err := exporters.NewSites(&Exporters{Sites: testSites})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,11 +257,11 @@ func TestSitesInSettings(t *testing.T) {
 		{"", 2 << 24, "node 0 of site bonn"}, {"", 3 << 24, ""}, {"bonn", 1<<24 - 1, ""}, {"bonn", 1 << 24, "numbers of nodes in a site are below 16777216"},
 		{"mainz", 1, "pint.site: mainz is none of exporters.sites"},
 	} {
-		if _, err := s.ofMap(c.site, []uint32{1, c.node}); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if _, err := s.OfMap(c.site, []uint32{1, c.node}); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("a map of site %q with node %d: %v, want %q", c.site, c.node, err, c.want)
 		}
 	}
-	if _, err := (*sites)(nil).ofMap("bonn", nil); err == nil {
+	if _, err := (*exporters.Sites)(nil).OfMap("bonn", nil); err == nil {
 		t.Error("a map of a site that is none is taken")
 	}
 }

@@ -1,32 +1,36 @@
-package collector
+// Package digests is what PINT digests can stand for: the nodes, links and plans from which shards infer paths and values.
+package digests
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
-// PINT says what digests can stand for.
-type PINT struct {
+// Config is what digests can stand for.
+type Config struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
 	Site         string        `yaml:"site" doc:"Name of the site in exporters.sites whose nodes these are; digests of other exporters are not read then. Without it they are nodes of no site, and digests of exporters in a site are not read."`
 	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for these in equal shares, weights for shortest paths by the weights of links in the topology." oneof:"any|distance|ecmp|weights"`
-	Edges        []PINTEdge    `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
+	Edges        []Edge        `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
 	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
 	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
@@ -37,14 +41,14 @@ type PINT struct {
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
 }
 
-// PINTEdge is the edge of the network for some addresses.
-type PINTEdge struct {
+// Edge is the edge of the network for some addresses.
+type Edge struct {
 	Prefix string `yaml:"prefix" doc:"Addresses of hosts, as 10.1.0.0/16."`
 	Nodes  string `yaml:"nodes" doc:"Ids of the nodes that these hosts are connected to, as 14,15."`
 }
 
 // Validate checks one entry.
-func (e *PINTEdge) Validate() error {
+func (e *Edge) Validate() error {
 	var errs []error
 	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
 		errs = append(errs, fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix))
@@ -58,7 +62,7 @@ func (e *PINTEdge) Validate() error {
 }
 
 // edges makes the sets of nodes, as indices into n.Nodes, and the search among prefixes for the number of a flow's.
-func (c *PINT) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (ingress, egress uint16), err error) {
+func (c *Config) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (ingress, egress uint16), err error) {
 	if n == nil || len(c.Edges) == 0 {
 		return nil, nil, nil
 	}
@@ -103,19 +107,19 @@ func (c *PINT) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (in
 	return sets, func(k *decode.FlowKey) (ingress, egress uint16) { return find(k.SrcAddr()), find(k.DstAddr()) }, nil
 }
 
-// DefaultPINT decodes nothing until it is told the nodes.
-func DefaultPINT() PINT {
-	return PINT{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
+// DefaultConfig decodes nothing until it is told the nodes.
+func DefaultConfig() Config {
+	return Config{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
 }
 
-// reads reports whether the settings say what digests stand for.
-func (c *PINT) reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
+// Reads reports whether the settings say what digests stand for.
+func (c *Config) Reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
 
 // maxNodes bounds what a list of nodes can make us keep.
 const maxNodes = 1 << 16
 
 // Validate checks the list of nodes.
-func (c *PINT) Validate() error {
+func (c *Config) Validate() error {
 	var errs []error
 	if _, err := parseNodes(c.Nodes); err != nil {
 		errs = append(errs, fmt.Errorf("nodes: %w", err))
@@ -163,8 +167,20 @@ type Network struct {
 	Weights [][2]uint32 // of each link from its first node to its second, and back; only routing by weights asks for them
 }
 
+// Names are the labels of a network, whose nodes have the numbers from a base on.
+func (n *Network) Names(base uint32) *names.Names {
+	if len(n.Labels) == 0 {
+		return nil
+	}
+	var nodes []names.Node
+	for i, id := range n.Nodes {
+		nodes = append(nodes, names.Node{ID: base | id, Name: n.Labels[i]})
+	}
+	return names.New(nodes, nil, nil)
+}
+
 // NodeIDs lists the nodes that the settings name. Load reads the network of a topology.
-func (c *PINT) NodeIDs(load func(topology string) (*Network, error)) ([]uint32, error) {
+func (c *Config) NodeIDs(load func(topology string) (*Network, error)) ([]uint32, error) {
 	n, err := c.network(load)
 	if n == nil {
 		return nil, err
@@ -173,7 +189,7 @@ func (c *PINT) NodeIDs(load func(topology string) (*Network, error)) ([]uint32, 
 }
 
 // network gives the nodes and links of the settings. It is nil where they name none.
-func (c *PINT) network(load func(topology string) (*Network, error)) (*Network, error) {
+func (c *Config) network(load func(topology string) (*Network, error)) (*Network, error) {
 	switch {
 	case c.Topology == "":
 		ids, err := parseNodes(c.Nodes)
@@ -197,9 +213,36 @@ const sketchPanes = 4
 // hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
 const hpccBase = 1.05
 
-// digests makes what each of the shards needs to read digests. The options, where they say something, go before the
+// Inputs are what digests are read with beside the settings. Network and Plans go before those; LoadNetwork and LoadPlan read
+// what they name.
+type Inputs struct {
+	Network     *Network
+	Plans       []*pint.Plan
+	LoadNetwork func(topology string) (*Network, error)
+	LoadPlan    func(file string) (*pint.Plan, error)
+	Log         *slog.Logger
+}
+
+// Shards makes n of so many shards, which divide the memory of digests, and hold paths against a policy.
+func (c *Config) Shards(n, all int, flows shard.Config, seed uint64, sites *exporters.Sites, ways *policy.Policy, in *Inputs) (list []*shard.State, err error) {
+	d, err := c.digests(in, all, sites)
+	if err != nil {
+		return nil, err
+	}
+	for range n {
+		s := shard.New(flows, seed)
+		if err := s.ReadDigests(d, seed); err != nil {
+			return nil, fmt.Errorf("pint: %w", err)
+		}
+		s.Judge(ways)
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// digests makes what each of the shards needs to read digests. The inputs, where they say something, go before the
 // settings.
-func (c *PINT) digests(opt *Options, shards int, sites *sites) (d shard.Digests, err error) {
+func (c *Config) digests(opt *Inputs, shards int, sites *exporters.Sites) (d shard.Digests, err error) {
 	n := opt.Network
 	if n == nil {
 		if n, err = c.network(opt.LoadNetwork); err != nil {
@@ -210,12 +253,12 @@ func (c *PINT) digests(opt *Options, shards int, sites *sites) (d shard.Digests,
 	if n != nil {
 		nodes = n.Nodes
 	}
-	mapped, err := sites.ofMap(c.Site, nodes)
+	mapped, err := sites.OfMap(c.Site, nodes)
 	if err != nil {
 		return d, err
 	}
-	if c.reads() || n != nil || len(opt.Plans) > 0 {
-		d.Read = sites.digests(mapped, opt.Log)
+	if c.Reads() || n != nil || len(opt.Plans) > 0 {
+		d.Read = sites.Digests(mapped, opt.Log)
 	}
 	sets, ends, err := c.edges(n)
 	if err != nil {
@@ -279,28 +322,4 @@ func (c *PINT) digests(opt *Options, shards int, sites *sites) (d shard.Digests,
 	}
 	d.Latency.Hops = max(1, int(c.MemoryBytes)/shards/(d.Latency.Bytes*d.Latency.Panes+16))
 	return d, nil
-}
-
-// NewShard makes one of the shards of a pipeline that has so many, for who counts reports without a collector. Of the
-// options it takes the seed, and what the settings of PINT need.
-func NewShard(a *Analysis, opt Options, shards int) (*shard.State, error) {
-	state := a.Flows
-	state.MemoryBytes = max(state.MemoryBytes/int64(shards), 1<<20)
-	sites, err := newSites(&Exporters{Sites: opt.Sites})
-	if err != nil {
-		return nil, err
-	}
-	digests, err := a.PINT.digests(&opt, shards, sites)
-	if err != nil {
-		return nil, err
-	}
-	if err := state.Validate(); err != nil {
-		return nil, err
-	}
-	s := shard.New(state, opt.Seed)
-	if err := s.ReadDigests(digests, opt.Seed); err != nil {
-		return nil, fmt.Errorf("pint: %w", err)
-	}
-	s.Judge(opt.Ways)
-	return s, nil
 }

@@ -1,4 +1,4 @@
-package collector
+package exporters
 
 import (
 	"net/netip"
@@ -15,7 +15,7 @@ func TestProfileOfAddress(t *testing.T) {
 		{"::ffff:10.0.0.5", "10.0.0.5", "10.0.0.4"},
 		{"2001:db8::5", "2001:db8::5", "2001:db8::6"},
 	} {
-		e := Exporters{Profile: "auto", Profiles: []ExporterProfile{{Prefix: c.prefix, Profile: "onos"}}}
+		e := Config{Profile: "auto", Profiles: []Profile{{Prefix: c.prefix, Profile: "onos"}}}
 		if err := e.Profiles[0].Validate(); err != nil {
 			t.Error(err)
 		}
@@ -30,7 +30,7 @@ func TestProfileOfAddress(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "10.0.0", "10.0.0.5/33", "fe80::1%eth0", "leaf-1"} {
-		if err := (&ExporterProfile{Prefix: wrong}).Validate(); err == nil {
+		if err := (&Profile{Prefix: wrong}).Validate(); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
 	}

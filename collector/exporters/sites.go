@@ -1,4 +1,4 @@
-package collector
+package exporters
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (s *Site) Validate() error {
 }
 
 // SiteNames gives the sites as names know them.
-func (e *Exporters) SiteNames() names.Sites {
+func (e *Config) SiteNames() names.Sites {
 	var list []names.Site
 	for i := range e.Sites {
 		list = append(list, names.Site{ID: e.Sites[i].ID, Name: e.Sites[i].Name})
@@ -55,7 +55,7 @@ func (e *Exporters) SiteNames() names.Sites {
 }
 
 // validSites checks what sites have in common: an id, a name and a prefix belong to one of them.
-func (e *Exporters) validSites() (errs []error) {
+func (e *Config) validSites() (errs []error) {
 	if err := e.SiteNames().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("sites: %w", err))
 	}
@@ -90,8 +90,8 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 	return p.Masked()
 }
 
-// sites says in which site an exporter is, and keeps nodes of different sites apart. It never changes; workers share it.
-type sites struct {
+// Sites says in which site an exporter is, and keeps nodes of different sites apart. It never changes; workers share it.
+type Sites struct {
 	list     names.Sites
 	prefixes []sitePrefix       // longest first
 	local    [256][]localPrefix // addresses that are a site's own
@@ -106,15 +106,15 @@ type sitePrefix struct {
 	id     uint8
 }
 
-// newSites gives nil where the settings have no sites.
-func newSites(e *Exporters) (*sites, error) {
+// NewSites gives nil where the settings have no sites.
+func NewSites(e *Config) (*Sites, error) {
 	if len(e.Sites) == 0 {
 		return nil, nil
 	}
 	if errs := e.validSites(); len(errs) > 0 {
 		return nil, fmt.Errorf("exporters.%w", errors.Join(errs...))
 	}
-	s := &sites{list: e.SiteNames()}
+	s := &Sites{list: e.SiteNames()}
 	for i := range e.Sites {
 		for k, text := range e.Sites[i].Exporters {
 			p, err := netip.ParsePrefix(text)
@@ -143,7 +143,7 @@ func newSites(e *Exporters) (*sites, error) {
 }
 
 // find gives the site of an exporter, 0 for none.
-func (s *sites) find(a *decode.Addr) uint8 {
+func (s *Sites) find(a *decode.Addr) uint8 {
 	addr := netip.AddrFrom16(*a)
 	for i := range s.prefixes {
 		if s.prefixes[i].prefix.Contains(addr) {
@@ -153,8 +153,8 @@ func (s *sites) find(a *decode.Addr) uint8 {
 	return 0
 }
 
-// refusals is how many reports had a node without a number.
-func (s *sites) refusals() uint64 {
+// Refusals is how many reports had a node without a number.
+func (s *Sites) Refusals() uint64 {
 	if s == nil {
 		return 0
 	}
@@ -162,17 +162,19 @@ func (s *sites) refusals() uint64 {
 }
 
 // PlaceReports gives a function that does with the nodes in reports what a collector does, or nil where there are no sites.
-func (e *Exporters) PlaceReports() (func([]*decode.Report), error) {
-	s, err := newSites(e)
+func (e *Config) PlaceReports() (func([]*decode.Report), error) {
+	s, err := NewSites(e)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	w := new(siteWorker)
-	return func(reports []*decode.Report) { s.place(w, reports) }, nil
+	p := s.Placer()
+	return func(reports []*decode.Report) { p.Place(reports) }, nil
 }
 
-// siteWorker is what a worker remembers of sites: the last answers, so that a known exporter costs one comparison.
-type siteWorker struct {
+// Placer keeps the nodes of sites apart in the reports of one worker. It remembers the last answers, so that a known exporter
+// costs one comparison.
+type Placer struct {
+	sites  *Sites
 	recent [256]struct {
 		addr  decode.Addr
 		known bool
@@ -181,26 +183,35 @@ type siteWorker struct {
 	told bool
 }
 
-func (w *siteWorker) find(s *sites, a *decode.Addr) uint8 {
+// Placer makes one; nil where there are no sites.
+func (s *Sites) Placer() *Placer {
+	if s == nil {
+		return nil
+	}
+	return &Placer{sites: s}
+}
+
+// find gives the site of an exporter.
+func (w *Placer) find(a *decode.Addr) uint8 {
 	slot := &w.recent[(a[15]^a[7])+31*a[14]]
 	if !slot.known || slot.addr != *a {
-		slot.addr, slot.known, slot.site = *a, true, s.find(a)
+		slot.addr, slot.known, slot.site = *a, true, w.sites.find(a)
 	}
 	return slot.site
 }
 
-// place gives the nodes in reports the numbers by which the program knows them, and makes reports with a node that has none
+// Place gives the nodes in reports the numbers by which the program knows them, and makes reports with a node that has none
 // malformed. It gives the first of these that this worker came to, to be told.
-func (s *sites) place(w *siteWorker, reports []*decode.Report) (first *decode.Report) {
+func (w *Placer) Place(reports []*decode.Report) (first *decode.Report) {
 	for _, r := range reports {
 		site := uint8(0)
 		if r.Has&decode.HasExporter != 0 {
-			site = w.find(s, &r.Exporter)
+			site = w.find(&r.Exporter)
 		}
-		if s.placeOne(site, r) {
+		if w.sites.placeOne(site, r) {
 			continue
 		}
-		s.refused.Add(1)
+		w.sites.refused.Add(1)
 		r.Fail(r.Format, "node_id", 0, decode.Unsupported)
 		if !w.told {
 			w.told, first = true, r
@@ -209,7 +220,7 @@ func (s *sites) place(w *siteWorker, reports []*decode.Report) (first *decode.Re
 	return first
 }
 
-func (s *sites) placeOne(site uint8, r *decode.Report) (ok bool) {
+func (s *Sites) placeOne(site uint8, r *decode.Report) (ok bool) {
 	ok = true
 	if local := s.local[site]; local != nil && r.Has&decode.HasFlow != 0 && r.Flow.IPVersion == 4 {
 		r.Flow.Src, r.Flow.Dst = within(local, site, r.Flow.Src), within(local, site, r.Flow.Dst)
@@ -246,9 +257,9 @@ func within(local []localPrefix, site uint8, a decode.Addr) decode.Addr {
 	return a
 }
 
-// ofMap gives the site whose nodes the map of digests names, 0 for none. It refuses a map with a node that would be taken for one
+// OfMap gives the site whose nodes the map of digests names, 0 for none. It refuses a map with a node that would be taken for one
 // of another site.
-func (s *sites) ofMap(site string, nodes []uint32) (uint8, error) {
+func (s *Sites) OfMap(site string, nodes []uint32) (uint8, error) {
 	x := names.Site{}
 	list := names.Sites(nil)
 	if s != nil {
@@ -273,17 +284,17 @@ func (s *sites) ofMap(site string, nodes []uint32) (uint8, error) {
 	return x.ID, nil
 }
 
-// digests gives a function that makes, for one shard, what says whether the digests of a report are of the site that the map is
+// Digests gives a function that makes, for one shard, what says whether the digests of a report are of the site that the map is
 // of. Those of packets that the collector captured itself have no exporter, and are.
-func (s *sites) digests(mapped uint8, log *slog.Logger) func() func(*decode.Report) bool {
+func (s *Sites) Digests(mapped uint8, log *slog.Logger) func() func(*decode.Report) bool {
 	if s == nil {
 		return nil
 	}
 	var told sync.Once
 	return func() func(*decode.Report) bool {
-		w := new(siteWorker)
+		w := s.Placer()
 		return func(r *decode.Report) bool {
-			if r.Has&decode.HasExporter == 0 || w.find(s, &r.Exporter) == mapped {
+			if r.Has&decode.HasExporter == 0 || w.find(&r.Exporter) == mapped {
 				return true
 			}
 			if log != nil {
@@ -294,7 +305,7 @@ func (s *sites) digests(mapped uint8, log *slog.Logger) func() func(*decode.Repo
 	}
 }
 
-func (s *sites) tellElsewhere(mapped uint8, r *decode.Report, log *slog.Logger) {
+func (s *Sites) tellElsewhere(mapped uint8, r *decode.Report, log *slog.Logger) {
 	called := func(id uint8) string {
 		for _, x := range s.list {
 			if x.ID == id {

@@ -1,4 +1,4 @@
-package collector
+package exporters
 
 import (
 	"errors"
@@ -63,13 +63,13 @@ type DialectReason struct {
 const maxDialects = 32
 
 // profile gives the profile of that name: a built-in one, or one of the list.
-func (e *Exporters) profile(name string) (demux.Profile, error) {
+func (e *Config) profile(name string) (demux.Profile, error) {
 	for i := range e.Dialects {
 		if e.Dialects[i].Name != name {
 			continue
 		}
 		d := &e.Dialects[i]
-		earlier := Exporters{Dialects: e.Dialects[:i]}
+		earlier := Config{Dialects: e.Dialects[:i]}
 		base, err := earlier.profile(d.Base)
 		if err != nil {
 			return base, err
@@ -83,10 +83,10 @@ func (e *Exporters) profile(name string) (demux.Profile, error) {
 }
 
 // Lookup gives the profile of that name: a built-in one, or one of the settings' dialects.
-func (e *Exporters) Lookup(name string) (demux.Profile, error) { return e.profile(name) }
+func (e *Config) Lookup(name string) (demux.Profile, error) { return e.profile(name) }
 
-// ProfileNames are the names that [Exporters.Lookup] knows.
-func (e *Exporters) ProfileNames() []string {
+// ProfileNames are the names that [Config.Lookup] knows.
+func (e *Config) ProfileNames() []string {
 	names := demux.Profiles()
 	for i := range e.Dialects {
 		names = append(names, e.Dialects[i].Name)
@@ -95,7 +95,7 @@ func (e *Exporters) ProfileNames() []string {
 }
 
 // Describe describes all profiles, those of the settings behind the built-in ones.
-func (e *Exporters) Describe() (list []demux.Description) {
+func (e *Config) Describe() (list []demux.Description) {
 	list = demux.Describe()
 	for i := range e.Dialects {
 		if p, err := e.profile(e.Dialects[i].Name); err == nil {
@@ -199,14 +199,14 @@ func (d *Dialect) Validate() error {
 }
 
 // validDialects checks what the dialects make of their bases, and that names are found.
-func (e *Exporters) validDialects() (errs []error) {
+func (e *Config) validDialects() (errs []error) {
 	if len(e.Dialects) > maxDialects {
 		errs = append(errs, fmt.Errorf("dialects: has %d entries, more than %d", len(e.Dialects), maxDialects))
 	}
 	for i := range e.Dialects {
 		d := &e.Dialects[i]
 		at := fmt.Sprintf("dialects[%d]", i)
-		earlier := Exporters{Dialects: e.Dialects[:i]}
+		earlier := Config{Dialects: e.Dialects[:i]}
 		if slices.Contains(earlier.ProfileNames(), d.Name) {
 			errs = append(errs, fmt.Errorf("%s.name: there is a profile %q already", at, d.Name))
 			continue

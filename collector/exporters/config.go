@@ -1,0 +1,164 @@
+// Package exporters is how the senders of reports are read: their dialects, and the sites that keep their nodes apart.
+package exporters
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
+	"github.com/hopscope/hopscope/inference/sequence"
+)
+
+// Config says how the senders of reports are read.
+type Config struct {
+	Profile  string    `yaml:"profile" doc:"Dialect of exporters that no entry of profiles names (see docs/formats.md)."`
+	Profiles []Profile `yaml:"profiles" doc:"Dialects by source address; the longest prefix wins."`
+	// Recognise is one of "adopt", "suggest" and "off".
+	Recognise string          `yaml:"recognise" doc:"What happens when profile auto cannot read an exporter and one other dialect explains all that it sends: adopt reads it with that from then on, suggest only tells, off does not look." oneof:"adopt|suggest|off"`
+	Dialects  []Dialect       `yaml:"dialects" doc:"Dialects beside the built-in ones, each made of another one (docs/formats.md)."`
+	Sites     []Site          `yaml:"sites" doc:"Parts of the network whose nodes have numbers of their own, by the addresses of their exporters (docs/inventory.md)."`
+	Tracking  sequence.Config `yaml:"tracking" doc:"How sequence numbers are followed."`
+}
+
+// Profile gives one network of exporters its dialect.
+type Profile struct {
+	Prefix  string `yaml:"prefix" doc:"Source addresses, as 10.1.0.0/16, or one alone."`
+	Profile string `yaml:"profile" doc:"Name of the dialect."`
+}
+
+// The values of exporters.recognise.
+const (
+	recogniseAdopt   = "adopt"
+	recogniseSuggest = "suggest"
+	recogniseOff     = "off"
+)
+
+// Recognises reports whether anybody wants to know; a program that embeds the engine has to say so.
+func (e *Config) Recognises() bool {
+	return e.Recognise == recogniseAdopt || e.Recognise == recogniseSuggest
+}
+
+// Adopts reports whether a dialect that explains everything is to be used.
+func (e *Config) Adopts() bool { return e.Recognise == recogniseAdopt }
+
+// Candidates are all profiles that could be adopted.
+func (e *Config) Candidates() ([]demux.Profile, error) {
+	list := guess.Builtin()
+	for i := range e.Dialects {
+		p, err := e.profile(e.Dialects[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Validate checks the dialects.
+func (e *Config) Validate() error {
+	errs := e.validDialects()
+	sites := e.validSites()
+	if _, err := e.profile(e.Profile); err != nil && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("profile: %w", err))
+	}
+	for i := range e.Profiles {
+		if _, err := e.profile(e.Profiles[i].Profile); err != nil && len(errs) == 0 {
+			errs = append(errs, fmt.Errorf("profiles[%d].profile: %w", i, err))
+		}
+	}
+	return errors.Join(append(errs, sites...)...)
+}
+
+// Validate checks one entry. Its profile is checked by the list, which knows them all.
+func (e *Profile) Validate() error {
+	if _, err := parsePrefix(e.Prefix); err != nil {
+		return fmt.Errorf("prefix: %q is neither a prefix such as 10.1.0.0/16 nor an address", e.Prefix)
+	}
+	return nil
+}
+
+// parsePrefix reads a prefix, or an address as the prefix that holds it alone.
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil {
+		return p, nil
+	}
+	a, aerr := netip.ParseAddr(text)
+	if aerr != nil || a.Zone() != "" {
+		return p, err
+	}
+	a = a.Unmap()
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// Router makes a decoder that reads each exporter as these settings say.
+func (e *Config) Router() (*demux.Router, error) {
+	router, err := e.Routers()
+	if err != nil {
+		return nil, err
+	}
+	return router(), nil
+}
+
+// Routers gives a function that makes routers, one a worker: the choice of dialects by source address.
+func (e *Config) Routers() (func() *demux.Router, error) {
+	fallback, err := e.profile(e.Profile)
+	if err != nil {
+		return nil, fmt.Errorf("exporters.profile: %w", err)
+	}
+	var routes []demux.Route
+	for i, p := range e.Profiles {
+		prefix, err := parsePrefix(p.Prefix)
+		if err != nil {
+			return nil, fmt.Errorf("exporters.profiles[%d].prefix: %w", i, err)
+		}
+		profile, err := e.profile(p.Profile)
+		if err != nil {
+			return nil, fmt.Errorf("exporters.profiles[%d].profile: %w", i, err)
+		}
+		routes = append(routes, demux.Route{Prefix: prefix, Profile: profile})
+	}
+	return func() *demux.Router { return demux.NewRouter(fallback, routes) }, nil
+}
+
+// DropReasons gives the names that dialects have for drop reasons. Where two of those in use call one number differently it has
+// none: which device a drop comes from is not known where it is told.
+func (e *Config) DropReasons(only *demux.Profile) map[uint8]string {
+	var used []*demux.Profile
+	if only != nil {
+		used = append(used, only)
+	} else {
+		profiles := []string{e.Profile}
+		for i := range e.Profiles {
+			profiles = append(profiles, e.Profiles[i].Profile)
+		}
+		for _, name := range profiles {
+			if p, err := e.profile(name); err == nil {
+				used = append(used, &p)
+			}
+		}
+	}
+	reasons, unclear := map[uint8]string{}, map[uint8]bool{}
+	for _, p := range used {
+		if p.Units.DropReasons == nil {
+			continue
+		}
+		for r, name := range *p.Units.DropReasons {
+			if before, ok := reasons[r]; ok && before != name {
+				unclear[r] = true
+			}
+			reasons[r] = name
+		}
+	}
+	for r := range unclear {
+		delete(reasons, r)
+	}
+	return reasons
+}
+
+// DefaultConfig reads each exporter as it shows itself.
+func DefaultConfig() Config {
+	return Config{Profile: "auto", Recognise: recogniseAdopt, Tracking: sequence.DefaultConfig()}
+}
