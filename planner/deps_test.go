@@ -63,6 +63,8 @@ func TestForbidden(t *testing.T) {
 		{"planner/cover/solve", "planner/control"},
 		{"planner/attention", "planner/control"},
 		{"planner", "planner/control"},
+		{"planner/opt", "planner/topo"},
+		{"planner/opt", "planner"},
 	} {
 		if forbidden(module+tt.pkg, module+tt.path, imports) == "" {
 			t.Errorf("%s may import %s, want an error", tt.pkg, tt.path)
@@ -75,6 +77,8 @@ func TestForbidden(t *testing.T) {
 		{"planner/topo/load", module + "planner/topo"},
 		{"planner/topo/load", "os"},
 		{"planner/topo", "time"},
+		{"planner/topo", module + "planner/opt"},
+		{"planner", module + "planner/opt"},
 		{"planner/control", module + "planner"},
 		{"planner/control", module + "planner/topo"},
 		{"planner/control", module + "planner/attention"},
@@ -131,8 +135,11 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 		if to != "" && to != "planner/attention" {
 			return "control steers attention; other plans are events"
 		}
+	case pkg == "planner/opt":
+		return "algorithms know nothing of what they are used for"
+	case path == "planner/opt":
 	case pkg == "planner/topo":
-		return "graphs know nothing of ours"
+		return "graphs know nothing of ours but algorithms"
 	case loads || pkg == "planner/draw":
 		if path != "planner/topo" {
 			return "topologies and pictures know graphs and no plans"

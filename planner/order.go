@@ -1,9 +1,10 @@
 package planner
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Order finds an order of steps from one plan to another that makes before it breaks: at no moment is something
@@ -49,14 +50,14 @@ type orderer struct {
 	always  []int32 // of these, by what stays until the end
 	used    []float64
 
-	thingWaits    [][]int32 // moves that wait for another element to cover it
-	resourceWaits []waiters // moves that wait for room
-	wake          []int32   // things, and ^resources, of which there is more
+	thingWaits    [][]int32          // moves that wait for another element to cover it
+	resourceWaits []opt.Heap[waiter] // moves that wait for room, the one that needs least first
+	wake          []int32            // things, and ^resources, of which there is more
 }
 
 // greedy takes whatever step can be taken, and gives the steps.
 func (o *orderer) greedy() []int32 {
-	o.thingWaits, o.resourceWaits = make([][]int32, len(o.things)), make([]waiters, len(o.resources))
+	o.thingWaits, o.resourceWaits = make([][]int32, len(o.things)), slices.Repeat([]opt.Heap[waiter]{{Less: needsLess}}, len(o.resources))
 	var steps []int32
 	try := func(k int32) {
 		thing, resource := o.blocked(k)
@@ -64,7 +65,7 @@ func (o *orderer) greedy() []int32 {
 		case thing >= 0:
 			o.thingWaits[thing] = append(o.thingWaits[thing], k)
 		case resource >= 0:
-			heap.Push(&o.resourceWaits[resource], waiter{k, o.moves[k].more(resource)})
+			o.resourceWaits[resource].Push(waiter{k, o.moves[k].more(resource)})
 		default:
 			o.take(k)
 			steps = append(steps, k)
@@ -101,10 +102,10 @@ func (o *orderer) waiting(x int32) int32 {
 		return w[0]
 	}
 	w := &o.resourceWaits[^x]
-	if len(*w) == 0 || !o.room(^x, (*w)[0].need) {
+	if len(w.Items) == 0 || !o.room(^x, w.Items[0].need) {
 		return -1
 	}
-	return heap.Pop(w).(waiter).move
+	return w.Pop().move
 }
 
 // blocked gives what is in the way of a move: a thing that would be uncovered, or a resource without room. Both are -1
@@ -177,22 +178,11 @@ func (o *orderer) why(k int32) string {
 	return "leads to a deadlock"
 }
 
-// waiters are moves that wait for a resource, the one that needs least first.
-type waiters []waiter
-
+// waiter is a move that waits for a resource, and what it needs of that.
 type waiter struct {
 	move int32
 	need float64
 }
 
-func (w waiters) Len() int { return len(w) }
-func (w waiters) Less(i, j int) bool {
-	return w[i].need < w[j].need || w[i].need == w[j].need && w[i].move < w[j].move
-}
-func (w waiters) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
-func (w *waiters) Push(x any)   { *w = append(*w, x.(waiter)) }
-func (w *waiters) Pop() any {
-	last := (*w)[len(*w)-1]
-	*w = (*w)[:len(*w)-1]
-	return last
-}
+// needsLess orders those that wait for the same resource.
+func needsLess(a, b *waiter) bool { return a.need < b.need || a.need == b.need && a.move < b.move }

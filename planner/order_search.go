@@ -1,6 +1,10 @@
 package planner
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
+)
 
 // maxSearch bounds the moves that one search looks at. Up to about twenty elements that depend on each other it is never
 // reached.
@@ -70,32 +74,22 @@ func (o *orderer) untake(k int32) {
 // parts gives, by move, the number of the part that it belongs to: moves of different parts have no thing and no resource
 // in common.
 func (o *orderer) parts() []int32 {
-	up := make([]int32, len(o.moves)+len(o.things)+len(o.resources))
-	for i := range up {
-		up[i] = int32(i)
-	}
-	root := func(x int32) int32 {
-		for up[x] != x {
-			up[x] = up[up[x]]
-			x = up[x]
-		}
-		return x
-	}
+	sets := opt.NewSets(len(o.moves) + len(o.things) + len(o.resources))
 	things, resources := int32(len(o.moves)), int32(len(o.moves)+len(o.things))
 	for k := range o.moves {
 		m := &o.moves[k]
 		for _, list := range [...][]int32{m.loses, m.gains} {
 			for _, t := range list {
-				up[root(int32(k))] = root(things + t)
+				sets.Unite(int32(k), things+t)
 			}
 		}
 		for _, u := range m.uses {
-			up[root(int32(k))] = root(resources + u.resource)
+			sets.Unite(int32(k), resources+u.resource)
 		}
 	}
 	part := make([]int32, len(o.moves))
 	for k := range part {
-		part[k] = root(int32(k))
+		part[k] = sets.Root(int32(k))
 	}
 	return part
 }

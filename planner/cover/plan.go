@@ -2,9 +2,10 @@ package cover
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
+	"github.com/hopscope/hopscope/planner/topo"
 )
 
 // Plan is a set of probes that covers a topology.
@@ -144,7 +145,7 @@ func Blind(p *Problem, walks, second []Walk) int {
 		return 0
 	}
 	g := p.Graph
-	first, other := newPassing(g.NumLinks(), g.Link, walks), newPassing(g.NumLinks(), g.Link, second)
+	first, other := newPassing(g, walks), newPassing(g, second)
 	alone := map[[2]int32]int{} // links by their probes, where they are on one of each cover
 	var several []int
 	most := 0
@@ -166,7 +167,7 @@ func Blind(p *Problem, walks, second []Walk) int {
 			for _, i := range walks[k] {
 				if m := g.Link(int(i)); seen[m] != l+1 {
 					seen[m] = l + 1
-					if within(first.of(m), first.of(l)) && within(other.of(m), other.of(l)) {
+					if opt.Subset(first.of(m), first.of(l)) && opt.Subset(other.of(m), other.of(l)) {
 						hidden++
 					}
 				}
@@ -180,41 +181,9 @@ func Blind(p *Problem, walks, second []Walk) int {
 // passing lists by link the walks that pass it, each once, ascending.
 type passing struct{ at, walk []int32 }
 
-func newPassing(links int, link func(i int) int, walks []Walk) *passing {
-	p := &passing{at: make([]int32, links+1)}
-	last := make([]int32, links)
-	each := func(do func(l int, k int32)) {
-		clear(last)
-		for k, w := range walks {
-			for _, i := range w {
-				if l := link(int(i)); last[l] != int32(k)+1 {
-					last[l] = int32(k) + 1
-					do(l, int32(k))
-				}
-			}
-		}
-	}
-	each(func(l int, _ int32) { p.at[l+1]++ })
-	for l := range links {
-		p.at[l+1] += p.at[l]
-	}
-	p.walk = make([]int32, p.at[links])
-	next := slices.Clone(p.at)
-	each(func(l int, k int32) {
-		p.walk[next[l]] = k
-		next[l]++
-	})
-	return p
+func newPassing(g *topo.Graph, walks []Walk) *passing {
+	at, walk := opt.Passing(walks, g.NumLinks(), func(i int32) int32 { return int32(g.Link(int(i))) })
+	return &passing{at, walk}
 }
 
 func (p *passing) of(l int) []int32 { return p.walk[p.at[l]:p.at[l+1]] }
-
-// within reports whether all of a are in b, both ascending.
-func within(a, b []int32) bool {
-	for _, x := range a {
-		if _, ok := slices.BinarySearch(b, x); !ok {
-			return false
-		}
-	}
-	return true
-}

@@ -259,10 +259,6 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 		}
 	}
 	slices.SortStableFunc(merged, func(a, b pathElement) int { return len(b.users) - len(a.users) })
-	works := make([]bool, len(paths))
-	for k := range works {
-		works[k] = true
-	}
 	var from func(i int, works []bool) float64
 	from = func(i int, works []bool) float64 {
 		sum := 0.0
@@ -286,7 +282,7 @@ func (c *deliveryCheck) lossOf(rate float64, paths []Assignment) float64 {
 		}
 		return merged[i].up*from(i+1, works) + (1-merged[i].up)*from(i+1, failed)
 	}
-	return from(0, works)
+	return from(0, slices.Repeat([]bool{true}, len(paths)))
 }
 
 // reporting compares what points are told of their collectors with the assignment.

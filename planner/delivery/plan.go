@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Plan says where points send, and what every switch on the way has to know.
@@ -112,10 +113,7 @@ type Route struct {
 // on all usable paths.
 func NewPlan(p *Problem, algorithm string, routes []Route, added []AddedLink, before *Plan) (*Plan, error) {
 	plan := &Plan{Algorithm: algorithm, Assignment: []Assignment{}, AddedLinks: append([]AddedLink{}, added...)}
-	order := map[string]int{}
-	for i := range p.Nodes {
-		order[p.Nodes[i].ID] = i
-	}
+	order := opt.Index[Node, int](p.Nodes, func(n *Node) string { return n.ID })
 	slices.SortStableFunc(plan.AddedLinks, func(a, b AddedLink) int {
 		return cmp.Or(cmp.Compare(order[a.A], order[b.A]), cmp.Compare(order[a.B], order[b.B]))
 	})

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Check says in what a plan does not do what the problem asks. It trusts nothing but the problem.
@@ -54,13 +55,8 @@ func Check(p *Problem, plan *Plan) error {
 
 // readShares finds what the names of a plan stand for.
 func readShares(p *Problem, plan *Plan, bad *planner.Errors) []Share {
-	iface, flow := make(map[string]int32, len(p.Interfaces)), make(map[string]int32, len(p.Flows))
-	for k, i := range p.Interfaces {
-		iface[i.ID] = int32(k)
-	}
-	for k, f := range p.Flows {
-		flow[f.ID] = int32(k)
-	}
+	iface := opt.Index[Interface, int32](p.Interfaces, func(i *Interface) string { return i.ID })
+	flow := opt.Index[Flow, int32](p.Flows, func(f *Flow) string { return f.ID })
 	type pair struct{ i, f int32 }
 	passes := make(map[pair]bool) // used pairs only: whether the flow passes the interface
 	var shares []Share

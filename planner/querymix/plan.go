@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Plan is an execution plan of PINT: sets of queries that travel together, and the share of packets of each.
@@ -126,9 +127,8 @@ func (plan *Plan) Pursued(q *PlannedQuery) bool {
 // Arrange makes a plan of sets of indexes into plan.Queries, whose coding, packets, goals and prices are there: shares,
 // places in the digest, hash ranges and figures. Bound, optimality and time are left to the caller.
 func (plan *Plan) Arrange(sets [][]int, shares []float64) {
-	order := make([]int, len(sets))
-	for k := range order {
-		order[k] = k
+	order := opt.Ascending[int](len(sets))
+	for k := range sets {
 		slices.Sort(sets[k])
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
@@ -138,10 +138,7 @@ func (plan *Plan) Arrange(sets [][]int, shares []float64) {
 	for i := range plan.Queries {
 		plan.Queries[i].Share = 0
 	}
-	place := make([]int, len(plan.Queries))
-	for i := range place {
-		place[i] = -1
-	}
+	place := slices.Repeat([]int{-1}, len(plan.Queries))
 	// A set that no hash would choose is none. Hashes are given out by cumulated shares, so that rounding errors do not
 	// add up.
 	order = slices.DeleteFunc(order, func(k int) bool { return shares[k] < 1./(1<<32) })

@@ -33,10 +33,7 @@ func Check(p *Problem, plan *Plan) error {
 // readTimes reads intervals and phases.
 func readTimes(r *Resolved, plan *Plan, bad *planner.Errors) Times {
 	t := Times{make([]int, len(r.Probes)), make([]int, len(r.Probes))}
-	index, listed := make(map[string]int, len(r.Probes)), make([]bool, len(r.Probes))
-	for k := range r.Probes {
-		index[r.Probes[k].ID] = k
-	}
+	index, listed := r.byID(), make([]bool, len(r.Probes))
 	list := func(id string) int {
 		k, ok := index[id]
 		if !ok || listed[k] {

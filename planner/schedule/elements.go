@@ -10,10 +10,7 @@ import (
 // the links that it sees in time alone. Links for which probes take turns are covered by none of them, so a transition
 // promises nothing about these. Probes that the problem has not cover nothing.
 func Elements(r *Resolved, plan *Plan) (list []planner.Element, capacity map[string]float64) {
-	index := make(map[string]int, len(r.Probes))
-	for k := range r.Probes {
-		index[r.Probes[k].ID] = k
-	}
+	index := r.byID()
 	capacity = map[string]float64{}
 	limited := func(uses map[string]float64, what, name string, bps, limit float64) {
 		if limit <= maxLimit {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // What a problem can hold at most.
@@ -56,6 +57,11 @@ type ResolvedProbe struct {
 type ResolvedAgent struct {
 	Name          string
 	Send, Receive float64 // bits per second; infinite for no limit
+}
+
+// byID numbers the probes.
+func (r *Resolved) byID() map[string]int {
+	return opt.Index[ResolvedProbe, int](r.Probes, func(p *ResolvedProbe) string { return p.ID })
 }
 
 // Seconds turns slots into seconds.
@@ -347,8 +353,8 @@ func (r *Resolved) grid(longest float64) error {
 		if t == 0 {
 			continue
 		}
-		base, shortest = gcd(base, t), min(shortest, t)
-		if hyper = hyper / gcd(hyper, t) * t; hyper > maxSlots {
+		base, shortest = opt.GCD(base, t), min(shortest, t)
+		if hyper = hyper / opt.GCD(hyper, t) * t; hyper > maxSlots {
 			return fmt.Errorf("schedule: the periods of the links, among them %v ms, have no common multiple of at most %d slots: "+
 				"choose periods that divide each other, or longer slots", r.Millis(t), maxSlots)
 		}
@@ -375,11 +381,4 @@ func (r *Resolved) grid(longest float64) error {
 		return errors.New("schedule: the shortest period is no interval") // cannot be: it divides the hyperperiod
 	}
 	return nil
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -1,6 +1,9 @@
 package schedule
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // events is what happens in one hyperperiod.
 type events struct {
@@ -21,10 +24,7 @@ func run(r *Resolved, t Times) *events {
 		send: make([]int64, len(r.Agents)), take: make([]int64, len(r.Agents)), wait: r.Hyper,
 	}
 	// A calendar: probes that start in a slot are a chain, and move on by their interval when they have started.
-	head, next := make([]int32, r.Hyper), make([]int32, len(r.Probes))
-	for s := range head {
-		head[s] = -1
-	}
+	head, next := slices.Repeat([]int32{-1}, r.Hyper), make([]int32, len(r.Probes))
 	for k := len(r.Probes) - 1; k >= 0; k-- {
 		if t.Interval[k] > 0 {
 			next[k], head[t.Phase[k]] = head[t.Phase[k]], int32(k)
@@ -96,11 +96,7 @@ func run(r *Resolved, t Times) *events {
 type looks struct{ first, last []int }
 
 func newLooks(n int) *looks {
-	x := &looks{make([]int, n), make([]int, n)}
-	for k := range n {
-		x.first[k] = -1
-	}
-	return x
+	return &looks{slices.Repeat([]int{-1}, n), make([]int, n)}
 }
 
 // look notes that it happens now, and gives the time since it happened last, or -1.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // maxErrors bounds how many problems Build lists; a broken file can have one a line.
@@ -224,18 +226,12 @@ func (b *Builder) problems() error {
 
 // rows sorts the interfaces by node (counting sort, stable) and fills first.
 func (b *Builder) rows(first []int32) (order []int32) {
-	for _, h := range b.half {
-		first[h.node+1]++
-	}
-	for n := range b.names {
-		first[n+1] += first[n]
-	}
-	next := slices.Clone(first)
-	order = make([]int32, len(b.half))
+	nodes := make([]int32, len(b.half))
 	for i, h := range b.half {
-		order[next[h.node]] = int32(i)
-		next[h.node]++
+		nodes[i] = h.node
 	}
+	start, order := opt.Group(nodes, len(b.names))
+	copy(first, start)
 	return order
 }
 

@@ -1,8 +1,9 @@
 package topo
 
 import (
-	"container/heap"
 	"math"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Unreachable is the distance of nodes that have no path to the destination.
@@ -14,7 +15,7 @@ type Tree struct {
 	dist  []int64
 	first []int32
 	hops  []int32
-	queue distHeap
+	near  opt.Nearest[int64]
 }
 
 // Distance is the sum of the weights from node n to the destination, or Unreachable.
@@ -81,43 +82,16 @@ func (g *Graph) breadthFirst(t *Tree, up func(int) bool) {
 }
 
 func (g *Graph) dijkstra(t *Tree, up func(int) bool) {
-	q := append(t.queue[:0], distItem{0, int32(t.Dst)})
-	for len(q) > 0 {
-		top := heap.Pop(&q).(distItem)
-		v := top.node
-		if top.dist != t.dist[v] {
-			continue // reached on a shorter way since
-		}
+	t.near.Begin(g.NumNodes(), Unreachable)
+	t.near.Reach(int32(t.Dst), 0)
+	for v, d, ok := t.near.Next(); ok; v, d, ok = t.near.Next() {
 		for i := g.first[v]; i < g.first[v+1]; i++ {
-			p := g.peer[i]
-			if p < 0 || up != nil && !up(int(p)) {
-				continue
-			}
-			if w, d := g.node[p], top.dist+int64(g.attrs[p].Weight); d < t.dist[w] {
-				t.dist[w] = d
-				heap.Push(&q, distItem{d, w})
+			if p := g.peer[i]; p >= 0 && (up == nil || up(int(p))) {
+				t.near.Reach(g.node[p], d+int64(g.attrs[p].Weight))
 			}
 		}
 	}
-	t.queue = q
-}
-
-type distItem struct {
-	dist int64
-	node int32
-}
-
-type distHeap []distItem
-
-func (h distHeap) Len() int           { return len(h) }
-func (h distHeap) Less(i, j int) bool { return h[i].dist < h[j].dist }
-func (h distHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *distHeap) Push(x any)        { *h = append(*h, x.(distItem)) }
-func (h *distHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+	copy(t.dist, t.near.Dist)
 }
 
 func resize[T any](s []T, n int) []T {

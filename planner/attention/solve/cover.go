@@ -1,5 +1,11 @@
 package solve
 
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
+)
+
 // cover is a weighted set cover: every row wants one of its columns taken, and the taken columns should cost least.
 type cover struct {
 	cost  []int64 // by column, not negative
@@ -13,23 +19,7 @@ func (c *cover) row(r int) []int32 { return c.col[c.start[r]:c.start[r+1]] }
 
 // transpose gives the rows of every column.
 func (c *cover) transpose() (start, row []int32) {
-	start = make([]int32, len(c.cost)+1)
-	for _, k := range c.col {
-		start[k+1]++
-	}
-	for k := range c.cost {
-		start[k+1] += start[k]
-	}
-	row = make([]int32, len(c.col))
-	next := make([]int32, len(c.cost))
-	copy(next, start)
-	for r := range c.rows() {
-		for _, k := range c.row(r) {
-			row[next[k]] = int32(r)
-			next[k]++
-		}
-	}
-	return start, row
+	return opt.Transpose(c.start, c.col, len(c.cost))
 }
 
 // reducer takes rows and columns away that do not change the least cost:
@@ -219,11 +209,7 @@ type part struct {
 func (d *reducer) parts() []*part {
 	n := len(d.c.cost)
 	const none = -1
-	comp := make([]int32, 2*n)
-	comp, local := comp[:n], comp[n:]
-	for k := range comp {
-		comp[k] = none
-	}
+	comp, local := slices.Repeat([]int32{none}, n), make([]int32, n)
 	var parts []*part
 	var stack []int32
 	rowDone := d.inRowQ // empty again after run

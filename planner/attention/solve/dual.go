@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // dual bounds the cost of a cover by prices of its rows, the linear relaxation over all rows of any length. A column whose
@@ -42,7 +44,7 @@ func newDual(c *cover) *dual {
 	high := int64(1)
 	for _, x := range c.cost {
 		high = max(high, x)
-		d.gcd = gcd(d.gcd, x)
+		d.gcd = opt.GCD(d.gcd, x)
 	}
 	d.gcd = max(d.gcd, 1)
 	d.shift = min(60-bits.Len64(uint64(high))-bits.Len(uint(n+m)), 20)
@@ -58,13 +60,6 @@ func newDual(c *cover) *dual {
 		}
 	}
 	return d
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // bound is what every cover costs at least.
@@ -83,10 +78,7 @@ func (d *dual) above(more, limit int64) bool {
 
 // ascend starts with prices that no column's cost is below: rows of few columns first, what is left of the cheapest.
 func (d *dual) ascend() {
-	order := make([]int32, d.c.rows())
-	for r := range order {
-		order[r] = int32(r)
-	}
+	order := opt.Ascending[int32](d.c.rows())
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(len(d.c.row(int(a))), len(d.c.row(int(b)))) })
 	left := slices.Clone(d.cost)
 	for _, r := range order {

@@ -1,5 +1,7 @@
 package solve
 
+import "github.com/hopscope/hopscope/planner/opt"
+
 // bipartite is a bipartite graph with capacities at its nodes; edges carry any amount. Its largest flow from left to
 // right weighs as much as its cheapest vertex cover.
 type bipartite struct {
@@ -18,38 +20,22 @@ type bipartite struct {
 
 func newBipartite(left, right []int64, from, to []int32) *bipartite {
 	n, m, e := len(left), len(right), len(from)
-	ints := make([]int32, 2*(n+m+1)+3*e+2*(n+m)+n+m)
+	ints := make([]int32, 2*e+3*(n+m))
 	cut := func(k int) []int32 {
 		s := ints[:k:k]
 		ints = ints[k:]
 		return s
 	}
 	g := &bipartite{left: left, right: right, flow: make([]int64, e)}
-	g.lstart, g.rstart = cut(n+1), cut(m+1)
-	g.to, g.back, g.from = cut(e), cut(e), cut(e)
+	g.to, g.from = cut(e), cut(e)
 	g.llevel, g.rlevel, g.lnext, g.rnext = cut(n), cut(m), cut(n), cut(m)
 	g.queue = cut(n + m)[:0]
-	for _, u := range from {
-		g.lstart[u+1]++
+	lstart, edge := opt.Group(from, n)
+	for k, e := range edge {
+		g.to[k], g.from[k] = to[e], from[e]
 	}
-	for _, v := range to {
-		g.rstart[v+1]++
-	}
-	for u := range n {
-		g.lstart[u+1] += g.lstart[u]
-	}
-	for v := range m {
-		g.rstart[v+1] += g.rstart[v]
-	}
-	copy(g.lnext, g.lstart)
-	copy(g.rnext, g.rstart)
-	for i, u := range from {
-		k, v := g.lnext[u], to[i]
-		g.lnext[u]++
-		g.to[k], g.from[k] = v, u
-		g.back[g.rnext[v]] = k
-		g.rnext[v]++
-	}
+	g.lstart = lstart
+	g.rstart, g.back = opt.Group(g.to, m)
 	return g
 }
 
@@ -194,66 +180,37 @@ func (g *bipartite) sides() (left, right []side) {
 
 // toSource puts node x (a right node as its complement) on the source's side, and with it all that residual capacity
 // leads to. None of these may be on the sink's side.
-func (g *bipartite) toSource(left, right []side, x int32) {
+func (g *bipartite) toSource(left, right []side, x int32) { g.spread(left, right, x, source) }
+
+// toSink puts node x (a right node as its complement) on the sink's side, and with it all that has residual capacity to
+// it. None of these may be on the source's side.
+func (g *bipartite) toSink(left, right []side, x int32) { g.spread(left, right, x, sink) }
+
+// spread puts node x on a side, and with it what residual capacity joins to it: forward on the source's side, backward on
+// the sink's. An edge has residual capacity from left to right always, and back where it carries something.
+func (g *bipartite) spread(left, right []side, x int32, on side) {
 	q := g.queue[:0]
-	add := func(x int32) {
-		s := &right
-		i := ^x
-		if x >= 0 {
-			s, i = &left, x
+	add := func(x int32, ok bool) {
+		s, i := left, x
+		if x < 0 {
+			s, i = right, ^x
 		}
-		if (*s)[i] == free {
-			(*s)[i] = source
+		if ok && s[i] == free {
+			s[i] = on
 			q = append(q, x)
 		}
 	}
-	add(x)
-	for len(q) > 0 {
+	for add(x, true); len(q) > 0; {
 		x := q[len(q)-1]
 		q = q[:len(q)-1]
 		if x >= 0 {
 			for e := g.lstart[x]; e < g.lstart[x+1]; e++ {
-				add(^g.to[e])
+				add(^g.to[e], on == source || g.flow[e] > 0)
 			}
 			continue
 		}
 		for _, e := range g.back[g.rstart[^x]:g.rstart[^x+1]] {
-			if g.flow[e] > 0 {
-				add(g.from[e])
-			}
-		}
-	}
-}
-
-// toSink puts node x (a right node as its complement) on the sink's side, and with it all that has residual capacity to
-// it. None of these may be on the source's side.
-func (g *bipartite) toSink(left, right []side, x int32) {
-	q := g.queue[:0]
-	add := func(x int32) {
-		s := &right
-		i := ^x
-		if x >= 0 {
-			s, i = &left, x
-		}
-		if (*s)[i] == free {
-			(*s)[i] = sink
-			q = append(q, x)
-		}
-	}
-	add(x)
-	for len(q) > 0 {
-		x := q[len(q)-1]
-		q = q[:len(q)-1]
-		if x < 0 {
-			for _, e := range g.back[g.rstart[^x]:g.rstart[^x+1]] {
-				add(g.from[e])
-			}
-			continue
-		}
-		for e := g.lstart[x]; e < g.lstart[x+1]; e++ {
-			if g.flow[e] > 0 {
-				add(^g.to[e])
-			}
+			add(g.from[e], on == sink || g.flow[e] > 0)
 		}
 	}
 }

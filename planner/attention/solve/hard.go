@@ -1,9 +1,10 @@
 package solve
 
 import (
-	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // hard is a branch and bound over a part with many rows of more than two columns. The open node of the lowest bound comes
@@ -14,7 +15,7 @@ type hard struct {
 	cost  int64 // of the best cover
 	cols  []int32
 	local *local
-	queue hardQueue
+	queue opt.Heap[*hardNode]
 }
 
 // hardNode is what columns were taken (k) or left out (^k), and the lowest cost of what follows.
@@ -25,25 +26,6 @@ type hardNode struct {
 	price  []int64 // of rows that the node's parent had left, to start with; shared
 }
 
-type hardQueue []*hardNode
-
-func (q hardQueue) Len() int { return len(q) }
-func (q hardQueue) Less(i, j int) bool {
-	if q[i].bound != q[j].bound {
-		return q[i].bound < q[j].bound
-	}
-	return q[i].serial > q[j].serial
-}
-func (q hardQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *hardQueue) Push(x any)   { *q = append(*q, x.(*hardNode)) }
-func (q *hardQueue) Pop() any {
-	n := len(*q) - 1
-	x := (*q)[n]
-	(*q)[n] = nil
-	*q = (*q)[:n]
-	return x
-}
-
 // hard finds the cheapest columns of a part, begun with a cover and a bound. The bound given back is below the cost only
 // if the search was stopped.
 func (s *search) hard(p *part, cols []int32, bound int64) (cost int64, best []int32, low int64) {
@@ -52,9 +34,11 @@ func (s *search) hard(p *part, cols []int32, bound int64) (cost int64, best []in
 		h.offer(p.pruned(greedy(&p.cover, perCost)))
 	}
 	h.local = newLocal(&p.cover, h.cols)
-	h.queue = hardQueue{{bound: bound}}
-	for serial, turn := 1, 0; len(h.queue) > 0; {
-		n := heap.Pop(&h.queue).(*hardNode)
+	h.queue = opt.Heap[*hardNode]{Items: []*hardNode{{bound: bound}}, Less: func(a, b **hardNode) bool {
+		return (*a).bound < (*b).bound || (*a).bound == (*b).bound && (*a).serial > (*b).serial
+	}}
+	for serial, turn := 1, 0; len(h.queue.Items) > 0; {
+		n := h.queue.Pop()
 		if n.bound >= h.cost {
 			break
 		}
@@ -69,11 +53,11 @@ func (s *search) hard(p *part, cols []int32, bound int64) (cost int64, best []in
 		for _, c := range children {
 			c.serial = serial
 			serial++
-			heap.Push(&h.queue, c)
+			h.queue.Push(c)
 		}
-		if turn++; turn&(turn-1) == 0 && len(h.queue) > 0 && h.queue[0].bound < h.cost { // 1, 2, 4, … nodes
+		if turn++; turn&(turn-1) == 0 && len(h.queue.Items) > 0 && h.queue.Items[0].bound < h.cost { // 1, 2, 4, … nodes
 			h.local.offer(h.cols, h.cost)
-			h.local.run(4000*min(turn, 8)+300*turn, h.queue[0].bound, s.stop)
+			h.local.run(4000*min(turn, 8)+300*turn, h.queue.Items[0].bound, s.stop)
 			h.offer(slices.Clone(h.local.best), h.local.least)
 		}
 	}

@@ -1,6 +1,10 @@
 package solve
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
+)
 
 // pairFlow is the largest flow for the rows of two columns. Where these rows two-colour their columns, a column is one
 // node, on the left or on the right, and counts whole; else it is two nodes, one on each side, of half a column each.
@@ -125,21 +129,8 @@ func (f *pairFlow) close() {
 
 // twoColour colours columns with 1 and 2 so that the ends of no pair are alike, if that can be.
 func twoColour(n int, a, b []int32) (colour []int8, ok bool) {
-	start := make([]int32, n+1)
-	for i := range a {
-		start[a[i]+1]++
-		start[b[i]+1]++
-	}
-	for k := range n {
-		start[k+1] += start[k]
-	}
-	adj, next := make([]int32, 2*len(a)), slices.Clone(start[:n])
-	for i := range a {
-		adj[next[a[i]]] = b[i]
-		next[a[i]]++
-		adj[next[b[i]]] = a[i]
-		next[b[i]]++
-	}
+	ends := slices.Concat(a, b)
+	start, at := opt.Group(ends, n)
 	colour = make([]int8, n)
 	var stack []int32
 	for k := range colour {
@@ -151,7 +142,8 @@ func twoColour(n int, a, b []int32) (colour []int8, ok bool) {
 		for len(stack) > 0 {
 			j := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			for _, i := range adj[start[j]:start[j+1]] {
+			for _, e := range at[start[j]:start[j+1]] {
+				i := ends[(int(e)+len(a))%len(ends)] // the other end
 				switch colour[i] {
 				case 0:
 					colour[i] = 3 - colour[j]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Method is a way to choose the probes that measure in detail.
@@ -137,9 +138,7 @@ func (t *Traces) Switch(suspicious, detailed []int32, o Options) (*Choice, error
 	if o.Method == "" {
 		o.Method = Exact
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	if !(o.Alpha >= 0 && o.Alpha <= 1 && o.Beta >= 0 && o.Beta <= 1) {
 		return nil, fmt.Errorf("attention: acceleration factors %v and %v %w: they lie between 0 and 1", o.Alpha, o.Beta, ErrMethod)
 	}

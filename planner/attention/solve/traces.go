@@ -3,6 +3,8 @@ package solve
 import (
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Traces are the probes of a network, by the links that they pass. They are made once; the suspicious links change every
@@ -18,35 +20,12 @@ type Traces struct {
 // NewTraces indexes probes. Links are numbered from 0 to links-1; a probe may pass one more than once. A probe that
 // changes between basic and detailed measurement costs change more.
 func NewTraces(links int, probes [][]int32, cost []float64, change float64) *Traces {
-	t := &Traces{cost: make([]int64, len(cost)), unit: unit(cost, change), start: make([]int32, links+1)}
+	t := &Traces{cost: make([]int64, len(cost)), unit: unit(cost, change)}
 	for k, c := range cost {
 		t.cost[k] = int64(math.Round(c * t.unit))
 	}
 	t.change = int64(math.Round(change * t.unit))
-	last := make([]int32, links) // probe that passed the link last, plus one
-	for k, p := range probes {
-		for _, l := range p {
-			if last[l] != int32(k)+1 {
-				last[l] = int32(k) + 1
-				t.start[l+1]++
-			}
-		}
-	}
-	for l := range links {
-		t.start[l+1] += t.start[l]
-	}
-	t.of = make([]int32, t.start[links])
-	clear(last)
-	next := slices.Clone(t.start[:links])
-	for k, p := range probes {
-		for _, l := range p {
-			if last[l] != int32(k)+1 {
-				last[l] = int32(k) + 1
-				t.of[next[l]] = int32(k)
-				next[l]++
-			}
-		}
-	}
+	t.start, t.of = opt.Passing(probes, links, func(l int32) int32 { return l })
 	return t
 }
 

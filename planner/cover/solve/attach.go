@@ -2,6 +2,7 @@ package solve
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
 )
@@ -111,9 +112,7 @@ func (d *depotWays) attach(n *net, trails [][]int32, copies, maxHops int) []cove
 			walks = append(walks, d.close(n, t[i:k], node(i), node(k)))
 			k = i
 		}
-		for i, j := first, len(walks)-1; i < j; i, j = i+1, j-1 {
-			walks[i], walks[j] = walks[j], walks[i]
-		}
+		slices.Reverse(walks[first:])
 	}
 	return walks
 }
@@ -124,9 +123,7 @@ func (d *depotWays) close(n *net, part []int32, a, b int32) cover.Walk {
 	for v := a; d.from[v] > 0; v = int32(d.p.Graph.Node(int(d.by[v]))) {
 		w = append(w, d.by[v])
 	}
-	for i, j := 0, len(w)-1; i < j; i, j = i+1, j-1 {
-		w[i], w[j] = w[j], w[i]
-	}
+	slices.Reverse(w)
 	for _, h := range part {
 		w = append(w, n.iface[h])
 	}

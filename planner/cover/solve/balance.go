@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // balancer makes the trails of a net about equally long by local moves that keep the number of trails, every edge in
@@ -154,10 +156,7 @@ func (b *balancer) uneven() (count int) {
 
 // settle makes the moves that help, from the longest trails on, until none is left.
 func (b *balancer) settle(stop func() bool) {
-	order := make([]int32, len(b.trails))
-	for k := range order {
-		order[k] = int32(k)
-	}
+	order := opt.Ascending[int32](len(b.trails))
 	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(len(b.trails[y]), len(b.trails[x])) })
 	for _, k := range order {
 		b.push(k)

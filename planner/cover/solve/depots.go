@@ -106,14 +106,11 @@ func (j *joiner) join(t []int32, stop func() bool) (proven bool, bound int) {
 	if len(t) == 0 {
 		return true, 0
 	}
-	j.dist, j.via, j.to = make([]int32, j.nodes), make([]int32, j.nodes), make([]int32, j.nodes)
-	for v := range j.dist {
-		j.dist[v] = -1
-	}
+	j.dist, j.via = slices.Repeat([]int32{-1}, j.nodes), make([]int32, j.nodes)
 	j.count()
 	var most int32
-	for v, d := range j.toDepots() {
-		j.to[v] = d
+	j.to = j.toDepots()
+	for v, d := range j.to {
 		if j.odd[v] {
 			most = max(most, d)
 		}

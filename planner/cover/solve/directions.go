@@ -1,8 +1,9 @@
 package solve
 
 import (
-	"container/heap"
 	"math"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // balanceDirections adds to a directed net further traversals of least total weight, after which every node but depots is
@@ -55,8 +56,7 @@ type flow struct {
 	depots    []int32
 	excess    []int64 // by place: how often more it is come to than left
 	potential []int64
-	dist      []int64
-	queue     nodeHeap
+	near      opt.Nearest[int64]
 }
 
 func (f *flow) tail(h int32) int32 { return f.place[f.node[h]] }
@@ -91,37 +91,27 @@ func (f *flow) each(v int32, do func(h int32) bool) {
 
 // search raises the potentials by the distances from all places with an excess, and reports whether there is one.
 func (f *flow) search() bool {
-	const far = math.MaxInt64
-	f.dist = make([]int64, len(f.excess))
-	f.queue = f.queue[:0]
+	f.near.Begin(len(f.excess), math.MaxInt64)
 	for v, x := range f.excess {
-		if f.dist[v] = far; x > 0 {
-			f.dist[v] = 0
-			heap.Push(&f.queue, nodeItem{0, int32(v)})
+		if x > 0 {
+			f.near.Reach(int32(v), 0)
 		}
 	}
-	if len(f.queue) == 0 {
-		return false
-	}
-	farthest := int64(0)
-	for len(f.queue) > 0 {
-		x := heap.Pop(&f.queue).(nodeItem)
-		if x.dist > f.dist[x.node] {
-			continue
-		}
-		farthest = x.dist
-		f.each(x.node, func(h int32) bool {
+	farthest := int64(-1)
+	for v, dist, ok := f.near.Next(); ok; v, dist, ok = f.near.Next() {
+		farthest = dist
+		f.each(v, func(h int32) bool {
 			w := f.goal(h)
 			if c, ok := f.cost(h); ok {
-				if d := x.dist + c + f.potential[x.node] - f.potential[w]; d < f.dist[w] {
-					f.dist[w] = d
-					heap.Push(&f.queue, nodeItem{d, w})
-				}
+				f.near.Reach(w, dist+c+f.potential[v]-f.potential[w])
 			}
 			return false
 		})
 	}
-	for v, d := range f.dist {
+	if farthest < 0 {
+		return false
+	}
+	for v, d := range f.near.Dist {
 		f.potential[v] += min(d, farthest)
 	}
 	return true

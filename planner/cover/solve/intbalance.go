@@ -2,8 +2,9 @@ package solve
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // intBalance is INT-Balance (ICC 2023), the second published way to make lengths more equal: segments run from odd node to odd node,
@@ -15,6 +16,9 @@ import (
 func (n *net) intBalance() [][]int32 {
 	w := newWalker(n)
 	j := &segments{net: n, at: make([][]int32, n.nodes)}
+	j.queue.Less = func(a, b *int32) bool {
+		return cmp.Or(cmp.Compare(len(j.trails[*a]), len(j.trails[*b])), cmp.Compare(*a, *b)) < 0
+	}
 	for v := range int32(n.nodes) {
 		if len(n.out(v))%2 == 0 {
 			continue
@@ -43,25 +47,12 @@ func (n *net) intBalance() [][]int32 {
 	return trails
 }
 
-// segments are trails between odd nodes, to be joined. It is a heap of those that may still be, the shortest first.
+// segments are trails between odd nodes, to be joined.
 type segments struct {
 	*net
 	trails [][]int32
-	at     [][]int32 // by node: segments that ended there, some of which are no more
-	queue  []int32
-}
-
-func (j *segments) Len() int { return len(j.queue) }
-func (j *segments) Less(a, b int) bool {
-	x, y := j.queue[a], j.queue[b]
-	return cmp.Or(cmp.Compare(len(j.trails[x]), len(j.trails[y])), cmp.Compare(x, y)) < 0
-}
-func (j *segments) Swap(a, b int) { j.queue[a], j.queue[b] = j.queue[b], j.queue[a] }
-func (j *segments) Push(x any)    { j.queue = append(j.queue, x.(int32)) }
-func (j *segments) Pop() any {
-	last := j.queue[len(j.queue)-1]
-	j.queue = j.queue[:len(j.queue)-1]
-	return last
+	at     [][]int32       // by node: segments that ended there, some of which are no more
+	queue  opt.Heap[int32] // those that may still be joined, the shortest first
 }
 
 func (j *segments) first(k int32) int32 { return j.node[j.trails[k][0]] }
@@ -74,7 +65,7 @@ func (j *segments) enter(k int32) {
 			j.at[v] = append(list, k)
 		}
 	}
-	heap.Push(j, k)
+	j.queue.Push(k)
 }
 
 // partner finds the shortest other segment that ends at v.
@@ -97,8 +88,8 @@ func (j *segments) partner(k, v int32) int32 {
 // join joins segments until none can be, and gives what is left. A node where one end is left is done; as degrees are odd
 // no closed segment is ever alone at its node.
 func (j *segments) join() (trails [][]int32) {
-	for j.Len() > 0 {
-		k := heap.Pop(j).(int32)
+	for len(j.queue.Items) > 0 {
+		k := j.queue.Pop()
 		if j.trails[k] == nil {
 			continue
 		}

@@ -107,13 +107,7 @@ func newMatcher(n int, pairs []pair) *matcher {
 		m.adj[p.v] = append(m.adj[p.v], int32(2*k+1))
 		most = max(most, p.weight)
 	}
-	ints := func(size int) []int32 {
-		s := make([]int32, size)
-		for i := range s {
-			s[i] = -1
-		}
-		return s
-	}
+	ints := func(size int) []int32 { return slices.Repeat([]int32{-1}, size) }
 	m.lead, m.size = ints(n), make([]int32, n)
 	m.mate, m.top, m.parent, m.base, m.entry = ints(n), ints(n), ints(2*n), ints(2*n), ints(2*n)
 	m.tree, m.members = ints(2*n), make([][]int32, n)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // net is the multigraph that walks are cut from. An edge stands for one traversal that the plan will hold: a link, one
@@ -60,19 +61,7 @@ func (n *net) add(a, b, x, y int) {
 
 // finish makes the adjacency and the components.
 func (n *net) finish() {
-	n.first = make([]int32, n.nodes+1)
-	for _, v := range n.node {
-		n.first[v+1]++
-	}
-	for v := range n.nodes {
-		n.first[v+1] += n.first[v]
-	}
-	next := slices.Clone(n.first)
-	n.adj = make([]int32, len(n.node))
-	for h, v := range n.node {
-		n.adj[next[v]] = int32(h)
-		next[v]++
-	}
+	n.first, n.adj = opt.Group(n.node, n.nodes)
 	n.comp, n.comps = n.components(nil)
 }
 
@@ -92,10 +81,7 @@ func (n *net) openHosts(host []bool) {
 
 // components numbers the components that the edges not in gone make.
 func (n *net) components(gone []bool) (comp []int32, count int) {
-	comp = make([]int32, n.nodes)
-	for v := range comp {
-		comp[v] = -1
-	}
+	comp = slices.Repeat([]int32{-1}, n.nodes)
 	var stack []int32
 	for v := range comp {
 		if comp[v] >= 0 {

@@ -2,6 +2,8 @@ package solve
 
 import (
 	"math/rand/v2"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // paper is the Euler plan of INT-path as published (INFOCOM 2019), the baseline of the measurements: components with
@@ -55,10 +57,7 @@ type extractor struct {
 // parts are the components of what is left among nodes (nil: all) that have links.
 func (e *extractor) parts(nodes []int32) (parts [][]int32) {
 	if nodes == nil {
-		nodes = make([]int32, e.nodes)
-		for v := range nodes {
-			nodes[v] = int32(v)
-		}
+		nodes = opt.Ascending[int32](e.nodes)
 	}
 	for _, v := range nodes {
 		e.dist[v] = -1

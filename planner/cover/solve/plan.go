@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Method is a way to cut a topology into probes.
@@ -82,9 +83,7 @@ func newCoverer(p *cover.Problem, o *Options) (*coverer, error) {
 	if o.Method == "" {
 		o.Method = Euler
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	switch o.Method {
 	case Euler:
 	case DFS, Paper, PaperBalanced, IntBalance:

@@ -144,10 +144,7 @@ func (c *coverer) replanRest(k *kept) {
 // replanBoth covers what first does not, and again in the opposite directions what the old second cover has lost.
 func (c *coverer) replanBoth(first *kept, lost []cover.Walk, old []planner.Probe) (second kept) {
 	g := c.p.Graph
-	way := make([]int32, g.NumLinks()) // interface by which the first cover passes a link, or -1
-	for l := range way {
-		way[l] = -1
-	}
+	way := slices.Repeat([]int32{-1}, g.NumLinks()) // interface by which the first cover passes a link, or -1
 	pass := func(i int32) {
 		if l := g.Link(int(i)); way[l] < 0 {
 			way[l] = i

@@ -2,8 +2,9 @@ package solve
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // straight covers the net with as few trails as euler does, but trails that go far: at every node it joins the two links
@@ -13,7 +14,7 @@ import (
 //
 // It takes O(V + E), with nodes of more than wide links joined as they come.
 func (n *net) straight() [][]int32 {
-	s := &strands{net: n, next: make([]int32, len(n.node)), strand: make([]int32, len(n.node))}
+	s := &strands{net: n, next: slices.Repeat([]int32{-1}, len(n.node)), strand: slices.Repeat([]int32{-1}, len(n.node))}
 	s.join()
 	s.cut()
 	return s.assemble()
@@ -29,17 +30,14 @@ type strands struct {
 	strand []int32 // by half: where it belongs, if it is walked that way; -1 else
 	parts  [][]int32
 	trails int
-	root   []int32   // of a strand: the trail that it becomes part of, or -1
-	size   []int     // of a trail with what became part of it
-	todo   [][]int32 // of a trail: strands to look for circuits at
-	queue  []int32   // heap of trails
+	root   []int32         // of a strand: the trail that it becomes part of, or -1
+	size   []int           // of a trail with what became part of it
+	todo   [][]int32       // of a trail: strands to look for circuits at
+	queue  opt.Heap[int32] // trails, the shortest first
 }
 
 // join decides what follows on what. In an undirected net both ways of every pair are noted.
 func (s *strands) join() {
-	for h := range s.next {
-		s.next[h] = -1
-	}
 	type joint struct{ a, b, common int32 } // leaving halves: arrive by a^1, go on by b
 	var joints []joint
 	mark := make([]int32, s.nodes)
@@ -124,9 +122,6 @@ func (s *strands) joinAsTheyCome(out []int32) {
 
 // cut follows what was joined: first from the ends, then round.
 func (s *strands) cut() {
-	for h := range s.strand {
-		s.strand[h] = -1
-	}
 	follow := func(h int32) {
 		var part []int32
 		for g := h; g >= 0 && s.strand[g] < 0 && s.strand[g^1] < 0; g = s.next[g] {
@@ -159,42 +154,29 @@ func (s *strands) cut() {
 	}
 }
 
-func (s *strands) Len() int { return len(s.queue) }
-func (s *strands) Less(a, b int) bool {
-	x, y := s.queue[a], s.queue[b]
-	return cmp.Or(cmp.Compare(s.size[x], s.size[y]), cmp.Compare(x, y)) < 0
-}
-func (s *strands) Swap(a, b int) { s.queue[a], s.queue[b] = s.queue[b], s.queue[a] }
-func (s *strands) Push(x any)    { s.queue = append(s.queue, x.(int32)) }
-func (s *strands) Pop() any {
-	last := s.queue[len(s.queue)-1]
-	s.queue = s.queue[:len(s.queue)-1]
-	return last
-}
-
 // assemble splices circuits into trails: again and again the trail that is shortest takes one that it touches. Parts
 // that hold no trail begin with their first circuit.
 func (s *strands) assemble() [][]int32 {
 	count := len(s.parts)
-	s.root, s.size, s.todo = make([]int32, count), make([]int, count), make([][]int32, count)
+	s.root, s.size, s.todo = slices.Repeat([]int32{-1}, count), make([]int, count), make([][]int32, count)
 	looked := make([]int, count) // by strand: how many of its halves were looked at
 	guest := make([][]int32, len(s.node))
-	for k := range s.root {
-		s.root[k] = -1
+	s.queue.Less = func(a, b *int32) bool {
+		return cmp.Or(cmp.Compare(s.size[*a], s.size[*b]), cmp.Compare(*a, *b)) < 0
 	}
 	enter := func(k int32) {
 		s.root[k], s.size[k], s.todo[k] = k, len(s.parts[k]), append(s.todo[k], k)
-		heap.Push(s, k)
+		s.queue.Push(k)
 	}
 	for k := range s.trails {
 		enter(int32(k))
 	}
 	var roots []int32
 	take := func() {
-		for s.Len() > 0 {
-			r := heap.Pop(s).(int32)
+		for len(s.queue.Items) > 0 {
+			r := s.queue.Pop()
 			if s.takeOne(r, looked, guest) {
-				heap.Push(s, r)
+				s.queue.Push(r)
 			}
 		}
 	}

@@ -2,10 +2,10 @@ package solve
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // duplicateWeighted is [net.duplicate] with weights: it adds to an undirected net second traversals of least total weight
@@ -52,13 +52,12 @@ func (n *net) duplicateWeighted(depot []bool, weight []int64, stop func() bool) 
 
 type weightedJoiner struct {
 	joiner
-	weight  []int64 // by edge
-	home    []int64 // distance to the nearest depot
-	way     []int32 // half that leads there
-	far     []int64 // from the source of the last search; -1 where it did not come
-	reached []int32 // by the last search
-	least   int64   // weight of an edge
-	queue   nodeHeap
+	weight []int64 // by edge
+	home   []int64 // distance to the nearest depot
+	way    []int32 // half that leads there
+	near   opt.Nearest[int64]
+	far    []int64 // from the source of the last search; -1 where it did not come
+	least  int64   // weight of an edge
 }
 
 // join copies the links of the cheapest ways that end at every node of t once, and otherwise at depots. It gives a bound of
@@ -69,10 +68,7 @@ func (j *weightedJoiner) join(t []int32, stop func() bool) (bound int64, proven 
 	}
 	j.toDepots()
 	j.least = slices.Min(j.weight)
-	j.far, j.via = make([]int64, j.nodes), make([]int32, j.nodes)
-	for v := range j.far {
-		j.far[v] = -1
-	}
+	j.via = make([]int32, j.nodes)
 	mate, bound, proven := j.matching(t, stop)
 	for k, v := range t {
 		switch u := mate[k]; {
@@ -177,29 +173,21 @@ func (j *weightedJoiner) price(t []int32, proof *duals, stop func() bool, collec
 // nearBound: a node goes to its nearest depot, or two share a way that is as long as it is to the nearest other. Where one
 // search from all of them meets itself, it has come from two that are as near to one another as any.
 func (j *weightedJoiner) nearBound(t []int32) int64 {
-	dist, near, from := make([]int64, j.nodes), make([]int64, j.nodes), make([]int32, j.nodes)
-	q := &j.queue
-	*q = (*q)[:0]
-	for v := range dist {
-		dist[v] = -1
-	}
+	near, from := make([]int64, j.nodes), make([]int32, j.nodes)
+	var all opt.Nearest[int64]
+	all.Begin(j.nodes, -1)
 	for _, v := range t {
-		dist[v], from[v], near[v] = 0, v, 2*j.home[v]
-		heap.Push(q, nodeItem{0, v})
+		from[v], near[v] = v, 2*j.home[v]
+		all.Reach(v, 0)
 	}
-	for q.Len() > 0 {
-		x := heap.Pop(q).(nodeItem)
-		if x.dist != dist[x.node] {
-			continue
-		}
-		for _, h := range j.out(x.node) {
-			w, d := j.head(h), x.dist+j.weight[h>>1]
-			if !j.gone[h>>1] && (dist[w] < 0 || d < dist[w]) {
-				dist[w], from[w] = d, from[x.node]
-				heap.Push(q, nodeItem{d, w})
+	for v, d, ok := all.Next(); ok; v, d, ok = all.Next() {
+		for _, h := range j.out(v) {
+			if w := j.head(h); !j.gone[h>>1] && all.Reach(w, d+j.weight[h>>1]) {
+				from[w] = from[v]
 			}
 		}
 	}
+	dist := all.Dist
 	for e, weight := range j.weight {
 		x, y := j.node[2*e], j.node[2*e+1]
 		if dist[x] < 0 || dist[y] < 0 || j.gone[e] || from[x] == from[y] {
@@ -230,82 +218,40 @@ func (j *weightedJoiner) dualBound(t []int32, proof *duals, missing int64) int64
 
 // toDepots gives every node's distance to the nearest depot.
 func (j *weightedJoiner) toDepots() {
-	j.home, j.way = make([]int64, j.nodes), make([]int32, j.nodes)
-	q := &j.queue
-	*q = (*q)[:0]
+	var near opt.Nearest[int64]
+	near.Begin(j.nodes, -1)
+	j.way = make([]int32, j.nodes)
 	for v := range int32(j.nodes) {
-		if j.home[v] = -1; j.depot[v] {
-			j.home[v] = 0
-			heap.Push(q, nodeItem{0, v})
+		if j.depot[v] {
+			near.Reach(v, 0)
 		}
 	}
-	for q.Len() > 0 {
-		x := heap.Pop(q).(nodeItem)
-		if x.dist != j.home[x.node] {
-			continue
-		}
-		for _, h := range j.out(x.node) {
-			w, d := j.head(h), x.dist+j.weight[h>>1]
-			if j.home[w] < 0 || d < j.home[w] {
-				j.home[w], j.way[w] = d, h^1
-				heap.Push(q, nodeItem{d, w})
+	for v, d, ok := near.Next(); ok; v, d, ok = near.Next() {
+		for _, h := range j.out(v) {
+			if w := j.head(h); near.Reach(w, d+j.weight[h>>1]) {
+				j.way[w] = h ^ 1
 			}
 		}
 	}
+	j.home = near.Dist
 }
 
 // search goes from v over what is not decided, the nearest nodes first, until one is accepted or radius is reached (-1:
 // none), or until no way to the target can be shorter than one that was found (-1: none).
 func (j *weightedJoiner) search(v, target int32, accept func(u int32) bool, radius int64) {
-	for _, u := range j.reached {
-		j.far[u] = -1
-	}
-	j.far[v], j.via[v] = 0, -1
-	j.reached = append(j.reached[:0], v)
-	q := &j.queue
-	*q = append((*q)[:0], nodeItem{0, v})
-	for q.Len() > 0 {
-		x := heap.Pop(q).(nodeItem)
-		if x.dist != j.far[x.node] {
-			continue
-		}
-		if radius >= 0 && x.dist > radius || accept(x.node) || target >= 0 && j.far[target] >= 0 && x.dist+j.least >= j.far[target] {
+	j.near.Begin(j.nodes, -1)
+	j.near.Reach(v, 0)
+	j.far, j.via[v] = j.near.Dist, -1
+	for x, dist, ok := j.near.Next(); ok; x, dist, ok = j.near.Next() {
+		if radius >= 0 && dist > radius || accept(x) || target >= 0 && j.far[target] >= 0 && dist+j.least >= j.far[target] {
 			return
 		}
-		for _, h := range j.out(x.node) {
-			if j.gone[h>>1] {
-				continue
-			}
-			w, d := j.head(h), x.dist+j.weight[h>>1]
-			if j.far[w] < 0 {
-				j.reached = append(j.reached, w)
-			}
-			if j.far[w] < 0 || d < j.far[w] {
-				j.far[w], j.via[w] = d, h
-				heap.Push(q, nodeItem{d, w})
+		for _, h := range j.out(x) {
+			if w := j.head(h); !j.gone[h>>1] && j.near.Reach(w, dist+j.weight[h>>1]) {
+				j.via[w] = h
 			}
 		}
 	}
-}
-
-type nodeItem struct {
-	dist int64
-	node int32
-}
-
-type nodeHeap []nodeItem
-
-func (h nodeHeap) Len() int { return len(h) }
-func (h nodeHeap) Less(i, j int) bool {
-	return h[i].dist < h[j].dist || h[i].dist == h[j].dist && h[i].node < h[j].node
-}
-func (h nodeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *nodeHeap) Push(x any)   { *h = append(*h, x.(nodeItem)) }
-func (h *nodeHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }
 
 // weights gives what a traversal of every edge counts at least. A probe that comes to a link has as many labels of switches

@@ -1,11 +1,12 @@
 package solve
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // labelWays knows the ways between depots and all nodes where more than one thing counts: of every node the ways of which
@@ -65,17 +66,16 @@ func (d *labelWays) worse(a, b *label) bool {
 func (d *labelWays) search(step func(i int) int) [][]label {
 	p, g := d.p, d.p.Graph
 	at := make([][]label, g.NumNodes())
-	var q labelHeap
+	q := opt.Heap[labelItem]{Less: func(a, b *labelItem) bool {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.hops, b.hops), cmp.Compare(a.cost, b.cost), cmp.Compare(a.node, b.node), cmp.Compare(a.iface, b.iface)) < 0
+	}}
 	for _, v := range p.Depots {
-		q = append(q, labelItem{label{prev: -1, iface: -1}, int32(v), 0})
+		q.Items = append(q.Items, labelItem{label{prev: -1, iface: -1}, int32(v), 0})
 	}
-	least := make([]int32, g.NumNodes()) // hops of a label at the node
-	for v := range least {
-		least[v] = math.MaxInt32
-	}
-	heap.Init(&q)
-	for q.Len() > 0 {
-		x := heap.Pop(&q).(labelItem)
+	least := slices.Repeat([]int32{math.MaxInt32}, g.NumNodes()) // hops of a label at the node
+	q.Init()
+	for len(q.Items) > 0 {
+		x := q.Pop()
 		v := int(x.node)
 		if slices.ContainsFunc(at[v], func(l label) bool { return d.worse(&x.label, &l) }) {
 			continue
@@ -100,7 +100,7 @@ func (d *labelWays) search(step func(i int) int) [][]label {
 				if p.MaxDelay > 0 {
 					key = l.delay
 				}
-				heap.Push(&q, labelItem{l, int32(w), key})
+				q.Push(labelItem{l, int32(w), key})
 			}
 		}
 	}
@@ -111,32 +111,6 @@ type labelItem struct {
 	label
 	node int32
 	key  int64
-}
-
-type labelHeap []labelItem
-
-func (h labelHeap) Len() int { return len(h) }
-func (h labelHeap) Less(i, j int) bool {
-	a, b := &h[i], &h[j]
-	switch {
-	case a.key != b.key:
-		return a.key < b.key
-	case a.hops != b.hops:
-		return a.hops < b.hops
-	case a.cost != b.cost:
-		return a.cost < b.cost
-	case a.node != b.node:
-		return a.node < b.node
-	}
-	return a.iface < b.iface
-}
-func (h labelHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *labelHeap) Push(x any)   { *h = append(*h, x.(labelItem)) }
-func (h *labelHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }
 
 // fits reports whether a way, a part and a way home keep to the limits.

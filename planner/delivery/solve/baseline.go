@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // baseline plans with the assignment of the paper, and links by one of its methods or those it compares with.
@@ -53,10 +54,7 @@ func (m *model) assign(links []addition) (sol *solution, served []int32) {
 	for _, l := range links {
 		open[l.point] = append(open[l.point], m.by(l)...)
 	}
-	order := make([]int, len(m.points))
-	for i := range order {
-		order[i] = i
-	}
+	order := opt.Ascending[int](len(m.points))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(open[a]), len(open[b])) })
 	room, free := slices.Clone(m.room), slices.Clone(m.free)
 	private := map[addition]float64{}

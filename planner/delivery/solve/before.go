@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // before is the plan that another one replaces, as far as it still holds.
@@ -29,10 +30,7 @@ func (m *model) newBefore(old *delivery.Plan, noLinks bool) *before {
 	if err != nil {
 		return b // the problem is not valid
 	}
-	id := make(map[string]int32, len(m.p.Nodes))
-	for v := range m.p.Nodes {
-		id[m.p.Nodes[v].ID] = int32(v)
-	}
+	id := opt.Index[delivery.Node, int32](m.p.Nodes, func(x *delivery.Node) string { return x.ID })
 	gone := map[string]bool{}
 	broken := make([]bool, n)
 	for k := range old.Assignment {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // model is a network with the usable paths of its points.
@@ -79,9 +80,7 @@ func (m *model) weigh() {
 		if d := math.Abs(w - c/digits); d > 1e-12*w {
 			m.blur += d
 		}
-		for b := int(c); b > 0; {
-			unit, b = b, unit%b
-		}
+		unit = opt.GCD(unit, int(c))
 	}
 	m.unit = float64(unit) / digits
 	for i := range m.cost {
@@ -137,14 +136,11 @@ func (m *model) needed(list []path) []path {
 	out := make([]bool, len(list))
 	type ends struct{ point, server, via int32 }
 	kept := map[ends][]int{} // paths with few elements come first
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
+	order := opt.Ascending[int](len(list))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(key[i]), len(key[j])) })
 	for _, i := range order {
 		e := ends{list[i].point, list[i].server, list[i].via}
-		if out[i] = slices.ContainsFunc(kept[e], func(j int) bool { return subset(key[j], key[i]) }); !out[i] {
+		if out[i] = slices.ContainsFunc(kept[e], func(j int) bool { return opt.Subset(key[j], key[i]) }); !out[i] {
 			kept[e] = append(kept[e], i)
 		}
 	}
@@ -202,20 +198,6 @@ func pointers(list []path) []*path {
 		refs[k] = &list[k]
 	}
 	return refs
-}
-
-// subset reports whether all of a is in b, both ascending.
-func subset(a, b []int32) bool {
-	i := 0
-	for _, x := range a {
-		for i < len(b) && b[i] < x {
-			i++
-		}
-		if i == len(b) || b[i] != x {
-			return false
-		}
-	}
-	return true
 }
 
 // resource is a set of elements that the same paths pass, the scarcest of which counts.
@@ -343,10 +325,9 @@ func (m *model) beyond(i int32) []path {
 // lightest is the least rate that points send which leave out no more than a cost: a bound that divides points.
 func (m *model) lightest(out float64) (rate float64) {
 	out += m.blur / m.unit
-	order := make([]int32, len(m.points))
-	for i := range order {
-		order[i] = int32(i)
-		rate += m.demand[i]
+	order := opt.Ascending[int32](len(m.points))
+	for _, d := range m.demand {
+		rate += d
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.demand[b]/m.cost[b], m.demand[a]/m.cost[a]) })
 	for _, i := range order {
@@ -366,10 +347,7 @@ func (m *model) floor(links bool) float64 {
 	for _, x := range m.room {
 		room += x
 	}
-	order := make([]int32, len(m.points))
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := opt.Ascending[int32](len(m.points))
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(m.demand[a]/m.cost[a], m.demand[b]/m.cost[b]) })
 	fits, sure := 0.0, 0.0
 	for _, i := range order {

@@ -1,12 +1,11 @@
 package solve
 
 import (
-	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // network is a problem with numbers for names. Elements are what paths share: links first, then nodes.
@@ -29,10 +28,9 @@ type hop struct {
 
 func newNetwork(p *delivery.Problem) *network {
 	n := len(p.Nodes)
-	w := &network{p: p, start: make([]int32, n+1), place: make([]int32, n)}
-	id := make(map[string]int32, n)
+	w := &network{p: p, place: make([]int32, n)}
+	id := opt.Index[delivery.Node, int32](p.Nodes, func(x *delivery.Node) string { return x.ID })
 	for i := range p.Nodes {
-		id[p.Nodes[i].ID] = int32(i)
 		switch p.Nodes[i].Kind {
 		case delivery.PointNode:
 			w.place[i] = int32(len(w.points))
@@ -42,29 +40,23 @@ func newNetwork(p *delivery.Problem) *network {
 			w.servers = append(w.servers, int32(i))
 		}
 	}
+	ends := make([]int32, 0, 2*len(p.Links))
 	for i := range p.Links {
 		l := &p.Links[i]
-		w.start[id[l.A]+1]++
-		w.start[id[l.B]+1]++
+		ends = append(ends, id[l.A], id[l.B])
 		w.free, w.up = append(w.free, l.Residual()), append(w.up, l.Up)
 	}
 	for i := range p.Nodes {
-		w.start[i+1] += w.start[i]
 		if x := &p.Nodes[i]; x.Kind == delivery.SwitchNode {
 			w.free, w.up = append(w.free, x.Residual()), append(w.up, x.Up)
 		} else {
 			w.free, w.up = append(w.free, math.Inf(1)), append(w.up, 1)
 		}
 	}
-	w.hops = make([]hop, 2*len(p.Links))
-	next := slices.Clone(w.start[:n])
-	for i := range p.Links {
-		l := &p.Links[i]
-		a, b := id[l.A], id[l.B]
-		w.hops[next[a]] = hop{b, int32(i), l.Latency}
-		next[a]++
-		w.hops[next[b]] = hop{a, int32(i), l.Latency}
-		next[b]++
+	start, half := opt.Group(ends, n)
+	w.start, w.hops = start, make([]hop, len(half))
+	for k, h := range half {
+		w.hops[k] = hop{ends[h^1], h / 2, p.Links[h/2].Latency}
 	}
 	w.reach = w.distances(func(e int32) bool { return w.free[e] > tiny })
 	return w
@@ -83,22 +75,14 @@ func (w *network) forwards(v int32) bool {
 	return w.p.TransitAll || w.kind(v) == delivery.SwitchNode
 }
 
-// distances gives for every node the least latency to a server over usable elements (E. W. Dijkstra, 1959).
+// distances gives for every node the least latency to a server over usable elements.
 func (w *network) distances(usable func(e int32) bool) []float64 {
-	dist := make([]float64, len(w.p.Nodes))
-	for i := range dist {
-		dist[i] = math.Inf(1)
-	}
-	var q minQueue
+	var near opt.Nearest[float64]
+	near.Begin(len(w.p.Nodes), math.Inf(1))
 	for _, s := range w.servers {
-		dist[s] = 0
-		q.push(0, s)
+		near.Reach(s, 0)
 	}
-	for len(q) > 0 {
-		d, v := q.pop()
-		if d > dist[v] {
-			continue
-		}
+	for v, d, ok := near.Next(); ok; v, d, ok = near.Next() {
 		if w.kind(v) != delivery.ServerNode || d > 0 {
 			if !w.forwards(v) || !usable(w.element(v)) {
 				continue
@@ -106,13 +90,12 @@ func (w *network) distances(usable func(e int32) bool) []float64 {
 			d += delivery.SwitchLatency
 		}
 		for _, h := range w.hops[w.start[v]:w.start[v+1]] {
-			if t := d + h.latency; t < dist[h.to] && usable(h.link) {
-				dist[h.to] = t
-				q.push(t, h.to)
+			if usable(h.link) {
+				near.Reach(h.to, d+h.latency)
 			}
 		}
 	}
-	return dist
+	return near.Dist
 }
 
 // path is a usable way from a point to a server.
@@ -141,17 +124,21 @@ func (w *network) paths(point, v int32, budget, up float64, limit int) (list []p
 		node, parent, link int32
 		latency, up        float64
 	}
+	type open struct {
+		least float64 // latency of any way on from it
+		state int32
+	}
 	var states []state
-	var q minQueue
+	q := opt.Heap[open]{Less: func(a, b *open) bool { return a.least < b.least }}
 	push := func(s state) {
 		if f := s.latency + w.reach[s.node]; f <= budget+latencySlack && s.up >= up-1e-12 {
-			q.push(f, int32(len(states)))
+			q.Push(open{f, int32(len(states))})
 			states = append(states, s)
 		}
 	}
 	push(state{node: v, parent: -1, link: -1, up: 1})
-	for len(q) > 0 {
-		_, i := q.pop()
+	for len(q.Items) > 0 {
+		i := q.Pop().state
 		s := states[i]
 		if w.kind(s.node) == delivery.ServerNode && s.parent >= 0 {
 			if len(list) == limit {
@@ -198,27 +185,4 @@ func (w *network) paths(point, v int32, budget, up float64, limit int) (list []p
 		}
 	}
 	return list, false
-}
-
-// minQueue is a queue by a number.
-type minQueue []minItem
-
-type minItem struct {
-	key float64
-	val int32
-}
-
-func (q minQueue) Len() int           { return len(q) }
-func (q minQueue) Less(i, j int) bool { return cmp.Less(q[i].key, q[j].key) }
-func (q minQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *minQueue) Push(x any)        { *q = append(*q, x.(minItem)) }
-func (q *minQueue) Pop() any {
-	x := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return x
-}
-func (q *minQueue) push(key float64, val int32) { heap.Push(q, minItem{key, val}) }
-func (q *minQueue) pop() (float64, int32) {
-	x := heap.Pop(q).(minItem)
-	return x.key, x.val
 }

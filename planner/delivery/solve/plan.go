@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // Method is a way to find a plan.
@@ -60,9 +61,7 @@ func Plan(p *delivery.Problem, o Options) (*delivery.Plan, error) {
 	if o.Method != Exact && p.Test() != delivery.LossPath {
 		return nil, fmt.Errorf("delivery: loss test %s with method %s %w: only exact knows it", p.Test(), o.Method, ErrMethod)
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	if o.Previous != nil && o.Method != Exact {
 		return nil, fmt.Errorf("delivery: a plan that replaces another one with method %s %w: only exact knows it", o.Method, ErrMethod)
 	}

@@ -19,10 +19,7 @@ type reasons struct {
 
 func (m *model) newReasons(r *result) *reasons {
 	wide := *m.network
-	wide.free = make([]float64, len(m.free))
-	for e := range wide.free {
-		wide.free[e] = math.Inf(1)
-	}
+	wide.free = slices.Repeat([]float64{math.Inf(1)}, len(m.free))
 	wide.reach = wide.distances(func(int32) bool { return true })
 	return &reasons{m: m, r: r, wide: &wide}
 }
@@ -85,10 +82,7 @@ func (y *reasons) of(i int32) delivery.Unserved {
 		one.room = room
 		return one.realise(&stage{points: []int32{i}}, &budget{})
 	}
-	endless := make([]float64, len(m.room))
-	for s := range endless {
-		endless[s] = math.MaxFloat64 / 4
-	}
+	endless := slices.Repeat([]float64{math.MaxFloat64 / 4}, len(m.room))
 	switch {
 	case alone(m.room) != nil:
 		return say("contention", "it could be served alone; not with %s, with which it shares paths or servers", y.rivals(i))

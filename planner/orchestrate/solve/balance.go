@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -179,11 +180,7 @@ func (s *solver) lower(pk *packing, best *pack, turns int) (bool, error) {
 
 // hopeless is the end of a problem where a tree showed that not even full flows will do.
 func (s *solver) hopeless() error {
-	all := make([]int32, s.p.ifaces)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	return &Infeasible{Together: s.names(all)}
+	return &Infeasible{Together: s.names(opt.Ascending[int32](s.p.ifaces))}
 }
 
 // capped gives the rooms with none above level.
@@ -201,15 +198,11 @@ func (s *solver) splitBalance() ([]orchestrate.Share, error) {
 		return nil, err
 	}
 	p := s.p
-	all := make([]int32, p.real)
-	for f := range all {
-		all[f] = int32(f)
-	}
 	never := func() bool { return false } // a level that is not the last one is no plan
 	low := (p.total - p.leaveItems() + int64(p.real) - 1) / int64(p.real)
 	level, t, _, _ := p.level(max(low, 0), false, never)
 	s.bound = level
-	return t.shares(all), nil
+	return t.shares(opt.Ascending[int32](p.real)), nil
 }
 
 // splitLoss leaves out what has to be where demands may be split, which is little enough to be sent for certain: what

@@ -33,11 +33,10 @@ const (
 
 func newPacking(p *problem) *packing {
 	s := &packing{
-		p: p, pos: make([]int32, p.flows), load: make([]int64, p.flows), held: make([][]int32, p.flows),
+		p: p, pos: slices.Repeat([]int32{none}, p.flows), load: make([]int64, p.flows), held: make([][]int32, p.flows),
 		over: make([][]int32, p.ifaces), missing: slices.Clone(p.want), wanted: make([]int64, p.ifaces),
 	}
-	for f := range s.pos {
-		s.pos[f] = none
+	for f := range p.room {
 		s.unit += float64(p.room[f]) / float64(p.flows)
 	}
 	for i, n := range p.want {
@@ -105,13 +104,11 @@ func (s *packing) take(f, i int32) {
 	s.journal = append(s.journal, change{took, f, i})
 }
 
-// without removes v, which is there, and does not keep the order.
+// without removes v, and does not keep the order.
 func without(list []int32, v int32) []int32 {
-	for k, w := range list {
-		if w == v {
-			list[k] = list[len(list)-1]
-			return list[:len(list)-1]
-		}
+	if k := slices.Index(list, v); k >= 0 {
+		list[k] = list[len(list)-1]
+		list = list[:len(list)-1]
 	}
 	return list
 }
@@ -139,12 +136,7 @@ func (s *packing) undoTo(n int) {
 }
 
 func (s *packing) holds(f, i int32) bool {
-	for _, j := range s.held[f] {
-		if j == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.held[f], i)
 }
 
 // fits reports whether flow f, which passes i, can carry a copy of it on top of what it carries.

@@ -2,8 +2,9 @@ package solve
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // none marks an interface, or a copy of one, that no flow carries.
@@ -16,13 +17,9 @@ const none = -1
 // Counts only fall, so one pass over the flows by capacity for every count finds them in that order: O(L F + P) for F
 // flows that pass at most L interfaces, P together, against O(F) scanned for every flow used.
 func (p *problem) concentrateHeuristic() (at []int32) {
-	at = make([]int32, p.ifaces)
-	for i := range at {
-		at[i] = none
-	}
-	uncovered, order, most := make([]int32, p.flows), make([]int32, p.flows), int32(0)
+	at = slices.Repeat([]int32{none}, p.ifaces)
+	uncovered, order, most := make([]int32, p.flows), opt.Ascending[int32](p.flows), int32(0)
 	for f := range p.flows {
-		order[f] = int32(f)
 		uncovered[f] = int32(len(p.path(int32(f))))
 		most = max(most, uncovered[f])
 	}
@@ -67,22 +64,23 @@ func (p *problem) concentrateHeuristic() (at []int32) {
 // that are not full (then the larger demand, then the lower number) goes to the least loaded of its flows that have
 // room (then the one with fewer uncovered interfaces, then the lower number). One that fits nowhere stays uncovered.
 func (p *problem) balanceHeuristic() (at []int32) {
-	at = make([]int32, p.ifaces)
-	h := &ifaceHeap{p: p}
+	at = slices.Repeat([]int32{none}, p.ifaces)
+	h := opt.Heap[ifaceEntry]{Less: func(x, y *ifaceEntry) bool {
+		return cmp.Or(cmp.Compare(x.flows, y.flows), cmp.Compare(p.demand[y.iface], p.demand[x.iface]), cmp.Compare(x.iface, y.iface)) < 0
+	}}
 	flows := make([]int32, p.ifaces) // that are not exactly full
-	for i := range at {
-		at[i] = none
+	for i := range flows {
 		flows[i] = int32(len(p.through(int32(i))))
-		h.entries = append(h.entries, ifaceEntry{int32(i), flows[i]})
+		h.Items = append(h.Items, ifaceEntry{int32(i), flows[i]})
 	}
 	uncovered, load := make([]int32, p.flows), make([]int64, p.flows)
 	for f := range p.flows {
 		uncovered[f] = int32(len(p.path(int32(f))))
 	}
-	heap.Init(h)
+	h.Init()
 	done := make([]bool, p.ifaces)
-	for len(h.entries) > 0 {
-		top := heap.Pop(h).(ifaceEntry)
+	for len(h.Items) > 0 {
+		top := h.Pop()
 		i := top.iface
 		if done[i] || top.flows != flows[i] {
 			continue
@@ -108,7 +106,7 @@ func (p *problem) balanceHeuristic() (at []int32) {
 		if load[best] == p.room[best] {
 			for _, j := range p.path(best) {
 				if flows[j]--; !done[j] {
-					heap.Push(h, ifaceEntry{j, flows[j]})
+					h.Push(ifaceEntry{j, flows[j]})
 				}
 			}
 		}
@@ -117,21 +115,3 @@ func (p *problem) balanceHeuristic() (at []int32) {
 }
 
 type ifaceEntry struct{ iface, flows int32 }
-
-type ifaceHeap struct {
-	p       *problem
-	entries []ifaceEntry
-}
-
-func (h *ifaceHeap) Len() int      { return len(h.entries) }
-func (h *ifaceHeap) Swap(a, b int) { h.entries[a], h.entries[b] = h.entries[b], h.entries[a] }
-func (h *ifaceHeap) Push(e any)    { h.entries = append(h.entries, e.(ifaceEntry)) }
-func (h *ifaceHeap) Pop() any {
-	e := h.entries[len(h.entries)-1]
-	h.entries = h.entries[:len(h.entries)-1]
-	return e
-}
-func (h *ifaceHeap) Less(a, b int) bool {
-	x, y := h.entries[a], h.entries[b]
-	return cmp.Or(cmp.Compare(x.flows, y.flows), cmp.Compare(h.p.demand[y.iface], h.p.demand[x.iface]), cmp.Compare(x.iface, y.iface)) < 0
-}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // carrier looks for packings that leave out as little weight as possible, without regard to the flows used, and for
@@ -73,10 +75,7 @@ func (p *problem) send(whole bool) *transport {
 
 // byDensity lists the interfaces by falling weight of an item.
 func (p *problem) byDensity() []int32 {
-	list := make([]int32, p.ifaces)
-	for i := range list {
-		list[i] = int32(i)
-	}
+	list := opt.Ascending[int32](p.ifaces)
 	slices.SortStableFunc(list, p.denser)
 	return list
 }

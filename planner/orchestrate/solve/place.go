@@ -1,6 +1,9 @@
 package solve
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // placer looks for a flow for every copy of every interface with no flow above its room, without regard to how many
 // flows are used. What has no room throws out what was hard to place least often (ejection with penalties: Nagata,
@@ -16,10 +19,7 @@ type placer struct {
 }
 
 func newPlacer(s *packing, limit []int64, rnd *splitMix) *placer {
-	l := &placer{packing: s, limit: limit, rnd: rnd, hard: make([]int64, s.p.ifaces)}
-	for i := range l.hard {
-		l.hard[i] = 1
-	}
+	l := &placer{packing: s, limit: limit, rnd: rnd, hard: slices.Repeat([]int64{1}, s.p.ifaces)}
 	for f := range int32(s.p.flows) {
 		if s.pos[f] == none {
 			s.open(f)
@@ -132,7 +132,7 @@ func (l *placer) evict(f, i int32, really bool) (cost float64) {
 	for got < need && n < len(chosen) {
 		best, ratio := int32(none), math.Inf(1)
 		for _, j := range held {
-			if r := float64(l.hard[j]) / float64(l.p.demand[j]); r < ratio && !contains(chosen[:n], j) {
+			if r := float64(l.hard[j]) / float64(l.p.demand[j]); r < ratio && !slices.Contains(chosen[:n], j) {
 				best, ratio = j, r
 			}
 		}
@@ -195,13 +195,4 @@ func (l *placer) shift() {
 	}
 	l.take(from, i)
 	l.give(to, i)
-}
-
-func contains(list []int32, v int32) bool {
-	for _, w := range list {
-		if w == v {
-			return true
-		}
-	}
-	return false
 }

@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -68,32 +69,13 @@ func (p *problem) able(i int32) (n int32) {
 
 // setPaths sorts the paths and makes the lists of flows.
 func (p *problem) setPaths(paths [][]int32) {
-	p.pathAt, p.flowAt = make([]int32, p.flows+1), make([]int32, p.ifaces+1)
+	p.pathAt = make([]int32, p.flows+1)
 	for k, path := range paths {
 		p.pathAt[k+1] = p.pathAt[k] + int32(len(path))
-		for _, i := range path {
-			p.flowAt[i+1]++
-		}
 	}
-	for i := range p.ifaces {
-		p.flowAt[i+1] += p.flowAt[i]
-	}
-	p.pathItem, p.flowItem = make([]int32, p.pathAt[p.flows]), make([]int32, p.pathAt[p.flows])
 	// Turning the lists round twice sorts both.
-	next := slices.Clone(p.flowAt)
-	for k, path := range paths {
-		for _, i := range path {
-			p.flowItem[next[i]] = int32(k)
-			next[i]++
-		}
-	}
-	next = slices.Clone(p.pathAt)
-	for i := range int32(p.ifaces) {
-		for _, f := range p.through(i) {
-			p.pathItem[next[f]] = i
-			next[f]++
-		}
-	}
+	p.flowAt, p.flowItem = opt.Transpose(p.pathAt, slices.Concat(paths...), p.ifaces)
+	p.pathAt, p.pathItem = opt.Transpose(p.flowAt, p.flowItem, p.flows)
 }
 
 func (p *problem) path(f int32) []int32    { return p.pathItem[p.pathAt[f]:p.pathAt[f+1]] }
@@ -116,8 +98,8 @@ func (p *problem) normalise() {
 func (p *problem) divide(values []int64) int64 {
 	g := int64(0)
 	for i, d := range values {
-		for p.want[i] > 0 && d != 0 {
-			g, d = d, g%d
+		if p.want[i] > 0 {
+			g = opt.GCD(g, d)
 		}
 	}
 	g = max(g, 1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -35,13 +36,8 @@ type past struct {
 // newPast reads an older plan. What flows have no room for any more is taken from them, the largest first.
 func (s *solver) newPast() *past {
 	in := s.in
-	flow, iface := make(map[string]int32, len(in.Flows)), make(map[string]int32, len(in.Interfaces))
-	for k := range in.Flows {
-		flow[in.Flows[k].ID] = int32(k)
-	}
-	for k := range in.Interfaces {
-		iface[in.Interfaces[k].ID] = int32(k)
-	}
+	flow := opt.Index[orchestrate.Flow, int32](in.Flows, func(f *orchestrate.Flow) string { return f.ID })
+	iface := opt.Index[orchestrate.Interface, int32](in.Interfaces, func(i *orchestrate.Interface) string { return i.ID })
 	h := &past{flows: make([][]int32, s.p.ifaces), must: make([]bool, s.p.ifaces)}
 	held := make([][]int32, s.p.flows)
 	gone := map[string]bool{}

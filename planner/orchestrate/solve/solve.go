@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 )
 
@@ -114,9 +115,7 @@ func Plan(in *orchestrate.Problem, o Options) (*orchestrate.Plan, error) {
 	default:
 		return nil, fmt.Errorf("%w: %q is none of %s, %s, %s, %s", ErrMethod, o.Method, Heuristic, Search, Exact, Auto)
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	s := &solver{in: in, p: newProblem(in), o: o, stop: o.Stop, rnd: splitMix(o.Seed)}
 	bad := in.Unservable()
 	if len(bad) > 0 && !o.Partial {
@@ -390,11 +389,7 @@ func (s *solver) fit(search *search) error {
 			if s.o.Partial {
 				return nil
 			}
-			all := make([]int32, p.ifaces)
-			for i := range all {
-				all[i] = int32(i)
-			}
-			return &Infeasible{Together: s.names(all)}
+			return s.hopeless()
 		}
 	}
 	search.restore(&keep)

@@ -25,10 +25,7 @@ type splitter struct {
 const always = -2
 
 func newSplitter(p *problem, rnd *splitMix) *splitter {
-	s := &splitter{transport: newTransport(p, false), rnd: rnd, pos: make([]int32, p.flows), visited: make([]int32, p.flows)}
-	for f := range s.pos {
-		s.pos[f] = none
-	}
+	s := &splitter{transport: newTransport(p, false), rnd: rnd, pos: slices.Repeat([]int32{none}, p.flows), visited: make([]int32, p.flows)}
 	for f := p.real; f < p.flows; f++ {
 		s.pos[f] = always
 		s.open(int32(f), p.room[f])

@@ -1,5 +1,7 @@
 package solve
 
+import "slices"
+
 // transport sends items from interfaces to open flows, any part of a demand on any flow, by shortest augmenting paths.
 // It is the problem itself where demands may be split, and a relaxation where they may not.
 type transport struct {
@@ -73,14 +75,8 @@ func (t *transport) most(i, f int32) int64 {
 // flowOf is the flow that entry e of pathItem, in the list of interface i, belongs to.
 func (t *transport) flowOf(i, e int32) int32 {
 	lo, hi := t.p.flowAt[i], t.p.flowAt[i+1]
-	for lo < hi { // entries rise with the flows
-		if m := (lo + hi) / 2; t.at[m] < e {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return t.p.flowItem[lo]
+	k, _ := slices.BinarySearch(t.at[lo:hi], e) // entries rise with the flows
+	return t.p.flowItem[int(lo)+k]
 }
 
 // send sends what it can of interface i, moving items of others where needed, and reports whether that is all.

@@ -3,6 +3,7 @@ package solve
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hopscope/hopscope/planner/querymix"
 )
@@ -61,10 +62,7 @@ func (m *measurement) choose(widths []int) error {
 	tau, xor := Hybrid(q.Hops)
 	codings := append([]querymix.PathCoding{{Tau: tau, XOR: xor}}, m.tracer.Codings(q.Hops)...)
 	best, least := codings[0], math.Inf(1)
-	fewest := make([]float64, len(q.Widths)) // by width
-	for k := range fewest {
-		fewest[k] = math.Inf(1)
-	}
+	fewest := slices.Repeat([]float64{math.Inf(1)}, len(q.Widths)) // by width
 	for _, c := range codings {
 		q.Tau, q.XOR = c.Tau, c.XOR
 		sum := 0.0

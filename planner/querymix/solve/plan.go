@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -29,9 +30,7 @@ func Plan(p *querymix.Problem, o Options) (*querymix.Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	plan := &querymix.Plan{Algorithm: "exact", Epoch: p.Epoch, Bits: p.Bits, Hash: p.Hash, Seed: p.Seed, Sets: []querymix.Set{}}
 	if plan.Hash == "" {
 		plan.Hash = "mix"

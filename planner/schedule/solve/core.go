@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -141,7 +142,7 @@ func (c *core) together(s *state, row *row) bool {
 	all := int32(1)      // after which these probes repeat
 	for _, p := range row.probes {
 		if i := s.interval[p]; i > 0 {
-			all = all / int32(gcd(int(all), int(i))) * i
+			all = all / opt.GCD(all, i) * i
 		}
 	}
 	for _, p := range row.probes {
@@ -164,13 +165,6 @@ func (c *core) together(s *state, row *row) bool {
 		last = t
 	}
 	return first >= 0 && first+all-last <= row.period
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // newCore makes rows of links: those of one period that the same probes pass are one. Links that no probe passes, or that

@@ -1,8 +1,10 @@
 package solve
 
 import (
-	"container/heap"
+	"cmp"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // begin is a state in which only what must be sent is sent, as seldom as it may be. ok is false if even that is too much.
@@ -20,34 +22,36 @@ func (c *core) begin() (s *state, ok bool) {
 // greedy sends probes more often until all rows are seen or nothing more fits: each time the probe and the interval that
 // see most worth of rows for a byte. What a row is worth is its price, or its weight.
 func (c *core) greedy(s *state, worth []float64) {
-	q := &queue{}
+	q := opt.Heap[item]{Less: func(a, b *item) bool {
+		return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(a.probe, b.probe)) < 0
+	}}
 	offer := func(p int32) {
 		if it := c.offer(s, p, worth); it.gain > 0 {
-			q.items = append(q.items, it)
+			q.Items = append(q.Items, it)
 		}
 	}
 	for p := range c.cost {
 		offer(int32(p))
 	}
-	heap.Init(q)
-	for len(q.items) > 0 {
-		it := q.items[0]
+	q.Init()
+	for len(q.Items) > 0 {
+		it := q.Items[0]
 		now := c.offer(s, it.probe, worth) // rows may have been seen since, and room be taken
 		switch {
 		case now.gain <= 0:
-			heap.Pop(q)
+			q.Pop()
 			continue
 		case now.ratio() < it.ratio():
-			q.items[0] = now
-			heap.Fix(q, 0)
+			q.Items[0] = now
+			q.FixTop()
 			continue
 		}
 		c.set(s, it.probe, now.interval, s.phase[it.probe]%now.interval)
-		q.items[0] = c.offer(s, it.probe, worth)
-		if q.items[0].gain <= 0 {
-			heap.Pop(q)
+		q.Items[0] = c.offer(s, it.probe, worth)
+		if q.Items[0].gain <= 0 {
+			q.Pop()
 		} else {
-			heap.Fix(q, 0)
+			q.FixTop()
 		}
 	}
 }
@@ -80,38 +84,13 @@ type item struct {
 
 func (it *item) ratio() float64 { return it.gain / it.cost }
 
-type queue struct{ items []item }
-
-func (q *queue) Len() int      { return len(q.items) }
-func (q *queue) Swap(i, k int) { q.items[i], q.items[k] = q.items[k], q.items[i] }
-func (q *queue) Push(x any)    { q.items = append(q.items, x.(item)) }
-func (q *queue) Pop() any {
-	x := q.items[len(q.items)-1]
-	q.items = q.items[:len(q.items)-1]
-	return x
-}
-
-func (q *queue) Less(i, k int) bool {
-	a, b := q.items[i].ratio(), q.items[k].ratio()
-	if a != b {
-		return a > b
-	}
-	return q.items[i].probe < q.items[k].probe
-}
-
 // lower sends probes more seldom, or not at all, where everything that is seen still is: the dearest first. It leaves the
 // changes in log.
 func (c *core) lower(s *state, probes []int32, log *[]change) {
 	probes = slices.Clone(probes)
 	slices.SortStableFunc(probes, func(a, b int32) int {
 		x, y := c.cost[a]*c.starts(s.interval[a]), c.cost[b]*c.starts(s.interval[b])
-		switch {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return int(a - b)
+		return cmp.Or(cmp.Compare(y, x), cmp.Compare(a, b))
 	})
 	for _, p := range probes {
 		c.lowerOne(s, p, log)

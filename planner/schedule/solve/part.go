@@ -3,6 +3,8 @@ package solve
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // piece is a core with what is known of its best state.
@@ -37,10 +39,7 @@ func (x *piece) first(stop func() bool) {
 			worth[r] = x.rows[r].weight
 		}
 	}
-	all := make([]int32, len(x.cost))
-	for p := range all {
-		all[p] = int32(p)
-	}
+	all := opt.Ascending[int32](len(x.cost))
 	x.start(s, worth, all)
 	x.raise(stop)
 	if !x.done() {

@@ -1,6 +1,10 @@
 package solve
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
+)
 
 // reduce decides what has to be: a probe that passes a link alone has the period of the link as its longest interval. Rows
 // that are seen by such probes at their longest intervals are seen whatever else happens, and so is a row with more probes
@@ -40,7 +44,7 @@ func (c *core) reduce() {
 			continue
 		}
 		for _, j := range c.on[rare] {
-			if b := &c.rows[j]; int(j) != k && !drop[j] && b.period >= a.period && within(a.probes, b.probes) {
+			if b := &c.rows[j]; int(j) != k && !drop[j] && b.period >= a.period && opt.Subset(a.probes, b.probes) {
 				drop[j] = true
 			}
 		}
@@ -70,16 +74,6 @@ func (c *core) keep(stays func(k int) bool) {
 	c.index()
 }
 
-// within reports whether all of a are in b, both ascending.
-func within(a, b []int32) bool {
-	for _, x := range a {
-		if _, ok := slices.BinarySearch(b, x); !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // part is a piece of a core that can be solved by itself.
 type part struct {
 	core
@@ -88,22 +82,10 @@ type part struct {
 
 // parts splits what rows and limits do not hold together. Probes that have neither a row nor a limit are in none.
 func (c *core) parts() []*part {
-	up := make([]int32, len(c.cost))
-	for k := range up {
-		up[k] = int32(k)
-	}
-	root := func(k int32) int32 {
-		for up[k] != k {
-			up[k] = up[up[k]]
-			k = up[k]
-		}
-		return k
-	}
+	sets := opt.NewSets(len(c.cost))
 	join := func(list []int32) {
 		for _, p := range list {
-			if a, b := root(list[0]), root(p); a != b {
-				up[max(a, b)] = min(a, b)
-			}
+			sets.Unite(list[0], p)
 		}
 	}
 	for k := range c.rows {
@@ -118,7 +100,7 @@ func (c *core) parts() []*part {
 		if len(c.on[k]) == 0 && len(c.uses[k]) == 0 {
 			continue
 		}
-		r := root(int32(k))
+		r := sets.Root(int32(k))
 		if of[r] == nil {
 			of[r] = &part{core: core{n: c.n, grid: c.grid, partial: c.partial}}
 			all = append(all, of[r])

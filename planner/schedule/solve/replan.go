@@ -3,6 +3,7 @@ package solve
 import (
 	"math"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -52,10 +53,7 @@ type olderTimes struct {
 // older reads the older plan. What is no interval or phase any more is taken as not sent.
 func (x *planning) older() olderTimes {
 	old := olderTimes{schedule.Times{Interval: make([]int, len(x.r.Probes)), Phase: make([]int, len(x.r.Probes))}, make([]bool, len(x.o.Previous.Probes))}
-	index := make(map[string]int, len(x.r.Probes))
-	for p := range x.r.Probes {
-		index[x.r.Probes[p].ID] = p
-	}
+	index := opt.Index[schedule.ResolvedProbe, int](x.r.Probes, func(p *schedule.ResolvedProbe) string { return p.ID })
 	for k := range x.o.Previous.Probes {
 		e := &x.o.Previous.Probes[k]
 		p, ok := index[e.ID]
@@ -128,10 +126,7 @@ func (x *planning) fewChanges(c *core, old olderTimes, fresh *state, gone int) (
 		return s, forced
 	}
 	kept := s.clone()
-	var all []int32
-	for p := range c.cost {
-		all = append(all, int32(p))
-	}
+	all := opt.Ascending[int32](len(c.cost))
 	allowed := func() bool { return changed(s) <= x.o.Churn }
 	c.nearby(s, fresh, allowed, all, x.o.Stop)
 	c.improveWithin(s, x.bytesBound, 4000+60*len(c.cost), allowed, x.rng, x.o.Stop)

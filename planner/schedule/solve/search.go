@@ -3,6 +3,8 @@ package solve
 import (
 	"math"
 	"slices"
+
+	"github.com/hopscope/hopscope/planner/opt"
 )
 
 // search is branch and bound over intervals and phases. It branches on the probes of the row that has fewest left to
@@ -41,11 +43,11 @@ func newSearch(c *core, bytes, left *prices, best *state, most int, stop func() 
 
 // unit is the greatest common divisor of all costs, and at least 1.
 func (c *core) unit() int64 {
-	u := 0
+	u := int64(0)
 	for _, b := range c.cost {
-		u = gcd(int(b), u)
+		u = opt.GCD(b, u)
 	}
-	return int64(max(1, u))
+	return max(1, u)
 }
 
 // whole is the greatest common divisor of all weights if they are whole numbers, or else 0.
@@ -56,7 +58,7 @@ func (c *core) whole() float64 {
 		if w != math.Trunc(w) || w > 1e15 {
 			return 0
 		}
-		u = gcd(int(w), u)
+		u = opt.GCD(int(w), u)
 	}
 	return float64(u)
 }
@@ -132,7 +134,7 @@ func (s *search) branch(bytes, left float64, repeat int32, depth int) {
 		}
 		phases, again := int32(1), repeat
 		if interval > 0 {
-			phases, again = s.phases(p, interval, repeat), repeat/int32(gcd(int(repeat), int(interval)))*interval
+			phases, again = s.phases(p, interval, repeat), repeat/opt.GCD(repeat, interval)*interval
 		}
 		for phase := range phases {
 			b, l, ok := s.decide(p, interval, phase)
@@ -208,7 +210,7 @@ func (s *search) choices(p int32, depth int) []choice {
 func (s *search) phases(p, interval, repeat int32) int32 {
 	for _, r := range s.on[p] {
 		if !s.now.seen[r] && s.rows[r].period < interval && len(s.rows[r].probes) > 1 {
-			return int32(gcd(int(interval), int(repeat)))
+			return opt.GCD(interval, repeat)
 		}
 	}
 	return 1

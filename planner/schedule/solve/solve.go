@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -37,9 +38,7 @@ func Plan(p *schedule.Problem, o Options) (*schedule.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Stop == nil {
-		o.Stop = func() bool { return false }
-	}
+	o.Stop = opt.Never(o.Stop)
 	x := &planning{r: r, o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), reason: make([]string, len(r.Links)), skip: make([]bool, len(r.Links))}
 	c, err := x.seeable()
 	if err != nil {

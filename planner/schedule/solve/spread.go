@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/opt"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -82,7 +83,7 @@ func (x *spreading) rotate(list []int32, agent int) {
 		if len(x.turns[p]) > 0 || x.fixed[p] {
 			return
 		}
-		repeat = repeat / gcd(repeat, x.t.Interval[p]) * x.t.Interval[p]
+		repeat = repeat / opt.GCD(repeat, x.t.Interval[p]) * x.t.Interval[p]
 	}
 	_, part := math.Modf(float64(agent) * 0.6180339887498949)
 	by := int(part * float64(repeat))
@@ -107,7 +108,7 @@ func (x *spreading) agent(list []int32) (bound int) {
 	repeat, starts, even := 1, 0, true
 	for _, p := range list {
 		i := x.t.Interval[p]
-		repeat = repeat / gcd(repeat, i) * i
+		repeat = repeat / opt.GCD(repeat, i) * i
 		even = even && x.free(p) && i == x.t.Interval[list[0]]
 	}
 	for _, p := range list {
@@ -172,7 +173,7 @@ func (x *spreading) apart(list []int32, apart int) bool {
 func (x *spreading) blocked(placed []int32, interval, apart int) []int {
 	count := make([]int, interval+1)
 	for _, q := range placed {
-		g := gcd(interval, x.t.Interval[q])
+		g := opt.GCD(interval, x.t.Interval[q])
 		if 2*apart-1 >= g { // everywhere
 			count[0]++
 			continue
@@ -229,7 +230,7 @@ func (x *spreading) inTime(p int32) bool {
 		repeat := 1
 		for _, q := range row.probes {
 			if i := x.t.Interval[q]; i > 0 {
-				repeat = repeat / gcd(repeat, i) * i
+				repeat = repeat / opt.GCD(repeat, i) * i
 			}
 		}
 		x.times = x.times[:0]
