@@ -1,11 +1,16 @@
 package collector
 
 import (
+	"log/slog"
+
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/notify"
 )
 
 // The names under which programs that embed a collector know what its inner packages define.
@@ -66,6 +71,59 @@ type (
 
 // DefaultPINT decodes nothing until it is told the nodes.
 func DefaultPINT() PINT { return digests.DefaultConfig() }
+
+// Store and the others are those of package stores.
+type (
+	Store              = stores.Store
+	StoreConfig[C any] = stores.Config[C]
+	SpoolConfig        = stores.SpoolConfig
+)
+
+// RefusedDir is the directory of refused points of a spool.
+func RefusedDir(spool string) string { return stores.RefusedDir(spool) }
+
+// OpenStores opens the stores that are switched on in the settings struct cfg points to, and the streams of reports that
+// belong to them. Nothing is written yet.
+func OpenStores(cfg any, policy Policy) ([]Store, []sink.ReportWriter, error) {
+	return stores.Open(cfg, policy.full())
+}
+
+// OpenStore opens the store of one section of the settings struct cfg points to, for series alone.
+func OpenStore(cfg any, name string) (*Store, error) { return stores.OpenOne(cfg, name) }
+
+// OpenReceivers opens the receivers of alerts that are switched on, and gives the error of each that cannot be opened by
+// its name.
+func OpenReceivers(cfg any) (receivers []Store, failed map[string]error) {
+	return stores.OpenReceivers(cfg)
+}
+
+// CheckStores says which stores that are switched on in the settings struct cfg points to exclude each other.
+func CheckStores(cfg any) error { return stores.Check(cfg) }
+
+// Spools gives the directories of the spools that are switched on in the settings struct cfg points to, by the name of
+// their store.
+func Spools(cfg any) map[string]string { return stores.Spools(cfg) }
+
+// StoreNames lists the stores that have a section in the settings struct cfg points to, whether they are switched on or
+// not. Receivers of alerts are none of them.
+func StoreNames(cfg any) (names []string) { return stores.Names(cfg, false) }
+
+// ReceiverNames lists the receivers of alerts in the same way.
+func ReceiverNames(cfg any) (names []string) { return stores.Names(cfg, true) }
+
+// Alerting makes alerts of findings.
+type Alerting = alerts.Alerting
+
+// AlertMetrics are the metrics of alerts.
+var AlertMetrics = alerts.Metrics
+
+// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
+	return alerts.New(cfg, instance, log)
+}
+
+// BatchFor is the batch for a receiver. One that is away gets no signs of life meanwhile: they would be old when it is back.
+func BatchFor(list []notify.Alert, away bool) *sink.Batch { return stores.BatchFor(list, away) }
 
 // Metric describes one metric of /metrics, and MetricKind is a type of Prometheus.
 type (

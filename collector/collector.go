@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
@@ -77,10 +79,10 @@ type Collector struct {
 	detectors []Detector
 	admission *inference.Admission // used where windows end
 	sources   []*source
-	stores    []*store
+	stores    *stores.Set
 	writers   []sink.WindowWriter
-	keeper    *stateKeeper // of the state file; nil without one
-	alerts    *alertKeeper // nil without receivers
+	keeper    *stateKeeper   // of the state file; nil without one
+	alerts    *alerts.Keeper // nil without receivers
 
 	remembered []inference.Finding // open since an earlier run, to be told with the first window
 	instance   string
@@ -104,7 +106,7 @@ type Collector struct {
 	diverted   uint64                      // reports
 	labels     struct{ first, last int64 } // of the windows that were handed over, or the first one is to have
 	clockState clockState
-	rivals     map[string]rival // by their run
+	rivals     *stores.Rivals
 
 	ready  atomic.Bool
 	reload atomic.Pointer[events.Config]
@@ -155,9 +157,13 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 			block = append(block, opt.Policy.Block || ok && waits.Waits())
 		}
 	}
-	if err := c.openStores(); err != nil {
+	c.writeSeconds = metrics.NewDurations(mWriteSeconds)
+	if c.stores, err = stores.NewSet(c.opt.Stores, stores.SetOptions{
+		Full: opt.Policy.full(), Ledger: c.ledger, Write: c.writeSeconds, Reports: opt.Reports, Log: c.log,
+	}); err != nil {
 		return nil, err
 	}
+	c.rivals = c.stores.Rivals(c.instance, c.boot, cfg.Window)
 	router, err := cfg.Exporters.Routers()
 	if err != nil {
 		return nil, err
@@ -178,15 +184,17 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if err = c.openFleet(); err != nil {
 		return nil, err
 	}
-	if err = c.openAlerts(); err != nil {
-		return nil, err
+	if len(c.stores.Receivers()) > 0 {
+		if c.alerts, err = alerts.Open(cfg.Alerts, c.instance, c.log); err != nil {
+			return nil, err
+		}
 	}
 	if c.keeper, err = c.openState(); err != nil {
 		return nil, err
 	}
 	c.writers = append(c.writers, opt.Writers...)
-	for _, s := range c.stores {
-		if !s.alerts {
+	for _, s := range c.stores.All() {
+		if !s.Alerts {
 			c.writers = append(c.writers, s)
 		}
 	}
@@ -195,23 +203,20 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 
 // withoutReceivers closes the receivers of alerts.
 func (c *Collector) withoutReceivers() {
-	var stores []Store
+	var series []Store
 	for _, s := range c.opt.Stores {
 		if s.Alerts {
 			_ = s.Writer.Close() // nothing was written
 		} else {
-			stores = append(stores, s)
+			series = append(series, s)
 		}
 	}
-	c.opt.Stores = stores
+	c.opt.Stores = series
 }
 
 // Close gives back what New took over, for a collector that is not run.
 func (c *Collector) Close() error {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	// Nothing was written, so there is nothing that could not be.
-	_ = c.closeStores(ended)
+	c.stores.Discard()
 	if c.keeper != nil {
 		close(c.keeper.write)
 	}
@@ -279,7 +284,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.labels.first = c.pipeline.receipt.edge
 		c.stateMu.Unlock()
 	}
-	c.startStores()
+	c.stores.Start()
 	c.pipeline.run()
 
 	failed := make(chan error, len(c.sources)+len(c.writers))
@@ -314,7 +319,9 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	c.ready.Store(true)
 	if !c.opt.Policy.CaptureTime {
-		services.Go(func() { c.watchInstance(sourceCtx) })
+		services.Go(func() {
+			c.rivals.Watch(sourceCtx, func() (now, began int64) { r := c.read(); return r.wall, r.wall - (r.mono - c.began) })
+		})
 		services.Go(func() { c.recognise(sourceCtx) })
 		services.Go(func() { c.naming.watch(sourceCtx, c.log) })
 	}
@@ -347,9 +354,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
 	}
 	if c.alerts != nil {
-		c.alerts.keep(0, true)
+		c.alerts.Keep(0, true)
 	}
-	err = errors.Join(err, c.closeStores(drain), CloseSources(c.opt.Sources))
+	err = errors.Join(err, c.stores.Close(drain), CloseSources(c.opt.Sources))
 	c.endState()
 	stopServices()
 	services.Wait()
@@ -396,7 +403,7 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	c.diverted += diverted
 	c.stateMu.Unlock()
 
-	c.logFindings(found)
+	alerts.Log(c.log, found, c.Names())
 	closed := sink.NewWindow(c.instance, &w, found)
 	closed.Label = label
 	closed.Names = c.naming.tell(w.End)
@@ -408,9 +415,9 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 	c.ledger.Close(w.Reports)
 	for _, out := range c.writers {
 		err := error(nil)
-		if s, ok := out.(*store); ok && s.windows != nil {
+		if s, ok := out.(*stores.Queue); ok && s.Encoder != nil {
 			// What was counted under the label before was handed over before.
-			err = s.writePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: c.instance,
+			err = s.WritePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: c.instance,
 				Run: closed.Run, Label: label, Partial: partial})
 		} else {
 			err = out.WriteWindow(context.Background(), closed)
@@ -419,7 +426,10 @@ func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*si
 			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
 		}
 	}
-	c.alert(w.End, found)
+	if c.alerts != nil {
+		c.stores.Alert(context.Background(), c.alerts.Step(w.End, found, c.Names()))
+		c.alerts.Keep(time.Duration(c.read().mono), false)
+	}
 	c.stateMu.Lock()
 	if c.labels.first == 0 || label < c.labels.first {
 		c.labels.first = label
@@ -454,30 +464,4 @@ func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
 		}
 	}
 	return found
-}
-
-// logFindings tells findings to the log, a few of each window: a storm is told as one.
-func (c *Collector) logFindings(found []inference.Finding) {
-	const most = 10
-	for i := range found {
-		if i == most {
-			c.log.Warn("more findings", "count", len(found)-most)
-			return
-		}
-		f := &found[i]
-		level, state := slog.LevelWarn, "finding"
-		if f.End != 0 {
-			level, state = slog.LevelInfo, "finding ended"
-		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
-			level = slog.LevelInfo
-		}
-		about := []any{"kind", f.Kind.String(), "severity", f.Severity.String(), "id", f.IDText(), "text", c.Names().Text(f.Text)}
-		if f.Element.Kind != inference.NoElement {
-			about = append(about, "element", c.Names().Text(f.Element.String()))
-		}
-		if f.Cause != 0 {
-			about = append(about, "cause", f.CauseText())
-		}
-		c.log.Log(context.Background(), level, state, about...)
-	}
 }

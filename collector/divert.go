@@ -2,12 +2,11 @@ package collector
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -87,18 +86,19 @@ func (c *Collector) serveDiversion() {
 
 // openFleet looks for a store that publishes to a fleet, and connects it with the workers.
 func (c *Collector) openFleet() error {
-	for i, s := range c.stores {
-		w := c.opt.Stores[i].Writer
+	all := c.stores.All()
+	for i, s := range all {
+		w := s.Writer
 		d, diverts := w.(sink.Diverter)
 		e, windows := w.(sink.WindowEncoder)
 		if !diverts && !windows {
 			continue
 		}
-		if len(c.stores) > 1 {
-			other := c.stores[(i+1)%len(c.stores)]
-			return errOtherStore(s.name, other.name, other.alerts)
+		if len(all) > 1 {
+			other := all[(i+1)%len(all)]
+			return stores.ErrBeside(s.Name(), other.Name(), other.Alerts)
 		}
-		if s.windows = e; windows {
+		if s.Encoder = e; windows {
 			c.pipeline.tellAcross()
 		}
 		if diverts {
@@ -108,7 +108,7 @@ func (c *Collector) openFleet() error {
 			d.Open(len(c.pipeline.workers), func(e sink.Encoded) {
 				c.ledger.Close(e.Reports)
 				// What finds no room, or comes when the queue is closed, is counted there.
-				_ = s.queue.PutEncoded(v.may, e)
+				_ = s.PutEncoded(v.may, e)
 			})
 		}
 	}
@@ -117,76 +117,8 @@ func (c *Collector) openFleet() error {
 
 // publishes reports whether windows go to a fleet.
 func (c *Collector) publishes() bool {
-	return len(c.stores) == 1 && c.stores[0].windows != nil
-}
-
-func errOtherStore(publisher, other string, alerts bool) error {
-	if alerts {
-		return fmt.Errorf("%s: is enabled beside %s, but the alerts of a fleet are sent by its consumers, once for all collectors: enable %s there and disable it here",
-			other, publisher, other)
-	}
-	return fmt.Errorf("%s: is enabled beside %s, but the series of a fleet are written by its consumers: enable %s there and disable it here",
-		other, publisher, other)
-}
-
-// CheckStores says which stores that are switched on in the settings struct cfg points to exclude each other.
-func CheckStores(cfg any) error {
-	publisher, other, alerts := "", "", false
-	for _, part := range settings.Parts(cfg) {
-		section, ok := part.Value.(storeSection)
-		if !ok {
-			continue
-		}
-		switch enabled, publishes := section.use(); {
-		case publishes:
-			publisher = part.Key
-		case enabled && other == "":
-			other, alerts = part.Key, section.alerts()
-		}
-	}
-	if publisher == "" || other == "" {
-		return nil
-	}
-	return errOtherStore(publisher, other, alerts)
-}
-
-// publishes reports whether the settings struct that cfg points to has a store switched on that publishes to a fleet.
-func publishes(cfg any) bool {
-	for _, part := range settings.Parts(cfg) {
-		if s, ok := part.Value.(storeSection); ok {
-			if _, publishes := s.use(); publishes {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// use says whether a store is switched on, and whether it publishes to a fleet: its settings have a method Publishes.
-func (s *StoreConfig[C]) use() (enabled, publishes bool) {
-	p, ok := any(&s.Config).(interface{ Publishes() bool })
-	return s.Enabled, s.Enabled && ok && p.Publishes()
-}
-
-// writePartial puts the records that a store makes of a window, all reports of which are in some record.
-func (s *store) writePartial(ctx context.Context, w *sink.Window) (err error) {
-	records, rest := s.windows.EncodeWindow(w), w.Reports
-	for i := range records {
-		records[i].Reports = min(records[i].Reports, rest)
-		if rest -= records[i].Reports; i == len(records)-1 {
-			records[i].Reports += rest
-		}
-	}
-	if len(records) == 0 {
-		s.c.ledger.Account(s.name).Move(sink.InMemory, sink.DroppedEncoding, rest, 0)
-	}
-	for _, e := range records {
-		if perr := s.queue.PutEncoded(ctx, e); err == nil {
-			err = perr
-		}
-	}
-	s.tell(s.c)
-	return err
+	all := c.stores.All()
+	return len(all) == 1 && all[0].Encoder != nil
 }
 
 // fleetLabel is the label under which a fleet keeps a window: the multiple of the window's length at which it ends, or

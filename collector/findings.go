@@ -1,6 +1,8 @@
 package collector
 
-import "github.com/hopscope/hopscope/inference"
+import (
+	"github.com/hopscope/hopscope/inference"
+)
 
 // maxFindings is how many findings the summary of a run keeps.
 const maxFindings = 1000

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/guess"
 )
@@ -60,7 +61,7 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	if cfg.Exporters.Recognises() {
 		needs = append(needs, Need{"dialects", guess.Memory})
 	}
-	if publishes(all) {
+	if stores.Publishes(all) {
 		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.TellMemory(toldRuns) + analysis.Flows.TellMemory(shards)})
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -127,13 +128,21 @@ func read(sources []Source) []Metric {
 		own = append(own, m.Metric)
 	}
 	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady)
-	own = append(own, AlertMetrics...)
+	own = append(own, alerts.Metrics...)
 	return slices.Insert(own, 11, sourceMetrics(sources)...)
 }
 
 // Registry makes a registry that reads the collector when it is scraped.
 func (c *Collector) Registry() *prometheus.Registry {
 	return metrics.Registry(read(c.opt.Sources), c.emit, c.writeSeconds)
+}
+
+// alerting is nil without receivers.
+func (c *Collector) alerting() *alerts.Alerting {
+	if c.alerts == nil {
+		return nil
+	}
+	return c.alerts.Alerting
 }
 
 // emitDialects emits what is known of exporters that their profiles do not read.
@@ -182,11 +191,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 	c.emitDialects(emit)
 	emit(mNames, float64(c.Names().Len()))
 	emit(mNamesFailed, float64(c.naming.Failures()))
-	var alerting *Alerting
-	if c.alerts != nil {
-		alerting = c.alerts.Alerting
-	}
-	alerting.Emit(emit)
+	c.alerting().Emit(emit)
 	for name, p := range c.ledger.AsidePoints() {
 		emitPoints(emit, name, p)
 	}
@@ -240,7 +245,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 	lost := c.exporters.lost()
 	open := c.findings.open()
 	folded, learning := c.folded, c.learning
-	clock, rivals := c.clockState, len(c.rivals)
+	clock, rivals := c.clockState, len(c.rivals.Problems())
 	c.stateMu.Unlock()
 	emit(mMisplaced, float64(c.pipeline.receipt.misplaced.Load()))
 	emit(mRivals, float64(rivals))
@@ -258,4 +263,33 @@ func (c *Collector) emit(emit metrics.Emit) {
 	}
 	emit(mLearning, float64(learning))
 	c.collectSinks(emit)
+}
+
+func (c *Collector) collectSinks(emit metrics.Emit) {
+	if len(c.opt.Reports) > 0 {
+		var taken, dropped uint64
+		for _, r := range c.opt.Reports {
+			t, d := r.Counts()
+			taken, dropped = taken+t, dropped+d
+		}
+		emit(mRaw, float64(taken), "taken")
+		emit(mRaw, float64(dropped), "dropped")
+	}
+	for _, s := range c.stores.All() {
+		st := s.Stats()
+		emit(mSinkQueue, float64(st.Bytes), s.Name())
+		for _, m := range spoolMetrics {
+			if st.Spool != nil {
+				m.emit(st.Spool, func(v float64, labels ...string) { emit(m.Metric, v, append([]string{s.Name()}, labels...)...) })
+			}
+		}
+		if r := st.Refused; r != nil {
+			emit(mRefusedBytes, float64(r.Bytes), s.Name())
+			emit(mRefusedEvicted, float64(r.EvictedPoints+r.LostPoints), s.Name())
+		}
+		emit(mPoints, float64(st.PointsWritten), s.Name(), "written")
+		emit(mPoints, float64(st.PointsRejected), s.Name(), "rejected")
+		emit(mPoints, float64(st.PointsDropped), s.Name(), "dropped")
+		emit(mRetries, float64(st.Retries), s.Name())
+	}
 }

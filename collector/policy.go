@@ -1,6 +1,8 @@
 package collector
 
-import "github.com/hopscope/hopscope/sink"
+import (
+	"github.com/hopscope/hopscope/sink"
+)
 
 // Policy is what differs between a live collector and a replay.
 type Policy struct {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hopscope/hopscope/collector/traffic"
 	"github.com/hopscope/hopscope/internal/influxtest"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
 )
 
@@ -151,20 +150,5 @@ func TestReadyAgain(t *testing.T) {
 	b := r.Balances()
 	if p := b[0].Points; b[0].Unsettled != 0 || p.Unsettled != 0 || p.Refused == 0 || p.Stored+p.Refused != p.Made || b[0].Stored+uint64(b[0].Dropped["rejected"]) != b[0].Received {
 		t.Errorf("%s\n%s", LedgerLine(&b[0]), PointsLine(&b[0]))
-	}
-}
-
-// The sentences of all that makes a store not ready. A spool that evicts does so for a minute after the last time.
-func TestStoreProblems(t *testing.T) {
-	var s sink.QueueStats
-	st := &store{refusedDir: "spool/influx/refused"}
-	s.LastRefusal = sink.Refused{Time: time.Unix(3600, 0), Points: 3255, Of: 3295, Reason: "another type"}
-	s.PointsRejected = 6510
-	if got, want := st.refusal(&s), "the store refused 3255 of 3295 points at 01:00:00 (6510 so far): another type; they are kept: hopscope spool list spool/influx/refused"; got != want {
-		t.Errorf("refusal = %q, want %q", got, want)
-	}
-	st.refusedDir = ""
-	if got := st.refusal(&s); !strings.HasSuffix(got, "another type; without a spool they are lost") {
-		t.Errorf("refusal = %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 )
 
@@ -87,7 +88,7 @@ func (k *stateKeeper) rememberNow(end int64, c *Collector) {
 	k.since = 0
 	b := encodeRemembered(end, c.detector.AppendState(nil))
 	go func() {
-		if err := replaceFile(rememberPath(k.path), b); err != nil {
+		if err := stores.ReplaceFile(rememberPath(k.path), b); err != nil {
 			k.log.Error("what the detectors know cannot be written", "file", rememberPath(k.path), "error", err.Error())
 		}
 		<-k.remembering

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -75,11 +76,11 @@ type stateKeeper struct {
 }
 
 // statePath is the file's path by the settings: "collector.state" in the directory of the first spool, or "" without one.
-func statePath(cfg *Config, stores []Store) string {
+func statePath(cfg *Config, list []Store) string {
 	if cfg.StateFile != "" {
 		return cfg.StateFile
 	}
-	for _, s := range stores {
+	for _, s := range list {
 		if s.Spool != nil && !s.Alerts {
 			return filepath.Join(s.Spool.Dir, "collector.state")
 		}
@@ -90,9 +91,9 @@ func statePath(cfg *Config, stores []Store) string {
 // openState reads what an earlier run left and lets exporters go on where they were. It returns nil if no state is kept.
 func (c *Collector) openState() (*stateKeeper, error) {
 	path := statePath(&c.cfg, c.opt.Stores)
-	var first *store
-	for _, s := range c.stores {
-		if s.filled != nil && !s.alerts {
+	var first *stores.Queue
+	for _, s := range c.stores.All() {
+		if s.Spool != nil && !s.Alerts {
 			first = s
 			break
 		}
@@ -100,14 +101,14 @@ func (c *Collector) openState() (*stateKeeper, error) {
 	if path == "" || first == nil || c.opt.Policy.CaptureTime {
 		return nil, nil
 	}
-	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.filled, write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1)}
+	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.Filled, write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1)}
 	now := time.Now().UnixNano()
 	// What waits in spools when a file begins belongs to its accounts.
 	begin := func() {
 		k.state = savedState{Since: now}
-		for _, s := range c.stores {
-			if st := s.queue.Stats(); st.Spool != nil && !s.alerts {
-				k.base[s.name] = SinkTotals{Received: st.Spool.Reports}
+		for _, s := range c.stores.All() {
+			if st := s.Stats(); st.Spool != nil && !s.Alerts {
+				k.base[s.Name()] = SinkTotals{Received: st.Spool.Reports}
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func (c *Collector) openState() (*stateKeeper, error) {
 	k.remember(c)
 	go func() {
 		for b := range k.write {
-			k.done <- replaceFile(k.path, b)
+			k.done <- stores.ReplaceFile(k.path, b)
 		}
 		close(k.done)
 	}()
@@ -328,24 +329,4 @@ func readState(path string) (savedState, error) {
 		return savedState{}, err
 	}
 	return decodeState(b)
-}
-
-// replaceFile writes a file so that a crash leaves the old one or the new one, whole.
-func replaceFile(path string, b []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -25,7 +26,7 @@ func TestStateFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := replaceFile(path, encodeState(&want)); err != nil {
+		if err := stores.ReplaceFile(path, encodeState(&want)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +76,7 @@ func TestStateAtEveryStep(t *testing.T) {
 			totals := func(n uint64) map[string]SinkTotals { return map[string]SinkTotals{"discard": {Received: n}} }
 			s := savedState{Runs: 1, Since: 1, Before: snapshot{End: 1, Sinks: totals(0)}, After: snapshot{End: 2, Sinks: totals(10)}}
 			save := func() {
-				if err := replaceFile(path, encodeState(&s)); err != nil {
+				if err := stores.ReplaceFile(path, encodeState(&s)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -37,12 +37,12 @@ func (c *Collector) introduce() {
 			c.log.Info("reading frames", "source", s.Name)
 		}
 	}
-	for _, s := range c.stores {
+	for _, s := range c.stores.All() {
 		what := "writing series"
-		if s.alerts {
+		if s.Alerts {
 			what = "sending alerts"
 		}
-		c.log.Info(what, "sink", s.name, "target", s.target)
+		c.log.Info(what, "sink", s.Name(), "target", s.Target)
 	}
 	for _, w := range c.writers {
 		if page, ok := w.(interface{ URL() string }); ok {

@@ -40,15 +40,13 @@ func (c *Collector) Status() Status {
 	c.stateMu.Lock()
 	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Diverted: c.diverted, Problems: c.clockState.problems()}
 	s.Problems = append(s.Problems, c.naming.problems()...)
-	s.Problems = append(s.Problems, rivalProblems(c.instance, c.rivals)...)
+	s.Problems = append(s.Problems, c.rivals.Problems()...)
 	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
 	s.Recognised = dialectSummaries(c.dialectFindings())
 	s.Problems = append(s.Problems, dialectProblems(s.Recognised)...)
-	if c.alerts != nil {
-		if p := c.alerts.Problem(); p != "" {
-			s.Problems = append(s.Problems, "alerts: "+p)
-		}
+	if p := c.alerting().Problem(); p != "" {
+		s.Problems = append(s.Problems, "alerts: "+p)
 	}
 	for _, src := range c.sources {
 		if d, ok := src.Source.Source.(ingest.Describer); ok {
@@ -59,8 +57,8 @@ func (c *Collector) Status() Status {
 			s.Inputs = append(s.Inputs, InputStatus{src.Name, ingest.Input{Name: src.Name, Frames: src.Stats().Frames}})
 		}
 	}
-	for _, st := range c.stores {
-		s.Stores = append(s.Stores, StoreStatus{st.name, st.target, st.problem(), st.alerts})
+	for _, st := range c.stores.All() {
+		s.Stores = append(s.Stores, StoreStatus{st.Name(), st.Target, st.Problem(), st.Alerts})
 	}
 	return s
 }
@@ -96,8 +94,8 @@ func (c *Collector) Standing() Standing {
 	c.stateMu.Lock()
 	s.First, s.Last = c.labels.first, c.labels.last
 	c.stateMu.Unlock()
-	for _, st := range c.stores {
-		q := st.queue.Stats()
+	for _, st := range c.stores.All() {
+		q := st.Stats()
 		s.WaitingBytes += uint64(q.Bytes)
 		if q.Spool != nil {
 			s.WaitingBytes += uint64(q.Spool.UnackedBytes)
@@ -133,9 +131,9 @@ func (c *Collector) NotReady() (problems []string) {
 	if !c.ready.Load() {
 		problems = append(problems, "not receiving")
 	}
-	for _, s := range c.stores {
-		if p := s.problem(); p != "" {
-			problems = append(problems, s.name+": "+p)
+	for _, s := range c.stores.All() {
+		if p := s.Problem(); p != "" {
+			problems = append(problems, s.Name()+": "+p)
 		}
 	}
 	return problems

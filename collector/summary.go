@@ -2,9 +2,9 @@ package collector
 
 import (
 	"cmp"
-	"github.com/hopscope/hopscope/decode"
 	"slices"
 
+	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"

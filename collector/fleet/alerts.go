@@ -3,15 +3,14 @@ package fleet
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/alerts"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/refused"
-	"github.com/hopscope/hopscope/sink/spool"
 )
 
 // The owner of a fleet makes the alerts of all its collectors, so that one cause is one alert. What is open is in the owner's
@@ -20,72 +19,42 @@ import (
 // A receiver that is away keeps no window from being stored. So its alerts wait behind a queue of their own, and in a spool
 // on the disk of the consumer that made them; checkpoints do not wait for them.
 
-// receiver gets alerts.
-type receiver struct {
-	collector.Store
-	queue *sink.Queue
-}
-
-// openReceivers takes the receivers of alerts out of the stores.
-func (c *Consumer) openReceivers() error {
-	series := []collector.Store(nil)
-	var err error
-	for i := range c.opt.Stores {
-		s := c.opt.Stores[i]
-		if !s.Alerts {
-			series = append(series, s)
+// openStores puts queues before the stores of series and before the receivers of alerts. An error closes all of them.
+func (c *Consumer) openStores() (err error) {
+	var series, receivers []collector.Store
+	for _, s := range c.opt.Stores {
+		if s.Alerts {
+			receivers = append(receivers, s)
+			c.ledger.Aside(s.Name)
 			continue
 		}
-		if err == nil {
-			err = c.openReceiver(s)
-		} else {
-			_ = s.Writer.Close() // nothing was written
+		if s.Spool != nil {
+			c.log.Info("a consumer keeps no spool: Kafka has everything until the store does", "sink", s.Name)
+			s.Spool = nil
 		}
+		series = append(series, s)
 	}
-	if err == nil && len(c.receivers) > 0 {
-		c.alerting, err = collector.NewAlerting(c.opt.Alerts, c.opt.Params.Name, c.log)
+	opt := stores.SetOptions{Full: sink.Block, Ledger: c.ledger, Write: c.writeSeconds, Log: c.log}
+	if c.series, err = stores.NewSet(series, opt); err != nil {
+		return err
 	}
-	c.opt.Stores = series
-	if err == nil {
-		return nil
+	opt.Full = sink.Drop
+	c.receivers, err = stores.NewSet(receivers, opt)
+	if err == nil && len(receivers) > 0 {
+		c.alerting, err = alerts.New(c.opt.Alerts, c.opt.Params.Name, c.log)
 	}
-	for _, s := range series {
-		err = errors.Join(err, s.Writer.Close())
+	if err != nil {
+		c.series.Discard()
+		c.receivers.Discard()
 	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	c.closeReceivers(ended)
 	return err
-}
-
-func (c *Consumer) openReceiver(s collector.Store) error {
-	c.ledger.Aside(s.Name)
-	opt := sink.QueueOptions{Policy: sink.Drop, Account: c.ledger.Account(s.Name), Target: s.Target,
-		Observe: c.writeSeconds.Observer(s.Name)}
-	if s.Spool != nil {
-		sp, err := spool.Open(*s.Spool)
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", s.Name, err), s.Writer.Close())
-		}
-		opt.Spool, opt.Refused = sp, refused.Open(s.RefusedDir(), s.RefusedBytes)
-	}
-	c.receivers = append(c.receivers, &receiver{s, sink.NewQueue(s.Writer, s.Queue, opt)})
-	return nil
-}
-
-func (c *Consumer) closeReceivers(ctx context.Context) {
-	for _, r := range c.receivers {
-		if err := r.queue.Close(ctx); err != nil {
-			c.log.Warn("a receiver of alerts did not take everything before the end", "sink", r.Name, "error", err.Error())
-		}
-	}
 }
 
 // receiverProblems says which receivers do not get their alerts.
 func (c *Consumer) receiverProblems() (problems []string) {
-	for _, r := range c.receivers {
-		if st := r.queue.Stats(); st.Failing && (st.Config || st.Spool == nil) {
-			problems = append(problems, fmt.Sprintf("%s does not send to %s: %s", r.Name, r.Target, st.LastError))
+	for _, r := range c.receivers.All() {
+		if st := r.Stats(); st.Failing && (st.Config || st.Spool == nil) {
+			problems = append(problems, fmt.Sprintf("%s does not send to %s: %s", r.Name(), r.Target, st.LastError))
 		}
 	}
 	return problems
@@ -93,18 +62,8 @@ func (c *Consumer) receiverProblems() (problems []string) {
 
 // alert hands what follows from a window to the receivers.
 func (c *Consumer) alert(ctx context.Context, label int64, found []inference.Finding) {
-	if c.alerting == nil {
-		return
-	}
-	alerts := c.alerting.Step(label, found, c.names())
-	for _, r := range c.receivers {
-		b := collector.BatchFor(alerts, r.queue.Stats().Failing)
-		if len(b.Points) == 0 {
-			continue
-		}
-		if err := r.queue.Put(ctx, b); err != nil {
-			c.log.Error("alerts not taken", "sink", r.Name, "error", err.Error())
-		}
+	if c.alerting != nil {
+		c.receivers.Alert(ctx, c.alerting.Step(label, found, c.names()))
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -78,10 +80,10 @@ type Consumer struct {
 	log    *slog.Logger
 	boot   uint64
 	limits inference.Limits // of records that are read
-	queues []*sink.Queue
+	series *stores.Set
 	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
-	receivers []*receiver
-	alerting  *collector.Alerting
+	receivers *stores.Set
+	alerting  *alerts.Alerting
 	ledger    *ledger.Ledger
 	start     time.Time
 
@@ -212,18 +214,8 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 		}
 	}
 	c.ledger = ledger.New(names...)
-	if err := c.openReceivers(); err != nil {
+	if err := c.openStores(); err != nil {
 		return nil, err
-	}
-	for i := range c.opt.Stores {
-		s := &c.opt.Stores[i]
-		if s.Spool != nil {
-			c.log.Info("a consumer keeps no spool: Kafka has everything until the store does", "sink", s.Name)
-		}
-		c.queues = append(c.queues, sink.NewQueue(s.Writer, s.Queue, sink.QueueOptions{
-			Policy: sink.Block, Account: c.ledger.Account(s.Name), Target: s.Target,
-			Observe: c.writeSeconds.Observer(s.Name),
-		}))
 	}
 	return c, nil
 }
@@ -260,28 +252,20 @@ func (c *Consumer) Check(ctx context.Context) error {
 
 // Run consumes until ctx ends, then drains.
 func (c *Consumer) Run(ctx context.Context) error {
-	for _, q := range c.queues {
-		q.Start()
-	}
-	for _, r := range c.receivers {
-		r.queue.Start()
-	}
+	c.series.Start()
+	c.receivers.Start()
 	err := c.opt.Group.Run(ctx, c)
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.Drain)
 	defer cancel()
 	if c.opt.Hurry != nil {
 		defer context.AfterFunc(c.opt.Hurry, cancel)()
 	}
-	errs := make(chan error, len(c.queues))
-	for _, q := range c.queues {
-		go func() { errs <- q.Close(drain) }()
+	if cerr := c.series.Close(drain); cerr != nil {
+		c.log.Warn("a store did not take everything before the end; it is written again by whoever takes the partitions over", "error", cerr.Error())
 	}
-	for range c.queues {
-		if cerr := <-errs; cerr != nil {
-			c.log.Warn("a store did not take everything before the end; it is written again by whoever takes the partitions over", "error", cerr.Error())
-		}
+	if cerr := c.receivers.Close(drain); cerr != nil {
+		c.log.Warn("a receiver of alerts did not take everything before the end", "error", cerr.Error())
 	}
-	c.closeReceivers(drain)
 	return err
 }
 
@@ -420,7 +404,7 @@ func (c *Consumer) offsetFrom(ctx context.Context, topic string, n int) (int64, 
 
 // put hands points to all stores.
 func (c *Consumer) put(ctx context.Context, b *sink.Batch) error {
-	for _, q := range c.queues {
+	for _, q := range c.series.All() {
 		if err := q.Put(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", q.Name(), err)
 		}
@@ -431,12 +415,12 @@ func (c *Consumer) put(ctx context.Context, b *sink.Batch) error {
 // settled has f called once it is known of all stores what became of all that was put before.
 func (c *Consumer) settled(f func(ok bool)) error {
 	var mu sync.Mutex
-	left, all := len(c.queues), true
+	left, all := len(c.series.All()), true
 	if left == 0 {
 		f(true)
 		return nil
 	}
-	for _, q := range c.queues {
+	for _, q := range c.series.All() {
 		err := q.Settled(func(ok bool) {
 			mu.Lock()
 			all = all && ok
@@ -456,8 +440,8 @@ func (c *Consumer) settled(f func(ok bool)) error {
 
 // flush waits until all stores have everything.
 func (c *Consumer) flush(ctx context.Context) error {
-	errs := make(chan error, len(c.queues))
-	for _, q := range c.queues {
+	errs := make(chan error, len(c.series.All()))
+	for _, q := range c.series.All() {
 		go func() {
 			if err := q.Flush(ctx); err != nil {
 				errs <- fmt.Errorf("%s: %w", q.Name(), err)
@@ -467,7 +451,7 @@ func (c *Consumer) flush(ctx context.Context) error {
 		}()
 	}
 	var err error
-	for range c.queues {
+	for range c.series.All() {
 		err = errors.Join(err, <-errs)
 	}
 	return err
@@ -539,32 +523,6 @@ func (c *Consumer) names() *names.Names {
 	return c.opt.Names()
 }
 
-// logFindings tells findings to the log, a few of each window: a storm is told as one.
-func (c *Consumer) logFindings(found []inference.Finding) {
-	const most = 10
-	for i := range found {
-		if i == most {
-			c.log.Warn("more findings", "count", len(found)-most)
-			return
-		}
-		f := &found[i]
-		level, state := slog.LevelWarn, "finding"
-		if f.End != 0 {
-			level, state = slog.LevelInfo, "finding ended"
-		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
-			level = slog.LevelInfo
-		}
-		about := []any{"kind", f.Kind.String(), "severity", f.Severity.String(), "id", f.IDText(), "text", c.names().Text(f.Text)}
-		if f.Element.Kind != inference.NoElement {
-			about = append(about, "element", c.names().Text(f.Element.String()))
-		}
-		if f.Cause != 0 {
-			about = append(about, "cause", f.CauseText())
-		}
-		c.log.Log(context.Background(), level, state, about...)
-	}
-}
-
 // Generation is that of the group in which the consumer has partitions, 0 outside of one.
 func (c *Consumer) Generation() int {
 	c.mu.Lock()
@@ -593,9 +551,9 @@ func (c *Consumer) Partitions() []PartitionStatus {
 // Accounts are the part that this consumer has in the ledger of the fleet.
 func (c *Consumer) Accounts() (out []fleet.Account) {
 	names := []string{""}
-	if len(c.queues) > 0 {
+	if len(c.series.All()) > 0 {
 		names = names[:0]
-		for _, q := range c.queues {
+		for _, q := range c.series.All() {
 			names = append(names, q.Name())
 		}
 	}
@@ -679,9 +637,9 @@ func (c *Consumer) NotReady() (problems []string) {
 			problems = append(problems, fmt.Sprintf("%s/%d: %d records behind; its last window ended %v ago", s.Topic, s.Partition, s.Lag, now.Sub(time.Unix(0, s.Label)).Round(time.Second)))
 		}
 	}
-	for i, q := range c.queues {
+	for _, q := range c.series.All() {
 		if st := q.Stats(); st.Failing {
-			problems = append(problems, fmt.Sprintf("%s does not write to %s: %s", q.Name(), c.opt.Stores[i].Target, st.LastError))
+			problems = append(problems, fmt.Sprintf("%s does not write to %s: %s", q.Name(), q.Target, st.LastError))
 		}
 	}
 	return append(problems, c.receiverProblems()...)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/metrics"
 )
 
@@ -48,7 +48,7 @@ var (
 
 // Registry gives all metrics of the consumer, and those of the process. Further ones can be added to it.
 func (c *Consumer) Registry() *prometheus.Registry {
-	return metrics.Registry(slices.Concat(Metrics, collector.AlertMetrics), c.emit, c.writeSeconds)
+	return metrics.Registry(slices.Concat(Metrics, alerts.Metrics), c.emit, c.writeSeconds)
 }
 
 // emit publishes what there is at this moment.

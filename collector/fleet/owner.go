@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
@@ -120,7 +121,7 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	}
 	t.admission.Mark(&w, found)
 	if first {
-		c.logFindings(found)
+		alerts.Log(c.log, found, c.names())
 	}
 	out := sink.NewWindow(c.opt.Params.Name, ownerWindow(&w), found)
 	out.Revision = a.Revision

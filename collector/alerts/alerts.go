@@ -1,4 +1,5 @@
-package collector
+// Package alerts makes alerts of findings, keeps them over a restart, and logs findings.
+package alerts
 
 import (
 	"bytes"
@@ -13,9 +14,9 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
 
@@ -40,8 +41,8 @@ type Alerting struct {
 	sent     map[notify.Status]uint64
 }
 
-// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
-func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
+// New reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+func New(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
 	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, reading: make(chan struct{}, 1), sent: map[notify.Status]uint64{}}
 	if err := a.Reset(); err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
@@ -146,8 +147,11 @@ func (a *Alerting) follow() {
 	}
 }
 
-// Problem says why the rules are older than their file, or nothing.
+// Problem says why the rules are older than their file, or nothing. It may be called on nil.
 func (a *Alerting) Problem() string {
+	if a == nil {
+		return ""
+	}
 	if p := a.problem.Load(); p != nil {
 		return *p
 	}
@@ -161,16 +165,16 @@ var (
 	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.")
 	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.")
 
-	// AlertMetrics are all of them.
-	AlertMetrics = []Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
+	// Metrics are all of them.
+	Metrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
 )
 
-// Emit gives the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
+// Emit gives the values of Metrics. It may be called at any time, and on nil, which has sent nothing.
 func (a *Alerting) Emit(emit metrics.Emit) {
 	if a == nil {
-		for _, m := range []Metric{mAlertsOpen, mAlertsRefused, mAlertsRules} {
-			emit(m, 0)
-		}
+		emit(mAlertsOpen, 0)
+		emit(mAlertsRefused, 0)
+		emit(mAlertsRules, 0)
 		return
 	}
 	a.mu.Lock()
@@ -183,25 +187,11 @@ func (a *Alerting) Emit(emit metrics.Emit) {
 	}
 }
 
-// BatchFor is the batch for a receiver. One that is away gets no signs of life meanwhile: they would be old when it is back.
-func BatchFor(alerts []notify.Alert, away bool) *sink.Batch {
-	if !away {
-		return notify.Batch(alerts)
-	}
-	var news []notify.Alert
-	for _, a := range alerts {
-		if a.Status != notify.Open && a.Status != notify.Heartbeat {
-			news = append(news, a)
-		}
-	}
-	return notify.Batch(news)
-}
-
 // alertsEvery is how often the file of open alerts is written at most.
 const alertsEvery = 5 * time.Second
 
-// alertKeeper keeps the open alerts of a collector over a restart.
-type alertKeeper struct {
+// Keeper keeps the open alerts of a collector over a restart.
+type Keeper struct {
 	*Alerting
 	path  string
 	kept  []byte        // what the file holds, or will
@@ -209,20 +199,13 @@ type alertKeeper struct {
 	busy  chan struct{} // full while the file is being written
 }
 
-// openAlerts lets a live collector that has receivers go on with the alerts of the run before.
-func (c *Collector) openAlerts() error {
-	receivers := false
-	for _, s := range c.stores {
-		receivers = receivers || s.alerts
-	}
-	if !receivers {
-		return nil
-	}
-	a, err := NewAlerting(c.cfg.Alerts, c.instance, c.log)
+// Open lets a live collector go on with the alerts of the run before.
+func Open(cfg notify.Config, instance string, log *slog.Logger) (*Keeper, error) {
+	a, err := New(cfg, instance, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	k := &alertKeeper{Alerting: a, path: c.cfg.Alerts.StatePath(), since: -alertsEvery, busy: make(chan struct{}, 1)}
+	k := &Keeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery, busy: make(chan struct{}, 1)}
 	b, err := os.ReadFile(k.path)
 	if err == nil {
 		if err = a.ReadState(b); err == nil {
@@ -231,35 +214,13 @@ func (c *Collector) openAlerts() error {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.log.Error("the alerts of the run before are not known, and are sent again", "file", k.path, "error", err.Error())
+		log.Error("the alerts of the run before are not known, and are sent again", "file", k.path, "error", err.Error())
 	}
-	c.alerts = k
-	return nil
+	return k, nil
 }
 
-// alert hands what follows from a window to the receivers.
-func (c *Collector) alert(now int64, found []inference.Finding) {
-	k := c.alerts
-	if k == nil {
-		return
-	}
-	alerts := k.Step(now, found, c.Names())
-	for _, s := range c.stores {
-		if !s.alerts {
-			continue
-		}
-		if b := BatchFor(alerts, s.queue.Stats().Failing); len(b.Points) > 0 {
-			if err := s.queue.Put(context.Background(), b); err != nil {
-				c.log.Error("alerts not taken", "sink", s.name, "error", err.Error())
-			}
-		}
-		s.tell(c)
-	}
-	k.keep(time.Duration(c.read().mono), false)
-}
-
-// keep writes the file in the background if it would be another one, or waits for that at the end.
-func (k *alertKeeper) keep(now time.Duration, last bool) {
+// Keep writes the file in the background if it would be another one, or waits for that at the end.
+func (k *Keeper) Keep(now time.Duration, last bool) {
 	if !last && now-k.since < alertsEvery {
 		return
 	}
@@ -280,7 +241,7 @@ func (k *alertKeeper) keep(now time.Duration, last bool) {
 	k.since = now
 	write := func() {
 		defer func() { <-k.busy }()
-		if err := replaceFile(k.path, b); err != nil {
+		if err := stores.ReplaceFile(k.path, b); err != nil {
 			k.log.Error("the file of open alerts cannot be written; they would be sent again after a restart", "file", k.path, "error", err.Error())
 			return
 		}
@@ -291,4 +252,30 @@ func (k *alertKeeper) keep(now time.Duration, last bool) {
 		return
 	}
 	go write()
+}
+
+// Log writes findings to the log, with what people call things, a few of each window: a storm is told as one.
+func Log(log *slog.Logger, found []inference.Finding, called *names.Names) {
+	const most = 10
+	for i := range found {
+		if i == most {
+			log.Warn("more findings", "count", len(found)-most)
+			return
+		}
+		f := &found[i]
+		level, state := slog.LevelWarn, "finding"
+		if f.End != 0 {
+			level, state = slog.LevelInfo, "finding ended"
+		} else if f.Severity == inference.Info || f.Cause != 0 { // its cause is a line of its own
+			level = slog.LevelInfo
+		}
+		about := []any{"kind", f.Kind.String(), "severity", f.Severity.String(), "id", f.IDText(), "text", called.Text(f.Text)}
+		if f.Element.Kind != inference.NoElement {
+			about = append(about, "element", called.Text(f.Element.String()))
+		}
+		if f.Cause != 0 {
+			about = append(about, "cause", f.CauseText())
+		}
+		log.Log(context.Background(), level, state, about...)
+	}
 }
