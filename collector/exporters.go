@@ -2,13 +2,13 @@ package collector
 
 import (
 	"encoding/binary"
-	"errors"
 	"math/bits"
 	"sync"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // maxGroups bounds the number of groups of exporters.
@@ -106,7 +106,7 @@ func (e *sequences) tell() {
 // numbers came, if that is to be told.
 func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
-	saved := binary.AppendUvarint(nil, uint64(len(e.groups)))
+	var saved [][]byte
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -115,12 +115,11 @@ func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterSta
 			g.tracker.Numbers(p)
 		}
 		if e.saving {
-			state := g.tracker.AppendState(nil)
-			saved = append(binary.AppendUvarint(saved, uint64(len(state))), state...)
+			saved = append(saved, g.tracker.AppendState(nil))
 		}
 		g.mu.Unlock()
 	}
-	e.saved = saved
+	e.saved = state.Append(nil, groupStates(&saved))
 	return sequence.Merge(all)
 }
 
@@ -145,44 +144,36 @@ func (e *sequences) settle() {
 	}
 }
 
+// groupStates codes the states of groups.
+func groupStates(groups *[][]byte) func(*state.Coder) {
+	return func(c *state.Coder) {
+		state.List(c, "groups", maxGroups, 1, groups, func(p *[]byte, c *state.Coder) { c.Blob("group", p) })
+	}
+}
+
 // state appends the numbers that all exporters have reached to dst, for restore of a later run.
 func (e *sequences) state(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(e.groups)))
+	var all [][]byte
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
-		state := g.tracker.AppendState(nil)
+		all = append(all, g.tracker.AppendState(nil))
 		g.mu.Unlock()
-		dst = binary.AppendUvarint(dst, uint64(len(state)))
-		dst = append(dst, state...)
 	}
-	return dst
+	return state.Append(dst, groupStates(&all))
 }
 
 // restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
-// before the first report. The caller knows that b is what state wrote; what is not is refused.
+// before the first report. Other bytes than those of state are refused.
 func (e *sequences) restore(b []byte) error {
-	short := errors.New("exporters: their saved state is cut short")
-	groups, k := binary.Uvarint(b)
-	if k <= 0 || groups > maxGroups {
-		return short
+	var saved [][]byte
+	if err := state.Read("state of exporters", b, groupStates(&saved)); err != nil {
+		return err
 	}
-	var parts [][]byte
-	for b = b[k:]; groups > 0; groups-- {
-		n, k := binary.Uvarint(b)
-		if k <= 0 || n > uint64(len(b)-k) {
-			return short
-		}
-		parts = append(parts, b[k:][:n])
-		b = b[k+int(n):]
-	}
-	if len(b) > 0 {
-		return errors.New("exporters: there is more than their saved state")
-	}
-	for _, part := range parts {
+	for _, part := range saved {
 		for i := range e.groups {
 			mine := func(a *decode.Addr) bool { return e.group(a) == uint8(i) }
-			if err := e.groups[i].tracker.ReadStateOf(part, mine); err != nil {
+			if err := e.groups[i].tracker.ReadState(part, mine); err != nil {
 				return err
 			}
 		}

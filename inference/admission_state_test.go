@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 var admissionLimits = AdmissionLimits{Hops: 12, Flows: 15, Exporters: 6}
@@ -168,7 +169,7 @@ func TestAdmissionStateRefused(t *testing.T) {
 	refused := func(what string, b []byte, reason error, offset int) {
 		t.Helper()
 		err := a.ReadState(b)
-		var e *AdmissionError
+		var e *state.Error
 		if !errors.As(err, &e) || !errors.Is(err, reason) || e.Offset < 0 || e.Offset > len(b) || offset >= 0 && e.Offset != offset {
 			t.Fatalf("%s: %v, want %v", what, err, reason)
 		}
@@ -177,16 +178,16 @@ func TestAdmissionStateRefused(t *testing.T) {
 		}
 	}
 	for n := range good {
-		refused(fmt.Sprintf("cut at byte %d", n), good[:n], ErrTruncated, -1)
+		refused(fmt.Sprintf("cut at byte %d", n), good[:n], state.ErrShort, -1)
 	}
-	refused("a byte more", append(bytes.Clone(good), 0), ErrCorrupt, len(good))
+	refused("a byte more", append(bytes.Clone(good), 0), state.ErrRange, len(good))
 	other := bytes.Clone(good)
 	other[0]++
-	refused("another version", other, ErrVersion, 0)
-	refused("a day that no clock shows", binary.AppendUvarint([]byte{admissionVersion}, 1<<40), ErrCorrupt, 1)
-	refused("more hops than bytes", append([]byte{admissionVersion, 0, 0, 0, 0}, 0xff, 0xff, 0xff, 0xff, 0x7f), ErrTruncated, 5)
-	refused("hops out of order", []byte{admissionVersion, 0, 0, 0, 0, 2, 2, 0, 0, 1, 0, 0, 0, 0, 0}, ErrCorrupt, 9)
-	refused("the hop other", []byte{admissionVersion, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0}, ErrCorrupt, 6)
+	refused("another version", other, state.ErrVersion, 0)
+	refused("a day that no clock shows", binary.AppendUvarint([]byte{admissionVersion}, 1<<40), state.ErrRange, 1)
+	refused("more hops than bytes", append([]byte{admissionVersion, 0, 0, 0, 0}, 0xff, 0xff, 0xff, 0xff, 0x7f), state.ErrShort, 5)
+	refused("hops out of order", []byte{admissionVersion, 0, 0, 0, 0, 2, 2, 0, 0, 1, 0, 0, 0, 0, 0}, state.ErrRange, 9)
+	refused("the hop other", []byte{admissionVersion, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0}, state.ErrRange, 7)
 }
 
 func FuzzAdmissionState(f *testing.F) {
@@ -200,7 +201,7 @@ func FuzzAdmissionState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := NewAdmission(AdmissionLimits{Hops: 1 << 20, Flows: 1 << 20, Exporters: 1 << 20})
 		if err := a.ReadState(b); err != nil {
-			var e *AdmissionError
+			var e *state.Error
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(b) {
 				t.Fatalf("ReadState(%x) = %v", b, err)
 			}

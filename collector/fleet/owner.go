@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/state"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -277,25 +278,20 @@ func (t *ownerTask) report(s *PartitionStatus) {
 }
 
 // appendParts and readParts keep several states behind each other, each after its length.
-func appendParts(b []byte, parts ...[]byte) []byte {
-	for _, p := range parts {
-		b = binary.AppendUvarint(b, uint64(len(p)))
-		b = append(b, p...)
-	}
-	return b
-}
+func appendParts(b []byte, parts ...[]byte) []byte { return state.Append(b, codeParts(parts)) }
 
 func readParts(b []byte, n int) ([][]byte, error) {
 	parts := make([][]byte, n)
-	for i := range parts {
-		size, used := binary.Uvarint(b)
-		if used <= 0 || size > uint64(len(b)-used) {
-			return nil, errCheckpoint
-		}
-		parts[i], b = b[used:used+int(size)], b[used+int(size):]
-	}
-	if len(b) > 0 {
-		return nil, errCheckpoint
+	if err := state.Read("checkpoint", b, codeParts(parts)); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCheckpoint, err)
 	}
 	return parts, nil
+}
+
+func codeParts(parts [][]byte) func(*state.Coder) {
+	return func(c *state.Coder) {
+		for i := range parts {
+			c.Blob("part", &parts[i])
+		}
+	}
 }

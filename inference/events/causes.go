@@ -7,6 +7,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/cause"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // CauseConfig are the settings of causes.
@@ -83,24 +84,24 @@ func (x *causes) code(c *coder) {
 	g := &x.grouper
 	number(c, &g.Windows)
 	number(c, &g.Last)
-	c.check(g.Last <= c.id, "evidence has an id that has not been given")
+	c.Check("id of evidence", g.Last <= c.id)
 	list(c, &g.Alone, func(a **cause.Alone) {
-		if c.reading {
+		if c.Reading() {
 			*a = &cause.Alone{}
 		}
 		c.copied(&(*a).Finding)
 		number(c, &(*a).Born)
 		number(c, &(*a).Quiet)
 		list(c, &(*a).Moved, c.hop)
-		c.check((*a).Born <= g.Windows, "a finding began in a window that has not come")
+		c.Check("begin of a finding", (*a).Born <= g.Windows)
 	})
 	list(c, &g.Causes, func(p **cause.Cause) {
-		if c.reading {
+		if c.Reading() {
 			*p = &cause.Cause{}
 		}
 		x := *p
 		c.finding(&x.Finding)
-		c.check(x.Finding != nil, "a cause without a finding")
+		c.Check("finding of a cause", x.Finding != nil)
 		list(c, &x.Fits, func(f *cause.Fit) {
 			c.element(&f.Element)
 			c.float(&f.Misfit)
@@ -113,39 +114,35 @@ func (x *causes) code(c *coder) {
 			c.kind(&k.Kind)
 			number(c, &k.Count)
 			number(c, &k.Severity)
-			c.check(k.Severity <= inference.Critical, "a severity that is not known")
+			c.Check("severity", k.Severity <= inference.Critical)
 			c.copied(&k.Lead)
 		})
 		list(c, &x.Flows, c.flow)
 		list(c, &x.Moved, c.hop)
-		c.check(len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows, "a cause without evidence")
+		c.Check("evidence of a cause", len(x.Fits) > 0 && len(x.Kinds) > 0 && x.Born <= x.Last && x.Last <= g.Windows)
 	})
 }
 
 // list is a number of things, one after the other.
 func list[T any](c *coder, p *[]T, each func(*T)) {
 	n := len(*p)
-	number(c, &n)
-	c.check(n <= (len(c.b)-c.at)/8, "it ends too early")
-	for i := 0; i < n && c.err == nil; i++ {
-		if c.reading {
-			var none T
-			*p = append(*p, none)
-		}
-		each(&(*p)[i])
+	if number(c, &n); c.Reading() && n > c.Left()/8 {
+		c.Fail("list", state.ErrShort)
+		n = 0
 	}
+	state.Repeat(c.Coder, n, p, func(item *T, _ *state.Coder) { each(item) })
 }
 
 // copied is a finding that is kept beside the one that its detector has open.
 func (c *coder) copied(f *inference.Finding) {
 	open := len(c.open)
 	p := f
-	if c.reading {
+	if c.Reading() {
 		p = nil
 	}
 	c.finding(&p)
-	if c.reading && c.err == nil {
-		c.check(p != nil, "a finding without an id")
+	if c.Reading() && c.OK() {
+		c.Check("id of a finding", p != nil)
 		if p == nil {
 			return
 		}

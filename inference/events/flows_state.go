@@ -10,11 +10,11 @@ func (c *coder) busy(b *busy) {
 	number(c, &b.blank)
 	number(c, &b.stays)
 	number(c, &b.learnt)
-	c.check(b.blank <= blankFor && b.stays <= stayMost && b.learnt <= usualWindows, "more windows than are counted")
+	c.Check("count of windows", b.blank <= blankFor && b.stays <= stayMost && b.learnt <= usualWindows)
 	list(c, &b.usual, func(s *share) {
 		c.float(&s.p50)
 		c.float(&s.p99)
-		c.check(s.p50 >= 0 && s.p99 >= 0, "a latency is negative")
+		c.Check("latency", s.p50 >= 0 && s.p99 >= 0)
 	})
-	c.check(len(b.usual) <= mostHops, "a flow has more hops than are looked at")
+	c.Check("hops of a flow", len(b.usual) <= mostHops)
 }

@@ -54,7 +54,7 @@ func (x former) hold(f *inference.Finding) {
 // exporters, which are as they were.
 func (c *coder) version2() {
 	var kept former
-	var drops, digests, exporters state
+	var drops, digests, exporters coded
 	for _, s := range c.states {
 		switch s := s.(type) {
 		case *lifecycle[uint64, tally]:
@@ -68,14 +68,14 @@ func (c *coder) version2() {
 		}
 	}
 	keep := func(f *inference.Finding) {
-		if f != nil && c.err == nil {
+		if f != nil && c.OK() {
 			kept.hold(f)
 		}
 	}
 	each := func(subject func()) {
 		var n int
 		number(c, &n)
-		for i := 0; i < n && c.err == nil; i++ {
+		for i := 0; i < n && c.OK(); i++ {
 			subject()
 		}
 	}
@@ -107,9 +107,9 @@ func (c *coder) formerSeries() *inference.Finding {
 	var n int
 	var worst float64
 	var f *inference.Finding
-	c.floats(&values)
+	list(c, &values, c.float)
 	number(c, &n) // where the history goes on
-	c.check(n < max(len(values), 1), "a history goes on outside of its values")
+	c.Check("place in a history", n < max(len(values), 1))
 	for range 3 { // windows above the limit, calm, and absent
 		number(c, &n)
 	}

@@ -23,16 +23,14 @@ func (c *coder) series(s *series) {
 }
 
 func (c *coder) history(h *detect.Hop) {
-	var b []byte
-	if !c.reading {
-		b = h.AppendState(nil)
+	if c.Reading() {
+		n := 0
+		number(c, &n)
+		c.Within("history", n, h.Code)
+		return
 	}
+	b := h.AppendState(nil)
 	n := len(b)
 	number(c, &n)
-	if c.reading {
-		b = c.next(n)
-		c.check(c.err == nil && h.ReadState(b) == nil, "the history of a hop or a link cannot be read")
-	} else {
-		c.b = append(c.b, b...)
-	}
+	c.Bytes("history", b)
 }

@@ -37,7 +37,7 @@ func (k inventoryKey) compare(o inventoryKey) int {
 
 func (c *coder) inventoryKey(k *inventoryKey) {
 	number(c, &k.kind)
-	c.check(k.kind < inference.NumMapErrors, "no such error of an inventory")
+	c.Check("error of an inventory", k.kind < inference.NumMapErrors)
 	number(c, &k.node)
 	number(c, &k.a)
 	number(c, &k.b)

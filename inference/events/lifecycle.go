@@ -22,7 +22,7 @@ type journal struct {
 
 	told   []inference.Finding  // in this window
 	open   []*inference.Finding // in the order of their ids; those that ended in this window are still there
-	states []state              // of all detectors
+	states []coded              // of all detectors
 
 	flows *flows // whose statistics share the findings that are accepted
 
@@ -164,5 +164,5 @@ type tally struct {
 func (c *coder) tally(t *tally) {
 	number(c, &t.count)
 	c.finding(&t.finding)
-	c.check(t.finding != nil, "a subject without a finding")
+	c.Check("finding of a subject", t.finding != nil)
 }

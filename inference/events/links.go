@@ -311,9 +311,9 @@ func (c *coder) transit(l *transit) {
 		number(c, &m.later)
 	})
 	c.float(&l.both)
-	c.check(len(l.marks) <= transitMarks, "a link has more windows than are remembered")
+	c.Check("windows of a link", len(l.marks) <= transitMarks)
 	number(c, &l.way)
-	c.check(l.way <= backward, "a direction that is not known")
+	c.Check("direction", l.way <= backward)
 	c.history(&l.series)
 	c.finding(&l.finding)
 }

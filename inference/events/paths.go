@@ -41,7 +41,7 @@ func (c *coder) ways(w *ways) {
 	c.finding(&w.finding)
 	list(c, &w.recent, func(h *uint64) { number(c, h) })
 	c.flag(&w.turns)
-	c.check(w.turns || w.finding != nil, "a flow without a finding")
+	c.Check("finding of a flow", w.turns || w.finding != nil)
 }
 
 // spread is what is remembered of all flows that are sent over several paths in turn.

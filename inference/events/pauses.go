@@ -116,13 +116,13 @@ func (c *coder) pauses(p *pauses) {
 		n--
 	}
 	number(c, &n)
-	c.check(n <= len(p.longer), "more lengths of pauses than there are")
-	if c.err != nil {
+	c.Check("lengths of pauses", n <= len(p.longer))
+	if !c.OK() {
 		return
 	}
 	for i := range n {
 		c.float(&p.longer[i])
-		c.check(p.longer[i] >= 0 && (i == 0 || p.longer[i] <= p.longer[i-1]) && (i < n-1 || p.longer[i] > 0), "a number of pauses that cannot be")
+		c.Check("number of pauses", p.longer[i] >= 0 && (i == 0 || p.longer[i] <= p.longer[i-1]) && (i < n-1 || p.longer[i] > 0))
 	}
-	c.check(p.windows >= 0, "a negative number of windows")
+	c.Check("number of windows", p.windows >= 0)
 }

@@ -83,7 +83,7 @@ type compared struct{ packets, lost uint64 }
 func (c *coder) compared(v *compared) {
 	number(c, &v.packets)
 	number(c, &v.lost)
-	c.check(v.lost <= v.packets, "a flow lost more than it had")
+	c.Check("packets lost", v.lost <= v.packets)
 }
 
 // over gives what was compared in the time of a scale.
@@ -96,18 +96,7 @@ func (f *silentFlow) over(scale int) compared {
 }
 
 func (c *coder) silentFlow(f *silentFlow) {
-	n := len(f.path)
-	number(c, &n)
-	if c.reading {
-		c.check(n <= (len(c.b)-c.at)/24, "it ends too early")
-		if c.err != nil {
-			return
-		}
-		f.path = make([]inference.HopKey, n)
-	}
-	for i := range f.path {
-		c.hop(&f.path[i])
-	}
+	list(c, &f.path, c.hop)
 	for k := range silentBlocks {
 		c.compared(&f.now[k])
 		c.compared(&f.before[k])
@@ -124,7 +113,7 @@ type vanished struct {
 
 func (c *coder) vanished(v *vanished) {
 	c.finding(&v.finding)
-	c.check(v.finding != nil, "a culprit without a finding")
+	c.Check("finding of a culprit", v.finding != nil)
 	number(c, &v.packets)
 	number(c, &v.total)
 	number(c, &v.calm)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // TestState stops detectors at any window, and lets others go on from their state. They must tell the same.
@@ -103,12 +104,12 @@ func TestStateRefused(t *testing.T) {
 		d.Step(w.next())
 	}
 	before := d.AppendState(nil)
-	refused := func(what string, b []byte, sentinel error) *StateError {
+	refused := func(what string, b []byte, sentinel error) *state.Error {
 		t.Helper()
 		err := d.ReadState(b)
-		var e *StateError
-		if !errors.As(err, &e) || !errors.Is(err, sentinel) || e.Offset < 0 || e.Offset > len(b) {
-			t.Fatalf("%s: %v, want a StateError within the %d bytes", what, err, len(b))
+		var e *state.Error
+		if !errors.As(err, &e) || sentinel != nil && !errors.Is(err, sentinel) || e.Offset < 0 || e.Offset > len(b) {
+			t.Fatalf("%s: %v, want a state.Error within the %d bytes", what, err, len(b))
 		}
 		if !bytes.Equal(d.AppendState(nil), before) {
 			t.Fatalf("%s: the detector changed although the state was refused", what)
@@ -116,15 +117,15 @@ func TestStateRefused(t *testing.T) {
 		return e
 	}
 	for n := 0; n < len(good); n += 1 + n/100 {
-		refused(fmt.Sprintf("cut at byte %d", n), good[:n], ErrState)
+		refused(fmt.Sprintf("cut at byte %d", n), good[:n], state.ErrShort)
 	}
-	if e := refused("one byte more", append(bytes.Clone(good), 0), ErrState); e.Offset != len(good) {
+	if e := refused("one byte more", append(bytes.Clone(good), 0), state.ErrRange); e.Offset != len(good) {
 		t.Errorf("one byte more is found at byte %d, want %d", e.Offset, len(good))
 	}
 
 	other := bytes.Clone(good)
 	other[0] = 7
-	if e := refused("version 7", other, ErrVersion); e.Error() != fmt.Sprintf("events: state at byte 0: it has version 7, and versions 2 to %d are read here", stateVersion) {
+	if e := refused("version 7", other, state.ErrVersion); e.Error() != "state of detectors: version at byte 0: is of a version that this program does not know" {
 		t.Errorf("version 7 gives %q", e)
 	}
 
@@ -134,12 +135,12 @@ func TestStateRefused(t *testing.T) {
 		binary.LittleEndian.PutUint64(b[at:], v)
 		return b
 	}
-	if e := refused("a negative count", number(1+8*8, math.MaxUint64), ErrState); e.Offset != 1+8*8 {
+	if e := refused("a negative count", number(1+8*8, math.MaxUint64), state.ErrRange); e.Offset != 1+8*8 {
 		t.Errorf("a negative count is found at byte %d, want %d", e.Offset, 1+8*8)
 	}
-	refused("a count that nothing follows", number(1+8*8, math.MaxInt64), ErrState)
-	refused("no window came yet", number(1, 0), ErrState)
-	refused("no finding started yet", number(1+8, 0), ErrState)
+	refused("a count that nothing follows", number(1+8*8, math.MaxInt64), nil)
+	refused("no window came yet", number(1, 0), state.ErrRange)
+	refused("no finding started yet", number(1+8, 0), state.ErrRange)
 
 	// Whatever else is broken is refused or harmless.
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -152,15 +153,15 @@ func TestStateRefused(t *testing.T) {
 	}
 }
 
-// harmless reads bytes that may be anything: an error is a StateError, and without one the detector has just that state
+// harmless reads bytes that may be anything: an error is a state.Error, and without one the detector has just that state
 // and goes on.
 func harmless(t *testing.T, cfg Config, b []byte) {
 	t.Helper()
 	d := New(cfg)
 	if err := d.ReadState(b); err != nil {
-		var e *StateError
+		var e *state.Error
 		if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(b) {
-			t.Fatalf("ReadState(%x) = %v, want a StateError within it", b, err)
+			t.Fatalf("ReadState(%x) = %v, want a state.Error within it", b, err)
 		}
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // TestUpgrade lets a detector go on from a state that version 2 wrote, as a member of a fleet does when it takes over from an
@@ -64,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 		if cut%97 != 0 {
 			continue
 		}
-		if err := New(DefaultConfig()).ReadState(old[:cut]); !errors.Is(err, ErrState) {
+		if err := New(DefaultConfig()).ReadState(old[:cut]); !errors.Is(err, state.ErrShort) {
 			t.Fatalf("cut at byte %d: %v", cut, err)
 		}
 	}

@@ -34,11 +34,11 @@ type waiting struct {
 func (c *coder) waiting(w *waiting) {
 	c.float(&w.idle)
 	c.float(&w.packet)
-	c.check(w.idle >= 0 && w.packet >= 0 && w.held >= 0, "a time is negative")
+	c.Check("time", w.idle >= 0 && w.packet >= 0 && w.held >= 0)
 	number(c, &w.score)
 	number(c, &w.seen)
 	c.float(&w.held)
-	c.check(w.score <= scoreMost && w.seen <= waitSamples, "more windows than are counted")
+	c.Check("count of windows", w.score <= scoreMost && w.seen <= waitSamples)
 }
 
 const scoreMost = 8

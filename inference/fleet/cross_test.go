@@ -555,7 +555,7 @@ func TestCrossDown(t *testing.T) {
 		}
 		w.trackers[0] = sequence.New(sequence.DefaultConfig(), 9)
 		w.trackers[0].Tell(64)
-		if err := w.trackers[0].ReadState(state); err != nil {
+		if err := w.trackers[0].ReadState(state, nil); err != nil {
 			t.Fatal(err)
 		}
 		step(0)

@@ -8,7 +8,15 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference/state"
 )
+
+func appendKnown(t *Tracer, f *Flow) []byte { return state.Append(nil, t.Saved(f).Code) }
+
+func readKnown(b []byte) (*Known, error) {
+	k := &Known{}
+	return k, state.Read("known paths", b, k.Code)
+}
 
 // A flow whose paths were known to another tracer needs no digest to be shown, and a digest to be verified.
 func TestKnown(t *testing.T) {
@@ -20,8 +28,8 @@ func TestKnown(t *testing.T) {
 	if !l.flow.Known() {
 		t.Fatal("the path did not become known")
 	}
-	saved := l.tracer.AppendKnown(nil, &l.flow)
-	k, err := ReadKnown(saved)
+	saved := appendKnown(l.tracer, &l.flow)
+	k, err := readKnown(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +40,7 @@ func TestKnown(t *testing.T) {
 	if !ok || !slices.Equal(got.Nodes, want.Nodes) || got.Confidence != want.Confidence || got.Digests != want.Digests || got.Seen != want.Seen || got.Marked != want.Marked || got.Marked != 0 {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
-	if again := l.tracer.AppendKnown(nil, &l.flow); !bytes.Equal(again, saved) {
+	if again := appendKnown(l.tracer, &l.flow); !bytes.Equal(again, saved) {
 		t.Error("what was read is written as something else")
 	}
 	if e := l.send(path); e != Verified {
@@ -41,8 +49,8 @@ func TestKnown(t *testing.T) {
 	l.tracer.Release(&l.flow)
 
 	for n := range saved {
-		var e *KnownError
-		if _, err := ReadKnown(saved[:n]); !errors.As(err, &e) || e.Offset > n {
+		var e *state.Error
+		if _, err := readKnown(saved[:n]); !errors.As(err, &e) || e.Offset > n {
 			t.Fatalf("the first %d bytes: %v", n, err)
 		}
 	}
@@ -55,7 +63,7 @@ func TestKnown(t *testing.T) {
 		"a number in a long form": {0, 0x80, 0, 0, 0, 0, 0, 0},
 		"a deviation of no kind":  {knownVersion, 1, 1, 0, 0, 1, 0x80, 0x1c, 1, 0, 0, 5, 0, 0, 0, 0, 0, 0},
 	} {
-		if _, err := ReadKnown(b); err == nil {
+		if _, err := readKnown(b); err == nil {
 			t.Errorf("%s is read", what)
 		}
 	}
@@ -69,7 +77,7 @@ func TestKnownBeforeMarks(t *testing.T) {
 	for _, id := range path {
 		old = binary.AppendUvarint(old, uint64(id))
 	}
-	k, err := ReadKnown(append(old, 7, 0, 0, 0, 0, 0))
+	k, err := readKnown(append(old, 7, 0, 0, 0, 0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

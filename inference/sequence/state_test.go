@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // A tracker that reads what another one wrote goes on with its numbers: what is missing between is missed, not lost.
@@ -24,19 +25,19 @@ func TestState(t *testing.T) {
 	noNode.Seq++
 	a.Observe(noNode)
 	a.Cut(nil, 10*second)
-	state := a.AppendState([]byte("x"))[1:]
-	if len(state) != 1+4*stateBytes {
-		t.Fatalf("%d bytes of state", len(state))
+	saved := a.AppendState([]byte("x"))[1:]
+	if len(saved) != 1+4*51 {
+		t.Fatalf("%d bytes of state", len(saved))
 	}
 
 	b := New(testConfig(), 2)
-	if err := b.ReadState(state); err != nil {
+	if err := b.ReadState(saved, nil); err != nil {
 		t.Fatal(err)
 	}
-	if again := b.AppendState(nil); !bytes.Equal(again, state) {
+	if again := b.AppendState(nil); !bytes.Equal(again, saved) {
 		t.Error("the state that was read is written as another")
 	}
-	if err := b.ReadState(state); err != nil || b.Stats().Exporters != 4 {
+	if err := b.ReadState(saved, nil); err != nil || b.Stats().Exporters != 4 {
 		t.Errorf("read twice: %v, %+v", err, b.Stats())
 	}
 	at := 20 * second
@@ -73,12 +74,12 @@ func TestStateOf(t *testing.T) {
 			a.Observe(report20(e, e, i, int64(i)))
 		}
 	}
-	state := a.AppendState(nil)
+	saved := a.AppendState(nil)
 	places := NewPlaces(testConfig(), 2)
 	known := 0
 	for k := range 2 {
 		b := NewShared(testConfig(), 3, places)
-		if err := b.ReadStateOf(state, func(a *decode.Addr) bool { return int(a[15]&1) == k }); err != nil {
+		if err := b.ReadState(saved, func(a *decode.Addr) bool { return int(a[15]&1) == k }); err != nil {
 			t.Fatal(err)
 		}
 		known += b.Stats().Exporters
@@ -94,17 +95,17 @@ func TestStateRefused(t *testing.T) {
 	for i := range uint32(10) {
 		a.Observe(report20(1, 1, i, int64(i)))
 	}
-	state := a.AppendState(nil)
+	saved := a.AppendState(nil)
 	b := New(testConfig(), 1)
-	for n := range state {
+	for n := range saved {
 		if n == 1 { // without exporters
 			continue
 		}
-		if err := b.ReadState(state[:n]); !errors.Is(err, ErrState) || b.Stats().Exporters != 0 {
+		if err := b.ReadState(saved[:n], nil); !errors.Is(err, state.ErrShort) || b.Stats().Exporters != 0 {
 			t.Fatalf("the first %d bytes: %v, %d exporters", n, err, b.Stats().Exporters)
 		}
 	}
-	if err := b.ReadState(append(state, state[1:]...)); err != nil || b.Stats().Exporters != 1 {
+	if err := b.ReadState(append(saved, saved[1:]...), nil); err != nil || b.Stats().Exporters != 1 {
 		t.Errorf("one exporter twice: %v, %+v", err, b.Stats())
 	}
 	b.Observe(report20(1, 1, 9+uint32(b.cfg.MaxGap)+1, 100))
@@ -123,18 +124,18 @@ func FuzzReadState(f *testing.F) {
 	f.Add([]byte{stateVersion}, uint64(2))
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
 		tr := New(testConfig(), seed)
-		if err := tr.ReadState(b); err != nil {
+		if err := tr.ReadState(b, nil); err != nil {
 			if tr.Stats().Exporters != 0 {
 				t.Fatal("half of it was read")
 			}
 			return
 		}
 		n := tr.Stats().Exporters
-		if n > testConfig().MaxExporters || n*stateBytes >= len(b) {
+		if n > testConfig().MaxExporters || n*51 >= len(b) {
 			t.Fatalf("%d exporters of %d bytes", n, len(b))
 		}
 		c := New(testConfig(), seed)
-		if err := c.ReadState(tr.AppendState(nil)); err != nil || c.Stats().Exporters != n {
+		if err := c.ReadState(tr.AppendState(nil), nil); err != nil || c.Stats().Exporters != n {
 			t.Fatalf("written and read again: %v, %d exporters of %d", err, c.Stats().Exporters, n)
 		}
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -160,7 +160,7 @@ func TestTellRestart(t *testing.T) {
 	}
 	tr2 := New(testConfig(), 1) // a later run goes on from the state
 	tr2.Tell(64)
-	if err := tr2.ReadState(tr.AppendState(nil)); err != nil {
+	if err := tr2.ReadState(tr.AppendState(nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	tr = tr2

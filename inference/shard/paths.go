@@ -2,14 +2,13 @@ package shard
 
 import (
 	"cmp"
-	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // What a shard knows of the paths of its flows, as bytes that only the version that wrote them reads. Integers without a
@@ -24,19 +23,8 @@ import (
 const (
 	pathsVersion = 1
 
-	flowKeyBytes = 2*len(decode.Addr{}) + 6
-	keptFlags    = postcards | flatTTL | partial // what the others say is of the buffer
+	keptFlags = postcards | flatTTL | partial // what the others say is of the buffer
 )
-
-// PathsError says at which byte bytes are not what [State.AppendPaths] of this version writes, and why.
-type PathsError struct {
-	Offset int
-	Reason string
-}
-
-func (e *PathsError) Error() string {
-	return fmt.Sprintf("paths of flows: byte %d: %s", e.Offset, e.Reason)
-}
 
 // AppendPaths appends what is known of the paths of the flows, at most so many, of which it takes those that were seen
 // last, for [State.ReadPaths] of whoever goes on with these flows: some 70 bytes for each, and 20 more for PINT digests.
@@ -70,65 +58,38 @@ func (s *State) AppendPaths(dst []byte, most int) []byte {
 		}
 		trim()
 	}
-	dst = append(dst, pathsVersion)
 	base := int64(0)
 	if len(newest) > 0 {
 		base = newest[0].last
 	}
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(base))
-	for _, c := range newest {
-		dst = s.appendPath(dst, c.slot, base)
-	}
-	return dst
+	return state.Append(dst, func(c *state.Coder) {
+		var x savedFlow
+		x.begin(c, &base)
+		for _, at := range newest {
+			s.save(&x, at.slot)
+			x.code(c, base)
+		}
+	})
 }
 
-func (s *State) appendPath(dst []byte, slot uint32, base int64) []byte {
+// save makes x what is kept of a flow.
+func (s *State) save(x *savedFlow, slot uint32) {
 	e := s.flows.At(slot)
-	f := &e.Value
-	dst = append(append(dst, e.Key.Src[:]...), e.Key.Dst[:]...)
-	dst = binary.LittleEndian.AppendUint16(dst, e.Key.SrcPort)
-	dst = binary.LittleEndian.AppendUint16(dst, e.Key.DstPort)
-	dst = append(dst, e.Key.Proto, e.Key.IPVersion)
-	dst = binary.LittleEndian.AppendUint64(dst, f.pathID)
-	dst = binary.AppendUvarint(dst, uint64(base-f.last))
-	dst = append(dst, byte(f.flags&keptFlags))
-	for _, n := range [...]uint64{f.packets, uint64(f.onPath), uint64(f.changes)} {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	dst = append(dst, f.hops)
+	*x = savedFlow{key: e.Key, flow: e.Value, hops: x.hops[:0], digests: x.digests[:0]}
 	var space [maxBlocks]uint32
-	for _, b := range s.slab.chain(&space, f)[:f.hops] {
+	for _, b := range s.slab.chain(&space, &x.flow)[:x.flow.hops] {
 		p := &s.slab.blocks[b]
-		dst = binary.AppendUvarint(dst, uint64(p.node))
-		dst = binary.AppendUvarint(dst, uint64(p.egress))
-		if f.flags&postcards != 0 {
-			dst = append(dst, p.ttl, p.strikes)
-		}
+		x.hops = append(x.hops, savedHop{p.node, p.egress, p.ttl, p.strikes})
 	}
-	at := len(dst)
-	dst = append(dst, 0)
 	if s.digests == nil {
-		return dst
+		return
 	}
 	for i := s.digests.slots[slot]; i != 0; i = s.digests.flows[i].next {
-		x := &s.digests.flows[i]
-		query := s.digests.query(x)
-		if query < 0 {
-			continue
+		d := &s.digests.flows[i]
+		if query := s.digests.query(d); query >= 0 {
+			x.digests = append(x.digests, savedDigest{*d, uint8(query), d.tracer.Saved(&d.trace)})
 		}
-		aside := byte(0)
-		if x.aside {
-			aside = 1
-		}
-		dst[at]++
-		dst = append(dst, byte(x.coding), x.epoch, byte(query), aside)
-		dst = binary.AppendUvarint(dst, uint64(x.away))
-		dst = binary.AppendUvarint(dst, uint64(x.needed))
-		known := x.tracer.AppendKnown(nil, &x.trace)
-		dst = binary.AppendUvarint(dst, uint64(len(known)))
-		dst = append(dst, known...)
 	}
-	return dst
 }
 
 // query gives the number of the query whose tracer a flow has, 0 for codings without queries, and -1 if it has none.
@@ -163,7 +124,7 @@ func (d *digests) tracerOf(coding decode.Coding, epoch, query uint8) *pathtrace.
 // ReadPaths makes flows known whose paths AppendPaths wrote: their next report goes on from there, and another path is a
 // path change. It is called after ReadDigests and before the first Update. Flows that are known already are left as they
 // are, and so are those for which there is no room; digests of plans that are not followed any more are passed over. What
-// AppendPaths does not write is refused with a [PathsError], and then nothing is changed.
+// AppendPaths does not write is refused with a [*state.Error], and then nothing is changed.
 func (s *State) ReadPaths(b []byte) error {
 	if err := s.readPaths(b, false); err != nil {
 		return err
@@ -171,12 +132,18 @@ func (s *State) ReadPaths(b []byte) error {
 	return s.readPaths(b, true)
 }
 
-// savedFlow is one flow of what AppendPaths wrote.
+// savedFlow is one flow of what AppendPaths writes.
 type savedFlow struct {
 	key     decode.FlowKey
 	flow    flow // without its blocks
-	hops    []block
+	hops    []savedHop
 	digests []savedDigest
+	age     uint64
+}
+
+type savedHop struct {
+	node, egress uint32
+	ttl, strikes uint8
 }
 
 type savedDigest struct {
@@ -186,28 +153,68 @@ type savedDigest struct {
 }
 
 func (s *State) readPaths(b []byte, keep bool) error {
-	r := pathsReader{b: b}
-	if v := r.octet(); r.err == nil && v != pathsVersion {
-		return &PathsError{0, fmt.Sprintf("it has version %d, and version %d is read here", v, pathsVersion)}
-	}
-	newest := int64(r.fixed())
-	age := uint64(0)
-	var x savedFlow
-	for r.err == nil && r.at < len(b) {
-		start := r.at
-		age = r.flow(&x, newest, age)
-		if r.err == nil && !keep && x.flow.packets == 0 {
-			r.at = start
-			r.fail("a flow without packets")
+	return state.Read("paths of flows", b, func(c *state.Coder) {
+		var x savedFlow
+		var newest int64
+		for x.begin(c, &newest); c.OK() && c.Left() > 0; {
+			if x.code(c, newest); c.OK() && keep {
+				s.resume(&x)
+			}
 		}
-		if r.err == nil && keep {
-			s.resume(&x)
+	})
+}
+
+// begin codes what is before the flows.
+func (x *savedFlow) begin(c *state.Coder, newest *int64) {
+	c.Version(pathsVersion, pathsVersion)
+	base := uint64(*newest)
+	state.Fixed(c, "newest", &base)
+	*newest = int64(base)
+}
+
+// code codes a flow that is at least as old as the one before.
+func (x *savedFlow) code(c *state.Coder, newest int64) {
+	if c.Reading() {
+		*x = savedFlow{hops: x.hops[:0], digests: x.digests[:0], age: x.age}
+	}
+	f, before := &x.flow, x.age
+	c.Flow("flow", &x.key)
+	state.Fixed(c, "path", &f.pathID)
+	if !c.Reading() {
+		x.age = uint64(newest - f.last)
+	}
+	state.Uint(c, "age", &x.age)
+	c.Check("order of flows", x.age >= before)
+	f.last = newest - int64(x.age)
+	f.flags &= keptFlags
+	state.FixedTo(c, "flags", keptFlags, &f.flags)
+	if inference.IsProbe(&x.key) {
+		f.flags |= probe
+	}
+	state.Uint(c, "packets", &f.packets)
+	c.Check("packets", f.packets > 0)
+	state.Uint(c, "packets", &f.onPath)
+	state.Uint(c, "changes", &f.changes)
+	state.List(c, "hops", maxPathLength, 2, &x.hops, func(h *savedHop, c *state.Coder) {
+		state.Uint(c, "hop", &h.node, &h.egress)
+		if f.flags&postcards != 0 {
+			state.Fixed(c, "hop", &h.ttl, &h.strikes)
 		}
+	})
+	c.Check("hops of no path", len(x.hops) == 0 || f.pathID != 0)
+	state.List(c, "digests", 2, 10, &x.digests, (*savedDigest).code)
+}
+
+func (d *savedDigest) code(c *state.Coder) {
+	if c.Reading() {
+		d.known = &pathtrace.Known{}
 	}
-	if r.err != nil {
-		return r.err
-	}
-	return nil
+	state.Fixed(c, "coding", &d.coding)
+	state.Fixed(c, "epoch", &d.epoch, &d.query)
+	c.Flag("aside", &d.aside)
+	state.Uint(c, "digests away", &d.away)
+	state.Uint(c, "digests needed", &d.needed)
+	c.Part("known paths", d.known.Code)
 }
 
 // resume makes a flow known.
@@ -226,7 +233,7 @@ func (s *State) resume(x *savedFlow) {
 	var chain [maxBlocks]uint32
 	for i := range kept {
 		h := &kept[i]
-		chain[i] = s.slab.take(h.key())
+		chain[i] = s.slab.take(inference.HopKey{Node: h.node, EgressIf: h.egress})
 		p := &s.slab.blocks[chain[i]]
 		p.ttl, p.strikes = h.ttl, h.strikes
 	}
@@ -245,131 +252,4 @@ func (s *State) resume(x *savedFlow) {
 		y.needed, y.away, y.aside, y.tracer = d.needed, d.away, d.aside, t
 		t.Resume(&y.trace, d.known)
 	}
-}
-
-// pathsReader reads what AppendPaths wrote. After an error it gives zeros.
-type pathsReader struct {
-	b   []byte
-	at  int
-	err error
-}
-
-func (r *pathsReader) fail(reason string) {
-	if r.err == nil {
-		r.err = &PathsError{r.at, reason}
-	}
-}
-
-func (r *pathsReader) bytes(n int) []byte {
-	if r.err == nil && n > len(r.b)-r.at {
-		r.fail("it ends too early")
-	}
-	if r.err != nil {
-		return nil
-	}
-	r.at += n
-	return r.b[r.at-n : r.at]
-}
-
-func (r *pathsReader) octet() byte {
-	if b := r.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-// below reads a byte of at most so much.
-func (r *pathsReader) below(most byte) byte {
-	v := r.octet()
-	if r.err == nil && v > most {
-		r.at--
-		r.fail("a number is out of range")
-		return 0
-	}
-	return v
-}
-
-func (r *pathsReader) fixed() uint64 {
-	if b := r.bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-// uint reads a number of at most so much, in the shortest form.
-func (r *pathsReader) uint(most uint64) uint64 {
-	if r.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(r.b[r.at:])
-	switch {
-	case n == 0:
-		r.fail("it ends too early")
-	case n < 0 || v > most || n > 1 && r.b[r.at+n-1] == 0:
-		r.fail("a number is out of range")
-	default:
-		r.at += n
-		return v
-	}
-	return 0
-}
-
-// flow reads a flow that is at least as old as the one before, and gives its age.
-func (r *pathsReader) flow(x *savedFlow, newest int64, before uint64) (age uint64) {
-	*x = savedFlow{hops: x.hops[:0], digests: x.digests[:0]}
-	if b := r.bytes(flowKeyBytes); b != nil {
-		n := copy(x.key.Src[:], b)
-		n += copy(x.key.Dst[:], b[n:])
-		x.key.SrcPort, x.key.DstPort = binary.LittleEndian.Uint16(b[n:]), binary.LittleEndian.Uint16(b[n+2:])
-		x.key.Proto, x.key.IPVersion = b[n+4], b[n+5]
-	}
-	f := &x.flow
-	f.pathID = r.fixed()
-	start := r.at
-	age = r.uint(math.MaxUint64)
-	if r.err == nil && age < before {
-		r.at = start
-		r.fail("flows are not in order")
-	}
-	f.last = newest - int64(age)
-	f.flags = flowFlags(r.octet())
-	if r.err == nil && f.flags&^keptFlags != 0 {
-		r.at--
-		r.fail("a flag that is not known")
-	}
-	if inference.IsProbe(&x.key) {
-		f.flags |= probe
-	}
-	f.packets, f.onPath, f.changes = r.uint(math.MaxUint64), uint32(r.uint(math.MaxUint32)), uint32(r.uint(math.MaxUint32))
-	n := r.below(maxPathLength)
-	if r.err == nil && n > 0 && f.pathID == 0 {
-		r.at--
-		r.fail("hops of no path")
-	}
-	for ; n > 0 && r.err == nil; n-- {
-		h := block{node: uint32(r.uint(math.MaxUint32)), egress: uint32(r.uint(math.MaxUint32))}
-		if f.flags&postcards != 0 {
-			h.ttl, h.strikes = r.octet(), r.octet()
-		}
-		x.hops = append(x.hops, h)
-	}
-	for n := r.below(2); n > 0 && r.err == nil; n-- {
-		var d savedDigest
-		d.coding, d.epoch, d.query = decode.Coding(r.octet()), r.octet(), r.octet()
-		d.aside = r.below(1) == 1
-		d.away, d.needed = uint16(r.uint(math.MaxUint16)), uint32(r.uint(math.MaxUint32))
-		known := r.bytes(int(r.uint(math.MaxInt32)))
-		if r.err != nil {
-			return age
-		}
-		k, err := pathtrace.ReadKnown(known)
-		if e, ok := err.(*pathtrace.KnownError); ok {
-			r.at += e.Offset - len(known)
-			r.fail(e.Reason)
-			return age
-		}
-		d.known = k
-		x.digests = append(x.digests, d)
-	}
-	return age
 }

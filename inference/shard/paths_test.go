@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // pathWorld makes reports of flows that change their paths now and then: whole stacks, cut ones, postcards and drops.
@@ -248,7 +249,7 @@ func TestPathsRefused(t *testing.T) {
 	refused := 0
 	for n := range good {
 		err := s.ReadPaths(good[:n])
-		var e *PathsError
+		var e *state.Error
 		switch {
 		case err == nil && n >= 9: // before a flow
 		case !errors.As(err, &e) || e.Offset > n:
@@ -271,7 +272,7 @@ func TestPathsRefused(t *testing.T) {
 		b[at] = v
 		return b
 	}
-	const first = 9 + flowKeyBytes + 8 // age of the first flow, which is 0, and its flags
+	const first = 9 + 38 + 8 // age of the first flow, which is 0, and its flags
 	fresh := New(testConfig(), 1)
 	for what, b := range map[string][]byte{
 		"another version": with(0, 9), "flows out of order": slices.Concat(good[:first], []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, good[first+1:]), "a flag that is not known": with(first+1, 0xff),
@@ -285,7 +286,7 @@ func TestPathsRefused(t *testing.T) {
 func FuzzReadPaths(f *testing.F) {
 	f.Add(somePaths(f))
 	f.Add(New(testConfig(), 1).AppendPaths(nil, 10))
-	key := make([]byte, flowKeyBytes)
+	key := make([]byte, 38)
 	f.Add(fmt.Append(nil, "\x01\x00\x00\x00\x00\x00\x00\x00\x00", string(key), "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x01\x00\x01\x05\x06",
 		"\x01\x04\x07\x00\x00\x00\x01\x0c\x01\x02\x05\x03\x01\x64\x65\x09\x01\x00\x00\x00\x00"))
 	cfg := testConfig()
@@ -293,7 +294,7 @@ func FuzzReadPaths(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := New(cfg, 1)
 		if err := s.ReadPaths(b); err != nil {
-			var e *PathsError
+			var e *state.Error
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(b) || s.flows.Len() != 0 {
 				t.Fatalf("ReadPaths(%x) = %v, with %d flows", b, err, s.flows.Len())
 			}

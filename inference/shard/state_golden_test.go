@@ -1,0 +1,36 @@
+package shard
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/statetest"
+)
+
+func TestPathsOfBefore(t *testing.T) {
+	w, s := newPathWorld(1), New(testConfig(), 1)
+	for range 10 {
+		s.Update(w.window())
+		windowBytes(t, s, w.now)
+	}
+	statetest.Same(t, "paths", s.AppendPaths(nil, 1000), func(b []byte) ([]byte, error) {
+		other := New(testConfig(), 2)
+		err := other.ReadPaths(b)
+		return other.AppendPaths(nil, 1000), err
+	})
+
+	rng := rand.New(rand.NewPCG(5, 6))
+	d, p, nodes, links := newDigestState(t)
+	for f := range 10 {
+		path := walk(rng, nodes, links, 3+f%7)
+		for n := range 400 {
+			d.Update([]*decode.Report{digestReport(rng, p, f, path, int64(1e18)+int64(n)*1000)})
+		}
+	}
+	statetest.Same(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {
+		other, _, _, _ := newDigestState(t)
+		err := other.ReadPaths(b)
+		return other.AppendPaths(nil, 10), err
+	})
+}

@@ -1,0 +1,19 @@
+package inference
+
+import (
+	"testing"
+
+	"github.com/hopscope/hopscope/internal/statetest"
+)
+
+func TestAdmissionStateOfBefore(t *testing.T) {
+	a, w := NewAdmission(admissionLimits), newAdmissionWorld(1)
+	for range 100 {
+		admitted(a, w.next())
+	}
+	statetest.Same(t, "admission", a.AppendState(nil), func(b []byte) ([]byte, error) {
+		c := NewAdmission(admissionLimits)
+		err := c.ReadState(b)
+		return c.AppendState(nil), err
+	})
+}
