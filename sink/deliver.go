@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink/refused"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -219,7 +220,8 @@ func (q *Queue) tick(ctx context.Context) {
 
 // write tries until the record is stored or refused. It returns false when the queue has to end before that.
 func (q *Queue) write(ctx context.Context, it *item) bool {
-	for attempt := 0; ; attempt++ {
+	wait := retry.Backoff{Min: q.conf.RetryMin, Max: q.conf.RetryMax, Spread: 1, Rand: q.opt.Rand}
+	for {
 		start := time.Now()
 		var err error
 		if it.unknown {
@@ -238,11 +240,11 @@ func (q *Queue) write(ctx context.Context, it *item) bool {
 			q.failed(err)
 			if re, ok := errors.AsType[*RetryError](err); ok && re.Progress {
 				q.setFailing(false)
-				attempt = 0
+				wait.Reset()
 			} else {
 				q.setFailing(true)
 			}
-			if q.wait(ctx, attempt, err) {
+			if q.wait(ctx, &wait, err) {
 				continue
 			}
 		}
@@ -276,18 +278,15 @@ func (q *Queue) setFailing(failing bool) {
 // wait waits before the next try: a random time below a bound that doubles, and at least as long as the store asked
 // for. Closing the queue ends the wait, and the waits after that are short. It returns false when there is to be no next
 // try, which with a closed queue and a spool is at once.
-func (q *Queue) wait(ctx context.Context, attempt int, err error) bool {
+func (q *Queue) wait(ctx context.Context, backoff *retry.Backoff, err error) bool {
 	closing := q.closing
 	select {
 	case <-closing:
-		closing, attempt = nil, 0
+		closing = nil
+		backoff.Reset()
 	default:
 	}
-	bound := q.conf.RetryMax
-	if attempt < 30 {
-		bound = min(bound, q.conf.RetryMin<<attempt)
-	}
-	d := time.Duration(q.opt.Rand() * float64(bound))
+	d := backoff.Next()
 	if re, ok := errors.AsType[*RetryError](err); ok {
 		d = max(d, re.After)
 	}

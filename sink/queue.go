@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -197,9 +196,6 @@ func NewQueue(w Writer, conf QueueConfig, opt QueueOptions) *Queue {
 	q.began = uint64(time.Now().UnixNano())
 	q.clean = cleanBatches
 	q.writer = AsEncoder(w)
-	if q.opt.Rand == nil {
-		q.opt.Rand = rand.Float64
-	}
 	return q
 }
 

@@ -33,16 +33,18 @@ var byName = map[string][]string{
 
 // shared are packages that other rooms may import although their room is not below.
 var shared = map[string][]string{
-	"ingest/kafka/conn": {"sink"},       // both ends of Kafka connect alike
-	"ingest/lastword":   {"p4", "sink"}, // whoever connects wants to know why a connection ended
-	"sink/flock":        {"p4"},         // whoever appends to a file keeps it to one process
+	"ingest/kafka/conn": {"sink"},                    // both ends of Kafka connect alike
+	"ingest/creds":      {"p4", "sink"},              // all connections have secrets and certificates, by the same rules
+	"ingest/lastword":   {"p4", "sink"},              // all connections report why the other side ended them
+	"ingest/retry":      {"collector", "p4", "sink"}, // all that may pass is tried again in the same way
+	"sink/flock":        {"p4"},                      // whoever appends to a file keeps it to one process
 }
 
 // withInference are the packages of p4 in which plans meet what was seen. The others know plans and packets alone.
 var withInference = []string{"p4/pathpackets"}
 
 // exceptions are packages of such a room that are no source and no store.
-var exceptions = []string{"sink/notify", "sink/refused", "sink/spool"}
+var exceptions = []string{"ingest/retry", "sink/notify", "sink/refused", "sink/spool"}
 
 // No import runs upward, and so none in a circle.
 func TestRooms(t *testing.T) {

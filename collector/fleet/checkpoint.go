@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
@@ -82,42 +81,24 @@ func (c *checkpoints) read(ctx context.Context, tell func(error)) (*checkpoint, 
 	}
 	chunks := map[string]chunk{}
 	r := c.log.Reader(c.topic, c.partition, first)
-	wait := 50 * time.Millisecond
-	for r.Offset() < next {
-		messages, err := r.Next(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	err = ingest.ReadTo(ctx, r, next, tell, func(m *ingest.Message) {
+		side, n, ok := c.parseChunkKey(string(m.Key))
+		if !ok {
+			return
+		}
+		h, err := fleet.ReadHead(m.Head)
+		if err == nil && (h.Kind != fleet.Chunk || h.Part != n || h.Parts == 0 || h.Parts > maxChunks || len(m.Value) > chunkBytes || h.Sum != fleet.Sum(m.Value)) {
+			err = errCheckpoint
 		}
 		if err != nil {
-			tell(err)
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(wait):
-			}
-			wait = min(2*wait, time.Second)
-			continue
+			tell(fmt.Errorf("checkpoint record at offset %d of %s/%d: %w", m.Offset, c.topic, c.partition, err))
+			delete(chunks, string(m.Key))
+			return
 		}
-		if len(messages) == 0 && r.High() >= 0 && r.Offset() >= r.High() {
-			break // the last ones were compacted away
-		}
-		for i := range messages {
-			m := &messages[i]
-			side, n, ok := c.parseChunkKey(string(m.Key))
-			if !ok {
-				continue
-			}
-			h, err := fleet.ReadHead(m.Head)
-			if err == nil && (h.Kind != fleet.Chunk || h.Part != n || h.Parts == 0 || h.Parts > maxChunks || len(m.Value) > chunkBytes || h.Sum != fleet.Sum(m.Value)) {
-				err = errCheckpoint
-			}
-			if err != nil {
-				tell(fmt.Errorf("checkpoint record at offset %d of %s/%d: %w", m.Offset, c.topic, c.partition, err))
-				delete(chunks, string(m.Key))
-				continue
-			}
-			chunks[string(m.Key)] = chunk{h, side, m.Offset, m.Value}
-		}
+		chunks[string(m.Key)] = chunk{h, side, m.Offset, m.Value}
+	})
+	if err != nil {
+		return nil, err
 	}
 	p := c.newest(chunks, false, tell)
 	if p != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // task is what is done with the records of a partition. Its methods are called by one goroutine.
@@ -76,7 +77,8 @@ var errDropped = errors.New("a store did not confirm what was written")
 // run works until there is to be no more reading. Then it drains, unless the partition was lost.
 func (w *worker) run() {
 	defer close(w.done)
-	for wait := 100 * time.Millisecond; w.read.Err() == nil; wait = min(2*wait, 5*time.Second) {
+	wait := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+	for w.read.Err() == nil {
 		err := w.work()
 		if err == nil || w.read.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
@@ -87,10 +89,7 @@ func (w *worker) run() {
 		// What was done is done again, from the last checkpoint.
 		w.tell(err)
 		w.status.change(func(s *PartitionStatus) { s.Restarts++ })
-		select {
-		case <-w.read.Done():
-		case <-time.After(wait):
-		}
+		wait.Sleep(w.read)
 	}
 	w.status.change(func(s *PartitionStatus) { s.Held = false })
 }
@@ -190,10 +189,7 @@ func (w *worker) work() error {
 		if err != nil {
 			w.status.change(func(s *PartitionStatus) { s.ReadErrors++ })
 			w.tell(err)
-			select {
-			case <-w.read.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
+			retry.Sleep(w.read, 50*time.Millisecond)
 			continue
 		}
 		// What was read is finished even if reading ends meanwhile: w.ctx ends it where it has to end at once.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // GroupConfig says which group, and which partitions it shares out.
@@ -82,8 +84,8 @@ func (g *Group) failed(err error) {
 	g.note(func(s *GroupStats) { s.Errors++; s.LastError = err.Error() })
 }
 
-// tellAgain is how often the log says that joining still fails: brokers can be away for hours.
-const tellAgain = time.Minute
+// logEvery is the time between two log lines about joins that fail: brokers can be away for hours.
+const logEvery = time.Minute
 
 // Run is a member of the group until ctx ends, then lets go of the partitions and leaves. It returns an error only for
 // what does not pass by itself: a topic with too few partitions, a group that is used by others, a lack of permission.
@@ -96,41 +98,32 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 		}
 	}()
 	began := time.Now()
-	var toldAt time.Time // that joining fails
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; {
+	var loggedAt time.Time // that joining fails
+	wait := retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second}
+	for ctx.Err() == nil {
 		gen, err := g.join(ctx)
-		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
-			if final(err) {
-				g.failed(err)
-				return err
-			}
-			again, told := rejoins(err)
-			if !again {
-				g.failed(err)
-			}
-			if told && time.Since(toldAt) >= tellAgain {
-				toldAt = time.Now()
+		switch expected, worthLogging := joinError(err); {
+		case err == nil:
+			wait.Reset()
+			loggedAt = time.Time{}
+			g.note(func(s *GroupStats) {
+				s.Member, s.Generation, s.Partitions, s.TookOver = gen.Member, gen.ID, count(gen.Partitions), time.Since(began)
+				s.Rebalances++
+			})
+			g.serve(ctx, gen, m)
+			began = time.Now()
+		case ctx.Err() != nil:
+		case final(err):
+			g.failed(err)
+			return err
+		case !expected:
+			g.failed(err)
+			if worthLogging && time.Since(loggedAt) >= logEvery {
+				loggedAt = time.Now()
 				g.slog.Warn("joining the group of consumers failed, trying again", "group", g.cfg.Name, "error", err.Error())
 			}
-			if !again {
-				select {
-				case <-ctx.Done():
-				case <-time.After(wait):
-				}
-				wait = min(2*wait, 2*time.Second)
-			}
-			continue
+			wait.Sleep(ctx)
 		}
-		wait, toldAt = 100*time.Millisecond, time.Time{}
-		g.note(func(s *GroupStats) {
-			s.Member, s.Generation, s.Partitions, s.TookOver = gen.Member, gen.ID, count(gen.Partitions), time.Since(began)
-			s.Rebalances++
-		})
-		g.serve(ctx, gen, m)
-		began = time.Now()
 	}
 	return nil
 }
@@ -156,8 +149,9 @@ func final(err error) bool {
 	return few
 }
 
-// rejoins reports whether an error of joining is part of the game, and whether it is worth telling.
-func rejoins(err error) (again, told bool) {
+// joinError reports whether an error of joining belongs to the protocol, so that the next join follows at once, and whether it is
+// worth a log line.
+func joinError(err error) (expected, worthLogging bool) {
 	switch {
 	case errors.Is(err, kafka.MemberIDRequired), errors.Is(err, kafka.RebalanceInProgress),
 		errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration):
@@ -326,7 +320,7 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 		case errors.Is(err, kafka.RebalanceInProgress):
 			heard = sent
 			end()
-		case errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration), errors.Is(err, kafka.FencedInstanceID):
+		case fenced(err):
 			lose(err)
 			return
 		default:
@@ -342,64 +336,71 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 // commit sets an offset. The group compares generation and member, so that one that was paused cannot set back what others
 // have done since.
 func (g *Group) commit(ctx context.Context, gen *generation, topic string, partition int, offset int64) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		once, cancel := context.WithTimeout(ctx, g.cfg.Session)
+	final := func(err error) bool {
+		if ctx.Err() != nil || fenced(err) || !passes(err) {
+			return true
+		}
+		g.failed(err)
+		return false
+	}
+	err := g.calls().Do(ctx, final, func(once context.Context) error {
 		r, err := g.client.OffsetCommit(once, &kafka.OffsetCommitRequest{
 			GroupID: g.cfg.Name, GenerationID: gen.ID, MemberID: gen.Member,
 			Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: partition, Offset: offset}}},
 		})
-		cancel()
-		if err == nil {
-			if parts := r.Topics[topic]; len(parts) != 1 {
-				err = errors.New("the answer has no such partition")
-			} else {
-				err = parts[0].Error
-			}
+		if err != nil {
+			return err
 		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, kafka.UnknownMemberId), errors.Is(err, kafka.IllegalGeneration), errors.Is(err, kafka.FencedInstanceID):
-			g.note(func(s *GroupStats) { s.Refused++ })
-			return &PartitionError{"commit", topic, partition, errors.Join(errLost, err)}
-		case ctx.Err() != nil, !passes(err):
-			return &PartitionError{"commit", topic, partition, err}
-		}
-		g.failed(err)
-		select {
-		case <-ctx.Done():
-			return &PartitionError{"commit", topic, partition, errors.Join(err, ctx.Err())}
-		case <-time.After(wait):
-		}
+		p, err := only(r.Topics[topic])
+		return cmp.Or(err, p.Error)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case fenced(err):
+		g.note(func(s *GroupStats) { s.Refused++ })
+		err = errors.Join(errLost, err)
 	}
+	return &PartitionError{"commit", topic, partition, err}
+}
+
+// calls is how calls to the group are repeated.
+func (g *Group) calls() retry.Backoff {
+	return retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second, Attempt: g.cfg.Session}
+}
+
+// fenced reports whether the group does not take the sender for the present owner of its partitions.
+func fenced(err error) bool {
+	return errors.Is(err, kafka.UnknownMemberId) || errors.Is(err, kafka.IllegalGeneration) || errors.Is(err, kafka.FencedInstanceID)
+}
+
+// only gives the one partition that an answer is about.
+func only[T any](parts []T) (p T, err error) {
+	if len(parts) != 1 {
+		return p, errors.New("the answer has no such partition")
+	}
+	return parts[0], nil
 }
 
 // Lost reports whether an error means that the partition belongs to somebody else by now.
 func Lost(err error) bool { return errors.Is(err, errLost) }
 
 // Committed gives the group's offset of a partition, or -1 if there is none.
-func (g *Group) Committed(ctx context.Context, topic string, partition int) (int64, error) {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		once, cancel := context.WithTimeout(ctx, g.cfg.Session)
+func (g *Group) Committed(ctx context.Context, topic string, partition int) (offset int64, err error) {
+	err = g.calls().Do(ctx, func(err error) bool { return !passes(err) }, func(once context.Context) error {
 		r, err := g.client.OffsetFetch(once, &kafka.OffsetFetchRequest{GroupID: g.cfg.Name, Topics: map[string][]int{topic: {partition}}})
-		cancel()
 		if err == nil {
 			err = r.Error
 		}
-		if err == nil {
-			if parts := r.Topics[topic]; len(parts) != 1 {
-				err = errors.New("the answer has no such partition")
-			} else if err = parts[0].Error; err == nil {
-				return parts[0].CommittedOffset, nil
-			}
+		if err != nil {
+			return err
 		}
-		if !passes(err) {
-			return 0, &PartitionError{"committed offset of", topic, partition, err}
-		}
-		select {
-		case <-ctx.Done():
-			return 0, &PartitionError{"committed offset of", topic, partition, errors.Join(err, ctx.Err())}
-		case <-time.After(wait):
-		}
+		p, err := only(r.Topics[topic])
+		offset = p.CommittedOffset
+		return cmp.Or(err, p.Error)
+	})
+	if err != nil {
+		return 0, &PartitionError{"committed offset of", topic, partition, err}
 	}
+	return offset, nil
 }

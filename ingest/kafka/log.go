@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // LogConfig bounds what is read and written at once.
@@ -150,20 +151,23 @@ func (l *Log) listOffsets(ctx context.Context, topic string, what ...kafka.Offse
 func (l *Log) Partitions(ctx context.Context, topic string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
-	for {
+	n := 0
+	// A topic that was just made is not known before the client has asked for all of them again.
+	err := retry.Backoff{Min: 100 * time.Millisecond}.Do(ctx, nil, func(ctx context.Context) error {
 		r, err := l.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
-		if err == nil && len(r.Topics) == 1 {
-			if err = r.Topics[0].Error; err == nil {
-				return len(r.Topics[0].Partitions), nil
-			}
+		if err == nil && len(r.Topics) != 1 {
+			err = errors.New("the answer does not have it")
 		}
-		// A topic that was just made is not known before the client has asked for all of them again.
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("kafka: topic %s: %w", topic, errors.Join(err, ctx.Err()))
-		case <-time.After(100 * time.Millisecond):
+		if err != nil {
+			return err
 		}
+		n = len(r.Topics[0].Partitions)
+		return r.Topics[0].Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("kafka: topic %s: %w", topic, err)
 	}
+	return n, nil
 }
 
 // Retention is how long a topic keeps its records by time; 0 is for ever.
@@ -214,48 +218,46 @@ func (l *Log) Append(ctx context.Context, topic string, partition int, messages 
 	return first, nil
 }
 
-func (l *Log) produce(ctx context.Context, topic string, partition int, messages []ingest.Message) (int64, error) {
+func (l *Log) produce(ctx context.Context, topic string, partition int, messages []ingest.Message) (first int64, err error) {
 	began := time.Now()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		records := make([]kafka.Record, len(messages))
-		for i := range messages {
-			m := &messages[i]
-			r := &records[i]
-			if m.Time != 0 {
-				r.Time = time.Unix(0, m.Time)
-			}
-			if m.Key != nil {
-				r.Key = kafka.NewBytes(m.Key)
-			}
-			if m.Value != nil {
-				r.Value = kafka.NewBytes(m.Value)
-			}
-			if m.Head != nil {
-				r.Headers = []kafka.Header{{Key: l.cfg.HeaderKey, Value: m.Head}}
-			}
-		}
-		once, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
-		r, err := l.client.Produce(once, &kafka.ProduceRequest{
-			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
-		})
-		cancel()
-		if err == nil {
-			err = r.Error
-		}
-		if err == nil {
-			return r.BaseOffset, nil
-		}
+	final := func(err error) bool {
 		l.errors.Add(1)
 		// What was just made is not known everywhere at once.
-		if !passes(err) || unknown(err) && time.Since(began) > l.cfg.Timeout {
-			return 0, err
+		return !passes(err) || unknown(err) && time.Since(began) > l.cfg.Timeout
+	}
+	err = retry.Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second, Attempt: l.cfg.Timeout}.Do(ctx, final, func(once context.Context) error {
+		r, err := l.client.Produce(once, &kafka.ProduceRequest{
+			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(l.records(messages)...),
+		})
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return 0, errors.Join(err, context.Cause(ctx))
-		case <-time.After(wait):
+		first = r.BaseOffset
+		return r.Error
+	})
+	return first, err
+}
+
+// records gives messages the form of the client. They can be read once.
+func (l *Log) records(messages []ingest.Message) []kafka.Record {
+	records := make([]kafka.Record, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		r := &records[i]
+		if m.Time != 0 {
+			r.Time = time.Unix(0, m.Time)
+		}
+		if m.Key != nil {
+			r.Key = kafka.NewBytes(m.Key)
+		}
+		if m.Value != nil {
+			r.Value = kafka.NewBytes(m.Value)
+		}
+		if m.Head != nil {
+			r.Headers = []kafka.Header{{Key: l.cfg.HeaderKey, Value: m.Head}}
 		}
 	}
+	return records
 }
 
 // passes reports whether trying again may help. Everything may but a refusal by the brokers that they mean.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // FollowConfig names the captures that a running collector reads.
@@ -339,7 +340,7 @@ func (t *tail) some(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 		// Its writer may have written to the file between the read and the look at the path, so it is read once more.
-		if t.replaced = in.replaced(); !t.replaced && !sleep(t.ctx, in.poll) {
+		if t.replaced = in.replaced(); !t.replaced && !retry.Sleep(t.ctx, in.poll) {
 			return 0, context.Cause(t.ctx)
 		}
 	}
@@ -367,7 +368,7 @@ func (t *tail) next() bool {
 		if over, err := t.shrunk(); over || err != nil {
 			break
 		}
-		if !sleep(t.ctx, in.poll) {
+		if !retry.Sleep(t.ctx, in.poll) {
 			return false
 		}
 	}
@@ -380,20 +381,8 @@ func (t *tail) next() bool {
 			return true
 		}
 		in.trouble(err)
-		if !sleep(t.ctx, in.poll) {
+		if !retry.Sleep(t.ctx, in.poll) {
 			return false
 		}
-	}
-}
-
-// sleep reports false when ctx ended before d had passed.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // nap is the shortest sleep of a replay at recorded speed. Frames that are closer together than that travel in one
@@ -142,12 +143,5 @@ func (p *pace) due(frames []ingest.Frame) (n int) {
 // wait sleeps until a frame of that capture time is due. It reports false when ctx ended before.
 func (p *pace) wait(ctx context.Context, at int64) bool {
 	left := time.Duration(min(float64(at-p.first)/p.speed, 1<<62)) - time.Since(p.begun)
-	t := time.NewTimer(max(left, nap))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return retry.Sleep(ctx, max(left, nap))
 }

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,8 +21,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
-	"github.com/hopscope/hopscope/p4/internal/creds"
+	"github.com/hopscope/hopscope/p4/internal/grpctls"
 )
 
 // ControllerStatus says how it is with the controller.
@@ -47,6 +46,9 @@ const (
 	maxMessage = 64 << 20 // a plan of half a million probes
 )
 
+// reconnect spreads the waits: not all agents come back at once.
+var reconnect = retry.Backoff{Min: firstWait, Max: mostWait, Spread: 0.5}
+
 // ServerOptions are what a controller serves agents with: mutual TLS by conf, which names its certificate and the authorities
 // of the agents, and pings as often as agents send them.
 func ServerOptions(conf *tls.Config) []grpc.ServerOption {
@@ -61,42 +63,17 @@ func ServerOptions(conf *tls.Config) []grpc.ServerOption {
 
 // tls reads the files. The controller is known by its name alone, and signed by the settings' own authorities.
 func (c *Controller) tls() (*tls.Config, error) {
-	pem, err := os.ReadFile(c.CAFile)
+	authorities, certificate, err := creds.Mutual(c.CAFile, c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
+		return nil, err
 	}
-	conf := &tls.Config{ServerName: c.Name, MinVersion: tls.VersionTLS13, RootCAs: x509.NewCertPool()}
-	if !conf.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
-	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("cert_file: %w", err)
-	}
-	conf.Certificates = []tls.Certificate{cert}
-	return conf, nil
+	return &tls.Config{ServerName: c.Name, MinVersion: tls.VersionTLS13, RootCAs: authorities, Certificates: certificate}, nil
 }
 
 // follow takes plans from the controller, until ctx ends. Where it is gone, the plan stays in force, and the agent tries again.
 func (a *Agent) follow(ctx context.Context) {
 	a.recall()
-	wait := firstWait
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := a.session(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		a.gone(err)
-		if time.Since(began) > mostWait {
-			wait = firstWait
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait/2 + rand.N(wait/2)): // not all agents at once
-		}
-		wait = min(2*wait, mostWait)
-	}
+	reconnect.Keep(ctx, a.session, a.gone)
 }
 
 // gone notes why there is no controller, and says so once for each reason.
@@ -131,7 +108,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(creds.TLS(conf)), grpc.WithNoProxy(),
+	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(grpctls.Client(conf)), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingWait}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {
@@ -174,14 +151,12 @@ func (a *Agent) session(ctx context.Context) error {
 
 // tell answers a controller that asks for rounds, until ctx ends. One that does not want to know is left alone.
 func (a *Agent) tell(ctx context.Context, conn *grpc.ClientConn) {
+	wait := retry.Backoff{Min: mostWait, Spread: 0.5} // the plans do not depend on it
 	for ctx.Err() == nil {
 		if err := a.tellStream(ctx, conn); status.Code(err) == codes.Unimplemented {
 			return
 		}
-		select { // the plans do not depend on it
-		case <-ctx.Done():
-		case <-time.After(mostWait/2 + rand.N(mostWait/2)):
-		}
+		wait.Sleep(ctx)
 	}
 }
 

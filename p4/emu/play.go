@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // Clock is the time that Play follows.
@@ -25,14 +27,10 @@ func (SystemClock) Now() time.Time { return time.Now() }
 
 // Sleep waits.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
+	if retry.Sleep(ctx, d) {
 		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return context.Cause(ctx)
 }
 
 // PlayConfig says where datagrams go, and how fast.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
@@ -15,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/hopscope/hopscope/p4/internal/creds"
+	"github.com/hopscope/hopscope/p4/internal/grpctls"
 )
 
 // Client is a controller of one switch, over P4Runtime.
@@ -50,7 +49,7 @@ func Dial(cfg Config) (*Client, error) {
 	}
 	security := insecure.NewCredentials()
 	if !cfg.Plaintext {
-		security = creds.TLS(cfg.TLS)
+		security = grpctls.Client(cfg.TLS)
 	}
 	again := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
@@ -250,14 +249,4 @@ func (c *Client) cookie(ctx context.Context) error {
 		return &PipelineError{Want: want, Have: r.GetConfig().GetCookie().GetCookie()}
 	}
 	return nil
-}
-
-// wait waits, but not longer than ctx.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

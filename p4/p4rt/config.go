@@ -2,12 +2,12 @@ package p4rt
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hopscope/hopscope/ingest/creds"
 )
 
 // Election is the id that a controller stands for election with: the highest is primary. It is not 0.
@@ -139,24 +139,16 @@ func LoadTLS(name, caFile, certFile, keyFile string) (*tls.Config, error) {
 	if name == "" {
 		return nil, errors.New("name: is missing, and without it any certificate of ca_file could be the switch's")
 	}
-	pem, err := os.ReadFile(caFile)
+	authorities, _, err := creds.Mutual(caFile, certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
-	}
-	conf := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
-	if !conf.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", caFile)
-	}
-	own := func() (*tls.Certificate, error) {
-		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("cert_file: %w", err)
-		}
-		return &cert, nil
-	}
-	if _, err := own(); err != nil {
 		return nil, err
 	}
-	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own() }
-	return conf, nil
+	own := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		certificate, err := creds.Certificate(certFile, keyFile)
+		if err != nil {
+			return nil, err
+		}
+		return &certificate[0], nil
+	}
+	return &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12, RootCAs: authorities, GetClientCertificate: own}, nil
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/retry"
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,20 +16,8 @@ import (
 
 // follow keeps a stream to the switch, until ctx ends.
 func (c *Client) follow(ctx context.Context) {
-	delay := c.cfg.FirstWait
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := c.session(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		c.set(func(s *State) { *s = State{Problem: c.ended(err)} })
-		if time.Since(began) > c.cfg.MostWait {
-			delay = c.cfg.FirstWait
-		}
-		wait(ctx, delay/2+rand.N(delay/2+1)) // not all switches at once
-		delay = min(2*delay, c.cfg.MostWait)
-	}
+	wait := retry.Backoff{Min: c.cfg.FirstWait, Max: c.cfg.MostWait, Spread: 0.5} // not all switches at once
+	wait.Keep(ctx, c.session, func(err error) { c.set(func(s *State) { *s = State{Problem: c.ended(err)} }) })
 }
 
 // ended says why a stream is over.
@@ -112,7 +100,7 @@ func (c *Client) settle(ctx context.Context, primary bool) error {
 // pings that they find too many.
 func (c *Client) ask(ctx context.Context, gone context.CancelCauseFunc) {
 	for {
-		wait(ctx, c.cfg.CheckEvery)
+		retry.Sleep(ctx, c.cfg.CheckEvery)
 		err := c.settle(ctx, c.State().Primary)
 		switch {
 		case ctx.Err() != nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -138,8 +139,8 @@ func asMember(ctx context.Context, client *conn.Client, group, topic string) err
 	}
 	r, err := join("")
 	for errors.Is(err, kafka.GroupCoordinatorNotAvailable) || errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupLoadInProgress) { // on a fresh broker
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
-			return err
+		if !retry.Sleep(ctx, 50*time.Millisecond) {
+			return ctx.Err()
 		}
 		r, err = join("")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // Identity is who joins a fleet.
@@ -100,15 +101,11 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 
 	first, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	for {
-		err := m.visit(first)
-		if errors.As(err, new(*MismatchError)) {
-			w.member = nil
-			return err
-		}
-		if err == nil || needsPerson(err) || errors.As(err, new(*ClockError)) || wait(first, 500*time.Millisecond) != nil {
-			break
-		}
+	final := func(err error) bool { return needsPerson(err) || errors.As(err, new(*ClockError)) }
+	err := retry.Backoff{Min: 500 * time.Millisecond}.Do(first, final, m.visit)
+	if errors.As(err, new(*MismatchError)) {
+		w.member = nil
+		return err
 	}
 	if ctx.Err() != nil {
 		w.member = nil
@@ -120,22 +117,11 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 	return nil
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // run visits the roster until ctx ends.
 func (m *member) run(ctx context.Context) {
 	defer close(m.done)
 	every := max(min(m.id.Params.Window, statusEvery), leastEvery)
-	for wait(ctx, every) == nil {
+	for retry.Sleep(ctx, every) {
 		_ = m.visit(ctx) // kept for admit
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // topic is what one has to be like.
@@ -111,7 +112,7 @@ func (a *Admin) Create(ctx context.Context, replace bool) (made []Created, err e
 	}
 	create := func(name string) conn.Op { return conn.Op{ACL: "Create", Resource: "topic", Name: name} }
 	resp, err := a.client.CreateTopics(ctx, req)
-	for errors.Is(err, kafka.BrokerNotAvailable) && a.client.Reachable(ctx) && wait(ctx, 200*time.Millisecond) == nil {
+	for errors.Is(err, kafka.BrokerNotAvailable) && a.client.Reachable(ctx) && retry.Sleep(ctx, 200*time.Millisecond) {
 		resp, err = a.client.CreateTopics(ctx, req) // the brokers are choosing who is in charge
 	}
 	if err != nil {
@@ -162,7 +163,7 @@ func (a *Admin) writeParams(ctx context.Context, replace bool) (wrote bool, _ er
 			}
 		}
 		e, ok := errors.AsType[*conn.Error](err)
-		if !ok || e.Kind != conn.Passing && e.Kind != conn.NoTopic || wait(ctx, 100*time.Millisecond) != nil {
+		if !ok || e.Kind != conn.Passing && e.Kind != conn.NoTopic || !retry.Sleep(ctx, 100*time.Millisecond) {
 			return false, err
 		}
 	}
@@ -380,7 +381,7 @@ func (a *Admin) checkConsumed(ctx context.Context, t *topic) (list []Deviation, 
 		}
 		// A fresh Kafka makes the topic of offsets when it is first asked for.
 		starting := errors.Is(err, kafka.GroupCoordinatorNotAvailable) || errors.Is(err, kafka.NotCoordinatorForGroup) || errors.Is(err, kafka.GroupLoadInProgress)
-		if !starting || wait(ctx, 200*time.Millisecond) != nil {
+		if !starting || !retry.Sleep(ctx, 200*time.Millisecond) {
 			return nil, a.client.Explain(err, conn.Op{ACL: "Describe", Resource: "group", Name: group})
 		}
 	}

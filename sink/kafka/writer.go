@@ -19,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -204,7 +205,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 	n := uint64(len(c.records))
 	if w.member != nil {
 		if err := w.member.admit(ctx); err != nil {
-			return retry(ctx, err)
+			return passing(ctx, err, false)
 		}
 		if c.clockOff {
 			return w.permanent(b, n, errors.New("kafka: the window was counted while the clock of this machine was off Kafka's by more than a window, so its label is wrong"))
@@ -223,7 +224,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b []byte) error {
 	}
 	some, err := w.send(ctx, &c)
 	if err != nil {
-		return retryProgress(ctx, err, some)
+		return passing(ctx, err, some)
 	}
 	defer func() { w.doing = progress{} }()
 	if k := len(c.records); k > 0 && c.records[k-1].topic == toWindows { // reports go before their window has ended
@@ -439,10 +440,8 @@ func needsPerson(err error) bool {
 	return differs
 }
 
-func retry(ctx context.Context, err error) error { return retryProgress(ctx, err, false) }
-
-// retryProgress wraps what may pass. The end of the context is returned as it is.
-func retryProgress(ctx context.Context, err error, progress bool) error {
+// passing wraps what may pass. The end of the context is returned as it is.
+func passing(ctx context.Context, err error, progress bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -464,18 +463,10 @@ func (p *pace) wait(ctx context.Context, bytes int, most int64) error {
 		p.next = now
 	}
 	p.next = p.next.Add(time.Duration(float64(bytes) / float64(most) * float64(time.Second)))
-	delay := p.next.Sub(now) - pacedAhead
-	if delay <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if delay := p.next.Sub(now) - pacedAhead; delay > 0 && !retry.Sleep(ctx, delay) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // pacedAhead is for how long a burst may run ahead of its rate.

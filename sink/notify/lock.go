@@ -1,11 +1,13 @@
 package notify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink/flock"
 )
 
@@ -18,14 +20,13 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
-		err := flock.Lock(f)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, flock.ErrLocked) || time.Now().After(end) {
-			f.Close()
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	for err = flock.Lock(f); errors.Is(err, flock.ErrLocked) && retry.Sleep(ctx, 20*time.Millisecond); err = flock.Lock(f) {
 	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
 }

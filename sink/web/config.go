@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/hopscope/hopscope/ingest/creds"
 )
 
 // Config says where the page is served, to whom, and how much of the past it shows.
@@ -121,11 +122,10 @@ const (
 
 // readToken reads the token file; white space around the token is not part of it.
 func readToken(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	t, err := creds.File(path)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}
-	t := strings.TrimSpace(string(b))
 	if len(t) < minToken || len(t) > maxToken {
 		return "", fmt.Errorf("token in %s has %d characters, outside %d..%d", path, len(t), minToken, maxToken)
 	}

@@ -2,14 +2,14 @@ package conn
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hopscope/hopscope/ingest/creds"
 )
 
 // Config says where Kafka is, and who we are to it.
@@ -119,71 +119,22 @@ func (c *Config) CheckFiles() error {
 		_, err := c.password()
 		errs = append(errs, err)
 	}
-	_, caErr := c.authorities()
-	_, certErr := c.certificate()
-	return errors.Join(append(errs, caErr, certErr)...)
+	_, _, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	return errors.Join(append(errs, err)...)
 }
 
 // password reads the password from where the settings say.
 func (c *Config) password() (string, error) {
-	var password string
-	switch {
-	case c.PasswordFile != "":
-		b, err := os.ReadFile(c.PasswordFile)
-		if err != nil {
-			return "", fmt.Errorf("password_file: %w", err)
-		}
-		if password = strings.TrimSpace(string(b)); password == "" {
-			return "", fmt.Errorf("password_file: %s is empty", c.PasswordFile)
-		}
-	case c.PasswordEnv != "":
-		if password = strings.TrimSpace(os.Getenv(c.PasswordEnv)); password == "" {
-			return "", fmt.Errorf("password_env: the environment variable %s is not set", c.PasswordEnv)
-		}
-	}
-	if strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", errors.New("password: holds a line break or another character that no password has")
-	}
-	return password, nil
-}
-
-// authorities are those that may sign the brokers' certificates; nil means those of the system.
-func (c *Config) authorities() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
-	}
-	return pool, nil
-}
-
-// certificate is the one that is shown to the brokers, if any.
-func (c *Config) certificate() ([]tls.Certificate, error) {
-	if c.CertFile == "" || c.KeyFile == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("cert_file: %w", err)
-	}
-	return []tls.Certificate{cert}, nil
+	return creds.Secret("password", c.PasswordFile, c.PasswordEnv)
 }
 
 // security makes the TLS settings of one connection out of the files as they are now.
 func (c *Config) security() (*tls.Config, error) {
-	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
-	var err error
-	if conf.RootCAs, err = c.authorities(); err != nil {
+	authorities, certificate, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	if err != nil {
 		return nil, err
 	}
-	if conf.Certificates, err = c.certificate(); err != nil {
-		return nil, err
-	}
-	return conf, nil
+	return &tls.Config{
+		InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12, ServerName: c.ServerName, RootCAs: authorities, Certificates: certificate,
+	}, nil
 }

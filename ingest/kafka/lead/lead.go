@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // Config says what a member needs.
@@ -137,19 +138,15 @@ func (m *member) Revoke(ctx context.Context, g *ingest.Generation) {
 
 // run takes over and works.
 func (m *member) run(t *Term) {
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		err := t.takeOver()
-		if err == nil {
-			break
-		}
+	failed := func(err error) bool {
 		if t.ctx.Err() == nil {
 			m.cfg.Logger.Warn("taking over failed, trying again", "topic", m.cfg.Topic, "error", err.Error())
 		}
-		select {
-		case <-t.ctx.Done():
-			return
-		case <-time.After(wait):
-		}
+		return false
+	}
+	wait := retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second}
+	if wait.Do(t.ctx, failed, func(context.Context) error { return t.takeOver() }) != nil {
+		return
 	}
 	m.cfg.Logger.Info("in charge", "topic", m.cfg.Topic, "term", t.Number(), "epoch", t.Epoch())
 	err := m.work(t.ctx, t)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/kafka"
@@ -256,33 +255,19 @@ func (t *Term) read(ctx context.Context, to int64) (err error) {
 // what was read until then comes again.
 func (c *Config) read(ctx context.Context, from, to int64, into *history) (next int64, err error) {
 	r := c.Log.Reader(c.Topic, 0, from)
-	wait := 50 * time.Millisecond
-	for r.Offset() < to {
-		messages, err := r.Next(ctx)
-		if ctx.Err() != nil {
-			return from, fmt.Errorf("read the plans: %w", errors.Join(err, ctx.Err()))
-		}
+	failed := func(err error) {
+		c.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())
+	}
+	err = ingest.ReadTo(ctx, r, to, failed, func(m *ingest.Message) {
+		x, err := readRecord(m)
 		if err != nil {
-			c.Logger.Warn("the plans of the fleet cannot be read, trying again", "error", err.Error())
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
-			wait = min(2*wait, time.Second)
-			continue
+			c.Logger.Warn("a record of the plans is passed over", "topic", c.Topic, "offset", m.Offset, "error", err.Error())
+			return
 		}
-		if len(messages) == 0 && r.High() >= 0 && r.Offset() >= r.High() {
-			break // the last ones were compacted away
-		}
-		for i := range messages {
-			m := &messages[i]
-			x, err := readRecord(m)
-			if err != nil {
-				c.Logger.Warn("a record of the plans is passed over", "topic", c.Topic, "offset", m.Offset, "error", err.Error())
-				continue
-			}
-			into.add(string(m.Key), x)
-		}
+		into.add(string(m.Key), x)
+	})
+	if err != nil {
+		return from, fmt.Errorf("read the plans: %w", err)
 	}
 	return max(r.Offset(), to), nil
 }

@@ -1,19 +1,17 @@
-// Package remote is what sinks have in common that talk to a server over HTTP or TLS: where secrets and certificates come
-// from, connections on which everything has a limit, and what an answer means for whoever would try again.
+// Package remote is what sinks have in common that talk to a server over HTTP or TLS: connections on which everything has a limit,
+// and what an answer means for a next attempt.
 package remote
 
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/ingest/creds"
 	"github.com/hopscope/hopscope/ingest/lastword"
 )
 
@@ -43,42 +41,11 @@ func (c *TLS) Problems() error {
 
 // Config reads the files.
 func (c *TLS) Config() (*tls.Config, error) {
-	conf := &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12}
-	var caErr, certErr error
-	conf.RootCAs, caErr = c.authorities()
-	conf.Certificates, certErr = c.certificate()
-	if err := errors.Join(caErr, certErr); err != nil {
+	authorities, certificate, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	if err != nil {
 		return nil, err
 	}
-	return conf, nil
-}
-
-// authorities are those that may sign the server's certificate; nil means those of the system.
-func (c *TLS) authorities() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", c.CAFile)
-	}
-	return pool, nil
-}
-
-// certificate is the one that is shown to the server, if any.
-func (c *TLS) certificate() ([]tls.Certificate, error) {
-	if c.CertFile == "" || c.KeyFile == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("cert_file: %w", err)
-	}
-	return []tls.Certificate{cert}, nil
+	return &tls.Config{InsecureSkipVerify: c.TLSInsecure, MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: certificate}, nil
 }
 
 // Transport makes the connections. Everything has a limit: a server that accepts and then says nothing costs timeout, not
@@ -119,28 +86,4 @@ func WrongSecurity(err error) bool {
 		return true
 	}
 	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
-}
-
-// Secret reads what must not stand in the settings from a file or an environment variable; what names it in errors, such
-// as "token", whose settings are token_file and token_env. Without either it is "".
-func Secret(what, file, env string) (string, error) {
-	var secret string
-	switch {
-	case file != "":
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("%s_file: %w", what, err)
-		}
-		if secret = strings.TrimSpace(string(b)); secret == "" {
-			return "", fmt.Errorf("%s_file: %s is empty", what, file)
-		}
-	case env != "":
-		if secret = strings.TrimSpace(os.Getenv(env)); secret == "" {
-			return "", fmt.Errorf("%s_env: the environment variable %s is not set", what, env)
-		}
-	}
-	if strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s: holds a line break or another character that no %s has", what, what)
-	}
-	return secret, nil
 }

@@ -1,5 +1,5 @@
-// Package creds is how clients of gRPC here show and ask for certificates.
-package creds
+// Package grpctls is how clients of gRPC here show and ask for certificates.
+package grpctls
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 	"github.com/hopscope/hopscope/ingest/lastword"
 )
 
-// TLS is [credentials.NewTLS] for a client that gets to know why a server ends the connection at once, such as that it does not take
+// Client is [credentials.NewTLS] for a client that gets to know why a server ends the connection at once, such as that it does not take
 // the client's certificate. gRPC gives up at the first write that fails, with the reason unread.
-func TLS(conf *tls.Config) credentials.TransportCredentials { return heard{credentials.NewTLS(conf)} }
+func Client(conf *tls.Config) credentials.TransportCredentials {
+	return heard{credentials.NewTLS(conf)}
+}
 
 type heard struct {
 	credentials.TransportCredentials
