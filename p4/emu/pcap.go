@@ -1,21 +1,18 @@
 package emu
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/netip"
 	"time"
-
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 
 	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
 // PcapWriter writes datagrams as the frames in which a collector's interface would see them.
 type PcapWriter struct {
-	w     *pcapgo.Writer
+	w     io.Writer
 	to    netip.Addr
 	epoch time.Time
 	buf   []byte
@@ -27,17 +24,36 @@ func NewPcapWriter(w io.Writer, collector netip.Addr, epoch time.Time) (*PcapWri
 	if !collector.Is4() {
 		return nil, fmt.Errorf("pcap: collector %v has no IPv4 address", collector)
 	}
-	p := &PcapWriter{w: pcapgo.NewWriterNanos(w), to: collector, epoch: epoch}
-	return p, p.w.WriteFileHeader(1<<16, layers.LinkTypeEthernet)
+	le := binary.LittleEndian
+	var header [pcapHeaderLen]byte
+	le.PutUint32(header[0:], 0xa1b23c4d) // nanoseconds
+	le.PutUint16(header[4:], 2)          // version 2.4
+	le.PutUint16(header[6:], 4)
+	le.PutUint32(header[16:], 1<<16) // longest frame
+	le.PutUint32(header[20:], 1)     // Ethernet
+	_, err := w.Write(header[:])
+	return &PcapWriter{w: w, to: collector, epoch: epoch}, err
 }
 
 // Write adds one datagram.
 func (p *PcapWriter) Write(d Datagram) error {
-	p.buf = AppendFrame(p.buf[:0], d, p.to, p.id)
+	var record [pcapRecordLen]byte
+	p.buf = AppendFrame(append(p.buf[:0], record[:]...), d, p.to, p.id)
 	p.id++
-	info := gopacket.CaptureInfo{Timestamp: p.epoch.Add(d.At), CaptureLength: len(p.buf), Length: len(p.buf)}
-	return p.w.WritePacket(info, p.buf)
+	le, at, length := binary.LittleEndian, p.epoch.Add(d.At), uint32(len(p.buf)-pcapRecordLen)
+	le.PutUint32(p.buf[0:], uint32(at.Unix()))
+	le.PutUint32(p.buf[4:], uint32(at.Nanosecond()))
+	le.PutUint32(p.buf[8:], length)  // captured
+	le.PutUint32(p.buf[12:], length) // on the wire
+	_, err := p.w.Write(p.buf)
+	return err
 }
+
+// Lengths of a pcap file's header, and of the one before each frame.
+const (
+	pcapHeaderLen = 24
+	pcapRecordLen = 16
+)
 
 // AppendFrame appends d as an Ethernet frame with IPv4 and UDP headers, checksums included. id is the IPv4
 // identification. Both addresses must be IPv4.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/findings"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+)
+
+func findingsCommand() *cobra.Command {
+	o := findings.DefaultOptions()
+	var names []string
+	lines := ""
+	for _, p := range findings.Parts {
+		names = append(names, p.Name)
+		lines += fmt.Sprintf("\n  %-12s %s", p.Name, p.Doc)
+	}
+	c := &cobra.Command{
+		Use:   "findings [PART...]",
+		Short: "The table of faults and detectors: what is found, how soon, and how often without a fault",
+		Long: `Put faults to hops whose truth is known and print what each detector finds: the test
+of FANT, the one that hopscope had before, and the present one.
+
+Parts (without one, series alone):` + lines,
+		Example: "  hopscope-bench findings series --hops 40 --quiet 1000000",
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.Hops < 1 || o.Hops > 1e6:
+				return cli.Usagef("--hops %d is outside 1..1000000", o.Hops)
+			case o.Quiet < 0 || o.Quiet > 1e9:
+				return cli.Usagef("--quiet %d is outside 0..1000000000", o.Quiet)
+			case o.Seeds < 1 || o.Seeds > 1e6:
+				return cli.Usagef("--seeds %d is outside 1..1000000", o.Seeds)
+			}
+			for _, a := range args {
+				if !slices.Contains(names, a) {
+					return cli.Usagef("no part %q; there are %s", a, strings.Join(names, ", "))
+				}
+			}
+			for _, p := range findings.Parts {
+				if !slices.Contains(args, p.Name) && (len(args) > 0 || p.Aside) {
+					continue
+				}
+				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return p.Name })
+				err := p.Run(c.Context(), c.OutOrStdout(), o)
+				done()
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.Name, err)
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of everything that is drawn")
+	f.IntVar(&o.Hops, "hops", o.Hops, "hops of each background for each fault")
+	f.IntVar(&o.Quiet, "quiet", o.Quiet, "windows of each background without a fault")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "emulated networks of each fault")
+	return c
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/fleet"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
+)
+
+// fleetFigures is what "hopscope-bench fleet" measured.
+type fleetFigures struct {
+	Window fleet.WindowResult `json:"window"`
+	Raw    *fleet.RawResult   `json:"raw,omitempty"` // with a broker
+}
+
+func fleetCommand() *cobra.Command {
+	window, raw := fleet.DefaultWindowConfig(), fleet.DefaultRawConfig()
+	var format string
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "What windows and reports cost that go through Kafka",
+		Long: `Measure what a fleet costs on one core: the records that a collector makes of a window,
+and merging those of many collectors. With --brokers it sends raw reports through a real
+Kafka too, in turns with a bare loop of the Arrow library. It makes topics called
+hopscope-bench-... there, and deletes them.`,
+		Example: `  hopscope-bench fleet
+  hopscope-bench fleet --brokers 127.0.0.1:9092`,
+		Args: cli.ExactArgs(0),
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := cli.CheckFormat(format); err != nil {
+			return err
+		}
+		switch {
+		case window.Collectors < 1 || window.Collectors > 1024:
+			return cli.Usagef("--collectors %d is outside 1..1024", window.Collectors)
+		case window.Flows < 1 || window.Flows > 1<<24:
+			return cli.Usagef("--flows %d is outside 1..16777216", window.Flows)
+		case window.Reports < 1 || window.Reports > 1<<30:
+			return cli.Usagef("--reports %d is outside 1..1073741824", window.Reports)
+		case raw.Rounds < 1 || raw.Rounds > 1000:
+			return cli.Usagef("--rounds %d is outside 1..1000", raw.Rounds)
+		}
+		if len(raw.Brokers) > 0 { // said before minutes of measuring
+			kafka := conn.DefaultConfig()
+			kafka.Brokers = raw.Brokers
+			if err := kafka.Validate(); err != nil {
+				return cli.Usagef("--brokers: %v", err)
+			}
+		}
+		var f fleetFigures
+		var err error
+		done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "windows" })
+		f.Window, err = fleet.Window(window)
+		done()
+		if err == nil && len(raw.Brokers) > 0 {
+			done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return "raw reports" })
+			var r fleet.RawResult
+			r, err = fleet.Raw(c.Context(), raw)
+			f.Raw = &r
+			done()
+		}
+		if err != nil {
+			return err
+		}
+		out := c.OutOrStdout()
+		if format == "json" {
+			return json.NewEncoder(out).Encode(&f)
+		}
+		err = f.Window.Print(out)
+		if f.Raw != nil {
+			err = errors.Join(err, f.Raw.Print(out))
+		}
+		return err
+	}
+	flags := c.Flags()
+	flags.IntVar(&window.Collectors, "collectors", window.Collectors, "whose windows are merged")
+	flags.IntVar(&window.Flows, "flows", window.Flows, "flows of a collector")
+	flags.IntVar(&window.Reports, "reports", window.Reports, "reports of a collector in a window of 10 s")
+	flags.StringSliceVar(&raw.Brokers, "brokers", nil, "address of a Kafka broker (repeatable); without one, raw reports are left out")
+	flags.IntVar(&raw.Rounds, "rounds", raw.Rounds, "with raw reports in both ways")
+	flags.StringVar(&format, "format", "table", "table or json")
+	return c
+}

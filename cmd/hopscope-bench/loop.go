@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/loop"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+)
+
+func loopCommand() *cobra.Command {
+	o := loop.DefaultOptions()
+	var names []string
+	var format string
+	lines := ""
+	for _, s := range loop.Sections {
+		names = append(names, s.Name)
+		lines += fmt.Sprintf("\n  %-12s %s", s.Name, s.Doc)
+	}
+	c := &cobra.Command{
+		Use:   "loop [SECTION...]",
+		Short: "The loop from findings to plans: what is suspected when faults happen, beside FANT's test",
+		Long: `Let the faults of the emulator's table happen to an emulated fat-tree whose links are
+covered by probes, and print which links are suspected, and how soon: by the two
+deviations of FANT, with two pairs of limits; by ours on the same probes, from end to
+end alone and with what they tell of hops; and by ours with the findings of what
+switches report besides. A seed takes half a minute and more. Then compare the bytes
+of probes with attention to those of all probes in detail, and time cycles.
+
+Sections (without one, all of them):` + lines,
+		Example: `  hopscope-bench loop detection --seeds 5
+  hopscope-bench loop bytes --seed 7
+  hopscope-bench loop detection --fault link-down,gray-failure-1 --format json`,
+	}
+	f := c.Flags()
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the first network")
+	f.IntVar(&o.Seeds, "seeds", o.Seeds, "emulated networks, each with every fault")
+	f.StringSliceVar(&o.Faults, "fault", nil, "only these faults of the table (repeatable)")
+	f.StringVar(&format, "format", "table", "table or json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(format); err != nil {
+			return err
+		}
+		if err := o.Validate(); err != nil {
+			return cli.Usagef("%v", err)
+		}
+		for _, a := range args {
+			if !slices.Contains(names, a) {
+				return cli.Usagef("no section %q; there are %s", a, strings.Join(names, ", "))
+			}
+		}
+		o.JSON = format == "json"
+		for _, s := range loop.Sections {
+			if len(args) > 0 && !slices.Contains(args, s.Name) {
+				continue
+			}
+			var state atomic.Value
+			state.Store(s.Name)
+			o.Progress = func(at string) { state.Store(s.Name + ", " + at) }
+			done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return state.Load().(string) })
+			err := s.Run(c.Context(), c.OutOrStdout(), o)
+			done()
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+)
+
+func pintCommand() *cobra.Command {
+	var o papers.PINTOptions
+	var figures []string
+	var format, svg string
+	c := &cobra.Command{
+		Use:   "pint",
+		Short: "The figures of PINT, as published and ours beside it in the same run",
+		Long: `Make the figures of PINT (SIGCOMM 2020) again: what was published, re-implemented,
+beside ours on the same input in the same run.
+
+  5      packets until 25 hops are known, by coding scheme
+  9      error of latency quantiles, by packets and by size of the sketch
+  10     packets until a path is known, by its length; PPM and AMS2 for comparison
+  11     three queries in 16 bits: alone, planned by hand, and planned by "plan queries"
+  loops  false alarms of loop detection
+  cost   time and memory of decoding
+  errors paths where the map of the network is wrong, and when they are certain`,
+		Args: cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := cli.CheckFormat(format); err != nil {
+				return err
+			}
+			for _, f := range figures {
+				if !slices.Contains(papers.PINTFigures(), f) {
+					return cli.Usagef("no figure %q; there are %s", f, strings.Join(papers.PINTFigures(), ", "))
+				}
+			}
+			if len(o.Rows) > 0 && !slices.Equal(figures, []string{"errors"}) {
+				return cli.Usagef("--row is of --figure errors alone")
+			}
+			if o.Runs < 0 || o.Runs > 10_000_000 {
+				return cli.Usagef("--runs %d is outside 0..10000000", o.Runs)
+			}
+			if svg != "" {
+				if err := os.MkdirAll(svg, 0o755); err != nil {
+					return err
+				}
+			}
+			for _, name := range papers.PINTFigures() {
+				if len(figures) > 0 && !slices.Contains(figures, name) {
+					continue
+				}
+				if err := printFigure(c, name, o, format, svg); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&figures, "figure", nil, "only these: "+strings.Join(papers.PINTFigures(), ", ")+" (repeatable)")
+	f.IntVar(&o.Runs, "runs", 0, "repetitions of each point; 0 for 10000, or less where one takes long")
+	f.StringArrayVar(&o.Rows, "row", nil, `of figure errors: only rows with this in their name, such as "Kentucky Datalink, distances: a node" (repeatable)`)
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random numbers")
+	f.StringVar(&format, "format", "table", "table or json")
+	f.StringVar(&svg, "svg", "", "directory for plots as SVG, made if need be")
+	return c
+}
+
+func printFigure(c *cobra.Command, name string, o papers.PINTOptions, format, svg string) error {
+	var point atomic.Value
+	point.Store("")
+	o.Progress = func(p string) { point.Store(p) }
+	done := cli.ShowProgress(c.ErrOrStderr(), "figure "+name, func() string { return point.Load().(string) })
+	figure, err := papers.PINT(c.Context(), name, o)
+	done()
+	if err != nil {
+		return err
+	}
+	if svg != "" {
+		for _, chart := range figure.Charts {
+			if err := writeChart(filepath.Join(svg, chart.File+".svg"), &chart); err != nil {
+				return fmt.Errorf("plot: %w", err)
+			}
+		}
+	}
+	if format == "json" {
+		return json.NewEncoder(c.OutOrStdout()).Encode(figure)
+	}
+	return figure.Print(c.OutOrStdout())
+}
+
+func writeChart(path string, chart *papers.Chart) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	return chart.Write(f)
+}

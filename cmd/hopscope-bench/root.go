@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/bench/papers"
+	"github.com/hopscope/hopscope/bench/pipeline"
+	"github.com/hopscope/hopscope/cmd/internal/cli"
+)
+
+// release is set by the linker for released builds.
+var release string
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hopscope-bench",
+		Short: "Measure this machine and the published algorithms",
+		Long: `Measure: the pipeline in memory on one core, and the published planning algorithms
+beside ours. What a whole collector keeps up with is "hopscope selftest".`,
+		Version: cli.Version(release),
+		Args:    cli.NoCommand,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.AddCommand(pipelineCommand(), plannerCommand(), pintCommand(), fleetCommand(), findingsCommand(), agentCommand(), loopCommand())
+	cli.Prepare(root, func(run cli.Run) cli.Run { return cli.Interruptible(run, nil) })
+	return root
+}
+
+func pipelineCommand() *cobra.Command {
+	var flows []int
+	var format string
+	c := &cobra.Command{
+		Use:   "pipeline",
+		Short: "Reports a second through decoding, tables, sketches and detectors, in memory, on one core",
+		Args:  cli.ExactArgs(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := cli.CheckFormat(format); err != nil {
+				return err
+			}
+			for _, n := range flows {
+				if n < 1 || n > 1<<24 {
+					return cli.Usagef("--flows %d is outside 1..16777216", n)
+				}
+				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
+				r, err := pipeline.Run(pipeline.DefaultConfig(n))
+				done()
+				if err != nil {
+					return err
+				}
+				if format == "json" {
+					err = json.NewEncoder(c.OutOrStdout()).Encode(&r)
+				} else {
+					err = r.Print(c.OutOrStdout())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntSliceVar(&flows, "flows", []int{10_000, 1_000_000}, "flows in the traffic (repeatable)")
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	return c
+}
+
+func plannerCommand() *cobra.Command {
+	var o papers.Options
+	var names []string
+	for _, t := range papers.Families {
+		names = append(names, t.Name)
+	}
+	c := &cobra.Command{
+		Use:   "planner [FAMILY...]",
+		Short: "The tables of the published planners, their algorithms beside ours in the same run",
+		Long: `Print the tables of the published planners: each algorithm as published,
+re-implemented, beside ours on the same input in the same run.
+
+Families: ` + strings.Join(names, ", ") + ` (all without one).`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.Limit <= 0 {
+				return cli.Usagef("--time-limit %v is not above 0s", o.Limit)
+			}
+			if o.Topologies != "" {
+				if _, err := os.ReadDir(o.Topologies); err != nil {
+					return cli.WrongInput(fmt.Errorf("--topologies: %w", err))
+				}
+			}
+			for _, a := range args {
+				if !slices.Contains(names, a) {
+					return cli.Usagef("no family %q; there are %s", a, strings.Join(names, ", "))
+				}
+			}
+			for _, t := range papers.Families {
+				if len(args) > 0 && !slices.Contains(args, t.Name) {
+					continue
+				}
+				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return t.Name })
+				err := t.Run(c.Context(), c.OutOrStdout(), o)
+				done()
+				if err != nil {
+					return fmt.Errorf("%s: %w", t.Name, err)
+				}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
+	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
+	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
+	return c
+}
