@@ -2,6 +2,7 @@
 GO      ?= go
 CACHE   := .cache
 BIN     := bin/hopscope
+HARNESS := bin/hopscope-bench
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
@@ -13,8 +14,10 @@ LONGTIME ?= 1h
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-build: ## build bin/hopscope
+build: ## build bin/hopscope, and bin/hopscope-bench, which measures; print the size of each
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(HARNESS) ./cmd/hopscope-bench
+	@wc -c $(BIN) $(HARNESS) | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1/1e6}'
 
 SYSTEMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 windows/amd64
 

@@ -1,2 +1,2 @@
-// Package loop measures the loop from findings to plans: each section of "hopscope bench loop" is a file.
+// Package loop measures the loop from findings to plans: each section of "hopscope-bench loop" is a file.
 package loop

@@ -1,114 +1,20 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/hopscope/hopscope/bench/papers"
-	"github.com/hopscope/hopscope/bench/pipeline"
 )
 
+// benchCommand names the program that "hopscope bench" became. Whatever it is asked is a wrong request.
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure this machine and the published algorithms",
-		Long: `Measure: the pipeline in memory on one core, and the published planning algorithms
-beside ours. What a whole collector keeps up with is "hopscope selftest".`,
-		Args: exactArgs(0),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(benchPipelineCommand(), benchPlannerCommand(), benchPINTCommand(), benchFleetCommand(), benchFindingsCommand(), benchAgentCommand(), benchLoopCommand())
-	return c
-}
-
-func benchPipelineCommand() *cobra.Command {
-	var flows []int
-	var format string
-	c := &cobra.Command{
-		Use:   "pipeline",
-		Short: "Reports a second through decoding, tables, sketches and detectors, in memory, on one core",
-		Args:  exactArgs(0),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkFormat(format); err != nil {
-				return err
-			}
-			for _, n := range flows {
-				if n < 1 || n > 1<<24 {
-					return usagef("--flows %d is outside 1..16777216", n)
-				}
-				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
-				r, err := pipeline.Run(pipeline.DefaultConfig(n))
-				done()
-				if err != nil {
-					return err
-				}
-				if format == "json" {
-					err = json.NewEncoder(c.OutOrStdout()).Encode(&r)
-				} else {
-					err = r.Print(c.OutOrStdout())
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+	return &cobra.Command{
+		Use:                "bench",
+		Short:              "Moved: hopscope-bench measures this machine and the published algorithms",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return usagef("bench is a program of its own: %s", strings.Join(append([]string{"hopscope-bench"}, args...), " "))
 		},
 	}
-	c.Flags().IntSliceVar(&flows, "flows", []int{10_000, 1_000_000}, "flows in the traffic (repeatable)")
-	c.Flags().StringVar(&format, "format", "table", "table or json")
-	return c
-}
-
-func benchPlannerCommand() *cobra.Command {
-	var o papers.Options
-	var names []string
-	for _, t := range papers.Families {
-		names = append(names, t.Name)
-	}
-	c := &cobra.Command{
-		Use:   "planner [FAMILY...]",
-		Short: "The tables of the published planners, their algorithms beside ours in the same run",
-		Long: `Print the tables of the published planners: each algorithm as published,
-re-implemented, beside ours on the same input in the same run.
-
-Families: ` + strings.Join(names, ", ") + ` (all without one).`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if o.Limit <= 0 {
-				return usagef("--time-limit %v is not above 0s", o.Limit)
-			}
-			if o.Topologies != "" {
-				if _, err := os.ReadDir(o.Topologies); err != nil {
-					return wrongInput(fmt.Errorf("--topologies: %w", err))
-				}
-			}
-			for _, a := range args {
-				if !slices.Contains(names, a) {
-					return usagef("no family %q; there are %s", a, strings.Join(names, ", "))
-				}
-			}
-			for _, t := range papers.Families {
-				if len(args) > 0 && !slices.Contains(args, t.Name) {
-					continue
-				}
-				done := showProgress(c.ErrOrStderr(), "measuring", func() string { return t.Name })
-				err := t.Run(c.Context(), c.OutOrStdout(), o)
-				done()
-				if err != nil {
-					return fmt.Errorf("%s: %w", t.Name, err)
-				}
-			}
-			return nil
-		},
-	}
-	f := c.Flags()
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of instances and algorithms")
-	f.DurationVar(&o.Limit, "time-limit", 2*time.Second, "for one run of one algorithm")
-	f.StringVar(&o.Topologies, "topologies", "", "directory with graphs/, demands/ and index.csv of the Topology Zoo in Repetita's format; rows that need it are left out without")
-	return c
 }

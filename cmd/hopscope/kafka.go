@@ -99,15 +99,15 @@ func examineFleet(cfg *config, err error) (warnings []string, _ error) {
 		return nil, wrongInput(err)
 	}
 	if err := cfg.Kafka.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("kafka: %w", err)}
+		return nil, usageError{Err: fmt.Errorf("kafka: %w", err)}
 	}
 	if err := cfg.Kafka.CheckFiles(); err != nil {
-		return nil, usageError{fmt.Errorf("kafka: %w", err)}
+		return nil, usageError{Err: fmt.Errorf("kafka: %w", err)}
 	}
 	checkFleet(cfg, &v)
 	checkFleetExposure(cfg, &v)
 	for _, p := range v.problems {
-		return nil, usageError{errors.New(p.String())}
+		return nil, usageError{Err: errors.New(p.String())}
 	}
 	for _, w := range v.warnings {
 		warnings = append(warnings, w.String())

@@ -47,7 +47,7 @@ func (r *running) join(opt *collector.Options) error {
 // wrongFleet makes a wrong question of settings that do not fit into the fleet.
 func wrongFleet(err error) error {
 	if errors.As(err, new(*kafka.MismatchError)) {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	return err
 }

@@ -208,7 +208,7 @@ type family[P any] struct {
 func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 	plan, err := f.plan(c, o)
 	if err != nil && f.badMethod != nil && errors.Is(err, f.badMethod) {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		}
 		if asked {
 			if err := o.suspects(c, p); err != nil {
-				return nil, failure{err}
+				return nil, failure{Err: err}
 			}
 			break
 		}
@@ -203,7 +203,7 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		p.SwitchCost = o.switchCost
 	}
 	if err := p.Validate(); err != nil { // now these flags are wrong
-		return nil, usageError{err}
+		return nil, usageError{Err: err}
 	}
 	return p, nil
 }

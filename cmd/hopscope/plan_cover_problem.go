@@ -35,7 +35,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	}
 	if asked {
 		if g, err = o.costs(c, g); err != nil {
-			return nil, failure{err}
+			return nil, failure{Err: err}
 		}
 	}
 	p := &cover.Problem{Graph: g, Directed: o.directed, MaxHops: o.maxHops, MaxPort: o.maxPort, Redundant: o.redundant,

@@ -170,7 +170,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 		}
 		if asked {
 			if err := o.measure(c, p); err != nil {
-				return nil, failure{err}
+				return nil, failure{Err: err}
 			}
 		}
 	case o.topology != "":
@@ -195,7 +195,7 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	p.TransitAll = p.TransitAll || o.transitAll
 	if err := p.Validate(); err != nil {
 		if o.lossTest != "" || c.Flags().Changed("path-limit") || c.Flags().Changed("reserve") || o.instance == "" {
-			return nil, usageError{err}
+			return nil, usageError{Err: err}
 		}
 		return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 	}

@@ -184,7 +184,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		}
 		defer f.Close()
 		if err := o.sizing.Validate(); err != nil {
-			return nil, usageError{err}
+			return nil, usageError{Err: err}
 		}
 		if p, err = orchestrate.ReadSized(bufio.NewReaderSize(f, 1<<16), o.objective, o.sizing); err == nil && o.class != "" {
 			p, err = p.OfClass(o.class)
@@ -204,7 +204,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 		m := o.m
 		m.Seed, m.BothSides, m.Parts = o.seed, o.model == "both-sides", o.partial
 		if err := m.Validate(); err != nil {
-			return nil, usageError{err}
+			return nil, usageError{Err: err}
 		}
 		if o.demands != "" {
 			if m.Pairs, err = o.pairs(); err != nil {
@@ -212,7 +212,7 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 			}
 		}
 		if p, err = solve.Generate(o.graph, m); err != nil {
-			return nil, failure{err} // there is no plan
+			return nil, failure{Err: err} // there is no plan
 		}
 		p.Objective = o.objective
 	}
@@ -231,14 +231,14 @@ func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem
 		return nil, usagef("--class goes with --instance: the flows of a collector have no class")
 	}
 	if err := o.sizing.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError{Err: err}
 	}
 	if err := o.measured.open(c.Context()); err != nil {
-		return nil, failure{err}
+		return nil, failure{Err: err}
 	}
 	p, left, err := o.measured.orchestrate(c.Context(), o)
 	if err != nil {
-		return nil, failure{err}
+		return nil, failure{Err: err}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: %d flows over %d interfaces", o.measured.span, len(p.Flows), len(p.Interfaces))
 	if left > 0 {

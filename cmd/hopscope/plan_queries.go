@@ -129,7 +129,7 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 func writeTables(w io.Writer, plan *pint.Plan) error {
 	err := pint.WriteTables(w, plan)
 	if errors.Is(err, pint.ErrHash) {
-		return usageError{fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
+		return usageError{Err: fmt.Errorf("%w (--hash crc, or hash: crc in the file)", err)}
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func writeTables(w io.Writer, plan *pint.Plan) error {
 func writeEntries(w io.Writer, plan *pint.Plan) error {
 	list, err := pintplan.SwitchEntries(plan)
 	if errors.Is(err, pintplan.ErrProgram) {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (o *queriesFlags) problem(c *cobra.Command, path string) (*querymix.Problem
 		return nil, err
 	} else if asked {
 		if err := o.lengths(c, p); err != nil {
-			return nil, failure{err}
+			return nil, failure{Err: err}
 		}
 	}
 	if o.topology != "" {

@@ -150,7 +150,7 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil { // now a flag is wrong
-		return nil, usageError{err}
+		return nil, usageError{Err: err}
 	}
 	return p, nil
 }

@@ -46,6 +46,19 @@ var withInference = []string{"p4/pathpackets"}
 // exceptions are packages of such a room that are no source and no store.
 var exceptions = []string{"ingest/retry", "sink/notify", "sink/refused", "sink/spool"}
 
+// TestProduct holds that the program links nothing that only measures or only tests.
+func TestProduct(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"cmd/hopscope").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if pkg, ours := strings.CutPrefix(strings.TrimSpace(line), module); ours && (strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "internal/")) {
+			t.Errorf("hopscope links %s", pkg)
+		}
+	}
+}
+
 // No import runs upward, and so none in a circle.
 func TestRooms(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").CombinedOutput()
@@ -87,7 +100,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// Nothing is at the top but the rooms and what belongs to the whole, and one package below cmd.
+// Nothing is at the top but the rooms and what belongs to the whole, and the two programs and what they share below cmd.
 func TestTop(t *testing.T) {
 	entries, err := os.ReadDir("../..")
 	if err != nil {
@@ -105,8 +118,8 @@ func TestTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range commands {
-		if c.Name() != "hopscope" {
-			t.Errorf("cmd/%s: hopscope is the one program", c.Name())
+		if !slices.Contains([]string{"hopscope", "hopscope-bench", "internal"}, c.Name()) {
+			t.Errorf("cmd/%s: the programs are hopscope and hopscope-bench", c.Name())
 		}
 	}
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"runtime/debug"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"github.com/hopscope/hopscope/cmd/internal/cli"
 )
 
 func rootCommand() *cobra.Command {
@@ -22,38 +21,16 @@ Start with "hopscope demo".`,
 				signalsOf(c.Context()).endOnHangup(c.Context())
 			}
 		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noCommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: noCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, c.CommandPath())
-	})
 	root.AddCommand(
 		demoCommand(), collectCommand(), consumeCommand(), consoleCommand(), agentCommand(), controlCommand(), replayCommand(), decodeCommand(), planCommand(),
 		topCommand(), flowCommand(), findingsCommand(), detectCommand(), healthCommand(),
 		selftestCommand(), benchCommand(), configCommand(), spoolCommand(), kafkaCommand(),
 	)
-	root.SetHelpCommand(helpCommand(root))
-	root.InitDefaultCompletionCmd()
-	askRightly(root)
+	cli.Prepare(root, interruptible)
 	return root
-}
-
-// helpCommand is cobra's, but for a command that does not exist, which is a wrong question.
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND...]",
-		Short: "Say what a command does",
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return usagef("no command %q; hopscope --help lists them", strings.Join(args, " "))
-			}
-			return c.Help()
-		},
-	}
 }
 
 // reloads reports whether c reads its settings again at SIGHUP.
@@ -61,14 +38,3 @@ func reloads(c *cobra.Command) bool { return c.Annotations["hangup"] == "reload"
 
 // release is set by the linker for released builds.
 var release string
-
-func version() string {
-	if release != "" {
-		return release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
-}

@@ -76,7 +76,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 		}
 		load := traffic.Config{Seed: 1, Flows: o.flows, Hops: o.hops, Exporters: o.exporters, Bytes: o.size}
 		if err := load.Validate(); err != nil {
-			return usageError{err}
+			return usageError{Err: err}
 		}
 		asked, err := readConfig(o.config)
 		if err != nil && asked.file == nil {

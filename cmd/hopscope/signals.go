@@ -7,9 +7,6 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
-	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // errHangup ends what is not asked to read its settings again.
@@ -71,33 +68,6 @@ func signalsOf(ctx context.Context) *signals {
 
 // mayTakeTime says that the command has begun what it brings to an orderly end, however long that takes.
 func (s *signals) mayTakeTime() { s.orderly.Store(true) }
-
-// interruptGrace is how long a command may take to end by itself.
-const interruptGrace = time.Second
-
-// interruptible makes a command end when it is told to, also while it waits for what nothing interrupts: a FIFO to which
-// nobody writes, a file system that is away.
-func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		ctx := c.Context()
-		ended := make(chan error, 1)
-		go func() { ended <- run(c, args) }()
-		select {
-		case err := <-ended:
-			return err
-		case <-ctx.Done():
-		}
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(interruptGrace):
-		}
-		if signalsOf(ctx).orderly.Load() {
-			return <-ended
-		}
-		return errors.New("interrupted")
-	}
-}
 
 // endOnHangup makes SIGHUP, which is what a terminal says when it closes, end a command that has nothing to reload.
 func (s *signals) endOnHangup(ctx context.Context) {

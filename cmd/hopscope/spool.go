@@ -353,7 +353,7 @@ collector counts refused points as refused, whatever becomes of them later.`,
 			return err
 		}
 		if err := settings.Check(&cfg); err != nil {
-			return usageError{err}
+			return usageError{Err: err}
 		}
 		spools := collector.Spools(&cfg)
 		var dirs []string

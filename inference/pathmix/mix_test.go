@@ -34,7 +34,7 @@ func model(t testing.TB, s *pint.Scheme, n *net) *Model {
 
 // The paths of sprayed flows are found exactly, with equal shares and with small ones, and with wrong digests among them: four
 // with 200 digests of 2 × 8 bits, sixteen with 2,000. The seeds are fixed, so that the figures are always the same; that they are
-// no luck is what the lower bounds of their 95 % intervals say, which cmd/hopscope bench pint narrows with more runs.
+// no luck is what the lower bounds of their 95 % intervals say, which hopscope-bench pint narrows with more runs.
 func TestTargets(t *testing.T) {
 	for i, n := range fabrics(t) {
 		for j, c := range []struct {
