@@ -7,9 +7,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.release=$(VERSION))
 FUZZTIME ?= 10s
 LONGTIME ?= 1h
+TIMEOUT  ?= 40m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz fuzz-long lint web web-check influxdb kafka python browser promtool alertmanager namespaces torture docs proto check clean
+.PHONY: help build cross demo test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces torture docs proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,17 +20,21 @@ build: ## build bin/hopscope, and bin/hopscope-bench, which measures; print the 
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(HARNESS) ./cmd/hopscope-bench
 	@wc -c $(BIN) $(HARNESS) | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1/1e6}'
 
-SYSTEMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 windows/amd64
+# Each system and each processor once; .ci/night builds every pair that docs/operating.md names.
+SYSTEMS ?= linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
 
-cross: ## build the program for every system that docs/operating.md names
+cross: ## build the program for other systems
 	@set -e; for system in $(SYSTEMS); do echo "cross $$system"; \
 		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./...; done
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo
 
-influxdb: ## build the InfluxDB servers that the tests run against (kept in .cache)
-	.ci/influxdb.sh
+influxdb: ## build the InfluxDB 1.8 that the tests run against (kept in .cache, which all clones of a machine share)
+	.ci/influxdb.sh 1.8.10
+
+influxdb2: ## build the InfluxDB 2.7 that make check runs against, too: its parser is Rust, which takes ten minutes
+	.ci/influxdb.sh 2.7.12
 
 kafka: ## fetch the Kafka broker that the tests run against (kept in .cache)
 	.ci/kafka.sh
@@ -49,20 +54,31 @@ alertmanager: ## build Alertmanager, which the tests of alerts run against (kept
 namespaces:
 	@.ci/namespaces.sh
 
-test: influxdb kafka python browser promtool alertmanager namespaces ## install what the tests need and run them all
-	$(GO) test -timeout 20m ./...
+# RACED are the packages in which goroutines share memory. make check runs their tests under the race detector, in place of running
+# them twice; the others are pure, or measure.
+RACED := ./cmd/hopscope ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./sink/...
+RACED_LIST = $(shell $(GO) list $(RACED))
+OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
-race: influxdb kafka python browser promtool alertmanager namespaces ## the tests of everything that runs concurrently, with fewer rounds, under the race detector
-	$(GO) test -race -short -timeout 30m ./cmd/... ./collector/... ./ingest/... ./internal/kafkatest ./internal/porttest ./p4/agent ./p4/loop ./p4/p4rt ./sink/... ./bench/udp
+# CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
+test: influxdb kafka python browser namespaces $(if $(CHECK),influxdb2 promtool alertmanager) ## install what the tests need and run them all
+ifdef CHECK
+	$(GO) test -race -tags check -timeout $(TIMEOUT) $(RACED)
+	$(GO) test -tags check -timeout $(TIMEOUT) $(OTHERS)
+else
+	$(GO) test -timeout $(TIMEOUT) ./...
+endif
 
-torture: influxdb kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
-	$(GO) vet -tags torture ./bench/torture
-	$(GO) test -tags torture -count=1 -timeout 3h -parallel 4 -v ./bench/torture
+race: influxdb kafka python browser namespaces ## the tests of everything that runs concurrently, under the race detector
+	$(GO) test -race -timeout $(TIMEOUT) $(RACED)
+
+torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
+	$(GO) test -tags torture -vet=off -count=1 -timeout 3h -parallel 4 -v ./bench/torture
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-fuzz: ## run every fuzz target for FUZZTIME
+fuzz: ## run every fuzz target for FUZZTIME: a duration, or a number of inputs such as 1000x
 	.ci/fuzz.sh $(FUZZTIME)
 
 fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a new seed
@@ -71,8 +87,8 @@ fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a 
 lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) mod tidy -diff
-	$(GO) vet ./...
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) vet -tags check,torture ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags check,torture ./...
 
 web: ## build the page into sink/web/dist (needs node and npm)
 	cd sink/web/ui && npm ci --no-audit --no-fund && npm run build
@@ -88,7 +104,11 @@ docs: ## write the generated pages of docs/ and deploy/hopscope.yaml
 proto: ## write the Go code of p4/agent/agentpb/agent.proto (needs protoc)
 	.ci/proto.sh
 
-check: lint cross web-check test race fuzz ## exactly what CI runs
+mutate: ## break lines of core functions one by one, and count how many the tests notice
+	$(GO) run ./internal/mutate
+
+check: ## exactly what CI runs
+	.ci/run
 
 clean: ## remove what was built (not .cache)
 	rm -rf bin

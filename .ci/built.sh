@@ -1,7 +1,7 @@
 # The part that the scripts of tools have in common which are built from their Go modules. It is read (with .) by a script that
 # has set name and version, and a function build that leaves the tool as a file of that name where it is called. The tool
 # comes to .cache/NAME/VERSION/NAME. One that is there already is kept.
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/cache.sh"
 cache=$PWD/.cache/$name
 log() { printf '%s: %s\n' "$name" "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }

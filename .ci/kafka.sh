@@ -9,7 +9,7 @@
 # Usage: .ci/kafka.sh [VERSION]
 set -eu
 
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/cache.sh"
 cache=$PWD/.cache/kafka
 version=${1:-4.1.0}
 log() { printf 'kafka: %s\n' "$*" >&2; }

@@ -2,7 +2,7 @@
 # Installs pyarrow, DuckDB and HiGHS into .cache/python, where tests look for them: a file that only its own writer can
 # read is no Parquet file, and a plan that only its own planner calls best is not proven. What is there already is kept.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/cache.sh"
 dir=$PWD/.cache/python
 [ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import pyarrow.parquet, duckdb, highspy' 2>/dev/null && exit 0
 python=$(command -v python3 || true)

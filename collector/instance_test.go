@@ -62,7 +62,7 @@ func TestTwoCollectorsOneBucket(t *testing.T) {
 
 // A run that follows another one under its name is no rival of it.
 func TestRestartIsNoRival(t *testing.T) {
-	server := influxtest.Start(t, influxtest.Available(t)[0])
+	server := influxtest.Start(t, influxtest.Versions[0])
 	log := &logLines{}
 	for range 2 {
 		cfg := storeConfig(t, server, "here")

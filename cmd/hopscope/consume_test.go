@@ -42,7 +42,7 @@ type fleetTest struct {
 
 func newFleetTest(t *testing.T) *fleetTest {
 	f := newBareFleet(t)
-	f.influx = influxtest.Start(t, influxtest.Available(t)[0])
+	f.influx = influxtest.Start(t, influxtest.Versions[0])
 	return f
 }
 

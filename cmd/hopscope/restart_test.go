@@ -21,7 +21,7 @@ import (
 // it in order at last, with a stop in order in between. What was sent is what the store has by its own count, and what
 // the collector counts as lost over all runs.
 func TestKilled(t *testing.T) {
-	version := influxtest.Available(t)[0]
+	version := influxtest.Versions[0]
 	server := influxtest.Start(t, version)
 	t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
 	free, err := net.ListenPacket("udp", "127.0.0.1:0")

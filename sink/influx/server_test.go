@@ -208,7 +208,7 @@ func TestRefusedPoints(t *testing.T) {
 
 // Wrong settings are told as such and lose nothing.
 func TestWrongSettings(t *testing.T) {
-	s := influxtest.Start(t, influxtest.Available(t)[0])
+	s := influxtest.Start(t, influxtest.Versions[0])
 	const wrong = "this-is-the-wrong-token"
 	tests := []struct {
 		name   string

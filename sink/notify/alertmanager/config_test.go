@@ -108,3 +108,28 @@ func TestPortal(t *testing.T) {
 		t.Errorf("Write = %v", err)
 	}
 }
+
+func writer(t *testing.T, url string, change func(*Config)) *Writer {
+	t.Helper()
+	var c Config
+	c.SetDefaults()
+	c.URL = url
+	if change != nil {
+		change(&c)
+	}
+	w, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func alert(status notify.Status, severity, element string, start time.Time) notify.Alert {
+	a := notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
+		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of " + element + " has risen"}
+	if status == notify.Resolved {
+		a.End = start.Add(2 * time.Second)
+	}
+	return a
+}

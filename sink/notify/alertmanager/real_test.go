@@ -1,3 +1,5 @@
+//go:build check
+
 package alertmanager
 
 import (
@@ -146,31 +148,6 @@ func (s *server) heard(status string, labels map[string]string) {
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.told, func(n notice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
 	})
-}
-
-func writer(t *testing.T, url string, change func(*Config)) *Writer {
-	t.Helper()
-	var c Config
-	c.SetDefaults()
-	c.URL = url
-	if change != nil {
-		change(&c)
-	}
-	w, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
-	return w
-}
-
-func alert(status notify.Status, severity, element string, start time.Time) notify.Alert {
-	a := notify.Alert{Status: status, Instance: "here", Key: "high-latency " + element, Finding: "7-1", Kind: "high-latency", Severity: severity,
-		Element: element, Start: start, Updated: start.Add(time.Second), Value: 2, Baseline: 1, Text: "latency of " + element + " has risen"}
-	if status == notify.Resolved {
-		a.End = start.Add(2 * time.Second)
-	}
-	return a
 }
 
 func send(t *testing.T, w *Writer, alerts ...notify.Alert) {
