@@ -31,16 +31,11 @@ const (
 	HopDeqOccupancy
 )
 
-var hopFieldNames = [...]string{
-	"node_id", "ingress_if", "egress_if", "latency", "queue_id", "queue_occupancy", "ingress_time", "egress_time", "l2_ingress_if",
-	"l2_egress_if", "tx_utilization", "buffer_id", "buffer_occupancy", "queue_congestion", "enq_time", "queue_delay", "deq_occupancy",
-}
-
 // Names gives the fields of f as output spells them.
 func (f HopField) Names() (names []string) {
-	for i, name := range hopFieldNames {
+	for i := range HopTimeBits {
 		if f&(1<<i) != 0 {
-			names = append(names, name)
+			names = append(names, HopColumns[i].Name)
 		}
 	}
 	return names
@@ -48,10 +43,11 @@ func (f HopField) Names() (names []string) {
 
 // ParseHopFields is the inverse of Names.
 func ParseHopFields(names []string) (f HopField, err error) {
+	const all HopField = 1<<HopTimeBits - 1
 	for _, name := range names {
-		i := slices.Index(hopFieldNames[:], name)
+		i := slices.Index(all.Names(), name)
 		if i < 0 {
-			return 0, fmt.Errorf("%q is none of %s", name, strings.Join(hopFieldNames[:], ", "))
+			return 0, fmt.Errorf("%q is none of %s", name, strings.Join(all.Names(), ", "))
 		}
 		f |= 1 << i
 	}
@@ -103,30 +99,30 @@ func (h *Hop) Merge(o *Hop) {
 	if add == 0 {
 		return
 	}
-	take(add&HopNodeID, &h.NodeID, o.NodeID)
-	take(add&HopIngressIf, &h.IngressIf, o.IngressIf)
-	take(add&HopEgressIf, &h.EgressIf, o.EgressIf)
-	take(add&HopLatency, &h.Latency, o.Latency)
-	take(add&HopQueueID, &h.QueueID, o.QueueID)
-	take(add&HopQueueOccupancy, &h.QueueOccupancy, o.QueueOccupancy)
-	take(add&HopIngressTime, &h.IngressTime, o.IngressTime)
-	take(add&HopEgressTime, &h.EgressTime, o.EgressTime)
-	take(add&HopL2IngressIf, &h.L2IngressIf, o.L2IngressIf)
-	take(add&HopL2EgressIf, &h.L2EgressIf, o.L2EgressIf)
-	take(add&HopTxUtilization, &h.TxUtilization, o.TxUtilization)
-	take(add&HopBufferID, &h.BufferID, o.BufferID)
-	take(add&HopBufferOccupancy, &h.BufferOccupancy, o.BufferOccupancy)
-	take(add&HopQueueCongestion, &h.QueueCongestion, o.QueueCongestion)
-	take(add&HopEnqTime, &h.EnqTime, o.EnqTime)
-	take(add&HopQueueDelay, &h.QueueDelay, o.QueueDelay)
-	take(add&HopDeqOccupancy, &h.DeqOccupancy, o.DeqOccupancy)
+	copyIf(add&HopNodeID, &h.NodeID, o.NodeID)
+	copyIf(add&HopIngressIf, &h.IngressIf, o.IngressIf)
+	copyIf(add&HopEgressIf, &h.EgressIf, o.EgressIf)
+	copyIf(add&HopLatency, &h.Latency, o.Latency)
+	copyIf(add&HopQueueID, &h.QueueID, o.QueueID)
+	copyIf(add&HopQueueOccupancy, &h.QueueOccupancy, o.QueueOccupancy)
+	copyIf(add&HopIngressTime, &h.IngressTime, o.IngressTime)
+	copyIf(add&HopEgressTime, &h.EgressTime, o.EgressTime)
+	copyIf(add&HopL2IngressIf, &h.L2IngressIf, o.L2IngressIf)
+	copyIf(add&HopL2EgressIf, &h.L2EgressIf, o.L2EgressIf)
+	copyIf(add&HopTxUtilization, &h.TxUtilization, o.TxUtilization)
+	copyIf(add&HopBufferID, &h.BufferID, o.BufferID)
+	copyIf(add&HopBufferOccupancy, &h.BufferOccupancy, o.BufferOccupancy)
+	copyIf(add&HopQueueCongestion, &h.QueueCongestion, o.QueueCongestion)
+	copyIf(add&HopEnqTime, &h.EnqTime, o.EnqTime)
+	copyIf(add&HopQueueDelay, &h.QueueDelay, o.QueueDelay)
+	copyIf(add&HopDeqOccupancy, &h.DeqOccupancy, o.DeqOccupancy)
 	if add&(HopIngressTime|HopEgressTime) != 0 && (h.TimeBits == 0 || o.TimeBits < h.TimeBits) {
 		h.TimeBits = o.TimeBits // of two times with different widths, only the common bits can be compared
 	}
 	h.Has |= add
 }
 
-func take[T uint8 | uint16 | uint32 | uint64](have HopField, to *T, v T) {
+func copyIf[T uint8 | uint16 | uint32 | uint64](have HopField, to *T, v T) {
 	if have != 0 {
 		*to = v
 	}

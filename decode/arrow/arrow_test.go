@@ -2,7 +2,9 @@ package arrow_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"math/rand/v2"
@@ -651,6 +653,22 @@ func TestVersion1(t *testing.T) {
 		t.Fatalf("Decode = %d, %v", unknown, err)
 	}
 	equal(t, b.Reports, want)
+	if got := encode(want); !bytes.Equal(got, stream) {
+		t.Errorf("the stream of version 1 is now another one, of %d bytes; before of %d", len(got), len(stream))
+	}
+}
+
+// The bytes of streams stay as they are: those of reports of every kind, with units and errors, rare fields and none.
+func TestBytesStay(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	sum := sha256.New()
+	for _, n := range []int{0, 1, 15, 16, 17, 40, 1500} {
+		sum.Write(encode(random(rng, n)))
+	}
+	const want = "2ac5a3bb6423160024d51a67178bb8a583b215e9d78e128325f70bf881827ece"
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		t.Errorf("the streams have the sum %s, want %s", got, want)
+	}
 }
 
 // FuzzDecode holds that hostile bytes give an error or reports that have a stream again.

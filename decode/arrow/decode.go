@@ -23,27 +23,35 @@ type Decoder struct {
 
 	// What Next reads next.
 	batch, row int
-	cursor     uint32 // first hop
 	unknown    int
 
-	have uint64 // of the last row
+	// Of the rows that are read at once.
+	have    [chunk]decode.Columns
+	used    decode.Columns // of the last rows: at all other places of numbers are zeros
+	numbers [chunk]decode.ReportNumbers
+
 	last presence
+
+	hops   []decode.Hop
+	column []byte
 }
 
 // batch is an open record batch, all of which is in bounds.
 type batch struct {
 	plan            *plan
 	rows            int
-	all, some       uint64 // columns with a value in every row, and in some
+	all, some       decode.Columns // columns with a value in every row, and in some
 	cols            [numColumns]view
 	hopAll, hopSome uint32
 	hops            [numHop]view
 	starts          []byte // of the hops of each row, and the end of the last; nil if there are none
 }
 
+// presence is what the columns with a value in a row mean.
 type presence struct {
-	has  decode.Field
-	have uint64
+	columns decode.Columns
+	has     decode.Field
+	valid   decode.Columns // without those that Has excludes
 }
 
 // plan is where the columns of a schema are.
@@ -88,13 +96,12 @@ func (d *Decoder) Decode(b []byte, dst *decode.Batch) (unknown int, err error) {
 
 // Open looks through a stream and finds all that is wrong with it. B must not change until its last report was read.
 func (d *Decoder) Open(b []byte) error {
-	d.batch, d.row, d.cursor, d.unknown = 0, 0, 0, 0
+	d.batch, d.row, d.unknown = 0, 0, 0
 	d.batches = d.batches[:0]
 	if err := d.open(b); err != nil {
 		d.batches = d.batches[:0]
 		return err
 	}
-	d.begin()
 	return nil
 }
 
@@ -145,18 +152,9 @@ func (d *Decoder) Next(dst *decode.Batch, limit int) (more bool) {
 		if d.row += n; d.row == b.rows {
 			d.batch++
 			d.row = 0
-			d.begin()
 		}
 	}
 	return d.batch < len(d.batches)
-}
-
-// begin goes to the hops of the next batch.
-func (d *Decoder) begin() {
-	d.cursor = 0
-	if d.batch < len(d.batches) && d.batches[d.batch].starts != nil {
-		d.cursor = le.Uint32(d.batches[d.batch].starts)
-	}
 }
 
 // part is a message: its flatbuffer, the table of its header in that, and its body.
@@ -302,9 +300,9 @@ func readSchema(m *part) (*plan, *Error) {
 		w.field(f.table(f.follow(first+4*i, "field"), "field"), topLevel, 0)
 	}
 	p.nodes, p.buffer = w.nodes, w.buffers
-	for _, c := range []int{cTime, cFormat, cKind} {
+	for _, c := range []int{decode.ColTime, decode.ColFormat, decode.ColKind} {
 		if f.err == nil && p.cols[c].node == 0 {
-			f.fail(t.at, columns[c].name, ErrMissing)
+			f.fail(t.at, columns[c].Name, ErrMissing)
 		}
 	}
 	if f.err != nil {
@@ -350,8 +348,7 @@ func (w *walker) field(t flatTable, l level, depth int) {
 	}
 	here := place{w.nodes + 1, w.buffers + 1}
 	w.nodes++
-	known := w.known(name, l, here)
-	if known != nil && !sameType(known.class, kind, &def, coded_, &dict) {
+	if typ, known := w.known(name, l, here); known && !sameType(arrowTypes[typ], kind, &def, coded_, &dict) {
 		f.fail(t.at, name, ErrType)
 		return
 	}
@@ -399,60 +396,46 @@ func (w *walker) field(t flatTable, l level, depth int) {
 	}
 }
 
-// known notes where a column is and gives what is known of it.
-func (w *walker) known(name string, l level, here place) *column {
+// known notes where a column is and gives its type, if it is one of the table.
+func (w *walker) known(name string, l level, here place) (decode.ValueType, bool) {
 	switch l {
 	case topLevel:
 		for c := range columns {
-			if columns[c].name == name {
+			if columns[c].Name == name {
 				w.p.cols[c] = here
-				return &columns[c]
+				return columns[c].Type, true
 			}
 		}
 	case inHop:
 		for c := range hopColumns {
-			if hopColumns[c].name == name {
+			if hopColumns[c].Name == name {
 				w.p.hop[c] = here
-				return &hopColumns[c]
+				return hopColumns[c].Type, true
 			}
 		}
 	}
-	return nil
+	return 0, false
 }
 
-func sameType(c class, kind int, def *flatTable, isCoded bool, dict *flatTable) bool {
-	integer := func(t *flatTable, bits uint64, signed uint64) bool {
-		return t.num(0, 4, "type") == bits && t.num(1, 1, "type") == signed
+func sameType(want arrowType, kind int, def *flatTable, isCoded bool, dict *flatTable) bool {
+	integer := func(t *flatTable, bits int, signed bool) bool {
+		return t.num(0, 4, "type") == uint64(bits) && (t.num(1, 1, "type") != 0) == signed
 	}
-	if isCoded != (c == coded) {
+	if kind != want.kind || isCoded != want.coded {
 		return false
 	}
-	switch c {
-	case u8:
-		return kind == typeInt && integer(def, 8, 0)
-	case u16:
-		return kind == typeInt && integer(def, 16, 0)
-	case u32:
-		return kind == typeInt && integer(def, 32, 0)
-	case u64:
-		return kind == typeInt && integer(def, 64, 0)
-	case i64:
-		return kind == typeInt && integer(def, 64, 1)
-	case moment:
-		return kind == typeTimestamp && def.num(0, 2, "type") == nanosecond
-	case bit:
-		return kind == typeBool
-	case address:
-		return kind == typeFixedSizeBinary && def.num(0, 4, "type") == 16
-	case blob:
-		return kind == typeBinary
-	case text:
-		return kind == typeUtf8
-	case coded:
+	switch {
+	case want.coded:
 		index, ok := dict.table(1, "type")
-		return ok && kind == typeUtf8 && integer(&index, 8, 0)
+		return ok && integer(&index, 8, false)
+	case kind == typeInt:
+		return integer(def, want.bits, want.signed)
+	case kind == typeTimestamp:
+		return def.num(0, 2, "type") == nanosecond
+	case kind == typeFixedSizeBinary:
+		return def.num(0, 4, "type") == uint64(want.bits/8)
 	}
-	return false
+	return true
 }
 
 // batchReader reads where the columns of a batch are.
@@ -483,25 +466,25 @@ func (r *batchReader) slice(i, atLeast int, name string) []byte {
 	return r.b[from : from+n]
 }
 
-func (r *batchReader) view(p place, c *column, n int) (v view) {
+func (r *batchReader) view(p place, name string, typ decode.ValueType, n int) (v view) {
 	if p.node == 0 || r.f.err != nil {
 		return view{none: true}
 	}
-	nulls := r.node(p, n, c.name)
+	nulls := r.node(p, n, name)
 	if r.f.err != nil || nulls == n {
 		return view{none: true}
 	}
 	if nulls > 0 {
-		v.valid = r.slice(p.buffer, (n+7)/8, c.name)
+		v.valid = r.slice(p.buffer, (n+7)/8, name)
 	}
-	switch c.class {
-	case bit:
-		v.data = r.slice(p.buffer+1, (n+7)/8, c.name)
-	case blob, text:
-		v.data = r.slice(p.buffer+1, 4*(n+1), c.name)
-		v.values = r.slice(p.buffer+2, 0, c.name)
+	switch typ {
+	case decode.TypeBool:
+		v.data = r.slice(p.buffer+1, (n+7)/8, name)
+	case decode.TypeBytes, decode.TypeText:
+		v.data = r.slice(p.buffer+1, 4*(n+1), name)
+		v.values = r.slice(p.buffer+2, 0, name)
 	default:
-		v.data = r.slice(p.buffer+1, n*width[c.class], c.name)
+		v.data = r.slice(p.buffer+1, n*width[typ], name)
 	}
 	return v
 }
@@ -537,7 +520,7 @@ func (d *Decoder) openBatch(p *plan, b []byte, m *part) *Error {
 	to := &d.batches[len(d.batches)-1]
 	to.plan, to.rows, to.all, to.some, to.hopAll, to.hopSome, to.starts = p, n, 0, 0, 0, 0, nil
 	for c := range columns {
-		v := r.view(p.cols[c], &columns[c], n)
+		v := r.view(p.cols[c], columns[c].Name, columns[c].Type, n)
 		to.cols[c] = v
 		switch {
 		case v.none:
@@ -547,9 +530,9 @@ func (d *Decoder) openBatch(p *plan, b []byte, m *part) *Error {
 			to.some |= 1 << c
 		}
 	}
-	for _, c := range [...]int{cTime, cFormat, cKind} {
+	for _, c := range [...]int{decode.ColTime, decode.ColFormat, decode.ColKind} {
 		if f.err == nil && to.all>>c&1 == 0 {
-			f.fail(t.at, columns[c].name, ErrMissing)
+			f.fail(t.at, columns[c].Name, ErrMissing)
 		}
 	}
 	r.openHops(p, to, &d.left)
@@ -586,7 +569,7 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 	for c := range hopColumns {
 		v := view{none: true}
 		if hops > 0 {
-			v = r.view(p.hop[c], &hopColumns[c], hops)
+			v = r.view(p.hop[c], hopColumns[c].Name, hopColumns[c].Type, hops)
 		}
 		to.hops[c] = v
 		switch {
@@ -617,7 +600,7 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 	if v := &to.hops[hopTimeBits]; !v.none {
 		for i, bits := range v.data[:hops] {
 			if bits > 64 && (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) {
-				f.fail(at, hopColumns[hopTimeBits].name, ErrRange)
+				f.fail(at, hopColumns[hopTimeBits].Name, ErrRange)
 				return
 			}
 		}
@@ -626,14 +609,14 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 
 // check looks at values that say where others are. It gives the name of the column that is wrong.
 func (b *batch) check() (wrong string) {
-	for u := (b.all | b.some) & checked; u != 0; u &= u - 1 {
+	for u := uint64((b.all | b.some) & checked); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
 		v := &b.cols[c]
-		if c == cUnits {
+		if c == decode.ColUnits {
 			for i := range b.rows {
 				code := int(le.Uint16(v.data[2*i:]))
 				if (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) && (code >= len(b.plan.units) || b.plan.units[code] == nil) {
-					return columns[c].name
+					return columns[c].Name
 				}
 			}
 			continue
@@ -642,169 +625,158 @@ func (b *batch) check() (wrong string) {
 		for i := range b.rows {
 			next := le.Uint32(v.data[4*i+4:])
 			if next < last {
-				return columns[c].name
+				return columns[c].Name
 			}
 			last = next
 		}
 		if uint64(last) > uint64(len(v.values)) {
-			return columns[c].name
+			return columns[c].Name
 		}
 	}
 	return ""
 }
 
-const checked = 1<<cSourceMetadata | 1<<cSRList | 1<<cSRPorts | 1<<cUnknown | 1<<cErrField | 1<<cUnits
+var checked = decode.ColumnsOf(decode.TypeBytes, decode.TypeText, decode.TypeUnits)
 
 // readRows reads the next n rows of b.
 func (d *Decoder) readRows(b *batch, n int, dst *decode.Batch) {
-	formats, kinds := b.cols[cFormat].data, b.cols[cKind].data
-	for i := d.row; i < d.row+n; i++ {
-		from := d.cursor
-		if b.starts != nil {
-			d.cursor = le.Uint32(b.starts[4*i+4:])
+	for first, end := d.row, d.row+n; first < end; {
+		rows := min(chunk, end-first)
+		for rows > 1 && b.hopsUntil(first+rows)-b.hopsUntil(first) > hopsAtOnce {
+			rows /= 2
 		}
-		if formats[i] >= uint8(decode.NumFormats) || kinds[i] >= uint8(decode.NumKinds) {
-			d.unknown++
-			continue
+		d.readNumbers(b, first, rows)
+		d.readHops(b, first, rows)
+		hops := d.hops
+		for i := range rows {
+			n := b.hopsUntil(first+i+1) - b.hopsUntil(first+i)
+			of := hops[:n]
+			hops = hops[n:]
+			v := &d.numbers[i]
+			if v[decode.ColErrReason] == 0 {
+				v[decode.ColErrFormat], v[decode.ColErrOffset] = 0, 0
+			}
+			if !known(d.have[i], v) {
+				d.unknown++
+				continue
+			}
+			r := dst.Next()
+			d.setRow(b, r, i, first+i)
+			if n > 0 {
+				copy(r.Grow(n), of)
+			}
 		}
-		r := dst.Next()
-		d.readRow(b, r, i)
-		if r.Err.Reason >= decode.Reason(decode.NumReasons) || r.Err.Format >= decode.Format(decode.NumFormats) || r.Digest.Coding > decode.CodingHPCC {
-			dst.Cancel()
-			d.unknown++
-			continue
+		first += rows
+	}
+}
+
+// hopsAtOnce bounds the hops that are read at once, unless they are those of one report.
+const hopsAtOnce = 1 << 10
+
+// hopsUntil is where the hops of the i-th row of b begin among all hops of b.
+func (b *batch) hopsUntil(i int) int {
+	if b.starts == nil {
+		return 0
+	}
+	return int(le.Uint32(b.starts[4*i:]))
+}
+
+// known reports whether this version knows all kinds that a row with values in some columns is of.
+func known(have decode.Columns, v *decode.ReportNumbers) bool {
+	for u := uint64(have & limited); u != 0; u &= u - 1 {
+		if c := bits.TrailingZeros64(u); v[c] >= uint64(columns[c].Limit) {
+			return false
 		}
-		if d.cursor > from {
-			b.readHops(r.Grow(int(d.cursor-from)), int(from))
+	}
+	return true
+}
+
+// limited are the columns that have a limit.
+var limited = func() (set decode.Columns) {
+	for c := range columns {
+		if columns[c].Limit != 0 {
+			set |= 1 << c
+		}
+	}
+	return set
+}()
+
+// readNumbers reads the numbers of rows, from the first-th of b on. A null is 0.
+func (d *Decoder) readNumbers(b *batch, first, rows int) {
+	used := decode.Columns(0)
+	for i := range rows {
+		have := b.all
+		for u := uint64(b.some); u != 0; u &= u - 1 {
+			c := bits.TrailingZeros64(u)
+			have |= decode.Columns(b.cols[c].valid[(first+i)>>3]>>((first+i)&7)&1) << c
+		}
+		if have != d.last.columns {
+			has := have.Fields()
+			d.last = presence{have, has, have &^ (^has).Columns()}
+		}
+		d.have[i] = d.last.valid
+		used |= d.last.valid
+	}
+	if used != d.used {
+		d.used, d.numbers = used, [chunk]decode.ReportNumbers{}
+	}
+	for u := uint64(used &^ notNumbers); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		col, numbers := b.cols[c].data, d.numbers[:rows]
+		switch columns[c].Type {
+		case decode.TypeUint8, decode.TypeCode:
+			col = col[first:]
+			for i := range numbers {
+				numbers[i][c] = uint64(col[i]) & d.valid(i, c)
+			}
+		case decode.TypeUint16, decode.TypeUnits:
+			col = col[2*first:]
+			for i := range numbers {
+				numbers[i][c] = uint64(le.Uint16(col[2*i:])) & d.valid(i, c)
+			}
+		case decode.TypeUint32:
+			col = col[4*first:]
+			for i := range numbers {
+				numbers[i][c] = uint64(le.Uint32(col[4*i:])) & d.valid(i, c)
+			}
+		case decode.TypeUint64, decode.TypeInt64, decode.TypeTime:
+			col = col[8*first:]
+			for i := range numbers {
+				numbers[i][c] = le.Uint64(col[8*i:]) & d.valid(i, c)
+			}
+		case decode.TypeBool:
+			for i := range numbers {
+				numbers[i][c] = uint64(col[(first+i)>>3]>>((first+i)&7)) & 1 & d.valid(i, c)
+			}
 		}
 	}
 }
 
-// readRow reads the i-th row of b but for its hops.
-func (d *Decoder) readRow(b *batch, r *decode.Report, i int) {
-	have := b.all
-	for u := b.some; u != 0; u &= u - 1 {
-		c := bits.TrailingZeros64(u)
-		have |= uint64(b.cols[c].valid[i>>3]>>(i&7)&1) << c
-	}
-	if have != d.have || d.last.have == 0 {
-		d.have = have
-		d.last.has, d.last.have = fieldsOf(have)
+// valid gives all ones if the i-th of the rows has a value in a column, and else zero.
+func (d *Decoder) valid(i, c int) uint64 { return -(uint64(d.have[i]) >> c & 1) }
+
+// setRow fills r, but for its hops, with the at-th row of b, which is the i-th of those whose numbers were read.
+func (d *Decoder) setRow(b *batch, r *decode.Report, i, at int) {
+	have, v := d.have[i], &d.numbers[i]
+	if have != d.last.valid {
+		d.last = presence{have, have.Fields(), have}
 	}
 	r.Has = d.last.has
-	r.Units = &decode.DefaultUnits
-	for u := d.last.have; u != 0; u &= u - 1 {
+	r.Units = b.plan.units[v[decode.ColUnits]]
+	r.SetNumbers(have, v)
+	for u := uint64(have & notNumbers); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		v := &b.cols[c]
-		data := v.data
-		switch c {
-		case cTime:
-			r.Time = int64(le.Uint64(data[8*i:]))
-		case cFormat:
-			r.Format = decode.Format(data[i])
-		case cKind:
-			r.Kind = decode.Kind(data[i])
-		case cVersion:
-			r.Version = decode.Version(data[i])
-		case cINT:
-			r.INT = decode.Version(data[i])
-		case cFlags:
-			r.Flags = decode.Flags(le.Uint16(data[2*i:]))
-		case cExporter:
-			r.Exporter = decode.Addr(data[16*i:])
-		case cTo:
-			r.To = le.Uint64(data[8*i:])
-		case cNodeID:
-			r.NodeID = le.Uint32(data[4*i:])
-		case cHWID:
-			r.HWID = data[i]
-		case cSeq:
-			r.Seq = le.Uint32(data[4*i:])
-		case cSeqBits:
-			r.SeqBits = data[i]
-		case cFirst:
-			r.FirstOfGroup = data[i>>3]>>(i&7)&1 != 0
-		case cHeaderCut:
-			r.HeaderCut = data[i>>3]>>(i&7)&1 != 0
-		case cHeaderTime:
-			r.HeaderTime = le.Uint32(data[4*i:])
-		case cSrc:
-			r.Flow.Src = decode.Addr(data[16*i:])
-		case cDst:
-			r.Flow.Dst = decode.Addr(data[16*i:])
-		case cProto:
-			r.Flow.Proto = data[i]
-		case cIPVersion:
-			r.Flow.IPVersion = data[i]
-		case cSrcPort:
-			r.Flow.SrcPort = le.Uint16(data[2*i:])
-		case cDstPort:
-			r.Flow.DstPort = le.Uint16(data[2*i:])
-		case cPacketID:
-			r.PacketID = le.Uint16(data[2*i:])
-		case cTTL:
-			r.TTL = data[i]
-		case cAnnounced:
-			r.Announced = data[i]
-		case cDropReason:
-			r.DropReason = data[i]
-		case cRemainingHops:
-			r.RemainingHops = data[i]
-		case cDomainID:
-			r.DomainID = le.Uint16(data[2*i:])
-		case cInstructions:
-			r.Instructions = le.Uint16(data[2*i:])
-		case cFlowID:
-			r.FlowID = le.Uint32(data[4*i:])
-		case cSourceSeq:
-			r.SourceSeq = le.Uint32(data[4*i:])
-		case cGapTime:
-			r.GapTime = le.Uint32(data[4*i:])
-		case cLost:
-			r.Lost = le.Uint32(data[4*i:])
-		case cActionID:
-			r.ActionID = le.Uint32(data[4*i:])
-		case cDigest:
-			r.Digest.Value = le.Uint64(data[8*i:])
-		case cDigestID:
-			r.Digest.ID = le.Uint32(data[4*i:])
-		case cDigestHops:
-			r.Digest.Hops = data[i]
-		case cDigestEpoch:
-			r.Digest.Epoch = data[i]
-		case cDigestCoding:
-			r.Digest.Coding = decode.Coding(data[i])
-		case cDigestAMS:
-			r.Digest.AMS = le.Uint16(data[2*i:])
-		case cDigestLastWriter:
-			r.Digest.LastWriter = le.Uint16(data[2*i:])
-		case cErrReason:
-			r.Err.Reason = decode.Reason(data[i])
-		case cErrFormat:
-			r.Err.Format = decode.Format(data[i])
-		case cErrOffset:
-			r.Err.Offset = int(int64(le.Uint64(data[8*i:])))
-		case cUnits:
-			r.Units = b.plan.units[le.Uint16(data[2*i:])]
-		default: // bytes
-			from, to := le.Uint32(data[4*i:]), le.Uint32(data[4*i+4:])
-			words := v.values[from:to:to]
-			switch c {
-			case cSourceMetadata:
-				r.SourceMetadata = words
-			case cSRList:
-				r.SRList = words
-			case cSRPorts:
-				r.SRPorts = words
-			case cUnknown:
-				r.Unknown = words
-			case cErrField:
-				r.Err.Field = d.field(words)
-			}
+		data, values := b.cols[c].data, b.cols[c].values
+		if columns[c].Type == decode.TypeAddress {
+			*r.Address(c) = decode.Addr(data[16*at:])
+			continue
 		}
-	}
-	if r.Err.Reason == 0 {
-		r.Err = decode.Error{}
+		from, to := le.Uint32(data[4*at:]), le.Uint32(data[4*at+4:])
+		if c != decode.ColErrField {
+			*r.Bytes(c) = values[from:to:to]
+		} else if r.Err.Reason != 0 {
+			r.Err.Field = d.field(values[from:to])
+		}
 	}
 }
 
@@ -822,23 +794,27 @@ func (d *Decoder) field(b []byte) string {
 	return s
 }
 
-// readHops reads hops, the first of which is the at-th of the batch, over whatever is in them.
-func (b *batch) readHops(hops []decode.Hop, at int) {
+// readHops reads the hops of rows, from the first-th of b on.
+func (d *Decoder) readHops(b *batch, first, rows int) {
+	at := b.hopsUntil(first)
+	n := b.hopsUntil(first+rows) - at
+	if d.hops = slices.Grow(d.hops[:0], n)[:n]; n == 0 {
+		return
+	}
 	all, some := b.hopAll, b.hopSome
-	n := len(hops)
 	has := decode.HopField(all & (1<<hopTimeBits - 1))
-	for i := range hops {
-		hops[i] = decode.Hop{Has: has}
+	for i := range d.hops {
+		d.hops[i] = decode.Hop{Has: has}
 	}
 	mixed := uint32(0) // of some: hops with a value, and hops without
 	for u := some; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
 		valid, count := b.hops[c].valid, 0
-		for i := range hops {
+		for i := range d.hops {
 			bit := valid[(at+i)>>3] >> ((at + i) & 7) & 1
 			count += int(bit)
 			if c != hopTimeBits {
-				hops[i].Has |= decode.HopField(bit) << c
+				d.hops[i].Has |= decode.HopField(bit) << c
 			}
 		}
 		switch count {
@@ -851,136 +827,17 @@ func (b *batch) readHops(hops []decode.Hop, at int) {
 	}
 	for u := all | mixed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		col := b.hops[c].data
-		switch w := width[hopColumns[c].class]; w {
-		case 1:
-			col = col[at : at+n]
-		default:
-			col = col[w*at : w*(at+n)]
-		}
-		switch c {
-		case 0:
-			for i := range hops {
-				hops[i].NodeID = le.Uint32(col[4*i:])
-			}
-		case 1:
-			for i := range hops {
-				hops[i].IngressIf = le.Uint16(col[2*i:])
-			}
-		case 2:
-			for i := range hops {
-				hops[i].EgressIf = le.Uint16(col[2*i:])
-			}
-		case 3:
-			for i := range hops {
-				hops[i].Latency = le.Uint32(col[4*i:])
-			}
-		case 4:
-			for i := range hops {
-				hops[i].QueueID = col[i]
-			}
-		case 5:
-			for i := range hops {
-				hops[i].QueueOccupancy = le.Uint32(col[4*i:])
-			}
-		case 6:
-			for i := range hops {
-				hops[i].IngressTime = le.Uint64(col[8*i:])
-			}
-		case 7:
-			for i := range hops {
-				hops[i].EgressTime = le.Uint64(col[8*i:])
-			}
-		case 8:
-			for i := range hops {
-				hops[i].L2IngressIf = le.Uint32(col[4*i:])
-			}
-		case 9:
-			for i := range hops {
-				hops[i].L2EgressIf = le.Uint32(col[4*i:])
-			}
-		case 10:
-			for i := range hops {
-				hops[i].TxUtilization = le.Uint32(col[4*i:])
-			}
-		case 11:
-			for i := range hops {
-				hops[i].BufferID = col[i]
-			}
-		case 12:
-			for i := range hops {
-				hops[i].BufferOccupancy = le.Uint32(col[4*i:])
-			}
-		case 13:
-			for i := range hops {
-				hops[i].QueueCongestion = le.Uint32(col[4*i:])
-			}
-		case 14:
-			for i := range hops {
-				hops[i].EnqTime = le.Uint32(col[4*i:])
-			}
-		case 15:
-			for i := range hops {
-				hops[i].QueueDelay = le.Uint32(col[4*i:])
-			}
-		case 16:
-			for i := range hops {
-				hops[i].DeqOccupancy = le.Uint32(col[4*i:])
-			}
-		case hopTimeBits:
-			for i := range hops {
-				hops[i].TimeBits = col[i]
+		w := width[hopColumns[c].Type]
+		column := b.hops[c].data[w*at : w*(at+n)]
+		if mixed>>c&1 != 0 { // what is in a column where it is null can be anything
+			d.column = append(d.column[:0], column...)
+			column = d.column
+			for i, valid := 0, b.hops[c].valid; i < n; i++ {
+				if valid[(at+i)>>3]>>((at+i)&7)&1 == 0 {
+					clear(column[w*i : w*(i+1)])
+				}
 			}
 		}
-	}
-	for u := mixed; u != 0; u &= u - 1 {
-		c := bits.TrailingZeros32(u)
-		for i := range hops {
-			if b.hops[c].valid[(at+i)>>3]>>((at+i)&7)&1 == 0 {
-				clearHop(&hops[i], c)
-			}
-		}
-	}
-}
-
-// clearHop makes a value zero: what stands in a column where it is null can be anything.
-func clearHop(h *decode.Hop, c int) {
-	switch c {
-	case 0:
-		h.NodeID = 0
-	case 1:
-		h.IngressIf = 0
-	case 2:
-		h.EgressIf = 0
-	case 3:
-		h.Latency = 0
-	case 4:
-		h.QueueID = 0
-	case 5:
-		h.QueueOccupancy = 0
-	case 6:
-		h.IngressTime = 0
-	case 7:
-		h.EgressTime = 0
-	case 8:
-		h.L2IngressIf = 0
-	case 9:
-		h.L2EgressIf = 0
-	case 10:
-		h.TxUtilization = 0
-	case 11:
-		h.BufferID = 0
-	case 12:
-		h.BufferOccupancy = 0
-	case 13:
-		h.QueueCongestion = 0
-	case 14:
-		h.EnqTime = 0
-	case 15:
-		h.QueueDelay = 0
-	case 16:
-		h.DeqOccupancy = 0
-	case hopTimeBits:
-		h.TimeBits = 0
+		hopColumns[c].Move(column, d.hops, true)
 	}
 }

@@ -9,20 +9,21 @@ import (
 // Encoder gathers reports column by column and writes them as a stream. It keeps its memory: that of the largest batch so
 // far, for the columns that were ever needed. The zero value is ready. It has one user at a time.
 type Encoder struct {
-	rows, hops       int
-	rowCap, hopCap   int
-	used             uint64 // columns that have a value in some row
-	every            uint64 // columns that have one in every row
-	cols             [numColumns][]byte
-	masks            []uint64 // by row: its columns
-	blobs            [numBytes][]byte
-	blobBytes        int
-	ends             []byte // by row: end of its hops
-	hopUsed, hopAll  uint32 // as used and every
-	hop              [numHop][]byte
-	hopMasks         []uint32
+	rows, hops      int
+	rowCap, hopCap  int
+	used            decode.Columns // columns that have a value in some row
+	every           decode.Columns // columns that have one in every row
+	cols            [numColumns][]byte
+	masks           []decode.Columns // by row: its columns
+	blobs           [numBytes][]byte
+	blobBytes       int
+	ends            []byte // by row: end of its hops
+	hopUsed, hopAll uint32 // as used and every
+	hop             [numHop][]byte
+	hopMasks        []uint32
+
 	lastHas          decode.Field
-	lastPresent      uint64
+	lastPresent      decode.Columns
 	lastUnits        *decode.Units
 	lastUnitsCode    uint16
 	units            []decode.Units // that are not the default ones, by their code
@@ -31,6 +32,11 @@ type Encoder struct {
 	prefixUnits      int
 	meta             batchMeta
 	rowBytes, hopRow int // of the columns in use, for Bytes
+
+	// The numbers of the last reports, and the last hops, are not in the columns yet: moving several at once takes less time.
+	numbers     [chunk]decode.ReportNumbers
+	waiting     int // of numbers
+	waitingHops []decode.Hop
 }
 
 // Rows is the number of reports since Reset.
@@ -51,6 +57,7 @@ func (e *Encoder) Full() bool {
 func (e *Encoder) Reset() {
 	e.rows, e.hops, e.used, e.every, e.hopUsed, e.hopAll = 0, 0, 0, 0, 0, 0
 	e.rowBytes, e.hopRow, e.blobBytes = 0, 0, 0
+	e.waiting, e.waitingHops = 0, e.waitingHops[:0]
 	for i := range e.blobs {
 		e.blobs[i] = e.blobs[i][:0]
 	}
@@ -64,10 +71,10 @@ func (e *Encoder) Reset() {
 func (e *Encoder) growRows() {
 	e.rowCap = max(64, 2*e.rowCap)
 	for u := e.used; u != 0; u &= u - 1 {
-		c := bits.TrailingZeros64(u)
-		e.cols[c] = enlarge(e.cols[c], e.rowCap*width[columns[c].class])
+		c := bits.TrailingZeros64(uint64(u))
+		e.cols[c] = enlarge(e.cols[c], e.rowCap*width[columns[c].Type])
 	}
-	e.masks = append(make([]uint64, 0, e.rowCap), e.masks[:e.rows]...)[:e.rowCap]
+	e.masks = append(make([]decode.Columns, 0, e.rowCap), e.masks[:e.rows]...)[:e.rowCap]
 	e.ends = enlarge(e.ends, 4*e.rowCap)
 }
 
@@ -75,7 +82,7 @@ func (e *Encoder) growHops(n int) {
 	e.hopCap = max(256, 2*e.hopCap, e.hops+n)
 	for u := e.hopUsed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		e.hop[c] = enlarge(e.hop[c], e.hopCap*width[hopColumns[c].class])
+		e.hop[c] = enlarge(e.hop[c], e.hopCap*width[hopColumns[c].Type])
 	}
 	e.hopMasks = append(make([]uint32, 0, e.hopCap), e.hopMasks[:e.hops]...)[:e.hopCap]
 }
@@ -90,11 +97,11 @@ func enlarge(b []byte, n int) []byte {
 }
 
 // begin makes columns ready that had no value yet. Where a row has none, there are zeros.
-func (e *Encoder) begin(fresh uint64) {
+func (e *Encoder) begin(fresh decode.Columns) {
 	for ; fresh != 0; fresh &= fresh - 1 {
-		c := bits.TrailingZeros64(fresh)
+		c := bits.TrailingZeros64(uint64(fresh))
 		e.used |= 1 << c
-		if w := width[columns[c].class]; w > 0 {
+		if w := width[columns[c].Type]; w > 0 {
 			e.cols[c] = enlarge(e.cols[c], e.rowCap*w)
 			clear(e.cols[c][:e.rows*w])
 			e.rowBytes += w
@@ -106,7 +113,7 @@ func (e *Encoder) beginHops(fresh uint32) {
 	for ; fresh != 0; fresh &= fresh - 1 {
 		c := bits.TrailingZeros32(fresh)
 		e.hopUsed |= 1 << c
-		w := width[hopColumns[c].class]
+		w := width[hopColumns[c].Type]
 		e.hop[c] = enlarge(e.hop[c], e.hopCap*w)
 		clear(e.hop[c][:e.hops*w])
 		e.hopRow += w
@@ -119,19 +126,20 @@ func (e *Encoder) Append(r *decode.Report) {
 		e.growRows()
 	}
 	if r.Has != e.lastHas || e.lastPresent == 0 {
-		e.lastHas, e.lastPresent = r.Has, present(r.Has)
+		e.lastHas, e.lastPresent = r.Has, decode.AlwaysColumns|r.Has.Columns()
 	}
-	have := e.lastPresent | e.rare(r)
+	have := e.lastPresent | r.PresentByValue()&^(1<<decode.ColUnits)
 	var units uint16
 	if r.Units != nil && r.Units != &decode.DefaultUnits {
 		if r.Units != e.lastUnits {
 			e.lookUpUnits(r.Units)
 		}
 		if units = e.lastUnitsCode; units != 0 {
-			have |= 1 << cUnits
+			have |= 1 << decode.ColUnits
 		}
 	}
 	if fresh := have &^ e.used; fresh != 0 {
+		e.moveNumbers()
 		e.begin(fresh)
 	}
 	if e.rows == 0 {
@@ -140,141 +148,79 @@ func (e *Encoder) Append(r *decode.Report) {
 	e.every &= have
 	i := e.rows
 	e.masks[i] = have
-	le.PutUint64(e.cols[cTime][8*i:], uint64(r.Time))
-	e.cols[cFormat][i] = uint8(r.Format)
-	e.cols[cKind][i] = uint8(r.Kind)
-	e.cols[cVersion][i] = uint8(r.Version)
-	e.cols[cINT][i] = uint8(r.INT)
-	le.PutUint16(e.cols[cFlags][2*i:], uint16(r.Flags))
-	for u := e.used >> cExporter; u != 0; u &= u - 1 {
-		c := cExporter + bits.TrailingZeros64(u)
-		col := e.cols[c]
-		switch c {
-		case cExporter:
-			*(*[16]byte)(col[16*i:]) = r.Exporter
-		case cTo:
-			le.PutUint64(col[8*i:], r.To)
-		case cNodeID:
-			le.PutUint32(col[4*i:], r.NodeID)
-		case cHWID:
-			col[i] = r.HWID
-		case cSeq:
-			le.PutUint32(col[4*i:], r.Seq)
-		case cSeqBits:
-			col[i] = r.SeqBits
-		case cHeaderTime:
-			le.PutUint32(col[4*i:], r.HeaderTime)
-		case cSrc:
-			*(*[16]byte)(col[16*i:]) = r.Flow.Src
-		case cDst:
-			*(*[16]byte)(col[16*i:]) = r.Flow.Dst
-		case cProto:
-			col[i] = r.Flow.Proto
-		case cIPVersion:
-			col[i] = r.Flow.IPVersion
-		case cSrcPort:
-			le.PutUint16(col[2*i:], r.Flow.SrcPort)
-		case cDstPort:
-			le.PutUint16(col[2*i:], r.Flow.DstPort)
-		case cPacketID:
-			le.PutUint16(col[2*i:], r.PacketID)
-		case cTTL:
-			col[i] = r.TTL
-		case cAnnounced:
-			col[i] = r.Announced
-		case cDropReason:
-			col[i] = r.DropReason
-		case cRemainingHops:
-			col[i] = r.RemainingHops
-		case cDomainID:
-			le.PutUint16(col[2*i:], r.DomainID)
-		case cInstructions:
-			le.PutUint16(col[2*i:], r.Instructions)
-		case cFlowID:
-			le.PutUint32(col[4*i:], r.FlowID)
-		case cSourceSeq:
-			le.PutUint32(col[4*i:], r.SourceSeq)
-		case cGapTime:
-			le.PutUint32(col[4*i:], r.GapTime)
-		case cLost:
-			le.PutUint32(col[4*i:], r.Lost)
-		case cActionID:
-			le.PutUint32(col[4*i:], r.ActionID)
-		case cDigest:
-			le.PutUint64(col[8*i:], r.Digest.Value)
-		case cDigestID:
-			le.PutUint32(col[4*i:], r.Digest.ID)
-		case cDigestHops:
-			col[i] = r.Digest.Hops
-		case cDigestEpoch:
-			col[i] = r.Digest.Epoch
-		case cDigestCoding:
-			col[i] = uint8(r.Digest.Coding)
-		case cDigestAMS:
-			le.PutUint16(col[2*i:], r.Digest.AMS)
-		case cDigestLastWriter:
-			le.PutUint16(col[2*i:], r.Digest.LastWriter)
-		case cSourceMetadata:
-			e.blob(c, have, r.SourceMetadata)
-		case cSRList:
-			e.blob(c, have, r.SRList)
-		case cSRPorts:
-			e.blob(c, have, r.SRPorts)
-		case cUnknown:
-			e.blob(c, have, r.Unknown)
-		case cErrReason:
-			col[i] = uint8(r.Err.Reason)
-		case cErrFormat:
-			col[i] = uint8(r.Err.Format)
-		case cErrField:
-			k := bytesOf(c)
-			if have>>c&1 != 0 {
-				e.blobs[k] = append(e.blobs[k], r.Err.Field...)
-				e.blobBytes += len(r.Err.Field)
-			}
-			le.PutUint32(col[4*i:], uint32(len(e.blobs[k])))
-		case cErrOffset:
-			le.PutUint64(col[8*i:], uint64(r.Err.Offset))
-		case cUnits:
-			le.PutUint16(col[2*i:], units)
+	v := &e.numbers[e.waiting]
+	r.Numbers(e.used, v)
+	v[decode.ColUnits] = uint64(units)
+	for u := uint64(e.used & notNumbers); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		if columns[c].Type == decode.TypeAddress {
+			*(*[16]byte)(e.cols[c][16*i:]) = *r.Address(c)
+		} else {
+			e.appendBytes(c, have, r)
 		}
 	}
 	e.appendHops(r.Hops[:min(len(r.Hops), maxHopsOfOne)])
 	le.PutUint32(e.ends[4*i:], uint32(e.hops))
 	e.rows++
+	if e.waiting++; e.waiting == chunk {
+		e.moveNumbers()
+	}
 }
 
-// rare gives the columns whose values tell by themselves whether there is one.
-func (e *Encoder) rare(r *decode.Report) (have uint64) {
-	if r.To != 0 {
-		have |= 1 << cTo
+// chunk and hopChunk are about how many reports and hops wait until their values move to the columns.
+const (
+	chunk    = 16
+	hopChunk = 256
+)
+
+// moveNumbers moves the numbers that wait to the columns.
+func (e *Encoder) moveNumbers() {
+	waiting := e.numbers[:e.waiting]
+	if len(waiting) == 0 {
+		return
 	}
-	if r.SeqBits != 0 {
-		have |= 1 << cSeqBits
+	from := e.rows - e.waiting
+	for u := uint64(e.used &^ notNumbers); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		w := width[columns[c].Type]
+		col := e.cols[c][w*from:]
+		switch w {
+		case 1:
+			col = col[:len(waiting)]
+			for i := range waiting {
+				col[i] = uint8(waiting[i][c])
+			}
+		case 2:
+			for i := range waiting {
+				le.PutUint16(col[2*i:], uint16(waiting[i][c]))
+			}
+		case 4:
+			for i := range waiting {
+				le.PutUint32(col[4*i:], uint32(waiting[i][c]))
+			}
+		case 8:
+			for i := range waiting {
+				le.PutUint64(col[8*i:], waiting[i][c])
+			}
+		}
 	}
-	if r.FirstOfGroup {
-		have |= 1 << cFirst
-	}
-	if r.HeaderCut {
-		have |= 1 << cHeaderCut
-	}
-	if r.Announced != 0 {
-		have |= 1 << cAnnounced
-	}
-	if len(r.Unknown) != 0 {
-		have |= 1 << cUnknown
-	}
-	if r.Err.Reason != 0 {
-		have |= 1<<cErrReason | 1<<cErrFormat | 1<<cErrField | 1<<cErrOffset
-	}
-	return have
+	e.waiting = 0
 }
 
-func (e *Encoder) blob(c int, have uint64, v []byte) {
+// notNumbers are the columns whose values move one by one.
+var notNumbers = decode.ColumnsOf(decode.TypeAddress, decode.TypeBytes, decode.TypeText)
+
+// appendBytes appends a value that has a length of its own.
+func (e *Encoder) appendBytes(c int, have decode.Columns, r *decode.Report) {
 	k := bytesOf(c)
 	if have>>c&1 != 0 {
-		e.blobs[k] = append(e.blobs[k], v...)
-		e.blobBytes += len(v)
+		n := len(e.blobs[k])
+		if c == decode.ColErrField {
+			e.blobs[k] = append(e.blobs[k], r.Err.Field...)
+		} else {
+			e.blobs[k] = append(e.blobs[k], *r.Bytes(c)...)
+		}
+		e.blobBytes += len(e.blobs[k]) - n
 	}
 	le.PutUint32(e.cols[c][4*e.rows:], uint32(len(e.blobs[k])))
 }
@@ -317,99 +263,33 @@ func (e *Encoder) appendHops(hops []decode.Hop) {
 		all &= m
 	}
 	if fresh := any &^ e.hopUsed; fresh != 0 {
+		e.moveHops()
 		e.beginHops(fresh)
 	}
 	if e.hops == 0 {
 		e.hopAll = all
 	}
 	e.hopAll &= all
-	at := e.hops
+	e.hops += n
+	e.waitingHops = append(e.waitingHops, hops...)
+	if len(e.waitingHops) >= hopChunk {
+		e.moveHops()
+	}
+}
+
+// moveHops moves the hops that wait to the columns.
+func (e *Encoder) moveHops() {
+	if len(e.waitingHops) == 0 {
+		return
+	}
+	from := e.hops - len(e.waitingHops)
 	for u := e.hopUsed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		col := e.hop[c]
-		switch c {
-		case 0:
-			col = col[4*at : 4*at+4*n]
-			for i := range hops {
-				le.PutUint32(col[4*i:], hops[i].NodeID)
-			}
-		case 1:
-			col = col[2*at : 2*at+2*n]
-			for i := range hops {
-				le.PutUint16(col[2*i:], hops[i].IngressIf)
-			}
-		case 2:
-			col = col[2*at : 2*at+2*n]
-			for i := range hops {
-				le.PutUint16(col[2*i:], hops[i].EgressIf)
-			}
-		case 3:
-			col = col[4*at : 4*at+4*n]
-			for i := range hops {
-				le.PutUint32(col[4*i:], hops[i].Latency)
-			}
-		case 4:
-			for i := range hops {
-				col[at+i] = hops[i].QueueID
-			}
-		case 5:
-			col = col[4*at : 4*at+4*n]
-			for i := range hops {
-				le.PutUint32(col[4*i:], hops[i].QueueOccupancy)
-			}
-		case 6:
-			col = col[8*at : 8*at+8*n]
-			for i := range hops {
-				le.PutUint64(col[8*i:], hops[i].IngressTime)
-			}
-		case 7:
-			col = col[8*at : 8*at+8*n]
-			for i := range hops {
-				le.PutUint64(col[8*i:], hops[i].EgressTime)
-			}
-		case 8:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].L2IngressIf)
-			}
-		case 9:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].L2EgressIf)
-			}
-		case 10:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].TxUtilization)
-			}
-		case 11:
-			for i := range hops {
-				col[at+i] = hops[i].BufferID
-			}
-		case 12:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].BufferOccupancy)
-			}
-		case 13:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].QueueCongestion)
-			}
-		case 14:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].EnqTime)
-			}
-		case 15:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].QueueDelay)
-			}
-		case 16:
-			for i := range hops {
-				le.PutUint32(col[4*(at+i):], hops[i].DeqOccupancy)
-			}
-		case hopTimeBits:
-			for i := range hops {
-				col[at+i] = hops[i].TimeBits
-			}
-		}
+		hopColumns[c].Move(e.hop[c][width[hopColumns[c].Type]*from:], e.waitingHops, false)
 	}
-	e.hops += n
+	if e.waitingHops = e.waitingHops[:0]; cap(e.waitingHops) > 4*hopChunk { // of a report with very many
+		e.waitingHops = nil
+	}
 }
 
 // AppendStream appends the stream of all reports to b.
@@ -417,6 +297,8 @@ func (e *Encoder) appendHops(hops []decode.Hop) {
 // A column that is null in every row refers to zeros at the end of the body, which all such columns share: they cost
 // nothing, and the schema is always the same.
 func (e *Encoder) AppendStream(b []byte) []byte {
+	e.moveNumbers()
+	e.moveHops()
 	if e.prefix == nil || e.prefixUnits != len(e.units) {
 		e.prefix, e.prefixUnits = appendSchema(nil, e.units), len(e.units)
 	}
@@ -431,27 +313,27 @@ func (e *Encoder) AppendStream(b []byte) []byte {
 	body := batchWriter{b: b, body: len(b), meta: meta, node: meta + e.meta.nodes, buffer: meta + e.meta.buffer}
 	n, h := e.rows, e.hops
 	for c := range columns {
-		w := width[columns[c].class]
+		w := width[columns[c].Type]
 		switch {
-		case columns[c].class == bit:
+		case columns[c].Type == decode.TypeBool:
 			body.newNode(n, 0)
 			body.add(nil)
 			at := len(body.b)
 			body.b = append(body.b, make([]byte, (n+7)/8)...)
-			validity64(body.b[at:], e.masks[:n], c)
+			validity(body.b[at:], e.masks[:n], c)
 			body.end(at)
 			continue
 		case e.used>>c&1 == 0:
-			body.null(n, columns[c].class)
+			body.null(n, columns[c].Type)
 			continue
 		case e.every>>c&1 != 0:
 			body.newNode(n, 0)
 			body.add(nil)
 		default:
-			body.validity(n, func(valid []byte) (nulls int) { return validity64(valid, e.masks[:n], c) })
+			body.validity(n, func(valid []byte) (nulls int) { return validity(valid, e.masks[:n], c) })
 		}
-		switch columns[c].class {
-		case blob, text:
+		switch columns[c].Type {
+		case decode.TypeBytes, decode.TypeText:
 			at := len(body.b)
 			body.b = append(body.b, 0, 0, 0, 0)
 			body.b = append(body.b, e.cols[c][:4*n]...)
@@ -472,15 +354,15 @@ func (e *Encoder) AppendStream(b []byte) []byte {
 	for c := range hopColumns {
 		switch {
 		case e.hopUsed>>c&1 == 0:
-			body.null(h, hopColumns[c].class)
+			body.null(h, hopColumns[c].Type)
 			continue
 		case e.hopAll>>c&1 != 0:
 			body.newNode(h, 0)
 			body.add(nil)
 		default:
-			body.validity(h, func(valid []byte) (nulls int) { return validity32(valid, e.hopMasks[:h], c) })
+			body.validity(h, func(valid []byte) (nulls int) { return validity(valid, e.hopMasks[:h], c) })
 		}
-		body.add(e.hop[c][:width[hopColumns[c].class]*h])
+		body.add(e.hop[c][:width[hopColumns[c].Type]*h])
 	}
 	body.finish()
 	b = body.b
@@ -531,11 +413,11 @@ func (w *batchWriter) validity(n int, fill func([]byte) int) {
 }
 
 // null writes a column without values: its buffers are zeros.
-func (w *batchWriter) null(n int, c class) {
+func (w *batchWriter) null(n int, c decode.ValueType) {
 	w.newNode(n, n)
 	w.zero((n + 7) / 8)
 	switch c {
-	case blob, text:
+	case decode.TypeBytes, decode.TypeText:
 		w.zero(4 * (n + 1))
 		w.zero(0)
 	default:
@@ -560,18 +442,8 @@ func (w *batchWriter) finish() {
 	}
 }
 
-// validity64 sets the bits of the rows that have a column, and counts the others.
-func validity64(valid []byte, masks []uint64, c int) (nulls int) {
-	set := 0
-	for i, m := range masks {
-		bit := int(m >> c & 1)
-		valid[i/8] |= byte(bit << (i % 8))
-		set += bit
-	}
-	return len(masks) - set
-}
-
-func validity32(valid []byte, masks []uint32, c int) (nulls int) {
+// validity sets the bits of the rows that have a column, and counts the others.
+func validity[M decode.Columns | uint32](valid []byte, masks []M, c int) (nulls int) {
 	set := 0
 	for i, m := range masks {
 		bit := int(m >> c & 1)

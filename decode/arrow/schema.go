@@ -28,206 +28,44 @@ const (
 	nullText = "not reported, or marked invalid by the device"
 )
 
-// class is how the values of a column lie in memory.
-type class uint8
-
-const (
-	u8 class = iota
-	u16
-	u32
-	u64
-	i64
-	moment // ns since 1970
-	bit
-	address // 16 bytes
-	blob
-	text
-	coded // u8 into a dictionary of texts
-	list  // of hops
-	strct
-)
-
-// width is the bytes of a value; offsets of bytes and of hops count as their values.
-var width = [...]int{u8: 1, u16: 2, u32: 4, u64: 8, i64: 8, moment: 8, bit: 0, address: 16, blob: 4, text: 4, coded: 1, list: 4, strct: 0}
-
-// column is one of the table. A column that is not nullable has a value in every row.
-type column struct {
-	name     string
-	class    class
-	nullable bool
-	has      decode.Field // of a report that has a value; 0 where the value itself tells
+// width is the bytes of a value; offsets of bytes count as their values.
+var width = [...]int{
+	decode.TypeUint8: 1, decode.TypeUint16: 2, decode.TypeUint32: 4, decode.TypeUint64: 8, decode.TypeInt64: 8, decode.TypeTime: 8, decode.TypeBool: 0,
+	decode.TypeCode: 1, decode.TypeAddress: 16, decode.TypeBytes: 4, decode.TypeText: 4, decode.TypeUnits: 2,
 }
 
-// The columns of reports, in order.
-const (
-	cTime = iota
-	cFormat
-	cKind
-	cVersion
-	cINT
-	cFlags
-	cExporter
-	cTo
-	cNodeID
-	cHWID
-	cSeq
-	cSeqBits
-	cFirst
-	cHeaderCut
-	cHeaderTime
-	cSrc
-	cDst
-	cProto
-	cIPVersion
-	cSrcPort
-	cDstPort
-	cPacketID
-	cTTL
-	cAnnounced
-	cDropReason
-	cRemainingHops
-	cDomainID
-	cInstructions
-	cFlowID
-	cSourceSeq
-	cGapTime
-	cLost
-	cActionID
-	cDigest
-	cDigestID
-	cDigestHops
-	cDigestEpoch
-	cDigestCoding
-	cDigestAMS
-	cDigestLastWriter
-	cSourceMetadata
-	cSRList
-	cSRPorts
-	cUnknown
-	cErrReason
-	cErrFormat
-	cErrField
-	cErrOffset
-	cUnits
-	numColumns
+// The columns of a stream are those of decode.ReportColumns, and the hops.
+var (
+	columns    = &decode.ReportColumns
+	hopColumns = &decode.HopColumns
 )
 
-var columns = [numColumns]column{
-	cTime:             {"time", moment, false, 0},
-	cFormat:           {"format", coded, false, 0},
-	cKind:             {"kind", coded, false, 0},
-	cVersion:          {"version", u8, false, 0},
-	cINT:              {"int_version", u8, false, 0},
-	cFlags:            {"flags", u16, false, 0},
-	cExporter:         {"exporter", address, true, decode.HasExporter},
-	cTo:               {"destination", u64, true, 0},
-	cNodeID:           {"node_id", u32, true, decode.HasNodeID},
-	cHWID:             {"hw_id", u8, true, decode.HasHWID},
-	cSeq:              {"seq", u32, true, decode.HasSeq},
-	cSeqBits:          {"seq_bits", u8, true, 0},
-	cFirst:            {"first_of_group", bit, false, 0},
-	cHeaderCut:        {"header_cut", bit, false, 0},
-	cHeaderTime:       {"header_time", u32, true, decode.HasHeaderTime},
-	cSrc:              {"src", address, true, decode.HasFlow},
-	cDst:              {"dst", address, true, decode.HasFlow},
-	cProto:            {"proto", u8, true, decode.HasFlow},
-	cIPVersion:        {"ip_version", u8, true, decode.HasFlow},
-	cSrcPort:          {"src_port", u16, true, decode.HasPorts},
-	cDstPort:          {"dst_port", u16, true, decode.HasPorts},
-	cPacketID:         {"packet_id", u16, true, decode.HasPacketID},
-	cTTL:              {"ttl", u8, true, decode.HasTTL},
-	cAnnounced:        {"announced_hops", u8, true, 0},
-	cDropReason:       {"drop_reason", u8, true, decode.HasDropReason},
-	cRemainingHops:    {"remaining_hops", u8, true, decode.HasRemainingHops},
-	cDomainID:         {"domain_id", u16, true, decode.HasDomainID},
-	cInstructions:     {"instructions", u16, true, decode.HasInstructions},
-	cFlowID:           {"flow_id", u32, true, decode.HasFlowID},
-	cSourceSeq:        {"source_seq", u32, true, decode.HasSourceSeq},
-	cGapTime:          {"gap_time", u32, true, decode.HasGap},
-	cLost:             {"lost", u32, true, decode.HasGap},
-	cActionID:         {"action_id", u32, true, decode.HasActionID},
-	cDigest:           {"digest", u64, true, decode.HasDigest},
-	cDigestID:         {"digest_packet", u32, true, decode.HasDigest},
-	cDigestHops:       {"digest_hops", u8, true, decode.HasDigest},
-	cDigestEpoch:      {"digest_epoch", u8, true, decode.HasDigest},
-	cDigestCoding:     {"digest_coding", u8, true, decode.HasDigest},
-	cDigestAMS:        {"digest_ams", u16, true, decode.HasDigest},
-	cDigestLastWriter: {"digest_last_writer", u16, true, decode.HasDigest},
-	cSourceMetadata:   {"source_metadata", blob, true, decode.HasSourceMetadata},
-	cSRList:           {"sr_list", blob, true, decode.HasSRList},
-	cSRPorts:          {"sr_ports", blob, true, decode.HasSRPorts},
-	cUnknown:          {"unknown", blob, true, 0},
-	cErrReason:        {"error_reason", u8, true, 0},
-	cErrFormat:        {"error_format", u8, true, 0},
-	cErrField:         {"error_field", text, true, 0},
-	cErrOffset:        {"error_offset", i64, true, 0},
-	cUnits:            {"units", u16, true, 0},
+const (
+	numColumns  = decode.NumColumns
+	numHop      = decode.NumHopColumns
+	hopTimeBits = decode.HopTimeBits
+)
+
+// nullable reports whether a column can be null. Columns of type bool are false rather than null.
+func nullable(c int) bool {
+	return decode.AlwaysColumns>>c&1 == 0 && columns[c].Type != decode.TypeBool
 }
 
 // bytesColumns are those whose values have lengths of their own: one memory each.
 const (
-	firstBytes = cSourceMetadata
-	numBytes   = 5 // the last one is cErrField
+	firstBytes = decode.ColSourceMetadata
+	numBytes   = 5 // the last one is ColErrField
 )
 
 // bytesOf gives the place of such a column among them.
 func bytesOf(c int) int {
-	if c == cErrField {
+	if c == decode.ColErrField {
 		return numBytes - 1
 	}
 	return c - firstBytes
 }
 
-// The columns of hops, in the order of their bits in decode.HopField, and the width of the device's clock.
-const (
-	hopTimeBits = 17
-	numHop      = 18
-)
-
-var hopColumns = [numHop]column{
-	{"node_id", u32, true, 0}, {"ingress_if", u16, true, 0}, {"egress_if", u16, true, 0}, {"latency", u32, true, 0},
-	{"queue_id", u8, true, 0}, {"queue_occupancy", u32, true, 0}, {"ingress_time", u64, true, 0}, {"egress_time", u64, true, 0},
-	{"l2_ingress_if", u32, true, 0}, {"l2_egress_if", u32, true, 0}, {"tx_utilization", u32, true, 0}, {"buffer_id", u8, true, 0},
-	{"buffer_occupancy", u32, true, 0}, {"queue_congestion", u32, true, 0}, {"enq_time", u32, true, 0}, {"queue_delay", u32, true, 0},
-	{"deq_occupancy", u32, true, 0}, {"time_bits", u8, true, 0},
-}
-
 const hopsName = "hops"
-
-// present gives the columns that have a value in a report with bits in Has. Those of class bit tell by themselves: where
-// it is not set they are false rather than null.
-func present(has decode.Field) (have uint64) {
-	for c := range columns {
-		if h := columns[c].has; h != 0 && has&h != 0 || !columns[c].nullable && columns[c].class != bit {
-			have |= 1 << c
-		}
-	}
-	return have
-}
-
-// leaders are, of the columns of each bit in Has, the first one.
-var leaders = func() (list []int) {
-	var seen decode.Field
-	for c := range columns {
-		if h := columns[c].has; h != 0 && seen&h == 0 {
-			seen |= h
-			list = append(list, c)
-		}
-	}
-	return list
-}()
-
-// fieldsOf gives Has of a report with values in some columns, and these columns without those whose bit is not set.
-func fieldsOf(have uint64) (decode.Field, uint64) {
-	var has, all decode.Field
-	for _, c := range leaders {
-		all |= columns[c].has
-		if have>>c&1 != 0 {
-			has |= columns[c].has
-		}
-	}
-	return has, have&^present(all&^has) | present(0)&have
-}
 
 // Limits of a stream, for its reader: Encoder.Full keeps to them with room to spare.
 const (
@@ -272,16 +110,14 @@ const (
 
 const continuation = 0xffffffff
 
-// dictionaries are the texts of coded columns: a code is the place of its text. Codes never change their text.
+// dictionaryOf gives the texts of a coded column: a code is the place of its text. Codes never change their text.
 func dictionaryOf(c int) (texts []string) {
-	if c == cFormat {
-		for f := range decode.NumFormats {
-			texts = append(texts, decode.Format(f).String())
+	for code := range columns[c].Limit {
+		text := decode.Kind(code).String()
+		if c == decode.ColFormat {
+			text = decode.Format(code).String()
 		}
-		return texts
-	}
-	for k := range decode.NumKinds {
-		texts = append(texts, decode.Kind(k).String())
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -313,18 +149,16 @@ func appendSchema(b []byte, units []decode.Units) []byte {
 	vec, pos := w.vector(numColumns + 1)
 	w.point(f[0], vec)
 	for c := range columns {
-		w.point(pos+4*c, writeField(&w, &columns[c], c, nil))
+		w.point(pos+4*c, writeField(&w, columns[c].Name, arrowTypes[columns[c].Type], nullable(c), c, nil))
 	}
-	hops := column{hopsName, list, false, 0}
-	item := column{"item", strct, false, 0}
-	w.point(pos+4*numColumns, writeField(&w, &hops, 0, func(children int) {
+	w.point(pos+4*numColumns, writeField(&w, hopsName, arrowType{kind: typeList}, false, 0, func(children int) {
 		vec, pos := w.vector(1)
 		w.point(children, vec)
-		w.point(pos, writeField(&w, &item, 0, func(children int) {
+		w.point(pos, writeField(&w, "item", arrowType{kind: typeStruct}, false, 0, func(children int) {
 			vec, pos := w.vector(numHop)
 			w.point(children, vec)
 			for c := range hopColumns {
-				w.point(pos+4*c, writeField(&w, &hopColumns[c], 0, nil))
+				w.point(pos+4*c, writeField(&w, hopColumns[c].Name, arrowTypes[hopColumns[c].Type], true, 0, nil))
 			}
 		}))
 	}))
@@ -344,67 +178,63 @@ func appendSchema(b []byte, units []decode.Units) []byte {
 		w.point(kv[1], w.text(p[1]))
 	}
 	b = appendMessage(b, w.b, nil)
-	for _, c := range []int{cFormat, cKind} {
+	for _, c := range []int{decode.ColFormat, decode.ColKind} {
 		b = appendDictionary(b, c)
 	}
 	return b
 }
 
+// arrowType is a type of Arrow: its number, and the bits of an integer or the bytes of fixed ones.
+type arrowType struct {
+	kind   int
+	bits   int
+	signed bool
+	coded  bool
+}
+
+var arrowTypes = [...]arrowType{
+	decode.TypeUint8: {kind: typeInt, bits: 8}, decode.TypeUint16: {kind: typeInt, bits: 16}, decode.TypeUint32: {kind: typeInt, bits: 32},
+	decode.TypeUint64: {kind: typeInt, bits: 64}, decode.TypeInt64: {kind: typeInt, bits: 64, signed: true}, decode.TypeUnits: {kind: typeInt, bits: 16},
+	decode.TypeTime: {kind: typeTimestamp}, decode.TypeBool: {kind: typeBool}, decode.TypeCode: {kind: typeUtf8, coded: true},
+	decode.TypeAddress: {kind: typeFixedSizeBinary, bits: 8 * 16}, decode.TypeBytes: {kind: typeBinary}, decode.TypeText: {kind: typeUtf8},
+}
+
 // writeField writes a field of a schema; with children, it calls it with the place of their reference.
-func writeField(w *flatWriter, c *column, id int, children func(int)) int {
-	slots := []slot{ref(0), ref(3), boolean(1, c.nullable), ref(5)}
-	kind := uint64(typeInt)
+func writeField(w *flatWriter, name string, typ arrowType, nullable bool, id int, children func(int)) int {
+	slots := []slot{ref(0), ref(3), boolean(1, nullable), ref(5)}
 	var def []slot
-	integer := func(bits uint64, signed bool) { def = []slot{num(0, 4, bits), boolean(1, signed)} }
-	switch c.class {
-	case u8:
-		integer(8, false)
-	case u16:
-		integer(16, false)
-	case u32:
-		integer(32, false)
-	case u64:
-		integer(64, false)
-	case i64:
-		integer(64, true)
-	case moment:
-		kind, def = typeTimestamp, []slot{num(0, 2, nanosecond), ref(1)}
-	case bit:
-		kind = typeBool
-	case address:
-		kind, def = typeFixedSizeBinary, []slot{num(0, 4, 16)}
-	case blob:
-		kind = typeBinary
-	case text:
-		kind = typeUtf8
-	case coded:
-		kind = typeUtf8
-		slots = append(slots, ref(4))
-	case list:
-		kind = typeList
-	case strct:
-		kind = typeStruct
+	switch typ.kind {
+	case typeInt:
+		def = []slot{num(0, 4, uint64(typ.bits)), boolean(1, typ.signed)}
+	case typeTimestamp:
+		def = []slot{num(0, 2, nanosecond), ref(1)}
+	case typeFixedSizeBinary:
+		def = []slot{num(0, 4, uint64(typ.bits/8))}
 	}
-	slots = append(slots, num(2, 1, kind))
+	if typ.coded {
+		slots = append(slots, ref(4))
+	}
+	slots = append(slots, num(2, 1, uint64(typ.kind)))
 	at, f := w.table(slots...)
-	w.point(f[0], w.text(c.name))
+	w.point(f[0], w.text(name))
 	t, tf := w.table(def...)
 	w.point(f[1], t)
-	if c.class == moment {
+	if typ.kind == typeTimestamp {
 		w.point(tf[1], w.text("UTC"))
 	}
-	if c.class == coded {
+	if typ.coded {
 		d, df := w.table(num(0, 8, uint64(id)), ref(1))
 		w.point(f[4], d)
 		i, _ := w.table(num(0, 4, 8), boolean(1, false))
 		w.point(df[1], i)
 	}
-	if children != nil {
-		children(f[3])
-	} else {
-		vec, _ := w.vector(0)
-		w.point(f[3], vec)
+	if children == nil {
+		children = func(at int) {
+			vec, _ := w.vector(0)
+			w.point(at, vec)
+		}
 	}
+	children(f[3])
 	return at
 }
 
