@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/state"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/ingest/retry"
 )
@@ -221,7 +222,7 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 	w.status.change(func(s *PartitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
 	h, err := fleet.ReadHead(m.Head)
 	if err != nil {
-		unknown := errors.Is(err, fleet.ErrVersion)
+		unknown := errors.Is(err, state.ErrVersion)
 		w.status.change(func(s *PartitionStatus) {
 			if unknown {
 				s.Unknown++

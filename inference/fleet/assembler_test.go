@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // series makes the log of merged slices of a simulated fleet: each slice in its order, mixed with the others, windows that
@@ -380,7 +381,7 @@ func TestStatesRefused(t *testing.T) {
 		refuse := func(what string, b []byte, to keeper, want error) {
 			before := to.AppendState(nil)
 			err := to.ReadState(b)
-			var at *StateError
+			var at *state.Error
 			if err == nil || want != nil && !errors.Is(err, want) || !errors.As(err, &at) || at.Offset > len(b) {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
@@ -392,12 +393,12 @@ func TestStatesRefused(t *testing.T) {
 			refuse("cut", good[:n], tt.to, nil)
 		}
 		if name != "merger" { // behind which comes what is remembered across collectors
-			refuse("longer", append(bytes.Clone(good), 0), tt.to, ErrRange)
+			refuse("longer", append(bytes.Clone(good), 0), tt.to, state.ErrRange)
 		}
 		later := bytes.Clone(good)
 		later[0]++
-		refuse("a later version", later, tt.to, ErrVersion)
-		refuse("other windows", good, tt.wrong, ErrOther)
+		refuse("a later version", later, tt.to, state.ErrVersion)
+		refuse("other windows", good, tt.wrong, errOther)
 		if cmp.Compare(len(good), len(fresh)) <= 0 {
 			t.Errorf("%s: the state is empty", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // crossed is a Cross that has seen exporters and flows of several collectors.
@@ -53,8 +54,8 @@ func TestCrossState(t *testing.T) {
 		t.Errorf("%+v became %+v", x, y)
 	}
 	for n := range b {
-		var at *CrossStateError
-		if err := other.ReadState(b[:n]); !errors.As(err, &at) || !errors.Is(err, ErrShort) || at.Offset > n {
+		var at *state.Error
+		if err := other.ReadState(b[:n]); !errors.As(err, &at) || !errors.Is(err, state.ErrShort) || at.Offset > n {
 			t.Fatalf("cut at %d of %d: %v", n, len(b), err)
 		}
 		if got := other.Stats(); got.Exporters+got.Flows != 0 {
@@ -65,16 +66,16 @@ func TestCrossState(t *testing.T) {
 		b    []byte
 		want error
 	}{
-		"another version": {append([]byte{crossVersion + 1}, b[1:]...), ErrVersion},
-		"a byte too many": {append(bytes.Clone(b), 0), ErrRange},
-		"nothing":         {nil, ErrShort},
+		"another version": {append([]byte{crossVersion + 1}, b[1:]...), state.ErrVersion},
+		"a byte too many": {append(bytes.Clone(b), 0), state.ErrRange},
+		"nothing":         {nil, state.ErrShort},
 	} {
 		if err := other.ReadState(tt.b); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 	}
 	small := NewCross(CrossLimits{Exporters: 5, Flows: 50, Runs: 16})
-	if err := small.ReadState(b); !errors.Is(err, ErrRange) {
+	if err := small.ReadState(b); !errors.Is(err, state.ErrRange) {
 		t.Errorf("more exporters than the limit: %v", err)
 	}
 }
@@ -147,7 +148,7 @@ func livesOn(t *testing.T, limits CrossLimits, b []byte) (accepted bool) {
 	t.Helper()
 	c, d := NewCross(limits), NewCross(limits)
 	if err := c.ReadState(b); err != nil {
-		var at *CrossStateError
+		var at *state.Error
 		if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(b) {
 			t.Fatalf("%v in %d bytes", err, len(b))
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // FuzzLog reads logs of anything: heads of which some are right, with values of which some are. Nothing fails but with a
@@ -53,7 +54,7 @@ func FuzzLog(f *testing.F) {
 			head, value := take(), take()
 			h, err := ReadHead(head)
 			if err != nil {
-				var at *HeadError
+				var at *state.Error
 				if !errors.As(err, &at) {
 					t.Fatal(err)
 				}
@@ -150,7 +151,7 @@ func FuzzState(f *testing.F) {
 		}
 		for i, two := range [][2]keeper{{w.merger(0).Gate(), w.merger(0).Gate()}, {w.merger(0), w.merger(0)}, {w.assembler(), w.assembler()}} {
 			if err := two[0].ReadState(b); err != nil {
-				var at *StateError
+				var at *state.Error
 				if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(b) {
 					t.Fatal(err)
 				}

@@ -3,10 +3,11 @@ package fleet
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"hash/crc64"
 	"math"
+
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // HeaderKey is the key of the header, of a record, that holds its [Head].
@@ -116,73 +117,16 @@ const (
 func (h *Head) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, headVersion, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
-	var one []byte
-	field := func(tag uint64, value []byte) {
-		b = binary.AppendUvarint(b, tag)
-		b = binary.AppendUvarint(b, uint64(len(value)))
-		b = append(b, value...)
-	}
-	number := func(tag, v uint64) {
-		if v != 0 {
-			one = binary.AppendUvarint(one[:0], v)
-			field(tag, one)
+	var value []byte
+	for tag := uint64(tagFrom); tag <= tagSum; tag++ {
+		zero := false
+		value = state.Append(value[:0], func(c *state.Coder) { zero = h.code(c, tag) })
+		if !zero {
+			b = binary.AppendUvarint(b, tag)
+			b = binary.AppendUvarint(b, uint64(len(value)))
+			b = append(b, value...)
 		}
 	}
-	signed := func(tag uint64, v int64) {
-		if v != 0 {
-			one = binary.AppendVarint(one[:0], v)
-			field(tag, one)
-		}
-	}
-	names := func(tag uint64, list []string) {
-		if len(list) > 0 {
-			one = one[:0]
-			for _, s := range list {
-				one = appendName(one, s)
-			}
-			field(tag, one)
-		}
-	}
-	if h.From != "" {
-		field(tagFrom, []byte(h.From))
-	}
-	number(tagBoot, h.Boot)
-	number(tagSeq, h.Seq)
-	number(tagSlice, uint64(h.Slice))
-	signed(tagStart, h.Start)
-	signed(tagEnd, h.End)
-	number(tagPart, uint64(h.Part))
-	number(tagParts, uint64(h.Parts))
-	number(tagReports, h.Reports)
-	if len(h.Raw) > 0 {
-		one = one[:0]
-		for _, n := range h.Raw {
-			one = binary.AppendUvarint(one, n)
-		}
-		field(tagRaw, one)
-	}
-	number(tagRevision, h.Revision)
-	if len(h.Sources) > 0 {
-		one = one[:0]
-		for _, s := range h.Sources {
-			one = appendName(one, s.From)
-			one = binary.AppendUvarint(one, s.Boot)
-			one = binary.AppendUvarint(one, s.Seq)
-		}
-		field(tagSources, one)
-	}
-	names(tagMissing, h.Missing)
-	names(tagDead, h.Dead)
-	if len(h.Owners) > 0 {
-		one = one[:0]
-		for _, i := range h.Owners {
-			one = binary.AppendUvarint(one, uint64(i))
-		}
-		field(tagOwners, one)
-	}
-	signed(tagGeneration, h.Generation)
-	signed(tagOffset, h.Offset)
-	number(tagSum, h.Sum)
 	binary.LittleEndian.PutUint32(b[start+checkAt+2:], headCheck(b[start:]))
 	return b
 }
@@ -194,217 +138,113 @@ func headCheck(b []byte) uint32 {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func appendName(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
+// errCheck is what is wrong with a head that is damaged.
+var errCheck = errors.New("does not fit to the other bytes")
 
-// HeadError says at which byte of a head reading it failed, and why.
-type HeadError struct {
-	Offset int
-	Field  string
-	Err    error
-}
-
-func (e *HeadError) Error() string {
-	return fmt.Sprintf("head of a record: %s at byte %d: %v", e.Field, e.Offset, e.Err)
-}
-
-// Unwrap gives the reason.
-func (e *HeadError) Unwrap() error { return e.Err }
-
-// The reasons for which a head is refused.
-var (
-	ErrShort   = errors.New("is cut short")
-	ErrVersion = errors.New("is of a version that this program does not know")
-	ErrRange   = errors.New("is out of range")
-	ErrCheck   = errors.New("does not fit to the other bytes")
-)
-
-// ReadHead reads what Append wrote, by this version or by another one that says the same of itself.
+// ReadHead reads what Append wrote, by this version or by another one that says the same of itself. Other bytes are refused
+// with a [*state.Error].
 func ReadHead(b []byte) (Head, error) {
-	r := headReader{b: b}
 	var h Head
-	if len(b) == 0 {
-		return Head{}, &HeadError{0, "version", ErrShort}
-	}
-	if b[0] != headVersion {
-		return Head{}, &HeadError{0, "version", ErrVersion}
-	}
-	// A head says when and whose a record is: one that is damaged and read nevertheless would be somebody else's news.
-	switch {
-	case len(b) < checkAt:
-		return Head{}, &HeadError{len(b), "kind", ErrShort}
-	case b[1] != tagKind || b[2] != 1:
-		return Head{}, &HeadError{1, "kind", ErrCheck}
-	}
-	h.Kind, r.at = Kind(b[checkAt-1]), checkAt
-	if former := len(b) > checkAt && b[checkAt] > tagKind && b[checkAt] <= tagSum; !former {
-		if len(b) < checked {
-			return Head{}, &HeadError{len(b), "check", ErrShort}
+	err := state.Read("head of a record", b, func(c *state.Coder) {
+		c.Version(headVersion, headVersion)
+		var kind [checkAt - 1]byte
+		if c.Bytes("kind", kind[:]); kind[0] != tagKind || kind[1] != 1 {
+			c.Fail("kind", errCheck)
 		}
-		if b[checkAt] != tagCheck || b[checkAt+1] != crc32.Size || binary.LittleEndian.Uint32(b[checkAt+2:]) != headCheck(b) {
-			return Head{}, &HeadError{checkAt, "check", ErrCheck}
+		// A head says when and whose a record is: one that is damaged and read nevertheless would be another record's.
+		former := len(b) > checkAt && b[checkAt] > tagKind && b[checkAt] <= tagSum
+		var check [checked - checkAt]byte
+		if !former {
+			c.Bytes("check", check[:])
+			if c.OK() && (check[0] != tagCheck || check[1] != crc32.Size || binary.LittleEndian.Uint32(check[2:]) != headCheck(b)) {
+				c.Fail("check", errCheck)
+			}
 		}
-		r.at = checked
-	}
-	for r.err == nil && r.at < len(b) {
-		tag := r.uint("tag", math.MaxUint64)
-		n := r.uint("length", uint64(len(b)))
-		if r.err == nil && n > uint64(len(b)-r.at) {
-			r.fail("length", ErrShort)
+		for h.Kind = Kind(kind[2]); c.OK() && c.Left() > 0; {
+			var tag uint64
+			var length int
+			state.Uint(c, "tag", &tag)
+			state.Uint(c, "length", &length)
+			c.Within("length", length, func(c *state.Coder) { h.code(c, tag) })
 		}
-		if r.err != nil {
-			break
+		if h.Kind == 0 {
+			c.Fail("kind", state.ErrShort)
 		}
-		end := r.at + int(n)
-		f := headReader{b: b[:end], at: r.at}
-		f.field(&h, tag)
-		if f.err == nil && f.at != end {
-			f.fail("length", ErrRange)
-		}
-		r.at, r.err = end, f.err
-	}
-	if r.err == nil && h.Kind == 0 {
-		r.fail("kind", ErrShort)
-	}
-	if r.err != nil {
-		return Head{}, r.err
+	})
+	if err != nil {
+		return Head{}, err
 	}
 	return h, nil
 }
 
-type headReader struct {
-	b   []byte
-	at  int
-	err error
-}
-
-func (r *headReader) fail(field string, err error) {
-	if r.err == nil {
-		r.err = &HeadError{r.at, field, err}
-	}
-}
-
-func (r *headReader) more() bool { return r.err == nil && r.at < len(r.b) }
-
-func (r *headReader) uint(field string, most uint64) uint64 {
-	v, n := binary.Uvarint(r.b[min(r.at, len(r.b)):])
-	switch {
-	case n == 0:
-		r.fail(field, ErrShort)
-	case n < 0 || v > most:
-		r.fail(field, ErrRange)
-	}
-	if r.err != nil {
-		return 0
-	}
-	r.at += n
-	return v
-}
-
-func (r *headReader) int(field string) int64 {
-	v, n := binary.Varint(r.b[r.at:])
-	switch {
-	case n == 0:
-		r.fail(field, ErrShort)
-	case n < 0:
-		r.fail(field, ErrRange)
-	}
-	if r.err != nil {
-		return 0
-	}
-	r.at += n
-	return v
-}
-
-func (r *headReader) name(field string) string {
-	n := int(r.uint(field, MaxName))
-	if r.err == nil && n > len(r.b)-r.at {
-		r.fail(field, ErrShort)
-	}
-	if r.err != nil {
-		return ""
-	}
-	s := string(r.b[r.at : r.at+n])
-	r.at += n
-	return s
-}
-
-func (r *headReader) names(field string) (list []string) {
-	for r.more() {
-		if len(list) == MaxMembers {
-			r.fail(field, ErrRange)
-		}
-		list = append(list, r.name(field))
-	}
-	return list
-}
-
-// field reads the field of a tag, which is all that is left of r.
-func (r *headReader) field(h *Head, tag uint64) {
+// code codes the field of a tag, which is all that c has, and reports whether it is zero.
+func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 	switch tag {
 	case tagKind:
-		h.Kind = Kind(r.uint("kind", math.MaxUint8))
+		state.Uint(c, "kind", &h.Kind)
+		return h.Kind == 0
 	case tagFrom:
-		if len(r.b)-r.at > MaxName {
-			r.fail("from", ErrRange)
-			return
-		}
-		h.From, r.at = string(r.b[r.at:]), len(r.b)
+		from := []byte(h.From)
+		c.Rest(&from)
+		c.Check("from", len(from) <= MaxName)
+		h.From = string(from)
+		return h.From == ""
 	case tagBoot:
-		h.Boot = r.uint("boot", math.MaxUint64)
+		state.Uint(c, "boot", &h.Boot)
+		return h.Boot == 0
 	case tagSeq:
-		h.Seq = r.uint("seq", math.MaxUint64)
+		state.Uint(c, "seq", &h.Seq)
+		return h.Seq == 0
 	case tagSlice:
-		h.Slice = uint32(r.uint("slice", MaxSlices))
+		state.UintTo(c, "slice", MaxSlices, &h.Slice)
+		return h.Slice == 0
 	case tagStart:
-		h.Start = r.int("start")
+		state.Int(c, "start", &h.Start)
+		return h.Start == 0
 	case tagEnd:
-		h.End = r.int("end")
+		state.Int(c, "end", &h.End)
+		return h.End == 0
 	case tagPart:
-		h.Part = uint32(r.uint("part", math.MaxUint16))
+		state.UintTo(c, "part", math.MaxUint16, &h.Part)
+		return h.Part == 0
 	case tagParts:
-		h.Parts = uint32(r.uint("parts", math.MaxUint16))
+		state.UintTo(c, "parts", math.MaxUint16, &h.Parts)
+		return h.Parts == 0
 	case tagReports:
-		h.Reports = r.uint("reports", math.MaxUint64)
+		state.Uint(c, "reports", &h.Reports)
+		return h.Reports == 0
 	case tagRaw:
-		for h.Raw = nil; r.more(); {
-			if len(h.Raw) == MaxSlices {
-				r.fail("raw", ErrRange)
-			}
-			h.Raw = append(h.Raw, r.uint("raw", math.MaxUint64))
-		}
+		state.Items(c, "raw", MaxSlices, &h.Raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+		return len(h.Raw) == 0
 	case tagRevision:
-		h.Revision = r.uint("revision", math.MaxUint64)
+		state.Uint(c, "revision", &h.Revision)
+		return h.Revision == 0
 	case tagSources:
-		for h.Sources = nil; r.more(); {
-			if len(h.Sources) == MaxMembers {
-				r.fail("sources", ErrRange)
-			}
-			s := Source{From: r.name("sources")}
-			s.Boot = r.uint("sources", math.MaxUint64)
-			s.Seq = r.uint("sources", math.MaxUint64)
-			h.Sources = append(h.Sources, s)
-		}
+		state.Items(c, "sources", MaxMembers, &h.Sources, func(s *Source, c *state.Coder) {
+			c.Text("sources", MaxName, &s.From)
+			state.Uint(c, "sources", &s.Boot, &s.Seq)
+		})
+		return len(h.Sources) == 0
 	case tagMissing:
-		h.Missing = r.names("missing")
+		state.Items(c, "missing", MaxMembers, &h.Missing, func(s *string, c *state.Coder) { c.Text("missing", MaxName, s) })
+		return len(h.Missing) == 0
 	case tagDead:
-		h.Dead = r.names("dead")
+		state.Items(c, "dead", MaxMembers, &h.Dead, func(s *string, c *state.Coder) { c.Text("dead", MaxName, s) })
+		return len(h.Dead) == 0
 	case tagOwners:
-		for h.Owners = nil; r.more(); {
-			if len(h.Owners) == maxOwners {
-				r.fail("owners", ErrRange)
-			}
-			h.Owners = append(h.Owners, uint32(r.uint("owners", MaxMembers)))
-		}
+		state.Items(c, "owners", maxOwners, &h.Owners, func(i *uint32, c *state.Coder) { state.UintTo(c, "owners", MaxMembers, i) })
+		return len(h.Owners) == 0
 	case tagGeneration:
-		h.Generation = r.int("generation")
+		state.Int(c, "generation", &h.Generation)
+		return h.Generation == 0
 	case tagOffset:
-		h.Offset = r.int("offset")
+		state.Int(c, "offset", &h.Offset)
+		return h.Offset == 0
 	case tagSum:
-		h.Sum = r.uint("sum", math.MaxUint64)
-	default: // of a later version
-		r.at = len(r.b)
+		state.Uint(c, "sum", &h.Sum)
+		return h.Sum == 0
 	}
+	var later []byte // a field of a later version
+	c.Rest(&later)
+	return true
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/hopscope/hopscope/inference/state"
+	"github.com/hopscope/hopscope/internal/statetest"
 )
 
 func example() Head {
@@ -13,6 +16,16 @@ func example() Head {
 		Part: 1, Parts: 2, Reports: 12, Raw: []uint64{0, 300, 1 << 40}, Revision: 3,
 		Sources: []Source{{"a", 1, 2}, {"", 0, 0}}, Missing: []string{"b", "c"}, Dead: []string{"c"}, Owners: []uint32{1, 0},
 		Generation: 4, Offset: 99, Sum: Sum([]byte("x")),
+	}
+}
+
+// The bytes of heads are those of the programs before.
+func TestHeadOfBefore(t *testing.T) {
+	for name, h := range map[string]Head{"head": example(), "head-zeros": {Kind: Mark, Raw: []uint64{0}, Owners: []uint32{0}, Dead: []string{""}}} {
+		statetest.Same(t, name, h.Append(nil), func(b []byte) ([]byte, error) {
+			got, err := ReadHead(b)
+			return got.Append(nil), err
+		})
 	}
 }
 
@@ -25,7 +38,7 @@ func TestHead(t *testing.T) {
 	}
 	for n := range b {
 		if _, err := ReadHead(b[:n]); err != nil {
-			var at *HeadError
+			var at *state.Error
 			if !errors.As(err, &at) || at.Offset > n {
 				t.Errorf("cut at %d: error %v", n, err)
 			}
@@ -44,8 +57,8 @@ func TestHead(t *testing.T) {
 		t.Errorf("as former versions wrote it: %+v, %v", got, err)
 	}
 	b[0]++
-	if _, err := ReadHead(b); !errors.Is(err, ErrVersion) {
-		t.Errorf("another version: %v, want %v", err, ErrVersion)
+	if _, err := ReadHead(b); !errors.Is(err, state.ErrVersion) {
+		t.Errorf("another version: %v, want %v", err, state.ErrVersion)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // Keys of the roster: that of [Params], and what those of members and of orders to them begin with.
@@ -194,7 +196,7 @@ func ReadMember(key string, value []byte) (*Member, error) {
 	role, name, _ := strings.Cut(key, "/")
 	switch {
 	case role != Collector && role != Consumer:
-		return fail("role", -1, ErrRange)
+		return fail("role", -1, state.ErrRange)
 	case CheckName(name) != nil:
 		return fail("name", -1, ErrMember)
 	case len(value) > MaxMember:
@@ -255,14 +257,14 @@ func (m *Member) check() (string, error) {
 		return "version", err
 	}
 	if m.Rate < 0 || m.Rate > maxReports {
-		return "reports_per_second", ErrRange
+		return "reports_per_second", state.ErrRange
 	}
 	for _, t := range []struct {
 		field string
 		at    int64
 	}{{"start_ns", m.Start}, {"updated_ns", m.Updated}, {"since_ns", m.Since}, {"window_ns", m.Window}} {
 		if t.at < 0 {
-			return t.field, ErrRange
+			return t.field, state.ErrRange
 		}
 	}
 	for field, list := range map[string][]string{"pages": m.Pages, "problems": m.Faults, "stores": m.Stores} {
@@ -294,7 +296,7 @@ func checkText(s string) error {
 		return ErrLong
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-		return ErrRange
+		return state.ErrRange
 	}
 	return nil
 }
@@ -309,7 +311,7 @@ func total(stages map[string]uint64) (sum uint64, err error) {
 			return 0, ErrLong
 		}
 		if n > maxReports {
-			return 0, ErrRange
+			return 0, state.ErrRange
 		}
 		sum += n
 	}
@@ -329,7 +331,7 @@ func (b *Balance) check() error {
 	case checkText(b.Sink) != nil:
 		return ErrLong
 	case b.Received > maxReports || b.Stored > maxReports:
-		return ErrRange
+		return state.ErrRange
 	case b.Received != b.Stored+flight+dropped:
 		return ErrBalance
 	}
@@ -342,10 +344,10 @@ func (a *Account) check() error {
 		return err
 	}
 	if a.Topic != Windows && a.Topic != RawReports && a.Topic != Series {
-		return ErrRange
+		return state.ErrRange
 	}
 	if a.Partition >= MaxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
-		return ErrRange
+		return state.ErrRange
 	}
 	if len(a.Stored) > maxStages || len(a.Refused) > maxStages {
 		return ErrLong

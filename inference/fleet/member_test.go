@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 func exampleMember() *Member {
@@ -57,15 +59,15 @@ func TestMemberRefused(t *testing.T) {
 		{func(m *Member) { m.Name = "another" }, "name", ErrKey},
 		{func(m *Member) { m.Role = Collector }, "name", ErrKey},
 		{func(m *Member) { m.Version = strings.Repeat("v", maxSay+1) }, "version", ErrLong},
-		{func(m *Member) { m.Version = "v1\x1b[2J" }, "version", ErrRange},
-		{func(m *Member) { m.Rate = -1 }, "reports_per_second", ErrRange},
-		{func(m *Member) { m.Window = -1 }, "window_ns", ErrRange},
+		{func(m *Member) { m.Version = "v1\x1b[2J" }, "version", state.ErrRange},
+		{func(m *Member) { m.Rate = -1 }, "reports_per_second", state.ErrRange},
+		{func(m *Member) { m.Window = -1 }, "window_ns", state.ErrRange},
 		{func(m *Member) { m.Faults = make([]string, maxList+1) }, "problems", ErrLong},
 		{func(m *Member) { m.Run.Received++ }, "run", ErrBalance},
-		{func(m *Member) { m.Run.InFlight["ring"] = 1<<64 - 1; m.Run.Received-- }, "run", ErrRange},
-		{func(m *Member) { m.Parts[0].Topic = "windows\n" }, "partitions", ErrRange},
-		{func(m *Member) { m.Parts[0].Partition = MaxSlices }, "partitions", ErrRange},
-		{func(m *Member) { m.Parts[0].Dropped[DroppedLate] = 101 }, "partitions", ErrRange},
+		{func(m *Member) { m.Run.InFlight["ring"] = 1<<64 - 1; m.Run.Received-- }, "run", state.ErrRange},
+		{func(m *Member) { m.Parts[0].Topic = "windows\n" }, "partitions", state.ErrRange},
+		{func(m *Member) { m.Parts[0].Partition = MaxSlices }, "partitions", state.ErrRange},
+		{func(m *Member) { m.Parts[0].Dropped[DroppedLate] = 101 }, "partitions", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Stored["influx"] = 95 }, "partitions", ErrBalance},
 		{func(m *Member) { m.Parts[0].Refused["parquet"] = 1 }, "partitions", ErrBalance},
 		{func(m *Member) { m.Parts = make([]Account, 2*MaxSlices+2) }, "partitions", ErrLong},
@@ -79,7 +81,7 @@ func TestMemberRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", c.field, err, c.err)
 		}
 	}
-	for key, want := range map[string]error{"collector/": ErrMember, "collector/a/b": ErrMember, "stranger/x": ErrRange, "collector/" + strings.Repeat("x", 300): ErrMember} {
+	for key, want := range map[string]error{"collector/": ErrMember, "collector/a/b": ErrMember, "stranger/x": state.ErrRange, "collector/" + strings.Repeat("x", 300): ErrMember} {
 		if _, err := ReadMember(key, []byte("{}")); !errors.Is(err, want) {
 			t.Errorf("key %.20q: %v, want %v", key, err, want)
 		}

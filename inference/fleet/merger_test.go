@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // one is a slicer of a fleet with one slice.
@@ -240,7 +241,7 @@ func (c *crosses) Finish(p *inference.Partial) {
 func (c *crosses) AppendState(b []byte) []byte { return append(b, "state"...) }
 func (c *crosses) ReadState(b []byte) error {
 	if c.told = append(c.told, string(b)); string(b) != "state" {
-		return ErrRange
+		return state.ErrRange
 	}
 	return nil
 }
@@ -284,12 +285,12 @@ func TestCrosser(t *testing.T) {
 	if err != nil || got.Partial.Reports != 15 || got.Revision != 1 || !slices.Equal(again.told, []string{"begin 100", "a 4", "a 8", "b 2", "finish 14"}) {
 		t.Errorf("made again: %+v, %v, told %q", got, err, again.told)
 	}
-	state := m.AppendState(nil)
+	saved := m.AppendState(nil)
 	c.told = nil
-	if err := m.ReadState(state); err != nil || !slices.Equal(c.told, []string{"state"}) {
+	if err := m.ReadState(saved); err != nil || !slices.Equal(c.told, []string{"state"}) {
 		t.Errorf("%v, told %q", err, c.told)
 	}
-	if err := m.ReadState(append(state, 'x')); !errors.Is(err, ErrRange) {
+	if err := m.ReadState(append(saved, 'x')); !errors.Is(err, state.ErrRange) {
 		t.Errorf("another state: %v", err)
 	}
 	if m.Rebuild(99*tick) != nil {

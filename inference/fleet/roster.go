@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // Roster is what the records of the topic roster say: what all members have in common, and who there is. It is fed with
@@ -116,9 +118,9 @@ func ReadParams(value []byte) (*Params, error) {
 	case checkText(p.Name) != nil:
 		return fail("name", -1, ErrLong)
 	case p.Slices < 1 || p.Slices > MaxSlices:
-		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, ErrRange, MaxSlices))
+		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, state.ErrRange, MaxSlices))
 	case p.Window <= 0:
-		return fail("window_ns", -1, ErrRange)
+		return fail("window_ns", -1, state.ErrRange)
 	case checkText(p.Seed) != nil:
 		return fail("seed", -1, ErrLong)
 	}
