@@ -219,12 +219,14 @@ func TestReportsOfDroppedRecords(t *testing.T) {
 // And when one was damaged on disk while nobody looked.
 func TestReportsOfDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { damagedRecords(t, dir) })
+}
+
+func damagedRecords(t *testing.T, dir string) {
 	down := &shop{has: map[int64]string{}, away: func() error { return errors.New("closed") }}
 	q, tally, _ := openQueue(t, down, dir, nil)
 	putAll(t, q, tally, window(0, 300), window(1000, 300))
-	for q.Stats().Batches > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait() // all of it is on disk
 	closeQueue(t, q)
 	records := tally.PointsAt(OnDisk)
 	if records != 600 {

@@ -14,6 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/internal/porttest"
 )
@@ -97,15 +98,6 @@ func join(t *testing.T, b *kafkatest.Broker, cfg GroupConfig, drain time.Duratio
 	return m
 }
 
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came about that %s", what)
-		}
-	}
-}
-
 // shares gives how many partitions each of the members has, if all have the same generation and nobody has what another one has.
 func shares(members ...*testMember) []int {
 	var out []int
@@ -144,7 +136,7 @@ func TestGroup(t *testing.T) {
 	topic := b.Prefix + "a"
 
 	one := join(t, b, cfg, 0)
-	eventually(t, "one member has all", func() bool { return slices.Equal(shares(one), []int{5}) })
+	await.Until(t, "one member has all", func() bool { return slices.Equal(shares(one), []int{5}) })
 	first := one.now()
 	if err := first.Commit(t.Context(), topic, 2, 17); err != nil {
 		t.Error(err)
@@ -159,7 +151,7 @@ func TestGroup(t *testing.T) {
 	// Letting go takes longer than half a session, and the membership lasts.
 	one.setDrain(4 * time.Second)
 	two := join(t, b, cfg, 0)
-	eventually(t, "two members share", func() bool { s := shares(one, two); slices.Sort(s); return slices.Equal(s, []int{2, 3}) })
+	await.Until(t, "two members share", func() bool { s := shares(one, two); slices.Sort(s); return slices.Equal(s, []int{2, 3}) })
 	kept := 0
 	for _, p := range one.now().Partitions[topic] {
 		if slices.Contains(first.Partitions[topic], p) {
@@ -186,7 +178,7 @@ func TestGroup(t *testing.T) {
 	if err := one.stop(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the rest has all", func() bool { return slices.Equal(shares(two), []int{5}) })
+	await.Until(t, "the rest has all", func() bool { return slices.Equal(shares(two), []int{5}) })
 	if d := time.Since(began); d > cfg.Session {
 		t.Logf("leaving took %v", d)
 	}
@@ -202,7 +194,7 @@ func TestZombie(t *testing.T) {
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{topic: 2}, Session: 6 * time.Second, Rebalance: 6 * time.Second}
 	b.CreateTopic(topic, 2)
 	paused := join(t, b, cfg, 0)
-	eventually(t, "one member has all", func() bool { return slices.Equal(shares(paused), []int{2}) })
+	await.Until(t, "one member has all", func() bool { return slices.Equal(shares(paused), []int{2}) })
 	zombie := paused.now()
 	// Its group forgets it, as it does with one that was paused for longer than the session.
 	_, err := paused.group.client.LeaveGroup(t.Context(), leave(cfg.Name, zombie.Member))
@@ -210,11 +202,11 @@ func TestZombie(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := join(t, b, cfg, 0)
-	eventually(t, "the partitions are lost", func() bool { return zombie.Lost.Err() != nil })
+	await.Until(t, "the partitions are lost", func() bool { return zombie.Lost.Err() != nil })
 	if err := zombie.Commit(t.Context(), topic, 0, 5); !Lost(err) {
 		t.Errorf("commit of a zombie: %v", err)
 	}
-	eventually(t, "both have one again", func() bool { return slices.Equal(shares(paused, other), []int{1, 1}) })
+	await.Until(t, "both have one again", func() bool { return slices.Equal(shares(paused, other), []int{1, 1}) })
 	if s := paused.group.Stats(); s.Lost != 1 || s.Refused != 1 {
 		t.Errorf("stats: %+v", s)
 	}
@@ -258,7 +250,7 @@ func TestAwayIsToldOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, &recorder{}) }()
-	eventually(t, "joining has failed three times", func() bool { return g.Stats().Errors >= 3 })
+	await.Until(t, "joining has failed three times", func() bool { return g.Stats().Errors >= 3 })
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -12,6 +12,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/await"
 )
 
 // A server that wants a certificate of the client refuses it after the client has taken the handshake for done, and closes the
@@ -96,12 +98,10 @@ func ended(t *testing.T, says func(net.Conn)) *conn {
 // writeUntilOver writes to w, which is c or lies above it, until c was told that the connection is no more.
 func writeUntilOver(t *testing.T, w io.Writer, c *conn) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); c.failed.Load() == nil; time.Sleep(time.Millisecond) {
+	await.Until(t, "the connection ends", func() bool {
 		if _, err := w.Write([]byte("hello")); err != nil {
 			t.Fatalf("a write tells the end: %v", err)
 		}
-		if time.Now().After(end) {
-			t.Fatal("the connection does not end")
-		}
-	}
+		return c.failed.Load() != nil
+	})
 }

@@ -2,11 +2,14 @@ package udp
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/await"
 )
 
 // Whoever is asked has handed over what had arrived when it answers: under load and idle, with several sockets a worker.
@@ -76,17 +79,11 @@ func TestPrompt(t *testing.T) {
 						time.Sleep(5 * time.Millisecond) // what is on its way to the queues arrives
 					}
 					p.Prompt(before)
-					for answered := false; !answered; time.Sleep(100 * time.Microsecond) {
+					await.Until(t, fmt.Sprintf("prompt %d is answered", n), func() bool {
 						mu.Lock()
-						answered = true
-						for w := range until {
-							answered = answered && until[w] == before
-						}
-						mu.Unlock()
-						if t.Context().Err() != nil {
-							t.Fatalf("prompt %d is not answered", n)
-						}
-					}
+						defer mu.Unlock()
+						return !slices.ContainsFunc(until, func(at int64) bool { return at != before })
+					})
 					if mu.Lock(); !loaded && frames != sent {
 						t.Errorf("prompt %d was answered with %d of %d frames handed over", n, frames, sent)
 					}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/await"
 )
 
 // source is what both implementations offer.
@@ -97,21 +98,14 @@ func (r *running) stop(t *testing.T) []received {
 	return r.frames
 }
 
-// wait polls until n frames came, and gives up when the test does.
+// wait polls until n frames came.
 func (r *running) wait(t *testing.T, n int) {
 	t.Helper()
-	for {
+	await.Until(t, fmt.Sprintf("%d frames came", n), func() bool {
 		r.mu.Lock()
-		have := len(r.frames)
-		r.mu.Unlock()
-		if have >= n {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatalf("%d frames, want %d", have, n)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer r.mu.Unlock()
+		return len(r.frames) >= n
+	})
 }
 
 func dial(t *testing.T, to netip.AddrPort) *net.UDPConn {
@@ -315,9 +309,7 @@ func TestAllowSources(t *testing.T) {
 					write(t, c, []byte{ok})
 				}
 			}
-			for st := r.Stats(); st.Frames+st.Refused < 20; st = r.Stats() {
-				time.Sleep(time.Millisecond)
-			}
+			await.Until(t, "all datagrams are counted", func() bool { st := r.Stats(); return st.Frames+st.Refused >= 20 })
 			for _, f := range r.stop(t) {
 				if f.Data[0] != 1 {
 					t.Errorf("handed over a datagram from %v", f.Src)
@@ -383,12 +375,7 @@ func TestShutdown(t *testing.T) {
 					t.Errorf("Close after Run: %v", err)
 				}
 			}
-			for i := 0; runtime.NumGoroutine() > before; i++ {
-				if i == 1000 {
-					t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-				}
-				time.Sleep(time.Millisecond)
-			}
+			await.Until(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 		})
 	}
 }

@@ -168,7 +168,7 @@ func (s *Server) start(addr string) {
 	s.cmd, s.out, s.done = cmd, out, make(chan error, 1)
 	go func() { s.done <- cmd.Wait() }()
 
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if resp, err := http.Get("http://" + addr + "/ping"); err == nil {
 			resp.Body.Close()

@@ -416,7 +416,7 @@ func (b *Broker) start() error {
 	done := b.done
 	go func() { done <- cmd.Wait() }()
 
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if b.serves() {
 			return nil
@@ -590,7 +590,7 @@ func (b *Broker) Await(topic string) {
 
 func (b *Broker) eventually(what string, f func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.t.Fatalf("kafkatest: it never came about that %s", what)
 		}

@@ -1,11 +1,11 @@
 package influx
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/influxtest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -25,41 +25,34 @@ func TestKilledServer(t *testing.T) {
 		conf := sink.DefaultQueueConfig()
 		conf.RetryMin, conf.RetryMax = 5*time.Millisecond, 50*time.Millisecond
 		conf.MaxBatches = 4
-		q := sink.NewQueue(writerTo(t, s, nil), conf, sink.QueueOptions{Spool: sp, Account: tally})
+		q := sink.NewQueue(writerTo(t, s, nil), conf, sink.QueueOptions{Spool: sp, Account: tally, Policy: sink.Block})
 		q.Start()
 		const windows, hops = 200, 50
-		fed := make(chan error, 1)
-		go func() {
-			for i := range int64(windows) {
+		put := func(from, to int64) {
+			for i := from; i < to; i++ {
 				b := &sink.Batch{Reports: 1000}
 				for h := range hops {
 					b.Points = append(b.Points, simple("m", fmt.Sprint(h), i, base+i*second))
 				}
 				tally.Receive(b.Reports)
-				if err := q.Put(context.Background(), b); err != nil {
-					fed <- err
-					return
+				if err := q.Put(t.Context(), b); err != nil {
+					t.Fatal(err)
 				}
-				time.Sleep(3 * time.Millisecond)
 			}
-			fed <- nil
-		}()
-		for range 3 {
-			time.Sleep(100 * time.Millisecond)
-			s.Kill()
-			time.Sleep(50 * time.Millisecond)
+		}
+		for round := range int64(3) {
+			written, failed := q.Stats().Writes, q.Stats().Retries
+			put(66*round, 66*round+50)
+			await.Until(t, "the server is written to", func() bool { return q.Stats().Writes > written })
+			s.Kill() // while the others are on their way
+			put(66*round+50, 66*round+66)
+			await.Until(t, "the server is missed", func() bool { return q.Stats().Retries > failed })
 			s.Start()
 		}
-		if err := <-fed; err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		put(3*66, windows)
 		// The store is up, but the last write may have failed; an orderly end waits only for a store that works.
-		for q.Stats().Spool.Records > 0 && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if err := q.Close(ctx); err != nil {
+		await.Until(t, "the spool is empty", func() bool { return q.Stats().Spool.Records == 0 })
+		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := tally.At(sink.Stored); n != windows*1000 {

@@ -3,13 +3,13 @@ package kafka
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	protoproduce "github.com/segmentio/kafka-go/protocol/produce"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
@@ -20,10 +20,11 @@ func TestCompressedBatch(t *testing.T) {
 	create(t, b, c)
 	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
 		for _, n := range []int{1000, 8 << 20} {
-			err := error(kafka.NotLeaderForPartition)
-			for deadline := time.Now().Add(time.Minute); unsettled(err) && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			var err error
+			await.Until(t, "all know the topic "+topic, func() bool {
 				err = produceCompressed(t, b, c.Topic(topic), make([]byte, n))
-			}
+				return !unsettled(err)
+			})
 			if n == 1000 && err != nil {
 				t.Errorf("%s: a short batch: %v", topic, err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -45,6 +46,7 @@ func params(c *Config) fleet.Params { return fleet.NewParams(c.Fleet, c.Slices, 
 func create(t *testing.T, b *kafkatest.Broker, c Config) {
 	t.Helper()
 	c.Brokers, c.TLS, c.CAFile, c.SASL, c.User, c.PasswordFile = []string{b.Internal}, false, "", "none", "", ""
+	c.Timeout = time.Minute // whatever a test gives its writer
 	a := admin(t, c)
 	if made, err := a.Create(t.Context(), false); err != nil {
 		t.Fatalf("%v, %v", made, err)
@@ -484,15 +486,13 @@ func TestAway(t *testing.T) {
 
 	// Who does not fit is told when Kafka is there.
 	var r *sink.RetryError
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	await.Until(t, "a person is asked for", func() bool {
 		err := write(other, encode(t, other, label, 10))
-		if err == nil || time.Now().After(deadline) {
-			t.Fatalf("%v", err)
+		if err == nil {
+			t.Fatal("the windows of another fleet were taken")
 		}
-		if errors.As(err, &r) && r.Config {
-			break
-		}
-	}
+		return errors.As(err, &r) && r.Config
+	})
 	if !strings.Contains(r.Error(), "window: the fleet has 1s, this member 2s") {
 		t.Errorf("%v", r)
 	}

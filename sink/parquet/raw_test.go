@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -62,9 +63,8 @@ func TestRaw(t *testing.T) {
 	bad.Fail(decode.INTMD, "hop metadata", 40, decode.Short)
 	bad.Time += oneHour
 	r.AppendReport(bad)
-	for r.Stats().Rows < 3 { // the hour of the first two is over; the rest is for Close
-		time.Sleep(time.Millisecond)
-	}
+	// The hour of the first two is over; the rest is for Close.
+	await.Until(t, "the first hour is written", func() bool { return r.Stats().Rows >= 3 })
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/await"
 )
 
 // dial opens a connection to the server and sends text.
@@ -111,14 +113,7 @@ func TestProbesHaveAReserve(t *testing.T) {
 	for _, c := range streams[:2] {
 		_ = c.Close()
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if answer(t, dial(t, s, ask("/api/status"))) == http.StatusOK {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a place that became free is not given out")
-		}
-	}
+	await.Until(t, "a place that became free is given out", func() bool { return answer(t, dial(t, s, ask("/api/status"))) == http.StatusOK })
 }
 
 // The same over TLS, where a handshake that nobody finishes is half a request.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hopscope/hopscope/ingest/kafka"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
 )
 
@@ -158,15 +159,6 @@ func (d *device) of(name string) (list []push, refused int) {
 	return list, refused
 }
 
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came about that %s", what)
-		}
-	}
-}
-
 // controller is a child that runs.
 type controller struct {
 	*exec.Cmd
@@ -233,21 +225,21 @@ func TestTakeOver(t *testing.T) {
 	}
 
 	one := start(t, of("one"))
-	eventually(t, "one is in charge", works("one", 3))
+	await.Until(t, "one is in charge", works("one", 3))
 	two := start(t, of("two"))
-	eventually(t, "two stands by", func() bool { return two.says("standing by") })
+	await.Until(t, "two stands by", func() bool { return two.says("standing by") })
 	first, _ := d.of("one")
-	eventually(t, "one goes on", works("one", len(first)+3))
+	await.Until(t, "one goes on", works("one", len(first)+3))
 	if one.says("not in charge") {
 		t.Error("the term of one did not go on when two came")
 	}
 	if err := one.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two takes over from one that was killed", works("two", 3))
+	await.Until(t, "two takes over from one that was killed", works("two", 3))
 
 	three := start(t, of("three"))
-	eventually(t, "three stands by", func() bool { return three.says("standing by") })
+	await.Until(t, "three stands by", func() bool { return three.says("standing by") })
 	d.mu.Lock()
 	d.hold = "two"
 	d.mu.Unlock()
@@ -255,27 +247,27 @@ func TestTakeOver(t *testing.T) {
 	if err := two.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "three takes over from two that stands still", works("three", 3))
+	await.Until(t, "three takes over from two that stands still", works("three", 3))
 	_, before := d.of("two")
 	close(d.release) // what was under way comes now
-	eventually(t, "what was under way is refused", func() bool { _, n := d.of("two"); return n > before })
+	await.Until(t, "what was under way is refused", func() bool { _, n := d.of("two"); return n > before })
 	if err := two.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two knows", func() bool { return two.says("not in charge any more") })
+	await.Until(t, "two knows", func() bool { return two.says("not in charge any more") })
 	list, _ := d.of("three")
-	eventually(t, "three goes on", works("three", len(list)+3))
+	await.Until(t, "three goes on", works("three", len(list)+3))
 	if _, n := d.of("two"); n != before+1 {
 		t.Errorf("%d pushes of two came after it had stood still, want the one that was under way", n-before)
 	}
-	eventually(t, "two is a member again", func() bool { return two.says("standing by") && two.says("not in charge any more") })
+	await.Until(t, "two is a member again", func() bool { return two.says("standing by") && two.says("not in charge any more") })
 
 	// In order, it goes at once.
 	mine, _ := d.of("two")
 	if err := three.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two takes over from three that leaves", works("two", len(mine)+3))
+	await.Until(t, "two takes over from three that leaves", works("two", len(mine)+3))
 	d.check(t)
 
 	// Of all terms, the last one alone has a key that is not taken away.

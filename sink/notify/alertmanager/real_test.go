@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -87,7 +88,7 @@ func (s *server) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	wait(s.t, "a server that is ready", func() bool {
+	await.Until(s.t, "there is a server that is ready", func() bool {
 		resp, err := http.Get(s.url + "/-/ready")
 		if err != nil {
 			return false
@@ -102,15 +103,6 @@ func (s *server) stop() {
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
 		s.cmd = nil
-	}
-}
-
-func wait(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("there is never %s", what)
-		}
 	}
 }
 
@@ -143,7 +135,7 @@ func (s *server) open() (alerts []held) {
 // heard waits until the receiver was told of something.
 func (s *server) heard(status string, labels map[string]string) {
 	s.t.Helper()
-	wait(s.t, fmt.Sprintf("a notification %s %v", status, labels), func() bool {
+	await.Until(s.t, fmt.Sprintf("there is a notification %s %v", status, labels), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.ContainsFunc(s.told, func(n notice) bool { return n.Status == status && maps.Equal(n.Labels, labels) })
@@ -279,9 +271,9 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, "a try that fails", func() bool { return q.Stats().Retries > 2 })
+	await.Until(t, "there is a try that fails", func() bool { return q.Stats().Retries > 2 })
 	s.start()
-	wait(t, "an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
+	await.Until(t, "there is an empty queue", func() bool { return tally.PointsAt(sink.Stored) == 4 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := q.Close(ctx); err != nil {

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -310,9 +311,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for q.Stats().Retries < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	s := listen(t, tcpListener(t, address))
 	for i := range n {
 		if m := next(t, s.messages); !strings.Contains(m, fmt.Sprintf(`element="node %d"`, i)) {

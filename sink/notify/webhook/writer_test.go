@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -218,9 +218,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for q.Stats().Retries < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -229,12 +227,8 @@ func TestAwayAndBack(t *testing.T) {
 	s := &http.Server{Handler: r}
 	go s.Serve(l)
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for tally.PointsAt(sink.Stored) < 2*n && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	if err := q.Close(ctx); err != nil {
+	await.Until(t, "all alerts are stored", func() bool { return tally.PointsAt(sink.Stored) == 2*n })
+	if err := q.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := r.got()
