@@ -46,16 +46,17 @@ func RunAttention(ctx context.Context, w io.Writer, o Options) error {
 func attentionTable(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tswitches\tprobes\tsuspicious\tmethod\tcycles\tproven\tshare\tabove least\tp50 ms\tp99 ms\tworst ms\t")
 	var ours []time.Duration
-	for _, c := range []struct {
+	type network struct {
 		fabric string
 		size   int
 		hosts  bool
-	}{
+	}
+	for _, c := range shown(o, 2, []network{
 		{"fat-tree", 10, false}, {"fat-tree", 18, false}, {"fat-tree", 30, false},
 		{"fat-tree", 10, true}, {"fat-tree", 18, true}, {"fat-tree", 30, true},
 		{"leaf-spine", 25, false}, {"leaf-spine", 125, false}, {"leaf-spine", 375, false},
 		{"leaf-spine", 25, true}, {"leaf-spine", 75, true}, {"leaf-spine", 125, true},
-	} {
+	}...) {
 		in, err := newCycles(c.fabric, c.size, 2, c.hosts, o.Seed)
 		if err != nil {
 			return err

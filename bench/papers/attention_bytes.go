@@ -22,7 +22,7 @@ const (
 // Published for 1125 switches and 3 %: 4.7 MB/s, with greedy 3.2 MB/s and with FANT 2.0 MB/s (42.6 %).
 func attentionBytes(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tswitches\tsuspicious\tINT-Probe MB/s\tgreedy\tFANT-H, 0 0.15\tours\tours / INT-Probe\tno link\tpublished\t")
-	for _, size := range []int{10, 14, 18, 22, 26, 30} {
+	for _, size := range shown(o, 2, 10, 14, 18, 22, 26, 30) {
 		c, err := newCycles("fat-tree", size, 2, true, o.Seed)
 		if err != nil {
 			return err

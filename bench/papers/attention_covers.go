@@ -16,10 +16,11 @@ import (
 // choice is a set cover without further structure.
 func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tcovers\tprobes\tsuspicious\tgreedy\tours\tbound\tgap\tms\t")
-	for _, x := range []struct {
+	type network struct {
 		fabric       string
 		size, covers int
-	}{{"fat-tree", 10, 3}, {"fat-tree", 10, 4}, {"fat-tree", 18, 3}, {"leaf-spine", 25, 3}, {"random", 2000, 3}, {"random", 2000, 4}} {
+	}
+	for _, x := range shown(o, 1, []network{{"fat-tree", 10, 3}, {"fat-tree", 10, 4}, {"fat-tree", 18, 3}, {"leaf-spine", 25, 3}, {"random", 2000, 3}, {"random", 2000, 4}}...) {
 		c := randomCycles(x.size, x.covers, o.Seed)
 		if x.fabric != "random" {
 			var err error
@@ -27,7 +28,7 @@ func attentionCovers(ctx context.Context, t io.Writer, o Options) error {
 				return err
 			}
 		}
-		for _, percent := range []int{3, 10, 20, 30} {
+		for _, percent := range shown(o, 2, 3, 10, 20, 30) {
 			some := c.draw(percent)
 			greedy, err := c.index.Switch(some, nil, solve.Options{Method: solve.Greedy})
 			if err != nil {
@@ -85,12 +86,12 @@ func attentionChurn(ctx context.Context, t io.Writer, o Options) error {
 		return err
 	}
 	const times = 20
-	for _, part := range []int{10, 50} { // percent of the suspicious links that are others
+	for _, part := range shown(o, 1, 10, 50) { // percent of the suspicious links that are others
 		var drawn [times][]int32
 		for k := range drawn {
 			drawn[k] = c.draw(6)
 		}
-		for _, limit := range []int{0, 2, 4, 8, 16, 32, -1} {
+		for _, limit := range shown(o, 3, 0, 2, 4, 8, 16, 32, -1) {
 			changes, proven := 0, 0
 			cost, least, worst := 0.0, 0.0, time.Duration(0)
 			for _, some := range drawn {

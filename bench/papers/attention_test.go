@@ -4,15 +4,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/rounds"
 )
 
-// TestRunAttention prints the table.
+// TestRunAttention prints the tables: their first rows, and all of them by night.
 func TestRunAttention(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
 	var out strings.Builder
-	if err := RunAttention(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond}); err != nil {
+	if err := RunAttention(t.Context(), &out, Options{Seed: 1, Limit: time.Second, Quick: !rounds.Night()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

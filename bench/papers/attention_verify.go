@@ -20,7 +20,7 @@ import (
 // their queue was gone or never there, and the bytes.
 func attentionVerify(ctx context.Context, t io.Writer, o Options) error {
 	fmt.Fprintln(t, "topology\tcycles\tcycles of queues\tin detail\tlate cycles, mean\tfalsely suspicious\tMB/s\tINT-Probe MB/s\tworst ms\t")
-	for _, size := range []int{10, 18, 30} {
+	for _, size := range shown(o, 1, 10, 18, 30) {
 		c, err := newCycles("fat-tree", size, 2, true, o.Seed)
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func (r *coverRun) repeat(p *cover.Problem, o solve.Options, times int, limit ti
 // balance: INT-path's two Euler plans and INT-Balance beside ours.
 func (r *coverRun) balance(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tplan\tpaths\tfewest\tlengths\tvariance\tof paper's\tms\t")
-	for _, spec := range []string{"fat-tree:6", "fat-tree:14", "fat-tree:30", "leaf-spine:33,67", "random:100,500,1", "random:100,2475,1"} {
+	for _, spec := range shown(r.o, 2, "fat-tree:6", "fat-tree:14", "fat-tree:30", "leaf-spine:33,67", "random:100,500,1", "random:100,2475,1") {
 		g, err := topo.Parse(spec)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // scale: how time grows with the number of links.
 func (r *coverRun) scale(w io.Writer) error {
 	fmt.Fprintln(w, "links\tpaths\tplain ms\tus a link\tbalanced ms\tus a link\tlengths\t")
-	for _, links := range []int{1000, 10_000, 100_000, 500_000, 1_000_000} {
+	for _, links := range shown(r.o, 2, 1000, 10_000, 100_000, 500_000, 1_000_000) {
 		g, err := topo.Random(links/5, links, r.o.Seed)
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (r *coverRun) scale(w io.Writer) error {
 // switches of random graphs. Its duplicated links are the optimum, and so are ours.
 func (r *coverRun) depots(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tdepots\twalks\tINT-path's\ttwice\toptimal\tlengths\tms\t")
-	for _, spec := range []string{"fat-tree:30", "leaf-spine:33,67", "leaf-spine:375,750", "leaf-spine:389,778", "random:20,100,1", "random:100,2475,1", "random:150,5526,1"} {
+	for _, spec := range shown(r.o, 2, "fat-tree:30", "leaf-spine:33,67", "leaf-spine:375,750", "leaf-spine:389,778", "random:20,100,1", "random:100,2475,1", "random:150,5526,1") {
 		g, err := topo.Parse(spec)
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ func (r *coverRun) counts(g *topo.Graph) (dfs, euler *cover.Plan, err error) {
 // pathLoad: figure 8, packets that the controller receives when every path carries 100 probes a second.
 func (r *coverRun) pathLoad(w io.Writer) error {
 	fmt.Fprintln(w, "switches\tDFS paths\tEuler paths\tDFS kpps\tEuler kpps\tpublished\t")
-	for _, n := range []int{20, 40, 60, 80, 100} {
+	for _, n := range shown(r.o, 2, 20, 40, 60, 80, 100) {
 		var dfs, euler float64
 		for k := range draws {
 			g, err := topo.Random(n, min(5*n, n*(n-1)/2), r.o.Seed+uint64(k))
@@ -102,7 +102,7 @@ func (r *coverRun) fabric(spec string) (dfs, euler int, err error) {
 // pathSpread: figure 11, the variance of the lengths on random graphs, as the balanced plan changes it.
 func (r *coverRun) pathSpread(w io.Writer) error {
 	fmt.Fprintln(w, "switches\tpaths\tpaper\tpaper, balanced\tours\tours, balanced\tleast possible\t")
-	for _, n := range []int{20, 40, 60, 80, 100} {
+	for _, n := range shown(r.o, 2, 20, 40, 60, 80, 100) {
 		var variance [4]float64
 		var paths, least float64
 		for k := range draws {
@@ -130,8 +130,8 @@ func (r *coverRun) pathSpread(w io.Writer) error {
 // pathFixedOdd: figure 13, networks that grow while the number of odd vertices stays.
 func (r *coverRun) pathFixedOdd(w io.Writer) error {
 	fmt.Fprintln(w, "odd vertices\tswitches\tlinks\tDFS\tEuler\tpublished\t")
-	for _, odd := range []int{10, 20} {
-		for _, n := range []int{25, 50, 75, 100} {
+	for _, odd := range shown(r.o, 1, 10, 20) {
+		for _, n := range shown(r.o, 2, 25, 50, 75, 100) {
 			var dfs, euler, links float64
 			for k := range draws {
 				g, err := withOdd(n, 5*n, odd, r.o.Seed+uint64(k))
@@ -193,7 +193,7 @@ func withOdd(nodes, links, odd int, seed uint64) (*topo.Graph, error) {
 func (r *coverRun) pathFixedNodes(w io.Writer) error {
 	const nodes = 39
 	fmt.Fprintln(w, "links\tDFS\tEuler\tpublished\t")
-	for _, links := range []int{38, 60, 100, 200, 300, 400, 500, 600, 700, 730, 741} {
+	for _, links := range shown(r.o, 3, 38, 60, 100, 200, 300, 400, 500, 600, 700, 730, 741) {
 		var dfs, euler float64
 		for k := range draws {
 			g, err := topo.Random(nodes, links, r.o.Seed+uint64(k))
@@ -220,7 +220,7 @@ func (r *coverRun) pathFixedNodes(w io.Writer) error {
 // only (walks between depots), or a single one does it all.
 func (r *coverRun) pathGenerators(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tgenerators\tat\tpaths\tat switches\ttraversals\tof links\t")
-	for _, spec := range []string{"fat-tree:6", "leaf-spine:5,11", "random:100,500,1"} {
+	for _, spec := range shown(r.o, 2, "fat-tree:6", "leaf-spine:5,11", "random:100,500,1") {
 		g, err := topo.Parse(spec)
 		if err != nil {
 			return err

@@ -14,10 +14,10 @@ import (
 // shapes: networks of many forms, within the limit of time.
 func (r *coverRun) shapes(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tlinks\tprobes\tlengths\tms\thops 16\tbound\tms\tdepots 10 %: traversals\tbound\tms\t")
-	for _, spec := range []string{
+	for _, spec := range shown(r.o, 4,
 		"grid:10,10", "grid:50,50", "grid:51,50", "grid:100,100", "grid:101,37", "grid:2,500", "torus:30,30", "torus:31,3", "hypercube:7", "hypercube:9",
 		"ring of rings:40", "caterpillar:200", "tree:1000", "parallel:60", "fat-tree:30", "random:20000,100000,1", "random:60000,100000,1", "grid:224,224", "fat-tree:58",
-	} {
+	) {
 		g, err := shape(spec, r.o.Seed)
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (r *coverRun) growth(w io.Writer) error {
 	} {
 		fmt.Fprintf(w, "%s\t%s\t", c.name, c.network)
 		var least, most float64
-		for k, links := range []int{1000, 10_000, 100_000} {
+		for k, links := range shown(r.o, 2, 1000, 10_000, 100_000) {
 			g, err := c.make(links)
 			if err != nil {
 				return err

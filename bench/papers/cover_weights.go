@@ -30,7 +30,7 @@ func weighted(g *topo.Graph, seed uint64) (*topo.Graph, error) {
 // minimises that. Depots are a tenth of the nodes.
 func (r *coverRun) weights(w io.Writer) error {
 	fmt.Fprintln(w, "topology\tlinks\tmeasure\tof the fewest links\tminimised\tsaved of the second traversals\tbound\tms\t")
-	for _, spec := range []string{"random:200,600,1", "random:2000,6000,1", "leaf-spine:33,67", "grid:50,50"} {
+	for _, spec := range shown(r.o, 1, "random:200,600,1", "random:2000,6000,1", "leaf-spine:33,67", "grid:50,50") {
 		g, err := topo.Parse(spec)
 		if err != nil {
 			return err

@@ -9,9 +9,6 @@ import (
 
 // TestRunDelivery prints the table; HOPSCOPE_TOPOLOGIES names the directory with the networks.
 func TestRunDelivery(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	dir := os.Getenv("HOPSCOPE_TOPOLOGIES")
 	var out strings.Builder
 	if err := RunDelivery(t.Context(), &out, Options{Seed: 1, Limit: 200 * time.Millisecond, Topologies: dir}); err != nil {

@@ -11,9 +11,6 @@ import (
 // TestRunOrchestrate prints the tables, over the networks in the directory that HOPSCOPE_TOPOLOGIES names or random ones,
 // with a limit of HOPSCOPE_LIMIT. Everything is checked on the way; Balance must be proven everywhere.
 func TestRunOrchestrate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes up to two minutes")
-	}
 	o := Options{Seed: 1, Limit: 300 * time.Millisecond, Topologies: os.Getenv("HOPSCOPE_TOPOLOGIES")}
 	if s := os.Getenv("HOPSCOPE_SEED"); s != "" {
 		var err error

@@ -216,9 +216,6 @@ func TestOurTracer(t *testing.T) {
 
 // TestFigures runs every figure a little: tables have as many cells as columns, and charts are small.
 func TestFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	for _, name := range PINTFigures() {
 		f, err := PINT(t.Context(), name, PINTOptions{Seed: 1, Runs: 4})
 		if err != nil {

@@ -8,9 +8,6 @@ import (
 
 // TestRunSchedule prints the tables.
 func TestRunSchedule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
 	var out strings.Builder
 	if err := RunSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
