@@ -44,6 +44,15 @@ func (r *Replacement) CheckReplacement(before, after []Element, capacity map[str
 	return r.Transition.Check(before, after, capacity)
 }
 
+// CheckClaims adds to bad what cannot be true of a plan by itself. Whether its transition fits to the older plan is for
+// [Replacement.CheckReplacement] to say, which has that plan.
+func (r *Replacement) CheckClaims(bad *Errors, elements string) {
+	if r.Transition == nil && r.Deadlock != "" {
+		bad.Add("the plan has a deadlock, and no transition")
+	}
+	r.Churn.Check(bad, elements)
+}
+
 // Check adds to bad what cannot be true.
 func (c *Churn) Check(bad *Errors, elements string) {
 	if c != nil && (c.Forced > c.Changed || c.Limit >= 0 && c.Changed > max(c.Limit, c.Forced)) {

@@ -12,9 +12,10 @@ func Check(p *Problem, plan *Plan) error {
 		return err
 	}
 	var bad planner.Errors
-	traces := make(map[string]*Trace, len(p.Probes))
+	traces, all := make(map[string]*Trace, len(p.Probes)), 0.0
 	for k := range p.Probes {
 		traces[p.Probes[k].ID] = &p.Probes[k]
+		all += p.Probes[k].Cost
 	}
 	seen := make(map[string]bool, len(p.Suspicious)) // of the suspicious links, whether a probe looks at them in detail
 	for _, l := range p.Suspicious {
@@ -31,15 +32,21 @@ func Check(p *Problem, plan *Plan) error {
 		}
 		chosen[d.ID] = true
 		cost += t.Cost
+		var on []string // suspicious links
 		for _, l := range t.Links {
-			if _, suspicious := seen[l]; suspicious {
+			if _, suspicious := seen[l]; suspicious && !slices.Contains(on, l) {
 				seen[l] = true
+				on = append(on, l)
 			}
 		}
 		for _, l := range d.Suspicious {
-			if _, suspicious := seen[l]; !suspicious || !slices.Contains(t.Links, l) {
+			if !slices.Contains(on, l) {
 				bad.Add("probe %q is listed for link %s, which is not on it or not suspicious", d.ID, l)
 			}
+		}
+		slices.Sort(on)
+		if listed := slices.Sorted(slices.Values(d.Suspicious)); !slices.Equal(on, listed) || !planner.Near(d.Cost, t.Cost) {
+			bad.Add("probe %q costs %v and has the suspicious links %v, the plan says %v and %v", d.ID, t.Cost, on, d.Cost, listed)
 		}
 	}
 	reachable := p.reachable(seen, listed)
@@ -60,6 +67,9 @@ func Check(p *Problem, plan *Plan) error {
 		if _, suspicious := seen[l]; !suspicious || reachable[l] {
 			bad.Add("link %s is listed as suspicious and on no probe, but is not", l)
 		}
+	}
+	if len(listed) != len(plan.OnNoProbe) {
+		bad.Add("of %d links that are listed as on no probe, some are there twice", len(plan.OnNoProbe))
 	}
 	if plan.Partial != (missing > 0) {
 		bad.Add("the plan says partial %v, and misses %d links", plan.Partial, missing)
@@ -86,15 +96,17 @@ func Check(p *Problem, plan *Plan) error {
 			bad.Add("probe %q is not turned off", id)
 		}
 	}
+	if s.Suspicious != len(seen) || s.Probes != len(p.Probes) || s.Detailed != len(chosen) || !planner.Near(s.AllCost, all) {
+		bad.Add("%d suspicious links, %d of %d probes, which cost %v; the plan says %d, %d of %d, and %v",
+			len(seen), len(chosen), len(p.Probes), all, s.Suspicious, s.Detailed, s.Probes, s.AllCost)
+	}
 	if !planner.Near(s.LeftOut, left) {
 		bad.Add("links of weight %v are left out, the plan says %v", left, s.LeftOut)
 	}
-	if c := plan.Churn; c != nil {
-		if c.Changed != changes {
-			bad.Add("%d probes change, the plan says %d", changes, c.Changed)
-		}
-		c.Check(&bad, "probes")
+	if c := plan.Churn; c != nil && c.Changed != changes {
+		bad.Add("%d probes change, the plan says %d", changes, c.Changed)
 	}
+	plan.CheckClaims(&bad, "probes")
 	if want := cost + p.SwitchCost*float64(changes); !planner.Near(s.Objective, want) || !planner.Near(s.Cost, cost) {
 		bad.Add("the plan costs %v, with changes %v, and says %v and %v", cost, want, s.Cost, s.Objective)
 	}

@@ -207,7 +207,7 @@ func checkCoverStats(p *Problem, plan *Plan, walks, second []Walk) error {
 	}
 	var bad planner.Errors
 	s.CheckBound(&bad)
-	plan.Churn.Check(&bad, "probes")
+	plan.CheckClaims(&bad, "probes")
 	return bad.Join()
 }
 

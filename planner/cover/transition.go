@@ -1,7 +1,6 @@
 package cover
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -84,9 +83,6 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 func (plan *Plan) checkOwn() error {
 	t := plan.Transition
 	if t == nil {
-		if plan.Deadlock != "" {
-			return errors.New("the plan has a deadlock, and no transition")
-		}
 		return nil
 	}
 	probes := map[string]bool{}

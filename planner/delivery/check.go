@@ -65,7 +65,7 @@ func Check(p *Problem, plan *Plan) error {
 		c.bad.Add("%d links, at least %d, called optimal: %v", s.Links, s.LinkBound, s.Optimal)
 	}
 	s.CheckBound(&c.bad)
-	plan.Churn.Check(&c.bad, "points")
+	plan.CheckClaims(&c.bad, "points")
 	c.reporting(plan.Switches, byPoint)
 	if err := Replay(p, plan); err != nil {
 		c.bad.Add("the configuration: %w", err)

@@ -135,6 +135,9 @@ func (r *replay) follow(point string, x *Rule, rate float64) {
 		if math.Abs(x.Rate-rate) > rateTolerance || x.Path != path || x.InPort != in {
 			r.bad.Add("%s expects %.6f Gbit/s of path %s at port %d, and gets %.6f of path %s at port %d", at, x.Rate, x.Path, x.InPort, rate, path, in)
 		}
+		if at != point && x.Share != 0 {
+			r.bad.Add("%s has a share of %v for path %s, which only its point has", at, x.Share, path)
+		}
 		r.met[match{at, point, tag}] = true
 		link, to, port, ok := r.w.Link(at, x.OutPort)
 		if !ok || to != x.NextHop {

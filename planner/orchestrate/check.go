@@ -152,6 +152,6 @@ func checkOrchestrateStats(p *Problem, plan *Plan, shares []Share) error {
 	}
 	var bad planner.Errors
 	got.Stats.CheckBound(&bad)
-	plan.Churn.Check(&bad, "interfaces")
+	plan.CheckClaims(&bad, "interfaces")
 	return bad.Join()
 }

@@ -45,7 +45,7 @@ func Check(p *Problem, plan *Plan) error {
 	if !planner.Near(plan.Stats.LeftOut, left) {
 		bad.Add("queries of weight %v are left out, the plan says %v", left, plan.Stats.LeftOut)
 	}
-	plan.Churn.Check(&bad, "queries")
+	plan.CheckClaims(&bad, "queries")
 	if len(plan.Queries)+len(plan.LeftOut) != len(p.Queries) {
 		bad.Add("%d queries are planned and %d left out, of %d", len(plan.Queries), len(plan.LeftOut), len(p.Queries))
 	}
@@ -54,6 +54,11 @@ func Check(p *Problem, plan *Plan) error {
 		q := &p.Queries[i]
 		if d := planned[q.Name]; d != nil {
 			checkQuery(&bad, plan, q, d, share[q.Name])
+			for _, name := range d.LimitedBy {
+				if planned[name] == nil || name == q.Name {
+					bad.Add("query %q is limited by %q, which is no other query of the plan", q.Name, name)
+				}
+			}
 			if plan.Pursued(d) {
 				objective = max(objective, d.Ratio)
 			}

@@ -26,7 +26,7 @@ func Check(p *Problem, plan *Plan) error {
 	checkLinks(r, plan, e, &bad)
 	checkLimits(r, e, &bad)
 	checkStats(r, plan, e, &bad)
-	plan.Churn.Check(&bad, "probes")
+	plan.CheckClaims(&bad, "probes")
 	return bad.Join()
 }
 

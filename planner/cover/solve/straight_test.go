@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/planner/cover"
 )
 
@@ -48,7 +49,7 @@ func checkTrails(t *testing.T, seed uint64, n *net, trails [][]int32) {
 
 // Random moves leave a cover what it is, and their own account of it right.
 func TestAnneal(t *testing.T) {
-	for seed := range uint64(600) {
+	for seed := range uint64(rounds.Of(200, 600)) {
 		r := rand.New(rand.NewPCG(seed, 21))
 		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 25, 120), Directed: seed%2 == 1}, nil)
 		trails := n.euler(false)

@@ -1,0 +1,229 @@
+package cover_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/cover/solve"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// line is a way of three links over four nodes, of which the last has an interface that leads out as well. Links take
+// 10, 20 and 30 ns in the direction in which they are numbered, and 1 ns more back.
+func line(t *testing.T) *topo.Graph {
+	t.Helper()
+	b := topo.NewBuilder("line")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.AddNode(name, 0)
+	}
+	for k := range 3 {
+		there := topo.Attr{Weight: 1, Cost: uint32(k + 1), Delay: time.Duration(10 * (k + 1))}
+		back := there
+		back.Delay++
+		b.AddLink(topo.LinkEnd{Node: k, Attr: there}, topo.LinkEnd{Node: k + 1, Attr: back})
+	}
+	b.AddInterface(topo.LinkEnd{Node: 3})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestCheckWalks breaks walks in every way that a cover knows, and keeps what is just within the limits.
+func TestCheckWalks(t *testing.T) {
+	g := line(t)
+	there, back := make([]int32, 3), make([]int32, 3) // interfaces by which the links are left
+	for l := range there {
+		x, y := g.Ends(l)
+		there[l], back[l] = int32(x), int32(y)
+	}
+	out := int32(-1)
+	for i := range g.NumInterfaces() {
+		if g.Link(i) < 0 {
+			out = int32(i)
+		}
+	}
+	skip := []bool{false, true, false}
+	for _, c := range []struct {
+		name    string
+		p       cover.Problem
+		walks   []cover.Walk
+		missing int
+		want    string // nothing: they hold
+	}{
+		{"all", cover.Problem{}, []cover.Walk{there}, 0, ""},
+		{"two", cover.Problem{}, []cover.Walk{there[:1], there[1:]}, 0, ""},
+		{"one missing", cover.Problem{}, []cover.Walk{there[1:]}, 1, ""},
+		{"both directions", cover.Problem{Directed: true}, []cover.Walk{there, {back[2], back[1], back[0]}}, 0, ""},
+		{"one direction missing", cover.Problem{Directed: true}, []cover.Walk{there, {back[2], back[1]}}, 1, ""},
+		{"no link", cover.Problem{}, []cover.Walk{there, {}}, 0, "probe 2 passes no link"},
+		{"as many hops as may be", cover.Problem{MaxHops: 3}, []cover.Walk{there}, 0, ""},
+		{"one hop too many", cover.Problem{MaxHops: 2}, []cover.Walk{there}, 0, "probe 1 has 3 hops, at most 2"},
+		{"as slow as may be", cover.Problem{MaxDelay: 60}, []cover.Walk{there}, 0, ""},
+		{"too slow", cover.Problem{MaxDelay: 59}, []cover.Walk{there}, 0, "a delay of 60 ns, at most 59"},
+		{"slower on the way back", cover.Problem{MaxDelay: 60}, []cover.Walk{{back[2], back[1], back[0]}}, 0, "a delay of 63 ns, at most 60"},
+		{"an interface too high", cover.Problem{}, []cover.Walk{{int32(g.NumInterfaces())}}, 0, "leads nowhere"},
+		{"an interface below all", cover.Problem{}, []cover.Walk{{-1}}, 0, "leads nowhere"},
+		{"out of the network", cover.Problem{}, []cover.Walk{{out}}, 0, "leads nowhere"},
+		{"a jump", cover.Problem{}, []cover.Walk{{there[0], there[2]}, {there[1]}}, 0, `leaves "c", but the probe is at "b"`},
+		{"through a host", cover.Problem{Hosts: []bool{false, true, false, false}}, []cover.Walk{there}, 0, `"b", a host`},
+		{"from host to host", cover.Problem{Hosts: []bool{true, false, false, true}}, []cover.Walk{there}, 0, ""},
+		{"what is to be skipped", cover.Problem{Skip: skip}, []cover.Walk{there}, 0, "must not be used"},
+		{"what is skipped is not missing", cover.Problem{Skip: skip}, []cover.Walk{there[:1], there[2:]}, 0, ""},
+		{"a high port", cover.Problem{MaxPort: 1}, []cover.Walk{there[1:2]}, 0, "must not be used"},
+		{"twice", cover.Problem{}, []cover.Walk{there, there[:1]}, 0, "is passed 2 times"},
+		{"twice between depots", cover.Problem{Depots: []int{0, 3}}, []cover.Walk{there, there}, 0, ""},
+		{"begun at no depot", cover.Problem{Depots: []int{3}}, []cover.Walk{there}, 0, `ends at "a"`},
+		{"ended at no depot", cover.Problem{Depots: []int{0}}, []cover.Walk{there}, 0, `ends at "d"`},
+	} {
+		c.p.Graph = g
+		missing, err := cover.CheckWalks(&c.p, c.walks)
+		switch {
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		case c.want == "" && (err != nil || len(missing) != c.missing):
+			t.Errorf("%s: %v and %d missing, want %d", c.name, err, len(missing), c.missing)
+		}
+	}
+}
+
+// TestCheckSecond has second covers leave out what the first one does, and no more.
+func TestCheckSecond(t *testing.T) {
+	g := fabric(t)
+	p := &cover.Problem{Graph: g, Redundant: true}
+	for _, c := range []struct {
+		name  string
+		p     *cover.Problem
+		spoil func(*cover.Plan)
+		want  string
+	}{
+		{"a port that leads elsewhere", p, func(x *cover.Plan) { x.Second[0].Ports[0] = 99 }, "second cover: probe"},
+		{"a probe less", p, func(x *cover.Plan) { x.Second = x.Second[1:] }, "second cover: "},
+		{"a probe twice", p, func(x *cover.Plan) { x.Second = append(x.Second, x.Second[0]) }, "second cover: "},
+		{"the limit of hops", &cover.Problem{Graph: g, Redundant: true, MaxHops: 2}, func(x *cover.Plan) {
+			x.Second[0].Nodes = x.Second[0].Nodes[:2]
+		}, "second cover: "},
+	} {
+		plan := coverPlan(t, c.p, solve.Options{})
+		c.spoil(plan)
+		if err := cover.Check(c.p, plan); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	low := &cover.Problem{Graph: g, Redundant: true, MaxPort: 3}
+	plan := coverPlan(t, low, solve.Options{Partial: true})
+	if len(plan.NotProbed) == 0 {
+		t.Error("nothing is left out of both covers")
+	}
+}
+
+// TestCheckStats makes plans of walks by hand: three traversals of a link are not the best, unless a limit, or what is
+// counted, asks for them; means may be off by rounding.
+func TestCheckStats(t *testing.T) {
+	g := line(t)
+	x, y := g.Ends(0)
+	twice := []cover.Walk{{int32(x), int32(y), int32(x), int32(y)}}
+	rest := []bool{false, true, true}
+	ok := func(*cover.Plan) {}
+	for _, c := range []struct {
+		name  string
+		p     cover.Problem
+		walks []cover.Walk
+		spoil func(*cover.Plan)
+		want  string
+	}{
+		{"there and back", cover.Problem{}, []cover.Walk{twice[0][:2]}, ok, ""},
+		{"there and back, twice", cover.Problem{}, twice, ok, "passed 3 times in a plan said to be optimal"},
+		{"twice and not said to be optimal", cover.Problem{}, twice, func(x *cover.Plan) { x.Stats.Optimal = false }, ""},
+		{"twice in both directions", cover.Problem{Directed: true}, twice, ok, ""},
+		{"twice with a limit of hops", cover.Problem{MaxHops: 4}, twice, ok, ""},
+		{"twice with a limit of delay", cover.Problem{MaxDelay: 100}, twice, ok, ""},
+		{"twice by bytes", cover.Problem{Minimise: cover.Bytes, Size: cover.Size{Header: 10, PerHop: 2}}, twice, ok, ""},
+		{"by cost", cover.Problem{Minimise: cover.Cost}, []cover.Walk{twice[0][:2]}, ok, ""},
+		{"by links, by name", cover.Problem{Minimise: cover.Links}, []cover.Walk{twice[0][:2]}, ok, ""},
+		{"by links, said", cover.Problem{Minimise: cover.Links}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Minimise = cover.Links }, ""},
+		{"by cost instead of links", cover.Problem{Minimise: cover.Links}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Minimise = cover.Cost }, "minimises"},
+		{"by links instead of cost", cover.Problem{Minimise: cover.Cost}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Minimise = "" }, "minimises"},
+		{"a mean that is rounded", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Mean += 1e-12; x.Stats.Variance += 1e-7 }, ""},
+		{"a mean that is not", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Mean += 1e-6 }, "statistics are"},
+		{"a variance that is not", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Stats.Variance += 1e-5 }, "statistics are"},
+		{"as many kept as there are", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = 1 }, ""},
+		{"one more kept", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = 2 }, "2 and 0 probes are said to be kept"},
+		{"fewer than none kept", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.Kept = -1 }, "said to be kept"},
+		{"one of a second cover kept", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.KeptSecond = 1 }, "said to be kept"},
+		{"fewer than none of it", cover.Problem{}, []cover.Walk{twice[0][:2]}, func(x *cover.Plan) { x.KeptSecond = -1 }, "said to be kept"},
+	} {
+		c.p.Graph, c.p.Skip, c.p.Depots = g, rest, []int{0}
+		plan := cover.NewPlan(&c.p, "by hand", c.walks, nil)
+		s := &plan.Stats
+		for _, w := range c.walks {
+			s.Objective += float64(c.p.Length(w))
+		}
+		s.LowerBound, s.Optimal = s.Objective, true
+		c.spoil(plan)
+		if err := cover.Check(&c.p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestCheckSecondLeavesOut: a second cover may leave out what the first one does, and nothing else.
+func TestCheckSecondLeavesOut(t *testing.T) {
+	g := line(t)
+	there, back := make([]int32, 3), make([]int32, 3)
+	for l := range there {
+		x, y := g.Ends(l)
+		there[l], back[2-l] = int32(x), int32(y)
+	}
+	p := &cover.Problem{Graph: g, Redundant: true}
+	for _, c := range []struct {
+		first, second cover.Walk
+		want          string
+	}{
+		{there, back, ""},
+		{there[:2], back[1:], ""}, // both without the last link
+		{there, back[1:], "second cover: 1 links are not covered"},
+		{there[:2], back, "passed in the direction of the first only"},
+		{there, there, "passed in the direction of the first only"},
+	} {
+		plan := cover.NewPlan(p, "by hand", []cover.Walk{c.first}, []cover.Walk{c.second})
+		plan.Stats.Objective, plan.Stats.LowerBound = 1, 1
+		if len(c.first) == 2 {
+			plan.Partial, plan.Stats.LeftOut, plan.NotProbed = true, 1, []cover.Unprobed{{Link: g.LinkName(2)}}
+		}
+		if err := cover.Check(p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v and %v: %v, want %q", c.first, c.second, err, c.want)
+		}
+	}
+}
+
+// TestCheckLeftOut counts the directions that are left out, whichever they are.
+func TestCheckLeftOut(t *testing.T) {
+	g := line(t)
+	p := &cover.Problem{Graph: g, Directed: true}
+	for side := range 2 {
+		var walk cover.Walk
+		var out []cover.Unprobed
+		for k := range 3 {
+			l := [...]int{k, 2 - k}[side]
+			x, y := g.Ends(l)
+			walk = append(walk, int32([...]int{x, y}[side]))
+			out = append(out, cover.Unprobed{Link: g.LinkName(l), From: g.NodeName(g.Node([...]int{y, x}[side]))})
+		}
+		for _, left := range []float64{2, 3, 4} {
+			plan := cover.NewPlan(p, "by hand", []cover.Walk{walk}, nil)
+			s := &plan.Stats
+			s.Objective, s.LowerBound, s.LeftOut, plan.Partial, plan.NotProbed = 1, 1, left, true, out
+			if err := cover.Check(p, plan); (err == nil) != (left == 3) {
+				t.Errorf("side %d, %v said to be left out: %v", side, left, err)
+			}
+			plan.Stats.LeftOut, plan.NotProbed = 3, out[1:]
+			if err := cover.Check(p, plan); err == nil || !strings.Contains(err.Error(), "3 of the directions are left out, and 2 are named") {
+				t.Errorf("side %d, one not named: %v", side, err)
+			}
+		}
+	}
+}
