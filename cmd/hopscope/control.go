@@ -114,16 +114,8 @@ func checkControlFiles(cfg *controlConfig) error {
 
 // writeControlled says what there is to steer.
 func writeControlled(w io.Writer, cfg *controlConfig, x *controlled) error {
-	covered, links := 0, 0
-	for i, c := range x.links.covered {
-		if x.links.graph.Peer(i) >= 0 {
-			links++
-			if c {
-				covered++
-			}
-		}
-	}
-	basic, detailed := x.probing.HopBytes()
+	covered, links := x.probes.Links.Covered()
+	basic, detailed := x.probes.Sent.HopBytes()
 	_, err := fmt.Fprintf(w, "no problems; network %s\n%d probes of %d agents pass %d of %d directions of links; a hop adds %d bytes, or %d in detail\n%d switches hold entries; a cycle of %v\n",
 		x.network.Name, len(x.network.Probes), len(x.network.Agents), covered, links, basic, detailed, len(x.network.Switches), cfg.Loop.Cycle)
 	return err

@@ -18,8 +18,8 @@ import (
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/ingest/kafka/lead"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
-	"github.com/hopscope/hopscope/sink"
 )
 
 const (
@@ -98,7 +98,7 @@ func runControlFleet(ctx context.Context, files *controlFiles, x *controlled, j 
 		}
 		c.refused, c.hangup = refused, by.steering
 		by.steers.Store(true)
-		own = steer(ctx, files, x, c, page, log)
+		own = runSteering(ctx, files, x, c, page, log)
 		by.steers.Store(false)
 		if ctx.Err() != nil && until.Err() == nil { // it stands by again, and says what is wrong with its files
 			_, _, err = files.take()
@@ -262,7 +262,7 @@ func (c *charge) standDown(ctx context.Context, l *loop.Loop, err error) error {
 }
 
 // followFindings takes findings from the merged windows of the fleet until ctx ends, and returns when it has those of the past.
-func (c *charge) followFindings(ctx context.Context, cfg *controlConfig, to *suspects, log *slog.Logger) {
+func (c *charge) followFindings(ctx context.Context, cfg *controlConfig, to *steer.Suspects, log *slog.Logger) {
 	f := &findingsFeed{topic: c.client.Topic(conn.Series), to: to, log: log, codec: fleet.NewCodec(consoleValue, consoleLimits), caught: make(chan struct{})}
 	lc := logs.DefaultLogConfig()
 	lc.HeaderKey, lc.Timeout = fleet.HeaderKey, cfg.Fleet.Kafka.Timeout
@@ -282,7 +282,7 @@ func (c *charge) followFindings(ctx context.Context, cfg *controlConfig, to *sus
 type findingsFeed struct {
 	kafka  *logs.Log
 	topic  string
-	to     *suspects
+	to     *steer.Suspects
 	log    *slog.Logger
 	codec  *fleet.Codec
 	caught chan struct{} // closed at the end of the log
@@ -320,7 +320,7 @@ func (f *findingsFeed) follow(ctx context.Context, from int64) {
 			f.log.Info("findings again")
 		}
 		for i := range messages {
-			if err := f.take(ctx, &messages[i]); err != nil {
+			if err := f.take(&messages[i]); err != nil {
 				f.log.Debug("a record of the series is passed over", "offset", messages[i].Offset, "error", err.Error())
 			}
 		}
@@ -332,7 +332,7 @@ func (f *findingsFeed) follow(ctx context.Context, from int64) {
 }
 
 // take keeps the findings of a window. They are told once, so that revisions have none.
-func (f *findingsFeed) take(ctx context.Context, m *ingest.Message) error {
+func (f *findingsFeed) take(m *ingest.Message) error {
 	r, err := record(m)
 	if err != nil || r.Head.Kind != fleet.Whole || r.Head.Revision > 0 {
 		return err
@@ -353,5 +353,6 @@ func (f *findingsFeed) take(ctx context.Context, m *ingest.Message) error {
 		}
 		list = append(list, found)
 	}
-	return errors.Join(err, f.to.WriteWindow(ctx, &sink.Window{Findings: list}))
+	f.to.Observe(nil, list)
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -104,7 +105,7 @@ func (p *controlPage) Close() {
 }
 
 // loopView is a control of probes as the page shows it; nil where it does not answer.
-func loopView(l *loop.Loop, links *directions) *web.LoopView {
+func loopView(l *loop.Loop, links *steer.Links) *web.LoopView {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var v *web.LoopView // the loop's, until it has answered
@@ -115,12 +116,18 @@ func loopView(l *loop.Loop, links *directions) *web.LoopView {
 	return v
 }
 
+// linkEnd is what a direction leaves, by its name.
+func linkEnd(links *steer.Links, name string) (web.LinkEnd, bool) {
+	node, port, ok := links.End(name)
+	return web.LinkEnd{Node: node, Port: port}, ok
+}
+
 // viewOf is what the page shows of a controller.
-func viewOf(c *control.Controller, links *directions) *web.LoopView {
+func viewOf(c *control.Controller, links *steer.Links) *web.LoopView {
 	s := c.Status()
 	v := &web.LoopView{Epoch: s.Epoch, Phase: string(s.Phase), Paused: s.Paused, DryRun: s.DryRun, AwaitingApproval: s.Pending != nil}
 	for _, x := range s.Suspects {
-		if end, ok := links.end(x.Link); ok {
+		if end, ok := linkEnd(links, x.Link); ok {
 			v.Suspects = append(v.Suspects, web.LoopSuspect{LinkEnd: end, Weight: x.Weight, Why: x.Why, Since: x.Since})
 		}
 	}
@@ -131,7 +138,7 @@ func viewOf(c *control.Controller, links *directions) *web.LoopView {
 	for k := range p.Probes {
 		x := web.LoopProbe{ID: p.Probes[k].ID, Detailed: p.IsDetailed(p.Probes[k].ID)}
 		for _, name := range p.Probes[k].Links {
-			if end, ok := links.end(name); ok {
+			if end, ok := linkEnd(links, name); ok {
 				x.Links = append(x.Links, end)
 			}
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -126,7 +125,7 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 		s.loop.RefuseNetwork(err.Error())
 		return nil, err
 	}
-	err = s.loop.Replace(ctx, loop.Replacement{Network: x.network, Probing: x.probing, Passes: x.links.passes, First: func() { s.x.suspects.follow(x.suspects) }})
+	err = s.loop.Replace(ctx, loop.Replacement{Network: x.network, Probing: x.probes.Sent, Passes: x.probes.Links.Passes, First: func() { s.x.suspects.Replace(x.suspects) }})
 	if err != nil {
 		for _, c := range fresh {
 			c.close()
@@ -155,11 +154,6 @@ func (s *steering) reload(ctx context.Context) (restart []string, err error) {
 	s.files.now.Store(cfg)
 	s.files.last.Store(x)
 	return restart, nil
-}
-
-// passes reports whether a probe of a network before can take its way in this one.
-func (d *directions) passes(p *planner.Probe) bool {
-	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 
 // letGo ends the connections of switches that the network has no more, when nothing of the controller is left there. One that cannot be
@@ -275,22 +269,4 @@ func (s *switchSide) forget(name string) {
 		x.close()
 		delete(s.served, name)
 	}
-}
-
-// follow takes over another network, with what is known of the links that both have. It is called by who asks for suspects.
-func (s *suspects) follow(next *suspects) {
-	was := make([]int32, next.links.graph.NumInterfaces())
-	for i := range was {
-		was[i] = -1
-		if next.links.graph.Peer(i) < 0 {
-			continue
-		}
-		if old, ok := s.links.byName[next.links.name(i)]; ok {
-			was[i] = int32(old)
-		}
-	}
-	next.state.Inherit(s.state, was)
-	s.links, s.state = next.links, next.state
-	s.probes.follow(next.probes)
-	s.rounds.Follow(next.rounds)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 )
 
@@ -24,7 +25,9 @@ func TestDemoRounds(t *testing.T) {
 		length = 182 * time.Second
 	}
 	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = script, 0 }, length)
-	x, err := newSuspects(suspicion.DefaultConfig(), s.links, s.probes, s.suspects.probes.passed, 200*time.Millisecond, s.probing)
+	probes := *s.Config
+	probes.Suspicion = suspicion.DefaultConfig()
+	x, err := steer.New(&probes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,21 +45,21 @@ func TestDemoRounds(t *testing.T) {
 				back = at
 			}
 		}
-		if at/demoCycle == last {
+		if at/steer.EmulatedCycle == last {
 			return
 		}
-		last = at / demoCycle
-		epochs[s.loop.StatusNow().Epoch] = true
+		last = at / steer.EmulatedCycle
+		epochs[s.Loop.StatusNow().Epoch] = true
 		switch at / time.Second {
 		case 50, 70:
-			s.network.StopAgent(s.names[0])
+			s.Network.StopAgent(s.Names[0])
 		case 51, 75:
-			s.network.StartAgent(s.names[0])
-			d := control.Device{Kind: control.Agent, Name: s.names[0]} // as a connection that ends and comes again
-			s.loop.Post(control.Down{Device: d, Why: "stopped"})
-			s.loop.Post(control.Up{Device: d})
+			s.Network.StartAgent(s.Names[0])
+			d := control.Device{Kind: control.Agent, Name: s.Names[0]} // as a connection that ends and comes again
+			s.Loop.Post(control.Down{Device: d, Why: "stopped"})
+			s.Loop.Post(control.Up{Device: d})
 		}
-		for _, err := range x.rounds.Survey(s.agents.Told(s.network, s.names)) {
+		for _, err := range x.Rounds.Survey(s.Agents.Told(s.Network, s.Names)) {
 			t.Errorf("at %v: %v", at, err)
 		}
 		here := false
@@ -70,7 +73,7 @@ func TestDemoRounds(t *testing.T) {
 				t.Logf("suspected at %v: %s", at, l.Why)
 			}
 		}
-		if lost := x.rounds.Status().Lost; at < fault.At && lost > 0 {
+		if lost := x.Rounds.Status().Lost; at < fault.At && lost > 0 {
 			t.Fatalf("at %v %d rounds are lost", at, lost)
 		}
 		if raised > 0 && !here && cleared == 0 {
@@ -80,7 +83,7 @@ func TestDemoRounds(t *testing.T) {
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	status := x.rounds.Status()
+	status := x.Rounds.Status()
 	t.Logf("raised %v, detailed %v, cleared %v, back %v; %d epochs, %+v", raised, detailed, cleared, back, len(epochs), status)
 	end := fault.At + fault.For
 	if raised < fault.At || raised > end || detailed < fault.At || detailed > end || !testing.Short() && (cleared < raised || back < end) {

@@ -20,23 +20,20 @@ import (
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/planner/cover"
+	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
 // controlled is the network of a control of probes, as its files say.
 type controlled struct {
 	network  *control.Network
-	probing  *loop.Probing
-	links    *directions
-	suspects *suspects
+	probes   *steer.Config
+	suspects *steer.Suspects
 	fixed    map[string][]control.Entry // by switch
-
-	suspicion suspicion.Config // what suspects were made of
-	passed    [][]int32
-	interval  time.Duration
 }
 
 // anew is the same network with nothing known of its links, for a loop of its own.
@@ -45,7 +42,7 @@ func (x *controlled) anew() (*controlled, error) {
 	n.Check = nil // it is of the loop before
 	y.network = &n
 	var err error
-	y.suspects, err = newSuspects(x.suspicion, x.links, x.network.Probes, x.passed, x.interval, x.probing)
+	y.suspects, err = steer.New(x.probes)
 	return &y, err
 }
 
@@ -70,34 +67,35 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &controlled{links: newDirections(g, ids), fixed: map[string][]control.Entry{}}
 	sent := make(map[string]bool, len(plan.Probes))
-	x.probing = &loop.Probing{Dialect: plan.Dialect, Basic: plan.Basic, Detailed: plan.Detailed, Interval: cfg.Files.Interval,
+	probing := &loop.Probing{Dialect: plan.Dialect, Basic: plan.Basic, Detailed: plan.Detailed, Interval: cfg.Files.Interval,
 		Slots: map[string]agent.Slot{}, Addresses: map[string]netip.Addr{}}
 	agents := map[string]bool{}
 	for k := range plan.Probes {
 		p := &plan.Probes[k]
 		sent[p.ID], agents[p.Agent], agents[p.Collector] = true, true, true
-		x.probing.Slots[p.ID] = agent.Slot{Interval: p.Interval, Phase: p.Phase}
+		probing.Slots[p.ID] = agent.Slot{Interval: p.Interval, Phase: p.Phase}
 	}
 	probes = slices.DeleteFunc(probes, func(p planner.Probe) bool { return !sent[p.ID] })
 	for i, a := range cfg.Agents {
 		if !agents[a.Name] {
 			return nil, fmt.Errorf("agents[%d]: no probe of the plan begins or ends at %q", i, a.Name)
 		}
-		x.probing.Addresses[a.Name] = netip.MustParseAddr(a.Address) // Validate has read it
+		probing.Addresses[a.Name] = netip.MustParseAddr(a.Address) // Validate has read it
 	}
-	if x.passed, err = x.links.follow(probes); err != nil {
+	links := steer.NewLinks(g, ids)
+	passed, err := links.Route(probes)
+	if err != nil {
 		return nil, err
 	}
 	sc := suspicion.DefaultConfig()
 	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
 	sc.QueueFloor = float64(cfg.Collector.QueueFloor)
 	if sc.LatencyFloor = float64(cfg.Collector.LatencyFloor); sc.LatencyFloor == 0 {
-		sc.LatencyFloor, sc.Floors = leastLatencyFloor, x.links.packetTimes(leastLatencyFloor)
+		sc.LatencyFloor, sc.Floors = steer.LeastLatencyFloor, links.PacketTimes(steer.LeastLatencyFloor)
 	}
-	x.suspicion, x.interval = sc, longest(plan)
-	if x.suspects, err = newSuspects(sc, x.links, probes, x.passed, x.interval, x.probing); err != nil {
+	x := &controlled{fixed: map[string][]control.Entry{}, probes: &steer.Config{Suspicion: sc, Links: links, Probes: probes, Passed: passed, Interval: longest(plan), Sent: probing}}
+	if x.suspects, err = steer.New(x.probes); err != nil {
 		return nil, err
 	}
 	x.network = &control.Network{Name: g.Name(), Probes: probes}
@@ -105,7 +103,7 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 		x.network.Agents = append(x.network.Agents, name)
 	}
 	slices.Sort(x.network.Agents)
-	return x, x.readSwitches(cfg)
+	return x, x.readSwitches(cfg, g)
 }
 
 // longest is the interval of the probe that is sent least often.
@@ -153,10 +151,10 @@ func readProbes(files []string) (all []planner.Probe, err error) {
 }
 
 // readSwitches reads the entries that switches are to hold, whatever the plan.
-func (x *controlled) readSwitches(cfg *controlConfig) error {
+func (x *controlled) readSwitches(cfg *controlConfig, g *topo.Graph) error {
 	for i := range cfg.Switches {
 		s := &cfg.Switches[i]
-		if _, ok := x.links.graph.Lookup(s.Name); !ok {
+		if _, ok := g.Lookup(s.Name); !ok {
 			return fmt.Errorf("switches[%d].name: the topology has no node %q", i, s.Name)
 		}
 		x.network.Switches = append(x.network.Switches, s.Name)
@@ -212,7 +210,7 @@ func runControl(ctx context.Context, files *controlFiles, x *controlled, log *sl
 		return err
 	}
 	defer page.Close()
-	return steer(ctx, files, x, nil, page, log)
+	return runSteering(ctx, files, x, nil, page, log)
 }
 
 // openControlJournal opens the journal of the settings, nil if they name none.
@@ -232,8 +230,8 @@ func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, e
 	return nil, err
 }
 
-// steer steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, page *controlPage, log *slog.Logger) error {
+// runSteering steers until ctx ends; in a fleet, that is the time in which this control is in charge.
+func runSteering(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, page *controlPage, log *slog.Logger) error {
 	cfg := files.now.Load()
 	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
 	if err != nil {
@@ -246,8 +244,8 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 		return err
 	}
 	defer installers.Close()
-	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probing), Network: x.network, Probing: x.probing, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Rounds: x.suspects.rounds, Fence: fleet.fence(ctx), Log: log})
+	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probes.Sent), Network: x.network, Probing: x.probes.Sent, Agents: server, Switches: installers,
+		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Rounds: x.suspects.Rounds, Fence: fleet.fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
@@ -266,17 +264,18 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go server.FollowRounds(ctx, cfg.Loop.Cycle/2, x.suspects.rounds)
+	go server.FollowRounds(ctx, cfg.Loop.Cycle/2, x.suspects.Rounds)
 	switch {
 	case fleet != nil:
 		fleet.followFindings(ctx, cfg, x.suspects, log)
 		if cfg.Fleet.Page != "" {
-			go askProbes(ctx, cfg.Fleet.Page, cfg.Collector.TokenFile, cfg.Loop.Cycle, x.suspects.probes, log)
+			go x.suspects.Feed.Poll(ctx, pageOf(cfg.Fleet.Page, cfg.Collector.TokenFile), cfg.Loop.Cycle, log)
 		}
 	case cfg.Collector.URL != "":
-		go askFindings(ctx, cfg, x.suspects, log)
+		page := pageOf(cfg.Collector.URL, cfg.Collector.TokenFile)
+		go x.suspects.PollFindings(ctx, cfg.Loop.Cycle, openFindingsOf(page), log)
 		if cfg.Collector.Probes {
-			go askProbes(ctx, cfg.Collector.URL, cfg.Collector.TokenFile, cfg.Loop.Cycle, x.suspects.probes, log)
+			go x.suspects.Feed.Poll(ctx, page, cfg.Loop.Cycle, log)
 		}
 	default:
 		log.Warn("no collector: nothing is ever suspicious (collector.url)")
@@ -293,35 +292,20 @@ func steer(ctx context.Context, files *controlFiles, x *controlled, fleet *charg
 	return fleet.standDown(ctx, l, l.Run(ctx))
 }
 
-// askFindings asks a collector for what is open, as often as the loop wants to know.
-func askFindings(ctx context.Context, cfg *controlConfig, to *suspects, log *slog.Logger) {
-	a := asker{url: cfg.Collector.URL, tokenFile: cfg.Collector.TokenFile, format: "table"}
-	t := time.NewTicker(max(cfg.Loop.Cycle/2, 100*time.Millisecond))
-	defer t.Stop()
-	said := ""
-	for {
+// pageOf is a page that is asked over HTTP.
+func pageOf(url, tokenFile string) *steer.Page {
+	a := asker{url: url, tokenFile: tokenFile, format: "table"}
+	return &steer.Page{URL: url, Get: func(ctx context.Context, path string, into any) error { return a.get(ctx, path, into, io.Discard) }}
+}
+
+// openFindingsOf asks a page for its open findings.
+func openFindingsOf(page *steer.Page) func(context.Context) ([]inference.Finding, error) {
+	return func(ctx context.Context) ([]inference.Finding, error) {
 		var got struct{ Open []findingAnswer }
-		err := a.get(ctx, "/api/findings", &got, io.Discard)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil: // what was open stays so: attention does not go back because a collector is gone
-			if said != err.Error() {
-				said = err.Error()
-				log.Error("no findings; the suspects stay what they are", "error", said)
-			}
-		default:
-			if said != "" {
-				said = ""
-				log.Info("findings again")
-			}
-			to.replace(openFindings(got.Open))
+		if err := page.Get(ctx, "/api/findings", &got); err != nil {
+			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+		return openFindings(got.Open), nil
 	}
 }
 

@@ -87,7 +87,7 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 			return err
 		}
 		defer steer.Close()
-		network := steer.network
+		network := steer.Network
 		col, err := openLive(&cfg, collector.Options{
 			Log: log, Seed: o.seed, Hurry: signalsOf(c.Context()).hurry,
 			Network: networkOf(network.Graph(), nodeIDs(network)), Plans: []*pint.Plan{emulated.Plan},
@@ -100,7 +100,7 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 			return err
 		}
 		col.steeredBy(steer.view)
-		col.AddWriter(steer.suspects)
+		col.AddWriter(suspectWriter{steer.Suspects})
 		admin, err := steer.serve(o.control, c.Flags().Changed("control"))
 		if err != nil {
 			return errors.Join(err, col.Close())
@@ -137,12 +137,12 @@ over: the map shows it, and "hopscope control status" and "log" tell.`,
 `, col.url(), o.seed, col.Addrs()[0], data, admin.flag())
 		steered := make(chan struct{})
 		go func() {
-			_ = steer.loop.Run(ctx) // which ends with ctx
+			_ = steer.Loop.Run(ctx) // which ends with ctx
 			close(steered)
 		}()
 		played := make(chan struct{})
 		go func() {
-			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.deliver})
+			_, err := network.Play(ctx, emu.PlayConfig{Reports: col.Addrs()[0], Probes: col.Addrs()[0], Speed: 1, Each: steer.Deliver})
 			if err != nil {
 				cancel(fmt.Errorf("emulated network: %w", err))
 			}

@@ -63,7 +63,7 @@ func shows(t *testing.T, page context.Context, condition string) {
 func TestDemoInBrowser(t *testing.T) {
 	fault := emu.Fault{Kind: emu.CrossTraffic, At: 20 * time.Second, For: 14 * time.Second, Node: "agg-0-0", Peer: "core-0", Value: 0.95}
 	s, c, _ := newSteered(t, func(cfg *emu.Config) { cfg.Script, cfg.Repeat = []emu.Fault{fault}, 0 }, 70*time.Second)
-	network := mapOf(s.network.Graph(), nodeIDs(s.network))
+	network := mapOf(s.Network.Graph(), nodeIDs(s.Network))
 	var view atomic.Pointer[web.LoopView] // of the last step
 	cfg := web.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"
@@ -91,11 +91,11 @@ func TestDemoInBrowser(t *testing.T) {
 		}
 	}
 	s.each = func(at time.Duration) {
-		view.Store(viewOf(s.loop.Controller(), s.links))
+		view.Store(viewOf(s.Loop.Controller(), s.Links))
 		closer := len(s.detailedAtAgents("agg-0-0:3--core-0:1"))
 		stage("quiet", at >= 18*time.Second)
 		stage("closer", closer > 0 && at >= 25*time.Second)
-		stage("over", told["closer"] && closer == 0 && at >= 60*time.Second && s.loop.Controller().Status().Phase == control.Steady)
+		stage("over", told["closer"] && closer == 0 && at >= 60*time.Second && s.Loop.Controller().Status().Phase == control.Steady)
 	}
 	ended := make(chan error, 1)
 	go func() {

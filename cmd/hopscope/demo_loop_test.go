@@ -14,13 +14,14 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/steer"
 	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink"
 )
 
 // steered is a source of the reports of an emulated network whose probes a loop controls, all on one virtual time.
 type steered struct {
-	*demoSteering
+	*steer.Emulated
 	now   time.Duration
 	epoch time.Time
 	until time.Duration
@@ -33,10 +34,10 @@ func (s *steered) Stats() ingest.Stats { return ingest.Stats{} }
 
 func (s *steered) Run(ctx context.Context, handle func(worker int, b *ingest.Batch)) error {
 	for ; s.now < s.until && ctx.Err() == nil; s.now += 20 * time.Millisecond {
-		s.loop.Step(s.epoch.Add(s.now).UnixNano())
-		s.deliver()
+		s.Loop.Step(s.epoch.Add(s.now).UnixNano())
+		s.Deliver()
 		var b ingest.Batch
-		s.network.Run(s.now, func(d emu.Datagram) {
+		s.Network.Run(s.now, func(d emu.Datagram) {
 			data := append([]byte(nil), d.Payload...)
 			b.Frames = append(b.Frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Src: d.From, Time: s.epoch.Add(d.At).UnixNano()})
 		})
@@ -75,7 +76,7 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 	s := &steered{epoch: time.Unix(1_700_000_000, 0), until: until, each: func(time.Duration) {}}
 	emulated.Epoch = s.epoch
 	edit(&emulated)
-	if s.demoSteering, err = steerEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
+	if s.Emulated, err = steer.NewEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), func() int64 { return s.epoch.Add(s.now).UnixNano() }); err != nil {
 		t.Fatal(err)
 	}
 	cfg := demoConfig("", t.TempDir())
@@ -84,13 +85,13 @@ func newSteered(t *testing.T, edit func(*emu.Config), until time.Duration, more 
 	}
 	c, err := collector.New(cfg.Config, cfg.Analysis, collector.Options{
 		Sources: []collector.Source{{Name: "emulation", Source: s}}, Policy: collector.Replay, Log: slog.New(slog.DiscardHandler),
-		Network: networkOf(s.network.Graph(), nodeIDs(s.network)), Plans: []*pint.Plan{emulated.Plan},
+		Network: networkOf(s.Network.Graph(), nodeIDs(s.Network)), Plans: []*pint.Plan{emulated.Plan},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := &told{s, map[uint64]time.Duration{}, map[uint64]inference.Finding{}}
-	c.AddWriter(s.suspects)
+	c.AddWriter(suspectWriter{s.Suspects})
 	c.AddWriter(found)
 	return s, c, found
 }
@@ -105,7 +106,7 @@ func TestLoopDemo(t *testing.T) {
 	var suspected, detailed, back time.Duration
 	var probes []string
 	s.each = func(at time.Duration) {
-		x := s.loop.StatusNow().Links[faulty]
+		x := s.Loop.StatusNow().Links[faulty]
 		if x != nil && x.Suspect && suspected == 0 {
 			suspected = at
 		}
@@ -138,14 +139,14 @@ func TestLoopDemo(t *testing.T) {
 	switch {
 	case first < fault.At || first > end:
 		t.Errorf("the finding that names the interface was told at %v", first)
-	case suspected < first || suspected > first+demoCycle+20*time.Millisecond:
+	case suspected < first || suspected > first+steer.EmulatedCycle+20*time.Millisecond:
 		t.Errorf("found at %v and suspected at %v", first, suspected)
-	case detailed < suspected || detailed > first+2*demoCycle:
+	case detailed < suspected || detailed > first+2*steer.EmulatedCycle:
 		t.Errorf("found at %v, suspected at %v and looked at closer at %v", first, suspected, detailed)
 	case back < end || back > end+30*time.Second:
 		t.Errorf("the fault ends at %v, and attention goes back at %v", end, back)
 	}
-	st := s.loop.StatusNow()
+	st := s.Loop.StatusNow()
 	if st.Phase != control.Steady || st.Detailed != 0 || len(st.Suspects) != 0 || st.Counts.Refused+st.Counts.TimedOut > 0 {
 		t.Errorf("at the end: %+v", st)
 	}
@@ -153,14 +154,14 @@ func TestLoopDemo(t *testing.T) {
 }
 
 // detailedAtAgents are the probes on a direction that look closer by the plans that the agents hold.
-func (s *demoSteering) detailedAtAgents(direction string) (ids []string) {
-	p := s.loop.Controller().Target()
+func (s *steered) detailedAtAgents(direction string) (ids []string) {
+	p := s.Loop.Controller().Target()
 	if p == nil {
 		return nil
 	}
 	for k := range p.Probes {
 		x := &p.Probes[k]
-		held := s.network.AgentPlan(x.Agent)
+		held := s.Network.AgentPlan(x.Agent)
 		if held == nil || !slices.Contains(x.Links, direction) {
 			continue
 		}
@@ -186,7 +187,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 	}, 0)
 	s.until = until
 	changes := uint64(0)
-	s.each = func(time.Duration) { changes = s.loop.Controller().Status().Counts.Plans }
+	s.each = func(time.Duration) { changes = s.Loop.Controller().Status().Counts.Plans }
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestLoopDemoRecovers(t *testing.T) {
 			t.Errorf("a healthy exporter is told: %s %s", f.Severity, f.Text)
 		}
 	}
-	st := s.loop.StatusNow()
+	st := s.Loop.StatusNow()
 	if st.Detailed != 0 || st.Phase != control.Steady || changes < plans {
 		t.Errorf("at the end: %d plans, %s", changes, fmt.Sprintf("%+v", st))
 	}

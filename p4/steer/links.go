@@ -1,17 +1,17 @@
-package main
+package steer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/sink/web"
 )
 
-// directions are those of the links of a graph, numbered by the interfaces that they leave by. The control of probes knows them by
-// the name of their link, from the end that they leave: a queue belongs to a direction.
-type directions struct {
+// Links are the directions of the links of a graph, numbered by the interfaces that they leave by. The control of probes knows
+// them by the name of their link, from the end that they leave: a queue belongs to a direction. It implements [suspicion.Places].
+type Links struct {
 	graph   *topo.Graph
 	ids     []uint32 // of nodes in reports
 	nodes   map[uint32]int
@@ -19,37 +19,62 @@ type directions struct {
 	byName  map[string]int
 }
 
-func newDirections(g *topo.Graph, ids []uint32) *directions {
-	d := &directions{graph: g, ids: ids, nodes: make(map[uint32]int, len(ids)), covered: make([]bool, g.NumInterfaces()), byName: map[string]int{}}
+// NewLinks numbers the links of a graph whose nodes have these ids in reports.
+func NewLinks(g *topo.Graph, ids []uint32) *Links {
+	d := &Links{graph: g, ids: ids, nodes: make(map[uint32]int, len(ids)), covered: make([]bool, g.NumInterfaces()), byName: map[string]int{}}
 	for n, id := range ids {
 		d.nodes[id] = n
 	}
 	for i := range g.NumInterfaces() {
 		if g.Peer(i) >= 0 {
-			d.byName[d.name(i)] = i
+			d.byName[d.Name(i)] = i
 		}
 	}
 	return d
 }
 
-// name is that of a direction.
-func (d *directions) name(i int) string {
+// Name is the name of a direction.
+func (d *Links) Name(i int) string {
 	g := d.graph
 	p := g.Peer(i)
 	return fmt.Sprintf("%s:%d--%s:%d", g.NodeName(g.Node(i)), g.Port(i), g.NodeName(g.Node(p)), g.Port(p))
 }
 
-// end is what a direction leaves, by its name.
-func (d *directions) end(name string) (e web.LinkEnd, ok bool) {
-	i, ok := d.byName[name]
-	if !ok {
-		return e, false
-	}
-	return web.LinkEnd{Node: d.ids[d.graph.Node(i)], Port: uint32(d.graph.Port(i))}, true
+// Lookup is the number of a direction by its name.
+func (d *Links) Lookup(name string) (i int, ok bool) {
+	i, ok = d.byName[name]
+	return i, ok
 }
 
-// follow replaces the links of probes by the directions in which they pass them. It gives these directions, by probe.
-func (d *directions) follow(probes []planner.Probe) (passed [][]int32, err error) {
+// End is the node and the port that a direction leaves, by its name.
+func (d *Links) End(name string) (node, port uint32, ok bool) {
+	i, ok := d.byName[name]
+	if !ok {
+		return 0, 0, false
+	}
+	return d.ids[d.graph.Node(i)], uint32(d.graph.Port(i)), true
+}
+
+// Covered counts the directions that a probe passes, and all of them.
+func (d *Links) Covered() (covered, all int) {
+	for i, c := range d.covered {
+		if d.graph.Peer(i) >= 0 {
+			all++
+			if c {
+				covered++
+			}
+		}
+	}
+	return covered, all
+}
+
+// Passes reports whether a probe of another network can take its way in this one.
+func (d *Links) Passes(p *planner.Probe) bool {
+	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
+}
+
+// Route replaces the links of probes by the directions in which they pass them. It gives these directions, by probe.
+func (d *Links) Route(probes []planner.Probe) (passed [][]int32, err error) {
 	passed = make([][]int32, len(probes))
 	for k := range probes {
 		p := &probes[k]
@@ -66,7 +91,7 @@ func (d *directions) follow(probes []planner.Probe) (passed [][]int32, err error
 			if i < 0 || d.graph.Peer(i) < 0 || d.graph.NodeName(d.graph.Neighbor(i)) != p.Nodes[h+1] {
 				return nil, fmt.Errorf("probe %s: in the topology port %d of %s does not lead to %s", p.ID, port, p.Nodes[h], p.Nodes[h+1])
 			}
-			links[h], d.covered[i] = d.name(i), true
+			links[h], d.covered[i] = d.Name(i), true
 			passed[k] = append(passed[k], int32(i))
 		}
 		p.Links = links
@@ -74,9 +99,9 @@ func (d *directions) follow(probes []planner.Probe) (passed [][]int32, err error
 	return passed, nil
 }
 
-// seen is a direction by which a probe could tell more of link direction i: itself, or else the other one of the link; -1 where
+// watched is a direction by which a probe could tell more of link direction i: itself, or else the other one of the link; -1 where
 // there is none.
-func (d *directions) seen(i int) int {
+func (d *Links) watched(i int) int {
 	switch p := d.graph.Peer(i); {
 	case p < 0:
 		return -1
@@ -86,12 +111,12 @@ func (d *directions) seen(i int) int {
 	return i
 }
 
-// leastLatencyFloor is that of times in switches before fast lines, and before those of which the rate is not known, in ns.
-const leastLatencyFloor = 10_000
+// LeastLatencyFloor is that of times in switches before fast lines, and before those of which the rate is not known, in ns.
+const LeastLatencyFloor = 10_000
 
-// packetTimes is how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is not known, in
+// PacketTimes is how long a packet of 1500 bytes takes on the line of each direction, or least where that is more or the rate is not known, in
 // ns: one packet of others that happens to be before a probe is no queue.
-func (d *directions) packetTimes(least float64) []float64 {
+func (d *Links) PacketTimes(least float64) []float64 {
 	list := make([]float64, d.graph.NumInterfaces())
 	for i := range list {
 		list[i] = least
@@ -103,9 +128,9 @@ func (d *directions) packetTimes(least float64) []float64 {
 }
 
 // add appends a direction that has a link.
-func (d *directions) add(to []int32, i int) []int32 {
+func (d *Links) add(to []int32, i int) []int32 {
 	if i >= 0 {
-		if i = d.seen(i); i >= 0 {
+		if i = d.watched(i); i >= 0 {
 			return append(to, int32(i))
 		}
 	}
@@ -114,7 +139,7 @@ func (d *directions) add(to []int32, i int) []int32 {
 
 // Links implements [suspicion.Places]: an interface is one direction, a link both, a node all that leave it and come to it. Where a
 // flow goes is not known here.
-func (d *directions) Links(to []int32, f *inference.Finding) []int32 {
+func (d *Links) Links(to []int32, f *inference.Finding) []int32 {
 	e := f.Element
 	n, ok := d.nodes[e.Node]
 	if !ok {
@@ -137,7 +162,7 @@ func (d *directions) Links(to []int32, f *inference.Finding) []int32 {
 }
 
 // link appends both directions of a link, or of all links between its nodes where it does not say which.
-func (d *directions) link(to []int32, n int, e *inference.Element) []int32 {
+func (d *Links) link(to []int32, n int, e *inference.Element) []int32 {
 	g := d.graph
 	peer, ok := d.nodes[e.Peer]
 	if !ok {

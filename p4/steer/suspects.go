@@ -1,0 +1,190 @@
+package steer
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/suspicion"
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/control"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// Config describes the probes that suspects are found by.
+type Config struct {
+	Suspicion suspicion.Config
+	Links     *Links
+	Probes    []planner.Probe
+	Passed    [][]int32     // by probe: the directions that it passes, as [Links.Route] gives them
+	Interval  time.Duration // of the probe that is sent least often
+	Sent      *loop.Probing
+}
+
+// Suspects turns findings, what probes tell of hops, and which of their rounds got lost, into links that need a closer look, once a
+// cycle of the control of probes. It implements [control.Suspects].
+type Suspects struct {
+	Feed   *Feed
+	Rounds *loop.Rounds
+
+	links *Links
+	state *suspicion.State // owned by the caller of Suspects
+	cycle time.Duration
+
+	mu   sync.Mutex
+	open map[uint64]inference.Finding
+}
+
+// maxOpen bounds the findings that are kept, since those of a fleet come from every writer of its topics.
+const maxOpen = 1 << 16
+
+// New makes the suspects of a network of which nothing is known yet.
+func New(c *Config) (*Suspects, error) {
+	lists, back := withHosts(c.Links.graph, c.Probes, c.Passed)
+	in, err := suspicion.NewIncidence(len(back), lists)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Pair(back); err != nil {
+		return nil, err
+	}
+	return &Suspects{links: c.Links, state: suspicion.New(c.Suspicion, in, c.Links), Feed: newFeed(c.Links, c.Passed, c.Interval),
+		Rounds: loop.NewRounds(c.Probes, c.Sent), cycle: c.Suspicion.Window, open: map[uint64]inference.Finding{}}, nil
+}
+
+// withHosts gives the links of probes with the lines of the hosts that send and take them, as links behind those of the network, and
+// by link its other direction or -1. A host that loses what it sends, or what comes, explains that then, and no link of the network is
+// blamed for it.
+func withHosts(g *topo.Graph, probes []planner.Probe, passed [][]int32) (all [][]int32, back []int32) {
+	links := g.NumInterfaces()
+	hosts := map[string]int32{}
+	line := func(way []int32, which, name, host string) []int32 {
+		key := which + name + " " + host
+		l, ok := hosts[key]
+		if !ok {
+			l = int32(links + len(hosts))
+			hosts[key] = l
+		}
+		return append(way, l)
+	}
+	all = make([][]int32, len(passed))
+	for k := range passed {
+		p := &probes[k]
+		all[k] = line(line(slices.Clone(passed[k]), "from ", p.Agent, p.AgentHost), "to ", p.Collector, p.CollectorHost)
+	}
+	back = slices.Repeat([]int32{-1}, links+len(hosts))
+	for i := range links {
+		back[i] = int32(g.Peer(i))
+	}
+	return all, back
+}
+
+// Observe takes what a collector found in a window, and what probes told it. The window may be nil.
+func (s *Suspects) Observe(w *inference.Window, found []inference.Finding) {
+	if w != nil {
+		s.Feed.Observe(w)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range found {
+		if f.End != 0 {
+			delete(s.open, f.ID)
+		} else if _, known := s.open[f.ID]; known || len(s.open) < maxOpen {
+			s.open[f.ID] = f
+		}
+	}
+}
+
+// SetFindings replaces the findings that are open.
+func (s *Suspects) SetFindings(open []inference.Finding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.open)
+	for _, f := range open {
+		s.open[f.ID] = f
+	}
+}
+
+// Suspects implements [control.Suspects].
+func (s *Suspects) Suspects(now int64) []control.Suspect {
+	s.mu.Lock()
+	open := slices.SortedFunc(maps.Values(s.open), func(a, b inference.Finding) int { return cmp.Compare(a.ID, b.ID) })
+	s.mu.Unlock()
+	c := suspicion.Cycle{Now: now, Findings: open}
+	s.Feed.cycle(&c, s.cycle)
+	rounds, ok := s.Rounds.Take()
+	c.RoundsStand = !ok
+	for _, r := range rounds {
+		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost})
+	}
+	var out []control.Suspect
+	for _, x := range s.state.Step(&c) {
+		if int(x.Link) >= s.links.graph.NumInterfaces() {
+			continue // the line of a host, which no probe could look at more closely
+		}
+		out = append(out, control.Suspect{Link: s.links.Name(int(x.Link)), Weight: x.Weight, Why: x.Why, Since: x.Since})
+	}
+	return out
+}
+
+// Replace takes over another network, with what is known of the links that both have. It is called by the owner of Suspects.
+func (s *Suspects) Replace(next *Suspects) {
+	was := make([]int32, next.links.graph.NumInterfaces())
+	for i := range was {
+		was[i] = -1
+		if next.links.graph.Peer(i) < 0 {
+			continue
+		}
+		if old, ok := s.links.byName[next.links.Name(i)]; ok {
+			was[i] = int32(old)
+		}
+	}
+	next.state.Inherit(s.state, was)
+	s.links, s.state = next.links, next.state
+	s.Feed.replace(next.Feed)
+	s.Rounds.Follow(next.Rounds)
+}
+
+// PollFindings asks for the findings that are open, twice a cycle, until ctx ends. While there is no answer, those of the last one stay
+// open.
+func (s *Suspects) PollFindings(ctx context.Context, cycle time.Duration, get func(context.Context) ([]inference.Finding, error), log *slog.Logger) {
+	logged := ""
+	poll(ctx, cycle, func(time.Duration) {
+		open, err := get(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			if logged != err.Error() {
+				logged = err.Error()
+				log.Error("no findings; the suspects stay what they are", "error", logged)
+			}
+		default:
+			if logged != "" {
+				logged = ""
+				log.Info("findings again")
+			}
+			s.SetFindings(open)
+		}
+	})
+}
+
+// poll calls ask twice a cycle until ctx ends.
+func poll(ctx context.Context, cycle time.Duration, ask func(every time.Duration)) {
+	every := max(cycle/2, 100*time.Millisecond)
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		ask(every)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
