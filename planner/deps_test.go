@@ -55,6 +55,10 @@ func TestForbidden(t *testing.T) {
 		{"planner/draw", "planner"},
 		{"planner/cover", "planner/topo/load"},
 		{"planner/cover/solve", "decode"},
+		{"planner/draw", "planner/show"},
+		{"planner/cover", "planner/show"},
+		{"planner/show", "planner/cover/solve"},
+		{"planner/show", "planner/topo/load"},
 		{"planner/control", "planner/cover"},
 		{"planner/control", "planner/cover/solve"},
 		{"planner/control", "planner/topo/load"},
@@ -79,6 +83,9 @@ func TestForbidden(t *testing.T) {
 		{"planner/topo", "time"},
 		{"planner/topo", module + "planner/opt"},
 		{"planner", module + "planner/opt"},
+		{"planner/show", "time"},
+		{"planner/show", module + "planner/cover"},
+		{"planner/show", module + "planner/draw"},
 		{"planner/control", module + "planner"},
 		{"planner/control", module + "planner/topo"},
 		{"planner/control", module + "planner/attention"},
@@ -99,7 +106,7 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !loads {
 			return "planning needs no module of others"
 		}
-		if loads || path == "time" && pkg == "planner/topo" { // a link has a delay
+		if loads || path == "time" && (pkg == "planner/topo" || pkg == "planner/show") { // a link has a delay
 			return ""
 		}
 		if pkg == "planner/control" && strings.HasPrefix(path, "sync") {
@@ -129,6 +136,12 @@ func forbidden(pkg, path string, imports map[string][]string) string {
 		return "planners know planners and nothing else"
 	case path == "planner/topo/load":
 		return "topologies are arguments"
+	case path == "planner/show":
+		return "plans know nothing of how they are shown"
+	case pkg == "planner/show":
+		if strings.HasSuffix(path, "/solve") {
+			return "a plan is shown whoever made it"
+		}
 	case path == "planner/control":
 		return "plans know nothing of who steers by them"
 	case pkg == "planner/control":

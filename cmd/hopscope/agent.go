@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 // agentConfig is everything that an agent can be told. It has a file of its own: an agent runs on another machine than a
@@ -197,8 +198,8 @@ func checkAgent(w io.Writer, cfg *agentConfig, plan *agent.Plan) error {
 		return wrongInput(err)
 	}
 	_, err = fmt.Fprintf(w, "no problems; agent %s\nsends %d of %d probes, %d of them in detail, %.4g a second, %s (at most %s)\nreceives %d, %s (at most %s)\n",
-		cfg.Name, load.Sends, len(plan.Probes), load.Detailed, load.ProbesPerSecond, bitRate(load.SendBPS), bitRate(cfg.SendLimit),
-		load.Received, bitRate(load.ReceiveBPS), bitRate(cfg.ReceiveLimit))
+		cfg.Name, load.Sends, len(plan.Probes), load.Detailed, load.ProbesPerSecond, show.BitRate(load.SendBPS), show.BitRate(cfg.SendLimit),
+		load.Received, show.BitRate(load.ReceiveBPS), show.BitRate(cfg.ReceiveLimit))
 	if warning := notNamed(cfg, plan); err == nil && warning != "" {
 		_, err = fmt.Fprintln(w, warning)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 // agentAnswer is what /status says.
@@ -195,7 +196,7 @@ func writeAgentStatus(w io.Writer, x *agentAnswer) error {
 	fmt.Fprintf(t, "agent\t%s, %s on %s\n", plain(x.Name, false), x.Address, plain(x.Interface, false))
 	if p := &x.Plan; p.Epoch > 0 {
 		fmt.Fprintf(t, "plan\tepoch %d from %s, since %s\n", p.Epoch, plain(p.From, false), p.Since.UTC().Format(time.RFC3339))
-		fmt.Fprintf(t, "\t%d probes, %d in detail; sends %s of %s, receives %s of %s\n", p.Probes, p.Detailed, bitRate(p.SendBPS), bitRate(p.SendLimit), bitRate(p.ReceiveBPS), bitRate(p.TakeLimit))
+		fmt.Fprintf(t, "\t%d probes, %d in detail; sends %s of %s, receives %s of %s\n", p.Probes, p.Detailed, show.BitRate(p.SendBPS), show.BitRate(p.SendLimit), show.BitRate(p.ReceiveBPS), show.BitRate(p.TakeLimit))
 	}
 	if c := x.Controller; c != nil && c.Connected {
 		fmt.Fprintf(t, "controller\t%s, since %s\n", plain(c.Address, false), c.Since.UTC().Format(time.RFC3339))

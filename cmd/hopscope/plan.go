@@ -282,27 +282,6 @@ func (f *family[P]) prove(c *cobra.Command, o *planFlags, plan *P) error {
 	return o.holds(f.stats(plan).Hold(f.stats(again)))
 }
 
-// howGood says for a table how good a plan is. Of one that is not known to be the best, bound says what is proven.
-func howGood(s *planner.Stats, bound string) string {
-	text := bound
-	switch {
-	case s.Optimal && s.Proof == planner.Claimed:
-		return "claimed to be the best there is, not verified"
-	case s.Optimal:
-		text = "the best there is"
-	}
-	if s.LeftOut > s.LeftOutBound {
-		text += fmt.Sprintf("; it leaves out at least %g, and this one %g", s.LeftOutBound, s.LeftOut)
-	}
-	switch s.Proof {
-	case planner.Verified:
-		text += " (verified)"
-	case planner.Claimed:
-		text += " (claimed, not verified)"
-	}
-	return text
-}
-
 // writeJSON writes a plan as one JSON object.
 func writeJSON(w io.Writer, plan any) error {
 	b := bufio.NewWriterSize(w, 64<<10)

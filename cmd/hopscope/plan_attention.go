@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
@@ -16,7 +15,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	"github.com/hopscope/hopscope/planner/attention/solve"
-	"github.com/hopscope/hopscope/planner/draw"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -133,8 +132,8 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 			}
 			return nil
 		},
-		draw:  func(w io.Writer, plan *attention.Plan) error { return o.draw(w, p, plan) },
-		table: attentionTable,
+		draw:  func(w io.Writer, plan *attention.Plan) error { return show.DrawAttention(w, o.graph, p, plan) },
+		table: show.AttentionTable,
 	})
 }
 
@@ -247,171 +246,6 @@ func readMetrics(path string) (*solve.Metrics, error) {
 		return nil, fmt.Errorf("metrics %s: %w", path, err)
 	}
 	return m, nil
-}
-
-// The colours of attention plans.
-const (
-	detailColor  = "#0b7285"
-	suspectColor = "#e03131"
-	basicColor   = draw.Quiet
-)
-
-// draw draws the topology; or, of an instance, probes as nodes and suspicious links as links between them.
-func (o *attentionFlags) draw(w io.Writer, p *attention.Problem, plan *attention.Plan) error {
-	chosen := map[string]bool{}
-	for _, d := range plan.Probes {
-		chosen[d.ID] = true
-	}
-	suspicious := map[string]bool{}
-	for _, l := range p.Suspicious {
-		suspicious[l] = true
-	}
-	var pic *draw.Picture
-	var err error
-	if o.graph != nil {
-		pic, err = drawLooked(o.graph, p, chosen, suspicious)
-	} else {
-		pic, err = drawShared(p, chosen, suspicious)
-	}
-	if err != nil {
-		return err
-	}
-	pic.Note = fmt.Sprintf("%d of %d probes measure in detail, for %d suspicious links", len(plan.Probes), len(p.Probes), len(suspicious))
-	return pic.Write(w)
-}
-
-// drawLooked draws a topology, and which of its links are looked at closely.
-func drawLooked(g *topo.Graph, p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
-	pic, err := draw.New(g)
-	if err != nil {
-		return nil, err
-	}
-	pic.Title = "Attention: " + g.Name()
-	pic.Legend(suspectColor, "suspicious")
-	pic.Legend(detailColor, "also measured in detail")
-	pic.Legend(basicColor, "basic metrics")
-	by := map[string][]string{}
-	for _, t := range p.Probes {
-		if chosen[t.ID] {
-			for _, l := range t.Links {
-				by[l] = append(by[l], t.ID)
-			}
-		}
-	}
-	for l := range g.NumLinks() {
-		name := g.LinkName(l)
-		switch {
-		case suspicious[name]:
-			pic.Link(l, suspectColor, "suspicious, measured by "+strings.Join(by[name], ", "))
-		case len(by[name]) > 0:
-			pic.Link(l, detailColor, "measured in detail by "+strings.Join(by[name], ", "))
-		default:
-			pic.Link(l, basicColor, "basic metrics")
-		}
-	}
-	return pic, nil
-}
-
-// drawShared draws probes as nodes, with a link where a suspicious link is on both.
-func drawShared(p *attention.Problem, chosen, suspicious map[string]bool) (*draw.Picture, error) {
-	b := topo.NewBuilder("suspicious links")
-	node := map[string]int{}
-	on := map[string][]int{}
-	for _, t := range p.Probes {
-		node[t.ID] = b.AddNode(t.ID, topo.NoTier)
-		seen := map[string]bool{}
-		for _, l := range t.Links {
-			if suspicious[l] && !seen[l] {
-				seen[l] = true
-				on[l] = append(on[l], node[t.ID])
-			}
-		}
-	}
-	var titles []string
-	joined := map[[2]int]bool{}
-	for _, l := range p.Suspicious {
-		for i, x := range on[l] {
-			for _, y := range on[l][:i] {
-				if !joined[[2]int{y, x}] {
-					joined[[2]int{y, x}] = true
-					b.AddLink(topo.LinkEnd{Node: y}, topo.LinkEnd{Node: x})
-					titles = append(titles, l)
-				}
-			}
-		}
-	}
-	g, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	pic, err := draw.New(g)
-	if err != nil {
-		return nil, err
-	}
-	pic.Title = "Attention"
-	pic.Legend(detailColor, "probe that measures in detail")
-	pic.Legend(basicColor, "probe with basic metrics")
-	pic.Legend(suspectColor, "suspicious link on both probes")
-	for _, t := range p.Probes {
-		color, kind := basicColor, "basic"
-		if chosen[t.ID] {
-			color, kind = detailColor, "detailed"
-		}
-		pic.Node(node[t.ID], color, fmt.Sprintf("%s, cost %g", kind, t.Cost))
-	}
-	for l, title := range titles {
-		pic.Link(l, suspectColor, title)
-	}
-	return pic, nil
-}
-
-// attentionTable writes a plan for people.
-func attentionTable(w io.Writer, plan *attention.Plan) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROBE\tCOST\tSUSPICIOUS LINKS")
-	for _, d := range plan.Probes {
-		fmt.Fprintf(t, "%s\t%g\t%s\n", d.ID, d.Cost, shortenList(d.Suspicious))
-	}
-	t.Flush()
-	s := plan.Stats
-	share := 0.0
-	if s.AllCost > 0 {
-		share = 100 * s.Cost / s.AllCost
-	}
-	fmt.Fprintf(b, "\n%d of %d probes measure in detail: %g of %g hops (%.1f %%), for %d suspicious link%s\n",
-		s.Detailed, s.Probes, s.Cost, s.AllCost, share, s.Suspicious, plural(s.Suspicious))
-	if plan.Transition == nil && (len(plan.TurnedOff) > 0 || s.Changes < s.Detailed) {
-		fmt.Fprintf(b, "changes: %d on (%s), %d off (%s)\n", len(plan.TurnedOn), shortenList(plan.TurnedOn), len(plan.TurnedOff), shortenList(plan.TurnedOff))
-	}
-	attentionSteps(b, plan)
-	if i := plan.Instructions; i != nil {
-		fmt.Fprintf(b, "instructions: %s on these (%d bytes a hop), %s on all others (%d)\n", i.Detailed, i.DetailedBytes, i.Basic, i.BasicBytes)
-	}
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is costs at least %g", s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3)
-	for _, l := range plan.OnNoProbe {
-		fmt.Fprintf(b, "on no probe: %s\n", l)
-	}
-	if plan.Partial {
-		fmt.Fprintf(b, "This plan is partial: it does not look at suspicious links of weight %g, and no plan does.\n", s.LeftOut)
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
-}
-
-// shortenList gives a list of many names by its beginning.
-func shortenList(names []string) string {
-	const most = 5
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) <= most:
-		return strings.Join(names, " ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], " "), len(names)-most+1)
 }
 
 func categoriesTable(w io.Writer, c *solve.Categories) error {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/pflag"
 
 	"github.com/hopscope/hopscope/planner/attention"
@@ -30,16 +27,4 @@ func (o *attentionFlags) holdsAfter(p *attention.Problem, plan *attention.Plan) 
 		return err
 	}
 	return attention.CheckTransition(p, o.earlier, plan)
-}
-
-// attentionSteps writes what changes after an earlier plan.
-func attentionSteps(w io.Writer, plan *attention.Plan) {
-	t, c := plan.Transition, plan.Churn
-	if t == nil {
-		return
-	}
-	fmt.Fprintf(w, "steps: %d (turn on %s, then off %s), %d stay\n", len(t.Steps), shortenList(t.Add), shortenList(t.Remove), len(t.Keep))
-	if c != nil && c.Limit >= 0 && c.Forced > c.Limit {
-		fmt.Fprintf(w, "more than --churn %d have to change: %d do\n", c.Limit, c.Forced)
-	}
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +12,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
@@ -123,8 +121,8 @@ func (o *coverFlags) run(c *cobra.Command) error {
 			return cover.Check(p, plan)
 		},
 		finish: func(plan *cover.Plan) error { return o.routes(p, plan) },
-		draw:   func(w io.Writer, plan *cover.Plan) error { return drawCover(w, p, plan) },
-		table:  func(w io.Writer, plan *cover.Plan) error { return coverTable(w, plan, most) },
+		draw:   func(w io.Writer, plan *cover.Plan) error { return show.DrawCover(w, p, plan) },
+		table:  func(w io.Writer, plan *cover.Plan) error { return show.CoverTable(w, plan, most) },
 	})
 }
 
@@ -190,97 +188,4 @@ func readDepots(spec string, g *topo.Graph) ([]int, error) {
 		return nil, fmt.Errorf("depots %s: no nodes", spec)
 	}
 	return depots, nil
-}
-
-// coverTable writes a plan for people: a probe a line, and what there is to know about all of them.
-func coverTable(w io.Writer, plan *cover.Plan, most int) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	routes := len(plan.Probes) > 0 && plan.Probes[0].Route != ""
-	fmt.Fprint(t, "PROBE\tHOPS\tFROM\tTO\tPATH")
-	if routes {
-		fmt.Fprint(t, "\tROUTE")
-	}
-	fmt.Fprintln(t)
-	for _, probes := range [][]planner.Probe{plan.Probes, plan.Second} {
-		for _, p := range probes {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s", p.ID, len(p.Nodes)-1, endName(p.Agent, p.AgentHost, p.AgentPort), endName(p.Collector, p.CollectorHost, p.CollectorPort), shorten(p.Nodes))
-			if routes {
-				fmt.Fprintf(t, "\t%s", p.Route)
-			}
-			fmt.Fprintln(t)
-		}
-	}
-	t.Flush()
-	s := plan.Stats
-	pass := "probes pass"
-	if s.Probes == 1 {
-		pass = "probe passes"
-	}
-	fmt.Fprintf(b, "\n%s: %d %s %d links in %d hops (%d more than once), %d to %d each, variance %.3f\n",
-		plan.Topology, s.Probes, pass, s.Links, s.Traversals, s.Duplicated, s.Shortest, s.Longest, s.Variance)
-	if plan.Kept+plan.KeptSecond > 0 {
-		fmt.Fprintf(b, "kept from the older plan: the first %d", plan.Kept)
-		if plan.KeptSecond > 0 {
-			fmt.Fprintf(b, ", and %d of the second cover", plan.KeptSecond)
-		}
-		fmt.Fprintln(b)
-	}
-	if len(plan.Second) > 0 {
-		fmt.Fprintf(b, "second cover: %d probe%s; a failed link hides at most %d others\n", len(plan.Second), plural(len(plan.Second)), s.Blind)
-	}
-	if s.Delay > 0 {
-		fmt.Fprintf(b, "the longest delay of a probe is %v\n", time.Duration(s.Delay))
-	}
-	if s.Bytes > 0 {
-		fmt.Fprintf(b, "a round of all probes puts %d bytes on the links\n", s.Bytes)
-	}
-	how := howGood(&s.Stats, "the best there is has at least "+amount(plan.Minimise, s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %s: %s; %.3f s\n", plan.Algorithm, amount(plan.Minimise, s.Objective), how, s.Seconds)
-	for _, u := range plan.NotProbed {
-		from := ""
-		if u.From != "" {
-			from = " from " + u.From
-		}
-		fmt.Fprintf(b, "not probed: %s%s: %s\n", u.Link, from, u.Reason)
-	}
-	writeTransition(b, plan.Transition, "probes", most)
-	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not pass every link.")
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
-}
-
-// endName is who sends or receives a probe: a node, and where it is known the agent and the port that it is behind.
-func endName(node, host string, port int) string {
-	if port > 0 {
-		node = fmt.Sprintf("%s:%d", node, port)
-	}
-	if host != "" {
-		return host + " at " + node
-	}
-	return node
-}
-
-// amount is an objective in its unit.
-func amount(m cover.Measure, x float64) string {
-	switch m {
-	case cover.Delay:
-		return time.Duration(x).String()
-	case cover.Bytes, cover.Cost:
-		return fmt.Sprintf("%.0f (%s)", x, m)
-	}
-	return fmt.Sprintf("%g", x)
-}
-
-// shorten gives a path of many nodes by its beginning and end.
-func shorten(nodes []string) string {
-	const most = 8
-	if len(nodes) <= most {
-		return strings.Join(nodes, " > ")
-	}
-	return strings.Join(nodes[:most-2], " > ") + " > ... > " + nodes[len(nodes)-1]
 }

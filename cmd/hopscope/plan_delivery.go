@@ -4,15 +4,14 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/delivery/solve"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -130,8 +129,8 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 			}
 			return delivery.CheckTransition(p, old, plan)
 		},
-		draw:  func(w io.Writer, plan *delivery.Plan) error { return drawDelivery(w, o.graph, p, plan) },
-		table: func(w io.Writer, plan *delivery.Plan) error { return deliveryTable(w, p, plan) },
+		draw:  func(w io.Writer, plan *delivery.Plan) error { return show.DrawDelivery(w, o.graph, p, plan) },
+		table: func(w io.Writer, plan *delivery.Plan) error { return show.DeliveryTable(w, p, plan) },
 	})
 }
 
@@ -214,73 +213,4 @@ func (o *deliveryFlags) measure(c *cobra.Command, p *delivery.Problem) error {
 	_, err = fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: the rates of %d points and the loads of %d links; others are those of the instance\n",
 		o.measured.span, points, links)
 	return err
-}
-
-// deliveryTable writes a plan for people: where points send, what is added and why, and the configuration of switches.
-func deliveryTable(w io.Writer, p *delivery.Problem, plan *delivery.Plan) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PATH\tSERVER\tGBIT/S\tNODES")
-	for _, d := range plan.Assignment {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%s\n", d.ID, d.Server, d.Rate, shorten(d.Path))
-	}
-	t.Flush()
-	if len(plan.AddedLinks) > 0 {
-		fmt.Fprintln(t, "\nADDED LINK\t\tBECAUSE OF\t")
-		for _, l := range plan.AddedLinks {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", l.A, l.B, l.Constraint, l.Detail)
-		}
-		t.Flush()
-	}
-	if len(plan.Unserved) > 0 {
-		fmt.Fprintln(t, "\nNOT SERVED\tBECAUSE OF\t")
-		for _, u := range plan.Unserved {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", u.Point, u.Constraint, u.Detail)
-		}
-		t.Flush()
-	}
-	fmt.Fprintln(t, "\nSWITCH\tPATH\tSHARE\tPORT\tNEXT HOP\tGBIT/S")
-	for _, c := range plan.Switches {
-		for _, r := range c.Rules {
-			share := ""
-			if r.Share > 0 {
-				share = fmt.Sprintf("%.1f %%", 100*r.Share)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%.3f\n", c.Switch, r.Path, share, r.OutPort, r.NextHop, r.Rate)
-		}
-	}
-	t.Flush()
-	if t := plan.Transition; t != nil {
-		deliverySteps(b, t, plan)
-	}
-	s := plan.Stats
-	fmt.Fprintf(b, "\n%d of %d points served (%d without links) by %d of %d servers, with %d added link%s\n", s.Served, s.Points, s.ServedAtFirst,
-		s.Servers, countServers(p), s.Links, plural(s.Links))
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is needs at least %d links, and %g servers then", s.LinkBound, s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f ms\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3)
-	if s.Capped > 0 {
-		fmt.Fprintf(b, "%d point%s more usable paths than are looked at: those of least latency were\n", s.Capped, map[bool]string{true: " has", false: "s have"}[s.Capped == 1])
-	}
-	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not serve every point.")
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
-}
-
-// deliverySteps writes how to get from the plan before to this one.
-func deliverySteps(b *bufio.Writer, t *planner.Transition, plan *delivery.Plan) {
-	fmt.Fprintf(b, "\n%d point%s added, %d removed, %d changed, %d kept; %d had to change\n", len(t.Add), plural(len(t.Add)), len(t.Remove), len(t.Change), len(t.Keep), plan.Churn.Forced)
-	if plan.Deadlock != "" {
-		fmt.Fprintf(b, "no steps: %s\n", plan.Deadlock)
-	}
-	for k, step := range t.Steps {
-		fmt.Fprintf(b, "step %d: %s %s\n", k+1, step.Op, step.ID)
-	}
-}
-
-func countServers(p *delivery.Problem) int {
-	return len(slices.DeleteFunc(slices.Clone(p.Nodes), func(n delivery.Node) bool { return n.Kind != delivery.ServerNode }))
 }

@@ -2,19 +2,17 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/orchestrate/solve"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -137,8 +135,8 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 			plan.Tables = p.Tables(plan)
 			return nil
 		},
-		draw:  func(w io.Writer, plan *orchestrate.Plan) error { return drawOrchestrate(w, p, plan) },
-		table: func(w io.Writer, plan *orchestrate.Plan) error { return orchestrateTable(w, p, plan) },
+		draw:  func(w io.Writer, plan *orchestrate.Plan) error { return show.DrawOrchestrate(w, p, plan) },
+		table: func(w io.Writer, plan *orchestrate.Plan) error { return show.OrchestrateTable(w, p, plan) },
 	})
 }
 
@@ -279,113 +277,4 @@ func (o *orchestrateFlags) pairs() ([]solve.Pair, error) {
 		return nil, fmt.Errorf("%s: no traffic between different nodes", o.demands)
 	}
 	return pairs, nil
-}
-
-// carried is what a flow carries in a plan.
-type carried struct {
-	flow   *orchestrate.Flow
-	ifaces []string
-	items  []int64
-	load   int64
-}
-
-// carriers lists the flows used, in the order of the problem, with what they carry.
-func carriers(p *orchestrate.Problem, plan *orchestrate.Plan) []carried {
-	demand := make(map[string]int64, len(p.Interfaces))
-	by := make(map[string]*carried, len(p.Flows))
-	add := func(i, f string, items int64) {
-		c := by[f]
-		if c == nil {
-			c = new(carried)
-			by[f] = c
-		}
-		c.ifaces, c.items, c.load = append(c.ifaces, i), append(c.items, items), c.load+items
-	}
-	shares := make(map[string][]orchestrate.NamedShare)
-	for _, s := range plan.Shares {
-		shares[s.Interface] = append(shares[s.Interface], s)
-	}
-	for _, i := range p.Interfaces {
-		demand[i.ID] = i.Demand
-		if f, ok := plan.Assignment[i.ID]; ok {
-			add(i.ID, f, i.Demand)
-		}
-		for _, s := range shares[i.ID] {
-			add(s.Interface, s.Flow, s.Items)
-		}
-	}
-	var list []carried
-	for k := range p.Flows {
-		if c := by[p.Flows[k].ID]; c != nil {
-			c.flow = &p.Flows[k]
-			list = append(list, *c)
-		}
-	}
-	return list
-}
-
-// orchestrateTable writes a plan for people: a flow a line, the fullest first, and what there is to know about all.
-func orchestrateTable(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FLOW\tITEMS\tCAPACITY\tINTERFACES")
-	list := carriers(p, plan)
-	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })
-	for _, c := range list {
-		names := make([]string, len(c.ifaces))
-		for k, i := range c.ifaces {
-			names[k] = i
-			if plan.Split {
-				names[k] = fmt.Sprintf("%s (%d)", i, c.items[k])
-			}
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", c.flow.ID, c.load, c.flow.Capacity, strings.Join(names, ", "))
-	}
-	t.Flush()
-	s := plan.Stats
-	fmt.Fprintf(b, "\n%d interfaces, %d flows: %d used, coverage %.1f %%, correlation %.1f %%\n", s.Interfaces, s.Flows, s.FlowsUsed, 100*s.Coverage, 100*s.Correlation)
-	fmt.Fprintf(b, "load of a flow: %d to %d items, mean %.1f of %.1f interfaces, %.0f %% full\n", s.LoadMin, s.LoadMax, s.LoadMean, s.PerFlow, 100*s.Fill)
-	fmt.Fprintf(b, "freshness: items are carried over %.1f hops, at most %d\n", s.Freshness.Mean, s.Freshness.Max)
-	if r := s.Renewal; r != nil {
-		fmt.Fprintf(b, "renewal: an interface is renewed at least %.3g times a second, %.3g on average\n", r.Min, r.Mean)
-	}
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %g", s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %g: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
-	for _, u := range plan.Unserved {
-		fmt.Fprintf(b, "not served: %s: %s\n", u.Interface, u.Reason)
-	}
-	if plan.Partial {
-		least := "no less can be"
-		if s.LeftOut > s.LeftOutBound {
-			least = fmt.Sprintf("at least %g has to be", s.LeftOutBound)
-		}
-		fmt.Fprintf(b, "This plan is partial: it does not serve every interface. A weight of %g is left out, %s;\nthe objective is held against plans that leave out no more.\n", s.LeftOut, least)
-	}
-	writeChurn(b, plan)
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
-}
-
-// writeChurn tells what changes, and the way there.
-func writeChurn(b *bufio.Writer, plan *orchestrate.Plan) {
-	h, t := plan.Churn, plan.Transition
-	if h == nil || t == nil {
-		return
-	}
-	fmt.Fprintf(b, "churn: %d changed, %d had to", h.Changed, h.Forced)
-	switch {
-	case h.Limit >= 0 && h.Forced > h.Limit:
-		fmt.Fprintf(b, ", more than the %d of --churn: only these were changed", h.Limit)
-	case h.Proven:
-		fmt.Fprint(b, "; no plan with so few changes is better")
-	}
-	fmt.Fprintln(b)
-	for k, s := range t.Steps {
-		fmt.Fprintf(b, "step %d: %s %s\n", k+1, s.Op, s.ID)
-	}
-	if plan.Deadlock != "" {
-		fmt.Fprintf(b, "no steps: %s\n", plan.Deadlock)
-	}
 }

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -24,6 +21,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/querymix/solve"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -116,8 +114,8 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 		stats:  func(plan *querymix.Plan) *planner.Stats { return &plan.Stats.Stats },
 		check:  func(plan *querymix.Plan) error { return querymix.Check(p, plan) },
 		finish: func(plan *querymix.Plan) (err error) { made, err = pintplan.New(plan); return err },
-		draw:   drawQueries,
-		table:  queriesTable,
+		draw:   show.DrawQueries,
+		table:  show.QueriesTable,
 		formats: map[string]func(io.Writer, *querymix.Plan) error{
 			"p4":      func(w io.Writer, _ *querymix.Plan) error { return writeTables(w, made) },
 			"entries": func(w io.Writer, _ *querymix.Plan) error { return writeEntries(w, made) },
@@ -247,137 +245,4 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	return solve.Measure(p, tracer, func(query string, k querymix.PathCoding) {
 		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, k.Width, k.Tau, k.XOR))
 	})
-}
-
-// queriesTable writes a plan for people.
-func queriesTable(w io.Writer, plan *querymix.Plan) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SHARE\tHASHES OF PACKET IDS\tBITS OF THE DIGEST")
-	for _, s := range plan.Sets {
-		var slots []string
-		for _, x := range s.Slots {
-			slots = append(slots, fmt.Sprintf("%d-%d %s", x.Shift, x.Shift+x.Bits-1, x.Query))
-		}
-		fmt.Fprintf(t, "%s\t%08x-%08x\t%s\n", percent(s.Share), s.First, s.Last, strings.Join(slots, ", "))
-	}
-	t.Flush()
-	fmt.Fprintln(b)
-	fmt.Fprintln(t, "QUERY\tBITS\tSHARE\tPACKETS TO ANSWER\tALONE\tWANTED\tRATIO")
-	for i := range plan.Queries {
-		q := &plan.Queries[i]
-		wanted := "as alone"
-		switch q.Demand {
-		case querymix.WantWithin:
-			wanted = fmt.Sprintf("%.4g", q.Goal)
-		case querymix.WantFrequency:
-			wanted = "on " + percent(q.Frequency)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.4g\t%s\t%.3f\n", q.Name, queryWidth(q), percent(q.Share), q.Packets, q.Alone, wanted, q.Ratio)
-	}
-	t.Flush()
-	fmt.Fprintln(b)
-	for _, s := range explainQueries(plan) {
-		fmt.Fprintln(b, s)
-	}
-	s := plan.Stats
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is has at least %.6g", s.LowerBound))
-	fmt.Fprintf(b, "%s, objective %.6g: %s; %.3f ms; epoch %d\n", plan.Algorithm, s.Objective, how, s.Seconds*1e3, plan.Epoch)
-	queriesSteps(b, plan)
-	for _, l := range plan.LeftOut {
-		fmt.Fprintf(b, "left out: %s (%s)\n", l.Name, l.Reason)
-	}
-	if plan.Partial {
-		fmt.Fprintln(b, "This plan is partial: it does not do everything that is asked.")
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
-}
-
-func percent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
-
-func queryWidth(q *querymix.PlannedQuery) string {
-	return querymix.Width{Bits: q.Bits, Instances: q.Instances}.String()
-}
-
-// explainQueries says in words what a plan does, and why.
-func explainQueries(plan *querymix.Plan) (text []string) {
-	say := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
-	query := map[string]*querymix.PlannedQuery{}
-	for i := range plan.Queries {
-		query[plan.Queries[i].Name] = &plan.Queries[i]
-	}
-	for _, s := range plan.Sets {
-		var names []string
-		used := 0
-		for _, x := range s.Slots {
-			names = append(names, fmt.Sprintf("%s (%s bits)", x.Query, queryWidth(query[x.Query])))
-			used += x.Bits
-		}
-		what := "nothing"
-		if len(names) > 0 {
-			what = enumerate(names)
-		}
-		if free := plan.Bits - used; free > 0 {
-			what += fmt.Sprintf("; %d bit%s stay%s free", free, plural(free), map[bool]string{true: "s"}[free == 1])
-		}
-		say("%s of packets carry %s.", percent(s.Share), what)
-	}
-	for i := range plan.Queries {
-		q := &plan.Queries[i]
-		where := "all packets"
-		if q.Share < 1-1e-9 {
-			where = percent(q.Share) + " of packets"
-			if q.Frequency > 0 && q.Share < q.Frequency*(1+1e-6) {
-				where += ", which is the frequency that it asks for"
-			}
-			if len(q.LimitedBy) > 0 {
-				where += "; a larger share would leave less for " + enumerate(q.LimitedBy)
-			}
-		}
-		say("%s is on %s. It needs %.4g packets of a flow, %s.", q.Name, where, q.Packets, compare(q))
-	}
-	for i := range plan.Queries {
-		q := &plan.Queries[i]
-		for k := range q.Widths {
-			w := &q.Widths[k]
-			switch {
-			case w.Bits == q.Bits && w.Instances == q.Instances:
-			case w.Reason != "":
-				say("%s does not use %s bits: %s.", q.Name, w.Width(), w.Reason)
-			case w.Objective > 0:
-				say("%s in %s bits would need %.4g packets alone instead of %.4g, and the worst ratio would be %.4g instead of %.4g.",
-					q.Name, w.Width(), w.Packets, q.Carrying, w.Objective, plan.Stats.Objective)
-			}
-		}
-	}
-	if plan.Held > 0 {
-		say("Only %s of every frequency can be held.", percent(plan.Held))
-	}
-	if q := query[plan.Stats.Worst]; q != nil {
-		say("The query that is worst off is %s: it needs %.4g packets, %s.", q.Name, q.Packets, compare(q))
-	}
-	return text
-}
-
-// compare sets the packets of a query against what it wants.
-func compare(q *querymix.PlannedQuery) string {
-	alone := fmt.Sprintf("%.3g times as many as it needs alone", q.Packets/q.Alone)
-	if q.Packets < 1.0005*q.Alone {
-		alone = "no more than it needs alone"
-	}
-	if q.Demand != querymix.WantWithin {
-		return alone
-	}
-	return fmt.Sprintf("%.3g times as many as the %.4g that are wanted, and %s", q.Ratio, q.Goal, alone)
-}
-
-// enumerate joins names as a sentence does.
-func enumerate(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

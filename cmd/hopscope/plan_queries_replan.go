@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
@@ -27,17 +24,4 @@ func (o *queriesFlags) readEarlier(p *querymix.Problem) error {
 		}
 	}
 	return p.Validate()
-}
-
-// queriesSteps writes what is different from an earlier plan.
-func queriesSteps(w io.Writer, plan *querymix.Plan) {
-	t, c := plan.Transition, plan.Churn
-	if t == nil || c == nil {
-		return
-	}
-	fmt.Fprintf(w, "after the earlier plan: new %s; gone %s; coded in another way %s; as before %s\n",
-		shortenList(t.Add), shortenList(t.Remove), shortenList(t.Change), shortenList(t.Keep))
-	if c.Limit >= 0 && c.Forced > c.Limit {
-		fmt.Fprintf(w, "more than --churn %d have to change: %d do\n", c.Limit, c.Forced)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/schedule"
 	"github.com/hopscope/hopscope/planner/schedule/solve"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
@@ -114,8 +114,8 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			}
 			return schedule.CheckTransition(p, options.Previous, plan)
 		},
-		draw:  func(w io.Writer, plan *schedule.Plan) error { return drawSchedule(w, p, plan) },
-		table: scheduleTable,
+		draw:  func(w io.Writer, plan *schedule.Plan) error { return show.DrawSchedule(w, p, plan) },
+		table: show.ScheduleTable,
 	})
 }
 
@@ -279,57 +279,4 @@ func parseBits(text string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%q is not a number above 0 of bps, kbps, Mbps or Gbps", text)
-}
-
-// bitRate writes bits per second for people.
-func bitRate(bps float64) string {
-	switch {
-	case bps >= 1e9:
-		return fmt.Sprintf("%.4g Gbit/s", bps/1e9)
-	case bps >= 1e6:
-		return fmt.Sprintf("%.4g Mbit/s", bps/1e6)
-	case bps >= 1e3:
-		return fmt.Sprintf("%.4g kbit/s", bps/1e3)
-	}
-	return fmt.Sprintf("%.4g bit/s", bps)
-}
-
-// scheduleTable writes a plan for people.
-func scheduleTable(w io.Writer, plan *schedule.Plan) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROBE\tEVERY\tFROM\tBYTES/S\tCLASS\tAGENT\tCOLLECTOR")
-	for _, x := range plan.Probes {
-		fmt.Fprintf(t, "%s\t%g ms\t%g ms\t%.6g\t%s\t%s\t%s\n", x.ID, x.Interval, x.Phase, x.BytesPerSecond, x.Class, x.Agent, x.Collector)
-	}
-	t.Flush()
-	s := plan.Stats
-	fmt.Fprintf(b, "\n%d of %d probes are sent, %d starts in %g ms; %d of %d links are seen in time\n", s.Sent, s.Probes, s.Starts, plan.Hyperperiod, s.Seen, s.Links)
-	fmt.Fprintf(b, "busiest link %s; agents send at most %s and receive at most %s\n", bitRate(s.BusiestLink), bitRate(s.BusiestSend), bitRate(s.BusiestTake))
-	if s.Sent > 0 {
-		fmt.Fprintf(b, "an agent starts at most %d in a slot (at least %d), %g ms apart or more; %d start%s nearer than wanted\n",
-			s.Peak, s.PeakBound, s.ShortestWait, s.Crowded, plural(s.Crowded))
-	}
-	if t := plan.Transition; t != nil {
-		fmt.Fprintf(b, "changes: %d added (%s), %d removed (%s), %d changed (%s), %d kept\n", len(t.Add), shortenList(t.Add),
-			len(t.Remove), shortenList(t.Remove), len(t.Change), shortenList(t.Change), len(t.Keep))
-		if ch := plan.Churn; ch.Limit >= 0 && ch.Forced > ch.Limit {
-			fmt.Fprintf(b, "%d had to change so that links are seen, more than %d; nothing else did.\n", ch.Forced, ch.Limit)
-		}
-		if plan.Deadlock != "" {
-			fmt.Fprintf(b, "no order of steps: %s\n", plan.Deadlock)
-		}
-	}
-	how := howGood(&s.Stats, fmt.Sprintf("the best there is takes at least %.6g", s.LowerBound))
-	fmt.Fprintf(b, "%s, %.6g bytes/s: %s; %.3f s\n", plan.Algorithm, s.Objective, how, s.Seconds)
-	for _, u := range plan.NotSeen {
-		fmt.Fprintf(b, "not seen in time: %s: %s\n", u.Link, u.Reason)
-	}
-	if plan.Partial {
-		fmt.Fprintf(b, "This plan is partial: it leaves out links of weight %g, and any plan leaves out %g.\n", s.LeftOut, s.LeftOutBound)
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
 }

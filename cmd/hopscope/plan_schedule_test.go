@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/planner/schedule"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 func TestPlanSchedule(t *testing.T) {
@@ -135,7 +136,7 @@ func TestScheduleSVG(t *testing.T) {
 		plan.Probes = append(plan.Probes, schedule.Timed{ID: "p", Interval: 5, Phase: float64(k % 5), BytesPerSecond: float64(k), Class: "default", Agent: "<" + string(rune('a'+k))})
 	}
 	var b strings.Builder
-	if err := drawSchedule(&b, schedule.Defaults(), plan); err != nil {
+	if err := show.DrawSchedule(&b, schedule.Defaults(), plan); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()

@@ -1,12 +1,10 @@
-package main
+package show
 
 import (
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/orchestrate"
@@ -24,10 +22,10 @@ const (
 	flowsHeight = 62 // above the first row
 )
 
-// drawOrchestrate draws a bar for every flow used, the fullest first: an outline as long as its capacity, and in it a
+// DrawOrchestrate draws a bar for every flow used, the fullest first: an outline as long as its capacity, and in it a
 // block for every interface, as long as its items. The name of a block shows under the pointer, and in it if it fits.
 // Where there are many flows, the emptiest of them share rows, whose bars are as long as their mean.
-func drawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
+func DrawOrchestrate(w io.Writer, p *orchestrate.Problem, plan *orchestrate.Plan) error {
 	list := carriers(p, plan)
 	slices.SortStableFunc(list, func(x, y carried) int { return cmp.Compare(y.load, x.load) })
 	color := make(map[string]string, len(p.Interfaces))
@@ -122,14 +120,7 @@ func (pic *flowsPicture) group(y float64, list []carried) {
 	pic.c.Text(flowsLeft+mean*pic.unit+6, y+12, 11, "dim", "start", text)
 }
 
-func escape(s string) string {
-	var b strings.Builder
-	if err := xml.EscapeText(&b, []byte(s)); err != nil {
-		return ""
-	}
-	return b.String()
-}
-
+// clip gives the beginning of a text that is longer than most letters.
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

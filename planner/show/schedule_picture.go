@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hopscope/hopscope/planner/draw"
 	"github.com/hopscope/hopscope/planner/schedule"
 )
 
@@ -32,9 +33,9 @@ type lane struct {
 	bytes  float64 // a second
 }
 
-// drawSchedule draws time from left to right and a lane for every agent, with a tick for every start, coloured by the
+// DrawSchedule draws time from left to right and a lane for every agent, with a tick for every start, coloured by the
 // class of the links for which the probe is sent. Below is what all probes together put on links, by when they start.
-func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
+func DrawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	const left, top, width, right = 170, 96, 1000, 140
 	lanes, shown, more := scheduleLanes(plan)
 	high := min(34, max(14, 1800/float64(max(1, len(lanes)))))
@@ -62,11 +63,11 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	if plan.Partial {
 		note += "; partial"
 	}
-	fmt.Fprintf(b, `<title id="title">%s</title><desc id="desc">%s. Time runs from left to right; an agent has a lane, and a start of a probe a tick in it.</desc>`+"\n", escape(title), escape(note))
-	fmt.Fprintf(b, `<text class="t" x="12" y="26" font-size="18">%s</text><text class="d" x="12" y="46">%s</text>`+"\n", escape(title), escape(note))
+	fmt.Fprintf(b, `<title id="title">%s</title><desc id="desc">%s. Time runs from left to right; an agent has a lane, and a start of a probe a tick in it.</desc>`+"\n", draw.Escape(title), draw.Escape(note))
+	fmt.Fprintf(b, `<text class="t" x="12" y="26" font-size="18">%s</text><text class="d" x="12" y="46">%s</text>`+"\n", draw.Escape(title), draw.Escape(note))
 	x := 12.0
 	for _, e := range legend {
-		fmt.Fprintf(b, `<rect x="%.0f" y="60" width="4" height="14" fill="%s"/><text class="t" x="%.0f" y="72">%s</text>`, x, e.color, x+10, escape(e.text))
+		fmt.Fprintf(b, `<rect x="%.0f" y="60" width="4" height="14" fill="%s"/><text class="t" x="%.0f" y="72">%s</text>`, x, e.color, x+10, draw.Escape(e.text))
 		x += 30 + 7*float64(len([]rune(e.text)))
 	}
 	fmt.Fprintln(b)
@@ -80,7 +81,7 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 	for k, l := range lanes {
 		y := top + float64(k)*high
 		fmt.Fprintf(b, `<rect class="lane" x="%d" y="%.1f" width="%d" height="%.1f"/><text class="t" x="%d" y="%.1f" text-anchor="end">%s</text><text class="d" x="%d" y="%.1f">%s</text>`+"\n",
-			left, y+1, width, high-2, left-8, y+high/2+4, escape(clip(l.name, 22)), left+width+8, y+high/2+4, escape(bitRate(8*l.bytes)))
+			left, y+1, width, high-2, left-8, y+high/2+4, draw.Escape(clip(l.name, 22)), left+width+8, y+high/2+4, draw.Escape(BitRate(8*l.bytes)))
 		for i := 0; i < len(l.starts); {
 			j := i + 1 // those of one slot share the height
 			for j < len(l.starts) && l.starts[j].at-l.starts[i].at < plan.Slot/2 {
@@ -89,7 +90,7 @@ func drawSchedule(w io.Writer, p *schedule.Problem, plan *schedule.Plan) error {
 			part := (high - 4) / float64(j-i)
 			for n, st := range l.starts[i:j] {
 				fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"><title>%s</title></rect>`, left+st.at*scale, y+2+float64(n)*part, tick, max(1, part-0.5),
-					colors[st.probe.Class], escape(fmt.Sprintf("%s at %g ms: every %g ms from %g ms on, for class %s", st.probe.ID, st.at, st.probe.Interval, st.probe.Phase, st.probe.Class)))
+					colors[st.probe.Class], draw.Escape(fmt.Sprintf("%s at %g ms: every %g ms from %g ms on, for class %s", st.probe.ID, st.at, st.probe.Interval, st.probe.Phase, st.probe.Class)))
 			}
 			i = j
 		}

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ const (
 	addedColor  = "#f08c00"
 )
 
-// drawDelivery draws the network: points, servers in use, the links that carry reports, each with an arrow the way they go,
+// DrawDelivery draws the network: points, servers in use, the links that carry reports, each with an arrow the way they go,
 // and those that are added. Where the nodes are is read from known, if there is such a topology.
-func drawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *delivery.Plan) error {
+func DrawDelivery(w io.Writer, known *topo.Graph, p *delivery.Problem, plan *delivery.Plan) error {
 	g, err := deliveryGraph(known, p, plan)
 	if err != nil {
 		return err

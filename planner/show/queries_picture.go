@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/hopscope/hopscope/planner/querymix"
 )
 
-// drawQueries draws the packets from left to right, each set as wide as its share, and the digest from bit 0 at the
+// DrawQueries draws the packets from left to right, each set as wide as its share, and the digest from bit 0 at the
 // bottom upwards: who shares the bits. Names show under the pointer, and inside where they fit; below is a list of queries.
-func drawQueries(w io.Writer, plan *querymix.Plan) error {
+func DrawQueries(w io.Writer, plan *querymix.Plan) error {
 	const (
 		left, top, width, height = 60, 64, 900, 320
 		row, most                = 22, 100 // in the list of queries

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/hopscope/hopscope/planner/draw"
 )
 
-// drawCover draws every probe as a walk in a color of its own. A link that several pass, or one several times, has as many
+// DrawCover draws every probe as a walk in a color of its own. A link that several pass, or one several times, has as many
 // strokes.
-func drawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
+func DrawCover(w io.Writer, p *cover.Problem, plan *cover.Plan) error {
 	picture, err := draw.New(p.Graph)
 	if err != nil {
 		return err
