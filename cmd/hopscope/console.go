@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
+	"log/slog"
+	"slices"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/segmentio/kafka-go"
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/fleet/console"
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/inference/fleet"
+	logs "github.com/hopscope/hopscope/ingest/kafka"
+	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -72,8 +77,17 @@ func consoleWarnings(cfg *config) []settings.Problem {
 	return v.warnings
 }
 
+// consolePage is a console as the settings ask for it, with its page.
+type consolePage struct {
+	*console.Console
+	client *conn.Client
+	log    *slog.Logger
+	page   *web.Server
+	naming inventory.Keeper
+}
+
 // openConsole binds the address of the page. Kafka is connected to when it is needed, and need not be there yet.
-func openConsole(cfg *config, log logger) (*console, error) {
+func openConsole(cfg *config, log *slog.Logger) (*consolePage, error) {
 	conf := kafkaOf(cfg)
 	if err := conf.Validate(); err != nil { // which nobody asks of a store that is not enabled
 		return nil, wrongInput(fmt.Errorf("kafka: %w", err))
@@ -82,7 +96,7 @@ func openConsole(cfg *config, log logger) (*console, error) {
 	if err != nil {
 		return nil, wrongInput(err)
 	}
-	con := newConsole(client, &cfg.Web, log)
+	con := &consolePage{client: client, log: log}
 	if err := collector.OpenNames(&con.naming, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}); err != nil {
 		client.Close()
 		return nil, wrongInput(err)
@@ -92,24 +106,23 @@ func openConsole(cfg *config, log logger) (*console, error) {
 		client.Close()
 		return nil, wrongInput(err)
 	}
-	con.page, err = web.New(cfg.Web, web.Deps{
-		Names:   con.naming.Names,
-		Map:     mapOnPage(network),
-		Status:  con.status,
-		Ledger:  con.balances,
-		Metrics: promhttp.HandlerFor(con.registry(), promhttp.HandlerOpts{}),
-		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
-		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if why := con.notReady(); why != "" {
-				http.Error(w, why, http.StatusServiceUnavailable)
-				return
-			}
-			fmt.Fprintln(w, strings.Join(append([]string{"ready"}, con.status().Problems...), "\n"))
-		}),
+	series := logs.DefaultLogConfig()
+	series.HeaderKey, series.Timeout = fleet.HeaderKey, client.Config().Timeout
+	topic, roster := client.Topic(conn.Series), client.Topic(conn.Roster)
+	con.Console = console.New(console.Options{
+		Log: log, Roster: client.NewTable(roster, rosterBounds), Series: logs.NewLog(client.Client, series), Topic: topic,
+		Missing: func(ctx context.Context) []string { return missingTopics(ctx, client, roster, topic) },
+		Explain: func(err error) error { return client.Explain(err, conn.Read(topic)) },
+		Windows: cfg.Web.HistoryWindows, Flows: cfg.Web.MaxFlows,
 	})
-	if err == nil {
-		err = con.page.Listen()
+	unready := func() []string {
+		if why := con.NotReady(); why != "" {
+			return []string{why}
+		}
+		return nil
 	}
+	con.page, err = openPage(cfg.Web, web.Deps{Names: con.naming.Names, Status: con.status, Ledger: con.Balances}, network, con.Registry(), unready,
+		func() []string { return con.Status().Problems })
 	if err != nil {
 		client.Close()
 		return nil, err
@@ -117,17 +130,88 @@ func openConsole(cfg *config, log logger) (*console, error) {
 	return con, nil
 }
 
+// missingTopics gives those of topics that the brokers do not have, as far as they answer.
+func missingTopics(ctx context.Context, client *conn.Client, topics ...string) []string {
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+	if err != nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, t := range m.Topics {
+		there[t.Name] = t.Error == nil && len(t.Partitions) > 0
+	}
+	return slices.DeleteFunc(topics, func(name string) bool { return there[name] })
+}
+
+// status is what the page says about the fleet.
+func (c *consolePage) status() web.Status {
+	s := c.Status()
+	conf := c.client.Config()
+	f := &web.Fleet{Problem: s.Problem, MissingTopics: s.MissingTopics, Behind: s.Behind, Ahead: s.Ahead}
+	out := web.Status{Version: version(), Start: s.Start, Fleet: f, ReportsPerSecond: s.ReportsPerSecond, Problems: s.Problems,
+		Sources: []web.Source{{Kind: "kafka", Address: conf.Target(), Problem: s.Problem, Frames: s.Records}}}
+	if p := s.Params; p != nil {
+		f.Name, f.Slices, out.Window = p.Name, p.Slices, p.Window
+		out.Settings = []web.Setting{{Name: "fleet", Value: p.Name}, {Name: "window", Value: p.Window.String()}, {Name: "slices", Value: fmt.Sprint(p.Slices)}}
+	}
+	for _, m := range s.Members {
+		f.Members = append(f.Members, memberRow(m.Member, m.State))
+	}
+	return out
+}
+
+// memberRow is a member as the page shows it.
+func memberRow(m *fleet.Member, state string) web.Member {
+	row := web.Member{
+		Role: m.Role, Name: m.Name, State: state, Version: m.Version, Problems: m.Faults, StartMS: m.Start / 1e6, UpdatedMS: m.Updated / 1e6,
+		WindowMS: m.Window / 1e6, ReportsPerSecond: m.Rate, SpoolBytes: m.Spool, Lag: m.Lag, Rebalances: m.Rebalances,
+	}
+	if len(m.Pages) > 0 {
+		row.Page = m.Pages[0]
+	}
+	balance := m.All
+	if balance == nil {
+		balance = m.Run
+	}
+	if balance != nil {
+		row.Received, row.Stored, row.InFlight, row.Dropped = balance.Received, balance.Stored, sumOf(balance.InFlight), sumOf(balance.Dropped)
+	}
+	for i := range m.Parts {
+		a := &m.Parts[i]
+		if !a.Held {
+			continue
+		}
+		row.Partitions++
+		row.Lag += a.Lag
+		row.Late += a.Late
+		row.Duplicates += a.Duplicates
+		row.Conflicts += a.Conflicts
+		row.Dropped += sumOf(a.Dropped)
+		if a.Topic == fleet.Windows {
+			row.Received += a.Taken
+		}
+	}
+	return row
+}
+
+func sumOf(stages map[string]uint64) (n uint64) {
+	for _, v := range stages {
+		n += v
+	}
+	return n
+}
+
 // run serves until ctx ends.
-func (c *console) run(ctx context.Context) error {
+func (c *consolePage) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	followed := make(chan struct{})
 	go c.naming.Watch(ctx, c.log)
 	go func() {
 		defer close(followed)
-		c.follow(ctx)
+		c.Console.Run(ctx, c.page)
 	}()
-	supervise(ctx, c.log, 3*c.client.Config().Timeout+mostWait, c.beats.Load, c.inOneLine)
+	supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line)
 	err := c.page.Serve(ctx)
 	cancel()
 	<-followed

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
@@ -107,40 +105,10 @@ func parseFrom(s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// addPage binds the address of the page.
-func (c *consumer) addPage(cfg web.Config, network *web.Map) error {
-	if cfg.Listen == "" {
-		return nil
-	}
-	page, err := web.New(cfg, web.Deps{
-		Status:  c.status,
-		Ledger:  c.Balances,
-		Names:   c.naming.Names,
-		Map:     mapOnPage(network),
-		Metrics: promhttp.HandlerFor(c.registry(), promhttp.HandlerOpts{}),
-		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
-		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if problems := c.NotReady(); len(problems) > 0 {
-				http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
-				return
-			}
-			fmt.Fprintln(w, "ready")
-		}),
-	})
-	if err != nil {
-		return err
-	}
-	if err := page.Listen(); err != nil {
-		return err
-	}
-	c.page = page
-	return nil
-}
-
 // status is what the page says about the consumer.
 func (c *consumer) status() web.Status {
 	label, reports, _ := c.Last()
-	s := web.Status{Version: version(), Start: c.start, Window: c.params.Window, Problems: c.problems()}
+	s := web.Status{Version: version(), Start: c.member.Start(), Window: c.params.Window, Problems: c.problems()}
 	if label != 0 {
 		s.ReportsPerSecond = float64(reports) / c.params.Window.Seconds()
 	}
@@ -168,10 +136,8 @@ func (c *consumer) problems() []string {
 	if p := c.client.Problem(); p != "" {
 		out = append(out, p)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.trouble != "" {
-		out = append(out, c.trouble)
+	if p := c.member.Trouble(); p != "" {
+		out = append(out, p)
 	}
 	return out
 }
@@ -216,7 +182,7 @@ func closeStores(stores []collector.Store) (err error) {
 
 // supervised tells the service manager how the consumer is.
 func (c *consumer) supervised(ctx context.Context) {
-	supervise(ctx, c.log, 10*time.Second, c.heart, func() string {
+	supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
 		label, reports, missing := c.Last()
 		text := "no window yet"
 		if label != 0 {

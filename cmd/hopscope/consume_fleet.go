@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
+	"log/slog"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
+	"github.com/hopscope/hopscope/collector/fleet/member"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/inference"
@@ -33,33 +30,23 @@ import (
 type consumer struct {
 	*consumers.Consumer
 	cfg    *config
-	log    logger
+	log    *slog.Logger
 	id     string
-	boot   uint64
-	start  time.Time
+	member *member.Member
 	params fleet.Params
 	client *conn.Client
 	kafka  *logs.Log
 	group  *logs.Group
-	roster *conn.Table
 	stores []collector.Store
 	page   *web.Server // nil without one
-	tells  atomic.Uint64
 	naming inventory.Keeper
-
-	mu       sync.Mutex
-	expected []fleet.Expected
-	redraws  map[string]uint64 // by collector, to be told
-	trouble  string            // with the roster
-	clock    time.Duration     // by which this machine is ahead of the brokers
 }
 
-// How often a consumer tells how it is, and for how long it waits for a fleet at its start.
-const (
-	tellEvery   = 2 * time.Second
-	awaitFleet  = 30 * time.Second
-	checkTopics = 10 * time.Second
-)
+// checkTopics bounds how long the topics of a fleet are checked at the start.
+const checkTopics = 10 * time.Second
+
+// rosterBounds bound the roster. A fleet has less.
+var rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: fleet.MaxMember, Bytes: 256 << 20}
 
 // openConsumer opens what the settings name, and holds them against what the members of the fleet have in common.
 func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *consumer, err error) {
@@ -70,7 +57,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	if cfg.SeedFile == "" {
 		return nil, usagef("seed_file: is empty; all members of a fleet have the same one")
 	}
-	c := &consumer{cfg: cfg, log: opt.Log, id: cfg.InstanceName(), boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
+	c := &consumer{cfg: cfg, log: opt.Log, id: cfg.InstanceName()}
 	if err := fleet.CheckName(c.id); err != nil {
 		return nil, usagef("instance: %q %w", c.id, err)
 	}
@@ -91,9 +78,13 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 			c.client.Close()
 		}
 	}()
-	c.roster = c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds)
-	if err := c.join(ctx, seed); err != nil {
-		return nil, err
+	c.member = member.New(member.Options{
+		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus,
+		Lasting: func(err error) bool { e, ok := errors.AsType[*conn.Error](err); return ok && e.NeedsPerson() },
+	})
+	c.params, err = c.member.Join(ctx, func(p *fleet.Params) fleet.Params { return fleet.NewParams(p.Name, p.Slices, cfg.Window, seed) })
+	if err != nil {
+		return nil, wrongFleet(err)
 	}
 
 	all, streams, err := collector.OpenStores(cfg, collector.Replay)
@@ -134,7 +125,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	opt.Shard = func() (*shard.State, error) {
 		return collector.NewShard(&cfg.Analysis, collector.Options{Seed: seed, LoadNetwork: loadNetwork, LoadPlan: pintplan.ReadFile, Sites: cfg.Exporters.Sites, Ways: allowed, Log: opt.Log}, c.params.Slices)
 	}
-	opt.Expected, opt.Redraw = c.expect, c.redraw
+	opt.Expected, opt.Redraw = c.member.Expected, c.member.Redraw
 	if c.Consumer, err = consumers.New(cfg.Consume, opt); err != nil {
 		return nil, err
 	}
@@ -144,8 +135,8 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		return nil, wrongInput(err)
 	}
 	network, err := pageMap(cfg)
-	if err == nil {
-		err = c.addPage(cfg.Web, network)
+	if err == nil && cfg.Web.Listen != "" {
+		c.page, err = openPage(cfg.Web, web.Deps{Status: c.status, Ledger: c.Balances, Names: c.naming.Names}, network, c.registry(), c.NotReady, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -162,86 +153,8 @@ func crossLimits(cfg *config) fleet.CrossLimits {
 	return l
 }
 
-// join waits for the fleet, and compares.
-func (c *consumer) join(ctx context.Context, seed uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
-	defer cancel()
-	told := false
-	for {
-		p, err := c.readRoster(ctx)
-		switch {
-		case err == nil && p != nil:
-			mine := fleet.NewParams(p.Name, p.Slices, c.cfg.Window, seed)
-			if differs := p.Differences(&mine); len(differs) > 0 {
-				return usagef("this consumer does not fit into the fleet %s: %s", p.Name, strings.Join(differs, "; "))
-			}
-			c.params = *p
-			// Its own clock ends windows, so it has to be that of the others.
-			return c.tell(ctx, false)
-		case err == nil:
-			err = fmt.Errorf("%s does not say what the members of the fleet have in common; say it with: hopscope kafka topics create", c.roster.Topic())
-		}
-		if e, ok := errors.AsType[*conn.Error](err); ok && e.NeedsPerson() {
-			return err
-		}
-		if !told {
-			c.log.Warn("waiting for the fleet", "error", err.Error())
-			told = true
-		}
-		if !sleep(ctx, 500*time.Millisecond) {
-			return err
-		}
-	}
-}
-
-// readRoster reads who there is, and gives what they have in common, nil if nobody has said so.
-func (c *consumer) readRoster(ctx context.Context) (*fleet.Params, error) {
-	if _, err := c.roster.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	var r fleet.Roster
-	for key, value := range c.roster.All() {
-		if err := r.Add(key, value); err != nil {
-			c.log.Debug("a record of the roster is passed over", "error", err.Error())
-		}
-	}
-	expected := r.Expected()
-	c.mu.Lock()
-	c.expected = expected
-	c.mu.Unlock()
-	return r.Params(), nil
-}
-
-func (c *consumer) expect() []fleet.Expected {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.expected
-}
-
-// redraw remembers what a collector is to be told.
-func (c *consumer) redraw(name string, boot uint64) {
-	c.mu.Lock()
-	c.redraws[name] = boot
-	c.mu.Unlock()
-}
-
-// ClockError says that this machine's clock and Kafka's differ by more than a window.
-type consumerClockError struct{ off, window time.Duration }
-
-func (e *consumerClockError) Error() string {
-	direction := "ahead of"
-	if e.off < 0 {
-		direction = "behind"
-	}
-	return fmt.Sprintf("the clock of this machine is %v %s Kafka's, which is more than a window of %v: it would end windows at the wrong time; set the clock (NTP)",
-		e.off.Abs().Round(time.Millisecond), direction, e.window)
-}
-
-// tell writes to the roster how the consumer is, and holds the clock against that of the brokers.
-func (c *consumer) tell(ctx context.Context, left bool) error {
-	m := fleet.Member{
-		Role: fleet.Consumer, Name: c.id, Boot: c.boot, Version: version(), Start: c.start.UnixNano(), Updated: time.Now().UnixNano(), Left: left,
-	}
+// memberStatus is what the consumer says of itself in the roster.
+func (c *consumer) memberStatus(m *fleet.Member) {
 	for _, s := range c.stores {
 		if !s.Alerts { // no report comes to those
 			m.Stores = append(m.Stores, s.Name)
@@ -250,44 +163,18 @@ func (c *consumer) tell(ctx context.Context, left bool) error {
 	if c.page != nil {
 		m.Pages = []string{c.page.URL()}
 	}
-	if c.Consumer != nil {
-		m.Window, m.Parts = c.newest(), c.Accounts()
-		m.Rebalances = c.group.Stats().Rebalances
-		for _, a := range m.Parts {
-			if a.Held {
-				m.Lag += a.Lag
-			}
-		}
-		for _, p := range c.problems() {
-			if len(m.Faults) < 16 {
-				m.Faults = append(m.Faults, oneLine(p))
-			}
+	m.Window, m.Parts = c.newest(), c.Accounts()
+	m.Rebalances = c.group.Stats().Rebalances
+	for _, a := range m.Parts {
+		if a.Held {
+			m.Lag += a.Lag
 		}
 	}
-	before := time.Now()
-	appended, err := c.roster.Put(ctx, fleet.MemberKey(fleet.Consumer, c.id), m.Append(nil))
-	after := time.Now()
-	if err != nil {
-		return err
+	for _, p := range c.problems() {
+		if len(m.Faults) < mostProblems {
+			m.Faults = append(m.Faults, member.OneLine(p))
+		}
 	}
-	if appended.IsZero() {
-		return nil
-	}
-	// It was written between the two, so the clock is off by this at least.
-	off := time.Duration(0)
-	switch {
-	case before.After(appended):
-		off = before.Sub(appended)
-	case after.Before(appended):
-		off = after.Sub(appended)
-	}
-	c.mu.Lock()
-	c.clock = off
-	c.mu.Unlock()
-	if off.Abs() > c.params.Window {
-		return &consumerClockError{off, c.params.Window}
-	}
-	return nil
 }
 
 // newest is the label of the last window of which this consumer told anything.
@@ -297,75 +184,6 @@ func (c *consumer) newest() (label int64) {
 	}
 	return max(label, 0)
 }
-
-// oneLine makes a text of what may have several lines and be long.
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	return s
-}
-
-// follow keeps the roster until ctx ends. An error that does not pass, such as a clock that is wrong, is given back.
-func (c *consumer) follow(ctx context.Context) error {
-	failed := 0
-	for sleep(ctx, min(tellEvery, max(c.params.Window, 200*time.Millisecond))) {
-		c.tells.Add(1)
-		p, err := c.readRoster(ctx)
-		if err == nil && p != nil {
-			if differs := p.Differences(&c.params); len(differs) > 0 {
-				return fmt.Errorf("the fleet has changed: %s; start this consumer again with its settings", strings.Join(differs, "; "))
-			}
-		}
-		if err == nil {
-			err = c.tellRedraws(ctx)
-		}
-		if err == nil {
-			err = c.tell(ctx, false)
-		}
-		c.mu.Lock()
-		before := c.trouble
-		c.trouble = ""
-		if err != nil && ctx.Err() == nil {
-			c.trouble = err.Error()
-		}
-		trouble := c.trouble
-		c.mu.Unlock()
-		if trouble != "" && before == "" {
-			c.log.Warn("the roster of the fleet is out of reach", "error", trouble)
-		}
-		if errors.As(err, new(*consumerClockError)) {
-			if failed++; failed >= 3 { // once may be a moment in which the machine stood still
-				return err
-			}
-		} else {
-			failed = 0
-		}
-	}
-	return nil
-}
-
-func (c *consumer) tellRedraws(ctx context.Context) error {
-	c.mu.Lock()
-	todo := c.redraws
-	c.redraws = map[string]uint64{}
-	c.mu.Unlock()
-	for name, boot := range todo {
-		value, err := json.Marshal(fleet.Redraw{Boot: boot})
-		if err == nil && fleet.CheckName(name) == nil {
-			_, err = c.roster.Put(ctx, fleet.RedrawKey(name), value)
-		}
-		if err != nil {
-			c.redraw(name, boot)
-			return err
-		}
-	}
-	return nil
-}
-
-// heart counts what goes on.
-func (c *consumer) heart() uint64 { return c.tells.Load() }
 
 // registry gives the metrics of the consumer, of its membership and of its log.
 func (c *consumer) registry() *prometheus.Registry {
@@ -403,7 +221,7 @@ var consumeMetrics = []consumeMetric{
 	{collector.Metric{Name: "hopscope_consume_corrupt_total", Help: "Stretches of a log that cannot be read, passed over.", Kind: collector.Counter},
 		func(c *consumer) float64 { return float64(c.kafka.Stats().Corrupt) }},
 	{collector.Metric{Name: "hopscope_consume_clock_seconds", Help: "By how much the clock of this machine is ahead of that of the brokers, at least."},
-		func(c *consumer) float64 { c.mu.Lock(); defer c.mu.Unlock(); return c.clock.Seconds() }},
+		func(c *consumer) float64 { return c.member.Clock().Seconds() }},
 }
 
 // url is where the page is, or "".
@@ -432,7 +250,7 @@ func (c *consumer) run(ctx context.Context) error {
 	}
 	wg.Go(func() { c.naming.Watch(services, c.log) })
 	wg.Go(func() {
-		if err := c.follow(services); err != nil {
+		if err := c.member.Follow(services); err != nil {
 			failed <- err
 			cancel(err)
 		}
@@ -446,7 +264,7 @@ func (c *consumer) run(ctx context.Context) error {
 	wg.Wait()
 	last, cancelLast := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancelLast()
-	if terr := c.tell(last, true); terr != nil && !errors.As(terr, new(*consumerClockError)) {
+	if terr := c.member.Leave(last); terr != nil {
 		c.log.Warn("the roster of the fleet does not say that this consumer has ended", "error", terr.Error())
 	}
 	c.client.Close()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet"
+	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -66,7 +67,7 @@ What [hopscope console](fleet.md#the-page) says.
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	if err := writeMetrics(w, consoleMetrics); err != nil {
+	if err := writeMetrics(w, console.Metrics); err != nil {
 		return err
 	}
 	fmt.Fprint(w, `

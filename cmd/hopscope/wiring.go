@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hopscope/hopscope/collector"
@@ -85,31 +86,10 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 	if r.fleet != nil {
 		registry.MustRegister(fleetCollector{r.fleet})
 	}
-	page, err := web.New(cfg, web.Deps{
-		Status:  r.status,
-		Ledger:  r.Balances,
-		Names:   r.Names,
-		Map:     mapOnPage(network),
-		Loop:    r.loopView,
-		Paths:   pagePaths(r.Inferred),
-		PathsOf: pagePathsOf(r.InferredOf),
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		Health:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
-		Ready: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if problems := r.NotReady(); len(problems) > 0 {
-				http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
-				return
-			}
-			fmt.Fprintln(w, "ready")
-			for _, p := range r.Status().Problems {
-				fmt.Fprintln(w, p)
-			}
-		}),
-	})
+	page, err := openPage(cfg, web.Deps{
+		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
+	}, network, registry, r.NotReady, func() []string { return r.Status().Problems })
 	if err != nil {
-		return err
-	}
-	if err := page.Listen(); err != nil {
 		return err
 	}
 	r.page = page
@@ -117,6 +97,30 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 	r.served.Store(&url)
 	r.AddWriter(page)
 	return nil
+}
+
+// openPage binds the address of a page that draws network, which may be nil. Unready says what keeps the program from being
+// ready, and notes, which may be nil, what else is worth knowing then.
+func openPage(cfg web.Config, deps web.Deps, network *web.Map, registry *prometheus.Registry, unready, notes func() []string) (*web.Server, error) {
+	deps.Map = func() *web.Map { return network }
+	deps.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	deps.Health = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	deps.Ready = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if problems := unready(); len(problems) > 0 {
+			http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+			return
+		}
+		lines := []string{"ready"}
+		if notes != nil {
+			lines = append(lines, notes()...)
+		}
+		fmt.Fprintln(w, strings.Join(lines, "\n"))
+	})
+	page, err := web.New(cfg, deps)
+	if err == nil {
+		err = page.Listen()
+	}
+	return page, err
 }
 
 // steeredBy lets the page show a control of probes.

@@ -84,6 +84,9 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("offsets %d to %d are gone from the log: retention was shorter than this consumer was away; reading goes on behind them", e.From, e.To-1)
 }
 
+// Skipped gives the offsets that are not read.
+func (e *GapError) Skipped() (from, to int64) { return e.From, e.To }
+
 // CorruptError says that what begins at From cannot be read, by a checksum that does not agree or a length that cannot be.
 // Reading goes on at To.
 type CorruptError struct {
@@ -94,6 +97,9 @@ type CorruptError struct {
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("offsets %d to %d cannot be read and are passed over: %v", e.From, e.To-1, e.Err)
 }
+
+// Skipped gives the offsets that are not read.
+func (e *CorruptError) Skipped() (from, to int64) { return e.From, e.To }
 
 // Unwrap gives the reason.
 func (e *CorruptError) Unwrap() error { return e.Err }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -11,19 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-
-	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
-	logs "github.com/hopscope/hopscope/ingest/kafka"
-	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/web"
 )
-
-type logger = *slog.Logger
 
 // How often a console looks, and how long it waits after an error.
 const (
@@ -33,34 +25,59 @@ const (
 	rebuildEvery = 2 * time.Second // older windows are made again at most so often
 	rebuildTries = 3
 	farAhead     = time.Hour        // of this machine's clock: no window of a fleet is
-	refusedFor   = 10 * time.Minute // a refused record is told on the page so long
+	refusedFor   = 10 * time.Minute // a refused record is on the page so long
 )
 
-// Bounds of what a console reads of others. A fleet has less.
-var (
-	consoleLimits = inference.Limits{
-		Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18, Deviations: 1 << 18, Losses: 1 << 18,
-		Numbers: 1 << 18, Arrivals: 1 << 18, // slices have none
-	}
-	rosterBounds = conn.TableBounds{Keys: 3 * fleet.MaxMembers, Value: fleet.MaxMember, Bytes: 256 << 20}
-)
+// Limits bound what a console reads of a record. A fleet has less.
+var Limits = inference.Limits{
+	Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18, Deviations: 1 << 18, Losses: 1 << 18,
+	Numbers: 1 << 18, Arrivals: 1 << 18, // slices have none
+}
 
 const (
-	consoleValue  = 16 << 20 // bytes of a value when it is not compressed
-	consoleWindow = 32 << 20 // bytes of the values of a window
+	MaxValue  = 16 << 20 // bytes of a value when it is not compressed
+	maxWindow = 32 << 20 // bytes of the values of a window
 )
 
-// console reads the roster and the series of a fleet, and feeds the page with them. What it reads was written by others, and
-// is refused record by record.
-type console struct {
-	client  *conn.Client
-	log     logger
-	page    *web.Server
-	topic   string
-	windows int // that the page keeps
-	flows   int
-	start   time.Time
-	naming  inventory.Keeper
+// Table is the roster of a fleet: its last value of each key.
+type Table interface {
+	Refresh(ctx context.Context) (changed []string, err error)
+	Get(key string) (value []byte, ok bool)
+}
+
+// Page shows windows and findings.
+type Page interface {
+	ReplaceWindow(ctx context.Context, w *sink.Window, missing []string) error
+	WriteWindow(ctx context.Context, w *sink.Window) error
+	Learning(end int64, learns func(inference.HopKey) bool)
+}
+
+// Skipped is an error behind which a reader of a log goes on: offsets from from to to are not read. Where to is lower, the
+// log ends before from.
+type Skipped interface {
+	error
+	Skipped() (from, to int64)
+}
+
+// Options are the dependencies of a console.
+type Options struct {
+	Log     *slog.Logger
+	Roster  Table
+	Series  ingest.Log
+	Topic   string                             // of the series
+	Missing func(ctx context.Context) []string // the topics that the broker does not have
+	Explain func(err error) error              // says what to do about an error of reading the series
+	Windows int                                // that the page keeps
+	Flows   int                                // of a window, on the page
+}
+
+// Console reads the roster and the series of a fleet, and feeds a page with them. What it reads was written by others: it
+// is checked record by record, and each record can be refused.
+type Console struct {
+	opt   Options
+	log   *slog.Logger
+	page  Page
+	start time.Time
 
 	mu       sync.Mutex
 	roster   fleet.Roster
@@ -75,27 +92,32 @@ type console struct {
 		missing, dead []string
 		absent        int
 	}
-	counts consoleCounts
+	counts counts
 	beats  atomic.Uint64 // of the loop that reads the roster
 }
 
 // problem is an error that lasts.
 type problem struct {
-	text string
-	told time.Time // when it was logged
+	text   string
+	logged time.Time
 }
 
-type consoleCounts struct{ records, refused, windows, revisions, findings, gaps uint64 }
+type counts struct{ records, refused, windows, revisions, findings, gaps uint64 }
 
-func newConsole(client *conn.Client, cfg *web.Config, log logger) *console {
-	return &console{
-		client: client, log: log, topic: client.Topic(conn.Series), windows: cfg.HistoryWindows, flows: cfg.MaxFlows, start: time.Now(),
-		problems: map[string]problem{},
-	}
+// New makes a console, which reads nothing yet.
+func New(opt Options) *Console {
+	return &Console{opt: opt, log: opt.Log, start: time.Now(), problems: map[string]problem{}}
 }
 
-// follow reads until ctx ends. No error ends it: what cannot be read now is tried again.
-func (c *console) follow(ctx context.Context) {
+// Beats counts the rounds of the loop that reads the roster. One takes no longer than MostWait and the wait for a broker.
+func (c *Console) Beats() uint64 { return c.beats.Load() }
+
+// MostWait is the longest pause between two rounds.
+const MostWait = mostWait
+
+// Run reads until ctx ends, and feeds the page. No error ends it: what cannot be read now is tried again.
+func (c *Console) Run(ctx context.Context, page Page) {
+	c.page = page
 	var wg sync.WaitGroup
 	wg.Go(func() { c.followRoster(ctx) })
 	wg.Go(func() { c.followSeries(ctx) })
@@ -112,8 +134,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// tell notes how an attempt went, and logs an error when it is new, or has lasted for a minute.
-func (c *console) tell(ctx context.Context, what string, err error) {
+// note keeps how an attempt went, and logs an error when it is new, or has lasted for a minute.
+func (c *Console) note(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -124,9 +146,9 @@ func (c *console) tell(ctx context.Context, what string, err error) {
 	if err == nil {
 		delete(c.problems, what)
 	} else {
-		p := problem{err.Error(), old.told}
-		if log = !had || now.Sub(old.told) > time.Minute; log {
-			p.told = now
+		p := problem{err.Error(), old.logged}
+		if log = !had || now.Sub(old.logged) > time.Minute; log {
+			p.logged = now
 		}
 		c.problems[what] = p
 	}
@@ -140,13 +162,12 @@ func (c *console) tell(ctx context.Context, what string, err error) {
 }
 
 // followRoster keeps the roster as it is in Kafka.
-func (c *console) followRoster(ctx context.Context) {
-	table := c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds)
+func (c *Console) followRoster(ctx context.Context) {
 	for wait := leastWait; ; {
-		changed, err := table.Refresh(ctx)
-		c.tell(ctx, "roster", err)
+		changed, err := c.opt.Roster.Refresh(ctx)
+		c.note(ctx, "roster", err)
 		for _, key := range changed {
-			value, _ := table.Get(key)
+			value, _ := c.opt.Roster.Get(key)
 			c.mu.Lock()
 			rerr := c.roster.Add(key, value)
 			if rerr != nil {
@@ -160,7 +181,10 @@ func (c *console) followRoster(ctx context.Context) {
 		c.beats.Add(1)
 		pause := rosterEvery
 		if err != nil {
-			c.lookForTopics(ctx)
+			missing := c.opt.Missing(ctx)
+			c.mu.Lock()
+			c.missing = missing
+			c.mu.Unlock()
 			pause, wait = wait, min(2*wait, mostWait)
 		} else {
 			wait = leastWait
@@ -174,32 +198,15 @@ func (c *console) followRoster(ctx context.Context) {
 	}
 }
 
-// lookForTopics finds out which topics the page needs and Kafka does not have.
-func (c *console) lookForTopics(ctx context.Context) {
-	needed := []string{c.client.Topic(conn.Roster), c.topic}
-	m, err := c.client.Metadata(ctx, &kafka.MetadataRequest{Topics: needed})
-	var missing []string
-	if err == nil {
-		there := map[string]bool{}
-		for _, t := range m.Topics {
-			there[t.Name] = t.Error == nil && len(t.Partitions) > 0
-		}
-		missing = slices.DeleteFunc(needed, func(name string) bool { return there[name] })
-	}
-	c.mu.Lock()
-	c.missing = missing
-	c.mu.Unlock()
-}
-
 // params are those of the fleet as the roster has them now, nil before it has.
-func (c *console) params() *fleet.Params {
+func (c *Console) params() *fleet.Params {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.roster.Params()
 }
 
 // followSeries waits for a fleet, and shows its windows until it becomes another one.
-func (c *console) followSeries(ctx context.Context) {
+func (c *Console) followSeries(ctx context.Context) {
 	for wait := leastWait; ctx.Err() == nil; {
 		p := c.params()
 		if p == nil {
@@ -210,7 +217,7 @@ func (c *console) followSeries(ctx context.Context) {
 			continue
 		}
 		f, err := c.begin(ctx, p)
-		c.tell(ctx, "series", c.client.Explain(err, conn.Read(c.topic)))
+		c.note(ctx, "series", c.explain(err))
 		if err != nil {
 			sleep(ctx, wait)
 			wait = min(2*wait, mostWait)
@@ -223,10 +230,9 @@ func (c *console) followSeries(ctx context.Context) {
 
 // feed reads the series of one fleet, from a point in time on.
 type feed struct {
-	*console
+	*Console
 	params    *fleet.Params
 	lists     inference.Limits // of windows
-	log       *logs.Log
 	reader    ingest.LogReader
 	assembler *fleet.Assembler
 	codec     *fleet.Codec
@@ -237,60 +243,60 @@ type feed struct {
 }
 
 // begin goes back in the log as far as the page does.
-func (c *console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
+func (c *Console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
 	f := &feed{
-		console: c, params: p, log: logs.NewLog(c.client.Client, c.logConfig()), codec: fleet.NewCodec(consoleValue, consoleLimits), tries: map[int64]int{},
-		lists: inference.Limits{Flows: c.flows, Paths: 4096, Drops: 4096, Faults: 4096},
+		Console: c, params: p, codec: fleet.NewCodec(MaxValue, Limits), tries: map[int64]int{},
+		lists: inference.Limits{Flows: c.opt.Flows, Paths: 4096, Drops: 4096, Faults: 4096},
 	}
 	window := int64(p.Window)
-	back := min(int64(c.windows)+3, math.MaxInt64/2/window) * window
+	back := min(int64(c.opt.Windows)+3, math.MaxInt64/2/window) * window
 	from := time.Now().UnixNano() - back
 	f.whole = from + 2*window
 	var err error
 	f.assembler, err = fleet.NewAssembler(fleet.AssemblerConfig{
-		Slices: p.Slices, Window: window, Corrections: min(back, int64(2*time.Hour), window<<15), MaxBytes: consoleWindow, MaxValue: consoleValue, Limits: consoleLimits,
+		Slices: p.Slices, Window: window, Corrections: min(back, int64(2*time.Hour), window<<15), MaxBytes: maxWindow, MaxValue: MaxValue, Limits: Limits,
 	})
 	if err != nil {
 		return nil, err
 	}
-	offset, err := f.log.OffsetAt(ctx, c.topic, 0, from)
+	offset, err := c.opt.Series.OffsetAt(ctx, c.opt.Topic, 0, from)
 	if err != nil {
 		return nil, err
 	}
-	f.reader = f.log.Reader(c.topic, 0, offset)
+	f.reader = c.opt.Series.Reader(c.opt.Topic, 0, offset)
 	return f, nil
 }
 
-func (c *console) logConfig() logs.LogConfig {
-	cfg := logs.DefaultLogConfig()
-	cfg.HeaderKey, cfg.Timeout = fleet.HeaderKey, c.client.Config().Timeout
-	return cfg
+func (c *Console) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.opt.Explain(err)
 }
 
 // run shows what is read, until ctx ends, the fleet has other parameters, or the topic was made anew.
 func (f *feed) run(ctx context.Context) {
 	for wait := leastWait; ctx.Err() == nil && f.same(); {
 		messages, err := f.reader.Next(ctx)
-		var gap *logs.GapError
-		var corrupt *logs.CorruptError
+		var skipped Skipped
 		switch {
-		case errors.As(err, &gap) || errors.As(err, &corrupt):
-			f.console.log.Warn("a part of the series is not there", "error", err.Error())
+		case errors.As(err, &skipped):
+			f.Console.log.Warn("a part of the series is not there", "error", err.Error())
 			f.mu.Lock()
 			f.counts.gaps++
 			f.mu.Unlock()
-			if gap != nil && gap.To < gap.From {
+			if from, to := skipped.Skipped(); to < from {
 				return // what comes now has the offsets of what came before
 			}
 			continue
 		case err != nil:
-			f.tell(ctx, "series", f.client.Explain(err, conn.Read(f.topic)))
+			f.note(ctx, "series", f.explain(err))
 			sleep(ctx, wait)
 			wait = min(2*wait, mostWait)
 			continue
 		}
 		wait = leastWait
-		f.tell(ctx, "series", nil)
+		f.note(ctx, "series", nil)
 		for i := range messages {
 			f.take(ctx, &messages[i])
 		}
@@ -309,19 +315,19 @@ func (f *feed) run(ctx context.Context) {
 
 // same tells whether the fleet is the one that the feed began with.
 func (f *feed) same() bool {
-	p := f.console.params()
+	p := f.Console.params()
 	return p != nil && p.Slices == f.params.Slices && p.Window == f.params.Window && p.Name == f.params.Name
 }
 
-// record makes a message one of the fleet's records, if it is one.
-func record(m *ingest.Message) (fleet.Record, error) {
+// Record makes a message one of the fleet's records, if it is one.
+func Record(m *ingest.Message) (fleet.Record, error) {
 	h, err := fleet.ReadHead(m.Head)
 	return fleet.Record{Offset: m.Offset, Head: h, Value: m.Value}, err
 }
 
 // take shows what a message says. What cannot be read is counted, and told once a minute.
 func (f *feed) take(ctx context.Context, m *ingest.Message) {
-	r, err := record(m)
+	r, err := Record(m)
 	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
 		// Behind such a window no other one would be shown.
 		err = fmt.Errorf("the window to %s lies %s ahead", time.Unix(0, r.Head.End).UTC().Format(time.RFC3339), ahead.Round(time.Second))
@@ -343,16 +349,16 @@ func (f *feed) take(ctx context.Context, m *ingest.Message) {
 	}
 	f.mu.Unlock()
 	if err != nil {
-		f.console.refuse("series", fmt.Errorf("offset %d: %w", m.Offset, err))
+		f.Console.refuse("series", fmt.Errorf("offset %d: %w", m.Offset, err))
 	}
 }
 
 // refuse logs a record of a topic that was refused, at most one a minute.
-func (c *console) refuse(topic string, err error) {
+func (c *Console) refuse(topic string, err error) {
 	what := "records of the " + topic
 	c.mu.Lock()
 	p := c.problems[what]
-	log := time.Since(p.told) > time.Minute
+	log := time.Since(p.logged) > time.Minute
 	if log {
 		c.problems[what] = problem{fmt.Sprintf("some %s are refused, such as this one: %v", what, err), time.Now()}
 	}
@@ -363,9 +369,9 @@ func (c *console) refuse(topic string, err error) {
 }
 
 // forget drops what has not been a problem for some time. What cannot be read is one until it can be.
-func (c *console) forget() {
+func (c *Console) forget() {
 	for _, topic := range []string{"roster", "series"} {
-		if p, ok := c.problems["records of the "+topic]; ok && time.Since(p.told) > refusedFor {
+		if p, ok := c.problems["records of the "+topic]; ok && time.Since(p.logged) > refusedFor {
 			delete(c.problems, "records of the "+topic)
 		}
 	}
@@ -375,7 +381,7 @@ func (c *console) forget() {
 func (f *feed) show(ctx context.Context, a *fleet.Assembled) {
 	defer f.assembler.Release(a)
 	for _, b := range a.Bad {
-		f.console.refuse("series", b)
+		f.Console.refuse("series", b)
 	}
 	if len(a.Absent) > 0 && a.End < f.whole {
 		return // the reader began in the midst of it
@@ -442,14 +448,14 @@ func (f *feed) correct(ctx context.Context) {
 		return
 	}
 	for _, end := range f.assembler.Pending() {
-		if f.tries[end] >= rebuildTries || end < f.last.end-int64(f.windows)*int64(f.params.Window) {
+		if f.tries[end] >= rebuildTries || end < f.last.end-int64(f.opt.Windows)*int64(f.params.Window) {
 			continue
 		}
 		f.rebuilt = time.Now()
 		a, err := f.rebuild(ctx, end)
 		if err != nil {
 			f.tries[end]++
-			f.console.log.Warn("a window was corrected, and cannot be shown so", "window_end", time.Unix(0, end).UTC().Format(time.RFC3339), "error", err.Error())
+			f.Console.log.Warn("a window was corrected, and cannot be shown so", "window_end", time.Unix(0, end).UTC().Format(time.RFC3339), "error", err.Error())
 			return
 		}
 		delete(f.tries, end)
@@ -458,7 +464,7 @@ func (f *feed) correct(ctx context.Context) {
 		}
 		return
 	}
-	if len(f.tries) > f.windows {
+	if len(f.tries) > f.opt.Windows {
 		clear(f.tries)
 	}
 }
@@ -470,14 +476,14 @@ func (f *feed) rebuild(ctx context.Context, end int64) (*fleet.Assembled, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	r := f.log.Reader(f.topic, 0, again.From())
+	r := f.opt.Series.Reader(f.opt.Topic, 0, again.From())
 	for r.Offset() < again.To() {
 		messages, err := r.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for i := range messages {
-			if rec, err := record(&messages[i]); err == nil {
+			if rec, err := Record(&messages[i]); err == nil {
 				again.Add(&rec)
 			}
 		}

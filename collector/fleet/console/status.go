@@ -1,0 +1,263 @@
+package console
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// After this long without a word a member is missing, and dead; windows that are longer count three and thirty times.
+const (
+	silentAfter = 15 * time.Second
+	deadAfter   = 5 * time.Minute
+	maxProblems = 20
+)
+
+// NotReady says why the page does not show the fleet yet, or "".
+func (c *Console) NotReady() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.listed && c.caughtUp:
+		return ""
+	case len(c.problems) > 0:
+		return c.trouble()
+	}
+	return fmt.Sprintf("reading what the page shows: %d records are left", c.behind)
+}
+
+// Line says how the console is, for a service manager.
+func (c *Console) Line() string {
+	if why := c.NotReady(); why != "" {
+		return why
+	}
+	s := c.Status()
+	line := fmt.Sprintf("%d members, %.0f reports/s", len(s.Members), s.ReportsPerSecond)
+	if len(s.Problems) > 0 {
+		line += "; " + s.Problems[0]
+	}
+	return line
+}
+
+// trouble is what is wrong between the console and Kafka, in a sentence.
+func (c *Console) trouble() string {
+	for _, what := range []string{"roster", "series"} {
+		if p, ok := c.problems[what]; ok {
+			return p.text
+		}
+	}
+	return ""
+}
+
+// Status is what a console knows of a fleet.
+type Status struct {
+	Start            time.Time     // of the console
+	Params           *fleet.Params // nil before the roster has them
+	Problem          string        // why the fleet cannot be read, in a sentence; empty when it can
+	MissingTopics    []string
+	Records          uint64 // that were read
+	Behind           uint64 // records that are there and were not read yet
+	Ahead            uint64 // reports that were stored before their collectors counted them
+	ReportsPerSecond float64
+	Members          []Member
+	Problems         []string // all of them, in sentences
+}
+
+// Member is a member of the fleet and its state.
+type Member struct {
+	*fleet.Member
+	State string
+}
+
+// States of members.
+const (
+	Alive   = "alive"
+	Missing = "missing" // windows are without it, or it has not said anything for a while
+	Dead    = "dead"    // it is not waited for any more
+	Left    = "left"    // it ended in order
+)
+
+// Status tells how fleet and console are now.
+func (c *Console) Status() Status {
+	c.mu.Lock()
+	c.forget()
+	members := c.roster.Members()
+	last, now := c.last, time.Now()
+	s := Status{Start: c.start, Params: c.roster.Params(), Problem: c.trouble(), MissingTopics: c.missing, Records: c.counts.records, Behind: c.behind}
+	for _, what := range slices.Sorted(maps.Keys(c.problems)) {
+		s.Problems = append(s.Problems, c.problems[what].text)
+	}
+	c.mu.Unlock()
+
+	window, parts := time.Duration(0), 0
+	if s.Params != nil {
+		window, parts = s.Params.Window, s.Params.Slices
+	}
+	problem := func(format string, args ...any) { s.Problems = append(s.Problems, fmt.Sprintf(format, args...)) }
+	s.Ahead = fleet.Ledger(members).Ahead
+	merging, waiting := false, false
+	for _, m := range members {
+		state := stateOf(m, window, last.missing, last.dead, now)
+		s.Members = append(s.Members, Member{m, state})
+		switch state {
+		case Missing, Dead:
+			problem("%s %s is %s; its last word is of %s", m.Role, m.Name, state, time.Unix(0, m.Updated).UTC().Format(time.RFC3339))
+		case Alive:
+			for _, fault := range m.Faults {
+				problem("%s %s: %s", m.Role, m.Name, names.Printable(fault))
+			}
+			merging = merging || m.Role == fleet.Consumer
+			if m.Role == fleet.Collector {
+				waiting = true
+				s.ReportsPerSecond += m.Rate
+			}
+		}
+	}
+	if waiting && !merging {
+		problem("no consumer runs: what collectors send stays in Kafka, and nothing is stored (hopscope consume)")
+	}
+	if last.absent > 0 {
+		problem("the last window is without %d of %d slices", last.absent, parts)
+	}
+	if more := len(s.Problems) - maxProblems; more > 0 {
+		s.Problems = append(s.Problems[:maxProblems], fmt.Sprintf("and %d more", more))
+	}
+	return s
+}
+
+// stateOf says how a member is: by its own last word, and by what windows are without.
+func stateOf(m *fleet.Member, window time.Duration, missing, dead []string, now time.Time) string {
+	silent := now.Sub(time.Unix(0, m.Updated))
+	switch {
+	case m.Left:
+		return Left
+	case m.Role == fleet.Collector && slices.Contains(dead, m.Name), silent > max(deadAfter, 30*window):
+		return Dead
+	case m.Role == fleet.Collector && slices.Contains(missing, m.Name), silent > max(silentAfter, 3*window):
+		return Missing
+	}
+	return Alive
+}
+
+// Balances are the ledgers of all members, added up, by store.
+func (c *Console) Balances() []sink.Balance {
+	c.mu.Lock()
+	members := c.roster.Members()
+	c.mu.Unlock()
+	var out []sink.Balance
+	for _, b := range fleet.Ledger(members).Balances {
+		s := sink.Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, InFlight: map[string]int64{}, Dropped: map[string]int64{}}
+		s.Unsettled = int64(b.Received) - int64(b.Stored)
+		for stage, n := range b.InFlight {
+			s.InFlight[stage] = int64(n)
+			s.Unsettled -= int64(n)
+		}
+		for stage, n := range b.Dropped {
+			s.Dropped[stage] = int64(n)
+			s.Unsettled -= int64(n)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Registry reads the console when it is scraped.
+func (c *Console) Registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c)
+	return r
+}
+
+// Metrics are what a console says of itself, and of the fleet.
+var (
+	metricRecords   = collector.Metric{Name: "hopscope_console_records_total", Kind: collector.Counter, Help: "Records of the series that were read."}
+	metricRefused   = collector.Metric{Name: "hopscope_console_records_refused_total", Kind: collector.Counter, Help: "Records of the series and of the roster that were refused."}
+	metricWindows   = collector.Metric{Name: "hopscope_console_windows_total", Kind: collector.Counter, Help: "Windows that were handed to the page."}
+	metricRevisions = collector.Metric{Name: "hopscope_console_windows_revised_total", Kind: collector.Counter, Help: "Of these, windows with what came late."}
+	metricFindings  = collector.Metric{Name: "hopscope_console_findings_total", Kind: collector.Counter, Help: "Findings that were handed to the page."}
+	metricGaps      = collector.Metric{Name: "hopscope_console_gaps_total", Kind: collector.Counter, Help: "Stretches of the series that were not there, or could not be read."}
+	metricBehind    = collector.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
+	metricReady     = collector.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
+	metricLastEnd   = collector.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
+	metricMembers   = collector.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	metricReports   = collector.Metric{Name: "hopscope_console_fleet_reports",
+		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
+
+	Metrics = []collector.Metric{
+		metricRecords, metricRefused, metricWindows, metricRevisions, metricFindings, metricGaps, metricBehind, metricReady, metricLastEnd,
+		metricMembers, metricReports,
+	}
+	descriptions = func() map[string]*prometheus.Desc {
+		all := map[string]*prometheus.Desc{}
+		for _, m := range Metrics {
+			all[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+		}
+		return all
+	}()
+)
+
+// Describe implements [prometheus.Collector].
+func (c *Console) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range descriptions {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *Console) Collect(out chan<- prometheus.Metric) {
+	emit := func(m collector.Metric, v float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if m.Kind == collector.Counter {
+			kind = prometheus.CounterValue
+		}
+		out <- prometheus.MustNewConstMetric(descriptions[m.Name], kind, v, labels...)
+	}
+	c.mu.Lock()
+	n, behind, end := c.counts, c.behind, c.last.end
+	c.mu.Unlock()
+	emit(metricRecords, float64(n.records))
+	emit(metricRefused, float64(n.refused))
+	emit(metricWindows, float64(n.windows))
+	emit(metricRevisions, float64(n.revisions))
+	emit(metricFindings, float64(n.findings))
+	emit(metricGaps, float64(n.gaps))
+	emit(metricBehind, float64(behind))
+	emit(metricLastEnd, float64(end)/1e9)
+	ready := 0.0
+	if c.NotReady() == "" {
+		ready = 1
+	}
+	emit(metricReady, ready)
+	type kind struct{ role, state string }
+	count := map[kind]int{}
+	for _, role := range []string{fleet.Collector, fleet.Consumer} {
+		for _, state := range []string{Alive, Missing, Dead, Left} {
+			count[kind{role, state}] = 0
+		}
+	}
+	for _, m := range c.Status().Members {
+		count[kind{m.Role, m.State}]++
+	}
+	for k, v := range count {
+		emit(metricMembers, float64(v), k.role, k.state)
+	}
+	for _, b := range c.Balances() {
+		emit(metricReports, float64(b.Received), b.Sink, "received", "")
+		emit(metricReports, float64(b.Stored), b.Sink, "stored", "")
+		for stage, v := range b.InFlight {
+			emit(metricReports, float64(v), b.Sink, "in_flight", stage)
+		}
+		for stage, v := range b.Dropped {
+			emit(metricReports, float64(v), b.Sink, "dropped", stage)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopscope/hopscope/inference/fleet"
+)
+
+// How often a member writes how it is, and for how long it waits for a fleet at its start.
+const (
+	writeEvery = 2 * time.Second
+	awaitFleet = 30 * time.Second
+)
+
+// Roster is the table of the members of a fleet.
+type Roster interface {
+	Topic() string
+	Refresh(ctx context.Context) (changed []string, err error)
+	All() map[string][]byte
+	Put(ctx context.Context, key string, value []byte) (appended time.Time, err error)
+}
+
+// Options are the dependencies of a member.
+type Options struct {
+	ID, Version string
+	Log         *slog.Logger
+	Roster      Roster
+	Lasting     func(err error) bool  // reports whether an error of the roster needs a person
+	Status      func(m *fleet.Member) // fills in how the consumer is; called once it runs
+}
+
+// Member is a consumer in the roster of its fleet.
+type Member struct {
+	opt    Options
+	boot   uint64
+	start  time.Time
+	params fleet.Params
+	beats  atomic.Uint64
+
+	mu       sync.Mutex
+	expected []fleet.Expected
+	redraws  map[string]uint64 // by collector, to be written
+	trouble  string            // with the roster
+	clock    time.Duration     // by which this machine is ahead of the brokers
+}
+
+// New makes a member, which is in no roster yet.
+func New(opt Options) *Member {
+	return &Member{opt: opt, boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
+}
+
+// Start is when the member was made.
+func (c *Member) Start() time.Time { return c.start }
+
+// Beats counts the rounds of Follow.
+func (c *Member) Beats() uint64 { return c.beats.Load() }
+
+// Clock is by how much the clock of this machine is ahead of that of the brokers, at least.
+func (c *Member) Clock() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock
+}
+
+// Trouble is why the roster cannot be read or written, or "".
+func (c *Member) Trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// MismatchError is a consumer whose settings do not fit into its fleet.
+type MismatchError struct {
+	Fleet   string
+	Differs []string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("this consumer does not fit into the fleet %s: %s", e.Fleet, strings.Join(e.Differs, "; "))
+}
+
+// sleep waits, and is false when ctx ends.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.
+func (c *Member) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Params) (fleet.Params, error) {
+	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
+	defer cancel()
+	logged := false
+	for {
+		p, err := c.readRoster(ctx)
+		switch {
+		case err == nil && p != nil:
+			own := mine(p)
+			if differs := p.Differences(&own); len(differs) > 0 {
+				return *p, &MismatchError{p.Name, differs}
+			}
+			c.params = *p
+			// Its own clock ends windows, so it has to be that of the others.
+			return *p, c.write(ctx, nil, false)
+		case err == nil:
+			err = fmt.Errorf("%s does not say what the members of the fleet have in common; say it with: hopscope kafka topics create", c.opt.Roster.Topic())
+		}
+		if c.opt.Lasting(err) {
+			return fleet.Params{}, err
+		}
+		if !logged {
+			c.opt.Log.Warn("waiting for the fleet", "error", err.Error())
+			logged = true
+		}
+		if !sleep(ctx, 500*time.Millisecond) {
+			return fleet.Params{}, err
+		}
+	}
+}
+
+// readRoster reads who there is, and gives what they have in common, nil if nobody has said so.
+func (c *Member) readRoster(ctx context.Context) (*fleet.Params, error) {
+	if _, err := c.opt.Roster.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	var r fleet.Roster
+	for key, value := range c.opt.Roster.All() {
+		if err := r.Add(key, value); err != nil {
+			c.opt.Log.Debug("a record of the roster is passed over", "error", err.Error())
+		}
+	}
+	expected := r.Expected()
+	c.mu.Lock()
+	c.expected = expected
+	c.mu.Unlock()
+	return r.Params(), nil
+}
+
+// Expected gives the collectors that the roster names.
+func (c *Member) Expected() []fleet.Expected {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.expected
+}
+
+// Redraw has a collector told that its run is there twice. It returns at once.
+func (c *Member) Redraw(name string, boot uint64) {
+	c.mu.Lock()
+	c.redraws[name] = boot
+	c.mu.Unlock()
+}
+
+// ClockError says that this machine's clock and Kafka's differ by more than a window.
+type ClockError struct{ off, window time.Duration }
+
+func (e *ClockError) Error() string {
+	direction := "ahead of"
+	if e.off < 0 {
+		direction = "behind"
+	}
+	return fmt.Sprintf("the clock of this machine is %v %s Kafka's, which is more than a window of %v: it would end windows at the wrong time; set the clock (NTP)",
+		e.off.Abs().Round(time.Millisecond), direction, e.window)
+}
+
+// write writes to the roster how the consumer is, and holds the clock against that of the brokers.
+func (c *Member) write(ctx context.Context, status func(m *fleet.Member), left bool) error {
+	m := fleet.Member{
+		Role: fleet.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: time.Now().UnixNano(), Left: left,
+	}
+	if status != nil {
+		status(&m)
+	}
+	before := time.Now()
+	appended, err := c.opt.Roster.Put(ctx, fleet.MemberKey(fleet.Consumer, c.opt.ID), m.Append(nil))
+	after := time.Now()
+	if err != nil {
+		return err
+	}
+	if appended.IsZero() {
+		return nil
+	}
+	// It was written between the two, so the clock is off by this at least.
+	off := time.Duration(0)
+	switch {
+	case before.After(appended):
+		off = before.Sub(appended)
+	case after.Before(appended):
+		off = after.Sub(appended)
+	}
+	c.mu.Lock()
+	c.clock = off
+	c.mu.Unlock()
+	if off.Abs() > c.params.Window {
+		return &ClockError{off, c.params.Window}
+	}
+	return nil
+}
+
+// Follow keeps the roster until ctx ends. An error that does not pass, such as a clock that is wrong, is given back.
+func (c *Member) Follow(ctx context.Context) error {
+	failed := 0
+	for sleep(ctx, min(writeEvery, max(c.params.Window, 200*time.Millisecond))) {
+		c.beats.Add(1)
+		p, err := c.readRoster(ctx)
+		if err == nil && p != nil {
+			if differs := p.Differences(&c.params); len(differs) > 0 {
+				return fmt.Errorf("the fleet has changed: %s; start this consumer again with its settings", strings.Join(differs, "; "))
+			}
+		}
+		if err == nil {
+			err = c.writeRedraws(ctx)
+		}
+		if err == nil {
+			err = c.write(ctx, c.opt.Status, false)
+		}
+		c.mu.Lock()
+		before := c.trouble
+		c.trouble = ""
+		if err != nil && ctx.Err() == nil {
+			c.trouble = err.Error()
+		}
+		trouble := c.trouble
+		c.mu.Unlock()
+		if trouble != "" && before == "" {
+			c.opt.Log.Warn("the roster of the fleet is out of reach", "error", trouble)
+		}
+		if errors.As(err, new(*ClockError)) {
+			if failed++; failed >= 3 { // once may be a moment in which the machine stood still
+				return err
+			}
+		} else {
+			failed = 0
+		}
+	}
+	return nil
+}
+
+func (c *Member) writeRedraws(ctx context.Context) error {
+	c.mu.Lock()
+	todo := c.redraws
+	c.redraws = map[string]uint64{}
+	c.mu.Unlock()
+	for name, boot := range todo {
+		value, err := json.Marshal(fleet.Redraw{Boot: boot})
+		if err == nil && fleet.CheckName(name) == nil {
+			_, err = c.opt.Roster.Put(ctx, fleet.RedrawKey(name), value)
+		}
+		if err != nil {
+			c.Redraw(name, boot)
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave writes to the roster that the consumer has ended. A clock that is wrong is of no interest then.
+func (c *Member) Leave(ctx context.Context) error {
+	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*ClockError)) {
+		return err
+	}
+	return nil
+}
+
+// OneLine makes a text of what may have several lines and be long, for the faults of a member.
+func OneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + "…"
+	}
+	return s
+}
