@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/show"
@@ -264,7 +265,7 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	defer page.Close()
 	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.url())
 	go rereadOnHangup(ctx, signalsOf(c.Context()).hangup, a, cfg, log)
-	supervise(ctx, log, time.Second, a.Beats, func() string { return agentInOneLine(a) })
+	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agentInOneLine(a) })
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)

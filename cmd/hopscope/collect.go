@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 )
 
@@ -85,16 +86,16 @@ can change while running: dialects of exporters and thresholds of findings.`,
 }
 
 // reloadOnHangup reads the settings again at every SIGHUP.
-func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger, manager *serviceManager) {
+func reloadOnHangup(ctx context.Context, hangup <-chan struct{}, col *running, old *config, log *slog.Logger, manager *service.Manager) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
 		}
-		manager.reloading()
+		manager.Reloading()
 		reload(col, old, log)
-		manager.ready() // with the old settings, if the new ones are wrong
+		manager.Ready() // with the old settings, if the new ones are wrong
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/collector/inventory"
+	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/inference/fleet"
 	logs "github.com/hopscope/hopscope/ingest/kafka"
@@ -211,7 +212,7 @@ func (c *consolePage) run(ctx context.Context) error {
 		defer close(followed)
 		c.Console.Run(ctx, c.page)
 	}()
-	supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line)
+	service.Supervise(ctx, c.log, 3*c.client.Config().Timeout+console.MostWait, c.Beats, c.Line)
 	err := c.page.Serve(ctx)
 	cancel()
 	<-followed

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
+	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -182,7 +183,7 @@ func closeStores(stores []collector.Store) (err error) {
 
 // supervised tells the service manager how the consumer is.
 func (c *consumer) supervised(ctx context.Context) {
-	supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
+	service.Supervise(ctx, c.log, 10*time.Second, c.member.Beats, func() string {
 		label, reports, missing := c.Last()
 		text := "no window yet"
 		if label != 0 {

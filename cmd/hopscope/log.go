@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/hopscope/hopscope/collector/service"
 	"golang.org/x/term"
 )
 
@@ -20,7 +21,7 @@ func (c *logConfig) SetDefaults() { *c = logConfig{Level: "info", Format: "auto"
 // newLogger is the logger of a command that runs until it is told to stop: lines that come too often are left out and
 // counted.
 func newLogger(c logConfig, w io.Writer) *slog.Logger {
-	return slog.New(limitLines(newHandler(c, w)))
+	return slog.New(service.LimitLines(newHandler(c, w)))
 }
 
 // newHandler writes text to a terminal and JSON to anything else, unless told.
@@ -39,3 +40,6 @@ func newHandler(c logConfig, w io.Writer) slog.Handler {
 	}
 	return slog.NewJSONHandler(w, opts)
 }
+
+// flushLog logs what has been left out, at the end of a command.
+func flushLog(log *slog.Logger) { service.FlushLines(log) }

@@ -3,15 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/service"
 )
 
 // limitMemory tells the garbage collector what the settings allow, unless the environment says something else, so that it
@@ -33,7 +31,7 @@ func checkMemory(cfg *config, v *verdict) {
 	if len(v.problems) > 0 {
 		return // numbers that cannot be say nothing about memory
 	}
-	machine := machineMemory()
+	machine := service.MachineMemory()
 	if cfg.Flows.MemoryBytes > machine && !v.dry {
 		v.problem("flows.memory_bytes", "%s are more than the %s of this machine", mebibytes(cfg.Flows.MemoryBytes), mebibytes(machine))
 		return
@@ -65,45 +63,3 @@ func memoryParts(cfg *config) string {
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20) }
-
-// machineMemory is the memory that this process may take: that of the machine, or of its control groups if they allow
-// less. It is the largest number where neither is known.
-func machineMemory() int64 {
-	most := int64(math.MaxInt64)
-	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" {
-				if kb, err := strconv.ParseInt(f[1], 10, 52); err == nil {
-					most = kb << 10
-				}
-			}
-		}
-	}
-	groups, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(groups)) {
-		// "0::/system.slice/hopscope.service" (version 2), "7:memory:/docker/..." (version 1)
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		root, file := "/sys/fs/cgroup", "memory.max"
-		switch f[1] {
-		case "":
-		case "memory":
-			root, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		default:
-			continue
-		}
-		for dir := f[2]; ; dir = filepath.Dir(dir) { // a group may take what those around it may
-			if b, err := os.ReadFile(filepath.Join(root, dir, file)); err == nil {
-				if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n > 0 {
-					most = min(most, n)
-				}
-			}
-			if dir == "/" || dir == "." {
-				break
-			}
-		}
-	}
-	return most
-}

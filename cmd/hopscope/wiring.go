@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,9 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
+	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/kafka"
 	"github.com/hopscope/hopscope/sink/web"
 )
@@ -201,4 +205,35 @@ func loadNetwork(topology string) (*collector.Network, error) {
 // networkOf gives the network of a graph, whose nodes have these ids.
 func networkOf(g *topo.Graph, ids []uint32) *collector.Network {
 	return &collector.Network{Nodes: ids, Links: g.NodePairs(), Weights: g.PairWeights()}
+}
+
+// pulse counts the windows that end: it is a writer of the collector that writes nothing.
+type pulse struct{ beats atomic.Uint64 }
+
+func (*pulse) Name() string { return "pulse" }
+
+func (p *pulse) WriteWindow(context.Context, *sink.Window) error {
+	p.beats.Add(1)
+	return nil
+}
+
+// supervised is supervise for a collector that is about to run.
+func (r *running) supervised(ctx context.Context, log *slog.Logger) *service.Manager {
+	p := &pulse{}
+	r.AddWriter(p)
+	return service.Supervise(ctx, log, r.cfg.Window, p.beats.Load, r.inOneLine)
+}
+
+// inOneLine is the state of a collector for who has one line to read.
+func (r *running) inOneLine() string {
+	s := r.Status()
+	text := fmt.Sprintf("%.0f reports/s", s.ReportsPerSecond)
+	problems := append(r.NotReady(), s.Problems...)
+	switch len(problems) {
+	case 0:
+		return text
+	case 1:
+		return text + "; " + problems[0]
+	}
+	return fmt.Sprintf("%s; %d problems, the first: %s", text, len(problems), problems[0])
 }

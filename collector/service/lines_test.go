@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"bytes"
@@ -10,24 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 )
-
-// lockedBuffer may be read while others write to it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // messagesKept is the number of messages that are told apart.
 func messagesKept(h *limitedHandler) int {
@@ -57,7 +39,7 @@ func logLinesOf(out *lockedBuffer) (of map[string]int, leftOut []string) {
 func TestLogLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lockedBuffer
-		log := slog.New(limitLines(slog.NewTextHandler(&out, nil)))
+		log := slog.New(LimitLines(slog.NewTextHandler(&out, nil)))
 		of := log.With("sink", "influx").WithGroup("g")
 		for i := range 500 {
 			log.Warn("refused", "n", i)
@@ -83,8 +65,8 @@ func TestLogLimit(t *testing.T) {
 		for range logLines + 5 {
 			log.Warn("refused")
 		}
-		flushLog(log)
-		flushLog(log)
+		FlushLines(log)
+		FlushLines(log)
 		lines, left = logLinesOf(&out)
 		if lines["refused"] != logLines || len(left) != 1 || left[0] != "WARN message=refused count=5" {
 			t.Errorf("at the end: %v, %q", lines, left)
@@ -100,12 +82,12 @@ func TestLogLimit(t *testing.T) {
 func TestLogLimitBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lockedBuffer
-		h := limitLines(slog.NewTextHandler(&out, nil))
+		h := LimitLines(slog.NewTextHandler(&out, nil))
 		log := slog.New(h)
 		for i := range 10 * logMessages {
 			log.Info(fmt.Sprint("m", i))
 		}
-		if n := messagesKept(h); n > logMessages+1 {
+		if n := messagesKept(h.(*limitedHandler)); n > logMessages+1 {
 			t.Errorf("%d messages are kept", n)
 		}
 		lines, _ := logLinesOf(&out)
@@ -118,9 +100,27 @@ func TestLogLimitBounded(t *testing.T) {
 			t.Errorf("left out: %q", left)
 		}
 		log.Info("late")
-		if n := messagesKept(h); n > 2 {
+		if n := messagesKept(h.(*limitedHandler)); n > 2 {
 			t.Errorf("%d messages are kept after a minute", n)
 		}
-		flushLog(slog.New(slog.DiscardHandler)) // which has nothing to tell
+		FlushLines(slog.New(slog.DiscardHandler)) // which has nothing to tell
 	})
+}
+
+// lockedBuffer may be read while others write to it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

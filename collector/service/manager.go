@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -10,13 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/hopscope/hopscope/sink"
 )
 
-// serviceManager is who started the program and wants to hear how it is, by the protocol of sd_notify(3): systemd, or what
-// speaks as it does. It is a datagram now and then, so there is no library for it. A nil one is nobody, and hears nothing.
-type serviceManager struct {
+// Manager is a service manager that started the program, by the protocol of sd_notify(3): systemd, or what speaks as it
+// does. It is a datagram now and then, so there is no library for it. A nil Manager receives nothing.
+type Manager struct {
 	send     func(state string) error
 	log      *slog.Logger
 	watchdog time.Duration // the program is killed unless it says within this time that it lives; 0 for no such wish
@@ -26,8 +24,8 @@ type serviceManager struct {
 // notifyTimeout bounds how long a message waits for who hears nothing.
 const notifyTimeout = time.Second
 
-// serviceManagerOf gives who the environment names, or nil.
-func serviceManagerOf(getenv func(string) string, log *slog.Logger) *serviceManager {
+// managerOf gives who the environment names, or nil.
+func managerOf(getenv func(string) string, log *slog.Logger) *Manager {
 	address := getenv("NOTIFY_SOCKET")
 	if address == "" {
 		return nil
@@ -36,7 +34,7 @@ func serviceManagerOf(getenv func(string) string, log *slog.Logger) *serviceMana
 		log.Warn("the service manager is not told anything: NOTIFY_SOCKET is neither a path nor an abstract socket", "address", address)
 		return nil
 	}
-	m := &serviceManager{log: log, send: func(state string) error {
+	m := &Manager{log: log, send: func(state string) error {
 		c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"})
 		if err != nil {
 			return err
@@ -56,7 +54,7 @@ func serviceManagerOf(getenv func(string) string, log *slog.Logger) *serviceMana
 }
 
 // notify sends a state, which is not worth an error: it is told once.
-func (m *serviceManager) notify(state string) {
+func (m *Manager) notify(state string) {
 	if m == nil {
 		return
 	}
@@ -65,23 +63,23 @@ func (m *serviceManager) notify(state string) {
 	}
 }
 
-// ready says that the program does what it is for, after its start or after a reload.
-func (m *serviceManager) ready() { m.notify("READY=1") }
+// Ready says that the program does what it is for, after its start or after a reload.
+func (m *Manager) Ready() { m.notify("READY=1") }
 
-// reloading says that the settings are read again; ready ends it.
-func (m *serviceManager) reloading() {
+// Reloading says that the settings are read again; Ready ends it.
+func (m *Manager) Reloading() {
 	m.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicroseconds()))
 }
 
 // stopping says that the program comes to its end.
-func (m *serviceManager) stopping() { m.notify("STOPPING=1\nSTATUS=stopping") }
+func (m *Manager) stopping() { m.notify("STOPPING=1\nSTATUS=stopping") }
 
 // statusEvery is how often a status is told, unless the watchdog wants to hear more often.
 const statusEvery = 10 * time.Second
 
 // watch feeds the watchdog until ctx ends, at twice the pace that it asks for, as long as there is progress: beats, which
 // counts what the main loop does at least once in every, has to go on. It tells the status beside.
-func (m *serviceManager) watch(ctx context.Context, every time.Duration, beats func() uint64, status func() string) {
+func (m *Manager) watch(ctx context.Context, every time.Duration, beats func() uint64, status func() string) {
 	if m == nil {
 		return
 	}
@@ -127,47 +125,16 @@ func (p *headway) alive(now time.Time, beats uint64) bool {
 	return now.Sub(p.at) <= p.within
 }
 
-// pulse counts the windows that end: it is a writer of the collector that writes nothing.
-type pulse struct{ beats atomic.Uint64 }
-
-func (*pulse) Name() string { return "pulse" }
-
-func (p *pulse) WriteWindow(context.Context, *sink.Window) error {
-	p.beats.Add(1)
-	return nil
-}
-
-// supervise tells the service manager of the environment, if there is one, that a command is ready, and from then on how it
+// Supervise tells the service manager of the environment, if there is one, that a command is ready, and from then on how it
 // is, until ctx ends, which is when it begins to stop. Beats counts what the main loop does at least once in every; status
 // is one line.
-func supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats func() uint64, status func() string) *serviceManager {
-	m := serviceManagerOf(os.Getenv, log)
+func Supervise(ctx context.Context, log *slog.Logger, every time.Duration, beats func() uint64, status func() string) *Manager {
+	m := managerOf(os.Getenv, log)
 	if m == nil {
 		return nil
 	}
-	m.ready()
+	m.Ready()
 	go m.watch(ctx, every, beats, status)
 	context.AfterFunc(ctx, m.stopping)
 	return m
-}
-
-// supervised is supervise for a collector that is about to run.
-func (r *running) supervised(ctx context.Context, log *slog.Logger) *serviceManager {
-	p := &pulse{}
-	r.AddWriter(p)
-	return supervise(ctx, log, r.cfg.Window, p.beats.Load, r.inOneLine)
-}
-
-// inOneLine is the state of a collector for who has one line to read.
-func (r *running) inOneLine() string {
-	s := r.Status()
-	text := fmt.Sprintf("%.0f reports/s", s.ReportsPerSecond)
-	problems := append(r.NotReady(), s.Problems...)
-	switch len(problems) {
-	case 0:
-		return text
-	case 1:
-		return text + "; " + problems[0]
-	}
-	return fmt.Sprintf("%s; %d problems, the first: %s", text, len(problems), problems[0])
 }

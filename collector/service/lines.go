@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -41,7 +41,8 @@ type logCount struct {
 	tell    *time.Timer // at the end of the period; nil as long as nothing was left out
 }
 
-func limitLines(h slog.Handler) *limitedHandler {
+// LimitLines makes a handler that leaves out lines of h that come too often, and counts them.
+func LimitLines(h slog.Handler) slog.Handler {
 	return &limitedHandler{h, &logLimit{out: h, messages: map[logMessage]*logCount{}}}
 }
 
@@ -115,8 +116,8 @@ func (l *logLimit) say(m logMessage, n int) {
 	_ = l.out.Handle(context.Background(), r) // as a logger does, which has nobody to tell
 }
 
-// flushLog tells what has been left out, at the end of a command.
-func flushLog(log *slog.Logger) {
+// FlushLines logs what has been left out, at the end of a command.
+func FlushLines(log *slog.Logger) {
 	h, ok := log.Handler().(*limitedHandler)
 	if !ok {
 		return
