@@ -15,6 +15,7 @@ import (
 	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
+	"github.com/hopscope/hopscope/p4/agent/status"
 	"github.com/hopscope/hopscope/planner/show"
 )
 
@@ -258,14 +259,14 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	page, err := serveAgent(cfg.Status.Listen, a)
+	page, err := status.Serve(cfg.Status.Listen, a, version())
 	if err != nil {
 		return err
 	}
 	defer page.Close()
-	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.url())
+	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.URL())
 	go rereadOnHangup(ctx, signalsOf(c.Context()).hangup, a, cfg, log)
-	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agentInOneLine(a) })
+	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return status.Line(a) })
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/p4/agent/status"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,17 +35,17 @@ func TestAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Process.Kill()
-	ask := func() (x agentAnswer) {
+	ask := func() (x status.Answer) {
 		out, err := program("agent", "status", "--format", "json").Output()
 		if err == nil {
 			err = json.Unmarshal(out, &x)
 		}
 		if err != nil {
-			return agentAnswer{}
+			return status.Answer{}
 		}
 		return x
 	}
-	until := func(what string, ok func(x *agentAnswer) bool) agentAnswer {
+	until := func(what string, ok func(x *status.Answer) bool) status.Answer {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			x := ask()
@@ -56,7 +57,7 @@ func TestAgent(t *testing.T) {
 			}
 		}
 	}
-	first := until("probe", func(x *agentAnswer) bool { return x.Sent > 3 })
+	first := until("probe", func(x *status.Answer) bool { return x.Sent > 3 })
 	if first.Plan.Epoch == 0 || first.Plan.From != "files" || first.Address != "10.0.0.1" || first.SendErrors != 0 || first.Controller != nil {
 		t.Errorf("%+v", first)
 	}
@@ -79,13 +80,13 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(text) > 1 {
-			until("later plan", func(x *agentAnswer) bool { return x.Plan.Epoch > before.Plan.Epoch })
+			until("later plan", func(x *status.Answer) bool { return x.Plan.Epoch > before.Plan.Epoch })
 			continue
 		}
-		until("word of a plan that is none", func(*agentAnswer) bool {
+		until("word of a plan that is none", func(*status.Answer) bool {
 			return strings.Contains(log.text(), "plan refused; the one before stays in force")
 		})
-		if x := until("probe of the old plan", func(x *agentAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
+		if x := until("probe of the old plan", func(x *status.Answer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
 		}
 		if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "the last plan was refused: from files: plan ") {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/fleet/console"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // How a control reads the series of a fleet: as a console does.
@@ -27,4 +29,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+// describeAgent describes a metric to Prometheus.
+func describeAgent(m collector.Metric) *prometheus.Desc {
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 }

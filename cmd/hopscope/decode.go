@@ -120,7 +120,7 @@ error says so before its last line. What is printed is what the profile says.`,
 			if err != nil {
 				return wrongInput(err)
 			}
-			p.append = newDigestReader(nodes).appendJSON
+			p.append = reportjson.NewDigests(nodes).Append
 		}
 		if o.format == "table" {
 			p.append, p.buf = tableRows(&profile, called), appendHeading(nil)

@@ -3,18 +3,19 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"os"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/detect"
 	"github.com/hopscope/hopscope/inference/names"
 )
@@ -62,94 +63,19 @@ empty while it lasts. Its kind is rise, fall, silent or stuck.`,
 			return wrongInput(err)
 		}
 		defer in.Close()
-		d := newDetection(&cfg)
-		if err := d.read(in); err != nil {
+		d := detect.NewTable(&cfg)
+		if err := d.Read(in); err != nil {
 			return wrongInput(fmt.Errorf("%s: %w", args[0], err))
 		}
-		d.finish()
-		return d.write(c.OutOrStdout(), format)
+		d.Finish()
+		return writeDetected(c.OutOrStdout(), d, format)
 	}
 	return c
 }
 
-// detection runs a detector for each hop of a table.
-type detection struct {
-	cfg      *detect.Config
-	hops     []tableHop // in the order in which they first occur
-	byName   map[string]int
-	last     int // window of the table
-	windows  int
-	findings []tableFinding
-}
-
-type tableHop struct {
-	name  string
-	state detect.Hop
-	next  int // window
-	open  int // index of its open finding, or -1
-}
-
-type tableFinding struct {
-	Hop       string `json:"hop"`
-	Start     int    `json:"start"`
-	End       *int   `json:"end"` // null while it lasts
-	Kind      string `json:"kind"`
-	Statistic string `json:"statistic,omitempty"`
-	Severity  string `json:"severity"`
-}
-
-func newDetection(cfg *detect.Config) *detection {
-	return &detection{cfg: cfg, byName: map[string]int{}, findings: []tableFinding{}}
-}
-
-// add gives the next window of a hop to its detector.
-func (d *detection) add(h *tableHop, w detect.Window) {
-	window := h.next
-	h.next++
-	event := h.state.Add(d.cfg, d.cfg.At(int64(h.next)*int64(d.cfg.Window)), w)
-	switch event {
-	case detect.Begun:
-		f, _ := h.state.Open()
-		h.open = len(d.findings)
-		row := tableFinding{Hop: h.name, Start: window, Kind: f.Cause.String()}
-		if f.Cause == detect.Rise || f.Cause == detect.Fall {
-			row.Statistic = f.Statistic.String()
-		}
-		d.findings = append(d.findings, row)
-	case detect.Ended:
-		d.findings[h.open].End = &window
-		h.open = -1
-	}
-	if f, ok := h.state.Open(); ok {
-		severity := inference.Warning
-		if f.Grave(d.cfg) {
-			severity = inference.Critical
-		}
-		if row := &d.findings[h.open]; row.Severity != inference.Critical.String() {
-			row.Severity = severity.String()
-		}
-	}
-}
-
-// silence is how many windows a hop is followed at most behind its last one: it is found to be silent before that.
-const silence = 100
-
-// finish lets hops that end before the table does be silent.
-func (d *detection) finish() {
-	for k := range d.hops {
-		h := &d.hops[k]
-		for n := 0; h.next <= d.last && n < silence; n++ {
-			d.add(h, detect.Window{})
-		}
-	}
-	slices.SortStableFunc(d.findings, func(a, b tableFinding) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(d.byName[a.Hop], d.byName[b.Hop]))
-	})
-}
-
-func (d *detection) write(out io.Writer, format string) (err error) {
+func writeDetected(out io.Writer, d *detect.Table, format string) (err error) {
 	b := bufio.NewWriter(out)
-	end := func(f tableFinding, open string) string {
+	end := func(f detect.TableFinding, open string) string {
 		if f.End == nil {
 			return open
 		}
@@ -158,30 +84,30 @@ func (d *detection) write(out io.Writer, format string) (err error) {
 	switch format {
 	case "json":
 		err = json.NewEncoder(b).Encode(struct {
-			Hops     int            `json:"hops"`
-			Windows  int            `json:"windows"`
-			Learning int            `json:"learning"` // hops that are too young to be judged
-			Findings []tableFinding `json:"findings"`
-		}{len(d.hops), d.windows, d.learning(), d.findings})
+			Hops     int                   `json:"hops"`
+			Windows  int                   `json:"windows"`
+			Learning int                   `json:"learning"` // hops that are too young to be judged
+			Findings []detect.TableFinding `json:"findings"`
+		}{d.Hops(), d.Windows, d.Learning(), d.Findings})
 	case "csv":
 		w := csv.NewWriter(b)
 		w.Write([]string{"hop", "start", "end", "kind", "statistic", "severity"})
-		for _, f := range d.findings {
+		for _, f := range d.Findings {
 			w.Write([]string{f.Hop, strconv.Itoa(f.Start), end(f, ""), f.Kind, f.Statistic, f.Severity})
 		}
 		w.Flush()
 		err = w.Error()
 	default:
 		w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-		if len(d.findings) > 0 {
+		if len(d.Findings) > 0 {
 			fmt.Fprintln(w, "HOP\tSTART\tEND\tKIND\tSTATISTIC\tSEVERITY")
 		}
-		for _, f := range d.findings {
+		for _, f := range d.Findings {
 			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", names.Clean(f.Hop), f.Start, end(f, "-"), f.Kind, cmp.Or(f.Statistic, "-"), f.Severity)
 		}
 		w.Flush()
 		_, err = fmt.Fprintf(b, "%d finding%s in %d windows of %d hop%s%s\n",
-			len(d.findings), plural(len(d.findings)), d.windows, len(d.hops), plural(len(d.hops)), d.tooYoung())
+			len(d.Findings), plural(len(d.Findings)), d.Windows, d.Hops(), plural(d.Hops()), tooYoung(d.Learning()))
 	}
 	if e := b.Flush(); err == nil {
 		err = e
@@ -192,18 +118,40 @@ func (d *detection) write(out io.Writer, format string) (err error) {
 	return nil
 }
 
-func (d *detection) learning() (n int) {
-	for k := range d.hops {
-		if d.hops[k].state.Warming(d.cfg) {
-			n++
-		}
+func tooYoung(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return n
+	return fmt.Sprintf("; %d hop%s had too few windows to be judged", n, plural(n))
 }
 
-func (d *detection) tooYoung() string {
-	if n := d.learning(); n > 0 {
-		return fmt.Sprintf("; %d hop%s had too few windows to be judged", n, plural(n))
+// openTable opens a file, or standard input for "-", and unpacks it where it is packed.
+func openTable(c *cobra.Command, path string) (io.ReadCloser, error) {
+	var f io.ReadCloser = io.NopCloser(c.InOrStdin())
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		f = file
 	}
-	return ""
+	b := bufio.NewReaderSize(f, 1<<16)
+	if head, _ := b.Peek(3); string(head) == "\ufeff" {
+		b.Discard(3) // a byte order mark, which spreadsheets write
+	}
+	if head, _ := b.Peek(2); string(head) != "\x1f\x8b" {
+		return &table{b, f}, nil
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, f.Close()))
+	}
+	return &table{z, f}, nil
 }
+
+type table struct {
+	io.Reader
+	file io.Closer
+}
+
+func (t *table) Close() error { return t.file.Close() }

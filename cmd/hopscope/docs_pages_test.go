@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/p4/agent/status"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -78,8 +79,8 @@ What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	if err := writeMetrics(w, allAgentMetrics()); err != nil {
-		return err
+	for _, m := range status.Metrics() {
+		writeMetric(w, m.Name, m.Kind, m.Labels, m.Help)
 	}
 	fmt.Fprint(w, `
 ## The control of probes
@@ -139,11 +140,13 @@ func writeAgentSettings(w io.Writer) error {
 // writeMetrics writes the rows of a table of metrics.
 func writeMetrics(w io.Writer, list []collector.Metric) error {
 	for _, m := range list {
-		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help); err != nil {
-			return err
-		}
+		writeMetric(w, m.Name, m.Kind.String(), m.Labels, m.Help)
 	}
 	return nil
+}
+
+func writeMetric(w io.Writer, name, kind string, labels []string, help string) {
+	fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", name, kind, strings.Join(labels, ", "), help)
 }
 
 // writeSeriesPage writes docs/series.md.

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// status runs the command in this process and gives what the program would end with.
-func status(t *testing.T, args ...string) (int, error) {
+// exitOf runs the command in this process and gives what the program would end with.
+func exitOf(t *testing.T, args ...string) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -200,7 +200,7 @@ func TestExitStatusOfWrongQuestions(t *testing.T) {
 		})
 	}
 	for _, args := range asked {
-		if got, err := status(t, strings.Fields(args)...); got != 64 {
+		if got, err := exitOf(t, strings.Fields(args)...); got != 64 {
 			t.Errorf("hopscope %s: status %d, want 64: %v", args, got, err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestExitStatusOfFailures(t *testing.T) {
 		"plan cover --topology two.edges --depots a", "plan cover --topology fat-tree:4 --svg text/x.svg", "plan cover --topology fat-tree:4 --check plan.json",
 		"plan orchestrate --topology two.edges", "plan attention --instance none.json", "demo --data text/x",
 	} {
-		if got, err := status(t, strings.Fields(args)...); got != 1 {
+		if got, err := exitOf(t, strings.Fields(args)...); got != 1 {
 			t.Errorf("hopscope %s: status %d, want 1: %v", args, got, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,8 +17,10 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
+	"github.com/hopscope/hopscope/sink/resend"
 )
 
 func spoolCommand() *cobra.Command {
@@ -95,87 +95,12 @@ func refusedIn(dir string) (string, error) {
 	return dir, nil
 }
 
-// refusedEntry is one entry as it is listed and shown.
-type refusedEntry struct {
-	Name    string            `json:"name"`
-	Dir     string            `json:"dir"`
-	Problem string            `json:"problem,omitempty"` // why it cannot be read
-	Time    time.Time         `json:"time,omitzero"`
-	Sink    string            `json:"sink,omitempty"`
-	Target  string            `json:"target,omitempty"`
-	Points  uint64            `json:"points"`
-	Series  map[string]uint64 `json:"series,omitempty"`
-	Reasons []string          `json:"reasons,omitempty"`
-	Groups  []refusedGroup    `json:"groups,omitempty"` // of show
-}
-
-type refusedGroup struct {
-	Points  uint64 `json:"points"`
-	Reason  string `json:"reason"`
-	Payload string `json:"payload"` // as text
-}
-
-func readEntry(dir, name string, groups bool) refusedEntry {
-	out := refusedEntry{Name: name, Dir: dir}
-	e, err := refused.Read(dir, name)
-	if err != nil {
-		out.Problem = err.Error()
-		return out
-	}
-	out.Time, out.Sink, out.Target, out.Points = e.Time.UTC(), e.Sink, e.Target, e.Points()
-	out.Series = map[string]uint64{}
-	for i := range e.Groups {
-		g := &e.Groups[i]
-		for _, s := range g.Series {
-			out.Series[s.Name] += s.Points
-		}
-		if !slices.Contains(out.Reasons, g.Reason) {
-			out.Reasons = append(out.Reasons, g.Reason)
-		}
-		if groups {
-			out.Groups = append(out.Groups, refusedGroup{g.Points, g.Reason, payloadText(g.Payload)})
-		}
-	}
-	return out
-}
-
-// payloadText gives points as text: lines as they are, and what writers without a form of their own have as lines.
-func payloadText(payload []byte) string {
-	var b sink.Batch
-	if sink.DecodeBatch(payload, &b) != nil {
-		return strings.ToValidUTF8(string(payload), "\ufffd")
-	}
-	var out strings.Builder
-	for i := range b.Points {
-		p := &b.Points[i]
-		out.WriteString(p.Measurement)
-		for _, t := range p.Tags {
-			fmt.Fprintf(&out, ",%s=%s", t.Key, t.Value)
-		}
-		for j := range p.Fields {
-			f := &p.Fields[j]
-			switch f.Kind {
-			case sink.Int:
-				fmt.Fprintf(&out, " %s=%di", f.Key, f.Int)
-			case sink.Float:
-				fmt.Fprintf(&out, " %s=%v", f.Key, f.Float)
-			default:
-				fmt.Fprintf(&out, " %s=%q", f.Key, f.Str)
-			}
-		}
-		fmt.Fprintf(&out, " %d\n", p.Time)
-	}
-	return out.String()
-}
-
-// plain keeps what a store or a damaged file says from steering the terminal. Line breaks stay where they are wanted.
+// plain is a text of others, fit for a terminal.
 func plain(s string, lines bool) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) || lines && r == '\n' {
-			return r
-		}
-		return '\ufffd'
-	}, s)
+	if lines {
+		return names.PrintableLines(s)
+	}
+	return names.Printable(s)
 }
 
 func seriesText(series map[string]uint64) string {
@@ -211,14 +136,14 @@ func spoolListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entries := []refusedEntry{}
+			entries := []resend.Entry{}
 			for _, dir := range dirs {
-				names, err := refused.List(dir)
+				list, err := refused.List(dir)
 				if err != nil {
 					return err
 				}
-				for _, name := range names {
-					entries = append(entries, readEntry(dir, name, false))
+				for _, name := range list {
+					entries = append(entries, resend.Read(dir, name, false))
 				}
 			}
 			if at.format == "json" {
@@ -231,7 +156,7 @@ func spoolListCommand() *cobra.Command {
 	return c
 }
 
-func listEntries(out io.Writer, entries []refusedEntry) error {
+func listEntries(out io.Writer, entries []resend.Entry) error {
 	if len(entries) == 0 {
 		_, err := fmt.Fprintln(out, "no points are refused")
 		return err
@@ -270,14 +195,14 @@ func spoolShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := findEntries(dirs, args)
+			found, err := resend.Find(dirs, args)
 			if err != nil {
 				return err
 			}
-			var entries []refusedEntry
+			var entries []resend.Entry
 			for _, dir := range dirs {
 				for _, name := range found[dir] {
-					e := readEntry(dir, name, true)
+					e := resend.Read(dir, name, true)
 					if e.Problem != "" {
 						return errors.New(e.Problem)
 					}
@@ -300,28 +225,6 @@ func spoolShowCommand() *cobra.Command {
 	}
 	at.flags(c)
 	return c
-}
-
-// findEntries gives the entries with these names by directory, or all of them.
-func findEntries(dirs, names []string) (map[string][]string, error) {
-	found := map[string][]string{}
-	missing := slices.Clone(names)
-	for _, dir := range dirs {
-		list, err := refused.List(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range list {
-			if len(names) == 0 || slices.Contains(names, name) {
-				found[dir] = append(found[dir], name)
-				missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
-			}
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("there is no entry %q in %s; hopscope spool list has the names", missing[0], strings.Join(dirs, ", "))
-	}
-	return found, nil
 }
 
 func spoolResendCommand() *cobra.Command {
@@ -364,16 +267,19 @@ collector counts refused points as refused, whatever becomes of them later.`,
 		if len(dirs) == 0 {
 			return fmt.Errorf("%s: no store with a spool is enabled", o.config)
 		}
-		found, err := findEntries(dirs, args)
+		found, err := resend.Find(dirs, args)
 		if err != nil {
 			return err
 		}
-		results := []resent{}
+		results := []resend.Result{}
 		for i, dir := range dirs {
 			if len(found[dir]) == 0 {
 				continue
 			}
-			r, rerr := resendAll(c.Context(), &cfg, names[i], dir, found[dir])
+			r, rerr := resend.All(c.Context(), names[i], dir, found[dir], func() (sink.Writer, error) {
+				store, err := collector.OpenStore(&cfg, names[i])
+				return store.Writer, err
+			})
 			results = append(results, r)
 			err = errors.Join(err, rerr)
 		}
@@ -389,105 +295,4 @@ collector counts refused points as refused, whatever becomes of them later.`,
 		return err
 	}
 	return c
-}
-
-// resent says what became of the refused points of one store.
-type resent struct {
-	Sink    string `json:"sink"`
-	Stored  uint64 `json:"stored"`
-	Refused uint64 `json:"refused"` // again
-	Left    uint64 `json:"left"`    // not tried, because something else failed
-}
-
-func resendAll(ctx context.Context, cfg *config, name, dir string, entries []string) (r resent, err error) {
-	r.Sink = name
-	lock, err := refused.Lock(dir)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	store, err := collector.OpenStore(cfg, name)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, store.Writer.Close()) }()
-	w := sink.AsEncoder(store.Writer)
-	var errs []error
-	for i, entry := range entries {
-		e, err := refused.Read(dir, entry)
-		if errors.Is(err, os.ErrNotExist) { // evicted in the meantime
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if err := resendEntry(ctx, w, dir, e, &r); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s: %w", name, entry, err))
-			for _, rest := range entries[i+1:] {
-				if e, err := refused.Read(dir, rest); err == nil {
-					r.Left += e.Points()
-				}
-			}
-			break
-		}
-	}
-	if r.Refused > 0 {
-		errs = append(errs, fmt.Errorf("%s: %d points are still refused; hopscope spool list says why", name, r.Refused))
-	}
-	return r, errors.Join(errs...)
-}
-
-// resendEntry sends one entry and keeps what is refused again. An entry stays as it is until its points are stored.
-func resendEntry(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *resent) error {
-	rest := *e
-	rest.Groups, rest.Time = nil, time.Now()
-	points, again := e.Points(), uint64(0)
-	for i := range e.Groups {
-		g := &e.Groups[i]
-		err := writeWhole(ctx, w, g.Payload)
-		pe, permanent := errors.AsType[*sink.PermanentError](err)
-		if err != nil && !permanent {
-			r.Left += points
-			return err // of what is stored already nothing is forgotten: it is sent again, which changes nothing
-		}
-		if !permanent {
-			continue
-		}
-		if len(pe.Refused) == 0 {
-			g.Reason = err.Error()
-			rest.Groups = append(rest.Groups, *g)
-			again += g.Points
-		}
-		for _, n := range pe.Refused {
-			group := refused.Group{Points: n.Points, Reason: n.Reason, Payload: n.Payload}
-			for _, s := range n.Series {
-				group.Series = append(group.Series, refused.Series{Name: s.Series, Points: s.Points})
-			}
-			rest.Groups = append(rest.Groups, group)
-			again += n.Points
-		}
-	}
-	if s, ok := w.(sink.Stager); ok {
-		if err := s.Flush(ctx); err != nil {
-			r.Left += points
-			return err
-		}
-	}
-	r.Refused += again
-	r.Stored += points - min(again, points)
-	if len(rest.Groups) > 0 {
-		return refused.Replace(dir, &rest)
-	}
-	return refused.Remove(dir, e.Name())
-}
-
-// writeWhole writes a payload that may need several tries without anything being wrong.
-func writeWhole(ctx context.Context, w sink.Encoder, payload []byte) error {
-	for {
-		err := w.WriteEncoded(ctx, payload)
-		if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Progress || ctx.Err() != nil {
-			return err
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package reportjson
 
 import (
 	"math/bits"
@@ -6,23 +6,23 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/decode/reportjson"
 )
 
-// digestReader adds to the reports of PINT programs what their digests say: which hops wrote, and if it was one, which
+// Digests adds to the reports of PINT programs what their digests say: which hops wrote, and if it was one, which
 // of the nodes it can have been.
-type digestReader struct {
+type Digests struct {
 	mininet, tofino *pint.Scheme
 	nodes           []uint32
 }
 
-func newDigestReader(nodes []uint32) *digestReader {
-	return &digestReader{mininet: pint.Mininet(), tofino: pint.Tofino(false), nodes: nodes}
+// NewDigests reads digests of a network of these nodes.
+func NewDigests(nodes []uint32) *Digests {
+	return &Digests{mininet: pint.Mininet(), tofino: pint.Tofino(false), nodes: nodes}
 }
 
-// appendJSON is appendJSON of other reports, with the keys writers (hops, from 1) and candidates (node ids).
-func (d *digestReader) appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
-	dst = reportjson.Append(dst, frame, r)
+// Append is [Append] for reports of PINT programs, with the keys writers (hops, from 1) and candidates (node ids).
+func (d *Digests) Append(dst []byte, frame uint64, r *decode.Report) []byte {
+	dst = Append(dst, frame, r)
 	scheme, value := d.mininet, uint32(0)
 	switch {
 	case r.Has&decode.HasDigest == 0 || r.Err.Reason != 0:

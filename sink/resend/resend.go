@@ -1,0 +1,116 @@
+// Package resend lists what stores refused, and sends it to them again.
+package resend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hopscope/hopscope/sink"
+	"github.com/hopscope/hopscope/sink/refused"
+)
+
+// Result says what became of the refused points of one store.
+type Result struct {
+	Sink    string `json:"sink"`
+	Stored  uint64 `json:"stored"`
+	Refused uint64 `json:"refused"` // again
+	Left    uint64 `json:"left"`    // not tried, because something else failed
+}
+
+// All sends entries of a directory to the store of that name, which open opens, again. What is stored is removed, and what
+// is refused again stays, with what the store says now.
+func All(ctx context.Context, name, dir string, entries []string, open func() (sink.Writer, error)) (r Result, err error) {
+	r.Sink = name
+	lock, err := refused.Lock(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	store, err := open()
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	w := sink.AsEncoder(store)
+	var errs []error
+	for i, entry := range entries {
+		e, err := refused.Read(dir, entry)
+		if errors.Is(err, os.ErrNotExist) { // evicted in the meantime
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := one(ctx, w, dir, e, &r); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", name, entry, err))
+			for _, rest := range entries[i+1:] {
+				if e, err := refused.Read(dir, rest); err == nil {
+					r.Left += e.Points()
+				}
+			}
+			break
+		}
+	}
+	if r.Refused > 0 {
+		errs = append(errs, fmt.Errorf("%s: %d points are still refused; hopscope spool list says why", name, r.Refused))
+	}
+	return r, errors.Join(errs...)
+}
+
+// one sends an entry and keeps what is refused again. An entry stays as it is until its points are stored.
+func one(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *Result) error {
+	rest := *e
+	rest.Groups, rest.Time = nil, time.Now()
+	points, again := e.Points(), uint64(0)
+	for i := range e.Groups {
+		g := &e.Groups[i]
+		err := writeWhole(ctx, w, g.Payload)
+		pe, permanent := errors.AsType[*sink.PermanentError](err)
+		if err != nil && !permanent {
+			r.Left += points
+			return err // of what is stored already nothing is forgotten: it is sent again, which changes nothing
+		}
+		if !permanent {
+			continue
+		}
+		if len(pe.Refused) == 0 {
+			g.Reason = err.Error()
+			rest.Groups = append(rest.Groups, *g)
+			again += g.Points
+		}
+		for _, n := range pe.Refused {
+			group := refused.Group{Points: n.Points, Reason: n.Reason, Payload: n.Payload}
+			for _, s := range n.Series {
+				group.Series = append(group.Series, refused.Series{Name: s.Series, Points: s.Points})
+			}
+			rest.Groups = append(rest.Groups, group)
+			again += n.Points
+		}
+	}
+	if s, ok := w.(sink.Stager); ok {
+		if err := s.Flush(ctx); err != nil {
+			r.Left += points
+			return err
+		}
+	}
+	r.Refused += again
+	r.Stored += points - min(again, points)
+	if len(rest.Groups) > 0 {
+		return refused.Replace(dir, &rest)
+	}
+	return refused.Remove(dir, e.Name())
+}
+
+// writeWhole writes a payload that may need several tries without anything being wrong.
+func writeWhole(ctx context.Context, w sink.Encoder, payload []byte) error {
+	for {
+		err := w.WriteEncoded(ctx, payload)
+		if re, ok := errors.AsType[*sink.RetryError](err); !ok || !re.Progress || ctx.Err() != nil {
+			return err
+		}
+	}
+}
