@@ -12,7 +12,6 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
-	"github.com/hopscope/hopscope/collector/fleet/member"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/inference"
@@ -32,7 +31,7 @@ type consumer struct {
 	cfg    *config
 	log    *slog.Logger
 	id     string
-	member *member.Member
+	member *consumers.Membership
 	params fleet.Params
 	client *conn.Client
 	kafka  *logs.Log
@@ -78,7 +77,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 			c.client.Close()
 		}
 	}()
-	c.member = member.New(member.Options{
+	c.member = consumers.NewMembership(consumers.MembershipOptions{
 		ID: c.id, Version: version(), Log: c.log, Roster: c.client.NewTable(c.client.Topic(conn.Roster), rosterBounds), Status: c.memberStatus,
 		Lasting: func(err error) bool { e, ok := errors.AsType[*conn.Error](err); return ok && e.NeedsPerson() },
 	})
@@ -172,7 +171,7 @@ func (c *consumer) memberStatus(m *fleet.Member) {
 	}
 	for _, p := range c.problems() {
 		if len(m.Faults) < mostProblems {
-			m.Faults = append(m.Faults, member.OneLine(p))
+			m.Faults = append(m.Faults, consumers.OneLine(p))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/collector/fleet/member"
+	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/kafka"
@@ -47,7 +47,7 @@ func (r *running) join(opt *collector.Options) error {
 
 // wrongFleet makes a wrong question of settings that do not fit into the fleet.
 func wrongFleet(err error) error {
-	if errors.As(err, new(*kafka.MismatchError)) || errors.As(err, new(*member.MismatchError)) {
+	if errors.As(err, new(*kafka.MismatchError)) || errors.As(err, new(*consumers.MismatchError)) {
 		return usageError{Err: err}
 	}
 	return err
@@ -71,7 +71,7 @@ func (r *running) memberStatus(boot uint64, left bool) []byte {
 	}
 	for _, p := range s.Problems {
 		if len(m.Faults) < mostProblems && !left { // who has left receives nothing, as it should be
-			m.Faults = append(m.Faults, member.OneLine(p))
+			m.Faults = append(m.Faults, consumers.OneLine(p))
 		}
 	}
 	if url := r.served.Load(); url != nil {

@@ -17,10 +17,9 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/refused"
-	"github.com/hopscope/hopscope/sink/resend"
 )
 
 func spoolCommand() *cobra.Command {
@@ -136,14 +135,14 @@ func spoolListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entries := []resend.Entry{}
+			entries := []stores.RefusedEntry{}
 			for _, dir := range dirs {
 				list, err := refused.List(dir)
 				if err != nil {
 					return err
 				}
 				for _, name := range list {
-					entries = append(entries, resend.Read(dir, name, false))
+					entries = append(entries, stores.ReadRefused(dir, name, false))
 				}
 			}
 			if at.format == "json" {
@@ -156,7 +155,7 @@ func spoolListCommand() *cobra.Command {
 	return c
 }
 
-func listEntries(out io.Writer, entries []resend.Entry) error {
+func listEntries(out io.Writer, entries []stores.RefusedEntry) error {
 	if len(entries) == 0 {
 		_, err := fmt.Fprintln(out, "no points are refused")
 		return err
@@ -195,14 +194,14 @@ func spoolShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := resend.Find(dirs, args)
+			found, err := stores.FindRefused(dirs, args)
 			if err != nil {
 				return err
 			}
-			var entries []resend.Entry
+			var entries []stores.RefusedEntry
 			for _, dir := range dirs {
 				for _, name := range found[dir] {
-					e := resend.Read(dir, name, true)
+					e := stores.ReadRefused(dir, name, true)
 					if e.Problem != "" {
 						return errors.New(e.Problem)
 					}
@@ -267,19 +266,16 @@ collector counts refused points as refused, whatever becomes of them later.`,
 		if len(dirs) == 0 {
 			return fmt.Errorf("%s: no store with a spool is enabled", o.config)
 		}
-		found, err := resend.Find(dirs, args)
+		found, err := stores.FindRefused(dirs, args)
 		if err != nil {
 			return err
 		}
-		results := []resend.Result{}
+		results := []stores.Resent{}
 		for i, dir := range dirs {
 			if len(found[dir]) == 0 {
 				continue
 			}
-			r, rerr := resend.All(c.Context(), names[i], dir, found[dir], func() (sink.Writer, error) {
-				store, err := collector.OpenStore(&cfg, names[i])
-				return store.Writer, err
-			})
+			r, rerr := stores.Resend(c.Context(), &cfg, names[i], dir, found[dir])
 			results = append(results, r)
 			err = errors.Join(err, rerr)
 		}

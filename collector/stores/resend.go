@@ -1,5 +1,4 @@
-// Package resend lists what stores refused, and sends it to them again.
-package resend
+package stores
 
 import (
 	"context"
@@ -12,29 +11,29 @@ import (
 	"github.com/hopscope/hopscope/sink/refused"
 )
 
-// Result says what became of the refused points of one store.
-type Result struct {
+// Resent says what became of the refused points of one store.
+type Resent struct {
 	Sink    string `json:"sink"`
 	Stored  uint64 `json:"stored"`
 	Refused uint64 `json:"refused"` // again
 	Left    uint64 `json:"left"`    // not tried, because something else failed
 }
 
-// All sends entries of a directory to the store of that name, which open opens, again. What is stored is removed, and what
+// Resend sends entries of a directory to the store of that name again. What is stored is removed, and what
 // is refused again stays, with what the store says now.
-func All(ctx context.Context, name, dir string, entries []string, open func() (sink.Writer, error)) (r Result, err error) {
+func Resend(ctx context.Context, cfg any, name, dir string, entries []string) (r Resent, err error) {
 	r.Sink = name
 	lock, err := refused.Lock(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	store, err := open()
+	store, err := OpenOne(cfg, name)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	w := sink.AsEncoder(store)
+	defer func() { err = errors.Join(err, store.Writer.Close()) }()
+	w := sink.AsEncoder(store.Writer)
 	var errs []error
 	for i, entry := range entries {
 		e, err := refused.Read(dir, entry)
@@ -45,7 +44,7 @@ func All(ctx context.Context, name, dir string, entries []string, open func() (s
 			errs = append(errs, err)
 			continue
 		}
-		if err := one(ctx, w, dir, e, &r); err != nil {
+		if err := resendOne(ctx, w, dir, e, &r); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", name, entry, err))
 			for _, rest := range entries[i+1:] {
 				if e, err := refused.Read(dir, rest); err == nil {
@@ -61,8 +60,8 @@ func All(ctx context.Context, name, dir string, entries []string, open func() (s
 	return r, errors.Join(errs...)
 }
 
-// one sends an entry and keeps what is refused again. An entry stays as it is until its points are stored.
-func one(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *Result) error {
+// resendOne sends an entry and keeps what is refused again. An entry stays as it is until its points are stored.
+func resendOne(ctx context.Context, w sink.Encoder, dir string, e *refused.Entry, r *Resent) error {
 	rest := *e
 	rest.Groups, rest.Time = nil, time.Now()
 	points, again := e.Points(), uint64(0)

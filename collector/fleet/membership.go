@@ -1,4 +1,4 @@
-package member
+package fleet
 
 import (
 	"context"
@@ -29,8 +29,8 @@ type Roster interface {
 	Put(ctx context.Context, key string, value []byte) (appended time.Time, err error)
 }
 
-// Options are the dependencies of a member.
-type Options struct {
+// MembershipOptions are the dependencies of a Membership.
+type MembershipOptions struct {
 	ID, Version string
 	Log         *slog.Logger
 	Roster      Roster
@@ -38,9 +38,10 @@ type Options struct {
 	Status      func(m *fleet.Member) // fills in how the consumer is; called once it runs
 }
 
-// Member is a consumer in the roster of its fleet.
-type Member struct {
-	opt    Options
+// Membership is a consumer's place in the roster of its fleet: it waits for the fleet, compares what all members have in common,
+// writes how the consumer is every two seconds, and holds the clock of this machine against that of the brokers.
+type Membership struct {
+	opt    MembershipOptions
 	boot   uint64
 	start  time.Time
 	params fleet.Params
@@ -53,26 +54,26 @@ type Member struct {
 	clock    time.Duration     // by which this machine is ahead of the brokers
 }
 
-// New makes a member, which is in no roster yet.
-func New(opt Options) *Member {
-	return &Member{opt: opt, boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
+// NewMembership makes a Membership, which is in no roster yet.
+func NewMembership(opt MembershipOptions) *Membership {
+	return &Membership{opt: opt, boot: rand.Uint64(), start: time.Now(), redraws: map[string]uint64{}}
 }
 
 // Start is when the member was made.
-func (c *Member) Start() time.Time { return c.start }
+func (c *Membership) Start() time.Time { return c.start }
 
 // Beats counts the rounds of Follow.
-func (c *Member) Beats() uint64 { return c.beats.Load() }
+func (c *Membership) Beats() uint64 { return c.beats.Load() }
 
 // Clock is by how much the clock of this machine is ahead of that of the brokers, at least.
-func (c *Member) Clock() time.Duration {
+func (c *Membership) Clock() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.clock
 }
 
 // Trouble is why the roster cannot be read or written, or "".
-func (c *Member) Trouble() string {
+func (c *Membership) Trouble() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble
@@ -99,7 +100,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.
-func (c *Member) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Params) (fleet.Params, error) {
+func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Params) (fleet.Params, error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
 	defer cancel()
 	logged := false
@@ -131,7 +132,7 @@ func (c *Member) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Para
 }
 
 // readRoster reads who there is, and gives what they have in common, nil if nobody has said so.
-func (c *Member) readRoster(ctx context.Context) (*fleet.Params, error) {
+func (c *Membership) readRoster(ctx context.Context) (*fleet.Params, error) {
 	if _, err := c.opt.Roster.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -149,14 +150,14 @@ func (c *Member) readRoster(ctx context.Context) (*fleet.Params, error) {
 }
 
 // Expected gives the collectors that the roster names.
-func (c *Member) Expected() []fleet.Expected {
+func (c *Membership) Expected() []fleet.Expected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.expected
 }
 
 // Redraw has a collector told that its run is there twice. It returns at once.
-func (c *Member) Redraw(name string, boot uint64) {
+func (c *Membership) Redraw(name string, boot uint64) {
 	c.mu.Lock()
 	c.redraws[name] = boot
 	c.mu.Unlock()
@@ -175,7 +176,7 @@ func (e *ClockError) Error() string {
 }
 
 // write writes to the roster how the consumer is, and holds the clock against that of the brokers.
-func (c *Member) write(ctx context.Context, status func(m *fleet.Member), left bool) error {
+func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), left bool) error {
 	m := fleet.Member{
 		Role: fleet.Consumer, Name: c.opt.ID, Boot: c.boot, Version: c.opt.Version, Start: c.start.UnixNano(), Updated: time.Now().UnixNano(), Left: left,
 	}
@@ -209,7 +210,7 @@ func (c *Member) write(ctx context.Context, status func(m *fleet.Member), left b
 }
 
 // Follow keeps the roster until ctx ends. An error that does not pass, such as a clock that is wrong, is given back.
-func (c *Member) Follow(ctx context.Context) error {
+func (c *Membership) Follow(ctx context.Context) error {
 	failed := 0
 	for sleep(ctx, min(writeEvery, max(c.params.Window, 200*time.Millisecond))) {
 		c.beats.Add(1)
@@ -247,7 +248,7 @@ func (c *Member) Follow(ctx context.Context) error {
 	return nil
 }
 
-func (c *Member) writeRedraws(ctx context.Context) error {
+func (c *Membership) writeRedraws(ctx context.Context) error {
 	c.mu.Lock()
 	todo := c.redraws
 	c.redraws = map[string]uint64{}
@@ -266,7 +267,7 @@ func (c *Member) writeRedraws(ctx context.Context) error {
 }
 
 // Leave writes to the roster that the consumer has ended. A clock that is wrong is of no interest then.
-func (c *Member) Leave(ctx context.Context) error {
+func (c *Membership) Leave(ctx context.Context) error {
 	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*ClockError)) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package resend
+package stores
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/sink/refused"
 )
 
-// Entry is an entry as it is listed and shown.
-type Entry struct {
+// RefusedEntry is an entry as it is listed and shown.
+type RefusedEntry struct {
 	Name    string            `json:"name"`
 	Dir     string            `json:"dir"`
 	Problem string            `json:"problem,omitempty"` // why it cannot be read
@@ -21,19 +21,19 @@ type Entry struct {
 	Points  uint64            `json:"points"`
 	Series  map[string]uint64 `json:"series,omitempty"`
 	Reasons []string          `json:"reasons,omitempty"`
-	Groups  []Group           `json:"groups,omitempty"` // of show
+	Groups  []RefusedGroup    `json:"groups,omitempty"` // of show
 }
 
-// Group is a part of an entry that was refused for one reason.
-type Group struct {
+// RefusedGroup is a part of an entry that was refused for one reason.
+type RefusedGroup struct {
 	Points  uint64 `json:"points"`
 	Reason  string `json:"reason"`
 	Payload string `json:"payload"` // as text
 }
 
-// Read reads an entry, with what its groups hold if groups is set.
-func Read(dir, name string, groups bool) Entry {
-	out := Entry{Name: name, Dir: dir}
+// ReadRefused reads an entry, with what its groups hold if groups is set.
+func ReadRefused(dir, name string, groups bool) RefusedEntry {
+	out := RefusedEntry{Name: name, Dir: dir}
 	e, err := refused.Read(dir, name)
 	if err != nil {
 		out.Problem = err.Error()
@@ -50,7 +50,7 @@ func Read(dir, name string, groups bool) Entry {
 			out.Reasons = append(out.Reasons, g.Reason)
 		}
 		if groups {
-			out.Groups = append(out.Groups, Group{g.Points, g.Reason, payloadText(g.Payload)})
+			out.Groups = append(out.Groups, RefusedGroup{g.Points, g.Reason, payloadText(g.Payload)})
 		}
 	}
 	return out
@@ -85,8 +85,8 @@ func payloadText(payload []byte) string {
 	return out.String()
 }
 
-// Find gives the entries with these names by directory, or all of them.
-func Find(dirs, names []string) (map[string][]string, error) {
+// FindRefused gives the entries with these names by directory, or all of them.
+func FindRefused(dirs, names []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	missing := slices.Clone(names)
 	for _, dir := range dirs {
