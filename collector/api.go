@@ -8,7 +8,10 @@ import (
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -71,6 +74,41 @@ type (
 
 // DefaultPINT decodes nothing until it is told the nodes.
 func DefaultPINT() PINT { return digests.DefaultConfig() }
+
+// Source is where frames come from, and InputStatus one place of them.
+type (
+	Source       = pipeline.Source
+	InputStatus  = pipeline.Input
+	DecodeTotals = pipeline.DecodeTotals
+)
+
+// OpenSources opens the sources that have a section in the settings struct cfg points to. Nothing is read yet.
+func OpenSources(cfg any) ([]Source, error) { return pipeline.OpenSources(cfg) }
+
+// CloseSources gives back what sources hold that are not run after all.
+func CloseSources(sources []Source) error { return pipeline.CloseSources(sources) }
+
+// Detector turns windows into findings.
+type Detector = windows.Detector
+
+// Summary is what a run saw, from its first report to its last, and the others are its parts.
+type (
+	Summary         = summary.Summary
+	FlowSummary     = summary.Flow
+	FlowJSON        = summary.FlowKey
+	LoadSummary     = summary.Load
+	PathSummary     = summary.Path
+	OtherPath       = summary.OtherPath
+	PathSet         = summary.PathSet
+	HopSummary      = summary.Hop
+	Quantiles       = summary.Quantiles
+	ExporterSummary = summary.Exporter
+	OtherExporters  = summary.OtherExporters
+	FindingSummary  = summary.Finding
+	DialectSummary  = summary.Dialect
+	LedgerSummary   = summary.Ledger
+	AllRuns         = summary.AllRuns
+)
 
 // Store and the others are those of package stores.
 type (

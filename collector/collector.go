@@ -14,16 +14,21 @@ import (
 
 	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/digests"
+	"github.com/hopscope/hopscope/collector/exporters"
+	"github.com/hopscope/hopscope/collector/inventory"
+	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/collector/ways"
+	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/policy"
-	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -70,47 +75,36 @@ func (o *Options) digestInputs() *digests.Inputs {
 
 // Collector runs sources through the pipeline into the sinks. It is used once.
 type Collector struct {
-	cfg       Config
-	opt       Options
-	log       *slog.Logger
-	ledger    *Ledger
-	pipeline  *pipeline
-	detector  *events.Detector
-	detectors []Detector
-	admission *inference.Admission // used where windows end
-	sources   []*source
+	cfg  Config
+	opt  Options
+	log  *slog.Logger
+	live bool // windows end by the clock
+
+	instance string
+	boot     string // differs from one run to the next
+	began    atomic.Pointer[moment]
+	ready    atomic.Bool
+
+	ledger    *ledger.Ledger
 	stores    *stores.Set
-	writers   []sink.WindowWriter
-	keeper    *stateKeeper   // of the state file; nil without one
+	sites     *exporters.Sites // nil without any
+	pipeline  *pipeline.Pipeline
+	detectors *windows.Detectors
+	tally     *summary.Tally
 	alerts    *alerts.Keeper // nil without receivers
-
-	remembered []inference.Finding // open since an earlier run, to be told with the first window
-	instance   string
-	boot       string    // differs from one run to the next
-	start      time.Time // by the wall clock as it was then
-	began      int64     // the same by the monotonic clock
-
-	clock       *wallClock // nil for windows that end by the time stamps of frames
-	corrections *corrections
-	detected    int64 // time of the last window for the detectors
+	state     *windows.State // nil without a state file
+	windows   *windows.Ends
+	rivals    *stores.Rivals
+	names     inventory.Keeper // of nodes, interfaces and hosts; nothing that is computed depends on them
+	teller    inventory.Teller // of the goroutine that ends windows
 
 	writeSeconds metrics.Durations
+}
 
-	stateMu    sync.Mutex // guards what window ends write and anybody may read
-	totals     *inference.Totals
-	exporters  exporterTotals
-	learning   int // hops
-	findings   findings
-	folded     struct{ hops, flows, rest uint64 } // by admission
-	lastRate   float64
-	diverted   uint64                      // reports
-	labels     struct{ first, last int64 } // of the windows that were handed over, or the first one is to have
-	clockState clockState
-	rivals     *stores.Rivals
-
-	ready  atomic.Bool
-	reload atomic.Pointer[events.Config]
-	naming naming
+// moment is when something was, by both clocks.
+type moment struct {
+	wall time.Time
+	mono time.Duration
 }
 
 // New prepares a collector that takes over what opt names: sources, stores, writers. Nothing runs yet. Who does not run
@@ -122,66 +116,32 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if opt.Now == nil {
 		opt.Now = timeNow()
 	}
+	places := inference.AdmissionLimits{Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters}
 	c := &Collector{
-		instance: cfg.InstanceName(), boot: rand.Text()[:16],
-		cfg: cfg, opt: opt, log: opt.Log, exporters: newExporterTotals(cfg.Exporters.Tracking.MaxExporters), findings: findings{},
-		detector: events.New(analysis.Events), totals: inference.NewTotals(analysis.Flows.MaxHops),
-		admission: inference.NewAdmission(inference.AdmissionLimits{
-			Hops: analysis.Flows.MaxHops, Flows: analysis.Flows.DailyFlows, Exporters: cfg.Exporters.Tracking.MaxExporters,
-		}),
+		cfg: cfg, opt: opt, log: opt.Log, live: !opt.Policy.CaptureTime, instance: cfg.InstanceName(), boot: rand.Text()[:16],
+		tally:     summary.NewTally(places.Hops, places.Exporters),
+		detectors: windows.NewDetectors(analysis.Events, !opt.Policy.CaptureTime, opt.Detectors...), writeSeconds: metrics.NewDurations(mWriteSeconds),
 	}
-	c.detectors = append([]Detector{c.detector}, opt.Detectors...)
-	if opt.Policy.CaptureTime { // what is found in a capture has been
-		c.withoutReceivers()
-	}
-	var names, receivers []string
-	for _, s := range c.opt.Stores {
-		if s.Alerts {
-			receivers = append(receivers, s.Name)
-		} else {
-			names = append(names, s.Name)
-		}
-	}
-	c.ledger = NewLedger(names...)
-	c.ledger.Aside(receivers...)
+	c.began.Store(&moment{})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	var block []bool
-	for _, s := range opt.Sources {
-		waits, ok := s.Source.(ingest.Waiter)
-		c.sources = append(c.sources, &source{Source: s, first: len(block)})
-		for range s.Workers() {
-			block = append(block, opt.Policy.Block || ok && waits.Waits())
-		}
-	}
-	c.writeSeconds = metrics.NewDurations(mWriteSeconds)
-	if c.stores, err = stores.NewSet(c.opt.Stores, stores.SetOptions{
-		Full: opt.Policy.full(), Ledger: c.ledger, Write: c.writeSeconds, Reports: opt.Reports, Log: c.log,
-	}); err != nil {
+	if err = c.openStores(); err != nil {
 		return nil, err
 	}
-	c.rivals = c.stores.Rivals(c.instance, c.boot, cfg.Window)
-	router, err := cfg.Exporters.Routers()
-	if err != nil {
-		return nil, err
-	}
-	if opt.Profile != nil {
-		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
-	}
-	c.corrections = newCorrections(&cfg, &analysis.Flows)
-	if err = c.naming.open(&cfg, &analysis, &opt); err != nil {
+	if err = OpenNames(&c.names, &cfg, &analysis, &opt); err != nil {
 		return nil, err
 	}
 	if opt.Ways, err = ways.ReadFile(analysis.Policy, c.Names()); err != nil {
 		return nil, err
 	}
-	if c.pipeline, err = newPipeline(&cfg, &analysis, &opt, block, router, c.ledger); err != nil {
+	if err = c.openPipeline(&analysis, &opt); err != nil {
 		return nil, err
 	}
-	if err = c.openFleet(); err != nil {
+	fleet, err := c.openFleet()
+	if err != nil {
 		return nil, err
 	}
 	if len(c.stores.Receivers()) > 0 {
@@ -189,55 +149,144 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 			return nil, err
 		}
 	}
-	if c.keeper, err = c.openState(); err != nil {
-		return nil, err
+	if c.live {
+		path := windows.StatePath(cfg.StateFile, c.opt.Stores)
+		if c.state, err = windows.OpenState(path, c.stores, c.ledger, c.pipeline, c.detectors, c.log); err != nil {
+			return nil, err
+		}
 	}
-	c.writers = append(c.writers, opt.Writers...)
+	c.windows = windows.New(windows.Config{
+		Instance: c.instance, Boot: c.boot, Version: opt.Version, Length: cfg.Window, Limits: analysis.Flows.Limits(), Admission: places, Fleet: fleet,
+		Pipeline: c.pipeline, Ledger: c.ledger, Tally: c.tally, Detectors: c.detectors, Stores: c.stores, Alerts: c.alerts, State: c.state,
+		Names: c.Names, NameRows: func(end int64) []names.Row { return c.teller.Rows(c.Names(), end) }, Now: opt.Now, Log: c.log,
+		Corrections: windows.Corrections{
+			Reach: cfg.Corrections, Bytes: cfg.CorrectionsBytes, Shards: cfg.shards(), Exporters: places.Exporters, Flows: analysis.Flows,
+		},
+	})
+	c.windows.Writers = slices.Clone(opt.Writers)
 	for _, s := range c.stores.All() {
 		if !s.Alerts {
-			c.writers = append(c.writers, s)
+			c.windows.Writers = append(c.windows.Writers, s)
 		}
 	}
 	return c, nil
 }
 
-// withoutReceivers closes the receivers of alerts.
-func (c *Collector) withoutReceivers() {
-	var series []Store
+// timeNow is the clock of [Options]: the wall clock and, in the same instant, the monotonic one.
+func timeNow() func() (time.Time, time.Duration) {
+	base := time.Now()
+	return func() (time.Time, time.Duration) {
+		now := time.Now()
+		return now, now.Sub(base)
+	}
+}
+
+// openStores puts queues before the stores. What is found in a capture has been, so its receivers of alerts are closed.
+func (c *Collector) openStores() (err error) {
+	var list []Store
+	var series, receivers []string
 	for _, s := range c.opt.Stores {
-		if s.Alerts {
+		switch {
+		case s.Alerts && !c.live:
 			_ = s.Writer.Close() // nothing was written
-		} else {
-			series = append(series, s)
+			continue
+		case s.Alerts:
+			receivers = append(receivers, s.Name)
+		default:
+			series = append(series, s.Name)
+		}
+		list = append(list, s)
+	}
+	c.opt.Stores = list
+	c.ledger = ledger.New(series...)
+	c.ledger.Aside(receivers...)
+	c.stores, err = stores.NewSet(list, stores.SetOptions{
+		Full: c.opt.Policy.full(), Ledger: c.ledger, Write: c.writeSeconds, Reports: c.opt.Reports, Log: c.log,
+	})
+	if err == nil {
+		c.rivals = c.stores.Rivals(c.instance, c.boot, c.cfg.Window)
+	}
+	return err
+}
+
+// openPipeline makes the pipeline, with what reads reports.
+func (c *Collector) openPipeline(analysis *Analysis, opt *Options) (err error) {
+	e, shards := &c.cfg.Exporters, c.cfg.shards()
+	router, err := e.Routers()
+	if err != nil {
+		return err
+	}
+	if opt.Profile != nil {
+		router = func() *demux.Router { return demux.NewRouter(*opt.Profile, nil) }
+	}
+	if c.sites, err = exporters.NewSites(e); err != nil {
+		return err
+	}
+	// A replay has looked at its capture before, so that one profile reads it from its beginning to its end.
+	dialects, err := pipeline.NewDialects(e, c.live, router(), opt.Adopted, opt.Looked, c.log)
+	if err != nil {
+		return err
+	}
+	flows := analysis.Flows
+	flows.MemoryBytes /= int64(shards)
+	states, err := analysis.PINT.Shards(shards, shards, flows, opt.Seed, c.sites, opt.Ways, opt.digestInputs())
+	if err != nil {
+		return err
+	}
+	c.pipeline = pipeline.New(pipeline.Config{
+		Window: c.cfg.Window, Seed: opt.Seed, Tracking: e.Tracking, QueueBatches: c.cfg.ShardQueueBatches, Block: opt.Policy.Block, Sources: opt.Sources,
+		Shards: states, Router: router, Sites: c.sites, Dialects: dialects, Reports: opt.Reports, Ledger: c.ledger, Log: c.log,
+	})
+	return nil
+}
+
+// A collector of a fleet hands its windows, and some of its reports, to others that merge them with those of all
+// collectors: its store is a [sink.WindowEncoder], and perhaps a [sink.Diverter]. What is diverted is in no window of the
+// collector, so a collector has no other store beside such a one: the consumers of the fleet write the series. The page
+// shows what is not diverted.
+
+// openFleet looks for a store that publishes to a fleet, connects it with the workers, and reports whether windows go to it.
+func (c *Collector) openFleet() (publishes bool, err error) {
+	all := c.stores.All()
+	for i, s := range all {
+		d, diverts := s.Writer.(sink.Diverter)
+		e, encodes := s.Writer.(sink.WindowEncoder)
+		if !diverts && !encodes {
+			continue
+		}
+		if len(all) > 1 {
+			other := all[(i+1)%len(all)]
+			return false, stores.ErrBeside(s.Name(), other.Name(), other.Alerts)
+		}
+		if s.Encoder, publishes = e, encodes; encodes {
+			c.pipeline.TellAcross()
+		}
+		if diverts {
+			// What finds no room, or comes when the queue is closed, is counted there.
+			c.pipeline.Divert(d, func(ctx context.Context, e sink.Encoded) { _ = s.PutEncoded(ctx, e) })
 		}
 	}
-	c.opt.Stores = series
+	return publishes, nil
 }
 
 // Close gives back what New took over, for a collector that is not run.
 func (c *Collector) Close() error {
-	c.stores.Discard()
-	if c.keeper != nil {
-		close(c.keeper.write)
-	}
+	c.stores.Discard() // nothing was written, so there is nothing that could not be
+	c.state.Discard()
 	return CloseSources(c.opt.Sources)
 }
 
 // AddWriter adds a writer that needs the collector to be made. It is called before Run.
 func (c *Collector) AddWriter(w sink.WindowWriter) {
-	c.writers = slices.Insert(c.writers, len(c.opt.Writers), w)
+	c.windows.Writers = slices.Insert(c.windows.Writers, len(c.opt.Writers), w)
 	c.opt.Writers = append(c.opt.Writers, w)
 }
 
 // Addrs are the addresses that frames are received on.
-func (c *Collector) Addrs() (addrs []netip.AddrPort) {
-	for _, s := range c.sources {
-		if l, ok := s.Source.Source.(ingest.Listener); ok {
-			addrs = append(addrs, l.Addrs()...)
-		}
-	}
-	return addrs
-}
+func (c *Collector) Addrs() []netip.AddrPort { return c.pipeline.Addrs() }
+
+// Names gives what nodes, interfaces and hosts are called at this moment. It may be called at any time.
+func (c *Collector) Names() *names.Names { return c.names.Names() }
 
 // Reload applies those settings that can change while the collector runs; [Reloadable] lists them.
 func (c *Collector) Reload(cfg Config, analysis Analysis) error {
@@ -245,20 +294,15 @@ func (c *Collector) Reload(cfg Config, analysis Analysis) error {
 	if err != nil {
 		return err
 	}
-	if c.opt.Profile == nil { // it goes before what the settings say
-		for _, w := range c.pipeline.workers {
-			w.decoder.Store(router())
-		}
-		if x := c.pipeline.dialects; x != nil {
-			candidates, err := cfg.Exporters.Candidates()
-			if err != nil {
-				return err
-			}
-			x.reload(router(), candidates)
-		}
+	candidates, err := cfg.Exporters.Candidates()
+	if err != nil {
+		return err
 	}
-	c.naming.reload(&cfg, c.log)
-	c.reload.Store(&analysis.Events) // one that nobody took yet is outdated
+	if c.opt.Profile == nil { // it goes before what the settings say
+		c.pipeline.Reload(router, candidates)
+	}
+	c.names.Reload(cfg.Inventory, c.log) // the drop reasons stay those of the dialects at the start
+	c.detectors.Reload(analysis.Events)
 	return nil
 }
 
@@ -269,29 +313,22 @@ var Reloadable = []string{"exporters.profile", "exporters.profiles", "exporters.
 // Run collects until ctx ends or all sources have ended, then drains: sources, shards, the last window, sinks, in this
 // order and within the configured time.
 func (c *Collector) Run(ctx context.Context) error {
-	now := c.read()
-	c.stateMu.Lock()
-	c.start, c.began = time.Unix(0, now.wall), now.mono
-	c.stateMu.Unlock()
-	if !c.opt.Policy.CaptureTime {
-		c.clock = newWallClock(c.cfg.Window, c.cfg.Corrections, now)
-		if c.publishes() {
-			c.clock.whole()
-		}
-		c.pipeline.start = now.wall
-		_, c.pipeline.receipt.edge = c.clock.end()
-		c.stateMu.Lock()
-		c.labels.first = c.pipeline.receipt.edge
-		c.stateMu.Unlock()
+	wall, mono := c.opt.Now()
+	c.began.Store(&moment{wall, mono})
+	capture, handle := c.windows.Capture(c.stepDialects), c.pipeline.Handle
+	if c.live {
+		c.windows.Start(wall, mono)
+	} else {
+		handle = capture.Handle
 	}
 	c.stores.Start()
-	c.pipeline.run()
+	c.pipeline.Start()
 
-	failed := make(chan error, len(c.sources)+len(c.writers))
+	failed := make(chan error, len(c.opt.Sources)+len(c.windows.Writers))
 	servicesCtx, stopServices := context.WithCancel(context.Background())
 	defer stopServices()
 	var services sync.WaitGroup
-	for _, w := range c.writers {
+	for _, w := range c.windows.Writers {
 		if s, ok := w.(service); ok {
 			services.Go(func() {
 				if err := s.Serve(servicesCtx); err != nil {
@@ -302,52 +339,35 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	c.introduce()
 
-	capture := &captureClock{c: c, length: int64(c.cfg.Window)}
-	handle := c.pipeline.handle
-	if c.opt.Policy.CaptureTime {
-		handle = capture.handle
-	}
 	sourceCtx, stopSources := context.WithCancel(ctx)
 	defer stopSources()
-	ended := c.runSources(sourceCtx, handle, failed)
+	ended := c.pipeline.RunSources(sourceCtx, handle, !c.live, failed)
 	var ticks sync.WaitGroup
-	if d := c.pipeline.diversion; d != nil {
-		ticks.Go(c.serveDiversion)
-		if c.opt.Hurry != nil {
-			defer context.AfterFunc(c.opt.Hurry, d.stop)()
-		}
-	}
+	ticks.Go(func() { c.pipeline.ServeDiversion(c.opt.Now) })
 	c.ready.Store(true)
-	if !c.opt.Policy.CaptureTime {
-		services.Go(func() {
-			c.rivals.Watch(sourceCtx, func() (now, began int64) { r := c.read(); return r.wall, r.wall - (r.mono - c.began) })
-		})
-		services.Go(func() { c.recognise(sourceCtx) })
-		services.Go(func() { c.naming.watch(sourceCtx, c.log) })
+	if c.live {
+		services.Go(func() { c.rivals.Watch(sourceCtx, c.times) })
+		services.Go(func() { c.pipeline.Dialects.Run(sourceCtx, c.wall, c.tally.Known) })
+		services.Go(func() { c.names.Watch(sourceCtx, c.log) })
+	}
+	if c.opt.Hurry != nil {
+		defer context.AfterFunc(c.opt.Hurry, c.pipeline.StopDiversion)()
 	}
 
-	var err error
-	if c.opt.Policy.CaptureTime {
-		err = c.wait(ctx, ended, failed, nil, nil, nil)
-	} else {
-		err = c.wall(ctx, ended, failed)
-	}
+	err := c.wait(ctx, ended, failed)
 	c.ready.Store(false)
 	stopSources()
 	<-ended
-	c.lookAtSources()
-	c.finishDialects()
-	if c.opt.Policy.CaptureTime {
-		c.pipeline.exporters.settle()
-		capture.finish()
+	c.pipeline.LookAtSources()
+	c.pipeline.Dialects.Finish()
+	if c.live {
+		c.windows.Finish()
 	} else {
-		c.finishWall()
+		capture.Finish()
 	}
-	c.pipeline.close()
-	if d := c.pipeline.diversion; d != nil {
-		d.stop()
-		ticks.Wait()
-	}
+	c.pipeline.Close()
+	c.pipeline.StopDiversion()
+	ticks.Wait()
 	drain, cancel := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
 	defer cancel()
 	if c.opt.Hurry != nil {
@@ -357,7 +377,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.alerts.Keep(0, true)
 	}
 	err = errors.Join(err, c.stores.Close(drain), CloseSources(c.opt.Sources))
-	c.endState()
+	c.state.End()
 	stopServices()
 	services.Wait()
 	close(failed) // nobody writes to it any more
@@ -367,101 +387,70 @@ func (c *Collector) Run(ctx context.Context) error {
 	return err
 }
 
+// wait does what comes up beside the sources until the run is to end: it looks at the sources and, in a live run, whether a
+// window ends.
+func (c *Collector) wait(ctx context.Context, ended <-chan struct{}, failed <-chan error) error {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	timer := time.NewTimer(0) // looks once, and then as long as the clock says
+	defer timer.Stop()
+	if c.live {
+		defer c.log.Info("stopping")
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ended:
+			return nil
+		case err := <-failed:
+			return err
+		case <-second.C:
+		case <-timer.C:
+		case <-c.pipeline.Early():
+		}
+		c.pipeline.LookAtSources()
+		if c.live {
+			timer.Reset(c.windows.Look())
+		}
+	}
+}
+
+// wall is the time by the clock.
+func (c *Collector) wall() int64 {
+	wall, _ := c.opt.Now()
+	return wall.UnixNano()
+}
+
+// times are the time, and when the run began, by the clock as it is set now.
+func (c *Collector) times() (now, began int64) {
+	wall, mono := c.opt.Now()
+	now = wall.UnixNano()
+	return now, now - int64(mono-c.began.Load().mono)
+}
+
+// stepDialects tries dialects.
+func (c *Collector) stepDialects(now int64) { c.pipeline.Dialects.Step(now, c.tally.Known) }
+
+// introduce logs where frames come from, where series go, and where people can look.
+func (c *Collector) introduce() {
+	c.pipeline.Introduce()
+	for _, s := range c.stores.All() {
+		what := "writing series"
+		if s.Alerts {
+			what = "sending alerts"
+		}
+		c.log.Info(what, "sink", s.Name(), "target", s.Target)
+	}
+	for _, w := range c.windows.Writers {
+		if page, ok := w.(interface{ URL() string }); ok {
+			c.log.Info("serving the page", "url", page.URL())
+		}
+	}
+}
+
 // service is a writer that has to run beside the collector, such as the server of a page. It is called once and ends
 // soon after ctx does, which is when everything was written.
 type service interface {
 	Serve(ctx context.Context) error
-}
-
-// endWindow ends the open window, which took some time, 0 for what its labels say, and hands what it saw to the detectors and to all writers.
-// Before they get it, change may make it a window of more than that; it must not keep the partial window.
-func (c *Collector) endWindow(end windowEnd, took time.Duration, change func(*sink.Window, *inference.Partial)) {
-	if cfg := c.reload.Swap(nil); cfg != nil {
-		c.detector.Configure(*cfg)
-	}
-	label := c.fleetLabel(end.label)
-	partial, diverted := c.pipeline.cut(end, label)
-	c.admission.Fold(partial, partial.End)
-	w := partial.Window(c.pipeline.limits)
-	found := c.again(c.detect(&w))
-	c.detector.Learning(&w)
-	c.admission.Mark(&w, found)
-	refused := c.pipeline.exporters.refused()
-
-	c.stateMu.Lock()
-	c.totals.Add(partial)
-	c.exporters.add(w.Exporters, refused)
-	c.folded.hops, c.folded.flows, c.folded.rest = c.admission.Folded()
-	c.findings.keep(found)
-	c.learning = c.detector.Stats().Learning
-	if took == 0 {
-		took = time.Duration(w.End - w.Start)
-	}
-	if took > 0 {
-		c.lastRate = float64(w.Reports+diverted) / took.Seconds()
-	}
-	c.diverted += diverted
-	c.stateMu.Unlock()
-
-	alerts.Log(c.log, found, c.Names())
-	closed := sink.NewWindow(c.instance, &w, found)
-	closed.Label = label
-	closed.Names = c.naming.tell(w.End)
-	c.windowEnds(&w, diverted, refused) // before others are added to it
-	alone := w
-	if change != nil {
-		change(closed, partial)
-	}
-	c.ledger.Close(w.Reports)
-	for _, out := range c.writers {
-		err := error(nil)
-		if s, ok := out.(*stores.Queue); ok && s.Encoder != nil {
-			// What was counted under the label before was handed over before.
-			err = s.WritePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: c.instance,
-				Run: closed.Run, Label: label, Partial: partial})
-		} else {
-			err = out.WriteWindow(context.Background(), closed)
-		}
-		if err != nil {
-			c.log.Error("window not taken", "sink", out.Name(), "error", err.Error())
-		}
-	}
-	if c.alerts != nil {
-		c.stores.Alert(context.Background(), c.alerts.Step(w.End, found, c.Names()))
-		c.alerts.Keep(time.Duration(c.read().mono), false)
-	}
-	c.stateMu.Lock()
-	if c.labels.first == 0 || label < c.labels.first {
-		c.labels.first = label
-	}
-	c.labels.last = label
-	c.stateMu.Unlock()
-}
-
-// detectionTime is the end of a window for the detectors. They see what was counted in the order in which it was, also
-// when the clock was set back: until it has passed the latest window, each one ends a millisecond after the one before,
-// so that findings neither begin before their cause nor end before they began, and no event takes the place of another.
-func (c *Collector) detectionTime(label int64) int64 {
-	const apart = int64(time.Millisecond) // more than what keeps the events of one window apart
-	if c.clock != nil && c.detected != 0 && label < c.detected+apart {
-		label = c.detected + apart
-	}
-	c.detected = label
-	return label
-}
-
-// detect gives what all detectors find in w. Each counts its findings on its own, so those of detectors beside the first
-// carry the detector's number in their upper bits.
-func (c *Collector) detect(w *inference.Window) (found []inference.Finding) {
-	const perDetector = 56 // bits
-	seen := *w
-	seen.End = c.detectionTime(w.End)
-	for i, d := range c.detectors {
-		from := len(found)
-		found = append(found, d.Step(&seen)...)
-		for k := range found[from:] {
-			found[from+k].ID |= uint64(i) << perDetector
-		}
-	}
-	return found
 }

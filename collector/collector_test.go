@@ -246,7 +246,7 @@ func TestRandomBytes(t *testing.T) {
 	if most := TotalMemory(Memory(&cfg.Config, &cfg.Analysis, cfg)); after > before+16<<20 || after > uint64(most) {
 		t.Errorf("seed %d: heap grew from %d to %d bytes, and may take %d", seed, before, after, most)
 	}
-	if st := r.sources[0].Stats(); st.Frames+st.KernelDropped != sent || b.Unsettled != 0 {
+	if st := r.opt.Sources[0].Stats(); st.Frames+st.KernelDropped != sent || b.Unsettled != 0 {
 		t.Errorf("seed %d: %d datagrams sent, %+v counted; %s", seed, sent, st, LedgerLine(&b))
 	}
 	reasons := uint64(0)

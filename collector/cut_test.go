@@ -91,7 +91,7 @@ func TestCutInventsNoLoss(t *testing.T) {
 				longest = max(longest, len(c.frames[i].Data))
 			}
 			figures := func(cut int, datagrams bool) (sequenced, lost, restarts, malformed uint64, spaces int) {
-				d, e := demux.New(profile), newSequences(sequence.DefaultConfig(), 1, 1)
+				d, e := demux.New(profile), sequence.New(sequence.DefaultConfig(), 1)
 				for i := range c.frames {
 					f := &c.frames[i]
 					data := f.Data[:min(cut, len(f.Data))]
@@ -104,9 +104,11 @@ func TestCutInventsNoLoss(t *testing.T) {
 					} else {
 						d.Frame(&b, f.Link, data, f.Length, f.Time)
 					}
-					e.observe(b.Reports, nil)
+					for _, r := range b.Reports {
+						e.Observe(r)
+					}
 				}
-				for _, x := range e.cut(1<<62, nil) {
+				for _, x := range e.Cut(nil, 1<<62) {
 					if x.Sequenced {
 						sequenced++
 					}
@@ -201,10 +203,10 @@ func TestDatagramsCutBySocket(t *testing.T) {
 			reports++ // the second in part, or what stands for the rest
 		}
 	}
-	r.waitFor("all datagrams", func() bool { return r.sources[0].Stats().Frames == uint64(len(frames)) })
+	r.waitFor("all datagrams", func() bool { return r.opt.Sources[0].Stats().Frames == uint64(len(frames)) })
 	s := r.stop()
 	b := s.Ledger.Balance
-	if st := r.sources[0].Stats(); st.Truncated != long || long == 0 {
+	if st := r.opt.Sources[0].Stats(); st.Truncated != long || long == 0 {
 		t.Errorf("%d datagrams truncated, want %d", st.Truncated, long)
 	}
 	if s.Malformed != 0 || b.Dropped["malformed"] != 0 || b.Received != reports || b.Unsettled != 0 {

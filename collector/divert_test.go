@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/influx"
 	"github.com/hopscope/hopscope/sink/parquet"
@@ -276,7 +276,7 @@ func TestLivePublishes(t *testing.T) {
 					t.Error("nobody ticked")
 				}
 				if withSpool {
-					all := c.allRuns()
+					all := c.state.AllRuns()
 					if b := all.Sinks[0]; b.Received != total || b.Stored != total || b.Dropped["down"] != 0 {
 						t.Errorf("over all runs %+v, want %d", b, total)
 					}
@@ -340,7 +340,7 @@ func (failing) WriteEncoded(context.Context, []byte) error { return errAlways }
 // Reports that a store of windows forgot in its records go with the last, and such a store stands alone.
 func TestPublisherAlone(t *testing.T) {
 	p := &publisher{}
-	stores := append(publish(p, ""), Store{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig()})
+	stores := append(publish(p, ""), Store{Name: "discard", Writer: &publisher{}, Queue: sink.DefaultQueueConfig()})
 	cfg := testConfig()
 	if _, err := New(cfg.Config, cfg.Analysis, Options{Stores: stores}); err == nil ||
 		!strings.Contains(err.Error(), "discard: is enabled beside publisher") {
@@ -366,39 +366,6 @@ type forgetful struct {
 }
 
 func (f *forgetful) EncodeWindow(*sink.Window) []sink.Encoded { return slices.Clone(f.records) }
-
-// Diverting allocates nothing a report.
-func TestDivertAllocates(t *testing.T) {
-	cfg := testConfig()
-	cfg.Shards = 1
-	router, err := cfg.Exporters.Routers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPipeline(&cfg.Config, &cfg.Analysis, &Options{Policy: Replay}, []bool{true}, router, NewLedger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.diversion = &diversion{Diverter: all{}}
-	p.run()
-	defer p.close()
-	var frames []ingest.Frame
-	for _, data := range datagrams(t, 100) {
-		frames = append(frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: 1e18})
-	}
-	if n := testing.AllocsPerRun(100, func() { p.handle(p.workers[0], frames) }); n > 0 {
-		t.Errorf("%v allocations for %d reports", n, len(frames))
-	}
-	if n := p.workers[0].divertedNumber; n < 100*100 {
-		t.Errorf("%d reports were diverted", n)
-	}
-}
-
-// all takes everything and keeps nothing.
-type all struct{ sink.Diverter }
-
-func (all) Takes(*decode.Report) bool    { return true }
-func (all) Divert(int, []*decode.Report) {}
 
 // What a collector tells its fleet adds up while it runs, with a store that is away, and in the run after it.
 func TestStanding(t *testing.T) {
@@ -453,7 +420,7 @@ func TestStanding(t *testing.T) {
 		s := c.Standing()
 		const length = int64(100 * time.Millisecond)
 		if s.Name != "east" || s.Version != "1" || s.Run == "" || s.Start.Before(began.Add(-time.Second)) || s.First%length != 0 || s.Last%length != 0 ||
-			s.First < multipleBefore(began.UnixNano(), length) || s.Last < s.First+length || s.Diverted == 0 {
+			s.First < windows.MultipleBefore(began.UnixNano(), length) || s.Last < s.First+length || s.Diverted == 0 {
 			t.Errorf("%+v", s)
 		}
 		all := s.AllRuns.Sinks[0]

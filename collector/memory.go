@@ -3,6 +3,7 @@ package collector
 import (
 	"unsafe"
 
+	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/decode"
@@ -55,14 +56,14 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 		{"program", runtimeBytes},
 		{"flows", analysis.Flows.MemoryBytes},
 		{"hops, busiest flows and windows", analysis.Flows.Memory(shards)},
-		{"exporters", cfg.Exporters.Tracking.Memory(maxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
+		{"exporters", cfg.Exporters.Tracking.Memory(pipeline.MaxGroups) + int64(cfg.Exporters.Tracking.MaxExporters+absentExporters)*exporterBytes},
 		{"detectors", int64(analysis.Events.MaxHops)*(historyBytes+linkBytes) + int64(analysis.Events.MaxFlows+analysis.Events.MaxDrops)*512},
 	}
 	if cfg.Exporters.Recognises() {
 		needs = append(needs, Need{"dialects", guess.Memory})
 	}
 	if stores.Publishes(all) {
-		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.TellMemory(toldRuns) + analysis.Flows.TellMemory(shards)})
+		needs = append(needs, Need{"what others have in common", cfg.Exporters.Tracking.TellMemory(pipeline.ToldRuns) + analysis.Flows.TellMemory(shards)})
 	}
 	needs = append(needs, Need{"series of the day", int64(analysis.Flows.DailyFlows)*160 +
 		int64(2*analysis.Flows.MaxHops+cfg.Exporters.Tracking.MaxExporters)*96})
@@ -86,8 +87,8 @@ func Memory(cfg *Config, analysis *Analysis, all any) []Need {
 	}
 	report, hop := int64(unsafe.Sizeof(decode.Report{})), int64(unsafe.Sizeof(decode.Hop{}))
 	kept := report + decode.KeptHops*hop
-	batch := batchReports*kept + (batchHops+int64(frame/4))*hop
-	in := (2*(batchReports+int64(frame/smallestReport)) + heldReports) * kept
+	batch := pipeline.BatchReports*kept + (pipeline.BatchHops+int64(frame/4))*hop
+	in := (2*(pipeline.BatchReports+int64(frame/smallestReport)) + pipeline.HeldReports) * kept
 	batches := int64(shards * (cfg.ShardQueueBatches + 2 + workers))
 	return append(needs, Need{"batches on their way", batches*batch + int64(workers)*in})
 }

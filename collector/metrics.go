@@ -10,8 +10,8 @@ import (
 
 	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/metrics"
-	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/inference/shard"
+	"github.com/hopscope/hopscope/collector/pipeline"
+	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -112,13 +112,7 @@ var spoolMetrics = []spoolMetric{
 
 // Metrics lists every metric of a collector with the sources that have a section in the settings struct cfg points to.
 func Metrics(cfg any) []Metric {
-	var sources []Source
-	for _, part := range settings.Parts(cfg) {
-		if section, ok := part.Value.(sourceSection); ok {
-			sources = append(sources, Source{Name: part.Key, Metrics: section.Metrics()})
-		}
-	}
-	return append(read(sources), mWriteSeconds)
+	return append(read(pipeline.Sections(cfg)), mWriteSeconds)
 }
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
@@ -148,17 +142,13 @@ func (c *Collector) alerting() *alerts.Alerting {
 // emitDialects emits what is known of exporters that their profiles do not read.
 func (c *Collector) emitDialects(emit metrics.Emit) {
 	exporters, reports := map[string]int{}, map[string]uint64{}
-	for _, f := range c.dialectFindings() {
+	for _, f := range c.dialects() {
 		exporters[f.State.String()]++
 		reports[f.State.String()] += f.Unread
 	}
 	metrics.Map(emit, mDialects, exporters)
 	metrics.Map(emit, mUnread, reports)
-	again := uint64(0)
-	if x := c.pipeline.dialects; x != nil {
-		again = x.reread.Load()
-	}
-	emit(mReread, float64(again))
+	emit(mReread, float64(c.pipeline.Dialects.Reread()))
 }
 
 // emitPoints emits the ledger in points.
@@ -178,7 +168,7 @@ func emitPoints(emit metrics.Emit, name string, p *sink.PointBalance) {
 
 // emit publishes what the collector knows at this moment.
 func (c *Collector) emit(emit metrics.Emit) {
-	t := c.pipeline.totals()
+	t := c.pipeline.Totals()
 	for key, n := range t.ByKind {
 		format, kind, _ := strings.Cut(key, " ")
 		emit(mReports, float64(n), format, kind)
@@ -190,12 +180,12 @@ func (c *Collector) emit(emit metrics.Emit) {
 	emit(mForeign, float64(t.Foreign))
 	c.emitDialects(emit)
 	emit(mNames, float64(c.Names().Len()))
-	emit(mNamesFailed, float64(c.naming.Failures()))
+	emit(mNamesFailed, float64(c.names.Failures()))
 	c.alerting().Emit(emit)
 	for name, p := range c.ledger.AsidePoints() {
 		emitPoints(emit, name, p)
 	}
-	emit(mSitesRefused, float64(c.pipeline.sites.Refusals()))
+	emit(mSitesRefused, float64(c.sites.Refusals()))
 	for _, b := range c.ledger.Snapshot() {
 		emit(mReceived, float64(b.Received), b.Sink)
 		emit(mStored, float64(b.Stored), b.Sink)
@@ -206,22 +196,15 @@ func (c *Collector) emit(emit metrics.Emit) {
 			emitPoints(emit, b.Sink, b.Points)
 		}
 	}
-	for _, src := range c.sources {
+	for _, src := range c.opt.Sources {
 		st := src.Stats()
 		for _, m := range src.Metrics {
 			emit(Metric{Name: sourceMetricName(src.Name, m), Kind: Counter}, float64(m.Value(&st)))
 		}
 	}
-	var sum shard.Stats
-	for i, q := range c.pipeline.shards {
-		emit(mShardQueue, float64(q.depth.Load()), strconv.Itoa(i))
-		if st := q.stats.Load(); st != nil {
-			sum.Flows += st.Flows
-			sum.MemoryBytes += st.MemoryBytes
-			sum.EvictedIdle += st.EvictedIdle
-			sum.EvictedPressure += st.EvictedPressure
-			sum.Digests.Add(st.Digests)
-		}
+	sum, waiting := c.pipeline.ShardStats()
+	for i, n := range waiting {
+		emit(mShardQueue, float64(n), strconv.Itoa(i))
 	}
 	emit(mFlows, float64(sum.Flows))
 	emit(mFlowBytes, float64(sum.MemoryBytes))
@@ -233,7 +216,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 	emit(mDigests, float64(d.Rejected), "rejected")
 	emit(mDigests, float64(d.Duplicate), "duplicate")
 	emit(mDigests, float64(d.Strange), "strange")
-	if c.pipeline.sites != nil {
+	if c.sites != nil {
 		emit(mDigests, float64(d.Elsewhere), "other_site")
 	}
 	emit(mTraced, float64(d.Decoded))
@@ -241,27 +224,23 @@ func (c *Collector) emit(emit metrics.Emit) {
 	emit(mWatched, float64(d.Watched))
 	emit(mTraceBytes, float64(d.Bytes))
 
-	c.stateMu.Lock()
-	lost := c.exporters.lost()
-	open := c.findings.open()
-	folded, learning := c.folded, c.learning
-	clock, rivals := c.clockState, len(c.rivals.Problems())
-	c.stateMu.Unlock()
-	emit(mMisplaced, float64(c.pipeline.receipt.misplaced.Load()))
-	emit(mRivals, float64(rivals))
+	figures, open := c.tally.Figures()
+	clock := c.windows.ClockState()
+	emit(mMisplaced, float64(c.pipeline.Misplaced()))
+	emit(mRivals, float64(len(c.rivals.Problems())))
 	emit(mReady, metrics.Bool(len(c.NotReady()) == 0))
-	emit(mSteps, float64(clock.steps))
-	emit(mStep, clock.last.Seconds())
-	emit(mClockHeld, metrics.Bool(clock.held))
-	emit(mCorrections, float64(clock.bytes))
-	emit(mLost, float64(lost))
-	emit(mFolded, float64(folded.hops), "hops")
-	emit(mFolded, float64(folded.flows), "flows")
-	emit(mFolded, float64(folded.rest), "rest")
+	emit(mSteps, float64(clock.Steps))
+	emit(mStep, clock.Last.Seconds())
+	emit(mClockHeld, metrics.Bool(clock.Held))
+	emit(mCorrections, float64(clock.Bytes))
+	emit(mLost, float64(figures.Lost))
+	emit(mFolded, float64(figures.Folded.Hops), "hops")
+	emit(mFolded, float64(figures.Folded.Flows), "flows")
+	emit(mFolded, float64(figures.Folded.Rest), "rest")
 	for k, n := range open {
 		emit(mFindings, float64(n), k[0], k[1])
 	}
-	emit(mLearning, float64(learning))
+	emit(mLearning, float64(figures.Learning))
 	c.collectSinks(emit)
 }
 
@@ -292,4 +271,18 @@ func (c *Collector) collectSinks(emit metrics.Emit) {
 		emit(mPoints, float64(st.PointsDropped), s.Name(), "dropped")
 		emit(mRetries, float64(st.Retries), s.Name())
 	}
+}
+
+// sourceMetrics lists the metrics of sources by the names under which they are published.
+func sourceMetrics(sources []Source) (metrics []Metric) {
+	for _, s := range sources {
+		for _, m := range s.Metrics {
+			metrics = append(metrics, Metric{Name: sourceMetricName(s.Name, m), Help: m.Help, Kind: Counter})
+		}
+	}
+	return metrics
+}
+
+func sourceMetricName(source string, m ingest.Metric) string {
+	return "hopscope_" + source + "_" + m.Name
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -117,8 +118,8 @@ func scrapeValue(t *testing.T, c *Collector, name string) float64 {
 func TestDropReasonsAreNamed(t *testing.T) {
 	own := &Exporters{Profile: "auto", Profiles: []ExporterProfile{{Prefix: "10.0.0.0/8", Profile: "mine"}},
 		Dialects: []Dialect{{Name: "mine", Base: "fabric-tna", DropReasons: []DialectReason{{Reason: 200, Name: "no service"}}}}}
-	var n naming
-	if err := n.open(&Config{Exporters: *own}, &Analysis{}, &Options{}); err != nil {
+	var n inventory.Keeper
+	if err := OpenNames(&n, &Config{Exporters: *own}, &Analysis{}, &Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.Names().Text("for reason 200"); got != "for reason no service (200)" {

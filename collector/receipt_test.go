@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
@@ -130,7 +131,7 @@ func newSockets(t *testing.T, clock func() (time.Time, time.Duration), delay fun
 func byLabel(times []int64, length time.Duration) map[int64]uint64 {
 	n := map[int64]uint64{}
 	for _, at := range times {
-		n[multipleBefore(at, int64(length))+int64(length)]++
+		n[windows.MultipleBefore(at, int64(length))+int64(length)]++
 	}
 	return n
 }
@@ -182,7 +183,7 @@ func TestWindowsByReceipt(t *testing.T) {
 			if want := byLabel(times, length); !maps.Equal(got, want) {
 				t.Errorf("seed %d: reports by window %v, want %v", seed, got, want)
 			}
-			if n := c.pipeline.receipt.misplaced.Load(); n != 0 {
+			if n := c.pipeline.Misplaced(); n != 0 {
 				t.Errorf("seed %d: %d reports are misplaced", seed, n)
 			}
 		})
@@ -219,7 +220,7 @@ func TestLateWorker(t *testing.T) {
 				}
 			}
 			b := c.Balances()[0]
-			if n := c.pipeline.receipt.misplaced.Load(); n != 10 || b.Stored != 12 || b.Unsettled != 0 {
+			if n := c.pipeline.Misplaced(); n != 10 || b.Stored != 12 || b.Unsettled != 0 {
 				t.Errorf("mute %t: %d misplaced, want 10; %s", mute, n, LedgerLine(&b))
 			}
 			if len(ends) < 9 || time.Since(begin) > time.Minute {
@@ -292,41 +293,6 @@ func TestWindowsByReceiptClockSet(t *testing.T) {
 	}
 }
 
-// What a worker may hold back is bounded: then it waits, and what still finds no room counts where it is.
-func TestHeldReportsAreBounded(t *testing.T) {
-	cfg := testConfig()
-	cfg.Shards, cfg.Window = 1, 50*time.Millisecond
-	router, err := cfg.Exporters.Routers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newPipeline(&cfg.Config, &cfg.Analysis, &Options{Policy: Replay}, []bool{true}, router, NewLedger("s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.run()
-	w := p.workers[0]
-	w.receipt.on = true
-	p.receipt.edge = 1000
-	var frames []ingest.Frame
-	for i, data := range datagrams(t, 200) {
-		frames = append(frames, ingest.Frame{Data: data, Length: len(data), Link: ingest.LinkUDP, Time: 900 + int64(i)}) // half before
-	}
-	for range 40 {
-		p.handle(w, frames)
-	}
-	if held, wrong := len(w.receipt.held.Reports), p.receipt.misplaced.Load(); held != heldReports || wrong != 40*100-heldReports {
-		t.Errorf("%d are held back, %d misplaced", held, wrong)
-	}
-	first, _ := p.cut(windowEnd{label: 1000, wall: 1000, steady: 1000, next: 2000}, 1000)
-	n := first.Reports
-	second, _ := p.cut(windowEnd{label: 2000, wall: 2000, steady: 2000, next: 3000}, 2000)
-	if n != 40*200-heldReports || second.Reports != heldReports {
-		t.Errorf("%d and %d reports in two windows", n, second.Reports)
-	}
-	p.close()
-}
-
 // Sockets of this machine, loaded around the ends of windows: each report is in the window of its time, but for those that
 // the machine was too slow for, and these are counted.
 func TestWindowsByReceiptOfSockets(t *testing.T) {
@@ -376,17 +342,17 @@ func TestWindowsByReceiptOfSockets(t *testing.T) {
 	for _, w := range keep.windows {
 		n := uint64(0)
 		for label, k := range want {
-			if label > since && label <= multipleBefore(w.End-1, int64(length))+int64(length) {
+			if label > since && label <= windows.MultipleBefore(w.End-1, int64(length))+int64(length) {
 				n += k
 			}
 		}
-		since = multipleBefore(w.End-1, int64(length)) + int64(length)
+		since = windows.MultipleBefore(w.End-1, int64(length)) + int64(length)
 		wrong += max(n, w.Reports) - min(n, w.Reports)
 	}
-	if told := c.pipeline.receipt.misplaced.Load(); wrong > 2*told {
+	if told := c.pipeline.Misplaced(); wrong > 2*told {
 		t.Errorf("%d of %d reports are in a wrong window or missing in theirs, and %d were told", wrong, sent, told)
 	}
-	t.Logf("%d reports, %d windows, %d misplaced", sent, len(keep.windows), c.pipeline.receipt.misplaced.Load())
+	t.Logf("%d reports, %d windows, %d misplaced", sent, len(keep.windows), c.pipeline.Misplaced())
 }
 
 // stamps is a stream of reports that keeps their times.

@@ -1,10 +1,9 @@
 package collector
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -22,12 +21,6 @@ type Status struct {
 	Problems         []string // that need somebody's eye and keep nothing from being received or stored, a sentence each
 }
 
-// InputStatus is one place that frames come from.
-type InputStatus struct {
-	Source string // "udp"
-	ingest.Input
-}
-
 // StoreStatus is one store of series.
 type StoreStatus struct {
 	Name, Target string
@@ -37,26 +30,20 @@ type StoreStatus struct {
 
 // Status may be called at any time.
 func (c *Collector) Status() Status {
-	c.stateMu.Lock()
-	s := Status{Instance: c.instance, Start: c.start, ReportsPerSecond: c.lastRate, Diverted: c.diverted, Problems: c.clockState.problems()}
-	s.Problems = append(s.Problems, c.naming.problems()...)
+	figures, _ := c.tally.Figures()
+	clock := c.windows.ClockState()
+	s := Status{Instance: c.instance, Start: c.began.Load().wall, ReportsPerSecond: figures.Rate, Diverted: figures.Diverted, Problems: clock.Problems()}
+	if p := c.names.Problem(); p != "" {
+		s.Problems = append(s.Problems, p)
+	}
 	s.Problems = append(s.Problems, c.rivals.Problems()...)
-	c.stateMu.Unlock()
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
-	s.Recognised = dialectSummaries(c.dialectFindings())
-	s.Problems = append(s.Problems, dialectProblems(s.Recognised)...)
+	s.Recognised = summary.Dialects(c.dialects())
+	s.Problems = append(s.Problems, summary.DialectProblems(s.Recognised)...)
 	if p := c.alerting().Problem(); p != "" {
 		s.Problems = append(s.Problems, "alerts: "+p)
 	}
-	for _, src := range c.sources {
-		if d, ok := src.Source.Source.(ingest.Describer); ok {
-			for _, in := range d.Inputs() {
-				s.Inputs = append(s.Inputs, InputStatus{src.Name, in})
-			}
-		} else {
-			s.Inputs = append(s.Inputs, InputStatus{src.Name, ingest.Input{Name: src.Name, Frames: src.Stats().Frames}})
-		}
-	}
+	s.Inputs = c.pipeline.Inputs()
 	for _, st := range c.stores.All() {
 		s.Stores = append(s.Stores, StoreStatus{st.Name(), st.Target, st.Problem(), st.Alerts})
 	}
@@ -89,11 +76,10 @@ func (c *Collector) Standing() Standing {
 	s := Standing{
 		Name: c.instance, Version: c.opt.Version, Run: c.boot, Start: status.Start,
 		ReportsPerSecond: status.ReportsPerSecond, Diverted: status.Diverted,
-		Balances: c.Balances(), AllRuns: c.allRuns(), Problems: append(c.NotReady(), status.Problems...),
+		Balances: c.Balances(), AllRuns: c.state.AllRuns(), Problems: append(c.NotReady(), status.Problems...),
 	}
-	c.stateMu.Lock()
-	s.First, s.Last = c.labels.first, c.labels.last
-	c.stateMu.Unlock()
+	figures, _ := c.tally.Figures()
+	s.First, s.Last = figures.FirstLabel, figures.LastLabel
 	for _, st := range c.stores.All() {
 		q := st.Stats()
 		s.WaitingBytes += uint64(q.Bytes)
@@ -104,26 +90,6 @@ func (c *Collector) Standing() Standing {
 		}
 	}
 	return s
-}
-
-// problems says what is or was wrong with the clock.
-func (s *clockState) problems() (out []string) {
-	if s.held {
-		out = append(out, "clock: set back further than corrections reach; what is counted is merged into the last window until the clock has passed it")
-	}
-	if s.steps > 0 {
-		direction := "forward"
-		if s.last < 0 {
-			direction = "back"
-		}
-		times := ""
-		if s.steps > 1 {
-			times = fmt.Sprintf(", the last of %d times", s.steps)
-		}
-		out = append(out, fmt.Sprintf("clock: set %s by %v, to %s%s", direction, s.last.Abs().Round(time.Millisecond),
-			s.lastTime.UTC().Format(time.RFC3339), times))
-	}
-	return out
 }
 
 // NotReady says why reports cannot be received or stored, one sentence each. It is empty when they can.

@@ -1,17 +1,23 @@
-package collector
+package windows
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/events"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -19,7 +25,7 @@ import (
 // A state is read as it was written, and nothing else is taken for one.
 func TestStateFile(t *testing.T) {
 	want := savedState{Runs: 3, Since: 5, Filled: 7, After: snapshot{End: 9, Exporters: []byte{1, 2}, Pending: 4,
-		Sinks: map[string]SinkTotals{"influx": {Received: 8, Dropped: map[string]int64{"down": 2}}}}}
+		Sinks: map[string]sinkTotals{"influx": {Received: 8, Dropped: map[string]int64{"down": 2}}}}}
 	path := filepath.Join(t.TempDir(), "state")
 	// A write that a crash cut leaves the file beside it, which the next one replaces.
 	if err := os.WriteFile(path+".new", []byte("half of it"), 0o600); err != nil {
@@ -72,8 +78,8 @@ func TestStateAtEveryStep(t *testing.T) {
 			if err := sp.Append(10, 1, []byte("the window before")); err != nil {
 				t.Fatal(err)
 			}
-			path := statePath(&Config{}, []Store{{}, {Spool: &conf}})
-			totals := func(n uint64) map[string]SinkTotals { return map[string]SinkTotals{"discard": {Received: n}} }
+			path := StatePath("", []stores.Store{{}, {Spool: &conf}})
+			totals := func(n uint64) map[string]sinkTotals { return map[string]sinkTotals{"discard": {Received: n}} }
 			s := savedState{Runs: 1, Since: 1, Before: snapshot{End: 1, Sinks: totals(0)}, After: snapshot{End: 2, Sinks: totals(10)}}
 			save := func() {
 				if err := stores.ReplaceFile(path, encodeState(&s)); err != nil {
@@ -101,19 +107,20 @@ func TestStateAtEveryStep(t *testing.T) {
 			if err := sp.Close(); err != nil {
 				t.Fatal(err)
 			}
-			c := newEngine(t, nil, Options{Stores: []Store{{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig(), Spool: &conf}}})
-			defer c.Close()
-			if got := c.keeper.state.After.End; got != want {
+			e := testEnds(t, path, &conf)
+			defer e.Stores.Discard()
+			defer e.State.Discard()
+			if got := e.State.state.After.End; got != want {
 				t.Errorf("goes on behind window %d, want %d", got, want)
 			}
-			if pending := c.ledger.Snapshot()[0].Dropped["down"]; pending != map[bool]int64{true: 5}[want == 3] {
+			if pending := e.Ledger.Snapshot()[0].Dropped["down"]; pending != map[bool]int64{true: 5}[want == 3] {
 				t.Errorf("%d reports were in no window", pending)
 			}
 			if _, err := os.Stat(path + ".bad"); (err == nil) != (step == "damaged") {
 				t.Errorf("a file is put aside: %v", err)
 			}
-			c.windowEnds(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0, 0)
-			if b := c.ledger.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["down"] < 3 {
+			e.account(&inference.Window{End: time.Now().UnixNano(), Exporters: []inference.ExporterStats{{Down: 3}}}, 0, 0)
+			if b := e.Ledger.Snapshot()[0]; b.Unsettled != 0 || b.Dropped["down"] < 3 {
 				t.Errorf("%+v", b)
 			}
 			if got, err := readState(path); err != nil || got.Clean || got.Runs < 1 || got.Before.End != want {
@@ -121,4 +128,24 @@ func TestStateAtEveryStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// testEnds is what ends windows of a run that writes to a store with a spool, and keeps its state in a file.
+func testEnds(t *testing.T, path string, conf *spool.Config) *Ends {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	l := ledger.New("discard")
+	set, err := stores.NewSet([]stores.Store{{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig(), Spool: conf}}, stores.SetOptions{
+		Ledger: l, Log: log, Write: metrics.NewDurations(metrics.Metric{Name: "write", Labels: []string{"sink", "ok"}}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pipeline.New(pipeline.Config{Window: time.Second, Tracking: sequence.DefaultConfig(), Ledger: l, Log: log})
+	d := NewDetectors(events.DefaultConfig(), true)
+	state, err := OpenState(path, set, l, p, d, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Pipeline: p, Ledger: l, Detectors: d, Stores: set, State: state, Log: log})
 }

@@ -1,4 +1,4 @@
-package collector
+package pipeline
 
 import (
 	"math/rand/v2"
@@ -82,7 +82,7 @@ func TestExporterState(t *testing.T) {
 	cfg := sequence.DefaultConfig()
 	cfg.MaxExporters = 200
 	const count = 100
-	number := func(e *sequences, seq uint32, at int64) {
+	number := func(e *Sequences, seq uint32, at int64) {
 		for k := range count {
 			r := &decode.Report{Time: at, NodeID: uint32(k), Seq: seq, SeqBits: 22, FirstOfGroup: true, Version: decode.V20}
 			r.Exporter = decode.AddrFrom4([]byte{10, 0, byte(k), 1})
@@ -95,13 +95,15 @@ func TestExporterState(t *testing.T) {
 		for seq := range uint32(10) {
 			number(first, seq, int64(seq))
 		}
-		state := first.state([]byte("before"))[len("before"):]
+		first.Saving = true
+		first.cut(100, nil)
+		state := first.Saved
 		second := newSequences(cfg, 2, workers[1])
-		if err := second.restore(state); err != nil {
+		if err := second.Restore(state); err != nil {
 			t.Fatal(err)
 		}
 		number(second, 15, 1000)
-		second.settle()
+		second.Settle()
 		all := second.cut(2000, nil)
 		if len(all) != count {
 			t.Fatalf("%v workers: %d exporters", workers, len(all))
@@ -112,51 +114,9 @@ func TestExporterState(t *testing.T) {
 			}
 		}
 		for n := range state[:100] {
-			if newSequences(cfg, 2, workers[1]).restore(state[:n]) == nil {
+			if newSequences(cfg, 2, workers[1]).Restore(state[:n]) == nil {
 				t.Fatalf("%v workers: the first %d bytes of the state are taken for all", workers, n)
 			}
 		}
-	}
-}
-
-// Totals are kept of as many exporters as are followed; those of the others are summed up, and nothing is forgotten.
-func TestExporterTotals(t *testing.T) {
-	const most = 2000
-	totals := newExporterTotals(most)
-	var reports uint64
-	var lost int64
-	steady := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 1}, Reports: 1000, Lost: 1, Sequenced: true}
-	for window := range uint32(100) {
-		stats := []inference.ExporterStats{steady}
-		for k := range uint32(1000) {
-			e := inference.ExporterStats{ExporterKey: inference.ExporterKey{Node: 2 + window*1000 + k}, Reports: 3, Lost: 2}
-			stats = append(stats, e)
-		}
-		for _, e := range stats {
-			reports += e.Reports
-			lost += e.Lost
-		}
-		totals.add(stats, uint64(window))
-		if len(totals.of) > most {
-			t.Fatalf("window %d: totals of %d exporters", window, len(totals.of))
-		}
-	}
-	list, other := totals.list()
-	if len(list) != listedExporters || other == nil || other.Exporters+uint64(len(list)) != 100_001 || other.Unfollowed != 99 {
-		t.Fatalf("%d are listed beside %+v", len(list), other)
-	}
-	sum := other.Sums
-	found := false
-	for i := range list {
-		sum.add(&list[i])
-		found = found || list[i].NodeID == 1 && list[i].Reports == 100_000
-	}
-	if sum.Reports != reports || sum.Lost != lost || totals.lost() != lost || !found {
-		t.Errorf("%d reports and %d lost in all, want %d and %d; the steady one is listed: %v", sum.Reports, sum.Lost, reports, lost, found)
-	}
-	few := newExporterTotals(most)
-	few.add([]inference.ExporterStats{steady}, 0)
-	if list, other := few.list(); len(list) != 1 || other != nil {
-		t.Errorf("one exporter: %v, %v", list, other)
 	}
 }

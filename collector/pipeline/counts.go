@@ -1,4 +1,4 @@
-package collector
+package pipeline
 
 import (
 	"sync/atomic"
@@ -27,7 +27,7 @@ func (c *decodeCounts) add(r *decode.Report) {
 // bump adds one where only one goroutine writes: a load and a store are a fifth of a locked add.
 func bump(n *atomic.Uint64) { n.Store(n.Load() + 1) }
 
-// DecodeTotals sums the counters of all workers.
+// DecodeTotals is what all workers decoded.
 type DecodeTotals struct {
 	ByKind    map[string]uint64 // "telemetry-report int-stack"
 	ByFormat  map[string]uint64 // "telemetry-report 2.0", malformed ones included
@@ -37,7 +37,8 @@ type DecodeTotals struct {
 	Foreign   uint64
 }
 
-func (p *pipeline) totals() DecodeTotals {
+// Totals sums the counters of all workers.
+func (p *Pipeline) Totals() DecodeTotals {
 	t := DecodeTotals{ByKind: map[string]uint64{}, ByFormat: map[string]uint64{}, Malformed: map[string]uint64{}}
 	for _, w := range p.workers {
 		c := &w.counts

@@ -1,4 +1,4 @@
-package collector
+package windows
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
 
@@ -35,30 +35,34 @@ func TestRemember(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			conf := spool.DefaultConfig()
 			conf.Dir = filepath.Join(t.TempDir(), "spool")
-			stores := []Store{{Name: "discard", Writer: discard{}, Queue: sink.DefaultQueueConfig(), Spool: &conf}}
-			path := rememberPath(statePath(&Config{}, stores))
+			state := StatePath("", []stores.Store{{Spool: &conf}})
+			path := rememberPath(state)
 			if err := os.MkdirAll(conf.Dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(path, tt.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c := newEngine(t, nil, Options{Stores: stores})
-			defer c.Close()
-			if len(c.remembered) != tt.open || c.detector.Stats().Open != tt.open {
-				t.Errorf("%d findings are open, want %d", c.detector.Stats().Open, tt.open)
+			e := testEnds(t, state, &conf)
+			defer e.Stores.Discard()
+			defer e.State.Discard()
+			x := e.Detectors
+			if len(x.open) != tt.open || x.events.Stats().Open != tt.open {
+				t.Errorf("%d findings are open, want %d", x.events.Stats().Open, tt.open)
 			}
-			if told := c.again(nil); len(told) != tt.open || len(c.again(nil)) != 0 {
-				t.Errorf("%d findings are told again, want %d, once", len(told), tt.open)
+			x.all = nil // they find nothing more
+			var w inference.Window
+			if found := x.step(&w); len(found) != tt.open || len(x.step(&w)) != 0 {
+				t.Errorf("%d findings come again, want %d, once", len(found), tt.open)
 			}
-			c.keeper.rememberNow(now, c)
-			c.keeper.remembering <- struct{}{}
+			e.State.rememberNow(now)
+			e.State.remembering <- struct{}{}
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			end, state, err := decodeRemembered(b)
-			if err != nil || end != now || events.New(events.DefaultConfig()).ReadState(state) != nil {
+			end, written, err := decodeRemembered(b)
+			if err != nil || end != now || events.New(events.DefaultConfig()).ReadState(written) != nil {
 				t.Errorf("what was written cannot be read: %v", err)
 			}
 		})

@@ -1,4 +1,4 @@
-package collector
+package windows
 
 import (
 	"encoding/binary"
@@ -10,9 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -49,25 +53,29 @@ type snapshot struct {
 	End       int64
 	Exporters []byte // numbers that they had reached
 	Pending   uint64 // reports that had numbers up to these and were in no window yet
-	Sinks     map[string]SinkTotals
+	Sinks     map[string]sinkTotals
 }
 
-// SinkTotals are the accounts of a sink over all runs since its state file began. What is in flight is left out.
-type SinkTotals struct {
+// sinkTotals are the accounts of a sink over all runs since its state file began. What is in flight is left out.
+type sinkTotals struct {
 	Received uint64           `json:"received"`
 	Dropped  map[string]int64 `json:"dropped"` // by stage
 }
 
-// stateKeeper keeps the state file.
-type stateKeeper struct {
+// State keeps the state file.
+type State struct {
 	path   string
 	log    *slog.Logger
 	state  savedState
-	base   map[string]SinkTotals // of earlier runs
+	base   map[string]sinkTotals // of earlier runs
 	filled func() uint64
 	write  chan []byte
 	done   chan error
 	busy   bool
+
+	ledger    *ledger.Ledger
+	pipeline  *pipeline.Pipeline
+	detectors *Detectors
 
 	remembering chan struct{} // full while the file of the detectors is being written
 	since       int           // windows since that began last
@@ -75,10 +83,10 @@ type stateKeeper struct {
 	observed, windowed uint64 // reports that exporters sent, and that windows hold
 }
 
-// statePath is the file's path by the settings: "collector.state" in the directory of the first spool, or "" without one.
-func statePath(cfg *Config, list []Store) string {
-	if cfg.StateFile != "" {
-		return cfg.StateFile
+// StatePath is the file's path by the settings: "collector.state" in the directory of the first spool, or "" without one.
+func StatePath(file string, list []stores.Store) string {
+	if file != "" {
+		return file
 	}
 	for _, s := range list {
 		if s.Spool != nil && !s.Alerts {
@@ -88,27 +96,24 @@ func statePath(cfg *Config, list []Store) string {
 	return ""
 }
 
-// openState reads what an earlier run left and lets exporters go on where they were. It returns nil if no state is kept.
-func (c *Collector) openState() (*stateKeeper, error) {
-	path := statePath(&c.cfg, c.opt.Stores)
-	var first *stores.Queue
-	for _, s := range c.stores.All() {
-		if s.Spool != nil && !s.Alerts {
-			first = s
-			break
-		}
-	}
-	if path == "" || first == nil || c.opt.Policy.CaptureTime {
+// OpenState reads what an earlier run left and lets exporters go on where they were. It returns nil if no state is kept:
+// without a path, or without a store that has a spool.
+func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipeline, d *Detectors, log *slog.Logger) (*State, error) {
+	first := slices.IndexFunc(set.All(), func(q *stores.Queue) bool { return q.Spool != nil && !q.Alerts })
+	if path == "" || first < 0 {
 		return nil, nil
 	}
-	k := &stateKeeper{path: path, log: c.log, base: map[string]SinkTotals{}, filled: first.Filled, write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1)}
+	k := &State{
+		path: path, log: log, ledger: l, pipeline: p, detectors: d, base: map[string]sinkTotals{}, filled: set.All()[first].Filled,
+		write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1),
+	}
 	now := time.Now().UnixNano()
 	// What waits in spools when a file begins belongs to its accounts.
 	begin := func() {
 		k.state = savedState{Since: now}
-		for _, s := range c.stores.All() {
+		for _, s := range set.All() {
 			if st := s.Stats(); st.Spool != nil && !s.Alerts {
-				k.base[s.Name()] = SinkTotals{Received: st.Spool.Reports}
+				k.base[s.Name()] = sinkTotals{Received: st.Spool.Reports}
 			}
 		}
 	}
@@ -118,7 +123,7 @@ func (c *Collector) openState() (*stateKeeper, error) {
 		begin()
 	case errors.Is(err, errState):
 		aside := path + ".bad"
-		c.log.Error("the state file is damaged, and is put aside; what an earlier run lost is not known", "file", path, "aside", aside, "error", err.Error())
+		log.Error("the state file is damaged, and is put aside; what an earlier run lost is not known", "file", path, "aside", aside, "error", err.Error())
 		if err := os.Rename(path, aside); err != nil {
 			return nil, fmt.Errorf("state file: %w", err)
 		}
@@ -130,57 +135,50 @@ func (c *Collector) openState() (*stateKeeper, error) {
 		if old.Clean || k.filled() > old.Filled {
 			at = old.After
 		}
-		if err := c.pipeline.exporters.restore(at.Exporters); err != nil {
-			c.log.Error("the state file holds no numbers of exporters", "file", path, "error", err.Error())
+		if err := p.Exporters.Restore(at.Exporters); err != nil {
+			log.Error("the state file holds no numbers of exporters", "file", path, "error", err.Error())
 		}
-		c.ledger.Receive(DroppedDown, at.Pending)
+		l.Receive(ledger.DroppedDown, at.Pending)
 		k.state = savedState{Runs: old.Runs, Since: old.Since, After: at}
 		k.base = at.Sinks
 		if !old.Clean {
-			c.log.Warn("the run before did not end in order; its open window is counted as dropped (down) as numbers show",
+			log.Warn("the run before did not end in order; its open window is counted as dropped (down) as numbers show",
 				"window_end", time.Unix(0, at.End).UTC().Format(time.RFC3339Nano))
 		}
 	}
 	k.state.Runs++
-	k.remember(c)
+	d.remember(rememberPath(path), log)
 	go func() {
 		for b := range k.write {
 			k.done <- stores.ReplaceFile(k.path, b)
 		}
 		close(k.done)
 	}()
-	c.pipeline.exporters.saving = true
+	p.Exporters.Saving = true
 	return k, nil
 }
 
-// windowEnds writes the file before the window goes to the stores. What exporters missed while no collector ran enters
-// the ledger.
-func (c *Collector) windowEnds(w *inference.Window, diverted, refused uint64) {
-	var observed, provisional, down uint64
+// windowEnds writes the file before the window goes to the stores.
+func (k *State) windowEnds(w *inference.Window, diverted, refused uint64) {
+	var observed, provisional uint64
 	for i := range w.Exporters {
 		observed += w.Exporters[i].Reports
 		provisional += w.Exporters[i].Provisional
-		down += w.Exporters[i].Down
-	}
-	c.ledger.Receive(DroppedDown, down)
-	k := c.keeper
-	if k == nil {
-		return
 	}
 	if k.since++; k.since >= rememberEvery {
-		k.rememberNow(w.End, c)
+		k.rememberNow(w.End)
 	}
 	k.observed += observed
 	k.windowed += w.Reports + diverted
 	k.state.Before = k.state.After
-	balances := c.ledger.Snapshot()
-	if c.pipeline.diversion != nil { // its last reports of the window have just been put
-		for until := time.Now().Add(divertPatience); !idle(balances) && time.Now().Before(until); balances = c.ledger.Snapshot() {
+	balances := k.ledger.Snapshot()
+	if k.pipeline.Diverts() { // its last reports of the window have just been put
+		for until := time.Now().Add(divertPatience); !idle(balances) && time.Now().Before(until); balances = k.ledger.Snapshot() {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[DroppedShardQueue.String()]))
-	k.state.After = snapshot{w.End, c.pipeline.exporters.saved, provisional + late, k.totals(balances, w.Reports)}
+	late := uint64(max(0, int64(k.observed+refused)-int64(k.windowed)-balances[0].Dropped[ledger.DroppedShardQueue.String()]))
+	k.state.After = snapshot{w.End, k.pipeline.Exporters.Saved, provisional + late, k.totals(balances, w.Reports)}
 	if !idle(balances) { // an earlier window is not on disk yet
 		return
 	}
@@ -191,7 +189,7 @@ func (c *Collector) windowEnds(w *inference.Window, diverted, refused uint64) {
 // idle reports whether nothing waits in memory for a store.
 func idle(balances []sink.Balance) bool {
 	for i := range balances {
-		if balances[i].InFlight[SinkQueue.String()] != 0 {
+		if balances[i].InFlight[ledger.SinkQueue.String()] != 0 {
 			return false
 		}
 	}
@@ -199,12 +197,12 @@ func idle(balances []sink.Balance) bool {
 }
 
 // totals are the accounts of all runs, with the reports of the window that ends and without those of the next.
-func (k *stateKeeper) totals(balances []sink.Balance, window uint64) map[string]SinkTotals {
-	all := map[string]SinkTotals{}
+func (k *State) totals(balances []sink.Balance, window uint64) map[string]sinkTotals {
+	all := map[string]sinkTotals{}
 	for i := range balances {
 		b := &balances[i]
-		t := SinkTotals{Received: k.base[b.Sink].Received + b.Received - b.Carried + window, Dropped: map[string]int64{}}
-		for _, s := range []Stage{Ring, ShardQueue, Window} {
+		t := sinkTotals{Received: k.base[b.Sink].Received + b.Received - b.Carried + window, Dropped: map[string]int64{}}
+		for _, s := range []ledger.Stage{ledger.Ring, ledger.ShardQueue, ledger.Window} {
 			t.Received -= uint64(b.InFlight[s.String()])
 		}
 		for _, m := range []map[string]int64{k.base[b.Sink].Dropped, b.Dropped} {
@@ -218,7 +216,7 @@ func (k *stateKeeper) totals(balances []sink.Balance, window uint64) map[string]
 }
 
 // save gives the state to the goroutine that writes, and waits for it, but not for long.
-func (k *stateKeeper) save() {
+func (k *State) save() {
 	b := encodeState(&k.state)
 	timer := time.NewTimer(statePatience)
 	defer timer.Stop()
@@ -245,32 +243,44 @@ func (k *stateKeeper) save() {
 	}
 }
 
-// endState notes that the run ended in order. It is called when all stores are closed.
-func (c *Collector) endState() {
-	k := c.keeper
+// End notes that the run ended in order. It is called when all stores are closed, and may be called on nil.
+func (k *State) End() {
 	if k == nil {
 		return
 	}
 	k.remembering <- struct{}{} // the last one is written
 	<-k.remembering
-	k.rememberNow(k.state.After.End, c)
+	k.rememberNow(k.state.After.End)
 	k.remembering <- struct{}{}
 	k.state.Clean = true
-	k.state.After.Sinks = k.totals(c.ledger.Snapshot(), 0)
+	k.state.After.Sinks = k.totals(k.ledger.Snapshot(), 0)
 	k.state.After.Pending = 0
 	k.state.Before = snapshot{}
 	k.save()
 	close(k.write)
 }
 
-// allRuns gives the accounts of all runs since the state file began; nil without one.
-func (c *Collector) allRuns() *AllRuns {
-	k := c.keeper
+// Discard ends a state of a run that did not begin.
+func (k *State) Discard() {
+	if k != nil {
+		close(k.write)
+	}
+}
+
+// rememberNow has the file of the detectors written.
+func (k *State) rememberNow(end int64) {
+	if k.detectors.write(rememberPath(k.path), end, k.remembering, k.log) {
+		k.since = 0
+	}
+}
+
+// AllRuns gives the accounts of all runs since the state file began; nil without one.
+func (k *State) AllRuns() *summary.AllRuns {
 	if k == nil {
 		return nil
 	}
-	a := &AllRuns{Runs: k.state.Runs, Since: k.state.Since}
-	balances := c.ledger.Snapshot()
+	a := &summary.AllRuns{Runs: k.state.Runs, Since: k.state.Since}
+	balances := k.ledger.Snapshot()
 	for i, b := range balances {
 		t := k.totals(balances[i:i+1], 0)[b.Sink]
 		s := sink.Balance{Sink: b.Sink, Received: t.Received, InFlight: b.InFlight, Dropped: t.Dropped}
@@ -279,7 +289,7 @@ func (c *Collector) allRuns() *AllRuns {
 			stored -= n
 		}
 		for stage, n := range b.InFlight {
-			if stage == SinkQueue.String() || stage == SpoolQueue.String() {
+			if stage == ledger.SinkQueue.String() || stage == ledger.SpoolQueue.String() {
 				stored -= n
 			} else {
 				s.Received += uint64(n)

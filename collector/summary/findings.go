@@ -1,4 +1,4 @@
-package collector
+package summary
 
 import (
 	"github.com/hopscope/hopscope/inference"

@@ -1,11 +1,14 @@
-package collector
+package windows
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/sequence"
+	"github.com/hopscope/hopscope/inference/shard"
 )
 
 // manyHops is a window of 640 hops with the busiest flows and exporters of a data centre.
@@ -39,9 +42,7 @@ func manyHops(p *inference.Partial, end int64) {
 }
 
 func testCorrections(bytes int64) *corrections {
-	cfg := testConfig()
-	cfg.CorrectionsBytes = bytes
-	return newCorrections(&cfg.Config, &cfg.Flows)
+	return newCorrections(&Corrections{Bytes: bytes, Shards: runtime.GOMAXPROCS(0), Exporters: sequence.DefaultConfig().MaxExporters, Flows: shard.DefaultConfig()})
 }
 
 // What ten minutes of windows of 640 hops take is what docs/operating.md says.

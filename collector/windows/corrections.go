@@ -1,10 +1,11 @@
-package collector
+package windows
 
 import (
 	"bytes"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -30,11 +31,20 @@ type keptWindow struct {
 	data     []byte // a partial
 }
 
+// Corrections says what is kept of windows whose labels may come again.
+type Corrections struct {
+	Reach     time.Duration // how far back from the last window
+	Bytes     int64         // most memory
+	Shards    int
+	Exporters int // that are followed
+	Flows     shard.Config
+}
+
 // newCorrections keeps of flows those that were written. A window may grow to twice its lists by what is added to it.
-func newCorrections(cfg *Config, flows *shard.Config) *corrections {
-	hops, exporters := cfg.shards()*(flows.MaxHops+1), cfg.Exporters.Tracking.MaxExporters
+func newCorrections(cfg *Corrections) *corrections {
+	flows, hops, exporters := &cfg.Flows, cfg.Shards*(cfg.Flows.MaxHops+1), cfg.Exporters
 	return &corrections{
-		room:  int(cfg.CorrectionsBytes),
+		room:  int(cfg.Bytes),
 		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt, Deviations: math.MaxInt},
 		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters, Deviations: 2 * flows.Limits().Deviations},
 	}

@@ -1,4 +1,4 @@
-package collector
+package pipeline
 
 import (
 	"math"
@@ -24,8 +24,8 @@ const (
 	// receiptPatience bounds the wait for the answers, beside half a window. They take microseconds, unless the machine is too busy
 	// to let a worker run.
 	receiptPatience = time.Second
-	// heldReports is the most that a worker holds back. It waits when that is reached, and its socket buffers.
-	heldReports = 2048
+	// HeldReports is the most that a worker holds back. It waits when that is reached, and its socket buffers.
+	HeldReports = 2048
 	// heldPatience bounds that wait, beside a tenth of a window: what is wrongly counted is less of an evil than what is dropped.
 	heldPatience = 100 * time.Millisecond
 )
@@ -63,18 +63,18 @@ func newByReceipt(length time.Duration) byReceipt {
 
 // sortOut holds back those reports in w.in that belong to the next window, and counts those that come too late. It is
 // called with the border shared, and shares it again when it had to wait.
-func (p *pipeline) sortOut(w *worker) {
+func (p *Pipeline) sortOut(w *Worker) {
 	r := &p.receipt
 	if w.receipt.newest >= r.edge {
 		select {
 		case r.early <- struct{}{}:
 		default:
 		}
-		if len(w.receipt.held.Reports)+len(w.in.Reports) > heldReports && p.belongsNext(w.receipt.newest) {
+		if len(w.receipt.held.Reports)+len(w.in.Reports) > HeldReports && p.belongsNext(w.receipt.newest) {
 			p.awaitEnd()
 		}
 	}
-	wrong, room := uint64(0), heldReports-len(w.receipt.held.Reports)
+	wrong, room := uint64(0), HeldReports-len(w.receipt.held.Reports)
 	w.in.Scatter(func(x *decode.Report) *decode.Batch {
 		switch {
 		case x.Time >= r.since && x.Time < r.edge:
@@ -94,13 +94,13 @@ func (p *pipeline) sortOut(w *worker) {
 
 // belongsNext reports whether a time is in the next window. Times behind that are of a clock that was set, and nothing to
 // wait for.
-func (p *pipeline) belongsNext(t int64) bool {
+func (p *Pipeline) belongsNext(t int64) bool {
 	r := &p.receipt
 	return t >= r.edge && uint64(t)-uint64(r.edge) < uint64(r.length)
 }
 
 // awaitEnd gives up the border until it has moved, but not for long.
-func (p *pipeline) awaitEnd() {
+func (p *Pipeline) awaitEnd() {
 	ended := p.receipt.ended
 	p.border.RUnlock()
 	defer p.border.RLock()
@@ -114,22 +114,22 @@ func (p *pipeline) awaitEnd() {
 
 // openNext moves the border to the end of the next window, and delivers what was held back for it. Nobody else may
 // deliver meanwhile.
-func (p *pipeline) openNext(end *windowEnd) {
+func (p *Pipeline) openNext(end *End) {
 	since := int64(math.MinInt64) // the clock was set
-	if end.label == p.receipt.edge {
-		since = end.label
+	if end.Label == p.receipt.edge {
+		since = end.Label
 	}
-	p.setEdge(since, end.next)
+	p.setEdge(since, end.Next)
 }
 
-// moveEdge moves the end of the open window, when the clock was set or no more is received.
-func (p *pipeline) moveEdge(edge int64) {
+// MoveEdge moves the end of the open window, when the clock was set or no more is received.
+func (p *Pipeline) MoveEdge(edge int64) {
 	p.border.Lock()
 	defer p.border.Unlock()
 	p.setEdge(math.MinInt64, edge)
 }
 
-func (p *pipeline) setEdge(since, edge int64) {
+func (p *Pipeline) setEdge(since, edge int64) {
 	r := &p.receipt
 	r.since, r.edge = since, edge
 	close(r.ended)
@@ -140,8 +140,20 @@ func (p *pipeline) setEdge(since, edge int64) {
 	}
 }
 
+// Edge is where the open window ends, for reports that were received here. The one who ends windows asks.
+func (p *Pipeline) Edge() int64 { return p.receipt.edge }
+
+// StartEdge sets where the first window ends, before anything is received.
+func (p *Pipeline) StartEdge(edge int64) { p.receipt.edge = edge }
+
+// Early gives a value when a report of the next window comes for the first time in this one.
+func (p *Pipeline) Early() <-chan struct{} { return p.receipt.early }
+
+// Misplaced counts reports that count in another window than they belong to.
+func (p *Pipeline) Misplaced() uint64 { return p.receipt.misplaced.Load() }
+
 // answered notes that a worker has handed over all that was received before a time.
-func (p *pipeline) answered(w *worker, until int64) {
+func (p *Pipeline) answered(w *Worker, until int64) {
 	w.receipt.until.Store(until)
 	select {
 	case p.receipt.answers <- struct{}{}:
@@ -149,9 +161,8 @@ func (p *pipeline) answered(w *worker, until int64) {
 	}
 }
 
-// gather waits until all workers have handed over what was received before the end of a window, but not for long.
-func (c *Collector) gather(end int64) {
-	p := c.pipeline
+// Gather waits until all workers have handed over what was received before the end of a window, but not for long.
+func (p *Pipeline) Gather(end int64) {
 	waiting := func() (any bool) {
 		for _, w := range p.workers {
 			any = any || w.receipt.on && w.receipt.until.Load() < end
@@ -168,7 +179,7 @@ func (c *Collector) gather(end int64) {
 		return
 	}
 	time.Sleep(receiptGrace)
-	for _, s := range c.sources {
+	for _, s := range p.sources {
 		if a, ok := s.Source.Source.(ingest.Prompter); ok {
 			a.Prompt(end)
 		}

@@ -1,11 +1,10 @@
-package collector
+package pipeline
 
 import (
 	"errors"
 	"io"
 
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
 )
 
@@ -52,22 +51,12 @@ func CloseSources(sources []Source) error {
 	return errors.Join(errs...)
 }
 
-// sourceMetrics lists the metrics of sources by the names under which they are published.
-func sourceMetrics(sources []Source) (metrics []Metric) {
-	for _, s := range sources {
-		for _, m := range s.Metrics {
-			metrics = append(metrics, Metric{Name: sourceMetricName(s.Name, m), Help: m.Help, Kind: Counter})
+// Sections are the sources that have a section in the settings struct cfg points to, not opened.
+func Sections(cfg any) (sources []Source) {
+	for _, part := range settings.Parts(cfg) {
+		if section, ok := part.Value.(sourceSection); ok {
+			sources = append(sources, Source{Name: part.Key, Metrics: section.Metrics()})
 		}
 	}
-	return metrics
-}
-
-func sourceMetricName(source string, m ingest.Metric) string {
-	return "hopscope_" + source + "_" + m.Name
-}
-
-// Detector turns windows into findings. It is called from one goroutine, and does not keep the window. The findings are
-// valid until the next call.
-type Detector interface {
-	Step(w *inference.Window) []inference.Finding
+	return sources
 }

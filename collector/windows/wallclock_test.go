@@ -1,4 +1,4 @@
-package collector
+package windows
 
 import (
 	"fmt"
@@ -69,11 +69,11 @@ func (r *clockRun) check(cut windowCut) {
 		}
 	case againWindow:
 		// What was counted under such a label is kept, if anything was.
-		if cut.label > latest || latest-cut.label > r.k.reach || cut.label <= multipleBefore(startWall, length) {
+		if cut.label > latest || latest-cut.label > r.k.reach || cut.label <= MultipleBefore(startWall, length) {
 			r.t.Fatalf("label %d comes again, the latest is %d", cut.label, latest)
 		}
 	case heldWindow:
-		if latest != 0 && cut.label != latest || cut.label <= multipleBefore(startWall, length) {
+		if latest != 0 && cut.label != latest || cut.label <= MultipleBefore(startWall, length) {
 			r.t.Fatalf("label %d is held, the latest is %d", cut.label, latest)
 		}
 	}
@@ -305,7 +305,7 @@ func TestWallClockWhole(t *testing.T) {
 			}
 		}
 		for i, l := range labels {
-			if want := multipleBefore(start, int64(ten)) + int64(i+1)*int64(ten); l != want {
+			if want := MultipleBefore(start, int64(ten)) + int64(i+1)*int64(ten); l != want {
 				t.Fatalf("phase %d: label %d is %d, want %d", phase, i, l, want)
 			}
 		}

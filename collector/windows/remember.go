@@ -1,15 +1,15 @@
-package collector
+package windows
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/stores"
-	"github.com/hopscope/hopscope/inference"
 )
 
 // What the detectors remember is in a file beside the state file, since it is large and need not be of the last window: it is
@@ -46,8 +46,7 @@ func decodeRemembered(b []byte) (end int64, state []byte, err error) {
 
 // remember lets the detectors go on where an earlier run left them. Whatever is wrong with the file, the collector runs, and
 // the detectors learn anew.
-func (k *stateKeeper) remember(c *Collector) {
-	path := rememberPath(k.path)
+func (d *Detectors) remember(path string, log *slog.Logger) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return
@@ -61,36 +60,29 @@ func (k *stateKeeper) remember(c *Collector) {
 		err = fmt.Errorf("it is of %s", time.Unix(0, end).UTC().Format(time.RFC3339))
 	}
 	if err == nil {
-		err = c.detector.ReadState(state)
+		err = d.events.ReadState(state)
 	}
 	if err != nil {
-		k.log.Warn("the detectors learn anew what is usual: what they knew cannot be used", "file", path, "error", err.Error())
+		log.Warn("the detectors learn anew what is usual: what they knew cannot be used", "file", path, "error", err.Error())
 		return
 	}
-	c.remembered = c.detector.Open()
-	k.log.Info("the detectors go on from an earlier run", "file", path, "hops", c.detector.Stats().Hops, "open_findings", len(c.remembered))
+	d.open = d.events.Open()
+	log.Info("the detectors go on from an earlier run", "file", path, "hops", d.events.Stats().Hops, "open_findings", len(d.open))
 }
 
-// again gives the findings that are open since an earlier run, once, so that this run's stores and page know them.
-func (c *Collector) again(found []inference.Finding) []inference.Finding {
-	all := append(c.remembered, found...)
-	c.remembered = nil
-	return all
-}
-
-// rememberNow writes the file in the background, or leaves it to the next window while it is being written.
-func (k *stateKeeper) rememberNow(end int64, c *Collector) {
+// write writes the file in the background, or leaves it to the next window while it is being written.
+func (d *Detectors) write(path string, end int64, busy chan struct{}, log *slog.Logger) bool {
 	select {
-	case k.remembering <- struct{}{}:
+	case busy <- struct{}{}:
 	default:
-		return
+		return false
 	}
-	k.since = 0
-	b := encodeRemembered(end, c.detector.AppendState(nil))
+	b := encodeRemembered(end, d.events.AppendState(nil))
 	go func() {
-		if err := stores.ReplaceFile(rememberPath(k.path), b); err != nil {
-			k.log.Error("what the detectors know cannot be written", "file", rememberPath(k.path), "error", err.Error())
+		if err := stores.ReplaceFile(path, b); err != nil {
+			log.Error("what the detectors know cannot be written", "file", path, "error", err.Error())
 		}
-		<-k.remembering
+		<-busy
 	}()
+	return true
 }

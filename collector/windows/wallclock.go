@@ -1,4 +1,4 @@
-package collector
+package windows
 
 import (
 	"math"
@@ -55,7 +55,7 @@ type windowCut struct {
 
 // newWallClock begins with the first window. Labels up to now may have been used by an earlier run of the collector.
 func newWallClock(length, reach time.Duration, now reading) *wallClock {
-	began := multipleBefore(now.wall, int64(length))
+	began := MultipleBefore(now.wall, int64(length))
 	k := &wallClock{
 		length: int64(length), reach: int64(reach), first: now, last: now, opened: now.mono,
 		latest: began, floor: began, fresh: true,
@@ -95,7 +95,7 @@ func (k *wallClock) finish(now reading) (step time.Duration, cut windowCut) {
 	step = k.read(now)
 	label := now.wall
 	if label <= k.latest {
-		if label = multipleBefore(label, k.length); label < now.wall {
+		if label = MultipleBefore(label, k.length); label < now.wall {
 			label += k.length
 		}
 	}
@@ -130,7 +130,7 @@ func (k *wallClock) read(now reading) (step time.Duration) {
 func (k *wallClock) end() (at, label int64) {
 	earliest := k.opened - k.lead + k.length/2
 	wall := k.last.wall + earliest - k.last.mono
-	label = multipleBefore(wall, k.length)
+	label = MultipleBefore(wall, k.length)
 	if label < wall {
 		label += k.length
 	}
@@ -159,8 +159,8 @@ func (k *wallClock) cut(label int64) windowCut {
 	return c
 }
 
-// multipleBefore is the last multiple of length that is not after t.
-func multipleBefore(t, length int64) int64 {
+// MultipleBefore is the last multiple of length that is not after t.
+func MultipleBefore(t, length int64) int64 {
 	into := t % length
 	if into < 0 {
 		into += length

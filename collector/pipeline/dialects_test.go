@@ -1,4 +1,4 @@
-package collector
+package pipeline
 
 import (
 	"encoding/binary"
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hopscope/hopscope/collector/exporters"
+	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/ingest"
@@ -15,7 +18,7 @@ import (
 // recorded gives the report datagrams of a recording as a socket would, from one address, some time apart.
 func recorded(t *testing.T, name string, n int, from netip.Addr, start, apart int64) (frames []ingest.Frame) {
 	t.Helper()
-	b, err := os.ReadFile("../decode/testdata/" + name + ".pcap")
+	b, err := os.ReadFile("../../decode/testdata/" + name + ".pcap")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,34 +52,27 @@ func TestAdoptDialect(t *testing.T) {
 		{"hostint05-reports", "host-int", 0, 100, 48},
 	} {
 		t.Run(c.dialect, func(t *testing.T) {
-			e := newEngine(t, nil, Options{})
-			p := e.pipeline
-			p.workers = []*worker{{block: true, out: make([]*work, len(p.shards))}}
-			router, err := e.cfg.Exporters.Routers()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, l := newTest(t, Config{Block: true, Sources: workers(1)}, exporters.DefaultConfig())
 			w := p.workers[0]
-			w.decoder.Store(router())
-			p.run()
+			p.Start()
 			frames := recorded(t, c.file, 300, switch5, 1e18, 4e7)
-			p.handle(w, frames[:50])
-			p.handle(w, frames[50:100])
-			e.stepDialects(frames[99].Time)
-			list := e.dialectFindings()
+			p.Handle(w, frames[:50])
+			p.Handle(w, frames[50:100])
+			p.Dialects.Step(frames[99].Time, known)
+			list := p.Dialects.Findings()
 			if len(list) != 1 || list[0].State != guess.Adopted || list[0].Profiles[0] != c.dialect || list[0].Unread != 100 || list[0].Stored != c.stored {
 				t.Fatalf("findings %+v", list)
 			}
-			p.handle(w, frames[100:200])
-			p.handle(w, frames[200:])
+			p.Handle(w, frames[100:200])
+			p.Handle(w, frames[200:])
 			if got := w.decoder.Load().Profile(decode.AddrFrom(switch5)).Name; got != c.dialect {
 				t.Errorf("the worker reads with %s", got)
 			}
-			again := p.dialects.reread.Load()
+			again := p.Dialects.Reread()
 			if again > 48 || (again > 0) != (c.again > 0) {
 				t.Errorf("%d read again, want some of the samples: %d", again, c.again)
 			}
-			p.close()
+			p.Close()
 			paths := 0
 			for _, s := range p.shards {
 				for _, f := range s.state.Flows(100) {
@@ -88,12 +84,12 @@ func TestAdoptDialect(t *testing.T) {
 			if paths == 0 {
 				t.Error("no flow has a path")
 			}
-			b := e.ledger.Snapshot()[0]
+			b := l.Snapshot()[0]
 			if b.Received != 300+again || b.Unsettled != 0 || b.Dropped["malformed"] != int64(c.dropped) || b.InFlight["window"] != int64(300+again-c.dropped) {
-				t.Errorf("%d again, ledger %s", again, LedgerLine(&b))
+				t.Errorf("%d again, ledger %s", again, ledger.Line(&b))
 			}
-			if s := e.Status(); len(s.Recognised) != 1 || s.Recognised[0].State != "adopted" || len(s.Problems) != 0 {
-				t.Errorf("status %+v, problems %q", s.Recognised, s.Problems)
+			if s := summary.Dialects(p.Dialects.Findings()); len(s) != 1 || s[0].State != "adopted" || len(summary.DialectProblems(s)) != 0 {
+				t.Errorf("%+v, problems %q", s, summary.DialectProblems(s))
 			}
 		})
 	}
@@ -102,59 +98,53 @@ func TestAdoptDialect(t *testing.T) {
 // Who wants to decide himself is told, and nothing changes; who does not want to know is not told either.
 func TestSuggestDialect(t *testing.T) {
 	for _, mode := range []string{"suggest", "off"} {
-		e := newEngine(t, func(cfg *program) { cfg.Exporters.Recognise = mode }, Options{})
-		p := e.pipeline
-		router, err := e.cfg.Exporters.Routers()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &worker{block: true, out: make([]*work, len(p.shards))}
-		w.decoder.Store(router())
-		p.workers = []*worker{w}
-		p.run()
+		cfg := exporters.DefaultConfig()
+		cfg.Recognise = mode
+		p, _ := newTest(t, Config{Block: true, Sources: workers(1)}, cfg)
+		w := p.workers[0]
+		p.Start()
 		frames := recorded(t, "onos-int10-reports", 200, switch5, 1e18, 4e7)
-		p.handle(w, frames)
-		e.stepDialects(frames[199].Time)
-		p.close()
+		p.Handle(w, frames)
+		p.Dialects.Step(frames[199].Time, known)
+		p.Close()
 		if got := w.decoder.Load().Profile(decode.AddrFrom(switch5)).Name; got != "auto" {
 			t.Errorf("%s: the worker reads with %s", mode, got)
 		}
-		s := e.Status()
+		problems := summary.DialectProblems(summary.Dialects(p.Dialects.Findings()))
 		want := "dialect: 200 reports of 10.0.0.5 carry INT that profile auto cannot read; onos explains all of it"
-		if mode == "off" && len(s.Problems) != 0 || mode == "suggest" && !slices.Equal(s.Problems, []string{want}) {
-			t.Errorf("%s: problems %q", mode, s.Problems)
+		if mode == "off" && len(problems) != 0 || mode == "suggest" && !slices.Equal(problems, []string{want}) {
+			t.Errorf("%s: problems %q", mode, problems)
 		}
 	}
 }
 
 // What somebody chose for an address goes before what was adopted, also when he chooses later.
 func TestChosenDialect(t *testing.T) {
-	e := newEngine(t, nil, Options{})
-	p := e.pipeline
-	router, err := e.cfg.Exporters.Routers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &worker{block: true, out: make([]*work, len(p.shards))}
-	w.decoder.Store(router())
-	p.workers = []*worker{w}
-	p.run()
-	defer p.close()
+	p, _ := newTest(t, Config{Block: true, Sources: workers(1)}, exporters.DefaultConfig())
+	w := p.workers[0]
+	p.Start()
+	defer p.Close()
 	frames := recorded(t, "onos-int10-reports", 300, switch5, 1e18, 4e7)
-	p.handle(w, frames[:100])
-	e.stepDialects(frames[99].Time)
-	p.handle(w, frames[100:101])
+	p.Handle(w, frames[:100])
+	p.Dialects.Step(frames[99].Time, known)
+	p.Handle(w, frames[100:101])
 	if got := w.decoder.Load().Profile(decode.AddrFrom(switch5)).Name; got != "onos" {
 		t.Fatalf("the worker reads with %s", got)
 	}
-	cfg := e.cfg
-	cfg.Exporters.Profiles = []ExporterProfile{{Prefix: "10.0.0.0/24", Profile: "fabric-tna"}}
-	if err := e.Reload(cfg, Analysis{}); err != nil {
+	cfg := exporters.DefaultConfig()
+	cfg.Profiles = []exporters.Profile{{Prefix: "10.0.0.0/24", Profile: "fabric-tna"}}
+	router, err := cfg.Routers()
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.handle(w, frames[101:200])
-	e.stepDialects(frames[199].Time)
-	p.handle(w, frames[200:])
+	candidates, err := cfg.Candidates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Reload(router, candidates)
+	p.Handle(w, frames[101:200])
+	p.Dialects.Step(frames[199].Time, known)
+	p.Handle(w, frames[200:])
 	if got := w.decoder.Load().Profile(decode.AddrFrom(switch5)).Name; got != "fabric-tna" {
 		t.Errorf("the worker reads with %s", got)
 	}
@@ -162,25 +152,18 @@ func TestChosenDialect(t *testing.T) {
 
 // A sender that profiles do not name, and cannot read, costs bounded memory of a batch.
 func TestDoubtsBounded(t *testing.T) {
-	e := newEngine(t, nil, Options{})
-	p := e.pipeline
-	router, err := e.cfg.Exporters.Routers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &worker{block: true, out: make([]*work, len(p.shards))}
-	w.decoder.Store(router())
-	p.workers = []*worker{w}
-	p.run()
-	defer p.close()
+	p, _ := newTest(t, Config{Block: true, Sources: workers(1)}, exporters.DefaultConfig())
+	w := p.workers[0]
+	p.Start()
+	defer p.Close()
 	var frames []ingest.Frame
 	for i := range 5000 {
 		a := netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)})
 		frames = append(frames, ingest.Frame{Data: make([]byte, 100), Length: 100, Link: ingest.LinkUDP, Time: 1e18 + int64(i), Src: netip.AddrPortFrom(a, 1)})
 	}
-	p.handle(w, frames)
+	p.Handle(w, frames)
 	if n := len(w.doubts.senders); n > mostSenders {
 		t.Errorf("%d senders in a batch", n)
 	}
-	e.stepDialects(2e18)
+	p.Dialects.Step(2e18, known)
 }

@@ -1,4 +1,6 @@
-package collector
+// Package pipeline takes frames of sources to the ends of windows: workers decode them, follow the sequence numbers of
+// exporters, and hand the reports to the shards that own their flows.
+package pipeline
 
 import (
 	"log/slog"
@@ -6,12 +8,15 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hopscope/hopscope/collector/exporters"
+	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/inference/sequence"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
@@ -24,24 +29,24 @@ type work struct {
 	visit func(*shard.State) // nil for a batch
 }
 
-// pipeline takes frames to the ends of windows.
+// Pipeline takes frames to the ends of windows.
 //
 // A batch of a source takes a fixed number of locks: those of the ledger, of the list of free batches and of a queue for
 // each shard that its reports go to, and that of each group of exporters that they come from; it shares the border between
 // windows. A report takes none.
-type pipeline struct {
+type Pipeline struct {
 	key     decode.HashKey // of flows
-	ledger  *Ledger
+	ledger  *ledger.Ledger
 	log     *slog.Logger
-	workers []*worker
+	workers []*Worker
 	shards  []*shardQueue
 	freeMu  sync.Mutex
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
-	exporters *sequences
-	dialects  *dialects        // nil where nobody wants to know
-	diversion *diversion       // nil without one
-	sites     *exporters.Sites // nil without any
+	Exporters *Sequences
+	Dialects  *Dialects // nil where nobody wants to know
+	sources   []*source
+	diversion *diversion // nil without one
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
 	// counted for an exporter in a window is what the shards count in it, so that after a crash the numbers of exporters
 	// tell what the open window cost.
@@ -49,17 +54,15 @@ type pipeline struct {
 	receipt byReceipt
 	reports []sink.ReportWriter
 
-	start   int64             // of the open window; 0 before the first
 	partial inference.Partial // of the last window
-	limits  inference.Limits
 	wait    sync.WaitGroup
 
 	closeMu sync.RWMutex // held by who sends to the queues beside sources and windows
 	running bool
 }
 
-// worker is the private state of one goroutine of a source.
-type worker struct {
+// Worker is the private state of one goroutine of a source.
+type Worker struct {
 	decoder atomic.Pointer[demux.Router]
 	id      int
 	block   bool // wait for a full shard queue instead of dropping
@@ -86,44 +89,55 @@ type shardQueue struct {
 	stats atomic.Pointer[shard.Stats]
 }
 
-// newPipeline makes a pipeline with a worker for each entry of block, which says whether it waits for full queues.
-func newPipeline(cfg *Config, analysis *Analysis, opt *Options, block []bool, router func() *demux.Router, ledger *Ledger) (p *pipeline, err error) {
-	p = &pipeline{
-		key: decode.NewHashKey(opt.Seed), ledger: ledger, log: opt.Log, limits: analysis.Flows.Limits(), reports: opt.Reports,
-		exporters: newSequences(cfg.Exporters.Tracking, opt.Seed, len(block)), receipt: newByReceipt(cfg.Window),
+// Config is what a pipeline is made of.
+type Config struct {
+	Window       time.Duration
+	Seed         uint64 // of the hash of flows
+	Tracking     sequence.Config
+	QueueBatches int // that may wait for a shard
+	// Block makes all workers wait for full queues; otherwise only those of a source that can wait do.
+	Block    bool
+	Sources  []Source
+	Shards   []*shard.State
+	Router   func() *demux.Router // makes a decoder
+	Sites    *exporters.Sites     // nil without any
+	Dialects *Dialects            // nil where nobody wants to know
+	Reports  []sink.ReportWriter
+	Ledger   *ledger.Ledger
+	Log      *slog.Logger
+}
+
+// New makes a pipeline. Nothing runs yet.
+func New(cfg Config) *Pipeline {
+	p := &Pipeline{
+		key: decode.NewHashKey(cfg.Seed), ledger: cfg.Ledger, log: cfg.Log, reports: cfg.Reports, receipt: newByReceipt(cfg.Window), Dialects: cfg.Dialects,
 	}
-	if p.sites, err = exporters.NewSites(&cfg.Exporters); err != nil {
-		return nil, err
-	}
-	shards := cfg.shards()
-	queue := cfg.ShardQueueBatches
-	if opt.Policy.Block {
+	queue := cfg.QueueBatches
+	if cfg.Block {
 		// Waiting batches bridge bursts of live traffic. A capture has no bursts, and the batches of a long queue only fall
 		// out of the CPU cache before their shard comes to them.
 		queue = min(queue, 2)
 	}
-	for i, b := range block {
-		w := &worker{id: i, block: b, out: make([]*work, shards), sites: p.sites.Placer()}
-		w.decoder.Store(router())
-		p.workers = append(p.workers, w)
-	}
-	if p.dialects, err = newDialects(&cfg.Exporters, opt, router); err != nil {
-		return nil, err
-	}
-	flows := analysis.Flows
-	flows.MemoryBytes /= int64(shards)
-	states, err := analysis.PINT.Shards(shards, shards, flows, opt.Seed, p.sites, opt.Ways, opt.digestInputs())
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range states {
+	p.addSources(cfg.Sources, cfg.Block, len(cfg.Shards), cfg.Sites, cfg.Router)
+	p.Exporters = newSequences(cfg.Tracking, cfg.Seed, len(p.workers))
+	for _, s := range cfg.Shards {
 		p.shards = append(p.shards, &shardQueue{queue: make(chan *work, queue), state: s})
 	}
-	return p, nil
+	return p
 }
 
-// run starts the shards; close ends them.
-func (p *pipeline) run() {
+// Reload changes the decoders of all workers, and the dialects that could be adopted.
+func (p *Pipeline) Reload(router func() *demux.Router, candidates []demux.Profile) {
+	for _, w := range p.workers {
+		w.decoder.Store(router())
+	}
+	if p.Dialects != nil {
+		p.Dialects.reload(router(), candidates)
+	}
+}
+
+// Start starts the shards; Close ends them.
+func (p *Pipeline) Start() {
 	p.closeMu.Lock()
 	defer p.closeMu.Unlock()
 	p.running = true
@@ -132,8 +146,8 @@ func (p *pipeline) run() {
 	}
 }
 
-// close waits until every shard has taken what is in its queue. Nobody may call handle or cut any more.
-func (p *pipeline) close() {
+// Close waits until every shard has taken what is in its queue. Nobody may call Handle or Cut any more.
+func (p *Pipeline) Close() {
 	p.closeMu.Lock()
 	p.running = false
 	for _, s := range p.shards {
@@ -143,7 +157,7 @@ func (p *pipeline) close() {
 	p.wait.Wait()
 }
 
-func (s *shardQueue) run(p *pipeline) {
+func (s *shardQueue) run(p *Pipeline) {
 	for w := range s.queue {
 		if w.visit != nil {
 			w.visit(s.state)
@@ -151,35 +165,35 @@ func (s *shardQueue) run(p *pipeline) {
 		}
 		n := uint64(len(w.batch.Reports))
 		s.state.Update(w.batch.Reports)
-		p.ledger.Move(ShardQueue, Window, n)
+		p.ledger.Move(ledger.ShardQueue, ledger.Window, n)
 		s.depth.Add(-int64(n))
 		w.batch.Reset()
 		p.recycle(w)
 	}
 }
 
-// visit lets the owner of each shard call f, and waits for all of them. Before the shards run and when they
+// Visit lets the owner of each shard call f, and waits for all of them. Before the shards run and when they
 // have ended, it calls f itself.
-func (p *pipeline) visit(f func(*shardQueue)) {
+func (p *Pipeline) Visit(f func(*shard.State)) {
 	p.closeMu.RLock()
 	if !p.running {
 		defer p.closeMu.RUnlock()
 		p.wait.Wait()
 		for _, s := range p.shards {
-			f(s)
+			f(s.state)
 		}
 		return
 	}
 	var visited sync.WaitGroup
 	visited.Add(len(p.shards))
 	for _, s := range p.shards {
-		s.queue <- &work{visit: func(*shard.State) { f(s); visited.Done() }}
+		s.queue <- &work{visit: func(st *shard.State) { f(st); visited.Done() }}
 	}
 	p.closeMu.RUnlock()
 	visited.Wait()
 }
 
-func (p *pipeline) take() *work {
+func (p *Pipeline) take() *work {
 	p.freeMu.Lock()
 	defer p.freeMu.Unlock()
 	n := len(p.free)
@@ -191,16 +205,16 @@ func (p *pipeline) take() *work {
 	return w
 }
 
-func (p *pipeline) recycle(w *work) {
+func (p *Pipeline) recycle(w *work) {
 	w.hops = 0
 	p.freeMu.Lock()
 	p.free = append(p.free, w)
 	p.freeMu.Unlock()
 }
 
-// handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
-func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
-	if p.dialects != nil && p.dialects.waiting.Load() {
+// Handle decodes frames of a source and hands their reports on. It is called by one goroutine per worker.
+func (p *Pipeline) Handle(w *Worker, frames []ingest.Frame) {
+	if p.Dialects != nil && p.Dialects.waiting.Load() {
 		p.readAgain(w)
 	}
 	for len(frames) > 0 {
@@ -216,7 +230,7 @@ func (p *pipeline) handle(w *worker, frames []ingest.Frame) {
 }
 
 // place keeps the nodes of sites apart in the batch that w has decoded.
-func (p *pipeline) place(w *worker) {
+func (p *Pipeline) place(w *Worker) {
 	if w.sites == nil {
 		return
 	}
@@ -229,19 +243,19 @@ func (p *pipeline) place(w *worker) {
 // The most that a batch carries to a shard. A datagram can hold hundreds of reports or hops, so that batches of datagrams
 // say nothing about memory.
 const (
-	batchReports = 256
-	batchHops    = 4096
+	BatchReports = 256
+	BatchHops    = 4096
 )
 
 // decode reads frames into w.in, until that is full, and counts them. It gives the number of frames that it read.
-func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
+func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 	dec := w.decoder.Load()
-	if p.dialects != nil {
-		p.dialects.begin(w, dec)
+	if p.Dialects != nil {
+		p.Dialects.begin(w, dec)
 	}
 	foreign := uint64(0)
 	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
-	for read < len(frames) && len(w.in.Reports) < batchReports {
+	for read < len(frames) && len(w.in.Reports) < BatchReports {
 		f := &frames[read]
 		read++
 		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
@@ -265,33 +279,33 @@ func (p *pipeline) decode(w *worker, frames []ingest.Frame) (read int) {
 		if n == 0 {
 			foreign++
 		}
-		if p.dialects != nil {
+		if p.Dialects != nil {
 			w.doubts.look(read-1, f, &w.in, n)
 		}
 	}
-	if p.dialects != nil {
-		p.dialects.end(w, dec, frames)
+	if p.Dialects != nil {
+		p.Dialects.end(w, dec, frames)
 	}
 	w.receipt.oldest, w.receipt.newest = oldest, newest
 	reports := uint64(len(w.in.Reports))
-	p.ledger.Receive(Ring, reports+foreign)
-	p.ledger.Move(Ring, DroppedForeign, foreign)
+	p.ledger.Receive(ledger.Ring, reports+foreign)
+	p.ledger.Move(ledger.Ring, ledger.DroppedForeign, foreign)
 	w.counts.foreign.Add(foreign)
 	return read
 }
 
 // deliver follows the sequence numbers of the reports in a batch of w and scatters them to their shards.
-func (p *pipeline) deliver(w *worker, in *decode.Batch) {
+func (p *Pipeline) deliver(w *Worker, in *decode.Batch) {
 	reports := in.Reports
 	if len(reports) == 0 {
 		return
 	}
-	w.groups = p.exporters.observe(reports, w.groups)
+	w.groups = p.Exporters.observe(reports, w.groups)
 	p.scatter(w, in)
 }
 
 // scatter hands the reports in a batch of w to the raw stream and to their shards.
-func (p *pipeline) scatter(w *worker, in *decode.Batch) {
+func (p *Pipeline) scatter(w *Worker, in *decode.Batch) {
 	for _, r := range p.reports {
 		r.AppendReports(in.Reports)
 	}
@@ -313,7 +327,7 @@ func (p *pipeline) scatter(w *worker, in *decode.Batch) {
 			return nil
 		}
 		out := w.out[i]
-		if out != nil && (len(out.batch.Reports) >= batchReports || out.hops >= batchHops) {
+		if out != nil && (len(out.batch.Reports) >= BatchReports || out.hops >= BatchHops) {
 			p.enqueue(p.shards[i], out, w.block)
 			out = nil
 		}
@@ -324,7 +338,7 @@ func (p *pipeline) scatter(w *worker, in *decode.Batch) {
 		out.hops += len(r.Hops)
 		return &out.batch
 	})
-	p.ledger.Move(Ring, DroppedMalformed, malformed)
+	p.ledger.Move(ledger.Ring, ledger.DroppedMalformed, malformed)
 	p.divert(w)
 	for i, out := range w.out {
 		if out != nil {
@@ -334,9 +348,9 @@ func (p *pipeline) scatter(w *worker, in *decode.Batch) {
 	}
 }
 
-func (p *pipeline) enqueue(s *shardQueue, w *work, block bool) {
+func (p *Pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	n := uint64(len(w.batch.Reports))
-	p.ledger.Move(Ring, ShardQueue, n)
+	p.ledger.Move(ledger.Ring, ledger.ShardQueue, n)
 	s.depth.Add(int64(n))
 	if block {
 		s.queue <- w
@@ -346,7 +360,7 @@ func (p *pipeline) enqueue(s *shardQueue, w *work, block bool) {
 	case s.queue <- w:
 	default:
 		s.depth.Add(-int64(n))
-		p.ledger.Move(ShardQueue, DroppedShardQueue, n)
+		p.ledger.Move(ledger.ShardQueue, ledger.DroppedShardQueue, n)
 		w.batch.Reset()
 		p.recycle(w)
 	}
@@ -358,33 +372,33 @@ type handed struct {
 	cut   *shard.Cut
 }
 
-// windowEnd is when a window ends, in ns since 1970.
-type windowEnd struct {
-	label  int64 // under which it is kept
-	wall   int64 // when that was by the clock that reports are stamped with
-	steady int64 // and by one that nobody sets
-	next   int64 // end of the next window for reports that were received here
+// End is when a window ends, in ns since 1970.
+type End struct {
+	Start  int64 // when it began
+	Label  int64 // under which it is kept
+	Wall   int64 // when that was by the clock that reports are stamped with
+	Steady int64 // and by one that nobody sets
+	Next   int64 // end of the next window for reports that were received here
 }
 
-// cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
+// Cut ends the open window in every shard and merges what they saw into p.partial, which is valid until the next call. It
 // gives the number of reports that were diverted, whose window ends under a label of the fleet. One goroutine calls it.
-func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, diverted uint64) {
+func (p *Pipeline) Cut(end End, label int64) (_ *inference.Partial, diverted uint64) {
 	got := make(chan handed, len(p.shards))
 	p.border.Lock()
 	for _, s := range p.shards {
 		s.queue <- &work{visit: func(st *shard.State) {
-			got <- handed{s, st.Cut(end.steady)}
+			got <- handed{s, st.Cut(end.Steady)}
 			stats := st.Stats()
 			s.stats.Store(&stats)
 		}}
 	}
 	p.partial.Reset()
-	numbers := p.exporters.cut(end.wall, &p.partial)
+	numbers := p.Exporters.cut(end.Wall, &p.partial)
 	diverted = p.endDiversion(label)
 	p.openNext(&end)
 	p.border.Unlock()
-	p.partial.Span(p.start, end.label)
-	p.start = end.label
+	p.partial.Span(end.Start, end.Label)
 	for range p.shards {
 		h := <-got
 		h.cut.AddTo(&p.partial)
@@ -392,4 +406,19 @@ func (p *pipeline) cut(end windowEnd, label int64) (_ *inference.Partial, divert
 	}
 	p.partial.AddExporters(numbers)
 	return &p.partial, diverted
+}
+
+// ShardStats adds up what the shards said at the end of the last window, and gives the reports that wait for each.
+func (p *Pipeline) ShardStats() (sum shard.Stats, waiting []int64) {
+	for _, s := range p.shards {
+		waiting = append(waiting, s.depth.Load())
+		if st := s.stats.Load(); st != nil {
+			sum.Flows += st.Flows
+			sum.MemoryBytes += st.MemoryBytes
+			sum.EvictedIdle += st.EvictedIdle
+			sum.EvictedPressure += st.EvictedPressure
+			sum.Digests.Add(st.Digests)
+		}
+	}
+	return sum, waiting
 }

@@ -1,10 +1,11 @@
-package collector
+// Package summary is what a run saw, from its first report to its last, for people and for JSON.
+package summary
 
 import (
-	"cmp"
-	"slices"
+	"fmt"
 
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -20,39 +21,39 @@ type Summary struct {
 	MalformedReasons map[string]uint64  `json:"malformed_by_reason,omitempty"`
 	Digests          *shard.DigestStats `json:"digests,omitempty"` // PINT
 	FlowCount        int                `json:"flow_count"`
-	Flows            []FlowSummary      `json:"flows"` // the busiest first
+	Flows            []Flow             `json:"flows"` // the busiest first
 	HopCount         int                `json:"hop_count"`
-	Hops             []HopSummary       `json:"hops"` // the slowest first
-	Exporters        []ExporterSummary  `json:"exporters"`
+	Hops             []Hop              `json:"hops"` // the slowest first
+	Exporters        []Exporter         `json:"exporters"`
 	OtherExporters   *OtherExporters    `json:"other_exporters,omitempty"`
-	Dialects         []DialectSummary   `json:"dialects,omitempty"` // of exporters that their profiles did not read
-	Findings         []FindingSummary   `json:"findings"`
-	Ledger           LedgerSummary      `json:"loss_ledger"`
+	Dialects         []Dialect          `json:"dialects,omitempty"` // of exporters that their profiles did not read
+	Findings         []Finding          `json:"findings"`
+	Ledger           Ledger             `json:"loss_ledger"`
 	Seconds          float64            `json:"seconds"`
 	ReportsPerSecond float64            `json:"reports_per_second"`
 
 	Names *names.Names `json:"-"` // for whoever shows the summary to people
 }
 
-// FlowSummary is one flow.
-type FlowSummary struct {
+// Flow is one flow.
+type Flow struct {
 	Key     decode.FlowKey `json:"-"`
-	Flow    FlowJSON       `json:"flow"`
+	Flow    FlowKey        `json:"flow"`
 	Packets uint64         `json:"packets"`
-	Path    PathSummary    `json:"path"`
-	Hops    []HopSummary   `json:"hops"`
-	Load    *LoadSummary   `json:"bottleneck_utilization,omitempty"` // PINT
+	Path    Path           `json:"path"`
+	Hops    []Hop          `json:"hops"`
+	Load    *Load          `json:"bottleneck_utilization,omitempty"` // PINT
 }
 
-// LoadSummary is the utilisation of the fullest link on a flow's path over its last ten seconds; 1 is a full link.
-type LoadSummary struct {
+// Load is the utilisation of the fullest link on a flow's path over its last ten seconds; 1 is a full link.
+type Load struct {
 	Last float64 `json:"last"`
 	Mean float64 `json:"mean"`
 	Max  float64 `json:"max"`
 }
 
-// FlowJSON is a flow key with the keys of "hopscope decode".
-type FlowJSON struct {
+// FlowKey is a flow key with the keys of "hopscope decode".
+type FlowKey struct {
 	Src     string `json:"src"`
 	Dst     string `json:"dst"`
 	Proto   uint8  `json:"proto"`
@@ -60,8 +61,8 @@ type FlowJSON struct {
 	DstPort uint16 `json:"dst_port"`
 }
 
-// PathSummary is the path that a flow took last.
-type PathSummary struct {
+// Path is the path that a flow took last.
+type Path struct {
 	NodeIDs    []*uint32   `json:"node_ids"` // null for hops that are not known yet
 	Complete   bool        `json:"complete"`
 	Confidence float64     `json:"confidence"` // 1 for paths that were reported whole
@@ -88,8 +89,8 @@ type PathSet struct {
 	Share float64    `json:"share"`
 }
 
-// HopSummary is one hop, of a flow or of the network.
-type HopSummary struct {
+// Hop is one hop, of a flow or of the network.
+type Hop struct {
 	NodeID   uint32     `json:"node_id"`
 	EgressIf uint32     `json:"egress_if"`
 	Other    bool       `json:"other,omitempty"` // all hops that had no place in the table
@@ -106,8 +107,8 @@ type Quantiles struct {
 	Max uint64 `json:"max"`
 }
 
-// ExporterSummary is one sequence number space over the whole run.
-type ExporterSummary struct {
+// Exporter is one sequence number space over the whole run.
+type Exporter struct {
 	Address    string `json:"address"` // empty in sums
 	NodeID     uint32 `json:"node_id"`
 	HWID       uint8  `json:"hw_id"`
@@ -124,13 +125,13 @@ type ExporterSummary struct {
 
 // OtherExporters are those that the list leaves out.
 type OtherExporters struct {
-	Exporters  uint64          `json:"exporters"`  // one that came back after it was forgotten counts again
-	Unfollowed uint64          `json:"unfollowed"` // reports of exporters for which there was no place; in no sum
-	Sums       ExporterSummary `json:"sums"`
+	Exporters  uint64   `json:"exporters"`  // one that came back after it was forgotten counts again
+	Unfollowed uint64   `json:"unfollowed"` // reports of exporters for which there was no place; in no sum
+	Sums       Exporter `json:"sums"`
 }
 
-// FindingSummary is one finding in its last state.
-type FindingSummary struct {
+// Finding is one finding in its last state.
+type Finding struct {
 	ID       string  `json:"id"`
 	Kind     string  `json:"kind"`
 	Severity string  `json:"severity"`
@@ -148,8 +149,8 @@ type FindingSummary struct {
 	Statistic string             `json:"statistic,omitempty"`
 }
 
-// LedgerSummary is the balance of the run: of its first sink, and of every sink where there are more.
-type LedgerSummary struct {
+// Ledger is the balance of the run: of its first sink, and of every sink where there are more.
+type Ledger struct {
 	sink.Balance
 	Sinks   []sink.Balance `json:"sinks,omitempty"`
 	AllRuns *AllRuns       `json:"all_runs,omitempty"` // with a state file
@@ -169,19 +170,20 @@ func quantiles(s *inference.Summary) *Quantiles {
 	return &Quantiles{s.P50, s.P90, s.P99, s.Max}
 }
 
-func flowSummary(f *inference.FlowStats) FlowSummary {
-	out := FlowSummary{
+// FlowOf is the summary of a flow.
+func FlowOf(f *inference.FlowStats) Flow {
+	out := Flow{
 		Key:     f.Key,
-		Flow:    FlowJSON{f.Key.SrcString(), f.Key.DstString(), f.Key.Proto, f.Key.SrcPort, f.Key.DstPort},
+		Flow:    FlowKey{f.Key.SrcString(), f.Key.DstString(), f.Key.Proto, f.Key.SrcPort, f.Key.DstPort},
 		Packets: f.Packets,
-		Path:    PathSummary{NodeIDs: []*uint32{}, Complete: f.PathID != 0 && !f.Partial, Changes: f.Changes},
-		Hops:    []HopSummary{},
+		Path:    Path{NodeIDs: []*uint32{}, Complete: f.PathID != 0 && !f.Partial, Changes: f.Changes},
+		Hops:    []Hop{},
 	}
 	if out.Path.Complete {
 		out.Path.Confidence = 1
 	}
 	if f.Load.Digests > 0 {
-		out.Load = &LoadSummary{f.Load.Last, f.Load.Mean, f.Load.Max}
+		out.Load = &Load{f.Load.Last, f.Load.Mean, f.Load.Max}
 	}
 	if f.Digests > 0 {
 		out.Path.Digests, out.Path.Confidence = f.Digests, f.Confidence
@@ -206,14 +208,14 @@ func flowSummary(f *inference.FlowStats) FlowSummary {
 		if h.Inferred {
 			out.Path.Inferred = append(out.Path.Inferred, i+1)
 		}
-		out.Hops = append(out.Hops, HopSummary{NodeID: h.Node, EgressIf: h.EgressIf, Reports: h.Latency.Count,
+		out.Hops = append(out.Hops, Hop{NodeID: h.Node, EgressIf: h.EgressIf, Reports: h.Latency.Count,
 			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
 	}
 	return out
 }
 
-func findingSummary(f *inference.Finding) FindingSummary {
-	s := FindingSummary{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
+func findingOf(f *inference.Finding) Finding {
+	s := Finding{ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: f.Start, End: f.End,
 		NodeID: f.Node, Value: f.Value, Baseline: f.Baseline, Text: f.Text,
 		Cause: f.CauseText(), Evidence: f.Evidence, Learning: f.Learning, Statistic: f.Statistic}
 	if f.Element.Kind != inference.NoElement {
@@ -222,108 +224,42 @@ func findingSummary(f *inference.Finding) FindingSummary {
 	return s
 }
 
-// exporterTotals sums windows by exporter, of as many as the tracker has places for. Those that it has forgotten make
-// room, the longest forgotten first, and are summed up together.
-type exporterTotals struct {
-	most    int
-	window  uint64 // number of the last one
-	of      map[inference.ExporterKey]*exporterTotal
-	other   ExporterSummary
-	folded  uint64 // exporters in other
-	refused uint64 // reports of exporters that had no place
+// Dialect is one sender whose frames its profile did not read.
+type Dialect struct {
+	Address  string   `json:"address"`
+	State    string   `json:"state"` // adopted, suggested, tied, mixed, unknown
+	Profile  string   `json:"profile"`
+	Explains []string `json:"explained_by"`
+	Unread   uint64   `json:"unread"`
+	AtLeast  bool     `json:"at_least,omitempty"`
+	Stored   uint64   `json:"stored_unread"` // of those, in statistics all the same
+	Text     string   `json:"text"`
 }
 
-type exporterTotal struct {
-	ExporterSummary
-	window uint64 // the last that named it
-}
-
-func newExporterTotals(most int) exporterTotals {
-	return exporterTotals{most: most, of: map[inference.ExporterKey]*exporterTotal{}}
-}
-
-func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
-	t.window++
-	t.refused = refused
-	for i := range stats {
-		e := &stats[i]
-		s := t.of[e.ExporterKey]
-		if s == nil {
-			s = &exporterTotal{ExporterSummary: ExporterSummary{Address: e.Addr.String(), NodeID: e.Node, HWID: e.HWID}}
-			t.of[e.ExporterKey] = s
-		}
-		s.window = t.window
-		s.add(&ExporterSummary{Sequenced: e.Sequenced, Reports: e.Reports, Lost: e.Lost, Duplicated: e.Duplicated, Reordered: e.Reordered,
-			Late: e.Late, Down: e.Down, Restarts: e.Restarts, Malformed: e.Malformed})
+// Dialects are senders whose frames their profiles did not read.
+func Dialects(list []guess.Finding) (out []Dialect) {
+	for i := range list {
+		f := &list[i]
+		out = append(out, Dialect{f.Src.String(), f.State.String(), f.Profile, append([]string{}, f.Profiles...), f.Unread, f.AtLeast, f.Stored, f.String()})
 	}
-	if len(t.of) > t.most {
-		t.fold()
-	}
+	return out
 }
 
-// fold makes room: a quarter of the places, as far as the tracker has forgotten as many.
-func (t *exporterTotals) fold() {
-	var gone []inference.ExporterKey
-	for k, s := range t.of {
-		if s.window < t.window {
-			gone = append(gone, k)
+// DialectProblems are those that somebody has to decide, a few of them.
+func DialectProblems(list []Dialect) (out []string) {
+	const most = 5
+	more := 0
+	for i := range list {
+		switch {
+		case list[i].State == guess.Adopted.String():
+		case len(out) < most:
+			out = append(out, "dialect: "+list[i].Text)
+		default:
+			more++
 		}
 	}
-	slices.SortFunc(gone, func(a, b inference.ExporterKey) int {
-		return cmp.Or(cmp.Compare(t.of[a].window, t.of[b].window), a.Compare(b))
-	})
-	for _, k := range gone[:min(len(gone), len(t.of)-t.most+t.most/4)] {
-		t.other.add(&t.of[k].ExporterSummary)
-		t.folded++
-		delete(t.of, k)
+	if more > 0 {
+		out = append(out, fmt.Sprintf("dialect: and %d more exporters", more))
 	}
-}
-
-func (s *ExporterSummary) add(o *ExporterSummary) {
-	s.Sequenced = s.Sequenced || o.Sequenced
-	s.Reports += o.Reports
-	s.Lost += o.Lost
-	s.Duplicated += o.Duplicated
-	s.Reordered += o.Reordered
-	s.Late += o.Late
-	s.Down += o.Down
-	s.Restarts += o.Restarts
-	s.Malformed += o.Malformed
-}
-
-// lost is what all exporters lost.
-func (t *exporterTotals) lost() int64 {
-	lost := t.other.Lost
-	for _, s := range t.of {
-		lost += s.Lost
-	}
-	return lost
-}
-
-// listedExporters is the length of a summary's list of exporters.
-const listedExporters = 1000
-
-// list gives the exporters with the most reports, in order, and the sum of the others, nil if there are none.
-func (t *exporterTotals) list() ([]ExporterSummary, *OtherExporters) {
-	out := make([]ExporterSummary, 0, len(t.of))
-	for _, s := range t.of {
-		out = append(out, s.ExporterSummary)
-	}
-	byName := func(a, b ExporterSummary) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.NodeID, b.NodeID), cmp.Compare(a.HWID, b.HWID))
-	}
-	other := OtherExporters{Exporters: t.folded, Sums: t.other, Unfollowed: t.refused}
-	if len(out) > listedExporters {
-		slices.SortFunc(out, func(a, b ExporterSummary) int { return cmp.Or(cmp.Compare(b.Reports, a.Reports), byName(a, b)) })
-		for i := range out[listedExporters:] {
-			other.Exporters++
-			other.Sums.add(&out[listedExporters+i])
-		}
-		out = out[:listedExporters]
-	}
-	slices.SortFunc(out, byName)
-	if other.Exporters == 0 && other.Unfollowed == 0 {
-		return out, nil
-	}
-	return out, &other
+	return out
 }

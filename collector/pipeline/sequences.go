@@ -1,4 +1,4 @@
-package collector
+package pipeline
 
 import (
 	"encoding/binary"
@@ -11,19 +11,22 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// maxGroups bounds the number of groups of exporters.
-const maxGroups = 16
+// MaxGroups bounds the number of groups of exporters.
+const MaxGroups = 16
 
-// toldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
-const toldRuns = 64
+// ToldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
+const ToldRuns = 64
 
-// sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
+// Sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
 // only where their exporters share a group.
-type sequences struct {
-	saving  bool   // keep the numbers that were reached at each cut
-	telling bool   // list the numbers that came at each cut
-	saved   []byte // those that were reached at the last cut, as state gives them
+type Sequences struct {
+	// Saving keeps the numbers that are reached at each cut. It is set before the first report.
+	Saving bool
+	// Saved are those that were reached at the last cut, for Restore of a later run.
+	Saved []byte
+
+	telling bool // list the numbers that came at each cut
 	groups  []exporterGroup
 	key     decode.HashKey
 	shift   uint // of the hash, to its group
@@ -37,12 +40,12 @@ type exporterGroup struct {
 
 // newSequences makes two groups for every worker, and one for a single one. They share the places that cfg has, so that
 // one address may take all of them, as with a single group.
-func newSequences(cfg sequence.Config, seed uint64, workers int) *sequences {
+func newSequences(cfg sequence.Config, seed uint64, workers int) *Sequences {
 	n := 1
-	for workers > 1 && n < min(2*workers, maxGroups) {
+	for workers > 1 && n < min(2*workers, MaxGroups) {
 		n *= 2
 	}
-	e := &sequences{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
+	e := &Sequences{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
 	places := sequence.NewPlaces(cfg, n)
 	for i := range e.groups {
 		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
@@ -51,14 +54,14 @@ func newSequences(cfg sequence.Config, seed uint64, workers int) *sequences {
 }
 
 // group of the exporter at an address.
-func (e *sequences) group(a *decode.Addr) uint8 {
+func (e *Sequences) group(a *decode.Addr) uint8 {
 	le := binary.LittleEndian
 	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
 // observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
 // which is given back.
-func (e *sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
+func (e *Sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	if len(e.groups) == 1 {
 		g := &e.groups[0]
 		g.mu.Lock()
@@ -94,17 +97,17 @@ func (e *sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	return groups
 }
 
-// tell makes cut list which numbers came. It is called before restore.
-func (e *sequences) tell() {
+// tell makes cut list which numbers came. It is called before Restore.
+func (e *Sequences) tell() {
 	e.telling = true
 	for i := range e.groups {
-		e.groups[i].tracker.Tell(toldRuns)
+		e.groups[i].tracker.Tell(ToldRuns)
 	}
 }
 
 // cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
 // numbers came, if that is to be told.
-func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
+func (e *Sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte
 	for i := range e.groups {
@@ -114,17 +117,17 @@ func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterSta
 		if e.telling {
 			g.tracker.Numbers(p)
 		}
-		if e.saving {
+		if e.Saving {
 			saved = append(saved, g.tracker.AppendState(nil))
 		}
 		g.mu.Unlock()
 	}
-	e.saved = state.Append(nil, groupStates(&saved))
+	e.Saved = state.Append(nil, groupStates(&saved))
 	return sequence.Merge(all)
 }
 
-// refused is how many reports came from exporters for which there was no place.
-func (e *sequences) refused() (n uint64) {
+// Refused is how many reports came from exporters for which there was no place.
+func (e *Sequences) Refused() (n uint64) {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -134,8 +137,8 @@ func (e *sequences) refused() (n uint64) {
 	return n
 }
 
-// settle tells what is missing as lost at the next cut. It is called when no report can come any more.
-func (e *sequences) settle() {
+// Settle tells what is missing as lost at the next cut. It is called when no report can come any more.
+func (e *Sequences) Settle() {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -147,25 +150,13 @@ func (e *sequences) settle() {
 // groupStates codes the states of groups.
 func groupStates(groups *[][]byte) func(*state.Coder) {
 	return func(c *state.Coder) {
-		state.List(c, "groups", maxGroups, 1, groups, func(p *[]byte, c *state.Coder) { c.Blob("group", p) })
+		state.List(c, "groups", MaxGroups, 1, groups, func(p *[]byte, c *state.Coder) { c.Blob("group", p) })
 	}
 }
 
-// state appends the numbers that all exporters have reached to dst, for restore of a later run.
-func (e *sequences) state(dst []byte) []byte {
-	var all [][]byte
-	for i := range e.groups {
-		g := &e.groups[i]
-		g.mu.Lock()
-		all = append(all, g.tracker.AppendState(nil))
-		g.mu.Unlock()
-	}
-	return state.Append(dst, groupStates(&all))
-}
-
-// restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
-// before the first report. Other bytes than those of state are refused.
-func (e *sequences) restore(b []byte) error {
+// Restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
+// before the first report. Other bytes than those that were saved are refused.
+func (e *Sequences) Restore(b []byte) error {
 	var saved [][]byte
 	if err := state.Read("state of exporters", b, groupStates(&saved)); err != nil {
 		return err

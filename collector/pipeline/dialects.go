@@ -1,27 +1,30 @@
-package collector
+package pipeline
 
 import (
 	"context"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/exporters"
+	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
+// Dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
 // a batch; trying is done by one goroutine, beside them.
-type dialects struct {
+type Dialects struct {
 	mu     sync.Mutex
 	watch  *guess.Watch
 	router *demux.Router // of the settings alone
 	told   map[decode.Addr]string
 	again  []guess.Sample // to be read with a dialect that was adopted since
+	log    *slog.Logger
 
 	adopted  atomic.Pointer[demux.Adopted]
 	watching atomic.Bool // somebody's frames are being gathered
@@ -29,8 +32,9 @@ type dialects struct {
 	reread   atomic.Uint64
 }
 
-// newDialects gives nil where nobody wants to know. adopt is false where a profile was chosen for all frames.
-func newDialects(e *Exporters, opt *Options, router func() *demux.Router) (*dialects, error) {
+// NewDialects gives nil where nobody wants to know. Without adopt nothing is adopted. Adopted are dialects that single senders
+// are known to have; looked has those of captures that are going to be read beside the sockets, nil without any.
+func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted *demux.Adopted, looked *guess.Watch, log *slog.Logger) (*Dialects, error) {
 	if !e.Recognises() {
 		return nil, nil
 	}
@@ -38,11 +42,10 @@ func newDialects(e *Exporters, opt *Options, router func() *demux.Router) (*dial
 	if err != nil {
 		return nil, err
 	}
-	// A replay has looked at its capture before, so that one profile reads it from its beginning to its end.
-	d := &dialects{watch: guess.NewWatch(list, e.Adopts() && !opt.Policy.CaptureTime), router: router(), told: map[decode.Addr]string{}}
-	d.adopted.Store(opt.Adopted)
-	if opt.Looked != nil {
-		d.watch.Inherit(opt.Looked)
+	d := &Dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[decode.Addr]string{}, log: log}
+	d.adopted.Store(adopted)
+	if looked != nil {
+		d.watch.Inherit(looked)
 		d.adopted.Store(d.watch.Adoptions())
 	}
 	return d, nil
@@ -161,7 +164,7 @@ func (d *doubts) sender(src decode.Addr) *doubt {
 }
 
 // begin prepares w for a batch: its decoder knows what was adopted.
-func (x *dialects) begin(w *worker, dec *demux.Router) {
+func (x *Dialects) begin(w *Worker, dec *demux.Router) {
 	d := &w.doubts
 	if a := x.adopted.Load(); a != d.adopted || dec != d.router {
 		if a != nil || d.adopted != nil {
@@ -173,7 +176,7 @@ func (x *dialects) begin(w *worker, dec *demux.Router) {
 }
 
 // end hands over what w found in the frames of a batch.
-func (x *dialects) end(w *worker, dec *demux.Router, frames []ingest.Frame) {
+func (x *Dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 	d := &w.doubts
 	if d.n == 0 && len(d.foreign) == 0 {
 		return
@@ -211,8 +214,11 @@ func sample(f *ingest.Frame, src decode.Addr, dropped bool) guess.Sample {
 	return guess.Sample{Link: f.Link, Src: src, Data: f.Data, Length: max(f.Length, len(f.Data)), Time: f.Time, Dropped: dropped}
 }
 
-// step tries what has been gathered, and gives what is new to say.
-func (x *dialects) step(now int64, known func(decode.Addr) uint64) (news []guess.Finding) {
+// Step tries what has been gathered, and logs what is new. Known is how many reports of an exporter were read.
+func (x *Dialects) Step(now int64, known func(decode.Addr) uint64) {
+	if x == nil {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	changes := x.watch.Step(now, x.router.Profile, known)
@@ -228,25 +234,58 @@ func (x *dialects) step(now int64, known func(decode.Addr) uint64) (news []guess
 		x.waiting.Store(len(x.again) > 0)
 	}
 	x.watching.Store(x.watch.Watching())
-	return x.news()
+	x.logNews()
 }
 
-// news are findings that differ from what was told of their senders.
-func (x *dialects) news() (list []guess.Finding) {
+// logNews logs findings that differ from what was logged of their senders.
+func (x *Dialects) logNews() {
+	var news []guess.Finding
 	seen := map[decode.Addr]string{}
 	for _, f := range x.watch.Findings() {
 		key := f.State.String() + " " + fmt.Sprint(f.Profiles)
 		seen[f.Src] = key
 		if x.told[f.Src] != key {
-			list = append(list, f)
+			news = append(news, f)
 		}
 	}
 	x.told = seen
-	return list
+	for i := range news {
+		f := &news[i]
+		if f.State == guess.Adopted {
+			x.log.Info("dialect adopted", "exporter", f.Src.String(), "dialect", f.Profiles[0], "text", f.String())
+		} else {
+			x.log.Warn("reports cannot be read", "exporter", f.Src.String(), "text", f.String())
+		}
+	}
 }
 
-// findings are all that is known.
-func (x *dialects) findings() []guess.Finding {
+// Finish logs senders of whom there was too little.
+func (x *Dialects) Finish() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.watch.Finish()
+	x.logNews()
+}
+
+// Run tries dialects every second until ctx ends.
+func (x *Dialects) Run(ctx context.Context, now func() int64, known func(decode.Addr) uint64) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			x.Step(now(), known)
+		}
+	}
+}
+
+// Findings are all that is known.
+func (x *Dialects) Findings() []guess.Finding {
 	if x == nil {
 		return nil
 	}
@@ -255,8 +294,16 @@ func (x *dialects) findings() []guess.Finding {
 	return x.watch.Findings()
 }
 
+// Reread counts reports that were read again.
+func (x *Dialects) Reread() uint64 {
+	if x == nil {
+		return 0
+	}
+	return x.reread.Load()
+}
+
 // reload takes over other settings. What somebody chose goes before what was adopted.
-func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
+func (x *Dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.router = router
@@ -266,7 +313,7 @@ func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 }
 
 // take gives what is to be read again.
-func (x *dialects) take() []guess.Sample {
+func (x *Dialects) take() []guess.Sample {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := x.again
@@ -277,8 +324,8 @@ func (x *dialects) take() []guess.Sample {
 
 // readAgain reads what was dropped before its sender's dialect was known. It counts as received now; the sequence numbers
 // were followed when it came.
-func (p *pipeline) readAgain(w *worker) {
-	x := p.dialects
+func (p *Pipeline) readAgain(w *Worker) {
+	x := p.Dialects
 	dec := w.decoder.Load()
 	x.begin(w, dec)
 	for _, s := range x.take() {
@@ -293,123 +340,10 @@ func (p *pipeline) readAgain(w *worker) {
 		p.place(w)
 		n := uint64(len(w.in.Reports))
 		x.reread.Add(n)
-		p.ledger.Receive(Ring, n)
+		p.ledger.Receive(ledger.Ring, n)
 		p.border.RLock()
 		p.scatter(w, &w.in)
 		p.border.RUnlock()
 		w.in.Reset()
 	}
-}
-
-// known is how many reports of the exporter at an address were read, as far as windows have ended.
-func (t *exporterTotals) known(a decode.Addr) (n uint64) {
-	for k, s := range t.of {
-		if k.Addr == a {
-			n += s.Reports
-		}
-	}
-	return n
-}
-
-// stepDialects tries dialects, and tells the log what is new.
-func (c *Collector) stepDialects(now int64) {
-	x := c.pipeline.dialects
-	if x == nil {
-		return
-	}
-	known := func(a decode.Addr) uint64 {
-		c.stateMu.Lock()
-		defer c.stateMu.Unlock()
-		return c.exporters.known(a)
-	}
-	for _, f := range x.step(now, known) {
-		c.logDialect(&f)
-	}
-}
-
-func (c *Collector) logDialect(f *guess.Finding) {
-	if f.State == guess.Adopted {
-		c.log.Info("dialect adopted", "exporter", f.Src.String(), "dialect", f.Profiles[0], "text", f.String())
-		return
-	}
-	c.log.Warn("reports cannot be read", "exporter", f.Src.String(), "text", f.String())
-}
-
-// finishDialects tells the log of those of whom there was too little.
-func (c *Collector) finishDialects() {
-	x := c.pipeline.dialects
-	if x == nil {
-		return
-	}
-	x.mu.Lock()
-	x.watch.Finish()
-	news := x.news()
-	x.mu.Unlock()
-	for _, f := range news {
-		c.logDialect(&f)
-	}
-}
-
-// dialectFindings are all that is known of senders that their profiles did not read.
-func (c *Collector) dialectFindings() []guess.Finding {
-	list := slices.Clone(c.opt.Recognised)
-	for _, f := range c.pipeline.dialects.findings() {
-		if !slices.ContainsFunc(c.opt.Recognised, func(o guess.Finding) bool { return o.Src == f.Src }) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// recognise tries dialects until ctx ends.
-func (c *Collector) recognise(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			c.stepDialects(c.read().wall)
-		}
-	}
-}
-
-// DialectSummary is one sender whose frames its profile did not read.
-type DialectSummary struct {
-	Address  string   `json:"address"`
-	State    string   `json:"state"` // adopted, suggested, tied, mixed, unknown
-	Profile  string   `json:"profile"`
-	Explains []string `json:"explained_by"`
-	Unread   uint64   `json:"unread"`
-	AtLeast  bool     `json:"at_least,omitempty"`
-	Stored   uint64   `json:"stored_unread"` // of those, in statistics all the same
-	Text     string   `json:"text"`
-}
-
-func dialectSummaries(list []guess.Finding) (out []DialectSummary) {
-	for i := range list {
-		f := &list[i]
-		out = append(out, DialectSummary{f.Src.String(), f.State.String(), f.Profile, append([]string{}, f.Profiles...), f.Unread, f.AtLeast, f.Stored, f.String()})
-	}
-	return out
-}
-
-// dialectProblems are those that somebody has to decide, a few of them.
-func dialectProblems(list []DialectSummary) (out []string) {
-	const most = 5
-	more := 0
-	for i := range list {
-		switch {
-		case list[i].State == guess.Adopted.String():
-		case len(out) < most:
-			out = append(out, "dialect: "+list[i].Text)
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("dialect: and %d more exporters", more))
-	}
-	return out
 }

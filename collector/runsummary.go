@@ -1,0 +1,103 @@
+package collector
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/guess"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/shard"
+)
+
+// Summary tells what the run saw so far, with the given numbers of flows and hops. After the end of the run it is
+// exact; before it, the open window is missing.
+func (c *Collector) Summary(flows, hops int) Summary {
+	t := c.pipeline.Totals()
+	s := Summary{
+		Reports: t.Reports, Malformed: t.Bad, ByFormat: t.ByFormat, ByKind: t.ByKind, MalformedReasons: t.Malformed,
+		Flows: []FlowSummary{}, Hops: []HopSummary{}, Findings: []FindingSummary{},
+	}
+	s.Names = c.Names()
+	if len(t.Malformed) == 0 {
+		s.MalformedReasons = nil
+	}
+	var busiest []inference.FlowStats
+	var digests shard.DigestStats
+	var mu sync.Mutex
+	c.pipeline.Visit(func(x *shard.State) {
+		flows, st := x.Flows(flows), x.Stats()
+		mu.Lock()
+		defer mu.Unlock()
+		busiest = append(busiest, flows...)
+		s.FlowCount += st.Flows
+		digests.Add(st.Digests)
+	})
+	if digests.Digests > 0 {
+		s.Digests = &digests
+	}
+	slices.SortFunc(busiest, func(a, b inference.FlowStats) int {
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), a.Key.Compare(&b.Key))
+	})
+	for i := range busiest[:min(flows, len(busiest))] {
+		s.Flows = append(s.Flows, summary.FlowOf(&busiest[i]))
+	}
+
+	s.Dialects = summary.Dialects(c.dialects())
+	c.tally.Fill(&s, hops)
+	balances := c.ledger.Snapshot()
+	s.Ledger.Balance = balances[0]
+	if len(balances) > 1 {
+		s.Ledger.Sinks = balances
+	}
+	s.Ledger.AllRuns = c.state.AllRuns()
+	s.Seconds = c.ran().Seconds()
+	if s.Seconds > 0 {
+		s.ReportsPerSecond = float64(s.Reports) / s.Seconds
+	}
+	return s
+}
+
+// ran is for how long the run has lasted.
+func (c *Collector) ran() time.Duration {
+	_, mono := c.opt.Now()
+	return mono - c.began.Load().mono
+}
+
+// dialects are all that is known of senders that their profiles did not read.
+func (c *Collector) dialects() []guess.Finding {
+	list := slices.Clone(c.opt.Recognised)
+	for _, f := range c.pipeline.Dialects.Findings() {
+		if !slices.ContainsFunc(c.opt.Recognised, func(o guess.Finding) bool { return o.Src == f.Src }) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Inferred tells what digests say of the paths of flows, with the n of them that need a look most. It asks the owners of all flows.
+func (c *Collector) Inferred(n int) (out shard.Inferred) {
+	var mu sync.Mutex
+	c.pipeline.Visit(func(x *shard.State) {
+		part := x.Inferred(n)
+		mu.Lock()
+		defer mu.Unlock()
+		out.Add(&part, n)
+	})
+	return out
+}
+
+// InferredOf tells what digests say of the paths of some flows, in no order and without those that have none.
+func (c *Collector) InferredOf(keys []decode.FlowKey) (out []shard.InferredFlow) {
+	var mu sync.Mutex
+	c.pipeline.Visit(func(x *shard.State) {
+		part := x.InferredOf(keys)
+		mu.Lock()
+		defer mu.Unlock()
+		out = append(out, part...)
+	})
+	return out
+}

@@ -1,0 +1,210 @@
+package summary
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+)
+
+// Tally sums up windows. One goroutine adds them, and any may read.
+type Tally struct {
+	mu        sync.Mutex
+	totals    *inference.Totals
+	exporters exporterTotals
+	findings  findings
+	figures   Figures
+}
+
+// Figures are numbers of a run.
+type Figures struct {
+	Learning int     // hops that are younger than their statistics need
+	Rate     float64 // reports a second, in the last window
+	Diverted uint64  // reports that went on one by one
+	Lost     int64   // reports that exporters lost
+	// Folded is what was stored as "other" because the day had no place for its series.
+	Folded struct{ Hops, Flows, Rest uint64 }
+	// FirstLabel and LastLabel are of the windows that were handed over. LastLabel is 0 before the first; FirstLabel may be
+	// known before.
+	FirstLabel, LastLabel int64
+}
+
+// NewTally makes one with places for hops and exporters.
+func NewTally(hops, exporters int) *Tally {
+	return &Tally{totals: inference.NewTotals(hops), exporters: newExporterTotals(exporters), findings: findings{}}
+}
+
+// Add adds a window, with the findings that it brought and the number of reports of exporters that had no place so far.
+// Change sets the figures.
+func (t *Tally) Add(p *inference.Partial, w *inference.Window, refused uint64, found []inference.Finding, change func(*Figures)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.totals.Add(p)
+	t.exporters.add(w.Exporters, refused)
+	t.findings.keep(found)
+	change(&t.figures)
+}
+
+// Change changes the figures.
+func (t *Tally) Change(change func(*Figures)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.figures)
+}
+
+// Figures are those of this moment, and the findings that last, by kind and severity.
+func (t *Tally) Figures() (f Figures, open map[[2]string]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f = t.figures
+	f.Lost = t.exporters.lost()
+	return f, t.findings.open()
+}
+
+// Known is how many reports of the exporter at an address were read, as far as windows have ended.
+func (t *Tally) Known(a decode.Addr) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.exporters.known(a)
+}
+
+// Fill gives a summary its hops, no more than most, its exporters and its findings.
+func (t *Tally) Fill(s *Summary, most int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.totals.Hops()
+	s.HopCount = len(all)
+	slices.SortStableFunc(all, func(a, b inference.HopStats) int {
+		return cmp.Or(cmp.Compare(b.Latency.P99, a.Latency.P99), cmp.Compare(b.Queue.P99, a.Queue.P99))
+	})
+	for i := range all[:min(most, len(all))] {
+		h := &all[i]
+		s.Hops = append(s.Hops, Hop{NodeID: h.Node, EgressIf: h.EgressIf, Other: h.Other, Reports: h.Count,
+			Latency: quantiles(&h.Latency), Queue: quantiles(&h.Queue)})
+	}
+	s.Exporters, s.OtherExporters = t.exporters.list()
+	for _, f := range t.findings {
+		s.Findings = append(s.Findings, findingOf(&f))
+	}
+	slices.SortFunc(s.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// exporterTotals sums windows by exporter, of as many as the tracker has places for. Those that it has forgotten make
+// room, the longest forgotten first, and are summed up together.
+type exporterTotals struct {
+	most    int
+	window  uint64 // number of the last one
+	of      map[inference.ExporterKey]*exporterTotal
+	other   Exporter
+	folded  uint64 // exporters in other
+	refused uint64 // reports of exporters that had no place
+}
+
+type exporterTotal struct {
+	Exporter
+	window uint64 // the last that named it
+}
+
+func newExporterTotals(most int) exporterTotals {
+	return exporterTotals{most: most, of: map[inference.ExporterKey]*exporterTotal{}}
+}
+
+func (t *exporterTotals) add(stats []inference.ExporterStats, refused uint64) {
+	t.window++
+	t.refused = refused
+	for i := range stats {
+		e := &stats[i]
+		s := t.of[e.ExporterKey]
+		if s == nil {
+			s = &exporterTotal{Exporter: Exporter{Address: e.Addr.String(), NodeID: e.Node, HWID: e.HWID}}
+			t.of[e.ExporterKey] = s
+		}
+		s.window = t.window
+		s.add(&Exporter{Sequenced: e.Sequenced, Reports: e.Reports, Lost: e.Lost, Duplicated: e.Duplicated, Reordered: e.Reordered,
+			Late: e.Late, Down: e.Down, Restarts: e.Restarts, Malformed: e.Malformed})
+	}
+	if len(t.of) > t.most {
+		t.fold()
+	}
+}
+
+// fold makes room: a quarter of the places, as far as the tracker has forgotten as many.
+func (t *exporterTotals) fold() {
+	var gone []inference.ExporterKey
+	for k, s := range t.of {
+		if s.window < t.window {
+			gone = append(gone, k)
+		}
+	}
+	slices.SortFunc(gone, func(a, b inference.ExporterKey) int {
+		return cmp.Or(cmp.Compare(t.of[a].window, t.of[b].window), a.Compare(b))
+	})
+	for _, k := range gone[:min(len(gone), len(t.of)-t.most+t.most/4)] {
+		t.other.add(&t.of[k].Exporter)
+		t.folded++
+		delete(t.of, k)
+	}
+}
+
+func (s *Exporter) add(o *Exporter) {
+	s.Sequenced = s.Sequenced || o.Sequenced
+	s.Reports += o.Reports
+	s.Lost += o.Lost
+	s.Duplicated += o.Duplicated
+	s.Reordered += o.Reordered
+	s.Late += o.Late
+	s.Down += o.Down
+	s.Restarts += o.Restarts
+	s.Malformed += o.Malformed
+}
+
+// lost is what all exporters lost.
+func (t *exporterTotals) lost() int64 {
+	lost := t.other.Lost
+	for _, s := range t.of {
+		lost += s.Lost
+	}
+	return lost
+}
+
+// known is how many reports of the exporter at an address were read, as far as windows have ended.
+func (t *exporterTotals) known(a decode.Addr) (n uint64) {
+	for k, s := range t.of {
+		if k.Addr == a {
+			n += s.Reports
+		}
+	}
+	return n
+}
+
+// listedExporters is the length of a summary's list of exporters.
+const listedExporters = 1000
+
+// list gives the exporters with the most reports, in order, and the sum of the others, nil if there are none.
+func (t *exporterTotals) list() ([]Exporter, *OtherExporters) {
+	out := make([]Exporter, 0, len(t.of))
+	for _, s := range t.of {
+		out = append(out, s.Exporter)
+	}
+	byName := func(a, b Exporter) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.NodeID, b.NodeID), cmp.Compare(a.HWID, b.HWID))
+	}
+	other := OtherExporters{Exporters: t.folded, Sums: t.other, Unfollowed: t.refused}
+	if len(out) > listedExporters {
+		slices.SortFunc(out, func(a, b Exporter) int { return cmp.Or(cmp.Compare(b.Reports, a.Reports), byName(a, b)) })
+		for i := range out[listedExporters:] {
+			other.Exporters++
+			other.Sums.add(&out[listedExporters+i])
+		}
+		out = out[:listedExporters]
+	}
+	slices.SortFunc(out, byName)
+	if other.Exporters == 0 && other.Unfollowed == 0 {
+		return out, nil
+	}
+	return out, &other
+}

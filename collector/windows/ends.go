@@ -1,0 +1,144 @@
+// Package windows ends windows: by the clock or by the time stamps of frames, through detectors, corrections and the state file, to
+// all writers.
+package windows
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/hopscope/hopscope/collector/alerts"
+	"github.com/hopscope/hopscope/collector/ledger"
+	"github.com/hopscope/hopscope/collector/pipeline"
+	"github.com/hopscope/hopscope/collector/stores"
+	"github.com/hopscope/hopscope/collector/summary"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink"
+)
+
+// Config is what ends windows.
+type Config struct {
+	Instance, Boot, Version string
+	Length                  time.Duration // of a window
+	Limits                  inference.Limits
+	Admission               inference.AdmissionLimits
+	Fleet                   bool // windows go to a fleet
+	Pipeline                *pipeline.Pipeline
+	Ledger                  *ledger.Ledger
+	Tally                   *summary.Tally
+	Detectors               *Detectors
+	Stores                  *stores.Set
+	Alerts                  *alerts.Keeper                    // nil without receivers
+	State                   *State                            // nil without a state file
+	Names                   func() *names.Names               // what people call things
+	NameRows                func(end int64) []names.Row       // names that series are to have
+	Now                     func() (time.Time, time.Duration) // both clocks
+	Corrections             Corrections
+	Log                     *slog.Logger
+}
+
+// Ends ends windows. One goroutine uses it, but for what says otherwise.
+type Ends struct {
+	Config
+	// Writers get every window. They are set before the first one ends.
+	Writers []sink.WindowWriter
+
+	admission   *inference.Admission
+	corrections *corrections
+	start       int64      // of the open window
+	run         time.Time  // when the run began, by the clock as it was then
+	clock       *wallClock // nil for windows that end by the time stamps of frames
+
+	mu    sync.Mutex // guards state, which anybody may read
+	state ClockState
+}
+
+// New makes what ends windows.
+func New(cfg Config) *Ends {
+	return &Ends{Config: cfg, admission: inference.NewAdmission(cfg.Admission), corrections: newCorrections(&cfg.Corrections)}
+}
+
+// end ends the open window, which took some time, 0 for what its labels say, and hands what it saw to the detectors and to all writers.
+// Before they get it, change may make it a window of more than that; it must not keep the partial window.
+func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Window, *inference.Partial)) {
+	label := e.fleetLabel(end.Label)
+	end.Start, e.start = e.start, end.Label
+	partial, diverted := e.Pipeline.Cut(end, label)
+	e.admission.Fold(partial, partial.End)
+	w := partial.Window(e.Limits)
+	found := e.Detectors.step(&w)
+	e.admission.Mark(&w, found)
+	refused := e.Pipeline.Exporters.Refused()
+	if took == 0 {
+		took = time.Duration(w.End - w.Start)
+	}
+	e.Tally.Add(partial, &w, refused, found, func(f *summary.Figures) {
+		f.Folded.Hops, f.Folded.Flows, f.Folded.Rest = e.admission.Folded()
+		f.Learning = e.Detectors.learning()
+		if took > 0 {
+			f.Rate = float64(w.Reports+diverted) / took.Seconds()
+		}
+		f.Diverted += diverted
+	})
+
+	alerts.Log(e.Log, found, e.Names())
+	closed := sink.NewWindow(e.Instance, &w, found)
+	closed.Label = label
+	closed.Names = e.NameRows(w.End)
+	e.account(&w, diverted, refused) // before others are added to it
+	alone := w
+	if change != nil {
+		change(closed, partial)
+	}
+	e.Ledger.Close(w.Reports)
+	for _, out := range e.Writers {
+		err := error(nil)
+		if q, ok := out.(*stores.Queue); ok && q.Encoder != nil {
+			// What was counted under the label before was handed over before.
+			err = q.WritePartial(context.Background(), &sink.Window{Window: &alone, Findings: found, Instance: e.Instance,
+				Run: closed.Run, Label: label, Partial: partial})
+		} else {
+			err = out.WriteWindow(context.Background(), closed)
+		}
+		if err != nil {
+			e.Log.Error("window not taken", "sink", out.Name(), "error", err.Error())
+		}
+	}
+	if e.Alerts != nil {
+		e.Stores.Alert(context.Background(), e.Alerts.Step(w.End, found, e.Names()))
+		e.Alerts.Keep(time.Duration(e.read().mono), false)
+	}
+	e.Tally.Change(func(f *summary.Figures) {
+		if f.FirstLabel == 0 || label < f.FirstLabel {
+			f.FirstLabel = label
+		}
+		f.LastLabel = label
+	})
+}
+
+// account writes the state file before the window goes to the stores. What exporters missed while no collector ran enters
+// the ledger.
+func (e *Ends) account(w *inference.Window, diverted, refused uint64) {
+	var down uint64
+	for i := range w.Exporters {
+		down += w.Exporters[i].Down
+	}
+	e.Ledger.Receive(ledger.DroppedDown, down)
+	if e.State != nil {
+		e.State.windowEnds(w, diverted, refused)
+	}
+}
+
+// fleetLabel is the label under which a fleet keeps a window: the multiple of the window's length at which it ends, or
+// would end had the run gone on.
+func (e *Ends) fleetLabel(label int64) int64 {
+	length := int64(e.Length)
+	at := MultipleBefore(label, length)
+	if at < label && at <= math.MaxInt64-length {
+		return at + length
+	}
+	return label
+}
