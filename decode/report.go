@@ -26,7 +26,16 @@ const (
 // NumFormats is the size of an array with an entry for each Format.
 const NumFormats = int(formatEnd)
 
-var formatNames = [NumFormats]string{"", "telemetry-report", "int-md", "int-mx", "int-path", "int-probe", "ioam", "ifa", "pint"}
+var formatNames = [NumFormats]string{
+	TelemetryReport: "telemetry-report",
+	INTMD:           "int-md",
+	INTMX:           "int-mx",
+	INTPath:         "int-path",
+	INTProbe:        "int-probe",
+	IOAM:            "ioam",
+	IFA:             "ifa",
+	PINT:            "pint",
+}
 
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
