@@ -19,7 +19,7 @@ func (q *Queue) toSpool(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		it, ok := q.take()
+		it, ok := q.dequeue()
 		if ok {
 			if !q.spoolOne(ctx, it) {
 				return
@@ -31,7 +31,7 @@ func (q *Queue) toSpool(ctx context.Context) {
 		case <-tick.C:
 			q.opt.Spool.Sync()
 		case <-q.closing:
-			if it, ok := q.take(); ok { // it came while the queue was being closed
+			if it, ok := q.dequeue(); ok { // it came while the queue was being closed
 				if !q.spoolOne(ctx, it) {
 					return
 				}
@@ -146,7 +146,7 @@ func (q *Queue) next(ctx context.Context, buf []byte) (item, bool) {
 			return item{}, false
 		}
 		if q.opt.Spool == nil {
-			if it, ok := q.take(); ok {
+			if it, ok := q.dequeue(); ok {
 				return it, true
 			}
 			if closing == nil {

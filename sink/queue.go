@@ -371,11 +371,11 @@ func itemOf(record []byte) item {
 
 func (q *Queue) push(ctx context.Context, it item) error {
 	var fire []mark
-	defer func() { tell(fire) }() // when the lock is free
+	defer func() { reportMarks(fire) }() // when the lock is free
 	q.mu.Lock()
 	for !q.closed && len(q.waiting) > 0 && (len(q.waiting) >= q.conf.MaxBatches || q.bytes+len(it.record) > q.conf.MaxBytes) {
 		if q.opt.Policy == Drop {
-			old := q.takeLocked()
+			old := q.dequeueLocked()
 			q.stats.BatchesDropped++
 			q.stats.PointsDropped += old.head.points
 			q.gone, q.goneTo, q.overflow = old.head.batch, DroppedMemory, time.Now()
@@ -407,8 +407,8 @@ func (q *Queue) push(ctx context.Context, it item) error {
 	return nil
 }
 
-// takeLocked removes the oldest waiting item, which has to be there.
-func (q *Queue) takeLocked() item {
+// dequeueLocked removes the oldest waiting item, which has to be there.
+func (q *Queue) dequeueLocked() item {
 	it := q.waiting[0]
 	q.waiting[0] = item{}
 	q.waiting = q.waiting[1:]
@@ -418,13 +418,13 @@ func (q *Queue) takeLocked() item {
 	return it
 }
 
-func (q *Queue) take() (it item, ok bool) {
+func (q *Queue) dequeue() (it item, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		return item{}, false
 	}
-	it = q.takeLocked()
+	it = q.dequeueLocked()
 	if it.head.batch == q.gone && it.head.spoiled == Stored {
 		// A record before it is gone, and whoever stores this one has to know: the reports may be with it.
 		it.head.spoiled = q.goneTo
@@ -483,7 +483,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	if q.opt.Spool != nil {
 		to = DroppedDisk
 	}
-	for it, ok := q.take(); ok; it, ok = q.take() {
+	for it, ok := q.dequeue(); ok; it, ok = q.dequeue() {
 		q.dropped(&it, to)
 	}
 	var err error
@@ -502,5 +502,5 @@ func (q *Queue) dropped(it *item, to Stage) {
 	fire := q.settleLocked(1, false)
 	q.mu.Unlock()
 	q.move(InMemory, to, it.reports, it.head.points)
-	tell(fire)
+	reportMarks(fire)
 }

@@ -31,7 +31,7 @@ func (q *Queue) Settled(f func(ok bool)) error {
 	q.marks = append(q.marks, mark{after: q.put, f: f})
 	fire := q.settleLocked(0, true)
 	q.mu.Unlock()
-	tell(fire)
+	reportMarks(fire)
 	return nil
 }
 
@@ -84,10 +84,10 @@ func (q *Queue) settleRecords(n uint64) {
 	q.mu.Lock()
 	fire := q.settleLocked(n, true)
 	q.mu.Unlock()
-	tell(fire)
+	reportMarks(fire)
 }
 
-// settleLocked notes what became of n more records, and gives the marks that are due, for tell. Records that are not
+// settleLocked notes what became of n more records, and gives the marks that are due, for reportMarks. Records that are not
 // dropped are settled in the order in which they came.
 func (q *Queue) settleLocked(n uint64, ok bool) (due []mark) {
 	q.settledOf += n
@@ -101,8 +101,8 @@ func (q *Queue) settleLocked(n uint64, ok bool) (due []mark) {
 	return due
 }
 
-// tell is called without locks.
-func tell(due []mark) {
+// reportMarks is called without locks.
+func reportMarks(due []mark) {
 	for _, m := range due {
 		m.f(m.ok)
 	}

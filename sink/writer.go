@@ -25,6 +25,14 @@ type Writer interface {
 	Close() error
 }
 
+// Opened gives what the constructor of a store gave as a Writer, which is nil after an error.
+func Opened[W Writer](w W, err error) (Writer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
 // PermanentError wraps an error that trying again will not mend: the store read the batch and refused points of it. All
 // others were stored.
 type PermanentError struct {

@@ -64,8 +64,8 @@ func File(path string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// Authorities reads the PEM file of those that may sign the other side's certificate.
-func Authorities(caFile string) (*x509.CertPool, error) {
+// readAuthorities reads the PEM file of those that may sign the other side's certificate.
+func readAuthorities(caFile string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("ca_file: %w", err)
@@ -91,7 +91,7 @@ func Certificate(certFile, keyFile string) ([]tls.Certificate, error) {
 func Optional(caFile, certFile, keyFile string) (authorities *x509.CertPool, certificate []tls.Certificate, err error) {
 	var caErr, certErr error
 	if caFile != "" {
-		authorities, caErr = Authorities(caFile)
+		authorities, caErr = readAuthorities(caFile)
 	}
 	if certFile != "" && keyFile != "" {
 		certificate, certErr = Certificate(certFile, keyFile)
@@ -101,7 +101,7 @@ func Optional(caFile, certFile, keyFile string) (authorities *x509.CertPool, cer
 
 // Mutual reads all three files, for two sides that know each other by them alone. A file that is not named is an error.
 func Mutual(caFile, certFile, keyFile string) (authorities *x509.CertPool, certificate []tls.Certificate, err error) {
-	if authorities, err = Authorities(caFile); err == nil {
+	if authorities, err = readAuthorities(caFile); err == nil {
 		certificate, err = Certificate(certFile, keyFile)
 	}
 	return authorities, certificate, err

@@ -129,6 +129,7 @@ func shares(members ...*testMember) []int {
 }
 
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{b.Prefix + "a": 4, b.Prefix + "b": 1}, Session: 6 * time.Second, Rebalance: 10 * time.Second}
 	b.CreateTopic(b.Prefix+"a", 6) // two more than there are slices: they belong to nobody
@@ -189,6 +190,7 @@ func TestGroup(t *testing.T) {
 
 // A member that was paused for longer than the session is told that its partitions are gone, and cannot set offsets.
 func TestZombie(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "z"
 	cfg := GroupConfig{Name: b.Prefix + "group", Topics: map[string]int{topic: 2}, Session: 6 * time.Second, Rebalance: 6 * time.Second}
@@ -217,6 +219,7 @@ func TestZombie(t *testing.T) {
 }
 
 func TestFewPartitions(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "few"
 	b.CreateTopic(topic, 2)
@@ -242,6 +245,7 @@ func (l *lines) Write(b []byte) (int, error) {
 
 // Brokers that are away are told once, and not at every attempt to reach them.
 func TestAwayIsToldOnce(t *testing.T) {
+	t.Parallel()
 	client := &kafka.Client{Addr: kafka.TCP(porttest.Free(t))}
 	var said lines
 	g := NewGroup(client, NewLog(client, DefaultLogConfig()), GroupConfig{

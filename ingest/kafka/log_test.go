@@ -48,6 +48,7 @@ func readAll(t *testing.T, r ingest.LogReader, until int64) (out []ingest.Messag
 }
 
 func TestLog(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "log"
 	b.CreateTopic(topic, 3, "retention.ms=3600000")
@@ -118,6 +119,7 @@ func TestLog(t *testing.T) {
 
 // A flipped bit on the disk of a broker costs the batch that it is in, and a torn file what is behind the tear.
 func TestCorrupt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := kafkatest.Start(t, kafkatest.Options{Properties: map[string]string{"log.dirs": dir}})
 	topic := b.Prefix + "bad"
@@ -167,6 +169,7 @@ func TestCorrupt(t *testing.T) {
 
 // A broker that is away is no corruption, and reading goes on where it was.
 func TestBrokerAway(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	topic := b.Prefix + "away"
 	b.CreateTopic(topic, 1)

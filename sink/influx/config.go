@@ -43,11 +43,7 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
-	w, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return sink.Opened(New(c))
 }
 
 // Target says where points go, for people.

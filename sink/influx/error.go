@@ -93,7 +93,7 @@ func classify(err error) (v verdict, out *Error, after time.Duration, dropped in
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	out = &Error{Status: he.StatusCode, Message: message}
-	after = retryAfter(he)
+	after = remote.RetryAfter(he.Header)
 	switch status := he.StatusCode; {
 	case he.Header.Get(documentHeader) == documentPoints:
 		return refused, out, after, droppedCount(he.Message)
@@ -163,26 +163,6 @@ func droppedCount(message string) int {
 		return 0
 	}
 	return n
-}
-
-// maxRetryAfter bounds a server's wish: a wrong clock or digit must not silence the sink for a day.
-const maxRetryAfter = 5 * time.Minute
-
-// retryAfter reads Retry-After in seconds or, where the client does not, as a date (RFC 9110 §10.2.3), which counts
-// from the server's own Date.
-func retryAfter(e *influxhttp.Error) time.Duration {
-	if e.RetryAfter > 0 {
-		return time.Duration(min(e.RetryAfter, uint(maxRetryAfter/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(e.Header.Get("Retry-After"))
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(e.Header.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // retryError wraps what may pass. An ended context is returned as it is.

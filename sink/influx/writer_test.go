@@ -79,7 +79,7 @@ func TestAnswers(t *testing.T) {
 		words  string
 	}{
 		{status: 429, header: header("Retry-After", "7"), after: 7 * time.Second, words: "429 Too Many Requests"},
-		{status: 503, header: header("Retry-After", "999999"), after: maxRetryAfter, words: "503"},
+		{status: 503, header: header("Retry-After", "999999"), after: 5 * time.Minute, words: "503"},
 		{status: 503, header: header("Retry-After", "Thu, 01 Jan 2026 00:00:30 GMT", "Date", "Thu, 01 Jan 2026 00:00:00 GMT"), after: 30 * time.Second},
 		{status: 503, header: header("Retry-After", "soon")},
 		{status: 503, header: header("Content-Type", "application/json"), body: `{"code":"unavailable","message":"full","err":"x"}`, words: "Unavailable: full"},

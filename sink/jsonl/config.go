@@ -38,11 +38,7 @@ func (c *Config) Validate() error {
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
-	w, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return sink.Opened(New(c))
 }
 
 // Target says where lines go, for people.

@@ -203,6 +203,7 @@ func asCreate(ctx context.Context, t *testing.T, c Config) error {
 
 // TestACLs lets each role do its work with exactly what is documented, and then with each ACL missing once.
 func TestACLs(t *testing.T) {
+	t.Parallel()
 	users := []string{"collector", "consumer", "console", "control", "check", "create"}
 	b := kafkatest.Start(t, kafkatest.Options{TLS: true, Users: users, ACLs: true})
 	prefix := b.Prefix

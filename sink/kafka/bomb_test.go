@@ -15,6 +15,7 @@ import (
 
 // A batch that is short only because its producer compressed it is refused by the brokers: whoever reads it would unpack all of it.
 func TestCompressedBatch(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	create(t, b, c)

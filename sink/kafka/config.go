@@ -47,11 +47,7 @@ func (c *Config) SetDefaults() { *c = DefaultConfig() }
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
-	w, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return sink.Opened(New(c))
 }
 
 // Group is the name of the consumers' group.

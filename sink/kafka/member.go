@@ -41,10 +41,10 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("kafka: this collector does not fit into the fleet of %s: %s", e.Fleet, strings.Join(e.Differences, "; "))
 }
 
-// ClockError says that this machine's clock and Kafka's differ by more than a window.
-type ClockError struct{ Off, Window time.Duration }
+// clockError says that this machine's clock and Kafka's differ by more than a window.
+type clockError struct{ Off, Window time.Duration }
 
-func (e *ClockError) Error() string {
+func (e *clockError) Error() string {
 	direction := "ahead of"
 	if e.Off < 0 {
 		direction = "behind"
@@ -101,8 +101,8 @@ func (w *Writer) Join(ctx context.Context, id Identity) error {
 
 	first, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	final := func(err error) bool { return needsPerson(err) || errors.As(err, new(*ClockError)) }
-	err := retry.Backoff{Min: 500 * time.Millisecond}.Do(first, final, m.visit)
+	final := func(err error) bool { return needsPerson(err) || errors.As(err, new(*clockError)) }
+	err := retry.Backoff{Min: 500 * time.Millisecond}.Do(first, final, m.syncRoster)
 	if errors.As(err, new(*MismatchError)) {
 		w.member = nil
 		return err
@@ -122,20 +122,20 @@ func (m *member) run(ctx context.Context) {
 	defer close(m.done)
 	every := max(min(m.id.Params.Window, statusEvery), leastEvery)
 	for retry.Sleep(ctx, every) {
-		_ = m.visit(ctx) // kept for admit
+		_ = m.syncRoster(ctx) // kept for admit
 	}
 }
 
-// visit reads the roster, holds the parameters and the clock against it, and says how the member is.
-func (m *member) visit(ctx context.Context) error {
+// syncRoster reads the roster, holds the parameters and the clock against it, and says how the member is.
+func (m *member) syncRoster(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	fits, err := m.compare(ctx)
 	if err == nil {
-		err = m.tell(ctx, false)
+		err = m.publishStatus(ctx, false)
 	}
 	if err == nil && m.w.clockBad() {
-		err = &ClockError{time.Duration(m.w.clockOff.Load()), m.id.Params.Window}
+		err = &clockError{time.Duration(m.w.clockOff.Load()), m.id.Params.Window}
 	}
 	if errors.Is(err, context.Canceled) {
 		return err // it was told to stop
@@ -205,8 +205,8 @@ func (m *member) redraw() {
 	}
 }
 
-// tell writes the member's status. What Kafka answers has its clock.
-func (m *member) tell(ctx context.Context, left bool) error {
+// publishStatus writes the member's status. What Kafka answers has its clock.
+func (m *member) publishStatus(ctx context.Context, left bool) error {
 	m.w.mu.Lock()
 	boot := m.w.publisher.Boot()
 	m.w.mu.Unlock()
@@ -239,7 +239,7 @@ func (m *member) admit(ctx context.Context) error {
 	fits, err := m.fits, m.err
 	m.mu.Unlock()
 	if !fits || needsPerson(err) {
-		err = m.visit(ctx)
+		err = m.syncRoster(ctx)
 		m.mu.Lock()
 		fits = m.fits
 		m.mu.Unlock()
@@ -262,7 +262,7 @@ func (m *member) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	return m.tell(ctx, true)
+	return m.publishStatus(ctx, true)
 }
 
 // Close says in the roster that the collector has left, and closes the connections. That Kafka is away is no error: the

@@ -65,19 +65,19 @@ type contents struct {
 	records  []record
 }
 
-// PayloadError says at which byte of a payload reading it failed, and why.
-type PayloadError struct {
+// payloadError says at which byte of a payload reading it failed, and why.
+type payloadError struct {
 	Offset int
 	Field  string
 	Err    error
 }
 
-func (e *PayloadError) Error() string {
+func (e *payloadError) Error() string {
 	return fmt.Sprintf("record of the spool: %s at byte %d: %v", e.Field, e.Offset, e.Err)
 }
 
 // Unwrap gives the reason.
-func (e *PayloadError) Unwrap() error { return e.Err }
+func (e *payloadError) Unwrap() error { return e.Err }
 
 // The reasons for which a payload is not read.
 var (
@@ -93,7 +93,7 @@ const maxPartition = 1 << 16
 func readPayload(b []byte) (c contents, err error) {
 	at := 0
 	fail := func(field string, err error) (contents, error) {
-		return contents{}, &PayloadError{at, field, err}
+		return contents{}, &payloadError{at, field, err}
 	}
 	if len(b) < 2 {
 		return fail("version", errShort)

@@ -43,7 +43,7 @@ func TestPayload(t *testing.T) {
 	whole := 0
 	for n := range b {
 		got, err := readPayload(b[:n])
-		if e := (*PayloadError)(nil); err != nil && (!errors.As(err, &e) || e.Offset > n) {
+		if e := (*payloadError)(nil); err != nil && (!errors.As(err, &e) || e.Offset > n) {
 			t.Fatalf("the first %d bytes: %v", n, err)
 		}
 		if err == nil {

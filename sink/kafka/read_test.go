@@ -108,6 +108,7 @@ func typeName(t arrow.DataType) string {
 
 // What a Diverter and HopRows publish is read by pyarrow and DuckDB as the document says, after it was in Kafka.
 func TestReadByOthers(t *testing.T) {
+	t.Parallel()
 	broker := kafkatest.Start(t, kafkatest.Options{})
 	const partitions = 4
 	broker.CreateTopic("reports", partitions)

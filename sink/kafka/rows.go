@@ -18,14 +18,14 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
-// RowsVersion is the version of the schema of [HopRows]. Columns may be added; a column that is there keeps its meaning.
-const RowsVersion = "1"
+// rowsVersion is the version of the schema of [HopRows]. Columns may be added; a column that is there keeps its meaning.
+const rowsVersion = "1"
 
-// SketchAccuracy is the relative accuracy of the DDSketches. They are made of the codes of histograms, whose values are
-// within 1/64 of the true ones already, so that a quantile of a sketch is within SketchError of the true one.
+// sketchAccuracy is the relative accuracy of the DDSketches. They are made of the codes of histograms, whose values are
+// within 1/64 of the true ones already, so that a quantile of a sketch is within sketchError of the true one.
 const (
-	SketchAccuracy = 0.01
-	SketchError    = (1+logcode.DenseRelativeError)*(1+SketchAccuracy) - 1
+	sketchAccuracy = 0.01
+	sketchError    = (1+logcode.DenseRelativeError)*(1+sketchAccuracy) - 1
 )
 
 // Columns of the hops of a slice, for everybody.
@@ -62,7 +62,7 @@ var rowsSchema = sync.OnceValue(func() *arrow.Schema {
 		}
 		return f
 	}
-	meta := arrow.NewMetadata([]string{"hopscope.dataset", "hopscope.schema_version"}, []string{"hops", RowsVersion})
+	meta := arrow.NewMetadata([]string{"hopscope.dataset", "hopscope.schema_version"}, []string{"hops", rowsVersion})
 	return arrow.NewSchema([]arrow.Field{
 		{Name: "window_start", Type: moment}, {Name: "window_end", Type: moment}, {Name: "revision", Type: u64},
 		{Name: "node_id", Type: u32}, {Name: "egress_if", Type: u32}, {Name: "other", Type: arrow.FixedWidthTypes.Boolean},
@@ -146,7 +146,7 @@ var rowsZstd = sync.OnceValue(func() *zstd.Encoder {
 // Sketch makes a DDSketch of a histogram: each code counts as the value in the middle of its cell. Since the same code
 // always falls into the same bucket, merging the sketches of two histograms gives the sketch of the merged histogram.
 func Sketch(h *logcode.Histogram) (*ddsketch.DDSketch, error) {
-	m, err := mapping.NewLogarithmicMapping(SketchAccuracy)
+	m, err := mapping.NewLogarithmicMapping(sketchAccuracy)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func readSketch(t testing.TB, b []byte) *ddsketch.DDSketch {
 	return s
 }
 
-// A quantile of a sketch that went through protobuf is within SketchError of the true one.
+// A quantile of a sketch that went through protobuf is within sketchError of the true one.
 func TestSketchError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	worst := 0.0
@@ -83,8 +83,8 @@ func TestSketchError(t *testing.T) {
 			worst = max(worst, math.Abs(got-want)/want)
 		}
 	}
-	if worst > SketchError || worst < SketchError/4 {
-		t.Errorf("the largest error is %.4f, stated is %.4f", worst, SketchError)
+	if worst > sketchError || worst < sketchError/4 {
+		t.Errorf("the largest error is %.4f, stated is %.4f", worst, sketchError)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestHopRows(t *testing.T) {
 		t.Fatalf("the library reads no rows: %v", err)
 	}
 	record := r.Record()
-	if v, _ := record.Schema().Metadata().GetValue("hopscope.schema_version"); v != RowsVersion {
+	if v, _ := record.Schema().Metadata().GetValue("hopscope.schema_version"); v != rowsVersion {
 		t.Errorf("schema version %q", v)
 	}
 	w := p.Window(inference.Limits{})

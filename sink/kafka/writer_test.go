@@ -199,6 +199,7 @@ func same(t *testing.T, got map[int64][]byte, label int64, hops int) {
 }
 
 func TestPublish(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	create(t, b, c)
@@ -237,6 +238,7 @@ func TestPublish(t *testing.T) {
 // Diverted reports go to the partition of their flow in topic reports, in records that are no longer than the settings say,
 // before the records of their window, which tell how many there are. An order to go on under another boot is for both.
 func TestDivertToKafka(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	c.Reports, c.MaxMessageBytes = "all", 64<<10
@@ -275,7 +277,7 @@ func TestDivertToKafka(t *testing.T) {
 		if _, err := reader.Put(t.Context(), fleet.RedrawKey("east"), fmt.Appendf(nil, `{"boot":"%d"}`, first)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.member.visit(t.Context()); err != nil {
+		if err := w.member.syncRoster(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -319,6 +321,7 @@ func TestDivertToKafka(t *testing.T) {
 
 // TestLongWindow has more than a record, a payload and a topic take.
 func TestLongWindow(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	c.MaxMessageBytes = 1 << 16
@@ -403,6 +406,7 @@ func untilStored(w *Writer, payload []byte) (failures int, _ error) {
 
 // TestBrokerKilled kills the broker while it is written to: what it confirmed is there, and the rest is, once or again.
 func TestBrokerKilled(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	c := of(b)
 	c.Timeout = 2 * time.Second
@@ -450,6 +454,7 @@ func TestBrokerKilled(t *testing.T) {
 
 // TestAway starts while Kafka is not there.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	c := of(b)
 	c.Timeout = time.Second
@@ -503,6 +508,7 @@ func TestAway(t *testing.T) {
 
 // A slow broker costs time, and repeats.
 func TestSlowBroker(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{})
 	c := of(b)
 	c.Timeout = time.Second
@@ -528,6 +534,7 @@ func TestSlowBroker(t *testing.T) {
 }
 
 func TestMismatch(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	refused := func(id Identity, words ...string) {
@@ -567,6 +574,7 @@ func TestMismatch(t *testing.T) {
 
 // TestClock has a collector whose clock is an hour off.
 func TestClock(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	create(t, b, c)
@@ -590,7 +598,7 @@ func TestClock(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		shift.Store(0)
-		if err := w.member.visit(t.Context()); err != nil {
+		if err := w.member.syncRoster(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if s := w.Stats(); s.Problem != "" || s.Clock != 0 {
@@ -613,6 +621,7 @@ func TestClock(t *testing.T) {
 
 // TestRoster has what a member says, and an order to it.
 func TestRoster(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	create(t, b, c)
@@ -650,7 +659,7 @@ func TestRoster(t *testing.T) {
 		if _, err := reader.Put(t.Context(), "collector/east/redraw", fmt.Appendf(nil, `{"boot":"%d"}`, boot)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.member.visit(t.Context()); err != nil {
+		if err := w.member.syncRoster(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if now, _ := said(); (now == first) != (boot != first) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Subject is what a finding is about: the element that it names, or else its flow, or else its hop.
-func Subject(f *inference.Finding) inference.Element {
+// subjectOf is what a finding is about: the element that it names, or else its flow, or else its hop.
+func subjectOf(f *inference.Finding) inference.Element {
 	switch {
 	case f.Element != (inference.Element{}):
 		return f.Element
@@ -24,7 +24,7 @@ func Subject(f *inference.Finding) inference.Element {
 
 // Key names an alert: the kind of its findings and what they are about, such as "high-latency node 7".
 func Key(f *inference.Finding) string {
-	if e := Subject(f).String(); e != "" {
+	if e := subjectOf(f).String(); e != "" {
 		return f.Kind.String() + " " + e
 	}
 	return f.Kind.String()

@@ -144,7 +144,7 @@ func (c *Center) take(f *inference.Finding) {
 		c.refused++
 		return
 	case o == nil:
-		o = &open{Alert: Alert{Instance: c.instance, Key: key, Start: utc(f.Start)}, Severity: f.Severity, Due: true, kind: f.Kind, subject: Subject(f)}
+		o = &open{Alert: Alert{Instance: c.instance, Key: key, Start: utc(f.Start)}, Severity: f.Severity, Due: true, kind: f.Kind, subject: subjectOf(f)}
 		c.open[key] = o
 	}
 	o.Old, o.Within = false, ""

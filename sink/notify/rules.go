@@ -186,7 +186,7 @@ func (r *Rules) compile() (*compiled, error) {
 
 // Of gives the acknowledgement and the mute that hold at a time for a finding that began at another, or nil.
 func (r *Rules) Of(f *inference.Finding, began, now time.Time) (a *Acknowledgement, m *Mute) {
-	key, e := Key(f), Subject(f)
+	key, e := Key(f), subjectOf(f)
 	for i := range r.Acknowledged {
 		if x := &r.Acknowledged[i]; x.Alert == key && !x.At.Before(began) {
 			a = x
@@ -221,11 +221,11 @@ func ReadRules(path string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseRules(path, b)
+	return parseRules(path, b)
 }
 
-// ParseRules reads rules; name is that of the file, for errors.
-func ParseRules(name string, b []byte) (*Rules, error) {
+// parseRules reads rules; name is that of the file, for errors.
+func parseRules(name string, b []byte) (*Rules, error) {
 	r := &Rules{}
 	if len(b) > maxRulesFile {
 		return nil, fmt.Errorf("%s: is longer than %d bytes", name, maxRulesFile)

@@ -28,7 +28,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 		"mutes: [" + strings.Repeat("{},", maxRules+1) + "]":                             "at most",
 		strings.Repeat("#", maxRulesFile+1):                                              "is longer than",
 	} {
-		if r, err := ParseRules("rules.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "rules.yaml") {
+		if r, err := parseRules("rules.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "rules.yaml") {
 			t.Errorf("%.80s: %v, %v", text, r, err)
 		}
 	}
@@ -141,12 +141,12 @@ func TestGuard(t *testing.T) {
 		strings.Repeat("- ", 1<<16):   "in one another",
 		strings.Repeat("a:\n", 1<<16): "words and signs",
 	} {
-		if _, err := ParseRules("x", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseRules("x", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
 	long := "mutes: [" + strings.Repeat(`{element: node 7, kind: drops, from: "2026-11-22T22:00:00Z", until: "2026-11-22T23:00:00Z", every: 24h, by: a, note: "!b"}, `, maxRules) + "]"
-	if r, err := ParseRules("x", []byte(long)); err != nil || len(r.Mutes) != maxRules {
+	if r, err := parseRules("x", []byte(long)); err != nil || len(r.Mutes) != maxRules {
 		t.Errorf("%d mutes, %v", len(r.Mutes), err)
 	}
 }
@@ -156,7 +156,7 @@ func FuzzParseRules(f *testing.F) {
 	f.Add([]byte("mutes: [{element: link 7-9, kind: drops}]"))
 	f.Add([]byte("mutes: !x\n1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := ParseRules("x", b)
+		r, err := parseRules("x", b)
 		if err != nil {
 			return
 		}

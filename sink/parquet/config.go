@@ -30,11 +30,7 @@ func (c *Config) SetDefaults() {
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
-	w, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return sink.Opened(New(c))
 }
 
 // OpenReports makes the writer of the raw stream, or gives nil when these settings do not ask for it. With [sink.Drop]

@@ -146,8 +146,8 @@ func List(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Valid reports whether name can be that of an entry, and so of nothing outside the directory.
-func Valid(name string) bool {
+// valid reports whether name can be that of an entry, and so of nothing outside the directory.
+func valid(name string) bool {
 	digits, ok := strings.CutSuffix(name, suffix)
 	batch, part, ok2 := strings.Cut(digits, "-")
 	return ok && ok2 && len(batch) == 20 && len(part) >= 6 && strings.Trim(batch+part, "0123456789") == ""
@@ -155,7 +155,7 @@ func Valid(name string) bool {
 
 // Read reads an entry.
 func Read(dir, name string) (*Entry, error) {
-	if !Valid(name) {
+	if !valid(name) {
 		return nil, fmt.Errorf("%q is not the name of an entry", name)
 	}
 	path := filepath.Join(dir, name)
@@ -228,7 +228,7 @@ func files(dir string, now time.Time) (list []os.FileInfo, err error) {
 			continue
 		}
 		switch name := entry.Name(); {
-		case Valid(name):
+		case valid(name):
 			list = append(list, info)
 		case strings.HasSuffix(name, unfinished) && strings.Contains(name, suffix+".") && now.Sub(info.ModTime()) > time.Hour:
 			_ = os.Remove(filepath.Join(dir, name)) // the next one tries again

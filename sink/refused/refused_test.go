@@ -149,7 +149,7 @@ func TestHostileFolder(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "lock", "../" + name(7), name(7) + "/..", strings.Repeat("1", 20) + "-.refused", "0000000000000000000x-000001.refused"} {
-		if Valid(bad) {
+		if valid(bad) {
 			t.Errorf("%q is valid", bad)
 		}
 		if _, err := Read(dir, bad); err == nil {

@@ -24,7 +24,7 @@ type Event struct {
 // maxEvents bounds the memory of events that nobody takes.
 const maxEvents = 256
 
-func (s *Spool) tell(e Event) {
+func (s *Spool) logEvent(e Event) {
 	if len(s.events) == maxEvents {
 		s.unevented++
 		return
@@ -56,13 +56,13 @@ func (s *Spool) quarantine(g *segment, f io.ReaderAt, off, n int64) bool {
 	g.aside[off] = true
 	err := s.copyAside(g.name, f, off, n)
 	if errors.Is(err, errQuarantineFull) {
-		s.tell(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: err.Error()})
+		s.logEvent(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: err.Error()})
 		return true
 	}
 	if err != nil {
 		g.keep = true
 		s.failed(err)
-		s.tell(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: "damaged bytes cannot be copied, so that the whole segment is kept: " + err.Error()})
+		s.logEvent(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: "damaged bytes cannot be copied, so that the whole segment is kept: " + err.Error()})
 	}
 	return err == nil
 }
@@ -150,7 +150,7 @@ func (s *Spool) setAside(name string, size int64) {
 		}
 	}
 	s.failed(err)
-	s.tell(Event{Kind: "quarantine", Segment: name, Bytes: size, Message: "cannot be moved into the quarantine and stays where it is: " + err.Error()})
+	s.logEvent(Event{Kind: "quarantine", Segment: name, Bytes: size, Message: "cannot be moved into the quarantine and stays where it is: " + err.Error()})
 }
 
 // countQuarantine finds out what earlier runs kept aside.

@@ -268,7 +268,7 @@ func (s *Spool) resave() error {
 
 // rewrite gives up the segment that is written to and puts content, which begins at start, into a new one.
 func (s *Spool) rewrite(start totals, content []byte) error {
-	s.tell(Event{Kind: "sync", Segment: s.last().name, Offset: s.last().size, Bytes: int64(len(content)),
+	s.logEvent(Event{Kind: "sync", Segment: s.last().name, Offset: s.last().size, Bytes: int64(len(content)),
 		Message: "the disk did not confirm what was written; the segment is written to no more and its last records are written again"})
 	s.tail.Close()
 	s.tail = nil
@@ -483,7 +483,7 @@ func (s *Spool) dropStored() bool {
 		var err error
 		if g.keep {
 			err = s.disk.rename(g.name, g.name+".bad")
-			s.tell(Event{Kind: "quarantine", Segment: g.name, Bytes: g.size, Message: "damage could not be copied; the whole segment is kept as " + g.name + ".bad"})
+			s.logEvent(Event{Kind: "quarantine", Segment: g.name, Bytes: g.size, Message: "damage could not be copied; the whole segment is kept as " + g.name + ".bad"})
 			s.stats.Quarantined += g.size
 		} else {
 			err = s.disk.remove(g.name)
@@ -609,7 +609,7 @@ func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 			if h, err := g.header(s.reader, next); err == nil && s.cursor.notAfter(h.before) && h.after().notAfter(limit) {
 				s.skip(h.before, Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged header"})
 			} else {
-				s.tell(Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged bytes"})
+				s.logEvent(Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged bytes"})
 			}
 		}
 		return Record{}, false
@@ -640,7 +640,7 @@ func (s *Spool) damaged(g *segment, off, n int64) {
 func (s *Spool) skip(to totals, e Event) {
 	gone := to.minus(s.cursor)
 	e.Records, e.Lost = gone.records, gone.lost()
-	s.tell(e)
+	s.logEvent(e)
 	s.cursor = to
 	if len(s.taken) == 0 {
 		s.advance(to, totals{})

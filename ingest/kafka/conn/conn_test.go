@@ -74,6 +74,7 @@ func file(t *testing.T, text string) string {
 }
 
 func TestPlaintext(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	c := of(b)
 	wants(t, put(dial(t, c), "x"), NoTopic, "write topic "+b.Prefix+"windows", "hopscope kafka topics create")
@@ -193,6 +194,7 @@ func TestLogin(t *testing.T) {
 
 // TestRenewedCertificate: the authority of both sides changes, and the files with it, while the client goes on.
 func TestRenewedCertificate(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{TLS: true, ClientCerts: true})
 	b.CreateTopic(b.Prefix+"windows", 1)
 	c := of(b)
@@ -250,6 +252,7 @@ func copyFile(t *testing.T, from, to string) {
 
 // TestDenied has a user who may do nothing, and then what the error asks for.
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Start(t, kafkatest.Options{Users: []string{"alice"}, ACLs: true})
 	topic := b.Prefix + "windows"
 	b.CreateTopic(topic, 1)

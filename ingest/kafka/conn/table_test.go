@@ -13,6 +13,7 @@ import (
 )
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	client := dial(t, of(b))
 	topic := client.Topic(Roster)

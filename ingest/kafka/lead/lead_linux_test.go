@@ -211,6 +211,7 @@ func start(t *testing.T, c child) *controller {
 // One controller is killed and one stands still; another one takes over each time, above every epoch that was used, with the plan
 // that was written last, and nothing of the one before it is taken any more.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")

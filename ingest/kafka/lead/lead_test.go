@@ -56,6 +56,7 @@ func stand(t *testing.T, b *kafkatest.Broker, name string) *candidate {
 // A controller that its group has given up, and that does not know it, is refused before anything leaves it. What it writes all the
 // same is not what a successor finds.
 func TestFenced(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
@@ -170,6 +171,7 @@ func (s *silent) Run(ctx context.Context, m ingest.Member) error {
 
 // A term ends when the group has taken the partition back and says nothing more, as when the brokers went away in between.
 func TestTermOfSilentGroup(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Shared(t)
 	topic := b.Prefix + "plans"
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")

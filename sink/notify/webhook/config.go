@@ -200,9 +200,5 @@ func (c *Config) CheckFiles() error {
 
 // Open makes a [Writer] of these settings.
 func (c Config) Open() (sink.Writer, error) {
-	w, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return sink.Opened(New(c))
 }
