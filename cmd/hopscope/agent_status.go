@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/p4/agent/status"
 	"github.com/hopscope/hopscope/planner/show"
 	"github.com/spf13/cobra"
@@ -54,10 +55,14 @@ func writeAgentStatus(w io.Writer, x *status.Answer) error {
 	if c := x.Controller; c != nil && c.Connected {
 		fmt.Fprintf(t, "controller\t%s, since %s\n", plain(c.Address, false), c.Since.UTC().Format(time.RFC3339))
 	}
-	fmt.Fprintf(t, "sent\t%s, %s skipped, %s errors; 99 %% less than %s late\n", count(x.Sent), count(x.Skipped), count(x.SendErrors), seconds(x.LateP99))
-	fmt.Fprintf(t, "received\t%s, %d lost, %s twice, %s malformed\n", count(x.Received), x.Lost, count(x.Twice), count(x.Malformed))
+	fmt.Fprintf(t, "sent\t%s, %s skipped, %s errors; 99 %% less than %s late\n", inference.Count(x.Sent), inference.Count(x.Skipped), inference.Count(x.SendErrors), secondsText(x.LateP99))
+	fmt.Fprintf(t, "received\t%s, %d lost, %s twice, %s malformed\n", inference.Count(x.Received), x.Lost, inference.Count(x.Twice), inference.Count(x.Malformed))
 	if x.Received > 0 {
-		fmt.Fprintf(t, "transit\thalf less than %s, 99 %% less than %s\n", seconds(x.TransitP50), seconds(x.TransitP99))
+		fmt.Fprintf(t, "transit\thalf less than %s, 99 %% less than %s\n", secondsText(x.TransitP50), secondsText(x.TransitP99))
 	}
 	return t.Flush()
+}
+
+func secondsText(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }

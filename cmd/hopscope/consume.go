@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/service"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -150,7 +151,7 @@ func writeConsumed(w io.Writer, s *consumers.Summary, format string) error {
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "%s reports in %s slices of windows, and %s whole windows\n", count(s.Reports), count(s.Slices), count(s.Windows))
+	fmt.Fprintf(t, "%s reports in %s slices of windows, and %s whole windows\n", inference.Count(s.Reports), inference.Count(s.Slices), inference.Count(s.Windows))
 	for _, l := range s.Ledger {
 		name := l.Sink
 		if name == "" {
@@ -163,9 +164,9 @@ func writeConsumed(w io.Writer, s *consumers.Summary, format string) error {
 		for _, n := range l.Dropped {
 			dropped += n
 		}
-		fmt.Fprintf(t, "  %s\t%s stored\t%s on their way\t%s dropped\n", name, count(l.Stored), count(uint64(max(0, flight))), count(uint64(max(0, dropped))))
+		fmt.Fprintf(t, "  %s\t%s stored\t%s on their way\t%s dropped\n", name, inference.Count(l.Stored), inference.Count(uint64(max(0, flight))), inference.Count(uint64(max(0, dropped))))
 	}
-	fmt.Fprintf(t, "records: %s late, %s twice, %s conflicting, %s refused, %s of later versions\n", count(s.Late), count(s.Doubles), count(s.Conflict), count(s.Refused), count(s.Unknown))
+	fmt.Fprintf(t, "records: %s late, %s twice, %s conflicting, %s refused, %s of later versions\n", inference.Count(s.Late), inference.Count(s.Doubles), inference.Count(s.Conflict), inference.Count(s.Refused), inference.Count(s.Unknown))
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func readControlled(cfg *controlConfig) (*controlled, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, numbers := graphIDs(g)
+	ids, numbers := g.IDs()
 	for i := 0; i < len(ids) && !numbers; i++ {
 		ids[i] += uint32(cfg.FirstNode)
 	}

@@ -17,7 +17,7 @@ func TestMapOfTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, numbers := graphIDs(g)
+	ids, numbers := g.IDs()
 	if numbers {
 		t.Error("names such as core-0 are taken for numbers")
 	}
@@ -47,7 +47,7 @@ func TestMapOfTopology(t *testing.T) {
 	if g, err = topo.LeafSpine(3, 5); err != nil {
 		t.Fatal(err)
 	}
-	ids, _ = graphIDs(g)
+	ids, _ = g.IDs()
 	if m = mapOf(g, ids); slices.ContainsFunc(m.Nodes, func(n web.MapNode) bool { return n.Pod != 0 || (n.Plane == 1) != (n.Tier == "core") }) {
 		t.Errorf("leaves and spines: %+v", m.Nodes)
 	}

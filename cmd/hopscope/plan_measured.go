@@ -125,7 +125,7 @@ func (m *measured) node(id uint32) string {
 // nodes of the topology are called by numbers; else by the order, if the collector has no names. So the settings of
 // digests read a topology, too.
 func (m *measured) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
-	_, numbers := graphIDs(g)
+	_, numbers := g.IDs()
 	return func(id uint32) (int, bool) {
 		if n, ok := m.called.Find(id); ok && n.Name != "" {
 			return g.Lookup(n.Name)

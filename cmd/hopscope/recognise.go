@@ -13,13 +13,10 @@ import (
 	"github.com/hopscope/hopscope/ingest/pcapfile"
 )
 
-// mostDialectLines bounds what is said of senders that cannot be read.
-const mostDialectLines = 8
-
 // dialectLines gives a sentence for each sender whose frames its profile did not read.
 func dialectLines(list []guess.Finding) (lines []string) {
 	for i := range list {
-		if i == mostDialectLines {
+		if i == collector.MostDialects {
 			return append(lines, fmt.Sprintf("and %d more senders that cannot be read", len(list)-i))
 		}
 		lines = append(lines, list[i].String())

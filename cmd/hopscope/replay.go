@@ -162,5 +162,5 @@ func writeSummary(w io.Writer, s *collector.Summary, format string) error {
 	if format == "json" {
 		return json.NewEncoder(w).Encode(s)
 	}
-	return writeSummaryTable(w, s)
+	return s.WriteTable(w)
 }

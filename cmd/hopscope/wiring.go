@@ -156,7 +156,7 @@ func (r *running) status() web.Status {
 		add("dialect of "+p.Prefix, p.Profile)
 	}
 	for i, d := range c.Recognised {
-		if i == mostDialectLines {
+		if i == collector.MostDialects {
 			add("reports of others", fmt.Sprintf("%d more exporters that cannot be read", len(c.Recognised)-i))
 			break
 		}
@@ -194,7 +194,7 @@ func loadNetwork(topology string) (*collector.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, numbers := graphIDs(g)
+	ids, numbers := g.IDs()
 	n := networkOf(g, ids)
 	for i := 0; i < len(ids) && !numbers; i++ {
 		n.Labels = append(n.Labels, g.NodeName(i))

@@ -1,4 +1,4 @@
-package main
+package collector
 
 import (
 	"fmt"
@@ -9,17 +9,19 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
 )
 
-// writeSummaryTable writes the summary of a run for people.
-func writeSummaryTable(w io.Writer, s *collector.Summary) error {
+// MostDialects bounds how many senders are named that cannot be read.
+const MostDialects = 8
+
+// WriteTable writes the summary of a run for people.
+func (s *Summary) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "%s reports in %s (%s/s), %s malformed\n", count(s.Reports), seconds(s.Seconds), count(uint64(s.ReportsPerSecond)), count(s.Malformed))
+	fmt.Fprintf(t, "%s reports in %s (%s/s), %s malformed\n", inference.Count(s.Reports), seconds(s.Seconds), inference.Count(uint64(s.ReportsPerSecond)), inference.Count(s.Malformed))
 	section := func(title string, n int) bool {
 		t.Flush()
 		if n > 0 {
@@ -29,33 +31,33 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 	}
 	if section("By format", len(s.ByFormat)) {
 		for _, k := range slices.Sorted(maps.Keys(s.ByFormat)) {
-			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.ByFormat[k]))
+			fmt.Fprintf(t, "  %s\t%s\n", k, inference.Count(s.ByFormat[k]))
 		}
 		for _, k := range slices.Sorted(maps.Keys(s.ByKind)) {
-			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.ByKind[k]))
+			fmt.Fprintf(t, "  %s\t%s\n", k, inference.Count(s.ByKind[k]))
 		}
 	}
 	if section("Malformed", len(s.MalformedReasons)) {
 		for _, k := range slices.Sorted(maps.Keys(s.MalformedReasons)) {
-			fmt.Fprintf(t, "  %s\t%s\n", k, count(s.MalformedReasons[k]))
+			fmt.Fprintf(t, "  %s\t%s\n", k, inference.Count(s.MalformedReasons[k]))
 		}
 	}
 	if d := s.Digests; d != nil {
 		section("PINT digests", 1)
-		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", count(d.Digests), count(d.Unread), count(d.Rejected), count(d.Duplicate), count(d.Strange), elsewhere(d.Elsewhere))
-		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", count(d.Decoded), d.Undecided)
+		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", inference.Count(d.Digests), inference.Count(d.Unread), inference.Count(d.Rejected), inference.Count(d.Duplicate), inference.Count(d.Strange), elsewhere(d.Elsewhere))
+		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", inference.Count(d.Decoded), d.Undecided)
 	}
 	if section(fmt.Sprintf("Slowest hops (%d of %d)", len(s.Hops), s.HopCount), len(s.Hops)) {
 		fmt.Fprintf(t, "  node\tegress\treports\tp50\tp90\tp99\tmax\tqueue p99\n")
 		for _, h := range s.Hops {
 			k := inference.HopKey{Node: h.NodeID, EgressIf: h.EgressIf}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", nodeName(h, s.Names), s.Names.HopEgress(k), count(h.Reports), latencyCells(h.Latency), queueCell(h.Queue))
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", hopNode(h, s.Names), s.Names.HopEgress(k), inference.Count(h.Reports), latencyCells(h.Latency), queueCell(h.Queue))
 		}
 	}
 	if section(fmt.Sprintf("Busiest flows (%d of %d)", len(s.Flows), s.FlowCount), len(s.Flows)) {
 		fmt.Fprintf(t, "  packets\tflow\tpath\tp99 by hop, within 10 %%\n")
 		for _, f := range s.Flows {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", count(f.Packets), f.Key, pathText(f.Path, s.Names), p99Text(&f))
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", inference.Count(f.Packets), f.Key, pathText(f.Path, s.Names), p99Text(&f))
 		}
 	}
 	exporters := "Exporters"
@@ -69,18 +71,18 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 			if !e.Sequenced {
 				lost = "not numbered"
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, s.Names.Node(e.NodeID), e.HWID, count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
+			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", e.Address, s.Names.Node(e.NodeID), e.HWID, inference.Count(e.Reports), lost, e.Duplicated, e.Reordered, e.Late, e.Restarts, e.Malformed)
 		}
 		if o := s.OtherExporters; o != nil && o.Exporters > 0 {
-			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
+			fmt.Fprintf(t, "  %d others\t\t\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", o.Exporters, inference.Count(o.Sums.Reports), o.Sums.Lost, o.Sums.Duplicated, o.Sums.Reordered, o.Sums.Late, o.Sums.Restarts, o.Sums.Malformed)
 		}
 		if o := s.OtherExporters; o != nil && o.Unfollowed > 0 {
-			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", count(o.Unfollowed))
+			fmt.Fprintf(t, "  %s reports of exporters for which there was no place\n", inference.Count(o.Unfollowed))
 		}
 	}
 	if section("Dialects", len(s.Dialects)) {
 		for i, d := range s.Dialects {
-			if i == mostDialectLines {
+			if i == MostDialects {
 				fmt.Fprintf(t, "  and %d more senders\n", len(s.Dialects)-i)
 				break
 			}
@@ -102,8 +104,8 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 		balances = []sink.Balance{s.Ledger.Balance}
 	}
 	for i := range balances {
-		fmt.Fprintf(t, "  %s\n", collector.LedgerLine(&balances[i]))
-		if line := collector.PointsLine(&balances[i]); line != "" {
+		fmt.Fprintf(t, "  %s\n", LedgerLine(&balances[i]))
+		if line := PointsLine(&balances[i]); line != "" {
 			fmt.Fprintf(t, "  %s\n", line)
 		}
 	}
@@ -112,14 +114,14 @@ func writeSummaryTable(w io.Writer, s *collector.Summary) error {
 	return err
 }
 
-func nodeName(h collector.HopSummary, n *names.Names) string {
+func hopNode(h HopSummary, n *names.Names) string {
 	if h.Other {
 		return "other"
 	}
 	return n.Node(h.NodeID)
 }
 
-func latencyCells(q *collector.Quantiles) string {
+func latencyCells(q *Quantiles) string {
 	if q == nil {
 		return "-\t-\t-\t-"
 	}
@@ -127,14 +129,14 @@ func latencyCells(q *collector.Quantiles) string {
 	return d(q.P50) + "\t" + d(q.P90) + "\t" + d(q.P99) + "\t" + d(q.Max)
 }
 
-func queueCell(q *collector.Quantiles) string {
+func queueCell(q *Quantiles) string {
 	if q == nil {
 		return "-"
 	}
-	return count(uint64(inference.Round(float64(q.P99))))
+	return inference.Count(uint64(inference.Round(float64(q.P99))))
 }
 
-func pathText(p collector.PathSummary, called *names.Names) string {
+func pathText(p PathSummary, called *names.Names) string {
 	if len(p.NodeIDs) == 0 {
 		return "-"
 	}
@@ -148,7 +150,7 @@ func pathText(p collector.PathSummary, called *names.Names) string {
 	s := inference.JoinNodes(nodes)
 	switch {
 	case p.Digests > 0:
-		s += fmt.Sprintf(" (from %s digests)", count(p.Digests))
+		s += fmt.Sprintf(" (from %s digests)", inference.Count(p.Digests))
 	case !p.Complete:
 		s += " (in part)"
 	}
@@ -164,7 +166,7 @@ func pathText(p collector.PathSummary, called *names.Names) string {
 	return s
 }
 
-func inseparable(sets []collector.PathSet) (n int) {
+func inseparable(sets []PathSet) (n int) {
 	for _, s := range sets {
 		n += len(s.Paths)
 	}
@@ -173,7 +175,7 @@ func inseparable(sets []collector.PathSet) (n int) {
 
 // p99Text writes the latencies of a flow's hops. Of a flow's life there is a small sketch, which is good for two digits; values that came in
 // digests were rounded by switches, and only some packets had one.
-func p99Text(f *collector.FlowSummary) string {
+func p99Text(f *FlowSummary) string {
 	about := ""
 	if f.Path.Digests > 0 {
 		about = "~"
@@ -189,15 +191,6 @@ func p99Text(f *collector.FlowSummary) string {
 	return strings.Join(cells, " ")
 }
 
-// count groups digits by three: 1 234 567.
-func count(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
-}
-
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
@@ -207,5 +200,5 @@ func elsewhere(n uint64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of other sites and not read", count(n))
+	return fmt.Sprintf(", %s of other sites and not read", inference.Count(n))
 }
