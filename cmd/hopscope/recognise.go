@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
@@ -16,7 +17,7 @@ import (
 // dialectLines gives a sentence for each sender whose frames its profile did not read.
 func dialectLines(list []guess.Finding) (lines []string) {
 	for i := range list {
-		if i == collector.MostDialects {
+		if i == summary.MostDialects {
 			return append(lines, fmt.Sprintf("and %d more senders that cannot be read", len(list)-i))
 		}
 		lines = append(lines, list[i].String())

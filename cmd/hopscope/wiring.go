@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/service"
+	"github.com/hopscope/hopscope/collector/summary"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -156,7 +157,7 @@ func (r *running) status() web.Status {
 		add("dialect of "+p.Prefix, p.Profile)
 	}
 	for i, d := range c.Recognised {
-		if i == collector.MostDialects {
+		if i == summary.MostDialects {
 			add("reports of others", fmt.Sprintf("%d more exporters that cannot be read", len(c.Recognised)-i))
 			break
 		}

@@ -1,4 +1,4 @@
-package collector
+package summary
 
 import (
 	"strings"
@@ -27,13 +27,13 @@ Loss ledger: received = stored + in flight + dropped
 
 // TestFigures holds that nothing is written with more digits than it is good for.
 func TestFigures(t *testing.T) {
-	flow := &FlowSummary{Hops: []HopSummary{{Latency: &Quantiles{P99: 123_456}}, {}, {Latency: &Quantiles{P99: 51}}}}
+	flow := &Flow{Hops: []Hop{{Latency: &Quantiles{P99: 123_456}}, {}, {Latency: &Quantiles{P99: 51}}}}
 	inferred := *flow
 	inferred.Path.Digests = 10
 	for want, got := range map[string]string{
 		"120µs - 51ns":   p99Text(flow),
 		"~120µs - ~51ns": p99Text(&inferred),
-		" (27 % of packets, and 1 other paths)": strings.TrimPrefix(pathText(PathSummary{NodeIDs: []*uint32{new(uint32)}, Complete: true, Share: .2734,
+		" (27 % of packets, and 1 other paths)": strings.TrimPrefix(pathText(Path{NodeIDs: []*uint32{new(uint32)}, Complete: true, Share: .2734,
 			Others: []OtherPath{{}}}, nil), "0"),
 	} {
 		if got != want {

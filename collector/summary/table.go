@@ -1,4 +1,4 @@
-package collector
+package summary
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -104,8 +105,8 @@ func (s *Summary) WriteTable(w io.Writer) error {
 		balances = []sink.Balance{s.Ledger.Balance}
 	}
 	for i := range balances {
-		fmt.Fprintf(t, "  %s\n", LedgerLine(&balances[i]))
-		if line := PointsLine(&balances[i]); line != "" {
+		fmt.Fprintf(t, "  %s\n", ledger.Line(&balances[i]))
+		if line := ledger.PointsLine(&balances[i]); line != "" {
 			fmt.Fprintf(t, "  %s\n", line)
 		}
 	}
@@ -114,7 +115,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	return err
 }
 
-func hopNode(h HopSummary, n *names.Names) string {
+func hopNode(h Hop, n *names.Names) string {
 	if h.Other {
 		return "other"
 	}
@@ -136,7 +137,7 @@ func queueCell(q *Quantiles) string {
 	return inference.Count(uint64(inference.Round(float64(q.P99))))
 }
 
-func pathText(p PathSummary, called *names.Names) string {
+func pathText(p Path, called *names.Names) string {
 	if len(p.NodeIDs) == 0 {
 		return "-"
 	}
@@ -175,7 +176,7 @@ func inseparable(sets []PathSet) (n int) {
 
 // p99Text writes the latencies of a flow's hops. Of a flow's life there is a small sketch, which is good for two digits; values that came in
 // digests were rounded by switches, and only some packets had one.
-func p99Text(f *FlowSummary) string {
+func p99Text(f *Flow) string {
 	about := ""
 	if f.Path.Digests > 0 {
 		about = "~"
