@@ -1,6 +1,8 @@
 package main
 
 import (
+	collected "github.com/hopscope/hopscope/p4/measured"
+
 	"cmp"
 	"context"
 	"encoding/json"
@@ -35,15 +37,6 @@ func (a *asker) flags(c *cobra.Command) {
 	f.StringVar(&a.url, "url", "http://127.0.0.1:8080", "page of the running collector")
 	f.StringVar(&a.tokenFile, "token-file", "", "file with the page's token, where it wants one")
 	f.StringVar(&a.format, "format", "table", "table or json")
-}
-
-// hopName is a hop in an answer, which has to be one.
-type hopName struct{ inference.HopKey }
-
-// UnmarshalText reads the hop.
-func (h *hopName) UnmarshalText(text []byte) (err error) {
-	h.HopKey, err = inference.ParseHop(string(text))
-	return err
 }
 
 // maxToken bounds the file of a token.
@@ -133,7 +126,7 @@ that is learning it is not known yet what is usual, and findings about it are ma
 			Total         int
 			RecentWindows int `json:"recent_windows"`
 			Hops          []struct {
-				Node     hopName
+				Node     collected.HopName
 				EgressIf string `json:"egress_if"`
 				LastMS   int64  `json:"last_ms"`
 				Count    *float64
@@ -210,7 +203,7 @@ type flowAnswer struct {
 	Packets float64
 	Changes uint64
 	Path    []struct {
-		Node       hopName
+		Node       collected.HopName
 		EgressIf   string   `json:"egress_if"`
 		LatencyP50 *float64 `json:"latency_p50_ns"`
 		LatencyP99 *float64 `json:"latency_p99_ns"`
@@ -297,7 +290,7 @@ func (a *asker) names(ctx context.Context) *names.Names {
 }
 
 // egressCell names the interface by which packets left a hop.
-func egressCell(called *names.Names, node hopName, egress string) string {
+func egressCell(called *names.Names, node collected.HopName, egress string) string {
 	id, err := strconv.ParseUint(egress, 10, 32)
 	if err != nil {
 		return egress

@@ -206,11 +206,11 @@ func (o *deliveryFlags) measure(c *cobra.Command, p *delivery.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err
 	}
-	points, links, err := o.measured.delivery(c.Context(), p, o.reportBytes)
+	points, links, err := o.measured.Delivery(c.Context(), p, o.reportBytes)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: the rates of %d points and the loads of %d links; others are those of the instance\n",
-		o.measured.span, points, links)
+		o.measured.Span(), points, links)
 	return err
 }

@@ -234,11 +234,11 @@ func (o *orchestrateFlags) fromCollector(c *cobra.Command) (*orchestrate.Problem
 	if err := o.measured.open(c.Context()); err != nil {
 		return nil, failure{Err: err}
 	}
-	p, left, err := o.measured.orchestrate(c.Context(), o)
+	p, left, err := o.measured.Orchestrate(c.Context(), o.items, o.packetBytes, o.objective, o.sizing)
 	if err != nil {
 		return nil, failure{Err: err}
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: %d flows over %d interfaces", o.measured.span, len(p.Flows), len(p.Interfaces))
+	fmt.Fprintf(c.ErrOrStderr(), "measured in the last %v: %d flows over %d interfaces", o.measured.Span(), len(p.Flows), len(p.Interfaces))
 	if left > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "; %d more interfaces are on none of these flows, and are left out", left)
 	}

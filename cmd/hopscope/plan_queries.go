@@ -217,7 +217,7 @@ func (o *queriesFlags) lengths(c *cobra.Command, p *querymix.Problem) error {
 	if err := o.measured.open(c.Context()); err != nil {
 		return err
 	}
-	longest, nodes, err := o.measured.queries(c.Context(), p)
+	longest, nodes, err := o.measured.Queries(c.Context(), p)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,395 @@
+// Package measured makes inputs of planners from what a running collector measured: the windows of the last minutes, and the
+// busiest flows, as the page of the collector keeps them.
+package measured
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/planner/attention"
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/querymix"
+	"github.com/hopscope/hopscope/planner/topo"
+)
+
+// Collector is a running collector that is asked.
+type Collector struct {
+	url   string
+	get   func(ctx context.Context, path string, into any) error
+	names *names.Names
+	span  time.Duration
+}
+
+// Open asks for what all figures need: names, and how long a window is. Get asks the page at url.
+func Open(ctx context.Context, url string, get func(ctx context.Context, path string, into any) error) (*Collector, error) {
+	m := &Collector{url: url, get: get}
+	var status struct {
+		WindowMS int64 `json:"window_ms"`
+		Windows  int64
+	}
+	if err := m.get(ctx, "/api/status", &status); err != nil {
+		return nil, err
+	}
+	var hops struct {
+		RecentWindows int64 `json:"recent_windows"`
+	}
+	if err := m.get(ctx, "/api/hops?limit=1", &hops); err != nil {
+		return nil, err
+	}
+	m.span = time.Duration(min(hops.RecentWindows, status.Windows)*status.WindowMS) * time.Millisecond
+	if m.span <= 0 {
+		return nil, fmt.Errorf("%s has seen no window yet: ask again when it has collected for a while", m.url)
+	}
+	var d names.Document
+	if m.get(ctx, "/api/names", &d) == nil { // an older program has no names
+		m.names = d.Names()
+	}
+	return m, nil
+}
+
+// Span is the time of the windows that the figures are sums of.
+func (m *Collector) Span() time.Duration { return m.span }
+
+// HopName is a hop in an answer, which has to be one.
+type HopName struct{ inference.HopKey }
+
+// UnmarshalText reads the hop.
+func (h *HopName) UnmarshalText(text []byte) (err error) {
+	h.HopKey, err = inference.ParseHop(string(text))
+	return err
+}
+
+// flowAnswer is a flow of the list of flows.
+type flowAnswer struct {
+	Key     string
+	Packets float64
+	Path    []struct {
+		Node     HopName
+		EgressIf string `json:"egress_if"`
+	}
+}
+
+// How many entries of a list are asked for at a time, and how many at most, whatever the answers say of its length.
+const (
+	pageLength = 200
+	maxListed  = 1 << 20
+)
+
+// list asks for a list, page by page, until take has had all of it.
+func list[T any](ctx context.Context, m *Collector, path, key string, take func(T)) error {
+	for offset := 0; ; {
+		var page map[string]json.RawMessage
+		query := url.Values{"limit": {strconv.Itoa(pageLength)}, "offset": {strconv.Itoa(offset)}}
+		if err := m.get(ctx, path+"?"+query.Encode(), &page); err != nil {
+			return err
+		}
+		var total int
+		var entries []T
+		if err := json.Unmarshal(page["total"], &total); err != nil {
+			return fmt.Errorf("%s: %s does not say how long it is: %w", m.url, path, err)
+		}
+		if err := json.Unmarshal(page[key], &entries); err != nil {
+			return fmt.Errorf("%s: %s: %w", m.url, path, err)
+		}
+		for _, e := range entries {
+			take(e)
+		}
+		offset += len(entries)
+		switch {
+		case len(entries) == 0 || offset >= total:
+			return nil
+		case offset >= maxListed:
+			return fmt.Errorf("%s: %s has no end: %d entries came, and it says that there are %d", m.url, path, offset, total)
+		}
+	}
+}
+
+// node writes a node as planners name it: by its name, where it has one that no other node has.
+func (m *Collector) node(id uint32) string {
+	if n, ok := m.names.Find(id); ok && n.Name != "" {
+		same := func(o names.Node) bool { return o.Name == n.Name && o.ID != n.ID }
+		if !slices.ContainsFunc(m.names.Document().Nodes, same) {
+			return n.Name
+		}
+	}
+	return strconv.FormatUint(uint64(id), 10)
+}
+
+// in gives the node of a topology that a number of the collector stands for: by its name; else by the number, where all
+// nodes of the topology are called by numbers; else by the order, if the collector has no names. So the settings of
+// digests read a topology, too.
+func (m *Collector) in(g *topo.Graph) func(id uint32) (node int, ok bool) {
+	_, numbers := g.IDs()
+	return func(id uint32) (int, bool) {
+		if n, ok := m.names.Find(id); ok && n.Name != "" {
+			return g.Lookup(n.Name)
+		}
+		if numbers {
+			return g.Lookup(strconv.FormatUint(uint64(id), 10))
+		}
+		return int(id), m.names.Len() == 0 && int64(id) < int64(g.NumNodes())
+	}
+}
+
+// Orchestrate makes an instance of the busiest flows: each with the interfaces that it was seen to pass and the packets a
+// second that told of them. left counts interfaces that the collector knows and that none of these flows passes.
+func (m *Collector) Orchestrate(ctx context.Context, items int64, packetBytes int, objective string, sizing orchestrate.Sizing) (p *orchestrate.Problem, left int, err error) {
+	type jsonInterface struct {
+		ID     string `json:"id"`
+		Demand int64  `json:"demand"`
+	}
+	type jsonFlow struct {
+		ID         string   `json:"id"`
+		Rate       float64  `json:"rate"`
+		Sizes      []int64  `json:"packet_sizes"`
+		Interfaces []string `json:"interfaces"`
+	}
+	var doc struct {
+		Interfaces []jsonInterface `json:"interfaces"`
+		Flows      []jsonFlow      `json:"flows"`
+	}
+	known := map[string]bool{}
+	name := func(k inference.HopKey) string {
+		return m.node(k.Node) + ":" + strconv.FormatUint(uint64(k.EgressIf), 10)
+	}
+	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {
+		flow := jsonFlow{ID: f.Key, Rate: f.Packets / m.span.Seconds(), Sizes: []int64{int64(packetBytes)}}
+		for _, h := range f.Path {
+			k, perr := inference.ParseHop(h.Node.String() + ":" + h.EgressIf)
+			if h.EgressIf == "" || perr != nil || k.Other || slices.Contains(flow.Interfaces, name(k)) {
+				continue // not an interface, or a flow that goes round in circles
+			}
+			flow.Interfaces = append(flow.Interfaces, name(k))
+			if !known[name(k)] {
+				known[name(k)] = true
+				doc.Interfaces = append(doc.Interfaces, jsonInterface{name(k), items})
+			}
+		}
+		if len(flow.Interfaces) > 0 && flow.Rate > 0 {
+			doc.Flows = append(doc.Flows, flow)
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(doc.Flows) == 0 {
+		return nil, 0, fmt.Errorf("%s knows no flow that told by which interfaces it passes: reports have to carry egress interfaces", m.url)
+	}
+	slices.SortFunc(doc.Interfaces, func(a, b jsonInterface) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(doc.Flows, func(a, b jsonFlow) int { return cmp.Compare(a.ID, b.ID) })
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		if k, ok := h.hop(); ok && !known[name(k)] {
+			left++
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p, err = orchestrate.ReadSized(bytes.NewReader(b), objective, sizing); err != nil {
+		return nil, 0, fmt.Errorf("flows of %s: %w", m.url, err)
+	}
+	return p, left, nil
+}
+
+// hopAnswer is a hop of the list of hops.
+type hopAnswer struct {
+	Node        string
+	EgressIf    string   `json:"egress_if"`
+	Utilization *float64 `json:"tx_utilization"`
+}
+
+// hop is its key, if it is one interface.
+func (h *hopAnswer) hop() (k inference.HopKey, ok bool) {
+	k, err := inference.ParseHop(h.Node + ":" + h.EgressIf)
+	return k, err == nil && !k.Other && k.EgressIf != 0
+}
+
+// Suspicious gives the links that open findings are about, with the weights of their severities: the links of causes and
+// of findings without one. elsewhere counts findings about anything else, or about what the topology has not.
+func (m *Collector) Suspicious(ctx context.Context, g *topo.Graph, p *attention.Problem) (elsewhere int, err error) {
+	var answer struct {
+		Open []struct {
+			Severity string
+			Cause    string
+			Element  *inference.Element
+		}
+	}
+	if err := m.get(ctx, "/api/findings", &answer); err != nil {
+		return 0, err
+	}
+	at, weights := m.in(g), map[string]float64{}
+	for _, f := range answer.Open {
+		if f.Cause != "" {
+			continue // its cause is in the list
+		}
+		links := elementLinks(g, at, f.Element)
+		if len(links) == 0 {
+			elsewhere++
+		}
+		for _, l := range links {
+			name := g.LinkName(l)
+			weights[name] = max(weights[name], severityWeight(f.Severity))
+		}
+	}
+	for l := range g.NumLinks() {
+		if w, ok := weights[g.LinkName(l)]; ok {
+			p.Suspicious = append(p.Suspicious, g.LinkName(l))
+			if p.Weights == nil {
+				p.Weights = map[string]float64{}
+			}
+			p.Weights[g.LinkName(l)] = w
+		}
+	}
+	return elsewhere, nil
+}
+
+// severityWeight says how bad it is not to look closer.
+func severityWeight(severity string) float64 {
+	switch severity {
+	case inference.Critical.String():
+		return 4
+	case inference.Warning.String():
+		return 2
+	}
+	return 1
+}
+
+// elementLinks are the links of an element: one, or all at a node.
+func elementLinks(g *topo.Graph, at func(uint32) (int, bool), e *inference.Element) (links []int) {
+	if e == nil {
+		return nil
+	}
+	v, ok := at(e.Node)
+	if !ok {
+		return nil
+	}
+	lo, hi := g.Interfaces(v)
+	for i := lo; i < hi; i++ {
+		l := g.Link(i)
+		if l < 0 || slices.Contains(links, l) {
+			continue
+		}
+		switch e.Kind {
+		case inference.NodeElement:
+			links = append(links, l)
+		case inference.InterfaceElement:
+			if uint32(g.Port(i)) == e.EgressIf {
+				links = append(links, l)
+			}
+		case inference.LinkElement:
+			peer, known := at(e.Peer)
+			if known && g.Neighbor(i) == peer && (e.EgressIf == 0 || uint32(g.Port(i)) == e.EgressIf) && (e.PeerIf == 0 || uint32(g.Port(g.Peer(i))) == e.PeerIf) {
+				links = append(links, l)
+			}
+		}
+	}
+	return links
+}
+
+// Delivery puts measured figures into an instance: the rate of every point that reports to the collector, and the load of
+// links that it was told the utilisation of. points and links count what was filled in.
+func (m *Collector) Delivery(ctx context.Context, p *delivery.Problem, reportBytes int) (points, links int, err error) {
+	reports := map[string]float64{} // by node, a second
+	err = list(ctx, m, "/api/exporters", "exporters", func(e struct {
+		Node          string
+		RecentReports float64 `json:"recent_reports"`
+	}) {
+		if id, perr := strconv.ParseUint(e.Node, 10, 32); perr == nil {
+			reports[m.node(uint32(id))] += e.RecentReports / m.span.Seconds()
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if rate := reports[n.ID]; n.Kind == delivery.PointNode && rate > 0 {
+			n.Rate = rate * float64(reportBytes) * 8 / 1e9
+			points++
+		}
+	}
+	busy := map[string]float64{}
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		if k, ok := h.hop(); ok && h.Utilization != nil {
+			busy[m.node(k.Node)+":"+h.EgressIf] = min(max(*h.Utilization, 0), 1)
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range p.Links {
+		l := &p.Links[i]
+		a, okA := busy[l.A+":"+strconv.Itoa(l.PortA)]
+		b, okB := busy[l.B+":"+strconv.Itoa(l.PortB)]
+		if okA || okB {
+			l.Load = max(a, b) * l.Capacity // both directions share the capacity of an instance
+			links++
+		}
+	}
+	return points, links, nil
+}
+
+// Costs gives a topology whose links cost the more the busier they are: 1 for one that carries nothing, 101 for a full one.
+// Links that nothing is known of cost 1.
+func (m *Collector) Costs(ctx context.Context, g *topo.Graph) (out *topo.Graph, known int, err error) {
+	at, cost := m.in(g), map[int]uint32{}
+	err = list(ctx, m, "/api/hops", "hops", func(h hopAnswer) {
+		k, ok := h.hop()
+		if !ok || h.Utilization == nil {
+			return
+		}
+		if v, ok := at(k.Node); ok {
+			if i := g.ByPort(v, int(k.EgressIf)); i >= 0 && g.Link(i) >= 0 {
+				cost[i] = 1 + uint32(100*min(max(*h.Utilization, 0), 1))
+			}
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return g.WithCosts(func(i int) uint32 { return max(1, cost[i]) }), len(cost), nil
+}
+
+// Queries fills in what the paths of flows tell: the longest, for queries that do not say how many hops they ask about, and
+// how many nodes there are.
+func (m *Collector) Queries(ctx context.Context, p *querymix.Problem) (longest, nodes int, err error) {
+	seen := map[uint32]bool{}
+	err = list(ctx, m, "/api/flows", "flows", func(f flowAnswer) {
+		longest = max(longest, len(f.Path))
+		for _, h := range f.Path {
+			if !h.Node.Other {
+				seen[h.Node.HopKey.Node] = true
+			}
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if longest == 0 {
+		return 0, 0, fmt.Errorf("%s knows no path of a flow yet", m.url)
+	}
+	for i := range p.Queries {
+		q := &p.Queries[i]
+		if (q.Aggregation == querymix.Static || q.Aggregation == querymix.Dynamic) && q.Hops == 0 {
+			q.Hops = longest
+		}
+		if q.Aggregation == querymix.Static && q.Nodes == 0 {
+			q.Nodes = len(seen)
+		}
+	}
+	return longest, len(seen), nil
+}
