@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
@@ -154,7 +155,7 @@ func (o *coverFlags) routes(p *cover.Problem, plan *cover.Plan) error {
 		if o.sr == "" {
 			continue
 		}
-		if err := addRoutes(p, probes, o.sr, o.partial); err != nil {
+		if err := agent.AddRoutes(p, probes, o.sr, o.partial); err != nil {
 			return err
 		}
 		for k := range read {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
@@ -137,15 +139,19 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	var size cover.Size
 	switch {
 	case o.sr != "":
-		if hops, port, size, err = routeLimits(o.sr, o.mtu); err != nil {
-			return err
-		}
+		hops, port, size, err = agent.RouteLimits(o.sr, o.mtu)
 	case o.dialect != "":
-		if hops, size, err = stackLimits(o.dialect, o.bitmap, o.mtu); err != nil {
-			return err
-		}
+		hops, size, err = o.stackLimits()
 	default:
 		return nil
+	}
+	switch {
+	case errors.As(err, new(*agent.RoomError)):
+		return usagef("--mtu %d %w", o.mtu, err)
+	case err != nil && o.sr != "":
+		return usagef("--sr %w", err)
+	case err != nil:
+		return err
 	}
 	limit := func(asked, most int) int {
 		if asked == 0 || most == 0 {
@@ -160,34 +166,24 @@ func (o *coverFlags) limits(p *cover.Problem) (err error) {
 	return nil
 }
 
-// What is in front of the shim of INT.
-const stackOverhead = 20 + 8 // IPv4, UDP
-
-// stackLimits gives how many links a probe can have whose stack grows at every switch, and its size.
-func stackLimits(dialect, bitmap string, mtu int) (hops int, size cover.Size, err error) {
-	p, ok := demux.Lookup(dialect)
+// stackLimits gives how many links a probe can have to which the switches of --dialect add, and its size.
+func (o *coverFlags) stackLimits() (hops int, size cover.Size, err error) {
+	p, ok := demux.Lookup(o.dialect)
 	if !ok {
-		return 0, size, usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", dialect)
+		return 0, size, usagef("--dialect %q is none of the built-in ones, which `hopscope config profiles` lists", o.dialect)
 	}
-	if bitmap == "" {
+	if o.bitmap == "" {
 		return 0, size, usagef("--dialect needs the --bitmap of what switches write, such as 0xFFFF")
 	}
-	bits, err := strconv.ParseUint(bitmap, 0, 16)
+	bits, err := strconv.ParseUint(o.bitmap, 0, 16)
 	if err != nil {
-		return 0, size, usagef("--bitmap %q is no number from 1 to 0xFFFF", bitmap)
+		return 0, size, usagef("--bitmap %q is no number from 1 to 0xFFFF", o.bitmap)
 	}
-	header, perHop, err := p.INT.StackBytes(uint16(bits))
-	if err != nil {
-		return 0, size, usagef("--dialect %s: %w", dialect, err)
+	hops, size, err = agent.StackLimits(&p.INT, uint16(bits), o.mtu)
+	if err != nil && !errors.As(err, new(*agent.RoomError)) {
+		err = usagef("--dialect %s: %w", o.dialect, err)
 	}
-	switches, err := p.INT.MaxHops(uint16(bits), mtu-stackOverhead)
-	if err != nil {
-		return 0, size, usagef("--dialect %s: %w", dialect, err)
-	}
-	if switches < 2 {
-		return 0, size, usagef("--mtu %d leaves no room for the metadata of two switches: %d bytes in front of it and %d of each", mtu, stackOverhead+header, perHop)
-	}
-	return switches - 1, cover.Size{Header: stackOverhead + header, PerHop: perHop}, nil
+	return hops, size, err
 }
 
 // skips reads the links and nodes that must not be passed.

@@ -1,9 +1,10 @@
-package main
+package agent
 
 import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/hopscope/hopscope/decode/intmd"
 	"github.com/hopscope/hopscope/decode/srint"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
@@ -17,9 +18,14 @@ const (
 	probeLabel    = 32
 )
 
-// routeLimits gives how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links
+// RoomError is a frame that has no room for what two switches add.
+type RoomError struct{ Text string }
+
+func (e *RoomError) Error() string { return e.Text }
+
+// RouteLimits gives how many links a probe can have, the highest port it can be sent to, and its size. A probe of h links
 // passes h + 1 switches, each of which takes an entry off the route and adds a label; the last one sends it to its host.
-func routeLimits(format string, mtu int) (hops, port int, size cover.Size, err error) {
+func RouteLimits(format string, mtu int) (hops, port int, size cover.Size, err error) {
 	var most int
 	switch format {
 	case "int-path":
@@ -27,20 +33,20 @@ func routeLimits(format string, mtu int) (hops, port int, size cover.Size, err e
 	case "int-probe":
 		size, most, port = cover.Size{Header: probeOverhead, PerHop: probeLabel}, srint.MaxProbeHops, srint.MaxProbePort
 	default:
-		return 0, 0, size, usagef("--sr %q is neither int-path nor int-probe", format)
+		return 0, 0, size, fmt.Errorf("%q is neither int-path nor int-probe", format)
 	}
 	switches := min((mtu-size.Header)/size.PerHop, most)
 	if switches < 2 {
-		return 0, 0, size, usagef("--mtu %d leaves no room for the labels of two switches", mtu)
+		return 0, 0, size, &RoomError{"leaves no room for the labels of two switches"}
 	}
 	return switches - 1, port, size, nil
 }
 
-// addRoutes gives every probe the route that its sender writes, and names the ports that sender and receiver are behind. At
+// AddRoutes gives every probe the route that its sender writes, and names the ports that sender and receiver are behind. At
 // its last switch the probe leaves by the port of the host there. Where the last node is a host itself, the switch before
 // it has sent the probe there; where the first one is, no entry is its. With partial set a probe whose host cannot be
 // addressed has no route.
-func addRoutes(p *cover.Problem, probes []planner.Probe, format string, partial bool) error {
+func AddRoutes(p *cover.Problem, probes []planner.Probe, format string, partial bool) error {
 	var buf []byte
 	for k := range probes {
 		q := &probes[k]
@@ -101,3 +107,22 @@ func routePorts(p *cover.Problem, q *planner.Probe) (ports []int, err error) {
 	}
 	return ports, nil
 }
+
+// StackLimits gives how many links a probe can have whose stack grows at every switch, and its size.
+func StackLimits(p *intmd.Options, bitmap uint16, mtu int) (hops int, size cover.Size, err error) {
+	header, perHop, err := p.StackBytes(bitmap)
+	if err != nil {
+		return 0, size, err
+	}
+	switches, err := p.MaxHops(bitmap, mtu-stackOverhead)
+	if err != nil {
+		return 0, size, err
+	}
+	if switches < 2 {
+		return 0, size, &RoomError{fmt.Sprintf("leaves no room for the metadata of two switches: %d bytes in front of it and %d of each", stackOverhead+header, perHop)}
+	}
+	return switches - 1, cover.Size{Header: stackOverhead + header, PerHop: perHop}, nil
+}
+
+// What is in front of the shim of INT.
+const stackOverhead = 20 + 8 // IPv4, UDP
