@@ -22,8 +22,8 @@ func goldenDeviations(t *testing.T, p *Partial) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.deviations) < 2 || !bytes.Equal(got, want) {
-		t.Errorf("%d deviations, %d bytes, want those of %s (%d bytes)", len(p.deviations), len(want), file, len(got))
+	if len(p.deviations.items) < 2 || !bytes.Equal(got, want) {
+		t.Errorf("%d deviations, %d bytes, want those of %s (%d bytes)", len(p.deviations.items), len(want), file, len(got))
 	}
 	if q := read(t, got); !reflect.DeepEqual(q.Window(wide), p.Window(wide)) {
 		t.Errorf("%s reads as %+v", file, q.Window(wide))
@@ -56,7 +56,7 @@ func TestDeviations(t *testing.T) {
 		if ok := err == nil; ok != tt.ok {
 			t.Errorf("%s: %v", name, err)
 		} else if ok && !bytes.Equal(encode(t, &q), b) {
-			t.Errorf("%s: read as %+v", name, q.deviations)
+			t.Errorf("%s: read as %+v", name, q.deviations.items)
 		}
 		if tt.ok && !errors.Is(q.ReadBinary(b, Limits{}), ErrLimit) {
 			t.Errorf("%s: the limit is not held", name)
@@ -76,8 +76,8 @@ func TestDeviationsOfOneFlow(t *testing.T) {
 	}
 	var q Partial
 	q.MergeWithin(&p, Limits{Deviations: 4})
-	if len(q.deviations) != 4 {
-		t.Errorf("%d deviations within a limit of 4", len(q.deviations))
+	if len(q.deviations.items) != 4 {
+		t.Errorf("%d deviations within a limit of 4", len(q.deviations.items))
 	}
 }
 

@@ -1,11 +1,116 @@
 package inference
 
-import "iter"
+import (
+	"iter"
+	"math"
+	"slices"
 
-// AllHops gives what p knows of the places in the network, in the order of [HopKey.Compare]. P must not change meanwhile.
+	"github.com/hopscope/hopscope/sketches/logcode"
+)
+
+// HopSketch is the distributions of one place in the network.
+type HopSketch struct {
+	HopKey
+	Latency, Queue logcode.Histogram // dense codes of nanoseconds and of bytes
+}
+
+// HopPart is one place in the network in a partial.
+type HopPart struct {
+	HopSketch
+	NoLatency      uint64 // records without a latency; all others are in Latency
+	Utilization    float64
+	HasUtilization bool
+}
+
+var hopKind = kindOf[HopKey, HopPart]{
+	one: "hop", many: "hops", least: 4,
+	in:      func(p *Partial) *table[HopKey, HopPart] { return &p.hops },
+	limit:   func(l *Limits) int { return l.Hops },
+	slice:   func(s *Slicer, h *HopPart) int { return s.Hop(h.HopKey) },
+	key:     func(h *HopPart) HopKey { return h.HopKey },
+	compare: (*HopPart).compare,
+	sum: func(_ *memory, to, from *HopPart) {
+		to.HopKey = from.HopKey
+		to.merge(from)
+	},
+	empty: (*HopPart).reset,
+	leave: func(p *Partial, h *HopPart) { // into the hop called other, which has room beside the limit
+		if !h.Other {
+			p.OtherHops += h.records()
+		}
+		p.Hop(HopKey{Other: true}).merge(h)
+	},
+	code: func(c *coder, _ *memory, h *HopPart) {
+		c.flags("hop flags", &h.Other, &h.HasUtilization)
+		if !h.Other {
+			node := h.Node - c.before.Node
+			c.id("hop node", &node)
+			c.id("hop interface", &h.EgressIf)
+		}
+		c.before = h.HopKey
+		c.sketch("hop", &h.HopSketch)
+		c.uint("hop records without latency", &h.NoLatency)
+		if h.HasUtilization {
+			bits := math.Float64bits(h.Utilization)
+			c.fixed64("hop utilization", &bits)
+		}
+	},
+	readAll: readHops,
+	view: func(p *Partial, w *Window, _ *Limits) {
+		w.Hops = make([]HopStats, 0, len(p.hops.items))
+		for h := range p.AllHops() {
+			w.Hops = append(w.Hops, h.Stats())
+		}
+	},
+}
+
+// readHops adds n hops to t.
+func readHops(c *coder, t *table[HopKey, HopPart], n int) {
+	for i := range n {
+		var k HopKey
+		var none, bits uint64
+		at, utilized := c.at, false
+		c.flags("hop flags", &k.Other, &utilized)
+		if !k.Other {
+			c.id("hop node", &k.Node)
+			c.id("hop interface", &k.EgressIf)
+			k.Node += c.before.Node
+		}
+		// A node number that wraps is out of order, too.
+		if !c.check("hop", at, i == 0 || c.before.Compare(k) < 0) {
+			return
+		}
+		c.before = k
+		h, _ := t.at(k)
+		h.HopKey = k
+		c.sketch("hop", &h.HopSketch)
+		c.uint("hop records without latency", &none)
+		h.NoLatency += none
+		if utilized {
+			at := c.at
+			c.fixed64("hop utilization", &bits)
+			u := math.Float64frombits(bits)
+			if !c.check("hop utilization", at, u >= 0 && u <= math.MaxFloat64 && !math.Signbit(u)) {
+				return
+			}
+			h.Utilization, h.HasUtilization = max(h.Utilization, u), true
+		}
+	}
+}
+
+// Hop gives a place in the network, to be added to. It is good until the next call of a method.
+func (p *Partial) Hop(k HopKey) *HopPart {
+	h, known := p.hops.at(k)
+	if !known {
+		h.HopKey = k
+	}
+	return h
+}
+
+// AllHops gives the places in the network, in the order of [HopKey.Compare]. P must not change meanwhile.
 func (p *Partial) AllHops() iter.Seq[*HopPart] {
 	return func(yield func(*HopPart) bool) {
-		for _, i := range sorted(&p.order, p.hops.items, (*HopPart).order) {
+		for _, i := range sorted(&p.order, p.hops.items, (*HopPart).compare) {
 			if !yield(&p.hops.items[i]) {
 				return
 			}
@@ -13,5 +118,77 @@ func (p *Partial) AllHops() iter.Seq[*HopPart] {
 	}
 }
 
+func (h *HopPart) compare(o *HopPart) int { return h.HopKey.Compare(o.HopKey) }
+
+// records is the number of the records of a hop.
+func (h *HopPart) records() uint64 { return h.Latency.Count() + h.NoLatency }
+
 // Stats gives h as in a [Window].
-func (h *HopPart) Stats() HopStats { return h.stats() }
+func (h *HopPart) Stats() HopStats {
+	return HopStats{
+		HopKey: h.HopKey, Count: h.records(), Latency: summary(&h.Latency), Queue: summary(&h.Queue),
+		Utilization: h.Utilization, HasUtilization: h.HasUtilization,
+	}
+}
+
+// summary reads the quantiles of a histogram.
+func summary(h *logcode.Histogram) Summary {
+	var q [3]uint64
+	h.Quantiles(q[:0], 0.5, 0.9, 0.99)
+	return Summary{Count: h.Count(), P50: q[0], P90: q[1], P99: q[2], Max: h.Max()}
+}
+
+func (h *HopSketch) merge(o *HopSketch) {
+	h.Latency.Merge(&o.Latency)
+	h.Queue.Merge(&o.Queue)
+}
+
+func (h *HopSketch) reset() {
+	h.Latency.Reset()
+	h.Queue.Reset()
+}
+
+func (h *HopPart) merge(o *HopPart) {
+	h.HopSketch.merge(&o.HopSketch)
+	h.NoLatency += o.NoLatency
+	if o.HasUtilization {
+		h.Utilization, h.HasUtilization = max(h.Utilization, o.Utilization), true
+	}
+}
+
+func (h *HopPart) reset() {
+	h.HopSketch.reset()
+	h.NoLatency, h.Utilization, h.HasUtilization = 0, 0, false
+}
+
+// Totals adds up the hops of many windows, for the summary of a run.
+type Totals struct {
+	max  int
+	hops table[HopKey, HopPart]
+}
+
+// NewTotals returns empty totals for at most maxHops hops; further ones are folded into the hop "other".
+func NewTotals(maxHops int) *Totals { return &Totals{max: maxHops} }
+
+// Add adds the hops of a window. It keeps nothing of p.
+func (t *Totals) Add(p *Partial) {
+	for i := range p.hops.items {
+		h, k := &p.hops.items[i], p.hops.items[i].HopKey
+		if t.hops.find(k) == nil && len(t.hops.items) >= t.max {
+			k = HopKey{Other: true}
+		}
+		to, _ := t.hops.at(k)
+		to.HopKey = k
+		to.merge(h)
+	}
+}
+
+// Hops gives the sums, ordered by node and egress interface.
+func (t *Totals) Hops() []HopStats {
+	out := make([]HopStats, 0, len(t.hops.items))
+	for i := range t.hops.items {
+		out = append(out, t.hops.items[i].Stats())
+	}
+	slices.SortFunc(out, func(a, b HopStats) int { return a.HopKey.Compare(b.HopKey) })
+	return out
+}

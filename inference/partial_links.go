@@ -1,9 +1,6 @@
 package inference
 
-import (
-	"cmp"
-	"encoding/binary"
-)
+import "cmp"
 
 // LinkKey is one direction of a link, as two switches on the way of a packet told it.
 type LinkKey struct {
@@ -33,50 +30,35 @@ type LinkStats struct {
 	At    int64  // time of the report that told it; of several the first
 }
 
-func (l *LinkStats) order(o *LinkStats) int { return l.LinkKey.Compare(o.LinkKey) }
+var linkKind = kindOf[LinkKey, LinkStats]{
+	one: "link", many: "links", least: 8,
+	in:      func(p *Partial) *table[LinkKey, LinkStats] { return &p.links },
+	limit:   func(l *Limits) int { return l.Hops },
+	slice:   func(s *Slicer, l *LinkStats) int { return s.Hop(HopKey{Node: l.Node, EgressIf: l.EgressIf}) },
+	key:     func(l *LinkStats) LinkKey { return l.LinkKey },
+	compare: func(a, b *LinkStats) int { return a.LinkKey.Compare(b.LinkKey) },
+	sum: func(_ *memory, to, from *LinkStats) {
+		to.Count += from.Count
+		if from.Least < to.Least || from.Least == to.Least && from.At < to.At {
+			to.Least, to.At = from.Least, from.At
+		}
+	},
+	code: func(c *coder, _ *memory, l *LinkStats) {
+		at := c.at
+		c.id("link node", &l.Node)
+		c.id("link interface", &l.EgressIf)
+		c.id("link peer", &l.Peer)
+		c.id("link interface", &l.PeerIf)
+		c.uint("link period", &l.Period)
+		c.uint("link packets", &l.Count)
+		c.int("link difference", &l.Least)
+		c.time("link time", &l.At)
+		c.check("link", at, l.Count > 0)
+	},
+	rows: func(w *Window) (*[]LinkStats, *uint64) { return &w.Links, nil },
+}
 
 // AddLink adds what packets showed of a direction of a link. Count is above 0.
-func (p *Partial) AddLink(l *LinkStats) {
-	to, known := p.links.at(l.LinkKey)
-	if !known {
-		*to = *l
-		return
-	}
-	to.Count += l.Count
-	if l.Least < to.Least || l.Least == to.Least && l.At < to.At {
-		to.Least, to.At = l.Least, l.At
-	}
-}
-
-// linkSection is that of [LinkStats]. Readers that do not know it pass over it.
-const linkSection = 12
-
-func (p *Partial) writeLinks(w *writer) {
-	at := w.open(linkSection, len(p.links.items))
-	for _, i := range sorted(&p.order, p.links.items, (*LinkStats).order) {
-		l := &p.links.items[i]
-		for _, n := range [...]uint64{uint64(l.Node), uint64(l.EgressIf), uint64(l.Peer), uint64(l.PeerIf), l.Period, l.Count} {
-			w.uint(n)
-		}
-		w.b = binary.AppendVarint(w.b, l.Least)
-		w.time(l.At)
-	}
-	w.close(at)
-}
-
-func (p *Partial) readLinks(r *reader, limits *Limits) {
-	n := r.items("links", limits.Hops, 8)
-	p.links.grow(n)
-	for before := (*LinkStats)(nil); n > 0 && r.err == nil; n-- {
-		at := r.at
-		l := LinkStats{LinkKey: LinkKey{
-			Node: r.id("link node"), EgressIf: r.id("link interface"), Peer: r.id("link peer"), PeerIf: r.id("link interface"), Period: r.uint("link period"),
-		}}
-		l.Count = r.uint("link packets")
-		l.Least, l.At = r.int("link difference"), r.time("link time")
-		if r.ordered("link", at, l.Count > 0 && (before == nil || before.order(&l) < 0)) {
-			before, _ = p.links.at(l.LinkKey)
-			*before = l
-		}
-	}
-}
+//
+//go:noinline
+func (p *Partial) AddLink(l *LinkStats) { linkKind.add(p, l) }

@@ -40,13 +40,14 @@ type Corrections struct {
 	Flows     shard.Config
 }
 
-// newCorrections keeps of flows those that were written. A window may grow to twice its lists by what is added to it.
+// newCorrections keeps the kinds that are written again: hops, exporters and the flows that were written. A window may grow to twice its
+// lists by what is added to it. Of all other kinds, which are written once, the limit is 0.
 func newCorrections(cfg *Corrections) *corrections {
 	flows, hops, exporters := &cfg.Flows, cfg.Shards*(cfg.Flows.MaxHops+1), cfg.Exporters
 	return &corrections{
 		room:  int(cfg.Bytes),
-		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt, Deviations: math.MaxInt},
-		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters, Deviations: 2 * flows.Limits().Deviations},
+		first: inference.Limits{Hops: hops, Flows: flows.TopFlows, Exporters: math.MaxInt},
+		most:  inference.Limits{Hops: 2 * hops, Flows: 2 * flows.TopFlows, Exporters: 2 * exporters},
 	}
 }
 
@@ -67,15 +68,13 @@ func (c *corrections) add(label int64, p *inference.Partial) (whole *inference.W
 	if again {
 		limits = c.most
 		// The bytes are our own, so there is nothing to defend against.
-		wide := inference.Limits{Hops: math.MaxInt, Exporters: math.MaxInt, Flows: math.MaxInt, Paths: math.MaxInt, Drops: math.MaxInt, Faults: math.MaxInt, Deviations: math.MaxInt}
-		if err := c.merged.ReadBinary(c.kept[i].data, wide); err != nil {
+		if err := c.merged.ReadBinary(c.kept[i].data, inference.NoLimits()); err != nil {
 			return nil, 0, fmt.Errorf("what was counted before cannot be read: %w", err)
 		}
 	} else {
 		c.kept = slices.Insert(c.kept, i, keptWindow{label: label})
 	}
 	c.merged.MergeWithin(p, limits)
-	c.merged.DropAcross() // a fleet got it with p; what is written whole needs none of it
 	k := &c.kept[i]
 	c.bytes -= len(k.data)
 	c.buf, err = c.merged.AppendBinary(c.buf[:0])

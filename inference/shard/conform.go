@@ -21,57 +21,6 @@ func (s *State) Judge(p *policy.Policy) {
 // whole.
 const manyPostcards = 16
 
-// strays counts the flows of a window that break a rule.
-type strays struct {
-	list  []inference.Stray
-	index map[inference.StrayKey]int
-	most  int
-	hops  []inference.HopKey // memory of the examples
-}
-
-func newStrays(most int) strays {
-	return strays{index: map[inference.StrayKey]int{}, most: most}
-}
-
-// add counts a flow. The least key is the example, whichever came first. How many different ones there can be follows from the rules
-// and the nodes that they name or that paths lead over, which a list of path changes has room for, too.
-func (l *strays) add(key inference.StrayKey, flow *decode.FlowKey, path []inference.HopKey) {
-	i, known := l.index[key]
-	switch {
-	case known:
-		l.list[i].Flows++
-		if flow.Compare(&l.list[i].Flow) >= 0 {
-			return
-		}
-	case len(l.list) == l.most:
-		return
-	default:
-		i = len(l.list)
-		l.index[key] = i
-		l.list = append(l.list, inference.Stray{StrayKey: key, Flows: 1})
-	}
-	x := &l.list[i]
-	if x.Flow = *flow; cap(x.Path) >= len(path) { // so that no order of flows makes the memory grow with each of them
-		x.Path = append(x.Path[:0], path...)
-		return
-	}
-	n := len(l.hops)
-	l.hops = append(l.hops, path...)
-	x.Path = l.hops[n:len(l.hops):len(l.hops)]
-}
-
-func (l *strays) reset() {
-	clear(l.index)
-	clear(l.list)
-	l.list, l.hops = l.list[:0], l.hops[:0]
-}
-
-func (l *strays) addTo(p *inference.Partial) {
-	for i := range l.list {
-		p.AddStray(&l.list[i])
-	}
-}
-
 // conform judges the way of a flow, if report r of it tells it or what came before did.
 func (s *State) conform(slot uint32, r *decode.Report) {
 	e := s.flows.At(slot)
@@ -79,11 +28,10 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 	if f.judged == uint16(s.window) || r.Kind == decode.KindProbe { // a probe goes where its sender sends it
 		return
 	}
-	var space [maxPathLength]inference.HopKey
-	path := space[:0]
+	path := s.path[:0]
 	switch _, whole := tellsPath(r); {
 	case whole:
-		for i := range r.Hops[:min(len(r.Hops), len(space))] {
+		for i := range r.Hops[:min(len(r.Hops), maxPathLength)] {
 			path = append(path, hopKey(&r.Hops[i]))
 		}
 	case r.Has&decode.HasDigest != 0:
@@ -91,12 +39,12 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 	case f.flags&postcards != 0 && f.packets >= manyPostcards*uint64(f.hops) && int(f.hops) < s.cfg.MaxPathLength:
 		path = s.hopKeys(path, f)
 	}
-	if len(path) == 0 {
+	if s.path = path; len(path) == 0 {
 		return
 	}
 	f.judged = uint16(s.window)
 	if key, astray := s.policy.Judge(&e.Key, path); astray {
-		s.cut.strays.add(key, &e.Key, path)
+		s.cut.seen.AddStray(&inference.Stray{StrayKey: key, Flows: 1, Flow: e.Key, Path: path})
 	}
 }
 

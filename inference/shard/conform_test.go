@@ -182,21 +182,3 @@ func BenchmarkConform(b *testing.B) {
 		})
 	}
 }
-
-// Flows whose keys fall, each of which becomes the example, do not make a window's memory grow with their number.
-func TestStraysOfFallingKeys(t *testing.T) {
-	l := newStrays(8)
-	path := make([]inference.HopKey, 9)
-	const flows = 10_000
-	for i := range flows {
-		path[0].Node = uint32(flows - i)
-		r := stack(uint32(flows-i), 1)
-		l.add(inference.StrayKey{Rule: "r"}, &r.Flow, path[:1+i%len(path)])
-	}
-	if x := l.list[0]; x.Flows != flows || x.Path[0].Node != 1 || len(x.Path) != 1+(flows-1)%len(path) {
-		t.Errorf("%+v", x)
-	}
-	if most := len(path) * (len(path) + 1) / 2; len(l.hops) > most {
-		t.Errorf("%d hops are kept, want at most %d", len(l.hops), most)
-	}
-}

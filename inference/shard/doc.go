@@ -4,22 +4,24 @@
 //
 // # Observers
 //
-// What a shard knows is divided among observers. Each of them has a type and a file, the state that it needs, and a
-// piece of the [Cut]:
+// What a shard knows is divided among observers. Each of them has a file, and the state that it needs. The hops of the open window are
+// counted in a layout of their own; all else that an observer sees is added to the partial of the [Cut], within its bound, so that a kind
+// of a partial is spelled out once, in package inference:
 //
 //	hops.go    hop records of any report: the places of the network, counted in the window
 //	drop.go    drop reports, by node and reason
 //	fault.go   packets in loops, and digests that no path explains
-//	change.go  path changes
 //	arrival.go flows that are new to the shard, where that is asked for
+//	link.go    how long packets were on the links between switches
+//	conform.go flows off the way that their policy allows
 //	top.go     the busiest flows of the window, with the distributions of their hops
-//	path.go    the path of a flow, from stacks of its hops; postcard.go from reports of one hop each
+//	path.go    the path of a flow and its changes, from stacks of its hops; postcard.go from reports of one hop each
 //	buffer.go  the sketches of a flow's hops, through a buffer of codes
 //	pair.go    packets that the first switch on their way reports, and the last one does not
 //	digest.go  paths and values from PINT digests; trace.go reads them, spray.go finds the paths of flows that use several at once
 //
 // Hops, drops and faults run over a batch at a time. Drops and loops are rare, so the batch is searched for them once,
-// and further observers of rare reports get the same list: such an observer is a file, a field of [Cut] and a line in
+// and further observers of rare reports get the same list: such an observer is a file and a line in
 // [State.Update].
 //
 // The observers of a single flow (its path, its buffer, its digests, its rank among the busiest) run report by report

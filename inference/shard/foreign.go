@@ -117,12 +117,12 @@ func (s *State) settleForeign() {
 		return
 	}
 	for _, i := range slices.Sorted(maps.Keys(d.foreign)) {
-		d.settleForeign(&s.cut.faults, i, d.foreign[i])
+		d.settleForeign(&s.cut.seen, i, d.foreign[i])
 	}
 	clear(d.foreign)
 }
 
-func (d *digests) settleForeign(to *faults, i uint32, f *foreign) {
+func (d *digests) settleForeign(p *inference.Partial, i uint32, f *foreign) {
 	told := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent}
 	for _, g := range f.list {
 		switch x := &d.flows[i]; {
@@ -146,6 +146,6 @@ func (d *digests) settleForeign(to *faults, i uint32, f *foreign) {
 	}
 	if told.Count > 0 {
 		d.stats.Strange += told.Count
-		to.note(told)
+		p.AddFault(&told)
 	}
 }

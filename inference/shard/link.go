@@ -18,27 +18,12 @@ const (
 // timed reports whether the times of a report are looked at, which is the n-th of its flow in the window.
 func timed(n uint32) bool { return n <= firstTimed || n%everyTimed == 0 }
 
-// links is how long packets were on the links between switches, in one window.
-type links struct {
-	list []inference.LinkStats
-	of   map[inference.LinkKey]int32 // place
-	left int                         // reports that may still be looked at
-	most int
-}
-
-func newLinks(most int) links { return links{most: most, left: maxTimed} }
-
-func (l *links) reset() {
-	l.list, l.left = l.list[:0], maxTimed
-	clear(l.of)
-}
-
-// observe looks at the times of a report that tells a whole path.
-func (l *links) observe(r *decode.Report) {
-	if l.left == 0 || r.Hops[0].Has&decode.HopEgressTime == 0 {
+// countTimes looks at the times of a report that tells a whole path: how long its packet was on the links between switches.
+func (c *Cut) countTimes(r *decode.Report) {
+	if c.timed == maxTimed || r.Hops[0].Has&decode.HopEgressTime == 0 {
 		return
 	}
-	l.left--
+	c.timed++
 	u := units(r)
 	for i := 1; i < len(r.Hops); i++ {
 		a, b := &r.Hops[i-1], &r.Hops[i]
@@ -51,7 +36,8 @@ func (l *links) observe(r *decode.Report) {
 			if b.Has&decode.HopIngressIf == 0 {
 				in = b.L2IngressIf
 			}
-			l.add(inference.LinkKey{Node: from.Node, EgressIf: from.EgressIf, Peer: b.NodeID, PeerIf: in, Period: period}, d, r.Time)
+			k := inference.LinkKey{Node: from.Node, EgressIf: from.EgressIf, Peer: b.NodeID, PeerIf: in, Period: period}
+			c.seen.AddLink(&inference.LinkStats{LinkKey: k, Count: 1, Least: d, At: r.Time})
 		}
 	}
 }
@@ -70,30 +56,4 @@ func between(unit uint64, a, b *decode.Hop) (d int64, period uint64, ok bool) {
 	}
 	shift := 64 - width
 	return int64((b.IngressTime-a.EgressTime)<<shift) >> shift * int64(unit), unit << width, true
-}
-
-func (l *links) add(k inference.LinkKey, d, at int64) {
-	i, known := l.of[k]
-	if !known {
-		if len(l.list) >= l.most {
-			return
-		}
-		if l.of == nil {
-			l.of = map[inference.LinkKey]int32{}
-		}
-		l.of[k] = int32(len(l.list))
-		l.list = append(l.list, inference.LinkStats{LinkKey: k, Count: 1, Least: d, At: at})
-		return
-	}
-	x := &l.list[i]
-	x.Count++
-	if d < x.Least || d == x.Least && at < x.At {
-		x.Least, x.At = d, at
-	}
-}
-
-func (l *links) addTo(p *inference.Partial) {
-	for i := range l.list {
-		p.AddLink(&l.list[i])
-	}
 }

@@ -98,22 +98,8 @@ func (x *pairs) forget(slot uint32) {
 	x.free = append(x.free, at)
 }
 
-// losses is what was settled of flows in a window.
-type losses struct {
-	list []inference.FlowLoss
-	hops []inference.HopKey // memory of the paths
-}
-
-func (l *losses) reset() { l.list, l.hops = l.list[:0], l.hops[:0] }
-
-func (l *losses) addTo(p *inference.Partial) {
-	for i := range l.list {
-		p.AddLoss(&l.list[i])
-	}
-}
-
-// cutPairs takes what was settled until the end of the window.
-func (s *State) cutPairs(l *losses, end int64) {
+// cutPairs adds the losses that were settled until the end of the window.
+func (s *State) cutPairs(p *inference.Partial, end int64) {
 	for i := range s.pairs.flows {
 		x := &s.pairs.flows[i]
 		if !x.live {
@@ -125,10 +111,10 @@ func (s *State) cutPairs(l *losses, end int64) {
 		}
 		e := s.flows.At(x.slot)
 		out := inference.FlowLoss{Flow: e.Key, Packets: uint64(c.Packets), Lost: uint64(c.Lost)}
-		if from := len(l.hops); e.Value.flags&partial == 0 {
-			l.hops = s.hopKeys(l.hops, &e.Value)
-			out.Path = l.hops[from:len(l.hops):len(l.hops)]
+		if e.Value.flags&partial == 0 {
+			s.path = s.hopKeys(s.path[:0], &e.Value)
+			out.Path = s.path
 		}
-		l.list = append(l.list, out)
+		p.AddLoss(&out)
 	}
 }

@@ -14,13 +14,11 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	kept := min(len(r.Hops), s.cfg.MaxPathLength)
 	// A source-routed probe goes where its sender sends it: another way is no change of the network.
 	if f.pathID != 0 && f.pathID != id && f.flags&(postcards|partial) == 0 && r.Kind != decode.KindProbe {
-		if c := s.changed(f, r.Time, slot, id); c != nil {
-			var to [maxPathLength]inference.HopKey
-			for i := range r.Hops[:kept] {
-				to[i] = hopKey(&r.Hops[i])
-			}
-			c.To = s.cut.changes.share(to[:kept])
+		s.former, s.path = s.hopKeys(s.former[:0], f), s.path[:0]
+		for i := range r.Hops[:kept] {
+			s.path = append(s.path, hopKey(&r.Hops[i]))
 		}
+		s.changed(f, r.Time, slot, id)
 	}
 	if f.pathID != id {
 		f.onPath = 0
@@ -82,23 +80,12 @@ func (s *State) giveLast(list []uint32) []uint32 {
 	return list[:len(list)-1]
 }
 
-// changed notes that the path of f is not what it was, and gives the listed change with all but its new path, or nil
-// if the list is full.
-func (s *State) changed(f *flow, now int64, slot uint32, id uint64) *inference.PathChange {
+// changed lists that the path of f, which has the given number from now on, is s.path and was s.former.
+func (s *State) changed(f *flow, now int64, slot uint32, id uint64) {
 	f.changes++
-	c := s.cut.changes.count(inference.PathChange{
-		Time: now, Flow: s.flows.At(slot).Key, PathID: id, Changes: f.changes, Packets: uint64(f.onPath),
+	s.cut.seen.AddPath(&inference.PathChange{
+		Time: now, Flow: s.flows.At(slot).Key, PathID: id, Changes: f.changes, Packets: uint64(f.onPath), From: s.former, To: s.path,
 	})
-	if c != nil {
-		c.From = s.sharePath(f)
-	}
-	return c
-}
-
-// sharePath gives the path of f in memory of the open window.
-func (s *State) sharePath(f *flow) []inference.HopKey {
-	var space [maxPathLength]inference.HopKey
-	return s.cut.changes.share(s.hopKeys(space[:0], f))
 }
 
 // takeFromOthers takes a block when there is none any more, from the flow that was not seen for longest among a few. It

@@ -113,16 +113,14 @@ func (s *State) order(f *flow, chain []uint32, i int) int {
 
 // leave takes the hop at index i off the path of postcards.
 func (s *State) leave(f *flow, slot uint32, now int64, chain []uint32, i int) {
-	change := s.changed(f, now, slot, 0)
+	s.former = s.hopKeys(s.former[:0], f)
 	gone := chain[i]
 	chain = append(chain[:i], chain[i+1:]...)
 	s.slab.give(gone)
 	s.setPostcardPath(f, chain)
+	s.path = s.hopKeys(s.path[:0], f)
+	s.changed(f, now, slot, f.pathID)
 	f.onPath = 0
-	if change != nil {
-		change.PathID = f.pathID
-		change.To = s.sharePath(f)
-	}
 }
 
 func (s *State) setPostcardPath(f *flow, chain []uint32) {

@@ -244,7 +244,7 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 func (s *State) tellStrange(f *spray) {
 	if f.strange > 0 {
 		s.digests.stats.Strange += f.strange
-		s.cut.faults.note(inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.strange, First: f.first, Last: f.last})
+		s.cut.seen.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.strange, First: f.first, Last: f.last})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // spread tells of one of the busiest flows what digests say beside its path. Of a flow that uses several paths at once the path is
 // that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
 // they leave have in common.
-func (s *State) spread(slot uint32, to *inference.FlowPart, spreads *[]inference.Spread) {
+func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Partial) {
 	d := s.digests
 	x := d.shown(slot)
 	if x.tracer == nil {
@@ -37,7 +37,7 @@ func (s *State) spread(slot uint32, to *inference.FlowPart, spreads *[]inference
 		Unsettled: told.Unsettled, Others: told.Others, Inseparable: told.Inseparable,
 	}
 	out.Trim()
-	*spreads = append(*spreads, out)
+	seen.AddSpread(&out)
 }
 
 // leadOver makes the path of a flow that which most of its packets take.

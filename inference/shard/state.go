@@ -42,6 +42,8 @@ type State struct {
 	reports [batchSize]*decode.Report
 	rare    [batchSize]*decode.Report // drops and loops, of which most batches have none
 	passed  [inline]uint16            // codes of a report that its flow does not take
+	path    []inference.HopKey        // memory
+	former  []inference.HopKey        // memory
 	touched uint64                    // sum of what was read ahead, so that the reads are not optimised away
 }
 
@@ -111,13 +113,13 @@ func (s *State) Update(reports []*decode.Report) {
 			s.reports[n], s.keys[n] = r, r.Flow
 			n++
 		}
-		s.cut.reports += uint64(len(batch))
+		s.cut.seen.Reports += uint64(len(batch))
 		if n > 0 {
 			s.update(n)
 		}
 		s.hops.settle()
-		s.cut.drops.observe(rare)
-		s.cut.faults.observe(rare)
+		s.cut.countDrops(rare)
+		s.cut.countLoops(rare)
 	}
 }
 
@@ -191,7 +193,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 			f.flags |= probe
 		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
-		s.cut.flows++
+		s.cut.seen.FlowCount++
 	}
 	if r.Flags&decode.Transit != 0 && entersNetwork(r) {
 		s.countEntered(f, slot, r)
@@ -232,7 +234,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 			f.onPath++
 		}
 		if whole && timed(f.inWindow) {
-			s.cut.links.observe(r)
+			s.cut.countTimes(r)
 		}
 		s.countStack(f, r)
 	case r.Kind == decode.KindDrop:

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"slices"
+
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/pathtrace"
@@ -16,35 +18,6 @@ const (
 	// unwatched is for how many digests a flow that was watched in vain, or that there was no room for, is left alone.
 	unwatched = 1024
 )
-
-// deviations lists the flows of a window whose digests contradict the map.
-type deviations struct {
-	list   []inference.Deviation
-	errors []inference.MapError // memory of the list
-}
-
-// add lists a flow, with the ids of nodes from a base on.
-func (d *deviations) add(v *inference.Deviation, base uint32) {
-	c := *v
-	if c.Ingress != inference.NoNode {
-		c.Ingress |= base
-	}
-	n := len(d.errors)
-	d.errors = append(d.errors, v.Errors...)
-	c.Errors = d.errors[n:len(d.errors):len(d.errors)]
-	for i := range c.Errors {
-		c.Errors[i] = c.Errors[i].Based(base)
-	}
-	d.list = append(d.list, c)
-}
-
-func (d *deviations) addTo(p *inference.Partial) {
-	for i := range d.list {
-		p.AddDeviation(&d.list[i])
-	}
-}
-
-func (d *deviations) reset() { d.list, d.errors = d.list[:0], d.errors[:0] }
 
 // watch gives a digest to the survey of errors of the map, if its flow is watched, or in trouble from now on. At is where the flow
 // is among those with digests.
@@ -81,9 +54,17 @@ func troubled(x *digestFlow, e pathtrace.Event) bool {
 	return x.deviant
 }
 
-// cutSurvey ends the window of the survey.
-func (d *digests) cutSurvey(to *deviations) {
-	d.survey.Survey(func(v *inference.Deviation) { to.add(v, d.base) }, func(owner uint32) {
-		d.flows[owner].watched, d.flows[owner].unwatched = 0, unwatched
-	})
+// cutSurvey ends the window of the survey, and lists the flows whose digests contradict the map.
+func (d *digests) cutSurvey(p *inference.Partial) {
+	d.survey.Survey(func(v *inference.Deviation) {
+		c := *v
+		if c.Ingress != inference.NoNode {
+			c.Ingress |= d.base
+		}
+		c.Errors = slices.Clone(v.Errors)
+		for i := range c.Errors {
+			c.Errors[i] = c.Errors[i].Based(d.base)
+		}
+		p.AddDeviation(&c)
+	}, func(owner uint32) { d.flows[owner].watched, d.flows[owner].unwatched = 0, unwatched })
 }

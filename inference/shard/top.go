@@ -42,26 +42,6 @@ type topFlow struct {
 	part inference.FlowPart // its hops, until the end of the window
 }
 
-// topCut is the busiest flows of a window that was handed over.
-type topCut struct {
-	flows []inference.FlowPart
-	bound uint64 // who is not among them had at most this many reports
-}
-
-func (c *topCut) reset() {
-	for i := range c.flows {
-		c.flows[i].Reset()
-	}
-	c.flows, c.bound = c.flows[:0], 0
-}
-
-func (c *topCut) addTo(p *inference.Partial) {
-	p.FlowBound = max(p.FlowBound, c.bound)
-	for i := range c.flows {
-		p.AddFlow(&c.flows[i])
-	}
-}
-
 func newTopFlows(n int) topFlows {
 	if n == 0 {
 		return topFlows{threshold: ^uint32(0)}
@@ -196,9 +176,8 @@ const octaveBytes = 4 * logcode.OctaveCodes
 // hopOctaveSize is how many octaves' counters take as much memory as the rest of a hop's distributions.
 const hopOctaveSize = 3
 
-// cutTop writes the busiest flows of the window into c and what digests tell of their other paths into spreads, and lets all other
-// candidates go.
-func (s *State) cutTop(c *topCut, spreads *[]inference.Spread) {
+// cutTop adds the busiest flows of the window and their spreads to p, and lets all other candidates go.
+func (s *State) cutTop(p *inference.Partial) {
 	t := &s.top
 	order := t.scratch[:0]
 	for i := range t.places[:t.used] {
@@ -212,15 +191,14 @@ func (s *State) cutTop(c *topCut, spreads *[]inference.Spread) {
 	})
 	order, bound := inference.PreferProbes(order, s.cfg.TopFlows, func(i uint32) *decode.FlowKey { return &s.flows.At(t.places[i].slot).Key },
 		func(i uint32) uint64 { return uint64(t.places[i].f.inWindow) })
-	c.bound = max(uint64(t.threshold), bound)
-	c.flows = slices.Grow(c.flows, len(order))[:len(order)]
-	for n, i := range order {
-		p := &t.places[i]
-		s.flush(p.f)
-		s.describe(p, spreads)
-		c.flows[n].Merge(&p.part)
-		p.part.Reset()
-		p.f.inWindow = 0 // marks it as reported
+	p.FlowBound = max(uint64(t.threshold), bound)
+	for _, i := range order {
+		top := &t.places[i]
+		s.flush(top.f)
+		s.describe(top, p)
+		p.AddFlow(&top.part)
+		top.part.Reset()
+		top.f.inWindow = 0 // marks it as reported
 	}
 	for i := range t.places[:t.used] {
 		if p := &t.places[i]; p.f != nil && (p.f.window != s.window || p.f.inWindow != 0) {
@@ -252,12 +230,12 @@ func (t *topFlows) trim() {
 }
 
 // describe writes down what is known of a candidate beside its histograms.
-func (s *State) describe(p *topFlow, spreads *[]inference.Spread) {
+func (s *State) describe(p *topFlow, seen *inference.Partial) {
 	f, to := p.f, &p.part
 	to.Key, to.Packets, to.PathID, to.Changes, to.Last, to.Partial = s.flows.At(p.slot).Key, uint64(f.inWindow), f.pathID, f.changes, f.last, f.flags&partial != 0
 	to.Path = s.hopKeys(to.Path[:0], f)
 	if s.digests != nil && s.digests.slots[p.slot] != 0 {
-		s.spread(p.slot, to, spreads)
+		s.spread(p.slot, to, seen)
 	}
 	for _, k := range to.Path {
 		to.Hop(k)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/pathtrace"
@@ -150,7 +149,7 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 			break
 		}
 		d.stats.Strange++
-		s.cut.faults.count(r, inference.Inconsistent)
+		s.cut.countStrange(r)
 	case pathtrace.Duplicate:
 		d.stats.Duplicate++
 	case pathtrace.RejectedHops, pathtrace.RejectedDigest, pathtrace.RejectedPacket, pathtrace.RejectedMemory:

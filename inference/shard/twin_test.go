@@ -15,6 +15,11 @@ import (
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
+type dropKey struct {
+	node   uint32
+	reason uint8
+}
+
 // twin is what a State must agree with: maps, and every value kept.
 type twin struct {
 	flows      map[decode.FlowKey]*twinFlow

@@ -44,7 +44,7 @@ func TestSpreads(t *testing.T) {
 		parts := make([]Partial, 4)
 		latest := map[uint32]*Spread{}
 		var flows, all Partial
-		fill(&flows, rng)
+		fillGolden(&flows, rng)
 		for i := range parts {
 			fillSpreads(&parts[i], rng)
 			for k := range parts[i].spreads.items {
@@ -165,11 +165,11 @@ func TestSpreadsAreLast(t *testing.T) {
 	const file = "testdata/partial-v3-spreads.bin"
 	rng := rand.New(rand.NewPCG(4, 4))
 	var p Partial
-	fill(&p, rng)
+	fillGolden(&p, rng)
 	without := encode(t, &p)
 	fillSpreads(&p, rng)
 	with := encode(t, &p)
-	if len(p.spreads.items) == 0 || !bytes.HasPrefix(with, without) || with[len(without)] != spreadSection {
+	if len(p.spreads.items) == 0 || !bytes.HasPrefix(with, without) || with[len(without)] != 11 {
 		t.Errorf("%d spreads in %d bytes behind %d", len(p.spreads.items), len(with), len(without))
 	}
 	if *update {

@@ -27,7 +27,7 @@ func TestStrays(t *testing.T) {
 		parts := make([]Partial, 4)
 		want := map[StrayKey]Stray{}
 		var all, within Partial
-		fill(&all, rng)
+		fillGolden(&all, rng)
 		within.Merge(&all)
 		for i := range parts {
 			fillStrays(&parts[i], rng)
@@ -110,12 +110,12 @@ func TestStraysAreLast(t *testing.T) {
 	const file = "testdata/partial-v3-strays.bin"
 	rng := rand.New(rand.NewPCG(6, 7))
 	var p Partial
-	fill(&p, rng)
+	fillGolden(&p, rng)
 	fillLinks(&p, rng)
 	without := encode(t, &p)
 	fillStrays(&p, rng)
 	with := encode(t, &p)
-	if len(p.strays.items) == 0 || !bytes.HasPrefix(with, without) || with[len(without)] != straySection {
+	if len(p.strays.items) == 0 || !bytes.HasPrefix(with, without) || with[len(without)] != 13 {
 		t.Errorf("%d strays in %d bytes behind %d", len(p.strays.items), len(with), len(without))
 	}
 	if *update {
@@ -125,5 +125,23 @@ func TestStraysAreLast(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, with) {
 		t.Errorf("%s: %v, %d bytes, want %d", file, err, len(got), len(with))
+	}
+}
+
+// Flows whose keys fall, each of which becomes the example, do not make a window's memory grow with their number.
+func TestStraysOfFallingKeys(t *testing.T) {
+	var p Partial
+	p.Bound(Limits{Paths: 8})
+	path := make([]HopKey, 9)
+	const flows = 10_000
+	for i := range flows {
+		path[0].Node = uint32(flows - i)
+		p.AddStray(&Stray{StrayKey: StrayKey{Rule: "r"}, Flows: 1, Flow: flowKey(uint32(flows - i)), Path: path[:1+i%len(path)]})
+	}
+	if x := p.strays.items[0]; x.Flows != flows || x.Path[0].Node != 1 || len(x.Path) != 1+(flows-1)%len(path) {
+		t.Errorf("%+v", x)
+	}
+	if most := len(path) * (len(path) + 1) / 2; len(p.strays.memory.hops) > most {
+		t.Errorf("%d hops are kept, want at most %d", len(p.strays.memory.hops), most)
 	}
 }
