@@ -4,6 +4,10 @@
 //	source worker ─► decode ─► sequence numbers ─► queue ─► shard ─┐ window's end
 //	source worker ─► decode ─► sequence numbers ─► queue ─► shard ─┴► merge ─► detectors ─► writers
 //
+// The work is done by packages whose arrows go one way: pipeline takes frames to the shards, windows ends windows, stores and
+// alerts hand them on, ledger and summary count, exporters, digests and settings are what is read of settings. This package
+// makes them, runs them, and has the names under which programs know their types.
+//
 // # The way of a report
 //
 // Every worker of a source decodes what it received, has the sequence numbers of the exporters followed, and hands the

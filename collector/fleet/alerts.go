@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
@@ -21,7 +20,7 @@ import (
 
 // openStores puts queues before the stores of series and before the receivers of alerts. An error closes all of them.
 func (c *Consumer) openStores() (err error) {
-	var series, receivers []collector.Store
+	var series, receivers []stores.Store
 	for _, s := range c.opt.Stores {
 		if s.Alerts {
 			receivers = append(receivers, s)

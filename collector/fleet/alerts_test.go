@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/sink"
@@ -23,7 +23,7 @@ func ownerOf(t *testing.T, alerts bool) *ownerTask {
 	opt.Alerts.SetDefaults()
 	opt.Alerts.File = filepath.Join(t.TempDir(), "alerts.yaml")
 	if alerts {
-		opt.Stores = []collector.Store{{Name: "webhook", Writer: &memory{points: map[string]string{}}, Queue: sink.DefaultQueueConfig(), Alerts: true}}
+		opt.Stores = []stores.Store{{Name: "webhook", Writer: &memory{points: map[string]string{}}, Queue: sink.DefaultQueueConfig(), Alerts: true}}
 	}
 	c, err := New(cfg, opt)
 	if err != nil {

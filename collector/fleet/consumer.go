@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
@@ -46,8 +45,8 @@ type Options struct {
 	Kafka  ingest.Log
 	Group  ingest.Group
 
-	Stores    []collector.Store // their spools are not used: Kafka has everything until they have it
-	Limits    inference.Limits  // of a window that is told
+	Stores    []stores.Store   // their spools are not used: Kafka has everything until they have it
+	Limits    inference.Limits // of a window that is told
 	Admission inference.AdmissionLimits
 	Events    events.Config
 

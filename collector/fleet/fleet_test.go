@@ -18,7 +18,7 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
@@ -343,7 +343,7 @@ func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
 	queue.RetryMin, queue.RetryMax = 10*time.Millisecond, 100*time.Millisecond
 	opt := Options{
 		ID: id, Log: log, Version: "test", Now: w.now, Params: fleet.Params{Name: "fleet", Slices: testSlices, Window: testWindow}, Topics: w.topics, Kafka: kl, Group: group,
-		Stores: []collector.Store{{Name: "memory", Writer: process, Queue: queue}},
+		Stores: []stores.Store{{Name: "memory", Writer: process, Queue: queue}},
 		Limits: limits, Admission: admission, Events: ev,
 		Expected: func() (out []fleet.Expected) {
 			for _, n := range w.names {

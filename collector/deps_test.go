@@ -1,0 +1,51 @@
+package collector
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// below are the packages of the engine, each with those of the others that it may import: values go down, and the engine, which makes
+// them all, is imported by none.
+var below = map[string][]string{
+	"digests":   {"exporters"},
+	"exporters": {},
+	"inventory": {"settings"},
+	"ledger":    {},
+	"metrics":   {},
+	"settings":  {},
+	"summary":   {},
+	"ways":      {"settings"},
+	"stores":    {"ledger", "metrics", "settings"},
+	"alerts":    {"metrics", "stores"},
+	"pipeline":  {"exporters", "ledger", "settings"},
+	"windows":   {"alerts", "ledger", "pipeline", "stores", "summary"},
+	"fleet":     {"alerts", "inventory", "ledger", "metrics", "stores"},
+}
+
+// Arrows between the packages of the engine go one way.
+func TestPackages(t *testing.T) {
+	const here = "github.com/hopscope/hopscope/collector/"
+	args := []string{"list", "-f", `{{.ImportPath}} {{join .Imports " "}}`}
+	for name := range below {
+		args = append(args, "./"+name)
+	}
+	out, err := exec.Command("go", args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name := strings.TrimPrefix(fields[0], here)
+		for _, dep := range fields[1:] {
+			if dep == strings.TrimSuffix(here, "/") {
+				t.Errorf("%s imports the engine, which makes it", name)
+			}
+			if other, ours := strings.CutPrefix(dep, here); ours && !slices.Contains(below[name], other) {
+				t.Errorf("%s imports %s, which is not below it", name, other)
+			}
+		}
+	}
+}
