@@ -9,6 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -70,11 +71,8 @@ func TestDemoRecovers(t *testing.T) {
 	for i := range ids {
 		ids[i] = network.NodeID(i)
 	}
-	rounds := 3
-	if testing.Short() { // under the race detector
-		rounds = 1
-	}
-	e := &emulation{network, emulated.Epoch, time.Duration(rounds)*emulated.Repeat + 15*time.Second}
+	repeats := rounds.Of(1, 3)
+	e := &emulation{network, emulated.Epoch, time.Duration(repeats)*emulated.Repeat + 15*time.Second}
 	c, err := New(cfg.Config, cfg.Analysis, Options{
 		Sources: []Source{{Name: "emulation", Source: e}}, Policy: Replay,
 		Network: &Network{Nodes: ids, Links: network.Graph().NodePairs()}, Plans: []*pint.Plan{emulated.Plan},
@@ -94,7 +92,7 @@ func TestDemoRecovers(t *testing.T) {
 	if len(elements) != len(emulated.Script) {
 		t.Fatalf("the script has %d faults, and %d are known here", len(emulated.Script), len(elements))
 	}
-	for round := range rounds {
+	for round := range repeats {
 		for i, f := range emulated.Script {
 			from := emulated.Epoch.Add(time.Duration(round)*emulated.Repeat + f.At).UnixNano()
 			until, n := from+int64(f.For)+5e9, 0

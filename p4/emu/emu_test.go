@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hopscope/hopscope/internal/rounds"
 )
 
 func mustNew(t testing.TB, cfg Config, seed uint64) *Network {
@@ -215,11 +217,7 @@ func randomConfig(r *rand.Rand) Config {
 }
 
 func TestRandomConfigurations(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
-		rounds = 20
-	}
-	for seed := range uint64(rounds) {
+	for seed := range uint64(rounds.Of(30, 150)) {
 		cfg := randomConfig(rand.New(rand.NewPCG(seed, 0)))
 		if seed%2 == 0 {
 			addPlan(t, &cfg, seed)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
 )
@@ -75,11 +76,8 @@ func child(dir string) error {
 // A collector that is killed again and again loses no row of what reached its spool.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	next, rounds := 0, 8
-	if testing.Short() {
-		rounds = 3
-	}
-	for round := range rounds {
+	next, kills := 0, rounds.Of(8, 20)
+	for round := range kills {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+dir, fmt.Sprintf("%s_FIRST=%d", childEnv, next))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -132,7 +130,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("batch %d has %d rows", i, n)
 		}
 	}
-	if gaps > 2*rounds {
+	if gaps > 2*kills {
 		t.Errorf("%d of %d batches are missing", gaps, next)
 	}
 	if next < 100 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/internal/await"
+	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -116,10 +117,7 @@ func TestRawBounded(t *testing.T) {
 		c.RawMemoryBytes = 1 << 20
 		r := startRaw(t, c, policy, nil)
 		const workers = 4
-		each := 4000
-		if testing.Short() {
-			each = 1000
-		}
+		each := rounds.Of(4000, 4000)
 		var wg sync.WaitGroup
 		for n := range workers {
 			wg.Go(func() {
