@@ -2,6 +2,7 @@ package decode
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 )
 
@@ -200,10 +201,8 @@ func ColumnsOf(types ...ValueType) (set Columns) {
 
 // Columns gives the columns of f: those that have a value in each report with the bits of f in Has.
 func (f Field) Columns() (have Columns) {
-	for i, c := range presence {
-		if f&(1<<i) != 0 {
-			have |= c
-		}
+	for f &= 1<<len(presence) - 1; f != 0; f &= f - 1 {
+		have |= presence[bits.TrailingZeros32(uint32(f))]
 	}
 	return have
 }
@@ -419,16 +418,32 @@ var HopColumns = [NumHopColumns]HopColumn{
 	{"time_bits", TypeUint8, NoUnit, func(b []byte, h []Hop, l bool) { move8(b, len(h), l, func(i int) *uint8 { return &h[i].TimeBits }) }},
 }
 
-// HopValues holds the values of a hop, each at the place of its column.
-type HopValues [NumHopColumns]uint64
+// HopNumbers holds the values of a hop, each at the place of its column.
+type HopNumbers [NumHopColumns]uint64
 
-// Values gives the values of h. Those that are not there are 0.
-func (h *Hop) Values() HopValues {
-	return HopValues{
-		uint64(h.NodeID), uint64(h.IngressIf), uint64(h.EgressIf), uint64(h.Latency), uint64(h.QueueID), uint64(h.QueueOccupancy), h.IngressTime, h.EgressTime,
-		uint64(h.L2IngressIf), uint64(h.L2EgressIf), uint64(h.TxUtilization), uint64(h.BufferID), uint64(h.BufferOccupancy), uint64(h.QueueCongestion),
-		uint64(h.EnqTime), uint64(h.QueueDelay), uint64(h.DeqOccupancy), uint64(h.TimeBits),
+// Numbers stores the values of h in v, at least those of the columns in want. Values that are not there are 0.
+func (h *Hop) Numbers(want HopField, v *HopNumbers) {
+	v[0] = uint64(h.NodeID)
+	v[1] = uint64(h.IngressIf)
+	v[2] = uint64(h.EgressIf)
+	v[3] = uint64(h.Latency)
+	v[4] = uint64(h.QueueID)
+	v[5] = uint64(h.QueueOccupancy)
+	if want>>6 == 0 {
+		return
 	}
+	v[6] = h.IngressTime
+	v[7] = h.EgressTime
+	v[8] = uint64(h.L2IngressIf)
+	v[9] = uint64(h.L2EgressIf)
+	v[10] = uint64(h.TxUtilization)
+	v[11] = uint64(h.BufferID)
+	v[12] = uint64(h.BufferOccupancy)
+	v[13] = uint64(h.QueueCongestion)
+	v[14] = uint64(h.EnqTime)
+	v[15] = uint64(h.QueueDelay)
+	v[16] = uint64(h.DeqOccupancy)
+	v[17] = uint64(h.TimeBits)
 }
 
 // The functions below move the values that at points at. They are small enough to be inlined in each entry of HopColumns

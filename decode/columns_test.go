@@ -156,7 +156,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// TestHopColumns holds that the columns of hops are its fields, each under its bit, and that Values and Merge know them all.
+// TestHopColumns holds that the columns of hops are its fields, each under its bit, and that Numbers and Merge know them all.
 func TestHopColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	hops := make([]decode.Hop, 3)
@@ -169,11 +169,13 @@ func TestHopColumns(t *testing.T) {
 			col := &decode.HopColumns[c]
 			b := make([]byte, 3*8)
 			col.Move(b, hops, false)
-			v, w := hops[1].Values()[c], widths[col.Type]/8
+			var numbers decode.HopNumbers
+			hops[1].Numbers(1<<c, &numbers)
+			v, w := numbers[c], widths[col.Type]/8
 			var one [8]byte
 			copy(one[:], b[w:2*w])
 			if got := binary.LittleEndian.Uint64(one[:]); got != v {
-				t.Errorf("%s: column %q moves %#x, Values gives %#x", path, col.Name, got, v)
+				t.Errorf("%s: column %q moves %#x, Numbers gives %#x", path, col.Name, got, v)
 			}
 			if v == 0 {
 				continue

@@ -35,47 +35,57 @@ func (o *object) hex64(key string, v uint64) {
 	o.hex(key, b[:]...)
 }
 
+// nodeMember is a member of a hop of IOAM. Its value is that of a bit of Hop.Has, or of IOAMNode.Has behind ofNode.
+type nodeMember struct {
+	key    string
+	bit    uint8
+	digits uint8 // of a hex number
+}
+
+// ofNode is the first bit of IOAMNode.Has among those of nodeMembers.
+const ofNode = decode.NumHopColumns
+
+var nodeMembers = [...]nodeMember{
+	{`,"node_id":`, 0, 0}, {`,"node_id_wide":`, ofNode + 1, 0}, {`,"hop_limit":`, ofNode, 0}, {`,"ingress_if":`, 1, 0}, {`,"egress_if":`, 2, 0},
+	{`,"ingress_if_wide":`, ofNode + 2, 0}, {`,"egress_if_wide":`, ofNode + 3, 0}, {`,"latency":`, 3, 0}, {`,"queue_occupancy":`, 5, 0},
+	{`,"ingress_seconds":`, ofNode + 4, 0}, {`,"ingress_fraction":`, ofNode + 5, 0}, {`,"buffer_occupancy":`, 12, 0},
+	{`,"namespace_data":"0x`, ofNode + 6, 4}, {`,"namespace_data_wide":"0x`, ofNode + 7, 8}, {`,"schema_id":`, ofNode + 8, 0},
+}
+
 // node writes a hop of IOAM: h, and the rest of it in x.
 func (o *object) node(h *decode.Hop, x *decode.IOAMNode) {
 	start := len(o.b)
-	value := func(f decode.HopField, key string, v uint64) {
-		if h.Has&f != 0 {
-			o.uint(key, v)
+	var hop decode.HopNumbers
+	h.Numbers(h.Has, &hop)
+	rest := [...]uint64{
+		uint64(x.HopLimit), x.NodeIDWide, uint64(x.IngressIfWide), uint64(x.EgressIfWide), uint64(x.IngressSeconds), uint64(x.IngressFraction),
+		uint64(x.NamespaceData), x.NamespaceDataWide, uint64(x.SchemaID),
+	}
+	has := uint64(h.Has) | uint64(x.Has)<<ofNode
+	if x.Has&decode.IOAMNodeIDTaken != 0 {
+		has &^= uint64(decode.HopNodeID)
+	}
+	for i := range nodeMembers {
+		m := &nodeMembers[i]
+		if has>>m.bit&1 == 0 {
+			continue
 		}
-	}
-	more := func(f decode.IOAMNodeField, key string, v uint64) {
-		if x.Has&f != 0 {
-			o.uint(key, v)
+		v := uint64(0)
+		if m.bit < ofNode {
+			v = hop[m.bit]
+		} else {
+			v = rest[m.bit-ofNode]
 		}
+		if m.digits == 0 {
+			o.uint(m.key, v)
+			continue
+		}
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], v)
+		o.hex(m.key, b[8-m.digits:]...)
 	}
-	if x.Has&decode.IOAMNodeIDTaken == 0 {
-		value(decode.HopNodeID, `,"node_id":`, uint64(h.NodeID))
-	}
-	more(decode.IOAMNodeIDWide, `,"node_id_wide":`, x.NodeIDWide)
-	more(decode.IOAMHopLimit, `,"hop_limit":`, uint64(x.HopLimit))
-	value(decode.HopIngressIf, `,"ingress_if":`, uint64(h.IngressIf))
-	value(decode.HopEgressIf, `,"egress_if":`, uint64(h.EgressIf))
-	more(decode.IOAMIngressIfWide, `,"ingress_if_wide":`, uint64(x.IngressIfWide))
-	more(decode.IOAMEgressIfWide, `,"egress_if_wide":`, uint64(x.EgressIfWide))
-	value(decode.HopLatency, `,"latency":`, uint64(h.Latency))
-	value(decode.HopQueueOccupancy, `,"queue_occupancy":`, uint64(h.QueueOccupancy))
-	more(decode.IOAMIngressSeconds, `,"ingress_seconds":`, uint64(x.IngressSeconds))
-	more(decode.IOAMIngressFraction, `,"ingress_fraction":`, uint64(x.IngressFraction))
-	value(decode.HopBufferOccupancy, `,"buffer_occupancy":`, uint64(h.BufferOccupancy))
-	if v := x.NamespaceData; x.Has&decode.IOAMNamespaceData != 0 {
-		o.hex(`,"namespace_data":"0x`, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-	}
-	if x.Has&decode.IOAMNamespaceDataWide != 0 {
-		o.hex64(`,"namespace_data_wide":"0x`, x.NamespaceDataWide)
-	}
-	more(decode.IOAMSchemaID, `,"schema_id":`, uint64(x.SchemaID))
 	if x.Has&decode.IOAMOpaque != 0 {
 		o.hex(`,"opaque":"0x`, x.Opaque...)
 	}
-	if len(o.b) == start {
-		o.b = append(o.b, '{')
-	} else {
-		o.b[start] = '{' // instead of the first value's comma
-	}
-	o.b = append(o.b, '}')
+	o.close(start)
 }

@@ -16,92 +16,79 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
+// style is how a value is written.
+type style uint8
+
+const (
+	asNumber style = iota
+	asHexNumber
+	asVersion
+	asFormat
+	asKind
+	asFlags
+	asAddress
+	asBytes
+	asPorts
+	asFlow
+	asDigest
+	asOption
+)
+
+// member is a member of the object of a report: its key, with what separates it from the value before, and the column of its value.
+type member struct {
+	key    string
+	column int
+	style  style
+}
+
+// Columns behind those of reports are values of the IOAM option.
+const (
+	ioamSeq = decode.NumColumns + iota
+	ioamNamespace
+	ioamOption
+)
+
+// members are the members of a report's object between its time and its hops, in order.
+var members = [...]member{
+	{`,"format":"`, decode.ColFormat, asFormat}, {`,"version":"`, decode.ColVersion, asVersion}, {`,"exporter":"`, decode.ColExporter, asAddress},
+	{`,"node_id":`, decode.ColNodeID, asNumber}, {`,"hw_id":`, decode.ColHWID, asNumber}, {`,"seq":`, decode.ColSeq, asNumber}, {`,"seq":`, ioamSeq, asNumber},
+	{`,"header_time":`, decode.ColHeaderTime, asNumber}, {`,"kind":"`, decode.ColKind, asKind}, {"", decode.ColSrc, asFlow},
+	{`,"packet_id":`, decode.ColPacketID, asNumber}, {`,"flow_id":`, decode.ColFlowID, asNumber}, {`,"flags":["`, decode.ColFlags, asFlags},
+	{`,"int_version":"`, decode.ColINT, asVersion}, {`,"domain_id":`, decode.ColDomainID, asNumber}, {`,"namespace":`, ioamNamespace, asNumber},
+	{`,"instructions":"0x`, decode.ColInstructions, asHexNumber}, {"", ioamOption, asOption}, {`,"remaining_hops":`, decode.ColRemainingHops, asNumber},
+	{`,"source_seq":`, decode.ColSourceSeq, asNumber}, {`,"source_metadata":"0x`, decode.ColSourceMetadata, asBytes},
+	{`,"drop_reason":`, decode.ColDropReason, asNumber}, {`,"gap_time":`, decode.ColGapTime, asNumber}, {`,"lost":`, decode.ColLost, asNumber},
+	{`,"action_id":`, decode.ColActionID, asNumber}, {`,"sr_list":"0x`, decode.ColSRList, asBytes}, {`,"sr_ports":[`, decode.ColSRPorts, asPorts},
+	{"", decode.ColDigest, asDigest},
+}
+
+// maybeEmpty are the columns that have a value in every report, and no member where it is 0.
+const maybeEmpty decode.Columns = 1<<decode.ColVersion | 1<<decode.ColINT | 1<<decode.ColKind | 1<<decode.ColFlags
+
+// ofHeader are the columns that are not accepted of a header that was cut.
+const ofHeader decode.Columns = 1<<decode.ColVersion | 1<<decode.ColNodeID | 1<<decode.ColHWID | 1<<decode.ColSeq
+
 // Append appends r as one JSON object without a newline. Frame is the number of the frame in its file, from 1.
 // Nothing in the result needs escaping: every string in it is a name, a number or an address.
 func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	o := object{b: dst}
 	o.uint(`{"frame":`, frame)
 	o.b = strconv.AppendInt(append(o.b, `,"time_ns":`...), r.Time, 10)
-	o.text(`,"format":"`, r.Format.String())
-	if r.Version != 0 && !r.HeaderCut {
-		o.version(`,"version":"`, r.Version)
+	var v [ioamOption + 1]uint64
+	have := r.Present()
+	r.Numbers(have, (*decode.ReportNumbers)(v[:]))
+	if r.HeaderCut {
+		have &^= ofHeader
 	}
-	has := func(f decode.Field) bool { return r.Has&f != 0 }
-	if has(decode.HasExporter) {
-		o.addr(`,"exporter":"`, r.Exporter.Netip())
+	if x := &r.IOAM; x.Has != 0 {
+		v[ioamSeq], v[ioamNamespace] = x.Seq, uint64(x.Namespace)
+		have |= 1<<ioamOption | decode.Columns(x.Has&decode.IOAMSeq)/decode.Columns(decode.IOAMSeq)<<ioamSeq |
+			decode.Columns(x.Has&decode.IOAMNamespace)/decode.Columns(decode.IOAMNamespace)<<ioamNamespace
 	}
-	if has(decode.HasNodeID) && !r.HeaderCut {
-		o.uint(`,"node_id":`, uint64(r.NodeID))
-	}
-	if has(decode.HasHWID) && !r.HeaderCut {
-		o.uint(`,"hw_id":`, uint64(r.HWID))
-	}
-	if has(decode.HasSeq) && !r.HeaderCut {
-		o.uint(`,"seq":`, uint64(r.Seq))
-	}
-	if r.IOAM.Has&decode.IOAMSeq != 0 {
-		o.uint(`,"seq":`, r.IOAM.Seq)
-	}
-	if has(decode.HasHeaderTime) {
-		o.uint(`,"header_time":`, uint64(r.HeaderTime))
-	}
-	if r.Kind != 0 {
-		o.text(`,"kind":"`, r.Kind.String())
-	}
-	if has(decode.HasFlow) {
-		o.flow(&r.Flow, has(decode.HasPorts))
-	}
-	if has(decode.HasPacketID) {
-		o.uint(`,"packet_id":`, uint64(r.PacketID))
-	}
-	if has(decode.HasFlowID) {
-		o.uint(`,"flow_id":`, uint64(r.FlowID))
-	}
-	if r.Flags != 0 {
-		o.flags(r.Flags)
-	}
-	if r.INT != 0 {
-		o.version(`,"int_version":"`, r.INT)
-	}
-	if has(decode.HasDomainID) {
-		o.uint(`,"domain_id":`, uint64(r.DomainID))
-	}
-	if r.IOAM.Has&decode.IOAMNamespace != 0 {
-		o.uint(`,"namespace":`, uint64(r.IOAM.Namespace))
-	}
-	if has(decode.HasInstructions) {
-		o.hex(`,"instructions":"0x`, byte(r.Instructions>>8), byte(r.Instructions))
-	}
-	if r.IOAM.Has != 0 {
-		o.option(&r.IOAM)
-	}
-	if has(decode.HasRemainingHops) {
-		o.uint(`,"remaining_hops":`, uint64(r.RemainingHops))
-	}
-	if has(decode.HasSourceSeq) {
-		o.uint(`,"source_seq":`, uint64(r.SourceSeq))
-	}
-	if has(decode.HasSourceMetadata) && len(r.SourceMetadata) > 0 {
-		o.hex(`,"source_metadata":"0x`, r.SourceMetadata...)
-	}
-	if has(decode.HasDropReason) {
-		o.uint(`,"drop_reason":`, uint64(r.DropReason))
-	}
-	if has(decode.HasGap) {
-		o.uint(`,"gap_time":`, uint64(r.GapTime))
-		o.uint(`,"lost":`, uint64(r.Lost))
-	}
-	if has(decode.HasActionID) {
-		o.uint(`,"action_id":`, uint64(r.ActionID))
-	}
-	if has(decode.HasSRList) && len(r.SRList) > 0 {
-		o.hex(`,"sr_list":"0x`, r.SRList...)
-	}
-	if has(decode.HasSRPorts) && len(r.SRPorts) > 0 {
-		o.ports(r.SRPorts)
-	}
-	if has(decode.HasDigest) {
-		o.digest(r)
+	for i := range members {
+		if m := &members[i]; have>>m.column&1 != 0 && (maybeEmpty>>m.column&1 == 0 || v[m.column] != 0) {
+			o.member(m, v[m.column], r)
+		}
 	}
 	if len(r.Hops) > 0 {
 		sep := `,"hops":[`
@@ -126,6 +113,39 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	return append(o.b, '}')
 }
 
+func (o *object) member(m *member, v uint64, r *decode.Report) {
+	switch m.style {
+	case asNumber:
+		o.uint(m.key, v)
+	case asHexNumber:
+		o.hex(m.key, byte(v>>8), byte(v))
+	case asVersion:
+		o.b = append(append(o.b, m.key...), '0'+byte(v/10), '.', '0'+byte(v%10), '"')
+	case asFormat:
+		o.text(m.key, decode.Format(v).String())
+	case asKind:
+		o.text(m.key, decode.Kind(v).String())
+	case asFlags:
+		o.flags(m.key, decode.Flags(v))
+	case asAddress:
+		o.addr(m.key, r.Address(m.column).Netip())
+	case asBytes:
+		if b := *r.Bytes(m.column); len(b) > 0 {
+			o.hex(m.key, b...)
+		}
+	case asPorts:
+		if b := *r.Bytes(m.column); len(b) > 0 {
+			o.ports(m.key, b)
+		}
+	case asFlow:
+		o.flow(&r.Flow, r.Has&decode.HasPorts != 0)
+	case asDigest:
+		o.digest(r)
+	case asOption:
+		o.option(&r.IOAM)
+	}
+}
+
 // object is an object under construction. Keys come with what separates them from the value before.
 type object struct{ b []byte }
 
@@ -135,10 +155,6 @@ func (o *object) uint(key string, v uint64) {
 
 func (o *object) text(key, v string) {
 	o.b = append(append(append(o.b, key...), v...), '"')
-}
-
-func (o *object) version(key string, v decode.Version) {
-	o.b = append(append(o.b, key...), '0'+byte(v/10), '.', '0'+byte(v%10), '"')
 }
 
 func (o *object) addr(key string, a netip.Addr) {
@@ -165,9 +181,8 @@ func (o *object) flow(k *decode.FlowKey, ports bool) {
 	o.b = append(o.b, '}')
 }
 
-func (o *object) flags(f decode.Flags) {
+func (o *object) flags(sep string, f decode.Flags) {
 	var space [16]string
-	sep := `,"flags":["`
 	for _, name := range f.AppendNames(space[:0]) {
 		o.text(sep, name)
 		sep = `,"`
@@ -200,8 +215,7 @@ func (o *object) digest(r *decode.Report) {
 }
 
 // ports writes the second byte of every 2-byte entry.
-func (o *object) ports(entries []byte) {
-	sep := `,"sr_ports":[`
+func (o *object) ports(sep string, entries []byte) {
 	for i := 1; i < len(entries); i += 2 {
 		o.uint(sep, uint64(entries[i]))
 		sep = ","
@@ -211,28 +225,18 @@ func (o *object) ports(entries []byte) {
 
 func (o *object) hop(h *decode.Hop) {
 	start := len(o.b)
-	value := func(f decode.HopField, key string, v uint64) {
-		if h.Has&f != 0 {
-			o.uint(key, v)
+	var v decode.HopNumbers
+	h.Numbers(h.Has, &v)
+	for _, c := range hopOrder {
+		if h.Has>>c&1 != 0 {
+			o.uint(hopKeys[c], v[c])
 		}
 	}
-	value(decode.HopNodeID, `,"node_id":`, uint64(h.NodeID))
-	value(decode.HopIngressIf, `,"ingress_if":`, uint64(h.IngressIf))
-	value(decode.HopEgressIf, `,"egress_if":`, uint64(h.EgressIf))
-	value(decode.HopL2IngressIf, `,"l2_ingress_if":`, uint64(h.L2IngressIf))
-	value(decode.HopL2EgressIf, `,"l2_egress_if":`, uint64(h.L2EgressIf))
-	value(decode.HopLatency, `,"latency":`, uint64(h.Latency))
-	value(decode.HopQueueID, `,"queue_id":`, uint64(h.QueueID))
-	value(decode.HopQueueOccupancy, `,"queue_occupancy":`, uint64(h.QueueOccupancy))
-	value(decode.HopEnqTime, `,"enq_time":`, uint64(h.EnqTime))
-	value(decode.HopQueueDelay, `,"queue_delay":`, uint64(h.QueueDelay))
-	value(decode.HopDeqOccupancy, `,"deq_occupancy":`, uint64(h.DeqOccupancy))
-	value(decode.HopIngressTime, `,"ingress_time":`, h.IngressTime)
-	value(decode.HopEgressTime, `,"egress_time":`, h.EgressTime)
-	value(decode.HopTxUtilization, `,"tx_utilization":`, uint64(h.TxUtilization))
-	value(decode.HopBufferID, `,"buffer_id":`, uint64(h.BufferID))
-	value(decode.HopBufferOccupancy, `,"buffer_occupancy":`, uint64(h.BufferOccupancy))
-	value(decode.HopQueueCongestion, `,"queue_congestion":`, uint64(h.QueueCongestion))
+	o.close(start)
+}
+
+// close ends an object whose members begin at start.
+func (o *object) close(start int) {
 	if len(o.b) == start {
 		o.b = append(o.b, '{')
 	} else {
@@ -240,3 +244,14 @@ func (o *object) hop(h *decode.Hop) {
 	}
 	o.b = append(o.b, '}')
 }
+
+// hopOrder is the order of the values of a hop, by the bits of decode.HopField: the queue's values are together.
+var hopOrder = [...]uint8{0, 1, 2, 8, 9, 3, 4, 5, 14, 15, 16, 6, 7, 10, 11, 12, 13}
+
+// hopKeys are the keys of a hop's values, with what separates them from the value before.
+var hopKeys = func() (keys [decode.NumHopColumns]string) {
+	for c := range keys {
+		keys[c] = `,"` + decode.HopColumns[c].Name + `":`
+	}
+	return keys
+}()

@@ -91,7 +91,7 @@ func pathPayload(r *decode.Report, b []byte, size int, lenient bool) decode.Reas
 		copy(label[:], rest)
 		h := r.AddHop()
 		readLabel(h, &label)
-		keep(h, pathEnds[:], len(rest)*8)
+		dropBehind(h, pathEnds[:], len(rest)*8)
 	}
 	for i := whole - 1; i >= 0; i-- {
 		readLabel(r.AddHop(), (*[labelLen]byte)(stack[i*labelLen:]))
@@ -126,34 +126,12 @@ var pathEnds = [...]end{
 	{106, decode.HopEnqTime}, {125, decode.HopQueueOccupancy}, {157, decode.HopQueueDelay}, {176, decode.HopDeqOccupancy},
 }
 
-// keep takes the values out of h that end behind bit n of a label that was cut there.
-func keep(h *decode.Hop, ends []end, n int) {
+// dropBehind makes the values of h absent that end behind bit n of a label that was cut there.
+func dropBehind(h *decode.Hop, ends []end, n int) {
 	for _, e := range ends {
-		if e.bit <= n {
-			continue
+		if e.bit > n {
+			h.Drop(e.field)
 		}
-		h.Has &^= e.field
-		switch e.field {
-		case decode.HopIngressIf:
-			h.IngressIf = 0
-		case decode.HopEgressIf:
-			h.EgressIf = 0
-		case decode.HopIngressTime:
-			h.IngressTime = 0
-		case decode.HopEgressTime:
-			h.EgressTime = 0
-		case decode.HopEnqTime:
-			h.EnqTime = 0
-		case decode.HopQueueOccupancy:
-			h.QueueOccupancy = 0
-		case decode.HopQueueDelay:
-			h.QueueDelay = 0
-		case decode.HopDeqOccupancy:
-			h.DeqOccupancy = 0
-		}
-	}
-	if h.Has&(decode.HopIngressTime|decode.HopEgressTime) == 0 {
-		h.TimeBits = 0
 	}
 }
 

@@ -50,7 +50,7 @@ func DecodeProbe(r *decode.Report, etherType uint16, data []byte, length, base i
 		copy(b[:], rest)
 		h := r.AddHop()
 		readProbeLabel(h, &b)
-		keep(h, probeEnds[:], len(rest)*8)
+		dropBehind(h, probeEnds[:], len(rest)*8)
 	}
 	for i := whole - 1; i >= 0; i-- {
 		readProbeLabel(r.AddHop(), (*[probeLabelLen]byte)(stack[i*probeLabelLen:]))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 	"sync"
 	"time"
@@ -55,18 +56,28 @@ type RawStats struct {
 	LastErrorTime time.Time
 }
 
-// Columns of the raw dataset. The order is that of the constants below.
-var rawSet = newDataset("raw", []column{
-	{"time", moment, true}, {"exporter", text, true}, {"node_id", integer, false}, {"hw_id", integer, false}, {"seq", integer, false},
-	{"format", text, true}, {"kind", text, true}, {"version", text, true}, {"flags", text, false}, {"error", text, false},
-	{"src", text, false}, {"dst", text, false}, {"proto", integer, false}, {"src_port", integer, false}, {"dst_port", integer, false},
-	{"packet_id", integer, false}, {"drop_reason", integer, false}, {"hops", integer, false}, {"hop", integer, false},
-	{"hop_node_id", integer, false}, {"ingress_if", integer, false}, {"egress_if", integer, false}, {"latency", integer, false},
-	{"queue_id", integer, false}, {"queue_occupancy", integer, false}, {"ingress_time", integer, false}, {"egress_time", integer, false},
-	{"l2_ingress_if", integer, false}, {"l2_egress_if", integer, false}, {"tx_utilization", integer, false}, {"buffer_id", integer, false},
-	{"buffer_occupancy", integer, false}, {"queue_congestion", integer, false}, {"enq_time", integer, false}, {"queue_delay", integer, false},
-	{"deq_occupancy", integer, false},
-})
+// rawNumbers are the columns of the raw dataset that are numbers of a report, by their place.
+var rawNumbers = [...]struct{ at, column int }{
+	{rawNodeID, decode.ColNodeID}, {rawHWID, decode.ColHWID}, {rawSeq, decode.ColSeq}, {rawProto, decode.ColProto}, {rawSrcPort, decode.ColSrcPort},
+	{rawDstPort, decode.ColDstPort}, {rawPacketID, decode.ColPacketID}, {rawDropReason, decode.ColDropReason},
+}
+
+// rawSet are the columns of the raw dataset: those below, and behind them the values of a hop.
+var rawSet = func() *dataset {
+	columns := []column{
+		rawTime: {"time", moment, true}, rawExporter: {"exporter", text, true}, rawFormat: {"format", text, true}, rawKind: {"kind", text, true},
+		rawVersion: {"version", text, true}, rawFlags: {"flags", text, false}, rawError: {"error", text, false}, rawSrc: {"src", text, false},
+		rawDst: {"dst", text, false}, rawHops: {"hops", integer, false}, rawHop: {"hop", integer, false},
+	}
+	for _, n := range rawNumbers {
+		columns[n.at] = column{decode.ReportColumns[n.column].Name, integer, false}
+	}
+	for _, c := range decode.HopColumns[:decode.HopTimeBits] {
+		columns = append(columns, column{c.Name, integer, false})
+	}
+	columns[rawFirstHopValue].name = "hop_node_id" // node_id is that of the report
+	return newDataset("raw", columns)
+}()
 
 const (
 	rawTime = iota
@@ -219,13 +230,15 @@ func (r *Raw) append(report *decode.Report) {
 		ipv6 := report.Flow.IPVersion == 6
 		common.src, common.dst = t.intern(r.addr(report.Flow.Src, ipv6)), t.intern(r.addr(report.Flow.Dst, ipv6))
 	}
+	var numbers decode.ReportNumbers
+	report.Numbers(^decode.Columns(0), &numbers)
 	for i := range report.Hops {
-		t.appendReport(report, &common)
+		t.appendReport(report, &common, &numbers)
 		t.appendHop(&report.Hops[i], i)
 		t.endRow()
 	}
 	if len(report.Hops) == 0 {
-		t.appendReport(report, &common)
+		t.appendReport(report, &common, &numbers)
 		t.endRow()
 	}
 }
@@ -235,17 +248,15 @@ type rawTexts struct {
 	exporter, format, kind, version, flags, err, src, dst parquet.ByteArray
 }
 
-func (t *table) appendReport(report *decode.Report, common *rawTexts) {
+func (t *table) appendReport(report *decode.Report, common *rawTexts, numbers *decode.ReportNumbers) {
+	have := report.Has.Columns()
 	t.setInt(rawTime, report.Time)
 	t.setBytes(rawExporter, common.exporter)
-	set := func(f decode.Field, col int, v int64) {
-		if report.Has&f != 0 {
-			t.setInt(col, v)
+	for _, n := range rawNumbers {
+		if have>>n.column&1 != 0 {
+			t.setInt(n.at, int64(numbers[n.column]))
 		}
 	}
-	set(decode.HasNodeID, rawNodeID, int64(report.NodeID))
-	set(decode.HasHWID, rawHWID, int64(report.HWID))
-	set(decode.HasSeq, rawSeq, int64(report.Seq))
 	t.setBytes(rawFormat, common.format)
 	t.setBytes(rawKind, common.kind)
 	t.setBytes(rawVersion, common.version)
@@ -258,40 +269,17 @@ func (t *table) appendReport(report *decode.Report, common *rawTexts) {
 	optional(rawError, common.err)
 	optional(rawSrc, common.src)
 	optional(rawDst, common.dst)
-	set(decode.HasFlow, rawProto, int64(report.Flow.Proto))
-	set(decode.HasPorts, rawSrcPort, int64(report.Flow.SrcPort))
-	set(decode.HasPorts, rawDstPort, int64(report.Flow.DstPort))
-	set(decode.HasPacketID, rawPacketID, int64(report.PacketID))
-	set(decode.HasDropReason, rawDropReason, int64(report.DropReason))
 	t.setInt(rawHops, int64(len(report.Hops)))
 }
 
 func (t *table) appendHop(hop *decode.Hop, position int) {
 	t.setInt(rawHop, int64(position))
-	col := rawFirstHopValue
-	value := func(f decode.HopField, v int64) {
-		if hop.Has&f != 0 {
-			t.setInt(col, v)
-		}
-		col++
+	var v decode.HopNumbers
+	hop.Numbers(hop.Has, &v)
+	for u := uint32(hop.Has & (1<<decode.HopTimeBits - 1)); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros32(u)
+		t.setInt(rawFirstHopValue+c, int64(v[c]))
 	}
-	value(decode.HopNodeID, int64(hop.NodeID))
-	value(decode.HopIngressIf, int64(hop.IngressIf))
-	value(decode.HopEgressIf, int64(hop.EgressIf))
-	value(decode.HopLatency, int64(hop.Latency))
-	value(decode.HopQueueID, int64(hop.QueueID))
-	value(decode.HopQueueOccupancy, int64(hop.QueueOccupancy))
-	value(decode.HopIngressTime, int64(hop.IngressTime))
-	value(decode.HopEgressTime, int64(hop.EgressTime))
-	value(decode.HopL2IngressIf, int64(hop.L2IngressIf))
-	value(decode.HopL2EgressIf, int64(hop.L2EgressIf))
-	value(decode.HopTxUtilization, int64(hop.TxUtilization))
-	value(decode.HopBufferID, int64(hop.BufferID))
-	value(decode.HopBufferOccupancy, int64(hop.BufferOccupancy))
-	value(decode.HopQueueCongestion, int64(hop.QueueCongestion))
-	value(decode.HopEnqTime, int64(hop.EnqTime))
-	value(decode.HopQueueDelay, int64(hop.QueueDelay))
-	value(decode.HopDeqOccupancy, int64(hop.DeqOccupancy))
 }
 
 func (r *Raw) flagsText(f decode.Flags) string {
