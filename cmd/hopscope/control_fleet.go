@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
@@ -291,14 +292,13 @@ type findingsFeed struct {
 
 // follow reads from a time on. What cannot be read stays what it was: attention does not go back because Kafka is away.
 func (f *findingsFeed) follow(ctx context.Context, from int64) {
-	wait := leastWait
+	wait := console.Backoff
 	fail := func(err error) {
 		if err != nil && ctx.Err() == nil && f.said != err.Error() {
 			f.said = err.Error()
 			f.log.Error("no findings; the suspects stay what they are", "error", f.said)
 		}
-		sleep(ctx, wait)
-		wait = min(2*wait, mostWait)
+		wait.Sleep(ctx)
 	}
 	var reader ingest.LogReader
 	for caught := false; ctx.Err() == nil; {
@@ -315,7 +315,7 @@ func (f *findingsFeed) follow(ctx context.Context, from int64) {
 			fail(err)
 			continue
 		}
-		if wait = leastWait; f.said != "" {
+		if wait.Reset(); f.said != "" {
 			f.said = ""
 			f.log.Info("findings again")
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference/fleet"
+	"github.com/hopscope/hopscope/ingest/retry"
 )
 
 // How often a member writes how it is, and for how long it waits for a fleet at its start.
@@ -89,16 +90,6 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("this consumer does not fit into the fleet %s: %s", e.Fleet, strings.Join(e.Differs, "; "))
 }
 
-// sleep waits, and is false when ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // Join waits for the fleet, compares, and gives what its members have in common. Mine is what the settings of this one ask for.
 func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.Params) (fleet.Params, error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFleet)
@@ -125,7 +116,7 @@ func (c *Membership) Join(ctx context.Context, mine func(p *fleet.Params) fleet.
 			c.opt.Log.Warn("waiting for the fleet", "error", err.Error())
 			logged = true
 		}
-		if !sleep(ctx, 500*time.Millisecond) {
+		if !retry.Sleep(ctx, 500*time.Millisecond) {
 			return fleet.Params{}, err
 		}
 	}
@@ -212,7 +203,7 @@ func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), le
 // Follow keeps the roster until ctx ends. An error that does not pass, such as a clock that is wrong, is given back.
 func (c *Membership) Follow(ctx context.Context) error {
 	failed := 0
-	for sleep(ctx, min(writeEvery, max(c.params.Window, 200*time.Millisecond))) {
+	for retry.Sleep(ctx, min(writeEvery, max(c.params.Window, 200*time.Millisecond))) {
 		c.beats.Add(1)
 		p, err := c.readRoster(ctx)
 		if err == nil && p != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest"
+	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -21,7 +22,6 @@ import (
 const (
 	rosterEvery  = time.Second
 	leastWait    = 200 * time.Millisecond
-	mostWait     = 5 * time.Second
 	rebuildEvery = 2 * time.Second // older windows are made again at most so often
 	rebuildTries = 3
 	farAhead     = time.Hour        // of this machine's clock: no window of a fleet is
@@ -113,7 +113,10 @@ func New(opt Options) *Console {
 func (c *Console) Beats() uint64 { return c.beats.Load() }
 
 // MostWait is the longest pause between two rounds.
-const MostWait = mostWait
+const MostWait = 5 * time.Second
+
+// Backoff is how a reader of a fleet waits after errors.
+var Backoff = retry.Backoff{Min: leastWait, Max: MostWait}
 
 // Run reads until ctx ends, and feeds the page. No error ends it: what cannot be read now is tried again.
 func (c *Console) Run(ctx context.Context, page Page) {
@@ -122,16 +125,6 @@ func (c *Console) Run(ctx context.Context, page Page) {
 	wg.Go(func() { c.followRoster(ctx) })
 	wg.Go(func() { c.followSeries(ctx) })
 	wg.Wait()
-}
-
-// sleep waits, and is false when ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // note keeps how an attempt went, and logs an error when it is new, or has lasted for a minute.
@@ -163,7 +156,7 @@ func (c *Console) note(ctx context.Context, what string, err error) {
 
 // followRoster keeps the roster as it is in Kafka.
 func (c *Console) followRoster(ctx context.Context) {
-	for wait := leastWait; ; {
+	for wait := Backoff; ; {
 		changed, err := c.opt.Roster.Refresh(ctx)
 		c.note(ctx, "roster", err)
 		for _, key := range changed {
@@ -185,14 +178,14 @@ func (c *Console) followRoster(ctx context.Context) {
 			c.mu.Lock()
 			c.missing = missing
 			c.mu.Unlock()
-			pause, wait = wait, min(2*wait, mostWait)
+			pause = wait.Next()
 		} else {
-			wait = leastWait
+			wait.Reset()
 			c.mu.Lock()
 			c.listed, c.missing = true, nil
 			c.mu.Unlock()
 		}
-		if !sleep(ctx, pause) {
+		if !retry.Sleep(ctx, pause) {
 			return
 		}
 	}
@@ -207,23 +200,22 @@ func (c *Console) params() *fleet.Params {
 
 // followSeries waits for a fleet, and shows its windows until it becomes another one.
 func (c *Console) followSeries(ctx context.Context) {
-	for wait := leastWait; ctx.Err() == nil; {
+	for wait := Backoff; ctx.Err() == nil; {
 		p := c.params()
 		if p == nil {
 			c.mu.Lock()
 			c.caughtUp = c.listed // there is nothing to catch up with
 			c.mu.Unlock()
-			sleep(ctx, leastWait)
+			retry.Sleep(ctx, leastWait)
 			continue
 		}
 		f, err := c.begin(ctx, p)
 		c.note(ctx, "series", c.explain(err))
 		if err != nil {
-			sleep(ctx, wait)
-			wait = min(2*wait, mostWait)
+			wait.Sleep(ctx)
 			continue
 		}
-		wait = leastWait
+		wait.Reset()
 		f.run(ctx)
 	}
 }
@@ -276,7 +268,7 @@ func (c *Console) explain(err error) error {
 
 // run shows what is read, until ctx ends, the fleet has other parameters, or the topic was made anew.
 func (f *feed) run(ctx context.Context) {
-	for wait := leastWait; ctx.Err() == nil && f.same(); {
+	for wait := Backoff; ctx.Err() == nil && f.same(); {
 		messages, err := f.reader.Next(ctx)
 		var skipped Skipped
 		switch {
@@ -291,11 +283,10 @@ func (f *feed) run(ctx context.Context) {
 			continue
 		case err != nil:
 			f.note(ctx, "series", f.explain(err))
-			sleep(ctx, wait)
-			wait = min(2*wait, mostWait)
+			wait.Sleep(ctx)
 			continue
 		}
-		wait = leastWait
+		wait.Reset()
 		f.note(ctx, "series", nil)
 		for i := range messages {
 			f.take(ctx, &messages[i])
