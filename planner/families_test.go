@@ -474,3 +474,66 @@ func TestInvalidProblems(t *testing.T) {
 		t.Error("cover: a limit below 0 is taken")
 	}
 }
+
+// TestInvalidOtherwise takes problems that are wrong in what their plans do not show: the check still says so.
+func TestInvalidOtherwise(t *testing.T) {
+	x := &testGraphs[1]
+	spoil := map[string]func() error{
+		"attention": func() error {
+			p := &attention.Problem{Probes: []attention.Trace{{ID: "a", Cost: 1, Links: []string{"1"}}}, Suspicious: []string{"1"}}
+			plan, err := attentionsolve.Plan(p, attentionsolve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Weights = map[string]float64{"1": -1}
+			return attention.Check(p, plan)
+		},
+		"orchestrate": func() error {
+			p := &orchestrate.Problem{Objective: orchestrate.Concentrate, Interfaces: []orchestrate.Interface{{ID: "i", Demand: 1}}, Flows: []orchestrate.Flow{{ID: "f", Capacity: 1, Interfaces: []int32{0}}}}
+			plan, err := orchestratesolve.Plan(p, orchestratesolve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Redundancy = -1
+			return orchestrate.Check(p, plan)
+		},
+		"delivery": func() error {
+			p := &delivery.Problem{
+				Nodes: []delivery.Node{{ID: "m", Kind: delivery.PointNode, Rate: 1, Deadline: 9, Loss: 0.5, Up: 1}, {ID: "s", Kind: delivery.ServerNode, Capacity: 2, Up: 1}},
+				Links: []delivery.Link{{A: "m", B: "s", Latency: 1, Capacity: 2, Up: 1}},
+			}
+			plan, err := deliverysolve.Plan(p, deliverysolve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Reserve = 0.5
+			return delivery.Check(p, plan)
+		},
+		"querymix": func() error {
+			p := &querymix.Problem{Bits: 8, Queries: []querymix.Query{{Name: "q", Value: "node", Aggregation: querymix.Static, Hops: 3, Widths: []querymix.Width{{Bits: 8, Instances: 1, Packets: 10}}}}}
+			plan, err := querymixsolve.Plan(p, querymixsolve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Queries[0].Weight = -1
+			return querymix.Check(p, plan)
+		},
+		"schedule": func() error {
+			p := schedule.Defaults()
+			for v := range x.nodes {
+				p.Probes = append(p.Probes, schedule.Probe{ID: fmt.Sprint("p", v), Links: x.at(v)})
+			}
+			plan, err := schedulesolve.Plan(p, schedulesolve.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Unwatched = []string{"nowhere"}
+			return schedule.Check(p, plan)
+		},
+	}
+	for name, check := range spoil {
+		if check() == nil {
+			t.Errorf("%s: a plan for a problem that is wrong holds", name)
+		}
+	}
+}

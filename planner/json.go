@@ -33,6 +33,19 @@ func ReadJSON(r io.Reader, v any) error {
 	return k.err
 }
 
+// ReadProblem reads a problem from JSON into p, as strictly as [ReadJSON], and validates it.
+func ReadProblem[P interface{ Validate() error }](r io.Reader, p P) (P, error) {
+	err := ReadJSON(r, p)
+	if err == nil {
+		err = p.Validate()
+	}
+	if err != nil {
+		var none P
+		return none, err
+	}
+	return p, nil
+}
+
 // jsonError says where the JSON is wrong, or at which byte it ends.
 func jsonError(err error, offset int64) error {
 	if err == io.EOF {

@@ -85,14 +85,7 @@ type traceJSON struct {
 
 // Read reads and validates a problem in JSON.
 func Read(r io.Reader) (*Problem, error) {
-	p := new(Problem)
-	if err := planner.ReadJSON(r, p); err != nil {
-		return nil, err
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return planner.ReadProblem(r, new(Problem))
 }
 
 // Validate says what is wrong with the problem itself. That a suspicious link lies on no probe is not among it: such a

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -224,6 +225,44 @@ func TestCheckLeftOut(t *testing.T) {
 			if err := cover.Check(p, plan); err == nil || !strings.Contains(err.Error(), "3 of the directions are left out, and 2 are named") {
 				t.Errorf("side %d, one not named: %v", side, err)
 			}
+		}
+	}
+}
+
+// TestCheckOwnTransition gives plans a transition from nothing, and breaks its steps.
+func TestCheckOwnTransition(t *testing.T) {
+	p := &cover.Problem{Graph: fabric(t)}
+	for _, c := range []struct {
+		name  string
+		spoil func(x *cover.Plan, all *planner.Transition)
+		want  string
+	}{
+		{"all added", func(*cover.Plan, *planner.Transition) {}, ""},
+		{"one kept", func(_ *cover.Plan, all *planner.Transition) {
+			all.Keep, all.Add, all.Steps = all.Add[:1], all.Add[1:], all.Steps[1:]
+		}, ""},
+		{"one removed", func(_ *cover.Plan, all *planner.Transition) {
+			all.Remove, all.Steps = []string{"old"}, append(all.Steps, planner.Step{Op: planner.OpRemove, ID: "old"})
+		}, ""},
+		{"a deadlock", func(x *cover.Plan, all *planner.Transition) { x.Deadlock, all.Steps = "why", nil }, ""},
+		{"a deadlock and steps", func(x *cover.Plan, _ *planner.Transition) { x.Deadlock = "why" }, "which its lists do not have"},
+		{"a step less", func(_ *cover.Plan, all *planner.Transition) { all.Steps = all.Steps[1:] }, "has no steps for 1 of the probes"},
+		{"a step twice", func(_ *cover.Plan, all *planner.Transition) { all.Steps = append(all.Steps, all.Steps[0]) }, "which its lists do not have"},
+		{"a step of another kind", func(_ *cover.Plan, all *planner.Transition) { all.Steps[0].Op = planner.OpChange }, "which its lists do not have"},
+		{"a step of another probe", func(_ *cover.Plan, all *planner.Transition) { all.Steps[0].ID = "x" }, "which its lists do not have"},
+		{"one listed twice", func(_ *cover.Plan, all *planner.Transition) { all.Change = all.Add[:1] }, "twice, or where no probe"},
+		{"one removed that is there", func(_ *cover.Plan, all *planner.Transition) { all.Remove, all.Add = all.Add[:1], all.Add[1:] }, "twice, or where no probe"},
+		{"one not listed", func(_ *cover.Plan, all *planner.Transition) { all.Add, all.Steps = all.Add[1:], all.Steps[1:] }, "probes, the plan has"},
+	} {
+		plan := coverPlan(t, p, solve.Options{})
+		all := &planner.Transition{Add: ids(plan)}
+		for _, id := range all.Add {
+			all.Steps = append(all.Steps, planner.Step{Op: planner.OpAdd, ID: id})
+		}
+		plan.Transition = all
+		c.spoil(plan, all)
+		if err := cover.Check(p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func Check(p *Problem, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	c := &deliveryCheck{p: p, w: w, nodes: map[string]*Node{}, link: map[int]float64{}, node: map[string]float64{}}
+	c := &deliveryCheck{p: p, w: w, nodes: map[string]*Node{}}
 	for i := range p.Nodes {
 		c.nodes[p.Nodes[i].ID] = &p.Nodes[i]
 	}
@@ -33,7 +33,6 @@ func Check(p *Problem, plan *Plan) error {
 			servers[d.Server] = true
 		}
 	}
-	c.loads()
 	served, points, leftOut := 0, 0, 0.0
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -77,8 +76,6 @@ type deliveryCheck struct {
 	p     *Problem
 	w     *Wiring
 	nodes map[string]*Node
-	link  map[int]float64    // load by link
-	node  map[string]float64 // load by switch and server
 	bad   planner.Errors
 }
 
@@ -91,7 +88,7 @@ const (
 // countedPaths bounds the paths of a point whose states [LossExact] counts: with each they double.
 const countedPaths = 12
 
-// path checks one path, and counts its load.
+// path checks one path. What all of them together load is what [Replay] finds.
 func (c *deliveryCheck) path(d Assignment) bool {
 	point, server := c.nodes[d.Point], c.nodes[d.Server]
 	name := fmt.Sprintf("point %s, server %s", d.Point, d.Server)
@@ -124,7 +121,6 @@ func (c *deliveryCheck) path(d Assignment) bool {
 			l := c.w.attributes(link)
 			latency += l.Latency
 			up *= l.Up
-			c.link[link] += d.Rate
 		}
 		if i > 0 && i < len(d.Path)-1 {
 			if n.Kind != SwitchNode && !c.p.TransitAll {
@@ -134,11 +130,9 @@ func (c *deliveryCheck) path(d Assignment) bool {
 			latency += SwitchLatency
 			if n.Kind == SwitchNode {
 				up *= n.Up
-				c.node[id] += d.Rate
 			}
 		}
 	}
-	c.node[d.Server] += d.Rate
 	if d.Rate > c.p.Limit()+rateTolerance {
 		c.bad.Add("%s: the path carries %.6f Gbit/s, the limit of a path is %.6f", name, d.Rate, c.p.PathLimit)
 	}
@@ -150,9 +144,6 @@ func (c *deliveryCheck) path(d Assignment) bool {
 	}
 	return true
 }
-
-// loads compares what links, switches and servers carry with what they have free.
-func (c *deliveryCheck) loads() { overloads(c.p, c.w, c.link, c.node, &c.bad) }
 
 // overloads names what carries more than it has free.
 func overloads(p *Problem, w *Wiring, link map[int]float64, node map[string]float64, bad *planner.Errors) {

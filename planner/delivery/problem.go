@@ -150,14 +150,7 @@ func (l *Link) Residual() float64 { return max(0, l.Capacity-l.Load) }
 
 // Read reads and validates a problem in JSON.
 func Read(r io.Reader) (*Problem, error) {
-	p := new(Problem)
-	if err := planner.ReadJSON(r, p); err != nil {
-		return nil, err
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return planner.ReadProblem(r, new(Problem))
 }
 
 // Validate says what is wrong with the problem itself.

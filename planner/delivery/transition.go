@@ -95,24 +95,17 @@ func Capacities(p *Problem) (map[string]float64, error) {
 // Before the first step the rules of all new paths are installed on the way, which no report meets yet, since their tags
 // are new. A step changes the rules of one point, or what it sends where. After the last, old rules are taken away.
 func (plan *Plan) Replace(p *Problem, old *Plan) error {
-	before, err := Elements(p, old)
-	if err != nil {
-		return fmt.Errorf("the plan before: %w", err)
-	}
-	after, err := Elements(p, plan)
-	if err != nil {
-		return err
-	}
-	capacity, err := Capacities(p)
-	if err != nil {
-		return err
-	}
-	return plan.Replacement.Replace(before, after, capacity)
+	return replacing(p, old, plan, plan.Replacement.Replace)
 }
 
 // CheckTransition takes the steps of a plan one by one, from an older one, and says where a point is unserved that both
 // serve, or something carries more than it has free.
 func CheckTransition(p *Problem, old, plan *Plan) error {
+	return replacing(p, old, plan, plan.CheckReplacement)
+}
+
+// replacing calls do with the elements of both plans.
+func replacing(p *Problem, old, plan *Plan, do func(before, after []planner.Element, capacity map[string]float64) error) error {
 	before, err := Elements(p, old)
 	if err != nil {
 		return fmt.Errorf("the plan before: %w", err)
@@ -125,5 +118,5 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	return plan.CheckReplacement(before, after, capacity)
+	return do(before, after, capacity)
 }

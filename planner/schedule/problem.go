@@ -69,14 +69,7 @@ func Defaults() *Problem {
 
 // Read reads and validates a problem in JSON. Keys left out are as in Defaults.
 func Read(r io.Reader) (*Problem, error) {
-	p := Defaults()
-	if err := planner.ReadJSON(r, p); err != nil {
-		return nil, err
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return planner.ReadProblem(r, Defaults())
 }
 
 // Validate says what is wrong with the problem itself. That a link cannot be seen in time is not among it: such a problem

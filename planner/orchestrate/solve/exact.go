@@ -36,9 +36,10 @@ type choices struct {
 
 type verdict int
 
+// The verdicts, those first that decide what is said of several branches.
 const (
-	undecided verdict = iota
-	possible
+	possible verdict = iota
+	undecided
 	impossible
 )
 
@@ -159,11 +160,8 @@ func (t *tree) descend(depth int) verdict {
 			t.open(f)
 		}
 		t.give(f, i)
-		switch t.descend(depth + 1) {
-		case possible:
+		if answer = min(answer, t.descend(depth+1)); answer == possible {
 			return possible
-		case undecided:
-			answer = undecided
 		}
 		t.take(f, i)
 		if fresh {
@@ -180,11 +178,8 @@ func (t *tree) descend(depth int) verdict {
 		for range n {
 			t.leaveOut(i)
 		}
-		switch t.descend(depth + 1) {
-		case possible:
+		if answer = min(answer, t.descend(depth+1)); answer == possible {
 			return possible
-		case undecided:
-			answer = undecided
 		}
 		t.regain(int(n))
 		t.move(none, i, -1)

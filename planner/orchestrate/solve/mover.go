@@ -199,9 +199,7 @@ func (m *mover) step() {
 		}
 		near := list[m.s.rnd.below(len(list))]
 		if all := m.s.rnd.below(2) == 0; all {
-			for len(m.held[f]) > 0 {
-				m.take(f, m.held[f][0])
-			}
+			m.clear(f)
 		} else {
 			m.take(f, near)
 		}
@@ -209,11 +207,7 @@ func (m *mover) step() {
 		f = through[m.s.rnd.below(len(through))]
 	}
 	m.place()
-	for k := len(m.used) - 1; k >= 0; k-- { // as trim does, but to be undone
-		if f := m.used[k]; len(m.held[f]) == 0 {
-			m.close(f)
-		}
-	}
+	m.closeEmpty()
 	after := m.rate()
 	worse := after.compare(before) > 0
 	if m.settling {
@@ -231,16 +225,8 @@ func (m *mover) step() {
 
 // place gives what is missing to flows, mostly the largest first.
 func (m *mover) place() {
-	m.free = m.free[:0]
-	for i, n := range m.missing {
-		for range n {
-			m.free = append(m.free, int32(i))
-		}
-	}
-	for k := range m.free {
-		j := k + m.s.rnd.below(len(m.free)-k)
-		m.free[k], m.free[j] = m.free[j], m.free[k]
-	}
+	m.free = m.absentees(m.free[:0])
+	m.s.rnd.shuffle(m.free)
 	if m.s.rnd.below(4) > 0 {
 		slices.SortStableFunc(m.free, func(a, b int32) int { return cmp.Compare(m.p.demand[b], m.p.demand[a]) })
 	}
@@ -290,24 +276,20 @@ func (m *mover) decide(best *pack) bool {
 	if m.s.o.Method == Exact {
 		nodes = math.MaxInt64
 	}
-	for {
-		var t *tree
-		if best.lost > 0 {
-			m.p.allow(best.lost - 1)
-			t = newTree(m.p, m.p.room, m.p.flows, nil)
-			t.past = m.h
-			switch t.search(nodes, m.s.stop) {
-			case possible:
-				t.saveAll(best)
-				continue
-			case undecided:
-				m.p.groups = nil
-				return false
-			}
-		}
-		break
-	}
 	defer func() { m.p.groups = nil }()
+	for best.lost > 0 {
+		m.p.allow(best.lost - 1)
+		t := newTree(m.p, m.p.room, m.p.flows, nil)
+		t.past = m.h
+		v := t.search(nodes, m.s.stop)
+		if v == undecided {
+			return false
+		}
+		if v == impossible {
+			break
+		}
+		t.saveAll(best)
+	}
 	for {
 		m.p.allow(best.lost)
 		limit, most := m.p.room, m.p.flows

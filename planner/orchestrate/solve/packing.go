@@ -186,12 +186,43 @@ func (s *packing) empty(f int32) {
 	s.close(f)
 }
 
+// absentees appends to list the interfaces with missing copies, one entry a copy.
+func (s *packing) absentees(list []int32) []int32 {
+	for i, m := range s.missing {
+		for range m {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+// clear takes everything from f, the first first, and leaves it open.
+func (s *packing) clear(f int32) {
+	for len(s.held[f]) > 0 {
+		s.take(f, s.held[f][0])
+	}
+}
+
+// fillBest gives f what the last answer of a knapsack holds.
+func (s *packing) fillBest(f int32, sack *knapsack) {
+	for n, i := range sack.items {
+		if sack.part[n] > 0 {
+			s.give(f, i)
+		}
+	}
+}
+
 // trim closes the flows that carry nothing.
 func (s *packing) trim() {
+	s.closeEmpty()
+	s.mark()
+}
+
+// closeEmpty is trim, to be undone.
+func (s *packing) closeEmpty() {
 	for k := len(s.used) - 1; k >= 0; k-- {
 		if f := s.used[k]; len(s.held[f]) == 0 {
 			s.close(f)
 		}
 	}
-	s.mark()
 }

@@ -179,9 +179,7 @@ func (c *carrier) refill(times int) {
 			}
 		}
 		for _, f := range flows {
-			for len(l.held[f]) > 0 {
-				l.take(f, l.held[f][0])
-			}
+			l.clear(f)
 		}
 		noise := noises[rnd.below(len(noises))]
 		for _, f := range flows {
@@ -192,11 +190,7 @@ func (c *carrier) refill(times int) {
 				}
 			}
 			if c.sack.solve(c.p.path(f), c.p.room[f], 0, c.p.demand, value) > 0 {
-				for n, i := range c.sack.items {
-					if c.sack.part[n] > 0 {
-						l.give(f, i)
-					}
-				}
+				l.fillBest(f, &c.sack)
 			}
 		}
 		if l.lost > before && rnd.below(64) > 0 {

@@ -37,12 +37,7 @@ func (l *placer) lower(limit []int64) {
 			l.take(f, l.held[f][len(l.held[f])-1])
 		}
 	}
-	l.pool = l.pool[:0]
-	for i, m := range l.missing {
-		for range m {
-			l.pool = append(l.pool, int32(i))
-		}
-	}
+	l.pool = l.absentees(l.pool[:0])
 	l.mark()
 }
 

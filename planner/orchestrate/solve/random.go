@@ -22,6 +22,14 @@ func (s *splitMix) below(n int) int {
 	return int(hi)
 }
 
+// shuffle puts a list into any order.
+func (s *splitMix) shuffle(list []int32) {
+	for k := range list {
+		j := k + s.below(len(list)-k)
+		list[k], list[j] = list[j], list[k]
+	}
+}
+
 // float gives a number from 0 up to and without 1.
 func (s *splitMix) float() float64 { return float64(s.next()>>11) / (1 << 53) }
 

@@ -24,19 +24,13 @@ type search struct {
 }
 
 func newSearch(p *problem, rnd *splitMix) *search {
-	s := &search{packing: newPacking(p), rnd: rnd, heat: 0.25}
-	return s
+	return &search{packing: newPacking(p), rnd: rnd, heat: 0.25}
 }
 
 // start takes over an assignment, and completes it.
 func (s *search) start(at []int32) {
 	s.assign(at)
-	s.free = s.free[:0]
-	for i, m := range s.missing {
-		for range m {
-			s.free = append(s.free, int32(i))
-		}
-	}
+	s.free = s.absentees(s.free[:0])
 	s.repair(math.MaxInt)
 	s.mark()
 }
@@ -132,22 +126,14 @@ func (s *search) collect() {
 		}
 	}
 	if s.absent > len(s.free) {
-		s.free = s.free[:0]
-		for i, m := range s.missing {
-			for range m {
-				s.free = append(s.free, int32(i))
-			}
-		}
+		s.free = s.absentees(s.free[:0])
 	}
 }
 
 // repair carries as much of free as it can, with at most limit flows.
 func (s *search) repair(limit int) {
 	d := s.p.demand
-	for k := range s.free { // the largest first, among equals in any order
-		j := k + s.rnd.below(len(s.free)-k)
-		s.free[k], s.free[j] = s.free[j], s.free[k]
-	}
+	s.rnd.shuffle(s.free) // the largest first, among equals in any order
 	slices.SortStableFunc(s.free, func(a, b int32) int { return cmp.Compare(d[b], d[a]) })
 	if n := len(s.free); s.p.spare() > 0 && n > 0 { // mostly another one is left out
 		k := s.rnd.below(n)

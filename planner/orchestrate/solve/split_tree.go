@@ -114,12 +114,8 @@ func (t *splitTree) descend() verdict {
 	tried := 0
 	for _, o := range options {
 		t.use(o.flow)
-		v := t.descend()
-		if v == possible {
+		if answer = min(answer, t.descend()); answer == possible {
 			return possible
-		}
-		if v == undecided {
-			answer = undecided
 		}
 		t.drop()
 		t.shut[o.flow] = true

@@ -1,5 +1,7 @@
 package solve
 
+import "slices"
+
 // refills is how often flows are filled again in one step of squeeze.
 const refills = 60
 
@@ -39,11 +41,7 @@ func (s *search) squeeze() bool {
 			s.undoTo(from)
 		}
 	}
-	for k := len(s.used) - 1; k >= 0; k-- {
-		if f := s.used[k]; len(s.held[f]) == 0 {
-			s.close(f)
-		}
-	}
+	s.closeEmpty()
 	if s.enough() {
 		return true
 	}
@@ -61,20 +59,12 @@ func (s *search) refill(value []int64) {
 		path := s.p.path(s.removed[0])
 		near := s.over[path[s.rnd.below(len(path))]]
 		f := near[s.rnd.below(len(near))]
-		for k, g := range s.removed {
-			if g == f {
-				break
-			}
-			if k == len(s.removed)-1 {
-				s.removed = append(s.removed, f)
-				break
-			}
+		if !slices.Contains(s.removed, f) {
+			s.removed = append(s.removed, f)
 		}
 	}
 	for _, f := range s.removed {
-		for len(s.held[f]) > 0 {
-			s.take(f, s.held[f][0])
-		}
+		s.clear(f)
 	}
 	noise := noises[s.rnd.below(len(noises))]
 	for k := range s.removed { // in any order
@@ -88,13 +78,8 @@ func (s *search) refill(value []int64) {
 				value[i] = int64(float64(s.p.weight[i]) * (1 + noise*s.rnd.float()) * 256)
 			}
 		}
-		if s.sack.solve(s.p.path(f), s.p.room[f], 0, s.p.demand, value) == 0 {
-			continue
-		}
-		for n, i := range s.sack.items {
-			if s.sack.part[n] > 0 {
-				s.give(f, i)
-			}
+		if s.sack.solve(s.p.path(f), s.p.room[f], 0, s.p.demand, value) > 0 {
+			s.fillBest(f, &s.sack)
 		}
 	}
 }

@@ -1,0 +1,102 @@
+package delivery_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hopscope/hopscope/planner/delivery"
+	"github.com/hopscope/hopscope/planner/delivery/solve"
+)
+
+// apart is a point of 1 Gbit/s, for which 16 are reserved, on two ways of 8 that have nothing in common.
+const apart = `{"nodes":[
+{"id":"m","kind":"point","rate_gbps":1,"deadline_ms":9,"loss":0.5},
+{"id":"v","kind":"switch","capacity_gbps":100},{"id":"w","kind":"switch","capacity_gbps":100},
+{"id":"s","kind":"server","capacity_gbps":40}],
+"links":[{"a":"m","b":"v","latency_ms":1,"capacity_gbps":100,"up":0.99},{"a":"m","b":"w","latency_ms":1,"capacity_gbps":100,"up":0.99},
+{"a":"v","b":"s","latency_ms":1,"capacity_gbps":100,"up":0.99},{"a":"w","b":"s","latency_ms":1,"capacity_gbps":100,"up":0.99}],
+"reserve":16,"path_limit_gbps":8}`
+
+func planOf(t *testing.T, text string) (*delivery.Problem, *delivery.Plan) {
+	t.Helper()
+	p, err := delivery.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := solve.Plan(p, solve.Options{NoLinks: true})
+	if err == nil {
+		err = delivery.Check(p, plan)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, plan
+}
+
+// TestCheckLoss holds the tests of loss at figures that were worked out by hand. Both ways of apart work with a probability
+// of 0.99², so that 15.6816 Gbit/s are expected, and the bound is exp(-15.6816/16 (1 - 1/15.6816)²) = 0.4235.
+func TestCheckLoss(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		test       delivery.LossTest
+		loss       float64
+		change     func(*delivery.Problem)
+		want       string
+	}{
+		{"chernoff, just tolerated", apart, delivery.LossChernoff, 0.4236, nil, ""},
+		{"chernoff, not quite", apart, delivery.LossChernoff, 0.4235, nil, "the bound of its loss is 0.4235"},
+		{"chernoff on what is shared", twoPaths, delivery.LossChernoff, 1, nil, "elements shared: true"},
+		{"chernoff on no more than the rate", apart, delivery.LossChernoff, 1, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 16, 1 }, "the bound of its loss"},
+		{"one of both is enough, just tolerated", apart, delivery.LossExact, 0.000397, nil, ""}, // 0.0199²
+		{"one of both is enough, not quite", apart, delivery.LossExact, 0.000395, nil, "with a probability of 0.000396, tolerated is 0.000395"},
+		{"both are needed", apart, delivery.LossExact, 0.0394, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 8+1e-3, 16/(8+1e-3) }, "tolerated is 0.039400"},
+		{"all together, just tolerated", apart, delivery.LossJoint, 0.0395, nil, ""}, // 1 - 0.99⁴ = 0.039404
+		{"all together, not quite", apart, delivery.LossJoint, 0.0394, nil, "work with a probability of 0.960596"},
+		{"what is shared counts once", twoPaths, delivery.LossJoint, 0.1001, func(p *delivery.Problem) { p.Links[1].Up = 0.9 }, ""},
+		{"a path, just tolerated", apart, delivery.LossPath, 0.02, nil, ""}, // 1 - 0.99² = 0.0199
+		{"a path, not quite", apart, delivery.LossPath, 0.0198, nil, "works with a probability of 0.980100"},
+		{"a switch that fails", apart, delivery.LossPath, 0.02, func(p *delivery.Problem) { p.Nodes[1].Up = 0.9 }, "works with a probability of 0.882090"},
+		{"in time", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) { p.Nodes[0].Deadline = 2.001 }, ""},
+		{"late", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) { p.Nodes[0].Deadline = 2.0009 }, "takes 2.001 ms"},
+	} {
+		p, plan := planOf(t, c.text)
+		p.LossTest, p.Nodes[0].Loss = c.test, c.loss
+		if c.change != nil {
+			c.change(p)
+		}
+		if err := delivery.Check(p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestCheckManyPaths has a point send over more paths than states are counted for.
+func TestCheckManyPaths(t *testing.T) {
+	for paths := 12; paths <= 13; paths++ {
+		text := fmt.Sprintf(`{"nodes":[{"id":"m","kind":"point","rate_gbps":%d,"deadline_ms":9,"loss":1},{"id":"s","kind":"server","capacity_gbps":40}],"links":[`, paths)
+		for k := range paths {
+			if k > 0 {
+				text += ","
+			}
+			text += `{"a":"m","b":"s","latency_ms":1,"capacity_gbps":1,"up":0.9}`
+		}
+		p, plan := planOf(t, text+"]}")
+		p.LossTest = delivery.LossExact
+		switch err := delivery.Check(p, plan); {
+		case paths == 12 && err != nil:
+			t.Error(err)
+		case paths == 13 && (err == nil || !strings.Contains(err.Error(), "13 paths are more than the 12")):
+			t.Errorf("13 paths: %v", err)
+		}
+	}
+}
+
+// TestCheckRates: a path without a rate is no path.
+func TestCheckRates(t *testing.T) {
+	p, plan := planOf(t, apart)
+	plan.Assignment[0].Rate = 0
+	if err := delivery.Check(p, plan); err == nil || !strings.Contains(err.Error(), "the rate is 0") {
+		t.Errorf("Check = %v, want the rate of 0 in it", err)
+	}
+}
