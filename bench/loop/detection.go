@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,16 +11,20 @@ import (
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/steer"
+	"github.com/hopscope/hopscope/planner"
+	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits, ours on the same
-// probes, ours on the same probes from end to end alone, and ours with the findings of what switches report besides.
-var Methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, end to end", "ours, probes", "ours"}
+// Methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
+// suspects for rounds of the same probes that get lost, with what they tell of hops and lines besides, and with the findings of what
+// switches report.
+var Methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours"}
 
 const (
 	fantNarrow = iota
 	fantWide
-	oursEnds
+	oursRounds
 	oursProbes
 	oursAll
 )
@@ -30,57 +35,81 @@ const soon = 2
 // suspects are the methods at work.
 type suspects struct {
 	fants [2]*suspicion.Fant
-	ours  [3]*suspicion.State
+	links *steer.Links
+	ours  [3]*steer.Suspects
 	now   [5][]int32 // links that are suspected, by method, sorted
 	past  [5][]int32
-
-	hops   []suspicion.Hop
-	rounds [2][]suspicion.Round
 }
 
-func newSuspects(back []int32, all []route, places suspicion.Places) (*suspects, error) {
-	lists := make([][]int32, len(all))
+func newSuspects(n *emu.Network, all []route, r *receiver) (*suspects, error) {
+	g := n.Graph()
+	lists, ids := make([][]int32, len(all)), make([]uint32, g.NumNodes())
 	for i, r := range all {
 		lists[i] = r
 	}
-	links := len(back)
-	in, err := suspicion.NewIncidence(links, lists)
+	for i := range ids {
+		ids[i] = n.NodeID(i)
+	}
+	x := &suspects{links: steer.NewLinks(g, ids)}
+	for k, limits := range [2][2]float64{{1, 3}, {3, 10}} {
+		x.fants[k] = suspicion.NewFant(g.NumInterfaces(), hopMetrics, lists, limits[0], limits[1])
+	}
+	probes := planned(g, all)
+	passed, err := x.links.Route(probes)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Pair(back); err != nil {
-		return nil, err
+	c := steer.Config{Suspicion: suspicion.DefaultConfig(), Links: x.links, Probes: probes, Passed: passed, Interval: probeEvery, Rounds: r}
+	c.Suspicion.LatencyFloor, c.Suspicion.QueueFloor = float64(findings.EventsConfig().LatencyFloor), 6 // packets
+	for k := range x.ours {
+		if x.ours[k], err = steer.New(&c); err != nil {
+			return nil, err
+		}
 	}
-	cfg := suspicion.DefaultConfig()
-	full := findings.EventsConfig().LatencyFloor
-	cfg.LatencyFloor, cfg.QueueFloor = float64(full), 6 // packets
-	return &suspects{
-		fants: [2]*suspicion.Fant{suspicion.NewFant(links, hopMetrics, lists, 1, 3), suspicion.NewFant(links, hopMetrics, lists, 3, 10)},
-		ours:  [3]*suspicion.State{suspicion.New(cfg, in, nil), suspicion.New(cfg, in, nil), suspicion.New(cfg, in, places)},
-	}, nil
+	return x, nil
+}
+
+// planned are the probes as a plan has them.
+func planned(g *topo.Graph, all []route) []planner.Probe {
+	probes := make([]planner.Probe, len(all))
+	for k, r := range all {
+		p := &probes[k]
+		p.ID = fmt.Sprintf("p%d", k+1)
+		for h, i := range r {
+			p.Nodes = append(p.Nodes, g.NodeName(g.Node(int(i))))
+			if h < len(r)-1 {
+				p.Ports = append(p.Ports, g.Port(int(i)))
+			}
+		}
+		last := int(r[len(r)-1])
+		p.Agent, p.Collector, p.CollectorHost = p.Nodes[0], p.Nodes[len(p.Nodes)-1], fmt.Sprint(g.Port(last))
+	}
+	return probes
 }
 
 // cycle takes what a cycle brought.
-func (x *suspects) cycle(now int64, r *receiver, open []inference.Finding) {
+func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Finding) {
 	x.now, x.past = x.past, x.now
 	for k, f := range x.fants {
 		r.feed(f)
 		x.now[fantNarrow+k] = f.Take(x.now[fantNarrow+k][:0])
 	}
-	x.hops = r.hops(x.hops[:0])
-	for k := range x.rounds {
-		x.rounds[k] = r.rounds(x.rounds[k][:0], k == 1)
-	}
+	told := r.window(w.Start, w.End)
 	for k, s := range x.ours {
-		c := suspicion.Cycle{Now: now, Hops: x.hops, Rounds: x.rounds[0], Findings: open}
-		if oursEnds+k == oursEnds {
-			c.Hops, c.Rounds = nil, x.rounds[1]
+		if oursRounds+k >= oursProbes {
+			s.Feed.Observe(told)
 		}
-		list := x.now[oursEnds+k][:0]
-		for _, s := range s.Step(&c) {
-			list = append(list, s.Link)
+		if oursRounds+k == oursAll {
+			s.SetFindings(open)
 		}
-		x.now[oursEnds+k] = list
+		list := x.now[oursRounds+k][:0]
+		for _, s := range s.Suspects(w.End) {
+			if i, ok := x.links.Lookup(s.Link); ok {
+				list = append(list, int32(i))
+			}
+		}
+		slices.Sort(list)
+		x.now[oursRounds+k] = list
 	}
 }
 
@@ -188,11 +217,7 @@ func (d *detection) built(n *emu.Network, all []*emu.Happening) {
 		}
 		d.out.Faults = append(d.out.Faults, f)
 	}
-	back := make([]int32, n.Graph().NumInterfaces())
-	for i := range back {
-		back[i] = int32(n.Graph().Peer(i))
-	}
-	if d.suspects, d.err = newSuspects(back, d.routes, d.places); d.err != nil {
+	if d.suspects, d.err = newSuspects(n, d.routes, d.receiver); d.err != nil {
 		d.suspects = nil
 	}
 }
@@ -206,7 +231,7 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 	d.receiver.expire(now)
 	d.detector.Step(w)
 	d.places.flows(w)
-	d.suspects.cycle(w.End, d.receiver, d.detector.Open())
+	d.suspects.cycle(w, d.receiver, d.detector.Open())
 	d.truth.cycle(d.quiet(now))
 	d.score(now, w)
 	d.receiver.clear()

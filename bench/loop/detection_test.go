@@ -28,7 +28,7 @@ func TestDetection(t *testing.T) {
 	if err := json.Unmarshal(a.Bytes(), &back); err != nil || len(back.Rows) != 1 || back.Rows[0].Fault != "link-down" || back.Rows[0].Happened != 1 {
 		t.Errorf("%v: %+v", err, back)
 	}
-	for _, m := range []int{oursEnds, oursProbes, oursAll} {
+	for _, m := range []int{oursRounds, oursProbes, oursAll} {
 		if c := one.Rows[0].Methods[m]; c.Soon != 1 || c.SoonRight != 2 || c.SoonWrong != 0 {
 			t.Errorf("%s: %+v", c.Method, c)
 		}

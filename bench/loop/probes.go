@@ -9,9 +9,10 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/srint"
-	"github.com/hopscope/hopscope/inference/detect"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/cover/solve"
 	"github.com/hopscope/hopscope/planner/topo"
@@ -130,12 +131,12 @@ type receiver struct {
 	moved []uint32 // rounds that were decided in this cycle
 	lost  []uint32
 
-	transit []float64      // sums, of this cycle
-	values  [][][3]float64 // by probe and hop: sums of the metrics
+	values  [][][3]float64 // by probe and hop: sums of the metrics, of this cycle
 	count   []int
-	samples [][2][]float64 // by link: latencies and queues
-	bases   [][]float64    // by probe and hop: the least time on the line so far: what a probe carries when it is there differs
-	least   []float64      // by link: of the times on the line, the least beyond that
+	samples [][][2][]float64 // by probe and hop: latencies and queues
+	least   []float64        // by link: of the times on the line
+	packets []uint64         // by link: that they are of
+	flows   []inference.FlowStats
 	report  decode.Report
 	key     []byte
 }
@@ -144,12 +145,12 @@ func newReceiver(n *emu.Network, all []route) *receiver {
 	g := n.Graph()
 	x := &receiver{
 		graph: g, first: n.NodeID(0), routes: all, index: map[string]int{}, next: make([]uint32, len(all)), moved: make([]uint32, len(all)),
-		lost: make([]uint32, len(all)), transit: make([]float64, len(all)), values: make([][][3]float64, len(all)), bases: make([][]float64, len(all)), count: make([]int, len(all)),
-		samples: make([][2][]float64, g.NumInterfaces()), least: make([]float64, g.NumInterfaces()),
+		lost: make([]uint32, len(all)), values: make([][][3]float64, len(all)), count: make([]int, len(all)),
+		samples: make([][][2][]float64, len(all)), least: make([]float64, g.NumInterfaces()), packets: make([]uint64, g.NumInterfaces()),
 	}
 	for p, r := range all {
 		x.values[p] = make([][3]float64, len(r))
-		x.bases[p] = slices.Repeat([]float64{math.Inf(1)}, len(r))
+		x.samples[p] = make([][2][]float64, len(r))
 		x.key = x.key[:0]
 		for _, i := range r {
 			x.key = binary.BigEndian.AppendUint32(x.key, uint32(i))
@@ -163,14 +164,17 @@ func newReceiver(n *emu.Network, all []route) *receiver {
 func (x *receiver) clear() {
 	clear(x.moved)
 	clear(x.lost)
-	clear(x.transit)
 	clear(x.count)
 	for p := range x.values {
 		clear(x.values[p])
 	}
-	for l := range x.samples {
-		x.samples[l] = [2][]float64{x.samples[l][0][:0], x.samples[l][1][:0]}
-		x.least[l] = math.Inf(1)
+	for _, hops := range x.samples {
+		for k := range hops {
+			hops[k] = [2][]float64{hops[k][0][:0], hops[k][1][:0]}
+		}
+	}
+	for l := range x.least {
+		x.least[l], x.packets[l] = math.Inf(1), 0
 	}
 }
 
@@ -197,23 +201,23 @@ func (x *receiver) take(d emu.Datagram) {
 	x.count[p]++
 	var left uint64 // when it left the switch before, µs
 	for k := range hops {
-		h, link := &hops[k], x.routes[p][k]
+		h := &hops[k]
 		waits := uint64(h.EnqTime-uint32(h.IngressTime)) + uint64(h.QueueDelay)
 		latency, queue := 1000*float64(waits), float64(h.QueueOccupancy)
-		x.samples[link][0] = append(x.samples[link][0], latency)
-		x.samples[link][1] = append(x.samples[link][1], queue)
+		told := &x.samples[p][k]
+		told[0], told[1] = append(told[0], latency), append(told[1], queue)
 		v := &x.values[p]
 		(*v)[k][hopLatency] += latency
 		(*v)[k][hopQueue] += queue
 		if k > 0 {
 			line := 1000 * float64(int64(h.IngressTime-left))
 			(*v)[k-1][hopLine] += line
-			x.bases[p][k-1] = min(x.bases[p][k-1], line)
-			x.least[x.routes[p][k-1]] = min(x.least[x.routes[p][k-1]], line-x.bases[p][k-1])
+			link := x.routes[p][k-1]
+			x.least[link] = min(x.least[link], line)
+			x.packets[link]++
 		}
 		left = h.IngressTime + waits
 	}
-	x.transit[p] += 1000 * float64(left-hops[0].IngressTime)
 }
 
 // passed adds a hop to the key of a probe.
@@ -263,30 +267,51 @@ func (x *receiver) expire(now time.Duration) {
 	}
 }
 
-// hops appends what the cycle told of links.
-func (x *receiver) hops(to []suspicion.Hop) []suspicion.Hop {
-	for l := range x.samples {
-		if s := &x.samples[l]; len(s[0]) > 0 {
-			h := suspicion.Hop{Link: int32(l), Latency: window(s[0]), Queue: window(s[1])}
-			if !math.IsInf(x.least[l], 1) {
-				h.Line = detect.Window{Count: 1, P50: x.least[l]}
-			}
-			to = append(to, h)
+// window gives what the cycle told as the page of a collector does: probes as flows with their hops, and links with the least time on
+// the line. It is valid until the next call.
+func (x *receiver) window(start, end int64) *inference.Window {
+	w := &inference.Window{Start: start, End: end}
+	x.flows = x.flows[:0]
+	for p, r := range x.routes {
+		if x.count[p] == 0 {
+			continue
+		}
+		f := inference.FlowStats{Key: probeFlow(p), Packets: uint64(x.count[p])}
+		for k, i := range r {
+			told := &x.samples[p][k]
+			f.Hops = append(f.Hops, inference.FlowHop{
+				HopKey:  inference.HopKey{Node: x.first + uint32(x.graph.Node(int(i))), EgressIf: uint32(x.graph.Port(int(i)))},
+				Latency: summary(told[0]), Queue: summary(told[1]),
+			})
+		}
+		x.flows = append(x.flows, f)
+	}
+	w.Flows = x.flows
+	for l, n := range x.packets {
+		if back := x.graph.Peer(l); n > 0 && back >= 0 {
+			w.Links = append(w.Links, inference.LinkStats{LinkKey: inference.LinkKey{
+				Node: x.first + uint32(x.graph.Node(l)), EgressIf: uint32(x.graph.Port(l)),
+				Peer: x.first + uint32(x.graph.Node(back)), PeerIf: uint32(x.graph.Port(back)), Period: 1000 << 32,
+			}, Count: n, Least: int64(x.least[l])})
 		}
 	}
-	return to
+	return w
 }
 
-// rounds appends what became of probes, with the times that they were under way or without.
-func (x *receiver) rounds(to []suspicion.Round, transits bool) []suspicion.Round {
+// probeFlow is a flow to the port of probes.
+func probeFlow(p int) (k decode.FlowKey) {
+	k.Proto, k.SrcPort, k.DstPort = 17, uint16(p+1), 17769
+	return k
+}
+
+// Take implements [steer.Rounds] for the probes of a cycle. A survey of agents would tell the same.
+func (x *receiver) Take() (list []loop.ProbeRounds, ok bool) {
 	for p := range x.routes {
-		r := suspicion.Round{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])}
-		if transits && x.count[p] > 0 {
-			r.Transit = x.transit[p] / float64(x.count[p])
+		if x.moved[p] > 0 {
+			list = append(list, loop.ProbeRounds{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])})
 		}
-		to = append(to, r)
 	}
-	return to
+	return list, true
 }
 
 // feed gives the means of the cycle to FANT's test.
@@ -305,9 +330,9 @@ func (x *receiver) feed(f *suspicion.Fant) {
 	}
 }
 
-// window gives quantiles by nearest rank.
-func window(values []float64) detect.Window {
+// summary gives quantiles by nearest rank.
+func summary(values []float64) inference.Summary {
 	slices.Sort(values)
-	at := func(q float64) float64 { return values[max(0, int(math.Ceil(q*float64(len(values))))-1)] }
-	return detect.Window{Count: uint64(len(values)), P50: at(.5), P90: at(.9), P99: at(.99)}
+	at := func(q float64) uint64 { return uint64(values[max(0, int(math.Ceil(q*float64(len(values))))-1)]) }
+	return inference.Summary{Count: uint64(len(values)), P50: at(.5), P90: at(.9), P99: at(.99), Max: at(1)}
 }

@@ -26,10 +26,11 @@ func loopCommand() *cobra.Command {
 		Short: "The loop from findings to plans: what is suspected when faults happen, beside FANT's test",
 		Long: `Let the faults of the emulator's table happen to an emulated fat-tree whose links are
 covered by probes, and print which links are suspected, and how soon: by the two
-deviations of FANT, with two pairs of limits; by ours on the same probes, from end to
-end alone and with what they tell of hops; and by ours with the findings of what
-switches report besides. A seed takes half a minute and more. Then compare the bytes
-of probes with attention to those of all probes in detail, and time cycles.
+deviations of FANT, with two pairs of limits; and by "hopscope control", for rounds of
+the same probes that get lost alone, with what they tell of hops and lines, and with
+the findings of what switches report besides. A seed takes half a minute and more. Then
+compare the bytes of probes with attention to those of all probes in detail, and time
+cycles.
 
 Sections (without one, all of them):` + lines,
 		Example: `  hopscope-bench loop detection --seeds 5

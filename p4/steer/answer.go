@@ -26,6 +26,15 @@ type probesAnswer struct {
 				Queue    *quantilesAnswer `json:"queue_bytes"`
 			}
 		}
+		Links []struct {
+			Node     uint32
+			EgressIf uint32 `json:"egress_if"`
+			Peer     uint32
+			PeerIf   uint32 `json:"peer_if"`
+			Period   uint64 `json:"period_ns"`
+			Packets  uint64
+			Least    int64 `json:"least_ns"`
+		}
 	}
 }
 
@@ -39,6 +48,8 @@ const (
 	mostProbeReports = 1 << 32 // of a probe in a window
 	mostHopLatency   = uint64(time.Hour)
 	mostHopQueue     = 1 << 40
+	mostLinks        = 1 << 16          // directions, of a window
+	mostLineTime     = 1 << 62          // ns: what clocks may differ by
 	mostAhead        = 10 * time.Minute // of this clock
 )
 
@@ -58,6 +69,17 @@ func (a *probesAnswer) windows(now time.Time) (out []inference.Window, err error
 			return nil, fmt.Errorf("windows[%d]: ends at %d ms, ahead of the clock here", i, x.EndMS)
 		case len(x.Probes) > mostProbes:
 			return nil, fmt.Errorf("windows[%d]: %d probes; the most are %d", i, len(x.Probes), mostProbes)
+		case len(x.Links) > mostLinks:
+			return nil, fmt.Errorf("windows[%d]: %d links; the most are %d", i, len(x.Links), mostLinks)
+		}
+		for k := range x.Links {
+			l := &x.Links[k]
+			if l.Packets == 0 || l.Least > mostLineTime || l.Least < -mostLineTime {
+				return nil, fmt.Errorf("windows[%d].links[%d]: %d ns of %d packets", i, k, l.Least, l.Packets)
+			}
+			w.Links = append(w.Links, inference.LinkStats{
+				LinkKey: inference.LinkKey{Node: l.Node, EgressIf: l.EgressIf, Peer: l.Peer, PeerIf: l.PeerIf, Period: l.Period}, Count: l.Packets, Least: l.Least,
+			})
 		}
 		for k := range x.Probes {
 			p := &x.Probes[k]

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"slices"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -28,11 +28,38 @@ type Feed struct {
 	length    int64 // of it
 	span      int64 // length of the windows that are not judged yet, ns
 	sums      map[int32]*hopSum
-	unplanned uint64 // flows like probes that took no way of the plan
-	foreign   bool   // the last window has such flows
-	unlisted  bool   // the last window left flows out, and has no probe
-	unchanged int    // answers in a row without a new window
+	lines     map[int32]*lineTime // what is known of the clocks at both ends of a direction
+	unplanned uint64              // flows like probes that took no way of the plan
+	foreign   bool                // the last window has such flows
+	unlisted  bool                // the last window left flows out, and has no probe
+	unchanged int                 // answers in a row without a new window
 	key       []byte
+}
+
+// lineTime is the least time on a direction in the windows that are not judged yet. Its two clocks differ by any constant, and a
+// direction may have several pairs of clocks, of different resolution: the pair that was seen first is followed.
+type lineTime struct {
+	key   inference.LinkKey
+	last  int64 // of the window before, ns; further ones are taken nearest to it, modulo the period
+	least int64
+	count uint64 // packets that were looked at; 0 for none
+}
+
+func (l *lineTime) add(x *inference.LinkStats) {
+	v := x.Least
+	if p := int64(min(x.Period, math.MaxInt64)); p > 0 && p < math.MaxInt64 {
+		d := (v - l.last) % p
+		if d >= (p+1)/2 {
+			d -= p
+		} else if d < -p/2 {
+			d += p
+		}
+		v = l.last + d
+	}
+	if l.last = v; l.count == 0 || v < l.least {
+		l.least = v
+	}
+	l.count += x.Count
 }
 
 // hopSum adds up what several probes, in several windows, told of a link: counts, and quantiles times counts.
@@ -66,7 +93,7 @@ const probeRounds = 20
 
 // newFeed observes probes that pass these directions, once an interval.
 func newFeed(links *Links, passed [][]int32, interval time.Duration) *Feed {
-	f := &Feed{links: links, ways: map[string]int{}, passed: passed, least: probeRounds * int64(interval), sums: map[int32]*hopSum{}}
+	f := &Feed{links: links, ways: map[string]int{}, passed: passed, least: probeRounds * int64(interval), sums: map[int32]*hopSum{}, lines: map[int32]*lineTime{}}
 	for k, way := range passed {
 		if len(way) > 0 {
 			f.ways[string(appendWay(nil, way))] = k
@@ -114,6 +141,25 @@ func (f *Feed) Observe(w *inference.Window) {
 			s.queue.add(&x.Hops[h].Queue)
 		}
 	}
+	for i := range w.Links {
+		f.addLine(&w.Links[i])
+	}
+}
+
+// addLine adds how long packets were on a direction, whichever packets told it.
+func (f *Feed) addLine(x *inference.LinkStats) {
+	link := f.links.direction(&x.LinkKey)
+	if link < 0 {
+		return
+	}
+	l := f.lines[link]
+	if l == nil {
+		l = &lineTime{key: x.LinkKey, last: x.Least}
+		f.lines[link] = l
+	}
+	if l.key == x.LinkKey {
+		l.add(x)
+	}
 }
 
 // replace takes over the probes of another network. What is not judged yet is dropped: it has the numbers of links of the network before.
@@ -123,6 +169,7 @@ func (f *Feed) replace(next *Feed) {
 	f.links, f.ways, f.passed, f.least = next.links, next.ways, next.passed, next.least
 	f.span, f.unplanned = 0, 0
 	clear(f.sums)
+	clear(f.lines)
 }
 
 // probe says which probe of the plan took a way, or -1. Its last hop may lead to the host that receives it.
@@ -154,10 +201,20 @@ func (f *Feed) cycle(c *suspicion.Cycle, length time.Duration) {
 		return
 	}
 	c.Window = max(length, time.Duration(f.span))
-	for link, s := range f.sums {
-		c.Hops = append(c.Hops, suspicion.Hop{Link: link, Latency: s.latency.window(), Queue: s.queue.window()})
+	for link := range int32(f.links.graph.NumInterfaces()) {
+		s, l := f.sums[link], f.lines[link]
+		h := suspicion.Hop{Link: link}
+		if s != nil {
+			h.Latency, h.Queue = s.latency.window(), s.queue.window()
+		}
+		if l != nil && l.count > 0 {
+			h.Line = detect.Window{Count: l.count, P50: float64(l.least)}
+			l.count = 0
+		}
+		if s != nil || h.Line.Count > 0 {
+			c.Hops = append(c.Hops, h)
+		}
 	}
-	slices.SortFunc(c.Hops, func(a, b suspicion.Hop) int { return int(a.Link) - int(b.Link) })
 	f.span = 0
 	clear(f.sums)
 }

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
+	"github.com/hopscope/hopscope/p4/loop"
 )
 
 // TestProbesAnswers: an answer that cannot be is refused whole, with the reason, and what came before stands.
@@ -68,6 +70,9 @@ func TestProbesAnswers(t *testing.T) {
 		{answer("-1", "3000", flow, "5", ""), "is no window"},
 		{answer("9000000000000000", "9000000000001000", flow, "5", ""), "ahead of the clock"},
 		{answer("2000", "3000", flow, "5", strings.Repeat(hop("null")+",", 100)+hop("null")), "of 101 hops"},
+		{strings.Replace(answer("2000", "3000", flow, "5", ""), `"probes"`, `"links": [{"node": 1, "packets": 0}], "probes"`, 1), "0 ns of 0 packets"},
+		{strings.Replace(answer("2000", "3000", flow, "5", ""), `"probes"`, `"links": [{"node": 1, "packets": 1, "least_ns": -9000000000000000000}], "probes"`, 1), "ns of 1 packets"},
+		{strings.Replace(answer("2000", "3000", flow, "5", ""), `"probes"`, `"links": [{"node": 1, "packets": 1, "least_ns": 1e99}], "probes"`, 1), "json"},
 		{`{"windows": [` + strings.Repeat(`{},`, 100) + `{}]}`, "101 windows"},
 		{`[]`, "json"},
 	} {
@@ -141,3 +146,76 @@ func TestProbesFollow(t *testing.T) {
 		t.Errorf("it follows %+v", f)
 	}
 }
+
+// TestLineTimes: a direction whose packets take longer than they did is suspected for the windows of a collector alone, whatever its two
+// clocks differ by and wherever they begin again. Another pair of clocks on the same direction is not mixed with the first, and links
+// that the network does not have are passed over.
+func TestLineTimes(t *testing.T) {
+	emulated, err := emu.PINTDemoConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const faulty, period = "agg-0-0:3--core-0:1", 1000 << 32
+	i, ok := s.Links.Lookup(faulty)
+	if !ok {
+		t.Fatal("no direction " + faulty)
+	}
+	g := s.Network.Graph()
+	key := func(i int) inference.LinkKey {
+		p := g.Peer(i)
+		return inference.LinkKey{Node: s.Links.ids[g.Node(i)], EgressIf: uint32(g.Port(i)), Peer: s.Links.ids[g.Node(p)], PeerIf: uint32(g.Port(p)), Period: period}
+	}
+	rounds := *s.Config
+	rounds.Rounds, rounds.Interval = noRounds{}, 50*time.Millisecond
+	x, err := New(&rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := int64(0)
+	for n := int64(1); n <= 130; n++ {
+		w := inference.Window{Start: (n - 1) * 1e9, End: n * 1e9}
+		for l := range g.NumInterfaces() {
+			if g.Peer(l) < 0 {
+				continue
+			}
+			v := int64(period/2-60e3) + n*1000 // the clocks run apart, and wrap around
+			if l > g.Peer(l) {
+				v = -v
+			}
+			if l == i && n > 100 {
+				v += 1_000_000
+			}
+			v += 5000
+			if v > period/2 {
+				v -= period
+			} else if v < -period/2 {
+				v += period
+			}
+			other := key(l)
+			other.PeerIf = 0
+			w.Links = append(w.Links, inference.LinkStats{LinkKey: key(l), Count: 9, Least: v}, inference.LinkStats{LinkKey: other, Count: 9, Least: 40 * n * n * 1000})
+		}
+		w.Links = append(w.Links, inference.LinkStats{LinkKey: inference.LinkKey{Node: 4_000_000, Peer: 1}, Count: 1, Least: n})
+		x.Observe(&w, nil)
+		for _, l := range x.Suspects(w.End) {
+			if l.Link != faulty || n <= 100 {
+				t.Fatalf("in window %d %s is suspected: %s", n, l.Link, l.Why)
+			}
+			if from == 0 {
+				from = n
+				t.Logf("in window %d: %s", n, l.Why)
+			}
+		}
+	}
+	if from == 0 || from > 102 {
+		t.Errorf("suspected from window %d on, want 101 or 102", from)
+	}
+}
+
+type noRounds struct{}
+
+func (noRounds) Take() ([]loop.ProbeRounds, bool) { return nil, false }

@@ -55,6 +55,20 @@ func (d *Links) End(name string) (node, port uint32, ok bool) {
 	return d.ids[d.graph.Node(i)], uint32(d.graph.Port(i)), true
 }
 
+// direction is the number of a direction that two switches told, or -1. The interface that packets left by must be told.
+func (d *Links) direction(k *inference.LinkKey) int32 {
+	n, ok := d.nodes[k.Node]
+	peer, there := d.nodes[k.Peer]
+	if !ok || !there {
+		return -1
+	}
+	i := d.graph.ByPort(n, int(k.EgressIf))
+	if i < 0 || d.graph.Peer(i) < 0 || d.graph.Neighbor(i) != peer {
+		return -1
+	}
+	return int32(i)
+}
+
 // Covered counts the directions that a probe passes, and all of them.
 func (d *Links) Covered() (covered, all int) {
 	for i, c := range d.covered {

@@ -24,18 +24,25 @@ type Config struct {
 	Probes    []planner.Probe
 	Passed    [][]int32     // by probe: the directions that it passes, as [Links.Route] gives them
 	Interval  time.Duration // of the probe that is sent least often
-	Sent      *loop.Probing
+	Sent      *loop.Probing // nil where Rounds is set
+	Rounds    Rounds        // nil for those that agents are asked for
+}
+
+// Rounds gives rounds of probes whose fate has become known since the last call. [loop.Rounds] are those of agents.
+type Rounds interface {
+	Take() (list []loop.ProbeRounds, ok bool)
 }
 
 // Suspects turns findings, what probes tell of hops, and which of their rounds got lost, into links that need a closer look, once a
 // cycle of the control of probes. It implements [control.Suspects].
 type Suspects struct {
 	Feed   *Feed
-	Rounds *loop.Rounds
+	Rounds *loop.Rounds // of agents; nil where the settings have others
 
-	links *Links
-	state *suspicion.State // owned by the caller of Suspects
-	cycle time.Duration
+	links  *Links
+	state  *suspicion.State // owned by the caller of Suspects
+	rounds Rounds
+	cycle  time.Duration
 
 	mu   sync.Mutex
 	open map[uint64]inference.Finding
@@ -43,6 +50,14 @@ type Suspects struct {
 
 // maxOpen bounds the findings that are kept, since those of a fleet come from every writer of its topics.
 const maxOpen = 1 << 16
+
+// Clocks of switches are not those of one emulator. One direction of a line is judged by two of them, and none that is set by less than
+// clockStep accuses a line. Both directions together are free of that; but their least times are not of the same moment, and clocks that
+// nothing disciplines run apart by up to clockDrift in between.
+const (
+	clockStep  = 10e6 // ns
+	clockDrift = 1e-4
+)
 
 // New makes the suspects of a network of which nothing is known yet.
 func New(c *Config) (*Suspects, error) {
@@ -54,8 +69,16 @@ func New(c *Config) (*Suspects, error) {
 	if err := in.Pair(back); err != nil {
 		return nil, err
 	}
-	return &Suspects{links: c.Links, state: suspicion.New(c.Suspicion, in, c.Links), Feed: newFeed(c.Links, c.Passed, c.Interval),
-		Rounds: loop.NewRounds(c.Probes, c.Sent), cycle: c.Suspicion.Window, open: map[uint64]inference.Finding{}}, nil
+	cfg := c.Suspicion
+	span := max(cfg.Window, probeRounds*c.Interval)
+	cfg.LineFloor, cfg.PairFloor = max(cfg.LineFloor, clockStep), max(cfg.PairFloor, clockDrift*float64(span))
+	s := &Suspects{links: c.Links, state: suspicion.New(cfg, in, c.Links), Feed: newFeed(c.Links, c.Passed, c.Interval),
+		rounds: c.Rounds, cycle: c.Suspicion.Window, open: map[uint64]inference.Finding{}}
+	if s.rounds == nil {
+		s.Rounds = loop.NewRounds(c.Probes, c.Sent)
+		s.rounds = s.Rounds
+	}
+	return s, nil
 }
 
 // withHosts gives the links of probes with the lines of the hosts that send and take them, as links behind those of the network, and
@@ -118,7 +141,7 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	s.mu.Unlock()
 	c := suspicion.Cycle{Now: now, Findings: open}
 	s.Feed.cycle(&c, s.cycle)
-	rounds, ok := s.Rounds.Take()
+	rounds, ok := s.rounds.Take()
 	c.RoundsStand = !ok
 	for _, r := range rounds {
 		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost})

@@ -13,6 +13,7 @@ import (
 const (
 	probeWindows  = 8  // the newest ones, with as many probes each as flows are kept
 	probePathMost = 16 // hops of a probe, as many as its route can have
+	probeLinks    = 1 << 14
 )
 
 // probeSpan is a window as the control of probes asks for it. Whole numbers: latencies are nanoseconds, queues bytes.
@@ -23,6 +24,19 @@ type probeSpan struct {
 	LeftOut int        `json:"left_out"`          // probes that found no place here
 	Bound   uint64     `json:"flow_bound"`        // reports that a flow can have had which is not in the window; 0 if all are
 	Probes  []probeRow `json:"probes"`
+	Links   []linkRow  `json:"links,omitempty"`
+	NoLinks int        `json:"links_left_out,omitempty"` // directions of links that found no place here
+}
+
+// linkRow is how long packets were on a direction of a link, by the clocks at its two ends.
+type linkRow struct {
+	Node     uint32 `json:"node"`
+	EgressIf uint32 `json:"egress_if"`
+	Peer     uint32 `json:"peer"`
+	PeerIf   uint32 `json:"peer_if"`
+	Period   uint64 `json:"period_ns,omitempty"` // after which the clocks begin again; absent for 2⁶⁴
+	Packets  uint64 `json:"packets"`
+	Least    int64  `json:"least_ns"`
 }
 
 // probeRow is what came of a probe in a window, with the hops in the order in which it passed them.
@@ -79,6 +93,14 @@ func (p *probeMemory) take(w *inference.Window, missing []string) {
 			continue
 		}
 		s.Probes = append(s.Probes, newProbeRow(f))
+	}
+	for i := range w.Links {
+		if len(s.Links) == probeLinks {
+			s.NoLinks = len(w.Links) - i
+			break
+		}
+		l := &w.Links[i]
+		s.Links = append(s.Links, linkRow{l.Node, l.EgressIf, l.Peer, l.PeerIf, l.Period, l.Count, l.Least})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/hopscope/hopscope/inference"
@@ -26,6 +27,8 @@ type probesAnswer struct {
 				Queue    *probeQuantile `json:"queue_bytes"`
 			}
 		}
+		Links   []linkRow
+		NoLinks int `json:"links_left_out"`
 	}
 }
 
@@ -41,6 +44,7 @@ func TestProbes(t *testing.T) {
 	window := func(end int64, probes int) *sink.Window {
 		w := &inference.Window{Start: (end - 1) * second, End: end * second, Reports: 1, FlowBound: 3}
 		w.Flows = append(w.Flows, flowOf(1, 1000, 1, 2))
+		w.Links = slices.Repeat([]inference.LinkStats{{LinkKey: inference.LinkKey{Node: 1, EgressIf: 2, Peer: 3, PeerIf: 4, Period: 5}, Count: 6, Least: -7}}, probes/2*probeLinks/20+1)
 		for k := range probes {
 			w.Flows = append(w.Flows, inference.FlowStats{Key: mustFlow(fmt.Sprintf("10.0.0.1:%d > 10.0.0.2:17769 udp", 49152+k)), Packets: 5, Hops: []inference.FlowHop{
 				{HopKey: inference.HopKey{Node: 1, EgressIf: 2}, Latency: inference.Summary{Count: 5, P50: 10, P90: 20, P99: 30, Max: 31}},
@@ -66,6 +70,9 @@ func TestProbes(t *testing.T) {
 	if len(w.Probes) != 2 || w.Bound != 3 || w.LeftOut != 0 || w.Missing != nil {
 		t.Fatalf("window %+v", w)
 	}
+	if len(w.Links) != probeLinks/20+1 || w.Links[0] != (linkRow{1, 2, 3, 4, 5, 6, -7}) || w.NoLinks != 0 {
+		t.Fatalf("%d links, %+v, %d left out", len(w.Links), w.Links[0], w.NoLinks)
+	}
 	p := w.Probes[1]
 	if p.Flow != "10.0.0.1:49153 > 10.0.0.2:17769 udp" || p.Reports != 5 || len(p.Hops) != 2 {
 		t.Fatalf("probe %+v", p)
@@ -81,7 +88,7 @@ func TestProbes(t *testing.T) {
 	}
 	get(t, srv, "/api/probes?since=12500", &late)
 	n := len(late.Windows)
-	if n != probeWindows || len(late.Windows[n-2].Probes) != 16 || late.Windows[n-2].LeftOut != 24 || len(late.Windows[n-2].Missing) != 1 {
+	if n != probeWindows || len(late.Windows[n-2].Links) != probeLinks || late.Windows[n-2].NoLinks != 1 || len(late.Windows[n-2].Probes) != 16 || late.Windows[n-2].LeftOut != 24 || len(late.Windows[n-2].Missing) != 1 {
 		t.Errorf("after a window came again: %+v", late.Windows)
 	}
 	if res := request(srv, http.MethodGet, "/api/probes?since=x"); res.StatusCode != http.StatusBadRequest {
