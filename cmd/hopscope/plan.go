@@ -49,10 +49,12 @@ var planCommands = []func() *cobra.Command{
 
 // planFlags are the flags that all plan commands share.
 type planFlags struct {
+	c                                       *cobra.Command
 	topology, instance, method, format, svg string
 	verify                                  string // file of a plan
 	replan                                  string // file of an older plan
 	churn                                   int
+	checksSteps                             bool     // from an older plan, with --check and --replan
 	extra                                   []string // formats beside table and json
 	seed                                    uint64
 	timeLimit                               time.Duration
@@ -60,7 +62,7 @@ type planFlags struct {
 
 // addPlanFlags adds the shared flags to c. A command takes a topology, an instance, or either.
 func addPlanFlags(c *cobra.Command, topology, instance bool, methods, method string) *planFlags {
-	o := new(planFlags)
+	o := &planFlags{c: c}
 	f := c.Flags()
 	if topology {
 		f.StringVar(&o.topology, "topology", "", "file ("+load.Formats+") or generator ("+topo.Generators+")")
@@ -87,13 +89,13 @@ func (o *planFlags) addReplan(c *cobra.Command, older, elements string, churn in
 }
 
 // checkReplan says what is wrong with these flags. Some families can check the steps from an older plan, too.
-func (o *planFlags) checkReplan(c *cobra.Command, checksSteps bool) error {
+func (o *planFlags) checkReplan() error {
 	switch {
-	case o.replan == "" && c.Flags().Changed("churn"):
+	case o.replan == "" && o.c.Flags().Changed("churn"):
 		return usagef("--churn goes with --replan: it says how much of an older plan may change")
 	case o.churn < -1:
 		return usagef("--churn %d: a number of changes from 0 on, or -1 for any", o.churn)
-	case o.verify != "" && o.replan != "" && !checksSteps:
+	case o.verify != "" && o.replan != "" && !o.checksSteps:
 		return usagef("--check makes no plan, and --replan is for making one")
 	}
 	return nil
@@ -109,13 +111,10 @@ func (o *planFlags) check() error {
 	if o.timeLimit <= 0 {
 		return usagef("--time-limit %v is not above 0s", o.timeLimit)
 	}
-	switch {
-	case len(o.extra) == 0:
-		return checkFormat(o.format)
-	case o.format != "table" && o.format != "json" && !slices.Contains(o.extra, o.format):
-		return usagef("--format %q is neither table nor json nor %s", o.format, strings.Join(o.extra, " nor "))
+	if formats := slices.Concat([]string{"table", "json"}, o.extra); !slices.Contains(formats, o.format) {
+		return usagef("--format %q is neither %s", o.format, strings.Join(formats, " nor "))
 	}
-	return nil
+	return o.checkReplan()
 }
 
 // stop starts the clock and gives the function that tells an algorithm when its time is over, which is also when the
@@ -126,16 +125,31 @@ func (o *planFlags) stop(c *cobra.Command) func() bool {
 	return func() bool { return ctx.Err() != nil || time.Now().After(end) }
 }
 
-// openInstance opens the file of --instance.
-func (o *planFlags) openInstance(c *cobra.Command) (io.ReadCloser, error) {
-	if o.instance == "-" {
-		return io.NopCloser(c.InOrStdin()), nil
+// readInstance reads a problem from a file, or from standard input for "-".
+func readInstance[P any](c *cobra.Command, path string, read func(io.Reader) (*P, error)) (*P, error) {
+	in := c.InOrStdin()
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
 	}
-	f, err := os.Open(o.instance)
+	p, err := read(bufio.NewReaderSize(in, 64<<10))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("instance %s: %w", path, err)
 	}
-	return f, nil
+	return p, nil
+}
+
+// readPrevious reads the plan of --replan, nil without one.
+func readPrevious[P any](o *planFlags) (*P, error) {
+	if o.replan == "" {
+		return nil, nil
+	}
+	old := new(P)
+	return old, readPlan(o.replan, o.c.Name(), old)
 }
 
 // maxPlan bounds the file of a plan.
@@ -198,6 +212,7 @@ type family[P any] struct {
 	badMethod error                                // that solve gives for a method that is none; nil where there are no methods
 	stats     func(*P) *planner.Stats              // of the plan, for the time taken
 	check     func(*P) error                       // by code that does not know solve
+	steps     func(*P) error                       // checks the way from the plan of --replan; nil where there is none
 	finish    func(*P) error                       // what is done to a plan that holds, whoever made it; nil for nothing
 	draw      func(io.Writer, *P) error            // for --svg
 	table     func(io.Writer, *P) error            // for --format table
@@ -216,7 +231,11 @@ func carryOut[P any](c *cobra.Command, o *planFlags, f family[P]) error {
 	if c.Context().Err() != nil {
 		return errors.New("interrupted")
 	}
-	if err := o.holds(f.check(plan)); err != nil {
+	err = f.check(plan)
+	if err == nil && f.steps != nil && o.replan != "" {
+		err = f.steps(plan)
+	}
+	if err := o.holds(err); err != nil {
 		return err
 	}
 	if o.verify != "" {

@@ -63,6 +63,7 @@ time). When --time-limit ends the search, the best found is given, and the bound
 		Args: exactArgs(0),
 	}
 	o.planFlags = addPlanFlags(c, true, true, "exact, greedy, greedy-links or fant-h", string(solve.Exact))
+	o.checksSteps = true
 	f := c.Flags()
 	f.StringArrayVar(&o.probes, "probes", nil, "JSON of a plan whose probes can be used (repeatable)")
 	f.StringVar(&o.suspicious, "suspicious", "", "suspicious links: a file, one a line, or names with commas between")
@@ -80,9 +81,6 @@ time). When --time-limit ends the search, the best found is given, and the bound
 
 func (o *attentionFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
-		return err
-	}
-	if err := o.checkReplan(c, true); err != nil {
 		return err
 	}
 	if !(o.alpha >= 0 && o.alpha <= 1 && o.beta >= 0 && o.beta <= 1) {
@@ -109,7 +107,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 	}
 	p, err := o.problem(c)
 	if err == nil {
-		p, err = o.after(c.Flags(), p)
+		p, err = o.after(p)
 	}
 	if err != nil {
 		return wrongInput(err)
@@ -125,7 +123,8 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *attention.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check:     func(plan *attention.Plan) error { return o.holdsAfter(p, plan) },
+		check:     func(plan *attention.Plan) error { return attention.Check(p, plan) },
+		steps:     func(plan *attention.Plan) error { return attention.CheckTransition(p, o.earlier, plan) },
 		finish: func(plan *attention.Plan) error {
 			if categories != nil {
 				plan.Instructions = categories.Instructions
@@ -150,13 +149,8 @@ func (o *attentionFlags) problem(c *cobra.Command) (*attention.Problem, error) {
 		if o.topology != "" || len(o.probes) > 0 || o.suspicious != "" || asked {
 			return nil, usagef("--instance holds the whole problem: --topology, --probes, --suspicious and --from-collector do not go with it")
 		}
-		f, err := o.openInstance(c)
-		if err != nil {
+		if p, err = readInstance(c, o.instance, attention.Read); err != nil {
 			return nil, err
-		}
-		defer f.Close()
-		if p, err = attention.Read(bufio.NewReader(f)); err != nil {
-			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	case o.topology == "" || len(o.probes) == 0 || o.suspicious == "" && !asked:
 		return nil, usagef("--instance is missing, or else --topology, --probes and --suspicious (or --from-collector), all three")
@@ -269,4 +263,19 @@ func categoriesTable(w io.Writer, c *solve.Categories) error {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
 	return nil
+}
+
+// after reads the earlier plan, if there is one, and gives the problem after it.
+func (o *attentionFlags) after(p *attention.Problem) (*attention.Problem, error) {
+	switch {
+	case o.replan == "":
+		return p, nil
+	case o.c.Flags().Changed("detailed"):
+		return nil, usagef("--replan says which probes measure in detail now: --detailed does not go with it")
+	}
+	var err error
+	if o.earlier, err = readPrevious[attention.Plan](o.planFlags); err != nil {
+		return nil, err
+	}
+	return p.After(o.earlier), nil
 }

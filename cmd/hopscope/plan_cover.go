@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -95,9 +94,6 @@ func (o *coverFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkReplan(c, false); err != nil {
-		return err
-	}
 	p, err := o.problem(c)
 	if err != nil {
 		return wrongInput(err)
@@ -115,15 +111,11 @@ func (o *coverFlags) run(c *cobra.Command) error {
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *cover.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *cover.Plan) error {
-			if o.replan != "" {
-				return errors.Join(cover.Check(p, plan), cover.CheckTransition(p, old, plan))
-			}
-			return cover.Check(p, plan)
-		},
-		finish: func(plan *cover.Plan) error { return o.routes(p, plan) },
-		draw:   func(w io.Writer, plan *cover.Plan) error { return show.DrawCover(w, p, plan) },
-		table:  func(w io.Writer, plan *cover.Plan) error { return show.CoverTable(w, plan, most) },
+		check:     func(plan *cover.Plan) error { return cover.Check(p, plan) },
+		steps:     func(plan *cover.Plan) error { return cover.CheckTransition(p, old, plan) },
+		finish:    func(plan *cover.Plan) error { return o.routes(p, plan) },
+		draw:      func(w io.Writer, plan *cover.Plan) error { return show.DrawCover(w, p, plan) },
+		table:     func(w io.Writer, plan *cover.Plan) error { return show.CoverTable(w, plan, most) },
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -95,9 +94,6 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkReplan(c, false); err != nil {
-		return err
-	}
 	p, err := o.problem(c)
 	if err != nil {
 		return wrongInput(err)
@@ -108,7 +104,7 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		}
 		return writeJSON(c.OutOrStdout(), p)
 	}
-	old, err := o.previous()
+	old, err := readPrevious[delivery.Plan](o.planFlags)
 	if err != nil {
 		return err
 	}
@@ -123,27 +119,11 @@ func (o *deliveryFlags) run(c *cobra.Command) error {
 		hold:      func(plan, again *delivery.Plan) error { return plan.Stats.Hold(&again.Stats) },
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *delivery.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *delivery.Plan) error {
-			if err := delivery.Check(p, plan); err != nil || old == nil {
-				return err
-			}
-			return delivery.CheckTransition(p, old, plan)
-		},
-		draw:  func(w io.Writer, plan *delivery.Plan) error { return show.DrawDelivery(w, o.graph, p, plan) },
-		table: func(w io.Writer, plan *delivery.Plan) error { return show.DeliveryTable(w, p, plan) },
+		check:     func(plan *delivery.Plan) error { return delivery.Check(p, plan) },
+		steps:     func(plan *delivery.Plan) error { return delivery.CheckTransition(p, old, plan) },
+		draw:      func(w io.Writer, plan *delivery.Plan) error { return show.DrawDelivery(w, o.graph, p, plan) },
+		table:     func(w io.Writer, plan *delivery.Plan) error { return show.DeliveryTable(w, p, plan) },
 	})
-}
-
-// previous reads the plan that --replan names.
-func (o *deliveryFlags) previous() (*delivery.Plan, error) {
-	if o.replan == "" {
-		return nil, nil
-	}
-	old := new(delivery.Plan)
-	if err := readPlan(o.replan, "delivery", old); err != nil {
-		return nil, err
-	}
-	return old, nil
 }
 
 // problem reads what the flags say.
@@ -159,13 +139,8 @@ func (o *deliveryFlags) problem(c *cobra.Command) (p *delivery.Problem, err erro
 	case o.instance != "" && o.topology != "":
 		return nil, usagef("--instance holds the whole problem: --topology does not go with it")
 	case o.instance != "":
-		f, err := o.openInstance(c)
-		if err != nil {
+		if p, err = readInstance(c, o.instance, delivery.Read); err != nil {
 			return nil, err
-		}
-		defer f.Close()
-		if p, err = delivery.Read(bufio.NewReader(f)); err != nil {
-			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 		if asked {
 			if err := o.measure(c, p); err != nil {

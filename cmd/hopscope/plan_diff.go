@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 )
 
 type diffFlags struct {
+	c                          *cobra.Command
 	topology, instance, format string
 }
 
@@ -44,6 +46,7 @@ Where there is no such order, the error says which steps wait for each other.`,
   hopscope plan diff plan.json new.json --topology lab.yaml --format json`,
 		Args: exactArgs(2),
 	}
+	o.c = c
 	f := c.Flags()
 	f.StringVar(&o.topology, "topology", "", "topology that both plans are carried out in, for plans of kind cover")
 	f.StringVar(&o.instance, "instance", "", "instance with the capacities, for plans of kind orchestrate and delivery")
@@ -184,7 +187,7 @@ var diffKinds = map[string]func(o *diffFlags, plans [2]planFile) (before, after 
 	"orchestrate": func(o *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
 		p := new(orchestrate.Problem)
 		if o.instance != "" {
-			if p, err = readInstance(o.instance, func(in *bufio.Reader) (*orchestrate.Problem, error) {
+			if p, err = readInstance(o.c, o.instance, func(in io.Reader) (*orchestrate.Problem, error) {
 				return orchestrate.Read(in, orchestrate.Concentrate)
 			}); err != nil {
 				return nil, nil, nil, err
@@ -204,7 +207,7 @@ var diffKinds = map[string]func(o *diffFlags, plans [2]planFile) (before, after 
 		return before, after, capacity, err
 	},
 	"delivery": func(o *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
-		return diffDelivery(o.instance, plans)
+		return diffDelivery(o, plans)
 	},
 	"schedule": func(_ *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
 		before, after, err = elementsOf("schedule", plans, func(plan *schedule.Plan) (list []planner.Element, err error) {
@@ -218,7 +221,7 @@ var diffKinds = map[string]func(o *diffFlags, plans [2]planFile) (before, after 
 }
 
 // diffDelivery compares plans point by point.
-func diffDelivery(instance string, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
+func diffDelivery(o *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
 	elements := func(plan *delivery.Plan) (list []planner.Element, err error) {
 		at := map[string]int{}
 		for _, d := range plan.Assignment {
@@ -232,8 +235,8 @@ func diffDelivery(instance string, plans [2]planFile) (before, after []planner.E
 		}
 		return list, nil
 	}
-	if instance != "" {
-		p, err := readInstance(instance, func(in *bufio.Reader) (*delivery.Problem, error) { return delivery.Read(in) })
+	if o.instance != "" {
+		p, err := readInstance(o.c, o.instance, delivery.Read)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -244,19 +247,6 @@ func diffDelivery(instance string, plans [2]planFile) (before, after []planner.E
 	}
 	before, after, err = elementsOf("delivery", plans, elements)
 	return before, after, capacity, err
-}
-
-// readInstance reads a problem.
-func readInstance[P any](path string, read func(*bufio.Reader) (*P, error)) (*P, error) {
-	text, err := readFile(path, maxPlan)
-	if err != nil {
-		return nil, err
-	}
-	p, err := read(bufio.NewReader(bytes.NewReader(text)))
-	if err != nil {
-		return nil, fmt.Errorf("instance %s: %w", path, err)
-	}
-	return p, nil
 }
 
 // elementsOf reads two plans and gives their elements.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -93,23 +92,18 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkReplan(c, false); err != nil {
-		return err
-	}
 	p, err := o.problem(c)
 	if err != nil {
 		return wrongInput(err)
 	}
-	options := solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial}
-	if o.replan != "" {
-		options.Previous, options.Churn = new(orchestrate.Plan), o.churn
-		if err := readPlan(o.replan, "orchestrate", options.Previous); err != nil {
-			return err
-		}
-		if len(options.Previous.Assignment)+len(options.Previous.Shares) == 0 {
-			return usagef("plan %s: nothing is assigned", o.replan)
-		}
+	old, err := readPrevious[orchestrate.Plan](o.planFlags)
+	if err != nil {
+		return err
 	}
+	if old != nil && len(old.Assignment)+len(old.Shares) == 0 {
+		return usagef("plan %s: nothing is assigned", o.replan)
+	}
+	options := solve.Options{Method: solve.Method(o.method), Seed: o.seed, Partial: o.partial, Previous: old, Churn: o.churn}
 	return carryOut(c, o.planFlags, family[orchestrate.Plan]{
 		size: fmt.Sprintf("%d interfaces, %d flows", len(p.Interfaces), len(p.Flows)),
 		solve: func(stop func() bool) (*orchestrate.Plan, error) {
@@ -125,12 +119,8 @@ func (o *orchestrateFlags) run(c *cobra.Command) error {
 		},
 		badMethod: solve.ErrMethod,
 		stats:     func(plan *orchestrate.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *orchestrate.Plan) error {
-			if err := orchestrate.Check(p, plan); err != nil || options.Previous == nil {
-				return err
-			}
-			return orchestrate.CheckTransition(p, options.Previous, plan)
-		},
+		check:     func(plan *orchestrate.Plan) error { return orchestrate.Check(p, plan) },
+		steps:     func(plan *orchestrate.Plan) error { return orchestrate.CheckTransition(p, old, plan) },
 		finish: func(plan *orchestrate.Plan) error {
 			plan.Tables = p.Tables(plan)
 			return nil
@@ -176,19 +166,18 @@ func (o *orchestrateFlags) problem(c *cobra.Command) (p *orchestrate.Problem, er
 				return nil, usagef("--%s goes with --topology: an instance says it all", name)
 			}
 		}
-		f, err := o.openInstance(c)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
 		if err := o.sizing.Validate(); err != nil {
 			return nil, usageError{Err: err}
 		}
-		if p, err = orchestrate.ReadSized(bufio.NewReaderSize(f, 1<<16), o.objective, o.sizing); err == nil && o.class != "" {
-			p, err = p.OfClass(o.class)
-		}
+		p, err = readInstance(c, o.instance, func(in io.Reader) (*orchestrate.Problem, error) {
+			p, err := orchestrate.ReadSized(in, o.objective, o.sizing)
+			if err == nil && o.class != "" {
+				p, err = p.OfClass(o.class)
+			}
+			return p, err
+		})
 		if err != nil {
-			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
+			return nil, err
 		}
 	} else {
 		for _, name := range instanceOnly {

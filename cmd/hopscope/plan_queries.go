@@ -89,9 +89,6 @@ func (o *queriesFlags) run(c *cobra.Command, path string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkReplan(c, false); err != nil {
-		return err
-	}
 	p, err := o.problem(c, path)
 	if err == nil {
 		err = o.readEarlier(p)
@@ -245,4 +242,22 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 	return solve.Measure(p, tracer, func(query string, k querymix.PathCoding) {
 		now.Store(fmt.Sprintf("%s in %s bits, tau %.3g, xor %.3g", query, k.Width, k.Tau, k.XOR))
 	})
+}
+
+// readEarlier reads the earlier plan, if there is one. With a limit of changes, static queries keep the coding that they
+// have, where the problem does not say another one.
+func (o *queriesFlags) readEarlier(p *querymix.Problem) (err error) {
+	if o.earlier, err = readPrevious[querymix.Plan](o.planFlags); err != nil || o.earlier == nil {
+		return err
+	}
+	for i := range o.earlier.Queries {
+		d := &o.earlier.Queries[i]
+		for k := range p.Queries {
+			q := &p.Queries[k]
+			if o.churn >= 0 && q.Name == d.Name && q.Aggregation == querymix.Static && d.Aggregation == querymix.Static && q.Tau == 0 && q.XOR == nil {
+				q.Tau, q.XOR = d.Tau, d.XOR
+			}
+		}
+	}
+	return p.Validate()
 }

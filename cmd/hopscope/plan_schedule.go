@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -80,20 +79,15 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkReplan(c, false); err != nil {
-		return err
-	}
 	p, err := o.problem(c)
 	if err != nil {
 		return wrongInput(err)
 	}
-	options := solve.Options{Partial: o.partial, Churn: o.churn}
-	if o.replan != "" {
-		options.Previous = new(schedule.Plan)
-		if err := readPlan(o.replan, "schedule", options.Previous); err != nil {
-			return err
-		}
+	old, err := readPrevious[schedule.Plan](o.planFlags)
+	if err != nil {
+		return err
 	}
+	options := solve.Options{Partial: o.partial, Previous: old, Churn: o.churn}
 	return carryOut(c, o.planFlags, family[schedule.Plan]{
 		size: fmt.Sprintf("%d probes", len(p.Probes)),
 		solve: func(stop func() bool) (*schedule.Plan, error) {
@@ -108,12 +102,8 @@ func (o *scheduleFlags) run(c *cobra.Command) error {
 			return solve.Plan(p, solve.Options{Partial: plan.Partial, Stop: stop})
 		},
 		stats: func(plan *schedule.Plan) *planner.Stats { return &plan.Stats.Stats },
-		check: func(plan *schedule.Plan) error {
-			if err := schedule.Check(p, plan); err != nil || options.Previous == nil {
-				return err
-			}
-			return schedule.CheckTransition(p, options.Previous, plan)
-		},
+		check: func(plan *schedule.Plan) error { return schedule.Check(p, plan) },
+		steps: func(plan *schedule.Plan) error { return schedule.CheckTransition(p, old, plan) },
 		draw:  func(w io.Writer, plan *schedule.Plan) error { return show.DrawSchedule(w, p, plan) },
 		table: show.ScheduleTable,
 	})
@@ -127,13 +117,9 @@ func (o *scheduleFlags) problem(c *cobra.Command) (*schedule.Problem, error) {
 		if o.topology != "" || len(o.probes) > 0 || len(o.skip) > 0 {
 			return nil, usagef("--instance holds the whole problem: --topology, --probes and --skip do not go with it")
 		}
-		f, err := o.openInstance(c)
-		if err != nil {
+		var err error
+		if p, err = readInstance(c, o.instance, schedule.Read); err != nil {
 			return nil, err
-		}
-		defer f.Close()
-		if p, err = schedule.Read(bufio.NewReader(f)); err != nil {
-			return nil, fmt.Errorf("instance %s: %w", o.instance, err)
 		}
 	case o.topology == "" || len(o.probes) == 0:
 		return nil, usagef("--instance is missing, or else --topology and --probes, both")
