@@ -1,8 +1,6 @@
 package main
 
 import (
-	collected "github.com/hopscope/hopscope/p4/measured"
-
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,17 +9,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/web"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // asker talks to the page's API of a running collector.
@@ -121,43 +117,14 @@ that is learning it is not known yet what is usual, and findings about it are ma
 		if limit < 1 || limit > 200 {
 			return usagef("--limit %d is outside 1..200", limit)
 		}
-		var got struct {
-			Sort          string
-			Total         int
-			RecentWindows int `json:"recent_windows"`
-			Hops          []struct {
-				Node     collected.HopName
-				EgressIf string `json:"egress_if"`
-				LastMS   int64  `json:"last_ms"`
-				Count    *float64
-				Latency  struct{ P50, P90, P99, Max *float64 } `json:"latency_ns"`
-				Queue    struct{ P50, P99, Max *float64 }      `json:"queue_bytes"`
-				Learning bool
-				Worst    *float64
-			}
-		}
+		var got ask.Hops
 		w := c.OutOrStdout()
 		query := url.Values{"limit": {fmt.Sprint(limit)}, "sort": {sort}}
 		if err := a.get(c.Context(), "/api/hops?"+query.Encode(), &got, w); err != nil || a.format == "json" {
 			return err
 		}
 		defer a.dialects(c.Context(), w)
-		if len(got.Hops) == 0 {
-			_, err := fmt.Fprintln(w, "No hop was reported yet.")
-			return err
-		}
-		called := a.names(c.Context())
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		by := sort // the column that the rows are in the order of
-		if sort == "node" {
-			by = got.Sort
-		}
-		fmt.Fprintf(t, "node\tegress\tworst %s of %d windows\treports\tp50\tp90\tp99\tmax\tqueue p50\tqueue p99\tlast seen\tstate\n", strings.ReplaceAll(by, "_", " "), got.RecentWindows)
-		for _, h := range got.Hops {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), metricCell(by, h.Worst), plainCell(h.Count), nsCell(h.Latency.P50), nsCell(h.Latency.P90),
-				nsCell(h.Latency.P99), nsCell(h.Latency.Max), bytesCell(h.Queue.P50), bytesCell(h.Queue.P99), time.UnixMilli(h.LastMS).Format("15:04:05"), stateCell(h.Learning))
-		}
-		return t.Flush()
+		return got.Write(w, sort, a.names(c.Context()))
 	}
 	return c
 }
@@ -198,44 +165,12 @@ func flowCommand() *cobra.Command {
 	return c
 }
 
-type flowAnswer struct {
-	Key     string
-	Packets float64
-	Changes uint64
-	Path    []struct {
-		Node       collected.HopName
-		EgressIf   string   `json:"egress_if"`
-		LatencyP50 *float64 `json:"latency_p50_ns"`
-		LatencyP99 *float64 `json:"latency_p99_ns"`
-		QueueP99   *float64 `json:"queue_p99_bytes"`
-	}
-	Several *severalPaths
-}
-
-func (f *flowAnswer) nodes(called *names.Names) string {
-	var path []inference.HopKey
-	for _, h := range f.Path {
-		path = append(path, h.Node.HopKey)
-	}
-	return called.Path(path)
-}
-
 func (a *asker) flows(ctx context.Context, w io.Writer) error {
-	var got struct{ Flows []flowAnswer }
+	var got struct{ Flows []ask.Flow }
 	if err := a.get(ctx, "/api/flows", &got, w); err != nil || a.format == "json" {
 		return err
 	}
-	if len(got.Flows) == 0 {
-		_, err := fmt.Fprintln(w, "No flow was reported yet.")
-		return err
-	}
-	called := a.names(ctx)
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "packets\tflow\tpath\tchanges")
-	for _, f := range got.Flows {
-		fmt.Fprintf(t, "%.0f\t%s\t%s%s\t%d\n", f.Packets, f.Key, f.nodes(called), f.Several.note(), f.Changes)
-	}
-	return t.Flush()
+	return ask.WriteFlows(w, got.Flows, a.names(ctx))
 }
 
 func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
@@ -243,42 +178,12 @@ func (a *asker) flow(ctx context.Context, key string, w io.Writer) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	var got struct{ Flow flowAnswer }
+	var got struct{ Flow ask.Flow }
 	if err := a.get(ctx, "/api/flow?"+url.Values{"key": {k.String()}}.Encode(), &got, w); err != nil || a.format == "json" {
 		return err
 	}
-	f, called := &got.Flow, a.names(ctx)
-	fmt.Fprintf(w, "%s\n", f.Key)
-	if from, to := called.Host(k.SrcAddr()), called.Host(k.DstAddr()); from != "" || to != "" {
-		fmt.Fprintf(w, "from %s to %s\n", cmp.Or(from, "?"), cmp.Or(to, "?"))
-	}
-	fmt.Fprintf(w, "%.0f packets lately, path %s%s, changed %d times\n\n", f.Packets, f.nodes(called), f.Several.note(), f.Changes)
-	f.Several.print(w, called)
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "hop\tnode\tegress\tp50\tp99\tqueue p99")
-	for i, h := range f.Path {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", i, called.HopNode(h.Node.HopKey), egressCell(called, h.Node, h.EgressIf), nsCell(h.LatencyP50), nsCell(h.LatencyP99), bytesCell(h.QueueP99))
-	}
-	return t.Flush()
+	return got.Flow.Write(w, k, a.names(ctx))
 }
-
-// stateCell says whether what is usual at a hop is known.
-func stateCell(learning bool) string {
-	if learning {
-		return "learning"
-	}
-	return "-"
-}
-
-func plainCell(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f", inference.RoundTo(*v, countDigits))
-}
-
-// countDigits is how many digits of a count the page keeps.
-const countDigits = 7
 
 // names asks for what nodes are called. Whoever does not answer that, such as an older program, has no names.
 func (a *asker) names(ctx context.Context) *names.Names {
@@ -287,43 +192,4 @@ func (a *asker) names(ctx context.Context) *names.Names {
 		return nil
 	}
 	return d.Names()
-}
-
-// egressCell names the interface by which packets left a hop.
-func egressCell(called *names.Names, node collected.HopName, egress string) string {
-	id, err := strconv.ParseUint(egress, 10, 32)
-	if err != nil {
-		return egress
-	}
-	return called.HopEgress(inference.HopKey{Node: node.Node, EgressIf: uint32(id), Other: node.Other})
-}
-
-// metricCell writes a value of a metric in its unit.
-func metricCell(metric string, v *float64) string {
-	switch {
-	case strings.HasPrefix(metric, "latency"):
-		return nsCell(v)
-	case metric == "count":
-		return plainCell(v)
-	case v == nil:
-		return "-"
-	case strings.HasPrefix(metric, "tx_utilization"):
-		return inference.Percent(*v, 3)
-	}
-	return bytesCell(v)
-}
-
-// bytesCell writes a quantile of a queue.
-func bytesCell(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f", inference.Round(*v))
-}
-
-func nsCell(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return inference.Nanoseconds(*v)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/hopscope/hopscope/internal/porttest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // TestControlFleet runs two controls of one network. The one in charge makes a finding of the merged windows a plan; it is killed, and
@@ -83,7 +84,7 @@ func TestControlFleet(t *testing.T) {
 	}
 	until(0, "first plan", func(s *loop.Status) bool { return s.InForce == 1 && s.Phase == "steady" && s.Detailed == 0 })
 
-	var answers []findingAnswer
+	var answers []ask.Finding
 	if err := json.Unmarshal([]byte(`[{"id": "00000000000000a1", "kind": "high-queue", "severity": "critical", "node": "1", "egress_if": "1", "start_ms": 1, "end_ms": 0, "text": "a queue", "element": {"kind": "interface", "node": 1, "egress_if": 1}}]`), &answers); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/topo"
 	"github.com/hopscope/hopscope/planner/topo/load"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 // controlled is the network of a control of probes, as its files say.
@@ -301,7 +302,7 @@ func pageOf(url, tokenFile string) *steer.Page {
 // openFindingsOf asks a page for its open findings.
 func openFindingsOf(page *steer.Page) func(context.Context) ([]inference.Finding, error) {
 	return func(ctx context.Context) ([]inference.Finding, error) {
-		var got struct{ Open []findingAnswer }
+		var got struct{ Open []ask.Finding }
 		if err := page.Get(ctx, "/api/findings", &got); err != nil {
 			return nil, err
 		}
@@ -310,10 +311,10 @@ func openFindingsOf(page *steer.Page) func(context.Context) ([]inference.Finding
 }
 
 // openFindings are those that a page answers with, as far as they name an element.
-func openFindings(list []findingAnswer) (out []inference.Finding) {
+func openFindings(list []ask.Finding) (out []inference.Finding) {
 	for i := range list {
 		x := &list[i]
-		f, err := x.finding()
+		f, err := x.Finding()
 		if err != nil || x.EndMS != 0 {
 			continue
 		}

@@ -10,15 +10,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/collector"
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/notify"
+	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
 func findingsCommand() *cobra.Command {
@@ -52,7 +51,7 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 				return wrongInput(err)
 			}
 		}
-		var got struct{ Open, Ended []findingAnswer }
+		var got struct{ Open, Ended []ask.Finding }
 		w := c.OutOrStdout()
 		if err := a.get(c.Context(), "/api/findings", &got, w); err != nil || a.format == "json" {
 			return err
@@ -66,125 +65,10 @@ reads again; the page changes nothing. docs/findings.md explains every kind.`,
 		if len(got.Open)+len(got.Ended) == 0 {
 			return nil
 		}
-		return writeFindings(w, got.Open, got.Ended, rules, file != "", all)
+		return ask.WriteFindings(w, got.Open, got.Ended, rules, file != "", all)
 	}
 	c.AddCommand(ackCommand(), muteCommand(), unmuteCommand(), testAlertCommand())
 	return c
-}
-
-// mostEvidence is how many lines there are below a cause where not all are asked for.
-const mostEvidence = 3
-
-// writeFindings prints a table in which evidence is below its cause.
-func writeFindings(w io.Writer, open, ended []findingAnswer, rules *notify.Rules, known, all bool) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	head, now := "severity\tkind\twhere\tsince\tended\t", time.Now()
-	if known {
-		head += "alert\t"
-	}
-	fmt.Fprintln(t, head+"what")
-	line := func(f *findingAnswer, indent string) {
-		end := "-"
-		if f.EndMS != 0 {
-			end = time.UnixMilli(f.EndMS).Format(time.DateTime)
-		}
-		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t", indent, plain(f.Severity, false), plain(f.Kind, false), plain(f.place(), false),
-			time.UnixMilli(f.StartMS).Format(time.DateTime), end)
-		if known {
-			fmt.Fprintf(t, "%s\t", f.state(rules, now))
-		}
-		fmt.Fprintln(t, plain(f.Text, false))
-	}
-	for _, list := range [][]findingAnswer{open, ended} {
-		evidence, there := map[string][]int{}, map[string]bool{}
-		for i := range list {
-			there[list[i].ID] = true
-		}
-		for i := range list {
-			if f := &list[i]; f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
-				evidence[f.Cause] = append(evidence[f.Cause], i)
-			}
-		}
-		for i := range list {
-			f := &list[i]
-			if f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
-				continue
-			}
-			line(f, "")
-			below := evidence[f.ID]
-			for n, k := range below {
-				if n == mostEvidence && !all {
-					fmt.Fprintf(t, "  … %d more (--all)\n", len(below)-n)
-					break
-				}
-				line(&list[k], "  ")
-			}
-		}
-	}
-	return t.Flush()
-}
-
-type findingAnswer struct {
-	ID, Kind, Severity, Node, Flow, Exporter, Text, Cause string
-
-	EgressIf string             `json:"egress_if"`
-	StartMS  int64              `json:"start_ms"`
-	EndMS    int64              `json:"end_ms"`
-	Element  *inference.Element `json:"element"`
-}
-
-// place says in few words what a finding is about.
-func (f *findingAnswer) place() string {
-	switch {
-	case f.Element != nil && f.Element.Kind != inference.NoElement:
-		return f.Element.String()
-	case f.Exporter != "":
-		return "exporter " + f.Exporter
-	case f.EgressIf != "":
-		return "hop " + f.Node + ":" + f.EgressIf
-	case f.Flow != "":
-		return "flow " + f.Flow
-	case f.Node != "":
-		return "node " + f.Node
-	}
-	return "-"
-}
-
-// finding is what alerts are made of.
-func (f *findingAnswer) finding() (out inference.Finding, err error) {
-	if out.Kind, err = inference.ParseKind(f.Kind); err != nil {
-		return out, err
-	}
-	if f.Element != nil {
-		out.Element = *f.Element
-	}
-	if k, err := decode.ParseFlow(f.Flow); err == nil {
-		out.Flow = k
-	}
-	if h, err := inference.ParseHop(f.Node); err == nil {
-		out.Node = h.Node
-	}
-	return out, nil
-}
-
-// state says what people did about a finding.
-func (f *findingAnswer) state(rules *notify.Rules, now time.Time) string {
-	x, err := f.finding()
-	if err != nil {
-		return "-"
-	}
-	acknowledged, muted := rules.Of(&x, time.UnixMilli(f.StartMS), now)
-	switch {
-	case muted != nil && muted.Until != "":
-		return "muted until " + plain(muted.Until, false)
-	case muted != nil:
-		return "muted"
-	case acknowledged != nil && acknowledged.By != "":
-		return "acknowledged by " + plain(acknowledged.By, false)
-	case acknowledged != nil:
-		return "acknowledged"
-	}
-	return "-"
 }
 
 // rulesFlags are those of the commands that change the file of rules.
@@ -256,12 +140,12 @@ func alertOf(ctx context.Context, a *asker, id string) (string, error) {
 		}
 		return notify.Key(&inference.Finding{Kind: k, Element: e}), nil
 	}
-	var got struct{ Open, Ended []findingAnswer }
+	var got struct{ Open, Ended []ask.Finding }
 	a.format = "table"
 	if err := a.get(ctx, "/api/findings", &got, io.Discard); err != nil {
 		return "", err
 	}
-	byID := map[string]*findingAnswer{}
+	byID := map[string]*ask.Finding{}
 	for i := range got.Open {
 		byID[got.Open[i].ID] = &got.Open[i]
 	}
@@ -272,7 +156,7 @@ func alertOf(ctx context.Context, a *asker, id string) (string, error) {
 	if cause := byID[f.Cause]; cause != nil {
 		f = cause
 	}
-	x, err := f.finding()
+	x, err := f.Finding()
 	if err != nil {
 		return "", err
 	}

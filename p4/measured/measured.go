@@ -60,21 +60,12 @@ func Open(ctx context.Context, url string, get func(ctx context.Context, path st
 // Span is the time of the windows that the figures are sums of.
 func (m *Collector) Span() time.Duration { return m.span }
 
-// HopName is a hop in an answer, which has to be one.
-type HopName struct{ inference.HopKey }
-
-// UnmarshalText reads the hop.
-func (h *HopName) UnmarshalText(text []byte) (err error) {
-	h.HopKey, err = inference.ParseHop(string(text))
-	return err
-}
-
 // flowAnswer is a flow of the list of flows.
 type flowAnswer struct {
 	Key     string
 	Packets float64
 	Path    []struct {
-		Node     HopName
+		Node     inference.HopName
 		EgressIf string `json:"egress_if"`
 	}
 }

@@ -1,8 +1,6 @@
-package main
+package ask
 
 import (
-	collected "github.com/hopscope/hopscope/p4/measured"
-
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,14 +11,14 @@ import (
 
 // severalPaths is what digests say of a flow of which one path is not all there is.
 type severalPaths struct {
-	Hops       []struct{ Node collected.HopName }
+	Hops       []struct{ Node inference.HopName }
 	Share      float64
 	OtherPaths []struct {
-		Nodes []collected.HopName
+		Nodes []inference.HopName
 		Share float64
 	} `json:"other_paths"`
 	Inseparable []struct {
-		Paths [][]collected.HopName
+		Paths [][]inference.HopName
 		Share float64
 	} `json:"inseparable_paths"`
 	Unexplained float64 `json:"unexplained_share"`
@@ -47,14 +45,14 @@ func (p *severalPaths) print(w io.Writer, called *names.Names) {
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "share\tpath, as digests tell")
-	row := func(share, note string, path []collected.HopName) {
+	row := func(share, note string, path []inference.HopName) {
 		var nodes []inference.HopKey
 		for _, n := range path {
 			nodes = append(nodes, n.HopKey)
 		}
 		fmt.Fprintf(t, "%s\t%s%s\n", share, called.Path(nodes), note)
 	}
-	var first []collected.HopName
+	var first []inference.HopName
 	for _, h := range p.Hops {
 		first = append(first, h.Node)
 	}

@@ -1,0 +1,129 @@
+package ask
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
+	"github.com/hopscope/hopscope/inference/names"
+	"github.com/hopscope/hopscope/sink/notify"
+)
+
+// mostEvidence is how many lines there are below a cause where not all are asked for.
+const mostEvidence = 3
+
+// WriteFindings writes a table in which evidence is below its cause.
+func WriteFindings(w io.Writer, open, ended []Finding, rules *notify.Rules, known, all bool) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	head, now := "severity\tkind\twhere\tsince\tended\t", time.Now()
+	if known {
+		head += "alert\t"
+	}
+	fmt.Fprintln(t, head+"what")
+	line := func(f *Finding, indent string) {
+		end := "-"
+		if f.EndMS != 0 {
+			end = time.UnixMilli(f.EndMS).Format(time.DateTime)
+		}
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t", indent, names.Printable(f.Severity), names.Printable(f.Kind), names.Printable(f.place()),
+			time.UnixMilli(f.StartMS).Format(time.DateTime), end)
+		if known {
+			fmt.Fprintf(t, "%s\t", f.state(rules, now))
+		}
+		fmt.Fprintln(t, names.Printable(f.Text))
+	}
+	for _, list := range [][]Finding{open, ended} {
+		evidence, there := map[string][]int{}, map[string]bool{}
+		for i := range list {
+			there[list[i].ID] = true
+		}
+		for i := range list {
+			if f := &list[i]; f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
+				evidence[f.Cause] = append(evidence[f.Cause], i)
+			}
+		}
+		for i := range list {
+			f := &list[i]
+			if f.Cause != "" && f.Cause != f.ID && there[f.Cause] {
+				continue
+			}
+			line(f, "")
+			below := evidence[f.ID]
+			for n, k := range below {
+				if n == mostEvidence && !all {
+					fmt.Fprintf(t, "  … %d more (--all)\n", len(below)-n)
+					break
+				}
+				line(&list[k], "  ")
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// Finding is a finding in an answer.
+type Finding struct {
+	ID, Kind, Severity, Node, Flow, Exporter, Text, Cause string
+
+	EgressIf string             `json:"egress_if"`
+	StartMS  int64              `json:"start_ms"`
+	EndMS    int64              `json:"end_ms"`
+	Element  *inference.Element `json:"element"`
+}
+
+// place says in few words what a finding is about.
+func (f *Finding) place() string {
+	switch {
+	case f.Element != nil && f.Element.Kind != inference.NoElement:
+		return f.Element.String()
+	case f.Exporter != "":
+		return "exporter " + f.Exporter
+	case f.EgressIf != "":
+		return "hop " + f.Node + ":" + f.EgressIf
+	case f.Flow != "":
+		return "flow " + f.Flow
+	case f.Node != "":
+		return "node " + f.Node
+	}
+	return "-"
+}
+
+// Finding is what alerts are made of.
+func (f *Finding) Finding() (out inference.Finding, err error) {
+	if out.Kind, err = inference.ParseKind(f.Kind); err != nil {
+		return out, err
+	}
+	if f.Element != nil {
+		out.Element = *f.Element
+	}
+	if k, err := decode.ParseFlow(f.Flow); err == nil {
+		out.Flow = k
+	}
+	if h, err := inference.ParseHop(f.Node); err == nil {
+		out.Node = h.Node
+	}
+	return out, nil
+}
+
+// state says what people did about a finding.
+func (f *Finding) state(rules *notify.Rules, now time.Time) string {
+	x, err := f.Finding()
+	if err != nil {
+		return "-"
+	}
+	acknowledged, muted := rules.Of(&x, time.UnixMilli(f.StartMS), now)
+	switch {
+	case muted != nil && muted.Until != "":
+		return "muted until " + names.Printable(muted.Until)
+	case muted != nil:
+		return "muted"
+	case acknowledged != nil && acknowledged.By != "":
+		return "acknowledged by " + names.Printable(acknowledged.By)
+	case acknowledged != nil:
+		return "acknowledged"
+	}
+	return "-"
+}
