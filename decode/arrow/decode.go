@@ -89,7 +89,7 @@ func (d *Decoder) Decode(b []byte, dst *decode.Batch) (unknown int, err error) {
 	if err := d.Open(b); err != nil {
 		return 0, err
 	}
-	for d.Next(dst, MaxRows) {
+	for d.Next(dst, maxRows) {
 	}
 	return d.unknown, nil
 }
@@ -107,7 +107,7 @@ func (d *Decoder) Open(b []byte) error {
 
 func (d *Decoder) open(b []byte) *Error {
 	var p *plan
-	d.left = limits{MaxRows, MaxHops}
+	d.left = limits{maxRows, maxHops}
 	at := 0
 	for {
 		m, next, err := nextMessage(b, at)
@@ -258,7 +258,7 @@ func readSchema(m *part) (*plan, *Error) {
 		if f.err != nil {
 			break
 		}
-		code, isUnits := strings.CutPrefix(key, UnitsKey+".")
+		code, isUnits := strings.CutPrefix(key, unitsKey+".")
 		switch {
 		case key == DatasetKey:
 			is = value

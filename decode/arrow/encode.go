@@ -50,7 +50,7 @@ func (e *Encoder) Bytes() int {
 
 // Full reports whether the stream would be longer than a reader accepts if another report were appended.
 func (e *Encoder) Full() bool {
-	return e.rows == MaxRows || e.hops > MaxHops-maxHopsOfOne || len(e.units) > maxUnits-2
+	return e.rows == maxRows || e.hops > maxHops-maxHopsOfOne || len(e.units) > maxUnits-2
 }
 
 // Reset forgets the reports.

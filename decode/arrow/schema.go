@@ -7,20 +7,20 @@ import (
 )
 
 // Version is that of the schema that is written. A column that is added makes a new version; who reads by names does not
-// notice. ReaderVersion is the version that a reader has to know at least: it grows when what is there changes its meaning.
+// notice. readerVersion is the version that a reader has to know at least: it grows when what is there changes its meaning.
 const (
 	Version       = 1
-	ReaderVersion = 1
+	readerVersion = 1
 )
 
-// Keys of the metadata of the schema. The units of a report with number n in the column units are under UnitsKey with a
-// dot and n, from 1 on; those of the others are under UnitsKey.
+// Keys of the metadata of the schema. The units of a report with number n in the column units are under unitsKey with a
+// dot and n, from 1 on; those of the others are under unitsKey.
 const (
 	DatasetKey       = "hopscope.dataset"
 	VersionKey       = "hopscope.schema_version"
 	ReaderVersionKey = "hopscope.reader_version"
-	UnitsKey         = "hopscope.units"
-	NullKey          = "hopscope.null"
+	unitsKey         = "hopscope.units"
+	nullKey          = "hopscope.null"
 )
 
 const (
@@ -69,8 +69,8 @@ const hopsName = "hops"
 
 // Limits of a stream, for its reader: Encoder.Full keeps to them with room to spare.
 const (
-	MaxRows = 1 << 16
-	MaxHops = 1 << 18
+	maxRows = 1 << 16
+	maxHops = 1 << 18
 	// maxHopsOfOne is more than any format can carry in a packet.
 	maxHopsOfOne = 1 << 14
 	maxUnits     = 1 << 10
@@ -163,11 +163,11 @@ func appendSchema(b []byte, units []decode.Units) []byte {
 		}))
 	}))
 	pairs := [][2]string{
-		{DatasetKey, dataset}, {VersionKey, strconv.Itoa(Version)}, {ReaderVersionKey, strconv.Itoa(ReaderVersion)},
-		{NullKey, nullText}, {UnitsKey, string(appendUnits(nil, &decode.DefaultUnits))},
+		{DatasetKey, dataset}, {VersionKey, strconv.Itoa(Version)}, {ReaderVersionKey, strconv.Itoa(readerVersion)},
+		{nullKey, nullText}, {unitsKey, string(appendUnits(nil, &decode.DefaultUnits))},
 	}
 	for i := range units {
-		pairs = append(pairs, [2]string{UnitsKey + "." + strconv.Itoa(i+1), string(appendUnits(nil, &units[i]))})
+		pairs = append(pairs, [2]string{unitsKey + "." + strconv.Itoa(i+1), string(appendUnits(nil, &units[i]))})
 	}
 	vec, pos = w.vector(len(pairs))
 	w.point(f[1], vec)

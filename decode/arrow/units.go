@@ -14,12 +14,19 @@ import (
 //
 //	latency_ns=1 time_ns=1 queue_bytes=80 tx_full_scale=10000 latency_calc=1 header_time_ns=1 drop.5="no route"
 func appendUnits(b []byte, u *decode.Units) []byte {
-	for i, v := range unitValues(u) {
+	for i, unit := range units {
 		if i > 0 {
 			b = append(b, ' ')
 		}
-		b = append(append(b, unitNames[i]...), '=')
-		b = strconv.AppendUint(b, v, 10)
+		b = append(append(b, unit.name...), '=')
+		switch {
+		case unit.value != nil:
+			b = strconv.AppendUint(b, *unit.value(u), 10)
+		case u.LatencyCalc:
+			b = append(b, '1')
+		default:
+			b = append(b, '0')
+		}
 	}
 	if u.DropReasons != nil {
 		for _, r := range slices.Sorted(maps.Keys(*u.DropReasons)) {
@@ -32,14 +39,16 @@ func appendUnits(b []byte, u *decode.Units) []byte {
 	return b
 }
 
-var unitNames = [...]string{"latency_ns", "time_ns", "queue_bytes", "tx_full_scale", "latency_calc", "header_time_ns"}
+// unit is a unit of a stream: its name, and its value in a set of units.
+type unit struct {
+	name  string
+	value func(u *decode.Units) *uint64 // nil for latency_calc, which is 0 or 1
+}
 
-func unitValues(u *decode.Units) [len(unitNames)]uint64 {
-	var calc uint64
-	if u.LatencyCalc {
-		calc = 1
-	}
-	return [...]uint64{u.LatencyNS, u.TimeNS, u.QueueBytes, u.TxFullScale, calc, u.HeaderTimeNS}
+var units = [...]unit{
+	{"latency_ns", func(u *decode.Units) *uint64 { return &u.LatencyNS }}, {"time_ns", func(u *decode.Units) *uint64 { return &u.TimeNS }},
+	{"queue_bytes", func(u *decode.Units) *uint64 { return &u.QueueBytes }}, {"tx_full_scale", func(u *decode.Units) *uint64 { return &u.TxFullScale }},
+	{"latency_calc", nil}, {"header_time_ns", func(u *decode.Units) *uint64 { return &u.HeaderTimeNS }},
 }
 
 var errUnits = errors.New("is no list of units")
@@ -72,7 +81,7 @@ func parseUnits(s string) (*decode.Units, error) {
 			(*u.DropReasons)[uint8(n)] = meaning
 			continue
 		}
-		i := slices.Index(unitNames[:], name)
+		i := slices.IndexFunc(units[:], func(u unit) bool { return u.name == name })
 		if i < 0 {
 			continue
 		}
@@ -80,19 +89,10 @@ func parseUnits(s string) (*decode.Units, error) {
 		if err != nil {
 			return nil, errUnits
 		}
-		switch i {
-		case 0:
-			u.LatencyNS = n
-		case 1:
-			u.TimeNS = n
-		case 2:
-			u.QueueBytes = n
-		case 3:
-			u.TxFullScale = n
-		case 4:
+		if units[i].value != nil {
+			*units[i].value(u) = n
+		} else {
 			u.LatencyCalc = n != 0
-		case 5:
-			u.HeaderTimeNS = n
 		}
 	}
 	return u, nil

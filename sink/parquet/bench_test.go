@@ -48,7 +48,7 @@ func BenchmarkAppendReport(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			c := testConfig(b.TempDir())
-			r, err := NewRaw(c, sink.Drop)
+			r, err := newRaw(c, sink.Drop)
 			if err != nil {
 				b.Fatal(err)
 			}

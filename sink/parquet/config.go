@@ -39,7 +39,7 @@ func (c Config) OpenReports(policy sink.Policy) (sink.ReportWriter, error) {
 	if !c.Raw {
 		return nil, nil
 	}
-	r, err := NewRaw(c, policy)
+	r, err := newRaw(c, policy)
 	if err != nil {
 		return nil, err
 	}

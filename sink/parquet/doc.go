@@ -2,7 +2,7 @@
 //
 //	DIR/hop/2026-11-21T02-000.parquet        hour of the windows (UTC), number of the part
 //	DIR/hop/2026-11-21T02-001.parquet
-//	DIR/raw/2026-11-21T02-000.parquet        see [Raw]
+//	DIR/raw/2026-11-21T02-000.parquet        see [rawWriter]
 //
 // Every point is a row: its time (nanoseconds, UTC), its tags as text, its fields as typed columns that are null where
 // the point has no such field. [sink.AllSeries] is the schema; its version stands in the file's metadata under

@@ -184,7 +184,7 @@ func writeTable(sink *latch, t *table, rowGroup int) error {
 	}
 	props := parquet.NewWriterProperties(options...)
 	meta := metadata.NewKeyValueMetadata()
-	for _, kv := range [][2]string{{"hopscope.schema_version", SchemaVersion}, {"hopscope.dataset", t.set.name}} {
+	for _, kv := range [][2]string{{"hopscope.schema_version", schemaVersion}, {"hopscope.dataset", t.set.name}} {
 		if err := meta.Append(kv[0], kv[1]); err != nil {
 			return err
 		}

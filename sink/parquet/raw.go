@@ -20,8 +20,8 @@ import (
 //
 // Reports are appended to one table while another is being written. Rows are in memory until then and in no spool: a
 // killed process loses up to Config.RotateInterval of them. The loss ledger, which follows the series, does not count
-// them; [RawStats] does.
-type Raw struct {
+// them; [rawStats] does.
+type rawWriter struct {
 	conf   Config
 	policy sink.Policy
 	folder *folder
@@ -38,12 +38,12 @@ type Raw struct {
 	closed  bool
 	addrs   map[addrKey]string
 	flags   map[decode.Flags]string
-	stats   RawStats
+	stats   rawStats
 	wake    chan struct{}
 }
 
-// RawStats are totals since the start.
-type RawStats struct {
+// rawStats are totals since the start.
+type rawStats struct {
 	Reports       uint64 // taken
 	Dropped       uint64 // reports for which there was no room
 	RowsLost      uint64 // taken, but the disk refused them until the end
@@ -102,9 +102,9 @@ const (
 	rawFirstHopValue
 )
 
-// NewRaw opens the directory. Nothing runs before Start. With [sink.Drop] a report that finds no room is dropped and
+// newRaw opens the directory. Nothing runs before Start. With [sink.Drop] a report that finds no room is dropped and
 // counted, with [sink.Block] AppendReports waits.
-func NewRaw(conf Config, policy sink.Policy) (*Raw, error) {
+func newRaw(conf Config, policy sink.Policy) (*rawWriter, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func NewRaw(conf Config, policy sink.Policy) (*Raw, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	r := &Raw{
+	r := &rawWriter{
 		conf: conf, policy: policy, folder: f, active: newTable(rawSet), spare: newTable(rawSet),
 		addrs: map[addrKey]string{}, flags: map[decode.Flags]string{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -125,25 +125,25 @@ func NewRaw(conf Config, policy sink.Policy) (*Raw, error) {
 }
 
 // Start begins to write files. Close ends it.
-func (r *Raw) Start() {
+func (r *rawWriter) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go r.run(ctx)
 }
 
-var _ sink.ReportWriter = (*Raw)(nil)
+var _ sink.ReportWriter = (*rawWriter)(nil)
 
 // Counts implements [sink.ReportWriter].
-func (r *Raw) Counts() (taken, dropped uint64) {
+func (r *rawWriter) Counts() (taken, dropped uint64) {
 	st := r.Stats()
 	return st.Reports, st.Dropped
 }
 
 // AppendReport is AppendReports for one.
-func (r *Raw) AppendReport(report *decode.Report) { r.AppendReports([]*decode.Report{report}) }
+func (r *rawWriter) AppendReport(report *decode.Report) { r.AppendReports([]*decode.Report{report}) }
 
 // AppendReports copies reports. It may be called by several goroutines; a batch takes the lock once.
-func (r *Raw) AppendReports(reports []*decode.Report) {
+func (r *rawWriter) AppendReports(reports []*decode.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, report := range reports {
@@ -157,7 +157,7 @@ func (r *Raw) AppendReports(reports []*decode.Report) {
 }
 
 // room makes sure that the active table takes a row of time ns.
-func (r *Raw) room(ns int64) bool {
+func (r *rawWriter) room(ns int64) bool {
 	for {
 		switch {
 		case r.closed:
@@ -177,7 +177,7 @@ func (r *Raw) room(ns int64) bool {
 }
 
 // handOver gives the active table to the writing goroutine, if that has none.
-func (r *Raw) handOver() bool {
+func (r *rawWriter) handOver() bool {
 	if r.ready != nil || r.spare == nil || r.active.rows == 0 {
 		return false
 	}
@@ -197,7 +197,7 @@ type addrKey struct {
 	ipv6 bool
 }
 
-func (r *Raw) addr(a decode.Addr, ipv6 bool) string {
+func (r *rawWriter) addr(a decode.Addr, ipv6 bool) string {
 	s, ok := r.addrs[addrKey{a, ipv6}]
 	if !ok {
 		key := decode.FlowKey{Src: a}
@@ -212,7 +212,7 @@ func (r *Raw) addr(a decode.Addr, ipv6 bool) string {
 }
 
 // append appends the rows of one report. What is the same in all of them is looked up once.
-func (r *Raw) append(report *decode.Report) {
+func (r *rawWriter) append(report *decode.Report) {
 	t := r.active
 	common := rawTexts{
 		exporter: t.intern(r.addr(report.Exporter, false)),
@@ -282,7 +282,7 @@ func (t *table) appendHop(hop *decode.Hop, position int) {
 	}
 }
 
-func (r *Raw) flagsText(f decode.Flags) string {
+func (r *rawWriter) flagsText(f decode.Flags) string {
 	s, ok := r.flags[f]
 	if !ok {
 		s = strings.Join(f.AppendNames(nil), ",")
@@ -292,7 +292,7 @@ func (r *Raw) flagsText(f decode.Flags) string {
 }
 
 // run writes the tables that are handed over, and every Config.RotateInterval what there is.
-func (r *Raw) run(ctx context.Context) {
+func (r *rawWriter) run(ctx context.Context) {
 	defer close(r.done)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -319,14 +319,14 @@ func (r *Raw) run(ctx context.Context) {
 	}
 }
 
-func (r *Raw) failing(p *part) bool {
+func (r *rawWriter) failing(p *part) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ready == p
 }
 
 // write writes one table and makes it the spare one. If it fails the table stays ready.
-func (r *Raw) write(p *part) {
+func (r *rawWriter) write(p *part) {
 	bytes, err := r.folder.write(p.table, p.hour, r.conf.RowGroupRows)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -345,7 +345,7 @@ func (r *Raw) write(p *part) {
 }
 
 // Stats may be called at any time.
-func (r *Raw) Stats() RawStats {
+func (r *rawWriter) Stats() rawStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
@@ -358,7 +358,7 @@ func (r *Raw) Stats() RawStats {
 
 // Close takes no more reports, writes what is left until ctx ends, and gives up the directory. Rows that the disk
 // refused until then are lost and counted.
-func (r *Raw) Close(ctx context.Context) error {
+func (r *rawWriter) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()

@@ -39,9 +39,9 @@ func rawReport(i, hops int) *decode.Report {
 	return r
 }
 
-func startRaw(t *testing.T, c Config, policy sink.Policy, change func(*Raw)) *Raw {
+func startRaw(t *testing.T, c Config, policy sink.Policy, change func(*rawWriter)) *rawWriter {
 	t.Helper()
-	r, err := NewRaw(c, policy)
+	r, err := newRaw(c, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestRawDiskFull(t *testing.T) {
 	c := testConfig(dir)
 	c.RawMemoryBytes = 1 << 20
 	d := &fullDisk{}
-	r := startRaw(t, c, sink.Drop, func(r *Raw) { d.open = r.folder.create; r.folder.create = d.create })
+	r := startRaw(t, c, sink.Drop, func(r *rawWriter) { d.open = r.folder.create; r.folder.create = d.create })
 	for i := range 20_000 {
 		r.AppendReport(rawReport(i, 1))
 	}

@@ -23,7 +23,7 @@ func readFile(t testing.TB, path string) (rows []row, groups int) {
 	}
 	defer r.Close()
 	meta := r.MetaData().KeyValueMetadata()
-	if v := meta.FindValue("hopscope.schema_version"); v == nil || *v != SchemaVersion {
+	if v := meta.FindValue("hopscope.schema_version"); v == nil || *v != schemaVersion {
 		t.Errorf("%s: schema version %v", path, v)
 	}
 	if v := meta.FindValue("hopscope.dataset"); v == nil || *v != filepath.Base(filepath.Dir(path)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// SchemaVersion is raised when a column changes its name, type or meaning. Columns that are added leave it alone.
-const SchemaVersion = "1"
+// schemaVersion is raised when a column changes its name, type or meaning. Columns that are added leave it alone.
+const schemaVersion = "1"
 
 type kind uint8
 
