@@ -68,46 +68,29 @@ var (
 	mRefusedEvicted  = metrics.NewCounter("hopscope_sink_refused_lost_points_total", "Points that the sink refused and that are not kept: there were too many, or the disk did not take them.", "sink")
 )
 
-// spoolMetric is a metric that is read from the state of a spool.
-type spoolMetric struct {
-	Metric
-	emit func(st *spool.Stats, emit func(v float64, labels ...string))
-}
-
-// one makes a metric of one figure of a spool.
-func one(kind MetricKind, name, help string, of func(st *spool.Stats) float64) spoolMetric {
-	return spoolMetric{Metric{Name: "hopscope_sink_spool_" + name, Help: help, Labels: []string{"sink"}, Kind: kind},
-		func(st *spool.Stats, emit func(v float64, labels ...string)) { emit(of(st)) }}
-}
-
-// reportsAndPoints makes a metric of what a spool lost.
-func reportsAndPoints(name, help string, of func(st *spool.Stats) (reports, points uint64)) spoolMetric {
-	return spoolMetric{metrics.NewCounter("hopscope_sink_spool_"+name, help, "sink", "unit"),
-		func(st *spool.Stats, emit func(v float64, labels ...string)) {
-			reports, points := of(st)
-			emit(float64(reports), "reports")
-			emit(float64(points), "points")
-		}}
-}
-
-// spoolMetrics are the metrics of a spool.
-var spoolMetrics = []spoolMetric{
-	one(Gauge, "bytes", "Bytes of the spool's segments on disk; the last one stays when its records are stored.", func(st *spool.Stats) float64 { return float64(st.Bytes) }),
-	one(Gauge, "unacknowledged_bytes", "Bytes of the records that the sink has not stored yet.", func(st *spool.Stats) float64 { return float64(st.UnackedBytes) }),
-	one(Gauge, "oldest_age_seconds", "Age of the oldest record that the sink has not stored yet; 0 without one.", func(st *spool.Stats) float64 {
-		if st.OldestUnacked.IsZero() {
-			return 0
-		}
-		return max(0, time.Since(st.OldestUnacked).Seconds())
-	}),
-	reportsAndPoints("evicted_total", "Evicted from a full spool.", func(st *spool.Stats) (uint64, uint64) { return st.EvictedReports, st.EvictedPoints }),
-	reportsAndPoints("damaged_total", "Could not be read back, or were missing.", func(st *spool.Stats) (uint64, uint64) { return st.DamagedReports, st.DamagedPoints }),
-	one(Counter, "torn_bytes_total", "Bytes behind the last whole record, which a crash left.", func(st *spool.Stats) float64 { return float64(st.TornBytes) }),
-	one(Counter, "missing_segments_total", "Segments that were gone or emptied.", func(st *spool.Stats) float64 { return float64(st.MissingSegments) }),
-	one(Gauge, "quarantined_bytes", "Damaged bytes that are kept aside in the spool's directory.", func(st *spool.Stats) float64 { return float64(st.Quarantined) }),
-	one(Counter, "syncs_total", "Times that records were forced to the disk.", func(st *spool.Stats) float64 { return float64(st.Syncs) }),
-	one(Counter, "sync_failures_total", "Times that the disk failed at that.", func(st *spool.Stats) float64 { return float64(st.SyncFailures) }),
-	one(Counter, "sync_seconds_total", "Time that it took.", func(st *spool.Stats) float64 { return st.SyncSeconds }),
+// spoolValues are the metrics of the spool of one sink, and what they are.
+func spoolValues(name string, st *spool.Stats) []metrics.Value {
+	age := 0.0
+	if !st.OldestUnacked.IsZero() {
+		age = max(0, time.Since(st.OldestUnacked).Seconds())
+	}
+	evicted := metrics.NewCounter("hopscope_sink_spool_evicted_total", "Evicted from a full spool.", "sink", "unit")
+	damaged := metrics.NewCounter("hopscope_sink_spool_damaged_total", "Could not be read back, or were missing.", "sink", "unit")
+	return []metrics.Value{
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_bytes", "Bytes of the spool's segments on disk; the last one stays when its records are stored.", "sink"), st.Bytes, name),
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_unacknowledged_bytes", "Bytes of the records that the sink has not stored yet.", "sink"), st.UnackedBytes, name),
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_oldest_age_seconds", "Age of the oldest record that the sink has not stored yet; 0 without one.", "sink"), age, name),
+		metrics.Of(evicted, st.EvictedReports, name, "reports"),
+		metrics.Of(evicted, st.EvictedPoints, name, "points"),
+		metrics.Of(damaged, st.DamagedReports, name, "reports"),
+		metrics.Of(damaged, st.DamagedPoints, name, "points"),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_torn_bytes_total", "Bytes behind the last whole record, which a crash left.", "sink"), st.TornBytes, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_missing_segments_total", "Segments that were gone or emptied.", "sink"), st.MissingSegments, name),
+		metrics.Of(metrics.NewGauge("hopscope_sink_spool_quarantined_bytes", "Damaged bytes that are kept aside in the spool's directory.", "sink"), st.Quarantined, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_syncs_total", "Times that records were forced to the disk.", "sink"), st.Syncs, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_failures_total", "Times that the disk failed at that.", "sink"), st.SyncFailures, name),
+		metrics.Of(metrics.NewCounter("hopscope_sink_spool_sync_seconds_total", "Time that it took.", "sink"), st.SyncSeconds, name),
+	}
 }
 
 // Metrics lists every metric of a collector with the sources that have a section in the settings struct cfg points to.
@@ -118,8 +101,10 @@ func Metrics(cfg any) []Metric {
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
 	own := []Metric{mReports, mMalformed, mForeign, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mLearning, mSinkQueue}
-	for _, m := range spoolMetrics {
-		own = append(own, m.Metric)
+	for _, v := range spoolValues("", &spool.Stats{}) {
+		if v.Name != own[len(own)-1].Name {
+			own = append(own, v.Metric)
+		}
 	}
 	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady)
 	own = append(own, alerts.Metrics...)
@@ -153,16 +138,20 @@ func (c *Collector) emitDialects(emit metrics.Emit) {
 
 // emitPoints emits the ledger in points.
 func emitPoints(emit metrics.Emit, name string, p *sink.PointBalance) {
-	emit(mPointsMade, float64(p.Made), name)
-	emit(mPointsStored, float64(p.Stored), name)
-	emit(mPointsUnsettled, float64(p.Unsettled), name)
+	emit.All(
+		metrics.Of(mPointsMade, p.Made, name),
+		metrics.Of(mPointsStored, p.Stored, name),
+		metrics.Of(mPointsUnsettled, p.Unsettled, name),
+	)
 	metrics.Map(emit, mPointsInFlight, p.InFlight, name)
 	metrics.Map(emit, mPointsDropped, p.Dropped, name)
 	emit(mPointsDropped, float64(p.Refused), name, DroppedRejected.String())
 	for series, s := range p.Series {
-		emit(mSeriesPoints, float64(s.Made), name, series, "made")
-		emit(mSeriesPoints, float64(s.Stored), name, series, "stored")
-		emit(mSeriesPoints, float64(s.Refused), name, series, "refused")
+		emit.All(
+			metrics.Of(mSeriesPoints, s.Made, name, series, "made"),
+			metrics.Of(mSeriesPoints, s.Stored, name, series, "stored"),
+			metrics.Of(mSeriesPoints, s.Refused, name, series, "refused"),
+		)
 	}
 }
 
@@ -177,19 +166,17 @@ func (c *Collector) emit(emit metrics.Emit) {
 		format, reason, _ := strings.Cut(key, " ")
 		emit(mMalformed, float64(n), format, reason)
 	}
-	emit(mForeign, float64(t.Foreign))
 	c.emitDialects(emit)
-	emit(mNames, float64(c.Names().Len()))
-	emit(mNamesFailed, float64(c.names.Failures()))
 	c.alerting().Emit(emit)
 	for name, p := range c.ledger.AsidePoints() {
 		emitPoints(emit, name, p)
 	}
-	emit(mSitesRefused, float64(c.sites.Refusals()))
 	for _, b := range c.ledger.Snapshot() {
-		emit(mReceived, float64(b.Received), b.Sink)
-		emit(mStored, float64(b.Stored), b.Sink)
-		emit(mUnsettled, float64(b.Unsettled), b.Sink)
+		emit.All(
+			metrics.Of(mReceived, b.Received, b.Sink),
+			metrics.Of(mStored, b.Stored, b.Sink),
+			metrics.Of(mUnsettled, b.Unsettled, b.Sink),
+		)
 		metrics.Map(emit, mInFlight, b.InFlight, b.Sink)
 		metrics.Map(emit, mDropped, b.Dropped, b.Sink)
 		if b.Points != nil {
@@ -202,45 +189,50 @@ func (c *Collector) emit(emit metrics.Emit) {
 			emit(Metric{Name: sourceMetricName(src.Name, m), Kind: Counter}, float64(m.Value(&st)))
 		}
 	}
+	figures, open := c.tally.Figures()
+	clock := c.windows.ClockState()
 	sum, waiting := c.pipeline.ShardStats()
+	d := &sum.Digests
 	for i, n := range waiting {
 		emit(mShardQueue, float64(n), strconv.Itoa(i))
 	}
-	emit(mFlows, float64(sum.Flows))
-	emit(mFlowBytes, float64(sum.MemoryBytes))
-	emit(mEvicted, float64(sum.EvictedIdle), "idle")
-	emit(mEvicted, float64(sum.EvictedPressure), "pressure")
-	d := &sum.Digests
-	emit(mDigests, float64(d.Digests), "received")
-	emit(mDigests, float64(d.Unread), "unread")
-	emit(mDigests, float64(d.Rejected), "rejected")
-	emit(mDigests, float64(d.Duplicate), "duplicate")
-	emit(mDigests, float64(d.Strange), "strange")
-	if c.sites != nil {
-		emit(mDigests, float64(d.Elsewhere), "other_site")
-	}
-	emit(mTraced, float64(d.Decoded))
-	emit(mUndecided, float64(d.Undecided))
-	emit(mWatched, float64(d.Watched))
-	emit(mTraceBytes, float64(d.Bytes))
-
-	figures, open := c.tally.Figures()
-	clock := c.windows.ClockState()
-	emit(mMisplaced, float64(c.pipeline.Misplaced()))
-	emit(mRivals, float64(len(c.rivals.Problems())))
-	emit(mReady, metrics.Bool(len(c.NotReady()) == 0))
-	emit(mSteps, float64(clock.Steps))
-	emit(mStep, clock.Last.Seconds())
-	emit(mClockHeld, metrics.Bool(clock.Held))
-	emit(mCorrections, float64(clock.Bytes))
-	emit(mLost, float64(figures.Lost))
-	emit(mFolded, float64(figures.Folded.Hops), "hops")
-	emit(mFolded, float64(figures.Folded.Flows), "flows")
-	emit(mFolded, float64(figures.Folded.Rest), "rest")
 	for k, n := range open {
 		emit(mFindings, float64(n), k[0], k[1])
 	}
-	emit(mLearning, float64(figures.Learning))
+	if c.sites != nil {
+		emit(mDigests, float64(d.Elsewhere), "other_site")
+	}
+	emit.All(
+		metrics.Of(mForeign, t.Foreign),
+		metrics.Of(mNames, c.Names().Len()),
+		metrics.Of(mNamesFailed, c.names.Failures()),
+		metrics.Of(mSitesRefused, c.sites.Refusals()),
+		metrics.Of(mLearning, figures.Learning),
+		metrics.Of(mFlows, sum.Flows),
+		metrics.Of(mFlowBytes, sum.MemoryBytes),
+		metrics.Of(mEvicted, sum.EvictedIdle, "idle"),
+		metrics.Of(mEvicted, sum.EvictedPressure, "pressure"),
+		metrics.Of(mDigests, d.Digests, "received"),
+		metrics.Of(mDigests, d.Unread, "unread"),
+		metrics.Of(mDigests, d.Rejected, "rejected"),
+		metrics.Of(mDigests, d.Duplicate, "duplicate"),
+		metrics.Of(mDigests, d.Strange, "strange"),
+		metrics.Of(mTraced, d.Decoded),
+		metrics.Of(mUndecided, d.Undecided),
+		metrics.Of(mWatched, d.Watched),
+		metrics.Of(mTraceBytes, d.Bytes),
+		metrics.Of(mMisplaced, c.pipeline.Misplaced()),
+		metrics.Of(mRivals, len(c.rivals.Problems())),
+		metrics.Of(mReady, metrics.Bool(len(c.NotReady()) == 0)),
+		metrics.Of(mSteps, clock.Steps),
+		metrics.Of(mStep, clock.Last.Seconds()),
+		metrics.Of(mClockHeld, metrics.Bool(clock.Held)),
+		metrics.Of(mCorrections, clock.Bytes),
+		metrics.Of(mLost, figures.Lost),
+		metrics.Of(mFolded, figures.Folded.Hops, "hops"),
+		metrics.Of(mFolded, figures.Folded.Flows, "flows"),
+		metrics.Of(mFolded, figures.Folded.Rest, "rest"),
+	)
 	c.collectSinks(emit)
 }
 
@@ -251,25 +243,29 @@ func (c *Collector) collectSinks(emit metrics.Emit) {
 			t, d := r.Counts()
 			taken, dropped = taken+t, dropped+d
 		}
-		emit(mRaw, float64(taken), "taken")
-		emit(mRaw, float64(dropped), "dropped")
+		emit.All(
+			metrics.Of(mRaw, taken, "taken"),
+			metrics.Of(mRaw, dropped, "dropped"),
+		)
 	}
 	for _, s := range c.stores.All() {
 		st := s.Stats()
-		emit(mSinkQueue, float64(st.Bytes), s.Name())
-		for _, m := range spoolMetrics {
-			if st.Spool != nil {
-				m.emit(st.Spool, func(v float64, labels ...string) { emit(m.Metric, v, append([]string{s.Name()}, labels...)...) })
-			}
+		if st.Spool != nil {
+			emit.All(spoolValues(s.Name(), st.Spool)...)
 		}
 		if r := st.Refused; r != nil {
-			emit(mRefusedBytes, float64(r.Bytes), s.Name())
-			emit(mRefusedEvicted, float64(r.EvictedPoints+r.LostPoints), s.Name())
+			emit.All(
+				metrics.Of(mRefusedBytes, r.Bytes, s.Name()),
+				metrics.Of(mRefusedEvicted, r.EvictedPoints+r.LostPoints, s.Name()),
+			)
 		}
-		emit(mPoints, float64(st.PointsWritten), s.Name(), "written")
-		emit(mPoints, float64(st.PointsRejected), s.Name(), "rejected")
-		emit(mPoints, float64(st.PointsDropped), s.Name(), "dropped")
-		emit(mRetries, float64(st.Retries), s.Name())
+		emit.All(
+			metrics.Of(mPoints, st.PointsWritten, s.Name(), "written"),
+			metrics.Of(mPoints, st.PointsRejected, s.Name(), "rejected"),
+			metrics.Of(mPoints, st.PointsDropped, s.Name(), "dropped"),
+			metrics.Of(mRetries, st.Retries, s.Name()),
+			metrics.Of(mSinkQueue, st.Bytes, s.Name()),
+		)
 	}
 }
 

@@ -172,16 +172,20 @@ var (
 // Emit gives the values of Metrics. It may be called at any time, and on nil, which has sent nothing.
 func (a *Alerting) Emit(emit metrics.Emit) {
 	if a == nil {
-		emit(mAlertsOpen, 0)
-		emit(mAlertsRefused, 0)
-		emit(mAlertsRules, 0)
+		emit.All(
+			metrics.Of(mAlertsOpen, 0),
+			metrics.Of(mAlertsRefused, 0),
+			metrics.Of(mAlertsRules, 0),
+		)
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	emit(mAlertsOpen, float64(a.open))
-	emit(mAlertsRefused, float64(a.refused))
-	emit(mAlertsRules, float64(a.failures.Load()))
+	emit.All(
+		metrics.Of(mAlertsOpen, a.open),
+		metrics.Of(mAlertsRefused, a.refused),
+		metrics.Of(mAlertsRules, a.failures.Load()),
+	)
 	for s := notify.Firing; s < notify.Test; s++ {
 		emit(mAlertsSent, float64(a.sent[s]), s.String())
 	}

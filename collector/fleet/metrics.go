@@ -53,63 +53,71 @@ func (c *Consumer) Registry() *prometheus.Registry {
 
 // emit publishes what there is at this moment.
 func (c *Consumer) emit(emit metrics.Emit) {
-	sums := map[string]*PartitionStatus{}
+	sums := map[string][]metrics.Value{}
 	forced := uint64(0)
 	for _, s := range c.Partitions() {
 		n := strconv.Itoa(s.Partition)
 		if s.Held {
-			emit(mLag, float64(s.Lag), s.Topic, n)
-			emit(mOpen, float64(s.Open), s.Topic, n)
-			emit(mWindow, float64(s.Label)/1e9, s.Topic, n)
+			emit.All(
+				metrics.Of(mLag, s.Lag, s.Topic, n),
+				metrics.Of(mOpen, s.Open, s.Topic, n),
+				metrics.Of(mWindow, float64(s.Label)/1e9, s.Topic, n),
+			)
+		} else {
+			s.StateBytes = 0
 		}
-		emit(mHeld, metrics.Bool(s.Held), s.Topic, n)
-		emit(mRecords, float64(s.Records), s.Topic, n)
-		emit(mBytes, float64(s.Bytes), s.Topic, n)
+		emit.All(
+			metrics.Of(mHeld, metrics.Bool(s.Held), s.Topic, n),
+			metrics.Of(mRecords, s.Records, s.Topic, n),
+			metrics.Of(mBytes, s.Bytes, s.Topic, n),
+		)
 		sum := sums[s.Topic]
-		if sum == nil {
-			sum = &PartitionStatus{}
-			sums[s.Topic] = sum
+		for i, v := range topicValues(&s) {
+			if i == len(sum) {
+				sum = append(sum, v)
+			} else {
+				sum[i].V += v.V
+			}
 		}
-		sum.Closed += s.Closed
-		sum.Late += s.Late
-		sum.Duplicates += s.Duplicates
-		sum.Conflicts += s.Conflicts
-		sum.Unknown += s.Unknown + s.GateUnknown
-		sum.Refused += s.Refused + s.GateRefused
-		sum.Gone += s.Gone
-		sum.Again += s.Again
-		sum.Restarts += s.Restarts
-		sum.Checkpoints += s.Checkpoints
-		if s.Held {
-			sum.StateBytes += s.StateBytes
-		}
+		sums[s.Topic] = sum
 		forced += s.Forced
 	}
-	for topic, s := range sums {
-		emit(mWindows, float64(s.Closed), topic)
-		emit(mLate, float64(s.Late), topic)
-		emit(mDuplicate, float64(s.Duplicates), topic)
-		emit(mConflict, float64(s.Conflicts), topic)
-		emit(mUnknown, float64(s.Unknown), topic)
-		emit(mRefused, float64(s.Refused), topic)
-		emit(mGone, float64(s.Gone), topic)
-		emit(mAgain, float64(s.Again), topic)
-		emit(mRestarts, float64(s.Restarts), topic)
-		emit(mSaves, float64(s.Checkpoints), topic)
-		emit(mStateBytes, float64(s.StateBytes), topic)
+	for _, sum := range sums {
+		emit.All(sum...)
 	}
 	c.mu.Lock()
 	missing := len(c.last.missing)
 	c.mu.Unlock()
 	c.alerting.Emit(emit)
-	emit(mMissing, float64(missing))
-	emit(mForced, float64(forced))
-	emit(mPublished, float64(c.published.Load()))
-	emit(mGeneration, float64(c.Generation()))
+	emit.All(
+		metrics.Of(mMissing, missing),
+		metrics.Of(mForced, forced),
+		metrics.Of(mPublished, c.published.Load()),
+		metrics.Of(mGeneration, c.Generation()),
+	)
 	for _, b := range c.Balances() {
-		emit(mMerged, float64(b.Received), b.Sink)
-		emit(mStored, float64(b.Stored), b.Sink)
+		emit.All(
+			metrics.Of(mMerged, b.Received, b.Sink),
+			metrics.Of(mStored, b.Stored, b.Sink),
+		)
 		metrics.Map(emit, mInFlight, b.InFlight, b.Sink)
 		metrics.Map(emit, mDropped, b.Dropped, b.Sink)
+	}
+}
+
+// topicValues are the metrics of a topic, as far as one partition has part in them.
+func topicValues(s *PartitionStatus) []metrics.Value {
+	return []metrics.Value{
+		metrics.Of(mWindows, s.Closed, s.Topic),
+		metrics.Of(mLate, s.Late, s.Topic),
+		metrics.Of(mDuplicate, s.Duplicates, s.Topic),
+		metrics.Of(mConflict, s.Conflicts, s.Topic),
+		metrics.Of(mUnknown, s.Unknown+s.GateUnknown, s.Topic),
+		metrics.Of(mRefused, s.Refused+s.GateRefused, s.Topic),
+		metrics.Of(mGone, s.Gone, s.Topic),
+		metrics.Of(mAgain, s.Again, s.Topic),
+		metrics.Of(mRestarts, s.Restarts, s.Topic),
+		metrics.Of(mSaves, s.Checkpoints, s.Topic),
+		metrics.Of(mStateBytes, s.StateBytes, s.Topic),
 	}
 }

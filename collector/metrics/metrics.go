@@ -41,10 +41,32 @@ func NewCounter(name, help string, labels ...string) Metric {
 // Emit publishes one value of a metric, with the values of its labels.
 type Emit func(m Metric, v float64, labels ...string)
 
+// Number is what a value can be read from.
+type Number interface {
+	~int | ~int64 | ~uint64 | ~float64
+}
+
+// Value is a metric with a value, and those of its labels.
+type Value struct {
+	Metric
+	V     float64
+	Label []string
+}
+
+// Of makes a value.
+func Of[N Number](m Metric, n N, labels ...string) Value { return Value{m, float64(n), labels} }
+
+// All publishes values.
+func (e Emit) All(values ...Value) {
+	for _, v := range values {
+		e(v.Metric, v.V, v.Label...)
+	}
+}
+
 // Map publishes the values of a map, whose keys are the last label.
-func Map[V int | int64 | uint64 | float64](emit Emit, m Metric, values map[string]V, labels ...string) {
-	for key, v := range values {
-		emit(m, float64(v), append(labels[:len(labels):len(labels)], key)...)
+func Map[N Number](emit Emit, m Metric, values map[string]N, labels ...string) {
+	for key, n := range values {
+		emit(m, float64(n), append(labels[:len(labels):len(labels)], key)...)
 	}
 }
 
