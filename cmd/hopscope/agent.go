@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +11,6 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/status"
-	"github.com/hopscope/hopscope/planner/show"
 )
 
 // agentConfig is everything that an agent can be told. It has a file of its own: an agent runs on another machine than a
@@ -137,12 +131,12 @@ begins with five minutes.`,
 		if err != nil {
 			return err
 		}
-		plan, err := readAgentPlan(&cfg)
+		plan, err := cfg.ReadPlan()
 		if err != nil {
 			return wrongInput(err)
 		}
 		if o.check {
-			return checkAgent(c.OutOrStdout(), &cfg, plan)
+			return wrongInput(cfg.Describe(c.OutOrStdout(), plan))
 		}
 		return runAgent(c, &cfg, plan)
 	}
@@ -160,84 +154,6 @@ func agentConfigCommand() *cobra.Command {
 			return settings.Print(c.OutOrStdout(), &cfg)
 		},
 	}
-}
-
-// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
-// receives its probes; it is above the last one in any case.
-func nextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }
-
-// readAgentPlan reads the files of the plan, nil where none is named.
-func readAgentPlan(cfg *agentConfig) (*agent.Plan, error) {
-	if !cfg.Files.Used() {
-		return nil, nil
-	}
-	plan, err := cfg.Files.Read(nextEpoch(0))
-	if err != nil {
-		return nil, err
-	}
-	limits := cfg.Limits()
-	if _, err := plan.Check(&limits); err != nil {
-		return nil, fmt.Errorf("the plan is refused:\n%w", err)
-	}
-	return plan, nil
-}
-
-// checkAgent says what an agent would do.
-func checkAgent(w io.Writer, cfg *agentConfig, plan *agent.Plan) error {
-	if plan == nil {
-		from := "there is no plan: name files (--probes, plan.probes) or a controller (controller.address)"
-		if cfg.Controller.Address != "" {
-			from = "plans come from the controller " + cfg.Controller.Name + " at " + cfg.Controller.Address
-		}
-		if _, err := fmt.Fprintf(w, "no problems; %s\n", from); err != nil {
-			return err
-		}
-		return tellInterface(w, cfg)
-	}
-	limits := cfg.Limits()
-	load, err := plan.Check(&limits)
-	if err != nil {
-		return wrongInput(err)
-	}
-	_, err = fmt.Fprintf(w, "no problems; agent %s\nsends %d of %d probes, %d of them in detail, %.4g a second, %s (at most %s)\nreceives %d, %s (at most %s)\n",
-		cfg.Name, load.Sends, len(plan.Probes), load.Detailed, load.ProbesPerSecond, show.BitRate(load.SendBPS), show.BitRate(cfg.SendLimit),
-		load.Received, show.BitRate(load.ReceiveBPS), show.BitRate(cfg.ReceiveLimit))
-	if warning := notNamed(cfg, plan); err == nil && warning != "" {
-		_, err = fmt.Fprintln(w, warning)
-	}
-	if err != nil {
-		return err
-	}
-	return tellInterface(w, cfg)
-}
-
-// tellInterface says that this machine has no such interface. It is no error: settings are checked elsewhere, too.
-func tellInterface(w io.Writer, cfg *agentConfig) error {
-	if _, err := net.InterfaceByName(cfg.Interface); err == nil {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "this machine has no interface %s; \"ip link\" lists them\n", cfg.Interface)
-	return err
-}
-
-// notNamed says that a plan has no probe for the agent, and for whom it has some.
-func notNamed(cfg *agentConfig, plan *agent.Plan) string {
-	var names []string
-	for k := range plan.Probes {
-		x := &plan.Probes[k]
-		if x.Agent == cfg.Name {
-			return ""
-		}
-		names = append(names, x.Agent)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	const most = 8
-	more := ""
-	if len(names) > most {
-		names, more = names[:most], fmt.Sprintf(" and %d others", len(names)-most)
-	}
-	return fmt.Sprintf("no probe of the plan is sent by %q: its agents are %s%s (--name)", cfg.Name, strings.Join(names, ", "), more)
 }
 
 // runAgent runs until it is told to stop.
@@ -278,7 +194,7 @@ func adoptFiles(a *agent.Agent, cfg *agentConfig, plan *agent.Plan, log *slog.Lo
 	if _, err := a.Adopt(plan, "files"); err != nil {
 		return err
 	}
-	if warning := notNamed(cfg, plan); warning != "" {
+	if warning := cfg.NotNamed(plan); warning != "" {
 		log.Warn("plan", "problem", warning)
 	}
 	return nil
@@ -296,7 +212,7 @@ func rereadOnHangup(ctx context.Context, hangup <-chan struct{}, a *agent.Agent,
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}
-		if plan, err := cfg.Files.Read(nextEpoch(a.Status().Epoch)); err != nil {
+		if plan, err := cfg.Files.Read(agent.NextEpoch(a.Status().Epoch)); err != nil {
 			a.Refuse(0, "files", err)
 		} else {
 			_ = adoptFiles(a, cfg, plan, log) // the agent logs and says what it refuses

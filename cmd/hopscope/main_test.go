@@ -188,7 +188,7 @@ func TestSelftest(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var got struct {
-		Steps []selftestStep
+		Steps []traffic.Step
 		Best  float64 `json:"keeps_up_with"`
 	}
 	if err := json.Unmarshal(out, &got); err != nil || len(got.Steps) != 1 || got.Steps[0].Missing != 0 || got.Best == 0 {

@@ -60,7 +60,7 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 		return nil, err
 	}
 	if o.agents != noneText {
-		useAgents(p)
+		p.UseAgents()
 	}
 	if err := o.ambiguousHosts(p); err != nil {
 		return nil, err
@@ -240,28 +240,6 @@ func (o *coverFlags) readHosts(p *cover.Problem) error {
 		p.Hosts = hosts
 	}
 	return nil
-}
-
-// useAgents makes the nodes that have agents the depots, or uses the agents of the depots that there are.
-func useAgents(p *cover.Problem) {
-	g := p.Graph
-	if len(g.Agents()) == 0 {
-		return
-	}
-	asked := p.Depots
-	if asked == nil {
-		p.Depots = []int{}
-	}
-	p.Agents = []topo.Agent{}
-	for _, a := range g.Agents() {
-		switch {
-		case asked != nil && !slices.Contains(asked, a.Node) || p.SkipNode != nil && p.SkipNode[a.Node]:
-			continue
-		case asked == nil && !slices.Contains(p.Depots, a.Node):
-			p.Depots = append(p.Depots, a.Node)
-		}
-		p.Agents = append(p.Agents, a)
-	}
 }
 
 // ambiguousHosts says which node may be a host or a switch, where routes have to know: one of a single link at which probes

@@ -166,22 +166,8 @@ var diffKinds = map[string]func(o *diffFlags, plans [2]planFile) (before, after 
 		return before, after, capacity, err
 	},
 	"attention": func(_ *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
-		before, after, err = elementsOf("attention", plans, func(plan *attention.Plan) (list []planner.Element, err error) {
-			for _, d := range plan.Probes {
-				list = append(list, planner.Element{ID: d.ID, Covers: d.Suspicious})
-			}
-			return list, nil
-		})
-		at := make(map[string]int, len(before))
-		for k := range before {
-			at[before[k].ID] = k
-		}
-		for k := range after { // a probe that measures in detail does so on all of its way, whatever is suspicious
-			if i, ok := at[after[k].ID]; ok {
-				all := slices.Concat(before[i].Covers, after[k].Covers)
-				before[i].Covers, after[k].Covers = all, all
-			}
-		}
+		before, after, err = elementsOf("attention", plans, func(plan *attention.Plan) ([]planner.Element, error) { return plan.Outline(), nil })
+		attention.Join(before, after)
 		return before, after, nil, err
 	},
 	"orchestrate": func(o *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
@@ -210,31 +196,14 @@ var diffKinds = map[string]func(o *diffFlags, plans [2]planFile) (before, after 
 		return diffDelivery(o, plans)
 	},
 	"schedule": func(_ *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
-		before, after, err = elementsOf("schedule", plans, func(plan *schedule.Plan) (list []planner.Element, err error) {
-			for _, t := range plan.Probes {
-				list = append(list, planner.Element{ID: t.ID, Covers: []string{t.ID}, Form: fmt.Sprint(t.Interval, t.Phase)})
-			}
-			return list, nil
-		})
+		before, after, err = elementsOf("schedule", plans, func(plan *schedule.Plan) ([]planner.Element, error) { return plan.Outline(), nil })
 		return before, after, nil, err
 	},
 }
 
 // diffDelivery compares plans point by point.
 func diffDelivery(o *diffFlags, plans [2]planFile) (before, after []planner.Element, capacity map[string]float64, err error) {
-	elements := func(plan *delivery.Plan) (list []planner.Element, err error) {
-		at := map[string]int{}
-		for _, d := range plan.Assignment {
-			k, ok := at[d.Point]
-			if !ok {
-				k = len(list)
-				at[d.Point] = k
-				list = append(list, planner.Element{ID: d.Point, Covers: []string{d.Point}})
-			}
-			list[k].Form += fmt.Sprintf("%s over %s by %v at %v; ", d.ID, strings.Join(d.Path, " "), d.Ports, d.Rate)
-		}
-		return list, nil
-	}
+	elements := func(plan *delivery.Plan) ([]planner.Element, error) { return plan.Outline(), nil }
 	if o.instance != "" {
 		p, err := readInstance(o.c, o.instance, delivery.Read)
 		if err != nil {

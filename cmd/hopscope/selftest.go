@@ -14,23 +14,7 @@ import (
 
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/traffic"
-	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sink"
 )
-
-// selftestStep is what became of one load.
-type selftestStep struct {
-	Asked    float64          `json:"asked_per_second"` // 0: as fast as possible
-	Sent     uint64           `json:"sent"`
-	Rate     float64          `json:"sent_per_second"`
-	Stored   uint64           `json:"counted"` // reports that reached a window
-	Dropped  map[string]int64 `json:"dropped"`
-	Lost     int64            `json:"lost_by_sequence"` // as the exporter tracking saw it
-	Missing  int64            `json:"missing"`          // sent and found nowhere: 0, or the ledger lies
-	Verdict  string           `json:"verdict"`
-	KeepsUp  bool             `json:"keeps_up"`
-	balanced bool
-}
 
 func selftestCommand() *cobra.Command {
 	var o struct {
@@ -98,7 +82,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 			fmt.Fprintf(out, "%d CPUs, %d flows, %d hops, %d bytes, %s each\n", runtime.GOMAXPROCS(0), o.flows, o.hops, o.size, o.duration)
 			fmt.Fprintln(table, "asked/s\tsent/s\tcounted\tkernel\tshard-queue\tmalformed\tverdict\t")
 		}
-		try := func(rate float64) (selftestStep, error) {
+		try := func(rate float64) (traffic.Step, error) {
 			s, err := selftestOnce(c.Context(), cfg, load, rate, o.duration)
 			if err != nil {
 				return s, err
@@ -111,14 +95,14 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 				fmt.Fprintf(table, "%s\t%.0f\t%d\t%d\t%d\t%d\t%s\t\n", asked, s.Rate, s.Stored, s.Dropped["kernel"], s.Dropped["shard-queue"], s.Dropped["malformed"], s.Verdict)
 				table.Flush()
 			}
-			if !s.balanced {
+			if !s.Balanced() {
 				return s, fmt.Errorf("%d of %d reports sent are found nowhere in the loss ledger; please report this", s.Missing, s.Sent)
 			}
 			return s, nil
 		}
 		signalsOf(c.Context()).mayTakeTime()
-		var steps []selftestStep
-		best, err := search(o.rate, func(rate float64) (selftestStep, error) {
+		var steps []traffic.Step
+		best, err := traffic.Search(o.rate, func(rate float64) (traffic.Step, error) {
 			s, err := try(rate)
 			steps = append(steps, s)
 			return s, err
@@ -134,51 +118,13 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 	return c
 }
 
-// search tries the one rate, or looks for the highest that loses nothing: twice as much until something is lost, then
-// halves the interval to within a tenth.
-func search(rate float64, try func(float64) (selftestStep, error)) (best selftestStep, err error) {
-	if rate > 0 {
-		s, err := try(rate)
-		if s.KeepsUp {
-			best = s
-		}
-		return best, err
-	}
-	low, high := 0.0, 0.0
-	for next := 100_000.0; ; {
-		s, err := try(next)
-		if err != nil {
-			return best, err
-		}
-		// A sender that cannot reach the rate says nothing about the collector beyond what it did send.
-		reached := !s.senderLimited()
-		if s.KeepsUp {
-			low = next
-			if s.Rate > best.Rate {
-				best = s
-			}
-		}
-		if !s.KeepsUp || !reached {
-			high = next
-		}
-		switch {
-		case high == 0:
-			next *= 2
-		case high-low <= high/10 || high < 1000:
-			return best, nil
-		default:
-			next = (low + high) / 2
-		}
-	}
-}
-
-func writeSelftest(w io.Writer, format string, steps []selftestStep, best selftestStep) error {
+func writeSelftest(w io.Writer, format string, steps []traffic.Step, best traffic.Step) error {
 	if format == "json" {
-		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.senderLimited()})
+		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.SenderLimited()})
 	}
 	if best.KeepsUp {
 		least := ""
-		if best.senderLimited() {
+		if best.SenderLimited() {
 			least = "at least "
 		}
 		_, err := fmt.Fprintf(w, "This machine keeps up with %s%.0f reports/s, sending them included.\n", least, best.Rate)
@@ -189,7 +135,7 @@ func writeSelftest(w io.Writer, format string, steps []selftestStep, best selfte
 }
 
 // selftestOnce runs a fresh collector under one load.
-func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate float64, duration time.Duration) (s selftestStep, err error) {
+func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate float64, duration time.Duration) (s traffic.Step, err error) {
 	s.Asked = rate
 	col, err := openLive(&cfg, collector.Options{Seed: load.Seed}, nil)
 	if err != nil {
@@ -214,30 +160,6 @@ func selftestOnce(ctx context.Context, cfg config, load traffic.Config, rate flo
 	for _, e := range sum.Exporters {
 		s.Lost += e.Lost
 	}
-	s.judge(&sum.Ledger.Balance)
+	s.Judge(&sum.Ledger.Balance)
 	return s, nil
-}
-
-// senderLimited reports whether the sender reached less than it was asked for: the collector may keep up with more.
-func (s *selftestStep) senderLimited() bool { return s.Rate < 0.95*s.Asked }
-
-// judge compares what was sent with what the ledger knows.
-func (s *selftestStep) judge(b *sink.Balance) {
-	dropped := int64(0)
-	for _, n := range b.Dropped {
-		dropped += n
-	}
-	s.Missing = int64(s.Sent) - int64(b.Received)
-	s.balanced = s.Missing == 0 && b.Unsettled == 0
-	s.KeepsUp = s.balanced && dropped == 0 && s.Lost == 0
-	switch {
-	case !s.balanced:
-		s.Verdict = "ledger wrong"
-	case s.KeepsUp && s.senderLimited():
-		s.Verdict = "keeps up; the sender reached no more"
-	case s.KeepsUp:
-		s.Verdict = "keeps up"
-	default:
-		s.Verdict = "loses " + inference.Percent(float64(dropped)/float64(max(s.Sent, 1)), 2)
-	}
 }

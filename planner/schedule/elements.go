@@ -52,3 +52,11 @@ func CheckTransition(p *Problem, old, plan *Plan) error {
 	after, capacity := Elements(r, plan)
 	return plan.CheckReplacement(before, after, capacity)
 }
+
+// Outline is the probes of a plan, each with its interval and phase, as far as the plan alone tells.
+func (p *Plan) Outline() (list []planner.Element) {
+	for _, t := range p.Probes {
+		list = append(list, planner.Element{ID: t.ID, Covers: []string{t.ID}, Form: fmt.Sprint(t.Interval, t.Phase)})
+	}
+	return list
+}

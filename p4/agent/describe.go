@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopscope/hopscope/planner/show"
+)
+
+// ReadPlan reads the files of the plan, nil where none is named.
+func (cfg *Config) ReadPlan() (*Plan, error) {
+	if !cfg.Files.Used() {
+		return nil, nil
+	}
+	plan, err := cfg.Files.Read(NextEpoch(0))
+	if err != nil {
+		return nil, err
+	}
+	limits := cfg.Limits()
+	if _, err := plan.Check(&limits); err != nil {
+		return nil, fmt.Errorf("the plan is refused:\n%w", err)
+	}
+	return plan, nil
+}
+
+// Describe writes what an agent with these settings would do with the plan, which may be nil.
+func (cfg *Config) Describe(w io.Writer, plan *Plan) error {
+	if plan == nil {
+		from := "there is no plan: name files (--probes, plan.probes) or a controller (controller.address)"
+		if cfg.Controller.Address != "" {
+			from = "plans come from the controller " + cfg.Controller.Name + " at " + cfg.Controller.Address
+		}
+		if _, err := fmt.Fprintf(w, "no problems; %s\n", from); err != nil {
+			return err
+		}
+		return cfg.describeInterface(w)
+	}
+	limits := cfg.Limits()
+	load, err := plan.Check(&limits)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "no problems; agent %s\nsends %d of %d probes, %d of them in detail, %.4g a second, %s (at most %s)\nreceives %d, %s (at most %s)\n",
+		cfg.Name, load.Sends, len(plan.Probes), load.Detailed, load.ProbesPerSecond, show.BitRate(load.SendBPS), show.BitRate(cfg.SendLimit),
+		load.Received, show.BitRate(load.ReceiveBPS), show.BitRate(cfg.ReceiveLimit))
+	if warning := cfg.NotNamed(plan); err == nil && warning != "" {
+		_, err = fmt.Fprintln(w, warning)
+	}
+	if err != nil {
+		return err
+	}
+	return cfg.describeInterface(w)
+}
+
+// describeInterface says that this machine has no such interface. It is no error: settings are checked elsewhere, too.
+func (cfg *Config) describeInterface(w io.Writer) error {
+	if _, err := net.InterfaceByName(cfg.Interface); err == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "this machine has no interface %s; \"ip link\" lists them\n", cfg.Interface)
+	return err
+}
+
+// NotNamed says that a plan has no probe for the agent, and for whom it has some.
+func (cfg *Config) NotNamed(plan *Plan) string {
+	var names []string
+	for k := range plan.Probes {
+		x := &plan.Probes[k]
+		if x.Agent == cfg.Name {
+			return ""
+		}
+		names = append(names, x.Agent)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	const most = 8
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d others", len(names)-most)
+	}
+	return fmt.Sprintf("no probe of the plan is sent by %q: its agents are %s%s (--name)", cfg.Name, strings.Join(names, ", "), more)
+}
+
+// NextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
+// receives its probes; it is above the last one in any case.
+func NextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }

@@ -1,0 +1,30 @@
+package attention
+
+import (
+	"slices"
+
+	"github.com/hopscope/hopscope/planner"
+)
+
+// Outline is the probes of a plan, each with the suspicious links that it is on.
+func (p *Plan) Outline() (list []planner.Element) {
+	for _, d := range p.Probes {
+		list = append(list, planner.Element{ID: d.ID, Covers: d.Suspicious})
+	}
+	return list
+}
+
+// Join gives the probes that are in both lists the links of both: a probe that measures in detail does so on all of its way,
+// whatever is suspicious.
+func Join(before, after []planner.Element) {
+	at := make(map[string]int, len(before))
+	for k := range before {
+		at[before[k].ID] = k
+	}
+	for k := range after {
+		if i, ok := at[after[k].ID]; ok {
+			all := slices.Concat(before[i].Covers, after[k].Covers)
+			before[i].Covers, after[k].Covers = all, all
+		}
+	}
+}
