@@ -10,6 +10,7 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/p4/steer"
 )
 
 func controlCommand() *cobra.Command {
@@ -50,7 +51,7 @@ SIGTERM ends it; agents and switches keep what they have. docs/loop.md draws a c
 		if err != nil {
 			return err
 		}
-		x, err := readControlled(&cfg)
+		x, err := steer.ReadNetwork(cfg.network())
 		if err := errors.Join(err, checkControlFiles(&cfg)); err != nil {
 			return wrongInput(err)
 		}
@@ -113,10 +114,10 @@ func checkControlFiles(cfg *controlConfig) error {
 }
 
 // writeControlled says what there is to steer.
-func writeControlled(w io.Writer, cfg *controlConfig, x *controlled) error {
-	covered, links := x.probes.Links.Covered()
-	basic, detailed := x.probes.Sent.HopBytes()
+func writeControlled(w io.Writer, cfg *controlConfig, x *steer.Network) error {
+	covered, links := x.Config.Links.Covered()
+	basic, detailed := x.Config.Sent.HopBytes()
 	_, err := fmt.Fprintf(w, "no problems; network %s\n%d probes of %d agents pass %d of %d directions of links; a hop adds %d bytes, or %d in detail\n%d switches hold entries; a cycle of %v\n",
-		x.network.Name, len(x.network.Probes), len(x.network.Agents), covered, links, basic, detailed, len(x.network.Switches), cfg.Loop.Cycle)
+		x.Control.Name, len(x.Control.Probes), len(x.Control.Agents), covered, links, basic, detailed, len(x.Control.Switches), cfg.Loop.Cycle)
 	return err
 }

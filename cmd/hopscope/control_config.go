@@ -13,28 +13,24 @@ import (
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 )
 
 // controlConfig is everything that a control of probes can be told. It has a file of its own, as agents have.
 type controlConfig struct {
-	Topology   string           `yaml:"topology" doc:"File or generator of the network, the one that the probes were planned for."`
-	FirstNode  int64            `yaml:"first_node_id" range:"0..4294967295" doc:"Node id by which reports know the first node of the topology; the others follow in its order. Where all names are numbers, these are the ids."`
-	Files      agent.Files      `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
-	Agents     []controlAgent   `yaml:"agents" doc:"Addresses of hosts that agents send probes to. An agent that is not named leaves that to the settings of the agents."`
-	Controller controlListen    `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
-	Collector  controlCollector `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`
-	Loop       controlLoop      `yaml:"loop" doc:"How plans change."`
-	Journal    controlJournal   `yaml:"journal" doc:"What was pushed where, and what came back."`
-	Fleet      controlFleet     `yaml:"fleet" doc:"Several controls of one network, of which one at a time is in charge: a topic of Kafka says which, and keeps the plan."`
-	Switches   []controlSwitch  `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
-	Admin      controlAdmin     `yaml:"admin" doc:"Where operators ask and say."`
-	P4Runtime  controlP4Runtime `yaml:"p4runtime" doc:"Certificates towards switches."`
-	Log        logConfig        `yaml:"log" doc:"What is written to standard error."`
-}
-
-type controlAgent struct {
-	Name    string `yaml:"name" doc:"Name of the agent in the plan."`
-	Address string `yaml:"address" doc:"IPv4 address of its host."`
+	Topology   string            `yaml:"topology" doc:"File or generator of the network, the one that the probes were planned for."`
+	FirstNode  int64             `yaml:"first_node_id" range:"0..4294967295" doc:"Node id by which reports know the first node of the topology; the others follow in its order. Where all names are numbers, these are the ids."`
+	Files      agent.Files       `yaml:"plan" doc:"The plan whose probes cover the network. Which of them look closer is what is decided here."`
+	Agents     []steer.AgentHost `yaml:"agents" doc:"Addresses of hosts that agents send probes to. An agent that is not named leaves that to the settings of the agents."`
+	Controller controlListen     `yaml:"controller" doc:"Where agents follow, over gRPC with mutual TLS."`
+	Collector  controlCollector  `yaml:"collector" doc:"Whose findings, and whose probes, make links suspicious."`
+	Loop       controlLoop       `yaml:"loop" doc:"How plans change."`
+	Journal    controlJournal    `yaml:"journal" doc:"What was pushed where, and what came back."`
+	Fleet      controlFleet      `yaml:"fleet" doc:"Several controls of one network, of which one at a time is in charge: a topic of Kafka says which, and keeps the plan."`
+	Switches   []steer.Switch    `yaml:"switches" doc:"Switches that are to hold entries. Probes of hopscope need none."`
+	Admin      controlAdmin      `yaml:"admin" doc:"Where operators ask and say."`
+	P4Runtime  steer.SwitchTLS   `yaml:"p4runtime" doc:"Certificates towards switches."`
+	Log        logConfig         `yaml:"log" doc:"What is written to standard error."`
 }
 
 type controlListen struct {
@@ -84,27 +80,8 @@ type controlFleet struct {
 	Kafka    conn.Config   `yaml:"kafka" doc:"Where Kafka is; the same as kafka of the other members."`
 }
 
-type controlSwitch struct {
-	Name      string `yaml:"name" doc:"Name of the node in the topology."`
-	Address   string `yaml:"address" doc:"HOST:PORT of its P4Runtime server."`
-	TLSName   string `yaml:"tls_name" doc:"Name that its certificate must carry. Empty is that of address."`
-	Plaintext bool   `yaml:"plaintext" doc:"Without TLS, for switches that have none, on lines that nobody else can reach."`
-	Device    int64  `yaml:"device_id" range:"0..9223372036854775807" doc:"Id of the switch behind its address."`
-	Election  int64  `yaml:"election_id" range:"0..9223372036854775807" doc:"Id that the controller stands for election with; 0 is 1."`
-	Program   string `yaml:"program" oneof:"srint|intmd|pint" doc:"Program of hopscope that it runs."`
-	Commit    bool   `yaml:"commit" doc:"Load the program where the switch has none or another one."`
-	File      string `yaml:"file" doc:"Write entries into this file of JSON, in place of address."`
-	Entries   string `yaml:"entries" doc:"File of JSON with the entries that the switch is to hold, as file has them."`
-}
-
 type controlAdmin struct {
 	Listen string `yaml:"listen" doc:"HOST:PORT on loopback, or unix:PATH. Commands have no password, so that other addresses are refused. Empty serves nothing."`
-}
-
-type controlP4Runtime struct {
-	CAFile   string `yaml:"ca_file" doc:"PEM file of the authorities that may sign certificates of switches."`
-	CertFile string `yaml:"cert_file" doc:"PEM file of the controller's certificate."`
-	KeyFile  string `yaml:"key_file" doc:"PEM file of the key that belongs to cert_file."`
 }
 
 func defaultControlConfig() controlConfig {

@@ -50,7 +50,7 @@ type chargePlan struct {
 }
 
 // runControlFleet stands for being in charge, and steers whenever it is.
-func runControlFleet(ctx context.Context, files *controlFiles, x *controlled, j *loop.Journal, log *slog.Logger) error {
+func runControlFleet(ctx context.Context, files *controlFiles, x *steer.Network, j *loop.Journal, log *slog.Logger) error {
 	cfg := files.now.Load()
 	files.last.Store(x)
 	name := cfg.Fleet.Name
@@ -149,7 +149,7 @@ func (s *standby) follow(ctx context.Context) {
 		x, restart, err := s.files.take()
 		s.refuse(err)
 		if err == nil {
-			s.files.said(x, restart, s.log)
+			s.files.Report(x, restart, s.log)
 		}
 	}
 }
@@ -166,12 +166,12 @@ func (s *standby) refuse(err error) (why string) {
 
 // network is what is steered from now on: what the files say now, or what they said last where that does not fit. A controller begins anew:
 // what it knew is from before.
-func (s *standby) network() (x *controlled, refused string, err error) {
+func (s *standby) network() (x *steer.Network, refused string, err error) {
 	x, _, err = s.files.take()
 	if refused = s.refuse(err); err != nil {
 		x = s.files.last.Load()
 	}
-	x, err = x.anew()
+	x, err = x.Anew()
 	return x, refused, err
 }
 

@@ -146,13 +146,13 @@ func TestLatencyFloors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := readControlled(&cfg)
+	x, err := steer.ReadNetwork(cfg.network())
 	if err != nil {
 		t.Fatal(err)
 	}
-	floors := x.probes.Links.PacketTimes(steer.LeastLatencyFloor)
+	floors := x.Config.Links.PacketTimes(steer.LeastLatencyFloor)
 	for name, want := range map[string]float64{"leaf-1:1--spine-1:1": 1.2e6, "spine-1:1--leaf-1:1": 120e3, "leaf-2:1--spine-1:2": 10e3, "leaf-1:2--spine-2:1": 10e3} {
-		if i, ok := x.probes.Links.Lookup(name); !ok || floors[i] != want {
+		if i, ok := x.Config.Links.Lookup(name); !ok || floors[i] != want {
 			t.Errorf("%s: %v, floor %v, want %v", name, ok, floors[i], want)
 		}
 	}

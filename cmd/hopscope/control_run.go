@@ -7,10 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
-	"os"
-	"slices"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -19,172 +15,17 @@ import (
 	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
-	"github.com/hopscope/hopscope/p4/p4rt"
 	"github.com/hopscope/hopscope/p4/steer"
-	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/control"
-	"github.com/hopscope/hopscope/planner/cover"
-	"github.com/hopscope/hopscope/planner/topo"
-	"github.com/hopscope/hopscope/planner/topo/load"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
-// controlled is the network of a control of probes, as its files say.
-type controlled struct {
-	network  *control.Network
-	probes   *steer.Config
-	suspects *steer.Suspects
-	fixed    map[string][]control.Entry // by switch
-}
-
-// anew is the same network with nothing known of its links, for a loop of its own.
-func (x *controlled) anew() (*controlled, error) {
-	y, n := *x, *x.network
-	n.Check = nil // it is of the loop before
-	y.network = &n
-	var err error
-	y.suspects, err = steer.New(x.probes)
-	return &y, err
-}
-
-// readControlled reads everything that the settings name, and finds what does not go together.
-func readControlled(cfg *controlConfig) (*controlled, error) {
-	g, err := load.Topology(cfg.Topology)
-	if err != nil {
-		return nil, err
-	}
-	ids, numbers := g.IDs()
-	for i := 0; i < len(ids) && !numbers; i++ {
-		ids[i] += uint32(cfg.FirstNode)
-	}
-	plan, err := cfg.Files.Read(1) // checked here; the epochs of plans are the controller's
-	if err != nil {
-		return nil, err
-	}
-	if err := checkDetail(plan); err != nil {
-		return nil, err
-	}
-	probes, err := readProbes(cfg.Files.Probes)
-	if err != nil {
-		return nil, err
-	}
-	sent := make(map[string]bool, len(plan.Probes))
-	probing := &loop.Probing{Dialect: plan.Dialect, Basic: plan.Basic, Detailed: plan.Detailed, Interval: cfg.Files.Interval,
-		Slots: map[string]agent.Slot{}, Addresses: map[string]netip.Addr{}}
-	agents := map[string]bool{}
-	for k := range plan.Probes {
-		p := &plan.Probes[k]
-		sent[p.ID], agents[p.Agent], agents[p.Collector] = true, true, true
-		probing.Slots[p.ID] = agent.Slot{Interval: p.Interval, Phase: p.Phase}
-	}
-	probes = slices.DeleteFunc(probes, func(p planner.Probe) bool { return !sent[p.ID] })
-	for i, a := range cfg.Agents {
-		if !agents[a.Name] {
-			return nil, fmt.Errorf("agents[%d]: no probe of the plan begins or ends at %q", i, a.Name)
-		}
-		probing.Addresses[a.Name] = netip.MustParseAddr(a.Address) // Validate has read it
-	}
-	links := steer.NewLinks(g, ids)
-	passed, err := links.Route(probes)
-	if err != nil {
-		return nil, err
-	}
-	sc := suspicion.DefaultConfig()
-	sc.Window, sc.RaiseAfter, sc.DoubtAfter, sc.ClearAfter = cfg.Loop.Cycle, cfg.Loop.RaiseAfter, cfg.Loop.DoubtAfter, cfg.Loop.ClearAfter
-	sc.QueueFloor = float64(cfg.Collector.QueueFloor)
-	if sc.LatencyFloor = float64(cfg.Collector.LatencyFloor); sc.LatencyFloor == 0 {
-		sc.LatencyFloor, sc.Floors = steer.LeastLatencyFloor, links.PacketTimes(steer.LeastLatencyFloor)
-	}
-	x := &controlled{fixed: map[string][]control.Entry{}, probes: &steer.Config{Suspicion: sc, Links: links, Probes: probes, Passed: passed, Interval: longest(plan), Sent: probing}}
-	if x.suspects, err = steer.New(x.probes); err != nil {
-		return nil, err
-	}
-	x.network = &control.Network{Name: g.Name(), Probes: probes}
-	for name := range agents {
-		x.network.Agents = append(x.network.Agents, name)
-	}
-	slices.Sort(x.network.Agents)
-	return x, x.readSwitches(cfg, g)
-}
-
-// longest is the interval of the probe that is sent least often.
-func longest(p *agent.Plan) (d time.Duration) {
-	for k := range p.Probes {
-		d = max(d, p.Probes[k].Interval)
-	}
-	return d
-}
-
-// checkDetail says which probes could not be sent if they looked closer: any of them may be asked to. What single agents may send is
-// theirs to say, when they follow.
-func checkDetail(p *agent.Plan) error {
-	all := *p
-	all.Probes = slices.Clone(p.Probes)
-	for k := range all.Probes {
-		all.Probes[k].Detailed = true
-	}
-	if _, err := all.Check(&agent.Limits{MTU: agent.DefaultConfig().MTU}); err != nil {
-		return fmt.Errorf("the plan would be refused with all probes in detail:\n%w", err)
-	}
-	return nil
-}
-
-// readProbes reads the plans that cover the network, with ids as agent.Files gives them.
-func readProbes(files []string) (all []planner.Probe, err error) {
-	for i, path := range files {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		var c cover.Plan
-		err = planner.ReadPlan(f, "cover", &c)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, fmt.Errorf("plan %s: %w", path, err)
-		}
-		for _, p := range append(c.Probes, c.Second...) {
-			if len(files) > 1 {
-				p.ID = fmt.Sprintf("%d/%s", i+1, p.ID)
-			}
-			all = append(all, p)
-		}
-	}
-	return all, nil
-}
-
-// readSwitches reads the entries that switches are to hold, whatever the plan.
-func (x *controlled) readSwitches(cfg *controlConfig, g *topo.Graph) error {
-	for i := range cfg.Switches {
-		s := &cfg.Switches[i]
-		if _, ok := g.Lookup(s.Name); !ok {
-			return fmt.Errorf("switches[%d].name: the topology has no node %q", i, s.Name)
-		}
-		x.network.Switches = append(x.network.Switches, s.Name)
-		if s.Entries == "" {
-			continue
-		}
-		b, err := readFile(s.Entries, 64<<20)
-		if err != nil {
-			return fmt.Errorf("switches[%d].entries: %w", i, err)
-		}
-		list, err := p4rt.ReadJSON(b)
-		if err != nil {
-			return fmt.Errorf("switches[%d].entries: %s: %w", i, s.Entries, err)
-		}
-		pipeline, err := p4rt.BMv2(s.Program)
-		if err != nil {
-			return fmt.Errorf("switches[%d].program: %w", i, err)
-		}
-		if err := loop.Fits(pipeline.Info.Tables(), list); err != nil {
-			return fmt.Errorf("switches[%d].entries: %s: %w", i, s.Entries, err)
-		}
-		for k := range list {
-			x.fixed[s.Name] = append(x.fixed[s.Name], loop.EntryOf(&list[k], 0))
-		}
-	}
-	if len(x.fixed) > 0 {
-		x.network.Entries = func(_ *control.Plan, sw string) []control.Entry { return x.fixed[sw] }
-	}
-	return nil
+// network is what names the network that is steered.
+func (c *controlConfig) network() *steer.Files {
+	s := suspicion.DefaultConfig()
+	s.Window, s.RaiseAfter, s.DoubtAfter, s.ClearAfter = c.Loop.Cycle, c.Loop.RaiseAfter, c.Loop.DoubtAfter, c.Loop.ClearAfter
+	s.LatencyFloor, s.QueueFloor = float64(c.Collector.LatencyFloor), float64(c.Collector.QueueFloor)
+	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s}
 }
 
 // steerConfig is what the controller is told.
@@ -196,7 +37,7 @@ func (c *controlLoop) steerConfig(p *loop.Probing) control.Config {
 
 // runControl steers until it is told to stop. It has its journal for as long, also while another control of a fleet is in charge: of two
 // that were told of the same one the second is to say so at once, and not when the first is gone.
-func runControl(ctx context.Context, files *controlFiles, x *controlled, log *slog.Logger) (err error) {
+func runControl(ctx context.Context, files *controlFiles, x *steer.Network, log *slog.Logger) (err error) {
 	cfg := files.now.Load()
 	j, err := openControlJournal(&cfg.Journal, log)
 	if err != nil {
@@ -232,25 +73,25 @@ func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, e
 }
 
 // runSteering steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func runSteering(ctx context.Context, files *controlFiles, x *controlled, fleet *charge, page *controlPage, log *slog.Logger) error {
+func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fleet *charge, page *controlPage, log *slog.Logger) error {
 	cfg := files.now.Load()
 	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
 	if err != nil {
 		return fmt.Errorf("controller.%w", err)
 	}
-	late := &latePost{}
-	server := loop.NewServer(x.network.Agents, late.post, log)
-	installers, err := openSwitches(cfg, fleet.election(), late.post, log)
+	late := &steer.LatePost{}
+	server := loop.NewServer(x.Control.Agents, late.Post, log)
+	installers, err := steer.OpenSwitches(cfg.Switches, steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: fleet.election(), Log: log}, late.Post)
 	if err != nil {
 		return err
 	}
 	defer installers.Close()
-	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.probes.Sent), Network: x.network, Probing: x.probes.Sent, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.network.Name, log), Suspects: x.suspects, Rounds: x.suspects.Rounds, Fence: fleet.fence(ctx), Log: log})
+	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
+		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.Control.Name, log), Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: fleet.fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
-	late.to(l.Post)
+	late.To(l.Post)
 	if fleet != nil && fleet.refused != "" {
 		l.RefuseNetwork(fleet.refused)
 	}
@@ -265,18 +106,18 @@ func runSteering(ctx context.Context, files *controlFiles, x *controlled, fleet 
 	defer page.steered(l)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go server.FollowRounds(ctx, cfg.Loop.Cycle/2, x.suspects.Rounds)
+	go server.FollowRounds(ctx, cfg.Loop.Cycle/2, x.Suspects.Rounds)
 	switch {
 	case fleet != nil:
-		fleet.followFindings(ctx, cfg, x.suspects, log)
+		fleet.followFindings(ctx, cfg, x.Suspects, log)
 		if cfg.Fleet.Page != "" {
-			go x.suspects.Feed.Poll(ctx, pageOf(cfg.Fleet.Page, cfg.Collector.TokenFile), cfg.Loop.Cycle, log)
+			go x.Suspects.Feed.Poll(ctx, pageOf(cfg.Fleet.Page, cfg.Collector.TokenFile), cfg.Loop.Cycle, log)
 		}
 	case cfg.Collector.URL != "":
 		page := pageOf(cfg.Collector.URL, cfg.Collector.TokenFile)
-		go x.suspects.PollFindings(ctx, cfg.Loop.Cycle, openFindingsOf(page), log)
+		go x.Suspects.PollFindings(ctx, cfg.Loop.Cycle, openFindingsOf(page), log)
 		if cfg.Collector.Probes {
-			go x.suspects.Feed.Poll(ctx, page, cfg.Loop.Cycle, log)
+			go x.Suspects.Feed.Poll(ctx, page, cfg.Loop.Cycle, log)
 		}
 	default:
 		log.Warn("no collector: nothing is ever suspicious (collector.url)")
@@ -285,11 +126,11 @@ func runSteering(ctx context.Context, files *controlFiles, x *controlled, fleet 
 	if fleet != nil {
 		hangup = fleet.hangup
 	}
-	s := &steering{files: files, hangup: hangup, x: x, loop: l, server: server, switches: installers, term: fleet.election(), log: log}
+	s := &steer.Steering{Settings: files, Hangup: hangup, Cycle: cfg.Loop.Cycle, Network: x, Loop: l, Server: server, Switches: installers, Log: log}
 	followed := make(chan struct{})
-	go func() { defer close(followed); s.follow(ctx) }()
+	go func() { defer close(followed); s.Run(ctx) }()
 	defer func() { cancel(); <-followed }()
-	log.Info("control runs", "agents", len(x.network.Agents), "switches", len(x.network.Switches), "probes", len(x.network.Probes), "listen", listener.Addr().String(), "admin", page.at())
+	log.Info("control runs", "agents", len(x.Control.Agents), "switches", len(x.Control.Switches), "probes", len(x.Control.Probes), "listen", listener.Addr().String(), "admin", page.at())
 	return fleet.standDown(ctx, l, l.Run(ctx))
 }
 

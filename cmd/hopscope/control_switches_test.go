@@ -26,6 +26,7 @@ import (
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	programs "github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 	tables "github.com/hopscope/hopscope/p4/table"
 	"github.com/hopscope/hopscope/planner/control"
 )
@@ -153,16 +154,16 @@ func TestSwitchWatch(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	s := newP4Switch(t, dir, "spine-1")
 	cfg := defaultControlConfig()
-	cfg.P4Runtime = controlP4Runtime{CAFile: at("ca.pem"), CertFile: at("controller.pem"), KeyFile: at("controller.key")}
-	c := controlSwitch{Name: "spine-1", Address: s.at, TLSName: "spine-1", Program: "srint", Commit: true}
-	open := func(c controlSwitch, term uint64) (*servedSwitch, *heard, *heardLog) {
+	cfg.P4Runtime = steer.SwitchTLS{CAFile: at("ca.pem"), CertFile: at("controller.pem"), KeyFile: at("controller.key")}
+	c := steer.Switch{Name: "spine-1", Address: s.at, TLSName: "spine-1", Program: "srint", Commit: true}
+	open := func(c steer.Switch, term uint64) (*steer.ServedSwitch, *heard, *heardLog) {
 		t.Helper()
 		h, l := &heard{}, &heardLog{}
-		x, err := openSwitch(&cfg, &c, term, h.post, slog.New(slog.NewTextHandler(l, nil)))
+		x, err := (&steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: term, Log: slog.New(slog.NewTextHandler(l, nil))}).Open(&c, h.post)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(x.close)
+		t.Cleanup(x.Close)
 		return x, h, l
 	}
 	is := func(h *heard, want ...string) func() bool {
@@ -196,12 +197,12 @@ func TestSwitchWatch(t *testing.T) {
 	within(t, "it is free", func() bool { l := h2.all(); return len(l) == 1 && strings.Contains(l[0], "control.Up") })
 
 	// The first one has a lower term, and the switch has left its network: whoever has it is no rival.
-	x.watch.left.Store(true)
+	x.SetLeft(true)
 	before := len(h.all())
 	_, h3, _ := open(c, 7)
 	within(t, "the third has it", func() bool { return len(h3.all()) == 1 })
 	within(t, "the second hears of it", func() bool { l := h2.all(); return strings.Contains(l[len(l)-1], "control.Superseded") })
-	within(t, "the first sees who leads", func() bool { return x.client.State().Leader.High == 7 })
+	within(t, "the first sees who leads", func() bool { return x.Client().State().Leader.High == 7 })
 	if l := h.all()[before:]; slices.ContainsFunc(l, func(e string) bool { return strings.Contains(e, "Superseded") }) {
 		t.Errorf("a switch that has left stands the loop down: %q", l)
 	}

@@ -1,0 +1,179 @@
+package steer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/p4rt"
+	"github.com/hopscope/hopscope/planner/control"
+)
+
+// Settings are files that name a network, which are read again while it is steered.
+type Settings interface {
+	// Read gives what the files name now, what is to be called when it is in force, and the changed keys that need a restart.
+	Read() (f *Files, adopt func(*Network), restart []string, err error)
+	// Report logs what a reload came to.
+	Report(x *Network, restart []string, log *slog.Logger)
+}
+
+// Steering is a control that runs, and reads its settings again.
+type Steering struct {
+	Settings Settings
+	Hangup   <-chan struct{}
+	Cycle    time.Duration
+	Network  *Network
+	Loop     *loop.Loop
+	Server   *loop.Server
+	Switches *Switches
+	Log      *slog.Logger
+}
+
+// Run reads the settings again at every hangup, and ends the connections of switches that have left the network, until ctx ends.
+func (s *Steering) Run(ctx context.Context) {
+	t := time.NewTicker(s.Cycle)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			s.letGo(ctx)
+			continue
+		case <-s.Hangup:
+		}
+		restart, err := s.reload(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.Log.Error("settings not reloaded; the network and its plan stay what they are", "error", err.Error())
+			continue
+		}
+		s.Settings.Report(s.Network, restart, s.Log)
+	}
+}
+
+// reload takes over what the files say now, or refuses all of it.
+func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
+	f, adopt, restart, err := s.Settings.Read()
+	var x *Network
+	if err == nil {
+		x, err = ReadNetwork(f)
+	}
+	late := &LatePost{}
+	var fresh map[string]*ServedSwitch
+	if err == nil {
+		fresh, err = s.Switches.more(f.Switches, late.Post)
+	}
+	if err != nil {
+		s.Loop.RefuseNetwork(err.Error())
+		return nil, err
+	}
+	err = s.Loop.Replace(ctx, loop.Replacement{Network: x.Control, Probing: x.Config.Sent, Passes: x.Config.Links.Passes, First: func() { s.Network.Suspects.Replace(x.Suspects) }})
+	if err != nil {
+		for _, c := range fresh {
+			c.Close()
+		}
+		return nil, err
+	}
+	for name, c := range fresh {
+		s.Switches.forget(name) // where it was served for what it owed
+		s.Switches.served[name] = c
+		s.Switches.Serve(name, c.to)
+	}
+	late.To(s.Loop.Post) // behind the network that they are of
+	for name, c := range s.Switches.served {
+		in, was := slices.Contains(x.Control.Switches, name), slices.Contains(s.Network.Control.Switches, name)
+		c.SetLeft(!in)
+		// It has come back before its connection was ended, so that nobody else says that it is there.
+		if in && !was && fresh[name] == nil && c.there() {
+			s.Loop.Post(control.Up{Device: control.Device{Kind: control.Switch, Name: name}})
+		}
+	}
+	s.Server.Allow(x.Control.Agents)
+	x.Suspects = s.Network.Suspects // which findings go to, and which has taken the new network over
+	s.Network = x
+	adopt(x)
+	return restart, nil
+}
+
+// letGo ends the connections of switches that the network has no more, when nothing of the controller is left there. One that cannot be
+// reached is waited for, and cleaned when it comes back.
+func (s *Steering) letGo(ctx context.Context) {
+	var left []string
+	for name := range s.Switches.served {
+		if !slices.Contains(s.Network.Control.Switches, name) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	slices.Sort(left)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := s.Loop.Status(ctx)
+	if err != nil || status.Phase == control.Stood {
+		return // the next time
+	}
+	for _, name := range left {
+		d := control.Device{Kind: control.Switch, Name: name}
+		if slices.ContainsFunc(status.Devices, func(x control.DeviceStatus) bool { return x.Device == d }) {
+			continue // it is the controller's
+		}
+		x := s.Switches.served[name]
+		end, err := s.clean(ctx, d, x)
+		switch {
+		case end:
+			s.Switches.forget(name)
+			if err == nil {
+				s.Log.Info("switch has left the network", "switch", name)
+			} else {
+				s.Log.Warn("switch has left the network, and keeps its entries", "switch", name, "error", err.Error())
+			}
+		case ctx.Err() == nil && x.logged != err.Error():
+			x.logged = err.Error()
+			s.Log.Warn("switch has left the network, and keeps its entries until it can be written", "switch", name, "error", x.logged)
+		}
+	}
+}
+
+// clean takes our entries out of a switch that has left. End says that there is nothing more to do there; the error is why they stay.
+func (s *Steering) clean(ctx context.Context, d control.Device, x *ServedSwitch) (end bool, err error) {
+	if !x.there() {
+		state := x.client.State()
+		_, other := errors.AsType[*p4rt.PipelineError](state.Problem)
+		switch {
+		case state.Connected && !state.Primary && state.Leader.Above(x.election):
+			return true, p4rt.ErrNotPrimary // it is somebody else's now
+		case x.owes && other:
+			return true, nil // its entries went with the program
+		case x.owes:
+			return false, cmp.Or(state.Problem, p4rt.ErrUnreachable)
+		}
+		// The program of a switch that is not ours any more is not our affair.
+		cfg, c := s.Switches.cfg, x.settings
+		c.Commit, cfg.Log = false, slog.New(slog.DiscardHandler)
+		x.Close()
+		again, err := cfg.Open(&c, func(control.Event) {})
+		if err != nil {
+			return true, err
+		}
+		again.owes, again.settings = true, x.settings
+		s.Switches.served[d.Name] = again
+		s.Switches.Serve(d.Name, again.to)
+		return false, p4rt.ErrUnreachable
+	}
+	n, err := s.Switches.Clear(ctx, d.Name, func(entries int) error {
+		return s.Loop.Push(ctx, control.Record{What: control.Pushed, Device: d.String(), Count: entries, Why: "out of it, which has left the network"})
+	})
+	if err == nil && n > 0 {
+		err = s.Loop.Push(ctx, control.Record{What: control.Answered, Device: d.String(), Count: n, Why: "it has left the network"})
+	}
+	return err == nil, err
+}
