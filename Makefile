@@ -56,7 +56,7 @@ namespaces:
 
 # RACED are the packages in which goroutines share memory. make check runs their tests under the race detector, in place of running
 # them twice; the others are pure, or measure.
-RACED := ./cmd/... ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./sink/...
+RACED := ./cmd/... ./collector/... ./ingest/... ./p4/agent ./p4/loop ./p4/p4rt ./p4/steer ./sink/...
 RACED_LIST = $(shell $(GO) list $(RACED))
 OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
