@@ -41,15 +41,101 @@ type Account interface {
 	End(to Stage, series []SeriesCount)
 }
 
+// PointAccount counts the points behind one queue by their stages and series. It has no lock.
+type PointAccount struct {
+	made, carried uint64 // carried among made
+	at            [NumStages]int64
+	series        map[string]*SeriesBalance
+}
+
+// Carry counts points that the spool still held from an earlier run. Their series are told beside their number.
+func (p *PointAccount) Carry(points uint64, series []SeriesCount) {
+	p.made += points
+	p.carried += points
+	p.at[OnDisk] += int64(points)
+	p.count(series, madePoints)
+}
+
+// Make counts points that come to the queue.
+func (p *PointAccount) Make(series []SeriesCount) {
+	n := p.count(series, madePoints)
+	p.made += n
+	p.at[InMemory] += int64(n)
+}
+
+// Move takes points from one stage to another.
+func (p *PointAccount) Move(from, to Stage, points uint64) {
+	p.at[from] -= int64(points)
+	p.at[to] += int64(points)
+}
+
+// End says which series points are of that were moved to Stored or Rejected.
+func (p *PointAccount) End(to Stage, series []SeriesCount) {
+	outcome := refusedPoints
+	if to == Stored {
+		outcome = storedPoints
+	}
+	p.count(series, outcome)
+}
+
+func madePoints(b *SeriesBalance) *uint64    { return &b.Made }
+func storedPoints(b *SeriesBalance) *uint64  { return &b.Stored }
+func refusedPoints(b *SeriesBalance) *uint64 { return &b.Refused }
+
+// otherSeries is where points are counted when a spool names more series than there are.
+const (
+	otherSeries = "other"
+	maxSeries   = 64
+)
+
+// count adds points to one figure of their series, and gives their sum.
+func (p *PointAccount) count(series []SeriesCount, figure func(*SeriesBalance) *uint64) (sum uint64) {
+	if p.series == nil {
+		p.series = map[string]*SeriesBalance{}
+	}
+	for _, c := range series {
+		b := p.series[c.Series]
+		if b == nil && len(p.series) >= maxSeries {
+			c.Series = otherSeries
+			b = p.series[c.Series]
+		}
+		if b == nil {
+			b = &SeriesBalance{}
+			p.series[c.Series] = b
+		}
+		*figure(b) += c.Points
+		sum += c.Points
+	}
+	return sum
+}
+
+// Balance gives the account, with the names that name gives to stages.
+func (p *PointAccount) Balance(name func(Stage) string) PointBalance {
+	b := PointBalance{
+		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[Rejected]), Unsettled: int64(p.made),
+		InFlight: map[string]int64{}, Dropped: map[string]int64{}, Series: map[string]SeriesBalance{},
+	}
+	for i, n := range p.at {
+		switch s := Stage(i); s {
+		case InMemory, OnDisk:
+			b.InFlight[name(s)] = n
+		case DroppedMemory, DroppedDisk, DroppedEncoding:
+			b.Dropped[name(s)] = n
+		}
+		b.Unsettled -= n
+	}
+	for series, s := range p.series {
+		b.Series[series] = *s
+	}
+	return b
+}
+
 // Tally is the [Account] of a queue that is used without a collector: it adds up.
 type Tally struct {
 	mu      sync.Mutex
 	carried uint64
 	reports [NumStages]int64
-
-	made, carriedPoints uint64
-	points              [NumStages]int64
-	series              map[string]*SeriesBalance
+	points  PointAccount
 }
 
 // Receive counts n reports that are put into the queue.
@@ -65,19 +151,14 @@ func (t *Tally) Carry(reports, points uint64, series []SeriesCount) {
 	defer t.mu.Unlock()
 	t.carried += reports
 	t.reports[OnDisk] += int64(reports)
-	t.made += points
-	t.carriedPoints += points
-	t.points[OnDisk] += int64(points)
-	t.count(series, func(b *SeriesBalance) *uint64 { return &b.Made })
+	t.points.Carry(points, series)
 }
 
 // Make implements [Account].
 func (t *Tally) Make(series []SeriesCount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.count(series, func(b *SeriesBalance) *uint64 { return &b.Made })
-	t.made += n
-	t.points[InMemory] += int64(n)
+	t.points.Make(series)
 }
 
 // Move implements [Account].
@@ -86,36 +167,14 @@ func (t *Tally) Move(from, to Stage, reports, points uint64) {
 	defer t.mu.Unlock()
 	t.reports[from] -= int64(reports)
 	t.reports[to] += int64(reports)
-	t.points[from] -= int64(points)
-	t.points[to] += int64(points)
+	t.points.Move(from, to, points)
 }
 
 // End implements [Account].
 func (t *Tally) End(to Stage, series []SeriesCount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count(series, func(b *SeriesBalance) *uint64 {
-		if to == Stored {
-			return &b.Stored
-		}
-		return &b.Refused
-	})
-}
-
-func (t *Tally) count(series []SeriesCount, of func(*SeriesBalance) *uint64) (sum uint64) {
-	if t.series == nil {
-		t.series = map[string]*SeriesBalance{}
-	}
-	for _, c := range series {
-		b := t.series[c.Series]
-		if b == nil {
-			b = &SeriesBalance{}
-			t.series[c.Series] = b
-		}
-		*of(b) += c.Points
-		sum += c.Points
-	}
-	return sum
+	t.points.End(to, series)
 }
 
 // At gives the number of reports that are in a stage now.
@@ -129,27 +188,12 @@ func (t *Tally) At(s Stage) int64 {
 func (t *Tally) PointsAt(s Stage) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.points[s]
+	return t.points.at[s]
 }
 
 // Points gives the points as a [Balance] has them, with the names of the stages.
 func (t *Tally) Points() PointBalance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := PointBalance{Made: t.made, Carried: t.carriedPoints, Stored: uint64(t.points[Stored]), Refused: uint64(t.points[Rejected]),
-		InFlight: map[string]int64{}, Dropped: map[string]int64{}, Series: map[string]SeriesBalance{}}
-	b.Unsettled = int64(t.made)
-	for s, n := range t.points {
-		b.Unsettled -= n
-		switch stage := Stage(s); {
-		case stage < Stored:
-			b.InFlight[stage.String()] = n
-		case stage > Stored && stage != Rejected:
-			b.Dropped[stage.String()] = n
-		}
-	}
-	for name, s := range t.series {
-		b.Series[name] = *s
-	}
-	return b
+	return t.points.Balance(Stage.String)
 }

@@ -123,14 +123,14 @@ func (h *harness) balance(want map[Stage]int64) {
 	if rest != 0 {
 		h.t.Errorf("the account is %d off: %v", rest, h.tally.reports)
 	}
-	points := int64(h.tally.made)
-	for s, n := range h.tally.points {
+	points := int64(h.tally.points.made)
+	for s, n := range h.tally.points.at {
 		if points -= n; n < 0 {
 			h.t.Errorf("%d points in stage %v", n, Stage(s))
 		}
 	}
 	if points != 0 {
-		h.t.Errorf("the account is %d points off: %v of %d", points, h.tally.points, h.tally.made)
+		h.t.Errorf("the account is %d points off: %v of %d", points, h.tally.points.at, h.tally.points.made)
 	}
 }
 

@@ -67,13 +67,11 @@ type Ledger struct {
 type account struct {
 	ledger  *Ledger
 	reports *tail // nil for a sink that no reports come to
-	points  tail
-	series  map[string]*sink.SeriesBalance
+	points  sink.PointAccount
 }
 
-// tail counts reports or points of one sink by their stages.
+// tail counts reports of one sink by their stages.
 type tail struct {
-	made    uint64 // of points, those that were carried included
 	carried uint64 // found in the spool at the start
 	at      [numStages]int64
 }
@@ -83,17 +81,11 @@ func (t *tail) move(from, to Stage, n uint64) {
 	t.at[to] += int64(n)
 }
 
-func (t *tail) carry(n uint64) {
-	t.made += n
-	t.carried += n
-	t.at[SpoolQueue] += int64(n)
-}
-
 // New makes an empty ledger for the named sinks.
 func New(sinks ...string) *Ledger {
 	l := &Ledger{accounts: map[string]*account{}}
 	for _, s := range sinks {
-		l.accounts[s] = &account{ledger: l, reports: &tail{}, series: map[string]*sink.SeriesBalance{}}
+		l.accounts[s] = &account{ledger: l, reports: &tail{}}
 	}
 	return l
 }
@@ -103,7 +95,7 @@ func (l *Ledger) Aside(sinks ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range sinks {
-		l.accounts[s] = &account{ledger: l, series: map[string]*sink.SeriesBalance{}}
+		l.accounts[s] = &account{ledger: l}
 	}
 }
 
@@ -180,7 +172,7 @@ func (a *account) Move(from, to sink.Stage, reports, points uint64) {
 	if a.reports != nil {
 		a.reports.move(queueStages[from], queueStages[to], reports)
 	}
-	a.points.move(queueStages[from], queueStages[to], points)
+	a.points.Move(from, to, points)
 }
 
 // Carry counts what a sink's spool still held from an earlier run. The series of points are told beside their number.
@@ -188,80 +180,29 @@ func (a *account) Carry(reports, points uint64, series []sink.SeriesCount) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
 	if a.reports != nil {
-		a.reports.carry(reports)
+		a.reports.carried += reports
+		a.reports.at[SpoolQueue] += int64(reports)
 	}
-	a.points.carry(points)
-	a.count(series, madePoints)
+	a.points.Carry(points, series)
 }
 
 // Make counts points that come to a sink's queue.
 func (a *account) Make(series []sink.SeriesCount) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	n := a.count(series, madePoints)
-	a.points.made += n
-	a.points.at[SinkQueue] += int64(n)
+	a.points.Make(series)
 }
 
 // End says which series points are of that a sink stored or refused.
 func (a *account) End(to sink.Stage, series []sink.SeriesCount) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	outcome := refusedPoints
-	if to == sink.Stored {
-		outcome = storedPoints
-	}
-	a.count(series, outcome)
-}
-
-func madePoints(b *sink.SeriesBalance) *uint64    { return &b.Made }
-func storedPoints(b *sink.SeriesBalance) *uint64  { return &b.Stored }
-func refusedPoints(b *sink.SeriesBalance) *uint64 { return &b.Refused }
-
-// otherSeries is where points are counted when a spool names more series than there are.
-const (
-	otherSeries = "other"
-	maxSeries   = 64
-)
-
-// count adds points to one figure of their series, and gives their sum.
-func (a *account) count(series []sink.SeriesCount, figure func(*sink.SeriesBalance) *uint64) (sum uint64) {
-	for _, c := range series {
-		b := a.series[c.Series]
-		if b == nil && len(a.series) >= maxSeries {
-			c.Series = otherSeries
-			b = a.series[c.Series]
-		}
-		if b == nil {
-			b = &sink.SeriesBalance{}
-			a.series[c.Series] = b
-		}
-		*figure(b) += c.Points
-		sum += c.Points
-	}
-	return sum
+	a.points.End(to, series)
 }
 
 func (a *account) pointBalance() *sink.PointBalance {
-	p := &a.points
-	b := &sink.PointBalance{
-		Made: p.made, Carried: p.carried, Stored: uint64(p.at[Stored]), Refused: uint64(p.at[DroppedRejected]),
-		InFlight: map[string]int64{}, Dropped: map[string]int64{}, Series: map[string]sink.SeriesBalance{},
-	}
-	b.Unsettled = int64(p.made)
-	for s := SinkQueue; s < numStages; s++ {
-		n := p.at[s]
-		switch b.Unsettled -= n; s {
-		case SinkQueue, SpoolQueue:
-			b.InFlight[s.String()] = n
-		case DroppedSinkQueue, DroppedSpool, DroppedEncoding:
-			b.Dropped[s.String()] = n
-		}
-	}
-	for name, s := range a.series {
-		b.Series[name] = *s
-	}
-	return b
+	b := a.points.Balance(func(s sink.Stage) string { return queueStages[s].String() })
+	return &b
 }
 
 // Snapshot gives a consistent balance for every sink, by name. Without a sink there is one, named "", in which what
