@@ -563,7 +563,7 @@ func (s *Spool) locate() (*segment, totals, error) {
 				if s.attempts++; s.attempts < openAttempts && !errors.Is(err, os.ErrNotExist) {
 					return nil, limit, err
 				}
-				g.keep = true
+				g.keep = !errors.Is(err, os.ErrNotExist)
 				s.skip(limit, Event{Kind: "missing", Segment: g.name, Bytes: g.size, Message: "cannot be opened: " + err.Error()})
 				i = -1
 				continue

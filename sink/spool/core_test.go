@@ -1,0 +1,508 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What cannot be read is told from what can: short, of another kind, or with a sum that does not agree.
+func TestParse(t *testing.T) {
+	good := appendRecord(nil, totals{7, 8, 9}, 2, 3, time.Unix(1, 0), []byte("payload"))
+	if got, ok := parseHeader(good); !ok || got.before != (totals{7, 8, 9}) || got.own != (totals{1, 2, 3}) || got.size() != int64(len(good)) || got.after() != (totals{8, 10, 12}) {
+		t.Errorf("parseHeader = %+v, %t", got, ok)
+	}
+	seg := appendSegmentHeader(nil, 5, totals{7, 8, 9})
+	if n, before, ok := parseSegmentHeader(seg); n != 5 || before != (totals{7, 8, 9}) || !ok {
+		t.Errorf("parseSegmentHeader = %d, %v, %t", n, before, ok)
+	}
+	sl := slot{generation: 4, segment: 3, at: totals{1, 2, 3}}.encode(slotHead)
+	if got, ok := parseSlot(sl, slotHead); !ok || got.generation != 4 || got.at != (totals{1, 2, 3}) {
+		t.Errorf("parseSlot = %+v, %t", got, ok)
+	}
+	if _, ok := parseSlot(sl, slotTail); ok {
+		t.Error("a head is taken for a tail")
+	}
+	for _, x := range []struct {
+		name  string
+		whole []byte
+		parse func(b []byte) bool
+	}{
+		{"record", good[:headerLen], func(b []byte) bool { _, ok := parseHeader(b); return ok }},
+		{"segment", seg, func(b []byte) bool { _, _, ok := parseSegmentHeader(b); return ok }},
+		{"slot", sl, func(b []byte) bool { _, ok := parseSlot(b, slotHead); return ok }},
+	} {
+		for n := range x.whole {
+			if x.parse(x.whole[:n]) {
+				t.Errorf("%s: %d of %d bytes are taken for whole", x.name, n, len(x.whole))
+			}
+			b := slices.Clone(x.whole)
+			b[n] ^= 1
+			if x.parse(b) {
+				t.Errorf("%s: byte %d was changed, and nobody saw it", x.name, n)
+			}
+		}
+	}
+	// A head that is right in itself, and of something else.
+	for name, b := range map[string][]byte{"marker": good[:headerLen], "magic": seg} {
+		b = slices.Clone(b)
+		b[0] ^= 1
+		b = appendSum(b[:len(b)-4], 0)
+		_, ok := parseHeader(b)
+		_, _, ok2 := parseSegmentHeader(b)
+		if ok || ok2 {
+			t.Errorf("another %s is taken", name)
+		}
+	}
+	place := placeV1{3, 40}.String()
+	for text, want := range map[string]placeV1{
+		place: {3, 40}, (placeV1{3, 0}).String(): {3, 0}, "": {}, "1": {}, "1 2": {}, "3 40 0\n": {}, place[:len(place)-1]: {}, strings.Replace(place, "40", "41", 1): {}, place + "x": {},
+	} {
+		if p, ok := parsePlaceV1([]byte(text)); p != want || ok != (want != placeV1{}) {
+			t.Errorf("parsePlaceV1(%q) = %+v, %t, want %+v", text, p, ok, want)
+		}
+	}
+	if _, ok := parsePlaceV1([]byte(placeV1{3, -1}.String())); ok {
+		t.Error("a place before the beginning is taken")
+	}
+	v1 := appendSum(make([]byte, headerLenV1-4), 0)
+	for n := range v1 {
+		if _, ok := parseHeaderV1(v1[:n]); ok {
+			t.Errorf("%d bytes are a head of version 1", n)
+		}
+	}
+	v1[3] ^= 1
+	if _, ok := parseHeaderV1(v1); ok {
+		t.Error("a head of version 1 has a wrong sum")
+	}
+	for name, want := range map[string]int{
+		segmentName(7): 2, segmentNameV1(7): 1, "7" + suffixV2: 0, "0000000000000000000" + suffixV2: 0, "+000000000000000000" + "7" + suffixV2: 0,
+		"0000000000000000000_" + suffixV2: 0, "0000000000000000000x" + suffixV2: 0, suffixV2: 0, "x": 0, segmentName(7) + "x": 0,
+	} {
+		if n, version := parseSegmentName(name); version != want || want > 0 && n != 7 || want == 0 && n != 0 {
+			t.Errorf("parseSegmentName(%q) = %d, %d, want version %d", name, n, version, want)
+		}
+	}
+	for _, x := range []struct {
+		a, b totals
+		want bool
+	}{
+		{totals{1, 2, 3}, totals{1, 2, 3}, true}, {totals{2, 2, 3}, totals{1, 2, 3}, false}, {totals{1, 3, 3}, totals{1, 2, 3}, false},
+		{totals{1, 2, 4}, totals{1, 2, 3}, false}, {totals{0, 0, 0}, totals{1, 2, 3}, true}, {totals{2, 3, 3}, totals{1, 2, 3}, false}, {totals{2, 2, 4}, totals{1, 2, 3}, false},
+	} {
+		if got := x.a.notAfter(x.b); got != x.want {
+			t.Errorf("%v.notAfter(%v) = %t", x.a, x.b, got)
+		}
+	}
+}
+
+// Of two slots the newer good one counts, and only two that follow each other say that none is missing.
+func TestReadSlots(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		a, b   uint64 // generations in the two places; 0 for none
+		want   uint64
+		ok     bool
+		whole  bool
+		broken int // 1 and 2: a bit of that slot is flipped
+	}{
+		{name: "none"}, {name: "first", a: 2, want: 2, ok: true}, {name: "second", b: 3, want: 3, ok: true}, {name: "both", a: 2, b: 3, want: 3, ok: true, whole: true},
+		{name: "both, the other way", a: 4, b: 3, want: 4, ok: true, whole: true}, {name: "one is old", a: 2, b: 5, want: 5, ok: true},
+		{name: "newer is broken", a: 2, b: 3, broken: 2, want: 2, ok: true}, {name: "older is broken", a: 2, b: 3, broken: 1, want: 3, ok: true},
+		{name: "in the other's place", a: 3, b: 4}, {name: "one in the other's place", a: 4, b: 4, want: 4, ok: true},
+	} {
+		f := make(memory, 4*slotBytes)
+		for i, g := range []uint64{x.a, x.b} {
+			if g > 0 {
+				b := slot{generation: g}.encode(slotHead)
+				if x.broken == i+1 {
+					b[9] ^= 1
+				}
+				copy(f[slotAt(slotHead, uint64(i)):], b)
+			}
+		}
+		got, ok, whole := readSlots(f, slotHead)
+		if got.generation != x.want || ok != x.ok || whole != x.whole {
+			t.Errorf("%s: readSlots = %d, %t, %t; want %d, %t, %t", x.name, got.generation, ok, whole, x.want, x.ok, x.whole)
+		}
+		if _, ok, _ := readSlots(f, slotTail); ok {
+			t.Errorf("%s: heads are read as tails", x.name)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	s := mustOpen(t, testConfig("mem"), newMemDisk())
+	for i := 1; i <= 3; i++ {
+		select {
+		case <-s.Ready():
+			t.Error("ready before there is anything")
+		default:
+		}
+		mustAppend(t, s, i, 10)
+		select {
+		case <-s.Ready():
+		default:
+			t.Error("not ready behind a record")
+		}
+	}
+	if err := s.Append(1, 1, make([]byte, s.MaxRecord()+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Append = %v", err)
+	}
+	if err := s.Append(4, 13, make([]byte, s.MaxRecord())); err != nil {
+		t.Errorf("Append of the longest record = %v", err)
+	}
+	if st := s.Stats(); st.Appended != 4 || st.RefusedRecords != 1 || st.Records != 4 || st.Reports != 10 || st.Points != 4+7+10+13 || s.End() != 4 {
+		t.Errorf("Stats = %+v", st)
+	}
+	list := drain(t, s)
+	if got := s.Commit(Position{}); got != (Lost{}) {
+		t.Errorf("Commit of nothing = %+v", got)
+	}
+	if got := s.Commit(list[1].End); got != (Lost{1 + 2, 4 + 7}) {
+		t.Errorf("Commit = %+v", got)
+	}
+	if got := s.Commit(list[1].End); got != (Lost{}) {
+		t.Errorf("the same Commit again = %+v", got)
+	}
+	if got := s.Commit(list[3].End); got != (Lost{3 + 4, 10 + 13}) {
+		t.Errorf("Commit of the rest = %+v", got)
+	}
+	if st := s.Stats(); st.Records != 0 || st.EvictedRecords+st.DamagedRecords != 0 || s.TakeLost() != (Lost{}) {
+		t.Errorf("Stats = %+v", st)
+	}
+}
+
+// Room says beforehand whether Append evicts, to the byte.
+func TestRoom(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := testConfig("mem")
+		c.MaxBytes, c.Sync = 16384, "never"
+		s := mustOpen(t, c, newMemDisk())
+		var read []Record
+		for i := range 60 {
+			n := r.IntN(s.MaxRecord())
+			if left := int(c.MaxBytes - s.onDisk() - headerLen - segmentHeaderLen); r.IntN(2) == 0 && left > 0 && left < s.MaxRecord() {
+				n = left + r.IntN(2) // the last one that has room, or the first that has none
+			}
+			room, before := s.Room(n), s.Stats().EvictedRecords
+			mustAppendBytes(t, s, n)
+			if evicted := s.Stats().EvictedRecords > before; evicted == room && len(s.segments) > 1 {
+				t.Fatalf("seed %d, record %d: Room(%d) = %t, and %t that records were evicted", seed, i, n, room, evicted)
+			}
+			if r.IntN(3) == 0 {
+				read = append(read, drain(t, s)...)
+			}
+			if len(read) > 0 && r.IntN(3) == 0 {
+				k := r.IntN(len(read))
+				s.Commit(read[k].End)
+				read = read[k+1:]
+			}
+		}
+	}
+}
+
+func mustAppendBytes(t *testing.T, s *Spool, n int) {
+	t.Helper()
+	if err := s.Append(1, 1, make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is evicted is counted once, whether it was read before or not, and what was not evicted is read.
+func TestEvictedIsCounted(t *testing.T) {
+	for reads := range 30 {
+		c := testConfig("mem")
+		c.MaxBytes = 16384
+		s := mustOpen(t, c, newMemDisk())
+		for i := 1; i <= 30; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		var got []uint64
+		for range reads {
+			r, err := s.Read(nil)
+			if err != nil {
+				break
+			}
+			got = append(got, r.Reports)
+		}
+		for i := 31; i <= 60; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		rest := drain(t, s)
+		got = append(got, numbers(rest)...)
+		st := s.Stats()
+		var lost Lost
+		stored := s.Commit(rest[len(rest)-1].End)
+		for i := uint64(1); i <= 60; i++ {
+			lost.Reports, lost.Points = lost.Reports+i, lost.Points+pointsOf(i)
+		}
+		if st.EvictedRecords+st.Records != 60 || st.EvictedReports+stored.Reports != lost.Reports || st.EvictedPoints+stored.Points != lost.Points {
+			t.Errorf("%d read: evicted %d, %d, %d; stored %+v of %+v", reads, st.EvictedRecords, st.EvictedReports, st.EvictedPoints, stored, lost)
+		}
+		if l := s.TakeLost(); l != (Lost{st.EvictedReports, st.EvictedPoints}) {
+			t.Errorf("%d read: lost %+v", reads, l)
+		}
+		if !slices.IsSorted(got) || len(slices.Compact(got)) < int(st.Records) || got[len(got)-1] != 60 || s.Stats().DamagedRecords != 0 {
+			t.Errorf("%d read: %v", reads, got)
+		}
+	}
+}
+
+// An eviction that the disk refuses evicts nothing, and is said; the next one does.
+func TestEvictionFails(t *testing.T) {
+	for _, x := range []struct{ what, in, says string }{
+		{"write", "state", "the head cannot be moved: "}, {"remove", suffixV2, "evict " + segmentName(0)},
+	} {
+		c := testConfig("mem")
+		c.MaxBytes = 16384
+		d := newMemDisk()
+		s := mustOpen(t, c, d)
+		for i := 1; i <= 30; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		first := s.segments[0].name
+		d.fault = func(_ int, what, name string) error {
+			if what == x.what && strings.Contains(name, x.in) {
+				return syscall.EIO
+			}
+			return nil
+		}
+		var err error
+		n := 31
+		for ; err == nil && n < 60; n++ {
+			err = s.Append(uint64(n), pointsOf(uint64(n)), payload(n, 300))
+		}
+		st := s.Stats()
+		if err == nil || !strings.HasPrefix(err.Error(), "evict "+first+": ") || !strings.Contains(err.Error(), x.says) && x.what == "write" || s.segments[0].name != first {
+			t.Errorf("%s: Append = %v", x.what, err)
+		}
+		if x.what == "write" && (st.EvictedRecords != 0 || s.TakeLost() != (Lost{})) {
+			t.Errorf("%s: %d records count as evicted", x.what, st.EvictedRecords)
+		}
+		if st.RefusedRecords != 1 || st.LastError == "" {
+			t.Errorf("%s: Stats = %+v", x.what, st)
+		}
+		d.fault = nil
+		mustAppend(t, s, n, 300)
+		if s.segments[0].name == first || s.Stats().EvictedRecords == 0 {
+			t.Errorf("%s: nothing was evicted afterwards", x.what)
+		}
+	}
+}
+
+// A segment that cannot be opened is tried again, passed over in the end, and kept.
+func TestUnopenable(t *testing.T) {
+	d := newMemDisk()
+	c := testConfig("mem")
+	s := mustOpen(t, c, d)
+	for i := 1; i <= 30; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	bad := s.segments[1]
+	d.fault = func(_ int, what, name string) error {
+		if what == "open" && name == bad.name {
+			return syscall.EMFILE
+		}
+		return nil
+	}
+	var got []uint64
+	errs := 0
+	for {
+		r, err := s.Read(nil)
+		if errors.Is(err, ErrEmpty) {
+			break
+		}
+		if err != nil {
+			if errs++; !errors.Is(err, syscall.EMFILE) || !strings.Contains(s.Stats().LastError, syscall.EMFILE.Error()) {
+				t.Fatalf("Read = %v, %+v", err, s.Stats())
+			}
+			continue
+		}
+		got = append(got, r.Reports)
+		s.Commit(r.End)
+	}
+	gone := s.segments
+	if errs != openAttempts-1 {
+		t.Errorf("%d errors before the segment is passed over", errs)
+	}
+	lost := int(30) - len(got)
+	st := s.Stats()
+	if lost < 5 || lost > 12 || st.DamagedRecords != uint64(lost) || st.DamagedReports == 0 || len(gone) > 2 {
+		t.Errorf("%d lost: %+v", lost, st)
+	}
+	events := s.Events()
+	if len(events) != 2 || events[0].Kind != "missing" || events[0].Segment != bad.name || events[0].Records != uint64(lost) || events[0].Bytes != bad.size ||
+		events[0].Lost.Reports != st.DamagedReports || events[0].Lost.Points != st.DamagedPoints || events[1].Kind != "quarantine" {
+		t.Errorf("%+v", events)
+	}
+	if d.files[bad.name+".bad"] == nil || d.files[bad.name] != nil || st.Quarantined != bad.size {
+		t.Errorf("the segment is not kept: %v, %d bytes", sortedNames(d), st.Quarantined)
+	}
+	// And one that is not there is passed over at once.
+	for i := 31; i <= 60; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	delete(d.files, s.segments[1].name)
+	d.fault = nil
+	rest := drain(t, s)
+	if len(rest) == 0 || rest[len(rest)-1].Reports != 60 {
+		t.Fatalf("read %v", numbers(rest))
+	}
+	s.Commit(rest[len(rest)-1].End)
+	if e := s.Events(); s.Stats().Quarantined != bad.size || len(e) != 1 || e[0].Kind != "missing" || !strings.Contains(e[0].Message, "cannot be opened") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Every kind of damage is told with its place, its length and what it stood for, and counted.
+func TestDamageIsTold(t *testing.T) {
+	const n = 20
+	size := int64(headerLen + len(payload(5, 100)))
+	for _, x := range []struct {
+		name   string
+		record int   // from 1; the damage is in it
+		at     int64 // in the record
+		want   string
+		lost   uint64
+	}{
+		{"payload", 5, headerLen + 3, "damaged payload", 1},
+		{"header", 5, 9, "damaged header", 1},
+		{"marker", 5, 0, "damaged header", 1},
+	} {
+		d := newMemDisk()
+		c := testConfig("mem")
+		s := mustOpen(t, c, d)
+		for i := 1; i <= n; i++ {
+			mustAppend(t, s, i, 100)
+		}
+		off := int64(segmentHeaderLen)
+		for i := 1; i < x.record; i++ {
+			off += int64(headerLen + len(payload(i, 100)))
+		}
+		g := s.segments[0]
+		d.files[g.name].b[off+x.at] ^= 1
+		got := drain(t, s)
+		s.Commit(got[len(got)-1].End)
+		want := slices.DeleteFunc(sequence(1, n), func(i uint64) bool { return i == uint64(x.record) })
+		st := s.Stats()
+		if !slices.Equal(numbers(got), want) || st.DamagedRecords != x.lost || st.DamagedReports != uint64(x.record) || st.DamagedPoints != pointsOf(uint64(x.record)) || st.DamagedBytes != size {
+			t.Errorf("%s: read %v, %+v", x.name, numbers(got), st)
+		}
+		if l := s.TakeLost(); l != (Lost{uint64(x.record), pointsOf(uint64(x.record))}) {
+			t.Errorf("%s: lost %+v", x.name, l)
+		}
+		events := s.Events()
+		wantEvent := Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: size, Records: x.lost, Lost: Lost{uint64(x.record), pointsOf(uint64(x.record))}, Message: x.want}
+		if len(events) != 1 || events[0] != wantEvent {
+			t.Errorf("%s: %+v, want %+v", x.name, events, wantEvent)
+		}
+		aside := d.files[fmt.Sprintf("%s/%s-%d.bad", quarantineDir, g.name, off)]
+		if aside == nil || int64(len(aside.b)) != size {
+			t.Errorf("%s: the damage is not kept: %v", x.name, sortedNames(d))
+		}
+	}
+}
+
+// A record that cannot be written whole is cut off, and one that cannot be cut off ends its segment.
+func TestHalfWritten(t *testing.T) {
+	for _, x := range []struct {
+		cut  bool
+		sync string
+	}{{true, "interval"}, {false, "interval"}, {true, "never"}, {false, "never"}, {false, "each"}} {
+		d := newMemDisk()
+		c := testConfig("mem")
+		c.Sync, c.SyncInterval = x.sync, 1
+		s := mustOpen(t, c, d)
+		for i := 1; i <= 5; i++ {
+			mustAppend(t, s, i, 100)
+		}
+		tail, segments := s.last().name, len(s.segments)
+		d.fault = func(_ int, what, name string) error {
+			if name == tail && (what == "write" || what == "truncate" && !x.cut) {
+				return syscall.EIO
+			}
+			return nil
+		}
+		if err := s.Append(6, 1, payload(6, 100)); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%+v: Append = %v", x, err)
+		}
+		d.fault = nil
+		for i := 7; i <= 9; i++ {
+			mustAppend(t, s, i, 100)
+		}
+		if more := len(s.segments) > segments; more == x.cut {
+			t.Errorf("%+v: %d segments, %d before", x, len(s.segments), segments)
+		}
+		want := append(sequence(1, 5), sequence(7, 9)...)
+		s.Sync()
+		for where, disk := range map[string]*memDisk{"reopened": d.clone(), "crashed": d.crash("nothing")} {
+			if where == "crashed" && x.sync == "never" {
+				continue
+			}
+			again := mustOpen(t, c, disk)
+			if got := numbers(drain(t, again)); !slices.Equal(got, want) || again.Stats().DamagedRecords != 0 {
+				t.Errorf("%+v: %s: read %v, %+v", x, where, got, again.Stats())
+			}
+		}
+		if got := numbers(drain(t, s)); !slices.Equal(got, want) || s.Stats().DamagedRecords != 0 {
+			t.Errorf("%+v: read %v, %+v", x, got, s.Stats())
+		}
+	}
+}
+
+// A segment goes when all of it is stored, after the head on disk says so, and is tried again where the disk refuses.
+func TestStoredSegmentsGo(t *testing.T) {
+	for _, sync := range []string{"each", "interval", "never"} {
+		d := newMemDisk()
+		c := testConfig("mem")
+		c.Sync = sync
+		s := mustOpen(t, c, d)
+		for i := 1; i <= 40; i++ {
+			mustAppend(t, s, i, 300)
+		}
+		n := len(s.segments)
+		list := drain(t, s)
+		d.fault = func(_ int, what, name string) error {
+			if what == "remove" && strings.HasSuffix(name, suffixV2) {
+				return syscall.EACCES
+			}
+			return nil
+		}
+		s.Commit(list[len(list)/2].End)
+		if st := s.Stats(); len(s.segments) != n || !strings.Contains(st.LastError, syscall.EACCES.Error()) {
+			t.Errorf("%s: %d of %d segments, %+v", sync, len(s.segments), n, st)
+		}
+		var order []string
+		d.done = func(what, name string) {
+			if what == "remove" || what == "sync" || what == "write" && strings.Contains(name, "state") {
+				order = append(order, what)
+			}
+		}
+		d.fault = nil
+		s.Commit(list[len(list)-1].End)
+		if len(s.segments) != 1 {
+			t.Errorf("%s: %d segments are left", sync, len(s.segments))
+		}
+		first := slices.Index(order, "remove")
+		if head := slices.Index(order, "write"); head < 0 || head > first {
+			t.Errorf("%s: the head goes after a segment: %v", sync, order)
+		}
+		if forced := slices.Contains(order[:max(first, 0)], "sync"); forced != (sync != "never") {
+			t.Errorf("%s: %v", sync, order)
+		}
+		if last := order[len(order)-1]; (last == "sync") != (sync == "each") {
+			t.Errorf("%s: %v", sync, order)
+		}
+		again := mustOpen(t, c, d.clone())
+		if got := drain(t, again); len(got) != 0 || again.Stats().MissingSegments != 0 {
+			t.Errorf("%s: read %v again, %+v", sync, numbers(got), again.Stats())
+		}
+	}
+}
