@@ -8,7 +8,7 @@ import (
 )
 
 // Arrival is a flow that is new to a collector, or that returns after a window without it, and its path. Arrivals are
-// there only where that is asked for (shard.State.TellArrivals).
+// there only where that is asked for (shard.State.ListArrivals).
 type Arrival struct {
 	Time    int64
 	Flow    decode.FlowKey

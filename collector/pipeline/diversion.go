@@ -61,7 +61,7 @@ func (p *Pipeline) endDiversion(end int64) (n uint64) {
 func (p *Pipeline) TellAcross() {
 	p.Exporters.tell()
 	for _, s := range p.shards {
-		s.state.TellArrivals()
+		s.state.ListArrivals()
 	}
 }
 

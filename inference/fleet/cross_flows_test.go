@@ -41,7 +41,7 @@ func newCollectors(t *testing.T, n int, seed uint64) *collectors {
 	c := &collectors{t: t, one: shard.New(cfg, seed), limits: DefaultCrossLimits(), end: 1.7e18, keep: cfg.Limits(), rng: rand.New(rand.NewPCG(seed, 41))}
 	for range n {
 		s := shard.New(cfg, seed)
-		s.TellArrivals()
+		s.ListArrivals()
 		c.states = append(c.states, s)
 	}
 	c.cross = NewCross(c.limits)

@@ -22,7 +22,7 @@ func TestArrivals(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MemoryBytes, cfg.MaxPathChanges = 1<<22, 5
 	s, quiet := New(cfg, 1), New(cfg, 1)
-	s.TellArrivals()
+	s.ListArrivals()
 	at := int64(1e18)
 	see := func(reports ...*decode.Report) {
 		s.Update(reports)

@@ -29,7 +29,7 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 		return
 	}
 	path := s.path[:0]
-	switch _, whole := tellsPath(r); {
+	switch _, whole := reportsPath(r); {
 	case whole:
 		for i := range r.Hops[:min(len(r.Hops), maxPathLength)] {
 			path = append(path, hopKey(&r.Hops[i]))

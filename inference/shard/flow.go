@@ -130,8 +130,8 @@ func hopKey(h *decode.Hop) inference.HopKey {
 	return k
 }
 
-// tellsPath reports whether the hops of r are a path, or with whole the whole path, of its packet.
-func tellsPath(r *decode.Report) (path, whole bool) {
+// reportsPath reports whether the hops of r are a path, or with whole the whole path, of its packet.
+func reportsPath(r *decode.Report) (path, whole bool) {
 	if len(r.Hops) == 0 || r.Flags&(decode.Transit|decode.Dropped) != 0 {
 		return false, false
 	}

@@ -110,7 +110,7 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 	return true
 }
 
-// settleForeign tells of the foreign digests of a window.
+// settleForeign adds the foreign digests of a window to its faults.
 func (s *State) settleForeign() {
 	d := s.digests
 	if d == nil {
@@ -123,9 +123,17 @@ func (s *State) settleForeign() {
 }
 
 func (d *digests) settleForeign(p *inference.Partial, i uint32, f *foreign) {
-	told := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent}
+	fault := inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: 1}
+	x := &d.flows[i]
+	if x.trace.Known() {
+		st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
+		d.nodes = st.Nodes
+		if place := f.place(len(st.Nodes)); place > 0 {
+			fault.Node = d.base | st.Nodes[place-1]
+		}
+	}
 	for _, g := range f.list {
-		switch x := &d.flows[i]; {
+		switch {
 		case g.writers != ^uint64(0) && g.writers&^f.agreed == 0:
 		case !g.strange:
 			continue
@@ -133,19 +141,8 @@ func (d *digests) settleForeign(p *inference.Partial, i uint32, f *foreign) {
 			d.sprays.flows[x.spray].hold(g.at)
 			continue
 		}
-		if told.Count++; told.Count == 1 {
-			told.First, told.Last = g.at, g.at
-		}
-		told.First, told.Last = min(told.First, g.at), max(told.Last, g.at)
-	}
-	if x := &d.flows[i]; told.Count > 0 && x.trace.Known() {
-		st, _ := x.tracer.Path(&x.trace, 0, d.nodes[:0])
-		if d.nodes = st.Nodes; f.place(len(st.Nodes)) > 0 {
-			told.Node = d.base | st.Nodes[f.place(len(st.Nodes))-1]
-		}
-	}
-	if told.Count > 0 {
-		d.stats.Strange += told.Count
-		p.AddFault(&told)
+		fault.First, fault.Last = g.at, g.at
+		p.AddFault(&fault)
+		d.stats.Strange++
 	}
 }

@@ -110,7 +110,7 @@ func (s *hops) cut(next *hopCut, end int64, idle int64) {
 		}
 	}
 	s.folded += c.other + c.set.folded
-	if s.crowded() {
+	if s.nearlyFull() {
 		s.forget(end - idle)
 	}
 	s.open = next

@@ -10,8 +10,8 @@ import (
 // slack is how much longer a slice can be that grew by appending, in sixteenths of what is in it.
 const slack = 22
 
-// TellMemory is what [State.TellArrivals] takes beside, as Memory counts it.
-func (c *Config) TellMemory(shards int) int64 {
+// ArrivalMemory is what [State.ListArrivals] takes beside, as Memory counts it.
+func (c *Config) ArrivalMemory(shards int) int64 {
 	const listed = 2 * (int64(unsafe.Sizeof(inference.Arrival{})) + maxPathLength*int64(unsafe.Sizeof(inference.HopKey{})))
 	return int64(2*shards+1) * 2 * int64(c.MaxPathChanges) * listed
 }

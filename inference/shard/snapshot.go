@@ -98,7 +98,7 @@ func (s *State) digestStats(slot uint32, out *inference.FlowStats) {
 	if x.tracer == nil {
 		return
 	}
-	if x.spray != 0 && s.digests.sprays.flows[x.spray].tell(out, s.digests.base) {
+	if x.spray != 0 && s.digests.sprays.flows[x.spray].describe(out, s.digests.base) {
 		return
 	}
 	out.Unsettled = x.spray != 0
@@ -177,9 +177,9 @@ func based(base uint32, nodes []uint32) []uint32 {
 	if base == 0 {
 		return nodes
 	}
-	told := make([]uint32, len(nodes))
+	out := make([]uint32, len(nodes))
 	for i, n := range nodes {
-		told[i] = base | n
+		out[i] = base | n
 	}
-	return told
+	return out
 }

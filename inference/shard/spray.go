@@ -219,13 +219,13 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 	case explained && (fitted || f.strange*sprayStrange <= f.agreed+f.strange):
 		f.windows, f.changed = 0, false
 		if f.result.Unexplained*sprayStrange > 1 {
-			s.tellStrange(f)
+			s.addStrange(f)
 		}
 	case f.windows < sprayPatient && !fitted:
 		f.windows++
 		return // it is not known yet
 	default:
-		s.tellStrange(f)
+		s.addStrange(f)
 		if f.changed && f.result == nil {
 			e := s.flows.At(f.slot)
 			s.traced(&e.Value, f.slot, x, &decode.Report{Time: f.at, Flow: f.flow})
@@ -240,8 +240,8 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 	f.strange, f.agreed = 0, 0
 }
 
-// tellStrange counts digests that fit no path as a fault of their flow.
-func (s *State) tellStrange(f *spray) {
+// addStrange counts digests that fit no path as a fault of their flow.
+func (s *State) addStrange(f *spray) {
 	if f.strange > 0 {
 		s.digests.stats.Strange += f.strange
 		s.cut.seen.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.strange, First: f.first, Last: f.last})
@@ -260,11 +260,11 @@ func (s *State) fit(f *spray, x *digestFlow) {
 	}
 	d.stats.Fits++
 	r := m.Fit(f.digests, x.trace.Ingress, x.trace.Egress)
-	told := len(r.Paths)
+	paths := len(r.Paths)
 	for i := range r.Inseparable {
-		told += len(r.Inseparable[i].Paths)
+		paths += len(r.Inseparable[i].Paths)
 	}
-	if told > 1 && r.Unexplained < .5 {
+	if paths > 1 && r.Unexplained < .5 {
 		f.result = &r
 		x.tracer.Release(&x.trace) // digests that the mixture does not explain are none of its either
 		x.aside, x.away = false, 0
@@ -290,8 +290,8 @@ func (p *sprays) model(t *pathtrace.Tracer) *pathmix.Model {
 	return m
 }
 
-// tell adds the paths that a flow uses at once to what is known of it. It reports whether there are any.
-func (f *spray) tell(out *inference.FlowStats, base uint32) bool {
+// describe adds the paths that a flow uses at once to what is known of it. It reports whether there are any.
+func (f *spray) describe(out *inference.FlowStats, base uint32) bool {
 	if f.result == nil {
 		return false
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// spread tells of one of the busiest flows what digests say beside its path. Of a flow that uses several paths at once the path is
+// spread adds the other paths that digests show of one of the busiest flows. Of a flow that uses several paths at once the path is
 // that with the greatest share, and not the one that it had before; where digests single none out it is as much as all that
 // they leave have in common.
 func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Partial) {
@@ -16,10 +16,10 @@ func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Part
 	if x.tracer == nil {
 		return
 	}
-	told := inference.FlowStats{Last: to.Last}
+	stats := inference.FlowStats{Last: to.Last}
 	switch {
-	case x.spray != 0 && d.sprays.flows[x.spray].tell(&told, d.base):
-		s.leadOver(to, &told)
+	case x.spray != 0 && d.sprays.flows[x.spray].describe(&stats, d.base):
+		s.leadOver(to, &stats)
 	case x.spray == 0:
 		if _, several := x.tracer.Path(&x.trace, 1, d.nodes[:0]); !several {
 			return
@@ -27,28 +27,28 @@ func (s *State) spread(slot uint32, to *inference.FlowPart, seen *inference.Part
 		fallthrough
 	default:
 		for _, k := range to.Path {
-			told.Hops = append(told.Hops, inference.FlowHop{HopKey: k})
+			stats.Hops = append(stats.Hops, inference.FlowHop{HopKey: k})
 		}
-		s.digestStats(slot, &told)
-		told.Confidence = 0
+		s.digestStats(slot, &stats)
+		stats.Confidence = 0
 	}
 	out := inference.Spread{
-		Flow: to.Key, Last: to.Last, Share: told.Share, Confidence: told.Confidence, Unexplained: told.Unexplained, Digests: told.Digests,
-		Unsettled: told.Unsettled, Others: told.Others, Inseparable: told.Inseparable,
+		Flow: to.Key, Last: to.Last, Share: stats.Share, Confidence: stats.Confidence, Unexplained: stats.Unexplained, Digests: stats.Digests,
+		Unsettled: stats.Unsettled, Others: stats.Others, Inseparable: stats.Inseparable,
 	}
 	out.Trim()
 	seen.AddSpread(&out)
 }
 
 // leadOver makes the path of a flow that which most of its packets take.
-func (s *State) leadOver(to *inference.FlowPart, told *inference.FlowStats) {
+func (s *State) leadOver(to *inference.FlowPart, stats *inference.FlowStats) {
 	d := s.digests
 	var way []uint32
-	for i := range told.Hops {
-		way = append(way, told.Hops[i].Node)
+	for i := range stats.Hops {
+		way = append(way, stats.Hops[i].Node)
 	}
 	if whole := len(way) > 0; !whole {
-		way = inCommon(told.Inseparable)
+		way = inCommon(stats.Inseparable)
 		to.PathID, to.Partial = 0, true
 	} else {
 		d.hops = d.hops[:0]

@@ -17,24 +17,24 @@ const batchSize = 128
 
 // State is what one shard knows. It has one owner and takes no lock.
 type State struct {
-	cfg     Config
-	key     decode.HashKey
-	idle    int64 // the idle timeout, ns
-	rng     kll.Rand
-	flows   *table
-	slab    slab
-	hops    hops
-	top     topFlows
-	cut     *Cut // the open window
-	spare   *Cut
-	window  uint32 // number of the open window
-	stats   Stats
-	pairs   pairs
-	digests *digests       // nil unless ReadDigests was called
-	telling bool           // arrivals
-	policy  *policy.Policy // nil unless Judge was called
-	hand    uint32         // next flow to look at when blocks run out
-	swept   int64          // time of the last look for idle flows
+	cfg          Config
+	key          decode.HashKey
+	idle         int64 // the idle timeout, ns
+	rng          kll.Rand
+	flows        *table
+	slab         slab
+	hops         hops
+	top          topFlows
+	cut          *Cut // the open window
+	spare        *Cut
+	window       uint32 // number of the open window
+	stats        Stats
+	pairs        pairs
+	digests      *digests       // nil unless ReadDigests was called
+	listArrivals bool           // arrivals
+	policy       *policy.Policy // nil unless Judge was called
+	hand         uint32         // next flow to look at when blocks run out
+	swept        int64          // time of the last look for idle flows
 
 	hashes  [batchSize]uint64
 	keys    [batchSize]decode.FlowKey
@@ -90,9 +90,9 @@ func New(cfg Config, seed uint64) *State {
 	return s
 }
 
-// TellArrivals makes the shard list flows that it sees for the first time, or again after a window without them, up to
+// ListArrivals makes the shard list flows that it sees for the first time, or again after a window without them, up to
 // Config.MaxPathChanges in a window: for collectors that are some of several. It is called before the first report.
-func (s *State) TellArrivals() { s.telling = true }
+func (s *State) ListArrivals() { s.listArrivals = true }
 
 // Update counts reports that were read to their end. It keeps nothing of them. A [decode.Report.FlowHash] that they carry
 // is that of the key of this shard's seed.
@@ -186,7 +186,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		if r.Time-f.last > s.idle && f.packets != 0 {
 			s.restart(slot)
 		}
-		if s.telling && (f.packets == 0 || s.window-f.window > 1) {
+		if s.listArrivals && (f.packets == 0 || s.window-f.window > 1) {
 			f.flags |= arrived
 		}
 		if f.packets == 0 && inference.IsProbe(&s.flows.At(slot).Key) {
@@ -212,7 +212,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 		s.countDigest(f, slot, r)
 		return
 	}
-	path, whole := tellsPath(r)
+	path, whole := reportsPath(r)
 	if path && !whole {
 		// Part of a path is better than none, and a longer part better than a shorter one.
 		path = f.pathID == 0 || f.flags&partial != 0 && (len(r.Hops) > int(f.hops) || pathID(r.Hops) == f.pathID)

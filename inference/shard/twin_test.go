@@ -110,7 +110,7 @@ func (t *twin) update(r *decode.Report) {
 	f.packets++
 	f.inWindow++
 	f.last = max(f.last, r.Time)
-	isPath, whole := tellsPath(r)
+	isPath, whole := reportsPath(r)
 	if isPath && !whole {
 		isPath = f.id == 0 || f.partial && (len(r.Hops) > len(f.path) || pathID(r.Hops) == f.id)
 	}
