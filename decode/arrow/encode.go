@@ -9,29 +9,21 @@ import (
 // Encoder gathers reports column by column and writes them as a stream. It keeps its memory: that of the largest batch so
 // far, for the columns that were ever needed. The zero value is ready. It has one user at a time.
 type Encoder struct {
-	rows, hops      int
-	rowCap, hopCap  int
-	used            decode.Columns // columns that have a value in some row
-	every           decode.Columns // columns that have one in every row
-	cols            [numColumns][]byte
-	masks           []decode.Columns // by row: its columns
-	blobs           [numBytes][]byte
-	blobBytes       int
-	ends            []byte // by row: end of its hops
-	hopUsed, hopAll uint32 // as used and every
-	hop             [numHop][]byte
-	hopMasks        []uint32
+	rows      buffers[decode.Columns]
+	hops      buffers[decode.HopField] // the bit of HopTimeBits is one behind those of Hop.Has
+	blobs     [numBytes][]byte
+	blobBytes int
+	ends      []byte // by row: end of its hops
 
-	lastHas          decode.Field
-	lastPresent      decode.Columns
-	lastUnits        *decode.Units
-	lastUnitsCode    uint16
-	units            []decode.Units // that are not the default ones, by their code
-	unitCodes        map[decode.Units]uint16
-	prefix           []byte // schema and dictionaries, with units
-	prefixUnits      int
-	meta             batchMeta
-	rowBytes, hopRow int // of the columns in use, for Bytes
+	lastHas       decode.Field
+	lastPresent   decode.Columns
+	lastUnits     *decode.Units
+	lastUnitsCode uint16
+	units         []decode.Units // that are not the default ones, by their code
+	unitCodes     map[decode.Units]uint16
+	prefix        []byte // schema and dictionaries, with units
+	prefixUnits   int
+	meta          batchMeta
 
 	// The numbers of the last reports, and the last hops, are not in the columns yet: moving several at once takes less time.
 	numbers     [chunk]decode.ReportNumbers
@@ -39,25 +31,101 @@ type Encoder struct {
 	waitingHops []decode.Hop
 }
 
+// buffers are the columns of rows, or of hops.
+type buffers[M decode.Columns | decode.HopField] struct {
+	n, room int
+	used    M // columns with a value in some row
+	every   M // columns with a value in every row
+	cols    [numColumns][]byte
+	masks   []M // by row: the columns with a value
+	width   int // of a row, in the columns in use
+}
+
+// reset leaves the memory of columns to be used again.
+func (b *buffers[M]) reset() { b.n, b.used, b.every, b.width = 0, 0, 0, 0 }
+
+// grow makes room for more rows. Columns that are not in use are left behind.
+func (b *buffers[M]) grow(room int, l *layout) {
+	b.room = room
+	for u := uint64(b.used); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		b.cols[c] = enlarge(b.cols[c], room*l.widths[c])
+	}
+	b.masks = append(make([]M, 0, room), b.masks[:b.n]...)[:room]
+}
+
+// begin makes columns ready that had no value yet. Where a row has none, there are zeros.
+func (b *buffers[M]) begin(fresh M, l *layout) {
+	b.used |= fresh
+	for u := uint64(fresh); u != 0; u &= u - 1 {
+		c := bits.TrailingZeros64(u)
+		w := l.widths[c]
+		b.cols[c] = enlarge(b.cols[c], b.room*w)
+		clear(b.cols[c][:b.n*w])
+		b.width += w
+	}
+}
+
+// count notes the columns that rows have: those of all, in each of them.
+func (b *buffers[M]) count(all M) {
+	if b.n == 0 {
+		b.every = all
+	}
+	b.every &= all
+}
+
+// appendTo writes the columns. Values of their own length are in blobs.
+func (b *buffers[M]) appendTo(body *batchWriter, l *layout, blobs *[numBytes][]byte) {
+	for c, typ := range l.types {
+		switch {
+		case typ == decode.TypeBool:
+			body.newNode(b.n, 0)
+			body.add(nil)
+			at := len(body.b)
+			body.b = append(body.b, make([]byte, (b.n+7)/8)...)
+			validity(body.b[at:], b.masks[:b.n], c)
+			body.end(at)
+			continue
+		case b.used>>c&1 == 0:
+			body.null(b.n, typ)
+			continue
+		case b.every>>c&1 != 0:
+			body.newNode(b.n, 0)
+			body.add(nil)
+		default:
+			at := len(body.b)
+			body.b = append(body.b, make([]byte, (b.n+7)/8)...)
+			body.newNode(b.n, validity(body.b[at:], b.masks[:b.n], c))
+			body.end(at)
+		}
+		if typ == decode.TypeBytes || typ == decode.TypeText {
+			body.offsets(b.cols[c][:4*b.n])
+			body.add(blobs[bytesOf(c)])
+		} else {
+			body.add(b.cols[c][:l.widths[c]*b.n])
+		}
+	}
+}
+
 // Rows is the number of reports since Reset.
-func (e *Encoder) Rows() int { return e.rows }
+func (e *Encoder) Rows() int { return e.rows.n }
 
 // Bytes is about how long the stream is.
 func (e *Encoder) Bytes() int {
-	zeros := max(16*e.rows, 8*e.hops)
-	return e.rows*(e.rowBytes+4) + e.hops*e.hopRow + e.blobBytes + zeros + len(e.prefix) + len(e.meta.b)
+	zeros := max(16*e.rows.n, 8*e.hops.n)
+	return e.rows.n*(e.rows.width+4) + e.hops.n*e.hops.width + e.blobBytes + zeros + len(e.prefix) + len(e.meta.b)
 }
 
 // Full reports whether the stream would be longer than a reader accepts if another report were appended.
 func (e *Encoder) Full() bool {
-	return e.rows == maxRows || e.hops > maxHops-maxHopsOfOne || len(e.units) > maxUnits-2
+	return e.rows.n == maxRows || e.hops.n > maxHops-maxHopsOfOne || len(e.units) > maxUnits-2
 }
 
 // Reset forgets the reports.
 func (e *Encoder) Reset() {
-	e.rows, e.hops, e.used, e.every, e.hopUsed, e.hopAll = 0, 0, 0, 0, 0, 0
-	e.rowBytes, e.hopRow, e.blobBytes = 0, 0, 0
-	e.waiting, e.waitingHops = 0, e.waitingHops[:0]
+	e.rows.reset()
+	e.hops.reset()
+	e.blobBytes, e.waiting, e.waitingHops = 0, 0, e.waitingHops[:0]
 	for i := range e.blobs {
 		e.blobs[i] = e.blobs[i][:0]
 	}
@@ -65,26 +133,6 @@ func (e *Encoder) Reset() {
 		e.units, e.lastUnits, e.prefix = nil, nil, nil
 		clear(e.unitCodes)
 	}
-}
-
-// growRows makes room for a row. Columns that are not in use are left behind.
-func (e *Encoder) growRows() {
-	e.rowCap = max(64, 2*e.rowCap)
-	for u := e.used; u != 0; u &= u - 1 {
-		c := bits.TrailingZeros64(uint64(u))
-		e.cols[c] = enlarge(e.cols[c], e.rowCap*width[columns[c].Type])
-	}
-	e.masks = append(make([]decode.Columns, 0, e.rowCap), e.masks[:e.rows]...)[:e.rowCap]
-	e.ends = enlarge(e.ends, 4*e.rowCap)
-}
-
-func (e *Encoder) growHops(n int) {
-	e.hopCap = max(256, 2*e.hopCap, e.hops+n)
-	for u := e.hopUsed; u != 0; u &= u - 1 {
-		c := bits.TrailingZeros32(u)
-		e.hop[c] = enlarge(e.hop[c], e.hopCap*width[hopColumns[c].Type])
-	}
-	e.hopMasks = append(make([]uint32, 0, e.hopCap), e.hopMasks[:e.hops]...)[:e.hopCap]
 }
 
 func enlarge(b []byte, n int) []byte {
@@ -96,34 +144,11 @@ func enlarge(b []byte, n int) []byte {
 	return c
 }
 
-// begin makes columns ready that had no value yet. Where a row has none, there are zeros.
-func (e *Encoder) begin(fresh decode.Columns) {
-	for ; fresh != 0; fresh &= fresh - 1 {
-		c := bits.TrailingZeros64(uint64(fresh))
-		e.used |= 1 << c
-		if w := width[columns[c].Type]; w > 0 {
-			e.cols[c] = enlarge(e.cols[c], e.rowCap*w)
-			clear(e.cols[c][:e.rows*w])
-			e.rowBytes += w
-		}
-	}
-}
-
-func (e *Encoder) beginHops(fresh uint32) {
-	for ; fresh != 0; fresh &= fresh - 1 {
-		c := bits.TrailingZeros32(fresh)
-		e.hopUsed |= 1 << c
-		w := width[hopColumns[c].Type]
-		e.hop[c] = enlarge(e.hop[c], e.hopCap*w)
-		clear(e.hop[c][:e.hops*w])
-		e.hopRow += w
-	}
-}
-
 // Append copies a report. Hops beyond any format's number are left out.
 func (e *Encoder) Append(r *decode.Report) {
-	if e.rows == e.rowCap {
-		e.growRows()
+	if e.rows.n == e.rows.room {
+		e.rows.grow(max(64, 2*e.rows.room), &rowLayout)
+		e.ends = enlarge(e.ends, 4*e.rows.room)
 	}
 	if r.Has != e.lastHas || e.lastPresent == 0 {
 		e.lastHas, e.lastPresent = r.Has, decode.AlwaysColumns|r.Has.Columns()
@@ -138,30 +163,27 @@ func (e *Encoder) Append(r *decode.Report) {
 			have |= 1 << decode.ColUnits
 		}
 	}
-	if fresh := have &^ e.used; fresh != 0 {
+	if fresh := have &^ e.rows.used; fresh != 0 {
 		e.moveNumbers()
-		e.begin(fresh)
+		e.rows.begin(fresh, &rowLayout)
 	}
-	if e.rows == 0 {
-		e.every = have
-	}
-	e.every &= have
-	i := e.rows
-	e.masks[i] = have
+	e.rows.count(have)
+	i := e.rows.n
+	e.rows.masks[i] = have
 	v := &e.numbers[e.waiting]
-	r.Numbers(e.used, v)
+	r.Numbers(e.rows.used, v)
 	v[decode.ColUnits] = uint64(units)
-	for u := uint64(e.used & notNumbers); u != 0; u &= u - 1 {
+	for u := uint64(e.rows.used & notNumbers); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
 		if columns[c].Type == decode.TypeAddress {
-			*(*[16]byte)(e.cols[c][16*i:]) = *r.Address(c)
+			*(*[16]byte)(e.rows.cols[c][16*i:]) = *r.Address(c)
 		} else {
 			e.appendBytes(c, have, r)
 		}
 	}
 	e.appendHops(r.Hops[:min(len(r.Hops), maxHopsOfOne)])
-	le.PutUint32(e.ends[4*i:], uint32(e.hops))
-	e.rows++
+	le.PutUint32(e.ends[4*i:], uint32(e.hops.n))
+	e.rows.n++
 	if e.waiting++; e.waiting == chunk {
 		e.moveNumbers()
 	}
@@ -179,11 +201,11 @@ func (e *Encoder) moveNumbers() {
 	if len(waiting) == 0 {
 		return
 	}
-	from := e.rows - e.waiting
-	for u := uint64(e.used &^ notNumbers); u != 0; u &= u - 1 {
+	from := e.rows.n - e.waiting
+	for u := uint64(e.rows.used &^ notNumbers); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		w := width[columns[c].Type]
-		col := e.cols[c][w*from:]
+		w := rowLayout.widths[c]
+		col := e.rows.cols[c][w*from:]
 		switch w {
 		case 1:
 			col = col[:len(waiting)]
@@ -222,7 +244,7 @@ func (e *Encoder) appendBytes(c int, have decode.Columns, r *decode.Report) {
 		}
 		e.blobBytes += len(e.blobs[k]) - n
 	}
-	le.PutUint32(e.cols[c][4*e.rows:], uint32(len(e.blobs[k])))
+	le.PutUint32(e.rows.cols[c][4*e.rows.n:], uint32(len(e.blobs[k])))
 }
 
 // lookUpUnits finds the code of units, from 1 on; 0 are the default ones.
@@ -248,13 +270,13 @@ func (e *Encoder) appendHops(hops []decode.Hop) {
 	if n == 0 {
 		return
 	}
-	if e.hops+n > e.hopCap {
-		e.growHops(n)
+	if e.hops.n+n > e.hops.room {
+		e.hops.grow(max(256, 2*e.hops.room, e.hops.n+n), &hopLayout)
 	}
-	any, all := uint32(0), ^uint32(0)
-	masks := e.hopMasks[e.hops : e.hops+n]
+	any, all := decode.HopField(0), ^decode.HopField(0)
+	masks := e.hops.masks[e.hops.n : e.hops.n+n]
 	for i := range hops {
-		m := uint32(hops[i].Has) & (1<<hopTimeBits - 1)
+		m := hops[i].Has & (1<<hopTimeBits - 1)
 		if hops[i].TimeBits != 0 {
 			m |= 1 << hopTimeBits
 		}
@@ -262,15 +284,12 @@ func (e *Encoder) appendHops(hops []decode.Hop) {
 		any |= m
 		all &= m
 	}
-	if fresh := any &^ e.hopUsed; fresh != 0 {
+	if fresh := any &^ e.hops.used; fresh != 0 {
 		e.moveHops()
-		e.beginHops(fresh)
+		e.hops.begin(fresh, &hopLayout)
 	}
-	if e.hops == 0 {
-		e.hopAll = all
-	}
-	e.hopAll &= all
-	e.hops += n
+	e.hops.count(all)
+	e.hops.n += n
 	e.waitingHops = append(e.waitingHops, hops...)
 	if len(e.waitingHops) >= hopChunk {
 		e.moveHops()
@@ -282,10 +301,10 @@ func (e *Encoder) moveHops() {
 	if len(e.waitingHops) == 0 {
 		return
 	}
-	from := e.hops - len(e.waitingHops)
-	for u := e.hopUsed; u != 0; u &= u - 1 {
+	from := e.hops.n - len(e.waitingHops)
+	for u := uint32(e.hops.used); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		hopColumns[c].Move(e.hop[c][width[hopColumns[c].Type]*from:], e.waitingHops, false)
+		hopColumns[c].Move(e.hops.cols[c][hopLayout.widths[c]*from:], e.waitingHops, false)
 	}
 	if e.waitingHops = e.waitingHops[:0]; cap(e.waitingHops) > 4*hopChunk { // of a report with very many
 		e.waitingHops = nil
@@ -311,62 +330,16 @@ func (e *Encoder) AppendStream(b []byte) []byte {
 	meta := len(b)
 	b = append(b, e.meta.b...)
 	body := batchWriter{b: b, body: len(b), meta: meta, node: meta + e.meta.nodes, buffer: meta + e.meta.buffer}
-	n, h := e.rows, e.hops
-	for c := range columns {
-		w := width[columns[c].Type]
-		switch {
-		case columns[c].Type == decode.TypeBool:
-			body.newNode(n, 0)
-			body.add(nil)
-			at := len(body.b)
-			body.b = append(body.b, make([]byte, (n+7)/8)...)
-			validity(body.b[at:], e.masks[:n], c)
-			body.end(at)
-			continue
-		case e.used>>c&1 == 0:
-			body.null(n, columns[c].Type)
-			continue
-		case e.every>>c&1 != 0:
-			body.newNode(n, 0)
-			body.add(nil)
-		default:
-			body.validity(n, func(valid []byte) (nulls int) { return validity(valid, e.masks[:n], c) })
-		}
-		switch columns[c].Type {
-		case decode.TypeBytes, decode.TypeText:
-			at := len(body.b)
-			body.b = append(body.b, 0, 0, 0, 0)
-			body.b = append(body.b, e.cols[c][:4*n]...)
-			body.end(at)
-			body.add(e.blobs[bytesOf(c)])
-		default:
-			body.add(e.cols[c][:w*n])
-		}
-	}
-	body.newNode(n, 0)
+	e.rows.appendTo(&body, &rowLayout, &e.blobs)
+	body.newNode(e.rows.n, 0)
 	body.add(nil)
-	at := len(body.b)
-	body.b = append(body.b, 0, 0, 0, 0)
-	body.b = append(body.b, e.ends[:4*n]...)
-	body.end(at)
-	body.newNode(h, 0)
+	body.offsets(e.ends[:4*e.rows.n])
+	body.newNode(e.hops.n, 0)
 	body.add(nil)
-	for c := range hopColumns {
-		switch {
-		case e.hopUsed>>c&1 == 0:
-			body.null(h, hopColumns[c].Type)
-			continue
-		case e.hopAll>>c&1 != 0:
-			body.newNode(h, 0)
-			body.add(nil)
-		default:
-			body.validity(h, func(valid []byte) (nulls int) { return validity(valid, e.hopMasks[:h], c) })
-		}
-		body.add(e.hop[c][:width[hopColumns[c].Type]*h])
-	}
+	e.hops.appendTo(&body, &hopLayout, nil)
 	body.finish()
 	b = body.b
-	le.PutUint64(b[meta+e.meta.rows:], uint64(n))
+	le.PutUint64(b[meta+e.meta.rows:], uint64(e.rows.n))
 	le.PutUint64(b[meta+e.meta.bodyLength:], uint64(len(b)-body.body))
 	b = le.AppendUint32(b, continuation)
 	return le.AppendUint32(b, 0)
@@ -404,11 +377,11 @@ func (w *batchWriter) end(at int) {
 	}
 }
 
-// validity writes which values there are.
-func (w *batchWriter) validity(n int, fill func([]byte) int) {
+// offsets writes where values of their own length end, behind the 0 where the first begins.
+func (w *batchWriter) offsets(ends []byte) {
 	at := len(w.b)
-	w.b = append(w.b, make([]byte, (n+7)/8)...)
-	w.newNode(n, fill(w.b[at:]))
+	w.b = append(w.b, 0, 0, 0, 0)
+	w.b = append(w.b, ends...)
 	w.end(at)
 }
 
@@ -443,7 +416,7 @@ func (w *batchWriter) finish() {
 }
 
 // validity sets the bits of the rows that have a column, and counts the others.
-func validity[M decode.Columns | uint32](valid []byte, masks []M, c int) (nulls int) {
+func validity[M decode.Columns | decode.HopField](valid []byte, masks []M, c int) (nulls int) {
 	set := 0
 	for i, m := range masks {
 		bit := int(m >> c & 1)

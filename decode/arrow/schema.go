@@ -46,6 +46,28 @@ const (
 	hopTimeBits = decode.HopTimeBits
 )
 
+// layout is how a group of columns lies in memory.
+type layout struct {
+	names  []string
+	types  []decode.ValueType
+	widths []int
+}
+
+func (l *layout) add(name string, t decode.ValueType) {
+	l.names, l.types, l.widths = append(l.names, name), append(l.types, t), append(l.widths, width[t])
+}
+
+// rowLayout and hopLayout are the layouts of the columns of rows and of hops.
+var rowLayout, hopLayout = func() (rows, hops layout) {
+	for c := range columns {
+		rows.add(columns[c].Name, columns[c].Type)
+	}
+	for c := range hopColumns {
+		hops.add(hopColumns[c].Name, hopColumns[c].Type)
+	}
+	return rows, hops
+}()
+
 // nullable reports whether a column can be null. Columns of type bool are false rather than null.
 func nullable(c int) bool {
 	return decode.AlwaysColumns>>c&1 == 0 && columns[c].Type != decode.TypeBool
