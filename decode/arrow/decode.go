@@ -38,13 +38,17 @@ type Decoder struct {
 
 // batch is an open record batch, all of which is in bounds.
 type batch struct {
-	plan            *plan
-	rows            int
-	all, some       decode.Columns // columns with a value in every row, and in some
-	cols            [numColumns]view
-	hopAll, hopSome uint32
-	hops            [numHop]view
-	starts          []byte // of the hops of each row, and the end of the last; nil if there are none
+	plan   *plan
+	n      int // rows
+	rows   views[decode.Columns]
+	hops   views[decode.HopField] // with the bit of HopTimeBits
+	starts []byte                 // of the hops of each row, and the end of the last; nil if there are none
+}
+
+// views are the columns of rows, or of hops.
+type views[M decode.Columns | decode.HopField] struct {
+	all, some M // columns with a value in every row, and in some
+	cols      [numColumns]view
 }
 
 // presence is what the columns with a value in a row mean.
@@ -57,8 +61,7 @@ type presence struct {
 // plan is where the columns of a schema are.
 type plan struct {
 	schema        string // the flatbuffer
-	cols          [numColumns]place
-	hop           [numHop]place
+	rows, hops    [numColumns]place
 	list, item    place
 	nodes, buffer int
 	units         []*decode.Units // by code; 0 are the default ones
@@ -146,10 +149,10 @@ func (d *Decoder) Unknown() int { return d.unknown }
 func (d *Decoder) Next(dst *decode.Batch, limit int) (more bool) {
 	for d.batch < len(d.batches) && limit > 0 {
 		b := &d.batches[d.batch]
-		n := min(limit, b.rows-d.row)
+		n := min(limit, b.n-d.row)
 		d.readRows(b, n, dst)
 		limit -= n
-		if d.row += n; d.row == b.rows {
+		if d.row += n; d.row == b.n {
 			d.batch++
 			d.row = 0
 		}
@@ -301,7 +304,7 @@ func readSchema(m *part) (*plan, *Error) {
 	}
 	p.nodes, p.buffer = w.nodes, w.buffers
 	for _, c := range []int{decode.ColTime, decode.ColFormat, decode.ColKind} {
-		if f.err == nil && p.cols[c].node == 0 {
+		if f.err == nil && p.rows[c].node == 0 {
 			f.fail(t.at, columns[c].Name, ErrMissing)
 		}
 	}
@@ -398,23 +401,20 @@ func (w *walker) field(t flatTable, l level, depth int) {
 
 // known notes where a column is and gives its type, if it is one of the table.
 func (w *walker) known(name string, l level, here place) (decode.ValueType, bool) {
+	group, places := &rowLayout, &w.p.rows
 	switch l {
 	case topLevel:
-		for c := range columns {
-			if columns[c].Name == name {
-				w.p.cols[c] = here
-				return columns[c].Type, true
-			}
-		}
 	case inHop:
-		for c := range hopColumns {
-			if hopColumns[c].Name == name {
-				w.p.hop[c] = here
-				return hopColumns[c].Type, true
-			}
-		}
+		group, places = &hopLayout, &w.p.hops
+	default:
+		return 0, false
 	}
-	return 0, false
+	c := slices.Index(group.names, name)
+	if c < 0 {
+		return 0, false
+	}
+	places[c] = here
+	return group.types[c], true
 }
 
 func sameType(want arrowType, kind int, def *flatTable, isCoded bool, dict *flatTable) bool {
@@ -518,20 +518,10 @@ func (d *Decoder) openBatch(p *plan, b []byte, m *part) *Error {
 		d.batches = append(d.batches, batch{})
 	}
 	to := &d.batches[len(d.batches)-1]
-	to.plan, to.rows, to.all, to.some, to.hopAll, to.hopSome, to.starts = p, n, 0, 0, 0, 0, nil
-	for c := range columns {
-		v := r.view(p.cols[c], columns[c].Name, columns[c].Type, n)
-		to.cols[c] = v
-		switch {
-		case v.none:
-		case v.valid == nil:
-			to.all |= 1 << c
-		default:
-			to.some |= 1 << c
-		}
-	}
+	to.plan, to.n, to.hops.all, to.hops.some, to.starts = p, n, 0, 0, nil
+	to.rows.open(&r, &p.rows, &rowLayout, n)
 	for _, c := range [...]int{decode.ColTime, decode.ColFormat, decode.ColKind} {
-		if f.err == nil && to.all>>c&1 == 0 {
+		if f.err == nil && to.rows.all>>c&1 == 0 {
 			f.fail(t.at, columns[c].Name, ErrMissing)
 		}
 	}
@@ -545,9 +535,28 @@ func (d *Decoder) openBatch(p *plan, b []byte, m *part) *Error {
 	return nil
 }
 
+// open finds the columns of n rows.
+func (x *views[M]) open(r *batchReader, places *[numColumns]place, l *layout, n int) {
+	x.all, x.some = 0, 0
+	for c, typ := range l.types {
+		v := view{none: true}
+		if n > 0 {
+			v = r.view(places[c], l.names[c], typ, n)
+		}
+		x.cols[c] = v
+		switch {
+		case v.none:
+		case v.valid == nil:
+			x.all |= 1 << c
+		default:
+			x.some |= 1 << c
+		}
+	}
+}
+
 // openHops finds the columns of hops.
 func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
-	f, n := r.f, to.rows
+	f, n := r.f, to.n
 	if p.list.node == 0 || p.item.node == 0 || f.err != nil || r.node(p.list, n, hopsName) == n || f.err != nil {
 		return
 	}
@@ -566,20 +575,7 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 	}
 	hops := int(count)
 	left.hops -= hops
-	for c := range hopColumns {
-		v := view{none: true}
-		if hops > 0 {
-			v = r.view(p.hop[c], hopColumns[c].Name, hopColumns[c].Type, hops)
-		}
-		to.hops[c] = v
-		switch {
-		case v.none:
-		case v.valid == nil:
-			to.hopAll |= 1 << c
-		default:
-			to.hopSome |= 1 << c
-		}
-	}
+	to.hops.open(r, &p.hops, &hopLayout, hops)
 	if f.err != nil {
 		return
 	}
@@ -597,7 +593,7 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 		return
 	}
 	to.starts = starts
-	if v := &to.hops[hopTimeBits]; !v.none {
+	if v := &to.hops.cols[hopTimeBits]; !v.none {
 		for i, bits := range v.data[:hops] {
 			if bits > 64 && (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) {
 				f.fail(at, hopColumns[hopTimeBits].Name, ErrRange)
@@ -609,11 +605,11 @@ func (r *batchReader) openHops(p *plan, to *batch, left *limits) {
 
 // check looks at values that say where others are. It gives the name of the column that is wrong.
 func (b *batch) check() (wrong string) {
-	for u := uint64((b.all | b.some) & checked); u != 0; u &= u - 1 {
+	for u := uint64((b.rows.all | b.rows.some) & checked); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		v := &b.cols[c]
+		v := &b.rows.cols[c]
 		if c == decode.ColUnits {
-			for i := range b.rows {
+			for i := range b.n {
 				code := int(le.Uint16(v.data[2*i:]))
 				if (v.valid == nil || v.valid[i>>3]>>(i&7)&1 != 0) && (code >= len(b.plan.units) || b.plan.units[code] == nil) {
 					return columns[c].Name
@@ -622,7 +618,7 @@ func (b *batch) check() (wrong string) {
 			continue
 		}
 		last := le.Uint32(v.data)
-		for i := range b.rows {
+		for i := range b.n {
 			next := le.Uint32(v.data[4*i+4:])
 			if next < last {
 				return columns[c].Name
@@ -705,10 +701,10 @@ var limited = func() (set decode.Columns) {
 func (d *Decoder) readNumbers(b *batch, first, rows int) {
 	used := decode.Columns(0)
 	for i := range rows {
-		have := b.all
-		for u := uint64(b.some); u != 0; u &= u - 1 {
+		have := b.rows.all
+		for u := uint64(b.rows.some); u != 0; u &= u - 1 {
 			c := bits.TrailingZeros64(u)
-			have |= decode.Columns(b.cols[c].valid[(first+i)>>3]>>((first+i)&7)&1) << c
+			have |= decode.Columns(b.rows.cols[c].valid[(first+i)>>3]>>((first+i)&7)&1) << c
 		}
 		if have != d.last.columns {
 			has := have.Fields()
@@ -722,7 +718,7 @@ func (d *Decoder) readNumbers(b *batch, first, rows int) {
 	}
 	for u := uint64(used &^ notNumbers); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		col, numbers := b.cols[c].data, d.numbers[:rows]
+		col, numbers := b.rows.cols[c].data, d.numbers[:rows]
 		switch columns[c].Type {
 		case decode.TypeUint8, decode.TypeCode:
 			col = col[first:]
@@ -766,7 +762,7 @@ func (d *Decoder) setRow(b *batch, r *decode.Report, i, at int) {
 	r.SetNumbers(have, v)
 	for u := uint64(have & notNumbers); u != 0; u &= u - 1 {
 		c := bits.TrailingZeros64(u)
-		data, values := b.cols[c].data, b.cols[c].values
+		data, values := b.rows.cols[c].data, b.rows.cols[c].values
 		if columns[c].Type == decode.TypeAddress {
 			*r.Address(c) = decode.Addr(data[16*at:])
 			continue
@@ -801,7 +797,7 @@ func (d *Decoder) readHops(b *batch, first, rows int) {
 	if d.hops = slices.Grow(d.hops[:0], n)[:n]; n == 0 {
 		return
 	}
-	all, some := b.hopAll, b.hopSome
+	all, some := uint32(b.hops.all), uint32(b.hops.some)
 	has := decode.HopField(all & (1<<hopTimeBits - 1))
 	for i := range d.hops {
 		d.hops[i] = decode.Hop{Has: has}
@@ -809,7 +805,7 @@ func (d *Decoder) readHops(b *batch, first, rows int) {
 	mixed := uint32(0) // of some: hops with a value, and hops without
 	for u := some; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
-		valid, count := b.hops[c].valid, 0
+		valid, count := b.hops.cols[c].valid, 0
 		for i := range d.hops {
 			bit := valid[(at+i)>>3] >> ((at + i) & 7) & 1
 			count += int(bit)
@@ -828,11 +824,11 @@ func (d *Decoder) readHops(b *batch, first, rows int) {
 	for u := all | mixed; u != 0; u &= u - 1 {
 		c := bits.TrailingZeros32(u)
 		w := width[hopColumns[c].Type]
-		column := b.hops[c].data[w*at : w*(at+n)]
+		column := b.hops.cols[c].data[w*at : w*(at+n)]
 		if mixed>>c&1 != 0 { // what is in a column where it is null can be anything
 			d.column = append(d.column[:0], column...)
 			column = d.column
-			for i, valid := 0, b.hops[c].valid; i < n; i++ {
+			for i, valid := 0, b.hops.cols[c].valid; i < n; i++ {
 				if valid[(at+i)>>3]>>((at+i)&7)&1 == 0 {
 					clear(column[w*i : w*(i+1)])
 				}
