@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/hopscope/hopscope/collector/settings"
 )
 
 // named is a file that a setting names.
@@ -88,7 +89,7 @@ func checkSecrets(cfg *config, v *verdict) {
 		if !f.secret || err != nil || credentials != "" && strings.HasPrefix(filepath.Clean(f.path), filepath.Clean(credentials)+"/") {
 			continue
 		}
-		if who, ok := readers(info); ok {
+		if who, ok := settings.Readers(info); ok {
 			v.warn(f.key, "%s can be read by %s on this machine (mode %04o): chmod 600", f.path, who, info.Mode().Perm())
 		}
 	}
@@ -139,11 +140,4 @@ func checkFleetExposure(cfg *config, v *verdict) {
 }
 
 // loopback reports whether an address of host and port is of this machine alone.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || host == "localhost" {
-		return true // what is no address is told elsewhere
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}
+func loopback(address string) bool { return settings.Loopback(address) }

@@ -123,7 +123,7 @@ error says so before its last line. What is printed is what the profile says.`,
 			p.append = reportjson.NewDigests(nodes).Append
 		}
 		if o.format == "table" {
-			p.append, p.buf = tableRows(&profile, called), appendHeading(nil)
+			p.append, p.buf = tableRows(&profile, called), names.AppendHeading(nil)
 		}
 		stop := func() {}
 		if out, ok := p.w.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
@@ -267,4 +267,12 @@ func progress(read, size int64) string {
 
 func appendJSON(dst []byte, frame uint64, r *decode.Report) []byte {
 	return append(reportjson.Append(dst, frame, r), '\n')
+}
+
+// tableRows gives what appends rows of a profile, with what nodes are called: without what is known to be wrong, as people are not to read it.
+func tableRows(p *demux.Profile, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
+	return func(dst []byte, _ uint64, r *decode.Report) []byte {
+		p.Correct(r)
+		return names.AppendRow(dst, r, called)
+	}
 }

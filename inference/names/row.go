@@ -1,4 +1,4 @@
-package main
+package names
 
 import (
 	"fmt"
@@ -7,21 +7,20 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/inference/names"
 )
 
 // The columns of decode --format table. Rows are written as they come, so the widths are those of what usually stands
 // there, and a longer value pushes the rest of its row to the right.
 const rowFormat = "%-27s  %-15s  %-11s  %-45s  %s\n"
 
-func appendHeading(dst []byte) []byte {
+// AppendHeading appends what the columns are called.
+func AppendHeading(dst []byte) []byte {
 	return fmt.Appendf(dst, rowFormat, "TIME", "EXPORTER", "KIND", "FLOW", "PATH (NODE LATENCY, FIRST HOP FIRST)")
 }
 
-// appendRow appends a report as a row for people: times and latencies in their units, a path that reads from left to
+// AppendRow appends a report as a row for people: times and latencies in their units, a path that reads from left to
 // right, and what nodes and drop reasons are called.
-func appendRow(dst []byte, r *decode.Report, n *names.Names) []byte {
+func AppendRow(dst []byte, r *decode.Report, n *Names) []byte {
 	exporter, kind, flow := "-", "-", "-"
 	if r.Has&decode.HasExporter != 0 {
 		exporter = r.Exporter.String()
@@ -33,19 +32,11 @@ func appendRow(dst []byte, r *decode.Report, n *names.Names) []byte {
 		flow = r.Flow.String()
 	}
 	at := time.Unix(0, r.Time).UTC().Format("2006-01-02T15:04:05.000000Z")
-	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, path(r, n))
+	return fmt.Appendf(dst, rowFormat, at, exporter, kind, flow, rowPath(r, n))
 }
 
-// tableRows gives what appends rows of a profile, with what nodes are called: without what is known to be wrong, as people are not to read it.
-func tableRows(p *demux.Profile, called *names.Names) func([]byte, uint64, *decode.Report) []byte {
-	return func(dst []byte, _ uint64, r *decode.Report) []byte {
-		p.Correct(r)
-		return appendRow(dst, r, called)
-	}
-}
-
-// path gives "101 5.42ms > 7 5.295ms > 65538", and behind it what else is worth knowing.
-func path(r *decode.Report, n *names.Names) string {
+// rowPath gives "101 5.42ms > 7 5.295ms > 65538", and behind it what else is worth knowing.
+func rowPath(r *decode.Report, n *Names) string {
 	var hops, notes []string
 	for i := range r.Hops {
 		h := &r.Hops[i]

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package settings
 
 import (
 	"io/fs"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// readers says who beside the owner can read a file, if that is anybody who should not.
-func readers(info fs.FileInfo) (who string, ok bool) {
+// Readers says who beside the owner can read a file, if that is anybody who should not.
+func Readers(info fs.FileInfo) (who string, ok bool) {
 	st, _ := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode().Perm(); {
 	case mode&0o004 != 0:
