@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -48,6 +49,12 @@ func TestCheckLoss(t *testing.T) {
 		{"chernoff, not quite", apart, delivery.LossChernoff, 0.4235, nil, "the bound of its loss is 0.4235"},
 		{"chernoff on what is shared", twoPaths, delivery.LossChernoff, 1, nil, "elements shared: true"},
 		{"chernoff on no more than the rate", apart, delivery.LossChernoff, 1, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 16, 1 }, "the bound of its loss"},
+		{"chernoff where nothing fails", apart, delivery.LossChernoff, 1, func(p *delivery.Problem) {
+			p.Nodes[0].Rate, p.Reserve = 16, 1
+			for k := range p.Links {
+				p.Links[k].Up = 1
+			}
+		}, "the bound of its loss"},
 		{"one of both is enough, just tolerated", apart, delivery.LossExact, 0.000397, nil, ""}, // 0.0199²
 		{"one of both is enough, not quite", apart, delivery.LossExact, 0.000395, nil, "with a probability of 0.000396, tolerated is 0.000395"},
 		{"both are needed", apart, delivery.LossExact, 0.0394, func(p *delivery.Problem) { p.Nodes[0].Rate, p.Reserve = 8+1e-3, 16/(8+1e-3) }, "tolerated is 0.039400"},
@@ -58,6 +65,17 @@ func TestCheckLoss(t *testing.T) {
 		{"a path, not quite", apart, delivery.LossPath, 0.0198, nil, "works with a probability of 0.980100"},
 		{"a switch that fails", apart, delivery.LossPath, 0.02, func(p *delivery.Problem) { p.Nodes[1].Up = 0.9 }, "works with a probability of 0.882090"},
 		{"in time", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) { p.Nodes[0].Deadline = 2.001 }, ""},
+		{"in time but for rounding", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) {
+			latency := 1 + delivery.SwitchLatency + 1.0
+			d := latency - 1e-6
+			for d+1e-6 > latency {
+				d = math.Nextafter(d, 0)
+			}
+			for d+1e-6 < latency {
+				d = math.Nextafter(d, 9)
+			}
+			p.Nodes[0].Deadline = d
+		}, ""},
 		{"late", apart, delivery.LossPath, 0.5, func(p *delivery.Problem) { p.Nodes[0].Deadline = 2.0009 }, "takes 2.001 ms"},
 	} {
 		p, plan := planOf(t, c.text)
@@ -98,5 +116,24 @@ func TestCheckRates(t *testing.T) {
 	plan.Assignment[0].Rate = 0
 	if err := delivery.Check(p, plan); err == nil || !strings.Contains(err.Error(), "the rate is 0") {
 		t.Errorf("Check = %v, want the rate of 0 in it", err)
+	}
+}
+
+// TestCheckEnds: a path leads from a point to a server, and both are there.
+func TestCheckEnds(t *testing.T) {
+	for _, spoil := range []func(d *delivery.Assignment){
+		func(d *delivery.Assignment) { d.Point, d.Path[0] = "x", "x" },
+		func(d *delivery.Assignment) { d.Server, d.Path[len(d.Path)-1] = "x", "x" },
+		func(d *delivery.Assignment) { d.Point, d.Path[0] = "v", "v" },
+		func(d *delivery.Assignment) { d.Server, d.Path[len(d.Path)-1] = "v", "v" },
+		func(d *delivery.Assignment) { d.Path[0] = "v" },
+		func(d *delivery.Assignment) { d.Path = nil },
+		func(d *delivery.Assignment) { d.Path = d.Path[:1] },
+	} {
+		p, plan := planOf(t, apart)
+		spoil(&plan.Assignment[0])
+		if err := delivery.Check(p, plan); err == nil || !strings.Contains(err.Error(), "the path does not lead from a point to a server") {
+			t.Errorf("%+v: %v", plan.Assignment[0], err)
+		}
 	}
 }

@@ -154,6 +154,12 @@ func TestCheckFinds(t *testing.T) {
 		{"no prices", func(q *querymix.Plan) { q.Queries[0].GoalPrice = 0 }, "the prices prove 0"},
 		{"objective", func(q *querymix.Plan) { q.Stats.Objective /= 2 }, "the plan says"},
 		{"bound", func(q *querymix.Plan) { q.Stats.LowerBound = q.Stats.Objective * 2 }, "lower bound"},
+		{"left out more", func(q *querymix.Plan) { q.Stats.LeftOut, q.Stats.Optimal = 1, false }, "queries of weight 0 are left out, the plan says 1"},
+		{"limited by nobody", func(q *querymix.Plan) { q.Queries[0].LimitedBy = []string{"x"} }, `is limited by "x"`},
+		{"limited by itself", func(q *querymix.Plan) { q.Queries[0].LimitedBy = []string{"path"} }, `is limited by "path"`},
+		{"too large a share", func(q *querymix.Plan) { q.Sets[0].Share = 1.5 }, "set 0 has a share of 1.5"},
+		{"one other width", func(q *querymix.Plan) { q.Queries[0].Widths[1].Bits++ }, "is not what was asked"},
+		{"width of other instances", func(q *querymix.Plan) { q.Queries[0].Widths[1].Instances++ }, "is not what was asked"},
 		{"worst", func(q *querymix.Plan) { q.Stats.Worst = "latency" }, `"latency" is not the worst`},
 	} {
 		plan := new(querymix.Plan)

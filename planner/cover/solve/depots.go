@@ -16,38 +16,51 @@ import (
 // First come the bridges that the parity decides: a link with a tree without depots behind it is walked there and back.
 // Where T is large, only the nearest pairs enter the matching, and its dual values tell which others are worth entering.
 func (n *net) duplicate(depot []bool, stop func() bool) (copies, bound int) {
-	j := &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges())}
-	j.odd = make([]bool, n.nodes)
+	j, t := n.newJoiner(depot)
+	one := func(int) int64 { return 1 }
+	forced := int(j.sum(one))
+	proven, rest := j.join(t, stop)
+	copies = int(j.sum(one))
+	if j.double(); proven {
+		return copies, copies
+	}
+	return copies, forced + rest
+}
+
+// newJoiner decides what parity decides, and gives the nodes that are left to be joined.
+func (n *net) newJoiner(depot []bool) (j *joiner, t []int32) {
+	j = &joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)}
 	for v := range int32(n.nodes) {
 		j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
 	}
 	j.leaves()
-	forced := 0
-	for _, c := range j.copied {
-		if c {
-			forced++
-		}
-	}
-	var t []int32
 	for v, odd := range j.odd {
 		if odd {
 			t = append(t, int32(v))
 		}
 	}
-	proven, rest := j.join(t, stop)
-	original := n.edges()
-	for e := range original {
-		if j.copied[e] {
-			h := 2 * e
-			n.node = append(n.node, n.node[h], n.node[h+1])
-			n.iface = append(n.iface, n.iface[h], n.iface[h+1])
+	return j, t
+}
+
+// sum is what the edges that are copied count.
+func (j *joiner) sum(weight func(e int) int64) (sum int64) {
+	for e, c := range j.copied {
+		if c {
+			sum += weight(e)
 		}
 	}
-	n.finish()
-	if copies = n.edges() - original; proven {
-		return copies, copies
+	return sum
+}
+
+// double adds to the net the edges that are copied.
+func (j *joiner) double() {
+	for e, c := range j.copied {
+		if h := 2 * e; c {
+			j.node = append(j.node, j.node[h], j.node[h+1])
+			j.iface = append(j.iface, j.iface[h], j.iface[h+1])
+		}
 	}
-	return copies, forced + rest
+	j.finish()
 }
 
 type joiner struct {

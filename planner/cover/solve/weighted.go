@@ -14,37 +14,13 @@ import (
 //
 // The matching is that of duplicate, with distances by weight.
 func (n *net) duplicateWeighted(depot []bool, weight []int64, stop func() bool) (bound int64) {
-	j := &weightedJoiner{
-		joiner: joiner{net: n, depot: depot, copied: make([]bool, n.edges()), gone: make([]bool, n.edges()), odd: make([]bool, n.nodes)},
-		weight: weight,
-	}
-	for v := range int32(n.nodes) {
-		j.odd[v] = len(n.out(v))%2 == 1 && !depot[v]
-	}
-	j.leaves()
-	for e, c := range j.copied {
-		if c {
-			bound += weight[e]
-		}
-	}
-	var t []int32
-	for v, odd := range j.odd {
-		if odd {
-			t = append(t, int32(v))
-		}
-	}
+	plain, t := n.newJoiner(depot)
+	j := &weightedJoiner{joiner: *plain, weight: weight}
+	of := func(e int) int64 { return weight[e] }
+	bound = j.sum(of)
 	rest, proven := j.join(t, stop)
-	original, sum := n.edges(), int64(0)
-	for e := range original {
-		if j.copied[e] {
-			sum += weight[e]
-			h := 2 * e
-			n.node = append(n.node, n.node[h], n.node[h+1])
-			n.iface = append(n.iface, n.iface[h], n.iface[h+1])
-		}
-	}
-	n.finish()
-	if proven {
+	sum := j.sum(of)
+	if j.double(); proven {
 		return sum
 	}
 	return bound + rest
