@@ -1,6 +1,7 @@
 package cover_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +262,60 @@ func TestCheckOwnTransition(t *testing.T) {
 		}
 		plan.Transition = all
 		c.spoil(plan, all)
+		if err := cover.Check(p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestCheckAgents has two agents send and receive as much as they may, and breaks what the plan says of them.
+func TestCheckAgents(t *testing.T) {
+	base := line(t)
+	g, err := base.WithAgents([]topo.Agent{{Name: "x", Node: 0, Port: 5, Send: 1, Receive: 1}, {Name: "y", Node: 3, Port: 6, Send: 1, Receive: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, back := make(cover.Walk, 3), make(cover.Walk, 3)
+	for l := range there {
+		x, y := g.Ends(l)
+		there[l], back[2-l] = int32(x), int32(y)
+	}
+	for _, c := range []struct {
+		name     string
+		noAgents bool
+		spoil    func(p *cover.Problem, x *cover.Plan)
+		want     string
+	}{
+		{"as much as they may", false, func(*cover.Problem, *cover.Plan) {}, ""},
+		{"one sends too many", false, func(p *cover.Problem, _ *cover.Plan) { p.Agents[0].Send = 0 }, `agent "x" sends 1 probes, at most 0`},
+		{"one receives too many", false, func(p *cover.Problem, _ *cover.Plan) { p.Agents[0].Receive = 0 }, `agent "x" receives 1 probes, at most 0`},
+		{"the other sends too many", false, func(p *cover.Problem, _ *cover.Plan) { p.Agents[1].Send = 0 }, `agent "y" sends 1 probes, at most 0`},
+		{"the other receives too many", false, func(p *cover.Problem, _ *cover.Plan) { p.Agents[1].Receive = 0 }, `agent "y" receives 1 probes, at most 0`},
+		{"an agent that is not there", false, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentHost = "z" }, `probe p1: agent: no agent "z"`},
+		{"no agent", false, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].CollectorHost = "" }, `probe p1: collector: no agent ""`},
+		{"the agent of another node", false, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentHost = "y" }, `agent "y" is at port 6 of "d", not at port 5 of "a"`},
+		{"another port", false, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].CollectorPort = 7 }, `agent "y" is at port 6 of "d", not at port 7`},
+		{"an agent where there are none", true, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentHost = "x" }, `agent "x" is named, and there are none`},
+		{"a port that leads out", true, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentPort = 9 }, ""},
+		{"a port that leads to a node", true, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentPort = 1 }, `port 1 of "a" leads to "b"`},
+		{"a port below all", true, func(_ *cover.Problem, x *cover.Plan) { x.Probes[0].AgentPort = -1 }, "is no place for an agent"},
+		{"a port of a host", true, func(p *cover.Problem, x *cover.Plan) {
+			p.Hosts, x.Probes[0].AgentPort = []bool{true, false, false, false}, 9
+		}, "is no place for an agent"},
+		{"no port of a host", true, func(p *cover.Problem, _ *cover.Plan) { p.Hosts = []bool{true, false, false, false} }, ""},
+	} {
+		p := &cover.Problem{Graph: g, Depots: []int{0, 3}, Agents: slices.Clone(g.Agents())}
+		if c.noAgents {
+			p.Agents = nil
+		}
+		plan := cover.NewPlan(p, "by hand", []cover.Walk{there, back}, nil)
+		plan.Stats.Objective, plan.Stats.LowerBound = 6, 3
+		if !c.noAgents {
+			a, b := &plan.Probes[0], &plan.Probes[1]
+			a.AgentHost, a.AgentPort, a.CollectorHost, a.CollectorPort = "x", 5, "y", 6
+			b.AgentHost, b.AgentPort, b.CollectorHost, b.CollectorPort = "y", 6, "x", 5
+		}
+		c.spoil(p, plan)
 		if err := cover.Check(p, plan); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
