@@ -71,6 +71,7 @@ type around struct {
 	ports   map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
 	strange []inference.Element                    // nodes that may have written digests which fit no path
 	roots   []root                                 // what other things follow from
+	out     []Fit                                  // elements of the finding that is looked at
 }
 
 // root is a cause, or a finding that stands alone, from which others follow in a way that no place tells.
@@ -277,76 +278,147 @@ func (r *around) came(f *inference.Finding, m Map) (out []change) {
 	return out
 }
 
+// explanation adds the elements that bring a finding forth from elsewhere in one way.
+type explanation func(r *around, a *Alone, m Map, add adder)
+
+// adder takes an element and its misfit.
+type adder = func(inference.Element, float64)
+
+// explanations are all of them, in the order in which their elements are added; only the first 2 maxFits elements count. Their misfits,
+// and where these figures come from, stand in fit.go.
+var explanations = []explanation{
+	(*around).sameFlow,
+	(*around).interfaceOfNode,
+	(*around).movedHere,
+	(*around).whereFlowMoved,
+	(*around).writerOfDigests,
+	(*around).hopOfFlow,
+	(*around).queueAhead,
+	(*around).queueOfDrops,
+	(*around).forgedDigests,
+	(*around).followsRoot,
+	(*around).sameMoment,
+}
+
 // more adds the elements that explain a finding by what happens around it.
 func (r *around) more(a *Alone, m Map) []Fit {
-	f, out := &a.Finding, a.fits
-	a.behind = nil
+	a.behind, r.out = nil, a.fits
 	add := func(e inference.Element, misfit float64) {
-		if len(out) < 2*maxFits {
-			out = append(out, Fit{e, misfit})
+		if len(r.out) < 2*maxFits {
+			r.out = append(r.out, Fit{e, misfit})
 		}
 	}
-	if f.FlowText() != "" && f.Kind != inference.PacketDrops { // a drop names any flow
+	for _, explain := range explanations {
+		explain(r, a, m, add)
+	}
+	if len(r.out) == len(a.fits) {
+		return r.out
+	}
+	return tidy(r.out)
+}
+
+func (r *around) sameFlow(a *Alone, _ Map, add adder) {
+	if f := &a.Finding; f.FlowText() != "" && f.Kind != inference.PacketDrops { // a drop names any flow
 		for _, e := range r.flows[f.Flow] {
 			add(e, sameFlow)
 		}
 	}
-	if f.Element.Kind == inference.NodeElement && f.Kind != inference.PathChanged { // interfaces towards hosts have no neighbour by which they were known
+}
+
+// interfaceOfNode adds interfaces towards hosts, which have no neighbour by which they were known.
+func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
+	if f := &a.Finding; f.Element.Kind == inference.NodeElement && f.Kind != inference.PathChanged {
 		for _, e := range r.ports[f.Element.Node] {
 			add(e, hopOfNode)
 		}
 	}
-	for _, c := range r.came(f, m) {
-		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(f.Kind)) {
+}
+
+func (r *around) movedHere(a *Alone, m Map, add adder) {
+	for _, c := range r.came(&a.Finding, m) {
+		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
 			add(c.element, movedHere)
 		}
 	}
-	if f.Kind == inference.PathChanged && f.Severity == inference.Info { // a few flows
-		for _, h := range a.Moved {
-			add(inference.ElementOfNode(h.Node), cameToNode)
-			for _, p := range m.Peers(h) {
-				if h.EgressIf != 0 || slices.ContainsFunc(a.Moved, func(x inference.HopKey) bool { return x.Node == p }) {
-					add(inference.ElementOfLink(h.Node, p), cameTo)
-				}
+}
+
+// whereFlowMoved adds what a few flows have in common: a node or a link on the old path or the new one.
+func (r *around) whereFlowMoved(a *Alone, m Map, add adder) {
+	if a.Finding.Kind != inference.PathChanged || a.Finding.Severity != inference.Info {
+		return
+	}
+	for _, h := range a.Moved {
+		add(inference.ElementOfNode(h.Node), cameToNode)
+		for _, p := range m.Peers(h) {
+			if h.EgressIf != 0 || slices.ContainsFunc(a.Moved, func(x inference.HopKey) bool { return x.Node == p }) {
+				add(inference.ElementOfLink(h.Node, p), cameTo)
 			}
 		}
 	}
-	if f.Kind == inference.StrangeDigests {
+}
+
+func (r *around) writerOfDigests(a *Alone, _ Map, add adder) {
+	if a.Finding.Kind == inference.StrangeDigests {
 		for _, h := range a.Moved {
 			add(inference.ElementOfNode(h.Node), onTheWay)
 		}
 	}
-	if ofFlow(f) {
-		for _, h := range a.Moved {
-			add(inference.ElementOfHop(h), onTheWay)
-			add(inference.ElementOfNode(h.Node), onTheWay+nodeOfHop)
-			for _, p := range first(m.Peers(h), 8) {
-				add(inference.ElementOfLink(h.Node, p), onTheWay+linkOfHop)
-			}
-			r.passes(h, m, add, byNode)
+}
+
+// hopOfFlow adds the hops on the path of a flow with another latency.
+func (r *around) hopOfFlow(a *Alone, m Map, add adder) {
+	if !ofFlow(&a.Finding) {
+		return
+	}
+	for _, h := range a.Moved {
+		add(inference.ElementOfHop(h), onTheWay)
+		add(inference.ElementOfNode(h.Node), onTheWay+nodeOfHop)
+		for _, p := range first(m.Peers(h), 8) {
+			add(inference.ElementOfLink(h.Node, p), onTheWay+linkOfHop)
+		}
+		r.passes(h, m, add, byNode)
+	}
+}
+
+func (r *around) queueAhead(a *Alone, m Map, add adder) {
+	f := &a.Finding
+	hop := f.Element.Kind == inference.InterfaceElement
+	if !rises(f.Kind) || !hop && (f.Element.Kind != inference.NodeElement || f.Kind == inference.PacketDrops) {
+		return
+	}
+	if any := r.passes(f.Element.Hop(), m, add, 0); hop {
+		r.ahead(f.Element, m, add)
+		if !any {
+			r.passes(inference.HopKey{Node: f.Element.Node}, m, add, byNode)
 		}
 	}
-	if hop := f.Element.Kind == inference.InterfaceElement; hop && rises(f.Kind) || f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops {
-		if any := r.passes(f.Element.Hop(), m, add, 0); hop {
-			r.ahead(f.Element, m, add)
-			if !any {
-				r.passes(inference.HopKey{Node: f.Element.Node}, m, add, byNode)
-			}
-		}
-	}
-	if f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
+}
+
+func (r *around) queueOfDrops(a *Alone, m Map, add adder) {
+	if f := &a.Finding; f.Kind == inference.PacketDrops && f.Element.Kind == inference.NodeElement {
 		for _, p := range r.ports[f.Element.Node] {
 			r.passes(p.Hop(), m, add, 0)
 		}
 	}
-	if a.strange = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.strange) > 0; a.strange {
-		for i := range out {
-			out[i].Misfit += anyOnTheWay
-		}
-		for _, e := range first(r.strange, maxFits) {
-			add(e, anyOnTheWay)
-		}
+}
+
+// forgedDigests makes nodes that may have written forged digests the better explanation of a latency, and all others worse.
+func (r *around) forgedDigests(a *Alone, _ Map, add adder) {
+	f := &a.Finding
+	a.strange = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.strange) > 0
+	if !a.strange {
+		return
 	}
+	for i := range r.out {
+		r.out[i].Misfit += anyOnTheWay
+	}
+	for _, e := range first(r.strange, maxFits) {
+		add(e, anyOnTheWay)
+	}
+}
+
+// followsRoot adds the elements of causes from which a finding follows, wherever it is or behind the place.
+func (r *around) followsRoot(a *Alone, m Map, add adder) {
 	for i := range r.roots {
 		more, ok := r.roots[i].follows(a)
 		if near, is := r.roots[i].downstream(a, m); is {
@@ -355,24 +427,24 @@ func (r *around) more(a *Alone, m Map) []Fit {
 				more, ok = near, true
 			}
 		}
-		if ok {
-			least := slices.MinFunc(r.roots[i].fits, func(a, b Fit) int { return cmp.Compare(a.Misfit, b.Misfit) }).Misfit
-			for _, x := range r.roots[i].fits {
-				add(x.Element, more+min(x.Misfit-least, .3))
-			}
+		if !ok {
+			continue
+		}
+		least := slices.MinFunc(r.roots[i].fits, func(a, b Fit) int { return cmp.Compare(a.Misfit, b.Misfit) }).Misfit
+		for _, x := range r.roots[i].fits {
+			add(x.Element, more+min(x.Misfit-least, .3))
 		}
 	}
-	if f.Kind == inference.ExporterSilence && f.Node == 0 {
+}
+
+func (r *around) sameMoment(a *Alone, _ Map, add adder) {
+	if f := &a.Finding; f.Kind == inference.ExporterSilence && f.Node == 0 {
 		for at := max(a.Born, 1) - 1; at <= a.Born+1; at++ {
 			for _, e := range r.changes[at] {
 				add(e, sameMoment)
 			}
 		}
 	}
-	if len(out) == len(a.fits) {
-		return out
-	}
-	return tidy(out)
 }
 
 // passes adds the interfaces with queues that packets of this window come to behind a hop.
