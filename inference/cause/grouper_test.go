@@ -432,3 +432,30 @@ func TestSlowFlows(t *testing.T) {
 	}
 	s.want("interface 3:4: high-latency 2")
 }
+
+// TestFlowsOfCause: a cause remembers each flow of its evidence once, maxFlows of them, and no flow where a finding names none.
+func TestFlowsOfCause(t *testing.T) {
+	flow := func(i int) decode.FlowKey {
+		return decode.FlowKey{Src: decode.Addr{15: byte(i)}, Dst: decode.Addr{15: 1}, SrcPort: uint16(1000 + i), DstPort: 80, Proto: 6, IPVersion: 4}
+	}
+	for _, tt := range []struct{ flows, want int }{{3, 3}, {maxFlows - 1, maxFlows - 1}, {maxFlows, maxFlows}, {maxFlows + 8, maxFlows}} {
+		s := newStage(t)
+		s.starts(at(inference.HighQueue, "interface 4:1"))
+		for range 2 { // the second time the same flows
+			for i := range tt.flows {
+				f := at(inference.HighLatency, "interface 4:1")
+				f.Flow = flow(i)
+				s.starts(f)
+			}
+		}
+		s.window()
+		if len(s.g.Causes) != 1 {
+			t.Fatalf("%d flows: %d causes", tt.flows, len(s.g.Causes))
+		}
+		got := slices.Clone(s.g.Causes[0].Flows)
+		slices.SortFunc(got, func(a, b decode.FlowKey) int { return a.Compare(&b) })
+		if len(got) != tt.want || len(slices.Compact(got)) != tt.want || slices.Contains(got, decode.FlowKey{}) {
+			t.Errorf("of %d flows it has %d: %v", tt.flows, len(s.g.Causes[0].Flows), got)
+		}
+	}
+}

@@ -11,6 +11,7 @@ type target struct {
 // a fleet's windows, the ledger, the control of probes.
 var targets = []target{
 	{"./planner/cover", `Check.*|check.*|checker\..*`, `.`},
+	{"./inference/cause", `Grouper\..*|both|tidy|best`, `.`},
 	{"./collector/ledger", `.*`, `.`},
 	{"./inference/sequence", `.*`, `.`},
 	{"./sketches/logcode", `.*`, `.`},
