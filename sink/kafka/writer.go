@@ -411,16 +411,11 @@ func (w *Writer) produce(ctx context.Context, c *contents, topic string, partiti
 	}
 	w.stats.requests.Add(1)
 	before := w.clock()
-	resp, err := w.client.Produce(ctx, &kafka.ProduceRequest{
-		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
-	})
-	if err == nil {
-		err = resp.Error
-	}
+	appended, err := w.client.Append(ctx, topic, partition, records...)
 	if err != nil {
-		return w.client.Explain(err, conn.Write(topic))
+		return err
 	}
-	w.seeClock(before, w.clock(), resp.LogAppendTime)
+	w.seeClock(before, w.clock(), appended)
 	w.stats.records.Add(uint64(len(list)))
 	w.stats.bytes.Add(uint64(bytes))
 	return nil

@@ -179,20 +179,26 @@ func (t *Table) put(key string, value []byte, gone bool, seen map[string]bool) {
 }
 
 // Put writes a value, or with nil takes the key away, and returns when all replicas have it. It is not read by that.
-// Appended is when the broker's clock said that it was written, where the topic keeps such times; zero otherwise.
+// Appended is as of [Client.Append].
 func (t *Table) Put(ctx context.Context, key string, value []byte) (appended time.Time, err error) {
 	r := kafka.Record{Time: time.Now(), Key: kafka.NewBytes([]byte(key))}
 	if value != nil {
 		r.Value = kafka.NewBytes(value)
 	}
-	resp, err := t.c.Produce(ctx, &kafka.ProduceRequest{
-		Topic: t.topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(r),
+	return t.c.Append(ctx, t.topic, 0, r)
+}
+
+// Append writes records to a partition, and returns when all replicas have them. Appended is when the broker's clock said that they
+// were written, where the topic keeps such times; zero otherwise.
+func (c *Client) Append(ctx context.Context, topic string, partition int, records ...kafka.Record) (appended time.Time, err error) {
+	resp, err := c.Produce(ctx, &kafka.ProduceRequest{
+		Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
 	})
 	if err == nil {
 		err = resp.Error
 	}
 	if err != nil {
-		return time.Time{}, t.c.Explain(err, Write(t.topic))
+		return time.Time{}, c.Explain(err, Write(topic))
 	}
 	if at := resp.LogAppendTime; at.UnixMilli() > 0 {
 		appended = at
