@@ -379,3 +379,32 @@ func TestGateForgets(t *testing.T) {
 		t.Errorf("a state has %d bytes", most)
 	}
 }
+
+// A collector has one run more than are known at a time: the run that was heard least lately is forgotten, whatever the order of
+// the runs. A record of it counts as new, and records of all others are known.
+func TestGateForgetsTheOldestRun(t *testing.T) {
+	for _, oldest := range []int{0, 7, maxRuns - 1} {
+		s := newScript(t, nil)
+		heads := []Head{}
+		for run := range maxRuns {
+			window := int64(110 + run)
+			if run == oldest {
+				window = 100
+			}
+			heads = append(heads, part("a", uint64(run+1), 1, window))
+			s.want(heads[run], Nothing, nil)
+		}
+		s.want(part("a", maxRuns+1, 1, 130), Nothing, nil)
+		for run, h := range heads {
+			if run != oldest {
+				s.want(h, Duplicate, nil)
+			}
+		}
+		if n := len(s.g.names["a"].runs); n != maxRuns {
+			t.Errorf("%d runs are known, want %d", n, maxRuns)
+		}
+		if v := s.want(heads[oldest], Nothing, nil); !v.Taken {
+			t.Errorf("run %d is still known, which was heard least lately", oldest)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package sequence
+
+import "testing"
+
+// The waits, said here once more: a change of one changes what counts as lost.
+const (
+	least       = 1024 // numbers
+	held        = 500e6
+	settled     = 2e9 // ns, as held
+	calmWindows = 8
+)
+
+// waitingRoom has room for records of 4096 numbers; the shortest have least.
+func waitingRoom() *room {
+	m := testRoom(4096)
+	if m.least() != least {
+		panic("the least length of a record is another one")
+	}
+	return m
+}
+
+// oneMissing is a sequence from 1 on that lacks number 5 and goes on to last, all of which came at a time.
+func oneMissing(m *room, at int64, last uint32) *sequence {
+	s := follow(32, m)
+	for n := uint32(1); n <= last; n++ {
+		if n != 5 {
+			s.observe(n, at, m)
+		}
+	}
+	return s
+}
+
+// A missing number becomes lost when least numbers are behind it, and not one before, if it is old enough.
+func TestWaitInNumbers(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 10)
+	for at := int64(0); at < 4; at++ { // these say how old it is
+		s.observe(uint32(11+at), at*held, m)
+	}
+	for n := uint32(15); n < 5+least; n++ {
+		if s.observe(n, 4*held, m); s.lost != 0 || s.provisional != 1 {
+			t.Fatalf("lost with %d numbers behind it, of %d that are waited for: %+v", n-5, least, s.counts)
+		}
+	}
+	if s.observe(5+least, 4*held, m); s.lost != 1 || s.provisional != 0 {
+		t.Errorf("not lost with %d numbers behind it: %+v", least, s.counts)
+	}
+}
+
+// However many numbers are behind a missing one, it is waited for at least held, as long as there is a record of it.
+func TestWaitInTime(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 2000)
+	if s.observe(2001, held-1, m); s.lost != 0 {
+		t.Errorf("lost after less than holdFor: %+v", s.counts)
+	}
+	if s.observe(2002, held, m); s.lost != 0 {
+		t.Errorf("lost with the first number that is so old as holdFor: %+v", s.counts)
+	}
+	if s.observe(2003, 2*held-1, m); s.lost != 0 {
+		t.Errorf("lost before the next one is so old: %+v", s.counts)
+	}
+	if s.observe(2004, 2*held, m); s.lost != 1 {
+		t.Errorf("not lost after twice holdFor: %+v", s.counts)
+	}
+}
+
+// The end of a window makes a missing number lost that was missing at the end of another one, settled before.
+func TestWaitInWindows(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 10)
+	s.cut(1000, m)
+	if s.cut(1000+settled-1, m); s.lost != 0 {
+		t.Errorf("lost after less than settleAfter: %+v", s.counts)
+	}
+	if s.cut(1000+settled, m); s.lost != 1 {
+		t.Errorf("not lost after settleAfter: %+v", s.counts)
+	}
+}
+
+// A number that comes late by half of the wait or more makes the wait the power of two that is twice as much or more.
+func TestWaitWidens(t *testing.T) {
+	for behind, want := range map[uint32]uint32{least/2 - 1: least, least / 2: least, least/2 + 1: 2 * least, least - 1: 2 * least} {
+		m := waitingRoom()
+		s := oneMissing(m, 0, 5+behind)
+		if s.observe(5, 0, m); s.wait != want || s.reordered != 1 {
+			t.Errorf("a number that is %d late: waits for %d numbers, want %d; %+v", behind, s.wait, want, s.counts)
+		}
+	}
+}
+
+// The wait halves after calmWindows windows in which nothing was late by a quarter of it, down to least.
+func TestWaitHalves(t *testing.T) {
+	m := waitingRoom()
+	s := oneMissing(m, 0, 10)
+	s.wait = 4 * least
+	for cut := range 4 * calmWindows {
+		want := max(uint32(4*least)>>(cut/calmWindows), least)
+		if s.wait != want {
+			t.Fatalf("after %d calm windows: waits for %d numbers, want %d", cut, s.wait, want)
+		}
+		s.cut(int64(cut)*1e9, m)
+	}
+	s.wait = 4 * least
+	for cut := range 2 * calmWindows {
+		s.worst = least
+		if s.cut(int64(cut)*1e9, m); s.wait != 4*least {
+			t.Fatalf("a quarter of the wait was needed, and it is %d after %d windows", s.wait, cut)
+		}
+	}
+}
