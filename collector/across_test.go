@@ -70,10 +70,10 @@ func collected(t *testing.T, name string, boot uint64, frames []ingest.Frame) []
 // merged merges records of collectors as a consumer does, window by window.
 func merged(t *testing.T, records []fleet.Out) (windows []*inference.Window) {
 	t.Helper()
-	cfg := fleet.MergerConfig{
-		GateConfig: fleet.GateConfig{Window: int64(time.Second), Name: "consumer"},
-		Limits:     inference.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Numbers: 1e5, Arrivals: 1e5},
-		Cross:      fleet.NewCross(fleet.DefaultCrossLimits()),
+	cross := fleet.DefaultCrossLimits()
+	cfg := fleet.Options{
+		Window: int64(time.Second), Name: "consumer", Cross: &cross,
+		Limits: inference.Limits{Hops: 1e5, Exporters: 1e5, Flows: 1e5, Paths: 1e5, Drops: 1e5, Faults: 1e5, Numbers: 1e5, Arrivals: 1e5},
 	}
 	m, err := fleet.NewMerger(cfg)
 	if err != nil {

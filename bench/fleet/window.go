@@ -116,15 +116,13 @@ type mergedWindow struct{ hops, bytes int }
 // round lets mergers read the records of all collectors, and an assembler what they made of them.
 func round(cfg *WindowConfig, logs [][]fleet.Record, limits inference.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
 	codec := fleet.NewCodec(0, inference.Limits{})
-	a, err := fleet.NewAssembler(fleet.AssemblerConfig{Slices: cfg.Slices, Window: int64(cfg.Length), Limits: wide(limits)})
+	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.Slices, Window: int64(cfg.Length), Limits: wide(limits)})
 	if err != nil {
 		return 0, 0, w, err
 	}
 	var series []fleet.Out
 	for slice, log := range logs {
-		m, err := fleet.NewMerger(fleet.MergerConfig{
-			GateConfig: fleet.GateConfig{Name: "consumer", Slice: slice, Window: int64(cfg.Length)}, Limits: wide(limits),
-		})
+		m, err := fleet.NewMerger(fleet.Options{Name: "consumer", Slice: slice, Window: int64(cfg.Length), Limits: wide(limits)})
 		if err != nil {
 			return 0, 0, w, err
 		}

@@ -118,7 +118,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 	opt.Limits = cfg.Flows.Limits()
 	opt.Admission = inference.AdmissionLimits{Hops: cfg.Flows.MaxHops, Flows: cfg.Flows.DailyFlows, Exporters: max(cfg.Exporters.Tracking.MaxExporters, 1<<16)}
 	opt.Events, opt.Alerts = cfg.Events, cfg.Alerts
-	opt.Cross = func() fleet.Crosser { return fleet.NewCross(crossLimits(cfg)) }
+	opt.Cross = crossLimits(cfg)
 	opt.Rows = kafkasink.HopRows
 	opt.Slicer = inference.NewSlicer(seed, c.params.Slices)
 	opt.Shard = func() (*shard.State, error) {
@@ -144,12 +144,12 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 }
 
 // crossLimits are those of what follows exporters and flows of a slice, with the settings that collectors have for theirs.
-func crossLimits(cfg *config) fleet.CrossLimits {
+func crossLimits(cfg *config) *fleet.CrossLimits {
 	l := fleet.DefaultCrossLimits()
 	l.Window, l.MaxGap = cfg.Exporters.Tracking.Window, cfg.Exporters.Tracking.MaxGap
 	l.Horizon = max(l.Horizon, 4*cfg.Window)
 	l.Idle = max(l.Idle, 2*l.Horizon)
-	return l
+	return &l
 }
 
 // memberStatus is what the consumer says of itself in the roster.

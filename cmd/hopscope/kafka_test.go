@@ -276,7 +276,7 @@ func TestMemberOfFleet(t *testing.T) {
 		t.Errorf("the ledger of the run is %+v, and %d reports came", run, reports())
 
 		// Its orderly end is one: its last window closes, and nobody waits for a further one.
-		g, err := fleet.NewGate(fleet.GateConfig{Window: int64(time.Second)})
+		g, err := fleet.NewGate(fleet.Options{Window: int64(time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +299,7 @@ func TestMemberOfFleet(t *testing.T) {
 		offset, closed, ownLast := int64(0), int64(0), int64(0)
 		add := func(h *fleet.Head) fleet.Verdict {
 			t.Helper()
-			v, err := g.Add(h, offset, 0)
+			v, err := g.Add(h, offset, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

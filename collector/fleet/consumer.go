@@ -55,8 +55,8 @@ type Options struct {
 	Slicer inference.Slicer
 	Shard  func() (*shard.State, error)
 
-	// Cross makes what follows exporters and flows that reach several collectors, for a slice; nil follows nothing.
-	Cross func() fleet.Crosser
+	// Cross bounds what corrects exporters and flows that reach several collectors, for a slice; nil corrects nothing.
+	Cross *fleet.CrossLimits
 	// Expected gives the collectors that the roster names. Several goroutines call it. nil knows of none but those that are heard.
 	Expected func() []fleet.Expected
 	// Rows makes of a merged slice what everybody can read, for topic series; nil makes nothing.
@@ -363,11 +363,11 @@ func (c *Consumer) newTask(w *worker) (task, error) {
 }
 
 // gate says how windows of a partition close.
-func (c *Consumer) gate(n int, reports bool) fleet.GateConfig {
-	return fleet.GateConfig{
-		Name: c.opt.ID, Slice: n, Reports: reports, Window: int64(c.opt.Params.Window), Patience: c.cfg.Patience,
+func (c *Consumer) gate(w *worker, reports bool) fleet.Options {
+	return fleet.Options{
+		Name: c.opt.ID, Slice: w.partition, Reports: reports, Window: int64(c.opt.Params.Window), Patience: c.cfg.Patience,
 		Corrections: int64(c.cfg.Corrections), MaxOpen: c.cfg.MaxOpen, MaxAhead: maxAhead, MaxRecords: c.cfg.MaxRecords,
-		MaxBytes: c.cfg.WindowBytes,
+		MaxBytes: c.cfg.WindowBytes, MaxHeld: c.cfg.HeldBytes, Fetch: w.fetch, Limits: c.limits, Cross: c.opt.Cross,
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *Consumer) newOwner(w *worker) (*ownerTask, error) {
 		}
 	}
 	var err error
-	t.assembler, err = fleet.NewAssembler(fleet.AssemblerConfig{
+	t.assembler, err = fleet.NewAssembler(fleet.Options{
 		Slices: c.opt.Params.Slices, Window: int64(c.opt.Params.Window), Corrections: int64(c.cfg.Corrections), MaxOpen: 2 * c.cfg.MaxOpen,
 		Silence: max(int64(silence), 2*maxAhead*int64(c.opt.Params.Window)), MaxHeld: 2 * c.cfg.HeldBytes, Fetch: w.fetch,
 		MaxExporters: c.opt.Admission.Exporters, MaxBytes: c.cfg.WindowBytes * int64(c.opt.Params.Slices), Limits: c.limits,
@@ -273,7 +273,7 @@ func (t *ownerTask) asideState() []byte {
 func (t *ownerTask) report(s *PartitionStatus) {
 	a := t.assembler.Stats()
 	s.Open, s.Closed = t.assembler.Open(), t.whole
-	s.Again, s.HeldBytes = t.assembler.Again(), t.assembler.Bytes()
+	s.Again, s.HeldBytes = t.assembler.Reread(), t.assembler.Held()
 	s.Late, s.Duplicates, s.GateRefused, s.GateUnknown, s.Forced = a.Late, a.Duplicates, a.Refused, a.Unknown, a.Forced
 }
 

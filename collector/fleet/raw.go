@@ -24,7 +24,6 @@ type rawTask struct {
 	decoder   arrow.Decoder
 	state     *shard.State
 	publisher *fleet.Publisher
-	values    *fleet.Values // of open windows
 	batch     decode.Batch
 	told      int64
 	after     int64
@@ -53,10 +52,9 @@ func (c *Consumer) newRaw(w *worker) (*rawTask, error) {
 		}),
 	}
 	var err error
-	if t.gate, err = fleet.NewGate(c.gate(w.partition, true)); err != nil {
+	if t.gate, err = fleet.NewGate(c.gate(w, true)); err != nil {
 		return nil, err
 	}
-	t.values = fleet.NewValues(t.gate, c.cfg.HeldBytes, w.fetch)
 	t.state, err = c.opt.Shard()
 	return t, err
 }
@@ -80,16 +78,9 @@ func (t *rawTask) rewrite(from int64, last *checkpoint) error {
 func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	h := &r.Head
 	known := t.gate.Next()
-	var v fleet.Verdict
-	var err error
-	if h.Kind == fleet.Reports && fleet.Sum(r.Value) != h.Sum {
-		t.gate.Refuse(h, r.Offset)
-		v.Kind, err = fleet.Refused, fmt.Errorf("record at offset %d: %w", r.Offset, fleet.ErrSum)
-	} else {
-		if err := t.values.Prepare(r); err != nil {
-			return err
-		}
-		v, err = t.gate.AddAt(h, r.Offset, len(r.Value), r.Time)
+	v, err := t.gate.AddRecord(r)
+	if cannotFetch(err) {
+		return err
 	}
 	if err != nil {
 		t.w.tell(err)
@@ -97,14 +88,11 @@ func (t *rawTask) add(ctx context.Context, r *fleet.Record) error {
 	if r.Offset >= max(known, t.booked) {
 		t.books.take(h, &fleet.Event{Kind: v.Kind}, err)
 	}
-	t.values.Forget(v.Dropped)
 	switch {
 	case v.Kind == fleet.Conflict:
 		t.w.c.redraw(h.From, h.Boot)
 	case v.Kind == fleet.Late && h.Kind == fleet.Reports:
 		return t.late(ctx, r)
-	case h.Kind == fleet.Reports:
-		t.values.Keep(r, &v)
 	}
 	if v.Closing != nil {
 		return t.close(ctx, v.Closing)
@@ -117,13 +105,12 @@ func (t *rawTask) close(ctx context.Context, c *fleet.Closing) error {
 	t.closed++
 	t.batch.Reset()
 	some := false
-	for _, at := range c.Offsets {
-		if value, ok := t.values.Get(at); ok { // marks have none
+	for i, at := range c.Offsets {
+		if value := c.Values[i]; value != nil { // marks have none
 			some = true
 			t.decode(at, value)
 		}
 	}
-	t.values.Forget(c.Offsets)
 	return t.tell(ctx, c.End, 0, true, some)
 }
 
@@ -249,7 +236,7 @@ func (t *rawTask) readState(b []byte) error {
 func (t *rawTask) report(s *PartitionStatus) {
 	g := t.gate.Stats()
 	s.Open, s.Closed = t.gate.Open(), t.closed
-	s.Again, s.HeldBytes = t.values.Again(), t.values.Bytes()
+	s.Again, s.HeldBytes = t.gate.Reread(), t.gate.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.bad, g.Unknown
 	s.Taken, s.Told, s.Dropped = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped)
 }

@@ -112,18 +112,8 @@ func (c *Consumer) newSlice(w *worker) (*sliceTask, error) {
 	// A slice has a part of all hops, and a hash does not make all parts equal.
 	hops = min(hops, 2*hops/c.opt.Params.Slices+64)
 	t.admission = inference.NewAdmission(inference.AdmissionLimits{Hops: hops, Flows: flows})
-	cfg := fleet.MergerConfig{
-		GateConfig: c.gate(w.partition, false), Limits: c.limits, MaxHeld: c.cfg.HeldBytes, Fetch: w.fetch,
-	}
-	if c.opt.Cross != nil {
-		cfg.Cross = c.opt.Cross()
-		cfg.Again = c.opt.Cross
-		if x, ok := cfg.Cross.(*fleet.Cross); ok {
-			cfg.Again = func() fleet.Crosser { return x.Again() }
-		}
-	}
 	var err error
-	t.merger, err = fleet.NewMerger(cfg)
+	t.merger, err = fleet.NewMerger(c.gate(w, false))
 	return t, err
 }
 
@@ -138,13 +128,13 @@ func (t *sliceTask) rewrite(from int64, last *checkpoint) error {
 		err = before.readState(last.state)
 	}
 	if err == nil {
-		t.books, t.booked = before.books, before.merger.Gate().Next()
+		t.books, t.booked = before.books, before.merger.Next()
 	}
 	return err
 }
 
 func (t *sliceTask) add(ctx context.Context, r *fleet.Record) error {
-	known := t.merger.Gate().Next()
+	known := t.merger.Next()
 	e, err := t.merger.Add(r)
 	if cannotFetch(err) {
 		return err
@@ -399,7 +389,7 @@ func (t *sliceTask) readState(b []byte) error {
 	if err := t.merger.ReadState(parts[1]); err != nil {
 		return err
 	}
-	t.told = t.merger.Gate().Last()
+	t.told = t.merger.Last()
 	t.books = books{}
 	if err := json.Unmarshal(parts[2], &t.books); err != nil {
 		return fmt.Errorf("%w: %w", errCheckpoint, err)
@@ -408,9 +398,9 @@ func (t *sliceTask) readState(b []byte) error {
 }
 
 func (t *sliceTask) report(s *PartitionStatus) {
-	g := t.merger.Gate().Stats()
-	s.Open, s.Closed = t.merger.Gate().Open(), t.closed
-	s.Again, s.HeldBytes = t.merger.Values().Again(), t.merger.Values().Bytes()
+	g := t.merger.Stats()
+	s.Open, s.Closed = t.merger.Open(), t.closed
+	s.Again, s.HeldBytes = t.merger.Reread(), t.merger.Held()
 	s.Late, s.Duplicates, s.Conflicts, s.GateRefused, s.GateUnknown = g.Late, g.Duplicates, g.Conflicts, g.Refused+g.Evicted+t.badRecords, g.Unknown
 	s.Missing = t.missing
 	s.Taken, s.Told, s.Dropped, s.Down = t.books.Taken, t.books.Told, maps.Clone(t.books.Dropped), t.books.Down

@@ -101,7 +101,7 @@ func (e *Sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 func (e *Sequences) tell() {
 	e.telling = true
 	for i := range e.groups {
-		e.groups[i].tracker.Tell(ToldRuns)
+		e.groups[i].tracker.ReportNumbers(ToldRuns)
 	}
 }
 

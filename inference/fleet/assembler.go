@@ -11,40 +11,6 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// AssemblerConfig says how the slices of a window are put together.
-type AssemblerConfig struct {
-	Slices       int
-	Window       int64 // length, ns
-	Corrections  int64 // ns for which a window that was complete may still be corrected
-	MaxOpen      int   // windows that wait for slices at the same time; one more, and the earliest is told without them
-	MaxExporters int   // whose collectors are remembered
-	MaxBytes     int64 // of the values of one window
-	Limits       inference.Limits
-	MaxValue     int // bytes of a value when it is not compressed; 0 for [MaxValue]
-	// Silence, ns, is how long a slice may tell nothing before windows are told without it, by the times at which records
-	// were appended; 0 is for ever. A slice that is behind and tells its windows one by one is waited for.
-	Silence int64
-	// Fetch reads records again that were not kept, because those of all open windows have more than MaxHeld bytes; 0 or nil
-	// for keeping all.
-	MaxHeld int64
-	Fetch   Fetch
-}
-
-func (c *AssemblerConfig) defaults() {
-	if c.Corrections <= 0 {
-		c.Corrections = 2 * 3600e9
-	}
-	if c.MaxOpen <= 0 {
-		c.MaxOpen = 64
-	}
-	if c.MaxExporters <= 0 {
-		c.MaxExporters = 1 << 16
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = 256 << 20
-	}
-}
-
 // Assembled is what all collectors saw of a window.
 type Assembled struct {
 	Start, End    int64
@@ -64,21 +30,21 @@ type Assembled struct {
 // as they came, compressed, until then, or read again where they have more bytes than MaxHeld. A slice that is told again after its window was whole, with a greater revision,
 // makes the window pending: it can be made again from the log.
 type Assembler struct {
-	cfg    AssemblerConfig
-	codec  *Codec
-	told   []int64 // by slice: label of the last window that it told of its own accord
-	spoke  []int64 // by slice: when its last record was appended; 0 if that is not known
-	last   int64   // label of the window that was whole last
-	next   int64
-	resume int64
-	open   []*slicedWindow
-	held   int64 // bytes of records that are kept
-	reread uint64
-	past   []*slicedPast
-	heard  map[inference.ExporterKey]heardBy
-	one    inference.Partial
-	spare  []*inference.Partial
-	stats  AssemblerStats
+	cfg      Options
+	codec    *Codec
+	sentTo   []int64 // by slice: label of the last window that it sent by itself
+	appended []int64 // by slice: when its last record was appended; 0 if that is not known
+	last     int64   // label of the window that was whole last
+	next     int64
+	resume   int64
+	open     []*slicedWindow
+	held     int64 // bytes of records that are kept
+	reread   uint64
+	past     []*slicedPast
+	heard    map[inference.ExporterKey]heardBy
+	one      inference.Partial
+	spare    []*inference.Partial
+	stats    AssemblerStats
 }
 
 // AssemblerStats counts what was added since the assembler was made.
@@ -141,21 +107,15 @@ type slicedPast struct {
 }
 
 // NewAssembler makes an assembler that has read nothing yet.
-func NewAssembler(cfg AssemblerConfig) (*Assembler, error) {
-	cfg.defaults()
-	switch {
-	case cfg.Window <= 0:
-		return nil, fmt.Errorf("fleet: windows of %d ns", cfg.Window)
-	case cfg.Slices <= 0 || cfg.Slices > MaxSlices:
-		return nil, fmt.Errorf("fleet: %d slices, 1 to %d can be", cfg.Slices, MaxSlices)
-	case cfg.Corrections/cfg.Window > maxPast:
-		return nil, fmt.Errorf("fleet: corrections of %d windows, at most %d can be", cfg.Corrections/cfg.Window, maxPast)
+func NewAssembler(o Options) (*Assembler, error) {
+	if err := o.complete(64, 256<<20); err != nil {
+		return nil, err
 	}
-	if cfg.Fetch == nil {
-		cfg.MaxHeld = 0
+	if o.Slices <= 0 || o.Slices > maxSlices {
+		return nil, fmt.Errorf("fleet: %d slices, 1 to %d can be", o.Slices, maxSlices)
 	}
 	return &Assembler{
-		cfg: cfg, codec: NewCodec(cfg.MaxValue, cfg.Limits), told: make([]int64, cfg.Slices), spoke: make([]int64, cfg.Slices),
+		cfg: o, codec: NewCodec(o.MaxValue, o.Limits), sentTo: make([]int64, o.Slices), appended: make([]int64, o.Slices),
 		heard: map[inference.ExporterKey]heardBy{},
 	}, nil
 }
@@ -166,11 +126,11 @@ func (a *Assembler) Stats() AssemblerStats { return a.stats }
 // Open is the number of windows that wait for slices.
 func (a *Assembler) Open() int { return len(a.open) }
 
-// Bytes is how much of the records of open windows is kept.
-func (a *Assembler) Bytes() int64 { return a.held }
+// Held is the number of bytes of records in memory.
+func (a *Assembler) Held() int64 { return a.held }
 
-// Again counts the records that were read again because they were not kept.
-func (a *Assembler) Again() uint64 { return a.reread }
+// Reread counts the records that were read again because they were not in memory.
+func (a *Assembler) Reread() uint64 { return a.reread }
 
 // Last is the label of the window that was whole last, 0 if none was.
 func (a *Assembler) Last() int64 { return a.last }
@@ -220,7 +180,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	h := &r.Head
 	e := Event{From: h.From, Boot: h.Boot, End: h.End}
 	if r.Offset < a.resume {
-		a.again(r)
+		a.restore(r)
 		return e, nil
 	}
 	if r.Offset < a.next {
@@ -235,7 +195,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 		return e, nil
 	}
 	a.stats.Records++
-	kind, err := a.take(r)
+	kind, err := a.accept(r)
 	e.Kind = kind
 	switch kind {
 	case Refused:
@@ -248,7 +208,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	}
 	for len(a.open) > 0 {
 		w := a.open[0]
-		forced := !a.passed(w.end)
+		forced := !a.allSent(w.end)
 		if forced && len(a.open) <= a.cfg.MaxOpen && !a.silent(w, r.Time) {
 			break
 		}
@@ -268,10 +228,10 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	return e, nil
 }
 
-// passed reports whether all slices have told a window or a later one.
-func (a *Assembler) passed(end int64) bool {
-	for _, told := range a.told {
-		if told < end {
+// allSent reports whether all slices have told a window or a later one.
+func (a *Assembler) allSent(end int64) bool {
+	for _, last := range a.sentTo {
+		if last < end {
 			return false
 		}
 	}
@@ -283,8 +243,8 @@ func (a *Assembler) silent(w *slicedWindow, at int64) bool {
 	if a.cfg.Silence <= 0 || at <= 0 || w.began <= 0 {
 		return false
 	}
-	for i, told := range a.told {
-		if told < w.end && at-max(w.began, a.spoke[i]) <= a.cfg.Silence {
+	for i, last := range a.sentTo {
+		if last < w.end && at-max(w.began, a.appended[i]) <= a.cfg.Silence {
 			return false
 		}
 	}
@@ -377,11 +337,11 @@ func (a *Assembler) check(r *Record) error {
 	h := &r.Head
 	switch {
 	case h.End <= 0 || h.End%a.cfg.Window != 0 || h.End > math.MaxInt64/2:
-		return ErrLabel
+		return errLabel
 	case int(h.Slice) >= a.cfg.Slices:
-		return ErrSlice
-	case h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts:
-		return ErrPart
+		return errSlice
+	case h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
+		return errPart
 	case Sum(r.Value) != h.Sum:
 		return &ValueError{"record", ErrSum}
 	case h.End <= a.last-a.cfg.Corrections:
@@ -390,7 +350,7 @@ func (a *Assembler) check(r *Record) error {
 	return nil
 }
 
-func (a *Assembler) take(r *Record) (EventKind, error) {
+func (a *Assembler) accept(r *Record) (EventKind, error) {
 	h := &r.Head
 	if err := a.check(r); err != nil {
 		return Refused, err
@@ -408,7 +368,7 @@ func (a *Assembler) take(r *Record) (EventKind, error) {
 		if _, known := p.known[key]; known {
 			return Duplicate, nil
 		}
-		if len(p.known) >= MaxParts*4 {
+		if len(p.known) >= maxParts*4 {
 			return Refused, ErrFull
 		}
 		p.known[key] = h.Parts
@@ -418,7 +378,7 @@ func (a *Assembler) take(r *Record) (EventKind, error) {
 	i, ok := slices.BinarySearchFunc(a.open, h.End, func(w *slicedWindow, end int64) int { return cmp.Compare(w.end, end) })
 	if !ok {
 		if n := len(a.open); n > a.cfg.MaxOpen && h.End > a.open[n-1].end {
-			return Refused, ErrFuture
+			return Refused, errFuture
 		}
 		a.open = slices.Insert(a.open, i, &slicedWindow{end: h.End, began: max(0, r.Time), records: map[sliceKey]*sliced{}})
 	}
@@ -434,15 +394,15 @@ func (a *Assembler) take(r *Record) (EventKind, error) {
 	s := &sliced{offset: r.Offset, parts: h.Parts, size: size}
 	w.records[key] = s
 	a.keep(w, s, r)
-	a.spoke[h.Slice] = max(a.spoke[h.Slice], r.Time)
+	a.appended[h.Slice] = max(a.appended[h.Slice], r.Time)
 	if h.Revision == 0 && h.Part == h.Parts-1 {
-		a.told[h.Slice] = max(a.told[h.Slice], h.End)
+		a.sentTo[h.Slice] = max(a.sentTo[h.Slice], h.End)
 	}
 	return Nothing, nil
 }
 
-// again takes a record of an open window that was judged before the state was written.
-func (a *Assembler) again(r *Record) {
+// restore takes a record of an open window that was judged before the state was written.
+func (a *Assembler) restore(r *Record) {
 	h := &r.Head
 	i, ok := slices.BinarySearchFunc(a.open, h.End, func(w *slicedWindow, end int64) int { return cmp.Compare(w.end, end) })
 	if h.Kind != Slice || !ok {
@@ -503,7 +463,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 		var h *Head
 		for _, k := range parts {
 			s := w.records[k]
-			err := error(ErrGone)
+			err := error(errGone)
 			if s.head != nil {
 				err = sum.add(s.value)
 			}
@@ -516,7 +476,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 			for j, e := range keys {
 				heard[e] = true
 				if j < len(h.Owners) && int(h.Owners[j]) < len(h.Sources) && inOrder {
-					a.hear(e, h.Sources[h.Owners[j]].From, w.end)
+					a.noteHeard(e, h.Sources[h.Owners[j]].From, w.end)
 				}
 			}
 		}
@@ -558,8 +518,8 @@ func sortedNames(set map[string]bool) (names []string) {
 	return names
 }
 
-// hear notes which collector heard an exporter. When there is no room, the one that was heard least lately makes it.
-func (a *Assembler) hear(k inference.ExporterKey, from string, end int64) {
+// noteHeard notes which collector heard an exporter. When there is no room, the one that was heard least lately makes it.
+func (a *Assembler) noteHeard(k inference.ExporterKey, from string, end int64) {
 	if _, known := a.heard[k]; !known && len(a.heard) >= a.cfg.MaxExporters {
 		a.makeRoom(end)
 		if len(a.heard) >= a.cfg.MaxExporters {
@@ -642,7 +602,7 @@ func (r *Reassembly) Whole() (*Assembled, error) {
 		r.a.past[i].pending = false
 	}
 	if len(r.window.records) < len(r.past.known) {
-		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, errGone)
 	}
 	return r.a.assemble(&r.window, false), nil
 }

@@ -101,7 +101,7 @@ func tellWhole(t testing.TB, a *Assembled) wholeTold {
 }
 
 func (w *world) assembler() *Assembler {
-	a, err := NewAssembler(AssemblerConfig{Slices: len(w.logs), Window: w.window, Limits: wide})
+	a, err := NewAssembler(Options{Slices: len(w.logs), Window: w.window, Limits: wide})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAssembledFleet(t *testing.T) {
 		}
 		if a.Open() > 0 { // slices that passed over their last windows are waited for
 			for _, o := range a.open {
-				if a.passed(o.end) {
+				if a.allSent(o.end) {
 					t.Fatalf("seed %d: the window to %d is whole and was not told", seed, o.end)
 				}
 			}
@@ -237,8 +237,8 @@ func sliceRecord(t testing.TB, offset int64, slice int, window int64, heard map[
 	return Record{Offset: offset, Head: out[0].Head, Value: out[0].Value}
 }
 
-func newAssembler(t testing.TB, change func(*AssemblerConfig)) *Assembler {
-	cfg := AssemblerConfig{Slices: 2, Window: tick, Limits: wide}
+func newAssembler(t testing.TB, change func(*Options)) *Assembler {
+	cfg := Options{Slices: 2, Window: tick, Limits: wide}
 	if change != nil {
 		change(&cfg)
 	}
@@ -251,7 +251,7 @@ func newAssembler(t testing.TB, change func(*AssemblerConfig)) *Assembler {
 
 // TestUnheard: exporters of a collector that is missing are not silent, as long as nobody else hears them.
 func TestUnheard(t *testing.T) {
-	a := newAssembler(t, func(c *AssemblerConfig) { c.Slices = 1 })
+	a := newAssembler(t, func(c *Options) { c.Slices = 1 })
 	offset := int64(0)
 	unheard := func(window int64, heard map[uint32]string, missing ...string) (nodes []uint32) {
 		t.Helper()
@@ -275,7 +275,7 @@ func TestUnheard(t *testing.T) {
 	want(unheard(100, map[uint32]string{1: "a", 2: "a", 3: "b"}))
 	want(unheard(101, map[uint32]string{3: "b"}, "a"), 1, 2)
 	state := a.AppendState(nil)
-	a = newAssembler(t, func(c *AssemblerConfig) { c.Slices = 1 })
+	a = newAssembler(t, func(c *Options) { c.Slices = 1 })
 	if err := a.ReadState(state); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestUnheard(t *testing.T) {
 	want(unheard(105, nil))
 
 	// There is room for so many: those that were heard least lately are forgotten.
-	a = newAssembler(t, func(c *AssemblerConfig) { c.Slices, c.MaxExporters = 1, 3 })
+	a = newAssembler(t, func(c *Options) { c.Slices, c.MaxExporters = 1, 3 })
 	offset = 0
 	want(unheard(100, map[uint32]string{1: "a"}))
 	want(unheard(101, map[uint32]string{2: "a", 3: "a", 4: "a"}))
@@ -295,7 +295,7 @@ func TestUnheard(t *testing.T) {
 // TestAssemblerRefuses: what cannot be is refused, with the reason; and slices that stay away do not hold up the others for
 // ever.
 func TestAssemblerRefuses(t *testing.T) {
-	a := newAssembler(t, func(c *AssemblerConfig) { c.MaxOpen, c.Corrections, c.MaxBytes = 3, 20*tick, 500 })
+	a := newAssembler(t, func(c *Options) { c.MaxOpen, c.Corrections, c.MaxBytes = 3, 20*tick, 500 })
 	offset := int64(0)
 	add := func(r Record) (Event, error) {
 		r.Offset = offset
@@ -312,17 +312,17 @@ func TestAssemblerRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, %v; want %v", r.Head, e.Kind, err, want)
 		}
 	}
-	refused(ErrLabel, func(r *Record) { r.Head.End++ })
-	refused(ErrLabel, func(r *Record) { r.Head.End = -tick })
-	refused(ErrSlice, func(r *Record) { r.Head.Slice = 2 })
-	refused(ErrPart, func(r *Record) { r.Head.Parts = 0 })
-	refused(ErrPart, func(r *Record) { r.Head.Part = 1 })
+	refused(errLabel, func(r *Record) { r.Head.End++ })
+	refused(errLabel, func(r *Record) { r.Head.End = -tick })
+	refused(errSlice, func(r *Record) { r.Head.Slice = 2 })
+	refused(errPart, func(r *Record) { r.Head.Parts = 0 })
+	refused(errPart, func(r *Record) { r.Head.Part = 1 })
 	refused(ErrSum, func(r *Record) { r.Head.Sum++ })
 	refused(ErrFull, func(r *Record) { r.Value = make([]byte, 501); r.Head.Sum = Sum(r.Value) })
 	if e, err := add(Record{Head: Head{Kind: Chunk + 1}}); e.Kind != Unknown || err != nil {
 		t.Errorf("a kind of a later version: %v, %v", e.Kind, err)
 	}
-	a = newAssembler(t, func(c *AssemblerConfig) { c.MaxOpen, c.Corrections = 3, 20*tick })
+	a = newAssembler(t, func(c *Options) { c.MaxOpen, c.Corrections = 3, 20*tick })
 	offset = 0
 	for w := int64(100); w < 103; w++ {
 		if e, err := add(sliceRecord(t, 0, 0, w, nil)); err != nil || len(e.Whole) > 0 {
@@ -343,7 +343,7 @@ func TestAssemblerRefuses(t *testing.T) {
 	if e, err := add(sliceRecord(t, 0, 1, 82, nil)); !errors.Is(err, ErrOld) || e.Kind != Refused {
 		t.Errorf("%+v, %v", e, err)
 	}
-	for _, cfg := range []AssemblerConfig{{}, {Slices: 1}, {Window: 1e9}, {Slices: MaxSlices + 1, Window: 1e9}, {Slices: 1, Window: 1}} {
+	for _, cfg := range []Options{{}, {Slices: 1}, {Window: 1e9}, {Slices: maxSlices + 1, Window: 1e9}, {Slices: 1, Window: 1}} {
 		if _, err := NewAssembler(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
@@ -372,7 +372,7 @@ func TestStatesRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ from, to, wrong keeper }{
-		"gate":      {m.Gate(), w.merger(0).Gate(), wrong.Gate()},
+		"gate":      {m.Gate, w.merger(0).Gate, wrong.Gate},
 		"merger":    {m, w.merger(0), wrong},
 		"assembler": {a, w.assembler(), newAssembler(t, nil)},
 	} {

@@ -79,7 +79,7 @@ func BenchmarkMerge16(b *testing.B) {
 	}
 	var mergers []*Merger
 	for i := range logs {
-		m, err := NewMerger(MergerConfig{GateConfig: GateConfig{Slice: i, Window: 1e10}, Limits: wide})
+		m, err := NewMerger(Options{Slice: i, Window: 1e10, Limits: wide})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func BenchmarkAssemble(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	a, err := NewAssembler(AssemblerConfig{Slices: benchSlices, Window: 1e10, Limits: wide})
+	a, err := NewAssembler(Options{Slices: benchSlices, Window: 1e10, Limits: wide})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (w *openWindow) completes(name string, boot uint64, reports bool) bool {
 	return found
 }
 
-// expectation is somebody who is waited for.
+// expectation is a collector that is waited for.
 type expectation struct {
 	name     string
 	complete bool
@@ -33,7 +33,7 @@ type expectation struct {
 	pseudo   bool
 }
 
-// expected gives who has to have a part in the window that ends at end, by name. w is that window, nil if nobody has yet.
+// expected gives the collectors that have to have a part in the window that ends at end, by name. w is that window, nil if none has yet.
 func (g *Gate) expected(end int64, w *openWindow) []expectation {
 	// Whose name is in several of these is asked of the roster.
 	delivered := map[string]bool{} // by name: all that it sent of w is there
@@ -100,7 +100,7 @@ func (g *Gate) Due(now int64) (Head, bool) {
 		end = g.open[0].end
 	}
 	if g.closed != 0 {
-		// A window in which nobody was closes also, as long as there is somebody who should have been.
+		// A window without records closes also, as long as a collector is expected in it.
 		if next := g.closed + g.cfg.Window; end == 0 || next < end {
 			if next <= now && slices.ContainsFunc(g.expected(next, nil), func(x expectation) bool { return !x.dead }) {
 				end = next
@@ -141,7 +141,7 @@ func (g *Gate) Due(now int64) (Head, bool) {
 
 // missed is how many windows in a row a collector was missing in, up to the one that ends at end.
 func missed(c *collector, end int64) int {
-	if c == nil || c.told < end {
+	if c == nil || c.missedAt < end {
 		return 0
 	}
 	return c.missed
@@ -174,7 +174,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		base = g.open[0].end
 	}
 	if w == nil && base != 0 && h.End > base+int64(g.cfg.Patience+1)*g.cfg.Window {
-		return Verdict{Kind: Refused, End: h.End}, ErrAhead
+		return Verdict{Kind: Refused, End: h.End}, errAhead
 	}
 	v := Verdict{Kind: Closed, End: h.End}
 	for len(g.open) > 0 && g.open[0].end < h.End {
@@ -197,13 +197,13 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 		}
 		past.refused = w.refused
 		past.keepPseudo(w)
-		g.hear(w)
+		g.noteHeard(w)
 	}
 	c.First = min(offset, past.first)
 
-	told := map[Source]uint64{}
+	closed := map[Source]uint64{}
 	for _, s := range h.Sources {
-		told[Source{From: s.From, Boot: s.Boot}] = s.Seq
+		closed[Source{From: s.From, Boot: s.Boot}] = s.Seq
 	}
 	missing := map[string]bool{}
 	for _, name := range h.Missing {
@@ -216,7 +216,7 @@ func (g *Gate) close(h *Head, offset int64) (Verdict, error) {
 			switch complete := d.complete(g.cfg.Reports); {
 			case !complete:
 				missing[k.from] = true
-			case d.last > told[Source{From: k.from, Boot: k.boot}]:
+			case d.last > closed[Source{From: k.from, Boot: k.boot}]:
 				if w.completes(k.from, 0, g.cfg.Reports) {
 					delete(missing, k.from) // it came while the close was being written
 				}
@@ -266,7 +266,7 @@ func (w *openWindow) heard(name string) bool {
 func (g *Gate) pass(w *openWindow, offset int64) {
 	p := &pastWindow{end: w.end, first: w.first(), closed: offset, revision: uint64(len(w.entries)), pending: len(w.entries) > 0, refused: w.refused}
 	p.keepPseudo(w)
-	g.hear(w)
+	g.noteHeard(w)
 	g.stats.Late += uint64(len(w.entries))
 	i, _ := g.pastOf(w.end)
 	g.past = slices.Insert(g.past, i, p)
@@ -280,11 +280,11 @@ func (p *pastWindow) keepPseudo(w *openWindow) {
 	}
 }
 
-// hear notes who had a part in a window that closes.
-func (g *Gate) hear(w *openWindow) {
+// noteHeard notes which collectors had a part in a window that closes.
+func (g *Gate) noteHeard(w *openWindow) {
 	for k := range w.runs {
 		if c := g.names[k.from]; c != nil && k.boot != 0 {
-			c.hear(w.end)
+			c.noteHeard(w.end)
 			c.dead = false
 			if w.completes(k.from, 0, g.cfg.Reports) {
 				c.missed = 0
@@ -293,7 +293,7 @@ func (g *Gate) hear(w *openWindow) {
 	}
 }
 
-// miss notes who was missing.
+// miss notes which collectors were missing.
 func (g *Gate) miss(c *Closing) {
 	for _, name := range c.Missing {
 		if isPseudo(name) {
@@ -304,12 +304,12 @@ func (g *Gate) miss(c *Closing) {
 			continue
 		}
 		k.missed = missed(k, c.End-g.cfg.Window) + 1
-		k.told = c.End
+		k.missedAt = c.End
 		_, k.dead = slices.BinarySearch(c.Dead, name)
 	}
 }
 
-// forget drops what nobody needs any more.
+// forget drops windows and runs that are too old for corrections.
 func (g *Gate) forget() {
 	before := g.closed - g.cfg.Corrections
 	n := 0
@@ -320,7 +320,7 @@ func (g *Gate) forget() {
 	before -= int64(g.cfg.Patience) * g.cfg.Window
 	for name, c := range g.names {
 		c.runs = slices.DeleteFunc(c.runs, func(r *run) bool { return r.end < before })
-		if len(c.runs) == 0 && max(c.heard, c.told) < before {
+		if len(c.runs) == 0 && max(c.heard, c.missedAt) < before {
 			delete(g.names, name)
 		}
 	}

@@ -14,8 +14,8 @@ const MaxValue = 64 << 20
 
 // What can be wrong with the value of a record, beside what [inference.Partial.ReadBinary] says.
 var (
-	ErrZstd    = errors.New("is no zstd frame")
-	ErrTooLong = errors.New("is longer than the limit when it is not compressed")
+	errZstd    = errors.New("is no zstd frame")
+	errTooLong = errors.New("is longer than the limit when it is not compressed")
 	ErrSum     = errors.New("has another checksum than its head says")
 )
 
@@ -67,9 +67,9 @@ func (c *Codec) Decompress(dst, frame []byte) ([]byte, error) {
 	case err == nil && len(frame) > 0:
 		return out, nil
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return dst, &ValueError{"record", ErrTooLong}
+		return dst, &ValueError{"record", errTooLong}
 	}
-	return dst, &ValueError{"record", ErrZstd}
+	return dst, &ValueError{"record", errZstd}
 }
 
 // Encode appends the value of p to dst.
@@ -118,16 +118,16 @@ func (a *adder) add(value []byte) error {
 		return nil
 	}
 	if err := a.sum.MergeBinary(plain, a.codec.limits, a.one); err != nil {
-		a.again()
+		a.addAgain()
 		return err
 	}
 	a.added = append(a.added, value)
 	return nil
 }
 
-// again makes the sum again of what was added, because some of a broken value is in it. That happens once: whoever sends
-// many such values takes no more time than that.
-func (a *adder) again() {
+// addAgain makes the sum again of what was added, because some of a broken value is in it. That happens once, however
+// many such values a sender has.
+func (a *adder) addAgain() {
 	a.whole = true
 	a.sum.Reset()
 	for _, value := range a.added {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// CrossLimits bounds the memory of a [Cross] and says what it takes for the same.
+// CrossLimits bounds the memory of a crossing and says what it takes for the same.
 type CrossLimits struct {
 	Exporters int           // of the slice that are known at a time; further ones pass as their collectors tell them
 	Runs      int           // of numbers of an exporter; of older ones it is only known how many came
@@ -27,7 +27,7 @@ func DefaultCrossLimits() CrossLimits {
 	}
 }
 
-// Cross corrects the merged partials of one slice for exporters and flows that reach several collectors.
+// crossing corrects the merged partials of one slice for exporters and flows that reach several collectors.
 //
 // # Exporters
 //
@@ -48,7 +48,7 @@ func DefaultCrossLimits() CrossLimits {
 // So the sum of Lost over all windows, with the Provisional of the last one and Down, is the number of those missing
 // between the first and the newest number of all collectors, exactly, and the sum of Duplicated is that of the copies, as
 // long as no number comes later than Window numbers, no more numbers than MaxGap (or a sixteenth of their range) are
-// missing in a row, and the runs of numbers that came fit in what partials and Cross have room for. Beyond their room
+// missing in a row, and the runs of numbers that came fit in what partials and crossing have room for. Beyond their room
 // it is known of a stretch of numbers how many came: then Lost less Duplicated is exact, and each of them is less
 // than the truth by the copies in those stretches. Nothing is claimed across a restart. An exporter that numbers its
 // reports for each collector separately has a sequence for each as long as these are not within MaxGap of each other.
@@ -64,26 +64,26 @@ func DefaultCrossLimits() CrossLimits {
 //
 // # What comes late
 //
-// A window is added once. If parts of it come when later windows are done, [Cross.Again] makes it again.
+// A window is added once. If parts of it come when later windows are done, [crossing.again] makes it again.
 //
-// The result depends on what is added to a window and not on the order. Cross has one user at a time.
-type Cross struct {
+// The result depends on what is added to a window and not on the order. A crossing has one user at a time.
+type crossing struct {
 	limits    CrossLimits
 	end       int64
 	exporters map[inference.ExporterKey]*exporter
 	flows     map[decode.FlowKey]*flow
 	swept     int64 // when idle flows were last looked for
-	stats     CrossStats
+	stats     crossStats
 
 	// Of the open window.
-	heard  map[inference.ExporterKey][]string
-	told   []toldNumbers
-	silent []silent
-	events []event
+	heard   map[inference.ExporterKey][]string
+	numbers []sentNumbers
+	silent  []silent
+	events  []event
 }
 
-// CrossStats is what a Cross knows, and what it counted since NewCross.
-type CrossStats struct {
+// crossStats is what a crossing knows, and what it counted since newCrossing.
+type crossStats struct {
 	Exporters, Flows int    // known now
 	Shared           int    // of the exporters
 	Refused          uint64 // exporters for which there was no place, in each window
@@ -96,38 +96,38 @@ type silent struct {
 	inference.ExporterStats
 }
 
-type toldNumbers struct {
+type sentNumbers struct {
 	from string
 	inference.Numbers
 }
 
-// NewCross knows nothing yet.
-func NewCross(limits CrossLimits) *Cross {
-	c := &Cross{limits: limits}
+// newCrossing knows nothing yet.
+func newCrossing(limits CrossLimits) *crossing {
+	c := &crossing{limits: limits}
 	c.clear()
 	return c
 }
 
-func (c *Cross) clear() {
-	*c = Cross{
+func (c *crossing) clear() {
+	*c = crossing{
 		limits: c.limits, exporters: map[inference.ExporterKey]*exporter{}, flows: map[decode.FlowKey]*flow{},
 		heard: map[inference.ExporterKey][]string{},
 	}
 }
 
 // Begin begins the window with this label. Windows come in the order of their labels.
-func (c *Cross) Begin(end int64) {
+func (c *crossing) Begin(end int64) {
 	c.end = end
 	clear(c.heard)
-	clear(c.told)
+	clear(c.numbers)
 	clear(c.events)
 	clear(c.silent)
-	c.told, c.silent, c.events = c.told[:0], c.silent[:0], c.events[:0]
+	c.numbers, c.silent, c.events = c.numbers[:0], c.silent[:0], c.events[:0]
 }
 
 // Add tells what a collector saw of the slice in the window. A collector may be added more than once; the order does not
 // matter. It keeps nothing of q.
-func (c *Cross) Add(from string, q *inference.Partial) {
+func (c *crossing) Add(from string, q *inference.Partial) {
 	hear := func(k inference.ExporterKey) {
 		if k != (inference.ExporterKey{}) && !slices.Contains(c.heard[k], from) { // else it stands for many
 			c.heard[k] = append(c.heard[k], from)
@@ -145,28 +145,28 @@ func (c *Cross) Add(from string, q *inference.Partial) {
 		n := q.Numbers()[i]
 		n.Runs = slices.Clone(n.Runs)
 		hear(n.ExporterKey)
-		c.told = append(c.told, toldNumbers{from, n})
+		c.numbers = append(c.numbers, sentNumbers{from, n})
 	}
 	c.addEvents(from, q)
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added. It takes numbers and arrivals
 // out of p.
-func (c *Cross) Finish(p *inference.Partial) {
-	c.sortTold()
-	for i := 0; i < len(c.told); {
+func (c *crossing) Finish(p *inference.Partial) {
+	c.sortNumbers()
+	for i := 0; i < len(c.numbers); {
 		n := i + 1
-		for n < len(c.told) && c.told[n].ExporterKey == c.told[i].ExporterKey {
+		for n < len(c.numbers) && c.numbers[n].ExporterKey == c.numbers[i].ExporterKey {
 			n++
 		}
-		if x := c.exporter(c.told[i].ExporterKey); x != nil {
-			x.take(c.told[i:n], c.end, &c.limits)
+		if x := c.exporter(c.numbers[i].ExporterKey); x != nil {
+			x.addWindow(c.numbers[i:n], c.end, &c.limits)
 		}
 		i = n
 	}
 	for k, x := range c.exporters {
 		slices.Sort(c.heard[k])
-		x.hear(c.heard[k], c.end, &c.limits)
+		x.noteHeard(c.heard[k], c.end, &c.limits)
 	}
 	for i := range c.silent {
 		s := &c.silent[i]
@@ -183,15 +183,15 @@ func (c *Cross) Finish(p *inference.Partial) {
 	p.DropAcross()
 }
 
-// sortTold orders what was told of numbers, so that the order of collectors does not matter.
-func (c *Cross) sortTold() {
-	slices.SortFunc(c.told, func(a, b toldNumbers) int {
+// sortNumbers orders what was told of numbers, so that the order of collectors does not matter.
+func (c *crossing) sortNumbers() {
+	slices.SortFunc(c.numbers, func(a, b sentNumbers) int {
 		return cmp.Or(a.ExporterKey.Compare(b.ExporterKey), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Part, b.Part), cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To), a.Numbers.Compare(&b.Numbers))
 	})
 }
 
 // exporter gives what is known of an exporter, or nil if there is no place for it.
-func (c *Cross) exporter(k inference.ExporterKey) *exporter {
+func (c *crossing) exporter(k inference.ExporterKey) *exporter {
 	x := c.exporters[k]
 	if x == nil {
 		if len(c.exporters) >= c.limits.Exporters || k == (inference.ExporterKey{}) {
@@ -205,7 +205,7 @@ func (c *Cross) exporter(k inference.ExporterKey) *exporter {
 }
 
 // Stats may be called between windows.
-func (c *Cross) Stats() CrossStats {
+func (c *crossing) Stats() crossStats {
 	s := c.stats
 	s.Exporters, s.Flows = len(c.exporters), len(c.flows)
 	for _, x := range c.exporters {

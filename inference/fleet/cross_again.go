@@ -6,34 +6,34 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Again corrects a window that is made again because something of it came late. It is used like a [Cross] and knows what
+// recrossing corrects a window that is made again because something of it came late. It is used like a crossing and knows what
 // that one told of the window; windows in between are not known to it.
 //
-// What the Cross claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else is added
-// up anew with what came late. Numbers that came late are told to the Cross, which takes back the losses that they were
+// What the crossing claimed of a shared exporter (Lost, Provisional, Down, Restarts) stays claimed, and everything else is added
+// up anew with what came late. Numbers that came late are told to the crossing, which takes back the losses that they were
 // counted as with its next window; of those in stretches of which only the number of numbers is known, it does not. So the
 // sums over all windows are right again. Of an exporter that was not shared then, the claims are those
 // of the collector that had it. This holds for the last 32 windows in which an exporter was shared. Path changes pass as they were told: a flow that moved in a window
 // that came late has not changed its path.
-type Again struct {
-	cross  *Cross
-	part   *Cross
+type recrossing struct {
+	cross  *crossing
+	part   *crossing
 	owners map[inference.ExporterKey]inference.ExporterStats // what the collectors told that had the exporters alone
 }
 
-// Again corrects windows anew that c corrected. It has the same user as c, between two windows.
-func (c *Cross) Again() *Again {
-	return &Again{cross: c, part: NewCross(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
+// again corrects windows anew that c corrected. It has the same user as c, between two windows.
+func (c *crossing) again() *recrossing {
+	return &recrossing{cross: c, part: newCrossing(c.limits), owners: map[inference.ExporterKey]inference.ExporterStats{}}
 }
 
 // Begin begins the window with this label.
-func (a *Again) Begin(end int64) {
+func (a *recrossing) Begin(end int64) {
 	a.part.Begin(end)
 	clear(a.owners)
 }
 
 // Add tells what a collector saw of the slice in the window, late or not.
-func (a *Again) Add(from string, q *inference.Partial) {
+func (a *recrossing) Add(from string, q *inference.Partial) {
 	a.part.Add(from, q)
 	for k, x := range a.cross.exporters {
 		if e := q.Exporter(k); e != nil && x.ownerAt(a.part.end) == from {
@@ -52,8 +52,8 @@ func (x *exporter) ownerAt(end int64) string {
 	return x.owner
 }
 
-// told gives what was claimed of an exporter when the window was first told, or nil if that is not known.
-func (a *Again) told(k inference.ExporterKey, x *exporter) *claim {
+// claimOf gives what was claimed of an exporter when the window was first told, or nil if that is not known.
+func (a *recrossing) claimOf(k inference.ExporterKey, x *exporter) *claim {
 	end := a.part.end
 	if i := slices.IndexFunc(x.claims, func(k claim) bool { return k.end == end }); i >= 0 {
 		return &x.claims[i]
@@ -65,43 +65,43 @@ func (a *Again) told(k inference.ExporterKey, x *exporter) *claim {
 }
 
 // Finish ends the window and corrects p, into which everything was merged that was added.
-func (a *Again) Finish(p *inference.Partial) {
+func (a *recrossing) Finish(p *inference.Partial) {
 	c := a.part
 	for k, x := range a.cross.exporters {
-		if e, told := p.Exporter(k), a.told(k, x); e != nil && told != nil {
-			e.Lost, e.Provisional, e.Down, e.Restarts = told.lost, told.provisional, told.down, told.restarts
+		if e, claimed := p.Exporter(k), a.claimOf(k, x); e != nil && claimed != nil {
+			e.Lost, e.Provisional, e.Down, e.Restarts = claimed.lost, claimed.provisional, claimed.down, claimed.restarts
 		}
 	}
-	c.sortTold()
-	for i, n := 0, 0; i < len(c.told); i = n {
-		for n = i + 1; n < len(c.told) && c.told[n].ExporterKey == c.told[i].ExporterKey; n++ {
+	c.sortNumbers()
+	for i, n := 0, 0; i < len(c.numbers); i = n {
+		for n = i + 1; n < len(c.numbers) && c.numbers[n].ExporterKey == c.numbers[i].ExporterKey; n++ {
 		}
-		k := c.told[i].ExporterKey
+		k := c.numbers[i].ExporterKey
 		x := a.cross.exporters[k]
 		if x == nil {
 			continue
 		}
 		if len(c.heard[k]) > 1 {
 			alone := &exporter{}
-			alone.take(c.told[i:n], c.end, &c.limits)
+			alone.addWindow(c.numbers[i:n], c.end, &c.limits)
 			if e := p.Exporter(k); e != nil && e.Sequenced {
 				e.Duplicated += alone.copies
 			}
 			x.until = max(x.until, a.cross.end+int64(c.limits.Horizon))
 		}
-		x.late(c.told[i:n])
+		x.addLate(c.numbers[i:n])
 	}
 	p.DropAcross()
 }
 
-// AppendState appends nothing: Again knows nothing between windows.
-func (a *Again) AppendState(b []byte) []byte { return b }
+// AppendState appends nothing: recrossing knows nothing between windows.
+func (a *recrossing) AppendState(b []byte) []byte { return b }
 
 // ReadState reads what AppendState wrote.
-func (a *Again) ReadState([]byte) error { return nil }
+func (a *recrossing) ReadState([]byte) error { return nil }
 
-// late takes numbers of a window that is over. Most of them are known.
-func (x *exporter) late(all []toldNumbers) {
+// addLate takes numbers of a window that is over. Most of them are known.
+func (x *exporter) addLate(all []sentNumbers) {
 	for i := range all {
 		n := &all[i]
 		for _, s := range x.streams {

@@ -26,7 +26,7 @@ type event struct {
 }
 
 // addEvents lists what a collector told.
-func (c *Cross) addEvents(from string, q *inference.Partial) {
+func (c *crossing) addEvents(from string, q *inference.Partial) {
 	for i := range q.PathChanges() {
 		e := event{from, false, q.PathChanges()[i]}
 		e.From, e.To = slices.Clone(e.From), slices.Clone(e.To)
@@ -53,11 +53,11 @@ func (e *event) compare(o *event) int {
 }
 
 // finishFlows follows the flows through the window, and lists in p the path changes that one collector would have seen.
-func (c *Cross) finishFlows(p *inference.Partial) {
+func (c *crossing) finishFlows(p *inference.Partial) {
 	slices.SortFunc(c.events, func(a, b event) int { return a.compare(&b) })
 	var out []inference.PathChange
 	for i := range c.events {
-		if e := &c.events[i]; c.follow(e) {
+		if e := &c.events[i]; c.applyEvent(e) {
 			out = append(out, e.PathChange)
 		}
 	}
@@ -76,8 +76,8 @@ func (c *Cross) finishFlows(p *inference.Partial) {
 	c.forget()
 }
 
-// follow takes an event, and reports whether the flow has changed its path; then e tells how.
-func (c *Cross) follow(e *event) bool {
+// applyEvent takes an event, and reports whether the flow has changed its path; then e tells how.
+func (c *crossing) applyEvent(e *event) bool {
 	x := c.flows[e.Flow]
 	if x == nil {
 		c.flows[e.Flow] = &flow{id: e.PathID, path: e.To, owner: e.from, changes: e.Changes, last: e.Time}
@@ -110,7 +110,7 @@ func (c *Cross) follow(e *event) bool {
 }
 
 // forget lets flows leave that are idle, or that are too many.
-func (c *Cross) forget() {
+func (c *crossing) forget() {
 	if c.end-c.swept >= int64(c.limits.Idle)/16 {
 		c.swept = c.end
 		for k, x := range c.flows {

@@ -28,7 +28,7 @@ type collectors struct {
 	t      *testing.T
 	states []*shard.State
 	one    *shard.State
-	cross  *Cross
+	cross  *crossing
 	limits CrossLimits
 	end    int64
 	keep   inference.Limits
@@ -44,7 +44,7 @@ func newCollectors(t *testing.T, n int, seed uint64) *collectors {
 		s.ListArrivals()
 		c.states = append(c.states, s)
 	}
-	c.cross = NewCross(c.limits)
+	c.cross = newCrossing(c.limits)
 	return c
 }
 
@@ -73,7 +73,7 @@ func (c *collectors) turn() (got, want inference.Window) {
 		}
 		parts = append(parts, q)
 	}
-	again := NewCross(c.limits)
+	again := newCrossing(c.limits)
 	if err := again.ReadState(c.cross.AppendState(nil)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestCrossFlowsAlone(t *testing.T) {
 func TestCrossFlowLimits(t *testing.T) {
 	limits := DefaultCrossLimits()
 	limits.Flows = 32
-	c := NewCross(limits)
+	c := newCrossing(limits)
 	end, n := int64(1.7e18), uint32(0)
 	for range 20 {
 		end += 1e9

@@ -28,7 +28,7 @@ type exporter struct {
 	shared  bool  // in the last window
 	streams []*stream
 	gone    int64   // missing numbers of sequences that ended
-	told    int64   // of all missing numbers, those that were told as lost or as missed
+	claimed int64   // of all missing numbers, those that were counted as lost or as missed
 	due     int64   // numbers that collectors say were missed, and that are not told yet
 	claims  []claim // of the last windows in which it was shared
 
@@ -123,8 +123,8 @@ func (s *stream) place(n uint32, l *CrossLimits) (at uint64, ok bool) {
 	return s.near(n, s.head(), l)
 }
 
-// take takes what the collectors received in a window, sorted by width, part and collector.
-func (x *exporter) take(all []toldNumbers, end int64, l *CrossLimits) {
+// addWindow takes what the collectors received in a window, sorted by width, part and collector.
+func (x *exporter) addWindow(all []sentNumbers, end int64, l *CrossLimits) {
 	for _, s := range x.streams {
 		s.before = s.head()
 		for i := range all {
@@ -157,7 +157,7 @@ func (x *exporter) take(all []toldNumbers, end int64, l *CrossLimits) {
 
 // find gives the stream that a collector hears: the one that it heard before, or one that others hear and that has such
 // numbers, or one that is silent, or else a new one.
-func (x *exporter) find(n *toldNumbers, end int64, l *CrossLimits) *stream {
+func (x *exporter) find(n *sentNumbers, end int64, l *CrossLimits) *stream {
 	var own, near, alike, silent *stream
 	for _, s := range x.streams {
 		if s.width != n.Width {
@@ -219,7 +219,7 @@ func (s *stream) begin(first uint64, runs []inference.Run) {
 }
 
 // join takes what a member received.
-func (x *exporter) join(s *stream, m *listener, n *toldNumbers, l *CrossLimits) {
+func (x *exporter) join(s *stream, m *listener, n *sentNumbers, l *CrossLimits) {
 	if s.fresh { // with these numbers
 		s.fresh = false
 		m.epoch, m.head = s.epoch, s.head()
@@ -338,8 +338,8 @@ func (s *stream) turn(end int64, l *CrossLimits) {
 	s.trim(l.Runs)
 }
 
-// hear notes which collectors heard the exporter in a window.
-func (x *exporter) hear(heard []string, end int64, l *CrossLimits) {
+// noteHeard notes which collectors heard the exporter in a window.
+func (x *exporter) noteHeard(heard []string, end int64, l *CrossLimits) {
 	if len(heard) == 0 {
 		return
 	}
@@ -378,15 +378,15 @@ func (x *exporter) correct(e *inference.ExporterStats, end int64, l *CrossLimits
 			waiting = 0
 		}
 		if !was {
-			x.told, x.due = all-waiting, 0
+			x.claimed, x.due = all-waiting, 0
 			return
 		}
 	}
 	if e == nil || !e.Sequenced {
 		return
 	}
-	lost := all - waiting - x.told
-	x.told += lost
+	lost := all - waiting - x.claimed
+	x.claimed += lost
 	x.due += int64(min(e.Down, 1<<40))
 	down := min(x.due, max(lost, 0))
 	if x.due -= down; waiting == 0 {

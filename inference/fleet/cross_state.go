@@ -8,7 +8,7 @@ import (
 	"github.com/hopscope/hopscope/inference/state"
 )
 
-// crossVersion is the first byte of the state of a Cross.
+// crossVersion is the first byte of the state of a crossing.
 const crossVersion = 1
 
 // Extended numbers begin at firstEpoch and grow. The bounds keep sums and differences of them from wrapping.
@@ -18,11 +18,11 @@ const (
 )
 
 // AppendState appends what c knows between two windows, for ReadState. What was the same for two of them has the same bytes.
-func (c *Cross) AppendState(b []byte) []byte { return state.Append(b, c.code) }
+func (c *crossing) AppendState(b []byte) []byte { return state.Append(b, c.code) }
 
-// ReadState makes c know what AppendState wrote, by a Cross whose limits were not higher. Other bytes are refused with a
+// ReadState makes c know what AppendState wrote, by a crossing whose limits were not higher. Other bytes are refused with a
 // [*state.Error], and then c knows nothing.
-func (c *Cross) ReadState(b []byte) error {
+func (c *crossing) ReadState(b []byte) error {
 	refused := c.stats.Refused
 	c.clear()
 	c.stats.Refused = refused
@@ -33,7 +33,7 @@ func (c *Cross) ReadState(b []byte) error {
 	return err
 }
 
-func (x *Cross) code(c *state.Coder) {
+func (x *crossing) code(c *state.Coder) {
 	c.Version(crossVersion, crossVersion)
 	state.Int(c, "end", &x.end, &x.swept)
 	state.Map(c, "exporters", x.limits.Exporters, 28, x.exporters, inference.ExporterKey.Compare, func(k *inference.ExporterKey, v **exporter, c *state.Coder) {
@@ -57,7 +57,7 @@ func (x *Cross) code(c *state.Coder) {
 
 func (x *exporter) code(c *state.Coder, l *CrossLimits) {
 	c.Text("owner", MaxName, &x.owner, &x.former)
-	state.Int(c, "exporter", &x.since, &x.last, &x.until, &x.gone, &x.told, &x.due)
+	state.Int(c, "exporter", &x.since, &x.last, &x.until, &x.gone, &x.claimed, &x.due)
 	c.Flag("exporter", &x.shared)
 	state.List(c, "claims", maxClaims, 5, &x.claims, func(k *claim, c *state.Coder) {
 		state.Int(c, "claim", &k.end, &k.lost)

@@ -12,11 +12,11 @@ import (
 )
 
 // crossed is a Cross that has seen exporters and flows of several collectors.
-func crossed(seed uint64) *Cross {
+func crossed(seed uint64) *crossing {
 	rng := rand.New(rand.NewPCG(seed, 51))
 	limits := DefaultCrossLimits()
 	limits.Exporters, limits.Flows, limits.Runs = 50, 50, 16
-	c := NewCross(limits)
+	c := newCrossing(limits)
 	end := int64(1.7e18)
 	for range 10 {
 		end += 1e9
@@ -74,7 +74,7 @@ func TestCrossState(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 	}
-	small := NewCross(CrossLimits{Exporters: 5, Flows: 50, Runs: 16})
+	small := newCrossing(CrossLimits{Exporters: 5, Flows: 50, Runs: 16})
 	if err := small.ReadState(b); !errors.Is(err, state.ErrRange) {
 		t.Errorf("more exporters than the limit: %v", err)
 	}
@@ -104,7 +104,7 @@ func TestCrossHostile(t *testing.T) {
 func TestCrossExporters(t *testing.T) {
 	limits := DefaultCrossLimits()
 	limits.Exporters = 3
-	c := NewCross(limits)
+	c := newCrossing(limits)
 	for end := int64(1e9); end < 5e9; end += 1e9 {
 		c.Begin(end)
 		var p inference.Partial
@@ -146,7 +146,7 @@ func FuzzCrossState(f *testing.F) {
 // livesOn reads a state that may be anything, and goes on from it if it is accepted.
 func livesOn(t *testing.T, limits CrossLimits, b []byte) (accepted bool) {
 	t.Helper()
-	c, d := NewCross(limits), NewCross(limits)
+	c, d := newCrossing(limits), newCrossing(limits)
 	if err := c.ReadState(b); err != nil {
 		var at *state.Error
 		if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(b) {
@@ -196,7 +196,7 @@ func FuzzCross(f *testing.F) {
 		if a.ReadBinary(first, wide) != nil || b.ReadBinary(second, wide) != nil {
 			return
 		}
-		c := NewCross(limits)
+		c := newCrossing(limits)
 		for i := range int64(3) {
 			var p inference.Partial
 			c.Begin(i * 1e9)
@@ -205,7 +205,7 @@ func FuzzCross(f *testing.F) {
 			p.Merge(&a)
 			p.Merge(&b)
 			c.Finish(&p)
-			d := NewCross(limits)
+			d := newCrossing(limits)
 			state := c.AppendState(nil)
 			if err := d.ReadState(state); err != nil || !bytes.Equal(d.AppendState(nil), state) {
 				t.Fatalf("a state is read as another one: %v", err)

@@ -25,7 +25,7 @@ type hearing struct {
 	rng      *rand.Rand
 	trackers []*sequence.Tracker
 	one      *sequence.Tracker
-	cross    *Cross
+	cross    *crossing
 	limits   CrossLimits
 	width    uint8
 	addrs    []uint64 // of the collectors
@@ -49,10 +49,10 @@ func newHearing(t *testing.T, name string, seed uint64, collectors, runs int) *h
 	w.past = map[int64][]*inference.Partial{}
 	w.limits = DefaultCrossLimits()
 	w.limits.Horizon = 40e9
-	w.cross = NewCross(w.limits)
+	w.cross = newCrossing(w.limits)
 	for i := range collectors {
 		tr := sequence.New(sequence.DefaultConfig(), seed+uint64(i))
-		tr.Tell(runs)
+		tr.ReportNumbers(runs)
 		w.trackers = append(w.trackers, tr)
 		w.addrs = append(w.addrs, 7+uint64(i)*rng.Uint64N(2))
 	}
@@ -78,7 +78,7 @@ func (w *hearing) turn(all []datagram) {
 		}
 	}
 	var merged, other inference.Partial
-	again := NewCross(w.limits) // in another order, from its state
+	again := newCrossing(w.limits) // in another order, from its state
 	if err := again.ReadState(w.cross.AppendState(nil)); err != nil {
 		w.t.Fatalf("%s: %v", w.name, err)
 	}
@@ -150,7 +150,7 @@ func (w *hearing) turn(all []datagram) {
 func (w *hearing) again(ago int) {
 	w.t.Helper()
 	end := w.end - int64(ago)*w.window
-	a := w.cross.Again()
+	a := w.cross.again()
 	a.Begin(end)
 	var merged inference.Partial
 	for i, q := range w.past[end] {
@@ -320,7 +320,7 @@ func TestCross(t *testing.T) {
 		for _, name := range []string{"moves", "spray", "copies", "evens and odds", "some copies", "mixed"} {
 			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 1000)
 			w.limits.Runs = 4000
-			w.cross = NewCross(w.limits)
+			w.cross = newCrossing(w.limits)
 			w.shuffled = seed%2 == 0
 			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
 			for _, all := range s.windows {
@@ -365,7 +365,7 @@ func TestCrossFew(t *testing.T) {
 		for _, name := range []string{"moves", "spray", "evens and odds", "mixed"} {
 			w := newHearing(t, fmt.Sprintf("%s among %d, seed %d", name, collectors, seed), seed, collectors, 4+rng.IntN(20))
 			w.limits.Runs = 4 + rng.IntN(30)
-			w.cross = NewCross(w.limits)
+			w.cross = newCrossing(w.limits)
 			w.shuffled = true
 			s := send(rng, w, 3+rng.IntN(25), policies(rng, collectors, w.window)[name])
 			for _, all := range s.windows {
@@ -554,7 +554,7 @@ func TestCrossDown(t *testing.T) {
 			w.turn(nil)
 		}
 		w.trackers[0] = sequence.New(sequence.DefaultConfig(), 9)
-		w.trackers[0].Tell(64)
+		w.trackers[0].ReportNumbers(64)
 		if err := w.trackers[0].ReadState(state, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -618,7 +618,7 @@ func TestCrossLate(t *testing.T) {
 func TestCrossLateSpray(t *testing.T) {
 	w := newHearing(t, "late spray", 7, 2, 4000)
 	w.limits.Runs = 4000
-	w.cross = NewCross(w.limits)
+	w.cross = newCrossing(w.limits)
 	w.window = 10e9
 	n, k := uint32(1000), 0
 	for i := range 10 {

@@ -25,16 +25,16 @@ func (k EventKind) String() string { return eventNames[min(int(k), len(eventName
 
 // The reasons for which a record is refused.
 var (
-	ErrLabel   = errors.New("its label is not the end of a window")
-	ErrPart    = errors.New("its number among the parts of its window cannot be")
-	ErrName    = errors.New("its sender has no name, or too long a one")
-	ErrSlice   = errors.New("it belongs to another slice")
-	ErrFuture  = errors.New("its window is too far in the future: too many are open")
+	errLabel   = errors.New("its label is not the end of a window")
+	errPart    = errors.New("its number among the parts of its window cannot be")
+	errName    = errors.New("its sender has no name, or too long a one")
+	errSlice   = errors.New("it belongs to another slice")
+	errFuture  = errors.New("its window is too far in the future: too many are open")
 	ErrOld     = errors.New("its window is older than corrections go back")
-	ErrMembers = errors.New("there are more collectors than a fleet has")
+	errMembers = errors.New("there are more collectors than a fleet has")
 	ErrFull    = errors.New("its window has more bytes than it may have")
-	ErrGone    = errors.New("records of the window are not in the log any more")
-	ErrAhead   = errors.New("it closes a window that nobody can be in")
+	errGone    = errors.New("records of the window are not in the log any more")
+	errAhead   = errors.New("it closes a window that no collector can be in")
 )
 
 // RecordError says which record was refused, and why.

@@ -67,17 +67,17 @@ func FuzzLog(f *testing.F) {
 			records = append(records, Record{Offset: int64(len(records)), Head: h, Value: value})
 		}
 		gates := func() (*Gate, *Merger, *Assembler) {
-			g, err := NewGate(GateConfig{Window: tick, Reports: true, MaxOpen: 3, MaxMembers: 3})
+			g, err := NewGate(Options{Window: tick, Reports: true, MaxOpen: 3, maxMembers: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return g, newMerger(t, func(c *MergerConfig) { c.MaxOpen, c.MaxMembers, c.MaxValue = 3, 3, 1<<16 }),
-				newAssembler(t, func(c *AssemblerConfig) { c.MaxOpen, c.MaxExporters, c.MaxValue = 3, 3, 1<<16 })
+			return g, newMerger(t, func(c *Options) { c.MaxOpen, c.maxMembers, c.MaxValue = 3, 3, 1<<16 }),
+				newAssembler(t, func(c *Options) { c.MaxOpen, c.MaxExporters, c.MaxValue = 3, 3, 1<<16 })
 		}
 		g, m, a := gates()
 		read := func(g *Gate, m *Merger, a *Assembler, r *Record) {
 			var at *RecordError
-			v, err := g.Add(&r.Head, r.Offset, len(r.Value))
+			v, err := g.Add(&r.Head, r.Offset, len(r.Value), 0)
 			if err != nil && (!errors.As(err, &at) || v.Kind != Refused) {
 				t.Fatal(v, err)
 			}
@@ -101,11 +101,11 @@ func FuzzLog(f *testing.F) {
 						t.Fatal(err)
 					}
 				}
-				if _, err := b.Merged(); err != nil && !errors.Is(err, ErrGone) {
+				if _, err := b.Merged(); err != nil && !errors.Is(err, errGone) {
 					t.Fatal(err)
 				}
 			}
-			if g.Open() > 3 || m.gate.Open() > 3 || a.Open() > 4 || len(m.gate.names) > 3 || len(a.heard) > 3 {
+			if g.Open() > 3 || m.Open() > 3 || a.Open() > 4 || len(m.names) > 3 || len(a.heard) > 3 {
 				t.Fatal("out of bounds")
 			}
 		}
@@ -142,14 +142,14 @@ func FuzzState(f *testing.F) {
 		}
 	}
 	f.Add(w.owners[0][0].AppendState(nil))
-	f.Add(w.owners[0][0].Gate().AppendState(nil))
+	f.Add(w.owners[0][0].Gate.AppendState(nil))
 	f.Add(a.AppendState(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		type keeper interface {
 			AppendState([]byte) []byte
 			ReadState([]byte) error
 		}
-		for i, two := range [][2]keeper{{w.merger(0).Gate(), w.merger(0).Gate()}, {w.merger(0), w.merger(0)}, {w.assembler(), w.assembler()}} {
+		for i, two := range [][2]keeper{{w.merger(0).Gate, w.merger(0).Gate}, {w.merger(0), w.merger(0)}, {w.assembler(), w.assembler()}} {
 			if err := two[0].ReadState(b); err != nil {
 				var at *state.Error
 				if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(b) {
@@ -163,10 +163,10 @@ func FuzzState(f *testing.F) {
 			}
 			switch k := two[0].(type) {
 			case *Merger:
-				h := part("a", 1, 1000, k.gate.closed/tick+1)
-				k.Add(&Record{Offset: k.gate.next, Head: h, Value: nil})
-				k.Due(k.gate.closed + 100*tick)
-				k.Add(&Record{Offset: k.gate.next, Head: Head{Kind: Close, End: k.gate.closed + k.gate.cfg.Window}, Value: nil})
+				h := part("a", 1, 1000, k.closed/tick+1)
+				k.Add(&Record{Offset: k.next, Head: h, Value: nil})
+				k.Due(k.closed + 100*tick)
+				k.Add(&Record{Offset: k.next, Head: Head{Kind: Close, End: k.closed + k.cfg.Window}, Value: nil})
 			case *Assembler:
 				k.Floor()
 			}
@@ -210,7 +210,7 @@ func FuzzValue(f *testing.F) {
 		if err != nil {
 			return // a year that no text has
 		}
-		if _, err := ReadDocument(again); err != nil {
+		if _, err := readDocument(again); err != nil {
 			t.Fatal(err)
 		}
 	})

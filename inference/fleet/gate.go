@@ -2,64 +2,11 @@ package fleet
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// GateConfig says how windows of a partition close.
-type GateConfig struct {
-	Name        string // of the member, in what it writes
-	Slice       int    // the partition
-	Reports     bool   // of the topic reports, and not windows
-	Window      int64  // length, ns
-	Patience    int    // windows after which a window closes without those who are missing, and after which they are dead
-	Corrections int64  // ns for which a window that is closed may still be corrected
-	MaxOpen     int    // windows that are open at the same time
-	MaxAhead    int    // of these, windows that end after a record of them is appended
-	MaxRecords  int    // of all open windows
-	MaxMembers  int    // collectors that are known at the same time
-	MaxBytes    int64  // of the values of one window
-}
-
-// defaults fills in what is not said.
-func (c *GateConfig) defaults() {
-	set := func(v *int, to int) {
-		if *v <= 0 {
-			*v = to
-		}
-	}
-	set(&c.Patience, 3)
-	set(&c.MaxOpen, 1<<13)
-	set(&c.MaxAhead, 32)
-	set(&c.MaxRecords, 1<<17)
-	set(&c.MaxMembers, 4096)
-	if c.Corrections <= 0 {
-		c.Corrections = 2 * 3600e9
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = 64 << 20
-	}
-}
-
-// Validate says what cannot be.
-func (c *GateConfig) Validate() error {
-	switch {
-	case c.Window <= 0:
-		return fmt.Errorf("fleet: windows of %d ns", c.Window)
-	case c.Slice < 0 || c.Slice >= MaxSlices:
-		return fmt.Errorf("fleet: slice %d of at most %d", c.Slice, MaxSlices)
-	case c.Corrections/c.Window > maxPast:
-		return fmt.Errorf("fleet: corrections of %d windows, at most %d can be", c.Corrections/c.Window, maxPast)
-	case c.Patience > 1000:
-		return fmt.Errorf("fleet: a patience of %d windows, at most 1000 can be", c.Patience)
-	case c.MaxMembers > MaxMembers:
-		return fmt.Errorf("fleet: %d collectors, at most %d can be", c.MaxMembers, MaxMembers)
-	}
-	return nil
-}
 
 const (
 	maxPast    = 1 << 16 // windows that can be corrected
@@ -78,7 +25,7 @@ type Expected struct {
 }
 
 // Gate closes the windows of a partition of windows or reports. Records are added in the order of the log. What it says of
-// them follows from them alone, so that whoever reads the log sees the same windows close alike, with the same records; the
+// them follows from them alone, so that all readers of the log see the same windows close alike, with the same records; the
 // clock and the roster only say when to write the record that closes a window.
 //
 // Its memory is bounded by its configuration: MaxOpen windows with MaxRecords records, of some 200 bytes each, of which those
@@ -89,7 +36,7 @@ type Expected struct {
 // anything of the next one. All these windows are over when their records are appended. So there is room for thousands of
 // them, and for MaxAhead windows that are not over yet, which is what a clock that is fast would fill.
 type Gate struct {
-	cfg    GateConfig
+	cfg    Options
 	closed int64 // label of the window that closed last; 0 for none
 	next   int64 // offset of the next record
 	resume int64 // records before it were judged before the state was written
@@ -101,6 +48,7 @@ type Gate struct {
 	asked  int64 // label of the close that Due gave last, and when
 	when   int64
 	stats  GateStats
+	values values // of open windows
 }
 
 // GateStats counts what was added since the gate was made.
@@ -112,12 +60,12 @@ type GateStats struct {
 
 // collector is what is known of one of them.
 type collector struct {
-	name   string
-	heard  int64 // largest label of a window that it had a part in and that is closed
-	told   int64 // largest label of a window that it was missing in
-	missed int   // windows in a row
-	dead   bool
-	runs   []*run
+	name     string
+	heard    int64 // largest label of a window that it had a part in and that is closed
+	missedAt int64 // largest label of a window that it was missing in
+	missed   int   // windows in a row
+	dead     bool
+	runs     []*run
 }
 
 type run struct {
@@ -188,7 +136,7 @@ func (d *delivery) complete(reports bool) bool {
 type openWindow struct {
 	end     int64
 	bytes   int64
-	held    int64 // bytes of it that a [Values] keeps
+	held    int64 // bytes of it that are in memory
 	entries []entry
 	refused []int64
 	runs    map[runKey]*delivery
@@ -205,7 +153,7 @@ func (w *openWindow) add(e entry) {
 	}
 	d.add(&e)
 	for i, n := range e.raw {
-		if n > 0 && i < MaxSlices {
+		if n > 0 && i < maxSlices {
 			if i >= len(w.raw) {
 				w.raw = append(w.raw, make([]bool, i+1-len(w.raw))...)
 			}
@@ -258,6 +206,7 @@ type Closing struct {
 	Sources       []Source // by name and boot
 	Missing, Dead []string // by name
 	Offsets       []int64  // of its records, by name, boot and number of their senders
+	Values        [][]byte // theirs, if [Gate.AddRecord] kept them; nil for those of which there is none
 	runs          []runKey // theirs
 }
 
@@ -265,24 +214,23 @@ type Closing struct {
 type Verdict struct {
 	Kind EventKind
 	End  int64
-	// Again says that the record is one of an open window, and was judged before the state was written that the gate began
-	// with: it counts, and is not told again.
-	Again   bool
-	Taken   bool     // it counts in an open window, now or again
-	Closing *Closing // with Closed
-	Dropped []int64  // offsets of records that were taken before, and do not count any more
+	// Repeated says that the record is one of an open window, and was judged before the state was written that the gate began
+	// with: it counts, and is not a new one.
+	Repeated bool
+	Taken    bool     // it counts in an open window, now or again
+	Closing  *Closing // with Closed
+	Dropped  []int64  // offsets of records that were taken before, and do not count any more
 }
 
 // NewGate makes a gate that has read nothing yet.
-func NewGate(cfg GateConfig) (*Gate, error) {
-	cfg.defaults()
-	if err := cfg.Validate(); err != nil {
+func NewGate(o Options) (*Gate, error) {
+	if err := o.complete(1<<13, 64<<20); err != nil {
 		return nil, err
 	}
-	return &Gate{cfg: cfg, names: map[string]*collector{}}, nil
+	return &Gate{cfg: o, names: map[string]*collector{}, values: values{held: map[int64][]byte{}}}, nil
 }
 
-// Expect says who is in the roster: those that are waited for also when nothing was heard of them. It keeps the list.
+// Expect sets the collectors of the roster, which are waited for also when nothing was heard of them. It keeps the list.
 func (g *Gate) Expect(members []Expected) { g.roster = members }
 
 // Stats gives what was counted.
@@ -319,14 +267,9 @@ func (g *Gate) Pending() (ends []int64) {
 	return ends
 }
 
-// Add adds the record at an offset, whose value has size bytes. The error says why it was refused.
-func (g *Gate) Add(h *Head, offset int64, size int) (Verdict, error) {
-	return g.AddAt(h, offset, size, 0)
-}
-
-// AddAt is Add for a record of which it is known when it was appended to the log, by the clock of the brokers; 0 is for not
-// known.
-func (g *Gate) AddAt(h *Head, offset int64, size int, at int64) (Verdict, error) {
+// Add adds the record at an offset, whose value has size bytes. At is the time at which it was appended to the log, by the clock
+// of the brokers; 0 if that is not known. The error says why it was refused.
+func (g *Gate) Add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	v, err := g.add(h, offset, size, at)
 	if err != nil {
 		err = &RecordError{offset, h.From, h.End, err}
@@ -354,8 +297,8 @@ func (g *Gate) AddAt(h *Head, offset int64, size int, at int64) (Verdict, error)
 
 func (g *Gate) add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	if offset < g.resume {
-		again := g.again(h, offset)
-		return Verdict{End: h.End, Again: again, Taken: again}, nil
+		repeated := g.isOpen(h, offset)
+		return Verdict{End: h.End, Repeated: repeated, Taken: repeated}, nil
 	}
 	if offset < g.next { // read twice
 		return Verdict{End: h.End}, nil
@@ -365,15 +308,15 @@ func (g *Gate) add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	case h.Kind == Close:
 		return g.close(h, offset)
 	case g.cfg.Reports && (h.Kind == Reports || h.Kind == Mark) || !g.cfg.Reports && h.Kind == Part:
-		return g.take(h, offset, size, at)
+		return g.accept(h, offset, size, at)
 	case h.Kind > Chunk:
 		return Verdict{Kind: Unknown, End: h.End}, nil
 	}
 	return Verdict{End: h.End}, nil
 }
 
-// again reports whether a record that was judged before is one of an open window.
-func (g *Gate) again(h *Head, offset int64) bool {
+// isOpen reports whether a record that was judged before is one of an open window.
+func (g *Gate) isOpen(h *Head, offset int64) bool {
 	w := g.find(h.End)
 	return w != nil && slices.ContainsFunc(w.entries, func(e entry) bool { return e.offset == offset })
 }
@@ -397,32 +340,32 @@ func (g *Gate) pastOf(end int64) (int, bool) {
 func (g *Gate) check(h *Head) error {
 	switch {
 	case h.End <= 0 || h.End%g.cfg.Window != 0 || h.End > math.MaxInt64/2:
-		return ErrLabel
+		return errLabel
 	case int(h.Slice) != g.cfg.Slice:
-		return ErrSlice
+		return errSlice
 	}
 	return nil
 }
 
-// take takes a record of a collector.
-func (g *Gate) take(h *Head, offset int64, size int, at int64) (Verdict, error) {
-	refuse := func(err error) (Verdict, error) {
+// accept takes a record of a collector.
+func (g *Gate) accept(h *Head, offset int64, size int, at int64) (Verdict, error) {
+	refused := func(err error) (Verdict, error) {
 		g.leaveOut(h.End, offset)
 		return Verdict{Kind: Refused, End: h.End}, err
 	}
 	if err := g.check(h); err != nil {
-		return refuse(err)
+		return refused(err)
 	}
 	switch {
 	case h.From == "" || len(h.From) > MaxName:
-		return refuse(ErrName)
-	case h.Kind == Part && (h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts) || h.Seq == 0:
-		return refuse(ErrPart)
+		return refused(errName)
+	case h.Kind == Part && (h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts) || h.Seq == 0:
+		return refused(errPart)
 	case g.closed != 0 && h.End <= g.closed-g.cfg.Corrections:
-		return refuse(ErrOld)
+		return refused(ErrOld)
 	}
 	if isPseudo(h.From) != (h.Boot == 0) {
-		return refuse(ErrName)
+		return refused(errName)
 	}
 	late := g.closed != 0 && h.End <= g.closed
 	kind := Nothing
@@ -431,7 +374,7 @@ func (g *Gate) take(h *Head, offset int64, size int, at int64) (Verdict, error) 
 		kind = g.judgePseudo(h, late)
 	} else {
 		if c = g.collector(h.From); c == nil {
-			return refuse(ErrMembers)
+			return refused(errMembers)
 		}
 		kind = c.judge(h)
 	}
@@ -442,11 +385,11 @@ func (g *Gate) take(h *Head, offset int64, size int, at int64) (Verdict, error) 
 	case kind == Duplicate:
 		return Verdict{Kind: kind, End: h.End}, nil
 	case late:
-		return g.late(h, c, offset)
+		return g.acceptLate(h, c, offset)
 	}
 	dropped, ok := g.makeRoom(h.End, at)
 	if !ok {
-		v, err := refuse(ErrFuture)
+		v, err := refused(errFuture)
 		v.Dropped = dropped
 		return v, err
 	}
@@ -465,10 +408,10 @@ func (g *Gate) take(h *Head, offset int64, size int, at int64) (Verdict, error) 
 	case w.bytes+int64(size) > g.cfg.MaxBytes:
 		err = ErrFull
 	case w.runs[key] == nil && len(w.runs) >= MaxMembers:
-		err = ErrMembers
+		err = errMembers
 	}
 	if err != nil {
-		v, err := refuse(err)
+		v, err := refused(err)
 		v.Dropped = dropped
 		return v, err
 	}
@@ -521,11 +464,11 @@ const pseudoPrefix = "reports-"
 func isPseudo(name string) bool {
 	n, ok := strings.CutPrefix(name, pseudoPrefix)
 	i, err := strconv.Atoi(n)
-	return ok && err == nil && i >= 0 && i < MaxSlices && n == strconv.Itoa(i)
+	return ok && err == nil && i >= 0 && i < maxSlices && n == strconv.Itoa(i)
 }
 
-// Refuse counts a record as refused that was not right for another reason than a gate can know of, such as its value.
-func (g *Gate) Refuse(h *Head, offset int64) {
+// refuse counts a record as refused because of its value.
+func (g *Gate) refuse(h *Head, offset int64) {
 	if offset < g.next {
 		return
 	}
@@ -546,10 +489,10 @@ func (g *Gate) leaveOut(end, offset int64) {
 	}
 }
 
-// late takes a record of a window that is closed.
-func (g *Gate) late(h *Head, c *collector, offset int64) (Verdict, error) {
+// acceptLate takes a record of a window that is closed.
+func (g *Gate) acceptLate(h *Head, c *collector, offset int64) (Verdict, error) {
 	i, ok := g.pastOf(h.End)
-	if !ok { // it was passed over, because nobody was in it
+	if !ok { // it was passed over, because no collector was in it
 		if len(g.past) >= maxPast {
 			return Verdict{Kind: Refused, End: h.End}, ErrOld
 		}
@@ -558,7 +501,7 @@ func (g *Gate) late(h *Head, c *collector, offset int64) (Verdict, error) {
 	w := g.past[i]
 	if c == nil && len(w.pseudo) >= maxRefused {
 		g.leaveOut(h.End, offset)
-		return Verdict{Kind: Refused, End: h.End}, ErrMembers
+		return Verdict{Kind: Refused, End: h.End}, errMembers
 	}
 	w.first = min(w.first, offset)
 	w.revision++
@@ -566,7 +509,7 @@ func (g *Gate) late(h *Head, c *collector, offset int64) (Verdict, error) {
 	if c == nil {
 		w.pseudo = append(w.pseudo, pseudo{strings.Clone(h.From), h.Seq, h.Sum})
 	} else {
-		c.hear(h.End)
+		c.noteHeard(h.End)
 	}
 	return Verdict{Kind: Late, End: h.End}, nil
 }
@@ -575,7 +518,7 @@ func (g *Gate) late(h *Head, c *collector, offset int64) (Verdict, error) {
 func (g *Gate) collector(name string) *collector {
 	c := g.names[name]
 	if c == nil {
-		if len(g.names) >= g.cfg.MaxMembers {
+		if len(g.names) >= g.cfg.maxMembers {
 			return nil
 		}
 		c = &collector{name: strings.Clone(name)}
@@ -584,8 +527,8 @@ func (g *Gate) collector(name string) *collector {
 	return c
 }
 
-// hear notes that a collector had a part in a window.
-func (c *collector) hear(end int64) { c.heard = max(c.heard, end) }
+// noteHeard notes that a collector had a part in a window.
+func (c *collector) noteHeard(end int64) { c.heard = max(c.heard, end) }
 
 // judge says whether a record is a new one of its run, and knows it from then on.
 func (c *collector) judge(h *Head) EventKind {

@@ -19,8 +19,8 @@ type script struct {
 
 const tick = 10 * second
 
-func newScript(t *testing.T, change func(*GateConfig)) *script {
-	cfg := GateConfig{Name: "me", Slice: 3, Window: tick}
+func newScript(t *testing.T, change func(*Options)) *script {
+	cfg := Options{Name: "me", Slice: 3, Window: tick}
 	if change != nil {
 		change(&cfg)
 	}
@@ -36,7 +36,7 @@ func part(from string, boot, seq uint64, window int64) Head {
 }
 
 func (s *script) add(h Head) (Verdict, error) {
-	v, err := s.g.Add(&h, s.at, 10)
+	v, err := s.g.Add(&h, s.at, 10, 0)
 	s.at++
 	return v, err
 }
@@ -246,12 +246,12 @@ func TestGateDuplicates(t *testing.T) {
 	s.want(part("b", 1, 4, 102), Nothing, nil)
 	s.want(part("b", 1, 4, 102), Duplicate, nil)
 	// Those without a run are numbered by the window.
-	p := part(PseudoName(2), 0, PseudoSeq(102*tick, tick, 0), 102)
+	p := part(PseudoName(2), 0, pseudoSeq(102*tick, tick, 0), 102)
 	s.want(p, Nothing, nil)
 	s.want(p, Duplicate, nil)
 	p.Sum++
 	s.want(p, Conflict, nil)
-	p = part(PseudoName(2), 0, PseudoSeq(101*tick, tick, 1), 101)
+	p = part(PseudoName(2), 0, pseudoSeq(101*tick, tick, 1), 101)
 	s.want(p, Late, nil)
 	s.want(p, Duplicate, nil)
 	p.Sum++
@@ -265,7 +265,7 @@ func TestGateWaitsForReports(t *testing.T) {
 	h.Raw = []uint64{0, 5, 0}
 	s.want(h, Nothing, nil)
 	s.idle(105*tick - 1)
-	s.want(part(PseudoName(1), 0, PseudoSeq(100*tick, tick, 0), 100), Nothing, nil)
+	s.want(part(PseudoName(1), 0, pseudoSeq(100*tick, tick, 0), 100), Nothing, nil)
 	s.due(100*tick, 100, nil, nil)
 	h = part("a", 1, 2, 101)
 	h.Raw = []uint64{5}
@@ -279,7 +279,7 @@ func TestGateWaitsForReports(t *testing.T) {
 
 // TestGateOfReports: a partition of reports waits for as many reports as the marks say.
 func TestGateOfReports(t *testing.T) {
-	s := newScript(t, func(c *GateConfig) { c.Reports = true })
+	s := newScript(t, func(c *Options) { c.Reports = true })
 	s.want(part("a", 1, 1, 100), Nothing, nil) // of another topic
 	s.idle(200 * tick)
 	r := Head{Kind: Reports, From: "a", Boot: 1, Seq: 1, Slice: 3, End: 100 * tick, Reports: 1000}
@@ -297,24 +297,24 @@ func TestGateOfReports(t *testing.T) {
 
 // TestGateRefuses: what cannot be is refused, with the reason, and counted; and one fast clock takes nothing from others.
 func TestGateRefuses(t *testing.T) {
-	s := newScript(t, func(c *GateConfig) { c.MaxOpen, c.MaxMembers, c.MaxBytes, c.Corrections = 4, 3, 35, 20*tick })
+	s := newScript(t, func(c *Options) { c.MaxOpen, c.maxMembers, c.MaxBytes, c.Corrections = 4, 3, 35, 20*tick })
 	with := func(change func(h *Head)) Head {
 		h := part("a", 1, 1, 100)
 		change(&h)
 		return h
 	}
-	s.want(with(func(h *Head) { h.End++ }), Refused, ErrLabel)
-	s.want(with(func(h *Head) { h.End = 0 }), Refused, ErrLabel)
-	s.want(with(func(h *Head) { h.End = -tick }), Refused, ErrLabel)
-	s.want(with(func(h *Head) { h.End = math.MaxInt64 / tick * tick }), Refused, ErrLabel)
-	s.want(with(func(h *Head) { h.Slice = 4 }), Refused, ErrSlice)
-	s.want(with(func(h *Head) { h.Parts = 0 }), Refused, ErrPart)
-	s.want(with(func(h *Head) { h.Part = 1 }), Refused, ErrPart)
-	s.want(with(func(h *Head) { h.Parts = MaxParts + 1 }), Refused, ErrPart)
-	s.want(with(func(h *Head) { h.Seq = 0 }), Refused, ErrPart)
-	s.want(with(func(h *Head) { h.From = "" }), Refused, ErrName)
-	s.want(with(func(h *Head) { h.Boot = 0 }), Refused, ErrName)
-	s.want(with(func(h *Head) { h.From = PseudoName(1) }), Refused, ErrName)
+	s.want(with(func(h *Head) { h.End++ }), Refused, errLabel)
+	s.want(with(func(h *Head) { h.End = 0 }), Refused, errLabel)
+	s.want(with(func(h *Head) { h.End = -tick }), Refused, errLabel)
+	s.want(with(func(h *Head) { h.End = math.MaxInt64 / tick * tick }), Refused, errLabel)
+	s.want(with(func(h *Head) { h.Slice = 4 }), Refused, errSlice)
+	s.want(with(func(h *Head) { h.Parts = 0 }), Refused, errPart)
+	s.want(with(func(h *Head) { h.Part = 1 }), Refused, errPart)
+	s.want(with(func(h *Head) { h.Parts = maxParts + 1 }), Refused, errPart)
+	s.want(with(func(h *Head) { h.Seq = 0 }), Refused, errPart)
+	s.want(with(func(h *Head) { h.From = "" }), Refused, errName)
+	s.want(with(func(h *Head) { h.Boot = 0 }), Refused, errName)
+	s.want(with(func(h *Head) { h.From = PseudoName(1) }), Refused, errName)
 	s.want(Head{Kind: Chunk + 1, End: 7}, Unknown, nil)
 	s.want(Head{Kind: Chunk}, Nothing, nil)
 
@@ -322,7 +322,7 @@ func TestGateRefuses(t *testing.T) {
 	for n := range int64(4) {
 		s.want(part("fast", 1, uint64(n+1), 460+n), Nothing, nil)
 	}
-	s.want(part("fast", 1, 5, 464), Refused, ErrFuture)
+	s.want(part("fast", 1, 5, 464), Refused, errFuture)
 	v := s.want(part("a", 1, 1, 100), Nothing, nil)
 	if len(v.Dropped) != 1 || s.g.Stats().Evicted != 1 || s.g.Open() != 4 {
 		t.Errorf("%+v, %+v", v, s.g.Stats())
@@ -334,19 +334,19 @@ func TestGateRefuses(t *testing.T) {
 	// One that is an hour behind: too old for corrections.
 	s.want(part("slow", 1, 1, 81), Refused, ErrOld)
 	s.want(part("slow", 1, 1, 82), Late, nil)
-	s.want(part("more", 1, 1, 102), Refused, ErrMembers)
+	s.want(part("more", 1, 1, 102), Refused, errMembers)
 	for n := range uint64(3) {
 		s.want(part("a", 1, 10+n, 102), Nothing, nil)
 	}
 	s.want(part("a", 1, 13, 102), Refused, ErrFull)
 	// Closes that cannot be.
-	s.want(Head{Kind: Close, Slice: 3, End: 106 * tick}, Refused, ErrAhead)
-	s.want(Head{Kind: Close, Slice: 3, End: 102*tick + 1}, Refused, ErrLabel)
-	s.want(Head{Kind: Close, Slice: 2, End: 102 * tick}, Refused, ErrSlice)
+	s.want(Head{Kind: Close, Slice: 3, End: 106 * tick}, Refused, errAhead)
+	s.want(Head{Kind: Close, Slice: 3, End: 102*tick + 1}, Refused, errLabel)
+	s.want(Head{Kind: Close, Slice: 2, End: 102 * tick}, Refused, errSlice)
 	if n := s.g.Stats().Refused; n != 19 {
 		t.Errorf("%d records refused", n)
 	}
-	for _, cfg := range []GateConfig{{}, {Window: 1, Corrections: 1 << 20}, {Window: 1e9, Slice: -1}, {Window: 1e9, Slice: MaxSlices}, {Window: 1e9, MaxMembers: 1 << 20}, {Window: 1e9, Patience: 1e6}} {
+	for _, cfg := range []Options{{}, {Window: 1, Corrections: 1 << 20}, {Window: 1e9, Slice: -1}, {Window: 1e9, Slice: maxSlices}, {Window: 1e9, maxMembers: 1 << 20}, {Window: 1e9, Patience: 1e6}} {
 		if _, err := NewGate(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
@@ -355,7 +355,7 @@ func TestGateRefuses(t *testing.T) {
 
 // TestGateForgets: what is known stays within bounds, whatever is written and for however long.
 func TestGateForgets(t *testing.T) {
-	s := newScript(t, func(c *GateConfig) { c.MaxMembers, c.Corrections = 50, 30*tick })
+	s := newScript(t, func(c *Options) { c.maxMembers, c.Corrections = 50, 30*tick })
 	rng := rand.New(rand.NewPCG(1, 1))
 	most := 0
 	for w := int64(100); w < 3000; w++ {

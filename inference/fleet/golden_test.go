@@ -98,7 +98,7 @@ func readGoldenLog(t *testing.T) (log []Record) {
 // it.
 func TestVersion1(t *testing.T) {
 	const state = "testdata/version1.state"
-	cfg := MergerConfig{GateConfig: GateConfig{Name: "consumer", Window: 10e9}, Limits: inference.Limits{Hops: 9, Exporters: 9, Flows: 9, Paths: 9, Drops: 9, Faults: 9}}
+	cfg := Options{Name: "consumer", Window: 10e9, Limits: inference.Limits{Hops: 9, Exporters: 9, Flows: 9, Paths: 9, Drops: 9, Faults: 9}}
 	m, err := NewMerger(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +163,8 @@ func TestVersion1(t *testing.T) {
 	if err := other.ReadState(kept); err != nil {
 		t.Fatalf("state of version 1: %v", err)
 	}
-	if other.Gate().Last() != 20e9 || other.Gate().Open() != 1 || other.Floor() != 4 {
-		t.Errorf("the state of version 1 says: closed to %d, %d open, floor %d", other.Gate().Last(), other.Gate().Open(), other.Floor())
+	if other.Gate.Last() != 20e9 || other.Gate.Open() != 1 || other.Floor() != 4 {
+		t.Errorf("the state of version 1 says: closed to %d, %d open, floor %d", other.Gate.Last(), other.Gate.Open(), other.Floor())
 	}
 }
 

@@ -108,7 +108,7 @@ const (
 // Bounds of what a head may hold: a fleet has no more collectors and partitions, and nobody has a longer name.
 const (
 	MaxMembers = 1 << 14
-	MaxSlices  = 1 << 10
+	maxSlices  = 1 << 10
 	MaxName    = 253
 	maxOwners  = 1 << 20
 )
@@ -196,7 +196,7 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 		state.Uint(c, "seq", &h.Seq)
 		return h.Seq == 0
 	case tagSlice:
-		state.UintTo(c, "slice", MaxSlices, &h.Slice)
+		state.UintTo(c, "slice", maxSlices, &h.Slice)
 		return h.Slice == 0
 	case tagStart:
 		state.Int(c, "start", &h.Start)
@@ -214,7 +214,7 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 		state.Uint(c, "reports", &h.Reports)
 		return h.Reports == 0
 	case tagRaw:
-		state.Items(c, "raw", MaxSlices, &h.Raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+		state.Items(c, "raw", maxSlices, &h.Raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
 		return len(h.Raw) == 0
 	case tagRevision:
 		state.Uint(c, "revision", &h.Revision)

@@ -2,8 +2,8 @@ package fleet
 
 import "github.com/hopscope/hopscope/inference"
 
-// MaxLearningHops is how many hops that are learning a [Document] names.
-const MaxLearningHops = 1 << 14
+// maxLearningHops is how many hops that are learning a [Document] names.
+const maxLearningHops = 1 << 14
 
 // learning counts and names the hops that are learning.
 func (d *Document) learning(hops []inference.HopStats) {
@@ -15,7 +15,7 @@ func (d *Document) learning(hops []inference.HopStats) {
 			continue
 		}
 		d.Totals.Learning++
-		if !h.Other && n < MaxLearningHops {
+		if !h.Other && n < maxLearningHops {
 			named[h.Node] = append(named[h.Node], h.EgressIf)
 			n++
 		}
@@ -31,7 +31,7 @@ func (d *Document) boundLearning() {
 	for _, list := range d.LearningHops {
 		n += 1 + len(list)
 	}
-	if n > 2*MaxLearningHops {
+	if n > 2*maxLearningHops {
 		d.LearningHops = nil
 	}
 }

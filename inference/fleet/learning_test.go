@@ -17,8 +17,8 @@ func TestDocumentLearning(t *testing.T) {
 		{10, func(int) bool { return false }, 0},
 		{10, func(int) bool { return true }, 10},
 		{100, func(i int) bool { return i%3 == 0 }, 34},
-		{3 * MaxLearningHops, func(int) bool { return true }, 3 * MaxLearningHops},
-		{3 * MaxLearningHops, func(i int) bool { return i > 0 }, MaxLearningHops},
+		{3 * maxLearningHops, func(int) bool { return true }, 3 * maxLearningHops},
+		{3 * maxLearningHops, func(i int) bool { return i > 0 }, maxLearningHops},
 	} {
 		w := &inference.Window{}
 		for i := range x.hops {
@@ -28,7 +28,7 @@ func TestDocumentLearning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := ReadDocument(text)
+		d, err := readDocument(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,12 +50,12 @@ func TestDocumentLearning(t *testing.T) {
 		t.Error("no document, and a hop is learning")
 	}
 	// Somebody else may write as many as he likes.
-	long := &Document{Version: DocumentVersion, Totals: Totals{Hops: 1 << 20, Learning: 1 << 19}, LearningHops: map[uint32][]uint32{7: make([]uint32, 2*MaxLearningHops)}}
+	long := &Document{Version: documentVersion, Totals: Totals{Hops: 1 << 20, Learning: 1 << 19}, LearningHops: map[uint32][]uint32{7: make([]uint32, 2*maxLearningHops)}}
 	text, err := long.AppendJSON(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := ReadDocument(text); err != nil || d.LearningHops != nil {
+	if d, err := readDocument(text); err != nil || d.LearningHops != nil {
 		t.Errorf("%d names: %v", len(d.LearningHops), err)
 	}
 }

@@ -110,16 +110,16 @@ type Account struct {
 
 // Stages of a fleet's ledger, beside those of a collector.
 const (
-	InKafka    = "kafka"    // in flight: Kafka has them, and no consumer has merged them
-	InReports  = "reports"  // in flight: read by a consumer one by one, not yet in a window that Kafka confirmed
-	InConsumer = "consumer" // in flight: merged, waiting for a store
+	inKafka    = "kafka"    // in flight: Kafka has them, and no consumer has merged them
+	inReports  = "reports"  // in flight: read by a consumer one by one, not yet in a window that Kafka confirmed
+	inConsumer = "consumer" // in flight: merged, waiting for a store
 
 	DroppedLate     = "late"     // came when their window was beyond correction
 	DroppedConflict = "conflict" // under a number that other bytes have
 	DroppedBroken   = "broken"   // in records that could not be read
-	DroppedDown     = "down"     // were on their way in a collector that was killed
-	DroppedRejected = "rejected" // a store refused their points
-	DroppedNoStore  = "no-store" // merged by a consumer that does not know the store
+	droppedDown     = "down"     // were on their way in a collector that was killed
+	droppedRejected = "rejected" // a store refused their points
+	droppedNoStore  = "no-store" // merged by a consumer that does not know the store
 )
 
 // Bounds of what a member may say.
@@ -152,23 +152,23 @@ func (e *MemberError) Unwrap() error { return e.Err }
 
 // The reasons for which a member's word is refused, beside those of heads.
 var (
-	ErrJSON    = errors.New("is no JSON of the kind that belongs there")
-	ErrLong    = errors.New("is longer than it may be")
-	ErrMember  = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
-	ErrKey     = errors.New("stands under the key of another one")
-	ErrBalance = errors.New("does not add up")
+	errJSON    = errors.New("is no JSON of the kind that belongs there")
+	errLong    = errors.New("is longer than it may be")
+	errMember  = errors.New("is no name: letters, digits and . _ - , at most 253 of them")
+	errKey     = errors.New("stands under the key of another one")
+	errBalance = errors.New("does not add up")
 )
 
 // CheckName says whether a member can have the name: it is part of keys, of metrics and of file names.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName {
-		return ErrMember
+		return errMember
 	}
 	for i := range len(name) {
 		switch c := name[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
 		default:
-			return ErrMember
+			return errMember
 		}
 	}
 	return nil
@@ -198,16 +198,16 @@ func ReadMember(key string, value []byte) (*Member, error) {
 	case role != Collector && role != Consumer:
 		return fail("role", -1, state.ErrRange)
 	case CheckName(name) != nil:
-		return fail("name", -1, ErrMember)
+		return fail("name", -1, errMember)
 	case len(value) > MaxMember:
-		return fail("value", MaxMember, ErrLong)
+		return fail("value", MaxMember, errLong)
 	}
 	m := &Member{}
 	if err := readJSON(value, m); err != nil {
 		return fail("value", err.offset, err.err)
 	}
 	if m.Role != role || m.Name != name {
-		return fail("name", -1, ErrKey)
+		return fail("name", -1, errKey)
 	}
 	if field, err := m.check(); err != nil {
 		return fail(field, -1, err)
@@ -232,10 +232,10 @@ func readJSON(b []byte, v any) *jsonError {
 		} else if errors.As(err, &syntax) {
 			at = syntax.Offset
 		}
-		return &jsonError{at, fmt.Errorf("%w: %.200s", ErrJSON, err.Error())}
+		return &jsonError{at, fmt.Errorf("%w: %.200s", errJSON, err.Error())}
 	}
 	if rest := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return &jsonError{int64(len(b) - len(rest)), ErrJSON}
+		return &jsonError{int64(len(b) - len(rest)), errJSON}
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func readJSON(b []byte, v any) *jsonError {
 func (m *Member) check() (string, error) {
 	texts := func(field string, list []string) (string, error) {
 		if len(list) > maxList {
-			return field, ErrLong
+			return field, errLong
 		}
 		for _, s := range list {
 			if err := checkText(s); err != nil {
@@ -280,8 +280,8 @@ func (m *Member) check() (string, error) {
 			return field, err
 		}
 	}
-	if len(m.Parts) > 2*MaxSlices+1 {
-		return "partitions", ErrLong
+	if len(m.Parts) > 2*maxSlices+1 {
+		return "partitions", errLong
 	}
 	for i := range m.Parts {
 		if err := m.Parts[i].check(); err != nil {
@@ -293,7 +293,7 @@ func (m *Member) check() (string, error) {
 
 func checkText(s string) error {
 	if len(s) > maxSay {
-		return ErrLong
+		return errLong
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		return state.ErrRange
@@ -304,11 +304,11 @@ func checkText(s string) error {
 // total adds up stages, and refuses those that no ledger has.
 func total(stages map[string]uint64) (sum uint64, err error) {
 	if len(stages) > maxStages {
-		return 0, ErrLong
+		return 0, errLong
 	}
 	for name, n := range stages {
 		if len(name) > maxList || checkText(name) != nil {
-			return 0, ErrLong
+			return 0, errLong
 		}
 		if n > maxReports {
 			return 0, state.ErrRange
@@ -329,11 +329,11 @@ func (b *Balance) check() error {
 	}
 	switch {
 	case checkText(b.Sink) != nil:
-		return ErrLong
+		return errLong
 	case b.Received > maxReports || b.Stored > maxReports:
 		return state.ErrRange
 	case b.Received != b.Stored+flight+dropped:
-		return ErrBalance
+		return errBalance
 	}
 	return nil
 }
@@ -346,23 +346,23 @@ func (a *Account) check() error {
 	if a.Topic != Windows && a.Topic != RawReports && a.Topic != Series {
 		return state.ErrRange
 	}
-	if a.Partition >= MaxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
+	if a.Partition >= maxSlices || a.Offset < 0 || a.Window < 0 || a.Taken > maxReports || a.Down > maxReports || dropped > a.Taken || a.Passed > a.Taken-dropped {
 		return state.ErrRange
 	}
 	if len(a.Stored) > maxStages || len(a.Refused) > maxStages {
-		return ErrLong
+		return errLong
 	}
 	for store, n := range a.Stored {
 		if checkText(store) != nil {
-			return ErrLong
+			return errLong
 		}
 		if n > a.Taken-dropped || a.Refused[store] > a.Taken-dropped-n {
-			return ErrBalance
+			return errBalance
 		}
 	}
 	for store, n := range a.Refused {
 		if _, known := a.Stored[store]; !known && n > 0 {
-			return ErrBalance
+			return errBalance
 		}
 	}
 	return nil
@@ -375,7 +375,7 @@ const (
 	Series     = "series"
 )
 
-// After gives the balance with which the run after b begins: what was on its way then is dropped as [DroppedDown], apart
+// After gives the balance with which the run after b begins: what was on its way then is dropped as [droppedDown], apart
 // from the reports that are carried over in a spool. Add the run's own balance without them (see [Balance.Add]).
 func (b *Balance) After(carried uint64) Balance {
 	next := Balance{Sink: b.Sink, Received: b.Received, Stored: b.Stored, Dropped: maps.Clone(b.Dropped)}
@@ -385,7 +385,7 @@ func (b *Balance) After(carried uint64) Balance {
 		flight = carried
 	}
 	if lost := flight - carried; lost > 0 {
-		addStage(&next.Dropped, DroppedDown, lost)
+		addStage(&next.Dropped, droppedDown, lost)
 	}
 	if carried > 0 {
 		next.Received -= carried // they are in the run's own
@@ -437,13 +437,13 @@ func Ledger(members []*Member) Books {
 			continue
 		}
 		sent.Add(b)
-		if n := b.Dropped[DroppedDown]; n > 0 {
+		if n := b.Dropped[droppedDown]; n > 0 {
 			sum.Lost[m.Name] = n
 		}
 	}
 	// What one missed another one may have taken: only who puts their numbers together knows.
-	sent.Received -= sent.Dropped[DroppedDown]
-	delete(sent.Dropped, DroppedDown)
+	sent.Received -= sent.Dropped[droppedDown]
+	delete(sent.Dropped, droppedDown)
 	accounts := Accounts(members)
 
 	// All stores have this in common.
@@ -461,7 +461,7 @@ func Ledger(members []*Member) Books {
 			kafka -= int64(a.Taken)
 			if a.Down > 0 {
 				all.Received += a.Down
-				addStage(&all.Dropped, DroppedDown, a.Down)
+				addStage(&all.Dropped, droppedDown, a.Down)
 			}
 			for store := range a.Stored {
 				stores[store] = true
@@ -476,10 +476,10 @@ func Ledger(members []*Member) Books {
 		kafka = 0
 	}
 	if len(accounts) > 0 || kafka > 0 {
-		addStage(&all.InFlight, InKafka, uint64(kafka))
+		addStage(&all.InFlight, inKafka, uint64(kafka))
 	}
 	if raw > 0 {
-		addStage(&all.InFlight, InReports, uint64(raw))
+		addStage(&all.InFlight, inReports, uint64(raw))
 	}
 	if len(stores) == 0 {
 		stores[""] = true
@@ -499,14 +499,14 @@ func Ledger(members []*Member) Books {
 			switch {
 			case known:
 				b.Stored += stored
-				addStage(&b.InFlight, InConsumer, rest-stored-a.Refused[store])
+				addStage(&b.InFlight, inConsumer, rest-stored-a.Refused[store])
 				if n := a.Refused[store]; n > 0 {
-					addStage(&b.Dropped, DroppedRejected, n)
+					addStage(&b.Dropped, droppedRejected, n)
 				}
 			case len(a.Stored) == 0: // none has confirmed yet
-				addStage(&b.InFlight, InConsumer, rest)
+				addStage(&b.InFlight, inConsumer, rest)
 			default:
-				addStage(&b.Dropped, DroppedNoStore, rest)
+				addStage(&b.Dropped, droppedNoStore, rest)
 			}
 		}
 		sum.Balances = append(sum.Balances, b)

@@ -56,21 +56,21 @@ func TestMemberRefused(t *testing.T) {
 		field  string
 		err    error
 	}{
-		{func(m *Member) { m.Name = "another" }, "name", ErrKey},
-		{func(m *Member) { m.Role = Collector }, "name", ErrKey},
-		{func(m *Member) { m.Version = strings.Repeat("v", maxSay+1) }, "version", ErrLong},
+		{func(m *Member) { m.Name = "another" }, "name", errKey},
+		{func(m *Member) { m.Role = Collector }, "name", errKey},
+		{func(m *Member) { m.Version = strings.Repeat("v", maxSay+1) }, "version", errLong},
 		{func(m *Member) { m.Version = "v1\x1b[2J" }, "version", state.ErrRange},
 		{func(m *Member) { m.Rate = -1 }, "reports_per_second", state.ErrRange},
 		{func(m *Member) { m.Window = -1 }, "window_ns", state.ErrRange},
-		{func(m *Member) { m.Faults = make([]string, maxList+1) }, "problems", ErrLong},
-		{func(m *Member) { m.Run.Received++ }, "run", ErrBalance},
+		{func(m *Member) { m.Faults = make([]string, maxList+1) }, "problems", errLong},
+		{func(m *Member) { m.Run.Received++ }, "run", errBalance},
 		{func(m *Member) { m.Run.InFlight["ring"] = 1<<64 - 1; m.Run.Received-- }, "run", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Topic = "windows\n" }, "partitions", state.ErrRange},
-		{func(m *Member) { m.Parts[0].Partition = MaxSlices }, "partitions", state.ErrRange},
+		{func(m *Member) { m.Parts[0].Partition = maxSlices }, "partitions", state.ErrRange},
 		{func(m *Member) { m.Parts[0].Dropped[DroppedLate] = 101 }, "partitions", state.ErrRange},
-		{func(m *Member) { m.Parts[0].Stored["influx"] = 95 }, "partitions", ErrBalance},
-		{func(m *Member) { m.Parts[0].Refused["parquet"] = 1 }, "partitions", ErrBalance},
-		{func(m *Member) { m.Parts = make([]Account, 2*MaxSlices+2) }, "partitions", ErrLong},
+		{func(m *Member) { m.Parts[0].Stored["influx"] = 95 }, "partitions", errBalance},
+		{func(m *Member) { m.Parts[0].Refused["parquet"] = 1 }, "partitions", errBalance},
+		{func(m *Member) { m.Parts = make([]Account, 2*maxSlices+2) }, "partitions", errLong},
 	} {
 		m := exampleMember()
 		key := MemberKey(m.Role, m.Name)
@@ -81,15 +81,15 @@ func TestMemberRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", c.field, err, c.err)
 		}
 	}
-	for key, want := range map[string]error{"collector/": ErrMember, "collector/a/b": ErrMember, "stranger/x": state.ErrRange, "collector/" + strings.Repeat("x", 300): ErrMember} {
+	for key, want := range map[string]error{"collector/": errMember, "collector/a/b": errMember, "stranger/x": state.ErrRange, "collector/" + strings.Repeat("x", 300): errMember} {
 		if _, err := ReadMember(key, []byte("{}")); !errors.Is(err, want) {
 			t.Errorf("key %.20q: %v, want %v", key, err, want)
 		}
 	}
-	if _, err := ReadMember("collector/x", make([]byte, MaxMember+1)); !errors.Is(err, ErrLong) {
+	if _, err := ReadMember("collector/x", make([]byte, MaxMember+1)); !errors.Is(err, errLong) {
 		t.Errorf("a long value: %v", err)
 	}
-	if _, err := ReadMember("collector/x", []byte(`{"role":"collector","name":"x"} {}`)); !errors.Is(err, ErrJSON) {
+	if _, err := ReadMember("collector/x", []byte(`{"role":"collector","name":"x"} {}`)); !errors.Is(err, errJSON) {
 		t.Errorf("two values: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func adds(b *Balance) bool {
 func TestLedger(t *testing.T) {
 	members := []*Member{
 		{Role: Collector, Name: "a", Run: &Balance{Received: 1}, // all_runs is the one that counts
-			All: &Balance{Received: 1000, Stored: 900, InFlight: map[string]uint64{"window": 60, "spool": 20}, Dropped: map[string]uint64{"kernel": 15, DroppedDown: 5}}},
+			All: &Balance{Received: 1000, Stored: 900, InFlight: map[string]uint64{"window": 60, "spool": 20}, Dropped: map[string]uint64{"kernel": 15, droppedDown: 5}}},
 		{Role: Collector, Name: "b", Run: &Balance{Received: 500, Stored: 500}},
 		{Role: Consumer, Name: "x", Parts: []Account{
 			{Topic: Windows, Partition: 0, Generation: 2, Offset: 50, Taken: 700, Dropped: map[string]uint64{DroppedLate: 10}, Down: 3, Stored: map[string]uint64{"influx": 600, "jsonl": 690}, Refused: map[string]uint64{"influx": 30}},
@@ -162,13 +162,13 @@ func TestLedger(t *testing.T) {
 	}
 	got := Ledger(members)
 	// Kafka confirmed 1400. 200 of them were read as reports, of which 150 came back; 800 were merged.
-	flight := map[string]uint64{"window": 60, "spool": 20, InKafka: 1400 - 200 + 150 - 800, InReports: 46}
+	flight := map[string]uint64{"window": 60, "spool": 20, inKafka: 1400 - 200 + 150 - 800, inReports: 46}
 	// What a collector missed while it was down counts as the numbers of all collectors together say.
-	dropped := map[string]uint64{"kernel": 15, DroppedDown: 3, DroppedLate: 10, DroppedBroken: 4}
+	dropped := map[string]uint64{"kernel": 15, droppedDown: 3, DroppedLate: 10, DroppedBroken: 4}
 	influx := Balance{Sink: "influx", Received: 1498, Stored: 700, InFlight: maps.Clone(flight), Dropped: maps.Clone(dropped)}
-	influx.InFlight[InConsumer], influx.Dropped[DroppedRejected] = 60, 30
+	influx.InFlight[inConsumer], influx.Dropped[droppedRejected] = 60, 30
 	jsonl := Balance{Sink: "jsonl", Received: 1498, Stored: 690, InFlight: flight, Dropped: dropped}
-	jsonl.InFlight[InConsumer] = 100
+	jsonl.InFlight[inConsumer] = 100
 	want := Books{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Ledger = %+v\nwant %+v", got, want)
@@ -194,7 +194,7 @@ func TestLedgerEmpty(t *testing.T) {
 		t.Errorf("of nobody: %+v", got)
 	}
 	got := Ledger([]*Member{{Role: Collector, Name: "a", Run: &Balance{Received: 5, Stored: 5}}})
-	if want := (Balance{Received: 5, InFlight: map[string]uint64{InKafka: 5}}); !reflect.DeepEqual(got.Balances, []Balance{want}) {
+	if want := (Balance{Received: 5, InFlight: map[string]uint64{inKafka: 5}}); !reflect.DeepEqual(got.Balances, []Balance{want}) {
 		t.Errorf("without consumers: %+v, want all in Kafka", got.Balances)
 	}
 }
@@ -221,7 +221,7 @@ func TestBalanceAfter(t *testing.T) {
 	old := Balance{Received: 100, Stored: 60, InFlight: map[string]uint64{"window": 25, "spool": 10}, Dropped: map[string]uint64{"kernel": 5}}
 	for _, c := range []struct{ carried, down uint64 }{{0, 35}, {10, 25}, {35, 0}, {50, 0}} {
 		next := old.After(c.carried)
-		if next.Dropped[DroppedDown] != c.down || len(next.InFlight) != 0 || !adds(&next) {
+		if next.Dropped[droppedDown] != c.down || len(next.InFlight) != 0 || !adds(&next) {
 			t.Errorf("carried %d: %+v, want %d lost", c.carried, next, c.down)
 		}
 		run := Balance{Received: c.carried + 7, Stored: c.carried, InFlight: map[string]uint64{"window": 7}}
@@ -230,7 +230,7 @@ func TestBalanceAfter(t *testing.T) {
 			t.Errorf("carried %d and the next run: %+v, want %d received", c.carried, next, want)
 		}
 	}
-	if old.Dropped[DroppedDown] != 0 {
+	if old.Dropped[droppedDown] != 0 {
 		t.Error("After changed the old balance")
 	}
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -11,28 +10,14 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// Crosser follows what collectors have in common: exporters that several of them heard, and flows that move from one to the
-// other. Windows are told in the order of their labels.
-type Crosser interface {
+// crosser corrects what collectors have in common: exporters that several of them heard, and flows that move from one to the
+// other. Windows come in the order of their labels.
+type crosser interface {
 	Begin(end int64)                       // a window
 	Add(from string, q *inference.Partial) // what a collector, or one of its runs, saw of it, but for hops and flows; q is only read
 	Finish(p *inference.Partial)           // p is what they all saw, merged, and is put right
 	AppendState(b []byte) []byte           // of what is remembered between windows
 	ReadState(b []byte) error              // what AppendState wrote
-}
-
-// MergerConfig says how a slice is merged.
-type MergerConfig struct {
-	GateConfig
-	Limits   inference.Limits // of the partial of one record
-	MaxValue int              // bytes of a value when it is not compressed; 0 for [MaxValue]
-	Cross    Crosser          // nil for nothing
-	// Again makes what puts right a window that is made again, which windows in between are not known to. Nil for nothing.
-	Again func() Crosser
-	// Fetch reads records again of which the values were not kept, because those of all open windows have more than MaxHeld
-	// bytes; 0 or nil for keeping all.
-	MaxHeld int64
-	Fetch   Fetch
 }
 
 // Merged is what all collectors saw of a slice of a window.
@@ -60,38 +45,28 @@ type Merged struct {
 // of flows that are not listed: any of the collectors may have seen that many reports of a flow without listing it, so
 // their bounds add up, as in merges of Space-Saving. Below the limits of tables they are all 0.
 type Merger struct {
-	cfg    MergerConfig
-	gate   *Gate
-	codec  *Codec
-	values *Values // of open windows
-	spare  []*inference.Partial
-	one    inference.Partial
+	*Gate
+	codec *Codec
+	cross crosser
+	again func() crosser // makes what corrects a window that is made again; nil for nothing
+	spare []*inference.Partial
+	one   inference.Partial
 }
 
 // NewMerger makes a merger that has read nothing yet.
-func NewMerger(cfg MergerConfig) (*Merger, error) {
-	cfg.Reports = false
-	g, err := NewGate(cfg.GateConfig)
+func NewMerger(o Options) (*Merger, error) {
+	o.Reports = false
+	g, err := NewGate(o)
 	if err != nil {
 		return nil, err
 	}
-	return &Merger{cfg: cfg, gate: g, codec: NewCodec(cfg.MaxValue, cfg.Limits), values: NewValues(g, cfg.MaxHeld, cfg.Fetch)}, nil
+	m := &Merger{Gate: g, codec: NewCodec(o.MaxValue, o.Limits)}
+	if o.Cross != nil {
+		x := newCrossing(*o.Cross)
+		m.cross, m.again = x, func() crosser { return x.again() }
+	}
+	return m, nil
 }
-
-// Gate gives the merger's gate, to be asked and not to be added to.
-func (m *Merger) Gate() *Gate { return m.gate }
-
-// Expect says who is in the roster, see [Gate.Expect].
-func (m *Merger) Expect(members []Expected) { m.gate.Expect(members) }
-
-// Due gives the head of the record that closes a window now, if one is to be written, see [Gate.Due].
-func (m *Merger) Due(now int64) (Head, bool) { return m.gate.Due(now) }
-
-// Floor is the lowest offset that is still needed, see [Gate.Floor].
-func (m *Merger) Floor() int64 { return m.gate.Floor() }
-
-// Pending gives the labels of the windows that are to be made again, see [Merger.Rebuild].
-func (m *Merger) Pending() []int64 { return m.gate.Pending() }
 
 // Release gives back the memory of a window that is not needed any more.
 func (m *Merger) Release(w *Merged) {
@@ -101,29 +76,14 @@ func (m *Merger) Release(w *Merged) {
 	}
 }
 
-// Values gives what is kept of open windows, to be asked.
-func (m *Merger) Values() *Values { return m.values }
-
-// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; whoever reads
+// Add adds the next record of the log, of which it keeps nothing. The error says why a record was refused; the reader of the log
 // goes on with the next one. A [*FetchError] is another one: then nothing has changed, and the record was not added.
 func (m *Merger) Add(r *Record) (Event, error) {
-	h := &r.Head
-	e := Event{From: h.From, Boot: h.Boot, End: h.End}
-	if h.Kind == Part && Sum(r.Value) != h.Sum {
-		m.gate.Refuse(h, r.Offset)
-		e.Kind = Refused
-		return e, &RecordError{r.Offset, h.From, h.End, &ValueError{"record", ErrSum}}
-	}
-	if err := m.values.Prepare(r); err != nil {
-		return e, err
-	}
-	v, err := m.gate.AddAt(h, r.Offset, len(r.Value), r.Time)
-	m.values.Keep(r, &v)
-	e.Kind = v.Kind
+	v, err := m.AddRecord(r)
+	e := Event{Kind: v.Kind, From: r.Head.From, Boot: r.Head.Boot, End: r.Head.End}
 	if v.Closing != nil {
-		s := sum{cfg: &m.cfg, cross: m.cfg.Cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
-		e.Closed = s.merge(v.Closing, m.values.held)
-		m.values.Forget(v.Closing.Offsets)
+		s := sum{cross: m.cross, adder: adder{codec: m.codec, one: &m.one, sum: m.partial()}}
+		e.Closed = s.merge(v.Closing)
 	}
 	return e, err
 }
@@ -141,8 +101,7 @@ func (m *Merger) partial() *inference.Partial {
 // sum merges the records of a window.
 type sum struct {
 	adder
-	cfg   *MergerConfig
-	cross Crosser
+	cross crosser
 }
 
 type owner struct {
@@ -151,8 +110,8 @@ type owner struct {
 	source  uint32
 }
 
-// merge merges the records of a window, whose values are given by their offsets.
-func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
+// merge merges the records of a window.
+func (s *sum) merge(c *Closing) *Merged {
 	w := &Merged{Start: c.Start, End: c.End, Revision: c.Revision, Partial: s.sum, Sources: c.Sources, Missing: c.Missing, Dead: c.Dead, First: c.First}
 	if s.cross != nil {
 		s.cross.Begin(c.End)
@@ -161,8 +120,8 @@ func (s *sum) merge(c *Closing, values map[int64][]byte) *Merged {
 	var bound, own uint64 // of flows that are not listed: of all senders, and of the present one
 	for i, at := range c.Offsets {
 		k := c.runs[i]
-		err := error(ErrGone)
-		if value, ok := values[at]; ok {
+		err := error(errGone)
+		if value := c.Values[i]; value != nil {
 			err = s.add(value)
 		}
 		if err != nil {
@@ -232,13 +191,13 @@ type Rebuild struct {
 // Rebuild begins to make the window that ends at end again, or gives nil if it is too old or did not close. It is fed with
 // the records of the log from [Rebuild.From] up to [Rebuild.To]. The merger can be added to meanwhile.
 func (m *Merger) Rebuild(end int64) *Rebuild {
-	i, ok := m.gate.pastOf(end)
+	i, ok := m.pastOf(end)
 	if !ok {
 		return nil
 	}
-	past := *m.gate.past[i]
+	past := *m.past[i]
 	past.refused = slices.Clone(past.refused)
-	return &Rebuild{m: m, past: past, next: m.gate.next, values: map[int64][]byte{}, seen: map[[2]uint64]map[string]bool{}}
+	return &Rebuild{m: m, past: past, next: m.next, values: map[int64][]byte{}, seen: map[[2]uint64]map[string]bool{}}
 }
 
 // End is the label of the window.
@@ -265,19 +224,19 @@ func (r *Rebuild) Add(rec *Record) error {
 	}
 	fail := func(err error) error { return &RecordError{rec.Offset, h.From, h.End, err} }
 	switch {
-	case r.m.gate.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > MaxParts || h.Part >= h.Parts:
+	case r.m.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
 		return nil
-	case r.bytes+int64(len(rec.Value)) > 2*r.m.gate.cfg.MaxBytes:
+	case r.bytes+int64(len(rec.Value)) > 2*r.m.cfg.MaxBytes:
 		return fail(ErrFull)
 	case len(r.entries) >= MaxMembers*maxRuns:
-		return fail(ErrMembers)
+		return fail(errMembers)
 	}
 	if r.seen[number] == nil {
 		r.seen[number] = map[string]bool{}
 	}
 	r.seen[number][h.From] = true
 	r.bytes += int64(len(rec.Value))
-	r.values[rec.Offset] = bytes.Clone(rec.Value)
+	r.values[rec.Offset] = append([]byte{}, rec.Value...)
 	r.entries = append(r.entries, entry{
 		offset: rec.Offset, runKey: runKey{h.From, h.Boot}, seq: h.Seq, kind: h.Kind, part: h.Part, parts: h.Parts, size: int64(len(rec.Value)),
 	})
@@ -294,13 +253,13 @@ func (r *Rebuild) Merged() (*Merged, error) {
 	for i := range r.entries {
 		e := &r.entries[i]
 		w.add(*e)
-		c.Offsets, c.runs = append(c.Offsets, e.offset), append(c.runs, e.runKey)
+		c.Offsets, c.Values, c.runs = append(c.Offsets, e.offset), append(c.Values, r.values[e.offset]), append(c.runs, e.runKey)
 		first = min(first, e.offset)
 	}
 	r.done()
 	// A window that closed without any record has the offset of its close for that of its first one.
 	if empty := r.past.first == r.past.closed && first != math.MaxInt64; first != r.past.first && !empty {
-		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, ErrGone)
+		return nil, fmt.Errorf("window to %d, which began at offset %d of the log: %w", r.past.end, r.past.first, errGone)
 	}
 	c.Sources = w.sources()
 	late := map[string]bool{}
@@ -319,16 +278,16 @@ func (r *Rebuild) Merged() (*Merged, error) {
 			c.Dead = append(c.Dead, name)
 		}
 	}
-	s := sum{cfg: &r.m.cfg, adder: adder{codec: r.m.codec, one: &r.m.one, sum: r.m.partial()}}
-	if r.m.cfg.Again != nil {
-		s.cross = r.m.cfg.Again()
+	s := sum{adder: adder{codec: r.m.codec, one: &r.m.one, sum: r.m.partial()}}
+	if r.m.again != nil {
+		s.cross = r.m.again()
 	}
-	return s.merge(c, r.values), nil
+	return s.merge(c), nil
 }
 
 // done marks the window as made again.
 func (r *Rebuild) done() {
-	if i, ok := r.m.gate.pastOf(r.past.end); ok && r.m.gate.past[i].revision == r.past.revision {
-		r.m.gate.past[i].pending = false
+	if i, ok := r.m.pastOf(r.past.end); ok && r.m.past[i].revision == r.past.revision {
+		r.m.past[i].pending = false
 	}
 }

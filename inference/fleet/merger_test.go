@@ -21,8 +21,8 @@ func publisher(from string, boot uint64) *Publisher {
 	return NewPublisher(PublisherConfig{From: from, Boot: boot, Slicer: one, Window: tick})
 }
 
-func newMerger(t testing.TB, change func(*MergerConfig)) *Merger {
-	cfg := MergerConfig{GateConfig: GateConfig{Name: "me", Window: tick}, Limits: wide}
+func newMerger(t testing.TB, change func(*Options)) *Merger {
+	cfg := Options{Name: "me", Window: tick, Limits: wide}
 	if change != nil {
 		change(&cfg)
 	}
@@ -61,14 +61,14 @@ func TestMergerRefusesValues(t *testing.T) {
 	}{
 		"one that is right":   {func(r Record) Record { return r }, nil, 0},
 		"a flipped bit":       {func(r Record) Record { r.Value = bytes.Clone(r.Value); r.Value[5] ^= 1; return r }, ErrSum, 0},
-		"no frame":            {func(r Record) Record { return reseal(r, []byte("poison")) }, ErrZstd, 1},
-		"nothing":             {func(r Record) Record { return reseal(r, nil) }, ErrZstd, 1},
+		"no frame":            {func(r Record) Record { return reseal(r, []byte("poison")) }, errZstd, 1},
+		"nothing":             {func(r Record) Record { return reseal(r, nil) }, errZstd, 1},
 		"no partial":          {func(r Record) Record { return reseal(r, codec.Compress(nil, []byte("poison"))) }, inference.ErrVersion, 1},
 		"a later version":     {func(r Record) Record { return reseal(r, codec.Compress(nil, later)) }, inference.ErrVersion, 1},
-		"a bomb":              {func(r Record) Record { return reseal(r, codec.Compress(nil, make([]byte, 2<<20))) }, ErrTooLong, 1},
-		"a frame that is cut": {func(r Record) Record { return reseal(r, r.Value[:len(r.Value)-3]) }, ErrZstd, 1},
+		"a bomb":              {func(r Record) Record { return reseal(r, codec.Compress(nil, make([]byte, 2<<20))) }, errTooLong, 1},
+		"a frame that is cut": {func(r Record) Record { return reseal(r, r.Value[:len(r.Value)-3]) }, errZstd, 1},
 	} {
-		m := newMerger(t, func(c *MergerConfig) { c.MaxValue = 1 << 20 })
+		m := newMerger(t, func(c *Options) { c.MaxValue = 1 << 20 })
 		good := window(t, publisher("a", 1), p, 100*tick)
 		if _, err := m.Add(&good); err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestOwners(t *testing.T) {
 	if err != nil || len(out) < 2 {
 		t.Fatalf("%d records, %v", len(out), err)
 	}
-	a, err := NewAssembler(AssemblerConfig{Slices: 1, Window: tick, Limits: wide})
+	a, err := NewAssembler(Options{Slices: 1, Window: tick, Limits: wide})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,9 +249,8 @@ func (c *crosses) ReadState(b []byte) error {
 // TestCrosser: what corrects windows is told of them in order, each collector by its name, and has a part in the state.
 func TestCrosser(t *testing.T) {
 	var c, again crosses
-	m := newMerger(t, func(cfg *MergerConfig) {
-		cfg.Cross, cfg.Again = &c, func() Crosser { return &again }
-	})
+	m := newMerger(t, nil)
+	m.cross, m.again = &c, func() crosser { return &again }
 	var log []Record
 	add := func(r Record) Event {
 		r.Offset = int64(len(log))
@@ -303,7 +302,7 @@ func TestCrosser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Merged(); !errors.Is(err, ErrGone) {
+	if _, err := r.Merged(); !errors.Is(err, errGone) {
 		t.Errorf("made again of half a log: %v", err)
 	}
 }
@@ -375,7 +374,7 @@ func TestPublisher(t *testing.T) {
 // TestClocksApart: a collector whose clock is an hour ahead, and one whose clock is an hour behind, take nothing from the
 // windows of the others.
 func TestClocksApart(t *testing.T) {
-	m := newMerger(t, func(c *MergerConfig) { c.MaxOpen = 8 })
+	m := newMerger(t, func(c *Options) { c.MaxOpen = 8 })
 	const hour = 3600 * second / tick
 	var log []Record
 	read := 0
@@ -395,7 +394,7 @@ func TestClocksApart(t *testing.T) {
 		for now := w * tick; now < (w+1)*tick; now += tick / 4 {
 			for ; read < len(log); read++ {
 				e, err := m.Add(&log[read])
-				if errors.Is(err, ErrFuture) && e.From == "fast" {
+				if errors.Is(err, errFuture) && e.From == "fast" {
 					refused++
 				} else if err != nil {
 					t.Fatal(err)
@@ -415,8 +414,8 @@ func TestClocksApart(t *testing.T) {
 			t.Fatalf("window %d: %+v", w, c)
 		}
 	}
-	if len(closed) < 99 || len(closed) > 110 || refused == 0 || m.gate.Open() > 8 {
-		t.Errorf("%d windows closed, %d records refused, %d windows open", len(closed), refused, m.gate.Open())
+	if len(closed) < 99 || len(closed) > 110 || refused == 0 || m.Open() > 8 {
+		t.Errorf("%d windows closed, %d records refused, %d windows open", len(closed), refused, m.Open())
 	}
 	if n := len(m.Pending()); n < 90 {
 		t.Errorf("%d windows of the slow one are to be made again", n)

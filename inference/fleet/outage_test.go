@@ -13,10 +13,10 @@ import (
 
 // outage makes a fleet whose collectors could not reach the log for some windows, and then send what they kept one after the
 // other, while nobody reads.
-func outage(t testing.TB, seed uint64, windows int, change func(*MergerConfig)) *world {
+func outage(t testing.TB, seed uint64, windows int, change func(*Options)) *world {
 	w := newWorld(t, seed)
 	base := w.cfg
-	w.cfg = func(slice int) MergerConfig {
+	w.cfg = func(slice int) Options {
 		cfg := base(slice)
 		cfg.Corrections = int64(windows+100) * w.window
 		change(&cfg)
@@ -92,7 +92,7 @@ func TestOutages(t *testing.T) {
 		windows := 60 + int(seed)*60
 		var want [][]told
 		for i, budget := range []int64{0, 1, 700, 5000, 100_000} {
-			w := outage(t, seed, windows, func(c *MergerConfig) { c.MaxHeld = budget })
+			w := outage(t, seed, windows, func(c *Options) { c.MaxHeld = budget })
 			w.stamp()
 			for p := range w.logs {
 				m := w.owners[p][0]
@@ -100,7 +100,7 @@ func TestOutages(t *testing.T) {
 				var largest int64 // window
 				for {
 					for ; w.read[p][0] < len(w.logs[p]); w.read[p][0]++ {
-						for _, o := range m.gate.open {
+						for _, o := range m.open {
 							largest = max(largest, o.bytes)
 						}
 						r := &w.logs[p][w.read[p][0]]
@@ -132,8 +132,8 @@ func TestOutages(t *testing.T) {
 				if budget > 0 && most > max(budget, largest) {
 					t.Errorf("seed %d: %d bytes are kept with a budget of %d and windows of up to %d", seed, most, budget, largest)
 				}
-				if len(w.outputs[p]) != windows || m.gate.heads != 0 || len(m.values.held) != 0 || m.values.bytes != 0 || len(m.Pending()) != 0 {
-					t.Fatalf("seed %d, budget %d: %d windows of %d closed, %d records left, %d values", seed, budget, len(w.outputs[p]), windows, m.gate.heads, len(m.values.held))
+				if len(w.outputs[p]) != windows || m.heads != 0 || len(m.values.held) != 0 || m.values.bytes != 0 || len(m.Pending()) != 0 {
+					t.Fatalf("seed %d, budget %d: %d windows of %d closed, %d records left, %d values", seed, budget, len(w.outputs[p]), windows, m.heads, len(m.values.held))
 				}
 				for _, out := range w.outputs[p] {
 					if len(out.Missing) > 0 || out.Bad > 0 || out.Revision > 0 {
@@ -174,7 +174,7 @@ func TestOutages(t *testing.T) {
 // TestFetchFails: when the log cannot be read, the record that closes a window is not added, and can be added again; what
 // the log does not have any more, or has otherwise, is told.
 func TestFetchFails(t *testing.T) {
-	w := outage(t, 3, 40, func(c *MergerConfig) { c.MaxHeld = 1 })
+	w := outage(t, 3, 40, func(c *Options) { c.MaxHeld = 1 })
 	away := errors.New("away")
 	var fail error
 	var change func(r *Record) bool
@@ -236,10 +236,10 @@ func TestFetchFails(t *testing.T) {
 // TestGateHoldsThousands: windows that are over have room, thousands of them, and take none from windows that are to come;
 // of those that lie ahead of the clock of the log there are few.
 func TestGateHoldsThousands(t *testing.T) {
-	s := newScript(t, func(c *GateConfig) { c.MaxAhead, c.MaxRecords = 4, 10_100 })
+	s := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 })
 	at := func(h Head, now int64, kind EventKind, reason error) Verdict {
 		t.Helper()
-		v, err := s.g.AddAt(&h, s.at, 10, now*tick)
+		v, err := s.g.Add(&h, s.at, 10, now*tick)
 		s.at++
 		if v.Kind != kind || !errors.Is(err, reason) {
 			t.Fatalf("%+v at %d: %v, %v; want %v, %v", h, now, v.Kind, err, kind, reason)
@@ -253,7 +253,7 @@ func TestGateHoldsThousands(t *testing.T) {
 	for n := range int64(4) { // a fast clock
 		at(part("fast", 1, uint64(n+1), 7000+n), now, Nothing, nil)
 	}
-	at(part("fast", 1, 5, 7004), now, Refused, ErrFuture)
+	at(part("fast", 1, 5, 7004), now, Refused, errFuture)
 	for n := range uint64(5000) {
 		if v := at(part("b", 1, n+1, int64(n)+1000), now, Nothing, nil); len(v.Dropped) > 0 {
 			t.Fatalf("window %d drops %v", n, v.Dropped)
@@ -265,7 +265,7 @@ func TestGateHoldsThousands(t *testing.T) {
 	}
 	at(part("a", 1, 5002, 6000), now, Nothing, nil)
 	state := s.g.AppendState(nil)
-	again := newScript(t, func(c *GateConfig) { c.MaxAhead, c.MaxRecords = 4, 10_100 }).g
+	again := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 }).g
 	if err := again.ReadState(state); err != nil || !bytes.Equal(again.AppendState(nil), state) || again.heads != s.g.heads || again.Floor() != 0 {
 		t.Fatalf("after it was read again: %v, %d records, want %d", err, again.heads, s.g.heads)
 	}
@@ -329,7 +329,7 @@ func TestAssemblerBudget(t *testing.T) {
 	}
 	var want []wholeTold
 	for _, budget := range []int64{0, 1, 3000, 50_000} {
-		change := func(c *AssemblerConfig) {
+		change := func(c *Options) {
 			c.Slices, c.MaxOpen, c.Silence, c.MaxHeld, c.Fetch = count, 1000, 100*tick, budget, fetch
 		}
 		a := newAssembler(t, change)
@@ -348,14 +348,14 @@ func TestAssemblerBudget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			most = max(most, a.Bytes())
+			most = max(most, a.Held())
 			for _, x := range e.Whole {
 				got = append(got, tellWhole(t, x))
 				a.Release(x)
 			}
 		}
-		if len(got) != windows || a.Stats().Forced != 0 || a.Bytes() != 0 || a.Open() != 0 {
-			t.Fatalf("budget %d: %d windows, %+v, %d bytes left", budget, len(got), a.Stats(), a.Bytes())
+		if len(got) != windows || a.Stats().Forced != 0 || a.Held() != 0 || a.Open() != 0 {
+			t.Fatalf("budget %d: %d windows, %+v, %d bytes left", budget, len(got), a.Stats(), a.Held())
 		}
 		for _, x := range got {
 			if len(x.Absent) > 0 {
@@ -367,15 +367,15 @@ func TestAssemblerBudget(t *testing.T) {
 			want = got
 		case !reflect.DeepEqual(got, want):
 			t.Fatalf("another result with a budget of %d", budget)
-		case a.Again() < windows:
-			t.Errorf("budget %d: only %d records were read again", budget, a.Again())
+		case a.Reread() < windows:
+			t.Errorf("budget %d: only %d records were read again", budget, a.Reread())
 		}
 		if budget == 50_000 && most > 60_000 {
 			t.Errorf("%d bytes are kept with a budget of %d", most, budget)
 		}
 	}
 	// An error while records are read again is told.
-	a := newAssembler(t, func(c *AssemblerConfig) { c.Slices, c.MaxOpen, c.MaxHeld, c.Fetch = count, 1000, 1, fetch })
+	a := newAssembler(t, func(c *Options) { c.Slices, c.MaxOpen, c.MaxHeld, c.Fetch = count, 1000, 1, fetch })
 	fail = errors.New("away")
 	for i := range log {
 		if _, err := a.Add(&log[i]); err != nil {
@@ -391,7 +391,7 @@ func TestAssemblerBudget(t *testing.T) {
 
 // TestAssemblerSilence: a slice that tells nothing for long is not waited for; one that tells earlier windows is.
 func TestAssemblerSilence(t *testing.T) {
-	a := newAssembler(t, func(c *AssemblerConfig) { c.MaxOpen, c.Silence = 1000, 20*tick })
+	a := newAssembler(t, func(c *Options) { c.MaxOpen, c.Silence = 1000, 20*tick })
 	offset := int64(0)
 	add := func(slice int, window, at int64) []*Assembled {
 		t.Helper()
@@ -418,7 +418,7 @@ func TestAssemblerSilence(t *testing.T) {
 		t.Fatalf("%+v, %d open", a.Stats(), a.Open())
 	}
 	state := a.AppendState(nil)
-	a = newAssembler(t, func(c *AssemblerConfig) { c.MaxOpen, c.Silence = 1000, 20*tick })
+	a = newAssembler(t, func(c *Options) { c.MaxOpen, c.Silence = 1000, 20*tick })
 	if err := a.ReadState(state); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ type Params struct {
 	Name    string        `json:"name"`      // of the fleet, as the instance of its points
 	Slices  int           `json:"slices"`    // partitions of windows and of reports
 	Window  time.Duration `json:"window_ns"` // length
-	Seed    string        `json:"seed"`      // what [SeedMark] makes of the seed, which itself stays secret
+	Seed    string        `json:"seed"`      // what [seedMark] makes of the seed, which itself stays secret
 	Codes   int           `json:"codes"`     // version of units and codes of partials
 	Version int           `json:"version"`   // of the records
 }

@@ -26,7 +26,7 @@ type Out struct {
 // PublisherConfig says who publishes, and how.
 type PublisherConfig struct {
 	From string // name of the collector
-	// Boot is drawn for each run. 0 is for those whose records are numbered by their windows, see [PseudoSeq].
+	// Boot is drawn for each run. 0 is for those whose records are numbered by their windows, see [pseudoSeq].
 	Boot    uint64
 	Slicer  inference.Slicer
 	Window  int64 // length, ns
@@ -58,16 +58,16 @@ func NewPublisher(cfg PublisherConfig) *Publisher {
 // Boot is the number of the run.
 func (p *Publisher) Boot() uint64 { return p.cfg.Boot }
 
-// Redraw begins a new run under another number, when somebody else was found to use that of this one.
+// Redraw begins a new run under another number, when another run was found to use that of this one.
 func (p *Publisher) Redraw(boot uint64) {
 	p.cfg.Boot = boot
 	clear(p.windows)
 	clear(p.reports)
 }
 
-// PseudoSeq is the number of a record of somebody who has Boot 0, and numbers records by the window: record n, from 0 and
+// pseudoSeq is the number of a record of a sender with Boot 0, which numbers its records by the window: record n, from 0 and
 // below 256, of the window that ends at end.
-func PseudoSeq(end, window int64, n int) uint64 { return uint64(end/window)<<8 + uint64(n)&0xff + 1 }
+func pseudoSeq(end, window int64, n int) uint64 { return uint64(end/window)<<8 + uint64(n)&0xff + 1 }
 
 // head begins a head of a window that ends at end.
 func (p *Publisher) head(kind Kind, slice int, end int64, value []byte) Head {
@@ -107,7 +107,7 @@ func (p *Publisher) Window(dst []Out, part *inference.Partial, end int64, raw []
 			h := &records[n].Head
 			records[n].Partition = i
 			if p.cfg.Boot == 0 {
-				h.Seq = PseudoSeq(end, p.cfg.Window, first+n)
+				h.Seq = pseudoSeq(end, p.cfg.Window, first+n)
 			} else {
 				p.windows[i]++
 				h.Seq = p.windows[i]
@@ -118,8 +118,8 @@ func (p *Publisher) Window(dst []Out, part *inference.Partial, end int64, raw []
 	return dst, nil
 }
 
-// MaxParts is into how many parts a slice is cut at most.
-const MaxParts = 1 << 10
+// maxParts is into how many parts a slice is cut at most.
+const maxParts = 1 << 10
 
 // Reports names a record of n reports, whose value was made already, for a partition of reports.
 func (p *Publisher) Reports(partition int, end int64, n uint64, value []byte) Out {
@@ -207,7 +207,7 @@ func cut(dst []Out, c *Codec, part *inference.Partial, h Head, most int, finish 
 		if longest <= most {
 			return dst, nil
 		}
-		if n >= MaxParts {
+		if n >= maxParts {
 			return dst[:from], fmt.Errorf("slice %d of the window to %d: a value of %d bytes cannot be cut to the %d that a record may have", h.Slice, h.End, longest, most)
 		}
 		dst = dst[:from]

@@ -28,7 +28,7 @@ func (r *Roster) Add(key string, value []byte) error {
 			r.params = nil
 			return nil
 		}
-		p, err := ReadParams(value)
+		p, err := readParams(value)
 		if err != nil {
 			return err
 		}
@@ -41,10 +41,10 @@ func (r *Roster) Add(key string, value []byte) error {
 		}
 		var order Redraw
 		if err := readJSON(value, &order); err != nil || role != Collector || CheckName(collector) != nil {
-			return &MemberError{key, "value", -1, ErrJSON}
+			return &MemberError{key, "value", -1, errJSON}
 		}
 		if _, known := r.redraws[collector]; !known && len(r.redraws) >= MaxMembers {
-			return &MemberError{key, "redraw", -1, ErrLong}
+			return &MemberError{key, "redraw", -1, errLong}
 		}
 		if r.redraws == nil {
 			r.redraws = map[string]uint64{}
@@ -58,7 +58,7 @@ func (r *Roster) Add(key string, value []byte) error {
 			return err
 		}
 		if _, known := r.members[key]; !known && len(r.members) >= MaxMembers {
-			return &MemberError{key, "members", -1, ErrLong}
+			return &MemberError{key, "members", -1, errLong}
 		}
 		if r.members == nil {
 			r.members = map[string]*Member{}
@@ -99,16 +99,13 @@ func (r *Roster) Expected() (list []Expected) {
 // Redraw is the boot that a collector is told to go on without, 0 if there is none.
 func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
 
-// Forget drops all, before the records are read again.
-func (r *Roster) Forget() { *r = Roster{} }
-
-// ReadParams reads the value under [ParamsKey].
-func ReadParams(value []byte) (*Params, error) {
+// readParams reads the value under [ParamsKey].
+func readParams(value []byte) (*Params, error) {
 	fail := func(field string, offset int64, err error) (*Params, error) {
 		return nil, &MemberError{ParamsKey, field, offset, err}
 	}
 	if len(value) > MaxMember {
-		return fail("value", MaxMember, ErrLong)
+		return fail("value", MaxMember, errLong)
 	}
 	p := &Params{}
 	if err := readJSON(value, p); err != nil {
@@ -116,13 +113,13 @@ func ReadParams(value []byte) (*Params, error) {
 	}
 	switch {
 	case checkText(p.Name) != nil:
-		return fail("name", -1, ErrLong)
-	case p.Slices < 1 || p.Slices > MaxSlices:
-		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, state.ErrRange, MaxSlices))
+		return fail("name", -1, errLong)
+	case p.Slices < 1 || p.Slices > maxSlices:
+		return fail("slices", -1, fmt.Errorf("%d %w 1..%d", p.Slices, state.ErrRange, maxSlices))
 	case p.Window <= 0:
 		return fail("window_ns", -1, state.ErrRange)
 	case checkText(p.Seed) != nil:
-		return fail("seed", -1, ErrLong)
+		return fail("seed", -1, errLong)
 	}
 	return p, nil
 }

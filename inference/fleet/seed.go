@@ -10,21 +10,21 @@ import (
 
 // What this version writes, see [Params].
 const (
-	Codes   = 1
-	Version = headVersion
+	codesVersion = 1
+	Version      = headVersion
 )
 
 // NewParams gives the parameters of a fleet for members of this version.
 func NewParams(name string, slices int, window time.Duration, seed uint64) Params {
-	return Params{Name: name, Slices: slices, Window: window, Seed: SeedMark(name, seed), Codes: Codes, Version: Version}
+	return Params{Name: name, Slices: slices, Window: window, Seed: seedMark(name, seed), Codes: codesVersion, Version: Version}
 }
 
 // seedRounds make trying out seeds, such as those of a word list, a hundred thousand times as much work.
 const seedRounds = 100_000
 
-// SeedMark tells two seeds apart without telling what they are: everybody who may read the roster sees it. Fleets of
+// seedMark tells two seeds apart without telling what they are: everybody who may read the roster sees it. Fleets of
 // different names have different marks of one seed.
-func SeedMark(fleet string, seed uint64) string {
+func seedMark(fleet string, seed uint64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seed)
 	mark, err := pbkdf2.Key(sha256.New, string(b[:]), []byte("hopscope seed of "+fleet), seedRounds, 16)

@@ -201,7 +201,7 @@ type world struct {
 	truth   map[int64]*inference.Partial
 	roster  []Expected
 	now     int64
-	cfg     func(slice int) MergerConfig
+	cfg     func(slice int) Options
 	twice   bool
 }
 
@@ -209,8 +209,8 @@ func newWorld(t testing.TB, seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 77))
 	w := &world{t: t, rng: rng, slicer: inference.NewSlicer(seed, 1+rng.IntN(3)), window: second * (1 + rng.Int64N(10)), truth: map[int64]*inference.Partial{}}
 	patience := 1 + rng.IntN(4)
-	w.cfg = func(slice int) MergerConfig {
-		return MergerConfig{GateConfig: GateConfig{Name: "owner", Slice: slice, Window: w.window, Patience: patience, Corrections: 3600 * second}, Limits: wide}
+	w.cfg = func(slice int) Options {
+		return Options{Name: "owner", Slice: slice, Window: w.window, Patience: patience, Corrections: 3600 * second, Limits: wide}
 	}
 	n := w.slicer.Slices()
 	w.logs, w.owners, w.read, w.outputs = make([][]Record, n), make([][]*Merger, n), make([][]int, n), make([][]told, n)
@@ -392,7 +392,7 @@ func TestSimulatedFleet(t *testing.T) {
 			o := newOracle(t, log, w.window)
 			final[p] = map[int64]*inference.Partial{}
 			m := w.owners[p][0]
-			stats := m.Gate().Stats()
+			stats := m.Gate.Stats()
 			duplicates += int(stats.Duplicates)
 			if stats.Refused != 0 || stats.Conflicts != 0 || stats.Unknown != 0 {
 				t.Fatalf("seed %d, partition %d: %+v", seed, p, stats)
@@ -438,11 +438,11 @@ func TestSimulatedFleet(t *testing.T) {
 				}
 				final[p][end] = got.Partial
 			}
-			if left := m.Pending(); len(left) > 0 || m.Gate().Open() > 0 || len(m.values.held) > 0 || m.values.bytes != 0 {
-				t.Fatalf("seed %d, partition %d: %v pending, %d open, %d values left", seed, p, left, m.Gate().Open(), len(m.values.held))
+			if left := m.Pending(); len(left) > 0 || m.Gate.Open() > 0 || len(m.values.held) > 0 || m.values.bytes != 0 {
+				t.Fatalf("seed %d, partition %d: %v pending, %d open, %d values left", seed, p, left, m.Gate.Open(), len(m.values.held))
 			}
 			for i, other := range w.owners[p] {
-				if i > 0 && !bytes.Equal(other.Gate().AppendState(nil), w.merged(p).Gate().AppendState(nil)) {
+				if i > 0 && !bytes.Equal(other.Gate.AppendState(nil), w.merged(p).Gate.AppendState(nil)) {
 					t.Fatalf("seed %d, partition %d: another owner knows something else", seed, p)
 				}
 			}

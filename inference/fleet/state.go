@@ -72,14 +72,14 @@ func (g *Gate) ReadState(b []byte) error {
 
 // fresh is a gate that has read nothing, with the configuration and the roster of g.
 func (g *Gate) fresh() *Gate {
-	return &Gate{cfg: g.cfg, roster: g.roster, names: map[string]*collector{}}
+	return &Gate{cfg: g.cfg, roster: g.roster, names: map[string]*collector{}, values: values{held: map[int64][]byte{}}}
 }
 
 func (g *Gate) code(c *state.Coder) {
 	c.Version(gateState, gateState)
 	window, slice, reports := g.cfg.Window, g.cfg.Slice, g.cfg.Reports
 	state.Int(c, "window", &window)
-	state.UintTo(c, "slice", MaxSlices, &slice)
+	state.UintTo(c, "slice", maxSlices, &slice)
 	c.Flag("topic", &reports)
 	if window != g.cfg.Window || slice != g.cfg.Slice || reports != g.cfg.Reports {
 		c.Fail("window", errOther)
@@ -113,7 +113,7 @@ func (g *Gate) code(c *state.Coder) {
 }
 
 func (k *collector) code(c *state.Coder) {
-	state.Int(c, "collector", &k.heard, &k.told)
+	state.Int(c, "collector", &k.heard, &k.missedAt)
 	state.UintTo(c, "missed windows", math.MaxInt32, &k.missed)
 	c.Flag("collector", &k.dead)
 	state.Pointers(c, "runs", maxRuns, 2, &k.runs, (*run).code)
@@ -159,10 +159,10 @@ func (e *entry) code(c *state.Coder) {
 	c.Text("record", MaxName, &e.from)
 	state.Uint(c, "record", &e.boot, &e.seq, &e.sum)
 	state.Uint(c, "kind", &e.kind)
-	state.UintTo(c, "part", MaxParts, &e.part, &e.parts)
+	state.UintTo(c, "part", maxParts, &e.part, &e.parts)
 	state.Uint(c, "reports", &e.reports)
 	codeOffset(c, "size", &e.size)
-	state.List(c, "raw", MaxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
+	state.List(c, "raw", maxSlices, 1, &e.raw, func(n *uint64, c *state.Coder) { state.Uint(c, "raw", n) })
 	c.Check("record", e.kind == Part && e.parts > e.part || e.kind == Mark || e.kind == Reports)
 }
 
@@ -184,9 +184,9 @@ func (p *pastWindow) code(c *state.Coder) {
 func (m *Merger) AppendState(b []byte) []byte {
 	return state.Append(b, func(c *state.Coder) {
 		c.Version(mergerState, mergerState)
-		c.Part("gate", m.gate.code)
-		if m.cfg.Cross != nil {
-			rest := m.cfg.Cross.AppendState(nil)
+		c.Part("gate", m.Gate.code)
+		if m.cross != nil {
+			rest := m.cross.AppendState(nil)
 			c.Rest(&rest)
 		}
 	})
@@ -196,21 +196,20 @@ func (m *Merger) AppendState(b []byte) []byte {
 // one that wrote the state would have written. It refuses what is not right, and then is as it was, unless it is what is
 // remembered of exporters and flows across collectors that is not right.
 func (m *Merger) ReadState(b []byte) error {
-	g := m.gate.fresh()
+	g := m.fresh()
 	var rest []byte
 	err := state.Read("state of a slice", b, func(c *state.Coder) {
 		c.Version(mergerState, mergerState)
 		c.Part("gate", g.code)
 		c.Rest(&rest)
 	})
-	if err == nil && m.cfg.Cross != nil {
-		err = m.cfg.Cross.ReadState(rest)
+	if err == nil && m.cross != nil {
+		err = m.cross.ReadState(rest)
 	}
 	if err != nil {
 		return err
 	}
-	*m.gate = *g
-	m.values.clear()
+	*m.Gate = *g
 	return nil
 }
 
@@ -221,7 +220,7 @@ func (a *Assembler) AppendState(b []byte) []byte { return state.Append(b, a.code
 // is a [*state.Error], and then nothing is changed.
 func (a *Assembler) ReadState(b []byte) error {
 	n := &Assembler{
-		cfg: a.cfg, codec: a.codec, spare: a.spare, told: make([]int64, a.cfg.Slices), spoke: make([]int64, a.cfg.Slices),
+		cfg: a.cfg, codec: a.codec, spare: a.spare, sentTo: make([]int64, a.cfg.Slices), appended: make([]int64, a.cfg.Slices),
 		heard: map[inference.ExporterKey]heardBy{},
 	}
 	if err := state.Read("state of series", b, n.code); err != nil {
@@ -235,7 +234,7 @@ func (a *Assembler) code(c *state.Coder) {
 	c.Version(assemblerState, assemblerState)
 	window, count := a.cfg.Window, a.cfg.Slices
 	state.Int(c, "window", &window)
-	if state.UintTo(c, "slices", MaxSlices, &count); window != a.cfg.Window || count != a.cfg.Slices {
+	if state.UintTo(c, "slices", maxSlices, &count); window != a.cfg.Window || count != a.cfg.Slices {
 		c.Fail("window", errOther)
 	}
 	window = a.cfg.Window
@@ -244,9 +243,9 @@ func (a *Assembler) code(c *state.Coder) {
 	if c.Reading() {
 		a.resume = a.next
 	}
-	for i := range a.told {
-		state.Int(c, "slices", &a.told[i])
-		codeOffset(c, "slices", &a.spoke[i])
+	for i := range a.sentTo {
+		state.Int(c, "slices", &a.sentTo[i])
+		codeOffset(c, "slices", &a.appended[i])
 	}
 	after := a.last
 	state.Pointers(c, "open windows", maxOpenState, 3, &a.open, func(w *slicedWindow, c *state.Coder) {
@@ -324,6 +323,6 @@ func sortedKeys[V any](m map[sliceKey]V) []sliceKey {
 func (k *sliceKey) code(c *state.Coder, parts *uint32, slices int) {
 	state.UintTo(c, "slice", uint64(slices-1), &k.slice)
 	state.Uint(c, "revision", &k.revision)
-	state.UintTo(c, "part", MaxParts, &k.part, parts)
+	state.UintTo(c, "part", maxParts, &k.part, parts)
 	c.Check("parts", *parts > k.part)
 }

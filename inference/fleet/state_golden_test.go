@@ -25,10 +25,10 @@ func TestStatesOfBefore(t *testing.T) {
 	}
 	c := crossed(1)
 	for name, tt := range map[string]struct{ from, to keeper }{
-		"gate":      {m.Gate(), w.merger(0).Gate()},
+		"gate":      {m.Gate, w.merger(0).Gate},
 		"merger":    {m, w.merger(0)},
 		"assembler": {a, w.assembler()},
-		"cross":     {c, NewCross(c.limits)},
+		"cross":     {c, newCrossing(c.limits)},
 	} {
 		statetest.Same(t, name, tt.from.AppendState(nil), func(b []byte) ([]byte, error) {
 			err := tt.to.ReadState(b)

@@ -62,19 +62,20 @@ func TestStreams(t *testing.T) {
 		for i := range collectors {
 			each = append(each, newProcess(cfg, rng.Uint64()))
 			if seed%2 == 1 { // nobody shares an exporter, so that this changes nothing
-				each[i].tracker.Tell(16)
+				each[i].tracker.ReportNumbers(16)
 			}
 			pubs = append(pubs, NewPublisher(PublisherConfig{From: string(rune('a' + i)), Boot: rng.Uint64() | 1, Slicer: slicer, Window: tick, MaxSize: 1000 + rng.IntN(5000)}))
 		}
 		var mergers []*Merger
 		for i := range slicer.Slices() {
-			mergers = append(mergers, newMerger(t, func(c *MergerConfig) {
+			mergers = append(mergers, newMerger(t, func(c *Options) {
 				if c.Slice = i; seed%2 == 1 {
-					c.Cross = NewCross(DefaultCrossLimits())
+					limits := DefaultCrossLimits()
+					c.Cross = &limits
 				}
 			}))
 		}
-		a := newAssembler(t, func(c *AssemblerConfig) { c.Slices = slicer.Slices() })
+		a := newAssembler(t, func(c *Options) { c.Slices = slicer.Slices() })
 		codec := NewCodec(0, wide)
 		offsets, told := make([]int64, slicer.Slices()), int64(0)
 		flows := 1 + rng.IntN(60)

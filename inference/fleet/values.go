@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +10,7 @@ import (
 // What take is given it may not keep. An error says that the log cannot be read at present.
 type Fetch func(offsets []int64, take func(*Record)) error
 
-// FetchError says that records of a window could not be read again. Whoever was told it goes on from a state that was
-// written before.
+// FetchError says that records of a window could not be read again. The reader of the log goes on from an earlier state.
 type FetchError struct {
 	End int64
 	Err error
@@ -25,16 +23,13 @@ func (e *FetchError) Error() string {
 // Unwrap gives the reason.
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// Values keeps the values of records of the open windows of a [Gate], within a budget for all of them together. What does
-// not fit is left out, the windows farthest in the future first. It is read from the log again when its window closes, and
-// with it as much as fits of the windows that are next. A window that closes is there as a whole, whatever the budget is.
-type Values struct {
-	gate  *Gate
-	most  int64 // 0 for all
-	fetch Fetch
+// values are those of records of the open windows of a gate, within MaxHeld bytes for all of them together. What does not fit
+// is left out, the windows farthest in the future first. It is read from the log again when its window closes, and with it as
+// much as fits of the windows that are next. A window that closes is there as a whole, whatever the budget is.
+type values struct {
 	bytes int64
 	held  map[int64][]byte // by offset
-	again uint64
+	again uint64           // records that were read again
 }
 
 // expectedValue is one that is to be read again.
@@ -43,61 +38,78 @@ type expectedValue struct {
 	e *entry
 }
 
-// NewValues keeps at most most bytes, or all if most is 0 or nothing can be read again.
-func NewValues(g *Gate, most int64, fetch Fetch) *Values {
-	if fetch == nil {
-		most = 0
-	}
-	return &Values{gate: g, most: most, fetch: fetch, held: map[int64][]byte{}}
-}
+// Held is the number of bytes of values in memory.
+func (g *Gate) Held() int64 { return g.values.bytes }
 
-// Bytes is how much is kept.
-func (v *Values) Bytes() int64 { return v.bytes }
+// Reread counts the records that were read again.
+func (g *Gate) Reread() uint64 { return g.values.again }
 
-// Again counts the records that were read again.
-func (v *Values) Again() uint64 { return v.again }
-
-// Get gives the value of the record at an offset, if it is kept.
-func (v *Values) Get(offset int64) ([]byte, bool) {
-	value, ok := v.held[offset]
-	return value, ok
-}
-
-// Prepare is called before a record is added to the gate: if it closes a window, all of that window is read. The error is a
-// [*FetchError], and then nothing has changed.
-func (v *Values) Prepare(r *Record) error {
+// AddRecord adds a record like [Gate.Add], and keeps its value until its window closes. A record with another checksum than its
+// head says is refused. A [*FetchError] is another error: then nothing has changed, and the record was not added.
+func (g *Gate) AddRecord(r *Record) (Verdict, error) {
 	h := &r.Head
-	if v.most <= 0 || h.Kind != Close || r.Offset < v.gate.next || v.gate.check(h) != nil {
+	kind := Part
+	if g.cfg.Reports {
+		kind = Reports
+	}
+	if h.Kind == kind && Sum(r.Value) != h.Sum {
+		g.refuse(h, r.Offset)
+		return Verdict{Kind: Refused, End: h.End}, &RecordError{r.Offset, h.From, h.End, &ValueError{"record", ErrSum}}
+	}
+	if err := g.prepare(r); err != nil {
+		return Verdict{End: h.End}, err
+	}
+	v, err := g.Add(h, r.Offset, len(r.Value), r.Time)
+	g.forgetValues(v.Dropped)
+	if v.Taken && h.Kind == kind {
+		if w := g.find(h.End); g.cfg.MaxHeld <= 0 || g.roomForValue(int64(len(r.Value)), w) {
+			g.put(w, r)
+		}
+	}
+	if c := v.Closing; c != nil {
+		for _, at := range c.Offsets {
+			c.Values = append(c.Values, g.values.held[at])
+		}
+		g.forgetValues(c.Offsets)
+	}
+	return v, err
+}
+
+// prepare reads all of a window again that a record is about to close. The error is a [*FetchError], and then nothing has
+// changed.
+func (g *Gate) prepare(r *Record) error {
+	h := &r.Head
+	if g.cfg.MaxHeld <= 0 || h.Kind != Close || r.Offset < g.next || g.check(h) != nil {
 		return nil
 	}
-	i, ok := v.gate.place(h.End)
+	i, ok := g.place(h.End)
 	if !ok {
 		return nil
 	}
-	w := v.gate.open[i]
+	w := g.open[i]
 	need := w.lacks()
 	if need == 0 {
 		return nil
 	}
 	expect := map[int64]expectedValue{}
-	v.want(w, expect)
-	v.makeRoom(need, w)
-	left := v.most - v.bytes - need
-	for _, next := range v.gate.open[i+1:] {
+	g.want(w, expect)
+	g.roomForValue(need, w)
+	left := g.cfg.MaxHeld - g.values.bytes - need
+	for _, next := range g.open[i+1:] {
 		n := next.lacks()
 		if n > left {
 			break
 		}
 		left -= n
-		v.want(next, expect)
+		g.want(next, expect)
 	}
-	err := v.fetch(slices.Sorted(maps.Keys(expect)), func(r *Record) {
+	err := g.cfg.Fetch(slices.Sorted(maps.Keys(expect)), func(r *Record) {
 		x, ok := expect[r.Offset]
-		if _, twice := v.held[r.Offset]; !ok || twice || int64(len(r.Value)) != x.e.size || Sum(r.Value) != x.e.sum {
+		if _, twice := g.values.held[r.Offset]; !ok || twice || int64(len(r.Value)) != x.e.size || Sum(r.Value) != x.e.sum {
 			return
 		}
-		v.again++
-		v.put(x.w, r)
+		g.values.again++
+		g.put(x.w, r)
 	})
 	if err != nil {
 		return &FetchError{h.End, err}
@@ -105,65 +117,40 @@ func (v *Values) Prepare(r *Record) error {
 	return nil
 }
 
-// lacks is how many bytes of a window are not kept.
+// lacks is how many bytes of a window are not in memory.
 func (w *openWindow) lacks() int64 { return w.bytes - w.held }
 
-// want notes which values of a window are not kept.
-func (v *Values) want(w *openWindow, expect map[int64]expectedValue) {
+// want notes which values of a window are not in memory.
+func (g *Gate) want(w *openWindow, expect map[int64]expectedValue) {
 	for i := range w.entries {
 		e := &w.entries[i]
-		if _, held := v.held[e.offset]; !held && e.size > 0 {
+		if _, held := g.values.held[e.offset]; !held && e.size > 0 {
 			expect[e.offset] = expectedValue{w, e}
 		}
 	}
 }
 
-func (v *Values) put(w *openWindow, r *Record) {
-	v.held[r.Offset] = bytes.Clone(r.Value)
-	v.bytes += int64(len(r.Value))
+func (g *Gate) put(w *openWindow, r *Record) {
+	g.values.held[r.Offset] = append([]byte{}, r.Value...)
+	g.values.bytes += int64(len(r.Value))
 	w.held += int64(len(r.Value))
 }
 
-// makeRoom forgets windows behind w, the farthest first, until there is room for n more bytes, and reports whether there is.
-func (v *Values) makeRoom(n int64, w *openWindow) bool {
-	for i := len(v.gate.open) - 1; i >= 0 && v.bytes+n > v.most && v.gate.open[i].end > w.end; i-- {
-		far := v.gate.open[i]
-		if far.held == 0 {
-			continue
+// roomForValue forgets windows behind w, the farthest first, until there is room for n more bytes, and reports whether there is.
+func (g *Gate) roomForValue(n int64, w *openWindow) bool {
+	for i := len(g.open) - 1; i >= 0 && g.values.bytes+n > g.cfg.MaxHeld && g.open[i].end > w.end; i-- {
+		if far := g.open[i]; far.held > 0 {
+			g.forgetValues(far.offsets())
+			far.held = 0
 		}
-		for j := range far.entries {
-			v.drop(far.entries[j].offset)
-		}
-		far.held = 0
 	}
-	return v.bytes+n <= v.most
+	return g.values.bytes+n <= g.cfg.MaxHeld
 }
 
-func (v *Values) drop(offset int64) {
-	v.bytes -= int64(len(v.held[offset]))
-	delete(v.held, offset)
-}
-
-// Keep is called with what the gate said of a record: it keeps the value if it is of an open window, and forgets those of
-// windows that are not open any more.
-func (v *Values) Keep(r *Record, said *Verdict) {
-	v.Forget(said.Dropped)
-	if !said.Taken {
-		return
-	}
-	if w := v.gate.find(r.Head.End); v.most <= 0 || v.makeRoom(int64(len(r.Value)), w) {
-		v.put(w, r)
-	}
-}
-
-// Forget forgets the values of records whose windows are not open any more.
-func (v *Values) Forget(offsets []int64) {
+// forgetValues forgets the values of records whose windows are not open any more.
+func (g *Gate) forgetValues(offsets []int64) {
 	for _, at := range offsets {
-		v.drop(at)
+		g.values.bytes -= int64(len(g.values.held[at]))
+		delete(g.values.held, at)
 	}
-}
-
-func (v *Values) clear() {
-	clear(v.held)
-	v.bytes = 0
 }

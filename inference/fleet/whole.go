@@ -100,13 +100,13 @@ type FlowName struct {
 	IPVersion uint8  `json:"ip_version"`
 }
 
-// DocumentVersion is the version of a [Document].
-const DocumentVersion = 1
+// documentVersion is the version of a [Document].
+const documentVersion = 1
 
 // NewDocument makes the document of a window and of the findings that were told with it.
 func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inference.Finding) *Document {
 	d := &Document{
-		Version: DocumentVersion, Fleet: fleet, Start: moment(a.Start), End: moment(a.End), Revision: a.Revision, AbsentSlices: a.Absent,
+		Version: documentVersion, Fleet: fleet, Start: moment(a.Start), End: moment(a.End), Revision: a.Revision, AbsentSlices: a.Absent,
 		Totals: Totals{
 			Reports: w.Reports, Hops: len(w.Hops), Flows: uint64(max(w.FlowCount, 0)), FlowBound: w.FlowBound, Exporters: len(w.Exporters),
 			Unheard: len(a.Unheard), Paths: uint64(len(w.Paths)) + w.OtherPaths, Drops: w.OtherDrops, OtherHops: w.OtherHops,
@@ -141,15 +141,15 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 		d.Collectors = append(d.Collectors, CollectorState{name, state[name]})
 	}
 	for i := range findings {
-		d.Findings = append(d.Findings, NewFindingState(&findings[i]))
+		d.Findings = append(d.Findings, newFindingState(&findings[i]))
 	}
 	return d
 }
 
 func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
-// NewFindingState makes the form in which a finding is told.
-func NewFindingState(f *inference.Finding) FindingState {
+// newFindingState makes the form in which a finding is told.
+func newFindingState(f *inference.Finding) FindingState {
 	out := FindingState{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
 		Node: f.Node, EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
@@ -228,8 +228,8 @@ func parseAddr(s string) (decode.Addr, error) {
 	return decode.Addr(a.WithZone("").As16()), nil
 }
 
-// ErrDocument is what is wrong with a value that is no [Document] of a version that is known.
-var ErrDocument = errors.New("is no document of a version that this program knows")
+// errDocument is what is wrong with a value that is no [Document] of a version that is known.
+var errDocument = errors.New("is no document of a version that this program knows")
 
 // AppendJSON appends the document to b.
 func (d *Document) AppendJSON(b []byte) ([]byte, error) {
@@ -237,14 +237,14 @@ func (d *Document) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// ReadDocument reads what AppendJSON wrote, by this version or by another one that says the same of itself.
-func ReadDocument(b []byte) (*Document, error) {
+// readDocument reads what AppendJSON wrote, by this version or by another one that says the same of itself.
+func readDocument(b []byte) (*Document, error) {
 	d := &Document{}
 	if err := json.Unmarshal(b, d); err != nil {
 		return nil, &ValueError{"document", err}
 	}
-	if d.Version != DocumentVersion {
-		return nil, &ValueError{"document", ErrDocument}
+	if d.Version != documentVersion {
+		return nil, &ValueError{"document", errDocument}
 	}
 	d.boundLearning()
 	return d, nil
@@ -269,5 +269,5 @@ func DecodeWhole(c *Codec, value []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ReadDocument(text)
+	return readDocument(text)
 }

@@ -72,7 +72,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("finding %d is %+v, %v; want %+v", i, f, err, findings[i])
 		}
 	}
-	none := NewFindingState(&inference.Finding{Value: math.NaN(), Baseline: math.Inf(1)})
+	none := newFindingState(&inference.Finding{Value: math.NaN(), Baseline: math.Inf(1)})
 	if none.Value != nil || none.Baseline != nil {
 		t.Error("what is no number is told as one")
 	}
@@ -81,20 +81,20 @@ func TestDocument(t *testing.T) {
 		func(s *FindingState) { s.Flow.Src = "x" }, func(s *FindingState) { s.Flow.Dst = "" }, func(s *FindingState) { s.Exporter = "x" },
 		func(s *FindingState) { s.Cause = "x" }, func(s *FindingState) { s.Element = []byte(`{"kind":"planet"}`) },
 	} {
-		s := NewFindingState(&findings[1])
+		s := newFindingState(&findings[1])
 		change(&s)
 		if f, err := s.Finding(); err == nil || f != (inference.Finding{}) {
 			t.Errorf("%+v is read as %+v", s, f)
 		}
 	}
 	var value *ValueError
-	if _, err := ReadDocument([]byte(`{"version":2}`)); !errors.Is(err, ErrDocument) || !errors.As(err, &value) {
+	if _, err := readDocument([]byte(`{"version":2}`)); !errors.Is(err, errDocument) || !errors.As(err, &value) {
 		t.Errorf("a later version: %v", err)
 	}
-	if _, err := ReadDocument([]byte(`{"version":1,"later":true}`)); err != nil {
+	if _, err := readDocument([]byte(`{"version":1,"later":true}`)); err != nil {
 		t.Errorf("a field of a later version: %v", err)
 	}
-	if _, err := ReadDocument([]byte(`{`)); !errors.As(err, &value) {
+	if _, err := readDocument([]byte(`{`)); !errors.As(err, &value) {
 		t.Errorf("half a document: %v", err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 // What a field of Config that is zero stands for.
 const (
-	DefaultConfidence = 0.99
-	DefaultUnmodelled = 1e-3
-	DefaultCandidates = 2048
-	DefaultPaths      = 32
-	DefaultDigests    = 2048
-	DefaultSteps      = 1 << 16
+	defaultConfidence = 0.99
+	defaultUnmodelled = 1e-3
+	defaultCandidates = 2048
+	defaultPaths      = 32
+	defaultDigests    = 2048
+	defaultSteps      = 1 << 16
 )
 
 // Config says how digests are coded and what is known of the network. A path is a sequence of nodes that begins with the one
@@ -43,12 +43,12 @@ func (c *Config) check() error {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("pathmix: "+format, args...))
 	}
-	pathgraph.Fallback(&c.Confidence, DefaultConfidence)
-	pathgraph.Fallback(&c.Unmodelled, DefaultUnmodelled)
-	pathgraph.Fallback(&c.Candidates, DefaultCandidates)
-	pathgraph.Fallback(&c.Paths, DefaultPaths)
-	pathgraph.Fallback(&c.Digests, DefaultDigests)
-	pathgraph.Fallback(&c.Steps, DefaultSteps)
+	pathgraph.Fallback(&c.Confidence, defaultConfidence)
+	pathgraph.Fallback(&c.Unmodelled, defaultUnmodelled)
+	pathgraph.Fallback(&c.Candidates, defaultCandidates)
+	pathgraph.Fallback(&c.Paths, defaultPaths)
+	pathgraph.Fallback(&c.Digests, defaultDigests)
+	pathgraph.Fallback(&c.Steps, defaultSteps)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}

@@ -56,7 +56,7 @@ type lab struct {
 	m      *Model
 	tracer *Tracer
 	flow   Flow
-	events [NumEvents]int
+	events [numEvents]int
 }
 
 func newLab(t *testing.T, seed uint64, bits, instances int, routing Routing) *lab {

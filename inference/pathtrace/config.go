@@ -29,11 +29,11 @@ func (r Routing) String() string {
 
 // What a field of Config that is zero stands for.
 const (
-	DefaultConfidence  = 1 - 1e-6
-	DefaultUnmodelled  = 1e-3
-	DefaultWindow      = 128
-	DefaultMemoryBytes = 256 << 20
-	DefaultWork        = 400
+	defaultConfidence  = 1 - 1e-6
+	defaultUnmodelled  = 1e-3
+	defaultWindow      = 128
+	defaultMemoryBytes = 256 << 20
+	defaultWork        = 400
 )
 
 // Config is what a Model is made of: the coding scheme and all that is known about paths. A path is a sequence of nodes that
@@ -80,12 +80,12 @@ func (c *Config) check() error {
 		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxDistanceNodes)
 	}
 	c.checkWeights(bad)
-	pathgraph.Fallback(&c.Confidence, DefaultConfidence)
-	pathgraph.Fallback(&c.Unmodelled, DefaultUnmodelled)
+	pathgraph.Fallback(&c.Confidence, defaultConfidence)
+	pathgraph.Fallback(&c.Unmodelled, defaultUnmodelled)
 	pathgraph.Fallback(&c.MaxHops, pint.MaxHops)
-	pathgraph.Fallback(&c.Window, DefaultWindow)
-	pathgraph.Fallback(&c.MemoryBytes, DefaultMemoryBytes)
-	pathgraph.Fallback(&c.Work, DefaultWork)
+	pathgraph.Fallback(&c.Window, defaultWindow)
+	pathgraph.Fallback(&c.MemoryBytes, defaultMemoryBytes)
+	pathgraph.Fallback(&c.Work, defaultWork)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}

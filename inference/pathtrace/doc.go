@@ -65,7 +65,7 @@
 // error may have come up since then, if all nodes that the map has between these neighbours were confirmed by flows of four
 // sources, too. The table of places has a fixed size, 2^16 entries at most.
 //
-// Digests are kept until the path is certain ([Tracer.Evidence]), within a quarter of the memory; without them, marks stay.
+// Digests are kept until the path is certain, at most Config.Window of them and within a quarter of the memory; without them, marks stay.
 // If digests contradict the path that is told, its confidence falls by half with each, sixteen that agree make up for it, and
 // those hops are marked anew that may be to blame. Then the digests are weighed again for a path that need not be the
 // map's: from hop to hop it follows a link, but may jump to any node (1 in 128), and its node may have an id that is not known

@@ -27,10 +27,7 @@ const (
 	numEvents
 )
 
-// NumEvents is the number of events: the size of an array with an entry for each.
-const NumEvents = int(numEvents)
-
-var eventNames = [NumEvents]string{
+var eventNames = [numEvents]string{
 	"pending", "decoded", "verified", "inconsistent", "changed", "parallel", "returned", "contradiction", "untraceable",
 	"duplicate", "ignored", "confirmed", "revised", "rejected-hops", "rejected-digest", "rejected-packet", "rejected-memory",
 }
@@ -44,7 +41,7 @@ func (e Event) String() string {
 
 // Stats counts what a Tracer did.
 type Stats struct {
-	Events    [NumEvents]uint64 // by Event
+	Events    [numEvents]uint64 // by Event
 	Searches  uint64
 	Steps     uint64 // of these searches
 	Undecided int    // flows with digests that are not explained yet

@@ -91,20 +91,6 @@ func (l *digestLog) take(p packet) bool {
 	return true
 }
 
-// Evidence appends the digests that are kept of a flow, the oldest one first, and gives how many hops their packets passed.
-// They are kept until its path is certain, at most Config.Window of them.
-func (t *Tracer) Evidence(f *Flow, dst []Packet) (packets []Packet, hops int) {
-	if f.log == 0 {
-		return dst, 0
-	}
-	l := t.logs[f.log-1]
-	for i := range l.ring {
-		p := &l.ring[(l.oldest+i)%len(l.ring)]
-		dst = append(dst, Packet{p.id, p.digest})
-	}
-	return dst, l.hops
-}
-
 // parted calls each with what every instance of a digest says about a path: the hops that wrote it, and whether the path
 // explains it. Hops whose node is not known explain anything; what they wrote into is left out.
 func (t *Tracer) parted(r record, id uint32, digest uint64, each func(writers uint64, agrees bool)) {

@@ -149,7 +149,7 @@ const numTestSchemes = 8
 
 // unmodelled weighs what the model does not know against one path, for evidence and a sum of weights given as log2.
 func unmodelled(bits, total float64) float64 {
-	return DefaultUnmodelled / (1 - DefaultUnmodelled) * math.Exp2(total-bits)
+	return defaultUnmodelled / (1 - defaultUnmodelled) * math.Exp2(total-bits)
 }
 
 // randomPath draws a path that the oracle allows, by trying.

@@ -8,8 +8,8 @@ import (
 // maxWeightedNodes lets the table of weighted distances, four bytes for each pair, fit into 64 MiB.
 const maxWeightedNodes = 1 << 12
 
-// MaxWeight is the largest weight of a link: what IS-IS can say with wide metrics. Sums over the longest path fit into 32 bits.
-const MaxWeight = 1<<24 - 1
+// maxWeight is the largest weight of a link: what IS-IS can say with wide metrics. Sums over the longest path fit into 32 bits.
+const maxWeight = 1<<24 - 1
 
 // unreachable is the weighted distance of nodes that no path of weights connects.
 const unreachable = math.MaxUint32
@@ -33,8 +33,8 @@ func (c *Config) checkWeights(bad func(format string, args ...any)) {
 		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxWeightedNodes)
 	default:
 		for i, w := range c.Weights {
-			if min(w[0], w[1]) < 1 || max(w[0], w[1]) > MaxWeight {
-				bad("link %d has the weights %d and %d: want 1 to %d", i, w[0], w[1], MaxWeight)
+			if min(w[0], w[1]) < 1 || max(w[0], w[1]) > maxWeight {
+				bad("link %d has the weights %d and %d: want 1 to %d", i, w[0], w[1], maxWeight)
 				return
 			}
 		}

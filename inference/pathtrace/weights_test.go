@@ -71,7 +71,7 @@ func randomWeights(r *rand.Rand) Config {
 		}
 	}
 	if c.Links == nil {
-		c.Links, c.Weights = [][2]int32{{0, 1}}, [][2]uint32{{3, MaxWeight}}
+		c.Links, c.Weights = [][2]int32{{0, 1}}, [][2]uint32{{3, maxWeight}}
 	}
 	c.Routing, c.Confidence, c.Work = Weights, 0.999, 1e6
 	c.Ends = [][]int32{{int32(r.IntN(v))}, {int32(r.IntN(v)), int32(r.IntN(v))}}
@@ -201,14 +201,14 @@ func TestWeightsOfOneAreDistances(t *testing.T) {
 }
 
 func TestWeightsThatCannotBe(t *testing.T) {
-	good := Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 1)), 5), Nodes: []uint32{4, 9}, Links: [][2]int32{{0, 1}}, Routing: Weights, Weights: [][2]uint32{{1, MaxWeight}}}
+	good := Config{Scheme: testScheme(t, rand.New(rand.NewPCG(1, 1)), 5), Nodes: []uint32{4, 9}, Links: [][2]int32{{0, 1}}, Routing: Weights, Weights: [][2]uint32{{1, maxWeight}}}
 	if _, err := NewModel(good); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
 		"0 weights for 1 links":                func(c *Config) { c.Weights = nil },
 		"link 0 has the weights 0 and 1":       func(c *Config) { c.Weights = [][2]uint32{{0, 1}} },
-		"link 0 has the weights 1 and 1677721": func(c *Config) { c.Weights = [][2]uint32{{1, MaxWeight + 1}} },
+		"link 0 has the weights 1 and 1677721": func(c *Config) { c.Weights = [][2]uint32{{1, maxWeight + 1}} },
 		"weights of links with routing ecmp":   func(c *Config) { c.Routing = ECMP },
 		"routing weights without links":        func(c *Config) { c.Links, c.Weights = nil, nil },
 		"routing weights and loops":            func(c *Config) { c.Loops = true },

@@ -39,11 +39,11 @@ func (c *Config) Memory(trackers int) int64 {
 	return int64(entries + indexes + records + doors)
 }
 
-// TellMemory is what [Tracker.Tell] takes beside, for all trackers together, in bytes: with so many runs of each sequence, in
+// NumbersMemory is what [Tracker.ReportNumbers] takes beside, for all trackers together, in bytes: with so many runs of each sequence, in
 // a window in which all of them have as many.
-func (c *Config) TellMemory(runs int) int64 {
+func (c *Config) NumbersMemory(runs int) int64 {
 	const list = int(unsafe.Sizeof(inference.Run{}))
-	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(telling{}))+2*keptFills*4+2*int(unsafe.Sizeof(inference.Numbers{}))+8*runs*list)
+	return int64(c.MaxExporters) * int64(int(unsafe.Sizeof(numberLog{}))+2*keptFills*4+2*int(unsafe.Sizeof(inference.Numbers{}))+8*runs*list)
 }
 
 // longest is the length of the longest record: no more than a gap that is none of a restart.

@@ -6,17 +6,17 @@
 // report 2.0. The numbers of report 2.0 count datagrams, not reports, so that only reports with FirstOfGroup take part.
 // Telemetry report 0.5 numbers all reports of a hardware id together, but names the node in some of them and not in
 // others. Reports without a node are therefore counted with the first node that is known at their address. The spaces of
-// one key are told as one exporter.
+// one key are counted as one exporter.
 //
 // All distances are computed modulo the width, so that numbers may start again at 0 at any time. A bitmap, the record,
 // remembers which of the newest numbers came:
 //
 //   - A number that is ahead of the newest one by at most [Config.Window] becomes the newest. The numbers that it skips
 //     are provisional.
-//   - A provisional number is told as lost when it is behind the newest one by more than the wait and missing for
+//   - A provisional number is counted as lost when it is behind the newest one by more than the wait and missing for
 //     [holdFor], when there is no more room for it in the record, or when it is older than [settleAfter] at a cut. The wait follows the disorder: it is at least [leastWait], twice as long as numbers
 //     came late, at most Window, and is halved after [calmCuts] windows without such.
-//   - A provisional number that comes is reordered. One that comes when it was told as lost is late, and one fewer is
+//   - A provisional number that comes is reordered. One that comes when it was counted as lost is late, and one fewer is
 //     lost: the loss in one window of time can be negative. One that came already is a duplicate.
 //   - The record grows, up to Window, when it would otherwise forget a missing number that is not old, as long as there is
 //     memory that all trackers share. A number that it has forgotten is late when it comes, and stays lost; where nothing was
@@ -41,7 +41,7 @@
 // They are not [inference.ExporterStats.Sequenced], and no loss and no duplicate is claimed for them. An exporter that
 // stops counting later is noticed after [repeatLimit] equal numbers.
 //
-// A tracker that is asked to ([Tracker.Tell]) also says which numbers came in a window, for somebody who puts together what
+// A tracker that is asked to ([Tracker.ReportNumbers]) also says which numbers came in a window, for a program that puts together what
 // several collectors saw of an exporter. They are read from the record when the window ends, so that it costs nothing for
 // numbers that come in order.
 //

@@ -45,7 +45,7 @@ type counts struct {
 }
 
 // sequence is one sequence number space. Its record says of each number in (head-span, head] whether it came. The
-// missing ones from edge on are provisional, those before it are told as lost.
+// missing ones from edge on are provisional, those before it are counted as lost.
 //
 // What every number touches comes first: it shares two lines of the CPU cache with what a tracker counts beside.
 type sequence struct {
@@ -70,7 +70,7 @@ type sequence struct {
 	calm     uint8 // cuts in a row without much disorder
 
 	counts
-	provisional uint32 // of the missing numbers, those not told
+	provisional uint32 // of the missing numbers, those not counted as lost
 	edge        uint32 // first number that may be provisional; without meaning while none is
 	wait        uint32 // numbers that a missing one is waited for
 	worst       uint32 // farthest behind that a number came since the last cut
@@ -80,7 +80,7 @@ type sequence struct {
 	aged        uint32 // head at least holdFor before ageTime
 	ageHead     uint32 // head before ageTime
 	ageTime     int64
-	settledTo   uint32 // numbers up to it are told because of their age
+	settledTo   uint32 // numbers up to it are counted because of their age
 	runLast     uint32
 	gone        uint32 // missing numbers that left the record
 	origin      uint32 // first number
@@ -93,7 +93,7 @@ type sequence struct {
 	farTime int64 // of the first
 	farDup  uint64
 
-	told *telling // nil unless numbers are told
+	log *numberLog // of the numbers that came; nil unless these are reported
 }
 
 // room is the memory that the records of sequences may take, and the bounds that are common to them.
@@ -101,7 +101,7 @@ type room struct {
 	longest uint32 // bits of the largest record
 	maxGap  uint32
 	places  *Places
-	spare   [][]uint64 // records of the least length that nobody uses
+	spare   [][]uint64 // records of the least length that are not in use
 }
 
 func (m *room) least() uint32 { return min(leastWait, m.longest) }
@@ -184,14 +184,14 @@ func (s *sequence) first(seq uint32, at int64, mask uint32, m *room) {
 	switch {
 	case !s.started:
 		s.begin(seq, at, m)
-	case behind < startSlack: // the earlier run has seen it, or told of it
+	case behind < startSlack: // the earlier run has seen it, or counted it
 		s.late++
 	case ahead <= m.gap(mask):
 		s.claim()
 		s.missed, s.missedTo = true, seq
 		s.advance(seq, ahead, at, m)
 		s.start, s.resumed = at, false
-	default: // nobody knows what became of it
+	default: // what became of it is not known
 		s.begin(seq, at, m)
 	}
 }
@@ -201,10 +201,10 @@ func (m *room) gap(mask uint32) uint32 { return min(m.maxGap, mask>>4) }
 
 // begin makes seq the first number of the sequence.
 func (s *sequence) begin(seq uint32, at int64, m *room) {
-	if s.told != nil {
+	if s.log != nil {
 		s.again(seq - 1)
 	}
-	s.tell(s.provisionalSpan())
+	s.settleNext(s.provisionalSpan())
 	clear(s.seen)
 	word, bit := place(s.seen, seq)
 	*word |= bit
@@ -230,20 +230,20 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 		s.leave(ahead, uint32(leaving), m)
 	}
 	size, before := s.size(), s.head
-	if s.told != nil {
-		s.told.slow += uint64(ahead)
+	if s.log != nil {
+		s.log.slow += uint64(ahead)
 	}
 	if ahead > 1 {
 		missing := ahead - 1
 		kept := min(missing, size-1)
-		if missing > kept && s.told != nil {
+		if missing > kept && s.log != nil {
 			s.skipped(missing - kept)
 		}
 		forget(s.seen, seq-kept, kept)
 		s.open += kept
 		s.provisional += kept
 		if missing > kept { // more than the record can hold
-			s.tellCount(int64(missing-kept), s.resumed)
+			s.countMissing(int64(missing-kept), s.resumed)
 			s.gone |= missing - kept
 			s.edge = (seq - kept) & mask
 		}
@@ -257,7 +257,7 @@ func (s *sequence) advance(seq, ahead uint32, at int64, m *room) {
 		}
 		if n := s.provisionalSpan(); n > s.wait {
 			if old := (s.aged-s.edge)&mask + 1; old <= n { // else nothing is so old
-				s.tell(min(n-s.wait, old))
+				s.settleNext(min(n-s.wait, old))
 			}
 		}
 	}
@@ -290,12 +290,12 @@ func (s *sequence) leave(ahead, leaving uint32, m *room) {
 			continue
 		}
 		if s.provisional > 0 {
-			// Those before the edge are told; tell those behind it that leave.
+			// Those before the edge are counted; count those behind it that leave.
 			if before := s.span - s.provisionalSpan(); n > before {
-				s.tell(n - before)
+				s.settleNext(n - before)
 			}
 		}
-		if missing > 0 && s.told != nil {
+		if missing > 0 && s.log != nil {
 			s.gaps(first, n)
 		}
 		s.open -= missing
@@ -361,8 +361,8 @@ func (s *sequence) shrink(m *room) {
 	s.seen = seen
 }
 
-// tell tells the missing ones among the next n numbers from the edge on as lost.
-func (s *sequence) tell(n uint32) {
+// settleNext counts the missing ones among the next n numbers from the edge on as lost.
+func (s *sequence) settleNext(n uint32) {
 	if n == 0 || s.provisional == 0 {
 		return
 	}
@@ -371,7 +371,7 @@ func (s *sequence) tell(n uint32) {
 		if k := (s.missedTo - s.edge) & mask; k > 0 && k <= s.provisionalSpan() {
 			k = min(k, n)
 			z := zeros(s.seen, s.edge, k)
-			s.tellCount(int64(z), true)
+			s.countMissing(int64(z), true)
 			s.provisional -= z
 			s.edge = (s.edge + k) & mask
 			if n -= k; n == 0 {
@@ -381,12 +381,12 @@ func (s *sequence) tell(n uint32) {
 		s.missed = false
 	}
 	z := zeros(s.seen, s.edge, n)
-	s.tellCount(int64(z), false)
+	s.countMissing(int64(z), false)
 	s.provisional -= z
 	s.edge = (s.edge + n) & mask
 }
 
-func (s *sequence) tellCount(n int64, missed bool) {
+func (s *sequence) countMissing(n int64, missed bool) {
 	if missed {
 		s.down += uint64(n)
 	} else {
@@ -402,7 +402,7 @@ func (s *sequence) fill(seq, behind uint32, at int64, m *room) {
 		return
 	}
 	*word |= bit
-	if s.told != nil {
+	if s.log != nil {
 		s.filled(seq)
 	}
 	s.open--
@@ -447,10 +447,10 @@ func (s *sequence) before(seq, behind uint32, m *room) {
 	n := behind - s.span // between it and the first
 	word, bit := place(s.seen, seq)
 	*word |= bit
-	if s.told != nil {
+	if s.log != nil {
 		s.filled(seq)
 	}
-	if s.open == s.provisional { // nothing of the record is told
+	if s.open == s.provisional { // nothing of the record is counted
 		s.provisional += n
 		s.edge = seq
 	} else {
@@ -471,7 +471,7 @@ func (s *sequence) stale(behind uint32, m *room) {
 		return
 	}
 	s.late++
-	if s.told != nil {
+	if s.log != nil {
 		s.unrecorded(s.head - behind)
 	}
 	s.widen(min(behind, m.longest), m)
@@ -500,9 +500,9 @@ func (s *sequence) same() {
 	s.duplicated++
 	if s.repeat >= repeatLimit {
 		s.duplicated -= min(s.duplicated, uint64(s.repeat))
-		if s.told != nil {
+		if s.log != nil {
 			s.flush()
-			s.told.begin((s.head-1)&s.mask(), false)
+			s.log.begin((s.head-1)&s.mask(), false)
 		}
 		s.sequenced = false
 		clear(s.seen)
@@ -571,7 +571,7 @@ func (s *sequence) dismiss(at int64) {
 func (s *sequence) drop() {
 	if s.sequenced {
 		for _, n := range s.far[:s.farN] {
-			if s.told != nil {
+			if s.log != nil {
 				s.unrecorded(n)
 			}
 		}
@@ -625,16 +625,16 @@ func (s *sequence) cut(end int64, m *room) {
 	if !s.started || s.resumed {
 		return
 	}
-	// What was missed between two runs is told with the first window: it was sent to nobody, so that none of it can be on its
-	// way for long, and a run that ends soon would never tell it.
+	// What was missed between two runs is counted with the first window: no collector ran when it was sent, so that none of it can
+	// be on its way for long, and a run that ends soon would never count it.
 	if k := (s.missedTo - s.edge) & s.mask(); s.missed && k > 0 && k <= s.provisionalSpan() {
-		s.tell(k)
+		s.settleNext(k)
 	}
 	if !s.marked {
 		s.mark, s.markTime, s.marked = s.head, end, true
 	} else if end-s.markTime >= settleAfter {
 		if n := (s.mark-s.edge)&s.mask() + 1; n <= s.provisionalSpan() {
-			s.tell(n)
+			s.settleNext(n)
 		}
 		s.settledTo, s.settling = s.mark, true
 		s.mark, s.markTime = s.head, end
@@ -660,6 +660,6 @@ func (s *sequence) cut(end int64, m *room) {
 
 // settle tells all that is still provisional, when nothing can come any more.
 func (s *sequence) settle() {
-	s.tell(s.provisionalSpan())
+	s.settleNext(s.provisionalSpan())
 	s.drop()
 }

@@ -95,7 +95,7 @@ func (t *Tracker) resume(x *savedExporter) {
 	})
 	i := uint32(len(t.entries) - 1)
 	if t.runs > 0 {
-		t.entries[i].told = newTelling(t.runs, x.head, t.room.longest)
+		t.entries[i].log = newNumberLog(t.runs, x.head, t.room.longest)
 	}
 	if x.proven {
 		t.proven++

@@ -12,21 +12,21 @@ import (
 
 // Tracker counts per exporter. It has one owner and takes no lock.
 type Tracker struct {
-	cfg     Config
-	places  *Places
-	room    room
-	entries []entry
-	index   []slot   // open addressing, linear probing, at most half full
-	guests  []uint32 // entries of exporters that have not proven themselves
-	cursor  int      // where the next guest is looked for that makes room
-	last    uint32   // entry of the last report
-	own     int64    // places taken of those that only this tracker has
-	proven  int64    // exporters that are no guests
-	key     decode.HashKey
-	door    door
-	stats   Stats
-	runs    int // of numbers that are told of each sequence
-	told    inference.Partial
+	cfg      Config
+	places   *Places
+	room     room
+	entries  []entry
+	index    []slot   // open addressing, linear probing, at most half full
+	guests   []uint32 // entries of exporters that have not proven themselves
+	cursor   int      // where the next guest is looked for that makes room
+	last     uint32   // entry of the last report
+	own      int64    // places taken of those that only this tracker has
+	proven   int64    // exporters that are no guests
+	key      decode.HashKey
+	door     door
+	stats    Stats
+	runs     int // of numbers that are told of each sequence
+	reported inference.Partial
 }
 
 // Stats is the state of a Tracker and what it counted since New.
@@ -116,16 +116,16 @@ func NewShared(cfg Config, seed uint64, places *Places) *Tracker {
 	}
 }
 
-// Tell makes the tracker keep which numbers came in a window, for [Tracker.Numbers]: of each sequence up to so many runs.
+// ReportNumbers makes the tracker keep which numbers came in a window, for [Tracker.Numbers]: of each sequence up to so many runs.
 // It is called before the first report, for collectors that are some of several. 0 keeps nothing.
-func (t *Tracker) Tell(runs int) { t.runs = runs }
+func (t *Tracker) ReportNumbers(runs int) { t.runs = runs }
 
 // Numbers gives to p the numbers that came in the window that Cut ended last. It is called once after each Cut.
 func (t *Tracker) Numbers(p *inference.Partial) {
-	for i := range t.told.Numbers() {
-		p.AddNumbers(&t.told.Numbers()[i])
+	for i := range t.reported.Numbers() {
+		p.AddNumbers(&t.reported.Numbers()[i])
 	}
-	t.told.DropAcross()
+	t.reported.DropAcross()
 }
 
 // Observe counts one report, whether it could be read to its end or not. Reports that have no exporter are passed over.
@@ -196,7 +196,7 @@ func (t *Tracker) lookup(sp space, optional bool, at int64) (uint32, bool) {
 	e := &t.entries[i]
 	*e = entry{space: sp, sequence: sequence{width: max(sp.width(), 1), seen: t.room.record()}, alias: alias, since: at, heard: knocks}
 	if t.runs > 0 {
-		e.told = newTelling(t.runs, 0, t.room.longest)
+		e.log = newNumberLog(t.runs, 0, t.room.longest)
 	}
 	t.name(i)
 	return i, true
@@ -350,7 +350,7 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 	n := len(dst)
 	crowded, full := t.places.crowded(), t.places.left.Load() <= 0
 	forgotten := 0
-	t.told.DropAcross()
+	t.reported.DropAcross()
 	for i := range t.entries {
 		e := &t.entries[i]
 		silent := e.reports == 0 && e.malformed == 0
@@ -364,8 +364,8 @@ func (t *Tracker) Cut(dst []inference.ExporterStats, end int64) []inference.Expo
 			t.room.giveBack(e.seen)
 			continue
 		}
-		if e.told != nil {
-			e.tellTo(&t.told, &e.space, e.reports+e.malformed)
+		if e.log != nil {
+			e.tellTo(&t.reported, &e.space, e.reports+e.malformed)
 		}
 		e.cut(end, &t.room)
 		dst = append(dst, inference.ExporterStats{

@@ -12,7 +12,7 @@ import (
 
 // What an error of the map must rest on before it is named. docs/pint.md says what follows for false alarms.
 const (
-	MinFlows   = 3 // flows that it explains, from as many source addresses,
+	minFlows   = 3 // flows that it explains, from as many source addresses,
 	minIngress = 2 // that enter the network at so many nodes; not for what is wrong with the hosts of a prefix
 )
 
@@ -63,12 +63,12 @@ func count(n int, what string) string {
 }
 
 // Decide names the errors of the map that the deviations of a window tell of, each flow once, in a fixed order, and says which
-// flows they explain. Least is how many flows, from as many addresses, an error needs; MinFlows at least.
+// flows they explain. Least is how many flows, from as many addresses, an error needs; minFlows at least.
 func Decide(flows []inference.Deviation, least int) (errors []Error, explained map[decode.FlowKey]bool) {
 	if len(flows) == 0 {
 		return nil, nil
 	}
-	d := decision{flows: flows, left: make([]bool, len(flows)), least: max(least, MinFlows)}
+	d := decision{flows: flows, left: make([]bool, len(flows)), least: max(least, minFlows)}
 	for i := range d.left {
 		d.left[i] = true
 	}

@@ -8,13 +8,13 @@ import (
 
 // The bounds of a Watch.
 const (
-	MaxFlows  = 256     // that are watched at a time,
-	perSource = 8       // those of one source address among them,
-	Kept      = 256     // digests of each that are kept,
-	leastKept = 48      // and without which nothing is said
-	workSteps = 1 << 24 // some 30 ms
-	quietFor  = 16      // windows without a digest after which a flow is let go
-	trials    = 3       // explanations without an error after which it is
+	MaxFlows    = 256     // that are watched at a time,
+	perSource   = 8       // those of one source address among them,
+	keptDigests = 256     // digests of each that are kept,
+	leastKept   = 48      // and without which nothing is said
+	workSteps   = 1 << 24 // some 30 ms
+	quietFor    = 16      // windows without a digest after which a flow is let go
+	trials      = 3       // explanations without an error after which it is
 )
 
 // Watch keeps the last digests of flows that contradict their map, and says what would explain them. It has one owner.
@@ -97,12 +97,12 @@ func (w *Watch) Add(ref uint32, hops int, p pathtrace.Packet, now int64) {
 	}
 	f.last, f.quiet = now, 0
 	f.fresh++
-	if len(f.ring) < Kept {
+	if len(f.ring) < keptDigests {
 		f.ring = append(f.ring, p)
 		return
 	}
 	f.ring[f.oldest] = p
-	f.oldest = (f.oldest + 1) % Kept
+	f.oldest = (f.oldest + 1) % keptDigests
 }
 
 // Flows tells how many flows are watched.
@@ -133,7 +133,7 @@ func (w *Watch) Survey(tell func(*inference.Deviation), done func(owner uint32))
 			w.turn = (w.turn + i) % n // it is first in the next window
 			break
 		}
-		if len(f.ring) >= leastKept && f.fresh >= min(len(f.ring)/2, Kept/4) {
+		if len(f.ring) >= leastKept && f.fresh >= min(len(f.ring)/2, keptDigests/4) {
 			w.explain(f)
 		}
 	}
@@ -160,7 +160,7 @@ func (w *Watch) explain(f *watched) {
 	f.errors = w.surveyor.errors(f.m, &a, f.errors[:0])
 	if f.clean++; len(f.errors) > 0 {
 		f.clean = 0
-	} else if len(f.ring) < Kept && !a.plain() {
+	} else if len(f.ring) < keptDigests && !a.plain() {
 		f.clean = 0 // more digests may tell
 	}
 	f.ingress = inference.NoNode

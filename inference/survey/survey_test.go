@@ -119,7 +119,7 @@ func TestErrorsAreNamed(t *testing.T) {
 			for range *rounds {
 				c, flows := x.make(n, right, r, n.flows(r, *flowCount, net.least, net.most))
 				all := deviations(c.m, r, flows, *digestsOf)
-				errors, _ := Decide(all, MinFlows)
+				errors, _ := Decide(all, minFlows)
 				got := names(errors)
 				found := false
 				for _, g := range got {
@@ -171,7 +171,7 @@ func TestRightInventory(t *testing.T) {
 				}
 			}
 			all := deviations(m, r, flows, *digestsOf)
-			errors, _ := Decide(all, MinFlows)
+			errors, _ := Decide(all, minFlows)
 			if got := names(errors); len(got) > 0 {
 				t.Errorf("%s: %q of a right inventory", net.name, got)
 			}

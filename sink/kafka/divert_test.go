@@ -327,7 +327,7 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	d.Divert(0, at(20*w))
 	d.EndWindow(21 * w)
 
-	g, err := fleet.NewGate(fleet.GateConfig{Reports: true, Window: w})
+	g, err := fleet.NewGate(fleet.Options{Reports: true, Window: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestWindowsThatComeAgain(t *testing.T) {
 	got, offset := map[int64]uint64{}, int64(0)
 	for i := range l.records {
 		r := &l.records[i]
-		if v, err := g.Add(&r.head, offset, len(r.value)); err != nil || v.Kind != fleet.Nothing {
+		if v, err := g.Add(&r.head, offset, len(r.value), 0); err != nil || v.Kind != fleet.Nothing {
 			t.Fatalf("record %+v: %+v, %v", r.head, v, err)
 		}
 		offset++
@@ -349,7 +349,7 @@ func TestWindowsThatComeAgain(t *testing.T) {
 		if !ok || len(h.Missing) > 0 && !skipped {
 			t.Fatalf("%d windows stay open: %+v", g.Open(), h)
 		}
-		if v, err := g.Add(&h, offset, 0); err != nil || v.Kind != fleet.Closed {
+		if v, err := g.Add(&h, offset, 0, 0); err != nil || v.Kind != fleet.Closed {
 			t.Fatal(v, err)
 		}
 		offset++

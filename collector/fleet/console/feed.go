@@ -245,7 +245,7 @@ func (c *Console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
 	from := time.Now().UnixNano() - back
 	f.whole = from + 2*window
 	var err error
-	f.assembler, err = fleet.NewAssembler(fleet.AssemblerConfig{
+	f.assembler, err = fleet.NewAssembler(fleet.Options{
 		Slices: p.Slices, Window: window, Corrections: min(back, int64(2*time.Hour), window<<15), MaxBytes: maxWindow, MaxValue: MaxValue, Limits: Limits,
 	})
 	if err != nil {

@@ -37,9 +37,9 @@ func TestTell(t *testing.T) {
 		width := []uint8{22, 32}[rng.IntN(2)]
 		mask := ^uint32(0) >> (32 - width)
 		tr, few := New(DefaultConfig(), seed), New(DefaultConfig(), seed)
-		tr.Tell(1 << 20)
+		tr.ReportNumbers(1 << 20)
 		most := 2 + rng.IntN(10)
-		few.Tell(most)
+		few.ReportNumbers(most)
 		base := rng.Uint32() & mask
 		if rng.IntN(2) == 0 {
 			base = (0 - rng.Uint32N(3000)) & mask
@@ -128,7 +128,7 @@ func TestTell(t *testing.T) {
 // TestTellRestart: what came before and after a restart is told in two parts.
 func TestTellRestart(t *testing.T) {
 	tr := New(testConfig(), 1)
-	tr.Tell(64)
+	tr.ReportNumbers(64)
 	at := int64(1e18)
 	see := func(numbers ...uint32) {
 		for _, n := range numbers {
@@ -159,7 +159,7 @@ func TestTellRestart(t *testing.T) {
 		t.Errorf("silence is told as %+v", got)
 	}
 	tr2 := New(testConfig(), 1) // a later run goes on from the state
-	tr2.Tell(64)
+	tr2.ReportNumbers(64)
 	if err := tr2.ReadState(tr.AppendState(nil), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestTellSame(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 22))
 		a, b := New(testConfig(), seed), New(testConfig(), seed)
-		a.Tell(8)
+		a.ReportNumbers(8)
 		at, next := int64(1e18), [3]uint32{}
 		var p inference.Partial
 		for range 50 {
@@ -214,7 +214,7 @@ func TestTellSame(t *testing.T) {
 		}
 	}
 	tr := New(testConfig(), 1)
-	tr.Tell(64)
+	tr.ReportNumbers(64)
 	r := report20(1, 1, 0, 1e18)
 	var p inference.Partial
 	var dst []inference.ExporterStats

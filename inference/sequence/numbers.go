@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// maxParts is how often in a window a sequence is told that begins anew.
+	// maxParts is how many parts of a window are listed of a sequence that begins anew.
 	maxParts = 8
-	// maxFills is how many numbers in a window are told that fill gaps of earlier ones.
+	// maxFills is how many numbers of a window are listed that fill gaps of earlier ones.
 	maxFills = 1024
 	// keptFills is how many numbers the memory is kept of.
 	keptFills = 64
 )
 
-// telling finds out which numbers came since it was asked last. What comes in order is not told of one by one: it is read
+// numberLog lists the numbers that came since they were read last. What comes in order is not noted one by one: it is read
 // from the record at the end of a window. Only gaps that leave the record before that are noted, and numbers that fill
 // gaps of an earlier window.
-type telling struct {
+type numberLog struct {
 	longest uint32 // how far behind the newest one a number may be to be one that is late
 	most    int    // runs of a part
-	from    uint32 // numbers up to it were told, or came before the first one
+	from    uint32 // numbers up to it were listed, or came before the first one
 	next    uint64 // offset from it that is not decided yet
 	slow    uint64 // how far the newest number jumped, in all
 	anew    bool   // the part begins anew
-	many    bool   // more than can be told
+	many    bool   // more than can be listed
 	runs    runList
 	fills   []uint32            // numbers before from that came since
 	lates   []uint32            // numbers of which there was no record any more
@@ -35,9 +35,9 @@ type telling struct {
 	all     runList
 }
 
-// newTelling tells what comes behind from.
-func newTelling(most int, from, longest uint32) *telling {
-	return &telling{most: most, from: from, next: 1, longest: longest}
+// newNumberLog lists what comes behind from.
+func newNumberLog(most int, from, longest uint32) *numberLog {
+	return &numberLog{most: most, from: from, next: 1, longest: longest}
 }
 
 // runList lists runs with offsets from a number. If there are too many, neighbours are put together.
@@ -83,14 +83,14 @@ func (l *runList) add(r inference.Run, most int) {
 }
 
 // begin goes on with numbers behind from.
-func (t *telling) begin(from uint32, anew bool) {
+func (t *numberLog) begin(from uint32, anew bool) {
 	t.from, t.next, t.anew = from, 1, anew
 	t.runs.reset()
 	t.fills, t.lates = t.fills[:0], t.lates[:0]
 }
 
 // gap notes n numbers from an offset on that did not come.
-func (t *telling) gap(at, n uint64) {
+func (t *numberLog) gap(at, n uint64) {
 	if at > t.next {
 		t.runs.add(inference.Run{First: t.next, Last: at - 1, Count: at - t.next}, t.most)
 	}
@@ -99,11 +99,11 @@ func (t *telling) gap(at, n uint64) {
 
 // gaps notes those of n numbers of the record from first on that did not come. They are not behind the newest one.
 func (s *sequence) gaps(first, n uint32) {
-	t, mask := s.told, s.mask()
+	t, mask := s.log, s.mask()
 	reached := (s.head - t.from) & mask // its offset
 	missing(s.seen, first, n, func(first, n uint32) {
 		behind := (s.head - first) & mask
-		if behind >= reached { // begins where all was told
+		if behind >= reached { // begins where all was listed
 			old := min(n, behind-reached+1)
 			if n -= old; n == 0 {
 				return
@@ -118,14 +118,14 @@ func (s *sequence) gaps(first, n uint32) {
 
 // skipped notes n numbers ahead of the newest one for which the record has no room.
 func (s *sequence) skipped(n uint32) {
-	if at := uint64((s.head-s.told.from)&s.mask()) + 1; at >= s.told.next {
-		s.told.gap(at, uint64(n))
+	if at := uint64((s.head-s.log.from)&s.mask()) + 1; at >= s.log.next {
+		s.log.gap(at, uint64(n))
 	}
 }
 
 // filled notes a number that fills a gap. The record has those behind from.
 func (s *sequence) filled(seq uint32) {
-	t, mask := s.told, s.mask()
+	t, mask := s.log, s.mask()
 	if (s.head-seq)&mask < (s.head-t.from)&mask {
 		return
 	}
@@ -138,7 +138,7 @@ func (s *sequence) filled(seq uint32) {
 
 // unrecorded notes a number that came when there was no record of it any more: it may be the first time.
 func (s *sequence) unrecorded(seq uint32) {
-	if t := s.told; (s.head-seq)&s.mask() < t.longest {
+	if t := s.log; (s.head-seq)&s.mask() < t.longest {
 		if len(t.lates) == maxFills {
 			t.many = true
 			return
@@ -152,7 +152,7 @@ func (s *sequence) flush() {
 	if !s.started || s.resumed || !s.sequenced {
 		return
 	}
-	t := s.told
+	t := s.log
 	s.flushNew()
 	if len(t.lates) > 0 {
 		t.all.reset()
@@ -162,7 +162,7 @@ func (s *sequence) flush() {
 }
 
 // addSorted lists numbers that are not ahead of a reference, and gives the first of them.
-func (t *telling) addSorted(list []uint32, ref, mask uint32) (first uint32) {
+func (t *numberLog) addSorted(list []uint32, ref, mask uint32) (first uint32) {
 	behind := func(n uint32) uint32 { return (ref - n) & mask }
 	slices.SortFunc(list, func(a, b uint32) int { return cmp.Compare(behind(b), behind(a)) })
 	first = list[0]
@@ -176,7 +176,7 @@ func (t *telling) addSorted(list []uint32, ref, mask uint32) (first uint32) {
 
 // flushPart ends a part that has the runs in t.all.
 func (s *sequence) flushPart(first uint32) {
-	t := s.told
+	t := s.log
 	if len(t.parts) == maxParts {
 		t.many = true
 		return
@@ -190,7 +190,7 @@ func (s *sequence) flushPart(first uint32) {
 }
 
 func (s *sequence) flushNew() {
-	t, mask := s.told, s.mask()
+	t, mask := s.log, s.mask()
 	reached := (s.head - t.from) & mask
 	if s.open > 0 {
 		n := min(s.span, reached)
@@ -223,12 +223,12 @@ func (s *sequence) flushNew() {
 func (s *sequence) again(from uint32) {
 	anew := s.sequenced && s.started
 	s.flush()
-	s.told.begin(from&s.mask(), anew)
+	s.log.begin(from&s.mask(), anew)
 }
 
 // tellTo hands over what came since the last time, with so many reports.
 func (s *sequence) tellTo(p *inference.Partial, sp *space, reports uint64) {
-	t := s.told
+	t := s.log
 	s.flush()
 	if reports+t.slow > uint64(s.mask()) { // it may have gone round
 		t.many = true
