@@ -352,6 +352,31 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestBoundMemory: a list with a bound never holds more than twice the bound, and no item that is behind as many as the bound.
+func TestBoundMemory(t *testing.T) {
+	const n = 5
+	var up, down Partial
+	up.Bound(Limits{Paths: n})
+	down.Bound(Limits{Paths: n})
+	for i := range int64(100) {
+		up.AddPath(&PathChange{Time: i, From: []HopKey{{Node: uint32(i)}}})
+		down.AddPath(&PathChange{Time: -i, From: []HopKey{{Node: uint32(i)}}})
+		if len(up.paths.items) > n || len(down.paths.items) > 2*n || len(down.paths.memory.hops) > 2*n {
+			t.Fatalf("%d changes: %d and %d are listed, with paths of %d hops", i+1, len(up.paths.items), len(down.paths.items), len(down.paths.memory.hops))
+		}
+	}
+	var all Partial
+	all.Merge(&down)
+	if up.OtherPaths != 100-n || len(all.paths.items) != n || all.OtherPaths != 100-n {
+		t.Errorf("%d are listed and %d are not; going up, %d are not", len(all.paths.items), all.OtherPaths, up.OtherPaths)
+	}
+	for _, c := range all.paths.items {
+		if c.From[0].Node != uint32(-c.Time) || c.Time > -(100-n) {
+			t.Errorf("%+v is listed", c)
+		}
+	}
+}
+
 func faults(w *Window) (n uint64) {
 	for i := range w.Digests {
 		n += w.Digests[i].Count
