@@ -189,7 +189,7 @@ func nextMessage(b []byte, at int) (m part, next int, err *Error) {
 	m.meta, m.metaEnd = at+8, at+8+n
 	m.flat = flat{b: b[m.meta:m.metaEnd], base: m.meta}
 	f := &m.flat
-	t := f.table(f.follow(0, "message"), "message")
+	t := f.table(f.target(0, "message"), "message")
 	kind := t.num(1, 1, "message")
 	length := t.num(3, 8, "body length")
 	if f.err != nil {
@@ -256,7 +256,7 @@ func readSchema(m *part) (*plan, *Error) {
 	first, n := t.list(2, 4, "metadata")
 	needs, is := 0, ""
 	for i := range n {
-		kv := f.table(f.follow(first+4*i, "metadata"), "metadata")
+		kv := f.table(f.target(first+4*i, "metadata"), "metadata")
 		key, value := kv.text(0, "metadata"), kv.text(1, "metadata")
 		if f.err != nil {
 			break
@@ -300,7 +300,7 @@ func readSchema(m *part) (*plan, *Error) {
 		if f.err != nil {
 			break
 		}
-		w.field(f.table(f.follow(first+4*i, "field"), "field"), topLevel, 0)
+		w.field(f.table(f.target(first+4*i, "field"), "field"), topLevel, 0)
 	}
 	p.nodes, p.buffer = w.nodes, w.buffers
 	for _, c := range []int{decode.ColTime, decode.ColFormat, decode.ColKind} {
@@ -395,7 +395,7 @@ func (w *walker) field(t flatTable, l level, depth int) {
 		if f.err != nil {
 			return
 		}
-		w.field(f.table(f.follow(first+4*i, name), name), next, depth+1)
+		w.field(f.table(f.target(first+4*i, name), name), next, depth+1)
 	}
 }
 

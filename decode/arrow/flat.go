@@ -117,8 +117,8 @@ func (f *flat) in(at, n int, field string) bool {
 	return true
 }
 
-// follow gives what the reference at a position points at.
-func (f *flat) follow(at int, field string) int {
+// target gives the place that the reference at a position points at.
+func (f *flat) target(at int, field string) int {
 	if !f.in(at, 4, field) {
 		return 0
 	}
@@ -187,7 +187,7 @@ func (t *flatTable) table(id int, name string) (flatTable, bool) {
 	if at == 0 {
 		return flatTable{f: t.f}, false
 	}
-	to := t.f.table(t.f.follow(at, name), name)
+	to := t.f.table(t.f.target(at, name), name)
 	return to, t.f.err == nil
 }
 
@@ -197,7 +197,7 @@ func (t *flatTable) list(id, size int, name string) (first, n int) {
 	if at == 0 {
 		return 0, 0
 	}
-	at = t.f.follow(at, name)
+	at = t.f.target(at, name)
 	if t.f.err != nil {
 		return 0, 0
 	}

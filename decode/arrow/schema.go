@@ -6,7 +6,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 )
 
-// Version is that of the schema that is written. A column that is added makes a new version; who reads by names does not
+// Version is the version of the schema that is written. A column that is added makes a new version; readers by name do not
 // notice. readerVersion is the version that a reader has to know at least: it grows when what is there changes its meaning.
 const (
 	Version       = 1

@@ -186,13 +186,13 @@ func (w *Watch) find(src decode.Addr, current *demux.Profile, time int64) *sende
 	if s != nil {
 		if s.current.Name != current.Name {
 			s.current = current
-			s.again(0)
+			s.beginRound(0)
 		}
 		return s
 	}
 	if s = w.adopted[src]; s != nil && len(w.senders) < maxSenders {
 		s.current = current
-		s.again(0)
+		s.beginRound(0)
 		w.senders[src] = s
 		return s
 	}
@@ -223,8 +223,8 @@ func (w *Watch) makeRoom(time int64) bool {
 	return true
 }
 
-// again begins another round, whose samples are taken after a rest.
-func (s *sender) again(rest int64) {
+// beginRound begins a round whose samples are gathered after a rest.
+func (s *sender) beginRound(rest int64) {
 	s.samples, s.looked, s.innocent, s.clean, s.round, s.rest = nil, 0, 0, 0, 0, rest
 	s.first, s.last, s.taken = 0, 0, 0
 }
@@ -236,7 +236,7 @@ type Change struct {
 	Samples []Sample
 }
 
-// Step judges those of whom enough was gathered at a time, and gives what changes, in the order of addresses. known says how
+// Step judges the senders with enough samples and gives the changes, in the order of addresses. known says how
 // many reports of a sender were read in all, those that it was not known of that they cannot be among them; nil knows nothing.
 // home is the profile of the settings for an address.
 func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known func(decode.Addr) uint64) (changes []Change) {
@@ -260,7 +260,7 @@ func (w *Watch) Step(now int64, home func(decode.Addr) *demux.Profile, known fun
 		}
 		if len(s.samples) < enough || s.last-s.first < need {
 			if old && now-s.touched > pause { // whoever sent that has stopped
-				s.again(0)
+				s.beginRound(0)
 				s.votes = 0
 				delete(w.senders, src)
 			} else if s.looked >= enough && s.innocent == s.looked {
@@ -296,7 +296,7 @@ func (w *Watch) give(s *sender, now int64) Change {
 	w.adopted[s.src] = s
 	delete(w.senders, s.src)
 	c := Change{s.src, s.own, s.samples}
-	s.again(0)
+	s.beginRound(0)
 	return c
 }
 
@@ -305,7 +305,7 @@ const autoName = "auto"
 
 func (s *sender) rested(now int64) {
 	s.wait = min(max(2*s.wait, pause), maxPause)
-	s.again(now + s.wait)
+	s.beginRound(now + s.wait)
 }
 
 // reconsider gives up an adopted dialect when again and again another explains everything, and nothing speaks for it.
@@ -327,7 +327,7 @@ func (w *Watch) reconsider(s *sender, now int64, home func(decode.Addr) *demux.P
 	}
 	s.state = Adopted
 	if s.votes < roundsAgainst {
-		s.again(now)
+		s.beginRound(now)
 		return nil
 	}
 	s.votes = 0

@@ -45,8 +45,8 @@ type Values struct {
 // UtilizationUnit is the Utilization of a link that is just full.
 const UtilizationUnit = 1 << 16
 
-// of gives the value that a query asks for.
-func (v *Values) of(name string) uint64 {
+// named gives the value with the name that a query asks for.
+func (v *Values) named(name string) uint64 {
 	switch name {
 	case NodeValue:
 		return uint64(v.Node)
@@ -242,17 +242,17 @@ func (p *Plan) Write(digest uint64, id uint32, hop int, v Values, rnd uint32) ui
 func (q *Query) write(part uint64, id uint32, hop int, v *Values, rnd uint32) uint64 {
 	switch q.Aggregation {
 	case Static:
-		return q.Scheme.Write(part, id, hop, uint32(v.of(q.Value)))
+		return q.Scheme.Write(part, id, hop, uint32(v.named(q.Value)))
 	case Dynamic:
 		w := q.Scheme.Width()
 		for n := range q.Scheme.Instances() {
 			if p := q.Scheme.Packet(id, n); q.Scheme.Writes(&p, hop) {
-				code := uint64(q.Code.Encode(v.of(q.Value), rnd)) & mask64(w)
+				code := uint64(q.Code.Encode(v.named(q.Value), rnd)) & mask64(w)
 				part = part&^(mask64(w)<<(w*n)) | code<<(w*n)
 			}
 		}
 	case PerPacket:
-		part = max(part, uint64(q.Code.Encode(v.of(q.Value), rnd))&mask64(q.Bits))
+		part = max(part, uint64(q.Code.Encode(v.named(q.Value), rnd))&mask64(q.Bits))
 	case Loop:
 		part, _ = q.Loops.Step(part, id, hop, v.Node)
 	}
