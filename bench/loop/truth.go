@@ -57,40 +57,23 @@ func (p *places) all(to []int32, node uint32) []int32 {
 	return to
 }
 
-// Links is that of suspicion.Places.
-func (p *places) Links(to []int32, f *inference.Finding) []int32 {
-	add := func(l int32) {
-		if l >= 0 {
-			to = append(to, l)
-		}
-	}
-	switch e := f.Element; e.Kind {
-	case inference.InterfaceElement:
-		add(p.hop(e.Node, e.EgressIf))
-	case inference.NodeElement:
-		return p.all(to, e.Node)
-	case inference.LinkElement:
-		a, b := p.node(e.Node), p.node(e.Peer)
-		if a < 0 || b < 0 {
-			return to
-		}
-		if i := p.graph.Between(a, b); i >= 0 {
-			add(int32(i))
-			add(int32(p.graph.Peer(i)))
-		}
-	case inference.FlowElement:
-		way := p.known[e.Flow]
-		for k, h := range way {
-			if h.EgressIf != 0 {
-				add(p.hop(h.Node, h.EgressIf))
-			} else if a := p.node(h.Node); a >= 0 && k+1 < len(way) {
-				if b := p.node(way[k+1].Node); b >= 0 {
-					add(int32(p.graph.Between(a, b)))
-				}
+// passed gives the links on the way of a flow, as far as windows told it.
+func (p *places) passed(flow decode.FlowKey) (links []int32) {
+	way := p.known[flow]
+	for k, h := range way {
+		l := int32(-1)
+		if h.EgressIf != 0 {
+			l = p.hop(h.Node, h.EgressIf)
+		} else if a := p.node(h.Node); a >= 0 && k+1 < len(way) {
+			if b := p.node(way[k+1].Node); b >= 0 {
+				l = int32(p.graph.Between(a, b))
 			}
 		}
+		if l >= 0 {
+			links = append(links, l)
+		}
 	}
-	return to
+	return links
 }
 
 // flows remembers the ways of flows.
@@ -394,7 +377,7 @@ func (x *losing) window(d *detection, f *Fault, w *inference.Window, cycle int) 
 		}
 		o.sent, o.lost = o.sent+l.Packets, o.lost+l.Lost
 		if len(l.Path) > 0 {
-			o.links = d.places.Links(nil, &inference.Finding{Element: inference.ElementOfFlow(l.Flow)})
+			o.links = d.places.passed(l.Flow)
 		}
 	}
 	floor := findings.EventsConfig().SilentLoss

@@ -82,8 +82,8 @@ func (d *Links) Covered() (covered, all int) {
 	return covered, all
 }
 
-// Passes reports whether a probe of another network can take its way in this one.
-func (d *Links) Passes(p *planner.Probe) bool {
+// passes reports whether a probe of another network can take its way in this one.
+func (d *Links) passes(p *planner.Probe) bool {
 	return !slices.ContainsFunc(p.Links, func(l string) bool { _, ok := d.byName[l]; return !ok })
 }
 

@@ -74,7 +74,7 @@ func (s *Steering) reload(ctx context.Context) (restart []string, err error) {
 		s.Loop.RefuseNetwork(err.Error())
 		return nil, err
 	}
-	err = s.Loop.Replace(ctx, loop.Replacement{Network: x.Control, Probing: x.Config.Sent, Passes: x.Config.Links.Passes, First: func() { s.Network.Suspects.Replace(x.Suspects) }})
+	err = s.Loop.Replace(ctx, loop.Replacement{Network: x.Control, Probing: x.Config.Sent, Passes: x.Config.Links.passes, First: func() { s.Network.Suspects.replace(x.Suspects) }})
 	if err != nil {
 		for _, c := range fresh {
 			c.Close()

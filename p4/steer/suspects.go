@@ -156,8 +156,8 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	return out
 }
 
-// Replace takes over another network, with what is known of the links that both have. It is called by the owner of Suspects.
-func (s *Suspects) Replace(next *Suspects) {
+// replace takes over another network, with what is known of the links that both have. It is called by the owner of Suspects.
+func (s *Suspects) replace(next *Suspects) {
 	was := make([]int32, next.links.graph.NumInterfaces())
 	for i := range was {
 		was[i] = -1
