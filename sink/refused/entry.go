@@ -1,12 +1,15 @@
 package refused
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
 	"time"
+
+	"github.com/hopscope/hopscope/inference/state"
 )
 
 // Entry is what was refused of one record.
@@ -58,25 +61,34 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var errDamaged = errors.New("is damaged, or no file of refused points")
 
 func (e *Entry) encode() []byte {
-	text := func(b []byte, s string) []byte {
-		return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	return seal(state.Append(make([]byte, headerLen, 4096), e.code))
+}
+
+func (e *Entry) code(c *state.Coder) {
+	at := e.Time.UnixNano()
+	if state.Int(c, "time", &at); c.Reading() {
+		e.Time = time.Unix(0, at)
 	}
-	b := make([]byte, headerLen, 4096)
-	b = binary.AppendVarint(b, e.Time.UnixNano())
-	b = text(text(b, e.Sink), e.Target)
-	b = binary.AppendUvarint(binary.AppendUvarint(b, e.Batch), e.Part)
-	b = binary.AppendUvarint(b, uint64(len(e.Groups)))
-	for i := range e.Groups {
-		g := &e.Groups[i]
-		b = binary.AppendUvarint(b, g.Points)
-		b = binary.AppendUvarint(b, uint64(len(g.Series)))
-		for _, s := range g.Series {
-			b = binary.AppendUvarint(text(b, s.Name), s.Points)
-		}
-		b = text(b, g.Reason)
-		b = append(binary.AppendUvarint(b, uint64(len(g.Payload))), g.Payload...)
+	c.Text("store", maxFile, &e.Sink, &e.Target)
+	state.Uint(c, "record", &e.Batch, &e.Part)
+	sum := uint64(0)
+	state.List(c, "groups", maxFile, 4, &e.Groups, func(g *Group, c *state.Coder) {
+		g.code(c)
+		c.Check("points", g.Points <= math.MaxInt64-sum)
+		sum += g.Points
+	})
+}
+
+func (g *Group) code(c *state.Coder) {
+	state.Uint(c, "points", &g.Points)
+	state.List(c, "series", maxFile, 2, &g.Series, func(s *Series, c *state.Coder) {
+		c.Text("series", maxFile, &s.Name)
+		state.Uint(c, "series", &s.Points)
+	})
+	c.Text("reason", maxFile, &g.Reason)
+	if c.Blob("payload", &g.Payload); c.Reading() {
+		g.Payload = bytes.Clone(g.Payload)
 	}
-	return seal(b)
 }
 
 // seal fills in what stands before the body, for which b has room.
@@ -94,74 +106,9 @@ func decode(b []byte) (*Entry, error) {
 		binary.BigEndian.Uint32(b[len(magic)+8:]) != crc32.Checksum(b[headerLen:], castagnoli) {
 		return nil, errDamaged
 	}
-	d := reader{b: b[headerLen:]}
-	e := &Entry{Time: time.Unix(0, d.varint()), Sink: d.text(), Target: d.text(), Batch: d.uvarint(), Part: d.uvarint()}
-	sum := uint64(0)
-	for range d.count() {
-		g := Group{Points: d.uvarint()}
-		for range d.count() {
-			g.Series = append(g.Series, Series{d.text(), d.uvarint()})
-		}
-		g.Reason = d.text()
-		g.Payload = []byte(d.text())
-		if g.Points > math.MaxInt64-sum {
-			d.bad = true
-		}
-		if d.bad {
-			break
-		}
-		sum += g.Points
-		e.Groups = append(e.Groups, g)
-	}
-	if d.bad || len(d.b) != 0 {
-		return nil, errDamaged
+	e := &Entry{}
+	if err := state.Read("refused points", b[headerLen:], e.code); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return e, nil
-}
-
-// reader reads b. After the first failure bad is set and everything is zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if r.bad || n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	if r.bad || n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count reads a number of elements, each of which takes at least two bytes.
-func (r *reader) count() uint64 {
-	n := r.uvarint()
-	if n > uint64(len(r.b))/2 {
-		r.bad = true
-		return 0
-	}
-	return n
-}
-
-func (r *reader) text() string {
-	n := r.uvarint()
-	if r.bad || n > uint64(len(r.b)) {
-		r.bad = true
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
 }
