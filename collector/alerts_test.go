@@ -106,6 +106,7 @@ func (l *logText) has(s string) bool {
 
 // A receiver of alerts is not said to get series.
 func TestLogOfReceiver(t *testing.T) {
+	t.Parallel()
 	a := startAlarmed(t, t.TempDir())
 	for _, text := range []string{`msg="sending alerts" sink=alertmanager`, `msg="writing series" sink=memory`} {
 		a.waitFor(text, func() bool { return a.log.has(text) })
@@ -174,6 +175,7 @@ func (a *alarmed) value(name string) float64 {
 // TestAlerts lets a collector find, mute, end and come back: its receiver gets alerts and nothing else, its store none, and a
 // restart neither repeats nor forgets.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a := startAlarmed(t, dir)
 	a.find(1, false)
@@ -219,6 +221,7 @@ func TestAlerts(t *testing.T) {
 
 // TestNoAlertsOfCaptures holds that a capture tells nobody what was wrong long ago.
 func TestNoAlertsOfCaptures(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := &listener{name: "webhook", rest: map[string]int{}}
 	cfg := testConfig()

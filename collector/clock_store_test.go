@@ -252,30 +252,32 @@ func (e *endsSeen) Step(w *inference.Window) []inference.Finding {
 
 // Detectors see windows in the order in which they were counted, with times that only grow, and each report once.
 func TestDetectorsWhileClockIsSet(t *testing.T) {
-	src := &canned{workers: 1, batches: 30, frames: datagrams(t, 20), times: func(int, int) int64 { return time.Now().UnixNano() }, waits: true}
-	clock := newSetClock()
-	src.before = func(batch int) {
-		time.Sleep(100 * time.Millisecond)
-		switch batch {
-		case 5:
-			clock.set(-time.Hour)
-		case 10:
-			clock.set(2 * time.Hour)
-		case 20:
-			clock.set(-500 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		src := &canned{workers: 1, batches: 30, frames: datagrams(t, 20), times: func(int, int) int64 { return time.Now().UnixNano() }, waits: true}
+		clock := newSetClock()
+		src.before = func(batch int) {
+			time.Sleep(100 * time.Millisecond)
+			switch batch {
+			case 5:
+				clock.set(-time.Hour)
+			case 10:
+				clock.set(2 * time.Hour)
+			case 20:
+				clock.set(-500 * time.Millisecond)
+			}
 		}
-	}
-	seen := &endsSeen{}
-	c := newEngine(t, nil, Options{Now: clock.now, Sources: []Source{{Name: "memory", Source: src}}, Detectors: []Detector{seen}})
-	if err := run(t, c); err != nil {
-		t.Fatal(err)
-	}
-	for i, end := range seen.ends {
-		if i > 0 && end-seen.ends[i-1] < int64(time.Millisecond) {
-			t.Errorf("window %d ends at %d, the one before at %d", i, end, seen.ends[i-1])
+		seen := &endsSeen{}
+		c := newEngine(t, nil, Options{Now: clock.now, Sources: []Source{{Name: "memory", Source: src}}, Detectors: []Detector{seen}})
+		if err := run(t, c); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(seen.ends) < 15 {
-		t.Errorf("%d windows", len(seen.ends))
-	}
+		for i, end := range seen.ends {
+			if i > 0 && end-seen.ends[i-1] < int64(time.Millisecond) {
+				t.Errorf("window %d ends at %d, the one before at %d", i, end, seen.ends[i-1])
+			}
+		}
+		if len(seen.ends) < 15 {
+			t.Errorf("%d windows", len(seen.ends))
+		}
+	})
 }

@@ -248,6 +248,7 @@ func TestReplayPublishes(t *testing.T) {
 // A live collector, with a spool and without: what is in the windows, what is diverted and what the exporters saw add up,
 // in this run and over all runs.
 func TestLivePublishes(t *testing.T) {
+	t.Parallel()
 	for _, withSpool := range []bool{false, true} {
 		t.Run(fmt.Sprint("spool=", withSpool), func(t *testing.T) {
 			dir := ""
@@ -369,6 +370,7 @@ func (f *forgetful) EncodeWindow(*sink.Window) []sink.Encoded { return slices.Cl
 
 // What a collector tells its fleet adds up while it runs, with a store that is away, and in the run after it.
 func TestStanding(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	frames := datagrams(t, 50)
 	sent := uint64(0)

@@ -240,6 +240,7 @@ func TestFurtherDetectors(t *testing.T) {
 
 // The summary of a running collector can be asked for at any time.
 func TestSummaryWhileRunning(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	var c *Collector
 	m := &canned{workers: 2, batches: 500, frames: datagrams(t, 50), times: func(int, int) int64 { return time.Now().UnixNano() }, waits: true}

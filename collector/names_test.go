@@ -41,6 +41,7 @@ func (k *nameKeeper) text() (all string, windows int) {
 // TestInventory changes the inventory of a running collector: windows tell names when they change and not otherwise, and a broken
 // file leaves everything as it was.
 func TestInventory(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "inventory.yaml")
 	write := func(text string) {
 		t.Helper()

@@ -105,6 +105,7 @@ func TestPointsRefusedByServer(t *testing.T) {
 // TestReadyAgain has a store refuse, fail by its settings, and mend: the collector is not ready as long as it lasts, and
 // then is. A spool that overflows is the same. What a store did not say itself destroys nothing.
 func TestReadyAgain(t *testing.T) {
+	t.Parallel()
 	var answer atomic.Pointer[http.HandlerFunc]
 	set := func(h http.HandlerFunc) { answer.Store(&h) }
 	ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
