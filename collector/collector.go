@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/alerts"
-	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/ledger"
@@ -24,54 +23,10 @@ import (
 	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/decode/guess"
-	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/sink"
 )
-
-// Options are what a collector is not told by its settings.
-type Options struct {
-	Log  *slog.Logger // nil says nothing
-	Seed uint64       // of all randomness: flow hashes, sketches
-	// Hurry, when it ends, ends the draining of a collector that is stopping; nil never does.
-	Hurry   context.Context
-	Policy  Policy
-	Version string // of the program; stores keep it
-	// Now reads the wall clock, and in the same instant a clock that nobody sets. Several goroutines call it. nil reads
-	// those of the machine.
-	Now func() (wall time.Time, mono time.Duration)
-
-	Sources   []Source
-	Stores    []Store
-	Writers   []sink.WindowWriter
-	Reports   []sink.ReportWriter
-	Detectors []Detector // beside those that [Analysis] configures
-
-	// Profile goes before the dialects of the settings, for all frames.
-	Profile *demux.Profile
-	// Adopted are dialects that single senders are known to have, and Recognised what is known of these.
-	Adopted    *demux.Adopted
-	Recognised []guess.Finding
-	// Looked has the dialects of senders in captures that are going to be read beside the sockets, nil without any. The collector
-	// goes on from there, and gives a dialect up as one that it adopted itself.
-	Looked *guess.Watch
-	// Network and Plans go before the settings of PINT. LoadNetwork and LoadPlan read what those settings name.
-	Network     *Network
-	Plans       []*pint.Plan
-	LoadNetwork func(topology string) (*Network, error)
-	LoadPlan    func(file string) (*pint.Plan, error)
-	// Sites are those of the settings, for [NewShard]; a collector has them in its own.
-	Sites []Site
-	// Ways are those that flows may take, for [NewShard]; a collector reads what its settings name.
-	Ways *policy.Policy
-}
-
-func (o *Options) digestInputs() *digests.Inputs {
-	return &digests.Inputs{Network: o.Network, Plans: o.Plans, LoadNetwork: o.LoadNetwork, LoadPlan: o.LoadPlan, Log: o.Log}
-}
 
 // Collector runs sources through the pipeline into the sinks. It is used once.
 type Collector struct {
@@ -100,6 +55,9 @@ type Collector struct {
 
 	writeSeconds metrics.Durations
 }
+
+// mWriteSeconds is the metric that counts as writes happen.
+var mWriteSeconds = Metric{Name: "hopscope_sink_write_duration_seconds", Help: "Time of one write to the sink.", Labels: []string{"sink", "ok"}, Kind: Histogram}
 
 // moment is when something was, by both clocks.
 type moment struct {

@@ -16,7 +16,7 @@ var below = map[string][]string{
 	"ledger":    {},
 	"metrics":   {},
 	"settings":  {},
-	"summary":   {},
+	"summary":   {"ledger"},
 	"ways":      {"settings"},
 	"stores":    {"ledger", "metrics", "settings"},
 	"alerts":    {"metrics", "stores"},

@@ -383,7 +383,9 @@ func TestStanding(t *testing.T) {
 		stores := publish(w, dir)
 		m := &canned{workers: 2, batches: 60, frames: frames, waits: true, times: func(int, int) int64 { return time.Now().UnixNano() }}
 		m.before = func(int) { time.Sleep(5 * time.Millisecond) }
-		c := newEngine(t, func(p *program) { p.Instance, p.DrainTimeout = "east", 100*time.Millisecond },
+		c := newEngine(t, func(p *program) {
+			p.Instance, p.DrainTimeout = "east", []time.Duration{time.Second, 30 * time.Second}[runNumber]
+		},
 			Options{Version: "1", Sources: []Source{{Name: "memory", Source: m}}, Stores: stores})
 		began := time.Now()
 		stop, asked := make(chan struct{}), make(chan struct{})

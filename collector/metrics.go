@@ -45,7 +45,6 @@ var (
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
 	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
 	mRaw          = metrics.NewCounter("hopscope_raw_reports_total", "Reports of the raw stream, by what became of them.", "outcome")
-	mWriteSeconds = Metric{Name: "hopscope_sink_write_duration_seconds", Help: "Time of one write to the sink.", Labels: []string{"sink", "ok"}, Kind: Histogram}
 	mSteps        = metrics.NewCounter("hopscope_clock_steps_total", "Times that the wall clock was set while the collector ran; sleep of the machine counts.")
 	mStep         = metrics.NewGauge("hopscope_clock_step_seconds", "By how much it was set the last time, negative for back.")
 	mClockHeld    = metrics.NewGauge("hopscope_clock_held", "1 while the clock is further back than corrections reach, and the last window is kept open; else 0.")

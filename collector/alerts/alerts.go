@@ -29,7 +29,7 @@ type Alerting struct {
 	center   *notify.Center
 
 	seen    os.FileInfo // the file of rules as it was read last; nil if it was not there
-	reading chan struct{}
+	reading sync.Mutex  // while it is read
 	rules   *notify.Rules
 	read    atomic.Pointer[notify.Rules] // that were read and are not followed yet
 
@@ -43,7 +43,7 @@ type Alerting struct {
 
 // New reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
 func New(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
-	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, reading: make(chan struct{}, 1), sent: map[notify.Status]uint64{}}
+	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, sent: map[notify.Status]uint64{}}
 	if err := a.Reset(); err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
 	}
@@ -93,9 +93,7 @@ func (a *Alerting) Step(now int64, found []inference.Finding, called *names.Name
 
 // look reads the file of rules in the background if it has changed: a window does not wait for it.
 func (a *Alerting) look() {
-	select {
-	case a.reading <- struct{}{}:
-	default:
+	if !a.reading.TryLock() {
 		return
 	}
 	info, err := os.Stat(a.cfg.File)
@@ -105,12 +103,12 @@ func (a *Alerting) look() {
 	before := a.seen
 	same := info == nil && before == nil || info != nil && before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size()
 	if same && (err == nil || info == nil) {
-		<-a.reading
+		a.reading.Unlock()
 		return
 	}
 	a.seen = info
 	go func() {
-		defer func() { <-a.reading }()
+		defer a.reading.Unlock()
 		r, err := notify.ReadRules(a.cfg.File)
 		if err != nil {
 			text := "what was acknowledged and muted is that of before: " + err.Error()
@@ -127,8 +125,8 @@ func (a *Alerting) look() {
 
 // wait waits until nothing is read.
 func (a *Alerting) wait() {
-	a.reading <- struct{}{}
-	<-a.reading
+	a.reading.Lock()
+	defer a.reading.Unlock()
 }
 
 // follow takes over rules that were read.
@@ -200,7 +198,7 @@ type Keeper struct {
 	path  string
 	kept  []byte        // what the file holds, or will
 	since time.Duration // monotonic
-	busy  chan struct{} // full while the file is being written
+	busy  sync.Mutex    // while the file is being written
 }
 
 // Open lets a live collector go on with the alerts of the run before.
@@ -209,7 +207,7 @@ func Open(cfg notify.Config, instance string, log *slog.Logger) (*Keeper, error)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery, busy: make(chan struct{}, 1)}
+	k := &Keeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery}
 	b, err := os.ReadFile(k.path)
 	if err == nil {
 		if err = a.ReadState(b); err == nil {
@@ -229,22 +227,18 @@ func (k *Keeper) Keep(now time.Duration, last bool) {
 		return
 	}
 	if last {
-		k.busy <- struct{}{}
-	} else {
-		select {
-		case k.busy <- struct{}{}:
-		default:
-			return
-		}
+		k.busy.Lock()
+	} else if !k.busy.TryLock() {
+		return
 	}
 	b := k.AppendState(nil)
 	if bytes.Equal(b, k.kept) {
-		<-k.busy
+		k.busy.Unlock()
 		return
 	}
 	k.since = now
 	write := func() {
-		defer func() { <-k.busy }()
+		defer k.busy.Unlock()
 		if err := stores.ReplaceFile(k.path, b); err != nil {
 			k.log.Error("the file of open alerts cannot be written; they would be sent again after a restart", "file", k.path, "error", err.Error())
 			return

@@ -437,25 +437,6 @@ func (c *Consumer) settled(f func(ok bool)) error {
 	return nil
 }
 
-// flush waits until all stores have everything.
-func (c *Consumer) flush(ctx context.Context) error {
-	errs := make(chan error, len(c.series.All()))
-	for _, q := range c.series.All() {
-		go func() {
-			if err := q.Flush(ctx); err != nil {
-				errs <- fmt.Errorf("%s: %w", q.Name(), err)
-				return
-			}
-			errs <- nil
-		}()
-	}
-	var err error
-	for range c.series.All() {
-		err = errors.Join(err, <-errs)
-	}
-	return err
-}
-
 // publish appends records to a partition.
 func (c *Consumer) publish(ctx context.Context, topic string, n int, records []fleet.Out) error {
 	if len(records) == 0 {

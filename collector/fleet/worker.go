@@ -344,7 +344,7 @@ func (w *worker) drain(ctx context.Context) error {
 		}
 	}
 	p := w.snapshot(true)
-	if err := w.c.flush(ctx); err != nil {
+	if err := w.c.series.Flush(ctx); err != nil {
 		return fmt.Errorf("draining: %w", err)
 	}
 	if w.rewriting() {

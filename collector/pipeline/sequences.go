@@ -100,9 +100,7 @@ func (e *Sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 // tell makes cut list which numbers came. It is called before Restore.
 func (e *Sequences) tell() {
 	e.telling = true
-	for i := range e.groups {
-		e.groups[i].tracker.ReportNumbers(ToldRuns)
-	}
+	e.each(func(t *sequence.Tracker) { t.ReportNumbers(ToldRuns) })
 }
 
 // cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
@@ -110,41 +108,38 @@ func (e *Sequences) tell() {
 func (e *Sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte
-	for i := range e.groups {
-		g := &e.groups[i]
-		g.mu.Lock()
-		all = g.tracker.Cut(all, end)
+	e.each(func(t *sequence.Tracker) {
+		all = t.Cut(all, end)
 		if e.telling {
-			g.tracker.Numbers(p)
+			t.Numbers(p)
 		}
 		if e.Saving {
-			saved = append(saved, g.tracker.AppendState(nil))
+			saved = append(saved, t.AppendState(nil))
 		}
-		g.mu.Unlock()
-	}
+	})
 	e.Saved = state.Append(nil, groupStates(&saved))
 	return sequence.Merge(all)
 }
 
 // Refused is how many reports came from exporters for which there was no place.
 func (e *Sequences) Refused() (n uint64) {
+	e.each(func(t *sequence.Tracker) { n += t.Stats().Refused })
+	return n
+}
+
+// each calls f for the tracker of every group, which nobody else uses meanwhile.
+func (e *Sequences) each(f func(*sequence.Tracker)) {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
-		n += g.tracker.Stats().Refused
+		f(g.tracker)
 		g.mu.Unlock()
 	}
-	return n
 }
 
 // Settle tells what is missing as lost at the next cut. It is called when no report can come any more.
 func (e *Sequences) Settle() {
-	for i := range e.groups {
-		g := &e.groups[i]
-		g.mu.Lock()
-		g.tracker.Settle()
-		g.mu.Unlock()
-	}
+	e.each((*sequence.Tracker).Settle)
 }
 
 // groupStates codes the states of groups.

@@ -121,16 +121,14 @@ func (s *Set) Close(ctx context.Context) (err error) {
 	for i, q := range s.queues {
 		before[i] = q.Stats().PointsDropped
 	}
-	errs := make(chan error, len(s.queues)+len(s.reports))
+	var closing []func() error
 	for _, q := range s.queues {
-		go func() { errs <- q.Close(ctx) }()
+		closing = append(closing, func() error { return q.Close(ctx) })
 	}
 	for _, r := range s.reports {
-		go func() { errs <- r.Close(ctx) }()
+		closing = append(closing, func() error { return r.Close(ctx) })
 	}
-	for range cap(errs) {
-		err = errors.Join(err, <-errs)
-	}
+	err = together(closing)
 	for i, q := range s.queues {
 		q.logSpool()
 		st := q.Stats()
@@ -140,6 +138,32 @@ func (s *Set) Close(ctx context.Context) (err error) {
 		if st.Spool != nil && st.Spool.Reports > 0 {
 			s.log.Warn("left in the spool for the next run", "sink", q.Name(), "reports", st.Spool.Reports)
 		}
+	}
+	return err
+}
+
+// Flush waits until all stores have everything.
+func (s *Set) Flush(ctx context.Context) error {
+	var flushing []func() error
+	for _, q := range s.queues {
+		flushing = append(flushing, func() error {
+			if err := q.Flush(ctx); err != nil {
+				return fmt.Errorf("%s: %w", q.Name(), err)
+			}
+			return nil
+		})
+	}
+	return together(flushing)
+}
+
+// together calls functions at the same time, and joins their errors.
+func together(list []func() error) (err error) {
+	errs := make(chan error, len(list))
+	for _, f := range list {
+		go func() { errs <- f() }()
+	}
+	for range list {
+		err = errors.Join(err, <-errs)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/stores"
@@ -71,18 +72,16 @@ func (d *Detectors) remember(path string, log *slog.Logger) {
 }
 
 // write writes the file in the background, or leaves it to the next window while it is being written.
-func (d *Detectors) write(path string, end int64, busy chan struct{}, log *slog.Logger) bool {
-	select {
-	case busy <- struct{}{}:
-	default:
+func (d *Detectors) write(path string, end int64, busy *sync.Mutex, log *slog.Logger) bool {
+	if !busy.TryLock() {
 		return false
 	}
 	b := encodeRemembered(end, d.events.AppendState(nil))
 	go func() {
+		defer busy.Unlock()
 		if err := stores.ReplaceFile(path, b); err != nil {
 			log.Error("what the detectors know cannot be written", "file", path, "error", err.Error())
 		}
-		<-busy
 	}()
 	return true
 }

@@ -56,7 +56,7 @@ func TestRemember(t *testing.T) {
 				t.Errorf("%d findings come again, want %d, once", len(found), tt.open)
 			}
 			e.State.rememberNow(now)
-			e.State.remembering <- struct{}{}
+			e.State.remembering.Lock()
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

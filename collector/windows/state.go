@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/ledger"
@@ -77,8 +78,8 @@ type State struct {
 	pipeline  *pipeline.Pipeline
 	detectors *Detectors
 
-	remembering chan struct{} // full while the file of the detectors is being written
-	since       int           // windows since that began last
+	remembering sync.Mutex // while the file of the detectors is being written
+	since       int        // windows since that began last
 
 	observed, windowed uint64 // reports that exporters sent, and that windows hold
 }
@@ -105,7 +106,7 @@ func OpenState(path string, set *stores.Set, l *ledger.Ledger, p *pipeline.Pipel
 	}
 	k := &State{
 		path: path, log: log, ledger: l, pipeline: p, detectors: d, base: map[string]sinkTotals{}, filled: set.All()[first].Filled,
-		write: make(chan []byte), done: make(chan error, 1), remembering: make(chan struct{}, 1),
+		write: make(chan []byte), done: make(chan error, 1),
 	}
 	now := time.Now().UnixNano()
 	// What waits in spools when a file begins belongs to its accounts.
@@ -248,16 +249,21 @@ func (k *State) End() {
 	if k == nil {
 		return
 	}
-	k.remembering <- struct{}{} // the last one is written
-	<-k.remembering
+	wait(&k.remembering) // the last one is written
 	k.rememberNow(k.state.After.End)
-	k.remembering <- struct{}{}
+	wait(&k.remembering)
 	k.state.Clean = true
 	k.state.After.Sinks = k.totals(k.ledger.Snapshot(), 0)
 	k.state.After.Pending = 0
 	k.state.Before = snapshot{}
 	k.save()
 	close(k.write)
+}
+
+// wait waits until mu is free.
+func wait(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
 }
 
 // Discard ends a state of a run that did not begin.
@@ -269,7 +275,7 @@ func (k *State) Discard() {
 
 // rememberNow has the file of the detectors written.
 func (k *State) rememberNow(end int64) {
-	if k.detectors.write(rememberPath(k.path), end, k.remembering, k.log) {
+	if k.detectors.write(rememberPath(k.path), end, &k.remembering, k.log) {
 		k.since = 0
 	}
 }
