@@ -1,5 +1,9 @@
 # Every target says what it does: make help.
 GO      ?= go
+# Without paths in them, clones of one machine share what is compiled.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
+# Without C, builds, tests and vet share what is compiled. The race detector needs it.
+PURE    := CGO_ENABLED=0 $(GO)
 CACHE   := .cache
 BIN     := bin/hopscope
 HARNESS := bin/hopscope-bench
@@ -16,8 +20,8 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## build bin/hopscope, and bin/hopscope-bench, which measures; print the size of each
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(HARNESS) ./cmd/hopscope-bench
+	$(PURE) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/hopscope
+	$(PURE) build -ldflags '$(LDFLAGS)' -o $(HARNESS) ./cmd/hopscope-bench
 	@wc -c $(BIN) $(HARNESS) | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1/1e6}'
 
 # Each system and each processor once; .ci/night builds every pair that docs/operating.md names.
@@ -63,17 +67,17 @@ OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
 test: influxdb kafka python browser namespaces $(if $(CHECK),influxdb2 promtool alertmanager) ## install what the tests need and run them all
 ifdef CHECK
-	$(GO) test -race -tags check -timeout $(TIMEOUT) $(RACED)
-	$(GO) test -tags check -timeout $(TIMEOUT) $(OTHERS)
+	$(GO) test -count=1 -race -tags check -timeout $(TIMEOUT) $(RACED)
+	$(PURE) test -count=1 -tags check -timeout $(TIMEOUT) $(OTHERS)
 else
-	$(GO) test -timeout $(TIMEOUT) ./...
+	$(PURE) test -timeout $(TIMEOUT) ./...
 endif
 
 race: influxdb kafka python browser namespaces ## the tests of everything that runs concurrently, under the race detector
 	$(GO) test -race -timeout $(TIMEOUT) $(RACED)
 
 torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more
-	$(GO) test -tags torture -vet=off -count=1 -timeout 3h -parallel 4 -v ./bench/torture
+	$(PURE) test -tags torture -vet=off -count=1 -timeout 3h -parallel 4 -v ./bench/torture
 
 bench: build ## measure; RESULTS.md in bench/ says how to read it
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -87,8 +91,8 @@ fuzz-long: ## both decoders over mutations of all captures for LONGTIME, with a 
 lint: ## gofmt, go mod tidy, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) mod tidy -diff
-	$(GO) vet -tags check,torture ./...
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags check,torture ./...
+	$(PURE) vet -tags check,torture ./...
+	$(PURE) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags check,torture ./...
 
 web: ## build the page into sink/web/dist (needs node and npm)
 	cd sink/web/ui && npm ci --no-audit --no-fund && npm run build
