@@ -230,15 +230,16 @@ func (r *rawWriter) append(report *decode.Report) {
 		ipv6 := report.Flow.IPVersion == 6
 		common.src, common.dst = t.intern(r.addr(report.Flow.Src, ipv6)), t.intern(r.addr(report.Flow.Dst, ipv6))
 	}
+	have := report.Has.Columns()
 	var numbers decode.ReportNumbers
-	report.Numbers(^decode.Columns(0), &numbers)
+	report.Numbers(have, &numbers)
 	for i := range report.Hops {
-		t.appendReport(report, &common, &numbers)
+		t.appendReport(report, &common, have, &numbers)
 		t.appendHop(&report.Hops[i], i)
 		t.endRow()
 	}
 	if len(report.Hops) == 0 {
-		t.appendReport(report, &common, &numbers)
+		t.appendReport(report, &common, have, &numbers)
 		t.endRow()
 	}
 }
@@ -248,8 +249,7 @@ type rawTexts struct {
 	exporter, format, kind, version, flags, err, src, dst parquet.ByteArray
 }
 
-func (t *table) appendReport(report *decode.Report, common *rawTexts, numbers *decode.ReportNumbers) {
-	have := report.Has.Columns()
+func (t *table) appendReport(report *decode.Report, common *rawTexts, have decode.Columns, numbers *decode.ReportNumbers) {
 	t.setInt(rawTime, report.Time)
 	t.setBytes(rawExporter, common.exporter)
 	for _, n := range rawNumbers {
