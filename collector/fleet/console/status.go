@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/hopscope/hopscope/collector"
+	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink"
@@ -171,72 +170,38 @@ func (c *Console) Balances() []sink.Balance {
 }
 
 // Registry reads the console when it is scraped.
-func (c *Console) Registry() *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c)
-	return r
-}
+func (c *Console) Registry() *prometheus.Registry { return metrics.Registry(Metrics, c.collect) }
 
 // Metrics are what a console says of itself, and of the fleet.
 var (
-	metricRecords   = collector.Metric{Name: "hopscope_console_records_total", Kind: collector.Counter, Help: "Records of the series that were read."}
-	metricRefused   = collector.Metric{Name: "hopscope_console_records_refused_total", Kind: collector.Counter, Help: "Records of the series and of the roster that were refused."}
-	metricWindows   = collector.Metric{Name: "hopscope_console_windows_total", Kind: collector.Counter, Help: "Windows that were handed to the page."}
-	metricRevisions = collector.Metric{Name: "hopscope_console_windows_revised_total", Kind: collector.Counter, Help: "Of these, windows with what came late."}
-	metricFindings  = collector.Metric{Name: "hopscope_console_findings_total", Kind: collector.Counter, Help: "Findings that were handed to the page."}
-	metricGaps      = collector.Metric{Name: "hopscope_console_gaps_total", Kind: collector.Counter, Help: "Stretches of the series that were not there, or could not be read."}
-	metricBehind    = collector.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
-	metricReady     = collector.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
-	metricLastEnd   = collector.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
-	metricMembers   = collector.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
-	metricReports   = collector.Metric{Name: "hopscope_console_fleet_reports",
+	metricRecords   = metrics.Metric{Name: "hopscope_console_records_total", Kind: metrics.Counter, Help: "Records of the series that were read."}
+	metricRefused   = metrics.Metric{Name: "hopscope_console_records_refused_total", Kind: metrics.Counter, Help: "Records of the series and of the roster that were refused."}
+	metricWindows   = metrics.Metric{Name: "hopscope_console_windows_total", Kind: metrics.Counter, Help: "Windows that were handed to the page."}
+	metricRevisions = metrics.Metric{Name: "hopscope_console_windows_revised_total", Kind: metrics.Counter, Help: "Of these, windows with what came late."}
+	metricFindings  = metrics.Metric{Name: "hopscope_console_findings_total", Kind: metrics.Counter, Help: "Findings that were handed to the page."}
+	metricGaps      = metrics.Metric{Name: "hopscope_console_gaps_total", Kind: metrics.Counter, Help: "Stretches of the series that were not there, or could not be read."}
+	metricBehind    = metrics.Metric{Name: "hopscope_console_behind_records", Help: "Records of the series that are there and were not read yet."}
+	metricReady     = metrics.Metric{Name: "hopscope_console_ready", Help: "1 when the page shows what the fleet has told."}
+	metricLastEnd   = metrics.Metric{Name: "hopscope_console_last_window_end_seconds", Help: "End of the newest window that is whole, since 1970."}
+	metricMembers   = metrics.Metric{Name: "hopscope_console_members", Help: "Members of the fleet: alive, missing, dead or left.", Labels: []string{"role", "state"}}
+	metricReports   = metrics.Metric{Name: "hopscope_console_fleet_reports",
 		Help: "Where the reports of the whole fleet are, over all runs: received = stored + in_flight + dropped.", Labels: []string{"sink", "part", "stage"}}
 
-	Metrics = []collector.Metric{
+	Metrics = []metrics.Metric{
 		metricRecords, metricRefused, metricWindows, metricRevisions, metricFindings, metricGaps, metricBehind, metricReady, metricLastEnd,
 		metricMembers, metricReports,
 	}
-	descriptions = func() map[string]*prometheus.Desc {
-		all := map[string]*prometheus.Desc{}
-		for _, m := range Metrics {
-			all[m.Name] = prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
-		}
-		return all
-	}()
 )
 
-// Describe implements [prometheus.Collector].
-func (c *Console) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range descriptions {
-		out <- d
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (c *Console) Collect(out chan<- prometheus.Metric) {
-	emit := func(m collector.Metric, v float64, labels ...string) {
-		kind := prometheus.GaugeValue
-		if m.Kind == collector.Counter {
-			kind = prometheus.CounterValue
-		}
-		out <- prometheus.MustNewConstMetric(descriptions[m.Name], kind, v, labels...)
-	}
+func (c *Console) collect(emit metrics.Emit) {
 	c.mu.Lock()
 	n, behind, end := c.counts, c.behind, c.last.end
 	c.mu.Unlock()
-	emit(metricRecords, float64(n.records))
-	emit(metricRefused, float64(n.refused))
-	emit(metricWindows, float64(n.windows))
-	emit(metricRevisions, float64(n.revisions))
-	emit(metricFindings, float64(n.findings))
-	emit(metricGaps, float64(n.gaps))
-	emit(metricBehind, float64(behind))
-	emit(metricLastEnd, float64(end)/1e9)
-	ready := 0.0
-	if c.NotReady() == "" {
-		ready = 1
-	}
-	emit(metricReady, ready)
+	emit.All(
+		metrics.Of(metricRecords, n.records), metrics.Of(metricRefused, n.refused), metrics.Of(metricWindows, n.windows),
+		metrics.Of(metricRevisions, n.revisions), metrics.Of(metricFindings, n.findings), metrics.Of(metricGaps, n.gaps),
+		metrics.Of(metricBehind, behind), metrics.Of(metricLastEnd, float64(end)/1e9), metrics.Of(metricReady, metrics.Bool(c.NotReady() == "")),
+	)
 	type kind struct{ role, state string }
 	count := map[kind]int{}
 	for _, role := range []string{fleet.Collector, fleet.Consumer} {
@@ -251,13 +216,8 @@ func (c *Console) Collect(out chan<- prometheus.Metric) {
 		emit(metricMembers, float64(v), k.role, k.state)
 	}
 	for _, b := range c.Balances() {
-		emit(metricReports, float64(b.Received), b.Sink, "received", "")
-		emit(metricReports, float64(b.Stored), b.Sink, "stored", "")
-		for stage, v := range b.InFlight {
-			emit(metricReports, float64(v), b.Sink, "in_flight", stage)
-		}
-		for stage, v := range b.Dropped {
-			emit(metricReports, float64(v), b.Sink, "dropped", stage)
-		}
+		emit.All(metrics.Of(metricReports, b.Received, b.Sink, "received", ""), metrics.Of(metricReports, b.Stored, b.Sink, "stored", ""))
+		metrics.Map(emit, metricReports, b.InFlight, b.Sink, "in_flight")
+		metrics.Map(emit, metricReports, b.Dropped, b.Sink, "dropped")
 	}
 }
