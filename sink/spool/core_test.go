@@ -506,3 +506,55 @@ func TestStoredSegmentsGo(t *testing.T) {
 		}
 	}
 }
+
+// Damage behind which no record of its segment is readable is told up to the end of the segment.
+func TestDamageAtTheEnd(t *testing.T) {
+	d := newMemDisk()
+	s := mustOpen(t, testConfig("mem"), d)
+	for i := 1; i <= 20; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	g, last := s.segments[0], s.segments[1].start.records
+	size := int64(headerLen + len(payload(int(last), 300)))
+	d.files[g.name].b[g.size-size+9] ^= 1
+	got := drain(t, s)
+	if want := slices.DeleteFunc(sequence(1, 20), func(i uint64) bool { return i == last }); !slices.Equal(numbers(got), want) {
+		t.Errorf("read %v, want %v", numbers(got), want)
+	}
+	want := Event{Kind: "damaged", Segment: g.name, Offset: g.size - size, Bytes: size, Records: 1, Lost: Lost{last, pointsOf(last)},
+		Message: "no record is readable up to the end of the segment"}
+	if events := s.Events(); len(events) != 1 || events[0] != want || s.Stats().DamagedBytes != size {
+		t.Errorf("%+v, want %+v", events, want)
+	}
+}
+
+// A segment that the disk did not confirm is written again before the next one begins, and is there after a crash, once.
+func TestUnconfirmedIsWrittenAgain(t *testing.T) {
+	d := newMemDisk()
+	c := testConfig("mem")
+	c.Sync, c.SyncInterval = "interval", time.Hour
+	s := mustOpen(t, c, d)
+	mustAppend(t, s, 1, 300)
+	tail, failed := s.last().name, false
+	d.fault = func(_ int, what, name string) error {
+		if what == "sync" && name == tail && !failed {
+			failed = true
+			return syscall.EIO
+		}
+		return nil
+	}
+	for i := 2; len(s.segments) < 3; i++ {
+		mustAppend(t, s, i, 300)
+	}
+	if e := s.Events(); !failed || len(e) != 1 || e[0].Kind != "sync" || e[0].Segment != tail {
+		t.Errorf("%t, %+v", failed, e)
+	}
+	kept := s.segments[2].start.records
+	if got := numbers(drain(t, s)); !slices.Equal(got, sequence(1, s.End())) || s.Stats().DamagedRecords != 0 {
+		t.Errorf("read %v, %+v", got, s.Stats())
+	}
+	again := mustOpen(t, c, d.crash("nothing"))
+	if got := numbers(drain(t, again)); len(got) < int(kept) || !slices.Equal(got, sequence(1, uint64(len(got)))) {
+		t.Errorf("after a crash: read %v, want %d at least", got, kept)
+	}
+}
