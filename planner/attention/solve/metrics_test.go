@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopscope/hopscope/internal/rounds"
 )
 
 // TestCategorizeAgainstBruteForce compares with all choices of basic metrics.
 func TestCategorizeAgainstBruteForce(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(rounds.Of(200, 1000)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + rng.IntN(9)
 		m := &Metrics{}

@@ -51,7 +51,7 @@ func blindTwin(g *topo.Graph, covers ...[]cover.Walk) (most int) {
 }
 
 func TestRedundantDepots(t *testing.T) {
-	for seed := range uint64(1500) {
+	for seed := range uint64(rounds.Of(300, 1500)) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		g := randomGraph(t, r, 10, 25)
 		p := &cover.Problem{Graph: g, Redundant: true, MaxHops: max(0, r.IntN(24)-8)}

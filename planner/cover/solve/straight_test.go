@@ -11,7 +11,7 @@ import (
 
 // Straight trails are a cover with as few trails as there can be, whatever the net.
 func TestStraight(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range uint64(rounds.Of(600, 3000)) {
 		r := rand.New(rand.NewPCG(seed, 20))
 		n := newNet(&cover.Problem{Graph: randomGraph(t, r, 25, 90), Directed: seed%2 == 1}, func(int) bool { return r.IntN(6) > 0 })
 		checkTrails(t, seed, n, n.straight())

@@ -128,7 +128,7 @@ func TestPlanSame(t *testing.T) {
 func TestPlanMonotone(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	for n := range 1000 {
+	for n := range rounds.Of(200, 1000) {
 		p := tiny(r)
 		p.Split = false
 		before := [2]float64{}
