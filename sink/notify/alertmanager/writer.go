@@ -12,7 +12,6 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/notify/internal/steps"
 )
 
 // Writer sends alerts to one Alertmanager.
@@ -83,7 +82,7 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 		refused = append(refused, bad...)
 		entries = entries[n:]
 	}
-	return steps.Refused(len(refused), refused)
+	return notify.Refused(len(refused), refused)
 }
 
 // entries makes what is sent of every point.
@@ -92,7 +91,7 @@ func (w *Writer) entries(b *sink.Batch) (out []entry, refused []sink.Refusal) {
 	for i := range b.Points {
 		alerts, err := notify.Alerts(&sink.Batch{Points: b.Points[i : i+1]})
 		if err != nil {
-			refused = append(refused, steps.Refusal(b.Points[i:i+1], err))
+			refused = append(refused, notify.Refusal(b.Points[i:i+1], err))
 		}
 		for j := range alerts {
 			a := &alerts[j]
@@ -138,7 +137,7 @@ func (w *Writer) send(ctx context.Context, b *sink.Batch, entries []entry) (refu
 		return nil, err
 	case len(entries) == 1:
 		p := entries[0].point
-		return []sink.Refusal{steps.Refusal(b.Points[p:p+1], err)}, nil
+		return []sink.Refusal{notify.Refusal(b.Points[p:p+1], err)}, nil
 	default:
 		for i := range entries {
 			bad, err := w.send(ctx, b, entries[i:i+1])
@@ -171,9 +170,9 @@ func (w *Writer) of(a *notify.Alert) postable {
 		Annotations: map[string]string{"summary": w.summary(a), "description": clean(a.Text)}}
 	switch a.Status {
 	case notify.Resolved:
-		p.EndsAt = later(a.End, steps.At(a), a.Start)
+		p.EndsAt = later(a.End, notify.SentAt(a), a.Start)
 	case notify.Heartbeat:
-		p.EndsAt = steps.At(a).Add(w.conf.HeartbeatTimeout)
+		p.EndsAt = notify.SentAt(a).Add(w.conf.HeartbeatTimeout)
 	}
 	if a.Finding != "" {
 		p.Annotations["finding"] = clean(a.Finding)
@@ -183,7 +182,7 @@ func (w *Writer) of(a *notify.Alert) postable {
 
 // ended is an alert with the severity that it had before.
 func (w *Writer) ended(a *notify.Alert, severity string) postable {
-	return postable{Labels: w.labelsOf(a, severity), StartsAt: a.Start, EndsAt: later(steps.At(a), a.Start),
+	return postable{Labels: w.labelsOf(a, severity), StartsAt: a.Start, EndsAt: later(notify.SentAt(a), a.Start),
 		Annotations: map[string]string{"summary": w.summary(a), "description": "the severity is " + clean(a.Severity) + " now"}}
 }
 

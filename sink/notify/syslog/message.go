@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/notify/internal/steps"
 )
 
 // form is what all messages have in common.
@@ -81,7 +80,7 @@ func (f *form) head(a *notify.Alert, n int) []byte {
 	} else if a.Status == notify.Heartbeat || a.Status == notify.Test {
 		id = a.Status.String()
 	}
-	m := fmt.Appendf(nil, "<%d>1 %s %s %s - %s [%s", f.facility*8+severityOf(a), stamp(steps.At(a)), f.hostname, f.app, id, f.sd)
+	m := fmt.Appendf(nil, "<%d>1 %s %s %s - %s [%s", f.facility*8+severityOf(a), stamp(notify.SentAt(a)), f.hostname, f.app, id, f.sd)
 	value := func(name, v string) {
 		if v == "" {
 			return

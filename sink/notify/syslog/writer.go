@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/notify/internal/steps"
 )
 
 // Writer sends messages to one receiver.
@@ -25,7 +24,7 @@ type Writer struct {
 	tls   *tls.Config
 	form  form
 	link  *link // nil without a connection
-	steps steps.Steps
+	steps notify.Steps
 }
 
 // link is a connection, and what is known about its end.

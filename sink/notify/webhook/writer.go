@@ -8,7 +8,6 @@ import (
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 	"github.com/hopscope/hopscope/sink/notify"
-	"github.com/hopscope/hopscope/sink/notify/internal/steps"
 )
 
 // Writer posts alerts.
@@ -16,7 +15,7 @@ type Writer struct {
 	heartbeats bool
 	client     *remote.Client
 	body       *body
-	steps      steps.Steps
+	steps      notify.Steps
 }
 
 // New reads the secrets, the certificates and the template. It does not connect.

@@ -1,6 +1,4 @@
-// Package steps sends the alerts of a batch one by one to receivers that take one at a time, so that none is sent again
-// because a later one of its batch was not taken.
-package steps
+package notify
 
 import (
 	"context"
@@ -11,10 +9,10 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/sink"
-	"github.com/hopscope/hopscope/sink/notify"
 )
 
-// Steps is how far a batch has come. The zero value has begun none.
+// Steps is how far a batch has come at a receiver that takes its alerts one by one, so that none is sent again because a later one
+// of its batch was not taken. The zero value has begun none.
 type Steps struct {
 	batch    [sha256.Size]byte
 	done     int // points
@@ -24,13 +22,13 @@ type Steps struct {
 
 // Write sends what is left of a batch. send gives the errors of a [sink.Writer] for one alert: behind one that is refused
 // for good it goes on, at any other error it stops, and goes on there when it is called with the same batch again.
-func (s *Steps) Write(ctx context.Context, b *sink.Batch, send func(context.Context, *notify.Alert) error) error {
-	if sum := digest(b); sum != s.batch {
+func (s *Steps) Write(ctx context.Context, b *sink.Batch, send func(context.Context, *Alert) error) error {
+	if sum := batchSum(b); sum != s.batch {
 		*s = Steps{batch: sum}
 	}
 	from := s.done
 	for ; s.done < len(b.Points); s.done++ {
-		err := one(ctx, b.Points[s.done:s.done+1], send)
+		err := sendOne(ctx, b.Points[s.done:s.done+1], send)
 		switch {
 		case err == nil:
 		case sink.Permanent(err):
@@ -47,8 +45,8 @@ func (s *Steps) Write(ctx context.Context, b *sink.Batch, send func(context.Cont
 	return Refused(s.rejected, s.refused)
 }
 
-func one(ctx context.Context, points []sink.Point, send func(context.Context, *notify.Alert) error) error {
-	alerts, err := notify.Alerts(&sink.Batch{Points: points})
+func sendOne(ctx context.Context, points []sink.Point, send func(context.Context, *Alert) error) error {
+	alerts, err := Alerts(&sink.Batch{Points: points})
 	if err != nil {
 		return &sink.PermanentError{Err: err}
 	}
@@ -60,8 +58,8 @@ func one(ctx context.Context, points []sink.Point, send func(context.Context, *n
 	return nil
 }
 
-// At is when an alert was sent on its way. One that does not say it is as old as what it tells.
-func At(a *notify.Alert) time.Time {
+// SentAt is when an alert was sent on its way. One that does not say it is as old as what it tells.
+func SentAt(a *Alert) time.Time {
 	if a.Time.IsZero() {
 		return a.Updated
 	}
@@ -85,8 +83,8 @@ func Refused(rejected int, refused []sink.Refusal) error {
 	return &sink.PermanentError{Err: fmt.Errorf("%d alerts refused, first: %s", rejected, refused[0].Reason), Rejected: rejected, Refused: refused}
 }
 
-// digest knows a batch again that comes from the spool a second time.
-func digest(b *sink.Batch) (sum [sha256.Size]byte) {
+// batchSum knows a batch again that comes from the spool a second time.
+func batchSum(b *sink.Batch) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	var n [8]byte
 	for i := range b.Points {
