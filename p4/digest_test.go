@@ -14,7 +14,6 @@ import (
 	"github.com/hopscope/hopscope/decode/packet"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/p4/pintplan"
-	"github.com/hopscope/hopscope/p4/vectors"
 )
 
 // plans are those that cases.py puts into the tables, by epoch, as decoders read them.
@@ -111,7 +110,7 @@ func unmarked(frame []byte) []byte {
 // Packets pass with the header and without it as they pass any router.
 func TestAroundDigests(t *testing.T) {
 	seen := 0
-	each(t, "pint", func(t *testing.T, g *vectors.Group, p *vectors.Packet) {
+	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
 		in, ip := unrouted(unmarked(p.In.Bytes))
 		for _, o := range p.Out {
 			switch {
@@ -140,7 +139,7 @@ func TestAroundDigests(t *testing.T) {
 func TestPacketIDs(t *testing.T) {
 	byIP := []string{"by IPv4's identification", "identification that changes", "the same without DF", "sampled by hash 0", "sampled by hash 1", "sampled by hash 2", "sampled by hash 3"}
 	seen := 0
-	each(t, "pint", func(t *testing.T, g *vectors.Group, p *vectors.Packet) {
+	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
 		if g.Name != "source" || len(p.Out) != 1 {
 			return
 		}
@@ -178,7 +177,7 @@ func TestSampling(t *testing.T) {
 		"intmd": func(b []byte) uint32 { return crc32.ChecksumIEEE(append(slices.Clone(b[18:20]), b[34:42]...)) },
 		"pint":  func(b []byte) uint32 { return crc32.ChecksumIEEE([]byte{0, 0, b[18], b[19]}) },
 	} {
-		each(t, program, func(t *testing.T, _ *vectors.Group, p *vectors.Packet) {
+		each(t, program, func(t *testing.T, _ *Group, p *Packet) {
 			if !strings.HasPrefix(p.Name, "sampled by hash") {
 				return
 			}
@@ -195,16 +194,16 @@ func TestDigests(t *testing.T) {
 	const node = 9
 	all := plans(t)
 	written := map[string]int{}
-	lines := map[*vectors.Group]*pint.Meter{}
+	lines := map[*Group]*pint.Meter{}
 	line, err := pint.NewLine(10_000, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	each(t, "pint", func(t *testing.T, g *vectors.Group, p *vectors.Packet) {
+	each(t, "pint", func(t *testing.T, g *Group, p *Packet) {
 		if lines[g] == nil {
 			lines[g] = new(pint.Meter)
 		}
-		var own []vectors.Pass // of packets, not of clones
+		var own []Pass // of packets, not of clones
 		for _, pass := range p.Passes {
 			if pass.Instance == 0 {
 				own = append(own, pass)
@@ -217,17 +216,17 @@ func TestDigests(t *testing.T) {
 			}
 			meter := *lines[g]
 			loads[i] = line.Step(&meter, int64(pass.Egress)*1000, pass.PacketLength, pass.EnqueueDepth<<18)
-			if in := append([]vectors.Frame{p.In}, p.Behind...)[i]; !isProbe(in.Bytes) {
+			if in := append([]Frame{p.In}, p.Behind...)[i]; !isProbe(in.Bytes) {
 				*lines[g] = meter // a probe is told what the line is like, and is not part of it
 			}
 		}
-		for i, in := range append([]vectors.Frame{p.In}, p.Behind...) {
+		for i, in := range append([]Frame{p.In}, p.Behind...) {
 			if i >= len(own) {
 				continue
 			}
 			at := header(in.Bytes)
 			var b []byte // the header as it came, or as the source begins it
-			switch first := slices.IndexFunc(p.Out, func(o vectors.Frame) bool { return o.Port != reportPort && header(o.Bytes) > 0 }); {
+			switch first := slices.IndexFunc(p.Out, func(o Frame) bool { return o.Port != reportPort && header(o.Bytes) > 0 }); {
 			case at > 0:
 				b = in.Bytes[at:]
 			case first >= 0:
@@ -288,7 +287,7 @@ func isProbe(frame []byte) bool {
 // was there before it. TestDigests has their part in how full a line is.
 func TestProbesReportNoQueues(t *testing.T) {
 	queues := map[string]int{}
-	each(t, "intmd", func(t *testing.T, g *vectors.Group, p *vectors.Packet) {
+	each(t, "intmd", func(t *testing.T, g *Group, p *Packet) {
 		if strings.HasPrefix(g.Name, "queue") || strings.HasPrefix(g.Name, "long queue") {
 			for _, o := range p.Out {
 				if o.Port == reportPort && g.Name != "long queue to hosts" {

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/bmv2"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/table"
-	"github.com/hopscope/hopscope/p4/vectors"
 )
 
 var address = flag.String("p4runtime", "127.0.0.1:9559", "where simple_switch_grpc --no-p4 --device-id 3 listens")
@@ -20,7 +19,7 @@ var address = flag.String("p4runtime", "127.0.0.1:9559", "where simple_switch_gr
 // What a real server does with what the tests beside ask of an emulated one. docs/p4.md says how it is run.
 func TestBMv2(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
-	for i, name := range bmv2.Programs {
+	for i, name := range p4.Programs {
 		cfg := (&bench{address: *address}).config(t, name)
 		cfg.Election.Low += uint64(i)
 		c := ready(t, dial(t, cfg))
@@ -81,7 +80,7 @@ func TestBMv2(t *testing.T) {
 		}
 		refusals(t, c)
 		controllers(t, c, cfg)
-		file, err := vectors.Read(name)
+		file, err := p4.Recorded(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/bmv2"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/table"
 )
@@ -24,7 +24,7 @@ func infos(t testing.TB) map[string]*Info {
 		t.Fatal(err)
 	}
 	all := map[string]*Info{"emulated": x}
-	for _, name := range bmv2.Programs {
+	for _, name := range p4.Programs {
 		all[name] = pipeline(t, name).Info
 	}
 	return all
@@ -250,7 +250,7 @@ func TestGarbage(t *testing.T) {
 // Whatever a switch says: it is refused, or an entry that fits its table and can be written again.
 func FuzzDecode(f *testing.F) {
 	var all []*Info
-	for _, name := range bmv2.Programs {
+	for _, name := range p4.Programs {
 		all = append(all, pipeline(f, name).Info)
 	}
 	r := rand.New(rand.NewPCG(3, 4))

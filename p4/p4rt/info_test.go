@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/bmv2"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/table"
@@ -45,7 +45,7 @@ func TestTwins(t *testing.T) {
 		}
 		return byName
 	}
-	for _, name := range bmv2.Programs {
+	for _, name := range p4.Programs {
 		s, err := program.New(name)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestTwins(t *testing.T) {
 
 func TestPipelines(t *testing.T) {
 	cookies := map[uint64]string{}
-	for _, name := range bmv2.Programs {
+	for _, name := range p4.Programs {
 		p := pipeline(t, name)
 		if old := cookies[p.Cookie]; old != "" || p.Cookie == 0 {
 			t.Errorf("%s has the cookie %#x, as %s", name, p.Cookie, old)
@@ -155,7 +155,7 @@ func TestParseInfoRefuses(t *testing.T) {
 
 // Whatever is in a p4info, tables that come of it can be written to.
 func FuzzParseInfo(f *testing.F) {
-	text, _, err := bmv2.Read("srint")
+	text, _, err := p4.Compiled("srint")
 	if err != nil {
 		f.Fatal(err)
 	}

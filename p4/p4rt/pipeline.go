@@ -9,7 +9,7 @@ import (
 	p4pb "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/p4/bmv2"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // Pipeline is a program for a switch, as it is loaded.
@@ -54,13 +54,13 @@ func ReadPipeline(info, device string) (*Pipeline, error) {
 // BMv2 is the pipeline of one of our programs, srint, intmd or pint, for BMv2. Its tables are written in an order in which
 // packets meet whole plans alone.
 func BMv2(program string) (*Pipeline, error) {
-	text, device, err := bmv2.Read(program)
+	text, device, err := p4.Compiled(program)
 	if err != nil {
 		return nil, err
 	}
 	x, err := ParseInfo(text)
 	if err == nil {
-		x, err = x.Ordered(bmv2.Order(program)...)
+		x, err = x.Ordered(p4.TableOrder(program)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w", program, err)

@@ -16,10 +16,9 @@ import (
 
 	"github.com/hopscope/hopscope/internal/p4rttest"
 	"github.com/hopscope/hopscope/internal/rounds"
-	"github.com/hopscope/hopscope/p4/bmv2"
+	"github.com/hopscope/hopscope/p4"
 	"github.com/hopscope/hopscope/p4/emu/program"
 	"github.com/hopscope/hopscope/p4/table"
-	"github.com/hopscope/hopscope/p4/vectors"
 )
 
 // backends are both kinds of installers.
@@ -205,8 +204,8 @@ func TestReconcileBroken(t *testing.T) {
 
 // What the recordings of BMv2 were made with, installed over P4Runtime, makes the same frames of the same packets.
 func TestRecordedOverP4Runtime(t *testing.T) {
-	for _, name := range bmv2.Programs {
-		file, err := vectors.Read(name)
+	for _, name := range p4.Programs {
+		file, err := p4.Recorded(name)
 		if err != nil {
 			t.Fatal(err)
 		}

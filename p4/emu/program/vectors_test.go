@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopscope/hopscope/p4/vectors"
+	"github.com/hopscope/hopscope/p4"
 )
 
 // ports is how many ports of the recorded switch have an interface.
@@ -15,8 +15,8 @@ const ports = 5
 
 // Whatever packet went into BMv2, with whatever tables: the same frames come out here, bit for bit.
 func TestVectors(t *testing.T) {
-	for _, name := range vectors.Programs {
-		file, err := vectors.Read(name)
+	for _, name := range p4.Programs {
+		file, err := p4.Recorded(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestVectors(t *testing.T) {
 					}
 					passes = append(passes, pass)
 				}
-				for _, f := range append([]vectors.Frame{p.In}, p.Behind...) {
+				for _, f := range append([]p4.Frame{p.In}, p.Behind...) {
 					var out []Frame
 					if out, passes, err = s.Process(Frame{uint16(f.Port), f.Bytes}, passes); err != nil {
 						t.Errorf("%s, %s, %s: %v", name, g.Name, p.Name, err)

@@ -1,6 +1,4 @@
-// Package vectors reads what the programs were recorded to do on BMv2's simple_switch: which packet went in with which tables,
-// what the switch measured meanwhile, and what came out of which port. README.md says how the files look and how they are made.
-package vectors
+package p4
 
 import (
 	"bytes"
@@ -10,14 +8,12 @@ import (
 	"fmt"
 )
 
-//go:embed srint.json intmd.json pint.json
-var files embed.FS
+//go:embed vectors/srint.json vectors/intmd.json vectors/pint.json
+var recordedFiles embed.FS
 
-// Programs are the names that Read knows.
-var Programs = []string{"srint", "intmd", "pint"}
-
-// File is what was recorded of one program.
-type File struct {
+// Recording is what a program was recorded to do on simple_switch: which packet went in with which tables, what the switch measured
+// meanwhile, and what came out of which port. vectors/README.md says how the files look and how they are made.
+type Recording struct {
 	Program string   `json:"program"`
 	Covered Covered  `json:"covered"`
 	Groups  []*Group `json:"groups"`
@@ -33,7 +29,7 @@ type Covered struct {
 // Group is packets that a switch got one after the other, with the same tables. Registers were all 0 at its beginning.
 type Group struct {
 	Name     string    `json:"name"`
-	Commands []string  `json:"commands"` // of simple_switch_CLI; one that begins with # is explained in README.md
+	Commands []string  `json:"commands"` // of simple_switch_CLI; one that begins with # is explained in vectors/README.md
 	Packets  []*Packet `json:"packets"`
 }
 
@@ -81,17 +77,17 @@ func (h *Hex) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Read gives what was recorded of a program.
-func Read(program string) (*File, error) {
-	b, err := files.ReadFile(program + ".json")
+// Recorded gives what was recorded of a program.
+func Recorded(program string) (*Recording, error) {
+	b, err := recordedFiles.ReadFile("vectors/" + program + ".json")
 	if err != nil {
-		return nil, fmt.Errorf("vectors: there are none of %q", program)
+		return nil, fmt.Errorf("recording: there are none of %q", program)
 	}
-	var f File
+	var f Recording
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("vectors: %s.json: %w", program, err)
+		return nil, fmt.Errorf("recording: %s.json: %w", program, err)
 	}
 	return &f, nil
 }

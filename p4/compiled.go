@@ -1,21 +1,20 @@
-// Package bmv2 holds what the compiler made of the programs for BMv2.
-package bmv2
+package p4
 
 import (
 	"embed"
 	"fmt"
 )
 
-//go:embed *.json *.p4info.txtpb
-var files embed.FS
+//go:embed bmv2/*.json bmv2/*.p4info.txtpb
+var compiledFiles embed.FS
 
 // Programs are the names of the programs.
 var Programs = []string{"srint", "intmd", "pint"}
 
-// Read gives what a controller knows of a program, and what BMv2 loads.
-func Read(program string) (info, device []byte, err error) {
-	if info, err = files.ReadFile(program + ".p4info.txtpb"); err == nil {
-		device, err = files.ReadFile(program + ".json")
+// Compiled gives what a controller knows of a program, and what BMv2 loads.
+func Compiled(program string) (info, device []byte, err error) {
+	if info, err = compiledFiles.ReadFile("bmv2/" + program + ".p4info.txtpb"); err == nil {
+		device, err = compiledFiles.ReadFile("bmv2/" + program + ".json")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("program %q: there are %v", program, Programs)
@@ -23,10 +22,10 @@ func Read(program string) (info, device []byte, err error) {
 	return info, device, nil
 }
 
-// Order names the tables of a program that are written after all others, one after the other, and taken from in the opposite
+// TableOrder names the tables of a program that are written after all others, one after the other, and taken from in the opposite
 // order: those that make the entries of others take effect. A switch carries out a plan of PINT as soon as egress.plan has
 // its epoch, and sources stamp it when ingress.watch says so.
-func Order(program string) []string {
+func TableOrder(program string) []string {
 	switch program {
 	case "intmd":
 		return []string{"egress.envelope.collector", "ingress.drops", "egress.queues", "egress.egress_port", "ingress.watch"}
