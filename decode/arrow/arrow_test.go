@@ -23,7 +23,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/shard"
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 // frames calls f with every frame of a classic pcap, and its time.
@@ -65,8 +65,8 @@ func captured(t testing.TB) (list []*decode.Report) {
 		for _, file := range files {
 			frames(t, file, func(link uint16, data []byte, length int, time int64) { d.Frame(&b, link, data, length, time) })
 		}
-		for i, name := range decodetest.Names() {
-			payload, err := decodetest.Bytes(name)
+		for i, name := range golden.VectorNames() {
+			payload, err := golden.Vector(name)
 			if err != nil {
 				t.Fatal(err)
 			}

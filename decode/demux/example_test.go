@@ -6,11 +6,11 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func ExampleDecoder_Datagram() {
-	payload, err := decodetest.Bytes("tr20-group")
+	payload, err := golden.Vector("tr20-group")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -61,7 +61,7 @@ func object(t testing.TB, text []byte) map[string]any {
 	return o
 }
 
-func golden(t testing.TB, file string) (objects []map[string]any) {
+func goldenReports(t testing.TB, file string) (objects []map[string]any) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -102,7 +102,7 @@ var captures = []struct{ name, profile string }{
 func TestGolden(t *testing.T) {
 	for _, c := range captures {
 		t.Run(filepath.Base(c.name)+"/"+c.profile, func(t *testing.T) {
-			want := golden(t, filepath.Join("../testdata", c.name+".jsonl.gz"))
+			want := goldenReports(t, filepath.Join("../testdata", c.name+".jsonl.gz"))
 			d := New(profile(t, c.profile))
 			var b decode.Batch
 			var line []byte

@@ -7,17 +7,17 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/packet"
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 // The worked examples are read, and their headers are what the encoders write of what was read.
 func TestFrames(t *testing.T) {
-	for _, name := range decodetest.Names() {
+	for _, name := range golden.VectorNames() {
 		program, found := strings.CutPrefix(name, "pint-")
 		if !found {
 			continue
 		}
-		b, err := decodetest.Bytes(name)
+		b, err := golden.Vector(name)
 		if err != nil {
 			t.Fatal(err)
 		}

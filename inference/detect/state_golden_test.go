@@ -3,13 +3,13 @@ package detect
 import (
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/statetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 // TestStateOfBefore: only what was written before is held, because what a hop learns is not the same bits on all processors.
 func TestStateOfBefore(t *testing.T) {
 	for name, factor := range map[string]float64{"quiet": 1, "moved": 6} {
-		state := statetest.File(t, name, func() []byte {
+		state := golden.StateFile(t, name, func() []byte {
 			s, r := newSource(1, 50, .5, .05), newRun()
 			for k := range 600 {
 				w := s.window(nil)
@@ -20,7 +20,7 @@ func TestStateOfBefore(t *testing.T) {
 			}
 			return r.AppendState(nil)
 		})
-		statetest.Same(t, name, state, func(b []byte) ([]byte, error) {
+		golden.SameState(t, name, state, func(b []byte) ([]byte, error) {
 			var h Hop
 			err := h.ReadState(b)
 			return h.AppendState(nil), err

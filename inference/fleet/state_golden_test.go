@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/statetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 type keeper interface {
@@ -30,7 +30,7 @@ func TestStatesOfBefore(t *testing.T) {
 		"assembler": {a, w.assembler()},
 		"cross":     {c, newCrossing(c.limits)},
 	} {
-		statetest.Same(t, name, tt.from.AppendState(nil), func(b []byte) ([]byte, error) {
+		golden.SameState(t, name, tt.from.AppendState(nil), func(b []byte) ([]byte, error) {
 			err := tt.to.ReadState(b)
 			return tt.to.AppendState(nil), err
 		})

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/statetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func TestStateOfBefore(t *testing.T) {
@@ -19,7 +19,7 @@ func TestStateOfBefore(t *testing.T) {
 	}
 	a.Observe(&decode.Report{Version: decode.V05, Exporter: addr(9), Seq: 41, SeqBits: 32, FirstOfGroup: true, HWID: 3, To: 5,
 		Has: decode.HasExporter | decode.HasHWID | decode.HasSeq})
-	statetest.Same(t, "tracker", a.AppendState(nil), func(b []byte) ([]byte, error) {
+	golden.SameState(t, "tracker", a.AppendState(nil), func(b []byte) ([]byte, error) {
 		c := New(testConfig(), 2)
 		err := c.ReadState(b, nil)
 		return c.AppendState(nil), err

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/statetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func TestPathsOfBefore(t *testing.T) {
@@ -14,7 +14,7 @@ func TestPathsOfBefore(t *testing.T) {
 		s.Update(w.window())
 		windowBytes(t, s, w.now)
 	}
-	statetest.Same(t, "paths", s.AppendPaths(nil, 1000), func(b []byte) ([]byte, error) {
+	golden.SameState(t, "paths", s.AppendPaths(nil, 1000), func(b []byte) ([]byte, error) {
 		other := New(testConfig(), 2)
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 1000), err
@@ -28,7 +28,7 @@ func TestPathsOfBefore(t *testing.T) {
 			d.Update([]*decode.Report{digestReport(rng, p, f, path, int64(1e18)+int64(n)*1000)})
 		}
 	}
-	statetest.Same(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {
+	golden.SameState(t, "digests", d.AppendPaths(nil, 10), func(b []byte) ([]byte, error) {
 		other, _, _, _ := newDigestState(t)
 		err := other.ReadPaths(b)
 		return other.AppendPaths(nil, 10), err

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/reportjson"
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 	"github.com/hopscope/hopscope/internal/plain"
 )
 
@@ -167,7 +167,7 @@ func seeds(t testing.TB) (list []struct {
 	}
 	example := func(names ...string) (b []byte) {
 		for _, name := range names {
-			more, err := decodetest.Bytes(name)
+			more, err := golden.Vector(name)
 			if err != nil {
 				t.Fatal(err)
 			}

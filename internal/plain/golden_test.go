@@ -151,7 +151,7 @@ func text(t testing.TB, o any) []byte {
 	return b
 }
 
-func golden(t testing.TB, file string) (list []map[string]any) {
+func goldenReports(t testing.TB, file string) (list []map[string]any) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -183,7 +183,7 @@ func TestGolden(t *testing.T) {
 			if c.ports != nil {
 				p.ReportPorts = c.ports
 			}
-			want := golden(t, c.want)
+			want := goldenReports(t, c.want)
 			n, wrong := 0, 0
 			for _, f := range frames(t, c.file) {
 				for _, o := range plain.Decode(p, f) {

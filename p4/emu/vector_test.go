@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func vector(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := decodetest.Bytes(name)
+	b, err := golden.Vector(name)
 	if err != nil {
 		t.Fatal(err)
 	}

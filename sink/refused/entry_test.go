@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/statetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func entryOfAll() *Entry {
@@ -21,7 +21,7 @@ func entryOfAll() *Entry {
 // TestEntryOfBefore: a file of refused points has the bytes that earlier programs wrote, and is refused wherever it is cut.
 func TestEntryOfBefore(t *testing.T) {
 	b := entryOfAll().encode()
-	statetest.Same(t, "entry", b, func(b []byte) ([]byte, error) {
+	golden.SameState(t, "entry", b, func(b []byte) ([]byte, error) {
 		e, err := decode(b)
 		if err != nil {
 			return nil, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 func newSwitch(t testing.TB, program string, commands ...string) *Switch {
@@ -27,7 +27,7 @@ func newSwitch(t testing.TB, program string, commands ...string) *Switch {
 
 func known(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := decodetest.Bytes(name)
+	b, err := golden.Vector(name)
 	if err != nil {
 		t.Fatal(err)
 	}

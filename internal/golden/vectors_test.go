@@ -1,18 +1,18 @@
-package decodetest
+package golden
 
 import "testing"
 
-func TestBytes(t *testing.T) {
-	names := Names()
+func TestVector(t *testing.T) {
+	names := VectorNames()
 	if len(names) == 0 {
 		t.Fatal("no vectors")
 	}
 	for _, name := range names {
-		if b, err := Bytes(name); err != nil || len(b) == 0 {
+		if b, err := Vector(name); err != nil || len(b) == 0 {
 			t.Errorf("Bytes(%q) = %d bytes, %v", name, len(b), err)
 		}
 	}
-	if _, err := Bytes("no-such-vector"); err == nil {
+	if _, err := Vector("no-such-vector"); err == nil {
 		t.Error("Bytes of an unknown name gave no error")
 	}
 }

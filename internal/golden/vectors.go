@@ -1,7 +1,4 @@
-// Package decodetest holds worked examples of the formats, byte by byte, put together by hand from the specifications, for
-// tests of decoders, encoders and programs for switches. A decoder and an encoder that share a misunderstanding do not
-// confirm each other then. vectors/README.md says what each example is.
-package decodetest
+package golden
 
 import (
 	"embed"
@@ -15,8 +12,9 @@ import (
 //go:embed vectors/*.hex
 var files embed.FS
 
-// Names lists the vectors.
-func Names() []string {
+// VectorNames lists the worked examples of the formats, byte by byte, put together by hand from the specifications. A decoder and an
+// encoder that share a misunderstanding do not confirm each other then. vectors/README.md says what each example is.
+func VectorNames() []string {
 	list, _ := fs.Glob(files, "vectors/*.hex") // the pattern is well formed
 	for i, name := range list {
 		list[i] = strings.TrimSuffix(path.Base(name), ".hex")
@@ -24,8 +22,8 @@ func Names() []string {
 	return list
 }
 
-// Bytes gives a copy of the vector called name.
-func Bytes(name string) ([]byte, error) {
+// Vector gives a copy of the worked example called name.
+func Vector(name string) ([]byte, error) {
 	text, err := files.ReadFile("vectors/" + name + ".hex")
 	if err != nil {
 		return nil, fmt.Errorf("no vector %q: %w", name, err)

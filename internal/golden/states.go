@@ -1,5 +1,6 @@
-// Package statetest holds states against the bytes that earlier programs wrote. It is for tests.
-package statetest
+// Package golden holds bytes that outlive a version of the program, for tests: worked examples of the formats, and states that
+// earlier programs wrote.
+package golden
 
 import (
 	"bytes"
@@ -9,9 +10,9 @@ import (
 	"testing"
 )
 
-// File gives the bytes that an earlier program wrote, in testdata/NAME.state. If there is no such file yet, it is made of what
+// StateFile gives the bytes that an earlier program wrote, in testdata/NAME.state. If there is no such file yet, it is made of what
 // write gives, and the test fails once. A file is never written again: a later version of a state is another file.
-func File(t *testing.T, name string, write func() []byte) []byte {
+func StateFile(t *testing.T, name string, write func() []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", name+".state")
 	b, err := os.ReadFile(file)
@@ -28,10 +29,10 @@ func File(t *testing.T, name string, write func() []byte) []byte {
 	return b
 }
 
-// Same fails the test unless a state is that of [File], bit for bit, and that of the file is read and written again as it is.
-func Same(t *testing.T, name string, state []byte, again func(b []byte) ([]byte, error)) {
+// SameState fails the test unless a state is that of [StateFile], bit for bit, and that of the file is read and written again as it is.
+func SameState(t *testing.T, name string, state []byte, again func(b []byte) ([]byte, error)) {
 	t.Helper()
-	want := File(t, name, func() []byte { return state })
+	want := StateFile(t, name, func() []byte { return state })
 	if !bytes.Equal(state, want) {
 		t.Errorf("%s: the state has %d bytes, which are others than the %d that were written of the same before", name, len(state), len(want))
 	}

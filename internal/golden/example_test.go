@@ -1,14 +1,14 @@
-package decodetest_test
+package golden_test
 
 import (
 	"fmt"
 
-	"github.com/hopscope/hopscope/internal/decodetest"
+	"github.com/hopscope/hopscope/internal/golden"
 )
 
 // A test of a decoder of one's own reads a worked example.
-func ExampleBytes() {
-	b, err := decodetest.Bytes("tr10")
+func ExampleVector() {
+	b, err := golden.Vector("tr10")
 	fmt.Printf("%d bytes, version %d, %v\n", len(b), b[0]>>4, err)
 	// Output: 28 bytes, version 1, <nil>
 }
