@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/ingest"
-	"github.com/hopscope/hopscope/internal/await"
+	"github.com/hopscope/hopscope/internal/nettest"
 )
 
 // Whoever is asked has handed over what had arrived when it answers: under load and idle, with several sockets a worker.
@@ -79,7 +79,7 @@ func TestPrompt(t *testing.T) {
 						time.Sleep(5 * time.Millisecond) // what is on its way to the queues arrives
 					}
 					p.Prompt(before)
-					await.Until(t, fmt.Sprintf("prompt %d is answered", n), func() bool {
+					nettest.Until(t, fmt.Sprintf("prompt %d is answered", n), func() bool {
 						mu.Lock()
 						defer mu.Unlock()
 						return !slices.ContainsFunc(until, func(at int64) bool { return at != before })

@@ -34,7 +34,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/hopscope/hopscope/internal/porttest"
+	"github.com/hopscope/hopscope/internal/nettest"
 )
 
 // Version is the one that tests run against.
@@ -160,8 +160,8 @@ func start(t testing.TB, dir string, opt Options) *Broker {
 		}
 	}
 	b.requireLib()
-	b.Addr, b.Internal = porttest.Free(t), porttest.Free(t)
-	b.configure(porttest.Free(t))
+	b.Addr, b.Internal = nettest.FreeAddr(t), nettest.FreeAddr(t)
+	b.configure(nettest.FreeAddr(t))
 	if err := b.start(); err != nil {
 		t.Fatal(err)
 	}

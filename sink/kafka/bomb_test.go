@@ -9,8 +9,8 @@ import (
 	protoproduce "github.com/segmentio/kafka-go/protocol/produce"
 
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/nettest"
 )
 
 // A batch that is short only because its producer compressed it is refused by the brokers: whoever reads it would unpack all of it.
@@ -22,7 +22,7 @@ func TestCompressedBatch(t *testing.T) {
 	for _, topic := range []string{conn.Windows, conn.Reports, conn.Series, conn.State, conn.Roster} {
 		for _, n := range []int{1000, 8 << 20} {
 			var err error
-			await.Until(t, "all know the topic "+topic, func() bool {
+			nettest.Until(t, "all know the topic "+topic, func() bool {
 				err = produceCompressed(t, b, c.Topic(topic), make([]byte, n))
 				return !unsettled(err)
 			})

@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/ingest/kafka/conn"
-	"github.com/hopscope/hopscope/internal/await"
 	"github.com/hopscope/hopscope/internal/kafkatest"
+	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -491,7 +491,7 @@ func TestAway(t *testing.T) {
 
 	// Who does not fit is told when Kafka is there.
 	var r *sink.RetryError
-	await.Until(t, "a person is asked for", func() bool {
+	nettest.Until(t, "a person is asked for", func() bool {
 		err := write(other, encode(t, other, label, 10))
 		if err == nil {
 			t.Fatal("the windows of another fleet were taken")

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/internal/await"
+	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/internal/rounds"
 	"github.com/hopscope/hopscope/sink"
 )
@@ -65,7 +65,7 @@ func TestRaw(t *testing.T) {
 	bad.Time += oneHour
 	r.AppendReport(bad)
 	// The hour of the first two is over; the rest is for Close.
-	await.Until(t, "the first hour is written", func() bool { return r.Stats().Rows >= 3 })
+	nettest.Until(t, "the first hour is written", func() bool { return r.Stats().Rows >= 3 })
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/await"
-	"github.com/hopscope/hopscope/internal/porttest"
+	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -235,7 +234,7 @@ func TestConnectsAgain(t *testing.T) {
 // What errors mean: what only a person can mend is said so, and all of it is tried again.
 func TestErrors(t *testing.T) {
 	cert, _ := certificate(t)
-	refused := porttest.Free(t)
+	refused := nettest.FreeAddr(t)
 	quiet := tcpListener(t, "127.0.0.1:0") // accepts, and reads nothing
 	defer quiet.Close()
 	secure := listen(t, tls.NewListener(tcpListener(t, "127.0.0.1:0"), &tls.Config{Certificates: []tls.Certificate{cert}}))
@@ -299,7 +298,7 @@ func TestSocketAnew(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	address := porttest.Free(t)
+	address := nettest.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
@@ -311,7 +310,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
+	nettest.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	s := listen(t, tcpListener(t, address))
 	for i := range n {
 		if m := next(t, s.messages); !strings.Contains(m, fmt.Sprintf(`element="node %d"`, i)) {

@@ -18,8 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/internal/await"
-	"github.com/hopscope/hopscope/internal/porttest"
+	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/notify"
 )
@@ -206,7 +205,7 @@ func TestTLS(t *testing.T) {
 
 // A receiver that is away and comes back gets every alert once, in order.
 func TestAwayAndBack(t *testing.T) {
-	address := porttest.Free(t)
+	address := nettest.FreeAddr(t)
 	conf := sink.DefaultQueueConfig()
 	conf.RetryMin, conf.RetryMax = time.Millisecond, 20*time.Millisecond
 	tally := &sink.Tally{}
@@ -218,7 +217,7 @@ func TestAwayAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
+	nettest.Until(t, "the receiver was missed", func() bool { return q.Stats().Retries >= 3 })
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +226,7 @@ func TestAwayAndBack(t *testing.T) {
 	s := &http.Server{Handler: r}
 	go s.Serve(l)
 	defer s.Close()
-	await.Until(t, "all alerts are stored", func() bool { return tally.PointsAt(sink.Stored) == 2*n })
+	nettest.Until(t, "all alerts are stored", func() bool { return tally.PointsAt(sink.Stored) == 2*n })
 	if err := q.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,4 @@
-// Package porttest gives tests addresses for servers that are told theirs at their start.
-package porttest
+package nettest
 
 import (
 	"fmt"
@@ -18,9 +17,9 @@ var (
 	tokens []net.PacketConn
 )
 
-// Free gives an address of the loopback at which nobody listens, neither with TCP nor with UDP, and which no other call gives while
+// FreeAddr gives an address of the loopback at which nobody listens, neither with TCP nor with UDP, and which no other call gives while
 // this process lives. Where a port is asked for with 0, given back and named, somebody else may have it when the server starts.
-func Free(t testing.TB) string {
+func FreeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
 		port := first + rand.IntN(last-first+1)
@@ -29,7 +28,7 @@ func Free(t testing.TB) string {
 		if err != nil {
 			continue
 		}
-		if free(addr) {
+		if isFree(addr) {
 			mu.Lock()
 			defer mu.Unlock()
 			tokens = append(tokens, token)
@@ -37,11 +36,11 @@ func Free(t testing.TB) string {
 		}
 		token.Close()
 	}
-	t.Fatal("porttest: 1000 tries found no free port")
+	t.Fatal("nettest: 1000 tries found no free port")
 	return ""
 }
 
-func free(addr string) bool {
+func isFree(addr string) bool {
 	l, err := net.Listen("tcp4", addr)
 	if err != nil {
 		return false

@@ -1,4 +1,4 @@
-package porttest
+package nettest
 
 import (
 	"net"
@@ -6,10 +6,10 @@ import (
 )
 
 // No address is given twice, also when it was free again in between.
-func TestFree(t *testing.T) {
+func TestFreeAddr(t *testing.T) {
 	seen := map[string]bool{}
 	for range 300 {
-		addr := Free(t)
+		addr := FreeAddr(t)
 		if seen[addr] {
 			t.Fatalf("%s was given twice", addr)
 		}
