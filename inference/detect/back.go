@@ -20,21 +20,21 @@ func (s *series) compareBefore(h *Hop, y float32, limits *[2][2]float32, v *verd
 	}
 	side := func(d float32) int {
 		if d <= 0 {
-			return 1
+			return downward
 		}
-		return 0
+		return upward
 	}
 	d := y - s.level(h)
 	if h.back == 0 {
-		s.away = 0
+		s.backSum = 0
 	}
-	s.away += d
-	mean := s.away / float32(h.back+1)
-	of := limits[1]
-	if h.open.contrast == 1 {
-		of = limits[0]
+	s.backSum += d
+	mean := s.backSum / float32(h.back+1)
+	open := limits[openLimit]
+	if h.open.contrast == windowUsual {
+		open = limits[usualLimit]
 	}
-	v.away = v.away || 4*d*d > limits[0][side(d)] || h.back+1 >= h.needed() && 9*mean*mean > of[side(mean)]
+	v.away = v.away || 4*d*d > limits[usualLimit][side(d)] || h.back+1 >= h.needed() && 9*mean*mean > open[side(mean)]
 }
 
 // returned reports whether the hop is back at the level before the finding that is open, and makes that the usual one again.
@@ -44,7 +44,7 @@ func (h *Hop) returned(cfg *Config) bool {
 	}
 	for i := range h.stats {
 		s := &h.stats[i]
-		level := s.level(h) + s.away/float32(h.back)
+		level := s.level(h) + s.backSum/float32(h.back)
 		copy(s.mean[usual:], s.onset[usual:])
 		for k := range usual {
 			s.mean[k] = level

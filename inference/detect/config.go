@@ -73,24 +73,37 @@ var constants = [means]float32{1, 3, 9, 27, 81, 243, 729}
 
 const (
 	means     = 7
-	reference = 6 // the slowest mean, to which profiles are relative
+	previous  = 0 // the fastest mean, which is the window before
 	usual     = 3 // the mean to which windows of few values are drawn
+	reference = 6 // the slowest mean, to which profiles are relative
 )
 
 // contrast compares two means.
 type contrast struct {
-	fast, slow int
+	fast, slow int     // means that are compared; fast 0 is the window itself
 	limit      float32 // in root mean squares
 	floor      float32 // least difference of logarithms that counts
 	up, down   float32 // factors of its tail quantile when a window exceeds it, and when not
 	rate       float32 // at which its mean of squares moves at least
 }
 
+// The contrasts, by what they compare. Their numbers are part of saved states.
 const (
-	contrasts     = 6
-	fastContrasts = 3    // the first ones, which share what findings that passed raised
-	tailLimit     = 2.2  // in tail quantiles
-	tailShare     = .005 // of the windows beyond a tail quantile
+	windowPrevious = iota // the window with the one before
+	windowUsual           // the window with the usual level
+	threeUsual            // the mean of 3 windows with the usual level, which is that of 27
+	nineSlow              // the mean of 9 windows with that of 81
+	usualSlower           // the usual level with the mean of 243 windows
+	slowReference         // the mean of 81 windows with the reference, that of 729
+	contrasts
+)
+
+const (
+	firstOfMeans  = threeUsual // contrasts from here on compare two means, those before it the window itself
+	fastContrasts = nineSlow   // contrasts before it share what findings that passed raised
+
+	tailLimit = 2.2  // in tail quantiles
+	tailShare = .005 // of the windows beyond a tail quantile
 )
 
 var bank = newBank()
@@ -105,12 +118,12 @@ var inverse, root = func() (inverse, root [means]float32) {
 
 func newBank() (b [contrasts]contrast) {
 	b = [contrasts]contrast{
-		{fast: 0, slow: 0, limit: 5.8, floor: .25},
-		{fast: 0, slow: 3, limit: 5.8, floor: .25},
-		{fast: 1, slow: 3, limit: 5.6, floor: .2},
-		{fast: 2, slow: 4, limit: 5.5, floor: .15},
-		{fast: 3, slow: 5, limit: 5.5, floor: .15},
-		{fast: 4, slow: 6, limit: 5.5, floor: .5},
+		windowPrevious: {fast: 0, slow: previous, limit: 5.8, floor: .25},
+		windowUsual:    {fast: 0, slow: usual, limit: 5.8, floor: .25},
+		threeUsual:     {fast: 1, slow: usual, limit: 5.6, floor: .2},
+		nineSlow:       {fast: 2, slow: 4, limit: 5.5, floor: .15},
+		usualSlower:    {fast: usual, slow: 5, limit: 5.5, floor: .15},
+		slowReference:  {fast: 4, slow: reference, limit: 5.5, floor: .5},
 	}
 	for j := range b {
 		step := float64(.1/(1+constants[b[j].fast]) + .002)

@@ -43,7 +43,7 @@ func (s *series) lift(by, floor float64) {
 		}
 	}
 	for k := range seasons {
-		s.again[k] *= f
+		s.recurring[k] *= f
 		s.sum[k] *= f
 		last, before := s.season.visits(k)
 		for _, bins := range [][]int8{last, before} {

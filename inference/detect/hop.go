@@ -17,17 +17,17 @@ type Hop struct {
 	inverse  float32 // mean of 1/count over some nine windows
 	windows  uint32  // that had enough values
 
-	floor       float64 // added to that of the configuration
-	emptyShare  float32 // of windows without values, but for the present run of them
-	emptyRun    uint32
-	longest     float32  // run of windows without values that ended by itself
-	dumb        uint8    // windows of a finding that say nothing, in a row
-	doubt       uint8    // grows with changes that few values show, and fades
-	held        []Window // whose finding has to come again, not learnt yet
-	gone        bool     // the silence is no news any more
-	repeatShare float32  // of windows that repeat the values of the one before
-	repeatRun   uint32
-	last        [statistics]float64
+	floor          float64 // added to that of the configuration
+	emptyShare     float32 // of windows without values, but for the present run of them
+	emptyRun       uint32
+	longest        float32  // run of windows without values that ended by itself
+	uninformative  uint8    // windows in a row, while a finding is open, with too few values
+	doubt          uint8    // grows with changes that few values show, and fades
+	pendingWindows []Window // windows not learnt yet, whose finding has to come again
+	silenceUsual   bool     // silence has become the usual state
+	repeatShare    float32  // of windows that repeat the values of the one before
+	repeatRun      uint32
+	last           [statistics]float64
 
 	open     Finding // Cause 0: none
 	age      uint32  // windows since it began
@@ -111,7 +111,7 @@ const (
 	learnSteady = 360
 	learnBursts = 2160
 
-	dumbFor = 12 // of few values or none, that end a finding
+	uninformativeMost = 12 // of few values or none, that end a finding
 )
 
 // Event says what a window did.
@@ -138,24 +138,24 @@ func (h *Hop) Add(cfg *Config, at Moment, w Window) Event {
 	if w.Count == 0 {
 		return h.silence(cfg)
 	}
-	h.heard()
+	h.endSilence()
 	if w.Count < cfg.MinCount {
 		return h.thin()
 	}
 	h.windows++
-	h.dumb = 0
+	h.uninformative = 0
 	stuck := h.repeat(cfg, &w)
 	var v verdict
 	if h.open.Cause == None && w.Count < loneCount && !cfg.Single && !stuck {
 		v = h.try(cfg, &w)
 	} else {
-		v = h.take(cfg, &w)
+		v = h.learnWindow(cfg, &w)
 	}
 	return h.settle(cfg, stuck, &v)
 }
 
-// take compares a window with the past and learns it.
-func (h *Hop) take(cfg *Config, w *Window) verdict {
+// learnWindow compares a window with the past, and learns it.
+func (h *Hop) learnWindow(cfg *Config, w *Window) verdict {
 	var x measured
 	h.measure(cfg, w, &x)
 	for k := range h.seasons {
@@ -201,20 +201,20 @@ func (h *Hop) silence(cfg *Config) Event {
 	silent := known && float64(h.emptyRun)*math.Log(max(float64(h.emptyShare), .005)) < silentLimit && float32(h.emptyRun) > 1.5*h.longest
 	switch h.open.Cause {
 	case None:
-		if silent && !h.gone {
+		if silent && !h.silenceUsual {
 			h.begin(Finding{Cause: Silent})
 			return Begun
 		}
 		return Nothing
 	case Silent:
 		silent = h.age >= uint32(cfg.Adopt)
-		h.gone, h.dumb = silent, 0
+		h.silenceUsual, h.uninformative = silent, 0
 	}
-	return h.unheard(silent)
+	return h.addUninformative(silent)
 }
 
-// heard ends a run of windows without values. One that was told does not keep the next one from being told.
-func (h *Hop) heard() {
+// endSilence ends a run of windows without values. A run with a finding does not prevent that of the next one.
+func (h *Hop) endSilence() {
 	rate := max(.001, 1/float32(h.windows+1))
 	if h.emptyRun > 0 {
 		h.emptyShare = 1 - (1-h.emptyShare)*float32(math.Pow(float64(1-rate), float64(h.emptyRun)))
@@ -224,10 +224,10 @@ func (h *Hop) heard() {
 		}
 	}
 	h.emptyShare -= h.emptyShare * rate
-	h.emptyRun, h.gone = 0, false
+	h.emptyRun, h.silenceUsual = 0, false
 }
 
-// thin takes a window of so few values that they say nothing, but that the hop is not silent.
+// thin handles a window of too few values: it shows only that the hop is not silent.
 func (h *Hop) thin() Event {
 	switch h.open.Cause {
 	case None:
@@ -236,14 +236,14 @@ func (h *Hop) thin() Event {
 		h.open = Finding{}
 		return Ended
 	}
-	return h.unheard(false)
+	return h.addUninformative(false)
 }
 
-// unheard counts a window that says nothing of the finding that is open, and ends it after a while, or when the hop is silent.
-func (h *Hop) unheard(silent bool) Event {
+// addUninformative counts a window with too few values for the open finding, and ends the finding after a while, or when the hop is silent.
+func (h *Hop) addUninformative(silent bool) Event {
 	h.age++
 	h.calm, h.back = 0, 0
-	if h.dumb++; silent || h.dumb >= dumbFor {
+	if h.uninformative++; silent || h.uninformative >= uninformativeMost {
 		h.open = Finding{}
 		return Ended
 	}
@@ -274,11 +274,11 @@ func (h *Hop) repeat(cfg *Config, w *Window) bool {
 }
 
 func (h *Hop) begin(f Finding) {
-	h.doubt, h.held = 0, nil
+	h.doubt, h.pendingWindows = 0, nil
 	f.floor = h.floor
 	h.open, h.age, h.calm, h.back = f, 0, 0, 0
 	for i := range h.stats {
-		h.stats[i].away = 0
+		h.stats[i].backSum = 0
 	}
 }
 
@@ -291,19 +291,19 @@ func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
 	case h.open.Cause == None && found.ratio > 1:
 		h.begin(found.Finding)
 		h.strength = found.ratio
-		h.follow()
+		h.updateWorst()
 		return Begun
 	case h.open.Cause == None && found.doubt:
 		h.doubt = min(h.doubt+doubtStep, doubtMost)
 		return Nothing
 	case h.open.Cause == None:
-		if h.doubt = max(h.doubt, 1) - 1; h.doubt == 0 && len(h.held) > 0 {
-			h.release(cfg, len(h.held))
+		if h.doubt = max(h.doubt, 1) - 1; h.doubt == 0 && len(h.pendingWindows) > 0 {
+			h.release(cfg, len(h.pendingWindows))
 		}
 		return Nothing
 	}
 	h.age++
-	h.follow()
+	h.updateWorst()
 	if h.calm++; found.loud || stuck {
 		h.calm = 0
 	}
@@ -326,8 +326,8 @@ func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
 	return Nothing
 }
 
-// follow keeps the worst value of a finding.
-func (h *Hop) follow() {
+// updateWorst updates the worst value of the open finding.
+func (h *Hop) updateWorst() {
 	f := &h.open
 	if f.Cause > Fall {
 		return

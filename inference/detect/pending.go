@@ -11,27 +11,27 @@ import "slices"
 const heldMost = 3
 
 // Pending reports whether there are windows of which it is not known whether they are a finding.
-func (h *Hop) Pending() bool { return len(h.held) > 0 }
+func (h *Hop) Pending() bool { return len(h.pendingWindows) > 0 }
 
 // try takes a window that may have to come again, and holds it back if so.
 func (h *Hop) try(cfg *Config, w *Window) verdict {
 	var stats [statistics]series
 	copy(stats[:], h.stats)
 	seasons, spread, logCount, inverse := h.seasons, h.spread, h.logCount, h.inverse
-	v := h.take(cfg, w)
+	v := h.learnWindow(cfg, w)
 	if !v.doubt || v.ratio > 1 {
 		return v
 	}
 	for i := range h.stats {
-		stats[i].glance(h, h.stats[i].mean[0], v.most[i])
+		stats[i].glance(h, h.stats[i].mean[previous], v.most[i])
 	}
 	copy(h.stats, stats[:])
 	h.seasons, h.spread, h.logCount, h.inverse = seasons, spread, logCount, inverse
 	h.windows--
-	if len(h.held) == heldMost {
+	if len(h.pendingWindows) == heldMost {
 		h.release(cfg, 1)
 	}
-	h.held = append(h.held, *w)
+	h.pendingWindows = append(h.pendingWindows, *w)
 	return v
 }
 
@@ -39,15 +39,15 @@ func (h *Hop) try(cfg *Config, w *Window) verdict {
 func (h *Hop) release(cfg *Config, n int) {
 	var stats [statistics]series
 	copy(stats[:], h.stats)
-	for i := range h.held[:n] {
+	for i := range h.pendingWindows[:n] {
 		h.windows++
-		h.take(cfg, &h.held[i])
+		h.learnWindow(cfg, &h.pendingWindows[i])
 	}
 	for i := range h.stats {
 		copy(h.stats[i].mean[:usual], stats[i].mean[:usual])
 	}
-	if h.held = slices.Delete(h.held, 0, n); len(h.held) == 0 {
-		h.held = nil
+	if h.pendingWindows = slices.Delete(h.pendingWindows, 0, n); len(h.pendingWindows) == 0 {
+		h.pendingWindows = nil
 	}
 }
 

@@ -55,7 +55,7 @@ func (h *Hop) turn(at *Moment) {
 				last[s.bin-1] = int8(max(-127, min(127, mean)))
 			}
 			st.sum[k] = 0
-			st.again[k] = near(last, before, int(bin))
+			st.recurring[k] = near(last, before, int(bin))
 		}
 		*s = season{bin: bin + 1}
 	}
@@ -63,15 +63,15 @@ func (h *Hop) turn(at *Moment) {
 
 // excuse takes off a value what the last two visits of its time of hour or day had as well: what comes back is no news.
 func (s *series) excuse(y, ref float32) float32 {
-	for _, e := range s.again {
+	for _, e := range s.recurring {
 		if e == 0 {
 			continue
 		}
-		sign := 0
+		sign := upward
 		if e < 0 {
-			sign = 1
+			sign = downward
 		}
-		if abs(e) <= max(.7, 5*sqrt(s.scale[2][sign].square)) {
+		if abs(e) <= max(.7, 5*sqrt(s.scale[threeUsual][sign].square)) {
 			continue
 		}
 		if d := y - ref; d*e > 0 {

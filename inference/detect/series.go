@@ -9,13 +9,31 @@ type series struct {
 	scale  [contrasts][2]scale // upward and downward
 	raised [2][2]float32       // logarithm of what earlier findings raised limits by; upward and downward, of fast and slow contrasts
 
-	onset [means]float32 // means before the finding that is open
-	away  float32        // sum of differences from these, of windows that are back
+	onset   [means]float32 // means before the finding that is open
+	backSum float32        // sum of differences from onset, of windows back at that level
 
-	again  [seasons]float32 // what the last two visits of this time of a period had as well
-	sum    [seasons]float32 // of differences from the reference, in the bin under way
-	season profile
+	recurring [seasons]float32 // difference that the last two visits of this time of a period share
+	sum       [seasons]float32 // of differences from the reference, in the bin under way
+	season    profile
 }
+
+// The sides of a contrast.
+const (
+	upward   = 0
+	downward = 1
+)
+
+// Contrasts stray by their fast part: the window itself, or a mean.
+const (
+	ofWindow = 0
+	ofMeans  = 1
+)
+
+// Limits that a step keeps while a finding is open.
+const (
+	usualLimit = 0 // of windowUsual
+	openLimit  = 1 // of the contrast that began the finding, if it is another one
+)
 
 // scale says how far a contrast strays to one side when nothing is wrong.
 type scale struct {
@@ -80,11 +98,11 @@ type verdict struct {
 	away  bool    // some value is not back at the level before the finding that is open
 
 	// Of the window:
-	few  bool                // it has few values
-	lone bool                // its 99th percentile is a single one
-	p90  float32             // logarithm
-	most [statistics]float32 // square of the limit of the value itself, of each statistic
-	fell bool                // its median is lower than usual
+	few        bool                // it has few values
+	lone       bool                // its 99th percentile is a single one
+	p90        float32             // logarithm
+	most       [statistics]float32 // square of the limit of the value itself, of each statistic
+	medianFell bool                // its median is lower than usual
 }
 
 // step compares a window with the past of a statistic and learns from it.
@@ -92,7 +110,7 @@ func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verd
 	y := x.value[which]
 	judged := h.windows >= cfg.warmup()
 	if which == P50 {
-		v.fell = y < s.mean[usual]-clearly
+		v.medianFell = y < s.mean[usual]-clearly
 	}
 	if h.windows == 1 {
 		for k := range s.mean {
@@ -104,7 +122,7 @@ func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verd
 	for k := range s.sum {
 		s.sum[k] += y - ref
 	}
-	if judged && (s.again[0] != 0 || s.again[1] != 0) {
+	if judged && (s.recurring[0] != 0 || s.recurring[1] != 0) {
 		y = s.excuse(y, ref)
 	}
 
@@ -113,12 +131,12 @@ func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verd
 	if now > often {
 		y = s.mean[usual] + sqrt(often/now)*(y-s.mean[usual])
 	}
-	stray := [2]float32{1, 1} // of contrasts with the window itself, and with means
+	stray := [2]float32{ofWindow: 1, ofMeans: 1}
 	if lately := which.sampling(h.inverse); judged && (now < often || lately < often) {
-		square := (s.scale[1][0].square + s.scale[1][1].square) / 2
+		square := (s.scale[windowUsual][upward].square + s.scale[windowUsual][downward].square) / 2
 		part := min(1, h.spread*h.spread*often/(square+1e-12)) // of the straying that is sampling
-		stray[0] = sqrt(1 + part*(min(1, now/often)-1))
-		stray[1] = sqrt(1 + part*(min(1, lately/often)-1))
+		stray[ofWindow] = sqrt(1 + part*(min(1, now/often)-1))
+		stray[ofMeans] = sqrt(1 + part*(min(1, lately/often)-1))
 	}
 	calm := h.open.Cause == None
 	if calm {
@@ -126,34 +144,34 @@ func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verd
 	}
 	squares := calm || !judged
 	tails := squares || h.age < 18 || h.age > uint32(cfg.Adopt)
-	var limits [2][2]float32 // squares: of the window itself and of the contrast that began the finding, upward and downward
+	var limits [2][2]float32 // squares, upward and downward
 	square, unstray := [2]float32{stray[0] * stray[0], stray[1] * stray[1]}, [2]float32{1 / stray[0], 1 / stray[1]}
 	for j := range bank {
 		b := &bank[j]
-		fast, g := y, 0
+		fast, g := y, ofWindow
 		if b.fast > 0 {
 			fast = s.mean[b.fast] + (y-s.mean[b.fast])*x.rate[b.fast]
 		}
-		if j >= 2 {
-			g = 1
+		if j >= firstOfMeans {
+			g = ofMeans
 		}
 		c := fast - s.mean[b.slow]
-		sign := 0
+		sign := upward
 		if c <= 0 {
-			sign = 1
+			sign = downward
 		}
 		if judged {
 			limit := s.limit(j, sign, square[g]*x.start[j])
-			if j == 1 {
+			if j == windowUsual {
 				v.most[which] = limit
 			}
-			if 4*c*c > limit && (j > 0 || (y-s.mean[usual])*c > b.floor*abs(c)) { // coming back from one window is no news
+			if 4*c*c > limit && (j != windowPrevious || (y-s.mean[usual])*c > b.floor*abs(c)) { // coming back from one window is no news
 				v.beyond(h, cfg, s, which, uint8(j), sign, sqrt(c*c/limit))
 			}
-			if !calm && (j == 1 || j == int(h.open.contrast)) {
-				k := 0
-				if j != 1 {
-					k = 1
+			if !calm && (j == windowUsual || j == int(h.open.contrast)) {
+				k := usualLimit
+				if j != windowUsual {
+					k = openLimit
 				}
 				limits[k][sign], limits[k][1-sign] = limit, s.limit(j, 1-sign, square[g]*x.start[j])
 			}
@@ -193,7 +211,7 @@ func (s *series) limit(j, sign int, factor float32) float32 {
 
 // beyond takes a contrast that is beyond half of its limit into the verdict.
 func (v *verdict) beyond(h *Hop, cfg *Config, s *series, which Statistic, j uint8, sign int, ratio float32) {
-	if cfg.Rising && sign == 1 {
+	if cfg.Rising && sign == downward {
 		return
 	}
 	v.loud = true
@@ -224,15 +242,15 @@ const (
 func (v *verdict) shown(h *Hop, s *series, which Statistic, sign int) bool {
 	need := uint8(doubtLone)
 	switch {
-	case which == P99 && sign == 1:
-		return !v.few && v.fell
+	case which == P99 && sign == downward:
+		return !v.few && v.medianFell
 	case v.few:
 		need = doubtFew
 	case which == P50 || !v.lone || v.p90 >= s.mean[usual]:
 		return true
 	}
 	d := s.now - s.mean[usual]
-	if sign == 1 {
+	if sign == downward {
 		d = -d
 	}
 	if d < clearly { // it was so in a window before

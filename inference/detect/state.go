@@ -44,12 +44,12 @@ func (h *Hop) Code(c *state.Coder) {
 	c.Float32("shares", 0, 1, &h.inverse, &h.emptyShare, &h.repeatShare)
 	c.Float32("longest", 0, 12, &h.longest)
 	state.FixedTo(c, "doubt", doubtMost, &h.doubt)
-	state.FixedTo(c, "dumb", dumbFor, &h.dumb)
+	state.FixedTo(c, "dumb", uninformativeMost, &h.uninformative)
 	c.Float64("floor", 0, mostValue, &h.floor)
 	state.Fixed(c, "windows", &h.windows)
 	c.Check("windows", h.windows > 0 || n == 0)
 	state.Fixed(c, "runs", &h.emptyRun, &h.repeatRun)
-	c.Flag("gone", &h.gone)
+	c.Flag("gone", &h.silenceUsual)
 	for i := range h.last {
 		c.Float64("last values", 0, mostValue, &h.last[i])
 	}
@@ -65,10 +65,10 @@ func (h *Hop) Code(c *state.Coder) {
 	state.Fixed(c, "age", &h.age, &h.calm, &h.back)
 	c.Float32("passed", 0, most, &h.passed, &h.strength)
 	c.Flag("noise", &h.noisy, &h.bursts)
-	held := uint8(len(h.held))
+	held := uint8(len(h.pendingWindows))
 	state.FixedTo(c, "held windows", heldMost, &held)
 	c.Check("held windows", held == 0 || len(h.stats) == statistics && o.Cause == None && h.doubt > 0)
-	state.Repeat(c, int(held), &h.held, (*Window).codeHeld)
+	state.Repeat(c, int(held), &h.pendingWindows, (*Window).codeHeld)
 	for i := range h.stats {
 		h.stats[i].code(c, o.Cause == Rise || o.Cause == Fall)
 	}
@@ -102,10 +102,10 @@ func (s *series) code(c *state.Coder, moved bool) {
 		for k := range s.onset {
 			c.Float32("onset", -most, most, &s.onset[k])
 		}
-		c.Float32("onset", -most, most, &s.away)
+		c.Float32("onset", -most, most, &s.backSum)
 	}
 	for k := range seasons {
-		c.Float32("season", -most, most, &s.again[k], &s.sum[k])
+		c.Float32("season", -most, most, &s.recurring[k], &s.sum[k])
 		last, before := s.season.visits(k)
 		for _, bins := range [][]int8{last, before} {
 			for i := range bins {
