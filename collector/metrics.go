@@ -215,7 +215,7 @@ func (c *Collector) emit(emit metrics.Emit) {
 		metrics.Of(mDigests, d.Unread, "unread"),
 		metrics.Of(mDigests, d.Rejected, "rejected"),
 		metrics.Of(mDigests, d.Duplicate, "duplicate"),
-		metrics.Of(mDigests, d.Strange, "strange"),
+		metrics.Of(mDigests, d.Unexplained, "strange"),
 		metrics.Of(mTraced, d.Decoded),
 		metrics.Of(mUndecided, d.Undecided),
 		metrics.Of(mWatched, d.Watched),

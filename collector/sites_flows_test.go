@@ -151,7 +151,7 @@ func TestDigestsOfSites(t *testing.T) {
 			t.Errorf("pint.site %q: flows %v, want %v", tt.site, got, tt.flows)
 		}
 		d := collector.Summary(10, 10).Digests
-		if d == nil || d.Digests != 300 || d.Elsewhere != tt.other || d.Unread != 0 || d.Strange != 0 {
+		if d == nil || d.Digests != 300 || d.Elsewhere != tt.other || d.Unread != 0 || d.Unexplained != 0 {
 			t.Errorf("pint.site %q: %+v", tt.site, d)
 		}
 		if n := strings.Count(log.String(), "digests are not read"); tt.told == "" && n > 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), "pint.site="+strings.Split(tt.told, "pint.site=")[1])) {

@@ -45,7 +45,7 @@ func (s *Summary) WriteTable(w io.Writer) error {
 	}
 	if d := s.Digests; d != nil {
 		section("PINT digests", 1)
-		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", inference.Count(d.Digests), inference.Count(d.Unread), inference.Count(d.Rejected), inference.Count(d.Duplicate), inference.Count(d.Strange), elsewhere(d.Elsewhere))
+		fmt.Fprintf(t, "  %s digests\t%s unread, %s rejected, %s duplicate, %s strange%s\n", inference.Count(d.Digests), inference.Count(d.Unread), inference.Count(d.Rejected), inference.Count(d.Duplicate), inference.Count(d.Unexplained), elsewhere(d.Elsewhere))
 		fmt.Fprintf(t, "  %s paths decoded\t%d flows undecided\n", inference.Count(d.Decoded), d.Undecided)
 	}
 	if section(fmt.Sprintf("Slowest hops (%d of %d)", len(s.Hops), s.HopCount), len(s.Hops)) {

@@ -75,8 +75,8 @@ type fitter struct {
 	one     [1]int32
 }
 
-// of gives the samples that a culprit explains.
-func (f *fitter) of(c *Culprit) []int32 {
+// samplesOf returns the samples that a culprit explains.
+func (f *fitter) samplesOf(c *Culprit) []int32 {
 	if c.Link >= 0 {
 		return f.cross[c.Link]
 	}
@@ -91,7 +91,7 @@ func (f *fitter) explain(chosen []Culprit, but int) {
 	}
 	for k := range chosen {
 		if k != but {
-			for _, i := range f.of(&chosen[k]) {
+			for _, i := range f.samplesOf(&chosen[k]) {
 				f.rate[i] += chosen[k].Ratio
 			}
 		}
@@ -105,7 +105,7 @@ func (f *fitter) refit(chosen []Culprit) []Culprit {
 		moved := 0.0
 		for k := range chosen {
 			packets, lost := 0.0, 0.0
-			for _, i := range f.of(&chosen[k]) {
+			for _, i := range f.samplesOf(&chosen[k]) {
 				s := &f.samples[i]
 				packets += float64(s.Packets)
 				lost += float64(s.Lost) * chosen[k].Ratio / f.rate[i]
@@ -163,7 +163,7 @@ func (f *fitter) candidates() (all []candidate) {
 			return
 		}
 		var gain float64
-		if c.Ratio, gain = f.best(f.of(&c)); gain > 0 {
+		if c.Ratio, gain = f.best(f.samplesOf(&c)); gain > 0 {
 			all = append(all, candidate{c, gain})
 		}
 	}
@@ -181,7 +181,7 @@ func (f *fitter) candidates() (all []candidate) {
 // sum counts what crossed a culprit, and gives the losses that are explained already.
 func (f *fitter) sum(c *Culprit) (explained float64) {
 	c.Packets, c.Lost = 0, 0
-	for _, i := range f.of(c) {
+	for _, i := range f.samplesOf(c) {
 		s := &f.samples[i]
 		c.Packets += s.Packets
 		c.Lost += s.Lost
@@ -194,7 +194,7 @@ func (f *fitter) sum(c *Culprit) (explained float64) {
 // it, and are left out.
 func (f *fitter) chance(c *Culprit) float64 {
 	packets, lost, explained := uint64(0), uint64(0), 0.0
-	for _, i := range f.of(c) {
+	for _, i := range f.samplesOf(c) {
 		if s := &f.samples[i]; f.rate[i] <= max(c.Ratio, f.floor) {
 			packets += s.Packets
 			lost += s.Lost
@@ -224,7 +224,7 @@ func (f *fitter) next() (Culprit, bool) {
 func (f *fitter) rank(c *Culprit) {
 	f.sum(c)
 	c.Chance = f.chance(c)
-	_, gain := f.best(f.of(c))
+	_, gain := f.best(f.samplesOf(c))
 	sum := 1.0
 	for _, o := range f.candidates() {
 		if o.Link == c.Link && o.Flow == c.Flow {

@@ -19,7 +19,7 @@ type Flow struct {
 	_    [2]byte      //
 	both bool         // a packet was reported by both switches
 	thin uint8        // one of 2^thin packets is compared
-	sum  Count        // since the last Take
+	sum  Count        // since the last Cut
 }
 
 // Count is what was settled.
@@ -37,12 +37,12 @@ func (f *Flow) chosen(id uint16) bool {
 }
 
 // Entered notes that the first switch has reported a packet.
-func (f *Flow) Entered(id uint16, now int64) { f.note(0, id, now) }
+func (f *Flow) Entered(id uint16, now int64) { f.observe(0, id, now) }
 
 // Left notes that the last switch has reported a packet, or another one that it dropped it: it is no loss that nobody tells.
-func (f *Flow) Left(id uint16, now int64) { f.note(1, id, now) }
+func (f *Flow) Left(id uint16, now int64) { f.observe(1, id, now) }
 
-func (f *Flow) note(who int, id uint16, now int64) {
+func (f *Flow) observe(who int, id uint16, now int64) {
 	if !f.chosen(id) {
 		return
 	}
@@ -108,8 +108,8 @@ func (f *Flow) Settle(now int64) {
 	}
 }
 
-// Take gives what was settled since it was last called, at the end of a window.
-func (f *Flow) Take(now int64) Count {
+// Cut returns the count of what was settled since its last call, and starts a new one, at the end of a window.
+func (f *Flow) Cut(now int64) Count {
 	f.Settle(now)
 	c := f.sum
 	f.sum = Count{}

@@ -20,7 +20,7 @@ func play(f *Flow, events []event, until int64) (sum Count) {
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	next := int64(1e9)
 	take := func() {
-		c := f.Take(next)
+		c := f.Cut(next)
 		sum.Packets += c.Packets
 		sum.Lost += c.Lost
 		next += 1e9
@@ -290,7 +290,7 @@ func TestNothingAllocates(t *testing.T) {
 		now += 1e6
 		f.Entered(uint16(now>>20), now)
 		f.Left(uint16(now>>20), now+5e5)
-		f.Take(now)
+		f.Cut(now)
 	}); n > 0 {
 		t.Errorf("%v allocations a packet", n)
 	}

@@ -13,5 +13,5 @@ func (s *State) arrive(f *flow, slot uint32, r *decode.Report) {
 		return
 	}
 	s.path = s.hopKeys(s.path[:0], f)
-	s.cut.seen.AddArrival(&inference.Arrival{Time: r.Time, Flow: s.flows.At(slot).Key, PathID: f.pathID, Changes: f.changes, Path: s.path})
+	s.cut.partial.AddArrival(&inference.Arrival{Time: r.Time, Flow: s.flows.At(slot).Key, PathID: f.pathID, Changes: f.changes, Path: s.path})
 }

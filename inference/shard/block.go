@@ -28,8 +28,8 @@ type slab struct {
 
 func newSlab(n int) slab { return slab{blocks: hugepage.Make[block](n + 1), used: 1} }
 
-// take returns an empty block, or 0 if there is none.
-func (s *slab) take(k inference.HopKey) uint32 {
+// allocate returns an empty block, or 0 if there is none.
+func (s *slab) allocate(k inference.HopKey) uint32 {
 	i := s.freed
 	switch {
 	case i != 0:
@@ -45,7 +45,7 @@ func (s *slab) take(k inference.HopKey) uint32 {
 	return i
 }
 
-func (s *slab) give(i uint32) {
+func (s *slab) release(i uint32) {
 	s.blocks[i].next = s.freed
 	s.freed = i
 	s.live--

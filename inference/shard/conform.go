@@ -44,7 +44,7 @@ func (s *State) conform(slot uint32, r *decode.Report) {
 	}
 	f.judged = uint16(s.window)
 	if key, astray := s.policy.Judge(&e.Key, path); astray {
-		s.cut.seen.AddStray(&inference.Stray{StrayKey: key, Flows: 1, Flow: e.Key, Path: path})
+		s.cut.partial.AddStray(&inference.Stray{StrayKey: key, Flows: 1, Flow: e.Key, Path: path})
 	}
 }
 

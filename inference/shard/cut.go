@@ -2,17 +2,17 @@ package shard
 
 import "github.com/hopscope/hopscope/inference"
 
-// Cut is what one shard saw in one window, in the layout that it was counted in. It belongs to the caller of
-// [State.Cut] until it is recycled; who wants to keep, send or merge what it saw adds it to a [inference.Partial].
+// Cut is the result of one shard for one window, in the layout that it was counted in. It belongs to the caller of
+// [State.Cut] until it is recycled. To keep, send or merge it, add it to an [inference.Partial].
 type Cut struct {
-	hops  hopCut
-	seen  inference.Partial // all but the hops
-	timed int               // reports whose times on links were looked at
+	hops    hopCut
+	partial inference.Partial // everything but the hops
+	timed   int               // reports whose times on links were looked at
 }
 
 func (s *State) newCut() *Cut {
 	c := &Cut{hops: hopCut{set: newHopSet(s.cfg.MaxHops + 1)}}
-	c.seen.Bound(s.cfg.Limits())
+	c.partial.Bound(s.cfg.Limits())
 	return c
 }
 
@@ -22,11 +22,11 @@ func (s *State) Cut(end int64) *Cut {
 	s.settleForeign()
 	s.settleSprays()
 	c := s.cut
-	s.cutTop(&c.seen)
+	s.cutTop(&c.partial)
 	if s.digests != nil {
-		s.digests.cutSurvey(&c.seen)
+		s.digests.cutSurvey(&c.partial)
 	}
-	s.cutPairs(&c.seen, end)
+	s.cutPairs(&c.partial, end)
 	if s.cut, s.spare = s.spare, nil; s.cut == nil {
 		s.cut = s.newCut()
 	}
@@ -38,7 +38,7 @@ func (s *State) Cut(end int64) *Cut {
 // Recycle takes a cut of this shard back, to use its memory for a later window.
 func (s *State) Recycle(c *Cut) {
 	c.hops.reset()
-	c.seen.Reset()
+	c.partial.Reset()
 	c.timed = 0
 	s.spare = c
 }
@@ -47,7 +47,7 @@ func (s *State) Recycle(c *Cut) {
 // was seen of the exporters is the caller's to add. Nobody else may use c meanwhile.
 func (c *Cut) AddTo(p *inference.Partial) {
 	c.hops.addTo(p)
-	p.Merge(&c.seen)
+	p.Merge(&c.partial)
 }
 
 // Limits gives the limits of a window that is made of the partials of shards with this configuration. As many flows with faults and

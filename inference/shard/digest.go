@@ -67,18 +67,18 @@ type digests struct {
 
 // DigestStats counts what became of the digests of a shard.
 type DigestStats struct {
-	Digests   uint64 `json:"digests"`              // that came
-	Unread    uint64 `json:"unread"`               // of another plan, or of a program whose network is not known
-	Elsewhere uint64 `json:"other_site,omitempty"` // of exporters in another site than the network that is known
-	Rejected  uint64 `json:"rejected"`             // that cannot be: wider than their scheme, of too many hops
-	Duplicate uint64 `json:"duplicate"`            // of packets that came before
-	Strange   uint64 `json:"strange"`              // that no path explains
-	Decoded   uint64 `json:"paths_decoded"`        // flows whose path became known
-	Undecided int    `json:"flows_undecided"`      // flows that wait for their path
-	Watched   int    `json:"flows_watched"`        // flows whose digests contradict the map, or seem to
-	Sprayed   int    `json:"flows_sprayed"`        // flows that use several paths at once, and whose paths are known
-	Fits      uint64 `json:"mixture_fits"`         // how often such paths were looked for
-	Bytes     int64  `json:"bytes"`                // memory of paths and sketches
+	Digests     uint64 `json:"digests"`              // that came
+	Unread      uint64 `json:"unread"`               // of another plan, or of a program whose network is not known
+	Elsewhere   uint64 `json:"other_site,omitempty"` // of exporters in another site than the network that is known
+	Rejected    uint64 `json:"rejected"`             // that cannot be: wider than their scheme, of too many hops
+	Duplicate   uint64 `json:"duplicate"`            // of packets that came before
+	Unexplained uint64 `json:"strange"`              // that no path explains
+	Decoded     uint64 `json:"paths_decoded"`        // flows whose path became known
+	Undecided   int    `json:"flows_undecided"`      // flows that wait for their path
+	Watched     int    `json:"flows_watched"`        // flows whose digests contradict the map, or seem to
+	Sprayed     int    `json:"flows_sprayed"`        // flows that use several paths at once, and whose paths are known
+	Fits        uint64 `json:"mixture_fits"`         // how often such paths were looked for
+	Bytes       int64  `json:"bytes"`                // memory of paths and sketches
 }
 
 // Add adds the statistics of another shard.
@@ -88,7 +88,7 @@ func (d *DigestStats) Add(o DigestStats) {
 	d.Elsewhere += o.Elsewhere
 	d.Rejected += o.Rejected
 	d.Duplicate += o.Duplicate
-	d.Strange += o.Strange
+	d.Unexplained += o.Unexplained
 	d.Decoded += o.Decoded
 	d.Undecided += o.Undecided
 	d.Watched += o.Watched
@@ -184,7 +184,7 @@ func (d *digests) flow(slot uint32, r *decode.Report) *digestFlow {
 				d.slots[slot], y.next, x.next = other, front, 0
 				return y
 			}
-			d.give(other)
+			d.release(other)
 			x.next = 0
 		}
 	}
@@ -214,8 +214,8 @@ func source(k *decode.FlowKey) uint32 {
 	return uint32((x ^ x>>29) * 0xbf58476d1ce4e5b9 >> 32)
 }
 
-// give puts what a flow held back.
-func (d *digests) give(i uint32) {
+// release frees what a flow holds.
+func (d *digests) release(i uint32) {
 	delete(d.foreign, i)
 	x := &d.flows[i]
 	if x.tracer != nil {
@@ -238,7 +238,7 @@ func (d *digests) give(i uint32) {
 func (d *digests) forget(slot uint32) {
 	for i := d.slots[slot]; i != 0; {
 		next := d.flows[i].next
-		d.give(i)
+		d.release(i)
 		i = next
 	}
 	d.slots[slot] = 0

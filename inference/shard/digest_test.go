@@ -202,7 +202,7 @@ func TestDigestsOfFlows(t *testing.T) {
 			t.Errorf("seed %d: flow %d took %d, inferred %+v", seed, got.Key.SrcPort, want, flowPath(&got))
 		}
 	}
-	if st := s.Stats().Digests; st.Digests != 2*flows*packets || st.Unread+st.Rejected+st.Strange != 0 || st.Decoded != flows || st.Undecided != 0 {
+	if st := s.Stats().Digests; st.Digests != 2*flows*packets || st.Unread+st.Rejected+st.Unexplained != 0 || st.Decoded != flows || st.Undecided != 0 {
 		t.Errorf("seed %d: %+v", seed, st)
 	}
 	// The hops of the network have their latencies, too.
@@ -226,7 +226,7 @@ func TestStrangeDigests(t *testing.T) {
 		after := s.Stats().Digests
 		after.Unread -= before.Unread
 		after.Rejected -= before.Rejected
-		after.Strange -= before.Strange
+		after.Unexplained -= before.Unexplained
 		return after
 	}
 	if st := count(10, func(r *decode.Report) { r.Digest.Epoch++ }); st.Unread != 10 {
@@ -244,7 +244,7 @@ func TestStrangeDigests(t *testing.T) {
 	if st := count(10, func(r *decode.Report) { r.Digest.Coding = decode.CodingMininet }); st.Unread != 10 {
 		t.Errorf("digests of another program: %+v", st)
 	}
-	if st := count(5000, func(r *decode.Report) { r.Digest.Value = rng.Uint64() & (1<<24 - 1) }); st.Strange < 1000 {
+	if st := count(5000, func(r *decode.Report) { r.Digest.Value = rng.Uint64() & (1<<24 - 1) }); st.Unexplained < 1000 {
 		t.Errorf("seed %d: forged digests: %+v", seed, st)
 	}
 	w := windowOf(10, s.Cut(2e18))
@@ -299,7 +299,7 @@ func TestPlanChangeOver(t *testing.T) {
 		t.Helper()
 		f := s.Flows(1)[0]
 		st := s.Stats().Digests
-		if f.Partial || !equal(flowPath(&f), path) || f.Changes != 0 || st.Decoded != decoded || st.Strange+st.Rejected+st.Unread != 0 {
+		if f.Partial || !equal(flowPath(&f), path) || f.Changes != 0 || st.Decoded != decoded || st.Unexplained+st.Rejected+st.Unread != 0 {
 			t.Errorf("seed %d: %s: path %d, want %d; changes %d, partial %v; %+v", seed, when, flowPath(&f), path, f.Changes, f.Partial, st)
 		}
 		if len(s.digests.flows) > 3 {
@@ -349,7 +349,7 @@ func TestEnds(t *testing.T) {
 		r.Flow.DstPort = 2<<8 | 1
 		s.Update([]*decode.Report{r})
 	}
-	if f := s.Flows(1)[0]; f.Partial || !equal(flowPath(&f), path) || s.Stats().Digests.Strange == 0 {
+	if f := s.Flows(1)[0]; f.Partial || !equal(flowPath(&f), path) || s.Stats().Digests.Unexplained == 0 {
 		t.Errorf("seed %d: a path between other ends: %+v, %+v", seed, f, s.Stats().Digests)
 	}
 }

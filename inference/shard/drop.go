@@ -23,9 +23,9 @@ func (c *Cut) countDrop(r *decode.Report) {
 		if n := len(r.Hops); n > 0 {
 			d.Node = r.Hops[n-1].NodeID
 		} else if r.Flags&decode.Truncated != 0 {
-			c.seen.OtherDrops++
+			c.partial.OtherDrops++
 			return
 		}
 	}
-	c.seen.AddDrops(&d)
+	c.partial.AddDrops(&d)
 }

@@ -10,12 +10,12 @@ import (
 func (c *Cut) countLoops(rare []*decode.Report) {
 	for _, r := range rare {
 		if r.Flags&decode.Loop != 0 && r.Has&decode.HasFlow != 0 {
-			c.seen.AddFault(&inference.DigestFault{Flow: r.Flow, Fault: inference.Looping, Node: r.NodeID, Count: 1, First: r.Time, Last: r.Time})
+			c.partial.AddFault(&inference.DigestFault{Flow: r.Flow, Fault: inference.Looping, Node: r.NodeID, Count: 1, First: r.Time, Last: r.Time})
 		}
 	}
 }
 
 // countStrange counts a digest of a flow that no path explains.
 func (c *Cut) countStrange(r *decode.Report) {
-	c.seen.AddFault(&inference.DigestFault{Flow: r.Flow, Fault: inference.Inconsistent, Count: 1, First: r.Time, Last: r.Time})
+	c.partial.AddFault(&inference.DigestFault{Flow: r.Flow, Fault: inference.Inconsistent, Count: 1, First: r.Time, Last: r.Time})
 }

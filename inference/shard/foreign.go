@@ -30,7 +30,7 @@ type foreign struct {
 	wrong, right [pint.MaxHops]uint32
 }
 
-func (f *foreign) keep(hop int, agrees bool) {
+func (f *foreign) observe(hop int, agrees bool) {
 	if agrees {
 		f.right[hop-1]++
 	} else {
@@ -65,9 +65,9 @@ func (f *foreign) place(hops int) int {
 }
 
 type foreignDigest struct {
-	writers uint64 // all ones if it is not known any more that it is foreign
-	at      int64
-	strange bool // it is told as strange in any case
+	writers     uint64 // all ones if it is not known any more that it is foreign
+	at          int64
+	unexplained bool // it counts as unexplained in any case
 }
 
 // noteForeign notes what a digest says of those that are foreign, and reports whether it is one itself that is kept.
@@ -78,7 +78,7 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 		if len(d.foreign) > 0 {
 			if f := d.foreign[i]; f != nil {
 				f.agreed |= t.Writers(r.Digest.ID, hops)
-				t.Kept(&x.trace, r.Digest.ID, hops, value, f.keep)
+				t.Kept(&x.trace, r.Digest.ID, hops, value, f.observe)
 			}
 		}
 		return false
@@ -105,7 +105,7 @@ func (d *digests) noteForeign(x *digestFlow, slot uint32, t *pathtrace.Tracer, r
 		}
 		d.foreign[i] = f
 	}
-	t.Kept(&x.trace, r.Digest.ID, hops, value, f.keep)
+	t.Kept(&x.trace, r.Digest.ID, hops, value, f.observe)
 	f.list = append(f.list, foreignDigest{t.Writers(r.Digest.ID, hops), r.Time, e != pathtrace.Inconsistent && e != pathtrace.Pending})
 	return true
 }
@@ -117,7 +117,7 @@ func (s *State) settleForeign() {
 		return
 	}
 	for _, i := range slices.Sorted(maps.Keys(d.foreign)) {
-		d.settleForeign(&s.cut.seen, i, d.foreign[i])
+		d.settleForeign(&s.cut.partial, i, d.foreign[i])
 	}
 	clear(d.foreign)
 }
@@ -135,14 +135,14 @@ func (d *digests) settleForeign(p *inference.Partial, i uint32, f *foreign) {
 	for _, g := range f.list {
 		switch {
 		case g.writers != ^uint64(0) && g.writers&^f.agreed == 0:
-		case !g.strange:
+		case !g.unexplained:
 			continue
 		case x.spray != 0:
-			d.sprays.flows[x.spray].hold(g.at)
+			d.sprays.flows[x.spray].addUnexplained(g.at)
 			continue
 		}
 		fault.First, fault.Last = g.at, g.at
 		p.AddFault(&fault)
-		d.stats.Strange++
+		d.stats.Unexplained++
 	}
 }

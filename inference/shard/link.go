@@ -37,7 +37,7 @@ func (c *Cut) countTimes(r *decode.Report) {
 				in = b.L2IngressIf
 			}
 			k := inference.LinkKey{Node: from.Node, EgressIf: from.EgressIf, Peer: b.NodeID, PeerIf: in, Period: period}
-			c.seen.AddLink(&inference.LinkStats{LinkKey: k, Count: 1, Least: d, At: r.Time})
+			c.partial.AddLink(&inference.LinkStats{LinkKey: k, Count: 1, Least: d, At: r.Time})
 		}
 	}
 }

@@ -15,9 +15,9 @@ const maxLosses = 4 * maxPairs
 // pairs compares what the first and the last switch report of packets. It has memory only where first switches report, and
 // a flow that none of them reports costs nothing but a look at its flags.
 type pairs struct {
-	flows []pair
-	free  []uint32
-	of    map[uint32]uint32 // place, by slot of the flow
+	flows       []pair
+	free        []uint32
+	placeBySlot map[uint32]uint32 // place in flows, by slot of the flow
 }
 
 type pair struct {
@@ -75,25 +75,25 @@ func (s *State) countEntered(f *flow, slot uint32, r *decode.Report) {
 		default:
 			return
 		}
-		if x.of == nil {
-			x.of = map[uint32]uint32{}
+		if x.placeBySlot == nil {
+			x.placeBySlot = map[uint32]uint32{}
 		}
-		x.of[slot] = at
+		x.placeBySlot[slot] = at
 		x.flows[at] = pair{slot: slot, live: true}
 		f.flags |= paired
 	}
-	x.flows[x.of[slot]].Entered(r.PacketID, r.Time)
+	x.flows[x.placeBySlot[slot]].Entered(r.PacketID, r.Time)
 }
 
 func (s *State) countLeft(slot uint32, r *decode.Report) {
 	if r.Has&decode.HasPacketID != 0 {
-		s.pairs.flows[s.pairs.of[slot]].Left(r.PacketID, r.Time)
+		s.pairs.flows[s.pairs.placeBySlot[slot]].Left(r.PacketID, r.Time)
 	}
 }
 
 func (x *pairs) forget(slot uint32) {
-	at := x.of[slot]
-	delete(x.of, slot)
+	at := x.placeBySlot[slot]
+	delete(x.placeBySlot, slot)
 	x.flows[at] = pair{}
 	x.free = append(x.free, at)
 }
@@ -105,7 +105,7 @@ func (s *State) cutPairs(p *inference.Partial, end int64) {
 		if !x.live {
 			continue
 		}
-		c := x.Take(end)
+		c := x.Cut(end)
 		if c.Packets == 0 {
 			continue
 		}

@@ -156,7 +156,7 @@ func TestPairsAreBounded(t *testing.T) {
 		at := int64(i) * 1e3
 		s.Update([]*decode.Report{sourceReport(at, uint16(i), uint16(i)), sinkReport(at+100, uint16(i), uint16(i))})
 	}
-	if n := len(s.pairs.flows); n != maxPairs || len(s.pairs.of) != maxPairs {
+	if n := len(s.pairs.flows); n != maxPairs || len(s.pairs.placeBySlot) != maxPairs {
 		t.Fatalf("%d flows are compared, want %d", n, maxPairs)
 	}
 	for i := range 100 { // half an hour later, so that all are forgotten
@@ -165,7 +165,7 @@ func TestPairsAreBounded(t *testing.T) {
 			s.Update([]*decode.Report{sourceReport(at, uint16(k), uint16(i)), sinkReport(at+100, uint16(k), uint16(i))})
 		}
 	}
-	if n := len(s.pairs.of); n >= maxPairs/2 || len(s.pairs.flows) != maxPairs || n+len(s.pairs.free) != maxPairs {
+	if n := len(s.pairs.placeBySlot); n >= maxPairs/2 || len(s.pairs.flows) != maxPairs || n+len(s.pairs.free) != maxPairs {
 		t.Errorf("%d flows are compared and %d places are free, of %d", n, len(s.pairs.free), len(s.pairs.flows))
 	}
 }

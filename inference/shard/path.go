@@ -46,11 +46,11 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	for i := range chain {
 		k := hopKey(&r.Hops[i])
 		if chain[i] == 0 {
-			chain[i] = s.slab.take(k)
+			chain[i] = s.slab.allocate(k)
 		}
 		if chain[i] == 0 && len(former) > 0 {
 			former = s.giveLast(former)
-			chain[i] = s.slab.take(k)
+			chain[i] = s.slab.allocate(k)
 		}
 		if chain[i] == 0 {
 			chain[i] = s.takeFromOthers(k)
@@ -58,7 +58,7 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 		if chain[i] == 0 { // no memory: the path is as long as its blocks
 			for _, b := range chain[i:] {
 				if b != 0 {
-					s.slab.give(b)
+					s.slab.release(b)
 				}
 			}
 			chain = chain[:i]
@@ -76,14 +76,14 @@ func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 
 // giveLast gives the last block of a list back.
 func (s *State) giveLast(list []uint32) []uint32 {
-	s.slab.give(list[len(list)-1])
+	s.slab.release(list[len(list)-1])
 	return list[:len(list)-1]
 }
 
 // changed lists that the path of f, which has the given number from now on, is s.path and was s.former.
 func (s *State) changed(f *flow, now int64, slot uint32, id uint64) {
 	f.changes++
-	s.cut.seen.AddPath(&inference.PathChange{
+	s.cut.partial.AddPath(&inference.PathChange{
 		Time: now, Flow: s.flows.At(slot).Key, PathID: id, Changes: f.changes, Packets: uint64(f.onPath), From: s.former, To: s.path,
 	})
 }
@@ -111,5 +111,5 @@ func (s *State) takeFromOthers(k inference.HopKey) uint32 {
 	if found {
 		s.flows.Delete(victim)
 	}
-	return s.slab.take(k)
+	return s.slab.allocate(k)
 }

@@ -233,7 +233,7 @@ func (s *State) resume(x *savedFlow) {
 	var chain [maxBlocks]uint32
 	for i := range kept {
 		h := &kept[i]
-		chain[i] = s.slab.take(inference.HopKey{Node: h.node, EgressIf: h.egress})
+		chain[i] = s.slab.allocate(inference.HopKey{Node: h.node, EgressIf: h.egress})
 		p := &s.slab.blocks[chain[i]]
 		p.ttl, p.strikes = h.ttl, h.strikes
 	}

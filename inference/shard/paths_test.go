@@ -155,7 +155,7 @@ func TestPathsOfDigestsTakenOver(t *testing.T) {
 		t.Error("the paths that were read are written as others")
 	}
 	send(other, 5)
-	if st := other.Stats().Digests; st.Digests != 5*flows || st.Decoded+st.Strange+st.Rejected+st.Unread != 0 || st.Undecided != 0 {
+	if st := other.Stats().Digests; st.Digests != 5*flows || st.Decoded+st.Unexplained+st.Rejected+st.Unread != 0 || st.Undecided != 0 {
 		t.Errorf("digests of known paths: %+v", st)
 	}
 	w := windowOf(100, other.Cut(now))

@@ -45,7 +45,7 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 			s.stats.LongPaths++
 			return
 		}
-		b := s.slab.take(k)
+		b := s.slab.allocate(k)
 		if b == 0 {
 			b = s.takeFromOthers(k)
 		}
@@ -116,7 +116,7 @@ func (s *State) leave(f *flow, slot uint32, now int64, chain []uint32, i int) {
 	s.former = s.hopKeys(s.former[:0], f)
 	gone := chain[i]
 	chain = append(chain[:i], chain[i+1:]...)
-	s.slab.give(gone)
+	s.slab.release(gone)
 	s.setPostcardPath(f, chain)
 	s.path = s.hopKeys(s.path[:0], f)
 	s.changed(f, now, slot, f.pathID)

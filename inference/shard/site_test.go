@@ -206,7 +206,7 @@ func TestDigestsOfOthers(t *testing.T) {
 	x.send(1, 100, one)
 	x.send(2, 100, func() []uint32 { return []uint32{3, 107, 4} })
 	w := x.window()
-	if st := x.s.Stats().Digests; st.Elsewhere != 100 || st.Digests != 200 || st.Strange != 0 || st.Unread != 0 || st.Decoded != 1 {
+	if st := x.s.Stats().Digests; st.Elsewhere != 100 || st.Digests != 200 || st.Unexplained != 0 || st.Unread != 0 || st.Decoded != 1 {
 		t.Errorf("%+v", st)
 	}
 	for i := range w.Flows {

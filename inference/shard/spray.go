@@ -26,21 +26,21 @@ const (
 
 // spray is what is kept of a flow whose digests do not come from one path: the last ones of them, and what they tell.
 type spray struct {
-	digests []pathmix.Digest // a ring once it is full
-	next    int
-	total   uint64 // digests that came
-	due     uint64 // of them, when a fit is made
-	result  *pathmix.Result
-	strange uint64 // digests that fit no path, since it was last told or known what they are,
-	first   int64  // the time of the first,
-	last    int64  // and of the last of them
-	agreed  uint64 // digests of the window that fit the mixture
-	windows int    // that it has been open whether there is one
-	changed bool   // the tracer has told a change, which is none if the flow is sprayed
-	at      int64  // when that was
-	flow    decode.FlowKey
-	slot    uint32
-	x       uint32 // index into flows; 0 if the place is free
+	digests     []pathmix.Digest // a ring once it is full
+	next        int
+	total       uint64 // digests that came
+	due         uint64 // of them, when a fit is made
+	result      *pathmix.Result
+	unexplained uint64 // digests that fit no path, since they were last published or explained,
+	first       int64  // the time of the first,
+	last        int64  // and of the last of them
+	agreed      uint64 // digests of the window that fit the mixture
+	windows     int    // that it has been open whether there is one
+	changed     bool   // the tracer has told a change, which is none if the flow is sprayed
+	at          int64  // when that was
+	flow        decode.FlowKey
+	slot        uint32
+	x           uint32 // index into flows; 0 if the place is free
 }
 
 // sprays are the flows of a shard whose digests are kept.
@@ -122,8 +122,8 @@ func (p *sprays) end(i uint32) {
 	p.free = append(p.free, i)
 }
 
-// keep takes a digest in.
-func (p *sprays) keep(i uint32, g pathmix.Digest) {
+// observe adds a digest to the ring.
+func (p *sprays) observe(i uint32, g pathmix.Digest) {
 	f := &p.flows[i]
 	f.total++
 	if len(f.digests) == cap(f.digests) && cap(f.digests) < sprayDigests {
@@ -150,7 +150,7 @@ func (s *State) sprayed(x *digestFlow, r *decode.Report, value uint64) bool {
 	d := s.digests
 	p := &d.sprays.flows[x.spray]
 	g := pathmix.Digest{Value: value, ID: r.Digest.ID, Hops: r.Digest.Hops}
-	d.sprays.keep(x.spray, g)
+	d.sprays.observe(x.spray, g)
 	if p.result == nil {
 		return false
 	}
@@ -170,13 +170,13 @@ func (s *State) sprayed(x *digestFlow, r *decode.Report, value uint64) bool {
 			}
 		}
 	}
-	p.hold(r.Time)
+	p.addUnexplained(r.Time)
 	return true
 }
 
-// hold notes a digest that fits no path.
-func (p *spray) hold(at int64) {
-	if p.strange++; p.strange == 1 {
+// addUnexplained counts a digest that fits no path.
+func (p *spray) addUnexplained(at int64) {
+	if p.unexplained++; p.unexplained == 1 {
 		p.first, p.last = at, at
 	}
 	p.first, p.last = min(p.first, at), max(p.last, at)
@@ -199,7 +199,7 @@ func (s *State) settleSprays() {
 			continue
 		}
 		x := &d.flows[f.x]
-		if f.result != nil && f.strange*sprayStrange > f.agreed+f.strange && f.strange >= sprayFirst/2 {
+		if f.result != nil && f.unexplained*sprayStrange > f.agreed+f.unexplained && f.unexplained >= sprayFirst/2 {
 			f.due = min(f.due, f.total) // the paths are others now
 		}
 		fitted := false
@@ -216,7 +216,7 @@ func (s *State) settleSprays() {
 // settleSpray decides what becomes of the strange digests of a flow in a window.
 func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 	switch explained := f.result != nil; {
-	case explained && (fitted || f.strange*sprayStrange <= f.agreed+f.strange):
+	case explained && (fitted || f.unexplained*sprayStrange <= f.agreed+f.unexplained):
 		f.windows, f.changed = 0, false
 		if f.result.Unexplained*sprayStrange > 1 {
 			s.addStrange(f)
@@ -237,14 +237,14 @@ func (s *State) settleSpray(i uint32, f *spray, x *digestFlow, fitted bool) {
 			return
 		}
 	}
-	f.strange, f.agreed = 0, 0
+	f.unexplained, f.agreed = 0, 0
 }
 
 // addStrange counts digests that fit no path as a fault of their flow.
 func (s *State) addStrange(f *spray) {
-	if f.strange > 0 {
-		s.digests.stats.Strange += f.strange
-		s.cut.seen.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.strange, First: f.first, Last: f.last})
+	if f.unexplained > 0 {
+		s.digests.stats.Unexplained += f.unexplained
+		s.cut.partial.AddFault(&inference.DigestFault{Flow: f.flow, Fault: inference.Inconsistent, Count: f.unexplained, First: f.first, Last: f.last})
 	}
 }
 

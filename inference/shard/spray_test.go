@@ -129,7 +129,7 @@ func TestSprayed(t *testing.T) {
 					t.Errorf("%d paths, seed %d: the share of the one over %d is %.3f", spines, seed, 100+spine, found[100+spine])
 				}
 			}
-			if d := x.s.Stats().Digests; d.Sprayed != 1 || d.Strange >= sprayUnrest {
+			if d := x.s.Stats().Digests; d.Sprayed != 1 || d.Unexplained >= sprayUnrest {
 				t.Errorf("%d paths, seed %d: %+v", spines, seed, d)
 			}
 		}

@@ -113,7 +113,7 @@ func (s *State) Update(reports []*decode.Report) {
 			s.reports[n], s.keys[n] = r, r.Flow
 			n++
 		}
-		s.cut.seen.Reports += uint64(len(batch))
+		s.cut.partial.Reports += uint64(len(batch))
 		if n > 0 {
 			s.update(n)
 		}
@@ -193,7 +193,7 @@ func (s *State) count(r *decode.Report, slot uint32) {
 			f.flags |= probe
 		}
 		f.window, f.inWindow, f.fresh = s.window, 0, 0
-		s.cut.seen.FlowCount++
+		s.cut.partial.FlowCount++
 	}
 	if r.Flags&decode.Transit != 0 && entersNetwork(r) {
 		s.countEntered(f, slot, r)
@@ -318,7 +318,7 @@ func (s *State) evicted(slot uint32, e *entry, why flowtable.Reason) {
 	}
 	var space [maxBlocks]uint32
 	for _, b := range s.slab.chain(&space, f) {
-		s.slab.give(b)
+		s.slab.release(b)
 	}
 	if why == flowtable.Deleted {
 		s.stats.EvictedPressure++

@@ -23,23 +23,23 @@ import (
 // Probes of agents are candidates whatever their count, up to half as many as flows are reported (inference.ProbesAmong): they have few
 // reports, and somebody asks for them.
 type topFlows struct {
-	places    []topFlow
-	used      int
-	free      []uint16
-	threshold uint32
-	octaves   int    // of the window's histograms, that may still take memory
-	missed    uint64 // values that were not counted because none was left
-	scratch   []uint32
-	held      int // places of probes
-	most      int // of these
+	places      []topFlow
+	used        int
+	free        []uint16
+	threshold   uint32
+	octaves     int    // of the window's histograms, that may still take memory
+	missed      uint64 // values that were not counted because none was left
+	scratch     []uint32
+	probePlaces int // places that probes hold
+	most        int // of these
 }
 
 // topFlow is the place of one candidate.
 type topFlow struct {
-	f    *flow // nil if the place is free
-	slot uint32
-	held bool               // it is that of a probe, whatever its count
-	part inference.FlowPart // its hops, until the end of the window
+	f     *flow // nil if the place is free
+	slot  uint32
+	probe bool               // the flow is a probe, and has its place whatever its count
+	part  inference.FlowPart // its hops, until the end of the window
 }
 
 func newTopFlows(n int) topFlows {
@@ -68,7 +68,7 @@ func (t *topFlows) count(h *logcode.Histogram, code uint16) {
 // admit makes f a candidate, if it is busy enough or a probe that finds a place.
 func (s *State) admit(f *flow, slot uint32) {
 	t := &s.top
-	held := f.flags&probe != 0 && t.held < t.most
+	held := f.flags&probe != 0 && t.probePlaces < t.most
 	if !held && f.inWindow <= t.threshold {
 		return
 	}
@@ -90,9 +90,9 @@ func (s *State) admit(f *flow, slot uint32) {
 		f.takeAll()
 	}
 	p := &t.places[i]
-	p.f, p.slot, p.held = f, slot, held
+	p.f, p.slot, p.probe = f, slot, held
 	if held {
-		t.held++
+		t.probePlaces++
 	}
 	f.top = uint16(i + 1)
 }
@@ -105,7 +105,7 @@ func (t *topFlows) halve(window uint32) {
 		case n == 0: // those of the last window that did not come again make place
 			t.release(t.places[i].f)
 			gone = true
-		case !t.places[i].held:
+		case !t.places[i].probe:
 			counts = append(counts, n)
 		}
 	}
@@ -124,7 +124,7 @@ func (t *topFlows) halve(window uint32) {
 	for i := range t.places {
 		p := &t.places[i]
 		switch n := p.count(window); {
-		case p.held:
+		case p.probe:
 		case n < t.threshold:
 			t.release(p.f)
 		case n == t.threshold && ties > 0:
@@ -146,10 +146,10 @@ func (t *topFlows) release(f *flow) {
 	i := f.top - 1
 	p := &t.places[i]
 	p.part.Reset()
-	if p.held {
-		t.held--
+	if p.probe {
+		t.probePlaces--
 	}
-	p.f, p.held = nil, false
+	p.f, p.probe = nil, false
 	f.top = 0
 	t.free = append(t.free, i)
 }

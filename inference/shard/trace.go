@@ -145,10 +145,10 @@ func (s *State) trace(f *flow, slot uint32, x *digestFlow, t *pathtrace.Tracer, 
 		if held := e != pathtrace.Ignored && s.unrest(slot, x, r, e) || x.spray != 0; kept {
 			break
 		} else if held {
-			d.sprays.flows[x.spray].hold(r.Time)
+			d.sprays.flows[x.spray].addUnexplained(r.Time)
 			break
 		}
-		d.stats.Strange++
+		d.stats.Unexplained++
 		s.cut.countStrange(r)
 	case pathtrace.Duplicate:
 		d.stats.Duplicate++
