@@ -92,7 +92,7 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 	x.now, x.past = x.past, x.now
 	for k, f := range x.fants {
 		r.feed(f)
-		x.now[fantNarrow+k] = f.Take(x.now[fantNarrow+k][:0])
+		x.now[fantNarrow+k] = f.AppendSuspicious(x.now[fantNarrow+k][:0])
 	}
 	told := r.window(w.Start, w.End)
 	for k, s := range x.ours {

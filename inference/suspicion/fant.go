@@ -92,8 +92,8 @@ func (f *Fant) Add(metric, probe, hop int, v float64) {
 	}
 }
 
-// Take appends the links that are suspicious in this cycle, in their order, and begins the next one.
-func (f *Fant) Take(to []int32) []int32 {
+// AppendSuspicious appends the links that are suspicious in this cycle, in their order, and begins the next one.
+func (f *Fant) AppendSuspicious(to []int32) []int32 {
 	for l, is := range f.suspicious {
 		if is {
 			to = append(to, int32(l))

@@ -85,7 +85,7 @@ func TestFant(t *testing.T) {
 				}
 			}
 		}
-		return f.Take(buf[:0])
+		return f.AppendSuspicious(buf[:0])
 	}
 	for range 10 {
 		if got := cycle(10); len(got) > 0 {

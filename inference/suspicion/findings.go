@@ -17,7 +17,7 @@ const mostTouched = 1024
 // explainAll notes what causes explain.
 func (s *State) explainAll(all []inference.Finding) {
 	for _, l := range s.explained {
-		s.held[l].explained = false
+		s.links[l].explained = false
 	}
 	s.explained = s.explained[:0]
 	if s.places == nil {
@@ -35,23 +35,23 @@ func (s *State) found(all []inference.Finding) {
 	if s.places == nil {
 		return
 	}
-	told := len(s.now)
+	probed := len(s.now)
 	for i := range all {
 		if f := &all[i]; f.End == 0 && f.Cause == 0 && s.counts(f) {
-			s.suspect(f, s.now[:told:told])
+			s.suspect(f, s.now[:probed:probed])
 		}
 	}
 }
 
 // narrow leaves those links of a node that are suspected already or that probes accuse, if there are any: drops and latencies of
 // a node are often those of one of its interfaces, which reports do not name.
-func (s *State) narrow(told []evidence) {
+func (s *State) narrow(probed []evidence) {
 	kept := 0
 	for _, l := range s.touched {
-		if l < 0 || int(l) >= len(s.held) {
+		if l < 0 || int(l) >= len(s.links) {
 			continue
 		}
-		if s.held[l].suspected || s.held[l].explained || slices.ContainsFunc(told, func(e evidence) bool { return e.link == l && e.confidence >= .5 }) {
+		if s.links[l].suspected || s.links[l].explained || slices.ContainsFunc(probed, func(e evidence) bool { return e.link == l && e.confidence >= .5 }) {
 			s.touched[kept] = l
 			kept++
 		}
@@ -93,28 +93,28 @@ func (s *State) placed(all []inference.Finding, id uint64) bool {
 func (s *State) explain(f *inference.Finding) {
 	s.touched = s.places.Links(s.touched[:0], f)
 	for _, l := range s.touched {
-		if l >= 0 && int(l) < len(s.held) && !s.held[l].explained {
-			s.held[l].explained = true
+		if l >= 0 && int(l) < len(s.links) && !s.links[l].explained {
+			s.links[l].explained = true
 			s.explained = append(s.explained, l)
 		}
 	}
 }
 
-// suspect takes a finding, behind what probes told.
-func (s *State) suspect(f *inference.Finding, told []evidence) {
+// suspect takes a finding, after the evidence of probes.
+func (s *State) suspect(f *inference.Finding, probed []evidence) {
 	s.touched = s.places.Links(s.touched[:0], f)
 	if len(s.touched) > mostTouched {
 		s.touched = s.touched[:mostTouched]
 	}
 	if f.Element.Kind == inference.NodeElement {
-		s.narrow(told)
+		s.narrow(probed)
 	}
 	e := evidence{severity: f.Severity, learning: f.Learning, confidence: 1}
 	if k := f.Element.Kind; k == inference.FlowElement || k == inference.RouteElement { // one of those on the way
 		e.confidence = 1 / float64(max(len(s.touched), 1))
 	}
 	for _, e.link = range s.touched {
-		if e.link < 0 || int(e.link) >= len(s.held) {
+		if e.link < 0 || int(e.link) >= len(s.links) {
 			continue
 		}
 		if e.why == "" {

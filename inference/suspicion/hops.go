@@ -21,16 +21,16 @@ var statisticNames = [statistics]string{"the time in the switch before it", "its
 
 // hops compares what probes tell of links with the links' own history.
 type hops struct {
-	all  []*hop    // by link; nil for one that probes never told of
-	told []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was told
+	all        []*hop    // by link; nil without any value of it
+	lineExcess []float64 // by link: time on the line in this cycle beyond what it was at first; NaN if none was told
 }
 
-// hop is what is remembered of a link.
+// hop is the state of a link.
 type hop struct {
-	series [statistics]detect.Hop
-	base   float64 // of the time on the line, when it was told first: clocks may differ by any constant
-	based  bool
-	known  [statistics]bool // a cause has explained what is open
+	series    [statistics]detect.Hop
+	base      float64 // first time on the line: clocks may differ by any constant
+	based     bool
+	explained [statistics]bool // a cause has explained what is open
 
 	pair  detect.Hop // of both directions of the link together; at the one with the lower number
 	usual float64    // mean of the time on the line beyond base, while nothing was found in the pair
@@ -46,9 +46,9 @@ const (
 func (x *hops) step(s *State, c *Cycle) {
 	cfgs := s.cfg.detectors()
 	at := cfgs[ofLatency].At(c.Now)
-	x.told = slices.Grow(x.told[:0], len(x.all))[:len(x.all)]
-	for l := range x.told {
-		x.told[l] = math.NaN()
+	x.lineExcess = slices.Grow(x.lineExcess[:0], len(x.all))[:len(x.all)]
+	for l := range x.lineExcess {
+		x.lineExcess[l] = math.NaN()
 	}
 	for i := range c.Hops {
 		v := &c.Hops[i]
@@ -67,7 +67,7 @@ func (x *hops) step(s *State, c *Cycle) {
 			h.judge(s, v.Link, k, &cfgs[k], at, w)
 		}
 		if v.Line.Count > 0 {
-			x.told[v.Link] = v.Line.P50 - h.base
+			x.lineExcess[v.Link] = v.Line.P50 - h.base
 		}
 	}
 	x.pairs(s, at)
@@ -79,12 +79,12 @@ func (x *hops) pairs(s *State, at detect.Moment) {
 	cfg := detect.Latency(s.cfg.Window)
 	cfg.Floor = s.cfg.PairFloor
 	cfg.Rising, cfg.Idle, cfg.Steady, cfg.Single, cfg.MinCount = true, true, true, true, 1
-	for l, b := range s.incidence.back {
-		if int(b) <= l || math.IsNaN(x.told[l]) || math.IsNaN(x.told[b]) {
+	for l, b := range s.incidence.reverse {
+		if int(b) <= l || math.IsNaN(x.lineExcess[l]) || math.IsNaN(x.lineExcess[b]) {
 			continue
 		}
 		both := [2]*hop{x.all[l], x.all[b]}
-		took := [2]float64{x.told[l], x.told[b]}
+		took := [2]float64{x.lineExcess[l], x.lineExcess[b]}
 		// Each was LineFloor at first; a floor of room is left for both to become less.
 		series := &both[0].pair
 		series.Add(&cfg, at, detect.Window{Count: 1 << 20, P50: max(0, took[0]+took[1]-2*s.cfg.LineFloor+s.cfg.PairFloor)})
@@ -152,10 +152,10 @@ func (h *hop) judge(s *State, link int32, k int, cfg *detect.Config, at detect.M
 	series.Add(cfg, at, w)
 	f, open := series.Open()
 	if !open || f.Cause != detect.Rise {
-		h.known[k] = false
+		h.explained[k] = false
 		return
 	}
-	if h.known[k] = h.known[k] || k != ofLine && s.held[link].explained; h.known[k] {
+	if h.explained[k] = h.explained[k] || k != ofLine && s.links[link].explained; h.explained[k] {
 		return
 	}
 	e := evidence{link: link, severity: inference.Warning, confidence: .99}

@@ -8,18 +8,18 @@ import (
 
 // Incidence says which links each probe crosses.
 type Incidence struct {
-	links  int
-	probes [][]int32 // sorted, each link once
-	cross  [][]int32 // by class: probes
-	class  []int32   // by link: that of links which the same probes cross; -1 for links that none crosses
-	alike  [][]int32 // by class: its links
-	of     [][]int32 // by probe: its classes, sorted
-	back   []int32   // by link: the other direction of it, or -1; nil if that is not known
+	links        int
+	probes       [][]int32 // sorted, each link once
+	cross        [][]int32 // by class: probes
+	class        []int32   // by link: that of links which the same probes cross; -1 for links that none crosses
+	alike        [][]int32 // by class: its links
+	probeClasses [][]int32 // by probe: its classes, sorted
+	reverse      []int32   // by link: the other direction of it, or -1; nil if that is not known
 }
 
 // NewIncidence takes the links of each probe, below a number of links, in any order. The lists are copied.
 func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
-	in := &Incidence{links: links, probes: make([][]int32, len(probes)), class: make([]int32, links), of: make([][]int32, len(probes))}
+	in := &Incidence{links: links, probes: make([][]int32, len(probes)), class: make([]int32, links), probeClasses: make([][]int32, len(probes))}
 	cross := make([][]int32, links)
 	for p, list := range probes {
 		list = slices.Clone(list)
@@ -54,7 +54,7 @@ func NewIncidence(links int, probes [][]int32) (*Incidence, error) {
 	}
 	for c, list := range in.cross {
 		for _, p := range list {
-			in.of[p] = append(in.of[p], int32(c))
+			in.probeClasses[p] = append(in.probeClasses[p], int32(c))
 		}
 	}
 	return in, nil
@@ -70,7 +70,7 @@ func (in *Incidence) Pair(back []int32) error {
 			return fmt.Errorf("link %d has link %d as its other direction, which does not have it", l, b)
 		}
 	}
-	in.back = slices.Clone(back)
+	in.reverse = slices.Clone(back)
 	return nil
 }
 

@@ -24,14 +24,14 @@ const (
 
 // losses finds the links that lose rounds of probes.
 type losses struct {
-	probes   []lostRounds // by probe
-	cycles   uint64
-	last     uint64  // lost in this cycle
-	now      []Round // of this cycle, by probe
-	samples  []loss.Sample
-	of       []int32 // probes of the samples
-	culprits []culprit
-	alarm    float64 // chance of a false culprit in a fit
+	probes       []lostRounds // by probe
+	cycles       uint64
+	last         uint64  // lost in this cycle
+	now          []Round // of this cycle, by probe
+	samples      []loss.Sample
+	sampleProbes []int32 // probes of the samples
+	culprits     []culprit
+	alarm        float64 // chance of a false culprit in a fit
 }
 
 // lostRounds are the rounds of a probe in the present block of 1, 2, 4, ... cycles, and in the one before it.
@@ -124,12 +124,12 @@ func (x *losses) recover(in *Incidence) {
 
 // fit explains what was lost in some time, and blames culprits that others explain nearly as well if it is to.
 func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
-	x.samples, x.of = x.samples[:0], x.of[:0]
+	x.samples, x.sampleProbes = x.samples[:0], x.sampleProbes[:0]
 	lost := uint64(0)
 	for p := range x.probes {
 		if r := of(p); r.sent > 0 {
-			x.samples = append(x.samples, loss.Sample{Links: s.incidence.of[p], Packets: r.sent, Lost: r.lost})
-			x.of = append(x.of, int32(p))
+			x.samples = append(x.samples, loss.Sample{Links: s.incidence.probeClasses[p], Packets: r.sent, Lost: r.lost})
+			x.sampleProbes = append(x.sampleProbes, int32(p))
 			lost += r.lost
 		}
 	}
@@ -139,20 +139,20 @@ func (x *losses) fit(s *State, unsure bool, of func(p int) rounds) {
 	list := loss.FitWithin(x.samples, len(s.incidence.cross), s.cfg.Loss, x.alarm)
 	for i := range list {
 		if c := &list[i]; c.Link < 0 { // a single probe: the links that it alone crosses
-			c.Link = s.incidence.alone(x.of[c.Flow])
+			c.Link = s.incidence.alone(x.sampleProbes[c.Flow])
 		}
 	}
 	for _, c := range list {
-		if c.Link < 0 || c.Confidence < lossSure && !unsure || x.known(s.incidence, list, c.Link) {
+		if c.Link < 0 || c.Confidence < lossSure && !unsure || x.explained(s.incidence, list, c.Link) {
 			continue
 		}
 		x.blame(culprit{class: c.Link, ratio: c.Ratio, confidence: c.Confidence, sent: c.Packets, lost: c.Lost, found: x.cycles})
 	}
 }
 
-// known reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
+// explained reports whether most of what a fit explains by a class that is no culprit yet is what one that is explains as well, though
 // the fit does not have it.
-func (x *losses) known(in *Incidence, list []loss.Culprit, class int32) bool {
+func (x *losses) explained(in *Incidence, list []loss.Culprit, class int32) bool {
 	if slices.ContainsFunc(x.culprits, func(c culprit) bool { return c.class == class }) {
 		return false
 	}
@@ -162,10 +162,10 @@ func (x *losses) known(in *Incidence, list []loss.Culprit, class int32) bool {
 			continue
 		}
 		all, shared := uint64(0), uint64(0)
-		for k, p := range x.of {
-			if _, crosses := slices.BinarySearch(in.of[p], class); crosses {
+		for k, p := range x.sampleProbes {
+			if _, crosses := slices.BinarySearch(in.probeClasses[p], class); crosses {
 				all += x.samples[k].Lost
-				if _, both := slices.BinarySearch(in.of[p], old); both {
+				if _, both := slices.BinarySearch(in.probeClasses[p], old); both {
 					shared += x.samples[k].Lost
 				}
 			}
@@ -179,7 +179,7 @@ func (x *losses) known(in *Incidence, list []loss.Culprit, class int32) bool {
 
 // alone gives the class of the links that one probe alone crosses, or -1.
 func (in *Incidence) alone(probe int32) int32 {
-	for _, c := range in.of[probe] {
+	for _, c := range in.probeClasses[probe] {
 		if len(in.cross[c]) == 1 {
 			return c
 		}

@@ -373,7 +373,7 @@ func TestStands(t *testing.T) {
 			if got := links(s.Step(&c)); k < 180 && !slices.Equal(got, want) || k == 199 && len(got) > 0 {
 				t.Fatalf("window %d: suspects %v, want %v", k, got, want)
 			}
-			c = Cycle{Now: c.Now + 1e8, Stands: true, RoundsStand: true}
+			c = Cycle{Now: c.Now + 1e8, NoNewWindow: true, NoNewRounds: true}
 		}
 		if (k > 150 && k < 180) != slices.Equal(want, []int32{3}) && k != 150 && k < 180 {
 			t.Fatalf("window %d: suspects %v", k, want)
@@ -393,7 +393,7 @@ func TestStands(t *testing.T) {
 	next.Inherit(known, []int32{-1, 3, -1, -1, -1, -1, 0, 7})
 	for k := range 20 {
 		now += 1e9
-		if got := links(next.Step(&Cycle{Now: now, Stands: true, RoundsStand: true})); !slices.Equal(got, []int32{1}) {
+		if got := links(next.Step(&Cycle{Now: now, NoNewWindow: true, NoNewRounds: true})); !slices.Equal(got, []int32{1}) {
 			t.Fatalf("cycle %d after another one took over: suspects %v", k, got)
 		}
 	}
@@ -414,7 +414,7 @@ func TestStands(t *testing.T) {
 	s.Step(&Cycle{Now: now, Rounds: lost})
 	for range 5 {
 		now += 1e9
-		if got := s.Step(&Cycle{Now: now, Stands: true, RoundsStand: true}); len(got) > 0 {
+		if got := s.Step(&Cycle{Now: now, NoNewWindow: true, NoNewRounds: true}); len(got) > 0 {
 			t.Fatalf("suspected for what stands: %+v", got)
 		}
 	}
@@ -431,7 +431,7 @@ func TestStands(t *testing.T) {
 			v = 80_000
 		}
 		w := detect.Window{Count: 20, P50: v, P90: 2 * v, P99: 3 * v}
-		got := links(s.Step(&Cycle{Now: now + int64(k)*1e9, RoundsStand: true, Hops: []Hop{{Link: 3, Latency: w}, {Link: 5, Latency: w}}}))
+		got := links(s.Step(&Cycle{Now: now + int64(k)*1e9, NoNewRounds: true, Hops: []Hop{{Link: 3, Latency: w}, {Link: 5, Latency: w}}}))
 		if slices.Contains(got, 3) || k > 151 && !slices.Contains(got, 5) {
 			t.Fatalf("cycle %d: suspects %v", k, got)
 		}
@@ -439,7 +439,7 @@ func TestStands(t *testing.T) {
 	// Rounds come at other times than what is told of hops: either stands while the other one is looked at.
 	s = New(DefaultConfig(), crossings(t), nil)
 	for k := range 320 {
-		c := Cycle{Now: now + int64(k)*1e9, Stands: k%2 != 0, RoundsStand: k%3 != 0, Hops: []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: 5000, P90: 10_000, P99: 15_000}}}}
+		c := Cycle{Now: now + int64(k)*1e9, NoNewWindow: k%2 != 0, NoNewRounds: k%3 != 0, Hops: []Hop{{Link: 3, Latency: detect.Window{Count: 20, P50: 5000, P90: 10_000, P99: 15_000}}}}
 		for p := range s.incidence.probes {
 			r := Round{Probe: int32(p), Sent: 50}
 			if slices.Contains(s.incidence.probes[p], 5) && k >= 252 {

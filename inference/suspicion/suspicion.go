@@ -43,7 +43,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Hop is what probes told of a link in a cycle. A Count of 0 says that they told nothing.
+// Hop is the values of a link in a cycle, by probes. A Count of 0 is no value.
 type Hop struct {
 	Link    int32
 	Latency detect.Window // time in the switch that packets leave by the link, ns
@@ -51,7 +51,7 @@ type Hop struct {
 	Line    detect.Window // time from that switch to the next, ns, by two clocks: only its P50 is used, and only changes count
 }
 
-// Round is what became of the rounds of a probe in a cycle: those whose fate is known.
+// Round is the outcome of the rounds of a probe in a cycle, of those whose outcome is known.
 type Round struct {
 	Probe   int32
 	Sent    uint64
@@ -66,19 +66,18 @@ type Places interface {
 	Links(to []int32, f *inference.Finding) []int32
 }
 
-// Cycle is what a cycle brought.
+// Cycle is the input of one cycle.
 type Cycle struct {
 	Now      int64               // end of the cycle, ns since 1970
 	Findings []inference.Finding // that are open, by id
 	Hops     []Hop               // each link at most once
 	Rounds   []Round             // each probe at most once
 
-	// Of probes whose values come in windows of their own. Stands says that none has ended since the cycle before: what probes told of
-	// hops then still holds, and is not counted as evidence once more; Hops is not looked at. RoundsStand says the same of Rounds, which
-	// may be counted at other times. Window is how long was measured for the hops that came now; 0 is as before, at first that of
-	// Config.
-	Stands, RoundsStand bool
-	Window              time.Duration
+	// NoNewWindow is set when no window of the probes ended in this cycle. Hops is then ignored: earlier evidence holds, and is not
+	// counted again. NoNewRounds is the same for Rounds, which may end at other times. Window is the length of the window of Hops; 0 is
+	// the previous length, at first that of Config.
+	NoNewWindow, NoNewRounds bool
+	Window                   time.Duration
 }
 
 // State remembers what is needed of earlier cycles. It has one owner.
@@ -91,15 +90,15 @@ type State struct {
 	hops    hops
 	losses  losses
 	transit transits
-	held    []held // by link
+	links   []linkState // by link
 	marked  []int32
 
-	now       []evidence // of this cycle
-	told      []evidence // by probes of hops, when they told something last
-	toldEnds  []evidence // the same of rounds, from end to end
-	touched   []int32
-	explained []int32
-	suspects  []Suspect
+	now           []evidence // evidence of this cycle
+	hopEvidence   []evidence // of the last cycle with values of hops
+	roundEvidence []evidence // of the last cycle with rounds
+	touched       []int32
+	explained     []int32
+	suspects      []Suspect
 }
 
 // evidence is what speaks against a link in a cycle.
@@ -109,11 +108,11 @@ type evidence struct {
 	learning   bool
 	confidence float64
 	why        string
-	stands     bool // from an earlier cycle
+	carried    bool // it is from an earlier cycle
 }
 
-// held is what is remembered of a link with evidence.
-type held struct {
+// linkState is the state of a link with evidence.
+type linkState struct {
 	suspected bool
 	since     int64  // of the evidence
 	run       uint16 // cycles with evidence in a row
@@ -127,7 +126,7 @@ type held struct {
 
 // New gives a state that has seen nothing. Places may be nil where there are no findings.
 func New(cfg Config, in *Incidence, places Places) *State {
-	s := &State{cfg: cfg, places: places, held: make([]held, in.links)}
+	s := &State{cfg: cfg, places: places, links: make([]linkState, in.links)}
 	s.hops.all = make([]*hop, in.links)
 	s.Replan(in)
 	return s
@@ -142,27 +141,27 @@ func (s *State) Replan(in *Incidence) {
 }
 
 // Inherit gives a state that has seen nothing yet what another one knows of the links that both have: was holds, by the number of a
-// link here, its number there, or -1. What probes told of these links stands until they tell more; what is known of the probes themselves is
+// link here, its number there, or -1. Evidence against these links holds until there is newer one; what is known of the probes themselves is
 // not taken over. The other state is not to be used any more.
 func (s *State) Inherit(from *State, was []int32) {
 	s.cycles = from.cycles
-	told, ends := byLink(from.told), byLink(from.toldEnds)
+	hops, rounds := byLink(from.hopEvidence), byLink(from.roundEvidence)
 	for l, old := range was {
-		if l >= len(s.held) || old < 0 || int(old) >= len(from.held) {
+		if l >= len(s.links) || old < 0 || int(old) >= len(from.links) {
 			continue
 		}
-		s.held[l], s.hops.all[l] = from.held[old], from.hops.all[old]
-		s.held[l].explained = false // of a cycle that is over
+		s.links[l], s.hops.all[l] = from.links[old], from.hops.all[old]
+		s.links[l].explained = false // of a cycle that is over
 		if _, marked := slices.BinarySearch(from.marked, old); marked {
 			s.marked = append(s.marked, int32(l))
 		}
-		for _, e := range told[old] {
+		for _, e := range hops[old] {
 			e.link = int32(l)
-			s.told = append(s.told, e)
+			s.hopEvidence = append(s.hopEvidence, e)
 		}
-		for _, e := range ends[old] {
+		for _, e := range rounds[old] {
 			e.link = int32(l)
-			s.toldEnds = append(s.toldEnds, e)
+			s.roundEvidence = append(s.roundEvidence, e)
 		}
 	}
 }
@@ -183,8 +182,8 @@ func (s *State) Step(c *Cycle) []Suspect {
 	if c.Window > 0 {
 		s.cfg.Window = c.Window
 	}
-	s.told = s.stand(s.told, c.Stands, func() { s.hops.step(s, c) })
-	s.toldEnds = s.stand(s.toldEnds, c.RoundsStand, func() {
+	s.hopEvidence = s.carry(s.hopEvidence, c.NoNewWindow, func() { s.hops.step(s, c) })
+	s.roundEvidence = s.carry(s.roundEvidence, c.NoNewRounds, func() {
 		s.losses.step(s, c.Rounds)
 		s.transit.step(s, c.Rounds)
 	})
@@ -194,19 +193,19 @@ func (s *State) Step(c *Cycle) []Suspect {
 	return s.suspects
 }
 
-// stand adds the evidence that was told last if it still stands, or else that of a step, and gives what stands from now on.
-func (s *State) stand(told []evidence, stands bool, step func()) []evidence {
-	if stands {
-		s.now = append(s.now, told...)
-		return told
+// carry adds the last evidence again if there is no newer one, or else that of a step. It returns the evidence to carry from now on.
+func (s *State) carry(last []evidence, noNews bool, step func()) []evidence {
+	if noNews {
+		s.now = append(s.now, last...)
+		return last
 	}
 	before := len(s.now)
 	step()
-	told = append(told[:0], s.now[before:]...)
-	for i := range told {
-		told[i].stands = true
+	last = append(last[:0], s.now[before:]...)
+	for i := range last {
+		last[i].carried = true
 	}
-	return told
+	return last
 }
 
 // Suspects gives the suspects of the last cycle, valid until the next one.
@@ -233,20 +232,20 @@ func (s *State) settle(now int64) {
 				best = end
 			}
 		}
-		s.note(&s.now[best], now)
+		s.addEvidence(&s.now[best], now)
 		i = end
 	}
 	kept, at := s.marked[:0], 0
 	s.suspects = s.suspects[:0]
 	for _, l := range s.marked {
-		h := &s.held[l]
+		h := &s.links[l]
 		for at < len(s.now) && s.now[at].link < l {
 			at++
 		}
 		if at == len(s.now) || s.now[at].link != l {
 			h.run = 0
 			if h.calm++; !h.suspected || int(h.calm) >= s.cfg.ClearAfter {
-				*h = held{explained: h.explained}
+				*h = linkState{explained: h.explained}
 				continue
 			}
 		}
@@ -258,14 +257,14 @@ func (s *State) settle(now int64) {
 	s.marked = kept
 }
 
-// note takes the strongest evidence of a cycle against a link.
-func (s *State) note(e *evidence, now int64) {
-	h := &s.held[e.link]
+// addEvidence adds the strongest evidence of a cycle against a link.
+func (s *State) addEvidence(e *evidence, now int64) {
+	h := &s.links[e.link]
 	if at, there := slices.BinarySearch(s.marked, e.link); !there {
 		s.marked = slices.Insert(s.marked, at, e.link)
 		h.since = now
 	}
-	if h.calm = 0; !e.stands || h.run == 0 {
+	if h.calm = 0; !e.carried || h.run == 0 {
 		h.run = min(h.run+1, 1<<15)
 	}
 	h.weight, h.sure, h.why = e.weight(), e.confidence, e.why

@@ -34,7 +34,7 @@ func (x *transits) reset(in *Incidence) { *x = transits{probes: make([]transit, 
 
 func (x *transits) step(s *State, list []Round) {
 	x.excess = x.excess[:0]
-	told := false
+	significant := false
 	for i := range list {
 		r := &list[i]
 		if r.Probe < 0 || int(r.Probe) >= len(x.probes) || !(r.Transit > 0) || math.IsInf(r.Transit, 0) {
@@ -43,10 +43,10 @@ func (x *transits) step(s *State, list []Round) {
 		if e, ok := x.probes[r.Probe].step(r.Transit, s.cfg.LatencyFloor); ok {
 			e.Probe = r.Probe
 			x.excess = append(x.excess, e)
-			told = told || e.Value > 3*e.Error
+			significant = significant || e.Value > 3*e.Error
 		}
 	}
-	if !told {
+	if !significant {
 		return
 	}
 	for _, f := range Unmix(s.incidence, x.excess, transitAlarm) {

@@ -30,7 +30,7 @@ func objective(in *Incidence, list []Excess, x []float64, z float64) (sum float6
 	square := make([]float64, len(in.cross))
 	for _, e := range list {
 		r, w := e.Value, 1/(e.Error*e.Error)
-		for _, c := range in.of[e.Probe] {
+		for _, c := range in.probeClasses[e.Probe] {
 			r -= x[c]
 			square[c] += w
 		}
@@ -88,14 +88,14 @@ func bruteForce(in *Incidence, list []Excess, z float64) float64 {
 			a[i] = make([]float64, len(classes))
 			square := 0.0
 			for _, e := range list {
-				if !slices.Contains(in.of[e.Probe], int32(c)) {
+				if !slices.Contains(in.probeClasses[e.Probe], int32(c)) {
 					continue
 				}
 				w := 1 / (e.Error * e.Error)
 				square += w
 				b[i] += w * e.Value
 				for j, d := range classes {
-					if slices.Contains(in.of[e.Probe], int32(d)) {
+					if slices.Contains(in.probeClasses[e.Probe], int32(d)) {
 						a[i][j] += w
 					}
 				}
@@ -164,7 +164,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 		for p := range in.probes {
 			e := Excess{Probe: int32(p), Value: r.NormFloat64(), Error: 1}
 			for c, v := range truth {
-				if slices.Contains(in.of[p], c) {
+				if slices.Contains(in.probeClasses[p], c) {
 					e.Value += v
 				}
 			}

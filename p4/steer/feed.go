@@ -197,7 +197,7 @@ func (f *Feed) cycle(c *suspicion.Cycle, length time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.span == 0 || f.span < f.least {
-		c.Stands = true
+		c.NoNewWindow = true
 		return
 	}
 	c.Window = max(length, time.Duration(f.span))

@@ -53,7 +53,7 @@ func TestProbesAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c suspicion.Cycle
-	if f.cycle(&c, EmulatedCycle); c.Stands || len(c.Hops) != len(way) || c.Hops[0].Latency.Count != 5 || c.Hops[0].Latency.P90 != 20 || c.Window != EmulatedCycle || f.newest() != 2000 {
+	if f.cycle(&c, EmulatedCycle); c.NoNewWindow || len(c.Hops) != len(way) || c.Hops[0].Latency.Count != 5 || c.Hops[0].Latency.P90 != 20 || c.Window != EmulatedCycle || f.newest() != 2000 {
 		t.Fatalf("cycle %+v, newest %d", c, f.newest())
 	}
 	hop := func(text string) string { return `{"node": 1, "egress_if": 1, "latency_ns": ` + text + `}` }
@@ -81,7 +81,7 @@ func TestProbesAnswers(t *testing.T) {
 			t.Errorf("%.200s: %v, want %q", x.body, err, x.want)
 		}
 		var c suspicion.Cycle
-		if f.cycle(&c, EmulatedCycle); !c.Stands {
+		if f.cycle(&c, EmulatedCycle); !c.NoNewWindow {
 			t.Errorf("%.200s: taken: %+v", x.body, c)
 		}
 	}
@@ -95,7 +95,7 @@ func TestProbesAnswers(t *testing.T) {
 			t.Error(err)
 		}
 		var c suspicion.Cycle
-		if f.cycle(&c, EmulatedCycle); c.Stands || len(c.Hops) != x.hops {
+		if f.cycle(&c, EmulatedCycle); c.NoNewWindow || len(c.Hops) != x.hops {
 			t.Errorf("%.200s: %+v", x.body, c)
 		}
 	}
@@ -127,7 +127,7 @@ func TestProbesAnswers(t *testing.T) {
 	f.cycle(&suspicion.Cycle{}, EmulatedCycle)
 	body = good
 	var again suspicion.Cycle
-	if f.cycle(&again, EmulatedCycle); !again.Stands {
+	if f.cycle(&again, EmulatedCycle); !again.NoNewWindow {
 		t.Errorf("taken again: %+v", again)
 	}
 }
@@ -139,7 +139,7 @@ func TestProbesFollow(t *testing.T) {
 	next := newFeed(&Links{}, [][]int32{{1, 0}}, time.Second)
 	f.replace(next)
 	var c suspicion.Cycle
-	if f.cycle(&c, time.Second); !c.Stands || len(c.Hops) > 0 {
+	if f.cycle(&c, time.Second); !c.NoNewWindow || len(c.Hops) > 0 {
 		t.Errorf("%+v is judged", c)
 	}
 	if f.links != next.links || f.least != next.least || len(f.ways) != 1 || f.ways[string(appendWay(nil, []int32{1, 0}))] != 0 {

@@ -142,7 +142,7 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	c := suspicion.Cycle{Now: now, Findings: open}
 	s.Feed.cycle(&c, s.cycle)
 	rounds, ok := s.rounds.Take()
-	c.RoundsStand = !ok
+	c.NoNewRounds = !ok
 	for _, r := range rounds {
 		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost})
 	}
