@@ -65,13 +65,13 @@ func (c *Cause) describe(now int64) {
 
 // around is what happens in the network at the same time, by which findings at other places come to a cause.
 type around struct {
-	flows   map[decode.FlowKey][]inference.Element // of causes
-	moved   map[inference.HopKey][]change          // where flows came to
-	changes map[uint64][]inference.Element         // of paths, by the window in which they began
-	ports   map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
-	strange []inference.Element                    // nodes that may have written digests which fit no path
-	roots   []root                                 // what other things follow from
-	out     []Fit                                  // elements of the finding that is looked at
+	flows         map[decode.FlowKey][]inference.Element // of causes
+	moved         map[inference.HopKey][]change          // where flows came to
+	changes       map[uint64][]inference.Element         // of paths, by the window in which they began
+	ports         map[uint32][]inference.Element         // interfaces of a node where findings see that traffic queues
+	digestWriters []inference.Element                    // nodes that may have written digests which fit no path
+	roots         []root                                 // what other things follow from
+	out           []Fit                                  // elements of the finding that is looked at
 }
 
 // root is a cause, or a finding that stands alone, from which others follow in a way that no place tells.
@@ -85,7 +85,7 @@ type root struct {
 	at    []inference.HopKey // where packets queue, or get lost
 }
 
-func (r *root) has(kinds ...inference.Kind) bool {
+func (r *root) hasKind(kinds ...inference.Kind) bool {
 	for _, k := range kinds {
 		if slices.Contains(r.kinds, k) {
 			return true
@@ -97,26 +97,26 @@ func (r *root) has(kinds ...inference.Kind) bool {
 // mostRoots bounds them.
 const mostRoots = 64
 
-// follows gives what it adds to the misfits of a root if a finding follows from it.
-func (r *root) follows(a *Alone) (more float64, ok bool) {
+// consequence returns the misfit that a finding adds to those of a root, if it may be a consequence of it.
+func (r *root) consequence(a *Alone) (more float64, ok bool) {
 	f := &a.Finding
 	if f.ID == r.id || a.Born+2 < r.born || a.Born > r.last+moving {
 		return 0, false
 	}
-	rerouted := r.has(inference.PathChanged, inference.RoutingLoop)
+	rerouted := r.hasKind(inference.PathChanged, inference.RoutingLoop)
 	switch {
-	case lessens(f.Kind) && r.has(inference.ExporterSilence):
+	case lessens(f.Kind) && r.hasKind(inference.ExporterSilence):
 		return unheard, true
 	case lessens(f.Kind):
-		return followed, rerouted || f.Element.Kind == inference.NodeElement && r.has(inference.StrangeDigests) || r.has(inference.PacketDrops, inference.BlackHole, inference.PacketLoss, inference.ExporterLoss, inference.HighQueue)
+		return followed, rerouted || f.Element.Kind == inference.NodeElement && r.hasKind(inference.StrangeDigests) || r.hasKind(inference.PacketDrops, inference.BlackHole, inference.PacketLoss, inference.ExporterLoss, inference.HighQueue)
 	case f.Kind == inference.PathChanged && f.Severity == inference.Info:
-		return followed, (a.Born > r.born || f.Element.Kind != inference.FlowElement || a.glimpsed() || r.has(inference.RoutingLoop)) && (rerouted || r.has(inference.StrangeDigests, inference.InventoryError))
+		return followed, (a.Born > r.born || f.Element.Kind != inference.FlowElement || a.glimpsed() || r.hasKind(inference.RoutingLoop)) && (rerouted || r.hasKind(inference.StrangeDigests, inference.InventoryError))
 	case f.Kind == inference.StrangeDigests:
-		return followed, r.has(inference.RoutingLoop)
+		return followed, r.hasKind(inference.RoutingLoop)
 	case f.Kind == inference.PacketLoss || f.Kind == inference.BlackHole: // packets that go round are late, or end as they may
-		return followed, r.has(inference.RoutingLoop)
+		return followed, r.hasKind(inference.RoutingLoop)
 	case f.Element.Kind == inference.NodeElement && rises(f.Kind) && f.Kind != inference.PacketDrops:
-		return followed, r.has(inference.StrangeDigests) // which tell wrong latencies, too
+		return followed, r.hasKind(inference.StrangeDigests) // which tell wrong latencies, too
 	case f.Kind == inference.HighUtilization:
 		return followed, rerouted
 	}
@@ -136,9 +136,9 @@ func (r *root) downstream(a *Alone, m Map) (more float64, ok bool) {
 		return 0, false
 	}
 	switch {
-	case lessens(f.Kind) && r.has(inference.PacketDrops, inference.PacketLoss, inference.HighQueue, inference.HighLatency):
+	case lessens(f.Kind) && r.hasKind(inference.PacketDrops, inference.PacketLoss, inference.HighQueue, inference.HighLatency):
 		more = fewer
-	case (f.Kind == inference.HighUtilization || f.Kind == inference.HighLatency) && r.has(inference.HighQueue):
+	case (f.Kind == inference.HighUtilization || f.Kind == inference.HighLatency) && r.hasKind(inference.HighQueue):
 		more = bunched
 	default:
 		return 0, false
@@ -185,11 +185,11 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 		}
 	}
 	add := func(x root, e inference.Element) {
-		if e.Kind == inference.FlowElement && !x.has(inference.BlackHole) {
+		if e.Kind == inference.FlowElement && !x.hasKind(inference.BlackHole) {
 			return // what happens to a flow brings forth nothing elsewhere
 		}
-		if len(r.roots) < mostRoots && (x.has(inference.PathChanged, inference.RoutingLoop, inference.PacketDrops, inference.BlackHole, inference.PacketLoss) ||
-			x.has(inference.ExporterSilence, inference.ExporterLoss, inference.StrangeDigests, inference.InventoryError, inference.HighQueue)) {
+		if len(r.roots) < mostRoots && (x.hasKind(inference.PathChanged, inference.RoutingLoop, inference.PacketDrops, inference.BlackHole, inference.PacketLoss) ||
+			x.hasKind(inference.ExporterSilence, inference.ExporterLoss, inference.StrangeDigests, inference.InventoryError, inference.HighQueue)) {
 			r.roots = append(r.roots, x)
 		}
 	}
@@ -220,7 +220,7 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 		port(a.Finding.Element, a.Finding.Kind)
 		if a.Finding.Kind == inference.StrangeDigests {
 			for _, h := range a.Moved {
-				r.strange = append(r.strange, inference.ElementOfNode(h.Node))
+				r.digestWriters = append(r.digestWriters, inference.ElementOfNode(h.Node))
 			}
 		}
 		if a.Finding.Severity > inference.Info && a.Finding.Element.Kind != inference.NoElement {
@@ -239,11 +239,11 @@ func (r *around) fill(m Map, causes []*Cause, alone []*Alone, open func(id uint6
 
 // settle brings the suspects into order. Where packets go round their digests fit no path, and nobody is to be suspected.
 func (r *around) settle() {
-	if slices.ContainsFunc(r.roots, func(x root) bool { return x.has(inference.RoutingLoop) }) {
-		r.strange = nil
+	if slices.ContainsFunc(r.roots, func(x root) bool { return x.hasKind(inference.RoutingLoop) }) {
+		r.digestWriters = nil
 	}
-	slices.SortFunc(r.strange, inference.Element.Compare)
-	r.strange = slices.Compact(r.strange)
+	slices.SortFunc(r.digestWriters, inference.Element.Compare)
+	r.digestWriters = slices.Compact(r.digestWriters)
 }
 
 func (r *around) move(hops []inference.HopKey, c change) {
@@ -254,8 +254,8 @@ func (r *around) move(hops []inference.HopKey, c change) {
 	}
 }
 
-// came gives the changes by which flows came to the place of a finding, or left it.
-func (r *around) came(f *inference.Finding, m Map) (out []change) {
+// changesAt returns the changes of paths by which flows joined or left the place of a finding.
+func (r *around) changesAt(f *inference.Finding, m Map) (out []change) {
 	switch f.Element.Kind {
 	case inference.InterfaceElement:
 		out = r.moved[f.Element.Hop()]
@@ -335,7 +335,7 @@ func (r *around) interfaceOfNode(a *Alone, _ Map, add adder) {
 }
 
 func (r *around) movedHere(a *Alone, m Map, add adder) {
-	for _, c := range r.came(&a.Finding, m) {
+	for _, c := range r.changesAt(&a.Finding, m) {
 		if a.Born >= c.born && (a.Born <= c.born+moving || c.lasts && lessens(a.Finding.Kind)) {
 			add(c.element, movedHere)
 		}
@@ -405,14 +405,14 @@ func (r *around) queueOfDrops(a *Alone, m Map, add adder) {
 // forgedDigests makes nodes that may have written forged digests the better explanation of a latency, and all others worse.
 func (r *around) forgedDigests(a *Alone, _ Map, add adder) {
 	f := &a.Finding
-	a.strange = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.strange) > 0
-	if !a.strange {
+	a.unexplained = f.Element.Kind == inference.NodeElement && f.Kind == inference.HighLatency && len(r.digestWriters) > 0
+	if !a.unexplained {
 		return
 	}
 	for i := range r.out {
 		r.out[i].Misfit += anyOnTheWay
 	}
-	for _, e := range first(r.strange, maxFits) {
+	for _, e := range first(r.digestWriters, maxFits) {
 		add(e, anyOnTheWay)
 	}
 }
@@ -420,7 +420,7 @@ func (r *around) forgedDigests(a *Alone, _ Map, add adder) {
 // followsRoot adds the elements of causes from which a finding follows, wherever it is or behind the place.
 func (r *around) followsRoot(a *Alone, m Map, add adder) {
 	for i := range r.roots {
-		more, ok := r.roots[i].follows(a)
+		more, ok := r.roots[i].consequence(a)
 		if near, is := r.roots[i].downstream(a, m); is {
 			a.behind = append(a.behind, r.roots[i].id)
 			if !ok || near < more {

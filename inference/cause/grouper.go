@@ -36,12 +36,12 @@ type Alone struct {
 	Moved   []inference.HopKey
 
 	// In the present window:
-	fits    []Fit
-	alone   float64  // what it costs
-	strange bool     // it is what digests tell that fit no path
-	behind  []uint64 // causes whose packets pass its place after theirs
-	told    int      // its place among what was told, -1 for none
-	taken   bool
+	fits        []Fit
+	alone       float64  // what it costs
+	unexplained bool     // it rests on digests that fit no path
+	behind      []uint64 // causes whose packets pass its place after theirs
+	publishedAt int      // index in Window.Published, -1 for none
+	taken       bool
 }
 
 // Cause is an open cause.
@@ -57,9 +57,9 @@ type Cause struct {
 	Moved   []inference.HopKey // hops that flows of its evidence moved to
 
 	// In the present window:
-	news  bool
-	known bool
-	told  inference.Finding // as it was before
+	news       bool
+	openBefore bool
+	previous   inference.Finding // finding as it was before this window
 }
 
 // Tally counts the evidence of one kind and remembers what tells most of it.
@@ -70,13 +70,13 @@ type Tally struct {
 	Lead     inference.Finding // of the highest severity, and of those the first
 }
 
-// Window is what a Grouper has to know of a window.
+// Window is the input of a Grouper for one window.
 type Window struct {
-	Now    int64               // end of the window, ns since 1970
-	Length int64               // of the window, ns
-	Settle int                 // windows until what has ended is taken to be over
-	Told   []inference.Finding // what detectors told; findings get their cause here
-	Map    Map
+	Now       int64               // end of the window, ns since 1970
+	Length    int64               // of the window, ns
+	Settle    int                 // windows until what has ended is taken to be over
+	Published []inference.Finding // by detectors in this window; Step sets their Cause
+	Map       Map
 
 	// Moved gives the hops that the flows of a finding moved to, or those on their way that it comes from.
 	Moved func(id uint64) []inference.HopKey
@@ -84,43 +84,43 @@ type Window struct {
 	Open func(id uint64) *inference.Finding
 	// Start keeps a new cause and gives it an id.
 	Start func(f inference.Finding) *inference.Finding
-	// Tell tells a finding in this window.
-	Tell func(f inference.Finding)
+	// Publish publishes a finding in this window.
+	Publish func(f inference.Finding)
 }
 
-// Step puts the findings of a window to their causes, and tells causes that began, became more severe, have another element
-// or ended, and findings that got a cause after they were told.
+// Step assigns the findings of a window to causes. It publishes causes that began, became more severe, have another element or ended, and
+// findings that got a cause after they were published.
 func (g *Grouper) Step(w *Window) {
 	g.Windows++
 	for _, c := range g.Causes {
-		c.news, c.known, c.told = false, true, *c.Finding
+		c.news, c.openBefore, c.previous = false, true, *c.Finding
 	}
-	fresh := g.follow(w)
+	fresh := g.observe(w)
 	if len(fresh) > 0 || slices.ContainsFunc(g.Alone, func(a *Alone) bool { return g.Windows <= a.Born+mostPatience }) {
 		g.place(w, fresh)
 	}
 	g.end(w)
 }
 
-// follow brings what is known up to date and gives the findings that are new, in the order of their ids.
-func (g *Grouper) follow(w *Window) (fresh []*Alone) {
+// observe updates what is known of open findings and returns the new ones, by id.
+func (g *Grouper) observe(w *Window) (fresh []*Alone) {
 	for _, a := range g.Alone {
-		a.told = -1
+		a.publishedAt = -1
 		if a.Finding.Kind == inference.StrangeDigests {
 			if more := w.Moved(a.Finding.ID); len(more) > 0 && len(more) < len(a.Moved) { // digests say more of the place by now
 				a.Moved = addHops(nil, more)
 			}
 		}
 	}
-	if len(w.Told) == 0 {
+	if len(w.Published) == 0 {
 		return nil
 	}
-	alone := make(map[uint64]*Alone, len(w.Told))
+	alone := make(map[uint64]*Alone, len(w.Published))
 	byID := make(map[uint64]*Cause, len(g.Causes))
 	last := g.Last
-	for i := range w.Told {
-		alone[w.Told[i].ID] = nil
-		g.Last = max(g.Last, w.Told[i].ID)
+	for i := range w.Published {
+		alone[w.Published[i].ID] = nil
+		g.Last = max(g.Last, w.Published[i].ID)
 	}
 	for _, a := range g.Alone {
 		if _, now := alone[a.Finding.ID]; now {
@@ -130,18 +130,18 @@ func (g *Grouper) follow(w *Window) (fresh []*Alone) {
 	for _, c := range g.Causes {
 		byID[c.Finding.ID] = c
 	}
-	for i := range w.Told {
-		f := &w.Told[i]
+	for i := range w.Published {
+		f := &w.Published[i]
 		switch a := alone[f.ID]; {
 		case f.Cause != 0:
 			if c := byID[f.Cause]; c != nil {
-				c.note(f)
+				c.updateEvidence(f)
 			}
 		case a != nil:
-			a.Finding, a.told = *f, i
+			a.Finding, a.publishedAt = *f, i
 			a.Moved = addHops(a.Moved, w.Moved(f.ID))
 		case f.ID > last:
-			a = &Alone{Finding: *f, Born: g.born(f), Moved: addHops(nil, w.Moved(f.ID)), told: i}
+			a = &Alone{Finding: *f, Born: g.born(f), Moved: addHops(nil, w.Moved(f.ID)), publishedAt: i}
 			alone[f.ID] = a
 			fresh = append(fresh, a)
 		}
@@ -242,7 +242,7 @@ func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
 			for _, a := range takes {
 				more, _ := c.later(a)
 				c.Fits = both(c.Fits, a.fits, more)
-				g.take(w, c, a)
+				g.addEvidence(w, c, a)
 			}
 		}
 		push(c)
@@ -324,7 +324,7 @@ const mostPatience = 4
 // that they tell, wait until more flows show which switch they have in common, or have one alone in common.
 func (a *Alone) patience() uint64 {
 	switch {
-	case a.Finding.Kind == inference.StrangeDigests || a.strange:
+	case a.Finding.Kind == inference.StrangeDigests || a.unexplained:
 		return mostPatience
 	case lessens(a.Finding.Kind), ofFlow(&a.Finding):
 		return 2
@@ -390,13 +390,13 @@ func (g *Grouper) start(w *Window, takes []*Alone) *Cause {
 	}
 	g.Causes = append(g.Causes, c)
 	for _, a := range takes {
-		g.take(w, c, a)
+		g.addEvidence(w, c, a)
 	}
 	return c
 }
 
-// take makes a finding evidence of a cause, whose fits are those of both already.
-func (g *Grouper) take(w *Window, c *Cause, a *Alone) {
+// addEvidence makes a finding evidence of a cause whose fits include those of the finding already.
+func (g *Grouper) addEvidence(w *Window, c *Cause, a *Alone) {
 	a.taken = true
 	id := c.Finding.ID
 	f := &a.Finding
@@ -405,13 +405,13 @@ func (g *Grouper) take(w *Window, c *Cause, a *Alone) {
 	if open != nil {
 		open.Cause = id
 	}
-	if a.told >= 0 {
-		w.Told[a.told].Cause = id
+	if a.publishedAt >= 0 {
+		w.Published[a.publishedAt].Cause = id
 	} else {
 		if open != nil {
 			*f = *open
 		}
-		w.Tell(*f)
+		w.Publish(*f)
 	}
 	c.Last, c.Quiet = g.Windows, 0
 	c.Finding.Evidence++
@@ -427,8 +427,8 @@ func (g *Grouper) take(w *Window, c *Cause, a *Alone) {
 	c.count(f, true)
 }
 
-// note takes the news of a finding that is evidence already.
-func (c *Cause) note(f *inference.Finding) {
+// updateEvidence updates a cause by a finding that is its evidence already.
+func (c *Cause) updateEvidence(f *inference.Finding) {
 	if i := slices.Index(c.Open, f.ID); i >= 0 && f.End != 0 {
 		c.Open = slices.Delete(c.Open, i, i+1)
 	}
@@ -455,7 +455,7 @@ func (c *Cause) count(f *inference.Finding, more bool) {
 	c.news = true
 }
 
-// end tells what became of the causes, ends those whose evidence has ended, and forgets what stood alone.
+// end publishes the causes that changed, ends those whose evidence has ended, and forgets findings without a cause.
 func (g *Grouper) end(w *Window) {
 	g.Causes = slices.DeleteFunc(g.Causes, func(c *Cause) bool {
 		if c.Quiet++; len(c.Open) > 0 {
@@ -465,13 +465,13 @@ func (g *Grouper) end(w *Window) {
 			c.describe(w.Now)
 			c.Finding.End = max(c.Finding.Start, w.Now-int64(c.Quiet-1)*w.Length)
 			c.Finding.Text = "it is over: " + c.Finding.Text
-			w.Tell(*c.Finding)
+			w.Publish(*c.Finding)
 			return true
 		}
 		if c.news {
 			c.describe(w.Now)
-			if f := c.Finding; !c.known || f.Severity > c.told.Severity || f.Element != c.told.Element {
-				w.Tell(*f)
+			if f := c.Finding; !c.openBefore || f.Severity > c.previous.Severity || f.Element != c.previous.Element {
+				w.Publish(*f)
 			}
 		}
 		return false

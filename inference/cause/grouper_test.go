@@ -98,7 +98,7 @@ func (s *stage) window() []inference.Finding {
 	}
 	var late []inference.Finding
 	s.g.Step(&Window{
-		Now: s.now, Length: 1, Settle: s.settle, Told: told, Map: s.network,
+		Now: s.now, Length: 1, Settle: s.settle, Published: told, Map: s.network,
 		Moved: func(id uint64) []inference.HopKey { return s.moved[id] },
 		Open:  func(id uint64) *inference.Finding { return s.open[id] },
 		Start: func(f inference.Finding) *inference.Finding {
@@ -106,7 +106,7 @@ func (s *stage) window() []inference.Finding {
 			f.ID = s.id
 			return &f
 		},
-		Tell: func(f inference.Finding) { late = append(late, f) },
+		Publish: func(f inference.Finding) { late = append(late, f) },
 	})
 	told = append(told, late...)
 	slices.SortStableFunc(told, func(a, b inference.Finding) int { return int(a.ID) - int(b.ID) })

@@ -38,7 +38,7 @@ func newCauses(j *journal, l *wires) *causes {
 			j.open = append(j.open, &f)
 			return &f
 		},
-		Tell: func(f inference.Finding) { x.late = append(x.late, f) },
+		Publish: func(f inference.Finding) { x.late = append(x.late, f) },
 	}
 	j.states = append(j.states, x)
 	return x
@@ -47,9 +47,9 @@ func newCauses(j *journal, l *wires) *causes {
 // step runs behind all detectors.
 func (x *causes) step(w *inference.Window) {
 	c := &x.window
-	c.Now, c.Length, c.Settle, c.Told = x.now, max(w.End-w.Start, 0), x.cfg.CauseSettle, x.told
+	c.Now, c.Length, c.Settle, c.Published = x.now, max(w.End-w.Start, 0), x.cfg.CauseSettle, x.published
 	x.grouper.Step(c)
-	x.told, x.late = append(x.told, x.late...), x.late[:0]
+	x.published, x.late = append(x.published, x.late...), x.late[:0]
 	clear(x.moved)
 	x.wires.flows, x.wires.ahead = nil, nil // they are those of the window
 }

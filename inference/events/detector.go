@@ -53,7 +53,7 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 		x.step(w)
 	}
 	d.journal.finish()
-	return d.journal.told
+	return d.journal.published
 }
 
 // Learning marks the hops of a window that are younger than their statistics need. The window is the last that was taken, or one with the

@@ -37,7 +37,7 @@ func (c *coder) digestKey(k *digestKey) {
 }
 
 func newDigests(j *journal, l *wires) digests {
-	return digests{follow(j, digestKey.compare, (*coder).digestKey, (*coder).tally), l}
+	return digests{newLifecycle(j, digestKey.compare, (*coder).digestKey, (*coder).tally), l}
 }
 
 func (d digests) step(w *inference.Window) {
@@ -47,7 +47,7 @@ func (d digests) step(w *inference.Window) {
 		if s.Fault == inference.Inconsistent && (s.Count < d.cfg.DigestsStrange || d.explained[s.Flow]) {
 			continue
 		}
-		t := d.see(digestKey{s.Fault, s.Flow}, d.cfg.MaxFlows)
+		t := d.observe(digestKey{s.Fault, s.Flow}, d.cfg.MaxFlows)
 		if t == nil {
 			d.stats.FaultsRefused += s.Count
 			continue
@@ -61,12 +61,12 @@ func (d digests) step(w *inference.Window) {
 			f.Text = fmt.Sprintf("%s of %s fit no path through the known nodes: a node is unknown, the topology is out of date, or they are forged",
 				plural(s.Count, "digest"), s.Flow)
 		}
-		d.tell(&t.finding, f)
+		d.publish(&t.finding, f)
 		if t.finding != nil && len(ways[s.Flow]) > 0 {
 			d.moved[t.finding.ID] = ways[s.Flow]
 		}
 	}
-	d.absent(func(k digestKey, t *tally, windows int) bool {
+	d.forEachAbsent(func(k digestKey, t *tally, windows int) bool {
 		if windows < d.cfg.EndAfter {
 			return false
 		}

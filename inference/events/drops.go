@@ -33,7 +33,7 @@ func (c *coder) dropKey(k *dropKey) {
 }
 
 func newDrops(j *journal) drops {
-	return drops{follow(j, dropKey.compare, (*coder).dropKey, (*coder).tally)}
+	return drops{newLifecycle(j, dropKey.compare, (*coder).dropKey, (*coder).tally)}
 }
 
 func (d drops) step(w *inference.Window) {
@@ -42,7 +42,7 @@ func (d drops) step(w *inference.Window) {
 		if s.Count == 0 {
 			continue
 		}
-		t := d.see(dropKey{s.Node, s.Reason}, d.cfg.MaxDrops)
+		t := d.observe(dropKey{s.Node, s.Reason}, d.cfg.MaxDrops)
 		if t == nil {
 			d.stats.DropsRefused++
 			continue
@@ -52,12 +52,12 @@ func (d drops) step(w *inference.Window) {
 		if s.Count >= uint64(d.cfg.DropsSevere) {
 			severity = inference.Critical
 		}
-		d.tell(&t.finding, inference.Finding{
+		d.publish(&t.finding, inference.Finding{
 			Kind: inference.PacketDrops, Severity: severity, Node: s.Node, Reason: s.Reason, Flow: s.Flow,
 			Value: float64(s.Count), Text: dropText(s, t.count),
 		})
 	}
-	d.absent(func(k dropKey, t *tally, windows int) bool {
+	d.forEachAbsent(func(k dropKey, t *tally, windows int) bool {
 		if windows < d.cfg.EndAfter {
 			return false
 		}

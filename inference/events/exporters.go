@@ -70,14 +70,14 @@ type lossHistory struct {
 type silenceHistory struct {
 	pauses
 	quiet   int // windows in a row without reports
-	limit   int // of the present pause; 0 as long as nobody asked
+	limit   int // of the present pause; 0 until it is computed
 	usual   int // longest pause that it made, fading
 	silence *inference.Finding
 
-	told   bool  // a finding tells of the present pause, or did
-	last   int   // length of the last pause that a finding told of
-	lastAt int64 // its end
-	habit  bool  // it counts as one of the pauses
+	published bool  // a finding about the present pause was published
+	last      int   // length of the last pause that had a finding
+	lastAt    int64 // its end
+	habit     bool  // that pause counts as usual
 }
 
 func (c *coder) exporterState(e *exporter) {
@@ -100,7 +100,7 @@ func (c *coder) exporterState(e *exporter) {
 	number(c, &e.limit)
 	number(c, &e.usual)
 	c.finding(&e.silence)
-	c.flag(&e.told)
+	c.flag(&e.published)
 	number(c, &e.last)
 	number(c, &e.lastAt)
 	c.flag(&e.habit)
@@ -108,7 +108,7 @@ func (c *coder) exporterState(e *exporter) {
 
 func newExporters(j *journal) exporters {
 	return exporters{
-		follow(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState), map[inference.ExporterKey]bool{},
+		newLifecycle(j, inference.ExporterKey.Compare, (*coder).exporter, (*coder).exporterState), map[inference.ExporterKey]bool{},
 	}
 }
 
@@ -120,19 +120,19 @@ func (x exporters) step(w *inference.Window) {
 	for i := range w.Exporters {
 		s := &w.Exporters[i]
 		if x.unheard[s.ExporterKey] {
-			// That it speaks is true whatever else it sent. How much was lost, and whether it paused, nobody knows.
+			// The exporter is alive. How much was lost, and whether it paused, is unknown.
 			if s.Reports+s.Malformed > 0 {
-				x.judgeSilence(&x.see(s.ExporterKey, math.MaxInt).silenceHistory, s)
+				x.judgeSilence(&x.observe(s.ExporterKey, math.MaxInt).silenceHistory, s)
 			}
 			continue
 		}
-		e := x.see(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
+		e := x.observe(s.ExporterKey, math.MaxInt) // a window has as many as the tracker of exporters has room for
 		x.judgeLoss(&e.lossHistory, s, w.Start)
 		x.judgeSilence(&e.silenceHistory, s)
 	}
 	// Who sleeps longer than the tracker remembers is known again when it comes back.
 	absent := 0
-	x.absent(func(k inference.ExporterKey, e *exporter, windows int) bool {
+	x.forEachAbsent(func(k inference.ExporterKey, e *exporter, windows int) bool {
 		if x.unheard[k] {
 			return false
 		}
@@ -175,7 +175,7 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 		}
 		n.add(start, x.now, lost, reports, alternative(k, theta), theta)
 		if lost > 0 && n.score >= lossLimit {
-			if b := atLeast(n.lost, n.of(), lossLimit); b > bound {
+			if b := atLeast(n.lost, n.total(), lossLimit); b > bound {
 				worst, bound = n, b
 			}
 		}
@@ -187,13 +187,13 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 		}
 		f.Value, f.Baseline = worst.ratio(), x.cfg.LossRatio
 		f.Text = fmt.Sprintf("%s lost %d of %d reports since %s, %s, at least %s",
-			s.ExporterKey, worst.lost, worst.of(), clock(worst.since), inference.Percent(f.Value, 3), inference.PercentAtLeast(bound, 2))
+			s.ExporterKey, worst.lost, worst.total(), clock(worst.since), inference.Percent(f.Value, 3), inference.PercentAtLeast(bound, 2))
 		if e.loss == nil {
 			e.all = *worst
 			e.after, e.bursts, e.calm, e.silent, e.bound = numbers{since: x.now}, bursts{}, 0, 0, 0
 		}
 		e.bound = max(e.bound, bound)
-		x.tell(&e.loss, f)
+		x.publish(&e.loss, f)
 	}
 	if e.loss == nil {
 		return
@@ -208,7 +208,7 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 	// The loss is over when it is shown to be well below what was found, or below the settings' ratio if that is more.
 	q := max(theta, e.bound/fallen)
 	e.calm++
-	if e.after.add(start, x.now, lost, reports, q/10, q); e.after.of() == 0 && e.after.lost == 0 && reports > 0 {
+	if e.after.add(start, x.now, lost, reports, q/10, q); e.after.total() == 0 && e.after.lost == 0 && reports > 0 {
 		e.calm = 0
 	}
 	e.bursts.add(lost, reports)
@@ -219,19 +219,19 @@ func (x exporters) judgeLoss(e *lossHistory, s *inference.ExporterStats, start i
 	if e.after.score < limit || e.calm < x.cfg.EndAfter {
 		return
 	}
-	if less := atLeast(e.after.lost, e.after.of(), lossLimit); less > theta {
+	if less := atLeast(e.after.lost, e.after.total(), lossLimit); less > theta {
 		e.bound = less // it fell, and is still too much; what it was before says no more
 		e.scales = [lossScales]numbers{}
 		e.after, e.calm = numbers{since: x.now}, 0
 		return
 	}
-	x.endLoss(e, s, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.of()))
+	x.endLoss(e, s, fmt.Sprintf("and then %d of %d", e.after.lost, e.after.total()))
 }
 
 func (x exporters) endLoss(e *lossHistory, s *inference.ExporterStats, then string) {
 	e.loss.Value = e.all.ratio()
 	x.end(&e.loss, fmt.Sprintf("%s lost %d of %d reports since %s, %s, %s",
-		s.ExporterKey, e.all.lost, e.all.of(), clock(e.all.since), inference.Percent(e.loss.Value, 3), then))
+		s.ExporterKey, e.all.lost, e.all.total(), clock(e.all.since), inference.Percent(e.loss.Value, 3), then))
 	before := e.before
 	*e = lossHistory{before: before}
 }
@@ -244,7 +244,7 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 		}
 		x.learn(e)
 		if s.Reports+s.Malformed > s.Events { // reports about events alone promise no others
-			e.speak()
+			e.addReporting()
 		}
 		return
 	}
@@ -260,7 +260,7 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 			return
 		}
 	}
-	e.told = true
+	e.published = true
 	f := exporterFinding(inference.ExporterSilence, s.ExporterKey)
 	if e.quiet >= x.cfg.SilentSevere {
 		f.Severity = inference.Critical
@@ -268,18 +268,18 @@ func (x exporters) judgeSilence(e *silenceHistory, s *inference.ExporterStats) {
 	f.Value, f.Baseline = float64(e.quiet), float64(e.usual)
 	f.Text = fmt.Sprintf("%s sent nothing in %d windows, its longest pause lately was %d; a pause as long is less likely than one in a million by its history of %.0f windows",
 		s.ExporterKey, e.quiet, e.usual, e.windows)
-	x.tell(&e.silence, f)
+	x.publish(&e.silence, f)
 }
 
-// learn adds the pause that ends now to the history. One that was told as silence is no pause that the exporter makes,
+// learn adds the pause that ends now to the history. One with a finding is no usual pause of the exporter,
 // unless such silences come back.
 func (x exporters) learn(e *silenceHistory) {
-	length, told := e.quiet, e.told
-	e.quiet, e.limit, e.told = 0, 0, false
+	length, published := e.quiet, e.published
+	e.quiet, e.limit, e.published = 0, 0, false
 	if length == 0 {
 		return
 	}
-	if told {
+	if published {
 		again := e.last > 0 && length/2 <= e.last && x.now-e.lastAt <= habitWithin
 		if again && !e.habit {
 			e.add(e.last)

@@ -51,7 +51,7 @@ type share struct{ p50, p99 float64 }
 
 func newFlows(j *journal, h *hops) *flows {
 	x := &flows{hops: h}
-	x.lifecycle = follow(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).busy)
+	x.lifecycle = newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).busy)
 	j.flows = x
 	return x
 }
@@ -80,12 +80,12 @@ func (x *flows) step(w *inference.Window) {
 		if sum.Count < x.cfg.BusyReports {
 			continue
 		}
-		if b := x.see(f.Key, x.cfg.BusyFlows); b != nil {
+		if b := x.observe(f.Key, x.cfg.BusyFlows); b != nil {
 			b.stays = min(b.stays+1, stayMost)
-			x.take(b, f, sum, way)
+			x.addWindow(b, f, sum, way)
 		}
 	}
-	x.absent(func(k decode.FlowKey, b *busy, _ int) bool {
+	x.forEachAbsent(func(k decode.FlowKey, b *busy, _ int) bool {
 		b.stays -= stayLess
 		if b.stays <= 0 || x.cfg.BusyFlows == 0 {
 			x.end(&b.finding, fmt.Sprintf("flow %s is not among the busiest any more", k))
@@ -110,7 +110,7 @@ func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
 			return detect.Window{}, 0
 		}
 		way = ((way^uint64(h.Node))*prime ^ uint64(h.EgressIf)) * prime
-		if !tells(f, h) {
+		if !reportsLatency(f, h) {
 			continue
 		}
 		way = (way ^ 1<<63) * prime
@@ -124,14 +124,14 @@ func (x *flows) sum(f *inference.FlowStats) (sum detect.Window, way uint64) {
 	return sum, way
 }
 
-// tells reports whether a hop tells the latencies of at least half of a flow's packets.
-func tells(f *inference.FlowStats, h *inference.FlowHop) bool {
+// reportsLatency reports whether a hop has the latencies of at least half of a flow's packets.
+func reportsLatency(f *inference.FlowStats, h *inference.FlowHop) bool {
 	return h.Latency.Count > 0 && h.Latency.Count >= f.Packets/2
 }
 
-// take takes a window of a flow. One in which its path changed, or that is of another path, says nothing of what is usual; when
+// addWindow judges a window of a flow. A window in which its path changed, or that is of another path, is not learnt; when
 // the flow stays there it is learnt anew.
-func (x *flows) take(b *busy, f *inference.FlowStats, sum detect.Window, way uint64) {
+func (x *flows) addWindow(b *busy, f *inference.FlowStats, sum detect.Window, way uint64) {
 	if !b.used {
 		b.used, b.way, b.changes = true, way, f.Changes
 	}
@@ -177,9 +177,9 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 	now, open := b.Open()
 	switch {
 	case event == detect.Ended:
-		x.over(b, f, &before, sum)
+		x.endFinding(b, f, &before, sum)
 	case open && now.Cause != detect.Stuck: // what stands still is told of hops
-		x.stands(b, f, &now, sum)
+		x.publishOpen(b, f, &now, sum)
 	case !open:
 		b.learn(f)
 	}
@@ -188,7 +188,7 @@ func (x *flows) judge(b *busy, f *inference.FlowStats, sum *detect.Window) {
 // floor is that of the hops of a flow, whose packets wait at each of them.
 func (x *flows) floor(f *inference.FlowStats) (sum float64) {
 	for i := range f.Hops {
-		if h := x.hops.index[f.Hops[i].HopKey]; h != nil && tells(f, &f.Hops[i]) {
+		if h := x.hops.index[f.Hops[i].HopKey]; h != nil && reportsLatency(f, &f.Hops[i]) {
 			sum += h.state.series[latency].Floor()
 		}
 	}
@@ -242,8 +242,8 @@ func (b *busy) blame(f *inference.FlowStats, found *detect.Finding) (hops []infe
 	return hops, most
 }
 
-// stands tells of a finding that began or goes on.
-func (x *flows) stands(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
+// publishOpen publishes a finding that began or goes on.
+func (x *flows) publishOpen(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
 	name, v := valueOf(&x.limits, found, sum)
 	out := inference.Finding{
 		Kind: hopStatistics[latency].kinds[found.Cause], Severity: inference.Warning, Flow: f.Key, Element: inference.ElementOfFlow(f.Key),
@@ -261,12 +261,12 @@ func (x *flows) stands(b *busy, f *inference.FlowStats, found *detect.Finding, s
 	if out.Learning {
 		out.Text += "; the flow is still being learnt"
 	}
-	x.tell(&b.finding, out)
+	x.publish(&b.finding, out)
 	x.moved[b.finding.ID] = hops
 }
 
-// over ends the finding of a flow.
-func (x *flows) over(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
+// endFinding ends the finding of a flow.
+func (x *flows) endFinding(b *busy, f *inference.FlowStats, found *detect.Finding, sum *detect.Window) {
 	if b.finding == nil {
 		return
 	}

@@ -9,16 +9,15 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// former ends the findings that an older program left open and whose detectors are others now: nobody follows what they are
-// about any more in the way in which they began.
+// former ends the findings that an older program left open and whose detectors have been replaced.
 type former struct{ *lifecycle[uint64, tally] }
 
 func newFormer(j *journal) former {
-	return former{follow(j, cmp.Compare[uint64], func(c *coder, id *uint64) { number(c, id) }, (*coder).tally)}
+	return former{newLifecycle(j, cmp.Compare[uint64], func(c *coder, id *uint64) { number(c, id) }, (*coder).tally)}
 }
 
 func (x former) step(*inference.Window) {
-	x.absent(func(_ uint64, t *tally, _ int) bool {
+	x.forEachAbsent(func(_ uint64, t *tally, _ int) bool {
 		x.end(&t.finding, fmt.Sprintf("%s: is watched by a new detector from here on; before: %s", t.finding.Kind, t.finding.Text))
 		return true
 	})
@@ -37,12 +36,12 @@ func (d *Detector) TakeOver(left []inference.Finding) {
 		f.Cause, f.Evidence = 0, 0 // what that one knew of causes is gone
 		j.open = slices.Insert(j.open, at, &f)
 		j.id = max(j.id, f.ID)
-		d.former.hold(&f)
+		d.former.addOpen(&f)
 	}
 }
 
-// hold remembers an open finding.
-func (x former) hold(f *inference.Finding) {
+// addOpen adds a finding that an older program left open.
+func (x former) addOpen(f *inference.Finding) {
 	if x.index[f.ID] == nil {
 		s := &subject[uint64, tally]{key: f.ID, last: x.windows}
 		s.state.finding = f
@@ -69,7 +68,7 @@ func (c *coder) version2() {
 	}
 	keep := func(f *inference.Finding) {
 		if f != nil && c.OK() {
-			kept.hold(f)
+			kept.addOpen(f)
 		}
 	}
 	each := func(subject func()) {

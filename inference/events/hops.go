@@ -79,7 +79,7 @@ var hopStatistics = [statistics]statistic{
 }
 
 func newHops(j *journal) *hops {
-	return &hops{lifecycle: follow(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), floors: map[uint32]float64{}}
+	return &hops{lifecycle: newLifecycle(j, inference.HopKey.Compare, (*coder).hop, (*coder).hopState), floors: map[uint32]float64{}}
 }
 
 // prepare makes the configurations of a window. Limits follow from how many statistics there are, in powers of two, so that
@@ -130,7 +130,7 @@ func (x *hops) step(w *inference.Window) {
 		if s.Other {
 			continue // many hops, and not the same ones in every window
 		}
-		h := x.see(s.HopKey, x.cfg.MaxHops)
+		h := x.observe(s.HopKey, x.cfg.MaxHops)
 		if h == nil {
 			x.stats.HopsRefused++
 			continue
@@ -148,7 +148,7 @@ func (x *hops) step(w *inference.Window) {
 			x.adapt(h, s.Node)
 		}
 	}
-	x.absent(func(k inference.HopKey, h *hop, windows int) bool {
+	x.forEachAbsent(func(k inference.HopKey, h *hop, windows int) bool {
 		if windows >= x.cfg.ForgetAfter {
 			x.forget(h, k.Place()+" is forgotten")
 			return true
@@ -210,19 +210,19 @@ func (x *hops) judge(h *hop, k inference.HopKey, windows *[statistics]detect.Win
 		f, open := s.Open()
 		switch {
 		case event == detect.Ended && before.Cause != detect.Silent:
-			x.over(s, i, k, &before, w)
+			x.endFinding(s, i, k, &before, w)
 		case open && f.Cause == detect.Silent:
 			silent = s
 		case open && w.Count >= x.cfg.MinRecords:
-			x.stands(s, i, k, &f, w)
+			x.publishOpen(s, i, k, &f, w)
 		}
 	}
 	x.silent(h, k, silent, windows)
 	return watched
 }
 
-// stands tells of a finding that began or goes on.
-func (x *hops) stands(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
+// publishOpen publishes a finding that began or goes on.
+func (x *hops) publishOpen(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
 	st, cfg := &hopStatistics[i], &x.cfgs[i]
 	name, v := valueOf(cfg, f, w)
 	out := inference.Finding{
@@ -245,7 +245,7 @@ func (x *hops) stands(s *series, i int, k inference.HopKey, f *detect.Finding, w
 	if out.Learning {
 		out.Text += learningText
 	}
-	x.tell(&s.finding, out)
+	x.publish(&s.finding, out)
 	s.finding.Learning = out.Learning
 }
 
@@ -262,8 +262,8 @@ func valueOf(cfg *detect.Config, f *detect.Finding, w *detect.Window) (string, f
 
 const learningText = "; the hop is still being learnt"
 
-// over ends the finding of a statistic.
-func (x *hops) over(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
+// endFinding ends the finding of a statistic.
+func (x *hops) endFinding(s *series, i int, k inference.HopKey, f *detect.Finding, w *detect.Window) {
 	if s.finding == nil {
 		return
 	}
@@ -308,5 +308,5 @@ func (x *hops) silent(h *hop, k inference.HopKey, s *series, windows *[statistic
 	if f.Learning {
 		f.Text += learningText
 	}
-	x.tell(&h.silence, f)
+	x.publish(&h.silence, f)
 }

@@ -45,7 +45,7 @@ func (c *coder) inventoryKey(k *inventoryKey) {
 }
 
 func newInventory(j *journal) inventory {
-	return inventory{follow(j, inventoryKey.compare, (*coder).inventoryKey, (*coder).tally)}
+	return inventory{newLifecycle(j, inventoryKey.compare, (*coder).inventoryKey, (*coder).tally)}
 }
 
 func inventoryKeyOf(e *survey.Error) inventoryKey {
@@ -81,17 +81,17 @@ func (d inventory) step(w *inference.Window) {
 	d.explained = explained
 	for i := range errors {
 		e := &errors[i]
-		t := d.see(inventoryKeyOf(e), d.cfg.MaxFlows)
+		t := d.observe(inventoryKeyOf(e), d.cfg.MaxFlows)
 		if t == nil {
 			continue
 		}
 		t.count = uint64(e.Flows)
-		d.tell(&t.finding, inference.Finding{
+		d.publish(&t.finding, inference.Finding{
 			Kind: inference.InventoryError, Severity: inference.Warning, Element: inventoryElement(e), Node: inventoryElement(e).Node,
 			Value: float64(e.Flows), Text: e.String(),
 		})
 	}
-	d.absent(func(k inventoryKey, t *tally, windows int) bool {
+	d.forEachAbsent(func(k inventoryKey, t *tally, windows int) bool {
 		if windows < d.cfg.EndAfter {
 			return false
 		}

@@ -8,30 +8,30 @@ import (
 )
 
 // journal is what the detectors of one [Detector] share: the settings, the present window, and the findings that are
-// open or told in it.
+// open or published in it.
 type journal struct {
 	cfg   Config
 	stats Stats
 
 	now     int64  // end of the window
-	windows uint64 // how many came, the present one included
+	windows uint64 // number of windows, the present one included
 	id      uint64 // of the last finding that started
 
 	// Flows whose digests an error of the inventory explains, in this window.
 	explained map[decode.FlowKey]bool
 
-	told   []inference.Finding  // in this window
-	open   []*inference.Finding // in the order of their ids; those that ended in this window are still there
-	states []coded              // of all detectors
+	published []inference.Finding  // findings that started, became more severe or ended in this window
+	open      []*inference.Finding // open findings by id, and until finish those that ended in this window
+	states    []coded              // of all detectors
 
 	flows *flows // whose statistics share the findings that are accepted
 
-	moved map[uint64][]inference.HopKey // hops that the flows of a finding moved to or, of latencies, where they come from, as told in this window
+	moved map[uint64][]inference.HopKey // hops that the flows of a finding moved to or, of latencies, where they come from; set when they are published
 }
 
 // begin opens the next window.
 func (j *journal) begin(end int64) {
-	j.told, j.now = j.told[:0], end
+	j.published, j.now = j.published[:0], end
 	j.windows++
 }
 
@@ -40,10 +40,10 @@ func (j *journal) finish() {
 	j.open = slices.DeleteFunc(j.open, func(f *inference.Finding) bool { return f.End != 0 })
 }
 
-// tell says how a cause stands that lasts: *open is its finding, nil as long as none has started. The first time f
-// starts as the finding. After that its flow, value, baseline and text are brought up to date, and the finding is told
-// once more only if it became more severe or has another element; severity does not fall before the end.
-func (j *journal) tell(open **inference.Finding, f inference.Finding) {
+// publish starts a finding or updates it: *open is the finding, nil before it starts. The first call publishes f as its start. Later calls
+// replace flow, value, baseline and text, and publish it again only if it became more severe or has another element. Severity does not
+// fall before the end.
+func (j *journal) publish(open **inference.Finding, f inference.Finding) {
 	old := *open
 	if old == nil {
 		j.id++
@@ -54,7 +54,7 @@ func (j *journal) tell(open **inference.Finding, f inference.Finding) {
 		started := f // f itself stays on the stack
 		*open = &started
 		j.open = append(j.open, &started)
-		j.told = append(j.told, f)
+		j.published = append(j.published, f)
 		return
 	}
 	old.Flow, old.Updated, old.Value, old.Baseline, old.Text = f.Flow, j.now, f.Value, f.Baseline, f.Text
@@ -65,24 +65,23 @@ func (j *journal) tell(open **inference.Finding, f inference.Finding) {
 	}
 	if f.Severity > old.Severity || elsewhere {
 		old.Severity = max(f.Severity, old.Severity)
-		j.told = append(j.told, *old)
+		j.published = append(j.published, *old)
 	}
 }
 
-// end tells that the cause of a finding is gone. Nothing happens if none is open.
+// end publishes the end of a finding. Nothing happens if none is open.
 func (j *journal) end(open **inference.Finding, text string) {
 	f := *open
 	if f == nil {
 		return
 	}
 	f.Updated, f.End, f.Text = j.now, j.now, text
-	j.told = append(j.told, *f)
+	j.published = append(j.published, *f)
 	*open = nil
 }
 
-// lifecycle is what a detector follows, such as hops or flows, from the window in which each of them was first seen
-// until it is forgotten, with what the detector remembers of it: S, where its open findings are too. All that a detector
-// knows is in lifecycles, so that the whole of it can be saved.
+// lifecycle is the table of a detector's subjects, such as hops or flows, from the first window of each until it is forgotten. S is the
+// state of one subject, its open findings included. All state of a detector is in lifecycles, so that all of it can be saved.
 type lifecycle[K comparable, S any] struct {
 	*journal
 	index   map[K]*subject[K, S]
@@ -94,16 +93,15 @@ type lifecycle[K comparable, S any] struct {
 	codeState func(*coder, *S)
 }
 
-// subject is one of those that a detector follows.
+// subject is one entry of a lifecycle.
 type subject[K comparable, S any] struct {
 	key   K
-	last  uint64 // window in which it was seen last
+	last  uint64 // number of the last window that observed it
 	state S
 }
 
-// follow makes a lifecycle of the journal. compare orders what is followed, and codeKey and codeState write and read
-// it.
-func follow[K comparable, S any](j *journal, compare func(a, b K) int, codeKey func(*coder, *K), codeState func(*coder, *S)) *lifecycle[K, S] {
+// newLifecycle makes a lifecycle of the journal. compare orders the keys; codeKey and codeState write and read keys and states.
+func newLifecycle[K comparable, S any](j *journal, compare func(a, b K) int, codeKey func(*coder, *K), codeState func(*coder, *S)) *lifecycle[K, S] {
 	l := &lifecycle[K, S]{
 		journal: j, index: map[K]*subject[K, S]{}, sorted: true, compare: compare, codeKey: codeKey, codeState: codeState,
 	}
@@ -111,9 +109,9 @@ func follow[K comparable, S any](j *journal, compare func(a, b K) int, codeKey f
 	return l
 }
 
-// see notes that a subject is there in this window and gives what is remembered of it. It gives nil if the subject is
-// new and most others are followed already.
-func (l *lifecycle[K, S]) see(key K, most int) *S {
+// observe marks a subject as present in this window and returns its state. The result is nil if the subject is new and the table holds most
+// others.
+func (l *lifecycle[K, S]) observe(key K, most int) *S {
 	s := l.index[key]
 	if s == nil {
 		if len(l.list) >= most {
@@ -142,9 +140,9 @@ func (l *lifecycle[K, S]) order() {
 	}
 }
 
-// absent calls f, in order, for every subject that is not there in this window, with the number of windows since it
-// was, and forgets those for which f returns true. Their findings have to end first.
-func (l *lifecycle[K, S]) absent(f func(key K, state *S, windows int) (forget bool)) {
+// forEachAbsent calls f, in order, for every subject that this window did not observe, with the number of windows since it was observed.
+// It forgets those for which f returns true; f ends their findings first.
+func (l *lifecycle[K, S]) forEachAbsent(f func(key K, state *S, windows int) (forget bool)) {
 	l.order()
 	l.list = slices.DeleteFunc(l.list, func(s *subject[K, S]) bool {
 		if s.last == l.windows || !f(s.key, &s.state, int(l.windows-s.last)) {
@@ -155,7 +153,7 @@ func (l *lifecycle[K, S]) absent(f func(key K, state *S, windows int) (forget bo
 	})
 }
 
-// tally is what is remembered of a subject with one kind of finding that counts something: packets, digests, changes.
+// tally is the state of a subject with one kind of finding that counts something: packets, digests, changes.
 type tally struct {
 	count   uint64 // since the finding started
 	finding *inference.Finding

@@ -15,14 +15,14 @@ func TestFollow(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		j := &journal{}
-		l := follow(j, cmp.Compare[uint32], func(c *coder, k *uint32) { number(c, k) }, (*coder).tally)
+		l := newLifecycle(j, cmp.Compare[uint32], func(c *coder, k *uint32) { number(c, k) }, (*coder).tally)
 		twin := map[uint32]uint64{}
 		for range 200 {
 			j.begin(0)
 			for range rng.IntN(15) {
 				key := rng.Uint32N(40)
 				_, known := twin[key]
-				s := l.see(key, most)
+				s := l.observe(key, most)
 				if (s != nil) != (known || len(twin) < most) {
 					t.Fatalf("seed %d: %d is followed: %v, beside %d others", seed, key, s != nil, len(twin))
 				}
@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 				twin[key] = j.windows
 			}
 			var got, want []uint32
-			l.absent(func(key uint32, _ *tally, windows int) bool {
+			l.forEachAbsent(func(key uint32, _ *tally, windows int) bool {
 				if got = append(got, key); j.windows-twin[key] != uint64(windows) {
 					t.Fatalf("seed %d: %d is absent for %d windows, was seen in %d of %d", seed, key, windows, twin[key], j.windows)
 				}
@@ -65,11 +65,11 @@ func TestTell(t *testing.T) {
 		j.begin(j.now + 10)
 		f()
 		j.finish()
-		return j.told
+		return j.published
 	}
 	tell := func(s inference.Severity, value float64) func() {
 		return func() {
-			j.tell(&open, inference.Finding{Kind: inference.PacketDrops, Severity: s, Value: value, Node: 7})
+			j.publish(&open, inference.Finding{Kind: inference.PacketDrops, Severity: s, Value: value, Node: 7})
 		}
 	}
 	want := inference.Finding{ID: 1, Kind: inference.PacketDrops, Severity: inference.Warning, Start: 10, Updated: 10, Value: 3, Node: 7, Element: inference.ElementOfNode(7)}

@@ -68,7 +68,7 @@ const (
 )
 
 func newTransits(j *journal) *transits {
-	return &transits{lifecycle: follow(j, inference.LinkKey.Compare, (*coder).linkKey, (*coder).transit)}
+	return &transits{lifecycle: newLifecycle(j, inference.LinkKey.Compare, (*coder).linkKey, (*coder).transit)}
 }
 
 func (x *transits) step(w *inference.Window) {
@@ -84,14 +84,14 @@ func (x *transits) step(w *inference.Window) {
 		if !ok {
 			continue
 		}
-		l := x.see(k, x.journal.cfg.MaxHops)
+		l := x.observe(k, x.journal.cfg.MaxHops)
 		if l == nil {
 			continue
 		}
 		watched++
 		x.judge(l, k, there, &w.Links[at])
 	}
-	x.absent(func(k inference.LinkKey, l *transit, windows int) bool {
+	x.forEachAbsent(func(k inference.LinkKey, l *transit, windows int) bool {
 		if windows >= x.journal.cfg.ForgetAfter {
 			x.end(&l.finding, linkName(k)+" is forgotten")
 			return true
@@ -159,12 +159,12 @@ func (x *transits) feed(l *transit, k inference.LinkKey, w detect.Window) {
 	f, open := l.series.Open()
 	switch {
 	case event == detect.Ended:
-		x.over(l, k, &before, &w)
+		x.endFinding(l, k, &before, &w)
 	case open && w.Count > 1:
 		if event == detect.Begun {
 			l.way = l.slower(k.Period, w.P50-f.Usual(&x.cfg))
 		}
-		x.stands(l, k, &f, &w)
+		x.publishOpen(l, k, &f, &w)
 	}
 }
 
@@ -252,8 +252,8 @@ func linkName(k inference.LinkKey) string {
 	return fmt.Sprintf("link %s–%s", a, b)
 }
 
-// stands tells of a finding that began or goes on.
-func (x *transits) stands(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
+// publishOpen publishes a finding that began or goes on.
+func (x *transits) publishOpen(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
 	out := inference.Finding{
 		Kind: inference.HighLatency, Severity: inference.Warning, Element: inference.ElementOfLink(k.Node, k.Peer), Statistic: "time on the link",
 		Value: w.P50, Baseline: f.Usual(&x.cfg), Learning: l.series.Learning(),
@@ -276,11 +276,11 @@ func (x *transits) stands(l *transit, k inference.LinkKey, f *detect.Finding, w 
 	if out.Learning {
 		out.Text += "; the link is still being learnt"
 	}
-	x.tell(&l.finding, out)
+	x.publish(&l.finding, out)
 }
 
-// over ends the finding of a link.
-func (x *transits) over(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
+// endFinding ends the finding of a link.
+func (x *transits) endFinding(l *transit, k inference.LinkKey, f *detect.Finding, w *detect.Window) {
 	if l.finding == nil {
 		return
 	}

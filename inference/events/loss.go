@@ -37,18 +37,18 @@ type numbers struct {
 	since   int64 // start of the first, in ns since 1970
 }
 
-func (n *numbers) of() uint64 { return n.reports + uint64(max(n.lost, 0)) }
+func (n *numbers) total() uint64 { return n.reports + uint64(max(n.lost, 0)) }
 
 func (n *numbers) ratio() float64 {
 	if n.lost <= 0 {
 		return 0
 	}
-	return float64(n.lost) / float64(n.of())
+	return float64(n.lost) / float64(n.total())
 }
 
 // add takes one more window and judges it by how much more likely it is with the ratio r than with q.
 func (n *numbers) add(start, end, lost int64, reports uint64, r, q float64) {
-	if n.of() == 0 && n.lost == 0 {
+	if n.total() == 0 && n.lost == 0 {
 		n.since = start
 	}
 	n.score += float64(lost)*math.Log(r/q) + float64(reports)*(math.Log1p(-r)-math.Log1p(-q))

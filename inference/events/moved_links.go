@@ -69,13 +69,13 @@ func (c *coder) move(m *move) {
 }
 
 func newGroups(j *journal, l *wires) groups {
-	return groups{follow(j, moveKey.compare, (*coder).moveKey, (*coder).move), l}
+	return groups{newLifecycle(j, moveKey.compare, (*coder).moveKey, (*coder).move), l}
 }
 
-// take tells of the flows that have a link in common which they left or came to, and returns the others. Links that are
-// told already come first. Then comes the link that most flows left, or came to: it explains most.
-func (g groups) take(w *inference.Window, flows []moved) []moved {
-	flows = g.known(w, flows)
+// publishGroups publishes the flows that left or joined a common link, and returns the others. Links with a finding come first. Then comes
+// the link that most flows left or joined: it explains most.
+func (g groups) publishGroups(w *inference.Window, flows []moved) []moved {
+	flows = g.joinGroups(w, flows)
 	for found := 0; found < mostGroups && len(flows) > 1 && len(g.list) < g.cfg.MaxFlows; found++ {
 		key, n := mostMoved(flows)
 		if n < 2 {
@@ -83,16 +83,16 @@ func (g groups) take(w *inference.Window, flows []moved) []moved {
 		}
 		var here []moved
 		here, flows = split(flows, func(m *moved) bool { return m.at(key) })
-		s := g.see(key, g.cfg.MaxFlows)
+		s := g.observe(key, g.cfg.MaxFlows)
 		*s = move{}
 		g.add(w, key, s, here)
 	}
 	return flows
 }
 
-// known puts flows to the links that others left or came to a short time ago, in either direction of time: those that return
-// belong to what made them leave.
-func (g groups) known(w *inference.Window, flows []moved) []moved {
+// joinGroups adds flows to the findings of links that others left or joined a short time ago. Flows that return belong to the finding of
+// the link that they left.
+func (g groups) joinGroups(w *inference.Window, flows []moved) []moved {
 	g.order()
 	for _, ended := range []bool{false, true} {
 		for _, s := range g.list {
@@ -168,7 +168,7 @@ func (g groups) add(w *inference.Window, k moveKey, s *move, flows []moved) {
 	default:
 		f.Node = k.a
 	}
-	g.tell(&s.finding, f)
+	g.publish(&s.finding, f)
 	g.moved[s.finding.ID] = append(g.moved[s.finding.ID], to...)
 }
 
@@ -239,7 +239,7 @@ func seenHop(w *inference.Window, h inference.HopKey) bool {
 
 // end ends what moved no more for some time.
 func (g groups) end(w *inference.Window) {
-	g.absent(func(k moveKey, s *move, windows int) bool {
+	g.forEachAbsent(func(k moveKey, s *move, windows int) bool {
 		if s.finding == nil {
 			return windows >= lingers
 		}

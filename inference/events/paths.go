@@ -63,9 +63,9 @@ func newPaths(j *journal, l *wires) paths {
 	none := func(*coder, *all) {}
 	return paths{
 		groups: newGroups(j, l),
-		flows:  follow(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).ways),
-		spread: follow(j, one, none, (*coder).spread),
-		others: follow(j, one, none, (*coder).tally),
+		flows:  newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).ways),
+		spread: newLifecycle(j, one, none, (*coder).spread),
+		others: newLifecycle(j, one, none, (*coder).tally),
 	}
 }
 
@@ -75,24 +75,24 @@ func (p paths) step(w *inference.Window) {
 		others += p.changes(w)
 	}
 	if others > 0 {
-		t := p.others.see(all{}, 1)
+		t := p.others.observe(all{}, 1)
 		t.count += others
-		tellPath(p.others, &t.finding, t.count, inference.Finding{Text: fmt.Sprintf("%d changes of path in flows that are not listed one by one", t.count)})
+		publishPath(p.others, &t.finding, t.count, inference.Finding{Text: fmt.Sprintf("%d changes of path in flows that are not listed one by one", t.count)})
 	}
 	p.end(w)
 }
 
-// changes tells of the flows that changed their paths, and gives the number of changes of those that it has no place for.
+// changes publishes the flows that changed their paths, and returns the number of changes of flows without a place.
 func (p paths) changes(w *inference.Window) (others uint64) {
 	flows, turns := split(movedFlows(w.Paths), func(m *moved) bool { return !m.sprayed() && !p.turning(m) })
 	others += p.sprayed(turns)
-	for _, m := range p.groups.take(w, flows) {
-		t := p.flows.see(m.flow, p.flows.cfg.MaxFlows)
+	for _, m := range p.groups.publishGroups(w, flows) {
+		t := p.flows.observe(m.flow, p.flows.cfg.MaxFlows)
 		if t == nil {
 			others += m.changes
 			continue
 		}
-		p.tell(t, &m)
+		p.publishChange(t, &m)
 	}
 	return others
 }
@@ -100,8 +100,8 @@ func (p paths) changes(w *inference.Window) (others uint64) {
 // recentWays bounds the paths that are remembered of one flow.
 const recentWays = 8
 
-// tell tells of a flow that changed its path by itself.
-func (p paths) tell(t *ways, m *moved) {
+// publishChange publishes the change of one flow's path that no group explains.
+func (p paths) publishChange(t *ways, m *moved) {
 	back := slices.Contains(t.recent, pathHash(m.now)) || m.returns > 0
 	for _, path := range [][]inference.HopKey{m.from, m.to, m.now} {
 		if h := pathHash(path); !slices.Contains(t.recent, h) {
@@ -128,7 +128,7 @@ func (p paths) tell(t *ways, m *moved) {
 		f.Element = inference.ElementOfLink(r.a, r.b)
 		f.Text += fmt.Sprintf("; packets went round between nodes %d and %d", r.a, r.b)
 	}
-	tellPath(p.flows, &t.finding, t.count, f)
+	publishPath(p.flows, &t.finding, t.count, f)
 	p.flows.moved[t.finding.ID] = m.changedHops()
 }
 
@@ -144,7 +144,7 @@ func (p paths) sprayed(flows []moved) (others uint64) {
 	var example *moved
 	n := 0
 	for i := range flows {
-		t := p.flows.see(flows[i].flow, p.flows.cfg.MaxFlows)
+		t := p.flows.observe(flows[i].flow, p.flows.cfg.MaxFlows)
 		if t == nil {
 			others += flows[i].changes
 			continue
@@ -160,7 +160,7 @@ func (p paths) sprayed(flows []moved) (others uint64) {
 	if n == 0 {
 		return others
 	}
-	s := p.spread.see(all{}, 1)
+	s := p.spread.observe(all{}, 1)
 	if s.learnt {
 		return others
 	}
@@ -178,7 +178,7 @@ func (p paths) sprayed(flows []moved) (others uint64) {
 	if s.count == 1 {
 		f.Flow = example.flow
 	}
-	p.spread.tell(&s.finding, f)
+	p.spread.publish(&s.finding, f)
 	return others
 }
 
@@ -196,14 +196,14 @@ func (p paths) end(w *inference.Window) {
 		return fmt.Sprintf("no more changes of path after %d in flows that are not listed one by one", n)
 	})
 	p.groups.end(w)
-	p.flows.absent(func(k decode.FlowKey, t *ways, windows int) bool {
+	p.flows.forEachAbsent(func(k decode.FlowKey, t *ways, windows int) bool {
 		if windows < p.flows.cfg.PathStable {
 			return false
 		}
 		p.flows.end(&t.finding, fmt.Sprintf("path of %s is stable after %s", k, plural(t.count, "change")))
 		return !t.turns || windows >= lingers
 	})
-	p.spread.absent(func(_ all, s *spread, windows int) bool {
+	p.spread.forEachAbsent(func(_ all, s *spread, windows int) bool {
 		if windows < p.spread.cfg.PathStable {
 			return false
 		}
@@ -212,18 +212,18 @@ func (p paths) end(w *inference.Window) {
 	})
 }
 
-// tellPath tells how the path of a flow stands, or those of all flows without a place.
-func tellPath[K comparable, S any](l *lifecycle[K, S], open **inference.Finding, count uint64, f inference.Finding) {
+// publishPath publishes a finding about the path of one flow, or about those of all flows without a place.
+func publishPath[K comparable, S any](l *lifecycle[K, S], open **inference.Finding, count uint64, f inference.Finding) {
 	f.Kind, f.Severity, f.Value = inference.PathChanged, inference.Info, float64(count)
 	if count >= uint64(l.cfg.PathFlaps) {
 		f.Severity = inference.Warning
 	}
-	l.tell(open, f)
+	l.publish(open, f)
 }
 
 // endPaths ends what did not change for some time.
 func endPaths[K comparable](l *lifecycle[K, tally], text func(key K, changes uint64) string) {
-	l.absent(func(k K, t *tally, windows int) bool {
+	l.forEachAbsent(func(k K, t *tally, windows int) bool {
 		if windows < l.cfg.PathStable {
 			return false
 		}

@@ -28,8 +28,8 @@ const (
 	foretold = 1
 )
 
-// speak counts a window with reports, after a pause of some windows or none.
-func (p *pauses) speak() {
+// addReporting counts a window with reports.
+func (p *pauses) addReporting() {
 	const fade = 1 - 1.0/pauseMemory
 	p.windows = p.windows*fade + 1
 	for i := range p.longer {

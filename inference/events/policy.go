@@ -38,13 +38,13 @@ func (c *coder) astray(a *astray) {
 }
 
 func newOffPolicy(j *journal) offPolicy {
-	return offPolicy{follow(j, inference.StrayKey.Compare, (*coder).strayKey, (*coder).astray)}
+	return offPolicy{newLifecycle(j, inference.StrayKey.Compare, (*coder).strayKey, (*coder).astray)}
 }
 
 func (d offPolicy) step(w *inference.Window) {
 	for i := range w.Strays {
 		s := &w.Strays[i]
-		t := d.see(s.StrayKey, d.cfg.MaxFlows)
+		t := d.observe(s.StrayKey, d.cfg.MaxFlows)
 		if t == nil {
 			continue
 		}
@@ -63,9 +63,9 @@ func (d offPolicy) step(w *inference.Window) {
 		if s.Reason == inference.Missed { // what is wrong is where the packets are, and not where they should be
 			f.Element = inference.ElementOfFlow(s.Flow)
 		}
-		d.tell(&t.finding, f)
+		d.publish(&t.finding, f)
 	}
-	d.absent(func(k inference.StrayKey, t *astray, windows int) bool {
+	d.forEachAbsent(func(k inference.StrayKey, t *astray, windows int) bool {
 		if t.finding == nil {
 			return true // it was not often enough
 		}

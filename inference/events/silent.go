@@ -43,13 +43,13 @@ type silent struct {
 	talkers  *lifecycle[uint32, all] // nodes that reported
 	culprits *lifecycle[culprit, vanished]
 
-	samples []loss.Sample // of a fit, with the flows that they are of
-	keys    []decode.FlowKey
-	of      []*silentFlow
-	index   map[link]int32
-	links   []link
-	memory  []int32
-	length  int64 // of the window
+	samples     []loss.Sample // of a fit, with the flows that they are of
+	keys        []decode.FlowKey
+	sampleFlows []*silentFlow
+	index       map[link]int32
+	links       []link
+	memory      []int32
+	length      int64 // of the window
 }
 
 // link is one direction of a link.
@@ -122,10 +122,10 @@ func (c *coder) vanished(v *vanished) {
 func newSilent(j *journal) *silent {
 	node, nothing := func(c *coder, n *uint32) { number(c, n) }, func(*coder, *all) {}
 	return &silent{
-		flows:    follow(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).silentFlow),
-		troubled: follow(j, cmp.Compare[uint32], node, nothing),
-		talkers:  follow(j, cmp.Compare[uint32], node, nothing),
-		culprits: follow(j, culprit.compare, (*coder).culprit, (*coder).vanished),
+		flows:    newLifecycle(j, func(a, b decode.FlowKey) int { return a.Compare(&b) }, (*coder).flow, (*coder).silentFlow),
+		troubled: newLifecycle(j, cmp.Compare[uint32], node, nothing),
+		talkers:  newLifecycle(j, cmp.Compare[uint32], node, nothing),
+		culprits: newLifecycle(j, culprit.compare, (*coder).culprit, (*coder).vanished),
 		index:    map[link]int32{},
 	}
 }
@@ -147,8 +147,8 @@ func (x *silent) step(w *inference.Window) {
 			x.turn(k)
 		}
 	}
-	x.flows.absent(func(_ decode.FlowKey, _ *silentFlow, windows int) bool { return windows > silentForget })
-	x.culprits.absent(func(k culprit, v *vanished, windows int) bool {
+	x.flows.forEachAbsent(func(_ decode.FlowKey, _ *silentFlow, windows int) bool { return windows > silentForget })
+	x.culprits.forEachAbsent(func(k culprit, v *vanished, windows int) bool {
 		if windows <= silentForget {
 			return false
 		}
@@ -168,22 +168,22 @@ func (x *silent) judgeReporters(w *inference.Window) {
 	for i := range w.Exporters {
 		e := &w.Exporters[i]
 		if e.Reports > 0 {
-			x.talkers.see(e.Node, most)
+			x.talkers.observe(e.Node, most)
 		}
 		if e.Lost != 0 || e.Provisional > 0 || e.Restarts > 0 || e.Down > 0 || e.Malformed > 0 {
-			x.troubled.see(e.Node, most)
+			x.troubled.observe(e.Node, most)
 		}
 	}
 	for i := range w.Unheard {
-		x.troubled.see(w.Unheard[i].Node, most)
+		x.troubled.observe(w.Unheard[i].Node, most)
 	}
-	x.talkers.absent(func(node uint32, _ *all, windows int) bool {
-		x.troubled.see(node, most)
+	x.talkers.forEachAbsent(func(node uint32, _ *all, windows int) bool {
+		x.troubled.observe(node, most)
 		return windows > silentForget
 	})
 	// A packet whose report was lost is settled later.
 	hold := 2 + int(2*loss.Settling/max(x.length, 1))
-	x.troubled.absent(func(_ uint32, _ *all, windows int) bool { return windows > min(hold, 1000) })
+	x.troubled.forEachAbsent(func(_ uint32, _ *all, windows int) bool { return windows > min(hold, 1000) })
 }
 
 // complete reports whether the reports of a flow's last switch can be relied on.
@@ -199,7 +199,7 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 	if !x.complete(l.Path) || l.Lost > l.Packets {
 		return false
 	}
-	f := x.flows.see(l.Flow, x.flows.cfg.MaxHops)
+	f := x.flows.observe(l.Flow, x.flows.cfg.MaxHops)
 	if f == nil {
 		return false
 	}
@@ -212,9 +212,9 @@ func (x *silent) count(l *inference.FlowLoss) (lost bool) {
 		f.now[k].lost += l.Lost
 	}
 	for i := 1; i < len(l.Path); i++ {
-		x.follow(culprit{from: l.Path[i-1].Node, to: l.Path[i].Node}, l)
+		x.observeCulprit(culprit{from: l.Path[i-1].Node, to: l.Path[i].Node}, l)
 	}
-	x.follow(culprit{flow: l.Flow}, l)
+	x.observeCulprit(culprit{flow: l.Flow}, l)
 	return l.Lost > 0
 }
 
@@ -230,8 +230,8 @@ func samePath(a, b []inference.HopKey) bool {
 	return true
 }
 
-// follow counts what came by a culprit, if it is one, until it is well.
-func (x *silent) follow(k culprit, l *inference.FlowLoss) {
+// observeCulprit counts the packets of a flow that passed a culprit, and ends its finding once no more are lost there.
+func (x *silent) observeCulprit(k culprit, l *inference.FlowLoss) {
 	s := x.culprits.index[k]
 	if s == nil {
 		return
@@ -309,7 +309,7 @@ func (x *silent) fit(scale int, unsure bool) {
 // sample lists the flows with their links.
 func (x *silent) sample(scale int) {
 	clear(x.index)
-	x.links, x.samples, x.keys, x.of, x.memory = x.links[:0], x.samples[:0], x.keys[:0], x.of[:0], x.memory[:0]
+	x.links, x.samples, x.keys, x.sampleFlows, x.memory = x.links[:0], x.samples[:0], x.keys[:0], x.sampleFlows[:0], x.memory[:0]
 	for _, s := range x.flows.list {
 		f := &s.state
 		sum := f.over(scale)
@@ -330,7 +330,7 @@ func (x *silent) sample(scale int) {
 		}
 		x.samples = append(x.samples, loss.Sample{Links: x.memory[from:len(x.memory):len(x.memory)], Packets: sum.packets, Lost: sum.lost})
 		x.keys = append(x.keys, s.key)
-		x.of = append(x.of, f)
+		x.sampleFlows = append(x.sampleFlows, f)
 	}
 }
 
@@ -353,15 +353,15 @@ func (x *silent) found(c loss.Culprit, scale int) {
 		f.Kind, f.Severity = inference.BlackHole, inference.Critical
 		f.Element, f.Flow = inference.ElementOfFlow(k.flow), k.flow
 		f.Text = fmt.Sprintf("%d of %d packets of %s vanished within %v on the way %s, which others pass, and no switch says so",
-			c.Lost, c.Packets, k.flow, over, inference.HopPath(x.of[c.Flow].path))
+			c.Lost, c.Packets, k.flow, over, inference.HopPath(x.sampleFlows[c.Flow].path))
 	}
-	if c.Link >= 0 && x.culprits.index[k] == nil && x.known(c.Link) {
+	if c.Link >= 0 && x.culprits.index[k] == nil && x.explainedByCulprits(c.Link) {
 		return
 	}
 	if c.Ratio >= silentSevere {
 		f.Severity = inference.Critical
 	}
-	v := x.culprits.see(k, x.culprits.cfg.MaxFlows)
+	v := x.culprits.observe(k, x.culprits.cfg.MaxFlows)
 	if v == nil {
 		return
 	}
@@ -369,17 +369,17 @@ func (x *silent) found(c loss.Culprit, scale int) {
 		v.packets, v.total = c.Packets, c.Lost
 	}
 	v.calm = 0
-	x.culprits.tell(&v.finding, f)
+	x.culprits.publish(&v.finding, f)
 	if c.Link < 0 { // where there are fewer packets now
-		x.culprits.moved[v.finding.ID] = slices.Clone(x.of[c.Flow].path)
+		x.culprits.moved[v.finding.ID] = slices.Clone(x.sampleFlows[c.Flow].path)
 	}
 	x.forget(k)
 }
 
-// known reports whether culprits that are told explain what a link is new to be blamed for: at least three of four packets that
+// explainedByCulprits reports whether open culprits explain the losses for which a link would be blamed: at least three of four packets that
 // were lost on ways by the link passed them, too. Little is known of a link and its neighbour where the same flows cross both, and
-// what was seen of a culprit before is forgotten once it is told.
-func (x *silent) known(l int32) bool {
+// earlier samples of a culprit are forgotten once its finding starts.
+func (x *silent) explainedByCulprits(l int32) bool {
 	lost, theirs := uint64(0), uint64(0)
 	for i := range x.samples {
 		s := &x.samples[i]
@@ -387,7 +387,7 @@ func (x *silent) known(l int32) bool {
 			continue
 		}
 		lost += s.Lost
-		if slices.ContainsFunc(x.culprits.list, func(c *subject[culprit, vanished]) bool { return c.key.explains(x.keys[i], x.of[i].path) }) {
+		if slices.ContainsFunc(x.culprits.list, func(c *subject[culprit, vanished]) bool { return c.key.explains(x.keys[i], x.sampleFlows[i].path) }) {
 			theirs += s.Lost
 		}
 	}

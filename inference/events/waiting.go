@@ -24,20 +24,20 @@ const (
 
 // waiting is what is known of packets that wait for one other.
 type waiting struct {
-	idle   float64 // by how much the latencies of packets differ that do not wait, in ns: mean of p90 - p50; 0 while not known
-	packet float64 // that a packet takes to be sent, in ns; 0 while not known
-	score  int     // windows that show it less those that do not, within bounds
-	seen   int     // windows that showed it, up to waitSamples
-	held   float64 // what windows that are pending showed, at most; 0 for none
+	idle        float64 // by how much the latencies of packets differ that do not wait, in ns: mean of p90 - p50; 0 while not known
+	packet      float64 // that a packet takes to be sent, in ns; 0 while not known
+	score       int     // windows that show it less those that do not, within bounds
+	seen        int     // windows that showed it, up to waitSamples
+	pendingTime float64 // greatest time of windows that are pending; 0 for none
 }
 
 func (c *coder) waiting(w *waiting) {
 	c.float(&w.idle)
 	c.float(&w.packet)
-	c.Check("time", w.idle >= 0 && w.packet >= 0 && w.held >= 0)
+	c.Check("time", w.idle >= 0 && w.packet >= 0 && w.pendingTime >= 0)
 	number(c, &w.score)
 	number(c, &w.seen)
-	c.float(&w.held)
+	c.float(&w.pendingTime)
 	c.Check("count of windows", w.score <= scoreMost && w.seen <= waitSamples)
 }
 
@@ -70,12 +70,12 @@ func (w *waiting) learn(s *inference.HopStats) (later float64) {
 	if t > 3*w.packet && w.seen >= waitFirst && w.seen < waitSamples {
 		return t
 	}
-	w.take(t)
+	w.addTime(t)
 	return 0
 }
 
-// take takes the time that a packet took to be sent.
-func (w *waiting) take(t float64) {
+// addTime learns the time that a packet took to be sent.
+func (w *waiting) addTime(t float64) {
 	w.score = min(w.score+1, scoreMost)
 	switch {
 	case w.packet == 0:
@@ -90,15 +90,15 @@ func (w *waiting) take(t float64) {
 	w.seen = min(w.seen+1, waitSamples)
 }
 
-// settle takes what a window showed that was judged before, or what others did before it, unless one is pending: as long as nobody
-// knows whether it comes again, it is not what packets usually take. It reports whether there is something new.
+// settle learns the greatest time of the windows that were judged, unless one is pending: a time that may not come again is not the usual
+// one. It reports whether it learnt something.
 func (w *waiting) settle(later float64, pending bool) bool {
-	w.held = max(w.held, later)
-	if pending || w.held == 0 {
+	w.pendingTime = max(w.pendingTime, later)
+	if pending || w.pendingTime == 0 {
 		return false
 	}
-	w.take(w.held)
-	w.held = 0
+	w.addTime(w.pendingTime)
+	w.pendingTime = 0
 	return true
 }
 

@@ -134,13 +134,13 @@ func TestWaitingHoldsWhatIsPending(t *testing.T) {
 	s.Latency.P99, s.Latency.Max = 400_000_000, 400_000_000
 	s.Queue.P50, s.Queue.P90, s.Queue.P99 = 0, 0, 1200
 	d.Step(w)
-	if !h.series[latency].Pending() || h.waiting.packet != was.packet || h.waiting.held < 300_000_000 {
+	if !h.series[latency].Pending() || h.waiting.packet != was.packet || h.waiting.pendingTime < 300_000_000 {
 		t.Errorf("one packet that takes 400 ms: pending %v, %+v, before %+v", h.series[latency].Pending(), h.waiting, was)
 	}
 	for k := 1; k < 8; k++ {
 		d.Step(waitWindow(r, at+k, 50, 0, 0))
 	}
-	if h.series[latency].Pending() || h.waiting.packet <= was.packet || h.waiting.held != 0 {
+	if h.series[latency].Pending() || h.waiting.packet <= was.packet || h.waiting.pendingTime != 0 {
 		t.Errorf("it did not come again: pending %v, %+v, before %+v", h.series[latency].Pending(), h.waiting, was)
 	}
 }

@@ -34,7 +34,7 @@ func (c *coder) wire(k *wire) {
 }
 
 func newWires(j *journal) *wires {
-	return &wires{lifecycle: follow(j, wire.compare, (*coder).wire, func(*coder, *struct{}) {}), stale: true}
+	return &wires{lifecycle: newLifecycle(j, wire.compare, (*coder).wire, func(*coder, *struct{}) {}), stale: true}
 }
 
 // step learns the links of a window.
@@ -52,7 +52,7 @@ func (l *wires) step(w *inference.Window) {
 			}
 		}
 	}
-	l.absent(func(_ wire, _ *struct{}, windows int) bool {
+	l.forEachAbsent(func(_ wire, _ *struct{}, windows int) bool {
 		forget := windows >= l.cfg.ForgetAfter
 		l.stale = l.stale || forget
 		return forget
@@ -70,7 +70,7 @@ func (l *wires) pass(h inference.HopKey, peer uint32) {
 		return
 	}
 	n := len(l.list)
-	l.see(wire{h.Node, h.EgressIf, peer}, 2*l.cfg.MaxHops)
+	l.observe(wire{h.Node, h.EgressIf, peer}, 2*l.cfg.MaxHops)
 	l.stale = l.stale || len(l.list) > n
 }
 
