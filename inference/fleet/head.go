@@ -117,16 +117,12 @@ const (
 func (h *Head) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, headVersion, tagKind, 1, byte(h.Kind), tagCheck, crc32.Size, 0, 0, 0, 0)
-	var value []byte
-	for tag := uint64(tagFrom); tag <= tagSum; tag++ {
-		zero := false
-		value = state.Append(value[:0], func(c *state.Coder) { zero = h.code(c, tag) })
-		if !zero {
-			b = binary.AppendUvarint(b, tag)
-			b = binary.AppendUvarint(b, uint64(len(value)))
-			b = append(b, value...)
+	b = state.Append(b, func(c *state.Coder) {
+		for tag := uint64(tagFrom); tag <= tagSum; tag++ {
+			start := c.Tag(uint8(tag))
+			c.EndTag(start, h.code(c, tag))
 		}
-	}
+	})
 	binary.LittleEndian.PutUint32(b[start+checkAt+2:], headCheck(b[start:]))
 	return b
 }
@@ -184,10 +180,7 @@ func (h *Head) code(c *state.Coder, tag uint64) (zero bool) {
 		state.Uint(c, "kind", &h.Kind)
 		return h.Kind == 0
 	case tagFrom:
-		from := []byte(h.From)
-		c.Rest(&from)
-		c.Check("from", len(from) <= MaxName)
-		h.From = string(from)
+		c.RestText("from", MaxName, &h.From)
 		return h.From == ""
 	case tagBoot:
 		state.Uint(c, "boot", &h.Boot)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/hopscope/hopscope/decode"
 )
@@ -19,21 +20,30 @@ type Coder struct {
 	err     *Error
 }
 
+// coders are those without a user: what code is given is on the heap.
+var coders = sync.Pool{New: func() any { return new(Coder) }}
+
 // Append appends what code writes.
 func Append(dst []byte, code func(*Coder)) []byte {
-	c := Coder{b: dst}
-	code(&c)
-	return c.b
+	c := coders.Get().(*Coder)
+	*c = Coder{b: dst}
+	code(c)
+	dst, c.b = c.b, nil
+	coders.Put(c)
+	return dst
 }
 
 // Read lets code read b, all of which it has to take. The name of the state is for the error, which is an [*Error].
 func Read(what string, b []byte, code func(*Coder)) error {
-	c := Coder{b: b, what: what, reading: true}
-	if code(&c); c.at != len(b) {
+	c := coders.Get().(*Coder)
+	*c = Coder{b: b, what: what, reading: true}
+	if code(c); c.at != len(b) {
 		c.fail("end", c.at, ErrRange)
 	}
-	if c.err != nil {
-		return c.err
+	err := c.err
+	*c = Coder{}
+	if coders.Put(c); err != nil {
+		return err
 	}
 	return nil
 }
@@ -127,6 +137,17 @@ func (c *Coder) Rest(p *[]byte) {
 	}
 }
 
+// RestText is [Coder.Rest] of a text of at most so many bytes.
+func (c *Coder) RestText(field string, most int, p *string) {
+	if !c.reading {
+		c.b = append(c.b, *p...)
+		return
+	}
+	b := c.next(field, c.Left())
+	c.Check(field, len(b) <= most)
+	*p = string(b)
+}
+
 // Part codes a part of the state behind its length, and that is all of it. Offsets of errors count from the whole.
 func (c *Coder) Part(field string, code func(*Coder)) {
 	if !c.reading {
@@ -144,11 +165,31 @@ func (c *Coder) Within(field string, n int, code func(*Coder)) {
 	if c.next(field, n); c.err != nil {
 		return
 	}
-	part := Coder{b: c.b[:c.at], at: c.last, last: c.last, what: c.what, reading: true}
-	if code(&part); part.at != c.at {
-		part.fail(field, part.at, ErrRange)
+	whole, start, end := c.b, c.last, c.at
+	c.b, c.at = c.b[:end], start
+	if code(c); c.at != end {
+		c.fail(field, c.at, ErrRange)
 	}
-	c.err = part.err
+	c.b, c.last, c.at = whole, start, end
+}
+
+// Tag appends a tag, which is below 128, and leaves a byte for the length of what follows. It gives the place, which is for [Coder.EndTag].
+func (c *Coder) Tag(tag uint8) (start int) {
+	c.b = append(c.b, tag, 0)
+	return len(c.b)
+}
+
+// EndTag stores the length of the value that begins at start. A tag with a value of zero is taken back.
+func (c *Coder) EndTag(start int, zero bool) {
+	n := len(c.b) - start
+	switch {
+	case zero:
+		c.b = c.b[:start-2]
+	case n < 0x80:
+		c.b[start-1] = byte(n)
+	default:
+		c.b = slices.Replace(c.b, start-1, start, binary.AppendUvarint(nil, uint64(n))...)
+	}
 }
 
 // Flag codes flags of a byte each, 0 or 1.
@@ -338,10 +379,12 @@ func items[T any](c *Coder, list *[]T, code func(*T, *Coder), more func() bool) 
 		}
 		return
 	}
+	var empty T
 	for *list = (*list)[:0]; more() && c.err == nil; {
-		var item T
-		code(&item, c)
-		*list = append(*list, item)
+		n := len(*list)
+		*list = append(*list, empty)[:n] // in its place, and not there before it is whole
+		code(&(*list)[:n+1][n], c)
+		*list = (*list)[:n+1]
 	}
 }
 
