@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathgraph"
+	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
 // What a field of Config that is zero stands for.
@@ -38,17 +38,17 @@ type Config struct {
 
 // check completes c with defaults and reports everything that is wrong with it.
 func (c *Config) check() error {
-	network := pathgraph.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
+	network := pathtrace.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
 	problems := network.Problems("pathmix")
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("pathmix: "+format, args...))
 	}
-	pathgraph.Fallback(&c.Confidence, defaultConfidence)
-	pathgraph.Fallback(&c.Unmodelled, defaultUnmodelled)
-	pathgraph.Fallback(&c.Candidates, defaultCandidates)
-	pathgraph.Fallback(&c.Paths, defaultPaths)
-	pathgraph.Fallback(&c.Digests, defaultDigests)
-	pathgraph.Fallback(&c.Steps, defaultSteps)
+	pathtrace.Fallback(&c.Confidence, defaultConfidence)
+	pathtrace.Fallback(&c.Unmodelled, defaultUnmodelled)
+	pathtrace.Fallback(&c.Candidates, defaultCandidates)
+	pathtrace.Fallback(&c.Paths, defaultPaths)
+	pathtrace.Fallback(&c.Digests, defaultDigests)
+	pathtrace.Fallback(&c.Steps, defaultSteps)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}
@@ -88,7 +88,7 @@ func NewModel(c Config) (*Model, error) {
 	// Some dialects fill wide digests with few distinct values. Ten bits of evidence are in each of them.
 	m.bits = float64(min(c.Scheme.Width(), 10))
 	if c.Links != nil {
-		m.first, m.peers = pathgraph.Neighbours[uint16](len(m.nodes), c.Links)
+		m.first, m.peers = pathtrace.Neighbours[uint16](len(m.nodes), c.Links)
 	}
 	return m, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathgraph"
 )
 
 // Routing says what is known about how the network chooses paths, beyond its links.
@@ -64,7 +63,7 @@ const maxDistanceNodes = 1 << 13
 
 // check completes c with defaults and reports everything that is wrong with it.
 func (c *Config) check() error {
-	network := pathgraph.Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
+	network := Network{Scheme: c.Scheme, Nodes: c.Nodes, Links: c.Links, Ends: c.Ends}
 	problems := network.Problems("pathtrace")
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("pathtrace: "+format, args...))
@@ -80,12 +79,12 @@ func (c *Config) check() error {
 		bad("routing %v of %d nodes: want %d at most", c.Routing, len(c.Nodes), maxDistanceNodes)
 	}
 	c.checkWeights(bad)
-	pathgraph.Fallback(&c.Confidence, defaultConfidence)
-	pathgraph.Fallback(&c.Unmodelled, defaultUnmodelled)
-	pathgraph.Fallback(&c.MaxHops, pint.MaxHops)
-	pathgraph.Fallback(&c.Window, defaultWindow)
-	pathgraph.Fallback(&c.MemoryBytes, defaultMemoryBytes)
-	pathgraph.Fallback(&c.Work, defaultWork)
+	Fallback(&c.Confidence, defaultConfidence)
+	Fallback(&c.Unmodelled, defaultUnmodelled)
+	Fallback(&c.MaxHops, pint.MaxHops)
+	Fallback(&c.Window, defaultWindow)
+	Fallback(&c.MemoryBytes, defaultMemoryBytes)
+	Fallback(&c.Work, defaultWork)
 	if !(c.Confidence > 0.5 && c.Confidence < 1) {
 		bad("confidence %v: want above 0.5, below 1", c.Confidence)
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathgraph"
 )
 
 // Model is a Config made ready for use: who neighbours whom, distances, and which nodes can be where on a path. All Tracers
@@ -73,7 +72,7 @@ func NewModel(c Config) (*Model, error) {
 		m.log2[n] = math.Log2(float64(n))
 	}
 	if c.Links != nil {
-		m.first, m.peers = pathgraph.Neighbours[uint16](len(m.nodes), c.Links)
+		m.first, m.peers = Neighbours[uint16](len(m.nodes), c.Links)
 	}
 	if c.Links != nil && len(c.Nodes) <= maxDistanceNodes {
 		m.measure()

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/pathgraph"
+	"github.com/hopscope/hopscope/inference/pathtrace"
 )
 
 // Map is what the inventory says: the nodes, the links, and the scheme that digests are coded in. It does not change, and all
@@ -32,7 +32,7 @@ func NewMap(scheme *pint.Scheme, nodes []uint32, links [][2]int32) *Map {
 		m.index[id] = int32(i)
 	}
 	if links != nil {
-		m.first, m.peers = pathgraph.Neighbours[int32](len(nodes), links)
+		m.first, m.peers = pathtrace.Neighbours[int32](len(nodes), links)
 	}
 	return m
 }

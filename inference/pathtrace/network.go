@@ -1,6 +1,4 @@
-// Package pathgraph holds what packages have in common that find paths in digests: the nodes and links that a network is
-// said to have, given as indices, and what can be wrong with them.
-package pathgraph
+package pathtrace
 
 import (
 	"fmt"
@@ -12,7 +10,7 @@ import (
 // MaxNodes lets indices fit into 16 bits.
 const MaxNodes = 1<<16 - 1
 
-// Network is what is said of a network.
+// Network is the nodes and links of a network, as packages get them that find paths in digests.
 type Network struct {
 	Scheme *pint.Scheme
 	Nodes  []uint32   // ids
@@ -20,7 +18,7 @@ type Network struct {
 	Ends   [][]int32  // sets of such indices
 }
 
-// Problems says what is wrong with it, each behind the name of who asks.
+// Problems says what is wrong with it, each behind the name of the package that asks.
 func (n *Network) Problems(who string) (problems []error) {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf(who+": "+format, args...))

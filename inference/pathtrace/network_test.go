@@ -1,4 +1,4 @@
-package pathgraph
+package pathtrace
 
 import (
 	"errors"
