@@ -9,7 +9,7 @@ import (
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/pint"
-	"github.com/hopscope/hopscope/inference/policy"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 	// Sites are those of the settings, for [NewShard]; a collector has them in its own.
 	Sites []Site
 	// Ways are those that flows may take, for [NewShard]; a collector reads what its settings name.
-	Ways *policy.Policy
+	Ways *inference.Policy
 }
 
 func (o *Options) digestInputs() *digests.Inputs {

@@ -15,11 +15,11 @@ import (
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/congestion"
 	"github.com/hopscope/hopscope/inference/latency"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/inference/pathtrace"
-	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/inference/shard"
 	"github.com/hopscope/hopscope/inference/survey"
 )
@@ -224,7 +224,7 @@ type Inputs struct {
 }
 
 // Shards makes n of so many shards, which divide the memory of digests, and hold paths against a policy.
-func (c *Config) Shards(n, all int, flows shard.Config, seed uint64, sites *exporters.Sites, ways *policy.Policy, in *Inputs) (list []*shard.State, err error) {
+func (c *Config) Shards(n, all int, flows shard.Config, seed uint64, sites *exporters.Sites, ways *inference.Policy, in *Inputs) (list []*shard.State, err error) {
 	d, err := c.digests(in, all, sites)
 	if err != nil {
 		return nil, err

@@ -29,15 +29,15 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/hopscope/hopscope/collector/settings"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
-	"github.com/hopscope/hopscope/inference/policy"
 )
 
 // maxBytes bounds a file.
 const maxBytes = 4 << 20
 
 // ReadFile reads a policy, of which no path is none. Names are those that nodes have now: one that changes later changes no rule.
-func ReadFile(path string, called *names.Names) (*policy.Policy, error) {
+func ReadFile(path string, called *names.Names) (*inference.Policy, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func ReadFile(path string, called *names.Names) (*policy.Policy, error) {
 }
 
 // Read reads what a file of this name holds.
-func Read(name string, b []byte, called *names.Names) (*policy.Policy, error) {
+func Read(name string, b []byte, called *names.Names) (*inference.Policy, error) {
 	if len(b) > maxBytes {
 		return nil, fmt.Errorf("policy %s: more than %d bytes", name, maxBytes)
 	}
@@ -69,7 +69,7 @@ func Read(name string, b []byte, called *names.Names) (*policy.Policy, error) {
 		return nil, fmt.Errorf("policy %s: there are no rules", name)
 	}
 	ids, twice := numbers(called)
-	rules := make([]policy.Rule, len(doc.Rules))
+	rules := make([]inference.PolicyRule, len(doc.Rules))
 	var errs []error
 	for i := range doc.Rules {
 		var err error
@@ -80,7 +80,7 @@ func Read(name string, b []byte, called *names.Names) (*policy.Policy, error) {
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}
-	p, err := policy.New(rules)
+	p, err := inference.NewPolicy(rules)
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
@@ -135,7 +135,7 @@ func numbers(called *names.Names) (ids map[string]uint32, twice map[string]bool)
 	return ids, twice
 }
 
-func (r *rule) read(ids map[string]uint32, twice map[string]bool) (out policy.Rule, err error) {
+func (r *rule) read(ids map[string]uint32, twice map[string]bool) (out inference.PolicyRule, err error) {
 	var errs []error
 	note := func(key string, err error) {
 		if err != nil {
@@ -218,7 +218,7 @@ func protocol(text string) (uint8, error) {
 }
 
 // ports reads "443" or "8000-8080".
-func ports(text string) (p policy.Ports, err error) {
+func ports(text string) (p inference.Ports, err error) {
 	if text == "" {
 		return p, nil
 	}
@@ -231,5 +231,5 @@ func ports(text string) (p policy.Ports, err error) {
 	if err != nil || err2 != nil || first > last || last == 0 {
 		return p, fmt.Errorf("%.64q is no port from 1 to 65535, and no range such as 8000-8080", text)
 	}
-	return policy.Ports{First: uint16(first), Last: uint16(last)}, nil
+	return inference.Ports{First: uint16(first), Last: uint16(last)}, nil
 }

@@ -5,12 +5,11 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/policy"
 )
 
 // Judge makes the shard hold the way of every flow against a policy, from now on: once in each window in which the flow is seen,
 // by the first report of it that tells. nil is no policy.
-func (s *State) Judge(p *policy.Policy) {
+func (s *State) Judge(p *inference.Policy) {
 	if p.Len() == 0 {
 		p = nil
 	}

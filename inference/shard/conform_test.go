@@ -9,12 +9,11 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/policy"
 )
 
-func ways(t testing.TB, rules ...policy.Rule) *policy.Policy {
+func ways(t testing.TB, rules ...inference.PolicyRule) *inference.Policy {
 	t.Helper()
-	p, err := policy.New(rules)
+	p, err := inference.NewPolicy(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func straysOf(states []*State, end int64) []inference.Stray {
 func TestConform(t *testing.T) {
 	cfg := testConfig()
 	one, four := []*State{New(cfg, 1)}, []*State{New(cfg, 2), New(cfg, 3), New(cfg, 4), New(cfg, 5)}
-	rule := policy.Rule{Name: "through 2", Via: [][]uint32{{2}}, Avoid: []uint32{7}}
+	rule := inference.PolicyRule{Name: "through 2", Via: [][]uint32{{2}}, Avoid: []uint32{7}}
 	for _, s := range slices.Concat(one, four) {
 		s.Judge(ways(t, rule))
 	}
@@ -110,7 +109,7 @@ func TestConform(t *testing.T) {
 func TestConformSilent(t *testing.T) {
 	cfg := testConfig()
 	s := New(cfg, 1)
-	s.Judge(ways(t, policy.Rule{Name: "r", Via: [][]uint32{{2}}}))
+	s.Judge(ways(t, inference.PolicyRule{Name: "r", Via: [][]uint32{{2}}}))
 	probe := stack(1, 1e18, hop(1, 1, 10))
 	probe.Kind = decode.KindProbe
 	cut := stack(2, 1e18, hop(1, 1, 10))
@@ -132,7 +131,7 @@ func TestConformDigests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	s, p, _, _ := newDigestState(t)
 	path := []uint32{100, 101, 102, 103, 104, 109}
-	s.Judge(ways(t, policy.Rule{Name: "not 103", Avoid: []uint32{103}}))
+	s.Judge(ways(t, inference.PolicyRule{Name: "not 103", Avoid: []uint32{103}}))
 	told := 0
 	for window := range 40 {
 		for f := range 50 {
@@ -166,9 +165,9 @@ func BenchmarkConform(b *testing.B) {
 	for _, n := range []int{0, 1, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := New(testConfig(), 1)
-			var rules []policy.Rule
+			var rules []inference.PolicyRule
 			for i := range n {
-				rules = append(rules, policy.Rule{Name: fmt.Sprint(i), Protocol: 200, Avoid: []uint32{9}})
+				rules = append(rules, inference.PolicyRule{Name: fmt.Sprint(i), Protocol: 200, Avoid: []uint32{9}})
 			}
 			s.Judge(ways(b, rules...))
 			var batch []*decode.Report

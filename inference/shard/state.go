@@ -7,7 +7,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/inference/policy"
 	"github.com/hopscope/hopscope/sketches/flowtable"
 	"github.com/hopscope/hopscope/sketches/kll"
 )
@@ -30,11 +29,11 @@ type State struct {
 	window       uint32 // number of the open window
 	stats        Stats
 	pairs        pairs
-	digests      *digests       // nil unless ReadDigests was called
-	listArrivals bool           // arrivals
-	policy       *policy.Policy // nil unless Judge was called
-	hand         uint32         // next flow to look at when blocks run out
-	swept        int64          // time of the last look for idle flows
+	digests      *digests          // nil unless ReadDigests was called
+	listArrivals bool              // arrivals
+	policy       *inference.Policy // nil unless Judge was called
+	hand         uint32            // next flow to look at when blocks run out
+	swept        int64             // time of the last look for idle flows
 
 	hashes  [batchSize]uint64
 	keys    [batchSize]decode.FlowKey

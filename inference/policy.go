@@ -1,4 +1,4 @@
-package policy
+package inference
 
 import (
 	"errors"
@@ -7,14 +7,12 @@ import (
 	"slices"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 )
 
 // Bounds of a policy.
 const (
-	MaxRules = 1024
-	MaxNodes = 64 // of a list in a rule: nodes of a path, alternatives, and so on
-	MaxName  = inference.MaxRuleName
+	MaxPolicyRules = 1024
+	MaxRuleNodes   = 64 // of a list in a rule: nodes of a path, alternatives, and so on
 )
 
 // Ports are those from First to Last. The zero value is all.
@@ -22,8 +20,9 @@ type Ports struct{ First, Last uint16 }
 
 func (p Ports) has(port uint16) bool { return p == Ports{} || p.First <= port && port <= p.Last }
 
-// Rule says which ways the flows that it matches may take.
-type Rule struct {
+// PolicyRule says which ways the flows that it matches may take. It names nodes that a path has to pass in their order, nodes that it
+// must not pass, and whole paths of which it has to be one. All that a rule names has to hold.
+type PolicyRule struct {
 	Name               string
 	Src, Dst           netip.Prefix // not valid: any address
 	Protocol           uint8        // 0: any
@@ -35,21 +34,23 @@ type Rule struct {
 }
 
 // Matches reports whether the rule is about a flow.
-func (r *Rule) Matches(k *decode.FlowKey) bool {
+func (r *PolicyRule) Matches(k *decode.FlowKey) bool {
 	return within(r.Src, k.SrcAddr()) && within(r.Dst, k.DstAddr()) && (r.Protocol == 0 || r.Protocol == k.Proto) &&
 		r.SrcPorts.has(k.SrcPort) && r.DstPorts.has(k.DstPort)
 }
 
 func within(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a.Unmap()) }
 
-// Policy is a list of rules. It never changes, so that many may ask it at the same time.
-type Policy struct{ rules []Rule }
+// Policy says which ways flows may take: the path conformance of PINT (SIGCOMM 2020, section 3.2), for paths of whatever source. It is
+// a list of rules, of which the first one that a flow matches counts; a flow that none matches may go anywhere. It never changes, so
+// that many may ask it at the same time.
+type Policy struct{ rules []PolicyRule }
 
-// New makes a policy of rules, which it keeps. The error names all rules that cannot be.
-func New(rules []Rule) (*Policy, error) {
+// NewPolicy makes a policy of rules, which it keeps. The error names all rules that cannot be.
+func NewPolicy(rules []PolicyRule) (*Policy, error) {
 	var errs []error
-	if len(rules) > MaxRules {
-		return nil, fmt.Errorf("%d rules are more than %d", len(rules), MaxRules)
+	if len(rules) > MaxPolicyRules {
+		return nil, fmt.Errorf("%d rules are more than %d", len(rules), MaxPolicyRules)
 	}
 	names := map[string]bool{}
 	for i := range rules {
@@ -58,8 +59,8 @@ func New(rules []Rule) (*Policy, error) {
 			errs = append(errs, fmt.Errorf("rule %d (%s): %w", i+1, r.Name, fmt.Errorf(format, args...)))
 		}
 		switch {
-		case r.Name == "" || len(r.Name) > MaxName:
-			fail("a name has 1 to %d bytes", MaxName)
+		case r.Name == "" || len(r.Name) > MaxRuleName:
+			fail("a name has 1 to %d bytes", MaxRuleName)
 		case names[r.Name]:
 			fail("there is another rule of this name")
 		}
@@ -71,12 +72,12 @@ func New(rules []Rule) (*Policy, error) {
 			fail("ports end before they begin")
 		}
 		for _, list := range slices.Concat(r.Via, r.Paths, [][]uint32{r.Avoid}) {
-			if len(list) > MaxNodes {
-				fail("a list of %d nodes is longer than %d", len(list), MaxNodes)
+			if len(list) > MaxRuleNodes {
+				fail("a list of %d nodes is longer than %d", len(list), MaxRuleNodes)
 			}
 		}
-		if len(r.Via) > MaxNodes || len(r.Paths) > MaxNodes {
-			fail("more than %d entries in a list", MaxNodes)
+		if len(r.Via) > MaxRuleNodes || len(r.Paths) > MaxRuleNodes {
+			fail("more than %d entries in a list", MaxRuleNodes)
 		}
 		if slices.ContainsFunc(slices.Concat(r.Via, r.Paths), func(list []uint32) bool { return len(list) == 0 }) {
 			fail("an entry of via or paths names no node")
@@ -103,24 +104,24 @@ func (p *Policy) Len() int {
 
 // Judge says in what the way of a flow breaks the first rule that is about it. A path without nodes, which nobody knows, breaks none.
 // It allocates nothing.
-func (p *Policy) Judge(k *decode.FlowKey, path []inference.HopKey) (key inference.StrayKey, strays bool) {
+func (p *Policy) Judge(k *decode.FlowKey, path []HopKey) (key StrayKey, strays bool) {
 	if p == nil || len(path) == 0 {
 		return key, false
 	}
 	for i := range p.rules {
 		if r := &p.rules[i]; r.Matches(k) {
 			reason, node, strays := r.judge(path)
-			return inference.StrayKey{Rule: r.Name, Reason: reason, Node: node}, strays
+			return StrayKey{Rule: r.Name, Reason: reason, Node: node}, strays
 		}
 	}
 	return key, false
 }
 
 // judge says what is wrong with a path.
-func (r *Rule) judge(path []inference.HopKey) (reason inference.StrayReason, node uint32, strays bool) {
+func (r *PolicyRule) judge(path []HopKey) (reason StrayReason, node uint32, strays bool) {
 	for _, h := range path {
 		if slices.Contains(r.Avoid, h.Node) {
-			return inference.Forbidden, h.Node, true
+			return Forbidden, h.Node, true
 		}
 	}
 	at := 0
@@ -129,7 +130,7 @@ func (r *Rule) judge(path []inference.HopKey) (reason inference.StrayReason, nod
 			at++
 		}
 		if at == len(path) {
-			return inference.Missed, one[0], true
+			return Missed, one[0], true
 		}
 	}
 	if len(r.Paths) == 0 {
@@ -146,5 +147,5 @@ func (r *Rule) judge(path []inference.HopKey) (reason inference.StrayReason, nod
 		}
 		common = max(common, n)
 	}
-	return inference.Elsewhere, path[max(common, 1)-1].Node, true // the first one, if it does not even begin where it should
+	return Elsewhere, path[max(common, 1)-1].Node, true // the first one, if it does not even begin where it should
 }

@@ -1,4 +1,4 @@
-package policy
+package inference
 
 import (
 	"math/rand/v2"
@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/decode"
-	"github.com/hopscope/hopscope/inference"
 )
 
-func way(nodes ...uint32) (path []inference.HopKey) {
+func way(nodes ...uint32) (path []HopKey) {
 	for i, n := range nodes {
-		path = append(path, inference.HopKey{Node: n, EgressIf: uint32(i + 1)})
+		path = append(path, HopKey{Node: n, EgressIf: uint32(i + 1)})
 	}
 	return path
 }
@@ -27,7 +26,7 @@ func flow(t testing.TB, text string) *decode.FlowKey {
 }
 
 func TestJudge(t *testing.T) {
-	p, err := New([]Rule{
+	p, err := NewPolicy([]PolicyRule{
 		{Name: "web", Dst: netip.MustParsePrefix("10.0.1.0/24"), Protocol: 6, DstPorts: Ports{443, 444}, Via: [][]uint32{{1}, {7, 8}}, Avoid: []uint32{9}},
 		{Name: "backup", Src: netip.MustParsePrefix("10.0.9.0/24"), Paths: [][]uint32{{1, 2, 3}, {1, 4, 3}}},
 		{Name: "six", Dst: netip.MustParsePrefix("2001:db8::/32"), Avoid: []uint32{2}},
@@ -38,7 +37,7 @@ func TestJudge(t *testing.T) {
 	const web, backup = "10.0.0.1:5000 > 10.0.1.2:443 tcp", "10.0.9.1:1 > 10.0.2.2:2 udp"
 	for _, tt := range []struct {
 		flow string
-		path []inference.HopKey
+		path []HopKey
 		want string // "" if it conforms
 	}{
 		{web, way(1, 7, 3), ""},
@@ -82,7 +81,7 @@ func TestJudgeTwin(t *testing.T) {
 	}
 	k, outcome := flow(t, "10.0.0.1:1 > 10.0.0.2:2 udp"), map[bool]int{}
 	for range 20_000 {
-		r := Rule{Name: "r"}
+		r := PolicyRule{Name: "r"}
 		for range rng.IntN(3) {
 			r.Via = append(r.Via, list(2))
 		}
@@ -92,7 +91,7 @@ func TestJudgeTwin(t *testing.T) {
 		for range rng.IntN(3) {
 			r.Paths = append(r.Paths, list(4))
 		}
-		p, err := New([]Rule{r})
+		p, err := NewPolicy([]PolicyRule{r})
 		if err != nil {
 			continue
 		}
@@ -124,9 +123,9 @@ func passes(via [][]uint32, nodes []uint32) bool {
 	return false
 }
 
-func TestNew(t *testing.T) {
+func TestNewPolicy(t *testing.T) {
 	some := [][]uint32{{1}}
-	for want, rules := range map[string][]Rule{
+	for want, rules := range map[string][]PolicyRule{
 		"rule 1 (): a name has 1 to 64 bytes":                           {{Via: some}},
 		"rule 2 (a): there is another rule of this name":                {{Name: "a", Via: some}, {Name: "a", Via: some}},
 		"rule 1 (a): it has none of via, avoid and paths":               {{Name: "a"}},
@@ -135,10 +134,10 @@ func TestNew(t *testing.T) {
 		"rule 1 (a): more than 64 entries in a list":                    {{Name: "a", Paths: slices.Repeat(some, 65)}},
 		"rule 1 (a): an entry of via or paths names no node":            {{Name: "a", Paths: [][]uint32{{}}}},
 		"rule 1 (a): node 1 is to be passed and to be avoided":          {{Name: "a", Via: some, Avoid: []uint32{1}}},
-		"1025 rules are more than 1024":                                 make([]Rule, 1025),
+		"1025 rules are more than 1024":                                 make([]PolicyRule, 1025),
 		"rule 1 (" + strings.Repeat("x", 65) + "): a name has 1 to 64 ": {{Name: strings.Repeat("x", 65), Via: some}},
 	} {
-		if _, err := New(rules); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewPolicy(rules); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
