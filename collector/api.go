@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"github.com/hopscope/hopscope/collector/alerts"
-	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
@@ -67,13 +66,13 @@ type (
 
 // PINT says what digests can stand for, and Network what paths can lead over.
 type (
-	PINT     = digests.Config
-	PINTEdge = digests.Edge
-	Network  = digests.Network
+	PINT     = exporters.DigestConfig
+	PINTEdge = exporters.DigestEdge
+	Network  = exporters.DigestNetwork
 )
 
 // DefaultPINT decodes nothing until it is told the nodes.
-func DefaultPINT() PINT { return digests.DefaultConfig() }
+func DefaultPINT() PINT { return exporters.DefaultDigestConfig() }
 
 // Source is where frames come from, and InputStatus one place of them.
 type (

@@ -20,7 +20,6 @@ import (
 	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/collector/summary"
-	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/collector/windows"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/inference"
@@ -92,7 +91,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 	if err = OpenNames(&c.names, &cfg, &analysis, &opt); err != nil {
 		return nil, err
 	}
-	if opt.Ways, err = ways.ReadFile(analysis.Policy, c.Names()); err != nil {
+	if opt.Ways, err = inventory.ReadWaysFile(analysis.Policy, c.Names()); err != nil {
 		return nil, err
 	}
 	if err = c.openPipeline(&analysis, &opt); err != nil {

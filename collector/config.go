@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/digests"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -74,7 +73,7 @@ func (c *Config) SetDefaults() {
 
 // SetDefaults keeps about half a million flows.
 func (a *Analysis) SetDefaults() {
-	*a = Analysis{Flows: shard.DefaultConfig(), PINT: digests.DefaultConfig(), Events: events.DefaultConfig()}
+	*a = Analysis{Flows: shard.DefaultConfig(), PINT: exporters.DefaultDigestConfig(), Events: events.DefaultConfig()}
 }
 
 func (c *Config) shards() int {

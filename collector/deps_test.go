@@ -10,14 +10,12 @@ import (
 // below are the packages of the engine, each with those of the others that it may import: values go down, and the engine, which makes
 // them all, is imported by none.
 var below = map[string][]string{
-	"digests":   {"exporters"},
 	"exporters": {},
 	"inventory": {"settings"},
 	"ledger":    {},
 	"metrics":   {},
 	"settings":  {},
 	"summary":   {"ledger"},
-	"ways":      {"settings"},
 	"stores":    {"ledger", "metrics", "settings"},
 	"alerts":    {"metrics", "stores"},
 	"pipeline":  {"exporters", "ledger", "settings"},

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/digests"
+	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode/demux"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/pint"
@@ -50,6 +50,6 @@ type Options struct {
 	Ways *inference.Policy
 }
 
-func (o *Options) digestInputs() *digests.Inputs {
-	return &digests.Inputs{Network: o.Network, Plans: o.Plans, LoadNetwork: o.LoadNetwork, LoadPlan: o.LoadPlan, Log: o.Log}
+func (o *Options) digestInputs() *exporters.DigestInputs {
+	return &exporters.DigestInputs{Network: o.Network, Plans: o.Plans, LoadNetwork: o.LoadNetwork, LoadPlan: o.LoadPlan, Log: o.Log}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/inference/detect"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/p4/pintplan"
@@ -103,7 +102,7 @@ func checkPolicy(cfg *config, v *verdict) {
 	if cfg.Policy == "" || collector.OpenNames(&keeper, &cfg.Config, &cfg.Analysis, &collector.Options{LoadNetwork: loadNetwork}) != nil {
 		return // what is wrong with the names is told with the inventory or the topology
 	}
-	if _, err := ways.ReadFile(cfg.Policy, keeper.Names()); err != nil {
+	if _, err := inventory.ReadWaysFile(cfg.Policy, keeper.Names()); err != nil {
 		v.problem("policy", "%s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "policy: "), "policy "+cfg.Policy+": ", ""))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/inventory"
-	"github.com/hopscope/hopscope/collector/ways"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/fleet"
 	"github.com/hopscope/hopscope/inference/shard"
@@ -64,7 +63,7 @@ func openConsumer(ctx context.Context, cfg *config, opt consumers.Options) (_ *c
 		return nil, wrongInput(err)
 	}
 	opt.Names = c.naming.Names
-	allowed, err := ways.ReadFile(cfg.Policy, c.naming.Names())
+	allowed, err := inventory.ReadWaysFile(cfg.Policy, c.naming.Names())
 	if err != nil {
 		return nil, wrongInput(err)
 	}

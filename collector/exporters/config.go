@@ -1,4 +1,5 @@
-// Package exporters is how the senders of reports are read: their dialects, and the sites that keep their nodes apart.
+// Package exporters is how the senders of reports are read: their dialects, the sites that keep their nodes apart, and what PINT digests
+// can stand for: the nodes, links and plans from which shards infer paths and values.
 package exporters
 
 import (

@@ -1,4 +1,4 @@
-// Package inventory reads files that say what nodes, interfaces and hosts are called.
+// Package inventory reads files that say what nodes, interfaces and hosts are called, and those that say which ways flows may take.
 //
 // An inventory is YAML, or JSON, which is YAML as well:
 //
@@ -33,7 +33,7 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// Limits of an inventory.
+// Limits of a file.
 const (
 	maxBytes = 4 << 20
 	maxRows  = 65_536 // nodes, interfaces and hosts

@@ -1,5 +1,4 @@
-// Package digests is what PINT digests can stand for: the nodes, links and plans from which shards infer paths and values.
-package digests
+package exporters
 
 import (
 	"cmp"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference"
@@ -24,13 +22,13 @@ import (
 	"github.com/hopscope/hopscope/inference/survey"
 )
 
-// Config is what digests can stand for.
-type Config struct {
+// DigestConfig is what digests can stand for.
+type DigestConfig struct {
 	Nodes        string        `yaml:"nodes" doc:"Node ids that a digest can stand for, as 0-127,4096. Without nodes and topology digests are counted, and their paths stay unknown."`
 	Topology     string        `yaml:"topology" doc:"Nodes and links that paths can lead over: a file or a generator, as for hopscope plan. Node names that are numbers are node ids; otherwise nodes count from 0 in the order of the file."`
 	Site         string        `yaml:"site" doc:"Name of the site in exporters.sites whose nodes these are; digests of other exporters are not read then. Without it they are nodes of no site, and digests of exporters in a site are not read."`
 	Routing      string        `yaml:"routing" doc:"What is known of the paths: any walk over links, distance for shortest paths in hops, ecmp for these in equal shares, weights for shortest paths by the weights of links in the topology." oneof:"any|distance|ecmp|weights"`
-	Edges        []Edge        `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
+	Edges        []DigestEdge  `yaml:"edges" doc:"Nodes at which packets from or to some addresses enter or leave the network; the longest prefix wins. Paths are known sooner."`
 	Plans        []string      `yaml:"plans" doc:"Files with execution plans, as hopscope plan queries gives them. Digests of other epochs are counted and not read."`
 	Confidence   float64       `yaml:"confidence" doc:"A path is reported when it is the right one with this probability." range:"0.5..0.999999999999"`
 	MemoryBytes  int64         `yaml:"memory_bytes" doc:"Memory for paths that are being traced, for each coding scheme, and for the sketches of values; of all shards together." range:"1048576..1099511627776"`
@@ -41,14 +39,14 @@ type Config struct {
 	SketchWindow time.Duration `yaml:"sketch_window" doc:"Time that these sketches cover, in four parts that take turns. 0 is the whole life of a flow, in a quarter of the memory." range:"0s..24h"`
 }
 
-// Edge is the edge of the network for some addresses.
-type Edge struct {
+// DigestEdge is the edge of the network for some addresses.
+type DigestEdge struct {
 	Prefix string `yaml:"prefix" doc:"Addresses of hosts, as 10.1.0.0/16."`
 	Nodes  string `yaml:"nodes" doc:"Ids of the nodes that these hosts are connected to, as 14,15."`
 }
 
 // Validate checks one entry.
-func (e *Edge) Validate() error {
+func (e *DigestEdge) Validate() error {
 	var errs []error
 	if _, err := netip.ParsePrefix(e.Prefix); err != nil {
 		errs = append(errs, fmt.Errorf("prefix: %q is not a prefix such as 10.1.0.0/16", e.Prefix))
@@ -62,7 +60,7 @@ func (e *Edge) Validate() error {
 }
 
 // edges makes the sets of nodes, as indices into n.Nodes, and the search among prefixes for the number of a flow's.
-func (c *Config) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (ingress, egress uint16), err error) {
+func (c *DigestConfig) edges(n *DigestNetwork) (sets [][]int32, ends func(*decode.FlowKey) (ingress, egress uint16), err error) {
 	if n == nil || len(c.Edges) == 0 {
 		return nil, nil, nil
 	}
@@ -107,19 +105,19 @@ func (c *Config) edges(n *Network) (sets [][]int32, ends func(*decode.FlowKey) (
 	return sets, func(k *decode.FlowKey) (ingress, egress uint16) { return find(k.SrcAddr()), find(k.DstAddr()) }, nil
 }
 
-// DefaultConfig decodes nothing until it is told the nodes.
-func DefaultConfig() Config {
-	return Config{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
+// DefaultDigestConfig decodes nothing until it is told the nodes.
+func DefaultDigestConfig() DigestConfig {
+	return DigestConfig{Routing: "any", Confidence: 0.999999, MemoryBytes: 64 << 20, SprayBytes: 8 << 20, SearchIDs: survey.DefaultIDs, SketchBytes: latency.DefaultConfig().Bytes}
 }
 
 // Reads reports whether the settings say what digests stand for.
-func (c *Config) Reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
+func (c *DigestConfig) Reads() bool { return c.Nodes != "" || c.Topology != "" || len(c.Plans) > 0 }
 
-// maxNodes bounds what a list of nodes can make us keep.
-const maxNodes = 1 << 16
+// maxDigestNodes bounds what a list of nodes can make us keep.
+const maxDigestNodes = 1 << 16
 
 // Validate checks the list of nodes.
-func (c *Config) Validate() error {
+func (c *DigestConfig) Validate() error {
 	var errs []error
 	if _, err := parseNodes(c.Nodes); err != nil {
 		errs = append(errs, fmt.Errorf("nodes: %w", err))
@@ -148,8 +146,8 @@ func parseNodes(list string) (ids []uint32, err error) {
 		switch {
 		case err != nil || hi < lo:
 			return nil, fmt.Errorf("%q is no node id and no range such as 0-127", part)
-		case hi-lo >= maxNodes || len(ids)+int(hi-lo) >= maxNodes:
-			return nil, fmt.Errorf("more than %d nodes", maxNodes)
+		case hi-lo >= maxDigestNodes || len(ids)+int(hi-lo) >= maxDigestNodes:
+			return nil, fmt.Errorf("more than %d nodes", maxDigestNodes)
 		}
 		for id := lo; id <= hi; id++ {
 			ids = append(ids, uint32(id))
@@ -159,8 +157,8 @@ func parseNodes(list string) (ids []uint32, err error) {
 	return slices.Compact(ids), nil
 }
 
-// Network is what paths can lead over.
-type Network struct {
+// DigestNetwork is what paths can lead over.
+type DigestNetwork struct {
 	Nodes   []uint32    // ids
 	Links   [][2]int32  // by index into Nodes; none: any node can follow any other
 	Labels  []string    // names of Nodes, for people; none where they are numbers
@@ -168,7 +166,7 @@ type Network struct {
 }
 
 // Names are the labels of a network, whose nodes have the numbers from a base on.
-func (n *Network) Names(base uint32) *names.Names {
+func (n *DigestNetwork) Names(base uint32) *names.Names {
 	if len(n.Labels) == 0 {
 		return nil
 	}
@@ -180,7 +178,7 @@ func (n *Network) Names(base uint32) *names.Names {
 }
 
 // NodeIDs lists the nodes that the settings name. Load reads the network of a topology.
-func (c *Config) NodeIDs(load func(topology string) (*Network, error)) ([]uint32, error) {
+func (c *DigestConfig) NodeIDs(load func(topology string) (*DigestNetwork, error)) ([]uint32, error) {
 	n, err := c.network(load)
 	if n == nil {
 		return nil, err
@@ -189,20 +187,20 @@ func (c *Config) NodeIDs(load func(topology string) (*Network, error)) ([]uint32
 }
 
 // network gives the nodes and links of the settings. It is nil where they name none.
-func (c *Config) network(load func(topology string) (*Network, error)) (*Network, error) {
+func (c *DigestConfig) network(load func(topology string) (*DigestNetwork, error)) (*DigestNetwork, error) {
 	switch {
 	case c.Topology == "":
 		ids, err := parseNodes(c.Nodes)
 		if err != nil || ids == nil {
 			return nil, err
 		}
-		return &Network{Nodes: ids}, nil
+		return &DigestNetwork{Nodes: ids}, nil
 	case load == nil:
 		return nil, fmt.Errorf("topology %s: this program reads no topologies", c.Topology)
 	}
 	n, err := load(c.Topology)
-	if err == nil && len(n.Nodes) > maxNodes {
-		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, len(n.Nodes), maxNodes)
+	if err == nil && len(n.Nodes) > maxDigestNodes {
+		return nil, fmt.Errorf("topology %s: %d nodes, more than %d", c.Topology, len(n.Nodes), maxDigestNodes)
 	}
 	return n, err
 }
@@ -213,18 +211,18 @@ const sketchPanes = 4
 // hpccBase is that of digests of one byte in the experiments of HPCC-PINT.
 const hpccBase = 1.05
 
-// Inputs are what digests are read with beside the settings. Network and Plans go before those; LoadNetwork and LoadPlan read
+// DigestInputs are what digests are read with beside the settings. Network and Plans go before those; LoadNetwork and LoadPlan read
 // what they name.
-type Inputs struct {
-	Network     *Network
+type DigestInputs struct {
+	Network     *DigestNetwork
 	Plans       []*pint.Plan
-	LoadNetwork func(topology string) (*Network, error)
+	LoadNetwork func(topology string) (*DigestNetwork, error)
 	LoadPlan    func(file string) (*pint.Plan, error)
 	Log         *slog.Logger
 }
 
 // Shards makes n of so many shards, which divide the memory of digests, and hold paths against a policy.
-func (c *Config) Shards(n, all int, flows shard.Config, seed uint64, sites *exporters.Sites, ways *inference.Policy, in *Inputs) (list []*shard.State, err error) {
+func (c *DigestConfig) Shards(n, all int, flows shard.Config, seed uint64, sites *Sites, ways *inference.Policy, in *DigestInputs) (list []*shard.State, err error) {
 	d, err := c.digests(in, all, sites)
 	if err != nil {
 		return nil, err
@@ -242,7 +240,7 @@ func (c *Config) Shards(n, all int, flows shard.Config, seed uint64, sites *expo
 
 // digests makes what each of the shards needs to read digests. The inputs, where they say something, go before the
 // settings.
-func (c *Config) digests(opt *Inputs, shards int, sites *exporters.Sites) (d shard.Digests, err error) {
+func (c *DigestConfig) digests(opt *DigestInputs, shards int, sites *Sites) (d shard.Digests, err error) {
 	n := opt.Network
 	if n == nil {
 		if n, err = c.network(opt.LoadNetwork); err != nil {

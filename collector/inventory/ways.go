@@ -1,21 +1,4 @@
-// Package ways reads files that say which ways flows may take.
-//
-// A file is YAML, or JSON, which is YAML as well:
-//
-//	rules:
-//	  - name: web through a firewall
-//	    dst: 10.0.1.0/24
-//	    protocol: tcp
-//	    dst_port: 443
-//	    via: [leaf-1, [fw-1, fw-2]]
-//	    avoid: [core-9]
-//	  - name: backup
-//	    src: 10.0.9.0/24
-//	    paths: [[leaf-9, spine-1, leaf-2], [leaf-9, spine-2, leaf-2]]
-//
-// Nodes are written by their numbers, or by names that the inventory or the topology has for them. The first rule that a flow matches
-// counts. Package inference/policy says what the keys mean.
-package ways
+package inventory
 
 import (
 	"errors"
@@ -33,11 +16,25 @@ import (
 	"github.com/hopscope/hopscope/inference/names"
 )
 
-// maxBytes bounds a file.
-const maxBytes = 4 << 20
-
-// ReadFile reads a policy, of which no path is none. Names are those that nodes have now: one that changes later changes no rule.
-func ReadFile(path string, called *names.Names) (*inference.Policy, error) {
+// ReadWaysFile reads a file that says which ways flows may take. No path is no policy.
+//
+// A file is YAML, or JSON, which is YAML as well:
+//
+//	rules:
+//	  - name: web through a firewall
+//	    dst: 10.0.1.0/24
+//	    protocol: tcp
+//	    dst_port: 443
+//	    via: [leaf-1, [fw-1, fw-2]]
+//	    avoid: [core-9]
+//	  - name: backup
+//	    src: 10.0.9.0/24
+//	    paths: [[leaf-9, spine-1, leaf-2], [leaf-9, spine-2, leaf-2]]
+//
+// Nodes are written by their numbers, or by names that the inventory or the topology has for them. The first rule that a flow matches
+// counts. [inference.PolicyRule] says what the keys mean. Names are those that nodes have now: one that changes
+// later changes no rule.
+func ReadWaysFile(path string, called *names.Names) (*inference.Policy, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -50,11 +47,11 @@ func ReadFile(path string, called *names.Names) (*inference.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	return Read(path, b, called)
+	return ReadWays(path, b, called)
 }
 
-// Read reads what a file of this name holds.
-func Read(name string, b []byte, called *names.Names) (*inference.Policy, error) {
+// ReadWays reads what a file of this name holds.
+func ReadWays(name string, b []byte, called *names.Names) (*inference.Policy, error) {
 	if len(b) > maxBytes {
 		return nil, fmt.Errorf("policy %s: more than %d bytes", name, maxBytes)
 	}

@@ -1,4 +1,4 @@
-package ways
+package inventory
 
 import (
 	"os"
@@ -23,12 +23,12 @@ const good = `rules:
   - {name: backup, src: 10.0.9.7, src_port: 1-99, protocol: udp, paths: [[leaf-1, 12], [11, fw-2]]}
 `
 
-func TestRead(t *testing.T) {
+func TestReadWays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ways.yaml")
 	if err := os.WriteFile(file, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := ReadFile(file, called)
+	p, err := ReadWaysFile(file, called)
 	if err != nil || p.Len() != 2 {
 		t.Fatalf("%v, %d rules", err, p.Len())
 	}
@@ -56,12 +56,12 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s over %v: %v, want %q", tt.flow, tt.nodes, key, tt.want)
 		}
 	}
-	if p, err := ReadFile("", nil); p != nil || err != nil {
+	if p, err := ReadWaysFile("", nil); p != nil || err != nil {
 		t.Errorf("no file: %v, %v", p, err)
 	}
 }
 
-func TestReadErrors(t *testing.T) {
+func TestReadWaysErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "there are no rules",
 		"rules: []":                         "there are no rules",
@@ -86,17 +86,17 @@ func TestReadErrors(t *testing.T) {
 		"rules:\n- name: a\n  via: !x\n1":                                  "tags, directives, merges and complex keys",
 		"rules: [{name: a, avoid: [1]}]" + strings.Repeat(" ", maxBytes+1): "more than 4194304 bytes",
 	} {
-		if _, err := Read("x", []byte(text), called); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadWays("x", []byte(text), called); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := ReadFile(filepath.Join(t.TempDir(), "none"), nil); err == nil || !strings.HasPrefix(err.Error(), "policy: ") {
+	if _, err := ReadWaysFile(filepath.Join(t.TempDir(), "none"), nil); err == nil || !strings.HasPrefix(err.Error(), "policy: ") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
 
-// FuzzRead reads anything: what is accepted judges any flow.
-func FuzzRead(f *testing.F) {
+// FuzzReadWays reads anything: what is accepted judges any flow.
+func FuzzReadWays(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("rules: [{name: a, via: [1]}]"))
 	f.Add([]byte(`{"rules":[{"name":"a","paths":[["1","2"]]}]}`))
@@ -105,7 +105,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := Read("x", b, called); err == nil {
+		if p, err := ReadWays("x", b, called); err == nil {
 			p.Judge(&k, []inference.HopKey{{Node: 11}, {Node: 12}})
 			p.Judge(&k, nil)
 		}
