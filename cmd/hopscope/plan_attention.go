@@ -27,7 +27,7 @@ type attentionFlags struct {
 	switchCost, alpha, beta       float64
 	partial                       bool
 	earlier                       *attention.Plan // that of --replan
-	measured                      measured
+	measured                      measuredFlags
 
 	graph *topo.Graph // nil with an instance
 }

@@ -26,7 +26,7 @@ type coverFlags struct {
 	skip, skipNode                         []string
 	maxDelay, defaultDelay                 time.Duration
 	byDistance                             bool
-	measured                               measured
+	measured                               measuredFlags
 }
 
 func planCoverCommand() *cobra.Command {

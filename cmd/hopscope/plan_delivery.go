@@ -21,7 +21,7 @@ type deliveryFlags struct {
 	lossTest                                    string
 	reserve, pathLimit                          float64
 	graph                                       *topo.Graph // of --topology
-	measured                                    measured
+	measured                                    measuredFlags
 	reportBytes                                 int
 }
 

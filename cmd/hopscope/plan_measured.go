@@ -4,18 +4,18 @@ import (
 	"context"
 	"io"
 
-	collected "github.com/hopscope/hopscope/p4/measured"
+	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/spf13/cobra"
 )
 
-// measured are the flags that name a running collector, and the collector once it was asked.
-type measured struct {
+// measuredFlags are the flags that name a running collector, and the collector once it was asked.
+type measuredFlags struct {
 	asker
-	*collected.Collector
+	*measured.Collector
 }
 
 // flags adds the flags that all plan commands with measured inputs share.
-func (m *measured) flags(c *cobra.Command, what string) {
+func (m *measuredFlags) flags(c *cobra.Command, what string) {
 	f := c.Flags()
 	f.StringVar(&m.url, "from-collector", "", "page of a running collector, such as http://127.0.0.1:8080, whose windows tell "+what)
 	f.StringVar(&m.tokenFile, "token-file", "", "file with the token of the page of --from-collector, where it wants one")
@@ -23,7 +23,7 @@ func (m *measured) flags(c *cobra.Command, what string) {
 }
 
 // asked reports whether there is a collector to ask, and an error where flags go with one that is not there.
-func (m *measured) asked(c *cobra.Command, with ...string) (bool, error) {
+func (m *measuredFlags) asked(c *cobra.Command, with ...string) (bool, error) {
 	if m.url != "" {
 		return true, nil
 	}
@@ -36,7 +36,7 @@ func (m *measured) asked(c *cobra.Command, with ...string) (bool, error) {
 }
 
 // open asks for what all figures need.
-func (m *measured) open(ctx context.Context) (err error) {
-	m.Collector, err = collected.Open(ctx, m.url, func(ctx context.Context, path string, into any) error { return m.get(ctx, path, into, io.Discard) })
+func (m *measuredFlags) open(ctx context.Context) (err error) {
+	m.Collector, err = measured.Open(ctx, m.url, func(ctx context.Context, path string, into any) error { return m.get(ctx, path, into, io.Discard) })
 	return err
 }

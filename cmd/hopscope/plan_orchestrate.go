@@ -24,7 +24,7 @@ type orchestrateFlags struct {
 	class                     string
 	sizing                    orchestrate.Sizing
 	m                         solve.Model
-	measured                  measured
+	measured                  measuredFlags
 	items                     int64 // of an interface of a collector
 
 	graph *topo.Graph // nil with an instance

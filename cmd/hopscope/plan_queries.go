@@ -15,8 +15,8 @@ import (
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
+	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/p4/p4rt"
-	"github.com/hopscope/hopscope/p4/pathpackets"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/querymix"
@@ -35,7 +35,7 @@ type queriesFlags struct {
 	partial bool
 	earlier *querymix.Plan // that of --replan
 
-	measured measured
+	measured measuredFlags
 
 	graph *topo.Graph // nil without a topology
 }
@@ -234,7 +234,7 @@ func (o *queriesFlags) measure(c *cobra.Command, p *querymix.Problem) error {
 		return nil
 	}
 	ctx := c.Context()
-	tracer := pathpackets.New(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
+	tracer := measured.NewTracer(o.graph, routing, o.seed, func() error { return context.Cause(ctx) })
 	var now atomic.Value
 	now.Store("")
 	done := showProgress(c.ErrOrStderr(), "tracing paths", func() string { return now.Load().(string) })

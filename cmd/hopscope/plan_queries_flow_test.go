@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopscope/hopscope/decode/pint"
 	"github.com/hopscope/hopscope/inference/pathtrace"
-	"github.com/hopscope/hopscope/p4/pathpackets"
+	"github.com/hopscope/hopscope/p4/measured"
 	"github.com/hopscope/hopscope/p4/pintplan"
 	"github.com/hopscope/hopscope/planner/topo"
 )
@@ -39,7 +39,7 @@ func TestPlannedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := pathpackets.New(graph, pathtrace.Distance, 0, nil)
+	net := measured.NewTracer(graph, pathtrace.Distance, 0, nil)
 	model, err := net.Model(plan.Queries[0].Scheme)
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package measured makes inputs of planners from what a running collector measured: the windows of the last minutes, and the
-// busiest flows, as the page of the collector keeps them.
+// busiest flows, as the page of the collector keeps them; and from what its own path tracing is measured to need on a topology.
 package measured
 
 import (

@@ -1,9 +1,4 @@
-// Package pathpackets measures how many packets it takes until the collector knows the path of a flow, on a topology and
-// in a way to code paths. It lets the collector's own path tracing decode the digests that switches on random shortest
-// paths would write, so that plans of queries follow from the decoder that will read them.
-//
-// A [Tracer] is the querymix.Tracer of programs that make such plans: planners know neither decoders nor inference.
-package pathpackets
+package measured
 
 import (
 	"fmt"
@@ -19,7 +14,10 @@ import (
 // maxDigests bounds the packets of a measurement, for paths that stay unknown.
 const maxDigests = 1_000_000
 
-// Tracer measures on one topology. It is a querymix.Tracer. A Tracer may be used by one goroutine at a time.
+// Tracer measures how many packets it takes until the collector knows the path of a flow, on one topology and in a way to code paths. It
+// lets the collector's own path tracing decode the digests that switches on random shortest paths would write, so that plans of queries
+// follow from the decoder that will read them. It is the querymix.Tracer of programs that make such plans: planners know neither
+// decoders nor inference. A Tracer may be used by one goroutine at a time.
 type Tracer struct {
 	graph   *topo.Graph
 	nodes   []uint32 // ids, which are the indices
@@ -31,10 +29,10 @@ type Tracer struct {
 	stop    func() error
 }
 
-// New makes a tracer whose decoder knows the links of g, and of routing what it says. The same seed gives the same
+// NewTracer makes a tracer whose decoder knows the links of g, and of routing what it says. The same seed gives the same
 // figures. Stop is asked every thousand packets: an error of it ends the measurement and is what Packets gives. It may
 // be nil.
-func New(g *topo.Graph, routing pathtrace.Routing, seed uint64, stop func() error) *Tracer {
+func NewTracer(g *topo.Graph, routing pathtrace.Routing, seed uint64, stop func() error) *Tracer {
 	if stop == nil {
 		stop = func() error { return nil }
 	}

@@ -1,4 +1,4 @@
-package pathpackets
+package measured
 
 import (
 	"math/rand/v2"
