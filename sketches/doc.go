@@ -27,5 +27,5 @@
 // lock, a clock or a goroutine. Chance comes from a seed that the owner gives, so a replay gives the same bytes.
 // All but flowtable merge.
 //
-// Package hugepage is no sketch: it makes the large slices that tables lie in.
+// [MakeHuge] is for the large slices that tables lie in.
 package sketches

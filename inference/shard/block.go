@@ -2,7 +2,7 @@ package shard
 
 import (
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/hugepage"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/tail"
 )
 
@@ -26,7 +26,7 @@ type slab struct {
 	live   int
 }
 
-func newSlab(n int) slab { return slab{blocks: hugepage.Make[block](n + 1), used: 1} }
+func newSlab(n int) slab { return slab{blocks: sketches.MakeHuge[block](n + 1), used: 1} }
 
 // allocate returns an empty block, or 0 if there is none.
 func (s *slab) allocate(k inference.HopKey) uint32 {

@@ -22,7 +22,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/sketches/hugepage"
+	"github.com/hopscope/hopscope/sketches"
 	"github.com/hopscope/hopscope/sketches/internal/slotindex"
 )
 
@@ -95,7 +95,7 @@ func New[K comparable, V any](cfg Config, evict func(slot uint32, e *Entry[K, V]
 		evict = func(uint32, *Entry[K, V], Reason) {}
 	}
 	return &Table[K, V]{
-		entries: hugepage.Make[Entry[K, V]](n),
+		entries: sketches.MakeHuge[Entry[K, V]](n),
 		index:   slotindex.New(n),
 		evict:   evict,
 		idle:    int64(cfg.IdleTimeout),

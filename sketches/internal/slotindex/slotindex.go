@@ -12,7 +12,7 @@ package slotindex
 import (
 	"math/bits"
 
-	"github.com/hopscope/hopscope/sketches/hugepage"
+	"github.com/hopscope/hopscope/sketches"
 )
 
 // None is no slot.
@@ -30,7 +30,7 @@ func (c cell) tag() uint32  { return uint32(c >> 32) }
 func (c cell) slot() uint32 { return uint32(c) - 1 }
 
 // New returns an index for at most n slots.
-func New(n int) Index { return Index{cells: hugepage.Make[cell](Cells(n))} }
+func New(n int) Index { return Index{cells: sketches.MakeHuge[cell](Cells(n))} }
 
 // Cells is the number of 8-byte cells that an index for n slots needs. A third stays empty, so that a look-up passes 2 cells
 // on average if the slot is there, and 5 if it is not.

@@ -1,19 +1,19 @@
-package hugepage
+package sketches
 
 import (
 	"testing"
 	"unsafe"
 )
 
-func TestMake(t *testing.T) {
+func TestMakeHuge(t *testing.T) {
 	type entry [24]byte
-	for _, n := range []int{0, 1, minBytes/24 - 1, minBytes/24 + 1, 2_000_003} {
-		s := Make[entry](n)
+	for _, n := range []int{0, 1, minHugeBytes/24 - 1, minHugeBytes/24 + 1, 2_000_003} {
+		s := MakeHuge[entry](n)
 		if len(s) != n {
-			t.Fatalf("Make(%d) has %d elements", n, len(s))
+			t.Fatalf("MakeHuge(%d) has %d elements", n, len(s))
 		}
-		b := inner(s)
-		if n*24 < minBytes {
+		b := hugePart(s)
+		if n*24 < minHugeBytes {
 			if len(b) != 0 {
 				t.Errorf("%d bytes of a slice of %d are in huge pages", len(b), n*24)
 			}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sketches
+
+func adviseHuge([]byte) {}
