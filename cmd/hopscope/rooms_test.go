@@ -34,8 +34,7 @@ var byName = map[string][]string{
 // shared are packages that other rooms may import although their room is not below.
 var shared = map[string][]string{
 	"ingest/kafka/conn": {"sink"},                    // both ends of Kafka connect alike
-	"ingest/creds":      {"p4", "sink"},              // all connections have secrets and certificates, by the same rules
-	"ingest/lastword":   {"p4", "sink"},              // all connections report why the other side ended them
+	"ingest/peer":       {"p4", "sink"},              // all connections read secrets alike, and hear why they end
 	"ingest/retry":      {"collector", "p4", "sink"}, // all that may pass is tried again in the same way
 	"sink/flock":        {"p4"},                      // whoever appends to a file keeps it to one process
 }

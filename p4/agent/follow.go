@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/internal/grpctls"
@@ -63,7 +63,7 @@ func ServerOptions(conf *tls.Config) []grpc.ServerOption {
 
 // tls reads the files. The controller is known by its name alone, and signed by the settings' own authorities.
 func (c *Controller) tls() (*tls.Config, error) {
-	authorities, certificate, err := creds.Mutual(c.CAFile, c.CertFile, c.KeyFile)
+	authorities, certificate, err := peer.Mutual(c.CAFile, c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func TestDeps(t *testing.T) {
 	}
 	for _, dep := range strings.Fields(string(out)) {
 		switch strings.TrimPrefix(dep, "github.com/hopscope/hopscope/") {
-		case "ingest/creds", "ingest/lastword", "ingest/retry":
+		case "ingest/peer", "ingest/retry":
 			continue // of connections to controllers, and nothing that reads reports
 		}
 		for _, room := range []string{"ingest", "sink", "sketches", "inference", "cmd", "decode/demux"} {

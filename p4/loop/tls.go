@@ -3,14 +3,14 @@ package loop
 import (
 	"crypto/tls"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // TLS names the certificate of the controller and who signs those of agents. The files are read again for every connection, so
 // that certificates can be renewed under it.
 func TLS(caFile, certFile, keyFile string) (*tls.Config, error) {
 	read := func() (*tls.Config, error) {
-		authorities, certificate, err := creds.Mutual(caFile, certFile, keyFile)
+		authorities, certificate, err := peer.Mutual(caFile, certFile, keyFile)
 		if err != nil {
 			return nil, err
 		}

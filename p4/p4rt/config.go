@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // Election is the id that a controller stands for election with: the highest is primary. It is not 0.
@@ -139,12 +139,12 @@ func LoadTLS(name, caFile, certFile, keyFile string) (*tls.Config, error) {
 	if name == "" {
 		return nil, errors.New("name: is missing, and without it any certificate of ca_file could be the switch's")
 	}
-	authorities, _, err := creds.Mutual(caFile, certFile, keyFile)
+	authorities, _, err := peer.Mutual(caFile, certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
 	own := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		certificate, err := creds.Certificate(certFile, keyFile)
+		certificate, err := peer.Certificate(certFile, keyFile)
 		if err != nil {
 			return nil, err
 		}

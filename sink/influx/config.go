@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
@@ -85,7 +85,7 @@ func (c *Config) Validate() error {
 // token reads the token from where the configuration says. An empty one is allowed: InfluxDB 1.8 knows no token when
 // authentication is off.
 func (c *Config) token() (string, error) {
-	return creds.Header("token", c.TokenFile, c.TokenEnv)
+	return peer.Header("token", c.TokenFile, c.TokenEnv)
 }
 
 // Doc says what the switch, the queue and the spool of this store are for.

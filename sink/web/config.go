@@ -11,7 +11,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // Config says where the page is served, to whom, and how much of the past it shows.
@@ -122,7 +122,7 @@ const (
 
 // readToken reads the token file; white space around the token is not part of it.
 func readToken(path string) (string, error) {
-	t, err := creds.File(path)
+	t, err := peer.File(path)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
-	"github.com/hopscope/hopscope/ingest/lastword"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // metadataTTL is about how often topics and leaders are asked for. A topic that was just created is known after this.
@@ -119,7 +119,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, &Error{Kind: Unreachable, Addr: address, Err: err}
 	}
-	conn = lastword.New(conn)
+	conn = peer.LastWord(conn)
 	if !c.conf.TLS {
 		return conn, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // Config says where Kafka is, and who we are to it.
@@ -119,18 +119,18 @@ func (c *Config) CheckFiles() error {
 		_, err := c.password()
 		errs = append(errs, err)
 	}
-	_, _, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	_, _, err := peer.Optional(c.CAFile, c.CertFile, c.KeyFile)
 	return errors.Join(append(errs, err)...)
 }
 
 // password reads the password from where the settings say.
 func (c *Config) password() (string, error) {
-	return creds.Secret("password", c.PasswordFile, c.PasswordEnv)
+	return peer.Secret("password", c.PasswordFile, c.PasswordEnv)
 }
 
 // security makes the TLS settings of one connection out of the files as they are now.
 func (c *Config) security() (*tls.Config, error) {
-	authorities, certificate, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	authorities, certificate, err := peer.Optional(c.CAFile, c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, err
 	}

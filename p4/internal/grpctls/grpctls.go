@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/hopscope/hopscope/ingest/lastword"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // Client is [credentials.NewTLS] for a client that gets to know why a server ends the connection at once, such as that it does not take
@@ -22,7 +22,7 @@ type heard struct {
 }
 
 func (h heard) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return h.TransportCredentials.ClientHandshake(ctx, authority, lastword.New(raw))
+	return h.TransportCredentials.ClientHandshake(ctx, authority, peer.LastWord(raw))
 }
 
 func (h heard) Clone() credentials.TransportCredentials { return heard{h.TransportCredentials.Clone()} }

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest/creds"
-	"github.com/hopscope/hopscope/ingest/lastword"
+	"github.com/hopscope/hopscope/ingest/peer"
 )
 
 // TLS says how the two sides know each other. It stands inline among the settings of a sink.
@@ -41,7 +40,7 @@ func (c *TLS) Problems() error {
 
 // Config reads the files.
 func (c *TLS) Config() (*tls.Config, error) {
-	authorities, certificate, err := creds.Optional(c.CAFile, c.CertFile, c.KeyFile)
+	authorities, certificate, err := peer.Optional(c.CAFile, c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func (c *TLS) Transport(timeout time.Duration, header int64) (*http.Transport, e
 			if err != nil {
 				return nil, err
 			}
-			return lastword.New(conn), nil
+			return peer.LastWord(conn), nil
 		},
 		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    min(timeout, 5*time.Second),

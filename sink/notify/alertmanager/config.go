@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
@@ -101,7 +101,7 @@ func (c *Config) labels() (map[string]string, error) {
 func (c *Config) client() (*remote.Client, error) {
 	client := &remote.Client{Name: "alertmanager", URL: strings.TrimSuffix(c.URL, "/") + "/api/v2/alerts", NoPages: true,
 		Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"hopscope"}}}
-	token, tokenErr := creds.Header("token", c.TokenFile, c.TokenEnv)
+	token, tokenErr := peer.Header("token", c.TokenFile, c.TokenEnv)
 	if token != "" {
 		client.Header.Set("Authorization", "Bearer "+token)
 		client.Secrets = []string{token}

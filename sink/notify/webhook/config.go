@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hopscope/hopscope/ingest/creds"
+	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/internal/remote"
 )
@@ -153,14 +153,14 @@ func (c *Config) json() bool {
 // client reads the address, the headers and the certificates.
 func (c *Config) client() (*remote.Client, error) {
 	var errs []error
-	address, err := creds.Header("url", c.URLFile, c.URLEnv)
+	address, err := peer.Header("url", c.URLFile, c.URLEnv)
 	if address = cmp.Or(address, c.URL); err == nil {
 		err = remote.Address("url", address, &c.TLS)
 	}
 	errs = append(errs, err)
 	client := &remote.Client{Name: "webhook", URL: address, Header: http.Header{"Content-Type": {c.ContentType}, "User-Agent": {"hopscope"}}}
 	client.Secrets = append(client.Secrets, remote.Secrets(address)...)
-	token, err := creds.Header("token", c.TokenFile, c.TokenEnv)
+	token, err := peer.Header("token", c.TokenFile, c.TokenEnv)
 	if errs = append(errs, err); token != "" {
 		client.Header.Set("Authorization", "Bearer "+token)
 		client.Secrets = append(client.Secrets, token)
@@ -176,7 +176,7 @@ func (c *Config) client() (*remote.Client, error) {
 			if i == 1 {
 				file, env = "", source
 			}
-			value, err := creds.Header("header", file, env)
+			value, err := peer.Header("header", file, env)
 			if err != nil {
 				err = fmt.Errorf("%s: entry %d: %w", [...]string{"header_files", "header_env"}[i], n+1, err)
 			}

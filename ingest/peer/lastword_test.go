@@ -1,4 +1,4 @@
-package lastword
+package peer
 
 import (
 	"crypto/ecdsa"
@@ -92,7 +92,7 @@ func ended(t *testing.T, says func(net.Conn)) *conn {
 		l.Close()
 		<-done
 	})
-	return New(c).(*conn)
+	return LastWord(c).(*conn)
 }
 
 // writeUntilOver writes to w, which is c or lies above it, until c was told that the connection is no more.

@@ -1,4 +1,4 @@
-package creds
+package peer
 
 import (
 	"os"

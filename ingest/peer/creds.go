@@ -1,6 +1,7 @@
-// Package creds reads what must not stand in settings: secrets, from files or environment variables, and the certificates, keys and
-// authorities of TLS. All of it has the same rules, whoever connects. No error quotes a secret.
-package creds
+// Package peer is what all connections to other programs have in common. It reads what must not stand in settings: secrets, from files
+// or environment variables, and the certificates, keys and authorities of TLS, by the same rules for all. No error quotes a secret. And
+// it keeps the reason that the other side gives for the end of a connection.
+package peer
 
 import (
 	"crypto/tls"
