@@ -1,4 +1,4 @@
-package exact
+package papers_test
 
 import (
 	"bufio"
@@ -80,7 +80,7 @@ func start(t *testing.T) *solver {
 			t.Fatal(err)
 		}
 	}
-	c := exec.Command(python, "solve.py")
+	c := exec.Command(python, "exact_solve.py")
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

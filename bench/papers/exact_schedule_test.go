@@ -1,4 +1,4 @@
-package exact
+package papers_test
 
 import (
 	"fmt"
