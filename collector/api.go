@@ -3,7 +3,6 @@ package collector
 import (
 	"log/slog"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
@@ -149,14 +148,14 @@ func StoreNames(cfg any) (names []string) { return stores.Names(cfg, false) }
 func ReceiverNames(cfg any) (names []string) { return stores.Names(cfg, true) }
 
 // Alerting makes alerts of findings.
-type Alerting = alerts.Alerting
+type Alerting = stores.Alerting
 
 // AlertMetrics are the metrics of alerts.
-var AlertMetrics = alerts.Metrics
+var AlertMetrics = stores.AlertMetrics
 
 // NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
 func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
-	return alerts.New(cfg, instance, log)
+	return stores.NewAlerting(cfg, instance, log)
 }
 
 // BatchFor is the batch for a receiver. One that is away gets no signs of life meanwhile: they would be old when it is back.

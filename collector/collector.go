@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/exporters"
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/collector/ledger"
@@ -45,8 +44,8 @@ type Collector struct {
 	pipeline  *pipeline.Pipeline
 	detectors *windows.Detectors
 	tally     *summary.Tally
-	alerts    *alerts.Keeper // nil without receivers
-	state     *windows.State // nil without a state file
+	alerts    *stores.AlertKeeper // nil without receivers
+	state     *windows.State      // nil without a state file
 	windows   *windows.Ends
 	rivals    *stores.Rivals
 	names     inventory.Keeper // of nodes, interfaces and hosts; nothing that is computed depends on them
@@ -102,7 +101,7 @@ func New(cfg Config, analysis Analysis, opt Options) (_ *Collector, err error) {
 		return nil, err
 	}
 	if len(c.stores.Receivers()) > 0 {
-		if c.alerts, err = alerts.Open(cfg.Alerts, c.instance, c.log); err != nil {
+		if c.alerts, err = stores.OpenAlerts(cfg.Alerts, c.instance, c.log); err != nil {
 			return nil, err
 		}
 	}

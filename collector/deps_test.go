@@ -17,10 +17,9 @@ var below = map[string][]string{
 	"settings":  {},
 	"summary":   {"ledger"},
 	"stores":    {"ledger", "metrics", "settings"},
-	"alerts":    {"metrics", "stores"},
 	"pipeline":  {"exporters", "ledger", "settings"},
-	"windows":   {"alerts", "ledger", "pipeline", "stores", "summary"},
-	"fleet":     {"alerts", "inventory", "ledger", "metrics", "stores"},
+	"windows":   {"ledger", "pipeline", "stores", "summary"},
+	"fleet":     {"inventory", "ledger", "metrics", "stores"},
 }
 
 // Arrows between the packages of the engine go one way.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/pipeline"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/ingest"
 	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/spool"
@@ -106,7 +106,7 @@ func read(sources []Source) []Metric {
 		}
 	}
 	own = append(own, mPoints, mSeriesPoints, mPointsMade, mPointsStored, mPointsInFlight, mPointsDropped, mPointsUnsettled, mRefusedBytes, mRefusedEvicted, mRetries, mRaw, mSteps, mStep, mClockHeld, mCorrections, mMisplaced, mNames, mNamesFailed, mSitesRefused, mRivals, mReady)
-	own = append(own, alerts.Metrics...)
+	own = append(own, stores.AlertMetrics...)
 	return slices.Insert(own, 11, sourceMetrics(sources)...)
 }
 
@@ -116,7 +116,7 @@ func (c *Collector) Registry() *prometheus.Registry {
 }
 
 // alerting is nil without receivers.
-func (c *Collector) alerting() *alerts.Alerting {
+func (c *Collector) alerting() *stores.Alerting {
 	if c.alerts == nil {
 		return nil
 	}

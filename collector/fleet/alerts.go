@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
@@ -40,7 +39,7 @@ func (c *Consumer) openStores() (err error) {
 	opt.Full = sink.Drop
 	c.receivers, err = stores.NewSet(receivers, opt)
 	if err == nil && len(receivers) > 0 {
-		c.alerting, err = alerts.New(c.opt.Alerts, c.opt.Params.Name, c.log)
+		c.alerting, err = stores.NewAlerting(c.opt.Alerts, c.opt.Params.Name, c.log)
 	}
 	if err != nil {
 		c.series.Discard()

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/metrics"
 	"github.com/hopscope/hopscope/collector/stores"
@@ -82,7 +81,7 @@ type Consumer struct {
 	series *stores.Set
 	// receivers of alerts get what follows from the findings of the whole fleet; alerting is nil without any.
 	receivers *stores.Set
-	alerting  *alerts.Alerting
+	alerting  *stores.Alerting
 	ledger    *ledger.Ledger
 	start     time.Time
 

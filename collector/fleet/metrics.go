@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/metrics"
+	"github.com/hopscope/hopscope/collector/stores"
 )
 
 // The metrics of a consumer. Labels have few values: partitions are a fixed number for the fleet.
@@ -48,7 +48,7 @@ var (
 
 // Registry gives all metrics of the consumer, and those of the process. Further ones can be added to it.
 func (c *Consumer) Registry() *prometheus.Registry {
-	return metrics.Registry(slices.Concat(Metrics, alerts.Metrics), c.emit, c.writeSeconds)
+	return metrics.Registry(slices.Concat(Metrics, stores.AlertMetrics), c.emit, c.writeSeconds)
 }
 
 // emit publishes what there is at this moment.

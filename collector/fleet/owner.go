@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/inventory"
+	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/events"
 	"github.com/hopscope/hopscope/inference/fleet"
@@ -122,7 +122,7 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 	}
 	t.admission.Mark(&w, found)
 	if first {
-		alerts.Log(c.log, found, c.names())
+		stores.LogFindings(c.log, found, c.names())
 	}
 	out := sink.NewWindow(c.opt.Params.Name, ownerWindow(&w), found)
 	out.Revision = a.Revision

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hopscope/hopscope/collector/alerts"
 	"github.com/hopscope/hopscope/collector/ledger"
 	"github.com/hopscope/hopscope/collector/pipeline"
 	"github.com/hopscope/hopscope/collector/stores"
@@ -31,7 +30,7 @@ type Config struct {
 	Tally                   *summary.Tally
 	Detectors               *Detectors
 	Stores                  *stores.Set
-	Alerts                  *alerts.Keeper                    // nil without receivers
+	Alerts                  *stores.AlertKeeper               // nil without receivers
 	State                   *State                            // nil without a state file
 	Names                   func() *names.Names               // what people call things
 	NameRows                func(end int64) []names.Row       // names that series are to have
@@ -84,7 +83,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 		f.Diverted += diverted
 	})
 
-	alerts.Log(e.Log, found, e.Names())
+	stores.LogFindings(e.Log, found, e.Names())
 	closed := sink.NewWindow(e.Instance, &w, found)
 	closed.Label = label
 	closed.Names = e.NameRows(w.End)

@@ -1,5 +1,4 @@
-// Package alerts makes alerts of findings, keeps them over a restart, and logs findings.
-package alerts
+package stores
 
 import (
 	"bytes"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/metrics"
-	"github.com/hopscope/hopscope/collector/stores"
 	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/inference/names"
 	"github.com/hopscope/hopscope/sink/notify"
@@ -41,8 +39,8 @@ type Alerting struct {
 	sent     map[notify.Status]uint64
 }
 
-// New reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
-func New(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
+// NewAlerting reads the file of rules, if there is one. A file that is wrong is told, and nothing is muted.
+func NewAlerting(cfg notify.Config, instance string, log *slog.Logger) (*Alerting, error) {
 	a := &Alerting{cfg: cfg, instance: instance, log: log, rules: &notify.Rules{}, sent: map[notify.Status]uint64{}}
 	if err := a.Reset(); err != nil {
 		return nil, fmt.Errorf("alerts: %w", err)
@@ -163,11 +161,11 @@ var (
 	mAlertsRefused = metrics.NewCounter("hopscope_alerts_refused_total", "Findings of which no alert was made, because max_open were open.")
 	mAlertsRules   = metrics.NewCounter("hopscope_alerts_rules_failures_total", "Times that the file of acknowledgements and mutes could not be read, and those before it stayed.")
 
-	// Metrics are all of them.
-	Metrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
+	// AlertMetrics are all of them.
+	AlertMetrics = []metrics.Metric{mAlertsOpen, mAlertsSent, mAlertsRefused, mAlertsRules}
 )
 
-// Emit gives the values of Metrics. It may be called at any time, and on nil, which has sent nothing.
+// Emit gives the values of AlertMetrics. It may be called at any time, and on nil, which has sent nothing.
 func (a *Alerting) Emit(emit metrics.Emit) {
 	if a == nil {
 		emit.All(
@@ -192,8 +190,8 @@ func (a *Alerting) Emit(emit metrics.Emit) {
 // alertsEvery is how often the file of open alerts is written at most.
 const alertsEvery = 5 * time.Second
 
-// Keeper keeps the open alerts of a collector over a restart.
-type Keeper struct {
+// AlertKeeper keeps the open alerts of a collector over a restart.
+type AlertKeeper struct {
 	*Alerting
 	path  string
 	kept  []byte        // what the file holds, or will
@@ -201,13 +199,13 @@ type Keeper struct {
 	busy  sync.Mutex    // while the file is being written
 }
 
-// Open lets a live collector go on with the alerts of the run before.
-func Open(cfg notify.Config, instance string, log *slog.Logger) (*Keeper, error) {
-	a, err := New(cfg, instance, log)
+// OpenAlerts lets a live collector go on with the alerts of the run before.
+func OpenAlerts(cfg notify.Config, instance string, log *slog.Logger) (*AlertKeeper, error) {
+	a, err := NewAlerting(cfg, instance, log)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery}
+	k := &AlertKeeper{Alerting: a, path: cfg.StatePath(), since: -alertsEvery}
 	b, err := os.ReadFile(k.path)
 	if err == nil {
 		if err = a.ReadState(b); err == nil {
@@ -222,7 +220,7 @@ func Open(cfg notify.Config, instance string, log *slog.Logger) (*Keeper, error)
 }
 
 // Keep writes the file in the background if it would be another one, or waits for that at the end.
-func (k *Keeper) Keep(now time.Duration, last bool) {
+func (k *AlertKeeper) Keep(now time.Duration, last bool) {
 	if !last && now-k.since < alertsEvery {
 		return
 	}
@@ -239,7 +237,7 @@ func (k *Keeper) Keep(now time.Duration, last bool) {
 	k.since = now
 	write := func() {
 		defer k.busy.Unlock()
-		if err := stores.ReplaceFile(k.path, b); err != nil {
+		if err := ReplaceFile(k.path, b); err != nil {
 			k.log.Error("the file of open alerts cannot be written; they would be sent again after a restart", "file", k.path, "error", err.Error())
 			return
 		}
@@ -252,8 +250,8 @@ func (k *Keeper) Keep(now time.Duration, last bool) {
 	go write()
 }
 
-// Log writes findings to the log, with what people call things, a few of each window: a storm is told as one.
-func Log(log *slog.Logger, found []inference.Finding, called *names.Names) {
+// LogFindings writes findings to the log, with what people call things, a few of each window: a storm is told as one.
+func LogFindings(log *slog.Logger, found []inference.Finding, called *names.Names) {
 	const most = 10
 	for i := range found {
 		if i == most {
