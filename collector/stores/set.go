@@ -1,4 +1,5 @@
-// Package stores is what series and alerts are written to: the sections of stores in settings, and stores behind their queues.
+// Package stores is what series and alerts are written to: the sections of stores in settings, and stores behind their queues. It makes
+// alerts of findings, and keeps them over a restart.
 package stores
 
 import (
