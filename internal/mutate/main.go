@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -87,21 +88,31 @@ func (t *target) measure(workers int, limit time.Duration) (alive []string, tota
 	if err := os.WriteFile(list, data, 0o644); err != nil {
 		return nil, 0, err
 	}
-	binary := filepath.Join(dir, "tests")
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, t.pkg)
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, 0, fmt.Errorf("%w\n%s", err, out)
+	var suites []suite
+	for i, tests := range append(strings.Fields(t.others), t.pkg) {
+		out, err := exec.Command("go", "list", "-f", "{{.Dir}}", tests).Output()
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", tests, err)
+		}
+		x := suite{dir: strings.TrimSpace(string(out)), binary: filepath.Join(dir, fmt.Sprintf("tests%d", i)), limit: limit}
+		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", list, "-o", x.binary, tests)
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, 0, fmt.Errorf("%w\n%s", err, out)
+		}
+		suites = append(suites, x)
 	}
-	run := func(mutant int) (passed bool, out []byte) {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		c := exec.CommandContext(ctx, binary, "-test.run", t.run, "-test.failfast", "-test.timeout", limit.String())
-		c.Dir, c.Env = p.dir, append(os.Environ(), fmt.Sprintf("%s=%d", variable, mutant))
-		out, err := c.CombinedOutput()
-		return err == nil, out
+	survives := func(mutant int) bool {
+		for i := range suites {
+			if out := suites[i].run(t.run, mutant); out != nil {
+				return false
+			}
+		}
+		return true
 	}
-	if passed, out := run(0); !passed {
-		return nil, 0, fmt.Errorf("its tests fail without any mutant:\n%s", out)
+	for i := range suites {
+		if out := suites[i].run(t.run, 0); out != nil {
+			return nil, 0, fmt.Errorf("its tests fail without any mutant:\n%s", out)
+		}
 	}
 	results := make([]bool, len(mutants))
 	next := make(chan int)
@@ -109,7 +120,7 @@ func (t *target) measure(workers int, limit time.Duration) (alive []string, tota
 	for range workers {
 		group.Go(func() {
 			for i := range next {
-				results[i], _ = run(i + 1)
+				results[i] = survives(i + 1)
 			}
 		})
 	}
@@ -124,4 +135,23 @@ func (t *target) measure(workers int, limit time.Duration) (alive []string, tota
 		}
 	}
 	return alive, len(mutants), nil
+}
+
+// suite is the test binary of a package that holds all mutants.
+type suite struct {
+	dir, binary string
+	limit       time.Duration
+}
+
+// run runs the tests with a mutant in force, and returns what they print if they fail, nil otherwise.
+func (s *suite) run(tests string, mutant int) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), s.limit)
+	defer cancel()
+	c := exec.CommandContext(ctx, s.binary, "-test.run", tests, "-test.failfast", "-test.timeout", s.limit.String())
+	c.Dir, c.Env = s.dir, append(os.Environ(), fmt.Sprintf("%s=%d", variable, mutant))
+	out, err := c.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	return append(out, err.Error()...)
 }

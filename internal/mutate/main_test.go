@@ -1,7 +1,13 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,5 +43,34 @@ func TestFailsAnyway(t *testing.T) {
 	alive, total, err := m.measure(1, time.Minute)
 	if err != nil || len(alive) != total {
 		t.Errorf("without tests %d of %d survive: %v", len(alive), total, err)
+	}
+}
+
+// Every target names functions that are there.
+func TestTargets(t *testing.T) {
+	for _, x := range targets {
+		named := regexp.MustCompile("^(" + x.funcs + ")$")
+		files, err := filepath.Glob(filepath.Join("../..", x.pkg, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				if d, ok := d.(*ast.FuncDecl); ok && named.MatchString(funcName(d)) {
+					found++
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no function %s", x.pkg, x.funcs)
+		}
 	}
 }

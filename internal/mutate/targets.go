@@ -2,17 +2,28 @@ package main
 
 // target is a package with the functions that are mutated and the tests that are run against each mutant.
 type target struct {
-	pkg   string // pattern of the go command
-	funcs string // regular expression over the names of functions, and Type.method of methods
-	run   string // regular expression of -test.run
+	pkg    string // pattern of the go command
+	funcs  string // regular expression over the names of functions, and Type.method of methods
+	run    string // regular expression of -test.run
+	others string // further packages whose tests are run, separated by spaces
 }
 
 // targets are the functions on which everything else rests: checks of plans, sequence numbers, sketches, causes, spool, the closing of
 // a fleet's windows, the ledger, the control of probes.
 var targets = []target{
-	{"./planner/cover", `Check.*|check.*|checker\..*`, `.`},
-	{"./inference/cause", `Grouper\..*|both|tidy|best`, `.`},
-	{"./collector/ledger", `.*`, `.`},
-	{"./inference/sequence", `.*`, `.`},
-	{"./sketches/logcode", `.*`, `.`},
+	{"./planner/attention", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/attention|TestCorruptions/attention`, "./planner"},
+	{"./planner/cover", `Check.*|check.*|checker\..*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/cover|TestCorruptions/cover`, "./planner"},
+	{"./planner/delivery", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/delivery|TestCorruptions/delivery`, "./planner"},
+	{"./planner/orchestrate", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/orchestrate|TestCorruptions/orchestrate`, "./planner"},
+	{"./planner/querymix", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/quer|TestCorruptions/quer`, "./planner"},
+	{"./planner/schedule", `Check.*|check.*`, `TestCheck|TestWalks|TestInvalid|TestFamilies/schedule|TestCorruptions/schedule`, "./planner"},
+	{"./planner/control", `Controller\..*`, `.`, ""},
+	{"./inference/sequence", `.*`, `.`, ""},
+	{"./inference/cause", `Grouper\..*|both|tidy|best`, `.`, ""},
+	{"./inference/fleet", `Gate\..*`, `Gate|Golden|Forgotten|Newest|Closing`, ""},
+	{"./sketches/logcode", `.*`, `.`, ""},
+	{"./sketches/kll", `.*`, `.`, ""},
+	{"./sink/spool", `Spool\.(append|Append|limit|seal|resave|evict|Room|dropStored|locate|read|skip|Commit|advance)|totals\..*|parse.*|slotAt|readSlots`,
+		`Test(Parse|ReadSlots|Counts|Room|Evict|Unopen|Damage|Half|Stored|OrderAndCommit|Torn|Strange|TooLarge|Marker|V1$|Sync|NoQuar|Kept|Heads|DiskFull$|Config|Files|Model)`, ""},
+	{"./collector/ledger", `.*`, `.`, ""},
 }
