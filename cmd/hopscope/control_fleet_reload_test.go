@@ -19,6 +19,7 @@ import (
 	"github.com/hopscope/hopscope/internal/nettest"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/p4/steer"
 )
 
 // TestControlFleetReload changes the network under two controls of a fleet, which have files of their own. The one that stands by reads
@@ -202,11 +203,11 @@ func TestStandbyAfterTerm(t *testing.T) {
 	b.CreateTopic(topic, 1, "cleanup.policy=compact")
 	log := logs.NewLog(b.Client(), logs.DefaultLogConfig())
 	cfg := lead.Config{Log: log, Topic: topic, Name: "x" + strings.Repeat("ä", 99), Timeout: 30 * time.Second}
-	s := &standby{who: lead.NewObserver(cfg)}
+	s := &steer.Standby{InCharge: inCharge(lead.NewObserver(cfg))}
 	says := func(want string) loop.Standby {
 		t.Helper()
 		var x loop.Standby
-		within(t, want, func() bool { x = s.now(t.Context()); return strings.Contains(x.Why, want) })
+		within(t, want, func() bool { x = s.Now(t.Context()); return strings.Contains(x.Why, want) })
 		return x
 	}
 	says("nobody has been in charge yet")
@@ -216,7 +217,7 @@ func TestStandbyAfterTerm(t *testing.T) {
 		if want := "x" + strings.Repeat("ä", 49); x.InCharge != want {
 			t.Errorf("the one in charge is %q, want %q", x.InCharge, want)
 		}
-		s.own.Store(term.Number())
+		s.Own.Store(term.Number())
 		return nil
 	}); err != nil {
 		t.Fatal(err)

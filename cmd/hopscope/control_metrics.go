@@ -106,21 +106,26 @@ func allControlMetrics() (list []collector.Metric) {
 	return append(list, controlDevices)
 }
 
+// describeControl describes a metric to Prometheus.
+func describeControl(m collector.Metric) *prometheus.Desc {
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+}
+
 // controlMetricsOf publishes those of a control, and of its loop if there is one.
 type controlMetricsOf struct{ *controlPage }
 
 // Describe implements [prometheus.Collector].
 func (controlMetricsOf) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range allControlMetrics() {
-		out <- describeAgent(m)
+		out <- describeControl(m)
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (p controlMetricsOf) Collect(out chan<- prometheus.Metric) {
 	l := p.loop.Load()
-	out <- prometheus.MustNewConstMetric(describeAgent(controlInCharge), prometheus.GaugeValue, truth(l != nil))
-	out <- prometheus.MustNewConstMetric(describeAgent(controlTerms), prometheus.CounterValue, float64(p.terms.Load()))
+	out <- prometheus.MustNewConstMetric(describeControl(controlInCharge), prometheus.GaugeValue, truth(l != nil))
+	out <- prometheus.MustNewConstMetric(describeControl(controlTerms), prometheus.CounterValue, float64(p.terms.Load()))
 	if l == nil {
 		return
 	}
@@ -135,13 +140,13 @@ func (p controlMetricsOf) Collect(out chan<- prometheus.Metric) {
 		if m.Kind == collector.Counter {
 			kind = prometheus.CounterValue
 		}
-		out <- prometheus.MustNewConstMetric(describeAgent(m.Metric), kind, m.value(&s))
+		out <- prometheus.MustNewConstMetric(describeControl(m.Metric), kind, m.value(&s))
 	}
 	count := map[[2]string]int{}
 	for _, d := range s.Devices {
 		count[[2]string{d.Device.Kind.String(), d.State}]++
 	}
 	for k, n := range count {
-		out <- prometheus.MustNewConstMetric(describeAgent(controlDevices), prometheus.GaugeValue, float64(n), k[0], k[1])
+		out <- prometheus.MustNewConstMetric(describeControl(controlDevices), prometheus.GaugeValue, float64(n), k[0], k[1])
 	}
 }

@@ -27,20 +27,6 @@ func newControlFiles(path string, hangup <-chan struct{}, cfg *controlConfig) *c
 	return f
 }
 
-// take reads the network that the files name now, and keeps it, or changes nothing.
-func (f *controlFiles) take() (x *steer.Network, restart []string, err error) {
-	cfg, restart, err := f.read()
-	if err == nil {
-		x, err = steer.ReadNetwork(cfg.network())
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	f.now.Store(cfg)
-	f.last.Store(x)
-	return x, restart, nil
-}
-
 // Read implements [steer.Settings].
 func (f *controlFiles) Read() (files *steer.Files, adopt func(*steer.Network), restart []string, err error) {
 	cfg, restart, err := f.read()

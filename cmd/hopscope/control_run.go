@@ -73,21 +73,25 @@ func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, e
 }
 
 // runSteering steers until ctx ends; in a fleet, that is the time in which this control is in charge.
-func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fleet *charge, page *controlPage, log *slog.Logger) error {
+func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fleet *fleetTerm, page *controlPage, log *slog.Logger) error {
 	cfg := files.now.Load()
+	var charge *steer.Charge
+	if fleet != nil {
+		charge = fleet.charge
+	}
 	conf, err := loop.TLS(cfg.Controller.CAFile, cfg.Controller.CertFile, cfg.Controller.KeyFile)
 	if err != nil {
 		return fmt.Errorf("controller.%w", err)
 	}
 	late := &steer.LatePost{}
 	server := loop.NewServer(x.Control.Agents, late.Post, log)
-	installers, err := steer.OpenSwitches(cfg.Switches, steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: fleet.election(), Log: log}, late.Post)
+	installers, err := steer.OpenSwitches(cfg.Switches, steer.SwitchesConfig{TLS: cfg.P4Runtime, Timeout: cfg.Loop.Timeout, Term: charge.Election(), Log: log}, late.Post)
 	if err != nil {
 		return err
 	}
 	defer installers.Close()
 	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
-		Journal: page.journal, Seed: fleet.seed(page.journal.Seed(), x.Control.Name, log), Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: fleet.fence(ctx), Log: log})
+		Journal: page.journal, Seed: charge.Seed(page.journal.Seed(), x.Control.Name, log), Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: charge.Fence(ctx), Log: log})
 	if err != nil {
 		return err
 	}
@@ -131,7 +135,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 	go func() { defer close(followed); s.Run(ctx) }()
 	defer func() { cancel(); <-followed }()
 	log.Info("control runs", "agents", len(x.Control.Agents), "switches", len(x.Control.Switches), "probes", len(x.Control.Probes), "listen", listener.Addr().String(), "admin", page.at())
-	return fleet.standDown(ctx, l, l.Run(ctx))
+	return charge.StandDown(ctx, l, l.Run(ctx))
 }
 
 // pageOf is a page that is asked over HTTP.
@@ -147,31 +151,6 @@ func openFindingsOf(page *steer.Page) func(context.Context) ([]inference.Finding
 		if err := page.Get(ctx, "/api/findings", &got); err != nil {
 			return nil, err
 		}
-		return openFindings(got.Open), nil
+		return ask.OpenFindings(got.Open), nil
 	}
-}
-
-// openFindings are those that a page answers with, as far as they name an element.
-func openFindings(list []ask.Finding) (out []inference.Finding) {
-	for i := range list {
-		x := &list[i]
-		f, err := x.Finding()
-		if err != nil || x.EndMS != 0 {
-			continue
-		}
-		if f.Severity, err = inference.ParseSeverity(x.Severity); err != nil {
-			continue
-		}
-		if f.ID, err = inference.ParseID(x.ID); err != nil {
-			continue
-		}
-		if x.Cause != "" {
-			if f.Cause, err = inference.ParseID(x.Cause); err != nil {
-				continue
-			}
-		}
-		f.Text, f.Start = x.Text, x.StartMS*1e6
-		out = append(out, f)
-	}
-	return out
 }

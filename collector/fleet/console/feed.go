@@ -403,28 +403,13 @@ func (f *feed) show(ctx context.Context, a *fleet.Assembled) {
 
 // found tells the page of the findings of a window.
 func (f *feed) found(ctx context.Context, r *fleet.Record) error {
-	if r.Head.Revision > 0 {
-		return nil // findings are told once
-	}
-	if fleet.Sum(r.Value) != r.Head.Sum {
-		return fleet.ErrSum
-	}
-	d, err := fleet.DecodeWhole(f.codec, r.Value)
-	if err != nil {
+	d, list, err := readFindings(f.codec, r)
+	if d == nil {
 		return err
 	}
 	if end := d.End.UnixNano(); f.newest == nil || end > f.newest.End.UnixNano() {
 		f.newest = d
 		f.page.Learning(end, d.Learns)
-	}
-	var list []inference.Finding
-	for i := range d.Findings {
-		found, ferr := d.Findings[i].Finding()
-		if ferr != nil { // of a kind that this version does not know, perhaps
-			err = errors.Join(err, ferr)
-			continue
-		}
-		list = append(list, found)
 	}
 	_ = f.page.WriteWindow(ctx, sink.NewWindow(f.params.Name, &inference.Window{Start: r.Head.Start, End: r.Head.End}, list)) // as above
 	f.mu.Lock()

@@ -108,6 +108,31 @@ func (f *Finding) Finding() (out inference.Finding, err error) {
 	return out, nil
 }
 
+// OpenFindings are the open findings of an answer, as far as they name an element.
+func OpenFindings(list []Finding) (out []inference.Finding) {
+	for i := range list {
+		x := &list[i]
+		f, err := x.Finding()
+		if err != nil || x.EndMS != 0 {
+			continue
+		}
+		if f.Severity, err = inference.ParseSeverity(x.Severity); err != nil {
+			continue
+		}
+		if f.ID, err = inference.ParseID(x.ID); err != nil {
+			continue
+		}
+		if x.Cause != "" {
+			if f.Cause, err = inference.ParseID(x.Cause); err != nil {
+				continue
+			}
+		}
+		f.Text, f.Start = x.Text, x.StartMS*1e6
+		out = append(out, f)
+	}
+	return out
+}
+
 // state says what people did about a finding.
 func (f *Finding) state(rules *notify.Rules, now time.Time) string {
 	x, err := f.Finding()

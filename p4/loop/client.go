@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/user"
+	"strings"
+	"time"
+)
+
+// adminTimeout bounds a request to [Admin], and maxAnswer its answer in bytes.
+const (
+	adminTimeout = 10 * time.Second
+	maxAnswer    = 64 << 20
+)
+
+// Errors of [AskAdmin].
+var (
+	ErrURL      = errors.New("is neither http://HOST:PORT nor unix:PATH")
+	ErrNoAnswer = errors.New("no answer")
+)
+
+// RefusedError is an answer of [Admin] with another status than 200.
+type RefusedError struct{ Text string }
+
+func (e *RefusedError) Error() string { return e.Text }
+
+// noAnswer is an [ErrNoAnswer] with its cause.
+type noAnswer struct{ error }
+
+func (e noAnswer) Unwrap() error      { return e.error }
+func (noAnswer) Is(target error) bool { return target == ErrNoAnswer }
+
+// AskAdmin sends a request to [Admin] at http://HOST:PORT or unix:PATH, and reads the answer. A POST carries the name of the
+// user of this process.
+func AskAdmin(ctx context.Context, at, method, path string) ([]byte, error) {
+	client, base := http.DefaultClient, strings.TrimSuffix(at, "/")
+	if file, ok := strings.CutPrefix(at, "unix:"); ok && file != "" {
+		base = "http://localhost"
+		client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", file)
+		}}}
+	} else if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" {
+		return nil, fmt.Errorf("%q %w", at, ErrURL)
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		name := "somebody"
+		if u, err := user.Current(); err == nil && u.Username != "" {
+			name = u.Username
+		}
+		req.Header.Set("Hopscope-Control", name)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, noAnswer{err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = &RefusedError{strings.TrimSpace(string(body))}
+	}
+	return body, err
+}
