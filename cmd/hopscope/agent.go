@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,7 +166,7 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	defer a.Close()
 	switch {
 	case plan != nil:
-		if err := adoptFiles(a, cfg, plan, log); err != nil {
+		if err := a.AdoptFiles(&cfg.Config, plan, log); err != nil {
 			return wrongInput(err)
 		}
 	case cfg.Controller.Address == "":
@@ -181,41 +180,10 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	}
 	defer page.Close()
 	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.URL())
-	go rereadOnHangup(ctx, signalsOf(c.Context()).hangup, a, cfg, log)
+	go a.RereadFiles(ctx, signalsOf(c.Context()).hangup, &cfg.Config, log)
 	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return status.Line(a) })
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)
 	return err
-}
-
-// adoptFiles puts a plan from files in force.
-func adoptFiles(a *agent.Agent, cfg *agentConfig, plan *agent.Plan, log *slog.Logger) error {
-	if _, err := a.Adopt(plan, "files"); err != nil {
-		return err
-	}
-	if warning := cfg.NotNamed(plan); warning != "" {
-		log.Warn("plan", "problem", warning)
-	}
-	return nil
-}
-
-// rereadOnHangup reads the files of the plan again at every SIGHUP.
-func rereadOnHangup(ctx context.Context, hangup <-chan struct{}, a *agent.Agent, cfg *agentConfig, log *slog.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-		}
-		if !cfg.Files.Used() {
-			log.Warn("nothing to read again: the plan is not from files")
-			continue
-		}
-		if plan, err := cfg.Files.Read(agent.NextEpoch(a.Status().Epoch)); err != nil {
-			a.Refuse(0, "files", err)
-		} else {
-			_ = adoptFiles(a, cfg, plan, log) // the agent logs and says what it refuses
-		}
-	}
 }

@@ -156,50 +156,9 @@ func (c *consolePage) status() web.Status {
 		out.Settings = []web.Setting{{Name: "fleet", Value: p.Name}, {Name: "window", Value: p.Window.String()}, {Name: "slices", Value: fmt.Sprint(p.Slices)}}
 	}
 	for _, m := range s.Members {
-		f.Members = append(f.Members, memberRow(m.Member, m.State))
+		f.Members = append(f.Members, web.NewMember(m.Member, m.State))
 	}
 	return out
-}
-
-// memberRow is a member as the page shows it.
-func memberRow(m *fleet.Member, state string) web.Member {
-	row := web.Member{
-		Role: m.Role, Name: m.Name, State: state, Version: m.Version, Problems: m.Faults, StartMS: m.Start / 1e6, UpdatedMS: m.Updated / 1e6,
-		WindowMS: m.Window / 1e6, ReportsPerSecond: m.Rate, SpoolBytes: m.Spool, Lag: m.Lag, Rebalances: m.Rebalances,
-	}
-	if len(m.Pages) > 0 {
-		row.Page = m.Pages[0]
-	}
-	balance := m.All
-	if balance == nil {
-		balance = m.Run
-	}
-	if balance != nil {
-		row.Received, row.Stored, row.InFlight, row.Dropped = balance.Received, balance.Stored, sumOf(balance.InFlight), sumOf(balance.Dropped)
-	}
-	for i := range m.Parts {
-		a := &m.Parts[i]
-		if !a.Held {
-			continue
-		}
-		row.Partitions++
-		row.Lag += a.Lag
-		row.Late += a.Late
-		row.Duplicates += a.Duplicates
-		row.Conflicts += a.Conflicts
-		row.Dropped += sumOf(a.Dropped)
-		if a.Topic == fleet.Windows {
-			row.Received += a.Taken
-		}
-	}
-	return row
-}
-
-func sumOf(stages map[string]uint64) (n uint64) {
-	for _, v := range stages {
-		n += v
-	}
-	return n
 }
 
 // run serves until ctx ends.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +11,6 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/service"
-	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink/web"
 )
 
@@ -76,7 +72,7 @@ SIGINT or SIGTERM ends it: what was merged is written, and its part goes to othe
 		signals.mayTakeTime()
 		err = con.run(c.Context())
 		s := con.Summary()
-		if werr := writeConsumed(summaryOut(c, &cfg), &s, o.format); err == nil {
+		if werr := writeSummary(summaryOut(c, &cfg), &s, o.format); err == nil {
 			err = werr
 		}
 		return err
@@ -142,36 +138,6 @@ func (c *consumer) problems() []string {
 		out = append(out, p)
 	}
 	return out
-}
-
-// writeConsumed writes what a run came to.
-func writeConsumed(w io.Writer, s *consumers.Summary, format string) error {
-	if format == "json" {
-		return writeJSON(w, s)
-	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(t, "%s reports in %s slices of windows, and %s whole windows\n", inference.Count(s.Reports), inference.Count(s.Slices), inference.Count(s.Windows))
-	for _, l := range s.Ledger {
-		name := l.Sink
-		if name == "" {
-			name = "(no store)"
-		}
-		flight, dropped := int64(0), int64(0)
-		for _, n := range l.InFlight {
-			flight += n
-		}
-		for _, n := range l.Dropped {
-			dropped += n
-		}
-		fmt.Fprintf(t, "  %s\t%s stored\t%s on their way\t%s dropped\n", name, inference.Count(l.Stored), inference.Count(uint64(max(0, flight))), inference.Count(uint64(max(0, dropped))))
-	}
-	fmt.Fprintf(t, "records: %s late, %s twice, %s conflicting, %s refused, %s of later versions\n", inference.Count(s.Late), inference.Count(s.Doubles), inference.Count(s.Conflict), inference.Count(s.Refused), inference.Count(s.Unknown))
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // closeStores gives back what was opened, for a consumer that does not run.

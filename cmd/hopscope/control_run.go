@@ -16,7 +16,6 @@ import (
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
 	"github.com/hopscope/hopscope/p4/loop"
 	"github.com/hopscope/hopscope/p4/steer"
-	"github.com/hopscope/hopscope/planner/control"
 	"github.com/hopscope/hopscope/sink/web/ask"
 )
 
@@ -26,13 +25,6 @@ func (c *controlConfig) network() *steer.Files {
 	s.Window, s.RaiseAfter, s.DoubtAfter, s.ClearAfter = c.Loop.Cycle, c.Loop.RaiseAfter, c.Loop.DoubtAfter, c.Loop.ClearAfter
 	s.LatencyFloor, s.QueueFloor = float64(c.Collector.LatencyFloor), float64(c.Collector.QueueFloor)
 	return &steer.Files{Topology: c.Topology, FirstNode: c.FirstNode, Plan: c.Files, Agents: c.Agents, Switches: c.Switches, Suspicion: s}
-}
-
-// steerConfig is what the controller is told.
-func (c *controlLoop) steerConfig(p *loop.Probing) control.Config {
-	basic, detailed := p.HopBytes()
-	return control.Config{Cycle: int64(c.Cycle), Timeout: int64(c.Timeout), Grace: int64(c.Grace), Budget: c.Budget, MaxChanges: c.MaxChanges, SwitchCost: c.SwitchCost,
-		RetryAfter: c.RetryAfter, Audit: c.Audit, Approve: c.Approve, DryRun: c.DryRun, BasicBytes: basic, DetailedBytes: detailed}
 }
 
 // runControl steers until it is told to stop. It has its journal for as long, also while another control of a fleet is in charge: of two
@@ -56,7 +48,7 @@ func runControl(ctx context.Context, files *controlFiles, x *steer.Network, log 
 }
 
 // openControlJournal opens the journal of the settings, nil if they name none.
-func openControlJournal(cfg *controlJournal, log *slog.Logger) (*loop.Journal, error) {
+func openControlJournal(cfg *steer.JournalConfig, log *slog.Logger) (*loop.Journal, error) {
 	if cfg.File == "" {
 		log.Warn("no journal: a restart knows what devices have, and not what was in force")
 		return nil, nil
@@ -90,7 +82,7 @@ func runSteering(ctx context.Context, files *controlFiles, x *steer.Network, fle
 		return err
 	}
 	defer installers.Close()
-	l, err := loop.New(loop.Options{Control: cfg.Loop.steerConfig(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
+	l, err := loop.New(loop.Options{Control: cfg.Loop.Control(x.Config.Sent), Network: x.Control, Probing: x.Config.Sent, Agents: server, Switches: installers,
 		Journal: page.journal, Seed: charge.Seed(page.journal.Seed(), x.Control.Name, log), Suspects: x.Suspects, Rounds: x.Suspects.Rounds, Fence: charge.Fence(ctx), Log: log})
 	if err != nil {
 		return err

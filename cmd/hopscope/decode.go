@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/hopscope/hopscope/collector/inventory"
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/dump"
 	"github.com/hopscope/hopscope/decode/guess"
 	"github.com/hopscope/hopscope/decode/reportjson"
 	"github.com/hopscope/hopscope/inference/names"
@@ -110,7 +108,7 @@ error says so before its last line. What is printed is what the profile says.`,
 
 		// A reader that goes away ends the output, not the program.
 		signal.Ignore(syscall.SIGPIPE)
-		p := printer{append: appendJSON, w: c.OutOrStdout(), watch: guess.NewWatch(candidates, false), profile: &profile, place: place}
+		p := dump.Printer{Append: appendJSON, W: c.OutOrStdout(), Watch: guess.NewWatch(candidates, false), Profile: &profile, Place: place, Known: pcapfile.Known}
 		if o.nodes != "" || o.topology != "" {
 			pc, err := pintFlags(collector.DefaultPINT(), o.nodes, o.topology)
 			if err != nil {
@@ -120,16 +118,17 @@ error says so before its last line. What is printed is what the profile says.`,
 			if err != nil {
 				return wrongInput(err)
 			}
-			p.append = reportjson.NewDigests(nodes).Append
+			p.Append = reportjson.NewDigests(nodes).Append
 		}
 		if o.format == "table" {
-			p.append, p.buf = tableRows(&profile, called), names.AppendHeading(nil)
+			p.Append = tableRows(&profile, called)
+			p.Heading(names.AppendHeading(nil))
 		}
 		stop := func() {}
-		if out, ok := p.w.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
+		if out, ok := p.W.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) { // else the output itself shows progress
 			stop = showProgress(c.ErrOrStderr(), "decoding", func() string { return progress(r.Progress()) })
 		}
-		err = p.print(c.Context(), r, demux.New(profile))
+		err = printFrames(c.Context(), r, &p)
 		stop()
 		switch {
 		case errors.Is(err, syscall.EPIPE):
@@ -141,121 +140,36 @@ error says so before its last line. What is printed is what the profile says.`,
 		if name == "-" {
 			name = "standard input"
 		}
-		for _, line := range p.dialects() {
+		for _, line := range dialectLines(p.Dialects()) {
 			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, line)
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, p.summary(o.all))
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, p.Summary(o.all))
 		return err
 	}
 	return c
 }
 
-// printer writes reports, and counts what it saw.
-type printer struct {
-	w      io.Writer
-	append func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
-	buf    []byte
-
-	watch   *guess.Watch
-	profile *demux.Profile
-	place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
-
-	frames, reports, malformed, without uint64
-	foreign                             map[uint16]uint64 // frames by link type, where no decoder can walk it
-}
-
-// print writes all reports of r. What belongs to one read of the input leaves in one write, so that a live input shows
-// at once and a file costs few calls.
-func (p *printer) print(ctx context.Context, r *pcapfile.Reader, d *demux.Decoder) error {
+// printFrames prints the reports of all frames of r. What belongs to one read of the input leaves in one write, so that a live
+// input shows at once and a file costs few calls.
+func printFrames(ctx context.Context, r *pcapfile.Reader, p *dump.Printer) error {
 	const limit = 256
 	var in ingest.Batch
-	var out decode.Batch
 	for {
-		if err := r.ReadBatch(&in, limit); err != nil {
-			if flushErr := p.flush(); flushErr != nil || err == io.EOF {
-				return flushErr
-			}
-			if ctx.Err() != nil {
-				return p.interrupted()
-			}
-			return err
-		}
-		for i := range in.Frames {
+		err := r.ReadBatch(&in, limit)
+		for i := 0; i < len(in.Frames) && err == nil; i++ {
 			f := &in.Frames[i]
-			p.frame(f, d.Frame(&out, f.Link, f.Data, f.Length, f.Time))
-			p.watch.Look(p.profileOf, guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time}, out.Reports)
-			if p.place != nil {
-				p.place(out.Reports)
-			}
-			for _, report := range out.Reports {
-				if report.Err.Reason != 0 {
-					p.malformed++
-				}
-				p.buf = p.append(p.buf, f.Number, report)
-			}
-			out.Reset()
+			p.Frame(f.Number, guess.Sample{Link: f.Link, Data: f.Data, Length: f.Length, Time: f.Time})
 		}
-		if err := p.flush(); err != nil {
+		flushErr := p.Flush()
+		switch {
+		case flushErr != nil || err == io.EOF:
+			return flushErr
+		case ctx.Err() != nil:
+			return fmt.Errorf("interrupted after frame %d", p.Frames())
+		case err != nil:
 			return err
 		}
-		if ctx.Err() != nil {
-			return p.interrupted()
-		}
 	}
-}
-
-func (p *printer) frame(f *ingest.Frame, reports int) {
-	p.frames++
-	p.reports += uint64(reports)
-	if reports == 0 {
-		p.without++
-	}
-	if !pcapfile.Known(f.Link) {
-		if p.foreign == nil {
-			p.foreign = map[uint16]uint64{}
-		}
-		p.foreign[f.Link]++
-	}
-}
-
-func (p *printer) profileOf(decode.Addr) *demux.Profile { return p.profile }
-
-// dialects says what the profile cannot read and another one explains, a sentence for a sender.
-func (p *printer) dialects() (lines []string) {
-	p.watch.Finish()
-	return dialectLines(p.watch.Findings())
-}
-
-func (p *printer) flush() error {
-	if len(p.buf) == 0 {
-		return nil
-	}
-	_, err := p.w.Write(p.buf)
-	p.buf = p.buf[:0]
-	// The path says nothing that the operation does not.
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	if err != nil {
-		return fmt.Errorf("write the reports: %w", err)
-	}
-	return nil
-}
-
-func (p *printer) interrupted() error {
-	return fmt.Errorf("interrupted after frame %d", p.frames)
-}
-
-// summary gives "6331 frames, 278 reports, 0 errors".
-func (p *printer) summary(all bool) string {
-	s := fmt.Sprintf("%d frame%s, %d report%s, %d error%s", p.frames, plural(int(p.frames)), p.reports, plural(int(p.reports)), p.malformed, plural(int(p.malformed)))
-	if all {
-		s += fmt.Sprintf(", %d without telemetry", p.without)
-	}
-	for _, link := range slices.Sorted(maps.Keys(p.foreign)) {
-		s += fmt.Sprintf("; %d of link type %d, which is not read", p.foreign[link], link)
-	}
-	return s
 }
 
 func progress(read, size int64) string {

@@ -2,22 +2,16 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/inference/detect"
-	"github.com/hopscope/hopscope/inference/names"
 )
 
 func detectCommand() *cobra.Command {
@@ -68,61 +62,9 @@ empty while it lasts. Its kind is rise, fall, silent or stuck.`,
 			return wrongInput(fmt.Errorf("%s: %w", args[0], err))
 		}
 		d.Finish()
-		return writeDetected(c.OutOrStdout(), d, format)
+		return d.Write(c.OutOrStdout(), format)
 	}
 	return c
-}
-
-func writeDetected(out io.Writer, d *detect.Table, format string) (err error) {
-	b := bufio.NewWriter(out)
-	end := func(f detect.TableFinding, open string) string {
-		if f.End == nil {
-			return open
-		}
-		return strconv.Itoa(*f.End)
-	}
-	switch format {
-	case "json":
-		err = json.NewEncoder(b).Encode(struct {
-			Hops     int                   `json:"hops"`
-			Windows  int                   `json:"windows"`
-			Learning int                   `json:"learning"` // hops that are too young to be judged
-			Findings []detect.TableFinding `json:"findings"`
-		}{d.Hops(), d.Windows, d.Learning(), d.Findings})
-	case "csv":
-		w := csv.NewWriter(b)
-		w.Write([]string{"hop", "start", "end", "kind", "statistic", "severity"})
-		for _, f := range d.Findings {
-			w.Write([]string{f.Hop, strconv.Itoa(f.Start), end(f, ""), f.Kind, f.Statistic, f.Severity})
-		}
-		w.Flush()
-		err = w.Error()
-	default:
-		w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-		if len(d.Findings) > 0 {
-			fmt.Fprintln(w, "HOP\tSTART\tEND\tKIND\tSTATISTIC\tSEVERITY")
-		}
-		for _, f := range d.Findings {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", names.Clean(f.Hop), f.Start, end(f, "-"), f.Kind, cmp.Or(f.Statistic, "-"), f.Severity)
-		}
-		w.Flush()
-		_, err = fmt.Fprintf(b, "%d finding%s in %d windows of %d hop%s%s\n",
-			len(d.Findings), plural(len(d.Findings)), d.Windows, d.Hops(), plural(d.Hops()), tooYoung(d.Learning()))
-	}
-	if e := b.Flush(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("write the findings: %w", err)
-	}
-	return nil
-}
-
-func tooYoung(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %d hop%s had too few windows to be judged", n, plural(n))
 }
 
 // openTable opens a file, or standard input for "-", and unpacks it where it is packed.

@@ -277,9 +277,6 @@ func unmuteCommand() *cobra.Command {
 	return c
 }
 
-// testPatience is how long a receiver may take for the alert of a test.
-const testPatience = 30 * time.Second
-
 func testAlertCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
@@ -298,49 +295,11 @@ did not take it.`,
 		if err != nil {
 			return err
 		}
-		return sendTest(c.Context(), c.OutOrStdout(), &cfg, time.Now().UTC())
+		err = collector.SendTest(c.Context(), c.OutOrStdout(), &cfg, cfg.InstanceName(), time.Now().UTC())
+		if errors.Is(err, collector.ErrNoReceiver) {
+			return usagef("%w: enable %s in the settings", err, oneOf(collector.ReceiverNames(&cfg)))
+		}
+		return err
 	}
 	return c
-}
-
-// sendTest sends a test alert to all receivers.
-func sendTest(ctx context.Context, w io.Writer, cfg *config, now time.Time) error {
-	receivers, failed := collector.OpenReceivers(cfg)
-	if len(receivers)+len(failed) == 0 {
-		return usagef("no receiver of alerts is enabled: enable %s in the settings", oneOf(collector.ReceiverNames(cfg)))
-	}
-	alert := notify.Alert{Status: notify.Test, Instance: cfg.InstanceName(), Key: "test", Severity: inference.Info.String(), Start: now, Updated: now, Time: now,
-		Text: "a test of alerts by hopscope findings test; nothing is wrong"}
-	for _, r := range receivers {
-		patience, cancel := context.WithTimeout(ctx, testPatience)
-		err := r.Writer.Write(patience, notify.Batch([]notify.Alert{alert}))
-		cancel()
-		if err = errors.Join(err, r.Writer.Close()); err != nil {
-			failed[r.Name] = err
-			continue
-		}
-		fmt.Fprintf(w, "%s: %s took the alert\n", r.Name, plain(r.Target, false))
-	}
-	names := make([]string, 0, len(failed))
-	for name, err := range failed {
-		names = append(names, name+": "+err.Error())
-	}
-	slices.Sort(names)
-	for _, n := range names {
-		fmt.Fprintln(w, plain(n, false))
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d receivers did not take the alert", len(failed), len(failed)+len(receivers)-taken(receivers, failed))
-	}
-	return nil
-}
-
-// taken counts the receivers that are in failed, too.
-func taken(receivers []collector.Store, failed map[string]error) (n int) {
-	for _, r := range receivers {
-		if failed[r.Name] != nil {
-			n++
-		}
-	}
-	return n
 }

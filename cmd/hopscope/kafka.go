@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -214,7 +212,7 @@ Exit status 1 with problems, 0 with warnings alone.`,
 			}
 			err = writeIndented(c.OutOrStdout(), list)
 		} else {
-			err = writeDeviations(c.OutOrStdout(), list)
+			err = kafka.WriteDeviations(c.OutOrStdout(), list)
 		}
 		problems := 0
 		for _, d := range list {
@@ -228,21 +226,4 @@ Exit status 1 with problems, 0 with warnings alone.`,
 		return err
 	}
 	return c
-}
-
-func writeDeviations(out io.Writer, list []kafka.Deviation) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no deviations")
-		return err
-	}
-	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "\ttopic\twhat\tis\tshould be\twhat to do")
-	for _, d := range list {
-		kind := "warning"
-		if d.Problem {
-			kind = "problem"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", kind, plain(d.Topic, false), d.What, plain(d.Have, false), d.Want, d.Advice)
-	}
-	return t.Flush()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,7 +10,6 @@ import (
 	"github.com/hopscope/hopscope/collector"
 	consumers "github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/inference/fleet"
-	"github.com/hopscope/hopscope/sink"
 	"github.com/hopscope/hopscope/sink/kafka"
 )
 
@@ -77,31 +75,11 @@ func (r *running) memberStatus(boot uint64, left bool) []byte {
 	if url := r.served.Load(); url != nil {
 		m.Pages = []string{*url}
 	}
-	m.Run = balanceOf(s.Balances, r.fleet.Name())
+	m.Run = kafka.BalanceOf(s.Balances, r.fleet.Name())
 	if s.AllRuns != nil {
-		m.All = balanceOf(s.AllRuns.Sinks, r.fleet.Name())
+		m.All = kafka.BalanceOf(s.AllRuns.Sinks, r.fleet.Name())
 	}
 	return m.Append(nil)
-}
-
-// balanceOf gives a store's balance, which adds up whenever it was taken.
-func balanceOf(all []sink.Balance, store string) *fleet.Balance {
-	i := slices.IndexFunc(all, func(b sink.Balance) bool { return b.Sink == store })
-	if i < 0 {
-		return nil
-	}
-	b := &all[i]
-	c := &fleet.Balance{Sink: b.Sink, Stored: b.Stored, InFlight: map[string]uint64{}, Dropped: map[string]uint64{}}
-	c.Received = c.Stored
-	for stages, from := range map[*map[string]uint64]map[string]int64{&c.InFlight: b.InFlight, &c.Dropped: b.Dropped} {
-		for stage, n := range from {
-			if n > 0 {
-				(*stages)[stage] = uint64(n)
-				c.Received += uint64(n)
-			}
-		}
-	}
-	return c
 }
 
 // fleetMetrics are those of a member of a fleet, beside those of all collectors.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -102,7 +100,7 @@ func (o *attentionFlags) run(c *cobra.Command) error {
 			if o.format == "json" {
 				return writeJSON(c.OutOrStdout(), categories)
 			}
-			return categoriesTable(c.OutOrStdout(), categories)
+			return categories.WriteTable(c.OutOrStdout())
 		}
 	}
 	p, err := o.problem(c)
@@ -240,29 +238,6 @@ func readMetrics(path string) (*solve.Metrics, error) {
 		return nil, fmt.Errorf("metrics %s: %w", path, err)
 	}
 	return m, nil
-}
-
-func categoriesTable(w io.Writer, c *solve.Categories) error {
-	b := bufio.NewWriter(w)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "METRIC\tMEASURED\tWHY")
-	for _, m := range c.Basic {
-		why := ""
-		if by := c.NeededBy[m]; by != "" {
-			why = by + " depends on it"
-		}
-		fmt.Fprintf(t, "%s\talways\t%s\n", m, why)
-	}
-	for _, m := range c.Detailed {
-		fmt.Fprintf(t, "%s\tin detail\t%s shows it\n", m, c.ShownBy[m])
-	}
-	t.Flush()
-	i := c.Instructions
-	fmt.Fprintf(b, "\nbasic    %s, %d bytes a hop\ndetailed %s, %d bytes a hop\n", i.Basic, i.BasicBytes, i.Detailed, i.DetailedBytes)
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the metrics: %w", err)
-	}
-	return nil
 }
 
 // after reads the earlier plan, if there is one, and gives the problem after it.

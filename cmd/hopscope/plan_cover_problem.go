@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -48,8 +47,11 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	if err := o.limits(p); err != nil {
 		return nil, err
 	}
-	if err := o.skips(p); err != nil {
-		return nil, err
+	if err := p.SkipLinks(o.skip); err != nil {
+		return nil, usagef("--skip: %w", err)
+	}
+	if err := p.SkipNodes(o.skipNode); err != nil {
+		return nil, usagef("--skip-node: %w", err)
 	}
 	if o.depots != "" {
 		if p.Depots, err = readDepots(o.depots, g); err != nil {
@@ -62,8 +64,11 @@ func (o *coverFlags) problem(c *cobra.Command) (*cover.Problem, error) {
 	if o.agents != noneText {
 		p.UseAgents()
 	}
-	if err := o.ambiguousHosts(p); err != nil {
-		return nil, err
+	// Where routes have to know it, and the topology says nothing, a node with one link may be a host or a switch.
+	if o.sr != "" && o.hosts == "" && !topo.IsGenerator(o.topology) {
+		if v, ok := p.MaybeHost(); ok {
+			return nil, usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))
+		}
 	}
 	return p, p.Validate()
 }
@@ -186,34 +191,6 @@ func (o *coverFlags) stackLimits() (hops int, size cover.Size, err error) {
 	return hops, size, err
 }
 
-// skips reads the links and nodes that must not be passed.
-func (o *coverFlags) skips(p *cover.Problem) error {
-	g := p.Graph
-	if len(o.skip) > 0 {
-		p.Skip = make([]bool, g.NumLinks())
-	}
-	for _, name := range o.skip {
-		links, err := g.LookupLinks(name)
-		if err != nil {
-			return usagef("--skip: %w", err)
-		}
-		for _, l := range links {
-			p.Skip[l] = true
-		}
-	}
-	if len(o.skipNode) > 0 {
-		p.SkipNode = make([]bool, g.NumNodes())
-	}
-	for _, name := range o.skipNode {
-		v, ok := g.Lookup(name)
-		if !ok {
-			return usagef("--skip-node: the topology has no node %q", name)
-		}
-		p.SkipNode[v] = true
-	}
-	return nil
-}
-
 // readHosts reads which nodes are hosts: those of --hosts, and those that the topology marks.
 func (o *coverFlags) readHosts(p *cover.Problem) error {
 	g, some := p.Graph, false
@@ -238,22 +215,6 @@ func (o *coverFlags) readHosts(p *cover.Problem) error {
 	}
 	if some {
 		p.Hosts = hosts
-	}
-	return nil
-}
-
-// ambiguousHosts says which node may be a host or a switch, where routes have to know: one of a single link at which probes
-// end, and of which the topology says nothing.
-func (o *coverFlags) ambiguousHosts(p *cover.Problem) error {
-	if o.sr == "" || o.hosts != "" || p.Hosts != nil || p.Agents != nil || topo.IsGenerator(o.topology) {
-		return nil
-	}
-	g := p.Graph
-	for v := range g.NumNodes() {
-		lo, hi := g.Interfaces(v)
-		if hi-lo == 1 && g.Degree(v) == 1 && g.Tier(v) == topo.NoTier && (p.Depots == nil || slices.Contains(p.Depots, v)) {
-			return usagef("--sr: the node %q has a single link; a route has to know whether it is a host or a switch: list the hosts with --hosts, or say --hosts none", g.NodeName(v))
-		}
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -193,7 +191,7 @@ func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 		if !set(x.flag) {
 			continue
 		}
-		bps, err := parseBits(x.value)
+		bps, err := schedule.ParseRate(x.value)
 		if err != nil {
 			return usagef("--%s: %w", x.flag, err)
 		}
@@ -202,7 +200,7 @@ func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 		}
 	}
 	for _, spec := range o.classes {
-		class, err := o.class(spec)
+		class, err := schedule.ParseClass(spec, o.graph, parseMillis)
 		if err != nil {
 			return usagef("--class %q: %w", spec, err)
 		}
@@ -211,58 +209,9 @@ func (o *scheduleFlags) settings(c *cobra.Command, p *schedule.Problem) error {
 	return nil
 }
 
+func parseMillis(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	return millis(d), err
+}
+
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// class reads NAME=LINKS:PERIOD.
-func (o *scheduleFlags) class(spec string) (class schedule.Class, err error) {
-	name, rest, ok := strings.Cut(spec, "=")
-	at := strings.LastIndexByte(rest, ':')
-	if !ok || name == "" || at < 0 {
-		return class, fmt.Errorf("it is NAME=LINKS:PERIOD, such as core=@core:200ms")
-	}
-	period, err := time.ParseDuration(rest[at+1:])
-	if err != nil {
-		return class, err
-	}
-	class = schedule.Class{Name: name, Period: millis(period)}
-	for word := range strings.SplitSeq(rest[:at], ",") {
-		word = strings.TrimSpace(word)
-		tier, ok := strings.CutPrefix(word, "@")
-		switch {
-		case word == "":
-			return class, fmt.Errorf("a link without a name")
-		case !ok:
-			class.Links = append(class.Links, word)
-		case o.graph == nil:
-			return class, fmt.Errorf("%s is of a tier, and only a topology has tiers", word)
-		default:
-			n := len(class.Links)
-			for l := range o.graph.NumLinks() {
-				a, b := o.graph.Ends(l)
-				if o.graph.Tier(o.graph.Node(a)).String() == tier || o.graph.Tier(o.graph.Node(b)).String() == tier {
-					class.Links = append(class.Links, o.graph.LinkName(l))
-				}
-			}
-			if n == len(class.Links) {
-				return class, fmt.Errorf("no link has an end in tier %q", tier)
-			}
-		}
-	}
-	return class, nil
-}
-
-// parseBits reads bits per second with a unit.
-func parseBits(text string) (float64, error) {
-	for _, u := range []struct {
-		name string
-		unit float64
-	}{{"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}} {
-		if n, ok := strings.CutSuffix(text, u.name); ok {
-			if x, err := strconv.ParseFloat(strings.TrimSpace(n), 64); err == nil && x > 0 {
-				return x * u.unit, nil
-			}
-			break
-		}
-	}
-	return 0, fmt.Errorf("%q is not a number above 0 of bps, kbps, Mbps or Gbps", text)
-}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +69,7 @@ built-in ones.`,
 			if format == "json" {
 				return json.NewEncoder(w).Encode(list)
 			}
-			return printProfiles(w, list)
+			return demux.WriteDescriptions(w, list)
 		}
 		i := slices.IndexFunc(list, func(d demux.Description) bool { return d.Name == args[0] })
 		if i < 0 {
@@ -84,23 +81,6 @@ built-in ones.`,
 		return list[i].Write(w)
 	}
 	return c
-}
-
-func printProfiles(w io.Writer, list []demux.Description) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PROFILE\tREPORT PORT\tREPORTS\tINT\tUNITS\tMARKS")
-	for i := range list {
-		d := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.Ports(), orNone(d.Reports), orNone(d.INT), d.Units.String(), d.Markers())
-	}
-	return t.Flush()
-}
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
 }
 
 func noProfile(e *collector.Exporters, name string) error {

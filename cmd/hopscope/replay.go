@@ -158,7 +158,8 @@ func summaryOut(c *cobra.Command, cfg *config) io.Writer {
 	return c.OutOrStdout()
 }
 
-func writeSummary(w io.Writer, s *collector.Summary, format string) error {
+// writeSummary writes the summary of a run.
+func writeSummary(w io.Writer, s interface{ WriteTable(io.Writer) error }, format string) error {
 	if format == "json" {
 		return json.NewEncoder(w).Encode(s)
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"text/tabwriter"
 	"time"
@@ -107,7 +105,7 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 			steps = append(steps, s)
 			return s, err
 		})
-		if werr := writeSelftest(out, format, steps, best); err == nil {
+		if werr := traffic.WriteSearch(out, format, steps, best); err == nil {
 			err = werr
 		}
 		if err == nil && o.rate > 0 && !steps[0].KeepsUp {
@@ -116,22 +114,6 @@ Exit status 1 when the given rate loses reports, or when a report is found nowhe
 		return err
 	}
 	return c
-}
-
-func writeSelftest(w io.Writer, format string, steps []traffic.Step, best traffic.Step) error {
-	if format == "json" {
-		return json.NewEncoder(w).Encode(map[string]any{"steps": steps, "keeps_up_with": best.Rate, "sender_was_the_limit": best.KeepsUp && best.SenderLimited()})
-	}
-	if best.KeepsUp {
-		least := ""
-		if best.SenderLimited() {
-			least = "at least "
-		}
-		_, err := fmt.Fprintf(w, "This machine keeps up with %s%.0f reports/s, sending them included.\n", least, best.Rate)
-		return err
-	}
-	_, err := fmt.Fprintln(w, "This machine kept up with none of these rates.")
-	return err
 }
 
 // selftestOnce runs a fresh collector under one load.

@@ -9,9 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,14 +99,6 @@ func plain(s string, lines bool) string {
 	return names.Printable(s)
 }
 
-func seriesText(series map[string]uint64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(series)) {
-		parts = append(parts, fmt.Sprintf("%s %d", plain(name, false), series[name]))
-	}
-	return strings.Join(parts, ", ")
-}
-
 func writeIndented(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -148,33 +137,11 @@ func spoolListCommand() *cobra.Command {
 			if at.format == "json" {
 				return writeIndented(c.OutOrStdout(), entries)
 			}
-			return listEntries(c.OutOrStdout(), entries)
+			return stores.WriteRefused(c.OutOrStdout(), entries)
 		},
 	}
 	at.flags(c)
 	return c
-}
-
-func listEntries(out io.Writer, entries []stores.RefusedEntry) error {
-	if len(entries) == 0 {
-		_, err := fmt.Fprintln(out, "no points are refused")
-		return err
-	}
-	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "entry\ttime\tsink\tpoints\tseries\treason")
-	for i := range entries {
-		e := &entries[i]
-		if e.Problem != "" {
-			fmt.Fprintf(t, "%s\t\t\t\t\t%s\n", e.Name, plain(e.Problem, false))
-			continue
-		}
-		reason := plain(strings.Join(e.Reasons[:min(1, len(e.Reasons))], ""), false)
-		if n := len(e.Reasons); n > 1 {
-			reason += fmt.Sprintf(" (and %d more reasons)", n-1)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", e.Name, e.Time.Format(time.DateTime), plain(e.Sink, false), e.Points, seriesText(e.Series), reason)
-	}
-	return t.Flush()
 }
 
 func spoolShowCommand() *cobra.Command {
@@ -212,11 +179,8 @@ func spoolShowCommand() *cobra.Command {
 				return writeIndented(c.OutOrStdout(), entries)
 			}
 			for i := range entries {
-				e := &entries[i]
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d points (%s), refused by %s, %s, at %s\n", e.Name, e.Points, seriesText(e.Series),
-					plain(e.Sink, false), plain(e.Target, false), e.Time.Format(time.RFC3339))
-				for _, g := range e.Groups {
-					fmt.Fprintf(c.OutOrStdout(), "\n%d points: %s\n%s", g.Points, plain(g.Reason, false), plain(g.Payload, true))
+				if err := entries[i].Write(c.OutOrStdout()); err != nil {
+					return err
 				}
 			}
 			return nil

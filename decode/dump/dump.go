@@ -1,0 +1,116 @@
+// Package dump writes the reports of frames, one after the other, and counts them.
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/demux"
+	"github.com/hopscope/hopscope/decode/guess"
+)
+
+// Printer writes the reports of frames in the dialect of one profile.
+type Printer struct {
+	W       io.Writer
+	Append  func(dst []byte, frame uint64, r *decode.Report) []byte // with its newline
+	Profile *demux.Profile
+	Watch   *guess.Watch
+	Place   func([]*decode.Report) // nodes into their sites; nil leaves them as they are
+	Known   func(link uint16) bool // whether decoders can walk frames of a link type
+
+	buf     []byte
+	decoder *demux.Decoder
+	batch   decode.Batch
+
+	frames, reports, malformed, without uint64
+	foreign                             map[uint16]uint64 // frames by link type that is not known
+}
+
+// Frame adds the reports of a frame with its number to those that [Printer.Flush] writes.
+func (p *Printer) Frame(number uint64, s guess.Sample) {
+	if p.decoder == nil {
+		p.decoder = demux.New(*p.Profile)
+	}
+	out := &p.batch
+	p.count(s.Link, p.decoder.Frame(out, s.Link, s.Data, s.Length, s.Time))
+	p.Watch.Look(p.profileOf, s, out.Reports)
+	if p.Place != nil {
+		p.Place(out.Reports)
+	}
+	for _, report := range out.Reports {
+		if report.Err.Reason != 0 {
+			p.malformed++
+		}
+		p.buf = p.Append(p.buf, number, report)
+	}
+	out.Reset()
+}
+
+// Heading is written before the first report.
+func (p *Printer) Heading(text []byte) { p.buf = append(p.buf, text...) }
+
+// Frames counts the frames.
+func (p *Printer) Frames() uint64 { return p.frames }
+
+func (p *Printer) count(link uint16, reports int) {
+	p.frames++
+	p.reports += uint64(reports)
+	if reports == 0 {
+		p.without++
+	}
+	if !p.Known(link) {
+		if p.foreign == nil {
+			p.foreign = map[uint16]uint64{}
+		}
+		p.foreign[link]++
+	}
+}
+
+func (p *Printer) profileOf(decode.Addr) *demux.Profile { return p.Profile }
+
+// Dialects are those that explain what the profile cannot read, one for a sender.
+func (p *Printer) Dialects() []guess.Finding {
+	p.Watch.Finish()
+	return p.Watch.Findings()
+}
+
+// Flush writes what was added.
+func (p *Printer) Flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	_, err := p.W.Write(p.buf)
+	p.buf = p.buf[:0]
+	// The path says nothing that the operation does not.
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if err != nil {
+		return fmt.Errorf("write the reports: %w", err)
+	}
+	return nil
+}
+
+// Summary gives "6331 frames, 278 reports, 0 errors".
+func (p *Printer) Summary(all bool) string {
+	s := fmt.Sprintf("%d frame%s, %d report%s, %d error%s", p.frames, plural(p.frames), p.reports, plural(p.reports), p.malformed, plural(p.malformed))
+	if all {
+		s += fmt.Sprintf(", %d without telemetry", p.without)
+	}
+	for _, link := range slices.Sorted(maps.Keys(p.foreign)) {
+		s += fmt.Sprintf("; %d of link type %d, which is not read", p.foreign[link], link)
+	}
+	return s
+}
+
+func plural(n uint64) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
