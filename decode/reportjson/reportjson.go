@@ -10,6 +10,7 @@ package reportjson
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"net/netip"
 	"strconv"
 
@@ -62,34 +63,101 @@ var members = [...]member{
 	{"", decode.ColDigest, asDigest},
 }
 
-// maybeEmpty are the columns that have a value in every report, and no member where it is 0.
-const maybeEmpty decode.Columns = 1<<decode.ColVersion | 1<<decode.ColINT | 1<<decode.ColKind | 1<<decode.ColFlags
+// key is a member's key in an array, which is appended in two moves of a size that the compiler knows.
+type key struct {
+	text [24]byte
+	size int
+}
 
-// ofHeader are the columns that are not accepted of a header that was cut.
-const ofHeader decode.Columns = 1<<decode.ColVersion | 1<<decode.ColNodeID | 1<<decode.ColHWID | 1<<decode.ColSeq
+func keyOf(s string) (k key) {
+	k.size = copy(k.text[:], s)
+	return k
+}
+
+// uint appends the key and a number.
+func (k *key) uint(b []byte, v uint64) []byte {
+	end := len(b) + k.size
+	return appendUint(append(append(b, k.text[:16]...), k.text[16:]...)[:end], v)
+}
+
+// The plan of an object is made of members and of the table of columns. Sets of members have bit i for members[i].
+var (
+	memberKeys = func() (keys [len(members)]key) {
+		for i := range members {
+			keys[i] = keyOf(members[i].key)
+		}
+		return keys
+	}()
+	memberOf = func() (set [ioamOption + 1]uint32) { // by column
+		for i := range members {
+			set[members[i].column] |= 1 << i
+		}
+		return set
+	}()
+	presence = func() (list [32]present) { // by bit of Report.Has
+		for f := range list {
+			list[f].columns = decode.Field(1 << f).Columns()
+			for c := range decode.NumColumns {
+				if list[f].columns>>c&1 != 0 {
+					list[f].members |= memberOf[c]
+				}
+			}
+		}
+		return list
+	}()
+	// mayBeZero are the members whose value is in every report. They are not written if it is 0.
+	mayBeZero = memberOf[decode.ColVersion] | memberOf[decode.ColINT] | memberOf[decode.ColKind] | memberOf[decode.ColFlags]
+	// ofHeader are the members that are not accepted of a header that was cut.
+	ofHeader = memberOf[decode.ColVersion] | memberOf[decode.ColNodeID] | memberOf[decode.ColHWID] | memberOf[decode.ColSeq]
+)
+
+// present is what a bit of Report.Has says is there.
+type present struct {
+	members uint32
+	columns decode.Columns
+}
 
 // Append appends r as one JSON object without a newline. Frame is the number of the frame in its file, from 1.
 // Nothing in the result needs escaping: every string in it is a name, a number or an address.
 func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 	o := object{b: dst}
 	o.uint(`{"frame":`, frame)
-	o.b = strconv.AppendInt(append(o.b, `,"time_ns":`...), r.Time, 10)
+	if o.b = append(o.b, `,"time_ns":`...); r.Time < 0 {
+		o.b = append(o.b, '-')
+	}
+	o.b = appendUint(o.b, uint64(max(r.Time, -r.Time))) // the least number is its own opposite, and right as a uint64
+	have := present{members: mayBeZero | memberOf[decode.ColFormat]}
+	for f := uint32(r.Has); f != 0; f &= f - 1 {
+		p := &presence[bits.TrailingZeros32(f)&31]
+		have.members |= p.members
+		have.columns |= p.columns
+	}
 	var v [ioamOption + 1]uint64
-	have := r.Present()
-	r.Numbers(have, (*decode.ReportNumbers)(v[:]))
+	r.Numbers(have.columns, (*decode.ReportNumbers)(v[:]))
 	if r.HeaderCut {
-		have &^= ofHeader
+		have.members &^= ofHeader
 	}
 	if x := &r.IOAM; x.Has != 0 {
-		v[ioamSeq], v[ioamNamespace] = x.Seq, uint64(x.Namespace)
-		have |= 1<<ioamOption | decode.Columns(x.Has&decode.IOAMSeq)/decode.Columns(decode.IOAMSeq)<<ioamSeq |
-			decode.Columns(x.Has&decode.IOAMNamespace)/decode.Columns(decode.IOAMNamespace)<<ioamNamespace
-	}
-	for i := range members {
-		if m := &members[i]; have>>m.column&1 != 0 && (maybeEmpty>>m.column&1 == 0 || v[m.column] != 0) {
-			o.member(m, v[m.column], r)
+		have.members |= memberOf[ioamOption]
+		if v[ioamSeq] = x.Seq; x.Has&decode.IOAMSeq != 0 {
+			have.members |= memberOf[ioamSeq]
+		}
+		if v[ioamNamespace] = uint64(x.Namespace); x.Has&decode.IOAMNamespace != 0 {
+			have.members |= memberOf[ioamNamespace]
 		}
 	}
+	b := o.b
+	for set := have.members; set != 0; set &= set - 1 {
+		i := bits.TrailingZeros32(set)
+		if m := &members[i]; m.style == asNumber {
+			b = memberKeys[i].uint(b, v[m.column])
+		} else if v[m.column] != 0 || mayBeZero>>i&1 == 0 {
+			o.b = b
+			o.member(m, v[m.column], r)
+			b = o.b
+		}
+	}
+	o.b = b
 	if len(r.Hops) > 0 {
 		sep := `,"hops":[`
 		for i := range r.Hops {
@@ -115,8 +183,6 @@ func Append(dst []byte, frame uint64, r *decode.Report) []byte {
 
 func (o *object) member(m *member, v uint64, r *decode.Report) {
 	switch m.style {
-	case asNumber:
-		o.uint(m.key, v)
 	case asHexNumber:
 		o.hex(m.key, byte(v>>8), byte(v))
 	case asVersion:
@@ -150,16 +216,80 @@ func (o *object) member(m *member, v uint64, r *decode.Report) {
 type object struct{ b []byte }
 
 func (o *object) uint(key string, v uint64) {
-	o.b = strconv.AppendUint(append(o.b, key...), v, 10)
+	o.b = appendUint(append(o.b, key...), v)
 }
+
+// appendUint is strconv.AppendUint in decimal for b, which is long enough most of the time: digits are written where they stay.
+func appendUint(b []byte, v uint64) []byte {
+	if v < 10 {
+		return append(b, '0'+byte(v))
+	}
+	if v < 100 {
+		return append(b, pairs[v][:]...)
+	}
+	n := bits.Len64(v) * 1233 >> 12 // the number of digits, or one less
+	if v >= powers[n] {
+		n++
+	}
+	end := len(b) + n
+	b = append(append(b, empty[:16]...), empty[16:]...)[:end]
+	for ; v >= 100; v /= 100 {
+		end -= 2
+		copy(b[end:end+2], pairs[v%100][:])
+	}
+	if b[end-1] = pairs[v][1]; v >= 10 {
+		b[end-2] = pairs[v][0]
+	}
+	return b
+}
+
+var (
+	powers = func() (list [20]uint64) { // of ten
+		for i := range list {
+			list[i] = 1
+			for range i {
+				list[i] *= 10
+			}
+		}
+		return list
+	}()
+	pairs = func() (digits [100][2]byte) { // 00 to 99
+		for i := range digits {
+			digits[i] = [2]byte{'0' + byte(i/10), '0' + byte(i%10)}
+		}
+		return digits
+	}()
+	empty [20]byte // the place of a number
+)
 
 func (o *object) text(key, v string) {
 	o.b = append(append(append(o.b, key...), v...), '"')
 }
 
 func (o *object) addr(key string, a netip.Addr) {
-	o.b = append(a.AppendTo(append(o.b, key...)), '"')
+	b := append(o.b, key...)
+	if a.Is4() {
+		for _, v := range a.As4() {
+			n := &bytesInText[v]
+			b = append(b, n.text[:]...)[:len(b)+n.size]
+		}
+		b[len(b)-1] = '"' // instead of the last dot
+		o.b = b
+		return
+	}
+	o.b = append(a.AppendTo(b), '"')
 }
+
+// bytesInText holds numbers of a byte, each with a dot.
+var bytesInText = func() (list [256]struct {
+	text [4]byte
+	size int
+}) {
+	for v := range list {
+		list[v].size = copy(list[v].text[:], strconv.Itoa(v)+".")
+	}
+	return list
+}()
 
 func (o *object) hex(key string, v ...byte) {
 	const digits = "0123456789abcdef"
@@ -182,13 +312,24 @@ func (o *object) flow(k *decode.FlowKey, ports bool) {
 }
 
 func (o *object) flags(sep string, f decode.Flags) {
-	var space [16]string
-	for _, name := range f.AppendNames(space[:0]) {
-		o.text(sep, name)
-		sep = `,"`
+	for ; f != 0; f &= f - 1 {
+		if name := flagNames[bits.TrailingZeros16(uint16(f))]; name != "" {
+			o.text(sep, name)
+			sep = `,"`
+		}
 	}
 	o.b = append(o.b, ']')
 }
+
+// flagNames are the names of flags by their bits.
+var flagNames = func() (names [16]string) {
+	for i := range names {
+		for _, name := range decode.Flags(1 << i).AppendNames(nil) {
+			names[i] = name
+		}
+	}
+	return names
+}()
 
 // digest writes the digest as its program has it on the wire.
 func (o *object) digest(r *decode.Report) {
@@ -227,11 +368,13 @@ func (o *object) hop(h *decode.Hop) {
 	start := len(o.b)
 	var v decode.HopNumbers
 	h.Numbers(h.Has, &v)
-	for _, c := range hopOrder {
-		if h.Has>>c&1 != 0 {
-			o.uint(hopKeys[c], v[c])
+	b := o.b
+	for i := range hopMembers {
+		if m := &hopMembers[i]; h.Has&m.bit != 0 {
+			b = m.key.uint(b, v[m.column])
 		}
 	}
+	o.b = b
 	o.close(start)
 }
 
@@ -248,10 +391,17 @@ func (o *object) close(start int) {
 // hopOrder is the order of the values of a hop, by the bits of decode.HopField: the queue's values are together.
 var hopOrder = [...]uint8{0, 1, 2, 8, 9, 3, 4, 5, 14, 15, 16, 6, 7, 10, 11, 12, 13}
 
-// hopKeys are the keys of a hop's values, with what separates them from the value before.
-var hopKeys = func() (keys [decode.NumHopColumns]string) {
-	for c := range keys {
-		keys[c] = `,"` + decode.HopColumns[c].Name + `":`
+// hopMember is a member of the object of a hop.
+type hopMember struct {
+	bit    decode.HopField
+	column uint8
+	key    key
+}
+
+// hopMembers are the members of a hop in hopOrder.
+var hopMembers = func() (list [len(hopOrder)]hopMember) {
+	for i, c := range hopOrder {
+		list[i] = hopMember{1 << c, c, keyOf(`,"` + decode.HopColumns[c].Name + `":`)}
 	}
-	return keys
+	return list
 }()

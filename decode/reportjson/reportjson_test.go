@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -352,5 +354,36 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.SetBytes(int64(len(buf)))
 		})
+	}
+}
+
+// Numbers are those of strconv, at the ends of each count of digits and bits and between them.
+func TestAppendUint(t *testing.T) {
+	check := func(v uint64) {
+		if got, want := string(appendUint([]byte("x"), v)), "x"+strconv.FormatUint(v, 10); got != want {
+			t.Fatalf("appendUint(%d) = %q", v, got)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for p := uint64(1); ; p *= 10 {
+		for d := range uint64(3) {
+			check(p + d - 1)
+		}
+		if p == 1e19 {
+			break
+		}
+	}
+	for n := range 65 {
+		check(1<<n - 1)
+		check(1 << n)
+		for range 200 {
+			check(rng.Uint64() >> (64 - n))
+		}
+	}
+	for _, v := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
+		r := decode.Report{Time: v}
+		if got, want := string(Append(nil, 1, &r)), `"time_ns":`+strconv.FormatInt(v, 10)+","; !strings.Contains(got, want) {
+			t.Errorf("time %d: %s", v, got)
+		}
 	}
 }
