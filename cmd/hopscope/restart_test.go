@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 func TestKilled(t *testing.T) {
 	version := influxtest.Versions[0]
 	server := influxtest.Start(t, version)
-	t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
+	t.Setenv("HOPSCOPE_TEST_TOKEN", cmp.Or(server.Token, "1.8 asks for none"))
 	free, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
