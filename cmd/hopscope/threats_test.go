@@ -16,7 +16,7 @@ func TestThreatModelNamesTests(t *testing.T) {
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
 		dir := filepath.Join("../..", filepath.FromSlash(m[1]))
 		if _, err := os.Stat(dir); err != nil {
-			t.Logf("%s is not there: %s", m[1], m[2])
+			t.Errorf("%s is not there: %s", m[1], m[2])
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
