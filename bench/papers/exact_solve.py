@@ -1,8 +1,13 @@
 """Solves mixed integer programmes, one JSON object a line on standard input, and answers each with one line."""
 import json
+import os
 import sys
 
 import highspy
+
+# HiGHS prints its version when it is made, before it can be asked to be quiet: only answers go to standard output.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 INF = highspy.kHighsInf
 
@@ -32,4 +37,4 @@ def solve(m):
 
 
 for line in sys.stdin:
-    print(json.dumps(solve(json.loads(line))), flush=True)
+    print(json.dumps(solve(json.loads(line))), file=answers, flush=True)
