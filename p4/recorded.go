@@ -11,16 +11,16 @@ import (
 //go:embed vectors/srint.json vectors/intmd.json vectors/pint.json
 var recordedFiles embed.FS
 
-// Recording is what a program was recorded to do on simple_switch: which packet went in with which tables, what the switch measured
+// recording is what a program was recorded to do on simple_switch: which packet went in with which tables, what the switch measured
 // meanwhile, and what came out of which port. vectors/README.md says how the files look and how they are made.
-type Recording struct {
+type recording struct {
 	Program string   `json:"program"`
-	Covered Covered  `json:"covered"`
+	Covered covered  `json:"covered"`
 	Groups  []*Group `json:"groups"`
 }
 
-// Covered is what the packets of a file came to.
-type Covered struct {
+// covered is what the packets of a file came to.
+type covered struct {
 	States  []string `json:"states"`  // of the parser
 	Tables  []string `json:"tables"`  // that were applied
 	Actions []string `json:"actions"` // table and action, with a space between
@@ -78,12 +78,12 @@ func (h *Hex) UnmarshalText(text []byte) error {
 }
 
 // Recorded gives what was recorded of a program.
-func Recorded(program string) (*Recording, error) {
+func Recorded(program string) (*recording, error) {
 	b, err := recordedFiles.ReadFile("vectors/" + program + ".json")
 	if err != nil {
 		return nil, fmt.Errorf("recording: there are none of %q", program)
 	}
-	var f Recording
+	var f recording
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {

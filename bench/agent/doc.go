@@ -30,7 +30,7 @@ type Result struct {
 	AgentLate     Late    `json:"agent_late"`
 	LateRatio     float64 `json:"late_p99_ratio"` // median over pairs of rounds
 	WakesAsked    int     `json:"wakes_asked"`    // by one round
-	RatioOfRounds []Pair  `json:"rounds"`
+	RatioOfRounds []pair  `json:"rounds"`
 }
 
 // Late is how long after its time a frame arrived at the other end, in microseconds: medians over rounds.
@@ -40,8 +40,8 @@ type Late struct {
 	Max float64 `json:"max_us"`
 }
 
-// Pair is a round of the bare loop and of the agent, one after the other.
-type Pair struct {
+// pair is a round of the bare loop and of the agent, one after the other.
+type pair struct {
 	BareRate  float64 `json:"bare_sends_per_second"`
 	AgentRate float64 `json:"agent_sends_per_second"`
 	BareP99   float64 `json:"bare_late_p99_us"`

@@ -66,7 +66,7 @@ func run(ctx context.Context, cfg *Config) (r Result, err error) {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
-		var x Pair
+		var x pair
 		if x.BareRate, err = bareSends(frame, cfg); err != nil {
 			return r, err
 		}

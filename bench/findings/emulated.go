@@ -34,8 +34,8 @@ func NewEmulation(seed uint64) Emulation {
 	return Emulation{Seed: seed, Window: time.Second, Quiet: 380 * time.Second, Pause: 30 * time.Second}
 }
 
-// Outcome is what was told of an emulation.
-type Outcome struct {
+// outcome is what was told of an emulation.
+type outcome struct {
 	Faults   []Told
 	False    []inference.Finding // causes that began before the first fault
 	Reports  uint64
@@ -53,7 +53,7 @@ type Told struct {
 	denied   uint64         // packets that access lists dropped
 	Idle     bool           // it met no packet: nothing happened
 	Causes   []inference.Finding
-	Others   []Versus // how the others fared with it
+	Others   []versus // how the others fared with it
 }
 
 // lineRate is that of all lines, in bits a second.
@@ -103,7 +103,7 @@ func (e *Emulation) happenings(c emu.Config) (all []*emu.Happening, end time.Dur
 }
 
 // Run lets it happen.
-func (e *Emulation) Run(ctx context.Context) (*Outcome, error) {
+func (e *Emulation) Run(ctx context.Context) (*outcome, error) {
 	var j *judge
 	out, err := e.Windows(ctx, func(epoch int64, w *inference.Window) {
 		if j == nil {
@@ -119,7 +119,7 @@ func (e *Emulation) Run(ctx context.Context) (*Outcome, error) {
 }
 
 // Windows lets it happen and gives the windows of the collector, each valid during the call.
-func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *inference.Window)) (*Outcome, error) {
+func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *inference.Window)) (*outcome, error) {
 	c, err := e.config()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (e *Emulation) Windows(ctx context.Context, each func(epoch int64, w *infer
 	if err != nil {
 		return nil, err
 	}
-	out := &Outcome{Faults: make([]Told, len(all))}
+	out := &outcome{Faults: make([]Told, len(all))}
 	var network *emu.Network
 	for i, h := range all {
 		h.AddTo(&c)
@@ -205,7 +205,7 @@ func (j *judge) window(w *inference.Window) {
 }
 
 // share gives each cause to the fault that began last before it.
-func (j *judge) share(out *Outcome) {
+func (j *judge) share(out *outcome) {
 	j.rivals.share(out, j.epoch)
 	for _, f := range j.detector.Open() {
 		j.last[f.ID] = f

@@ -88,21 +88,21 @@ func quantiles(s *inference.Summary) detect.Window {
 	return detect.Window{Count: s.Count, P50: float64(s.P50), P90: float64(s.P90), P99: float64(s.P99)}
 }
 
-// Versus is how one detector fared with one fault of the table.
-type Versus struct {
+// versus is how one detector fared with one fault of the table.
+type versus struct {
 	Found int // faults during which something began
 	Named int // of them, those of which something was at the element
 	False int // findings elsewhere, until the next fault
 }
 
-func (v Versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.Named, v.False) }
+func (v versus) String() string { return fmt.Sprintf("%d %d %d", v.Found, v.Named, v.False) }
 
 // share counts the findings of the others for each fault, and those before the first one. To be at a switch, a finding may be
 // at any of its hops.
-func (r *rivals) share(o *Outcome, epoch int64) {
+func (r *rivals) share(o *outcome, epoch int64) {
 	o.Before = make([]int, len(r.all))
 	for i := range o.Faults {
-		o.Faults[i].Others = make([]Versus, len(r.all))
+		o.Faults[i].Others = make([]versus, len(r.all))
 	}
 	for d := range r.all {
 		for _, b := range r.all[d].begun {

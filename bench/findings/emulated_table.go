@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// Tally is how causes fared with one fault of the table.
-type Tally struct {
+// tally is how causes fared with one fault of the table.
+type tally struct {
 	Name    string
 	Happens int
 	Idle    int // it met no packet, which is no fault
@@ -21,17 +21,17 @@ type Tally struct {
 	Causes  int // that were told
 	Right   int // of them, those that named the element
 	Wrong   map[string]int
-	Ours    Versus
-	Others  []Versus
+	Ours    versus
+	Others  []versus
 	delays  []time.Duration // from the beginning of the fault to that of its first right cause
 }
 
 // Recall is the share of the faults whose element a cause names; of those that nobody has to be told of, the share that
 // brought forth no cause.
-func (t *Tally) Recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
+func (t *tally) Recall() float64 { return float64(t.Found) / float64(max(t.Happens, 1)) }
 
 // Precision is the share of the causes that name the element.
-func (t *Tally) Precision() float64 {
+func (t *tally) Precision() float64 {
 	if t.Causes == 0 {
 		return 1
 	}
@@ -39,12 +39,12 @@ func (t *Tally) Precision() float64 {
 }
 
 // Add counts the faults of an outcome. tallies are by name of the fault, as in the table.
-func (o *Outcome) Add(tallies map[string]*Tally, epoch int64) {
+func (o *outcome) Add(tallies map[string]*tally, epoch int64) {
 	for i := range o.Faults {
 		t := &o.Faults[i]
 		s := tallies[t.Name]
 		if s == nil {
-			s = &Tally{Name: t.Name, Wrong: map[string]int{}, Others: make([]Versus, len(Others))}
+			s = &tally{Name: t.Name, Wrong: map[string]int{}, Others: make([]versus, len(Others))}
 			tallies[t.Name] = s
 		}
 		if t.Idle {
@@ -83,12 +83,12 @@ func (o *Outcome) Add(tallies map[string]*Tally, epoch int64) {
 }
 
 // add counts one more fault.
-func (v *Versus) add(o Versus) {
+func (v *versus) add(o versus) {
 	v.Found, v.Named, v.False = v.Found+o.Found, v.Named+o.Named, v.False+o.False
 }
 
-func runEmulated(ctx context.Context, out io.Writer, o Options) error {
-	tallies := map[string]*Tally{}
+func runEmulated(ctx context.Context, out io.Writer, o options) error {
+	tallies := map[string]*tally{}
 	before, open, others := 0, 0, make([]int, len(Others))
 	for seed := range uint64(o.Seeds) {
 		e := NewEmulation(o.Seed + seed)
@@ -111,7 +111,7 @@ func runEmulated(ctx context.Context, out io.Writer, o Options) error {
 }
 
 // printEmulated prints the table of the detectors, that of our causes, and what has no fault.
-func printEmulated(out io.Writer, tallies map[string]*Tally, seeds, before, open int, others []int) error {
+func printEmulated(out io.Writer, tallies map[string]*tally, seeds, before, open int, others []int) error {
 	fmt.Fprintf(out, "Faults of the emulated network, %d seeds: those during which something was found, those of which something named the element,\n"+
 		"and the number of findings that named something else. FANT's test and the former one judge hops one by one; ours are causes.\n\n", seeds)
 	if err := printVersus(out, tallies); err != nil {
@@ -127,9 +127,9 @@ func printEmulated(out io.Writer, tallies map[string]*Tally, seeds, before, open
 	return printTallies(out, tallies)
 }
 
-func printVersus(out io.Writer, tallies map[string]*Tally) error {
+func printVersus(out io.Writer, tallies map[string]*tally) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]Versus, len(Others)+1)
+	head, sums := "FAULT\tELEMENT\tHAPPENED", make([]versus, len(Others)+1)
 	for i := range Others {
 		head += "\t" + Others[i].Name
 	}
@@ -165,10 +165,10 @@ func element(t *emu.Trouble) string {
 }
 
 // printTallies prints how causes fared, fault by fault.
-func printTallies(out io.Writer, tallies map[string]*Tally) error {
+func printTallies(out io.Writer, tallies map[string]*tally) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAULT\tELEMENT\tFOUND\tRECALL\tCAUSES\tPRECISION\tDELAY\tOTHER CAUSES")
-	var sum Tally
+	var sum tally
 	for _, t := range emu.Troubles() {
 		s := tallies[t.Name]
 		if s == nil {

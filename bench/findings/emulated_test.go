@@ -123,7 +123,7 @@ func TestEmulatedCauses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tallies := map[string]*Tally{}
+		tallies := map[string]*tally{}
 		c, err := e.config()
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestEmulationRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := func(o *Outcome) string {
+	text := func(o *outcome) string {
 		var b strings.Builder
 		for i := range o.Faults {
 			b.WriteString(o.Faults[i].String())

@@ -41,7 +41,7 @@ func TestOrderStatistics(t *testing.T) {
 func TestSeries(t *testing.T) {
 	for k := range Backgrounds {
 		b := &Backgrounds[k]
-		x, y := NewSeries(b, 1, 2), NewSeries(b, 1, 2)
+		x, y := newSeries(b, 1, 2), newSeries(b, 1, 2)
 		for range 500 {
 			if v, w := x.Next(nil), y.Next(nil); v != w || v.P50 > v.P99 {
 				t.Fatalf("%s: windows %+v and %+v of the same seed", b.Name, v, w)
@@ -50,19 +50,19 @@ func TestSeries(t *testing.T) {
 		if b.Group != groupSampled {
 			continue
 		}
-		for i := range Faults {
-			faulty, quiet, differ := NewSeries(b, 1, 2), NewSeries(b, 1, 2), 0
+		for i := range faults {
+			faulty, quiet, differ := newSeries(b, 1, 2), newSeries(b, 1, 2), 0
 			for range 500 {
 				faulty.Next(nil)
 				quiet.Next(nil)
 			}
 			for range 180 {
-				if faulty.Next(&Faults[i]) != quiet.Next(nil) {
+				if faulty.Next(&faults[i]) != quiet.Next(nil) {
 					differ++
 				}
 			}
 			if differ == 0 {
-				t.Errorf("%s on %s changes nothing", Faults[i].Name, b.Name)
+				t.Errorf("%s on %s changes nothing", faults[i].Name, b.Name)
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func TestSeries(t *testing.T) {
 
 // TestFound holds what no detector may miss and what cannot be found by one that compares p99 with its past alone.
 func TestFound(t *testing.T) {
-	o := Options{Seed: 3, Hops: 3}
-	scores, err := Found(context.Background(), &Backgrounds[1], &Faults[2], Detectors, o)
+	o := options{Seed: 3, Hops: 3}
+	scores, err := Found(context.Background(), &Backgrounds[1], &faults[2], Detectors, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestParts(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, p := range Parts {
-		if err := p.Run(ctx, io.Discard, Options{Seed: 1, Hops: 1, Quiet: 1, Seeds: 1}); err == nil {
+		if err := p.Run(ctx, io.Discard, options{Seed: 1, Hops: 1, Quiet: 1, Seeds: 1}); err == nil {
 			t.Errorf("%s: does not end when it is told to", p.Name)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// Options say how much is measured.
-type Options struct {
+// options say how much is measured.
+type options struct {
 	Seed  uint64
 	Hops  int // of each background, for each fault
 	Quiet int // windows of each background without a fault
@@ -18,18 +18,18 @@ type Options struct {
 }
 
 // DefaultOptions take about a minute on one core.
-func DefaultOptions() Options { return Options{Seed: 1, Hops: 20, Quiet: 200_000, Seeds: 50} }
+func DefaultOptions() options { return options{Seed: 1, Hops: 20, Quiet: 200_000, Seeds: 50} }
 
-// Part is a half of the table.
-type Part struct {
+// part is a half of the table.
+type part struct {
 	Name  string
 	Doc   string
 	Aside bool // printed only when it is asked for
-	Run   func(ctx context.Context, out io.Writer, o Options) error
+	Run   func(ctx context.Context, out io.Writer, o options) error
 }
 
 // Parts are all of them, in the order in which they are printed.
-var Parts = []Part{
+var Parts = []part{
 	{Name: "series", Doc: "series of windows whose truth is known", Run: runSeries},
 	{Name: "quiet", Doc: "false findings on series without a fault, alone", Aside: true, Run: runQuiet},
 	{Name: "sensitivity", Doc: "false findings that are asked for, and that are counted", Aside: true, Run: runSensitivity},
@@ -75,13 +75,13 @@ func (b *Background) queue() bool { return b.Group == groupQueue }
 var groups = []string{groupSampled, groupWanders, groupRhythms, groupQueue}
 
 // Found puts a fault to some hops of a background and gives the score of each detector.
-func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o Options) ([]score, error) {
+func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o options) ([]score, error) {
 	scores := make([]score, len(detectors))
 	for hop := range o.Hops {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s := NewSeries(b, o.Seed, uint64(hop))
+		s := newSeries(b, o.Seed, uint64(hop))
 		watches := make([]Watch, len(detectors))
 		open, found := make([]bool, len(detectors)), make([]bool, len(detectors))
 		for d := range detectors {
@@ -120,14 +120,14 @@ func Found(ctx context.Context, b *Background, f *Fault, detectors []Detector, o
 }
 
 // False counts the findings that begin on hops without a fault, behind what they need to learn.
-func False(ctx context.Context, b *Background, detectors []Detector, o Options) (found []int, windows int, err error) {
+func False(ctx context.Context, b *Background, detectors []Detector, o options) (found []int, windows int, err error) {
 	found = make([]int, len(detectors))
 	const run = 2 * day
 	for hop := 0; windows < o.Quiet; hop++ {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		s := NewSeries(b, o.Seed+1_000_000, uint64(hop))
+		s := newSeries(b, o.Seed+1_000_000, uint64(hop))
 		watches := make([]Watch, len(detectors))
 		for d := range detectors {
 			watches[d] = detectors[d].New(b.queue())
@@ -146,7 +146,7 @@ func False(ctx context.Context, b *Background, detectors []Detector, o Options) 
 	return found, windows, nil
 }
 
-func runSeries(ctx context.Context, out io.Writer, o Options) error {
+func runSeries(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Found, and median/95th percentile of the delay in windows, of %d hops of each background; A: nothing varies but the\n"+
 		"sample, B: the level wanders, C: days, hourly job, swinging count, bursts, Q: queues\n\n", o.Hops)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -155,8 +155,8 @@ func runSeries(ctx context.Context, out io.Writer, o Options) error {
 		head += "\t" + d.Name
 	}
 	fmt.Fprintln(t, head)
-	for i := range Faults {
-		f := &Faults[i]
+	for i := range faults {
+		f := &faults[i]
 		for _, group := range groups {
 			sum := make([]score, len(Detectors))
 			for k := range Backgrounds {
@@ -188,7 +188,7 @@ func runSeries(ctx context.Context, out io.Writer, o Options) error {
 	return runQuiet(ctx, out, o)
 }
 
-func runQuiet(ctx context.Context, out io.Writer, o Options) error {
+func runQuiet(ctx context.Context, out io.Writer, o options) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	head := ""
 	for _, d := range Detectors {

@@ -44,7 +44,7 @@ func (q *quiet) share(i int) float64 { return float64(q.found[i]) / float64(max(
 
 // countFalse counts the false findings that begin with each of some factors of the limits, on the backgrounds that nothing
 // happens on but chance, behind the windows that a hop learns.
-func countFalse(ctx context.Context, o Options, stricts []float64) (all []quiet, err error) {
+func countFalse(ctx context.Context, o options, stricts []float64) (all []quiet, err error) {
 	const run = 2 * day
 	for k := range Backgrounds {
 		b := &Backgrounds[k]
@@ -56,7 +56,7 @@ func countFalse(ctx context.Context, o Options, stricts []float64) (all []quiet,
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			s := NewSeries(b, o.Seed+2_000_000, uint64(hop))
+			s := newSeries(b, o.Seed+2_000_000, uint64(hop))
 			cfg, hops := make([]detect.Config, len(stricts)), make([]detect.Hop, len(stricts))
 			for i := range cfg {
 				cfg[i] = detect.Latency(10 * time.Second)
@@ -83,7 +83,7 @@ func countFalse(ctx context.Context, o Options, stricts []float64) (all []quiet,
 
 // runSensitivity asks for shares of false findings and counts them, on the backgrounds that the limits were measured on and
 // others, with seeds of its own.
-func runSensitivity(ctx context.Context, out io.Writer, o Options) error {
+func runSensitivity(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Share of windows with a false finding: asked for, and counted from %d windows of each background on; A and B are those that\nthe limits were measured on\n\n", learnt)
 	stricts := make([]float64, len(shares))
 	for i := range stricts {
@@ -107,7 +107,7 @@ func runSensitivity(ctx context.Context, out io.Writer, o Options) error {
 }
 
 // runFactors counts the false findings of factors of the limits, by which the factors for a share are set.
-func runFactors(ctx context.Context, out io.Writer, o Options) error {
+func runFactors(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprintf(out, "Windows with a false finding in a million, by the factor of the limits, from %d windows of each background on\n\n", learnt)
 	all, err := countFalse(ctx, o, factors)
 	if err != nil {

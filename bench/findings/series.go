@@ -166,8 +166,8 @@ func ramp(f float64, windows int) func(int) float64 {
 
 const faultLasts = 3 * hour
 
-// Faults are all that happens to hops.
-var Faults = []Fault{
+// faults are all that happens to hops.
+var faults = []Fault{
 	scaled("× 1.5", faultLasts, step(1.5)),
 	scaled("× 2", faultLasts, step(2)),
 	scaled("× 4", faultLasts, step(4)),
@@ -213,8 +213,8 @@ var Faults = []Fault{
 	scaled("drop to half", faultLasts, step(.5)),
 }
 
-// Series is one hop over time. The same background and seed give the same windows.
-type Series struct {
+// series is one hop over time. The same background and seed give the same windows.
+type series struct {
 	background *Background
 	r          *rand.Rand
 	move       func(t int) (float64, int)
@@ -222,9 +222,9 @@ type Series struct {
 	onset      float64 // scale of the window in which a fault began
 }
 
-// NewSeries begins a hop.
-func NewSeries(b *Background, seed, hop uint64) *Series {
-	s := &Series{background: b, r: rand.New(rand.NewPCG(seed, hop))}
+// newSeries begins a hop.
+func newSeries(b *Background, seed, hop uint64) *series {
+	s := &series{background: b, r: rand.New(rand.NewPCG(seed, hop))}
 	if b.begin != nil {
 		s.move = b.begin(s.r)
 	}
@@ -232,7 +232,7 @@ func NewSeries(b *Background, seed, hop uint64) *Series {
 }
 
 // Next gives the next window, of a hop with a fault unless it is nil.
-func (s *Series) Next(f *Fault) detect.Window {
+func (s *series) Next(f *Fault) detect.Window {
 	b := s.background
 	level, count := 0.0, 0
 	if s.move != nil {

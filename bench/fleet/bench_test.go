@@ -70,7 +70,7 @@ func TestWays(t *testing.T) {
 // before they have waited long enough.
 func TestBytes(t *testing.T) {
 	z, _ := newZstd(t)
-	demo, err := DemoReports(20 * benchBatch)
+	demo, err := demoReports(20 * benchBatch)
 	if err != nil || len(demo) < 20*benchBatch {
 		t.Fatalf("%d reports, %v", len(demo), err)
 	}

@@ -20,16 +20,16 @@ import (
 	sinkkafka "github.com/hopscope/hopscope/sink/kafka"
 )
 
-// RawConfig says what is measured.
-type RawConfig struct {
+// rawConfig says what is measured.
+type rawConfig struct {
 	Brokers []string
 	Reports int // of a run
 	Rounds  int // of both ways, which take turns
 }
 
 // DefaultRawConfig is a measurement of about a minute.
-func DefaultRawConfig(brokers ...string) RawConfig {
-	return RawConfig{Brokers: brokers, Reports: 1_000_000, Rounds: 5}
+func DefaultRawConfig(brokers ...string) rawConfig {
+	return rawConfig{Brokers: brokers, Reports: 1_000_000, Rounds: 5}
 }
 
 // RawResult is what was measured.
@@ -63,7 +63,7 @@ func (r *RawResult) Print(w io.Writer) error {
 }
 
 // Raw sends reports through Kafka in both ways by turns. A run ends when all reports were read again.
-func Raw(ctx context.Context, cfg RawConfig) (RawResult, error) {
+func Raw(ctx context.Context, cfg rawConfig) (RawResult, error) {
 	list, err := Reports(min(cfg.Reports, 60_000))
 	if err != nil {
 		return RawResult{}, err
@@ -101,7 +101,7 @@ const (
 )
 
 type rawRun struct {
-	cfg    RawConfig
+	cfg    rawConfig
 	list   []*decode.Report
 	ours   bool
 	topic  string

@@ -38,9 +38,9 @@ func Reports(n int) ([]*decode.Report, error) {
 	return b.Reports, nil
 }
 
-// DemoReports gives at least n reports of the network of `hopscope demo`: stacks of different lengths, drops, queues and PINT
+// demoReports gives at least n reports of the network of `hopscope demo`: stacks of different lengths, drops, queues and PINT
 // digests.
-func DemoReports(n int) ([]*decode.Report, error) {
+func demoReports(n int) ([]*decode.Report, error) {
 	cfg, err := emu.PINTDemoConfig()
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/hopscope/hopscope/inference/shard"
 )
 
-// WindowConfig says what a window of each collector is like.
-type WindowConfig struct {
+// windowConfig says what a window of each collector is like.
+type windowConfig struct {
 	Collectors int
 	Flows      int
 	Reports    int // of a window
@@ -23,8 +23,8 @@ type WindowConfig struct {
 }
 
 // DefaultWindowConfig is windows of 10 s at 200,000 reports a second, about 640 hops.
-func DefaultWindowConfig() WindowConfig {
-	return WindowConfig{Collectors: 16, Flows: 10_000, Reports: 2_000_000, Slices: 16, Length: 10 * time.Second, Rounds: 15}
+func DefaultWindowConfig() windowConfig {
+	return windowConfig{Collectors: 16, Flows: 10_000, Reports: 2_000_000, Slices: 16, Length: 10 * time.Second, Rounds: 15}
 }
 
 // WindowResult is what a window costs, as wall time of one goroutine.
@@ -42,7 +42,7 @@ type WindowResult struct {
 }
 
 // Window measures what windows cost.
-func Window(cfg WindowConfig) (r WindowResult, err error) {
+func Window(cfg windowConfig) (r WindowResult, err error) {
 	base := pipeline.DefaultConfig(cfg.Flows)
 	base.Reports = cfg.Reports
 	base.Shard.TopFlows = shard.DefaultConfig().TopFlows
@@ -114,7 +114,7 @@ func Window(cfg WindowConfig) (r WindowResult, err error) {
 type mergedWindow struct{ hops, bytes int }
 
 // round lets mergers read the records of all collectors, and an assembler what they made of them.
-func round(cfg *WindowConfig, logs [][]fleet.Record, limits inference.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
+func round(cfg *windowConfig, logs [][]fleet.Record, limits inference.Limits, end int64) (merge, assemble time.Duration, w mergedWindow, err error) {
 	codec := fleet.NewCodec(0, inference.Limits{})
 	a, err := fleet.NewAssembler(fleet.Options{Slices: cfg.Slices, Window: int64(cfg.Length), Limits: wide(limits)})
 	if err != nil {

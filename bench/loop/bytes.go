@@ -34,8 +34,8 @@ const (
 	mostLooks = 1_000_000
 )
 
-// BytesRow is what probes carried on a network with so many links suspicious.
-type BytesRow struct {
+// bytesRow is what probes carried on a network with so many links suspicious.
+type bytesRow struct {
 	Network  string  `json:"network"`
 	Switches int     `json:"switches"`
 	Links    int     `json:"links"`
@@ -47,30 +47,30 @@ type BytesRow struct {
 	All      int     `json:"bytes_all"`         // a cycle, all probes detailed
 	None     float64 `json:"bytes_basic_ratio"` // no probe detailed
 
-	Greedy BytesColumn `json:"greedy"` // as published, which knows of no changes
-	Least  BytesColumn `json:"least"`  // fewest hops in detail, whatever changes
-	Ours   BytesColumn `json:"ours"`   // least with costs of switching
+	Greedy bytesColumn `json:"greedy"` // as published, which knows of no changes
+	Least  bytesColumn `json:"least"`  // fewest hops in detail, whatever changes
+	Ours   bytesColumn `json:"ours"`   // least with costs of switching
 	Proven int         `json:"proven"` // cycles in which ours is proven to be the least
 	Above  float64     `json:"above_bound_ratio"`
 }
 
-// BytesColumn is one way to choose, means of all cycles.
-type BytesColumn struct {
+// bytesColumn is one way to choose, means of all cycles.
+type bytesColumn struct {
 	Hops    float64 `json:"hops_ratio"`  // in detail, of all
 	Bytes   float64 `json:"bytes_ratio"` // of those with all probes detailed
 	Changes float64 `json:"changes"`     // probes that changed
 	Cost    float64 `json:"cost"`        // hops in detail, and what the changes cost
 }
 
-// BytesTable is the section about the bytes of probes.
-type BytesTable struct {
+// bytesTable is the section about the bytes of probes.
+type bytesTable struct {
 	Section    string     `json:"section"`
 	Seed       uint64     `json:"seed"`
 	Cycles     int        `json:"cycles"`
 	Detailed   int        `json:"bytes_hop_detailed"`
 	Basic      int        `json:"bytes_hop_basic"`
 	ChangeCost float64    `json:"change_cost_hops"`
-	Rows       []BytesRow `json:"rows"`
+	Rows       []bytesRow `json:"rows"`
 }
 
 // bytesNetworks are fat-trees and leaf-spine fabrics of up to 1,125 switches, with hosts as nodes: those of FANT's experiments.
@@ -79,8 +79,8 @@ var bytesNetworks = []struct {
 	size   int
 }{{"fat-tree", 10}, {"fat-tree", 18}, {"fat-tree", 30}, {"leaf-spine", 25}, {"leaf-spine", 125}, {"leaf-spine", 375}}
 
-func runBytes(ctx context.Context, o Options) (*BytesTable, error) {
-	t := &BytesTable{Section: "bytes", Seed: o.Seed, Cycles: bytesCycles, Detailed: bytesDetailed, Basic: bytesBasic, ChangeCost: changeCost}
+func runBytes(ctx context.Context, o options) (*bytesTable, error) {
+	t := &bytesTable{Section: "bytes", Seed: o.Seed, Cycles: bytesCycles, Detailed: bytesDetailed, Basic: bytesBasic, ChangeCost: changeCost}
 	for _, n := range bytesNetworks {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("%s:%d", n.fabric, n.size))
@@ -179,12 +179,12 @@ type choosing struct {
 	index    *solve.Traces
 	method   solve.Method
 	detailed []int32 // now, sorted
-	sum      BytesColumn
+	sum      bytesColumn
 }
 
 // row goes through some cycles. each is told of every one, if it is not nil: what is suspicious, and what ours chose after what.
-func (f *fabric) row(ctx context.Context, percent, cycles int, seed uint64, each func(suspects, before []int32, c *solve.Choice)) (*BytesRow, error) {
-	row := &BytesRow{Network: f.name, Switches: f.switches, Links: f.links, Probes: len(f.traces), Hops: f.hops, Percent: percent}
+func (f *fabric) row(ctx context.Context, percent, cycles int, seed uint64, each func(suspects, before []int32, c *solve.Choice)) (*bytesRow, error) {
+	row := &bytesRow{Network: f.name, Switches: f.switches, Links: f.links, Probes: len(f.traces), Hops: f.hops, Percent: percent}
 	row.Suspects = max(1, f.links*percent/100)
 	row.All, row.None = f.hops*bytesDetailed, float64(bytesBasic)/bytesDetailed
 	greedy, least, ours := choosing{index: f.published, method: solve.Greedy}, choosing{index: f.published}, choosing{index: f.ours}
@@ -257,7 +257,7 @@ func (x *choosing) choose(f *fabric, suspects []int32) (*solve.Choice, float64, 
 	return c, cost, nil
 }
 
-func (x *choosing) mean(f *fabric, cycles int) BytesColumn {
+func (x *choosing) mean(f *fabric, cycles int) bytesColumn {
 	c, n, all := x.sum, float64(cycles), float64(f.hops)
 	c.Hops /= n * all
 	c.Changes /= n
@@ -349,14 +349,14 @@ func (t *troubles) cycle() (suspects []int32, fresh int) {
 }
 
 // JSON writes the table for programs.
-func (t *BytesTable) JSON(w io.Writer) error {
+func (t *bytesTable) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(t)
 }
 
 // Print writes it for people.
-func (t *BytesTable) Print(out io.Writer) error {
+func (t *bytesTable) Print(out io.Writer) error {
 	fmt.Fprintf(out, `Bytes of probes with attention, of those with all probes detailed, %d cycles. A hop adds %d bytes in detail and %d else; a probe that
 changes costs as much as %g hops in detail. Hosts are nodes; two plans from a tenth of the hosts each. Suspects are those after hysteresis.
 By method: share of hops in detail, bytes, changes a cycle, and cost with changes above ours.
@@ -366,7 +366,7 @@ By method: share of hops in detail, bytes, changes a cycle, and cost with change
 	fmt.Fprintln(w, "NETWORK\tSWITCHES\tPROBES\tSUSPICIOUS\tNEW\tALL DETAILED\tNONE\tGREEDY\tFEWEST HOPS\tOURS\tPROVEN\tABOVE BOUND")
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		column := func(c *BytesColumn) string {
+		column := func(c *bytesColumn) string {
 			return fmt.Sprintf("%.3f  %.3f  %.1f  %+.1f %%", c.Hops, c.Bytes, c.Changes, 100*(c.Cost/r.Ours.Cost-1))
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d %% (%d)\t%.0f\t%.3f MB\t%.3f\t%s\t%s\t%s\t%d\t%.2f %%\n", r.Network, r.Switches, r.Probes, r.Percent, r.Suspects,

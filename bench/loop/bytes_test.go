@@ -134,7 +134,7 @@ func TestBytesRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := (&BytesTable{Cycles: 20, Rows: []BytesRow{*row}}).Print(&out); err != nil || !strings.Contains(out.String(), "10 % (16)") {
+		if err := (&bytesTable{Cycles: 20, Rows: []bytesRow{*row}}).Print(&out); err != nil || !strings.Contains(out.String(), "10 % (16)") {
 			t.Errorf("%v: %s", err, out.String())
 		}
 	}

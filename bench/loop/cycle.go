@@ -53,16 +53,16 @@ type CycleRow struct {
 	Bytes    uint64        `json:"allocated_bytes"` // median
 }
 
-// CycleTable is the section about the time of a cycle.
-type CycleTable struct {
+// cycleTable is the section about the time of a cycle.
+type cycleTable struct {
 	Section string     `json:"section"`
 	Cycles  int        `json:"cycles"`
 	Rows    []CycleRow `json:"rows"`
 }
 
 // runCycle measures changes of plan on a fat-tree in one process, and on a fabric whose switches hold entries over P4Runtime.
-func runCycle(ctx context.Context, o Options) (*CycleTable, error) {
-	t := &CycleTable{Section: "cycle", Cycles: cycles}
+func runCycle(ctx context.Context, o options) (*cycleTable, error) {
+	t := &cycleTable{Section: "cycle", Cycles: cycles}
 	for _, c := range []struct {
 		topology string
 		entries  int
@@ -87,14 +87,14 @@ func runCycle(ctx context.Context, o Options) (*CycleTable, error) {
 }
 
 // JSON writes the table for programs.
-func (t *CycleTable) JSON(w io.Writer) error {
+func (t *cycleTable) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(t)
 }
 
 // Print writes it for people.
-func (t *CycleTable) Print(w io.Writer) error {
+func (t *cycleTable) Print(w io.Writer) error {
 	fmt.Fprintf(w, "From the suspects of a cycle until all agents have the new plan in force, %d changes each; the journal is synced on the way.\n\n", t.Cycles)
 	for _, r := range t.Rows {
 		where := "in one process"
@@ -156,7 +156,7 @@ type chosen struct{ list []control.Suspect }
 func (c *chosen) Suspects(int64) []control.Suspect { return c.list }
 
 // cycleRow measures so many changes on one network, whose switches hold entries for every plan, or none.
-func cycleRow(ctx context.Context, o Options, topology string, entries, changes int) (*CycleRow, error) {
+func cycleRow(ctx context.Context, o options, topology string, entries, changes int) (*CycleRow, error) {
 	g, err := topo.Parse(topology)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 // Small networks go through all changes of plan, with switches and without.
 func TestCycle(t *testing.T) {
-	table := &CycleTable{Section: "cycle", Cycles: cycles}
+	table := &cycleTable{Section: "cycle", Cycles: cycles}
 	for _, entries := range []int{0, 4} {
 		row, err := cycleRow(t.Context(), DefaultOptions(), map[int]string{0: "fat-tree:4", 4: "leaf-spine:2,4"}[entries], entries, 10)
 		if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// Methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
+// methods are what is compared, in the order of the columns: FANT's two deviations with two pairs of limits; and what "hopscope control"
 // suspects for rounds of the same probes that get lost, with what they tell of hops and lines besides, and with the findings of what
 // switches report.
-var Methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours"}
+var methods = []string{"FANT 1, 3", "FANT 3, 10", "ours, rounds", "ours, probes", "ours"}
 
 const (
 	fantNarrow = iota
@@ -113,8 +113,8 @@ func (x *suspects) cycle(w *inference.Window, r *receiver, open []inference.Find
 	}
 }
 
-// Fault is how the methods fared with a fault.
-type Fault struct {
+// fault is how the methods fared with a fault.
+type fault struct {
 	*emu.Happening
 	Links  []int32 // that its element touches
 	Counts bool    // something happened that could be seen
@@ -131,20 +131,20 @@ type Fault struct {
 // Score is how a method fared with a fault.
 type Score struct {
 	Delay int // cycle in which a link of the fault was suspected first; 0 for never
-	Soon  Tally
-	Ever  Tally
-	Plain [2]Tally // the same where links that are in trouble without being the fault's are wrong, and cycles count from its beginning
+	Soon  tally
+	Ever  tally
+	Plain [2]tally // the same where links that are in trouble without being the fault's are wrong, and cycles count from its beginning
 
 	raised [2]map[int32]bool
 	listed map[int32]bool
 }
 
-// Tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
-type Tally struct{ Right, Wrong int }
+// tally counts links that were not suspected in the cycle before: those that the fault touches, and others, each once.
+type tally struct{ Right, Wrong int }
 
 // Detection is what happened with one seed.
 type Detection struct {
-	Faults []*Fault
+	Faults []*fault
 	Quiet  [5]int // links that were raised before the first fault, after the warm-up
 	Cycles int    // of that time
 }
@@ -152,8 +152,8 @@ type Detection struct {
 // warm is when detectors have learnt.
 const warm = 70 * time.Second
 
-// Detect runs one seed.
-func Detect(ctx context.Context, o Options, seed uint64) (*Detection, error) {
+// detect runs one seed.
+func detect(ctx context.Context, o options, seed uint64) (*Detection, error) {
 	e := findings.NewEmulation(seed)
 	e.Quiet, e.Pause, e.Names = o.Quiet, o.Pause, o.Faults
 	d := &detection{emulation: &e, out: &Detection{}, detector: events.New(findings.EventsConfig())}
@@ -178,7 +178,7 @@ type detection struct {
 	receiver  *receiver
 	places    *places
 	truth     *truth
-	forging   *Fault // nil if none is among them
+	forging   *fault // nil if none is among them
 	suspects  *suspects
 	detector  *events.Detector
 	routes    []route
@@ -205,7 +205,7 @@ func (d *detection) built(n *emu.Network, all []*emu.Happening) {
 	d.network, d.receiver, d.truth = n, newReceiver(n, d.routes), newTruth(n.Graph())
 	d.places = newPlaces(n)
 	for _, h := range all {
-		f := &Fault{Happening: h, Links: d.places.touched(h), Enough: 1, Plain: 1}
+		f := &fault{Happening: h, Links: d.places.touched(h), Enough: 1, Plain: 1}
 		if silent(f) {
 			f.Plain = 0
 		}
@@ -239,7 +239,7 @@ func (d *detection) window(epoch int64, w *inference.Window) {
 
 // score gives what is suspected to the fault of the time.
 func (d *detection) score(now time.Duration, w *inference.Window) {
-	var f *Fault
+	var f *fault
 	for _, x := range d.out.Faults {
 		if now > x.From {
 			f = x
@@ -248,7 +248,7 @@ func (d *detection) score(now time.Duration, w *inference.Window) {
 	if f == nil {
 		if now > warm {
 			d.out.Cycles++
-			for m := range Methods {
+			for m := range methods {
 				for _, l := range d.suspects.now[m] {
 					if !contains(d.suspects.past[m], l) {
 						d.out.Quiet[m]++
@@ -260,7 +260,7 @@ func (d *detection) score(now time.Duration, w *inference.Window) {
 	}
 	cycle := int((now - f.From + d.emulation.Window - 1) / d.emulation.Window)
 	d.judge(f, w, cycle)
-	for m := range Methods {
+	for m := range methods {
 		f.Scores[m].take(f, cycle, d.suspects.now[m], d.suspects.past[m], now <= f.Until+soon*d.emulation.Window, d.truth.troubled)
 	}
 }
@@ -282,7 +282,7 @@ func contains(list []int32, l int32) bool {
 }
 
 // take counts a cycle. A link is right if the fault touches it, or if packets truly wait there.
-func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
+func (s *Score) take(f *fault, cycle int, now, past []int32, lasts bool, troubled func(int32) bool) {
 	if s.listed == nil {
 		s.listed, s.raised = map[int32]bool{}, [2]map[int32]bool{{}, {}}
 	}
@@ -302,7 +302,7 @@ func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool, trouble
 			}
 		}
 		right := touched || troubled(l)
-		for k, t := range []*Tally{&s.Soon, &s.Ever} {
+		for k, t := range []*tally{&s.Soon, &s.Ever} {
 			if k == 0 && f.Enough > 0 && cycle >= f.Enough+soon || s.raised[k][l] {
 				continue
 			}
@@ -312,7 +312,7 @@ func (s *Score) take(f *Fault, cycle int, now, past []int32, lasts bool, trouble
 	}
 }
 
-func (t *Tally) add(right bool) {
+func (t *tally) add(right bool) {
 	if right {
 		t.Right++
 	} else {

@@ -41,12 +41,12 @@ func TestDetection(t *testing.T) {
 	}
 }
 
-// Options that mean nothing are refused.
+// options that mean nothing are refused.
 func TestOptions(t *testing.T) {
-	for want, set := range map[string]func(*Options){
-		"--seeds 0":            func(o *Options) { o.Seeds = 0 },
-		`--fault "earthquake"`: func(o *Options) { o.Faults = []string{"earthquake"} },
-		"given twice":          func(o *Options) { o.Faults = []string{"link-down", "link-down"} },
+	for want, set := range map[string]func(*options){
+		"--seeds 0":            func(o *options) { o.Seeds = 0 },
+		`--fault "earthquake"`: func(o *options) { o.Faults = []string{"earthquake"} },
+		"given twice":          func(o *options) { o.Faults = []string{"link-down", "link-down"} },
 	} {
 		o := DefaultOptions()
 		set(&o)

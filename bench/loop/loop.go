@@ -10,8 +10,8 @@ import (
 	"github.com/hopscope/hopscope/p4/emu"
 )
 
-// Options are what is measured.
-type Options struct {
+// options are what is measured.
+type options struct {
 	Seed   uint64
 	Seeds  int           // emulated networks, each with every fault
 	Faults []string      // of the table of the emulator; all of them without one
@@ -25,19 +25,19 @@ type Options struct {
 }
 
 // DefaultOptions is one network with all faults.
-func DefaultOptions() Options {
-	return Options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second}
+func DefaultOptions() options {
+	return options{Seed: 1, Seeds: 1, Quiet: 100 * time.Second, Pause: 15 * time.Second}
 }
 
-// Section is a part of what is measured.
-type Section struct {
+// section is a part of what is measured.
+type section struct {
 	Name, Doc string
-	Run       func(ctx context.Context, out io.Writer, o Options) error
+	Run       func(ctx context.Context, out io.Writer, o options) error
 }
 
 // Sections are all of them, in the order in which they are printed.
-var Sections = []Section{
-	{"detection", "which links are suspected, and how soon, when the faults of the emulator happen", func(ctx context.Context, out io.Writer, o Options) error {
+var Sections = []section{
+	{"detection", "which links are suspected, and how soon, when the faults of the emulator happen", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runDetection(ctx, o)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ var Sections = []Section{
 		}
 		return t.Print(out)
 	}},
-	{"bytes", "what probes carry with attention, beside all of them in detail", func(ctx context.Context, out io.Writer, o Options) error {
+	{"bytes", "what probes carry with attention, beside all of them in detail", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runBytes(ctx, o)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ var Sections = []Section{
 		}
 		return t.Print(out)
 	}},
-	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o Options) error {
+	{"cycle", "how long it takes from suspects to a new plan in force at all agents", func(ctx context.Context, out io.Writer, o options) error {
 		t, err := runCycle(ctx, o)
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ var Sections = []Section{
 }
 
 // Validate says what is wrong with options.
-func (o *Options) Validate() error {
+func (o *options) Validate() error {
 	if o.Seeds < 1 || o.Seeds > 10_000 {
 		return fmt.Errorf("--seeds %d is outside 1..10000", o.Seeds)
 	}

@@ -32,13 +32,13 @@ type Column struct {
 	Wrong     int `json:"wrong"`
 	// The same where cycles count from the beginning of a fault, links in trouble that are not the fault's are wrong, and losses need not be
 	// told from those of other links.
-	Plain PlainColumn `json:"plain"`
+	Plain plainColumn `json:"plain"`
 
 	Delays []int `json:"delays"` // in cycles, sorted; losses: beyond those that the statistics need, at least 0
 }
 
-// PlainColumn is a column by the plainer count.
-type PlainColumn struct {
+// plainColumn is a column by the plainer count.
+type plainColumn struct {
 	Soon      int `json:"suspected_soon"`
 	SoonRight int `json:"soon_right"`
 	SoonWrong int `json:"soon_wrong"`
@@ -46,7 +46,7 @@ type PlainColumn struct {
 	Wrong     int `json:"wrong"`
 }
 
-func (c *PlainColumn) add(o PlainColumn) {
+func (c *plainColumn) add(o plainColumn) {
 	c.Soon, c.SoonRight, c.SoonWrong, c.Right, c.Wrong = c.Soon+o.Soon, c.SoonRight+o.SoonRight, c.SoonWrong+o.SoonWrong, c.Right+o.Right, c.Wrong+o.Wrong
 }
 
@@ -61,17 +61,17 @@ type Table struct {
 }
 
 // Detection is the section.
-func runDetection(ctx context.Context, o Options) (*Table, error) {
-	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(Methods))}
+func runDetection(ctx context.Context, o options) (*Table, error) {
+	t := &Table{Section: "detection", Seed: o.Seed, Seeds: o.Seeds, Quiet: make([]float64, len(methods))}
 	index := map[string]int{}
 	for _, x := range emu.Troubles() {
 		if len(o.Faults) > 0 && !slices.Contains(o.Faults, x.Name) {
 			continue
 		}
 		index[x.Name] = len(t.Rows)
-		r := Row{Fault: x.Name, Links: x.At != emu.AtSender, Methods: make([]Column, len(Methods))}
+		r := Row{Fault: x.Name, Links: x.At != emu.AtSender, Methods: make([]Column, len(methods))}
 		for m := range r.Methods {
-			r.Methods[m].Method = Methods[m]
+			r.Methods[m].Method = methods[m]
 		}
 		t.Rows = append(t.Rows, r)
 	}
@@ -79,7 +79,7 @@ func runDetection(ctx context.Context, o Options) (*Table, error) {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("seed %d, %d of %d", o.Seed+uint64(k), k+1, o.Seeds))
 		}
-		d, err := Detect(ctx, o, o.Seed+uint64(k))
+		d, err := detect(ctx, o, o.Seed+uint64(k))
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func runDetection(ctx context.Context, o Options) (*Table, error) {
 }
 
 // add counts a fault, if it happened and enough of it could be seen.
-func (r *Row) add(f *Fault) {
+func (r *Row) add(f *fault) {
 	counts := f.Counts && f.Enough > 0
 	if counts {
 		r.Happened++
@@ -116,7 +116,7 @@ func (r *Row) add(f *Fault) {
 		c, s := &r.Methods[m], &f.Scores[m]
 		c.SoonRight, c.SoonWrong = c.SoonRight+s.Soon.Right, c.SoonWrong+s.Soon.Wrong
 		c.Right, c.Wrong = c.Right+s.Ever.Right, c.Wrong+s.Ever.Wrong
-		p := PlainColumn{SoonRight: s.Plain[0].Right, SoonWrong: s.Plain[0].Wrong, Right: s.Plain[1].Right, Wrong: s.Plain[1].Wrong}
+		p := plainColumn{SoonRight: s.Plain[0].Right, SoonWrong: s.Plain[0].Wrong, Right: s.Plain[1].Right, Wrong: s.Plain[1].Wrong}
 		if plain && s.Delay > 0 && s.Delay-f.Plain < soon {
 			p.Soon = 1
 		}
@@ -135,7 +135,7 @@ func (r *Row) add(f *Fault) {
 
 // Total is all rows with links in one; wrong links are those of all rows.
 func (t *Table) Total() Row {
-	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(Methods))}
+	sum := Row{Fault: "all", Links: true, Methods: make([]Column, len(methods))}
 	for _, r := range t.Rows {
 		if r.Links {
 			sum.Happened += r.Happened
@@ -193,7 +193,7 @@ than usual are right as well. The last row but one counts cycles from the beginn
 `, t.Seeds, t.Seed)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	head := "FAULT\tN"
-	for _, m := range Methods {
+	for _, m := range methods {
 		head += "\t" + m
 	}
 	fmt.Fprintln(w, head)

@@ -219,12 +219,12 @@ func (t *truth) troubled(l int32) bool { return t.all.slow[l] || t.past[l] }
 
 // gradual reports whether a fault is one of time, which counts from when it truly changes the times of probes at a link that it touches. Of a microburst
 // it is known whether a probe was in it.
-func gradual(f *Fault) bool {
+func gradual(f *fault) bool {
 	return len(f.Told) > 0 && f.Told[0] == "high-latency" && f.Name != "microburst"
 }
 
 // judge says from which cycle on a fault could be seen.
-func (d *detection) judge(f *Fault, w *inference.Window, cycle int) {
+func (d *detection) judge(f *fault, w *inference.Window, cycle int) {
 	if gradual(f) && f.Enough == 0 && slices.ContainsFunc(f.Links, func(l int32) bool { return d.truth.probes.slow[l] }) {
 		if f.shown > 0 && f.shown == cycle-1 {
 			f.Enough = cycle - 1
@@ -305,7 +305,7 @@ type lostOf struct {
 }
 
 // silent reports whether a fault loses packets that nobody reports.
-func silent(f *Fault) bool {
+func silent(f *fault) bool {
 	return f.Name == "gray-failure-1" || f.Name == "gray-failure-0.1" || f.Name == "black-hole"
 }
 
@@ -349,7 +349,7 @@ func (d *detection) journey(j *emu.Journey) {
 // window notes what was compared of flows, and from which cycle on it is enough to find the loss: more than chance gives once
 // in three million fits, at the most unlucky of all candidates, and, for Enough, where what probes or flows lost since the fault began
 // is twenty times as likely by a link that it touches as by all others together.
-func (x *losing) window(d *detection, f *Fault, w *inference.Window, cycle int) {
+func (x *losing) window(d *detection, f *fault, w *inference.Window, cycle int) {
 	if x.byFlow == nil {
 		x.byFlow, x.byProbe = map[decode.FlowKey]*lostOf{}, make([]lostOf, len(d.routes))
 		for p, r := range d.routes {

@@ -16,7 +16,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// RunAttention prints what FANT (Applied Sciences 15(2), 2025) shows: the share of hops measured in detail, and the time
+// runAttention prints what FANT (Applied Sciences 15(2), 2025) shows: the share of hops measured in detail, and the time
 // to choose them, over measurement cycles with random suspicious links. Every choice is checked.
 //
 // Probes are two plans with depots of their own, each one tenth of the edge switches, or of the hosts where hosts are
@@ -24,7 +24,7 @@ import (
 // as a control loop has to do in every cycle, and leave out the index of probes by link, which is made once. Every choice
 // is made three times and the fastest counts, so that other work on the machine does not; the searches of FANT-H, most
 // of which run into the limit, are made once, in two cycles.
-func RunAttention(ctx context.Context, w io.Writer, o Options) error {
+func runAttention(ctx context.Context, w io.Writer, o Options) error {
 	for _, x := range []struct {
 		title string
 		fill  func(context.Context, io.Writer, Options) error

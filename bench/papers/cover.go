@@ -14,9 +14,9 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// RunCover prints what INT-path (INFOCOM 2019), INT-Balance (ICC 2023) and INT-Probe (ICDCS 2021) show: numbers and
+// runCover prints what INT-path (INFOCOM 2019), INT-Balance (ICC 2023) and INT-Probe (ICDCS 2021) show: numbers and
 // lengths of paths, the second traversals that depots cost, and how the time grows. Every plan is checked.
-func RunCover(ctx context.Context, w io.Writer, o Options) error {
+func runCover(ctx context.Context, w io.Writer, o Options) error {
 	r := coverRun{ctx: ctx, o: o}
 	for _, part := range []struct {
 		title string

@@ -10,11 +10,11 @@ import (
 
 // Families are the families of plans that have tables, one a line, in the order in which they are printed.
 var Families = []Family{
-	{"cover", RunCover},
-	{"orchestrate", RunOrchestrate},
-	{"attention", RunAttention},
-	{"delivery", RunDelivery},
-	{"schedule", RunSchedule},
+	{"cover", runCover},
+	{"orchestrate", runOrchestrate},
+	{"attention", runAttention},
+	{"delivery", runDelivery},
+	{"schedule", runSchedule},
 }
 
 // Family prints the tables of one family of plans.

@@ -17,7 +17,7 @@ import (
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
-// RunOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
+// runOrchestrate prints what INTO (Journal of Internet Services and Applications 10:12, 2019) shows, over the 260
 // networks of its evaluation, or 40 random ones where these are not at hand: flows used by Concentrate and the largest
 // load of Balance, the published heuristics beside ours, with the gap to a proven bound; and the coverage that is left
 // when flows have little capacity. Then come quality against churn, capacities from packet sizes with an instance for
@@ -25,7 +25,7 @@ import (
 //
 // Demands and capacities are drawn anew with the seed, since the paper's are not published. The bound of the heuristics
 // is the one that ours proves in its longest run. Times are those of making a plan from an instance in memory.
-func RunOrchestrate(ctx context.Context, w io.Writer, o Options) error {
+func runOrchestrate(ctx context.Context, w io.Writer, o Options) error {
 	nets, err := networks(o.Topologies)
 	if err != nil {
 		return err

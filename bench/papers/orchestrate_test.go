@@ -25,7 +25,7 @@ func TestRunOrchestrate(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := RunOrchestrate(t.Context(), &out, o); err != nil {
+	if err := runOrchestrate(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -50,8 +50,8 @@ func PINTFigures() []string {
 	return names
 }
 
-// PINTTable is a table of a figure.
-type PINTTable struct {
+// pintTable is a table of a figure.
+type pintTable struct {
 	Title   string   `json:"title"`
 	Notes   []string `json:"notes,omitempty"`
 	Columns []string `json:"columns"`
@@ -69,7 +69,7 @@ type Interval struct {
 type PINTFigure struct {
 	Name   string      `json:"figure"`
 	Seed   uint64      `json:"seed"`
-	Tables []PINTTable `json:"tables"`
+	Tables []pintTable `json:"tables"`
 	Charts []Chart     `json:"-"`
 }
 

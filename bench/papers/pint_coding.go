@@ -37,7 +37,7 @@ func mostlyXOR() pint.Config {
 
 // coding makes figure 5: how fast 25 values arrive that fit into a digest each.
 func (b *pintBench) coding() error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   fmt.Sprintf("Figure 5: packets until %d hops with values of the digest's width are known", codingHops),
 		Columns: []string{"scheme", "τ", "p", "runs", "mean", "median", "p99", "paper: median / p99"},
 		Notes:   []string{"In brackets: 95 % confidence. Writers are chosen by decode/pint; a digest of one unknown writer is peeled, or all are eliminated."},

@@ -59,7 +59,7 @@ func makeTrace(s *pint.Scheme, path []uint32, packets int, r *rand.Rand) *traceO
 
 // decodedCost times digests of flows whose path is known.
 func (b *pintBench) decodedCost(n *network) error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   "Cost of a digest once the path is known, " + n.name,
 		Columns: []string{"coding", "digest", "hops", "ns a digest: least of 15", "median"},
 		Notes:   []string{"1000 flows in turn, or as many as runs are asked for; times of this machine, whose other work makes medians larger."},
@@ -124,7 +124,7 @@ func (b *pintBench) verify(n *network, scheme *pint.Scheme, hops int) (least, me
 
 // undecidedCost times digests until the path is known.
 func (b *pintBench) undecidedCost(n *network) error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   fmt.Sprintf("Cost of a digest until the path is known, 2 × 8 bits, %s, paths of %d", n.name, n.longest()),
 		Columns: []string{"known", "flows", "packets a flow", "µs a digest: mean", "p99", "most"},
 		Notes:   []string{"Each flow is traced five times, and the least time of each digest counts; times of this machine."},
@@ -209,7 +209,7 @@ func (b *pintBench) memoryCost() error {
 		flows = min(100*b.o.Runs, costFlows)
 	}
 	b.progress(fmt.Sprintf("%d flows", flows))
-	t := PINTTable{
+	t := pintTable{
 		Title:   fmt.Sprintf("Memory of %d flows at once with paths of 5 switches, %s", flows, n.name),
 		Columns: []string{"what", "bytes a flow", "MB"},
 	}

@@ -99,7 +99,7 @@ type errorRuns struct {
 }
 
 func (b *pintBench) errorTable(n *network, k knowledge, charted bool) error {
-	t := PINTTable{
+	t := pintTable{
 		Title: fmt.Sprintf("Errors of the map, %s, %s, 2 × 8 bits, %d digests a flow", n.name, k.name, errorDigests),
 		Columns: []string{"error", "flows", "touched", "told without a mark: ever wrong", "at the end, %", "with a mark: ever wrong, %",
 			"untouched: right, %", "digests", "touched: right, or its wrong hop named, %", "within 10 ×, %", "digests"},

@@ -12,7 +12,7 @@ const warmFlows = 20_000
 
 // certainTable tells how many digests it takes until a path is told, and until it has no mark.
 func (b *pintBench) certainTable(n *network) error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   fmt.Sprintf("Packets until a path is told, and until it has no mark, %s, 2 × 8 bits", n.name),
 		Columns: []string{"known", "tracer", "hops", "runs", "told: mean", "p99", "without a mark: mean", "p99"},
 	}

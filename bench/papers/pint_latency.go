@@ -177,8 +177,8 @@ func (b *pintBench) latencyErrors() error {
 	return nil
 }
 
-func (b *pintBench) latencyTable(title, x string, variants []latencyVariant) PINTTable {
-	t := PINTTable{
+func (b *pintBench) latencyTable(title, x string, variants []latencyVariant) pintTable {
+	t := pintTable{
 		Title:   title,
 		Columns: []string{"quantile", x, "runs", "values, not coded"},
 		Notes: []string{
@@ -210,7 +210,7 @@ func (b *pintBench) latencyCharts(file, title, x string, variants []latencyVaria
 }
 
 // latencyPoint measures all variants on the same packets.
-func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []latencyVariant, x float64, t *PINTTable, charts []Chart) error {
+func (b *pintBench) latencyPoint(load latencyLoad, packets int, variants []latencyVariant, x float64, t *pintTable, charts []Chart) error {
 	codes := map[int]*pint.Levels{}
 	for _, v := range variants {
 		if codes[v.bits] == nil {
@@ -342,7 +342,7 @@ func rank(sorted []uint64, q float64) float64 {
 
 // codeErrors measures what compression does to values: randomised rounding keeps their mean, rounding to the nearest does not.
 func (b *pintBench) codeErrors() error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   "Figure 9: codes of latencies, error of one value",
 		Columns: []string{"load", "bits", "values", "bias, %", "mean error, %", "bias of the nearest code, %"},
 		Notes:   []string{"Bias: mean of decoded / value - 1. In brackets: 95 % confidence."},

@@ -68,7 +68,7 @@ func (b *pintBench) mix() error {
 	if err != nil {
 		return err
 	}
-	t := PINTTable{
+	t := pintTable{
 		Title: fmt.Sprintf("Figure 11: three queries in %d bits, %s, paths of %d switches", mixBits, m.network.name, latencyHops),
 		Columns: []string{"plan", "path in", "shares: path", "latency", "utilisation", "runs", "packets until the path is known", "vs. alone",
 			"latency error, %: median", "vs. alone", "tail", "vs. alone", "utilisation error, %", "vs. alone"},
@@ -107,7 +107,7 @@ func (b *pintBench) mix() error {
 // takes fewest.
 func (m *mixBench) measureWidths() (measured []querymix.Width, best querymix.Width, err error) {
 	best = mixWidths[0]
-	t := PINTTable{
+	t := pintTable{
 		Title:   "Figure 11: packets until the path is known, by ways to use 8 bits",
 		Columns: []string{"instances × bits", "runs", "mean", "p99"},
 		Notes:   []string{"Links and distances are known, and every packet carries the query. In brackets: 95 % confidence. The planner is told the means."},

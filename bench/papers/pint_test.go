@@ -69,7 +69,7 @@ func TestSpray(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, b := newNetwork("Fat-tree k = 8", tree), &pintBench{ctx: t.Context(), o: PINTOptions{Seed: 1, Runs: 20}}
-	f := &PINTFigure{Tables: make([]PINTTable, 1)}
+	f := &PINTFigure{Tables: make([]pintTable, 1)}
 	for _, c := range []sprayCase{{paths: 4, digests: 200, least: .1}, {paths: 4, digests: 200, wrong: .01}} {
 		if err := b.sprayRow(&f.Tables[0], n, c, 8, 2); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func (b *pintBench) pathMethods(n *network, d int) ([]pathMethod, error) {
 
 // traceNetwork makes the table and the charts of one network.
 func (b *pintBench) traceNetwork(n *network, d int, lengths []int, file string) error {
-	t := PINTTable{
+	t := pintTable{
 		Title:   fmt.Sprintf("Figure 10: packets until a path is known, %s, %d switches, paths of up to %d", n.name, n.graph.NumNodes(), n.longest()),
 		Columns: []string{"digest", "coding", "method", "hops", "runs", "mean", "p99", "wrong"},
 		Notes: []string{

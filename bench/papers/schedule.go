@@ -16,11 +16,11 @@ import (
 	"github.com/hopscope/hopscope/planner/topo"
 )
 
-// RunSchedule prints what schedules save, against two that need no planning: every probe as often as the link that is to be
+// runSchedule prints what schedules save, against two that need no planning: every probe as often as the link that is to be
 // seen most often (all alike), and every probe as often as its own links ask for (own links). No paper has figures of this.
 // Every schedule is checked. A second table takes probes away and gives back others, and says what few changes cost; a
 // third says what a link costs in networks of very different size.
-func RunSchedule(ctx context.Context, w io.Writer, o Options) error {
+func runSchedule(ctx context.Context, w io.Writer, o Options) error {
 	if err := table(w, "Schedules: bytes a second against schedules without a plan", func(t io.Writer) error { return scheduleTable(ctx, t, o) }); err != nil {
 		return err
 	}

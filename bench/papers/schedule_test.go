@@ -9,7 +9,7 @@ import (
 // TestRunSchedule prints the tables.
 func TestRunSchedule(t *testing.T) {
 	var out strings.Builder
-	if err := RunSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond}); err != nil {
+	if err := runSchedule(t.Context(), &out, Options{Seed: 1, Limit: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())

@@ -29,7 +29,7 @@ func ownerOf(t *testing.T, alerts bool) *ownerTask {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner, err := c.newOwner(&worker{c: c, status: &shared[PartitionStatus]{}})
+	owner, err := c.newOwner(&worker{c: c, status: &shared[partitionStatus]{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ type Config struct {
 	RecordBytes int           `yaml:"record_bytes" doc:"Most bytes of a record that is written to Kafka; below message.max.bytes of the brokers." range:"65536..104857600"`
 }
 
-// DefaultConfig gives partitions to others after six seconds of silence.
-func DefaultConfig() Config {
+// defaultConfig gives partitions to others after six seconds of silence.
+func defaultConfig() Config {
 	return Config{
 		Group: "consumers", Session: 6 * time.Second, Drain: 3 * time.Second, Checkpoint: 10 * time.Second, Patience: 3, Corrections: 2 * time.Hour,
 		MaxLag: time.Minute, MaxOpen: 1 << 13, MaxRecords: 1 << 17, HeldBytes: 32 << 20, WindowBytes: 64 << 20, RecordBytes: 900_000,
@@ -31,7 +31,7 @@ func DefaultConfig() Config {
 }
 
 // SetDefaults makes c the default settings.
-func (c *Config) SetDefaults() { *c = DefaultConfig() }
+func (c *Config) SetDefaults() { *c = defaultConfig() }
 
 // Validate reports what the ranges of the fields cannot say.
 func (c *Config) Validate() error {

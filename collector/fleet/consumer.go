@@ -88,7 +88,7 @@ type Consumer struct {
 	mu         sync.Mutex
 	tenure     *tenure
 	workers    []*worker // of the present generation
-	status     map[partition]*shared[PartitionStatus]
+	status     map[partition]*shared[partitionStatus]
 	began      map[partition]bool // those that were written again from Options.From
 	generation int
 	last       windowStatus
@@ -103,8 +103,8 @@ type partition struct {
 	n     int
 }
 
-// PartitionStatus says how the work on a partition is going.
-type PartitionStatus struct {
+// partitionStatus says how the work on a partition is going.
+type partitionStatus struct {
 	Topic     string // without the prefix
 	Partition int
 	Held      bool // by this consumer, now
@@ -203,7 +203,7 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 			Hops: 1 << 17, Exporters: 1 << 17, Flows: 1 << 17, Paths: 1 << 20, Drops: 1 << 20, Faults: 1 << 20, Numbers: 1 << 18, Arrivals: 1 << 20, Deviations: 1 << 18,
 			Losses: 1 << 18,
 		},
-		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[PartitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
+		writeSeconds: metrics.NewDurations(mWrite), status: map[partition]*shared[partitionStatus]{}, began: map[partition]bool{}, redrawn: map[string]uint64{},
 	}
 	var names []string
 	for _, s := range opt.Stores {
@@ -218,13 +218,13 @@ func New(cfg Config, opt Options) (*Consumer, error) {
 	return c, nil
 }
 
-// RetentionError says that a topic forgets records that are still needed.
-type RetentionError struct {
+// retentionError says that a topic forgets records that are still needed.
+type retentionError struct {
 	Topic      string
 	Have, Need time.Duration
 }
 
-func (e *RetentionError) Error() string {
+func (e *retentionError) Error() string {
 	return fmt.Sprintf("topic %s keeps its records for %v, and corrections and checkpoints need %v: raise its retention.ms, or lower consume.corrections or consume.checkpoint", e.Topic, e.Have, e.Need)
 }
 
@@ -242,7 +242,7 @@ func (c *Consumer) Check(ctx context.Context) error {
 		case err != nil:
 			c.log.Warn("it is not known for how long a topic keeps its records", "topic", topic, "needed", need.String(), "error", err.Error())
 		case have != 0 && have < need:
-			errs = append(errs, &RetentionError{topic, have, need})
+			errs = append(errs, &retentionError{topic, have, need})
 		}
 	}
 	return errors.Join(errs...)
@@ -284,10 +284,10 @@ func (c *Consumer) Assigned(g *ingest.Generation) {
 			key := partition{topic, n}
 			st := c.status[key]
 			if st == nil {
-				st = &shared[PartitionStatus]{v: PartitionStatus{Topic: kind, Partition: n}}
+				st = &shared[partitionStatus]{v: partitionStatus{Topic: kind, Partition: n}}
 				c.status[key] = st
 			}
-			st.change(func(s *PartitionStatus) { s.Held = true })
+			st.change(func(s *partitionStatus) { s.Held = true })
 			w := &worker{
 				tenure: t, c: c, topic: topic, kind: kind, partition: n, store: c.statePartition(kind, n), status: st, done: make(chan struct{}),
 			}
@@ -510,15 +510,15 @@ func (c *Consumer) Generation() int {
 }
 
 // Partitions says how the work is going, partition by partition: those that are ours, and those that were.
-func (c *Consumer) Partitions() []PartitionStatus {
+func (c *Consumer) Partitions() []partitionStatus {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.status))
 	c.mu.Unlock()
-	out := make([]PartitionStatus, 0, len(all))
+	out := make([]partitionStatus, 0, len(all))
 	for _, s := range all {
 		out = append(out, s.get())
 	}
-	slices.SortFunc(out, func(a, b PartitionStatus) int {
+	slices.SortFunc(out, func(a, b partitionStatus) int {
 		if d := strings.Compare(a.Topic, b.Topic); d != 0 {
 			return d
 		}
@@ -558,8 +558,8 @@ func (c *Consumer) Accounts() (out []fleet.Account) {
 	return out
 }
 
-// Summary is what a run came to.
-type Summary struct {
+// summary is what a run came to.
+type summary struct {
 	Windows  uint64         `json:"windows"` // that this consumer put together as the owner of series
 	Slices   uint64         `json:"slices"`  // and those of slices
 	Reports  uint64         `json:"reports"` // in these
@@ -571,9 +571,9 @@ type Summary struct {
 	Ledger   []sink.Balance `json:"ledger"`
 }
 
-// Summary may be called at any time.
-func (c *Consumer) Summary() Summary {
-	s := Summary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
+// summary may be called at any time.
+func (c *Consumer) Summary() summary {
+	s := summary{Windows: c.wholes.Load(), Slices: c.slices.Load(), Ledger: c.Balances()}
 	for _, b := range s.Ledger {
 		s.Reports = b.Received
 	}

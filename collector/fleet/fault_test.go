@@ -407,7 +407,7 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = other.Check(t.Context())
-	if e, ok := errors.AsType[*RetentionError](err); !ok || e.Topic != short || e.Have != time.Minute || e.Need < 30*time.Minute {
+	if e, ok := errors.AsType[*retentionError](err); !ok || e.Topic != short || e.Have != time.Minute || e.Need < 30*time.Minute {
 		t.Errorf("%v", err)
 	}
 }
@@ -416,7 +416,7 @@ func TestRetention(t *testing.T) {
 // the first one of the other. With the default settings nothing is refused, nothing is told without one of them, and nothing is told
 // twice; and with hardly any room for their records it is the same.
 func TestSpoolsOneAfterTheOther(t *testing.T) {
-	for name, held := range map[string]int64{"default": DefaultConfig().HeldBytes, "tiny": 8 << 10} {
+	for name, held := range map[string]int64{"default": defaultConfig().HeldBytes, "tiny": 8 << 10} {
 		t.Run(name, func(t *testing.T) {
 			const windows = 100
 			w := newWorld(t, 2)
@@ -436,7 +436,7 @@ func TestSpoolsOneAfterTheOther(t *testing.T) {
 			w.at(windows)
 			c := w.consume("a", func(cfg *Config, _ *Options) {
 				// The clock goes on, and nothing comes of the windows behind: they are waited for until the end of the test.
-				cfg.Patience, cfg.Corrections, cfg.HeldBytes = 1000, DefaultConfig().Corrections, held
+				cfg.Patience, cfg.Corrections, cfg.HeldBytes = 1000, defaultConfig().Corrections, held
 			})
 			w.equal()
 			again := uint64(0)

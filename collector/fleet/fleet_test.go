@@ -319,7 +319,7 @@ type consumer struct {
 func (w *world) consume(id string, change func(*Config, *Options)) *consumer {
 	w.t.Helper()
 	limits, admission, ev := testAnalysis()
-	cfg := DefaultConfig()
+	cfg := defaultConfig()
 	cfg.Session, cfg.Drain, cfg.Checkpoint, cfg.Corrections, cfg.Patience = 1500*time.Millisecond, 2*time.Second, 300*time.Millisecond, 30*time.Minute, 20
 	level := slog.LevelError
 	if os.Getenv("FLEET_LOG") != "" {

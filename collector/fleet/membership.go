@@ -22,8 +22,8 @@ const (
 	awaitFleet = 30 * time.Second
 )
 
-// Roster is the table of the members of a fleet.
-type Roster interface {
+// roster is the table of the members of a fleet.
+type roster interface {
 	Topic() string
 	Refresh(ctx context.Context) (changed []string, err error)
 	All() map[string][]byte
@@ -34,7 +34,7 @@ type Roster interface {
 type MembershipOptions struct {
 	ID, Version string
 	Log         *slog.Logger
-	Roster      Roster
+	Roster      roster
 	Lasting     func(err error) bool  // reports whether an error of the roster needs a person
 	Status      func(m *fleet.Member) // fills in how the consumer is; called once it runs
 }
@@ -154,10 +154,10 @@ func (c *Membership) Redraw(name string, boot uint64) {
 	c.mu.Unlock()
 }
 
-// ClockError says that this machine's clock and Kafka's differ by more than a window.
-type ClockError struct{ off, window time.Duration }
+// clockError says that this machine's clock and Kafka's differ by more than a window.
+type clockError struct{ off, window time.Duration }
 
-func (e *ClockError) Error() string {
+func (e *clockError) Error() string {
 	direction := "ahead of"
 	if e.off < 0 {
 		direction = "behind"
@@ -195,7 +195,7 @@ func (c *Membership) write(ctx context.Context, status func(m *fleet.Member), le
 	c.clock = off
 	c.mu.Unlock()
 	if off.Abs() > c.params.Window {
-		return &ClockError{off, c.params.Window}
+		return &clockError{off, c.params.Window}
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (c *Membership) Follow(ctx context.Context) error {
 		if trouble != "" && before == "" {
 			c.opt.Log.Warn("the roster of the fleet is out of reach", "error", trouble)
 		}
-		if errors.As(err, new(*ClockError)) {
+		if errors.As(err, new(*clockError)) {
 			if failed++; failed >= 3 { // once may be a moment in which the machine stood still
 				return err
 			}
@@ -259,7 +259,7 @@ func (c *Membership) writeRedraws(ctx context.Context) error {
 
 // Leave writes to the roster that the consumer has ended. A clock that is wrong is of no interest then.
 func (c *Membership) Leave(ctx context.Context) error {
-	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*ClockError)) {
+	if err := c.write(ctx, c.opt.Status, true); !errors.As(err, new(*clockError)) {
 		return err
 	}
 	return nil

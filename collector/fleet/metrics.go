@@ -106,7 +106,7 @@ func (c *Consumer) emit(emit metrics.Emit) {
 }
 
 // topicValues are the metrics of a topic, as far as one partition has part in them.
-func topicValues(s *PartitionStatus) []metrics.Value {
+func topicValues(s *partitionStatus) []metrics.Value {
 	return []metrics.Value{
 		metrics.Of(mWindows, s.Closed, s.Topic),
 		metrics.Of(mLate, s.Late, s.Topic),

@@ -270,7 +270,7 @@ func (t *ownerTask) asideState() []byte {
 	return append(binary.AppendVarint(nil, t.detected), t.detectors()...)
 }
 
-func (t *ownerTask) report(s *PartitionStatus) {
+func (t *ownerTask) report(s *partitionStatus) {
 	a := t.assembler.Stats()
 	s.Open, s.Closed = t.assembler.Open(), t.whole
 	s.Again, s.HeldBytes = t.assembler.Reread(), t.assembler.Held()

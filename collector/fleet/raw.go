@@ -233,7 +233,7 @@ func (t *rawTask) readState(b []byte) error {
 	return nil
 }
 
-func (t *rawTask) report(s *PartitionStatus) {
+func (t *rawTask) report(s *partitionStatus) {
 	g := t.gate.Stats()
 	s.Open, s.Closed = t.gate.Open(), t.closed
 	s.Again, s.HeldBytes = t.gate.Reread(), t.gate.Held()

@@ -93,12 +93,12 @@ func TestRawReports(t *testing.T) {
 
 // Records that are small, and hold a great many reports that are all alike, take no more memory than the bound of a window allows.
 func TestRawBomb(t *testing.T) {
-	cfg := DefaultConfig()
+	cfg := defaultConfig()
 	cfg.WindowBytes = 1 << 20
 	c := &Consumer{cfg: cfg, log: slog.New(slog.DiscardHandler), opt: Options{
 		Now: time.Now, Shard: testShard, Slicer: inference.NewSlicer(testSeed, testSlices), Params: fleet.Params{Slices: testSlices, Window: testWindow},
 	}}
-	w := &worker{c: c, status: &shared[PartitionStatus]{}}
+	w := &worker{c: c, status: &shared[partitionStatus]{}}
 	task, err := c.newRaw(w)
 	if err != nil {
 		t.Fatal(err)

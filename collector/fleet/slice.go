@@ -397,7 +397,7 @@ func (t *sliceTask) readState(b []byte) error {
 	return nil
 }
 
-func (t *sliceTask) report(s *PartitionStatus) {
+func (t *sliceTask) report(s *partitionStatus) {
 	g := t.merger.Stats()
 	s.Open, s.Closed = t.merger.Open(), t.closed
 	s.Again, s.HeldBytes = t.merger.Reread(), t.merger.Held()

@@ -170,7 +170,7 @@ func TestFormerOwner(t *testing.T) {
 	}
 	// A slice, which has no detectors.
 	c := o.w.c
-	task, err := c.newTask(&worker{c: c, kind: fleet.Windows, topic: fleet.Windows, status: &shared[PartitionStatus]{}})
+	task, err := c.newTask(&worker{c: c, kind: fleet.Windows, topic: fleet.Windows, status: &shared[partitionStatus]{}})
 	if err != nil {
 		t.Fatal(err)
 	}

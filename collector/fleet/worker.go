@@ -27,7 +27,7 @@ type task interface {
 	appendState(b []byte) []byte
 	readState(b []byte) error
 	// report fills in what is particular to the task.
-	report(s *PartitionStatus)
+	report(s *partitionStatus)
 }
 
 // keeper is a task that has something kept beside its checkpoints, for the time after a program of another version.
@@ -68,7 +68,7 @@ type worker struct {
 	setAside   time.Time // when what is kept beside checkpoints was written last
 	saving     chan error
 	rewriteTo  int64 // windows up to this label are written again, as --from asks for
-	status     *shared[PartitionStatus]
+	status     *shared[partitionStatus]
 	errorLimit limiter
 }
 
@@ -89,14 +89,14 @@ func (w *worker) run() {
 		}
 		// What was done is done again, from the last checkpoint.
 		w.tell(err)
-		w.status.change(func(s *PartitionStatus) { s.Restarts++ })
+		w.status.change(func(s *partitionStatus) { s.Restarts++ })
 		wait.Sleep(w.read)
 	}
-	w.status.change(func(s *PartitionStatus) { s.Held = false })
+	w.status.change(func(s *partitionStatus) { s.Held = false })
 }
 
 func (w *worker) tell(err error) {
-	w.status.change(func(s *PartitionStatus) { s.LastError = err.Error() })
+	w.status.change(func(s *partitionStatus) { s.LastError = err.Error() })
 	if w.errorLimit.allow(w.c.opt.Now()) {
 		w.c.log.Warn("trouble with a partition", "topic", w.topic, "partition", w.partition, "error", err.Error())
 	}
@@ -149,7 +149,7 @@ func (w *worker) begin(ctx context.Context) error {
 			}
 		} else if offset = last.offset; offset < first {
 			w.tell(fmt.Errorf("records from offset %d, where the last checkpoint goes on, to %d are gone: topic %s keeps its records for too short a time; raise its retention.ms (hopscope kafka topics)", offset, first-1, w.topic))
-			w.status.change(func(s *PartitionStatus) { s.Gone += uint64(first - offset) })
+			w.status.change(func(s *partitionStatus) { s.Gone += uint64(first - offset) })
 			offset = first
 		}
 	}
@@ -163,7 +163,7 @@ func (w *worker) begin(ctx context.Context) error {
 	w.reader = w.c.opt.Kafka.Reader(w.topic, w.partition, offset)
 	w.next = w.c.opt.Now().Add(w.c.cfg.Checkpoint)
 	w.saving = nil
-	w.status.change(func(s *PartitionStatus) {
+	w.status.change(func(s *partitionStatus) {
 		w.task.report(s)
 		s.Held, s.Offset, s.Generation, s.Confirmed = true, offset, w.ID, s.Told
 	})
@@ -188,7 +188,7 @@ func (w *worker) work() error {
 			break
 		}
 		if err != nil {
-			w.status.change(func(s *PartitionStatus) { s.ReadErrors++ })
+			w.status.change(func(s *partitionStatus) { s.ReadErrors++ })
 			w.tell(err)
 			retry.Sleep(w.read, 50*time.Millisecond)
 			continue
@@ -219,11 +219,11 @@ func (w *worker) work() error {
 
 // take parses one record and gives it to the task.
 func (w *worker) take(ctx context.Context, m *ingest.Message) error {
-	w.status.change(func(s *PartitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
+	w.status.change(func(s *partitionStatus) { s.Records++; s.Bytes += uint64(len(m.Value)) })
 	h, err := fleet.ReadHead(m.Head)
 	if err != nil {
 		unknown := errors.Is(err, state.ErrVersion)
-		w.status.change(func(s *PartitionStatus) {
+		w.status.change(func(s *partitionStatus) {
 			if unknown {
 				s.Unknown++
 			} else {
@@ -234,7 +234,7 @@ func (w *worker) take(ctx context.Context, m *ingest.Message) error {
 		return nil
 	}
 	if ahead := time.Duration(h.End - w.c.opt.Now().UnixNano()); ahead > w.c.farAhead() {
-		w.status.change(func(s *PartitionStatus) { s.Refused++ })
+		w.status.change(func(s *partitionStatus) { s.Refused++ })
 		w.tell(fmt.Errorf("record of %q at offset %d is passed over: its window, to %s, lies %v ahead of this machine's clock", h.From, m.Offset, windowName(h.End), ahead.Round(time.Second)))
 		return nil
 	}
@@ -249,7 +249,7 @@ func (c *Consumer) farAhead() time.Duration {
 }
 
 func (w *worker) report(now time.Time) {
-	w.status.change(func(s *PartitionStatus) {
+	w.status.change(func(s *partitionStatus) {
 		s.Offset, s.Lag = w.reader.Offset(), max(0, w.reader.High()-w.reader.Offset())
 		s.Label = max(s.Label, w.task.label())
 		s.Updated = now
@@ -302,7 +302,7 @@ func (w *worker) save(now time.Time) error {
 
 // snapshot is the present state, with what is kept beside it or without.
 func (w *worker) snapshot(aside bool) *checkpoint {
-	var s PartitionStatus
+	var s partitionStatus
 	w.task.report(&s)
 	p := &checkpoint{generation: int64(w.ID), offset: w.task.floor(), label: w.task.label(), state: w.task.appendState(nil), told: s.Told}
 	if k, ok := w.task.(keeper); ok && aside {
@@ -316,7 +316,7 @@ func (w *worker) commit(ctx context.Context, p *checkpoint) error {
 	if err := w.keep.write(ctx, p); err != nil {
 		return err
 	}
-	w.status.change(func(s *PartitionStatus) {
+	w.status.change(func(s *partitionStatus) {
 		s.Checkpoints++
 		s.Committed = p.offset
 		s.StateBytes = len(p.state)

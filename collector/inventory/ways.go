@@ -47,11 +47,11 @@ func ReadWaysFile(path string, called *names.Names) (*inference.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	return ReadWays(path, b, called)
+	return readWays(path, b, called)
 }
 
-// ReadWays reads what a file of this name holds.
-func ReadWays(name string, b []byte, called *names.Names) (*inference.Policy, error) {
+// readWays reads what a file of this name holds.
+func readWays(name string, b []byte, called *names.Names) (*inference.Policy, error) {
 	if len(b) > maxBytes {
 		return nil, fmt.Errorf("policy %s: more than %d bytes", name, maxBytes)
 	}

@@ -86,7 +86,7 @@ func TestReadWaysErrors(t *testing.T) {
 		"rules:\n- name: a\n  via: !x\n1":                                  "tags, directives, merges and complex keys",
 		"rules: [{name: a, avoid: [1]}]" + strings.Repeat(" ", maxBytes+1): "more than 4194304 bytes",
 	} {
-		if _, err := ReadWays("x", []byte(text), called); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readWays("x", []byte(text), called); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
 		}
 	}
@@ -105,7 +105,7 @@ func FuzzReadWays(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := ReadWays("x", b, called); err == nil {
+		if p, err := readWays("x", b, called); err == nil {
 			p.Judge(&k, []inference.HopKey{{Node: 11}, {Node: 12}})
 			p.Judge(&k, nil)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// Dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
+// dialects looks at what the profiles cannot read. Workers gather what is doubtful while they decode, and hand it over once
 // a batch; trying is done by one goroutine, beside them.
-type Dialects struct {
+type dialects struct {
 	mu     sync.Mutex
 	watch  *guess.Watch
 	router *demux.Router // of the settings alone
@@ -34,7 +34,7 @@ type Dialects struct {
 
 // NewDialects gives nil where nobody wants to know. Without adopt nothing is adopted. Adopted are dialects that single senders
 // are known to have; looked has those of captures that are going to be read beside the sockets, nil without any.
-func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted *demux.Adopted, looked *guess.Watch, log *slog.Logger) (*Dialects, error) {
+func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted *demux.Adopted, looked *guess.Watch, log *slog.Logger) (*dialects, error) {
 	if !e.Recognises() {
 		return nil, nil
 	}
@@ -42,7 +42,7 @@ func NewDialects(e *exporters.Config, adopt bool, router *demux.Router, adopted 
 	if err != nil {
 		return nil, err
 	}
-	d := &Dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[decode.Addr]string{}, log: log}
+	d := &dialects{watch: guess.NewWatch(list, adopt && e.Adopts()), router: router, told: map[decode.Addr]string{}, log: log}
 	d.adopted.Store(adopted)
 	if looked != nil {
 		d.watch.Inherit(looked)
@@ -164,7 +164,7 @@ func (d *doubts) sender(src decode.Addr) *doubt {
 }
 
 // begin prepares w for a batch: its decoder knows what was adopted.
-func (x *Dialects) begin(w *Worker, dec *demux.Router) {
+func (x *dialects) begin(w *Worker, dec *demux.Router) {
 	d := &w.doubts
 	if a := x.adopted.Load(); a != d.adopted || dec != d.router {
 		if a != nil || d.adopted != nil {
@@ -176,7 +176,7 @@ func (x *Dialects) begin(w *Worker, dec *demux.Router) {
 }
 
 // end hands over what w found in the frames of a batch.
-func (x *Dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
+func (x *dialects) end(w *Worker, dec *demux.Router, frames []ingest.Frame) {
 	d := &w.doubts
 	if d.n == 0 && len(d.foreign) == 0 {
 		return
@@ -215,7 +215,7 @@ func sample(f *ingest.Frame, src decode.Addr, dropped bool) guess.Sample {
 }
 
 // Step tries what has been gathered, and logs what is new. Known is how many reports of an exporter were read.
-func (x *Dialects) Step(now int64, known func(decode.Addr) uint64) {
+func (x *dialects) Step(now int64, known func(decode.Addr) uint64) {
 	if x == nil {
 		return
 	}
@@ -238,7 +238,7 @@ func (x *Dialects) Step(now int64, known func(decode.Addr) uint64) {
 }
 
 // logNews logs findings that differ from what was logged of their senders.
-func (x *Dialects) logNews() {
+func (x *dialects) logNews() {
 	var news []guess.Finding
 	seen := map[decode.Addr]string{}
 	for _, f := range x.watch.Findings() {
@@ -260,7 +260,7 @@ func (x *Dialects) logNews() {
 }
 
 // Finish logs senders of whom there was too little.
-func (x *Dialects) Finish() {
+func (x *dialects) Finish() {
 	if x == nil {
 		return
 	}
@@ -271,7 +271,7 @@ func (x *Dialects) Finish() {
 }
 
 // Run tries dialects every second until ctx ends.
-func (x *Dialects) Run(ctx context.Context, now func() int64, known func(decode.Addr) uint64) {
+func (x *dialects) Run(ctx context.Context, now func() int64, known func(decode.Addr) uint64) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -285,7 +285,7 @@ func (x *Dialects) Run(ctx context.Context, now func() int64, known func(decode.
 }
 
 // Findings are all that is known.
-func (x *Dialects) Findings() []guess.Finding {
+func (x *dialects) Findings() []guess.Finding {
 	if x == nil {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (x *Dialects) Findings() []guess.Finding {
 }
 
 // Reread counts reports that were read again.
-func (x *Dialects) Reread() uint64 {
+func (x *dialects) Reread() uint64 {
 	if x == nil {
 		return 0
 	}
@@ -303,7 +303,7 @@ func (x *Dialects) Reread() uint64 {
 }
 
 // reload takes over other settings. What somebody chose goes before what was adopted.
-func (x *Dialects) reload(router *demux.Router, candidates []demux.Profile) {
+func (x *dialects) reload(router *demux.Router, candidates []demux.Profile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.router = router
@@ -313,7 +313,7 @@ func (x *Dialects) reload(router *demux.Router, candidates []demux.Profile) {
 }
 
 // take gives what is to be read again.
-func (x *Dialects) take() []guess.Sample {
+func (x *dialects) take() []guess.Sample {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := x.again

@@ -43,8 +43,8 @@ type Pipeline struct {
 	freeMu  sync.Mutex
 	free    []*work // last in, first out: what was used last is still in the CPU cache
 
-	Exporters *Sequences
-	Dialects  *Dialects // nil where nobody wants to know
+	Exporters *sequences
+	Dialects  *dialects // nil where nobody wants to know
 	sources   []*source
 	diversion *diversion // nil without one
 	// border is held by workers while a batch goes to its exporters and its shards, and by who ends a window: what is
@@ -101,7 +101,7 @@ type Config struct {
 	Shards   []*shard.State
 	Router   func() *demux.Router // makes a decoder
 	Sites    *exporters.Sites     // nil without any
-	Dialects *Dialects            // nil where nobody wants to know
+	Dialects *dialects            // nil where nobody wants to know
 	Reports  []sink.ReportWriter
 	Ledger   *ledger.Ledger
 	Log      *slog.Logger

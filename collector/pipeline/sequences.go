@@ -17,10 +17,10 @@ const MaxGroups = 16
 // ToldRuns is how many runs of an exporter's numbers a collector of a fleet tells of a window.
 const ToldRuns = 64
 
-// Sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
+// sequences follows the sequence numbers of all exporters, in groups. An exporter belongs to one group by its address,
 // whichever workers its datagrams reach, so that its numbers are seen by one tracker; and workers wait for each other
 // only where their exporters share a group.
-type Sequences struct {
+type sequences struct {
 	// Saving keeps the numbers that are reached at each cut. It is set before the first report.
 	Saving bool
 	// Saved are those that were reached at the last cut, for Restore of a later run.
@@ -40,12 +40,12 @@ type exporterGroup struct {
 
 // newSequences makes two groups for every worker, and one for a single one. They share the places that cfg has, so that
 // one address may take all of them, as with a single group.
-func newSequences(cfg sequence.Config, seed uint64, workers int) *Sequences {
+func newSequences(cfg sequence.Config, seed uint64, workers int) *sequences {
 	n := 1
 	for workers > 1 && n < min(2*workers, MaxGroups) {
 		n *= 2
 	}
-	e := &Sequences{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
+	e := &sequences{groups: make([]exporterGroup, n), key: decode.NewHashKey(seed), shift: uint(64 - bits.TrailingZeros(uint(n)))}
 	places := sequence.NewPlaces(cfg, n)
 	for i := range e.groups {
 		e.groups[i].tracker = sequence.NewShared(cfg, seed, places)
@@ -54,14 +54,14 @@ func newSequences(cfg sequence.Config, seed uint64, workers int) *Sequences {
 }
 
 // group of the exporter at an address.
-func (e *Sequences) group(a *decode.Addr) uint8 {
+func (e *sequences) group(a *decode.Addr) uint8 {
 	le := binary.LittleEndian
 	return uint8(e.key.Words(le.Uint64(a[:]), le.Uint64(a[8:]), 0, 0) >> e.shift)
 }
 
 // observe counts reports. It takes the lock of each group that they belong to once. groups is memory for their groups,
 // which is given back.
-func (e *Sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
+func (e *sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 	if len(e.groups) == 1 {
 		g := &e.groups[0]
 		g.mu.Lock()
@@ -98,14 +98,14 @@ func (e *Sequences) observe(reports []*decode.Report, groups []uint8) []uint8 {
 }
 
 // tell makes cut list which numbers came. It is called before Restore.
-func (e *Sequences) tell() {
+func (e *sequences) tell() {
 	e.telling = true
 	e.each(func(t *sequence.Tracker) { t.ReportNumbers(ToldRuns) })
 }
 
 // cut gives what was counted in the window that ends now, ordered by address, node and hardware id, and lists in p which
 // numbers came, if that is to be told.
-func (e *Sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
+func (e *sequences) cut(end int64, p *inference.Partial) []inference.ExporterStats {
 	var all []inference.ExporterStats
 	var saved [][]byte
 	e.each(func(t *sequence.Tracker) {
@@ -122,13 +122,13 @@ func (e *Sequences) cut(end int64, p *inference.Partial) []inference.ExporterSta
 }
 
 // Refused is how many reports came from exporters for which there was no place.
-func (e *Sequences) Refused() (n uint64) {
+func (e *sequences) Refused() (n uint64) {
 	e.each(func(t *sequence.Tracker) { n += t.Stats().Refused })
 	return n
 }
 
 // each calls f for the tracker of every group, which nobody else uses meanwhile.
-func (e *Sequences) each(f func(*sequence.Tracker)) {
+func (e *sequences) each(f func(*sequence.Tracker)) {
 	for i := range e.groups {
 		g := &e.groups[i]
 		g.mu.Lock()
@@ -138,7 +138,7 @@ func (e *Sequences) each(f func(*sequence.Tracker)) {
 }
 
 // Settle tells what is missing as lost at the next cut. It is called when no report can come any more.
-func (e *Sequences) Settle() {
+func (e *sequences) Settle() {
 	e.each((*sequence.Tracker).Settle)
 }
 
@@ -151,7 +151,7 @@ func groupStates(groups *[][]byte) func(*state.Coder) {
 
 // Restore makes the exporters known whose numbers an earlier run had reached, however many groups that had. It is called
 // before the first report. Other bytes than those that were saved are refused.
-func (e *Sequences) Restore(b []byte) error {
+func (e *sequences) Restore(b []byte) error {
 	var saved [][]byte
 	if err := state.Read("state of exporters", b, groupStates(&saved)); err != nil {
 		return err

@@ -82,7 +82,7 @@ func TestExporterState(t *testing.T) {
 	cfg := sequence.DefaultConfig()
 	cfg.MaxExporters = 200
 	const count = 100
-	number := func(e *Sequences, seq uint32, at int64) {
+	number := func(e *sequences, seq uint32, at int64) {
 		for k := range count {
 			r := &decode.Report{Time: at, NodeID: uint32(k), Seq: seq, SeqBits: 22, FirstOfGroup: true, Version: decode.V20}
 			r.Exporter = decode.AddrFrom4([]byte{10, 0, byte(k), 1})

@@ -71,7 +71,7 @@ func Read(name string, data []byte, into any) (*File, error) {
 	if r, ok := into.(Retired); ok {
 		l.retired = r.Retirements()
 	}
-	if r, ok := into.(Renamed); ok {
+	if r, ok := into.(renamed); ok {
 		l.renames = r.Renames()
 	}
 	err := l.load(name, data, into)

@@ -20,8 +20,8 @@ type Rename struct {
 // graceful is for how many minor versions an old name is read.
 const graceful = 2
 
-// Renamed is a settings struct, that of a whole file, with keys that were called otherwise before.
-type Renamed interface{ Renames() []Rename }
+// renamed is a settings struct, that of a whole file, with keys that were called otherwise before.
+type renamed interface{ Renames() []Rename }
 
 // until is the version that does not read the old name any more.
 func (r *Rename) until() (string, error) {
@@ -44,7 +44,7 @@ func parseVersion(v string) (major, minor int, err error) {
 // CheckRenames says what is wrong with the renames of a settings struct at a version: names that cannot be, and old ones
 // that have been read for long enough.
 func CheckRenames(of any, version string) (problems []string) {
-	r, ok := of.(Renamed)
+	r, ok := of.(renamed)
 	if !ok {
 		return nil
 	}

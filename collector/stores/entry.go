@@ -21,11 +21,11 @@ type RefusedEntry struct {
 	Points  uint64            `json:"points"`
 	Series  map[string]uint64 `json:"series,omitempty"`
 	Reasons []string          `json:"reasons,omitempty"`
-	Groups  []RefusedGroup    `json:"groups,omitempty"` // of show
+	Groups  []refusedGroup    `json:"groups,omitempty"` // of show
 }
 
-// RefusedGroup is a part of an entry that was refused for one reason.
-type RefusedGroup struct {
+// refusedGroup is a part of an entry that was refused for one reason.
+type refusedGroup struct {
 	Points  uint64 `json:"points"`
 	Reason  string `json:"reason"`
 	Payload string `json:"payload"` // as text
@@ -50,7 +50,7 @@ func ReadRefused(dir, name string, groups bool) RefusedEntry {
 			out.Reasons = append(out.Reasons, g.Reason)
 		}
 		if groups {
-			out.Groups = append(out.Groups, RefusedGroup{g.Points, g.Reason, payloadText(g.Payload)})
+			out.Groups = append(out.Groups, refusedGroup{g.Points, g.Reason, payloadText(g.Payload)})
 		}
 	}
 	return out

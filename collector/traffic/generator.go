@@ -28,10 +28,10 @@ func DefaultConfig() Config { return Config{Seed: 1, Flows: 10_000, Hops: 5, Exp
 // Limits of a Config. A flow's number stands in its source address 10.0.0.0/8; INT's length field counts 255 words; a
 // datagram larger than this does not fit IPv4.
 const (
-	MaxFlows     = 1 << 24
+	maxFlows     = 1 << 24
 	MaxHops      = 63
-	MaxExporters = 1 << 16
-	MaxBytes     = 65504
+	maxExporters = 1 << 16
+	maxBytes     = 65504
 )
 
 // What the reports hold. A postcard has interfaces, hop latency and queue of the reporting node in its header; with INT, the
@@ -59,8 +59,8 @@ func header(hops int) telemetry.Header {
 // intHeader is what the source of INT writes.
 var intHeader = intmd.Header{Version: decode.V21, Instructions: instructions, RemainingHops: 8}
 
-// MinBytes is the shortest datagram that holds a report with so many hops.
-func MinBytes(hops int) int {
+// minBytes is the shortest datagram that holds a report with so many hops.
+func minBytes(hops int) int {
 	h := header(hops)
 	n := telemetry.GroupLen + 4 + 4*h.Words(packet.IPv4Len+packet.UDPLen)
 	if hops > 0 {
@@ -76,10 +76,10 @@ func (c *Config) Validate() error {
 		name        string
 		v, min, max int
 	}{
-		{"flows", c.Flows, 1, MaxFlows},
+		{"flows", c.Flows, 1, maxFlows},
 		{"hops", c.Hops, 0, MaxHops},
-		{"exporters", c.Exporters, 1, min(MaxExporters, c.Flows)},
-		{"bytes", c.Bytes, MinBytes(c.Hops), MaxBytes},
+		{"exporters", c.Exporters, 1, min(maxExporters, c.Flows)},
+		{"bytes", c.Bytes, minBytes(c.Hops), maxBytes},
 	} {
 		if n.v < n.min || n.v > n.max {
 			errs = append(errs, fmt.Errorf("traffic: %s: %d is outside %d..%d", n.name, n.v, n.min, n.max))
@@ -228,7 +228,7 @@ func node(exporter, hop int, h uint64) uint32 {
 	if hop == 0 {
 		return uint32(exporter + 1)
 	}
-	return MaxExporters + uint32(hop)<<8 + uint32(h%nodesPerHop)
+	return maxExporters + uint32(hop)<<8 + uint32(h%nodesPerHop)
 }
 
 // Flow is what a receiver must find in the reports about one flow.

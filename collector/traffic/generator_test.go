@@ -90,13 +90,13 @@ func parse(t *testing.T, b []byte, hops int) parsed {
 func TestGenerator(t *testing.T) {
 	for _, cfg := range []Config{
 		DefaultConfig(),
-		{Seed: 2, Flows: 1, Hops: 1, Exporters: 1, Bytes: MinBytes(1)},
+		{Seed: 2, Flows: 1, Hops: 1, Exporters: 1, Bytes: minBytes(1)},
 		{Seed: 3, Flows: 7, Hops: 3, Exporters: 3, Bytes: 1460},
-		{Seed: 4, Flows: 1000, Hops: MaxHops, Exporters: 9, Bytes: MinBytes(MaxHops)},
+		{Seed: 4, Flows: 1000, Hops: MaxHops, Exporters: 9, Bytes: minBytes(MaxHops)},
 		{Seed: 5, Flows: 100, Hops: 0, Exporters: 2, Bytes: 60},
 		{Seed: 6, Flows: 100, Hops: 0, Exporters: 2, Bytes: 200},
-		{Seed: 7, Flows: MaxFlows, Hops: 5, Exporters: 1000, Bytes: 200},
-		{Seed: 8, Flows: 5, Hops: 2, Exporters: 2, Bytes: MaxBytes},
+		{Seed: 7, Flows: maxFlows, Hops: 5, Exporters: 1000, Bytes: 200},
+		{Seed: 8, Flows: 5, Hops: 2, Exporters: 2, Bytes: maxBytes},
 	} {
 		g, err := New(cfg)
 		if err != nil {

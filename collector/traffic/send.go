@@ -95,7 +95,7 @@ func Send(ctx context.Context, cfg SendConfig, g Datagrams) (Result, error) {
 		}
 	}
 	if cfg.Segment {
-		burst = max(1, min(burst, MaxBytes/g.Bytes()))
+		burst = max(1, min(burst, maxBytes/g.Bytes()))
 	}
 	out, err := newSender(cfg.To, sockets, burst, g.Bytes(), cfg.Segment)
 	if err != nil {

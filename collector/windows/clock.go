@@ -59,8 +59,8 @@ func (e *Ends) Finish() {
 	e.endWall(cut)
 }
 
-// ClockState is what is known of the wall clock, beside the windows.
-type ClockState struct {
+// clockState is what is known of the wall clock, beside the windows.
+type clockState struct {
 	Steps    uint64
 	Last     time.Duration // by which it was set, negative for back
 	LastTime time.Time     // by the clock as it was set then
@@ -68,15 +68,15 @@ type ClockState struct {
 	Bytes    int           // of the windows kept for corrections
 }
 
-// ClockState may be called at any time.
-func (e *Ends) ClockState() ClockState {
+// clockState may be called at any time.
+func (e *Ends) ClockState() clockState {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state
 }
 
 // Problems are sentences about what is or was wrong with the clock.
-func (s *ClockState) Problems() (out []string) {
+func (s *clockState) Problems() (out []string) {
 	if s.Held {
 		out = append(out, "clock: set back further than corrections reach; what is counted is merged into the last window until the clock has passed it")
 	}
@@ -157,8 +157,8 @@ func (e *Ends) endWall(cut windowCut) {
 	})
 }
 
-// Capture ends windows by the time stamps of frames.
-type Capture struct {
+// capture ends windows by the time stamps of frames.
+type capture struct {
 	ends   *Ends
 	step   func(end int64) // called behind the end of each window
 	length int64           // of a window, ns
@@ -168,14 +168,14 @@ type Capture struct {
 	next int64      // end of the open window
 }
 
-// Capture makes what ends windows by the time stamps of frames. Step is called behind the end of each.
-func (e *Ends) Capture(step func(end int64)) *Capture {
-	return &Capture{ends: e, step: step, length: int64(e.Length)}
+// capture makes what ends windows by the time stamps of frames. Step is called behind the end of each.
+func (e *Ends) Capture(step func(end int64)) *capture {
+	return &capture{ends: e, step: step, length: int64(e.Length)}
 }
 
 // Handle gives the pipeline the frames up to each window's end. A frame from before the open window counts in it:
 // captures are now and then out of order by a little.
-func (k *Capture) Handle(w *pipeline.Worker, frames []ingest.Frame) {
+func (k *capture) Handle(w *pipeline.Worker, frames []ingest.Frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.open && len(frames) > 0 {
@@ -203,7 +203,7 @@ func (k *Capture) Handle(w *pipeline.Worker, frames []ingest.Frame) {
 }
 
 // Finish ends the last window, when the sources have ended.
-func (k *Capture) Finish() {
+func (k *capture) Finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ends.Pipeline.Exporters.Settle()
@@ -213,17 +213,17 @@ func (k *Capture) Finish() {
 }
 
 // end ends the open window.
-func (k *Capture) end() {
+func (k *capture) end() {
 	k.ends.end(pipeline.End{Label: k.next, Wall: k.next, Steady: k.next, Next: math.MaxInt64}, 0, nil)
 	k.step(k.next)
 }
 
 // holds reports whether a frame of time t counts in the open window. The last window that there can be takes all.
-func (k *Capture) holds(t int64) bool { return t < k.next || k.next == math.MaxInt64 }
+func (k *capture) holds(t int64) bool { return t < k.next || k.next == math.MaxInt64 }
 
 // after is the first multiple of the window's length behind t. A damaged capture can have times from before 1970, and
 // times so late that there is no such multiple; then it is the last time that there is.
-func (k *Capture) after(t int64) int64 {
+func (k *capture) after(t int64) int64 {
 	into := t % k.length
 	if into < 0 {
 		into += k.length

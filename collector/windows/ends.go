@@ -52,7 +52,7 @@ type Ends struct {
 	clock       *wallClock // nil for windows that end by the time stamps of frames
 
 	mu    sync.Mutex // guards state, which anybody may read
-	state ClockState
+	state clockState
 }
 
 // New makes what ends windows.

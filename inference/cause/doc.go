@@ -40,7 +40,7 @@
 //
 // # Bounds
 //
-// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most [MaxAlone],
-// and [MaxCauses] open causes with at most [MaxEvidence] open findings each. What has no place stands for itself. Nothing
+// A Grouper holds one entry for each finding that stands alone and is open or ended a short time ago, at most maxAlone,
+// and maxCauses open causes with at most maxEvidence open findings each. What has no place stands for itself. Nothing
 // depends on the order in which the findings of a window are told.
 package cause

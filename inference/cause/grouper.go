@@ -11,9 +11,9 @@ import (
 
 // Bounds of a [Grouper].
 const (
-	MaxAlone    = 16384 // findings without a cause that are remembered
-	MaxCauses   = 1024  // open causes
-	MaxEvidence = 4096  // open findings of one cause
+	maxAlone    = 16384 // findings without a cause that are remembered
+	maxCauses   = 1024  // open causes
+	maxEvidence = 4096  // open findings of one cause
 	maxFlows    = 64    // flows of one cause by which others join it
 	maxHops     = 64    // hops of one cause by which others join it
 )
@@ -181,7 +181,7 @@ func (g *Grouper) place(w *Window, fresh []*Alone) {
 		a.fits, a.behind = nil, nil
 	}
 	for _, a := range fresh {
-		if !a.taken && len(g.Alone) < MaxAlone {
+		if !a.taken && len(g.Alone) < maxAlone {
 			g.Alone = append(g.Alone, a)
 		}
 	}
@@ -234,7 +234,7 @@ func (g *Grouper) choose(w *Window, pool, recent []*Alone) {
 		}
 		c := top.cause
 		if c == nil {
-			if len(g.Causes) >= MaxCauses {
+			if len(g.Causes) >= maxCauses {
 				continue
 			}
 			c = g.start(w, takes)
@@ -276,7 +276,7 @@ func (c *Cause) saves(f Fit, list []*Alone) (saved float64, takes []*Alone) {
 	_, was := best(c.Fits)
 	saved = was - price(f.Element) - f.Misfit
 	for _, a := range list {
-		if a.taken || len(c.Open)+len(takes) >= MaxEvidence {
+		if a.taken || len(c.Open)+len(takes) >= maxEvidence {
 			continue
 		}
 		more, ok := c.later(a)

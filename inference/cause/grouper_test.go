@@ -390,11 +390,11 @@ func TestStorm(t *testing.T) {
 		}
 		s.window()
 	}
-	if len(s.g.Causes) == 0 || len(s.g.Causes) > MaxCauses || len(s.g.Alone) > MaxAlone {
+	if len(s.g.Causes) == 0 || len(s.g.Causes) > maxCauses || len(s.g.Alone) > maxAlone {
 		t.Errorf("%d causes and %d findings alone", len(s.g.Causes), len(s.g.Alone))
 	}
 	for _, c := range s.g.Causes {
-		if len(c.Open) > MaxEvidence || len(c.Flows) > maxFlows || len(c.Fits) > 2*maxFits {
+		if len(c.Open) > maxEvidence || len(c.Flows) > maxFlows || len(c.Fits) > 2*maxFits {
 			t.Errorf("cause %d holds %d findings, %d flows, %d elements", c.Finding.ID, len(c.Open), len(c.Flows), len(c.Fits))
 		}
 	}

@@ -34,8 +34,8 @@ func Queue(window time.Duration) Config {
 	return c
 }
 
-// Utilization is the configuration for the utilisation of a link, one value a window. A tenth of the link is added to it.
-func Utilization(window time.Duration) Config {
+// utilization is the configuration for the utilisation of a link, one value a window. A tenth of the link is added to it.
+func utilization(window time.Duration) Config {
 	c := Latency(window)
 	c.Floor, c.Single, c.Idle = .1, true, true
 	return c

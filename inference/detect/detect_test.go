@@ -135,7 +135,7 @@ func TestFaults(t *testing.T) {
 		}, 1, Rise},
 		{"stuck", func(int) func(float64) float64 {
 			return func(float64) float64 { return 12000 }
-		}, 6, None},
+		}, 6, none},
 		{"stuck at zero", func(int) func(float64) float64 {
 			return func(float64) float64 { return 0 }
 		}, 1, Fall},
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 				switch {
 				case len(r.begun) == 0:
 					t.Errorf("hop %d: not found in %d windows", hop, tt.within)
-				case tt.cause != None && r.causes[0].Cause != tt.cause:
+				case tt.cause != none && r.causes[0].Cause != tt.cause:
 					t.Errorf("hop %d: found as %v, want %v", hop, r.causes[0].Cause, tt.cause)
 				}
 			}

@@ -8,7 +8,7 @@ func (h *Hop) Floor() float64 { return h.floor }
 // SetFloor sets what is added to the values of a hop from now on, and moves what is remembered so that nothing seems to
 // happen then. It does nothing while a finding is open, and reports whether it did.
 func (h *Hop) SetFloor(cfg *Config, to float64) bool {
-	if h.open.Cause != None {
+	if h.open.Cause != none {
 		return false
 	}
 	by := to - h.floor

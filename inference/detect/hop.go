@@ -44,7 +44,7 @@ type Cause uint8
 
 // The causes of findings.
 const (
-	None   Cause = iota
+	none   Cause = iota
 	Rise         // values above what is usual
 	Fall         // values below what is usual
 	Silent       // no values
@@ -55,22 +55,22 @@ func (c Cause) String() string {
 	return [...]string{"none", "rise", "fall", "silent", "stuck"}[min(c, Stuck)]
 }
 
-// Statistic is what a finding was found in.
-type Statistic uint8
+// statistic is what a finding was found in.
+type statistic uint8
 
 // The statistics.
 const (
-	P50 Statistic = iota
+	P50 statistic = iota
 	P99
 	statistics = 2
 )
 
-func (s Statistic) String() string { return [...]string{"p50", "p99"}[min(s, P99)] }
+func (s statistic) String() string { return [...]string{"p50", "p99"}[min(s, P99)] }
 
 // Finding is a change that began and has not ended.
 type Finding struct {
 	Cause     Cause
-	Statistic Statistic // of Rise and Fall
+	Statistic statistic // of Rise and Fall
 	Factor    float64   // of Rise and Fall: the value that was farthest from what had been usual, divided by that
 	base      float32   // logarithm of what had been usual
 	floor     float64   // that the hop had besides
@@ -94,7 +94,7 @@ func (f *Finding) Grave(cfg *Config) bool {
 }
 
 // Open gives the finding that is open, if there is one.
-func (h *Hop) Open() (Finding, bool) { return h.open, h.open.Cause != None }
+func (h *Hop) Open() (Finding, bool) { return h.open, h.open.Cause != none }
 
 // Warming reports whether the hop is too young to be judged.
 func (h *Hop) Warming(cfg *Config) bool { return h.windows < cfg.warmup() }
@@ -119,7 +119,7 @@ type Event uint8
 
 // The events.
 const (
-	Nothing Event = iota
+	nothing Event = iota
 	Begun
 	Ended
 )
@@ -146,7 +146,7 @@ func (h *Hop) Add(cfg *Config, at Moment, w Window) Event {
 	h.uninformative = 0
 	stuck := h.repeat(cfg, &w)
 	var v verdict
-	if h.open.Cause == None && w.Count < loneCount && !cfg.Single && !stuck {
+	if h.open.Cause == none && w.Count < loneCount && !cfg.Single && !stuck {
 		v = h.try(cfg, &w)
 	} else {
 		v = h.learnWindow(cfg, &w)
@@ -163,7 +163,7 @@ func (h *Hop) learnWindow(cfg *Config, w *Window) verdict {
 	}
 	v := verdict{few: w.Count < fewValues && !cfg.Single, lone: w.Count < loneCount, p90: x.p90}
 	for i := range h.stats {
-		h.stats[i].step(h, cfg, Statistic(i), &x, &v)
+		h.stats[i].step(h, cfg, statistic(i), &x, &v)
 	}
 	return v
 }
@@ -200,12 +200,12 @@ func (h *Hop) silence(cfg *Config) Event {
 	known := h.windows >= learnBursts || h.windows >= cfg.warmup() && float64(h.logCount) >= math.Log(fewValues)
 	silent := known && float64(h.emptyRun)*math.Log(max(float64(h.emptyShare), .005)) < silentLimit && float32(h.emptyRun) > 1.5*h.longest
 	switch h.open.Cause {
-	case None:
+	case none:
 		if silent && !h.silenceUsual {
 			h.begin(Finding{Cause: Silent})
 			return Begun
 		}
-		return Nothing
+		return nothing
 	case Silent:
 		silent = h.age >= uint32(cfg.Adopt)
 		h.silenceUsual, h.uninformative = silent, 0
@@ -230,8 +230,8 @@ func (h *Hop) endSilence() {
 // thin handles a window of too few values: it shows only that the hop is not silent.
 func (h *Hop) thin() Event {
 	switch h.open.Cause {
-	case None:
-		return Nothing
+	case none:
+		return nothing
 	case Silent:
 		h.open = Finding{}
 		return Ended
@@ -247,7 +247,7 @@ func (h *Hop) addUninformative(silent bool) Event {
 		h.open = Finding{}
 		return Ended
 	}
-	return Nothing
+	return nothing
 }
 
 // repeat counts windows whose values are those of the window before, and reports whether they are too many for chance.
@@ -259,7 +259,7 @@ func (h *Hop) repeat(cfg *Config, w *Window) bool {
 		h.repeatRun = 0
 	}
 	stuck := h.repeatRun > 0 && h.windows >= cfg.warmup() && float64(h.repeatRun)*math.Log(max(float64(h.repeatShare), .01)) < stuckLimit
-	if h.open.Cause == None && !idle { // an idle one says nothing of how often others repeat themselves
+	if h.open.Cause == none && !idle { // an idle one says nothing of how often others repeat themselves
 		r := float32(0)
 		if same {
 			r = 1
@@ -285,22 +285,22 @@ func (h *Hop) begin(f Finding) {
 // settle begins or ends a finding by what was found in a window.
 func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
 	switch {
-	case h.open.Cause == None && stuck:
+	case h.open.Cause == none && stuck:
 		h.begin(Finding{Cause: Stuck})
 		return Begun
-	case h.open.Cause == None && found.ratio > 1:
+	case h.open.Cause == none && found.ratio > 1:
 		h.begin(found.Finding)
 		h.strength = found.ratio
 		h.updateWorst()
 		return Begun
-	case h.open.Cause == None && found.doubt:
+	case h.open.Cause == none && found.doubt:
 		h.doubt = min(h.doubt+doubtStep, doubtMost)
-		return Nothing
-	case h.open.Cause == None:
+		return nothing
+	case h.open.Cause == none:
 		if h.doubt = max(h.doubt, 1) - 1; h.doubt == 0 && len(h.pendingWindows) > 0 {
 			h.release(cfg, len(h.pendingWindows))
 		}
-		return Nothing
+		return nothing
 	}
 	h.age++
 	h.updateWorst()
@@ -323,7 +323,7 @@ func (h *Hop) settle(cfg *Config, stuck bool, found *verdict) Event {
 			}
 		}
 	}
-	return Nothing
+	return nothing
 }
 
 // updateWorst updates the worst value of the open finding.

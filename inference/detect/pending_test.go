@@ -31,7 +31,7 @@ func TestPendingIsNotUsual(t *testing.T) {
 		}
 		for i := range before {
 			if a, b := &before[i], &r.stats[i]; !slices.Equal(a.mean[usual:], b.mean[usual:]) || a.scale != b.scale || a.sum != b.sum {
-				t.Errorf("%d windows: %v: a window that is pending changed what is usual", windows, Statistic(i))
+				t.Errorf("%d windows: %v: a window that is pending changed what is usual", windows, statistic(i))
 			}
 		}
 		for range 5 {

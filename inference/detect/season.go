@@ -45,7 +45,7 @@ func (h *Hop) turn(at *Moment) {
 		if s.bin == bin+1 {
 			continue
 		}
-		keep := s.count > 0 && (h.open.Cause == None || h.age <= seasonAge[k])
+		keep := s.count > 0 && (h.open.Cause == none || h.age <= seasonAge[k])
 		for i := range h.stats {
 			st := &h.stats[i]
 			last, before := st.season.visits(k)

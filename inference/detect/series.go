@@ -66,7 +66,7 @@ func (h *Hop) measure(cfg *Config, w *Window, x *measured) {
 		x.value[P99] = logarithm(w.P99 + floor)
 		x.p90 = logarithm(w.P90 + floor)
 		t := &ofRank[min(w.Count, manyValues)]
-		if h.open.Cause == None {
+		if h.open.Cause == none {
 			h.spread += max(n, .01) * ((x.p90-x.value[P50])*t.inverse90 - h.spread)
 		}
 		x.value[P99] += t.lack99 * h.spread
@@ -82,7 +82,7 @@ func (h *Hop) measure(cfg *Config, w *Window, x *measured) {
 }
 
 // sampling is the variance of the logarithm of a quantile of n values, in squares of their spread.
-func (s Statistic) sampling(inverse float32) float32 {
+func (s statistic) sampling(inverse float32) float32 {
 	if s == P50 {
 		return 1.57 * inverse // π/2
 	}
@@ -106,7 +106,7 @@ type verdict struct {
 }
 
 // step compares a window with the past of a statistic and learns from it.
-func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verdict) {
+func (s *series) step(h *Hop, cfg *Config, which statistic, x *measured, v *verdict) {
 	y := x.value[which]
 	judged := h.windows >= cfg.warmup()
 	if which == P50 {
@@ -138,7 +138,7 @@ func (s *series) step(h *Hop, cfg *Config, which Statistic, x *measured, v *verd
 		stray[ofWindow] = sqrt(1 + part*(min(1, now/often)-1))
 		stray[ofMeans] = sqrt(1 + part*(min(1, lately/often)-1))
 	}
-	calm := h.open.Cause == None
+	calm := h.open.Cause == none
 	if calm {
 		s.onset = s.mean
 	}
@@ -210,7 +210,7 @@ func (s *series) limit(j, sign int, factor float32) float32 {
 }
 
 // beyond takes a contrast that is beyond half of its limit into the verdict.
-func (v *verdict) beyond(h *Hop, cfg *Config, s *series, which Statistic, j uint8, sign int, ratio float32) {
+func (v *verdict) beyond(h *Hop, cfg *Config, s *series, which statistic, j uint8, sign int, ratio float32) {
 	if cfg.Rising && sign == downward {
 		return
 	}
@@ -239,7 +239,7 @@ const (
 
 // shown reports whether more than a few values show a change. A tail that is not there is none: where values fall, the median
 // does. Of few values one that is high says nothing, unless others are high as well or more of them follow.
-func (v *verdict) shown(h *Hop, s *series, which Statistic, sign int) bool {
+func (v *verdict) shown(h *Hop, s *series, which statistic, sign int) bool {
 	need := uint8(doubtLone)
 	switch {
 	case which == P99 && sign == downward:

@@ -57,7 +57,7 @@ func (h *Hop) Code(c *state.Coder) {
 	state.FixedTo(c, "cause", Stuck, &o.Cause)
 	state.FixedTo(c, "statistic", P99, &o.Statistic)
 	c.Check("statistic", o.Statistic == 0 || uint8(o.Statistic) < n)
-	c.Check("cause", o.Cause == None || o.Cause == Silent || n > 0)
+	c.Check("cause", o.Cause == none || o.Cause == Silent || n > 0)
 	c.Float64("factor", 0, mostValue, &o.Factor)
 	c.Float32("base", -most, most, &o.base)
 	c.Float64("floor", 0, mostValue, &o.floor)
@@ -67,7 +67,7 @@ func (h *Hop) Code(c *state.Coder) {
 	c.Flag("noise", &h.noisy, &h.bursts)
 	held := uint8(len(h.pendingWindows))
 	state.FixedTo(c, "held windows", heldMost, &held)
-	c.Check("held windows", held == 0 || len(h.stats) == statistics && o.Cause == None && h.doubt > 0)
+	c.Check("held windows", held == 0 || len(h.stats) == statistics && o.Cause == none && h.doubt > 0)
 	state.Repeat(c, int(held), &h.pendingWindows, (*Window).codeHeld)
 	for i := range h.stats {
 		h.stats[i].code(c, o.Cause == Rise || o.Cause == Fall)

@@ -103,7 +103,7 @@ type Table struct {
 	byName   map[string]int
 	last     int // window of the table
 	Windows  int // rows
-	Findings []TableFinding
+	Findings []tableFinding
 }
 
 type tableHop struct {
@@ -113,8 +113,8 @@ type tableHop struct {
 	open  int // index of its open finding, or -1
 }
 
-// TableFinding is a finding about a hop of a table.
-type TableFinding struct {
+// tableFinding is a finding about a hop of a table.
+type tableFinding struct {
 	Hop       string `json:"hop"`
 	Start     int    `json:"start"`
 	End       *int   `json:"end"` // null while it lasts
@@ -125,7 +125,7 @@ type TableFinding struct {
 
 // NewTable makes a table without rows.
 func NewTable(cfg *Config) *Table {
-	return &Table{cfg: cfg, byName: map[string]int{}, Findings: []TableFinding{}}
+	return &Table{cfg: cfg, byName: map[string]int{}, Findings: []tableFinding{}}
 }
 
 // add gives the next window of a hop to its detector.
@@ -137,7 +137,7 @@ func (d *Table) add(h *tableHop, w Window) {
 	case Begun:
 		f, _ := h.state.Open()
 		h.open = len(d.Findings)
-		row := TableFinding{Hop: h.name, Start: window, Kind: f.Cause.String()}
+		row := tableFinding{Hop: h.name, Start: window, Kind: f.Cause.String()}
 		if f.Cause == Rise || f.Cause == Fall {
 			row.Statistic = f.Statistic.String()
 		}
@@ -168,7 +168,7 @@ func (d *Table) Finish() {
 			d.add(h, Window{})
 		}
 	}
-	slices.SortStableFunc(d.Findings, func(a, b TableFinding) int {
+	slices.SortStableFunc(d.Findings, func(a, b tableFinding) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(d.byName[a.Hop], d.byName[b.Hop]))
 	})
 }

@@ -16,7 +16,7 @@ import (
 // Write writes the findings as a table, json or csv.
 func (d *Table) Write(out io.Writer, format string) (err error) {
 	b := bufio.NewWriter(out)
-	end := func(f TableFinding, open string) string {
+	end := func(f tableFinding, open string) string {
 		if f.End == nil {
 			return open
 		}
@@ -28,7 +28,7 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 			Hops     int            `json:"hops"`
 			Windows  int            `json:"windows"`
 			Learning int            `json:"learning"` // hops that are too young to be judged
-			Findings []TableFinding `json:"findings"`
+			Findings []tableFinding `json:"findings"`
 		}{d.Hops(), d.Windows, d.Learning(), d.Findings})
 	case "csv":
 		w := csv.NewWriter(b)

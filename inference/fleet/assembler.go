@@ -22,7 +22,7 @@ type Assembled struct {
 	// Unheard are the exporters whose last collector was missing in the window: that nothing came of them says nothing.
 	Unheard []inference.ExporterKey
 	First   int64 // offset of the first record of the window
-	Bad     []*RecordError
+	Bad     []*recordError
 }
 
 // Assembler puts the slices of windows together: the records of the one partition of series, in the order of the log. A
@@ -44,11 +44,11 @@ type Assembler struct {
 	heard    map[inference.ExporterKey]heardBy
 	one      inference.Partial
 	spare    []*inference.Partial
-	stats    AssemblerStats
+	stats    assemblerStats
 }
 
-// AssemblerStats counts what was added since the assembler was made.
-type AssemblerStats struct{ Records, Whole, Late, Duplicates, Unknown, Refused, Forced uint64 }
+// assemblerStats counts what was added since the assembler was made.
+type assemblerStats struct{ Records, Whole, Late, Duplicates, Unknown, Refused, Forced uint64 }
 
 type heardBy struct {
 	from string
@@ -121,7 +121,7 @@ func NewAssembler(o Options) (*Assembler, error) {
 }
 
 // Stats gives what was counted.
-func (a *Assembler) Stats() AssemblerStats { return a.stats }
+func (a *Assembler) Stats() assemblerStats { return a.stats }
 
 // Open is the number of windows that wait for slices.
 func (a *Assembler) Open() int { return len(a.open) }
@@ -200,7 +200,7 @@ func (a *Assembler) Add(r *Record) (Event, error) {
 	switch kind {
 	case Refused:
 		a.stats.Refused++
-		return e, &RecordError{r.Offset, h.From, h.End, err}
+		return e, &recordError{r.Offset, h.From, h.End, err}
 	case Duplicate:
 		a.stats.Duplicates++
 	case Late:
@@ -343,14 +343,14 @@ func (a *Assembler) check(r *Record) error {
 	case h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
 		return errPart
 	case Sum(r.Value) != h.Sum:
-		return &ValueError{"record", ErrSum}
+		return &valueError{"record", ErrSum}
 	case h.End <= a.last-a.cfg.Corrections:
 		return ErrOld
 	}
 	return nil
 }
 
-func (a *Assembler) accept(r *Record) (EventKind, error) {
+func (a *Assembler) accept(r *Record) (eventKind, error) {
 	h := &r.Head
 	if err := a.check(r); err != nil {
 		return Refused, err
@@ -468,7 +468,7 @@ func (a *Assembler) assemble(w *slicedWindow, inOrder bool) *Assembled {
 				err = sum.add(s.value)
 			}
 			if err != nil {
-				out.Bad = append(out.Bad, &RecordError{s.offset, "", w.end, err})
+				out.Bad = append(out.Bad, &recordError{s.offset, "", w.end, err})
 				continue
 			}
 			h = s.head
@@ -552,8 +552,8 @@ func (a *Assembler) makeRoom(end int64) {
 	}
 }
 
-// Reassembly is a window that was whole and is made again of the log, because a slice of it was told again.
-type Reassembly struct {
+// reassembly is a window that was whole and is made again of the log, because a slice of it was told again.
+type reassembly struct {
 	a      *Assembler
 	past   slicedPast
 	next   int64
@@ -562,27 +562,27 @@ type Reassembly struct {
 
 // Rebuild begins to make the window that ends at end again, or gives nil if it is too old or was not whole yet. It is fed
 // with the records of the log from [Reassembly.From] up to [Reassembly.To]. The assembler can be added to meanwhile.
-func (a *Assembler) Rebuild(end int64) *Reassembly {
+func (a *Assembler) Rebuild(end int64) *reassembly {
 	i, ok := slices.BinarySearchFunc(a.past, end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
 	if !ok {
 		return nil
 	}
 	past := *a.past[i]
 	past.known = maps.Clone(past.known)
-	return &Reassembly{a: a, past: past, next: a.next, window: slicedWindow{end: end, records: map[sliceKey]*sliced{}}}
+	return &reassembly{a: a, past: past, next: a.next, window: slicedWindow{end: end, records: map[sliceKey]*sliced{}}}
 }
 
 // End is the label of the window.
-func (r *Reassembly) End() int64 { return r.past.end }
+func (r *reassembly) End() int64 { return r.past.end }
 
 // From is the offset of the first record that can be part of it.
-func (r *Reassembly) From() int64 { return r.past.first }
+func (r *reassembly) From() int64 { return r.past.first }
 
 // To is the offset of the first record that is not part of it any more.
-func (r *Reassembly) To() int64 { return r.next }
+func (r *reassembly) To() int64 { return r.next }
 
 // Add adds a record of the log. Those of other windows are passed over.
-func (r *Reassembly) Add(rec *Record) {
+func (r *reassembly) Add(rec *Record) {
 	h := &rec.Head
 	key := sliceKey{h.Slice, h.Part, h.Revision}
 	parts, known := r.past.known[key]
@@ -596,7 +596,7 @@ func (r *Reassembly) Add(rec *Record) {
 
 // Whole gives the window as it is with all records up to To, once they were added. Then it is not pending any more, unless
 // more came meanwhile. It fails if the log did not have the records any more; the window stays as it was then.
-func (r *Reassembly) Whole() (*Assembled, error) {
+func (r *reassembly) Whole() (*Assembled, error) {
 	i, ok := slices.BinarySearchFunc(r.a.past, r.past.end, func(w *slicedPast, end int64) int { return cmp.Compare(w.end, end) })
 	if ok && len(r.a.past[i].known) == len(r.past.known) {
 		r.a.past[i].pending = false

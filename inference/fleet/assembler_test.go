@@ -121,7 +121,7 @@ func TestAssembledFleet(t *testing.T) {
 		var states [][]byte
 		var floors []int64
 		type at struct {
-			kind  EventKind
+			kind  eventKind
 			whole []wholeTold
 		}
 		var want []at
@@ -307,7 +307,7 @@ func TestAssemblerRefuses(t *testing.T) {
 		r := sliceRecord(t, 0, 0, 100, nil)
 		change(&r)
 		e, err := add(r)
-		var at *RecordError
+		var at *recordError
 		if e.Kind != Refused || !errors.Is(err, want) || !errors.As(err, &at) || at.Offset != offset-1 {
 			t.Errorf("%+v: %v, %v; want %v", r.Head, e.Kind, err, want)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/hopscope/hopscope/inference"
 )
 
-// MaxValue is how long a value may be when it is not compressed, unless a [Codec] is told otherwise.
-const MaxValue = 64 << 20
+// maxValue is how long a value may be when it is not compressed, unless a [Codec] is told otherwise.
+const maxValue = 64 << 20
 
 // What can be wrong with the value of a record, beside what [inference.Partial.ReadBinary] says.
 var (
@@ -19,16 +19,16 @@ var (
 	ErrSum     = errors.New("has another checksum than its head says")
 )
 
-// ValueError says what is wrong with the value of a record.
-type ValueError struct {
+// valueError says what is wrong with the value of a record.
+type valueError struct {
 	What string // "partial", "record"
 	Err  error
 }
 
-func (e *ValueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.What, e.Err) }
+func (e *valueError) Error() string { return fmt.Sprintf("value of a record: %s %v", e.What, e.Err) }
 
 // Unwrap gives the reason.
-func (e *ValueError) Unwrap() error { return e.Err }
+func (e *valueError) Unwrap() error { return e.Err }
 
 // Codec makes values of partials and partials of values: zstd level 1, one frame a value, on the goroutine that calls it.
 // It has one user at a time.
@@ -39,11 +39,11 @@ type Codec struct {
 	plain  []byte
 }
 
-// NewCodec makes a codec that reads values of at most most bytes when they are not compressed ([MaxValue] if most is 0) and
+// NewCodec makes a codec that reads values of at most most bytes when they are not compressed (maxValue if most is 0) and
 // partials within the limits.
 func NewCodec(most int, limits inference.Limits) *Codec {
 	if most <= 0 {
-		most = MaxValue
+		most = maxValue
 	}
 	// The options are right, which is all that can make these fail.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
@@ -67,9 +67,9 @@ func (c *Codec) Decompress(dst, frame []byte) ([]byte, error) {
 	case err == nil && len(frame) > 0:
 		return out, nil
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return dst, &ValueError{"record", errTooLong}
+		return dst, &valueError{"record", errTooLong}
 	}
-	return dst, &ValueError{"record", errZstd}
+	return dst, &valueError{"record", errZstd}
 }
 
 // Encode appends the value of p to dst.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// EventKind says what came of a record.
-type EventKind uint8
+// eventKind says what came of a record.
+type eventKind uint8
 
 // What can come of a record.
 const (
-	Nothing   EventKind = iota // it was taken, or is of no matter here
+	Nothing   eventKind = iota // it was taken, or is of no matter here
 	Closed                     // a window closed
 	Late                       // it belongs to a window that is closed: that one is to be made again
 	Duplicate                  // it was written twice
@@ -21,7 +21,7 @@ const (
 
 var eventNames = [...]string{"nothing", "closed", "late", "duplicate", "conflict", "unknown", "refused"}
 
-func (k EventKind) String() string { return eventNames[min(int(k), len(eventNames)-1)] }
+func (k eventKind) String() string { return eventNames[min(int(k), len(eventNames)-1)] }
 
 // The reasons for which a record is refused.
 var (
@@ -37,24 +37,24 @@ var (
 	errAhead   = errors.New("it closes a window that no collector can be in")
 )
 
-// RecordError says which record was refused, and why.
-type RecordError struct {
+// recordError says which record was refused, and why.
+type recordError struct {
 	Offset int64
 	From   string
 	End    int64
 	Err    error
 }
 
-func (e *RecordError) Error() string {
+func (e *recordError) Error() string {
 	return fmt.Sprintf("record of %q at offset %d for the window to %d: %v", e.From, e.Offset, e.End, e.Err)
 }
 
 // Unwrap gives the reason.
-func (e *RecordError) Unwrap() error { return e.Err }
+func (e *recordError) Unwrap() error { return e.Err }
 
 // Event is what came of a record.
 type Event struct {
-	Kind EventKind
+	Kind eventKind
 	From string // of the record
 	Boot uint64
 	End  int64 // label of the window that is meant

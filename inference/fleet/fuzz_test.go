@@ -76,7 +76,7 @@ func FuzzLog(f *testing.F) {
 		}
 		g, m, a := gates()
 		read := func(g *Gate, m *Merger, a *Assembler, r *Record) {
-			var at *RecordError
+			var at *recordError
 			v, err := g.Add(&r.Head, r.Offset, len(r.Value), 0)
 			if err != nil && (!errors.As(err, &at) || v.Kind != Refused) {
 				t.Fatal(v, err)
@@ -191,7 +191,7 @@ func FuzzValue(f *testing.F) {
 	f.Add(codec.Compress(nil, text))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p inference.Partial
-		var value *ValueError
+		var value *valueError
 		var part *inference.PartialError
 		if err := codec.Decode(&p, b); err != nil && !errors.As(err, &value) && !errors.As(err, &part) {
 			t.Fatal(err)

@@ -47,12 +47,12 @@ type Gate struct {
 	roster []Expected
 	asked  int64 // label of the close that Due gave last, and when
 	when   int64
-	stats  GateStats
+	stats  gateStats
 	values values // of open windows
 }
 
-// GateStats counts what was added since the gate was made.
-type GateStats struct {
+// gateStats counts what was added since the gate was made.
+type gateStats struct {
 	Records, Closed, Late, Duplicates, Conflicts, Unknown, Refused uint64
 	// Evicted are records that were taken, and then left out because their window was too far in the future.
 	Evicted uint64
@@ -188,7 +188,7 @@ type pseudo struct {
 	seq, sum uint64
 }
 
-func (p *pseudo) judge(h *Head) EventKind {
+func (p *pseudo) judge(h *Head) eventKind {
 	switch {
 	case p.from != h.From || p.seq != h.Seq:
 		return Nothing
@@ -212,7 +212,7 @@ type Closing struct {
 
 // Verdict is what a gate says of a record.
 type Verdict struct {
-	Kind EventKind
+	Kind eventKind
 	End  int64
 	// Repeated says that the record is one of an open window, and was judged before the state was written that the gate began
 	// with: it counts, and is not a new one.
@@ -234,7 +234,7 @@ func NewGate(o Options) (*Gate, error) {
 func (g *Gate) Expect(members []Expected) { g.roster = members }
 
 // Stats gives what was counted.
-func (g *Gate) Stats() GateStats { return g.stats }
+func (g *Gate) Stats() gateStats { return g.stats }
 
 // Open is the number of windows that are open.
 func (g *Gate) Open() int { return len(g.open) }
@@ -272,7 +272,7 @@ func (g *Gate) Pending() (ends []int64) {
 func (g *Gate) Add(h *Head, offset int64, size int, at int64) (Verdict, error) {
 	v, err := g.add(h, offset, size, at)
 	if err != nil {
-		err = &RecordError{offset, h.From, h.End, err}
+		err = &recordError{offset, h.From, h.End, err}
 	}
 	if offset < g.resume {
 		return v, err
@@ -531,7 +531,7 @@ func (g *Gate) collector(name string) *collector {
 func (c *collector) noteHeard(end int64) { c.heard = max(c.heard, end) }
 
 // judge says whether a record is a new one of its run, and knows it from then on.
-func (c *collector) judge(h *Head) EventKind {
+func (c *collector) judge(h *Head) eventKind {
 	var r *run
 	for _, known := range c.runs {
 		if known.boot == h.Boot {
@@ -579,7 +579,7 @@ func (c *collector) judge(h *Head) EventKind {
 }
 
 // judgePseudo is judge for those who have Boot 0, whose numbers belong to windows.
-func (g *Gate) judgePseudo(h *Head, late bool) EventKind {
+func (g *Gate) judgePseudo(h *Head, late bool) eventKind {
 	if late {
 		if i, ok := g.pastOf(h.End); ok {
 			for _, p := range g.past[i].pseudo {

@@ -42,13 +42,13 @@ func (s *script) add(h Head) (Verdict, error) {
 }
 
 // want adds a record and says what is to come of it.
-func (s *script) want(h Head, kind EventKind, reason error) Verdict {
+func (s *script) want(h Head, kind eventKind, reason error) Verdict {
 	s.t.Helper()
 	v, err := s.add(h)
 	if v.Kind != kind || !errors.Is(err, reason) {
 		s.t.Fatalf("%+v: %v, %v; want %v, %v", h, v.Kind, err, kind, reason)
 	}
-	var at *RecordError
+	var at *recordError
 	if reason != nil && (!errors.As(err, &at) || at.Offset != s.at-1) {
 		s.t.Fatalf("%v does not say where", err)
 	}

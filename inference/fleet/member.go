@@ -131,15 +131,15 @@ const (
 	maxReports = 1 << 48 // of one member, so that a fleet's sum fits
 )
 
-// MemberError says what in a record of the roster was refused, and at which byte where that is known.
-type MemberError struct {
+// memberError says what in a record of the roster was refused, and at which byte where that is known.
+type memberError struct {
 	Key    string
 	Field  string
 	Offset int64 // -1 where the field as a whole is meant
 	Err    error
 }
 
-func (e *MemberError) Error() string {
+func (e *memberError) Error() string {
 	s := fmt.Sprintf("roster: record %.80q: %s", e.Key, e.Field)
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" at byte %d", e.Offset)
@@ -148,7 +148,7 @@ func (e *MemberError) Error() string {
 }
 
 // Unwrap gives the reason.
-func (e *MemberError) Unwrap() error { return e.Err }
+func (e *memberError) Unwrap() error { return e.Err }
 
 // The reasons for which a member's word is refused, beside those of heads.
 var (
@@ -191,7 +191,7 @@ func (m *Member) Append(b []byte) []byte {
 // it knows is refused where it is longer or larger than a member would have it, or does not add up.
 func ReadMember(key string, value []byte) (*Member, error) {
 	fail := func(field string, offset int64, err error) (*Member, error) {
-		return nil, &MemberError{key, field, offset, err}
+		return nil, &memberError{key, field, offset, err}
 	}
 	role, name, _ := strings.Cut(key, "/")
 	switch {
@@ -412,8 +412,8 @@ func addStage(stages *map[string]uint64, stage string, n uint64) {
 	(*stages)[stage] += n
 }
 
-// Books are the ledger of a whole fleet.
-type Books struct {
+// books are the ledger of a whole fleet.
+type books struct {
 	// Balances have one entry a store of the consumers, ordered by name; there is one without a name as long as no consumer
 	// has told of any. Each of them adds up, and all have the same Received.
 	Balances []Balance
@@ -428,9 +428,9 @@ type Books struct {
 // Ledger adds up what the members say: received = stored + in flight + dropped over the whole fleet. What Kafka has and no
 // consumer has taken is in flight. Members speak at different times, so that what is in flight is as exact as they are
 // frequent; the sum is exact all the same.
-func Ledger(members []*Member) Books {
+func Ledger(members []*Member) books {
 	var sent, all Balance // all collectors; Stored is what Kafka confirmed
-	sum := Books{Lost: map[string]uint64{}}
+	sum := books{Lost: map[string]uint64{}}
 	for _, m := range members {
 		b := balanceOf(m)
 		if m.Role != Collector || b == nil {

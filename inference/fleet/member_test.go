@@ -42,7 +42,7 @@ func TestMember(t *testing.T) {
 	}
 	for n := range b {
 		_, err := ReadMember(MemberKey(m.Role, m.Name), b[:n])
-		var at *MemberError
+		var at *memberError
 		if !errors.As(err, &at) || at.Offset > int64(n) {
 			t.Fatalf("cut at %d: error %v", n, err)
 		}
@@ -76,7 +76,7 @@ func TestMemberRefused(t *testing.T) {
 		key := MemberKey(m.Role, m.Name)
 		c.change(m)
 		_, err := ReadMember(key, m.Append(nil))
-		var at *MemberError
+		var at *memberError
 		if !errors.As(err, &at) || at.Field != c.field || !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v, want %v", c.field, err, c.err)
 		}
@@ -169,7 +169,7 @@ func TestLedger(t *testing.T) {
 	influx.InFlight[inConsumer], influx.Dropped[droppedRejected] = 60, 30
 	jsonl := Balance{Sink: "jsonl", Received: 1498, Stored: 690, InFlight: flight, Dropped: dropped}
 	jsonl.InFlight[inConsumer] = 100
-	want := Books{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
+	want := books{Balances: []Balance{influx, jsonl}, Lost: map[string]uint64{"a": 5}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Ledger = %+v\nwant %+v", got, want)
 	}
@@ -190,7 +190,7 @@ func TestMemberWithoutARate(t *testing.T) {
 }
 
 func TestLedgerEmpty(t *testing.T) {
-	if got := Ledger(nil); !reflect.DeepEqual(got, Books{Balances: []Balance{{}}, Lost: map[string]uint64{}}) {
+	if got := Ledger(nil); !reflect.DeepEqual(got, books{Balances: []Balance{{}}, Lost: map[string]uint64{}}) {
 		t.Errorf("of nobody: %+v", got)
 	}
 	got := Ledger([]*Member{{Role: Collector, Name: "a", Run: &Balance{Received: 5, Stored: 5}}})

@@ -33,7 +33,7 @@ type Merged struct {
 	Owners []uint32
 	First  int64 // offset of the first record of the window
 	// Bad are the records that could not be read. Their senders are among the missing.
-	Bad []*RecordError
+	Bad []*recordError
 }
 
 // Merger merges the records of a slice: those of the partition of windows that has it, in the order of the log. It keeps
@@ -125,7 +125,7 @@ func (s *sum) merge(c *Closing) *Merged {
 			err = s.add(value)
 		}
 		if err != nil {
-			w.Bad = append(w.Bad, &RecordError{at, k.from, c.End, err})
+			w.Bad = append(w.Bad, &recordError{at, k.from, c.End, err})
 			if j, ok := slices.BinarySearch(w.Missing, k.from); !ok {
 				w.Missing = slices.Insert(slices.Clone(w.Missing), j, k.from)
 			}
@@ -222,7 +222,7 @@ func (r *Rebuild) Add(rec *Record) error {
 	if r.seen[number][h.From] {
 		return nil
 	}
-	fail := func(err error) error { return &RecordError{rec.Offset, h.From, h.End, err} }
+	fail := func(err error) error { return &recordError{rec.Offset, h.From, h.End, err} }
 	switch {
 	case r.m.check(h) != nil || isPseudo(h.From) != (h.Boot == 0) || h.From == "" || h.Seq == 0 || h.Parts == 0 || h.Parts > maxParts || h.Part >= h.Parts:
 		return nil

@@ -31,7 +31,7 @@ type Options struct {
 	MaxExporters int   // whose collectors an Assembler remembers
 	MaxBytes     int64 // of the values of one window
 	MaxHeld      int64 // bytes of values in memory, of all open windows; 0 for all
-	MaxValue     int   // bytes of a value when it is not compressed; 0 for [MaxValue]
+	MaxValue     int   // bytes of a value when it is not compressed; 0 for maxValue
 
 	maxMembers int // collectors that are known at the same time
 

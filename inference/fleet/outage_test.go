@@ -237,7 +237,7 @@ func TestFetchFails(t *testing.T) {
 // of those that lie ahead of the clock of the log there are few.
 func TestGateHoldsThousands(t *testing.T) {
 	s := newScript(t, func(c *Options) { c.MaxAhead, c.MaxRecords = 4, 10_100 })
-	at := func(h Head, now int64, kind EventKind, reason error) Verdict {
+	at := func(h Head, now int64, kind eventKind, reason error) Verdict {
 		t.Helper()
 		v, err := s.g.Add(&h, s.at, 10, now*tick)
 		s.at++

@@ -41,10 +41,10 @@ func (r *Roster) Add(key string, value []byte) error {
 		}
 		var order Redraw
 		if err := readJSON(value, &order); err != nil || role != Collector || CheckName(collector) != nil {
-			return &MemberError{key, "value", -1, errJSON}
+			return &memberError{key, "value", -1, errJSON}
 		}
 		if _, known := r.redraws[collector]; !known && len(r.redraws) >= MaxMembers {
-			return &MemberError{key, "redraw", -1, errLong}
+			return &memberError{key, "redraw", -1, errLong}
 		}
 		if r.redraws == nil {
 			r.redraws = map[string]uint64{}
@@ -58,7 +58,7 @@ func (r *Roster) Add(key string, value []byte) error {
 			return err
 		}
 		if _, known := r.members[key]; !known && len(r.members) >= MaxMembers {
-			return &MemberError{key, "members", -1, errLong}
+			return &memberError{key, "members", -1, errLong}
 		}
 		if r.members == nil {
 			r.members = map[string]*Member{}
@@ -102,7 +102,7 @@ func (r *Roster) Redraw(collector string) uint64 { return r.redraws[collector] }
 // readParams reads the value under [ParamsKey].
 func readParams(value []byte) (*Params, error) {
 	fail := func(field string, offset int64, err error) (*Params, error) {
-		return nil, &MemberError{ParamsKey, field, offset, err}
+		return nil, &memberError{ParamsKey, field, offset, err}
 	}
 	if len(value) > MaxMember {
 		return fail("value", MaxMember, errLong)

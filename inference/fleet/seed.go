@@ -11,12 +11,12 @@ import (
 // What this version writes, see [Params].
 const (
 	codesVersion = 1
-	Version      = headVersion
+	version      = headVersion
 )
 
 // NewParams gives the parameters of a fleet for members of this version.
 func NewParams(name string, slices int, window time.Duration, seed uint64) Params {
-	return Params{Name: name, Slices: slices, Window: window, Seed: seedMark(name, seed), Codes: codesVersion, Version: Version}
+	return Params{Name: name, Slices: slices, Window: window, Seed: seedMark(name, seed), Codes: codesVersion, Version: version}
 }
 
 // seedRounds make trying out seeds, such as those of a word list, a hundred thousand times as much work.

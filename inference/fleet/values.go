@@ -54,7 +54,7 @@ func (g *Gate) AddRecord(r *Record) (Verdict, error) {
 	}
 	if h.Kind == kind && Sum(r.Value) != h.Sum {
 		g.refuse(h, r.Offset)
-		return Verdict{Kind: Refused, End: h.End}, &RecordError{r.Offset, h.From, h.End, &ValueError{"record", ErrSum}}
+		return Verdict{Kind: Refused, End: h.End}, &recordError{r.Offset, h.From, h.End, &valueError{"record", ErrSum}}
 	}
 	if err := g.prepare(r); err != nil {
 		return Verdict{End: h.End}, err

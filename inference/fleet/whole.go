@@ -27,7 +27,7 @@ type Document struct {
 	End      time.Time `json:"end"`   // excluded; the window's label
 	Revision uint64    `json:"revision"`
 
-	Collectors []CollectorState `json:"collectors"` // by name
+	Collectors []collectorState `json:"collectors"` // by name
 	// AbsentSlices are the slices of which nothing is in the window, by number. Usually there are none.
 	AbsentSlices []int `json:"absent_slices,omitempty"`
 
@@ -35,11 +35,11 @@ type Document struct {
 	// LearningHops are the hops that are younger than their statistics need, egress interfaces by node: the first of them, if
 	// there are many. It is absent where all or none are; hops_learning of the totals says which.
 	LearningHops map[uint32][]uint32 `json:"learning_hops,omitempty"`
-	Findings     []FindingState      `json:"findings"` // that began, rose or ended with the window
+	Findings     []findingState      `json:"findings"` // that began, rose or ended with the window
 }
 
-// CollectorState says what became of a collector in a window.
-type CollectorState struct {
+// collectorState says what became of a collector in a window.
+type collectorState struct {
 	Name string `json:"name"`
 	// State is "merged", "missing" (it was waited for in vain; what came of it is in the window all the same) or "dead" (it is
 	// not waited for any more until it is heard again).
@@ -64,8 +64,8 @@ type Totals struct {
 	OtherHops uint64 `json:"other_hop_records"`
 }
 
-// FindingState is a finding as it was at the end of a window.
-type FindingState struct {
+// findingState is a finding as it was at the end of a window.
+type findingState struct {
 	ID       string     `json:"id"`
 	Kind     string     `json:"kind"`     // such as "path-change"
 	Severity string     `json:"severity"` // info, warning or critical
@@ -74,7 +74,7 @@ type FindingState struct {
 	End      *time.Time `json:"end,omitempty"` // absent as long as the cause lasts
 	Node     uint32     `json:"node,omitempty"`
 	EgressIf uint32     `json:"egress_if,omitempty"`
-	Flow     *FlowName  `json:"flow,omitempty"`
+	Flow     *flowName  `json:"flow,omitempty"`
 	Exporter string     `json:"exporter,omitempty"` // its address
 	HWID     uint8      `json:"hw_id,omitempty"`
 	Reason   uint8      `json:"drop_reason,omitempty"`
@@ -90,8 +90,8 @@ type FindingState struct {
 	Statistic string          `json:"statistic,omitempty"` // what value is, such as "p99 latency"
 }
 
-// FlowName names a flow.
-type FlowName struct {
+// flowName names a flow.
+type flowName struct {
 	Src       string `json:"src"` // address
 	Dst       string `json:"dst"`
 	SrcPort   uint16 `json:"src_port"`
@@ -111,7 +111,7 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 			Reports: w.Reports, Hops: len(w.Hops), Flows: uint64(max(w.FlowCount, 0)), FlowBound: w.FlowBound, Exporters: len(w.Exporters),
 			Unheard: len(a.Unheard), Paths: uint64(len(w.Paths)) + w.OtherPaths, Drops: w.OtherDrops, OtherHops: w.OtherHops,
 		},
-		Collectors: []CollectorState{}, Findings: []FindingState{},
+		Collectors: []collectorState{}, Findings: []findingState{},
 	}
 	for i := range w.Exporters {
 		e := &w.Exporters[i]
@@ -138,7 +138,7 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 		names[name] = true
 	}
 	for _, name := range sortedNames(names) {
-		d.Collectors = append(d.Collectors, CollectorState{name, state[name]})
+		d.Collectors = append(d.Collectors, collectorState{name, state[name]})
 	}
 	for i := range findings {
 		d.Findings = append(d.Findings, newFindingState(&findings[i]))
@@ -149,8 +149,8 @@ func NewDocument(fleet string, a *Assembled, w *inference.Window, findings []inf
 func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 // newFindingState makes the form in which a finding is told.
-func newFindingState(f *inference.Finding) FindingState {
-	out := FindingState{
+func newFindingState(f *inference.Finding) findingState {
+	out := findingState{
 		ID: f.IDText(), Kind: f.Kind.String(), Severity: f.Severity.String(), Start: moment(f.Start), Updated: moment(f.Updated),
 		Node: f.Node, EgressIf: f.EgressIf, HWID: f.HWID, Reason: f.Reason, Folded: f.Folded,
 		Value: number64(f.Value), Baseline: number64(f.Baseline), Text: strings.ToValidUTF8(f.Text, "\uFFFD"),
@@ -165,7 +165,7 @@ func newFindingState(f *inference.Finding) FindingState {
 	}
 	if f.Flow.IPVersion != 0 {
 		k := &f.Flow
-		out.Flow = &FlowName{k.SrcString(), k.DstString(), k.SrcPort, k.DstPort, k.Proto, k.IPVersion}
+		out.Flow = &flowName{k.SrcString(), k.DstString(), k.SrcPort, k.DstPort, k.Proto, k.IPVersion}
 	}
 	if f.Exporter != (decode.Addr{}) {
 		out.Exporter = f.Exporter.String()
@@ -181,7 +181,7 @@ func number64(v float64) *float64 {
 }
 
 // Finding gives the finding that the form tells of.
-func (s *FindingState) Finding() (inference.Finding, error) {
+func (s *findingState) Finding() (inference.Finding, error) {
 	f := inference.Finding{
 		Start: s.Start.UnixNano(), Updated: s.Updated.UnixNano(), Node: s.Node, EgressIf: s.EgressIf, HWID: s.HWID, Reason: s.Reason,
 		Folded: s.Folded, Value: math.NaN(), Baseline: math.NaN(), Text: s.Text,
@@ -241,10 +241,10 @@ func (d *Document) AppendJSON(b []byte) ([]byte, error) {
 func readDocument(b []byte) (*Document, error) {
 	d := &Document{}
 	if err := json.Unmarshal(b, d); err != nil {
-		return nil, &ValueError{"document", err}
+		return nil, &valueError{"document", err}
 	}
 	if d.Version != documentVersion {
-		return nil, &ValueError{"document", errDocument}
+		return nil, &valueError{"document", errDocument}
 	}
 	d.boundLearning()
 	return d, nil

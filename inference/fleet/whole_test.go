@@ -76,10 +76,10 @@ func TestDocument(t *testing.T) {
 	if none.Value != nil || none.Baseline != nil {
 		t.Error("what is no number is told as one")
 	}
-	for _, change := range []func(*FindingState){
-		func(s *FindingState) { s.ID = "x" }, func(s *FindingState) { s.Kind = "x" }, func(s *FindingState) { s.Severity = "x" },
-		func(s *FindingState) { s.Flow.Src = "x" }, func(s *FindingState) { s.Flow.Dst = "" }, func(s *FindingState) { s.Exporter = "x" },
-		func(s *FindingState) { s.Cause = "x" }, func(s *FindingState) { s.Element = []byte(`{"kind":"planet"}`) },
+	for _, change := range []func(*findingState){
+		func(s *findingState) { s.ID = "x" }, func(s *findingState) { s.Kind = "x" }, func(s *findingState) { s.Severity = "x" },
+		func(s *findingState) { s.Flow.Src = "x" }, func(s *findingState) { s.Flow.Dst = "" }, func(s *findingState) { s.Exporter = "x" },
+		func(s *findingState) { s.Cause = "x" }, func(s *findingState) { s.Element = []byte(`{"kind":"planet"}`) },
 	} {
 		s := newFindingState(&findings[1])
 		change(&s)
@@ -87,7 +87,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%+v is read as %+v", s, f)
 		}
 	}
-	var value *ValueError
+	var value *valueError
 	if _, err := readDocument([]byte(`{"version":2}`)); !errors.Is(err, errDocument) || !errors.As(err, &value) {
 		t.Errorf("a later version: %v", err)
 	}

@@ -17,7 +17,7 @@
 //
 // # Locating
 //
-// [Fit] explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets,
+// fit explains what flows lost by as few links and flows as possible. Each flow loses about Poisson(n Σ r) of n packets,
 // with the sum over the rates r of the links on its way and a floor that is normal. Of all links, and all flows that lost half
 // of their packets or more, it takes the one that explains most (the greatest gain of the logarithm of the likelihood),
 // then the next, until what is left is chance. A step has to pass an exact binomial test besides: at the floor, as many

@@ -31,13 +31,13 @@ const (
 	blackShare, blackLost = .5, 8
 )
 
-// Fit finds what explains the losses of flows, the strongest first. floor is the ratio of losses, above 0, that is normal
+// fit finds what explains the losses of flows, the strongest first. floor is the ratio of losses, above 0, that is normal
 // for a flow, links is the number of links. The samples stay as they are.
-func Fit(samples []Sample, links int, floor float64) []Culprit {
+func fit(samples []Sample, links int, floor float64) []Culprit {
 	return FitWithin(samples, links, floor, falseAlarm)
 }
 
-// FitWithin is [Fit] with another chance of a false culprit, above 0: for whoever fits more often.
+// FitWithin is fit with another chance of a false culprit, above 0: for whoever fits more often.
 func FitWithin(samples []Sample, links int, floor, alarm float64) []Culprit {
 	f := fitter{samples: samples, floor: floor, alarm: alarm, rate: make([]float64, len(samples)), cross: make([][]int32, links)}
 	for i := range samples {
@@ -204,7 +204,7 @@ func (f *fitter) chance(c *Culprit) float64 {
 	if lost < leastLost {
 		return 1
 	}
-	return Tail(lost, packets, explained/float64(packets))
+	return tail(lost, packets, explained/float64(packets))
 }
 
 // next gives what explains most of what is not explained yet.
@@ -270,23 +270,23 @@ func (f *fitter) best(samples []int32) (rate, gain float64) {
 	return min(rate, 1), gain
 }
 
-// Needed is how many of some packets have to be lost on a link for [Fit] to find it, if nothing else explains them: by chance,
+// Needed is how many of some packets have to be lost on a link for fit to find it, if nothing else explains them: by chance,
 // at the floor, as many are lost less than once in so many fits, even on the most unlucky one of all candidates, which are the
 // links and the flows. Where more than one link explains them it can take more.
 func Needed(packets uint64, floor float64, candidates int) uint64 {
 	for x := uint64(leastLost); x < packets; x++ {
 		ratio := float64(x) / float64(packets)
 		gain := float64(x)*math.Log(ratio/floor) - float64(packets)*(ratio-floor)
-		if ratio > floor && gain > -math.Log(falseAlarm) && Tail(x, packets, floor)*float64(candidates) <= falseAlarm {
+		if ratio > floor && gain > -math.Log(falseAlarm) && tail(x, packets, floor)*float64(candidates) <= falseAlarm {
 			return x
 		}
 	}
 	return max(packets, leastLost)
 }
 
-// Tail is the probability that x or more of n are lost if each is with probability p: the exact tail of the binomial
+// tail is the probability that x or more of n are lost if each is with probability p: the exact tail of the binomial
 // distribution.
-func Tail(x, n uint64, p float64) float64 {
+func tail(x, n uint64, p float64) float64 {
 	switch {
 	case x == 0 || p >= 1:
 		return 1

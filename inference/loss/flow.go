@@ -19,11 +19,11 @@ type Flow struct {
 	_    [2]byte      //
 	both bool         // a packet was reported by both switches
 	thin uint8        // one of 2^thin packets is compared
-	sum  Count        // since the last Cut
+	sum  count        // since the last Cut
 }
 
-// Count is what was settled.
-type Count struct {
+// count is what was settled.
+type count struct {
 	Packets uint32 // that the first switch reported
 	Lost    uint32 // and the last one did not
 }
@@ -109,10 +109,10 @@ func (f *Flow) Settle(now int64) {
 }
 
 // Cut returns the count of what was settled since its last call, and starts a new one, at the end of a window.
-func (f *Flow) Cut(now int64) Count {
+func (f *Flow) Cut(now int64) count {
 	f.Settle(now)
 	c := f.sum
-	f.sum = Count{}
+	f.sum = count{}
 	if f.thin > 0 && bits.OnesCount64(f.seen[0]) < ring/4 && f.n < ring/4 {
 		f.thin--
 	}

@@ -16,7 +16,7 @@ type event struct {
 }
 
 // play gives reports to a flow in the order of their times, and takes what was settled every second.
-func play(f *Flow, events []event, until int64) (sum Count) {
+func play(f *Flow, events []event, until int64) (sum count) {
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	next := int64(1e9)
 	take := func() {
@@ -47,7 +47,7 @@ func TestFlowCountsEveryLoss(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		var events []event
-		var want Count
+		var want count
 		rate, ratio := 1+r.Float64()*20, []float64{0, .01, .3, 1}[r.IntN(4)]
 		at, id := 0.0, uint16(r.Uint32())
 		for at < 60e9 {
@@ -118,10 +118,10 @@ func TestFlowOfOneSide(t *testing.T) {
 		left = append(left, event{at, uint16(i), 1})
 		same = append(same, event{at, 0, 0}, event{at + 1e6, 0, 1})
 	}
-	if c := play(&source, entered, 50e9); c != (Count{}) {
+	if c := play(&source, entered, 50e9); c != (count{}) {
 		t.Errorf("the first switch alone: %+v", c)
 	}
-	if c := play(&sink, left, 50e9); c != (Count{}) {
+	if c := play(&sink, left, 50e9); c != (count{}) {
 		t.Errorf("the last switch alone: %+v", c)
 	}
 	if c := play(&constant, same, 50e9); c.Lost > 0 {
@@ -129,7 +129,7 @@ func TestFlowOfOneSide(t *testing.T) {
 	}
 }
 
-// Tail is the sum of the exact probabilities.
+// tail is the sum of the exact probabilities.
 func TestTail(t *testing.T) {
 	for _, p := range []float64{1e-5, .01, .3} {
 		for _, n := range []uint64{1, 5, 40, 300} {
@@ -146,7 +146,7 @@ func TestTail(t *testing.T) {
 				for k := n; k >= x && k <= n; k-- {
 					want += pmf[k]
 				}
-				got := Tail(x, n, p)
+				got := tail(x, n, p)
 				if float64(x) >= float64(n)*p && math.Abs(got-want) > 1e-9*want+1e-300 {
 					t.Errorf("Tail(%d, %d, %v) = %v, want %v", x, n, p, got, want)
 				}
@@ -202,7 +202,7 @@ func TestFitFalseAlarms(t *testing.T) {
 		for i := range samples {
 			samples[i].Lost = binomial(r, samples[i].Packets, floor)
 		}
-		if c := Fit(samples, links, floor); len(c) > 0 {
+		if c := fit(samples, links, floor); len(c) > 0 {
 			t.Fatalf("of nothing: %+v", c)
 		}
 	}
@@ -230,7 +230,7 @@ func TestFitFindsWhatLoses(t *testing.T) {
 				s.Lost = s.Packets
 			}
 		}
-		got := Fit(samples, links, 2e-5)
+		got := fit(samples, links, 2e-5)
 		for _, c := range got {
 			want, known := rate[c.Link]
 			switch {
@@ -261,7 +261,7 @@ func TestFitFindsWhatLoses(t *testing.T) {
 // A flow that loses all of a few packets is not told yet, and no link on its way is blamed for them.
 func TestFitBlamesNoLinkForAFlow(t *testing.T) {
 	for lost := uint64(4); lost <= 20; lost++ {
-		got := Fit([]Sample{
+		got := fit([]Sample{
 			{Links: []int32{0, 1, 2}, Packets: lost, Lost: lost}, {Links: []int32{3, 1, 4}, Packets: 15}, {Links: []int32{0, 5, 4}, Packets: 25},
 			{Links: []int32{3, 5, 2}, Packets: 40},
 		}, 6, 2e-5)
@@ -277,7 +277,7 @@ func TestFitTellsTwins(t *testing.T) {
 		{Links: []int32{0, 1, 2}, Packets: 1000, Lost: 20}, {Links: []int32{0, 1, 3}, Packets: 1000, Lost: 25},
 		{Links: []int32{2}, Packets: 1000}, {Links: []int32{3}, Packets: 1000},
 	}
-	got := Fit(samples, 4, 2e-5)
+	got := fit(samples, 4, 2e-5)
 	if len(got) != 1 || got[0].Link != 0 || math.Abs(got[0].Confidence-.5) > 1e-6 {
 		t.Errorf("%+v, want link 0 or 1, each with a confidence of one half", got)
 	}
@@ -322,11 +322,11 @@ func TestNeeded(t *testing.T) {
 			t.Logf("floor %v: %d of %d", floor, need, packets)
 			for _, lost := range []uint64{need - 1, need} {
 				samples[0].Lost = lost
-				if got := Fit(samples, flows, floor); (len(got) == 1) != (lost == need) {
+				if got := fit(samples, flows, floor); (len(got) == 1) != (lost == need) {
 					t.Errorf("floor %v: %d of %d lost, %d are needed: %+v", floor, lost, packets, need, got)
 				}
 			}
-			if p := Tail(need, packets, floor) * 2 * flows; p > falseAlarm {
+			if p := tail(need, packets, floor) * 2 * flows; p > falseAlarm {
 				t.Errorf("floor %v: %d of %d come by chance with %v", floor, need, packets, p)
 			}
 		}

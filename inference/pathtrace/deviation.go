@@ -5,34 +5,34 @@ import (
 	"math"
 )
 
-// DeviationKind says in what way a path is not what the map says.
-type DeviationKind uint8
+// deviationKind says in what way a path is not what the map says.
+type deviationKind uint8
 
 // The kinds of deviations.
 const (
-	NoDeviation DeviationKind = iota
-	UnknownNode               // a node speaks that the model does not have, or not there
-	MissingLink               // all nodes are the model's, but two that follow each other are not linked
-	Offset                    // hop numbers are shifted: the first hops never write, because the sender starts with a lower TTL
-	Detour                    // the path follows links, but is none that routing would choose, or has other ends
+	noDeviation deviationKind = iota
+	unknownNode               // a node speaks that the model does not have, or not there
+	missingLink               // all nodes are the model's, but two that follow each other are not linked
+	offset                    // hop numbers are shifted: the first hops never write, because the sender starts with a lower TTL
+	detour                    // the path follows links, but is none that routing would choose, or has other ends
 	Unexplained               // digests contradict the map, and what is there instead is not known
 	numDeviations
 )
 
 var deviationNames = [numDeviations]string{"none", "unknown-node", "missing-link", "offset", "detour", "unexplained"}
 
-func (k DeviationKind) String() string {
+func (k deviationKind) String() string {
 	if k < numDeviations {
 		return deviationNames[k]
 	}
 	return fmt.Sprintf("deviation(%d)", uint8(k))
 }
 
-// Deviation tells where a flow does not go as the map says.
-type Deviation struct {
+// deviation tells where a flow does not go as the map says.
+type deviation struct {
 	Path  []uint32 // node ids by hop; where the node is not known, the one that the map has there
 	Wrong uint64   // hops that are not what the map says, bit i-1 for hop i: of a missing link, those on both sides of it
-	Kind  DeviationKind
+	Kind  deviationKind
 	Node  uint32 // the node at the first wrong hop, if Named
 	Named bool   // digests tell which node that is
 }
@@ -43,19 +43,19 @@ type Packet struct {
 	Digest uint64
 }
 
-// Deviation tells in what way the flow's path is not what the map says. ok is false where digests do not contradict the map,
+// deviation tells in what way the flow's path is not what the map says. ok is false where digests do not contradict the map,
 // and where it is not known yet in what way they do. The nodes are appended to dst.
-func (t *Tracer) Deviation(f *Flow, dst []uint32) (d Deviation, ok bool) {
+func (t *Tracer) Deviation(f *Flow, dst []uint32) (d deviation, ok bool) {
 	if f.paths[0] == 0 {
-		return Deviation{}, false
+		return deviation{}, false
 	}
 	r := t.slab.get(f.paths[0])
-	if d.Kind = r.kind(); d.Kind == NoDeviation {
-		return Deviation{}, false
+	if d.Kind = r.kind(); d.Kind == noDeviation {
+		return deviation{}, false
 	}
 	path := r.path()
 	d.Path, d.Wrong = append(dst, path...), r.astray()
-	if d.Kind == MissingLink {
+	if d.Kind == missingLink {
 		for h := 1; h < len(path); h++ {
 			u, ok := t.m.index[path[h-1]]
 			w, okToo := t.m.index[path[h]]
@@ -146,7 +146,7 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 	for i := range x.parts {
 		r.see(r.seen() | x.parts[i].writers)
 	}
-	if kind != NoDeviation && e != Changed {
+	if kind != noDeviation && e != Changed {
 		t.experience.unsound++
 	}
 	for h := range k {
@@ -174,24 +174,24 @@ func (t *Tracer) deviated(f *Flow, l *digestLog, x *loose) (Event, bool) {
 }
 
 // kindOf names what is not as the map says.
-func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) DeviationKind {
+func (t *Tracer) kindOf(f *Flow, x *loose, astray uint64) deviationKind {
 	m, k := t.m, x.k
 	if astray != 0 {
 		if astray&(astray+1) == 0 && t.silent(x, astray) {
-			return Offset
+			return offset
 		}
-		return UnknownNode
+		return unknownNode
 	}
 	for h := 1; h < k; h++ {
 		if !m.linked(x.node[h-1], x.node[h]) {
-			return MissingLink
+			return missingLink
 		}
 	}
 	from, to := m.end(f.Ingress), m.end(f.Egress)
 	if m.routed && m.distance(x.node[0], x.node[k-1]) != k-1 || from != nil && !has(from, x.node[0]) || to != nil && !has(to, x.node[k-1]) {
-		return Detour
+		return detour
 	}
-	return NoDeviation
+	return noDeviation
 }
 
 // silent reports whether the first hops, whose nodes are not known, wrote nothing at all.

@@ -58,7 +58,7 @@ func TestMapErrors(t *testing.T) {
 						t.Fatalf("seed %d: %s, %v, digest %d: %d is told without a mark, want %d", seed, c.name, routing, n, s.Nodes, real)
 					}
 				}
-				if d, ok := l.tracer.Deviation(&l.flow, nil); ok && d.Kind != NoDeviation {
+				if d, ok := l.tracer.Deviation(&l.flow, nil); ok && d.Kind != noDeviation {
 					deviations++
 				}
 				if right {

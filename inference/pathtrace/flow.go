@@ -85,7 +85,7 @@ func (r record) suspect(s uint64)    { r.setPair(recSuspects, s) }
 func (r record) astray() uint64      { return r.pair(recAstray) }
 func (r record) balance() uint32     { return r[recState] & 0xff }
 func (r record) setBalance(b uint32) { r[recState] = r[recState]&^0xff | b }
-func (r record) kind() DeviationKind { return DeviationKind(r[recState] >> kindShift) }
+func (r record) kind() deviationKind { return deviationKind(r[recState] >> kindShift) }
 
 // marked are the hops that digests have not confirmed well enough.
 func (r record) marked() uint64 {

@@ -111,7 +111,7 @@ func TestUnknownNode(t *testing.T) {
 			}
 		}
 		d, ok := l.tracer.Deviation(&l.flow, nil)
-		if path[4] = 0; ok && d.Wrong == 1<<4 && d.Kind == UnknownNode && !d.Named {
+		if path[4] = 0; ok && d.Wrong == 1<<4 && d.Kind == unknownNode && !d.Named {
 			if d.Path[4] = 0; slices.Equal(d.Path, path) {
 				named++
 			}

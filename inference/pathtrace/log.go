@@ -211,7 +211,7 @@ func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 		}
 		firm = false
 	}
-	if open := hops(len(path)) &^ sure &^ suspects; open != 0 && r.kind() == NoDeviation && f.paths[1] == 0 {
+	if open := hops(len(path)) &^ sure &^ suspects; open != 0 && r.kind() == noDeviation && f.paths[1] == 0 {
 		sure |= t.spare(r, l, sure, open)
 	}
 	r.ensure(sure)
@@ -233,7 +233,7 @@ func (t *Tracer) certify(f *Flow, r record, l *digestLog) Event {
 
 // strict is how many digests a hop must have written into for its mark to be taken away by this flow alone.
 func (t *Tracer) strict(r record) int {
-	if r.kind() != NoDeviation {
+	if r.kind() != noDeviation {
 		return t.m.strictAny
 	}
 	return t.m.strict

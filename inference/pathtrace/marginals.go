@@ -11,7 +11,7 @@ import (
 const exactSteps = 1 << 20
 
 // marginals weighs all paths that explain all digests.
-func (t *Tracer) marginals(tr *trace) (hops [][]Candidate, exact bool) {
+func (t *Tracer) marginals(tr *trace) (hops [][]candidate, exact bool) {
 	weights := make([]map[uint16]float64, tr.k)
 	for h := range weights {
 		weights[h] = map[uint16]float64{}
@@ -33,21 +33,21 @@ func (t *Tracer) marginals(tr *trace) (hops [][]Candidate, exact bool) {
 	} else {
 		_, exact = t.search(tr, exactSteps, add)
 	}
-	hops = make([][]Candidate, tr.k)
+	hops = make([][]candidate, tr.k)
 	for h := range hops {
 		if !exact {
 			for i, w := range tr.row(h) {
 				for ; w != 0; w &= w - 1 {
 					u := i<<6 + bits.TrailingZeros64(w)
-					hops[h] = append(hops[h], Candidate{t.m.nodes[u], 1 / float64(tr.size[h])})
+					hops[h] = append(hops[h], candidate{t.m.nodes[u], 1 / float64(tr.size[h])})
 				}
 			}
 			continue
 		}
 		for u, w := range weights[h] {
-			hops[h] = append(hops[h], Candidate{t.m.nodes[u], w / sum})
+			hops[h] = append(hops[h], candidate{t.m.nodes[u], w / sum})
 		}
-		slices.SortFunc(hops[h], func(a, b Candidate) int {
+		slices.SortFunc(hops[h], func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(b.P, a.P), cmp.Compare(a.Node, b.Node))
 		})
 	}

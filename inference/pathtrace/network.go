@@ -7,8 +7,8 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// MaxNodes lets indices fit into 16 bits.
-const MaxNodes = 1<<16 - 1
+// maxNodes lets indices fit into 16 bits.
+const maxNodes = 1<<16 - 1
 
 // Network is the nodes and links of a network, as packages get them that find paths in digests.
 type Network struct {
@@ -26,8 +26,8 @@ func (n *Network) Problems(who string) (problems []error) {
 	if n.Scheme == nil {
 		bad("no coding scheme")
 	}
-	if len(n.Nodes) == 0 || len(n.Nodes) > MaxNodes {
-		bad("%d nodes: want 1 to %d", len(n.Nodes), MaxNodes)
+	if len(n.Nodes) == 0 || len(n.Nodes) > maxNodes {
+		bad("%d nodes: want 1 to %d", len(n.Nodes), maxNodes)
 	}
 	seen := make(map[uint32]bool, len(n.Nodes))
 	for _, id := range n.Nodes {

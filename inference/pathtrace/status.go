@@ -42,8 +42,8 @@ func (t *Tracer) Path(f *Flow, i int, dst []uint32) (s Status, ok bool) {
 // hops is the set of the first k hops.
 func hops(k int) uint64 { return ^uint64(0) >> (64 - k) }
 
-// Candidate is a node that a hop may be.
-type Candidate struct {
+// candidate is a node that a hop may be.
+type candidate struct {
 	Node uint32
 	P    float64
 }
@@ -51,7 +51,7 @@ type Candidate struct {
 // Candidates tells for each hop of an undecided path which nodes it can be, the most likely ones first, given that the path is
 // one of the model's. exact says that all paths were weighed; if it is false, all nodes of a hop that are not excluded have
 // the same probability. The list is nil for a flow with nothing undecided.
-func (t *Tracer) Candidates(f *Flow) (hops [][]Candidate, exact bool) {
+func (t *Tracer) Candidates(f *Flow) (hops [][]candidate, exact bool) {
 	if f.trace == 0 {
 		return nil, true
 	}

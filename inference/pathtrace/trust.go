@@ -254,7 +254,7 @@ func (t *Tracer) doubts(f *Flow, i int, dst []float64) []float64 {
 	}
 	limit := 1 - t.m.config.Confidence
 	each, branch := t.experience.share()/float64(r.hops()), t.m.branch
-	if r.kind() != NoDeviation {
+	if r.kind() != noDeviation {
 		each, branch = touched/float64(r.hops()), t.m.log2[len(t.m.nodes)]
 	}
 	falls := 1 - math.Exp2(-float64(r.balance())/opposes)

@@ -249,20 +249,20 @@ func (c *Coder) Float32(field string, least, most float32, all ...*float32) {
 	}
 }
 
-// Unsigned is a type of whole numbers that are not negative.
-type Unsigned interface {
+// unsigned is a type of whole numbers that are not negative.
+type unsigned interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
 // Fixed codes numbers in the bytes of their type, the least one first.
-func Fixed[T Unsigned | ~int64](c *Coder, field string, all ...*T) {
+func Fixed[T unsigned | ~int64](c *Coder, field string, all ...*T) {
 	for _, p := range all {
 		fixed(c, field, p)
 	}
 }
 
 // FixedTo is [Fixed] of numbers of at most so much.
-func FixedTo[T Unsigned](c *Coder, field string, most T, all ...*T) {
+func FixedTo[T unsigned](c *Coder, field string, most T, all ...*T) {
 	for _, p := range all {
 		v := *p
 		if fixed(c, field, &v); v > most {
@@ -273,7 +273,7 @@ func FixedTo[T Unsigned](c *Coder, field string, most T, all ...*T) {
 	}
 }
 
-func fixed[T Unsigned | ~int64](c *Coder, field string, p *T) {
+func fixed[T unsigned | ~int64](c *Coder, field string, p *T) {
 	n := 8
 	if v := ^T(0); v > 0 { // of an unsigned type
 		n = bits.Len64(uint64(v)) / 8
@@ -288,12 +288,12 @@ func fixed[T Unsigned | ~int64](c *Coder, field string, p *T) {
 }
 
 // Uint codes numbers that are not negative, in as few bytes as they need.
-func Uint[T Unsigned | ~int](c *Coder, field string, all ...*T) {
+func Uint[T unsigned | ~int](c *Coder, field string, all ...*T) {
 	UintTo(c, field, math.MaxUint64, all...)
 }
 
 // UintTo is [Uint] of numbers of at most so much.
-func UintTo[T Unsigned | ~int](c *Coder, field string, most uint64, all ...*T) {
+func UintTo[T unsigned | ~int](c *Coder, field string, most uint64, all ...*T) {
 	for _, p := range all {
 		if !c.reading {
 			c.b = binary.AppendUvarint(c.b, uint64(*p))

@@ -84,8 +84,8 @@ type Surveyor struct {
 // DefaultIDs is how many node ids are searched, from 0 on.
 const DefaultIDs = 1 << 20
 
-// NewSurveyor makes one that searches node ids below a limit; 0 searches none.
-func NewSurveyor(ids uint32) *Surveyor { return &Surveyor{ids: ids} }
+// newSurveyor makes one that searches node ids below a limit; 0 searches none.
+func newSurveyor(ids uint32) *Surveyor { return &Surveyor{ids: ids} }
 
 // explain finds the cheapest explanation of the digests of a flow.
 func (s *Surveyor) explain(m *Map, hops int, packets []pathtrace.Packet) (best account) {

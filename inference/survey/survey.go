@@ -44,7 +44,7 @@ type watched struct {
 }
 
 // NewWatch makes one that searches node ids below a limit.
-func NewWatch(ids uint32) *Watch { return &Watch{surveyor: NewSurveyor(ids)} }
+func NewWatch(ids uint32) *Watch { return &Watch{surveyor: newSurveyor(ids)} }
 
 // Begin watches a flow. It gives a reference, or 0 if there is no room for one more, or for one more from its source. Owner is
 // what Survey calls it by.

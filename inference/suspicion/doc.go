@@ -21,7 +21,7 @@
 //     at once and a weak one as soon as there is enough of it. A false culprit comes less than once in a million cycles: each of the
 //     ten fits has a tenth of that chance, whatever they share. A culprit is well again when twelve more should have been lost and none was.
 //   - Transits. How long probes were under way, end to end, where they do not tell of single hops. Each is compared with
-//     its own history; which links explain what all of them have in excess is found by [Unmix].
+//     its own history; which links explain what all of them have in excess is found by unmix.
 //
 // Links that the same probes cross cannot be told apart by losses and transits: they are suspected together, with a part of the
 // confidence each, and Why says so.

@@ -2,8 +2,8 @@ package suspicion
 
 import "math"
 
-// FantHistory is how many values, and how many changes, FANT's test remembers.
-const FantHistory = 5
+// fantHistory is how many values, and how many changes, FANT's test remembers.
+const fantHistory = 5
 
 // Deviation is FANT's test of one metric of one link as one probe sees it. The formulas are images that the text lost; this
 // is our reading, with n = 5. The absolute deviation: |v − mean of the last n values| > θ₁ · that mean. The difference deviation:
@@ -15,29 +15,29 @@ type Deviation struct {
 
 // ring holds the last numbers, the oldest at next once it is full.
 type ring struct {
-	v    [FantHistory]float64
+	v    [fantHistory]float64
 	next uint8
 	full bool
 }
 
 func (r *ring) add(v float64) {
 	r.v[r.next] = v
-	if r.next++; r.next == FantHistory {
+	if r.next++; r.next == fantHistory {
 		r.next, r.full = 0, true
 	}
 }
 
 // means gives the mean, and that of the absolute values, summed from the oldest on.
 func (r *ring) means() (mean, size float64) {
-	for k := range FantHistory {
-		v := r.v[(int(r.next)+k)%FantHistory]
-		mean += v / FantHistory
-		size += math.Abs(v) / FantHistory
+	for k := range fantHistory {
+		v := r.v[(int(r.next)+k)%fantHistory]
+		mean += v / fantHistory
+		size += math.Abs(v) / fantHistory
 	}
 	return mean, size
 }
 
-func (r *ring) last() float64 { return r.v[(int(r.next)+FantHistory-1)%FantHistory] }
+func (r *ring) last() float64 { return r.v[(int(r.next)+fantHistory-1)%fantHistory] }
 
 // Step takes the value of a cycle and reports whether it is suspicious. Values that are no numbers are left out.
 func (d *Deviation) Step(v, theta1, theta2 float64) (suspicious bool) {

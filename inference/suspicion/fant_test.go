@@ -22,13 +22,13 @@ func naive(values []float64, theta1, theta2 float64) bool {
 	for i := 1; i <= n; i++ {
 		changes = append(changes, values[i]-values[i-1])
 	}
-	if n >= FantHistory {
-		if mean, _ := average(values[n-FantHistory : n]); math.Abs(v-mean) > theta1*mean {
+	if n >= fantHistory {
+		if mean, _ := average(values[n-fantHistory : n]); math.Abs(v-mean) > theta1*mean {
 			return true
 		}
 	}
-	if k := len(changes) - 1; k >= FantHistory {
-		if mean, size := average(changes[k-FantHistory : k]); math.Abs(changes[k]-mean) > theta2*size {
+	if k := len(changes) - 1; k >= fantHistory {
+		if mean, size := average(changes[k-fantHistory : k]); math.Abs(changes[k]-mean) > theta2*size {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ func (x *transits) step(s *State, list []Round) {
 	if !significant {
 		return
 	}
-	for _, f := range Unmix(s.incidence, x.excess, transitAlarm) {
+	for _, f := range unmix(s.incidence, x.excess, transitAlarm) {
 		e := evidence{severity: inference.Warning, confidence: f.Confidence / float64(len(f.Links))}
 		e.why = fmt.Sprintf("probes that cross it take %s longer", inference.Nanoseconds(f.Value))
 		if n := len(f.Links) - 1; n > 0 {

@@ -19,14 +19,14 @@ type Excess struct {
 	Error float64 // standard deviation of Value where nothing happened, above 0
 }
 
-// Unmix explains the excess of probes by as few links as possible, each of which adds the same to every probe that crosses it,
+// unmix explains the excess of probes by as few links as possible, each of which adds the same to every probe that crosses it,
 // and nothing below 0: a non-negative lasso, Σ ½((y − Σ x)/σ)² + Σ λx over the links x, by coordinate descent. A link stays at 0
 // as long as the probes that cross it do not have more than z standard errors of their weighted mean in excess, which is λ. z is
 // such that chance alone, with normal errors, explains anything by any link less than once in 1/alarm times. What the lasso
 // chose is then fitted without λ, and links go that the others make needless.
 //
 // The confidence of a share is its likelihood among those of all links, the other shares given.
-func Unmix(in *Incidence, list []Excess, alarm float64) []Share {
+func unmix(in *Incidence, list []Excess, alarm float64) []Share {
 	u := newUnmixer(in, list, alarm)
 	if u == nil || !u.lasso() {
 		return nil

@@ -170,7 +170,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 			}
 			list = append(list, e)
 		}
-		got := Unmix(in, list, 1e-7)
+		got := unmix(in, list, 1e-7)
 		if len(got) != len(truth) {
 			t.Fatalf("try %d: %v, want %v", try, got, truth)
 		}
@@ -195,7 +195,7 @@ func TestUnmixFindsWhatWasMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Unmix(in, []Excess{{0, 50, 1}, {1, 51, 1}, {2, 0, 1}}, 1e-7)
+	got := unmix(in, []Excess{{0, 50, 1}, {1, 51, 1}, {2, 0, 1}}, 1e-7)
 	if len(got) != 1 || !slices.Equal(got[0].Links, []int32{0, 1}) {
 		t.Errorf("%+v, want links 0 and 1, which the same probes cross", got)
 	}
@@ -207,8 +207,8 @@ func TestUnmixConfidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sure := Unmix(in, []Excess{{0, 20, 1}, {1, 20, 1}, {2, 0, 1}, {3, 0, 1}, {4, 0, 1}}, 1e-6)
-	doubt := Unmix(in, []Excess{{0, 20, 1}}, 1e-6)
+	sure := unmix(in, []Excess{{0, 20, 1}, {1, 20, 1}, {2, 0, 1}, {3, 0, 1}, {4, 0, 1}}, 1e-6)
+	doubt := unmix(in, []Excess{{0, 20, 1}}, 1e-6)
 	if len(sure) != 1 || sure[0].Links[0] != 1 || sure[0].Confidence < .99 {
 		t.Errorf("two probes that meet in link 1: %+v", sure)
 	}
@@ -229,7 +229,7 @@ func TestUnmixFalseAlarms(t *testing.T) {
 			sigma := 1 + float64(p%5)
 			list[p] = Excess{Probe: int32(p), Value: sigma * r.NormFloat64(), Error: sigma}
 		}
-		if len(Unmix(in, list, alarm)) > 0 {
+		if len(unmix(in, list, alarm)) > 0 {
 			found++
 		}
 	}
@@ -261,10 +261,10 @@ func TestIncidence(t *testing.T) {
 func TestUnmixHostile(t *testing.T) {
 	in := randomIncidence(t, rand.New(rand.NewPCG(1, 1)), 5, 5, .5)
 	bad := []Excess{{0, math.NaN(), 1}, {1, math.Inf(1), 1}, {2, 1, 0}, {3, 1, math.NaN()}, {-1, 9, 1}, {5, 9, 1}, {4, 9, math.Inf(1)}}
-	if got := Unmix(in, bad, 1e-7); got != nil {
+	if got := unmix(in, bad, 1e-7); got != nil {
 		t.Errorf("%v", got)
 	}
-	if got := Unmix(in, nil, 1e-7); got != nil {
+	if got := unmix(in, nil, 1e-7); got != nil {
 		t.Errorf("%v of nothing", got)
 	}
 }

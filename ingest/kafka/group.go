@@ -31,8 +31,8 @@ const (
 	groupProtocol     = "hopscope-1"
 )
 
-// GroupStats says how a membership is doing.
-type GroupStats struct {
+// groupStats says how a membership is doing.
+type groupStats struct {
 	Member     string
 	Generation int // 0 outside of one
 	Partitions int // that are ours
@@ -56,7 +56,7 @@ type Group struct {
 	owned map[string][]int
 
 	mu    sync.Mutex
-	stats GroupStats
+	stats groupStats
 }
 
 // NewGroup prepares a membership. Log tells the partitions of topics; logger may be nil.
@@ -68,20 +68,20 @@ func NewGroup(client *kafka.Client, log *Log, cfg GroupConfig, logger *slog.Logg
 }
 
 // Stats may be called at any time.
-func (g *Group) Stats() GroupStats {
+func (g *Group) Stats() groupStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.stats
 }
 
-func (g *Group) note(change func(s *GroupStats)) {
+func (g *Group) note(change func(s *groupStats)) {
 	g.mu.Lock()
 	change(&g.stats)
 	g.mu.Unlock()
 }
 
 func (g *Group) failed(err error) {
-	g.note(func(s *GroupStats) { s.Errors++; s.LastError = err.Error() })
+	g.note(func(s *groupStats) { s.Errors++; s.LastError = err.Error() })
 }
 
 // logEvery is the time between two log lines about joins that fail: brokers can be away for hours.
@@ -106,7 +106,7 @@ func (g *Group) Run(ctx context.Context, m ingest.Member) error {
 		case err == nil:
 			wait.Reset()
 			loggedAt = time.Time{}
-			g.note(func(s *GroupStats) {
+			g.note(func(s *groupStats) {
 				s.Member, s.Generation, s.Partitions, s.TookOver = gen.Member, gen.ID, count(gen.Partitions), time.Since(began)
 				s.Rebalances++
 			})
@@ -145,7 +145,7 @@ func final(err error) bool {
 			return true
 		}
 	}
-	_, few := errors.AsType[*FewPartitionsError](err)
+	_, few := errors.AsType[*fewPartitionsError](err)
 	return few
 }
 
@@ -162,13 +162,13 @@ func joinError(err error) (expected, worthLogging bool) {
 	return false, true
 }
 
-// FewPartitionsError says that a topic has fewer partitions than the fleet has slices.
-type FewPartitionsError struct {
+// fewPartitionsError says that a topic has fewer partitions than the fleet has slices.
+type fewPartitionsError struct {
 	Topic      string
 	Have, Want int
 }
 
-func (e *FewPartitionsError) Error() string {
+func (e *fewPartitionsError) Error() string {
 	return fmt.Sprintf("kafka: topic %s has %d partitions, and the fleet needs %d: make them with hopscope kafka topics create", e.Topic, e.Have, e.Want)
 }
 
@@ -192,7 +192,7 @@ func (g *Group) join(ctx context.Context) (*generation, error) {
 			return nil, err
 		}
 		if have < want {
-			return nil, &FewPartitionsError{topic, have, want}
+			return nil, &fewPartitionsError{topic, have, want}
 		}
 	}
 	topics := make([]string, 0, len(g.cfg.Topics))
@@ -280,7 +280,7 @@ func (g *Group) serve(ctx context.Context, gen *generation, m ingest.Member) {
 		g.owned = nil
 	}
 	gen.lose(context.Canceled)
-	g.note(func(s *GroupStats) { s.Generation, s.Partitions = 0, 0 })
+	g.note(func(s *groupStats) { s.Generation, s.Partitions = 0, 0 })
 }
 
 // beat tells the group that the member lives, also while it lets go of its partitions.
@@ -296,7 +296,7 @@ func (g *Group) beat(ctx context.Context, gen *generation) {
 		}
 	}
 	lose := func(why error) {
-		g.note(func(s *GroupStats) { s.Lost++ })
+		g.note(func(s *groupStats) { s.Lost++ })
 		g.slog.Warn("the partitions were lost: this process was paused, or the brokers were out of reach, for longer than the session", "group", g.cfg.Name, "generation", gen.ID, "session", g.cfg.Session.String(), "error", why.Error())
 		gen.lose(errors.Join(errLost, why))
 		end()
@@ -358,10 +358,10 @@ func (g *Group) commit(ctx context.Context, gen *generation, topic string, parti
 	case err == nil:
 		return nil
 	case fenced(err):
-		g.note(func(s *GroupStats) { s.Refused++ })
+		g.note(func(s *groupStats) { s.Refused++ })
 		err = errors.Join(errLost, err)
 	}
-	return &PartitionError{"commit", topic, partition, err}
+	return &partitionError{"commit", topic, partition, err}
 }
 
 // calls is how calls to the group are repeated.
@@ -400,7 +400,7 @@ func (g *Group) Committed(ctx context.Context, topic string, partition int) (off
 		return cmp.Or(err, p.Error)
 	})
 	if err != nil {
-		return 0, &PartitionError{"committed offset of", topic, partition, err}
+		return 0, &partitionError{"committed offset of", topic, partition, err}
 	}
 	return offset, nil
 }

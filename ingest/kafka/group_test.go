@@ -225,7 +225,7 @@ func TestFewPartitions(t *testing.T) {
 	client := b.Client()
 	g := NewGroup(client, NewLog(client, DefaultLogConfig()), GroupConfig{Name: b.Prefix + "g", Topics: map[string]int{topic: 3}, Session: time.Second, Rebalance: time.Second}, nil)
 	err := g.Run(t.Context(), &recorder{})
-	if err == nil || err.Error() != (&FewPartitionsError{topic, 2, 3}).Error() {
+	if err == nil || err.Error() != (&fewPartitionsError{topic, 2, 3}).Error() {
 		t.Errorf("%v", err)
 	}
 }

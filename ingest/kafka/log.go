@@ -17,8 +17,8 @@ import (
 	"github.com/hopscope/hopscope/ingest/retry"
 )
 
-// LogConfig bounds what is read and written at once.
-type LogConfig struct {
+// logConfig bounds what is read and written at once.
+type logConfig struct {
 	HeaderKey string        // the header that messages keep; others are passed over
 	FetchMax  int           // bytes of an answer, unless a single batch has more
 	AppendMax int           // bytes of values that are written at once, unless a single one has more
@@ -27,12 +27,12 @@ type LogConfig struct {
 }
 
 // DefaultLogConfig reads up to 4 MiB at once.
-func DefaultLogConfig() LogConfig {
-	return LogConfig{FetchMax: 4 << 20, AppendMax: 768 << 10, Wait: 250 * time.Millisecond, Timeout: 10 * time.Second}
+func DefaultLogConfig() logConfig {
+	return logConfig{FetchMax: 4 << 20, AppendMax: 768 << 10, Wait: 250 * time.Millisecond, Timeout: 10 * time.Second}
 }
 
-// LogStats counts what a [Log] met with.
-type LogStats struct {
+// logStats counts what a [Log] met with.
+type logStats struct {
 	Messages, Bytes uint64 // read
 	Appended        uint64 // messages written
 	Errors          uint64 // of calls that were to be repeated
@@ -43,41 +43,41 @@ type LogStats struct {
 // Log reads and writes partitions of topics. It is safe for use by several goroutines.
 type Log struct {
 	client *kafka.Client
-	cfg    LogConfig
+	cfg    logConfig
 
 	messages, bytes, appended, errors, corrupt, gaps atomic.Uint64
 }
 
 // NewLog reads and writes by a client, whose address is that of the brokers.
-func NewLog(client *kafka.Client, cfg LogConfig) *Log { return &Log{client: client, cfg: cfg} }
+func NewLog(client *kafka.Client, cfg logConfig) *Log { return &Log{client: client, cfg: cfg} }
 
 // Stats may be called at any time.
-func (l *Log) Stats() LogStats {
-	return LogStats{
+func (l *Log) Stats() logStats {
+	return logStats{
 		Messages: l.messages.Load(), Bytes: l.bytes.Load(), Appended: l.appended.Load(), Errors: l.errors.Load(),
 		Corrupt: l.corrupt.Load(), Gaps: l.gaps.Load(),
 	}
 }
 
-// PartitionError says which call failed for which partition.
-type PartitionError struct {
+// partitionError says which call failed for which partition.
+type partitionError struct {
 	Op        string
 	Topic     string
 	Partition int
 	Err       error
 }
 
-func (e *PartitionError) Error() string {
+func (e *partitionError) Error() string {
 	return fmt.Sprintf("kafka: %s %s/%d: %v", e.Op, e.Topic, e.Partition, e.Err)
 }
 
 // Unwrap gives the reason.
-func (e *PartitionError) Unwrap() error { return e.Err }
+func (e *partitionError) Unwrap() error { return e.Err }
 
-// GapError says that offsets from From, which were to be read, are not in the log. Reading goes on at To.
-type GapError struct{ From, To int64 }
+// gapError says that offsets from From, which were to be read, are not in the log. Reading goes on at To.
+type gapError struct{ From, To int64 }
 
-func (e *GapError) Error() string {
+func (e *gapError) Error() string {
 	if e.To < e.From {
 		return fmt.Sprintf("the log ends at offset %d, before offset %d that was to be read: brokers lost records that they had confirmed; reading goes on there", e.To, e.From)
 	}
@@ -85,24 +85,24 @@ func (e *GapError) Error() string {
 }
 
 // Skipped gives the offsets that are not read.
-func (e *GapError) Skipped() (from, to int64) { return e.From, e.To }
+func (e *gapError) Skipped() (from, to int64) { return e.From, e.To }
 
-// CorruptError says that what begins at From cannot be read, by a checksum that does not agree or a length that cannot be.
+// corruptError says that what begins at From cannot be read, by a checksum that does not agree or a length that cannot be.
 // Reading goes on at To.
-type CorruptError struct {
+type corruptError struct {
 	From, To int64
 	Err      error
 }
 
-func (e *CorruptError) Error() string {
+func (e *corruptError) Error() string {
 	return fmt.Sprintf("offsets %d to %d cannot be read and are passed over: %v", e.From, e.To-1, e.Err)
 }
 
 // Skipped gives the offsets that are not read.
-func (e *CorruptError) Skipped() (from, to int64) { return e.From, e.To }
+func (e *corruptError) Skipped() (from, to int64) { return e.From, e.To }
 
 // Unwrap gives the reason.
-func (e *CorruptError) Unwrap() error { return e.Err }
+func (e *corruptError) Unwrap() error { return e.Err }
 
 // Bounds gives the first offset of a partition and the one that its next record will have.
 func (l *Log) Bounds(ctx context.Context, topic string, partition int) (first, next int64, err error) {
@@ -141,7 +141,7 @@ func (l *Log) listOffsets(ctx context.Context, topic string, what ...kafka.Offse
 		}
 		if err != nil {
 			l.errors.Add(1)
-			return kafka.PartitionOffsets{}, &PartitionError{"list offsets of", topic, w.Partition, err}
+			return kafka.PartitionOffsets{}, &partitionError{"list offsets of", topic, w.Partition, err}
 		}
 		p := r.Topics[topic][0]
 		if i == 0 {
@@ -213,7 +213,7 @@ func (l *Log) Append(ctx context.Context, topic string, partition int, messages 
 		}
 		base, err := l.produce(ctx, topic, partition, messages[:n])
 		if err != nil {
-			return first, &PartitionError{"write to", topic, partition, err}
+			return first, &partitionError{"write to", topic, partition, err}
 		}
 		if first < 0 {
 			first = base
@@ -279,8 +279,8 @@ func unknown(err error) bool {
 	return errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-// Reader reads one partition. It has one user at a time.
-type Reader struct {
+// reader reads one partition. It has one user at a time.
+type reader struct {
 	log       *Log
 	topic     string
 	partition int
@@ -290,31 +290,31 @@ type Reader struct {
 	trouble   int // fetches that failed in a row although the brokers answer
 }
 
-// Reader reads a partition from an offset on.
+// reader reads a partition from an offset on.
 func (l *Log) Reader(topic string, partition int, offset int64) ingest.LogReader {
-	return &Reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.FetchMax}
+	return &reader{log: l, topic: topic, partition: partition, offset: offset, high: -1, most: l.cfg.FetchMax}
 }
 
 // Offset is that of the next message.
-func (r *Reader) Offset() int64 { return r.offset }
+func (r *reader) Offset() int64 { return r.offset }
 
 // GoTo makes offset that of the next message.
-func (r *Reader) GoTo(offset int64) { r.offset, r.trouble = offset, 0 }
+func (r *reader) GoTo(offset int64) { r.offset, r.trouble = offset, 0 }
 
 // Limit bounds the bytes that one answer has. There is one batch in it at least.
-func (r *Reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.FetchMax)) }
+func (r *reader) Limit(bytes int) { r.most = max(1, min(bytes, r.log.cfg.FetchMax)) }
 
 // High is the offset that the next record of the partition will have, as the last answer said; -1 before the first.
-func (r *Reader) High() int64 { return r.high }
+func (r *reader) High() int64 { return r.high }
 
 // readable is how often a fetch has to fail, with brokers that answer other questions about the same partition, before
 // what it was to read counts as corrupt.
 const readable = 3
 
 // Next gives the messages that come next, in the order of their offsets, which need not be consecutive. It waits a moment for
-// them, and gives none if none has come. After an error it can be called again; see [GapError] and [CorruptError] for two
+// them, and gives none if none has come. After an error it can be called again; see gapError and corruptError for two
 // after which it goes on elsewhere.
-func (r *Reader) Next(ctx context.Context) ([]ingest.Message, error) {
+func (r *reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	got, err := r.fetch(ctx, r.offset, r.most, r.log.cfg.Wait)
 	if len(got) > 0 {
 		r.trouble = 0
@@ -337,7 +337,7 @@ func (r *Reader) Next(ctx context.Context) ([]ingest.Message, error) {
 		return nil, r.leap(ctx)
 	}
 	r.log.errors.Add(1)
-	fail := func(err error) error { return &PartitionError{"read", r.topic, r.partition, err} }
+	fail := func(err error) error { return &partitionError{"read", r.topic, r.partition, err} }
 	if !suspicious(err) {
 		r.trouble = 0
 		return nil, fail(err)
@@ -354,7 +354,7 @@ func (r *Reader) Next(ctx context.Context) ([]ingest.Message, error) {
 	if perr != nil {
 		return nil, fail(perr)
 	}
-	e := &CorruptError{r.offset, to, err}
+	e := &corruptError{r.offset, to, err}
 	r.log.corrupt.Add(1)
 	r.GoTo(to)
 	return nil, fail(e)
@@ -372,12 +372,12 @@ func suspicious(err error) bool {
 }
 
 // leap goes to the nearest offset that is there.
-func (r *Reader) leap(ctx context.Context) error {
+func (r *reader) leap(ctx context.Context) error {
 	first, next, err := r.log.Bounds(ctx, r.topic, r.partition)
 	if err != nil {
 		return err
 	}
-	e := &GapError{r.offset, first}
+	e := &gapError{r.offset, first}
 	switch {
 	case r.offset > next:
 		e.To = next
@@ -386,11 +386,11 @@ func (r *Reader) leap(ctx context.Context) error {
 	}
 	r.log.gaps.Add(1)
 	r.GoTo(e.To)
-	return &PartitionError{"read", r.topic, r.partition, e}
+	return &partitionError{"read", r.topic, r.partition, e}
 }
 
 // behind finds the least offset, behind one that cannot be read, from which something can be read, or next if there is none.
-func (r *Reader) behind(ctx context.Context, next int64) (int64, error) {
+func (r *reader) behind(ctx context.Context, next int64) (int64, error) {
 	can := func(offset int64) (bool, error) {
 		if offset >= next {
 			return true, nil
@@ -431,7 +431,7 @@ func (r *Reader) behind(ctx context.Context, next int64) (int64, error) {
 }
 
 // fetch gives the messages from an offset on. Beside some messages an error says what is behind them.
-func (r *Reader) fetch(ctx context.Context, offset int64, most int, wait time.Duration) ([]ingest.Message, error) {
+func (r *reader) fetch(ctx context.Context, offset int64, most int, wait time.Duration) ([]ingest.Message, error) {
 	once, cancel := context.WithTimeout(ctx, wait+r.log.cfg.Timeout)
 	defer cancel()
 	res, err := r.log.client.Fetch(once, &kafka.FetchRequest{

@@ -101,7 +101,7 @@ func TestLog(t *testing.T) {
 	// An offset that is not there.
 	r = l.Reader(topic, 1, 99)
 	_, err := r.Next(ctx)
-	if gap, ok := errors.AsType[*GapError](err); !ok || gap.To != 20 || r.Offset() != 20 {
+	if gap, ok := errors.AsType[*gapError](err); !ok || gap.To != 20 || r.Offset() != 20 {
 		t.Errorf("beyond the end: %v, then at %d; want a gap to 20", err, r.Offset())
 	}
 	// A key alone removes what compaction keeps under it.
@@ -156,9 +156,9 @@ func TestCorrupt(t *testing.T) {
 	if len(got) != 35 || got[14].Offset != 19 || got[15].Offset != 40 {
 		t.Errorf("%d messages: %+v", len(got), got)
 	}
-	var corrupt *CorruptError
+	var corrupt *corruptError
 	for _, err := range errs {
-		if e, ok := errors.AsType[*CorruptError](err); ok {
+		if e, ok := errors.AsType[*corruptError](err); ok {
 			corrupt = e
 		}
 	}

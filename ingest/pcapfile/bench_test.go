@@ -102,7 +102,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("pcap/own-from-memory", func(b *testing.B) {
 		var batch ingest.Batch
 		for b.Loop() {
-			r, err := NewReader(bytes.NewReader(data), "bench")
+			r, err := newReader(bytes.NewReader(data), "bench")
 			if err != nil {
 				b.Fatal(err)
 			}

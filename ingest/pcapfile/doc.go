@@ -3,7 +3,7 @@
 //
 // Sources: draft-ietf-opsawg-pcap-04 and draft-ietf-opsawg-pcapng-02. Where they leave a choice:
 //
-//   - A capture length above the file's snapshot length is accepted up to [MaxCapture], since common writers leave a
+//   - A capture length above the file's snapshot length is accepted up to maxCapture, since common writers leave a
 //     wrong snapshot length in the header. A capture length above the length on the wire is accepted, too; the frame
 //     then counts as complete.
 //   - Section lengths of pcapng are ignored, and so are all options but the time resolution and offset of an interface.

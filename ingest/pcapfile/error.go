@@ -7,9 +7,9 @@ import (
 
 // What can be wrong with a capture; the Err of an [*Error], unless reading itself failed.
 var (
-	ErrFormat    = errors.New("not a capture")     // neither pcap nor pcapng, or a version that is not read here
+	errFormat    = errors.New("not a capture")     // neither pcap nor pcapng, or a version that is not read here
 	ErrTruncated = errors.New("truncated capture") // the file ends inside of a record
-	ErrDamaged   = errors.New("damaged capture")   // a record that contradicts itself, or is absurdly long
+	errDamaged   = errors.New("damaged capture")   // a record that contradicts itself, or is absurdly long
 )
 
 // Error says where a capture stopped being readable. Everything before that place has been handed over.

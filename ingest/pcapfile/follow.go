@@ -275,7 +275,7 @@ func (in *input) trouble(err error) {
 
 // read hands over the frames of one capture. It gives io.EOF at its end.
 func (in *input) read(ctx context.Context, src io.Reader, hand func(*ingest.Batch)) error {
-	r, err := NewReader(src, in.name)
+	r, err := newReader(src, in.name)
 	if err != nil {
 		return err
 	}

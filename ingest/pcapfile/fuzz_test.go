@@ -49,7 +49,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("error %v for %d bytes", err, len(data))
 			}
 		}
-		r, err2 := NewReader(iotest.OneByteReader(bytes.NewReader(data)), "t")
+		r, err2 := newReader(iotest.OneByteReader(bytes.NewReader(data)), "t")
 		var again []frame
 		if err2 == nil {
 			again, err2 = batched(r, 3)

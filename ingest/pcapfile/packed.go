@@ -87,7 +87,7 @@ func (r *Reader) unpackError(err error) (detail string, kind error) {
 	case err == io.ErrUnexpectedEOF:
 		return "the compressed file ends early", ErrTruncated
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return "zstd with a window of more than 32 MiB is not read: compress it again without --long and at most at level 20", ErrFormat
+		return "zstd with a window of more than 32 MiB is not read: compress it again without --long and at most at level 20", errFormat
 	}
-	return "the compressed file is damaged: " + err.Error(), ErrDamaged
+	return "the compressed file is damaged: " + err.Error(), errDamaged
 }

@@ -72,14 +72,14 @@ func TestReaderCompressed(t *testing.T) {
 			// Damage is told from a file that cannot be read.
 			bad := bytes.Clone(packed)
 			bad[len(bad)-5] ^= 0x40 // gzip: the checksum; zstd: the last block
-			if got, err := read(t, bad); !errors.Is(err, ErrDamaged) {
+			if got, err := read(t, bad); !errors.Is(err, errDamaged) {
 				t.Errorf("damaged: %d frames, %v", len(got), err)
 			}
 			broken := errors.New("the disk is broken")
-			if r, err = NewReader(io.MultiReader(bytes.NewReader(packed[:len(packed)-3]), iotest.ErrReader(broken)), "t"); err == nil {
+			if r, err = newReader(io.MultiReader(bytes.NewReader(packed[:len(packed)-3]), iotest.ErrReader(broken)), "t"); err == nil {
 				_, err = all(r)
 			}
-			if !errors.Is(err, broken) || errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, broken) || errors.Is(err, errDamaged) {
 				t.Errorf("unreadable: %v", err)
 			}
 		})
@@ -111,17 +111,17 @@ func TestConcatenatedCompressed(t *testing.T) {
 func TestCompressedMemory(t *testing.T) {
 	header := pcapBytes(binary.LittleEndian, magicMicro, 1)
 	wide := zstdOf(append(bytes.Clone(header), bytes.Repeat([]byte("0123456789abcdef"), 100_000)...), 64<<20)
-	if _, err := read(t, wide); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "--long") {
+	if _, err := read(t, wide); !errors.Is(err, errFormat) || !strings.Contains(err.Error(), "--long") {
 		t.Errorf("a window of 64 MiB: %v", err)
 	}
 	claims := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0} // 3 GiB in a single segment
-	if _, err := read(t, claims); !errors.Is(err, ErrFormat) {
+	if _, err := read(t, claims); !errors.Is(err, errFormat) {
 		t.Errorf("a segment of 3 GiB: %v", err)
 	}
 	const records = 3 << 20 // empty ones: 48 MiB
 	for name, pack := range packers {
 		packed := pack(append(bytes.Clone(header), make([]byte, 16*records)...))
-		r, err := NewReader(bytes.NewReader(packed), "t")
+		r, err := newReader(bytes.NewReader(packed), "t")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestConcatenated(t *testing.T) {
 				want := []uint16{a.link, b.link, c.link}
 				name := a.name + ", " + b.name + ", " + c.name
 				got, err := read(t, data)
-				if r, e := NewReader(iotest.OneByteReader(bytes.NewReader(data)), "t"); e != nil {
+				if r, e := newReader(iotest.OneByteReader(bytes.NewReader(data)), "t"); e != nil {
 					t.Errorf("%s, byte by byte: %v", name, e)
 				} else if slow, e := all(r); e != nil || len(slow) != len(got) {
 					t.Errorf("%s, byte by byte: %d frames, %v", name, len(slow), e)

@@ -24,7 +24,7 @@ func (r *Reader) startPcap(magic uint32) error {
 	}
 	major, minor := r.u16(r.buf[4:]), r.u16(r.buf[6:])
 	if major != 2 || minor != 4 {
-		e := &Error{File: r.name, Offset: 4, Err: ErrFormat}
+		e := &Error{File: r.name, Offset: 4, Err: errFormat}
 		e.Detail = "pcap version " + version(major, minor) + " is not read, only 2.4"
 		return e
 	}
@@ -79,12 +79,12 @@ func (r *Reader) parsePcap(b *ingest.Batch, limit int) {
 			sec, frac = bits.ReverseBytes32(sec), bits.ReverseBytes32(frac)
 			captured, length = bits.ReverseBytes32(captured), bits.ReverseBytes32(length)
 		}
-		if captured > MaxCapture {
+		if captured > maxCapture {
 			if nextSection(h) {
 				r.ng, r.need = true, 1
 				break
 			}
-			r.fail(r.at(pos), ErrDamaged, "capture length %d exceeds %d", captured, MaxCapture)
+			r.fail(r.at(pos), errDamaged, "capture length %d exceeds %d", captured, maxCapture)
 			break
 		}
 		if captured == 0 && length == 0 {

@@ -25,7 +25,7 @@ const (
 // Limits against hostile files: the longest block whose content is looked at (a packet and its options; longer blocks
 // of other types are skipped unread), and interfaces in a section.
 const (
-	maxBlock      = MaxCapture + 64<<10
+	maxBlock      = maxCapture + 64<<10
 	maxInterfaces = 4096
 )
 
@@ -66,12 +66,12 @@ func (r *Reader) parseNG(b *ingest.Batch, limit int) {
 		}
 		n := r.u32(buf[4:])
 		if n < 12 || n%4 != 0 {
-			r.fail(r.at(r.pos), ErrDamaged, "block of %d bytes", n)
+			r.fail(r.at(r.pos), errDamaged, "block of %d bytes", n)
 			return
 		}
 		if n > maxBlock {
 			if least(kind) > 0 {
-				r.fail(r.at(r.pos), ErrDamaged, "block of %d bytes exceeds %d", n, maxBlock)
+				r.fail(r.at(r.pos), errDamaged, "block of %d bytes exceeds %d", n, maxBlock)
 				return
 			}
 			r.skip, r.skipFrom = int64(n), r.at(r.pos)
@@ -83,12 +83,12 @@ func (r *Reader) parseNG(b *ingest.Batch, limit int) {
 			return
 		}
 		if last := r.u32(buf[n-4:]); last != n {
-			r.fail(r.at(r.pos), ErrDamaged, "block of %d bytes says %d at its end", n, last)
+			r.fail(r.at(r.pos), errDamaged, "block of %d bytes says %d at its end", n, last)
 			return
 		}
 		body := buf[8 : n-4 : n-4]
 		if len(body) < least(kind) {
-			r.fail(r.at(r.pos), ErrDamaged, "block of type %d with %d bytes of content, at least %d", kind, len(body), least(kind))
+			r.fail(r.at(r.pos), errDamaged, "block of type %d with %d bytes of content, at least %d", kind, len(body), least(kind))
 			return
 		}
 		switch kind {
@@ -130,7 +130,7 @@ func (r *Reader) byteOrder(mark []byte) bool {
 	case bits.ReverseBytes32(byteOrderMagic):
 		r.swap = true
 	default:
-		r.fail(r.at(r.pos), ErrDamaged, "byte order mark %x", mark[:4])
+		r.fail(r.at(r.pos), errDamaged, "byte order mark %x", mark[:4])
 		return false
 	}
 	return true
@@ -140,7 +140,7 @@ func (r *Reader) byteOrder(mark []byte) bool {
 func (r *Reader) section(body []byte) {
 	major, minor := r.u16(body[4:]), r.u16(body[6:])
 	if major != 1 || minor != 0 && minor != 2 { // 2 was written by mistake and means 0
-		r.fail(r.at(r.pos), ErrFormat, "pcapng version %s is not read, only 1.0", version(major, minor))
+		r.fail(r.at(r.pos), errFormat, "pcapng version %s is not read, only 1.0", version(major, minor))
 	}
 	r.ifaces = r.ifaces[:0]
 }
@@ -148,7 +148,7 @@ func (r *Reader) section(body []byte) {
 // newInterface reads an interface description: link type 2, reserved 2, snapshot length 4, options.
 func (r *Reader) newInterface(body []byte) {
 	if len(r.ifaces) == maxInterfaces {
-		r.fail(r.at(r.pos), ErrDamaged, "more than %d interfaces", maxInterfaces)
+		r.fail(r.at(r.pos), errDamaged, "more than %d interfaces", maxInterfaces)
 		return
 	}
 	f := iface{link: canonicalLink(r.u16(body)), snap: r.u32(body[4:]), perSecond: 1e6}
@@ -159,13 +159,13 @@ func (r *Reader) newInterface(body []byte) {
 		}
 		padded := 4 + (n+3)&^3
 		if padded > len(opts) {
-			r.fail(r.at(r.pos), ErrDamaged, "interface option %d of %d bytes is longer than its block", code, n)
+			r.fail(r.at(r.pos), errDamaged, "interface option %d of %d bytes is longer than its block", code, n)
 			return
 		}
 		switch value := opts[4 : 4+n]; {
 		case code == optTimeResolution && n == 1:
 			if f.perSecond = resolution(value[0]); f.perSecond == 0 {
-				r.fail(r.at(r.pos), ErrDamaged, "time resolution %#02x of an interface", value[0])
+				r.fail(r.at(r.pos), errDamaged, "time resolution %#02x of an interface", value[0])
 				return
 			}
 		case code == optTimeOffset && n == 8:
@@ -216,13 +216,13 @@ func (r *Reader) packet(b *ingest.Batch, id uint32, body []byte) {
 	captured, length := r.u32(body[12:]), r.u32(body[16:])
 	switch {
 	case uint64(id) >= uint64(len(r.ifaces)):
-		r.fail(r.at(r.pos), ErrDamaged, "interface %d of %d", id, len(r.ifaces))
+		r.fail(r.at(r.pos), errDamaged, "interface %d of %d", id, len(r.ifaces))
 		return
-	case captured > MaxCapture:
-		r.fail(r.at(r.pos), ErrDamaged, "capture length %d exceeds %d", captured, MaxCapture)
+	case captured > maxCapture:
+		r.fail(r.at(r.pos), errDamaged, "capture length %d exceeds %d", captured, maxCapture)
 		return
 	case int(captured) > len(body)-20:
-		r.fail(r.at(r.pos), ErrDamaged, "capture length %d exceeds the %d bytes of its block", captured, len(body)-20)
+		r.fail(r.at(r.pos), errDamaged, "capture length %d exceeds the %d bytes of its block", captured, len(body)-20)
 		return
 	}
 	f := &r.ifaces[id]
@@ -233,7 +233,7 @@ func (r *Reader) packet(b *ingest.Batch, id uint32, body []byte) {
 // simple reads a simple packet block: length on the wire 4, data up to the snapshot length of the first interface.
 func (r *Reader) simple(b *ingest.Batch, body []byte) {
 	if len(r.ifaces) == 0 {
-		r.fail(r.at(r.pos), ErrDamaged, "packet without an interface")
+		r.fail(r.at(r.pos), errDamaged, "packet without an interface")
 		return
 	}
 	f := &r.ifaces[0]
@@ -243,7 +243,7 @@ func (r *Reader) simple(b *ingest.Batch, body []byte) {
 		captured = min(length, f.snap)
 	}
 	if int64(captured) > int64(len(body)-4) {
-		r.fail(r.at(r.pos), ErrDamaged, "length %d exceeds the %d bytes of its block", captured, len(body)-4)
+		r.fail(r.at(r.pos), errDamaged, "length %d exceeds the %d bytes of its block", captured, len(body)-4)
 		return
 	}
 	r.add(b, f, body[4:4+captured:4+captured], 0, length)

@@ -13,8 +13,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// MaxCapture is the longest record that is accepted, in bytes: the largest snapshot length that capture programs write.
-const MaxCapture = 256 << 10
+// maxCapture is the longest record that is accepted, in bytes: the largest snapshot length that capture programs write.
+const maxCapture = 256 << 10
 
 // bufferBytes is the initial size of the window on the file; it grows to hold the longest record. 64 KiB measured a
 // fifth slower, 256 KiB to 4 MiB the same: the smallest of those leaves the most of the cache to others.
@@ -83,8 +83,8 @@ func OpenContext(ctx context.Context, path string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads a capture from src, whose name appears in errors. Close does not close src.
-func NewReader(src io.Reader, name string) (*Reader, error) {
+// newReader reads a capture from src, whose name appears in errors. Close does not close src.
+func newReader(src io.Reader, name string) (*Reader, error) {
 	r := &Reader{name: name}
 	if err := r.start(src); err != nil {
 		r.Close()
@@ -119,7 +119,7 @@ func (r *Reader) start(src io.Reader) error {
 			r.swap = true
 			return r.startPcap(m)
 		}
-		return &Error{File: r.name, Err: ErrFormat, Detail: fmt.Sprintf("neither pcap nor pcapng (magic number %x)", r.buf[:4])}
+		return &Error{File: r.name, Err: errFormat, Detail: fmt.Sprintf("neither pcap nor pcapng (magic number %x)", r.buf[:4])}
 	}
 }
 

@@ -61,7 +61,7 @@ func batched(r *Reader, limit int) (frames []frame, err error) {
 
 func read(t *testing.T, data []byte) ([]frame, error) {
 	t.Helper()
-	r, err := NewReader(bytes.NewReader(data), "t")
+	r, err := newReader(bytes.NewReader(data), "t")
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func TestReaderAgreesWithPcapgoOnRandomFiles(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		sameFrames(t, what, got, want)
-		r, err := NewReader(iotest.HalfReader(bytes.NewReader(data)), "t")
+		r, err := newReader(iotest.HalfReader(bytes.NewReader(data)), "t")
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -381,35 +381,35 @@ func TestReaderErrors(t *testing.T) {
 		{"empty", "t: byte 0: empty file", nil, 0, ErrTruncated},
 		{"three bytes", "t: byte 0: file ends after 3 of 4 bytes of its header", good[:3], 0, ErrTruncated},
 		{"half a header", "t: byte 0: file ends after 12 of 24 bytes of its header", good[:12], 0, ErrTruncated},
-		{"text", "t: byte 0: neither pcap nor pcapng (magic number 68656c6c)", []byte("hello, world"), 0, ErrFormat},
-		{"pcap 2.3", "t: byte 4: pcap version 2.3 is not read, only 2.4", patch(good, 4, 2|3<<16), 0, ErrFormat},
+		{"text", "t: byte 0: neither pcap nor pcapng (magic number 68656c6c)", []byte("hello, world"), 0, errFormat},
+		{"pcap 2.3", "t: byte 4: pcap version 2.3 is not read, only 2.4", patch(good, 4, 2|3<<16), 0, errFormat},
 		{"half a record header", "t: record 2 at byte 46: file ends after 5 of 16 bytes", join(good, good[24:29]), 1, ErrTruncated},
 		{"half a record", "t: record 2 at byte 46: file ends after 20 of 22 bytes", join(good, good[24:44]), 1, ErrTruncated},
-		{"absurd length", "t: record 1 at byte 24: capture length 4294967295 exceeds 262144", patch(good, 32, 1<<32-1), 0, ErrDamaged},
-		{"length just too long", "t: record 1 at byte 24: capture length 262145 exceeds 262144", patch(good, 32, 262145), 0, ErrDamaged},
+		{"absurd length", "t: record 1 at byte 24: capture length 4294967295 exceeds 262144", patch(good, 32, 1<<32-1), 0, errDamaged},
+		{"length just too long", "t: record 1 at byte 24: capture length 262145 exceeds 262144", patch(good, 32, 262145), 0, errDamaged},
 		{"gzip", "t: byte 0: the compressed file ends early", []byte{0x1f, 0x8b, 8, 0}, 0, ErrTruncated},
-		{"gzip of another kind", "t: byte 0: the compressed file is damaged: gzip: invalid header", []byte("\x1f\x8b456789abcdef"), 0, ErrDamaged},
+		{"gzip of another kind", "t: byte 0: the compressed file is damaged: gzip: invalid header", []byte("\x1f\x8b456789abcdef"), 0, errDamaged},
 		{"zstd", "t: byte 0: the compressed file ends early", []byte{0x28, 0xb5, 0x2f, 0xfd, 0}, 0, ErrTruncated},
 
 		{"ng: half a section", "t: record 1 at byte 0: file ends after 20 of 28 bytes", head[:20], 0, ErrTruncated},
-		{"ng: byte order", "t: record 1 at byte 0: byte order mark 00000000", patch(head, 8, 0), 0, ErrDamaged},
-		{"ng: version", "t: record 1 at byte 0: pcapng version 2.0 is not read, only 1.0", patch(head, 12, 2), 0, ErrFormat},
-		{"ng: block of 8", "t: record 1 at byte 28: block of 8 bytes", patch(head, 32, 8), 0, ErrDamaged},
-		{"ng: odd block", "t: record 1 at byte 28: block of 21 bytes", patch(head, 32, 21), 0, ErrDamaged},
-		{"ng: absurd packet", "t: record 1 at byte 48: block of 4294967292 bytes exceeds 327680", patch(join(head, packet), 52, 1<<32-4), 0, ErrDamaged},
+		{"ng: byte order", "t: record 1 at byte 0: byte order mark 00000000", patch(head, 8, 0), 0, errDamaged},
+		{"ng: version", "t: record 1 at byte 0: pcapng version 2.0 is not read, only 1.0", patch(head, 12, 2), 0, errFormat},
+		{"ng: block of 8", "t: record 1 at byte 28: block of 8 bytes", patch(head, 32, 8), 0, errDamaged},
+		{"ng: odd block", "t: record 1 at byte 28: block of 21 bytes", patch(head, 32, 21), 0, errDamaged},
+		{"ng: absurd packet", "t: record 1 at byte 48: block of 4294967292 bytes exceeds 327680", patch(join(head, packet), 52, 1<<32-4), 0, errDamaged},
 		{"ng: absurd other block", "t: record 1 at byte 48: file ends after 40 of 4294967292 bytes", patch(patch(join(head, packet), 52, 1<<32-4), 48, 4), 0, ErrTruncated},
-		{"ng: lengths differ", "t: record 1 at byte 48: block of 40 bytes says 44 at its end", patch(join(head, packet), 84, 44), 0, ErrDamaged},
-		{"ng: short interface", "t: record 1 at byte 28: block of type 1 with 4 bytes of content, at least 8", join(head[:28], block(le, 1, make([]byte, 4))), 0, ErrDamaged},
+		{"ng: lengths differ", "t: record 1 at byte 48: block of 40 bytes says 44 at its end", patch(join(head, packet), 84, 44), 0, errDamaged},
+		{"ng: short interface", "t: record 1 at byte 28: block of type 1 with 4 bytes of content, at least 8", join(head[:28], block(le, 1, make([]byte, 4))), 0, errDamaged},
 		{"ng: option too long", "t: record 1 at byte 28: interface option 9 of 64 bytes is longer than its block",
-			join(head[:28], patch(interfaceBlock(le, 1, 0, optTimeResolution, []byte{6}), 16, 9|64<<16)), 0, ErrDamaged},
-		{"ng: resolution", "t: record 1 at byte 28: time resolution 0x14 of an interface", join(head[:28], interfaceBlock(le, 1, 0, optTimeResolution, []byte{20})), 0, ErrDamaged},
-		{"ng: resolution of 2^-64", "t: record 1 at byte 28: time resolution 0xc0 of an interface", join(head[:28], interfaceBlock(le, 1, 0, optTimeResolution, []byte{0xc0})), 0, ErrDamaged},
-		{"ng: interface", "t: record 2 at byte 88: interface 1 of 1", join(head, packet, enhancedBlock(le, 1, 0, "x", 1)), 1, ErrDamaged},
-		{"ng: interface forgotten with its section", "t: record 2 at byte 116: interface 0 of 0", join(head, packet, head[:28], packet), 1, ErrDamaged},
-		{"ng: capture beyond block", "t: record 1 at byte 48: capture length 9 exceeds the 8 bytes of its block", patch(join(head, packet), 68, 9), 0, ErrDamaged},
-		{"ng: absurd capture", "t: record 1 at byte 48: capture length 2147483648 exceeds 262144", patch(join(head, packet), 68, 1<<31), 0, ErrDamaged},
-		{"ng: simple without interface", "t: record 1 at byte 28: packet without an interface", join(head[:28], block(le, blockSimple, make([]byte, 8))), 0, ErrDamaged},
-		{"ng: simple beyond block", "t: record 1 at byte 48: length 9 exceeds the 4 bytes of its block", join(head, block(le, blockSimple, []byte{9, 0, 0, 0, 1, 2, 3, 4})), 0, ErrDamaged},
+			join(head[:28], patch(interfaceBlock(le, 1, 0, optTimeResolution, []byte{6}), 16, 9|64<<16)), 0, errDamaged},
+		{"ng: resolution", "t: record 1 at byte 28: time resolution 0x14 of an interface", join(head[:28], interfaceBlock(le, 1, 0, optTimeResolution, []byte{20})), 0, errDamaged},
+		{"ng: resolution of 2^-64", "t: record 1 at byte 28: time resolution 0xc0 of an interface", join(head[:28], interfaceBlock(le, 1, 0, optTimeResolution, []byte{0xc0})), 0, errDamaged},
+		{"ng: interface", "t: record 2 at byte 88: interface 1 of 1", join(head, packet, enhancedBlock(le, 1, 0, "x", 1)), 1, errDamaged},
+		{"ng: interface forgotten with its section", "t: record 2 at byte 116: interface 0 of 0", join(head, packet, head[:28], packet), 1, errDamaged},
+		{"ng: capture beyond block", "t: record 1 at byte 48: capture length 9 exceeds the 8 bytes of its block", patch(join(head, packet), 68, 9), 0, errDamaged},
+		{"ng: absurd capture", "t: record 1 at byte 48: capture length 2147483648 exceeds 262144", patch(join(head, packet), 68, 1<<31), 0, errDamaged},
+		{"ng: simple without interface", "t: record 1 at byte 28: packet without an interface", join(head[:28], block(le, blockSimple, make([]byte, 8))), 0, errDamaged},
+		{"ng: simple beyond block", "t: record 1 at byte 48: length 9 exceeds the 4 bytes of its block", join(head, block(le, blockSimple, []byte{9, 0, 0, 0, 1, 2, 3, 4})), 0, errDamaged},
 		{"ng: half a packet", "t: record 2 at byte 88: file ends after 39 of 40 bytes", join(head, packet, packet[:39]), 1, ErrTruncated},
 		{"ng: half a block header", "t: record 2 at byte 88: file ends after 7 of 12 bytes", join(head, packet, packet[:7]), 1, ErrTruncated},
 	}
@@ -462,7 +462,7 @@ func TestReaderCutAtEveryByte(t *testing.T) {
 }
 
 func TestReaderErrorIsSticky(t *testing.T) {
-	r, err := NewReader(bytes.NewReader(pcapBytes(binary.LittleEndian, magicMicro, 1, frame{Data: "abc", Length: 3})[:42]), "t")
+	r, err := newReader(bytes.NewReader(pcapBytes(binary.LittleEndian, magicMicro, 1, frame{Data: "abc", Length: 3})[:42]), "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +476,7 @@ func TestReaderErrorIsSticky(t *testing.T) {
 func TestReaderPassesOnReadErrors(t *testing.T) {
 	data := pcapBytes(binary.LittleEndian, magicMicro, 1, frame{Data: "abc", Length: 3})
 	broken := errors.New("cable cut")
-	r, err := NewReader(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), "t")
+	r, err := newReader(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +488,7 @@ func TestReaderPassesOnReadErrors(t *testing.T) {
 
 func TestReaderSkipsLongBlocksAndGrowsForLongRecords(t *testing.T) {
 	le := binary.LittleEndian
-	long := strings.Repeat("y", MaxCapture)
+	long := strings.Repeat("y", maxCapture)
 	data := bytes.Join([][]byte{sectionBlock(le), interfaceBlock(le, 1, 0), block(le, 0xbad, make([]byte, 1<<20)),
 		enhancedBlock(le, 0, 0, long, len(long)), block(le, 0xbad, make([]byte, 3<<20)), enhancedBlock(le, 0, 0, "end", 3)}, nil)
 	got, err := read(t, data)
@@ -503,7 +503,7 @@ func TestReadBatchAllocatesNothing(t *testing.T) {
 		records = append(records, frame{Data: strings.Repeat("r", 200), Length: 200})
 	}
 	data := bytes.NewReader(pcapBytes(binary.LittleEndian, magicMicro, 1, records...))
-	r, err := NewReader(data, "t")
+	r, err := newReader(data, "t")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (s *Source) end(ctx context.Context, err error) error {
 	if err == io.EOF || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil
 	}
-	if errors.Is(err, ErrTruncated) || errors.Is(err, ErrDamaged) {
+	if errors.Is(err, ErrTruncated) || errors.Is(err, errDamaged) {
 		s.damaged.Add(1)
 	}
 	return err

@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 // Notices belong to the addresses in their order; those that are left over, to the last.
 func TestInputProblems(t *testing.T) {
 	a, b := netip.MustParseAddrPort("192.0.2.1:1"), netip.MustParseAddrPort("192.0.2.1:2")
-	sockets := []SocketStats{{Addr: a, Stats: ingest.Stats{Frames: 1}}, {Addr: b, Stats: ingest.Stats{Frames: 2}},
+	sockets := []socketStats{{Addr: a, Stats: ingest.Stats{Frames: 1}}, {Addr: b, Stats: ingest.Stats{Frames: 2}},
 		{Addr: a, Worker: 1, Stats: ingest.Stats{Frames: 4}}, {Addr: b, Worker: 1, Stats: ingest.Stats{Frames: 8}}}
 	for _, tt := range []struct{ notices, want []string }{
 		{nil, []string{"", ""}},

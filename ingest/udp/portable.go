@@ -182,10 +182,10 @@ func (s *portable) Stats() ingest.Stats { return sum(s.Sockets()) }
 func (s *portable) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
 
 // Sockets gives the statistics of every socket.
-func (s *portable) Sockets() []SocketStats {
-	out := make([]SocketStats, len(s.addrs))
+func (s *portable) Sockets() []socketStats {
+	out := make([]socketStats, len(s.addrs))
 	for i := range out {
-		out[i] = SocketStats{Stats: s.counts[i].stats(), Addr: s.addrs[i], Worker: i}
+		out[i] = socketStats{Stats: s.counts[i].stats(), Addr: s.addrs[i], Worker: i}
 	}
 	return out
 }

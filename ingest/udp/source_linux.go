@@ -166,13 +166,13 @@ func (s *Source) Stats() ingest.Stats { return sum(s.Sockets()) }
 func (s *Source) Inputs() []ingest.Input { return inputs(s.Sockets(), s.Notices()) }
 
 // Sockets gives the statistics of every socket, by worker and address.
-func (s *Source) Sockets() []SocketStats {
+func (s *Source) Sockets() []socketStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []SocketStats
+	var out []socketStats
 	for _, w := range s.workers {
 		for _, k := range w.sockets {
-			st := SocketStats{Addr: k.addr, Worker: w.id, BufferBytes: k.granted}
+			st := socketStats{Addr: k.addr, Worker: w.id, BufferBytes: k.granted}
 			if !s.closed {
 				st.BufferedBytes = k.observeDrops()
 			}

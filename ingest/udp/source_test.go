@@ -24,7 +24,7 @@ type source interface {
 	ingest.Source
 	Addrs() []netip.AddrPort
 	Notices() []string
-	Sockets() []SocketStats
+	Sockets() []socketStats
 	Inputs() []ingest.Input
 	Close() error
 }

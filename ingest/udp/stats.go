@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/ingest"
 )
 
-// SocketStats is one socket's part of the statistics: who is overrun, and how full it is.
-type SocketStats struct {
+// socketStats is one socket's part of the statistics: who is overrun, and how full it is.
+type socketStats struct {
 	ingest.Stats
 	Addr          netip.AddrPort
 	Worker        int
@@ -35,7 +35,7 @@ func (c *counters) stats() ingest.Stats {
 	}
 }
 
-func sum(sockets []SocketStats) ingest.Stats {
+func sum(sockets []socketStats) ingest.Stats {
 	var t ingest.Stats
 	for i := range sockets {
 		t.Frames += sockets[i].Frames
@@ -49,7 +49,7 @@ func sum(sockets []SocketStats) ingest.Stats {
 
 // inputs describes each address once, whichever workers read it. The notices are those of opening, in the order of the
 // addresses.
-func inputs(sockets []SocketStats, notices []string) []ingest.Input {
+func inputs(sockets []socketStats, notices []string) []ingest.Input {
 	var out []ingest.Input
 	for i := range sockets {
 		name := sockets[i].Addr.String()

@@ -32,8 +32,8 @@ const (
 
 // What a started server knows. The token is that of a 2.7 server; 1.8 runs without authentication.
 const (
-	Org   = "hopscope"
-	Token = "a-token-of-tests-only"
+	org   = "hopscope"
+	token = "a-token-of-tests-only"
 )
 
 // Server is a running (or stopped) server of its own: free loopback port, temporary folder.
@@ -98,10 +98,10 @@ func Start(t testing.TB, version string) *Server {
 		s.post("/query?q="+url.QueryEscape(`CREATE DATABASE "hopscope"`), nil)
 		return s
 	}
-	s.Org, s.Bucket, s.Token = Org, "hopscope", Token
+	s.Org, s.Bucket, s.Token = org, "hopscope", token
 	s.Start()
 	s.post("/api/v2/setup", map[string]any{
-		"username": "test", "password": "test-password", "org": Org, "bucket": s.Bucket, "token": Token,
+		"username": "test", "password": "test-password", "org": org, "bucket": s.Bucket, "token": token,
 	})
 	return s
 }
@@ -213,11 +213,11 @@ func (s *Server) end(sig syscall.Signal) {
 	s.cmd, s.killed = nil, sig == syscall.SIGKILL
 }
 
-// Row is one value that a query gave.
-type Row map[string]any
+// row is one value that a query gave.
+type row map[string]any
 
 // Query runs a Flux query and gives all records. In the query, BUCKET stands for the server's bucket in quotes.
-func (s *Server) Query(flux string) ([]Row, error) {
+func (s *Server) Query(flux string) ([]row, error) {
 	opt := influxdb2.DefaultOptions()
 	opt.SetHTTPRequestTimeout(120)
 	client := influxdb2.NewClientWithOptions(s.URL, s.Token, opt)
@@ -227,7 +227,7 @@ func (s *Server) Query(flux string) ([]Row, error) {
 		return nil, err
 	}
 	defer res.Close()
-	var rows []Row
+	var rows []row
 	for res.Next() {
 		rows = append(rows, res.Record().Values())
 	}
@@ -235,7 +235,7 @@ func (s *Server) Query(flux string) ([]Row, error) {
 }
 
 // MustQuery is Query that ends the test on an error.
-func (s *Server) MustQuery(flux string) []Row {
+func (s *Server) MustQuery(flux string) []row {
 	s.t.Helper()
 	rows, err := s.Query(flux)
 	if err != nil {

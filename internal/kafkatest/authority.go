@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Authority signs certificates for a test.
-type Authority struct {
+// authority signs certificates for a test.
+type authority struct {
 	// File holds the certificate of the authority.
 	File string
 
@@ -27,9 +27,9 @@ type Authority struct {
 }
 
 // NewAuthority makes one that nobody else knows.
-func NewAuthority(t testing.TB) *Authority {
+func NewAuthority(t testing.TB) *authority {
 	t.Helper()
-	a := &Authority{t: t, File: filepath.Join(t.TempDir(), "authority.pem")}
+	a := &authority{t: t, File: filepath.Join(t.TempDir(), "authority.pem")}
 	a.key = newKey(t)
 	der := a.sign(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: "an authority of tests"},
@@ -44,7 +44,7 @@ func NewAuthority(t testing.TB) *Authority {
 
 // Issue makes a certificate for a name (its CN), for 127.0.0.1 as a server and as a client, and gives the files of the
 // certificate and of its key.
-func (a *Authority) Issue(name string) (certFile, keyFile string) {
+func (a *authority) Issue(name string) (certFile, keyFile string) {
 	a.t.Helper()
 	dir := a.t.TempDir()
 	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+"-key.pem")
@@ -53,7 +53,7 @@ func (a *Authority) Issue(name string) (certFile, keyFile string) {
 }
 
 // IssueTo is Issue into files that have names, as a renewal does it.
-func (a *Authority) IssueTo(name, certFile, keyFile string) {
+func (a *authority) IssueTo(name, certFile, keyFile string) {
 	a.t.Helper()
 	key := newKey(a.t)
 	der := a.sign(&x509.Certificate{
@@ -71,7 +71,7 @@ func (a *Authority) IssueTo(name, certFile, keyFile string) {
 	write(a.t, keyFile, block("PRIVATE KEY", pkcs8))
 }
 
-func (a *Authority) sign(c *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+func (a *authority) sign(c *x509.Certificate, key *ecdsa.PrivateKey) []byte {
 	a.t.Helper()
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {

@@ -37,8 +37,8 @@ import (
 	"github.com/hopscope/hopscope/internal/nettest"
 )
 
-// Version is the one that tests run against.
-const Version = "4.1.0"
+// version is the one that tests run against.
+const version = "4.1.0"
 
 // Options say what a broker asks of its clients. The zero value asks nothing.
 type Options struct {
@@ -46,7 +46,7 @@ type Options struct {
 	// of the same authority.
 	TLS         bool
 	ClientCerts bool
-	Authority   *Authority
+	Authority   *authority
 
 	// Users may log in at Addr with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. The password of a user is [Password].
 	Users []string
@@ -71,7 +71,7 @@ type Broker struct {
 	// Prefix begins the names of topics and groups of this test, and of no other one.
 	Prefix string
 
-	Authority *Authority // that signed the broker's certificate; nil without TLS
+	Authority *authority // that signed the broker's certificate; nil without TLS
 
 	t testing.TB
 	*process
@@ -179,7 +179,7 @@ func lib() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, ".cache", "kafka", Version, "lib"), nil
+			return filepath.Join(dir, ".cache", "kafka", version, "lib"), nil
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
@@ -197,8 +197,8 @@ func (b *Broker) requireLib() {
 		b.t.Fatal(err)
 	}
 	_, javaErr := exec.LookPath("java")
-	if _, err := os.Stat(filepath.Join(dir, "kafka_2.13-"+Version+".jar")); err != nil || javaErr != nil {
-		b.t.Fatalf("Kafka %s is not there: run `make kafka`", Version)
+	if _, err := os.Stat(filepath.Join(dir, "kafka_2.13-"+version+".jar")); err != nil || javaErr != nil {
+		b.t.Fatalf("Kafka %s is not there: run `make kafka`", version)
 	}
 }
 
@@ -358,7 +358,7 @@ func (b *Broker) joinKeystore() {
 }
 
 // Certify gives a stopped broker a new certificate, of an authority which from then on also signs those of clients.
-func (b *Broker) Certify(a *Authority) {
+func (b *Broker) Certify(a *authority) {
 	b.t.Helper()
 	text, err := os.ReadFile(a.File)
 	if err != nil {
@@ -425,10 +425,10 @@ func (b *Broker) start() error {
 		case err := <-b.done:
 			b.done <- err
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("kafkatest: Kafka %s ended: %v\n%s", Version, err, b.Log())
+			return fmt.Errorf("kafkatest: Kafka %s ended: %v\n%s", version, err, b.Log())
 		case <-deadline:
 			b.end(syscall.SIGKILL)
-			return fmt.Errorf("kafkatest: Kafka %s does not answer\n%s", Version, b.Log())
+			return fmt.Errorf("kafkatest: Kafka %s does not answer\n%s", version, b.Log())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

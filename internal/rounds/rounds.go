@@ -14,17 +14,17 @@ import (
 	"os"
 )
 
-// Setting is the name of the environment variable.
-const Setting = "HOPSCOPE_ROUNDS"
+// setting is the name of the environment variable.
+const setting = "HOPSCOPE_ROUNDS"
 
 var night = func() bool {
-	switch s := os.Getenv(Setting); s {
+	switch s := os.Getenv(setting); s {
 	case "", "gate":
 		return false
 	case "night":
 		return true
 	default:
-		panic(fmt.Sprintf("%s=%q: neither gate nor night", Setting, s))
+		panic(fmt.Sprintf("%s=%q: neither gate nor night", setting, s))
 	}
 }()
 

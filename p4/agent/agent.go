@@ -34,7 +34,7 @@ type Agent struct {
 	from    string
 	numbers map[string]uint32 // of the probes that it sends or sent, by id
 	refusal string            // why the last plan was refused, until one is accepted
-	control ControllerStatus
+	control controllerStatus
 }
 
 // Open opens the sockets of an agent: CAP_NET_RAW is what it needs. Nothing is sent before Run.
@@ -45,7 +45,7 @@ func Open(cfg Config, log *slog.Logger) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan cameRounds), control: ControllerStatus{Address: cfg.Controller.Address}}
+	a := &Agent{cfg: cfg, log: log, numbers: map[string]uint32{}, asked: make(chan chan cameRounds), control: controllerStatus{Address: cfg.Controller.Address}}
 	ifi, err := net.InterfaceByName(cfg.Interface)
 	if err != nil {
 		return nil, fmt.Errorf("agent: interface %s: %w (\"ip link\" lists them)", cfg.Interface, err)
@@ -221,7 +221,7 @@ type Status struct {
 	Since            time.Time
 	Load             Load
 	Refused          string // why the last plan was refused, if it was
-	Controller       ControllerStatus
+	Controller       controllerStatus
 	SendBPS, TakeBPS float64 // limits
 }
 

@@ -176,7 +176,7 @@ func TestThereAndBack(t *testing.T) {
 			}
 			x := p.Probes[r.Flow.SrcPort-firstPort]
 			probes[r.Flow.SrcPort]++
-			if len(r.Hops) != len(x.Route) || r.Flow.DstPort != ProbePort {
+			if len(r.Hops) != len(x.Route) || r.Flow.DstPort != probePort {
 				t.Fatalf("%s came with %d hops, and flow %v", x.ID, len(r.Hops), r.Flow)
 			}
 			for k, h := range r.Hops {
@@ -257,7 +257,7 @@ func TestFilter(t *testing.T) {
 	send(func([]byte) {})
 	send(func([]byte) {})
 	wait(t, "probe that came again", func() bool { s := a.Stats(); return s.Received == 2 && s.Twice == 1 }) // which is counted after it
-	if s := a.Stats(); s.Frames != 5 || s.Malformed != [numReasons]uint64{BadINT: 1, BadPayload: 1, Unfinished: 1} || s.Twice != 1 {
+	if s := a.Stats(); s.Frames != 5 || s.Malformed != [numReasons]uint64{badINT: 1, badPayload: 1, unfinished: 1} || s.Twice != 1 {
 		t.Errorf("%+v", s)
 	}
 }

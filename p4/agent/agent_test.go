@@ -106,7 +106,7 @@ func TestThere(t *testing.T) {
 					if err := r.Error(); err != nil {
 						t.Fatal(err)
 					}
-					if r.NodeID != 9 || r.HWID != 3 || len(r.Hops) != hops || r.Flow.SrcPort != firstPort+5 || r.Flow.DstPort != ProbePort {
+					if r.NodeID != 9 || r.HWID != 3 || len(r.Hops) != hops || r.Flow.SrcPort != firstPort+5 || r.Flow.DstPort != probePort {
 						t.Fatalf("report %+v", r)
 					}
 					for k, h := range r.Hops {
@@ -158,8 +158,8 @@ func TestParse(t *testing.T) {
 		want Reason
 	}{
 		{"mark", 15, 0x04, Foreign}, {"TCP", 23, 6, Foreign}, {"fragment", 20, 0x20, Foreign}, {"port", 37, 0, Foreign},
-		{"shim type", shim, 0x24, BadINT}, {"shim longer", shim + 1, good[shim+1] + 1, BadINT}, {"original port", shim + 3, 0, BadINT},
-		{"version", shim + 4, 0x10, BadINT}, {"words a hop", shim + 6, 0, BadINT}, {"magic", len(good) - payloadLen, 0, BadPayload},
+		{"shim type", shim, 0x24, badINT}, {"shim longer", shim + 1, good[shim+1] + 1, badINT}, {"original port", shim + 3, 0, badINT},
+		{"version", shim + 4, 0x10, badINT}, {"words a hop", shim + 6, 0, badINT}, {"magic", len(good) - payloadLen, 0, badPayload},
 	} {
 		bad := bytes.Clone(good)
 		bad[c.at] = c.to
@@ -167,7 +167,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, why, c.want)
 		}
 	}
-	if why := ps.Parse(&a, template(t, onePlan(INT21, true, 3), 5).AppendFrame(nil, 42)); why != Unfinished {
+	if why := ps.Parse(&a, template(t, onePlan(INT21, true, 3), 5).AppendFrame(nil, 42)); why != unfinished {
 		t.Errorf("with a port left on its route: %v", why)
 	}
 	long := append(bytes.Clone(good), 1, 2, 3) // padding of Ethernet is not the packet's

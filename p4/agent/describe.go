@@ -16,7 +16,7 @@ func (cfg *Config) ReadPlan() (*Plan, error) {
 	if !cfg.Files.Used() {
 		return nil, nil
 	}
-	plan, err := cfg.Files.Read(NextEpoch(0))
+	plan, err := cfg.Files.Read(nextEpoch(0))
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +85,6 @@ func (cfg *Config) NotNamed(plan *Plan) string {
 	return fmt.Sprintf("no probe of the plan is sent by %q: its agents are %s%s (--name)", cfg.Name, strings.Join(names, ", "), more)
 }
 
-// NextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
+// nextEpoch is that of a plan from files: the time, so that plans of later starts of the agent are later ones to whoever
 // receives its probes; it is above the last one in any case.
-func NextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }
+func nextEpoch(last uint32) uint32 { return max(uint32(time.Now().Unix()), last+1) }

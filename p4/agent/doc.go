@@ -21,7 +21,7 @@
 // INT does. With the last entry the route goes, so that what comes to the receiving host is IPv4. The sender writes the
 // instruction bitmap: to look closer at a part of the network, the agent sends other headers, and no switch is written.
 //
-//   - UDP goes to [INTPort], which marks INT; the shim has NPT 1 and the original port [ProbePort]. The checksum is 0, so that
+//   - UDP goes to intPort, which marks INT; the shim has NPT 1 and the original port probePort. The checksum is 0, so that
 //     switches need not keep it right.
 //   - The source port and the payload hold the number of the probe. A probe is a flow of its own, and a path of its own.
 //   - The bit D of the INT header says that the sink node discards the packet.

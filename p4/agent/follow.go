@@ -27,8 +27,8 @@ import (
 	"github.com/hopscope/hopscope/p4/internal/grpctls"
 )
 
-// ControllerStatus says how it is with the controller.
-type ControllerStatus struct {
+// controllerStatus says how it is with the controller.
+type controllerStatus struct {
 	Address   string // "" for none
 	Connected bool
 	Since     time.Time // of the connection, or of its end
@@ -202,7 +202,7 @@ func (a *Agent) connected(ended *bool) {
 	if *ended {
 		return
 	}
-	a.control = ControllerStatus{Address: a.control.Address, Connected: true, Since: time.Now()}
+	a.control = controllerStatus{Address: a.control.Address, Connected: true, Since: time.Now()}
 	a.log.Info("controller there", "controller", a.control.Address, "name", a.cfg.Controller.Name, "epoch", a.epoch.Load())
 }
 
@@ -217,7 +217,7 @@ func (a *Agent) hello() *agentpb.Answer {
 
 // answer puts a plan in force, or says why not.
 func (a *Agent) answer(m *agentpb.Plan) *agentpb.Answer {
-	p, err := PlanOf(m)
+	p, err := planOf(m)
 	if err == nil {
 		if _, err = a.Adopt(p, "controller "+a.cfg.Controller.Name); err == nil {
 			a.keep(m)
@@ -314,7 +314,7 @@ func (a *Agent) recall() {
 		a.log.Warn("the plan that was kept cannot be read; waiting for the controller", "file", path, "error", err.Error())
 		return
 	}
-	p, err := PlanOf(&m)
+	p, err := planOf(&m)
 	if err != nil {
 		a.Refuse(m.GetEpoch(), path, err)
 		return

@@ -469,7 +469,7 @@ func TestProto(t *testing.T) {
 	if err := proto.Unmarshal(b, &again); err != nil {
 		t.Fatal(err)
 	}
-	q, err := PlanOf(&again)
+	q, err := planOf(&again)
 	if err != nil || !reflect.DeepEqual(p, q) {
 		t.Errorf("%+v, %v, want %+v", q, err, p)
 	}
@@ -479,13 +479,13 @@ func TestProto(t *testing.T) {
 	} {
 		bad := proto.Clone(m).(*agentpb.Plan)
 		change(bad)
-		if _, err := PlanOf(bad); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := planOf(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	huge := proto.Clone(m).(*agentpb.Plan)
 	huge.Probes[0].IntervalNs = 1 << 63
-	if q, err := PlanOf(huge); err != nil || q.Probes[0].Interval >= 0 {
+	if q, err := planOf(huge); err != nil || q.Probes[0].Interval >= 0 {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
@@ -511,7 +511,7 @@ func FuzzPlan(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		p, err := PlanOf(&m)
+		p, err := planOf(&m)
 		if err != nil {
 			return
 		}

@@ -13,8 +13,8 @@ import (
 
 // Ports of probes. The first marks INT, as public code has it; the second stands in the shim as the original one.
 const (
-	INTPort   = 17768
-	ProbePort = 17769
+	intPort   = 17768
+	probePort = 17769
 
 	firstPort = 0xc000 // the source port is this and the lowest bits of the probe's number
 	portBits  = 14
@@ -37,7 +37,7 @@ func frameLen(n int) int { return ethernetLen + 2 + 2*n + 2 + packetLen }
 
 // dialectHeader is the INT header of a dialect, without a limit of hops.
 func dialectHeader(d Dialect, bitmap uint16) intmd.Header {
-	h := intmd.Header{Version: decode.V21, NPT: 1, Original: ProbePort, Flags: decode.Discard, Instructions: bitmap}
+	h := intmd.Header{Version: decode.V21, NPT: 1, Original: probePort, Flags: decode.Discard, Instructions: bitmap}
 	if d == FANT {
 		h.DomainID, h.Layout = intmd.FANTDomain, wire.INT2FANT
 	}
@@ -71,7 +71,7 @@ func NewTemplate(p *Plan, x *Probe, number uint32, e *Ends) (t Template, err err
 	h := p.Dialect.header(p.bitmap(x), len(x.Route))
 	ip := packet.IPv4{TOS: e.Mark << 2, TTL: ttl, Proto: packet.ProtoUDP, DontFragment: true, Src: e.From.As4(), Dst: e.To.As4()}
 	b = packet.AppendIPv4(b, &ip, packetLen-packet.IPv4Len)
-	b = packet.AppendUDP(b, firstPort|uint16(number)&(1<<portBits-1), INTPort, intLen+payloadLen)
+	b = packet.AppendUDP(b, firstPort|uint16(number)&(1<<portBits-1), intPort, intLen+payloadLen)
 	b = intmd.AppendHeader(b, &h, 0)
 	be := binary.BigEndian
 	b = be.AppendUint32(b, magic)

@@ -142,7 +142,7 @@ func probeFilter(mark uint8) []unix.SockFilter {
 		{Code: has, K: 0x3fff, Jt: 4},                           // 9: a fragment
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 14}, // X is the size of the IP header
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: 16},
-		{Code: equal, K: INTPort, Jf: 1},          // 12
+		{Code: equal, K: intPort, Jf: 1},          // 12
 		{Code: unix.BPF_RET | unix.BPF_K, K: all}, // 13
 		{Code: unix.BPF_RET | unix.BPF_K},
 	}

@@ -17,9 +17,9 @@ type Reason uint8
 const (
 	OK         Reason = iota
 	Foreign           // no IPv4 packet to the port of INT, a fragment, or without our mark
-	Unfinished        // its route has entries left: it came to a host too early
-	BadINT            // the INT part breaks a rule of its format
-	BadPayload        // behind INT is no payload of a probe
+	unfinished        // its route has entries left: it came to a host too early
+	badINT            // the INT part breaks a rule of its format
+	badPayload        // behind INT is no payload of a probe
 	numReasons
 )
 
@@ -64,27 +64,27 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 	p.Frame(packet.LinkEthernet, frame, len(frame))
 	switch {
 	case p.EtherType == srint.TypeRoute:
-		return Unfinished
-	case p.IP != 4 || p.Fragment || p.Proto != packet.ProtoUDP || !p.HasPorts || p.DstPort() != INTPort || p.DSCP() != ps.mark:
+		return unfinished
+	case p.IP != 4 || p.Fragment || p.Proto != packet.ProtoUDP || !p.HasPorts || p.DstPort() != intPort || p.DSCP() != ps.mark:
 		return Foreign
 	}
 	end := p.UDPEnd(frame)
 	place := intmd.Place{At: p.L4 + packet.UDPLen, IPEnd: min(p.End, len(frame)), End: min(end, len(frame)), ByPort: true}
 	if place.End < place.At+intLen || p.End > len(frame) {
-		return BadINT
+		return badINT
 	}
 	r := &ps.report
 	r.Reset()
 	v := ps.ints.Decode(r, frame, &place)
-	if v != decode.V21 || r.Err.Reason != 0 || r.Flags&decode.Truncated != 0 || place.Type != intmd.TypeMD || place.NPT != 1 || place.Original != ProbePort {
-		return BadINT
+	if v != decode.V21 || r.Err.Reason != 0 || r.Flags&decode.Truncated != 0 || place.Type != intmd.TypeMD || place.NPT != 1 || place.Original != probePort {
+		return badINT
 	}
 	if place.Next < 0 || place.End-place.Next != payloadLen {
-		return BadPayload
+		return badPayload
 	}
 	be, b := binary.BigEndian, frame[place.Next:place.End]
 	if be.Uint32(b) != magic {
-		return BadPayload
+		return badPayload
 	}
 	copy(a.Source[:], frame[p.L3+12:])
 	a.Number, a.Epoch, a.Seq, a.Sent = be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b[12:]), int64(be.Uint64(b[16:]))

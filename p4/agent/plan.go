@@ -72,8 +72,8 @@ func (d Dialect) words(bitmap uint16) int {
 
 // Bounds of what a plan may ask for, whatever the settings are.
 const (
-	MinInterval = 10 * time.Microsecond
-	MaxInterval = 24 * time.Hour
+	minInterval = 10 * time.Microsecond
+	maxInterval = 24 * time.Hour
 	maxName     = 253           // of bytes, as of a host
 	maxStack    = 4 * (255 - 3) // of INT, by the 8-bit length of its shim
 	maxHopWords = 31
@@ -170,8 +170,8 @@ func (x *Probe) named(bad *planner.Errors) bool {
 // checkProbe reports whether x is one that can be sent.
 func (p *Plan) checkProbe(x *Probe, l *Limits, bad *planner.Errors) bool {
 	before := bad.Len()
-	if x.Interval < MinInterval || x.Interval > MaxInterval {
-		bad.Add("probe %q has an interval of %v, outside %v..%v", x.ID, x.Interval, MinInterval, MaxInterval)
+	if x.Interval < minInterval || x.Interval > maxInterval {
+		bad.Add("probe %q has an interval of %v, outside %v..%v", x.ID, x.Interval, minInterval, maxInterval)
 	} else if x.Phase < 0 || x.Phase >= x.Interval {
 		bad.Add("probe %q has a phase of %v: it is from 0 and below the interval %v", x.ID, x.Phase, x.Interval)
 	}

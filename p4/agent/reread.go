@@ -28,7 +28,7 @@ func (a *Agent) RereadFiles(ctx context.Context, hangup <-chan struct{}, cfg *Co
 			log.Warn("nothing to read again: the plan is not from files")
 			continue
 		}
-		if plan, err := cfg.Files.Read(NextEpoch(a.Status().Epoch)); err != nil {
+		if plan, err := cfg.Files.Read(nextEpoch(a.Status().Epoch)); err != nil {
 			a.Refuse(0, "files", err)
 		} else {
 			_ = a.AdoptFiles(cfg, plan, log) // a refusal is logged, and part of the status

@@ -121,7 +121,7 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 			return nil, fmt.Errorf("a probe's id %.40q has not 1 to %d bytes", id, maxName)
 		case ids[id] || numbers[x.GetNumber()]:
 			return nil, fmt.Errorf("probe %.40q, or its number %d, is there twice", id, x.GetNumber())
-		case x.GetIntervalNs() < uint64(MinInterval) || x.GetIntervalNs() > uint64(MaxInterval):
+		case x.GetIntervalNs() < uint64(minInterval) || x.GetIntervalNs() > uint64(maxInterval):
 			return nil, fmt.Errorf("probe %.40q has an interval of %d ns", id, x.GetIntervalNs())
 		case len(x.GetRoute()) == 0 || len(x.GetRoute()) > math.MaxUint8/2:
 			return nil, fmt.Errorf("probe %.40q has a route of %d ports", id, len(x.GetRoute()))
@@ -199,7 +199,7 @@ func (r *receiver) tell() {
 	case ask := <-r.agent.asked:
 		c := &r.agent.count
 		x := cameRounds{came: r.track.Came(), spoiled: c.kernelDropped.Load(), unfollowed: c.unfollowed.Load()}
-		for _, why := range [...]Reason{Unfinished, BadINT, BadPayload} { // what is foreign is no probe
+		for _, why := range [...]Reason{unfinished, badINT, badPayload} { // what is foreign is no probe
 			x.spoiled += c.malformed[why].Load()
 		}
 		ask <- x

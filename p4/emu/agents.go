@@ -19,8 +19,8 @@ type Agent struct {
 	Limits agent.Limits // the zero value is those of agent.DefaultConfig; the name is that of the switch
 }
 
-// AgentStats counts what an agent did.
-type AgentStats struct {
+// agentStats counts what an agent did.
+type agentStats struct {
 	Sent      uint64
 	Received  uint64 // probes that were reported
 	Malformed uint64 // frames that are none
@@ -51,7 +51,7 @@ type prober struct {
 	unfollowed        uint64
 	parser            *agent.Parser
 	reports           *agent.Groups
-	stats             AgentStats
+	stats             agentStats
 	reached, answered int64 // as of a switch
 }
 
@@ -112,8 +112,8 @@ func (n *Network) agentNamed(name string) int {
 	return -1
 }
 
-// AgentStats gives the counters of an agent.
-func (n *Network) AgentStats(name string) (s AgentStats, ok bool) {
+// agentStats gives the counters of an agent.
+func (n *Network) AgentStats(name string) (s agentStats, ok bool) {
 	if k := n.agentNamed(name); k >= 0 {
 		return n.agents[k].stats, true
 	}
@@ -214,7 +214,7 @@ func (n *Network) sendWide(a *prober, t *agent.Template, now int64) {
 	p.size, p.proto = len(p.buf), udp
 	x := &a.plan.Probes[t.Probe]
 	p.kind, p.wide, p.flow, p.dst = sourceRouted, true, a.host, -1
-	p.carries, p.asked = MD21, a.plan.Basic
+	p.carries, p.asked = md21, a.plan.Basic
 	if a.plan.Dialect == agent.FANT {
 		p.carries = FANT
 	}

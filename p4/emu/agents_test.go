@@ -263,7 +263,7 @@ func TestAgentsRepeat(t *testing.T) {
 		cfg.ControlDelay, cfg.ControlLoss = time.Millisecond, .1
 		n, _ := withAgents(t, cfg, agent.INT21, 5)
 		for i := range steps {
-			n.Run(time.Second*time.Duration(i+1)/time.Duration(steps), func(d Datagram) { b.Write(AppendFrame(nil, d, n.cfg.Exporters, 7)) })
+			n.Run(time.Second*time.Duration(i+1)/time.Duration(steps), func(d Datagram) { b.Write(appendFrame(nil, d, n.cfg.Exporters, 7)) })
 		}
 		s := n.Stats()
 		if s.ProbesSent != s.ProbesDelivered+s.ProbesDropped+s.ProbesInFlight {

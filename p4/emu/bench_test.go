@@ -33,7 +33,7 @@ func BenchmarkReports(b *testing.B) {
 			b.ReportMetric(float64(bytes)/reports, "B/report")
 		})
 	}
-	for d := MD21; d < Off; d++ {
+	for d := md21; d < Off; d++ {
 		bench(d.String(), func(c *Config) { c.Dialect = d })
 	}
 	bench("pint", func(c *Config) { c.Dialect, c.Plan, c.PINTShare = Off, testPlan(b, pint.HashMix), 1 })

@@ -29,15 +29,15 @@ func TestBytes(t *testing.T) {
 		{"md21 sink in header", func(c *Config) { c.SinkInHeader, c.Instructions = true, 0xff80 }},
 		{"md21 ip", func(c *Config) { c.IPReports, c.Marker = true, MarkPort }},
 		{"md21 payload", func(c *Config) { c.InnerBytes, c.ReportsPerDatagram = 700, 9 }},
-		{"md10", func(c *Config) { c.Dialect, c.MaxHops = MD10, 3 }},
-		{"md10 complement", func(c *Config) { c.Dialect, c.Instructions = MD10, 0xff01 }},
-		{"md10 sink in header", func(c *Config) { c.Dialect, c.SinkInHeader, c.IPReports = MD10, true, true }},
-		{"mx21", func(c *Config) { c.Dialect = MX21 }},
-		{"mx21 port", func(c *Config) { c.Dialect, c.Marker = MX21, MarkPort }},
+		{"md10", func(c *Config) { c.Dialect, c.MaxHops = md10, 3 }},
+		{"md10 complement", func(c *Config) { c.Dialect, c.Instructions = md10, 0xff01 }},
+		{"md10 sink in header", func(c *Config) { c.Dialect, c.SinkInHeader, c.IPReports = md10, true, true }},
+		{"mx21", func(c *Config) { c.Dialect = mx21 }},
+		{"mx21 port", func(c *Config) { c.Dialect, c.Marker = mx21, MarkPort }},
 		{"xd20", func(c *Config) { c.Dialect, c.Instructions = XD20, 0xff81 }},
-		{"local05", func(c *Config) { c.Dialect, c.InnerBytes = Local05, 40 }},
+		{"local05", func(c *Config) { c.Dialect, c.InnerBytes = local05, 40 }},
 		{"mixed", func(c *Config) {
-			c.Dialects = map[string]Dialect{"edge-0-0": MD10, "edge-1-0": XD20, "agg-2-0": Off, "edge-2-1": MX21}
+			c.Dialects = map[string]Dialect{"edge-0-0": md10, "edge-1-0": XD20, "agg-2-0": Off, "edge-2-1": mx21}
 		}},
 		{"pint mix", func(c *Config) { c.Plan, c.PINTShare = testPlan(t, pint.HashMix), 0.7 }},
 		{"fant", func(c *Config) { c.Dialect = FANT }},
@@ -53,9 +53,9 @@ func TestBytes(t *testing.T) {
 		c.edit(&cfg)
 		fmt.Fprintf(&got, "%s: %s\n", c.name, fingerprint(t, cfg, 11, 1))
 	}
-	cfg, h := DemoConfig(), sha256.New()
+	cfg, h := demoConfig(), sha256.New()
 	n := mustNew(t, cfg, 3)
-	n.Run(5*time.Second, func(d Datagram) { h.Write(AppendFrame(nil, d, cfg.Exporters, 7)) })
+	n.Run(5*time.Second, func(d Datagram) { h.Write(appendFrame(nil, d, cfg.Exporters, 7)) })
 	fmt.Fprintf(&got, "demo: %x\n", h.Sum(nil))
 
 	troubleBytes(t, &got)
@@ -95,7 +95,7 @@ func troubleBytes(t *testing.T, got *strings.Builder) {
 		h.AddTo(&cfg)
 		sum := sha256.New()
 		n := mustNew(t, cfg, 5)
-		n.Run(1500*time.Millisecond, func(d Datagram) { sum.Write(AppendFrame(nil, d, cfg.Exporters, 7)) })
+		n.Run(1500*time.Millisecond, func(d Datagram) { sum.Write(appendFrame(nil, d, cfg.Exporters, 7)) })
 		fmt.Fprintf(got, "trouble %s: %x %+v\n", troubles[i].Name, sum.Sum(nil), n.Stats())
 	}
 }

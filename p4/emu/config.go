@@ -34,7 +34,7 @@ type Config struct {
 
 	Dialect            Dialect            `yaml:"dialect" doc:"How switches take part in telemetry."`
 	Dialects           map[string]Dialect `yaml:"dialects" doc:"Switches that differ from that, by name."`
-	Marker             Marker             `yaml:"-"` // of INT 2.1
+	Marker             marker             `yaml:"-"` // of INT 2.1
 	Instructions       uint16             `yaml:"instructions" doc:"Instruction bitmap of INT; also what postcards hold."`
 	MaxHops            int                `yaml:"max_hops" doc:"Nodes that may add to a packet." range:"1..60"`
 	InnerBytes         int                `yaml:"inner_bytes" doc:"Payload bytes that a report keeps behind headers and telemetry." range:"0..1400"`
@@ -99,7 +99,7 @@ func DefaultConfig() Config {
 		Pipeline: 20 * time.Microsecond, Jitter: 10 * time.Microsecond,
 		MTU: 1500, Convergence: 50 * time.Millisecond,
 		Flows: 200, PacketRate: 4000, Skew: 0.5, MinPacketBytes: 200, MaxPacketBytes: 1200, TCPShare: 0.5, SampleEvery: 1,
-		Dialect:      MD21,
+		Dialect:      md21,
 		Instructions: insNodeID | insLevel1 | insLatency | insQueue | insIngress | insEgress | insTx,
 		MaxHops:      8, ReportsPerDatagram: 1, ReportHold: 5 * time.Millisecond, HardwareIDs: 1,
 		DropReports: true, QueueReportGap: 10 * time.Millisecond, LoopReportGap: 10 * time.Millisecond,
@@ -181,7 +181,7 @@ func (c *Config) Validate() error {
 	if !c.Exporters.Is4() {
 		bad("exporters: %v is no IPv4 address", c.Exporters)
 	}
-	for d := MD21; d.stacks(); d++ {
+	for d := md21; d.stacks(); d++ {
 		if !c.uses(d) {
 			continue
 		}
@@ -192,7 +192,7 @@ func (c *Config) Validate() error {
 			bad("max_hops: %d blocks of %d words make %d, above the 255 of INT's length field", c.MaxHops, w, most)
 		}
 	}
-	if c.uses(MD10) && c.Instructions&insBuffer != 0 {
+	if c.uses(md10) && c.Instructions&insBuffer != 0 {
 		bad("instructions: %#04x has bit 8 (buffer), which INT 1.0 does not know", c.Instructions)
 	}
 	if c.Dialect >= numDialects || c.Marker > MarkPort {

@@ -34,8 +34,8 @@ type Answer struct {
 	Errors  []error       // by entry that was written or removed, nil where that worked; nil if all did
 }
 
-// ControlStats counts what the control plane did, and what happened to digests because of it.
-type ControlStats struct {
+// controlStats counts what the control plane did, and what happened to digests because of it.
+type controlStats struct {
 	Requests, RequestsLost, Answers, AnswersLost uint64
 
 	Written, Removed, Refused uint64 // entries
@@ -45,8 +45,8 @@ type ControlStats struct {
 	Incomplete uint64 // digests that were not reported because not all switches on the way held their plan
 }
 
-// ControlStats gives these counters.
-func (n *Network) ControlStats() ControlStats { return n.control.stats }
+// controlStats gives these counters.
+func (n *Network) ControlStats() controlStats { return n.control.stats }
 
 // control is the channel between a controller and the switches. The controller sends one request after the other; those to
 // one switch, and its answers, keep their order.
@@ -56,7 +56,7 @@ type control struct {
 	spare    []int32
 	last     Request
 	idle     int64 // when the controller can send the next request
-	stats    ControlStats
+	stats    controlStats
 
 	plans      []planRequest
 	sparePlans []int32

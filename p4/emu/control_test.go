@@ -210,7 +210,7 @@ func TestInstallReadBack(t *testing.T) {
 	if e := answers[4].Errors; len(e) != 2 || e[0] != nil || !errors.Is(e[1], table.ErrNotFound) {
 		t.Errorf("errors %v", e)
 	}
-	if got := answers[5].Entries; len(got) != 2 || got[0].Table != WatchTable || !got[0].Default() || got[1].Table != Watch6Table {
+	if got := answers[5].Entries; len(got) != 2 || got[0].Table != watchTable || !got[0].Default() || got[1].Table != watch6Table {
 		t.Errorf("read back %v", got)
 	}
 
@@ -301,13 +301,13 @@ func TestWrittenTables(t *testing.T) {
 	p := &n.probes[0]
 	n.Install(edge, []table.Entry{
 		{Table: RouteTable, Match: []table.Match{{Value: table.Bytes(to[:]), Prefix: 32}}, Action: "forward", Params: []table.Value{table.Uint(4)}},
-		{Table: ProbeTable, Match: []table.Match{{Value: table.Bytes(n.hosts[p.from].v4[:])}, {Value: table.Bytes(n.hosts[p.to].v4[:])}},
+		{Table: probeTable, Match: []table.Match{{Value: table.Bytes(n.hosts[p.from].v4[:])}, {Value: table.Bytes(n.hosts[p.to].v4[:])}},
 			Action: "route", Params: []table.Value{table.Bytes(list[:probeList])}},
 	})
 	all := []table.Match{table.Masked(0, 0), table.Masked(0, 0), table.Masked(uint64(udp), 255), table.Between(0, 65535), table.Between(0, 65535)}
 	n.Install(n.node(t, "edge-1-0"), []table.Entry{
-		{Table: WatchTable, Match: all, Priority: 1, Action: "pass"}, {Table: Watch6Table, Match: all, Priority: 1, Action: "pass"},
-		{Table: WatchTable, Action: "watch", Params: []table.Value{table.Uint(0xf100), table.Uint(9)}},
+		{Table: watchTable, Match: all, Priority: 1, Action: "pass"}, {Table: watch6Table, Match: all, Priority: 1, Action: "pass"},
+		{Table: watchTable, Action: "watch", Params: []table.Value{table.Uint(0xf100), table.Uint(9)}},
 	})
 	basic, detailed := 0, 0
 	n.Run(time.Second, func(d Datagram) {

@@ -39,7 +39,7 @@ func decodeStrictly(t *testing.T, n *Network, d Datagram, seed uint64) []*decode
 	t.Helper()
 	var b decode.Batch
 	if d.probe {
-		demux.New(profile(t, "int-path")).Frame(&b, 1, AppendFrame(nil, d, n.cfg.Exporters, 1), 42+len(d.Payload), 0)
+		demux.New(profile(t, "int-path")).Frame(&b, 1, appendFrame(nil, d, n.cfg.Exporters, 1), 42+len(d.Payload), 0)
 	} else {
 		demux.New(profile(t, "auto")).Datagram(&b, decode.AddrFrom(d.From.Addr()), d.Payload, 0)
 	}
@@ -100,9 +100,9 @@ func (n *Network) expect(h *Hop, bitmap uint16, bits uint8) decode.Hop {
 // reported gives what a report of switch d should hold in its header for hop h.
 func (n *Network) reported(d *device, h *Hop) decode.Hop {
 	switch d.dialect {
-	case MD10: // the header always has the ingress time
+	case md10: // the header always has the ingress time
 		return n.expect(h, n.cfg.Instructions&(insLevel1|insLatency|insQueue|insEgress|insTx)|insIngress, 32)
-	case Local05:
+	case local05:
 		return n.expect(h, insLevel1|insQueue|insIngress|insEgress, 32)
 	}
 	return n.expect(h, n.cfg.Instructions, 64)
@@ -116,7 +116,7 @@ type truthCase struct {
 func truthCases() []truthCase {
 	var cases []truthCase
 	add := func(name string, edit func(*Config)) { cases = append(cases, truthCase{name, edit}) }
-	for d := MD21; d < Off; d++ {
+	for d := md21; d < Off; d++ {
 		add(d.String(), func(c *Config) { c.Dialect = d })
 		add(d.String()+" from IP", func(c *Config) { c.Dialect, c.IPReports = d, true })
 		add(d.String()+" with payload", func(c *Config) { c.Dialect, c.InnerBytes = d, 1400 })
@@ -131,8 +131,8 @@ func truthCases() []truthCase {
 	}
 	add("mixed", func(c *Config) {
 		c.Dialects = map[string]Dialect{
-			"core-0": Off, "core-1": XD20, "agg-1-0": Local05, "edge-2-0": MD10, "agg-2-0": MD10, "edge-2-1": MX21, "edge-3-0": XD20,
-			"edge-3-1": Local05, "agg-0-1": MX21, "edge-1-1": Off,
+			"core-0": Off, "core-1": XD20, "agg-1-0": local05, "edge-2-0": md10, "agg-2-0": md10, "edge-2-1": mx21, "edge-3-0": XD20,
+			"edge-3-1": local05, "agg-0-1": mx21, "edge-1-1": Off,
 		}
 	})
 	return cases
@@ -215,7 +215,7 @@ func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 	stack := source.stacks()
 	own := n.reported(d, &j.Hops[i])
 	switch {
-	case d.dialect == XD20, d.dialect == Local05, d.dialect == MX21 && source == MX21:
+	case d.dialect == XD20, d.dialect == local05, d.dialect == mx21 && source == mx21:
 		return append(n.stackOf(j, i), own)
 	case d.dialect == Off || !stack || i < len(j.Hops)-1:
 		return nil
@@ -228,7 +228,7 @@ func (n *Network) reportOf(j *Journey, i int) []decode.Hop {
 // stackOf gives the blocks that are in the packet when the switch at place i of j's path has sent it on.
 func (n *Network) stackOf(j *Journey, i int) (hops []decode.Hop) {
 	bits := uint8(64)
-	if n.switches[j.Hops[0].Node].dialect == MD10 {
+	if n.switches[j.Hops[0].Node].dialect == md10 {
 		bits = 32
 	}
 	for k := range j.Hops[:i+1] {

@@ -6,12 +6,12 @@ import (
 	"github.com/hopscope/hopscope/decode/pint"
 )
 
-// DemoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
+// demoConfig is a fat-tree of 20 switches with 200 flows and about 4000 reports a second, and a script of 170 seconds
 // that repeats: after a quiet beginning a line is congested, a link fails and returns, an access list drops packets, a
 // switch becomes slow, reports of one exporter are lost, and another falls silent, with quiet times in between.
 //
 // Lines are slow (10 Mbit/s), so that a laptop sends enough packets to fill them: latencies are milliseconds.
-func DemoConfig() Config {
+func demoConfig() Config {
 	c := DefaultConfig()
 	c.LinkRate = 10e6
 	c.QueueBytes = 64_000
@@ -25,10 +25,10 @@ func DemoConfig() Config {
 	const s = time.Second
 	c.Script = []Fault{
 		{Kind: CrossTraffic, At: 20 * s, For: 14 * s, Node: "agg-0-0", Peer: "core-0", Value: 0.95},
-		{Kind: LinkDown, At: 46 * s, For: 14 * s, Node: "edge-1-0", Peer: "agg-1-0"},
+		{Kind: linkDown, At: 46 * s, For: 14 * s, Node: "edge-1-0", Peer: "agg-1-0"},
 		{Kind: DenyFlows, At: 72 * s, For: 8 * s, Node: "agg-2-1", Value: 0.25},
-		{Kind: SlowSwitch, At: 92 * s, For: 12 * s, Node: "core-3", Delay: 8 * time.Millisecond},
-		{Kind: LoseReports, At: 116 * s, For: 10 * s, Node: "edge-3-0", Value: 0.2},
+		{Kind: slowSwitch, At: 92 * s, For: 12 * s, Node: "core-3", Delay: 8 * time.Millisecond},
+		{Kind: loseReports, At: 116 * s, For: 10 * s, Node: "edge-3-0", Value: 0.2},
 		{Kind: SilenceReports, At: 138 * s, For: 16 * s, Node: "edge-2-1"},
 	}
 	c.Repeat = 170 * s
@@ -39,8 +39,8 @@ func DemoConfig() Config {
 // PINTDemoConfig is DemoConfig with PINT digests in three of ten flows, and two more faults at the end of the script,
 // which lasts 210 seconds: flows take another way without a loss, and some go round in a loop.
 func PINTDemoConfig() (Config, error) {
-	c := DemoConfig()
-	plan, err := DemoPlan()
+	c := demoConfig()
+	plan, err := demoPlan()
 	if err != nil {
 		return c, err
 	}
@@ -54,9 +54,9 @@ func PINTDemoConfig() (Config, error) {
 	return c, nil
 }
 
-// DemoPlan is a plan of 32 bits a packet. Half of them are for the path, in every packet; the others detect loops (T = 1,
+// demoPlan is a plan of 32 bits a packet. Half of them are for the path, in every packet; the others detect loops (T = 1,
 // b = 15) in one packet of two, and measure hop latency and the utilisation of the busiest line in the other.
-func DemoPlan() (*pint.Plan, error) {
+func demoPlan() (*pint.Plan, error) {
 	path, err := pint.New(pint.Config{Seed: 1, Bits: 8, Instances: 2, Tau: .5, P: []float64{.5}})
 	if err != nil {
 		return nil, err
@@ -102,9 +102,9 @@ func demoProbes() []Probe {
 	return p
 }
 
-// Demo builds the network of DemoConfig. Device clocks begin at epoch.
-func Demo(seed uint64, epoch time.Time) (*Network, error) {
-	c := DemoConfig()
+// demo builds the network of DemoConfig. Device clocks begin at epoch.
+func demo(seed uint64, epoch time.Time) (*Network, error) {
+	c := demoConfig()
 	c.Epoch = epoch
 	return New(c, seed)
 }

@@ -12,7 +12,7 @@ import (
 // One round of the demonstration, seen through its reports alone: each part of the script shows what it is for.
 func TestDemoShowsEveryFault(t *testing.T) {
 	const seed, window = 1, 2 * time.Second
-	n, err := Demo(seed, time.Unix(1_700_000_000, 0))
+	n, err := demo(seed, time.Unix(1_700_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDemoShowsEveryFault(t *testing.T) {
 		n.Run(time.Duration(w+1)*window, func(d Datagram) {
 			b.Reset()
 			if d.probe {
-				f := AppendFrame(nil, d, n.cfg.Exporters, 0)
+				f := appendFrame(nil, d, n.cfg.Exporters, 0)
 				path.Frame(&b, 1, f, len(f), 0)
 				s.probes++
 			} else {
@@ -70,7 +70,7 @@ func TestDemoShowsEveryFault(t *testing.T) {
 					}
 					s.paths[r.Flow] = hash
 				case decode.KindDrop:
-					if r.NodeID == id("agg-2-1") && r.DropReason == ReasonACL {
+					if r.NodeID == id("agg-2-1") && r.DropReason == reasonACL {
 						s.denied++
 					} else {
 						s.other++
@@ -86,7 +86,7 @@ func TestDemoShowsEveryFault(t *testing.T) {
 		return int(v[len(v)/2])
 	}
 	// active says whether a window is wholly inside (1), wholly outside (0) or across the ends of a fault (-1).
-	active := func(w int, kind FaultKind) int {
+	active := func(w int, kind faultKind) int {
 		for _, f := range n.cfg.Script {
 			if f.Kind == kind {
 				from, to := time.Duration(w)*window, time.Duration(w+1)*window
@@ -106,7 +106,7 @@ func TestDemoShowsEveryFault(t *testing.T) {
 		if r := s.reports / 2; r < 2000 || r > 5000 || s.probes < 20 {
 			t.Errorf("window %d: %d reports/s, %d probes", w, r, s.probes)
 		}
-		check := func(kind FaultKind, what string, got int, present bool) {
+		check := func(kind faultKind, what string, got int, present bool) {
 			if a := active(w, kind); a >= 0 && present != (a == 1) {
 				t.Errorf("window %d: %s is %d", w, what, got)
 			}
@@ -115,9 +115,9 @@ func TestDemoShowsEveryFault(t *testing.T) {
 		check(CrossTraffic, "latency of the congested line", l, l > 10e6)
 		check(CrossTraffic, "its queue", q, q > 10_000)
 		l = median(s.slow)
-		check(SlowSwitch, "latency of the slow switch", l, l > 7e6)
+		check(slowSwitch, "latency of the slow switch", l, l > 7e6)
 		check(DenyFlows, "number of denied packets", s.denied, s.denied > 100)
-		check(LoseReports, "number of lost datagrams", s.lost, s.lost > 20)
+		check(loseReports, "number of lost datagrams", s.lost, s.lost > 20)
 		if a := active(w, SilenceReports); a == 1 && s.silent > 0 || a == 0 && s.silent < 50 {
 			t.Errorf("window %d: %d reports of the exporter that falls silent", w, s.silent)
 		}
@@ -146,7 +146,7 @@ func TestProbesTellTheTruth(t *testing.T) {
 	for i := range cfg.Probes {
 		cfg.Probes[i].Every = 3 * time.Millisecond
 	}
-	cfg.Script = []Fault{{Kind: CutRate, At: 200 * time.Millisecond, For: 300 * time.Millisecond, Node: "edge-0-0", Peer: "agg-0-0", Value: 0.5}}
+	cfg.Script = []Fault{{Kind: cutRate, At: 200 * time.Millisecond, For: 300 * time.Millisecond, Node: "edge-0-0", Peer: "agg-0-0", Value: 0.5}}
 	var journey Journey
 	cfg.Observe = func(j *Journey) {
 		if j.Probe {

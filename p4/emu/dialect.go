@@ -15,12 +15,12 @@ type Dialect uint8
 // speak the same dialect, and forward it untouched if not. The last switch always takes out what is in the packet.
 // PINT (Config.Plan) does not depend on the dialect.
 const (
-	MD21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
-	MD10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0
+	md21    Dialect = iota // INT-MD 2.1 in the packet; the sink node sends telemetry report 2.0
+	md10                   // INT-MD 1.0 in the packet; the sink node sends telemetry report 1.0
 	FANT                   // INT-MD 2.1 with the widths and the domain of FANT; the sink node sends telemetry report 2.0
-	MX21                   // INT-MX 2.1: instructions in the packet, a report 2.0 from every node
+	mx21                   // INT-MX 2.1: instructions in the packet, a report 2.0 from every node
 	XD20                   // INT-XD: nothing in the packet, a report 2.0 (postcard) from every node
-	Local05                // nothing in the packet, a report 0.5 with local header from every node
+	local05                // nothing in the packet, a report 0.5 with local header from every node
 	Off                    // forwards only
 	numDialects
 )
@@ -53,7 +53,7 @@ func (d *Dialect) UnmarshalText(b []byte) error {
 }
 
 // embeds reports whether the dialect puts a header into packets.
-func (d Dialect) embeds() bool { return d <= MX21 }
+func (d Dialect) embeds() bool { return d <= mx21 }
 
 // stacks reports whether switches of the dialect put their metadata into packets.
 func (d Dialect) stacks() bool { return d <= FANT }
@@ -69,18 +69,18 @@ func (d Dialect) header(bitmap uint16) intmd.Header {
 
 // intVersion is the version of INT that the dialect puts into packets.
 func (d Dialect) intVersion() decode.Version {
-	if d == MD10 {
+	if d == md10 {
 		return decode.V10
 	}
 	return decode.V21
 }
 
-// Marker is how packets that carry INT 2.1 are told from others. INT 1.0 knows DSCP only.
-type Marker uint8
+// marker is how packets that carry INT 2.1 are told from others. INT 1.0 knows DSCP only.
+type marker uint8
 
 // The markers.
 const (
-	MarkDSCP Marker = iota // DSCP 0x17 over UDP and TCP; the original value goes into the shim
+	MarkDSCP marker = iota // DSCP 0x17 over UDP and TCP; the original value goes into the shim
 	MarkPort               // UDP destination port 17768; TCP gets a UDP header in front (NPT 2)
 )
 

@@ -212,7 +212,7 @@ func (c *Config) checkPlan() error {
 	case c.Plan == nil:
 		return nil
 	}
-	for _, d := range []Dialect{MD10, Local05} {
+	for _, d := range []Dialect{md10, local05} {
 		if c.uses(d) {
 			return fmt.Errorf("plan: switches of dialect %v do not send reports 2.0, which digests travel in", d)
 		}

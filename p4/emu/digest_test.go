@@ -82,7 +82,7 @@ func pintConfig(t testing.TB) Config {
 // addPlan makes a configuration one with PINT: dialects that cannot report digests give way.
 func addPlan(t *testing.T, c *Config, seed uint64) {
 	can := func(d Dialect) Dialect {
-		if d == MD10 || d == Local05 {
+		if d == md10 || d == local05 {
 			return Off
 		}
 		return d
@@ -168,14 +168,14 @@ func TestDigestsTellTheTruth(t *testing.T) {
 		"alone":            func(c *Config) { c.Dialect, c.PINTShare = Off, 1 },
 		"CRC":              func(c *Config) { c.Plan = testPlan(t, pint.HashCRC) },
 		"postcards":        func(c *Config) { c.Dialect, c.IPReports = XD20, true },
-		"INT-MX, grouped":  func(c *Config) { c.Dialect, c.ReportsPerDatagram, c.HardwareIDs, c.SampleEvery = MX21, 5, 3, 3 },
+		"INT-MX, grouped":  func(c *Config) { c.Dialect, c.ReportsPerDatagram, c.HardwareIDs, c.SampleEvery = mx21, 5, 3, 3 },
 		"narrow": func(c *Config) {
 			c.Plan = &pint.Plan{Bits: 16, Queries: c.Plan.Queries[:1], Sets: []pint.Set{{Share: 1, Slots: []pint.Slot{{}}}}}
 		},
 		"random graph": func(c *Config) { c.Topology, c.HostsPerEdge = "random:30,40,2", 1 },
 		"paths change": func(c *Config) {
 			c.Script = []Fault{
-				{Kind: LinkDown, At: 100 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-1-0", Peer: "agg-1-0"},
+				{Kind: linkDown, At: 100 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-1-0", Peer: "agg-1-0"},
 				{Kind: DivertFlows, At: 150 * time.Millisecond, For: 200 * time.Millisecond, Node: "edge-2-0", Peer: "agg-2-1", Value: 1},
 			}
 		},
@@ -361,7 +361,7 @@ func TestSetPlan(t *testing.T) {
 	if late == 0 || late > before/10 || before < 500 || len(reports) < 2*before*9/10 {
 		t.Errorf("%d reports, %d before the change of plan and %d of the old plan after it", len(reports), before, late)
 	}
-	if s := n.ControlStats(); s != (ControlStats{}) {
+	if s := n.ControlStats(); s != (controlStats{}) {
 		t.Errorf("%+v", s)
 	}
 

@@ -144,7 +144,7 @@ func TestPathIsWherePacketsGo(t *testing.T) {
 	const at = 300 * time.Millisecond
 	cfg.Script = []Fault{
 		{Kind: DivertFlows, At: 100 * time.Millisecond, For: time.Second, Node: "agg-1-0", Peer: "core-0", Value: .5},
-		{Kind: LinkDown, At: 100 * time.Millisecond, For: time.Second, Node: "agg-2-0", Peer: "core-1"},
+		{Kind: linkDown, At: 100 * time.Millisecond, For: time.Second, Node: "agg-2-0", Peer: "core-1"},
 	}
 	type trip struct {
 		flow int
@@ -183,7 +183,7 @@ func TestForgedDigests(t *testing.T) {
 	cfg := pintConfig(t)
 	cfg.Dialect, cfg.PINTShare = Off, 1
 	cfg.Plan = &pint.Plan{Bits: 16, Queries: cfg.Plan.Queries[:1], Sets: []pint.Set{{Share: 1, Slots: []pint.Slot{{}}}}}
-	cfg.Script = []Fault{{Kind: ForgeDigests, For: time.Hour, Node: "edge-0-0", Value: .25}}
+	cfg.Script = []Fault{{Kind: forgeDigests, For: time.Hour, Node: "edge-0-0", Value: .25}}
 	kept := keepPINT(&cfg)
 	n := mustNew(t, cfg, 28)
 	n.Run(2*time.Second, func(Datagram) {})

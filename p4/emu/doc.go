@@ -37,7 +37,7 @@
 // A controller writes to switches through [Switches]: plans, watch lists, routes and the ways of probes, as entries of the
 // tables that [Tables] lists. Requests and answers take a delay, may get lost, and reach one switch after the other. A
 // switch holds two plans at once. It does not touch a digest whose plan it does not hold; such a digest is not reported, and
-// counted in [ControlStats]. So a change of plan mixes nothing whatever its order, and loses nothing if all switches hold
+// counted in controlStats. So a change of plan mixes nothing whatever its order, and loses nothing if all switches hold
 // the new plan before the first one stamps it.
 //
 // # Agents

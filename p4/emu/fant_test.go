@@ -63,7 +63,7 @@ func TestFANT(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Error(err)
 	}
-	cfg.Dialects["core-1"] = MD21
+	cfg.Dialects["core-1"] = md21
 	if cfg.Validate() == nil {
 		t.Error("INT 2.1 takes the bits that FANT alone knows")
 	}

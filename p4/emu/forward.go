@@ -86,7 +86,7 @@ func (n *Network) enter(p *packet, d *device) {
 func (n *Network) enqueue(i int32, p *packet, d *device) {
 	q := &n.queues[p.out]
 	if !q.up {
-		n.drop(i, p, LinkFailed)
+		n.drop(i, p, linkFailed)
 		return
 	}
 	n.drain(q)

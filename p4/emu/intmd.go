@@ -23,11 +23,11 @@ func (n *Network) source(p *packet, d *device) {
 	}
 	h := d.dialect.header(asked)
 	h.RemainingHops = most
-	if d.dialect == MX21 {
+	if d.dialect == mx21 {
 		h.Type = intmd.TypeMX
 		h.Instructions &^= insComplement
 	}
-	byPort := n.cfg.Marker == MarkPort && d.dialect != MD10
+	byPort := n.cfg.Marker == MarkPort && d.dialect != md10
 	front := 0 // bytes of the UDP header that NPT 2 puts in front
 	if byPort && p.proto == tcp {
 		front = udpLen
@@ -141,7 +141,7 @@ func (n *Network) growth(p *packet, d *device) int {
 		return 0
 	case n.ports[p.out].host >= 0:
 		return -p.added
-	case p.carries != d.dialect || p.carries == MX21:
+	case p.carries != d.dialect || p.carries == mx21:
 		return 0
 	}
 	words, _ := n.room(p)

@@ -146,7 +146,7 @@ func TestPlayRefuses(t *testing.T) {
 }
 
 func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
-	for _, d := range []Dialect{MD21, MD10, Local05} {
+	for _, d := range []Dialect{md21, md10, local05} {
 		cfg := DefaultConfig()
 		cfg.Dialect, cfg.HardwareIDs, cfg.ReportsPerDatagram, cfg.FirstSequence = d, 2, 2, 1<<22-100
 		cfg.Probes = demoProbes()
@@ -193,7 +193,7 @@ func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 	cfg := DefaultConfig()
 	for i := range 8 {
 		name := fmt.Sprintf("edge-%d-%d", i/2, i%2)
-		cfg.Script = append(cfg.Script, Fault{Kind: ReorderReports, For: time.Hour, Node: name, Value: 0.5})
+		cfg.Script = append(cfg.Script, Fault{Kind: reorderReports, For: time.Hour, Node: name, Value: 0.5})
 	}
 	n := mustNew(t, cfg, 6)
 	r, err := Record(n, 1000)
@@ -223,11 +223,11 @@ func TestRecordingRepeatsWithNewNumbers(t *testing.T) {
 func TestPcap(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Probes, cfg.InnerBytes = demoProbes(), 5 // odd lengths with report 1.0
-	cfg.Dialect = MD10
+	cfg.Dialect = md10
 	n := mustNew(t, cfg, 3)
 	var file bytes.Buffer
 	collector := netip.MustParseAddr("127.0.0.1")
-	w, err := NewPcapWriter(&file, collector, cfg.Epoch)
+	w, err := newPcapWriter(&file, collector, cfg.Epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestPcap(t *testing.T) {
 	if _, _, err := r.ReadPacketData(); !errors.Is(err, io.EOF) || len(sent) < 500 {
 		t.Errorf("after %d frames: %v", len(sent), err)
 	}
-	if _, err := NewPcapWriter(&file, netip.MustParseAddr("::1"), cfg.Epoch); err == nil {
+	if _, err := newPcapWriter(&file, netip.MustParseAddr("::1"), cfg.Epoch); err == nil {
 		t.Error("NewPcapWriter took an IPv6 address")
 	}
 }

@@ -60,8 +60,8 @@ func TestDeliveredPacketsAreRestored(t *testing.T) {
 
 // The packets inside of reports have right lengths and checksums too, between all nodes.
 func TestPacketsInReportsAreRight(t *testing.T) {
-	for _, d := range []Dialect{MD21, MD10, FANT, MX21, XD20} {
-		for _, m := range []Marker{MarkDSCP, MarkPort} {
+	for _, d := range []Dialect{md21, md10, FANT, mx21, XD20} {
+		for _, m := range []marker{MarkDSCP, MarkPort} {
 			for _, instructions := range []uint16{0xff00, 0x8001} {
 				cfg := DefaultConfig()
 				cfg.Dialect, cfg.Marker, cfg.Instructions, cfg.IPv6Share = d, m, instructions, 0.4
@@ -71,7 +71,7 @@ func TestPacketsInReportsAreRight(t *testing.T) {
 				n, count := mustNew(t, cfg, 4), 0
 				n.Run(200*time.Millisecond, func(dg Datagram) {
 					b := dg.Payload[8+4+8+4*int(dg.Payload[10]):]
-					if d == MD10 {
+					if d == md10 {
 						b = dg.Payload[4*int(dg.Payload[0]&15):]
 					}
 					total := int(binary.BigEndian.Uint16(b[2:]))

@@ -10,8 +10,8 @@ import (
 	headers "github.com/hopscope/hopscope/decode/packet"
 )
 
-// PcapWriter writes datagrams as the frames in which a collector's interface would see them.
-type PcapWriter struct {
+// pcapWriter writes datagrams as the frames in which a collector's interface would see them.
+type pcapWriter struct {
 	w     io.Writer
 	to    netip.Addr
 	epoch time.Time
@@ -19,8 +19,8 @@ type PcapWriter struct {
 	id    uint16
 }
 
-// NewPcapWriter begins a pcap file with nanosecond times, counted from epoch. The collector's address must be IPv4.
-func NewPcapWriter(w io.Writer, collector netip.Addr, epoch time.Time) (*PcapWriter, error) {
+// newPcapWriter begins a pcap file with nanosecond times, counted from epoch. The collector's address must be IPv4.
+func newPcapWriter(w io.Writer, collector netip.Addr, epoch time.Time) (*pcapWriter, error) {
 	if !collector.Is4() {
 		return nil, fmt.Errorf("pcap: collector %v has no IPv4 address", collector)
 	}
@@ -32,13 +32,13 @@ func NewPcapWriter(w io.Writer, collector netip.Addr, epoch time.Time) (*PcapWri
 	le.PutUint32(header[16:], 1<<16) // longest frame
 	le.PutUint32(header[20:], 1)     // Ethernet
 	_, err := w.Write(header[:])
-	return &PcapWriter{w: w, to: collector, epoch: epoch}, err
+	return &pcapWriter{w: w, to: collector, epoch: epoch}, err
 }
 
 // Write adds one datagram.
-func (p *PcapWriter) Write(d Datagram) error {
+func (p *pcapWriter) Write(d Datagram) error {
 	var record [pcapRecordLen]byte
-	p.buf = AppendFrame(append(p.buf[:0], record[:]...), d, p.to, p.id)
+	p.buf = appendFrame(append(p.buf[:0], record[:]...), d, p.to, p.id)
 	p.id++
 	le, at, length := binary.LittleEndian, p.epoch.Add(d.At), uint32(len(p.buf)-pcapRecordLen)
 	le.PutUint32(p.buf[0:], uint32(at.Unix()))
@@ -55,9 +55,9 @@ const (
 	pcapRecordLen = 16
 )
 
-// AppendFrame appends d as an Ethernet frame with IPv4 and UDP headers, checksums included. id is the IPv4
+// appendFrame appends d as an Ethernet frame with IPv4 and UDP headers, checksums included. id is the IPv4
 // identification. Both addresses must be IPv4.
-func AppendFrame(b []byte, d Datagram, to netip.Addr, id uint16) []byte {
+func appendFrame(b []byte, d Datagram, to netip.Addr, id uint16) []byte {
 	src, dst := d.From.Addr().As4(), to.As4()
 	b = headers.AppendEthernet(b, mac(macHost, int(be.Uint32(dst[:]))), mac(macSwitch, int(be.Uint32(src[:]))), headers.EtherIPv4)
 	b = headers.AppendIPv4(b, &headers.IPv4{TTL: 64, Proto: udp, ID: id, Src: src, Dst: dst}, udpLen+len(d.Payload))

@@ -19,14 +19,14 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// SystemClock is the clock of the machine.
-type SystemClock struct{}
+// systemClock is the clock of the machine.
+type systemClock struct{}
 
 // Now is time.Now.
-func (SystemClock) Now() time.Time { return time.Now() }
+func (systemClock) Now() time.Time { return time.Now() }
 
 // Sleep waits.
-func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
+func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	if retry.Sleep(ctx, d) {
 		return nil
 	}
@@ -43,8 +43,8 @@ type PlayConfig struct {
 	Each    func()         // called before every step, in the goroutine that runs the network; nil for none
 }
 
-// PlayStats counts what was sent.
-type PlayStats struct {
+// playStats counts what was sent.
+type playStats struct {
 	Datagrams, Bytes uint64
 	Refused          uint64        // nobody listened, as far as the kernel told
 	Failed           uint64        // not sent for other reasons
@@ -60,9 +60,9 @@ const maxLag = time.Second
 
 // Play runs the network by the clock and sends its datagrams over UDP, each from its exporter's own loopback address,
 // until ctx ends or virtual time is Until; both are no error.
-func (n *Network) Play(ctx context.Context, c PlayConfig) (PlayStats, error) {
+func (n *Network) Play(ctx context.Context, c PlayConfig) (playStats, error) {
 	if c.Clock == nil {
-		c.Clock = SystemClock{}
+		c.Clock = systemClock{}
 	}
 	s := sender{to: c.Reports, probes: c.Probes, conns: make(map[sourceKey]*net.UDPConn)}
 	defer s.close()
@@ -109,7 +109,7 @@ type sourceKey struct {
 type sender struct {
 	to, probes netip.AddrPort
 	conns      map[sourceKey]*net.UDPConn
-	stats      PlayStats
+	stats      playStats
 	err        error
 }
 

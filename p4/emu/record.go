@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/decode/telemetry"
 )
 
-// Recording is a sequence of datagrams in one piece of memory, to be replayed faster than they can be made.
-type Recording struct {
+// recording is a sequence of datagrams in one piece of memory, to be replayed faster than they can be made.
+type recording struct {
 	data    []byte
 	list    []recorded
 	streams []stream
@@ -39,8 +39,8 @@ type streamKey struct {
 const recordLimit = time.Hour
 
 // Record runs the network until count datagrams are there.
-func Record(n *Network, count int) (*Recording, error) {
-	r := &Recording{list: make([]recorded, 0, count)}
+func Record(n *Network, count int) (*recording, error) {
+	r := &recording{list: make([]recorded, 0, count)}
 	streams := make(map[streamKey]int32)
 	end := n.Now() + recordLimit
 	for len(r.list) < count {
@@ -77,20 +77,20 @@ func Record(n *Network, count int) (*Recording, error) {
 }
 
 // Len is the number of datagrams.
-func (r *Recording) Len() int { return len(r.list) }
+func (r *recording) Len() int { return len(r.list) }
 
 // Bytes is the number of bytes in all payloads.
-func (r *Recording) Bytes() int { return len(r.data) }
+func (r *recording) Bytes() int { return len(r.data) }
 
 // At gives datagram i. Its payload belongs to the recording.
-func (r *Recording) At(i int) Datagram {
+func (r *recording) At(i int) Datagram {
 	e := &r.list[i]
 	return Datagram{At: time.Duration(e.at), From: e.from, Port: e.port, Payload: r.data[e.off:e.end:e.end], probe: e.stream < 0}
 }
 
 // Renumber raises every sequence number to what it would be if the same datagrams came again after the last one, so
 // that a recording can be sent over and over without looking like duplicates.
-func (r *Recording) Renumber() {
+func (r *recording) Renumber() {
 	for i := range r.list {
 		e := &r.list[i]
 		if e.stream < 0 {

@@ -114,7 +114,7 @@ func (n *Network) telemetry(p *packet, d *device, h *Hop, last bool) {
 		p.owed = change{}
 	}
 	switch {
-	case d.dialect == XD20 || d.dialect == Local05, d.dialect == MX21 && p.carries == MX21:
+	case d.dialect == XD20 || d.dialect == local05, d.dialect == mx21 && p.carries == mx21:
 		n.report(p, d, &subject{hop: *h, local: true})
 	case d.dialect == Off || !stack:
 	case last:
@@ -177,9 +177,9 @@ func (n *Network) report(p *packet, d *device, s *subject) {
 	}
 	hw := (int(s.hop.IngressPort) - 1) % len(d.seq)
 	switch d.dialect {
-	case MD10:
+	case md10:
 		n.report10(p, d, s, hw)
-	case Local05:
+	case local05:
 		n.report05(p, d, s, hw)
 	default:
 		n.report20(p, d, s, hw)

@@ -11,11 +11,11 @@ import (
 
 // Names of the tables of a switch, beside those of PINT's plans.
 const (
-	WatchTable  = "int_watch"      // packets over IPv4 that the INT source marks, and what it asks for
-	Watch6Table = "int_watch_ipv6" // the same over IPv6
+	watchTable  = "int_watch"      // packets over IPv4 that the INT source marks, and what it asks for
+	watch6Table = "int_watch_ipv6" // the same over IPv6
 	RouteTable  = "ipv4_route"
-	Route6Table = "ipv6_route"
-	ProbeTable  = "probe_route" // the way of probes, by where they come from and go to
+	route6Table = "ipv6_route"
+	probeTable  = "probe_route" // the way of probes, by where they come from and go to
 )
 
 // Tables are the tables of an emulated switch.
@@ -34,11 +34,11 @@ func Tables() []table.Table {
 	}
 	forward := []action{{Name: "forward", Params: []param{{Name: "port", Bits: 9}}}}
 	return append(pintplan.Tables(),
-		table.Table{Name: WatchTable, Key: flow(32), Actions: watch, Size: 1024},
-		table.Table{Name: Watch6Table, Key: flow(128), Actions: watch, Size: 1024},
+		table.Table{Name: watchTable, Key: flow(32), Actions: watch, Size: 1024},
+		table.Table{Name: watch6Table, Key: flow(128), Actions: watch, Size: 1024},
 		table.Table{Name: RouteTable, Key: []field{{Name: "dst", Bits: 32, Kind: table.Longest}}, Actions: forward, Size: 4096},
-		table.Table{Name: Route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: table.Longest}}, Actions: forward, Size: 4096},
-		table.Table{Name: ProbeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
+		table.Table{Name: route6Table, Key: []field{{Name: "dst", Bits: 128, Kind: table.Longest}}, Actions: forward, Size: 4096},
+		table.Table{Name: probeTable, Key: []field{{Name: "src", Bits: 32}, {Name: "dst", Bits: 32}},
 			Actions: []action{{Name: "route", Params: []param{{Name: "ports", Bits: 8 * probeList}}}}, Size: 1024},
 	)
 }
@@ -46,7 +46,7 @@ func Tables() []table.Table {
 // TableOrder names the tables that are written after all others, one after the other: what they hold makes the entries of the
 // others take effect.
 func TableOrder() []string {
-	return []string{pintplan.PlanTable, pintplan.SourceTable, WatchTable, Watch6Table}
+	return []string{pintplan.PlanTable, pintplan.SourceTable, watchTable, watch6Table}
 }
 
 // written is what the control plane has made of a switch, as far as packets ask for it.
@@ -85,7 +85,7 @@ func (n *Network) ownTables(x *plans) (*table.Store, error) {
 	if x.stamp != nil {
 		put(pintplan.Stamp(*x.stamp))
 	}
-	for _, name := range []string{WatchTable, Watch6Table} {
+	for _, name := range []string{watchTable, watch6Table} {
 		put(table.Entry{Table: name, Action: "watch", Params: []table.Value{table.Uint(uint64(n.cfg.Instructions)), table.Uint(uint64(n.cfg.MaxHops))}})
 	}
 	return tables, errors.Join(errs...)
@@ -100,7 +100,7 @@ func (n *Network) fits(e *table.Entry, node int) error {
 		return fmt.Errorf("table %s: %s: %w", e.Table, fmt.Sprintf(format, args...), table.ErrInvalid)
 	}
 	switch e.Table {
-	case WatchTable, Watch6Table:
+	case watchTable, watch6Table:
 		d := n.switches[node].dialect
 		if len(e.Params) != 2 || !d.embeds() {
 			return nil
@@ -108,12 +108,12 @@ func (n *Network) fits(e *table.Entry, node int) error {
 		c := n.cfg
 		c.Instructions, c.MaxHops = uint16(e.Params[0].Uint64()), int(e.Params[1].Uint64())
 		switch w := c.hopWords(d); {
-		case d != FANT && c.Instructions&insReserved != 0, d == MD10 && c.Instructions&insBuffer != 0:
+		case d != FANT && c.Instructions&insReserved != 0, d == md10 && c.Instructions&insBuffer != 0:
 			return bad("instructions %#04x: the switch does not know all of them", c.Instructions)
 		case d.stacks() && (w == 0 || w > 31 || c.MaxHops == 0 || 3+w*c.MaxHops > 255):
 			return bad("instructions %#04x for %d hops: %d words each", c.Instructions, c.MaxHops, w)
 		}
-	case RouteTable, Route6Table:
+	case RouteTable, route6Table:
 		if n.graph.ByPort(node, int(e.Params[0].Uint64())) < 0 {
 			return bad("switch %s has no port %d", n.graph.NodeName(node), e.Params[0].Uint64())
 		}
@@ -123,13 +123,13 @@ func (n *Network) fits(e *table.Entry, node int) error {
 
 // follow makes the switch do what its tables say, as far as they may have changed with these entries.
 func (d *device) follow(entries []table.Entry) {
-	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(Route6Table) > 0
-	d.written.probes = d.tables.Len(ProbeTable) > 0
+	d.written.routes = d.tables.Len(RouteTable)+d.tables.Len(route6Table) > 0
+	d.written.probes = d.tables.Len(probeTable) > 0
 	var epochs []uint8
 	for i := range entries {
 		e := &entries[i]
 		switch e.Table {
-		case WatchTable, Watch6Table:
+		case watchTable, watch6Table:
 			d.written.watches = true
 		case pintplan.SourceTable:
 			d.plans.stamp = nil
@@ -193,9 +193,9 @@ func (h *heldPlan) untabled() bool {
 
 // watched gives what the watch list asks for packet p, nothing if it is not on it.
 func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8) {
-	name, addresses, size := WatchTable, p.l3+12, 4
+	name, addresses, size := watchTable, p.l3+12, 4
 	if p.v6 {
-		name, addresses, size = Watch6Table, p.l3+8, 16
+		name, addresses, size = watch6Table, p.l3+8, 16
 	}
 	a := p.buf[addresses:]
 	e := d.tables.Find(name, table.Bytes(a[:size]), table.Bytes(a[size:2*size]), table.Uint(uint64(p.proto)),
@@ -211,7 +211,7 @@ func (n *Network) watched(p *packet, d *device) (instructions uint16, most uint8
 func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
 	name, address := RouteTable, dst.v4[:]
 	if v6 {
-		name, address = Route6Table, dst.v6[:]
+		name, address = route6Table, dst.v6[:]
 	}
 	e := d.tables.Find(name, table.Bytes(address))
 	if e == nil {
@@ -227,7 +227,7 @@ func (n *Network) toldRoute(d *device, at int32, dst *host, v6 bool) int32 {
 // rewriteRoute is what the first switch does to a probe whose way the control plane has changed.
 func rewriteRoute(p *packet, d *device) {
 	a := p.buf[p.l3+12:]
-	if e := d.tables.Find(ProbeTable, table.Bytes(a[:4]), table.Bytes(a[4:8])); e != nil && e.Action == "route" {
+	if e := d.tables.Find(probeTable, table.Bytes(a[:4]), table.Bytes(a[4:8])); e != nil && e.Action == "route" {
 		e.Params[0].Append(p.buf[:probeHeaders], probeList)
 	}
 }

@@ -93,31 +93,31 @@ var troubles = []Trouble{
 	{"congested-line", "other traffic takes 95 % of one direction of a link", 14 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(Fault{Kind: CrossTraffic, Value: .95}) }},
 	{"cut-rate", "one direction of a link keeps 10 % of its rate", 14 * s1, OnLink,
-		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(Fault{Kind: CutRate, Value: .1}) }},
+		[]string{"high-latency", "high-queue", "drops"}, func(s *site) { s.line(Fault{Kind: cutRate, Value: .1}) }},
 	{"link-down", "a link fails, and routes follow", 14 * s1, OnLink,
-		[]string{"path-change", "drops"}, func(s *site) { s.line(Fault{Kind: LinkDown}) }},
+		[]string{"path-change", "drops"}, func(s *site) { s.line(Fault{Kind: linkDown}) }},
 	{"deny-flows", "an access list of a switch drops a quarter of all flows", 8 * s1, AtSwitch,
 		[]string{"drops"}, func(s *site) { s.inner(Fault{Kind: DenyFlows, Value: .25}) }},
 	{"withdraw-route", "a switch has no route to the hosts of another one", 8 * s1, AtSwitch,
 		[]string{"drops"}, withdraw},
 	{"slow-switch", "the pipeline of a switch takes 8 ms longer", 12 * s1, AtSwitch,
-		[]string{"high-latency"}, func(s *site) { s.inner(Fault{Kind: SlowSwitch, Delay: 8 * ms}) }},
+		[]string{"high-latency"}, func(s *site) { s.inner(Fault{Kind: slowSwitch, Delay: 8 * ms}) }},
 	{"lose-reports", "a fifth of the datagrams of an exporter is lost", 10 * s1, AtSender,
-		[]string{"exporter-loss"}, func(s *site) { s.edge(Fault{Kind: LoseReports, Value: .2}) }},
+		[]string{"exporter-loss"}, func(s *site) { s.edge(Fault{Kind: loseReports, Value: .2}) }},
 	{"silence-reports", "an exporter sends nothing", 16 * s1, AtSender,
 		[]string{"exporter-silence"}, func(s *site) { s.edge(Fault{Kind: SilenceReports}) }},
 	{"duplicate-reports", "a fifth of the datagrams of an exporter arrives twice", 10 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: DuplicateReports, Value: .2}) }},
+		nil, func(s *site) { s.edge(Fault{Kind: duplicateReports, Value: .2}) }},
 	{"reorder-reports", "a fifth of the datagrams of an exporter is passed by the next one", 10 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: ReorderReports, Value: .2}) }},
+		nil, func(s *site) { s.edge(Fault{Kind: reorderReports, Value: .2}) }},
 	{"restart-reports", "an exporter begins to count its reports anew", 1 * s1, AtSender,
-		nil, func(s *site) { s.edge(Fault{Kind: RestartReports}) }},
+		nil, func(s *site) { s.edge(Fault{Kind: restartReports}) }},
 	{"divert-flows", "a switch sends all flows to one of its neighbours instead of to two", 10 * s1, AtSwitch,
 		[]string{"path-change"}, divertAll},
 	{"routing-loop", "three of ten flows that come down a link are sent up again", 6 * s1, OnLink,
 		[]string{"routing-loop", "drops", "path-change", "high-latency", "high-queue"}, loop},
 	{"forge-digests", "a switch fills the digests of half of its packets with noise", 10 * s1, AtSwitch,
-		[]string{"strange-digests"}, func(s *site) { s.inner(Fault{Kind: ForgeDigests, Value: .5}) }},
+		[]string{"strange-digests"}, func(s *site) { s.inner(Fault{Kind: forgeDigests, Value: .5}) }},
 	{"microburst", "once a second, for 25 ms, four times a line's rate comes to it", 12 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, func(s *site) {
 			s.line(slices.Repeat([]Fault{{Kind: CrossTraffic, Value: 4, For: 25 * ms}}, 12)...)
@@ -129,10 +129,10 @@ var troubles = []Trouble{
 	{"slow-drain", "one direction of a link is served slower bit by bit, down to 8 % of its rate", 40 * s1, OnLink,
 		[]string{"high-latency", "high-queue", "drops"}, drain},
 	{"asymmetric-latency", "one direction of a link takes 5 ms longer", 20 * s1, OnLink,
-		[]string{"high-latency"}, func(s *site) { s.line(Fault{Kind: DelayLine, Delay: 5 * ms}) }},
+		[]string{"high-latency"}, func(s *site) { s.line(Fault{Kind: delayLine, Delay: 5 * ms}) }},
 	{"flapping-link", "a link fails for 1.5 s, six times, every 4 s", 24 * s1, OnLink,
 		[]string{"path-change", "drops"}, func(s *site) {
-			s.line(slices.Repeat([]Fault{{Kind: LinkDown, For: 1500 * ms}}, 6)...)
+			s.line(slices.Repeat([]Fault{{Kind: linkDown, For: 1500 * ms}}, 6)...)
 		}},
 	{"incast", "twice a second, 12 hosts send 8 packets each to the same host at once", 20 * s1, AtPort,
 		[]string{"high-latency", "high-queue", "drops"}, incast},
@@ -236,7 +236,7 @@ func (s *site) at(f Fault, iface int) {
 
 func withdraw(s *site) {
 	if route := s.route(2); route != nil {
-		s.at(Fault{Kind: WithdrawRoute, Peer: s.name(route[len(route)-1])}, route[1+s.r.IntN(len(route)-2)])
+		s.at(Fault{Kind: withdrawRoute, Peer: s.name(route[len(route)-1])}, route[1+s.r.IntN(len(route)-2)])
 	}
 }
 
@@ -283,7 +283,7 @@ func drain(s *site) {
 	const steps, last = 20, .08
 	faults := make([]Fault, steps)
 	for i := range faults {
-		faults[i] = Fault{Kind: CutRate, Value: math.Pow(last, float64(i+1)/steps)}
+		faults[i] = Fault{Kind: cutRate, Value: math.Pow(last, float64(i+1)/steps)}
 	}
 	s.line(faults...)
 }
@@ -319,7 +319,7 @@ func swallow(s *site) {
 		i := s.r.IntN((len(s.n.flows) + 1) / 2)
 		if route, ok := s.n.Route(i); ok && len(route) > 2 {
 			s.out.Flow = i
-			s.at(Fault{Kind: SwallowFlow, Flow: i}, route[1+s.r.IntN(len(route)-2)])
+			s.at(Fault{Kind: swallowFlow, Flow: i}, route[1+s.r.IntN(len(route)-2)])
 			return
 		}
 	}

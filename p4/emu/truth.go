@@ -15,7 +15,7 @@ type Outcome uint8
 const (
 	Delivered  Outcome = iota
 	QueueFull          // tail drop
-	LinkFailed         // in the queue or on the line when the link failed, or sent to a failed link
+	linkFailed         // in the queue or on the line when the link failed, or sent to a failed link
 	Denied             // access list
 	NoRoute            // no way to the destination
 	Expired            // TTL
@@ -35,15 +35,15 @@ func (o Outcome) String() string {
 
 // Reason is the drop reason in reports. The numbers are those of fabric-tna, where it has one.
 func (o Outcome) Reason() uint8 {
-	return [numOutcomes]uint8{QueueFull: ReasonTrafficManager, LinkFailed: ReasonTrafficManager, Denied: ReasonACL, NoRoute: ReasonNoRoute, Expired: ReasonTTL}[o]
+	return [numOutcomes]uint8{QueueFull: reasonTrafficManager, linkFailed: reasonTrafficManager, Denied: reasonACL, NoRoute: reasonNoRoute, Expired: reasonTTL}[o]
 }
 
 // Drop reasons on the wire.
 const (
-	ReasonTTL            = 26
-	ReasonNoRoute        = 29
-	ReasonTrafficManager = 71
-	ReasonACL            = 80
+	reasonTTL            = 26
+	reasonNoRoute        = 29
+	reasonTrafficManager = 71
+	reasonACL            = 80
 )
 
 // Hop is what truly happened to a packet in one switch. Times are virtual.
@@ -86,11 +86,11 @@ type Journey struct {
 
 // Paths collects the ways that packets took. Its method Observe is a [Config.Observe], or part of one.
 type Paths struct {
-	flows map[decode.FlowKey][]PathTaken
+	flows map[decode.FlowKey][]pathTaken
 }
 
-// PathTaken is a way that packets of a flow took one after the other.
-type PathTaken struct {
+// pathTaken is a way that packets of a flow took one after the other.
+type pathTaken struct {
 	Nodes       []uint32      // node ids in order; all hops of a packet in a loop
 	First, Last time.Duration // arrival of the first and of the last such packet at its first switch
 	Packets     int
@@ -104,7 +104,7 @@ func (p *Paths) Observe(j *Journey) {
 		return
 	}
 	if p.flows == nil {
-		p.flows = make(map[decode.FlowKey][]PathTaken)
+		p.flows = make(map[decode.FlowKey][]pathTaken)
 	}
 	list, at, whole := p.flows[j.Key], j.Hops[0].Ingress, j.Outcome == Delivered
 	if k := len(list) - 1; k >= 0 && list[k].Whole == whole && list[k].PINT == j.PINT &&
@@ -113,7 +113,7 @@ func (p *Paths) Observe(j *Journey) {
 		list[k].Packets++
 		return
 	}
-	taken := PathTaken{First: at, Last: at, Packets: 1, Whole: whole, PINT: j.PINT}
+	taken := pathTaken{First: at, Last: at, Packets: 1, Whole: whole, PINT: j.PINT}
 	for i := range j.Hops {
 		taken.Nodes = append(taken.Nodes, j.Hops[i].NodeID)
 	}
@@ -121,7 +121,7 @@ func (p *Paths) Observe(j *Journey) {
 }
 
 // Of gives the ways that packets of a flow took, in the order in which they arrived. The slice belongs to p.
-func (p *Paths) Of(flow decode.FlowKey) []PathTaken { return p.flows[flow] }
+func (p *Paths) Of(flow decode.FlowKey) []pathTaken { return p.flows[flow] }
 
 // Flows gives all flows that had packets, in no order.
 func (p *Paths) Flows() []decode.FlowKey { return slices.Collect(maps.Keys(p.flows)) }

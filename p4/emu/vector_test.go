@@ -17,7 +17,7 @@ func vector(t testing.TB, name string) []byte {
 }
 
 // program is a network of switches without traffic, whose steps a test takes by itself.
-func program(t *testing.T, d Dialect, m Marker, instructions uint16, maxHops int) *Network {
+func program(t *testing.T, d Dialect, m marker, instructions uint16, maxHops int) *Network {
 	cfg := DefaultConfig()
 	cfg.Flows, cfg.Dialect, cfg.Marker, cfg.Instructions, cfg.MaxHops = 0, d, m, instructions, maxHops
 	return mustNew(t, cfg, 1)
@@ -39,9 +39,9 @@ func wantBytes(t *testing.T, what string, got, want []byte) {
 // The frames of the specification's readings are taken apart and put together again.
 func TestINT10OverTCP(t *testing.T) {
 	want := vector(t, "int10-tcp")
-	n := program(t, MD10, MarkDSCP, 0x9000, 8)
+	n := program(t, md10, MarkDSCP, 0x9000, 8)
 	p := whole(want)
-	p.carries, p.cut, p.shim, p.added = MD10, 54, 54, 28
+	p.carries, p.cut, p.shim, p.added = md10, 54, 54, 28
 	p.strip()
 	if p.size != len(want)-28 || p.dscp() != 10 || string(p.buf[54:]) != "HELLO" {
 		t.Fatalf("stripped: %x", p.buf)
@@ -57,9 +57,9 @@ func TestINT10OverTCP(t *testing.T) {
 
 func TestINT21OverUDPPort(t *testing.T) {
 	want := vector(t, "int21-udp")
-	n := program(t, MD21, MarkPort, 0xdc00, 8)
+	n := program(t, md21, MarkPort, 0xdc00, 8)
 	p := whole(want)
-	p.carries, p.cut, p.shim, p.added = MD21, 42, 42, 72
+	p.carries, p.cut, p.shim, p.added = md21, 42, 42, 72
 	p.strip()
 	if p.size != len(want)-72 || string(p.buf[42:]) != "PAYLOAD!" || be.Uint16(p.buf[36:]) != 4789 {
 		t.Fatalf("stripped: %x", p.buf)
@@ -80,7 +80,7 @@ func TestChecksumComplement(t *testing.T) {
 	}
 	be.PutUint16(header[ethLen+10:], ^checksum(header[ethLen:]))
 	sent := append(header, vector(t, "int21-cc-0")...)
-	n := program(t, MD21, MarkDSCP, 0x8001, 8)
+	n := program(t, md21, MarkDSCP, 0x8001, 8)
 	p := whole(sent)
 	n.source(p, &n.switches[0])
 	n.push(p, &device{id: 1}, &Hop{})
@@ -96,9 +96,9 @@ func TestChecksumComplement(t *testing.T) {
 func TestNoChecksumNoComplement(t *testing.T) {
 	sent := vector(t, "int21-udp")
 	for _, instructions := range []uint16{0x8000, 0x8001} {
-		n := program(t, MD21, MarkPort, instructions, 8)
+		n := program(t, md21, MarkPort, instructions, 8)
 		p := whole(sent)
-		p.carries, p.cut, p.shim, p.added = MD21, 42, 42, 72
+		p.carries, p.cut, p.shim, p.added = md21, 42, 42, 72
 		p.strip()
 		p.buf[40], p.buf[41] = 0, 0
 		n.source(p, &n.switches[0])
@@ -115,11 +115,11 @@ func TestNoChecksumNoComplement(t *testing.T) {
 
 // The bits that say why a node added nothing.
 func TestRefusedBlocks(t *testing.T) {
-	for _, d := range []Dialect{MD10, MD21} {
+	for _, d := range []Dialect{md10, md21} {
 		for _, full := range []bool{false, true} {
 			n := program(t, d, MarkDSCP, 0x8000|insComplement, 1)
 			p := whole(vector(t, "int10-tcp"))
-			p.carries, p.cut, p.shim, p.added = MD10, 54, 54, 28
+			p.carries, p.cut, p.shim, p.added = md10, 54, 54, 28
 			p.strip()
 			n.source(p, &n.switches[0])
 			if full {
@@ -133,9 +133,9 @@ func TestRefusedBlocks(t *testing.T) {
 				t.Errorf("%v: a block was added", d)
 			}
 			flags := p.buf[p.shim+4 : p.shim+6]
-			want := map[Dialect][2]byte{MD10: {0x11, 0}, MD21: {0x24, 0}}[d] // E
+			want := map[Dialect][2]byte{md10: {0x11, 0}, md21: {0x24, 0}}[d] // E
 			if full {
-				want = map[Dialect][2]byte{MD10: {0x10, 0x80}, MD21: {0x22, 0}}[d] // M
+				want = map[Dialect][2]byte{md10: {0x10, 0x80}, md21: {0x22, 0}}[d] // M
 			}
 			if [2]byte(flags) != want {
 				t.Errorf("%v, MTU %v: flags %x, want %x", d, full, flags, want)

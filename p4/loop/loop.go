@@ -120,7 +120,7 @@ type Replacement struct {
 }
 
 // Replace gives the loop another network. One that fails its check, all of its probes as they are sent, is refused whole with the
-// reason, and the one before stays. Other errors are [ErrStopped].
+// reason, and the one before stays. Other errors are errStopped.
 func (l *Loop) Replace(ctx context.Context, r Replacement) error {
 	done := make(chan error, 1)
 	l.post(func() {
@@ -134,7 +134,7 @@ func (l *Loop) Replace(ctx context.Context, r Replacement) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ErrStopped
+		return errStopped
 	}
 }
 
@@ -189,7 +189,7 @@ func (l *Loop) Push(ctx context.Context, r control.Record) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ErrStopped
+		return errStopped
 	}
 }
 
@@ -416,8 +416,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// ErrStopped is what is said by a loop that does not run.
-var ErrStopped = fmt.Errorf("the loop does not answer")
+// errStopped is what is said by a loop that does not run.
+var errStopped = fmt.Errorf("the loop does not answer")
 
 // Ask runs a function in the goroutine of the loop, behind what was posted before and what that had done. The function must not
 // keep the controller. After an error it may still run, whenever the loop comes to it: what it writes to is not to be read then.
@@ -428,7 +428,7 @@ func (l *Loop) Ask(ctx context.Context, f func(c *control.Controller, s *State))
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return ErrStopped
+		return errStopped
 	}
 }
 

@@ -25,7 +25,7 @@ func gauge(name, help string, value func(s *Status) float64) Metric {
 	return Metric{"hopscope_control_" + name, help, false, value}
 }
 
-func ofRounds(name, help string, counter bool, value func(r *RoundsStatus) float64) Metric {
+func ofRounds(name, help string, counter bool, value func(r *roundsStatus) float64) Metric {
 	return Metric{"hopscope_control_" + name, help, counter, func(s *Status) float64 {
 		if s.Rounds == nil {
 			return 0
@@ -55,12 +55,12 @@ var Metrics = []Metric{
 	counted("entries_repaired_total", "Readings of switches that showed something else than was installed.", func(c *control.Counts) uint64 { return c.Repaired }),
 	countedByLoop("networks_total", "Networks that were taken over from changed files while the control ran.", func(s *State) uint64 { return s.Networks }),
 	countedByLoop("networks_refused_total", "Changed files that were refused, whole; what was in force stays.", func(s *State) uint64 { return s.NetworksRefused }),
-	ofRounds("rounds_total", "Rounds of probes whose fate agents told.", true, func(r *RoundsStatus) float64 { return float64(r.Sent) }),
-	ofRounds("rounds_lost_total", "Those of them that got lost.", true, func(r *RoundsStatus) float64 { return float64(r.Lost) }),
-	ofRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", true, func(r *RoundsStatus) float64 { return float64(r.Refused) }),
-	ofRounds("rounds_begun_anew_total", "Times that the rounds of a probe could not be followed further, as after a change of plan; what was not known by then stays unknown.", true, func(r *RoundsStatus) float64 { return float64(r.Declined) }),
-	ofRounds("rounds_agents", "Agents that told of rounds when they were asked last.", false, func(r *RoundsStatus) float64 { return float64(r.Agents) }),
-	ofRounds("rounds_probes", "Probes whose rounds could be followed then.", false, func(r *RoundsStatus) float64 { return float64(r.Probes) }),
+	ofRounds("rounds_total", "Rounds of probes whose fate agents told.", true, func(r *roundsStatus) float64 { return float64(r.Sent) }),
+	ofRounds("rounds_lost_total", "Those of them that got lost.", true, func(r *roundsStatus) float64 { return float64(r.Lost) }),
+	ofRounds("rounds_refused_total", "Answers of agents about rounds that cannot be, and were refused, whole.", true, func(r *roundsStatus) float64 { return float64(r.Refused) }),
+	ofRounds("rounds_begun_anew_total", "Times that the rounds of a probe could not be followed further, as after a change of plan; what was not known by then stays unknown.", true, func(r *roundsStatus) float64 { return float64(r.Declined) }),
+	ofRounds("rounds_agents", "Agents that told of rounds when they were asked last.", false, func(r *roundsStatus) float64 { return float64(r.Agents) }),
+	ofRounds("rounds_probes", "Probes whose rounds could be followed then.", false, func(r *roundsStatus) float64 { return float64(r.Probes) }),
 	gauge("behind_probes", "Probes of the base plan that are still to change, after a change of the network.", func(s *Status) float64 { return float64(s.Behind) }),
 	gauge("epoch", "Epoch of the plan that devices are to have.", func(s *Status) float64 { return float64(s.Epoch) }),
 	gauge("epoch_in_force", "Epoch of the last plan that all devices had that are up.", func(s *Status) float64 { return float64(s.InForce) }),

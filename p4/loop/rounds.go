@@ -30,8 +30,8 @@ type ProbeRounds struct {
 	Sent, Lost uint64
 }
 
-// RoundsStatus counts what surveys brought.
-type RoundsStatus struct {
+// roundsStatus counts what surveys brought.
+type roundsStatus struct {
 	Surveys  uint64 `json:"surveys"`
 	Sent     uint64 `json:"sent"` // rounds whose fate is known
 	Lost     uint64 `json:"lost"`
@@ -57,7 +57,7 @@ type Rounds struct {
 	probes []followedProbe
 	agents map[string]*teller
 	due    bool // a survey has come since Take
-	status RoundsStatus
+	status roundsStatus
 }
 
 // teller is an agent that tells of rounds.
@@ -142,7 +142,7 @@ func (r *Rounds) Follow(next *Rounds) {
 }
 
 // Status says what surveys brought.
-func (r *Rounds) Status() RoundsStatus {
+func (r *Rounds) Status() roundsStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status

@@ -14,12 +14,12 @@ type Status struct {
 	Time  int64              `json:"time_ns"`
 	Cycle time.Duration      `json:"cycle_ns"`
 	Loop  State              `json:"loop"`
-	Links map[string]*OfLink `json:"links,omitempty"` // by name, those that are suspected or looked at
+	Links map[string]*ofLink `json:"links,omitempty"` // by name, those that are suspected or looked at
 	// Probes are those of the plan that devices are to have, and how many of them look closer.
 	Probes   int `json:"probes"`
 	Detailed int `json:"detailed"`
 	// Rounds are those of probes, as agents count them; nil where nobody asks.
-	Rounds *RoundsStatus `json:"rounds,omitempty"`
+	Rounds *roundsStatus `json:"rounds,omitempty"`
 
 	Standby *Standby `json:"standby,omitempty"` // nil where there is a loop, and all else is of it
 }
@@ -35,8 +35,8 @@ type Standby struct {
 	Refused  string `json:"network_refused,omitempty"` // why the files of this control were not reloaded
 }
 
-// OfLink is what the loop makes of a link.
-type OfLink struct {
+// ofLink is what the loop makes of a link.
+type ofLink struct {
 	Suspect  bool    `json:"suspect"`
 	Why      string  `json:"why,omitempty"`
 	Weight   float64 `json:"weight,omitempty"`
@@ -58,16 +58,16 @@ func (l *Loop) Status(ctx context.Context) (Status, error) {
 func (l *Loop) StatusNow() Status { return l.status(l.c, &l.state) }
 
 func (l *Loop) status(c *control.Controller, st *State) Status {
-	s := Status{Status: c.Status(), Time: l.o.Now(), Cycle: time.Duration(l.o.Control.Cycle), Loop: *st, Links: map[string]*OfLink{}}
+	s := Status{Status: c.Status(), Time: l.o.Now(), Cycle: time.Duration(l.o.Control.Cycle), Loop: *st, Links: map[string]*ofLink{}}
 	s.Suspects = slices.Clone(s.Suspects)
 	if l.o.Rounds != nil {
 		rounds := l.o.Rounds.Status()
 		s.Rounds = &rounds
 	}
-	of := func(name string) *OfLink {
+	of := func(name string) *ofLink {
 		x := s.Links[name]
 		if x == nil {
-			x = &OfLink{}
+			x = &ofLink{}
 			s.Links[name] = x
 		}
 		return x
@@ -121,6 +121,6 @@ func (l *Loop) Tell(ctx context.Context, c control.Command) (why string, err err
 		}
 		return "", nil
 	case <-ctx.Done():
-		return "", ErrStopped
+		return "", errStopped
 	}
 }

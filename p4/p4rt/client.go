@@ -182,7 +182,7 @@ func (c *Client) failure(err error) error {
 	if !ok {
 		return err
 	}
-	said := &SwitchError{Code: s.Code(), Message: cut(s.Message())}
+	said := &switchError{Code: s.Code(), Message: cut(s.Message())}
 	switch s.Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		return fmt.Errorf("%w: %w", ErrUnreachable, said)

@@ -177,7 +177,7 @@ func TestRejected(t *testing.T) {
 	if err != nil || len(errs) != 5 || !errors.Is(errs[0], ErrSkipped) || errs[1] != nil || errs[3] != nil || errs[4] != nil {
 		t.Fatalf("%v, %v", errs, err)
 	}
-	var said *SwitchError
+	var said *switchError
 	if !errors.As(errs[2], &said) || said.Code != codes.Unknown || said.Number != 42 || said.Space != "ALL-sswitch-p4org" || len(errs[2].Error()) > 500 {
 		t.Errorf("%v", errs[2])
 	}
@@ -203,7 +203,7 @@ func TestRejected(t *testing.T) {
 		list []Update
 		want error
 	}{
-		{append(inserts(route(20, 1)), Update{Delete, route(20, 9)}), ErrTwice},
+		{append(inserts(route(20, 1)), Update{Delete, route(20, 9)}), errTwice},
 		{inserts(route(20, 1), route(21, 999)), table.ErrInvalid},
 		{append(inserts(route(20, 1)), Update{Op(9), route(21, 1)}), table.ErrInvalid},
 		{inserts(route(20, 1), table.Entry{Table: "nowhere"}), table.ErrInvalid},
@@ -230,7 +230,7 @@ func TestTableFull(t *testing.T) {
 	for _, opaque := range []bool{false, true} { // BMv2 does not say why, and the entries are counted
 		b.Misbehave(func(f *p4rttest.Faults) { f.Opaque = opaque })
 		errs, err := c.Write(within(t), inserts(plan(5)))
-		var said *SwitchError
+		var said *switchError
 		if err != nil || len(errs) != 1 || !errors.As(errs[0], &said) || !errors.Is(errs[0], table.ErrFull) || (said.Code == codes.Unknown) != opaque {
 			t.Errorf("%v, %v", errs, err)
 		}
@@ -253,12 +253,12 @@ func TestWriteGarbage(t *testing.T) {
 		unknown bool // what became of the updates
 		want    error
 	}{
-		"too few errors":     {p4rttest.Status([]*p4pb.Error{what}), true, &AnswerError{}},
-		"too many":           {p4rttest.Status([]*p4pb.Error{what, none, none}), true, &AnswerError{}},
-		"none is one":        {p4rttest.Status([]*p4pb.Error{none, none}), true, &AnswerError{}},
-		"no errors":          {status.Error(codes.Unknown, "something"), true, &SwitchError{}},
-		"not an error":       {withDetails(t, &p4pb.WriteResponse{}, &p4pb.WriteResponse{}), true, &AnswerError{}},
-		"broken":             {withBroken(t), true, &AnswerError{}},
+		"too few errors":     {p4rttest.Status([]*p4pb.Error{what}), true, &answerError{}},
+		"too many":           {p4rttest.Status([]*p4pb.Error{what, none, none}), true, &answerError{}},
+		"none is one":        {p4rttest.Status([]*p4pb.Error{none, none}), true, &answerError{}},
+		"no errors":          {status.Error(codes.Unknown, "something"), true, &switchError{}},
+		"not an error":       {withDetails(t, &p4pb.WriteResponse{}, &p4pb.WriteResponse{}), true, &answerError{}},
+		"broken":             {withBroken(t), true, &answerError{}},
 		"too large a number": {p4rttest.Status([]*p4pb.Error{{CanonicalCode: 99999}, none}), false, nil},
 		"not primary":        {status.Error(codes.PermissionDenied, "Not primary"), false, ErrNotPrimary},
 		"no program":         {status.Error(codes.FailedPrecondition, "No forwarding pipeline config set"), false, &PipelineError{}},
@@ -269,16 +269,16 @@ func TestWriteGarbage(t *testing.T) {
 		errs, err := c.Write(within(t), inserts(route(0, 1), route(1, 1)))
 		switch target := tt.want.(type) {
 		case nil:
-			var said *SwitchError
+			var said *switchError
 			if err != nil || errs[1] != nil || !errors.As(errs[0], &said) {
 				t.Errorf("%s: %v, %v", name, errs, err)
 			}
 			continue
-		case *AnswerError:
+		case *answerError:
 			if !errors.As(err, &target) {
 				t.Errorf("%s: %v", name, err)
 			}
-		case *SwitchError:
+		case *switchError:
 			if !errors.As(err, &target) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -3,7 +3,7 @@
 //
 // [Client] is a controller of one switch. It takes part in the election of its primary, notices a pipeline that is not the
 // one that it was made for, and connects again with increasing delays. All that a switch says is bounded and checked before
-// it is believed; what it may not say is an [AnswerError].
+// it is believed; what it may not say is an answerError.
 //
 // [Reconcile] makes a switch hold what it should: it reads before it writes, keeps what is right, repairs what is not,
 // takes out what is ours and no longer wanted, leaves the entries of others, and reads again to see that it came to be.

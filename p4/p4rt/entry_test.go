@@ -230,7 +230,7 @@ func TestGarbage(t *testing.T) {
 		if err := prototext.Unmarshal([]byte(tt.text), &m); err != nil {
 			t.Fatal(err)
 		}
-		var answer *AnswerError
+		var answer *answerError
 		if e, err := x.decode(&m); !errors.As(err, &answer) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v, want %q", tt.text, &e, err, tt.want)
 		}
@@ -287,7 +287,7 @@ func FuzzDecode(f *testing.F) {
 		for _, x := range all {
 			e, err := x.decode(&m)
 			if err != nil {
-				var answer *AnswerError
+				var answer *answerError
 				if !errors.As(err, &answer) || len(err.Error()) > 1000 {
 					t.Errorf("%T %v", err, err)
 				}

@@ -136,7 +136,7 @@ func TestOtherPipeline(t *testing.T) {
 	cfg.Pipeline, cfg.Election = bad, Election{High: 9}
 	d := dial(t, cfg)
 	until(t, "primary", func() bool { return d.State().Primary })
-	var said *SwitchError
+	var said *switchError
 	if err := d.Verify(within(t)); !errors.As(err, &said) || !strings.Contains(err.Error(), "no program") {
 		t.Errorf("%v", err)
 	}
@@ -281,7 +281,7 @@ func TestGreetings(t *testing.T) {
 			}
 			c := dial(t, cfg)
 			err := <-problems
-			var answer *AnswerError
+			var answer *answerError
 			if name != "nothing" && !errors.As(err, &answer) || name == "nothing" && !errors.Is(err, ErrUnreachable) {
 				t.Errorf("%v", err)
 			}
@@ -335,7 +335,7 @@ func TestLies(t *testing.T) {
 	} {
 		b.Misbehave(func(f *p4rttest.Faults) { f.Reads = tt.lie })
 		got, err := c.Read(within(t))
-		var answer *AnswerError
+		var answer *answerError
 		if got != nil || !errors.As(err, &answer) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -356,7 +356,7 @@ func TestLies(t *testing.T) {
 
 	// A switch that says that it did, and did not; and one that reads back what was never written.
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{Forget: true} })
-	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); !errors.Is(err, ErrDiffers) || !strings.Contains(err.Error(), "2 entries") {
+	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(7, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) || !strings.Contains(err.Error(), "2 entries") {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) {
@@ -367,7 +367,7 @@ func TestLies(t *testing.T) {
 			return l
 		}}
 	})
-	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(1, 1)}, OwnedBy("us")); !errors.Is(err, ErrDiffers) {
+	if _, err := Reconcile(within(t), c, []table.Entry{route(0, 1), route(1, 1)}, OwnedBy("us")); !errors.Is(err, errDiffers) {
 		t.Errorf("%v", err)
 	}
 	b.Misbehave(func(f *p4rttest.Faults) { *f = p4rttest.Faults{} })

@@ -51,9 +51,9 @@ type actionID struct {
 	params []uint32
 }
 
-// ParseInfo reads a p4info as compilers write it, in the text format of protocol buffers. Actions have their last name: what
+// parseInfo reads a p4info as compilers write it, in the text format of protocol buffers. Actions have their last name: what
 // p4info calls ingress.forward.no_route is the action no_route of its tables.
-func ParseInfo(text []byte) (*Info, error) {
+func parseInfo(text []byte) (*Info, error) {
 	if len(text) > maxInfo {
 		return nil, fmt.Errorf("p4info: more than %d bytes", maxInfo)
 	}

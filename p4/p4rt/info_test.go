@@ -77,7 +77,7 @@ func TestPipelines(t *testing.T) {
 		if again := pipeline(t, name); again.Cookie != p.Cookie {
 			t.Errorf("%s: cookies %#x and %#x", name, p.Cookie, again.Cookie)
 		}
-		read, err := ReadPipeline("../bmv2/"+name+".p4info.txtpb", "../bmv2/"+name+".json")
+		read, err := readPipeline("../bmv2/"+name+".p4info.txtpb", "../bmv2/"+name+".json")
 		if err != nil || read.Cookie != p.Cookie {
 			t.Errorf("%s from files: %v", name, err)
 		}
@@ -89,10 +89,10 @@ func TestPipelines(t *testing.T) {
 	if _, err := BMv2("fly"); err == nil || !strings.Contains(err.Error(), "srint intmd pint") {
 		t.Error(err)
 	}
-	if _, err := ReadPipeline("nowhere", ""); err == nil {
+	if _, err := readPipeline("nowhere", ""); err == nil {
 		t.Error("read nothing")
 	}
-	if _, err := ReadPipeline("../bmv2/intmd.json", ""); err == nil || !strings.Contains(err.Error(), "intmd.json") {
+	if _, err := readPipeline("../bmv2/intmd.json", ""); err == nil || !strings.Contains(err.Error(), "intmd.json") {
 		t.Error(err)
 	}
 }
@@ -124,7 +124,7 @@ func TestNewInfo(t *testing.T) {
 func TestParseInfoRefuses(t *testing.T) {
 	const action = `actions { preamble { id: 5 name: "a" } params { id: 1 name: "x" bitwidth: 9 } } `
 	const good = action + `tables { preamble { id: 7 name: "t" } match_fields { id: 1 name: "f" bitwidth: 8 match_type: EXACT } action_refs { id: 5 } size: 4 }`
-	if x, err := ParseInfo([]byte(good)); err != nil || len(x.Tables()) != 1 {
+	if x, err := parseInfo([]byte(good)); err != nil || len(x.Tables()) != 1 {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ old, new, want string }{
@@ -144,11 +144,11 @@ func TestParseInfoRefuses(t *testing.T) {
 		{`"t"`, `"clone_sessions"`, "that of another one"},
 		{`id: 1 name: "f"`, `id: 0 name: "f"`, "field f: id 0"},
 	} {
-		if _, err := ParseInfo([]byte(strings.Replace(good, tt.old, tt.new, 1))); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := parseInfo([]byte(strings.Replace(good, tt.old, tt.new, 1))); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.new, err, tt.want)
 		}
 	}
-	if _, err := ParseInfo(make([]byte, maxInfo+1)); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := parseInfo(make([]byte, maxInfo+1)); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Error(err)
 	}
 }
@@ -162,7 +162,7 @@ func FuzzParseInfo(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(`tables { preamble { id: 7 name: "t" } match_fields { id: 1 name: "f" bitwidth: 8 match_type: EXACT } size: 4 }`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		x, err := ParseInfo(text)
+		x, err := parseInfo(text)
 		if err != nil {
 			return
 		}

@@ -61,7 +61,7 @@ var (
 	ErrUnreachable = errors.New("the switch cannot be reached")
 	ErrUnknown     = errors.New("whether the switch carried it out is not known: read back")
 	ErrSkipped     = errors.New("not tried, because an update before it was refused")
-	ErrTwice       = errors.New("the key is in two updates")
+	errTwice       = errors.New("the key is in two updates")
 	ErrElection    = errors.New("another controller has the same election id")
 	ErrClosed      = errors.New("the client is closed")
 )
@@ -79,9 +79,9 @@ func (e *PipelineError) Error() string {
 	return fmt.Sprintf("the switch has the pipeline of cookie %#016x, want %#016x: commit the right one, or use the controller of that version", e.Have, e.Want)
 }
 
-// SwitchError is what a switch says of an update or request that it refuses. It is one of the errors of p4/table as well,
+// switchError is what a switch says of an update or request that it refuses. It is one of the errors of p4/table as well,
 // where its code has such a meaning.
-type SwitchError struct {
+type switchError struct {
 	Code    codes.Code // the canonical one
 	Message string     // at most 300 bytes
 	Space   string     // of Number, such as "ALL-sswitch-p4org"
@@ -90,7 +90,7 @@ type SwitchError struct {
 	full bool // the table was found to be full
 }
 
-func (e *SwitchError) Error() string {
+func (e *switchError) Error() string {
 	s := "the switch refuses: " + e.Code.String()
 	if e.Message != "" {
 		s += ": " + e.Message
@@ -105,7 +105,7 @@ func (e *SwitchError) Error() string {
 }
 
 // Unwrap gives the meaning of the code.
-func (e *SwitchError) Unwrap() error {
+func (e *switchError) Unwrap() error {
 	if e.full {
 		return table.ErrFull
 	}
@@ -124,14 +124,14 @@ func (e *SwitchError) Unwrap() error {
 	return nil
 }
 
-// AnswerError is an answer that no switch may give. Nothing of the answer was used.
-type AnswerError struct{ What string }
+// answerError is an answer that no switch may give. Nothing of the answer was used.
+type answerError struct{ What string }
 
-func (e *AnswerError) Error() string {
+func (e *answerError) Error() string {
 	return "the switch gave an answer that makes no sense: " + e.What
 }
 
-func badAnswer(format string, args ...any) error { return &AnswerError{fmt.Sprintf(format, args...)} }
+func badAnswer(format string, args ...any) error { return &answerError{fmt.Sprintf(format, args...)} }
 
 // cut keeps what a switch says from filling a log.
 func cut(s string) string {

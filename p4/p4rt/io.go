@@ -28,11 +28,11 @@ type Digest struct {
 	Data [][]byte // P4Data, each in protocol buffers
 }
 
-// Counter is one cell of a counter.
-type Counter struct{ Index, Packets, Bytes int64 }
+// counter is one cell of a counter.
+type counter struct{ Index, Packets, Bytes int64 }
 
-// DigestConfig says how a switch gathers digests. Times are nanoseconds.
-type DigestConfig struct {
+// digestConfig says how a switch gathers digests. Times are nanoseconds.
+type digestConfig struct {
 	MaxTimeout int64
 	MaxList    int32
 	AckTimeout int64
@@ -136,7 +136,7 @@ func (c *Client) SendPacket(p Packet) error {
 }
 
 // Digests has the switch tell a digest of its program, or not any more if cfg is nil.
-func (c *Client) Digests(ctx context.Context, name string, cfg *DigestConfig) error {
+func (c *Client) Digests(ctx context.Context, name string, cfg *digestConfig) error {
 	id, ok := c.info.digests[name]
 	if !ok {
 		return fmt.Errorf("digest %s: the program has none", name)
@@ -165,7 +165,7 @@ func (c *Client) Digests(ctx context.Context, name string, cfg *DigestConfig) er
 }
 
 // Counters reads all cells of a counter.
-func (c *Client) Counters(ctx context.Context, name string) ([]Counter, error) {
+func (c *Client) Counters(ctx context.Context, name string) ([]counter, error) {
 	info := c.info.counters[name]
 	if info == nil {
 		return nil, fmt.Errorf("counter %s: the program has none", name)
@@ -173,7 +173,7 @@ func (c *Client) Counters(ctx context.Context, name string) ([]Counter, error) {
 	if err := c.ready(ctx, false); err != nil {
 		return nil, err
 	}
-	var cells []Counter
+	var cells []counter
 	id := info.GetPreamble().GetId()
 	ask := &p4pb.Entity{Entity: &p4pb.Entity_CounterEntry{CounterEntry: &p4pb.CounterEntry{CounterId: id}}}
 	err := c.read(ctx, []*p4pb.Entity{ask}, func(x *p4pb.Entity) error {
@@ -182,13 +182,13 @@ func (c *Client) Counters(ctx context.Context, name string) ([]Counter, error) {
 		case e.GetCounterId() != id, at < 0, at >= info.GetSize(), len(cells) >= maxCells:
 			return badAnswer("cell %d of counter %d, where %s of %d cells was asked for", at, e.GetCounterId(), name, info.GetSize())
 		default:
-			cells = append(cells, Counter{at, e.GetData().GetPacketCount(), e.GetData().GetByteCount()})
+			cells = append(cells, counter{at, e.GetData().GetPacketCount(), e.GetData().GetByteCount()})
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(cells, func(a, b Counter) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(cells, func(a, b counter) int { return cmp.Compare(a.Index, b.Index) })
 	return cells, nil
 }

@@ -32,13 +32,13 @@ func NewPipeline(info *Info, device []byte) (*Pipeline, error) {
 	return &Pipeline{Info: info, Device: device, Cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
 }
 
-// ReadPipeline is NewPipeline for a p4info and a compiled program in files. Without a device file there is no program to load.
-func ReadPipeline(info, device string) (*Pipeline, error) {
+// readPipeline is NewPipeline for a p4info and a compiled program in files. Without a device file there is no program to load.
+func readPipeline(info, device string) (*Pipeline, error) {
 	text, err := os.ReadFile(info)
 	if err != nil {
 		return nil, err
 	}
-	x, err := ParseInfo(text)
+	x, err := parseInfo(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", info, err)
 	}
@@ -58,7 +58,7 @@ func BMv2(program string) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := ParseInfo(text)
+	x, err := parseInfo(text)
 	if err == nil {
 		x, err = x.Ordered(p4.TableOrder(program)...)
 	}

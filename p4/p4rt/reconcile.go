@@ -8,8 +8,8 @@ import (
 	"github.com/hopscope/hopscope/p4/table"
 )
 
-// Reconciled is what [Reconcile] found, in entries, and did unless it failed.
-type Reconciled struct {
+// reconciled is what [Reconcile] found, in entries, and did unless it failed.
+type reconciled struct {
 	Adopted  int // were right already
 	Inserted int
 	Repaired int // had another action
@@ -20,8 +20,8 @@ type Reconciled struct {
 // ErrForeign is an entry that is wanted where another controller has one of the same key that does something else.
 var ErrForeign = errors.New("another controller has an entry with this key, and another action")
 
-// ErrDiffers is a switch that took entries and does not have them when it is read again.
-var ErrDiffers = errors.New("the switch took what was written, and reads back something else")
+// errDiffers is a switch that took entries and does not have them when it is read again.
+var errDiffers = errors.New("the switch took what was written, and reads back something else")
 
 // OwnedBy knows the entries that were written with an owner.
 func OwnedBy(owner string) func(*table.Entry) bool {
@@ -34,12 +34,12 @@ func OwnedBy(owner string) func(*table.Entry) bool {
 //
 // Where something of others is in the way nothing is written. All errors of entries are joined. With any of them the switch is not
 // what it should be, and the same call can be made again.
-func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(*table.Entry) bool) (*Reconciled, error) {
+func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(*table.Entry) bool) (*reconciled, error) {
 	have, err := in.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, updates, errs := Difference(have, want, ours)
+	r, updates, errs := difference(have, want, ours)
 	if len(updates) == 0 || errs != nil {
 		return r, errors.Join(errs...)
 	}
@@ -55,16 +55,16 @@ func Reconcile(ctx context.Context, in Installer, want []table.Entry, ours func(
 	if have, err = in.Read(ctx); err != nil {
 		return r, err
 	}
-	if _, left, _ := Difference(have, want, ours); len(left) > 0 {
-		return r, fmt.Errorf("%d entries, such as to %v %v: %w", len(left), left[0].Op, &left[0].Entry, ErrDiffers)
+	if _, left, _ := difference(have, want, ours); len(left) > 0 {
+		return r, fmt.Errorf("%d entries, such as to %v %v: %w", len(left), left[0].Op, &left[0].Entry, errDiffers)
 	}
 	return r, nil
 }
 
-// Difference gives the updates that make what is wanted of what a switch has, and an error for each entry that is in the way and
+// difference gives the updates that make what is wanted of what a switch has, and an error for each entry that is in the way and
 // not ours.
-func Difference(have, want []table.Entry, ours func(*table.Entry) bool) (*Reconciled, []Update, []error) {
-	r := &Reconciled{}
+func difference(have, want []table.Entry, ours func(*table.Entry) bool) (*reconciled, []Update, []error) {
+	r := &reconciled{}
 	var updates []Update
 	var errs []error
 	at, keys := make(map[string]*table.Entry, len(have)), make([]string, len(have))
@@ -77,7 +77,7 @@ func Difference(have, want []table.Entry, ours func(*table.Entry) bool) (*Reconc
 		e := &want[i]
 		key := e.Key()
 		if wanted[key] {
-			errs = append(errs, fmt.Errorf("%v: %w", e, ErrTwice))
+			errs = append(errs, fmt.Errorf("%v: %w", e, errTwice))
 			continue
 		}
 		wanted[key] = true

@@ -117,7 +117,7 @@ func TestForeign(t *testing.T) {
 		if got, err := Reconcile(within(t), in, []table.Entry{route(0, 9)}, OwnedBy("us")); err != nil || got.Adopted != 1 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if _, err := Reconcile(within(t), in, []table.Entry{route(1, 9), route(1, 8)}, OwnedBy("us")); !errors.Is(err, ErrTwice) {
+		if _, err := Reconcile(within(t), in, []table.Entry{route(1, 9), route(1, 8)}, OwnedBy("us")); !errors.Is(err, errTwice) {
 			t.Errorf("%s: %v", name, err)
 		}
 		// Without a word about whose entries are whose, what is there is repaired and nothing goes.

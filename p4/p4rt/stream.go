@@ -25,7 +25,7 @@ func (c *Client) ended(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: it ended the stream", ErrUnreachable)
 	}
-	var answer *AnswerError
+	var answer *answerError
 	if errors.As(err, &answer) {
 		return err
 	}

@@ -34,7 +34,7 @@ func prepare(x *Info, updates []Update, owner string) (steps []step, errs []erro
 		}
 		made, err := x.update(u.Op, &e)
 		if key := e.Key(); err == nil && seen[key] {
-			err = fmt.Errorf("table %s: %w", e.Table, ErrTwice)
+			err = fmt.Errorf("table %s: %w", e.Table, errTwice)
 		} else {
 			seen[key] = true
 		}
@@ -133,7 +133,7 @@ func (c *Client) Write(ctx context.Context, updates []Update) ([]error, error) {
 func (c *Client) explain(ctx context.Context, updates []*p4pb.Update, refused []error) {
 	full := map[uint32]bool{} // by table
 	for i, err := range refused {
-		said, ok := err.(*SwitchError)
+		said, ok := err.(*switchError)
 		id := updates[i].GetEntity().GetTableEntry().GetTableId()
 		t := c.info.byID[id]
 		if !ok || said.Code != codes.Unknown || t == nil || updates[i].GetType() != p4pb.Update_INSERT {
@@ -210,7 +210,7 @@ func (c *Client) refused(err error, n int) (errs []error, why error) {
 			return same(ErrUnknown), badAnswer("an error of update %d that is none", i)
 		}
 		if code := codes.Code(e.GetCanonicalCode()); code != codes.OK {
-			errs[i] = &SwitchError{Code: code, Message: cut(e.GetMessage()), Space: cut(e.GetSpace()), Number: e.GetCode()}
+			errs[i] = &switchError{Code: code, Message: cut(e.GetMessage()), Space: cut(e.GetSpace()), Number: e.GetCode()}
 			bad++
 		}
 	}

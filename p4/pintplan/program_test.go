@@ -153,7 +153,7 @@ func TestCompileErrors(t *testing.T) {
 
 	mixed := *plan
 	mixed.Hash = pint.HashMix
-	if _, err := Entries(&mixed); !errors.Is(err, ErrTables) {
+	if _, err := Entries(&mixed); !errors.Is(err, errTables) {
 		t.Errorf("entries of hash mix: %v", err)
 	}
 }

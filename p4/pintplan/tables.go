@@ -65,8 +65,8 @@ func Tables() []table.Table {
 // values are the numbers of what queries ask for.
 var values = []string{pint.NodeValue, pint.LatencyValue, pint.QueueValue, pint.UtilizationValue}
 
-// ErrTables is a plan that tables cannot hold.
-var ErrTables = errors.New("tables hold plans of hash crc, with codes of levels, and no fragments of values")
+// errTables is a plan that tables cannot hold.
+var errTables = errors.New("tables hold plans of hash crc, with codes of levels, and no fragments of values")
 
 // Stamp is the entry that lets the packets which enter the network at a switch carry a plan's epoch.
 func Stamp(epoch uint8) table.Entry {
@@ -80,7 +80,7 @@ func Entries(p *pint.Plan) ([]table.Entry, error) {
 		return nil, err
 	}
 	if p.Hash != pint.HashCRC {
-		return nil, ErrTables
+		return nil, errTables
 	}
 	if len(p.Sets) > maxSets || len(p.Queries) > maxQueries {
 		return nil, fmt.Errorf("%d sets of %d queries: tables hold %d of %d", len(p.Sets), len(p.Queries), maxSets, maxQueries)
@@ -167,7 +167,7 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	case pint.Static, pint.Dynamic:
 		c := q.Scheme.Config()
 		if c.Hash != pint.HashCRC || c.ValueBits > 0 || c.Vectors {
-			return ErrTables
+			return errTables
 		}
 		action := "path"
 		if q.Aggregation == pint.Dynamic {
@@ -184,7 +184,7 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	case pint.Loop:
 		l := q.Loops
 		if l.Hash != pint.HashCRC {
-			return ErrTables
+			return errTables
 		}
 		w.add(QueryTable, "loop", []uint64{at}, uint64(l.Bits), uint64(l.T))
 		w.add(SaltTable, "keys", []uint64{at, 0}, uint64(constant(l.Seed, ofHops)), uint64(constant(l.Seed, ofValues)), 0)
@@ -194,7 +194,7 @@ func (w *writer) query(p *pint.Plan, i int) error {
 	}
 	l, ok := q.Code.(*pint.Levels)
 	if !ok {
-		return ErrTables
+		return errTables
 	}
 	if l.Codes() > maxCodes/maxQueries {
 		return fmt.Errorf("%d codes: tables hold %d for each query", l.Codes(), maxCodes/maxQueries)

@@ -15,9 +15,9 @@ import (
 	"github.com/hopscope/hopscope/inference/suspicion"
 )
 
-// Feed gathers what probes told of links, from windows of a collector, for cycles of the control. Which probe a flow is follows
+// feed gathers what probes told of links, from windows of a collector, for cycles of the control. Which probe a flow is follows
 // from the way that it took: addresses and numbers of probes are the agents' own.
-type Feed struct {
+type feed struct {
 	links  *Links
 	ways   map[string]int // the directions that a probe of the plan passes, to its place in passed
 	passed [][]int32
@@ -92,8 +92,8 @@ func (q *quantileSum) window() (w detect.Window) {
 const probeRounds = 20
 
 // newFeed observes probes that pass these directions, once an interval.
-func newFeed(links *Links, passed [][]int32, interval time.Duration) *Feed {
-	f := &Feed{links: links, ways: map[string]int{}, passed: passed, least: probeRounds * int64(interval), sums: map[int32]*hopSum{}, lines: map[int32]*lineTime{}}
+func newFeed(links *Links, passed [][]int32, interval time.Duration) *feed {
+	f := &feed{links: links, ways: map[string]int{}, passed: passed, least: probeRounds * int64(interval), sums: map[int32]*hopSum{}, lines: map[int32]*lineTime{}}
 	for k, way := range passed {
 		if len(way) > 0 {
 			f.ways[string(appendWay(nil, way))] = k
@@ -110,7 +110,7 @@ func appendWay(key []byte, way []int32) []byte {
 }
 
 // Observe adds what the probes of a window told. Windows that come again, or late, have been judged already and are passed over.
-func (f *Feed) Observe(w *inference.Window) {
+func (f *feed) Observe(w *inference.Window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.End <= w.Start || w.End <= f.last {
@@ -147,7 +147,7 @@ func (f *Feed) Observe(w *inference.Window) {
 }
 
 // addLine adds how long packets were on a direction, whichever packets told it.
-func (f *Feed) addLine(x *inference.LinkStats) {
+func (f *feed) addLine(x *inference.LinkStats) {
 	link := f.links.direction(&x.LinkKey)
 	if link < 0 {
 		return
@@ -163,7 +163,7 @@ func (f *Feed) addLine(x *inference.LinkStats) {
 }
 
 // replace takes over the probes of another network. What is not judged yet is dropped: it has the numbers of links of the network before.
-func (f *Feed) replace(next *Feed) {
+func (f *feed) replace(next *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.links, f.ways, f.passed, f.least = next.links, next.ways, next.passed, next.least
@@ -173,7 +173,7 @@ func (f *Feed) replace(next *Feed) {
 }
 
 // probe says which probe of the plan took a way, or -1. Its last hop may lead to the host that receives it.
-func (f *Feed) probe(hops []inference.FlowHop) int {
+func (f *feed) probe(hops []inference.FlowHop) int {
 	f.key = f.key[:0]
 	for i := range hops {
 		h := &hops[i]
@@ -193,7 +193,7 @@ func (f *Feed) probe(hops []inference.FlowHop) int {
 }
 
 // cycle moves what came into c, when it is enough to be judged.
-func (f *Feed) cycle(c *suspicion.Cycle, length time.Duration) {
+func (f *feed) cycle(c *suspicion.Cycle, length time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.span == 0 || f.span < f.least {
@@ -220,14 +220,14 @@ func (f *Feed) cycle(c *suspicion.Cycle, length time.Duration) {
 }
 
 // Unplanned counts the flows like probes that took no way of the plan.
-func (f *Feed) Unplanned() uint64 {
+func (f *feed) Unplanned() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unplanned
 }
 
 // newest is the end of the newest window that was taken, in ms.
-func (f *Feed) newest() int64 {
+func (f *feed) newest() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last / 1e6
@@ -240,7 +240,7 @@ type Page struct {
 }
 
 // Poll asks a page for what probes told, twice a cycle, until ctx ends. While there is no answer, what they told last stands.
-func (f *Feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *slog.Logger) {
+func (f *feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *slog.Logger) {
 	logged, foreign, unlisted, silent := "", false, false, false
 	poll(ctx, cycle, func(every time.Duration) {
 		err := f.Ask(ctx, page)
@@ -279,7 +279,7 @@ func (f *Feed) Poll(ctx context.Context, page *Page, cycle time.Duration, log *s
 }
 
 // Ask asks a page once, for the windows that are newer than those observed.
-func (f *Feed) Ask(ctx context.Context, page *Page) error {
+func (f *feed) Ask(ctx context.Context, page *Page) error {
 	var got probesAnswer
 	since := f.newest()
 	path := "/api/probes"
@@ -305,6 +305,6 @@ func (f *Feed) Ask(ctx context.Context, page *Page) error {
 }
 
 // silent reports whether a page that is asked so often has had no new window for longer than windows take, and a minute.
-func (f *Feed) silent(every time.Duration) bool {
+func (f *feed) silent(every time.Duration) bool {
 	return f.last > 0 && time.Duration(f.unchanged)*every > max(time.Minute, 4*time.Duration(f.length))
 }

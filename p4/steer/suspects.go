@@ -36,7 +36,7 @@ type Rounds interface {
 // Suspects turns findings, what probes tell of hops, and which of their rounds got lost, into links that need a closer look, once a
 // cycle of the control of probes. It implements [control.Suspects].
 type Suspects struct {
-	Feed   *Feed
+	Feed   *feed
 	Rounds *loop.Rounds // of agents; nil where the settings have others
 
 	links  *Links

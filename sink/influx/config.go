@@ -41,7 +41,7 @@ func DefaultConfig() Config {
 // SetDefaults makes c the default settings.
 func (c *Config) SetDefaults() { *c = DefaultConfig() }
 
-// Open makes a [Writer] of these settings.
+// Open makes a writer of these settings.
 func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }

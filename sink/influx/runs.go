@@ -18,7 +18,7 @@ import (
 
 // Runs implements [sink.Witness]. It asks in Flux, and InfluxDB 1.8 in its own language, since Flux is switched off there
 // as a rule. A token that may only write is no reason to worry: it is an error that is permanent.
-func (w *Writer) Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
+func (w *writer) Runs(ctx context.Context, instance string, since time.Time) (map[string]time.Time, error) {
 	r, err := w.runsRequest(ctx, instance, since)
 	if err != nil {
 		return nil, &sink.PermanentError{Err: err}
@@ -58,7 +58,7 @@ func (w *Writer) Runs(ctx context.Context, instance string, since time.Time) (ma
 }
 
 // runsRequest asks for the field boot of measurement collector.
-func (w *Writer) runsRequest(ctx context.Context, instance string, since time.Time) (*http.Request, error) {
+func (w *writer) runsRequest(ctx context.Context, instance string, since time.Time) (*http.Request, error) {
 	base := strings.TrimSuffix(w.conf.URL, "/")
 	if w.conf.Org != "" {
 		flux := fmt.Sprintf(`from(bucket: %q) |> range(start: %s, stop: 2200-01-01T00:00:00Z)

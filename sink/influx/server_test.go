@@ -17,7 +17,7 @@ import (
 )
 
 // writerTo makes a writer to a test server, with the token in a file as an operator has it.
-func writerTo(t testing.TB, s *influxtest.Server, change func(*Config)) *Writer {
+func writerTo(t testing.TB, s *influxtest.Server, change func(*Config)) *writer {
 	t.Helper()
 	c := DefaultConfig()
 	c.URL, c.Org, c.Bucket = s.URL, s.Org, s.Bucket
@@ -53,7 +53,7 @@ func simple(measurement, tag string, v int64, at int64) sink.Point {
 	return sink.Point{Measurement: measurement, Tags: []sink.Tag{{Key: "t", Value: tag}}, Fields: []sink.Field{sink.IntField("v", v)}, Time: at}
 }
 
-func write(t *testing.T, w *Writer, points ...sink.Point) {
+func write(t *testing.T, w *writer, points ...sink.Point) {
 	t.Helper()
 	if err := w.Write(t.Context(), &sink.Batch{Points: points}); err != nil {
 		t.Fatalf("Write = %v", err)

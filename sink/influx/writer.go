@@ -19,8 +19,8 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Writer writes to one bucket. Encode may be called beside the writing methods, which belong to one goroutine.
-type Writer struct {
+// writer writes to one bucket. Encode may be called beside the writing methods, which belong to one goroutine.
+type writer struct {
 	conf      Config
 	token     string
 	client    influxdb2.Client
@@ -49,7 +49,7 @@ type Stats struct {
 
 // New reads the token and the certificates. It does not connect: a server that is down at the start is a server that
 // is down.
-func New(conf Config) (*Writer, error) {
+func New(conf Config) (*writer, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
@@ -70,21 +70,21 @@ func New(conf Config) (*Writer, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
 	client := influxdb2.NewClientWithOptions(strings.TrimSuffix(conf.URL, "/"), token, opt)
-	return &Writer{conf: conf, token: token, client: client, transport: transport, api: client.WriteAPIBlocking(conf.Org, conf.Bucket)}, nil
+	return &writer{conf: conf, token: token, client: client, transport: transport, api: client.WriteAPIBlocking(conf.Org, conf.Bucket)}, nil
 }
 
 // Name is "influx".
-func (w *Writer) Name() string { return "influx" }
+func (w *writer) Name() string { return "influx" }
 
 // Close ends idle connections.
-func (w *Writer) Close() error {
+func (w *writer) Close() error {
 	w.client.Close()
 	w.transport.CloseIdleConnections()
 	return nil
 }
 
 // Stats may be called at any time.
-func (w *Writer) Stats() Stats {
+func (w *writer) Stats() Stats {
 	s := &w.stats
 	return Stats{
 		Requests: s.requests.Load(), Points: s.points.Load(), Bytes: s.bytes.Load(), Refused: s.refused.Load(),
@@ -93,7 +93,7 @@ func (w *Writer) Stats() Stats {
 }
 
 // Encode appends b as line protocol.
-func (w *Writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
+func (w *writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
 	dst, fields, points := sink.AppendPoints(dst, b.Points, AppendPoint)
 	if fields|points != 0 {
 		w.stats.fieldsDropped.Add(fields)
@@ -103,7 +103,7 @@ func (w *Writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
 }
 
 // Write stores b.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	w.buf, _ = w.Encode(w.buf[:0], b)
 	return w.WriteEncoded(ctx, w.buf)
 }
@@ -111,7 +111,7 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 // WriteEncoded stores line protocol, in requests of at most Config.BatchPoints points. It goes on behind refused
 // points, and stops at the first error that may pass. The next call with the same payload goes on where it stopped:
 // what the server has is not sent again, and what it was asked about is not asked again.
-func (w *Writer) WriteEncoded(ctx context.Context, payload []byte) error {
+func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	p := w.progress
 	w.progress = nil
 	if p == nil || !bytes.Equal(p.payload, payload) {
@@ -152,7 +152,7 @@ func (p *progress) keep(payload []byte) *progress {
 
 // work sends what is pending. Refused requests are divided again and again until the refused points stand alone, as far
 // as the requests go that may be spent on that at once.
-func (w *Writer) work(ctx context.Context, p *progress) error {
+func (w *writer) work(ctx context.Context, p *progress) error {
 	budget := max(w.conf.SplitRequests, 1)
 	for len(p.pending) > 0 {
 		next := p.pending[0]
@@ -214,14 +214,14 @@ func (p *progress) points() (n int) {
 	return n
 }
 
-func (w *Writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.Duration, int) {
+func (w *writer) send(ctx context.Context, lines []byte) (verdict, *Error, time.Duration, int) {
 	w.stats.requests.Add(1)
 	w.stats.bytes.Add(uint64(len(lines)))
 	return classify(w.api.WriteRecord(ctx, string(lines)))
 }
 
 // cut gives as many of the first lines as may be sent in one request, and whether it was their size that set the limit.
-func (w *Writer) cut(lines []byte) (head []byte, bySize bool) {
+func (w *writer) cut(lines []byte) (head []byte, bySize bool) {
 	head, _ = split(lines, w.conf.BatchPoints)
 	if w.size.limit == 0 || len(head) <= w.size.limit {
 		return head, false

@@ -21,7 +21,7 @@ import (
 )
 
 // fake answers writes as a test says; the real servers cannot be made to give these answers.
-func fake(t *testing.T, change func(*Config), answer func(w http.ResponseWriter, lines []string)) *Writer {
+func fake(t *testing.T, change func(*Config), answer func(w http.ResponseWriter, lines []string)) *writer {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body io.Reader = r.Body

@@ -36,7 +36,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Open makes a [Writer] of these settings.
+// Open makes a writer of these settings.
 func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }

@@ -23,7 +23,7 @@ func testConfig(t *testing.T) Config {
 	return c
 }
 
-func mustNew(t *testing.T, c Config) *Writer {
+func mustNew(t *testing.T, c Config) *writer {
 	t.Helper()
 	w, err := New(c)
 	if err != nil {
@@ -34,7 +34,7 @@ func mustNew(t *testing.T, c Config) *Writer {
 }
 
 // clock sets the clock of a writer's file.
-func (w *Writer) clock(now time.Time) { w.out.(*file).now = func() time.Time { return now } }
+func (w *writer) clock(now time.Time) { w.out.(*file).now = func() time.Time { return now } }
 
 func batch(nodes ...int) *sink.Batch {
 	b := &sink.Batch{}
@@ -45,7 +45,7 @@ func batch(nodes ...int) *sink.Batch {
 }
 
 func encoded(b *sink.Batch) []byte {
-	out, _ := (&Writer{}).Encode(nil, b)
+	out, _ := (&writer{}).Encode(nil, b)
 	return out
 }
 
@@ -53,7 +53,7 @@ func lines(nodes ...int) string {
 	return string(encoded(batch(nodes...)))
 }
 
-func mustWrite(t *testing.T, w *Writer, nodes ...int) {
+func mustWrite(t *testing.T, w *writer, nodes ...int) {
 	t.Helper()
 	if err := w.Write(t.Context(), batch(nodes...)); err != nil {
 		t.Fatal(err)

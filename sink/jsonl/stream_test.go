@@ -94,7 +94,7 @@ func TestReaderGone(t *testing.T) {
 }
 
 // pipeWriter gives a writer to a pipe, and the end that is read.
-func pipeWriter(t *testing.T) (*Writer, *os.File) {
+func pipeWriter(t *testing.T) (*writer, *os.File) {
 	t.Helper()
 	r, p, err := os.Pipe()
 	if err != nil {
@@ -106,11 +106,11 @@ func pipeWriter(t *testing.T) (*Writer, *os.File) {
 		t.Fatal(err)
 	}
 	p.Close()
-	return &Writer{out: s}, r
+	return &writer{out: s}, r
 }
 
 // fill writes a batch that the pipe cannot hold until ctx ends, and gives what it holds.
-func fill(t *testing.T, w *Writer, r *os.File, big *sink.Batch) []byte {
+func fill(t *testing.T, w *writer, r *os.File, big *sink.Batch) []byte {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -128,7 +128,7 @@ func fill(t *testing.T, w *Writer, r *os.File, big *sink.Batch) []byte {
 }
 
 // waitFull waits until nothing more goes into the pipe.
-func waitFull(t *testing.T, w *Writer) {
+func waitFull(t *testing.T, w *writer) {
 	t.Helper()
 	fds := []unix.PollFd{{Fd: int32(w.out.(*stream).fd), Events: unix.POLLOUT}}
 	for t.Context().Err() == nil {
@@ -201,7 +201,7 @@ func TestStreamToFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Writer{out: s}
+	w := &writer{out: s}
 	if err := errors.Join(w.Write(t.Context(), bigBatch()), w.Close()); err != nil {
 		t.Fatal(err)
 	}

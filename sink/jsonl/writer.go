@@ -11,15 +11,15 @@ import (
 	"github.com/hopscope/hopscope/sink"
 )
 
-// Writer writes lines to one file or to standard output. Encode may be called beside the writing methods, which belong
+// writer writes lines to one file or to standard output. Encode may be called beside the writing methods, which belong
 // to one goroutine.
-type Writer struct {
+type writer struct {
 	out   output
 	buf   []byte // of Write
 	stats counters
 }
 
-var _ sink.Encoder = (*Writer)(nil)
+var _ sink.Encoder = (*writer)(nil)
 
 // output is where lines go. Write stores whole lines or gives an error; it may then be called with the same again.
 type output interface {
@@ -43,11 +43,11 @@ type Stats struct {
 }
 
 // New opens the file, which it locks, or standard output. Directories on the way to the file are made.
-func New(conf Config) (*Writer, error) {
+func New(conf Config) (*writer, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
-	w := &Writer{}
+	w := &writer{}
 	var err error
 	if conf.Path == "-" {
 		w.out, err = newStream(os.Stdout, stdoutName)
@@ -61,13 +61,13 @@ func New(conf Config) (*Writer, error) {
 }
 
 // Name is "jsonl".
-func (w *Writer) Name() string { return "jsonl" }
+func (w *writer) Name() string { return "jsonl" }
 
 // Close gives up the file.
-func (w *Writer) Close() error { return w.out.close() }
+func (w *writer) Close() error { return w.out.close() }
 
 // Stats may be called at any time.
-func (w *Writer) Stats() Stats {
+func (w *writer) Stats() Stats {
 	s := &w.stats
 	return Stats{
 		Lines: s.lines.Load(), Bytes: s.bytes.Load(), Rotations: s.rotations.Load(), Removed: s.removed.Load(),
@@ -76,7 +76,7 @@ func (w *Writer) Stats() Stats {
 }
 
 // Encode appends b as lines.
-func (w *Writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
+func (w *writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
 	dst, fields, points := sink.AppendPoints(dst, b.Points, AppendPoint)
 	if fields|points != 0 {
 		w.stats.fieldsDropped.Add(fields)
@@ -86,13 +86,13 @@ func (w *Writer) Encode(dst []byte, b *sink.Batch) ([]byte, uint64) {
 }
 
 // Write stores b.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	w.buf, _ = w.Encode(w.buf[:0], b)
 	return w.WriteEncoded(ctx, w.buf)
 }
 
 // WriteEncoded stores lines. All of its errors may pass.
-func (w *Writer) WriteEncoded(ctx context.Context, payload []byte) error {
+func (w *writer) WriteEncoded(ctx context.Context, payload []byte) error {
 	if len(payload) == 0 {
 		return nil // no point had anything to write
 	}

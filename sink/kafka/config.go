@@ -22,11 +22,11 @@ type Config struct {
 	MaxMessageBytes int          `yaml:"max_message_bytes" doc:"Longest value of a record; what is longer goes in several. The topics have to take some more than this." range:"65536..4194304"`
 	InFlight        int          `yaml:"in_flight" doc:"Most requests to Kafka at a time." range:"1..64"`
 	DrainBytes      int64        `yaml:"drain_bytes" doc:"Most bytes a second that are sent while the spool is drained after an outage; 0 is no limit. It has to be more than what is published meanwhile." range:"0..17179869184"`
-	Topics          TopicsConfig `yaml:"topics" doc:"How hopscope kafka topics makes the topics, and what it wants of them."`
+	Topics          topicsConfig `yaml:"topics" doc:"How hopscope kafka topics makes the topics, and what it wants of them."`
 }
 
-// TopicsConfig says how long records are kept, and how often.
-type TopicsConfig struct {
+// topicsConfig says how long records are kept, and how often.
+type topicsConfig struct {
 	Replication      int           `yaml:"replication" doc:"Copies of each record. 0 is what the brokers have as their default." range:"0..16"`
 	WindowsRetention time.Duration `yaml:"windows_retention" doc:"How long windows are kept before they are merged: as far back can be computed again, and so long may all consumers be away." range:"1h..8760h"`
 	ReportsRetention time.Duration `yaml:"reports_retention" doc:"The same for single reports, which are many more bytes." range:"1h..8760h"`
@@ -38,7 +38,7 @@ func DefaultConfig() Config {
 	return Config{
 		Config: conn.DefaultConfig(), Fleet: "fleet", Slices: 16, Reports: "needed",
 		MaxMessageBytes: 900_000, InFlight: 4, DrainBytes: 32 << 20,
-		Topics: TopicsConfig{WindowsRetention: 24 * time.Hour, ReportsRetention: 6 * time.Hour, SeriesRetention: 7 * 24 * time.Hour},
+		Topics: topicsConfig{WindowsRetention: 24 * time.Hour, ReportsRetention: 6 * time.Hour, SeriesRetention: 7 * 24 * time.Hour},
 	}
 }
 

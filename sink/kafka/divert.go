@@ -68,11 +68,11 @@ type Diverter struct {
 	mu     sync.Mutex
 	counts map[int64][]uint64 // by label and partition: reports that were put
 	untold map[int64]bool     // labels under which reports were put that no mark tells of
-	stats  DivertStats
+	stats  divertStats
 }
 
-// DivertStats are totals since the start.
-type DivertStats struct {
+// divertStats are totals since the start.
+type divertStats struct {
 	Reports uint64
 	Batches uint64
 	Bytes   uint64 // of their values, compressed
@@ -394,8 +394,8 @@ func (d *Diverter) Redraw(boot uint64) {
 	}
 }
 
-// DivertStats tells what was diverted so far.
-func (d *Diverter) DivertStats() DivertStats {
+// divertStats tells what was diverted so far.
+func (d *Diverter) DivertStats() divertStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stats

@@ -61,7 +61,7 @@ type Stats struct {
 	Label    int64         // of the last window that Kafka confirmed
 	Problem  string        // that keeps the member from being one, or ""
 	Extra    int           // partitions that somebody added, and that stay empty
-	Diverted DivertStats   // reports that go one by one
+	Diverted divertStats   // reports that go one by one
 }
 
 // Stats may be called at any time.

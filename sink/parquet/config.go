@@ -17,18 +17,18 @@ type Config struct {
 	RawMemoryBytes int           `yaml:"raw_memory_bytes" doc:"Most memory of waiting raw rows, twice: one half is filled while the other is written. What comes on top is dropped and counted." range:"1048576..17179869184"`
 }
 
-// DefaultConfig writes four parts an hour.
-func DefaultConfig() Config {
+// defaultConfig writes four parts an hour.
+func defaultConfig() Config {
 	return Config{RotateInterval: 15 * time.Minute, MemoryBytes: 64 << 20, RowGroupRows: 65536, RawMemoryBytes: 64 << 20}
 }
 
 // SetDefaults makes c the default settings, with a directory below the working directory.
 func (c *Config) SetDefaults() {
-	*c = DefaultConfig()
+	*c = defaultConfig()
 	c.Dir = "series"
 }
 
-// Open makes a [Writer] of these settings.
+// Open makes a writer of these settings.
 func (c Config) Open() (sink.Writer, error) {
 	return sink.Opened(New(c))
 }

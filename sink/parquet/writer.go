@@ -14,8 +14,8 @@ import (
 // maxParts bounds the parts that are open at once: points of a capture with wrong clocks could be of any hour.
 const maxParts = 64
 
-// Writer gathers points and writes them as files. It is a [sink.Stager].
-type Writer struct {
+// writer gathers points and writes them as files. It is a [sink.Stager].
+type writer struct {
 	conf   Config
 	folder *folder
 	sets   map[string]*dataset
@@ -52,7 +52,7 @@ type Stats struct {
 }
 
 // New opens the directory and removes unfinished files.
-func New(conf Config) (*Writer, error) {
+func New(conf Config) (*writer, error) {
 	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func New(conf Config) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	w := &Writer{conf: conf, folder: f, sets: map[string]*dataset{}, parts: map[partKey]*part{}}
+	w := &writer{conf: conf, folder: f, sets: map[string]*dataset{}, parts: map[partKey]*part{}}
 	for i := range sink.AllSeries {
 		d := datasetOf(&sink.AllSeries[i])
 		w.sets[d.name] = d
@@ -75,11 +75,11 @@ func New(conf Config) (*Writer, error) {
 }
 
 // Name is "parquet".
-func (w *Writer) Name() string { return "parquet" }
+func (w *writer) Name() string { return "parquet" }
 
 // Write takes the points of b over. It returns an error that may pass, and takes nothing, when memory is used up and the
 // disk takes no files.
-func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
+func (w *writer) Write(ctx context.Context, b *sink.Batch) error {
 	now := time.Now()
 	if err := w.rotate(ctx, now); err != nil {
 		return retryError(err)
@@ -115,7 +115,7 @@ func (w *Writer) Write(ctx context.Context, b *sink.Batch) error {
 	return nil
 }
 
-func (w *Writer) part(d *dataset, ns int64, now time.Time) *part {
+func (w *writer) part(d *dataset, ns int64, now time.Time) *part {
 	key := partKey{d.name, hourOf(ns)}
 	p := w.parts[key]
 	if p == nil {
@@ -155,7 +155,7 @@ func (p *part) add(pt *sink.Point) (lost uint64) {
 	return lost
 }
 
-func (w *Writer) waiting() (rows, bytes int) {
+func (w *writer) waiting() (rows, bytes int) {
 	for _, p := range w.parts {
 		rows += p.rows
 		bytes += p.bytes
@@ -163,7 +163,7 @@ func (w *Writer) waiting() (rows, bytes int) {
 	return rows, bytes
 }
 
-func (w *Writer) countWaiting() {
+func (w *writer) countWaiting() {
 	rows, bytes := w.waiting()
 	w.mu.Lock()
 	w.stats.WaitingRows, w.stats.WaitingBytes = rows, bytes
@@ -172,7 +172,7 @@ func (w *Writer) countWaiting() {
 
 // rotate writes the parts whose time has come, or all of them when there is too much in memory. It returns an error
 // only when there still is.
-func (w *Writer) rotate(ctx context.Context, now time.Time) error {
+func (w *writer) rotate(ctx context.Context, now time.Time) error {
 	full := func() bool {
 		_, bytes := w.waiting()
 		return bytes >= w.conf.MemoryBytes || len(w.parts) >= maxParts
@@ -186,7 +186,7 @@ func (w *Writer) rotate(ctx context.Context, now time.Time) error {
 }
 
 // writeParts writes the parts that due picks. One that cannot be written stays.
-func (w *Writer) writeParts(ctx context.Context, due func(*part) bool) error {
+func (w *writer) writeParts(ctx context.Context, due func(*part) bool) error {
 	var errs []error
 	for key, p := range w.parts {
 		if !due(p) {
@@ -213,7 +213,7 @@ func (w *Writer) writeParts(ctx context.Context, due func(*part) bool) error {
 }
 
 // Stored is the number of batches all of whose rows are in files.
-func (w *Writer) Stored() uint64 {
+func (w *writer) Stored() uint64 {
 	n := w.taken
 	for _, p := range w.parts {
 		n = min(n, p.first)
@@ -222,7 +222,7 @@ func (w *Writer) Stored() uint64 {
 }
 
 // Tick writes the parts whose time has come.
-func (w *Writer) Tick(ctx context.Context, now time.Time) error {
+func (w *writer) Tick(ctx context.Context, now time.Time) error {
 	return retryError(w.writeParts(ctx, func(p *part) bool { return now.Sub(p.began) >= w.conf.RotateInterval }))
 }
 
@@ -235,19 +235,19 @@ func retryError(err error) error {
 }
 
 // Flush writes all parts.
-func (w *Writer) Flush(ctx context.Context) error {
+func (w *writer) Flush(ctx context.Context) error {
 	return w.writeParts(ctx, func(*part) bool { return true })
 }
 
 // Stats may be called at any time.
-func (w *Writer) Stats() Stats {
+func (w *writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.stats
 }
 
 // Close writes what is left and gives up the directory.
-func (w *Writer) Close() error {
+func (w *writer) Close() error {
 	if w.folder.lock == nil {
 		return os.ErrClosed
 	}

@@ -27,12 +27,12 @@ const oneHour = int64(time.Hour)
 var base = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC).UnixNano()
 
 func testConfig(dir string) Config {
-	c := DefaultConfig()
+	c := defaultConfig()
 	c.Dir = dir
 	return c
 }
 
-func mustNew(t testing.TB, c Config) *Writer {
+func mustNew(t testing.TB, c Config) *writer {
 	t.Helper()
 	w, err := New(c)
 	if err != nil {

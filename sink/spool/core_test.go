@@ -316,7 +316,7 @@ func TestUnopenable(t *testing.T) {
 	errs := 0
 	for {
 		r, err := s.Read(nil)
-		if errors.Is(err, ErrEmpty) {
+		if errors.Is(err, errEmpty) {
 			break
 		}
 		if err != nil {
@@ -399,7 +399,7 @@ func TestDamageIsTold(t *testing.T) {
 			t.Errorf("%s: lost %+v", x.name, l)
 		}
 		events := s.Events()
-		wantEvent := Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: size, Records: x.lost, Lost: Lost{uint64(x.record), pointsOf(uint64(x.record))}, Message: x.want}
+		wantEvent := event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: size, Records: x.lost, Lost: Lost{uint64(x.record), pointsOf(uint64(x.record))}, Message: x.want}
 		if len(events) != 1 || events[0] != wantEvent {
 			t.Errorf("%s: %+v, want %+v", x.name, events, wantEvent)
 		}
@@ -521,7 +521,7 @@ func TestDamageAtTheEnd(t *testing.T) {
 	if want := slices.DeleteFunc(sequence(1, 20), func(i uint64) bool { return i == last }); !slices.Equal(numbers(got), want) {
 		t.Errorf("read %v, want %v", numbers(got), want)
 	}
-	want := Event{Kind: "damaged", Segment: g.name, Offset: g.size - size, Bytes: size, Records: 1, Lost: Lost{last, pointsOf(last)},
+	want := event{Kind: "damaged", Segment: g.name, Offset: g.size - size, Bytes: size, Records: 1, Lost: Lost{last, pointsOf(last)},
 		Message: "no record is readable up to the end of the segment"}
 	if events := s.Events(); len(events) != 1 || events[0] != want || s.Stats().DamagedBytes != size {
 		t.Errorf("%+v, want %+v", events, want)

@@ -94,7 +94,7 @@ func (l *life) check(d *memDisk, c Config, whole bool) error {
 	var sum Lost
 	for {
 		r, err := s.Read(nil)
-		if errors.Is(err, ErrEmpty) {
+		if errors.Is(err, errEmpty) {
 			break
 		}
 		if err != nil {

@@ -46,7 +46,7 @@ func sortedNames(d *memDisk) []string { return slices.Sorted(maps.Keys(d.files))
 // outcome is what came out of a spool over two runs, of which the first one ended before it had stored everything.
 type outcome struct {
 	ids    []uint64
-	events []Event
+	events []event
 	stats  Stats
 	lost   Lost
 }
@@ -62,7 +62,7 @@ func take(t *testing.T, where string, d *memDisk, again bool) (o outcome) {
 		}
 		for n := 0; ; n++ {
 			r, err := s.Read(nil)
-			if errors.Is(err, ErrEmpty) {
+			if errors.Is(err, errEmpty) {
 				break
 			}
 			if err != nil {
@@ -203,7 +203,7 @@ func TestFiles(t *testing.T) {
 			if missing := damageRecords - damageCommitted - len(o.ids); missing == 0 || missing > 10 {
 				t.Errorf("%s %s: %d records are missing", name, what, missing)
 			}
-			if len(o.events) == 0 || !slices.ContainsFunc(o.events, func(e Event) bool { return e.Lost.Points > 0 }) {
+			if len(o.events) == 0 || !slices.ContainsFunc(o.events, func(e event) bool { return e.Lost.Points > 0 }) {
 				t.Errorf("%s %s: told %+v", name, what, o.events)
 			}
 			if s := mustOpen(t, damageConfig(), d); s.Stats().Records != 0 {
@@ -304,7 +304,7 @@ func TestNoQuarantine(t *testing.T) {
 	if f := d.files[name+".bad"]; f == nil || !bytes.Equal(f.b, want) {
 		t.Errorf("the segment is gone: %v", sortedNames(d))
 	}
-	if !slices.ContainsFunc(o.events, func(e Event) bool { return e.Kind == "quarantine" }) || o.stats.Quarantined != int64(len(want)) {
+	if !slices.ContainsFunc(o.events, func(e event) bool { return e.Kind == "quarantine" }) || o.stats.Quarantined != int64(len(want)) {
 		t.Errorf("told %+v, %+v", o.events, o.stats)
 	}
 	s := mustOpen(t, damageConfig(), d)

@@ -135,7 +135,7 @@ func TestModel(t *testing.T) {
 				next++
 			case op < 80:
 				rec, err := s.Read(nil)
-				if errors.Is(err, ErrEmpty) {
+				if errors.Is(err, errEmpty) {
 					break
 				}
 				i := slices.Index(model, rec.Reports)

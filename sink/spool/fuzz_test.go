@@ -52,7 +52,7 @@ func FuzzDirectory(f *testing.F) {
 			var last []byte
 			for {
 				r, err := s.Read(nil)
-				if errors.Is(err, ErrEmpty) {
+				if errors.Is(err, errEmpty) {
 					break
 				}
 				if err != nil {

@@ -10,8 +10,8 @@ import (
 
 const quarantineDir = "quarantine"
 
-// Event is something that was found in the directory, or that the disk did, for a log.
-type Event struct {
+// event is something that was found in the directory, or that the disk did, for a log.
+type event struct {
 	Kind    string // damaged, torn, missing, duplicate, state, quarantine or sync
 	Segment string // name of the file; empty where there is none
 	Offset  int64  // of the first byte
@@ -24,7 +24,7 @@ type Event struct {
 // maxEvents bounds the memory of events that nobody takes.
 const maxEvents = 256
 
-func (s *Spool) logEvent(e Event) {
+func (s *Spool) logEvent(e event) {
 	if len(s.events) == maxEvents {
 		s.unevented++
 		return
@@ -33,12 +33,12 @@ func (s *Spool) logEvent(e Event) {
 }
 
 // Events gives what was found and what happened since the last call.
-func (s *Spool) Events() []Event {
+func (s *Spool) Events() []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := s.events
 	if s.unevented > 0 {
-		events = append(events, Event{Kind: "more", Message: fmt.Sprintf("%d more events were not kept; the counts hold them", s.unevented)})
+		events = append(events, event{Kind: "more", Message: fmt.Sprintf("%d more events were not kept; the counts hold them", s.unevented)})
 	}
 	s.events, s.unevented = nil, 0
 	return events
@@ -56,13 +56,13 @@ func (s *Spool) quarantine(g *segment, f io.ReaderAt, off, n int64) bool {
 	g.aside[off] = true
 	err := s.copyAside(g.name, f, off, n)
 	if errors.Is(err, errQuarantineFull) {
-		s.logEvent(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: err.Error()})
+		s.logEvent(event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: err.Error()})
 		return true
 	}
 	if err != nil {
 		g.keep = true
 		s.failed(err)
-		s.logEvent(Event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: "damaged bytes cannot be copied, so that the whole segment is kept: " + err.Error()})
+		s.logEvent(event{Kind: "quarantine", Segment: g.name, Offset: off, Bytes: n, Message: "damaged bytes cannot be copied, so that the whole segment is kept: " + err.Error()})
 	}
 	return err == nil
 }
@@ -150,7 +150,7 @@ func (s *Spool) setAside(name string, size int64) {
 		}
 	}
 	s.failed(err)
-	s.logEvent(Event{Kind: "quarantine", Segment: name, Bytes: size, Message: "cannot be moved into the quarantine and stays where it is: " + err.Error()})
+	s.logEvent(event{Kind: "quarantine", Segment: name, Bytes: size, Message: "cannot be moved into the quarantine and stays where it is: " + err.Error()})
 }
 
 // countQuarantine finds out what earlier runs kept aside.

@@ -72,7 +72,7 @@ func (s *Spool) recover() error {
 		if in, err := s.disk.stat(stateName); err == nil && s.state != nil && in.size > 0 {
 			s.copyAside(stateName, s.state, 0, in.size)
 		}
-		s.logEvent(Event{Kind: "state", Segment: stateName, Message: "the file of the state is damaged; records that were stored may be read again, none is passed over"})
+		s.logEvent(event{Kind: "state", Segment: stateName, Message: "the file of the state is damaged; records that were stored may be read again, none is passed over"})
 	}
 	// What was appended, by the segments and by the state.
 	var first, end totals
@@ -89,14 +89,14 @@ func (s *Spool) recover() error {
 	case !headOK && len(segments) > 0:
 		head.at = first
 		if fresh {
-			s.logEvent(Event{Kind: "state", Segment: stateName, Message: "there is no file of the state; records that were stored may be read again"})
+			s.logEvent(event{Kind: "state", Segment: stateName, Message: "there is no file of the state; records that were stored may be read again"})
 		}
 	case !headOK:
 		head.at = end
 	case len(segments) == 0 && end.records < head.at.records:
 		end = head.at
 	case !head.at.notAfter(end):
-		s.logEvent(Event{Kind: "state", Segment: stateName, Message: "the head is behind the last record; everything is read again"})
+		s.logEvent(event{Kind: "state", Segment: stateName, Message: "the head is behind the last record; everything is read again"})
 		head.at = first
 	case len(segments) > 0 && !headWhole && head.at.records < first.records:
 		head.at = first // an older head: what is not there was stored and removed
@@ -150,18 +150,18 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 	in, err := s.disk.stat(name)
 	if err != nil {
 		s.failed(err)
-		s.logEvent(Event{Kind: "damaged", Segment: name, Message: "cannot be looked at: " + err.Error()})
+		s.logEvent(event{Kind: "damaged", Segment: name, Message: "cannot be looked at: " + err.Error()})
 		return nil
 	}
 	if in.dir {
-		s.logEvent(Event{Kind: "damaged", Segment: name, Message: "is no file; it is left where it is"})
+		s.logEvent(event{Kind: "damaged", Segment: name, Message: "is no file; it is left where it is"})
 		return nil
 	}
 	g := &segment{number: number, name: name, version: version, size: in.size, changed: in.changed}
 	f, err := s.disk.open(name, false)
 	if err != nil {
 		s.failed(err)
-		s.logEvent(Event{Kind: "damaged", Segment: name, Bytes: in.size, Message: "cannot be opened; it is left where it is: " + err.Error()})
+		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: in.size, Message: "cannot be opened; it is left where it is: " + err.Error()})
 		return nil
 	}
 	defer f.Close()
@@ -170,7 +170,7 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 		var b [len(magicV1)]byte
 		if _, err := f.ReadAt(b[:], 0); in.size >= g.from && (err != nil || string(b[:]) != magicV1) {
 			s.damagedAt(g, f, 0, g.from)
-			s.logEvent(Event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged magic, which costs no record"})
+			s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged magic, which costs no record"})
 		}
 		return g
 	}
@@ -189,13 +189,13 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 					h.ReadAt(c[:], 0)
 					h.Close()
 					if c == b {
-						s.logEvent(Event{Kind: "duplicate", Segment: name, Bytes: g.size, Message: "is a copy of " + segmentName(written) + " and is kept aside"})
+						s.logEvent(event{Kind: "duplicate", Segment: name, Bytes: g.size, Message: "is a copy of " + segmentName(written) + " and is kept aside"})
 						s.setAside(name, g.size)
 						return nil
 					}
 				}
 			}
-			s.logEvent(Event{Kind: "duplicate", Segment: name, Message: fmt.Sprintf("holds the records of segment %d, and is read in its place", written)})
+			s.logEvent(event{Kind: "duplicate", Segment: name, Message: fmt.Sprintf("holds the records of segment %d, and is read in its place", written)})
 			g.number = written
 		}
 		return g
@@ -204,18 +204,18 @@ func (s *Spool) load(name string, number uint64, version int, emptied map[uint64
 		h, _ := g.header(f, off)
 		g.start, g.from = h.before, min(off, segmentHeaderLen)
 		s.damagedAt(g, f, 0, g.from)
-		s.logEvent(Event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged header of the segment, which costs no record"})
+		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.from, Message: "damaged header of the segment, which costs no record"})
 		return g
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.logEvent(Event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "cannot be read; it is left where it is: " + err.Error()})
+		s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "cannot be read; it is left where it is: " + err.Error()})
 		return nil
 	}
 	emptied[number] = true
 	if g.size > 0 {
 		s.stats.DamagedBytes += g.size
 	}
-	s.logEvent(Event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "holds no record that is readable, and is kept aside"})
+	s.logEvent(event{Kind: "damaged", Segment: name, Bytes: g.size, Message: "holds no record that is readable, and is kept aside"})
 	s.setAside(name, g.size)
 	return nil
 }
@@ -230,7 +230,7 @@ func (s *Spool) consistent(segments []*segment) []*segment {
 	var good []*segment
 	for _, g := range segments {
 		if len(good) > 0 && !good[len(good)-1].start.notAfter(g.start) {
-			s.logEvent(Event{Kind: "damaged", Segment: g.name, Bytes: g.size, Message: "contradicts the segments before it, and is kept aside"})
+			s.logEvent(event{Kind: "damaged", Segment: g.name, Bytes: g.size, Message: "contradicts the segments before it, and is kept aside"})
 			s.setAside(g.name, g.size)
 			continue
 		}
@@ -254,7 +254,7 @@ func (s *Spool) recoverTail(g *segment, appended totals) totals {
 	}
 	torn := g.size - w.end
 	s.stats.TornBytes += torn
-	s.logEvent(Event{Kind: "torn", Segment: g.name, Offset: w.end, Bytes: torn, Message: "a write was cut off here; nothing that was appended is missing"})
+	s.logEvent(event{Kind: "torn", Segment: g.name, Offset: w.end, Bytes: torn, Message: "a write was cut off here; nothing that was appended is missing"})
 	if s.quarantine(g, f, w.end, torn) {
 		if err := f.Truncate(w.end); err != nil {
 			s.failed(err)
@@ -279,7 +279,7 @@ func (s *Spool) missing(segments []*segment, emptied, aside map[uint64]bool, hea
 			return
 		}
 		s.stats.MissingSegments += n
-		s.logEvent(Event{Kind: "missing", Segment: segmentName(from + 1), Records: gone.records, Lost: gone.lost(),
+		s.logEvent(event{Kind: "missing", Segment: segmentName(from + 1), Records: gone.records, Lost: gone.lost(),
 			Message: fmt.Sprintf("%d segments from here on are missing or empty", n)})
 	}
 	for i, g := range segments {
@@ -361,11 +361,11 @@ func (s *Spool) recoverV1(old []*segment) {
 		if previous > 0 && g.number > previous+1 {
 			n := g.number - previous - 1
 			s.stats.MissingSegments += n
-			s.logEvent(Event{Kind: "missing", Segment: segmentNameV1(previous + 1), Message: fmt.Sprintf("%d segments from here on are missing; version 1 does not say how many reports they held", n)})
+			s.logEvent(event{Kind: "missing", Segment: segmentNameV1(previous + 1), Message: fmt.Sprintf("%d segments from here on are missing; version 1 does not say how many reports they held", n)})
 		}
 		previous = g.number
 		if g.size < int64(len(magicV1)) {
-			s.logEvent(Event{Kind: "damaged", Segment: g.name, Bytes: g.size, Message: "is empty; version 1 does not say how many reports it held"})
+			s.logEvent(event{Kind: "damaged", Segment: g.name, Bytes: g.size, Message: "is empty; version 1 does not say how many reports it held"})
 			if i < len(old)-1 {
 				s.stats.MissingSegments++
 			}
@@ -387,10 +387,10 @@ func (s *Spool) recoverV1(old []*segment) {
 		if w.end < g.size {
 			if i == len(old)-1 {
 				s.stats.TornBytes += g.size - w.end
-				s.logEvent(Event{Kind: "torn", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "a write was cut off here"})
+				s.logEvent(event{Kind: "torn", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "a write was cut off here"})
 			} else {
 				s.stats.DamagedBytes += g.size - w.end
-				s.logEvent(Event{Kind: "damaged", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "no record is readable up to the end; version 1 does not say how many reports are gone"})
+				s.logEvent(event{Kind: "damaged", Segment: g.name, Offset: w.end, Bytes: g.size - w.end, Message: "no record is readable up to the end; version 1 does not say how many reports are gone"})
 			}
 			s.quarantine(g, r, w.end, g.size-w.end)
 			g.size = w.end

@@ -46,7 +46,7 @@ type Spool struct {
 	headSlotV1 int
 
 	lost      Lost // since the last TakeLost
-	events    []Event
+	events    []event
 	unevented int
 	buf       []byte
 	ready     chan struct{}
@@ -110,8 +110,8 @@ type Stats struct {
 // ErrTooLarge is returned for a record that does not fit into a segment.
 var ErrTooLarge = errors.New("record is larger than a segment")
 
-// ErrEmpty is returned by Read when there is no record.
-var ErrEmpty = errors.New("spool is empty")
+// errEmpty is returned by Read when there is no record.
+var errEmpty = errors.New("spool is empty")
 
 // Open opens the spool in conf.Dir, makes it when it is missing and finds out what a crash left.
 func Open(conf Config) (*Spool, error) {
@@ -268,7 +268,7 @@ func (s *Spool) resave() error {
 
 // rewrite gives up the segment that is written to and puts content, which begins at start, into a new one.
 func (s *Spool) rewrite(start totals, content []byte) error {
-	s.logEvent(Event{Kind: "sync", Segment: s.last().name, Offset: s.last().size, Bytes: int64(len(content)),
+	s.logEvent(event{Kind: "sync", Segment: s.last().name, Offset: s.last().size, Bytes: int64(len(content)),
 		Message: "the disk did not confirm what was written; the segment is written to no more and its last records are written again"})
 	s.tail.Close()
 	s.tail = nil
@@ -483,7 +483,7 @@ func (s *Spool) dropStored() bool {
 		var err error
 		if g.keep {
 			err = s.disk.rename(g.name, g.name+".bad")
-			s.logEvent(Event{Kind: "quarantine", Segment: g.name, Bytes: g.size, Message: "damage could not be copied; the whole segment is kept as " + g.name + ".bad"})
+			s.logEvent(event{Kind: "quarantine", Segment: g.name, Bytes: g.size, Message: "damage could not be copied; the whole segment is kept as " + g.name + ".bad"})
 			s.stats.Quarantined += g.size
 		} else {
 			err = s.disk.remove(g.name)
@@ -550,7 +550,7 @@ func (s *Spool) locate() (*segment, totals, error) {
 		}
 		s.stopReading()
 		if g.start.records > s.cursor.records {
-			s.skip(g.start, Event{Kind: "missing", Segment: g.name, Message: "records before this segment are missing"})
+			s.skip(g.start, event{Kind: "missing", Segment: g.name, Message: "records before this segment are missing"})
 			i = -1 // segments may have gone with it
 			continue
 		}
@@ -564,7 +564,7 @@ func (s *Spool) locate() (*segment, totals, error) {
 					return nil, limit, err
 				}
 				g.keep = !errors.Is(err, os.ErrNotExist)
-				s.skip(limit, Event{Kind: "missing", Segment: g.name, Bytes: g.size, Message: "cannot be opened: " + err.Error()})
+				s.skip(limit, event{Kind: "missing", Segment: g.name, Bytes: g.size, Message: "cannot be opened: " + err.Error()})
 				i = -1
 				continue
 			}
@@ -575,16 +575,16 @@ func (s *Spool) locate() (*segment, totals, error) {
 		return g, limit, nil
 	}
 	if s.cursor.records < s.end.records {
-		s.skip(s.end, Event{Kind: "missing", Message: "the last records are missing"})
+		s.skip(s.end, event{Kind: "missing", Message: "the last records are missing"})
 	}
-	return nil, totals{}, ErrEmpty
+	return nil, totals{}, errEmpty
 }
 
 // read reads the record at the offset, or gets behind what is no record to be read.
 func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 	off := s.offset
 	if off >= g.size {
-		s.skip(limit, Event{Kind: "damaged", Segment: g.name, Offset: off, Message: "the segment ends before its last record"})
+		s.skip(limit, event{Kind: "damaged", Segment: g.name, Offset: off, Message: "the segment ends before its last record"})
 		return Record{}, false
 	}
 	h, err := g.header(s.reader, off)
@@ -601,27 +601,27 @@ func (s *Spool) read(g *segment, limit totals, buf []byte) (Record, bool) {
 		s.offset = next
 		switch {
 		case !found:
-			s.skip(limit, Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "no record is readable up to the end of the segment"})
+			s.skip(limit, event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "no record is readable up to the end of the segment"})
 		case g.version == 1:
-			s.skip(s.cursor.plus(totals{records: 1}), Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off,
+			s.skip(s.cursor.plus(totals{records: 1}), event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off,
 				Message: "damaged header; how many reports it stood for is not known"})
 		default:
 			if h, err := g.header(s.reader, next); err == nil && s.cursor.notAfter(h.before) && h.after().notAfter(limit) {
-				s.skip(h.before, Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged header"})
+				s.skip(h.before, event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged header"})
 			} else {
-				s.logEvent(Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged bytes"})
+				s.logEvent(event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: next - off, Message: "damaged bytes"})
 			}
 		}
 		return Record{}, false
 	}
 	if h.before != s.cursor {
-		s.skip(h.before, Event{Kind: "missing", Segment: g.name, Offset: off, Message: "records before this one are missing"})
+		s.skip(h.before, event{Kind: "missing", Segment: g.name, Offset: off, Message: "records before this one are missing"})
 	}
 	payload, err := h.payload(buf, s.reader, off)
 	s.offset += h.size()
 	if err != nil {
 		s.damaged(g, off, h.size())
-		s.skip(h.after(), Event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: h.size(), Message: "damaged payload"})
+		s.skip(h.after(), event{Kind: "damaged", Segment: g.name, Offset: off, Bytes: h.size(), Message: "damaged payload"})
 		return Record{}, false
 	}
 	s.taken = append(s.taken, taken{h.before, h.own, g, off, h.time})
@@ -637,7 +637,7 @@ func (s *Spool) damaged(g *segment, off, n int64) {
 }
 
 // skip moves the cursor over what is gone.
-func (s *Spool) skip(to totals, e Event) {
+func (s *Spool) skip(to totals, e event) {
 	gone := to.minus(s.cursor)
 	e.Records, e.Lost = gone.records, gone.lost()
 	s.logEvent(e)

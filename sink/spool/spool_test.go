@@ -51,7 +51,7 @@ func drain(t testing.TB, s *Spool) (out []Record) {
 	t.Helper()
 	for {
 		r, err := s.Read(nil)
-		if errors.Is(err, ErrEmpty) {
+		if errors.Is(err, errEmpty) {
 			return out
 		}
 		if err != nil {
@@ -79,7 +79,7 @@ func sequence(from, to uint64) (out []uint64) {
 func TestOrderAndCommit(t *testing.T) {
 	c := testConfig(t.TempDir())
 	s := mustOpen(t, c, nil)
-	if _, err := s.Read(nil); !errors.Is(err, ErrEmpty) {
+	if _, err := s.Read(nil); !errors.Is(err, errEmpty) {
 		t.Fatalf("Read of an empty spool = %v", err)
 	}
 	for i := range 200 {

@@ -16,19 +16,19 @@ type Fleet struct {
 	MissingTopics []string // that the broker does not have
 	Behind        uint64   // records that are there and were not read yet
 	Ahead         uint64   // reports that were stored before their collectors told of them
-	Members       []Member
+	Members       []member
 }
 
 // States of members.
 const (
-	Alive   = "alive"
+	alive   = "alive"
 	Missing = "missing" // windows are without it, or it has not said anything for a while
-	Dead    = "dead"    // it is not waited for any more
-	Left    = "left"    // it ended in order
+	dead    = "dead"    // it is not waited for any more
+	left    = "left"    // it ended in order
 )
 
-// Member is a collector or a consumer. Fields that its role does not have are zero. Texts come from the network.
-type Member struct {
+// member is a collector or a consumer. Fields that its role does not have are zero. Texts come from the network.
+type member struct {
 	Role             string   `json:"role"` // "collector" or "consumer"
 	Name             string   `json:"name"`
 	State            string   `json:"state"`
@@ -83,7 +83,7 @@ func (f *Fleet) summary() *fleetSummary {
 	return s
 }
 
-var stateRank = map[string]int{Dead: 0, Missing: 1, Alive: 2, Left: 3}
+var stateRank = map[string]int{dead: 0, Missing: 1, alive: 2, left: 3}
 
 // serveFleet lists the members of a fleet: collectors before consumers, those with trouble first.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +98,7 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := slices.Clone(f.Members)
-	slices.SortStableFunc(list, func(a, b Member) int {
+	slices.SortStableFunc(list, func(a, b member) int {
 		return cmp.Or(strings.Compare(a.Role, b.Role), cmp.Compare(stateRank[a.State], stateRank[b.State]), strings.Compare(a.Name, b.Name))
 	})
 	list = list[min(offset, len(list)):min(offset+limit, len(list))]
@@ -113,9 +113,9 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, struct {
 		*fleetSummary
 		Total   int             `json:"total"`
-		Members []Member        `json:"members"`
+		Members []member        `json:"members"`
 		Windows []missingWindow `json:"windows"` // kept ones that are without a collector
-	}{f.summary(), len(f.Members), append([]Member{}, list...), s.history.missingWindows()})
+	}{f.summary(), len(f.Members), append([]member{}, list...), s.history.missingWindows()})
 }
 
 // pageURL is the address of a member's page, if it is one that a link may lead to.

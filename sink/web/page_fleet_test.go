@@ -111,8 +111,8 @@ func testPageFleet(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector("#fleet-note").textContent.endsWith("16 slices") && document.querySelector(".legend-missing").hidden`)
 	// A collector comes back.
 	again := *f
-	again.Members = append([]Member{}, f.Members...)
-	again.Members[2].State = Alive
+	again.Members = append([]member{}, f.Members...)
+	again.Members[2].State = alive
 	shown.Store(&again)
 	replace(srv, s.window(sceneWindows, now.Add(s.length)).Window)
 	b.wait(t, `document.querySelector("#figure-members").textContent === "4\u202fof\u202f6" || document.querySelector("#figure-members").textContent === "4 of 6"`)

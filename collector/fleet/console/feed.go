@@ -28,14 +28,14 @@ const (
 	refusedFor   = 10 * time.Minute // a refused record is on the page so long
 )
 
-// Limits bound what a console reads of a record. A fleet has less.
-var Limits = inference.Limits{
+// limits bound what a console reads of a record. A fleet has less.
+var limits = inference.Limits{
 	Hops: 1 << 20, Exporters: 1 << 20, Flows: 1 << 18, Paths: 1 << 18, Drops: 1 << 18, Faults: 1 << 18, Deviations: 1 << 18, Losses: 1 << 18,
 	Numbers: 1 << 18, Arrivals: 1 << 18, // slices have none
 }
 
 const (
-	MaxValue  = 16 << 20 // bytes of a value when it is not compressed
+	maxValue  = 16 << 20 // bytes of a value when it is not compressed
 	maxWindow = 32 << 20 // bytes of the values of a window
 )
 
@@ -115,8 +115,8 @@ func (c *Console) Beats() uint64 { return c.beats.Load() }
 // MostWait is the longest pause between two rounds.
 const MostWait = 5 * time.Second
 
-// Backoff is how a reader of a fleet waits after errors.
-var Backoff = retry.Backoff{Min: leastWait, Max: MostWait}
+// backoff is how a reader of a fleet waits after errors.
+var backoff = retry.Backoff{Min: leastWait, Max: MostWait}
 
 // Run reads until ctx ends, and feeds the page. No error ends it: what cannot be read now is tried again.
 func (c *Console) Run(ctx context.Context, page Page) {
@@ -156,7 +156,7 @@ func (c *Console) note(ctx context.Context, what string, err error) {
 
 // followRoster keeps the roster as it is in Kafka.
 func (c *Console) followRoster(ctx context.Context) {
-	for wait := Backoff; ; {
+	for wait := backoff; ; {
 		changed, err := c.opt.Roster.Refresh(ctx)
 		c.note(ctx, "roster", err)
 		for _, key := range changed {
@@ -200,7 +200,7 @@ func (c *Console) params() *fleet.Params {
 
 // followSeries waits for a fleet, and shows its windows until it becomes another one.
 func (c *Console) followSeries(ctx context.Context) {
-	for wait := Backoff; ctx.Err() == nil; {
+	for wait := backoff; ctx.Err() == nil; {
 		p := c.params()
 		if p == nil {
 			c.mu.Lock()
@@ -237,7 +237,7 @@ type feed struct {
 // begin goes back in the log as far as the page does.
 func (c *Console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
 	f := &feed{
-		Console: c, params: p, codec: fleet.NewCodec(MaxValue, Limits), tries: map[int64]int{},
+		Console: c, params: p, codec: fleet.NewCodec(maxValue, limits), tries: map[int64]int{},
 		lists: inference.Limits{Flows: c.opt.Flows, Paths: 4096, Drops: 4096, Faults: 4096},
 	}
 	window := int64(p.Window)
@@ -246,7 +246,7 @@ func (c *Console) begin(ctx context.Context, p *fleet.Params) (*feed, error) {
 	f.whole = from + 2*window
 	var err error
 	f.assembler, err = fleet.NewAssembler(fleet.Options{
-		Slices: p.Slices, Window: window, Corrections: min(back, int64(2*time.Hour), window<<15), MaxBytes: maxWindow, MaxValue: MaxValue, Limits: Limits,
+		Slices: p.Slices, Window: window, Corrections: min(back, int64(2*time.Hour), window<<15), MaxBytes: maxWindow, MaxValue: maxValue, Limits: limits,
 	})
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (c *Console) explain(err error) error {
 
 // run shows what is read, until ctx ends, the fleet has other parameters, or the topic was made anew.
 func (f *feed) run(ctx context.Context) {
-	for wait := Backoff; ctx.Err() == nil && f.same(); {
+	for wait := backoff; ctx.Err() == nil && f.same(); {
 		messages, err := f.reader.Next(ctx)
 		var skipped Skipped
 		switch {
@@ -310,15 +310,15 @@ func (f *feed) same() bool {
 	return p != nil && p.Slices == f.params.Slices && p.Window == f.params.Window && p.Name == f.params.Name
 }
 
-// Record makes a message one of the fleet's records, if it is one.
-func Record(m *ingest.Message) (fleet.Record, error) {
+// record makes a message one of the fleet's records, if it is one.
+func record(m *ingest.Message) (fleet.Record, error) {
 	h, err := fleet.ReadHead(m.Head)
 	return fleet.Record{Offset: m.Offset, Head: h, Value: m.Value}, err
 }
 
 // take shows what a message says. What cannot be read is counted, and told once a minute.
 func (f *feed) take(ctx context.Context, m *ingest.Message) {
-	r, err := Record(m)
+	r, err := record(m)
 	if ahead := time.Duration(r.Head.End - time.Now().UnixNano()); err == nil && ahead > farAhead+f.params.Window {
 		// Behind such a window no other one would be shown.
 		err = fmt.Errorf("the window to %s lies %s ahead", time.Unix(0, r.Head.End).UTC().Format(time.RFC3339), ahead.Round(time.Second))
@@ -459,7 +459,7 @@ func (f *feed) rebuild(ctx context.Context, end int64) (*fleet.Assembled, error)
 			return nil, err
 		}
 		for i := range messages {
-			if rec, err := Record(&messages[i]); err == nil {
+			if rec, err := record(&messages[i]); err == nil {
 				again.Add(&rec)
 			}
 		}

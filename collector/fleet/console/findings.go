@@ -14,15 +14,15 @@ import (
 // firstReading is the longest wait for the findings of the past.
 const firstReading = 30 * time.Second
 
-// TimedLog is a log whose partitions are read from a time on.
-type TimedLog interface {
+// timedLog is a log whose partitions are read from a time on.
+type timedLog interface {
 	OffsetAt(ctx context.Context, topic string, partition int, nanos int64) (int64, error)
 	Reader(topic string, partition int, offset int64) ingest.LogReader
 }
 
 // Findings reads the findings in the merged windows of a fleet.
 type Findings struct {
-	Log     TimedLog
+	Log     timedLog
 	Topic   string
 	Logger  *slog.Logger
 	Observe func([]inference.Finding) // called with those of each window, by one goroutine
@@ -34,7 +34,7 @@ type Findings struct {
 
 // Start reads from a time on until ctx ends. It returns at the end of the log, and after [firstReading] at the latest.
 func (f *Findings) Start(ctx context.Context, from int64) {
-	f.codec, f.caught = fleet.NewCodec(MaxValue, Limits), make(chan struct{})
+	f.codec, f.caught = fleet.NewCodec(maxValue, limits), make(chan struct{})
 	go f.run(ctx, from)
 	wait := time.NewTimer(firstReading)
 	defer wait.Stop()
@@ -48,7 +48,7 @@ func (f *Findings) Start(ctx context.Context, from int64) {
 
 // run reads from a time on. An error changes nothing that was observed, and is logged once.
 func (f *Findings) run(ctx context.Context, from int64) {
-	wait := Backoff
+	wait := backoff
 	fail := func(err error) {
 		if err != nil && ctx.Err() == nil && f.said != err.Error() {
 			f.said = err.Error()
@@ -89,7 +89,7 @@ func (f *Findings) run(ctx context.Context, from int64) {
 
 // read observes the findings of a window.
 func (f *Findings) read(m *ingest.Message) error {
-	r, err := Record(m)
+	r, err := record(m)
 	if err != nil || r.Head.Kind != fleet.Whole {
 		return err
 	}

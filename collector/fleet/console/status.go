@@ -57,8 +57,8 @@ func (c *Console) trouble() string {
 	return ""
 }
 
-// Status is what a console knows of a fleet.
-type Status struct {
+// status is what a console knows of a fleet.
+type status struct {
 	Start            time.Time     // of the console
 	Params           *fleet.Params // nil before the roster has them
 	Problem          string        // why the fleet cannot be read, in a sentence; empty when it can
@@ -79,19 +79,19 @@ type Member struct {
 
 // States of members.
 const (
-	Alive   = "alive"
+	alive   = "alive"
 	Missing = "missing" // windows are without it, or it has not said anything for a while
 	Dead    = "dead"    // it is not waited for any more
 	Left    = "left"    // it ended in order
 )
 
-// Status tells how fleet and console are now.
-func (c *Console) Status() Status {
+// status tells how fleet and console are now.
+func (c *Console) Status() status {
 	c.mu.Lock()
 	c.forget()
 	members := c.roster.Members()
 	last, now := c.last, time.Now()
-	s := Status{Start: c.start, Params: c.roster.Params(), Problem: c.trouble(), MissingTopics: c.missing, Records: c.counts.records, Behind: c.behind}
+	s := status{Start: c.start, Params: c.roster.Params(), Problem: c.trouble(), MissingTopics: c.missing, Records: c.counts.records, Behind: c.behind}
 	for _, what := range slices.Sorted(maps.Keys(c.problems)) {
 		s.Problems = append(s.Problems, c.problems[what].text)
 	}
@@ -110,7 +110,7 @@ func (c *Console) Status() Status {
 		switch state {
 		case Missing, Dead:
 			problem("%s %s is %s; its last word is of %s", m.Role, m.Name, state, time.Unix(0, m.Updated).UTC().Format(time.RFC3339))
-		case Alive:
+		case alive:
 			for _, fault := range m.Faults {
 				problem("%s %s: %s", m.Role, m.Name, names.Printable(fault))
 			}
@@ -144,7 +144,7 @@ func stateOf(m *fleet.Member, window time.Duration, missing, dead []string, now 
 	case m.Role == fleet.Collector && slices.Contains(missing, m.Name), silent > max(silentAfter, 3*window):
 		return Missing
 	}
-	return Alive
+	return alive
 }
 
 // Balances are the ledgers of all members, added up, by store.
@@ -205,7 +205,7 @@ func (c *Console) collect(emit metrics.Emit) {
 	type kind struct{ role, state string }
 	count := map[kind]int{}
 	for _, role := range []string{fleet.Collector, fleet.Consumer} {
-		for _, state := range []string{Alive, Missing, Dead, Left} {
+		for _, state := range []string{alive, Missing, Dead, Left} {
 			count[kind{role, state}] = 0
 		}
 	}

@@ -117,7 +117,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
-		return nil, &Error{Kind: Unreachable, Addr: address, Err: err}
+		return nil, &Error{Kind: unreachable, Addr: address, Err: err}
 	}
 	conn = peer.LastWord(conn)
 	if !c.conf.TLS {

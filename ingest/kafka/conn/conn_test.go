@@ -86,10 +86,10 @@ func TestPlaintext(t *testing.T) {
 	wants(t, put(client, strings.Repeat("x", 2000)), TooLarge, "max.message.bytes")
 
 	c.TLS = true
-	wants(t, put(dial(t, c), "x"), Unreachable, "may not speak TLS", "kafka.tls")
+	wants(t, put(dial(t, c), "x"), unreachable, "may not speak TLS", "kafka.tls")
 	c.TLS, c.Brokers = false, []string{"127.0.0.1:1"}
 	err := put(dial(t, c), "x")
-	wants(t, err, Unreachable, "127.0.0.1:1", "refused")
+	wants(t, err, unreachable, "127.0.0.1:1", "refused")
 	if e := (*Error)(nil); errors.As(err, &e) && e.NeedsPerson() {
 		t.Error("a broker that is away comes back without anybody")
 	}
@@ -158,22 +158,22 @@ func TestLogin(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		c := secure
 		c.User = ""
-		wants(t, put(dial(t, c), "none"), Unreachable, "ended the connection", "kafka.sasl")
+		wants(t, put(dial(t, c), "none"), unreachable, "ended the connection", "kafka.sasl")
 	})
 	t.Run("no TLS", func(t *testing.T) {
 		c := of(b)
 		c.SASL, c.User, c.PasswordFile = "plain", "alice", file(t, secret)
-		wants(t, put(dial(t, c), "none"), Unreachable, "ended the connection", "kafka.tls")
+		wants(t, put(dial(t, c), "none"), unreachable, "ended the connection", "kafka.tls")
 	})
 	t.Run("unknown authority", func(t *testing.T) {
 		c := secure
 		c.SASL, c.PasswordFile, c.CAFile = "plain", file(t, secret), kafkatest.NewAuthority(t).File
-		wants(t, put(dial(t, c), "x"), Untrusted, "authority that is not known", "kafka.ca_file")
+		wants(t, put(dial(t, c), "x"), untrusted, "authority that is not known", "kafka.ca_file")
 	})
 	t.Run("wrong name", func(t *testing.T) {
 		c := secure
 		c.SASL, c.PasswordFile, c.ServerName = "plain", file(t, secret), "kafka.example"
-		wants(t, put(dial(t, c), "x"), Untrusted, "kafka.example", "kafka.server_name")
+		wants(t, put(dial(t, c), "x"), untrusted, "kafka.example", "kafka.server_name")
 		c.ServerName = "localhost"
 		if err := put(dial(t, c), "named"); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestRenewedCertificate(t *testing.T) {
 	c := of(b)
 	c.TLS, c.CAFile = true, file(t, "")
 	copyFile(t, b.Authority.File, c.CAFile)
-	wants(t, put(dial(t, c), "no certificate"), Untrusted, "kafka.cert_file")
+	wants(t, put(dial(t, c), "no certificate"), untrusted, "kafka.cert_file")
 	c.CertFile, c.KeyFile = b.Authority.Issue("collector")
 	client := dial(t, c)
 	if err := put(client, "old"); err != nil {
@@ -212,7 +212,7 @@ func TestRenewedCertificate(t *testing.T) {
 	b.Certify(next)
 	b.Start()
 	client.Close()
-	wants(t, put(client, "before the renewal"), Untrusted, "not known")
+	wants(t, put(client, "before the renewal"), untrusted, "not known")
 
 	copyFile(t, next.File, c.CAFile)
 	next.IssueTo("collector", c.CertFile, c.KeyFile)
@@ -259,10 +259,10 @@ func TestDenied(t *testing.T) {
 	c := of(b)
 	c.SASL, c.User, c.PasswordFile = "scram-sha-512", "alice", file(t, kafkatest.Password("alice"))
 	client := dial(t, c)
-	wants(t, put(client, "x"), Denied, "allow User:alice the operation Write on topic "+topic)
+	wants(t, put(client, "x"), denied, "allow User:alice the operation Write on topic "+topic)
 	b.Allow("alice", "Write", "topic", topic)
 	nettest.Until(t, "the ACL helps", func() bool { return put(client, "y") == nil })
 	b.Forbid("alice", "Write", "topic", topic)
 	b.Allow("alice", "Describe", "topic", topic)
-	wants(t, put(client, "z"), Denied, "operation Write")
+	wants(t, put(client, "z"), denied, "operation Write")
 }

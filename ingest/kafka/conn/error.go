@@ -20,10 +20,10 @@ type Kind uint8
 // The kinds of errors.
 const (
 	Passing     Kind = iota // it may pass: ask again
-	Unreachable             // there is no broker at the addresses, at present
-	Untrusted               // the two sides disagree about TLS
+	unreachable             // there is no broker at the addresses, at present
+	untrusted               // the two sides disagree about TLS
 	Login                   // wrong mechanism, user or password
-	Denied                  // an ACL is missing
+	denied                  // an ACL is missing
 	NoTopic                 // the topic is not there, or has too few partitions
 	TooLarge                // the topic or the broker takes no record of this size
 	Refused                 // Kafka will never take this
@@ -60,7 +60,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // NeedsPerson reports whether trying again helps only after somebody has changed a setting, here or in Kafka.
 func (e *Error) NeedsPerson() bool {
 	switch e.Kind {
-	case Untrusted, Login, Denied, NoTopic:
+	case untrusted, Login, denied, NoTopic:
 		return true
 	}
 	return false
@@ -122,7 +122,7 @@ func (c *Client) Explain(err error, do Op) error {
 	switch {
 	case errors.Is(err, kafka.TopicAuthorizationFailed), errors.Is(err, kafka.GroupAuthorizationFailed),
 		errors.Is(err, kafka.ClusterAuthorizationFailed), errors.Is(err, kafka.TransactionalIDAuthorizationFailed):
-		e.Kind, e.Err = Denied, errors.New("not authorised")
+		e.Kind, e.Err = denied, errors.New("not authorised")
 		e.Fix = fmt.Sprintf("allow User:%s the operation %s on %s %s", c.principal, do.ACL, do.Resource, do.Name)
 	case errors.Is(err, kafka.SASLAuthenticationFailed), errors.Is(err, kafka.UnsupportedSASLMechanism), errors.Is(err, kafka.IllegalSASLState):
 		e.Kind, e.Fix = Login, c.loginFix()
@@ -136,7 +136,7 @@ func (c *Client) Explain(err error, do Op) error {
 		errors.Is(err, kafka.UnsupportedForMessageFormat), errors.Is(err, kafka.InvalidTopic):
 		e.Kind = Refused
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		e.Kind, e.Err = Unreachable, errors.New("the broker ended the connection")
+		e.Kind, e.Err = unreachable, errors.New("the broker ended the connection")
 		switch {
 		case !c.conf.TLS && c.conf.SASL == "none":
 			e.Fix = "it may want TLS (kafka.tls) or a login (kafka.sasl)"
@@ -148,10 +148,10 @@ func (c *Client) Explain(err error, do Op) error {
 	case remoteAlert(err):
 		return c.explainTLSOp(err, do)
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Kind, e.Err = Unreachable, fmt.Errorf("no answer within %v", c.conf.Timeout)
+		e.Kind, e.Err = unreachable, fmt.Errorf("no answer within %v", c.conf.Timeout)
 	case errors.As(err, new(kafka.Error)): // which is a net.Error, too
 	case errors.As(err, new(net.Error)):
-		e.Kind = Unreachable
+		e.Kind = unreachable
 	}
 	return e
 }
@@ -216,7 +216,7 @@ func (c *Client) explainTLSOp(err error, do Op) error {
 
 // explainTLS says what is wrong between the two sides of a TLS connection.
 func (c *Client) explainTLS(addr string, err error) error {
-	e := &Error{Kind: Untrusted, Addr: addr, Err: err}
+	e := &Error{Kind: untrusted, Addr: addr, Err: err}
 	var host x509.HostnameError
 	var unknown x509.UnknownAuthorityError
 	switch {
@@ -232,10 +232,10 @@ func (c *Client) explainTLS(addr string, err error) error {
 	case remoteAlert(err):
 		e.Fix = "the broker does not take our certificate: look at kafka.cert_file, and at what the broker trusts"
 	case errors.Is(err, io.EOF):
-		e.Kind, e.Err = Unreachable, errors.New("the broker ended the connection")
+		e.Kind, e.Err = unreachable, errors.New("the broker ended the connection")
 		e.Fix = "it may not speak TLS at this address (kafka.tls)"
 	default:
-		e.Kind = Unreachable
+		e.Kind = unreachable
 	}
 	return e
 }

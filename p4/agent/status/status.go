@@ -21,8 +21,8 @@ type Answer struct {
 	Name       string      `json:"name"`
 	Interface  string      `json:"interface"`
 	Address    string      `json:"address"`
-	Plan       Plan        `json:"plan"`
-	Controller *Controller `json:"controller,omitempty"`
+	Plan       plan        `json:"plan"`
+	Controller *controller `json:"controller,omitempty"`
 	Sent       uint64      `json:"sent"`
 	Skipped    uint64      `json:"skipped"`
 	SendErrors uint64      `json:"send_errors"`
@@ -36,8 +36,8 @@ type Answer struct {
 	Datagrams  uint64      `json:"report_datagrams"`
 }
 
-// Plan is the plan in force.
-type Plan struct {
+// plan is the plan in force.
+type plan struct {
 	Epoch      uint32    `json:"epoch"` // 0: none
 	From       string    `json:"from,omitempty"`
 	Since      time.Time `json:"since,omitzero"`
@@ -50,27 +50,27 @@ type Plan struct {
 	Refused    string    `json:"refused,omitempty"`
 }
 
-// Controller is whoever sends plans.
-type Controller struct {
+// controller is whoever sends plans.
+type controller struct {
 	Address   string    `json:"address"`
 	Connected bool      `json:"connected"`
 	Since     time.Time `json:"since,omitzero"`
 	Problem   string    `json:"problem,omitempty"`
 }
 
-// Of asks an agent of this process.
-func Of(a *agent.Agent, version string) Answer {
+// of asks an agent of this process.
+func of(a *agent.Agent, version string) Answer {
 	s, n := a.Status(), a.Stats()
 	out := Answer{
 		Version: version, Name: s.Name, Interface: s.Interface, Address: s.Address.String(),
-		Plan: Plan{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
+		Plan: plan{Epoch: s.Epoch, From: s.From, Since: s.Since, Probes: s.Load.Sends, Detailed: s.Load.Detailed, SendBPS: s.Load.SendBPS,
 			SendLimit: s.SendBPS, ReceiveBPS: s.Load.ReceiveBPS, TakeLimit: s.TakeBPS, Refused: s.Refused},
 		Sent: n.Sent, Skipped: n.Skipped, SendErrors: n.SendErrors, LateP99: n.Late.Quantile(0.99).Seconds(), Received: n.Received, Lost: n.Lost, Twice: n.Twice,
 		TransitP50: n.Transit.Quantile(0.5).Seconds(), TransitP99: n.Transit.Quantile(0.99).Seconds(), Datagrams: n.Datagrams,
 	}
 	n.Reasons(func(_ string, count uint64) { out.Malformed += count })
 	if c := s.Controller; c.Address != "" {
-		out.Controller = &Controller{c.Address, c.Connected, c.Since, c.Problem}
+		out.Controller = &controller{c.Address, c.Connected, c.Since, c.Problem}
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (x *Answer) Problem() string {
 
 // Line is the state of an agent for who has one line to read.
 func Line(a *agent.Agent) string {
-	x := Of(a, "")
+	x := of(a, "")
 	text := fmt.Sprintf("plan %d, %d probes, %d sent, %d received", x.Plan.Epoch, x.Plan.Probes, x.Sent, x.Received)
 	if p := x.Problem(); p != "" {
 		text += "; " + p
@@ -107,14 +107,14 @@ func Line(a *agent.Agent) string {
 	return text
 }
 
-// Page answers questions about an agent.
-type Page struct {
+// page answers questions about an agent.
+type page struct {
 	server   *http.Server
 	listener net.Listener
 }
 
 // URL is where the page is, or "".
-func (p *Page) URL() string {
+func (p *page) URL() string {
 	if p.listener == nil {
 		return ""
 	}
@@ -122,16 +122,16 @@ func (p *Page) URL() string {
 }
 
 // Close ends the page.
-func (p *Page) Close() {
+func (p *page) Close() {
 	if p.server != nil {
 		p.server.Close()
 	}
 }
 
 // Serve answers at an address; none serves nothing.
-func Serve(address string, a *agent.Agent, version string) (*Page, error) {
+func Serve(address string, a *agent.Agent, version string) (*page, error) {
 	if address == "" {
-		return &Page{}, nil
+		return &page{}, nil
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -143,7 +143,7 @@ func Serve(address string, a *agent.Agent, version string) (*Page, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		x := Of(a, version)
+		x := of(a, version)
 		if x.Plan.Epoch == 0 {
 			http.Error(w, x.Problem(), http.StatusServiceUnavailable)
 			return
@@ -152,9 +152,9 @@ func Serve(address string, a *agent.Agent, version string) (*Page, error) {
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(Of(a, version)) // who hung up is not told
+		_ = json.NewEncoder(w).Encode(of(a, version)) // who hung up is not told
 	})
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go s.Serve(l)
-	return &Page{s, l}, nil
+	return &page{s, l}, nil
 }

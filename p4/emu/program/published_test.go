@@ -178,7 +178,7 @@ func TestCommandErrors(t *testing.T) {
 	s = newSwitch(t, "intmd", toHost2)
 	header, _ := hex.DecodeString("020000000002020000000001" + "0800" + "45000014" + "00000000" + "4101" + "0000" + "0a000101" + "0a000202")
 	put(header, 24, csum16(header[14:34], nil))
-	if _, _, err := s.Process(Frame{1, header}, nil); !errors.Is(err, ErrPass) {
+	if _, _, err := s.Process(Frame{1, header}, nil); !errors.Is(err, errPass) {
 		t.Errorf("a frame without a pass: %v", err)
 	}
 }

@@ -42,8 +42,8 @@ const (
 // dropPort is where packets go that go nowhere.
 const dropPort = 511
 
-// ErrPass is a frame that goes another way than the passes say that were measured.
-var ErrPass = errors.New("no such pass was measured")
+// errPass is a frame that goes another way than the passes say that were measured.
+var errPass = errors.New("no such pass was measured")
 
 // Switch runs one program.
 type Switch struct {
@@ -118,7 +118,7 @@ func (s *Switch) Process(in Frame, passes []Pass) (out []Frame, left []Pass, err
 func (s *Switch) take(instance uint32) (Pass, error) {
 	i := slices.IndexFunc(s.passes, func(p Pass) bool { return p.Instance == instance })
 	if i < 0 {
-		return Pass{}, fmt.Errorf("instance %d: %w", instance, ErrPass)
+		return Pass{}, fmt.Errorf("instance %d: %w", instance, errPass)
 	}
 	p := s.passes[i]
 	s.passes = slices.Delete(s.passes, i, i+1)
