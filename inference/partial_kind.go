@@ -260,6 +260,9 @@ func (k *kindOf[K, V]) window(p *Partial, w *Window, keep *Limits) {
 		return
 	}
 	t := k.in(p)
+	if len(t.items) == 0 {
+		return
+	}
 	items, m := t.items, memory{hops: make([]HopKey, 0, len(t.memory.hops))}
 	list, left := k.rows(w)
 	order := k.first(&p.order, items)
