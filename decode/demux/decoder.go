@@ -20,6 +20,7 @@ type Decoder struct {
 	inner   packet.Packet // of the packet inside a report
 	in      telemetry.Inner
 	place   intmd.Place
+	shapes  shapes
 }
 
 // New makes a decoder for p.

@@ -77,6 +77,24 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 	return p
 }
 
+// Places gives the offsets of node, latency and queue in a block. It is false unless a block has all of them, the level 1
+// interfaces behind the node, and no utilisation.
+func (p *Plan) Places() (node, delay, occupancy int, ok bool) {
+	const want = decode.HopNodeID | decode.HopIngressIf | decode.HopLatency | decode.HopQueueOccupancy
+	if p.Fields&(want|decode.HopTxUtilization) != want {
+		return 0, 0, 0, false
+	}
+	for _, s := range p.steps[:p.n] {
+		switch s.item {
+		case latency:
+			delay = int(s.off)
+		case queue:
+			occupancy = int(s.off)
+		}
+	}
+	return 0, delay, occupancy, true // the items stand in the order of their bits
+}
+
 // Begun reports whether the first n bytes of a block hold a value whole. A block that was cut before is none.
 func (p *Plan) Begun(n int) bool {
 	return p.n > 0 && n >= int(p.steps[0].off)+4*int(itemWords[p.steps[0].item])

@@ -1,0 +1,329 @@
+package demux
+
+import (
+	"encoding/binary"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/decode/telemetry"
+	"github.com/hopscope/hopscope/decode/wire"
+)
+
+// This file is the shortest way: an exporter sends reports whose bytes differ in few places. Once a report was read, its bytes
+// with those places masked are a shape, and a report that agrees with a shape needs no other check. A shape is taken from
+// a report that the general decoders accepted, and what may differ in it is what they do not look at. Everything else, a
+// new bitmap as well as a lie in a length, agrees with no shape and goes to them. Tests hold that [decode.Record.Report]
+// gives for every datagram what [Decoder.Datagram] gives.
+
+const (
+	// maxShapes is how many shapes a decoder remembers.
+	maxShapes = 16
+	// shapeHead is the most bytes that may stand before the stack.
+	shapeHead = 128
+	// learnEvery is how many reports that agree with no shape come between two attempts to take one from them, once there were
+	// some attempts: traffic that has no shape costs little more than without any.
+	learnEvery = 64
+)
+
+// shapes are those that a decoder remembers, the one that came last in front.
+type shapes struct {
+	list    []*shape
+	spare   *shape       // memory
+	missed  int          // reports with a stack that agreed with none
+	general decode.Batch // of one datagram
+	batch   decode.Batch // of one whose shape is taken
+}
+
+// shape is a [decode.Shape] and the bytes before its stack.
+type shape struct {
+	decode.Shape
+	words      int // of 8 bytes in want and mask
+	want, mask [shapeHead / 8]uint64
+
+	least     int // bytes of the shortest datagram
+	version   decode.Version
+	ip, stack int  // offsets of the IPv4 header and of the stack
+	udp       bool // otherwise TCP
+	end       int  // of the INT, counted from the IPv4 header
+	anyPort   bool // the destination port is not compared
+	original  int  // offset of the destination port that the shim holds; 0 without
+	marks     *intmd.Marks
+}
+
+// find gives the shape that data agrees with, nil if there is none.
+func (x *shapes) find(data []byte) *shape {
+	for i, s := range x.list {
+		if s.agrees(data) {
+			if i > 0 {
+				x.list[0], x.list[i] = s, x.list[0]
+			}
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *shape) agrees(data []byte) bool {
+	if len(data) < s.least {
+		return false
+	}
+	le, be := binary.LittleEndian, binary.BigEndian
+	head := data[:8*s.words]
+	differ := uint64(0)
+	for i := 0; len(head) >= 8; i++ {
+		differ |= (le.Uint64(head) ^ s.want[i%len(s.want)]) & s.mask[i%len(s.mask)]
+		head = head[8:]
+	}
+	if differ != 0 {
+		return false
+	}
+	if s.version == decode.V20 && 4*int(data[9]) != len(data)-12 {
+		return false
+	}
+	ip := data[s.ip:]
+	end := int(be.Uint16(ip[2:]))
+	if s.udp {
+		if n := int(be.Uint16(ip[24:])); n != 0 {
+			end = min(20+n, end)
+		}
+		if s.anyPort && special(s.marks, be.Uint16(ip[22:])) {
+			return false
+		}
+	}
+	return end >= s.end && end <= len(ip)
+}
+
+// special reports whether a UDP destination port says by itself that there is INT.
+func special(c *intmd.Marks, port uint16) bool {
+	return contains(c.Ports, port) || c.TailPort != 0 && port == c.TailPort || c.Tunnels && (port == intmd.PortVXLANGPE || port == intmd.PortGeneve)
+}
+
+// read makes r the report in data, which agrees with s.
+func (s *shape) read(r *decode.Record, src *decode.Addr, data []byte, time int64) {
+	be := binary.BigEndian
+	r.Shape, r.Time, r.Exporter, r.To = &s.Shape, time, *src, 0
+	switch h := data[:16]; s.version {
+	case decode.V20:
+		first := be.Uint32(h)
+		r.HWID, r.NodeID, r.Seq, r.HeaderTime = uint8(first>>22&0x3f), be.Uint32(h[4:]), first&0x3fffff, 0
+	case decode.V10:
+		r.HWID, r.NodeID, r.Seq, r.HeaderTime = h[3]&0x3f, be.Uint32(h[4:]), be.Uint32(h[8:]), be.Uint32(h[12:])
+	default:
+		r.HWID, r.NodeID, r.Seq, r.HeaderTime = h[3]&0x3f, 0, be.Uint32(h[4:]), be.Uint32(h[8:])
+	}
+	ip := data[s.ip : s.ip+28]
+	packet.FlowIPv4(&r.Flow, ip, be.Uint32(ip[20:]))
+	r.TTL, r.PacketID = ip[8], be.Uint16(ip[4:])
+	if s.original != 0 {
+		r.Flow.DstPort = be.Uint16(data[s.original:])
+	}
+	copy(r.Stack[:], data[s.stack:s.stack+s.Hops*s.Stride])
+}
+
+// record reads the payload of a datagram into b.
+func (d *Decoder) record(b *decode.Records, src *decode.Addr, payload []byte, length int, time int64) (n int) {
+	if length == len(payload) {
+		if s := d.shapes.find(payload); s != nil {
+			s.read(b.Next(), src, payload, time)
+			return 1
+		}
+	}
+	general := d.shapes.memory()
+	n = d.DatagramCut(general, *src, payload, length, time)
+	if n == 1 && length == len(payload) {
+		d.learn(general.Reports[0], payload)
+	}
+	b.Take(general)
+	return n
+}
+
+// recordFrame reads the frame that p was read from into b.
+func (d *Decoder) recordFrame(b *decode.Records, p *packet.Packet, data []byte, time int64) (n int) {
+	var payload []byte
+	if !d.special && p.Proto == packet.ProtoUDP && p.HasPorts && !p.Fragment && contains(d.table.reports, p.DstPort()) {
+		if at, end := p.L4+packet.UDPLen, p.UDPEnd(data); at < end && end <= len(data) {
+			payload = data[at:end]
+		}
+	}
+	if s := d.shapes.find(payload); s != nil {
+		r, src, dst := b.Next(), p.Src(data), p.Dst(data)
+		s.read(r, &src, payload, time)
+		r.To = decode.Destination(&dst, p.DstPort())
+		return 1
+	}
+	general := d.shapes.memory()
+	n = d.packet(general, p, data, time)
+	if d.special {
+		d.forget(general, n)
+	}
+	if n == 1 && payload != nil {
+		d.learn(general.Reports[0], payload)
+	}
+	b.Take(general)
+	return n
+}
+
+// memory gives an empty batch for the reports of one datagram.
+func (x *shapes) memory() *decode.Batch {
+	x.general.Reset()
+	return &x.general
+}
+
+// learn takes the shape of a report that was read from data, unless it has none.
+func (d *Decoder) learn(r *decode.Report, data []byte) {
+	x := &d.shapes
+	if d.special || !shapely(r) {
+		return
+	}
+	if x.missed++; x.missed > 2*maxShapes && x.missed%learnEvery != 0 {
+		return
+	}
+	s := x.spare
+	if s == nil {
+		s = new(shape)
+	}
+	*s = shape{Shape: decode.Shape{Common: *r, Hops: len(r.Hops)}, version: r.Version, marks: &d.profile.INT.Marks}
+	s.Common.Hops, s.Common.IOAM = nil, decode.IOAMOption{}
+	if !d.measure(s, data) {
+		x.spare = s
+		return
+	}
+	x.spare = nil
+	if len(x.list) < maxShapes {
+		x.list = append(x.list, nil)
+	}
+	copy(x.list[1:], x.list)
+	x.list[0] = s
+}
+
+// shapely reports whether r is of a kind that has a shape: a whole stack of few hops and nothing else.
+func shapely(r *decode.Report) bool {
+	return r.Kind == decode.KindStack && r.Flags == decode.Tracked && r.Err.Reason == 0 && r.Format == decode.TelemetryReport && r.Flow.IPVersion == 4 &&
+		len(r.Hops) > 0 && len(r.SourceMetadata)+len(r.SRList)+len(r.SRPorts)+len(r.Unknown)+len(r.IOAM.Nodes) == 0 &&
+		r.Has&^(decode.HasExporter|decode.HasNodeID|decode.HasHWID|decode.HasSeq|decode.HasHeaderTime|decode.HasFlow|decode.HasPorts|decode.HasPacketID|
+			decode.HasInstructions|decode.HasRemainingHops|decode.HasTTL) == 0
+}
+
+// measure finds out where things stand in data, and what may differ.
+func (d *Decoder) measure(s *shape, data []byte) bool {
+	batch := &d.shapes.batch
+	batch.Reset()
+	var src decode.Addr
+	d.in, d.place = telemetry.Inner{}, intmd.Place{}
+	if d.group(batch, &src, data, 0, len(data), 0) != 1 {
+		return false
+	}
+	in, p, place := &d.in, &d.inner, &d.place
+	marks := s.marks
+	if d.ownHop(s.version, data) || in.INT || in.StandIn || p.IP != 4 || p.Fragment || place.Carrier != intmd.TCPUDP || place.SinkReport || marks.ProbeMarker != 0 || data[p.L3] != 0x45 {
+		return false
+	}
+	s.ip, s.udp = p.L3, p.Proto == packet.ProtoUDP
+	shim := place.At
+	if want := p.L4 + packet.UDPLen; s.udp && shim != want || !s.udp && (p.Proto != packet.ProtoTCP || marks.BehindOptions || shim != p.L4+packet.TCPLen) || p.L4 != s.ip+20 {
+		return false
+	}
+	opts := &d.profile.INT
+	layout, around := wire.INT2, 12 // bytes of the INT that are not its stack
+	switch s.Common.INT {
+	case decode.V21:
+		s.stack, around = shim+16, 16
+		if opts.LeastFirst {
+			layout = wire.INT2Reversed
+		}
+		switch npt := data[shim] >> 2 & 3; npt {
+		case 0:
+		case 1:
+			s.original = shim + 2
+		default:
+			return false
+		}
+		if opts.SwapNPT2 || binary.BigEndian.Uint32(data[shim+10:]) != 0 { // a domain, or its words
+			return false
+		}
+	case decode.V10:
+		s.stack, layout = shim+12, wire.INT10
+		if opts.WideTimes {
+			return false
+		}
+	case decode.V05:
+		s.stack, layout, around = shim+12, wire.INT05, 16
+		if marks.TailPort != 0 || opts.HostINT {
+			return false
+		}
+	default:
+		return false
+	}
+	plan := wire.Compile(layout, s.Common.Instructions)
+	s.Stride, s.Blocks = 4*plan.Words, plan.Stack
+	s.end = place.Next - s.ip
+	var ok bool
+	if s.Node, s.Latency, s.Queue, ok = plan.Places(); !ok {
+		return false
+	}
+	s.Timed = plan.Fields&decode.HopEgressTime != 0
+	s.least = max(s.ip+s.end, (s.stack+7)/8*8, 16)
+	if size := s.Hops * s.Stride; size > decode.StackBytes || size+around != place.Next-shim || s.stack > shapeHead || len(data) < s.least {
+		return false
+	}
+	s.compare(data, in)
+	return s.agrees(data)
+}
+
+// ownHop reports whether the header of a report holds metadata of the reporting node.
+func (d *Decoder) ownHop(v decode.Version, data []byte) bool {
+	be := binary.BigEndian
+	switch v {
+	case decode.V20:
+		return data[8]>>4 == 1 && be.Uint16(data[12:]) != 0
+	case decode.V10:
+		return d.profile.Report.Postcard || be.Uint32(data)>>15&0x3f != 0
+	}
+	return data[0]&0x0f != 0
+}
+
+// compare sets what is compared: everything before the stack but for the bytes that the decoders take as they are.
+func (s *shape) compare(data []byte, in *telemetry.Inner) {
+	var mask [shapeHead]byte
+	for i := range mask[:s.stack] {
+		mask[i] = 0xff
+	}
+	free := func(at, n int) { clear(mask[at : at+n]) }
+	switch s.version {
+	case decode.V20:
+		mask[0] = 0xf0
+		free(1, 7)
+		free(9, 1) // the length is compared with that of the datagram
+	case decode.V10:
+		mask[3] = 0xc0
+		free(4, 12)
+	default:
+		mask[3] = 0xc0
+		free(4, 8)
+	}
+	if in.Type == telemetry.InnerEthernet {
+		free(in.At, 12) // its addresses
+	}
+	ip := s.ip
+	free(ip+2, 4)   // length, which is compared with the rest, and identifier
+	free(ip+8, 1)   // TTL
+	free(ip+10, 10) // checksum, addresses
+	free(ip+20, 2)  // source port
+	port := binary.BigEndian.Uint16(data[ip+22:])
+	if s.anyPort = !s.udp || !special(s.marks, port); s.anyPort {
+		free(ip+22, 2)
+	}
+	if s.udp {
+		free(ip+24, 4) // length, checksum
+	} else {
+		free(ip+24, 16)
+	}
+	if s.original != 0 {
+		free(s.original, 2)
+	}
+	s.words = (s.stack + 7) / 8
+	for i := range s.words {
+		s.want[i], s.mask[i] = binary.LittleEndian.Uint64(data[8*i:]), binary.LittleEndian.Uint64(mask[8*i:])
+	}
+}

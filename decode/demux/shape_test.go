@@ -1,0 +1,265 @@
+package demux
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/decode/intmd"
+	"github.com/hopscope/hopscope/decode/packet"
+	"github.com/hopscope/hopscope/internal/rounds"
+)
+
+// stacks gives datagrams with stacks as sinks send them, of every version and in every encapsulation that has shapes, and some
+// that have none.
+func stacks(t testing.TB) (list [][]byte) {
+	t.Helper()
+	list = append(list,
+		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 5)))),
+		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 3)))),
+		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xfc00, 3)))),
+		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xdc00, 3)))),
+		report20(flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf100, 2)))),
+		report20(flagF, 0, nil, ether(t, ipv4(0x17, 6, tcp(443, 0, marked21(0xf000, 4))))),
+		report20(flagF, 0, nil, ether(t, ipv4(0x17, 17, append(udp(5000, marked21(0xf000, 4)), 1, 2, 3, 4)))),
+		report20(flagF, 0x4000, make([]byte, 4), ipv4(0, 17, udp(17768, int21(0xf000, 2)))),
+		report20(flagQ|flagF, 0, nil, ipv4(0, 17, udp(17768, int21(0xf000, 2)))),
+	)
+	for _, c := range datagrams() {
+		list = append(list, c.payload)
+	}
+	for _, c := range reportCases(t) {
+		list = append(list, c.payload)
+	}
+	return slices.DeleteFunc(list, func(data []byte) bool { return len(data) == 0 })
+}
+
+// marked21 is int21 for packets that are marked by their DSCP.
+func marked21(bitmap uint16, n int) []byte {
+	b := int21(bitmap, n)
+	b[0], b[2], b[3] = 0x10, 0, 0
+	return b
+}
+
+// recordDecoders gives decoders with options that shapes have to know of.
+func recordDecoders(t testing.TB) (list []*Decoder) {
+	list = singles(t)
+	for _, change := range []func(*Profile){
+		func(p *Profile) { p.INT.WideTimes = true },
+		func(p *Profile) { p.INT.HostINT, p.Report.HostINT = true, true },
+		func(p *Profile) { p.INT.TailPort = 5000 },
+		func(p *Profile) { p.Report.Postcard = true },
+		func(p *Profile) { p.Wrong = decode.HopLatency },
+	} {
+		p := profile(t, "auto")
+		change(&p)
+		list = append(list, New(p))
+	}
+	return list
+}
+
+// sameRecords reads data as records and as reports, and compares.
+func sameRecords(t testing.TB, d *Decoder, records *decode.Records, batch *decode.Batch, data []byte, length int) (short bool) {
+	t.Helper()
+	records.Reset()
+	batch.Reset()
+	n := d.record(records, &exporter, data, length, 7)
+	if m := d.DatagramCut(batch, exporter, data, length, 7); n != m || len(records.List) != m {
+		t.Fatalf("profile %+v, %x: %d records, want %d", d.profile, data, n, m)
+	}
+	for i, r := range records.List {
+		short = r.Shape != nil
+		if got, want := r.Report(), batch.Reports[i]; !reflect.DeepEqual(normal(got), normal(want)) {
+			t.Fatalf("profile %s, %x, short %v:\n got %+v\nwant %+v", d.profile.Name, data, short, got, want)
+		}
+	}
+	return short
+}
+
+// normal gives a copy without the difference between no slice and an empty one.
+func normal(r *decode.Report) decode.Report {
+	x := *r
+	if len(x.Hops) == 0 {
+		x.Hops = nil
+	}
+	if len(x.IOAM.Nodes) == 0 {
+		x.IOAM.Nodes = nil
+	}
+	return x
+}
+
+// TestRecordMutations holds that a record has the report of its datagram, whatever shapes the decoder has seen: bytes, lengths
+// and words of datagrams are changed at random, where decoders look more often than elsewhere.
+func TestRecordMutations(t *testing.T) {
+	var records decode.Records
+	var batch decode.Batch
+	seeds := stacks(t)
+	decoders := recordDecoders(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	interesting := []byte{0, 1, 2, 4, 0x10, 0x17 << 2, 0x20, 0x45, 0x5c, 0x7f, 0x80, 0xf0, 0xff, 17, 6}
+	short := 0
+	for range rounds.Of(1_000_000, 10_000_000) {
+		d := decoders[rng.IntN(len(decoders))]
+		data := slices.Clone(seeds[rng.IntN([]int{7, len(seeds)}[rng.IntN(2)])]) // the first ones have shapes
+		for range rng.IntN(4) {
+			at := rng.IntN(len(data))
+			switch rng.IntN(5) {
+			case 0:
+				data[at] ^= 1 << rng.IntN(8)
+			case 1:
+				data[at] = interesting[rng.IntN(len(interesting))]
+			case 2:
+				data[at] += byte(rng.IntN(9) - 4)
+			case 3:
+				data[at] = byte(rng.Uint32())
+			case 4: // an invalid value, or a port
+				for i := range min(rng.IntN(5), len(data)-at) {
+					data[at+i] = 0xff
+				}
+			}
+		}
+		length := len(data)
+		switch rng.IntN(12) {
+		case 0:
+			data = data[:rng.IntN(len(data)+1)]
+			length = len(data)
+		case 1:
+			data = data[:rng.IntN(len(data)+1)] // cut by the capture
+		case 2:
+			data = append(data, make([]byte, rng.IntN(9))...)
+			length = len(data)
+		}
+		if sameRecords(t, d, &records, &batch, data, length) {
+			short++
+		}
+	}
+	if short < rounds.Of(30_000, 300_000) {
+		t.Errorf("%d records in the short form: the test holds nothing", short)
+	}
+}
+
+// FuzzRecord holds the same for bytes that a fuzzer finds: it changes a datagram whose shape is known.
+func FuzzRecord(f *testing.F) {
+	for _, data := range stacks(f) {
+		f.Add(data, uint16(9), byte(1), uint16(30), byte(2))
+	}
+	decoders := recordDecoders(f)
+	f.Fuzz(func(t *testing.T, data []byte, at1 uint16, v1 byte, at2 uint16, v2 byte) {
+		var records decode.Records
+		var batch decode.Batch
+		for _, d := range decoders {
+			sameRecords(t, d, &records, &batch, data, len(data))
+			if len(data) == 0 {
+				continue
+			}
+			changed := slices.Clone(data)
+			changed[int(at1)%len(data)] += v1
+			changed[int(at2)%len(data)] += v2
+			sameRecords(t, d, &records, &batch, changed, len(changed))
+			sameRecords(t, d, &records, &batch, changed[:int(at1)%(len(data)+1)], len(changed))
+		}
+	})
+}
+
+// TestShapes holds which datagrams have a shape, and that the second of a kind is read by it.
+func TestShapes(t *testing.T) {
+	inner := func(port uint16) []byte { return ipv4(0x17, 17, udp(port, marked21(0xf000, 3))) }
+	for _, c := range []struct {
+		name          string
+		first, second []byte
+		want          bool
+	}{
+		{"the same", stacks(t)[0], stacks(t)[0], true},
+		{"another port, marked by DSCP", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(5001)), true},
+		{"a port that marks INT", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(17768)), false},
+		{"a tunnel's port", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, inner(intmd.PortGeneve)), false},
+		{"longer payload", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, append(marked21(0xf000, 3), 1, 2, 3, 4)))), true},
+		{"another bitmap", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xe000, 4)))), false},
+		{"one hop more", report20(flagF, 0, nil, inner(5000)), report20(flagF, 0, nil, ipv4(0x17, 17, udp(5000, marked21(0xf000, 4)))), false},
+		{"own metadata", stacks(t)[7], stacks(t)[7], false},
+		{"congestion", stacks(t)[8], stacks(t)[8], false},
+		{"without latency", stacks(t)[3], stacks(t)[3], false},
+		{"with utilisation", stacks(t)[4], stacks(t)[4], false},
+	} {
+		d := New(profile(t, "auto"))
+		var records decode.Records
+		var batch decode.Batch
+		sameRecords(t, d, &records, &batch, c.first, len(c.first))
+		if got := sameRecords(t, d, &records, &batch, c.second, len(c.second)); got != c.want {
+			t.Errorf("%s: in the short form %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestShapesForgotten holds that ever new shapes cost no memory, and that a decoder learns again when traffic changes.
+func TestShapesForgotten(t *testing.T) {
+	d := New(profile(t, "auto"))
+	var records decode.Records
+	var batch decode.Batch
+	for tos := range 60 {
+		data := report20(flagF, 0, nil, ipv4(byte(tos), 17, udp(17768, int21(0xf000, 2))))
+		for range 2 * learnEvery {
+			sameRecords(t, d, &records, &batch, data, len(data))
+		}
+		if !sameRecords(t, d, &records, &batch, data, len(data)) || len(d.shapes.list) > maxShapes {
+			t.Fatalf("TOS %d: not in the short form, %d shapes", tos, len(d.shapes.list))
+		}
+	}
+}
+
+// TestRecordFrame holds that frames have the records of their reports.
+func TestRecordFrame(t *testing.T) {
+	p := profile(t, "auto")
+	rt := NewRouter(p, nil)
+	var records decode.Records
+	var batch decode.Batch
+	short := 0
+	for _, payload := range stacks(t) {
+		frame := ether(t, ipv4(0, 17, udp(p.ReportPorts[0], payload)))
+		for _, length := range []int{len(frame), len(frame) + 10} {
+			for range 2 {
+				records.Reset()
+				batch.Reset()
+				n := rt.RecordFrame(&records, packet.LinkEthernet, frame, length, 7)
+				if m := rt.Frame(&batch, packet.LinkEthernet, frame, length, 7); n != m {
+					t.Fatalf("%x: %d records, want %d", frame, n, m)
+				}
+				for i, r := range records.List {
+					if r.Shape != nil {
+						short++
+					}
+					if got, want := r.Report(), batch.Reports[i]; r.Time != want.Time || r.To != want.To || !reflect.DeepEqual(normal(got), normal(want)) {
+						t.Fatalf("%x:\n got %+v\nwant %+v", frame, got, want)
+					}
+				}
+			}
+		}
+	}
+	if short == 0 {
+		t.Error("no record in the short form")
+	}
+}
+
+// TestRecordAllocations holds that a record allocates nothing, in either form.
+func TestRecordAllocations(t *testing.T) {
+	d := New(profile(t, "auto"))
+	var records decode.Records
+	list := stacks(t)
+	read := func() {
+		records.Reset()
+		for _, data := range list {
+			d.record(&records, &exporter, data, len(data), 7)
+		}
+		for _, r := range records.List {
+			r.Report()
+		}
+	}
+	for range 100 {
+		read()
+	}
+	if n := testing.AllocsPerRun(100, read); n > 1 { // shapes are taken now and then
+		t.Errorf("%v allocations in %d datagrams, want 0", n, len(list))
+	}
+}

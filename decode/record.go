@@ -1,0 +1,140 @@
+package decode
+
+import "slices"
+
+// StackBytes is the size of the longest INT stack of a [Record] in its short form.
+const StackBytes = 256
+
+// Record is a report on its way through the pipeline, in one of two forms. The general form is a [Report]. The short form
+// holds what reports of one [Shape] differ in, and their INT stack as it is on the wire: a quarter of the memory, which is
+// what a batch costs in the cache. [Record.Report] gives the general form of both.
+//
+// A record owns all of its bytes in the short form. In the general form the report's slices alias the bytes that were
+// decoded.
+type Record struct {
+	Time  int64  // receive time, ns since 1970
+	Hash  uint64 // of Flow: [HashKey.Flow] of the collector's key; 0 is not yet computed
+	Flow  FlowKey
+	Shape *Shape // nil in the general form, in which Time, Exporter and To are the only fields that are set
+
+	Exporter   Addr
+	To         uint64 // see [Destination]
+	NodeID     uint32
+	Seq        uint32
+	HeaderTime uint32
+	PacketID   uint16
+	TTL        uint8
+	HWID       uint8
+	report     *Report
+	expanded   bool // report is the general form of what the short one holds
+
+	Stack [StackBytes]byte // Shape.Hops blocks of Shape.Stride bytes, the newest hop first
+}
+
+// Shape is what reports have in common whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths
+// that agree with each other, and the values in the INT stack. A shape never changes.
+type Shape struct {
+	Common Report // the fields that all reports of the shape share; without hops
+	Hops   int    // blocks in the stack
+	Stride int    // bytes of a block
+
+	// Offsets within a block. The level 1 interfaces stand behind the node.
+	Node, Latency, Queue int
+
+	// Timed: blocks hold the times at which packets left a node.
+	Timed bool
+	// Blocks reads stack into hops, oldest hop first.
+	Blocks func(hops []Hop, stack []byte, stride int)
+}
+
+// Report is the general form of r. It belongs to r and is valid until r is used again.
+func (r *Record) Report() *Report {
+	s, to := r.Shape, r.report
+	switch {
+	case s == nil:
+		return to
+	case r.expanded:
+		to.FlowHash = r.Hash // which may have been computed meanwhile
+		return to
+	}
+	if to == nil {
+		to = &Report{Hops: make([]Hop, 0, 8)}
+		r.report = to
+	}
+	hops, ioam := to.Hops[:0], to.IOAM.reset()
+	*to = s.Common
+	to.Hops, to.IOAM = hops, ioam
+	to.Time, to.FlowHash, to.Flow, to.Exporter, to.To = r.Time, r.Hash, r.Flow, r.Exporter, r.To
+	to.NodeID, to.Seq, to.HeaderTime, to.PacketID, to.TTL, to.HWID = r.NodeID, r.Seq, r.HeaderTime, r.PacketID, r.TTL, r.HWID
+	s.Blocks(to.Grow(s.Hops), r.Stack[:s.Hops*s.Stride], s.Stride)
+	r.expanded = true
+	return to
+}
+
+// Generalize turns r into its general form, for those that change its report.
+func (r *Record) Generalize() {
+	r.report, r.Shape = r.Report(), nil
+}
+
+// SetTo sets where the datagram was sent to, in both forms.
+func (r *Record) SetTo(to uint64) {
+	r.To = to
+	if r.Shape == nil || r.expanded {
+		r.report.To = to
+	}
+}
+
+// Records is a reusable list of records. Like a [Batch], it allocates nothing once it has grown to the size of the traffic.
+type Records struct {
+	// List is valid until Reset. What the slice has room for behind its end are records to be used again, or nil.
+	List []*Record
+}
+
+// Next appends a record, whose fields are left over from an earlier one: the caller overwrites all but Stack.
+func (b *Records) Next() *Record {
+	n := len(b.List)
+	if n == cap(b.List) {
+		b.List = slices.Grow(b.List, 1)
+		clear(b.List[n:cap(b.List)])
+	}
+	b.List = b.List[:n+1]
+	if b.List[n] == nil {
+		b.List[n] = new(Record)
+	}
+	r := b.List[n]
+	r.Hash, r.expanded = 0, false
+	return r
+}
+
+// Cancel takes back the record that Next gave last.
+func (b *Records) Cancel() { b.List = b.List[:len(b.List)-1] }
+
+// Take appends the reports of a batch, which gets unused ones for them.
+func (b *Records) Take(from *Batch) {
+	for i, r := range from.Reports {
+		to := b.Next()
+		from.Reports[i], to.report = to.report, r
+		to.Shape, to.Time, to.Exporter, to.To = nil, r.Time, r.Exporter, r.To
+	}
+}
+
+// Scatter is [Batch.Scatter] of records.
+func (b *Records) Scatter(pick func(*Record) *Records) {
+	for i, r := range b.List {
+		dst := pick(r)
+		if dst == nil {
+			continue
+		}
+		n := len(dst.List)
+		if n == cap(dst.List) {
+			dst.List = slices.Grow(dst.List, 1)
+			clear(dst.List[n:cap(dst.List)])
+		}
+		dst.List = dst.List[:n+1]
+		b.List[i], dst.List[n] = dst.List[n], r
+	}
+	b.List = b.List[:0]
+}
+
+// Reset empties the list. The records that were in it will be handed out again.
+func (b *Records) Reset() { b.List = b.List[:0] }
