@@ -16,12 +16,12 @@ type Tracker struct {
 	places   *Places
 	room     room
 	entries  []entry
-	index    []slot   // open addressing, linear probing, at most half full
-	guests   []uint32 // entries of exporters that have not proven themselves
-	cursor   int      // where the next guest is looked for that makes room
-	last     uint32   // entry of the last report
-	own      int64    // places taken of those that only this tracker has
-	proven   int64    // exporters that are no guests
+	index    []slot                  // open addressing, linear probing, at most half full
+	guests   []uint32                // entries of exporters that have not proven themselves
+	cursor   int                     // where the next guest is looked for that makes room
+	recent   [1 << recentBits]uint32 // entries of the last reports, by a hash that anybody can compute
+	own      int64                   // places taken of those that only this tracker has
+	proven   int64                   // exporters that are no guests
 	key      decode.HashKey
 	door     door
 	stats    Stats
@@ -133,28 +133,9 @@ func (t *Tracker) Observe(r *decode.Report) {
 	if r.Has&decode.HasExporter == 0 {
 		return
 	}
-	var width uint8
-	if r.Has&decode.HasSeq != 0 {
-		width = min(max(r.SeqBits, 1), 32)
-	}
-	var sp space
-	if r.Has&decode.HasNodeID != 0 {
-		sp = newSpace(&r.Exporter, r.To, r.NodeID, r.HWID, width)
-	} else if sp = newSpace(&r.Exporter, r.To, 0, r.HWID, width); r.Version == decode.V05 && width != 0 {
-		sp = sp.nameless()
-	}
-	i := t.last
-	if i >= uint32(len(t.entries)) || t.entries[i].space != sp {
-		var ok bool
-		if i, ok = t.lookup(sp, r.Version == decode.V05, r.Time); !ok {
-			t.stats.Refused++
-			return
-		}
-		t.last = i
-	}
-	e := &t.entries[i]
-	if e.times < 2 {
-		e.times++
+	e := t.of(r, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
+	if e == nil {
+		return
 	}
 	e.last = r.Time
 	if r.Err.Reason == 0 {
@@ -165,10 +146,63 @@ func (t *Tracker) Observe(r *decode.Report) {
 	} else {
 		e.malformed++
 	}
-	if r.FirstOfGroup && width != 0 {
+	if r.FirstOfGroup && r.Has&decode.HasSeq != 0 {
 		e.observe(r.Seq, r.Time, &t.room)
 	}
 }
+
+// ObserveRecord counts one record.
+func (t *Tracker) ObserveRecord(r *decode.Record) {
+	if r.Shape == nil {
+		t.Observe(r.Report())
+		return
+	}
+	common := &r.Shape.Common
+	if common.Has&decode.HasExporter == 0 {
+		return
+	}
+	e := t.of(common, &r.Exporter, r.To, r.NodeID, r.HWID, r.Time)
+	if e == nil {
+		return
+	}
+	e.last = r.Time
+	e.reports++
+	if common.FirstOfGroup && common.Has&decode.HasSeq != 0 {
+		e.observe(r.Seq, r.Time, &t.room)
+	}
+}
+
+// of gives the entry that a report counts in, nil if it is refused. Of r, what is not given beside it counts.
+func (t *Tracker) of(r *decode.Report, addr *decode.Addr, to uint64, node uint32, hwID uint8, at int64) *entry {
+	var width uint8
+	if r.Has&decode.HasSeq != 0 {
+		width = min(max(r.SeqBits, 1), 32)
+	}
+	var sp space
+	if r.Has&decode.HasNodeID != 0 {
+		sp = newSpace(addr, to, node, hwID, width)
+	} else if sp = newSpace(addr, to, 0, hwID, width); r.Version == decode.V05 && width != 0 {
+		sp = sp.nameless()
+	}
+	recent := &t.recent[(sp.addr1>>32+sp.rest+sp.rest>>32)*0x9e3779b97f4a7c15>>(64-recentBits)]
+	i := *recent
+	if i >= uint32(len(t.entries)) || t.entries[i].space != sp {
+		var ok bool
+		if i, ok = t.lookup(sp, r.Version == decode.V05, at); !ok {
+			t.stats.Refused++
+			return nil
+		}
+		*recent = i
+	}
+	e := &t.entries[i]
+	if e.times < 2 {
+		e.times++
+	}
+	return e
+}
+
+// recentBits is the binary logarithm of how many entries are found again without a look into the index.
+const recentBits = 10
 
 // lookup finds the entry of a space, or makes one. Where nodes are optional, a space without a node shares the entry of
 // the first node at its address.

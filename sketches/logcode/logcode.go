@@ -19,7 +19,10 @@
 // Values are divided as in HdrHistogram (Gil Tene), over the whole range of uint64.
 package logcode
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 const (
 	mantissa      = 10
@@ -56,6 +59,21 @@ func EncodeDense(v uint64) uint16 {
 func DecodeDense(c uint16) uint64 {
 	lo, width := cell(min(c, DenseCodes-1), denseMantissa)
 	return lo + (width-1)/2
+}
+
+// EncodeBoth gives Encode(v) and EncodeDense(v) for v below 2⁵³, which a float64 holds exactly: its exponent and mantissa are the
+// codes already, and converting is quicker than looking for the highest bit. Of a larger v, dense is larger than that of any
+// below.
+func EncodeBoth(v uint64) (fine, dense uint32) {
+	b := math.Float64bits(float64(int64(v)))
+	fine, dense = uint32(b>>(52-mantissa))-(1023+mantissa-1)<<mantissa, uint32(b>>(52-denseMantissa))-(1023+denseMantissa-1)<<denseMantissa
+	if v < 1<<mantissa {
+		fine = uint32(v)
+	}
+	if v < 1<<denseMantissa {
+		dense = uint32(v)
+	}
+	return fine, dense
 }
 
 // Dense turns a code of [Encode] into the one that [EncodeDense] gives for the same value.

@@ -309,3 +309,32 @@ func TestMergeReused(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodeBoth holds that both codes are those of Encode and EncodeDense, at the borders of cells and between them, and that
+// larger values have larger dense codes.
+func TestEncodeBoth(t *testing.T) {
+	check := func(v uint64) {
+		t.Helper()
+		fine, dense := EncodeBoth(v)
+		if v < 1<<53 {
+			if fine != uint32(Encode(v)) || dense != uint32(EncodeDense(v)) {
+				t.Fatalf("EncodeBoth(%d) = %d, %d, want %d, %d", v, fine, dense, Encode(v), EncodeDense(v))
+			}
+			return
+		}
+		if _, most := EncodeBoth(1<<53 - 1); dense < most {
+			t.Fatalf("EncodeBoth(%d): dense code %d is below %d", v, dense, most)
+		}
+	}
+	for v := range uint64(1 << 16) {
+		check(v)
+	}
+	for e := range 64 {
+		for m := range uint64(1 << 11) {
+			v := 1<<e + m<<max(e-11, 0)
+			check(v - 1)
+			check(v)
+			check(^v)
+		}
+	}
+}
