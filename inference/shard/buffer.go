@@ -36,12 +36,8 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	} else {
 		codes = s.passed[:kept]
 	}
-	i := s.hops.plain(f, r.Hops, u, codes)
 	gap, link := false, uint32(0)
-	if i >= inline && kept > inline {
-		link = f.block[inline-1]
-	}
-	for ; i < len(r.Hops); i++ {
+	for i := range r.Hops {
 		h := &r.Hops[i]
 		var ref uint16
 		switch {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/hopscope/hopscope/decode"
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sketches/logcode"
 )
 
@@ -24,70 +25,29 @@ func (s *hops) settle() {
 	s.n = 0
 }
 
-// plain counts the first hops of a path as long as they are what most hops are: one of the flow's first ones, in
-// the table, with a latency and a queue occupancy and nothing more to count, of an octave that has its page. It does
-// what record does, and gives the number of hops that it did it for.
-func (s *hops) plain(f *flow, list []decode.Hop, u *decode.Units, codes []uint16) (i int) {
-	const want, not = decode.HopLatency | decode.HopQueueOccupancy, decode.HopTxUtilization
-	n := s.n
-	if n+2*inline > len(s.waiting) {
-		s.settle()
-		n = 0
-	}
-	list = list[:min(len(list), len(codes), inline)]
-	set := s.open.set.hops
-	for i = range list {
-		h, ref := &list[i], f.refs[i%inline]
-		if h.Has&(want|not) != want || ref == other {
-			s.n = n
-			return i
-		}
-		ns, bytes := uint64(h.Latency)*u.LatencyNS, uint64(h.QueueOccupancy)*u.QueueBytes
-		codes[i] = logcode.Encode(ns)
-		l, q := logcode.EncodeDense(ns), logcode.EncodeDense(bytes)
-		w := &set[ref]
-		lp, qp := uint32(w.page[l/pageCounters][latencyPages]), uint32(w.page[q/pageCounters][queuePages])
-		if lp == 0 || qp == 0 {
-			s.n = n
-			return i
-		}
-		group := uint32(ref) / groupHops << groupBits
-		s.waiting[n%maxCounts] = group | lp*pageCounters | uint32(l%pageCounters)
-		s.waiting[(n+1)%maxCounts] = group | qp*pageCounters | uint32(q%pageCounters)
-		n += 2
-	}
-	s.n = n
-	return len(list)
-}
-
 // record counts one hop record in the window and gives the codes of latency and queue.
 func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
 	if s.n+2 > len(s.waiting) {
 		s.settle()
 	}
-	set := &s.open.set
-	w := &set.hops[ref]
+	w := &s.open.set.hops[ref]
+	w.used = true
 	latency, queue = absent, absent
 	ns, ok := uint64(h.Latency)*u.LatencyNS, true
 	if h.Has&decode.HopLatency == 0 {
 		ns, ok = u.Latency(h)
 	}
-	n := s.n
 	if ok {
 		latency = logcode.Encode(ns)
-		s.waiting[n%maxCounts] = set.counter(ref, w, latencyPages, logcode.EncodeDense(ns))
-		n++
+		s.count(ref, latencyRow, logcode.EncodeDense(ns))
 	} else {
 		w.noLatency++
-		w.used = true
 	}
 	if h.Has&decode.HopQueueOccupancy != 0 {
 		bytes := uint64(h.QueueOccupancy) * u.QueueBytes
 		queue = logcode.Encode(bytes)
-		s.waiting[n%maxCounts] = set.counter(ref, w, queuePages, logcode.EncodeDense(bytes))
-		n++
+		s.count(ref, queueRow, logcode.EncodeDense(bytes))
 	}
-	s.n = n
 	if h.Has&decode.HopTxUtilization != 0 {
 		if v, ok := u.Utilization(h); ok {
 			w.utilization, w.hasUtilization = max(w.utilization, v), true
@@ -97,6 +57,16 @@ func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queu
 		s.open.other++
 	}
 	return latency, queue
+}
+
+// count lists a code of a hop to be counted. Few are beyond the counters of a row.
+func (s *hops) count(ref uint16, kind uint32, code uint16) {
+	if code >= rowCodes {
+		s.open.set.countFar(ref, kind, code)
+		return
+	}
+	s.waiting[s.n%maxCounts] = uint32(ref)*rowCounters + kind*rowCodes + uint32(code)
+	s.n++
 }
 
 // cut hands the open window over, which ends at end, and goes on in another one.
@@ -113,5 +83,13 @@ func (s *hops) cut(next *hopCut, end int64, idle int64) {
 	if s.nearlyFull() {
 		s.forget(end - idle)
 	}
+	next.set.fit(len(s.keys))
 	s.open = next
+}
+
+// find is [hopTable.find], and makes counters for a new hop.
+func (s *hops) find(k inference.HopKey) uint16 {
+	ref := s.hopTable.find(k)
+	s.open.set.fit(len(s.keys))
+	return ref
 }

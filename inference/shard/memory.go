@@ -24,8 +24,10 @@ func (c *Config) Memory(shards int) int64 {
 	key := int64(unsafe.Sizeof(inference.HopKey{}))
 
 	// A cut is there twice: the open window, and the one that is handed over.
-	pages := (hops*hopOctaves + 2*octaves) * pageCounters * 5
-	hopTables := hops*(key+8+64) + 2*(hops*(key+int64(unsafe.Sizeof(hopPages{})))+2*pages*slack/16)
+	const rest, far = int64(unsafe.Sizeof(hopRest{})), 2 * (int64(unsafe.Sizeof(farCode{})) + 8 + 1)
+	rows := hops * (rowCounters + 4*rowOctaves) * 2 // while they grow, they are there twice
+	pages := (hops*hopOctaves + rowOctaves) * 4 * octaveCodes * slack / 16
+	hopTables := hops*(key+8+64) + 2*(hops*(key+rest+farCodes*far)+rows+pages)
 	top := int64(0)
 	if c.TopFlows > 0 {
 		places := min(max(4*c.TopFlows, 16), 1<<16-1)
@@ -39,8 +41,8 @@ func (c *Config) Memory(shards int) int64 {
 
 	// The window of all shards, the sums of the run, and the points of the stored series.
 	part := int64(unsafe.Sizeof(inference.HopPart{})) + 48
-	window := hops*int64(shards)*2*link + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*octaves)/2)))
-	totals := hops * (part + 2*octaves*octaveBytes)
+	window := hops*int64(shards)*2*link + hops*(part+2*octaveBytes*(logcode.KeptOctaves+int64(min(shards*hopOctaves, 2*logcode.Octaves)/2)))
+	totals := hops * (part + 2*logcode.Octaves*octaveBytes)
 	points := (hops + int64(c.TopFlows*c.MaxPathLength)) * 2048
 	return int64(shards)*(perShard+top/4) + window + totals + points + lists*listed
 }

@@ -183,3 +183,28 @@ func based(base uint32, nodes []uint32) []uint32 {
 	}
 	return out
 }
+
+// SketchStates is how the sketches of the flows' hops hold their values.
+type SketchStates struct {
+	Listed  int `json:"listed"`  // every value as it is
+	Counted int `json:"counted"` // in cells, every value
+	Sampled int `json:"sampled"` // in cells, a sample of those below the upper quantiles
+}
+
+// SketchStates reads the sketches of all flows.
+func (s *State) SketchStates() (n SketchStates) {
+	var space [maxBlocks]uint32
+	for _, e := range s.flows.All() {
+		for _, b := range s.slab.chain(&space, &e.Value) {
+			switch t := &s.slab.blocks[b].latency; {
+			case t.Listed():
+				n.Listed++
+			case t.Base() == 0:
+				n.Counted++
+			default:
+				n.Sampled++
+			}
+		}
+	}
+	return n
+}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"unsafe"
 
@@ -35,15 +36,20 @@ type State struct {
 	hand         uint32            // next flow to look at when blocks run out
 	swept        int64             // time of the last look for idle flows
 
+	// The batch at hand: n reports that name a flow, each in the form of a report or of a record.
+	n       int
+	now     int64 // time of the last one
 	hashes  [batchSize]uint64
-	keys    [batchSize]decode.FlowKey
+	keys    [batchSize]*decode.FlowKey
 	slots   [batchSize]uint32
 	reports [batchSize]*decode.Report
-	rare    [batchSize]*decode.Report // drops and loops, of which most batches have none
-	passed  [inline]uint16            // codes of a report that its flow does not take
-	path    []inference.HopKey        // memory
-	former  []inference.HopKey        // memory
-	touched uint64                    // sum of what was read ahead, so that the reads are not optimised away
+	records [batchSize]*decode.Record
+	rare    []*decode.Report // drops and loops, of which most batches have none
+
+	passed  [inline]uint16     // codes of a report that its flow does not take
+	path    []inference.HopKey // memory
+	former  []inference.HopKey // memory
+	touched uint64             // sum of what was read ahead, so that the reads are not optimised away
 }
 
 // Stats is the state of a shard and what it counted since New.
@@ -99,55 +105,97 @@ func (s *State) Update(reports []*decode.Report) {
 	for len(reports) > 0 {
 		batch := reports[:min(len(reports), batchSize)]
 		reports = reports[len(batch):]
-		n, rare := 0, s.rare[:0]
+		s.begin(len(batch))
 		for _, r := range batch {
-			if r.Kind == decode.KindDrop || r.Flags&decode.Loop != 0 {
-				rare = append(rare, r)
-			}
-			if r.Has&decode.HasFlow == 0 {
-				s.stats.NoFlow++
-				s.countAlone(r)
-				continue
-			}
-			s.reports[n], s.keys[n] = r, r.Flow
-			n++
+			s.take(r)
 		}
-		s.cut.partial.Reports += uint64(len(batch))
-		if n > 0 {
-			s.update(n)
-		}
-		s.hops.settle()
-		s.cut.countDrops(rare)
-		s.cut.countLoops(rare)
+		s.end()
 	}
 }
 
-// update counts the first n reports of s.reports, in four passes that each read another place of memory.
+// UpdateRecords is Update for records.
+func (s *State) UpdateRecords(records []*decode.Record) {
+	for len(records) > 0 {
+		batch := records[:min(len(records), batchSize)]
+		records = records[len(batch):]
+		s.begin(len(batch))
+		for _, r := range batch {
+			if r.Shape == nil {
+				s.take(r.Report())
+				continue
+			}
+			n := s.n
+			s.records[n], s.keys[n], s.hashes[n] = r, &r.Flow, r.Hash
+			s.now = max(s.now, r.Time)
+			s.n++
+		}
+		s.end()
+	}
+}
+
+// begin starts a batch of n reports.
+func (s *State) begin(n int) {
+	s.cut.partial.Reports += uint64(n)
+	s.n, s.now, s.rare = 0, math.MinInt64, s.rare[:0]
+}
+
+// take adds a report to the batch, or counts it if it names no flow.
+func (s *State) take(r *decode.Report) {
+	if r.Kind == decode.KindDrop || r.Flags&decode.Loop != 0 {
+		s.rare = append(s.rare, r)
+	}
+	if r.Has&decode.HasFlow == 0 {
+		s.stats.NoFlow++
+		s.countAlone(r)
+		return
+	}
+	n := s.n
+	s.reports[n], s.records[n], s.keys[n], s.hashes[n] = r, nil, &r.Flow, r.FlowHash
+	s.now = max(s.now, r.Time)
+	s.n++
+}
+
+// end counts the batch.
+func (s *State) end() {
+	if s.n > 0 {
+		s.update(s.n)
+	}
+	s.hops.settle()
+	s.cut.countDrops(s.rare)
+	s.cut.countLoops(s.rare)
+}
+
+// update counts the first n reports of the batch, in four passes that each read another place of memory.
 func (s *State) update(n int) {
-	reports, slots := s.reports[:n], s.slots[:n]
-	now := reports[0].Time
-	for i, r := range reports {
-		h := r.FlowHash
+	slots := s.slots[:n]
+	for i, h := range s.hashes[:n] {
 		if h == 0 {
-			h = s.key.Flow(&s.keys[i])
+			h = s.key.Flow(s.keys[i])
 		}
 		s.hashes[i] = tableHash(h)
-		now = max(now, r.Time)
 	}
-	s.flows.FindAll(s.hashes[:n], s.keys[:n], now, slots, nil)
+	s.flows.FindAll(s.hashes[:n], s.keys[:n], s.now, slots, nil)
 	s.readAhead(slots)
 	for i, slot := range slots {
-		if slot == flowtable.None {
-			s.stats.Refused++
-			s.countAlone(reports[i])
+		short := s.records[i]
+		if short != nil && slot != flowtable.None && s.countShort(short, slot) {
 			continue
 		}
-		s.count(reports[i], slot)
+		r := s.reports[i]
+		if short != nil {
+			r = short.Report()
+		}
+		if slot == flowtable.None {
+			s.stats.Refused++
+			s.countAlone(r)
+			continue
+		}
+		s.count(r, slot)
 		if s.policy != nil {
-			s.conform(slot, reports[i])
+			s.conform(slot, r)
 		}
 	}
-	s.sweep(now)
+	s.sweep(s.now)
 }
 
 // tableHash turns the halves of the hash around: collectors choose the shard by the upper half, and the table looks at
@@ -182,17 +230,7 @@ func (s *State) readAhead(slots []uint32) {
 func (s *State) count(r *decode.Report, slot uint32) {
 	f := &s.flows.At(slot).Value
 	if f.window != s.window {
-		if r.Time-f.last > s.idle && f.packets != 0 {
-			s.restart(slot)
-		}
-		if s.listArrivals && (f.packets == 0 || s.window-f.window > 1) {
-			f.flags |= arrived
-		}
-		if f.packets == 0 && inference.IsProbe(&s.flows.At(slot).Key) {
-			f.flags |= probe
-		}
-		f.window, f.inWindow, f.fresh = s.window, 0, 0
-		s.cut.partial.FlowCount++
+		s.enter(f, slot, r.Time)
 	}
 	if r.Flags&decode.Transit != 0 && entersNetwork(r) {
 		s.countEntered(f, slot, r)
@@ -243,6 +281,21 @@ func (s *State) count(r *decode.Report, slot uint32) {
 	default:
 		s.countPartial(f, r)
 	}
+}
+
+// enter begins the open window of a flow that it has no report in yet.
+func (s *State) enter(f *flow, slot uint32, at int64) {
+	if at-f.last > s.idle && f.packets != 0 {
+		s.restart(slot)
+	}
+	if s.listArrivals && (f.packets == 0 || s.window-f.window > 1) {
+		f.flags |= arrived
+	}
+	if f.packets == 0 && inference.IsProbe(&s.flows.At(slot).Key) {
+		f.flags |= probe
+	}
+	f.window, f.inWindow, f.fresh = s.window, 0, 0
+	s.cut.partial.FlowCount++
 }
 
 // countAlone counts the hops of a report without a flow.

@@ -6,132 +6,152 @@ import (
 )
 
 const (
-	pageCounters = logcode.OctaveCodes
-	octaves      = logcode.Octaves
+	// rowCodes are the dense codes that a hop has counters for in its row: those of values below 2³², such as four seconds.
+	rowCodes = 28 * octaveCodes
+	// rowCounters is the length of a row: latencies, then queues, and as much behind as makes it an odd number of cache lines,
+	// so that the lines that are hot in every row do not share a few sets of the cache.
+	rowCounters = 2*rowCodes + 64
 
-	// Hops share the memory of their counters in groups that are small enough for 16-bit page numbers: twice 60 pages
-	// for each of 256 hops.
-	groupHops   = 256
-	groupBits   = 21
-	groupOffset = 1<<groupBits - 1
+	octaveCodes = logcode.OctaveCodes
+	rowOctaves  = rowCounters / octaveCodes
+	// hopOctaves is how many octaves of a hop have room for more than 255 of a code, on average over all hops, and farCodes how many
+	// codes beyond the rows have counters.
+	hopOctaves = 16
+	farCodes   = 16
+)
+
+// The two parts of a row.
+const (
+	latencyRow = iota
+	queueRow
 )
 
 // hopSet is the hops of one window: for each of them two histograms of dense log codes, like [logcode.Histogram], but
-// laid out for batches. The counters of many hops lie in one slice, in pages of an octave, so that counting a batch is
-// a list of indexes first and a tight loop over it then: its cache misses overlap, where histogram after histogram they
-// would be waited for one by one. And a counter is a byte, whose every overflow goes to a wide one: the bytes of
-// hundreds of hops fit a core's own cache.
+// laid out for batches. The counters of a hop are a row at a fixed place, so that counting a batch is a list of indexes first
+// and a tight loop over it then: its cache misses overlap, where histogram after histogram they would be waited for one by
+// one. And a counter is a byte, whose overflows are counted elsewhere: the bytes of hundreds of hops fit a core's own cache.
 type hopSet struct {
-	hops   []hopPages // by reference
-	groups []counters // of 256 hops each
-	left   int        // pages that may still be taken
-	folded uint64     // records that count for "other" because none was left
+	hops  []hopRest // by reference
+	low   []uint8   // rows by reference, of as many hops as the table had
+	page  []uint32  // by octave of low: its page in high, 0 for none
+	high  []uint32  // how often counters overflowed; the first page is nobody's
+	pages int       // how many more may be taken
+
+	far    map[farCode]uint64 // counters of codes beyond the rows
+	left   int                // of these, how many more may be taken
+	folded uint64             // records that count for "other" because none was left
 }
 
-// hopOctaves is how many octaves of latencies and queues a hop has memory for, on average over all hops.
-const hopOctaves = 16
-
-// counters are the pages of a group of hops; the first page is nobody's.
-type counters struct {
-	low  []uint8
-	high []uint32 // how often the low counter overflowed
+// farCode is a code beyond the row of a hop.
+type farCode struct {
+	ref, code uint16
+	kind      uint8
 }
 
-// hopPages says where the counters of a hop are: by octave the number of the page, 0 for none, latency and queue side by
-// side, so that a record needs one cache line as long as neither is above 2²¹. How many records there were is the sum
-// of the latency counters and of noLatency.
-type hopPages struct {
-	page           [octaves][2]uint16
+// hopRest is what is known of a hop beside its counters. How many records there were is the sum of the latency counters and of
+// noLatency.
+type hopRest struct {
 	utilization    float64
 	noLatency      uint32
 	hasUtilization bool
 	used           bool
 }
 
-// The two histograms of a hop.
-const (
-	latencyPages = iota
-	queuePages
-)
-
 func newHopSet(n int) hopSet {
-	return hopSet{hops: make([]hopPages, n), groups: make([]counters, (n+groupHops-1)/groupHops), left: n * hopOctaves}
+	s := hopSet{hops: make([]hopRest, n), high: make([]uint32, octaveCodes), far: map[farCode]uint64{}}
+	s.fit(1)
+	s.reset(0)
+	return s
 }
 
-// counter gives the index of the counter of a code of a hop. Once all pages are taken, what a hop has no page for counts for
-// the hop "other": values that somebody made up are spread like that, measured ones are not.
-func (s *hopSet) counter(ref uint16, h *hopPages, kind int, code uint16) uint32 {
-	page := uint32(h.page[code/pageCounters][kind])
-	if page == 0 {
-		if s.left <= 0 && ref != other {
-			if kind == latencyPages {
-				s.folded++
-			}
-			return s.counter(other, &s.hops[other], kind, code)
-		}
-		page = s.grow(ref, kind, code/pageCounters)
+// fit makes rows for the first n hops.
+func (s *hopSet) fit(n int) {
+	if n*rowCounters > len(s.low) {
+		s.grow(n)
 	}
-	return uint32(ref)/groupHops<<groupBits | page*pageCounters | uint32(code%pageCounters)
 }
 
-// grow takes a page for an octave.
-//
 //go:noinline
-func (s *hopSet) grow(ref uint16, kind int, octave uint16) uint32 {
-	g := &s.groups[ref/groupHops]
-	if len(g.low) == 0 {
-		g.grow()
-	}
-	page := len(g.low) / pageCounters
-	g.grow()
-	s.left--
-	h := &s.hops[ref]
-	h.page[octave][kind] = uint16(page)
-	h.used = true
-	return uint32(page)
-}
-
-func (g *counters) grow() {
-	g.low = append(g.low, make([]uint8, pageCounters)...)
-	g.high = append(g.high, make([]uint32, pageCounters)...)
-}
-
-// read gives the values of the counters of a page. They wrap after 2⁴⁰ records of a window.
-func (g *counters) read(n *[pageCounters]uint64, at int) {
-	low, high := g.low[at:at+pageCounters], g.high[at:at+pageCounters]
-	for i := range n {
-		n[i] = uint64(high[i])<<8 + uint64(low[i])
-	}
+func (s *hopSet) grow(n int) {
+	n = min(max(n+n/4, 16), len(s.hops))
+	low, page := make([]uint8, n*rowCounters), make([]uint32, n*rowOctaves)
+	copy(low, s.low)
+	copy(page, s.page)
+	s.low, s.page = low, page
 }
 
 // count adds one to each counter of the list.
 func (s *hopSet) count(list []uint32) {
-	groups := s.groups
+	low := s.low
 	for _, i := range list {
-		g := &groups[i>>groupBits]
-		p := &g.low[i&groupOffset]
+		p := &low[i]
 		if *p++; *p == 0 {
-			g.high[i&groupOffset]++
+			s.overflow(i)
 		}
 	}
+}
+
+// overflow counts 256 of a counter. Once there are too many pages, they count for the hop "other": values that somebody made up
+// are spread like that, measured ones are not.
+func (s *hopSet) overflow(i uint32) {
+	page := &s.page[i/octaveCodes]
+	if *page == 0 {
+		if s.pages <= 0 && i >= rowCounters {
+			if i %= rowCounters; i < rowCodes {
+				s.folded += 256
+			}
+			s.hops[other].used = true
+			s.overflow(i)
+			return
+		}
+		s.pages--
+		*page = uint32(len(s.high) / octaveCodes)
+		s.high = append(s.high, make([]uint32, octaveCodes)...)
+	}
+	s.high[*page*octaveCodes+i%octaveCodes]++
+}
+
+// countFar counts a code beyond the row of a hop. Once there are too many of them, what a hop has no counter for counts for the
+// hop "other".
+func (s *hopSet) countFar(ref uint16, kind uint32, code uint16) {
+	k := farCode{ref, code, uint8(kind)}
+	if _, ok := s.far[k]; !ok {
+		if s.left <= 0 && ref != other {
+			if kind == latencyRow {
+				s.folded++
+			}
+			s.hops[other].used = true
+			s.countFar(other, kind, code)
+			return
+		}
+		s.left--
+	}
+	s.far[k]++
+}
+
+// octave gives the counters of an octave of a row, and whether one of them counted. They wrap after 2⁴⁰ records of a window.
+func (s *hopSet) octave(n *[octaveCodes]uint64, at uint32) bool {
+	low := (*[octaveCodes]uint8)(s.low[at:])
+	page := s.page[at/octaveCodes]
+	if *low == [octaveCodes]uint8{} && page == 0 {
+		return false
+	}
+	high := s.high[page*octaveCodes:][:octaveCodes]
+	for i, v := range low {
+		n[i] = uint64(v) + uint64(high[i])<<8
+	}
+	return true
 }
 
 // reset empties the first n hops and keeps all memory.
 func (s *hopSet) reset(n int) {
 	clear(s.hops[:n])
-	s.left, s.folded = len(s.hops)*hopOctaves, 0
-	held := 0
-	for i := range s.groups {
-		g := &s.groups[i]
-		clear(g.low)
-		clear(g.high)
-		held += cap(g.low)
-		g.low, g.high = g.low[:0], g.high[:0]
-	}
-	// Groups may take all pages in turn, and would keep them.
-	if held > 2*(s.left+2*octaves)*pageCounters {
-		clear(s.groups)
-	}
+	n = min(n, len(s.low)/rowCounters)
+	clear(s.low[:n*rowCounters])
+	clear(s.page[:n*rowOctaves])
+	s.high = s.high[:octaveCodes]
+	clear(s.far)
+	s.pages, s.left, s.folded = len(s.hops)*hopOctaves, len(s.hops)*farCodes, 0
 }
 
 // hopCut is the hops of a window that was handed over, or of the open one.
@@ -148,20 +168,19 @@ func (c *hopCut) reset() {
 
 func (c *hopCut) addTo(p *inference.Partial) {
 	p.OtherHops += c.other + c.set.folded
-	var n [logcode.OctaveCodes]uint64
+	var n [octaveCodes]uint64
 	for ref, k := range c.keys {
 		h := &c.set.hops[ref]
 		if !h.used {
 			continue
 		}
-		to, g := p.Hop(k), &c.set.groups[ref/groupHops]
-		for octave, page := range h.page {
-			if at := int(page[latencyPages]) * pageCounters; at != 0 {
-				g.read(&n, at)
+		to := p.Hop(k)
+		for octave := range rowCodes / octaveCodes {
+			at := uint32(ref*rowCounters + octave*octaveCodes)
+			if c.set.octave(&n, at) {
 				to.Latency.AddOctave(octave, &n)
 			}
-			if at := int(page[queuePages]) * pageCounters; at != 0 {
-				g.read(&n, at)
+			if c.set.octave(&n, at+rowCodes) {
 				to.Queue.AddOctave(octave, &n)
 			}
 		}
@@ -169,5 +188,14 @@ func (c *hopCut) addTo(p *inference.Partial) {
 		if h.hasUtilization {
 			to.Utilization, to.HasUtilization = max(to.Utilization, h.utilization), true
 		}
+	}
+	for k, count := range c.set.far {
+		n = [octaveCodes]uint64{}
+		n[k.code%octaveCodes] = count
+		to := &p.Hop(c.keys[k.ref]).Latency
+		if k.kind == queueRow {
+			to = &p.Hop(c.keys[k.ref]).Queue
+		}
+		to.AddOctave(int(k.code/octaveCodes), &n)
 	}
 }

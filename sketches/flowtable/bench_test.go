@@ -59,13 +59,14 @@ func straight(t *Table[key, [4]line], packets []key) {
 // batched does the same in batches: look-ups, then a pass that reads the lines to be changed, then the counting.
 func batched(t *Table[key, [4]line], packets []key) (sum uint64) {
 	var hashes [batchSize]uint64
+	var refs [batchSize]*key
 	var slots [batchSize]uint32
 	for ; len(packets) >= batchSize; packets = packets[batchSize:] {
 		keys := packets[:batchSize]
 		for i := range keys {
-			hashes[i] = keys[i].hash()
+			hashes[i], refs[i] = keys[i].hash(), &keys[i]
 		}
-		t.FindAll(hashes[:], keys, 2, slots[:], nil)
+		t.FindAll(hashes[:], refs[:], 2, slots[:], nil)
 		for i, slot := range slots {
 			sum += t.At(slot).Value[2][i&7]
 		}

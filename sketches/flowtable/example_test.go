@@ -21,7 +21,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	keys := []key{{1, 2}, {3, 4}, {1, 2}}
+	keys := []*key{{1, 2}, {3, 4}, {1, 2}}
 	hashes, slots := make([]uint64, len(keys)), make([]uint32, len(keys))
 	for i, k := range keys {
 		hashes[i] = k.hash()

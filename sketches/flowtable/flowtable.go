@@ -165,10 +165,10 @@ func (t *Table[K, V]) use(slot uint32, now int64) {
 	e.link = t.batch
 }
 
-// FindAll is Find for a batch: slots[i] becomes the slot of keys[i]. No entry of the batch is evicted for another one,
+// FindAll is Find for a batch: slots[i] becomes the slot of *keys[i]. No entry of the batch is evicted for another one,
 // so all slots are good when FindAll returns; a key that finds no place for that reason, or because many keys share its hash,
 // gets None and is counted as refused. created, unless nil, is called for each new entry.
-func (t *Table[K, V]) FindAll(hashes []uint64, keys []K, now int64, slots []uint32, created func(i int, slot uint32)) {
+func (t *Table[K, V]) FindAll(hashes []uint64, keys []*K, now int64, slots []uint32, created func(i int, slot uint32)) {
 	t.batch++
 	n := len(hashes)
 	keys, slots = keys[:n], slots[:n]
@@ -185,8 +185,8 @@ func (t *Table[K, V]) FindAll(hashes []uint64, keys []K, now int64, slots []uint
 	// Mark what is there before anything is evicted for what is not.
 	missing := 0
 	for i, s := range slots {
-		if s == None || t.entries[s].Key != keys[i] {
-			if s = t.Get(hashes[i], &keys[i]); s == None {
+		if s == None || t.entries[s].Key != *keys[i] {
+			if s = t.Get(hashes[i], keys[i]); s == None {
 				slots[i] = None
 				missing++
 				continue
@@ -203,7 +203,7 @@ func (t *Table[K, V]) FindAll(hashes []uint64, keys []K, now int64, slots []uint
 			continue
 		}
 		var isNew bool
-		if slots[i], isNew = t.find(hashes[i], &keys[i], now); isNew && created != nil {
+		if slots[i], isNew = t.find(hashes[i], keys[i], now); isNew && created != nil {
 			created(i, slots[i])
 		}
 	}

@@ -61,7 +61,7 @@ func TestMatchesMap(t *testing.T) {
 					keys[i] = uint64(r.IntN(1 + r.IntN(400)))
 					hashes[i] = hash(keys[i]) & (0x7<<61 | 0xffff) // collide
 				}
-				tab.FindAll(hashes, keys, now, slots[:n], func(i int, slot uint32) { want[keys[i]] = &twin{slot: slot} })
+				tab.FindAll(hashes, pointers(keys), now, slots[:n], func(i int, slot uint32) { want[keys[i]] = &twin{slot: slot} })
 				for i, slot := range slots[:n] {
 					if w := want[keys[i]]; w == nil || slot == None || tab.At(slot).Key != keys[i] || w.slot != slot {
 						t.Fatalf("seed %d: key %d at slot %d, want %+v", seed, keys[i], slot, w)
@@ -132,7 +132,7 @@ func TestBatchKeepsItsEntries(t *testing.T) {
 			hashes[i] = hash(keys[i])
 		}
 		half := n / 2
-		tab.FindAll(hashes[:half], keys[:half], int64(-round), slots[:half], nil) // time runs backwards
+		tab.FindAll(hashes[:half], pointers(keys[:half]), int64(-round), slots[:half], nil) // time runs backwards
 		seen := map[uint32]bool{}
 		for i, s := range slots[:half] {
 			if s == None || seen[s] || tab.At(s).Key != keys[i] {
@@ -143,7 +143,7 @@ func TestBatchKeepsItsEntries(t *testing.T) {
 	}
 	refused := tab.Stats().Refused
 	created := 0
-	tab.FindAll(hashes, keys, 1, slots, func(i int, slot uint32) { created++ })
+	tab.FindAll(hashes, pointers(keys), 1, slots, func(i int, slot uint32) { created++ })
 	none := 0
 	for i, s := range slots {
 		if s == None {
@@ -171,7 +171,7 @@ func TestBatchWithRepeatedKeys(t *testing.T) {
 	slots := make([]uint32, len(keys))
 	for range 2 {
 		created := 0
-		tab.FindAll(hashes, keys, 1, slots, func(i int, slot uint32) { created++ })
+		tab.FindAll(hashes, pointers(keys), 1, slots, func(i int, slot uint32) { created++ })
 		if slots[0] != slots[2] || slots[0] != slots[3] || slots[1] != slots[5] || slots[0] == slots[1] {
 			t.Errorf("slots of %v are %v", keys, slots)
 		}
@@ -259,4 +259,13 @@ func TestOneHash(t *testing.T) {
 			t.Fatalf("key %d found no place", k)
 		}
 	}
+}
+
+// pointers gives the addresses of the elements of list.
+func pointers[T any](list []T) []*T {
+	p := make([]*T, len(list))
+	for i := range list {
+		p[i] = &list[i]
+	}
+	return p
 }

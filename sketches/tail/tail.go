@@ -93,6 +93,9 @@ func (t *Sketch) Base() uint8 {
 	return uint8(min(bits.Len64(t.count/sampleFrom), maxBase))
 }
 
+// Listed reports whether the sketch still holds every code as it is.
+func (t *Sketch) Listed() bool { return t.width == 0 }
+
 // Limit is the code above which every code has to be counted. It changes only with [Sketch.Add], [Sketch.AddSample] and
 // [Sketch.Merge].
 func (t *Sketch) Limit() uint16 { return t.limit }
