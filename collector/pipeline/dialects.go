@@ -106,7 +106,7 @@ const (
 )
 
 // look looks at frame i of a batch, of which the last n reports of b were made.
-func (d *doubts) look(i int, f *ingest.Frame, b *decode.Batch, n int) {
+func (d *doubts) look(i int, f *ingest.Frame, b *decode.Records, n int) {
 	if n == 0 {
 		if len(d.foreign) == mostForeign {
 			d.passed = true
@@ -115,7 +115,11 @@ func (d *doubts) look(i int, f *ingest.Frame, b *decode.Batch, n int) {
 		}
 		return
 	}
-	last := b.Reports[len(b.Reports)-1]
+	x := b.List[len(b.List)-1]
+	if x.Shape != nil && !d.watching {
+		return
+	}
+	last := x.Report()
 	doubtful := guess.Doubtful(last)
 	if !doubtful && !d.watching {
 		return
@@ -330,15 +334,15 @@ func (p *Pipeline) readAgain(w *Worker) {
 	x.begin(w, dec)
 	for _, s := range x.take() {
 		if s.Link == ingest.LinkUDP {
-			dec.DatagramCut(&w.in, s.Src, s.Data, s.Length, s.Time)
+			dec.Record(&w.in, s.Src, s.Data, s.Length, s.Time)
 		} else {
-			dec.Frame(&w.in, s.Link, s.Data, s.Length, s.Time)
+			dec.RecordFrame(&w.in, s.Link, s.Data, s.Length, s.Time)
 		}
-		if len(w.in.Reports) == 0 {
+		if len(w.in.List) == 0 {
 			continue
 		}
 		p.place(w)
-		n := uint64(len(w.in.Reports))
+		n := uint64(len(w.in.List))
 		x.reread.Add(n)
 		p.ledger.Receive(ledger.Ring, n)
 		p.border.RLock()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/collector/ledger"
-	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -107,6 +106,3 @@ func (p *Pipeline) StopDiversion() {
 
 // Diverts reports whether reports may be taken out of the windows.
 func (p *Pipeline) Diverts() bool { return p.diversion != nil }
-
-// takes reports whether a report is diverted.
-func (p *Pipeline) takes(r *decode.Report) bool { return p.diversion != nil && p.diversion.Takes(r) }

@@ -24,7 +24,7 @@ import (
 
 // work is what crosses a shard's queue: a batch of reports, or something that the shard's owner is to do.
 type work struct {
-	batch decode.Batch
+	batch decode.Records
 	hops  int                // of the reports
 	visit func(*shard.State) // nil for a batch
 }
@@ -67,9 +67,10 @@ type Worker struct {
 	id      int
 	block   bool // wait for a full shard queue instead of dropping
 	receipt receiptWorker
-	in      decode.Batch
-	out     []*work // one for each shard, nil while it has nothing
-	groups  []uint8 // of the reports' exporters
+	in      decode.Records
+	out     []*work          // one for each shard, nil while it has nothing
+	groups  []uint8          // of the reports' exporters
+	reports []*decode.Report // memory of reportsOf
 	counts  decodeCounts
 	doubts  doubts
 	sites   *exporters.Placer // nil without any
@@ -163,8 +164,8 @@ func (s *shardQueue) run(p *Pipeline) {
 			w.visit(s.state)
 			continue
 		}
-		n := uint64(len(w.batch.Reports))
-		s.state.Update(w.batch.Reports)
+		n := uint64(len(w.batch.List))
+		s.state.UpdateRecords(w.batch.List)
 		p.ledger.Move(ledger.ShardQueue, ledger.Window, n)
 		s.depth.Add(-int64(n))
 		w.batch.Reset()
@@ -234,10 +235,22 @@ func (p *Pipeline) place(w *Worker) {
 	if w.sites == nil {
 		return
 	}
-	if r := w.sites.Place(w.in.Reports); r != nil {
+	for _, r := range w.in.List {
+		r.Generalize()
+	}
+	if r := w.sites.Place(w.reportsOf(w.in.List)); r != nil {
 		p.log.Warn("report refused: a node's number has no room beside its site; more of these are only counted",
 			"exporter", r.Exporter.String(), "most", 1<<names.NodeBits-1)
 	}
+}
+
+// reportsOf gives the general forms of records, in memory that w keeps.
+func (w *Worker) reportsOf(records []*decode.Record) []*decode.Report {
+	w.reports = w.reports[:0]
+	for _, r := range records {
+		w.reports = append(w.reports, r.Report())
+	}
+	return w.reports
 }
 
 // The most that a batch carries to a shard. A datagram can hold hundreds of reports or hops, so that batches of datagrams
@@ -255,13 +268,13 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 	}
 	foreign := uint64(0)
 	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
-	for read < len(frames) && len(w.in.Reports) < BatchReports {
+	for read < len(frames) && len(w.in.List) < BatchReports {
 		f := &frames[read]
 		read++
 		oldest, newest = min(oldest, f.Time), max(newest, f.Time)
 		n := 0
 		if f.Link == ingest.LinkUDP {
-			n = dec.DatagramCut(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
+			n = dec.Record(&w.in, decode.AddrFrom(f.Src.Addr()), f.Data, max(f.Length, len(f.Data)), f.Time)
 			if f.Dst != w.dst || f.DstPort != w.dstPort || w.to == 0 {
 				w.dst, w.dstPort = f.Dst, f.DstPort
 				dst := decode.Addr{}
@@ -270,11 +283,11 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 				}
 				w.to = decode.Destination(&dst, f.DstPort)
 			}
-			for _, r := range w.in.Reports[len(w.in.Reports)-n:] {
-				r.To = w.to
+			for _, r := range w.in.List[len(w.in.List)-n:] {
+				r.SetTo(w.to)
 			}
 		} else {
-			n = dec.Frame(&w.in, f.Link, f.Data, f.Length, f.Time)
+			n = dec.RecordFrame(&w.in, f.Link, f.Data, f.Length, f.Time)
 		}
 		if n == 0 {
 			foreign++
@@ -287,7 +300,7 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 		p.Dialects.end(w, dec, frames)
 	}
 	w.receipt.oldest, w.receipt.newest = oldest, newest
-	reports := uint64(len(w.in.Reports))
+	reports := uint64(len(w.in.List))
 	p.ledger.Receive(ledger.Ring, reports+foreign)
 	p.ledger.Move(ledger.Ring, ledger.DroppedForeign, foreign)
 	w.counts.foreign.Add(foreign)
@@ -295,39 +308,48 @@ func (p *Pipeline) decode(w *Worker, frames []ingest.Frame) (read int) {
 }
 
 // deliver follows the sequence numbers of the reports in a batch of w and scatters them to their shards.
-func (p *Pipeline) deliver(w *Worker, in *decode.Batch) {
-	reports := in.Reports
-	if len(reports) == 0 {
+func (p *Pipeline) deliver(w *Worker, in *decode.Records) {
+	if len(in.List) == 0 {
 		return
 	}
-	w.groups = p.Exporters.observe(reports, w.groups)
+	w.groups = p.Exporters.observe(in.List, w.groups)
 	p.scatter(w, in)
 }
 
 // scatter hands the reports in a batch of w to the raw stream and to their shards.
-func (p *Pipeline) scatter(w *Worker, in *decode.Batch) {
+func (p *Pipeline) scatter(w *Worker, in *decode.Records) {
 	for _, r := range p.reports {
-		r.AppendReports(in.Reports)
+		r.AppendReports(w.reportsOf(in.List))
 	}
 
 	malformed, shards := uint64(0), uint64(len(p.shards))
-	in.Scatter(func(r *decode.Report) *decode.Batch {
-		w.counts.add(r)
-		if r.Err.Reason != 0 {
-			malformed++
-			return nil
+	in.Scatter(func(x *decode.Record) *decode.Records {
+		i, hops := uint64(0), 0 // of reports that name no flow
+		if s := x.Shape; s != nil {
+			w.counts.add(&s.Common)
+			x.Hash = p.key.Flow(&x.Flow)
+			i, hops = (x.Hash>>32)*shards>>32, s.Hops
+		} else {
+			r := x.Report()
+			w.counts.add(r)
+			if r.Err.Reason != 0 {
+				malformed++
+				return nil
+			}
+			if r.Has&decode.HasFlow != 0 {
+				r.FlowHash = p.key.Flow(&r.Flow)
+				i = (r.FlowHash >> 32) * shards >> 32
+			}
+			hops = len(r.Hops)
 		}
-		i := uint64(0) // of reports that name no flow
-		if r.Has&decode.HasFlow != 0 {
-			r.FlowHash = p.key.Flow(&r.Flow)
-			i = (r.FlowHash >> 32) * shards >> 32
-		}
-		if p.takes(r) {
-			w.diverted = append(w.diverted, r) // it stays where it was until the batch is filled again
-			return nil
+		if p.diversion != nil {
+			if r := x.Report(); p.diversion.Takes(r) {
+				w.diverted = append(w.diverted, r) // it stays where it was until the batch is filled again
+				return nil
+			}
 		}
 		out := w.out[i]
-		if out != nil && (len(out.batch.Reports) >= BatchReports || out.hops >= BatchHops) {
+		if out != nil && (len(out.batch.List) >= BatchReports || out.hops >= BatchHops) {
 			p.enqueue(p.shards[i], out, w.block)
 			out = nil
 		}
@@ -335,7 +357,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.Batch) {
 			out = p.take()
 			w.out[i] = out
 		}
-		out.hops += len(r.Hops)
+		out.hops += hops
 		return &out.batch
 	})
 	p.ledger.Move(ledger.Ring, ledger.DroppedMalformed, malformed)
@@ -349,7 +371,7 @@ func (p *Pipeline) scatter(w *Worker, in *decode.Batch) {
 }
 
 func (p *Pipeline) enqueue(s *shardQueue, w *work, block bool) {
-	n := uint64(len(w.batch.Reports))
+	n := uint64(len(w.batch.List))
 	p.ledger.Move(ledger.Ring, ledger.ShardQueue, n)
 	s.depth.Add(int64(n))
 	if block {

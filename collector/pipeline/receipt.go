@@ -50,8 +50,8 @@ type receiptWorker struct {
 	until          atomic.Int64 // all was handed over that was received before
 
 	// Guarded by border.
-	held decode.Batch // of the next window
-	rest decode.Batch // memory
+	held decode.Records // of the next window
+	rest decode.Records // memory
 }
 
 func newByReceipt(length time.Duration) byReceipt {
@@ -70,12 +70,12 @@ func (p *Pipeline) sortOut(w *Worker) {
 		case r.early <- struct{}{}:
 		default:
 		}
-		if len(w.receipt.held.Reports)+len(w.in.Reports) > HeldReports && p.belongsNext(w.receipt.newest) {
+		if len(w.receipt.held.List)+len(w.in.List) > HeldReports && p.belongsNext(w.receipt.newest) {
 			p.awaitEnd()
 		}
 	}
-	wrong, room := uint64(0), HeldReports-len(w.receipt.held.Reports)
-	w.in.Scatter(func(x *decode.Report) *decode.Batch {
+	wrong, room := uint64(0), HeldReports-len(w.receipt.held.List)
+	w.in.Scatter(func(x *decode.Record) *decode.Records {
 		switch {
 		case x.Time >= r.since && x.Time < r.edge:
 		case room > 0 && p.belongsNext(x.Time):

@@ -22,7 +22,7 @@ func TestHeldReportsAreBounded(t *testing.T) {
 	for range 40 {
 		p.Handle(w, frames)
 	}
-	if held, wrong := len(w.receipt.held.Reports), p.receipt.misplaced.Load(); held != HeldReports || wrong != 40*100-HeldReports {
+	if held, wrong := len(w.receipt.held.List), p.receipt.misplaced.Load(); held != HeldReports || wrong != 40*100-HeldReports {
 		t.Errorf("%d are held back, %d misplaced", held, wrong)
 	}
 	first, _ := p.Cut(End{Label: 1000, Wall: 1000, Steady: 1000, Next: 2000}, 1000)

@@ -26,6 +26,12 @@ func fromExporters(rng *rand.Rand, nodes, addresses, reports int) (out []*decode
 	return out
 }
 
+func recordsOf(reports []*decode.Report) []*decode.Record {
+	var b decode.Records
+	b.Take(&decode.Batch{Reports: slices.Clone(reports)})
+	return b.List
+}
+
 // However many groups there are, exporters are followed as by one tracker, and one address can take all places.
 func TestExporterGroups(t *testing.T) {
 	seed := rand.Uint64()
@@ -44,7 +50,7 @@ func TestExporterGroups(t *testing.T) {
 			e := newSequences(cfg, seed, workers)
 			var groups []uint8
 			for batch := range slices.Chunk(reports, 1+rng.IntN(100)) {
-				groups = e.observe(batch, groups)
+				groups = e.observe(recordsOf(batch), groups)
 			}
 			if got := e.cut(int64(len(reports)), nil); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, round %d: %d workers give\n%v\none tracker gives\n%v", seed, round, workers, got, want)
@@ -66,7 +72,7 @@ func TestExporterPlaces(t *testing.T) {
 			r.Time += at
 			r.NodeID += uint32(1000 * round)
 		}
-		e.observe(reports, nil)
+		e.observe(recordsOf(reports), nil)
 		all := e.cut(at+int64(len(reports)), nil)
 		present := slices.DeleteFunc(all, func(s inference.ExporterStats) bool { return s.Reports == 0 })
 		if len(present) != cfg.MaxExporters {
@@ -87,7 +93,7 @@ func TestExporterState(t *testing.T) {
 			r := &decode.Report{Time: at, NodeID: uint32(k), Seq: seq, SeqBits: 22, FirstOfGroup: true, Version: decode.V20}
 			r.Exporter = decode.AddrFrom4([]byte{10, 0, byte(k), 1})
 			r.Has = decode.HasExporter | decode.HasNodeID | decode.HasSeq
-			e.observe([]*decode.Report{r}, nil)
+			e.observe(recordsOf([]*decode.Report{r}), nil)
 		}
 	}
 	for _, workers := range [][2]int{{1, 1}, {4, 4}, {1, 8}, {8, 1}} {
