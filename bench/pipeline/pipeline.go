@@ -27,9 +27,14 @@ type Config struct {
 }
 
 // DefaultConfig measures n flows over 8-port switches (640 hops), in the memory that such flows need, after each of them
-// had some 60 reports: its sketches are full by then.
+// had 400 reports: its sketches are cells by then, and begin to sample. Where there are more than half a million flows, it is 100
+// reports, so that the sketches are cells and count every value.
 func DefaultConfig(n int) Config {
-	cfg := Config{Flows: n, Ports: 8, Batch: 128, Warmup: max(30*n, 20_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
+	each := 400
+	if n > 500_000 {
+		each = 100
+	}
+	cfg := Config{Flows: n, Ports: 8, Batch: 128, Warmup: max(each*n, 1_000_000), Reports: 4_000_000, Window: 1_000_000, Seed: 1, Shard: shard.DefaultConfig()}
 	cfg.Shard.IdleTimeout = 24 * time.Hour
 	cfg.Shard.MemoryBytes = max(cfg.Shard.MemoryBytes, 2<<30*int64(n)/1_000_000)
 	return cfg
@@ -43,6 +48,8 @@ type Result struct {
 	Median                           float64       // of the batches, in ns a report, with the share of the windows
 	Flows, Findings                  int
 	MemoryBytes                      int64 // of the flow table and the sketches
+	Warmup                           int   // reports before
+	Sketches                         shard.SketchStates
 }
 
 // Total is the time of all stages.
@@ -58,9 +65,11 @@ func (r *Result) MedianRate() float64 { return 1e9 / r.Median }
 // Print writes the result as one line.
 func (r *Result) Print(w io.Writer) error {
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(r.Reports) }
-	_, err := fmt.Fprintf(w, "%8d flows  %5.2f M reports/s (median of batches %.2f)  %4.0f ns: decode %.0f, exporters %.0f, flows and hops %.0f, windows %.1f (longest %v)  %.0f B a flow\n",
+	sketches := float64(max(r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled, 1))
+	share := func(n int) float64 { return 100 * float64(n) / sketches }
+	_, err := fmt.Fprintf(w, "%8d flows  %5.2f M reports/s (median of batches %.2f)  %4.0f ns: decode %.0f, exporters %.0f, flows and hops %.0f, windows %.1f (longest %v)  %.0f B a flow; of the sketches %.0f %% list their values, %.0f %% count them, %.0f %% sample\n",
 		r.Flows, r.Rate()/1e6, r.MedianRate()/1e6, each(r.Total()), each(r.Decode), each(r.Exporters), each(r.Shard), each(r.Window), r.LongestWindow.Round(time.Microsecond),
-		float64(r.MemoryBytes)/float64(r.Flows))
+		float64(r.MemoryBytes)/float64(r.Flows), share(r.Sketches.Listed), share(r.Sketches.Counted), share(r.Sketches.Sampled))
 	return err
 }
 
@@ -91,17 +100,30 @@ func Run(cfg Config) (Result, error) {
 	p.res.Median = float64(p.batches.Quantile(0.5))/16 + float64(p.res.Window)/float64(cfg.Reports)
 	p.res.Reports, p.res.Flows = cfg.Reports, st.Flows
 	p.res.MemoryBytes = st.MemoryBytes * int64(st.Flows) / int64(st.Capacity)
-	return p.res, nil
+	p.res.Warmup, p.res.Sketches = cfg.Warmup, p.state.SketchStates()
+	return p.res, p.res.check(&cfg)
+}
+
+// check fails if the flows are not in the state that the measurement is about: all there, and with warm sketches if they had the
+// reports for it.
+func (r *Result) check(cfg *Config) error {
+	if want := cfg.Flows * pathHops; r.Sketches.Listed+r.Sketches.Counted+r.Sketches.Sampled < want*99/100 {
+		return fmt.Errorf("%d flows have %+v sketches, want %d", r.Flows, r.Sketches, want)
+	}
+	if cfg.Warmup >= 100*cfg.Flows && r.Sketches.Listed > cfg.Flows*pathHops/100 {
+		return fmt.Errorf("%d sketches list their values after %d reports: they are not warm", r.Sketches.Listed, cfg.Warmup)
+	}
+	return nil
 }
 
 type run struct {
 	gen       *generator
-	dec       *demux.Decoder
+	dec       *demux.Router
 	tracker   *sequence.Tracker
 	state     *shard.State
 	detector  *events.Detector
 	ring      []byte
-	reports   decode.Batch
+	reports   decode.Records
 	partial   inference.Partial
 	exporters []inference.ExporterStats
 	limits    inference.Limits
@@ -116,7 +138,7 @@ func newRun(cfg Config) (*run, error) {
 		return nil, fmt.Errorf("no profile called auto")
 	}
 	return &run{
-		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.New(profile), ring: make([]byte, cfg.Batch*size),
+		gen: newGenerator(cfg.Flows, cfg.Ports, cfg.Seed), dec: demux.NewRouter(profile, nil), ring: make([]byte, cfg.Batch*size),
 		tracker: sequence.New(sequence.DefaultConfig(), 1), state: shard.New(cfg.Shard, 1), detector: events.New(events.DefaultConfig()),
 		limits: cfg.Shard.Limits(), src: decode.AddrFrom4([]byte{127, 0, 0, 1}),
 	}, nil
@@ -129,23 +151,23 @@ func (p *run) batch(n int, now int64) error {
 	t0 := time.Now()
 	p.reports.Reset()
 	for i := range n {
-		p.dec.Datagram(&p.reports, p.src, p.ring[i*size:(i+1)*size], now+int64(i))
+		p.dec.Record(&p.reports, p.src, p.ring[i*size:(i+1)*size], size, now+int64(i))
 	}
 	t1 := time.Now()
-	for _, r := range p.reports.Reports {
-		p.tracker.Observe(r)
+	for _, r := range p.reports.List {
+		p.tracker.ObserveRecord(r)
 	}
 	t2 := time.Now()
-	p.state.Update(p.reports.Reports)
+	p.state.UpdateRecords(p.reports.List)
 	t3 := time.Now()
 	p.res.Decode += t1.Sub(t0)
 	p.res.Exporters += t2.Sub(t1)
 	p.res.Shard += t3.Sub(t2)
 	p.batches.AddValue(uint64(t3.Sub(t0)) * 16 / uint64(n))
-	if len(p.reports.Reports) != n {
-		return fmt.Errorf("%d reports of %d datagrams", len(p.reports.Reports), n)
+	if len(p.reports.List) != n {
+		return fmt.Errorf("%d reports of %d datagrams", len(p.reports.List), n)
 	}
-	if r := p.reports.Reports[0]; r.Err.Reason != 0 || len(r.Hops) != pathHops {
+	if r := p.reports.List[0].Report(); r.Err.Reason != 0 || len(r.Hops) != pathHops {
 		return fmt.Errorf("report of %d hops, want %d: %v", len(r.Hops), pathHops, r.Error())
 	}
 	return nil

@@ -36,6 +36,7 @@ beside ours. What a whole collector keeps up with is "hopscope selftest".`,
 func pipelineCommand() *cobra.Command {
 	var flows []int
 	var format string
+	var reports, warmup int
 	c := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Reports a second through decoding, tables, sketches and detectors, in memory, on one core",
@@ -48,8 +49,15 @@ func pipelineCommand() *cobra.Command {
 				if n < 1 || n > 1<<24 {
 					return cli.Usagef("--flows %d is outside 1..16777216", n)
 				}
+				cfg := pipeline.DefaultConfig(n)
+				if cfg.Reports = reports; reports < 1 || warmup < 0 {
+					return cli.Usagef("--reports %d or --warmup %d is too small", reports, warmup)
+				}
+				if c.Flags().Changed("warmup") {
+					cfg.Warmup = warmup
+				}
 				done := cli.ShowProgress(c.ErrOrStderr(), "measuring", func() string { return fmt.Sprintf("%d flows", n) })
-				r, err := pipeline.Run(pipeline.DefaultConfig(n))
+				r, err := pipeline.Run(cfg)
 				done()
 				if err != nil {
 					return err
@@ -67,6 +75,8 @@ func pipelineCommand() *cobra.Command {
 		},
 	}
 	c.Flags().IntSliceVar(&flows, "flows", []int{10_000, 1_000_000}, "flows in the traffic (repeatable)")
+	c.Flags().IntVar(&reports, "reports", 4_000_000, "reports that are measured")
+	c.Flags().IntVar(&warmup, "warmup", 0, "reports before the measurement (default 400 a flow, 100 from half a million flows on)")
 	c.Flags().StringVar(&format, "format", "table", "table or json")
 	return c
 }
