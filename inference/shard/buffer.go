@@ -9,15 +9,11 @@ import (
 // full reports whether n reports more fill the buffer.
 func (f *flow) full(n uint8) bool { return f.buffered+n >= bufferReports[f.hops] }
 
-// bufferReports is how many reports are buffered, by the length of the path: as many as there is room for, but whole
-// batches of 16, which the sketches like best.
+// bufferReports is how many reports are buffered, by the length of the path: as many as there is room for.
 var bufferReports = func() (n [maxPathLength + 1]uint8) {
 	n[0] = 255
 	for hops := 1; hops < len(n); hops++ {
 		n[hops] = uint8(min(bufferCodes/hops, 240))
-		if n[hops] > 16 {
-			n[hops] &^= 15
-		}
 	}
 	return n
 }()
@@ -27,15 +23,10 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	u := units(r)
 	kept := int(f.hops)
 	if f.top != 0 {
-		s.countTopQueues(f, r.Hops[:min(kept, len(r.Hops))], u)
+		s.bufferQueues(f, r.Hops[:kept], u)
 	}
-	var codes []uint16
-	if f.taken() {
-		at := int(f.buffered) * kept
-		codes = f.codes[at : at+kept]
-	} else {
-		codes = s.passed[:kept]
-	}
+	at := int(f.buffered) * kept
+	codes := f.codes[at : at+kept]
 	gap, link := false, uint32(0)
 	for i := range r.Hops {
 		h := &r.Hops[i]
@@ -57,40 +48,11 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 			gap = gap || latency == absent
 		}
 	}
-	if f.shift != 0 {
-		if !gap {
-			s.countSampled(f, codes)
-			return
-		}
-		s.flush(f)
-		f.takeAll()
-		copy(f.codes[:], codes)
-	}
 	if gap {
 		f.flags |= gaps
 	}
 	f.buffered++
 	f.fresh++
-	if f.full(0) {
-		s.flush(f)
-	}
-}
-
-// countSampled counts a report of a flow that takes one of 2^shift. Codes that are above the limits of their sketches, which
-// few are, are counted of every report: they are what the upper quantiles consist of.
-func (s *State) countSampled(f *flow, codes []uint16) {
-	if f.taken() {
-		f.buffered++
-	}
-	for i, c := range codes {
-		if c > f.limit[i%inline] {
-			s.slab.blocks[f.block[i%inline]].latency.Above(c, &s.rng)
-		}
-	}
-	if f.seen++; f.seen&f.mask() != 0 {
-		return
-	}
-	f.pick = uint16(s.rng.Next()) & uint16(f.mask())
 	if f.full(0) {
 		s.flush(f)
 	}
@@ -105,13 +67,21 @@ func (s *State) skipped(i int) {
 	}
 }
 
-// countTopQueues counts the queues of one of the busiest flows. Their latencies are counted when the buffer is flushed.
-func (s *State) countTopQueues(f *flow, hops []decode.Hop, u *decode.Units) {
-	for i := range hops {
+// bufferQueues keeps the queues of a report of one of the busiest flows until the buffer is flushed.
+func (s *State) bufferQueues(f *flow, hops []decode.Hop, u *decode.Units) {
+	for i, codes := 0, s.top.places[f.top-1].next(len(hops)); i < len(codes); i++ {
+		codes[i] = absent
 		if bytes, ok := u.Queue(&hops[i]); ok {
-			s.top.count(&s.top.hop(f, hopKey(&hops[i])).Queue, logcode.EncodeDense(bytes))
+			codes[i] = logcode.EncodeDense(bytes)
 		}
 	}
+}
+
+// next is the place in the buffer for the queues of one more report.
+func (p *topFlow) next(hops int) []uint16 {
+	at := int(p.queued) * hops
+	p.queued++
+	return p.queues[at : at+hops]
 }
 
 // add counts codes in the sketches of a hop without going through the flow's buffer.
@@ -131,12 +101,9 @@ func (s *State) add(f *flow, b *block, latency, queue uint16) {
 	}
 }
 
-// flush moves the codes in the buffer to the sketches of the hops. From then on, the flow takes of its reports what the
-// sketches would take of their codes: deciding for all hops at once spares most reports of a busy flow the way into the
-// buffer. Flows with gaps are not sampled, for then the hops would not have the same number of values; nor are
-// candidates for the busiest ones, whose histograms want every value.
+// flush moves the codes in the buffer to the sketches of the hops, and to the histograms of a candidate.
 func (s *State) flush(f *flow) {
-	if f.buffered == 0 && f.seen == 0 {
+	if f.buffered == 0 {
 		return
 	}
 	old := int(f.buffered) // how many of the reports are of earlier windows
@@ -145,32 +112,34 @@ func (s *State) flush(f *flow) {
 	}
 	var space [maxBlocks]uint32
 	var memory [bufferCodes]uint16
-	shift, limit := uint8(maxShift), [inline]uint16{}
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
 		codes := f.column(&memory, i)
 		if f.top != 0 && old < len(codes) { // a hop that was left before the window began is not in it
-			s.top.addDense(&s.top.hop(f, p.key()).Latency, codes[old:])
+			s.top.flush(f, i, p.key(), codes[old:])
 		}
-		f.feed(&p.latency, codes, i, &s.rng)
-		shift, limit[i%inline] = min(shift, p.latency.Base()), p.latency.Limit()
+		f.feed(&p.latency, codes, &s.rng)
 	}
-	if f.top != 0 || f.hops == 0 || f.hops > inline || f.flags&gaps != 0 {
-		shift = 0
+	if f.top != 0 {
+		s.top.places[f.top-1].queued = 0
 	}
 	f.buffered, f.fresh = 0, 0
 	f.flags &^= gaps
-	f.takeAll()
-	if shift != 0 {
-		f.shift, f.pick = shift, uint16(s.rng.Next())&(1<<shift-1)
-		f.limit = limit
-	}
 }
 
-func (t *topFlows) addDense(h *logcode.Histogram, codes []uint16) {
-	for _, c := range codes {
+// flush counts the codes of the i-th hop of a candidate: those of latencies, and those of the queues that wait.
+func (t *topFlows) flush(f *flow, i int, k inference.HopKey, latencies []uint16) {
+	h := t.hop(f, k)
+	for _, c := range latencies {
 		if c != absent {
-			t.count(h, logcode.Dense(c))
+			t.count(&h.Latency, logcode.Dense(c))
 		}
+	}
+	p := &t.places[f.top-1]
+	for range p.queued {
+		if c := p.queues[i]; c != absent {
+			t.count(&h.Queue, c)
+		}
+		i += int(f.hops)
 	}
 }

@@ -13,17 +13,14 @@ import (
 const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
-	// bufferCodes is the length of a flow's buffer: 16 reports of six hops, and a little for longer paths. It makes an
-	// entry six cache lines.
-	bufferCodes = 102
+	// bufferCodes is the length of a flow's buffer: 22 reports of five hops. It makes an entry six cache lines.
+	bufferCodes = 112
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
-	// maxShift bounds how thinly reports are sampled: what waits to be counted in the sketches is at most 16 * 2^12.
-	maxShift = 12
 )
 
 // flow is what the table keeps of a flow, behind its key, with which pathID shares a cache line. A report reads and
-// writes that line, the next one, and one more: where its codes go, or limit.
+// writes that line, the next one, and the one where its codes go.
 type flow struct {
 	pathID uint64 // of the reports in the buffer; 0 while no path is known
 
@@ -33,21 +30,17 @@ type flow struct {
 	window   uint32         // the window that inWindow and fresh belong to
 	inWindow uint32         // reports in it
 	gen      uint32         // generation of refs
-	seen     uint32         // while reports are sampled: how many came since the last flush
-	pick     uint16         // which of the next 2^shift reports is taken
-	top      uint16         // place among the busiest flows of the window, +1
 	refs     [inline]uint16 // of the hops, into the hop table
-	hops     uint8          // length of the path, at most the maximum that is kept
-	blocks   uint8          // blocks in use: those of the path, then some of former paths
-	buffered uint8          // reports in the buffer
-	fresh    uint8          // of those, how many belong to the window
-	flags    flowFlags
-	shift    uint8  // of 2^shift reports one is taken into the buffer
+	changes  uint32
+	top      uint16 // place among the busiest flows of the window, +1
 	judged   uint16 // low bits of the window in which its way was held against the policy
+	hops     uint8  // length of the path, at most the maximum that is kept
+	blocks   uint8  // blocks in use: those of the path, then some of former paths
+	buffered uint8  // reports in the buffer
+	fresh    uint8  // of those, how many belong to the window
+	flags    flowFlags
 
-	changes uint32
-	limit   [inline]uint16 // while reports are sampled: codes above are counted of every report
-	block   [inline]uint32 // the rest is linked from the last of them
+	block [inline]uint32 // the rest is linked from the last of them
 
 	// codes are the latency codes of the hops, report after report, until there is no room for one more.
 	codes [bufferCodes]uint16
@@ -70,15 +63,6 @@ type (
 	table = flowtable.Table[decode.FlowKey, flow]
 )
 
-// mask has the bits of seen that count within 2^shift reports.
-func (f *flow) mask() uint32 { return 1<<(f.shift&15) - 1 }
-
-// taken reports whether the next report goes into the buffer.
-func (f *flow) taken() bool { return f.seen&f.mask() == uint32(f.pick) }
-
-// takeAll makes f take every report. What was sampled must have been flushed.
-func (f *flow) takeAll() { f.shift, f.seen, f.pick = 0, 0, 0 }
-
 // column copies the buffered codes of the i-th hop.
 func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
 	n, stride := int(f.buffered), int(f.hops)
@@ -90,16 +74,12 @@ func (f *flow) column(dst *[bufferCodes]uint16, i int) []uint16 {
 	return dst[:k]
 }
 
-// feed adds the buffered codes of the i-th hop to its sketch.
-func (f *flow) feed(t *tail.Sketch, codes []uint16, i int, r *tail.Rand) {
-	switch {
-	case f.shift != 0:
-		t.AddSample(codes, f.shift, uint64(f.seen), f.limit[i%inline], r)
-	case f.flags&gaps != 0:
-		t.Add(slices.DeleteFunc(codes, func(c uint16) bool { return c == absent }), r)
-	default:
-		t.Add(codes, r)
+// feed adds the buffered codes of a hop to its sketch.
+func (f *flow) feed(t *tail.Sketch, codes []uint16, r *tail.Rand) {
+	if f.flags&gaps != 0 {
+		codes = slices.DeleteFunc(codes, func(c uint16) bool { return c == absent })
 	}
+	t.Add(codes, r)
 }
 
 // pathID hashes the nodes and interfaces of a path in order. It is the same in every process, and never 0. Logical interfaces

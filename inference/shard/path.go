@@ -8,7 +8,6 @@ import (
 // setPath makes the hops of r the path of f. Hops that were on a path of f before keep their sketches.
 func (s *State) setPath(f *flow, slot uint32, r *decode.Report, id uint64) {
 	s.flush(f)
-	f.takeAll()
 	var space [maxBlocks]uint32
 	old := s.slab.chain(&space, f)
 	kept := min(len(r.Hops), s.cfg.MaxPathLength)

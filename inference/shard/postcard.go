@@ -29,7 +29,6 @@ func (s *State) countPostcard(f *flow, slot uint32, r *decode.Report) {
 		return
 	}
 	s.flush(f) // of stacks, which told a part of the path
-	f.takeAll()
 	if f.onPath != ^uint32(0) {
 		f.onPath++
 	}

@@ -52,16 +52,9 @@ func (s *State) countShort(r *decode.Record, slot uint32) bool {
 		f.onPath++
 	}
 	if f.top != 0 {
-		s.countTopShort(f, n)
+		s.bufferQueuesShort(f, n)
 	}
 	s.hops.n += 2 * n
-	if f.shift != 0 {
-		if f.taken() {
-			copy(f.codes[int(f.buffered)*n:][:n], codes[:])
-		}
-		s.countSampled(f, codes[:n])
-		return true
-	}
 	copy(f.codes[int(f.buffered)*n:][:n], codes[:])
 	f.buffered++
 	f.fresh++
@@ -109,11 +102,10 @@ func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool 
 	return !strange && max(id, 1) == f.pathID
 }
 
-// countTopShort counts the queues of one of the busiest flows, whose counters readStack listed.
-func (s *State) countTopShort(f *flow, n int) {
+// bufferQueuesShort is bufferQueues for a record, whose counters readStack listed.
+func (s *State) bufferQueuesShort(f *flow, n int) {
 	waiting := s.hops.waiting[s.hops.n:]
-	for i, ref := range f.refs[:n] {
-		code := waiting[2*i+1] - uint32(ref)*rowCounters - rowCodes
-		s.top.count(&s.top.hop(f, s.hops.keys[ref]).Queue, uint16(code))
+	for i, codes := 0, s.top.places[f.top-1].next(n); i < len(codes); i++ {
+		codes[i] = uint16(waiting[2*i+1] - uint32(f.refs[i])*rowCounters - rowCodes)
 	}
 }

@@ -62,7 +62,7 @@ func (s *State) flowStats(slot uint32, e *entry) inference.FlowStats {
 	for i, b := range s.slab.chain(&space, f)[:f.hops] {
 		p := &s.slab.blocks[b]
 		latency, rng := p.latency, s.rng // copies: a look must not change what comes later
-		f.feed(&latency, f.column(&memory, i), i, &rng)
+		f.feed(&latency, f.column(&memory, i), &rng)
 		out.Hops = append(out.Hops, inference.FlowHop{HopKey: p.key(), Latency: summary(&latency)})
 	}
 	s.digestStats(slot, &out)

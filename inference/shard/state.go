@@ -46,7 +46,6 @@ type State struct {
 	records [batchSize]*decode.Record
 	rare    []*decode.Report // drops and loops, of which most batches have none
 
-	passed  [inline]uint16     // codes of a report that its flow does not take
 	path    []inference.HopKey // memory
 	former  []inference.HopKey // memory
 	touched uint64             // sum of what was read ahead, so that the reads are not optimised away
@@ -210,16 +209,10 @@ func (s *State) readAhead(slots []uint32) {
 			continue
 		}
 		f := &s.flows.At(slot).Value
-		if f.shift == 0 {
-			at := int(f.buffered) * int(f.hops)
-			sum += uint64(f.codes[min(at, bufferCodes-1)])
-		} else {
-			sum += uint64(f.limit[0])
-		}
-		if (f.seen+1)&f.mask() == 0 && f.full(1) {
+		sum += uint64(f.codes[min(int(f.buffered)*int(f.hops), bufferCodes-1)])
+		if f.full(1) {
 			for _, b := range f.block[:min(f.hops, inline)] {
-				p := &s.slab.blocks[b]
-				sum += uint64(p.node) + p.latency.Count()
+				sum += s.slab.blocks[b].latency.Touch()
 			}
 		}
 	}

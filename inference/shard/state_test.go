@@ -11,7 +11,6 @@ import (
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/sketches/flowtable"
 )
 
 func hop(node uint32, egress uint16, latency uint32) decode.Hop {
@@ -155,10 +154,9 @@ func TestPartialStackThenPostcards(t *testing.T) {
 	}
 }
 
-// TestSampling holds that flows with many reports, of which only some are taken, count all of them, keep the largest
-// values, and have the quantiles of all; also when the path changes, values are missing or the flow becomes one of the
+// TestManyReports holds that flows with many reports count all of them, keep the largest values, and have the quantiles of all; also when the path changes, values are missing or the flow becomes one of the
 // busiest in between, and whenever one looks.
-func TestSampling(t *testing.T) {
+func TestManyReports(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		cfg := testConfig()
@@ -173,7 +171,7 @@ func TestSampling(t *testing.T) {
 		for i := range flows {
 			flows[i].values = make([][]uint64, 1+i%(inline+2))
 		}
-		passed, window := 0, uint64(0)
+		window := uint64(0)
 		for i := range 100_000 {
 			n := int(float64(len(flows)) * math.Pow(rng.Float64(), 2))
 			f := &flows[n]
@@ -185,7 +183,7 @@ func TestSampling(t *testing.T) {
 			r := stack(uint32(n), 1)
 			for j := range f.values {
 				h := hop(f.node+uint32(j), 1, uint32(float64(1000*(j+1))*(1+rng.ExpFloat64())))
-				if n%4 == 2 { // in step with the samples, were they not drawn
+				if n%4 == 2 { // in step
 					h.Latency = 1000 * uint32(1+f.packets%8)
 				}
 				if n%4 == 1 && j == 0 && rng.IntN(1000) == 0 {
@@ -195,9 +193,6 @@ func TestSampling(t *testing.T) {
 					window++
 				}
 				r.Hops = append(r.Hops, h)
-			}
-			if slot := s.flows.Get(tableHash(s.key.Flow(&r.Flow)), &r.Flow); slot != flowtable.None && !s.flows.At(slot).Value.taken() {
-				passed++
 			}
 			s.Update([]*decode.Report{r})
 			if i%10_000 == 7777 {
@@ -220,9 +215,6 @@ func TestSampling(t *testing.T) {
 					sketched(t, "sampled latency", h.Latency, f.values[j])
 				}
 			}
-		}
-		if t.Logf("seed %d: %d reports passed", seed, passed); passed < 10_000 {
-			t.Errorf("seed %d: only %d reports passed", seed, passed)
 		}
 	}
 }

@@ -40,6 +40,11 @@ type topFlow struct {
 	slot  uint32
 	probe bool               // the flow is a probe, and has its place whatever its count
 	part  inference.FlowPart // its hops, until the end of the window
+
+	// queues are the dense codes of the queues of the last reports, which wait as those of the latencies do in the flow: counting
+	// many values of a histogram together costs one cache miss.
+	queues [bufferCodes]uint16
+	queued uint8 // reports in queues
 }
 
 func newTopFlows(n int) topFlows {
@@ -84,10 +89,6 @@ func (s *State) admit(f *flow, slot uint32) {
 		t.free = t.free[:n-1]
 	} else {
 		t.used++
-	}
-	if f.shift != 0 {
-		s.flush(f)
-		f.takeAll()
 	}
 	p := &t.places[i]
 	p.f, p.slot, p.probe = f, slot, held
@@ -149,7 +150,7 @@ func (t *topFlows) release(f *flow) {
 	if p.probe {
 		t.probePlaces--
 	}
-	p.f, p.probe = nil, false
+	p.f, p.probe, p.queued = nil, false, 0
 	f.top = 0
 	t.free = append(t.free, i)
 }

@@ -41,7 +41,7 @@ func TestPromise(t *testing.T) {
 				codes[i] = logcode.Encode(values[i])
 			}
 			var s Sketch
-			[]way{inBatches, sampled, oneByOne}[run%3](&s, codes, &r)
+			[]way{inBatches, oneByOne}[run%2](&s, codes, &r)
 			// The true quantile is one of the values. It is below 1/1.1 of the answer if enough values are, and so on.
 			got, rank := float64(s.Quantile(.99)), int(math.Ceil(.99*float64(n)))
 			within := func(off float64) bool {

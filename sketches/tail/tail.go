@@ -85,7 +85,7 @@ func (t *Sketch) Add(codes []uint16, r *Rand) {
 	t.review(before, codes)
 }
 
-// Base tells how much is left out of what is not above [Sketch.Limit]: of every 2^Base codes one is taken.
+// Base tells how much is left out of what is not above the limit: of every 2^Base codes one is taken.
 func (t *Sketch) Base() uint8 {
 	if t.width == 0 {
 		return 0
@@ -96,38 +96,8 @@ func (t *Sketch) Base() uint8 {
 // Listed reports whether the sketch still holds every code as it is.
 func (t *Sketch) Listed() bool { return t.width == 0 }
 
-// Limit is the code above which every code has to be counted. It changes only with [Sketch.Add], [Sketch.AddSample] and
-// [Sketch.Merge].
-func (t *Sketch) Limit() uint16 { return t.limit }
-
-// Above counts a code above the limit in advance of the [Sketch.AddSample] that it belongs to.
-func (t *Sketch) Above(code uint16, r *Rand) {
-	t.see(code, code)
-	t.keep(code, 1, r)
-}
-
-// AddSample adds n codes of which those above limit went through [Sketch.Above], and of all only a sample is known: one of
-// each 2^w, chosen at random without regard to the codes themselves. The smallest of the codes that were left out is not
-// known, so Min may be too large from then on.
-//
-// If w is [Sketch.Base], the sketch would have left out as many codes itself. So whoever feeds several sketches at once can
-// draw once for all of them, and has no work with most codes.
-func (t *Sketch) AddSample(sample []uint16, w uint8, n uint64, limit uint16, r *Rand) {
-	if n == 0 {
-		return
-	}
-	before := t.count
-	for _, c := range sample {
-		if c > limit {
-			continue
-		}
-		t.see(c, c)
-		t.count++ // put right below
-		t.keep(c, 1<<w, r)
-	}
-	t.count = before + n
-	t.review(before, sample)
-}
+// Touch reads the cache lines of t, for those that need many sketches at once: their misses overlap.
+func (t *Sketch) Touch() uint64 { return t.count + uint64(t.cell[cells/2]) + uint64(t.cell[cells-1]) }
 
 // see widens the range of codes. A sketch without any begins with what it sees.
 func (t *Sketch) see(lo, hi uint16) {
@@ -180,8 +150,8 @@ func (t *Sketch) keep(c uint16, w uint64, r *Rand) {
 	if uint(i) >= cells {
 		i = t.cover(fine(c), r)
 	}
-	if v := t.cell[i]; w == 1 && v < 32 && t.scale == 0 {
-		t.cell[i] = v + 1
+	if v := uint64(t.cell[i]) + w; v <= 32 && t.scale == 0 {
+		t.cell[i] = uint8(v)
 		return
 	}
 	t.raise(i, w, r)
@@ -376,7 +346,7 @@ func (t *Sketch) merge(list *[listed]uint16, n int, count uint64, r *Rand) {
 // Count is the number of codes that were added.
 func (t *Sketch) Count() uint64 { return t.count }
 
-// Min is the smallest code, exactly unless [Sketch.AddSample] was used; 0 if there is none.
+// Min is the smallest code, exactly; 0 if there is none.
 func (t *Sketch) Min() uint16 { return t.min }
 
 // Max is the largest code, exactly; 0 if there is none.

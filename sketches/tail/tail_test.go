@@ -24,7 +24,6 @@ func TestEmpty(t *testing.T) {
 	var s, o Sketch
 	r := Rand(1)
 	s.Add(nil, &r)
-	s.AddSample(nil, 3, 0, 0, &r)
 	s.Merge(&o, &r)
 	if s != (Sketch{}) || s.Count() != 0 || s.Min() != 0 || s.Max() != 0 || s.Quantile(.5) != 0 || s.Base() != 0 {
 		t.Errorf("an empty sketch is %+v", s)
@@ -86,31 +85,6 @@ func oneByOne(s *Sketch, codes []uint16, r *Rand) {
 	}
 }
 
-// sampled does what a flow does that decides for all hops at once what is counted.
-func sampled(s *Sketch, codes []uint16, r *Rand) {
-	for len(codes) > 0 {
-		w, limit := s.Base(), s.Limit()
-		n := min(16<<w, len(codes))
-		if w == 0 {
-			s.Add(codes[:n], r)
-		} else {
-			var sample []uint16
-			for block := range slices.Chunk(codes[:n], 1<<w) {
-				if pick := int(r.Next() & (1<<w - 1)); pick < len(block) {
-					sample = append(sample, block[pick])
-				}
-				for _, c := range block {
-					if c > limit {
-						s.Above(c, r)
-					}
-				}
-			}
-			s.AddSample(sample, w, uint64(n), limit, r)
-		}
-		codes = codes[n:]
-	}
-}
-
 func fromParts(s *Sketch, codes []uint16, r *Rand) {
 	var parts [7]Sketch
 	for i, c := range codes {
@@ -146,7 +120,7 @@ func TestTailError(t *testing.T) {
 				for c := range slices.Chunk(codes, 16) {
 					k.Add(c, &rk)
 				}
-				[]way{inBatches, sampled, oneByOne}[run%3](&s, codes, &r)
+				[]way{inBatches, oneByOne}[run%2](&s, codes, &r)
 				slices.Sort(values)
 				for i, q := range qs {
 					want := float64(truth(values, q))
@@ -194,7 +168,7 @@ func TestOrders(t *testing.T) {
 		"zeros":    func(i, n int) uint64 { return uint64(max(0, i-n/2)) },
 		"all bits": func(i, n int) uint64 { return 1 << (i * 64 / n) },
 	}
-	ways := map[string]way{"batches": inBatches, "sampled": sampled, "single": oneByOne, "parts": fromParts}
+	ways := map[string]way{"batches": inBatches, "single": oneByOne, "parts": fromParts}
 	for order, arrange := range orders {
 		for shape, value := range shapes {
 			for how, give := range ways {
@@ -281,7 +255,6 @@ func TestAllocations(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(2000, func() {
 		s.Add(codes, &r)
-		s.AddSample(codes, 2, 64, s.Limit(), &r)
 		o = s
 		o.Merge(&s, &r)
 	}); n != 0 {
@@ -289,7 +262,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzSketch feeds codes, samples and merges in any order.
+// FuzzSketch feeds codes and merges in any order.
 func FuzzSketch(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04 and so on"), uint64(1))
 	f.Add(slices.Repeat([]byte{0xff, 0xff, 0, 0, 0x10, 0x27}, 400), uint64(2))
@@ -299,15 +272,11 @@ func FuzzSketch(f *testing.F) {
 		count, largest := uint64(0), uint16(0)
 		for i := 0; i+2 < len(b); i += 3 {
 			c := min(uint16(b[i])|uint16(b[i+1])<<8, logcode.Codes-1)
-			switch b[i+2] % 5 {
-			case 0:
-				s.AddSample([]uint16{c}, b[i+2]%13, 16, 0xffff, &r)
-				count += 16
-			case 1:
+			if b[i+2]%5 == 1 {
 				o.Update(c, &r)
 				s.Merge(&o, &r)
 				count += o.Count()
-			default:
+			} else {
 				s.Add([]uint16{c, c / 2, c}, &r)
 				count += 3
 			}
