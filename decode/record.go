@@ -32,14 +32,12 @@ type Record struct {
 }
 
 // Shape is what reports have in common whose bytes are equal but for addresses, ports, identifiers, sequence numbers, lengths
-// that agree with each other, and the values in the INT stack. A shape never changes.
+// that agree with each other, and the values in the INT stack. Each block of the stack begins with a node, its level 1
+// interfaces, a latency and a queue, 16 bytes. A shape never changes.
 type Shape struct {
 	Common Report // the fields that all reports of the shape share; without hops
 	Hops   int    // blocks in the stack
 	Stride int    // bytes of a block
-
-	// Offsets within a block. The level 1 interfaces stand behind the node.
-	Node, Latency, Queue int
 
 	// Timed: blocks hold the times at which packets left a node.
 	Timed bool

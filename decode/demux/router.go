@@ -103,7 +103,11 @@ func (rt *Router) DatagramCut(b *decode.Batch, src decode.Addr, payload []byte, 
 // Record reads the payload of a datagram as [Router.DatagramCut] does and appends its reports to b, in the short form if the
 // report agrees with a shape.
 func (rt *Router) Record(b *decode.Records, src decode.Addr, payload []byte, length int, time int64) (n int) {
-	return rt.pick(src).record(b, &src, payload, length, time)
+	dec := rt.fallback
+	if !rt.plain {
+		dec = rt.pick(src)
+	}
+	return dec.record(b, &src, payload, length, time)
 }
 
 // RecordFrame is [Router.Frame] for records.

@@ -77,22 +77,10 @@ func Compile(l Layout, bitmap uint16) (p Plan) {
 	return p
 }
 
-// Places gives the offsets of node, latency and queue in a block. It is false unless a block has all of them, the level 1
-// interfaces behind the node, and no utilisation.
-func (p *Plan) Places() (node, delay, occupancy int, ok bool) {
+// Usual reports whether a block begins with node, level 1 interfaces, latency and queue, and has no utilisation.
+func (p *Plan) Usual() bool {
 	const want = decode.HopNodeID | decode.HopIngressIf | decode.HopLatency | decode.HopQueueOccupancy
-	if p.Fields&(want|decode.HopTxUtilization) != want {
-		return 0, 0, 0, false
-	}
-	for _, s := range p.steps[:p.n] {
-		switch s.item {
-		case latency:
-			delay = int(s.off)
-		case queue:
-			occupancy = int(s.off)
-		}
-	}
-	return 0, delay, occupancy, true // the items stand in the order of their bits
+	return p.Fields&(want|decode.HopTxUtilization) == want // items stand in the order of their bits, and these have the first four
 }
 
 // Begun reports whether the first n bytes of a block hold a value whole. A block that was cut before is none.

@@ -13,8 +13,9 @@ import (
 const (
 	// inline is how many hops of a path a flow refers to directly; further ones are found from block to block.
 	inline = 8
-	// bufferCodes is the length of a flow's buffer: 22 reports of five hops. It makes an entry six cache lines.
-	bufferCodes = 112
+	// bufferCodes is the length of a flow's buffer: 20 reports of five hops. With as much behind it as lets a report write all codes
+	// of a short path at once, it makes an entry six cache lines.
+	bufferCodes = 112 - inline
 	// absent marks a value that a hop did not have. It is no code of package logcode.
 	absent = 0xffff
 )
@@ -43,7 +44,7 @@ type flow struct {
 	block [inline]uint32 // the rest is linked from the last of them
 
 	// codes are the latency codes of the hops, report after report, until there is no room for one more.
-	codes [bufferCodes]uint16
+	codes [bufferCodes + inline]uint16
 }
 
 type flowFlags uint8

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
 
 	"github.com/hopscope/hopscope/decode"
@@ -55,7 +54,7 @@ func (s *State) countShort(r *decode.Record, slot uint32) bool {
 		s.bufferQueuesShort(f, n)
 	}
 	s.hops.n += 2 * n
-	copy(f.codes[int(f.buffered)*n:][:n], codes[:])
+	*(*[inline]uint16)(f.codes[int(f.buffered)*n:]) = codes // what is behind the first n is overwritten by the next report
 	f.buffered++
 	f.fresh++
 	if f.full(0) {
@@ -72,34 +71,34 @@ func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool 
 		step, mul = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db // see pathID
 		max24     = 1<<24 - 1
 	)
-	shape := r.Shape
-	u := shape.Common.Units
-	n := shape.Hops
 	if h.n+2*inline > len(h.waiting) {
 		h.settle()
 	}
-	waiting := h.waiting[h.n : h.n+2*inline : h.n+2*inline]
-	stride, latencyAt, queueAt := shape.Stride, shape.Latency, shape.Queue
+	waiting := (*[2 * inline]uint32)(h.waiting[h.n:])
+	n, stride := r.Shape.Hops&(2*inline-1), r.Shape.Stride
 	stack := r.Stack[:n*stride]
 	be := binary.BigEndian
-	id, k, strange := uint64(n), uint64(step), false
-	for i := range n & (2*inline - 1) {
-		at := (n - 1 - i) * stride
-		block := stack[at : at+stride]
-		latency, queue := be.Uint32(block[latencyAt:]), be.Uint32(block[queueAt:])&max24
-		hi, lo := bits.Mul64(be.Uint64(block)^k, mul)
-		id += hi ^ lo
+
+	latencyNS, queueBytes := r.Shape.Common.Units.LatencyNS, r.Shape.Common.Units.QueueBytes
+	id, k, at := uint64(n), uint64(step), len(stack)
+	strange := uint64(0) // not 0 if a value is absent, a code beyond the row, or a hop without a place
+	for i := range n {
+		at -= stride
+		block := (*[16]byte)(stack[at:])
+		hi, lo := bits.Mul64(be.Uint64(block[:])^k, mul)
+		id += hi ^ lo // terms do not wait for each other
 		k += step
-		fine, dense := logcode.EncodeBoth(uint64(latency) * u.LatencyNS)
-		_, denseQueue := logcode.EncodeBoth(uint64(queue) * u.QueueBytes)
-		ref := f.refs[i%inline]
-		strange = strange || latency == math.MaxUint32 || queue == max24 || dense >= rowCodes || denseQueue >= rowCodes || ref == other
+		values := be.Uint64(block[8:])
+		latency, queue := values>>32, values&max24
+		fine, dense := logcode.EncodeBoth(latency * latencyNS)
+		_, denseQueue := logcode.EncodeBoth(queue * queueBytes)
+		ref := uint32(f.refs[i%inline])
+		strange |= (latency+1)>>32 | (queue+1)>>24 | uint64((rowCodes-1-dense)|(rowCodes-1-denseQueue)|(ref-1))>>31
 		codes[i%inline] = uint16(fine)
-		row := uint32(ref) * rowCounters
-		waiting[2*i%len(waiting)] = row + dense
-		waiting[(2*i+1)%len(waiting)] = row + rowCodes + denseQueue
+		waiting[2*i%len(waiting)] = ref*rowCounters + dense
+		waiting[(2*i+1)%len(waiting)] = ref*rowCounters + rowCodes + denseQueue
 	}
-	return !strange && max(id, 1) == f.pathID
+	return strange == 0 && max(id, 1) == f.pathID
 }
 
 // bufferQueuesShort is bufferQueues for a record, whose counters readStack listed.

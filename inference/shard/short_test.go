@@ -26,7 +26,7 @@ const recordStride = 16
 func (x *records) of(r *decode.Report) *decode.Record {
 	s := x.shapes[len(r.Hops)]
 	if s == nil {
-		s = &decode.Shape{Hops: len(r.Hops), Stride: recordStride, Latency: 8, Queue: 12, Timed: x.timed, Blocks: readBlocks}
+		s = &decode.Shape{Hops: len(r.Hops), Stride: recordStride, Timed: x.timed, Blocks: readBlocks}
 		s.Common = *r
 		s.Common.Hops = nil
 		x.shapes[len(r.Hops)] = s

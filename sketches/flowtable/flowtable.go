@@ -173,7 +173,9 @@ func (t *Table[K, V]) FindAll(hashes []uint64, keys []*K, now int64, slots []uin
 	n := len(hashes)
 	keys, slots = keys[:n], slots[:n]
 	for i, h := range hashes {
-		_, slots[i] = t.index.Find(slotindex.Tag(h), -1)
+		if slots[i] = t.index.First(slotindex.Tag(h)); slots[i] == None {
+			_, slots[i] = t.index.Find(slotindex.Tag(h), -1)
+		}
 	}
 	var sum uint32
 	for _, s := range slots {

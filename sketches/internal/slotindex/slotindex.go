@@ -48,6 +48,15 @@ func (x *Index) home(tag uint32) int {
 // tags is some 300 cells long.
 const Reach = 1024
 
+// First gives the slot of the cell where a tag is looked for first, if it has the tag; otherwise None. Find looks on. It is small
+// enough to be inlined.
+func (x *Index) First(tag uint32) uint32 {
+	if c := x.cells[x.home(tag)]; c.tag() == tag {
+		return c.slot() // None of an empty cell
+	}
+	return None
+}
+
 // Find gives the position of the next cell with the tag behind position at, and its slot; None if there is no more. Start
 // with at = -1.
 func (x *Index) Find(tag uint32, at int) (pos int, slot uint32) {
