@@ -41,6 +41,8 @@ var (
 	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", "what")
 	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.")
 	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
+	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records in the last window.")
+	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Of these, hops whose values were compared with what is usual for them. Nothing follows for the others from a window without findings.")
 	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")
 	mPoints       = metrics.NewCounter("hopscope_sink_points_total", "Points, by what became of them.", "sink", "outcome")
@@ -99,7 +101,7 @@ func Metrics(cfg any) []Metric {
 
 // read lists the metrics that are read when they are asked for: all but the histogram, which counts as writes happen.
 func read(sources []Source) []Metric {
-	own := []Metric{mReports, mMalformed, mForeign, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mLearning, mSinkQueue}
+	own := []Metric{mReports, mMalformed, mForeign, mUnread, mDialects, mReread, mReceived, mStored, mInFlight, mDropped, mUnsettled, mFlows, mFlowBytes, mEvicted, mDigests, mTraced, mUndecided, mWatched, mTraceBytes, mShardQueue, mFolded, mLost, mFindings, mSeen, mJudged, mLearning, mSinkQueue}
 	for _, v := range spoolValues("", &spool.Stats{}) {
 		if v.Name != own[len(own)-1].Name {
 			own = append(own, v.Metric)
@@ -206,6 +208,8 @@ func (c *Collector) emit(emit metrics.Emit) {
 		metrics.Of(mNames, c.Names().Len()),
 		metrics.Of(mNamesFailed, c.names.Failures()),
 		metrics.Of(mSitesRefused, c.sites.Refusals()),
+		metrics.Of(mSeen, figures.Coverage.Seen),
+		metrics.Of(mJudged, figures.Coverage.Judged),
 		metrics.Of(mLearning, figures.Learning),
 		metrics.Of(mFlows, sum.Flows),
 		metrics.Of(mFlowBytes, sum.MemoryBytes),

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"github.com/hopscope/hopscope/inference"
 	"time"
 
 	"github.com/hopscope/hopscope/collector/summary"
@@ -12,8 +13,9 @@ type Status struct {
 	Instance         string
 	Start            time.Time
 	Window           time.Duration
-	ReportsPerSecond float64 // in the last window
-	Diverted         uint64  // reports that went on to others one by one, and are in no window
+	ReportsPerSecond float64            // in the last window
+	Diverted         uint64             // reports that went on to others one by one, and are in no window
+	Coverage         inference.Coverage // how much of the last window was judged
 	Dialects         Exporters
 	Recognised       []DialectSummary // exporters that their profiles did not read
 	Inputs           []InputStatus
@@ -32,7 +34,7 @@ type StoreStatus struct {
 func (c *Collector) Status() Status {
 	figures, _ := c.tally.Figures()
 	clock := c.windows.ClockState()
-	s := Status{Instance: c.instance, Start: c.began.Load().wall, ReportsPerSecond: figures.Rate, Diverted: figures.Diverted, Problems: clock.Problems()}
+	s := Status{Instance: c.instance, Start: c.began.Load().wall, ReportsPerSecond: figures.Rate, Diverted: figures.Diverted, Coverage: figures.Coverage, Problems: clock.Problems()}
 	if p := c.names.Problem(); p != "" {
 		s.Problems = append(s.Problems, p)
 	}

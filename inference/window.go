@@ -55,7 +55,10 @@ type HopStats struct {
 	Latency, Queue Summary
 	Utilization    float64 // largest
 	HasUtilization bool
-	Learning       bool // younger than its statistics need; known where the detectors of the window are, and absent in bytes
+
+	// Known where the detectors of the window are, and absent in bytes.
+	Learning  bool // younger than its statistics need
+	Judgement Judgement
 }
 
 // FlowStats is one flow: in a Window, one window of it; in a snapshot of the tables, all of it, with the latencies of its

@@ -93,7 +93,7 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 	}
 	page, err := openPage(cfg, web.Deps{
 		Status: r.status, Ledger: r.Balances, Names: r.Names, Loop: r.loopView, Paths: pagePaths(r.Inferred), PathsOf: pagePathsOf(r.InferredOf),
-	}, network, registry, r.NotReady, func() []string { return r.Status().Problems })
+	}, network, registry, r.NotReady, r.notes)
 	if err != nil {
 		return err
 	}
@@ -102,6 +102,15 @@ func (r *running) addPage(cfg web.Config, network *web.Map) error {
 	r.served.Store(&url)
 	r.AddWriter(page)
 	return nil
+}
+
+// notes are what is worth knowing of a collector that is ready: its problems, and how much of the last window was judged.
+func (r *running) notes() []string {
+	s := r.Status()
+	if text := s.Coverage.Text(); text != "" {
+		return append(s.Problems, text)
+	}
+	return s.Problems
 }
 
 // openPage binds the address of a page that draws network, which may be nil. Unready says what keeps the program from being
@@ -143,6 +152,9 @@ func (r *running) loopView() *web.LoopView {
 func (r *running) status() web.Status {
 	c := r.Status()
 	s := web.Status{Version: version(), Start: c.Start, Window: c.Window, ReportsPerSecond: c.ReportsPerSecond, Problems: r.NotReady()}
+	if c.Coverage.Seen > 0 {
+		s.Coverage = &c.Coverage
+	}
 	for _, in := range c.Inputs {
 		s.Sources = append(s.Sources, web.Source{Kind: in.Source, Address: in.Name, Problem: in.Problem, Frames: in.Frames})
 	}

@@ -115,7 +115,7 @@ func (t *ownerTask) tell(ctx context.Context, a *fleet.Assembled, first bool) er
 		t.detected = a.End
 		c.alert(ctx, a.End, slices.Concat(t.again, found))
 		t.again = nil
-		t.detector.Learning(&w)
+		t.detector.Mark(&w)
 	}
 	if a.End <= t.after {
 		return nil

@@ -20,10 +20,11 @@ type Tally struct {
 
 // Figures are numbers of a run.
 type Figures struct {
-	Learning int     // hops that are younger than their statistics need
-	Rate     float64 // reports a second, in the last window
-	Diverted uint64  // reports that went on one by one
-	Lost     int64   // reports that exporters lost
+	Learning int                // hops that are younger than their statistics need
+	Coverage inference.Coverage // how much of the last window was judged
+	Rate     float64            // reports a second, in the last window
+	Diverted uint64             // reports that went on one by one
+	Lost     int64              // reports that exporters lost
 	// Folded is what was stored as "other" because the day had no place for its series.
 	Folded struct{ Hops, Flows, Rest uint64 }
 	// FirstLabel and LastLabel are of the windows that were handed over. LastLabel is 0 before the first; FirstLabel may be

@@ -64,9 +64,12 @@ func (d *Detectors) step(w *inference.Window) []inference.Finding {
 			found[from+k].ID |= uint64(i) << perDetector
 		}
 	}
-	d.events.Learning(w)
+	d.events.Mark(w)
 	return found
 }
 
 // learning is how many hops are younger than their statistics need.
 func (d *Detectors) learning() int { return d.events.Stats().Learning }
+
+// coverage is how much of the last window was judged.
+func (d *Detectors) coverage() inference.Coverage { return d.events.Coverage() }

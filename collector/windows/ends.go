@@ -76,7 +76,7 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 	}
 	e.Tally.Add(partial, &w, refused, found, func(f *summary.Figures) {
 		f.Folded.Hops, f.Folded.Flows, f.Folded.Rest = e.admission.Folded()
-		f.Learning = e.Detectors.learning()
+		f.Learning, f.Coverage = e.Detectors.learning(), e.Detectors.coverage()
 		if took > 0 {
 			f.Rate = float64(w.Reports+diverted) / took.Seconds()
 		}

@@ -56,15 +56,18 @@ func (d *Detector) Step(w *inference.Window) []inference.Finding {
 	return d.journal.published
 }
 
-// Learning marks the hops of a window that are younger than their statistics need. The window is the last that was taken, or one with the
-// same hops.
-func (d *Detector) Learning(w *inference.Window) {
+// Mark says of the hops of a window whether they were judged, and whether they are younger than their statistics need. The window is the last
+// that was taken, or one with the same hops.
+func (d *Detector) Mark(w *inference.Window) {
 	for i := range w.Hops {
 		if h := d.hops.index[w.Hops[i].HopKey]; h != nil {
-			w.Hops[i].Learning = h.state.learning()
+			w.Hops[i].Learning, w.Hops[i].Judgement = h.state.learning(), h.state.judgement
 		}
 	}
 }
+
+// Coverage is how much of the last window was judged.
+func (d *Detector) Coverage() inference.Coverage { return d.hops.covered }
 
 // Open returns the findings that have not ended, oldest first.
 func (d *Detector) Open() []inference.Finding {

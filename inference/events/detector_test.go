@@ -408,7 +408,7 @@ func TestLearning(t *testing.T) {
 		}
 		w := window(n, nodes...)
 		d.Step(w)
-		d.Learning(w)
+		d.Mark(w)
 		young := n-360 < 359
 		if w.Hops[0].Learning != (n < 359) || n >= 360 && w.Hops[1].Learning != young || w.Hops[len(w.Hops)-1].Learning {
 			t.Fatalf("window %d: %+v", n, w.Hops)

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
@@ -35,6 +36,9 @@ type hops struct {
 	at   detect.Moment
 
 	floors map[uint32]float64 // of latencies, by node: the greatest one of its hops, in the window before
+
+	covered inference.Coverage // of the present window
+	few     []uint64           // records of the hops that had too few
 }
 
 // hop is what is remembered of one hop.
@@ -42,6 +46,8 @@ type hop struct {
 	series  [statistics]series
 	silence *inference.Finding
 	waiting waiting
+
+	judgement inference.Judgement // in the last window that had it
 }
 
 // series is one statistic of one hop over the windows.
@@ -125,6 +131,8 @@ func (c *HopConfig) FalseShare(watched int, window time.Duration) float64 {
 func (x *hops) step(w *inference.Window) {
 	x.prepare(w)
 	watched := 0
+	x.covered = inference.Coverage{MinRecords: x.cfg.MinRecords, Warmup: x.cfg.Warmup, Window: time.Duration(w.End - w.Start)}
+	x.few = x.few[:0]
 	for i := range w.Hops {
 		s := &w.Hops[i]
 		if s.Other {
@@ -144,6 +152,7 @@ func (x *hops) step(w *inference.Window) {
 			x.adapt(h, s.Node)
 		}
 		watched += x.judge(h, s.HopKey, &windows)
+		x.cover(h, s, &windows)
 		if h.waiting.settle(later, h.series[latency].Pending()) {
 			x.adapt(h, s.Node)
 		}
@@ -158,7 +167,47 @@ func (x *hops) step(w *inference.Window) {
 		}
 		return false
 	})
+	x.covered.Enough = x.enough()
 	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
+}
+
+// cover counts a hop in what was judged.
+func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.Window) {
+	x.covered.Seen++
+	h.judgement = inference.TooFew
+	for i := range h.series {
+		if windows[i].Count < x.cfg.MinRecords {
+			continue
+		}
+		if h.judgement = inference.TooYoung; !h.series[i].Warming(&x.cfgs[i]) {
+			h.judgement = inference.Judged
+			break
+		}
+	}
+	switch h.judgement {
+	case inference.Judged:
+		x.covered.Judged++
+	case inference.TooYoung:
+		x.covered.Young++
+	default:
+		x.covered.Few++
+		x.few = append(x.few, s.Count)
+	}
+}
+
+// enough is the length of windows in which half of the hops with too few records would have twice as many as are enough: numbers of
+// records vary.
+func (x *hops) enough() time.Duration {
+	if len(x.few) == 0 {
+		return 0
+	}
+	slices.Sort(x.few)
+	median := max(x.few[len(x.few)/2], 1)
+	windows := (2*x.cfg.MinRecords + median - 1) / median
+	if length := time.Duration(windows) * x.covered.Window; windows < 1<<20 && length <= time.Hour {
+		return length
+	}
+	return 0
 }
 
 // adapt gives the latencies of a hop the floor that packets that wait for each other make. A hop that tells no queue has that

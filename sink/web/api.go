@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopscope/hopscope/inference"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -214,11 +215,30 @@ func (s *Server) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		Kept             map[string]int `json:"kept"`
 		Refused          uint64         `json:"refused"`
 		Findings         findingCount   `json:"findings"`
+		Judged           *judged        `json:"judged,omitempty"`
 		Fleet            *fleetSummary  `json:"fleet,omitempty"`
 	}{
 		st.Version, time.Now().UnixMilli(), st.Start.UnixMilli(), st.Window.Milliseconds(), finite(st.ReportsPerSecond),
-		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), st.Fleet.summary(),
+		st.Sources, st.Settings, windows, s.cfg.HistoryWindows, kept, refused, s.countFindings(), judgedOf(st.Coverage), st.Fleet.summary(),
 	})
+}
+
+// judged is how much of the last window was judged.
+type judged struct {
+	Hops       int    `json:"hops"` // with records
+	Judged     int    `json:"judged"`
+	TooYoung   int    `json:"too_young"`
+	TooFew     int    `json:"too_few"`
+	MinRecords uint64 `json:"min_records"`
+	EnoughMS   int64  `json:"enough_ms,omitempty"` // length of windows in which most of the too few would be judged
+	Text       string `json:"text"`                // all of it in a sentence
+}
+
+func judgedOf(c *inference.Coverage) *judged {
+	if c == nil {
+		return nil
+	}
+	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.MinRecords, c.Enough.Milliseconds(), c.Text()}
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {

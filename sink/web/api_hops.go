@@ -168,9 +168,10 @@ type hopRow struct {
 	Latency     latencyValues `json:"latency_ns"`
 	Queue       queueValues   `json:"queue_bytes"`
 	Utilization value         `json:"tx_utilization"`
-	Learning    bool          `json:"learning"` // younger than its statistics need
-	Worst       value         `json:"worst"`    // of the metric that the list is sorted by, in the recent windows
-	Trend       []value       `json:"trend"`    // of the same metric, the kept windows, oldest first
+	Learning    bool          `json:"learning"`            // younger than its statistics need
+	Judgement   string        `json:"judgement,omitempty"` // "judged", or why it was not: "too-young", "too-few"
+	Worst       value         `json:"worst"`               // of the metric that the list is sorted by, in the recent windows
+	Trend       []value       `json:"trend"`               // of the same metric, the kept windows, oldest first
 }
 
 // serveHops lists hops, the worst of a metric in the recent windows first (sort=METRIC), or by name (sort=node).
@@ -218,7 +219,7 @@ func (h *history) listHops(m metric, byName bool, offset, limit int) ([]hopRow, 
 }
 
 func (h *history) hopRow(s *hopSeries, m metric) hopRow {
-	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Learning: s.learning, Worst: value(h.worst(s, m)), Trend: []value{}}
+	row := hopRow{ID: s.id, Node: s.NodeName(), EgressIf: s.EgressName(), Learning: s.learning, Judgement: s.judgement.String(), Worst: value(h.worst(s, m)), Trend: []value{}}
 	v := nothing
 	if s.last >= h.oldest() {
 		if c := h.at(s, s.last); c != nil {

@@ -81,10 +81,11 @@ type cell struct {
 
 type hopSeries struct {
 	inference.HopKey
-	id       uint64 // never used twice
-	last     uint64 // number of the last window that had it
-	learning bool   // in that window
-	cells    []cell // by window number modulo its length
+	id        uint64 // never used twice
+	last      uint64 // number of the last window that had it
+	learning  bool   // in that window
+	judgement inference.Judgement
+	cells     []cell // by window number modulo its length
 }
 
 func (h *hopSeries) lastSeen() uint64 { return h.last }
@@ -265,7 +266,7 @@ func (h *history) addHop(n uint64, stats *inference.HopStats) {
 		}
 	}
 	if n >= s.last {
-		s.last, s.learning = n, stats.Learning
+		s.last, s.learning, s.judgement = n, stats.Learning, stats.Judgement
 	}
 	c := &s.cells[h.slot(n)]
 	if !c.seen {

@@ -32,6 +32,7 @@ func TestPage(t *testing.T) {
 		{"network", testPageNetwork},
 		{"tables", testPageTables},
 		{"findings", testPageFindings},
+		{"what was judged", testPageJudged},
 		{"keyboard", testPageKeyboard},
 		{"new windows", testPageWindows},
 		{"empty", testPageEmpty},
@@ -224,6 +225,46 @@ func testPageTables(t *testing.T, parent context.Context) {
 	b.wait(t, `document.querySelector("#flows .placeholder").innerText.includes("No flow matches")`)
 	_ = now
 	b.check(t)
+}
+
+// testPageJudged holds that the verdict without findings speaks of what was judged, and not of what was seen.
+func testPageJudged(t *testing.T, parent context.Context) {
+	now := time.Now().Truncate(time.Second)
+	deps := sceneDeps(now)
+	status := deps.Status()
+	deps.Status = func() Status { return status }
+	few := inference.Coverage{Seen: 80, Few: 80, MinRecords: 5, Warmup: 60, Window: time.Second, Enough: 10 * time.Second}
+	young, some, most := few, few, few
+	young.Few, young.Young = 20, 60
+	some.Few, some.Judged = 40, 40
+	most.Few, most.Judged = 1, 79
+	for _, c := range []struct {
+		coverage             *inference.Coverage
+		level, title, detail string
+	}{
+		{nil, "info", "No findings", "What was judged is not known here. 80 hops and"},
+		{&few, "info", "Nothing can be judged", "80 hops seen, 0 judged: 80 had fewer than 5 records in this window of 1s; windows of 10s would be long enough."},
+		{&young, "info", "Nothing is judged yet", "80 hops seen, 0 judged: 60 had fewer than 60 windows to learn from, 20 had fewer than"},
+		{&some, "info", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 40 judged: 40 had"},
+		{&most, "ok", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 79 judged: 1 had"},
+		{&inference.Coverage{Seen: 80, Judged: 80}, "ok", "All quiet", "Nothing stands out. All 80 hops judged, "},
+	} {
+		status.Coverage = c.coverage
+		srv := serve(t, DefaultConfig(), deps)
+		newScene(3, 20, 4).fill(srv, 10, now)
+		b := openTab(t, parent, srv)
+		b.do(t, chromedp.Navigate(srv.URL()))
+		b.wait(t, loaded)
+		if got := b.text(t, "#verdict-title"); got != c.title {
+			t.Errorf("%+v: title %q, want %q", c.coverage, got, c.title)
+		}
+		if got := b.text(t, "#verdict-detail"); !strings.HasPrefix(got, c.detail) {
+			t.Errorf("%+v: detail %q, want %q", c.coverage, got, c.detail)
+		}
+		if got := eval[string](t, b, `document.querySelector("#verdict").dataset.level`); got != c.level {
+			t.Errorf("%+v: level %q, want %q", c.coverage, got, c.level)
+		}
+	}
 }
 
 // testPageFindings sends findings while the page is open.

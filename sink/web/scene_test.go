@@ -208,7 +208,8 @@ func sceneDeps(now time.Time) Deps {
 		Status: func() Status {
 			return Status{
 				Version: "v0.1.0", Start: now.Add(-26 * time.Hour), Window: 5 * time.Second, ReportsPerSecond: 16214.4,
-				Sources: []Source{{Kind: "udp", Address: "127.0.0.1:32766", Detail: "telemetry report 0.5, 1.0 and 2.0", Frames: 12431009}},
+				Coverage: &inference.Coverage{Seen: 80, Judged: 80, MinRecords: 5, Warmup: 60, Window: 5 * time.Second},
+				Sources:  []Source{{Kind: "udp", Address: "127.0.0.1:32766", Detail: "telemetry report 0.5, 1.0 and 2.0", Frames: 12431009}},
 				Settings: []Setting{
 					{"Window", "5 s"}, {"Flow memory", "256 MB"}, {"Stores", "influx, parquet, web"}, {"Profile", "auto"},
 				},

@@ -45,9 +45,10 @@ type Status struct {
 	Window           time.Duration // length of a window
 	ReportsPerSecond float64
 	Sources          []Source
-	Problems         []string  // why reports cannot be received or stored, one sentence each
-	Settings         []Setting // what is configured, in words, for the page's foot and its empty state
-	Fleet            *Fleet    // of the page of a fleet; nil for one collector
+	Coverage         *inference.Coverage // how much of the last window was judged; nil where the detectors are elsewhere
+	Problems         []string            // why reports cannot be received or stored, one sentence each
+	Settings         []Setting           // what is configured, in words, for the page's foot and its empty state
+	Fleet            *Fleet              // of the page of a fleet; nil for one collector
 }
 
 // Source is a place from which reports come.

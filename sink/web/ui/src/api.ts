@@ -16,7 +16,19 @@ export interface Status {
   history_windows: number;
   kept: { hops: number; flows: number; exporters: number };
   refused: number;
+  judged?: Judged; // unknown where the detectors are elsewhere, or before the first window
   fleet?: FleetSummary; // of the page of a fleet
+}
+
+// Judged is how much of the last window was judged.
+export interface Judged {
+  hops: number;
+  judged: number;
+  too_young: number;
+  too_few: number;
+  min_records: number;
+  enough_ms?: number;
+  text: string;
 }
 
 export interface FleetSummary {

@@ -46,7 +46,7 @@ export class Verdict {
     const balance = worstBalance(ledger.balances);
     const lost = this.losing(now, balance);
     const worst = open.reduce<Finding | null>((w, f) => (!w || rank[f.severity] > rank[w.severity] || (f.severity === w.severity && f.start_ms > w.start_ms) ? f : w), null);
-    let level = "ok", title = "All quiet", detail = `Nothing stands out. Watching ${plural(status.kept.hops, "hop")} and ${plural(status.kept.flows, "flow")} since ${clock(status.start_ms)}.`;
+    let [level, title, detail] = quiet(status);
     if (!hasData) {
       level = "info";
       title = ledger.balances.some((b) => b.received > 0) ? "Nothing decoded yet" : "Waiting for the first report";
@@ -79,6 +79,17 @@ export class Verdict {
     setAttribute(byId("figure-dropped"), "class", lost > 0 ? "bad" : null);
     drawSpark(byId<HTMLCanvasElement>("rate-trend"), trend.slice(-60), 60);
   }
+}
+
+// quiet is the verdict without findings. It speaks of what was judged, and not of what was seen.
+function quiet(status: Status): [level: string, title: string, detail: string] {
+  const since = clock(status.start_ms);
+  const j = status.judged;
+  const flows = plural(status.kept.flows, "flow");
+  if (!j || j.hops === 0) return ["info", "No findings", `What was judged is not known here. ${plural(status.kept.hops, "hop")} and ${flows} seen since ${since}.`];
+  if (j.judged === 0) return ["info", j.too_young > 0 ? "Nothing is judged yet" : "Nothing can be judged", `${j.text}.`];
+  if (j.judged < j.hops) return [j.judged >= 0.95 * j.hops ? "ok" : "info", "Quiet where it can be judged", `Nothing stands out there. ${j.text}.`];
+  return ["ok", "All quiet", `Nothing stands out. All ${plural(j.hops, "hop")} judged, ${flows} seen since ${since}.`];
 }
 
 function where(f: Finding): string {

@@ -1,0 +1,66 @@
+package inference
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Judgement is whether the values of a hop in a window were compared with what is usual for it.
+type Judgement uint8
+
+// The judgements.
+const (
+	NotKnown Judgement = iota // nobody here knows: the detectors are elsewhere
+	Judged
+	TooYoung // fewer windows with enough records than it takes to know what is usual
+	TooFew   // fewer records in the window than are compared
+)
+
+func (j Judgement) String() string {
+	return [...]string{"", "judged", "too-young", "too-few"}[min(j, TooFew)]
+}
+
+// Coverage is how many of the hops in a window were judged. Nothing follows for the others from a window without findings.
+type Coverage struct {
+	Seen   int // hops with records in the window
+	Judged int
+	Young  int // TooYoung
+	Few    int // TooFew
+
+	MinRecords uint64        // of a window that are enough
+	Warmup     int           // windows that are enough
+	Window     time.Duration // length of the window
+	Enough     time.Duration // length of windows in which half of the Few would have twice MinRecords; 0 if none would within an hour
+}
+
+// Text says what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
+// window of 1s; windows of 10s would be long enough". It is empty where no hop was seen.
+func (c *Coverage) Text() string {
+	if c.Seen == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s seen, %d judged", plural(c.Seen, "hop"), c.Judged)
+	var why []string
+	if c.Young > 0 {
+		why = append(why, fmt.Sprintf("%d had fewer than %s to learn from", c.Young, plural(c.Warmup, "window")))
+	}
+	if c.Few > 0 {
+		few := fmt.Sprintf("%d had fewer than %s in this window of %v", c.Few, plural(int(c.MinRecords), "record"), c.Window)
+		if c.Enough > 0 {
+			few += fmt.Sprintf("; windows of %v would be long enough", c.Enough)
+		}
+		why = append(why, few)
+	}
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, ", ")
+	}
+	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,48 @@
+package events
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hopscope/hopscope/inference"
+)
+
+// TestCoverage holds that a window says of every hop whether it was judged, and of those that were not, why.
+func TestCoverage(t *testing.T) {
+	d := New(DefaultConfig())
+	records := []uint64{100, 4, 1, 1, 1} // by node
+	var w inference.Window
+	step := func(n int64) inference.Coverage {
+		w = inference.Window{Start: n * 1e9, End: (n + 1) * 1e9}
+		for node, count := range records {
+			v := 1000 + uint64(n*37%100)
+			w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Node: uint32(node)}, Count: count, Latency: inference.Summary{Count: count, P50: v, P90: 2 * v, P99: 3 * v}})
+		}
+		w.Hops = append(w.Hops, inference.HopStats{HopKey: inference.HopKey{Other: true}, Count: 7})
+		d.Step(&w)
+		d.Mark(&w)
+		return d.Coverage()
+	}
+	want := inference.Coverage{Seen: 5, Young: 1, Few: 4, MinRecords: 5, Warmup: 60, Window: time.Second, Enough: 10 * time.Second}
+	for n := range int64(60) {
+		if n == 59 {
+			want.Judged, want.Young = 1, 0
+		}
+		if got := step(n); got != want {
+			t.Fatalf("window %d: %+v, want %+v", n, got, want)
+		}
+	}
+	for i, want := range []inference.Judgement{inference.Judged, inference.TooFew, inference.TooFew, inference.TooFew, inference.TooFew, inference.NotKnown} {
+		if w.Hops[i].Judgement != want {
+			t.Errorf("hop %v: %q, want %q", w.Hops[i].HopKey, w.Hops[i].Judgement, want)
+		}
+	}
+	records = []uint64{100, 100}
+	if got := step(61); got.Seen != 2 || got.Judged != 1 || got.Young != 1 || got.Few != 0 || got.Enough != 0 {
+		t.Errorf("with enough records: %+v", got)
+	}
+	records = nil
+	if got := step(62); got.Text() != "" {
+		t.Errorf("without hops: %+v", got)
+	}
+}
