@@ -40,6 +40,7 @@ func (c *Collector) Status() Status {
 	}
 	s.Problems = append(s.Problems, c.rivals.Problems()...)
 	s.Window, s.Dialects = c.cfg.Window, c.cfg.Exporters
+	s.Coverage.Window = c.cfg.Window // that of the first window, and of one in which the clock was set, is another
 	s.Recognised = summary.Dialects(c.dialects())
 	s.Problems = append(s.Problems, summary.DialectProblems(s.Recognised)...)
 	if p := c.alerting().Problem(); p != "" {

@@ -30,8 +30,17 @@ type Coverage struct {
 
 	MinRecords uint64        // of a window that are enough
 	Warmup     int           // windows that are enough
-	Window     time.Duration // length of the window
-	Enough     time.Duration // length of windows in which half of the Few would have twice MinRecords; 0 if none would within an hour
+	Window     time.Duration // length of windows
+	Times      uint64        // half of the Few would have twice MinRecords in windows so many times as long; 0 without any
+}
+
+// Enough is the length of windows in which half of those with too few records would have twice as many as are enough, since numbers of
+// records vary. It is 0 without any, and where that would be more than an hour.
+func (c *Coverage) Enough() time.Duration {
+	if c.Times > uint64(time.Hour) || c.Window > time.Hour || time.Duration(c.Times)*c.Window > time.Hour {
+		return 0
+	}
+	return time.Duration(c.Times) * c.Window
 }
 
 // Text says what was judged, and what it takes to judge the rest: "2250 hops seen, 0 judged: 2250 had fewer than 5 records in this
@@ -46,9 +55,9 @@ func (c *Coverage) Text() string {
 		why = append(why, fmt.Sprintf("%d had fewer than %s to learn from", c.Young, plural(c.Warmup, "window")))
 	}
 	if c.Few > 0 {
-		few := fmt.Sprintf("%d had fewer than %s in this window of %v", c.Few, plural(int(c.MinRecords), "record"), c.Window)
-		if c.Enough > 0 {
-			few += fmt.Sprintf("; windows of %v would be long enough", c.Enough)
+		few := fmt.Sprintf("%d had fewer than %s in a window of %v", c.Few, plural(int(c.MinRecords), "record"), c.Window)
+		if enough := c.Enough(); enough > 0 {
+			few += fmt.Sprintf("; windows of %v would be long enough", enough)
 		}
 		why = append(why, few)
 	}

@@ -14,12 +14,12 @@ func TestCoverageText(t *testing.T) {
 		{Coverage{Seen: 3, Judged: 3}, "3 hops seen, 3 judged"},
 		{Coverage{Seen: 1, Young: 1, Warmup: 60}, "1 hop seen, 0 judged: 1 had fewer than 60 windows to learn from"},
 		{
-			Coverage{Seen: 2250, Few: 2250, MinRecords: 5, Window: time.Second, Enough: 10 * time.Second},
-			"2250 hops seen, 0 judged: 2250 had fewer than 5 records in this window of 1s; windows of 10s would be long enough",
+			Coverage{Seen: 2250, Few: 2250, MinRecords: 5, Window: time.Second, Times: 10},
+			"2250 hops seen, 0 judged: 2250 had fewer than 5 records in a window of 1s; windows of 10s would be long enough",
 		},
 		{
-			Coverage{Seen: 9, Judged: 2, Young: 3, Few: 4, Warmup: 5, MinRecords: 1, Window: time.Hour},
-			"9 hops seen, 2 judged: 3 had fewer than 5 windows to learn from, 4 had fewer than 1 record in this window of 1h0m0s",
+			Coverage{Seen: 9, Judged: 2, Young: 3, Few: 4, Warmup: 5, MinRecords: 1, Window: time.Hour, Times: 2},
+			"9 hops seen, 2 judged: 3 had fewer than 5 windows to learn from, 4 had fewer than 1 record in a window of 1h0m0s",
 		},
 	} {
 		if got := c.of.Text(); got != c.want {

@@ -332,7 +332,14 @@ func (h *Hop) updateWorst() {
 	if f.Cause > Fall {
 		return
 	}
-	factor := math.Exp(float64(h.stats[f.Statistic].now - f.base))
+	s := &h.stats[f.Statistic]
+	far := s.now
+	if fast := bank[f.contrast].fast; fast > 0 { // the contrast that began it compares a mean, beside which a single window may be anything
+		if m := s.mean[fast]; f.Cause == Rise && m > far || f.Cause == Fall && m < far {
+			far = m
+		}
+	}
+	factor := math.Exp(float64(far - f.base))
 	if f.Cause == Rise && factor > f.Factor || f.Cause == Fall && (f.Factor == 0 || factor < f.Factor) {
 		f.Factor = factor
 	}

@@ -23,7 +23,7 @@ func TestCoverage(t *testing.T) {
 		d.Mark(&w)
 		return d.Coverage()
 	}
-	want := inference.Coverage{Seen: 5, Young: 1, Few: 4, MinRecords: 5, Warmup: 60, Window: time.Second, Enough: 10 * time.Second}
+	want := inference.Coverage{Seen: 5, Young: 1, Few: 4, MinRecords: 5, Warmup: 60, Window: time.Second, Times: 10}
 	for n := range int64(60) {
 		if n == 59 {
 			want.Judged, want.Young = 1, 0
@@ -38,7 +38,7 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	records = []uint64{100, 100}
-	if got := step(61); got.Seen != 2 || got.Judged != 1 || got.Young != 1 || got.Few != 0 || got.Enough != 0 {
+	if got := step(61); got.Seen != 2 || got.Judged != 1 || got.Young != 1 || got.Few != 0 || got.Times != 0 {
 		t.Errorf("with enough records: %+v", got)
 	}
 	records = nil

@@ -31,6 +31,21 @@ func line(f *inference.Finding) string {
 		f.Node, f.EgressIf, f.FlowText(), f.Exporter, f.HWID, f.Reason, f.Value, f.Baseline, f.Text)
 }
 
+// holdsFigures holds that the figures of a finding are those that it rests on: what is called high is above what is usual.
+func holdsFigures(t *testing.T, f *inference.Finding) {
+	t.Helper()
+	switch f.Kind {
+	case inference.HighLatency, inference.HighQueue, inference.HighUtilization:
+		if f.Value <= f.Baseline {
+			t.Errorf("%s: %g is not above the usual %g", f.Text, f.Value, f.Baseline)
+		}
+	case inference.LowLatency, inference.LowUtilization:
+		if f.Value >= f.Baseline {
+			t.Errorf("%s: %g is not below the usual %g", f.Text, f.Value, f.Baseline)
+		}
+	}
+}
+
 // TestGolden holds every finding of long random histories to the letter, through limits that are hit and settings that
 // change: the findings of some early windows in full, and a sum over each block of windows. What is open at the end of a block
 // and the statistics are part of it.
@@ -51,6 +66,7 @@ func TestGolden(t *testing.T) {
 					for _, f := range d.Step(w.next()) {
 						n++
 						kinds[f.Kind]++
+						holdsFigures(t, &f)
 						fmt.Fprint(sum, line(&f))
 						if block == 0 && k >= 60 && k < 75 {
 							got.WriteString(line(&f))
@@ -59,6 +75,7 @@ func TestGolden(t *testing.T) {
 				}
 				for _, f := range d.Open() {
 					fmt.Fprint(sum, line(&f))
+					holdsFigures(t, &f)
 				}
 				fmt.Fprintf(&got, "settings %d seed %d block %d: %d findings %+v %x\n", i, seed, block, n, d.Stats(), sum.Sum(nil)[:8])
 			}

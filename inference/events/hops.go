@@ -167,7 +167,7 @@ func (x *hops) step(w *inference.Window) {
 		}
 		return false
 	})
-	x.covered.Enough = x.enough()
+	x.covered.Times = x.times()
 	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
 }
 
@@ -195,19 +195,14 @@ func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.
 	}
 }
 
-// enough is the length of windows in which half of the hops with too few records would have twice as many as are enough: numbers of
-// records vary.
-func (x *hops) enough() time.Duration {
+// times is how many times as long windows would have to be for half of the hops with too few records to have twice as many as are enough.
+func (x *hops) times() uint64 {
 	if len(x.few) == 0 {
 		return 0
 	}
 	slices.Sort(x.few)
 	median := max(x.few[len(x.few)/2], 1)
-	windows := (2*x.cfg.MinRecords + median - 1) / median
-	if length := time.Duration(windows) * x.covered.Window; windows < 1<<20 && length <= time.Hour {
-		return length
-	}
-	return 0
+	return (2*x.cfg.MinRecords + median - 1) / median
 }
 
 // adapt gives the latencies of a hop the floor that packets that wait for each other make. A hop that tells no queue has that
@@ -290,6 +285,10 @@ func (x *hops) publishOpen(s *series, i int, k inference.HopKey, f *detect.Findi
 		}
 	default:
 		out.Text = fmt.Sprintf("%s of %s: %s %s over %d packets, usually %s", st.name, k.Place(), name, st.text(v), w.Count, st.text(out.Baseline))
+		if f.Cause == detect.Rise && v <= out.Baseline || f.Cause == detect.Fall && v >= out.Baseline { // the present window is not what it rests on
+			out.Value = f.Worst(cfg)
+			out.Text = fmt.Sprintf("%s of %s: %s was as far as %s, usually %s; it is %s over %d packets now", st.name, k.Place(), name, st.text(out.Value), st.text(out.Baseline), st.text(v), w.Count)
+		}
 	}
 	if out.Learning {
 		out.Text += learningText

@@ -38,12 +38,13 @@
 // hops of the network, and for those of the busiest flows of a window: a sketch of them for every flow took a sixth of
 // the shard's time and a third of its memory.
 //
-// A report appends the codes of its hops to the flow's buffer. Every 16 reports the buffer is flushed into the sketches,
-// which take 16 codes at once much faster than one by one. A sketch that saw some hundreds of codes takes only one of 2,
-// 4, 8, ... of them, by chance, but for the largest fortieth, all of which it takes. From then on the flow makes that choice
-// for all of its hops, once a report, and most reports leave nothing behind. Counts and maxima stay exact. Three kinds of flows are not
-// sampled like this: those of which some hop lacks latencies, those with paths of more than 8 hops, and candidates for
-// the busiest flows.
+// A report appends the codes of its hops to the flow's buffer. When that is full, after 20 reports of five hops, it is flushed into the
+// sketches, which take many codes at once much faster than one by one. A sketch that saw some hundreds of codes counts only one of 2, 4,
+// 8, ... of them, by chance, but for the largest fortieth, all of which it counts (package tail). The queues of candidates for the busiest
+// flows wait in a buffer beside.
+//
+// A record in its short form ([decode.Record]) whose flow is on its known path is counted where it lies (short.go). Everything else about a
+// flow is counted from reports, and both give the same state, to the bit.
 //
 // With many flows each report is a chain of cache misses. So reports are worked on in batches of 128 and in passes that
 // each read another place of memory for all of them: the keys are hashed, the index cells found, the entries found, the
@@ -89,13 +90,10 @@
 //	one report at a time                1.74 M           0.73 M
 //	every report into the sketches      1.50 M           0.72 M
 //
-// Batches of 128 are the compromise. The table is older than the following changes, which make all of its rows faster.
-// Choosing reports for the sketches brought 16 to 40 ns of 146 to 182 at 10 000 flows with 2000 reports each; of what is left, a
-// third goes to the windows of the hops, a third to finding the flow and reading ahead, a tenth to candidates for the
-// busiest flows. Huge pages for the tables brought 12 % at a million flows, where every access misses the TLB as well.
+// Batches of 128 are the compromise. The table is older than huge pages for the tables, which brought 12 % at a million flows, where every
+// access misses the TLB as well, and older than records, which docs/performance.md is about.
 //
 // What brought nothing: a histogram object for each hop of the window, whose cache misses were waited for one by one
-// (twice the time); counters of a hop at fixed places instead of in pages of octaves, which spares a look-up and takes
-// twice the memory (the same time); what shards read of a report in its first two cache lines (the same time); a
+// (twice the time); what shards read of a report in its first two cache lines (the same time); a
 // profile for the compiler (3 ns of 70 before the shard, nothing in it).
 package shard

@@ -238,7 +238,7 @@ func judgedOf(c *inference.Coverage) *judged {
 	if c == nil {
 		return nil
 	}
-	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.MinRecords, c.Enough.Milliseconds(), c.Text()}
+	return &judged{c.Seen, c.Judged, c.Young, c.Few, c.MinRecords, c.Enough().Milliseconds(), c.Text()}
 }
 
 func (s *Server) serveFindings(w http.ResponseWriter, _ *http.Request) {

@@ -233,7 +233,7 @@ func testPageJudged(t *testing.T, parent context.Context) {
 	deps := sceneDeps(now)
 	status := deps.Status()
 	deps.Status = func() Status { return status }
-	few := inference.Coverage{Seen: 80, Few: 80, MinRecords: 5, Warmup: 60, Window: time.Second, Enough: 10 * time.Second}
+	few := inference.Coverage{Seen: 80, Few: 80, MinRecords: 5, Warmup: 60, Window: time.Second, Times: 10}
 	young, some, most := few, few, few
 	young.Few, young.Young = 20, 60
 	some.Few, some.Judged = 40, 40
@@ -243,7 +243,7 @@ func testPageJudged(t *testing.T, parent context.Context) {
 		level, title, detail string
 	}{
 		{nil, "info", "No findings", "What was judged is not known here. 80 hops and"},
-		{&few, "info", "Nothing can be judged", "80 hops seen, 0 judged: 80 had fewer than 5 records in this window of 1s; windows of 10s would be long enough."},
+		{&few, "info", "Nothing can be judged", "80 hops seen, 0 judged: 80 had fewer than 5 records in a window of 1s; windows of 10s would be long enough."},
 		{&young, "info", "Nothing is judged yet", "80 hops seen, 0 judged: 60 had fewer than 60 windows to learn from, 20 had fewer than"},
 		{&some, "info", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 40 judged: 40 had"},
 		{&most, "ok", "Quiet where it can be judged", "Nothing stands out there. 80 hops seen, 79 judged: 1 had"},
