@@ -8,9 +8,6 @@
 //	every flow                                                                         maximum and up to 50 codes are exact
 //	quantiles of one stream, such as a device   logcode    96 B and 128 B an octave,   value: 1/64 = 1.56 %, always
 //	in a window, by counting all codes                     7.8 KB at most
-//	quantiles of any positive values that       ddsketch   8 B a bin, 16 KB at most    value: α, 1 % by default, always, after
-//	shards, processes and sites merge                      by default                  any merges; where bins are collapsed,
-//	                                                                                   the lowest values come out too high
 //	state by key, with eviction                 flowtable  as configured, never more   none; the owner is told of every entry
 //	                                                                                   that is evicted
 //	the heaviest keys                           topk       m counters                  count: at most N/m too high, N being the

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopscope/hopscope/planner"
-	"github.com/hopscope/hopscope/planner/compare"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/orchestrate"
+	"github.com/hopscope/hopscope/planner/show"
 	"github.com/hopscope/hopscope/planner/topo/load"
 )
 
@@ -59,7 +59,7 @@ func (o *diffFlags) run(c *cobra.Command, old, now string) error {
 	if err != nil {
 		return wrongInput(err)
 	}
-	if !compare.Ordered(kind) {
+	if !show.Ordered(kind) {
 		return usagef("%s: plans of kind %q are followed as a whole, and there is no order of steps between two of them", now, kind)
 	}
 	if o.topology != "" && kind != "cover" || o.instance != "" && kind != "orchestrate" && kind != "delivery" {
@@ -69,9 +69,9 @@ func (o *diffFlags) run(c *cobra.Command, old, now string) error {
 	if err != nil {
 		return wrongInput(err)
 	}
-	out, deadlock, err := compare.Plans(kind, plans, room)
+	out, deadlock, err := show.Plans(kind, plans, room)
 	switch {
-	case errors.Is(err, compare.ErrOrder):
+	case errors.Is(err, show.ErrOrder):
 		return err
 	case err != nil:
 		return wrongInput(err)
@@ -90,7 +90,7 @@ func (o *diffFlags) run(c *cobra.Command, old, now string) error {
 }
 
 // room reads what the flags say about capacities.
-func (o *diffFlags) room(kind string) (room compare.Room, err error) {
+func (o *diffFlags) room(kind string) (room show.Room, err error) {
 	switch {
 	case o.topology != "":
 		room.Graph, err = load.Topology(o.topology)
@@ -105,7 +105,7 @@ func (o *diffFlags) room(kind string) (room compare.Room, err error) {
 }
 
 // readBoth reads two files and the kind that both plans have.
-func readBoth(old, now string) (plans [2]compare.Plan, kind string, err error) {
+func readBoth(old, now string) (plans [2]show.Plan, kind string, err error) {
 	for k, path := range [...]string{old, now} {
 		text, err := readFile(path, maxPlan)
 		if err != nil {
@@ -120,7 +120,7 @@ func readBoth(old, now string) (plans [2]compare.Plan, kind string, err error) {
 		case k == 1 && h.Kind != kind:
 			return plans, "", fmt.Errorf("plan %s is of kind %s, and %s of kind %s: only plans of one kind can be compared", old, kind, now, h.Kind)
 		}
-		plans[k], kind = compare.Plan{Name: path, Text: text}, h.Kind
+		plans[k], kind = show.Plan{Name: path, Text: text}, h.Kind
 	}
 	return plans, kind, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hopscope/hopscope/planner"
-	"github.com/hopscope/hopscope/planner/compare"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 // made makes a plan and saves it.
@@ -77,7 +77,7 @@ func TestPlanDiff(t *testing.T) {
 			t.Errorf("diff %s: %v in\n%swant %q", x.args, err, out, x.want)
 		}
 		out, err = runPlan(t, strings.Fields("diff --format json "+x.args)...)
-		var d compare.PlanDiff
+		var d show.PlanDiff
 		if err != nil || planner.ReadJSON(strings.NewReader(out), &d) != nil || d.Kind != "diff" || len(d.Steps) != d.Churn() {
 			t.Errorf("diff --format json %s: %v in\n%s", x.args, err, out)
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/hopscope/hopscope/planner"
 	"github.com/hopscope/hopscope/planner/attention"
 	attentionsolve "github.com/hopscope/hopscope/planner/attention/solve"
-	"github.com/hopscope/hopscope/planner/compare"
 	"github.com/hopscope/hopscope/planner/cover"
 	"github.com/hopscope/hopscope/planner/delivery"
 	"github.com/hopscope/hopscope/planner/orchestrate"
 	"github.com/hopscope/hopscope/planner/querymix"
 	"github.com/hopscope/hopscope/planner/schedule"
+	"github.com/hopscope/hopscope/planner/show"
 )
 
 // orchestrateInstanceJSON is the JSON of an instance, in which flows name the interfaces that a problem has by number.
@@ -60,7 +60,7 @@ var schemas = map[string]struct {
 	"plan-delivery":        {"Plan of hopscope plan delivery", delivery.Plan{}, "delivery"},
 	"plan-schedule":        {"Plan of hopscope plan schedule", schedule.Plan{}, "schedule"},
 	"plan-queries":         {"Plan of hopscope plan queries", querymix.Plan{}, "queries"},
-	"diff":                 {"Difference of two plans, of hopscope plan diff", compare.PlanDiff{}, "diff"},
+	"diff":                 {"Difference of two plans, of hopscope plan diff", show.PlanDiff{}, "diff"},
 	"categories":           {"Metrics divided, of hopscope plan attention --metrics", attentionsolve.Categories{}, ""},
 	"instance-attention":   {"Instance of hopscope plan attention", attention.Problem{}, ""},
 	"instance-orchestrate": {"Instance of hopscope plan orchestrate", orchestrateInstanceJSON{}, ""},

@@ -1,6 +1,4 @@
-// Package compare compares two plans of one kind: what is added, removed, changed and kept, and an order of steps in which
-// nothing that both plans cover is uncovered in between.
-package compare
+package show
 
 import (
 	"bytes"
