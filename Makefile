@@ -14,7 +14,7 @@ LONGTIME ?= 1h
 TIMEOUT  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross demo test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces torture docs proto check clean
+.PHONY: help build cross demo servers test race bench fuzz fuzz-long lint mutate web web-check influxdb influxdb2 kafka python browser promtool alertmanager namespaces torture docs proto check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -65,7 +65,11 @@ RACED_LIST = $(shell $(GO) list $(RACED))
 OTHERS = $(filter-out $(RACED_LIST),$(shell $(GO) list ./...))
 
 # CHECK=1 makes it the test of make check: with all servers, and each package once, under the race detector where goroutines share memory.
-test: influxdb kafka python browser namespaces $(if $(CHECK),influxdb2 promtool alertmanager) ## install what the tests need and run them all
+# Waiting for downloads costs no processor: what is set up, is set up side by side.
+servers: ## install what the tests need; with CHECK=1, what make check needs beside
+	@$(MAKE) --no-print-directory -j4 $(if $(CHECK),influxdb2 promtool alertmanager) influxdb kafka python browser namespaces
+
+test: servers ## install what the tests need and run them all
 ifdef CHECK
 	$(GO) test -count=1 -race -tags check -timeout $(TIMEOUT) $(RACED)
 	$(PURE) test -count=1 -tags check -timeout $(TIMEOUT) $(OTHERS)
@@ -73,7 +77,7 @@ else
 	$(PURE) test -timeout $(TIMEOUT) ./...
 endif
 
-race: influxdb kafka python browser namespaces ## the tests of everything that runs concurrently, under the race detector
+race: servers ## the tests of everything that runs concurrently, under the race detector
 	$(GO) test -race -timeout $(TIMEOUT) $(RACED)
 
 torture: influxdb influxdb2 kafka ## break processes, disks, stores and clocks, and count; HOPSCOPE_TORTURE=full takes half an hour and more

@@ -10,7 +10,7 @@
 set -eu
 
 . "$(dirname "$0")/cache.sh"
-cache=$PWD/.cache/influxdb
+root=$PWD cache=$PWD/.cache/influxdb
 log() { printf 'influxdb: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -22,18 +22,13 @@ fi
 
 have go || { log "Go is missing: install it and run again"; exit 1; }
 
-# need COMMAND PACKAGE... makes sure that COMMAND exists, by apt-get when that is possible.
+# need COMMAND PACKAGE... makes sure that COMMAND exists.
 need() {
 	command=$1
 	shift
 	have "$command" && return 0
-	if have apt-get && [ "$(id -u)" = 0 ]; then
-		log "$command is missing: installing the Debian package $*"
-		apt-get install -y -qq "$@" >&2 || { apt-get update -qq >&2 && apt-get install -y -qq "$@" >&2; } || true
-		have "$command" && return 0
-	fi
-	log "$command is missing; on Debian: sudo apt-get install -y $*"
-	return 1
+	log "$command is missing: installing the Debian package $*"
+	"$root/.ci/apt.sh" "$@" && have "$command"
 }
 
 # build VERSION runs build_VERSION in a scratch folder and moves the program into place when it starts.

@@ -10,7 +10,7 @@
 set -eu
 
 . "$(dirname "$0")/cache.sh"
-cache=$PWD/.cache/kafka
+root=$PWD cache=$PWD/.cache/kafka
 version=${1:-4.1.0}
 log() { printf 'kafka: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -21,18 +21,13 @@ if have flock && [ "${KAFKA_LOCKED:-}" != 1 ]; then
 	KAFKA_LOCKED=1 exec flock "$cache/lock" "$0" "$@"
 fi
 
-# need COMMAND PACKAGE... makes sure that COMMAND exists, by apt-get when that is possible.
+# need COMMAND PACKAGE... makes sure that COMMAND exists.
 need() {
 	command=$1
 	shift
 	have "$command" && return 0
-	if have apt-get && [ "$(id -u)" = 0 ]; then
-		log "$command is missing: installing the Debian package $*"
-		apt-get install -y -qq "$@" >&2 || { apt-get update -qq >&2 && apt-get install -y -qq "$@" >&2; } || true
-		have "$command" && return 0
-	fi
-	log "$command is missing; on Debian: sudo apt-get install -y $*"
-	return 1
+	log "$command is missing: installing the Debian package $*"
+	"$root/.ci/apt.sh" "$@" && have "$command"
 }
 
 need java default-jre-headless

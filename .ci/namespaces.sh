@@ -3,8 +3,7 @@
 # themselves, and fail where they cannot; this says why, before a test does.
 set -euo pipefail
 if ! command -v ip >/dev/null; then
-	[ "$(id -u)" = 0 ] || { echo "iproute2 is missing (apt-get install iproute2)"; exit 1; }
-	apt-get update -qq && apt-get install -y -qq iproute2
+	"$(dirname "$0")/apt.sh" iproute2
 fi
 unshare --net true 2>/dev/null || {
 	echo "no network namespace can be made here: run this as root, in a container with --cap-add SYS_ADMIN,NET_ADMIN,NET_RAW,"

@@ -7,14 +7,9 @@ dir=$PWD/.cache/python
 [ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import pyarrow.parquet, duckdb, highspy' 2>/dev/null && exit 0
 python=$(command -v python3 || true)
 if [ -z "$python" ] || ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-		echo "python: installing the Debian packages python3 python3-venv" >&2
-		apt-get install -y -qq python3 python3-venv >&2 || { apt-get update -qq >&2 && apt-get install -y -qq python3 python3-venv >&2; }
-		python=$(command -v python3)
-	else
-		echo "The tests of Parquet files and of plans need Python with venv: sudo apt-get install -y python3 python3-venv" >&2
-		exit 1
-	fi
+	echo "python: the tests of Parquet files and of plans need Python with venv: installing the Debian packages python3 python3-venv" >&2
+	.ci/apt.sh python3 python3-venv
+	python=$(command -v python3)
 fi
 echo "python: installing pyarrow, DuckDB and HiGHS into .cache/python" >&2
 "$python" -m venv --clear "$dir"
