@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -55,14 +56,16 @@ func (l *logLines) String() string {
 // storeConfig is a collector that writes to a server and to Parquet files.
 func storeConfig(t *testing.T, server *influxtest.Server, instance string) *program {
 	t.Helper()
-	t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
 	cfg := testConfig()
 	cfg.Instance = instance
 	cfg.Flows.TopFlows = 20
 	cfg.Influx.Enabled = true
 	cfg.Influx.Config.URL, cfg.Influx.Config.Org, cfg.Influx.Config.Bucket = server.URL, server.Org, server.Bucket
-	if server.Token != "" {
-		cfg.Influx.Config.TokenEnv = "HOPSCOPE_TEST_TOKEN"
+	if server.Token != "" { // in a file, so that tests with other servers can run meanwhile
+		cfg.Influx.Config.TokenFile = filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(cfg.Influx.Config.TokenFile, []byte(server.Token), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cfg.Influx.Queue.RetryMin, cfg.Influx.Queue.RetryMax = 10*time.Millisecond, 300*time.Millisecond
 	cfg.Influx.Spool.Dir = filepath.Join(t.TempDir(), "influx")
@@ -108,6 +111,7 @@ func stored(server *influxtest.Server, measurement, field string) (sum int64) {
 // TestClockSetWhileStoring sets the wall clock of a collector that writes to a real server, back within corrections, back
 // beyond them, and forward. What the server counts is what was sent, whatever the clock did, and the ledger knows it.
 func TestClockSetWhileStoring(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
 		for _, tt := range []struct {
 			name        string

@@ -261,6 +261,7 @@ func TestRandomBytes(t *testing.T) {
 // TestDemoNetwork plays the emulated network and wants each of its faults found, and ended. How much an exporter pauses, and
 // when enough has come to end a loss, depends on the machine here; TestDemoRecovers looks at both.
 func TestDemoNetwork(t *testing.T) {
+	t.Parallel()
 	emulated, err := emu.PINTDemoConfig()
 	if err != nil {
 		t.Fatal(err)

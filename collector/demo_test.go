@@ -54,6 +54,7 @@ func (k lastStates) WriteWindow(_ context.Context, w *sink.Window) error {
 // wrong. Every fault is told once at its element, as one cause or as a finding that stands for itself; the exporter that loses
 // reports and the one that falls silent are told and no other exporter is ever critical; and nothing is open at the end.
 func TestDemoRecovers(t *testing.T) {
+	t.Parallel()
 	emulated, err := emu.PINTDemoConfig()
 	if err != nil {
 		t.Fatal(err)

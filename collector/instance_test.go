@@ -15,6 +15,7 @@ import (
 // TestTwoCollectorsOneBucket lets two collectors count at the same time into one bucket. Under two names the store holds
 // all that both counted, and neither has anything to tell. Under one name each learns of the other.
 func TestTwoCollectorsOneBucket(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
 		for _, names := range [][2]string{{"left", "right"}, {"same", "same"}} {
 			t.Run(strings.Join(names[:], " and "), func(t *testing.T) {

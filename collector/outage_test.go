@@ -22,19 +22,11 @@ import (
 // writes. When it is back, every window's point is there exactly once: what it holds is what the Parquet files hold.
 // The outage lasts as long as HOPSCOPE_SOAK says.
 func TestStoreAwayAndKilled(t *testing.T) {
+	t.Parallel()
 	outage := soak(t)
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
-		t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
-		cfg := testConfig()
+		cfg := storeConfig(t, server, "")
 		cfg.Window = 250 * time.Millisecond
-		cfg.Flows.TopFlows = 20
-		cfg.Influx.Enabled = true
-		cfg.Influx.Config.URL, cfg.Influx.Config.Org, cfg.Influx.Config.Bucket = server.URL, server.Org, server.Bucket
-		if server.Token != "" {
-			cfg.Influx.Config.TokenEnv = "HOPSCOPE_TEST_TOKEN"
-		}
-		cfg.Influx.Queue.RetryMin, cfg.Influx.Queue.RetryMax = 10*time.Millisecond, 300*time.Millisecond
-		cfg.Influx.Spool.Dir = filepath.Join(t.TempDir(), "influx")
 		cfg.Parquet.Enabled = true
 		cfg.Parquet.Config.Dir = t.TempDir()
 		cfg.Parquet.Spool.Dir = filepath.Join(t.TempDir(), "parquet")
