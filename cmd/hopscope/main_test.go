@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("HOPSCOPE_TEST_MAIN") != "" {
 		main()
 		os.Exit(0)
+	}
+	if signal.Ignored(syscall.SIGHUP) { // under nohup, and so would the programs that tests start
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
 }
