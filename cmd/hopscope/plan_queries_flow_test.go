@@ -21,7 +21,7 @@ const tracedPaths = 500
 // are known, and the samples of every hop, with what the plan says.
 func TestPlannedAnswers(t *testing.T) {
 	const hops, flows = 5, 4000
-	text, err := runPlan(t, "queries", queriesExample, "--topology", "fat-tree:8", "--routing", "distance", "--format", "json")
+	text, err := planQueries(t, queriesExample, "--topology", "fat-tree:8", "--routing", "distance", "--format", "json")
 	if err != nil {
 		t.Fatal(err)
 	}

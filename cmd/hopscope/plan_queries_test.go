@@ -16,6 +16,12 @@ import (
 
 const queriesExample = "../../docs/examples/queries.yaml"
 
+// planQueries lets the search come to its end, however slow the machine is.
+func planQueries(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return runPlan(t, append([]string{"queries", "--time-limit", "1h"}, args...)...)
+}
+
 func TestPlanQueries(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -27,7 +33,7 @@ func TestPlanQueries(t *testing.T) {
 	}
 	run := func(args ...string) (plan querymix.Plan, text string) {
 		t.Helper()
-		text, err := runPlan(t, append([]string{"queries", "--format", "json"}, args...)...)
+		text, err := planQueries(t, append([]string{"--format", "json"}, args...)...)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &plan)
 		}
@@ -50,13 +56,13 @@ func TestPlanQueries(t *testing.T) {
 		t.Errorf("plan %s, want the paper's", text)
 	}
 	saved := file("plan.json", text)
-	if out, err := runPlan(t, "queries", paper, "--check", saved); err != nil || !strings.Contains(out, "the best there is") {
+	if out, err := planQueries(t, paper, "--check", saved); err != nil || !strings.Contains(out, "the best there is") {
 		t.Errorf("check: %s, %v", out, err)
 	}
 	if made, err := pintplan.ReadFile(saved); err != nil || made.Epoch != plan.Epoch || len(made.Sets) != 2 {
 		t.Errorf("the collector reads %+v, %v", made, err)
 	}
-	if _, err := runPlan(t, "queries", paper, "--bits", "24", "--check", saved); err == nil || !strings.Contains(err.Error(), "plan.json does not hold: bits") {
+	if _, err := planQueries(t, paper, "--bits", "24", "--check", saved); err == nil || !strings.Contains(err.Error(), "plan.json does not hold: bits") {
 		t.Errorf("check of a plan for other bits: %v", err)
 	}
 
@@ -67,7 +73,7 @@ func TestPlanQueries(t *testing.T) {
 	if p, _ := run(queriesExample, "--replan", saved, "--churn", "1"); p.Queries[0].Instances != 8 || p.Churn.Changed != 1 || len(p.Transition.Steps) != 1 {
 		t.Errorf("queries %+v, want the path in 8x1 bits", p.Queries)
 	}
-	if out, err := runPlan(t, "queries", queriesExample, "--replan", saved); err != nil || !strings.Contains(out, "coded in another way path; as before latency utilization") {
+	if out, err := planQueries(t, queriesExample, "--replan", saved); err != nil || !strings.Contains(out, "coded in another way path; as before latency utilization") {
 		t.Errorf("table: %s, %v", out, err)
 	}
 
@@ -85,7 +91,7 @@ func TestPlanQueries(t *testing.T) {
 		t.Errorf("query %+v, want paths known as soon as with distances", byWeight.Queries[0])
 	}
 
-	out, err := runPlan(t, "queries", queriesExample)
+	out, err := planQueries(t, queriesExample)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +116,12 @@ func TestPlanQueries(t *testing.T) {
 	if other, _ := run(queriesExample, "--bits", "24"); other.Epoch == plan.Epoch {
 		t.Errorf("plans of 16 and 24 bits both have epoch %d", plan.Epoch)
 	}
-	if out, err := runPlan(t, "queries", queriesExample, "--hash", "crc", "--format", "p4"); err != nil || !strings.Contains(out, "table_add pint_set carry 0x00000000->0xefffffff => 0 1") {
+	if out, err := planQueries(t, queriesExample, "--hash", "crc", "--format", "p4"); err != nil || !strings.Contains(out, "table_add pint_set carry 0x00000000->0xefffffff => 0 1") {
 		t.Errorf("p4: %v", err)
 	}
 	small := file("small.yaml", "bits: 16\nqueries:\n  - {name: path, value: node, aggregation: static, hops: 5, nodes: 80, widths: [2x4]}\n"+
 		"  - {name: latency, value: latency, aggregation: dynamic, hops: 5, samples: 9, max_value: 1000000, widths: [8]}\n")
-	out, err = runPlan(t, "queries", small, "--hash", "crc", "--format", "entries")
+	out, err = planQueries(t, small, "--hash", "crc", "--format", "entries")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +139,11 @@ func TestPlanQueries(t *testing.T) {
 
 	const two = "bits: 8\nqueries:\n  - {name: a, value: node, aggregation: loop, frequency: %s, widths: [6]}\n  - {name: b, value: node, aggregation: loop, frequency: 3/4, widths: [6]}\n"
 	crowded := file("crowded.yaml", strings.Replace(two, "%s", "1/2", 1))
-	if out, err := runPlan(t, "queries", crowded, "--partial"); err != nil || !strings.Contains(out, "Only 80 % of every frequency") || !strings.Contains(out, "partial") {
+	if out, err := planQueries(t, crowded, "--partial"); err != nil || !strings.Contains(out, "Only 80 % of every frequency") || !strings.Contains(out, "partial") {
 		t.Errorf("partial: %s, %v", out, err)
 	}
 	wide := file("wide.json", `{"bits":8,"queries":[{"name":"a","value":"node","aggregation":"loop","widths":[9]},{"name":"b","value":"node","aggregation":"loop","widths":[8]}]}`)
-	if out, err := runPlan(t, "queries", wide, "--partial"); err != nil || !strings.Contains(out, "left out: a (width 9: 9 bits are more than the 8 of a packet)") {
+	if out, err := planQueries(t, wide, "--partial"); err != nil || !strings.Contains(out, "left out: a (width 9: 9 bits are more than the 8 of a packet)") {
 		t.Errorf("partial: %s, %v", out, err)
 	}
 
@@ -173,7 +179,7 @@ func TestPlanQueries(t *testing.T) {
 		{file("code.yaml", "bits: 8\nqueries:\n  - {name: u, value: utilization, aggregation: per-packet, max_value: 1000, widths: [1]}\n"), `query "u": pint: `, false},
 	}
 	for _, tt := range tests {
-		_, err := runPlan(t, append([]string{"queries"}, strings.Fields(tt.args)...)...)
+		_, err := planQueries(t, strings.Fields(tt.args)...)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.As(err, new(usageError)) != tt.usage {
 			t.Errorf("plan queries %s: %v, want %q (usage: %v)", tt.args, err, tt.want, tt.usage)
 		}
