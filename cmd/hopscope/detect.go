@@ -15,8 +15,9 @@ import (
 )
 
 func detectCommand() *cobra.Command {
-	var format string
-	cfg := detect.Latency(10 * time.Second)
+	var format, kind string
+	var window time.Duration
+	var floor, falseADay float64
 	c := &cobra.Command{
 		Use:   "detect FILE.csv[.gz]",
 		Short: "Find changes in a table of windows: what a hop's latency or queue does that it never did",
@@ -29,28 +30,62 @@ order:
   count       values in the window
   p50,p90,p99 quantiles of these values
 
-Further columns are left alone. A window that is missing had no values. Each hop is
-compared with its own past only: a hop is judged after 60 windows, knows what comes back
-every hour after three hours, and what comes back every day after three days.
+Further columns are left alone. A window that is missing had no values. Of a utilisation
+and of a share of lost packets there is one value a window, p50; the others are not used,
+and count is any number from 5 on. Each hop is compared with its own past only: a hop is
+judged after 60 windows, knows what comes back every hour after three hours, and what
+comes back every day after three days. A window of fewer than 5 values is not judged; how
+many were not, and why, stands behind the findings.
 
 A finding begins in the window "start" and has ended before the window "end", which is
-empty while it lasts. Its kind is rise, fall, silent or stuck.`,
+empty while it lasts. Its kind is rise, fall, silent or stuck. A hop is silent after three
+windows without values in a row, or as many more as its share of such windows makes
+unlikely (e to the power of -15.8), and longer than one and a half times any such run
+before; it has to be known for 60 windows of 20 values, or for 2160 windows.
+
+The limits are those that were tuned, at which a false finding begins less often than once
+in a million windows of a hop. --false-a-day sets how many are accepted in a day in all
+hops of the table together, which is read twice then.`,
 		Example: `  hopscope detect windows.csv.gz
   hopscope detect windows.csv --window 1m --format csv`,
 		Args: exactArgs(1),
 	}
 	f := c.Flags()
-	f.DurationVar(&cfg.Window, "window", cfg.Window, "length of a window, which says how many make an hour and a day")
-	f.Float64Var(&cfg.Floor, "floor", cfg.Floor, "added to every value before values are compared by their ratio: 1000 suits nanoseconds")
+	f.StringVar(&kind, "kind", "latency", "what the values are: latency in ns, queue in bytes, utilisation or loss as shares of 1")
+	f.DurationVar(&window, "window", 10*time.Second, "length of a window, which says how many make an hour and a day")
+	f.Float64Var(&floor, "floor", 0, "added to every value before values are compared by their ratio (default 1000 ns, 10000 bytes, 0.1 and 0.001, by kind)")
+	f.Float64Var(&falseADay, "false-a-day", 0, "false findings that are accepted in a day, in all hops of the table (default: the limits as they were tuned)")
 	f.StringVar(&format, "format", "table", "table, json or csv")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		configure, known := detect.Kinds[kind]
 		switch {
+		case !known:
+			return usagef("--kind %q is none of latency, queue, utilisation and loss", kind)
 		case format != "table" && format != "json" && format != "csv":
 			return usagef("--format %q is neither table nor json nor csv", format)
-		case cfg.Window < time.Second || cfg.Window > time.Hour:
-			return usagef("--window %v is not from 1s to 1h", cfg.Window)
-		case !(cfg.Floor > 0 && cfg.Floor <= 1e15):
-			return usagef("--floor %v is not above 0 and up to 1e15", cfg.Floor)
+		case window < time.Second || window > time.Hour:
+			return usagef("--window %v is not from 1s to 1h", window)
+		case c.Flags().Changed("floor") && !(floor > 0 && floor <= 1e15):
+			return usagef("--floor %v is not above 0 and up to 1e15", floor)
+		case c.Flags().Changed("false-a-day") && !(falseADay >= 1e-4 && falseADay <= 1e4):
+			return usagef("--false-a-day %v is not from 0.0001 to 10000", falseADay)
+		case falseADay != 0 && args[0] == "-":
+			return usagef("--false-a-day needs a file: standard input cannot be read twice, and the number of hops counts")
+		}
+		cfg := configure(window)
+		if floor != 0 {
+			cfg.Floor = floor
+		}
+		if falseADay != 0 {
+			in, err := openTable(c, args[0])
+			if err != nil {
+				return wrongInput(err)
+			}
+			hops, err := detect.CountHops(in)
+			if err = errors.Join(err, in.Close()); err != nil {
+				return wrongInput(fmt.Errorf("%s: %w", args[0], err))
+			}
+			cfg.Strict = detect.StrictFor(falseADay * window.Hours() / 24 / float64(max(hops, 1)))
 		}
 		in, err := openTable(c, args[0])
 		if err != nil {

@@ -58,14 +58,16 @@ leaf-2,902,,silent,,critical
 	}
 	out, _, _ := run(t, dir, "detect", plain, "--format", "json")
 	var got struct {
-		Hops, Windows, Learning int
-		Findings                []struct{ End *int }
+		Hops, Windows, Learning, Judged int
+		TooYoung                        int `json:"too_young"`
+		TooFew                          int `json:"too_few"`
+		Findings                        []struct{ End *int }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Hops != 2 || got.Windows != 1900 || len(got.Findings) != 2 || got.Findings[1].End != nil {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Judged != 1900-2*59 || got.TooYoung != 2*59 || got.TooFew != 0 || got.Hops != 2 || got.Windows != 1900 || len(got.Findings) != 2 || got.Findings[1].End != nil {
 		t.Errorf("JSON %s: %v", out, err)
 	}
 	out, _, _ = run(t, dir, "detect", plain)
-	if !strings.Contains(out, "2 findings in 1900 windows of 2 hops\n") || !strings.Contains(out, "902    -    silent  -") {
+	if !strings.Contains(out, "2 findings in 1900 windows of 2 hops\n1782 windows judged; 118 not: 118 among the first 60 of their hops, 0 with fewer than 5 values\n") || !strings.Contains(out, "902    -    silent  -") {
 		t.Errorf("table:\n%s", out)
 	}
 	// What a spreadsheet saves, with a name that would turn the terminal red.
@@ -80,8 +82,62 @@ leaf-2,902,,silent,,critical
 	if err := os.WriteFile(plain, []byte(short), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ = run(t, dir, "detect", plain); out != "0 findings in 40 windows of 2 hops; 2 hops had too few windows to be judged\n" {
+	if out, _, _ = run(t, dir, "detect", plain); out != "0 findings in 40 windows of 2 hops; 2 hops had too few windows to be judged\n0 windows judged; 40 not: 40 among the first 60 of their hops, 0 with fewer than 5 values\n" {
 		t.Errorf("table of a short input: %q", out)
+	}
+}
+
+// TestDetectKinds holds that values are compared as what they are, and how strictly is what was asked for.
+func TestDetectKinds(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "windows.csv")
+	table := func(usual, then, spread float64, count int) {
+		var b strings.Builder
+		b.WriteString("hop,window,count,p50,p90,p99\n")
+		noise := uint32(1)
+		for w := range 500 {
+			noise = noise*1664525 + 1013904223
+			v := usual
+			if w >= 450 {
+				v = then
+			}
+			v *= 1 + spread*float64(noise>>20)/4096
+			fmt.Fprintf(&b, "a,%d,%d,%g,%g,%g\n", w, count, v, v, v)
+		}
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		kind        string
+		usual, then float64
+		want        string // of the finding that begins in window 450
+	}{
+		{"latency", 8000, 30_000, "rise"},
+		{"latency", 30_000, 8000, "fall"},
+		{"latency", 8, 30, ""}, // far below the floor
+		{"queue", 20_000, 200_000, "rise"},
+		{"queue", 200_000, 20_000, ""}, // only a rise is news
+		{"utilisation", .3, .9, "rise"},
+		{"utilisation", .9, .3, "fall"},
+		{"loss", 0, .05, "rise"},
+		{"loss", .05, 0, ""},
+	} {
+		table(tt.usual, tt.then, .1, 100)
+		out, stderr, status := run(t, dir, "detect", path, "--format", "csv", "--kind", tt.kind)
+		if got := strings.Contains(out, "a,450,,"+tt.want) || strings.Contains(out, "a,451,,"+tt.want); status != 0 || tt.want != "" && !got || tt.want == "" && strings.Contains(out, "a,") {
+			t.Errorf("%s from %g to %g: status %d, %s%s; want %q", tt.kind, tt.usual, tt.then, status, out, stderr, tt.want)
+		}
+	}
+	table(8000, 30_000, .1, 4)
+	if out, _, _ := run(t, dir, "detect", path); !strings.Contains(out, "0 findings") || !strings.Contains(out, "0 windows judged; 500 not: 0 among the first 60 of their hops, 500 with fewer than 5 values\n") {
+		t.Errorf("windows of few values: %s", out)
+	}
+	table(8000, 13_000, .5, 100) // a step that strict limits find later
+	loose, _, _ := run(t, dir, "detect", path, "--format", "csv", "--false-a-day", "1")
+	strict, _, _ := run(t, dir, "detect", path, "--format", "csv", "--false-a-day", "0.0001")
+	if !strings.Contains(loose, "a,451,") || !strings.Contains(strict, "a,457,") {
+		t.Errorf("one false finding a day: %s\none in 10000 days: %s", loose, strict)
 	}
 }
 
@@ -119,6 +175,10 @@ func TestDetectWrong(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, want string }{
 		{"detect", "wants 1 argument"},
+		{"detect --kind colour x.csv", "--kind \"colour\" is none of latency, queue, utilisation and loss"},
+		{"detect --false-a-day 0 x.csv", "--false-a-day 0 is not from 0.0001 to 10000"},
+		{"detect --false-a-day 1 -", "standard input cannot be read twice"},
+		{"detect --false-a-day 1 nowhere.csv", "nowhere.csv"},
 		{"detect nowhere.csv", "no such file"},
 		{"detect in.csv --format xml", "neither table nor json nor csv"},
 		{"detect in.csv --window 1ms", "is not from 1s to 1h"},

@@ -34,12 +34,23 @@ func Queue(window time.Duration) Config {
 	return c
 }
 
-// utilization is the configuration for the utilisation of a link, one value a window. A tenth of the link is added to it.
-func utilization(window time.Duration) Config {
+// Utilization is the configuration for the utilisation of a link, one value a window. A tenth of the link is added to it.
+func Utilization(window time.Duration) Config {
 	c := Latency(window)
 	c.Floor, c.Single, c.Idle = .1, true, true
 	return c
 }
+
+// Loss is the configuration for shares of packets that got lost, one value a window, of which only a rise is a finding. A thousandth is
+// added to it.
+func Loss(window time.Duration) Config {
+	c := Latency(window)
+	c.Floor, c.Single, c.Idle, c.Rising = .001, true, true, true
+	return c
+}
+
+// Kinds are the configurations by what is compared.
+var Kinds = map[string]func(window time.Duration) Config{"latency": Latency, "queue": Queue, "utilisation": Utilization, "loss": Loss}
 
 const (
 	minute   = time.Minute

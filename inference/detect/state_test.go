@@ -12,7 +12,7 @@ func TestState(t *testing.T) {
 	for seed := range uint64(6) {
 		s, r := newSource(seed, 50, .5, .05), newRun()
 		if seed%2 == 1 {
-			r.cfg = utilization(r.cfg.Window)
+			r.cfg = Utilization(r.cfg.Window)
 			r.cfg.Floor = 1000
 		}
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/hopscope/hopscope/inference"
 )
@@ -91,6 +92,12 @@ func (d *Table) row(row []string, at [6]int) error {
 		d.add(h, Window{})
 	}
 	d.add(h, w)
+	switch {
+	case w.Count < d.cfg.MinCount:
+		d.tooFew++
+	case h.state.Warming(d.cfg):
+		d.tooYoung++
+	}
 	d.Windows++
 	d.last = max(d.last, window)
 	return nil
@@ -103,6 +110,8 @@ type Table struct {
 	byName   map[string]int
 	last     int // window of the table
 	Windows  int // rows
+	tooYoung int // rows of hops that are too young
+	tooFew   int // rows with fewer values than are compared
 	Findings []tableFinding
 }
 
@@ -175,6 +184,17 @@ func (d *Table) Finish() {
 
 // Hops is how many hops the table has.
 func (d *Table) Hops() int { return len(d.hops) }
+
+// judged is how many rows were compared with what was usual before.
+func (d *Table) judged() int { return d.Windows - d.tooYoung - d.tooFew }
+
+// CountHops reads a table and gives the number of its hops.
+func CountHops(in io.Reader) (int, error) {
+	cfg := Latency(time.Minute)
+	d := NewTable(&cfg)
+	err := d.Read(in)
+	return d.Hops(), err
+}
 
 // Learning counts the hops that are too young to be judged.
 func (d *Table) Learning() (n int) {

@@ -27,9 +27,12 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 		err = json.NewEncoder(b).Encode(struct {
 			Hops     int            `json:"hops"`
 			Windows  int            `json:"windows"`
-			Learning int            `json:"learning"` // hops that are too young to be judged
+			Learning int            `json:"learning"`  // hops that are too young to be judged
+			Judged   int            `json:"judged"`    // windows that were compared with what was usual before
+			TooYoung int            `json:"too_young"` // windows of hops that were too young
+			TooFew   int            `json:"too_few"`   // windows with fewer values than are compared
 			Findings []tableFinding `json:"findings"`
-		}{d.Hops(), d.Windows, d.Learning(), d.Findings})
+		}{d.Hops(), d.Windows, d.Learning(), d.judged(), d.tooYoung, d.tooFew, d.Findings})
 	case "csv":
 		w := csv.NewWriter(b)
 		w.Write([]string{"hop", "start", "end", "kind", "statistic", "severity"})
@@ -49,6 +52,10 @@ func (d *Table) Write(out io.Writer, format string) (err error) {
 		w.Flush()
 		_, err = fmt.Fprintf(b, "%d finding%s in %d windows of %d hop%s%s\n",
 			len(d.Findings), plural(len(d.Findings)), d.Windows, d.Hops(), plural(d.Hops()), young(d.Learning()))
+		if not := d.tooYoung + d.tooFew; err == nil && not > 0 {
+			_, err = fmt.Fprintf(b, "%d windows judged; %d not: %d among the first %d of their hops, %d with fewer than %d values\n",
+				d.judged(), not, d.tooYoung, d.cfg.Warmup, d.tooFew, d.cfg.MinCount)
+		}
 	}
 	if e := b.Flush(); err == nil {
 		err = e
