@@ -27,8 +27,12 @@ func (s *State) countStack(f *flow, r *decode.Report) {
 	}
 	at := int(f.buffered) * kept
 	codes := f.codes[at : at+kept]
+	i := s.hops.plain(f, r.Hops, u, codes)
 	gap, link := false, uint32(0)
-	for i := range r.Hops {
+	if i >= inline && kept > inline {
+		link = f.block[inline-1]
+	}
+	for ; i < len(r.Hops); i++ {
 		h := &r.Hops[i]
 		var ref uint16
 		switch {

@@ -25,6 +25,33 @@ func (s *hops) settle() {
 	s.n = 0
 }
 
+// plain counts the first hops of a path as long as they are what most hops are: one of the flow's first ones, in the table, with a
+// latency and a queue occupancy that have counters in its row, and nothing more to count. It does what record does, and gives the
+// number of hops that it did it for.
+func (s *hops) plain(f *flow, list []decode.Hop, u *decode.Units, codes []uint16) (i int) {
+	const want, not = decode.HopLatency | decode.HopQueueOccupancy, decode.HopTxUtilization
+	if s.n+2*inline > len(s.waiting) {
+		s.settle()
+	}
+	list = list[:min(len(list), len(codes), inline)]
+	waiting := (*[2 * inline]uint32)(s.waiting[s.n:])
+	for i = range list {
+		h, ref := &list[i], uint32(f.refs[i%inline])
+		fine, dense := logcode.EncodeBoth(uint64(h.Latency) * u.LatencyNS)
+		_, denseQueue := logcode.EncodeBoth(uint64(h.QueueOccupancy) * u.QueueBytes)
+		if h.Has&(want|not) != want || ref == other || dense >= rowCodes || denseQueue >= rowCodes {
+			s.n += 2 * i
+			return i
+		}
+		codes[i] = uint16(fine)
+		s.open.set.hops[ref].used = true
+		waiting[2*i%len(waiting)] = ref*rowCounters + dense
+		waiting[(2*i+1)%len(waiting)] = ref*rowCounters + rowCodes + denseQueue
+	}
+	s.n += 2 * len(list)
+	return len(list)
+}
+
 // record counts one hop record in the window and gives the codes of latency and queue.
 func (s *hops) record(ref uint16, u *decode.Units, h *decode.Hop) (latency, queue uint16) {
 	if s.n+2 > len(s.waiting) {
