@@ -307,8 +307,14 @@ func probeFlow(p int) (k decode.FlowKey) {
 // Take implements [steer.Rounds] for the probes of a cycle. A survey of agents would tell the same.
 func (x *receiver) Take() (list []loop.ProbeRounds, ok bool) {
 	for p := range x.routes {
-		if x.moved[p] > 0 {
-			list = append(list, loop.ProbeRounds{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])})
+		r := loop.ProbeRounds{Probe: int32(p), Sent: uint64(x.moved[p]), Lost: uint64(x.lost[p])}
+		if n := x.count[p]; n > 0 {
+			for k := range x.values[p] {
+				r.Transit += x.values[p][k][hopLatency] / float64(n)
+			}
+		}
+		if r.Sent > 0 || r.Transit > 0 {
+			list = append(list, r)
 		}
 	}
 	return list, true

@@ -56,7 +56,7 @@ type Round struct {
 	Probe   int32
 	Sent    uint64
 	Lost    uint64
-	Transit float64 // mean time under way of those that arrived, ns; 0 if it is not known, or the hops tell
+	Transit float64 // mean time under way, or in switches, of those that arrived, ns; 0 if it is not known
 }
 
 // Places says where elements are.

@@ -129,6 +129,26 @@ func mustProfile(t testing.TB, name string) demux.Profile {
 	return p
 }
 
+// TestTransit: the times in all switches are added up where each tells its own, and none of them is absurd.
+func TestTransit(t *testing.T) {
+	told := func(ns uint32) decode.Hop { return decode.Hop{Has: decode.HopLatency, Latency: ns} }
+	clocks := func(in, out uint64) decode.Hop {
+		return decode.Hop{Has: decode.HopIngressTime | decode.HopEgressTime, TimeBits: 64, IngressTime: in, EgressTime: out}
+	}
+	for _, c := range []struct {
+		hops []decode.Hop
+		want uint64
+	}{
+		{nil, 0}, {[]decode.Hop{told(5), told(7)}, 12}, {[]decode.Hop{told(5), {}}, 0}, {[]decode.Hop{told(5), clocks(10, 13)}, 8},
+		{[]decode.Hop{told(5), clocks(13, 10)}, 0}, {[]decode.Hop{told(5), clocks(0, MostTransit)}, 0}, {[]decode.Hop{clocks(0, MostTransit)}, MostTransit},
+		{slices.Repeat([]decode.Hop{told(1<<32 - 1)}, 14), 0},
+	} {
+		if ns := transit(c.hops); ns != c.want {
+			t.Errorf("%+v: %d ns, want %d", c.hops, ns, c.want)
+		}
+	}
+}
+
 // TestParse cuts a good probe at every byte and changes every byte: nothing that is not whole is taken, nothing panics, and
 // a change of what a probe says of itself is all that goes through.
 func TestParse(t *testing.T) {

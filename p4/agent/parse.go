@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/hopscope/hopscope/decode"
 	"github.com/hopscope/hopscope/decode/intmd"
@@ -40,8 +41,10 @@ type Arrival struct {
 	Seq    uint32
 	Sent   int64 // ns since 1970, by the sender's clock
 	Hops   int
-	Flags  decode.Flags // HopLimit and MTU: a switch added nothing, and why
-	Packet []byte       // from the IP header on; part of the frame that was read
+	// Transit is the time that it spent in all switches together, in ns; 0 where it is not known.
+	Transit uint64
+	Flags   decode.Flags // HopLimit and MTU: a switch added nothing, and why
+	Packet  []byte       // from the IP header on; part of the frame that was read
 }
 
 // Parser reads frames. It is for one goroutine, keeps nothing between two of them and allocates nothing.
@@ -89,5 +92,23 @@ func (ps *Parser) Parse(a *Arrival, frame []byte) Reason {
 	copy(a.Source[:], frame[p.L3+12:])
 	a.Number, a.Epoch, a.Seq, a.Sent = be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b[12:]), int64(be.Uint64(b[16:]))
 	a.Hops, a.Flags, a.Packet = len(r.Hops), r.Flags&(decode.HopLimit|decode.MTU), frame[p.L3:p.End]
+	if a.Flags == 0 {
+		a.Transit = transit(r.Hops)
+	}
 	return OK
+}
+
+// MostTransit bounds the times that one probe spends in switches: above it a clock is wrong, and not a queue long.
+const MostTransit = uint64(time.Minute)
+
+// transit adds up the times in switches. Each is by one clock, so that no two have to agree. It is 0 where a switch does not tell.
+func transit(hops []decode.Hop) (ns uint64) {
+	for k := range hops {
+		d, ok := decode.DefaultUnits.Latency(&hops[k])
+		if ok = ok && d <= MostTransit-ns; !ok {
+			return 0
+		}
+		ns += d
+	}
+	return ns
 }

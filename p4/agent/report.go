@@ -80,11 +80,23 @@ type trackState struct {
 
 	first, received uint32 // the round that it began with, and how many came from it on
 	begun           uint32 // times that it did
+	transit         uint64 // of those of received that tell
+	transits        uint32 // how many they are
 }
 
 // begin is the first arrival of a probe, or one with which it begins anew.
 func (x *trackState) begin(a *Arrival) {
-	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, received: 1, begun: x.begun + 1}
+	*x = trackState{epoch: a.Epoch, seq: a.Seq, window: 1, sent: a.Sent, first: a.Seq, begun: x.begun + 1}
+	x.arrived(a)
+}
+
+// arrived counts a round that came for the first time.
+func (x *trackState) arrived(a *Arrival) {
+	x.received++
+	if a.Transit > 0 {
+		x.transit += a.Transit
+		x.transits++
+	}
 }
 
 // seen is what an arrival says about the rounds of its probe.
@@ -118,7 +130,7 @@ func (t *Track) see(a *Arrival) (s seen) {
 	case d > 0:
 		s.lost = d - 1
 		x.seq, x.sent = a.Seq, a.Sent
-		x.received++
+		x.arrived(a)
 		if d < 64 {
 			x.window = x.window<<d | 1
 		} else {
@@ -130,7 +142,7 @@ func (t *Track) see(a *Arrival) (s seen) {
 	default:
 		if int32(a.Seq-x.first) > 0 { // one from before the first was never taken for lost
 			x.window |= 1 << -d
-			x.received++
+			x.arrived(a)
 			s.lost = -1
 		}
 	}

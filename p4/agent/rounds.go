@@ -43,13 +43,16 @@ type CameRounds struct {
 	Received uint32 // rounds from First on that came, each counted once
 	Window   uint64 // the last 64 rounds below Next, the latest one in the lowest bit: those that came
 	Begun    uint32 // times that counting began: with First, with an epoch, and when the sender began anew
+	Transit  uint64 // times in switches since then, ns, added up and wrapped around
+	Transits uint32 // of Received, the rounds that these are of
 }
 
 // Came are the rounds that a track follows.
 func (t *Track) Came() []CameRounds {
 	list := make([]CameRounds, 0, len(t.last))
 	for k, x := range t.last {
-		list = append(list, CameRounds{Source: k.source, Number: k.number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun})
+		list = append(list, CameRounds{Source: k.source, Number: k.number, Epoch: x.epoch, First: x.first, Next: x.seq + 1, Received: x.received, Window: x.window, Begun: x.begun,
+			Transit: x.transit, Transits: x.transits})
 	}
 	return list
 }
@@ -88,7 +91,8 @@ func (r *Rounds) Proto(name string, about uint64) *agentpb.Rounds {
 	}
 	for k := range r.Came {
 		x := &r.Came[k]
-		y := &agentpb.Came{Source: x.Source[:], Number: x.Number, Epoch: x.Epoch, First: x.First, Next: x.Next, Received: x.Received, Window: x.Window, Begun: x.Begun}
+		y := &agentpb.Came{Source: x.Source[:], Number: x.Number, Epoch: x.Epoch, First: x.First, Next: x.Next, Received: x.Received, Window: x.Window, Begun: x.Begun,
+			TransitNs: x.Transit, Transits: x.Transits}
 		if fits(y) {
 			m.Came = append(m.Came, y)
 		}
@@ -139,7 +143,7 @@ func RoundsOf(m *agentpb.Rounds) (*Rounds, error) {
 			return nil, fmt.Errorf("a source of %d bytes is no IPv4 address", len(x.GetSource()))
 		}
 		y := CameRounds{Source: [4]byte(x.GetSource()), Number: x.GetNumber(), Epoch: x.GetEpoch(), First: x.GetFirst(), Next: x.GetNext(), Received: x.GetReceived(),
-			Window: x.GetWindow(), Begun: x.GetBegun()}
+			Window: x.GetWindow(), Begun: x.GetBegun(), Transit: x.GetTransitNs(), Transits: x.GetTransits()}
 		k := trackKey{y.Source, y.Number}
 		switch {
 		case seen[k]:

@@ -60,7 +60,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		}
 		d := demux.New(profile(t, name))
 		var b decode.Batch
-		seen, reports := map[[2]uint32]bool{}, 0
+		seen, reports, inside := map[[2]uint32]bool{}, 0, uint64(0)
 		n.Run(2050*time.Millisecond, func(x Datagram) {
 			if !x.From.Addr().IsLoopback() || x.From.Addr().As4()[1] != 18 {
 				return
@@ -74,6 +74,7 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 				reports++
 				for _, h := range r.Hops {
 					seen[[2]uint32{h.NodeID, uint32(h.EgressIf)}] = true
+					inside += uint64(h.Latency)
 					key := fmt.Sprint(h.NodeID, h.IngressIf, h.EgressIf, h.Latency, h.QueueOccupancy)
 					if truth[key]--; truth[key] < -1 { // the packet is observed after it was reported
 						t.Fatalf("%s: nothing like hop %+v happened", dialect, h)
@@ -91,9 +92,19 @@ func TestAgentsSeeEveryLink(t *testing.T) {
 		for _, a := range agentNames() {
 			s, _ := n.AgentStats(a.Switch)
 			sent, received = sent+s.Sent, received+s.Received
+			rounds, _, _ := n.AgentRounds(a.Switch)
+			for _, c := range rounds.Came {
+				inside -= c.Transit
+				if c.Transits != c.Received {
+					t.Errorf("%s: agent %s knows the times of %d of %d rounds", dialect, a.Switch, c.Transits, c.Received)
+				}
+			}
 			if s.Malformed+s.OldEpoch+s.Skipped > 0 {
 				t.Errorf("%s: agent %s: %+v", dialect, a.Switch, s)
 			}
+		}
+		if inside != 0 {
+			t.Errorf("%s: times in switches of reports and of rounds differ by %d ns", dialect, int64(inside))
 		}
 		if want := uint64(20 * len(p.Probes)); sent < want || sent > want+uint64(len(p.Probes)) || received+uint64(len(p.Probes)) < sent || uint64(reports) != received {
 			t.Errorf("%s: %d sent, %d received, %d reported; want about %d", dialect, sent, received, reports, want)

@@ -28,6 +28,7 @@ type Told struct {
 type ProbeRounds struct {
 	Probe      int32 // by its place in the network
 	Sent, Lost uint64
+	Transit    float64 // mean of the times in switches of those that came since the last call, ns; 0 if they are not known
 }
 
 // roundsStatus counts what surveys brought.
@@ -68,7 +69,8 @@ type teller struct {
 	epoch   uint32
 	sent    map[string]*agent.SentRounds // of the last answer
 	came    map[cameKey]*agent.CameRounds
-	told    *agent.Rounds // in this survey; nil if it did not, or its answer was refused
+	before  map[cameKey]*agent.CameRounds // of the answer before
+	told    *agent.Rounds                 // in this survey; nil if it did not, or its answer was refused
 }
 
 type cameKey struct {
@@ -84,6 +86,8 @@ type followedProbe struct {
 	came         bool // a round of it has come there
 	state        roundsState
 	sent, lost   uint64 // since Take
+	transit      uint64 // times in switches since then, ns
+	transits     uint64 // rounds that these are of
 }
 
 // roundsKey is what has to stay the same while rounds are compared.
@@ -157,9 +161,9 @@ func (r *Rounds) Take() (list []ProbeRounds, ok bool) {
 	}
 	r.due = false
 	for k := range r.probes {
-		if p := &r.probes[k]; p.sent > 0 {
-			list = append(list, ProbeRounds{int32(k), p.sent, p.lost})
-			p.sent, p.lost = 0, 0
+		if p := &r.probes[k]; p.sent > 0 || p.transits > 0 {
+			list = append(list, ProbeRounds{int32(k), p.sent, p.lost, float64(p.transit) / float64(max(1, p.transits))})
+			p.sent, p.lost, p.transit, p.transits = 0, 0, 0, 0
 		}
 	}
 	return list, true
@@ -240,8 +244,11 @@ func (t *teller) take(x *Told) error {
 		if int32(c.Next-old.Next) < 0 || int32(c.Received-old.Received) < 0 {
 			return fmt.Errorf("of number %d of %v came %d rounds below %d, and before %d below %d", c.Number, netip.AddrFrom4(c.Source), c.Received, c.Next, old.Received, old.Next)
 		}
+		if sum, of := c.Transit-old.Transit, c.Transits-old.Transits; of > c.Received-old.Received || sum > uint64(of)*agent.MostTransit {
+			return fmt.Errorf("of number %d of %v %d more rounds were in switches for %d ns, of %d that came", c.Number, netip.AddrFrom4(c.Source), of, sum, c.Received-old.Received)
+		}
 	}
-	t.sent, t.came, t.epoch, t.asked, t.told = sent, came, n.Epoch, x.Asked, n
+	t.sent, t.before, t.came, t.epoch, t.asked, t.told = sent, t.came, came, n.Epoch, x.Asked, n
 	return nil
 }
 
@@ -257,7 +264,11 @@ func (r *Rounds) follow(p *followedProbe) {
 		return
 	}
 	source := from.told.Address.As4()
-	c := to.came[cameKey{source, s.Number}]
+	c, old := to.came[cameKey{source, s.Number}], to.before[cameKey{source, s.Number}]
+	if c != nil && old != nil && c.Epoch == from.epoch && c.Epoch == old.Epoch && c.Begun == old.Begun {
+		p.transit += c.Transit - old.Transit
+		p.transits += uint64(c.Transits - old.Transits)
+	}
 	key := roundsKey{[2]uint64{from.life, from.refused}, [2]uint64{to.life, to.refused}, from.epoch, s.Number, source, to.told.Spoiled}
 	sent, lost, ok := p.step(&key, s.Next, c, to.told.Unfollowed > 0)
 	if ok {

@@ -22,6 +22,7 @@ type twoHosts struct {
 	hosts  [2]*countingHost
 	sent   [2]uint64 // given out, by probe
 	lost   [2]uint64
+	in     [2]float64 // the last time in switches that was
 }
 
 // countingHost sends and takes probes by the parts that an agent has for that.
@@ -30,9 +31,10 @@ type countingHost struct {
 	epoch, seq uint32
 	track      *agent.Track
 	spoiled    uint64
-	gone       bool  // answers nothing
-	down       bool  // sends and takes nothing
-	clock      int64 // before that of the test
+	gone       bool   // answers nothing
+	down       bool   // sends and takes nothing
+	clock      int64  // before that of the test
+	transit    uint64 // of its probes, 0 where no switch tells
 }
 
 const roundsInterval = 100 * time.Millisecond
@@ -94,6 +96,7 @@ func (x *twoHosts) take() {
 	for _, r := range list {
 		x.sent[r.Probe] += r.Sent
 		x.lost[r.Probe] += r.Lost
+		x.in[r.Probe] = r.Transit
 	}
 }
 
@@ -110,7 +113,7 @@ func (x *twoHosts) send(k, n int, drop func(i int) bool) {
 		if to.down || drop != nil && drop(i) {
 			continue
 		}
-		to.track.Add(&agent.Arrival{Source: x.source(k), Number: 7, Epoch: h.epoch, Seq: seq, Sent: x.now + h.clock})
+		to.track.Add(&agent.Arrival{Source: x.source(k), Number: 7, Epoch: h.epoch, Seq: seq, Sent: x.now + h.clock, Transit: h.transit})
 	}
 }
 
@@ -215,6 +218,43 @@ func TestRounds(t *testing.T) {
 	x.want("to nobody", 0, 0)
 }
 
+// TestTransits: times in switches come through the message of agents, each round once and by its probe. Where an agent has none, as one of
+// the version before, rounds are followed all the same, and the time is not known.
+func TestTransits(t *testing.T) {
+	x := newTwoHosts(t)
+	x.cycles(5, nil)
+	if x.in != [2]float64{} {
+		t.Errorf("agents that tell no times: %v", x.in)
+	}
+	x.want("without times", 20, 0)
+	x.hosts[0].transit = 1000
+	x.cycles(3, nil)
+	if x.in != [2]float64{1000, 0} {
+		t.Errorf("one that does: %v", x.in)
+	}
+	x.hosts[0].transit = 3000
+	x.send(0, 5, nil)
+	x.hosts[0].transit = 0 // a round that does not tell is none of the mean
+	x.send(0, 5, nil)
+	x.hosts[0].transit = 6000
+	x.send(0, 1, nil)
+	x.hosts[0].transit = agent.MostTransit
+	x.survey()
+	if x.in[0] != 3500 {
+		t.Errorf("the mean of five of 3000 and one of 6000 is %v", x.in[0])
+	}
+	x.cycles(3, nil)
+	if x.in[0] != float64(agent.MostTransit) {
+		t.Errorf("the longest: %v", x.in[0])
+	}
+	x.hosts[0].epoch, x.hosts[0].seq, x.hosts[0].transit = 2, 0, 500
+	x.cycles(1, nil)
+	x.cycles(1, nil)
+	if x.in[0] != 500 {
+		t.Errorf("after another plan: %v", x.in[0])
+	}
+}
+
 // TestRoundsLate: rounds that come late, but before the next survey, are not lost, whatever their order.
 func TestRoundsLate(t *testing.T) {
 	x := newTwoHosts(t)
@@ -259,6 +299,10 @@ func TestRoundsRefused(t *testing.T) {
 		{"no epoch", func(r *agent.Rounds) { r.Epoch = 0 }, "without an epoch"},
 		{"interval", func(r *agent.Rounds) { r.Sent[0].Interval = 1 }, "interval of 1 ns"},
 		{"address of another", func(r *agent.Rounds) { r.Address = netip.MustParseAddr("10.0.0.1") }, "that of another agent"},
+		{"transits of nothing", func(r *agent.Rounds) { r.Came[0].Transit += 1000 }, "0 more rounds were in switches for 1000 ns"},
+		{"transits shrink", func(r *agent.Rounds) { r.Came[0].Transit--; r.Came[0].Transits++ }, "of 10 that came"},
+		{"transits of more than came", func(r *agent.Rounds) { r.Came[0].Transits += 11 }, "of 10 that came"},
+		{"transits of ages", func(r *agent.Rounds) { r.Came[0].Transits += 10; r.Came[0].Transit += 1 << 62 }, "of 10 that came"},
 		{"no route", func(r *agent.Rounds) { r.Sent[0].Route = nil }, "route of 0 ports"},
 	} {
 		x := newTwoHosts(t)

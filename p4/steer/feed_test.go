@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/hopscope/hopscope/inference/suspicion"
 	"github.com/hopscope/hopscope/p4/emu"
 	"github.com/hopscope/hopscope/p4/loop"
+	"github.com/hopscope/hopscope/planner/control"
 )
 
 // TestProbesAnswers: an answer that cannot be is refused whole, with the reason, and what came before stands.
@@ -215,6 +217,55 @@ func TestLineTimes(t *testing.T) {
 		t.Errorf("suspected from window %d on, want 101 or 102", from)
 	}
 }
+
+// TestTransits: a direction in front of which probes wait is suspected for the times in switches that agents tell, without a collector; and
+// nothing is where agents tell none.
+func TestTransits(t *testing.T) {
+	emulated, err := emu.PINTDemoConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewEmulated(emulated, 1, nil, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range []bool{true, false} {
+		faulty, n := s.Config.Passed[0][0], 0
+		c := *s.Config
+		c.Rounds = takeRounds(func() (list []loop.ProbeRounds) {
+			for k, way := range c.Passed {
+				r := loop.ProbeRounds{Probe: int32(k), Sent: 10}
+				if known {
+					r.Transit = 1e6 + float64(n*7919%1000)
+				}
+				if known && n > 100 && slices.Contains(way, faulty) {
+					r.Transit += 50e6
+				}
+				list = append(list, r)
+			}
+			return list
+		})
+		x, err := New(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for n = 1; n <= 105; n++ {
+			list := x.Suspects(int64(n) * 1e9)
+			if len(list) > 0 && (!known || n <= 100) {
+				t.Fatalf("in cycle %d, with times %t: %+v", n, known, list)
+			}
+			found = found || slices.ContainsFunc(list, func(l control.Suspect) bool { return l.Link == s.Links.Name(int(faulty)) })
+		}
+		if found != known {
+			t.Errorf("with times %t, suspected %t", known, found)
+		}
+	}
+}
+
+type takeRounds func() []loop.ProbeRounds
+
+func (f takeRounds) Take() ([]loop.ProbeRounds, bool) { return f(), true }
 
 type noRounds struct{}
 

@@ -144,7 +144,7 @@ func (s *Suspects) Suspects(now int64) []control.Suspect {
 	rounds, ok := s.rounds.Take()
 	c.NoNewRounds = !ok
 	for _, r := range rounds {
-		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost})
+		c.Rounds = append(c.Rounds, suspicion.Round{Probe: r.Probe, Sent: r.Sent, Lost: r.Lost, Transit: r.Transit})
 	}
 	var out []control.Suspect
 	for _, x := range s.state.Step(&c) {

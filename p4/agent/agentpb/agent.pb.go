@@ -669,11 +669,13 @@ type Came struct {
 	Source        []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // IPv4 address of who sent it
 	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`       // round that came first
-	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`         // the one behind the latest that came
-	Received      uint32                 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"` // rounds from first on that came, each counted once
-	Window        uint64                 `protobuf:"fixed64,7,opt,name=window,proto3" json:"window,omitempty"`    // the last 64 rounds below next, the latest one in the lowest bit: those that came
-	Begun         uint32                 `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`       // times that counting began: with first, with an epoch, and when the sender began anew
+	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`                          // round that came first
+	Next          uint32                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`                            // the one behind the latest that came
+	Received      uint32                 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"`                    // rounds from first on that came, each counted once
+	Window        uint64                 `protobuf:"fixed64,7,opt,name=window,proto3" json:"window,omitempty"`                       // the last 64 rounds below next, the latest one in the lowest bit: those that came
+	Begun         uint32                 `protobuf:"varint,8,opt,name=begun,proto3" json:"begun,omitempty"`                          // times that counting began: with first, with an epoch, and when the sender began anew
+	TransitNs     uint64                 `protobuf:"varint,9,opt,name=transit_ns,json=transitNs,proto3" json:"transit_ns,omitempty"` // times in switches, added up since counting began; wraps around
+	Transits      uint32                 `protobuf:"varint,10,opt,name=transits,proto3" json:"transits,omitempty"`                   // rounds that they are of, among received; of others they are not known, as of all of an agent without these fields
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -764,6 +766,20 @@ func (x *Came) GetBegun() uint32 {
 	return 0
 }
 
+func (x *Came) GetTransitNs() uint64 {
+	if x != nil {
+		return x.TransitNs
+	}
+	return 0
+}
+
+func (x *Came) GetTransits() uint32 {
+	if x != nil {
+		return x.Transits
+	}
+	return 0
+}
+
 var File_agent_proto protoreflect.FileDescriptor
 
 const file_agent_proto_rawDesc = "" +
@@ -825,7 +841,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x05route\x18\x03 \x01(\fR\x05route\x12\x1f\n" +
 	"\vinterval_ns\x18\x04 \x01(\x04R\n" +
 	"intervalNs\x12\x12\n" +
-	"\x04next\x18\x05 \x01(\rR\x04next\"\xc0\x01\n" +
+	"\x04next\x18\x05 \x01(\rR\x04next\"\xfb\x01\n" +
 	"\x04Came\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\fR\x06source\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\rR\x06number\x12\x14\n" +
@@ -834,7 +850,11 @@ const file_agent_proto_rawDesc = "" +
 	"\x04next\x18\x05 \x01(\rR\x04next\x12\x1a\n" +
 	"\breceived\x18\x06 \x01(\rR\breceived\x12\x16\n" +
 	"\x06window\x18\a \x01(\x06R\x06window\x12\x14\n" +
-	"\x05begun\x18\b \x01(\rR\x05begun2\x88\x01\n" +
+	"\x05begun\x18\b \x01(\rR\x05begun\x12\x1d\n" +
+	"\n" +
+	"transit_ns\x18\t \x01(\x04R\ttransitNs\x12\x1a\n" +
+	"\btransits\x18\n" +
+	" \x01(\rR\btransits2\x88\x01\n" +
 	"\x05Plans\x12@\n" +
 	"\x06Follow\x12\x19.hopscope.agent.v1.Answer\x1a\x17.hopscope.agent.v1.Plan(\x010\x01\x12=\n" +
 	"\x04Tell\x12\x19.hopscope.agent.v1.Rounds\x1a\x16.hopscope.agent.v1.Ask(\x010\x01B/Z-github.com/hopscope/hopscope/p4/agent/agentpbb\x06proto3"
