@@ -20,8 +20,8 @@ import (
 // of hops and takes the others: the ledger says so by series, as the server's own count has it, no report of such a window
 // counts as stored, and the collector is not ready.
 func TestPointsRefusedByServer(t *testing.T) {
+	t.Parallel()
 	influxtest.Each(t, func(t *testing.T, server *influxtest.Server) {
-		t.Setenv("HOPSCOPE_TEST_TOKEN", server.Token)
 		theirs := fmt.Sprintf("hop,node=theirs count=0.5 %d\n", time.Now().UnixNano())
 		target := fmt.Sprintf("%s/api/v2/write?org=%s&bucket=%s", server.URL, server.Org, strings.ReplaceAll(server.Bucket, "/", "%2F"))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(theirs))
@@ -35,14 +35,8 @@ func TestPointsRefusedByServer(t *testing.T) {
 		}
 		resp.Body.Close()
 
-		cfg := testConfig()
+		cfg := storeConfig(t, server, "")
 		cfg.Window = 250 * time.Millisecond
-		cfg.Influx.Enabled = true
-		cfg.Influx.Config.URL, cfg.Influx.Config.Org, cfg.Influx.Config.Bucket = server.URL, server.Org, server.Bucket
-		if server.Token != "" {
-			cfg.Influx.Config.TokenEnv = "HOPSCOPE_TEST_TOKEN"
-		}
-		cfg.Influx.Spool.Dir = filepath.Join(t.TempDir(), "influx")
 		r := start(t, cfg)
 		gen, err := traffic.New(traffic.Config{Seed: 3, Flows: 50, Hops: 5, Exporters: 4, Bytes: 200})
 		if err != nil {
