@@ -9,7 +9,6 @@ import (
 	"github.com/hopscope/hopscope/collector/service"
 	"github.com/hopscope/hopscope/collector/settings"
 	"github.com/hopscope/hopscope/p4/agent"
-	"github.com/hopscope/hopscope/p4/agent/status"
 )
 
 // agentConfig is everything that an agent can be told. It has a file of its own: an agent runs on another machine than a
@@ -174,14 +173,14 @@ func runAgent(c *cobra.Command, cfg *agentConfig, plan *agent.Plan) error {
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	page, err := status.Serve(cfg.Status.Listen, a, version())
+	page, err := agent.ServeStatus(cfg.Status.Listen, a, version())
 	if err != nil {
 		return err
 	}
 	defer page.Close()
 	log.Info("agent runs", "name", cfg.Name, "interface", cfg.Interface, "status", page.URL())
 	go a.RereadFiles(ctx, signalsOf(c.Context()).hangup, &cfg.Config, log)
-	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return status.Line(a) })
+	service.Supervise(ctx, log, time.Second, a.Beats, func() string { return agent.StatusLine(a) })
 	err = a.Run(ctx)
 	s := a.Stats()
 	log.Info("agent ends", "sent", s.Sent, "received", s.Received, "lost", s.Lost)

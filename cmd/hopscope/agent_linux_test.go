@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hopscope/hopscope/p4/agent/status"
+	"github.com/hopscope/hopscope/p4/agent"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,23 +29,23 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	var log lockedBuffer
-	agent := program("agent", "--interface", "host0", "--name", "leaf-1", "--probes", "probes.json", "--interval", "10ms")
-	agent.Dir, agent.Stderr = dir, &log
-	if err := agent.Start(); err != nil {
+	running := program("agent", "--interface", "host0", "--name", "leaf-1", "--probes", "probes.json", "--interval", "10ms")
+	running.Dir, running.Stderr = dir, &log
+	if err := running.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer agent.Process.Kill()
-	ask := func() (x status.Answer) {
+	defer running.Process.Kill()
+	ask := func() (x agent.StatusAnswer) {
 		out, err := program("agent", "status", "--format", "json").Output()
 		if err == nil {
 			err = json.Unmarshal(out, &x)
 		}
 		if err != nil {
-			return status.Answer{}
+			return agent.StatusAnswer{}
 		}
 		return x
 	}
-	until := func(what string, ok func(x *status.Answer) bool) status.Answer {
+	until := func(what string, ok func(x *agent.StatusAnswer) bool) agent.StatusAnswer {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			x := ask()
@@ -57,7 +57,7 @@ func TestAgent(t *testing.T) {
 			}
 		}
 	}
-	first := until("probe", func(x *status.Answer) bool { return x.Sent > 3 })
+	first := until("probe", func(x *agent.StatusAnswer) bool { return x.Sent > 3 })
 	if first.Plan.Epoch == 0 || first.Plan.From != "files" || first.Address != "10.0.0.1" || first.SendErrors != 0 || first.Controller != nil {
 		t.Errorf("%+v", first)
 	}
@@ -76,27 +76,27 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := ask()
-		if err := agent.Process.Signal(syscall.SIGHUP); err != nil {
+		if err := running.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		if len(text) > 1 {
-			until("later plan", func(x *status.Answer) bool { return x.Plan.Epoch > before.Plan.Epoch })
+			until("later plan", func(x *agent.StatusAnswer) bool { return x.Plan.Epoch > before.Plan.Epoch })
 			continue
 		}
-		until("word of a plan that is none", func(*status.Answer) bool {
+		until("word of a plan that is none", func(*agent.StatusAnswer) bool {
 			return strings.Contains(log.text(), "plan refused; the one before stays in force")
 		})
-		if x := until("probe of the old plan", func(x *status.Answer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
+		if x := until("probe of the old plan", func(x *agent.StatusAnswer) bool { return x.Sent > before.Sent+3 }); x.Plan.Epoch != before.Plan.Epoch {
 			t.Errorf("a plan that is no JSON is in force: %+v", x)
 		}
 		if out, err := program("agent", "status").CombinedOutput(); err == nil || !strings.Contains(string(out), "the last plan was refused: from files: plan ") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
-	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := agent.Wait(); err != nil {
+	if err := running.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, log.text())
 	}
 	for _, want := range []string{"plan in force", "agent runs", "plan refused; the one before stays in force", "agent ends"} {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hopscope/hopscope/inference"
-	"github.com/hopscope/hopscope/p4/agent/status"
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/planner/show"
 	"github.com/spf13/cobra"
 )
@@ -26,7 +26,7 @@ agent goes on with the plan that it has.`,
 	c.Flags().StringVar(&o.url, "url", "http://127.0.0.1:9464", "status.listen of the running agent")
 	c.Flags().StringVar(&o.format, "format", "table", "table or json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var x status.Answer
+		var x agent.StatusAnswer
 		if err := o.get(c.Context(), "/status", &x, c.OutOrStdout()); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ agent goes on with the plan that it has.`,
 }
 
 // writeAgentStatus writes an answer for people.
-func writeAgentStatus(w io.Writer, x *status.Answer) error {
+func writeAgentStatus(w io.Writer, x *agent.StatusAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(t, "agent\t%s, %s on %s\n", plain(x.Name, false), x.Address, plain(x.Interface, false))
 	if p := &x.Plan; p.Epoch > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopscope/hopscope/collector/fleet"
 	"github.com/hopscope/hopscope/collector/fleet/console"
 	"github.com/hopscope/hopscope/collector/settings"
-	"github.com/hopscope/hopscope/p4/agent/status"
+	"github.com/hopscope/hopscope/p4/agent"
 	"github.com/hopscope/hopscope/sink"
 )
 
@@ -79,7 +79,7 @@ What [hopscope agent](agent.md) says at `+"`/metrics` of `status.listen`"+`.
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |
 `)
-	for _, m := range status.Metrics() {
+	for _, m := range agent.Metrics() {
 		writeMetric(w, m.Name, m.Kind, m.Labels, m.Help)
 	}
 	fmt.Fprint(w, `

@@ -9,6 +9,7 @@
 //	Parser     reads what comes back; pure, bounded, allocates nothing
 //	Agent      sockets, the loops around the parts above, and their counts
 //	Follow     plans from a controller over gRPC with mutual TLS, each answered by its epoch
+//	Status     of an agent, by ServeStatus as JSON and as metrics, at an address of its own
 //
 // # A probe on the wire
 //
