@@ -24,6 +24,7 @@ import (
 	"github.com/hopscope/hopscope/ingest/peer"
 	"github.com/hopscope/hopscope/ingest/retry"
 	"github.com/hopscope/hopscope/p4/agent/agentpb"
+	"github.com/hopscope/hopscope/p4/internal/grpctls"
 )
 
 // controllerStatus says how it is with the controller.
@@ -107,7 +108,7 @@ func (a *Agent) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(peer.GRPC(conf)), grpc.WithNoProxy(),
+	conn, err := grpc.NewClient("passthrough:///"+a.cfg.Controller.Address, grpc.WithTransportCredentials(grpctls.Client(conf)), grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingWait}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 	if err != nil {

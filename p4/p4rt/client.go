@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/hopscope/hopscope/ingest/peer"
+	"github.com/hopscope/hopscope/p4/internal/grpctls"
 )
 
 // Client is a controller of one switch, over P4Runtime.
@@ -49,7 +49,7 @@ func Dial(cfg Config) (*Client, error) {
 	}
 	security := insecure.NewCredentials()
 	if !cfg.Plaintext {
-		security = peer.GRPC(cfg.TLS)
+		security = grpctls.Client(cfg.TLS)
 	}
 	again := backoff.Config{BaseDelay: cfg.FirstWait, Multiplier: 2, Jitter: 0.2, MaxDelay: cfg.MostWait}
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
