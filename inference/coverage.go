@@ -11,7 +11,7 @@ type Judgement uint8
 
 // The judgements.
 const (
-	NotKnown Judgement = iota // nobody here knows: the detectors are elsewhere
+	NotKnown Judgement = iota // not known here: the detectors are elsewhere
 	Judged
 	TooYoung // fewer windows with enough records than it takes to know what is usual
 	TooFew   // fewer records in the window than are compared

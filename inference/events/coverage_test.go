@@ -37,12 +37,26 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("hop %v: %q, want %q", w.Hops[i].HopKey, w.Hops[i].Judgement, want)
 		}
 	}
+	// One value of utilisation a window judges no latency.
+	for n := range int64(70) {
+		w := inference.Window{Start: (60 + n) * 1e9, End: (61 + n) * 1e9}
+		few := inference.Summary{Count: 1, P50: 1000, P90: 1000, P99: 1000}
+		w.Hops = []inference.HopStats{
+			{HopKey: inference.HopKey{Node: 50}, Count: 1, Latency: few, Utilization: .3 + float64(n%7)/100, HasUtilization: true},
+			{HopKey: inference.HopKey{Node: 51}, Count: 1, Utilization: .3 + float64(n%5)/100, HasUtilization: true},
+			{HopKey: inference.HopKey{Node: 52}, Count: 100},
+		}
+		d.Step(&w)
+		if got := d.Coverage(); got.Seen != 3 || got.Few != 2 || n >= 60 && got.Judged != 1 {
+			t.Fatalf("window %d with utilisation: %+v", n, got)
+		}
+	}
 	records = []uint64{100, 100}
-	if got := step(61); got.Seen != 2 || got.Judged != 1 || got.Young != 1 || got.Few != 0 || got.Times != 0 {
+	if got := step(131); got.Seen != 2 || got.Judged != 1 || got.Young != 1 || got.Few != 0 || got.Times != 0 {
 		t.Errorf("with enough records: %+v", got)
 	}
 	records = nil
-	if got := step(62); got.Text() != "" {
+	if got := step(132); got.Text() != "" {
 		t.Errorf("without hops: %+v", got)
 	}
 }

@@ -171,18 +171,24 @@ func (x *hops) step(w *inference.Window) {
 	x.stats.Hops, x.stats.Watched = len(x.list), max(watched, x.stats.Watched*min(len(w.Missing), 1))
 }
 
-// cover counts a hop in what was judged.
+// cover counts a hop in what was judged: one of which each statistic with values was compared. The utilisation of a hop is one value a
+// window, however few records there are.
 func (x *hops) cover(h *hop, s *inference.HopStats, windows *[statistics]detect.Window) {
 	x.covered.Seen++
-	h.judgement = inference.TooFew
+	h.judgement = inference.NotKnown
 	for i := range h.series {
-		if windows[i].Count < x.cfg.MinRecords {
-			continue
+		switch n := windows[i].Count; {
+		case n == 0:
+		case n < x.cfg.MinRecords:
+			h.judgement = inference.TooFew
+		case h.series[i].Warming(&x.cfgs[i]):
+			h.judgement = max(h.judgement, inference.TooYoung)
+		default:
+			h.judgement = max(h.judgement, inference.Judged)
 		}
-		if h.judgement = inference.TooYoung; !h.series[i].Warming(&x.cfgs[i]) {
-			h.judgement = inference.Judged
-			break
-		}
+	}
+	if h.judgement == inference.NotKnown { // records without a value
+		h.judgement = inference.TooFew
 	}
 	switch h.judgement {
 	case inference.Judged:

@@ -81,7 +81,7 @@ func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool 
 
 	latencyNS, queueBytes := r.Shape.Common.Units.LatencyNS, r.Shape.Common.Units.QueueBytes
 	id, k, at := uint64(n), uint64(step), len(stack)
-	strange := uint64(0) // not 0 if a value is absent, a code beyond the row, or a hop without a place
+	exceptional := uint64(0) // not 0 if a value is absent, a code beyond the row, or a hop without a place
 	for i := range n {
 		at -= stride
 		block := (*[16]byte)(stack[at:])
@@ -93,12 +93,12 @@ func (h *hops) readStack(r *decode.Record, f *flow, codes *[inline]uint16) bool 
 		fine, dense := logcode.EncodeBoth(latency * latencyNS)
 		_, denseQueue := logcode.EncodeBoth(queue * queueBytes)
 		ref := uint32(f.refs[i%inline])
-		strange |= (latency+1)>>32 | (queue+1)>>24 | uint64((rowCodes-1-dense)|(rowCodes-1-denseQueue)|(ref-1))>>31
+		exceptional |= (latency+1)>>32 | (queue+1)>>24 | uint64((rowCodes-1-dense)|(rowCodes-1-denseQueue)|(ref-1))>>31
 		codes[i%inline] = uint16(fine)
 		waiting[2*i%len(waiting)] = ref*rowCounters + dense
 		waiting[(2*i+1)%len(waiting)] = ref*rowCounters + rowCodes + denseQueue
 	}
-	return strange == 0 && max(id, 1) == f.pathID
+	return exceptional == 0 && max(id, 1) == f.pathID
 }
 
 // bufferQueuesShort is bufferQueues for a record, whose counters readStack listed.

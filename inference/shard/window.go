@@ -34,7 +34,7 @@ type hopSet struct {
 	hops  []hopRest // by reference
 	low   []uint8   // rows by reference, of as many hops as the table had
 	page  []uint32  // by octave of low: its page in high, 0 for none
-	high  []uint32  // how often counters overflowed; the first page is nobody's
+	high  []uint32  // how often counters overflowed; the first page is not used
 	pages int       // how many more may be taken
 
 	far    map[farCode]uint64 // counters of codes beyond the rows
@@ -91,7 +91,7 @@ func (s *hopSet) count(list []uint32) {
 	}
 }
 
-// overflow counts 256 of a counter. Once there are too many pages, they count for the hop "other": values that somebody made up
+// overflow counts 256 of a counter. Once there are too many pages, they count for the hop "other": made-up values
 // are spread like that, measured ones are not.
 func (s *hopSet) overflow(i uint32) {
 	page := &s.page[i/octaveCodes]
