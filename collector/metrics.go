@@ -41,7 +41,7 @@ var (
 	mFolded       = metrics.NewCounter("hopscope_series_folded_total", "What was stored as \"other\" because the day had no place for its series: records of hops, rows of flows, rows of exporters and findings.", "what")
 	mLost         = metrics.NewGauge("hopscope_exporter_lost", "Reports lost on the way to the collector, by their sequence numbers; late ones are taken back.")
 	mFindings     = metrics.NewGauge("hopscope_findings_open", "Findings that last, by kind and severity, without those that another one explains.", "kind", "severity")
-	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records in the last window.")
+	mSeen         = metrics.NewGauge("hopscope_hops_seen", "Hops with records, in the last window in which there were any.")
 	mJudged       = metrics.NewGauge("hopscope_hops_judged", "Of these, hops whose values were compared with what is usual for them. Nothing follows for the others from a window without findings.")
 	mLearning     = metrics.NewGauge("hopscope_hops_learning", "Hops that are younger than their statistics need; their findings are marked.")
 	mSinkQueue    = metrics.NewGauge("hopscope_sink_queue_bytes", "Memory of batches waiting for the sink.", "sink")

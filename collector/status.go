@@ -15,7 +15,7 @@ type Status struct {
 	Window           time.Duration
 	ReportsPerSecond float64            // in the last window
 	Diverted         uint64             // reports that went on to others one by one, and are in no window
-	Coverage         inference.Coverage // how much of the last window was judged
+	Coverage         inference.Coverage // how much was judged of the last window in which hops had records
 	Dialects         Exporters
 	Recognised       []DialectSummary // exporters that their profiles did not read
 	Inputs           []InputStatus

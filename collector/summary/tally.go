@@ -21,7 +21,7 @@ type Tally struct {
 // Figures are numbers of a run.
 type Figures struct {
 	Learning int                // hops that are younger than their statistics need
-	Coverage inference.Coverage // how much of the last window was judged
+	Coverage inference.Coverage // how much was judged of the last window in which hops had records
 	Rate     float64            // reports a second, in the last window
 	Diverted uint64             // reports that went on one by one
 	Lost     int64              // reports that exporters lost

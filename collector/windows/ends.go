@@ -76,7 +76,10 @@ func (e *Ends) end(end pipeline.End, took time.Duration, change func(*sink.Windo
 	}
 	e.Tally.Add(partial, &w, refused, found, func(f *summary.Figures) {
 		f.Folded.Hops, f.Folded.Flows, f.Folded.Rest = e.admission.Folded()
-		f.Learning, f.Coverage = e.Detectors.learning(), e.Detectors.coverage()
+		f.Learning = e.Detectors.learning()
+		if c := e.Detectors.coverage(); c.Seen > 0 {
+			f.Coverage = c
+		}
 		if took > 0 {
 			f.Rate = float64(w.Reports+diverted) / took.Seconds()
 		}
