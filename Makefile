@@ -27,9 +27,9 @@ build: ## build bin/hopscope, and bin/hopscope-bench, which measures; print the 
 # Each system and each processor once; .ci/night builds every pair that docs/operating.md names.
 SYSTEMS ?= linux/arm64 darwin/arm64 freebsd/amd64 windows/amd64
 
-cross: ## build the program for other systems
+cross: ## build both programs for other systems
 	@set -e; for system in $(SYSTEMS); do echo "cross $$system"; \
-		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./...; done
+		CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./cmd/...; done
 
 demo: build ## start an emulated network, the collector and its page; no other service needed
 	$(BIN) demo
